@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Starting up: who am I, how many are we, and a key-value store to exchange addresses. One
+// implementation per launcher protocol: single, pmi1, mpi (pmi2 and pmix come later).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ompl {
+struct Settings;
+}
+
+namespace ompl::bootstrap {
+
+// Used by one thread, between ompl_init and ompl_finalize. Every call that waits is bounded by a time
+// limit. All int results are OMPL_OK or a negative OMPL_ERR_* recorded by fail().
+class Bootstrap {
+ public:
+  virtual ~Bootstrap() = default;
+
+  [[nodiscard]] virtual std::string_view name() const = 0;  // "single", "pmi1", "mpi"
+  [[nodiscard]] virtual uint32_t rank() const = 0;
+  [[nodiscard]] virtual uint32_t size() const = 0;
+
+  // The launcher's node number of every rank, or empty if it gives none (then ranks of equal host
+  // identity are candidates for shared memory).
+  [[nodiscard]] virtual std::vector<uint32_t> node_map() const = 0;
+
+  // Publishes a value under this rank's key. Any bytes, any length: implementations encode and split.
+  virtual int set(std::string_view key, std::string_view value) = 0;
+  // Returns when every rank's earlier set() can be read. Collective.
+  virtual int fence() = 0;
+  // Reads what `rank` published under `key` before the last fence.
+  virtual int get(uint32_t rank, std::string_view key, std::string* value) = 0;
+
+  // Ends the session with the launcher: this rank will exit properly. Called once, last.
+  virtual int finish() = 0;
+  // Asks the launcher to end the whole job; does not return where the launcher obeys.
+  virtual void abort(int exit_code, std::string_view why) = 0;
+};
+
+// Chooses by `settings.launcher` and the environment: an initialised MPI of this process first, then
+// PMI_FD / PMI_RANK, else a single rank. A half-set or contradictory environment is OMPL_ERR_LAUNCH
+// with one line that names the variable and what to do.
+int connect(const Settings& settings, std::unique_ptr<Bootstrap>* out);
+
+}  // namespace ompl::bootstrap

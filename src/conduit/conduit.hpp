@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The conduit contract. A conduit carries puts, gets and signals between this rank and others over one
+// mechanism. It is one folder src/conduit/<name>/ with the files conduit.cpp (Conduit), endpoint.cpp
+// (Endpoint, if it has any) and README.md, and one line in registry.cpp. core/ knows only this file.
+//
+// Two kinds exist.
+//  * A direct conduit (self, shm) maps the peer's segment: connect() returns its base address and the
+//    core loads, stores and applies signals itself. It has no endpoints.
+//  * A network conduit (mock, ofi, later verbs, ucx, mpi, utofu) has a pool of endpoints. The core claims
+//    an endpoint, calls it, and releases it; an endpoint is never called by two threads at once, but for
+//    the two functions marked "any thread". An endpoint therefore needs no lock of its own.
+//
+// Vocabulary: rank, endpoint, slot (an endpoint's place in the pool), ticket, record (a signal on the
+// wire). The rules in brackets are those of docs/design/protocol.md.
+//
+// Errors: int results are OMPL_OK or a negative OMPL_ERR_*, recorded by fail() where first seen. Outputs
+// are set on success only. No function blocks unless its comment says so; none calls user code.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ompl {
+struct Settings;
+}
+
+namespace ompl::conduit {
+
+// What a conduit may know of the job. Outlives it.
+struct Job {
+  uint32_t rank = 0;
+  uint32_t size = 1;
+  std::string host;               // identity of this node: equal on ranks that may share memory
+  std::string secret;             // of the job; listeners demand it
+  const Settings* settings = nullptr;
+  std::byte* segment = nullptr;   // this rank's segment: reserved address space, offset 0 first
+  std::size_t capacity = 0;       // bytes reserved, the same on every rank
+  int segment_fd = -1;            // its memfd
+  uint64_t nonce = 0;             // stands in the segment's header at kNonceOffset
+  uint32_t slots = 1;             // endpoints in the pool of this rank
+};
+
+// Where a rank's nonce (uint64_t) stands in its segment: whoever maps it reads it back as a proof.
+inline constexpr uint64_t kNonceOffset = 256;
+
+// Operations a signal record carries. The first four are applied to the flag at `offset` by a CPU of the
+// target's node; the rest are the core's own and only pass through.
+enum class SignalOp : uint8_t { add32, set32, add64, set64, ack_request, ack, credit };
+
+struct Signal {
+  uint64_t offset = 0;  // of the flag, in the target's segment; 0 for the core's own operations
+  uint64_t value = 1;
+  SignalOp op = SignalOp::add32;
+};
+
+// Properties are asked for, never found out by failing. Constant after open().
+struct Capabilities {
+  // connect() returns a base address; endpoints are never opened.
+  bool direct = false;
+  // A data put completes while its target stays outside the layer [2].
+  bool passive_target = false;
+  // A signal() becomes visible after every earlier put on this endpoint to the same rank. If not, the
+  // core waits for the puts' completion first, and remote_completion must hold.
+  bool ordered_signals = false;
+  // completed() speaks of data visible in the target's memory. If not, it speaks of the source's reuse
+  // only, and the core asks the target (ack_request), for which ordered_signals must hold.
+  bool remote_completion = false;
+  // The hardware stalls a sender whose records find no room; the core then keeps no credits [4].
+  bool stalls_sender = false;
+  // Longest put or get of one post, bytes; the core splits longer ones.
+  std::size_t max_message = SIZE_MAX;
+  // Most endpoints one rank can open.
+  uint32_t max_endpoints = UINT32_MAX;
+};
+
+// The result of a post. There is no blocking form: the core progresses and posts again after a retry.
+struct Post {
+  enum class State : uint8_t {
+    done,     // the local buffer may be reused (put) or holds the data (get)
+    pending,  // so it will be once completed(rank) >= ticket
+    retry,    // nothing was posted; `reason` says why; progress and try again
+    failed,   // nothing was posted; `code` is OMPL_ERR_PEER or OMPL_ERR_LINK
+  };
+  enum class Reason : uint8_t { none, queue_full, no_memory, connecting };
+
+  State state = State::done;
+  Reason reason = Reason::none;
+  int code = 0;
+  // Number of the operation among those of this endpoint to this rank; 0 if the conduit will never report
+  // a completion for it (possible only without remote_completion, and only for `done`).
+  uint64_t ticket = 0;
+};
+
+// Receives what progress() finds. Implemented by the core; never blocks, never posts.
+class Sink {
+ public:
+  // A record of `source` arrived on the endpoint being progressed. Everything that `source` put before it
+  // through the context that sent it is visible when this is called, if ordered_signals holds.
+  virtual void signal(uint32_t source, const Signal& record) = 0;
+
+ protected:
+  ~Sink() = default;
+};
+
+// One communication endpoint. All functions are called under the core's claim on its slot, except where
+// marked. The endpoint of slot i of one rank talks to slot i mod n of a peer with n slots [12].
+class Endpoint {
+ public:
+  virtual ~Endpoint() = default;  // drops what is outstanding; the core has completed it before
+
+  // Posts a copy of `length` bytes (1 .. max_message) from `source` to `offset` of `rank`'s segment.
+  // `source` may be any memory of the process and is in use until the post is done. The range was checked.
+  virtual Post put(uint32_t rank, const void* source, uint64_t offset, std::size_t length) = 0;
+
+  // Posts a copy of `length` bytes (1 .. max_message) from `offset` of `rank`'s segment to `target`.
+  // Gets are ordered with nothing; completed() speaks of their arrival.
+  virtual Post get(uint32_t rank, void* target, uint64_t offset, std::size_t length) = 0;
+
+  // Posts a record. It is copied: the result is never pending. Records are not ordered among themselves
+  // unless both are the core's own operations. Ordering with puts: see ordered_signals.
+  virtual Post signal(uint32_t rank, const Signal& record) = 0;
+
+  // put() and signal() of which the record is visible after the data, as one request if the fabric has
+  // one. Reference: put(), then signal(); after a retry of the second the core continues with signal().
+  // *signalled tells whether the record was posted too.
+  virtual Post put_signal(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
+                          const Signal& record, bool* signalled);
+
+  // Takes in at most `budget` completions and records, gives records to `sink`, advances connections and
+  // what the far side asks of this one. Returns how many it took (0: idle), or OMPL_ERR_LINK if the
+  // endpoint as a whole is broken. A broken connection to one rank is not an error here: see failure().
+  virtual int progress(Sink& sink, int budget) = 0;
+
+  // All operations to `rank` with a ticket up to the returned one are complete (see remote_completion).
+  // Any thread, at any time: an atomic load (acquire).
+  [[nodiscard]] virtual uint64_t completed(uint32_t rank) const = 0;
+
+  // OMPL_OK, or why nothing to `rank` can succeed on this endpoint any more. Once set it stays, everything
+  // outstanding counts as completed, and nothing is sent again [18]. Any thread: an atomic load.
+  [[nodiscard]] virtual int failure(uint32_t rank) const = 0;
+
+  // A file descriptor that polls readable when progress() has work, after arm() returned true; -1 if
+  // there is none: the core then bounds its sleep [16].
+  [[nodiscard]] virtual int descriptor() const { return -1; }
+  // Prepares to sleep on the descriptor. False: there is work already, call progress() instead.
+  virtual bool arm() { return false; }
+
+  // One line for the hang report: queue depths, outstanding operations. Any thread, best effort.
+  [[nodiscard]] virtual std::string describe() const { return {}; }
+};
+
+// The answer of connect().
+struct Reach {
+  bool usable = false;
+  std::string why;            // one line, either way: "same process", "host differs (a, b)"
+  std::byte* base = nullptr;  // direct conduits: where the peer's segment is mapped here
+  int death_fd = -1;          // readable once that rank's process has died (a pidfd), or -1; the conduit's
+};
+
+// One mechanism, opened once per rank. Called by one thread: open, address, connect*, endpoint*, close.
+class Conduit {
+ public:
+  virtual ~Conduit() = default;  // gives everything back, after every endpoint is gone
+
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  [[nodiscard]] virtual Capabilities capabilities() const = 0;
+
+  // Prepares for the job. An error means "not usable here", with the reason recorded by fail().
+  virtual int open(const Job& job) = 0;
+
+  // What peers must know to connect: any bytes, published through the bootstrap. Kept short (a launcher
+  // may carry 10,000 of them). After open().
+  [[nodiscard]] virtual std::string address() const = 0;
+
+  // Whether `rank`, which published `address`, is reached by this conduit, and how. Network conduits
+  // only note the address: connections are made on first use. `address` is outside bytes: check it.
+  virtual Reach connect(uint32_t rank, std::string_view address) = 0;
+
+  // Opens the endpoint of a slot (0 .. job.slots - 1). Network conduits only; after the last connect().
+  virtual int endpoint(uint32_t slot, std::unique_ptr<Endpoint>* out);
+
+  // Offsets [offset, offset + length) of the own segment are about to be used (ompl_alloc) or no longer
+  // (ompl_free): register, pin, forget. Reference: nothing to do.
+  virtual int commit(uint64_t offset, std::size_t length);
+  virtual void release(uint64_t offset, std::size_t length);
+};
+
+}  // namespace ompl::conduit

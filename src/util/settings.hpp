@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every OMPL_* variable of the library: one object, one table. The manual and ompl-info are generated
+// from describe(); nothing else calls getenv() for settings.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "util/log.hpp"
+
+namespace ompl {
+
+struct Settings {
+  // Layer
+  std::size_t segment_size = std::size_t{16} << 30;  // capacity of a rank's segment, bytes
+  unsigned endpoints = 0;                            // endpoint pool size; 0: choose
+  std::string conduits = "self,shm,ofi";             // which may be used, in order of preference
+  std::string node_id;                               // overrides the node's identity
+  std::string launcher = "auto";                     // auto, single, pmi1, mpi
+  unsigned credits = 256;                            // unacknowledged signal records per slot and peer
+  // Waiting
+  int spin = -1;    // polls before the first yield; -1: choose by the load on the cores
+  int yields = -1;  // yields before sleeping; -1: choose
+  std::string on_peer_death = "error";  // error, abort, ignore
+  double hang_report = 0;               // seconds blocked until a report is printed; 0: never
+  // Memory
+  std::string huge_pages = "auto";  // auto, never
+  // Fabric
+  std::string ofi_provider;   // "" : the first usable of our preference list
+  std::string ofi_interface;  // network interface or address to bind to
+  // Diagnosis
+  log::Level log_level = log::Level::warn;
+
+  struct Row {
+    std::string name;           // OMPL_...
+    std::string type;           // "size", "count", "seconds", "text", or the choices "a|b|c"
+    std::string default_value;  // as one would write it
+    std::string value;          // now
+    bool from_environment = false;
+    std::string text;  // one line for the manual
+  };
+  using Lookup = std::function<const char*(const char* name)>;
+
+  // Reads every variable through `lookup` (getenv by default). An unusable value, or an unknown OMPL_*
+  // variable that resembles a known one, is named in one line: OMPL_ERR_ARG, and *out is untouched.
+  static int read(Settings* out, const Lookup& lookup = {});
+
+  // All variables in the order above, with the values of this object.
+  [[nodiscard]] std::vector<Row> describe(const Lookup& lookup = {}) const;
+};
+
+}  // namespace ompl

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "util/status.hpp"
+
+#include "util/log.hpp"
+
+namespace ompl {
+namespace {
+thread_local std::string t_detail;
+}
+
+int fail_with(int code, std::string detail) {
+  log::error("{}", detail);
+  t_detail = std::move(detail);
+  return code;
+}
+
+const char* error_detail() { return t_detail.c_str(); }
+
+}  // namespace ompl
+
+extern "C" const char* ompl_strerror(int code) {
+  switch (code) {
+    case OMPL_OK:
+      return "OMPL_OK: done";
+    case OMPL_PENDING:
+      return "OMPL_PENDING: posted, the buffer is in use until a flush";
+    case OMPL_ERR_STATE:
+      return "OMPL_ERR_STATE: the library is not initialised, was finalized, or was initialised twice";
+    case OMPL_ERR_RANK:
+      return "OMPL_ERR_RANK: no such rank";
+    case OMPL_ERR_OFFSET:
+      return "OMPL_ERR_OFFSET: the offset is 0, outside the segment or not allocated";
+    case OMPL_ERR_ALIGN:
+      return "OMPL_ERR_ALIGN: the flag is not 4-byte aligned";
+    case OMPL_ERR_LENGTH:
+      return "OMPL_ERR_LENGTH: the range leaves its allocation or overflows";
+    case OMPL_ERR_ARG:
+      return "OMPL_ERR_ARG: an argument is unusable";
+    case OMPL_ERR_MEMORY:
+      return "OMPL_ERR_MEMORY: out of memory, or the segment is full";
+    case OMPL_ERR_PEER:
+      return "OMPL_ERR_PEER: a rank died";
+    case OMPL_ERR_LINK:
+      return "OMPL_ERR_LINK: the connection to a rank broke";
+    case OMPL_ERR_TIMEOUT:
+      return "OMPL_ERR_TIMEOUT: the time limit passed";
+    case OMPL_ERR_LAUNCH:
+      return "OMPL_ERR_LAUNCH: the launcher's environment is unusable";
+    case OMPL_ERR_UNSUPPORTED:
+      return "OMPL_ERR_UNSUPPORTED: this build or machine cannot do it";
+    case OMPL_ERR_SYSTEM:
+      return "OMPL_ERR_SYSTEM: a system call failed";
+    default:
+      return "unknown result code";
+  }
+}

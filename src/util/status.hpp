@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Results are the OMPL_* codes of the public header, everywhere. The function that first sees an
+// error calls fail(): it records the detail for ompl_error_detail(), logs it, and returns the code.
+// Callers only pass the code on.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "omnipgas/ompl.h"
+
+namespace ompl {
+
+// Records `detail` for the calling thread, logs it at level `error`, returns `code`. Any thread.
+int fail_with(int code, std::string detail);
+
+// As fail_with(), the text formatted by {fmt}. Say what was wrong and what to do.
+template <class... Args>
+int fail(int code, fmt::format_string<Args...> text, Args&&... args) {
+  return fail_with(code, fmt::format(text, std::forward<Args>(args)...));
+}
+
+// The calling thread's last recorded detail; "" if none.
+const char* error_detail();
+
+}  // namespace ompl
