@@ -1,0 +1,23 @@
+# ompl_add_test(NAME name SOURCES file... [LIBS target...] [TIMEOUT seconds] [LABELS label...] [ARGS arg...])
+#   A GoogleTest program in build/bin/tests and one ctest entry. Label `long` keeps it out of `make check`.
+# ompl_add_script_test(NAME name COMMAND program arg... [TIMEOUT seconds] [LABELS label...])
+#   Any program; exit code 77 is an honest skip, which prints its reason.
+include_guard()
+find_package(GTest REQUIRED)
+
+function(ompl_add_test)
+  cmake_parse_arguments(T "" "NAME;TIMEOUT" "SOURCES;LIBS;LABELS;ARGS" ${ARGN})
+  add_executable(${T_NAME} ${T_SOURCES})
+  target_link_libraries(${T_NAME} PRIVATE ${T_LIBS} omnipgas_core GTest::gtest GTest::gtest_main)
+  set_target_properties(${T_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin/tests)
+  ompl_add_script_test(NAME ${T_NAME} COMMAND ${T_NAME} ${T_ARGS} TIMEOUT "${T_TIMEOUT}" LABELS ${T_LABELS})
+endfunction()
+
+function(ompl_add_script_test)
+  cmake_parse_arguments(T "" "NAME;TIMEOUT" "COMMAND;LABELS" ${ARGN})
+  if(NOT T_TIMEOUT)
+    set(T_TIMEOUT 60)
+  endif()
+  add_test(NAME ${T_NAME} COMMAND ${T_COMMAND})
+  set_tests_properties(${T_NAME} PROPERTIES TIMEOUT ${T_TIMEOUT} SKIP_RETURN_CODE 77 LABELS "${T_LABELS}")
+endfunction()
