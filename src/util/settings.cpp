@@ -1,2 +1,243 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "util/settings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <string_view>
+#include <variant>
+
+#include "util/status.hpp"
+
+extern char** environ;
+
+namespace ompl {
+namespace {
+
+using Member = std::variant<std::size_t Settings::*, unsigned Settings::*, int Settings::*,
+                            double Settings::*, std::string Settings::*, log::Level Settings::*>;
+
+struct Variable {
+  std::string_view name;
+  std::string_view type;  // see Settings::Row
+  Member member;
+  std::string_view text;
+};
+
+// The one list of variables. The type decides how a value is read and what an error says is accepted.
+constexpr std::array kVariables{
+    Variable{"OMPL_SEGMENT_SIZE", "size", &Settings::segment_size,
+             "Capacity of each rank's segment; memory is used only as it is allocated."},
+    Variable{"OMPL_ENDPOINTS", "count", &Settings::endpoints,
+             "Endpoints in each rank's pool; 0: chosen from the cores and the memory."},
+    Variable{"OMPL_CONDUITS", "text", &Settings::conduits,
+             "Conduits that may be used, in order of preference, separated by commas."},
+    Variable{"OMPL_NODE_ID", "text", &Settings::node_id,
+             "Identity of this node: ranks of different identity never share memory."},
+    Variable{"OMPL_LAUNCHER", "auto|single|pmi1|mpi", &Settings::launcher,
+             "How the ranks find each other; auto: an initialised MPI, else PMI-1, else alone."},
+    Variable{"OMPL_CREDITS", "count above 0", &Settings::credits,
+             "Signal records a rank may have unacknowledged at each endpoint of a peer."},
+    Variable{"OMPL_SPIN", "count or -1", &Settings::spin,
+             "Polls of a waiter before its first yield; -1: chosen by the load on the cores."},
+    Variable{"OMPL_YIELDS", "count or -1", &Settings::yields,
+             "Yields of a waiter before it sleeps; -1: chosen by the load on the cores."},
+    Variable{"OMPL_ON_PEER_DEATH", "error|abort|ignore", &Settings::on_peer_death,
+             "When a rank dies: waits fail, the job is aborted, or nothing happens."},
+    Variable{"OMPL_HANG_REPORT", "seconds", &Settings::hang_report,
+             "Time a call may block before a report of all threads is printed; 0: never."},
+    Variable{"OMPL_HUGE_PAGES", "auto|never", &Settings::huge_pages,
+             "Whether segments may use huge pages where the system offers them."},
+    Variable{"OMPL_OFI_PROVIDER", "text", &Settings::ofi_provider,
+             "libfabric provider to use; empty: the first usable one of the built-in preference."},
+    Variable{"OMPL_OFI_INTERFACE", "text", &Settings::ofi_interface,
+             "Network interface or address that the ofi conduit binds to; empty: any."},
+    Variable{"OMPL_LOG", "off|error|warn|info|debug", &Settings::log_level,
+             "Least important kind of line that is logged on standard error."},
+};
+
+constexpr std::string_view kUnits = "KMGT";
+
+bool is_choice(std::string_view type) { return type.find('|') != std::string_view::npos; }
+
+// The place of `value` among the choices of an "a|b|c" type.
+std::optional<std::size_t> choice_index(std::string_view type, std::string_view value) {
+  for (std::size_t index = 0;; ++index) {
+    const auto bar = type.find('|');
+    if (type.substr(0, bar) == value) return index;
+    if (bar == std::string_view::npos) return std::nullopt;
+    type.remove_prefix(bar + 1);
+  }
+}
+
+std::string_view choice_name(std::string_view type, std::size_t index) {
+  for (; index > 0; --index) type.remove_prefix(type.find('|') + 1);
+  return type.substr(0, type.find('|'));
+}
+
+template <class Number>
+std::optional<Number> parse_number(std::string_view value) {
+  Number number{};
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc{} || end != value.data() + value.size()) return std::nullopt;
+  return number;
+}
+
+// A positive number of bytes: digits, then at most one of K, M, G, T (powers of 1024).
+std::optional<std::size_t> parse_size(std::string_view value) {
+  unsigned shift = 0;
+  if (!value.empty()) {
+    const auto unit = kUnits.find(value.back() & ~0x20);  // upper case
+    if (unit != std::string_view::npos) {
+      shift = 10 * static_cast<unsigned>(unit + 1);
+      value.remove_suffix(1);
+    }
+  }
+  const auto number = parse_number<std::size_t>(value);
+  if (!number || *number == 0 || *number > std::numeric_limits<std::size_t>::max() >> shift) {
+    return std::nullopt;
+  }
+  return *number << shift;
+}
+
+std::string format_size(std::size_t bytes) {
+  std::size_t unit = 0;
+  while (bytes != 0 && bytes % 1024 == 0 && unit < kUnits.size()) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::to_string(bytes) : fmt::format("{}{}", bytes, kUnits[unit - 1]);
+}
+
+std::string accepted(std::string_view type) {
+  if (type == "size")
+    return "a number of bytes above 0, with K, M, G or T after it if you like: 64M, 16G";
+  if (type == "count") return "a whole number, 0 or more";
+  if (type == "count above 0") return "a whole number, 1 or more";
+  if (type == "count or -1") return "a whole number, 0 or more, or -1";
+  if (type == "seconds") return "a number of seconds, 0 or more: 0.5, 30";
+  return fmt::format("one of {}", type);
+}
+
+// Stores `value` in the member of `settings`; false if the variable does not accept it.
+struct Store {
+  Settings& settings;
+  std::string_view type;
+  std::string_view value;
+
+  template <class T>
+  bool put(T Settings::*member, std::optional<T> parsed) const {
+    if (parsed) settings.*member = *parsed;
+    return parsed.has_value();
+  }
+  bool operator()(std::size_t Settings::*member) const { return put(member, parse_size(value)); }
+  bool operator()(unsigned Settings::*member) const {
+    const auto number = parse_number<unsigned>(value);
+    return number && (*number > 0 || type == "count") && put(member, number);
+  }
+  bool operator()(int Settings::*member) const {
+    const auto number = parse_number<int>(value);
+    return number && *number >= -1 && put(member, number);
+  }
+  bool operator()(double Settings::*member) const {
+    const auto number = parse_number<double>(value);
+    return number && std::isfinite(*number) && *number >= 0 && put(member, number);
+  }
+  bool operator()(std::string Settings::*member) const {
+    if (is_choice(type) && !choice_index(type, value)) return false;
+    settings.*member = value;
+    return true;
+  }
+  bool operator()(log::Level Settings::*member) const {
+    const auto index = choice_index(type, value);
+    return index && put(member, std::optional(static_cast<log::Level>(*index)));
+  }
+};
+
+// The member of `settings` as one would write it.
+struct Show {
+  const Settings& settings;
+  std::string_view type;
+
+  std::string operator()(std::size_t Settings::*member) const { return format_size(settings.*member); }
+  std::string operator()(log::Level Settings::*member) const {
+    return std::string(choice_name(type, static_cast<std::size_t>(settings.*member)));
+  }
+  template <class T>
+  std::string operator()(T Settings::*member) const {
+    return fmt::format("{}", settings.*member);
+  }
+};
+
+// Edit distance (Levenshtein), one row of the table at a time.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0]++;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+// Warns about variables of the environment that look like a mistyped name of ours.
+void warn_of_near_misses() {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const auto name = text.substr(0, text.find('='));
+    if (!name.starts_with("OMPL_")) continue;
+    const auto near = std::min_element(
+        kVariables.begin(), kVariables.end(),
+        [&](const auto& a, const auto& b) { return distance(name, a.name) < distance(name, b.name); });
+    const auto errors = distance(name, near->name);
+    if (errors > 0 && errors <= 2) {
+      log::warn("{} is not a variable of this library and has no effect; did you mean {}?", name,
+                near->name);
+    }
+  }
+}
+
+const char* look_up(const Settings::Lookup& lookup, std::string_view name) {
+  return lookup ? lookup(name.data()) : std::getenv(name.data());  // names are literals: terminated
+}
+
+}  // namespace
+
+int Settings::read(Settings* out, const Lookup& lookup) {
+  Settings settings;
+  for (const auto& variable : kVariables) {
+    const char* value = look_up(lookup, variable.name);
+    if (value == nullptr) continue;
+    if (!std::visit(Store{settings, variable.type, value}, variable.member)) {
+      return fail(OMPL_ERR_ARG, "{}=\"{}\" is not usable; set it to {}", variable.name, value,
+                  accepted(variable.type));
+    }
+  }
+  if (!lookup) warn_of_near_misses();
+  *out = std::move(settings);
+  return OMPL_OK;
+}
+
+std::vector<Settings::Row> Settings::describe(const Lookup& lookup) const {
+  const Settings defaults;
+  std::vector<Row> rows;
+  rows.reserve(kVariables.size());
+  for (const auto& variable : kVariables) {
+    rows.push_back({std::string(variable.name), std::string(variable.type),
+                    std::visit(Show{defaults, variable.type}, variable.member),
+                    std::visit(Show{*this, variable.type}, variable.member),
+                    look_up(lookup, variable.name) != nullptr, std::string(variable.text)});
+  }
+  return rows;
+}
+
+}  // namespace ompl

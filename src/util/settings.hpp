@@ -36,7 +36,8 @@ struct Settings {
 
   struct Row {
     std::string name;           // OMPL_...
-    std::string type;           // "size", "count", "seconds", "text", or the choices "a|b|c"
+    std::string type;           // "size", "count", "count above 0", "count or -1", "seconds", "text",
+                                // or choices "a|b|c"
     std::string default_value;  // as one would write it
     std::string value;          // now
     bool from_environment = false;
@@ -44,8 +45,9 @@ struct Settings {
   };
   using Lookup = std::function<const char*(const char* name)>;
 
-  // Reads every variable through `lookup` (getenv by default). An unusable value, or an unknown OMPL_*
-  // variable that resembles a known one, is named in one line: OMPL_ERR_ARG, and *out is untouched.
+  // Reads every variable through `lookup` (getenv by default). An unusable value is OMPL_ERR_ARG, with
+  // one line naming the variable, the value and what is accepted; *out is then untouched. An unknown
+  // OMPL_* variable of the environment that resembles a known one is only warned about.
   static int read(Settings* out, const Lookup& lookup = {});
 
   // All variables in the order above, with the values of this object.

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "util/settings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "util/status.hpp"
+
+namespace ompl {
+namespace {
+
+using Values = std::map<std::string, std::string>;
+
+Settings::Lookup from(const Values& values) {
+  return [&values](const char* name) -> const char* {
+    const auto found = values.find(name);
+    return found == values.end() ? nullptr : found->second.c_str();
+  };
+}
+
+TEST(Settings, NothingSetGivesTheDefaults) {
+  Settings settings;
+  settings.endpoints = 9;
+  ASSERT_EQ(Settings::read(&settings, from({})), OMPL_OK);
+  EXPECT_EQ(settings.segment_size, std::size_t{16} << 30);
+  EXPECT_EQ(settings.endpoints, 0u);
+  EXPECT_EQ(settings.launcher, "auto");
+  EXPECT_EQ(settings.log_level, log::Level::warn);
+}
+
+TEST(Settings, EveryKindIsRead) {
+  const Values values{{"OMPL_SEGMENT_SIZE", "64M"},
+                      {"OMPL_ENDPOINTS", "3"},
+                      {"OMPL_CONDUITS", "self,shm"},
+                      {"OMPL_NODE_ID", "n 1"},
+                      {"OMPL_LAUNCHER", "pmi1"},
+                      {"OMPL_CREDITS", "17"},
+                      {"OMPL_SPIN", "0"},
+                      {"OMPL_YIELDS", "-1"},
+                      {"OMPL_ON_PEER_DEATH", "ignore"},
+                      {"OMPL_HANG_REPORT", "2.5"},
+                      {"OMPL_HUGE_PAGES", "never"},
+                      {"OMPL_OFI_PROVIDER", "tcp;ofi_rxm"},
+                      {"OMPL_OFI_INTERFACE", "eth0"},
+                      {"OMPL_LOG", "debug"}};
+  Settings settings;
+  ASSERT_EQ(Settings::read(&settings, from(values)), OMPL_OK);
+  EXPECT_EQ(settings.segment_size, std::size_t{64} << 20);
+  EXPECT_EQ(settings.endpoints, 3u);
+  EXPECT_EQ(settings.conduits, "self,shm");
+  EXPECT_EQ(settings.node_id, "n 1");
+  EXPECT_EQ(settings.launcher, "pmi1");
+  EXPECT_EQ(settings.credits, 17u);
+  EXPECT_EQ(settings.spin, 0);
+  EXPECT_EQ(settings.yields, -1);
+  EXPECT_EQ(settings.on_peer_death, "ignore");
+  EXPECT_DOUBLE_EQ(settings.hang_report, 2.5);
+  EXPECT_EQ(settings.huge_pages, "never");
+  EXPECT_EQ(settings.ofi_provider, "tcp;ofi_rxm");
+  EXPECT_EQ(settings.ofi_interface, "eth0");
+  EXPECT_EQ(settings.log_level, log::Level::debug);
+  // The table is complete: every variable was given, and each shows what it was given.
+  const auto rows = settings.describe(from(values));
+  ASSERT_EQ(rows.size(), values.size());
+  for (const auto& row : rows) EXPECT_EQ(row.value, values.at(row.name)) << row.name;
+}
+
+TEST(Settings, SizesTakeUnits) {
+  const std::map<std::string, std::size_t> sizes{{"1", 1},
+                                                 {"4096", 4096},
+                                                 {"2k", 2048},
+                                                 {"1G", std::size_t{1} << 30},
+                                                 {"3T", std::size_t{3} << 40}};
+  for (const auto& [text, bytes] : sizes) {
+    const Values values{{"OMPL_SEGMENT_SIZE", text}};
+    Settings settings;
+    ASSERT_EQ(Settings::read(&settings, from(values)), OMPL_OK) << text;
+    EXPECT_EQ(settings.segment_size, bytes) << text;
+  }
+}
+
+TEST(Settings, UnusableValuesAreNamedAndChangeNothing) {
+  const std::multimap<std::string, std::string> bad{{"OMPL_SEGMENT_SIZE", ""},
+                                                    {"OMPL_SEGMENT_SIZE", "0"},
+                                                    {"OMPL_SEGMENT_SIZE", "64MB"},
+                                                    {"OMPL_SEGMENT_SIZE", "-1"},
+                                                    {"OMPL_SEGMENT_SIZE", "M"},
+                                                    {"OMPL_SEGMENT_SIZE", "99999999T"},
+                                                    {"OMPL_ENDPOINTS", "-1"},
+                                                    {"OMPL_ENDPOINTS", "two"},
+                                                    {"OMPL_ENDPOINTS", "5000000000"},
+                                                    {"OMPL_LAUNCHER", "slurm"},
+                                                    {"OMPL_LAUNCHER", ""},
+                                                    {"OMPL_LAUNCHER", "pmi1|mpi"},
+                                                    {"OMPL_CREDITS", "0"},
+                                                    {"OMPL_SPIN", "-2"},
+                                                    {"OMPL_SPIN", "1.5"},
+                                                    {"OMPL_HANG_REPORT", "-1"},
+                                                    {"OMPL_HANG_REPORT", "inf"},
+                                                    {"OMPL_HANG_REPORT", "nan"},
+                                                    {"OMPL_HANG_REPORT", "5s"},
+                                                    {"OMPL_ON_PEER_DEATH", "Abort"},
+                                                    {"OMPL_LOG", "loud"}};
+  for (const auto& [name, value] : bad) {
+    const Values values{{"OMPL_NODE_ID", "here"}, {name, value}};
+    Settings settings;
+    EXPECT_EQ(Settings::read(&settings, from(values)), OMPL_ERR_ARG) << name << "=" << value;
+    EXPECT_EQ(settings.node_id, "");
+    const std::string detail = error_detail();
+    EXPECT_NE(detail.find(name), std::string::npos) << detail;
+    EXPECT_NE(detail.find("\"" + value + "\""), std::string::npos) << detail;
+    EXPECT_NE(detail.find("set it to"), std::string::npos) << detail;
+    EXPECT_EQ(detail.find('\n'), std::string::npos) << detail;
+  }
+}
+
+TEST(Settings, DescribeTellsDefaultsAndOrigin) {
+  const Values values{{"OMPL_CREDITS", "8"}};
+  Settings settings;
+  ASSERT_EQ(Settings::read(&settings, from(values)), OMPL_OK);
+  Values shown;
+  for (const auto& row : settings.describe(from(values))) {
+    EXPECT_EQ(row.from_environment, row.name == "OMPL_CREDITS") << row.name;
+    EXPECT_FALSE(row.text.empty()) << row.name;
+    shown[row.name] = row.default_value + " " + row.value;
+  }
+  EXPECT_EQ(shown["OMPL_SEGMENT_SIZE"], "16G 16G");
+  EXPECT_EQ(shown["OMPL_CREDITS"], "256 8");
+  EXPECT_EQ(shown["OMPL_LOG"], "warn warn");
+}
+
+TEST(Settings, MistypedNamesAreWarnedAbout) {
+  setenv("OMPL_SEGMENT_SIEZ", "1M", 1);
+  setenv("OMPL_SOMETHING_ELSE", "1", 1);
+  Settings settings;
+  testing::internal::CaptureStderr();
+  const int result = Settings::read(&settings);
+  const std::string said = testing::internal::GetCapturedStderr();
+  unsetenv("OMPL_SEGMENT_SIEZ");
+  unsetenv("OMPL_SOMETHING_ELSE");
+  EXPECT_EQ(result, OMPL_OK);
+  EXPECT_NE(said.find("did you mean OMPL_SEGMENT_SIZE?"), std::string::npos) << said;
+  EXPECT_EQ(said.find("OMPL_SOMETHING_ELSE"), std::string::npos) << said;
+}
+
+}  // namespace
+}  // namespace ompl
