@@ -1,0 +1,17 @@
+# cmake -DMANIFEST=build/install_manifest.txt -P cmake/Uninstall.cmake
+# Removes every file of the manifest (below $DESTDIR, if set) and the folders of ours left empty.
+if(NOT EXISTS ${MANIFEST})
+  message(FATAL_ERROR "${MANIFEST} does not exist: nothing was installed from this build folder")
+endif()
+file(STRINGS ${MANIFEST} files)
+foreach(file IN LISTS files)
+  set(path $ENV{DESTDIR}${file})
+  message(STATUS "Removing: ${path}")
+  file(REMOVE ${path})
+  get_filename_component(folder ${path} DIRECTORY)
+  file(GLOB left ${folder}/*)
+  if(folder MATCHES "(omnipgas|OmniPGAS)$" AND NOT left)
+    file(REMOVE_RECURSE ${folder})
+  endif()
+endforeach()
+file(REMOVE ${MANIFEST})
