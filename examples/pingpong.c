@@ -18,7 +18,7 @@ static double now_us(void) {
   return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   const size_t size = argc > 1 ? strtoul(argv[1], NULL, 10) : 8;
   const unsigned iterations = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 10000;
   uint64_t dest_addr, flag_addr;
@@ -38,9 +38,9 @@ int main(int argc, char **argv) {
   require(ompl_alloc(size, &dest_addr), "ompl_alloc");
   require(ompl_alloc(sizeof(uint32_t), &flag_addr), "ompl_alloc");
 
-  unsigned char *message = calloc(size, 1);
+  unsigned char* message = calloc(size, 1);
   if (message == NULL) return EXIT_FAILURE;
-  const volatile unsigned char *inbox = ompl_ptr((uint32_t)rank, dest_addr);
+  const volatile unsigned char* inbox = ompl_ptr((uint32_t)rank, dest_addr);
   const uint64_t src_addr = (uint64_t)(uintptr_t)message;
 
   const double begin = now_us();
@@ -60,7 +60,8 @@ int main(int argc, char **argv) {
   }
   const double one_way = (now_us() - begin) / iterations / 2;
 
-  if (rank == 0) printf("%zu bytes: %.2f us one way, %.1f MB/s\n", size, one_way, (double)size / one_way);
+  if (rank == 0)
+    printf("%zu bytes: %.2f us one way, %.1f MB/s\n", size, one_way, (double)size / one_way);
   if (wrong > 0) fprintf(stderr, "rank %d: %u messages arrived damaged\n", rank, wrong);
   free(message);
   require(ompl_finalize(), "ompl_finalize");

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 /* Returns `result` if it is no error. Otherwise this rank exits, and the launcher ends the others. */
-static inline int require(int result, const char *what) {
+static inline int require(int result, const char* what) {
   if (result < 0) {
     fprintf(stderr, "%s: %s (%s)\n", what, ompl_strerror(result), ompl_error_detail());
     exit(EXIT_FAILURE);

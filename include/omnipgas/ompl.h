@@ -75,14 +75,14 @@ enum {
 };
 
 /* The name and meaning of a result code, in words; never NULL, static storage. Any thread, any time. */
-OMPL_API const char *ompl_strerror(int code);
+OMPL_API const char* ompl_strerror(int code);
 
 /* What was wrong with the calling thread's last failed call and what to do about it; "" if none
  * failed. Valid until the thread's next failing call. Any time, also before ompl_init(). */
-OMPL_API const char *ompl_error_detail(void);
+OMPL_API const char* ompl_error_detail(void);
 
 /* The library's version as "MAJOR.MINOR.PATCH"; static storage. Any thread, any time. */
-OMPL_API const char *ompl_version(void);
+OMPL_API const char* ompl_version(void);
 
 /* ------------------------------------------------------------------------------------------------
  * Beginning and end
@@ -108,7 +108,8 @@ OMPL_API int ompl_size(void);
 /* This rank's number among the ranks that share its memory, or OMPL_ERR_STATE. Any thread. */
 OMPL_API int ompl_node_rank(void);
 
-/* The number of ranks that share memory with this one, itself included, or OMPL_ERR_STATE. Any thread. */
+/* The number of ranks that share memory with this one, itself included, or OMPL_ERR_STATE. Any thread.
+ */
 OMPL_API int ompl_node_size(void);
 
 /* Returns once every rank has called it. Collective. All earlier puts of the calling thread's implicit
@@ -125,17 +126,17 @@ OMPL_API int ompl_barrier(void);
  * Collective, with the same size everywhere; other threads may use older allocations meanwhile.
  * Errors: OMPL_ERR_STATE, OMPL_ERR_ARG, OMPL_ERR_MEMORY (on every rank, if any rank is short; nothing
  * is then allocated), OMPL_ERR_PEER, OMPL_ERR_LINK. */
-OMPL_API int ompl_alloc(size_t size, uint64_t *offset);
+OMPL_API int ompl_alloc(size_t size, uint64_t* offset);
 
 /* Frees what ompl_alloc() returned at `offset`. Collective. Completes the outstanding operations of
  * all contexts of the rank first; no thread may use the allocation any more.
  * Errors: OMPL_ERR_STATE, OMPL_ERR_OFFSET, OMPL_ERR_PEER, OMPL_ERR_LINK. */
 OMPL_API int ompl_free(uint64_t offset);
 
-/* A pointer to (rank, offset), valid until the allocation is freed, or NULL if that rank's memory is not
- * mapped here or the offset is not allocated. The caller's own rank is always mapped. Stores through
- * the pointer are released by the caller's next signal. Any thread. */
-OMPL_API void *ompl_ptr(uint32_t rank, uint64_t offset);
+/* A pointer to (rank, offset), valid until the allocation is freed, or NULL if that rank's memory is
+ * not mapped here or the offset is not allocated. The caller's own rank is always mapped. Stores
+ * through the pointer are released by the caller's next signal. Any thread. */
+OMPL_API void* ompl_ptr(uint32_t rank, uint64_t offset);
 
 /* ------------------------------------------------------------------------------------------------
  * The papers' operations, on the calling thread's implicit context
@@ -144,8 +145,8 @@ OMPL_API void *ompl_ptr(uint32_t rank, uint64_t offset);
  * (flags), OMPL_ERR_PEER, OMPL_ERR_LINK.
  */
 
-/* [OMPL] Copies `length` bytes from src_addr to (target_rank, dest_addr). Returns when the source may be
- * reused. Length 0 checks the rank and moves nothing. Overlapping source and destination leave
+/* [OMPL] Copies `length` bytes from src_addr to (target_rank, dest_addr). Returns when the source may
+ * be reused. Length 0 checks the rank and moves nothing. Overlapping source and destination leave
  * undefined contents. */
 OMPL_API int ompl_put(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length);
 
@@ -192,28 +193,28 @@ OMPL_API int ompl_quiet(void);
 
 typedef struct ompl_ctx ompl_ctx;
 
-#define OMPL_CTX_DEFAULT ((ompl_ctx *)0)
+#define OMPL_CTX_DEFAULT ((ompl_ctx*)0)
 #define OMPL_FOREVER ((int64_t)-1)
 
 /* Creates a context. Any thread. Errors: OMPL_ERR_STATE, OMPL_ERR_ARG, OMPL_ERR_MEMORY. */
-OMPL_API int ompl_ctx_create(ompl_ctx **ctx);
+OMPL_API int ompl_ctx_create(ompl_ctx** ctx);
 
 /* Completes the context's operations (as ompl_quiet) and destroys it; NULL is allowed.
  * Errors: OMPL_ERR_STATE, OMPL_ERR_PEER, OMPL_ERR_LINK; the context is destroyed in any case. */
-OMPL_API int ompl_ctx_destroy(ompl_ctx *ctx);
+OMPL_API int ompl_ctx_destroy(ompl_ctx* ctx);
 
-OMPL_API int ompl_ctx_put(ompl_ctx *ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
+OMPL_API int ompl_ctx_put(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                           size_t length, int64_t timeout_ns);
-OMPL_API int ompl_ctx_get(ompl_ctx *ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
+OMPL_API int ompl_ctx_get(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                           size_t length, int64_t timeout_ns);
-OMPL_API int ompl_ctx_put_word(ompl_ctx *ctx, uint32_t target_rank, uint64_t flag_addr,
+OMPL_API int ompl_ctx_put_word(ompl_ctx* ctx, uint32_t target_rank, uint64_t flag_addr,
                                int64_t timeout_ns);
-OMPL_API int ompl_ctx_put_signal(ompl_ctx *ctx, uint64_t src_addr, uint32_t target_rank,
+OMPL_API int ompl_ctx_put_signal(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank,
                                  uint64_t dest_addr, size_t length, uint64_t flag_addr,
                                  int64_t timeout_ns);
-OMPL_API int ompl_ctx_wait(ompl_ctx *ctx, uint64_t flag_addr, int64_t timeout_ns);
-OMPL_API int ompl_ctx_flush(ompl_ctx *ctx, int64_t timeout_ns);
-OMPL_API int ompl_ctx_quiet(ompl_ctx *ctx, int64_t timeout_ns);
+OMPL_API int ompl_ctx_wait(ompl_ctx* ctx, uint64_t flag_addr, int64_t timeout_ns);
+OMPL_API int ompl_ctx_flush(ompl_ctx* ctx, int64_t timeout_ns);
+OMPL_API int ompl_ctx_quiet(ompl_ctx* ctx, int64_t timeout_ns);
 
 /* ompl_barrier() with a time limit. After OMPL_ERR_TIMEOUT the barrier is still under way: the next
  * collective call of this rank finishes it first. */
@@ -223,14 +224,14 @@ OMPL_API int ompl_barrier_timed(int64_t timeout_ns);
  * Waiting inside a task runtime
  */
 
-/* Called by a waiting thread, with no resource of the library held, instead of sched_yield(). It may run
- * other tasks, which may call any function of this header. Returns nonzero if other work ran or may
+/* Called by a waiting thread, with no resource of the library held, instead of sched_yield(). It may
+ * run other tasks, which may call any function of this header. Returns nonzero if other work ran or may
  * become ready, 0 if the library may put the thread to sleep. */
-typedef int (*ompl_yield_fn)(void *arg);
+typedef int (*ompl_yield_fn)(void* arg);
 
-/* Installs the hook for all threads of the rank; NULL restores sched_yield(). Install it while no thread
- * waits. Errors: OMPL_ERR_STATE. */
-OMPL_API int ompl_set_yield(ompl_yield_fn hook, void *arg);
+/* Installs the hook for all threads of the rank; NULL restores sched_yield(). Install it while no
+ * thread waits. Errors: OMPL_ERR_STATE. */
+OMPL_API int ompl_set_yield(ompl_yield_fn hook, void* arg);
 
 /* A dead rank makes unsatisfied waits fail with OMPL_ERR_PEER; after this call waits block again, until
  * a further rank dies. Returns the number of ranks known dead, or OMPL_ERR_STATE. Any thread. */
