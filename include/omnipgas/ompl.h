@@ -108,8 +108,7 @@ OMPL_API int ompl_size(void);
 /* This rank's number among the ranks that share its memory, or OMPL_ERR_STATE. Any thread. */
 OMPL_API int ompl_node_rank(void);
 
-/* The number of ranks that share memory with this one, itself included, or OMPL_ERR_STATE. Any thread.
- */
+/* The number of ranks that share memory with this one, itself included, or OMPL_ERR_STATE. Any thread. */
 OMPL_API int ompl_node_size(void);
 
 /* Returns once every rank has called it. Collective. All earlier puts of the calling thread's implicit
@@ -133,9 +132,9 @@ OMPL_API int ompl_alloc(size_t size, uint64_t* offset);
  * Errors: OMPL_ERR_STATE, OMPL_ERR_OFFSET, OMPL_ERR_PEER, OMPL_ERR_LINK. */
 OMPL_API int ompl_free(uint64_t offset);
 
-/* A pointer to (rank, offset), valid until the allocation is freed, or NULL if that rank's memory is
- * not mapped here or the offset is not allocated. The caller's own rank is always mapped. Stores
- * through the pointer are released by the caller's next signal. Any thread. */
+/* A pointer to (rank, offset), valid until the allocation is freed, or NULL if that rank's memory is not
+ * mapped here or the offset is not allocated. The caller's own rank is always mapped. Stores through
+ * the pointer are released by the caller's next signal. Any thread. */
 OMPL_API void* ompl_ptr(uint32_t rank, uint64_t offset);
 
 /* ------------------------------------------------------------------------------------------------
@@ -145,8 +144,8 @@ OMPL_API void* ompl_ptr(uint32_t rank, uint64_t offset);
  * (flags), OMPL_ERR_PEER, OMPL_ERR_LINK.
  */
 
-/* [OMPL] Copies `length` bytes from src_addr to (target_rank, dest_addr). Returns when the source may
- * be reused. Length 0 checks the rank and moves nothing. Overlapping source and destination leave
+/* [OMPL] Copies `length` bytes from src_addr to (target_rank, dest_addr). Returns when the source may be
+ * reused. Length 0 checks the rank and moves nothing. Overlapping source and destination leave
  * undefined contents. */
 OMPL_API int ompl_put(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length);
 
@@ -224,13 +223,13 @@ OMPL_API int ompl_barrier_timed(int64_t timeout_ns);
  * Waiting inside a task runtime
  */
 
-/* Called by a waiting thread, with no resource of the library held, instead of sched_yield(). It may
- * run other tasks, which may call any function of this header. Returns nonzero if other work ran or may
+/* Called by a waiting thread, with no resource of the library held, instead of sched_yield(). It may run
+ * other tasks, which may call any function of this header. Returns nonzero if other work ran or may
  * become ready, 0 if the library may put the thread to sleep. */
 typedef int (*ompl_yield_fn)(void* arg);
 
-/* Installs the hook for all threads of the rank; NULL restores sched_yield(). Install it while no
- * thread waits. Errors: OMPL_ERR_STATE. */
+/* Installs the hook for all threads of the rank; NULL restores sched_yield(). Install it while no thread
+ * waits. Errors: OMPL_ERR_STATE. */
 OMPL_API int ompl_set_yield(ompl_yield_fn hook, void* arg);
 
 /* A dead rank makes unsatisfied waits fail with OMPL_ERR_PEER; after this call waits block again, until

@@ -7,16 +7,15 @@
 // Two kinds exist.
 //  * A direct conduit (self, shm) maps the peer's segment: connect() returns its base address and the
 //    core loads, stores and applies signals itself. It has no endpoints.
-//  * A network conduit (mock, ofi, later verbs, ucx, mpi, utofu) has a pool of endpoints. The core
-//  claims
-//    an endpoint, calls it, and releases it; an endpoint is never called by two threads at once, but
-//    for the two functions marked "any thread". An endpoint therefore needs no lock of its own.
+//  * A network conduit (mock, ofi, later verbs, ucx, mpi, utofu) has a pool of endpoints. The core claims
+//    an endpoint, calls it, and releases it; an endpoint is never called by two threads at once, but for
+//    the two functions marked "any thread". An endpoint therefore needs no lock of its own.
 //
 // Vocabulary: rank, endpoint, slot (an endpoint's place in the pool), ticket, record (a signal on the
 // wire). The rules in brackets are those of docs/design/protocol.md.
 //
-// Errors: int results are OMPL_OK or a negative OMPL_ERR_*, recorded by fail() where first seen.
-// Outputs are set on success only. No function blocks unless its comment says so; none calls user code.
+// Errors: int results are OMPL_OK or a negative OMPL_ERR_*, recorded by fail() where first seen. Outputs
+// are set on success only. No function blocks unless its comment says so; none calls user code.
 #pragma once
 
 #include <cstddef>
@@ -49,8 +48,8 @@ struct Job {
 // Where a rank's nonce (uint64_t) stands in its segment: whoever maps it reads it back as a proof.
 inline constexpr uint64_t kNonceOffset = 256;
 
-// Operations a signal record carries. The first four are applied to the flag at `offset` by a CPU of
-// the target's node; the rest are the core's own and only pass through.
+// Operations a signal record carries. The first four are applied to the flag at `offset` by a CPU of the
+// target's node; the rest are the core's own and only pass through.
 enum class SignalOp : uint8_t { add32, set32, add64, set64, ack_request, ack, credit };
 
 struct Signal {
@@ -92,16 +91,16 @@ struct Post {
   State state = State::done;
   Reason reason = Reason::none;
   int code = 0;
-  // Number of the operation among those of this endpoint to this rank; 0 if the conduit will never
-  // report a completion for it (possible only without remote_completion, and only for `done`).
+  // Number of the operation among those of this endpoint to this rank; 0 if the conduit will never report
+  // a completion for it (possible only without remote_completion, and only for `done`).
   uint64_t ticket = 0;
 };
 
 // Receives what progress() finds. Implemented by the core; never blocks, never posts.
 class Sink {
  public:
-  // A record of `source` arrived on the endpoint being progressed. Everything that `source` put before
-  // it through the context that sent it is visible when this is called, if ordered_signals holds.
+  // A record of `source` arrived on the endpoint being progressed. Everything that `source` put before it
+  // through the context that sent it is visible when this is called, if ordered_signals holds.
   virtual void signal(uint32_t source, const Signal& record) = 0;
 
  protected:
@@ -115,8 +114,7 @@ class Endpoint {
   virtual ~Endpoint() = default;  // drops what is outstanding; the core has completed it before
 
   // Posts a copy of `length` bytes (1 .. max_message) from `source` to `offset` of `rank`'s segment.
-  // `source` may be any memory of the process and is in use until the post is done. The range was
-  // checked.
+  // `source` may be any memory of the process and is in use until the post is done. The range was checked.
   virtual Post put(uint32_t rank, const void* source, uint64_t offset, std::size_t length) = 0;
 
   // Posts a copy of `length` bytes (1 .. max_message) from `offset` of `rank`'s segment to `target`.
@@ -133,8 +131,8 @@ class Endpoint {
   virtual Post put_signal(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
                           const Signal& record, bool* signalled);
 
-  // Takes in at most `budget` completions and records, gives records to `sink`, advances connections
-  // and what the far side asks of this one. Returns how many it took (0: idle), or OMPL_ERR_LINK if the
+  // Takes in at most `budget` completions and records, gives records to `sink`, advances connections and
+  // what the far side asks of this one. Returns how many it took (0: idle), or OMPL_ERR_LINK if the
   // endpoint as a whole is broken. A broken connection to one rank is not an error here: see failure().
   virtual int progress(Sink& sink, int budget) = 0;
 
@@ -142,9 +140,8 @@ class Endpoint {
   // Any thread, at any time: an atomic load (acquire).
   [[nodiscard]] virtual uint64_t completed(uint32_t rank) const = 0;
 
-  // OMPL_OK, or why nothing to `rank` can succeed on this endpoint any more. Once set it stays,
-  // everything outstanding counts as completed, and nothing is sent again [18]. Any thread: an atomic
-  // load.
+  // OMPL_OK, or why nothing to `rank` can succeed on this endpoint any more. Once set it stays, everything
+  // outstanding counts as completed, and nothing is sent again [18]. Any thread: an atomic load.
   [[nodiscard]] virtual int failure(uint32_t rank) const = 0;
 
   // A file descriptor that polls readable when progress() has work, after arm() returned true; -1 if
