@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""install_test.py BUILD: installs the build into a fresh prefix, and uses it as a stranger would: through
-find_package and through pkg-config, running the OMPL paper's ping-pong on two ranks. Then looks at what the
-library exports, and that uninstalling leaves nothing."""
+"""install_test.py BUILD: installs the build into a fresh prefix, uses it as a stranger would: through
+find_package and through pkg-config, running the OMPL paper's ping-pong on two ranks. Then looks at what
+the library exports, and that uninstalling leaves nothing."""
 
 import os
 import re
@@ -64,7 +64,10 @@ def exports(prefix: Path) -> None:
     text = "".join(path.read_text() for path in prefix.rglob("*.h"))
     declared = set(re.findall(r"^OMPL_API\b[^;]*?\b(ompl_\w+)\(", text, re.MULTILINE))
     wanted = {f"{name}@@{NODE}" for name in declared}
-    expect(found == wanted, f"{len(found)} symbols exported, as declared; differing: {sorted(found ^ wanted)}")
+    expect(
+        found == wanted,
+        f"{len(found)} symbols exported, as declared; differing: {sorted(found ^ wanted)}",
+    )
 
 
 def main(build: Path) -> None:

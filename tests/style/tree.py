@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tree's rules that no compiler checks: who may include whom, where getenv() may stand, how much may
-hang on the preprocessor, what must be documented, how long a file may be.
+"""The tree's rules that no compiler checks: who may include whom, where getenv() may stand, how much
+may hang on the preprocessor, what must be documented, how long a file may be.
 
-tree.py ROOT         prints every violation as FILE:LINE: text, then a report of lengths; exit status 1 if any
-tree.py --self-test  seeds one violation of every rule in a small tree: each must be found, and nothing else
+tree.py ROOT         prints every violation as FILE:LINE: text and a report of lengths; status 1 if any
+tree.py --self-test  seeds violations of every rule in a small tree: all must be found, and nothing else
 """
 
 import re
@@ -25,7 +25,7 @@ GETENV = re.compile(r"\b(secure_)?getenv\s*\(")
 
 CONDUIT_CONTRACT = {"conduit/conduit.hpp", "conduit/registry.hpp"}
 GROUND = {"util/", "arch/"}
-# What a file of a layer may include besides its own folder and the public headers. Dependencies point down.
+# What a file of a layer may include besides its own folder and the public headers: only what is below.
 MAY_INCLUDE: dict[str, set[str]] = {
     "src/util": GROUND,
     "src/arch": GROUND,
@@ -96,8 +96,8 @@ def conditionals(root: Path) -> Iterator[Violation]:
         if here > worst:
             worst, where = here, path
     if found > MAX_CONDITIONALS * total:
-        text = f"{found} of {total} lines are preprocessor conditionals, {worst} of them here; 2 % is the limit"
-        yield Violation(where, 1, text)
+        text = f"{found} of {total} lines are preprocessor conditionals, {worst} of them here"
+        yield Violation(where, 1, f"{text}; 2 % is the limit")
 
 
 def prototypes(root: Path) -> Iterator[Violation]:
@@ -106,9 +106,9 @@ def prototypes(root: Path) -> Iterator[Violation]:
     seen: list[tuple[Path, int, str, bool]] = []
     for path, lines in files(root, "include"):
         for number, line in enumerate(lines, 1):
-            name = re.match(r"OMPL_API\b.*?\b(ompl_\w+)\(", line)
-            if name:
-                seen.append((path, number, name[1], lines[number - 2].rstrip().endswith("*/")))
+            match = re.match(r"OMPL_API\b.*?\b(ompl_\w+)\(", line)
+            if match:
+                seen.append((path, number, match[1], lines[number - 2].rstrip().endswith("*/")))
     documented = {name for _, _, name, comment in seen if comment}
     for path, number, name, comment in seen:
         namesake = name.replace("ompl_ctx_", "ompl_").removesuffix("_timed")
@@ -142,7 +142,8 @@ def check(root: Path) -> int:
     if not sizes:
         print(f"no source files below {root}")
         return 1
-    print(f"{len(sizes)} files, {len(violations)} violations; median length {sizes[len(sizes) // 2][0]}, longest:")
+    median = sizes[len(sizes) // 2][0]
+    print(f"{len(sizes)} files, {len(violations)} violations; median length {median}, the longest:")
     for size, path in sizes[:5]:
         print(f"  {size:5} {path}")
     return 1 if violations else 0

