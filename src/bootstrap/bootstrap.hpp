@@ -22,7 +22,7 @@ class Bootstrap {
  public:
   virtual ~Bootstrap() = default;
 
-  [[nodiscard]] virtual std::string_view name() const = 0;  // "single", "pmi1", "mpi"
+  [[nodiscard]] virtual std::string_view name() const = 0;  // "single", "pmi1", "mpi", "threads"
   [[nodiscard]] virtual uint32_t rank() const = 0;
   [[nodiscard]] virtual uint32_t size() const = 0;
 
@@ -31,6 +31,7 @@ class Bootstrap {
   [[nodiscard]] virtual std::vector<uint32_t> node_map() const = 0;
 
   // Publishes a value under this rank's key. Any bytes, any length: implementations encode and split.
+  // A key is a word of at most 32 letters, digits, '-', '_' and '.', set once.
   virtual int set(std::string_view key, std::string_view value) = 0;
   // Returns when every rank's earlier set() can be read. Collective.
   virtual int fence() = 0;
@@ -47,5 +48,9 @@ class Bootstrap {
 // PMI_FD / PMI_RANK, else a single rank. A half-set or contradictory environment is OMPL_ERR_LAUNCH
 // with one line that names the variable and what to do.
 int connect(const Settings& settings, std::unique_ptr<Bootstrap>* out);
+
+// A random word that the ranks of this job share and nobody else knows: drawn by rank 0 and passed on
+// through the launcher's store. Collective, once.
+int share_secret(Bootstrap& bootstrap, std::string* secret);
 
 }  // namespace ompl::bootstrap

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bootstrap/mpi.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <string>
+
+#include "util/log.hpp"
+#include "util/status.hpp"
+
+namespace ompl::bootstrap {
+namespace {
+
+template <class Function>
+Function* find(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+}
+
+// What differs between the binary interfaces of MPI libraries: the type of a handle, and two handles.
+template <class Handle>
+struct Abi {
+  Handle world;
+  Handle byte;
+};
+
+// MPI functions, found at run time. All of them have been in every MPI since 1.0.
+template <class Handle>
+struct Calls {
+  int (*dup)(Handle, Handle*) = find<int(Handle, Handle*)>("MPI_Comm_dup");
+  int (*free)(Handle*) = find<int(Handle*)>("MPI_Comm_free");
+  int (*rank)(Handle, int*) = find<int(Handle, int*)>("MPI_Comm_rank");
+  int (*size)(Handle, int*) = find<int(Handle, int*)>("MPI_Comm_size");
+  int (*abort)(Handle, int) = find<int(Handle, int)>("MPI_Abort");
+  int (*allgather)(const void*, int, Handle, void*, int, Handle, Handle) =
+      find<int(const void*, int, Handle, void*, int, Handle, Handle)>("MPI_Allgather");
+  int (*allgatherv)(const void*, int, Handle, void*, const int*, const int*, Handle, Handle) =
+      find<int(const void*, int, Handle, void*, const int*, const int*, Handle, Handle)>(
+          "MPI_Allgatherv");
+
+  [[nodiscard]] bool complete() const {
+    return dup != nullptr && free != nullptr && rank != nullptr && size != nullptr &&
+           abort != nullptr && allgather != nullptr && allgatherv != nullptr;
+  }
+};
+
+// Published values travel as one byte string per rank and fence: (length, bytes) of key and value in
+// turn.
+void append_sized(std::string_view bytes, std::string* out) {
+  const uint64_t length = bytes.size();
+  out->append(reinterpret_cast<const char*>(&length), sizeof length);
+  out->append(bytes);
+}
+
+std::string_view take_sized(std::string_view* in) {
+  uint64_t length = 0;
+  std::memcpy(&length, in->data(), sizeof length);
+  const auto bytes = in->substr(sizeof length, length);
+  in->remove_prefix(sizeof length + length);
+  return bytes;
+}
+
+template <class Handle>
+class Mpi final : public Bootstrap {
+ public:
+  explicit Mpi(const Abi<Handle>& abi) : abi_(abi) {}
+
+  int open() {
+    if (!calls_.complete()) {
+      return fail(OMPL_ERR_LAUNCH,
+                  "the MPI library of this process lacks functions of MPI 1.0; "
+                  "start with omplrun and OMPL_LAUNCHER=pmi1 instead");
+    }
+    int rank = 0;
+    int size = 0;
+    if (calls_.dup(abi_.world, &comm_) != 0 || calls_.rank(comm_, &rank) != 0 ||
+        calls_.size(comm_, &size) != 0) {
+      return fail(OMPL_ERR_LAUNCH, "MPI_Comm_dup of MPI_COMM_WORLD failed");
+    }
+    rank_ = static_cast<uint32_t>(rank);
+    size_ = static_cast<uint32_t>(size);
+    published_.resize(size_);
+    return OMPL_OK;
+  }
+
+  [[nodiscard]] std::string_view name() const override { return "mpi"; }
+  [[nodiscard]] uint32_t rank() const override { return rank_; }
+  [[nodiscard]] uint32_t size() const override { return size_; }
+  [[nodiscard]] std::vector<uint32_t> node_map() const override { return {}; }
+
+  int set(std::string_view key, std::string_view value) override {
+    append_sized(key, &unpublished_);
+    append_sized(value, &unpublished_);
+    return OMPL_OK;
+  }
+
+  int fence() override {
+    std::vector<int> lengths(size_);
+    int length = static_cast<int>(unpublished_.size());
+    if (calls_.allgather(&length, sizeof length, abi_.byte, lengths.data(), sizeof length, abi_.byte,
+                         comm_) != 0) {
+      return fail(OMPL_ERR_LAUNCH, "MPI_Allgather failed while starting up");
+    }
+    std::vector<int> offsets(size_);
+    int64_t total = 0;
+    for (uint32_t i = 0; i < size_; ++i) {
+      offsets[i] = static_cast<int>(total);
+      total += lengths[i];
+    }
+    if (total > std::numeric_limits<int>::max()) {
+      return fail(OMPL_ERR_LAUNCH, "the ranks published {} bytes; MPI can exchange 2 GiB at once",
+                  total);
+    }
+    std::string all(static_cast<std::size_t>(total), '\0');
+    if (calls_.allgatherv(unpublished_.data(), length, abi_.byte, all.data(), lengths.data(),
+                          offsets.data(), abi_.byte, comm_) != 0) {
+      return fail(OMPL_ERR_LAUNCH, "MPI_Allgatherv failed while starting up");
+    }
+    unpublished_.clear();
+    std::string_view rest = all;
+    for (uint32_t i = 0; i < size_; ++i) {
+      const auto end = rest.size() - static_cast<std::size_t>(lengths[i]);
+      while (rest.size() > end) {
+        const auto key = take_sized(&rest);
+        published_[i][std::string(key)] = take_sized(&rest);
+      }
+    }
+    return OMPL_OK;
+  }
+
+  int get(uint32_t rank, std::string_view key, std::string* value) override {
+    if (rank >= size_) return fail(OMPL_ERR_RANK, "rank {} of {} published nothing", rank, size_);
+    const auto found = published_[rank].find(key);
+    if (found == published_[rank].end()) {
+      return fail(OMPL_ERR_LAUNCH, "rank {} has not published \"{}\"", rank, key);
+    }
+    *value = found->second;
+    return OMPL_OK;
+  }
+
+  int finish() override {
+    if (mpi_phase() == MpiPhase::running) calls_.free(&comm_);
+    return OMPL_OK;
+  }
+
+  void abort(int exit_code, std::string_view why) override {
+    log::error("aborting the job: {}", why);
+    calls_.abort(comm_, exit_code);
+  }
+
+ private:
+  Abi<Handle> abi_;
+  Calls<Handle> calls_;
+  Handle comm_{};
+  uint32_t rank_ = 0;
+  uint32_t size_ = 0;
+  std::string unpublished_;
+  std::vector<std::map<std::string, std::string, std::less<>>> published_;  // by rank
+};
+
+template <class Handle>
+int open_with(const Abi<Handle>& abi, std::unique_ptr<Bootstrap>* out) {
+  auto mpi = std::make_unique<Mpi<Handle>>(abi);
+  const int result = mpi->open();
+  if (result == OMPL_OK) *out = std::move(mpi);
+  return result;
+}
+
+bool is_open_mpi() { return dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != nullptr; }
+
+// Whether the library has the interface that MPI 5.0 standardised: only its file name tells.
+bool has_standard_abi() {
+  Dl_info info{};
+  return dladdr(dlsym(RTLD_DEFAULT, "MPI_Initialized"), &info) != 0 && info.dli_fname != nullptr &&
+         std::strstr(info.dli_fname, "libmpi_abi") != nullptr;
+}
+
+bool ask(const char* name) {
+  auto* const function = find<int(int*)>(name);
+  int flag = 0;
+  return function != nullptr && function(&flag) == 0 && flag != 0;
+}
+
+}  // namespace
+
+MpiPhase mpi_phase() {
+  if (dlsym(RTLD_DEFAULT, "MPI_Initialized") == nullptr) return MpiPhase::absent;
+  if (ask("MPI_Finalized")) return MpiPhase::finalized;
+  return ask("MPI_Initialized") ? MpiPhase::running : MpiPhase::before_init;
+}
+
+bool mpi_may_use_pmi1() { return mpi_phase() != MpiPhase::absent && !is_open_mpi(); }
+
+int open_mpi(std::unique_ptr<Bootstrap>* out) {
+  if (is_open_mpi()) {
+    return open_with<void*>(
+        {dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world"), dlsym(RTLD_DEFAULT, "ompi_mpi_byte")}, out);
+  }
+  if (has_standard_abi()) {
+    return open_with<void*>({reinterpret_cast<void*>(0x101), reinterpret_cast<void*>(0x247)}, out);
+  }
+  return open_with<int>({0x44000000, 0x4c00010d}, out);  // MPICH, Intel MPI and their relatives
+}
+
+}  // namespace ompl::bootstrap

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bootstrap/pmi1.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+#include "bootstrap/mpi.hpp"
+#include "bootstrap/pmi1_link.hpp"
+#include "bootstrap/pmi1_wire.hpp"
+#include "util/log.hpp"
+#include "util/status.hpp"
+
+namespace ompl::bootstrap {
+namespace {
+
+using pmi1::line;
+using pmi1::Message;
+
+// Longest piece of a value. Some launchers read lines into 1,024 bytes whatever limits they announce.
+constexpr std::size_t kMaxPiece = 800;
+// How long a rank that asked for the end of the job waits to be ended.
+constexpr std::chrono::seconds kAbortPatience{5};
+
+// The session that ends at the exit of the process; see the top of pmi1.hpp. The only global, because
+// exit handlers take no argument.
+Pmi1Session g_put_off;
+
+int send_finalize(const Pmi1Session& session) {
+  Message answer;
+  return pmi1::Link(session.fd, session.limit).request(line("finalize"), "finalize_ack", &answer);
+}
+
+void finalize_at_exit() {
+  const auto phase = mpi_phase();
+  if (phase == MpiPhase::absent || phase == MpiPhase::before_init) send_finalize(g_put_off);
+}
+
+class Pmi1 final : public Bootstrap {
+ public:
+  explicit Pmi1(const Pmi1Session& session) : session_(session), link_(session.fd, session.limit) {}
+
+  int open();
+
+  [[nodiscard]] std::string_view name() const override { return "pmi1"; }
+  [[nodiscard]] uint32_t rank() const override { return session_.rank; }
+  [[nodiscard]] uint32_t size() const override { return session_.size; }
+  [[nodiscard]] std::vector<uint32_t> node_map() const override { return node_map_; }
+
+  int set(std::string_view key, std::string_view value) override;
+  int fence() override;
+  int get(uint32_t rank, std::string_view key, std::string* value) override;
+  int finish() override;
+  void abort(int exit_code, std::string_view why) override;
+
+ private:
+  int handshake();
+  void read_mapping();
+  int read_word(const std::string& name, std::string* word);
+  // The launcher's name of a piece: prefixed, so that MPI's own keys never clash.
+  static std::string piece_name(uint32_t rank, std::string_view key, std::size_t piece) {
+    return fmt::format("ompl-{}-{}-{}", rank, key, piece);
+  }
+
+  Pmi1Session session_;
+  pmi1::Link link_;
+  std::string kvs_;
+  std::size_t max_key_ = 0;
+  std::size_t max_value_ = 0;
+  std::vector<uint32_t> node_map_;
+};
+
+int Pmi1::open() {
+  const int result = handshake();
+  if (result == OMPL_OK) read_mapping();
+  return result;
+}
+
+int Pmi1::handshake() {
+  Message answer;
+  int result = link_.request(line("init", {{"pmi_version", "1"}, {"pmi_subversion", "1"}}),
+                             "response_to_init", &answer);
+  if (result != OMPL_OK) return result;
+  if (answer.field("rc") != "0") {
+    return fail(OMPL_ERR_LAUNCH, "the launcher does not speak PMI version 1; start with omplrun");
+  }
+  result = link_.request(line("get_maxes"), "maxes", &answer);
+  if (result != OMPL_OK) return result;
+  max_key_ = answer.number("keylen_max").value_or(0);
+  max_value_ = std::min<std::size_t>(answer.number("vallen_max").value_or(0), kMaxPiece);
+  if (max_key_ < 32 || max_value_ < 32) {
+    return fail(OMPL_ERR_LAUNCH,
+                "the launcher's PMI allows keys of {} and values of {} bytes; "
+                "32 of each are needed",
+                max_key_, max_value_);
+  }
+  result = link_.request(line("get_my_kvsname"), "my_kvsname", &answer);
+  if (result != OMPL_OK) return result;
+  kvs_ = answer.field("kvsname").value_or("");
+  if (!pmi1::is_word(kvs_)) return fail(OMPL_ERR_LAUNCH, "the launcher's PMI named no key-value space");
+  return OMPL_OK;
+}
+
+// The layout of nodes is a hint: a launcher without it is fine.
+void Pmi1::read_mapping() {
+  Message answer;
+  const auto request = line("get", {{"kvsname", kvs_}, {"key", "PMI_process_mapping"}});
+  if (link_.request(request, "get_result", &answer) != OMPL_OK || answer.field("rc") != "0") return;
+  const auto text = answer.field("value").value_or("");
+  if (auto map = pmi1::parse_mapping(text, session_.size)) {
+    node_map_ = std::move(*map);
+  } else {
+    log::info("PMI_process_mapping=\"{}\" is not understood and ignored", text);
+  }
+}
+
+int Pmi1::set(std::string_view key, std::string_view value) {
+  const auto words = pmi1::split_value(value, max_value_ - 1);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string name = piece_name(session_.rank, key, i);
+    if (!pmi1::is_word(name) || name.size() >= max_key_) {
+      return fail(OMPL_ERR_LAUNCH, "the key \"{}\" does not fit into PMI; take a shorter word", key);
+    }
+    Message answer;
+    const int result = link_.request(
+        line("put", {{"kvsname", kvs_}, {"key", name}, {"value", words[i]}}), "put_result", &answer);
+    if (result != OMPL_OK) return result;
+    if (answer.field("rc") != "0") {
+      return fail(OMPL_ERR_LAUNCH, "the launcher refused the key {}: {}", name,
+                  answer.field("msg").value_or("no reason given"));
+    }
+  }
+  return OMPL_OK;
+}
+
+int Pmi1::fence() {
+  Message answer;
+  return link_.request(line("barrier_in"), "barrier_out", &answer);
+}
+
+int Pmi1::read_word(const std::string& name, std::string* word) {
+  Message answer;
+  const int result =
+      link_.request(line("get", {{"kvsname", kvs_}, {"key", name}}), "get_result", &answer);
+  if (result != OMPL_OK) return result;
+  const auto value = answer.field("value");
+  if (answer.field("rc") != "0" || !value) {
+    return fail(OMPL_ERR_LAUNCH, "the launcher has no value under {}", name);
+  }
+  *word = *value;
+  return OMPL_OK;
+}
+
+int Pmi1::get(uint32_t rank, std::string_view key, std::string* value) {
+  std::vector<std::string> words(1);
+  int result = read_word(piece_name(rank, key, 0), words.data());
+  const auto count = pmi1::word_count(words.front());
+  for (std::size_t i = 1; result == OMPL_OK && i < count.value_or(1); ++i) {
+    result = read_word(piece_name(rank, key, i), &words.emplace_back());
+  }
+  if (result != OMPL_OK) return result;
+  auto joined = pmi1::join_value(words);
+  if (!joined) return fail(OMPL_ERR_LAUNCH, "the launcher garbled what rank {} published", rank);
+  *value = std::move(*joined);
+  return OMPL_OK;
+}
+
+int Pmi1::finish() {
+  if (!mpi_may_use_pmi1()) return send_finalize(session_);
+  if (mpi_phase() == MpiPhase::before_init) {
+    g_put_off = session_;
+    if (std::atexit(finalize_at_exit) != 0) return fail(OMPL_ERR_SYSTEM, "atexit: no room");
+  }
+  return OMPL_OK;
+}
+
+void Pmi1::abort(int exit_code, std::string_view why) {
+  log::error("aborting the job: {}", why);
+  if (link_.send(line("abort", {{"exitcode", std::to_string(exit_code)}})) == OMPL_OK) {
+    link_.wait_for_end(kAbortPatience);
+  }
+}
+
+// The number that environment variable `name` must hold.
+int read_number(const char* name, uint32_t max, uint32_t* out) {
+  const char* text = std::getenv(name);
+  if (text == nullptr) {
+    return fail(OMPL_ERR_LAUNCH,
+                "{} is not set, though other PMI variables are; start with omplrun or mpiexec, or set "
+                "OMPL_LAUNCHER=single",
+                name);
+  }
+  const auto number = pmi1::to_number(text);
+  if (!number || *number > max) {
+    return fail(OMPL_ERR_LAUNCH,
+                "{}=\"{}\" is not a number from 0 to {}; start with omplrun or mpiexec", name, text,
+                max);
+  }
+  *out = *number;
+  return OMPL_OK;
+}
+
+}  // namespace
+
+bool pmi1_offered() {
+  const auto names = {"PMI_FD", "PMI_RANK", "PMI_SIZE"};
+  return std::any_of(names.begin(), names.end(),
+                     [](const char* name) { return std::getenv(name) != nullptr; });
+}
+
+int pmi1_environment(Pmi1Session* out) {
+  constexpr uint32_t kMax = std::numeric_limits<int>::max();
+  Pmi1Session session;
+  uint32_t fd = 0;
+  int result = read_number("PMI_FD", kMax, &fd);
+  if (result == OMPL_OK) result = read_number("PMI_SIZE", kMax, &session.size);
+  if (result == OMPL_OK) result = read_number("PMI_RANK", kMax, &session.rank);
+  if (result != OMPL_OK) return result;
+  session.fd = static_cast<int>(fd);
+  if (session.rank >= session.size) {
+    return fail(OMPL_ERR_LAUNCH, "PMI_RANK={} is not below PMI_SIZE={}", session.rank, session.size);
+  }
+  if (fcntl(session.fd, F_GETFD) < 0) {
+    return fail(OMPL_ERR_LAUNCH,
+                "PMI_FD={} is not open in this process; was it started by a rank rather than by the "
+                "launcher? Set OMPL_LAUNCHER=single to run it alone",
+                session.fd);
+  }
+  *out = session;
+  return OMPL_OK;
+}
+
+int open_pmi1(const Pmi1Session& session, std::unique_ptr<Bootstrap>* out) {
+  auto pmi1 = std::make_unique<Pmi1>(session);
+  const int result = pmi1->open();
+  if (result == OMPL_OK) *out = std::move(pmi1);
+  return result;
+}
+
+}  // namespace ompl::bootstrap

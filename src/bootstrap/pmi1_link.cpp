@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bootstrap/pmi1_link.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "util/status.hpp"
+
+namespace ompl::bootstrap::pmi1 {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Until `fd` is readable: 1, or 0 when the time is over, or -1 (errno).
+int wait_readable(int fd, Clock::time_point deadline) {
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    pollfd entry{fd, POLLIN, 0};
+    const int ready = poll(&entry, 1, static_cast<int>(std::max<int64_t>(left.count(), 0)));
+    if (ready >= 0 || errno != EINTR) return ready;
+  }
+}
+
+}  // namespace
+
+int Link::send(const std::string& line) const {
+  std::string_view rest = line;
+  while (!rest.empty()) {
+    const ssize_t sent = ::send(fd_, rest.data(), rest.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) {
+      return fail(OMPL_ERR_LAUNCH, "cannot write to the launcher (PMI_FD={}): {}", fd_,
+                  std::strerror(errno));
+    }
+    rest.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return OMPL_OK;
+}
+
+int Link::receive(std::chrono::milliseconds limit, std::string* line) {
+  const auto deadline = Clock::now() + limit;
+  for (;;) {
+    if (auto next = buffer_.next()) {
+      *line = std::move(*next);
+      return OMPL_OK;
+    }
+    const int ready = wait_readable(fd_, deadline);
+    if (ready == 0) {
+      return fail(OMPL_ERR_LAUNCH,
+                  "the launcher (PMI_FD={}) gave no answer for {} ms; has another rank hung before its "
+                  "ompl_init?",
+                  fd_, limit.count());
+    }
+    std::array<char, 4096> bytes;
+    const ssize_t count = ready < 0 ? -1 : recv(fd_, bytes.data(), bytes.size(), 0);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      return fail(OMPL_ERR_LAUNCH, "cannot read from the launcher (PMI_FD={}): {}", fd_,
+                  std::strerror(errno));
+    }
+    if (count == 0) return fail(OMPL_ERR_LAUNCH, "the launcher closed the connection (PMI_FD={})", fd_);
+    if (!buffer_.append({bytes.data(), static_cast<std::size_t>(count)})) {
+      return fail(OMPL_ERR_LAUNCH, "the launcher (PMI_FD={}) sent a line of more than {} bytes", fd_,
+                  kMaxLine);
+    }
+  }
+}
+
+int Link::request(const std::string& line, std::string_view expected, Message* answer) {
+  int result = send(line);
+  std::string text;
+  if (result == OMPL_OK) result = receive(limit_, &text);
+  if (result != OMPL_OK) return result;
+  auto message = Message::parse(text);
+  if (!message || message->command() != expected) {
+    return fail(OMPL_ERR_LAUNCH, "the launcher (PMI_FD={}) answered \"{}\" where PMI-1 has cmd={}", fd_,
+                text, expected);
+  }
+  *answer = std::move(*message);
+  return OMPL_OK;
+}
+
+void Link::wait_for_end(std::chrono::milliseconds limit) {
+  const auto deadline = Clock::now() + limit;
+  std::array<char, 256> ignored;
+  while (wait_readable(fd_, deadline) > 0) {
+    if (recv(fd_, ignored.data(), ignored.size(), 0) <= 0) return;
+  }
+}
+
+}  // namespace ompl::bootstrap::pmi1
