@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "conduit/mock/endpoint.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "util/status.hpp"
+
+namespace ompl::conduit::mock {
+
+// Two threads in one endpoint, or a post from within a sink, is an error of the core.
+class MockEndpoint::Claim {
+ public:
+  explicit Claim(MockEndpoint& endpoint) : endpoint_(endpoint) {
+    if (endpoint_.claimed_.exchange(true, std::memory_order_relaxed))
+      endpoint_.wire_.violation(fmt::format("endpoint {} of rank {} is called twice at a time",
+                                            endpoint_.slot_, endpoint_.rank_));
+  }
+  ~Claim() { endpoint_.claimed_.store(false, std::memory_order_relaxed); }
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+
+ private:
+  MockEndpoint& endpoint_;
+};
+
+MockEndpoint::MockEndpoint(Wire& wire, uint32_t rank, uint32_t slot,
+                           const std::vector<uint32_t>& peer_slots)
+    : wire_(wire),
+      port_(wire.port(rank, slot)),
+      rank_(rank),
+      slot_(slot),
+      dice_({wire.hostility().seed, rank, slot}),
+      links_(peer_slots.size(), nullptr) {
+  for (uint32_t peer = 0; peer < peer_slots.size(); ++peer)
+    if (peer_slots[peer] > 0) links_[peer] = &wire.link(rank, slot, peer, slot % peer_slots[peer]);
+}
+
+MockEndpoint::~MockEndpoint() {
+  for (Link* link : links_)
+    if (link != nullptr) link->fail(OMPL_ERR_LINK);
+  port_.close();
+}
+
+Post MockEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std::size_t length) {
+  const Claim claim(*this);
+  // The source is only read; an operation has one pointer for puts and gets.
+  auto* const local = const_cast<std::byte*>(static_cast<const std::byte*>(source));
+  return links_[rank]->post(
+      {.kind = Operation::Kind::put, .held = true, .local = local, .offset = offset, .left = length});
+}
+
+Post MockEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t length) {
+  const Claim claim(*this);
+  return links_[rank]->post({.kind = Operation::Kind::get,
+                             .held = true,
+                             .local = static_cast<std::byte*>(target),
+                             .offset = offset,
+                             .left = length});
+}
+
+Post MockEndpoint::signal(uint32_t rank, const Signal& record) {
+  const Claim claim(*this);
+  return links_[rank]->post({.kind = Operation::Kind::signal, .record = record});
+}
+
+int MockEndpoint::carry(int budget) {
+  const bool passive = wire_.hostility().passive_target;
+  const std::vector<Link*> incoming = port_.incoming();
+  for (Link* link : incoming) link->accept();
+  int moved = 0;
+  for (Link* link : passive ? links_ : incoming)
+    if (link != nullptr && moved < budget) moved += link->carry(budget - moved);
+  return moved;
+}
+
+int MockEndpoint::advance(int budget) {
+  int taken = 0;
+  const std::size_t first = dice_.up_to(links_.size() - 1);
+  for (std::size_t i = 0; i < links_.size() && taken < budget; ++i) {
+    Link* const link = links_[(first + i) % links_.size()];
+    if (link != nullptr) taken += link->advance(budget - taken);
+  }
+  return taken;
+}
+
+int MockEndpoint::break_down() {
+  for (Link* link : links_)
+    if (link != nullptr) link->fail(OMPL_ERR_LINK);
+  port_.close();
+  broken_ = true;
+  return fail(OMPL_ERR_LINK, "mock: endpoint {} of rank {} broke, as injected", slot_, rank_);
+}
+
+int MockEndpoint::progress(Sink& sink, int budget) {
+  const Claim claim(*this);
+  if (broken_) return OMPL_ERR_LINK;
+  if (port_.broken()) return break_down();
+  // Three kinds of work share the budget; which comes first is left to chance, so that none starves.
+  int taken = 0;
+  const std::size_t first = dice_.up_to(2);
+  for (std::size_t i = 0; i < 3 && taken < budget; ++i) {
+    const int left = budget - taken;
+    switch ((first + i) % 3) {
+      case 0:
+        taken += carry(left);
+        break;
+      case 1:
+        taken += advance(left);
+        break;
+      default:
+        taken += port_.take(sink, left);
+    }
+  }
+  return taken;
+}
+
+uint64_t MockEndpoint::completed(uint32_t rank) const { return links_[rank]->completed(); }
+
+int MockEndpoint::failure(uint32_t rank) const { return links_[rank]->failure(); }
+
+bool MockEndpoint::idle() {
+  if (port_.broken()) return broken_;
+  if (port_.waiting() > 0) return false;
+  for (Link* link : port_.incoming())
+    if (link->target_has_work()) return false;
+  return std::none_of(links_.begin(), links_.end(),
+                      [](Link* link) { return link != nullptr && link->initiator_has_work(); });
+}
+
+bool MockEndpoint::arm() {
+  const Claim claim(*this);
+  if (descriptor() < 0) return false;
+  port_.bell.disarm();
+  port_.bell.arm();
+  if (idle()) return true;
+  port_.bell.disarm();
+  return false;
+}
+
+std::string MockEndpoint::describe() const {
+  std::string text = fmt::format("{} records waiting", port_.waiting());
+  for (Link* link : links_)
+    if (link != nullptr) text += "; " + link->describe();
+  return text;
+}
+
+}  // namespace ompl::conduit::mock

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "conduit/mock/link.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace ompl::conduit::mock {
+namespace {
+
+// The core's own operations keep their order among themselves.
+bool is_own(SignalOp op) { return op >= SignalOp::ack_request; }
+
+// Acknowledgements and returned credits answer requests that were credited; they take no credit.
+bool is_credited(SignalOp op) { return op <= SignalOp::ack_request; }
+
+void bump(std::atomic<uint64_t>& counter, uint64_t by = 1) {
+  counter.fetch_add(by, std::memory_order_relaxed);
+}
+
+std::vector<Fault> faults_of(const Hostility& hostility, uint32_t rank, uint32_t slot, uint32_t peer) {
+  std::vector<Fault> mine;
+  for (const Fault& fault : hostility.faults)
+    if (fault.rank == rank && fault.slot == slot && fault.peer == peer) mine.push_back(fault);
+  return mine;
+}
+
+}  // namespace
+
+Link::Link(Wire& wire, uint32_t source, uint32_t slot, uint32_t target, Port& from, Port& to)
+    : wire_(wire),
+      source_(source),
+      slot_(slot),
+      target_(target),
+      from_(from),
+      to_(to),
+      faults_(faults_of(wire.hostility(), source, slot, target)),
+      dice_({wire.hostility().seed, source, slot, target}) {}
+
+// ------------------------------------------------------------------------------------------------
+// Posting
+
+void Link::check(const Operation& op) const {
+  const Hostility& hostility = wire_.hostility();
+  if (op.kind == Operation::Kind::signal) return;
+  if (op.left == 0 || op.left > hostility.max_message)
+    wire_.violation(
+        fmt::format("a post of {} bytes; 1 to {} are allowed", op.left, hostility.max_message));
+  if (wire_.memory(target_).find(op.offset, op.left) == nullptr)
+    wire_.violation(fmt::format("rank {} posts [{}, +{}) of rank {}, which is not registered there",
+                                source_, op.offset, op.left, target_));
+}
+
+void Link::strike() {
+  for (const Fault& fault : faults_) {
+    if (posted_ < fault.after) continue;
+    if (fault.kind == Fault::Kind::break_endpoint) from_.break_now();
+    if (broken_ == OMPL_OK) broken_ = fault.code;
+    if (fault.kind == Fault::Kind::fail_post) fail_now();
+  }
+  std::erase_if(faults_, [this](const Fault& fault) { return posted_ >= fault.after; });
+}
+
+// Why the post cannot be taken; state done if it can.
+Post Link::refuse() {
+  const Hostility& hostility = wire_.hostility();
+  strike();
+  if (failure_.load(std::memory_order_relaxed) != OMPL_OK) {
+    bump(wire_.counts().refused_dead);
+    return {.state = Post::State::failed, .code = failure_.load(std::memory_order_relaxed)};
+  }
+  Post::Reason reason = Post::Reason::none;
+  if (state_ != State::open) {
+    if (state_ == State::idle) {
+      state_ = State::requested;
+      accept_delay_ = dice_.up_to(hostility.connect_delay);
+      to_.bell.ring();
+    }
+    reason = Post::Reason::connecting;
+  } else if (queue_.size() + finished_.size() >= hostility.send_depth) {
+    reason = Post::Reason::queue_full;
+  } else if (dice_.one_in(hostility.spurious_retry)) {
+    reason = Post::Reason::no_memory;
+  }
+  if (reason == Post::Reason::none) return {};
+  bump(wire_.counts().retried);
+  return {.state = Post::State::retry, .reason = reason};
+}
+
+Post Link::post(Operation op) {
+  const Hostility& hostility = wire_.hostility();
+  const std::lock_guard lock(mutex_);
+  Post answer = refuse();
+  if (answer.state != Post::State::done) return answer;
+  check(op);
+
+  const bool is_get = op.kind == Operation::Kind::get;
+  const bool is_signal = op.kind == Operation::Kind::signal;
+  if (op.kind == Operation::Kind::put && op.left <= hostility.inline_limit) {
+    op.copy.assign(op.local, op.local + op.left);
+    op.held = false;
+  }
+  if (hostility.remote_completion || op.held || dice_.one_in(2)) answer.ticket = op.ticket = ++ticket_;
+  if (op.held) answer.state = Post::State::pending;
+  if (!hostility.remote_completion && !op.held && op.ticket != 0) {
+    finish(op.ticket);  // the source may be reused: nothing more is promised
+    op.ticket = 0;
+  }
+  if (is_signal && is_credited(op.record.op) &&
+      records_.fetch_add(1, std::memory_order_relaxed) >= hostility.receive_depth &&
+      !hostility.stalls_sender)
+    wire_.violation(fmt::format("rank {} slot {} overflows the receive queue of rank {} ({} records)",
+                                source_, slot_, target_, hostility.receive_depth));
+  op.delay = dice_.up_to(is_get ? 2 * hostility.delivery_delay : hostility.delivery_delay);
+  ++posted_;
+  bump(wire_.counts().posted);
+  queue_.push_back(std::move(op));
+  if (!hostility.passive_target) to_.bell.ring();
+  return answer;
+}
+
+// ------------------------------------------------------------------------------------------------
+// Carrying
+
+// Moves a random part of what is left, the end first: who polls the last byte is shown a torn message.
+void Link::move_data(Operation& op) {
+  const bool tear = wire_.hostility().scramble && op.left > 1 && dice_.one_in(4);
+  const std::size_t length = tear ? 1 + dice_.up_to(op.left - 1) : op.left;
+  std::byte* const remote = wire_.memory(target_).find(op.offset, op.left);
+  if (remote == nullptr)
+    wire_.violation(fmt::format("rank {} released [{}, +{}) under an operation of rank {}", target_,
+                                op.offset, op.left, source_));
+  op.left -= length;
+  if (op.kind == Operation::Kind::get) {
+    std::memcpy(op.local + op.left, remote + op.left, length);
+  } else {
+    const std::byte* const local = op.copy.empty() ? op.local : op.copy.data();
+    std::memcpy(remote + op.left, local + op.left, length);
+  }
+}
+
+// Carries the operation out, if it can be; true once it is done.
+bool Link::move(Operation& op) {
+  if (op.kind == Operation::Kind::signal) {
+    const Hostility& hostility = wire_.hostility();
+    return to_.push(*this, op.record, hostility.stalls_sender ? hostility.receive_depth : SIZE_MAX);
+  }
+  move_data(op);
+  if (op.left > 0) return false;
+  bump(wire_.counts().moved);
+  return true;
+}
+
+// Whether the contract allows the operation to happen now, given what is still ahead of it.
+bool Link::may_move(Operation& op, bool put_ahead, bool own_ahead) {
+  const Hostility& hostility = wire_.hostility();
+  if (op.delay > 0) {
+    --op.delay;
+    return false;
+  }
+  if (op.kind != Operation::Kind::signal) {
+    const bool unstaged = op.kind == Operation::Kind::put && op.held && !hostility.remote_completion;
+    return !unstaged;
+  }
+  return !(hostility.ordered_signals && put_ahead) && !(is_own(op.record.op) && own_ahead);
+}
+
+int Link::carry(int budget) {
+  const Hostility& hostility = wire_.hostility();
+  const std::lock_guard lock(mutex_);
+  if (broken_ != OMPL_OK) return 0;
+  int moved = 0;
+  bool put_ahead = false;
+  bool own_ahead = false;
+  for (auto op = queue_.begin(); op != queue_.end() && moved < budget;) {
+    const bool is_signal = op->kind == Operation::Kind::signal;
+    const bool free = may_move(*op, put_ahead, own_ahead);
+    if (free && move(*op)) {
+      if (op->ticket != 0) finish(op->ticket);
+      op = queue_.erase(op);
+      ++moved;
+      continue;
+    }
+    const bool stalled = is_signal && free;  // and everything behind it
+    if (stalled || !hostility.scramble) break;
+    put_ahead |= op->kind == Operation::Kind::put;
+    own_ahead |= is_signal && is_own(op->record.op);
+    ++op;
+  }
+  return moved;
+}
+
+// ------------------------------------------------------------------------------------------------
+// Completing
+
+void Link::finish(uint64_t ticket) {
+  finished_.push_back({ticket, dice_.up_to(wire_.hostility().completion_delay)});
+  from_.bell.ring();
+}
+
+// Copies sources that are in use, so that the puts complete locally long before they are delivered.
+int Link::stage() {
+  int staged = 0;
+  for (Operation& op : queue_) {
+    if (op.kind != Operation::Kind::put || !op.held || dice_.one_in(2)) continue;
+    op.copy.assign(op.local, op.local + op.left);
+    op.held = false;
+    finish(op.ticket);
+    op.ticket = 0;
+    to_.bell.ring();
+    ++staged;
+  }
+  return staged;
+}
+
+int Link::take_completions(int budget) {
+  int taken = 0;
+  for (auto finished = finished_.begin(); finished != finished_.end() && taken < budget;) {
+    if (finished->delay > 0) {
+      --finished->delay;
+      ++finished;
+      continue;
+    }
+    done_.insert(finished->ticket);
+    finished = finished_.erase(finished);
+    ++taken;
+  }
+  uint64_t up_to = completed_.load(std::memory_order_relaxed);
+  while (!done_.empty() && *done_.begin() == up_to + 1) {
+    done_.erase(done_.begin());
+    ++up_to;
+  }
+  completed_.store(up_to, std::memory_order_release);
+  return taken;
+}
+
+int Link::advance(int budget) {
+  const std::lock_guard lock(mutex_);
+  if (failure_.load(std::memory_order_relaxed) != OMPL_OK) return 0;
+  if (broken_ != OMPL_OK) {
+    if (dice_.one_in(2)) fail_now();
+    return 1;
+  }
+  if (state_ == State::accepted) {
+    state_ = State::open;
+    return 1;
+  }
+  const int staged = wire_.hostility().remote_completion ? 0 : stage();
+  return staged + take_completions(budget - std::min(staged, budget));
+}
+
+bool Link::initiator_has_work() {
+  const Hostility& hostility = wire_.hostility();
+  const std::lock_guard lock(mutex_);
+  if (failure_.load(std::memory_order_relaxed) != OMPL_OK) return false;
+  const auto unstaged = [](const Operation& op) { return op.kind == Operation::Kind::put && op.held; };
+  return broken_ != OMPL_OK || state_ == State::accepted || !finished_.empty() ||
+         (hostility.passive_target && !queue_.empty()) ||
+         (!hostility.remote_completion && std::any_of(queue_.begin(), queue_.end(), unstaged));
+}
+
+// ------------------------------------------------------------------------------------------------
+// Connecting and failing
+
+void Link::accept() {
+  const std::lock_guard lock(mutex_);
+  if (broken_ != OMPL_OK || state_ != State::requested) return;
+  if (accept_delay_ > 0) {
+    --accept_delay_;
+    return;
+  }
+  state_ = State::accepted;
+  from_.bell.ring();
+}
+
+bool Link::target_has_work() {
+  const std::lock_guard lock(mutex_);
+  if (broken_ != OMPL_OK) return false;
+  return state_ == State::requested || (!wire_.hostility().passive_target && !queue_.empty());
+}
+
+void Link::record_taken(const Signal& record) {
+  if (is_credited(record.op)) records_.fetch_sub(1, std::memory_order_relaxed);
+  bump(wire_.counts().records);
+}
+
+void Link::drop() {
+  bump(wire_.counts().dropped, queue_.size());
+  queue_.clear();
+  finished_.clear();
+  done_.clear();
+}
+
+// failure() is set before completed() moves: who sees the second sees the first.
+void Link::fail_now() {
+  drop();
+  failure_.store(broken_, std::memory_order_release);
+  completed_.store(ticket_, std::memory_order_release);
+}
+
+void Link::fail(int code) {
+  const std::lock_guard lock(mutex_);
+  if (broken_ == OMPL_OK) broken_ = code;
+  if (failure_.load(std::memory_order_relaxed) == OMPL_OK) fail_now();
+}
+
+void Link::break_now(int code) {
+  const std::lock_guard lock(mutex_);
+  if (broken_ == OMPL_OK) broken_ = code;
+  from_.bell.ring();
+  to_.bell.ring();
+}
+
+std::string Link::describe() {
+  const std::lock_guard lock(mutex_);
+  return fmt::format("{}.{}->{} {}: {} posted, {} queued, {} finished, ticket {} of {}, failure {}",
+                     source_, slot_, target_, state_ == State::open ? "open" : "not open", posted_,
+                     queue_.size(), finished_.size(), completed(), ticket_, failure());
+}
+
+}  // namespace ompl::conduit::mock

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The inside of the mock's wire: links and ports. A link is one direction, from an endpoint to a rank;
+// it ends in a port, the wire's side of the target's endpoint. Each has its own mutex, so that
+// ThreadSanitizer sees no order between threads that the network itself does not make.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <initializer_list>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "conduit/conduit.hpp"
+#include "conduit/mock/wire.hpp"
+
+namespace ompl::conduit::mock {
+
+// Random numbers of one owner.
+class Dice {
+ public:
+  Dice(std::initializer_list<uint64_t> seeds) {
+    std::seed_seq sequence(seeds);
+    engine_.seed(sequence);
+  }
+  // 0 .. limit
+  std::size_t up_to(std::size_t limit) { return limit == 0 ? 0 : engine_() % (limit + 1); }
+  bool one_in(unsigned n) { return n != 0 && engine_() % n == 0; }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+// Wakes whoever sleeps on an endpoint's descriptor.
+class Bell {
+ public:
+  explicit Bell(bool wanted);
+  ~Bell();
+  Bell(const Bell&) = delete;
+  Bell& operator=(const Bell&) = delete;
+
+  [[nodiscard]] int fd() const { return fd_; }
+  void arm();     // the next ring() makes fd() readable
+  void disarm();  // and fd() is not readable any more
+  void ring();
+
+ private:
+  int fd_ = -1;
+  std::atomic<bool> armed_{false};
+};
+
+// The wire's side of one endpoint: where links end and records wait. Exists before the endpoint does.
+class Port {
+ public:
+  explicit Port(bool descriptor) : bell(descriptor) {}
+
+  // A record arrives. False if `limit` records wait already.
+  bool push(Link& link, const Signal& record, std::size_t limit);
+  // Gives at most `budget` records to `sink`; returns how many.
+  int take(Sink& sink, int budget);
+  [[nodiscard]] std::size_t waiting();
+
+  void attach(Link& link);
+  std::vector<Link*> incoming();
+  // The endpoint is to break: its next progress() says so.
+  void break_now();
+  [[nodiscard]] bool broken();
+  // The endpoint has gone, or broke: what is under way to it fails, now and in future.
+  void close();
+
+  Bell bell;
+
+ private:
+  struct Arrival {
+    Link* link;
+    Signal record;
+  };
+
+  std::mutex mutex_;
+  std::deque<Arrival> arrivals_;
+  std::vector<Link*> incoming_;
+  bool broken_ = false;
+  bool closed_ = false;
+};
+
+struct Operation {
+  enum class Kind : uint8_t { put, get, signal };
+  Kind kind = Kind::signal;
+  bool held = false;           // `local` is the program's memory and in use
+  std::byte* local = nullptr;  // source of a put, target of a get
+  std::vector<std::byte> copy = {};
+  uint64_t offset = 0;
+  std::size_t left = 0;  // bytes not moved yet
+  Signal record = {};
+  uint64_t ticket = 0;
+  std::size_t delay = 0;
+};
+
+class Link {
+ public:
+  Link(Wire& wire, uint32_t source, uint32_t slot, uint32_t target, Port& from, Port& to);
+
+  [[nodiscard]] uint32_t source() const { return source_; }
+  [[nodiscard]] uint32_t target() const { return target_; }
+  [[nodiscard]] uint64_t completed() const { return completed_.load(std::memory_order_acquire); }
+  [[nodiscard]] int failure() const { return failure_.load(std::memory_order_acquire); }
+
+  // The initiator's side.
+  Post post(Operation op);
+  int advance(int budget);  // takes completions, connects, notices that the link broke
+  [[nodiscard]] bool initiator_has_work();
+  void fail(
+      int code);  // nothing is carried any more, what is outstanding is dropped, failure() says so
+
+  // The target's side.
+  void accept();
+  [[nodiscard]] bool target_has_work();
+  void record_taken(const Signal& record);  // gives its place in the receive queue back
+
+  // Moves what is due, at most `budget` operations. By the target, or by the initiator if targets are
+  // passive.
+  int carry(int budget);
+
+  // Nothing is carried any more; the initiator learns of it by and by. Any thread.
+  void break_now(int code);
+  std::string describe();
+
+ private:
+  enum class State : uint8_t { idle, requested, accepted, open };
+  struct Finished {
+    uint64_t ticket;
+    std::size_t delay;
+  };
+
+  void check(const Operation& op) const;
+  Post refuse();
+  void strike();  // injected faults that are due at this post
+  bool may_move(Operation& op, bool put_ahead, bool own_ahead);
+  bool move(Operation& op);
+  void move_data(Operation& op);
+  int stage();
+  int take_completions(int budget);
+  void finish(uint64_t ticket);
+  void drop();
+  void fail_now();
+
+  Wire& wire_;
+  const uint32_t source_, slot_, target_;
+  Port& from_;
+  Port& to_;
+  std::vector<Fault> faults_;
+
+  std::mutex mutex_;  // of everything down to the atomics
+  Dice dice_;
+  State state_ = State::idle;
+  std::size_t accept_delay_ = 0;
+  int broken_ = OMPL_OK;  // why nothing is carried any more
+  uint64_t posted_ = 0;   // operations
+  uint64_t ticket_ = 0;   // the last given out
+  std::deque<Operation> queue_;
+  std::deque<Finished> finished_;  // completions the initiator has not taken yet
+  std::set<uint64_t> done_;        // taken, but an earlier ticket is not
+
+  std::atomic<uint64_t> completed_{0};
+  std::atomic<int> failure_{OMPL_OK};
+  std::atomic<std::size_t> records_{0};  // credited records not yet given to the target's sink
+};
+
+}  // namespace ompl::conduit::mock

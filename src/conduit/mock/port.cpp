@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "conduit/mock/link.hpp"
+
+namespace ompl::conduit::mock {
+
+Bell::Bell(bool wanted) : fd_(wanted ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1) {}
+
+Bell::~Bell() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+// Relaxed throughout: work is queued, and looked for after arm(), under the mutex of the link or port
+// it is in. So either the sleeper finds the work or the worker finds armed_.
+void Bell::arm() { armed_.store(true, std::memory_order_relaxed); }
+
+void Bell::disarm() {
+  armed_.store(false, std::memory_order_relaxed);
+  uint64_t rings = 0;
+  if (fd_ >= 0) [[maybe_unused]]
+    const ssize_t got = ::read(fd_, &rings, sizeof rings);
+}
+
+void Bell::ring() {
+  if (!armed_.load(std::memory_order_relaxed) || !armed_.exchange(false, std::memory_order_relaxed))
+    return;
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t put = ::write(fd_, &one, sizeof one);
+}
+
+bool Port::push(Link& link, const Signal& record, std::size_t limit) {
+  const std::lock_guard lock(mutex_);
+  if (arrivals_.size() >= limit) return false;
+  arrivals_.push_back({&link, record});
+  bell.ring();
+  return true;
+}
+
+int Port::take(Sink& sink, int budget) {
+  std::deque<Arrival> taken;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto count = std::min(arrivals_.size(), static_cast<std::size_t>(std::max(budget, 0)));
+    const auto end = arrivals_.begin() + static_cast<std::ptrdiff_t>(count);
+    taken.assign(arrivals_.begin(), end);
+    arrivals_.erase(arrivals_.begin(), end);
+  }
+  for (const Arrival& arrival : taken) {
+    arrival.link->record_taken(arrival.record);
+    sink.signal(arrival.link->source(), arrival.record);
+  }
+  return static_cast<int>(taken.size());
+}
+
+std::size_t Port::waiting() {
+  const std::lock_guard lock(mutex_);
+  return arrivals_.size();
+}
+
+void Port::attach(Link& link) {
+  bool too_late = false;
+  {
+    const std::lock_guard lock(mutex_);
+    incoming_.push_back(&link);
+    too_late = closed_;
+  }
+  if (too_late) link.break_now(OMPL_ERR_LINK);
+}
+
+std::vector<Link*> Port::incoming() {
+  const std::lock_guard lock(mutex_);
+  return incoming_;
+}
+
+void Port::break_now() {
+  const std::lock_guard lock(mutex_);
+  broken_ = true;
+  bell.ring();
+}
+
+bool Port::broken() {
+  const std::lock_guard lock(mutex_);
+  return broken_;
+}
+
+void Port::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  for (Link* link : incoming()) link->break_now(OMPL_ERR_LINK);
+}
+
+}  // namespace ompl::conduit::mock

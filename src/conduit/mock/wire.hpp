@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The mock conduit: a network that does everything the contract (conduit/conduit.hpp) allows and
+// nothing it does not promise. It exists for hostility, not for communication: its ranks are threads of
+// one process, joined by a Wire that the test creates and hands to each rank's conduit. It is compiled
+// into the tests only. What the core does against the contract ends the process with one line and the
+// seed.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "conduit/conduit.hpp"
+#include "omnipgas/ompl.h"
+
+namespace ompl::conduit::mock {
+
+class Link;
+class Port;
+
+// An injected error at one link: the path from endpoint (rank, slot) to the rank `peer`.
+struct Fault {
+  enum class Kind : uint8_t {
+    break_link,      // the link carries nothing any more; failure() follows at a later progress()
+    fail_post,       // the post itself answers `failed`
+    break_endpoint,  // every link of the endpoint breaks, and progress() returns OMPL_ERR_LINK
+  };
+  Kind kind = Kind::break_link;
+  uint32_t rank = 0;
+  uint32_t slot = 0;
+  uint32_t peer = 0;
+  uint64_t after = 0;  // operations posted on the link before it strikes
+  int code = OMPL_ERR_LINK;
+};
+
+// How hostile the network is. Delays are counted in progress() calls, never in time.
+struct Hostility {
+  uint64_t seed = 1;
+  // What capabilities() answers; the mock then keeps exactly that and no more.
+  bool passive_target = false;
+  bool ordered_signals = true;
+  bool remote_completion = true;
+  bool stalls_sender = false;
+  std::size_t max_message = SIZE_MAX;
+  uint32_t max_endpoints = UINT32_MAX;
+  // Room. A link with `send_depth` operations outstanding answers retry(queue_full).
+  std::size_t send_depth = 64;
+  // Records waiting for the target: per endpoint if the mock stalls its senders; else per link, and one
+  // more is an error of the core, which must have kept credits.
+  std::size_t receive_depth = 256;
+  std::size_t inline_limit = 64;              // puts up to this length are copied by the post: `done`
+  std::size_t registration_limit = SIZE_MAX;  // commit() refuses beyond this many bytes in all
+  // Lateness: each is the upper end of a random number.
+  unsigned delivery_delay = 4;    // of data and records, in progress() calls of whoever carries them
+  unsigned completion_delay = 4;  // of completions, in progress() calls of the initiator
+  unsigned connect_delay = 4;     // of a connection, in progress() calls of the target
+  unsigned spurious_retry = 16;   // one post of so many is refused for no reason; 0: none
+  bool scramble = true;      // overtake wherever the contract promises no order; tear data to pieces
+  bool descriptor = true;    // endpoints have one
+  bool death_notice = true;  // Reach::death_fd becomes readable by Wire::kill()
+  std::vector<Fault> faults = {};
+
+  [[nodiscard]] std::string describe() const;
+};
+
+// What happened on a wire; for assertions and the hang report.
+struct Counts {
+  std::atomic<uint64_t> posted{0};        // operations accepted
+  std::atomic<uint64_t> retried{0};       // posts answered retry
+  std::atomic<uint64_t> moved{0};         // puts and gets carried out
+  std::atomic<uint64_t> records{0};       // records given to a sink
+  std::atomic<uint64_t> dropped{0};       // operations lost by a failure or by closing an endpoint
+  std::atomic<uint64_t> refused_dead{0};  // posts on a link that had failed
+};
+
+// The registered memory of one rank.
+class Memory {
+ public:
+  void open(std::byte* base, std::size_t capacity);
+  // False if more than `limit` bytes would then be registered.
+  bool commit(uint64_t offset, std::size_t length, std::size_t limit);
+  void release(uint64_t offset, std::size_t length);
+  // Where the range lies, or nullptr if any of it is not registered.
+  std::byte* find(uint64_t offset, std::size_t length);
+
+ private:
+  void erase(uint64_t begin, uint64_t end);
+
+  std::mutex mutex_;
+  std::byte* base_ = nullptr;
+  std::size_t capacity_ = 0;
+  std::map<uint64_t, uint64_t> ranges_;  // begin to end, disjoint, not adjacent
+};
+
+// Joins the conduits of one job. Created by the test; outlives the conduits. All functions: any thread.
+class Wire {
+ public:
+  Wire(uint32_t ranks, Hostility hostility);
+  ~Wire();
+  Wire(const Wire&) = delete;
+  Wire& operator=(const Wire&) = delete;
+
+  [[nodiscard]] const Hostility& hostility() const { return hostility_; }
+  [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(memory_.size()); }
+  Counts& counts() { return counts_; }
+
+  // For the test: injects an error now. A killed rank sends and receives nothing any more.
+  void break_link(uint32_t rank, uint32_t slot, uint32_t peer, int code = OMPL_ERR_LINK);
+  void break_endpoint(uint32_t rank, uint32_t slot);
+  void kill(uint32_t rank);
+
+  // For the conduit.
+  Memory& memory(uint32_t rank) { return memory_[rank]; }
+  [[nodiscard]] int death_fd(uint32_t rank) const { return death_fds_[rank]; }
+  Port& port(uint32_t rank, uint32_t slot);
+  Link& link(uint32_t rank, uint32_t slot, uint32_t peer, uint32_t peer_slot);
+  // The core broke the contract: says so on standard error, with the seed, and aborts.
+  [[noreturn]] void violation(std::string_view what) const;
+
+ private:
+  using Key = std::tuple<uint32_t, uint32_t, uint32_t>;  // rank, slot, peer
+
+  Port& port_locked(uint32_t rank, uint32_t slot);
+
+  const Hostility hostility_;
+  Counts counts_;
+  std::vector<Memory> memory_;
+  std::vector<int> death_fds_;
+  std::mutex mutex_;  // of the two maps and the deaths; taken before a link's
+  std::vector<bool> dead_;
+  std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<Port>> ports_;
+  std::map<Key, std::unique_ptr<Link>> links_;
+};
+
+// The conduit of one rank on `wire`.
+std::unique_ptr<Conduit> make(Wire& wire);
+
+}  // namespace ompl::conduit::mock
