@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who owns which offsets. Every rank makes the same calls in the same order, so the same code gives the
+// same offsets everywhere, and every rank can check an address of any rank by looking at its own table.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+namespace ompl {
+
+// One allocation as a context remembers it, valid while the table's generation is the same.
+struct Extent {
+  uint64_t begin = 1;
+  uint64_t length = 0;
+  uint64_t generation = 0;
+
+  // True if [offset, offset + size) lies inside. No overflow for any argument.
+  [[nodiscard]] bool covers(uint64_t offset, uint64_t size, uint64_t now) const {
+    const uint64_t inside = offset - begin;
+    return inside < length && size <= length - inside && generation == now;
+  }
+};
+
+// The allocations, sorted. One writer (the thread in ompl_alloc or ompl_free); readers are any threads and
+// never block: a sequence lock, all of whose words are atomics.
+class AllocationTable {
+ public:
+  AllocationTable();
+  ~AllocationTable();
+  AllocationTable(const AllocationTable&) = delete;
+  AllocationTable& operator=(const AllocationTable&) = delete;
+
+  // Even while the table is at rest. Any thread.
+  [[nodiscard]] const std::atomic<uint64_t>& generation() const { return generation_; }
+  // The allocation that contains `offset`. Any thread.
+  bool find(uint64_t offset, Extent* out) const;
+
+  // Writer only. insert() is false when the table is full.
+  bool insert(uint64_t begin, uint64_t length);
+  void erase(uint64_t begin);
+
+ private:
+  struct Entry {
+    std::atomic<uint64_t> begin;
+    std::atomic<uint64_t> length;
+  };
+  static constexpr std::size_t kMaxEntries = std::size_t{1} << 20;
+
+  [[nodiscard]] std::size_t lower_bound(uint64_t begin, std::size_t count) const;
+
+  std::atomic<uint64_t> generation_{0};
+  std::atomic<std::size_t> count_{0};
+  Entry* entries_;  // address space for kMaxEntries, touched as needed
+};
+
+// First fit over the offsets [first, capacity), granularity 256 bytes. One thread at a time.
+class OffsetAllocator {
+ public:
+  OffsetAllocator(uint64_t first, uint64_t capacity);
+
+  // 0 if there is no room.
+  uint64_t allocate(std::size_t size);
+  void free(uint64_t offset, std::size_t size);
+
+  static constexpr uint64_t kGranule = 256;
+
+ private:
+  std::map<uint64_t, uint64_t> holes_;  // begin -> length
+};
+
+}  // namespace ompl

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The first pages of every segment: what ranks of one node share besides the user's data. Offsets below
+// kFirstOffset are never given out by the allocator, so no user's put reaches them.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "arch/cpu.hpp"
+#include "conduit/conduit.hpp"
+
+namespace ompl {
+
+// Waiters register here before they sleep; producers look here after every signal (protocol 15).
+struct alignas(arch::kCacheLine) Bucket {
+  std::atomic<uint32_t> sleepers;  // waiters that sleep, or are about to
+  std::atomic<uint32_t> events;    // bumped once per wake-up; the word they sleep on
+};
+
+enum class RankState : uint32_t { joining, active, departed };
+
+inline constexpr uint32_t kBuckets = 64;
+inline constexpr uint64_t kFirstOffset = 8192;  // of the user's memory
+inline constexpr uint32_t kMaxRounds = 32;      // of a dissemination barrier
+
+struct SegmentHeader {
+  // Words 0 .. 63: flags of the layer itself; the only flags an immediate value below 64 can name.
+  uint32_t flags[64];
+  uint64_t nonce;  // proves that a mapping is of this very segment
+  std::atomic<RankState> state;
+  std::atomic<uint32_t> threads;   // contexts in use: who may spin on this node's cores
+  std::atomic<uint32_t> sentinel;  // 1 while a waiter of this rank sleeps in epoll, not on a bucket
+  Bucket any;                      // waiters on several flags, or on completions
+  Bucket buckets[kBuckets];
+};
+
+static_assert(std::atomic<uint32_t>::is_always_lock_free);
+static_assert(offsetof(SegmentHeader, nonce) == conduit::kNonceOffset);
+static_assert(sizeof(SegmentHeader) <= kFirstOffset);
+
+// Offsets of the layer's own flags.
+inline constexpr uint64_t barrier_flag(uint32_t round) { return (1 + round) * sizeof(uint32_t); }
+inline constexpr uint64_t kShortageFlag = (1 + kMaxRounds) * sizeof(uint32_t);
+
+inline SegmentHeader& header_of(std::byte* base) { return *reinterpret_cast<SegmentHeader*>(base); }
+
+inline Bucket& bucket_of(SegmentHeader& header, uint64_t flag) {
+  // Fibonacci hashing: neighbouring flags and flags at page distance fall into different buckets.
+  return header.buckets[(static_cast<uint32_t>(flag >> 2) * 2654435769U) >> 26];
+}
+static_assert(kBuckets == 1U << (32 - 26));
+
+}  // namespace ompl
