@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <fstream>
 #include <string>
@@ -20,14 +21,6 @@ std::string cgroup_folder() {
   return {};
 }
 
-// CPUs of the quota in cpu.max ("max 100000" or "150000 100000"), or a huge number.
-double cgroup_cpus() {
-  std::ifstream file(cgroup_folder() + "/cpu.max");
-  double quota = 0;
-  double period = 0;
-  return file >> quota >> period && period > 0 ? quota / period : 1e9;
-}
-
 std::size_t cgroup_memory() {
   const std::string folder = cgroup_folder();
   std::ifstream limit_file(folder + "/memory.max");
@@ -40,12 +33,23 @@ std::size_t cgroup_memory() {
 
 }  // namespace
 
-unsigned usable_cores() {
+void affinity(std::span<uint64_t> mask) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  unsigned cores = 1;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) cores = static_cast<unsigned>(CPU_COUNT(&set));
-  return std::max(1U, static_cast<unsigned>(std::min<double>(cores, std::ceil(cgroup_cpus()))));
+  ::sched_getaffinity(0, sizeof set, &set);
+  std::ranges::fill(mask, 0);
+  for (std::size_t core = 0; core < mask.size() * 64 && core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &set)) mask[core / 64] |= uint64_t{1} << core % 64;
+  }
+}
+
+// cpu.max holds "max 100000" or "150000 100000".
+unsigned core_quota() {
+  std::ifstream file(cgroup_folder() + "/cpu.max");
+  double quota = 0;
+  double period = 0;
+  if (!(file >> quota >> period) || period <= 0) return UINT_MAX;
+  return std::max(1U, static_cast<unsigned>(std::ceil(quota / period)));
 }
 
 std::size_t available_memory() {

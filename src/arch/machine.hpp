@@ -3,12 +3,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
 
 namespace ompl::arch {
 
-// Cores this process may run on: the affinity mask, cut by the cgroup's CPU quota. At least 1.
-unsigned usable_cores();
+// The process's affinity mask, bit i of word i / 64 for core i; cores beyond the span are left out.
+void affinity(std::span<uint64_t> mask);
+
+// Cores the cgroup's CPU quota amounts to, rounded up, or a huge number if there is none.
+unsigned core_quota();
 
 // Bytes of memory that can be had without swapping: MemAvailable, cut by the cgroup's limit.
 std::size_t available_memory();

@@ -38,11 +38,12 @@ struct Job {
   std::string host;    // identity of this node: equal on ranks that may share memory
   std::string secret;  // of the job; listeners demand it
   const Settings* settings = nullptr;
-  std::byte* segment = nullptr;  // this rank's segment: reserved address space, offset 0 first
-  std::size_t capacity = 0;      // bytes reserved, the same on every rank
-  int segment_fd = -1;           // its memfd
-  uint64_t nonce = 0;            // stands in the segment's header at kNonceOffset
-  uint32_t slots = 1;            // endpoints in the pool of this rank
+  std::byte* segment = nullptr;   // this rank's segment: reserved address space, offset 0 first
+  std::size_t capacity = 0;       // bytes reserved, the same on every rank
+  int segment_fd = -1;            // its memfd
+  uint64_t nonce = 0;             // stands in the segment's header at kNonceOffset
+  int wake_fd = -1;               // write end of this rank's wake-up pipe, for ranks that share memory
+  uint32_t slots = 1;             // endpoints in the pool of this rank
 };
 
 // Where a rank's nonce (uint64_t) stands in its segment: whoever maps it reads it back as a proof.
@@ -121,8 +122,9 @@ class Endpoint {
   // Gets are ordered with nothing; completed() speaks of their arrival.
   virtual Post get(uint32_t rank, void* target, uint64_t offset, std::size_t length) = 0;
 
-  // Posts a record. It is copied: the result is never pending. Records are not ordered among themselves
-  // unless both are the core's own operations. Ordering with puts: see ordered_signals.
+  // Posts a record. It is copied: the result is never pending. Records are not ordered among themselves,
+  // but an ack_request is delivered after every earlier record of this endpoint to that rank. Ordering
+  // with puts: see ordered_signals.
   virtual Post signal(uint32_t rank, const Signal& record) = 0;
 
   // put() and signal() of which the record is visible after the data, as one request if the fabric has
@@ -159,7 +161,8 @@ struct Reach {
   bool usable = false;
   std::string why;            // one line, either way: "same process", "host differs (a, b)"
   std::byte* base = nullptr;  // direct conduits: where the peer's segment is mapped here
-  int death_fd = -1;  // readable once that rank's process has died (a pidfd), or -1; the conduit's
+  int death_fd = -1;          // readable once that rank's process has died (a pidfd), or -1; the conduit's
+  int wake_fd = -1;           // a byte written here wakes that rank's sentinel [16], or -1; the conduit's
 };
 
 // One mechanism, opened once per rank. Called by one thread: open, address, connect*, endpoint*, close.

@@ -18,7 +18,7 @@ AllocationTable::AllocationTable() {
 AllocationTable::~AllocationTable() { ::munmap(entries_, kMaxEntries * sizeof(Entry)); }
 
 // Index of the first entry that begins after `begin`.
-std::size_t AllocationTable::lower_bound(uint64_t begin, std::size_t count) const {
+std::size_t AllocationTable::upper_bound(uint64_t begin, std::size_t count) const {
   std::size_t low = 0;
   while (count > 0) {
     const std::size_t half = count / 2;
@@ -36,7 +36,7 @@ bool AllocationTable::find(uint64_t offset, Extent* out) const {
   for (;;) {
     const uint64_t before = generation_.load(std::memory_order_acquire);
     if (before % 2 != 0) continue;  // a writer is at work: it moves a few words and never blocks
-    const std::size_t after = lower_bound(offset, count_.load(std::memory_order_acquire));
+    const std::size_t after = upper_bound(offset, count_.load(std::memory_order_acquire));
     Extent found{.begin = 1, .length = 0, .generation = before};
     if (after > 0) {
       found.begin = entries_[after - 1].begin.load(std::memory_order_acquire);
@@ -52,7 +52,7 @@ bool AllocationTable::find(uint64_t offset, Extent* out) const {
 bool AllocationTable::insert(uint64_t begin, uint64_t length) {
   const std::size_t count = count_.load(std::memory_order_relaxed);
   if (count == kMaxEntries) return false;
-  const std::size_t at = lower_bound(begin, count);
+  const std::size_t at = upper_bound(begin, count);
   generation_.fetch_add(1, std::memory_order_acq_rel);
   for (std::size_t i = count; i > at; --i) {
     entries_[i].begin.store(entries_[i - 1].begin.load(std::memory_order_relaxed), std::memory_order_release);
@@ -66,8 +66,11 @@ bool AllocationTable::insert(uint64_t begin, uint64_t length) {
 }
 
 void AllocationTable::erase(uint64_t begin) {
-  const std::size_t count = count_.load(std::memory_order_relaxed) - 1;
-  const std::size_t at = lower_bound(begin, count + 1) - 1;
+  const std::size_t before = count_.load(std::memory_order_relaxed);
+  const std::size_t after = upper_bound(begin, before);
+  if (after == 0 || entries_[after - 1].begin.load(std::memory_order_relaxed) != begin) return;
+  const std::size_t at = after - 1;
+  const std::size_t count = before - 1;
   generation_.fetch_add(1, std::memory_order_acq_rel);
   for (std::size_t i = at; i < count; ++i) {
     entries_[i].begin.store(entries_[i + 1].begin.load(std::memory_order_relaxed), std::memory_order_release);

@@ -37,7 +37,7 @@ class AllocationTable {
   // The allocation that contains `offset`. Any thread.
   bool find(uint64_t offset, Extent* out) const;
 
-  // Writer only. insert() is false when the table is full.
+  // Writer only. insert() is false when the table is full; erase() of what is not there does nothing.
   bool insert(uint64_t begin, uint64_t length);
   void erase(uint64_t begin);
 
@@ -48,7 +48,7 @@ class AllocationTable {
   };
   static constexpr std::size_t kMaxEntries = std::size_t{1} << 20;
 
-  [[nodiscard]] std::size_t lower_bound(uint64_t begin, std::size_t count) const;
+  [[nodiscard]] std::size_t upper_bound(uint64_t begin, std::size_t count) const;
 
   std::atomic<uint64_t> generation_{0};
   std::atomic<std::size_t> count_{0};

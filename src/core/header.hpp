@@ -24,6 +24,8 @@ inline constexpr uint32_t kBuckets = 64;
 inline constexpr uint64_t kFirstOffset = 8192;  // of the user's memory
 inline constexpr uint32_t kMaxRounds = 32;      // of a dissemination barrier
 
+inline constexpr uint32_t kCoreWords = 16;      // 1,024 cores
+
 struct SegmentHeader {
   // Words 0 .. 63: flags of the layer itself; the only flags an immediate value below 64 can name.
   uint32_t flags[64];
@@ -31,6 +33,8 @@ struct SegmentHeader {
   std::atomic<RankState> state;
   std::atomic<uint32_t> threads;   // contexts in use: who may spin on this node's cores
   std::atomic<uint32_t> sentinel;  // 1 while a waiter of this rank sleeps in epoll, not on a bucket
+  std::atomic<uint32_t> needs_network;  // 1: this rank could not map some other
+  uint64_t cores[kCoreWords];           // affinity mask of this rank's process
   Bucket any;                      // waiters on several flags, or on completions
   Bucket buckets[kBuckets];
 };

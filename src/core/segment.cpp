@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "arch/machine.hpp"
 #include "util/status.hpp"
@@ -23,9 +24,9 @@ constexpr uint64_t page_floor(uint64_t offset) { return offset / kPage * kPage; 
 constexpr uint64_t page_ceil(uint64_t offset) { return page_floor(offset + kPage - 1); }
 }  // namespace
 
-Segment::~Segment() {
-  if (base_ != nullptr) ::munmap(base_, capacity_);
-  if (fd_ >= 0) ::close(fd_);
+void Segment::destroy() {
+  if (base_ != nullptr) ::munmap(std::exchange(base_, nullptr), capacity_);
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
 }
 
 int Segment::create(std::size_t capacity, uint64_t nonce, bool huge_pages) {

@@ -16,13 +16,16 @@ class Segment {
   Segment() = default;
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
-  ~Segment();
+  ~Segment() { destroy(); }
 
   // Reserves `capacity` bytes and commits the header. `huge_pages`: advise the kernel to use them.
   int create(std::size_t capacity, uint64_t nonce, bool huge_pages);
 
   // Makes [offset, offset + length) usable and zero, or fails with OMPL_ERR_MEMORY: never SIGBUS later.
   int commit(uint64_t offset, std::size_t length);
+
+  // Unmaps it; the offsets of other processes' mappings stay valid.
+  void destroy();
 
   [[nodiscard]] std::byte* base() const { return base_; }
   [[nodiscard]] std::size_t capacity() const { return capacity_; }

@@ -10,6 +10,10 @@ thread_local std::string t_detail;
 
 int fail_with(int code, std::string detail) {
   log::error("{}", detail);
+  return fail_quietly(code, std::move(detail));
+}
+
+int fail_quietly(int code, std::string detail) {
   t_detail = std::move(detail);
   return code;
 }

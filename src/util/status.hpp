@@ -15,6 +15,9 @@ namespace ompl {
 // Records `detail` for the calling thread, logs it at level `error`, returns `code`. Any thread.
 int fail_with(int code, std::string detail);
 
+// As fail_with(), for what is already logged elsewhere: records the detail only. Any thread.
+int fail_quietly(int code, std::string detail);
+
 // As fail_with(), the text formatted by {fmt}. Say what was wrong and what to do.
 template <class... Args>
 int fail(int code, fmt::format_string<Args...> text, Args&&... args) {

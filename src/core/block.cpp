@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/block.hpp"
+
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "arch/futex.hpp"
+
+namespace ompl {
+namespace {
+using std::chrono::milliseconds;
+
+// A sleep is cut into slices, after which deaths and hang reports are looked at.
+constexpr milliseconds kSlice{100};
+// If a conduit cannot wake us, the slice is how long a record may lie unseen.
+constexpr milliseconds kBlindSlice{1};
+constexpr milliseconds kLongestBlindSlice{10};
+// How long a context counts as loading a core after it last blocked, and how often that is counted.
+constexpr int64_t kLoadMemory_ns = 100'000'000;
+constexpr int64_t kLoadPeriod_ns = 1'000'000;
+}  // namespace
+
+// Spinning helps only while the thread waited for has a core of its own.
+Blocker::Patience Blocker::patience() const {
+  const Settings& settings = runtime_.settings();
+  const bool crowded = runtime_.crowded_.load(std::memory_order_relaxed);
+  return {.spins = settings.spin >= 0 ? settings.spin : (crowded ? 0 : 2000),
+          .yields = settings.yields >= 0 ? settings.yields : (crowded ? 1000 : 200)};
+}
+
+bool Blocker::over(int* code) const {
+  const bool hopeless = what_.peer == kNoRank
+                            ? runtime_.failures_.load(std::memory_order_acquire) !=
+                                  runtime_.acknowledged_.load(std::memory_order_acquire)
+                            : runtime_.peers_[what_.peer].dead.load(std::memory_order_acquire);
+  if (hopeless && !runtime_.deaths_are_ignored()) {
+    *code = runtime_.report_death();
+    return true;
+  }
+  if (!deadline_.passed()) return false;
+  *code = OMPL_ERR_TIMEOUT;
+  return true;
+}
+
+void Blocker::begin() {
+  const int64_t now = now_ns();
+  Activity& activity = context_.activity;
+  activity.peer.store(what_.peer, std::memory_order_relaxed);
+  activity.offset.store(what_.offset, std::memory_order_relaxed);
+  if (activity.call.load(std::memory_order_relaxed) == Call::none) {
+    activity.since_ns.store(now, std::memory_order_relaxed);
+    if (activity.thread.load(std::memory_order_relaxed) == 0) {
+      activity.thread.store(static_cast<int>(::syscall(SYS_gettid)), std::memory_order_relaxed);
+    }
+    activity.call.store(what_.call, std::memory_order_release);
+  }
+  runtime_.note_load(context_, now);
+}
+
+void Runtime::note_load(Context& context, int64_t now) {
+  context.activity.last_seen_ns.store(now, std::memory_order_relaxed);
+  std::atomic<uint32_t>& threads = segment_.header().threads;
+  const bool fresh = !context.counted.exchange(true, std::memory_order_relaxed);
+  if (fresh) threads.fetch_add(1, std::memory_order_relaxed);
+  int64_t last = load_counted_ns_.load(std::memory_order_relaxed);
+  if (!fresh && now - last < kLoadPeriod_ns) return;
+  if (!load_counted_ns_.compare_exchange_strong(last, now, std::memory_order_relaxed) && !fresh) return;
+  for (Context* c = contexts_.load(std::memory_order_acquire); c != nullptr; c = c->next) {
+    if (c->activity.last_seen_ns.load(std::memory_order_relaxed) + kLoadMemory_ns < now &&
+        c->activity.call.load(std::memory_order_relaxed) == Call::none &&
+        c->counted.exchange(false, std::memory_order_relaxed)) {
+      threads.fetch_sub(1, std::memory_order_relaxed);
+    }
+  }
+  uint32_t all = 0;
+  for (const uint32_t rank : node_ranks_) all += header_of(bases_[rank]).threads.load(std::memory_order_relaxed);
+  crowded_.store(all > node_cores_, std::memory_order_relaxed);
+}
+
+bool Blocker::yield() {
+  if (runtime_.yield_hook_ != nullptr) return runtime_.yield_hook_(runtime_.yield_argument_) == 0;
+  ::sched_yield();
+  return true;
+}
+
+void Blocker::housekeeping() {
+  runtime_.look_for_deaths();
+  const double limit = runtime_.settings().hang_report;
+  const int64_t blocked = now_ns() - context_.activity.since_ns.load(std::memory_order_relaxed);
+  const bool hangs = limit > 0 && !reported_ && static_cast<double>(blocked) > limit * 1e9;
+  if (!hangs && !runtime_.report_requested_.load(std::memory_order_relaxed)) return;
+  if (!runtime_.report_requested_.exchange(false) && !hangs) return;
+  reported_ = true;
+  const std::string report = runtime_.hang_report();
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, report.data(), report.size());
+}
+
+void Blocker::sleep_in_futex(uint32_t events) {
+  const bool blind = runtime_.network_ != nullptr && !runtime_.network_->can_sleep();
+  if (blind) blind_slice_ = std::min(std::max(kBlindSlice, blind_slice_ * 2), kLongestBlindSlice);
+  const auto limit = deadline_.remaining(blind ? blind_slice_ : kSlice);
+  if (limit.count() <= 0) return;
+  arch::futex_wait(reinterpret_cast<const uint32_t*>(&what_.bucket->events), events, limit);
+}
+
+// One sleeper of the rank watches the network for all; it sleeps in epoll, so producers that find it
+// registered also write to its pipe.
+bool Blocker::become_sentinel() {
+  if (runtime_.network_ == nullptr || !runtime_.network_->can_sleep()) return false;
+  uint32_t nobody = 0;
+  return runtime_.segment_.header().sentinel.compare_exchange_strong(nobody, 1, std::memory_order_seq_cst);
+}
+
+void Blocker::sleep_as_sentinel() {
+  Network& network = *runtime_.network_;
+  if (!network.arm_all()) return;
+  const auto limit = std::chrono::ceil<milliseconds>(deadline_.remaining(kSlice));
+  std::array<epoll_event, 4> events{};
+  const int found = ::epoll_wait(network.epoll_fd(), events.data(), events.size(), static_cast<int>(limit.count()));
+  for (int i = 0; i < found; ++i) {
+    if (events[static_cast<std::size_t>(i)].data.fd != runtime_.wake_pipe_[0]) continue;
+    std::array<char, 256> bytes{};
+    [[maybe_unused]] const ssize_t drained = ::read(runtime_.wake_pipe_[0], bytes.data(), bytes.size());
+  }
+}
+
+// Clear the role, then look for sleepers, and wake one so that it takes over.
+void Blocker::resign_as_sentinel() {
+  SegmentHeader& header = runtime_.segment_.header();
+  header.sentinel.store(0, std::memory_order_seq_cst);
+  if (header.any.sleepers.load(std::memory_order_seq_cst) != 0) {
+    runtime_.wake(runtime_.rank(), header, header.any);
+    return;
+  }
+  for (Bucket& bucket : header.buckets) {
+    if (bucket.sleepers.load(std::memory_order_seq_cst) == 0) continue;
+    runtime_.wake(runtime_.rank(), header, bucket);
+    return;
+  }
+}
+
+}  // namespace ompl

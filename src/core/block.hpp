@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The one loop in which threads wait: spin, then yield, then sleep, always driving progress.
+// Protocol rules 1, 3, 9, 15-17; docs/design/waiting.md.
+#pragma once
+
+#include "core/network.hpp"
+#include "core/runtime.hpp"
+
+namespace ompl {
+
+// What to say of a blocked call, and where it sleeps.
+struct Blocked {
+  Call call = Call::none;
+  uint32_t peer = kNoRank;  // whose death ends the wait; kNoRank: anybody's
+  uint64_t offset = 0;
+  Bucket* bucket = nullptr;  // of the own header, where it sleeps
+};
+
+class Blocker {
+ public:
+  Blocker(Runtime& runtime, Context& context, const Blocked& what, Deadline deadline)
+      : runtime_(runtime), context_(context), what_(what), deadline_(deadline) {}
+  ~Blocker() { context_.activity.call.store(Call::none, std::memory_order_relaxed); }
+  Blocker(const Blocker&) = delete;
+  Blocker& operator=(const Blocker&) = delete;
+
+  // Calls `ready` until it returns nonzero (> 0: OMPL_OK, < 0: an error), a rank's death makes that
+  // hopeless, or the deadline passes (OMPL_ERR_TIMEOUT, `ready` having returned 0 last).
+  template <class Ready>
+  int run(Ready ready);
+
+  // Called by `ready`, returning 0, when what it needs will be free in a moment without any event.
+  void stay_awake() { awake_ = true; }
+
+ private:
+  // How long each phase lasts, in polls; by the load on this node's cores now.
+  struct Patience {
+    int spins;
+    int yields;
+  };
+  [[nodiscard]] Patience patience() const;
+
+  // Whether a death or the deadline ends the wait, and with which code.
+  [[nodiscard]] bool over(int* code) const;
+  void progress();
+  void begin();         // publishes what the thread is blocked in, and that it loads the cores
+  bool yield();         // one turn for others; true if the thread may sleep as far as they care
+  void housekeeping();  // deaths and hang reports
+  template <class Ready>
+  int sleep(Ready& ready);
+  void sleep_in_futex(uint32_t events);
+  bool become_sentinel();
+  void sleep_as_sentinel();
+  void resign_as_sentinel();
+
+  Runtime& runtime_;
+  Context& context_;
+  const Blocked what_;
+  const Deadline deadline_;
+  bool reported_ = false;
+  bool awake_ = false;
+  std::chrono::milliseconds blind_slice_{0};  // of the last sleep that nothing but time could end
+};
+
+template <class Ready>
+int Blocker::run(Ready ready) {
+  for (;;) {
+    const Patience limit = patience();
+    int result = 0;
+    for (int i = 0; i < limit.spins && result == 0; ++i) {
+      progress();
+      if (result = ready(); result != 0) break;
+      if (i % 64 == 63 && deadline_.passed()) break;
+      arch::pause();
+    }
+    if (result != 0) return result > 0 ? OMPL_OK : result;
+    begin();
+    bool may_sleep = true;
+    for (int i = 0; i < limit.yields; ++i) {
+      progress();
+      if (result = ready(); result != 0) return result > 0 ? OMPL_OK : result;
+      if (over(&result)) return result;
+      may_sleep = yield();
+    }
+    housekeeping();
+    if (may_sleep) result = sleep(ready);
+    if (result != 0 || over(&result)) return result > 0 ? OMPL_OK : result;
+  }
+}
+
+// The sleeper's side of rule 15: register, read the count, look again, sleep on the count read.
+template <class Ready>
+int Blocker::sleep(Ready& ready) {
+  Bucket& bucket = *what_.bucket;
+  bucket.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  const bool sentinel = become_sentinel();
+  const uint32_t events = bucket.events.load(std::memory_order_seq_cst);
+  awake_ = false;
+  const int result = ready();
+  int ignored = 0;
+  if (result == 0 && !awake_ && !over(&ignored)) {
+    if (sentinel) {
+      sleep_as_sentinel();
+    } else {
+      sleep_in_futex(events);
+    }
+  }
+  bucket.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+  if (sentinel) resign_as_sentinel();
+  return result;
+}
+
+inline void Blocker::progress() {
+  if (runtime_.network_ != nullptr) runtime_.network_->progress(context_);
+}
+
+}  // namespace ompl

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A context: the handle that orders operations. Every thread has an implicit one; explicit ones belong to
+// tasks. Used by one thread at a time, but for `activity`, which the hang report reads.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "arch/cpu.hpp"
+#include "core/allocation.hpp"
+
+namespace ompl {
+
+class Runtime;
+
+enum class Call : uint8_t { none, put, get, put_word, put_signal, wait, flush, quiet, barrier, alloc, free, finalize };
+
+inline constexpr uint32_t kNoRank = UINT32_MAX;
+
+// What a blocked thread waits for. Written when a call begins to block, read by the hang report.
+struct Activity {
+  std::atomic<Call> call{Call::none};  // none: not blocked
+  std::atomic<uint32_t> peer{kNoRank};
+  std::atomic<uint64_t> offset{0};
+  std::atomic<int64_t> since_ns{0};      // steady clock
+  std::atomic<int64_t> last_seen_ns{0};  // when this context last began to block: see Load
+  std::atomic<int> thread{0};            // of the operating system
+};
+
+// What a context has outstanding to one rank over the network.
+struct Outstanding {
+  uint64_t ticket = 0;           // of the last put or get, 0 if the conduit gave none
+  uint64_t signalled_slots = 0;  // bit i: signals of unknown fate went through slot i
+  uint32_t slot = 0;             // where the data operations are
+  bool data = false;             // data operations of unknown fate exist
+  bool listed = false;           // rank stands in Context::touched
+};
+
+// An ack_request under way: answered when the slot's link to the rank has acknowledged `number`.
+struct Mark {
+  uint32_t rank;
+  uint32_t slot;
+  uint64_t number;
+};
+
+class alignas(arch::kCacheLine) Context {
+ public:
+  // --- read on every operation; set by Runtime::open_context() and cleared when the runtime ends
+  uint32_t ranks = 0;  // 0: no runtime any more, so every rank is out of range
+  uint32_t rank = 0;
+  std::byte* const* bases = nullptr;  // per rank: where its segment is mapped, nullptr if it is not
+  const std::atomic<uint64_t>* generation = nullptr;
+  Runtime* runtime = nullptr;
+  Extent data;  // allocations used last: by puts and gets,
+  Extent flag;  // and by signals and waits
+
+  // --- network
+  std::vector<Outstanding> outstanding;  // per rank, allocated at first use
+  std::vector<uint32_t> touched;         // ranks with something outstanding
+  std::vector<Mark> marks;               // of the flush or quiet in progress
+  uint32_t preferred_slot = 0;
+
+  // --- observed by others
+  Activity activity;
+  std::atomic<bool> in_use{false};
+  std::atomic<bool> counted{false};  // among SegmentHeader::threads
+  Context* next = nullptr;           // all contexts ever opened by the runtime, newest first
+};
+
+}  // namespace ompl

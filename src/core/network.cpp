@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Network operations as a context sees them. The slots themselves: pool.cpp.
+#include "core/network.hpp"
+
+#include <algorithm>
+
+#include "core/block.hpp"
+#include "core/runtime.hpp"
+#include "util/status.hpp"
+
+namespace ompl {
+
+using conduit::Post;
+
+Outstanding& Network::outstanding(Context& c, uint32_t rank) {
+  if (c.outstanding.empty()) c.outstanding.resize(runtime_.size());
+  Outstanding& mine = c.outstanding[rank];
+  if (!mine.listed) {
+    mine.listed = true;
+    c.touched.push_back(rank);
+  }
+  return mine;
+}
+
+// A context with data of unknown fate at a rank stays on their slot, so that a signal follows them [14].
+Slot* Network::claim_for(Context& c, uint32_t rank) {
+  if (!c.outstanding.empty() && c.outstanding[rank].data) {
+    Outstanding& mine = c.outstanding[rank];
+    Slot& slot = slots_[mine.slot];
+    if (try_claim(slot)) return &slot;
+    if (!capabilities_.remote_completion || slot.endpoint->completed(rank) < mine.ticket) return nullptr;
+    mine.data = false;
+  }
+  for (uint32_t i = 0; i < slots(); ++i) {
+    Slot& slot = slots_[(c.preferred_slot + i) % slots()];
+    if (!try_claim(slot)) continue;
+    c.preferred_slot = slot.index;
+    return &slot;
+  }
+  return nullptr;
+}
+
+template <class Claim, class Attempt>
+int Network::post(Context& c, const Blocked& what, Deadline deadline, Claim claim, Attempt attempt) {
+  Blocker blocker(runtime_, c, what, deadline);
+  return blocker.run([&]() -> int {
+    Slot* slot = claim();
+    if (slot == nullptr) {
+      blocker.stay_awake();
+      return 0;
+    }
+    Post result;
+    if (const int broken = slot->endpoint->failure(what.peer); broken != OMPL_OK) {
+      result = Post{.state = Post::State::failed, .code = broken};
+    } else {
+      result = attempt(*slot);
+      if (result.state == Post::State::retry) turn(*slot);
+    }
+    release(*slot);
+    if (result.state == Post::State::retry) return 0;
+    return result.state == Post::State::failed ? result.code : 1;
+  });
+}
+
+int Network::transfer(Context& c, Direction direction, std::byte* local, uint32_t rank, uint64_t offset,
+                      std::size_t length, Deadline deadline) {
+  const Call call = direction == Direction::put ? Call::put : Call::get;
+  const Blocked what{.call = call, .peer = rank, .offset = offset, .bucket = &runtime_.segment_.header().any};
+  Outstanding& mine = outstanding(c, rank);
+  bool pending = false;
+  for (std::size_t moved = 0; moved < length;) {
+    const std::size_t piece = std::min(length - moved, capabilities_.max_message);
+    const auto attempt = [&](Slot& slot) {
+      const Post result = direction == Direction::put
+                              ? slot.endpoint->put(rank, local + moved, offset + moved, piece)
+                              : slot.endpoint->get(rank, local + moved, offset + moved, piece);
+      if (result.state == Post::State::done || result.state == Post::State::pending) {
+        Link& shared = link(slot, rank);
+        shared.last_ticket.store(std::max(shared.last_ticket.load(), result.ticket));
+        mine.ticket = mine.data ? std::max(mine.ticket, result.ticket) : result.ticket;
+        mine.slot = slot.index;
+        mine.data = true;
+        pending = pending || result.state == Post::State::pending;
+      }
+      return result;
+    };
+    // Once a piece is posted, the rest follows: a half-posted transfer could not be told from a whole one.
+    const Deadline limit = moved == 0 ? deadline : Deadline::never();
+    const int code = post(c, what, limit, [&] { return claim_for(c, rank); }, attempt);
+    if (code != OMPL_OK) return code;
+    moved += piece;
+  }
+  if (!pending) return OMPL_OK;
+  const int code = await_data(c, rank, mine.slot, mine.ticket, call, deadline);
+  return code == OMPL_ERR_TIMEOUT ? OMPL_PENDING : code;
+}
+
+int Network::put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
+                 Deadline deadline) {
+  auto* local = static_cast<std::byte*>(const_cast<void*>(source));  // only read: Direction::put
+  return transfer(c, Direction::put, local, rank, offset, length, deadline);
+}
+
+int Network::get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length, Deadline deadline) {
+  return transfer(c, Direction::get, static_cast<std::byte*>(target), rank, offset, length, deadline);
+}
+
+int Network::signal(Context& c, uint32_t rank, const Signal& record, Deadline deadline) {
+  const Blocked what{
+      .call = Call::put_word, .peer = rank, .offset = record.offset, .bucket = &runtime_.segment_.header().any};
+  Outstanding& mine = outstanding(c, rank);
+  if (mine.data && !capabilities_.ordered_signals) {
+    if (const int code = await_data(c, rank, mine.slot, mine.ticket, what.call, deadline); code != OMPL_OK) return code;
+    mine.data = false;
+  }
+  return post(
+      c, what, deadline, [&] { return claim_for(c, rank); },
+      [&](Slot& slot) {
+        const Post result = send_record(slot, rank, record);
+        if (result.state == Post::State::done) mine.signalled_slots |= uint64_t{1} << slot.index;
+        return result;
+      });
+}
+
+int Network::put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
+                        const Signal& record, Deadline deadline) {
+  const int code = put(c, source, rank, offset, length, deadline);
+  if (code != OMPL_OK && code != OMPL_PENDING) return code;
+  // The data are under way: the signal must follow them, whatever the time.
+  const int signalled = signal(c, rank, record, Deadline::never());
+  return signalled != OMPL_OK ? signalled : code;
+}
+
+int Network::flush(Context& c, Deadline deadline) { return complete(c, Call::flush, false, deadline); }
+
+int Network::quiet(Context& c, Deadline deadline) { return complete(c, Call::quiet, true, deadline); }
+
+// Waits until a slot's data operations to `rank` up to `ticket` are complete as the conduit means it.
+int Network::await_data(Context& c, uint32_t rank, uint32_t slot, uint64_t ticket, Call call, Deadline deadline) {
+  const conduit::Endpoint& endpoint = *slots_[slot].endpoint;
+  const Blocked what{.call = call, .peer = rank, .bucket = &runtime_.segment_.header().any};
+  return Blocker(runtime_, c, what, deadline).run([&]() -> int {
+    if (const int broken = endpoint.failure(rank); broken != OMPL_OK) return broken;
+    return endpoint.completed(rank) >= ticket ? 1 : 0;
+  });
+}
+
+// Posts an ack_request on every slot of the set and remembers its number.
+int Network::ask_slots(Context& c, uint32_t rank, uint64_t slots, Call call, Deadline deadline) {
+  const Blocked what{.call = call, .peer = rank, .bucket = &runtime_.segment_.header().any};
+  for (uint32_t i = 0; i < this->slots(); ++i) {
+    if ((slots >> i & 1) == 0) continue;
+    Slot& wanted = slots_[i];
+    const int code = post(
+        c, what, deadline, [&] { return try_claim(wanted) ? &wanted : nullptr; },
+        [&](Slot& slot) {
+          Link& shared = link(slot, rank);
+          const uint64_t number = shared.asked + 1;
+          const Post result =
+              send_record(slot, rank, {.offset = slot.index, .value = number, .op = SignalOp::ack_request});
+          if (result.state == Post::State::done) {
+            shared.asked = number;
+            c.marks.push_back({.rank = rank, .slot = slot.index, .number = number});
+          }
+          return result;
+        });
+    if (code != OMPL_OK) return code;
+  }
+  return OMPL_OK;
+}
+
+int Network::await_marks(Context& c, Call call, Deadline deadline) {
+  int first_error = OMPL_OK;
+  for (const Mark& mark : c.marks) {
+    Slot& slot = slots_[mark.slot];
+    const Link& shared = link(slot, mark.rank);
+    const Blocked what{.call = call, .peer = mark.rank, .bucket = &runtime_.segment_.header().any};
+    const int code = Blocker(runtime_, c, what, deadline).run([&]() -> int {
+      if (shared.acknowledged.load(std::memory_order_acquire) >= mark.number) return 1;
+      return slot.endpoint->failure(mark.rank);
+    });
+    if (first_error == OMPL_OK) first_error = code;
+  }
+  return first_error;
+}
+
+int Network::complete(Context& c, Call call, bool signals_too, Deadline deadline) {
+  int first_error = OMPL_OK;
+  const auto note = [&first_error](int code) {
+    if (first_error == OMPL_OK) first_error = code;
+  };
+  c.marks.clear();
+  for (const uint32_t rank : c.touched) {
+    Outstanding& mine = c.outstanding[rank];
+    uint64_t slots = signals_too ? mine.signalled_slots : 0;
+    if (mine.data) {
+      note(await_data(c, rank, mine.slot, mine.ticket, call, deadline));
+      if (!capabilities_.remote_completion) slots |= uint64_t{1} << mine.slot;
+    }
+    note(ask_slots(c, rank, slots, call, deadline));
+  }
+  note(await_marks(c, call, deadline));
+  if (first_error == OMPL_ERR_TIMEOUT) return first_error;  // nothing is forgotten: flush again
+  for (const uint32_t rank : c.touched) {  // done, or told: an error is told once [18]
+    c.outstanding[rank].data = false;
+    if (signals_too) c.outstanding[rank].signalled_slots = 0;
+  }
+  if (signals_too) {
+    for (const uint32_t rank : c.touched) c.outstanding[rank].listed = false;
+    c.touched.clear();
+  }
+  return first_error;
+}
+
+int Network::quiet_all(Context& c) {
+  int first_error = OMPL_OK;
+  const auto note = [&first_error](int code) {
+    if (first_error == OMPL_OK) first_error = code;
+  };
+  c.marks.clear();
+  for (Slot& slot : slots_) {
+    for (uint32_t rank = 0; rank < runtime_.size(); ++rank) {
+      const Link* shared = slot.links[rank].load(std::memory_order_acquire);
+      if (shared == nullptr || !shared->used.load() || slot.endpoint->failure(rank) != OMPL_OK) continue;
+      note(await_data(c, rank, slot.index, shared->last_ticket.load(), Call::quiet, Deadline::never()));
+      note(ask_slots(c, rank, uint64_t{1} << slot.index, Call::quiet, Deadline::never()));
+    }
+  }
+  note(await_marks(c, Call::quiet, Deadline::never()));
+  return first_error;
+}
+
+}  // namespace ompl

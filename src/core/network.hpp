@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The endpoint pool of the network conduit, and the operations on ranks that are not mapped: claims,
+// retries, completions, credits, acknowledgements. Protocol rules 1-7, 12-14, 18.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "arch/cpu.hpp"
+#include "conduit/conduit.hpp"
+#include "core/allocation.hpp"
+#include "core/context.hpp"
+#include "core/deadline.hpp"
+
+namespace ompl {
+
+class Runtime;
+struct Blocked;
+
+// What one slot and one rank have between them. Written by whoever holds the slot's claim, but for the
+// atomics, which any thread reads.
+struct Link {
+  std::atomic<uint32_t> in_flight{0};  // records sent whose credit has not come back [4]
+  std::atomic<uint64_t> acknowledged{0};  // ack_request numbers up to this one are answered
+  std::atomic<uint64_t> last_ticket{0};   // of all data operations
+  uint64_t asked = 0;                     // ack_request numbers given out
+  std::atomic<bool> used{false};          // something was sent
+  // What this side owes the far side; answered by whoever progresses the slot.
+  uint32_t consumed = 0;                  // records whose credit was not returned yet
+  std::vector<Signal> owed_acks;
+  bool in_debt = false;  // rank stands in Slot::debtors
+};
+
+// One place of the pool. A claim is an exclusive right to call the endpoint; it is held for a bounded
+// number of steps and never across a yield, a sleep or a return to the user.
+struct alignas(arch::kCacheLine) Slot {
+  std::atomic<bool> claimed{false};
+  uint32_t index = 0;
+  std::unique_ptr<conduit::Endpoint> endpoint;
+  std::unique_ptr<std::atomic<Link*>[]> links;  // per rank, made at first use
+  std::vector<uint32_t> debtors;                // ranks this slot owes acks or credits
+  Extent flag;                                  // allocation of the last flag signalled from outside
+};
+
+class Network {
+ public:
+  Network(Runtime& runtime, conduit::Conduit& conduit, uint32_t slots);
+  ~Network();
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  // Opens every endpoint. `peer_slots`: the pool size of each rank.
+  int open(std::vector<uint32_t> peer_slots);
+
+  // As the functions of Runtime; the arguments were checked.
+  int put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length, Deadline deadline);
+  int get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length, Deadline deadline);
+  int signal(Context& c, uint32_t rank, const Signal& record, Deadline deadline);
+  int put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
+                 const Signal& record, Deadline deadline);
+  int flush(Context& c, Deadline deadline);
+  int quiet(Context& c, Deadline deadline);
+  // Everything any context of this rank has sent is applied or visible.
+  int quiet_all(Context& c);
+
+  // Ranks to which some endpoint has failed for good with OMPL_ERR_PEER.
+  [[nodiscard]] std::vector<uint32_t> broken_peers() const;
+
+  // Progresses the caller's preferred slot and one more. True if anything was found. Any thread.
+  bool progress(Context& c);
+
+  // For the sentinel: arms every endpoint that can be claimed (the holders of the others arm theirs on
+  // release). False: there is work, do not sleep.
+  bool arm_all();
+  // Polls readable when an armed endpoint has work, or the pipe was written.
+  [[nodiscard]] int epoll_fd() const { return epoll_fd_; }
+  // Every endpoint has a descriptor; if not, sleeps must be short.
+  [[nodiscard]] bool can_sleep() const { return all_have_descriptors_; }
+
+  [[nodiscard]] const conduit::Conduit& conduit() const { return conduit_; }
+  [[nodiscard]] uint32_t slots() const { return static_cast<uint32_t>(slots_.size()); }
+  [[nodiscard]] std::string describe() const;
+
+ private:
+  class Inbox;
+  enum class Direction { put, get };
+  static bool try_claim(Slot& slot);
+  void release(Slot& slot);
+  // The slot on which `c` may post to `rank` now, claimed, or nullptr.
+  Slot* claim_for(Context& c, uint32_t rank);
+  Link& link(Slot& slot, uint32_t rank);
+  Outstanding& outstanding(Context& c, uint32_t rank);
+
+  // One turn of progress on a claimed slot: completions, records, what is owed.
+  int turn(Slot& slot);
+  void receive(Slot& slot, uint32_t source, const Signal& record);
+  void pay_debts(Slot& slot);
+  bool pay(Slot& slot, uint32_t rank);
+
+  // Claims by `claim()`, posts by `attempt(Slot&) -> conduit::Post`, again until it is not refused.
+  template <class Claim, class Attempt>
+  int post(Context& c, const Blocked& what, Deadline deadline, Claim claim, Attempt attempt);
+  int transfer(Context& c, Direction direction, std::byte* local, uint32_t rank, uint64_t offset, std::size_t length,
+               Deadline deadline);
+  conduit::Post send_record(Slot& slot, uint32_t rank, const Signal& record);
+
+  // Flush and quiet: ask the slots concerned, then await the answers.
+  int complete(Context& c, Call call, bool signals_too, Deadline deadline);
+  int ask_slots(Context& c, uint32_t rank, uint64_t slots, Call call, Deadline deadline);
+  int await_data(Context& c, uint32_t rank, uint32_t slot, uint64_t ticket, Call call, Deadline deadline);
+  int await_marks(Context& c, Call call, Deadline deadline);
+
+  Runtime& runtime_;
+  conduit::Conduit& conduit_;
+  const conduit::Capabilities capabilities_;
+  std::vector<Slot> slots_;
+  std::vector<uint32_t> peer_slots_;
+  std::atomic<uint32_t> cursor_{0};  // next slot for those who progress others'
+  int epoll_fd_ = -1;
+  bool all_have_descriptors_ = false;
+};
+
+}  // namespace ompl

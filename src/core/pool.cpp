@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The endpoint pool: claims, progress, what arrives, what is owed in return.
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/network.hpp"
+#include "core/runtime.hpp"
+#include "util/status.hpp"
+
+namespace ompl {
+namespace {
+constexpr int kTurnBudget = 16;  // completions and records of one claim [3]
+}
+
+using conduit::Post;
+
+// Gives what an endpoint receives to the network, with the slot it came in on.
+class Network::Inbox final : public conduit::Sink {
+ public:
+  Inbox(Network& network, Slot& slot) : network_(network), slot_(slot) {}
+  void signal(uint32_t source, const Signal& record) override { network_.receive(slot_, source, record); }
+
+ private:
+  Network& network_;
+  Slot& slot_;
+};
+
+Network::Network(Runtime& runtime, conduit::Conduit& conduit, uint32_t slots)
+    : runtime_(runtime), conduit_(conduit), capabilities_(conduit.capabilities()), slots_(slots) {}
+
+Network::~Network() {
+  for (Slot& slot : slots_) {
+    slot.endpoint.reset();
+    if (slot.links == nullptr) continue;
+    for (uint32_t rank = 0; rank < runtime_.size(); ++rank) delete slot.links[rank].load();
+  }
+  if (epoll_fd_ >= 0) ::close(epoll_fd_);
+}
+
+int Network::open(std::vector<uint32_t> peer_slots) {
+  peer_slots_ = std::move(peer_slots);
+  epoll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
+  if (epoll_fd_ < 0) return fail(OMPL_ERR_SYSTEM, "epoll_create1: {}", std::strerror(errno));
+  const auto watch = [this](int fd) {
+    epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
+    return ::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) == 0 || errno == EEXIST;
+  };
+  all_have_descriptors_ = watch(runtime_.wake_pipe_[0]);
+  for (uint32_t i = 0; i < slots(); ++i) {
+    Slot& slot = slots_[i];
+    slot.index = i;
+    slot.links = std::make_unique<std::atomic<Link*>[]>(runtime_.size());
+    if (const int code = conduit_.endpoint(i, &slot.endpoint); code != OMPL_OK) return code;
+    const int fd = slot.endpoint->descriptor();
+    all_have_descriptors_ = all_have_descriptors_ && fd >= 0 && watch(fd);
+  }
+  return OMPL_OK;
+}
+
+bool Network::try_claim(Slot& slot) {
+  return !slot.claimed.load(std::memory_order_relaxed) && !slot.claimed.exchange(true, std::memory_order_seq_cst);
+}
+
+// While a sentinel sleeps, whoever leaves a slot arms it: the sentinel could not [16].
+void Network::release(Slot& slot) {
+  slot.claimed.store(false, std::memory_order_seq_cst);
+  if (runtime_.segment_.header().sentinel.load(std::memory_order_seq_cst) == 0) return;
+  if (!try_claim(slot)) return;  // the new holder will come here too
+  const bool armed = slot.endpoint->arm();
+  slot.claimed.store(false, std::memory_order_seq_cst);
+  if (!armed) runtime_.poke_sentinel(runtime_.rank());
+}
+
+bool Network::arm_all() {
+  bool quiet = true;
+  for (Slot& slot : slots_) {
+    if (!try_claim(slot)) continue;
+    quiet = slot.endpoint->arm() && quiet;
+    slot.claimed.store(false, std::memory_order_seq_cst);
+  }
+  return quiet;
+}
+
+// Two threads may make the same link at once; one wins, and it stays until the end.
+Link& Network::link(Slot& slot, uint32_t rank) {
+  std::atomic<Link*>& place = slot.links[rank];
+  Link* existing = place.load(std::memory_order_acquire);
+  if (existing != nullptr) return *existing;
+  auto made = std::make_unique<Link>();
+  if (place.compare_exchange_strong(existing, made.get(), std::memory_order_acq_rel)) return *made.release();
+  return *existing;
+}
+
+// Posts a record if its credit allows. Credits are those of the target's slot, which several of ours share if
+// the target has fewer; they come back on our slot of that number.
+Post Network::send_record(Slot& slot, uint32_t rank, const Signal& record) {
+  link(slot, rank).used.store(true);
+  if (capabilities_.stalls_sender) return slot.endpoint->signal(rank, record);
+  std::atomic<uint32_t>& in_flight = link(slots_[slot.index % peer_slots_[rank]], rank).in_flight;
+  if (in_flight.fetch_add(1) >= runtime_.settings().credits) {
+    in_flight.fetch_sub(1);
+    return Post{.state = Post::State::retry, .reason = Post::Reason::queue_full};
+  }
+  const Post result = slot.endpoint->signal(rank, record);
+  if (result.state != Post::State::done) in_flight.fetch_sub(1);
+  return result;
+}
+
+bool Network::progress(Context& c) {
+  bool found = false;
+  const auto visit = [this, &found](Slot& slot) {
+    if (!try_claim(slot)) return;
+    found = turn(slot) > 0 || found;
+    release(slot);
+  };
+  visit(slots_[c.preferred_slot]);
+  if (slots() > 1) visit(slots_[cursor_.fetch_add(1, std::memory_order_relaxed) % slots()]);
+  if (found) runtime_.wake_own_completions();
+  return found;
+}
+
+int Network::turn(Slot& slot) {
+  Inbox inbox(*this, slot);
+  const int found = slot.endpoint->progress(inbox, kTurnBudget);
+  if (!slot.debtors.empty()) pay_debts(slot);
+  return found;
+}
+
+// `source` and `record` are outside bytes.
+void Network::receive(Slot& slot, uint32_t source, const Signal& record) {
+  if (source >= runtime_.size()) {
+    log::warn("dropped a record of rank {}: there are only {} ranks", source, runtime_.size());
+    return;
+  }
+  Link& from = link(slot, source);
+  switch (record.op) {
+    case SignalOp::credit:
+      from.in_flight.fetch_sub(std::min(static_cast<uint32_t>(record.value), from.in_flight.load()));
+      return;
+    case SignalOp::ack:
+      if (record.offset < slots()) {
+        std::atomic<uint64_t>& answered = link(slots_[record.offset], source).acknowledged;
+        uint64_t known = answered.load();
+        while (known < record.value && !answered.compare_exchange_weak(known, record.value)) {
+        }
+      }
+      return;
+    case SignalOp::ack_request:
+      from.owed_acks.push_back({.offset = record.offset, .value = record.value, .op = SignalOp::ack});
+      break;
+    default:
+      runtime_.apply(record, slot.flag);
+  }
+  ++from.consumed;
+  if (from.in_debt) return;
+  from.in_debt = true;
+  slot.debtors.push_back(source);
+}
+
+void Network::pay_debts(Slot& slot) {
+  std::erase_if(slot.debtors, [this, &slot](uint32_t rank) { return pay(slot, rank); });
+}
+
+// True if nothing is owed to `rank` any more that is due. What cannot be sent at once stays owed [3].
+bool Network::pay(Slot& slot, uint32_t rank) {
+  Link& to = link(slot, rank);
+  const auto refused = [&slot, rank](const Signal& reply) {
+    return slot.endpoint->signal(rank, reply).state == Post::State::retry;
+  };
+  while (!to.owed_acks.empty()) {
+    if (refused(to.owed_acks.front())) return false;
+    to.owed_acks.erase(to.owed_acks.begin());
+  }
+  const uint32_t batch = std::max(1U, runtime_.settings().credits / 2);
+  if (to.consumed >= batch && !capabilities_.stalls_sender) {
+    if (refused({.offset = 0, .value = to.consumed, .op = SignalOp::credit})) return false;
+    to.consumed = 0;
+  }
+  to.in_debt = false;
+  return true;
+}
+
+std::vector<uint32_t> Network::broken_peers() const {
+  std::vector<uint32_t> broken;
+  for (uint32_t rank = 0; rank < runtime_.size(); ++rank) {
+    for (const Slot& slot : slots_) {
+      if (slot.links[rank].load() != nullptr && slot.endpoint->failure(rank) == OMPL_ERR_PEER) {
+        broken.push_back(rank);
+        break;
+      }
+    }
+  }
+  return broken;
+}
+
+std::string Network::describe() const {
+  std::string text;
+  for (const Slot& slot : slots_) {
+    text += fmt::format("  endpoint {} ({}): {}{}\n", slot.index, conduit_.name(), slot.claimed ? "claimed; " : "",
+                        slot.endpoint->describe());
+  }
+  return text;
+}
+
+}  // namespace ompl

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One rank of a job: its segment, its peers, its contexts. The C API holds one; tests hold several in one
+// process. Nothing here is global.
+//
+// Thread rules: operations by any thread, each with a context that no other thread uses meanwhile;
+// barrier, alloc, free and finalize are collective, by one thread of every rank in the same order.
+// Results are OMPL_OK or OMPL_ERR_*, as ompl.h documents them.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "arch/copy.hpp"
+#include "bootstrap/bootstrap.hpp"
+#include "conduit/conduit.hpp"
+#include "conduit/registry.hpp"
+#include "core/allocation.hpp"
+#include "core/context.hpp"
+#include "core/deadline.hpp"
+#include "core/header.hpp"
+#include "core/segment.hpp"
+#include "util/settings.hpp"
+
+namespace ompl {
+
+class Network;
+
+using conduit::Signal;
+using conduit::SignalOp;
+
+// What this rank knows of another one.
+struct Peer {
+  std::string conduit;        // how it is reached
+  std::string why;            // why so: the answers of all conduits asked
+  int death_fd = -1;          // see conduit::Reach
+  int wake_fd = -1;
+  std::atomic<bool> dead{false};
+  std::atomic<bool> departed{false};
+};
+
+class Runtime {
+ public:
+  // Joins the job. `conduits` are asked in order, those that settings.conduits names first to last.
+  // The bootstrap is kept until finalize(). Collective.
+  static int create(const Settings& settings, std::unique_ptr<bootstrap::Bootstrap> bootstrap,
+                    std::span<const conduit::Entry> conduits, std::unique_ptr<Runtime>* out);
+  // As create(), with conduit objects made by the caller (tests: one with its own arguments).
+  static int create(const Settings& settings, std::unique_ptr<bootstrap::Bootstrap> bootstrap,
+                    std::vector<std::unique_ptr<conduit::Conduit>> conduits, std::unique_ptr<Runtime>* out);
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  // Leaves the job; every context becomes unusable (its ranks are 0). Collective.
+  int finalize(Context& context);
+
+  [[nodiscard]] uint32_t rank() const { return rank_; }
+  [[nodiscard]] uint32_t size() const { return size_; }
+  [[nodiscard]] uint32_t node_rank() const { return node_rank_; }
+  [[nodiscard]] uint32_t node_size() const { return static_cast<uint32_t>(node_ranks_.size()); }
+  [[nodiscard]] const Settings& settings() const { return settings_; }
+  [[nodiscard]] const Peer& peer(uint32_t rank) const { return peers_[rank]; }
+  [[nodiscard]] bootstrap::Bootstrap& bootstrap() { return *bootstrap_; }
+
+  // Contexts. close_context() completes the context's operations first.
+  Context* open_context();
+  int close_context(Context* context);
+  // For the end of a thread: nothing may block, so what is outstanding is left to the slots.
+  void abandon_context(Context* context);
+
+  // Operations. The inline part is the whole path to a mapped rank.
+  int put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
+          Deadline deadline = Deadline::never());
+  int get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
+          Deadline deadline = Deadline::never());
+  int signal(Context& c, uint32_t rank, uint64_t flag, Deadline deadline = Deadline::never());
+  int put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length, uint64_t flag,
+                 Deadline deadline = Deadline::never());
+  int wait(Context& c, uint64_t flag, Deadline deadline = Deadline::never());
+  int poll(Context& c, uint64_t flag);
+  int flush(Context& c, Deadline deadline = Deadline::never());
+  int quiet(Context& c, Deadline deadline = Deadline::never());
+
+  int barrier(Context& c, Deadline deadline = Deadline::never());
+  int alloc(Context& c, std::size_t size, uint64_t* offset);
+  int free(Context& c, uint64_t offset);
+  [[nodiscard]] void* pointer(uint32_t rank, uint64_t offset) const;
+
+  // The yield hook (ompl.h); nullptr restores sched_yield().
+  using YieldHook = int (*)(void*);
+  void set_yield(YieldHook hook, void* argument);
+
+  // Ranks known dead; after acknowledge_failures() waits block again until a further one dies.
+  [[nodiscard]] uint32_t failures() const { return failures_.load(std::memory_order_acquire); }
+  uint32_t acknowledge_failures();
+
+  // What every blocked thread waits for, and the state of the endpoints: one line each. Any thread.
+  [[nodiscard]] std::string hang_report() const;
+  // Asks the next thread that blocks in the library to print the report. Async-signal-safe.
+  void request_report() { report_requested_.store(true, std::memory_order_relaxed); }
+  // True if some thread is blocked in the library now. Async-signal-safe.
+  [[nodiscard]] bool anyone_blocked() const;
+
+ private:
+  friend class Network;
+  friend class Blocker;
+  Runtime(const Settings& settings, std::unique_ptr<bootstrap::Bootstrap> bootstrap);
+
+  // Start and end (start.cpp).
+  using Conduits = std::vector<std::unique_ptr<conduit::Conduit>>;
+  int start(Conduits conduits);
+  int prepare();
+  int meet(Conduits& conduits, std::string_view key);
+  int meet_rank(Conduits& conduits, uint32_t rank, std::string_view card);
+  int start_network(Conduits networks);
+  [[nodiscard]] unsigned own_cores() const;
+  void count_cores();
+  int linger(Context& context);
+  void leave();
+
+  // Checks of user input, behind the cached extents (check.cpp).
+  int check_data(Context& c, uint32_t rank, uint64_t offset, std::size_t length, const char* what);
+  int check_flag(Context& c, uint32_t rank, uint64_t flag, const char* what);
+
+  // The parts that are not inline.
+  int put_checked(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length, Deadline deadline);
+  int get_checked(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length, Deadline deadline);
+  int signal_checked(Context& c, uint32_t rank, uint64_t flag, Deadline deadline);
+  int wait_blocking(Context& c, uint64_t flag, Deadline deadline);
+
+  int signal_any(Context& c, uint32_t rank, uint64_t flag, Deadline deadline);
+  int wait_flag(Context& c, uint64_t flag, Call call, uint32_t peer, Deadline deadline);
+
+  // Flags (flags.cpp). raise() applies a signal to a mapped rank and wakes its waiters [15].
+  void raise(uint32_t rank, std::byte* base, uint64_t flag);
+  void apply(const Signal& record, Extent& last);
+  void wake_if_asleep(uint32_t rank, std::byte* base, uint64_t flag);
+  void wake(uint32_t rank, SegmentHeader& header, Bucket& bucket);
+  void wake_own_completions();
+  void poke_sentinel(uint32_t rank);
+
+  // Counts the threads that load this node's cores; called by a context that begins to block (block.cpp).
+  void note_load(Context& context, int64_t now_ns);
+
+  // Failure (failure.cpp).
+  void look_for_deaths();
+  void declare_dead(uint32_t rank, std::string_view how);
+  [[nodiscard]] bool deaths_are_ignored() const { return settings_.on_peer_death == "ignore"; }
+  int report_death();
+
+  // Collective parts (collective.cpp): memory for an allocation; the rest of the barrier under way.
+  int commit(uint64_t begin, std::size_t size);
+  int run_barrier(Context& c, Deadline deadline);
+
+  Settings settings_;
+  std::unique_ptr<bootstrap::Bootstrap> bootstrap_;
+  uint32_t rank_ = 0;
+  uint32_t size_ = 1;
+  uint32_t node_rank_ = 0;
+  std::vector<uint32_t> node_ranks_;  // that share memory with this one, ascending
+  unsigned node_cores_ = 1;           // cores those ranks may use together
+
+  Segment segment_;
+  AllocationTable allocations_;
+  OffsetAllocator allocator_;
+  conduit::Job job_;
+  std::vector<std::unique_ptr<conduit::Conduit>> conduits_;  // usable ones, in order of preference
+  std::vector<std::byte*> bases_;
+  std::unique_ptr<Peer[]> peers_;
+  std::vector<uint32_t> peer_slots_;  // pool sizes
+  std::unique_ptr<Network> network_;  // if some rank is not mapped
+  int wake_pipe_[2] = {-1, -1};
+
+  std::mutex contexts_mutex_;  // opening and closing only
+  std::atomic<Context*> contexts_{nullptr};
+
+  YieldHook yield_hook_ = nullptr;
+  void* yield_argument_ = nullptr;
+
+  std::atomic<uint32_t> failures_{0};
+  std::atomic<uint32_t> acknowledged_{0};
+  std::atomic<int64_t> deaths_looked_ns_{0};
+  std::atomic<int64_t> load_counted_ns_{0};
+  std::atomic<bool> crowded_{false};  // more threads use the layer on this node than it has cores
+  std::atomic<bool> report_requested_{false};
+
+  uint64_t allocation_count_ = 0;
+  uint32_t barrier_round_ = 0;  // of the barrier under way: one that timed out is finished by the next
+  bool barrier_signalled_ = false;
+  bool barrier_open_ = false;
+};
+
+// ------------------------------------------------------------------------------------------------
+
+inline int Runtime::put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
+                        Deadline deadline) {
+  if (rank < c.ranks && c.data.covers(offset, length, c.generation->load(std::memory_order_relaxed)))
+      [[likely]] {
+    if (std::byte* base = c.bases[rank]) [[likely]] {
+      arch::copy(base + offset, source, length);
+      return OMPL_OK;
+    }
+  }
+  return put_checked(c, source, rank, offset, length, deadline);
+}
+
+inline int Runtime::get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
+                        Deadline deadline) {
+  if (rank < c.ranks && c.data.covers(offset, length, c.generation->load(std::memory_order_relaxed)))
+      [[likely]] {
+    if (std::byte* base = c.bases[rank]) [[likely]] {
+      arch::copy(target, base + offset, length);
+      return OMPL_OK;
+    }
+  }
+  return get_checked(c, target, rank, offset, length, deadline);
+}
+
+// The producer's side of protocol rule 15: the add and the looks are sequentially consistent.
+inline void Runtime::raise(uint32_t rank, std::byte* base, uint64_t flag) {
+  arch::word32(base + flag).fetch_add(1, std::memory_order_seq_cst);
+  wake_if_asleep(rank, base, flag);
+}
+
+inline void Runtime::wake_if_asleep(uint32_t rank, std::byte* base, uint64_t flag) {
+  SegmentHeader& header = header_of(base);
+  Bucket& bucket = bucket_of(header, flag);
+  if (bucket.sleepers.load(std::memory_order_seq_cst) != 0) [[unlikely]] wake(rank, header, bucket);
+  if (header.any.sleepers.load(std::memory_order_seq_cst) != 0) [[unlikely]] wake(rank, header, header.any);
+}
+
+inline int Runtime::signal(Context& c, uint32_t rank, uint64_t flag, Deadline deadline) {
+  if (rank < c.ranks && flag % sizeof(uint32_t) == 0 &&
+      c.flag.covers(flag, sizeof(uint32_t), c.generation->load(std::memory_order_relaxed))) [[likely]] {
+    if (std::byte* base = c.bases[rank]) [[likely]] {
+      raise(rank, base, flag);
+      return OMPL_OK;
+    }
+  }
+  return signal_checked(c, rank, flag, deadline);
+}
+
+// Takes one from a positive flag. An acquire when it succeeds.
+inline bool take(std::byte* word) {
+  const auto flag = arch::word32(word);
+  uint32_t count = flag.load(std::memory_order_seq_cst);
+  while (count != 0) {
+    if (flag.compare_exchange_weak(count, count - 1, std::memory_order_seq_cst)) return true;
+  }
+  return false;
+}
+
+inline int Runtime::wait(Context& c, uint64_t flag, Deadline deadline) {
+  if (c.ranks != 0 && flag % sizeof(uint32_t) == 0 &&
+      c.flag.covers(flag, sizeof(uint32_t), c.generation->load(std::memory_order_relaxed))) [[likely]] {
+    if (take(c.bases[c.rank] + flag)) return OMPL_OK;
+  }
+  return wait_blocking(c, flag, deadline);
+}
+
+}  // namespace ompl

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Joining and leaving the job. First the ranks that share memory find each other; only if some rank cannot map
+// some other is a network conduit opened, so that a job of one node never loads a network stack.
+#include <fcntl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "arch/machine.hpp"
+#include "core/network.hpp"
+#include "core/runtime.hpp"
+#include "util/bytes.hpp"
+#include "util/status.hpp"
+
+namespace ompl {
+namespace {
+
+constexpr uint32_t kMaxSlots = 64;  // Outstanding keeps a bit for each
+
+uint64_t random_number() {
+  uint64_t number = 0;
+  while (number == 0) {
+    if (::getrandom(&number, sizeof number, 0) != sizeof number) number = 0;
+  }
+  return number;
+}
+
+// The names of a comma-separated list, in order.
+std::vector<std::string> names_of(std::string_view list) {
+  std::vector<std::string> names;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    if (comma > 0) names.emplace_back(list.substr(0, comma));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return names;
+}
+
+}  // namespace
+
+Runtime::Runtime(const Settings& settings, std::unique_ptr<bootstrap::Bootstrap> bootstrap)
+    : settings_(settings),
+      bootstrap_(std::move(bootstrap)),
+      rank_(bootstrap_->rank()),
+      size_(bootstrap_->size()),
+      allocator_(kFirstOffset, settings.segment_size),
+      bases_(size_, nullptr),
+      peers_(std::make_unique<Peer[]>(size_)),
+      peer_slots_(size_, 0) {}
+
+Runtime::~Runtime() {
+  leave();
+  for (Context* c = contexts_.load(); c != nullptr;) delete std::exchange(c, c->next);
+}
+
+int Runtime::create(const Settings& settings, std::unique_ptr<bootstrap::Bootstrap> bootstrap,
+                    std::span<const conduit::Entry> conduits, std::unique_ptr<Runtime>* out) {
+  std::vector<std::unique_ptr<conduit::Conduit>> chosen;
+  for (const std::string& name : names_of(settings.conduits)) {
+    const auto entry = std::ranges::find(conduits, name, &conduit::Entry::name);
+    if (entry != conduits.end()) {
+      chosen.push_back(entry->make());
+    } else {
+      log::info("conduit {} of OMPL_CONDUITS is not in this build", name);
+    }
+  }
+  return create(settings, std::move(bootstrap), std::move(chosen), out);
+}
+
+int Runtime::create(const Settings& settings, std::unique_ptr<bootstrap::Bootstrap> bootstrap,
+                    std::vector<std::unique_ptr<conduit::Conduit>> conduits, std::unique_ptr<Runtime>* out) {
+  std::unique_ptr<Runtime> runtime(new Runtime(settings, std::move(bootstrap)));
+  if (const int code = runtime->start(std::move(conduits)); code != OMPL_OK) return code;
+  *out = std::move(runtime);
+  return OMPL_OK;
+}
+
+int Runtime::start(Conduits conduits) {
+  if (const int code = prepare(); code != OMPL_OK) return code;
+  Conduits networks;
+  for (auto& conduit : conduits) {
+    (conduit->capabilities().direct ? conduits_ : networks).push_back(std::move(conduit));
+  }
+  if (const int code = meet(conduits_, "direct"); code != OMPL_OK) return code;
+  segment_.header().needs_network.store(std::ranges::count(bases_, nullptr) > 0 ? 1 : 0);
+  // Everybody's flag stands before anybody reads it: all come to the same decision.
+  if (const int code = size_ > 1 ? bootstrap_->fence() : OMPL_OK; code != OMPL_OK) return code;
+  const bool networked = std::ranges::any_of(
+      bases_, [](std::byte* base) { return base == nullptr || header_of(base).needs_network.load() != 0; });
+  if (networked) {
+    if (const int code = start_network(std::move(networks)); code != OMPL_OK) return code;
+  }
+  count_cores();
+  segment_.header().state.store(RankState::active);
+  return OMPL_OK;
+}
+
+// This rank's own things: segment, pipe, what conduits may know.
+int Runtime::prepare() {
+  const uint64_t nonce = random_number();
+  if (const int code = segment_.create(settings_.segment_size, nonce, settings_.huge_pages == "auto");
+      code != OMPL_OK) {
+    return code;
+  }
+  if (::pipe2(wake_pipe_, O_CLOEXEC | O_NONBLOCK) != 0) {
+    return fail(OMPL_ERR_SYSTEM, "cannot make a pipe: {}", std::strerror(errno));
+  }
+  arch::affinity(segment_.header().cores);
+  const std::vector<uint32_t> nodes = bootstrap_->node_map();
+  job_ = {.rank = rank_,
+          .size = size_,
+          .host = !settings_.node_id.empty() ? "id " + settings_.node_id : arch::host_identity(),
+          .secret = {},
+          .settings = &settings_,
+          .segment = segment_.base(),
+          .capacity = segment_.capacity(),
+          .segment_fd = segment_.fd(),
+          .nonce = nonce,
+          .wake_fd = wake_pipe_[1],
+          .slots = settings_.endpoints != 0 ? settings_.endpoints : std::min(8U, own_cores())};
+  if (settings_.node_id.empty() && !nodes.empty()) job_.host += fmt::format(" node {}", nodes[rank_]);
+  job_.slots = std::clamp(job_.slots, 1U, kMaxSlots);
+  return OMPL_OK;
+}
+
+// Opens conduits, tells the others how to reach this rank by them, and asks each in turn for every rank that
+// is not reached yet.
+int Runtime::meet(Conduits& conduits, std::string_view key) {
+  std::erase_if(conduits, [this](const auto& conduit) { return conduit->open(job_) != OMPL_OK; });
+  ByteWriter card;
+  card.add(job_.slots).add(static_cast<uint32_t>(conduits.size()));
+  for (const auto& conduit : conduits) card.add(conduit->name()).add(conduit->address());
+  if (size_ > 1) {
+    if (const int code = bootstrap_->set(key, card.bytes()); code != OMPL_OK) return code;
+    if (const int code = bootstrap_->fence(); code != OMPL_OK) return code;
+  }
+  for (uint32_t rank = 0; rank < size_; ++rank) {
+    std::string theirs = card.bytes();
+    if (rank != rank_) {
+      if (const int code = bootstrap_->get(rank, key, &theirs); code != OMPL_OK) return code;
+    }
+    if (const int code = meet_rank(conduits, rank, theirs); code != OMPL_OK) return code;
+  }
+  return OMPL_OK;
+}
+
+int Runtime::meet_rank(Conduits& conduits, uint32_t rank,
+                       std::string_view card) {
+  ByteReader reader(card);
+  uint32_t count = 0;
+  reader.get(&peer_slots_[rank]);
+  reader.get(&count);
+  std::vector<std::pair<std::string, std::string>> addresses;
+  for (uint32_t i = 0; i < count; ++i) {
+    std::string name;
+    std::string address;
+    if (!reader.get(&name) || !reader.get(&address)) break;
+    addresses.emplace_back(std::move(name), std::move(address));
+  }
+  if (!reader.complete() || peer_slots_[rank] == 0) {
+    return fail(OMPL_ERR_LAUNCH, "rank {} published an unreadable card: do all ranks run the same version?", rank);
+  }
+  Peer& peer = peers_[rank];
+  for (const auto& conduit : conduits) {
+    if (!peer.conduit.empty()) break;
+    const auto theirs =
+        std::ranges::find(addresses, conduit->name(), &std::pair<std::string, std::string>::first);
+    if (theirs == addresses.end()) {
+      peer.why += fmt::format("{}: not usable on that rank; ", conduit->name());
+      continue;
+    }
+    const conduit::Reach reach = conduit->connect(rank, theirs->second);
+    peer.why += fmt::format("{}: {}{}", conduit->name(), reach.why, reach.usable ? "" : "; ");
+    if (!reach.usable) continue;
+    peer.conduit = conduit->name();
+    peer.death_fd = reach.death_fd;
+    peer.wake_fd = reach.wake_fd;
+    bases_[rank] = reach.base;
+    if (reach.base != nullptr) node_ranks_.push_back(rank);
+  }
+  return OMPL_OK;
+}
+
+// The first network conduit that reaches every rank that is not mapped serves them all.
+int Runtime::start_network(Conduits networks) {
+  for (const auto& network : networks) job_.slots = std::min(job_.slots, network->capabilities().max_endpoints);
+  if (const int code = meet(networks, "network"); code != OMPL_OK) return code;
+  std::string unreached;
+  std::string_view used;
+  for (uint32_t rank = 0; rank < size_; ++rank) {
+    if (bases_[rank] != nullptr) continue;
+    if (peers_[rank].conduit.empty()) {
+      unreached += fmt::format("\n  rank {}: {}", rank, peers_[rank].why.empty() ? "no conduit" : peers_[rank].why);
+    } else {
+      used = peers_[rank].conduit;
+    }
+  }
+  if (!unreached.empty()) {
+    return fail(OMPL_ERR_UNSUPPORTED, "some ranks cannot be reached (OMPL_CONDUITS is {}):{}", settings_.conduits,
+                unreached);
+  }
+  if (networks.empty()) return OMPL_OK;  // only others need one, and they will say so
+  const auto chosen = used.empty() ? networks.begin() : std::ranges::find_if(networks, [used](const auto& network) {
+    return network->name() == used;
+  });
+  network_ = std::make_unique<Network>(*this, **chosen, job_.slots);
+  conduits_.push_back(std::move(*chosen));
+  return network_->open(peer_slots_);
+}
+
+unsigned Runtime::own_cores() const {
+  unsigned cores = 0;
+  for (const uint64_t word : segment_.header().cores) cores += static_cast<unsigned>(std::popcount(word));
+  return std::max(1U, std::min(cores, arch::core_quota()));
+}
+
+void Runtime::count_cores() {
+  std::ranges::sort(node_ranks_);
+  node_rank_ = static_cast<uint32_t>(std::ranges::find(node_ranks_, rank_) - node_ranks_.begin());
+  unsigned cores = 0;
+  for (uint32_t word = 0; word < kCoreWords; ++word) {
+    uint64_t together = 0;
+    for (const uint32_t rank : node_ranks_) together |= header_of(bases_[rank]).cores[word];
+    cores += static_cast<unsigned>(std::popcount(together));
+  }
+  node_cores_ = std::max(1U, std::min(cores, arch::core_quota()));
+}
+
+int Runtime::finalize(Context& context) {
+  int first_error = network_ != nullptr ? network_->quiet_all(context) : OMPL_OK;
+  const auto note = [&first_error](int code) {
+    if (first_error == OMPL_OK) first_error = code;
+  };
+  if (first_error == OMPL_OK) note(barrier(context));
+  segment_.header().state.store(RankState::departed);
+  if (network_ != nullptr && first_error == OMPL_OK) note(linger(context));
+  leave();
+  note(bootstrap_->finish());
+  return first_error;
+}
+
+// The last barrier's own signals may still need this rank's progress: it goes on while the launcher gathers
+// all ranks, each of which has then left the barrier.
+int Runtime::linger(Context& context) {
+  std::atomic<bool> gathered{false};
+  std::jthread helper([this, &context, &gathered] {
+    while (!gathered.load()) {
+      if (!network_->progress(context)) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  });
+  const int code = bootstrap_->fence();
+  gathered.store(true);
+  return code;
+}
+
+// Gives everything back but the contexts themselves, which other threads may still name.
+void Runtime::leave() {
+  for (Context* c = contexts_.load(); c != nullptr; c = c->next) c->ranks = 0;
+  network_.reset();
+  conduits_.clear();
+  std::ranges::fill(bases_, nullptr);
+  for (int& fd : wake_pipe_) {
+    if (fd >= 0) ::close(std::exchange(fd, -1));
+  }
+  segment_.destroy();
+}
+
+}  // namespace ompl
