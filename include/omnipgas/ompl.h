@@ -41,6 +41,7 @@
 #define OMPL_VERSION_MAJOR 0
 #define OMPL_VERSION_MINOR 1
 #define OMPL_VERSION_PATCH 0
+#define OMPL_VERSION_TEXT "0.1.0"
 
 #if defined(__GNUC__)
 #define OMPL_API __attribute__((visibility("default")))

@@ -5,6 +5,7 @@
 
 #include "core/network.hpp"
 #include "core/runtime.hpp"
+#include "util/status.hpp"
 
 namespace ompl {
 

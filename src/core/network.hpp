@@ -17,6 +17,9 @@
 
 namespace ompl {
 
+using conduit::Signal;
+using conduit::SignalOp;
+
 class Runtime;
 struct Blocked;
 

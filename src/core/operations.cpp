@@ -46,7 +46,7 @@ int Runtime::check_flag(Context& c, uint32_t rank, uint64_t flag, const char* wh
   return OMPL_OK;
 }
 
-int Runtime::put_checked(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
+int Runtime::put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
                          Deadline deadline) {
   if (const int code = check_data(c, rank, offset, length, "ompl_put"); code != OMPL_OK || length == 0) return code;
   if (std::byte* base = c.bases[rank]; base != nullptr) {
@@ -56,7 +56,7 @@ int Runtime::put_checked(Context& c, const void* source, uint32_t rank, uint64_t
   return network_->put(c, source, rank, offset, length, deadline);
 }
 
-int Runtime::get_checked(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
+int Runtime::get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
                          Deadline deadline) {
   if (const int code = check_data(c, rank, offset, length, "ompl_get"); code != OMPL_OK || length == 0) return code;
   if (const std::byte* base = c.bases[rank]; base != nullptr) {
@@ -66,7 +66,7 @@ int Runtime::get_checked(Context& c, void* target, uint32_t rank, uint64_t offse
   return network_->get(c, target, rank, offset, length, deadline);
 }
 
-int Runtime::signal_checked(Context& c, uint32_t rank, uint64_t flag, Deadline deadline) {
+int Runtime::signal(Context& c, uint32_t rank, uint64_t flag, Deadline deadline) {
   if (const int code = check_flag(c, rank, flag, "ompl_put_word"); code != OMPL_OK) return code;
   return signal_any(c, rank, flag, deadline);
 }
@@ -74,7 +74,7 @@ int Runtime::signal_checked(Context& c, uint32_t rank, uint64_t flag, Deadline d
 // Also for the layer's own flags, which no user's check lets through.
 int Runtime::signal_any(Context& c, uint32_t rank, uint64_t flag, Deadline deadline) {
   if (std::byte* base = bases_[rank]; base != nullptr) {
-    raise(rank, base, flag);
+    raise(*this, rank, base, flag);
     return OMPL_OK;
   }
   return network_->signal(c, rank, Signal{.offset = flag}, deadline);
@@ -87,14 +87,14 @@ int Runtime::put_signal(Context& c, const void* source, uint32_t rank, uint64_t 
   if (const int code = check_flag(c, rank, flag, "ompl_put_signal"); code != OMPL_OK) return code;
   if (std::byte* base = c.bases[rank]; base != nullptr) {
     arch::copy(base + offset, source, length);
-    raise(rank, base, flag);
+    raise(*this, rank, base, flag);
     return OMPL_OK;
   }
   if (length == 0) return network_->signal(c, rank, Signal{.offset = flag}, deadline);
   return network_->put_signal(c, source, rank, offset, length, Signal{.offset = flag}, deadline);
 }
 
-int Runtime::wait_blocking(Context& c, uint64_t flag, Deadline deadline) {
+int Runtime::wait(Context& c, uint64_t flag, Deadline deadline) {
   if (const int code = check_flag(c, rank_, flag, "ompl_wait"); code != OMPL_OK) return code;
   return wait_flag(c, flag, Call::wait, kNoRank, deadline);
 }
@@ -107,8 +107,7 @@ int Runtime::wait_flag(Context& c, uint64_t flag, Call call, uint32_t peer, Dead
 }
 
 int Runtime::poll(Context& c, uint64_t flag) {
-  if (!c.flag.covers(flag, sizeof(uint32_t), c.generation->load(std::memory_order_relaxed)) ||
-      flag % sizeof(uint32_t) != 0) {
+  if (!knows_flag(c, flag)) {
     if (const int code = check_flag(c, rank_, flag, "ompl_poll"); code != OMPL_OK) return code;
   }
   const auto word = arch::word32(segment_.base() + flag);

@@ -76,7 +76,15 @@ class Runtime {
   // For the end of a thread: nothing may block, so what is outstanding is left to the slots.
   void abandon_context(Context* context);
 
-  // Operations. The inline part is the whole path to a mapped rank.
+  // The short way to a mapped rank, for arguments within the allocation the context used last. False: take
+  // the long way, which checks everything and says what is wrong. Needs no runtime: a context that lost its
+  // runtime has no ranks.
+  static bool put_mapped(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length);
+  static bool get_mapped(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length);
+  static bool signal_mapped(Context& c, uint32_t rank, uint64_t flag);
+  static bool take_mapped(Context& c, uint64_t flag);
+
+  // The long way.
   int put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
           Deadline deadline = Deadline::never());
   int get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
@@ -126,21 +134,19 @@ class Runtime {
   int linger(Context& context);
   void leave();
 
-  // Checks of user input, behind the cached extents (check.cpp).
+  // Checks of user input; what passes is remembered in the context (operations.cpp).
+  static bool knows_flag(const Context& c, uint64_t flag) {
+    return flag % sizeof(uint32_t) == 0 &&
+           c.flag.covers(flag, sizeof(uint32_t), c.generation->load(std::memory_order_relaxed));
+  }
   int check_data(Context& c, uint32_t rank, uint64_t offset, std::size_t length, const char* what);
   int check_flag(Context& c, uint32_t rank, uint64_t flag, const char* what);
-
-  // The parts that are not inline.
-  int put_checked(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length, Deadline deadline);
-  int get_checked(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length, Deadline deadline);
-  int signal_checked(Context& c, uint32_t rank, uint64_t flag, Deadline deadline);
-  int wait_blocking(Context& c, uint64_t flag, Deadline deadline);
 
   int signal_any(Context& c, uint32_t rank, uint64_t flag, Deadline deadline);
   int wait_flag(Context& c, uint64_t flag, Call call, uint32_t peer, Deadline deadline);
 
   // Flags (flags.cpp). raise() applies a signal to a mapped rank and wakes its waiters [15].
-  void raise(uint32_t rank, std::byte* base, uint64_t flag);
+  static void raise(Runtime& own, uint32_t rank, std::byte* base, uint64_t flag);
   void apply(const Signal& record, Extent& last);
   void wake_if_asleep(uint32_t rank, std::byte* base, uint64_t flag);
   void wake(uint32_t rank, SegmentHeader& header, Bucket& bucket);
@@ -200,34 +206,30 @@ class Runtime {
 
 // ------------------------------------------------------------------------------------------------
 
-inline int Runtime::put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
-                        Deadline deadline) {
-  if (rank < c.ranks && c.data.covers(offset, length, c.generation->load(std::memory_order_relaxed)))
-      [[likely]] {
-    if (std::byte* base = c.bases[rank]) [[likely]] {
-      arch::copy(base + offset, source, length);
-      return OMPL_OK;
-    }
+inline bool Runtime::put_mapped(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length) {
+  if (rank >= c.ranks || !c.data.covers(offset, length, c.generation->load(std::memory_order_relaxed))) [[unlikely]] {
+    return false;
   }
-  return put_checked(c, source, rank, offset, length, deadline);
+  std::byte* base = c.bases[rank];
+  if (base == nullptr) [[unlikely]] return false;
+  arch::copy(base + offset, source, length);
+  return true;
 }
 
-inline int Runtime::get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
-                        Deadline deadline) {
-  if (rank < c.ranks && c.data.covers(offset, length, c.generation->load(std::memory_order_relaxed)))
-      [[likely]] {
-    if (std::byte* base = c.bases[rank]) [[likely]] {
-      arch::copy(target, base + offset, length);
-      return OMPL_OK;
-    }
+inline bool Runtime::get_mapped(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length) {
+  if (rank >= c.ranks || !c.data.covers(offset, length, c.generation->load(std::memory_order_relaxed))) [[unlikely]] {
+    return false;
   }
-  return get_checked(c, target, rank, offset, length, deadline);
+  const std::byte* base = c.bases[rank];
+  if (base == nullptr) [[unlikely]] return false;
+  arch::copy(target, base + offset, length);
+  return true;
 }
 
 // The producer's side of protocol rule 15: the add and the looks are sequentially consistent.
-inline void Runtime::raise(uint32_t rank, std::byte* base, uint64_t flag) {
+inline void Runtime::raise(Runtime& own, uint32_t rank, std::byte* base, uint64_t flag) {
   arch::word32(base + flag).fetch_add(1, std::memory_order_seq_cst);
-  wake_if_asleep(rank, base, flag);
+  own.wake_if_asleep(rank, base, flag);
 }
 
 inline void Runtime::wake_if_asleep(uint32_t rank, std::byte* base, uint64_t flag) {
@@ -237,15 +239,12 @@ inline void Runtime::wake_if_asleep(uint32_t rank, std::byte* base, uint64_t fla
   if (header.any.sleepers.load(std::memory_order_seq_cst) != 0) [[unlikely]] wake(rank, header, header.any);
 }
 
-inline int Runtime::signal(Context& c, uint32_t rank, uint64_t flag, Deadline deadline) {
-  if (rank < c.ranks && flag % sizeof(uint32_t) == 0 &&
-      c.flag.covers(flag, sizeof(uint32_t), c.generation->load(std::memory_order_relaxed))) [[likely]] {
-    if (std::byte* base = c.bases[rank]) [[likely]] {
-      raise(rank, base, flag);
-      return OMPL_OK;
-    }
-  }
-  return signal_checked(c, rank, flag, deadline);
+inline bool Runtime::signal_mapped(Context& c, uint32_t rank, uint64_t flag) {
+  if (rank >= c.ranks || !knows_flag(c, flag)) [[unlikely]] return false;
+  std::byte* base = c.bases[rank];
+  if (base == nullptr) [[unlikely]] return false;
+  raise(*c.runtime, rank, base, flag);
+  return true;
 }
 
 // Takes one from a positive flag. An acquire when it succeeds.
@@ -258,12 +257,8 @@ inline bool take(std::byte* word) {
   return false;
 }
 
-inline int Runtime::wait(Context& c, uint64_t flag, Deadline deadline) {
-  if (c.ranks != 0 && flag % sizeof(uint32_t) == 0 &&
-      c.flag.covers(flag, sizeof(uint32_t), c.generation->load(std::memory_order_relaxed))) [[likely]] {
-    if (take(c.bases[c.rank] + flag)) return OMPL_OK;
-  }
-  return wait_blocking(c, flag, deadline);
+inline bool Runtime::take_mapped(Context& c, uint64_t flag) {
+  return c.ranks != 0 && knows_flag(c, flag) && take(c.bases[c.rank] + flag);
 }
 
 }  // namespace ompl

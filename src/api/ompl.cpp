@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C API: one Runtime for the process, one implicit context per thread, and the functions of ompl.h as
+// thin calls of both. The only global state of the library is here.
+#include "omnipgas/ompl.h"
+
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <new>
+
+#include "api/process.hpp"
+#include "core/runtime.hpp"
+#include "util/status.hpp"
+
+using ompl::Context;
+using ompl::Deadline;
+using ompl::Runtime;
+
+namespace {
+
+// Converts an address of the papers' API.
+void* pointer(uint64_t address) { return reinterpret_cast<void*>(address); }  // NOLINT(performance-no-int-to-ptr)
+
+// The context of a call, or nullptr after recording why there is none.
+Context* context_of(ompl_ctx* explicit_context) {
+  if (explicit_context != nullptr) return reinterpret_cast<Context*>(explicit_context);
+  return ompl::api::t_context != nullptr ? ompl::api::t_context : ompl::api::implicit_context();
+}
+
+// Runs `call(context, runtime)`: the errors of state and the exceptions of the standard library become codes.
+template <class Call>
+int with(ompl_ctx* explicit_context, Call call) {
+  Context* c = context_of(explicit_context);
+  if (c == nullptr) return OMPL_ERR_STATE;
+  if (c->ranks == 0) [[unlikely]] return ompl::api::wrong_state();
+  try {
+    return call(*c, *c->runtime);
+  } catch (const std::bad_alloc&) {
+    return ompl::fail(OMPL_ERR_MEMORY, "out of memory");
+  } catch (const std::exception& error) {
+    return ompl::fail(OMPL_ERR_SYSTEM, "{}", error.what());
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* ompl_error_detail(void) { return ompl::error_detail(); }
+
+const char* ompl_version(void) { return OMPL_VERSION_TEXT; }
+
+int ompl_init(void) { return ompl::api::init(); }
+
+int ompl_finalize(void) { return ompl::api::finalize(); }
+
+int ompl_rank(void) {
+  return with(nullptr, [](Context&, const Runtime& r) { return static_cast<int>(r.rank()); });
+}
+int ompl_size(void) {
+  return with(nullptr, [](Context&, const Runtime& r) { return static_cast<int>(r.size()); });
+}
+int ompl_node_rank(void) {
+  return with(nullptr, [](Context&, const Runtime& r) { return static_cast<int>(r.node_rank()); });
+}
+int ompl_node_size(void) {
+  return with(nullptr, [](Context&, const Runtime& r) { return static_cast<int>(r.node_size()); });
+}
+
+int ompl_barrier(void) { return ompl_barrier_timed(OMPL_FOREVER); }
+
+int ompl_barrier_timed(int64_t timeout_ns) {
+  return with(nullptr, [=](Context& c, Runtime& r) { return r.barrier(c, Deadline::in(timeout_ns)); });
+}
+
+int ompl_alloc(size_t size, uint64_t* offset) {
+  return with(nullptr, [=](Context& c, Runtime& r) { return r.alloc(c, size, offset); });
+}
+
+int ompl_free(uint64_t offset) {
+  return with(nullptr, [=](Context& c, Runtime& r) { return r.free(c, offset); });
+}
+
+void* ompl_ptr(uint32_t rank, uint64_t offset) {
+  const Context* c = context_of(nullptr);
+  return c == nullptr || c->ranks == 0 ? nullptr : c->runtime->pointer(rank, offset);
+}
+
+// The papers' functions take the short way to a mapped rank: no exception can arise there, and a context
+// without a runtime has no ranks, so the way through with() finds out what is wrong.
+
+int ompl_put(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length) {
+  Context* c = ompl::api::t_context;
+  if (c != nullptr && Runtime::put_mapped(*c, pointer(src_addr), target_rank, dest_addr, length)) return OMPL_OK;
+  return ompl_ctx_put(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
+}
+
+int ompl_get(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length) {
+  Context* c = ompl::api::t_context;
+  if (c != nullptr && Runtime::get_mapped(*c, pointer(src_addr), target_rank, dest_addr, length)) return OMPL_OK;
+  return ompl_ctx_get(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
+}
+
+int ompl_put_word(uint32_t target_rank, uint64_t flag_addr) {
+  Context* c = ompl::api::t_context;
+  if (c != nullptr && Runtime::signal_mapped(*c, target_rank, flag_addr)) return OMPL_OK;
+  return ompl_ctx_put_word(OMPL_CTX_DEFAULT, target_rank, flag_addr, OMPL_FOREVER);
+}
+
+int ompl_wait(uint64_t flag_addr) {
+  Context* c = ompl::api::t_context;
+  if (c != nullptr && Runtime::take_mapped(*c, flag_addr)) return OMPL_OK;
+  return ompl_ctx_wait(OMPL_CTX_DEFAULT, flag_addr, OMPL_FOREVER);
+}
+
+int ompl_poll(uint64_t flag_addr) {
+  return with(nullptr, [=](Context& c, Runtime& r) { return r.poll(c, flag_addr); });
+}
+
+int ompl_put_signal(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length, uint64_t flag_addr) {
+  return ompl_ctx_put_signal(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, flag_addr, OMPL_FOREVER);
+}
+
+int ompl_flush(void) { return ompl_ctx_flush(OMPL_CTX_DEFAULT, OMPL_FOREVER); }
+
+int ompl_quiet(void) { return ompl_ctx_quiet(OMPL_CTX_DEFAULT, OMPL_FOREVER); }
+
+int ompl_ctx_create(ompl_ctx** ctx) {
+  return with(nullptr, [=](Context&, Runtime& r) {
+    if (ctx == nullptr) return ompl::fail(OMPL_ERR_ARG, "ompl_ctx_create: the result pointer is null");
+    *ctx = reinterpret_cast<ompl_ctx*>(r.open_context());
+    return static_cast<int>(OMPL_OK);
+  });
+}
+
+int ompl_ctx_destroy(ompl_ctx* ctx) {
+  if (ctx == nullptr) return OMPL_OK;
+  return with(ctx, [](Context& c, Runtime& r) { return r.close_context(&c); });
+}
+
+int ompl_ctx_put(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length,
+                 int64_t timeout_ns) {
+  return with(ctx, [=](Context& c, Runtime& r) {
+    return r.put(c, pointer(src_addr), target_rank, dest_addr, length, Deadline::in(timeout_ns));
+  });
+}
+
+int ompl_ctx_get(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length,
+                 int64_t timeout_ns) {
+  return with(ctx, [=](Context& c, Runtime& r) {
+    return r.get(c, pointer(src_addr), target_rank, dest_addr, length, Deadline::in(timeout_ns));
+  });
+}
+
+int ompl_ctx_put_word(ompl_ctx* ctx, uint32_t target_rank, uint64_t flag_addr, int64_t timeout_ns) {
+  return with(ctx, [=](Context& c, Runtime& r) {
+    return r.signal(c, target_rank, flag_addr, Deadline::in(timeout_ns));
+  });
+}
+
+int ompl_ctx_put_signal(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length,
+                        uint64_t flag_addr, int64_t timeout_ns) {
+  return with(ctx, [=](Context& c, Runtime& r) {
+    return r.put_signal(c, pointer(src_addr), target_rank, dest_addr, length, flag_addr, Deadline::in(timeout_ns));
+  });
+}
+
+int ompl_ctx_wait(ompl_ctx* ctx, uint64_t flag_addr, int64_t timeout_ns) {
+  return with(ctx, [=](Context& c, Runtime& r) { return r.wait(c, flag_addr, Deadline::in(timeout_ns)); });
+}
+
+int ompl_ctx_flush(ompl_ctx* ctx, int64_t timeout_ns) {
+  return with(ctx, [=](Context& c, Runtime& r) { return r.flush(c, Deadline::in(timeout_ns)); });
+}
+
+int ompl_ctx_quiet(ompl_ctx* ctx, int64_t timeout_ns) {
+  return with(ctx, [=](Context& c, Runtime& r) { return r.quiet(c, Deadline::in(timeout_ns)); });
+}
+
+int ompl_set_yield(ompl_yield_fn hook, void* arg) {
+  return with(nullptr, [=](Context&, Runtime& r) {
+    r.set_yield(hook, arg);
+    return static_cast<int>(OMPL_OK);
+  });
+}
+
+int ompl_failure_ack(void) {
+  return with(nullptr, [](Context&, Runtime& r) { return static_cast<int>(r.acknowledge_failures()); });
+}
+
+}  // extern "C"

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the C API keeps for the process: the runtime, and each thread's implicit context.
+#pragma once
+
+#include "core/context.hpp"
+
+namespace ompl::api {
+
+// The calling thread's implicit context, or nullptr before its first use. Initial-exec: one load.
+[[gnu::tls_model("initial-exec")]] extern thread_local constinit Context* t_context;
+
+// Opens the calling thread's implicit context; nullptr, with the reason recorded, outside init .. finalize.
+Context* implicit_context();
+
+// Records that the library is not initialised, or was finalized: OMPL_ERR_STATE.
+int wrong_state();
+
+int init();
+int finalize();
+
+}  // namespace ompl::api
