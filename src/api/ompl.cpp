@@ -20,7 +20,9 @@ using ompl::Runtime;
 namespace {
 
 // Converts an address of the papers' API.
-void* pointer(uint64_t address) { return reinterpret_cast<void*>(address); }  // NOLINT(performance-no-int-to-ptr)
+void* pointer(uint64_t address) {
+  return reinterpret_cast<void*>(address);
+}  // NOLINT(performance-no-int-to-ptr)
 
 // The context of a call, or nullptr after recording why there is none.
 Context* context_of(ompl_ctx* explicit_context) {
@@ -33,7 +35,8 @@ template <class Call>
 int with(ompl_ctx* explicit_context, Call call) {
   Context* c = context_of(explicit_context);
   if (c == nullptr) return OMPL_ERR_STATE;
-  if (c->ranks == 0) [[unlikely]] return ompl::api::wrong_state();
+  if (c->ranks == 0) [[unlikely]]
+    return ompl::api::wrong_state();
   try {
     return call(*c, *c->runtime);
   } catch (const std::bad_alloc&) {
@@ -92,13 +95,15 @@ void* ompl_ptr(uint32_t rank, uint64_t offset) {
 
 int ompl_put(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length) {
   Context* c = ompl::api::t_context;
-  if (c != nullptr && Runtime::put_mapped(*c, pointer(src_addr), target_rank, dest_addr, length)) return OMPL_OK;
+  if (c != nullptr && Runtime::put_mapped(*c, pointer(src_addr), target_rank, dest_addr, length))
+    return OMPL_OK;
   return ompl_ctx_put(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
 }
 
 int ompl_get(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length) {
   Context* c = ompl::api::t_context;
-  if (c != nullptr && Runtime::get_mapped(*c, pointer(src_addr), target_rank, dest_addr, length)) return OMPL_OK;
+  if (c != nullptr && Runtime::get_mapped(*c, pointer(src_addr), target_rank, dest_addr, length))
+    return OMPL_OK;
   return ompl_ctx_get(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
 }
 
@@ -118,8 +123,10 @@ int ompl_poll(uint64_t flag_addr) {
   return with(nullptr, [=](Context& c, Runtime& r) { return r.poll(c, flag_addr); });
 }
 
-int ompl_put_signal(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length, uint64_t flag_addr) {
-  return ompl_ctx_put_signal(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, flag_addr, OMPL_FOREVER);
+int ompl_put_signal(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length,
+                    uint64_t flag_addr) {
+  return ompl_ctx_put_signal(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, flag_addr,
+                             OMPL_FOREVER);
 }
 
 int ompl_flush(void) { return ompl_ctx_flush(OMPL_CTX_DEFAULT, OMPL_FOREVER); }
@@ -139,15 +146,15 @@ int ompl_ctx_destroy(ompl_ctx* ctx) {
   return with(ctx, [](Context& c, Runtime& r) { return r.close_context(&c); });
 }
 
-int ompl_ctx_put(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length,
-                 int64_t timeout_ns) {
+int ompl_ctx_put(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
+                 size_t length, int64_t timeout_ns) {
   return with(ctx, [=](Context& c, Runtime& r) {
     return r.put(c, pointer(src_addr), target_rank, dest_addr, length, Deadline::in(timeout_ns));
   });
 }
 
-int ompl_ctx_get(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length,
-                 int64_t timeout_ns) {
+int ompl_ctx_get(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
+                 size_t length, int64_t timeout_ns) {
   return with(ctx, [=](Context& c, Runtime& r) {
     return r.get(c, pointer(src_addr), target_rank, dest_addr, length, Deadline::in(timeout_ns));
   });
@@ -159,15 +166,17 @@ int ompl_ctx_put_word(ompl_ctx* ctx, uint32_t target_rank, uint64_t flag_addr, i
   });
 }
 
-int ompl_ctx_put_signal(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length,
-                        uint64_t flag_addr, int64_t timeout_ns) {
+int ompl_ctx_put_signal(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
+                        size_t length, uint64_t flag_addr, int64_t timeout_ns) {
   return with(ctx, [=](Context& c, Runtime& r) {
-    return r.put_signal(c, pointer(src_addr), target_rank, dest_addr, length, flag_addr, Deadline::in(timeout_ns));
+    return r.put_signal(c, pointer(src_addr), target_rank, dest_addr, length, flag_addr,
+                        Deadline::in(timeout_ns));
   });
 }
 
 int ompl_ctx_wait(ompl_ctx* ctx, uint64_t flag_addr, int64_t timeout_ns) {
-  return with(ctx, [=](Context& c, Runtime& r) { return r.wait(c, flag_addr, Deadline::in(timeout_ns)); });
+  return with(ctx,
+              [=](Context& c, Runtime& r) { return r.wait(c, flag_addr, Deadline::in(timeout_ns)); });
 }
 
 int ompl_ctx_flush(ompl_ctx* ctx, int64_t timeout_ns) {

@@ -112,8 +112,10 @@ Context* implicit_context() {
 }
 
 int wrong_state() {
-  return fail(OMPL_ERR_STATE, "{}", g_state.load() == State::finalized ? "the library is finalized: call nothing of it any more"
-                                                                      : "call ompl_init first");
+  return fail(OMPL_ERR_STATE, "{}",
+              g_state.load() == State::finalized
+                  ? "the library is finalized: call nothing of it any more"
+                  : "call ompl_init first");
 }
 
 }  // namespace ompl::api

@@ -55,8 +55,10 @@ bool AllocationTable::insert(uint64_t begin, uint64_t length) {
   const std::size_t at = upper_bound(begin, count);
   generation_.fetch_add(1, std::memory_order_acq_rel);
   for (std::size_t i = count; i > at; --i) {
-    entries_[i].begin.store(entries_[i - 1].begin.load(std::memory_order_relaxed), std::memory_order_release);
-    entries_[i].length.store(entries_[i - 1].length.load(std::memory_order_relaxed), std::memory_order_release);
+    entries_[i].begin.store(entries_[i - 1].begin.load(std::memory_order_relaxed),
+                            std::memory_order_release);
+    entries_[i].length.store(entries_[i - 1].length.load(std::memory_order_relaxed),
+                             std::memory_order_release);
   }
   entries_[at].begin.store(begin, std::memory_order_release);
   entries_[at].length.store(length, std::memory_order_release);
@@ -73,8 +75,10 @@ void AllocationTable::erase(uint64_t begin) {
   const std::size_t count = before - 1;
   generation_.fetch_add(1, std::memory_order_acq_rel);
   for (std::size_t i = at; i < count; ++i) {
-    entries_[i].begin.store(entries_[i + 1].begin.load(std::memory_order_relaxed), std::memory_order_release);
-    entries_[i].length.store(entries_[i + 1].length.load(std::memory_order_relaxed), std::memory_order_release);
+    entries_[i].begin.store(entries_[i + 1].begin.load(std::memory_order_relaxed),
+                            std::memory_order_release);
+    entries_[i].length.store(entries_[i + 1].length.load(std::memory_order_relaxed),
+                             std::memory_order_release);
   }
   count_.store(count, std::memory_order_release);
   generation_.fetch_add(1, std::memory_order_release);

@@ -77,7 +77,8 @@ void Runtime::note_load(Context& context, int64_t now) {
     }
   }
   uint32_t all = 0;
-  for (const uint32_t rank : node_ranks_) all += header_of(bases_[rank]).threads.load(std::memory_order_relaxed);
+  for (const uint32_t rank : node_ranks_)
+    all += header_of(bases_[rank]).threads.load(std::memory_order_relaxed);
   crowded_.store(all > node_cores_, std::memory_order_relaxed);
 }
 
@@ -112,7 +113,8 @@ void Blocker::sleep_in_futex(uint32_t events) {
 bool Blocker::become_sentinel() {
   if (runtime_.network_ == nullptr || !runtime_.network_->can_sleep()) return false;
   uint32_t nobody = 0;
-  return runtime_.segment_.header().sentinel.compare_exchange_strong(nobody, 1, std::memory_order_seq_cst);
+  return runtime_.segment_.header().sentinel.compare_exchange_strong(nobody, 1,
+                                                                     std::memory_order_seq_cst);
 }
 
 void Blocker::sleep_as_sentinel() {
@@ -120,7 +122,8 @@ void Blocker::sleep_as_sentinel() {
   if (!network.arm_all()) return;
   const auto limit = std::chrono::ceil<milliseconds>(deadline_.remaining(kSlice));
   std::array<epoll_event, 4> events{};
-  const int found = ::epoll_wait(network.epoll_fd(), events.data(), events.size(), static_cast<int>(limit.count()));
+  const int found =
+      ::epoll_wait(network.epoll_fd(), events.data(), events.size(), static_cast<int>(limit.count()));
   for (int i = 0; i < found; ++i) {
     if (events[static_cast<std::size_t>(i)].data.fd != runtime_.wake_pipe_[0]) continue;
     std::array<char, 256> bytes{};

@@ -17,7 +17,8 @@ int Runtime::run_barrier(Context& c, Deadline deadline) {
       if (const int code = signal_any(c, to, flag, deadline); code != OMPL_OK) return code;
       barrier_signalled_ = true;
     }
-    if (const int code = wait_flag(c, flag, Call::barrier, kNoRank, deadline); code != OMPL_OK) return code;
+    if (const int code = wait_flag(c, flag, Call::barrier, kNoRank, deadline); code != OMPL_OK)
+      return code;
   }
   barrier_open_ = false;
   return OMPL_OK;
@@ -36,12 +37,16 @@ int Runtime::barrier(Context& c, Deadline deadline) {
 
 int Runtime::alloc(Context& c, std::size_t size, uint64_t* offset) {
   if (size == 0 || offset == nullptr) {
-    return fail(OMPL_ERR_ARG, "ompl_alloc: {}", size == 0 ? "the size is 0" : "the result pointer is null");
+    return fail(OMPL_ERR_ARG, "ompl_alloc: {}",
+                size == 0 ? "the size is 0" : "the result pointer is null");
   }
   const uint64_t begin = allocator_.allocate(size);
-  int code = begin != 0 ? commit(begin, size)
-                        : fail(OMPL_ERR_MEMORY, "ompl_alloc: no room for {} bytes in the segment of {}; raise OMPL_SEGMENT_SIZE",
-                               size, segment_.capacity());
+  int code =
+      begin != 0
+          ? commit(begin, size)
+          : fail(OMPL_ERR_MEMORY,
+                 "ompl_alloc: no room for {} bytes in the segment of {}; raise OMPL_SEGMENT_SIZE", size,
+                 segment_.capacity());
   // Known here before any other rank can use it: the barrier below lets them.
   if (code == OMPL_OK && !allocations_.insert(begin, size)) {
     code = fail(OMPL_ERR_MEMORY, "ompl_alloc: too many allocations");
@@ -77,7 +82,8 @@ int Runtime::commit(uint64_t begin, std::size_t size) {
 int Runtime::free(Context& c, uint64_t offset) {
   Extent found;
   if (!allocations_.find(offset, &found) || found.begin != offset) {
-    return fail(OMPL_ERR_OFFSET, "ompl_free: {:#x} is not what an ompl_alloc returned, or was freed before", offset);
+    return fail(OMPL_ERR_OFFSET,
+                "ompl_free: {:#x} is not what an ompl_alloc returned, or was freed before", offset);
   }
   if (network_ != nullptr) {
     if (const int code = network_->quiet_all(c); code != OMPL_OK) return code;

@@ -15,7 +15,20 @@ namespace ompl {
 
 class Runtime;
 
-enum class Call : uint8_t { none, put, get, put_word, put_signal, wait, flush, quiet, barrier, alloc, free, finalize };
+enum class Call : uint8_t {
+  none,
+  put,
+  get,
+  put_word,
+  put_signal,
+  wait,
+  flush,
+  quiet,
+  barrier,
+  alloc,
+  free,
+  finalize
+};
 
 inline constexpr uint32_t kNoRank = UINT32_MAX;
 

@@ -18,7 +18,8 @@ void Runtime::wake(uint32_t rank, SegmentHeader& header, Bucket& bucket) {
 void Runtime::poke_sentinel(uint32_t rank) {
   const int fd = rank == rank_ ? wake_pipe_[1] : peers_[rank].wake_fd;
   // A full pipe wakes just as well. Without a descriptor the sentinel sees it at the end of its slice.
-  if (fd >= 0) [[maybe_unused]] const ssize_t written = ::write(fd, "", 1);
+  if (fd >= 0) [[maybe_unused]]
+    const ssize_t written = ::write(fd, "", 1);
 }
 
 void Runtime::wake_own_completions() {
@@ -32,8 +33,11 @@ void Runtime::apply(const Signal& record, Extent& last) {
   const std::size_t size = wide ? sizeof(uint64_t) : sizeof(uint32_t);
   const uint64_t offset = record.offset;
   const bool layers_own = offset >= barrier_flag(0) && offset <= kShortageFlag + sizeof(uint32_t);
-  const auto known = [&] { return last.covers(offset, size, allocations_.generation().load(std::memory_order_acquire)); };
-  if (offset % size != 0 || (!layers_own && !known() && (!allocations_.find(offset, &last) || !known()))) {
+  const auto known = [&] {
+    return last.covers(offset, size, allocations_.generation().load(std::memory_order_acquire));
+  };
+  if (offset % size != 0 ||
+      (!layers_own && !known() && (!allocations_.find(offset, &last) || !known()))) {
     log::warn("dropped a signal from outside to offset {:#x}: no flag can be there", offset);
     return;
   }

@@ -24,7 +24,7 @@ inline constexpr uint32_t kBuckets = 64;
 inline constexpr uint64_t kFirstOffset = 8192;  // of the user's memory
 inline constexpr uint32_t kMaxRounds = 32;      // of a dissemination barrier
 
-inline constexpr uint32_t kCoreWords = 16;      // 1,024 cores
+inline constexpr uint32_t kCoreWords = 16;  // 1,024 cores
 
 struct SegmentHeader {
   // Words 0 .. 63: flags of the layer itself; the only flags an immediate value below 64 can name.
@@ -35,7 +35,7 @@ struct SegmentHeader {
   std::atomic<uint32_t> sentinel;  // 1 while a waiter of this rank sleeps in epoll, not on a bucket
   std::atomic<uint32_t> needs_network;  // 1: this rank could not map some other
   uint64_t cores[kCoreWords];           // affinity mask of this rank's process
-  Bucket any;                      // waiters on several flags, or on completions
+  Bucket any;                           // waiters on several flags, or on completions
   Bucket buckets[kBuckets];
 };
 

@@ -28,7 +28,8 @@ Slot* Network::claim_for(Context& c, uint32_t rank) {
     Outstanding& mine = c.outstanding[rank];
     Slot& slot = slots_[mine.slot];
     if (try_claim(slot)) return &slot;
-    if (!capabilities_.remote_completion || slot.endpoint->completed(rank) < mine.ticket) return nullptr;
+    if (!capabilities_.remote_completion || slot.endpoint->completed(rank) < mine.ticket)
+      return nullptr;
     mine.data = false;
   }
   for (uint32_t i = 0; i < slots(); ++i) {
@@ -65,7 +66,8 @@ int Network::post(Context& c, const Blocked& what, Deadline deadline, Claim clai
 int Network::transfer(Context& c, Direction direction, std::byte* local, uint32_t rank, uint64_t offset,
                       std::size_t length, Deadline deadline) {
   const Call call = direction == Direction::put ? Call::put : Call::get;
-  const Blocked what{.call = call, .peer = rank, .offset = offset, .bucket = &runtime_.segment_.header().any};
+  const Blocked what{
+      .call = call, .peer = rank, .offset = offset, .bucket = &runtime_.segment_.header().any};
   Outstanding& mine = outstanding(c, rank);
   bool pending = false;
   for (std::size_t moved = 0; moved < length;) {
@@ -86,7 +88,8 @@ int Network::transfer(Context& c, Direction direction, std::byte* local, uint32_
     };
     // Once a piece is posted, the rest follows: a half-posted transfer could not be told from a whole one.
     const Deadline limit = moved == 0 ? deadline : Deadline::never();
-    const int code = post(c, what, limit, [&] { return claim_for(c, rank); }, attempt);
+    const int code = post(
+        c, what, limit, [&] { return claim_for(c, rank); }, attempt);
     if (code != OMPL_OK) return code;
     moved += piece;
   }
@@ -101,16 +104,21 @@ int Network::put(Context& c, const void* source, uint32_t rank, uint64_t offset,
   return transfer(c, Direction::put, local, rank, offset, length, deadline);
 }
 
-int Network::get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length, Deadline deadline) {
+int Network::get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
+                 Deadline deadline) {
   return transfer(c, Direction::get, static_cast<std::byte*>(target), rank, offset, length, deadline);
 }
 
 int Network::signal(Context& c, uint32_t rank, const Signal& record, Deadline deadline) {
-  const Blocked what{
-      .call = Call::put_word, .peer = rank, .offset = record.offset, .bucket = &runtime_.segment_.header().any};
+  const Blocked what{.call = Call::put_word,
+                     .peer = rank,
+                     .offset = record.offset,
+                     .bucket = &runtime_.segment_.header().any};
   Outstanding& mine = outstanding(c, rank);
   if (mine.data && !capabilities_.ordered_signals) {
-    if (const int code = await_data(c, rank, mine.slot, mine.ticket, what.call, deadline); code != OMPL_OK) return code;
+    if (const int code = await_data(c, rank, mine.slot, mine.ticket, what.call, deadline);
+        code != OMPL_OK)
+      return code;
     mine.data = false;
   }
   return post(
@@ -122,8 +130,8 @@ int Network::signal(Context& c, uint32_t rank, const Signal& record, Deadline de
       });
 }
 
-int Network::put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
-                        const Signal& record, Deadline deadline) {
+int Network::put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset,
+                        std::size_t length, const Signal& record, Deadline deadline) {
   const int code = put(c, source, rank, offset, length, deadline);
   if (code != OMPL_OK && code != OMPL_PENDING) return code;
   // The data are under way: the signal must follow them, whatever the time.
@@ -136,7 +144,8 @@ int Network::flush(Context& c, Deadline deadline) { return complete(c, Call::flu
 int Network::quiet(Context& c, Deadline deadline) { return complete(c, Call::quiet, true, deadline); }
 
 // Waits until a slot's data operations to `rank` up to `ticket` are complete as the conduit means it.
-int Network::await_data(Context& c, uint32_t rank, uint32_t slot, uint64_t ticket, Call call, Deadline deadline) {
+int Network::await_data(Context& c, uint32_t rank, uint32_t slot, uint64_t ticket, Call call,
+                        Deadline deadline) {
   const conduit::Endpoint& endpoint = *slots_[slot].endpoint;
   const Blocked what{.call = call, .peer = rank, .bucket = &runtime_.segment_.header().any};
   return Blocker(runtime_, c, what, deadline).run([&]() -> int {
@@ -156,8 +165,8 @@ int Network::ask_slots(Context& c, uint32_t rank, uint64_t slots, Call call, Dea
         [&](Slot& slot) {
           Link& shared = link(slot, rank);
           const uint64_t number = shared.asked + 1;
-          const Post result =
-              send_record(slot, rank, {.offset = slot.index, .value = number, .op = SignalOp::ack_request});
+          const Post result = send_record(
+              slot, rank, {.offset = slot.index, .value = number, .op = SignalOp::ack_request});
           if (result.state == Post::State::done) {
             shared.asked = number;
             c.marks.push_back({.rank = rank, .slot = slot.index, .number = number});
@@ -201,7 +210,7 @@ int Network::complete(Context& c, Call call, bool signals_too, Deadline deadline
   }
   note(await_marks(c, call, deadline));
   if (first_error == OMPL_ERR_TIMEOUT) return first_error;  // nothing is forgotten: flush again
-  for (const uint32_t rank : c.touched) {  // done, or told: an error is told once [18]
+  for (const uint32_t rank : c.touched) {                   // done, or told: an error is told once [18]
     c.outstanding[rank].data = false;
     if (signals_too) c.outstanding[rank].signalled_slots = 0;
   }
@@ -221,7 +230,8 @@ int Network::quiet_all(Context& c) {
   for (Slot& slot : slots_) {
     for (uint32_t rank = 0; rank < runtime_.size(); ++rank) {
       const Link* shared = slot.links[rank].load(std::memory_order_acquire);
-      if (shared == nullptr || !shared->used.load() || slot.endpoint->failure(rank) != OMPL_OK) continue;
+      if (shared == nullptr || !shared->used.load() || slot.endpoint->failure(rank) != OMPL_OK)
+        continue;
       note(await_data(c, rank, slot.index, shared->last_ticket.load(), Call::quiet, Deadline::never()));
       note(ask_slots(c, rank, uint64_t{1} << slot.index, Call::quiet, Deadline::never()));
     }

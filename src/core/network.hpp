@@ -26,13 +26,13 @@ struct Blocked;
 // What one slot and one rank have between them. Written by whoever holds the slot's claim, but for the
 // atomics, which any thread reads.
 struct Link {
-  std::atomic<uint32_t> in_flight{0};  // records sent whose credit has not come back [4]
+  std::atomic<uint32_t> in_flight{0};     // records sent whose credit has not come back [4]
   std::atomic<uint64_t> acknowledged{0};  // ack_request numbers up to this one are answered
   std::atomic<uint64_t> last_ticket{0};   // of all data operations
   uint64_t asked = 0;                     // ack_request numbers given out
   std::atomic<bool> used{false};          // something was sent
   // What this side owes the far side; answered by whoever progresses the slot.
-  uint32_t consumed = 0;                  // records whose credit was not returned yet
+  uint32_t consumed = 0;  // records whose credit was not returned yet
   std::vector<Signal> owed_acks;
   bool in_debt = false;  // rank stands in Slot::debtors
 };
@@ -59,8 +59,10 @@ class Network {
   int open(std::vector<uint32_t> peer_slots);
 
   // As the functions of Runtime; the arguments were checked.
-  int put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length, Deadline deadline);
-  int get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length, Deadline deadline);
+  int put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
+          Deadline deadline);
+  int get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
+          Deadline deadline);
   int signal(Context& c, uint32_t rank, const Signal& record, Deadline deadline);
   int put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
                  const Signal& record, Deadline deadline);
@@ -106,14 +108,15 @@ class Network {
   // Claims by `claim()`, posts by `attempt(Slot&) -> conduit::Post`, again until it is not refused.
   template <class Claim, class Attempt>
   int post(Context& c, const Blocked& what, Deadline deadline, Claim claim, Attempt attempt);
-  int transfer(Context& c, Direction direction, std::byte* local, uint32_t rank, uint64_t offset, std::size_t length,
-               Deadline deadline);
+  int transfer(Context& c, Direction direction, std::byte* local, uint32_t rank, uint64_t offset,
+               std::size_t length, Deadline deadline);
   conduit::Post send_record(Slot& slot, uint32_t rank, const Signal& record);
 
   // Flush and quiet: ask the slots concerned, then await the answers.
   int complete(Context& c, Call call, bool signals_too, Deadline deadline);
   int ask_slots(Context& c, uint32_t rank, uint64_t slots, Call call, Deadline deadline);
-  int await_data(Context& c, uint32_t rank, uint32_t slot, uint64_t ticket, Call call, Deadline deadline);
+  int await_data(Context& c, uint32_t rank, uint32_t slot, uint64_t ticket, Call call,
+                 Deadline deadline);
   int await_marks(Context& c, Call call, Deadline deadline);
 
   Runtime& runtime_;

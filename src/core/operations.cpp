@@ -9,22 +9,26 @@ namespace {
 
 int check_rank(const Context& c, uint32_t rank, const char* what) {
   if (rank < c.ranks) return OMPL_OK;
-  return fail(OMPL_ERR_RANK, "{}: rank {} does not exist; the job has ranks 0 to {}", what, rank, c.ranks - 1);
+  return fail(OMPL_ERR_RANK, "{}: rank {} does not exist; the job has ranks 0 to {}", what, rank,
+              c.ranks - 1);
 }
 
 int outside(const char* what, uint64_t offset) {
-  return fail(OMPL_ERR_OFFSET, "{}: offset {:#x} is not allocated; use what ompl_alloc returned", what, offset);
+  return fail(OMPL_ERR_OFFSET, "{}: offset {:#x} is not allocated; use what ompl_alloc returned", what,
+              offset);
 }
 
 }  // namespace
 
-int Runtime::check_data(Context& c, uint32_t rank, uint64_t offset, std::size_t length, const char* what) {
+int Runtime::check_data(Context& c, uint32_t rank, uint64_t offset, std::size_t length,
+                        const char* what) {
   if (const int code = check_rank(c, rank, what); code != OMPL_OK) return code;
   if (length == 0) return OMPL_OK;
   Extent found;
   if (!allocations_.find(offset, &found)) return outside(what, offset);
   if (!found.covers(offset, length, found.generation)) {
-    return fail(OMPL_ERR_LENGTH, "{}: {} bytes at offset {:#x} leave the allocation of {} bytes at {:#x}", what, length,
+    return fail(OMPL_ERR_LENGTH,
+                "{}: {} bytes at offset {:#x} leave the allocation of {} bytes at {:#x}", what, length,
                 offset, found.length, found.begin);
   }
   c.data = found;
@@ -39,16 +43,17 @@ int Runtime::check_flag(Context& c, uint32_t rank, uint64_t flag, const char* wh
   Extent found;
   if (!allocations_.find(flag, &found)) return outside(what, flag);
   if (!found.covers(flag, sizeof(uint32_t), found.generation)) {
-    return fail(OMPL_ERR_LENGTH, "{}: the flag at {:#x} leaves the allocation of {} bytes at {:#x}", what, flag,
-                found.length, found.begin);
+    return fail(OMPL_ERR_LENGTH, "{}: the flag at {:#x} leaves the allocation of {} bytes at {:#x}",
+                what, flag, found.length, found.begin);
   }
   c.flag = found;
   return OMPL_OK;
 }
 
 int Runtime::put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
-                         Deadline deadline) {
-  if (const int code = check_data(c, rank, offset, length, "ompl_put"); code != OMPL_OK || length == 0) return code;
+                 Deadline deadline) {
+  if (const int code = check_data(c, rank, offset, length, "ompl_put"); code != OMPL_OK || length == 0)
+    return code;
   if (std::byte* base = c.bases[rank]; base != nullptr) {
     arch::copy(base + offset, source, length);
     return OMPL_OK;
@@ -57,8 +62,9 @@ int Runtime::put(Context& c, const void* source, uint32_t rank, uint64_t offset,
 }
 
 int Runtime::get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
-                         Deadline deadline) {
-  if (const int code = check_data(c, rank, offset, length, "ompl_get"); code != OMPL_OK || length == 0) return code;
+                 Deadline deadline) {
+  if (const int code = check_data(c, rank, offset, length, "ompl_get"); code != OMPL_OK || length == 0)
+    return code;
   if (const std::byte* base = c.bases[rank]; base != nullptr) {
     arch::copy(target, base + offset, length);
     return OMPL_OK;
@@ -80,10 +86,11 @@ int Runtime::signal_any(Context& c, uint32_t rank, uint64_t flag, Deadline deadl
   return network_->signal(c, rank, Signal{.offset = flag}, deadline);
 }
 
-int Runtime::put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
-                        uint64_t flag, Deadline deadline) {
+int Runtime::put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset,
+                        std::size_t length, uint64_t flag, Deadline deadline) {
   // Both addresses are checked before anything is written.
-  if (const int code = check_data(c, rank, offset, length, "ompl_put_signal"); code != OMPL_OK) return code;
+  if (const int code = check_data(c, rank, offset, length, "ompl_put_signal"); code != OMPL_OK)
+    return code;
   if (const int code = check_flag(c, rank, flag, "ompl_put_signal"); code != OMPL_OK) return code;
   if (std::byte* base = c.bases[rank]; base != nullptr) {
     arch::copy(base + offset, source, length);
@@ -102,7 +109,8 @@ int Runtime::wait(Context& c, uint64_t flag, Deadline deadline) {
 // Also for the layer's own flags.
 int Runtime::wait_flag(Context& c, uint64_t flag, Call call, uint32_t peer, Deadline deadline) {
   std::byte* word = segment_.base() + flag;
-  const Blocked what{.call = call, .peer = peer, .offset = flag, .bucket = &bucket_of(segment_.header(), flag)};
+  const Blocked what{
+      .call = call, .peer = peer, .offset = flag, .bucket = &bucket_of(segment_.header(), flag)};
   return Blocker(*this, c, what, deadline).run([word] { return take(word) ? 1 : 0; });
 }
 
@@ -112,7 +120,8 @@ int Runtime::poll(Context& c, uint64_t flag) {
   }
   const auto word = arch::word32(segment_.base() + flag);
   if (word.load(std::memory_order_acquire) != 0) return 1;
-  if (network_ != nullptr && network_->progress(c) && word.load(std::memory_order_acquire) != 0) return 1;
+  if (network_ != nullptr && network_->progress(c) && word.load(std::memory_order_acquire) != 0)
+    return 1;
   return 0;
 }
 

@@ -22,7 +22,9 @@ using conduit::Post;
 class Network::Inbox final : public conduit::Sink {
  public:
   Inbox(Network& network, Slot& slot) : network_(network), slot_(slot) {}
-  void signal(uint32_t source, const Signal& record) override { network_.receive(slot_, source, record); }
+  void signal(uint32_t source, const Signal& record) override {
+    network_.receive(slot_, source, record);
+  }
 
  private:
   Network& network_;
@@ -62,7 +64,8 @@ int Network::open(std::vector<uint32_t> peer_slots) {
 }
 
 bool Network::try_claim(Slot& slot) {
-  return !slot.claimed.load(std::memory_order_relaxed) && !slot.claimed.exchange(true, std::memory_order_seq_cst);
+  return !slot.claimed.load(std::memory_order_relaxed) &&
+         !slot.claimed.exchange(true, std::memory_order_seq_cst);
 }
 
 // While a sentinel sleeps, whoever leaves a slot arms it: the sentinel could not [16].
@@ -91,7 +94,8 @@ Link& Network::link(Slot& slot, uint32_t rank) {
   Link* existing = place.load(std::memory_order_acquire);
   if (existing != nullptr) return *existing;
   auto made = std::make_unique<Link>();
-  if (place.compare_exchange_strong(existing, made.get(), std::memory_order_acq_rel)) return *made.release();
+  if (place.compare_exchange_strong(existing, made.get(), std::memory_order_acq_rel))
+    return *made.release();
   return *existing;
 }
 
@@ -200,8 +204,8 @@ std::vector<uint32_t> Network::broken_peers() const {
 std::string Network::describe() const {
   std::string text;
   for (const Slot& slot : slots_) {
-    text += fmt::format("  endpoint {} ({}): {}{}\n", slot.index, conduit_.name(), slot.claimed ? "claimed; " : "",
-                        slot.endpoint->describe());
+    text += fmt::format("  endpoint {} ({}): {}{}\n", slot.index, conduit_.name(),
+                        slot.claimed ? "claimed; " : "", slot.endpoint->describe());
   }
   return text;
 }

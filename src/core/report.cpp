@@ -19,8 +19,9 @@ constexpr std::string_view name_of(Call call) { return kCalls[static_cast<std::s
 }  // namespace
 
 std::string Runtime::hang_report() const {
-  std::string text = fmt::format("ompl[{}] hang report: rank {} of {}, {} rank(s) on this node, {} core(s)\n", rank_,
-                                 rank_, size_, node_size(), node_cores_);
+  std::string text =
+      fmt::format("ompl[{}] hang report: rank {} of {}, {} rank(s) on this node, {} core(s)\n", rank_,
+                  rank_, size_, node_size(), node_cores_);
   const int64_t now = now_ns();
   for (const Context* c = contexts_.load(std::memory_order_acquire); c != nullptr; c = c->next) {
     const Activity& activity = c->activity;
@@ -28,12 +29,14 @@ std::string Runtime::hang_report() const {
     if (call == Call::none) continue;
     const uint32_t peer = activity.peer.load(std::memory_order_relaxed);
     const uint64_t offset = activity.offset.load(std::memory_order_relaxed);
-    text += fmt::format("  thread {}: {} for {:.1f} s", activity.thread.load(std::memory_order_relaxed), name_of(call),
-                        static_cast<double>(now - activity.since_ns.load(std::memory_order_relaxed)) * 1e-9);
+    text += fmt::format(
+        "  thread {}: {} for {:.1f} s", activity.thread.load(std::memory_order_relaxed), name_of(call),
+        static_cast<double>(now - activity.since_ns.load(std::memory_order_relaxed)) * 1e-9);
     if (peer != kNoRank) text += fmt::format(", rank {} ({})", peer, peers_[peer].conduit);
     if (offset != 0) text += fmt::format(", offset {:#x}", offset);
     if (call == Call::wait || call == Call::barrier) {
-      text += fmt::format(", flag is {}", arch::word32(segment_.base() + offset).load(std::memory_order_relaxed));
+      text += fmt::format(", flag is {}",
+                          arch::word32(segment_.base() + offset).load(std::memory_order_relaxed));
     }
     text += "\n";
   }

@@ -38,9 +38,9 @@ using conduit::SignalOp;
 
 // What this rank knows of another one.
 struct Peer {
-  std::string conduit;        // how it is reached
-  std::string why;            // why so: the answers of all conduits asked
-  int death_fd = -1;          // see conduit::Reach
+  std::string conduit;  // how it is reached
+  std::string why;      // why so: the answers of all conduits asked
+  int death_fd = -1;    // see conduit::Reach
   int wake_fd = -1;
   std::atomic<bool> dead{false};
   std::atomic<bool> departed{false};
@@ -54,7 +54,8 @@ class Runtime {
                     std::span<const conduit::Entry> conduits, std::unique_ptr<Runtime>* out);
   // As create(), with conduit objects made by the caller (tests: one with its own arguments).
   static int create(const Settings& settings, std::unique_ptr<bootstrap::Bootstrap> bootstrap,
-                    std::vector<std::unique_ptr<conduit::Conduit>> conduits, std::unique_ptr<Runtime>* out);
+                    std::vector<std::unique_ptr<conduit::Conduit>> conduits,
+                    std::unique_ptr<Runtime>* out);
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
@@ -79,7 +80,8 @@ class Runtime {
   // The short way to a mapped rank, for arguments within the allocation the context used last. False: take
   // the long way, which checks everything and says what is wrong. Needs no runtime: a context that lost its
   // runtime has no ranks.
-  static bool put_mapped(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length);
+  static bool put_mapped(Context& c, const void* source, uint32_t rank, uint64_t offset,
+                         std::size_t length);
   static bool get_mapped(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length);
   static bool signal_mapped(Context& c, uint32_t rank, uint64_t flag);
   static bool take_mapped(Context& c, uint64_t flag);
@@ -90,8 +92,8 @@ class Runtime {
   int get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
           Deadline deadline = Deadline::never());
   int signal(Context& c, uint32_t rank, uint64_t flag, Deadline deadline = Deadline::never());
-  int put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length, uint64_t flag,
-                 Deadline deadline = Deadline::never());
+  int put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
+                 uint64_t flag, Deadline deadline = Deadline::never());
   int wait(Context& c, uint64_t flag, Deadline deadline = Deadline::never());
   int poll(Context& c, uint64_t flag);
   int flush(Context& c, Deadline deadline = Deadline::never());
@@ -206,22 +208,28 @@ class Runtime {
 
 // ------------------------------------------------------------------------------------------------
 
-inline bool Runtime::put_mapped(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length) {
-  if (rank >= c.ranks || !c.data.covers(offset, length, c.generation->load(std::memory_order_relaxed))) [[unlikely]] {
+inline bool Runtime::put_mapped(Context& c, const void* source, uint32_t rank, uint64_t offset,
+                                std::size_t length) {
+  if (rank >= c.ranks || !c.data.covers(offset, length, c.generation->load(std::memory_order_relaxed)))
+      [[unlikely]] {
     return false;
   }
   std::byte* base = c.bases[rank];
-  if (base == nullptr) [[unlikely]] return false;
+  if (base == nullptr) [[unlikely]]
+    return false;
   arch::copy(base + offset, source, length);
   return true;
 }
 
-inline bool Runtime::get_mapped(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length) {
-  if (rank >= c.ranks || !c.data.covers(offset, length, c.generation->load(std::memory_order_relaxed))) [[unlikely]] {
+inline bool Runtime::get_mapped(Context& c, void* target, uint32_t rank, uint64_t offset,
+                                std::size_t length) {
+  if (rank >= c.ranks || !c.data.covers(offset, length, c.generation->load(std::memory_order_relaxed)))
+      [[unlikely]] {
     return false;
   }
   const std::byte* base = c.bases[rank];
-  if (base == nullptr) [[unlikely]] return false;
+  if (base == nullptr) [[unlikely]]
+    return false;
   arch::copy(target, base + offset, length);
   return true;
 }
@@ -235,14 +243,18 @@ inline void Runtime::raise(Runtime& own, uint32_t rank, std::byte* base, uint64_
 inline void Runtime::wake_if_asleep(uint32_t rank, std::byte* base, uint64_t flag) {
   SegmentHeader& header = header_of(base);
   Bucket& bucket = bucket_of(header, flag);
-  if (bucket.sleepers.load(std::memory_order_seq_cst) != 0) [[unlikely]] wake(rank, header, bucket);
-  if (header.any.sleepers.load(std::memory_order_seq_cst) != 0) [[unlikely]] wake(rank, header, header.any);
+  if (bucket.sleepers.load(std::memory_order_seq_cst) != 0) [[unlikely]]
+    wake(rank, header, bucket);
+  if (header.any.sleepers.load(std::memory_order_seq_cst) != 0) [[unlikely]]
+    wake(rank, header, header.any);
 }
 
 inline bool Runtime::signal_mapped(Context& c, uint32_t rank, uint64_t flag) {
-  if (rank >= c.ranks || !knows_flag(c, flag)) [[unlikely]] return false;
+  if (rank >= c.ranks || !knows_flag(c, flag)) [[unlikely]]
+    return false;
   std::byte* base = c.bases[rank];
-  if (base == nullptr) [[unlikely]] return false;
+  if (base == nullptr) [[unlikely]]
+    return false;
   raise(*c.runtime, rank, base, flag);
   return true;
 }

@@ -32,13 +32,16 @@ void Segment::destroy() {
 int Segment::create(std::size_t capacity, uint64_t nonce, bool huge_pages) {
   huge_pages_ = huge_pages;
   fd_ = ::memfd_create("omnipgas-segment", MFD_CLOEXEC);
-  if (fd_ < 0 || ::fchmod(fd_, S_IRUSR | S_IWUSR) != 0 || ::ftruncate(fd_, static_cast<off_t>(capacity)) != 0) {
-    return fail(OMPL_ERR_SYSTEM, "cannot create a segment of {} bytes: {}", capacity, std::strerror(errno));
+  if (fd_ < 0 || ::fchmod(fd_, S_IRUSR | S_IWUSR) != 0 ||
+      ::ftruncate(fd_, static_cast<off_t>(capacity)) != 0) {
+    return fail(OMPL_ERR_SYSTEM, "cannot create a segment of {} bytes: {}", capacity,
+                std::strerror(errno));
   }
   void* base = ::mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd_, 0);
   if (base == MAP_FAILED) {
     return fail(OMPL_ERR_MEMORY,
-                "cannot reserve {} bytes of address space for the segment ({}); lower OMPL_SEGMENT_SIZE or raise "
+                "cannot reserve {} bytes of address space for the segment ({}); lower "
+                "OMPL_SEGMENT_SIZE or raise "
                 "the limit on virtual memory (ulimit -v)",
                 capacity, std::strerror(errno));
   }
@@ -54,15 +57,18 @@ int Segment::commit(uint64_t offset, std::size_t length) {
   const uint64_t begin = page_floor(offset);
   const uint64_t end = page_ceil(offset + length);
   if (const std::size_t room = arch::available_memory(); length > room) {
-    return fail(OMPL_ERR_MEMORY, "cannot commit {} bytes: only {} bytes of memory are available on this node", length,
+    return fail(OMPL_ERR_MEMORY,
+                "cannot commit {} bytes: only {} bytes of memory are available on this node", length,
                 room);
   }
   if (::fallocate(fd_, 0, static_cast<off_t>(begin), static_cast<off_t>(end - begin)) != 0) {
-    return fail(OMPL_ERR_MEMORY, "cannot commit {} bytes of the segment: {}", length, std::strerror(errno));
+    return fail(OMPL_ERR_MEMORY, "cannot commit {} bytes of the segment: {}", length,
+                std::strerror(errno));
   }
   if (huge_pages_ && length >= kHugePage) ::madvise(base_ + begin, end - begin, MADV_HUGEPAGE);
   // Memory used before is zeroed by stores, never by punching holes: a network card may hold it pinned.
-  if (offset < fresh_from_) std::memset(base_ + offset, 0, std::min<uint64_t>(length, fresh_from_ - offset));
+  if (offset < fresh_from_)
+    std::memset(base_ + offset, 0, std::min<uint64_t>(length, fresh_from_ - offset));
   fresh_from_ = std::max(fresh_from_, offset + length);
 #ifdef MADV_POPULATE_WRITE
   ::madvise(base_ + begin, end - begin, MADV_POPULATE_WRITE);  // fewer page faults later; may fail

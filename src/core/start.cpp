@@ -74,7 +74,8 @@ int Runtime::create(const Settings& settings, std::unique_ptr<bootstrap::Bootstr
 }
 
 int Runtime::create(const Settings& settings, std::unique_ptr<bootstrap::Bootstrap> bootstrap,
-                    std::vector<std::unique_ptr<conduit::Conduit>> conduits, std::unique_ptr<Runtime>* out) {
+                    std::vector<std::unique_ptr<conduit::Conduit>> conduits,
+                    std::unique_ptr<Runtime>* out) {
   std::unique_ptr<Runtime> runtime(new Runtime(settings, std::move(bootstrap)));
   if (const int code = runtime->start(std::move(conduits)); code != OMPL_OK) return code;
   *out = std::move(runtime);
@@ -91,8 +92,9 @@ int Runtime::start(Conduits conduits) {
   segment_.header().needs_network.store(std::ranges::count(bases_, nullptr) > 0 ? 1 : 0);
   // Everybody's flag stands before anybody reads it: all come to the same decision.
   if (const int code = size_ > 1 ? bootstrap_->fence() : OMPL_OK; code != OMPL_OK) return code;
-  const bool networked = std::ranges::any_of(
-      bases_, [](std::byte* base) { return base == nullptr || header_of(base).needs_network.load() != 0; });
+  const bool networked = std::ranges::any_of(bases_, [](std::byte* base) {
+    return base == nullptr || header_of(base).needs_network.load() != 0;
+  });
   if (networked) {
     if (const int code = start_network(std::move(networks)); code != OMPL_OK) return code;
   }
@@ -150,8 +152,7 @@ int Runtime::meet(Conduits& conduits, std::string_view key) {
   return OMPL_OK;
 }
 
-int Runtime::meet_rank(Conduits& conduits, uint32_t rank,
-                       std::string_view card) {
+int Runtime::meet_rank(Conduits& conduits, uint32_t rank, std::string_view card) {
   ByteReader reader(card);
   uint32_t count = 0;
   reader.get(&peer_slots_[rank]);
@@ -164,7 +165,8 @@ int Runtime::meet_rank(Conduits& conduits, uint32_t rank,
     addresses.emplace_back(std::move(name), std::move(address));
   }
   if (!reader.complete() || peer_slots_[rank] == 0) {
-    return fail(OMPL_ERR_LAUNCH, "rank {} published an unreadable card: do all ranks run the same version?", rank);
+    return fail(OMPL_ERR_LAUNCH,
+                "rank {} published an unreadable card: do all ranks run the same version?", rank);
   }
   Peer& peer = peers_[rank];
   for (const auto& conduit : conduits) {
@@ -189,26 +191,29 @@ int Runtime::meet_rank(Conduits& conduits, uint32_t rank,
 
 // The first network conduit that reaches every rank that is not mapped serves them all.
 int Runtime::start_network(Conduits networks) {
-  for (const auto& network : networks) job_.slots = std::min(job_.slots, network->capabilities().max_endpoints);
+  for (const auto& network : networks)
+    job_.slots = std::min(job_.slots, network->capabilities().max_endpoints);
   if (const int code = meet(networks, "network"); code != OMPL_OK) return code;
   std::string unreached;
   std::string_view used;
   for (uint32_t rank = 0; rank < size_; ++rank) {
     if (bases_[rank] != nullptr) continue;
     if (peers_[rank].conduit.empty()) {
-      unreached += fmt::format("\n  rank {}: {}", rank, peers_[rank].why.empty() ? "no conduit" : peers_[rank].why);
+      unreached += fmt::format("\n  rank {}: {}", rank,
+                               peers_[rank].why.empty() ? "no conduit" : peers_[rank].why);
     } else {
       used = peers_[rank].conduit;
     }
   }
   if (!unreached.empty()) {
-    return fail(OMPL_ERR_UNSUPPORTED, "some ranks cannot be reached (OMPL_CONDUITS is {}):{}", settings_.conduits,
-                unreached);
+    return fail(OMPL_ERR_UNSUPPORTED, "some ranks cannot be reached (OMPL_CONDUITS is {}):{}",
+                settings_.conduits, unreached);
   }
   if (networks.empty()) return OMPL_OK;  // only others need one, and they will say so
-  const auto chosen = used.empty() ? networks.begin() : std::ranges::find_if(networks, [used](const auto& network) {
-    return network->name() == used;
-  });
+  const auto chosen =
+      used.empty() ? networks.begin() : std::ranges::find_if(networks, [used](const auto& network) {
+        return network->name() == used;
+      });
   network_ = std::make_unique<Network>(*this, **chosen, job_.slots);
   conduits_.push_back(std::move(*chosen));
   return network_->open(peer_slots_);
@@ -216,7 +221,8 @@ int Runtime::start_network(Conduits networks) {
 
 unsigned Runtime::own_cores() const {
   unsigned cores = 0;
-  for (const uint64_t word : segment_.header().cores) cores += static_cast<unsigned>(std::popcount(word));
+  for (const uint64_t word : segment_.header().cores)
+    cores += static_cast<unsigned>(std::popcount(word));
   return std::max(1U, std::min(cores, arch::core_quota()));
 }
 

@@ -14,8 +14,7 @@ namespace ompl {
 class ByteWriter {
  public:
   template <class T>
-    requires std::is_arithmetic_v<T>
-  ByteWriter& add(T value) {
+  requires std::is_arithmetic_v<T> ByteWriter& add(T value) {
     bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
     return *this;
   }
@@ -36,7 +35,7 @@ class ByteReader {
 
   // False, for good, once something did not fit.
   template <class T>
-    requires std::is_arithmetic_v<T>
+  requires std::is_arithmetic_v<T>
   bool get(T* value) {
     if (!good_ || rest_.size() < sizeof *value) return good_ = false;
     std::memcpy(value, rest_.data(), sizeof *value);

@@ -95,12 +95,14 @@ class ShmConduit final : public Conduit {
   Reach connect(uint32_t /*rank*/, std::string_view address) override {
     Card peer;
     if (!peer.unpack(address)) return {.why = "unreadable address"};
-    if (peer.host != own_.host) return {.why = fmt::format("on another node ({}; this is {})", peer.host, own_.host)};
+    if (peer.host != own_.host)
+      return {.why = fmt::format("on another node ({}; this is {})", peer.host, own_.host)};
     if (peer.capacity != own_.capacity) {
-      return {.why = fmt::format("its segment has {} bytes, this one {}: set OMPL_SEGMENT_SIZE alike", peer.capacity,
-                                 own_.capacity)};
+      return {.why = fmt::format("its segment has {} bytes, this one {}: set OMPL_SEGMENT_SIZE alike",
+                                 peer.capacity, own_.capacity)};
     }
-    return peer.pid == own_.pid && inode_of(peer.segment_fd) == peer.inode ? same_process(peer) : map(peer);
+    return peer.pid == own_.pid && inode_of(peer.segment_fd) == peer.inode ? same_process(peer)
+                                                                           : map(peer);
   }
 
  private:
@@ -131,19 +133,23 @@ class ShmConduit final : public Conduit {
     const int death_fd = keep(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
     const int fd = open_theirs(peer, peer.segment_fd, O_RDWR);
     if (fd < 0) {
-      return {.why = fmt::format("cannot open its segment, /proc/{}/fd/{}: {}", peer.pid, peer.segment_fd,
-                                 std::strerror(errno))};
+      return {.why = fmt::format("cannot open its segment, /proc/{}/fd/{}: {}", peer.pid,
+                                 peer.segment_fd, std::strerror(errno))};
     }
     struct stat status {};
     if (::fstat(fd, &status) != 0 || status.st_ino != peer.inode ||
         static_cast<uint64_t>(status.st_size) != peer.capacity) {
-      return {.why = "what its process identifier names here is not its segment (another PID namespace?)"};
+      return {.why =
+                  "what its process identifier names here is not its segment (another PID namespace?)"};
     }
-    void* base = ::mmap(nullptr, peer.capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-    if (base == MAP_FAILED) return {.why = fmt::format("cannot map its segment: {}", std::strerror(errno))};
+    void* base =
+        ::mmap(nullptr, peer.capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (base == MAP_FAILED)
+      return {.why = fmt::format("cannot map its segment: {}", std::strerror(errno))};
     mappings_.push_back({.base = base, .length = peer.capacity});
     auto* segment = static_cast<std::byte*>(base);
-    if (nonce_at(segment) != peer.nonce) return {.why = "the nonce does not read back through the mapping"};
+    if (nonce_at(segment) != peer.nonce)
+      return {.why = "the nonce does not read back through the mapping"};
     return {.usable = true,
             .why = "on the same node, its segment mapped",
             .base = segment,
