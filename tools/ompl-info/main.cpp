@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// ompl-info: what this installation is, which conduits it can use here and why not, every variable; under a
+// launcher also how each rank reaches the others.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "arch/machine.hpp"
+#include "bootstrap/bootstrap.hpp"
+#include "conduit/registry.hpp"
+#include "core/runtime.hpp"
+#include "core/segment.hpp"
+#include "util/settings.hpp"
+#include "util/status.hpp"
+
+namespace {
+
+using ompl::Settings;
+namespace conduit = ompl::conduit;
+
+void print_build() {
+  fmt::print("omnipgas {}\n", OMPL_VERSION_TEXT);
+  fmt::print("  compiler    {}\n  build type  {}\n  sanitizers  {}\n", OMPL_INFO_COMPILER,
+             OMPL_INFO_BUILD_TYPE,
+             std::string_view(OMPL_INFO_SANITIZE).empty() ? "none" : OMPL_INFO_SANITIZE);
+#ifdef OMPL_HAVE_OFI
+  fmt::print("  libfabric   built in, loaded when a job needs a network\n");
+#else
+  fmt::print("  libfabric   not built in: its headers were not found, or OMPL_WITH_OFI is off\n");
+#endif
+}
+
+// Opens each conduit alone, as a job of one rank would, and says what came of it.
+void print_conduits(const Settings& settings) {
+  fmt::print("\nConduits, in order of preference (OMPL_CONDUITS={})\n", settings.conduits);
+  ompl::Segment segment;
+  if (segment.create(std::size_t{1} << 20, 1, false) != OMPL_OK) {
+    fmt::print("  none: {}\n", ompl::error_detail());
+    return;
+  }
+  const conduit::Job job{.host = ompl::arch::host_identity(),
+                         .secret = {},
+                         .settings = &settings,
+                         .segment = segment.base(),
+                         .capacity = segment.capacity(),
+                         .segment_fd = segment.fd(),
+                         .nonce = 1};
+  const std::string wanted = "," + settings.conduits + ",";
+  for (const conduit::Entry& entry : conduit::registry()) {
+    std::string state = "usable";
+    if (wanted.find(fmt::format(",{},", entry.name)) == std::string::npos) {
+      state = "left out by OMPL_CONDUITS";
+    } else if (const auto made = entry.make(); made->open(job) != OMPL_OK) {
+      state = fmt::format("not usable: {}", ompl::error_detail());
+    }
+    fmt::print("  {:<6} {}; {}{}\n", entry.name, entry.text, state,
+               entry.verified ? "" : "; never run on real hardware");
+  }
+}
+
+void print_variables(const Settings& settings) {
+  fmt::print("\nVariables (* set in the environment)\n");
+  for (const Settings::Row& row : settings.describe()) {
+    fmt::print("{} {:<20} {:<24} {} (type {}, default {})\n", row.from_environment ? '*' : ' ',
+               row.name, row.value.empty() ? "\"\"" : row.value, row.text, row.type,
+               row.default_value.empty() ? "\"\"" : row.default_value);
+  }
+}
+
+// Joins the job of the launcher, if there is one, and says how every rank is reached.
+int print_reasons(const Settings& settings) {
+  std::unique_ptr<ompl::bootstrap::Bootstrap> bootstrap;
+  if (const int code = ompl::bootstrap::connect(settings, &bootstrap); code != OMPL_OK) return code;
+  std::string text = fmt::format("\nRank {} of {} (launcher: {})\n", bootstrap->rank(),
+                                 bootstrap->size(), bootstrap->name());
+  std::unique_ptr<ompl::Runtime> runtime;
+  const int code = ompl::Runtime::create(settings, std::move(bootstrap), conduit::registry(), &runtime);
+  if (code != OMPL_OK) return code;
+  for (uint32_t rank = 0; rank < runtime->size(); ++rank) {
+    text +=
+        fmt::format("  rank {}: {} ({})\n", rank, runtime->peer(rank).conduit, runtime->peer(rank).why);
+  }
+  fmt::print("{}", text);
+  return runtime->finalize(*runtime->open_context());
+}
+
+int run(bool why, bool variables_only) {
+  Settings settings;
+  if (const int code = Settings::read(&settings); code != OMPL_OK) return code;
+  // What is not usable here is this tool's output, not an error to log.
+  ompl::log::set_level(settings.log_level == ompl::log::Level::debug ? settings.log_level
+                                                                     : ompl::log::Level::off);
+  if (variables_only) {
+    print_variables(settings);
+    return OMPL_OK;
+  }
+  if (why) return print_reasons(settings);
+  print_build();
+  print_conduits(settings);
+  print_variables(settings);
+  return OMPL_OK;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"What this OmniPGAS installation is and can do here."};
+  bool why = false;
+  bool variables = false;
+  app.set_version_flag("--version", OMPL_VERSION_TEXT);
+  app.add_flag("--why", why,
+               "how each rank of the job is reached, and why so (run it under the launcher)");
+  app.add_flag("--variables", variables, "only the variables, with value and meaning");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    const int code = run(why, variables);
+    if (code == OMPL_OK) return 0;
+    fmt::print(stderr, "ompl-info: {}: {}\n", ompl_strerror(code), ompl::error_detail());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "ompl-info: {}\n", error.what());
+  }
+  return 1;
+}
