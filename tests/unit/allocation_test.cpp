@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/allocation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace ompl {
+namespace {
+
+TEST(Extent, CoversNothingOutsideAndNeverOverflows) {
+  const Extent extent{.begin = 1000, .length = 24, .generation = 2};
+  EXPECT_TRUE(extent.covers(1000, 24, 2));
+  EXPECT_TRUE(extent.covers(1020, 4, 2));
+  EXPECT_FALSE(extent.covers(999, 1, 2));
+  EXPECT_FALSE(extent.covers(1020, 5, 2));
+  EXPECT_FALSE(extent.covers(1024, 0, 2));
+  EXPECT_FALSE(extent.covers(1000, UINT64_MAX, 2));
+  EXPECT_FALSE(extent.covers(UINT64_MAX, 2, 2));
+  EXPECT_FALSE(extent.covers(1000, 24, 4)) << "the table changed since";
+  EXPECT_FALSE(Extent{}.covers(0, 0, 0)) << "a fresh context knows no allocation";
+}
+
+TEST(AllocationTable, FindsWhatContainsAnOffset) {
+  AllocationTable table;
+  ASSERT_TRUE(table.insert(8192, 100));
+  ASSERT_TRUE(table.insert(512, 10));
+  ASSERT_TRUE(table.insert(1024, 256));
+  Extent found;
+  ASSERT_TRUE(table.find(1279, &found));
+  EXPECT_EQ(found.begin, 1024U);
+  EXPECT_EQ(found.length, 256U);
+  EXPECT_FALSE(table.find(1280, &found));
+  EXPECT_FALSE(table.find(0, &found));
+  EXPECT_FALSE(table.find(511, &found));
+  table.erase(1024);
+  table.erase(2000);  // not there
+  EXPECT_FALSE(table.find(1024, &found));
+  EXPECT_TRUE(table.find(8192 + 99, &found));
+  EXPECT_TRUE(table.find(512, &found));
+}
+
+TEST(AllocationTable, ReadersNeverSeeAHalfMadeChange) {
+  AllocationTable table;
+  for (uint64_t i = 1; i <= 64; ++i) ASSERT_TRUE(table.insert(i * 1000, 500));
+  std::atomic<bool> stop{false};
+  std::atomic<uint64_t> wrong{0};
+  std::vector<std::thread> readers;
+  for (int reader = 0; reader < 2; ++reader) {
+    readers.emplace_back([&table, &stop, &wrong] {
+      Extent found;
+      while (!stop.load()) {
+        // 32 and 33 are never touched by the writer, but are moved about by it.
+        if (!table.find(32'123, &found) || found.begin != 32'000 || found.length != 500) ++wrong;
+        if (!table.find(33'499, &found) || found.begin != 33'000 || found.length != 500) ++wrong;
+      }
+    });
+  }
+  for (uint64_t round = 0; round < 2000; ++round) {
+    table.erase(1000 + round % 20 * 1000);
+    ASSERT_TRUE(table.insert(1000 + round % 20 * 1000, 500));
+  }
+  stop.store(true);
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(wrong.load(), 0U);
+}
+
+TEST(OffsetAllocator, GivesMultiplesOf256AndReusesWhatIsFreed) {
+  OffsetAllocator allocator(8192, 8192 + 1024);
+  const uint64_t a = allocator.allocate(1);
+  const uint64_t b = allocator.allocate(257);
+  EXPECT_EQ(a, 8192U);
+  EXPECT_EQ(b, 8192U + 256);
+  EXPECT_EQ(allocator.allocate(257), 0U) << "256 bytes are left";
+  EXPECT_EQ(allocator.allocate(SIZE_MAX), 0U);
+  allocator.free(a, 1);
+  allocator.free(b, 257);
+  EXPECT_EQ(allocator.allocate(1024), 8192U) << "the holes did not join";
+}
+
+// Two ranks that make the same calls must get the same offsets, and no two allocations may overlap.
+TEST(OffsetAllocator, IsTheSameEverywhereAndNeverOverlaps) {
+  OffsetAllocator one(8192, 1 << 20);
+  OffsetAllocator two(8192, 1 << 20);
+  std::mt19937 random(7);
+  std::vector<std::pair<uint64_t, std::size_t>> live;
+  for (int step = 0; step < 5000; ++step) {
+    if (live.empty() || random() % 3 != 0) {
+      const std::size_t size = 1 + random() % 5000;
+      const uint64_t offset = one.allocate(size);
+      ASSERT_EQ(two.allocate(size), offset);
+      if (offset == 0) continue;
+      for (const auto& [begin, length] : live) {
+        ASSERT_TRUE(offset + size <= begin || begin + length <= offset) << "step " << step;
+      }
+      live.emplace_back(offset, size);
+    } else {
+      const std::size_t victim = random() % live.size();
+      one.free(live[victim].first, live[victim].second);
+      two.free(live[victim].first, live[victim].second);
+      live.erase(live.begin() + static_cast<std::ptrdiff_t>(victim));
+    }
+  }
+  EXPECT_FALSE(live.empty());
+}
+
+}  // namespace
+}  // namespace ompl
