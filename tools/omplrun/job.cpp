@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "job.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+namespace omplrun {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kGrace = 500ms;  // from SIGTERM to SIGKILL
+constexpr auto kPatience =
+    5s;  // from SIGKILL until we no longer wait: for ranks, for readers of output
+constexpr int kTimeoutCode = 124;   // as of timeout(1)
+constexpr int kNotFoundCode = 127;  // as of the shell
+constexpr int kNotRunnableCode = 126;
+
+std::array<Fd, 2> make_pipe() {
+  std::array<int, 2> ends;
+  if (pipe2(ends.data(), O_CLOEXEC) != 0)
+    throw std::system_error(errno, std::generic_category(), "pipe2");
+  return {Fd(ends[0]), Fd(ends[1])};
+}
+
+std::array<Fd, 2> make_socket_pair() {
+  std::array<int, 2> ends;
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    throw std::system_error(errno, std::generic_category(), "socketpair");
+  }
+  return {Fd(ends[0]), Fd(ends[1])};
+}
+
+}  // namespace
+
+Job::Job(const Options& options)
+    : options_(options),
+      mark_(random_mark()),
+      guard_(mark_),
+      binding_(options.bind, options.ranks),
+      out_(loop_, STDOUT_FILENO, [this] { end(128 + SIGPIPE, "nobody reads the output any more"); }),
+      err_(loop_, STDERR_FILENO,
+           [this] { end(128 + SIGPIPE, "nobody reads the error output any more"); }),
+      input_(loop_),
+      server_(mark_, options.nodes.empty() ? std::vector<uint32_t>(options.ranks) : options.nodes),
+      ranks_(options.ranks) {
+  // What ranks leave behind when they end becomes our child, so that sweep() can wait for it.
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  // Each rank takes three descriptors here.
+  getrlimit(RLIMIT_NOFILE, &descriptors_);
+  const rlimit most{descriptors_.rlim_max, descriptors_.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &most);
+}
+
+int Job::run() {
+  loop_.watch(signals_.descriptor(), EPOLLIN, [this] { on_signals(); });
+  if (options_.timeout) deadline_ = Clock::now() + *options_.timeout;
+  if (start()) input_.all_started();
+  while (!over()) {
+    loop_.run_once(time_left());
+    on_time();
+  }
+  guard_.dismiss();
+  sweep();
+  return exit_code_.value_or(0);
+}
+
+// --- start ----------------------------------------------------------------------------------------
+
+bool Job::start() {
+  for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    if (!start_rank(rank)) return false;
+  }
+  return true;
+}
+
+bool Job::start_rank(uint32_t rank) {
+  auto pmi = make_socket_pair();
+  auto output = make_pipe();
+  auto errors = make_pipe();
+  ProcessPlan plan;
+  plan.command = options_.command;
+  plan.environment = environment_of(rank, pmi[1].get());
+  plan.directory = options_.directory;
+  plan.standard_input = input_.for_rank(rank);
+  plan.standard_output = output[1].get();
+  plan.standard_error = errors[1].get();
+  plan.pmi = pmi[1].get();
+  plan.signal_mask = signals_.original_mask();
+  plan.prepare = [this, rank] {
+    binding_.apply(rank);
+    setrlimit(RLIMIT_NOFILE, &descriptors_);
+  };
+  const pid_t pid = spawn(plan);
+  if (pid < 0) {
+    end(pid == -ENOENT ? kNotFoundCode : kNotRunnableCode,
+        fmt::format("cannot start \"{}\": {}", options_.command.front(), std::strerror(-pid)));
+    return false;
+  }
+  const std::string prefix = options_.prefix ? fmt::format("[{}] ", rank) : "";
+  auto& slot = ranks_[rank];
+  slot.pid = pid;
+  slot.pmi = std::move(pmi[0]);
+  slot.output = std::make_unique<RankStream>(loop_, std::move(output[0]), prefix, out_);
+  slot.errors = std::make_unique<RankStream>(loop_, std::move(errors[0]), prefix, err_);
+  loop_.watch(slot.pmi.get(), EPOLLIN, [this, rank] { on_pmi(rank); });
+  ++running_;
+  return true;
+}
+
+std::vector<std::string> Job::environment_of(uint32_t rank, int pmi) const {
+  std::vector<std::string> environment{fmt::format("PMI_FD={}", pmi), fmt::format("PMI_RANK={}", rank),
+                                       fmt::format("PMI_SIZE={}", ranks_.size()), mark_ + "=1"};
+  if (!options_.nodes.empty()) {
+    environment.push_back(fmt::format("OMPL_NODE_ID=node{}", options_.nodes[rank]));
+  }
+  environment.insert(environment.end(), options_.environment.begin(), options_.environment.end());
+  return environment;
+}
+
+// --- events ---------------------------------------------------------------------------------------
+
+void Job::on_signals() {
+  while (const auto signal = signals_.next()) {
+    if (*signal == SIGCHLD) {
+      on_children();
+    } else {
+      on_user_signal(*signal);
+    }
+  }
+}
+
+void Job::on_user_signal(int signal) {
+  if (signal == SIGINT && passed_on_ == SIGINT) {
+    report("second SIGINT: killing all ranks");
+    exit_code_ = exit_code_.value_or(128 + SIGINT);
+    return kill_ranks();
+  }
+  passed_on_ = signal;
+  signal_ranks(signal);
+  const bool ends_programs = signal != SIGUSR1 && signal != SIGUSR2;
+  if (running_ == 0 && ends_programs) {  // all that is left is output that nobody takes
+    exit_code_ = exit_code_.value_or(128 + signal);
+    deadline_ = Clock::now();
+    phase_ = Phase::killing;
+  }
+}
+
+void Job::on_children() {
+  siginfo_t info{};
+  while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+    const pid_t pid = info.si_pid;
+    const auto found = std::find_if(ranks_.begin(), ranks_.end(),
+                                    [pid](const Rank& candidate) { return candidate.pid == pid; });
+    // Before the pid is free for others: nothing of the rank's process group outlives the rank.
+    if (found != ranks_.end()) kill(-pid, SIGKILL);
+    int status = 0;
+    waitpid(pid, &status, 0);
+    if (found != ranks_.end()) on_rank_end(static_cast<uint32_t>(found - ranks_.begin()), status);
+    info = {};
+  }
+}
+
+void Job::on_rank_end(uint32_t rank, int status) {
+  auto& slot = ranks_[rank];
+  slot.pid = -1;
+  --running_;
+  if (slot.pmi) on_pmi(rank);  // its last words
+  slot.output->finish();
+  slot.errors->finish();
+  const auto session = server_.session(rank);
+  server_.rank_ended(rank);
+  if (WIFSIGNALED(status)) {
+    const int signal = WTERMSIG(status);
+    end(128 + signal, fmt::format("rank {} was killed by {}{}{}", rank, signal_name(signal),
+                                  WCOREDUMP(status) ? ", core dumped" : "",
+                                  signal == passed_on_ ? ", which omplrun passed on" : ""));
+  } else if (WEXITSTATUS(status) != 0) {
+    end(WEXITSTATUS(status), fmt::format("rank {} exited with code {}", rank, WEXITSTATUS(status)));
+  } else if (session == PmiServer::Session::open) {
+    end(1, fmt::format("rank {} died: it exited with code 0, but without leaving the job", rank));
+  } else {
+    check_barrier();
+  }
+}
+
+void Job::on_pmi(uint32_t rank) {
+  auto& slot = ranks_[rank];
+  std::array<char, 4096> bytes;
+  for (;;) {
+    const ssize_t count = recv(slot.pmi.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (count <= 0) break;
+    if (!slot.lines.append({bytes.data(), static_cast<std::size_t>(count)})) {
+      end(1, fmt::format("rank {} broke the PMI protocol: it sent an endless line", rank));
+      break;
+    }
+    while (const auto line = slot.lines.next()) handle_pmi_line(rank, *line);
+  }
+  loop_.forget(slot.pmi.get());
+  slot.pmi.reset();
+}
+
+void Job::handle_pmi_line(uint32_t rank, std::string_view line) {
+  const auto result = server_.handle(rank, line);
+  for (const auto& reply : result.replies) send(reply);
+  if (!result.violation.empty()) {
+    end(1, fmt::format("rank {} broke the PMI protocol: it {}", rank, result.violation));
+  }
+  if (result.abort_code) {
+    end(*result.abort_code,
+        fmt::format("rank {} aborted the job with code {}", rank, *result.abort_code));
+  }
+  check_barrier();
+}
+
+void Job::send(const PmiServer::Reply& reply) {
+  const auto& slot = ranks_[reply.rank];
+  if (!slot.pmi) return;
+  const ssize_t sent =
+      ::send(slot.pmi.get(), reply.line.data(), reply.line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent < 0 && errno == EPIPE) return;  // the rank has just ended; SIGCHLD tells how
+  if (sent != static_cast<ssize_t>(reply.line.size())) {
+    end(1, fmt::format("rank {} broke the PMI protocol: it does not read the answers", reply.rank));
+  }
+}
+
+void Job::check_barrier() {
+  if (const auto rank = server_.missing_from_barrier()) {
+    end(1, fmt::format("rank {} left the job while others wait for it in a PMI barrier", *rank));
+  }
+}
+
+void Job::on_time() {
+  if (!deadline_ || Clock::now() < *deadline_) return;
+  if (phase_ == Phase::running) {
+    end(kTimeoutCode, fmt::format("the job did not end within --timeout {} s",
+                                  std::chrono::duration<double>(*options_.timeout).count()));
+  } else if (phase_ == Phase::ending) {
+    kill_ranks();
+  }
+}
+
+// --- end ------------------------------------------------------------------------------------------
+
+void Job::end(int exit_code, const std::string& why) {
+  if (phase_ != Phase::running) return;
+  phase_ = Phase::ending;
+  exit_code_ = exit_code;
+  deadline_ = Clock::now() + kGrace;
+  report(running_ == 0 ? why
+                       : fmt::format("{}; ending {} rank{}", why, running_, running_ == 1 ? "" : "s"));
+  signal_ranks(SIGTERM);
+  signal_ranks(SIGCONT);  // a stopped process, too, shall see it
+}
+
+void Job::kill_ranks() {
+  phase_ = Phase::killing;
+  deadline_ = Clock::now() + kPatience;
+  signal_ranks(SIGKILL);
+}
+
+void Job::signal_ranks(int signal) const {
+  for (const auto& rank : ranks_) {
+    if (rank.pid > 0) kill(-rank.pid, signal);
+  }
+}
+
+// Ends what left the ranks' process groups. Having become its parent, we know when there is nothing more.
+void Job::sweep() {
+  const auto give_up = Clock::now() + kPatience;
+  while (waitpid(-1, nullptr, WNOHANG) >= 0 && Clock::now() < give_up) {
+    kill_marked(mark_);
+    usleep(1000);
+  }
+}
+
+bool Job::over() const {
+  if (running_ == 0 && out_.empty() && err_.empty()) return true;
+  return phase_ == Phase::killing && Clock::now() >= *deadline_;
+}
+
+std::chrono::milliseconds Job::time_left() const {
+  if (!deadline_) return 1h;
+  return std::clamp(std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now()), 0ms,
+                    std::chrono::milliseconds(1h));
+}
+
+void Job::report(std::string_view text) { err_.write(fmt::format("omplrun: {}\n", text)); }
+
+}  // namespace omplrun

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One job from start to end: the ranks' processes, their output, their PMI sessions, and the rule that they
+// end together.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "binding.hpp"
+#include "event_loop.hpp"
+#include "input.hpp"
+#include "leftovers.hpp"
+#include "options.hpp"
+#include "output.hpp"
+#include "pmi_server.hpp"
+#include "signals.hpp"
+#include "spawn.hpp"
+
+namespace omplrun {
+
+class Job {
+ public:
+  explicit Job(const Options& options);
+
+  // Starts the ranks and returns omplrun's exit code once all is over.
+  int run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Rank {
+    pid_t pid = -1;  // of the running process, else -1
+    Fd pmi;
+    ompl::bootstrap::pmi1::LineBuffer lines;
+    std::unique_ptr<RankStream> output;
+    std::unique_ptr<RankStream> errors;
+  };
+  enum class Phase { running, ending, killing };
+
+  // Start
+  bool start();
+  bool start_rank(uint32_t rank);
+  std::vector<std::string> environment_of(uint32_t rank, int pmi) const;
+  // Events
+  void on_signals();
+  void on_user_signal(int signal);
+  void on_children();
+  void on_rank_end(uint32_t rank, int status);
+  void on_pmi(uint32_t rank);
+  void handle_pmi_line(uint32_t rank, std::string_view line);
+  void send(const PmiServer::Reply& reply);
+  void check_barrier();
+  void on_time();
+  // End
+  void end(int exit_code, const std::string& why);
+  void kill_ranks();
+  void signal_ranks(int signal) const;
+  void sweep();
+  [[nodiscard]] bool over() const;
+  [[nodiscard]] std::chrono::milliseconds time_left() const;
+  void report(std::string_view text);
+
+  Options options_;
+  rlimit descriptors_{};  // the limit that omplrun was started with, and its ranks are
+  std::string mark_;
+  Signals signals_;
+  Guard guard_;
+  Binding binding_;
+  EventLoop loop_;
+  Sink out_;
+  Sink err_;
+  Input input_;
+  PmiServer server_;
+  std::vector<Rank> ranks_;
+  uint32_t running_ = 0;  // ranks whose process has not ended
+
+  Phase phase_ = Phase::running;
+  std::optional<Clock::time_point> deadline_;  // of the phase
+  std::optional<int> exit_code_;               // decided by the first failure
+  int passed_on_ = 0;                          // the last signal that the user sent
+};
+
+}  // namespace omplrun

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+
+#include "omnipgas/ompl.h"
+
+namespace omplrun {
+namespace {
+
+constexpr uint32_t kMostRanks = 4096;  // each takes three descriptors and a process
+constexpr int kUsageError = 2;
+
+constexpr const char* kFooter =
+    "Exit code: 0 if every rank exits with 0; else that of the first rank that fails, 128 + N if "
+    "signal N\n"
+    "ended it, 1 if it left without ending its PMI session, 124 after --timeout, 126 or 127 if the\n"
+    "program cannot be started. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to all "
+    "ranks; a\n"
+    "second SIGINT kills them.";
+
+std::string check_assignment(const std::string& text) {
+  const auto equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos) return fmt::format("\"{}\" is not NAME=VALUE", text);
+  return {};
+}
+
+// What CLI11 cannot know; "" if all is well.
+std::string check(const Options& options) {
+  if (options.command.empty()) return "which program? omplrun -n N PROGRAM [ARGUMENTS]";
+  const auto& program = options.command.front();
+  if (program.starts_with('-')) return fmt::format("unknown option {}; see omplrun --help", program);
+  if (!options.nodes.empty() && options.nodes.size() != options.ranks) {
+    return fmt::format("--node-of names the nodes of {} ranks, but -n is {}", options.nodes.size(),
+                       options.ranks);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<int> parse_options(int argc, char** argv, Options* out) {
+  Options options;
+  double timeout = 0;
+  bool no_prefix = false;
+  const std::map<std::string, Options::Bind> binds{
+      {"auto", Options::Bind::automatic}, {"none", Options::Bind::none}, {"core", Options::Bind::core}};
+
+  CLI::App app{
+      "omplrun -n N [OPTIONS] PROGRAM [ARGUMENTS]: starts N ranks of a program on this machine and\n"
+      "ends them together.",
+      "omplrun"};
+  app.prefix_command();
+  app.set_version_flag("--version", fmt::format("omplrun {}.{}.{}", OMPL_VERSION_MAJOR,
+                                                OMPL_VERSION_MINOR, OMPL_VERSION_PATCH));
+  app.footer(kFooter);
+  app.add_option("-n", options.ranks, "Number of ranks")
+      ->required()
+      ->check(CLI::Range(1U, kMostRanks))
+      ->option_text("N");
+  app.add_flag("--no-prefix", no_prefix, "Do not put [RANK] before each line of output");
+  app.add_option("--timeout", timeout, "End the job after this many seconds")
+      ->check(CLI::Range(0.001, 1e9))
+      ->option_text("SECONDS");
+  app.add_option("--bind", options.bind,
+                 "How to share out the cores: an equal share of whole cores for each rank\n"
+                 "or none; auto: core unless there are more ranks than cores")
+      ->transform(CLI::CheckedTransformer(binds))
+      ->option_text("none|core|auto");
+  app.add_option("--env", options.environment,
+                 "Set a variable of the ranks' environment; may be repeated")
+      ->allow_extra_args(false)
+      ->check(check_assignment)
+      ->option_text("NAME=VALUE");
+  app.add_option("--wdir", options.directory, "Directory to start the ranks in")
+      ->check(CLI::ExistingDirectory)
+      ->option_text("DIRECTORY");
+  app.add_option("--node-of", options.nodes,
+                 "Pretend that there are several nodes: that of each rank, as in 0,0,1,1")
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->option_text("LIST");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsageError;
+  }
+
+  options.prefix = !no_prefix;
+  if (timeout > 0) options.timeout = std::chrono::milliseconds(static_cast<int64_t>(timeout * 1000));
+  options.command = app.remaining();
+  if (!options.command.empty() && options.command.front() == "--") {
+    options.command.erase(options.command.begin());
+  }
+  if (const auto wrong = check(options); !wrong.empty()) {
+    fmt::print(stderr, "omplrun: {}\n", wrong);
+    return kUsageError;
+  }
+  *out = std::move(options);
+  return std::nullopt;
+}
+
+}  // namespace omplrun

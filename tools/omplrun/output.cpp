@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "output.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+
+namespace omplrun {
+
+Sink::Sink(EventLoop& loop, int fd, std::function<void()> broken)
+    : loop_(loop), fd_(fd), broken_(std::move(broken)) {}
+
+bool Sink::write_some(std::size_t limit) {
+  const ssize_t count = ::write(fd_, queue_.data(), std::min(queue_.size(), limit));
+  if (count >= 0) queue_.erase(0, static_cast<std::size_t>(count));
+  return count >= 0 || errno == EINTR || errno == EAGAIN;
+}
+
+void Sink::write(std::string_view bytes) {
+  if (is_broken_ || bytes.empty()) return;
+  const bool was_empty = queue_.empty();
+  queue_ += bytes;
+  if (was_empty && !loop_.watch(fd_, EPOLLOUT, [this] { on_writable(); })) {
+    // A regular file, or the like: writing to it does not wait for anybody.
+    while (!queue_.empty()) {
+      if (!write_some(queue_.size())) return give_up();
+    }
+  }
+}
+
+void Sink::give_up() {
+  is_broken_ = true;
+  queue_.clear();
+  broken_();
+}
+
+void Sink::on_writable() {
+  // A pipe that is ready takes this much without blocking, although it is not set to nonblocking mode,
+  // which would be felt by every process that shares it.
+  const bool works = write_some(PIPE_BUF);
+  if (works && !queue_.empty()) return;
+  loop_.forget(fd_);
+  for (const auto& resume : std::exchange(waiting_, {})) resume();
+  if (!works) give_up();
+}
+
+std::string Lines::add(std::string_view bytes) {
+  std::string whole;
+  for (auto end = bytes.find('\n'); end != std::string_view::npos; end = bytes.find('\n')) {
+    whole += prefix_;
+    whole += std::exchange(partial_, {});
+    whole += bytes.substr(0, end + 1);
+    bytes.remove_prefix(end + 1);
+  }
+  partial_ += bytes;
+  if (partial_.size() > kLongest) whole += finish();
+  return whole;
+}
+
+std::string Lines::finish() {
+  if (partial_.empty()) return {};
+  return prefix_ + std::exchange(partial_, {}) + (prefix_.empty() ? "" : "\n");
+}
+
+RankStream::RankStream(EventLoop& loop, Fd pipe, std::string prefix, Sink& sink)
+    : loop_(loop), pipe_(std::move(pipe)), lines_(std::move(prefix)), sink_(sink) {
+  fcntl(pipe_.get(), F_SETFL, O_NONBLOCK);
+  watch();
+}
+
+void RankStream::watch() {
+  if (pipe_) loop_.watch(pipe_.get(), EPOLLIN, [this] { on_readable(); });
+}
+
+void RankStream::on_readable() {
+  if (sink_.full()) {
+    loop_.forget(pipe_.get());
+    sink_.when_empty([this] { watch(); });
+  } else {
+    read_some();
+  }
+}
+
+bool RankStream::read_some() {
+  std::array<char, 65536> bytes;
+  const ssize_t count = read(pipe_.get(), bytes.data(), bytes.size());
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (count > 0) {
+    sink_.write(lines_.add({bytes.data(), static_cast<std::size_t>(count)}));
+    return true;
+  }
+  sink_.write(lines_.finish());
+  loop_.forget(pipe_.get());
+  pipe_.reset();
+  return false;
+}
+
+void RankStream::finish() {
+  while (pipe_ && read_some()) {
+  }
+  if (!pipe_) return;
+  sink_.write(lines_.finish());
+  loop_.forget(pipe_.get());
+  pipe_.reset();
+}
+
+}  // namespace omplrun

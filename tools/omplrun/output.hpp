@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From the ranks' output pipes to omplrun's own streams, in whole lines.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "event_loop.hpp"
+
+namespace omplrun {
+
+// One of omplrun's own streams. write() never blocks: what the reader does not take yet is queued.
+class Sink {
+ public:
+  // `broken` is called once if nobody can read the stream any more.
+  Sink(EventLoop& loop, int fd, std::function<void()> broken);
+
+  void write(std::string_view bytes);
+  [[nodiscard]] bool empty() const { return queue_.empty(); }
+
+  // Enough is queued: producers should stop until the function given to when_empty() is called.
+  [[nodiscard]] bool full() const { return queue_.size() > kEnough; }
+  void when_empty(std::function<void()> resume) { waiting_.push_back(std::move(resume)); }
+
+ private:
+  static constexpr std::size_t kEnough = std::size_t{1} << 20;
+
+  // Writes up to `limit` bytes of the queue; false if the stream is broken.
+  bool write_some(std::size_t limit);
+  void on_writable();
+  void give_up();
+
+  EventLoop& loop_;
+  int fd_;
+  std::function<void()> broken_;
+  bool is_broken_ = false;
+  std::string queue_;
+  std::vector<std::function<void()>> waiting_;
+};
+
+// Gathers bytes into lines and puts a prefix before each.
+class Lines {
+ public:
+  explicit Lines(std::string prefix) : prefix_(std::move(prefix)) {}
+
+  // The whole lines that `bytes` complete. A line of more than 1 MiB is broken.
+  std::string add(std::string_view bytes);
+  // The last line, which has no end; with a prefix it is given one.
+  std::string finish();
+
+ private:
+  static constexpr std::size_t kLongest = std::size_t{1} << 20;
+
+  std::string prefix_;
+  std::string partial_;
+};
+
+// One output pipe of a rank. Stays where it is: the loop holds its address.
+class RankStream {
+ public:
+  RankStream(EventLoop& loop, Fd pipe, std::string prefix, Sink& sink);
+  ~RankStream() { loop_.forget(pipe_.get()); }
+  RankStream(const RankStream&) = delete;
+  RankStream& operator=(const RankStream&) = delete;
+
+  // The rank has ended: takes what is still in the pipe, whoever else may hold it open.
+  void finish();
+
+ private:
+  void watch();
+  void on_readable();
+  bool read_some();  // false: nothing there now, or the end
+
+  EventLoop& loop_;
+  Fd pipe_;
+  Lines lines_;
+  Sink& sink_;
+};
+
+}  // namespace omplrun
