@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The program that the fault tests run as ranks: fault_worker TASK [ARGUMENT]. Exit code 0: done; 3: a rank's
+// death was reported as documented; anything else: a failure, with a line on stderr.
+#include <omnipgas/ompl.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr int kPeerDied = 3;
+constexpr int kThreads = 2;
+constexpr std::size_t kBlock = 1 << 16;
+
+uint32_t rank() { return static_cast<uint32_t>(ompl_rank()); }
+uint32_t size() { return static_cast<uint32_t>(ompl_size()); }
+
+void check(int code, const char* what) {
+  if (code >= 0) return;
+  std::fprintf(stderr, "fault_worker: %s: %s; %s\n", what, ompl_strerror(code), ompl_error_detail());
+  // The launcher may end us at once; the other threads must not keep the process.
+  std::_Exit(code == OMPL_ERR_PEER ? kPeerDied : 1);
+}
+
+uint64_t allocate(std::size_t bytes) {
+  uint64_t offset = 0;
+  check(ompl_alloc(bytes, &offset), "ompl_alloc");
+  return offset;
+}
+
+// Puts, signals and waits around the ring for ever, in every thread.
+void churn_thread(uint64_t data, uint64_t flags, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<char> source(kBlock, 'x');
+  const uint32_t next = (rank() + 1) % size();
+  for (;;) {
+    const std::size_t length = 1 + random() % kBlock;
+    check(ompl_put(reinterpret_cast<uint64_t>(source.data()), next, data, length), "ompl_put");
+    check(ompl_put_word(next, flags), "ompl_put_word");
+    check(ompl_wait(flags), "ompl_wait");
+    if (random() % 1000 == 0)
+      ::usleep(static_cast<useconds_t>(random() % 5000));  // let the waiters fall asleep
+  }
+}
+
+int churn(const char* /*argument*/) {
+  const uint64_t data = allocate(kThreads * kBlock);
+  const uint64_t flags = allocate(kThreads * 256);
+  std::vector<std::thread> threads;
+  for (uint64_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back(churn_thread, data + i * kBlock, flags + i * 256, rank() * kThreads + i);
+  }
+  for (std::thread& thread : threads) thread.join();
+  return 1;  // not reached
+}
+
+// Rank 0 dies by SIGKILL while every other rank sits in the named blocking call.
+int die_during(const char* argument) {
+  const std::string call = argument;
+  const uint64_t flag = allocate(256);
+  check(ompl_barrier(), "ompl_barrier");
+  if (rank() == 0) {
+    ::usleep(300'000);  // the others are asleep by now
+    ::kill(::getpid(), SIGKILL);
+  }
+  if (call == "wait") check(ompl_wait(flag), "ompl_wait");
+  if (call == "barrier") check(ompl_barrier(), "ompl_barrier");
+  if (call == "alloc") allocate(4096);
+  if (call == "finalize") check(ompl_finalize(), "ompl_finalize");
+  std::fprintf(stderr, "fault_worker: %s returned although rank 0 is dead\n", argument);
+  return 1;
+}
+
+// After the death is acknowledged, the survivors signal each other and wait as before.
+int survive(const char* /*argument*/) {
+  const uint64_t flag = allocate(256);
+  check(ompl_barrier(), "ompl_barrier");
+  if (rank() == 0) ::kill(::getpid(), SIGKILL);
+  if (const int code = ompl_wait(flag); code != OMPL_ERR_PEER) return 1;
+  if (ompl_failure_ack() != 1) return 1;
+  const uint32_t other = 3 - rank();  // 1 and 2
+  check(ompl_put_word(other, flag), "ompl_put_word");
+  check(ompl_wait(flag), "ompl_wait after ompl_failure_ack");
+  std::printf("survived\n");
+  std::fflush(stdout);
+  std::_Exit(kPeerDied);  // finalize needs all ranks
+}
+
+// Allocates, fills and verifies the bytes given.
+int fill(const char* argument) {
+  const std::size_t bytes = std::strtoull(argument, nullptr, 10);
+  const uint64_t data = allocate(bytes);
+  auto* memory = static_cast<char*>(ompl_ptr(rank(), data));
+  std::memset(memory, 'a' + static_cast<int>(rank()), bytes);
+  check(ompl_barrier(), "ompl_barrier");
+  const uint32_t next = (rank() + 1) % size();
+  std::vector<char> read(bytes);
+  check(ompl_get(reinterpret_cast<uint64_t>(read.data()), next, data, bytes), "ompl_get");
+  const bool right = read == std::vector<char>(bytes, static_cast<char>('a' + static_cast<int>(next)));
+  check(ompl_finalize(), "ompl_finalize");
+  std::printf("filled %zu\n", bytes);
+  return right ? 0 : 1;
+}
+
+// Says who it is, with `ranks` barriers, then ends properly.
+int hello(const char* /*argument*/) {
+  for (int i = 0; i < 3; ++i) check(ompl_barrier(), "ompl_barrier");
+  std::printf("hello from %u of %u, %d on this node\n", rank(), size(), ompl_node_size());
+  check(ompl_finalize(), "ompl_finalize");
+  return 0;
+}
+
+// Prints its process identifier and blocks in a wait that nobody ends.
+int block(const char* /*argument*/) {
+  const uint64_t flag = allocate(256);
+  std::printf("pid %d flag %#llx\n", static_cast<int>(::getpid()),
+              static_cast<unsigned long long>(flag));
+  std::fflush(stdout);
+  check(ompl_wait(flag), "ompl_wait");
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::alarm(60);  // nothing may hang
+  const std::map<std::string, std::function<int(const char*)>> tasks{
+      {"churn", churn}, {"die-during", die_during}, {"survive", survive},
+      {"fill", fill},   {"hello", hello},           {"block", block}};
+  const auto task = argc > 1 ? tasks.find(argv[1]) : tasks.end();
+  if (task == tasks.end()) {
+    std::fprintf(stderr, "fault_worker: which task?\n");
+    return 2;
+  }
+  check(ompl_init(), "ompl_init");
+  return task->second(argc > 2 ? argv[2] : "");
+}

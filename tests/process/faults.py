@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Faults of whole jobs: faults.py BUILD_DIR [--kills N]. Real launchers, real signals, real other users."""
+
+import argparse
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+PEER_DIED = 3  # exit code of fault_worker
+LIMIT_S = 40.0  # of any one job
+NOBODY = 65534
+SOMEBODY_ELSE = 65533
+
+
+class Options:
+    build = Path()
+    kills = 15
+
+
+def worker() -> str:
+    return str(Options.build / "bin/tests/fault_worker")
+
+
+def omplrun(*arguments: str) -> list[str]:
+    return [str(Options.build / "bin/omplrun"), *arguments]
+
+
+def run(
+    command: list[str], user: int | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs a job to its end, with a time limit."""
+    return subprocess.run(
+        command,
+        env={**os.environ, **environment},
+        user=user,
+        group=user,
+        extra_groups=None if user is None else [],
+        cwd="/",
+        text=True,
+        capture_output=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+
+
+def processes_marked(mark: str) -> list[int]:
+    """The processes whose environment carries the mark (zombies have none)."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            if mark.encode() in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return [pid for pid in found if pid != os.getpid()]
+
+
+def workers_of(mark: str) -> list[int]:
+    """The ranks of a job, without its launcher."""
+    ranks = []
+    for pid in processes_marked(mark):
+        try:
+            if "fault_worker" == os.path.basename(os.readlink(f"/proc/{pid}/exe")):
+                ranks.append(pid)
+        except OSError:
+            continue
+    return ranks
+
+
+def wait_for(condition, limit: float, what: str):
+    """Polls until the condition holds and returns its value."""
+    end = time.monotonic() + limit
+    while not (value := condition()):
+        if time.monotonic() > end:
+            raise AssertionError(f"{what} took more than {limit} s")
+        time.sleep(0.005)
+    return value
+
+
+def hydra() -> str | None:
+    return shutil.which("mpiexec.mpich") or shutil.which("mpiexec.hydra")
+
+
+class Death(unittest.TestCase):
+    def test_kill_at_a_random_moment_leaves_nothing(self) -> None:
+        before = set(os.listdir("/dev/shm"))
+        chance = random.Random(20190305)
+        for trial in range(Options.kills):
+            mark = f"OMPL_FAULT_TEST=kill-{os.getpid()}-{trial}"
+            name, value = mark.split("=")
+            with subprocess.Popen(
+                omplrun("-n", "3", worker(), "churn"),
+                env={**os.environ, name: value},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            ) as job:
+                ranks = wait_for(lambda: workers_of(mark), 20, "starting the ranks")
+                time.sleep(chance.uniform(0, 0.25))
+                ranks = workers_of(mark)
+                victim = chance.choice(ranks)
+                os.kill(victim, signal.SIGKILL)
+                killed = time.monotonic()
+                _, errors = job.communicate(timeout=LIMIT_S)
+                took = time.monotonic() - killed
+            self.assertEqual(job.returncode, 128 + signal.SIGKILL, errors)
+            self.assertRegex(errors, r"rank \d.*(SIGKILL|Killed|signal 9)", "the launcher must say who and why")
+            self.assertLess(took, 1.0, "the job must end within a second of the death")
+            self.assertEqual(processes_marked(mark), [], "a process stayed behind")
+        self.assertEqual(set(os.listdir("/dev/shm")) - before, set(), "a segment stayed behind")
+
+    @unittest.skipIf(hydra() is None, "needs MPICH's mpiexec, whose ranks outlive a sister")
+    def test_every_blocking_call_of_a_survivor_returns_the_peer_error(self) -> None:
+        for call in ("wait", "barrier", "alloc", "finalize"):
+            with self.subTest(call=call):
+                job = run([str(hydra()), "-disable-auto-cleanup", "-n", "3", worker(), "die-during", call])
+                self.assertEqual(job.stderr.count("OMPL_ERR_PEER"), 2, job.stderr)
+                self.assertNotIn("returned although", job.stderr)
+
+    @unittest.skipIf(hydra() is None, "needs MPICH's mpiexec, whose ranks outlive a sister")
+    def test_survivors_go_on_after_acknowledging_a_death(self) -> None:
+        job = run([str(hydra()), "-disable-auto-cleanup", "-n", "3", worker(), "survive"])
+        self.assertEqual(job.stdout.count("survived"), 2, job.stdout + job.stderr)
+
+
+class Isolation(unittest.TestCase):
+    def test_two_jobs_at_once(self) -> None:
+        with tempfile.TemporaryFile("w+") as output:
+            jobs = [
+                subprocess.Popen(omplrun("-n", "3", worker(), "hello"), stdout=output, stderr=output)
+                for _ in range(4)
+            ]
+            codes = [job.wait(timeout=LIMIT_S) for job in jobs]
+            output.seek(0)
+            text = output.read()
+        self.assertEqual(codes, [0, 0, 0, 0], text)
+        self.assertEqual(len(re.findall(r"hello from \d of 3, 3 on this node", text)), 12, text)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
+    def test_a_job_of_a_user_without_privileges(self) -> None:
+        job = run(omplrun("-n", "2", worker(), "hello"), user=NOBODY)
+        if "Permission denied" in job.stderr and "fault_worker" in job.stderr:
+            self.skipTest("the build folder is not readable for other users")
+        self.assertEqual(job.returncode, 0, job.stderr)
+        self.assertEqual(job.stdout.count("2 on this node"), 2, job.stdout)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
+    def test_another_user_cannot_open_a_segment(self) -> None:
+        mark = f"OMPL_FAULT_TEST=open-{os.getpid()}"
+        name, value = mark.split("=")
+        with subprocess.Popen(
+            omplrun("-n", "2", worker(), "block"),
+            env={**os.environ, name: value},
+            user=NOBODY,
+            group=NOBODY,
+            extra_groups=[],
+            cwd="/",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as job:
+            try:
+                assert job.stdout is not None
+                text = job.stdout.readline()
+                found = re.search(r"pid (\d+)", text)
+                self.assertIsNotNone(found, text)
+                assert found is not None
+                folder = f"/proc/{found[1]}/fd"
+                segments = [f for f in os.listdir(folder) if "omnipgas" in os.readlink(f"{folder}/{f}")]
+                self.assertGreaterEqual(len(segments), 1, "the segment is a memfd of that name")
+                attempt = "import sys; [open(p, 'r+b') for p in sys.argv[1:]]"
+                paths = [f"{folder}/{segment}" for segment in segments]
+                for user, allowed in ((SOMEBODY_ELSE, False), (NOBODY, True)):
+                    tried = run([sys.executable, "-c", attempt, *paths], user=user)
+                    self.assertEqual(tried.returncode == 0, allowed, tried.stderr)
+                    if not allowed:
+                        self.assertIn("PermissionError", tried.stderr)
+            finally:
+                job.terminate()
+                job.wait(timeout=LIMIT_S)
+
+
+class Environment(unittest.TestCase):
+    def test_an_unusable_launcher_environment_is_named(self) -> None:
+        for variables, hint in (
+            ({"PMI_FD": "999", "PMI_RANK": "0", "PMI_SIZE": "2"}, "PMI_FD"),
+            ({"PMI_FD": "0", "PMI_RANK": "0"}, "PMI_SIZE"),
+            ({"OMPL_SEGMENT_SIZE": "lots"}, "OMPL_SEGMENT_SIZE"),
+            ({"OMPL_LAUNCHER": "telepathy"}, "OMPL_LAUNCHER"),
+        ):
+            with self.subTest(variables=variables):
+                job = run([worker(), "hello"], **variables)
+                self.assertEqual(job.returncode, 1, job.stderr)
+                self.assertIn(hint, job.stderr)
+
+    def test_no_conduit_to_a_rank_of_another_node(self) -> None:
+        job = run(omplrun("-n", "2", worker(), "hello"), OMPL_CONDUITS="self")
+        self.assertNotEqual(job.returncode, 0)
+        self.assertIn("cannot be reached", job.stderr)
+        self.assertIn("OMPL_CONDUITS", job.stderr)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to mount in a namespace of its own")
+    def test_a_small_dev_shm_does_not_matter(self) -> None:
+        mount = "mount -t tmpfs -o size=64m tmpfs /dev/shm && exec \"$@\""
+        size = 200 << 20
+        job = run(["unshare", "-m", "sh", "-c", mount, "sh", *omplrun("-n", "2", worker(), "fill", str(size))])
+        self.assertEqual(job.returncode, 0, job.stderr)
+        self.assertEqual(job.stdout.count(f"filled {size}"), 2, job.stdout)
+
+    def test_64_ranks(self) -> None:
+        job = run(omplrun("-n", "64", worker(), "hello"))
+        self.assertEqual(job.returncode, 0, job.stderr)
+        self.assertEqual(len(re.findall(r"hello from \d+ of 64, 64 on this node", job.stdout)), 64)
+
+
+class HangReport(unittest.TestCase):
+    PATTERN = r"rank 1 of 2.*\n.*thread \d+: ompl_wait for \d+\.\d s, offset 0x[0-9a-f]+, flag is 0"
+
+    def test_after_the_time_that_was_asked_for(self) -> None:
+        job = run(omplrun("--no-prefix", "--timeout", "3", "-n", "2", worker(), "block"), OMPL_HANG_REPORT="1")
+        self.assertRegex(job.stderr, self.PATTERN)
+        self.assertEqual(job.stderr.count("hang report: rank 1"), 1, "once per blocked call")
+
+    def test_on_sigusr1(self) -> None:
+        with subprocess.Popen(
+            omplrun("--no-prefix", "-n", "2", worker(), "block"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as job:
+            assert job.stdout is not None
+            pids = [int(job.stdout.readline().split()[1]) for _ in range(2)]
+            time.sleep(0.3)
+            for pid in pids:
+                os.kill(pid, signal.SIGUSR1)
+            time.sleep(0.5)
+            job.terminate()
+            _, errors = job.communicate(timeout=LIMIT_S)
+        self.assertRegex(errors, self.PATTERN)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--kills", type=int, default=15)
+    parser.parse_args(namespace=Options)
+    Options.build = Options.build.resolve()
+    unittest.main(argv=[sys.argv[0], "-v"])
