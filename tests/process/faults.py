@@ -6,7 +6,6 @@ import argparse
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -88,10 +87,6 @@ def wait_for(condition, limit: float, what: str):
     return value
 
 
-def hydra() -> str | None:
-    return shutil.which("mpiexec.mpich") or shutil.which("mpiexec.hydra")
-
-
 class Death(unittest.TestCase):
     def test_kill_at_a_random_moment_leaves_nothing(self) -> None:
         before = set(os.listdir("/dev/shm"))
@@ -120,17 +115,15 @@ class Death(unittest.TestCase):
             self.assertEqual(processes_marked(mark), [], "a process stayed behind")
         self.assertEqual(set(os.listdir("/dev/shm")) - before, set(), "a segment stayed behind")
 
-    @unittest.skipIf(hydra() is None, "needs MPICH's mpiexec, whose ranks outlive a sister")
     def test_every_blocking_call_of_a_survivor_returns_the_peer_error(self) -> None:
         for call in ("wait", "barrier", "alloc", "finalize"):
             with self.subTest(call=call):
-                job = run([str(hydra()), "-disable-auto-cleanup", "-n", "3", worker(), "die-during", call])
+                job = run(omplrun("--keep-going", "-n", "3", worker(), "die-during", call))
                 self.assertEqual(job.stderr.count("OMPL_ERR_PEER"), 2, job.stderr)
                 self.assertNotIn("returned although", job.stderr)
 
-    @unittest.skipIf(hydra() is None, "needs MPICH's mpiexec, whose ranks outlive a sister")
     def test_survivors_go_on_after_acknowledging_a_death(self) -> None:
-        job = run([str(hydra()), "-disable-auto-cleanup", "-n", "3", worker(), "survive"])
+        job = run(omplrun("--keep-going", "-n", "3", worker(), "survive"))
         self.assertEqual(job.stdout.count("survived"), 2, job.stdout + job.stderr)
 
 
@@ -179,13 +172,13 @@ class Isolation(unittest.TestCase):
                 folder = f"/proc/{found[1]}/fd"
                 segments = [f for f in os.listdir(folder) if "omnipgas" in os.readlink(f"{folder}/{f}")]
                 self.assertGreaterEqual(len(segments), 1, "the segment is a memfd of that name")
-                attempt = "import sys; [open(p, 'r+b') for p in sys.argv[1:]]"
+                attempt = 'for f; do exec 3<>"$f" || exit 1; done'
                 paths = [f"{folder}/{segment}" for segment in segments]
                 for user, allowed in ((SOMEBODY_ELSE, False), (NOBODY, True)):
-                    tried = run([sys.executable, "-c", attempt, *paths], user=user)
+                    tried = run(["sh", "-c", attempt, "sh", *paths], user=user)
                     self.assertEqual(tried.returncode == 0, allowed, tried.stderr)
                     if not allowed:
-                        self.assertIn("PermissionError", tried.stderr)
+                        self.assertIn("Permission denied", tried.stderr)
             finally:
                 job.terminate()
                 job.wait(timeout=LIMIT_S)
@@ -256,4 +249,7 @@ if __name__ == "__main__":
     parser.add_argument("--kills", type=int, default=15)
     parser.parse_args(namespace=Options)
     Options.build = Options.build.resolve()
-    unittest.main(argv=[sys.argv[0], "-v"])
+    program = unittest.main(argv=[sys.argv[0], "-v"], exit=False)
+    for test, reason in program.result.skipped:
+        print(f"skipped: {test}: {reason}")
+    sys.exit(1 if not program.result.wasSuccessful() else 77 if program.result.skipped else 0)

@@ -157,6 +157,7 @@ void Job::on_user_signal(int signal) {
 }
 
 void Job::on_children() {
+  std::vector<std::pair<uint32_t, int>> ended;  // rank, status
   siginfo_t info{};
   while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
     const pid_t pid = info.si_pid;
@@ -166,9 +167,14 @@ void Job::on_children() {
     if (found != ranks_.end()) kill(-pid, SIGKILL);
     int status = 0;
     waitpid(pid, &status, 0);
-    if (found != ranks_.end()) on_rank_end(static_cast<uint32_t>(found - ranks_.begin()), status);
+    if (found != ranks_.end()) ended.emplace_back(found - ranks_.begin(), status);
     info = {};
   }
+  // The kernel names children in no order of death. A rank killed by a signal comes first: the others may
+  // have ended because of it.
+  std::stable_partition(ended.begin(), ended.end(),
+                        [](const auto& end) { return WIFSIGNALED(end.second); });
+  for (const auto& [rank, status] : ended) on_rank_end(rank, status);
 }
 
 void Job::on_rank_end(uint32_t rank, int status) {
@@ -182,16 +188,24 @@ void Job::on_rank_end(uint32_t rank, int status) {
   server_.rank_ended(rank);
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
-    end(128 + signal, fmt::format("rank {} was killed by {}{}{}", rank, signal_name(signal),
-                                  WCOREDUMP(status) ? ", core dumped" : "",
-                                  signal == passed_on_ ? ", which omplrun passed on" : ""));
+    rank_failed(128 + signal, fmt::format("rank {} was killed by {}{}{}", rank, signal_name(signal),
+                                          WCOREDUMP(status) ? ", core dumped" : "",
+                                          signal == passed_on_ ? ", which omplrun passed on" : ""));
   } else if (WEXITSTATUS(status) != 0) {
-    end(WEXITSTATUS(status), fmt::format("rank {} exited with code {}", rank, WEXITSTATUS(status)));
+    rank_failed(WEXITSTATUS(status),
+                fmt::format("rank {} exited with code {}", rank, WEXITSTATUS(status)));
   } else if (session == PmiServer::Session::open) {
-    end(1, fmt::format("rank {} died: it exited with code 0, but without leaving the job", rank));
-  } else {
-    check_barrier();
+    rank_failed(1,
+                fmt::format("rank {} died: it exited with code 0, but without leaving the job", rank));
   }
+  check_barrier();
+}
+
+// The ranks end together, unless the user wants to see what the survivors make of it.
+void Job::rank_failed(int exit_code, const std::string& why) {
+  if (!options_.keep_going) return end(exit_code, why);
+  exit_code_ = exit_code_.value_or(exit_code);
+  report(why);
 }
 
 void Job::on_pmi(uint32_t rank) {

@@ -51,6 +51,7 @@ class Job {
   void on_user_signal(int signal);
   void on_children();
   void on_rank_end(uint32_t rank, int status);
+  void rank_failed(int exit_code, const std::string& why);
   void on_pmi(uint32_t rank);
   void handle_pmi_line(uint32_t rank, std::string_view line);
   void send(const PmiServer::Reply& reply);

@@ -62,6 +62,8 @@ std::optional<int> parse_options(int argc, char** argv, Options* out) {
       ->check(CLI::Range(1U, kMostRanks))
       ->option_text("N");
   app.add_flag("--no-prefix", no_prefix, "Do not put [RANK] before each line of output");
+  app.add_flag("--keep-going", options.keep_going,
+               "When a rank dies, let the others go on (their calls return OMPL_ERR_PEER)");
   app.add_option("--timeout", timeout, "End the job after this many seconds")
       ->check(CLI::Range(0.001, 1e9))
       ->option_text("SECONDS");

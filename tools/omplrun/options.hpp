@@ -15,6 +15,7 @@ struct Options {
   uint32_t ranks = 1;
   std::vector<std::string> command;  // the program and its arguments
   bool prefix = true;
+  bool keep_going = false;  // when a rank dies
   std::optional<std::chrono::milliseconds> timeout;
   Bind bind = Bind::automatic;
   std::vector<std::string> environment;  // NAME=VALUE
