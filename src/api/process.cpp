@@ -69,6 +69,7 @@ int start() {
   std::unique_ptr<Runtime> runtime;
   const int code = Runtime::create(settings, std::move(bootstrap), conduit::registry(), &runtime);
   if (code != OMPL_OK) return code;
+  runtime->set_implicit_lookup([] { return t_context != nullptr ? t_context : implicit_context(); });
   g_runtime.store(runtime.release());
   return OMPL_OK;
 }
@@ -107,6 +108,7 @@ Context* implicit_context() {
     return nullptr;
   }
   t_end.context = g_runtime.load()->open_context();
+  t_end.context->implicit = true;
   t_context = t_end.context;
   return t_context;
 }

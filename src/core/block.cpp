@@ -48,7 +48,7 @@ bool Blocker::over(int* code) const {
 
 void Blocker::begin() {
   const int64_t now = now_ns();
-  Activity& activity = context_.activity;
+  Activity& activity = context_->activity;
   activity.peer.store(what_.peer, std::memory_order_relaxed);
   activity.offset.store(what_.offset, std::memory_order_relaxed);
   if (activity.call.load(std::memory_order_relaxed) == Call::none) {
@@ -58,7 +58,7 @@ void Blocker::begin() {
     }
     activity.call.store(what_.call, std::memory_order_release);
   }
-  runtime_.note_load(context_, now);
+  runtime_.note_load(*context_, now);
 }
 
 void Runtime::note_load(Context& context, int64_t now) {
@@ -83,15 +83,26 @@ void Runtime::note_load(Context& context, int64_t now) {
 }
 
 bool Blocker::yield() {
-  if (runtime_.yield_hook_ != nullptr) return runtime_.yield_hook_(runtime_.yield_argument_) == 0;
-  ::sched_yield();
-  return true;
+  if (runtime_.yield_hook_ == nullptr) {
+    ::sched_yield();
+    return true;
+  }
+  const bool may_sleep = runtime_.yield_hook_(runtime_.yield_argument_) == 0;
+  if (context_->implicit && runtime_.implicit_lookup_ != nullptr) {
+    Context* now = runtime_.implicit_lookup_();
+    if (now != nullptr && now != context_) {
+      context_->activity.call.store(Call::none, std::memory_order_relaxed);
+      context_ = now;
+      begin();
+    }
+  }
+  return may_sleep;
 }
 
 void Blocker::housekeeping() {
   runtime_.look_for_deaths();
   const double limit = runtime_.settings().hang_report;
-  const int64_t blocked = now_ns() - context_.activity.since_ns.load(std::memory_order_relaxed);
+  const int64_t blocked = now_ns() - context_->activity.since_ns.load(std::memory_order_relaxed);
   const bool hangs = limit > 0 && !reported_ && static_cast<double>(blocked) > limit * 1e9;
   if (!hangs && !runtime_.report_requested_.load(std::memory_order_relaxed)) return;
   if (!runtime_.report_requested_.exchange(false) && !hangs) return;

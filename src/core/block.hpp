@@ -20,8 +20,8 @@ struct Blocked {
 class Blocker {
  public:
   Blocker(Runtime& runtime, Context& context, const Blocked& what, Deadline deadline)
-      : runtime_(runtime), context_(context), what_(what), deadline_(deadline) {}
-  ~Blocker() { context_.activity.call.store(Call::none, std::memory_order_relaxed); }
+      : runtime_(runtime), context_(&context), what_(what), deadline_(deadline) {}
+  ~Blocker() { context_->activity.call.store(Call::none, std::memory_order_relaxed); }
   Blocker(const Blocker&) = delete;
   Blocker& operator=(const Blocker&) = delete;
 
@@ -55,7 +55,7 @@ class Blocker {
   void resign_as_sentinel();
 
   Runtime& runtime_;
-  Context& context_;
+  Context* context_;
   const Blocked what_;
   const Deadline deadline_;
   bool reported_ = false;
@@ -112,7 +112,7 @@ int Blocker::sleep(Ready& ready) {
 }
 
 inline void Blocker::progress() {
-  if (runtime_.network_ != nullptr) runtime_.network_->progress(context_);
+  if (runtime_.network_ != nullptr) runtime_.network_->progress(*context_);
 }
 
 }  // namespace ompl

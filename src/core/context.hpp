@@ -77,6 +77,7 @@ class alignas(arch::kCacheLine) Context {
 
   // --- observed by others
   Activity activity;
+  bool implicit = false;  // a thread's own: looked up again after the yield hook ran
   std::atomic<bool> in_use{false};
   std::atomic<bool> counted{false};  // among SegmentHeader::threads
   Context* next = nullptr;           // all contexts ever opened by the runtime, newest first

@@ -25,6 +25,7 @@ Context* Runtime::open_context() {
     if (network_ != nullptr) c->preferred_slot = opened % network_->slots();
     contexts_.store(c, std::memory_order_release);
   }
+  c->implicit = false;
   c->data = {};
   c->flag = {};
   c->in_use.store(true, std::memory_order_relaxed);

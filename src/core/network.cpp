@@ -63,12 +63,23 @@ int Network::post(Context& c, const Blocked& what, Deadline deadline, Claim clai
   });
 }
 
+// Remembers a posted data operation: in the context, so that signals follow it, and for quiet_all().
+void Network::note_data(Context& c, Slot& slot, uint32_t rank, const Post& result) {
+  if (result.state != Post::State::done && result.state != Post::State::pending) return;
+  std::atomic<uint64_t>& last = link(slot, rank).last_ticket;
+  last.store(std::max(last.load(), result.ticket));
+  Outstanding& mine = outstanding(c, rank);
+  mine.ticket = mine.data ? std::max(mine.ticket, result.ticket) : result.ticket;
+  mine.slot = slot.index;
+  mine.data = true;
+}
+
 int Network::transfer(Context& c, Direction direction, std::byte* local, uint32_t rank, uint64_t offset,
                       std::size_t length, Deadline deadline) {
-  const Call call = direction == Direction::put ? Call::put : Call::get;
-  const Blocked what{
-      .call = call, .peer = rank, .offset = offset, .bucket = &runtime_.segment_.header().any};
-  Outstanding& mine = outstanding(c, rank);
+  const Blocked what{.call = direction == Direction::put ? Call::put : Call::get,
+                     .peer = rank,
+                     .offset = offset,
+                     .bucket = &runtime_.segment_.header().any};
   bool pending = false;
   for (std::size_t moved = 0; moved < length;) {
     const std::size_t piece = std::min(length - moved, capabilities_.max_message);
@@ -76,14 +87,8 @@ int Network::transfer(Context& c, Direction direction, std::byte* local, uint32_
       const Post result = direction == Direction::put
                               ? slot.endpoint->put(rank, local + moved, offset + moved, piece)
                               : slot.endpoint->get(rank, local + moved, offset + moved, piece);
-      if (result.state == Post::State::done || result.state == Post::State::pending) {
-        Link& shared = link(slot, rank);
-        shared.last_ticket.store(std::max(shared.last_ticket.load(), result.ticket));
-        mine.ticket = mine.data ? std::max(mine.ticket, result.ticket) : result.ticket;
-        mine.slot = slot.index;
-        mine.data = true;
-        pending = pending || result.state == Post::State::pending;
-      }
+      note_data(c, slot, rank, result);
+      pending = pending || result.state == Post::State::pending;
       return result;
     };
     // Once a piece is posted, the rest follows: a half-posted transfer could not be told from a whole one.
@@ -93,7 +98,12 @@ int Network::transfer(Context& c, Direction direction, std::byte* local, uint32_
     if (code != OMPL_OK) return code;
     moved += piece;
   }
-  if (!pending) return OMPL_OK;
+  return pending ? await_source(c, rank, what.call, deadline) : OMPL_OK;
+}
+
+// Until the buffer of what was just posted may be reused, or the time is up.
+int Network::await_source(Context& c, uint32_t rank, Call call, Deadline deadline) {
+  const Outstanding& mine = c.outstanding[rank];
   const int code = await_data(c, rank, mine.slot, mine.ticket, call, deadline);
   return code == OMPL_ERR_TIMEOUT ? OMPL_PENDING : code;
 }
@@ -132,11 +142,35 @@ int Network::signal(Context& c, uint32_t rank, const Signal& record, Deadline de
 
 int Network::put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset,
                         std::size_t length, const Signal& record, Deadline deadline) {
-  const int code = put(c, source, rank, offset, length, deadline);
-  if (code != OMPL_OK && code != OMPL_PENDING) return code;
+  bool signalled = false;
+  int code = OMPL_OK;
+  if (capabilities_.ordered_signals && length <= capabilities_.max_message) {
+    const Blocked what{.call = Call::put_signal,
+                       .peer = rank,
+                       .offset = offset,
+                       .bucket = &runtime_.segment_.header().any};
+    bool pending = false;
+    code = post(
+        c, what, deadline, [&] { return claim_for(c, rank); },
+        [&](Slot& slot) {
+          if (!take_credit(slot, rank)) return kNoCredit;
+          const Post result =
+              slot.endpoint->put_signal(rank, source, offset, length, record, &signalled);
+          note_data(c, slot, rank, result);
+          if (!signalled) give_credit(slot, rank);
+          if (signalled) outstanding(c, rank).signalled_slots |= uint64_t{1} << slot.index;
+          pending = result.state == Post::State::pending;
+          return result;
+        });
+    if (code != OMPL_OK) return code;
+    if (pending) code = await_source(c, rank, what.call, deadline);
+  } else {
+    code = put(c, source, rank, offset, length, deadline);
+  }
+  if (signalled || (code != OMPL_OK && code != OMPL_PENDING)) return code;
   // The data are under way: the signal must follow them, whatever the time.
-  const int signalled = signal(c, rank, record, Deadline::never());
-  return signalled != OMPL_OK ? signalled : code;
+  const int sent = signal(c, rank, record, Deadline::never());
+  return sent != OMPL_OK ? sent : code;
 }
 
 int Network::flush(Context& c, Deadline deadline) { return complete(c, Call::flush, false, deadline); }

@@ -110,6 +110,15 @@ class Network {
   int post(Context& c, const Blocked& what, Deadline deadline, Claim claim, Attempt attempt);
   int transfer(Context& c, Direction direction, std::byte* local, uint32_t rank, uint64_t offset,
                std::size_t length, Deadline deadline);
+  void note_data(Context& c, Slot& slot, uint32_t rank, const conduit::Post& result);
+  int await_source(Context& c, uint32_t rank, Call call, Deadline deadline);
+
+  // Records go out only with a credit of the target's slot [4].
+  static constexpr conduit::Post kNoCredit{.state = conduit::Post::State::retry,
+                                           .reason = conduit::Post::Reason::queue_full};
+  std::atomic<uint32_t>& credit_count(Slot& slot, uint32_t rank);
+  bool take_credit(Slot& slot, uint32_t rank);
+  void give_credit(Slot& slot, uint32_t rank);
   conduit::Post send_record(Slot& slot, uint32_t rank, const Signal& record);
 
   // Flush and quiet: ask the slots concerned, then await the answers.

@@ -99,18 +99,29 @@ Link& Network::link(Slot& slot, uint32_t rank) {
   return *existing;
 }
 
-// Posts a record if its credit allows. Credits are those of the target's slot, which several of ours share if
-// the target has fewer; they come back on our slot of that number.
-Post Network::send_record(Slot& slot, uint32_t rank, const Signal& record) {
+// Credits are those of the target's slot, which several of ours share if the target has fewer; they come back
+// on our slot of that number.
+std::atomic<uint32_t>& Network::credit_count(Slot& slot, uint32_t rank) {
+  return link(slots_[slot.index % peer_slots_[rank]], rank).in_flight;
+}
+
+bool Network::take_credit(Slot& slot, uint32_t rank) {
   link(slot, rank).used.store(true);
-  if (capabilities_.stalls_sender) return slot.endpoint->signal(rank, record);
-  std::atomic<uint32_t>& in_flight = link(slots_[slot.index % peer_slots_[rank]], rank).in_flight;
-  if (in_flight.fetch_add(1) >= runtime_.settings().credits) {
-    in_flight.fetch_sub(1);
-    return Post{.state = Post::State::retry, .reason = Post::Reason::queue_full};
-  }
+  if (capabilities_.stalls_sender) return true;
+  std::atomic<uint32_t>& in_flight = credit_count(slot, rank);
+  if (in_flight.fetch_add(1) < runtime_.settings().credits) return true;
+  in_flight.fetch_sub(1);
+  return false;
+}
+
+void Network::give_credit(Slot& slot, uint32_t rank) {
+  if (!capabilities_.stalls_sender) credit_count(slot, rank).fetch_sub(1);
+}
+
+Post Network::send_record(Slot& slot, uint32_t rank, const Signal& record) {
+  if (!take_credit(slot, rank)) return kNoCredit;
   const Post result = slot.endpoint->signal(rank, record);
-  if (result.state != Post::State::done) in_flight.fetch_sub(1);
+  if (result.state != Post::State::done) give_credit(slot, rank);
   return result;
 }
 

@@ -107,6 +107,9 @@ class Runtime {
   // The yield hook (ompl.h); nullptr restores sched_yield().
   using YieldHook = int (*)(void*);
   void set_yield(YieldHook hook, void* argument);
+  // How to find the calling thread's implicit context again after the hook, which may have moved the task to
+  // another thread.
+  void set_implicit_lookup(Context* (*lookup)()) { implicit_lookup_ = lookup; }
 
   // Ranks known dead; after acknowledge_failures() waits block again until a further one dies.
   [[nodiscard]] uint32_t failures() const { return failures_.load(std::memory_order_acquire); }
@@ -192,6 +195,7 @@ class Runtime {
 
   YieldHook yield_hook_ = nullptr;
   void* yield_argument_ = nullptr;
+  Context* (*implicit_lookup_)() = nullptr;
 
   std::atomic<uint32_t> failures_{0};
   std::atomic<uint32_t> acknowledged_{0};
