@@ -1,8 +1,5 @@
 # What `cmake --install` puts where: headers, library, tools, and the two ways to find them
 # (find_package(OmniPGAS), pkg-config omnipgas). `make uninstall` removes what the manifest lists.
-if(NOT TARGET omnipgas)
-  return()
-endif()
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/OmniPGAS)
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
