@@ -38,12 +38,12 @@ struct Job {
   std::string host;    // identity of this node: equal on ranks that may share memory
   std::string secret;  // of the job; listeners demand it
   const Settings* settings = nullptr;
-  std::byte* segment = nullptr;   // this rank's segment: reserved address space, offset 0 first
-  std::size_t capacity = 0;       // bytes reserved, the same on every rank
-  int segment_fd = -1;            // its memfd
-  uint64_t nonce = 0;             // stands in the segment's header at kNonceOffset
-  int wake_fd = -1;               // write end of this rank's wake-up pipe, for ranks that share memory
-  uint32_t slots = 1;             // endpoints in the pool of this rank
+  std::byte* segment = nullptr;  // this rank's segment: reserved address space, offset 0 first
+  std::size_t capacity = 0;      // bytes reserved, the same on every rank
+  int segment_fd = -1;           // its memfd
+  uint64_t nonce = 0;            // stands in the segment's header at kNonceOffset
+  int wake_fd = -1;              // write end of this rank's wake-up pipe, for ranks that share memory
+  uint32_t slots = 1;            // endpoints in the pool of this rank
 };
 
 // Where a rank's nonce (uint64_t) stands in its segment: whoever maps it reads it back as a proof.
@@ -161,8 +161,8 @@ struct Reach {
   bool usable = false;
   std::string why;            // one line, either way: "same process", "host differs (a, b)"
   std::byte* base = nullptr;  // direct conduits: where the peer's segment is mapped here
-  int death_fd = -1;          // readable once that rank's process has died (a pidfd), or -1; the conduit's
-  int wake_fd = -1;           // a byte written here wakes that rank's sentinel [16], or -1; the conduit's
+  int death_fd = -1;  // readable once that rank's process has died (a pidfd), or -1; the conduit's
+  int wake_fd = -1;   // a byte written here wakes that rank's sentinel [16], or -1; the conduit's
 };
 
 // One mechanism, opened once per rank. Called by one thread: open, address, connect*, endpoint*, close.
