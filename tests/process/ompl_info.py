@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""ompl-info says what is true: ompl_info.py BUILD_DIR."""
+
+import os
+import re
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+BIN = Path(sys.argv.pop(1)).resolve() / "bin"
+
+
+def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs a tool of the build."""
+    return subprocess.run(
+        [str(BIN / command[0]), *command[1:]],
+        env={**os.environ, **environment},
+        text=True,
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
+
+
+class OmplInfo(unittest.TestCase):
+    def test_build_conduits_and_variables(self) -> None:
+        info = run("ompl-info")
+        self.assertEqual(info.returncode, 0, info.stderr)
+        version = run("ompl-info", "--version").stdout.strip()
+        self.assertRegex(version, r"^\d+\.\d+\.\d+$")
+        self.assertIn(f"omnipgas {version}", info.stdout)
+        for conduit in ("self", "shm"):
+            self.assertRegex(info.stdout, rf"\n  {conduit} .*; usable\n")
+        source = (Path(__file__).parents[2] / "src/util/settings.cpp").read_text()
+        names = set(re.findall(r'"(OMPL_[A-Z_]+)"', source))
+        self.assertGreater(len(names), 10)
+        for name in names:
+            self.assertRegex(info.stdout, rf"\n  {name} +\S+ +\S.*\(type .*, default .*\)")
+
+    def test_what_the_environment_sets_is_marked(self) -> None:
+        info = run("ompl-info", "--variables", OMPL_CREDITS="7")
+        self.assertRegex(info.stdout, r"\n\* OMPL_CREDITS +7 ")
+        self.assertEqual(info.stdout.count("\n*"), 1)
+
+    def test_a_conduit_left_out_says_so(self) -> None:
+        self.assertRegex(run("ompl-info", OMPL_CONDUITS="self").stdout, r"\n  shm .*left out by OMPL_CONDUITS")
+
+    def test_a_bad_value_is_named(self) -> None:
+        info = run("ompl-info", OMPL_CREDITS="many")
+        self.assertEqual(info.returncode, 1)
+        self.assertIn("OMPL_CREDITS", info.stderr)
+
+    def test_why_each_rank_is_reached_as_it_is(self) -> None:
+        why = run("omplrun", "--no-prefix", "-n", "2", str(BIN / "ompl-info"), "--why")
+        self.assertEqual(why.returncode, 0, why.stderr)
+        self.assertEqual(why.stdout.count(": self (self: this rank itself)"), 2, why.stdout)
+        self.assertEqual(why.stdout.count(": shm (self: another rank; shm: on the same node"), 2)
+
+    def test_why_a_rank_cannot_be_reached(self) -> None:
+        why = run("omplrun", "-n", "2", "--node-of", "0,1", str(BIN / "ompl-info"), "--why", OMPL_CONDUITS="self,shm")
+        self.assertNotEqual(why.returncode, 0)
+        self.assertIn("on another node (id node1; this is id node0)", why.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
