@@ -148,7 +148,7 @@ class Mpi final : public Bootstrap {
 
   void abort(int exit_code, std::string_view why) override {
     log::error("aborting the job: {}", why);
-    calls_.abort(comm_, exit_code);
+    calls_.abort(abi_.world, exit_code);  // MPICH 4.0 hangs when asked to abort a duplicate
   }
 
  private:

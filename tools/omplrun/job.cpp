@@ -48,9 +48,8 @@ Job::Job(const Options& options)
       mark_(random_mark()),
       guard_(mark_),
       binding_(options.bind, options.ranks),
-      out_(loop_, STDOUT_FILENO, [this] { end(128 + SIGPIPE, "nobody reads the output any more"); }),
-      err_(loop_, STDERR_FILENO,
-           [this] { end(128 + SIGPIPE, "nobody reads the error output any more"); }),
+      out_(loop_, STDOUT_FILENO, [this](int error) { on_broken("output", error); }),
+      err_(loop_, STDERR_FILENO, [this](int error) { on_broken("error", error); }),
       input_(loop_),
       server_(mark_, options.nodes.empty() ? std::vector<uint32_t>(options.ranks) : options.nodes),
       ranks_(options.ranks) {
@@ -253,6 +252,11 @@ void Job::check_barrier() {
   if (const auto rank = server_.missing_from_barrier()) {
     end(1, fmt::format("rank {} left the job while others wait for it in a PMI barrier", *rank));
   }
+}
+
+void Job::on_broken(std::string_view stream, int error) {
+  end(error == EPIPE ? 128 + SIGPIPE : 1,
+      fmt::format("cannot write standard {}: {}", stream, std::strerror(error)));
 }
 
 void Job::on_time() {

@@ -56,6 +56,7 @@ class Job {
   void handle_pmi_line(uint32_t rank, std::string_view line);
   void send(const PmiServer::Reply& reply);
   void check_barrier();
+  void on_broken(std::string_view stream, int error);
   void on_time();
   // End
   void end(int exit_code, const std::string& why);

@@ -11,13 +11,19 @@
 
 namespace omplrun {
 
-Sink::Sink(EventLoop& loop, int fd, std::function<void()> broken)
+Sink::Sink(EventLoop& loop, int fd, std::function<void(int)> broken)
     : loop_(loop), fd_(fd), broken_(std::move(broken)) {}
 
 bool Sink::write_some(std::size_t limit) {
-  const ssize_t count = ::write(fd_, queue_.data(), std::min(queue_.size(), limit));
-  if (count >= 0) queue_.erase(0, static_cast<std::size_t>(count));
-  return count >= 0 || errno == EINTR || errno == EAGAIN;
+  const auto rest = std::string_view(queue_).substr(written_, limit);
+  const ssize_t count = ::write(fd_, rest.data(), rest.size());
+  if (count < 0) return errno == EINTR || errno == EAGAIN;
+  written_ += static_cast<std::size_t>(count);
+  if (written_ == queue_.size()) {
+    queue_.clear();
+    written_ = 0;
+  }
+  return true;
 }
 
 void Sink::write(std::string_view bytes) {
@@ -33,19 +39,19 @@ void Sink::write(std::string_view bytes) {
 }
 
 void Sink::give_up() {
+  const int error = errno;
   is_broken_ = true;
   queue_.clear();
-  broken_();
+  broken_(error);
 }
 
 void Sink::on_writable() {
   // A pipe that is ready takes this much without blocking, although it is not set to nonblocking mode,
   // which would be felt by every process that shares it.
-  const bool works = write_some(PIPE_BUF);
-  if (works && !queue_.empty()) return;
+  if (!write_some(PIPE_BUF)) give_up();
+  if (!queue_.empty()) return;
   loop_.forget(fd_);
   for (const auto& resume : std::exchange(waiting_, {})) resume();
-  if (!works) give_up();
 }
 
 std::string Lines::add(std::string_view bytes) {

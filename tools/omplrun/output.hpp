@@ -14,8 +14,8 @@ namespace omplrun {
 // One of omplrun's own streams. write() never blocks: what the reader does not take yet is queued.
 class Sink {
  public:
-  // `broken` is called once if nobody can read the stream any more.
-  Sink(EventLoop& loop, int fd, std::function<void()> broken);
+  // `broken` is called once, with errno, if the stream cannot be written any more.
+  Sink(EventLoop& loop, int fd, std::function<void(int)> broken);
 
   void write(std::string_view bytes);
   [[nodiscard]] bool empty() const { return queue_.empty(); }
@@ -27,16 +27,18 @@ class Sink {
  private:
   static constexpr std::size_t kEnough = std::size_t{1} << 20;
 
-  // Writes up to `limit` bytes of the queue; false if the stream is broken.
+  // Writes up to `limit` bytes of the queue, which is empty once all are written; false if the stream is
+  // broken.
   bool write_some(std::size_t limit);
   void on_writable();
   void give_up();
 
   EventLoop& loop_;
   int fd_;
-  std::function<void()> broken_;
+  std::function<void(int)> broken_;
   bool is_broken_ = false;
   std::string queue_;
+  std::size_t written_ = 0;  // bytes of the queue
   std::vector<std::function<void()>> waiting_;
 };
 

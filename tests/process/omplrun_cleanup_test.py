@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""omplrun leaves no process behind, however it ends."""
+
+import os
+import signal
+import unittest
+
+from omplrun_harness import (
+    OMPLRUN,
+    ended,
+    main,
+    processes_with,
+    run,
+    shell,
+    started,
+    token,
+    wait_for_lines,
+    wait_until,
+)
+
+# A rank with a child in its process group, one that left its session, and one whose parent has ended.
+FAMILY = "sleep {0} & setsid sleep {0} & (setsid sleep {0} &) ; sleep 0.2; echo ready; {1}"
+
+
+class Cleanup(unittest.TestCase):
+    def setUp(self) -> None:
+        self.token = token()
+
+    def sleepers(self) -> int:
+        return len(processes_with(f"sleep\0{self.token}"))
+
+    def wait_for_sleepers(self, count: int) -> None:
+        self.assertTrue(wait_until(lambda: self.sleepers() >= count))
+
+    def assert_nothing_left(self) -> None:
+        self.assertTrue(wait_until(lambda: not processes_with(self.token)), processes_with(self.token))
+
+    def test_the_check_sees_what_is_there(self) -> None:
+        with started("-n", "2", "sh", "-c", FAMILY.format(self.token, "exec sleep 100")) as job:
+            wait_for_lines(job, 2)
+            self.assertEqual(self.sleepers(), 6)
+            job.send_signal(signal.SIGTERM)
+            self.assertEqual(ended(job).code, 143)
+        self.assertEqual(processes_with(self.token), [], "omplrun returns after everything has ended")
+
+    def test_after_a_proper_end(self) -> None:
+        self.assertEqual(shell(2, FAMILY.format(self.token, "exit 0")).code, 0)
+        self.assertEqual(processes_with(self.token), [])
+
+    def test_after_a_crash(self) -> None:
+        script = FAMILY.format(self.token, f"[ $PMI_RANK = 1 ] && kill -SEGV $$; sleep {self.token}")
+        self.assertEqual(shell(2, script).code, 139)
+        self.assertEqual(processes_with(self.token), [])
+
+    def test_after_a_timeout(self) -> None:
+        done = run(
+            "-n", "2", "--timeout", "0.5", "sh", "-c", FAMILY.format(self.token, f"sleep {self.token}")
+        )
+        self.assertEqual(done.code, 124)
+        self.assertEqual(processes_with(self.token), [])
+
+    def test_after_omplrun_is_killed(self) -> None:
+        with started("-n", "3", "sh", "-c", FAMILY.format(self.token, f"sleep {self.token}")) as job:
+            wait_for_lines(job, 3)
+            job.kill()
+            job.wait()
+        self.assert_nothing_left()
+
+    def test_after_its_process_group_is_killed(self) -> None:
+        pid = os.fork()
+        if pid == 0:
+            os.setpgid(0, 0)
+            with started(
+                "-n", "2", "sh", "-c", FAMILY.format(self.token, f"sleep {self.token}")
+            ) as job:
+                wait_for_lines(job, 2)
+                os.killpg(0, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        self.assert_nothing_left()
+
+    def test_after_it_is_killed_while_starting(self) -> None:
+        for sleepers in range(17):
+            with started("-n", "16", "sleep", self.token) as job:
+                self.wait_for_sleepers(sleepers)
+                job.kill()
+                job.wait()
+            self.assert_nothing_left()
+
+    def test_a_job_inside_a_job(self) -> None:
+        inner = f"{OMPLRUN} -n 2 sh -c 'setsid sleep {self.token} & sleep {self.token}'"
+        with started("-n", "2", "sh", "-c", f"{inner} & sleep 0.3; echo ready; wait") as job:
+            wait_for_lines(job, 2)
+            self.wait_for_sleepers(8)
+            job.kill()
+            job.wait()
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    main()

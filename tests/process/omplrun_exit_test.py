@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""omplrun's exit code, and what it says about the rank that failed."""
+
+import subprocess
+import unittest
+
+from omplrun_harness import LIMIT, RANKS, command, main, run, shell
+
+
+class Exit(unittest.TestCase):
+    def test_all_well(self) -> None:
+        done = shell(4, "exit 0")
+        self.assertEqual((done.code, done.out, done.err), (0, "", ""))
+
+    def test_code_of_the_first_failing_rank(self) -> None:
+        done = shell(3, "if [ $PMI_RANK = 1 ]; then exit 7; else exec sleep 100; fi")
+        self.assertEqual(done.code, 7)
+        self.assertEqual(done.err, "omplrun: rank 1 exited with code 7; ending 2 ranks\n")
+
+    def test_death_by_signal(self) -> None:
+        for name, number in (("SEGV", 11), ("KILL", 9), ("ABRT", 6), ("TERM", 15)):
+            with self.subTest(name):
+                done = shell(2, f"if [ $PMI_RANK = 0 ]; then kill -{name} $$; fi; exec sleep 100")
+                self.assertEqual(done.code, 128 + number)
+                self.assertIn(f"rank 0 was killed by SIG{name} (", done.err)
+
+    def test_ranks_that_ignore_sigterm_are_ended_too(self) -> None:
+        done = shell(3, "trap '' TERM; [ $PMI_RANK = 2 ] && exit 5; while :; do sleep 0.1; done")
+        self.assertEqual(done.code, 5)
+        self.assertIn("rank 2 exited with code 5", done.err)
+
+    def test_stopped_ranks_are_ended_too(self) -> None:
+        done = shell(2, "[ $PMI_RANK = 1 ] && exit 5; kill -STOP $$")
+        self.assertEqual(done.code, 5)
+
+    def test_exit_without_leaving_the_job(self) -> None:
+        done = run("-n", "2", RANKS, "open", "exchange")
+        self.assertEqual(done.code, 1)
+        self.assertRegex(done.err, r"rank \d died: it exited with code 0, but without leaving the job")
+
+    def test_death_inside_the_job(self) -> None:
+        done = run("-n", "4", RANKS, "open", "exchange", "die:2:11")
+        self.assertEqual(done.code, 139)
+        self.assertIn("rank 2 was killed by SIGSEGV", done.err)
+
+    def test_abort(self) -> None:
+        done = run("-n", "3", RANKS, "open", "exchange", "abort:9")
+        self.assertEqual(done.code, 9)
+        self.assertIn("rank 2 aborted the job with code 9", done.err)
+        self.assertIn("the test wants it", done.err)
+
+    def test_a_barrier_that_can_never_be_complete(self) -> None:
+        done = shell(3, f"[ $PMI_RANK = 1 ] && exit 0; exec {RANKS} open exchange finish")
+        self.assertEqual(done.code, 1)
+        self.assertIn("rank 1 left the job while others wait for it in a PMI barrier", done.err)
+
+    def test_a_rank_that_does_not_speak_pmi(self) -> None:
+        done = shell(2, 'eval "echo hello >&$PMI_FD"; exec sleep 100')
+        self.assertEqual(done.code, 1)
+        self.assertIn('broke the PMI protocol: it sent "hello"', done.err)
+
+    def test_timeout(self) -> None:
+        done = run("-n", "2", "--timeout", "0.2", "sleep", "100")
+        self.assertEqual(done.code, 124)
+        self.assertEqual(
+            done.err, "omplrun: the job did not end within --timeout 0.2 s; ending 2 ranks\n"
+        )
+
+    def test_a_program_that_cannot_be_started(self) -> None:
+        for program, code, why in (
+            ("no-such-program", 127, "No such file or directory"),
+            ("./no/such/program", 127, "No such file or directory"),
+            ("/etc/passwd", 126, "Permission denied"),
+        ):
+            with self.subTest(program):
+                done = run("-n", "2", program)
+                self.assertEqual(done.code, code)
+                self.assertEqual(done.err, f'omplrun: cannot start "{program}": {why}\n')
+
+    def test_64_ranks(self) -> None:
+        done = run("-n", "64", RANKS, "open", "exchange", "show", "finish")
+        self.assertEqual((done.code, done.err), (0, ""))
+        nodes = ",".join("0" * 64)
+        expected = [f"[{rank}] rank {rank} of 64 by pmi1, nodes {nodes}" for rank in range(64)]
+        self.assertEqual(sorted(done.out.splitlines()), sorted(expected))
+
+    def test_two_jobs_at_once(self) -> None:
+        arguments = command("-n", "4", RANKS, "open", "exchange", "finish")
+        jobs = [subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+        for job in jobs:
+            with job:
+                _, errors = job.communicate(timeout=LIMIT)
+                self.assertEqual((job.returncode, errors), (0, ""))
+
+    def test_a_job_inside_a_rank(self) -> None:
+        done = run("-n", "2", command()[0], "-n", "2", RANKS, "open", "exchange", "show", "finish")
+        self.assertEqual((done.code, done.err), (0, ""))
+        expected = [f"[{o}] [{i}] rank {i} of 2 by pmi1, nodes 0,0" for o in range(2) for i in range(2)]
+        self.assertEqual(sorted(done.out.splitlines()), expected)
+
+
+if __name__ == "__main__":
+    main()

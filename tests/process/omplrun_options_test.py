@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""omplrun's options, and the command lines it refuses."""
+
+import os
+import tempfile
+import unittest
+
+from omplrun_harness import main, run, shell
+
+CPUS = "grep Cpus_allowed_list: /proc/self/status"
+
+
+class Options(unittest.TestCase):
+    def test_wrong_ones_are_explained(self) -> None:
+        for arguments, why in (
+            (["true"], "-n is required"),
+            (["-n", "0", "true"], "-n"),
+            (["-n", "two", "true"], "-n"),
+            (["-n", "2"], "which program?"),
+            (["-n", "2", "--no-such-option", "true"], "unknown option --no-such-option"),
+            (
+                ["-n", "2", "--node-of", "0,0,1", "true"],
+                "--node-of names the nodes of 3 ranks, but -n is 2",
+            ),
+            (["-n", "2", "--env", "NOVALUE", "true"], "NOVALUE"),
+            (["-n", "2", "--bind", "socket", "true"], "socket"),
+            (["-n", "2", "--timeout", "-1", "true"], "--timeout"),
+            (["-n", "2", "--wdir", "/no/such/directory", "true"], "/no/such/directory"),
+        ):
+            with self.subTest(arguments):
+                done = run(*arguments)
+                self.assertEqual(done.code, 2)
+                self.assertIn(why, done.err)
+
+    def test_the_programs_own_options_are_left_alone(self) -> None:
+        done = run("-n", "1", "echo", "-n", "--timeout", "x", "--")
+        self.assertEqual((done.code, done.out), (0, "[0] --timeout x --\n"))
+        done = run("-n", "1", "--", "echo", "a")
+        self.assertEqual((done.code, done.out), (0, "[0] a\n"))
+
+    def test_help_and_version(self) -> None:
+        self.assertIn("--node-of", run("--help").out)
+        self.assertRegex(run("--version").out, r"^omplrun \d+\.\d+\.\d+\n$")
+
+    def test_env(self) -> None:
+        done = shell(1, 'echo "$A|$B"', "--env", "A=1=2", "--env", "B=x y")
+        self.assertEqual(done.out, "[0] 1=2|x y\n")
+
+    def test_wdir(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(
+                shell(1, "pwd -P", "--wdir", folder).out, f"[0] {os.path.realpath(folder)}\n"
+            )
+
+    def test_node_of(self) -> None:
+        done = shell(4, "echo $OMPL_NODE_ID", "--node-of", "0,0,3,1")
+        self.assertEqual(
+            sorted(done.out.splitlines()), ["[0] node0", "[1] node0", "[2] node3", "[3] node1"]
+        )
+
+    def test_bind(self) -> None:
+        cpus = os.sched_getaffinity(0)
+        if len(cpus) < 2:
+            self.skipTest("one core: nothing to share out")
+        unbound = {line.split()[-1] for line in shell(2, CPUS, "--bind", "none").out.splitlines()}
+        bound = {line.split()[-1] for line in shell(2, CPUS, "--bind", "core").out.splitlines()}
+        self.assertEqual(len(unbound), 1)
+        self.assertEqual(len(bound), 2)
+        crowded = shell(len(cpus) + 1, CPUS).out.splitlines()
+        self.assertEqual({line.split()[-1] for line in crowded}, unbound)
+        alone = shell(1, CPUS, "--bind", "core").out.split()[-1]
+        self.assertEqual({alone}, unbound)
+
+
+if __name__ == "__main__":
+    main()
