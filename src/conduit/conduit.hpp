@@ -43,6 +43,7 @@ struct Job {
   int segment_fd = -1;           // its memfd
   uint64_t nonce = 0;            // stands in the segment's header at kNonceOffset
   int wake_fd = -1;              // write end of this rank's wake-up pipe, for ranks that share memory
+  int wake_read_fd = -1;         // its read end
   uint32_t slots = 1;            // endpoints in the pool of this rank
 };
 

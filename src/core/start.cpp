@@ -125,6 +125,7 @@ int Runtime::prepare() {
           .segment_fd = segment_.fd(),
           .nonce = nonce,
           .wake_fd = wake_pipe_[1],
+          .wake_read_fd = wake_pipe_[0],
           .slots = settings_.endpoints != 0 ? settings_.endpoints : std::min(8U, own_cores())};
   if (settings_.node_id.empty() && !nodes.empty()) job_.host += fmt::format(" node {}", nodes[rank_]);
   job_.slots = std::clamp(job_.slots, 1U, kMaxSlots);

@@ -211,6 +211,15 @@ class Environment(unittest.TestCase):
         self.assertEqual(job.returncode, 0, job.stderr)
         self.assertEqual(job.stdout.count(f"filled {size}"), 2, job.stdout)
 
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to make PID namespaces")
+    def test_ranks_in_pid_namespaces_of_their_own_share_memory(self) -> None:
+        hidden = ["unshare", "--pid", "--fork", "--kill-child"]
+        job = run(omplrun("-n", "3", *hidden, worker(), "fill", "100000"), OMPL_CONDUITS="self,shm")
+        self.assertEqual(job.returncode, 0, job.stderr)
+        self.assertEqual(job.stdout.count("filled 100000"), 3, job.stdout)
+        why = run(omplrun("-n", "2", *hidden, str(Options.build / "bin/ompl-info"), "--why"))
+        self.assertEqual(why.stdout.count("its segment passed over a socket"), 2, why.stdout + why.stderr)
+
     def test_64_ranks(self) -> None:
         job = run(omplrun("-n", "64", worker(), "hello"))
         self.assertEqual(job.returncode, 0, job.stderr)

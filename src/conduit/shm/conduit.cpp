@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <cstring>
 #include <vector>
 
+#include "conduit/shm/passing.hpp"
 #include "util/bytes.hpp"
 #include "util/status.hpp"
 
@@ -27,6 +29,10 @@ struct Card {
   uint64_t capacity = 0;
   uint64_t nonce = 0;
   uint64_t base = 0;  // in the owner's address space
+  uint64_t pid_namespace = 0;
+  uint8_t dumpable = 1;  // 0: nobody may open its descriptors under /proc
+  std::string socket;    // where it takes what others pass it
+  uint64_t secret = 0;
 
   [[nodiscard]] std::string pack() const {
     return ByteWriter()
@@ -38,6 +44,10 @@ struct Card {
         .add(capacity)
         .add(nonce)
         .add(base)
+        .add(pid_namespace)
+        .add(dumpable)
+        .add(socket)
+        .add(secret)
         .bytes();
   }
   bool unpack(std::string_view bytes) {
@@ -50,6 +60,10 @@ struct Card {
     reader.get(&capacity);
     reader.get(&nonce);
     reader.get(&base);
+    reader.get(&pid_namespace);
+    reader.get(&dumpable);
+    reader.get(&socket);
+    reader.get(&secret);
     return reader.complete();
   }
 };
@@ -57,6 +71,11 @@ struct Card {
 uint64_t inode_of(int fd) {
   struct stat status {};
   return fd >= 0 && ::fstat(fd, &status) == 0 ? status.st_ino : 0;
+}
+
+uint64_t own_pid_namespace() {
+  struct stat status {};
+  return ::stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
 uint64_t nonce_at(const std::byte* base) {
@@ -86,13 +105,21 @@ class ShmConduit final : public Conduit {
             .inode = inode_of(job.segment_fd),
             .capacity = job.capacity,
             .nonce = job.nonce,
-            .base = reinterpret_cast<uint64_t>(job.segment)};
+            .base = reinterpret_cast<uint64_t>(job.segment),
+            .pid_namespace = own_pid_namespace(),
+            .dumpable = ::prctl(PR_GET_DUMPABLE) == 1,
+            .socket = {},
+            .secret = 0};
+    if (job.size == 1) return OMPL_OK;
+    if (const int code = passing_.open(); code != OMPL_OK) return code;
+    own_.socket = passing_.name();
+    own_.secret = passing_.secret();
     return OMPL_OK;
   }
 
   [[nodiscard]] std::string address() const override { return own_.pack(); }
 
-  Reach connect(uint32_t /*rank*/, std::string_view address) override {
+  Reach connect(uint32_t rank, std::string_view address) override {
     Card peer;
     if (!peer.unpack(address)) return {.why = "unreadable address"};
     if (peer.host != own_.host)
@@ -101,8 +128,11 @@ class ShmConduit final : public Conduit {
       return {.why = fmt::format("its segment has {} bytes, this one {}: set OMPL_SEGMENT_SIZE alike",
                                  peer.capacity, own_.capacity)};
     }
-    return peer.pid == own_.pid && inode_of(peer.segment_fd) == peer.inode ? same_process(peer)
-                                                                           : map(peer);
+    if (peer.pid == own_.pid && inode_of(peer.segment_fd) == peer.inode) return same_process(peer);
+    // Both sides come to the same answer from the two cards, so both pass, or neither.
+    const bool proc_will_do =
+        peer.pid_namespace == own_.pid_namespace && peer.dumpable != 0 && own_.dumpable != 0;
+    return proc_will_do ? open_under_proc(peer) : exchange(rank, peer);
   }
 
  private:
@@ -128,7 +158,7 @@ class ShmConduit final : public Conduit {
     return keep(::open(fmt::format("/proc/{}/fd/{}", peer.pid, fd).c_str(), flags | O_CLOEXEC));
   }
 
-  Reach map(const Card& peer) {
+  Reach open_under_proc(const Card& peer) {
     // First of all: the pidfd is then of the process whose nonce is read below, or of nobody.
     const int death_fd = keep(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
     const int fd = open_theirs(peer, peer.segment_fd, O_RDWR);
@@ -136,11 +166,43 @@ class ShmConduit final : public Conduit {
       return {.why = fmt::format("cannot open its segment, /proc/{}/fd/{}: {}", peer.pid,
                                  peer.segment_fd, std::strerror(errno))};
     }
+    Reach reach = map(peer, fd);
+    if (!reach.usable) return reach;
+    reach.why = "on the same node, its segment mapped";
+    reach.death_fd = death_fd;
+    reach.wake_fd = open_theirs(peer, peer.wake_fd, O_RDWR | O_NONBLOCK);
+    return reach;
+  }
+
+  // Sends this rank's segment over the peer's socket and takes the peer's from the own one.
+  Reach exchange(uint32_t rank, const Card& peer) {
+    const int own_process = static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0));
+    const Gift mine{.segment = job_->segment_fd,
+                    .wake_read = job_->wake_read_fd,
+                    .wake_write = job_->wake_fd,
+                    .process = own_process};
+    const bool sent = Passing::send(peer.socket, peer.secret, job_->rank, mine);
+    if (own_process >= 0) ::close(own_process);
+    Gift theirs;
+    if (!sent || !passing_.receive(rank, &theirs)) {
+      return {.why =
+                  "its process is hidden from this one (PID namespace, not dumpable), and no socket "
+                  "leads to it"};
+    }
+    for (const int fd : {theirs.segment, theirs.wake_read, theirs.wake_write, theirs.process}) keep(fd);
+    Reach reach = map(peer, theirs.segment);
+    if (!reach.usable) return reach;
+    reach.why = "on the same node, its segment passed over a socket and mapped";
+    reach.death_fd = theirs.process;
+    reach.wake_fd = theirs.wake_write;
+    return reach;
+  }
+
+  Reach map(const Card& peer, int fd) {
     struct stat status {};
     if (::fstat(fd, &status) != 0 || status.st_ino != peer.inode ||
         static_cast<uint64_t>(status.st_size) != peer.capacity) {
-      return {.why =
-                  "what its process identifier names here is not its segment (another PID namespace?)"};
+      return {.why = "what was opened is not its segment"};
     }
     void* base =
         ::mmap(nullptr, peer.capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
@@ -150,15 +212,12 @@ class ShmConduit final : public Conduit {
     auto* segment = static_cast<std::byte*>(base);
     if (nonce_at(segment) != peer.nonce)
       return {.why = "the nonce does not read back through the mapping"};
-    return {.usable = true,
-            .why = "on the same node, its segment mapped",
-            .base = segment,
-            .death_fd = death_fd,
-            .wake_fd = open_theirs(peer, peer.wake_fd, O_RDWR | O_NONBLOCK)};
+    return {.usable = true, .why = {}, .base = segment};
   }
 
   const Job* job_ = nullptr;
   Card own_;
+  Passing passing_;
   std::vector<Mapping> mappings_;
   std::vector<int> descriptors_;
 };
