@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "conduit/ofi/address.hpp"
+
+#include <arpa/inet.h>
+
+#include <cstring>
+#include <type_traits>
+
+namespace ompl::conduit::ofi {
+namespace {
+
+constexpr std::string_view kMagic = "OFI1";
+constexpr std::size_t kSlotBytes = sizeof(uint16_t) + sizeof(uint64_t);
+
+template <class Integer>
+void append(std::string* out, Integer value) {
+  for (std::size_t i = 0; i < sizeof value; ++i) out->push_back(static_cast<char>(value >> (8 * i)));
+}
+
+// Reads from the front of `text_`; after the first read beyond its end everything is zero or empty.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : text_(text) {}
+
+  template <class Integer>
+  Integer number() {
+    uint64_t value = 0;
+    const std::string_view bytes = take(sizeof(Integer));
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      value |= uint64_t{static_cast<uint8_t>(bytes[i])} << (8 * i);
+    return static_cast<Integer>(value);
+  }
+  std::string_view take(std::size_t length) {
+    if (length > text_.size()) {
+      failed_ = true;
+      text_ = {};
+      return {};
+    }
+    const std::string_view bytes = text_.substr(0, length);
+    text_.remove_prefix(length);
+    return bytes;
+  }
+  [[nodiscard]] std::size_t left() const { return text_.size(); }
+  [[nodiscard]] bool failed() const { return failed_; }
+
+ private:
+  std::string_view text_;
+  bool failed_ = false;
+};
+
+}  // namespace
+
+std::string Address::encode() const {
+  std::string out(kMagic);
+  out.push_back(static_cast<char>(provider.size()));
+  out += provider;
+  out.push_back(static_cast<char>(ip.size()));
+  out += ip;
+  append(&out, base);
+  append(&out, static_cast<uint16_t>(slots.size()));
+  for (const Slot& slot : slots) {
+    append(&out, slot.port);
+    append(&out, slot.key);
+  }
+  return out;
+}
+
+const char* Address::parse(std::string_view text) {
+  Reader in(text);
+  Address read;
+  if (in.take(kMagic.size()) != kMagic) return "not an address of this conduit";
+  read.provider = in.take(in.number<uint8_t>());
+  read.ip = in.take(in.number<uint8_t>());
+  read.base = in.number<uint64_t>();
+  const std::size_t count = in.number<uint16_t>();
+  if (in.failed() || in.left() != count * kSlotBytes) return "an address of the wrong length";
+  if (count == 0) return "an address without endpoints";
+  if (read.ip.size() != sizeof(in_addr) && read.ip.size() != sizeof(in6_addr))
+    return "not an IP address";
+  read.slots.resize(count);
+  for (Slot& slot : read.slots) {
+    slot.port = in.number<uint16_t>();
+    slot.key = in.number<uint64_t>();
+    if (slot.port == 0) return "an address with port 0";
+  }
+  *this = std::move(read);
+  return nullptr;
+}
+
+bool Address::take(const sockaddr_storage& listener, Slot* slot) {
+  if (listener.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(listener);
+    ip.assign(reinterpret_cast<const char*>(&v4.sin_addr), sizeof v4.sin_addr);
+    slot->port = ntohs(v4.sin_port);
+    return true;
+  }
+  if (listener.ss_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(listener);
+    ip.assign(reinterpret_cast<const char*>(&v6.sin6_addr), sizeof v6.sin6_addr);
+    slot->port = ntohs(v6.sin6_port);
+    return true;
+  }
+  return false;
+}
+
+sockaddr_storage Address::listener(const Slot& slot) const {
+  sockaddr_storage out{};
+  if (ip.size() == sizeof(in_addr)) {
+    auto& v4 = reinterpret_cast<sockaddr_in&>(out);
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(slot.port);
+    std::memcpy(&v4.sin_addr, ip.data(), sizeof v4.sin_addr);
+  } else {
+    auto& v6 = reinterpret_cast<sockaddr_in6&>(out);
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(slot.port);
+    std::memcpy(&v6.sin6_addr, ip.data(), sizeof v6.sin6_addr);
+  }
+  return out;
+}
+
+std::string ip_text(const sockaddr* address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (address != nullptr && address->sa_family == AF_INET) {
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, text, sizeof text);
+  } else if (address != nullptr && address->sa_family == AF_INET6) {
+    inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr, text, sizeof text);
+  }
+  return text;
+}
+
+}  // namespace ompl::conduit::ofi
