@@ -76,7 +76,7 @@ int Blocker::run(Ready ready) {
     }
     if (result != 0) return result > 0 ? OMPL_OK : result;
     begin();
-    bool may_sleep = true;
+    bool may_sleep = runtime_.yield_hook_ == nullptr;
     for (int i = 0; i < limit.yields; ++i) {
       progress();
       if (result = ready(); result != 0) return result > 0 ? OMPL_OK : result;

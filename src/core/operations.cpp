@@ -23,7 +23,8 @@ int outside(const char* what, uint64_t offset) {
 int Runtime::check_data(Context& c, uint32_t rank, uint64_t offset, std::size_t length,
                         const char* what) {
   if (const int code = check_rank(c, rank, what); code != OMPL_OK) return code;
-  if (length == 0) return OMPL_OK;
+  if (length == 0 || c.data.covers(offset, length, c.generation->load(std::memory_order_relaxed)))
+    return OMPL_OK;
   Extent found;
   if (!allocations_.find(offset, &found)) return outside(what, offset);
   if (!found.covers(offset, length, found.generation)) {
@@ -37,6 +38,7 @@ int Runtime::check_data(Context& c, uint32_t rank, uint64_t offset, std::size_t 
 
 int Runtime::check_flag(Context& c, uint32_t rank, uint64_t flag, const char* what) {
   if (const int code = check_rank(c, rank, what); code != OMPL_OK) return code;
+  if (knows_flag(c, flag)) return OMPL_OK;
   if (flag % sizeof(uint32_t) != 0) {
     return fail(OMPL_ERR_ALIGN, "{}: flag offset {:#x} is not a multiple of 4", what, flag);
   }
@@ -115,9 +117,7 @@ int Runtime::wait_flag(Context& c, uint64_t flag, Call call, uint32_t peer, Dead
 }
 
 int Runtime::poll(Context& c, uint64_t flag) {
-  if (!knows_flag(c, flag)) {
-    if (const int code = check_flag(c, rank_, flag, "ompl_poll"); code != OMPL_OK) return code;
-  }
+  if (const int code = check_flag(c, rank_, flag, "ompl_poll"); code != OMPL_OK) return code;
   const auto word = arch::word32(segment_.base() + flag);
   if (word.load(std::memory_order_acquire) != 0) return 1;
   if (network_ != nullptr && network_->progress(c) && word.load(std::memory_order_acquire) != 0)
