@@ -313,9 +313,8 @@ TEST_P(OfiEndpointTest, AStrangerIsRefused) {
 }
 
 TEST_P(OfiEndpointTest, UnsoundRecordsAreDropped) {
-  for (const Signal& bad :
-       {Signal{.offset = 4}, Signal{.offset = kSegment}, Signal{.offset = kFlag + 2, .value = 2},
-        Signal{.offset = kFlag + 4, .op = SignalOp::add64}}) {
+  for (const Signal& bad : {Signal{.offset = kSegment}, Signal{.offset = kFlag + 2, .value = 2},
+                            Signal{.offset = kFlag + 4, .op = SignalOp::add64}}) {
     signal(from_a(), 1, bad);
   }
   signal(from_a(), 1, {.offset = kFlag});

@@ -66,7 +66,7 @@ inline bool is_sound(const Job& job, uint32_t source, uint32_t op, uint64_t offs
   const bool flag = wide || op == static_cast<uint32_t>(SignalOp::add32) ||
                     op == static_cast<uint32_t>(SignalOp::set32);
   const uint64_t size = wide ? 8 : 4;
-  return !flag || (offset % size == 0 && offset >= 256 && offset <= job.capacity - size);
+  return !flag || (offset % size == 0 && offset <= job.capacity - size);
 }
 
 }  // namespace ompl::conduit::ofi
