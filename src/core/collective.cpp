@@ -10,6 +10,9 @@ namespace ompl {
 // round k rank r signals r + 2^k and waits for r - 2^k; ceil(log2 n) rounds. The flags count, so a rank that
 // runs ahead into the next barrier does no harm.
 int Runtime::run_barrier(Context& c, Deadline deadline) {
+  if (barrier_round_ == 0 && !barrier_signalled_) {
+    if (const int code = quiet(c, deadline); code != OMPL_OK) return code;
+  }
   for (; (uint64_t{1} << barrier_round_) < size_; ++barrier_round_, barrier_signalled_ = false) {
     const uint64_t flag = barrier_flag(barrier_round_);
     const auto to = static_cast<uint32_t>((rank_ + (uint64_t{1} << barrier_round_)) % size_);
@@ -28,7 +31,6 @@ int Runtime::barrier(Context& c, Deadline deadline) {
   if (barrier_open_) {
     if (const int code = run_barrier(c, deadline); code != OMPL_OK) return code;
   }
-  if (const int code = quiet(c, deadline); code != OMPL_OK) return code;
   barrier_open_ = true;
   barrier_round_ = 0;
   barrier_signalled_ = false;

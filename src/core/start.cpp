@@ -89,6 +89,11 @@ int Runtime::start(Conduits conduits) {
     (conduit->capabilities().direct ? conduits_ : networks).push_back(std::move(conduit));
   }
   if (const int code = meet(conduits_, "direct"); code != OMPL_OK) return code;
+  if (bases_[rank_] == nullptr) {  // whatever OMPL_CONDUITS leaves out, the own rank is always mapped
+    bases_[rank_] = segment_.base();
+    node_ranks_.push_back(rank_);
+    peers_[rank_].conduit = "self";
+  }
   segment_.header().needs_network.store(std::ranges::count(bases_, nullptr) > 0 ? 1 : 0);
   // Everybody's flag stands before anybody reads it: all come to the same decision.
   if (const int code = size_ > 1 ? bootstrap_->fence() : OMPL_OK; code != OMPL_OK) return code;
