@@ -65,8 +65,9 @@ class Blocker {
 
 template <class Ready>
 int Blocker::run(Ready ready) {
-  for (;;) {
-    const Patience limit = patience();
+  for (bool slept = false;;) {
+    // Who slept and was woken for nothing goes back to sleep soon.
+    const Patience limit = slept ? Patience{.spins = 0, .yields = 1} : patience();
     int result = 0;
     for (int i = 0; i < limit.spins && result == 0; ++i) {
       progress();
@@ -84,7 +85,10 @@ int Blocker::run(Ready ready) {
       may_sleep = yield();
     }
     housekeeping();
-    if (may_sleep) result = sleep(ready);
+    if (may_sleep) {
+      result = sleep(ready);
+      slept = !awake_;
+    }
     if (result != 0 || over(&result)) return result > 0 ? OMPL_OK : result;
   }
 }
