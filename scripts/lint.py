@@ -73,10 +73,6 @@ def ruff() -> str:
     return run(tool("ruff"), "check", "-q", *tracked("*.py"))
 
 
-def ruff_format() -> str:
-    return run(tool("ruff"), "format", "-q", "--diff", *tracked("*.py"))
-
-
 def mypy() -> str:
     return run(tool("mypy"), "--no-error-summary", *tracked("*.py"))
 
@@ -145,7 +141,6 @@ CHECKS: dict[str, Callable[[], str]] = {
     "clang-tidy": clang_tidy,
     "codespell": codespell,
     "ruff": ruff,
-    "ruff-format": ruff_format,
     "mypy": mypy,
 }
 
