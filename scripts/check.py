@@ -91,7 +91,9 @@ def lint() -> Iterator[Result]:
 
 
 def inside(variant: Variant, test: str, output: str) -> Iterator[Result]:
-    """The GoogleTest cases that a passed program skipped: what it printed between RUN and SKIPPED."""
+    """The cases that a passed program skipped, as unittest says it, and GoogleTest between RUN and SKIPPED."""
+    for match in re.finditer(r"^(\w+) \(.*\) \.\.\. skipped ['\"](.*)['\"]$", output, re.MULTILINE):
+        yield Result(f"{variant.preset}/{test}/{match[1]}", "skipped", match[2])
     for match in re.finditer(r"\[ RUN      \] (\S+)\n(.*?)\[  SKIPPED \] \1 ", output, re.DOTALL):
         said = [
             line for line in match[2].splitlines() if line and not re.match(r"\S+:\d+: Skipped$", line)

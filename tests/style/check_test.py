@@ -10,12 +10,14 @@ sys.path.insert(0, str(Path(sys.argv[1], "scripts")))
 import check
 
 SKIPPED_CASE = r"[ RUN      ] S.case\nf.cpp:1: Skipped\nno such device\n\n[  SKIPPED ] S.case (0 ms)\n"
+UNITTEST_SKIPPED = "test_case (__main__.T.test_case) ... skipped 'not root'"
 TESTS = f"""
 add_test(good /bin/true)
 add_test(bad sh -c "echo broken; exit 1")
 add_test(absent sh -c "echo no device; exit 77")
 set_tests_properties(absent PROPERTIES SKIP_RETURN_CODE 77)
 add_test(partly printf [==[{SKIPPED_CASE}]==])
+add_test(script echo "{UNITTEST_SKIPPED}")
 add_test(slow sleep 10)
 set_tests_properties(slow PROPERTIES TIMEOUT 1)
 add_test(unbuilt /no/such/program)
@@ -26,6 +28,8 @@ EXPECTED = {
     "here/absent": ("skipped", "no device"),
     "here/partly": ("passed", ""),
     "here/partly/S.case": ("skipped", "no such device"),
+    "here/script": ("passed", ""),
+    "here/script/test_case": ("skipped", "not root"),
     "here/slow": ("failed", ""),
     "here/unbuilt": ("failed", ""),
 }
