@@ -7,23 +7,28 @@ what they are. A missed bound stays in the list as missed.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from omnipgas import peers, results, stats
-from omnipgas.peers import MissingError
-from omnipgas.runner import Cell, Contender, Limits, Outcome, Progress, run_interleaved
+from omnipgas.peers import Found, MissingError
+from omnipgas.runner import RATE_REGION, Cell, Contender, Limits, Outcome, Progress, run_interleaved
+from omnipgas.worker import Round, Worker
 
 MPIS = ("mpich", "openmpi", "intel", "mpich-debian", "openmpi-debian")
 ROUNDS = 40
+TCP_ITERATIONS = 1000
 SMALL = (8, 64, 512, 4096)
 LARGE = (65536, 262144, 1048576, 4194304)
 
@@ -243,11 +248,75 @@ def footprint(bench: Bench) -> list[Figure]:
     ]
 
 
+def tcp(bench: Bench) -> list[Figure]:
+    """Put + flag over TCP between two network namespaces, against fi_write + fi_writedata by hand."""
+    name, bound, size = "put+flag, TCP between namespaces, 1 thread, 8 B, of the twin", 1.1, 8
+    twin = bench.build / "bin" / "ofi_twin"
+    if os.geteuid() != 0:
+        return [_missing(name, bound, True, "network namespaces need root")]
+    if not twin.exists():
+        return [_missing(name, bound, True, "built without libfabric")]
+    with ExitStack() as stack:
+        hosts = stack.enter_context(_two_hosts())
+        mine = _ompl_between(bench, hosts)
+        worker = stack.enter_context(Worker(mine, 1, RATE_REGION))
+        ask = _twin_between(stack, twin, hosts, size)
+        rounds: list[Round] = []
+        theirs: list[float] = []
+        for _ in range(ROUNDS):
+            rounds.append(worker.pingpong("put", size, TCP_ITERATIONS, 1.0, 30.0))
+            theirs.append(ask())
+    cell = Cell(Contender(mine, "put"), "pingpong", 1, size, rounds=rounds, transport="ofi")
+    bench.cells.append(cell)
+    return [_interval(name, cell.values(), theirs, bound, True)]
+
+
+def _two_hosts() -> AbstractContextManager[list[str]]:
+    """The two namespaces of the network tests."""
+    path = Path(__file__).absolute().parents[2] / "tests" / "net"
+    sys.path.insert(0, str(path))
+    module = importlib.import_module("two_hosts")
+    hosts: AbstractContextManager[list[str]] = module.two_hosts()
+    return hosts
+
+
+def _ompl_between(bench: Bench, hosts: Sequence[str]) -> Found:
+    """The library's worker, each rank in a namespace of its own."""
+    here = peers.find(bench.table["ompl"], bench.build)
+    enter = f"exec ip netns exec $(echo {' '.join(hosts)} | cut -d ' ' -f $((PMI_RANK + 1))) \"$@\""
+    launch = ["{launcher}", "-n", "2", "--node-of", "0,1", "--env", "OMPL_OFI_INTERFACE=net0",
+              "--env", "OMPL_ENDPOINTS=1", "sh", "-c", enter, "sh", "{worker}"]  # fmt: skip
+    return replace(here, peer=replace(here.peer, launch=launch))
+
+
+def _twin_between(stack: ExitStack, twin: Path, hosts: Sequence[str], size: int) -> Callable[[], float]:
+    """Starts the twin's two sides; the returned function runs a round and gives its one-way time."""
+    sides = []
+    for role, host in zip(("server", "client"), hosts, strict=True):
+        command = ["ip", "netns", "exec", host, "timeout", "300", str(twin), role, "10.77.0.1", "7777",
+                   str(size), str(TCP_ITERATIONS)]  # fmt: skip
+        side = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        stack.callback(side.wait)
+        stack.callback(side.terminate)
+        sides.append(side)
+        time.sleep(0.5)  # the server listens before the client calls
+    client = sides[1]
+
+    def ask() -> float:
+        assert client.stdin is not None and client.stdout is not None
+        client.stdin.write("round\n")
+        client.stdin.flush()
+        return float(json.loads(client.stdout.readline())["latency_us"])
+
+    return ask
+
+
 GROUPS: dict[str, Callable[[Bench], list[Figure]]] = {
     "instructions": instructions,
     "footprint": footprint,
     "one-thread": one_thread,
     "rate": rate,
+    "tcp": tcp,
     "many-threads": many_threads,
 }
 
