@@ -73,9 +73,14 @@ class ThreadBootstrap final : public Bootstrap {
     return OMPL_OK;
   }
 
+  // Unlike processes, ranks of one process use each other's own mapping: nobody may go before all are done.
   int finish() override {
-    const std::lock_guard lock(store_->mutex);
+    std::unique_lock lock(store_->mutex);
     ++store_->finished;
+    store_->changed.notify_all();
+    store_->changed.wait_for(lock, store_->limit, [this] {
+      return store_->finished == store_->size || !store_->aborted.empty();
+    });
     return OMPL_OK;
   }
 

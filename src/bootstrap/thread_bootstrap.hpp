@@ -18,7 +18,8 @@ class ThreadJob {
   explicit ThreadJob(uint32_t size, std::vector<uint32_t> node_map = {},
                      std::chrono::milliseconds limit = std::chrono::seconds(60));
 
-  // The Bootstrap of one rank. It may outlive this object. Call once per rank.
+  // The Bootstrap of one rank. Its finish() returns when all ranks have called theirs, one aborted, or the
+  // limit passed. It may outlive this object. Call once per rank.
   [[nodiscard]] std::unique_ptr<Bootstrap> join(uint32_t rank) const;
 
   // Why a rank called abort(), the first one; "" if none did. From then on all fences fail.

@@ -28,7 +28,9 @@ constexpr int64_t kLoadPeriod_ns = 1'000'000;
 Blocker::Patience Blocker::patience() const {
   const Settings& settings = runtime_.settings();
   const bool crowded = runtime_.crowded_.load(std::memory_order_relaxed);
-  return {.spins = settings.spin >= 0 ? settings.spin : (crowded ? 0 : 2000),
+  const int spins =
+      runtime_.network_ != nullptr ? 100 : 2000;  // a poll of a network is a system call or two
+  return {.spins = settings.spin >= 0 ? settings.spin : (crowded ? 0 : spins),
           .yields = settings.yields >= 0 ? settings.yields : (crowded ? 1000 : 200)};
 }
 

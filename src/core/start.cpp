@@ -252,8 +252,8 @@ int Runtime::finalize(Context& context) {
   if (first_error == OMPL_OK) note(barrier(context));
   segment_.header().state.store(RankState::departed);
   if (network_ != nullptr && first_error == OMPL_OK) note(linger(context));
-  leave();
   note(bootstrap_->finish());
+  leave();
   return first_error;
 }
 
