@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "harness/control.hpp"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <stdexcept>
+#include <system_error>
+
+namespace bench {
+namespace {
+
+[[noreturn]] void fail(const std::string& what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
+
+Command parse(const nlohmann::json& line) {
+  Command command;
+  command.what = line.at("do");
+  command.op = line.value("op", "");
+  command.threads = line.value("threads", 1);
+  command.size = line.value("size", std::size_t{8});
+  command.iterations = line.value("iterations", uint64_t{1});
+  command.seconds = line.value("seconds", 0.0);
+  command.limit = line.value("limit", 60U);
+  command.sequence = line.value("sequence", uint64_t{0});
+  command.counts = line.value("counts", std::vector<uint64_t>{});
+  return command;
+}
+
+}  // namespace
+
+Setup parse_setup(int argc, char** argv) {
+  Setup setup;
+  CLI::App app("One library under measurement; started by omni, which speaks to it through a socket");
+  app.add_option("--control", setup.control, "Unix socket of the driver")->required();
+  app.add_option("--threads", setup.threads, "Threads per rank at most")->required();
+  app.add_option("--bytes", setup.bytes, "Message size at most")->required();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    throw std::runtime_error(error.what());
+  }
+  return setup;
+}
+
+Control::Control(const Setup& setup, int rank, const Description& description) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (setup.control.size() >= sizeof address.sun_path)
+    throw std::runtime_error("control path too long");
+  setup.control.copy(address.sun_path, setup.control.size());
+  fd_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd_ < 0) fail("socket");
+  if (connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    fail(setup.control);
+  nlohmann::json endpoints;  // null
+  if (description.endpoints) endpoints = *description.endpoints;
+  send({{"hello",
+         {{"rank", rank},
+          {"pid", getpid()},
+          {"version", description.version},
+          {"transport", description.transport},
+          {"endpoints", endpoints},
+          {"details", description.details}}}});
+}
+
+Control::~Control() { close(fd_); }
+
+std::optional<Command> Control::next() {
+  alarm(0);
+  std::size_t end = 0;
+  while ((end = unread_.find('\n')) == std::string::npos) {
+    char buffer[4096];
+    const ssize_t got = read(fd_, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return std::nullopt;  // the driver is gone
+    unread_.append(buffer, static_cast<std::size_t>(got));
+  }
+  const Command command = parse(nlohmann::json::parse(unread_.substr(0, end)));
+  unread_.erase(0, end + 1);
+  if (command.what == "exit") return std::nullopt;
+  alarm(command.limit);
+  return command;
+}
+
+void Control::report(const nlohmann::json& body) { send({{"report", body}}); }
+
+void Control::corrupt(const std::string& what) {
+  send({{"corrupt", what}});
+  _exit(3);
+}
+
+void Control::send(const nlohmann::json& line) const {
+  const std::string text = line.dump() + '\n';
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t sent = ::send(fd_, text.data() + done, text.size() - done, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) fail("the driver went away");
+    done += static_cast<std::size_t>(sent);
+  }
+}
+
+}  // namespace bench

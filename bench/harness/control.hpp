@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The worker's line to its driver (python/omnipgas/worker.py): a Unix socket per rank, one JSON
+// object per line. A rank that has nothing to do is blocked in read() here, outside the library.
+//
+//   rank    {"hello": {"rank", "pid", "version", "transport", "endpoints", "details"}}
+//   driver  {"do": "pingpong", "op", "threads", "size", "iterations", "seconds", "sequence",
+//           "limit"}                                                                       both ranks
+//           {"do": "rate", the same}                                                       rank 0
+//           {"do": "drain", the same, "counts": [per thread]}                              rank 1
+//           {"do": "exit"}                                                                 both ranks
+//   rank    {"report": {...}}, or {"corrupt": "what"} and the end of the process
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/adapter.hpp"
+
+namespace bench {
+
+struct Command {
+  std::string what;              // pingpong, rate, drain
+  std::string op;                // put, putonly (rate), sendrecv (pingpong)
+  int threads = 1;               //
+  std::size_t size = 8;          // bytes of a message, at least 4
+  uint64_t iterations = 1;       // at most this many per thread
+  double seconds = 0;            // and no more once this much time has passed
+  unsigned limit = 60;           // seconds until the kernel ends a worker that hangs
+  uint64_t sequence = 0;         // number of this command among the worker's
+  std::vector<uint64_t> counts;  // drain: messages that each thread of rank 0 sent
+};
+
+// Reads the worker's command line; throws std::runtime_error.
+Setup parse_setup(int argc, char** argv);
+
+class Control {
+ public:
+  Control(const Setup& setup, int rank, const Description& description);
+  ~Control();
+  Control(const Control&) = delete;
+  Control& operator=(const Control&) = delete;
+
+  // The next command, or nothing when the worker shall end. Starts the time limit of the command.
+  std::optional<Command> next();
+  void report(const nlohmann::json& body);
+  // Tells the driver of a wrong payload and ends the process: nothing after it can be trusted.
+  [[noreturn]] void corrupt(const std::string& what);
+
+ private:
+  void send(const nlohmann::json& line) const;
+
+  int fd_ = -1;
+  std::string unread_;
+};
+
+}  // namespace bench

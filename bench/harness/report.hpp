@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What one thread measured, and its form in JSON.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "harness/histogram.hpp"
+
+namespace bench {
+
+// Called with what is wrong with a payload; does not return.
+using OnCorrupt = std::function<void(const std::string&)>;
+
+using Clock = std::chrono::steady_clock;
+
+inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+struct ThreadReport {
+  uint64_t iterations = 0;  // round trips, or messages of `rate`, that were timed
+  double seconds = 0;
+  uint64_t sent = 0;  // rate: messages, the warm-up's too
+  uint64_t min_ns = UINT64_MAX;
+  uint64_t max_ns = 0;
+  Histogram histogram;  // of single round trips, leaders only
+
+  void sample(Clock::duration period) {
+    const auto ns = static_cast<uint64_t>(std::chrono::nanoseconds(period).count());
+    min_ns = std::min(min_ns, ns);
+    max_ns = std::max(max_ns, ns);
+    histogram.add(ns);
+  }
+};
+
+// {"threads": [{"iterations", "seconds", "sent"}], "histogram": [[bucket, count]], "min_ns", "max_ns"}
+nlohmann::json to_json(const std::vector<ThreadReport>& threads);
+
+}  // namespace bench

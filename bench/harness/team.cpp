@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "harness/team.hpp"
+
+#include <sched.h>
+
+namespace bench {
+namespace {
+
+// The cores this process may use.
+std::vector<int> cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  std::vector<int> list;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &allowed)) list.push_back(core);
+  }
+  return list;
+}
+
+void bind_to(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  sched_setaffinity(0, sizeof set, &set);  // a wish: without it the figures are only noisier
+}
+
+}  // namespace
+
+Team::Team(int threads, int rank) {
+  const auto list = cores();
+  const auto count = static_cast<std::size_t>(threads);
+  const bool roomy = 2 * count <= list.size();
+  const std::size_t first = rank == 0 ? 0 : count;
+  for (std::size_t i = 0; i < count; ++i) {
+    threads_.emplace_back(&Team::serve, this, static_cast<int>(i), roomy ? list[first + i] : -1);
+  }
+}
+
+Team::~Team() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  start_.notify_all();
+  for (auto& thread : threads_) thread.join();
+}
+
+void Team::run(int threads, const std::function<void(int)>& task) {
+  std::unique_lock lock(mutex_);
+  task_ = &task;
+  active_ = running_ = threads;
+  ++turn_;
+  start_.notify_all();
+  end_.wait(lock, [this] { return running_ == 0; });
+}
+
+void Team::serve(int index, int core) {
+  if (core >= 0) bind_to(core);
+  uint64_t seen = 0;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    start_.wait(lock, [&] { return stop_ || turn_ != seen; });
+    if (stop_) return;
+    seen = turn_;
+    if (index >= active_) continue;
+    const auto* task = task_;
+    lock.unlock();
+    (*task)(index);
+    lock.lock();
+    if (--running_ == 0) end_.notify_one();
+  }
+}
+
+}  // namespace bench

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The measuring threads of a rank: they live as long as the worker, so that what a library keeps per
+// thread stays, and sleep between measurements. If the threads of both ranks have a core each, they are
+// bound to it, the same for every library; if not, the scheduler places them.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace bench {
+
+class Team {
+ public:
+  Team(int threads, int rank);
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  // Runs task(i) on threads 0 .. threads-1 at once; returns when all have finished.
+  void run(int threads, const std::function<void(int)>& task);
+
+ private:
+  void serve(int index, int core);
+
+  std::mutex mutex_;
+  std::condition_variable start_;
+  std::condition_variable end_;
+  const std::function<void(int)>* task_ = nullptr;  // guarded, as all below, by mutex_
+  uint64_t turn_ = 0;                               // counts calls of run()
+  int active_ = 0;                                  // threads that take part in this turn
+  int running_ = 0;
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace bench

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The main program of a worker, for one adapter.
+#pragma once
+
+#include <cstdio>
+#include <exception>
+#include <stdexcept>
+
+#include "harness/adapter.hpp"
+#include "harness/control.hpp"
+#include "harness/pingpong.hpp"
+#include "harness/rate.hpp"
+#include "harness/team.hpp"
+
+namespace bench {
+
+template <Adapter A>
+class Worker {
+ public:
+  Worker(A& library, const Setup& setup, Control& control)
+      : library_(library), control_(control), team_(setup.threads, library.rank()) {}
+
+  void serve() {
+    while (const auto command = control_.next()) {
+      library_.prepare(command->threads);
+      control_.report(to_json(execute(*command)));
+    }
+  }
+
+ private:
+  using Reports = std::vector<ThreadReport>;
+
+  Reports execute(const Command& command) {
+    if (command.what == "pingpong" && command.op == "put") return pingpong<PutFlag<A>>(command);
+    if constexpr (TwoSided<A>) {
+      if (command.what == "pingpong" && command.op == "sendrecv")
+        return pingpong<SendReceive<A>>(command);
+    }
+    if (command.what == "rate") {
+      return each(command, [&](int i) { return Stream<A>(library_, i, command).send(); });
+    }
+    if (command.what == "drain") {
+      return each(command, [&](int i) {
+        Stream<A>(library_, i, command)
+            .drain(command.counts.at(static_cast<std::size_t>(i)), corrupt());
+        return ThreadReport{};
+      });
+    }
+    throw std::runtime_error("this worker cannot do " + command.what + " " + command.op);
+  }
+
+  template <class Link>
+  Reports pingpong(const Command& command) {
+    return each(command, [&](int i) {
+      Pair<Link> pair({library_, i, command.size}, command, corrupt());
+      return library_.rank() == 0 ? pair.lead() : pair.follow();
+    });
+  }
+
+  template <class Task>
+  Reports each(const Command& command, const Task& task) {
+    Reports reports(static_cast<std::size_t>(command.threads));
+    team_.run(command.threads, [&](int i) { reports[static_cast<std::size_t>(i)] = task(i); });
+    return reports;
+  }
+
+  OnCorrupt corrupt() {
+    return [this](const std::string& what) { control_.corrupt(what); };
+  }
+
+  A& library_;
+  Control& control_;
+  Team team_;
+};
+
+// main() of every worker. Exit status: 0, 2 for an error (told on standard error), 3 for corrupt data.
+template <Adapter A>
+int worker_main(int argc, char** argv) {
+  try {
+    const Setup setup = parse_setup(argc, argv);
+    A library(setup, argc, argv);
+    Control control(setup, library.rank(), library.describe());
+    Worker<A>(library, setup, control).serve();
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+    return 2;
+  }
+}
+
+}  // namespace bench

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The twin: what a programmer writes who has nothing but mapped memory, atomics and a futex. It is
+ * the bar the library is measured against, so it is as fast as we could write it, and its flag means
+ * the same: a counter to which a signal adds one and from which a wait takes one; a waiter spins, then
+ * yields, then sleeps; a signal wakes sleepers, and costs one look when there are none.
+ */
+#include "twin.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+  spins_alone = 1000, /* looks before the first yield, if every thread has a core */
+  spins_crowded = 5,  /* if not: enough to catch a partner that runs right now */
+  yields = 1000,      /* yields before sleeping */
+  line_bytes = 128    /* what caches move together */
+};
+
+struct twin_flag {
+  _Alignas(line_bytes) _Atomic uint32_t count; /* signals not yet taken */
+  _Atomic uint32_t sleepers;
+  _Atomic uint32_t events; /* changes when sleepers are to look again; the futex */
+};
+
+#ifdef __x86_64__
+static void pause_cpu(void) { __builtin_ia32_pause(); }
+#else
+static void pause_cpu(void) { __asm__ volatile("yield"); }
+#endif
+
+static int spins = spins_alone;
+
+void* twin_map(size_t bytes) {
+  void* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return NULL;
+  madvise(memory, bytes, MADV_HUGEPAGE);
+  memset(memory, 0, bytes);
+  return memory;
+}
+
+void twin_set_threads(int threads) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  sched_getaffinity(0, sizeof cores, &cores);
+  spins = threads > CPU_COUNT(&cores) ? spins_crowded : spins_alone;
+}
+
+size_t twin_flag_size(void) { return sizeof(twin_flag); }
+
+void twin_put(void* to, const void* from, size_t bytes) {
+  if (bytes == 8)
+    memcpy(to, from, 8); /* one store, not a call */
+  else
+    memcpy(to, from, bytes);
+}
+
+__attribute__((noipa)) int twin_put_checked(void* base, size_t capacity, size_t offset,
+                                            const void* from, size_t bytes) {
+  if (offset > capacity || bytes > capacity - offset) return -1;
+  twin_put((char*)base + offset, from, bytes);
+  return 0;
+}
+
+static long futex(_Atomic uint32_t* word, int operation, uint32_t value) {
+  return syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
+}
+
+void twin_signal(twin_flag* flag) {
+  atomic_fetch_add(&flag->count, 1); /* sequentially consistent: no load passes it */
+  if (__builtin_expect(atomic_load(&flag->sleepers) != 0, 0)) {
+    atomic_fetch_add(&flag->events, 1);
+    futex(&flag->events, FUTEX_WAKE, INT_MAX);
+  }
+}
+
+static int take(twin_flag* flag) {
+  uint32_t count = atomic_load_explicit(&flag->count, memory_order_relaxed);
+  while (count != 0) {
+    if (atomic_compare_exchange_weak_explicit(&flag->count, &count, count - 1, memory_order_acquire,
+                                              memory_order_relaxed))
+      return 1;
+  }
+  return 0;
+}
+
+static int sleep_once(twin_flag* flag) {
+  atomic_fetch_add(&flag->sleepers, 1);
+  const uint32_t events = atomic_load(&flag->events);
+  const int taken = take(flag); /* a signal before this look did not see us asleep */
+  if (!taken) futex(&flag->events, FUTEX_WAIT, events);
+  atomic_fetch_sub(&flag->sleepers, 1);
+  return taken;
+}
+
+void twin_wait(twin_flag* flag) {
+  for (int i = 0; i < spins; ++i) {
+    if (take(flag)) return;
+    pause_cpu();
+  }
+  for (int i = 0; i < yields; ++i) {
+    if (take(flag)) return;
+    sched_yield();
+  }
+  while (!take(flag) && !sleep_once(flag)) {
+  }
+}
