@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The omni command."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from omnipgas import __version__, peers, report, results, runner
+
+LIBRARIES = "raw,ompl,mpich,openmpi,intel,mpich-debian,openmpi-debian"
+PINGPONG_SIZES = ",".join(str(1 << p) for p in range(2, 23))  # 4 B to 4 MiB
+QUICK_SIZES = "4,64,1024,4096,16384,65536,262144,1048576,4194304"
+QUICK = runner.Limits(rounds=5, min_rounds=3, seconds=0.01, cell_seconds=1.0)
+FILE_WIDTH = 140  # characters of a table that goes into a file
+INTERRUPTED = 130  # exit status after Ctrl-C
+
+app = typer.Typer(
+    help="Measures communication layers with threads, each beside a hand-written twin.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Libs = Annotated[str, typer.Option("--libs", help="Libraries, comma-separated.")]
+Threads = Annotated[str, typer.Option("--threads", help="Threads per rank, comma-separated.")]
+Repeat = Annotated[
+    int | None,
+    typer.Option(
+        "--repeat", min=1, help="Rounds at most; fewer once the medians are sure. [30; quick: 5]"
+    ),
+]
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer and shorter rounds, fewer sizes.")]
+Timeout = Annotated[
+    float, typer.Option("--timeout", min=0.1, help="Seconds until one block counts as hung.")
+]
+Json = Annotated[
+    str | None, typer.Option("--json", metavar="FILE", help="Result file; - for standard output.")
+]
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Plot, PNG or SVG.")]
+Seed = Annotated[int | None, typer.Option("--seed", help="Of the order of measurements. [random]")]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the options ask for."""
+
+    bench: str
+    libs: list[str]
+    ops: list[str]
+    threads: list[int]
+    sizes: list[int]
+    limits: runner.Limits
+    seed: int
+    json: str | None
+    plot: Path | None
+    percentiles: bool = False
+
+
+@app.command()
+def pingpong(
+    libs: Libs = LIBRARIES,
+    op: Annotated[str, typer.Option("--op", help="put (put + flag), sendrecv.")] = "put,sendrecv",
+    threads: Threads = "1,2,4,8",
+    sizes: Annotated[
+        str | None, typer.Option("--sizes", help="Bytes, at least 4. [powers of two, 4 B to 4 MiB]")
+    ] = None,
+    repeat: Repeat = None,
+    quick: Quick = False,
+    timeout: Timeout = 30.0,
+    json: Json = None,
+    plot: Plot = None,
+    percentiles: Annotated[
+        bool, typer.Option("--percentiles", help="Plot p50 and p99 beside the slowest thread's mean.")
+    ] = False,
+    seed: Seed = None,
+) -> None:
+    """Latency and bandwidth between thread i of one rank and thread i of another."""
+    chosen = _numbers("--sizes", sizes or (QUICK_SIZES if quick else PINGPONG_SIZES), 4)
+    request = Request(
+        bench="pingpong",
+        libs=_words("--libs", libs, list(peers.table())),
+        ops=_words("--op", op, ["put", "sendrecv"]),
+        threads=_numbers("--threads", threads, 1),
+        sizes=chosen,
+        limits=_limits(quick, repeat, timeout),
+        seed=secrets.randbelow(2**31) if seed is None else seed,
+        json=json,
+        plot=plot,
+        percentiles=percentiles,
+    )
+    raise typer.Exit(measure(request))
+
+
+@app.command()
+def rate(
+    libs: Libs = LIBRARIES,
+    op: Annotated[str, typer.Option("--op", help="put (put + flag), putonly.")] = "put,putonly",
+    threads: Threads = "1,2",
+    size: Annotated[int, typer.Option("--size", min=4, help="Bytes of a message.")] = 8,
+    repeat: Repeat = None,
+    quick: Quick = False,
+    timeout: Timeout = 10.0,
+    json: Json = None,
+    plot: Plot = None,
+    seed: Seed = None,
+) -> None:
+    """Messages per second to a passive target, which sleeps outside the library."""
+    request = Request(
+        bench="rate",
+        libs=_words("--libs", libs, list(peers.table())),
+        ops=_words("--op", op, ["put", "putonly"]),
+        threads=_numbers("--threads", threads, 1),
+        sizes=[size],
+        limits=replace(_limits(quick, repeat, timeout), iterations=1 << 22),
+        seed=secrets.randbelow(2**31) if seed is None else seed,
+        json=json,
+        plot=plot,
+    )
+    raise typer.Exit(measure(request))
+
+
+def measure(request: Request) -> int:
+    """Measures, reports; the exit status."""
+    console = Console(stderr=request.json == "-")
+    if not console.is_terminal:
+        console.width = FILE_WIDTH
+    contenders, rows = _contenders(request)
+    started = datetime.now(UTC)
+    with Bar(console) as bar:
+        outcome = runner.run_interleaved(
+            request.bench,
+            contenders,
+            request.threads,
+            request.sizes,
+            request.limits,
+            seed=request.seed,
+            progress=bar,
+        )
+    rows += [results.from_cell(cell) for cell in outcome.cells]
+    report.show(console, request.bench, outcome, rows)
+    if request.json:
+        results.write(request.json, results.document(rows, _command(request, outcome, started)))
+    if request.plot:
+        from omnipgas import plots  # slow to load, and seldom wanted
+
+        plots.plot(request.plot, request.bench, rows, request.percentiles)
+        console.print(f"Plot: {request.plot}")
+    if outcome.interrupted:
+        return INTERRUPTED
+    return 0 if any(row["status"] == "ok" for row in rows) else 1
+
+
+class Bar(runner.Progress):
+    """A progress bar, on a terminal."""
+
+    def __init__(self, console: Console) -> None:
+        self._bar = Progress(
+            BarColumn(20),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.description}"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("")
+
+    def __enter__(self) -> Bar:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def plan(self, cells: int) -> None:
+        """So many cells will be measured."""
+        self._bar.update(self._task, total=cells)
+
+    def at(self, what: str) -> None:
+        """This is being done now."""
+        self._bar.update(self._task, description=what)
+
+    def done(self, cell: runner.Cell) -> None:
+        """A cell is finished."""
+        self._bar.advance(self._task)
+
+
+def _contenders(request: Request) -> tuple[list[runner.Contender], list[results.Result]]:
+    """What can be measured, and results that say why the rest cannot."""
+    build = peers.build_dir()
+    contenders, rows = [], []
+    for name in request.libs:
+        peer = peers.table(build)[name]
+        ops = [op for op in request.ops if op in peer.ops]
+        try:
+            found = peers.find(peer, build)
+            contenders += [runner.Contender(found, op) for op in ops]
+        except peers.MissingError as missing:
+            rows += [results.skipped(request.bench, name, op, str(missing)) for op in ops]
+    return contenders, rows
+
+
+def _command(request: Request, outcome: runner.Outcome, started: datetime) -> dict[str, Any]:
+    return {
+        "omni": __version__,
+        "started": started.isoformat(timespec="seconds"),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "interrupted": outcome.interrupted,
+        "seed": request.seed,
+        "limits": asdict(request.limits),
+        "libraries": outcome.started,
+    }
+
+
+def _limits(quick: bool, repeat: int | None, timeout: float) -> runner.Limits:
+    limits = replace(QUICK if quick else runner.Limits(), timeout=timeout)
+    if repeat is None:
+        return limits
+    return replace(limits, rounds=repeat, min_rounds=min(repeat, limits.min_rounds))
+
+
+def _words(option: str, text: str, known: list[str]) -> list[str]:
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    for word in words:
+        if word not in known:
+            raise typer.BadParameter(f"{word!r} is none of {', '.join(known)}", param_hint=option)
+    return list(dict.fromkeys(words))
+
+
+def _numbers(option: str, text: str, least: int) -> list[int]:
+    try:
+        numbers = [int(word) for word in text.split(",")]
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is no list of numbers", param_hint=option) from error
+    if min(numbers) < least:
+        raise typer.BadParameter(f"{min(numbers)} is below {least}", param_hint=option)
+    return list(dict.fromkeys(numbers))
+
+
+def main() -> None:
+    """Entry point."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

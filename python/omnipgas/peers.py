@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The libraries that can be measured: reads peers.toml and finds what it names on this machine.
+
+Standard library only, because the build uses it to compile the MPI workers.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+RANKS = 2
+
+
+class MissingError(Exception):
+    """A library cannot be measured here; the text says why and how to get it."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A variable or launcher arguments under which a library does best, and why."""
+
+    env: str
+    value: str
+    when: str
+    why: str
+    source: str
+
+    def applies(self, threads: int) -> bool:
+        """Whether it is set in a run of `threads` threads per rank."""
+        if self.when == "root":
+            return os.geteuid() == 0
+        if self.when == "crowded":
+            return RANKS * threads > cores()
+        return True
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A row of peers.toml."""
+
+    name: str
+    title: str
+    ops: list[str]
+    worker: str
+    launch: list[str]
+    launcher: str = ""
+    compiler: str = ""
+    prefix: dict[str, str] = field(default_factory=dict)
+    get: str = ""
+    hang_signal: str = ""
+    settings: list[Setting] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where a library is on this machine."""
+
+    peer: Peer
+    worker: Path
+    prefix: Path | None
+    launcher: Path | None
+
+    def command(self, arguments: list[str]) -> list[str]:
+        """The command line that starts both ranks with `arguments` for the worker."""
+        line = [
+            part.format(worker=self.worker, launcher=self.launcher, prefix=self.prefix)
+            for part in self.peer.launch
+        ]
+        return line + arguments
+
+    def environment(self, threads: int) -> dict[str, str]:
+        """The variables to set for `threads` threads per rank."""
+        return {
+            s.env: s.value.format(prefix=self.prefix, threads=threads)
+            for s in self.peer.settings
+            if s.applies(threads)
+        }
+
+
+def cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def build_dir() -> Path:
+    """The build tree: OMNI_BUILD_DIR, or the first likely place that holds the twin's worker."""
+    if chosen := os.environ.get("OMNI_BUILD_DIR"):
+        return Path(chosen).absolute()
+    checkout = Path(__file__).absolute().parents[2]
+    for place in (Path(sys.prefix).parent, checkout / "build", Path.cwd() / "build"):
+        if (place / "bin" / "ompl_bench_raw").exists():
+            return place
+    return checkout / "build"
+
+
+def read_table(path: Path) -> dict[str, Peer]:
+    """All rows of a peers.toml, in its order."""
+    with path.open("rb") as file:
+        rows: dict[str, dict[str, Any]] = tomllib.load(file)
+    peers = {}
+    for name, row in rows.items():
+        settings = [Setting(**{"when": "always", **s}) for s in row.pop("setting", [])]
+        peers[name] = Peer(name=name, settings=settings, **row)
+    return peers
+
+
+def table(build: Path | None = None) -> dict[str, Peer]:
+    """The table of the checkout, as the build copied it."""
+    return read_table((build or build_dir()) / "bench" / "peers.toml")
+
+
+def find_prefix(peer: Peer, build: Path) -> Path | None:
+    """Where a library with a prefix is installed; None if it comes from the PATH."""
+    if not peer.prefix:
+        return None
+    prefix = Path(os.environ.get(peer.prefix["variable"], build / peer.prefix["default"]))
+    if not prefix.is_dir():
+        how = peer.get.format(build=build)
+        raise MissingError(f"not installed: {how}; or set {peer.prefix['variable']}")
+    return prefix.absolute()
+
+
+def find_program(peer: Peer, name: str, build: Path, prefix: Path | None) -> Path:
+    """A program of the library, by its path under the prefix, or the build's or the PATH's."""
+    if prefix:
+        path = prefix / name
+    elif peer.compiler:
+        path = Path(shutil.which(name) or name)
+    else:
+        path = build / "bin" / name
+    if not path.is_file():
+        how = peer.get.format(build=build) or "build the project"
+        raise MissingError(f"{path} does not exist: {how}")
+    return path
+
+
+def find(peer: Peer, build: Path) -> Found:
+    """Everything needed to run a library; raises MissingError with the remedy."""
+    prefix = find_prefix(peer, build)
+    launcher = find_program(peer, peer.launcher, build, prefix) if peer.launcher else None
+    worker = build / "bin" / peer.worker
+    if not worker.is_file():
+        raise MissingError(f"{worker} is not built: run make (or cmake --build {build})")
+    return Found(peer, worker, prefix, launcher)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Plots after the papers' figures 2 to 9: latency and bandwidth against size, for each thread count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+from matplotlib.ticker import FuncFormatter
+
+from omnipgas.report import size_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from omnipgas.results import Result
+
+STYLES = {"put": "-", "putonly": ":", "sendrecv": "--"}
+PERCENTILES = {"p50": ("v", 0.5), "p99": ("^", 0.5)}  # marker, opacity
+PANEL = (4.2, 3.2)  # inches
+
+
+def plot(path: Path, bench: str, results: list[Result], percentiles: bool = False) -> None:
+    """Writes the figure of a result file; the suffix says PNG or SVG."""
+    measured = [r for r in results if r["latency_us"] or r["rate_Mps"]]
+    threads = sorted({r["threads"] for r in measured}) or [1]
+    rows = ["rate_Mps"] if bench == "rate" else ["latency_us", "bandwidth_MBps"]
+    columns = 1 if bench == "rate" else len(threads)
+    figure, axes = plt.subplots(
+        len(rows),
+        columns,
+        figsize=(PANEL[0] * columns, PANEL[1] * len(rows) + 0.8),
+        squeeze=False,
+        sharex=bench != "rate",
+        sharey="row",
+    )
+    if bench == "rate":
+        _rate(axes[0][0], measured)
+    else:
+        for column, count in enumerate(threads):
+            mine = [r for r in measured if r["threads"] == count]
+            _latency(axes[0][column], mine, percentiles)
+            _bandwidth(axes[1][column], mine)
+            axes[0][column].set_title(f"{count} thread{'s' if count > 1 else ''} per rank")
+        axes[0][0].set_ylabel("latency [us], one way,\nslowest thread")
+        axes[1][0].set_ylabel("bandwidth [MB/s],\nsum over threads")
+    across = 3 * columns  # entries of the legend in a line
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncols=across, fontsize=8)
+    figure.tight_layout(rect=(0, 0.05 + 0.025 * (len(labels) // across), 1, 1))
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+
+
+def _colors(results: list[Result]) -> dict[str, Any]:
+    libraries = list(dict.fromkeys(r["library"] for r in results))
+    return {library: f"C{i % 10}" for i, library in enumerate(libraries)}
+
+
+def _series(results: list[Result]) -> dict[tuple[str, str], list[Result]]:
+    series: dict[tuple[str, str], list[Result]] = {}
+    for r in sorted(results, key=lambda r: (r["size"], r["threads"])):
+        series.setdefault((r["library"], r["op"]), []).append(r)
+    return series
+
+
+def _latency(axis: Axes, results: list[Result], percentiles: bool) -> None:
+    colors = _colors(results)
+    for (library, op), rows in _series(results).items():
+        sizes = [r["size"] for r in rows]
+        look: dict[str, Any] = {"color": colors[library], "linestyle": STYLES[op], "linewidth": 1.2}
+        means = [r["latency_us"]["slowest_thread_mean"] for r in rows]
+        axis.plot(sizes, means, marker=".", label=f"{library} {op}", **look)
+        for name, (marker, alpha) in PERCENTILES.items() if percentiles else ():
+            values = [r["latency_us"][name] for r in rows]
+            axis.plot(
+                sizes, values, marker=marker, markersize=3, alpha=alpha, **{**look, "linewidth": 0.5}
+            )
+    axis.set_yscale("log")
+    _sizes(axis)
+
+
+def _bandwidth(axis: Axes, results: list[Result]) -> None:
+    colors = _colors(results)
+    for (library, op), rows in _series(results).items():
+        values = [r["bandwidth_MBps"] for r in rows]
+        axis.plot(
+            [r["size"] for r in rows], values, marker=".", color=colors[library], linestyle=STYLES[op]
+        )
+    axis.set_xlabel("size of a message [byte]")
+    _sizes(axis)
+
+
+def _sizes(axis: Axes) -> None:
+    axis.set_xscale("log", base=2)
+    axis.xaxis.set_major_formatter(
+        FuncFormatter(lambda size, _: size_text(int(size)).replace("iB", ""))
+    )
+    axis.grid(alpha=0.3)
+
+
+def _rate(axis: Axes, results: list[Result]) -> None:
+    colors = _colors(results)
+    for (library, op), rows in _series(results).items():
+        threads = [r["threads"] for r in rows]
+        rates = [r["rate_Mps"] for r in rows]
+        axis.plot(
+            threads,
+            rates,
+            marker="o",
+            color=colors[library],
+            linestyle=STYLES[op],
+            label=f"{library} {op}",
+        )
+    axis.set_xlabel("threads")
+    axis.set_ylabel("million messages per second\nto a sleeping target")
+    axis.set_yscale("log")
+    axis.grid(alpha=0.3)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The result file: what was measured, on which machine, by which command. See result.schema.json."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from omnipgas import stats
+from omnipgas.peers import RANKS, cores
+from omnipgas.runner import Cell
+from omnipgas.worker import Round
+
+SCHEMA = "omnipgas-bench-1"
+
+Result = dict[str, Any]
+
+
+def machine() -> dict[str, Any]:
+    """What a reader must know of the machine."""
+    model = "unknown"
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.lower().startswith("model name"):
+            model = line.partition(":")[2].strip()
+            break
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "cpu": model,
+        "architecture": platform.machine(),
+        "cores": cores(),
+        "memory_GiB": round(memory / 2**30, 1),
+        "kernel": platform.release(),
+        "system": " ".join(
+            platform.freedesktop_os_release().get(k, "") for k in ("NAME", "VERSION_ID")
+        ),
+        "load_before": os.getloadavg()[0],
+    }
+
+
+def skipped(bench: str, library: str, op: str, reason: str) -> Result:
+    """The result of a library that could not be measured at all."""
+    return _result(bench, library, op, None, None) | {"status": "skipped", "reason": reason}
+
+
+def from_cell(cell: Cell) -> Result:
+    """The result of one cell over all its rounds."""
+    result = _result(cell.bench, cell.contender.library, cell.contender.op, cell.threads, cell.size)
+    result |= {
+        "version": cell.version or None,
+        "transport": cell.transport or None,
+        "endpoints": cell.endpoints,
+        "status": cell.status,
+        "reason": cell.reason or None,
+    }
+    if not cell.rounds:
+        return result
+    if cell.bench == "rate":
+        return result | {"rate_Mps": statistics.median(r.rate for r in cell.rounds)}
+    return result | {
+        "latency_us": latency(cell.rounds),
+        "bandwidth_MBps": statistics.median(r.bandwidth for r in cell.rounds),
+    }
+
+
+def latency(rounds: list[Round]) -> dict[str, float]:
+    """One-way latency: percentiles over all iterations, medians over rounds of the threads' means."""
+    histogram: Counter[int] = Counter()
+    for r in rounds:
+        histogram.update(r.histogram)
+    p50, p90, p99 = (ns / 2e3 for ns in stats.percentiles(histogram, [50, 90, 99]))
+    count = sum(r.count for r in rounds)
+    return {
+        "p50": p50,
+        "p90": p90,
+        "p99": p99,
+        "mean": sum(r.mean_us * r.count for r in rounds) / count,
+        "min": min(r.min_us for r in rounds),
+        "max": max(r.max_us for r in rounds),
+        "count": count,
+        "fastest_thread_mean": statistics.median(r.fastest_us for r in rounds),
+        "slowest_thread_mean": statistics.median(r.slowest_us for r in rounds),
+    }
+
+
+def document(results: list[Result], command: dict[str, Any]) -> dict[str, Any]:
+    """The whole result file."""
+    return {
+        "schema": SCHEMA,
+        "machine": machine(),
+        "command": {"argv": sys.argv, **command},
+        "results": results,
+    }
+
+
+def write(path: str, content: dict[str, Any]) -> None:
+    """Writes a result file; "-" is standard output."""
+    text = json.dumps(content, indent=1) + "\n"
+    if path == "-":
+        sys.stdout.write(text)
+    else:
+        Path(path).write_text(text)
+
+
+def _result(bench: str, library: str, op: str, threads: int | None, size: int | None) -> Result:
+    return {
+        "bench": bench,
+        "library": library,
+        "version": None,
+        "transport": None,
+        "op": op,
+        "ranks": RANKS,
+        "threads": threads,
+        "endpoints": None,
+        "size": size,
+        "latency_us": None,
+        "bandwidth_MBps": None,
+        "rate_Mps": None,
+        "status": "ok",
+        "reason": None,
+    }

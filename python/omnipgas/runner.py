@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Measures several libraries in interleaved rounds: A B, B A, ... in shuffled order.
+
+The machine drifts; two libraries are comparable only within a round. A worker that hangs, crashes or
+corrupts data is reported and started again for the next size; the others go on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from omnipgas import stats
+from omnipgas.peers import Found
+from omnipgas.worker import Round, Worker, WorkerError
+
+FAILURES_TO_GIVE_UP = 2  # of one library and operation in a row, at one thread count
+RATE_REGION = 4096  # bytes that the messages of `rate` walk over
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A library and one of its operations."""
+
+    found: Found
+    op: str
+
+    @property
+    def library(self) -> str:
+        """The library's name in peers.toml."""
+        return self.found.peer.name
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The library and the operation."""
+        return self.library, self.op
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long and how often to measure."""
+
+    rounds: int = 30  # at most
+    min_rounds: int = 5
+    tolerance: float = 0.05  # stop once the half interval of every median is below this fraction
+    seconds: float = 0.02  # of one block, and
+    iterations: int = 100_000  # at most this many per thread,
+    large_iterations: int = 1_000  # or this many above
+    large: int = 128 * 1024  # bytes
+    cell_seconds: float = 4.0  # a contender that has used this much stops after min_rounds
+    timeout: float = 30.0  # of one block, until its worker counts as hung
+
+    def block(self, size: int) -> tuple[int, float]:
+        """Iterations and seconds of one block."""
+        return (self.large_iterations if size > self.large else self.iterations), self.seconds
+
+
+@dataclass
+class Cell:
+    """All rounds of one contender at one thread count and size."""
+
+    contender: Contender
+    bench: str
+    threads: int
+    size: int
+    rounds: list[Round] = field(default_factory=list)
+    status: str = "ok"
+    reason: str = ""
+    version: str = ""
+    transport: str = ""
+    endpoints: int | None = None
+    used: float = 0.0  # seconds spent
+
+    def values(self) -> list[float]:
+        """The figure that is compared, one per round: slowest thread's latency, or the rate."""
+        return [r.rate if self.bench == "rate" else r.slowest_us for r in self.rounds]
+
+    def exhausted(self, limits: Limits) -> bool:
+        """Whether this cell takes no more rounds: it failed, or it has cost enough."""
+        enough = len(self.rounds) >= limits.min_rounds and self.used > limits.cell_seconds
+        return self.status != "ok" or enough
+
+    def precise(self, limits: Limits) -> bool:
+        """Whether the median is known well enough."""
+        if len(self.rounds) < limits.min_rounds:
+            return False
+        return stats.median_interval(self.values()).relative_width < limits.tolerance
+
+
+class Progress:
+    """What a caller may want to see; does nothing by itself."""
+
+    def plan(self, cells: int) -> None:
+        """So many cells will be measured."""
+
+    def at(self, what: str) -> None:
+        """This is being done now."""
+
+    def done(self, cell: Cell) -> None:
+        """A cell is finished."""
+
+
+class Crew:
+    """The workers of one thread count, started on first use and again after a failure."""
+
+    def __init__(self, threads: int, size: int) -> None:
+        self._threads = threads
+        self._size = size
+        self._workers: dict[str, Worker] = {}
+        self.started: dict[str, dict[str, Any]] = {}
+
+    def worker(self, found: Found) -> Worker:
+        """The library's worker, ready."""
+        name = found.peer.name
+        if name not in self._workers:
+            worker = self._workers[name] = Worker(found, self._threads, self._size)
+            self.started[name] = {
+                "command": worker.command_line,
+                "environment": worker.environment,
+                "settings": [
+                    {"variable": s.env, "why": s.why, "source": s.source}
+                    for s in found.peer.settings
+                    if s.applies(self._threads)
+                ],
+                "details": worker.hello[0]["details"],
+            }
+        return self._workers[name]
+
+    def drop(self, library: str) -> None:
+        """Forgets a worker that failed."""
+        self._workers.pop(library, None)
+
+    def close(self) -> None:
+        """Ends all workers."""
+        with contextlib.ExitStack() as stack:
+            for worker in self._workers.values():
+                worker.ask_to_end()
+                stack.callback(worker.close)
+
+
+@dataclass
+class Outcome:
+    """Everything that was measured."""
+
+    cells: list[Cell] = field(default_factory=list)
+    started: dict[str, dict[str, Any]] = field(default_factory=dict)  # "library, N threads": how
+    interrupted: bool = False
+
+    def cell(self, library: str, op: str, threads: int, size: int) -> Cell | None:
+        """The cell of these coordinates, if it was measured."""
+        for cell in self.cells:
+            if (*cell.contender.key, cell.threads, cell.size) == (library, op, threads, size):
+                return cell
+        return None
+
+
+def run_interleaved(
+    bench: str,
+    contenders: Sequence[Contender],
+    threads: Sequence[int],
+    sizes: Sequence[int],
+    limits: Limits | None = None,
+    *,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Measures every contender at every thread count and size; `bench` is pingpong or rate.
+
+    Ctrl-C ends it early with what was measured so far.
+    """
+    run = _Run(bench, limits or Limits(), random.Random(seed), progress or Progress())
+    run.progress.plan(len(contenders) * len(threads) * len(sizes))
+    try:
+        for count in threads:
+            run.thread_count(contenders, count, sizes)
+    except KeyboardInterrupt:
+        run.outcome.interrupted = True
+    run.outcome.cells = [c for c in run.outcome.cells if c.rounds or c.status != "ok"]
+    return run.outcome
+
+
+class _Run:
+    def __init__(self, bench: str, limits: Limits, order: random.Random, progress: Progress) -> None:
+        self.bench = bench
+        self.limits = limits
+        self.order = order
+        self.progress = progress
+        self.outcome = Outcome()
+        self.failures: dict[tuple[str, str], list[str]] = {}
+
+    def thread_count(self, contenders: Sequence[Contender], threads: int, sizes: Sequence[int]) -> None:
+        self.failures = {}
+        with self._crew(threads, max(sizes)) as crew:
+            for size in sizes:
+                cells = [Cell(c, self.bench, threads, size) for c in contenders]
+                self.outcome.cells += cells
+                self._give_up(cells)
+                self._rounds(crew, cells)
+                for cell in cells:
+                    self.progress.done(cell)
+
+    @contextlib.contextmanager
+    def _crew(self, threads: int, size: int) -> Iterator[Crew]:
+        crew = Crew(threads, max(size, RATE_REGION))
+        try:
+            yield crew
+        finally:
+            self.outcome.started |= {
+                f"{lib}, {threads} threads": how for lib, how in crew.started.items()
+            }
+            crew.close()
+
+    def _give_up(self, cells: list[Cell]) -> None:
+        for cell in cells:
+            before = self.failures.get(cell.contender.key, [])
+            if len(before) >= FAILURES_TO_GIVE_UP:
+                cell.status = "skipped"
+                cell.reason = "not tried, after: " + before[-1]
+
+    def _rounds(self, crew: Crew, cells: list[Cell]) -> None:
+        for index in range(self.limits.rounds):
+            active = [c for c in cells if not c.exhausted(self.limits)]
+            if all(c.precise(self.limits) for c in active):
+                return
+            self.order.shuffle(active)
+            for cell in active:
+                self._measure(crew, cell, index)
+
+    def _measure(self, crew: Crew, cell: Cell, index: int) -> None:
+        library, op = cell.contender.key
+        where = f"{cell.threads} threads, {cell.size} B, round {index + 1}"
+        self.progress.at(f"{where}: {library} {op}")
+        start = time.monotonic()
+        try:
+            worker = crew.worker(cell.contender.found)
+            hello = worker.hello[0]
+            cell.version, cell.transport = hello["version"], hello["transport"]
+            cell.endpoints = hello["endpoints"]
+            block = worker.rate if self.bench == "rate" else worker.pingpong
+            cell.rounds.append(block(op, cell.size, *self.limits.block(cell.size), self.limits.timeout))
+            self.failures.pop(cell.contender.key, None)
+        except WorkerError as failure:
+            crew.drop(library)
+            cell.status, cell.reason = failure.status, failure.reason
+            self.failures.setdefault(cell.contender.key, []).append(failure.reason)
+        cell.used += time.monotonic() - start

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One running worker (two ranks of one library) and the conversation with it.
+
+The protocol is described in bench/harness/control.hpp. Whatever a worker does, a call here ends
+within its time limit, and a failure carries the evidence.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import selectors
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from omnipgas.peers import RANKS, Found
+
+START_LIMIT = 30.0  # seconds until both ranks have said hello
+END_LIMIT = 10.0  # until a worker that was told to end is killed
+GRACE = 2.0  # until a worker whose rank died, or that got SIGTERM, is killed
+STDERR_TAIL = 1200  # characters of evidence
+
+Message = dict[str, Any]
+
+
+class WorkerError(Exception):
+    """A worker hung, crashed or delivered wrong data."""
+
+    def __init__(self, status: str, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status  # hung, crashed or corrupt
+        self.reason = reason
+
+
+@dataclass
+class Round:
+    """What one block of measurement found; latencies are one way, in microseconds."""
+
+    mean_us: float = 0.0
+    fastest_us: float = 0.0  # mean of the fastest thread of either rank
+    slowest_us: float = 0.0  # of the slowest: the papers' latency
+    min_us: float = 0.0
+    max_us: float = 0.0
+    count: int = 0
+    bandwidth: float = 0.0  # MB/s, sum over threads
+    rate: float = 0.0  # million messages per second, sum over threads
+    histogram: Counter[int] = field(default_factory=Counter)  # of round trips
+
+
+class Worker:
+    """Both ranks of a library, started and ready; a context manager that ends them."""
+
+    def __init__(self, found: Found, threads: int, size: int) -> None:
+        self.found = found
+        self.threads = threads
+        self.hello: dict[int, Message] = {}
+        self._sequence = 0
+        self._last = "start"
+        self._buffers: dict[int, bytes] = {}
+        self._sockets: dict[int, socket.socket] = {}
+        self._pidfds: dict[int, int] = {}
+        self._folder = tempfile.TemporaryDirectory(prefix="omni-")
+        control = Path(self._folder.name) / "control"
+        arguments = ["--control", str(control), "--threads", str(threads), "--bytes", str(size)]
+        self.command_line = found.command(arguments)
+        self.environment = found.environment(threads)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(control))
+            listener.listen(RANKS)
+            with self._output("stdout").open("wb") as out, self._output("stderr").open("wb") as err:
+                self._process = subprocess.Popen(
+                    self.command_line,
+                    env={**os.environ, **self.environment},
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    start_new_session=True,
+                )
+            try:
+                self._accept(listener, time.monotonic() + START_LIMIT)
+            except BaseException:
+                self.kill()
+                raise
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---- measurements
+
+    def pingpong(self, op: str, size: int, iterations: int, seconds: float, limit: float) -> Round:
+        """One block of ping-pong on all threads."""
+        command = self._measure("pingpong", op, size, iterations, seconds)
+        reports = self._ask(dict.fromkeys(range(RANKS), command), limit)
+        means = [
+            [t["seconds"] / t["iterations"] / 2 * 1e6 for t in reports[rank]["threads"]]
+            for rank in range(RANKS)
+        ]
+        one_way = [max(pair) for pair in zip(*means, strict=True)]
+        leader = reports[0]
+        count = sum(t["iterations"] for t in leader["threads"])
+        return Round(
+            mean_us=sum(t["seconds"] for t in leader["threads"]) / count / 2 * 1e6,
+            fastest_us=min(map(min, means)),
+            slowest_us=max(map(max, means)),
+            min_us=leader["min_ns"] / 2e3,
+            max_us=leader["max_ns"] / 2e3,
+            count=count,
+            bandwidth=sum(size / us for us in one_way),
+            histogram=Counter(dict(leader["histogram"])),
+        )
+
+    def rate(self, op: str, size: int, iterations: int, seconds: float, limit: float) -> Round:
+        """One block of messages to a target that sleeps; the data are verified afterwards."""
+        command = self._measure("rate", op, size, iterations, seconds)
+        threads = self._ask({0: command}, limit)[0]["threads"]
+        drain = {**command, "do": "drain", "counts": [t["sent"] for t in threads]}
+        self._ask({1: drain}, limit)
+        return Round(
+            count=sum(t["iterations"] for t in threads),
+            rate=sum(t["iterations"] / t["seconds"] for t in threads) / 1e6,
+        )
+
+    def _measure(self, what: str, op: str, size: int, iterations: int, seconds: float) -> Message:
+        self._sequence += 1
+        aim = " to a sleeping target" if what == "rate" else ""
+        self._last = f"{what} {op}{aim}, threads {self.threads}, {size} B"
+        return {
+            "do": what,
+            "op": op,
+            "threads": self.threads,
+            "size": size,
+            "iterations": iterations,
+            "seconds": seconds,
+            "sequence": self._sequence,
+        }
+
+    # ---- the conversation
+
+    def _accept(self, listener: socket.socket, deadline: float) -> None:
+        listener.settimeout(0.05)
+        while len(self.hello) < RANKS:
+            if time.monotonic() > deadline:
+                raise self._failure("hung", f"not started after {START_LIMIT:g} s")
+            if self._process.poll() is not None:
+                raise self._failure("crashed", "ended while starting")
+            with contextlib.suppress(TimeoutError):
+                connection, _ = listener.accept()
+                self._greet(connection, deadline)
+
+    def _greet(self, connection: socket.socket, deadline: float) -> None:
+        connection.settimeout(max(0.1, deadline - time.monotonic()))
+        try:
+            hello = json.loads(connection.makefile().readline())["hello"]
+        except (OSError, ValueError, KeyError) as error:
+            connection.close()
+            raise self._failure("crashed", "ended while starting") from error
+        rank = int(hello["rank"])
+        connection.setblocking(False)
+        self.hello[rank], self._sockets[rank], self._buffers[rank] = hello, connection, b""
+        self._pidfds[rank] = os.pidfd_open(int(hello["pid"]))
+
+    def _ask(self, commands: dict[int, Message], limit: float) -> dict[int, Message]:
+        for rank, command in commands.items():
+            # The worker's own alarm is the second line of defence, should this process vanish.
+            line = json.dumps({**command, "limit": int(limit) + 5}) + "\n"
+            try:
+                self._sockets[rank].sendall(line.encode())
+            except OSError as error:
+                raise self._crash(rank) from error
+        deadline = time.monotonic() + limit
+        reports: dict[int, Message] = {}
+        with selectors.DefaultSelector() as selector:
+            for rank, connection in self._sockets.items():
+                selector.register(connection, selectors.EVENT_READ, rank)
+            while len(reports) < len(commands):
+                ready = selector.select(max(0.0, deadline - time.monotonic()))
+                if not ready:
+                    raise self._hang(limit, reports)
+                for key, _ in ready:
+                    for message in self._receive(key.data):
+                        reports[key.data] = message["report"]
+        return reports
+
+    def _receive(self, rank: int) -> list[Message]:
+        try:
+            data = self._sockets[rank].recv(1 << 16)
+        except OSError:
+            data = b""
+        if not data:
+            self._check_others(rank)
+            raise self._crash(rank)
+        *lines, self._buffers[rank] = (self._buffers[rank] + data).split(b"\n")
+        try:
+            messages: list[Message] = [json.loads(line) for line in lines]
+        except ValueError as error:
+            raise self._failure("crashed", f"rank {rank} answered {lines!r}") from error
+        for message in messages:
+            if "corrupt" in message:
+                raise self._failure("corrupt", f"rank {rank}: {message['corrupt']}")
+        return messages
+
+    def _check_others(self, ended: int) -> None:
+        """A rank that finds wrong data ends, and the launcher its sister: look for the cause."""
+        for rank, connection in self._sockets.items():
+            if rank != ended and select.select([connection], [], [], 0)[0]:
+                with contextlib.suppress(OSError):
+                    if b'"corrupt"' in connection.recv(1 << 16, socket.MSG_PEEK):
+                        self._receive(rank)
+
+    # ---- failure
+
+    def _hang(self, limit: float, reports: dict[int, Message]) -> WorkerError:
+        state = [
+            f"rank {rank} " + ("answered" if rank in reports else threads_of(int(hello["pid"])))
+            for rank, hello in sorted(self.hello.items())
+        ]
+        if name := self.found.peer.hang_signal:
+            self._signal_ranks(signal.Signals[name])
+            time.sleep(0.5)
+        return self._failure("hung", f"no answer within {limit:g} s; " + "; ".join(state))
+
+    def _crash(self, rank: int) -> WorkerError:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE)
+        return self._failure("crashed", f"rank {rank} ended")
+
+    def _failure(self, status: str, what: str) -> WorkerError:
+        """Ends the worker and tells all that is known."""
+        code = self._process.poll()
+        if code is not None:
+            what += f"; launcher: {exit_text(code)}"
+        tail = self._output("stderr").read_text(errors="replace")[-STDERR_TAIL:].strip()
+        self.kill()
+        return WorkerError(status, f"{self._last}: {what}" + (f"; stderr: {tail}" if tail else ""))
+
+    # ---- the end
+
+    def ask_to_end(self) -> None:
+        """Tells both ranks to leave; close() waits for it."""
+        for connection in self._sockets.values():
+            with contextlib.suppress(OSError):
+                connection.sendall(b'{"do": "exit"}\n')
+
+    def close(self) -> None:
+        """Lets the worker end properly, within a time limit."""
+        try:
+            self.ask_to_end()
+            self._process.wait(END_LIMIT)
+        except subprocess.TimeoutExpired:
+            pass  # kill() sees to it
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """Ends every process of the worker at once; once is enough."""
+        self._signal_ranks(signal.SIGKILL)
+        while self._pidfds:
+            _, pidfd = self._pidfds.popitem()
+            select.select([pidfd], [], [], GRACE)  # readable once the process is dead
+            os.close(pidfd)
+        while self._sockets:
+            self._sockets.popitem()[1].close()
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if self._process.poll() is None:
+                os.killpg(self._process.pid, number)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(GRACE)
+        self._folder.cleanup()
+
+    def _signal_ranks(self, number: signal.Signals) -> None:
+        for pidfd in self._pidfds.values():
+            with contextlib.suppress(OSError):
+                signal.pidfd_send_signal(pidfd, number)
+
+    def _output(self, name: str) -> Path:
+        return Path(self._folder.name) / name
+
+
+def exit_text(code: int) -> str:
+    """An exit status in words."""
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+
+
+def threads_of(pid: int) -> str:
+    """What the threads of a process are doing, by the kernel's account."""
+    states: Counter[str] = Counter()
+    ticks = 0
+    for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            states[fields[0]] += 1
+            ticks += int(fields[11]) + int(fields[12])
+    if not states:
+        return f"(pid {pid}) is gone"
+    text = " ".join(f"{count}x{state}" for state, count in sorted(states.items()))
+    return f"(pid {pid}) threads {text}, CPU {ticks / os.sysconf('SC_CLK_TCK'):.1f} s"

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tests share: peers made of the hostile mock, and looks at what is left behind."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from omnipgas import peers
+from omnipgas.runner import Contender
+
+MOCK = Path(__file__).parent / "hostile_worker.py"
+
+
+def mock(mode: str, name: str = "", fail_at: int = 0) -> peers.Found:
+    """A library that is the hostile mock."""
+    launch = [sys.executable, str(MOCK), mode, "--fail-at", str(fail_at)]
+    peer = peers.Peer(name=name or mode, title=mode, ops=["put"], worker="", launch=launch)
+    return peers.Found(peer, MOCK, None, None)
+
+
+def contender(mode: str, name: str = "", fail_at: int = 0, op: str = "put") -> Contender:
+    return Contender(mock(mode, name, fail_at), op)
+
+
+def built(name: str) -> peers.Found:
+    """A library of the table, or a skip with the reason."""
+    build = peers.build_dir()
+    if not (build / "bench" / "peers.toml").exists():
+        pytest.skip(f"{build} is not built")
+    try:
+        return peers.find(peers.table(build)[name], build)
+    except peers.MissingError as missing:
+        pytest.skip(f"{name}: {missing}")
+
+
+def alive(pid: int) -> bool:
+    """Whether a process exists and is not a zombie."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def children() -> set[int]:
+    """The living child processes of this one."""
+    found = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text()
+    return {int(pid) for pid in found.split()}

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command as a user types it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from .common import MOCK, built
+from .test_results import SCHEMA
+
+OMNI = [sys.executable, "-m", "omnipgas.cli"]
+LIMIT = 120
+
+
+def omni(*arguments: str, build: Path | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, **({"OMNI_BUILD_DIR": str(build)} if build else {})}
+    return subprocess.run(
+        [*OMNI, *arguments], capture_output=True, text=True, timeout=LIMIT, env=environment, check=False
+    )
+
+
+@pytest.fixture
+def mocks(tmp_path: Path) -> Path:
+    """A build tree whose libraries are the hostile mock."""
+    rows = []
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bin" / "ompl_bench_raw").touch()
+    for name, mode in [("raw", "good"), ("sleepy", "hang"), ("fragile", "crash"), ("liar", "corrupt")]:
+        launch = json.dumps([sys.executable, str(MOCK), mode, "--fail-at", "64"])
+        rows.append(
+            f'[{name}]\ntitle = "{name}"\nops = ["put"]\nworker = "ompl_bench_raw"\nlaunch = {launch}\n'
+        )
+    rows.append('[absent]\ntitle = "absent"\nops = ["put"]\nworker = "none"\nlaunch = []\n')
+    (tmp_path / "bench" / "peers.toml").write_text("\n".join(rows))
+    return tmp_path
+
+
+def test_hostile_libraries_are_reported_and_the_run_goes_on(mocks: Path) -> None:
+    done = omni(
+        "pingpong", "--libs", "raw,sleepy,fragile,liar,absent", "--threads", "1", "--sizes", "32,64",
+        "--repeat", "2", "--timeout", "1", "--json", "-", build=mocks,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    content = json.loads(done.stdout)
+    jsonschema.validate(content, SCHEMA)
+    found = {(r["library"], r["size"]): r["status"] for r in content["results"]}
+    assert found == {
+        ("raw", 32): "ok", ("raw", 64): "ok",
+        ("sleepy", 32): "ok", ("sleepy", 64): "hung",
+        ("fragile", 32): "ok", ("fragile", 64): "crashed",
+        ("liar", 32): "ok", ("liar", 64): "corrupt",
+        ("absent", None): "skipped",
+    }  # fmt: skip
+    for text in ("no answer within 1 s", "about to fall over", "exchange 3", "absent skipped"):
+        assert text in " ".join(done.stderr.split())
+
+
+def test_ctrl_c_writes_what_was_measured(mocks: Path, tmp_path: Path) -> None:
+    out, plot = tmp_path / "out.json", tmp_path / "out.svg"
+    process = subprocess.Popen(
+        [*OMNI, "pingpong", "--libs", "raw,sleepy", "--threads", "1", "--sizes", "32,64",
+         "--timeout", "60", "--json", str(out), "--plot", str(plot)],
+        env={**os.environ, "OMNI_BUILD_DIR": str(mocks)}, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    time.sleep(4)  # by now it waits for the one that hangs
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == 130
+    assert "Interrupted" in output
+    content = json.loads(out.read_text())
+    jsonschema.validate(content, SCHEMA)
+    assert content["command"]["interrupted"]
+    assert {(r["library"], r["size"]) for r in content["results"]} >= {("raw", 32), ("sleepy", 32)}
+    assert plot.stat().st_size > 0
+
+
+def test_nothing_measured_is_a_failure(mocks: Path) -> None:
+    done = omni("pingpong", "--libs", "absent", build=mocks)
+    assert done.returncode == 1
+    assert "absent skipped" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--libs", "raw,nonsense"], "'nonsense' is none of raw, sleepy"),
+        (["--sizes", "2"], "2 is below 4"),
+        (["--threads", "x"], "'x' is no list"),
+        (["--op", "get"], "'get' is none of put, sendrecv"),
+    ],
+)
+def test_unusable_options_are_named(mocks: Path, arguments: list[str], complaint: str) -> None:
+    done = omni("pingpong", "--libs", "raw", *arguments, build=mocks)
+    assert done.returncode == 2
+    words = " ".join(done.stderr.replace("│", " ").split())
+    assert complaint in words
+
+
+def test_pingpong_of_the_twin(tmp_path: Path) -> None:
+    built("raw")
+    done = omni("pingpong", "--quick", "--libs", "raw", "--threads", "1,2", "--sizes", "8,4096",
+                "--json", "-", "--plot", str(tmp_path / "p.png"))  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    content = json.loads(done.stdout)
+    jsonschema.validate(content, SCHEMA)
+    assert [(r["threads"], r["size"]) for r in content["results"]] == [
+        (1, 8),
+        (1, 4096),
+        (2, 8),
+        (2, 4096),
+    ]
+    assert content["command"]["libraries"]["raw, 2 threads"]["command"]
+
+
+def test_rate_of_the_twin() -> None:
+    built("raw")
+    done = omni("rate", "--quick", "--libs", "raw", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    content = json.loads(done.stdout)
+    jsonschema.validate(content, SCHEMA)
+    assert {(r["op"], r["threads"]) for r in content["results"]} == {
+        ("put", 1), ("put", 2), ("putonly", 1), ("putonly", 2),
+    }  # fmt: skip

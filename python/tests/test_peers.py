@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The committed table of libraries, and how they are found."""
+
+import os
+import string
+import sys
+from pathlib import Path
+
+import pytest
+from omnipgas import build_workers, peers
+
+TABLE = Path(__file__).parents[2] / "bench" / "peers.toml"
+
+
+def test_the_table_has_the_libraries_in_order_and_each_setting_its_source() -> None:
+    table = peers.read_table(TABLE)
+    assert list(table) == ["raw", "ompl", "mpich", "openmpi", "intel", "mpich-debian", "openmpi-debian"]
+    for peer in table.values():
+        assert peer.title and peer.ops and "{worker}" in peer.launch
+        for setting in peer.settings:
+            assert setting.why and setting.source
+            assert setting.when in ("always", "root", "crowded")
+        if peer.compiler:
+            assert "pip install" in peer.get or "apt-get install" in peer.get
+
+
+def test_every_placeholder_is_known() -> None:
+    for peer in peers.read_table(TABLE).values():
+        texts = [*peer.launch, peer.get, *(s.value for s in peer.settings)]
+        fields = {name for text in texts for _, name, _, _ in string.Formatter().parse(text) if name}
+        assert fields <= {"worker", "launcher", "prefix", "build", "threads"}
+
+
+def test_crowded_settings_apply_when_threads_exceed_cores() -> None:
+    setting = peers.Setting("V", "1", "crowded", "why", "source")
+    assert not setting.applies(threads=peers.cores() // 2)
+    assert setting.applies(threads=peers.cores())
+
+
+def test_missing_libraries_say_how_to_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = peers.read_table(TABLE)
+    monkeypatch.delenv("OMNI_PEER_MPICH", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name, remedy in [("mpich", "pip install mpich"), ("mpich-debian", "apt-get install mpich")]:
+        with pytest.raises(peers.MissingError, match=remedy):
+            peers.find(table[name], tmp_path)
+    with pytest.raises(peers.MissingError, match="run make"):
+        peers.find(table["raw"], tmp_path)
+
+
+@pytest.fixture
+def fake_mpi(tmp_path: Path) -> tuple[peers.Peer, build_workers.Recipe]:
+    """An MPI whose compiler wrapper copies the source to the program."""
+    compiler = tmp_path / "mpi" / "bin" / "mpicxx"
+    compiler.parent.mkdir(parents=True)
+    compiler.write_text(
+        f"#!{sys.executable}\nimport shutil, sys\nshutil.copy(sys.argv[1], sys.argv[3])\n"
+    )
+    compiler.chmod(0o755)
+    (tmp_path / "bin").mkdir()
+    source = tmp_path / "mpi.cpp"
+    source.write_text("int main() {}\n")
+    prefix = {"variable": "OMNI_PEER_FAKE", "default": "mpi"}
+    peer = peers.Peer("fake", "Fake", ["put"], "worker", [], "", "bin/mpicxx", prefix, "get it")
+    return peer, build_workers.Recipe(tmp_path, source, [source], [])
+
+
+def test_a_worker_is_compiled_when_it_is_old_and_removed_with_its_mpi(
+    fake_mpi: tuple[peers.Peer, build_workers.Recipe],
+) -> None:
+    peer, recipe = fake_mpi
+    program = recipe.build / "bin" / "worker"
+    assert build_workers.compile_worker(peer, recipe).startswith("compiled with")
+    assert program.read_text() == recipe.source.read_text()
+    os.utime(program, (2e9, 2e9))
+    assert build_workers.compile_worker(peer, recipe) == "up to date"
+    os.utime(recipe.source, (2.1e9, 2.1e9))
+    assert build_workers.compile_worker(peer, recipe).startswith("compiled with")
+    (recipe.build / "mpi" / "bin" / "mpicxx").unlink()
+    assert build_workers.compile_worker(peer, recipe).startswith("skipped")
+    assert not program.exists()
+
+
+def test_a_compiler_that_fails_is_told(fake_mpi: tuple[peers.Peer, build_workers.Recipe]) -> None:
+    peer, recipe = fake_mpi
+    (recipe.build / "mpi" / "bin" / "mpicxx").write_text("#!/bin/sh\necho broken header >&2\nexit 1\n")
+    assert "broken header" in build_workers.compile_worker(peer, recipe)

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The twin, end to end: the real worker under the real driver."""
+
+import time
+from pathlib import Path
+
+import pytest
+from omnipgas import runner
+from omnipgas.runner import Contender, Limits
+from omnipgas.worker import Worker, WorkerError
+
+from .common import alive, built, children
+
+SHORT = Limits(rounds=2, min_rounds=2, seconds=0.005, timeout=60)
+
+
+@pytest.mark.parametrize("threads", [1, 3, 8])
+def test_pingpong_measures_every_size(threads: int) -> None:
+    sizes = [4, 5, 8, 4096, 1 << 20]
+    out = runner.run_interleaved("pingpong", [Contender(built("raw"), "put")], [threads], sizes, SHORT)
+    assert [(cell.size, cell.status) for cell in out.cells] == [(size, "ok") for size in sizes]
+    for cell in out.cells:
+        for r in cell.rounds:
+            assert 0 < r.fastest_us <= r.slowest_us
+            assert r.min_us <= r.max_us
+            assert sum(r.histogram.values()) == r.count >= threads
+            assert r.bandwidth > 0
+
+
+@pytest.mark.parametrize("op", ["put", "putonly"])
+def test_rate_counts_messages_to_a_sleeping_target(op: str) -> None:
+    out = runner.run_interleaved("rate", [Contender(built("raw"), op)], [1, 2], [8], SHORT)
+    assert [cell.status for cell in out.cells] == ["ok", "ok"]
+    assert all(r.rate > 0 for cell in out.cells for r in cell.rounds)
+
+
+def test_the_iteration_limit_holds() -> None:
+    with Worker(built("raw"), threads=2, size=64) as worker:
+        assert worker.pingpong("put", 64, iterations=123, seconds=60, limit=60).count == 2 * 123
+
+
+def test_an_idle_worker_burns_no_cpu() -> None:
+    with Worker(built("raw"), threads=2, size=64) as worker:
+        worker.pingpong("put", 64, 100, 0.01, 60)
+        pids = [int(hello["pid"]) for hello in worker.hello.values()]
+        before = [cpu(pid) for pid in pids]
+        time.sleep(1)
+        assert [cpu(pid) for pid in pids] == before
+
+
+def cpu(pid: int) -> int:
+    """Clock ticks a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def test_an_unknown_operation_ends_the_worker_with_a_reason() -> None:
+    worker = Worker(built("raw"), threads=1, size=64)
+    pids = [int(hello["pid"]) for hello in worker.hello.values()]
+    with pytest.raises(WorkerError, match="cannot do pingpong sendrecv") as caught, worker:
+        worker.pingpong("sendrecv", 64, 10, 0.01, 20)
+    assert caught.value.status == "crashed"
+    assert not any(map(alive, pids))
+    assert not children()

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The result file, against its schema."""
+
+import copy
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from omnipgas import plots, results
+from omnipgas.runner import Cell
+from omnipgas.worker import Round
+
+from .common import contender
+
+SCHEMA = json.loads((Path(results.__file__).parent / "result.schema.json").read_text())
+
+
+def cell(bench: str = "pingpong", threads: int = 2, size: int = 64) -> Cell:
+    made = Cell(contender("good"), bench, threads, size, version="1", transport="lies")
+    for slow in (4.0, 2.0, 3.0):
+        made.rounds.append(
+            Round(
+                mean_us=2.0,
+                fastest_us=1.0,
+                slowest_us=slow,
+                min_us=0.5,
+                max_us=9.0,
+                count=100,
+                bandwidth=10 * slow,
+                rate=slow if bench == "rate" else 0.0,
+                histogram=Counter({100: 60, 200: 40}),
+            )
+        )
+    return made
+
+
+def document(*rows: results.Result) -> dict[str, Any]:
+    return results.document(list(rows), {"interrupted": False, "libraries": {}})
+
+
+def check(content: dict[str, Any]) -> None:
+    jsonschema.validate(json.loads(json.dumps(content)), SCHEMA)
+
+
+def test_every_kind_of_result_obeys_the_schema() -> None:
+    failed = Cell(contender("good"), "pingpong", 1, 8, status="hung", reason="no answer")
+    check(
+        document(
+            results.from_cell(cell()),
+            results.from_cell(cell("rate")),
+            results.from_cell(failed),
+            results.skipped("rate", "mpich", "put", "not installed"),
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"status": "fine"},
+        {"latency_us": None},
+        {"reason": "though ok"},
+        {"status": "hung"},
+        {"threads": 0},
+        {"extra": 1},
+        {"bench": "pingpong", "bandwidth_MBps": None},
+    ],
+)
+def test_the_schema_refuses(damage: dict[str, Any]) -> None:
+    content = document(results.from_cell(cell()))
+    content["results"][0] |= damage
+    with pytest.raises(jsonschema.ValidationError):
+        check(content)
+
+
+def test_every_key_is_required() -> None:
+    good = document(results.from_cell(cell()))
+    for key in good["results"][0]:
+        content = copy.deepcopy(good)
+        del content["results"][0][key]
+        with pytest.raises(jsonschema.ValidationError):
+            check(content)
+
+
+def test_latency_is_summed_up_as_the_schema_says() -> None:
+    latency = results.from_cell(cell())["latency_us"]
+    assert latency["slowest_thread_mean"] == 3.0  # median of 4, 2, 3
+    assert latency["fastest_thread_mean"] == 1.0
+    assert latency["p50"] == pytest.approx(0.050, rel=0.01)  # bucket 100: 100 ns round trip
+    assert (latency["min"], latency["max"], latency["count"]) == (0.5, 9.0, 300)
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+@pytest.mark.parametrize("bench", ["pingpong", "rate"])
+def test_plots_have_a_panel_for_each_thread_count(tmp_path: Path, bench: str, suffix: str) -> None:
+    rows = [results.from_cell(cell(bench, threads, size)) for threads in (1, 2, 4) for size in (8, 64)]
+    path = tmp_path / f"plot.{suffix}"
+    plots.plot(path, bench, rows, percentiles=True)
+    data = path.read_bytes()
+    assert data.startswith(b"\x89PNG" if suffix == "png" else b"<?xml")
+    if suffix == "svg":
+        assert data.count(b'id="axes_') == (1 if bench == "rate" else 6)
+
+
+def test_nothing_measured_still_gives_a_plot(tmp_path: Path) -> None:
+    path = tmp_path / "empty.png"
+    plots.plot(path, "pingpong", [results.skipped("pingpong", "mpich", "put", "not installed")])
+    assert path.stat().st_size > 0

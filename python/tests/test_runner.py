@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Interleaving, repetition, and going on without those that fail."""
+
+import _thread
+
+import pytest
+from omnipgas import runner
+from omnipgas.runner import Cell, Limits
+from omnipgas.worker import Round
+
+from .common import children, contender
+
+FAST = Limits(rounds=4, min_rounds=2, timeout=2, seconds=0.001)
+
+
+class Log(runner.Progress):
+    """Remembers what was measured in which order."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def at(self, what: str) -> None:
+        self.lines.append(what)
+
+
+def test_rounds_of_two_libraries_are_interleaved_in_shuffled_order() -> None:
+    log = Log()
+    both = [contender("good", "a"), contender("good", "b")]
+    limits = Limits(rounds=12, min_rounds=12, seconds=0.001)
+    runner.run_interleaved("pingpong", both, [1], [64], limits, seed=5, progress=log)
+    order = [line.split()[-2] for line in log.lines]
+    pairs = ["".join(order[i : i + 2]) for i in range(0, len(order), 2)]
+    assert set(pairs) == {"ab", "ba"}  # every round has both, in either order
+    assert len(pairs) == 12
+
+
+def test_equal_rounds_stop_early_and_noisy_ones_at_the_limit() -> None:
+    equal = runner.run_interleaved("pingpong", [contender("good")], [1], [64], Limits(seconds=0.001))
+    assert len(equal.cells[0].rounds) == Limits().min_rounds
+    cell = Cell(contender("good"), "rate", 1, 8)
+    cell.rounds = [Round(rate=value) for value in (1.0, 5.0, 2.0, 9.0, 3.0)]
+    assert not cell.precise(Limits())
+
+
+@pytest.mark.parametrize("mode", ["hang", "crash", "corrupt"])
+def test_a_failing_library_is_reported_and_the_others_go_on(mode: str) -> None:
+    out = runner.run_interleaved(
+        "pingpong", [contender("good"), contender(mode, fail_at=64)], [1], [32, 64, 128], FAST
+    )
+    statuses = {cell.size: cell.status for cell in out.cells if cell.contender.library == mode}
+    # It failed at 64 bytes only: its worker was started again for the next size.
+    assert statuses == {32: "ok", 64: {"hang": "hung", "crash": "crashed"}.get(mode, mode), 128: "ok"}
+    good = [cell for cell in out.cells if cell.contender.library == "good"]
+    assert [cell.status for cell in good] == ["ok"] * 3
+    assert all(len(cell.rounds) >= 2 for cell in good)
+    assert not children()
+
+
+def test_a_library_that_always_fails_is_given_up() -> None:
+    out = runner.run_interleaved("pingpong", [contender("crash")], [1, 2], [8, 16, 32], FAST)
+    assert [c.status for c in out.cells] == ["crashed", "crashed", "skipped"] * 2
+    assert "not tried, after: pingpong put, threads 2, 16 B" in out.cells[-1].reason
+
+
+def test_ctrl_c_keeps_what_was_measured() -> None:
+    class Interrupt(runner.Progress):
+        def at(self, what: str) -> None:
+            if "64 B, round 2" in what:
+                _thread.interrupt_main()
+
+    out = runner.run_interleaved(
+        "pingpong", [contender("good")], [1], [32, 64, 128], FAST, progress=Interrupt()
+    )
+    assert out.interrupted
+    assert [cell.size for cell in out.cells] == [32, 64]
+    assert out.cells[0].rounds
+    assert not children()
+
+
+def test_how_a_library_was_started_is_kept() -> None:
+    out = runner.run_interleaved("pingpong", [contender("good")], [2], [64], FAST)
+    assert "hostile_worker.py" in " ".join(out.started["good, 2 threads"]["command"])

@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# pytest_or_skip.sh PYTHON TEST: runs a pytest file; 77 if that Python lacks the tools' libraries, or if
+# every test of the file was skipped.
+python=$1
+test=$2
+for module in pytest typer rich numpy matplotlib jsonschema; do
+  if ! "$python" -c "import $module" 2>/dev/null; then
+    echo "skipped: $python has no $module; scripts/setup.sh check brings it"
+    exit 77
+  fi
+done
+cd "$(dirname "$test")/.." || exit 1
+PYTHONPATH=. exec "$python" -B -m pytest -q -rs -p no:cacheprovider -p tests.skip_is_77 "$test"
