@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Ranks started for real by mpiexec and by omplrun, alone and mixed with MPI in every order.
 
-launcher_test.py mpich|mpich5|mpich5_abi|openmpi OMPLRUN BOOTSTRAP_RANKS STEPS_LIBRARY [MPICH5_PREFIX]
+launcher_test.py NAME OMPLRUN BOOTSTRAP_RANKS STEPS_LIBRARY [PREFIX]
 
-bootstrap_ranks is compiled with the MPI's mpicc; its arguments are the steps that each rank does."""
+NAME is that of Debian's MPI (mpich, openmpi), or any for the MPI installed below PREFIX: "openmpi..."
+does not speak PMI-1, "..._abi" has the binary interface that MPI 5.0 standardised. bootstrap_ranks is
+compiled with the MPI's mpicc; its arguments are the steps that each rank does."""
 
 import os
 import re
@@ -33,20 +35,20 @@ MPI: Mpi
 OMPLRUN, PLAIN_RANKS, MPI_RANKS = [""], "", ""
 
 
-def find_mpi(name: str, mpich5: Path | None) -> Mpi | str:
+def find_mpi(name: str, prefix: str) -> Mpi | str:
     """The MPI of that name, or why there is none."""
-    if not name.startswith("mpich5"):
-        mpiexec, mpicc = f"mpiexec.{name}", f"mpicc.{name}"
-    elif mpich5 is None:
-        return "OMPL_MPICH5_PREFIX does not say where MPICH 5 is"
+    if prefix:
+        mpiexec, mpicc = f"{prefix}/bin/mpiexec", f"{prefix}/bin/mpicc"
+        mpicc += "_abi" if name.endswith("_abi") else ""
+        os.environ["I_MPI_ROOT"] = prefix  # Intel's tools ask for it
     else:
-        mpiexec = str(mpich5 / "bin/mpiexec")
-        mpicc = str(mpich5 / "bin" / ("mpicc_abi" if name == "mpich5_abi" else "mpicc"))
+        mpiexec, mpicc = f"mpiexec.{name}", f"mpicc.{name}"
     for tool in (mpiexec, mpicc):
         if shutil.which(tool) is None:
             return f"{tool} is not installed"
-    options = ["--allow-run-as-root", "--oversubscribe"] if name == "openmpi" else []
-    return Mpi([mpiexec, *options], mpicc, name != "openmpi")
+    is_open_mpi = name.startswith("openmpi")
+    options = ["--allow-run-as-root", "--oversubscribe"] if is_open_mpi else []
+    return Mpi([mpiexec, *options], mpicc, not is_open_mpi)
 
 
 def compile_ranks(mpicc: str, steps: Path, target: str) -> None:
@@ -141,7 +143,7 @@ class Launcher(unittest.TestCase):
 
 def main(name: str, omplrun: str, ranks: str, steps: str, prefix: str = "") -> None:
     global MPI, OMPLRUN, PLAIN_RANKS, MPI_RANKS
-    found = find_mpi(name, Path(prefix) if prefix else None)
+    found = find_mpi(name, prefix)
     if isinstance(found, str):
         print(f"skipped: {found}")
         sys.exit(SKIP)

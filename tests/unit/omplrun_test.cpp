@@ -137,9 +137,9 @@ TEST_F(Server, TakesAborts) {
 TEST(Lines, ArePrefixedOnceComplete) {
   Lines lines("[7] ");
   EXPECT_EQ(lines.add("a"), "");
-  EXPECT_EQ(lines.add("b\nc\n\nd"), "[7] ab\n[7] c\n[7] \n");
+  EXPECT_EQ(lines.add("b\nc\n\n!"), "[7] ab\n[7] c\n[7] \n");
   EXPECT_EQ(lines.add(""), "");
-  EXPECT_EQ(lines.finish(), "[7] d\n");
+  EXPECT_EQ(lines.finish(), "[7] !\n");
   EXPECT_EQ(lines.finish(), "");
 }
 
