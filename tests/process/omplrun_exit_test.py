@@ -40,9 +40,9 @@ class Exit(unittest.TestCase):
         self.assertRegex(done.err, r"rank \d died: it exited with code 0, but without leaving the job")
 
     def test_death_inside_the_job(self) -> None:
-        done = run("-n", "4", RANKS, "open", "exchange", "die:2:11")
-        self.assertEqual(done.code, 139)
-        self.assertIn("rank 2 was killed by SIGSEGV", done.err)
+        done = run("-n", "4", RANKS, "open", "exchange", "die:2:9")
+        self.assertEqual(done.code, 137)
+        self.assertIn("rank 2 was killed by SIGKILL", done.err)
 
     def test_abort(self) -> None:
         done = run("-n", "3", RANKS, "open", "exchange", "abort:9")
