@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from omnipgas import __version__, peers, report, results, runner
+from omnipgas import __version__, figures, peers, performance, report, results, runner
 
 LIBRARIES = "raw,ompl,mpich,openmpi,intel,mpich-debian,openmpi-debian"
 PINGPONG_SIZES = ",".join(str(1 << p) for p in range(2, 23))  # 4 B to 4 MiB
@@ -125,6 +125,32 @@ def rate(
         plot=plot,
     )
     raise typer.Exit(measure(request))
+
+
+@app.command("figures")
+def measure_figures(
+    groups: Annotated[
+        str, typer.Option("--groups", help=f"Which: {', '.join(figures.GROUPS)}.")
+    ] = ",".join(figures.GROUPS),
+    publish: Annotated[
+        bool, typer.Option("--publish", help="Also write docs/results/ and docs/performance.md.")
+    ] = False,
+) -> None:
+    """Measure the "must show" figures; one line each: name, value, bound, met or missed."""
+    wanted = _words("--groups", groups, list(figures.GROUPS))
+    console = Console(stderr=True)
+    build = peers.build_dir()
+    with Bar(console) as bar:
+        bench = figures.Bench(build, bar)
+        try:
+            found = figures.measure(bench, wanted, lambda line: print(line, flush=True))
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+    path = figures.write(build / "results", found, bench.cells)
+    missed = sum(not figure.met for figure in found)
+    console.print(f"{len(found) - missed} of {len(found)} bounds met. Result file: {path}")
+    if publish:
+        performance.publish(path, Path(__file__).absolute().parents[2] / "docs")
 
 
 def measure(request: Request) -> int:
