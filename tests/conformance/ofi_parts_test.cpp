@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The parts of the ofi conduit that need no network: addresses, the completion window, loading.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +8,9 @@
 
 #include "conduit/completion_window.hpp"
 #include "conduit/ofi/address.hpp"
+#include "conduit/ofi/conduit.hpp"
 #include "conduit/ofi/library.hpp"
+#include "util/settings.hpp"
 #include "util/status.hpp"
 
 namespace ompl::conduit::ofi {
@@ -103,6 +106,21 @@ TEST(CompletionWindow, ClosingCompletesEverythingOnce) {
   window.complete(4);  // comes late
   EXPECT_EQ(window.completed(), 5U);
   EXPECT_EQ(window.outstanding(), 0U);
+}
+
+TEST(OfiLibrary, IsNotLoadedBeforeItIsNeeded) {
+  const std::unique_ptr<Conduit> conduit = make();
+  EXPECT_EQ(dlopen("libfabric.so.1", RTLD_NOW | RTLD_NOLOAD), nullptr);
+}
+
+// Run by ctest with a libfabric.so.1 in the loader's path that is none: ofi_without_libfabric.
+TEST(OfiLibrary, DISABLED_ConduitSaysThatItIsUnusable) {
+  const Settings settings;
+  Job job;
+  job.settings = &settings;
+  EXPECT_EQ(make()->open(job), OMPL_ERR_UNSUPPORTED);
+  EXPECT_NE(std::string(error_detail()).find("libfabric cannot be loaded ("), std::string::npos)
+      << error_detail();
 }
 
 TEST(OfiLibrary, SaysWhyItCannotBeLoaded) {
