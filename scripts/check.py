@@ -91,9 +91,10 @@ def lint() -> Iterator[Result]:
 
 
 def inside(variant: Variant, test: str, output: str) -> Iterator[Result]:
-    """The cases that a passed program skipped, as unittest says it, and GoogleTest between RUN and SKIPPED."""
-    for match in re.finditer(r"^(\w+) \(.*\) \.\.\. skipped ['\"](.*)['\"]$", output, re.MULTILINE):
-        yield Result(f"{variant.preset}/{test}/{match[1]}", "skipped", match[2])
+    """The cases that a passed program skipped, as unittest, pytest and GoogleTest (after RUN) say it."""
+    for pattern in (r"^(\w+) \(.*\) \.\.\. skipped ['\"](.*)['\"]$", r"^SKIPPED \[\d+\] (\S+): (.*)$"):
+        for match in re.finditer(pattern, output, re.MULTILINE):
+            yield Result(f"{variant.preset}/{test}/{match[1]}", "skipped", match[2])
     for match in re.finditer(r"\[ RUN      \] (\S+)\n(.*?)\[  SKIPPED \] \1 ", output, re.DOTALL):
         said = [
             line for line in match[2].splitlines() if line and not re.match(r"\S+:\d+: Skipped$", line)

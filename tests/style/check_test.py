@@ -18,6 +18,7 @@ add_test(absent sh -c "echo no device; exit 77")
 set_tests_properties(absent PROPERTIES SKIP_RETURN_CODE 77)
 add_test(partly printf [==[{SKIPPED_CASE}]==])
 add_test(script echo "{UNITTEST_SKIPPED}")
+add_test(pytest echo "SKIPPED [1] tests/test_a.py:7: not here")
 add_test(slow sleep 10)
 set_tests_properties(slow PROPERTIES TIMEOUT 1)
 add_test(unbuilt /no/such/program)
@@ -30,6 +31,8 @@ EXPECTED = {
     "here/partly/S.case": ("skipped", "no such device"),
     "here/script": ("passed", ""),
     "here/script/test_case": ("skipped", "not root"),
+    "here/pytest": ("passed", ""),
+    "here/pytest/tests/test_a.py:7": ("skipped", "not here"),
     "here/slow": ("failed", ""),
     "here/unbuilt": ("failed", ""),
 }
