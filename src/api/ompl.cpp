@@ -90,26 +90,28 @@ void* ompl_ptr(uint32_t rank, uint64_t offset) {
   return c == nullptr || c->ranks == 0 ? nullptr : c->runtime->pointer(rank, offset);
 }
 
-// The papers' functions take the short way to a mapped rank: no exception can arise there, and a context
-// without a runtime has no ranks, so the way through with() finds out what is wrong.
+// The papers' functions take the short way while the address is in the thread's window. A thread without
+// a context has none, so the long way finds out what is wrong.
 
 int ompl_put(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length) {
-  Context* c = ompl::api::t_context;
-  if (c != nullptr && Runtime::put_mapped(*c, pointer(src_addr), target_rank, dest_addr, length))
+  if (Runtime::put_mapped(ompl::api::t_windows.data, pointer(src_addr), target_rank, dest_addr, length))
     return OMPL_OK;
   return ompl_ctx_put(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
 }
 
 int ompl_get(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length) {
-  Context* c = ompl::api::t_context;
-  if (c != nullptr && Runtime::get_mapped(*c, pointer(src_addr), target_rank, dest_addr, length))
+  if (Runtime::get_mapped(ompl::api::t_windows.data, pointer(src_addr), target_rank, dest_addr, length))
     return OMPL_OK;
   return ompl_ctx_get(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
 }
 
 int ompl_put_word(uint32_t target_rank, uint64_t flag_addr) {
-  Context* c = ompl::api::t_context;
-  if (c != nullptr && Runtime::signal_mapped(*c, target_rank, flag_addr)) return OMPL_OK;
+  bool asleep = false;
+  if (Runtime::signal_mapped(ompl::api::t_windows.flag, target_rank, flag_addr, &asleep)) [[likely]] {
+    if (asleep) [[unlikely]]
+      ompl::api::t_context->runtime->wake_sleepers(target_rank, flag_addr);
+    return OMPL_OK;
+  }
   return ompl_ctx_put_word(OMPL_CTX_DEFAULT, target_rank, flag_addr, OMPL_FOREVER);
 }
 

@@ -17,6 +17,7 @@
 namespace ompl::api {
 
 thread_local constinit Context* t_context = nullptr;
+thread_local constinit Windows t_windows;
 
 namespace {
 
@@ -107,8 +108,7 @@ Context* implicit_context() {
     wrong_state();
     return nullptr;
   }
-  t_end.context = g_runtime.load()->open_context();
-  t_end.context->implicit = true;
+  t_end.context = g_runtime.load()->open_context(&t_windows);
   t_context = t_end.context;
   return t_context;
 }

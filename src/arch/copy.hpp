@@ -27,7 +27,7 @@ inline void ends(void* to, const void* from, std::size_t length) {
 }  // namespace detail
 
 inline void copy(void* to, const void* from, std::size_t length) {
-  if (length == 8) {
+  if (length == 8) [[likely]] {
     detail::ends<uint64_t>(to, from, 8);
   } else if (length > 16) {
     copy_long(to, from, length);

@@ -90,7 +90,7 @@ bool Blocker::yield() {
     return true;
   }
   const bool may_sleep = runtime_.yield_hook_(runtime_.yield_argument_) == 0;
-  if (context_->implicit && runtime_.implicit_lookup_ != nullptr) {
+  if (context_->windows != nullptr && runtime_.implicit_lookup_ != nullptr) {
     Context* now = runtime_.implicit_lookup_();
     if (now != nullptr && now != context_) {
       context_->activity.call.store(Call::none, std::memory_order_relaxed);

@@ -97,7 +97,9 @@ int Blocker::run(Ready ready) {
 template <class Ready>
 int Blocker::sleep(Ready& ready) {
   Bucket& bucket = *what_.bucket;
+  std::atomic<uint32_t>& all = runtime_.segment_.header().sleepers;
   bucket.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  all.fetch_add(1, std::memory_order_seq_cst);  // after the bucket: who sees this finds that
   const bool sentinel = become_sentinel();
   const uint32_t events = bucket.events.load(std::memory_order_seq_cst);
   awake_ = false;
@@ -110,6 +112,7 @@ int Blocker::sleep(Ready& ready) {
       sleep_in_futex(events);
     }
   }
+  all.fetch_sub(1, std::memory_order_seq_cst);
   bucket.sleepers.fetch_sub(1, std::memory_order_seq_cst);
   if (sentinel) resign_as_sentinel();
   return result;

@@ -92,6 +92,7 @@ int Runtime::free(Context& c, uint64_t offset) {
   }
   if (const int code = barrier(c); code != OMPL_OK) return code;
   allocations_.erase(offset);
+  close_windows();
   for (const auto& conduit : conduits_) conduit->release(offset, found.length);
   allocator_.free(offset, found.length);
   return OMPL_OK;

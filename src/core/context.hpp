@@ -51,6 +51,36 @@ struct Outstanding {
   bool listed = false;           // rank stands in Context::touched
 };
 
+// The mapped allocation that a thread's implicit context used last, on one rank, with all that a call needs
+// to know of it: a hit costs a dozen instructions. Written by its thread, but for `length`, which ompl_free
+// and ompl_finalize of any thread set to 0.
+struct Window {
+  uint32_t rank = 0;
+  uint64_t begin = 0;
+  std::atomic<uint64_t> length{0};
+  std::byte* base = nullptr;  // of the rank's segment
+
+  // Laid out for the hit: no branch is taken. [[likely]] alone does not reach through inlining.
+  [[nodiscard]] bool holds(uint32_t wanted, uint64_t offset, uint64_t size) const {
+    const uint64_t inside = offset - begin;
+    const uint64_t whole = length.load(std::memory_order_relaxed);
+    if (__builtin_expect(wanted != rank, 0)) return false;
+    if (__builtin_expect(inside >= whole, 0)) return false;
+    return __builtin_expect(size <= whole - inside, 1);
+  }
+  void set(uint32_t new_rank, const Extent& extent, std::byte* new_base) {
+    rank = new_rank;
+    begin = extent.begin;
+    base = new_base;
+    length.store(extent.length, std::memory_order_relaxed);
+  }
+};
+
+struct Windows {
+  Window data;  // of puts and gets,
+  Window flag;  // and of signals; its length is a multiple of 4
+};
+
 // An ack_request under way: answered when the slot's link to the rank has acknowledged `number`.
 struct Mark {
   uint32_t rank;
@@ -77,7 +107,8 @@ class alignas(arch::kCacheLine) Context {
 
   // --- observed by others
   Activity activity;
-  bool implicit = false;  // a thread's own: looked up again after the yield hook ran
+  // Of a thread's implicit context, else nullptr. Such a context is looked up again after the yield hook ran.
+  Windows* windows = nullptr;
   std::atomic<bool> in_use{false};
   std::atomic<bool> counted{false};  // among SegmentHeader::threads
   Context* next = nullptr;           // all contexts ever opened by the runtime, newest first

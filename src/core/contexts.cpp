@@ -6,7 +6,7 @@
 
 namespace ompl {
 
-Context* Runtime::open_context() {
+Context* Runtime::open_context(Windows* windows) {
   const std::lock_guard lock(contexts_mutex_);
   Context* c = contexts_.load(std::memory_order_relaxed);
   uint32_t opened = 0;
@@ -25,7 +25,7 @@ Context* Runtime::open_context() {
     if (network_ != nullptr) c->preferred_slot = opened % network_->slots();
     contexts_.store(c, std::memory_order_release);
   }
-  c->implicit = false;
+  c->windows = windows;
   c->data = {};
   c->flag = {};
   c->in_use.store(true, std::memory_order_relaxed);
@@ -40,11 +40,22 @@ int Runtime::close_context(Context* context) {
 
 void Runtime::abandon_context(Context* context) {
   const std::lock_guard lock(contexts_mutex_);
+  context->windows = nullptr;
   context->outstanding.clear();
   context->touched.clear();
   context->activity.thread.store(0, std::memory_order_relaxed);
   context->activity.last_seen_ns.store(0, std::memory_order_relaxed);
   context->in_use.store(false, std::memory_order_relaxed);
+}
+
+// No thread may use what is freed, but a window may still stand on it.
+void Runtime::close_windows() {
+  const std::lock_guard lock(contexts_mutex_);
+  for (const Context* c = contexts_.load(); c != nullptr; c = c->next) {
+    if (c->windows == nullptr) continue;
+    c->windows->data.length.store(0, std::memory_order_relaxed);
+    c->windows->flag.length.store(0, std::memory_order_relaxed);
+  }
 }
 
 }  // namespace ompl

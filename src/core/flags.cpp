@@ -9,6 +9,13 @@
 
 namespace ompl {
 
+void Runtime::wake_sleepers(uint32_t rank, std::byte* base, uint64_t flag) {
+  SegmentHeader& header = header_of(base);
+  Bucket& bucket = bucket_of(header, flag);
+  if (bucket.sleepers.load(std::memory_order_seq_cst) != 0) wake(rank, header, bucket);
+  if (header.any.sleepers.load(std::memory_order_seq_cst) != 0) wake(rank, header, header.any);
+}
+
 void Runtime::wake(uint32_t rank, SegmentHeader& header, Bucket& bucket) {
   bucket.events.fetch_add(1, std::memory_order_seq_cst);
   arch::futex_wake_all(reinterpret_cast<const uint32_t*>(&bucket.events));

@@ -29,7 +29,8 @@ inline constexpr uint32_t kCoreWords = 16;  // 1,024 cores
 struct SegmentHeader {
   // Words 0 .. 63: flags of the layer itself; the only flags an immediate value below 64 can name.
   uint32_t flags[64];
-  uint64_t nonce;  // proves that a mapping is of this very segment
+  uint64_t nonce;                  // proves that a mapping is of this very segment
+  std::atomic<uint32_t> sleepers;  // of all buckets: what a producer looks at first
   std::atomic<RankState> state;
   std::atomic<uint32_t> threads;   // contexts in use: who may spin on this node's cores
   std::atomic<uint32_t> sentinel;  // 1 while a waiter of this rank sleeps in epoll, not on a bucket

@@ -54,35 +54,41 @@ int Runtime::check_flag(Context& c, uint32_t rank, uint64_t flag, const char* wh
 
 int Runtime::put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
                  Deadline deadline) {
-  if (const int code = check_data(c, rank, offset, length, "ompl_put"); code != OMPL_OK || length == 0)
-    return code;
-  if (std::byte* base = c.bases[rank]; base != nullptr) {
-    arch::copy(base + offset, source, length);
-    return OMPL_OK;
-  }
-  return network_->put(c, source, rank, offset, length, deadline);
+  const int code = check_data(c, rank, offset, length, "ompl_put");
+  if (code != OMPL_OK || length == 0) return code;
+  std::byte* base = c.bases[rank];
+  if (base == nullptr) return network_->put(c, source, rank, offset, length, deadline);
+  if (c.windows != nullptr) c.windows->data.set(rank, c.data, base);
+  arch::copy(base + offset, source, length);
+  return OMPL_OK;
 }
 
 int Runtime::get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
                  Deadline deadline) {
-  if (const int code = check_data(c, rank, offset, length, "ompl_get"); code != OMPL_OK || length == 0)
-    return code;
-  if (const std::byte* base = c.bases[rank]; base != nullptr) {
-    arch::copy(target, base + offset, length);
-    return OMPL_OK;
-  }
-  return network_->get(c, target, rank, offset, length, deadline);
+  const int code = check_data(c, rank, offset, length, "ompl_get");
+  if (code != OMPL_OK || length == 0) return code;
+  std::byte* base = c.bases[rank];
+  if (base == nullptr) return network_->get(c, target, rank, offset, length, deadline);
+  if (c.windows != nullptr) c.windows->data.set(rank, c.data, base);
+  arch::copy(target, base + offset, length);
+  return OMPL_OK;
 }
 
 int Runtime::signal(Context& c, uint32_t rank, uint64_t flag, Deadline deadline) {
   if (const int code = check_flag(c, rank, flag, "ompl_put_word"); code != OMPL_OK) return code;
+  std::byte* base = c.bases[rank];
+  if (base != nullptr && c.windows != nullptr) {
+    Extent whole_flags = c.flag;
+    whole_flags.length -= whole_flags.length % sizeof(uint32_t);
+    c.windows->flag.set(rank, whole_flags, base);
+  }
   return signal_any(c, rank, flag, deadline);
 }
 
 // Also for the layer's own flags, which no user's check lets through.
 int Runtime::signal_any(Context& c, uint32_t rank, uint64_t flag, Deadline deadline) {
   if (std::byte* base = bases_[rank]; base != nullptr) {
-    raise(*this, rank, base, flag);
+    raise(rank, base, flag);
     return OMPL_OK;
   }
   return network_->signal(c, rank, Signal{.offset = flag}, deadline);
@@ -96,7 +102,7 @@ int Runtime::put_signal(Context& c, const void* source, uint32_t rank, uint64_t 
   if (const int code = check_flag(c, rank, flag, "ompl_put_signal"); code != OMPL_OK) return code;
   if (std::byte* base = c.bases[rank]; base != nullptr) {
     arch::copy(base + offset, source, length);
-    raise(*this, rank, base, flag);
+    raise(rank, base, flag);
     return OMPL_OK;
   }
   if (length == 0) return network_->signal(c, rank, Signal{.offset = flag}, deadline);

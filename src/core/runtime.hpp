@@ -72,18 +72,21 @@ class Runtime {
   [[nodiscard]] bootstrap::Bootstrap& bootstrap() { return *bootstrap_; }
 
   // Contexts. close_context() completes the context's operations first.
-  Context* open_context();
+  // `windows`: of the thread whose implicit context it is.
+  Context* open_context(Windows* windows = nullptr);
   int close_context(Context* context);
   // For the end of a thread: nothing may block, so what is outstanding is left to the slots.
   void abandon_context(Context* context);
 
-  // The short way to a mapped rank, for arguments within the allocation the context used last. False: take
-  // the long way, which checks everything and says what is wrong. Needs no runtime: a context that lost its
-  // runtime has no ranks.
-  static bool put_mapped(Context& c, const void* source, uint32_t rank, uint64_t offset,
+  // The short way to a mapped rank, for addresses in the window. False: take the long way, which checks
+  // everything, says what is wrong, and moves the window.
+  static bool put_mapped(const Window& window, const void* source, uint32_t rank, uint64_t offset,
                          std::size_t length);
-  static bool get_mapped(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length);
-  static bool signal_mapped(Context& c, uint32_t rank, uint64_t flag);
+  static bool get_mapped(const Window& window, void* target, uint32_t rank, uint64_t offset,
+                         std::size_t length);
+  // Adds one to the flag. True: `*asleep` tells whether wake_sleepers() must follow.
+  static bool signal_mapped(const Window& window, uint32_t rank, uint64_t flag, bool* asleep);
+  void wake_sleepers(uint32_t rank, uint64_t flag) { wake_sleepers(rank, bases_[rank], flag); }
   static bool take_mapped(Context& c, uint64_t flag);
 
   // The long way.
@@ -151,9 +154,10 @@ class Runtime {
   int wait_flag(Context& c, uint64_t flag, Call call, uint32_t peer, Deadline deadline);
 
   // Flags (flags.cpp). raise() applies a signal to a mapped rank and wakes its waiters [15].
-  static void raise(Runtime& own, uint32_t rank, std::byte* base, uint64_t flag);
+  void raise(uint32_t rank, std::byte* base, uint64_t flag);
   void apply(const Signal& record, Extent& last);
   void wake_if_asleep(uint32_t rank, std::byte* base, uint64_t flag);
+  void wake_sleepers(uint32_t rank, std::byte* base, uint64_t flag);
   void wake(uint32_t rank, SegmentHeader& header, Bucket& bucket);
   void wake_own_completions();
   void poke_sentinel(uint32_t rank);
@@ -190,7 +194,9 @@ class Runtime {
   std::unique_ptr<Network> network_;  // if some rank is not mapped
   int wake_pipe_[2] = {-1, -1};
 
-  std::mutex contexts_mutex_;  // opening and closing only
+  void close_windows();
+
+  std::mutex contexts_mutex_;  // opening, closing, and closing windows
   std::atomic<Context*> contexts_{nullptr};
 
   YieldHook yield_hook_ = nullptr;
@@ -212,55 +218,40 @@ class Runtime {
 
 // ------------------------------------------------------------------------------------------------
 
-inline bool Runtime::put_mapped(Context& c, const void* source, uint32_t rank, uint64_t offset,
-                                std::size_t length) {
-  if (rank >= c.ranks || !c.data.covers(offset, length, c.generation->load(std::memory_order_relaxed)))
-      [[unlikely]] {
+inline bool Runtime::put_mapped(const Window& window, const void* source, uint32_t rank,
+                                uint64_t offset, std::size_t length) {
+  if (!window.holds(rank, offset, length)) [[unlikely]]
     return false;
-  }
-  std::byte* base = c.bases[rank];
-  if (base == nullptr) [[unlikely]]
-    return false;
-  arch::copy(base + offset, source, length);
+  arch::copy(window.base + offset, source, length);
   return true;
 }
 
-inline bool Runtime::get_mapped(Context& c, void* target, uint32_t rank, uint64_t offset,
+inline bool Runtime::get_mapped(const Window& window, void* target, uint32_t rank, uint64_t offset,
                                 std::size_t length) {
-  if (rank >= c.ranks || !c.data.covers(offset, length, c.generation->load(std::memory_order_relaxed)))
-      [[unlikely]] {
+  if (!window.holds(rank, offset, length)) [[unlikely]]
     return false;
-  }
-  const std::byte* base = c.bases[rank];
-  if (base == nullptr) [[unlikely]]
-    return false;
-  arch::copy(target, base + offset, length);
+  arch::copy(target, window.base + offset, length);
   return true;
 }
 
-// The producer's side of protocol rule 15: the add and the looks are sequentially consistent.
-inline void Runtime::raise(Runtime& own, uint32_t rank, std::byte* base, uint64_t flag) {
+// The producer's side of protocol rule 15: the add and the looks are sequentially consistent. The first look is
+// at the number of all the rank's sleepers; only if there are any, at the flag's bucket.
+inline bool Runtime::signal_mapped(const Window& window, uint32_t rank, uint64_t flag, bool* asleep) {
+  if (flag % sizeof(uint32_t) != 0 || !window.holds(rank, flag, 1)) [[unlikely]]
+    return false;
+  arch::word32(window.base + flag).fetch_add(1, std::memory_order_seq_cst);
+  *asleep = header_of(window.base).sleepers.load(std::memory_order_seq_cst) != 0;
+  return true;
+}
+
+inline void Runtime::raise(uint32_t rank, std::byte* base, uint64_t flag) {
   arch::word32(base + flag).fetch_add(1, std::memory_order_seq_cst);
-  own.wake_if_asleep(rank, base, flag);
+  wake_if_asleep(rank, base, flag);
 }
 
 inline void Runtime::wake_if_asleep(uint32_t rank, std::byte* base, uint64_t flag) {
-  SegmentHeader& header = header_of(base);
-  Bucket& bucket = bucket_of(header, flag);
-  if (bucket.sleepers.load(std::memory_order_seq_cst) != 0) [[unlikely]]
-    wake(rank, header, bucket);
-  if (header.any.sleepers.load(std::memory_order_seq_cst) != 0) [[unlikely]]
-    wake(rank, header, header.any);
-}
-
-inline bool Runtime::signal_mapped(Context& c, uint32_t rank, uint64_t flag) {
-  if (rank >= c.ranks || !knows_flag(c, flag)) [[unlikely]]
-    return false;
-  std::byte* base = c.bases[rank];
-  if (base == nullptr) [[unlikely]]
-    return false;
-  raise(*c.runtime, rank, base, flag);
-  return true;
+  if (header_of(base).sleepers.load(std::memory_order_seq_cst) != 0) [[unlikely]]
+    wake_sleepers(rank, base, flag);
 }
 
 // Takes one from a positive flag. An acquire when it succeeds.
