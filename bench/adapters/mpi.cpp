@@ -19,31 +19,23 @@ using bench::kPage;
 
 constexpr int kLooksPerProgress = 1000;  // looks at a flag between two calls that drive progress
 
-const char* level_name(int level) {
-  switch (level) {
-    case MPI_THREAD_SINGLE:
-      return "MPI_THREAD_SINGLE";
-    case MPI_THREAD_FUNNELED:
-      return "MPI_THREAD_FUNNELED";
-    case MPI_THREAD_SERIALIZED:
-      return "MPI_THREAD_SERIALIZED";
-    default:
-      return "MPI_THREAD_MULTIPLE";
-  }
+std::string level_name(int level) {
+  if (level == MPI_THREAD_MULTIPLE) return "MPI_THREAD_MULTIPLE";
+  return level == MPI_THREAD_SERIALIZED ? "MPI_THREAD_SERIALIZED" : "at most MPI_THREAD_FUNNELED";
 }
 
 class Mpi {
  public:
   Mpi(const bench::Setup& setup, int argc, char** argv)
-      : buffer_(bench::pages(setup.bytes)), channels_(static_cast<std::size_t>(setup.threads)) {
+      : buffer_(bench::pages(setup.bytes)),
+        channels_(static_cast<std::size_t>(setup.threads)),
+        crowded_(2 * channels_.size() > bench::cores().size()) {
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &granted_);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     int size = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (size != 2) throw std::runtime_error("needs two ranks");
-    if (granted_ < MPI_THREAD_MULTIPLE && setup.threads > 1) {
-      throw std::runtime_error("MPI_THREAD_MULTIPLE was not granted");
-    }
+    if (granted_ < MPI_THREAD_MULTIPLE) throw std::runtime_error("got " + level_name(granted_));
     for (Channel& channel : channels_) open(channel);
   }
 
@@ -73,26 +65,17 @@ class Mpi {
              {"library", all.substr(0, 400)}}};
   }
 
-  void prepare(int threads) {
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    sched_getaffinity(0, sizeof cores, &cores);
-    crowded_ = 2 * threads > CPU_COUNT(&cores);
-  }
-
   [[nodiscard]] std::byte* source(int i) const { return at(i).memory + buffer_; }
   [[nodiscard]] std::byte* target(int i) const { return at(i).memory; }
 
   void put(int i, std::size_t offset, std::size_t bytes) {
-    transfer(i, source(i) + offset, static_cast<MPI_Aint>(offset), bytes);
+    transfer(i, source(i) + offset, offset, bytes);
   }
-  void put_alone(int i, std::size_t offset, std::size_t bytes) {
-    transfer(i, source(i) + offset, static_cast<MPI_Aint>(offset), bytes);
-  }
+  void put_alone(int i, std::size_t offset, std::size_t bytes) { put(i, offset, bytes); }
   void signal(int i) {
     flush(i);
     ++at(i).sent;
-    transfer(i, &at(i).sent, static_cast<MPI_Aint>(2 * buffer_), sizeof at(i).sent);
+    transfer(i, &at(i).sent, 2 * buffer_, sizeof at(i).sent);
     flush(i);
   }
   void wait(int i) {
@@ -127,12 +110,11 @@ class Mpi {
   };
 
   void open(Channel& channel) const {
-    const std::size_t bytes = 2 * buffer_ + kPage;
+    const auto bytes = static_cast<MPI_Aint>(2 * buffer_ + kPage);
     MPI_Comm_dup(MPI_COMM_WORLD, &channel.comm);
     void* memory = nullptr;
-    MPI_Win_allocate(static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, channel.comm, &memory,
-                     &channel.window);
-    std::memset(memory, 0, bytes);
+    MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, channel.comm, &memory, &channel.window);
+    std::memset(memory, 0, static_cast<std::size_t>(bytes));
     channel.memory = static_cast<std::byte*>(memory);
     MPI_Win_lock_all(MPI_MODE_NOCHECK, channel.window);
     MPI_Barrier(channel.comm);
@@ -148,9 +130,9 @@ class Mpi {
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, channel.comm, &found, MPI_STATUS_IGNORE);
   }
 
-  void transfer(int i, const void* from, MPI_Aint to, std::size_t bytes) {
+  void transfer(int i, const void* from, std::size_t to, std::size_t bytes) {
     const int count = static_cast<int>(bytes);
-    MPI_Put(from, count, MPI_BYTE, 1 - rank_, to, count, MPI_BYTE, at(i).window);
+    MPI_Put(from, count, MPI_BYTE, 1 - rank_, static_cast<MPI_Aint>(to), count, MPI_BYTE, at(i).window);
   }
 
   Channel& at(int i) { return channels_[static_cast<std::size_t>(i)]; }
@@ -158,9 +140,9 @@ class Mpi {
 
   std::size_t buffer_;
   std::vector<Channel> channels_;
+  bool crowded_;  // more threads of both ranks than cores: a waiting thread yields
   int rank_ = 0;
   int granted_ = 0;
-  bool crowded_ = false;
 };
 
 }  // namespace

@@ -37,8 +37,6 @@ class Ompl {
     return {ompl_version(), mapped ? "shared memory" : "network", std::nullopt, {}};
   }
 
-  void prepare(int /*threads*/) {}
-
   [[nodiscard]] std::byte* source(int i) const { return target(i) + buffer_; }
   [[nodiscard]] std::byte* target(int i) const { return base_ + static_cast<uint64_t>(i) * stride_; }
 

@@ -18,6 +18,7 @@ class Raw {
       : buffer_(bench::pages(setup.bytes)),
         flags_(bench::pages(static_cast<std::size_t>(setup.threads) * twin_flag_size())),
         segment_(flags_ + 2 * static_cast<std::size_t>(setup.threads) * buffer_) {
+    twin_set_threads(2 * setup.threads);
     base_ = static_cast<std::byte*>(twin_map(2 * segment_));
     if (base_ == nullptr) throw std::runtime_error("no shared memory for the segments");
     child_ = fork();
@@ -41,7 +42,6 @@ class Raw {
   [[nodiscard]] bench::Description describe() const {
     return {"the twin", "shared memory", std::nullopt, {}};
   }
-  void prepare(int threads) { twin_set_threads(2 * threads); }
 
   [[nodiscard]] std::byte* source(int channel) const { return buffers(rank_, channel) + buffer_; }
   [[nodiscard]] std::byte* target(int channel) const { return buffers(rank_, channel); }

@@ -24,7 +24,7 @@ constexpr std::size_t pages(std::size_t bytes) { return (bytes + kPage - 1) / kP
 // What the driver asks of a worker at its start.
 struct Setup {
   std::string control;    // Unix socket of the driver
-  int threads = 1;        // channels to open; a measurement uses this many or fewer
+  int threads = 1;        // that will measure, and so channels to open
   std::size_t bytes = 8;  // size of each source and target buffer
 };
 
@@ -37,36 +37,35 @@ struct Description {
 };
 
 // The constructor A(const Setup&, int argc, char** argv) and the destructor are collective, called by
-// the main thread; they throw std::runtime_error. prepare() is called by the main thread before each
-// measurement. The rest is called by thread i for channel i, with no synchronisation between threads.
+// the main thread; the constructor throws std::runtime_error. The rest is called by thread i for
+// channel i, with no synchronisation between threads.
 template <class A>
 concept Adapter = requires(A a, const A& fixed, int channel, std::size_t offset, std::size_t bytes) {
   { fixed.rank() } -> std::convertible_to<int>;
   { fixed.describe() } -> std::same_as<Description>;
-  {a.prepare(/*threads=*/channel)};
   // This rank's buffers of a channel, page-aligned.
   { fixed.source(channel) } -> std::same_as<std::byte*>;
   { fixed.target(channel) } -> std::same_as<std::byte*>;
   // Copies [offset, offset + bytes) of the own source buffer to the same place of the peer's target
   // buffer. The source may be reused on return.
-  {a.put(channel, offset, bytes)};
+  a.put(channel, offset, bytes);
   // put() as `rate` measures it on its own: the same, but that the twin checks the offset too.
-  {a.put_alone(channel, offset, bytes)};
+  a.put_alone(channel, offset, bytes);
   // Raises the peer's flag after all earlier puts of the channel; counts.
-  {a.signal(channel)};
+  a.signal(channel);
   // Takes one signal from the own flag.
-  {a.wait(channel)};
+  a.wait(channel);
   // Returns when all earlier puts of the channel are visible at the peer.
-  {a.flush(channel)};
+  a.flush(channel);
   // Makes what the peer put and flushed visible to the caller's loads.
-  {a.look(channel)};
+  a.look(channel);
 };
 
 // Libraries with messages offer these too: the source buffer goes to the peer's target buffer.
 template <class A>
 concept TwoSided = requires(A a, int channel, std::size_t bytes) {
-  {a.send(channel, bytes)};
-  {a.receive(channel, bytes)};
+  a.send(channel, bytes);
+  a.receive(channel, bytes);
 };
 
 }  // namespace bench

@@ -6,7 +6,15 @@
 namespace bench {
 namespace {
 
-// The cores this process may use.
+void bind_to(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  sched_setaffinity(0, sizeof set, &set);  // a wish: without it the figures are only noisier
+}
+
+}  // namespace
+
 std::vector<int> cores() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -17,15 +25,6 @@ std::vector<int> cores() {
   }
   return list;
 }
-
-void bind_to(int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  sched_setaffinity(0, sizeof set, &set);  // a wish: without it the figures are only noisier
-}
-
-}  // namespace
 
 Team::Team(int threads, int rank) {
   const auto list = cores();

@@ -13,6 +13,9 @@
 
 namespace bench {
 
+// The cores this process may use.
+std::vector<int> cores();
+
 class Team {
  public:
   Team(int threads, int rank);

@@ -21,10 +21,7 @@ class Worker {
       : library_(library), control_(control), team_(setup.threads, library.rank()) {}
 
   void serve() {
-    while (const auto command = control_.next()) {
-      library_.prepare(command->threads);
-      control_.report(to_json(execute(*command)));
-    }
+    while (const auto command = control_.next()) control_.report(to_json(execute(*command)));
   }
 
  private:

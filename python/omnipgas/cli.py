@@ -159,7 +159,7 @@ def measure(request: Request) -> int:
     if not console.is_terminal:
         console.width = FILE_WIDTH
     contenders, rows = _contenders(request)
-    started = datetime.now(UTC)
+    machine, started = results.machine(), datetime.now(UTC)
     with Bar(console) as bar:
         outcome = runner.run_interleaved(
             request.bench,
@@ -173,7 +173,8 @@ def measure(request: Request) -> int:
     rows += [results.from_cell(cell) for cell in outcome.cells]
     report.show(console, request.bench, outcome, rows)
     if request.json:
-        results.write(request.json, results.document(rows, _command(request, outcome, started)))
+        command = _command(request, outcome, started)
+        results.write(request.json, results.document(machine, command, rows))
     if request.plot:
         from omnipgas import plots  # slow to load, and seldom wanted
 

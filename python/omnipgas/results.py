@@ -23,7 +23,7 @@ Result = dict[str, Any]
 
 
 def machine() -> dict[str, Any]:
-    """What a reader must know of the machine."""
+    """What a reader must know of the machine; its load is the present one."""
     model = "unknown"
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.lower().startswith("model name"):
@@ -39,7 +39,7 @@ def machine() -> dict[str, Any]:
         "system": " ".join(
             platform.freedesktop_os_release().get(k, "") for k in ("NAME", "VERSION_ID")
         ),
-        "load_before": os.getloadavg()[0],
+        "load": os.getloadavg()[0],
     }
 
 
@@ -88,11 +88,13 @@ def latency(rounds: list[Round]) -> dict[str, float]:
     }
 
 
-def document(results: list[Result], command: dict[str, Any]) -> dict[str, Any]:
-    """The whole result file."""
+def document(
+    measured_on: dict[str, Any], command: dict[str, Any], results: list[Result]
+) -> dict[str, Any]:
+    """The whole result file; `measured_on` is what machine() said before."""
     return {
         "schema": SCHEMA,
-        "machine": machine(),
+        "machine": measured_on,
         "command": {"argv": sys.argv, **command},
         "results": results,
     }

@@ -237,6 +237,7 @@ class _Run:
         start = time.monotonic()
         try:
             worker = crew.worker(cell.contender.found)
+            start = time.monotonic()  # starting it is not the cell's cost
             hello = worker.hello[0]
             cell.version, cell.transport = hello["version"], hello["transport"]
             cell.endpoints = hello["endpoints"]

@@ -186,11 +186,11 @@ class Worker:
                 selector.register(connection, selectors.EVENT_READ, rank)
             while len(reports) < len(commands):
                 ready = selector.select(max(0.0, deadline - time.monotonic()))
-                if not ready:
+                if not ready or time.monotonic() > deadline:
                     raise self._hang(limit, reports)
                 for key, _ in ready:
-                    for message in self._receive(key.data):
-                        reports[key.data] = message["report"]
+                    for report in self._receive(key.data):
+                        reports[key.data] = report
         return reports
 
     def _receive(self, rank: int) -> list[Message]:
@@ -203,13 +203,13 @@ class Worker:
             raise self._crash(rank)
         *lines, self._buffers[rank] = (self._buffers[rank] + data).split(b"\n")
         try:
-            messages: list[Message] = [json.loads(line) for line in lines]
-        except ValueError as error:
+            messages = [json.loads(line) for line in lines]
+            for message in messages:
+                if "corrupt" in message:
+                    raise self._failure("corrupt", f"rank {rank}: {message['corrupt']}")
+            return [message["report"] for message in messages]
+        except (ValueError, KeyError, TypeError) as error:
             raise self._failure("crashed", f"rank {rank} answered {lines!r}") from error
-        for message in messages:
-            if "corrupt" in message:
-                raise self._failure("corrupt", f"rank {rank}: {message['corrupt']}")
-        return messages
 
     def _check_others(self, ended: int) -> None:
         """A rank that finds wrong data ends, and the launcher its sister: look for the cause."""

@@ -38,7 +38,7 @@ def cell(bench: str = "pingpong", threads: int = 2, size: int = 64) -> Cell:
 
 
 def document(*rows: results.Result) -> dict[str, Any]:
-    return results.document(list(rows), {"interrupted": False, "libraries": {}})
+    return results.document(results.machine(), {"interrupted": False, "libraries": {}}, list(rows))
 
 
 def check(content: dict[str, Any]) -> None:
