@@ -90,29 +90,32 @@ void* ompl_ptr(uint32_t rank, uint64_t offset) {
   return c == nullptr || c->ranks == 0 ? nullptr : c->runtime->pointer(rank, offset);
 }
 
-// The papers' functions take the short way while the address is in the thread's window. A thread without
-// a context has none, so the long way finds out what is wrong.
+// The library's own copies of what ompl_inline.h expands.
 
 int ompl_put(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length) {
-  if (Runtime::put_mapped(ompl::api::t_windows.data, pointer(src_addr), target_rank, dest_addr, length))
-    return OMPL_OK;
-  return ompl_ctx_put(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
+  const struct ompl_window* window = &ompl_thread_windows.data;
+  if (!ompl_window_holds(window, target_rank, dest_addr, length)) {
+    return ompl_ctx_put(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
+  }
+  ompl::arch::copy(window->base + dest_addr, pointer(src_addr), length);
+  return OMPL_OK;
 }
 
 int ompl_get(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length) {
-  if (Runtime::get_mapped(ompl::api::t_windows.data, pointer(src_addr), target_rank, dest_addr, length))
-    return OMPL_OK;
-  return ompl_ctx_get(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
+  const struct ompl_window* window = &ompl_thread_windows.data;
+  if (!ompl_window_holds(window, target_rank, dest_addr, length)) {
+    return ompl_ctx_get(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
+  }
+  ompl::arch::copy(pointer(src_addr), window->base + dest_addr, length);
+  return OMPL_OK;
 }
 
 int ompl_put_word(uint32_t target_rank, uint64_t flag_addr) {
-  bool asleep = false;
-  if (Runtime::signal_mapped(ompl::api::t_windows.flag, target_rank, flag_addr, &asleep)) [[likely]] {
-    if (asleep) [[unlikely]]
-      ompl::api::t_context->runtime->wake_sleepers(target_rank, flag_addr);
-    return OMPL_OK;
-  }
-  return ompl_ctx_put_word(OMPL_CTX_DEFAULT, target_rank, flag_addr, OMPL_FOREVER);
+  return ompl_put_word_inline(target_rank, flag_addr);
+}
+
+void ompl_window_wake(uint32_t target_rank, uint64_t flag_addr) {
+  ompl::api::t_context->runtime->wake_sleepers(target_rank, flag_addr);
 }
 
 int ompl_wait(uint64_t flag_addr) {

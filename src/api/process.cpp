@@ -14,10 +14,13 @@
 #include "util/settings.hpp"
 #include "util/status.hpp"
 
+extern "C" {
+__thread struct ompl_windows ompl_thread_windows;
+}
+
 namespace ompl::api {
 
 thread_local constinit Context* t_context = nullptr;
-thread_local constinit Windows t_windows;
 
 namespace {
 
@@ -108,7 +111,7 @@ Context* implicit_context() {
     wrong_state();
     return nullptr;
   }
-  t_end.context = g_runtime.load()->open_context(&t_windows);
+  t_end.context = g_runtime.load()->open_context(&ompl_thread_windows);
   t_context = t_end.context;
   return t_context;
 }

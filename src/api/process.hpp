@@ -9,9 +9,6 @@ namespace ompl::api {
 // The calling thread's implicit context, or nullptr before its first use. Initial-exec: one load.
 [[gnu::tls_model("initial-exec")]] extern thread_local constinit Context* t_context;
 
-// And its windows: closed while there is no implicit context.
-[[gnu::tls_model("initial-exec")]] extern thread_local constinit Windows t_windows;
-
 // Opens the calling thread's implicit context; nullptr, with the reason recorded, outside init .. finalize.
 Context* implicit_context();
 

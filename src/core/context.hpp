@@ -10,6 +10,7 @@
 
 #include "arch/cpu.hpp"
 #include "core/allocation.hpp"
+#include "omnipgas/ompl_inline.h"
 
 namespace ompl {
 
@@ -52,34 +53,18 @@ struct Outstanding {
 };
 
 // The mapped allocation that a thread's implicit context used last, on one rank, with all that a call needs
-// to know of it: a hit costs a dozen instructions. Written by its thread, but for `length`, which ompl_free
-// and ompl_finalize of any thread set to 0.
-struct Window {
-  uint32_t rank = 0;
-  uint64_t begin = 0;
-  std::atomic<uint64_t> length{0};
-  std::byte* base = nullptr;  // of the rank's segment
-
-  // Laid out for the hit: no branch is taken. [[likely]] alone does not reach through inlining.
-  [[nodiscard]] bool holds(uint32_t wanted, uint64_t offset, uint64_t size) const {
-    const uint64_t inside = offset - begin;
-    const uint64_t whole = length.load(std::memory_order_relaxed);
-    if (__builtin_expect(wanted != rank, 0)) return false;
-    if (__builtin_expect(inside >= whole, 0)) return false;
-    return __builtin_expect(size <= whole - inside, 1);
-  }
-  void set(uint32_t new_rank, const Extent& extent, std::byte* new_base) {
-    rank = new_rank;
-    begin = extent.begin;
-    base = new_base;
-    length.store(extent.length, std::memory_order_relaxed);
-  }
-};
-
-struct Windows {
-  Window data;  // of puts and gets,
-  Window flag;  // and of signals; its length is a multiple of 4
-};
+// to know of it. Layout and reading side stand in ompl_inline.h; written by its thread, but for the length,
+// which ompl_free and ompl_finalize of any thread set to 0.
+inline void move_window(ompl_window* window, uint32_t rank, uint64_t begin, uint64_t length,
+                        std::byte* base) {
+  window->rank = rank;
+  window->begin = begin;
+  window->base = reinterpret_cast<unsigned char*>(base);
+  std::atomic_ref(window->length).store(length, std::memory_order_relaxed);
+}
+inline void close_window(ompl_window* window) {
+  std::atomic_ref(window->length).store(0, std::memory_order_relaxed);
+}
 
 // An ack_request under way: answered when the slot's link to the rank has acknowledged `number`.
 struct Mark {
@@ -108,7 +93,7 @@ class alignas(arch::kCacheLine) Context {
   // --- observed by others
   Activity activity;
   // Of a thread's implicit context, else nullptr. Such a context is looked up again after the yield hook ran.
-  Windows* windows = nullptr;
+  ompl_windows* windows = nullptr;
   std::atomic<bool> in_use{false};
   std::atomic<bool> counted{false};  // among SegmentHeader::threads
   Context* next = nullptr;           // all contexts ever opened by the runtime, newest first

@@ -6,7 +6,7 @@
 
 namespace ompl {
 
-Context* Runtime::open_context(Windows* windows) {
+Context* Runtime::open_context(ompl_windows* windows) {
   const std::lock_guard lock(contexts_mutex_);
   Context* c = contexts_.load(std::memory_order_relaxed);
   uint32_t opened = 0;
@@ -53,8 +53,8 @@ void Runtime::close_windows() {
   const std::lock_guard lock(contexts_mutex_);
   for (const Context* c = contexts_.load(); c != nullptr; c = c->next) {
     if (c->windows == nullptr) continue;
-    c->windows->data.length.store(0, std::memory_order_relaxed);
-    c->windows->flag.length.store(0, std::memory_order_relaxed);
+    close_window(&c->windows->data);
+    close_window(&c->windows->flag);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "arch/cpu.hpp"
 #include "conduit/conduit.hpp"
+#include "omnipgas/ompl_inline.h"
 
 namespace ompl {
 
@@ -42,6 +43,7 @@ struct SegmentHeader {
 
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 static_assert(offsetof(SegmentHeader, nonce) == conduit::kNonceOffset);
+static_assert(offsetof(SegmentHeader, sleepers) == OMPL_WINDOW_SLEEPERS);
 static_assert(sizeof(SegmentHeader) <= kFirstOffset);
 
 // Offsets of the layer's own flags.

@@ -58,7 +58,7 @@ int Runtime::put(Context& c, const void* source, uint32_t rank, uint64_t offset,
   if (code != OMPL_OK || length == 0) return code;
   std::byte* base = c.bases[rank];
   if (base == nullptr) return network_->put(c, source, rank, offset, length, deadline);
-  if (c.windows != nullptr) c.windows->data.set(rank, c.data, base);
+  if (c.windows != nullptr) move_window(&c.windows->data, rank, c.data.begin, c.data.length, base);
   arch::copy(base + offset, source, length);
   return OMPL_OK;
 }
@@ -69,7 +69,7 @@ int Runtime::get(Context& c, void* target, uint32_t rank, uint64_t offset, std::
   if (code != OMPL_OK || length == 0) return code;
   std::byte* base = c.bases[rank];
   if (base == nullptr) return network_->get(c, target, rank, offset, length, deadline);
-  if (c.windows != nullptr) c.windows->data.set(rank, c.data, base);
+  if (c.windows != nullptr) move_window(&c.windows->data, rank, c.data.begin, c.data.length, base);
   arch::copy(target, base + offset, length);
   return OMPL_OK;
 }
@@ -78,9 +78,9 @@ int Runtime::signal(Context& c, uint32_t rank, uint64_t flag, Deadline deadline)
   if (const int code = check_flag(c, rank, flag, "ompl_put_word"); code != OMPL_OK) return code;
   std::byte* base = c.bases[rank];
   if (base != nullptr && c.windows != nullptr) {
-    Extent whole_flags = c.flag;
-    whole_flags.length -= whole_flags.length % sizeof(uint32_t);
-    c.windows->flag.set(rank, whole_flags, base);
+    // Whole flags only: then every aligned offset inside is a flag.
+    move_window(&c.windows->flag, rank, c.flag.begin,
+                c.flag.length / sizeof(uint32_t) * sizeof(uint32_t), base);
   }
   return signal_any(c, rank, flag, deadline);
 }

@@ -73,20 +73,14 @@ class Runtime {
 
   // Contexts. close_context() completes the context's operations first.
   // `windows`: of the thread whose implicit context it is.
-  Context* open_context(Windows* windows = nullptr);
+  Context* open_context(ompl_windows* windows = nullptr);
   int close_context(Context* context);
   // For the end of a thread: nothing may block, so what is outstanding is left to the slots.
   void abandon_context(Context* context);
 
-  // The short way to a mapped rank, for addresses in the window. False: take the long way, which checks
-  // everything, says what is wrong, and moves the window.
-  static bool put_mapped(const Window& window, const void* source, uint32_t rank, uint64_t offset,
-                         std::size_t length);
-  static bool get_mapped(const Window& window, void* target, uint32_t rank, uint64_t offset,
-                         std::size_t length);
-  // Adds one to the flag. True: `*asleep` tells whether wake_sleepers() must follow.
-  static bool signal_mapped(const Window& window, uint32_t rank, uint64_t flag, bool* asleep);
+  // The short ways. The put, get and signal of ompl_inline.h call this when somebody of the rank sleeps;
   void wake_sleepers(uint32_t rank, uint64_t flag) { wake_sleepers(rank, bases_[rank], flag); }
+  // false: take the long way, which checks everything and blocks.
   static bool take_mapped(Context& c, uint64_t flag);
 
   // The long way.
@@ -218,32 +212,8 @@ class Runtime {
 
 // ------------------------------------------------------------------------------------------------
 
-inline bool Runtime::put_mapped(const Window& window, const void* source, uint32_t rank,
-                                uint64_t offset, std::size_t length) {
-  if (!window.holds(rank, offset, length)) [[unlikely]]
-    return false;
-  arch::copy(window.base + offset, source, length);
-  return true;
-}
-
-inline bool Runtime::get_mapped(const Window& window, void* target, uint32_t rank, uint64_t offset,
-                                std::size_t length) {
-  if (!window.holds(rank, offset, length)) [[unlikely]]
-    return false;
-  arch::copy(target, window.base + offset, length);
-  return true;
-}
-
 // The producer's side of protocol rule 15: the add and the looks are sequentially consistent. The first look is
 // at the number of all the rank's sleepers; only if there are any, at the flag's bucket.
-inline bool Runtime::signal_mapped(const Window& window, uint32_t rank, uint64_t flag, bool* asleep) {
-  if (flag % sizeof(uint32_t) != 0 || !window.holds(rank, flag, 1)) [[unlikely]]
-    return false;
-  arch::word32(window.base + flag).fetch_add(1, std::memory_order_seq_cst);
-  *asleep = header_of(window.base).sleepers.load(std::memory_order_seq_cst) != 0;
-  return true;
-}
-
 inline void Runtime::raise(uint32_t rank, std::byte* base, uint64_t flag) {
   arch::word32(base + flag).fetch_add(1, std::memory_order_seq_cst);
   wake_if_asleep(rank, base, flag);

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ompl.h, with ompl_put, ompl_get and ompl_put_word to mapped ranks compiled into the caller. For language
+ * runtimes and inner loops that issue many small operations: it saves the call, which costs more than the
+ * operation. Include it instead of ompl.h; meaning, checks and errors are the same. The functions of the
+ * library stay what they are, and are called whenever the fast case does not hold.
+ *
+ * The fast case: the operation falls into the allocation, and goes to the rank, that the calling thread's
+ * implicit context used last (its window).
+ *
+ * What is declared below besides the functions of ompl.h is bound to the library's soname and not for use.
+ */
+#ifndef OMNIPGAS_OMPL_INLINE_H
+#define OMNIPGAS_OMPL_INLINE_H
+
+#include <omnipgas/ompl.h>
+
+#if defined(__GNUC__)
+
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The allocation of one rank that a thread used last; length 0 while there is none. */
+struct ompl_window {
+  uint64_t begin;      /* offset of the allocation */
+  uint64_t length;     /* bytes; atomic: any thread's ompl_free sets it to 0 */
+  unsigned char* base; /* where the rank's segment is mapped */
+  uint32_t rank;
+};
+
+/* The calling thread's windows: of puts and gets, and of signals. */
+struct ompl_windows {
+  struct ompl_window data;
+  struct ompl_window flag;
+};
+extern OMPL_API __thread struct ompl_windows ompl_thread_windows
+    __attribute__((tls_model("initial-exec")));
+
+/* Offset in a segment of the number of its sleepers. */
+#define OMPL_WINDOW_SLEEPERS 264
+
+/* Wakes who waits for the flag; called after a signal if anybody of the rank sleeps. */
+OMPL_API void ompl_window_wake(uint32_t target_rank, uint64_t flag_addr);
+
+/* GNU inline: only ever expanded; whoever takes the address of a function gets the library's. */
+#define OMPL_EXTERN_INLINE extern inline __attribute__((gnu_inline, always_inline))
+
+/* Whether [offset, offset + length) of the rank lies in the window. */
+OMPL_EXTERN_INLINE int ompl_window_holds(const struct ompl_window* window, uint32_t rank,
+                                         uint64_t offset, size_t length) {
+  const uint64_t inside = offset - window->begin;
+  const uint64_t whole = __atomic_load_n(&window->length, __ATOMIC_RELAXED);
+  if (__builtin_expect(rank != window->rank, 0)) return 0;
+  if (__builtin_expect(inside >= whole, 0)) return 0;
+  return length <= whole - inside;
+}
+
+/* The body of ompl_put_word(). */
+OMPL_EXTERN_INLINE int ompl_put_word_inline(uint32_t target_rank, uint64_t flag_addr) {
+  const struct ompl_window* window = &ompl_thread_windows.flag;
+  unsigned char* base = window->base;
+  if (__builtin_expect(flag_addr % sizeof(uint32_t) != 0, 0) ||
+      !ompl_window_holds(window, target_rank, flag_addr, 1))
+    return ompl_ctx_put_word(OMPL_CTX_DEFAULT, target_rank, flag_addr, OMPL_FOREVER);
+  __atomic_fetch_add((uint32_t*)(void*)(base + flag_addr), 1, __ATOMIC_SEQ_CST);
+  if (__builtin_expect(
+          __atomic_load_n((uint32_t*)(void*)(base + OMPL_WINDOW_SLEEPERS), __ATOMIC_SEQ_CST) != 0, 0))
+    ompl_window_wake(target_rank, flag_addr);
+  return OMPL_OK;
+}
+
+#ifndef OMPL_BUILDS_LIBRARY
+OMPL_EXTERN_INLINE int ompl_put(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
+                                size_t length) {
+  const struct ompl_window* window = &ompl_thread_windows.data;
+  if (!ompl_window_holds(window, target_rank, dest_addr, length))
+    return ompl_ctx_put(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
+  memcpy(window->base + dest_addr, (const void*)src_addr, length);
+  return OMPL_OK;
+}
+
+OMPL_EXTERN_INLINE int ompl_get(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
+                                size_t length) {
+  const struct ompl_window* window = &ompl_thread_windows.data;
+  if (!ompl_window_holds(window, target_rank, dest_addr, length))
+    return ompl_ctx_get(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
+  memcpy((void*)src_addr, window->base + dest_addr, length);
+  return OMPL_OK;
+}
+
+OMPL_EXTERN_INLINE int ompl_put_word(uint32_t target_rank, uint64_t flag_addr) {
+  return ompl_put_word_inline(target_rank, flag_addr);
+}
+
+#endif /* OMPL_BUILDS_LIBRARY */
+
+#undef OMPL_EXTERN_INLINE
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* __GNUC__ */
+
+#endif /* OMNIPGAS_OMPL_INLINE_H */
