@@ -63,6 +63,7 @@ def exports(prefix: Path) -> None:
     found = {line.split()[-1] for line in table.splitlines()} - {NODE}
     text = "".join(path.read_text() for path in prefix.rglob("*.h"))
     declared = set(re.findall(r"^OMPL_API\b[^;]*?\b(ompl_\w+)\(", text, re.MULTILINE))
+    declared |= set(re.findall(r"^extern OMPL_API __thread struct \w+ (ompl_\w+)", text, re.MULTILINE))
     wanted = {f"{name}@@{NODE}" for name in declared}
     expect(
         found == wanted,
