@@ -72,22 +72,30 @@ OMPL_EXTERN_INLINE int ompl_put_word_inline(uint32_t target_rank, uint64_t flag_
   return OMPL_OK;
 }
 
+/* memcpy; eight bytes, the commonest length that is not known when compiling, without a call. */
+OMPL_EXTERN_INLINE void ompl_window_copy(void* to, const void* from, size_t length) {
+  if (__builtin_expect(length == 8, 1))
+    memcpy(to, from, 8);
+  else
+    memcpy(to, from, length);
+}
+
 #ifndef OMPL_BUILDS_LIBRARY
 OMPL_EXTERN_INLINE int ompl_put(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                                 size_t length) {
   const struct ompl_window* window = &ompl_thread_windows.data;
-  if (!ompl_window_holds(window, target_rank, dest_addr, length))
+  if (__builtin_expect(!ompl_window_holds(window, target_rank, dest_addr, length), 0))
     return ompl_ctx_put(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
-  memcpy(window->base + dest_addr, (const void*)src_addr, length);
+  ompl_window_copy(window->base + dest_addr, (const void*)src_addr, length);
   return OMPL_OK;
 }
 
 OMPL_EXTERN_INLINE int ompl_get(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                                 size_t length) {
   const struct ompl_window* window = &ompl_thread_windows.data;
-  if (!ompl_window_holds(window, target_rank, dest_addr, length))
+  if (__builtin_expect(!ompl_window_holds(window, target_rank, dest_addr, length), 0))
     return ompl_ctx_get(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
-  memcpy((void*)src_addr, window->base + dest_addr, length);
+  ompl_window_copy((void*)src_addr, window->base + dest_addr, length);
   return OMPL_OK;
 }
 
