@@ -48,7 +48,7 @@ class CompletionWindow {
   }
 
   // Any thread.
-  [[nodiscard]] uint64_t completed() const { return done_.load(std::memory_order_acquire); }
+  [[nodiscard]] uint64_t completed() const { return done_.load(std::memory_order_seq_cst); }
 
  private:
   uint64_t issued_ = 0;

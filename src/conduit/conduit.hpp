@@ -140,7 +140,7 @@ class Endpoint {
   virtual int progress(Sink& sink, int budget) = 0;
 
   // All operations to `rank` with a ticket up to the returned one are complete (see remote_completion).
-  // Any thread, at any time: an atomic load (acquire).
+  // Any thread, at any time: an atomic load (sequentially consistent: sleepers look at it last).
   [[nodiscard]] virtual uint64_t completed(uint32_t rank) const = 0;
 
   // OMPL_OK, or why nothing to `rank` can succeed on this endpoint any more. Once set it stays, everything
@@ -148,7 +148,8 @@ class Endpoint {
   [[nodiscard]] virtual int failure(uint32_t rank) const = 0;
 
   // A file descriptor that polls readable when progress() has work, after arm() returned true; -1 if
-  // there is none: the core then bounds its sleep [16].
+  // there is none: the core then bounds its sleep [16]. It stays readable until progress() or arm() under a
+  // claim: a sleeper that finds it readable does nothing to it.
   [[nodiscard]] virtual int descriptor() const { return -1; }
   // Prepares to sleep on the descriptor. False: there is work already, call progress() instead.
   virtual bool arm() { return false; }

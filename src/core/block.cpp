@@ -36,9 +36,9 @@ Blocker::Patience Blocker::patience() const {
 
 bool Blocker::over(int* code) const {
   const bool hopeless = what_.peer == kNoRank
-                            ? runtime_.failures_.load(std::memory_order_acquire) !=
-                                  runtime_.acknowledged_.load(std::memory_order_acquire)
-                            : runtime_.peers_[what_.peer].dead.load(std::memory_order_acquire);
+                            ? runtime_.failures_.load(std::memory_order_seq_cst) !=
+                                  runtime_.acknowledged_.load(std::memory_order_seq_cst)
+                            : runtime_.peers_[what_.peer].dead.load(std::memory_order_seq_cst);
   if (hopeless && !runtime_.deaths_are_ignored()) {
     *code = runtime_.report_death();
     return true;
@@ -89,6 +89,7 @@ bool Blocker::yield() {
     ::sched_yield();
     return true;
   }
+  if (registered_) hand_on_role();  // the hook may run for long
   const bool may_sleep = runtime_.yield_hook_(runtime_.yield_argument_) == 0;
   if (context_->windows != nullptr && runtime_.implicit_lookup_ != nullptr) {
     Context* now = runtime_.implicit_lookup_();
@@ -144,10 +145,16 @@ void Blocker::sleep_as_sentinel() {
   }
 }
 
-// Clear the role, then look for sleepers, and wake one so that it takes over.
 void Blocker::resign_as_sentinel() {
+  runtime_.segment_.header().sentinel.store(0, std::memory_order_seq_cst);
+}
+
+// Whoever was registered and goes away, sentinel or not, may be the one that was woken to take the role over:
+// if nobody has it, wake a bucket, whose threads compete for it [16].
+void Blocker::hand_on_role() {
+  if (runtime_.network_ == nullptr) return;
   SegmentHeader& header = runtime_.segment_.header();
-  header.sentinel.store(0, std::memory_order_seq_cst);
+  if (header.sentinel.load(std::memory_order_seq_cst) != 0) return;
   if (header.any.sleepers.load(std::memory_order_seq_cst) != 0) {
     runtime_.wake(runtime_.rank(), header, header.any);
     return;

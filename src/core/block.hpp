@@ -21,7 +21,10 @@ class Blocker {
  public:
   Blocker(Runtime& runtime, Context& context, const Blocked& what, Deadline deadline)
       : runtime_(runtime), context_(&context), what_(what), deadline_(deadline) {}
-  ~Blocker() { context_->activity.call.store(Call::none, std::memory_order_relaxed); }
+  ~Blocker() {
+    context_->activity.call.store(Call::none, std::memory_order_relaxed);
+    if (registered_) hand_on_role();
+  }
   Blocker(const Blocker&) = delete;
   Blocker& operator=(const Blocker&) = delete;
 
@@ -53,6 +56,7 @@ class Blocker {
   bool become_sentinel();
   void sleep_as_sentinel();
   void resign_as_sentinel();
+  void hand_on_role();
 
   Runtime& runtime_;
   Context* context_;
@@ -60,6 +64,7 @@ class Blocker {
   const Deadline deadline_;
   bool reported_ = false;
   bool awake_ = false;
+  bool registered_ = false;                   // slept, or nearly
   std::chrono::milliseconds blind_slice_{0};  // of the last sleep that nothing but time could end
 };
 
@@ -100,8 +105,10 @@ int Blocker::sleep(Ready& ready) {
   std::atomic<uint32_t>& all = runtime_.segment_.header().sleepers;
   bucket.sleepers.fetch_add(1, std::memory_order_seq_cst);
   all.fetch_add(1, std::memory_order_seq_cst);  // after the bucket: who sees this finds that
-  const bool sentinel = become_sentinel();
+  registered_ = true;
+  // The count before the role: a bump by the last sentinel, which left meanwhile, must not be missed.
   const uint32_t events = bucket.events.load(std::memory_order_seq_cst);
+  const bool sentinel = become_sentinel();
   awake_ = false;
   const int result = ready();
   int ignored = 0;
@@ -112,9 +119,9 @@ int Blocker::sleep(Ready& ready) {
       sleep_in_futex(events);
     }
   }
+  if (sentinel) resign_as_sentinel();
   all.fetch_sub(1, std::memory_order_seq_cst);
   bucket.sleepers.fetch_sub(1, std::memory_order_seq_cst);
-  if (sentinel) resign_as_sentinel();
   return result;
 }
 

@@ -219,7 +219,7 @@ int Network::await_marks(Context& c, Call call, Deadline deadline) {
     const Link& shared = link(slot, mark.rank);
     const Blocked what{.call = call, .peer = mark.rank, .bucket = &runtime_.segment_.header().any};
     const int code = Blocker(runtime_, c, what, deadline).run([&]() -> int {
-      if (shared.acknowledged.load(std::memory_order_acquire) >= mark.number) return 1;
+      if (shared.acknowledged.load(std::memory_order_seq_cst) >= mark.number) return 1;
       return slot.endpoint->failure(mark.rank);
     });
     if (first_error == OMPL_OK) first_error = code;

@@ -64,7 +64,7 @@ int Network::open(std::vector<uint32_t> peer_slots) {
 }
 
 bool Network::try_claim(Slot& slot) {
-  return !slot.claimed.load(std::memory_order_relaxed) &&
+  return !slot.claimed.load(std::memory_order_seq_cst) &&
          !slot.claimed.exchange(true, std::memory_order_seq_cst);
 }
 
@@ -82,7 +82,7 @@ bool Network::arm_all() {
   bool quiet = true;
   for (Slot& slot : slots_) {
     if (!try_claim(slot)) continue;
-    quiet = slot.endpoint->arm() && quiet;
+    quiet = slot.debtors.empty() && slot.endpoint->arm() && quiet;
     slot.claimed.store(false, std::memory_order_seq_cst);
   }
   return quiet;
