@@ -12,6 +12,8 @@ import sys
 import tempfile
 import time
 import unittest
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 PEER_DIED = 3  # exit code of fault_worker
@@ -70,14 +72,14 @@ def workers_of(mark: str) -> list[int]:
     ranks = []
     for pid in processes_marked(mark):
         try:
-            if "fault_worker" == os.path.basename(os.readlink(f"/proc/{pid}/exe")):
+            if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "fault_worker":
                 ranks.append(pid)
         except OSError:
             continue
     return ranks
 
 
-def wait_for(condition, limit: float, what: str):
+def wait_for(condition: Callable[[], list[int]], limit: float, what: str) -> list[int]:
     """Polls until the condition holds and returns its value."""
     end = time.monotonic() + limit
     while not (value := condition()):
@@ -101,7 +103,7 @@ class Death(unittest.TestCase):
                 stderr=subprocess.PIPE,
                 text=True,
             ) as job:
-                ranks = wait_for(lambda: workers_of(mark), 20, "starting the ranks")
+                wait_for(partial(workers_of, mark), 20, "starting the ranks")
                 time.sleep(chance.uniform(0, 0.25))
                 ranks = workers_of(mark)
                 victim = chance.choice(ranks)
@@ -193,7 +195,7 @@ class Environment(unittest.TestCase):
             ({"OMPL_LAUNCHER": "telepathy"}, "OMPL_LAUNCHER"),
         ):
             with self.subTest(variables=variables):
-                job = run([worker(), "hello"], **variables)
+                job = run([worker(), "hello"], None, **variables)
                 self.assertEqual(job.returncode, 1, job.stderr)
                 self.assertIn(hint, job.stderr)
 
