@@ -11,7 +11,8 @@ static long private_memory(void) {
   long value = 0;
   if (!file) return -1;
   while (fgets(line, sizeof line, file))
-    if (sscanf(line, "Private_Clean: %ld", &value) == 1 || sscanf(line, "Private_Dirty: %ld", &value) == 1)
+    if (sscanf(line, "Private_Clean: %ld", &value) == 1 ||
+        sscanf(line, "Private_Dirty: %ld", &value) == 1)
       total += value;
   fclose(file);
   return total;
