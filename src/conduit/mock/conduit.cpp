@@ -61,7 +61,9 @@ class MockConduit final : public Conduit {
   }
 
   int commit(uint64_t offset, std::size_t length) override {
-    const std::size_t limit = wire_.hostility().registration_limit;
+    const Hostility& hostility = wire_.hostility();
+    const bool limited = hostility.limited_rank == UINT32_MAX || hostility.limited_rank == job_->rank;
+    const std::size_t limit = limited ? hostility.registration_limit : SIZE_MAX;
     if (wire_.memory(job_->rank).commit(offset, length, limit)) return OMPL_OK;
     return fail(OMPL_ERR_MEMORY, "mock: cannot register {} bytes at {}: at most {} in all", length,
                 offset, limit);

@@ -67,12 +67,14 @@ Post MockEndpoint::signal(uint32_t rank, const Signal& record) {
 }
 
 int MockEndpoint::carry(int budget) {
-  const bool passive = wire_.hostility().passive_target;
-  const std::vector<Link*> incoming = port_.incoming();
-  for (Link* link : incoming) link->accept();
+  port_.list_incoming(&incoming_);
+  for (Link* link : incoming_) link->accept();
   int moved = 0;
-  for (Link* link : passive ? links_ : incoming)
+  const auto pull = [&moved, budget](Link* link) {
     if (link != nullptr && moved < budget) moved += link->carry(budget - moved);
+  };
+  std::ranges::for_each(incoming_, pull);
+  if (wire_.hostility().passive_target) std::ranges::for_each(links_, pull);
   return moved;
 }
 
@@ -124,7 +126,8 @@ int MockEndpoint::failure(uint32_t rank) const { return links_[rank]->failure();
 bool MockEndpoint::idle() {
   if (port_.broken()) return broken_;
   if (port_.waiting() > 0) return false;
-  for (Link* link : port_.incoming())
+  port_.list_incoming(&incoming_);
+  for (Link* link : incoming_)
     if (link->target_has_work()) return false;
   return std::none_of(links_.begin(), links_.end(),
                       [](Link* link) { return link != nullptr && link->initiator_has_work(); });

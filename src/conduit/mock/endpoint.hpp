@@ -39,7 +39,8 @@ class MockEndpoint final : public Endpoint {
   Port& port_;
   const uint32_t rank_, slot_;
   Dice dice_;
-  std::vector<Link*> links_;  // by rank
+  std::vector<Link*> links_;     // by rank
+  std::vector<Link*> incoming_;  // those that end here
   bool broken_ = false;
   std::atomic<bool> claimed_{false};  // relaxed: it must not order what it is to check
 };

@@ -9,9 +9,6 @@
 namespace ompl::conduit::mock {
 namespace {
 
-// The core's own operations keep their order among themselves.
-bool is_own(SignalOp op) { return op >= SignalOp::ack_request; }
-
 // Acknowledgements and returned credits answer requests that were credited; they take no credit.
 bool is_credited(SignalOp op) { return op <= SignalOp::ack_request; }
 
@@ -115,8 +112,9 @@ Post Link::post(Operation op) {
   op.delay = dice_.up_to(is_get ? 2 * hostility.delivery_delay : hostility.delivery_delay);
   ++posted_;
   bump(wire_.counts().posted);
+  if (!is_signal) bump(wire_.counts().posted_data);
   queue_.push_back(std::move(op));
-  if (!hostility.passive_target) to_.bell.ring();
+  to_.bell.ring();
   return answer;
 }
 
@@ -153,7 +151,7 @@ bool Link::move(Operation& op) {
 }
 
 // Whether the contract allows the operation to happen now, given what is still ahead of it.
-bool Link::may_move(Operation& op, bool put_ahead, bool own_ahead) {
+bool Link::may_move(Operation& op, bool put_ahead, bool record_ahead) {
   const Hostility& hostility = wire_.hostility();
   if (op.delay > 0) {
     --op.delay;
@@ -163,7 +161,8 @@ bool Link::may_move(Operation& op, bool put_ahead, bool own_ahead) {
     const bool unstaged = op.kind == Operation::Kind::put && op.held && !hostility.remote_completion;
     return !unstaged;
   }
-  return !(hostility.ordered_signals && put_ahead) && !(is_own(op.record.op) && own_ahead);
+  return !(hostility.ordered_signals && put_ahead) &&
+         !(op.record.op == SignalOp::ack_request && record_ahead);
 }
 
 int Link::carry(int budget) {
@@ -172,10 +171,10 @@ int Link::carry(int budget) {
   if (broken_ != OMPL_OK) return 0;
   int moved = 0;
   bool put_ahead = false;
-  bool own_ahead = false;
+  bool record_ahead = false;
   for (auto op = queue_.begin(); op != queue_.end() && moved < budget;) {
     const bool is_signal = op->kind == Operation::Kind::signal;
-    const bool free = may_move(*op, put_ahead, own_ahead);
+    const bool free = may_move(*op, put_ahead, record_ahead);
     if (free && move(*op)) {
       if (op->ticket != 0) finish(op->ticket);
       op = queue_.erase(op);
@@ -185,7 +184,7 @@ int Link::carry(int budget) {
     const bool stalled = is_signal && free;  // and everything behind it
     if (stalled || !hostility.scramble) break;
     put_ahead |= op->kind == Operation::Kind::put;
-    own_ahead |= is_signal && is_own(op->record.op);
+    record_ahead |= is_signal;
     ++op;
   }
   return moved;
@@ -277,7 +276,7 @@ void Link::accept() {
 bool Link::target_has_work() {
   const std::lock_guard lock(mutex_);
   if (broken_ != OMPL_OK) return false;
-  return state_ == State::requested || (!wire_.hostility().passive_target && !queue_.empty());
+  return state_ == State::requested || !queue_.empty();
 }
 
 void Link::record_taken(const Signal& record) {

@@ -64,7 +64,7 @@ class Port {
   [[nodiscard]] std::size_t waiting();
 
   void attach(Link& link);
-  std::vector<Link*> incoming();
+  void list_incoming(std::vector<Link*>* links);  // brings the list up to date
   // The endpoint is to break: its next progress() says so.
   void break_now();
   [[nodiscard]] bool broken();
@@ -120,8 +120,8 @@ class Link {
   [[nodiscard]] bool target_has_work();
   void record_taken(const Signal& record);  // gives its place in the receive queue back
 
-  // Moves what is due, at most `budget` operations. By the target, or by the initiator if targets are
-  // passive.
+  // Moves what is due, at most `budget` operations. By the target, and if targets are passive by the
+  // initiator too, as if there were hardware.
   int carry(int budget);
 
   // Nothing is carried any more; the initiator learns of it by and by. Any thread.
@@ -138,7 +138,7 @@ class Link {
   void check(const Operation& op) const;
   Post refuse();
   void strike();  // injected faults that are due at this post
-  bool may_move(Operation& op, bool put_ahead, bool own_ahead);
+  bool may_move(Operation& op, bool put_ahead, bool record_ahead);
   bool move(Operation& op);
   void move_data(Operation& op);
   int stage();

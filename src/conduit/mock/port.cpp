@@ -36,7 +36,6 @@ bool Port::push(Link& link, const Signal& record, std::size_t limit) {
   const std::lock_guard lock(mutex_);
   if (arrivals_.size() >= limit) return false;
   arrivals_.push_back({&link, record});
-  bell.ring();
   return true;
 }
 
@@ -71,9 +70,9 @@ void Port::attach(Link& link) {
   if (too_late) link.break_now(OMPL_ERR_LINK);
 }
 
-std::vector<Link*> Port::incoming() {
+void Port::list_incoming(std::vector<Link*>* links) {
   const std::lock_guard lock(mutex_);
-  return incoming_;
+  if (links->size() != incoming_.size()) *links = incoming_;
 }
 
 void Port::break_now() {
@@ -88,11 +87,13 @@ bool Port::broken() {
 }
 
 void Port::close() {
+  std::vector<Link*> links;
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
+    links = incoming_;
   }
-  for (Link* link : incoming()) link->break_now(OMPL_ERR_LINK);
+  for (Link* link : links) link->break_now(OMPL_ERR_LINK);
 }
 
 }  // namespace ompl::conduit::mock

@@ -56,6 +56,7 @@ struct Hostility {
   std::size_t receive_depth = 256;
   std::size_t inline_limit = 64;              // puts up to this length are copied by the post: `done`
   std::size_t registration_limit = SIZE_MAX;  // commit() refuses beyond this many bytes in all
+  uint32_t limited_rank = UINT32_MAX;         // the only rank with that limit, or all
   // Lateness: each is the upper end of a random number.
   unsigned delivery_delay = 4;    // of data and records, in progress() calls of whoever carries them
   unsigned completion_delay = 4;  // of completions, in progress() calls of the initiator
@@ -71,7 +72,8 @@ struct Hostility {
 
 // What happened on a wire; for assertions and the hang report.
 struct Counts {
-  std::atomic<uint64_t> posted{0};        // operations accepted
+  std::atomic<uint64_t> posted{0};        // operations accepted,
+  std::atomic<uint64_t> posted_data{0};   // puts and gets among them
   std::atomic<uint64_t> retried{0};       // posts answered retry
   std::atomic<uint64_t> moved{0};         // puts and gets carried out
   std::atomic<uint64_t> records{0};       // records given to a sink

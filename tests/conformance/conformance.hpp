@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The conformance suite: one test per rule of docs/design/protocol.md where possible, its number in the
+// test's name (Signals_R5_...). Written once, in the *_rules.cpp beside this file; instantiated for a conduit
+// by a file of a few lines (self_test.cpp shows the smallest) and one line in CMakeLists.txt.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <tuple>
+
+#include "thread_world.hpp"
+#include "util/log.hpp"
+#include "util/status.hpp"
+#include "world.hpp"
+
+namespace ompl::conformance {
+
+// A conduit under test, in one of its manners.
+struct Case {
+  std::string name;
+  std::function<std::unique_ptr<Fabric>(uint32_t ranks)> fabric;
+  uint32_t most_ranks = UINT32_MAX;  // that the conduit can join
+};
+
+inline void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+inline std::string name_of(const ::testing::TestParamInfo<Case>& info) { return info.param.name; }
+
+// The fabric of conduits that find each other by themselves: every rank has the same, in this order.
+template <class... Make>
+std::function<std::unique_ptr<Fabric>(uint32_t)> every_rank(Make... make) {
+  class Plain final : public Fabric {
+   public:
+    explicit Plain(std::tuple<Make...> makers) : makers_(makers) {}
+    std::vector<std::unique_ptr<conduit::Conduit>> conduits(uint32_t /*rank*/) override {
+      std::vector<std::unique_ptr<conduit::Conduit>> list;
+      std::apply([&list](auto... each) { (list.push_back(each()), ...); }, makers_);
+      return list;
+    }
+
+   private:
+    std::tuple<Make...> makers_;
+  };
+  return [makers = std::tuple(make...)](uint32_t /*ranks*/) { return std::make_unique<Plain>(makers); };
+}
+
+class Conformance : public ::testing::TestWithParam<Case> {
+ protected:
+  // Errors that a test provokes are not worth a line each; the messages of failures quote the detail.
+  void SetUp() override { log::set_level(log::Level::off); }
+
+  // A job of shape.ranks ranks, fewer where the conduit cannot have so many.
+  std::unique_ptr<World> world(Shape shape = {}) {
+    shape.ranks = std::min(shape.ranks, GetParam().most_ranks);
+    return std::make_unique<ThreadWorld>(GetParam().fabric(shape.ranks), shape);
+  }
+};
+
+}  // namespace ompl::conformance

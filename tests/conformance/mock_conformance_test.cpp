@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The core over the mock in several hostilities. `--gtest_random_seed=N` gives other seeds.
+#include "conformance.hpp"
+#include "mock_fabric.hpp"
+
+namespace ompl::conformance {
+namespace {
+
+using conduit::mock::Hostility;
+
+Case hostile(std::string name, const Hostility& hostility) {
+  return {std::move(name),
+          [hostility](uint32_t ranks) { return std::make_unique<MockFabric>(ranks, hostility); }};
+}
+
+// Late and out of order, in what the contract's capabilities allow, one after the other.
+INSTANTIATE_TEST_SUITE_P(
+    mock, Conformance,
+    ::testing::Values(
+        hostile("late", {}),
+        hostile("tiny_queues", {.send_depth = 2, .inline_limit = 8, .spurious_retry = 3}),
+        hostile("small_messages", {.max_message = 1000, .send_depth = 4, .inline_limit = 0}),
+        hostile("local_completion", {.remote_completion = false, .delivery_delay = 12}),
+        hostile("local_completion_tiny",
+                {.remote_completion = false, .send_depth = 2, .completion_delay = 0}),
+        hostile("unordered_signals", {.ordered_signals = false, .delivery_delay = 12}),
+        hostile("stalling", {.passive_target = true, .stalls_sender = true, .receive_depth = 2}),
+        hostile("passive", {.passive_target = true}), hostile("few_endpoints", {.max_endpoints = 1}),
+        hostile("no_descriptor", {.descriptor = false}),
+        hostile("very_late", {.delivery_delay = 60, .completion_delay = 60, .connect_delay = 60})),
+    name_of);
+
+}  // namespace
+}  // namespace ompl::conformance

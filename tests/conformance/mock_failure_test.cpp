@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the core does when the network fails: only the mock can break a link at a chosen operation.
+#include <sched.h>
+
+#include <atomic>
+#include <string>
+
+#include "mock_fabric.hpp"
+
+namespace ompl::conformance {
+namespace {
+
+using conduit::mock::Fault;
+using conduit::mock::Hostility;
+using conduit::mock::Wire;
+
+// A world of which the test holds the wire; it ends without finalize.
+class Doomed {
+ public:
+  explicit Doomed(const Hostility& hostility, const Shape& shape = {})
+      : fabric_(std::make_unique<MockFabric>(shape.ranks, hostility)),
+        wire_(fabric_->wire()),
+        world_(std::move(fabric_), doomed(shape)) {
+    log::set_level(log::Level::off);
+  }
+  void run(const Body& body, unsigned threads = 1) { world_.run(body, threads); }
+  Wire& wire() { return wire_; }
+
+ private:
+  static Shape doomed(Shape shape) {
+    shape.ends_well = false;
+    return shape;
+  }
+  std::unique_ptr<MockFabric> fabric_;  // until the world has it
+  Wire& wire_;
+  ThreadWorld world_;
+};
+
+bool is_failure(int code) { return code == OMPL_ERR_PEER || code == OMPL_ERR_LINK; }
+
+// Drives progress until the others are done with what needs it.
+void serve(Rank& r, uint64_t flag, const std::atomic<bool>& done) {
+  while (!done) {
+    EXPECT_GE(r.poll(flag), 0);
+    ::sched_yield();
+  }
+  for (int i = 0; i < 1000; ++i) EXPECT_GE(r.poll(flag), 0);
+}
+
+// Returns once nothing is under way between the ranks, `count` in number: a failure then takes only what the test
+// sends, and who leaves the layer holds up nobody. `settled` is shared by the ranks, 0 at first.
+void settle(Rank& r, uint64_t flag, std::atomic<uint32_t>& settled, uint32_t count) {
+  ok(r.quiet());
+  ++settled;
+  while (settled < count) {
+    EXPECT_EQ(r.poll(flag), 0);
+    ::sched_yield();
+  }
+}
+
+TEST(MockFailure, R18_WaitsEndWhenARankDiesAndBlockAgainOnceThatIsAcknowledged) {
+  Doomed doomed({}, {.ranks = 3});
+  std::atomic<uint32_t> settled{0};
+  std::atomic<uint32_t> acknowledged{0};
+  doomed.run([&](Rank& r) {
+    const uint64_t flag = r.allocate(8);
+    settle(r, flag, settled, r.size);
+    if (r.rank == 2) {
+      for (const uint32_t target : {0U, 1U}) ok(r.signal(target, flag));
+      ok(r.quiet());
+      doomed.wire().kill(2);
+      return;
+    }
+    ok(r.wait(flag));
+    EXPECT_EQ(r.wait(flag), OMPL_ERR_PEER);
+    EXPECT_EQ(r.wait(flag), OMPL_ERR_PEER) << "and so it stays";
+    EXPECT_TRUE(is_failure(r.signal(2, flag)));
+    EXPECT_EQ(r.failure_ack(), 1);
+    EXPECT_EQ(r.wait(flag, 2'000'000), OMPL_ERR_TIMEOUT);
+    ++acknowledged;
+    while (acknowledged < 2) EXPECT_EQ(r.poll(flag), 0);
+    // The survivors go on with each other.
+    ok(r.signal(1 - r.rank, flag + 4));
+    ok(r.wait(flag + 4));
+    settle(r, flag, settled, 3 + 2);
+  });
+}
+
+TEST(MockFailure, R18_ABarrierWithADeadRankFails) {
+  Doomed doomed({}, {.ranks = 3});
+  std::atomic<uint32_t> settled{0};
+  doomed.run([&](Rank& r) {
+    settle(r, r.allocate(4), settled, r.size);
+    if (r.rank == 1) {
+      doomed.wire().kill(1);
+      return;
+    }
+    EXPECT_EQ(r.barrier(), OMPL_ERR_PEER);
+  });
+}
+
+TEST(MockFailure, R18_WhatIsOutstandingOnABrokenLinkFails) {
+  for (const bool is_put : {true, false}) {
+    SCOPED_TRACE(is_put);
+    Doomed doomed({}, {.endpoints = 1});
+    std::atomic<uint32_t> settled{0};
+    std::atomic<bool> done{false};
+    doomed.run([&](Rank& r) {
+      const uint64_t data = r.allocate(4096);
+      const uint64_t flag = r.allocate(4);
+      std::vector<std::byte> local(4096);
+      settle(r, flag, settled, r.size);
+      if (r.rank == 0) {
+        // Rank 1 stays outside, so this cannot complete.
+        EXPECT_EQ(is_put ? r.put(local.data(), 1, data, 4096) : r.get(local.data(), 1, data, 4096),
+                  OMPL_ERR_LINK);
+        EXPECT_EQ(r.flush(), OMPL_ERR_LINK);
+        EXPECT_EQ(r.flush(), OMPL_OK) << "told once";
+        EXPECT_EQ(r.put(local.data(), 1, data, 8), OMPL_ERR_LINK) << "nothing is sent there any more";
+        done = true;
+        return;
+      }
+      while (doomed.wire().counts().posted_data == 0) ::sched_yield();
+      doomed.wire().break_link(0, 0, 1);
+      serve(r, flag, done);
+    });
+  }
+}
+
+// An add is not idempotent: what was taken in before the link broke may arrive or not, but never twice, and what
+// was refused never arrives.
+TEST(MockFailure, R18_NothingIsSentAgain) {
+  constexpr uint64_t kSetUp = 20;  // more records than two ranks exchange until they have settled
+  for (uint64_t after = 0; after < 40; after += 3) {
+    for (const auto kind :
+         {Fault::Kind::break_link, Fault::Kind::fail_post, Fault::Kind::break_endpoint}) {
+      SCOPED_TRACE(std::to_string(after) + ", kind " + std::to_string(static_cast<int>(kind)));
+      Doomed doomed({.seed = after + 1,
+                     .faults = {{.kind = kind, .rank = 0, .peer = 1, .after = after + kSetUp}}},
+                    {.endpoints = 1});
+      std::atomic<uint32_t> settled{0};
+      std::atomic<bool> done{false};
+      std::atomic<uint32_t> accepted{0};
+      doomed.run([&](Rank& r) {
+        const uint64_t flag = r.allocate(4);
+        settle(r, flag, settled, r.size);
+        if (r.rank == 1) {
+          serve(r, flag, done);
+          EXPECT_LE(r.count(flag), accepted);
+          return;
+        }
+        int code = OMPL_OK;
+        for (int i = 0; i < 200 && code == OMPL_OK; ++i) {
+          code = r.signal(1, flag);
+          if (code == OMPL_OK) ++accepted;
+        }
+        EXPECT_EQ(code, OMPL_ERR_LINK);
+        EXPECT_EQ(r.signal(1, flag), OMPL_ERR_LINK);
+        const int completed = r.quiet();
+        EXPECT_TRUE(completed == OMPL_ERR_LINK || accepted == 0) << completed;
+        done = true;
+      });
+    }
+  }
+}
+
+// A context that only signalled learns of the loss at its quiet, one that put at its flush.
+TEST(MockFailure, R18_FlushAndQuietTellOfTheLoss) {
+  for (const bool with_data : {true, false}) {
+    SCOPED_TRACE(with_data);
+    Doomed doomed({.remote_completion = false}, {.endpoints = 1});
+    std::atomic<uint32_t> settled{0};
+    std::atomic<bool> done{false};
+    doomed.run([&](Rank& r) {
+      const uint64_t data = r.allocate(64);
+      const uint64_t flag = r.allocate(4);
+      settle(r, flag, settled, r.size);
+      if (r.rank == 1) {
+        while (!done) ::sched_yield();  // outside: nothing arrives
+        return;
+      }
+      const uint64_t value = 1;
+      ok(with_data ? r.put(&value, 1, data, sizeof value) : r.signal(1, flag));
+      doomed.wire().break_link(0, 0, 1);
+      EXPECT_EQ(with_data ? r.flush() : r.quiet(), OMPL_ERR_LINK);
+      done = true;
+    });
+  }
+}
+
+// All ranks talk to all; one dies at some moment. Every survivor's call returns, and soon one with an error.
+TEST(MockFailure, R18_ADeathAtAnyMomentHangsNobody) {
+  for (uint64_t seed = 1; seed <= rounds(30); ++seed) {
+    SCOPED_TRACE(seed);
+    Doomed doomed({.seed = seed, .remote_completion = seed % 2 == 0, .send_depth = 4},
+                  {.ranks = 3, .endpoints = 2, .credits = 8});
+    std::atomic<uint64_t> data{0};
+    std::atomic<uint64_t> flag{0};
+    doomed.run([&](Rank& r) {
+      data = r.allocate(r.size * 1024);
+      flag = r.allocate(4);
+    });
+    doomed.run(
+        [&](Rank& r) {
+          const auto source = pattern(512, seed);
+          const uint64_t place = data + (r.rank * 2 + r.thread) * 512;
+          for (uint64_t i = 0;; ++i) {
+            if (r.rank == 1 && i == seed % 11) {
+              if (r.thread == 0) doomed.wire().kill(1);
+              return;
+            }
+            int code = OMPL_OK;
+            for (uint32_t target = 0; target < r.size && code == OMPL_OK; ++target)
+              code = r.put_signal(source.data(), target, place, 512, flag);
+            if (code == OMPL_OK) code = i % 3 == 0 ? r.quiet() : r.wait(flag);
+            EXPECT_TRUE(code == OMPL_OK || is_failure(code)) << code;
+            if (code == OMPL_OK) continue;
+            doomed.wire().kill(r.rank);  // as if it exited: the others must not wait for it
+            return;
+          }
+        },
+        2);
+  }
+}
+
+TEST(MockFailure, R20_AllocFailsEverywhereIfOneRankIsShort) {
+  const Hostility hostility{.registration_limit = 1 << 16, .limited_rank = 1};
+  ThreadWorld world(std::make_unique<MockFabric>(3, hostility), {.ranks = 3});
+  world.run([](Rank& r) {
+    uint64_t offset = 7;
+    for (int i = 0; i < 5; ++i)
+      EXPECT_EQ(r.alloc(1 << 17, &offset), OMPL_ERR_MEMORY) << "rank " << r.rank;
+    EXPECT_EQ(offset, 7U);
+    const uint64_t data = r.allocate(1 << 12);
+    const uint64_t flag = r.allocate(4);
+    const auto source = pattern(1 << 12, r.rank);
+    ok(r.put_signal(source.data(), r.right(), data, source.size(), flag));
+    ok(r.wait(flag));
+    EXPECT_EQ(mismatch(r.own(data), 1 << 12, r.left()), 1U << 12);
+  });
+}
+
+}  // namespace
+}  // namespace ompl::conformance
