@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 STYLES = {"put": "-", "putonly": ":", "sendrecv": "--"}
 PERCENTILES = {"p50": ("v", 0.5), "p99": ("^", 0.5)}  # marker, opacity
 PANEL = (4.2, 3.2)  # inches
+LEGEND_LINE = 0.17
 
 
 def plot(path: Path, bench: str, results: list[Result], percentiles: bool = False) -> None:
@@ -30,10 +31,14 @@ def plot(path: Path, bench: str, results: list[Result], percentiles: bool = Fals
     threads = sorted({r["threads"] for r in measured}) or [1]
     rows = ["rate_Mps"] if bench == "rate" else ["latency_us", "bandwidth_MBps"]
     columns = 1 if bench == "rate" else len(threads)
+    across = 2 * max(columns, 2)  # entries of the legend in a line
+    lines = -(-len(_series(measured)) // across)
+    foot = LEGEND_LINE * lines + 0.2
+    height = PANEL[1] * len(rows) + foot
     figure, axes = plt.subplots(
         len(rows),
         columns,
-        figsize=(PANEL[0] * columns, PANEL[1] * len(rows) + 0.8),
+        figsize=(PANEL[0] * max(columns, 2), height),
         squeeze=False,
         sharex=bench != "rate",
         sharey="row",
@@ -48,10 +53,9 @@ def plot(path: Path, bench: str, results: list[Result], percentiles: bool = Fals
             axes[0][column].set_title(f"{count} thread{'s' if count > 1 else ''} per rank")
         axes[0][0].set_ylabel("latency [us], one way,\nslowest thread")
         axes[1][0].set_ylabel("bandwidth [MB/s],\nsum over threads")
-    across = 3 * columns  # entries of the legend in a line
     handles, labels = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncols=across, fontsize=8)
-    figure.tight_layout(rect=(0, 0.05 + 0.025 * (len(labels) // across), 1, 1))
+    figure.tight_layout(rect=(0, foot / height, 1, 1))
     figure.savefig(path, dpi=130)
     plt.close(figure)
 
@@ -116,6 +120,7 @@ def _rate(axis: Axes, results: list[Result]) -> None:
             linestyle=STYLES[op],
             label=f"{library} {op}",
         )
+    axis.set_xticks(sorted({r["threads"] for r in results}))
     axis.set_xlabel("threads")
     axis.set_ylabel("million messages per second\nto a sleeping target")
     axis.set_yscale("log")

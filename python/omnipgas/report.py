@@ -75,7 +75,7 @@ def show(console: Console, bench: str, outcome: Outcome, results: list[Result]) 
         console.print(f"{bench}, threads per rank: {threads}; {unit}", style="bold")
         for part in tables(outcome, threads, console.width):
             console.print(part)
-    if any(c.contender.library == TWIN for c in outcome.cells):
+    if TWIN in (measured := {c.contender.library for c in outcome.cells}) and len(measured) > 1:
         console.print(
             "Second lines: ratio to the hand-written twin (raw), median over rounds.", style="dim"
         )
