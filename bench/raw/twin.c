@@ -18,7 +18,7 @@
 
 enum {
   spins_alone = 1000, /* looks before the first yield, if every thread has a core */
-  spins_crowded = 5,  /* if not: enough to catch a partner that runs right now */
+  spins_crowded = 0,  /* if not: the thread waited for may need this core */
   yields = 1000,      /* yields before sleeping */
   line_bytes = 128    /* what caches move together */
 };
