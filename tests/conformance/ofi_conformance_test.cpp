@@ -8,7 +8,8 @@ namespace {
 
 // Ranks that are not mapped, each an endpoint of its own, over TCP on this host.
 INSTANTIATE_TEST_SUITE_P(ofi, Conformance,
-                         ::testing::Values(Case{"ofi", every_rank(conduit::self::make, conduit::ofi::make)}),
+                         ::testing::Values(Case{"ofi",
+                                                every_rank(conduit::self::make, conduit::ofi::make)}),
                          name_of);
 
 }  // namespace
