@@ -103,7 +103,7 @@ TEST_F(OfiRanks, Traffic) {
   leave_together();
 }
 
-// Rank 1 dies without a word while both are busy: rank 0 learns it, and only then.
+// Rank 1 dies without a word: rank 0 learns that, not just that the connection is gone.
 TEST_F(OfiRanks, Killed) {
   insist([&] { return endpoint().signal(other, {.offset = kFlag}); }, [&] { step(); });
   ASSERT_TRUE(until([&] { return node->flag(kFlag) == 1; }, [&] { step(); }));
@@ -117,8 +117,8 @@ TEST_F(OfiRanks, Killed) {
         return post.state == Post::State::failed;
       },
       [&] { step(); }));
-  EXPECT_EQ(post.code, OMPL_ERR_LINK);
-  EXPECT_EQ(endpoint().failure(other), OMPL_ERR_LINK);
+  EXPECT_EQ(post.code, OMPL_ERR_PEER);
+  EXPECT_EQ(endpoint().failure(other), OMPL_ERR_PEER);
 }
 
 // The network resets the connection while both ranks live. Both see a failure; what arrived is a gapless
@@ -153,6 +153,7 @@ TEST_F(OfiRanks, Reset) {
     ASSERT_EQ(std::system(reset), 0);
   }
   ASSERT_TRUE(until([&] { return endpoint().failure(other) != OMPL_OK; }, pump));
+  EXPECT_EQ(endpoint().failure(other), OMPL_ERR_LINK) << "the other rank lives";
 
   const uint64_t sent_by_other = exchange(sent);  // both have seen the failure
   for (int i = 0; i < 200; ++i) step();           // what had arrived may still lie in the queue

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <ctime>
 
 #include "util/log.hpp"
 #include "util/status.hpp"
@@ -12,6 +13,7 @@ namespace ompl::conduit::ofi {
 namespace {
 
 constexpr std::size_t kGreetingHead = offsetof(Greeting, secret);
+constexpr int64_t kProbeMs = 500;
 
 // Takes as long for every difference.
 bool equal(std::string_view a, std::string_view b) {
@@ -40,6 +42,12 @@ bool is_request(const Link& link, const fid* endpoint) {
 
 }  // namespace
 
+int64_t now_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
 Connections::Connections(const Site& site, const Resources& resources, uint32_t slot)
     : site_(site), resources_(resources), slot_(slot), links_(site.job->size) {}
 
@@ -57,7 +65,7 @@ Link& Connections::use(uint32_t rank) {
     const bool reachable = !(*site_.peers)[rank].slots.empty();
     link = &add(rank, reachable ? target_slot(rank) : 0);
     links_[rank].store(link, std::memory_order_release);
-    if (!reachable) fail(*link, "it is not reached by this conduit");
+    if (!reachable) fail(*link, OMPL_ERR_LINK, "it is not reached by this conduit");
   }
   if (!link->up && !link->waiting && link->failure == OMPL_OK) request(*link);
   return *link;
@@ -79,8 +87,17 @@ void Connections::request(Link& link) {
     result =
         fi_connect(link.request.get(), &listener, &greeting, kGreetingHead + greeting.secret_length);
   }
-  if (result != 0) fail(link, fmt::format("cannot connect: {}", site_.library->text(result)));
+  if (result != 0) fail(link, OMPL_ERR_LINK, site_.library->text(result));
   recount(link);
+}
+
+// A probe without an answer: the network is gone, and whether the rank lives cannot be known.
+void Connections::end_probes() {
+  if (probes_ == 0) return;
+  const int64_t now = now_ms();
+  for (const auto& link : owned_) {
+    if (link->probing && now > link->probe_until) fail(*link, OMPL_ERR_LINK, link->why);
+  }
 }
 
 void Connections::recount(Link& link) {
@@ -99,8 +116,9 @@ int Connections::progress() {
     if (length == -FI_EAVAIL) {
       fi_eq_err_entry error{};
       if (fi_eq_readerr(resources_.events.get(), &error, 0) <= 0 || error.fid == nullptr) continue;
-      ended(error.fid, refusal_of(error), site_.library->strerror(error.err));
+      ended(error.fid, error.err, refusal_of(error));
     } else if (length <= 0) {
+      end_probes();
       return taken;
     } else if (kind == FI_CONNREQ) {
       requested(event.info,
@@ -108,7 +126,7 @@ int Connections::progress() {
     } else if (kind == FI_CONNECTED) {
       connected(event.fid);
     } else if (kind == FI_SHUTDOWN) {
-      ended(event.fid, Refusal::none, "closed by the other side, or broken");
+      ended(event.fid, FI_ECONNRESET, Refusal::none);
     }
   }
 }
@@ -139,7 +157,7 @@ Link* Connections::admissible(const Greeting& greeting, Refusal* refusal) {
     const auto found = std::find_if(owned_.begin(), owned_.end(), same);
     link = found != owned_.end() ? found->get() : &add(greeting.rank, greeting.slot);
   }
-  if (link->failure != OMPL_OK) {
+  if (link->failure != OMPL_OK || link->probing) {
     *refusal = Refusal::broken;
   } else if (link->endpoint || (link->request && site_.job->rank < link->rank)) {
     *refusal = Refusal::busy;
@@ -169,13 +187,14 @@ bool Connections::accept(Link& link, fi_info* request) {
   int result = 0;
   link.endpoint = resources_.make_endpoint(request, &link, &result);
   if (result == 0) result = fi_accept(link.endpoint.get(), nullptr, 0);
-  if (result != 0) fail(link, fmt::format("cannot accept: {}", site_.library->text(result)));
+  if (result != 0) fail(link, OMPL_ERR_LINK, site_.library->text(result));
   recount(link);
   return result == 0;
 }
 
 void Connections::connected(fid* endpoint) {
   Link& link = *static_cast<Link*>(endpoint->context);
+  if (link.probing) return fail(link, OMPL_ERR_LINK, link.why);
   if (is_request(link, endpoint)) link.endpoint = std::move(link.request);
   link.up = true;
   recount(link);
@@ -183,32 +202,58 @@ void Connections::connected(fid* endpoint) {
   log::debug("ofi: endpoint {} connected to endpoint {} of rank {}", slot_, link.slot, link.rank);
 }
 
-// A connection ended, or never came about.
-void Connections::ended(fid* endpoint, Refusal refusal, std::string_view why) {
+// A connection ended, or a request of ours was answered by no.
+void Connections::ended(fid* endpoint, int error, Refusal refusal) {
   Link& link = *static_cast<Link*>(endpoint->context);
-  if (is_request(link, endpoint) && (refusal == Refusal::busy || link.endpoint)) {
+  if (!is_request(link, endpoint)) return lost(link, "closed by the other side, or broken");
+  const bool nobody = refusal == Refusal::none && (error == FI_ECONNREFUSED || error == FI_ECONNRESET);
+  if (link.probing) {
+    if (nobody) link.why = "its process ended";
+    fail(link, nobody ? OMPL_ERR_PEER : OMPL_ERR_LINK, link.why);
+  } else if (refusal == Refusal::busy || link.endpoint) {
     link.request.reset();  // the other side's request came, or comes, in its place
     recount(link);
-    return;
+  } else if (nobody) {
+    fail(link, OMPL_ERR_PEER, "nobody listens there: its process ended");
+  } else {
+    fail(link, OMPL_ERR_LINK,
+         refusal != Refusal::none ? text(refusal) : site_.library->strerror(error));
   }
-  fail(link, std::string(refusal == Refusal::none ? why : text(refusal)));
 }
 
-void Connections::fail(Link& link, std::string why) {
-  if (link.failure != OMPL_OK) return;
+void Connections::lost(Link& link, std::string_view why) {
+  if (!link.endpoint) return;
   if (link.up) up_.fetch_sub(1, std::memory_order_relaxed);
   link.up = false;
   link.endpoint.reset();
   link.request.reset();
+  if (link.goodbye) return fail(link, OMPL_ERR_LINK, "it left the job");
+  link.why = why;
+  link.probing = true;
+  ++probes_;
+  link.probe_until = now_ms() + kProbeMs;
+  request(link);
+}
+
+void Connections::said_goodbye(uint32_t rank, uint64_t slot) {
+  for (const auto& link : owned_) {
+    if (link->rank == rank && link->slot == slot) link->goodbye = true;
+  }
+}
+
+// Everything outstanding on the link counts as complete.
+void Connections::fail(Link& link, int code, std::string_view why) {
+  link.endpoint.reset();
+  link.request.reset();
+  if (link.probing) --probes_;
+  link.probing = false;
   recount(link);
-  link.why = std::move(why);
-  link.failure.store(OMPL_ERR_LINK, std::memory_order_release);
+  link.why = why;
+  link.failure.store(code, std::memory_order_release);
   link.window.close();
   log::info("ofi: connection of endpoint {} to endpoint {} of rank {}: {}", slot_, link.slot, link.rank,
             link.why);
 }
-
-void Connections::close() { owned_.clear(); }
 
 std::string Connections::describe() const {
   return fmt::format("{} connections", up_.load(std::memory_order_relaxed));

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conduit/ofi/endpoint.hpp"
 
-#include <sys/epoll.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <ctime>
-#include <system_error>
+#include <thread>
 
 #include "util/log.hpp"
 #include "util/status.hpp"
@@ -18,19 +13,15 @@ namespace {
 constexpr int kBatch = 16;  // completions read at once
 // How often connection events are looked for while nothing is connecting.
 constexpr int64_t kEventsEveryMs = 4;
+constexpr int64_t kGoodbyeMs = 100;
 
 Post retry(Post::Reason reason) { return {.state = Post::State::retry, .reason = reason}; }
 
-Post failed(const Link& link) {
+// The answer to a post on a link that is not up.
+Post refusal(const Link& link) {
+  if (link.failure == OMPL_OK) return retry(Post::Reason::connecting);
   return {.state = Post::State::failed,
           .code = fail(link.failure, "no connection to rank {}: {}", link.rank, link.why)};
-}
-
-// Coarse, but no system call.
-int64_t now_ms() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
 }  // namespace
@@ -39,22 +30,29 @@ OfiEndpoint::OfiEndpoint(const Site& site, uint32_t slot)
     : site_(site),
       slot_(slot),
       copy_limit_(site.info->tx_attr->inject_size),
-      connections_(site, resources_, slot) {
-  for (Operation& operation : operations_) {
-    operation.next = free_;
-    free_ = &operation;
-  }
-}
+      connections_(site, resources_, slot),
+      wait_set_(resources_) {}
 
 OfiEndpoint::~OfiEndpoint() {
-  // A socket closed with unread data resets the connection, and what we sent last may be lost with it.
-  std::array<fi_cq_data_entry, kBatch> entries;
-  if (resources_.queue) {
-    for (int i = 0; i < 64 && fi_cq_read(resources_.queue.get(), entries.data(), kBatch) > 0; ++i) {
-    }
-  }
+  if (resources_.queue) say_goodbye();
   connections_.close();
-  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+// Tells the others that this end is meant, and waits for them to say so too, at most 100 ms: they have
+// then read what was sent last. A socket closed earlier may reset its connection and take that with it.
+void OfiEndpoint::say_goodbye() {
+  const Message goodbye{.offset = slot_, .source = site_.job->rank, .op = kGoodbye};
+  connections_.for_each_up([&](Link& link) { send(link, goodbye); });
+  struct Nobody final : Sink {
+    void signal(uint32_t /*source*/, const Signal& /*record*/) override {}
+  } nobody;
+  const int64_t limit = now_ms() + kGoodbyeMs;
+  bool awaited = true;
+  while (awaited && progress(nobody, kBatch) >= 0 && now_ms() < limit) {
+    std::this_thread::yield();
+    awaited = operations_.outstanding() > 0;
+    connections_.for_each_up([&](const Link& link) { awaited = awaited || !link.goodbye; });
+  }
 }
 
 int OfiEndpoint::open(uint64_t key, Address* address) {
@@ -76,18 +74,7 @@ int OfiEndpoint::open(uint64_t key, Address* address) {
     if (!post_receive(&receive))
       return fail(OMPL_ERR_MEMORY, "no room for receive buffers of endpoint {}", slot_);
   }
-  descriptor_ = epoll_create1(EPOLL_CLOEXEC);
-  for (fid* object : {&resources_.queue->fid, &resources_.events->fid}) {
-    int fd = -1;
-    epoll_event readable{};
-    readable.events = EPOLLIN;
-    if (fi_control(object, FI_GETWAIT, &fd) != 0 ||
-        epoll_ctl(descriptor_, EPOLL_CTL_ADD, fd, &readable) != 0) {
-      return fail(OMPL_ERR_SYSTEM, "endpoint {} has no descriptor to sleep on: {}", slot_,
-                  std::generic_category().message(errno));
-    }
-  }
-  return OMPL_OK;
+  return wait_set_.open();
 }
 
 // --- Posting -------------------------------------------------------------------------------------------
@@ -176,7 +163,7 @@ Post OfiEndpoint::send(Link& link, const Message& record) {
 Link* OfiEndpoint::ready(uint32_t rank, Post* answer) {
   Link& link = connections_.use(rank);
   if (link.up) return &link;
-  *answer = link.failure != OMPL_OK ? failed(link) : retry(Post::Reason::connecting);
+  *answer = refusal(link);
   return nullptr;
 }
 
@@ -187,7 +174,7 @@ bool OfiEndpoint::begin(Link& link, Kind kind, Operation** operation, uint64_t* 
   if (copied) *flags |= FI_INJECT;
   if (copied && !link.mark_is_due()) return true;
   *flags |= FI_COMPLETION;
-  *operation = take();
+  *operation = operations_.take();
   if (*operation == nullptr) return false;
   (*operation)->link = &link;
   (*operation)->ticket = copied ? 0 : link.window.next();
@@ -202,10 +189,10 @@ Post OfiEndpoint::end(Link& link, Kind kind, Operation* operation, ssize_t resul
     ++link.copied;
     return {};
   }
-  if (operation != nullptr) give_back(operation);
+  if (operation != nullptr) operations_.give_back(operation);
   if (result == -FI_EAGAIN) return retry(Post::Reason::queue_full);
-  connections_.fail(link, site_.library->text(result));
-  return failed(link);
+  connections_.lost(link, site_.library->text(result));
+  return refusal(link);
 }
 
 fi_rma_iov OfiEndpoint::remote(const Link& link, uint64_t offset, std::size_t length) const {
@@ -213,23 +200,10 @@ fi_rma_iov OfiEndpoint::remote(const Link& link, uint64_t offset, std::size_t le
   return {.addr = to.base + offset, .len = length, .key = to.slots[link.slot].key};
 }
 
-OfiEndpoint::Operation* OfiEndpoint::take() {
-  Operation* operation = free_;
-  if (operation == nullptr) return nullptr;
-  free_ = operation->next;
-  outstanding_.fetch_add(1, std::memory_order_relaxed);
-  return operation;
-}
-
-void OfiEndpoint::give_back(Operation* operation) {
-  operation->next = free_;
-  free_ = operation;
-  outstanding_.fetch_sub(1, std::memory_order_relaxed);
-}
-
 // --- Progress ------------------------------------------------------------------------------------------
 
 int OfiEndpoint::progress(Sink& sink, int budget) {
+  wait_set_.disarm();
   int taken = 0;
   while (taken < budget) {
     std::array<fi_cq_data_entry, kBatch> entries;
@@ -263,28 +237,22 @@ int OfiEndpoint::poll_connections() {
 void OfiEndpoint::take_in(Sink& sink, const fi_cq_data_entry& entry) {
   // Some providers set FI_REMOTE_CQ_DATA on the sender's completion too.
   if ((entry.flags & FI_REMOTE_WRITE) != 0 && (entry.flags & FI_REMOTE_CQ_DATA) != 0) {
-    const uint32_t source = immediate_source(entry.data);
-    const Signal record = from_immediate(entry.data);
-    if (is_sound(*site_.job, source, static_cast<uint32_t>(record.op), record.offset)) {
-      sink.signal(source, record);
-    } else {
-      log::warn("ofi: dropped an unsound record (CQ data {:#x})", entry.data);
-    }
+    sink.signal(immediate_source(entry.data), from_immediate(entry.data));
   } else if ((entry.flags & FI_RECV) != 0) {
     auto* receive = static_cast<Receive*>(entry.op_context);
     const Message message = receive->message;
     post_receive(receive);
-    if (entry.len == sizeof message &&
-        is_sound(*site_.job, message.source, message.op, message.offset)) {
-      sink.signal(message.source, {message.offset, message.value, static_cast<SignalOp>(message.op)});
+    if (entry.len != sizeof message) {
+      log::warn("ofi: dropped a message of {} bytes", entry.len);
+    } else if (message.op == kGoodbye) {
+      connections_.said_goodbye(message.source, message.offset);
     } else {
-      log::warn("ofi: dropped an unsound record ({} bytes, operation {}, offset {})", entry.len,
-                message.op, message.offset);
+      sink.signal(message.source, from_message(message));
     }
   } else if (entry.op_context != nullptr) {
     auto* operation = static_cast<Operation*>(entry.op_context);
     complete(*operation);
-    give_back(operation);
+    operations_.give_back(operation);
   }
 }
 
@@ -308,8 +276,8 @@ bool OfiEndpoint::take_error() {
   }
   auto* operation = static_cast<Operation*>(error.op_context);
   connections_.progress();  // which knows more than "canceled", if the connection ended
-  connections_.fail(*operation->link, site_.library->strerror(error.err));
-  give_back(operation);
+  connections_.lost(*operation->link, site_.library->strerror(error.err));
+  operations_.give_back(operation);
   return true;
 }
 
@@ -330,15 +298,11 @@ int OfiEndpoint::failure(uint32_t rank) const {
   return link != nullptr ? link->failure.load(std::memory_order_acquire) : OMPL_OK;
 }
 
-bool OfiEndpoint::arm() {
-  if (connections_.progress() > 0) return false;
-  std::array<fid*, 2> objects{&resources_.queue->fid, &resources_.events->fid};
-  return fi_trywait(resources_.fabric.get(), objects.data(), static_cast<int>(objects.size())) == 0;
-}
+bool OfiEndpoint::arm() { return connections_.progress() == 0 && wait_set_.arm(); }
 
 std::string OfiEndpoint::describe() const {
   return fmt::format("{}, {} of {} operations outstanding", connections_.describe(),
-                     outstanding_.load(std::memory_order_relaxed), kOperations);
+                     operations_.outstanding(), Operations::kCount);
 }
 
 }  // namespace ompl::conduit::ofi

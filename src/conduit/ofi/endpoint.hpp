@@ -3,12 +3,13 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <string>
 
 #include "conduit/conduit.hpp"
 #include "conduit/ofi/connections.hpp"
+#include "conduit/ofi/operation.hpp"
 #include "conduit/ofi/resources.hpp"
+#include "conduit/ofi/wait_set.hpp"
 #include "conduit/ofi/wire.hpp"
 
 namespace ompl::conduit::ofi {
@@ -29,24 +30,16 @@ class OfiEndpoint final : public Endpoint {
   int progress(Sink& sink, int budget) override;
   [[nodiscard]] uint64_t completed(uint32_t rank) const override;
   [[nodiscard]] int failure(uint32_t rank) const override;
-  [[nodiscard]] int descriptor() const override { return descriptor_; }
+  [[nodiscard]] int descriptor() const override { return wait_set_.descriptor(); }
   bool arm() override;
   [[nodiscard]] std::string describe() const override;
 
  private:
-  // An operation that will report a completion. Taken from a fixed list; the context of its request.
-  struct Operation {
-    Operation* next = nullptr;
-    Link* link = nullptr;
-    uint64_t ticket = 0;  // 0: data were copied, and
-    uint32_t mark = 0;    // this many sends of the link have left once it completes
-  };
   // A receive buffer for one message; the context of its request.
   struct Receive {
     Message message;
   };
   enum class Kind : uint8_t { copied, in_place };
-  static constexpr std::size_t kOperations = 512;
   static constexpr std::size_t kReceives = 128;
 
   Link* ready(uint32_t rank, Post* answer);
@@ -55,12 +48,11 @@ class OfiEndpoint final : public Endpoint {
   Post write(Link& link, const void* source, uint64_t offset, std::size_t length, uint64_t flags,
              uint64_t data);
   Post send(Link& link, const Message& message);
-  Operation* take();
-  void give_back(Operation* operation);
   void complete(const Operation& operation);
   void take_in(Sink& sink, const fi_cq_data_entry& entry);
   bool take_error();
   int poll_connections();
+  void say_goodbye();
   bool post_receive(Receive* receive);
 
   [[nodiscard]] const Address& peer(const Link& link) const { return (*site_.peers)[link.rank]; }
@@ -71,12 +63,10 @@ class OfiEndpoint final : public Endpoint {
   const std::size_t copy_limit_;
   Resources resources_;
   Connections connections_;
-  std::array<Operation, kOperations> operations_;
-  Operation* free_ = nullptr;
+  WaitSet wait_set_;
+  Operations operations_;
   std::array<Receive, kReceives> receives_;
-  std::atomic<uint32_t> outstanding_{0};
   int64_t events_looked_at_ = 0;  // ms
-  int descriptor_ = -1;           // an epoll set of the two queues' descriptors
 };
 
 }  // namespace ompl::conduit::ofi

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include "conduit/conduit.hpp"
 
@@ -29,7 +28,7 @@ enum class Refusal : uint8_t {
   none,
   busy,      // a connection of this pair exists or is being made; the lower rank's request wins
   stranger,  // not of this job
-  broken,    // this pair was connected once; broken connections are not made anew
+  broken,  // this pair was connected once, and connections are not made anew; also the answer to a probe
 };
 
 // --- A record as CQ data: ADD 1 on a 32-bit flag below 16 GiB [6] ---
@@ -46,27 +45,25 @@ inline Signal from_immediate(uint64_t data) { return {.offset = (data & UINT32_M
 // --- A record as a message ---
 
 struct Message {
-  uint32_t source = 0;
-  uint32_t op = 0;
   uint64_t offset = 0;
   uint64_t value = 0;
+  uint32_t source = 0;
+  uint8_t op = 0;
+  uint8_t unused[3] = {};
 };
-static_assert(std::is_trivially_copyable_v<Message> && sizeof(Message) == 24);
+static_assert(sizeof(Message) == 24);
+
+// An operation of this conduit's own: endpoint `offset` of `source` is about to be closed in order.
+inline constexpr uint8_t kGoodbye = 255;
 
 inline Message to_message(uint32_t source, const Signal& record) {
-  return {source, static_cast<uint32_t>(record.op), record.offset, record.value};
+  return {.offset = record.offset,
+          .value = record.value,
+          .source = source,
+          .op = static_cast<uint8_t>(record.op)};
 }
-
-// --- Whether a record that arrived is one this rank may apply: offsets are checked before use ---
-
-inline bool is_sound(const Job& job, uint32_t source, uint32_t op, uint64_t offset) {
-  if (source >= job.size || op > static_cast<uint32_t>(SignalOp::credit)) return false;
-  const bool wide =
-      op == static_cast<uint32_t>(SignalOp::add64) || op == static_cast<uint32_t>(SignalOp::set64);
-  const bool flag = wide || op == static_cast<uint32_t>(SignalOp::add32) ||
-                    op == static_cast<uint32_t>(SignalOp::set32);
-  const uint64_t size = wide ? 8 : 4;
-  return !flag || (offset % size == 0 && offset <= job.capacity - size);
+inline Signal from_message(const Message& message) {
+  return {message.offset, message.value, static_cast<SignalOp>(message.op)};
 }
 
 }  // namespace ompl::conduit::ofi

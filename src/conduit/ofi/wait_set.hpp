@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What one sleeps on: a descriptor that is readable when either queue of an endpoint has something.
+#pragma once
+
+#include <array>
+
+#include "conduit/ofi/resources.hpp"
+
+namespace ompl::conduit::ofi {
+
+class WaitSet {
+ public:
+  explicit WaitSet(const Resources& resources) : resources_(resources) {}
+  ~WaitSet();
+  WaitSet(const WaitSet&) = delete;
+  WaitSet& operator=(const WaitSet&) = delete;
+
+  int open();
+  [[nodiscard]] int descriptor() const { return set_; }
+
+  // True if both queues are empty and the descriptor tells when one no longer is.
+  bool arm();
+  // Back to polling: while watched, each packet that arrives would cost a wake-up of the set (half a
+  // microsecond).
+  void disarm() {
+    if (armed_) watch(false);
+  }
+
+ private:
+  void watch(bool on);
+
+  const Resources& resources_;
+  std::array<int, 2> queues_{-1, -1};
+  int set_ = -1;
+  bool armed_ = false;
+};
+
+}  // namespace ompl::conduit::ofi
