@@ -200,7 +200,8 @@ TEST_P(Conformance, Errors_BadDataAddressesAreRefusedAndNothingIsWritten) {
     EXPECT_EQ(std::memcmp(r.own(first), zero.data(), 512), 0);
     EXPECT_EQ(std::memcmp(r.own(second), zero.data(), 512), 0);
     EXPECT_EQ(r.count(flag), 0U) << "a refused put_signal does not signal";
-    ok(r.put(zero.data(), r.right(), second, 512));  // and a good one still works
+    ok(r.barrier());
+    ok(r.put(zero.data(), r.right(), second, 512));  // a good one still works
   });
 }
 
