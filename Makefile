@@ -12,7 +12,9 @@ build: ## Build everything into build/; what can be run is in build/bin (default
 	cmake --preset release
 	cmake --build build -j $(JOBS)
 
-demo: setup-demo build ## Set up the machine, build, compare OMPL with MPICH and Open MPI (table and plot)
+demo: setup-demo ## Set up the machine, build, compare OMPL with MPICH and Open MPI (table and plot)
+	cmake --preset release
+	cmake --build build -j $(JOBS) --target omnipgas tools/all bench/all
 	@mkdir -p build/results
 	build/bin/omni pingpong --quick --libs raw,ompl,mpich,openmpi --threads 1,2,4,8 \
 	  --json build/results/demo.json --plot build/results/demo.png
