@@ -73,7 +73,7 @@ int Blocker::run(Ready ready) {
   for (bool slept = false;;) {
     // Who slept and was woken for nothing goes back to sleep soon.
     const Patience limit = slept ? Patience{.spins = 0, .yields = 1} : patience();
-    int result = 0;
+    int result = slept ? 0 : ready();  // a poll of the network may cost more than the operation
     for (int i = 0; i < limit.spins && result == 0; ++i) {
       progress();
       if (result = ready(); result != 0) break;

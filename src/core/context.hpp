@@ -47,6 +47,7 @@ struct Activity {
 struct Outstanding {
   uint64_t ticket = 0;           // of the last put or get, 0 if the conduit gave none
   uint64_t signalled_slots = 0;  // bit i: signals of unknown fate went through slot i
+  uint64_t posts = 0;            // data operations and signals so far
   uint32_t slot = 0;             // where the data operations are
   bool data = false;             // data operations of unknown fate exist
   bool listed = false;           // rank stands in Context::touched
@@ -66,13 +67,6 @@ inline void close_window(ompl_window* window) {
   std::atomic_ref(window->length).store(0, std::memory_order_relaxed);
 }
 
-// An ack_request under way: answered when the slot's link to the rank has acknowledged `number`.
-struct Mark {
-  uint32_t rank;
-  uint32_t slot;
-  uint64_t number;
-};
-
 class alignas(arch::kCacheLine) Context {
  public:
   // --- read on every operation; set by Runtime::open_context() and cleared when the runtime ends
@@ -87,7 +81,6 @@ class alignas(arch::kCacheLine) Context {
   // --- network
   std::vector<Outstanding> outstanding;  // per rank, allocated at first use
   std::vector<uint32_t> touched;         // ranks with something outstanding
-  std::vector<Mark> marks;               // of the flush or quiet in progress
   uint32_t preferred_slot = 0;
 
   // --- observed by others

@@ -66,12 +66,21 @@ int Network::post(Context& c, const Blocked& what, Deadline deadline, Claim clai
 // Remembers a posted data operation: in the context, so that signals follow it, and for quiet_all().
 void Network::note_data(Context& c, Slot& slot, uint32_t rank, const Post& result) {
   if (result.state != Post::State::done && result.state != Post::State::pending) return;
-  std::atomic<uint64_t>& last = link(slot, rank).last_ticket;
-  last.store(std::max(last.load(), result.ticket));
+  Link& shared = link(slot, rank);
+  shared.used.store(true);
+  shared.last_ticket.store(std::max(shared.last_ticket.load(), result.ticket));
   Outstanding& mine = outstanding(c, rank);
   mine.ticket = mine.data ? std::max(mine.ticket, result.ticket) : result.ticket;
   mine.slot = slot.index;
   mine.data = true;
+  ++mine.posts;
+}
+
+// The acknowledgement has to come through the slot that the signal went through.
+void Network::note_signal(Context& c, const Slot& slot, uint32_t rank) {
+  Outstanding& mine = outstanding(c, rank);
+  mine.signalled_slots |= uint64_t{1} << slot.index;
+  ++mine.posts;
 }
 
 int Network::transfer(Context& c, Direction direction, std::byte* local, uint32_t rank, uint64_t offset,
@@ -126,16 +135,17 @@ int Network::signal(Context& c, uint32_t rank, const Signal& record, Deadline de
                      .bucket = &runtime_.segment_.header().any};
   Outstanding& mine = outstanding(c, rank);
   if (mine.data && !capabilities_.ordered_signals) {
+    const uint64_t before = mine.posts;
     if (const int code = await_data(c, rank, mine.slot, mine.ticket, what.call, deadline);
         code != OMPL_OK)
       return code;
-    mine.data = false;
+    if (mine.posts == before) mine.data = false;
   }
   return post(
       c, what, deadline, [&] { return claim_for(c, rank); },
       [&](Slot& slot) {
         const Post result = send_record(slot, rank, record);
-        if (result.state == Post::State::done) mine.signalled_slots |= uint64_t{1} << slot.index;
+        if (result.state == Post::State::done) note_signal(c, slot, rank);
         return result;
       });
 }
@@ -158,7 +168,7 @@ int Network::put_signal(Context& c, const void* source, uint32_t rank, uint64_t 
               slot.endpoint->put_signal(rank, source, offset, length, record, &signalled);
           note_data(c, slot, rank, result);
           if (!signalled) give_credit(slot, rank);
-          if (signalled) outstanding(c, rank).signalled_slots |= uint64_t{1} << slot.index;
+          if (signalled) note_signal(c, slot, rank);
           pending = result.state == Post::State::pending;
           return result;
         });
@@ -188,8 +198,9 @@ int Network::await_data(Context& c, uint32_t rank, uint32_t slot, uint64_t ticke
   });
 }
 
-// Posts an ack_request on every slot of the set and remembers its number.
-int Network::ask_slots(Context& c, uint32_t rank, uint64_t slots, Call call, Deadline deadline) {
+// Posts an ack_request on every slot of the set and notes its number.
+int Network::ask_slots(Context& c, uint32_t rank, uint64_t slots, std::vector<Mark>* marks, Call call,
+                       Deadline deadline) {
   const Blocked what{.call = call, .peer = rank, .bucket = &runtime_.segment_.header().any};
   for (uint32_t i = 0; i < this->slots(); ++i) {
     if ((slots >> i & 1) == 0) continue;
@@ -203,7 +214,7 @@ int Network::ask_slots(Context& c, uint32_t rank, uint64_t slots, Call call, Dea
               slot, rank, {.offset = slot.index, .value = number, .op = SignalOp::ack_request});
           if (result.state == Post::State::done) {
             shared.asked = number;
-            c.marks.push_back({.rank = rank, .slot = slot.index, .number = number});
+            marks->push_back({.rank = rank, .slot = slot.index, .number = number});
           }
           return result;
         });
@@ -212,9 +223,9 @@ int Network::ask_slots(Context& c, uint32_t rank, uint64_t slots, Call call, Dea
   return OMPL_OK;
 }
 
-int Network::await_marks(Context& c, Call call, Deadline deadline) {
+int Network::await_marks(Context& c, const std::vector<Mark>& marks, Call call, Deadline deadline) {
   int first_error = OMPL_OK;
-  for (const Mark& mark : c.marks) {
+  for (const Mark& mark : marks) {
     Slot& slot = slots_[mark.slot];
     const Link& shared = link(slot, mark.rank);
     const Blocked what{.call = call, .peer = mark.rank, .bucket = &runtime_.segment_.header().any};
@@ -227,31 +238,45 @@ int Network::await_marks(Context& c, Call call, Deadline deadline) {
   return first_error;
 }
 
+// While it waits the yield hook may put, signal and complete on the same context: only what was outstanding
+// at the beginning and is still the last of its rank is done with.
 int Network::complete(Context& c, Call call, bool signals_too, Deadline deadline) {
   int first_error = OMPL_OK;
-  const auto note = [&first_error](int code) {
+  bool timed_out = false;
+  const auto note = [&](int code) {
     if (first_error == OMPL_OK) first_error = code;
+    timed_out = timed_out || code == OMPL_ERR_TIMEOUT;
   };
-  c.marks.clear();
-  for (const uint32_t rank : c.touched) {
-    Outstanding& mine = c.outstanding[rank];
+  struct Covered {
+    uint32_t rank;
+    uint64_t posts;
+  };
+  std::vector<Covered> covered;
+  covered.reserve(c.touched.size());
+  for (const uint32_t rank : c.touched) covered.push_back({rank, c.outstanding[rank].posts});
+
+  std::vector<Mark> marks;
+  for (const Covered& now : covered) {
+    const Outstanding& mine = c.outstanding[now.rank];
     uint64_t slots = signals_too ? mine.signalled_slots : 0;
     if (mine.data) {
-      note(await_data(c, rank, mine.slot, mine.ticket, call, deadline));
-      if (!capabilities_.remote_completion) slots |= uint64_t{1} << mine.slot;
+      const uint32_t slot = mine.slot;
+      note(await_data(c, now.rank, slot, mine.ticket, call, deadline));
+      if (!capabilities_.remote_completion) slots |= uint64_t{1} << slot;
     }
-    note(ask_slots(c, rank, slots, call, deadline));
+    note(ask_slots(c, now.rank, slots, &marks, call, deadline));
   }
-  note(await_marks(c, call, deadline));
-  if (first_error == OMPL_ERR_TIMEOUT) return first_error;  // nothing is forgotten: flush again
-  for (const uint32_t rank : c.touched) {                   // done, or told: an error is told once [18]
-    c.outstanding[rank].data = false;
-    if (signals_too) c.outstanding[rank].signalled_slots = 0;
+  note(await_marks(c, marks, call, deadline));
+  if (timed_out) return first_error;  // nothing is forgotten: flush again
+
+  for (const Covered& now : covered) {  // done, or told: an error is told once [18]
+    Outstanding& mine = c.outstanding[now.rank];
+    if (mine.posts != now.posts) continue;
+    mine.data = false;
+    if (signals_too) mine.signalled_slots = 0;
+    mine.listed = mine.signalled_slots != 0;
   }
-  if (signals_too) {
-    for (const uint32_t rank : c.touched) c.outstanding[rank].listed = false;
-    c.touched.clear();
-  }
+  std::erase_if(c.touched, [&c](uint32_t rank) { return !c.outstanding[rank].listed; });
   return first_error;
 }
 
@@ -260,17 +285,17 @@ int Network::quiet_all(Context& c) {
   const auto note = [&first_error](int code) {
     if (first_error == OMPL_OK) first_error = code;
   };
-  c.marks.clear();
+  std::vector<Mark> marks;
   for (Slot& slot : slots_) {
     for (uint32_t rank = 0; rank < runtime_.size(); ++rank) {
       const Link* shared = slot.links[rank].load(std::memory_order_acquire);
       if (shared == nullptr || !shared->used.load() || slot.endpoint->failure(rank) != OMPL_OK)
         continue;
       note(await_data(c, rank, slot.index, shared->last_ticket.load(), Call::quiet, Deadline::never()));
-      note(ask_slots(c, rank, uint64_t{1} << slot.index, Call::quiet, Deadline::never()));
+      note(ask_slots(c, rank, uint64_t{1} << slot.index, &marks, Call::quiet, Deadline::never()));
     }
   }
-  note(await_marks(c, Call::quiet, Deadline::never()));
+  note(await_marks(c, marks, Call::quiet, Deadline::never()));
   return first_error;
 }
 

@@ -23,6 +23,13 @@ using conduit::SignalOp;
 class Runtime;
 struct Blocked;
 
+// An ack_request under way: answered when the slot's link to the rank has acknowledged `number`.
+struct Mark {
+  uint32_t rank;
+  uint32_t slot;
+  uint64_t number;
+};
+
 // What one slot and one rank have between them. Written by whoever holds the slot's claim, but for the
 // atomics, which any thread reads.
 struct Link {
@@ -111,6 +118,7 @@ class Network {
   int transfer(Context& c, Direction direction, std::byte* local, uint32_t rank, uint64_t offset,
                std::size_t length, Deadline deadline);
   void note_data(Context& c, Slot& slot, uint32_t rank, const conduit::Post& result);
+  void note_signal(Context& c, const Slot& slot, uint32_t rank);
   int await_source(Context& c, uint32_t rank, Call call, Deadline deadline);
 
   // Records go out only with a credit of the target's slot [4].
@@ -123,10 +131,11 @@ class Network {
 
   // Flush and quiet: ask the slots concerned, then await the answers.
   int complete(Context& c, Call call, bool signals_too, Deadline deadline);
-  int ask_slots(Context& c, uint32_t rank, uint64_t slots, Call call, Deadline deadline);
+  int ask_slots(Context& c, uint32_t rank, uint64_t slots, std::vector<Mark>* marks, Call call,
+                Deadline deadline);
   int await_data(Context& c, uint32_t rank, uint32_t slot, uint64_t ticket, Call call,
                  Deadline deadline);
-  int await_marks(Context& c, Call call, Deadline deadline);
+  int await_marks(Context& c, const std::vector<Mark>& marks, Call call, Deadline deadline);
 
   Runtime& runtime_;
   conduit::Conduit& conduit_;

@@ -87,6 +87,26 @@ TEST_P(Conformance, Memory_R20_AllocationsAreZeroAlignedAndDisjoint) {
   });
 }
 
+// Also of contexts that only put, and need not have flushed: a put must not land in what was freed.
+TEST_P(Conformance, Memory_R20_FreeCompletesTheOperationsOfAllContexts) {
+  world({.endpoints = 3})->run([](Rank& r) {
+    const auto other = r.context();
+    const auto third = r.context();
+    const uint64_t value = 1;
+    for (uint32_t i = 0; i < rounds(30); ++i) {
+      const uint64_t freed = r.allocate(64);
+      ok(other->put(&value, r.right(), freed, sizeof value));
+      ok(third->put(&value, r.right(), freed + 8, sizeof value));
+      ok(r.free(freed));
+      const uint64_t fresh = r.allocate(64);
+      EXPECT_EQ(r.count(fresh), 0U) << "a put to what was freed came late";
+      EXPECT_EQ(r.count(fresh + 8), 0U);
+      ok(r.barrier());
+      ok(r.free(fresh));
+    }
+  });
+}
+
 TEST_P(Conformance, Memory_TheSameOffsetOnEveryRank) {
   world({.ranks = 3})->run([](Rank& r) {
     const uint64_t told = r.allocate(sizeof(uint64_t));

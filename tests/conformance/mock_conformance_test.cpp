@@ -8,9 +8,10 @@ namespace {
 
 using conduit::mock::Hostility;
 
-Case hostile(std::string name, const Hostility& hostility) {
-  return {std::move(name),
-          [hostility](uint32_t ranks) { return std::make_unique<MockFabric>(ranks, hostility); }};
+Case hostile(std::string name, const Hostility& hostility, const std::vector<unsigned>& pools = {}) {
+  return {std::move(name), [hostility, pools](uint32_t ranks) {
+            return std::make_unique<MockFabric>(ranks, hostility, pools);
+          }};
 }
 
 // Late and out of order, in what the contract's capabilities allow, one after the other.
@@ -26,6 +27,7 @@ INSTANTIATE_TEST_SUITE_P(
         hostile("unordered_signals", {.ordered_signals = false, .delivery_delay = 12}),
         hostile("stalling", {.passive_target = true, .stalls_sender = true, .receive_depth = 2}),
         hostile("passive", {.passive_target = true}), hostile("few_endpoints", {.max_endpoints = 1}),
+        hostile("unequal_pools", {.send_depth = 8}, {3, 1, 2}),
         hostile("no_descriptor", {.descriptor = false}),
         hostile("very_late", {.delivery_delay = 60, .completion_delay = 60, .connect_delay = 60})),
     name_of);

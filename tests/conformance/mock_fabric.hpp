@@ -14,8 +14,9 @@ namespace ompl::conformance {
 // All ranks on one hostile wire; only the own segment is mapped, as it must be.
 class MockFabric final : public Fabric {
  public:
-  MockFabric(uint32_t ranks, conduit::mock::Hostility hostility)
-      : wire_(ranks, seeded(std::move(hostility))) {}
+  // `pools`: the number of endpoints of rank 0, 1, ..., over again; where empty, what the test asks for.
+  MockFabric(uint32_t ranks, conduit::mock::Hostility hostility, std::vector<unsigned> pools = {})
+      : wire_(ranks, seeded(std::move(hostility))), pools_(std::move(pools)) {}
 
   std::vector<std::unique_ptr<conduit::Conduit>> conduits(uint32_t /*rank*/) override {
     std::vector<std::unique_ptr<conduit::Conduit>> list;
@@ -24,7 +25,10 @@ class MockFabric final : public Fabric {
     return list;
   }
   // The mock's progress is slow: the default's many spins would only keep others from the cores.
-  void tune(Settings* settings) const override { settings->spin = 20; }
+  void tune(uint32_t rank, Settings* settings) const override {
+    settings->spin = 20;
+    if (!pools_.empty()) settings->endpoints = pools_[rank % pools_.size()];
+  }
   [[nodiscard]] std::string describe() const override { return wire_.hostility().describe(); }
   conduit::mock::Wire& wire() { return wire_; }
 
@@ -34,6 +38,7 @@ class MockFabric final : public Fabric {
     return hostility;
   }
   conduit::mock::Wire wire_;
+  const std::vector<unsigned> pools_;
 };
 
 }  // namespace ompl::conformance

@@ -86,16 +86,17 @@ class ThreadRank final : public Rank {
 
 ThreadWorld::ThreadWorld(std::unique_ptr<Fabric> fabric, const Shape& shape)
     : fabric_(std::move(fabric)), shape_(shape), runtimes_(shape.ranks) {
-  settings_.segment_size = std::size_t{64} << 20;
-  settings_.endpoints = shape.endpoints;
-  if (shape.credits != 0) settings_.credits = shape.credits;
-  fabric_->tune(&settings_);
   const bootstrap::ThreadJob job(shape.ranks);
   std::vector<std::vector<std::unique_ptr<conduit::Conduit>>> conduits(shape.ranks);
   for (uint32_t rank = 0; rank < shape.ranks; ++rank) conduits[rank] = fabric_->conduits(rank);
   in_every_thread(1, [&](uint32_t rank, unsigned) {
+    Settings settings;
+    settings.segment_size = std::size_t{64} << 20;
+    settings.endpoints = shape.endpoints;
+    if (shape.credits != 0) settings.credits = shape.credits;
+    fabric_->tune(rank, &settings);
     const int code =
-        Runtime::create(settings_, job.join(rank), std::move(conduits[rank]), &runtimes_[rank]);
+        Runtime::create(settings, job.join(rank), std::move(conduits[rank]), &runtimes_[rank]);
     ASSERT_EQ(code, OMPL_OK) << error_detail();
     ThreadRank self(*runtimes_[rank], 0, 1, false);
     const uint64_t scratch = self.allocate(sizeof(uint32_t));

@@ -20,8 +20,8 @@ class Fabric {
   virtual ~Fabric() = default;
   // The conduits of one rank, in order of preference. Called once per rank.
   virtual std::vector<std::unique_ptr<conduit::Conduit>> conduits(uint32_t rank) = 0;
-  // Settings that suit the conduit under test.
-  virtual void tune(Settings* /*settings*/) const {}
+  // Settings of one rank that suit the conduit under test.
+  virtual void tune(uint32_t /*rank*/, Settings* /*settings*/) const {}
   // Printed when a world hangs: what one needs to see it again.
   [[nodiscard]] virtual std::string describe() const { return {}; }
 };
@@ -46,7 +46,6 @@ class ThreadWorld final : public World {
 
   std::unique_ptr<Fabric> fabric_;
   const Shape shape_;
-  Settings settings_;
   uint64_t scratch_ = 0;  // a flag nobody signals: polling it drives progress
   std::vector<std::unique_ptr<Runtime>> runtimes_;
 };

@@ -127,15 +127,57 @@ TEST_P(Conformance, Yield_R17_TheHookMayUseTheWaitingContext) {
   world({.ranks = 3, .endpoints = 1})->run([](Rank& r) {
     const uint64_t data = r.allocate(16);
     const uint64_t flags = r.allocate(16);
-    Hook hook{.rank = &r, .data = data, .flag = flags};
+    const auto context = r.context();  // a fresh one: its first quiet is the one that is interrupted
+    Hook hook{.rank = context.get(), .data = data, .flag = flags};
     r.set_yield(use_the_layer, &hook);
     for (uint32_t i = 0; i < rounds(20); ++i) {
-      ok(r.signal(r.left(), flags + 4));
-      ok(r.quiet());  // of the left neighbour, while the hook puts to the right one
+      ok(context->signal(r.left(), flags + 4));
+      ok(context->quiet());  // of the left neighbour, while the hook puts to the right one
       while (hook.calls < i) EXPECT_EQ(r.wait(flags + 8, 1'000'000), OMPL_ERR_TIMEOUT);
       ok(r.wait(flags + 4));
     }
     EXPECT_GT(hook.calls, 0U);
+    r.set_yield(nullptr, nullptr);
+    ok(r.barrier());
+  });
+}
+
+// A task of the hook that puts once a round, on the context of the call it interrupts, and does not flush.
+struct PutOnce {
+  static constexpr std::size_t kLength = 48;
+  std::unique_ptr<Rank> context;
+  uint64_t data;
+  uint64_t round = 0, done = 0;
+};
+
+int put_once(void* argument) {
+  auto& task = *static_cast<PutOnce*>(argument);
+  std::this_thread::yield();
+  if (task.done == task.round) return 1;
+  task.done = task.round;
+  const auto source = pattern(PutOnce::kLength, task.round);
+  ok(task.context->put(source.data(), task.context->right(), task.data, source.size()));
+  return 1;
+}
+
+// A call must not forget what the hook does with its context meanwhile.
+TEST_P(Conformance, Yield_R17_AFlushCoversWhatTheHookPutDuringAnEarlierOne) {
+  world({.ranks = 3, .endpoints = 2})->run([](Rank& r) {
+    PutOnce task{.context = r.context(), .data = r.allocate(PutOnce::kLength)};
+    const uint64_t flags = r.allocate(16);
+    r.set_yield(put_once, &task);
+    for (uint64_t i = 1; i <= rounds(40); ++i) {
+      task.round = i;
+      ok(task.context->signal(r.left(), flags + 4));
+      ok(task.context->quiet());
+      while (task.done < task.round) EXPECT_EQ(r.wait(flags + 8, 100'000), OMPL_ERR_TIMEOUT);
+      ok(task.context->flush());
+      ok(r.signal(r.right(), flags));
+      ok(r.wait(flags));
+      EXPECT_EQ(mismatch(r.own(task.data), PutOnce::kLength, i), PutOnce::kLength) << i;
+      ok(r.wait(flags + 4));
+      ok(r.barrier());
+    }
     r.set_yield(nullptr, nullptr);
     ok(r.barrier());
   });

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""two_hosts.py [--seconds S] [--killed RANK] PROGRAM [ARG...]
+"""Runs a program as two ranks on two hosts: network namespaces joined by a pair of virtual Ethernet devices.
+Needs root; without, it says so and exits with 77.
 
-Runs PROGRAM twice, as rank 0 and rank 1, on two hosts: network namespaces joined by a pair of virtual
-Ethernet devices. Passes if both exit with 0 in time, or, with --killed, if that rank dies of SIGKILL
-and the other exits with 0. Needs root; without, it says so and exits with 77.
+two_hosts.py [--seconds S] [--killed RANK] PROGRAM [ARG...]
+    Starts the program twice, without a launcher. Passes if both exit with 0 in time, or, with --killed, if
+    that rank dies of SIGKILL and the other exits with 0. The program finds in its environment
+    TWO_HOSTS_RANK and TWO_HOSTS_FD, a stream socket that leads to the other rank.
 
-The program finds in its environment TWO_HOSTS_RANK, TWO_HOSTS_FD (a stream socket that leads to the
-other rank), and settings of the library: OMPL_NODE_ID (a host of its own) and OMPL_OFI_INTERFACE.
+two_hosts.py --omplrun OMPLRUN [--seconds S] [--keep-going] [--code N] [--expect TEXT] PROGRAM [ARG...]
+    Starts a job of the library. Passes if omplrun exits with N (0) and its output has the text.
+
+Either way OMPL_NODE_ID and OMPL_OFI_INTERFACE tell the library which host it is on.
 """
 
 import argparse
@@ -40,9 +44,7 @@ def ip(*args: str) -> None:
 
 def remove_leftovers() -> None:
     """Namespaces of runs that were killed: their names carry the process that made them."""
-    listed = subprocess.run(
-        ["ip", "netns", "list"], check=True, timeout=30, capture_output=True, text=True
-    )
+    listed = subprocess.run(["ip", "netns", "list"], check=True, timeout=30, capture_output=True, text=True)
     for name, pid in re.findall(rf"^({PREFIX}-(\d+)-\d)\b", listed.stdout, re.MULTILINE):
         if not os.path.exists(f"/proc/{pid}"):
             ip("netns", "del", name)
@@ -86,9 +88,7 @@ def two_hosts() -> Iterator[list[str]]:
         yield names
 
 
-def start(
-    namespace: str, rank: int, channel: socket.socket, command: list[str]
-) -> subprocess.Popen[bytes]:
+def start(namespace: str, rank: int, channel: socket.socket, command: list[str]) -> subprocess.Popen[bytes]:
     environment = os.environ | {
         "TWO_HOSTS_RANK": str(rank),
         "TWO_HOSTS_FD": str(channel.fileno()),
@@ -99,29 +99,57 @@ def start(
     return subprocess.Popen(inside, env=environment, pass_fds=[channel.fileno()])
 
 
-def run(command: list[str], seconds: float, killed: int | None) -> int:
+def run_pair(names: list[str], args: argparse.Namespace) -> bool:
+    """The program twice, by ourselves."""
     with ExitStack() as stack:
-        names = stack.enter_context(two_hosts())
         channels = [stack.enter_context(channel) for channel in socket.socketpair()]
         ranks: list[subprocess.Popen[bytes]] = []
         for rank, (name, channel) in enumerate(zip(names, channels, strict=True)):
-            ranks.append(start(name, rank, channel, command))
+            ranks.append(start(name, rank, channel, args.program))
             stack.callback(ranks[rank].wait)
             stack.callback(ranks[rank].kill)
             channel.close()
-        limit = time.monotonic() + seconds
-        failures = 0
+        limit = time.monotonic() + args.seconds
+        passed = True
         for rank, process in enumerate(ranks):
             try:
                 code = process.wait(max(0.1, limit - time.monotonic()))
             except subprocess.TimeoutExpired:
-                print(f"rank {rank} did not end in {seconds:g} s")
-                failures += 1
+                print(f"rank {rank} did not end in {args.seconds:g} s")
+                passed = False
                 continue
-            if code != (-signal.SIGKILL if rank == killed else 0):
+            if code != (-signal.SIGKILL if rank == args.killed else 0):
                 print(f"rank {rank} ended with {code}")
-                failures += 1
-        return min(failures, 1)
+                passed = False
+        return passed
+
+
+# Each rank of the job goes to its own host.
+TO_ITS_HOST = f"""
+export OMPL_NODE_ID=host$PMI_RANK OMPL_OFI_INTERFACE={INTERFACE}
+exec ip netns exec "$0-$PMI_RANK" "$@"
+"""
+
+
+def run_job(names: list[str], args: argparse.Namespace) -> bool:
+    """The program under omplrun."""
+    launcher = [args.omplrun, "-n", "2", "--timeout", f"{args.seconds:g}"]
+    if args.keep_going:
+        launcher.append("--keep-going")
+    command = [*launcher, "sh", "-c", TO_ITS_HOST, names[0].removesuffix("-0"), *args.program]
+    done = subprocess.run(
+        command,
+        timeout=args.seconds + 10,
+        check=False,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    print(done.stdout, end="")
+    print(f"omplrun exited with {done.returncode}, {args.code} is right")
+    if args.expect not in done.stdout:
+        print(f'there is no "{args.expect}" in its output')
+    return done.returncode == args.code and args.expect in done.stdout
 
 
 def stop(number: int, _frame: FrameType | None) -> NoReturn:
@@ -129,9 +157,13 @@ def stop(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[1])
+    parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--seconds", type=float, default=50)
     parser.add_argument("--killed", type=int, metavar="RANK")
+    parser.add_argument("--omplrun", metavar="OMPLRUN")
+    parser.add_argument("--keep-going", action="store_true")
+    parser.add_argument("--code", type=int, default=0)
+    parser.add_argument("--expect", default="", metavar="TEXT")
     parser.add_argument("program", nargs=argparse.REMAINDER)
     args = parser.parse_args()
     if os.geteuid() != 0:
@@ -143,7 +175,8 @@ def main() -> int:
     signal.signal(signal.SIGINT, stop)
     remove_leftovers()
     try:
-        return run(args.program, args.seconds, args.killed)
+        with two_hosts() as names:
+            return 0 if (run_job if args.omplrun else run_pair)(names, args) else 1
     except subprocess.CalledProcessError as error:
         if error.cmd[1:3] == ["netns", "add"]:
             skip("this machine allows no network namespaces")

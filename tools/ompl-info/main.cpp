@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
 
 #include "arch/machine.hpp"
 #include "bootstrap/bootstrap.hpp"
@@ -85,7 +87,7 @@ int print_reasons(const Settings& settings) {
   return runtime->finalize(*runtime->open_context());
 }
 
-int run(bool why, bool variables_only) {
+int inform(bool why, bool variables_only) {
   Settings settings;
   if (const int code = Settings::read(&settings); code != OMPL_OK) return code;
   // What is not usable here is this tool's output, not an error to log.
@@ -102,9 +104,7 @@ int run(bool why, bool variables_only) {
   return OMPL_OK;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   CLI::App app{"What this OmniPGAS installation is and can do here."};
   bool why = false;
   bool variables = false;
@@ -113,12 +113,19 @@ int main(int argc, char** argv) {
                "how each rank of the job is reached, and why so (run it under the launcher)");
   app.add_flag("--variables", variables, "only the variables, with value and meaning");
   CLI11_PARSE(app, argc, argv);
-  try {
-    const int code = run(why, variables);
-    if (code == OMPL_OK) return 0;
-    fmt::print(stderr, "ompl-info: {}: {}\n", ompl_strerror(code), ompl::error_detail());
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "ompl-info: {}\n", error.what());
-  }
+  const int code = inform(why, variables);
+  if (code == OMPL_OK) return 0;
+  fmt::print(stderr, "ompl-info: {}: {}\n", ompl_strerror(code), ompl::error_detail());
   return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "ompl-info: %s\n", error.what());
+    return 1;
+  }
 }
