@@ -99,6 +99,9 @@ int use_the_layer(void* argument) {
   return hook.answer;
 }
 
+// Longer than the spinning before the first call of the hook, also under ThreadSanitizer.
+constexpr int64_t kTimeToYield_ns = 20'000'000;
+
 // With one endpoint a hook that was called under a claim could never post.
 TEST_P(Conformance, Yield_R17_TheHookMayCallAnything) {
   world({.endpoints = 1})->run([](Rank& r) {
@@ -113,7 +116,7 @@ TEST_P(Conformance, Yield_R17_TheHookMayCallAnything) {
       ok(r.put(source.data(), r.right(), large, source.size()));
       ok(r.signal(r.right(), flags + 4));
       ok(r.quiet());
-      while (hook.calls < i) EXPECT_EQ(r.wait(flags + 8, 1'000'000), OMPL_ERR_TIMEOUT);
+      while (hook.calls < i) EXPECT_EQ(r.wait(flags + 8, kTimeToYield_ns), OMPL_ERR_TIMEOUT);
       ok(r.wait(flags + 4));
     }
     EXPECT_GT(hook.calls, 0U);
@@ -133,7 +136,7 @@ TEST_P(Conformance, Yield_R17_TheHookMayUseTheWaitingContext) {
     for (uint32_t i = 0; i < rounds(20); ++i) {
       ok(context->signal(r.left(), flags + 4));
       ok(context->quiet());  // of the left neighbour, while the hook puts to the right one
-      while (hook.calls < i) EXPECT_EQ(r.wait(flags + 8, 1'000'000), OMPL_ERR_TIMEOUT);
+      while (hook.calls < i) EXPECT_EQ(r.wait(flags + 8, kTimeToYield_ns), OMPL_ERR_TIMEOUT);
       ok(r.wait(flags + 4));
     }
     EXPECT_GT(hook.calls, 0U);
@@ -170,7 +173,7 @@ TEST_P(Conformance, Yield_R17_AFlushCoversWhatTheHookPutDuringAnEarlierOne) {
       task.round = i;
       ok(task.context->signal(r.left(), flags + 4));
       ok(task.context->quiet());
-      while (task.done < task.round) EXPECT_EQ(r.wait(flags + 8, 100'000), OMPL_ERR_TIMEOUT);
+      while (task.done < task.round) EXPECT_EQ(r.wait(flags + 8, kTimeToYield_ns), OMPL_ERR_TIMEOUT);
       ok(task.context->flush());
       ok(r.signal(r.right(), flags));
       ok(r.wait(flags));
