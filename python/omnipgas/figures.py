@@ -284,7 +284,7 @@ def _ompl_between(bench: Bench, hosts: Sequence[str]) -> Found:
     """The library's worker, each rank in a namespace of its own."""
     here = peers.find(bench.table["ompl"], bench.build)
     enter = f"exec ip netns exec $(echo {' '.join(hosts)} | cut -d ' ' -f $((PMI_RANK + 1))) \"$@\""
-    launch = ["{launcher}", "-n", "2", "--node-of", "0,1", "--env", "OMPL_OFI_INTERFACE=net0",
+    launch = ["{launcher}", "-n", "2", "--bind", "none", "--node-of", "0,1", "--env", "OMPL_OFI_INTERFACE=net0",
               "--env", "OMPL_ENDPOINTS=1", "sh", "-c", enter, "sh", "{worker}"]  # fmt: skip
     return replace(here, peer=replace(here.peer, launch=launch))
 

@@ -78,7 +78,7 @@ int Blocker::run(Ready ready) {
       progress();
       if (result = ready(); result != 0) break;
       if (i % 64 == 63 && deadline_.passed()) break;
-      arch::pause();
+      if (runtime_.network_ == nullptr) arch::pause();  // else progress() takes long enough
     }
     if (result != 0) return result > 0 ? OMPL_OK : result;
     begin();
