@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import secrets
+import signal
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -140,15 +141,21 @@ def measure_figures(
     wanted = _words("--groups", groups, list(figures.GROUPS))
     console = Console(stderr=True)
     build = peers.build_dir()
+    found: list[figures.Figure] = []
+    interrupted = False
     with Bar(console) as bar:
         bench = figures.Bench(build, bar)
         try:
-            found = figures.measure(bench, wanted, lambda line: print(line, flush=True))
+            for figure in figures.measure(bench, wanted):
+                found.append(figure)
+                print(figure.line(), flush=True)
         except KeyboardInterrupt:
-            raise typer.Exit(INTERRUPTED) from None
+            interrupted = True
     path = figures.write(build / "results", found, bench.cells)
-    missed = sum(not figure.met for figure in found)
-    console.print(f"{len(found) - missed} of {len(found)} bounds met. Result file: {path}")
+    met = sum(figure.met for figure in found)
+    console.print(f"{met} of {len(found)} bounds met. Result file: {path}")
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
     if publish:
         performance.publish(path, Path(__file__).absolute().parents[2] / "docs")
 
@@ -273,7 +280,8 @@ def _numbers(option: str, text: str, least: int) -> list[int]:
 
 
 def main() -> None:
-    """Entry point."""
+    """Entry point. SIGTERM is taken as Ctrl-C: what was started is ended, what was measured is kept."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     app()
 
 

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -321,14 +321,10 @@ GROUPS: dict[str, Callable[[Bench], list[Figure]]] = {
 }
 
 
-def measure(bench: Bench, groups: Sequence[str], say: Callable[[str], None]) -> list[Figure]:
-    """Measures the groups in turn; `say` gets one line per figure."""
-    figures = []
+def measure(bench: Bench, groups: Sequence[str]) -> Iterator[Figure]:
+    """The figures of the groups, each as soon as its group is measured."""
     for group in groups:
-        for figure in GROUPS[group](bench):
-            figures.append(figure)
-            say(figure.line())
-    return figures
+        yield from GROUPS[group](bench)
 
 
 def document(figures: Sequence[Figure], cells: Sequence[Cell]) -> dict[str, object]:

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "arch/machine.hpp"
+#include "arch/mapping.hpp"
 #include "util/status.hpp"
 
 namespace ompl {
@@ -29,7 +30,7 @@ void Segment::destroy() {
   if (fd_ >= 0) ::close(std::exchange(fd_, -1));
 }
 
-int Segment::create(std::size_t capacity, uint64_t nonce, bool huge_pages) {
+int Segment::create(std::size_t capacity, uint32_t rank, uint64_t nonce, bool huge_pages) {
   huge_pages_ = huge_pages;
   fd_ = ::memfd_create("omnipgas-segment", MFD_CLOEXEC);
   if (fd_ < 0 || ::fchmod(fd_, S_IRUSR | S_IWUSR) != 0 ||
@@ -37,7 +38,7 @@ int Segment::create(std::size_t capacity, uint64_t nonce, bool huge_pages) {
     return fail(OMPL_ERR_SYSTEM, "cannot create a segment of {} bytes: {}", capacity,
                 std::strerror(errno));
   }
-  void* base = ::mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd_, 0);
+  void* base = arch::map_segment(fd_, capacity, rank);
   if (base == MAP_FAILED) {
     return fail(OMPL_ERR_MEMORY,
                 "cannot reserve {} bytes of address space for the segment ({}); lower "

@@ -88,7 +88,8 @@ TEST(Pingpong, BothSidesCountTheSameIterations) {
   for (const auto& [bucket, count] : outcome.reports[0].histogram.counts()) samples += count;
   EXPECT_EQ(outcome.reports[0].iterations, 1000U);
   EXPECT_EQ(outcome.reports[1].iterations, 1000U);
-  EXPECT_EQ(samples, 1000U);
+  EXPECT_GE(samples, 1000U / 64);
+  EXPECT_LE(samples, 1000U);
   EXPECT_GT(outcome.reports[1].seconds, 0);
   EXPECT_EQ(outcome.complaints, (std::array<std::string, 2>{}));
 }

@@ -37,7 +37,7 @@ void print_build() {
 void print_conduits(const Settings& settings) {
   fmt::print("\nConduits, in order of preference (OMPL_CONDUITS={})\n", settings.conduits);
   ompl::Segment segment;
-  if (segment.create(std::size_t{1} << 20, 1, false) != OMPL_OK) {
+  if (segment.create(std::size_t{1} << 20, 0, 1, false) != OMPL_OK) {
     fmt::print("  none: {}\n", ompl::error_detail());
     return;
   }

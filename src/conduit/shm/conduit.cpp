@@ -12,6 +12,7 @@
 #include <cstring>
 #include <vector>
 
+#include "arch/mapping.hpp"
 #include "conduit/shm/passing.hpp"
 #include "util/bytes.hpp"
 #include "util/status.hpp"
@@ -132,7 +133,7 @@ class ShmConduit final : public Conduit {
     // Both sides come to the same answer from the two cards, so both pass, or neither.
     const bool proc_will_do =
         peer.pid_namespace == own_.pid_namespace && peer.dumpable != 0 && own_.dumpable != 0;
-    return proc_will_do ? open_under_proc(peer) : exchange(rank, peer);
+    return proc_will_do ? open_under_proc(rank, peer) : exchange(rank, peer);
   }
 
  private:
@@ -158,7 +159,7 @@ class ShmConduit final : public Conduit {
     return keep(::open(fmt::format("/proc/{}/fd/{}", peer.pid, fd).c_str(), flags | O_CLOEXEC));
   }
 
-  Reach open_under_proc(const Card& peer) {
+  Reach open_under_proc(uint32_t rank, const Card& peer) {
     // First of all: the pidfd is then of the process whose nonce is read below, or of nobody.
     const int death_fd = keep(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
     const int fd = open_theirs(peer, peer.segment_fd, O_RDWR);
@@ -166,7 +167,7 @@ class ShmConduit final : public Conduit {
       return {.why = fmt::format("cannot open its segment, /proc/{}/fd/{}: {}", peer.pid,
                                  peer.segment_fd, std::strerror(errno))};
     }
-    Reach reach = map(peer, fd);
+    Reach reach = map(rank, peer, fd);
     if (!reach.usable) return reach;
     reach.why = "on the same node, its segment mapped";
     reach.death_fd = death_fd;
@@ -190,7 +191,7 @@ class ShmConduit final : public Conduit {
                   "leads to it"};
     }
     for (const int fd : {theirs.segment, theirs.wake_read, theirs.wake_write, theirs.process}) keep(fd);
-    Reach reach = map(peer, theirs.segment);
+    Reach reach = map(rank, peer, theirs.segment);
     if (!reach.usable) return reach;
     reach.why = "on the same node, its segment passed over a socket and mapped";
     reach.death_fd = theirs.process;
@@ -198,14 +199,13 @@ class ShmConduit final : public Conduit {
     return reach;
   }
 
-  Reach map(const Card& peer, int fd) {
+  Reach map(uint32_t rank, const Card& peer, int fd) {
     struct stat status {};
     if (::fstat(fd, &status) != 0 || status.st_ino != peer.inode ||
         static_cast<uint64_t>(status.st_size) != peer.capacity) {
       return {.why = "what was opened is not its segment"};
     }
-    void* base =
-        ::mmap(nullptr, peer.capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    void* base = arch::map_segment(fd, peer.capacity, rank);
     if (base == MAP_FAILED)
       return {.why = fmt::format("cannot map its segment: {}", std::strerror(errno))};
     mappings_.push_back({.base = base, .length = peer.capacity});
