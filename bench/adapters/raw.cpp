@@ -18,7 +18,6 @@ class Raw {
       : buffer_(bench::pages(setup.bytes)),
         flags_(bench::pages(static_cast<std::size_t>(setup.threads) * twin_flag_size())),
         segment_(flags_ + 2 * static_cast<std::size_t>(setup.threads) * buffer_) {
-    twin_set_threads(2 * setup.threads);
     base_ = static_cast<std::byte*>(twin_map(2 * segment_));
     if (base_ == nullptr) throw std::runtime_error("no shared memory for the segments");
     child_ = fork();
@@ -27,6 +26,7 @@ class Raw {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       rank_ = 1;
     }
+    twin_set(2 * setup.threads, rank_);
   }
 
   ~Raw() {

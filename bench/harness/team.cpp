@@ -6,10 +6,10 @@
 namespace bench {
 namespace {
 
-void bind_to(int core) {
+void bind_to(const std::vector<int>& cores) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  CPU_SET(core, &set);
+  for (const int core : cores) CPU_SET(core, &set);
   sched_setaffinity(0, sizeof set, &set);  // a wish: without it the figures are only noisier
 }
 
@@ -28,11 +28,13 @@ std::vector<int> cores() {
 
 Team::Team(int threads, int rank) {
   const auto list = cores();
-  const auto count = static_cast<std::size_t>(threads);
-  const bool roomy = 2 * count <= list.size();
-  const std::size_t first = rank == 0 ? 0 : count;
-  for (std::size_t i = 0; i < count; ++i) {
-    threads_.emplace_back(&Team::serve, this, static_cast<int>(i), roomy ? list[first + i] : -1);
+  const auto half = static_cast<std::ptrdiff_t>(list.size() / 2);
+  const auto middle = list.begin() + half;
+  std::vector<int> own(rank == 0 ? list.begin() : middle, rank == 0 && half > 0 ? middle : list.end());
+  for (int i = 0; i < threads; ++i) {
+    const bool roomy = threads <= half;
+    threads_.emplace_back(&Team::serve, this, i,
+                          roomy ? std::vector{own[static_cast<std::size_t>(i)]} : own);
   }
 }
 
@@ -54,8 +56,8 @@ void Team::run(int threads, const std::function<void(int)>& task) {
   end_.wait(lock, [this] { return running_ == 0; });
 }
 
-void Team::serve(int index, int core) {
-  if (core >= 0) bind_to(core);
+void Team::serve(int index, const std::vector<int>& cores) {
+  bind_to(cores);
   uint64_t seen = 0;
   std::unique_lock lock(mutex_);
   while (true) {

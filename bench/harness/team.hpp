@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The measuring threads of a rank: they live as long as the worker, so that what a library keeps per
-// thread stays, and sleep between measurements. If the threads of both ranks have a core each, they are
-// bound to it, the same for every library; if not, the scheduler places them.
+// thread stays, and sleep between measurements. The same for every library: if the threads of both ranks
+// have a core each, they are bound to it; if not, the threads of either rank share one half of the cores.
 #pragma once
 
 #include <condition_variable>
@@ -27,7 +27,7 @@ class Team {
   void run(int threads, const std::function<void(int)>& task);
 
  private:
-  void serve(int index, int core);
+  void serve(int index, const std::vector<int>& cores);
 
   std::mutex mutex_;
   std::condition_variable start_;

@@ -18,9 +18,12 @@
 
 enum {
   spins_alone = 1000, /* looks before the first yield, if every thread has a core */
-  spins_crowded = 0,  /* if not: the thread waited for may need this core */
-  yields = 1000,      /* yields before sleeping */
-  line_bytes = 128    /* what caches move together */
+  /* If not, the thread waited for may need this core; but two threads that meet, each on a core, should stay
+     together for a while rather than yield at every message: */
+  spins_together = 50, /* looks while the other side is there, about what a change of threads takes */
+  spins_apart = 100,   /* looks for it to come, twice as many at rank 0, lest two pairs always miss */
+  turn = 256,          /* waits, then the core is the next thread's */
+  line_bytes = 128     /* what caches move together */
 };
 
 struct twin_flag {
@@ -35,7 +38,8 @@ static void pause_cpu(void) { __builtin_ia32_pause(); }
 static void pause_cpu(void) { __asm__ volatile("yield"); }
 #endif
 
-static int spins = spins_alone;
+static int crowded, spins_between, yields; /* yields: before sleeping */
+static __thread int waits, together;
 
 void* twin_map(size_t bytes) {
   void* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -45,11 +49,13 @@ void* twin_map(size_t bytes) {
   return memory;
 }
 
-void twin_set_threads(int threads) {
+void twin_set(int threads, int rank) {
   cpu_set_t cores;
   CPU_ZERO(&cores);
   sched_getaffinity(0, sizeof cores, &cores);
-  spins = threads > CPU_COUNT(&cores) ? spins_crowded : spins_alone;
+  crowded = threads > CPU_COUNT(&cores);
+  spins_between = crowded ? (rank == 0 ? 2 : 1) * spins_apart : 1;
+  yields = crowded ? 50 : 1000;
 }
 
 size_t twin_flag_size(void) { return sizeof(twin_flag); }
@@ -99,14 +105,23 @@ static int sleep_once(twin_flag* flag) {
   return taken;
 }
 
-void twin_wait(twin_flag* flag) {
+static int look(twin_flag* flag, int spins) {
   for (int i = 0; i < spins; ++i) {
-    if (take(flag)) return;
+    if (take(flag)) return 1;
     pause_cpu();
   }
+  return 0;
+}
+
+void twin_wait(twin_flag* flag) {
+  int spins = spins_alone;
+  if (crowded) spins = ++waits >= turn ? 1 : together ? spins_together : spins_between;
+  together = look(flag, spins);
+  if (together) return;
+  waits = 0;
   for (int i = 0; i < yields; ++i) {
-    if (take(flag)) return;
     sched_yield();
+    if (look(flag, spins_between)) return;
   }
   while (!take(flag) && !sleep_once(flag)) {
   }

@@ -15,8 +15,8 @@ typedef struct twin_flag twin_flag;
 /* Memory that this process and the children it forks share, zero; NULL if there is none. */
 void* twin_map(size_t bytes);
 
-/* How long a wait spins; `threads` are those of both ranks together. */
-void twin_set_threads(int threads);
+/* Sets how long a wait of this process spins; `threads` are those of both ranks together. */
+void twin_set(int threads, int rank);
 
 size_t twin_flag_size(void);
 void twin_put(void* to, const void* from, size_t bytes);

@@ -63,7 +63,8 @@ def test_hostile_libraries_are_reported_and_the_run_goes_on(mocks: Path) -> None
         assert text in " ".join(done.stderr.split())
 
 
-def test_ctrl_c_writes_what_was_measured(mocks: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_writes_what_was_measured(mocks: Path, tmp_path: Path, number: int) -> None:
     out, plot = tmp_path / "out.json", tmp_path / "out.svg"
     process = subprocess.Popen(
         [*OMNI, "pingpong", "--libs", "raw,sleepy", "--threads", "1", "--sizes", "32,64",
@@ -71,7 +72,7 @@ def test_ctrl_c_writes_what_was_measured(mocks: Path, tmp_path: Path) -> None:
         env={**os.environ, "OMNI_BUILD_DIR": str(mocks)}, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     time.sleep(4)  # by now it waits for the one that hangs
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     output, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 130
     assert "Interrupted" in output

@@ -23,7 +23,7 @@ def test_pingpong_measures_every_size(threads: int) -> None:
         for r in cell.rounds:
             assert 0 < r.fastest_us <= r.slowest_us
             assert r.min_us <= r.max_us
-            assert sum(r.histogram.values()) == r.count >= threads
+            assert threads <= sum(r.histogram.values()) <= r.count
             assert r.bandwidth > 0
 
 

@@ -120,7 +120,7 @@ void ompl_window_wake(uint32_t target_rank, uint64_t flag_addr) {
 
 int ompl_wait(uint64_t flag_addr) {
   Context* c = ompl::api::t_context;
-  if (c != nullptr && Runtime::take_mapped(*c, flag_addr)) return OMPL_OK;
+  if (c != nullptr && Runtime::await_mapped(*c, flag_addr)) return OMPL_OK;
   return ompl_ctx_wait(OMPL_CTX_DEFAULT, flag_addr, OMPL_FOREVER);
 }
 

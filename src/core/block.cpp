@@ -24,14 +24,39 @@ constexpr int64_t kLoadMemory_ns = 100'000'000;
 constexpr int64_t kLoadPeriod_ns = 1'000'000;
 }  // namespace
 
-// Spinning helps only while the thread waited for has a core of its own.
+// While every thread has a core, spin. On crowded cores whoever signals may need this one, but yielding at
+// every message costs a change of threads each time. So a thread spins for about as long as such a change takes,
+// and much longer once it has just got the core: then the thread it talks to, on another core, can meet it, and
+// the two exchange messages at full speed until one of them gives its core to the next after kTurn. Ranks of
+// even and odd number wait differently, lest two that miss each other do so for ever.
 Blocker::Patience Blocker::patience() const {
+  constexpr int kEager = 250;  // polls, of about 20 ns
+  constexpr int kTogether = 50;
+  constexpr int kAlone = 100;
   const Settings& settings = runtime_.settings();
-  const bool crowded = runtime_.crowded_.load(std::memory_order_relaxed);
-  const int spins =
-      runtime_.network_ != nullptr ? 100 : 2000;  // a poll of a network is a system call or two
-  return {.spins = settings.spin >= 0 ? settings.spin : (crowded ? 0 : spins),
-          .yields = settings.yields >= 0 ? settings.yields : (crowded ? 1000 : 200)};
+  // A poll of a network is a system call or two; a hook has other work.
+  const bool idle = runtime_.network_ == nullptr && runtime_.yield_hook_ == nullptr;
+  Patience limit{.spins = runtime_.network_ != nullptr ? 100 : 2000, .yields = 200};
+  limit.eager = idle ? kEager : 0;
+  if (runtime_.crowded_.load(std::memory_order_relaxed)) {
+    limit = {.spins = 0, .yields = 1000};
+    if (idle) {
+      limit = {.spins = 0, .yields = 50, .eager = kTogether};
+      limit.between = runtime_.node_rank_ % 2 == 0 ? 2 * kAlone : kAlone;
+      if (context_->turn != 0) {
+        --context_->turn;
+        limit.spins = context_->eager_spins != 0 ? kTogether : limit.between;
+      }
+    }
+  } else {
+    context_->turn = kTurn;
+  }
+  if (settings.spin >= 0) {
+    limit.spins = settings.spin;
+    limit.eager = limit.between = 0;
+  }
+  if (settings.yields >= 0) limit.yields = settings.yields;
+  return limit;
 }
 
 bool Blocker::over(int* code) const {

@@ -41,8 +41,11 @@ class Blocker {
   struct Patience {
     int spins;
     int yields;
+    int between = 0;  // spins after each yield
+    int eager = 0;    // spins of the next ompl_wait, if this one ends while spinning
   };
   [[nodiscard]] Patience patience() const;
+  static constexpr uint32_t kTurn = 256;  // waits
 
   // Whether a death or the deadline ends the wait, and with which code.
   [[nodiscard]] bool over(int* code) const;
@@ -50,6 +53,8 @@ class Blocker {
   void begin();         // publishes what the thread is blocked in, and that it loads the cores
   bool yield();         // one turn for others; true if the thread may sleep as far as they care
   void housekeeping();  // deaths and hang reports
+  template <class Ready>
+  int spin(Ready& ready, int polls);
   template <class Ready>
   int sleep(Ready& ready);
   void sleep_in_futex(uint32_t events);
@@ -74,18 +79,18 @@ int Blocker::run(Ready ready) {
     // Who slept and was woken for nothing goes back to sleep soon.
     const Patience limit = slept ? Patience{.spins = 0, .yields = 1} : patience();
     int result = slept ? 0 : ready();  // a poll of the network may cost more than the operation
-    for (int i = 0; i < limit.spins && result == 0; ++i) {
-      progress();
-      if (result = ready(); result != 0) break;
-      if (i % 64 == 63 && deadline_.passed()) break;
-      if (runtime_.network_ == nullptr) arch::pause();  // else progress() takes long enough
+    if (result == 0) result = spin(ready, limit.spins);
+    if (result != 0) {
+      context_->eager_spins = limit.eager;
+      return result > 0 ? OMPL_OK : result;
     }
-    if (result != 0) return result > 0 ? OMPL_OK : result;
+    context_->eager_spins = 0;
+    context_->turn = kTurn;
     begin();
     bool may_sleep = runtime_.yield_hook_ == nullptr;
     for (int i = 0; i < limit.yields; ++i) {
-      progress();
-      if (result = ready(); result != 0) return result > 0 ? OMPL_OK : result;
+      result = spin(ready, i == 0 ? 1 : 1 + limit.between);
+      if (result != 0) return result > 0 ? OMPL_OK : result;
       if (over(&result)) return result;
       may_sleep = yield();
     }
@@ -96,6 +101,17 @@ int Blocker::run(Ready ready) {
     }
     if (result != 0 || over(&result)) return result > 0 ? OMPL_OK : result;
   }
+}
+
+template <class Ready>
+[[gnu::always_inline]] inline int Blocker::spin(Ready& ready, int polls) {
+  for (int i = 0; i < polls; ++i) {
+    progress();
+    if (const int result = ready(); result != 0) return result;
+    if (i % 64 == 63 && deadline_.passed()) break;
+    if (runtime_.network_ == nullptr) arch::pause();  // else progress() takes long enough
+  }
+  return 0;
 }
 
 // The sleeper's side of rule 15: register, read the count, look again, sleep on the count read.

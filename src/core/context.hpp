@@ -83,6 +83,10 @@ class alignas(arch::kCacheLine) Context {
   std::vector<uint32_t> touched;         // ranks with something outstanding
   uint32_t preferred_slot = 0;
 
+  // --- how long the next wait spins, as Blocker::patience() explains
+  int eager_spins = 0;  // polls of ompl_wait before it enters the engine
+  uint32_t turn = 0;    // waits left until the thread, on crowded cores, gives its core away
+
   // --- observed by others
   Activity activity;
   // Of a thread's implicit context, else nullptr. Such a context is looked up again after the yield hook ran.

@@ -80,8 +80,9 @@ class Runtime {
 
   // The short ways. The put, get and signal of ompl_inline.h call this when somebody of the rank sleeps;
   void wake_sleepers(uint32_t rank, uint64_t flag) { wake_sleepers(rank, bases_[rank], flag); }
+  // this one looks at the flag for some microseconds, if nothing else has to be done meanwhile;
   // false: take the long way, which checks everything and blocks.
-  static bool take_mapped(Context& c, uint64_t flag);
+  static bool await_mapped(Context& c, uint64_t flag);
 
   // The long way.
   int put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
@@ -234,8 +235,17 @@ inline bool take(std::byte* word) {
   return false;
 }
 
-inline bool Runtime::take_mapped(Context& c, uint64_t flag) {
-  return c.ranks != 0 && knows_flag(c, flag) && take(c.bases[c.rank] + flag);
+inline bool Runtime::await_mapped(Context& c, uint64_t flag) {
+  if (c.ranks == 0 || !knows_flag(c, flag)) return false;
+  std::byte* word = c.bases[c.rank] + flag;
+  if (take(word)) return true;
+  if (c.turn == 0) return false;
+  --c.turn;
+  for (int left = c.eager_spins; left > 0; --left) {
+    arch::pause();
+    if (take(word)) return true;
+  }
+  return false;
 }
 
 }  // namespace ompl

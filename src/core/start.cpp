@@ -111,7 +111,8 @@ int Runtime::start(Conduits conduits) {
 // This rank's own things: segment, pipe, what conduits may know.
 int Runtime::prepare() {
   const uint64_t nonce = random_number();
-  if (const int code = segment_.create(settings_.segment_size, rank_, nonce, settings_.huge_pages == "auto");
+  if (const int code =
+          segment_.create(settings_.segment_size, rank_, nonce, settings_.huge_pages == "auto");
       code != OMPL_OK) {
     return code;
   }

@@ -26,7 +26,7 @@ twin_flag* at(twin_flag* flags, int index) {
 // 1: every thread has a core, waiters spin; 99: crowded, they yield and sleep soon.
 class Twin : public testing::TestWithParam<int> {
  protected:
-  void SetUp() override { twin_set_threads(GetParam()); }
+  void SetUp() override { twin_set(GetParam(), 0); }
 };
 
 TEST_P(Twin, EverySignalIsTakenOnce) {

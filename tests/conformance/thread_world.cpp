@@ -55,7 +55,7 @@ class ThreadRank final : public Rank {
                                Deadline::in(timeout_ns));
   }
   int wait(uint64_t flag, int64_t timeout_ns) override {
-    if (Runtime::take_mapped(*context_, flag)) return OMPL_OK;
+    if (Runtime::await_mapped(*context_, flag)) return OMPL_OK;
     return runtime_.wait(*context_, flag, Deadline::in(timeout_ns));
   }
   int poll(uint64_t flag) override { return runtime_.poll(*context_, flag); }
