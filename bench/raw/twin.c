@@ -113,11 +113,13 @@ static int look(twin_flag* flag, int spins) {
   return 0;
 }
 
+static int look_crowded(twin_flag* flag) {
+  together = look(flag, ++waits >= turn ? 1 : together ? spins_together : spins_between);
+  return together;
+}
+
 void twin_wait(twin_flag* flag) {
-  int spins = spins_alone;
-  if (crowded) spins = ++waits >= turn ? 1 : together ? spins_together : spins_between;
-  together = look(flag, spins);
-  if (together) return;
+  if (crowded ? look_crowded(flag) : look(flag, spins_alone)) return;
   waits = 0;
   for (int i = 0; i < yields; ++i) {
     sched_yield();
