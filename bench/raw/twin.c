@@ -23,6 +23,7 @@ enum {
   spins_together = 50, /* looks while the other side is there, about what a change of threads takes */
   spins_apart = 100,   /* looks for it to come, twice as many at rank 0, lest two pairs always miss */
   turn = 256,          /* waits, then the core is the next thread's */
+  bulk = 16 << 10,     /* bytes that take longer to move than a wait should spin */
   line_bytes = 128     /* what caches move together */
 };
 
@@ -39,7 +40,7 @@ static void pause_cpu(void) { __asm__ volatile("yield"); }
 #endif
 
 static int crowded, spins_between, yields; /* yields: before sleeping */
-static __thread int waits, together;
+static __thread int waits, together, bulky;
 
 void* twin_map(size_t bytes) {
   void* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -65,6 +66,7 @@ void twin_put(void* to, const void* from, size_t bytes) {
     memcpy(to, from, 8); /* one store, not a call */
   else
     memcpy(to, from, bytes);
+  if (__builtin_expect(bytes > bulk, 0)) bulky = 1;
 }
 
 __attribute__((noipa)) int twin_put_checked(void* base, size_t capacity, size_t offset,
@@ -114,16 +116,19 @@ static int look(twin_flag* flag, int spins) {
 }
 
 static int look_crowded(twin_flag* flag) {
-  together = look(flag, ++waits >= turn ? 1 : together ? spins_together : spins_between);
+  int spins = ++waits >= turn || bulky ? 1 : together ? spins_together : spins_between;
+  together = look(flag, spins);
   return together;
 }
 
 void twin_wait(twin_flag* flag) {
   if (crowded ? look_crowded(flag) : look(flag, spins_alone)) return;
   waits = 0;
+  int between = bulky ? 1 : spins_between;
+  bulky = 0;
   for (int i = 0; i < yields; ++i) {
     sched_yield();
-    if (look(flag, spins_between)) return;
+    if (look(flag, between)) return;
   }
   while (!take(flag) && !sleep_once(flag)) {
   }

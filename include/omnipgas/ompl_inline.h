@@ -42,6 +42,9 @@ extern OMPL_API __thread struct ompl_windows ompl_thread_windows
 /* Offset in a segment of the number of its sleepers. */
 #define OMPL_WINDOW_SLEEPERS 264
 
+/* Longer puts take the call: the library notes them, and they take longer than it does. */
+#define OMPL_WINDOW_BULK 16384
+
 /* Wakes who waits for the flag; called after a signal if anybody of the rank sleeps. */
 OMPL_API void ompl_window_wake(uint32_t target_rank, uint64_t flag_addr);
 
@@ -84,7 +87,8 @@ OMPL_EXTERN_INLINE void ompl_window_copy(void* to, const void* from, size_t leng
 OMPL_EXTERN_INLINE int ompl_put(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                                 size_t length) {
   const struct ompl_window* window = &ompl_thread_windows.data;
-  if (__builtin_expect(!ompl_window_holds(window, target_rank, dest_addr, length), 0))
+  if (__builtin_expect(length > OMPL_WINDOW_BULK, 0) ||
+      __builtin_expect(!ompl_window_holds(window, target_rank, dest_addr, length), 0))
     return ompl_ctx_put(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
   ompl_window_copy(window->base + dest_addr, (const void*)src_addr, length);
   return OMPL_OK;

@@ -94,7 +94,7 @@ void* ompl_ptr(uint32_t rank, uint64_t offset) {
 
 int ompl_put(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length) {
   const struct ompl_window* window = &ompl_thread_windows.data;
-  if (!ompl_window_holds(window, target_rank, dest_addr, length)) {
+  if (length > OMPL_WINDOW_BULK || !ompl_window_holds(window, target_rank, dest_addr, length)) {
     return ompl_ctx_put(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
   }
   ompl::arch::copy(window->base + dest_addr, pointer(src_addr), length);

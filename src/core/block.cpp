@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <utility>
 
 #include "arch/futex.hpp"
 
@@ -28,7 +29,8 @@ constexpr int64_t kLoadPeriod_ns = 1'000'000;
 // every message costs a change of threads each time. So a thread spins for about as long as such a change takes,
 // and much longer once it has just got the core: then the thread it talks to, on another core, can meet it, and
 // the two exchange messages at full speed until one of them gives its core to the next after kTurn. Ranks of
-// even and odd number wait differently, lest two that miss each other do so for ever.
+// even and odd number wait differently, lest two that miss each other do so for ever. A thread that has just
+// put much yields at once: copying takes the other side longer than anybody should spin.
 Blocker::Patience Blocker::patience() const {
   constexpr int kEager = 250;  // polls, of about 20 ns
   constexpr int kTogether = 50;
@@ -40,10 +42,10 @@ Blocker::Patience Blocker::patience() const {
   limit.eager = idle ? kEager : 0;
   if (runtime_.crowded_.load(std::memory_order_relaxed)) {
     limit = {.spins = 0, .yields = 1000};
-    if (idle) {
+    if (idle && !std::exchange(context_->bulky, false)) {
       limit = {.spins = 0, .yields = 50, .eager = kTogether};
       limit.between = runtime_.node_rank_ % 2 == 0 ? 2 * kAlone : kAlone;
-      if (context_->turn != 0) {
+      if (context_->turn != 0 && context_->eager_spins != Context::kSpunInVain) {
         --context_->turn;
         limit.spins = context_->eager_spins != 0 ? kTogether : limit.between;
       }

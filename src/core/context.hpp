@@ -84,8 +84,10 @@ class alignas(arch::kCacheLine) Context {
   uint32_t preferred_slot = 0;
 
   // --- how long the next wait spins, as Blocker::patience() explains
+  static constexpr int kSpunInVain = -1;
   int eager_spins = 0;  // polls of ompl_wait before it enters the engine
   uint32_t turn = 0;    // waits left until the thread, on crowded cores, gives its core away
+  bool bulky = false;   // it has put much since its last wait, and so may the other side
 
   // --- observed by others
   Activity activity;

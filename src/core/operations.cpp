@@ -56,6 +56,7 @@ int Runtime::put(Context& c, const void* source, uint32_t rank, uint64_t offset,
                  Deadline deadline) {
   const int code = check_data(c, rank, offset, length, "ompl_put");
   if (code != OMPL_OK || length == 0) return code;
+  if (length > OMPL_WINDOW_BULK) c.bulky = true;
   std::byte* base = c.bases[rank];
   if (base == nullptr) return network_->put(c, source, rank, offset, length, deadline);
   if (c.windows != nullptr) move_window(&c.windows->data, rank, c.data.begin, c.data.length, base);

@@ -245,6 +245,7 @@ inline bool Runtime::await_mapped(Context& c, uint64_t flag) {
     arch::pause();
     if (take(word)) return true;
   }
+  if (c.eager_spins > 0) c.eager_spins = Context::kSpunInVain;
   return false;
 }
 
