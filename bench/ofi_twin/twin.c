@@ -8,7 +8,7 @@
  *   ofi_twin server ADDRESS PORT SIZE ITERATIONS [PROVIDER]
  *   ofi_twin client ADDRESS PORT SIZE ITERATIONS [PROVIDER]
  *
- * ADDRESS is the server's, for both. PROVIDER is the conduit's choice unless given: net, else tcp.
+ * ADDRESS is the server's, for both. PROVIDER is the conduit's choice unless given: tcp, else net.
  * The client runs one round for each line it reads and answers with one line of JSON: the mean one-way
  * time of ITERATIONS round trips, after a tenth as many for warming up.
  */
@@ -67,10 +67,10 @@ static struct fi_info* find(const char* node, const char* port, uint64_t flags) 
   hints->domain_attr->threading = FI_THREAD_DOMAIN;
   hints->domain_attr->data_progress = hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
   hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY;
-  hints->fabric_attr->prov_name = strdup(provider ? provider : "net");
+  hints->fabric_attr->prov_name = strdup(provider ? provider : "tcp");
   int result = fi_getinfo(FI_VERSION(1, 11), node, port, flags, hints, &info);
   if (result && !provider) {
-    strcpy(hints->fabric_attr->prov_name, "tcp");
+    strcpy(hints->fabric_attr->prov_name, "net");
     result = fi_getinfo(FI_VERSION(1, 11), node, port, flags, hints, &info);
   }
   check(result, "fi_getinfo");

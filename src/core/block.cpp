@@ -32,7 +32,7 @@ constexpr int64_t kLoadPeriod_ns = 1'000'000;
 // even and odd number wait differently, lest two that miss each other do so for ever. A thread that has just
 // put much yields at once: copying takes the other side longer than anybody should spin.
 Blocker::Patience Blocker::patience() const {
-  constexpr int kEager = 250;  // polls, of about 20 ns
+  constexpr int kEager = 250;  // polls, of 20 to 50 ns
   constexpr int kTogether = 50;
   constexpr int kAlone = 100;
   const Settings& settings = runtime_.settings();

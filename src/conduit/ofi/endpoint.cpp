@@ -13,6 +13,7 @@ namespace {
 constexpr int kBatch = 16;  // completions read at once
 // How often connection events are looked for while nothing is connecting.
 constexpr int64_t kEventsEveryMs = 4;
+constexpr uint32_t kPollsPerClock = 16;
 constexpr int64_t kGoodbyeMs = 100;
 
 Post retry(Post::Reason reason) { return {.state = Post::State::retry, .reason = reason}; }
@@ -227,6 +228,7 @@ int OfiEndpoint::progress(Sink& sink, int budget) {
 // Looking for events costs a system call of the provider's: done while connecting, and now and then.
 int OfiEndpoint::poll_connections() {
   if (!connections_.connecting()) {
+    if (++polls_ % kPollsPerClock != 0) return 0;
     const int64_t now = now_ms();
     if (now - events_looked_at_ < kEventsEveryMs) return 0;
     events_looked_at_ = now;

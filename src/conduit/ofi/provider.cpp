@@ -105,7 +105,7 @@ Info query(const Library& library, const std::string& provider, const std::strin
 }  // namespace
 
 int choose_provider(const Library& library, const Settings& settings, Info* out) {
-  std::vector<std::string> candidates{"net", "tcp"};  // "net" became "tcp" in libfabric 1.18
+  std::vector<std::string> candidates{"tcp", "net"};  // why this order: README.md
   if (!settings.ofi_provider.empty()) candidates = {settings.ofi_provider};
   std::string reasons;
   for (const std::string& provider : candidates) {
