@@ -254,6 +254,29 @@ class HangReport(unittest.TestCase):
         self.assertRegex(errors, self.PATTERN)
 
 
+class Cores(unittest.TestCase):
+    """Rule 22: the cores that the ranks of a node may use together."""
+
+    def cores(self, *prefix: str, bind: str) -> str:
+        job = run(
+            [*prefix, *omplrun("--timeout", "3", "-n", "2", "--bind", bind, worker(), "block")],
+            OMPL_HANG_REPORT="1",
+        )
+        found = re.search(r"2 rank\(s\) on this node, (\d+) core", job.stderr)
+        return found[1] if found else job.stderr
+
+    def test_all_of_the_affinity(self) -> None:
+        self.assertEqual(self.cores(bind="none"), str(len(os.sched_getaffinity(0))))
+
+    def test_one_that_both_ranks_share(self) -> None:
+        core = str(min(os.sched_getaffinity(0)))
+        self.assertEqual(self.cores("taskset", "-c", core, bind="none"), "1")
+
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "wants two cores")
+    def test_one_of_each_rank(self) -> None:
+        self.assertEqual(self.cores(bind="core"), "2")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("build", type=Path)
