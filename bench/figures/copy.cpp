@@ -17,8 +17,6 @@
 #include <string>
 #include <vector>
 
-#include "arch/copy.hpp"
-#include "arch/cpu.hpp"
 #ifdef __x86_64__
 #include <emmintrin.h>
 #endif
@@ -28,6 +26,7 @@ namespace {
 using Routine = void (*)(void*, const void*, std::size_t);
 constexpr std::size_t kLargest = std::size_t{4} << 20;
 constexpr int kRounds = 25;
+constexpr std::size_t kCacheLine = 64;
 
 struct Shared {
   alignas(128) std::atomic<std::size_t> full{0};  // bytes to be read
@@ -36,6 +35,8 @@ struct Shared {
 };
 
 #ifdef __x86_64__
+void pause_cpu() { _mm_pause(); }
+
 void rep_movsb(void* to, const void* from, std::size_t length) {
   asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(length)::"memory");
 }
@@ -48,10 +49,11 @@ void streaming(void* to, const void* from, std::size_t length) {
     _mm_stream_si128(out++, _mm_loadu_si128(in++));
   _mm_sfence();
 }
+#else
+void pause_cpu() {}
 #endif
 
 const std::map<std::string, Routine> kRoutines{
-    {"chosen", [](void* to, const void* from, std::size_t n) { ompl::arch::copy(to, from, n); }},
     {"memcpy", [](void* to, const void* from, std::size_t n) { std::memcpy(to, from, n); }},
 #ifdef __x86_64__
     {"rep_movsb", rep_movsb},
@@ -62,8 +64,8 @@ const std::map<std::string, Routine> kRoutines{
 [[noreturn]] void read_all(Shared& shared) {
   for (uint64_t sum = 0;; shared.taken.store(sum != 1)) {
     std::size_t length = 0;
-    while ((length = shared.full.exchange(0)) == 0) ompl::arch::pause();
-    for (std::size_t i = 0; i < length; i += ompl::arch::kCacheLine)
+    while ((length = shared.full.exchange(0)) == 0) pause_cpu();
+    for (std::size_t i = 0; i < length; i += kCacheLine)
       sum += static_cast<unsigned char>(const_cast<volatile char&>(shared.data[i]));
     sum *= 2;  // never 1
   }
@@ -75,7 +77,7 @@ double nanoseconds(Shared& shared, const char* source, Routine copy, std::size_t
   for (std::size_t i = 0; i < repeats; ++i) {
     copy(shared.data, source, size);
     shared.full.store(size);
-    while (!shared.taken.exchange(false)) ompl::arch::pause();
+    while (!shared.taken.exchange(false)) pause_cpu();
   }
   const std::chrono::duration<double, std::nano> taken = std::chrono::steady_clock::now() - begin;
   return taken.count() / static_cast<double>(repeats);

@@ -66,7 +66,7 @@ class OfiEndpoint final : public Endpoint {
   WaitSet wait_set_;
   Operations operations_;
   std::array<Receive, kReceives> receives_;
-  uint32_t polls_ = 0;  // of the connections
+  uint32_t polls_ = 0;            // of the connections
   int64_t events_looked_at_ = 0;  // ms
 };
 
