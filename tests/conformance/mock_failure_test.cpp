@@ -53,7 +53,7 @@ void settle(Rank& r, uint64_t flag, std::atomic<uint32_t>& settled, uint32_t cou
   ok(r.quiet());
   ++settled;
   while (settled < count) {
-    EXPECT_EQ(r.poll(flag), 0);
+    EXPECT_GE(r.poll(flag), 0);  // 1 if another rank has settled already and goes on
     ::sched_yield();
   }
 }
