@@ -102,7 +102,7 @@ def conditionals(root: Path) -> Iterator[Violation]:
 
 def prototypes(root: Path) -> Iterator[Violation]:
     """Each OMPL_API prototype has its comment right above it, or is ompl_ctx_X or ompl_X_timed of a
-    documented ompl_X."""
+    documented ompl_X, or X64 of a documented X32."""
     seen: list[tuple[Path, int, str, bool]] = []
     for path, lines in files(root, "include"):
         for number, line in enumerate(lines, 1):
@@ -111,8 +111,8 @@ def prototypes(root: Path) -> Iterator[Violation]:
                 seen.append((path, number, match[1], lines[number - 2].rstrip().endswith("*/")))
     documented = {name for _, _, name, comment in seen if comment}
     for path, number, name, comment in seen:
-        namesake = name.replace("ompl_ctx_", "ompl_").removesuffix("_timed")
-        if not comment and (namesake == name or namesake not in documented):
+        namesakes = {name.replace("ompl_ctx_", "ompl_").removesuffix("_timed"), name.replace("64", "32")}
+        if not comment and not (namesakes - {name}) & documented:
             yield Violation(path, number, f"{name} has no comment above it")
 
 

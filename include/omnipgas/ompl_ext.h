@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What language runtimes and task schedulers need beyond ompl.h: operations that do not block, signals of
+ * any value, waits on several flags, atomics, strided and indexed data, registration, callbacks, counters.
+ * Addresses, flags, ordering, threads, progress and errors are those of ompl.h; so is the meaning of a
+ * context (OMPL_CTX_DEFAULT: the calling thread's implicit one) and of `timeout_ns` (OMPL_FOREVER, 0: try
+ * once). Unless a comment says otherwise a function may be called by any thread, and returns OMPL_OK or one of
+ * the common errors of ompl.h's operations, OMPL_ERR_ARG or OMPL_ERR_TIMEOUT.
+ *
+ * Mixing rules.
+ *  - A flag is used by taking (ompl_wait, OMPL_TAKE) or by comparing (the other conditions) at any one time,
+ *    not by both. Both see every signal and every atomic.
+ *  - Signals are not ordered among themselves: two SETs of one flag need ompl_quiet() between them.
+ *  - Atomics are signals that compute: they are ordered after earlier puts of their context to the same rank,
+ *    wake the waiters of their word, and are atomic with signals, waits, other atomics and the CPUs' own
+ *    (ompl_ptr). They are not atomic with puts and gets.
+ *  - A word of 64 bits is waited for in 64 bits and signalled in 64 bits, and one of 32 in 32.
+ */
+#ifndef OMNIPGAS_OMPL_EXT_H
+#define OMNIPGAS_OMPL_EXT_H
+
+#include <omnipgas/ompl.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------------------------------------------------
+ * Signals of any value
+ */
+
+/* How a signal changes its flag, which is 4- or 8-byte aligned. */
+enum { OMPL_ADD32 = 0, OMPL_SET32 = 1, OMPL_ADD64 = 2, OMPL_SET64 = 3 };
+
+/* A signal: what ompl_put_word() sends is {flag_addr, 1, OMPL_ADD32}. */
+typedef struct ompl_signal {
+  uint64_t flag_addr;
+  uint64_t value; /* the low 32 bits of it for OMPL_ADD32 and OMPL_SET32 */
+  int32_t op;     /* OMPL_ADD32, OMPL_SET32, OMPL_ADD64, OMPL_SET64 */
+} ompl_signal;
+
+/* Signals (target_rank, signal->flag_addr), as ompl_ctx_put_word() does. */
+OMPL_API int ompl_ctx_signal(ompl_ctx* ctx, uint32_t target_rank, const ompl_signal* signal,
+                             int64_t timeout_ns);
+
+/* ------------------------------------------------------------------------------------------------
+ * Nonblocking operations
+ *
+ * They never wait: they return OMPL_OK (complete), OMPL_PENDING (posted), or one of the OMPL_RETRY_*
+ * (nothing was posted: call ompl_progress(), or do other work, and call again). The buffer of a pending
+ * operation is in use until its handle, or a flush of its context, completes.
+ */
+
+enum {
+  OMPL_RETRY_FULL = 2,       /* a queue is full, or the target has not yet taken what was sent before */
+  OMPL_RETRY_MEMORY = 3,     /* the device or the system is short of memory */
+  OMPL_RETRY_CONNECTING = 4, /* the connection to the rank is being made */
+  OMPL_RETRY_BUSY = 5        /* other threads are using every endpoint */
+};
+
+/* Options of a nonblocking put. Without any its handle completes when the data are visible at the target. */
+enum { OMPL_LOCAL = 1 /* the handle completes when the source may be reused */ };
+
+/* One operation under way. The caller's memory; nothing of it is to be read. A handle that is zero, as
+ * OMPL_HANDLE_INIT makes it, stands for no operation, and so does a completed one. Used by one thread at a time,
+ * any thread. May be copied, the copy then standing for the operation, unless ompl_handle_then() was called. */
+typedef struct ompl_handle {
+  uint64_t opaque[12];
+} ompl_handle;
+#define OMPL_HANDLE_INIT \
+  {                      \
+    { 0 }                \
+  }
+
+/* ompl_put() that does not wait. `signal` follows the data, as in ompl_put_signal(); NULL: none. A put that
+ * the fabric carries in several messages may wait for room after the first. handle NULL: completed by
+ * ompl_flush() of the context. The handle speaks of the data; ompl_quiet() covers the signal. */
+OMPL_API int ompl_put_nb(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
+                         size_t length, const ompl_signal* signal, unsigned options,
+                         ompl_handle* handle);
+
+/* ompl_get() that does not wait; the handle completes when the data have arrived at src_addr. */
+OMPL_API int ompl_get_nb(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
+                         size_t length, ompl_handle* handle);
+
+/* ompl_ctx_signal() that does not wait: OMPL_OK (accepted; ompl_quiet() tells that it is applied), or one
+ * of the OMPL_RETRY_*. */
+OMPL_API int ompl_signal_nb(ompl_ctx* ctx, uint32_t target_rank, const ompl_signal* signal);
+
+/* 1 if the operation is complete, 0 if not, or the error it ended with (then it is over too). `ctx` is any
+ * context that the caller may use: it drives progress. */
+OMPL_API int ompl_handle_test(ompl_ctx* ctx, ompl_handle* handle);
+
+/* Waits until the operation is complete. */
+OMPL_API int ompl_handle_wait(ompl_ctx* ctx, ompl_handle* handle, int64_t timeout_ns);
+
+/* Waits until at least one of `count` operations is complete and stores its number in *which; SIZE_MAX if
+ * no handle stood for an operation. */
+OMPL_API int ompl_handle_wait_any(ompl_ctx* ctx, ompl_handle* handles, size_t count, size_t* which,
+                                  int64_t timeout_ns);
+
+/* The same, and stores the numbers of all that are complete in indices[0 .. *found - 1], ascending; room for
+ * `count`. *found is 0 if no handle stood for an operation. */
+OMPL_API int ompl_handle_wait_some(ompl_ctx* ctx, ompl_handle* handles, size_t count, size_t* indices,
+                                   size_t* found, int64_t timeout_ns);
+
+/* Waits until all `count` operations are complete. Returns the first error, if any, all being over. */
+OMPL_API int ompl_handle_wait_all(ompl_ctx* ctx, ompl_handle* handles, size_t count,
+                                  int64_t timeout_ns);
+
+/* ------------------------------------------------------------------------------------------------
+ * Waiting for values, and for several flags
+ */
+
+/* What a flag of the calling rank is waited for. OMPL_TAKE: until it is positive, taking one from it. The others
+ * take nothing: until `flag OP value`. GT, GE, LT and LE compare modulo 2^32 (2^64): a is greater than b if
+ * a - b, taken as a signed number, is positive. So counters may wrap. */
+enum { OMPL_TAKE = 0, OMPL_EQ = 1, OMPL_NE = 2, OMPL_GT = 3, OMPL_GE = 4, OMPL_LT = 5, OMPL_LE = 6 };
+
+typedef struct ompl_condition {
+  uint64_t flag_addr;
+  uint64_t value;      /* not used by OMPL_TAKE */
+  uint32_t comparison; /* OMPL_TAKE, OMPL_EQ ... OMPL_LE */
+  uint32_t width;      /* bits of the flag: 32 or 64 */
+} ompl_condition;
+
+/* Waits for the condition. An acquire, as ompl_wait() is. */
+OMPL_API int ompl_ctx_wait_until(ompl_ctx* ctx, const ompl_condition* condition, int64_t timeout_ns);
+
+/* Waits until at least one of `count` (> 0) conditions holds; stores its number in *which. Of conditions with
+ * OMPL_TAKE only that one takes. The search begins after the one found last by this context, so that none starves. */
+OMPL_API int ompl_ctx_wait_any(ompl_ctx* ctx, const ompl_condition* conditions, size_t count,
+                               size_t* which, int64_t timeout_ns);
+
+/* The same, and stores the numbers of all that hold in indices[0 .. *found - 1], ascending; room for
+ * `count`. Each of them with OMPL_TAKE takes. */
+OMPL_API int ompl_ctx_wait_some(ompl_ctx* ctx, const ompl_condition* conditions, size_t count,
+                                size_t* indices, size_t* found, int64_t timeout_ns);
+
+/* Waits until all `count` conditions hold at once, then takes for those with OMPL_TAKE: from all or, after a
+ * timeout, from none. A flag stands in the list at most once. */
+OMPL_API int ompl_ctx_wait_all(ompl_ctx* ctx, const ompl_condition* conditions, size_t count,
+                               int64_t timeout_ns);
+
+/* ------------------------------------------------------------------------------------------------
+ * Atomics
+ *
+ * On words of 32 or 64 bits, aligned to their size, inside an allocation of the target's segment; executed by a
+ * CPU of the target's node. *before receives the value that the word had; the call then returns when it is
+ * known. Without it (NULL, and the functions that have none) the operation is complete as a signal is: after ompl_quiet().
+ */
+
+enum {
+  OMPL_ATOMIC_FETCH = 0, /* leaves the word as it is; needs `before` */
+  OMPL_ATOMIC_SET = 1,   /* with `before`: a swap */
+  OMPL_ATOMIC_ADD = 2,
+  OMPL_ATOMIC_AND = 3,
+  OMPL_ATOMIC_OR = 4,
+  OMPL_ATOMIC_XOR = 5,
+  OMPL_ATOMIC_CSWAP = 6 /* stores `operand` if the word equals `compare`; needs `before` */
+};
+
+/* One atomic on the word at (target_rank, addr). A timeout means that nothing was posted; once posted, a
+ * call that wants `before` waits for it without limit. */
+OMPL_API int ompl_ctx_atomic32(ompl_ctx* ctx, uint32_t target_rank, uint64_t addr, int op,
+                               uint32_t operand, uint32_t compare, uint32_t* before,
+                               int64_t timeout_ns);
+OMPL_API int ompl_ctx_atomic64(ompl_ctx* ctx, uint32_t target_rank, uint64_t addr, int op,
+                               uint64_t operand, uint64_t compare, uint64_t* before,
+                               int64_t timeout_ns);
+
+/* The same without waiting: *before is valid once the handle is complete. */
+OMPL_API int ompl_atomic32_nb(ompl_ctx* ctx, uint32_t target_rank, uint64_t addr, int op,
+                              uint32_t operand, uint32_t compare, uint32_t* before,
+                              ompl_handle* handle);
+OMPL_API int ompl_atomic64_nb(ompl_ctx* ctx, uint32_t target_rank, uint64_t addr, int op,
+                              uint64_t operand, uint64_t compare, uint64_t* before,
+                              ompl_handle* handle);
+
+/* The atomics by name, on the implicit context, without a time limit. Reads the word. */
+OMPL_API int ompl_fetch32(uint32_t target_rank, uint64_t addr, uint32_t* value);
+OMPL_API int ompl_fetch64(uint32_t target_rank, uint64_t addr, uint64_t* value);
+
+/* Sets the word. */
+OMPL_API int ompl_set32(uint32_t target_rank, uint64_t addr, uint32_t value);
+OMPL_API int ompl_set64(uint32_t target_rank, uint64_t addr, uint64_t value);
+
+/* Adds to the word, modulo 2^32 (2^64). */
+OMPL_API int ompl_add32(uint32_t target_rank, uint64_t addr, uint32_t value);
+OMPL_API int ompl_add64(uint32_t target_rank, uint64_t addr, uint64_t value);
+
+/* Clears the bits of the word that are not in `value`. */
+OMPL_API int ompl_and32(uint32_t target_rank, uint64_t addr, uint32_t value);
+OMPL_API int ompl_and64(uint32_t target_rank, uint64_t addr, uint64_t value);
+
+/* Sets the bits of the word that are in `value`. */
+OMPL_API int ompl_or32(uint32_t target_rank, uint64_t addr, uint32_t value);
+OMPL_API int ompl_or64(uint32_t target_rank, uint64_t addr, uint64_t value);
+
+/* Flips the bits of the word that are in `value`. */
+OMPL_API int ompl_xor32(uint32_t target_rank, uint64_t addr, uint32_t value);
+OMPL_API int ompl_xor64(uint32_t target_rank, uint64_t addr, uint64_t value);
+
+/* Adds to the word; *before receives what it was. */
+OMPL_API int ompl_fetch_add32(uint32_t target_rank, uint64_t addr, uint32_t value, uint32_t* before);
+OMPL_API int ompl_fetch_add64(uint32_t target_rank, uint64_t addr, uint64_t value, uint64_t* before);
+
+/* Sets the word; *before receives what it was. */
+OMPL_API int ompl_swap32(uint32_t target_rank, uint64_t addr, uint32_t value, uint32_t* before);
+OMPL_API int ompl_swap64(uint32_t target_rank, uint64_t addr, uint64_t value, uint64_t* before);
+
+/* Sets the word to `value` if it equals `compare`; *before receives what it was, so equal if it was set. */
+OMPL_API int ompl_compare_swap32(uint32_t target_rank, uint64_t addr, uint32_t compare, uint32_t value,
+                                 uint32_t* before);
+OMPL_API int ompl_compare_swap64(uint32_t target_rank, uint64_t addr, uint64_t compare, uint64_t value,
+                                 uint64_t* before);
+
+/* ------------------------------------------------------------------------------------------------
+ * Strided and indexed data
+ *
+ * Many equal elements in one operation, with one signal after all of them. All addresses are checked
+ * before anything moves. The remote elements lie in one allocation.
+ */
+
+#define OMPL_MAX_DIMENSIONS 8
+
+/* An n-dimensional block. The first dimension is the outermost; strides are in bytes, may be negative, and
+ * have the meaning they have in NumPy. Strides NULL: packed, the last dimension contiguous. */
+typedef struct ompl_strided {
+  size_t element;                  /* bytes of an element, > 0 */
+  int32_t dimensions;              /* 0 .. OMPL_MAX_DIMENSIONS */
+  const size_t* extents;           /* [dimensions]: elements along each; a 0 makes the block empty */
+  const ptrdiff_t* local_strides;  /* [dimensions] or NULL */
+  const ptrdiff_t* remote_strides; /* [dimensions] or NULL */
+} ompl_strided;
+
+/* Elements at given places: element i lies local[i] bytes after src_addr and remote[i] bytes after dest_addr.
+ * NULL: packed. */
+typedef struct ompl_indexed {
+  size_t element;         /* bytes of an element, > 0 */
+  size_t count;           /* elements */
+  const uint64_t* local;  /* [count] or NULL */
+  const uint64_t* remote; /* [count] or NULL */
+} ompl_indexed;
+
+/* Puts a block; src_addr and dest_addr are those of its element with all indices 0. `signal` follows, NULL:
+ * none. Returns when the source may be reused. Timeout 0 tries once to post the first piece. */
+OMPL_API int ompl_ctx_put_strided(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank,
+                                  uint64_t dest_addr, const ompl_strided* block,
+                                  const ompl_signal* signal, int64_t timeout_ns);
+
+/* Gets a block. Returns when it has arrived. */
+OMPL_API int ompl_ctx_get_strided(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank,
+                                  uint64_t dest_addr, const ompl_strided* block, int64_t timeout_ns);
+
+/* Puts the elements of a list, as ompl_ctx_put_strided() does. */
+OMPL_API int ompl_ctx_put_indexed(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank,
+                                  uint64_t dest_addr, const ompl_indexed* list,
+                                  const ompl_signal* signal, int64_t timeout_ns);
+
+/* Gets the elements of a list. Returns when they have arrived. */
+OMPL_API int ompl_ctx_get_indexed(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank,
+                                  uint64_t dest_addr, const ompl_indexed* list, int64_t timeout_ns);
+
+/* ------------------------------------------------------------------------------------------------
+ * Memory of the program
+ */
+
+/* Registers [address, address + length) with the network, once instead of at each put or get that uses it.
+ * Never needed for correctness, nor for memory of the segment. May block for milliseconds. Regions must not
+ * overlap. Errors: OMPL_ERR_STATE, OMPL_ERR_ARG, OMPL_ERR_MEMORY, OMPL_ERR_UNSUPPORTED (memory of a GPU). */
+OMPL_API int ompl_register(const void* address, size_t length);
+
+/* Ends the registration that began with ompl_register(address, ...), before the memory is freed. No operation
+ * that uses it may be outstanding. Errors: OMPL_ERR_STATE, OMPL_ERR_ARG. */
+OMPL_API int ompl_unregister(const void* address);
+
+/* ------------------------------------------------------------------------------------------------
+ * Progress and callbacks
+ *
+ * Callbacks run inside ompl_progress() and nowhere else, in the thread that calls it, one at a time per thread,
+ * with no resource of the library held: they may call every function, and use their handle or watch again.
+ */
+
+/* code: OMPL_OK, or the error that the operation or the wait ended with. */
+typedef void (*ompl_callback_fn)(void* arg, int code);
+
+/* Drives the communication of the rank and runs the callbacks that are due. Returns 1 if anything was found
+ * or run. If not, waits for it until the time is up, and returns 0 then (never OMPL_ERR_TIMEOUT). */
+OMPL_API int ompl_progress(ompl_ctx* ctx, int64_t timeout_ns);
+
+/* Has `callback(arg, code)` called once the operation is complete, instead of testing or waiting for it. The handle stays
+ * where it is, and untouched, until then. A complete one's callback is called by the next ompl_progress(). */
+OMPL_API int ompl_handle_then(ompl_handle* handle, ompl_callback_fn callback, void* arg);
+
+/* Memory for one ompl_flag_then(); the caller's, untouched until its callback is called. */
+typedef struct ompl_watch {
+  uint64_t opaque[8];
+} ompl_watch;
+
+/* Has `callback(arg, code)` called once the condition holds (OMPL_TAKE has then taken), or with OMPL_ERR_PEER once
+ * that is hopeless. Watches still open at ompl_finalize() are forgotten. */
+OMPL_API int ompl_flag_then(ompl_watch* watch, const ompl_condition* condition,
+                            ompl_callback_fn callback, void* arg);
+
+/* ------------------------------------------------------------------------------------------------
+ * The job, and counters
+ */
+
+/* Ends the whole job with `exit_code` (1 .. 255), saying `why`, by way of the launcher. Does not return. */
+OMPL_API void ompl_abort(int exit_code, const char* why);
+
+/* What a context has done since it was created. */
+typedef struct ompl_statistics {
+  size_t size; /* of this struct: set it with OMPL_STATISTICS_INIT */
+  uint64_t puts, put_bytes;
+  uint64_t gets, get_bytes;
+  uint64_t signals; /* sent, those of puts included */
+  uint64_t atomics;
+  uint64_t waits;   /* that ended well */
+  uint64_t retries; /* posts that found no room */
+  uint64_t yields;  /* turns given to others while waiting */
+  uint64_t sleeps;
+} ompl_statistics;
+#define OMPL_STATISTICS_INIT \
+  { sizeof(ompl_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* Stores the counters of the context in *out, up to out->size. Counting costs some nanoseconds an operation, so it
+ * is done only with OMPL_STATISTICS=1 in the environment, else OMPL_ERR_UNSUPPORTED. */
+OMPL_API int ompl_ctx_statistics(ompl_ctx* ctx, ompl_statistics* out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* OMNIPGAS_OMPL_EXT_H */
