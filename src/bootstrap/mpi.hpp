@@ -17,6 +17,9 @@ MpiPhase mpi_phase();
 // Whether this process's MPI, if any, would talk to its launcher over PMI_FD (Open MPI never does).
 bool mpi_may_use_pmi1();
 
+// Whether MPI_Init fails in this process once PMIx is initialised: Open MPI 5 then forgets to ask who it is.
+bool mpi_must_come_before_pmix();
+
 // Starts up through the running MPI. Collective over MPI_COMM_WORLD, of which it keeps a duplicate
 // until finish(). Waiting is MPI's: a dead rank is its launcher's business.
 int open_mpi(std::unique_ptr<Bootstrap>* out);
