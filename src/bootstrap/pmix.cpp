@@ -101,6 +101,7 @@ class Pmix final : public Bootstrap {
   void read_mapping();
   // Runs a call within the session's limit; OMPL_ERR_LAUNCH names `what` failed, and how.
   int run(std::string_view what, std::function<pmix_status_t()> call) const;
+  [[nodiscard]] std::string advice() const;
   static std::string key_name(std::string_view key) { return fmt::format("ompl-{}", key); }
 
   PmixSession session_;
@@ -132,12 +133,20 @@ int Pmix::run(std::string_view what, std::function<pmix_status_t()> call) const 
         what, session_.name_space, session_.limit.count());
   }
   if (*status == PMIX_SUCCESS) return OMPL_OK;
-  const char* version = std::getenv("PMIX_VERSION");
-  return fail(OMPL_ERR_LAUNCH,
-              "{} failed: {} (the launcher's PMIX_VERSION is {}, this process has {}); if they do not "
-              "suit each other set OMPL_PMIX_LIBRARY to the launcher's libpmix.so.2",
-              what, pmix_.error_string(*status), version == nullptr ? "not set" : version,
-              pmix_.get_version());
+  return fail(OMPL_ERR_LAUNCH, "{} failed: {}; {}", what, pmix_.error_string(*status), advice());
+}
+
+std::string Pmix::advice() const {
+  const char* launchers = std::getenv("PMIX_VERSION");
+  const std::string_view ours = pmix_.get_version();
+  if (launchers == nullptr || ours.find(launchers) != std::string_view::npos) {
+    return fmt::format("is the launcher (PMIX_NAMESPACE={}) still there?", session_.name_space);
+  }
+  return fmt::format(
+      "the launcher's PMIX_VERSION is {}, but this process has loaded {}: set OMPL_PMIX_LIBRARY to "
+      "the "
+      "launcher's libpmix.so.2",
+      launchers, ours);
 }
 
 int Pmix::open() {

@@ -146,6 +146,16 @@ class Start(unittest.TestCase):
                     self.assertIn(library, done.stderr)
                     self.assertIn(said, done.stderr)
 
+    def test_a_launcher_that_is_gone_is_named(self) -> None:
+        self.pmix_launchers()
+        left = {"PMIX_NAMESPACE": "gone", "PMIX_RANK": "0", "PMIX_SERVER_URI41": "gone.0;tcp4://127.0.0.1:1"}
+        env = os.environ | left
+        done = subprocess.run([PLAIN_RANKS, "open"], env=env, capture_output=True, text=True, timeout=LIMIT)
+        self.assertNotEqual(done.returncode, 0)
+        ours = [line for line in done.stderr.splitlines() if line.startswith("ompl error")]
+        self.assertEqual(len(ours), 1, done.stderr)
+        self.assertIn("is the launcher (PMIX_NAMESPACE=gone) still there?", ours[0])
+
     def test_through_a_running_mpi(self) -> None:
         # MPI knows how to talk to its launcher.
         for launcher in LAUNCHERS:
