@@ -65,19 +65,19 @@ def find_mpi(name: str, prefix: str) -> Mpi | str:
     return Mpi([Launcher(command, protocol) for command in commands], mpicc, name != "openmpi5")
 
 
-def segments() -> set[Path]:
-    """The shared memory that MPICH's ranks have now, or left behind when their job was aborted."""
-    return set(Path("/dev/shm").glob("mpich_shm_*"))
+def leftovers() -> set[Path]:
+    """The files that MPICH's ranks and launcher use now, or left behind when their job was aborted."""
+    return {*Path("/dev/shm").glob("mpich_shm_*"), *Path("/tmp").glob("hydra_hwloc_xmlfile_*")}
 
 
 def remove_orphans(paths: set[Path]) -> None:
-    """Removes those segments that no process maps any more."""
-    mapped = ""
-    for maps in Path("/proc").glob("[0-9]*/maps"):
+    """Removes those files that no process maps or has in its environment."""
+    used = ""
+    for use in (*Path("/proc").glob("[0-9]*/maps"), *Path("/proc").glob("[0-9]*/environ")):
         with contextlib.suppress(OSError):  # it has just ended, or is another user's
-            mapped += maps.read_text()
+            used += use.read_text(errors="replace")
     for path in paths:
-        if str(path) not in mapped:
+        if str(path) not in used:
             path.unlink(missing_ok=True)
 
 
@@ -197,7 +197,7 @@ class Start(unittest.TestCase):
                 self.job(launcher, PLAIN_RANKS, "open exchange miss finish")
 
     def test_abort_ends_the_job(self) -> None:
-        self.addCleanup(lambda before: remove_orphans(segments() - before), segments())
+        self.addCleanup(lambda before: remove_orphans(leftovers() - before), leftovers())
         cases = [(LAUNCHERS[0], MPI_RANKS, "init open exchange abort:9")]
         cases += [(launcher, PLAIN_RANKS, "open exchange abort:9") for launcher in LAUNCHERS]
         for launcher, program, steps in cases:
@@ -222,6 +222,7 @@ def main(name: str, omplrun: str, ranks: str, steps: str, prefix: str = "") -> N
         sys.exit(SKIP)
     signal.alarm(int(2 * LIMIT))
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["TMPDIR"] = folder  # launchers leave things there when a job is aborted
         OMPLRUN, PLAIN_RANKS, MPI_RANKS = omplrun, ranks, f"{folder}/mpi_ranks"
         LAUNCHERS, MAY_COME_LATER = found.launchers, found.may_come_later
         if LAUNCHERS[0].protocol == "pmi1":  # omplrun starts no ranks for Open MPI
