@@ -52,6 +52,26 @@ int refuse_two_launchers() {
               pmi, pmix);
 }
 
+// Some MPIs cannot be initialised in a process that has joined its job already; said now, as their own words tell
+// nothing, or they hang.
+int refuse_to_come_before_mpi() {
+  if (!pmi1_offered() && pmix_offered() && is_open_mpi5_before_init()) {
+    return fail(
+        OMPL_ERR_LAUNCH,
+        "MPI_Init of Open MPI 5 would fail after ompl_init, as it cannot join a PMIx that runs "
+        "already; call MPI_Init before ompl_init, or set OMPL_LAUNCHER=pmix if it is never called");
+  }
+  // PMI_JOBID: Slurm's. Its pmi2 plugin never answers the second `init` on a rank's socket.
+  if (pmi1_offered() && any_set({"SLURM_PROCID"}) && any_set({"PMI_JOBID"}) && mpi_may_use_pmi1() &&
+      mpi_phase() == MpiPhase::before_init) {
+    return fail(
+        OMPL_ERR_LAUNCH,
+        "MPI_Init would hang after ompl_init under srun --mpi=pmi2, which takes one PMI session of "
+        "each rank; call MPI_Init before ompl_init, or set OMPL_LAUNCHER=pmi1 if it is never called");
+  }
+  return OMPL_OK;
+}
+
 // Whether the environment variable holds a number above 1. Leftovers of other kinds are not ours to judge.
 bool above_one(const char* name) {
   const char* text = std::getenv(name);
@@ -91,6 +111,7 @@ int refuse_foreign_launchers() {
 int connect_auto(const Settings& settings, std::unique_ptr<Bootstrap>* out) {
   if (mpi_phase() == MpiPhase::running) return open_mpi(out);
   int result = refuse_two_launchers();
+  if (result == OMPL_OK) result = refuse_to_come_before_mpi();
   if (result != OMPL_OK) return result;
   if (pmi1_offered()) return connect_pmi1(out);
   if (pmix_offered()) return connect_pmix(settings, out);

@@ -195,7 +195,7 @@ MpiPhase mpi_phase() {
 
 bool mpi_may_use_pmi1() { return mpi_phase() != MpiPhase::absent && !is_open_mpi(); }
 
-bool mpi_must_come_before_pmix() {
+bool is_open_mpi5_before_init() {
   auto* const version = find<int(char*, int*)>("MPI_Get_library_version");
   if (mpi_phase() != MpiPhase::before_init || !is_open_mpi() || version == nullptr) return false;
   std::array<char, 8192> text{};  // MPI's limit of it is at most that in every library

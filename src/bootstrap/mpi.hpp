@@ -17,8 +17,8 @@ MpiPhase mpi_phase();
 // Whether this process's MPI, if any, would talk to its launcher over PMI_FD (Open MPI never does).
 bool mpi_may_use_pmi1();
 
-// Whether MPI_Init fails in this process once PMIx is initialised: Open MPI 5 then forgets to ask who it is.
-bool mpi_must_come_before_pmix();
+// Whether this process's MPI is Open MPI 5 and has not been initialised.
+bool is_open_mpi5_before_init();
 
 // Starts up through the running MPI. Collective over MPI_COMM_WORLD, of which it keeps a duplicate
 // until finish(). Waiting is MPI's: a dead rank is its launcher's business.

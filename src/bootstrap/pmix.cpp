@@ -150,11 +150,6 @@ std::string Pmix::advice() const {
 }
 
 int Pmix::open() {
-  if (mpi_must_come_before_pmix()) {
-    log::warn(
-        "MPI_Init will fail if it comes later, as Open MPI 5 cannot join a PMIx that runs already; "
-        "call MPI_Init before ompl_init");
-  }
   int result = pmix_.load(session_.library);
   if (result == OMPL_OK) result = initialise();
   if (result == OMPL_OK) result = read_size();

@@ -6,7 +6,7 @@
 // Sharing libpmix with MPI. Open MPI initialises the same library, which counts how often. A program may
 // call MPI_Init while this session is open, or after it; but libpmix may not begin again once its count
 // came to zero. Hence finish() puts the end off to the exit of the process while MPI may still come. (Open
-// MPI 5 fails all the same: see mpi_must_come_before_pmix().)
+// MPI 5 fails all the same: connect() sees to it.)
 #pragma once
 
 #include <chrono>

@@ -5,6 +5,7 @@
 slurm_test.py BIN_DIR"""
 
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -111,6 +112,42 @@ class Srun(unittest.TestCase):
         done = srun("none", 1, 1, *command.split())
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_each([f"rank {r} of 2 by pmi1, nodes 0,0" for r in range(2)], done.stdout)
+
+
+class WithMpi(unittest.TestCase):
+    def ranks(self, name: str) -> str:
+        """bootstrap_ranks, compiled with Debian's MPI of that name."""
+        if shutil.which(f"mpicc.{name}") is None:
+            self.skipTest(f"mpicc.{name} is not installed")
+        target, library = SLURM.folder / f"{name}_ranks", BIN.parent / "lib/libbootstrap_steps.so"
+        source = Path(__file__).parents[1] / "process/bootstrap_ranks.c"
+        command = [f"mpicc.{name}", "-DWITH_MPI", "-o", str(target), str(source), str(library)]
+        command.append(f"-Wl,-rpath,{library.parent}")
+        subprocess.run(command, timeout=60, check=True)
+        return str(target)
+
+    def test_mpi_first(self) -> None:
+        line = "init open exchange show finish barrier finalize"
+        for mpi, name in ("pmi2", "mpich"), ("pmix", "openmpi"):
+            for nodes in NODES_OF_THREE:
+                with self.subTest(mpi=mpi, nodes=nodes):
+                    done = srun(mpi, nodes, 3, self.ranks(name), *line.split())
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertEqual(done.stdout.count(" of 3 by mpi, nodes "), 3, done.stdout)
+
+    def test_mpi_later(self) -> None:
+        line = "open exchange show finish init barrier finalize"
+        for nodes in NODES_OF_THREE:
+            with self.subTest(nodes=nodes):
+                done = srun("pmix", nodes, 3, self.ranks("openmpi"), *line.split())
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(done.stdout.count(" of 3 by pmix, nodes "), 3, done.stdout)
+
+    def test_an_mpi_that_would_hang_later(self) -> None:
+        # Slurm takes one PMI session of each rank, and MPICH would wait for ever to begin its own.
+        done = srun("pmi2", 1, 2, self.ranks("mpich"), "open")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("call MPI_Init before ompl_init", done.stderr)
 
 
 def main(folder: str) -> None:
