@@ -77,9 +77,8 @@ class Mpi final : public Bootstrap {
     }
     int rank = 0;
     int size = 0;
-    if (calls_.dup(abi_.world, &comm_) != 0 || calls_.rank(comm_, &rank) != 0 ||
-        calls_.size(comm_, &size) != 0) {
-      return fail(OMPL_ERR_LAUNCH, "MPI_Comm_dup of MPI_COMM_WORLD failed");
+    if (calls_.rank(abi_.world, &rank) != 0 || calls_.size(abi_.world, &size) != 0) {
+      return fail(OMPL_ERR_LAUNCH, "MPI_Comm_rank of MPI_COMM_WORLD failed");
     }
     rank_ = static_cast<uint32_t>(rank);
     size_ = static_cast<uint32_t>(size);
@@ -98,11 +97,42 @@ class Mpi final : public Bootstrap {
     return OMPL_OK;
   }
 
+  // On a communicator that is gone again afterwards: nothing is left to be freed before MPI_Finalize.
   int fence() override {
+    Handle comm{};
+    if (calls_.dup(abi_.world, &comm) != 0) {
+      return fail(OMPL_ERR_LAUNCH, "MPI_Comm_dup of MPI_COMM_WORLD failed");
+    }
+    const int result = gather(comm);
+    calls_.free(&comm);
+    return result;
+  }
+
+  int get(uint32_t rank, std::string_view key, std::string* value) override {
+    if (rank >= size_) return fail(OMPL_ERR_RANK, "rank {} of {} published nothing", rank, size_);
+    const auto found = published_[rank].find(key);
+    if (found == published_[rank].end()) {
+      return fail(OMPL_ERR_LAUNCH, "rank {} has not published \"{}\"", rank, key);
+    }
+    *value = found->second;
+    return OMPL_OK;
+  }
+
+  int finish() override { return OMPL_OK; }
+
+  void abort(int exit_code, std::string_view why) override {
+    log::error("aborting the job: {}", why);
+    // Once MPI is finalized only the exit status speaks to its launcher, and MPI_Abort must not be called.
+    if (mpi_phase() != MpiPhase::running) std::_Exit(exit_code);
+    calls_.abort(abi_.world, exit_code);  // MPICH 4.0 hangs when asked to abort a duplicate
+  }
+
+ private:
+  int gather(Handle comm) {
     std::vector<int> lengths(size_);
     int length = static_cast<int>(unpublished_.size());
     if (calls_.allgather(&length, sizeof length, abi_.byte, lengths.data(), sizeof length, abi_.byte,
-                         comm_) != 0) {
+                         comm) != 0) {
       return fail(OMPL_ERR_LAUNCH, "MPI_Allgather failed while starting up");
     }
     std::vector<int> offsets(size_);
@@ -117,7 +147,7 @@ class Mpi final : public Bootstrap {
     }
     std::string all(static_cast<std::size_t>(total), '\0');
     if (calls_.allgatherv(unpublished_.data(), length, abi_.byte, all.data(), lengths.data(),
-                          offsets.data(), abi_.byte, comm_) != 0) {
+                          offsets.data(), abi_.byte, comm) != 0) {
       return fail(OMPL_ERR_LAUNCH, "MPI_Allgatherv failed while starting up");
     }
     unpublished_.clear();
@@ -132,30 +162,8 @@ class Mpi final : public Bootstrap {
     return OMPL_OK;
   }
 
-  int get(uint32_t rank, std::string_view key, std::string* value) override {
-    if (rank >= size_) return fail(OMPL_ERR_RANK, "rank {} of {} published nothing", rank, size_);
-    const auto found = published_[rank].find(key);
-    if (found == published_[rank].end()) {
-      return fail(OMPL_ERR_LAUNCH, "rank {} has not published \"{}\"", rank, key);
-    }
-    *value = found->second;
-    return OMPL_OK;
-  }
-
-  int finish() override {
-    if (mpi_phase() == MpiPhase::running) calls_.free(&comm_);
-    return OMPL_OK;
-  }
-
-  void abort(int exit_code, std::string_view why) override {
-    log::error("aborting the job: {}", why);
-    calls_.abort(abi_.world, exit_code);  // MPICH 4.0 hangs when asked to abort a duplicate
-  }
-
- private:
   Abi<Handle> abi_;
   Calls<Handle> calls_;
-  Handle comm_{};
   uint32_t rank_ = 0;
   uint32_t size_ = 0;
   std::string unpublished_;

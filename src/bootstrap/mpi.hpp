@@ -20,8 +20,9 @@ bool mpi_may_use_pmi1();
 // Whether this process's MPI is Open MPI 5 and has not been initialised.
 bool is_open_mpi5_before_init();
 
-// Starts up through the running MPI. Collective over MPI_COMM_WORLD, of which it keeps a duplicate
-// until finish(). Waiting is MPI's: a dead rank is its launcher's business.
+// Starts up through the running MPI, by collective calls on duplicates of MPI_COMM_WORLD that do not outlive
+// their fence. finish() does not touch MPI, which may have ended by then. Waiting is MPI's: a dead rank is its
+// launcher's business.
 int open_mpi(std::unique_ptr<Bootstrap>* out);
 
 }  // namespace ompl::bootstrap

@@ -150,7 +150,8 @@ class Endpoint {
   // Any thread, at any time: an atomic load (sequentially consistent: sleepers look at it last).
   [[nodiscard]] virtual uint64_t completed(uint32_t rank) const = 0;
 
-  // OMPL_OK, or why nothing to `rank` can succeed on this endpoint any more. Once set it stays, everything
+  // OMPL_OK, or why nothing to `rank` can succeed on this endpoint any more: OMPL_ERR_LINK also once that rank
+  // has closed its endpoint, by which ranks that part know each other gone [21]. Once set it stays, everything
   // outstanding counts as completed, and nothing is sent again [18]. Any thread: an atomic load.
   [[nodiscard]] virtual int failure(uint32_t rank) const = 0;
 

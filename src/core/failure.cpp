@@ -40,7 +40,9 @@ void Runtime::look_for_deaths() {
     }
   }
   if (network_ == nullptr) return;
-  for (const uint32_t rank : network_->broken_peers()) declare_dead(rank, "its connection broke");
+  for (const uint32_t rank : network_->broken_peers()) {
+    if (!peers_[rank].departed.load()) declare_dead(rank, "its connection broke");
+  }
 }
 
 void Runtime::declare_dead(uint32_t rank, std::string_view how) {

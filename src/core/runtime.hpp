@@ -44,7 +44,7 @@ struct Peer {
   int death_fd = -1;    // see conduit::Reach
   int wake_fd = -1;
   std::atomic<bool> dead{false};
-  std::atomic<bool> departed{false};
+  std::atomic<bool> departed{false};  // it has come to ompl_finalize: its end is not its death
 };
 
 class Runtime {
@@ -182,7 +182,7 @@ class Runtime {
   int start_network(Conduits networks);
   [[nodiscard]] unsigned own_cores() const;
   void count_cores();
-  int linger(Context& context);
+  void part(Context& context);
   void leave();
 
   // Checks of user input; what passes is remembered in the context (operations.cpp). A flag is a word

@@ -9,7 +9,6 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 #include "arch/machine.hpp"
@@ -257,24 +256,18 @@ int Runtime::finalize(Context& context) {
   };
   if (first_error == OMPL_OK) note(barrier(context));
   segment_.header().state.store(RankState::departed);
-  if (network_ != nullptr && first_error == OMPL_OK) note(linger(context));
+  if (network_ != nullptr && first_error == OMPL_OK) part(context);
+  network_.reset();  // others may wait for this rank to leave the network, the launcher for them
   note(bootstrap_->finish());
   leave();
   return first_error;
 }
 
-// The last barrier's own signals may still need this rank's progress: it goes on while the launcher gathers
-// all ranks, each of which has then left the barrier.
-int Runtime::linger(Context& context) {
-  std::atomic<bool> gathered{false};
-  std::jthread helper([this, &context, &gathered] {
-    while (!gathered.load()) {
-      if (!network_->progress(context)) std::this_thread::sleep_for(std::chrono::microseconds(100));
-    }
-  });
-  const int code = bootstrap_->fence();
-  gathered.store(true);
-  return code;
+// The last barrier's own signals may still need this rank's progress: it stays until each is applied, or its target
+// has gone, which then had left the barrier. Not by the launcher: an MPI of this process may have ended that.
+void Runtime::part(Context& context) {
+  for (uint32_t rank = 0; rank < size_; ++rank) peers_[rank].departed.store(true);
+  static_cast<void>(network_->quiet_all(context));
 }
 
 // Without the mutex, which another thread of the parent may have held when it forked.

@@ -227,7 +227,7 @@ void Connections::lost(Link& link, std::string_view why) {
   link.up = false;
   link.endpoint.reset();
   link.request.reset();
-  if (link.goodbye) return fail(link, OMPL_ERR_LINK, "it left the job");
+  if (link.goodbye) return fail(link, OMPL_ERR_LINK, link.why);
   link.why = why;
   link.probing = true;
   ++probes_;
@@ -235,9 +235,14 @@ void Connections::lost(Link& link, std::string_view why) {
   request(link);
 }
 
+// It takes nothing in any more. The socket stays open, for the goodbye of this end.
 void Connections::said_goodbye(uint32_t rank, uint64_t slot) {
   for (const auto& link : owned_) {
-    if (link->rank == rank && link->slot == slot) link->goodbye = true;
+    if (link->rank != rank || link->slot != slot) continue;
+    link->goodbye = true;
+    link->why = "it left the job";
+    link->failure.store(OMPL_ERR_LINK, std::memory_order_release);
+    link->window.close();
   }
 }
 

@@ -163,7 +163,7 @@ Post OfiEndpoint::send(Link& link, const Message& record) {
 // The connection to `rank` if it can be posted on, else null and the answer to give.
 Link* OfiEndpoint::ready(uint32_t rank, Post* answer) {
   Link& link = connections_.use(rank);
-  if (link.up) return &link;
+  if (link.up && !link.goodbye) return &link;
   *answer = refusal(link);
   return nullptr;
 }
