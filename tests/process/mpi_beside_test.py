@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The layer beside MPI in the same processes: over each conduit, in each order of start and of end.
+
+mpi_beside_test.py NAME BUILD_DIR [--prefix PREFIX] [--minute]
+
+NAME and PREFIX as in launcher_test.py. mpi_beside.c is compiled with the MPI's mpicc; its ranks check all that they
+receive. --minute: that long with each conduit and number of ranks, and nothing else."""
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from launcher_test import SKIP, Mpi, find_mpi, leftovers, remove_orphans
+
+LIMIT_S = 60.0  # beyond the time that is asked for
+NETWORK = {"OMPL_CONDUITS": "self,ofi", "OMPL_ENDPOINTS": "2"}
+CONDUITS = {"shm": ({"OMPL_CONDUITS": "self,shm"}, "none"), "ofi": (NETWORK, "ofi")}  # settings, network
+BRIEF_S = 0.2
+LENGTHS = 10  # of messages, all of which every thread has checked
+
+MPI: Mpi
+ARGUMENTS: argparse.Namespace
+PROGRAM = ""
+
+
+def compile_program(source: Path, target: str) -> None:
+    library = ARGUMENTS.build / "lib"
+    include = source.parents[2] / "include"
+    command = [MPI.mpicc, "-O2", "-Wall", "-Wextra", f"-I{include}", "-o", target, str(source)]
+    command += [f"-L{library}", "-lomnipgas", f"-Wl,-rpath,{library}", "-lpthread"]
+    subprocess.run(command, timeout=LIMIT_S, check=True)
+
+
+class Beside(unittest.TestCase):
+    def setUp(self) -> None:
+        self.addCleanup(lambda before: remove_orphans(leftovers() - before), leftovers())
+
+    def start(
+        self, conduit: str, ranks: int, seconds: float, threads: int, start: str, end: str
+    ) -> "subprocess.CompletedProcess[str]":
+        command = [*MPI.launchers[0].command, "-n", str(ranks), PROGRAM]
+        command += [str(seconds), str(threads), start, end]
+        done = subprocess.run(
+            command,
+            env={**os.environ, "OMPL_LOG": "info", **CONDUITS[conduit][0]},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=seconds + LIMIT_S,
+            check=False,
+        )
+        if skipped := re.search(r"skipped: (.*)", done.stdout):
+            self.skipTest(skipped[1])
+        if "in this libfabric" in done.stderr or "libfabric cannot be loaded" in done.stderr:
+            self.skipTest("libfabric is not here, or has no TCP")
+        if "was built without" in done.stderr:
+            self.skipTest("PMIx's headers were not there when this was built")
+        return done
+
+    def job(self, conduit: str, ranks: int, seconds: float, threads: int, start: str, end: str) -> None:
+        """Runs a job in which every thread checks messages of all lengths, as many on each rank, and nothing fails."""
+        with self.subTest(conduit=conduit, ranks=ranks, start=start, end=end):
+            done = self.start(conduit, ranks, seconds, threads, start, end)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertEqual(re.findall(r"ompl\S* (?:error|warning): .*", done.stderr), [])
+            network = CONDUITS[conduit][1]
+            self.assertEqual(re.findall(r"; network: (\w+)", done.stderr), [network] * ranks, done.stderr)
+            told = re.findall(r"rank (\d+) of (\d+) checked mpi ([\d ]+) ompl ([\d ]+)$", done.stdout, re.M)
+            expected = [(str(rank), str(ranks)) for rank in range(ranks)]
+            self.assertEqual(sorted((rank, of) for rank, of, _, _ in told), expected, done.stdout)
+            self.assertEqual(len({(mpi, ompl) for _, _, mpi, ompl in told}), 1, done.stdout)
+            counts = [int(count) for count in f"{told[0][2]} {told[0][3]}".split()]
+            self.assertEqual(len(counts), 2 * threads)
+            self.assertGreaterEqual(min(counts), LENGTHS, done.stdout)
+            print(f"{conduit}, {ranks} ranks: mpi {told[0][2]}, ompl {told[0][3]}", flush=True)
+
+
+class Brief(Beside):
+    def test_side_by_side(self) -> None:
+        for conduit in CONDUITS:
+            for ranks in (2, 3):
+                self.job(conduit, ranks, 2.0, 2, "mpi", "ompl")
+
+    def test_every_order_of_start_and_end(self) -> None:
+        for conduit in CONDUITS:
+            for start in ("mpi", "ompl") if MPI.may_come_later else ("mpi",):
+                for end in ("mpi", "ompl", "both"):
+                    self.job(conduit, 3, BRIEF_S, 2, start, end)
+
+    def test_an_order_that_cannot_be_is_refused_in_one_line(self) -> None:
+        if MPI.may_come_later:
+            self.skipTest("this MPI may come later")
+        done = self.start("shm", 2, BRIEF_S, 2, "ompl", "ompl")
+        self.assertNotEqual(done.returncode, 0)
+        said = re.findall(r"ompl\S* error: (.*)", done.stderr)
+        self.assertTrue(said, done.stderr)
+        for line in said:
+            self.assertIn("call MPI_Init before ompl_init", line)
+
+
+class Minute(Beside):
+    def test_side_by_side_for_a_minute(self) -> None:
+        for conduit in CONDUITS:
+            self.job(conduit, 3, 60.0, 3, "mpi", "ompl")
+
+
+def main() -> None:
+    global ARGUMENTS, MPI, PROGRAM
+    parser = argparse.ArgumentParser()
+    parser.add_argument("name")
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--prefix", default="")
+    parser.add_argument("--minute", action="store_true")
+    ARGUMENTS = parser.parse_args()
+    found = find_mpi(ARGUMENTS.name, ARGUMENTS.prefix)
+    if isinstance(found, str):
+        print(f"skipped: {found}")
+        sys.exit(SKIP)
+    MPI = found
+    signal.alarm(300)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TMPDIR"] = folder  # launchers leave things there when a job is aborted
+        PROGRAM = f"{folder}/mpi_beside"
+        compile_program(Path(__file__).with_name("mpi_beside.c"), PROGRAM)
+        case = "Minute" if ARGUMENTS.minute else "Brief"
+        program = unittest.main(argv=sys.argv[:1], defaultTest=case, verbosity=2, exit=False)
+    sys.exit(not program.result.wasSuccessful())
+
+
+if __name__ == "__main__":
+    main()
