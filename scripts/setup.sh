@@ -81,7 +81,7 @@ elif [ "$goal" = demo ]; then
   install_packages "${to_build[@]}"
 fi
 if [ "$goal" != build ]; then
-  tools=(ruff==0.17.* mypy==2.4.* pytest==9.*)
+  tools=(ruff==0.17.* mypy==2.4.* pytest==9.* gcovr==8.*)
   [ ! -f python/pyproject.toml ] || tools+=(--editable './python[test]')
   python_environment build/venv "${tools[@]}"
   python_environment build/peers/mpich mpich==5.0.2
