@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """install_test.py BUILD: installs the build into a fresh prefix, uses it as a stranger would: through
-find_package and through pkg-config, running the OMPL paper's ping-pong on two ranks. Then looks at what
-the library exports, and that uninstalling leaves nothing."""
+find_package and through pkg-config, running the OMPL paper's ping-pong on two ranks. Then looks at
+the pages and the components, and that uninstalling leaves nothing."""
 
 import os
 import re
@@ -13,7 +13,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "examples/pingpong.c"
-NODE = "OMPL_0.1"
 
 
 def run(*command: str | Path, **environment: str) -> str:
@@ -57,36 +56,79 @@ def with_pkg_config(prefix: Path, scratch: Path) -> None:
     pingpong(prefix, program)
 
 
-def exports(prefix: Path) -> None:
-    """The library exports the functions of the headers under their version, and nothing else."""
-    table = run("nm", "-D", "--defined-only", next(prefix.rglob("libomnipgas.so")))
-    found = {line.split()[-1] for line in table.splitlines()} - {NODE}
-    text = "".join(path.read_text() for path in prefix.rglob("*.h"))
-    declared = set(re.findall(r"^OMPL_API\b[^;]*?\b(ompl_\w+)\(", text, re.MULTILINE))
-    declared |= set(re.findall(r"^extern OMPL_API __thread struct \w+ (ompl_\w+)", text, re.MULTILINE))
-    wanted = {f"{name}@@{NODE}" for name in declared}
-    expect(
-        found == wanted,
-        f"{len(found)} symbols exported, as declared; differing: {sorted(found ^ wanted)}",
-    )
+def pages(prefix: Path) -> None:
+    """`man` finds the pages, if the build made them (it may not be able to: without Python)."""
+    if not (prefix / "share/man").is_dir():
+        print("no manual pages in this build")
+        return
+    for section, name in (("3", "ompl_put"), ("3", "omnipgas"), ("1", "omplrun"), ("7", "ompl-environment")):
+        where = run("man", "--where", "--manpath", prefix / "share/man", section, name).strip()
+        expect(where.startswith(str(prefix)), f"man {section} {name}: {where}")
+
+
+def everything(prefix: Path, scratch: Path) -> None:
+    with_cmake(prefix, scratch)
+    with_pkg_config(prefix, scratch)
+    pages(prefix)
+
+
+def files(prefix: Path) -> set[Path]:
+    return {path.relative_to(prefix) for path in prefix.rglob("*") if not path.is_dir()}
+
+
+def components(build: Path, scratch: Path) -> None:
+    """The components divide what is installed; omni's comes only when it is asked for."""
+    whole = scratch / "whole"
+    run("cmake", "--install", build, "--prefix", whole)
+    found: list[Path] = []
+    for name in ("runtime", "devel", "tools", "man", "doc"):
+        prefix = scratch / name
+        run("cmake", "--install", build, "--prefix", prefix, "--component", name)
+        expect(bool(files(prefix)), f"component {name} is not empty")
+        found += files(prefix)
+    expect(sorted(found) == sorted(files(whole)), "the components together are the whole, and share nothing")
+    prefix = scratch / "omni"
+    run("cmake", "--install", build, "--prefix", prefix, "--component", "omni")
+    expect(not files(prefix) & files(whole), "omni's component holds only what the whole does not")
+
+
+def uninstall(build: Path, scratch: Path) -> None:
+    """Staged below DESTDIR: nothing of ours is left, everything of others is, empty folders too."""
+    stage, prefix = scratch / "stage", Path("/opt/omnipgas-test")
+    theirs = [f"{stage}{prefix}/{name}" for name in ("lib/cmake/Other", "share/man/man1")]
+    for folder in theirs:
+        os.makedirs(folder)
+    before = set(stage.rglob("*"))
+    for _ in range(2):  # a repeated installation must not forget what the first one made
+        run("cmake", "--install", build, "--prefix", prefix, DESTDIR=str(stage))
+    expect((stage / "opt/omnipgas-test/include/omnipgas/ompl.h").is_file(), "DESTDIR stages the installation")
+    expect(not prefix.exists(), "nothing is installed beside the stage")
+    run("cmake", f"-DMANIFEST={build}/install_manifest.txt", "-P", ROOT / "cmake/Uninstall.cmake", DESTDIR=str(stage))
+    differing = sorted(map(str, set(stage.rglob("*")) ^ before))
+    expect(not differing, f"uninstalling leaves what was there before, and nothing else: {differing}")
 
 
 def main(build: Path) -> None:
-    manifest = build / "install_manifest.txt"
-    kept = manifest.read_bytes() if manifest.exists() else None
-    with tempfile.TemporaryDirectory() as folder:
-        scratch = Path(folder)
-        prefix = scratch / "prefix"
-        run("cmake", "--install", build, "--prefix", prefix)
-        with_cmake(prefix, scratch)
-        with_pkg_config(prefix, scratch)
-        exports(prefix)
-        run("cmake", f"-DMANIFEST={manifest}", "-P", ROOT / "cmake/Uninstall.cmake", DESTDIR="")
-        left = [path for path in prefix.rglob("*") if not path.is_dir()]
-        expect(not left, f"uninstalling removes every file: {left}")
-    if kept is not None:
-        manifest.write_bytes(kept)
+    # What a real installation of this build folder left to be uninstalled by.
+    notes = [build / "install_manifest.txt", build / "install_folders.txt"]
+    kept = {note: note.read_bytes() for note in notes if note.exists()}
+    for note in kept:
+        note.unlink()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            scratch = Path(folder)
+            run("cmake", "--install", build, "--prefix", scratch / "first")
+            # Nothing knows where it was installed: the whole may be moved.
+            (scratch / "first").rename(scratch / "prefix")
+            everything(scratch / "prefix", scratch)
+            components(build, scratch)
+            uninstall(build, scratch)
+    finally:
+        for note in [*notes, *build.glob("install_manifest_*.txt")]:
+            note.unlink(missing_ok=True)
+        for note, content in kept.items():
+            note.write_bytes(content)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]).resolve())
