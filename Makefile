@@ -5,7 +5,7 @@ DESTDIR ?=
 JOBS ?= $(shell nproc)
 export DESTDIR
 
-.PHONY: build demo check check-all lint figures install uninstall clean distclean help setup-demo setup-check
+.PHONY: build demo check check-all lint figures docs deb wheel install uninstall clean distclean help setup-demo setup-check
 
 build: ## Build everything into build/; what can be run is in build/bin (default)
 	@scripts/setup.sh build
@@ -32,7 +32,16 @@ lint: setup-check ## clang-format, clang-tidy, codespell, ruff, mypy
 figures: setup-check build ## Measure every "must show" figure; stores the result files
 	build/bin/omni figures
 
-install: build ## Install library, headers and tools below PREFIX (/usr/local), staged in DESTDIR
+docs: setup-check ## The site, build/docs/html/index.html; needs no network to be built or read
+	@scripts/site.py build/docs
+
+deb: setup-package ## Debian packages in build/deb
+	@scripts/deb.sh build/deb
+
+wheel: setup-demo ## A Python wheel with library, headers, launcher and omni in build/wheel
+	@scripts/wheel.py build/wheel
+
+install: build ## Install library, headers, tools and manual pages below PREFIX (/usr/local), staged in DESTDIR
 	cmake --install build --prefix $(PREFIX)
 
 uninstall: ## Remove what `make install` put there
@@ -47,5 +56,5 @@ distclean: ## Remove build/
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
-setup-demo setup-check:
+setup-demo setup-check setup-package:
 	@scripts/setup.sh $(@:setup-%=%)

@@ -56,7 +56,7 @@ def prose(text: str, pages: frozenset[str]) -> str:
     for paragraph in re.split(r"\n\s*\n|\n(?= *- )", text):
         words = paragraph.strip()
         if words:
-            head = ".IP \\(bu 2\n" if words.startswith("- ") else ".PP\n"
+            head = ".IP \\- 2\n" if words.startswith("- ") else ".PP\n"
             out.append(head + styled(words.removeprefix("- "), pages))
     return "\n".join(out).removeprefix(".PP\n")
 
