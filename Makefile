@@ -22,7 +22,7 @@ demo: setup-demo ## Set up the machine, build, compare OMPL with MPICH and Open 
 check: setup-check ## Set up the machine; lint, build, test; sanitizers
 	@scripts/check.py
 
-check-all: setup-check ## The same with the long tests
+check-all: setup-check setup-package ## The same with the long tests
 	@scripts/check.py --all
 
 lint: setup-check ## clang-format, clang-tidy, codespell, ruff, mypy
@@ -38,7 +38,7 @@ docs: setup-check ## The site, build/docs/html/index.html; needs no network to b
 deb: setup-package ## Debian packages in build/deb
 	@scripts/deb.sh build/deb
 
-wheel: setup-demo ## A Python wheel with library, headers, launcher and omni in build/wheel
+wheel: setup-demo setup-package ## A Python wheel with library, headers, launcher and omni in build/wheel
 	@scripts/wheel.py build/wheel
 
 install: build ## Install library, headers, tools and manual pages below PREFIX (/usr/local), staged in DESTDIR

@@ -32,4 +32,8 @@ endif()
 
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
+set(OMPL_FMT fmt::fmt)
+if(OMPL_PORTABLE)
+  set(OMPL_FMT fmt::fmt-header-only)
+endif()
 find_package(PkgConfig REQUIRED)
