@@ -47,8 +47,8 @@ install: build ## Install library, headers, tools and manual pages below PREFIX 
 uninstall: ## Remove what `make install` put there
 	cmake -DMANIFEST=build/install_manifest.txt -P cmake/Uninstall.cmake
 
-clean: ## Remove what was compiled; keeps build/venv, build/peers and build/results
-	find build -mindepth 1 -maxdepth 1 ! -name venv ! -name peers ! -name results -exec rm -rf {} + 2>/dev/null || true
+clean: ## Remove what was compiled; keeps what setup and figures made
+	find build -mindepth 1 -maxdepth 1 ! -name venv ! -name peers ! -name results ! -name wheel-tools -exec rm -rf {} + 2>/dev/null || true
 
 distclean: ## Remove build/
 	rm -rf build

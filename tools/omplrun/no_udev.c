@@ -11,7 +11,9 @@ struct udev_device* udev_device_new_from_subsystem_sysname(struct udev* udev, co
 struct udev_device* udev_device_unref(struct udev_device* device);
 const char* udev_device_get_property_value(struct udev_device* device, const char* key);
 
-struct udev* udev_new(void) { return 0; }
+struct udev* udev_new(void) {
+  return 0;
+}
 
 struct udev* udev_unref(struct udev* udev) {
   (void)udev;
