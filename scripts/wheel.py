@@ -20,6 +20,7 @@ TOOLS = ROOT / "build/wheel-tools/bin"
 LIMIT_S = 900
 SKIPPED = 77
 TARGETS = ("omnipgas", "tools/all", "docs/all", "ompl_bench_raw", "ompl_bench_ompl")
+NO_FORTRAN = "-DCMAKE_Fortran_COMPILER=NOTFOUND"  # its modules are one compiler's own
 LINKED_IN = ("libfmt-dev", "libhwloc-dev", "libcli11-dev", "nlohmann-json3-dev")
 
 
@@ -38,7 +39,7 @@ def install(build: Path, tree: Path) -> None:
     """Builds, and puts below `tree` what `make install` installs, and what omni needs."""
     run("cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DOMPL_PORTABLE=ON",
         "-DOMPL_BUILD_TESTS=OFF", "-DOMPL_BUILD_EXAMPLES=OFF", "-DCMAKE_INSTALL_LIBDIR=lib",
-        "-DCMAKE_SKIP_INSTALL_ALL_DEPENDENCY=ON")  # fmt: skip
+        "-DCMAKE_SKIP_INSTALL_ALL_DEPENDENCY=ON", NO_FORTRAN)  # fmt: skip
     run("cmake", "--build", build, "-j", str(os.cpu_count()), "--target", *TARGETS)
     shutil.rmtree(tree, ignore_errors=True)
     run("cmake", "--install", build, "--prefix", tree, "--strip")
@@ -68,6 +69,7 @@ def main(out: Path) -> int:
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder, "python")  # setuptools leaves its traces beside the sources
         shutil.copytree(ROOT / "python", package, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+        shutil.copytree(ROOT / "include", Path(folder, "include"))
         run(TOOLS / "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, package,
             OMPL_WHEEL_TREE=str(tree))  # fmt: skip
         wheel = next(Path(folder).glob("*.whl"))
