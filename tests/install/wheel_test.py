@@ -71,7 +71,7 @@ def main(build: Path) -> int:
         expect(done.returncode == 0, "pip installs it")
         use(place)
         run(place, *pip, "uninstall", "-q", "-y", "omnipgas")
-        left = [path for path in place.rglob("*") if path.is_file() and re.search("omni|ompl", path.name)]
+        left = [path for path in place.rglob("*") if path.is_file() and re.search("omnipgas|^omni|^ompl", path.name)]
         expect(not left, f"uninstalling leaves nothing: {left}")
     return 0
 
