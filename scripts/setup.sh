@@ -12,7 +12,7 @@ goal=${1:-build}
 log=build/setup.log
 mkdir -p build/bin build/peers
 
-to_build=(g++ make cmake ninja-build ccache pkg-config git python3-venv libfmt-dev libcli11-dev nlohmann-json3-dev
+to_build=(g++ gfortran make cmake ninja-build ccache pkg-config git python3-venv libfmt-dev libcli11-dev nlohmann-json3-dev
   libgtest-dev libhwloc-dev libfabric-dev)
 to_check=(mpich libmpich-dev openmpi-bin libopenmpi-dev clang clang-tidy clang-format codespell spin
   valgrind iproute2 nftables)
