@@ -65,6 +65,12 @@ contains
   subroutine require(code, what)
     integer(c_int), intent(in) :: code
     character(*), intent(in) :: what
-    if (code < 0) error stop what // ": " // ompl_strerror(code) // " (" // ompl_error_detail() // ")"
+    if (code < 0) call fail(code, what)
+  end subroutine
+
+  subroutine fail(code, what)
+    integer(c_int), intent(in) :: code
+    character(*), intent(in) :: what
+    error stop what // ": " // ompl_strerror(code) // " (" // ompl_error_detail() // ")"
   end subroutine
 end program heat

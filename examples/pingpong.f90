@@ -65,10 +65,15 @@ contains
     if (status == 0) read (text, *) argument
     if (argument <= 0) error stop "usage: pingpong_f90 [bytes [iterations]], both positive"
   end function
-
   subroutine require(code, what)
     integer(c_int), intent(in) :: code
     character(*), intent(in) :: what
-    if (code < 0) error stop what // ": " // ompl_strerror(code) // " (" // ompl_error_detail() // ")"
+    if (code < 0) call fail(code, what)
+  end subroutine
+
+  subroutine fail(code, what)
+    integer(c_int), intent(in) :: code
+    character(*), intent(in) :: what
+    error stop what // ": " // ompl_strerror(code) // " (" // ompl_error_detail() // ")"
   end subroutine
 end program pingpong
