@@ -3,50 +3,13 @@
 // thin calls of both. The only global state of the library is here.
 #include "omnipgas/ompl.h"
 
-#include <cstdlib>
-#include <exception>
-#include <memory>
-#include <mutex>
-#include <new>
-
-#include "api/process.hpp"
-#include "core/runtime.hpp"
-#include "util/status.hpp"
+#include "api/call.hpp"
 
 using ompl::Context;
 using ompl::Deadline;
 using ompl::Runtime;
-
-namespace {
-
-// Converts an address of the papers' API.
-void* pointer(uint64_t address) {
-  return reinterpret_cast<void*>(address);
-}  // NOLINT(performance-no-int-to-ptr)
-
-// The context of a call, or nullptr after recording why there is none.
-Context* context_of(ompl_ctx* explicit_context) {
-  if (explicit_context != nullptr) return reinterpret_cast<Context*>(explicit_context);
-  return ompl::api::t_context != nullptr ? ompl::api::t_context : ompl::api::implicit_context();
-}
-
-// Runs `call(context, runtime)`: the errors of state and the exceptions of the standard library become codes.
-template <class Call>
-int with(ompl_ctx* explicit_context, Call call) {
-  Context* c = context_of(explicit_context);
-  if (c == nullptr) return OMPL_ERR_STATE;
-  if (c->ranks == 0) [[unlikely]]
-    return ompl::api::wrong_state();
-  try {
-    return call(*c, *c->runtime);
-  } catch (const std::bad_alloc&) {
-    return ompl::fail(OMPL_ERR_MEMORY, "out of memory");
-  } catch (const std::exception& error) {
-    return ompl::fail(OMPL_ERR_SYSTEM, "{}", error.what());
-  }
-}
-
-}  // namespace
+using ompl::api::pointer;
+using ompl::api::with;
 
 extern "C" {
 
@@ -86,7 +49,7 @@ int ompl_free(uint64_t offset) {
 }
 
 void* ompl_ptr(uint32_t rank, uint64_t offset) {
-  const Context* c = context_of(nullptr);
+  const Context* c = ompl::api::context_of(nullptr);
   return c == nullptr || c->ranks == 0 ? nullptr : c->runtime->pointer(rank, offset);
 }
 
@@ -167,14 +130,14 @@ int ompl_ctx_get(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_
 
 int ompl_ctx_put_word(ompl_ctx* ctx, uint32_t target_rank, uint64_t flag_addr, int64_t timeout_ns) {
   return with(ctx, [=](Context& c, Runtime& r) {
-    return r.signal(c, target_rank, flag_addr, Deadline::in(timeout_ns));
+    return r.signal(c, target_rank, {.offset = flag_addr}, Deadline::in(timeout_ns));
   });
 }
 
 int ompl_ctx_put_signal(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                         size_t length, uint64_t flag_addr, int64_t timeout_ns) {
   return with(ctx, [=](Context& c, Runtime& r) {
-    return r.put_signal(c, pointer(src_addr), target_rank, dest_addr, length, flag_addr,
+    return r.put_signal(c, pointer(src_addr), target_rank, dest_addr, length, {.offset = flag_addr},
                         Deadline::in(timeout_ns));
   });
 }

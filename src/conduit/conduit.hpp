@@ -50,14 +50,20 @@ struct Job {
 // Where a rank's nonce (uint64_t) stands in its segment: whoever maps it reads it back as a proof.
 inline constexpr uint64_t kNonceOffset = 256;
 
-// Operations a signal record carries. The first four are applied to the flag at `offset` by a CPU of the
-// target's node; the rest are the core's own and only pass through.
-enum class SignalOp : uint8_t { add32, set32, add64, set64, ack_request, ack, credit };
+// What a signal record is. An update is executed on the word at `offset` by a CPU of the target's node; the
+// rest are the core's own and only pass through. Up to ack_request they take a credit.
+enum class SignalOp : uint8_t { update32, update64, ack_request, ack, credit, reply };
+
+// What an update does to its word; the numbers are those of OMPL_ATOMIC_*.
+enum class Function : uint8_t { fetch, set, add, bit_and, bit_or, bit_xor, compare_swap };
 
 struct Signal {
-  uint64_t offset = 0;  // of the flag, in the target's segment; 0 for the core's own operations
+  uint64_t offset = 0;  // of the word, in the target's segment; else as the operation means it
   uint64_t value = 1;
-  SignalOp op = SignalOp::add32;
+  uint64_t compare = 0;  // of compare_swap
+  uint64_t token = 0;    // what a reply with the word's old value is to carry; 0: no reply is wanted
+  SignalOp op = SignalOp::update32;
+  Function function = Function::add;
 };
 
 // Properties are asked for, never found out by failing. Constant after open().
@@ -88,7 +94,8 @@ struct Post {
     retry,    // nothing was posted; `reason` says why; progress and try again
     failed,   // nothing was posted; `code` is OMPL_ERR_PEER or OMPL_ERR_LINK
   };
-  enum class Reason : uint8_t { none, queue_full, no_memory, connecting };
+  // In the order of OMPL_RETRY_*; busy is the core's own: no endpoint could be claimed.
+  enum class Reason : uint8_t { none, queue_full, no_memory, connecting, busy };
 
   State state = State::done;
   Reason reason = Reason::none;
@@ -193,6 +200,11 @@ class Conduit {
   // (ompl_free): register, pin, forget. Reference: nothing to do.
   virtual int commit(uint64_t offset, std::size_t length);
   virtual void release(uint64_t offset, std::size_t length);
+
+  // Memory of the program outside the segment that many posts will use (ompl_register) or none any more
+  // (ompl_unregister): pin it for the device. Any thread, one at a time. Reference: nothing to do.
+  virtual int register_memory(const void* address, std::size_t length);
+  virtual void unregister_memory(const void* address, std::size_t length);
 };
 
 }  // namespace ompl::conduit

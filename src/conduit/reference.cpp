@@ -22,4 +22,8 @@ int Conduit::commit(uint64_t /*offset*/, std::size_t /*length*/) { return OMPL_O
 
 void Conduit::release(uint64_t /*offset*/, std::size_t /*length*/) {}
 
+int Conduit::register_memory(const void* /*address*/, std::size_t /*length*/) { return OMPL_OK; }
+
+void Conduit::unregister_memory(const void* /*address*/, std::size_t /*length*/) {}
+
 }  // namespace ompl::conduit

@@ -38,8 +38,8 @@ Blocker::Patience Blocker::patience() const {
   const Settings& settings = runtime_.settings();
   // A poll of a network is a system call or two; a hook has other work.
   const bool idle = runtime_.network_ == nullptr && runtime_.yield_hook_ == nullptr;
-  Patience limit{.spins = runtime_.network_ != nullptr ? 100 : 2000, .yields = 200};
-  limit.eager = idle ? kEager : 0;
+  Patience limit{
+      .spins = runtime_.network_ != nullptr ? 100 : 2000, .yields = 200, .eager = idle ? kEager : 0};
   if (runtime_.crowded_.load(std::memory_order_relaxed)) {
     limit = {.spins = 0, .yields = 1000};
     if (idle && !std::exchange(context_->bulky, false)) {
@@ -112,6 +112,7 @@ void Runtime::note_load(Context& context, int64_t now) {
 }
 
 bool Blocker::yield() {
+  ++context_->statistics.yields;
   if (runtime_.yield_hook_ == nullptr) {
     ::sched_yield();
     return true;

@@ -129,6 +129,7 @@ int Blocker::sleep(Ready& ready) {
   const int result = ready();
   int ignored = 0;
   if (result == 0 && !awake_ && !over(&ignored)) {
+    ++context_->statistics.sleeps;
     if (sentinel) {
       sleep_as_sentinel();
     } else {

@@ -17,7 +17,7 @@ int Runtime::run_barrier(Context& c, Deadline deadline) {
     const uint64_t flag = barrier_flag(barrier_round_);
     const auto to = static_cast<uint32_t>((rank_ + (uint64_t{1} << barrier_round_)) % size_);
     if (!barrier_signalled_) {
-      if (const int code = signal_any(c, to, flag, deadline); code != OMPL_OK) return code;
+      if (const int code = signal_any(c, to, {.offset = flag}, deadline); code != OMPL_OK) return code;
       barrier_signalled_ = true;
     }
     if (const int code = wait_flag(c, flag, Call::barrier, kNoRank, deadline); code != OMPL_OK)
@@ -58,7 +58,7 @@ int Runtime::alloc(Context& c, std::size_t size, uint64_t* offset) {
   // the next allocation while a slow one still looks at this one's.
   const uint64_t shortage = kShortageFlag + sizeof(uint32_t) * (allocation_count_++ % 2);
   for (uint32_t rank = 0; rank < size_ && code != OMPL_OK; ++rank) {
-    const int told = signal_any(c, rank, shortage, Deadline::never());
+    const int told = signal_any(c, rank, {.offset = shortage}, Deadline::never());
     if (told != OMPL_OK) return told;
   }
   if (const int met = barrier(c); met != OMPL_OK) return met;

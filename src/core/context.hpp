@@ -10,6 +10,7 @@
 
 #include "arch/cpu.hpp"
 #include "core/allocation.hpp"
+#include "omnipgas/ompl_ext.h"
 #include "omnipgas/ompl_inline.h"
 
 namespace ompl {
@@ -25,6 +26,11 @@ enum class Call : uint8_t {
   wait,
   flush,
   quiet,
+  handle,
+  wait_until,
+  wait_many,
+  atomic,
+  progress,
   barrier,
   alloc,
   free,
@@ -46,6 +52,7 @@ struct Activity {
 // What a context has outstanding to one rank over the network.
 struct Outstanding {
   uint64_t ticket = 0;           // of the last put or get, 0 if the conduit gave none
+  uint64_t number = 0;           // of the same among the data operations of slot and rank
   uint64_t signalled_slots = 0;  // bit i: signals of unknown fate went through slot i
   uint64_t posts = 0;            // data operations and signals so far
   uint32_t slot = 0;             // where the data operations are
@@ -70,7 +77,8 @@ inline void close_window(ompl_window* window) {
 class alignas(arch::kCacheLine) Context {
  public:
   // --- read on every operation; set by Runtime::open_context() and cleared when the runtime ends
-  uint32_t ranks = 0;  // 0: no runtime any more, so every rank is out of range
+  uint32_t ranks = 0;   // 0: no runtime any more, so every rank is out of range
+  bool direct = false;  // operations may take the short ways, which neither count nor look for GPUs
   uint32_t rank = 0;
   std::byte* const* bases = nullptr;  // per rank: where its segment is mapped, nullptr if it is not
   const std::atomic<uint64_t>* generation = nullptr;
@@ -82,6 +90,10 @@ class alignas(arch::kCacheLine) Context {
   std::vector<Outstanding> outstanding;  // per rank, allocated at first use
   std::vector<uint32_t> touched;         // ranks with something outstanding
   uint32_t preferred_slot = 0;
+
+  ompl_statistics statistics = OMPL_STATISTICS_INIT;
+  uint64_t host_block = 0;        // the block of memory last found not to be a GPU's
+  std::size_t searched_from = 0;  // where the next search for one of several flags begins
 
   // --- how long the next wait spins, as Blocker::patience() explains
   static constexpr int kSpunInVain = -1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Opening and closing contexts. They are kept in one list for the hang report and never freed before the
 // runtime ends, so that it can be read without a lock; closed ones are used again.
+#include "arch/device_memory.hpp"
 #include "core/network.hpp"
 #include "core/runtime.hpp"
 
@@ -25,6 +26,11 @@ Context* Runtime::open_context(ompl_windows* windows) {
     if (network_ != nullptr) c->preferred_slot = opened % network_->slots();
     contexts_.store(c, std::memory_order_release);
   }
+  look_for_gpus();
+  c->direct = settings_.statistics == "0" && !gpus_.load();
+  c->statistics = OMPL_STATISTICS_INIT;
+  c->searched_from = 0;
+  c->host_block = 0;
   c->windows = windows;
   c->data = {};
   c->flag = {};
@@ -48,9 +54,22 @@ void Runtime::abandon_context(Context* context) {
   context->in_use.store(false, std::memory_order_relaxed);
 }
 
+// A GPU's driver that was loaded since: from now on no context may take the short ways, which do not look
+// for its addresses. Called with the mutex held.
+void Runtime::look_for_gpus() {
+  if (gpus_.load() || !arch::gpu_driver_is_loaded()) return;
+  gpus_.store(true);
+  for (Context* c = contexts_.load(); c != nullptr; c = c->next) c->direct = false;
+  shut_windows();
+}
+
 // No thread may use what is freed, but a window may still stand on it.
 void Runtime::close_windows() {
   const std::lock_guard lock(contexts_mutex_);
+  shut_windows();
+}
+
+void Runtime::shut_windows() {
   for (const Context* c = contexts_.load(); c != nullptr; c = c->next) {
     if (c->windows == nullptr) continue;
     close_window(&c->windows->data);

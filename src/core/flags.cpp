@@ -34,39 +34,24 @@ void Runtime::wake_own_completions() {
   if (header.any.sleepers.load(std::memory_order_seq_cst) != 0) wake(rank_, header, header.any);
 }
 
-// Applies a record that came over the network. Outside bytes: everything is checked.
-void Runtime::apply(const Signal& record, Extent& last) {
-  const bool wide = record.op == SignalOp::add64 || record.op == SignalOp::set64;
-  const std::size_t size = wide ? sizeof(uint64_t) : sizeof(uint32_t);
+// Executes an update that came over the network, `*before` being the word's value before. Outside bytes:
+// everything is checked. False: there can be no such word, or no such function.
+bool Runtime::apply(const Signal& record, Extent& last, uint64_t* before) {
+  const std::size_t size = width_of(record);
   const uint64_t offset = record.offset;
   const bool layers_own = offset >= barrier_flag(0) && offset <= kShortageFlag + sizeof(uint32_t);
   const auto known = [&] {
     return last.covers(offset, size, allocations_.generation().load(std::memory_order_acquire));
   };
-  if (offset % size != 0 ||
+  if (!is_update(record.op) || record.function > Function::compare_swap || offset % size != 0 ||
       (!layers_own && !known() && (!allocations_.find(offset, &last) || !known()))) {
-    log::warn("dropped a signal from outside to offset {:#x}: no flag can be there", offset);
-    return;
+    log::warn("dropped a record from outside: operation {}, function {}, offset {:#x}",
+              static_cast<int>(record.op), static_cast<int>(record.function), offset);
+    return false;
   }
-  std::byte* word = segment_.base() + offset;
-  switch (record.op) {
-    case SignalOp::add32:
-      arch::word32(word).fetch_add(static_cast<uint32_t>(record.value), std::memory_order_seq_cst);
-      break;
-    case SignalOp::set32:
-      arch::word32(word).store(static_cast<uint32_t>(record.value), std::memory_order_seq_cst);
-      break;
-    case SignalOp::add64:
-      arch::word64(word).fetch_add(record.value, std::memory_order_seq_cst);
-      break;
-    case SignalOp::set64:
-      arch::word64(word).store(record.value, std::memory_order_seq_cst);
-      break;
-    default:
-      log::warn("dropped a record of unknown operation {}", static_cast<int>(record.op));
-      return;
-  }
-  wake_if_asleep(rank_, segment_.base(), offset);
+  *before = update(segment_.base() + offset, record);
+  if (record.function != Function::fetch) wake_if_asleep(rank_, segment_.base(), offset);
+  return true;
 }
 
 }  // namespace ompl

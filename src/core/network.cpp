@@ -45,19 +45,8 @@ template <class Claim, class Attempt>
 int Network::post(Context& c, const Blocked& what, Deadline deadline, Claim claim, Attempt attempt) {
   Blocker blocker(runtime_, c, what, deadline);
   return blocker.run([&]() -> int {
-    Slot* slot = claim();
-    if (slot == nullptr) {
-      blocker.stay_awake();
-      return 0;
-    }
-    Post result;
-    if (const int broken = slot->endpoint->failure(what.peer); broken != OMPL_OK) {
-      result = Post{.state = Post::State::failed, .code = broken};
-    } else {
-      result = attempt(*slot);
-      if (result.state == Post::State::retry) turn(*slot);
-    }
-    release(*slot);
+    const Post result = post_once(c, what.peer, claim, attempt);
+    if (result.reason == Post::Reason::busy) blocker.stay_awake();
     if (result.state == Post::State::retry) return 0;
     return result.state == Post::State::failed ? result.code : 1;
   });
@@ -71,6 +60,7 @@ void Network::note_data(Context& c, Slot& slot, uint32_t rank, const Post& resul
   shared.last_ticket.store(std::max(shared.last_ticket.load(), result.ticket));
   Outstanding& mine = outstanding(c, rank);
   mine.ticket = mine.data ? std::max(mine.ticket, result.ticket) : result.ticket;
+  mine.number = ++shared.posts;
   mine.slot = slot.index;
   mine.data = true;
   ++mine.posts;
@@ -83,31 +73,59 @@ void Network::note_signal(Context& c, const Slot& slot, uint32_t rank) {
   ++mine.posts;
 }
 
-int Network::transfer(Context& c, Direction direction, std::byte* local, uint32_t rank, uint64_t offset,
-                      std::size_t length, Deadline deadline) {
-  const Blocked what{.call = direction == Direction::put ? Call::put : Call::get,
-                     .peer = rank,
-                     .offset = offset,
-                     .bucket = &runtime_.segment_.header().any};
-  bool pending = false;
-  for (std::size_t moved = 0; moved < length;) {
-    const std::size_t piece = std::min(length - moved, capabilities_.max_message);
-    const auto attempt = [&](Slot& slot) {
-      const Post result = direction == Direction::put
-                              ? slot.endpoint->put(rank, local + moved, offset + moved, piece)
-                              : slot.endpoint->get(rank, local + moved, offset + moved, piece);
-      note_data(c, slot, rank, result);
-      pending = pending || result.state == Post::State::pending;
-      return result;
-    };
-    // Once a piece is posted, the rest follows: a half-posted transfer could not be told from a whole one.
-    const Deadline limit = moved == 0 ? deadline : Deadline::never();
-    const int code = post(
-        c, what, limit, [&] { return claim_for(c, rank); }, attempt);
-    if (code != OMPL_OK) return code;
-    moved += piece;
+Post Network::post_data(Context& c, Slot& slot, Call call, uint32_t rank, const Piece& piece) {
+  const Post result = call == Call::get
+                          ? slot.endpoint->get(rank, piece.local, piece.offset, piece.length)
+                          : slot.endpoint->put(rank, piece.local, piece.offset, piece.length);
+  note_data(c, slot, rank, result);
+  return result;
+}
+
+// *signalled: whether the record went out too.
+Post Network::post_put_signal(Context& c, Slot& slot, uint32_t rank, const Piece& piece,
+                              const Signal& record, bool* signalled) {
+  if (!take_credit(slot, rank)) return kNoCredit;
+  const Post result =
+      slot.endpoint->put_signal(rank, piece.local, piece.offset, piece.length, record, signalled);
+  note_data(c, slot, rank, result);
+  if (*signalled) {
+    note_signal(c, slot, rank);
+  } else {
+    give_credit(slot, rank);
   }
-  return pending ? await_source(c, rank, what.call, deadline) : OMPL_OK;
+  return result;
+}
+
+// In messages as long as the conduit carries; the first within the deadline.
+int Network::post_piece(Context& c, Call call, uint32_t rank, const Piece& piece, Deadline deadline,
+                        bool* pending) {
+  const Blocked what{
+      .call = call, .peer = rank, .offset = piece.offset, .bucket = &runtime_.segment_.header().any};
+  for (std::size_t moved = 0; moved < piece.length;) {
+    const Piece message{.local = piece.local + moved,
+                        .offset = piece.offset + moved,
+                        .length = std::min(piece.length - moved, capabilities_.max_message)};
+    const int code = post(
+        c, what, moved == 0 ? deadline : Deadline::never(), [&] { return claim_for(c, rank); },
+        [&](Slot& slot) {
+          const Post result = post_data(c, slot, call, rank, message);
+          *pending = *pending || result.state == Post::State::pending;
+          return result;
+        });
+    if (code != OMPL_OK) return code;
+    moved += message.length;
+  }
+  return OMPL_OK;
+}
+
+int Network::transfer(Context& c, Call call, uint32_t rank, const Pieces& next, Deadline deadline) {
+  bool pending = false;
+  Deadline limit = deadline;
+  for (Piece piece; next(&piece); limit = Deadline::never()) {
+    const int code = post_piece(c, call, rank, piece, limit, &pending);
+    if (code != OMPL_OK) return code;
+  }
+  return pending ? await_source(c, rank, call, deadline) : OMPL_OK;
 }
 
 // Until the buffer of what was just posted may be reused, or the time is up.
@@ -119,28 +137,36 @@ int Network::await_source(Context& c, uint32_t rank, Call call, Deadline deadlin
 
 int Network::put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
                  Deadline deadline) {
-  auto* local = static_cast<std::byte*>(const_cast<void*>(source));  // only read: Direction::put
-  return transfer(c, Direction::put, local, rank, offset, length, deadline);
+  auto* local = static_cast<std::byte*>(const_cast<void*>(source));  // only read: Call::put
+  bool pending = false;
+  const int code = post_piece(c, Call::put, rank, {local, offset, length}, deadline, &pending);
+  return code == OMPL_OK && pending ? await_source(c, rank, Call::put, deadline) : code;
 }
 
 int Network::get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
                  Deadline deadline) {
-  return transfer(c, Direction::get, static_cast<std::byte*>(target), rank, offset, length, deadline);
+  const Piece piece{static_cast<std::byte*>(target), offset, length};
+  bool pending = false;
+  const int code = post_piece(c, Call::get, rank, piece, deadline, &pending);
+  return code == OMPL_OK && pending ? await_source(c, rank, Call::get, deadline) : code;
+}
+
+// Where signals do not follow data by themselves: until the data are there.
+int Network::await_order(Context& c, uint32_t rank, Deadline deadline) {
+  Outstanding& mine = outstanding(c, rank);
+  if (!mine.data || capabilities_.ordered_signals) return OMPL_OK;
+  const uint64_t before = mine.posts;
+  const int code = await_data(c, rank, mine.slot, mine.ticket, Call::put_word, deadline);
+  if (code == OMPL_OK && mine.posts == before) mine.data = false;
+  return code;
 }
 
 int Network::signal(Context& c, uint32_t rank, const Signal& record, Deadline deadline) {
+  if (const int code = await_order(c, rank, deadline); code != OMPL_OK) return code;
   const Blocked what{.call = Call::put_word,
                      .peer = rank,
                      .offset = record.offset,
                      .bucket = &runtime_.segment_.header().any};
-  Outstanding& mine = outstanding(c, rank);
-  if (mine.data && !capabilities_.ordered_signals) {
-    const uint64_t before = mine.posts;
-    if (const int code = await_data(c, rank, mine.slot, mine.ticket, what.call, deadline);
-        code != OMPL_OK)
-      return code;
-    if (mine.posts == before) mine.data = false;
-  }
   return post(
       c, what, deadline, [&] { return claim_for(c, rank); },
       [&](Slot& slot) {
@@ -155,6 +181,7 @@ int Network::put_signal(Context& c, const void* source, uint32_t rank, uint64_t 
   bool signalled = false;
   int code = OMPL_OK;
   if (capabilities_.ordered_signals && length <= capabilities_.max_message) {
+    const Piece piece{static_cast<std::byte*>(const_cast<void*>(source)), offset, length};
     const Blocked what{.call = Call::put_signal,
                        .peer = rank,
                        .offset = offset,
@@ -163,12 +190,7 @@ int Network::put_signal(Context& c, const void* source, uint32_t rank, uint64_t 
     code = post(
         c, what, deadline, [&] { return claim_for(c, rank); },
         [&](Slot& slot) {
-          if (!take_credit(slot, rank)) return kNoCredit;
-          const Post result =
-              slot.endpoint->put_signal(rank, source, offset, length, record, &signalled);
-          note_data(c, slot, rank, result);
-          if (!signalled) give_credit(slot, rank);
-          if (signalled) note_signal(c, slot, rank);
+          const Post result = post_put_signal(c, slot, rank, piece, record, &signalled);
           pending = result.state == Post::State::pending;
           return result;
         });
@@ -181,6 +203,48 @@ int Network::put_signal(Context& c, const void* source, uint32_t rank, uint64_t 
   // The data are under way: the signal must follow them, whatever the time.
   const int sent = signal(c, rank, record, Deadline::never());
   return sent != OMPL_OK ? sent : code;
+}
+
+// The request goes out within the deadline; its reply is then awaited whatever the time.
+int Network::fetch(Context& c, uint32_t rank, Signal record, uint64_t* before, Deadline deadline) {
+  if (const int code = await_order(c, rank, deadline); code != OMPL_OK) return code;
+  const Blocked what{.call = Call::atomic,
+                     .peer = rank,
+                     .offset = record.offset,
+                     .bucket = &runtime_.segment_.header().any};
+  const Slot* asked = nullptr;
+  int code = post(
+      c, what, deadline, [&] { return claim_for(c, rank); },
+      [&](Slot& slot) {
+        if (record.token == 0) record.token = fetches_.take(rank);
+        if (record.token == 0) return kNoCredit;
+        const Post result = send_record(slot, rank, record);
+        if (result.state == Post::State::done) note_signal(c, slot, rank);
+        asked = &slot;
+        return result;
+      });
+  if (code == OMPL_OK) {
+    code = Blocker(runtime_, c, what, Deadline::never()).run([&]() -> int {
+      const int answered = answer_of(record.token, before);
+      return answered != 0 ? answered : fate(*asked, rank);
+    });
+    if (code == OMPL_OK || code == OMPL_ERR_OFFSET) return code;
+  }
+  if (record.token != 0) fetches_.abandon(record.token);
+  return code;
+}
+
+// 1: it came; 0; or the error that it is.
+int Network::answer_of(uint64_t token, uint64_t* before) {
+  switch (fetches_.look(token, before)) {
+    case Fetches::Answer::none:
+      return 0;
+    case Fetches::Answer::value:
+      return 1;
+    case Fetches::Answer::refused:
+      break;
+  }
+  return fail(OMPL_ERR_OFFSET, "an atomic was refused by its target: the word is not allocated there");
 }
 
 int Network::flush(Context& c, Deadline deadline) { return complete(c, Call::flush, false, deadline); }
@@ -198,6 +262,19 @@ int Network::await_data(Context& c, uint32_t rank, uint32_t slot, uint64_t ticke
   });
 }
 
+// Posts an ack_request for all that went out on the slot before, deferred signals included.
+Post Network::ask(Slot& slot, uint32_t rank) {
+  if (!send_deferred(slot, rank)) return kNoCredit;
+  Link& shared = link(slot, rank);
+  const Post result = send_record(
+      slot, rank, {.offset = slot.index, .value = shared.asked + 1, .op = SignalOp::ack_request});
+  if (result.state == Post::State::done) {
+    ++shared.asked;
+    shared.covered = shared.posts;
+  }
+  return result;
+}
+
 // Posts an ack_request on every slot of the set and notes its number.
 int Network::ask_slots(Context& c, uint32_t rank, uint64_t slots, std::vector<Mark>* marks, Call call,
                        Deadline deadline) {
@@ -208,14 +285,9 @@ int Network::ask_slots(Context& c, uint32_t rank, uint64_t slots, std::vector<Ma
     const int code = post(
         c, what, deadline, [&] { return try_claim(wanted) ? &wanted : nullptr; },
         [&](Slot& slot) {
-          Link& shared = link(slot, rank);
-          const uint64_t number = shared.asked + 1;
-          const Post result = send_record(
-              slot, rank, {.offset = slot.index, .value = number, .op = SignalOp::ack_request});
-          if (result.state == Post::State::done) {
-            shared.asked = number;
-            marks->push_back({.rank = rank, .slot = slot.index, .number = number});
-          }
+          const Post result = ask(slot, rank);
+          if (result.state == Post::State::done)
+            marks->push_back({.rank = rank, .slot = slot.index, .number = link(slot, rank).asked});
           return result;
         });
     if (code != OMPL_OK) return code;
@@ -231,7 +303,7 @@ int Network::await_marks(Context& c, const std::vector<Mark>& marks, Call call, 
     const Blocked what{.call = call, .peer = mark.rank, .bucket = &runtime_.segment_.header().any};
     const int code = Blocker(runtime_, c, what, deadline).run([&]() -> int {
       if (shared.acknowledged.load(std::memory_order_seq_cst) >= mark.number) return 1;
-      return slot.endpoint->failure(mark.rank);
+      return fate(slot, mark.rank);
     });
     if (first_error == OMPL_OK) first_error = code;
   }

@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +16,8 @@
 #include "core/allocation.hpp"
 #include "core/context.hpp"
 #include "core/deadline.hpp"
+#include "core/fetches.hpp"
+#include "core/handle.hpp"
 
 namespace ompl {
 
@@ -36,12 +40,19 @@ struct Link {
   std::atomic<uint32_t> in_flight{0};     // records sent whose credit has not come back [4]
   std::atomic<uint64_t> acknowledged{0};  // ack_request numbers up to this one are answered
   std::atomic<uint64_t> last_ticket{0};   // of all data operations
-  uint64_t asked = 0;                     // ack_request numbers given out
+  uint64_t posts = 0;                     // data operations
+  uint64_t asked = 0;                     // ack_request numbers given out,
+  uint64_t covered = 0;                   // and the data operations before the last of them
   std::atomic<bool> used{false};          // something was sent
-  // What this side owes the far side; answered by whoever progresses the slot.
-  uint32_t consumed = 0;  // records whose credit was not returned yet
-  std::vector<Signal> owed_acks;
-  bool in_debt = false;  // rank stands in Slot::debtors
+  // What is still to be sent; done by whoever progresses the slot.
+  uint32_t consumed = 0;        // records whose credit was not returned yet
+  std::vector<Signal> replies;  // to the far side's requests
+  struct Deferred {
+    Signal record;
+    uint64_t ticket;  // goes out once the data operations up to this one are complete
+  };
+  std::deque<Deferred> deferred;  // own signals
+  bool in_debt = false;           // rank stands in Slot::debtors
 };
 
 // One place of the pool. A claim is an exclusive right to call the endpoint; it is held for a bounded
@@ -73,8 +84,32 @@ class Network {
   int signal(Context& c, uint32_t rank, const Signal& record, Deadline deadline);
   int put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
                  const Signal& record, Deadline deadline);
+  // An update with the word's value before in *before.
+  int fetch(Context& c, uint32_t rank, Signal record, uint64_t* before, Deadline deadline);
   int flush(Context& c, Deadline deadline);
   int quiet(Context& c, Deadline deadline);
+
+  // Nonblocking: OMPL_OK, OMPL_PENDING (then `handle`, unless null, stands for the operation) or OMPL_RETRY_*.
+  int put_nb(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
+             const Signal* record, bool local, Handle* handle);
+  int get_nb(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
+             Handle* handle);
+  int signal_nb(Context& c, uint32_t rank, const Signal& record, uint32_t* slot_used = nullptr);
+  int fetch_nb(Context& c, uint32_t rank, Signal record, Handle* handle);
+  // 1: complete; 0; or an error. The handle stands for an operation.
+  int test(Context& c, Handle& handle);
+  // Its outcome is not wanted any more.
+  void forget(Handle& handle);
+
+  // A put or get in pieces, as `next` gives them until it returns false. The first is posted within the
+  // deadline, the rest whatever the time: a half-posted transfer could not be told from a whole one.
+  struct Piece {
+    std::byte* local = nullptr;
+    uint64_t offset = 0;
+    std::size_t length = 0;
+  };
+  using Pieces = std::function<bool(Piece*)>;
+  int transfer(Context& c, Call call, uint32_t rank, const Pieces& next, Deadline deadline);
   // Everything any context of this rank has sent is applied or visible.
   int quiet_all(Context& c);
 
@@ -98,7 +133,6 @@ class Network {
 
  private:
   class Inbox;
-  enum class Direction { put, get };
   static bool try_claim(Slot& slot);
   void release(Slot& slot);
   // The slot on which `c` may post to `rank` now, claimed, or nullptr.
@@ -111,15 +145,33 @@ class Network {
   void receive(Slot& slot, uint32_t source, const Signal& record);
   void pay_debts(Slot& slot);
   bool pay(Slot& slot, uint32_t rank);
+  bool owes_replies(Slot& slot);
 
   // Claims by `claim()`, posts by `attempt(Slot&) -> conduit::Post`, again until it is not refused.
   template <class Claim, class Attempt>
   int post(Context& c, const Blocked& what, Deadline deadline, Claim claim, Attempt attempt);
-  int transfer(Context& c, Direction direction, std::byte* local, uint32_t rank, uint64_t offset,
-               std::size_t length, Deadline deadline);
+  // The same, once: the result may be retry.
+  template <class Claim, class Attempt>
+  conduit::Post post_once(Context& c, uint32_t rank, Claim claim, Attempt attempt);
+  int post_piece(Context& c, Call call, uint32_t rank, const Piece& piece, Deadline deadline,
+                 bool* pending);
+  conduit::Post post_data(Context& c, Slot& slot, Call call, uint32_t rank, const Piece& piece);
+  conduit::Post post_put_signal(Context& c, Slot& slot, uint32_t rank, const Piece& piece,
+                                const Signal& record, bool* signalled);
   void note_data(Context& c, Slot& slot, uint32_t rank, const conduit::Post& result);
   void note_signal(Context& c, const Slot& slot, uint32_t rank);
+  int await_order(Context& c, uint32_t rank, Deadline deadline);
   int await_source(Context& c, uint32_t rank, Call call, Deadline deadline);
+  // A signal that goes out by itself, as soon as it may.
+  void defer(Context& c, Slot& slot, uint32_t rank, const Signal& record);
+  bool send_deferred(Slot& slot, uint32_t rank);
+  void indebt(Slot& slot, uint32_t rank);
+  // What a handle is to know of the context's last data operation.
+  static void fill(Handle* handle, Pending::Kind kind, uint32_t rank, const Outstanding& mine);
+  int answer_of(uint64_t token, uint64_t* before);
+  void ask_for(Context& c, Handle& handle);
+  // OMPL_OK, or why no answer of `rank` to what went out on `slot` can come any more.
+  int fate(const Slot& slot, uint32_t rank) const;
 
   // Records go out only with a credit of the target's slot [4].
   static constexpr conduit::Post kNoCredit{.state = conduit::Post::State::retry,
@@ -131,6 +183,7 @@ class Network {
 
   // Flush and quiet: ask the slots concerned, then await the answers.
   int complete(Context& c, Call call, bool signals_too, Deadline deadline);
+  conduit::Post ask(Slot& slot, uint32_t rank);
   int ask_slots(Context& c, uint32_t rank, uint64_t slots, std::vector<Mark>* marks, Call call,
                 Deadline deadline);
   int await_data(Context& c, uint32_t rank, uint32_t slot, uint64_t ticket, Call call,
@@ -142,9 +195,24 @@ class Network {
   const conduit::Capabilities capabilities_;
   std::vector<Slot> slots_;
   std::vector<uint32_t> peer_slots_;
+  Fetches fetches_;
   std::atomic<uint32_t> cursor_{0};  // next slot for those who progress others'
   int epoll_fd_ = -1;
   bool all_have_descriptors_ = false;
 };
+
+template <class Claim, class Attempt>
+conduit::Post Network::post_once(Context& c, uint32_t rank, Claim claim, Attempt attempt) {
+  using conduit::Post;
+  Post result{.state = Post::State::retry, .reason = Post::Reason::busy};
+  if (Slot* slot = claim(); slot != nullptr) {
+    const int broken = slot->endpoint->failure(rank);
+    result = broken == OMPL_OK ? attempt(*slot) : Post{.state = Post::State::failed, .code = broken};
+    if (result.state == Post::State::retry) turn(*slot);
+    release(*slot);
+  }
+  if (result.state == Post::State::retry) ++c.statistics.retries;
+  return result;
+}
 
 }  // namespace ompl

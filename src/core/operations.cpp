@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The operations behind their inline fast paths: full checks, then the mapped or the network way.
+#include "arch/device_memory.hpp"
 #include "core/block.hpp"
 #include "core/runtime.hpp"
 #include "util/status.hpp"
@@ -36,15 +37,15 @@ int Runtime::check_data(Context& c, uint32_t rank, uint64_t offset, std::size_t 
   return OMPL_OK;
 }
 
-int Runtime::check_flag(Context& c, uint32_t rank, uint64_t flag, const char* what) {
+int Runtime::check_flag(Context& c, uint32_t rank, uint64_t flag, const char* what, std::size_t width) {
   if (const int code = check_rank(c, rank, what); code != OMPL_OK) return code;
-  if (knows_flag(c, flag)) return OMPL_OK;
-  if (flag % sizeof(uint32_t) != 0) {
-    return fail(OMPL_ERR_ALIGN, "{}: flag offset {:#x} is not a multiple of 4", what, flag);
+  if (knows_flag(c, flag, width)) return OMPL_OK;
+  if (flag % width != 0) {
+    return fail(OMPL_ERR_ALIGN, "{}: flag offset {:#x} is not a multiple of {}", what, flag, width);
   }
   Extent found;
   if (!allocations_.find(flag, &found)) return outside(what, flag);
-  if (!found.covers(flag, sizeof(uint32_t), found.generation)) {
+  if (!found.covers(flag, width, found.generation)) {
     return fail(OMPL_ERR_LENGTH, "{}: the flag at {:#x} leaves the allocation of {} bytes at {:#x}",
                 what, flag, found.length, found.begin);
   }
@@ -52,67 +53,166 @@ int Runtime::check_flag(Context& c, uint32_t rank, uint64_t flag, const char* wh
   return OMPL_OK;
 }
 
+// `record` null: there is nothing to check.
+int Runtime::check_record(Context& c, uint32_t rank, const Signal* record, const char* what) {
+  return record == nullptr ? OMPL_OK : check_flag(c, rank, record->offset, what, width_of(*record));
+}
+
+int Runtime::check_update(Context& c, uint32_t rank, const Signal& record, const void* before,
+                          const char* what) {
+  const bool fetches = record.function == Function::fetch || record.function == Function::compare_swap;
+  if (fetches && before == nullptr) {
+    return fail(OMPL_ERR_ARG, "{}: a fetch and a compare-swap need a place for the value before", what);
+  }
+  return check_flag(c, rank, record.offset, what, width_of(record));
+}
+
+// Memory of a GPU would crash the copy, or the network. One block of memory is never of both kinds.
+int Runtime::check_local(Context& c, const void* address, const char* what) {
+  if (!gpus_.load(std::memory_order_relaxed)) return OMPL_OK;
+  const uint64_t block = reinterpret_cast<uintptr_t>(address) / arch::kDeviceBlock;
+  if (block == c.host_block) return OMPL_OK;
+  if (arch::is_device_memory(address)) {
+    return fail(OMPL_ERR_UNSUPPORTED,
+                "{}: {} is memory of a GPU; copy to host memory first, or allocate it managed", what,
+                address);
+  }
+  c.host_block = block;
+  return OMPL_OK;
+}
+
+// Both addresses are checked before anything is written.
+int Runtime::check_put(Context& c, const void* source, uint32_t rank, uint64_t offset,
+                       std::size_t length, const Signal* record, const char* what) {
+  if (const int code = check_data(c, rank, offset, length, what); code != OMPL_OK) return code;
+  if (const int code = check_record(c, rank, record, what); code != OMPL_OK) return code;
+  return length == 0 ? OMPL_OK : check_local(c, source, what);
+}
+
+int Runtime::check_get(Context& c, const void* target, uint32_t rank, uint64_t offset,
+                       std::size_t length, const char* what) {
+  return check_put(c, target, rank, offset, length, nullptr, what);
+}
+
+void Runtime::count_put(Context& c, std::size_t length, const Signal* record) {
+  ++c.statistics.puts;
+  c.statistics.put_bytes += length;
+  if (record != nullptr) ++c.statistics.signals;
+}
+
+void Runtime::count_get(Context& c, std::size_t length) {
+  ++c.statistics.gets;
+  c.statistics.get_bytes += length;
+}
+
+// The next operation there need not come here. `length`: of the part of the allocation that it may use.
+void Runtime::open_window(Context& c, ompl_window* window, uint32_t rank, const Extent& extent,
+                          uint64_t length) {
+  if (c.direct) move_window(window, rank, extent.begin, length, c.bases[rank]);
+}
+
+void Runtime::put_mapped(Context& c, std::byte* base, const void* source, uint32_t rank,
+                         uint64_t offset, std::size_t length) {
+  if (length == 0) return;
+  if (length > OMPL_WINDOW_BULK) c.bulky = true;
+  if (c.windows != nullptr) open_window(c, &c.windows->data, rank, c.data, c.data.length);
+  arch::copy(base + offset, source, length);
+}
+
+void Runtime::get_mapped(Context& c, const std::byte* base, void* target, uint32_t rank,
+                         uint64_t offset, std::size_t length) {
+  if (length == 0) return;
+  if (c.windows != nullptr) open_window(c, &c.windows->data, rank, c.data, c.data.length);
+  arch::copy(target, base + offset, length);
+}
+
 int Runtime::put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
                  Deadline deadline) {
-  const int code = check_data(c, rank, offset, length, "ompl_put");
-  if (code != OMPL_OK || length == 0) return code;
-  if (length > OMPL_WINDOW_BULK) c.bulky = true;
-  std::byte* base = c.bases[rank];
-  if (base == nullptr) return network_->put(c, source, rank, offset, length, deadline);
-  if (c.windows != nullptr) move_window(&c.windows->data, rank, c.data.begin, c.data.length, base);
-  arch::copy(base + offset, source, length);
-  return OMPL_OK;
+  int code = check_put(c, source, rank, offset, length, nullptr, "ompl_put");
+  if (code != OMPL_OK) return code;
+  if (std::byte* base = c.bases[rank]; base != nullptr) {
+    put_mapped(c, base, source, rank, offset, length);
+  } else if (length > 0) {
+    code = network_->put(c, source, rank, offset, length, deadline);
+  }
+  if (code >= OMPL_OK) count_put(c, length, nullptr);
+  return code;
 }
 
 int Runtime::get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
                  Deadline deadline) {
-  const int code = check_data(c, rank, offset, length, "ompl_get");
-  if (code != OMPL_OK || length == 0) return code;
-  std::byte* base = c.bases[rank];
-  if (base == nullptr) return network_->get(c, target, rank, offset, length, deadline);
-  if (c.windows != nullptr) move_window(&c.windows->data, rank, c.data.begin, c.data.length, base);
-  arch::copy(target, base + offset, length);
-  return OMPL_OK;
+  int code = check_get(c, target, rank, offset, length, "ompl_get");
+  if (code != OMPL_OK) return code;
+  if (const std::byte* base = c.bases[rank]; base != nullptr) {
+    get_mapped(c, base, target, rank, offset, length);
+  } else if (length > 0) {
+    code = network_->get(c, target, rank, offset, length, deadline);
+  }
+  if (code >= OMPL_OK) count_get(c, length);
+  return code;
 }
 
-int Runtime::signal(Context& c, uint32_t rank, uint64_t flag, Deadline deadline) {
-  if (const int code = check_flag(c, rank, flag, "ompl_put_word"); code != OMPL_OK) return code;
-  std::byte* base = c.bases[rank];
-  if (base != nullptr && c.windows != nullptr) {
+int Runtime::signal(Context& c, uint32_t rank, const Signal& record, Deadline deadline) {
+  if (const int code = check_record(c, rank, &record, "ompl_put_word"); code != OMPL_OK) return code;
+  if (c.bases[rank] != nullptr && c.windows != nullptr) {
     // Whole flags only: then every aligned offset inside is a flag.
-    move_window(&c.windows->flag, rank, c.flag.begin,
-                c.flag.length / sizeof(uint32_t) * sizeof(uint32_t), base);
+    open_window(c, &c.windows->flag, rank, c.flag, c.flag.length / sizeof(uint32_t) * sizeof(uint32_t));
   }
-  return signal_any(c, rank, flag, deadline);
+  const int code = signal_any(c, rank, record, deadline);
+  if (code == OMPL_OK) ++c.statistics.signals;
+  return code;
 }
 
 // Also for the layer's own flags, which no user's check lets through.
-int Runtime::signal_any(Context& c, uint32_t rank, uint64_t flag, Deadline deadline) {
+int Runtime::signal_any(Context& c, uint32_t rank, const Signal& record, Deadline deadline) {
   if (std::byte* base = bases_[rank]; base != nullptr) {
-    raise(rank, base, flag);
+    raise(rank, base, record);
     return OMPL_OK;
   }
-  return network_->signal(c, rank, Signal{.offset = flag}, deadline);
+  return network_->signal(c, rank, record, deadline);
+}
+
+int Runtime::atomic(Context& c, uint32_t rank, const Signal& record, uint64_t* before,
+                    Deadline deadline) {
+  int code = check_update(c, rank, record, before, "an atomic");
+  if (code != OMPL_OK) return code;
+  if (std::byte* base = c.bases[rank]; base != nullptr) {
+    if (c.windows != nullptr) {
+      open_window(c, &c.windows->flag, rank, c.flag,
+                  c.flag.length / sizeof(uint32_t) * sizeof(uint32_t));
+    }
+    const uint64_t old = raise(rank, base, record);
+    if (before != nullptr) *before = old;
+  } else if (before != nullptr) {
+    code = network_->fetch(c, rank, record, before, deadline);
+  } else {
+    code = network_->signal(c, rank, record, deadline);
+  }
+  if (code == OMPL_OK) ++c.statistics.atomics;
+  return code;
 }
 
 int Runtime::put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset,
-                        std::size_t length, uint64_t flag, Deadline deadline) {
-  // Both addresses are checked before anything is written.
-  if (const int code = check_data(c, rank, offset, length, "ompl_put_signal"); code != OMPL_OK)
-    return code;
-  if (const int code = check_flag(c, rank, flag, "ompl_put_signal"); code != OMPL_OK) return code;
+                        std::size_t length, const Signal& record, Deadline deadline) {
+  int code = check_put(c, source, rank, offset, length, &record, "ompl_put_signal");
+  if (code != OMPL_OK) return code;
   if (std::byte* base = c.bases[rank]; base != nullptr) {
     arch::copy(base + offset, source, length);
-    raise(rank, base, flag);
-    return OMPL_OK;
+    raise(rank, base, record);
+  } else if (length == 0) {
+    code = network_->signal(c, rank, record, deadline);
+  } else {
+    code = network_->put_signal(c, source, rank, offset, length, record, deadline);
   }
-  if (length == 0) return network_->signal(c, rank, Signal{.offset = flag}, deadline);
-  return network_->put_signal(c, source, rank, offset, length, Signal{.offset = flag}, deadline);
+  if (code >= OMPL_OK) count_put(c, length, &record);
+  return code;
 }
 
 int Runtime::wait(Context& c, uint64_t flag, Deadline deadline) {
   if (const int code = check_flag(c, rank_, flag, "ompl_wait"); code != OMPL_OK) return code;
-  return wait_flag(c, flag, Call::wait, kNoRank, deadline);
+  const int code = wait_flag(c, flag, Call::wait, kNoRank, deadline);
+  if (code == OMPL_OK) ++c.statistics.waits;
+  return code;
 }
 
 // Also for the layer's own flags.
@@ -120,7 +220,7 @@ int Runtime::wait_flag(Context& c, uint64_t flag, Call call, uint32_t peer, Dead
   std::byte* word = segment_.base() + flag;
   const Blocked what{
       .call = call, .peer = peer, .offset = flag, .bucket = &bucket_of(segment_.header(), flag)};
-  return Blocker(*this, c, what, deadline).run([word] { return take(word) ? 1 : 0; });
+  return Blocker(*this, c, what, deadline).run([word] { return take<uint32_t>(word) ? 1 : 0; });
 }
 
 int Runtime::poll(Context& c, uint64_t flag) {

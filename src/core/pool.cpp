@@ -78,11 +78,19 @@ void Network::release(Slot& slot) {
   if (!armed) runtime_.poke_sentinel(runtime_.rank());
 }
 
+// Deferred signals wait for what the endpoint's descriptor tells of: completions and credits.
+bool Network::owes_replies(Slot& slot) {
+  return std::ranges::any_of(slot.debtors, [&](uint32_t rank) {
+    const Link& to = link(slot, rank);
+    return !to.replies.empty() || to.deferred.empty();
+  });
+}
+
 bool Network::arm_all() {
   bool quiet = true;
   for (Slot& slot : slots_) {
     if (!try_claim(slot)) continue;
-    quiet = slot.debtors.empty() && slot.endpoint->arm() && quiet;
+    quiet = !owes_replies(slot) && slot.endpoint->arm() && quiet;
     slot.claimed.store(false, std::memory_order_seq_cst);
   }
   return quiet;
@@ -164,37 +172,72 @@ void Network::receive(Slot& slot, uint32_t source, const Signal& record) {
         }
       }
       return;
+    case SignalOp::reply:
+      fetches_.answer(source, record);
+      return;
     case SignalOp::ack_request:
-      from.owed_acks.push_back({.offset = record.offset, .value = record.value, .op = SignalOp::ack});
+      from.replies.push_back({.offset = record.offset, .value = record.value, .op = SignalOp::ack});
       break;
-    default:
-      runtime_.apply(record, slot.flag);
+    default: {
+      uint64_t before = 0;
+      const bool applied = runtime_.apply(record, slot.flag, &before);
+      if (record.token != 0)
+        from.replies.push_back({.offset = applied ? 0U : 1U,
+                                .value = before,
+                                .token = record.token,
+                                .op = SignalOp::reply});
+    }
   }
   ++from.consumed;
-  if (from.in_debt) return;
-  from.in_debt = true;
-  slot.debtors.push_back(source);
+  indebt(slot, source);
+}
+
+// Whoever progresses the slot next sees to what its link to `rank` has to send.
+void Network::indebt(Slot& slot, uint32_t rank) {
+  Link& to = link(slot, rank);
+  if (to.in_debt) return;
+  to.in_debt = true;
+  slot.debtors.push_back(rank);
 }
 
 void Network::pay_debts(Slot& slot) {
   std::erase_if(slot.debtors, [this, &slot](uint32_t rank) { return pay(slot, rank); });
 }
 
-// True if nothing is owed to `rank` any more that is due. What cannot be sent at once stays owed [3].
+// False: some wait for their data, or found no room.
+bool Network::send_deferred(Slot& slot, uint32_t rank) {
+  Link& to = link(slot, rank);
+  while (!to.deferred.empty()) {
+    const Link::Deferred& next = to.deferred.front();
+    if (slot.endpoint->completed(rank) < next.ticket) return false;
+    if (send_record(slot, rank, next.record).state == Post::State::retry) return false;
+    to.deferred.pop_front();
+  }
+  return true;
+}
+
+int Network::fate(const Slot& slot, uint32_t rank) const {
+  if (const int broken = slot.endpoint->failure(rank); broken != OMPL_OK) return broken;
+  // The answer comes from the target's slot, which may talk to another one of ours [12].
+  return slots_[slot.index % peer_slots_[rank] % slots()].endpoint->failure(rank);
+}
+
+// True if nothing is left to send to `rank` that is due. What cannot be sent at once stays [3].
 bool Network::pay(Slot& slot, uint32_t rank) {
   Link& to = link(slot, rank);
   const auto refused = [&slot, rank](const Signal& reply) {
     return slot.endpoint->signal(rank, reply).state == Post::State::retry;
   };
-  while (!to.owed_acks.empty()) {
-    if (refused(to.owed_acks.front())) return false;
-    to.owed_acks.erase(to.owed_acks.begin());
+  while (!to.replies.empty()) {
+    if (refused(to.replies.front())) return false;
+    to.replies.erase(to.replies.begin());
   }
   const uint32_t batch = std::max(1U, runtime_.settings().credits / 2);
   if (to.consumed >= batch && !capabilities_.stalls_sender) {
     if (refused({.offset = 0, .value = to.consumed, .op = SignalOp::credit})) return false;
     to.consumed = 0;
   }
+  if (!send_deferred(slot, rank)) return false;
   to.in_debt = false;
   return true;
 }

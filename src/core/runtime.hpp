@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -23,18 +24,18 @@
 #include "conduit/conduit.hpp"
 #include "conduit/registry.hpp"
 #include "core/allocation.hpp"
+#include "core/callbacks.hpp"
 #include "core/context.hpp"
 #include "core/deadline.hpp"
+#include "core/handle.hpp"
 #include "core/header.hpp"
 #include "core/segment.hpp"
+#include "core/update.hpp"
 #include "util/settings.hpp"
 
 namespace ompl {
 
 class Network;
-
-using conduit::Signal;
-using conduit::SignalOp;
 
 // What this rank knows of another one.
 struct Peer {
@@ -89,13 +90,57 @@ class Runtime {
           Deadline deadline = Deadline::never());
   int get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
           Deadline deadline = Deadline::never());
-  int signal(Context& c, uint32_t rank, uint64_t flag, Deadline deadline = Deadline::never());
+  // A record is an update: `signal` sends it; `atomic` also fetches the value before, unless null.
+  int signal(Context& c, uint32_t rank, const Signal& record, Deadline deadline = Deadline::never());
+  int atomic(Context& c, uint32_t rank, const Signal& record, uint64_t* before,
+             Deadline deadline = Deadline::never());
   int put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
-                 uint64_t flag, Deadline deadline = Deadline::never());
+                 const Signal& record, Deadline deadline = Deadline::never());
   int wait(Context& c, uint64_t flag, Deadline deadline = Deadline::never());
   int poll(Context& c, uint64_t flag);
   int flush(Context& c, Deadline deadline = Deadline::never());
   int quiet(Context& c, Deadline deadline = Deadline::never());
+
+  // Nonblocking: OMPL_OK, OMPL_PENDING or OMPL_RETRY_*; `handle` may be null but for updates (nonblocking.cpp).
+  int put_nb(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
+             const Signal* record, bool local, Handle* handle);
+  int get_nb(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
+             Handle* handle);
+  int signal_nb(Context& c, uint32_t rank, const Signal& record);
+  int atomic_nb(Context& c, uint32_t rank, const Signal& record, void* before, Handle* handle);
+  int test(Context& c, Handle& handle);  // 1: complete, 0: not, or an error; without progress,
+  int progress_and_test(Context& c, Handle& handle);  // and with
+  int await(Context& c, Handle& handle, Deadline deadline);
+  int await_some(Context& c, std::span<ompl_handle> handles, std::size_t* indices, std::size_t most,
+                 std::size_t* found, Deadline deadline);
+  int await_all(Context& c, std::span<ompl_handle> handles, Deadline deadline);
+
+  // Conditions on own flags (conditions.cpp). `most`: 1 for any, else the number of conditions.
+  using Conditions = std::span<const ompl_condition>;
+  int wait_until(Context& c, const ompl_condition& condition, Deadline deadline);
+  int wait_some(Context& c, Conditions conditions, std::size_t* indices, std::size_t most,
+                std::size_t* found, Deadline deadline);
+  int wait_all(Context& c, Conditions conditions, Deadline deadline);
+
+  // Strided and indexed data (shapes.cpp).
+  int put_strided(Context& c, const void* source, uint32_t rank, uint64_t offset,
+                  const ompl_strided& block, const Signal* record, Deadline deadline);
+  int get_strided(Context& c, void* target, uint32_t rank, uint64_t offset, const ompl_strided& block,
+                  Deadline deadline);
+  int put_indexed(Context& c, const void* source, uint32_t rank, uint64_t offset,
+                  const ompl_indexed& list, const Signal* record, Deadline deadline);
+  int get_indexed(Context& c, void* target, uint32_t rank, uint64_t offset, const ompl_indexed& list,
+                  Deadline deadline);
+
+  // Memory of the program (regions.cpp).
+  int register_memory(const void* address, std::size_t length);
+  int unregister_memory(const void* address);
+
+  // Progress with callbacks, and what they are for (callbacks.cpp).
+  int progress(Context& c, Deadline deadline);
+  int call_back(Handle& handle, ompl_callback_fn callback, void* argument);
+  int call_back(Context& c, Watch& watch, const ompl_condition& condition, ompl_callback_fn callback,
+                void* argument);
 
   int barrier(Context& c, Deadline deadline = Deadline::never());
   int alloc(Context& c, std::size_t size, uint64_t* offset);
@@ -137,20 +182,51 @@ class Runtime {
   int linger(Context& context);
   void leave();
 
-  // Checks of user input; what passes is remembered in the context (operations.cpp).
-  static bool knows_flag(const Context& c, uint64_t flag) {
-    return flag % sizeof(uint32_t) == 0 &&
-           c.flag.covers(flag, sizeof(uint32_t), c.generation->load(std::memory_order_relaxed));
+  // Checks of user input; what passes is remembered in the context (operations.cpp). A flag is a word
+  // of `width` bytes.
+  static bool knows_flag(const Context& c, uint64_t flag, std::size_t width = sizeof(uint32_t)) {
+    return flag % width == 0 &&
+           c.flag.covers(flag, width, c.generation->load(std::memory_order_relaxed));
   }
   int check_data(Context& c, uint32_t rank, uint64_t offset, std::size_t length, const char* what);
-  int check_flag(Context& c, uint32_t rank, uint64_t flag, const char* what);
+  int check_flag(Context& c, uint32_t rank, uint64_t flag, const char* what,
+                 std::size_t width = sizeof(uint32_t));
+  int check_record(Context& c, uint32_t rank, const Signal* record, const char* what);
+  int check_condition(Context& c, const ompl_condition& condition, const char* what);
+  int check_conditions(Context& c, Conditions conditions, const char* what);
+  int check_update(Context& c, uint32_t rank, const Signal& record, const void* before,
+                   const char* what);
+  int check_local(Context& c, const void* address, const char* what);
+  int check_put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
+                const Signal* record, const char* what);
+  int check_get(Context& c, const void* target, uint32_t rank, uint64_t offset, std::size_t length,
+                const char* what);
 
-  int signal_any(Context& c, uint32_t rank, uint64_t flag, Deadline deadline);
+  static void count_put(Context& c, std::size_t length, const Signal* record);
+  static void count_get(Context& c, std::size_t length);
+  static void open_window(Context& c, ompl_window* window, uint32_t rank, const Extent& extent,
+                          uint64_t length);
+  static void put_mapped(Context& c, std::byte* base, const void* source, uint32_t rank,
+                         uint64_t offset, std::size_t length);
+  static void get_mapped(Context& c, const std::byte* base, void* target, uint32_t rank,
+                         uint64_t offset, std::size_t length);
+
+  int signal_any(Context& c, uint32_t rank, const Signal& record, Deadline deadline);
   int wait_flag(Context& c, uint64_t flag, Call call, uint32_t peer, Deadline deadline);
 
+  // Whether a condition holds; a taking one takes. Once over, `over` says how.
+  bool holds(const ompl_condition& condition) const;
+  bool meet(const ompl_condition& condition);
+  bool meet_all(Conditions conditions);
+  template <class Shape>
+  int move(Context& c, Call call, std::byte* local, uint32_t rank, uint64_t offset, const Shape& shape,
+           const Signal* record, Deadline deadline, const char* what);
+  bool settle(Context& c, Pending& entry);
+  [[nodiscard]] bool hopeless() const;
+
   // Flags (flags.cpp). raise() applies a signal to a mapped rank and wakes its waiters [15].
-  void raise(uint32_t rank, std::byte* base, uint64_t flag);
-  void apply(const Signal& record, Extent& last);
+  uint64_t raise(uint32_t rank, std::byte* base, const Signal& record);
+  bool apply(const Signal& record, Extent& last, uint64_t* before);
   void wake_if_asleep(uint32_t rank, std::byte* base, uint64_t flag);
   void wake_sleepers(uint32_t rank, std::byte* base, uint64_t flag);
   void wake(uint32_t rank, SegmentHeader& header, Bucket& bucket);
@@ -190,8 +266,15 @@ class Runtime {
   int wake_pipe_[2] = {-1, -1};
 
   void close_windows();
+  void shut_windows();
+  void look_for_gpus();
 
-  std::mutex contexts_mutex_;  // opening, closing, and closing windows
+  Callbacks callbacks_;
+  std::mutex regions_mutex_;
+  std::map<uintptr_t, std::size_t> regions_;  // registered: address and length
+
+  std::mutex contexts_mutex_;      // opening, closing, and closing windows
+  std::atomic<bool> gpus_{false};  // a GPU's driver is in this process: addresses may be its
   std::atomic<Context*> contexts_{nullptr};
 
   YieldHook yield_hook_ = nullptr;
@@ -215,9 +298,10 @@ class Runtime {
 
 // The producer's side of protocol rule 15: the add and the looks are sequentially consistent. The first look is
 // at the number of all the rank's sleepers; only if there are any, at the flag's bucket.
-inline void Runtime::raise(uint32_t rank, std::byte* base, uint64_t flag) {
-  arch::word32(base + flag).fetch_add(1, std::memory_order_seq_cst);
-  wake_if_asleep(rank, base, flag);
+inline uint64_t Runtime::raise(uint32_t rank, std::byte* base, const Signal& record) {
+  const uint64_t before = update(base + record.offset, record);
+  if (record.function != Function::fetch) wake_if_asleep(rank, base, record.offset);
+  return before;
 }
 
 inline void Runtime::wake_if_asleep(uint32_t rank, std::byte* base, uint64_t flag) {
@@ -226,9 +310,10 @@ inline void Runtime::wake_if_asleep(uint32_t rank, std::byte* base, uint64_t fla
 }
 
 // Takes one from a positive flag. An acquire when it succeeds.
+template <class Word>
 inline bool take(std::byte* word) {
-  const auto flag = arch::word32(word);
-  uint32_t count = flag.load(std::memory_order_seq_cst);
+  const std::atomic_ref<Word> flag(*reinterpret_cast<Word*>(word));
+  Word count = flag.load(std::memory_order_seq_cst);
   while (count != 0) {
     if (flag.compare_exchange_weak(count, count - 1, std::memory_order_seq_cst)) return true;
   }
@@ -236,14 +321,14 @@ inline bool take(std::byte* word) {
 }
 
 inline bool Runtime::await_mapped(Context& c, uint64_t flag) {
-  if (c.ranks == 0 || !knows_flag(c, flag)) return false;
+  if (!c.direct || !knows_flag(c, flag)) return false;
   std::byte* word = c.bases[c.rank] + flag;
-  if (take(word)) return true;
+  if (take<uint32_t>(word)) return true;
   if (c.turn == 0) return false;
   --c.turn;
   for (int left = c.eager_spins; left > 0; --left) {
     arch::pause();
-    if (take(word)) return true;
+    if (take<uint32_t>(word)) return true;
   }
   if (c.eager_spins > 0) c.eager_spins = Context::kSpunInVain;
   return false;

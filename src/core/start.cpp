@@ -275,7 +275,10 @@ int Runtime::linger(Context& context) {
 // Gives everything back but the contexts themselves, which other threads may still name.
 void Runtime::leave() {
   close_windows();
-  for (Context* c = contexts_.load(); c != nullptr; c = c->next) c->ranks = 0;
+  for (Context* c = contexts_.load(); c != nullptr; c = c->next) {
+    c->ranks = 0;
+    c->direct = false;
+  }
   network_.reset();
   conduits_.clear();
   std::ranges::fill(bases_, nullptr);

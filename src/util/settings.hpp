@@ -32,6 +32,7 @@ struct Settings {
   std::string ofi_provider;   // "" : the first usable of our preference list
   std::string ofi_interface;  // network interface or address to bind to
   // Diagnosis
+  std::string statistics = "0";  // "1": contexts count their operations
   log::Level log_level = log::Level::warn;
 
   struct Row {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "util/status.hpp"
 
+#include "omnipgas/ompl_ext.h"
 #include "util/log.hpp"
 
 namespace ompl {
@@ -28,6 +29,14 @@ extern "C" const char* ompl_strerror(int code) {
       return "OMPL_OK: done";
     case OMPL_PENDING:
       return "OMPL_PENDING: posted, the buffer is in use until a flush";
+    case OMPL_RETRY_FULL:
+      return "OMPL_RETRY_FULL: nothing was posted, a queue is full";
+    case OMPL_RETRY_MEMORY:
+      return "OMPL_RETRY_MEMORY: nothing was posted, memory is short";
+    case OMPL_RETRY_CONNECTING:
+      return "OMPL_RETRY_CONNECTING: nothing was posted, the connection is being made";
+    case OMPL_RETRY_BUSY:
+      return "OMPL_RETRY_BUSY: nothing was posted, other threads use every endpoint";
     case OMPL_ERR_STATE:
       return "OMPL_ERR_STATE: the library is not initialised, was finalized, or was initialised twice";
     case OMPL_ERR_RANK:
@@ -35,7 +44,7 @@ extern "C" const char* ompl_strerror(int code) {
     case OMPL_ERR_OFFSET:
       return "OMPL_ERR_OFFSET: the offset is 0, outside the segment or not allocated";
     case OMPL_ERR_ALIGN:
-      return "OMPL_ERR_ALIGN: the flag is not 4-byte aligned";
+      return "OMPL_ERR_ALIGN: the flag is not aligned to its 4 or 8 bytes";
     case OMPL_ERR_LENGTH:
       return "OMPL_ERR_LENGTH: the range leaves its allocation or overflows";
     case OMPL_ERR_ARG:

@@ -138,12 +138,8 @@ TEST_P(Conformance, Memory_R20_WhatDoesNotFitFailsEverywhereAndLeavesNothing) {
 
 TEST_P(Conformance, Memory_R20_OtherThreadsUseOlderAllocationsMeanwhile) {
   const auto w = world({.endpoints = 2});
-  std::atomic<uint64_t> data{0};
-  std::atomic<uint64_t> flags{0};
-  w->run([&](Rank& r) {
-    data = r.allocate(1 << 14);
-    flags = r.allocate(1024);
-  });
+  const uint64_t data = w->allocate(1 << 14);
+  const uint64_t flags = w->allocate(1024);
   w->run(
       [&](Rank& r) {
         for (uint32_t i = 1; i <= rounds(60); ++i) {

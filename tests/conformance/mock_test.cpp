@@ -122,7 +122,7 @@ TEST(MockWire, R5_AnAckRequestFollowsEveryEarlierRecord) {
     SCOPED_TRACE(seed);
     Net net({.seed = seed});
     for (uint64_t i = 0; i < 20; ++i) {
-      const SignalOp op = i % 5 == 4 ? SignalOp::ack_request : SignalOp::add32;
+      const SignalOp op = i % 5 == 4 ? SignalOp::ack_request : SignalOp::update32;
       net.insist([&] { return net[0].ep().signal(1, {.offset = kFlag, .value = i, .op = op}); });
     }
     net.progress_all();

@@ -85,9 +85,18 @@ TEST_P(OfiEndpointTest, SignalsCarryTheirOperationFlagAndSource) {
   const std::vector<Signal> records{
       {.offset = kFlag},               // an immediate
       {.offset = kFlag, .value = 41},  // the rest are messages
-      {.offset = kFlag + 4, .value = 7, .op = SignalOp::set32},
-      {.offset = kFlag + 64, .value = uint64_t{1} << 40, .op = SignalOp::add64},
-      {.offset = kFlag + 72, .value = uint64_t{1} << 50, .op = SignalOp::set64},
+      {.offset = kFlag + 4, .value = 7, .function = Function::set},
+      {.offset = kFlag + 64, .value = uint64_t{1} << 40, .op = SignalOp::update64},
+      {.offset = kFlag + 72,
+       .value = uint64_t{1} << 50,
+       .op = SignalOp::update64,
+       .function = Function::set},
+      {.offset = kFlag + 72,
+       .value = 9,
+       .compare = 8,
+       .token = 3,
+       .op = SignalOp::update64,
+       .function = Function::compare_swap},
       {.offset = 123, .value = 77, .op = SignalOp::ack_request},  // the core's: passed through
       {.offset = 0, .value = 200, .op = SignalOp::credit},
   };
@@ -99,7 +108,10 @@ TEST_P(OfiEndpointTest, SignalsCarryTheirOperationFlagAndSource) {
     EXPECT_EQ(arrived[i].source, 0U);
     EXPECT_EQ(arrived[i].record.offset, records[i].offset);
     EXPECT_EQ(arrived[i].record.value, records[i].value);
+    EXPECT_EQ(arrived[i].record.compare, records[i].compare);
+    EXPECT_EQ(arrived[i].record.token, records[i].token);
     EXPECT_EQ(arrived[i].record.op, records[i].op);
+    EXPECT_EQ(arrived[i].record.function, records[i].function);
   }
   EXPECT_EQ(b->flag(kFlag), 42U);
   EXPECT_EQ(b->flag(kFlag + 4), 7U);

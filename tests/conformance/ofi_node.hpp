@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "conduit/ofi/conduit.hpp"
+#include "core/update.hpp"
 #include "util/settings.hpp"
 #include "util/status.hpp"
 
@@ -30,22 +31,13 @@ struct Arrival {
   Signal record;
 };
 
-// Applies 32- and 64-bit operations to the flags of a segment and keeps the list.
+// Applies updates to the flags of a segment and keeps the list.
 class Applier final : public Sink {
  public:
   explicit Applier(std::byte* segment) : segment_(segment) {}
 
   void signal(uint32_t source, const Signal& record) override {
-    const auto flag32 = [&] {
-      return std::atomic_ref(*reinterpret_cast<uint32_t*>(segment_ + record.offset));
-    };
-    const auto flag64 = [&] {
-      return std::atomic_ref(*reinterpret_cast<uint64_t*>(segment_ + record.offset));
-    };
-    if (record.op == SignalOp::add32) flag32() += static_cast<uint32_t>(record.value);
-    if (record.op == SignalOp::set32) flag32() = static_cast<uint32_t>(record.value);
-    if (record.op == SignalOp::add64) flag64() += record.value;
-    if (record.op == SignalOp::set64) flag64() = record.value;
+    if (is_update(record.op)) update(segment_ + record.offset, record);
     if (on_arrival) on_arrival({source, record});
     ++count;
     last = {source, record};

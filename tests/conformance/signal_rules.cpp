@@ -99,12 +99,8 @@ TEST_P(Conformance, Signals_R14_NeverSeenBeforeTheirPuts) {
 // With more threads than endpoints a context cannot keep its slot: the order must hold through the changes.
 TEST_P(Conformance, Signals_R14_NeverSeenBeforeTheirPutsThroughSlotChanges) {
   const auto w = world({.endpoints = 3});
-  std::atomic<uint64_t> data{0};
-  std::atomic<uint64_t> flags{0};
-  w->run([&](Rank& r) {
-    data = r.allocate(1 << 16);
-    flags = r.allocate(1024);
-  });
+  const uint64_t data = w->allocate(1 << 16);
+  const uint64_t flags = w->allocate(1024);
   w->run([&](Rank& r) { never_early(r, data, flags, rounds(50)); }, 5);
 }
 
@@ -113,8 +109,7 @@ TEST_P(Conformance, Signals_NoneIsLostWithManyProducers) {
     SCOPED_TRACE(ranks);
     const auto w = world({.ranks = ranks});
     constexpr unsigned kThreads = 3;
-    std::atomic<uint64_t> flag{0};
-    w->run([&](Rank& r) { flag = r.allocate(4); });
+    const uint64_t flag = w->allocate(4);
     w->run(
         [&](Rank& r) {
           const uint32_t each = rounds(200);
@@ -186,13 +181,9 @@ TEST_P(Conformance, Signals_R5_FlushThenASignalByAThirdRank) {
 TEST_P(Conformance, Signals_R5_FlushThenASignalByAnotherThread) {
   if (GetParam().most_ranks < 2) GTEST_SKIP() << "wants a rank that puts and one that receives";
   const auto w = world({.endpoints = 3});
-  std::atomic<uint64_t> data{0};
-  std::atomic<uint64_t> flag{0};
   std::atomic<uint64_t> flushed{0};  // both threads are of rank 0
-  w->run([&](Rank& r) {
-    data = r.allocate(2048);
-    flag = r.allocate(8);
-  });
+  const uint64_t data = w->allocate(2048);
+  const uint64_t flag = w->allocate(8);
   w->run(
       [&](Rank& r) {
         const bool receives = r.rank == 1 && r.thread == 0;
@@ -217,45 +208,32 @@ TEST_P(Conformance, Signals_R5_FlushThenASignalByAnotherThread) {
 }
 
 // After quiet the earlier signals are applied: the later one, once seen, is seen with all of them.
+void seen_with_all(Rank& r, uint64_t flags, uint32_t burst, uint32_t count) {
+  const uint64_t many = flags + r.thread * 16;
+  const uint64_t last = many + 4;
+  const uint64_t back = many + 8;
+  for (uint32_t i = 1; i <= count; ++i) {
+    for (uint32_t k = 0; k < burst; ++k) ok(r.signal(r.right(), many));
+    ok(r.quiet());
+    ok(r.signal(r.right(), last));
+    ok(r.wait(last));
+    EXPECT_EQ(r.count(many), i * burst);
+    ok(r.signal(r.left(), back));
+    ok(r.wait(back));
+  }
+}
+
 TEST_P(Conformance, Signals_R5_QuietWaitsForApplication) {
-  world()->run([](Rank& r) {
-    constexpr uint32_t kBurst = 20;
-    const uint64_t many = r.allocate(4);
-    const uint64_t last = r.allocate(8);
-    for (uint32_t i = 1; i <= rounds(60); ++i) {
-      for (uint32_t k = 0; k < kBurst; ++k) ok(r.signal(r.right(), many));
-      ok(r.quiet());
-      ok(r.signal(r.right(), last));
-      ok(r.wait(last));
-      EXPECT_EQ(r.count(many), i * kBurst);
-      ok(r.signal(r.left(), last + 4));
-      ok(r.wait(last + 4));
-    }
-  });
+  const auto w = world();
+  const uint64_t flags = w->allocate(1024);
+  w->run([&](Rank& r) { seen_with_all(r, flags, 20, rounds(60)); });
 }
 
 // And of a context that used several slots, because others took them in turn.
 TEST_P(Conformance, Signals_R5_QuietCoversEverySlotUsed) {
   const auto w = world({.endpoints = 3});
-  std::atomic<uint64_t> flags{0};
-  w->run([&](Rank& r) { flags = r.allocate(1024); });
-  w->run(
-      [&](Rank& r) {
-        constexpr uint32_t kBurst = 12;
-        const uint64_t many = flags + r.thread * 16;
-        const uint64_t last = many + 4;
-        const uint64_t back = many + 8;
-        for (uint32_t i = 1; i <= rounds(30); ++i) {
-          for (uint32_t k = 0; k < kBurst; ++k) ok(r.signal(r.right(), many));
-          ok(r.quiet());
-          ok(r.signal(r.right(), last));
-          ok(r.wait(last));
-          EXPECT_EQ(r.count(many), i * kBurst);
-          ok(r.signal(r.left(), back));
-          ok(r.wait(back));
-        }
-      },
-      4);
+  const uint64_t flags = w->allocate(1024);
+  w->run([&](Rank& r) { seen_with_all(r, flags, 12, rounds(30)); }, 4);
 }
 
 TEST_P(Conformance, Signals_R10_ASignalReleasesOwnStores) {

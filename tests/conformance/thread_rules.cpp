@@ -156,8 +156,7 @@ TEST_P(Conformance, Contexts_R14_AnExplicitOneMovesBetweenThreads) {
 // Contexts come and go while others work; destroying one completes it.
 TEST_P(Conformance, Contexts_DestroyingOneCompletesIt) {
   const auto w = world({.endpoints = 2});
-  std::atomic<uint64_t> flags{0};
-  w->run([&](Rank& r) { flags = r.allocate(256); });
+  const uint64_t flags = w->allocate(256);
   w->run(
       [&](Rank& r) {
         const uint64_t flag = flags + r.thread * 16;

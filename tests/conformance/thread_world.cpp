@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "api/process.hpp"
 #include "bootstrap/thread_bootstrap.hpp"
 #include "util/status.hpp"
 
@@ -20,66 +21,23 @@ namespace {
 // Nothing in these tests takes a tenth of this on an idle machine.
 constexpr std::chrono::seconds kLimit{60};
 
-class ThreadRank final : public Rank {
+// While it lives, the calling thread is one of the runtime's: the C API acts on an implicit context of it.
+class ThreadOf {
  public:
-  ThreadRank(Runtime& runtime, unsigned my_thread, unsigned of_threads, bool is_explicit)
-      : Rank({runtime.rank(), runtime.size(), my_thread, of_threads}),
-        runtime_(runtime),
-        context_(runtime.open_context()),
-        explicit_(is_explicit) {}
-  // An implicit context ends with its thread, which completes nothing; an explicit one is completed.
-  ~ThreadRank() override {
-    if (explicit_) {
-      EXPECT_EQ(runtime_.close_context(context_), OMPL_OK) << error_detail();
-    } else {
-      runtime_.abandon_context(context_);
-    }
+  explicit ThreadOf(Runtime& runtime) : runtime_(runtime) {
+    api::t_context = runtime.open_context(&ompl_thread_windows);
   }
-  ThreadRank(const ThreadRank&) = delete;
-  ThreadRank& operator=(const ThreadRank&) = delete;
-
-  int put(const void* source, uint32_t target, uint64_t offset, std::size_t length,
-          int64_t timeout_ns) override {
-    return runtime_.put(*context_, source, target, offset, length, Deadline::in(timeout_ns));
+  // Like the end of a thread, which completes nothing.
+  ~ThreadOf() {
+    runtime_.abandon_context(api::t_context);
+    api::t_context = nullptr;
+    ompl_thread_windows = {};
   }
-  int get(void* into, uint32_t target, uint64_t offset, std::size_t length,
-          int64_t timeout_ns) override {
-    return runtime_.get(*context_, into, target, offset, length, Deadline::in(timeout_ns));
-  }
-  int signal(uint32_t target, uint64_t flag, int64_t timeout_ns) override {
-    return runtime_.signal(*context_, target, flag, Deadline::in(timeout_ns));
-  }
-  int put_signal(const void* source, uint32_t target, uint64_t offset, std::size_t length,
-                 uint64_t flag, int64_t timeout_ns) override {
-    return runtime_.put_signal(*context_, source, target, offset, length, flag,
-                               Deadline::in(timeout_ns));
-  }
-  int wait(uint64_t flag, int64_t timeout_ns) override {
-    if (Runtime::await_mapped(*context_, flag)) return OMPL_OK;
-    return runtime_.wait(*context_, flag, Deadline::in(timeout_ns));
-  }
-  int poll(uint64_t flag) override { return runtime_.poll(*context_, flag); }
-  int flush(int64_t timeout_ns) override { return runtime_.flush(*context_, Deadline::in(timeout_ns)); }
-  int quiet(int64_t timeout_ns) override { return runtime_.quiet(*context_, Deadline::in(timeout_ns)); }
-  int barrier(int64_t timeout_ns) override {
-    return runtime_.barrier(*context_, Deadline::in(timeout_ns));
-  }
-  int alloc(std::size_t bytes, uint64_t* offset) override {
-    return runtime_.alloc(*context_, bytes, offset);
-  }
-  int free(uint64_t offset) override { return runtime_.free(*context_, offset); }
-  void* pointer(uint32_t target, uint64_t offset) override { return runtime_.pointer(target, offset); }
-  void set_yield(ompl_yield_fn hook, void* argument) override { runtime_.set_yield(hook, argument); }
-  int failure_ack() override { return static_cast<int>(runtime_.acknowledge_failures()); }
-  std::unique_ptr<Rank> context() override {
-    return std::make_unique<ThreadRank>(runtime_, thread, threads, true);
-  }
-  uint32_t sleepers() override;
+  ThreadOf(const ThreadOf&) = delete;
+  ThreadOf& operator=(const ThreadOf&) = delete;
 
  private:
   Runtime& runtime_;
-  Context* const context_;
-  const bool explicit_;
 };
 
 }  // namespace
@@ -93,12 +51,14 @@ ThreadWorld::ThreadWorld(std::unique_ptr<Fabric> fabric, const Shape& shape)
     Settings settings;
     settings.segment_size = std::size_t{64} << 20;
     settings.endpoints = shape.endpoints;
+    if (shape.statistics) settings.statistics = "1";
     if (shape.credits != 0) settings.credits = shape.credits;
     fabric_->tune(rank, &settings);
     const int code =
         Runtime::create(settings, job.join(rank), std::move(conduits[rank]), &runtimes_[rank]);
     ASSERT_EQ(code, OMPL_OK) << error_detail();
-    ThreadRank self(*runtimes_[rank], 0, 1, false);
+    const ThreadOf thread(*runtimes_[rank]);
+    Rank self({.rank = rank, .size = shape_.ranks, .thread = 0, .threads = 1});
     const uint64_t scratch = self.allocate(sizeof(uint32_t));
     if (rank == 0) scratch_ = scratch;
   });
@@ -116,7 +76,8 @@ void ThreadWorld::run(const Body& body, unsigned threads) {
   std::vector<std::atomic<unsigned>> running(shape_.ranks);
   for (auto& count : running) count = threads;
   in_every_thread(threads, [&](uint32_t rank, unsigned thread) {
-    ThreadRank self(*runtimes_[rank], thread, threads, false);
+    const ThreadOf in_this_thread(*runtimes_[rank]);
+    Rank self({.rank = rank, .size = shape_.ranks, .thread = thread, .threads = threads});
     body(self);
     running[rank].fetch_sub(1);
     if (thread == 0 && shape_.ends_well) finish(self, running[rank]);
@@ -155,15 +116,6 @@ void ThreadWorld::give_up() {
   for (const auto& runtime : runtimes_)
     if (runtime != nullptr) fmt::print(stderr, "{}", runtime->hang_report());
   std::abort();
-}
-
-uint32_t ThreadRank::sleepers() {
-  // The world's first allocation stands at kFirstOffset, the segment's header before it.
-  auto* const first = static_cast<std::byte*>(runtime_.pointer(rank, kFirstOffset));
-  const SegmentHeader& header = header_of(first - kFirstOffset);
-  uint32_t count = header.any.sleepers.load();
-  for (const Bucket& bucket : header.buckets) count += bucket.sleepers.load();
-  return count;
 }
 
 }  // namespace ompl::conformance

@@ -14,9 +14,8 @@ void nap() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
 TEST_P(Conformance, Waiting_R15_ASleeperIsWokenByASignal) {
   const auto w = world();
-  std::atomic<uint64_t> flag{0};
   std::array<std::atomic<bool>, 2> done{};  // by rank
-  w->run([&](Rank& r) { flag = r.allocate(4); });
+  const uint64_t flag = w->allocate(4);
   w->run(
       [&](Rank& r) {
         const uint32_t count = rounds(20);
@@ -54,9 +53,8 @@ TEST_P(Conformance, Waiting_R15_ASleeperIsWokenAfterALongSilence) {
 
 TEST_P(Conformance, Waiting_ManySleepersAreAllWoken) {
   const auto w = world();
-  std::atomic<uint64_t> flags{0};
   constexpr unsigned kSleepers = 6;
-  w->run([&](Rank& r) { flags = r.allocate(256 * kSleepers); });
+  const uint64_t flags = w->allocate(256 * kSleepers);
   w->run(
       [&](Rank& r) {
         for (uint32_t i = 0; i < 3; ++i) {
@@ -196,12 +194,12 @@ int count_and_answer(void* argument) {
 // While the hook has work the thread never sleeps; once it has none the thread does.
 TEST_P(Conformance, Yield_R17_ThreadsSleepOnlyWhenTheHookHasNothing) {
   const auto w = world();
-  std::atomic<uint64_t> flag{0};
-  w->run([&](Rank& r) { flag = r.allocate(4); });
+  const uint64_t flag = w->allocate(4);
   w->run([&](Rank& r) {
     std::pair<std::atomic<uint32_t>, std::atomic<int>> hook{0, 1};  // calls, answer
     r.set_yield(count_and_answer, &hook);
-    std::jthread waiter([&] { ok(r.context()->wait(flag)); });
+    const std::unique_ptr<Rank> other = r.context();
+    std::jthread waiter([&] { ok(other->wait(flag)); });
     uint32_t asleep = 0;
     while (hook.first < 5000) {
       asleep += r.sleepers();

@@ -15,7 +15,7 @@
 #include <source_location>
 #include <vector>
 
-#include "omnipgas/ompl.h"
+#include "omnipgas/ompl_ext.h"
 
 namespace ompl::conformance {
 
@@ -25,35 +25,39 @@ struct Place {
   unsigned thread, threads;
 };
 
-// One thread of one rank, with a context of its own: ompl.h as member functions.
+// One thread of one rank, with a context of its own: ompl.h as member functions, and ctx() for the functions
+// of ompl_ext.h. Those that take no context act on the implicit one of the thread, which is this rank's.
 class Rank : public Place {
  public:
-  explicit Rank(const Place& place) : Place(place) {}
-  virtual ~Rank() = default;
+  explicit Rank(const Place& place, ompl_ctx* ctx = OMPL_CTX_DEFAULT) : Place(place), ctx_(ctx) {}
+  ~Rank();  // an explicit context is destroyed, and so completed
+  Rank(const Rank&) = delete;
+  Rank& operator=(const Rank&) = delete;
 
-  virtual int put(const void* source, uint32_t target, uint64_t offset, std::size_t length,
-                  int64_t timeout_ns = OMPL_FOREVER) = 0;
-  virtual int get(void* into, uint32_t target, uint64_t offset, std::size_t length,
-                  int64_t timeout_ns = OMPL_FOREVER) = 0;
-  virtual int signal(uint32_t target, uint64_t flag, int64_t timeout_ns = OMPL_FOREVER) = 0;
-  virtual int put_signal(const void* source, uint32_t target, uint64_t offset, std::size_t length,
-                         uint64_t flag, int64_t timeout_ns = OMPL_FOREVER) = 0;
-  virtual int wait(uint64_t flag, int64_t timeout_ns = OMPL_FOREVER) = 0;
-  virtual int poll(uint64_t flag) = 0;
-  virtual int flush(int64_t timeout_ns = OMPL_FOREVER) = 0;
-  virtual int quiet(int64_t timeout_ns = OMPL_FOREVER) = 0;
-  virtual int barrier(int64_t timeout_ns = OMPL_FOREVER) = 0;
-  virtual int alloc(std::size_t size, uint64_t* offset) = 0;
-  virtual int free(uint64_t offset) = 0;
-  virtual void* pointer(uint32_t target, uint64_t offset) = 0;
-  virtual void set_yield(ompl_yield_fn hook, void* argument) = 0;
-  virtual int failure_ack() = 0;
+  [[nodiscard]] ompl_ctx* ctx() const { return ctx_; }
+  // The same rank and thread with an explicit context.
+  [[nodiscard]] std::unique_ptr<Rank> context() const;
 
-  // The same rank and thread with an explicit context, destroyed (and so completed) with the object.
-  virtual std::unique_ptr<Rank> context() = 0;
+  int put(const void* source, uint32_t target, uint64_t offset, std::size_t length,
+          int64_t timeout_ns = OMPL_FOREVER);
+  int get(void* into, uint32_t target, uint64_t offset, std::size_t length,
+          int64_t timeout_ns = OMPL_FOREVER);
+  int signal(uint32_t target, uint64_t flag, int64_t timeout_ns = OMPL_FOREVER);
+  int put_signal(const void* source, uint32_t target, uint64_t offset, std::size_t length,
+                 uint64_t flag, int64_t timeout_ns = OMPL_FOREVER);
+  int wait(uint64_t flag, int64_t timeout_ns = OMPL_FOREVER);
+  int poll(uint64_t flag) { return ompl_poll(flag); }
+  int flush(int64_t timeout_ns = OMPL_FOREVER);
+  int quiet(int64_t timeout_ns = OMPL_FOREVER);
+  int barrier(int64_t timeout_ns = OMPL_FOREVER);
+  int alloc(std::size_t bytes, uint64_t* offset) { return ompl_alloc(bytes, offset); }
+  int free(uint64_t offset) { return ompl_free(offset); }
+  void* pointer(uint32_t target, uint64_t offset) { return ompl_ptr(target, offset); }
+  void set_yield(ompl_yield_fn hook, void* argument) { ompl_set_yield(hook, argument); }
+  int failure_ack() { return ompl_failure_ack(); }
 
   // Threads of this rank that sleep in a wait now.
-  virtual uint32_t sleepers() = 0;
+  [[nodiscard]] uint32_t sleepers() const;
 
   // Helpers made of the above.
   [[nodiscard]] uint32_t right(uint32_t distance = 1) const { return (rank + distance) % size; }
@@ -67,15 +71,22 @@ class Rank : public Place {
   uint32_t count(uint64_t flag);
   // Takes what there is on an own flag until none comes for now; the number taken.
   uint32_t drain(uint64_t flag);
+
+ private:
+  ompl_ctx* const ctx_;
 };
+
+// Local memory as the API takes it.
+inline uint64_t address(const void* memory) { return reinterpret_cast<uintptr_t>(memory); }
 
 using Body = std::function<void(Rank&)>;
 
 // The job that a test wants.
 struct Shape {
   uint32_t ranks = 2;
-  unsigned endpoints = 0;  // 0: the layer's choice
-  unsigned credits = 0;    // likewise
+  unsigned endpoints = 0;   // 0: the layer's choice
+  unsigned credits = 0;     // likewise
+  bool statistics = false;  // contexts count
   bool ends_well =
       true;  // false: ranks die, so there is no barrier at the end of run(), and no finalize
 };
@@ -86,6 +97,8 @@ class World {
   // Runs the body in `threads` threads of every rank. Every rank's first thread goes on driving progress until all
   // bodies have returned. A run that takes too long dumps the state of all ranks and aborts.
   virtual void run(const Body& body, unsigned threads = 1) = 0;
+  // An allocation of every rank, at the same offset.
+  uint64_t allocate(std::size_t size);
 };
 
 // ThreadSanitizer is about ten times slower: fewer rounds find as much there.

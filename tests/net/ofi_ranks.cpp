@@ -138,7 +138,8 @@ TEST_F(OfiRanks, Reset) {
     if (!put_is_posted) {
       put_is_posted = endpoint().put(other, &number, kData + 8 * number, 8).state == Post::State::done;
     }
-    const Signal record{.offset = kFlag, .value = number, .op = SignalOp::set64};
+    const Signal record{
+        .offset = kFlag, .value = number, .op = SignalOp::update64, .function = Function::set};
     if (put_is_posted && endpoint().signal(other, record).state == Post::State::done) {
       put_is_posted = false;
       ++sent;

@@ -34,7 +34,8 @@ enum class Refusal : uint8_t {
 // --- A record as CQ data: ADD 1 on a 32-bit flag below 16 GiB [6] ---
 
 inline bool fits_immediate(const Signal& record) {
-  return record.op == SignalOp::add32 && record.value == 1 && (record.offset >> 34) == 0;
+  return record.op == SignalOp::update32 && record.function == Function::add && record.value == 1 &&
+         record.token == 0 && (record.offset >> 34) == 0;
 }
 inline uint64_t to_immediate(uint32_t source, const Signal& record) {
   return uint64_t{source} << 32 | record.offset / 4;
@@ -47,11 +48,14 @@ inline Signal from_immediate(uint64_t data) { return {.offset = (data & UINT32_M
 struct Message {
   uint64_t offset = 0;
   uint64_t value = 0;
+  uint64_t compare = 0;
+  uint64_t token = 0;
   uint32_t source = 0;
   uint8_t op = 0;
-  uint8_t unused[3] = {};
+  uint8_t function = 0;
+  uint8_t unused[2] = {};
 };
-static_assert(sizeof(Message) == 24);
+static_assert(sizeof(Message) == 40);
 
 // An operation of this conduit's own: endpoint `offset` of `source` is about to be closed in order.
 inline constexpr uint8_t kGoodbye = 255;
@@ -59,11 +63,19 @@ inline constexpr uint8_t kGoodbye = 255;
 inline Message to_message(uint32_t source, const Signal& record) {
   return {.offset = record.offset,
           .value = record.value,
+          .compare = record.compare,
+          .token = record.token,
           .source = source,
-          .op = static_cast<uint8_t>(record.op)};
+          .op = static_cast<uint8_t>(record.op),
+          .function = static_cast<uint8_t>(record.function)};
 }
 inline Signal from_message(const Message& message) {
-  return {message.offset, message.value, static_cast<SignalOp>(message.op)};
+  return {.offset = message.offset,
+          .value = message.value,
+          .compare = message.compare,
+          .token = message.token,
+          .op = static_cast<SignalOp>(message.op),
+          .function = static_cast<Function>(message.function)};
 }
 
 }  // namespace ompl::conduit::ofi

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a function of the C API calls the runtime.
+#pragma once
+
+#include <exception>
+#include <new>
+
+#include "api/process.hpp"
+#include "core/runtime.hpp"
+#include "util/status.hpp"
+
+namespace ompl::api {
+
+// An address of the papers' API.
+inline void* pointer(uint64_t address) {
+  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
+
+// The context of a call, or nullptr after recording why there is none.
+inline Context* context_of(ompl_ctx* explicit_context) {
+  if (explicit_context != nullptr) return reinterpret_cast<Context*>(explicit_context);
+  return t_context != nullptr ? t_context : implicit_context();
+}
+
+// Runs `call(context, runtime)`: the errors of state and the exceptions of the standard library become codes.
+template <class Call>
+int with(ompl_ctx* explicit_context, Call call) {
+  Context* c = context_of(explicit_context);
+  if (c == nullptr) return OMPL_ERR_STATE;
+  if (c->ranks == 0) [[unlikely]]
+    return wrong_state();
+  try {
+    return call(*c, *c->runtime);
+  } catch (const std::bad_alloc&) {
+    return fail(OMPL_ERR_MEMORY, "out of memory");
+  } catch (const std::exception& error) {
+    return fail(OMPL_ERR_SYSTEM, "{}", error.what());
+  }
+}
+
+}  // namespace ompl::api
