@@ -285,4 +285,6 @@ class Context {
 
 }  // namespace omnipgas
 
+#include <omnipgas/ompl_ext.hpp>
+
 #endif  // OMNIPGAS_OMPL_HPP
