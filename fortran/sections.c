@@ -1,76 +1,74 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Put and get of any Fortran scalar, array or section: module omnipgas passes a descriptor of it. What is contiguous
- * goes in one operation, and other sections run by run, in array element order.
+ * goes as the bytes it is, other sections as a block with strides; at the other side both are packed.
  */
 #include <ISO_Fortran_binding.h>
-#include <omnipgas/ompl.h>
+#include <omnipgas/ompl_ext.h>
 
-/* ompl_ctx_put or ompl_ctx_get. */
-typedef int (*transfer_fn)(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
-                           size_t length, int64_t timeout_ns);
+/* What a descriptor says. A Fortran array may have more dimensions than a block: those that lie in one piece are one. */
+struct section {
+  uint64_t address;
+  size_t bytes;
+  int contiguous;
+  size_t extents[CFI_MAX_RANK];
+  ptrdiff_t strides[CFI_MAX_RANK];
+  ompl_strided block; /* without its pointers */
+};
 
-static size_t bytes_of(const CFI_cdesc_t* section) {
-  size_t bytes = section->elem_len;
-  for (int i = 0; i < section->rank; ++i) bytes *= (size_t)section->dim[i].extent;
-  return bytes;
-}
-
-/* The number of leading dimensions that lie in one piece, whose bytes it stores in *run. */
-static int contiguous_dimensions(const CFI_cdesc_t* section, size_t* run) {
-  int dimension = 0;
-  *run = section->elem_len;
-  for (; dimension < section->rank && section->dim[dimension].sm == (CFI_index_t)*run; ++dimension)
-    *run *= (size_t)section->dim[dimension].extent;
-  return dimension;
-}
-
-/* Steps to the next index of dimensions first and up; 0 after the last. */
-static int advance(const CFI_cdesc_t* section, int first, CFI_index_t* index, const char** at) {
-  for (int i = first; i < section->rank; ++i) {
-    *at += section->dim[i].sm;
-    if (++index[i] < section->dim[i].extent) return 1;
-    *at -= section->dim[i].sm * section->dim[i].extent;
-    index[i] = 0;
+static void read_section(const CFI_cdesc_t* from, struct section* to) {
+  size_t bytes = from->elem_len;
+  int last =
+      from->rank; /* the block's dimensions are filled from the end: its first is the outermost */
+  int first = from->rank;
+  for (int i = 0; i < from->rank; ++i) {
+    const size_t extent = (size_t)from->dim[i].extent;
+    const ptrdiff_t stride = from->dim[i].sm;
+    bytes *= extent;
+    if (first < last && stride == to->strides[first] * (ptrdiff_t)to->extents[first]) {
+      to->extents[first] *= extent;
+    } else {
+      --first;
+      to->extents[first] = extent;
+      to->strides[first] = stride;
+    }
   }
-  return 0;
-}
-
-static int transfer(transfer_fn move, ompl_ctx* ctx, const CFI_cdesc_t* section, uint32_t target_rank,
-                    uint64_t dest_addr) {
-  size_t run = 0;
-  const int first = contiguous_dimensions(section, &run);
-  CFI_index_t index[CFI_MAX_RANK] = {0};
-  const char* at = section->base_addr;
-  const size_t bytes = bytes_of(section);
-
-  if (bytes == 0) return move(ctx, 0, target_rank, dest_addr, 0, OMPL_FOREVER);
-  do {
-    const int result = move(ctx, (uint64_t)(uintptr_t)at, target_rank, dest_addr, run, OMPL_FOREVER);
-    if (result < 0) return result;
-    dest_addr += run;
-  } while (advance(section, first, index, &at));
-  return OMPL_OK;
+  to->address = (uint64_t)(uintptr_t)from->base_addr;
+  to->bytes = bytes;
+  to->contiguous = bytes == 0 || first == last ||
+                   (first == last - 1 && to->strides[first] == (ptrdiff_t)from->elem_len);
+  to->block.element = from->elem_len;
+  to->block.dimensions = last - first;
+  to->block.extents = to->extents + first;
+  to->block.local_strides = to->strides + first;
+  to->block.remote_strides = NULL;
 }
 
 int ompl_fortran_ctx_put(ompl_ctx* ctx, const CFI_cdesc_t* source, uint32_t target_rank,
                          uint64_t dest_addr) {
-  return transfer(ompl_ctx_put, ctx, source, target_rank, dest_addr);
+  struct section s;
+  read_section(source, &s);
+  if (s.contiguous) return ompl_ctx_put(ctx, s.address, target_rank, dest_addr, s.bytes, OMPL_FOREVER);
+  return ompl_ctx_put_strided(ctx, s.address, target_rank, dest_addr, &s.block, NULL, OMPL_FOREVER);
 }
 
 int ompl_fortran_ctx_get(ompl_ctx* ctx, const CFI_cdesc_t* target, uint32_t target_rank,
                          uint64_t dest_addr) {
-  return transfer(ompl_ctx_get, ctx, target, target_rank, dest_addr);
+  struct section s;
+  read_section(target, &s);
+  if (s.contiguous) return ompl_ctx_get(ctx, s.address, target_rank, dest_addr, s.bytes, OMPL_FOREVER);
+  return ompl_ctx_get_strided(ctx, s.address, target_rank, dest_addr, &s.block, OMPL_FOREVER);
 }
 
 int ompl_fortran_ctx_put_signal(ompl_ctx* ctx, const CFI_cdesc_t* source, uint32_t target_rank,
                                 uint64_t dest_addr, uint64_t flag_addr) {
-  size_t run = 0;
-  if (contiguous_dimensions(source, &run) == source->rank)
-    return ompl_ctx_put_signal(ctx, (uint64_t)(uintptr_t)source->base_addr, target_rank, dest_addr, run,
-                               flag_addr, OMPL_FOREVER);
-  const int result = transfer(ompl_ctx_put, ctx, source, target_rank, dest_addr);
-  return result < 0 ? result : ompl_ctx_put_word(ctx, target_rank, flag_addr, OMPL_FOREVER);
+  const ompl_signal signal = {flag_addr, 1, OMPL_ADD32};
+  struct section s;
+  read_section(source, &s);
+  if (s.contiguous)
+    return ompl_ctx_put_signal(ctx, s.address, target_rank, dest_addr, s.bytes, flag_addr,
+                               OMPL_FOREVER);
+  return ompl_ctx_put_strided(ctx, s.address, target_rank, dest_addr, &s.block, &signal, OMPL_FOREVER);
 }
 
 int ompl_fortran_put(const CFI_cdesc_t* source, uint32_t target_rank, uint64_t dest_addr) {
