@@ -20,7 +20,7 @@ if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
-add_compile_options(-Wall -Wextra -Wshadow -Wconversion)
+add_compile_options(-Wall -Wextra $<$<COMPILE_LANGUAGE:C,CXX>:-Wshadow> $<$<COMPILE_LANGUAGE:C,CXX>:-Wconversion>)
 if(OMPL_WERROR)
   add_compile_options(-Werror)
 endif()

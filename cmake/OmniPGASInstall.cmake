@@ -28,8 +28,13 @@ install(FILES ${PROJECT_BINARY_DIR}/OmniPGASConfig.cmake ${PROJECT_BINARY_DIR}/O
 
 file(RELATIVE_PATH prefix_from_pc ${CMAKE_INSTALL_PREFIX}/${pkgconfig_dir} ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" prefix_from_pc ${prefix_from_pc})
-configure_file(cmake/omnipgas.pc.in omnipgas.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/omnipgas.pc DESTINATION ${pkgconfig_dir} COMPONENT devel)
+foreach(library omnipgas omnipgas_fortran)
+  if(TARGET ${library})
+    string(REPLACE _ - file ${library}.pc)
+    configure_file(cmake/${file}.in ${file} @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${file} DESTINATION ${pkgconfig_dir} COMPONENT devel)
+  endif()
+endforeach()
 
 # omni looks for its programs in libexec/omnipgas as it does in the build folder: bin/, bench/peers.toml.
 if(TARGET ompl_bench_ompl)

@@ -1,31 +1,41 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What pyproject.toml describes; in a platform's wheel (scripts/wheel.py) also the tree OMPL_WHEEL_TREE, with the
-library, headers and programs, which goes below the environment that the wheel is installed in."""
+"""What pyproject.toml does not say: the extension module omnipgas._core; and in a wheel of the whole
+(scripts/wheel.py) the tree OMPL_WHEEL_TREE, with the library, headers and programs, which goes below the environment
+that the wheel is installed in.
+
+Where the extension cannot be compiled (no compiler, no Python.h) the package is installed without it: the omni command
+works, and omnipgas.init() says what is missing.
+"""
 
 import os
 from collections import defaultdict
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Extension, setup
 
-tree = os.environ.get("OMPL_WHEEL_TREE")
-if tree:
-    from setuptools.command.bdist_wheel import bdist_wheel
 
-    class PlatformWheel(bdist_wheel):
-        """For any Python 3, but one platform."""
-
-        def finalize_options(self) -> None:
-            super().finalize_options()
-            self.root_is_pure = False
-
-        def get_tag(self) -> tuple[str, str, str]:
-            return "py3", "none", super().get_tag()[2]
-
-    files: defaultdict[str, list[str]] = defaultdict(list)
-    for path in sorted(Path(tree).rglob("*")):
+def files_below(tree: Path) -> list[tuple[str, list[str]]]:
+    """As data_files: each folder with the files in it."""
+    folders: defaultdict[str, list[str]] = defaultdict(list)
+    for path in sorted(tree.rglob("*")):
         if path.is_file():
-            files[str(path.parent.relative_to(tree))].append(str(path))
-    setup(cmdclass={"bdist_wheel": PlatformWheel}, data_files=sorted(files.items()))
-else:
-    setup()
+            folders[str(path.parent.relative_to(tree))].append(str(path))
+    return sorted(folders.items())
+
+
+whole = os.environ.get("OMPL_WHEEL_TREE")
+setup(
+    ext_modules=[
+        Extension(
+            "omnipgas._core",
+            ["core/module.c", "core/context.c"],
+            depends=["core/core.h"],
+            include_dirs=["../include"],
+            define_macros=[("Py_LIMITED_API", "0x030B0000")],
+            py_limited_api=True,
+            optional=not whole,
+        )
+    ],
+    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+    data_files=files_below(Path(whole)) if whole else [],
+)

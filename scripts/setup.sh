@@ -12,7 +12,7 @@ goal=${1:-build}
 log=build/setup.log
 mkdir -p build/bin build/peers
 
-to_build=(g++ make cmake ninja-build ccache pkg-config git python3-venv libfmt-dev libcli11-dev nlohmann-json3-dev
+to_build=(g++ gfortran make cmake ninja-build ccache pkg-config git python3-venv python3-dev libfmt-dev libcli11-dev nlohmann-json3-dev
   libgtest-dev libhwloc-dev libfabric-dev)
 to_check=(mpich libmpich-dev openmpi-bin libopenmpi-dev clang clang-tidy clang-format codespell spin
   valgrind iproute2 nftables man-db mandoc abigail-tools python3-sphinx python3-myst-parser furo)
@@ -48,11 +48,12 @@ install_packages() {
 }
 
 # python_environment FOLDER PIP-ARGUMENT...: a virtual environment with these packages, made anew when the
-# arguments (or the package description of our own tools) change.
+# arguments (or what our own package is built from) change.
 python_environment() {
   local folder=$1 stamp
   shift
   stamp="$* $(cat python/pyproject.toml 2>/dev/null | cksum)"
+  [[ $* != *./python* ]] || stamp+=" $(cat python/setup.py python/core/* | cksum)"
   [ "$(cat "$folder/stamp" 2>/dev/null)" = "$stamp" ] && return 0
   say "installing into $folder: $*"
   if python3 -m venv --clear "$folder" >>"$log" 2>&1 &&

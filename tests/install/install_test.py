@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """install_test.py BUILD: installs the build into a fresh prefix, uses it as a stranger would: through
-find_package and through pkg-config, running the OMPL paper's ping-pong on two ranks. Then looks at
-the pages and the components, and that uninstalling leaves nothing."""
+find_package and through pkg-config, running the OMPL paper's ping-pong on two ranks, in each language. Then
+looks at the pages and the components, and that uninstalling leaves nothing."""
 
 import os
 import re
@@ -37,23 +37,33 @@ def pingpong(prefix: Path, program: Path) -> None:
     expect("64 bytes:" in output, f"{program.name} runs on two ranks: {output.strip()}")
 
 
-def with_cmake(prefix: Path, scratch: Path) -> None:
-    build = scratch / "cmake"
+def with_cmake(prefix: Path, scratch: Path, program: Path, *options: str) -> None:
+    build = scratch / f"cmake{program.suffix}"
     run("cmake", "-S", ROOT / "tests/install/consumer", "-B", build,
-        f"-DSOURCE={PROGRAM}", f"-DCMAKE_PREFIX_PATH={prefix}")  # fmt: skip
+        f"-DSOURCE={program}", f"-DCMAKE_PREFIX_PATH={prefix}", *options)  # fmt: skip
     run("cmake", "--build", build)
     pingpong(prefix, build / "consumer")
 
 
-def with_pkg_config(prefix: Path, scratch: Path) -> None:
+def with_pkg_config(prefix: Path, scratch: Path, package: str, program: Path, *compiler: str) -> None:
     library = next(prefix.rglob("pkgconfig")).parent
     search = {"PKG_CONFIG_PATH": str(library / "pkgconfig")}
-    flags = run("pkg-config", "--cflags", "--libs", "omnipgas", **search).split()
-    version = run("pkg-config", "--modversion", "omnipgas", **search).strip()
-    expect(re.fullmatch(r"\d+\.\d+\.\d+", version) is not None, f"pkg-config knows version {version}")
-    program = scratch / "pkg-config-consumer"
-    run("cc", "-std=c11", "-Wall", "-Werror", PROGRAM, "-o", program, *flags, f"-Wl,-rpath,{library}")
-    pingpong(prefix, program)
+    flags = run("pkg-config", "--cflags", "--libs", package, **search).split()
+    version = run("pkg-config", "--modversion", package, **search).strip()
+    expect(re.fullmatch(r"\d+\.\d+\.\d+", version) is not None, f"pkg-config knows {package} {version}")
+    consumer = scratch / f"{package}{program.suffix}-consumer"
+    run(*compiler, "-Wall", "-Werror", program, "-o", consumer, *flags, f"-Wl,-rpath,{library}")
+    pingpong(prefix, consumer)
+
+
+def fortran(prefix: Path, scratch: Path) -> None:
+    """The module, if this build has it."""
+    if not list(prefix.rglob("omnipgas.mod")):
+        print("no Fortran: the build found no compiler for it")
+        return
+    program = PROGRAM.with_suffix(".f90")
+    with_cmake(prefix, scratch, program, "-DLANGUAGE=Fortran", "-DLIBRARY=fortran")
+    with_pkg_config(prefix, scratch, "omnipgas-fortran", program, "gfortran")
 
 
 def pages(prefix: Path) -> None:
@@ -67,8 +77,10 @@ def pages(prefix: Path) -> None:
 
 
 def everything(prefix: Path, scratch: Path) -> None:
-    with_cmake(prefix, scratch)
-    with_pkg_config(prefix, scratch)
+    with_cmake(prefix, scratch, PROGRAM)
+    with_cmake(prefix, scratch, PROGRAM.with_suffix(".cpp"), "-DLANGUAGE=CXX")
+    with_pkg_config(prefix, scratch, "omnipgas", PROGRAM, "cc", "-std=c11")
+    fortran(prefix, scratch)
     pages(prefix)
 
 

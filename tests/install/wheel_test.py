@@ -47,6 +47,8 @@ def use(place: Path) -> None:
     done = run(place, "omplrun", "-n", "2", "--timeout", "60", "./hello")
     expect("rank 1 received: hello, rank 1" in done.stdout, "it runs on two ranks")
     expect("; usable" in run(place, "ompl-info").stdout, "ompl-info runs")
+    done = run(place, "omplrun", "-n", "2", "python", "-c", "import omnipgas as o; o.init(); o.barrier(); o.finalize()")
+    expect(done.returncode == 0, "Python joins a job")
     done = run(place, "omni", "rate", "--quick", "--libs", "raw,ompl", "--threads", "1")
     expect(done.returncode == 0 and "ompl" in done.stdout, "omni measures")
     expect((place / "venv/share/man/man3/ompl_put.3").is_file(), "the pages are there")
