@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ompl.h, with ompl_put, ompl_get and ompl_put_word to mapped ranks compiled into the caller. For language
- * runtimes and inner loops that issue many small operations: it saves the call, which costs more than the
- * operation. Include it instead of ompl.h; meaning, checks and errors are the same. The functions of the
+ * ompl.h and ompl_ext.h, with put, get, put_word, put_nb and fetch_add to mapped ranks compiled into the caller. For
+ * language runtimes and inner loops that issue many small operations: it saves the call, which costs more than the
+ * operation. Include it instead of the others; meaning, checks and errors are the same. The functions of the
  * library stay what they are, and are called whenever the fast case does not hold.
  *
  * The fast case: the operation falls into the allocation, and goes to the rank, that the calling thread's
@@ -13,7 +13,7 @@
 #ifndef OMNIPGAS_OMPL_INLINE_H
 #define OMNIPGAS_OMPL_INLINE_H
 
-#include <omnipgas/ompl.h>
+#include <omnipgas/ompl_ext.h>
 
 #if defined(__GNUC__)
 
@@ -61,26 +61,64 @@ OMPL_EXTERN_INLINE int ompl_window_holds(const struct ompl_window* window, uint3
   return length <= whole - inside;
 }
 
+/* The word at (target_rank, addr) if it lies in the flags' window, else NULL. */
+OMPL_EXTERN_INLINE void* ompl_window_word(uint32_t target_rank, uint64_t addr, size_t width) {
+  const struct ompl_window* window = &ompl_thread_windows.flag;
+  if (__builtin_expect(addr % width != 0, 0) ||
+      __builtin_expect(!ompl_window_holds(window, target_rank, addr, width), 0))
+    return NULL;
+  return window->base + addr;
+}
+
+/* Wakes who waits for a word of the flags' window that was changed. */
+OMPL_EXTERN_INLINE void ompl_window_changed(uint32_t target_rank, uint64_t addr) {
+  const unsigned char* base = ompl_thread_windows.flag.base;
+  if (__builtin_expect(__atomic_load_n((const uint32_t*)(const void*)(base + OMPL_WINDOW_SLEEPERS),
+                                       __ATOMIC_SEQ_CST) != 0,
+                       0))
+    ompl_window_wake(target_rank, addr);
+}
+
 /* The body of ompl_put_word(). */
 OMPL_EXTERN_INLINE int ompl_put_word_inline(uint32_t target_rank, uint64_t flag_addr) {
-  const struct ompl_window* window = &ompl_thread_windows.flag;
-  unsigned char* base = window->base;
-  if (__builtin_expect(flag_addr % sizeof(uint32_t) != 0, 0) ||
-      !ompl_window_holds(window, target_rank, flag_addr, 1))
+  void* word = ompl_window_word(target_rank, flag_addr, sizeof(uint32_t));
+  if (__builtin_expect(word == NULL, 0))
     return ompl_ctx_put_word(OMPL_CTX_DEFAULT, target_rank, flag_addr, OMPL_FOREVER);
-  __atomic_fetch_add((uint32_t*)(void*)(base + flag_addr), 1, __ATOMIC_SEQ_CST);
-  if (__builtin_expect(
-          __atomic_load_n((uint32_t*)(void*)(base + OMPL_WINDOW_SLEEPERS), __ATOMIC_SEQ_CST) != 0, 0))
-    ompl_window_wake(target_rank, flag_addr);
+  __atomic_fetch_add((uint32_t*)word, 1, __ATOMIC_SEQ_CST);
+  ompl_window_changed(target_rank, flag_addr);
   return OMPL_OK;
 }
 
-/* memcpy; eight bytes, the commonest length that is not known when compiling, without a call. */
+/* memcpy; eight bytes, the commonest length that is not known when compiling, without a call. A long copy of known
+ * length is hidden from the compiler, which would expand it to a string instruction, slower by a third. */
 OMPL_EXTERN_INLINE void ompl_window_copy(void* to, const void* from, size_t length) {
-  if (__builtin_expect(length == 8, 1))
+  if (__builtin_expect(length == 8, 1)) {
     memcpy(to, from, 8);
-  else
-    memcpy(to, from, length);
+    return;
+  }
+  if (length > 128) __asm__("" : "+r"(length));
+  memcpy(to, from, length);
+}
+
+/* The quick case of ompl_put_nb(): 1 if the put is done, and its handle complete. */
+OMPL_EXTERN_INLINE int ompl_put_nb_inline(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank,
+                                          uint64_t dest_addr, size_t length, const ompl_signal* signal,
+                                          unsigned options, ompl_handle* handle) {
+  const struct ompl_window* window = &ompl_thread_windows.data;
+  if (__builtin_expect(ctx != OMPL_CTX_DEFAULT || signal != NULL || options > OMPL_LOCAL, 0) ||
+      __builtin_expect(length > OMPL_WINDOW_BULK, 0) ||
+      __builtin_expect(!ompl_window_holds(window, target_rank, dest_addr, length), 0))
+    return 0;
+  ompl_window_copy(window->base + dest_addr, (const void*)src_addr, length);
+  if (handle != NULL) handle->opaque[0] = 0;
+  return 1;
+}
+
+/* How many of the handles, from the first on, stand for no operation. */
+OMPL_EXTERN_INLINE size_t ompl_handles_complete(const ompl_handle* handles, size_t count) {
+  size_t complete = 0;
+  while (complete < count && handles[complete].opaque[0] == 0) ++complete;
+  return complete;
 }
 
 #ifndef OMPL_BUILDS_LIBRARY
@@ -105,6 +143,50 @@ OMPL_EXTERN_INLINE int ompl_get(uint64_t src_addr, uint32_t target_rank, uint64_
 
 OMPL_EXTERN_INLINE int ompl_put_word(uint32_t target_rank, uint64_t flag_addr) {
   return ompl_put_word_inline(target_rank, flag_addr);
+}
+
+/* The library's functions of these names, for the other cases. */
+extern OMPL_API int ompl_put_nb_call(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank,
+                                     uint64_t dest_addr, size_t length, const ompl_signal* signal,
+                                     unsigned options, ompl_handle* handle) __asm__("ompl_put_nb");
+extern OMPL_API int ompl_handle_wait_all_call(ompl_ctx* ctx, ompl_handle* handles, size_t count,
+                                              int64_t timeout_ns) __asm__("ompl_handle_wait_all");
+
+OMPL_EXTERN_INLINE int ompl_put_nb(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank,
+                                   uint64_t dest_addr, size_t length, const ompl_signal* signal,
+                                   unsigned options, ompl_handle* handle) {
+  if (ompl_put_nb_inline(ctx, src_addr, target_rank, dest_addr, length, signal, options, handle))
+    return OMPL_OK;
+  return ompl_put_nb_call(ctx, src_addr, target_rank, dest_addr, length, signal, options, handle);
+}
+
+OMPL_EXTERN_INLINE int ompl_handle_wait_all(ompl_ctx* ctx, ompl_handle* handles, size_t count,
+                                            int64_t timeout_ns) {
+  const size_t complete = ompl_handles_complete(handles, count);
+  if (complete == count) return OMPL_OK;
+  return ompl_handle_wait_all_call(ctx, handles + complete, count - complete, timeout_ns);
+}
+
+OMPL_EXTERN_INLINE int ompl_fetch_add32(uint32_t target_rank, uint64_t addr, uint32_t value,
+                                        uint32_t* before) {
+  void* word = ompl_window_word(target_rank, addr, sizeof value);
+  if (__builtin_expect(word == NULL || before == NULL, 0))
+    return ompl_ctx_atomic32(OMPL_CTX_DEFAULT, target_rank, addr, OMPL_ATOMIC_ADD, value, 0, before,
+                             OMPL_FOREVER);
+  *before = __atomic_fetch_add((uint32_t*)word, value, __ATOMIC_SEQ_CST);
+  ompl_window_changed(target_rank, addr);
+  return OMPL_OK;
+}
+
+OMPL_EXTERN_INLINE int ompl_fetch_add64(uint32_t target_rank, uint64_t addr, uint64_t value,
+                                        uint64_t* before) {
+  void* word = ompl_window_word(target_rank, addr, sizeof value);
+  if (__builtin_expect(word == NULL || before == NULL, 0))
+    return ompl_ctx_atomic64(OMPL_CTX_DEFAULT, target_rank, addr, OMPL_ATOMIC_ADD, value, 0, before,
+                             OMPL_FOREVER);
+  *before = __atomic_fetch_add((uint64_t*)word, value, __ATOMIC_SEQ_CST);
+  ompl_window_changed(target_rank, addr);
+  return OMPL_OK;
 }
 
 #endif /* OMPL_BUILDS_LIBRARY */

@@ -44,17 +44,12 @@ int checked(ompl_ctx* ctx, uint32_t rank, uint64_t addr, int op, Word operand, W
 template <class Word>
 [[gnu::always_inline]] inline int quick(uint32_t rank, uint64_t addr, int op, Word operand,
                                         Word compare, Word* before) {
-  const ompl_window* window = &ompl_thread_windows.flag;
-  if (addr % sizeof(Word) != 0 || !ompl_window_holds(window, rank, addr, sizeof(Word)))
-    return checked(nullptr, rank, addr, op, operand, compare, before, OMPL_FOREVER);
-  const std::atomic_ref<Word> word(*reinterpret_cast<Word*>(window->base + addr));
+  void* const place = ompl_window_word(rank, addr, sizeof(Word));
+  if (place == nullptr) return checked(nullptr, rank, addr, op, operand, compare, before, OMPL_FOREVER);
+  const std::atomic_ref<Word> word(*static_cast<Word*>(place));
   const Word old = ompl::detail::update(word, static_cast<Function>(op), operand, compare);
   if (before != nullptr) *before = old;
-  if (op == OMPL_ATOMIC_FETCH) return OMPL_OK;
-  const std::atomic_ref<uint32_t> sleepers(
-      *reinterpret_cast<uint32_t*>(window->base + OMPL_WINDOW_SLEEPERS));
-  if (sleepers.load() != 0) [[unlikely]]
-    ompl_window_wake(rank, addr);
+  if (op != OMPL_ATOMIC_FETCH) ompl_window_changed(rank, addr);
   return OMPL_OK;
 }
 

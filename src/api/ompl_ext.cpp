@@ -76,6 +76,8 @@ int ompl_ctx_signal(ompl_ctx* ctx, uint32_t target_rank, const ompl_signal* sign
 
 int ompl_put_nb(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                 size_t length, const ompl_signal* signal, unsigned options, ompl_handle* handle) {
+  if (ompl_put_nb_inline(ctx, src_addr, target_rank, dest_addr, length, signal, options, handle))
+    return OMPL_OK;
   return with_signal(ctx, signal, "ompl_put_nb", [=](Context& c, Runtime& r, const Signal* record) {
     if ((options & ~unsigned{OMPL_LOCAL}) != 0)
       return ompl::fail(OMPL_ERR_ARG, "ompl_put_nb: {:#x} are no options", options);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/process.hpp"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -24,7 +25,7 @@ thread_local constinit Context* t_context = nullptr;
 
 namespace {
 
-enum class State { fresh, running, finalized };
+enum class State { fresh, running, finalized, forked };
 
 std::mutex g_mutex;  // init and finalize
 std::atomic<State> g_state{State::fresh};
@@ -51,6 +52,15 @@ void on_report_signal(int /*number*/) {
   }
   constexpr std::string_view kNone = "ompl hang report: no thread is blocked in the library\n";
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kNone.data(), kNone.size());
+}
+
+// The child of a fork shares its parent's segment and connections, and must use neither.
+void in_forked_child() {
+  if (g_state.load() != State::running) return;
+  g_state.store(State::forked);
+  g_runtime.load()->disown();
+  t_context = nullptr;
+  t_end.context = nullptr;
 }
 
 // Only where the program has not its own use for the signal.
@@ -83,8 +93,7 @@ int start() {
 int init() {
   const std::lock_guard lock(g_mutex);
   if (g_state.load() != State::fresh) {
-    return fail(OMPL_ERR_STATE, "ompl_init: already called{}; it may be called once per process",
-                g_state.load() == State::finalized ? ", and finalized" : "");
+    return wrong_state("ompl_init may be called once per process: it was called already");
   }
   int code = OMPL_OK;
   try {
@@ -95,6 +104,7 @@ int init() {
   if (code != OMPL_OK) return code;
   g_state.store(State::running);
   install_report_signal();
+  ::pthread_atfork(nullptr, nullptr, in_forked_child);
   return OMPL_OK;
 }
 
@@ -116,11 +126,20 @@ Context* implicit_context() {
   return t_context;
 }
 
-int wrong_state() {
-  return fail(OMPL_ERR_STATE, "{}",
-              g_state.load() == State::finalized
-                  ? "the library is finalized: call nothing of it any more"
-                  : "call ompl_init first");
+int wrong_state(const char* when_running) {
+  switch (g_state.load()) {
+    case State::fresh:
+      return fail(OMPL_ERR_STATE, "call ompl_init first");
+    case State::running:
+      return fail(OMPL_ERR_STATE, "{}", when_running);
+    case State::finalized:
+      return fail(OMPL_ERR_STATE, "the library is finalized: call nothing of it any more");
+    case State::forked:
+      break;
+  }
+  return fail(OMPL_ERR_STATE,
+              "this process is a fork of a rank, which cannot use the library; let it execute another "
+              "program, or fork before ompl_init");
 }
 
 }  // namespace ompl::api

@@ -12,8 +12,8 @@ namespace ompl::api {
 // Opens the calling thread's implicit context; nullptr, with the reason recorded, outside init .. finalize.
 Context* implicit_context();
 
-// Records that the library is not initialised, or was finalized: OMPL_ERR_STATE.
-int wrong_state();
+// Records that the library is not initialised, was finalized or forked, or else `when_running`: OMPL_ERR_STATE.
+int wrong_state(const char* when_running = "this context is destroyed");
 
 int init();
 int finalize();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Starting up: who am I, how many are we, and a key-value store to exchange addresses. One
-// implementation per launcher protocol: single, pmi1, mpi (pmi2 and pmix come later).
+// implementation per launcher protocol: single, pmi1, pmix, mpi.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,8 @@ class Bootstrap {
  public:
   virtual ~Bootstrap() = default;
 
-  [[nodiscard]] virtual std::string_view name() const = 0;  // "single", "pmi1", "mpi", "threads"
+  [[nodiscard]] virtual std::string_view name()
+      const = 0;  // "single", "pmi1", "pmix", "mpi", "threads"
   [[nodiscard]] virtual uint32_t rank() const = 0;
   [[nodiscard]] virtual uint32_t size() const = 0;
 
@@ -44,9 +45,10 @@ class Bootstrap {
   virtual void abort(int exit_code, std::string_view why) = 0;
 };
 
-// Chooses by `settings.launcher` and the environment: an initialised MPI of this process first, then
-// PMI_FD / PMI_RANK, else a single rank. A half-set or contradictory environment is OMPL_ERR_LAUNCH
-// with one line that names the variable and what to do.
+// Chooses by `settings.launcher` and the environment: an initialised MPI of this process first, then PMI-1
+// (PMI_FD, PMI_RANK, PMI_SIZE), then PMIx (PMIX_NAMESPACE, PMIX_RANK, PMIX_SERVER_URI*), else a single rank.
+// A half-set or contradictory environment, or a launcher that offers none of these, is OMPL_ERR_LAUNCH with
+// one line that names the variable and what to do.
 int connect(const Settings& settings, std::unique_ptr<Bootstrap>* out);
 
 // A random word that the ranks of this job share and nobody else knows: drawn by rank 0 and passed on

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -193,6 +194,14 @@ MpiPhase mpi_phase() {
 }
 
 bool mpi_may_use_pmi1() { return mpi_phase() != MpiPhase::absent && !is_open_mpi(); }
+
+bool is_open_mpi5_before_init() {
+  auto* const version = find<int(char*, int*)>("MPI_Get_library_version");
+  if (mpi_phase() != MpiPhase::before_init || !is_open_mpi() || version == nullptr) return false;
+  std::array<char, 8192> text{};  // MPI's limit of it is at most that in every library
+  int length = 0;
+  return version(text.data(), &length) == 0 && std::strstr(text.data(), "Open MPI v5.") != nullptr;
+}
 
 int open_mpi(std::unique_ptr<Bootstrap>* out) {
   if (is_open_mpi()) {

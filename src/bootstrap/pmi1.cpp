@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "bootstrap/environment.hpp"
 #include "bootstrap/mpi.hpp"
 #include "bootstrap/pmi1_link.hpp"
 #include "bootstrap/pmi1_wire.hpp"
@@ -183,40 +184,18 @@ void Pmi1::abort(int exit_code, std::string_view why) {
   }
 }
 
-// The number that environment variable `name` must hold.
-int read_number(const char* name, uint32_t max, uint32_t* out) {
-  const char* text = std::getenv(name);
-  if (text == nullptr) {
-    return fail(OMPL_ERR_LAUNCH,
-                "{} is not set, though other PMI variables are; start with omplrun or mpiexec, or set "
-                "OMPL_LAUNCHER=single",
-                name);
-  }
-  const auto number = pmi1::to_number(text);
-  if (!number || *number > max) {
-    return fail(OMPL_ERR_LAUNCH,
-                "{}=\"{}\" is not a number from 0 to {}; start with omplrun or mpiexec", name, text,
-                max);
-  }
-  *out = *number;
-  return OMPL_OK;
-}
-
 }  // namespace
 
-bool pmi1_offered() {
-  const auto names = {"PMI_FD", "PMI_RANK", "PMI_SIZE"};
-  return std::any_of(names.begin(), names.end(),
-                     [](const char* name) { return std::getenv(name) != nullptr; });
-}
+bool pmi1_offered() { return any_set({"PMI_FD", "PMI_RANK", "PMI_SIZE"}); }
 
 int pmi1_environment(Pmi1Session* out) {
+  constexpr Protocol kPmi{"PMI", "omplrun or mpiexec"};
   constexpr uint32_t kMax = std::numeric_limits<int>::max();
   Pmi1Session session;
   uint32_t fd = 0;
-  int result = read_number("PMI_FD", kMax, &fd);
-  if (result == OMPL_OK) result = read_number("PMI_SIZE", kMax, &session.size);
-  if (result == OMPL_OK) result = read_number("PMI_RANK", kMax, &session.rank);
+  int result = read_number("PMI_FD", kPmi, kMax, &fd);
+  if (result == OMPL_OK) result = read_number("PMI_SIZE", kPmi, kMax, &session.size);
+  if (result == OMPL_OK) result = read_number("PMI_RANK", kPmi, kMax, &session.rank);
   if (result != OMPL_OK) return result;
   session.fd = static_cast<int>(fd);
   if (session.rank >= session.size) {

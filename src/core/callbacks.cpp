@@ -10,7 +10,6 @@ namespace ompl {
 
 int Runtime::call_back(Handle& handle, ompl_callback_fn callback, void* argument) {
   if (callback == nullptr) return fail(OMPL_ERR_ARG, "ompl_handle_then: the callback is null");
-  if (handle.listed) return fail(OMPL_ERR_ARG, "ompl_handle_then: the handle has a callback already");
   handle.callback = callback;
   handle.argument = argument;
   callbacks_.add(&handle);
@@ -69,7 +68,6 @@ int Runtime::progress(Context& c, Deadline deadline) {
     Pending* const entry = std::exchange(over, over->next);
     const Pending done = *entry;
     entry->kind = Pending::Kind::none;  // the caller's again
-    entry->listed = false;
     done.callback(done.argument, done.code);
   }
   return any ? 1 : 0;

@@ -14,7 +14,6 @@ class Callbacks {
  public:
   // The entry is the list's until collect() gives it back.
   void add(Pending* entry) {
-    entry->listed = true;
     count_.fetch_add(1);
     entry->next = added_.load(std::memory_order_relaxed);
     while (!added_.compare_exchange_weak(entry->next, entry)) {

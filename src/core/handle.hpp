@@ -12,19 +12,18 @@ namespace ompl {
 
 // An entry of the list of callbacks (callbacks.hpp). All zero: stands for nothing.
 struct Pending {
-  enum class Kind : uint32_t {
-    none,    // no operation, or a complete one
-    local,   // a put or get, complete when its ticket is
-    remote,  // a put, complete when its data are visible at the target
-    fetch,   // an atomic, complete when its reply has come
-    flag,    // a Watch
+  enum class Kind : uint64_t {  // the word that ompl_inline.h looks at
+    none,                       // no operation, or a complete one
+    local,                      // a put or get, complete when its ticket is
+    remote,                     // a put, complete when its data are visible at the target
+    fetch,                      // an atomic, complete when its reply has come
+    flag,                       // a Watch
   };
   Kind kind;
-  bool listed;   // among the callbacks
-  int32_t code;  // how it ended
   Pending* next;
   ompl_callback_fn callback;
   void* argument;
+  int32_t code;  // how it ended
 };
 
 struct Handle : Pending {

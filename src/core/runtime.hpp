@@ -79,6 +79,9 @@ class Runtime {
   // For the end of a thread: nothing may block, so what is outstanding is left to the slots.
   void abandon_context(Context* context);
 
+  // In the child of a fork: every context and window becomes unusable, nothing else is touched.
+  void disown();
+
   // The short ways. The put, get and signal of ompl_inline.h call this when somebody of the rank sleeps;
   void wake_sleepers(uint32_t rank, uint64_t flag) { wake_sleepers(rank, bases_[rank], flag); }
   // this one looks at the flag for some microseconds, if nothing else has to be done meanwhile;

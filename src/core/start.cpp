@@ -105,6 +105,11 @@ int Runtime::start(Conduits conduits) {
   }
   count_cores();
   segment_.header().state.store(RankState::active);
+  log::info("rank {} of {} by {}: {} rank(s) and {} core(s) on this node; network: {}", rank_, size_,
+            bootstrap_->name(), node_size(), node_cores_,
+            network_ != nullptr ? network_->conduit().name() : "none");
+  for (uint32_t rank = 0; rank < size_; ++rank)
+    log::debug("rank {} is reached by {} ({})", rank, peers_[rank].conduit, peers_[rank].why);
   return OMPL_OK;
 }
 
@@ -272,12 +277,20 @@ int Runtime::linger(Context& context) {
   return code;
 }
 
-// Gives everything back but the contexts themselves, which other threads may still name.
-void Runtime::leave() {
-  close_windows();
+// Without the mutex, which another thread of the parent may have held when it forked.
+void Runtime::disown() {
+  shut_windows();
   for (Context* c = contexts_.load(); c != nullptr; c = c->next) {
     c->ranks = 0;
     c->direct = false;
+  }
+}
+
+// Gives everything back but the contexts themselves, which other threads may still name.
+void Runtime::leave() {
+  {
+    const std::lock_guard lock(contexts_mutex_);
+    disown();
   }
   network_.reset();
   conduits_.clear();

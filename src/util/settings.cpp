@@ -39,8 +39,11 @@ constexpr std::array kVariables{
              "Conduits that may be used, in order of preference, separated by commas."},
     Variable{"OMPL_NODE_ID", "text", &Settings::node_id,
              "Identity of this node: ranks of different identity never share memory."},
-    Variable{"OMPL_LAUNCHER", "auto|single|pmi1|mpi", &Settings::launcher,
-             "How the ranks find each other; auto: an initialised MPI, else PMI-1, else alone."},
+    Variable{
+        "OMPL_LAUNCHER", "auto|single|pmi1|pmix|mpi", &Settings::launcher,
+        "How the ranks find each other; auto: an initialised MPI, else PMI-1, else PMIx, else alone."},
+    Variable{"OMPL_PMIX_LIBRARY", "text", &Settings::pmix_library,
+             "The libpmix.so.2 to load under PMIx; empty: MPI's, the launcher's own, or the system's."},
     Variable{"OMPL_CREDITS", "count above 0", &Settings::credits,
              "Signal records a rank may have unacknowledged at each endpoint of a peer."},
     Variable{"OMPL_SPIN", "count or -1", &Settings::spin,

@@ -19,7 +19,8 @@ struct Settings {
   unsigned endpoints = 0;                            // endpoint pool size; 0: choose
   std::string conduits = "self,shm,ofi";             // which may be used, in order of preference
   std::string node_id;                               // overrides the node's identity
-  std::string launcher = "auto";                     // auto, single, pmi1, mpi
+  std::string launcher = "auto";                     // auto, single, pmi1, pmix, mpi
+  std::string pmix_library;                          // libpmix to load; "": the launcher's own
   unsigned credits = 256;                            // unacknowledged signal records per slot and peer
   // Waiting
   int spin = -1;    // polls before the first yield; -1: choose by the load on the cores

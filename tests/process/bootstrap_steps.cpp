@@ -33,6 +33,7 @@ void open() {
   alarm(kMostSeconds);
   ompl::Settings settings;
   require(ompl::Settings::read(&settings) == OMPL_OK, "reading the settings");
+  ompl::log::set_level(settings.log_level);
   require(ompl::bootstrap::connect(settings, &g_bootstrap) == OMPL_OK, "connect");
 }
 
@@ -59,6 +60,14 @@ void exchange() {
   std::string secret;
   require(share_secret(*g_bootstrap, &secret) == OMPL_OK && !secret.empty(), "sharing a secret");
   require(g_bootstrap->fence() == OMPL_OK, "the last fence");
+}
+
+// A value that nobody published is an error, soon: no launcher may be asked to wait for it.
+void miss() {
+  std::string value = "untouched";
+  const uint32_t other = (g_bootstrap->rank() + 1) % g_bootstrap->size();
+  require(g_bootstrap->get(other, "nothing", &value) == OMPL_ERR_LAUNCH, "missing a value");
+  require(value == "untouched", "leaving the output alone");
 }
 
 void show() {
@@ -94,6 +103,8 @@ int bootstrap_step(const char* step) {
     exchange();
   } else if (name == "show") {
     show();
+  } else if (name == "miss") {
+    miss();
   } else if (name == "finish") {
     require(g_bootstrap->finish() == OMPL_OK, "finish");
   } else if (std::sscanf(step, "abort:%d", &number) == 1) {

@@ -12,6 +12,7 @@ extern "C" {
  *   open          connects
  *   exchange      publishes values, reads those of all ranks and compares them
  *   show          prints "rank R of N by NAME, nodes A,B,..."
+ *   miss          asks another rank for a value that it has not published
  *   finish        leaves properly
  *   abort:CODE    the last rank aborts the job; the others wait for it
  *   die:RANK:SIG  that rank kills itself; the others wait for it

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ranks started for real by mpiexec and by omplrun, alone and mixed with MPI in every order.
+"""Ranks started for real by mpiexec, prterun and omplrun, alone and mixed with MPI in every order.
 
 launcher_test.py NAME OMPLRUN BOOTSTRAP_RANKS STEPS_LIBRARY [PREFIX]
 
 NAME is that of Debian's MPI (mpich, openmpi), or any for the MPI installed below PREFIX: "openmpi..."
-does not speak PMI-1, "..._abi" has the binary interface that MPI 5.0 standardised. bootstrap_ranks is
-compiled with the MPI's mpicc; its arguments are the steps that each rank does."""
+speaks PMIx, the others PMI-1; "..._abi" has the binary interface that MPI 5.0 standardised. bootstrap_ranks
+is compiled with the MPI's mpicc; its arguments are the steps that each rank does."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -25,14 +26,22 @@ RANKS = 3
 
 
 @dataclass(frozen=True)
+class Launcher:
+    command: list[str]
+    protocol: str  # as `show` names it
+
+
+@dataclass(frozen=True)
 class Mpi:
-    mpiexec: list[str]
+    launchers: list[Launcher]  # its own
     mpicc: str
-    speaks_pmi1: bool = True
+    may_come_later: bool = True  # MPI_Init after ompl_init
 
 
-MPI: Mpi
-OMPLRUN, PLAIN_RANKS, MPI_RANKS = [""], "", ""
+# All that can start ranks of this MPI.
+LAUNCHERS: list[Launcher]
+MAY_COME_LATER = True
+OMPLRUN, PLAIN_RANKS, MPI_RANKS = "", "", ""
 
 
 def find_mpi(name: str, prefix: str) -> Mpi | str:
@@ -43,12 +52,33 @@ def find_mpi(name: str, prefix: str) -> Mpi | str:
         os.environ["I_MPI_ROOT"] = prefix  # Intel's tools ask for it
     else:
         mpiexec, mpicc = f"mpiexec.{name}", f"mpicc.{name}"
-    for tool in (mpiexec, mpicc):
+    commands = [[mpiexec]]
+    if name.startswith("openmpi"):
+        commands = [[mpiexec, "--allow-run-as-root", "--oversubscribe"]]
+        if prefix:
+            options = ["--allow-run-as-root", "--map-by", ":oversubscribe"]
+            commands.append([f"{prefix}/bin/prterun", *options])
+    for tool in (mpicc, *(command[0] for command in commands)):
         if shutil.which(tool) is None:
             return f"{tool} is not installed"
-    is_open_mpi = name.startswith("openmpi")
-    options = ["--allow-run-as-root", "--oversubscribe"] if is_open_mpi else []
-    return Mpi([mpiexec, *options], mpicc, not is_open_mpi)
+    protocol = "pmix" if name.startswith("openmpi") else "pmi1"
+    return Mpi([Launcher(command, protocol) for command in commands], mpicc, name != "openmpi5")
+
+
+def leftovers() -> set[Path]:
+    """The files that MPICH's ranks and launcher use now, or left behind when their job was aborted."""
+    return {*Path("/dev/shm").glob("mpich_shm_*"), *Path("/tmp").glob("hydra_hwloc_xmlfile_*")}
+
+
+def remove_orphans(paths: set[Path]) -> None:
+    """Removes those files that no process maps or has in its environment."""
+    used = ""
+    for use in (*Path("/proc").glob("[0-9]*/maps"), *Path("/proc").glob("[0-9]*/environ")):
+        with contextlib.suppress(OSError):  # it has just ended, or is another user's
+            used += use.read_text(errors="replace")
+    for path in paths:
+        if str(path) not in used:
+            path.unlink(missing_ok=True)
 
 
 def compile_ranks(mpicc: str, steps: Path, target: str) -> None:
@@ -57,11 +87,12 @@ def compile_ranks(mpicc: str, steps: Path, target: str) -> None:
     subprocess.run([*command, f"-Wl,-rpath,{steps.parent}"], timeout=LIMIT, check=True)
 
 
-class Launcher(unittest.TestCase):
-    def job(self, launcher: list[str], program: str, steps: str, **variables: str) -> str:
-        """Runs a job that must succeed; its standard output."""
+class Start(unittest.TestCase):
+    def start(
+        self, launcher: Launcher, program: str, steps: str, **variables: str
+    ) -> "subprocess.CompletedProcess[str]":
         done = subprocess.run(
-            [*launcher, "-n", str(RANKS), program, *steps.split()],
+            [*launcher.command, "-n", str(RANKS), program, *steps.split()],
             env=os.environ | variables,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -69,6 +100,16 @@ class Launcher(unittest.TestCase):
             timeout=LIMIT,
             check=False,
         )
+        self.skip_without_pmix(done.stderr)
+        return done
+
+    def skip_without_pmix(self, errors: str) -> None:
+        if "was built without" in errors:
+            self.skipTest("PMIx's headers were not there when this was built")
+
+    def job(self, launcher: Launcher, program: str, steps: str) -> str:
+        """Runs a job that must succeed; its standard output."""
+        done = self.start(launcher, program, steps)
         self.assertEqual(done.returncode, 0, f"{steps}\n{done.stdout}{done.stderr}")
         return done.stdout
 
@@ -78,19 +119,50 @@ class Launcher(unittest.TestCase):
         expected = [(str(rank), str(RANKS), by, nodes) for rank in range(RANKS)]
         self.assertEqual(sorted(shown), expected)
 
-    def launchers(self) -> list[list[str]]:
-        """Those that speak PMI-1."""
-        return [MPI.mpiexec, OMPLRUN] if MPI.speaks_pmi1 else []
-
     def test_without_mpi(self) -> None:
-        for launcher in self.launchers():
+        for launcher in LAUNCHERS:
             with self.subTest(launcher):
                 output = self.job(launcher, PLAIN_RANKS, "open exchange show finish")
-                self.assert_ranks(output, "pmi1", "0,0,0")
+                self.assert_ranks(output, launcher.protocol, "0,0,0")
+
+    def pmix_launchers(self) -> list[Launcher]:
+        if LAUNCHERS[0].protocol != "pmix":
+            self.skipTest("these launchers speak PMI-1")
+        return LAUNCHERS
+
+    def test_pmix_by_the_launchers_own_library(self) -> None:
+        # Another version may do, but complains on standard error.
+        for launcher in self.pmix_launchers():
+            with self.subTest(launcher):
+                done = self.start(launcher, PLAIN_RANKS, "open exchange finish", OMPL_LOG="info")
+                used = set(re.findall(r"PMIx by (\S+):", done.stderr))
+                folder = Path(shutil.which(launcher.command[0]) or "").resolve().parents[1] / "lib"
+                self.assertTrue(used and all(Path(file).is_relative_to(folder) for file in used), done.stderr)
+
+    def test_a_wrong_pmix_library_is_named(self) -> None:
+        wrong = ("/nowhere/libpmix.so.2", "cannot be loaded"), ("libm.so.6", "is not a library of PMIx")
+        for launcher in self.pmix_launchers():
+            for library, said in wrong:
+                with self.subTest(launcher, library=library):
+                    done = self.start(launcher, PLAIN_RANKS, "open", OMPL_PMIX_LIBRARY=library)
+                    self.assertNotEqual(done.returncode, 0)
+                    self.assertIn(library, done.stderr)
+                    self.assertIn(said, done.stderr)
+
+    def test_a_launcher_that_is_gone_is_named(self) -> None:
+        self.pmix_launchers()
+        left = {"PMIX_NAMESPACE": "gone", "PMIX_RANK": "0", "PMIX_SERVER_URI41": "gone.0;tcp4://127.0.0.1:1"}
+        env = os.environ | left
+        done = subprocess.run([PLAIN_RANKS, "open"], env=env, capture_output=True, text=True, timeout=LIMIT)
+        self.skip_without_pmix(done.stderr)
+        self.assertNotEqual(done.returncode, 0)
+        ours = [line for line in done.stderr.splitlines() if line.startswith("ompl error")]
+        self.assertEqual(len(ours), 1, done.stderr)
+        self.assertIn("is the launcher (PMIX_NAMESPACE=gone) still there?", ours[0])
 
     def test_through_a_running_mpi(self) -> None:
-        # MPI knows how to talk to its launcher. (omplrun is none for Open MPI.)
-        for launcher in [MPI.mpiexec, *self.launchers()]:
+        # MPI knows how to talk to its launcher.
+        for launcher in LAUNCHERS:
             for steps in (
                 "init open exchange show finish barrier finalize",
                 "init open exchange show barrier finalize finish",
@@ -101,7 +173,9 @@ class Launcher(unittest.TestCase):
     def test_before_mpi_and_beside_it(self) -> None:
         # finish() must leave the launcher's connection usable for an MPI that comes later, and must not
         # wait for the launcher when MPI has ended the connection.
-        for launcher in self.launchers():
+        if not MAY_COME_LATER:
+            self.skipTest("MPI_Init of Open MPI 5 fails once PMIx runs")
+        for launcher in LAUNCHERS:
             for steps in (
                 "open exchange show finish",
                 "open exchange show finish init barrier finalize",
@@ -110,47 +184,57 @@ class Launcher(unittest.TestCase):
                 "open init exchange barrier show finish finalize",
             ):
                 with self.subTest(launcher, steps=steps):
-                    self.assert_ranks(self.job(launcher, MPI_RANKS, steps), "pmi1", "0,0,0")
+                    output = self.job(launcher, MPI_RANKS, steps)
+                    self.assert_ranks(output, launcher.protocol, "0,0,0")
+
+    def test_an_mpi_that_cannot_come_later(self) -> None:
+        if MAY_COME_LATER:
+            self.skipTest("this MPI may come later")
+        for launcher in LAUNCHERS:
+            with self.subTest(launcher):
+                done = self.start(launcher, MPI_RANKS, "open")
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn("call MPI_Init before ompl_init", done.stderr)
+                # For a program that never calls MPI_Init.
+                done = self.start(launcher, MPI_RANKS, "open exchange finish", OMPL_LAUNCHER="pmix")
+                self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_value_that_nobody_published(self) -> None:
+        for launcher in LAUNCHERS:
+            with self.subTest(launcher):
+                self.job(launcher, PLAIN_RANKS, "open exchange miss finish")
 
     def test_abort_ends_the_job(self) -> None:
-        cases = [(MPI.mpiexec, MPI_RANKS, "init open exchange abort:9")]
-        cases += [(launcher, PLAIN_RANKS, "open exchange abort:9") for launcher in self.launchers()]
+        self.addCleanup(lambda before: remove_orphans(leftovers() - before), leftovers())
+        cases = [(LAUNCHERS[0], MPI_RANKS, "init open exchange abort:9")]
+        cases += [(launcher, PLAIN_RANKS, "open exchange abort:9") for launcher in LAUNCHERS]
         for launcher, program, steps in cases:
             with self.subTest(launcher, steps=steps):
-                done = subprocess.run(
-                    [*launcher, "-n", str(RANKS), program, *steps.split()],
-                    capture_output=True,
-                    text=True,
-                    timeout=LIMIT,
-                    check=False,
-                )
+                done = self.start(launcher, program, steps)
                 self.assertEqual(done.returncode, 9, done.stderr)
-                if launcher is OMPLRUN:  # Hydra 5 may lose a rank's last line
+                if launcher.command[0] == OMPLRUN:  # Hydra 5 may lose a rank's last line
                     self.assertIn("the test wants it", done.stderr)
 
-    def test_open_mpi_without_mpi_init_is_refused(self) -> None:
-        if MPI.speaks_pmi1:
-            self.skipTest("this launcher speaks PMI-1")
-        done = subprocess.run(
-            [*MPI.mpiexec, "-n", "2", PLAIN_RANKS, "open"],
-            capture_output=True,
-            text=True,
-            timeout=LIMIT,
-            check=False,
-        )
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("Call MPI_Init before ompl_init", done.stderr)
+    def test_a_rank_that_dies_ends_the_job(self) -> None:
+        for launcher in LAUNCHERS:
+            with self.subTest(launcher):
+                done = self.start(launcher, PLAIN_RANKS, "open exchange die:1:9")
+                self.assertNotEqual(done.returncode, 0, done.stdout)
 
 
 def main(name: str, omplrun: str, ranks: str, steps: str, prefix: str = "") -> None:
-    global MPI, OMPLRUN, PLAIN_RANKS, MPI_RANKS
+    global LAUNCHERS, MAY_COME_LATER, OMPLRUN, PLAIN_RANKS, MPI_RANKS
     found = find_mpi(name, prefix)
     if isinstance(found, str):
         print(f"skipped: {found}")
         sys.exit(SKIP)
     signal.alarm(int(2 * LIMIT))
     with tempfile.TemporaryDirectory() as folder:
-        MPI, OMPLRUN, PLAIN_RANKS, MPI_RANKS = found, [omplrun], ranks, f"{folder}/mpi_ranks"
+        os.environ["TMPDIR"] = folder  # launchers leave things there when a job is aborted
+        OMPLRUN, PLAIN_RANKS, MPI_RANKS = omplrun, ranks, f"{folder}/mpi_ranks"
+        LAUNCHERS, MAY_COME_LATER = found.launchers, found.may_come_later
+        if LAUNCHERS[0].protocol == "pmi1":  # omplrun starts no ranks for Open MPI
+            LAUNCHERS.append(Launcher([omplrun], "pmi1"))
         compile_ranks(found.mpicc, Path(steps), MPI_RANKS)
         program = unittest.main(argv=sys.argv[:1], verbosity=2, exit=False)
     sys.exit(not program.result.wasSuccessful())

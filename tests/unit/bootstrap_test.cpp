@@ -24,7 +24,9 @@ class Connect : public testing::Test {
   void TearDown() override { clear(); }
 
   static void clear() {
-    for (const char* name : {"PMI_FD", "PMI_RANK", "PMI_SIZE", "PMI_PORT", "PMI_ID", "PMIX_RANK"}) {
+    for (const char* name : {"PMI_FD", "PMI_RANK", "PMI_SIZE", "PMI_PORT", "PMI_ID", "PMIX_NAMESPACE",
+                             "PMIX_RANK", "PMIX_SERVER_URI41", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
+                             "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PRTE_LAUNCHED"}) {
       unsetenv(name);
     }
   }
@@ -93,12 +95,60 @@ TEST_F(Connect, ADescriptorThatIsNoLauncherIsNamed) {
   close(fd);
 }
 
+TEST_F(Connect, HalfAPmixEnvironmentIsNamed) {
+  const char* const uri = "PMIX_SERVER_URI41";
+  EXPECT_NE(refusal({{"PMIX_RANK", "3"}}).find("PMIX_NAMESPACE is not set"), std::string::npos);
+  EXPECT_NE(refusal({{uri, "x"}}).find("PMIX_NAMESPACE is not set"), std::string::npos);
+  EXPECT_NE(refusal({{"PMIX_NAMESPACE", "job"}, {uri, "x"}}).find("PMIX_RANK is not set"),
+            std::string::npos);
+  for (const char* rank : {"", "-1", "two", "4294967295"}) {
+    const auto said = refusal({{"PMIX_NAMESPACE", "job"}, {"PMIX_RANK", rank}, {uri, "x"}});
+    EXPECT_NE(said.find(fmt::format("PMIX_RANK=\"{}\" is not a number", rank)), std::string::npos)
+        << said;
+  }
+  EXPECT_NE(refusal({{"PMIX_NAMESPACE", "job"}, {"PMIX_RANK", "3"}}).find("no PMIX_SERVER_URI"),
+            std::string::npos);
+}
+
+TEST_F(Connect, TwoLaunchersThatContradictEachOtherAreNamed) {
+  const auto said = refusal({{"PMI_FD", "0"},
+                             {"PMI_RANK", "0"},
+                             {"PMI_SIZE", "1"},
+                             {"PMIX_NAMESPACE", "job"},
+                             {"PMIX_RANK", "2"},
+                             {"PMIX_SERVER_URI41", "x"}});
+  EXPECT_NE(said.find("PMI_RANK=0 and PMIX_RANK=2"), std::string::npos) << said;
+  EXPECT_NE(said.find("OMPL_LAUNCHER"), std::string::npos) << said;
+}
+
 TEST_F(Connect, ForeignLaunchersAreNotMistakenForNone) {
-  EXPECT_NE(refusal({{"PMIX_RANK", "3"}}).find("PMIX_RANK=3"), std::string::npos);
+  EXPECT_NE(refusal({{"PMI_PORT", "host:1"}}).find("PMI_PORT=host:1"), std::string::npos);
+  EXPECT_NE(refusal({{"PMI_ID", "3"}}).find("PMI_ID=3"), std::string::npos);
+  EXPECT_NE(refusal({{"OMPI_COMM_WORLD_SIZE", "4"}}).find("OMPI_COMM_WORLD_SIZE=4"), std::string::npos);
+  EXPECT_NE(refusal({{"PRTE_LAUNCHED", "1"}}).find("PRTE_LAUNCHED=1"), std::string::npos);
+  const auto said = refusal({{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}});
+  EXPECT_NE(said.find("SLURM_STEP_NUM_TASKS"), std::string::npos) << said;
+  EXPECT_NE(said.find("--mpi=pmix or --mpi=pmi2"), std::string::npos) << said;
+}
+
+// Nothing is lost if one process is started alone, and the script of a batch job is one process.
+TEST_F(Connect, LaunchersOfOneProcessAreNone) {
+  using Environment = std::map<std::string, std::string>;
+  for (const Environment& environment :
+       {Environment{{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}},
+        Environment{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}},
+        Environment{{"SLURM_STEP_NUM_TASKS", "4"}}, Environment{{"OMPI_COMM_WORLD_SIZE", "1"}}}) {
+    for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+    std::unique_ptr<Bootstrap> bootstrap;
+    ASSERT_EQ(connect(Settings{}, &bootstrap), OMPL_OK) << environment.begin()->first;
+    EXPECT_EQ(bootstrap->name(), "single");
+    clear();
+  }
 }
 
 TEST_F(Connect, OneMayInsistOnALauncher) {
   EXPECT_NE(refusal({}, "pmi1").find("PMI_FD is not set"), std::string::npos);
+  EXPECT_NE(refusal({}, "pmix").find("PMIX_NAMESPACE is not set"), std::string::npos);
   EXPECT_NE(refusal({}, "mpi").find("MPI_Init"), std::string::npos);
   setenv("PMIX_RANK", "3", 1);
   Settings settings;

@@ -37,6 +37,7 @@ TEST(Settings, EveryKindIsRead) {
                       {"OMPL_CONDUITS", "self,shm"},
                       {"OMPL_NODE_ID", "n 1"},
                       {"OMPL_LAUNCHER", "pmi1"},
+                      {"OMPL_PMIX_LIBRARY", "/opt/libpmix.so.2"},
                       {"OMPL_CREDITS", "17"},
                       {"OMPL_SPIN", "0"},
                       {"OMPL_YIELDS", "-1"},
@@ -53,6 +54,7 @@ TEST(Settings, EveryKindIsRead) {
   EXPECT_EQ(settings.conduits, "self,shm");
   EXPECT_EQ(settings.node_id, "n 1");
   EXPECT_EQ(settings.launcher, "pmi1");
+  EXPECT_EQ(settings.pmix_library, "/opt/libpmix.so.2");
   EXPECT_EQ(settings.credits, 17u);
   EXPECT_EQ(settings.spin, 0);
   EXPECT_EQ(settings.yields, -1);

@@ -26,6 +26,11 @@ void print_build() {
   fmt::print("  compiler    {}\n  build type  {}\n  sanitizers  {}\n", OMPL_INFO_COMPILER,
              OMPL_INFO_BUILD_TYPE,
              std::string_view(OMPL_INFO_SANITIZE).empty() ? "none" : OMPL_INFO_SANITIZE);
+#ifdef OMPL_HAVE_PMIX
+  fmt::print("  pmix        built in, libpmix is loaded when the launcher speaks PMIx\n");
+#else
+  fmt::print("  pmix        not built in: its headers were not found, or OMPL_WITH_PMIX is off\n");
+#endif
 #ifdef OMPL_HAVE_OFI
   fmt::print("  libfabric   built in, loaded when a job needs a network\n");
 #else

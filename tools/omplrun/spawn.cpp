@@ -21,7 +21,8 @@ void set_environment(const std::vector<std::string>& assignments) {
     setenv(assignment.substr(0, equals).c_str(), assignment.c_str() + equals + 1, 1);
   }
   // Variables of a launcher that started omplrun itself would mislead the ranks.
-  for (const char* name : {"PMI_PORT", "PMI_ID", "PMI_SPAWNED", "PMIX_RANK"}) unsetenv(name);
+  for (const char* name : {"PMI_PORT", "PMI_ID", "PMI_JOBID", "PMI_SPAWNED", "PMIX_RANK"})
+    unsetenv(name);
 }
 
 // In the new process: becomes the program, or returns with errno set.

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The program that rules.py runs as ranks: rules_worker RULE. Each shows one rule of docs/rules.md from within
+// a process; exit code 0 if it holds, else 1 with a line on stderr.
+#include <dlfcn.h>
+#include <omnipgas/ompl_inline.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+uint32_t rank() { return static_cast<uint32_t>(ompl_rank()); }
+uint32_t next() { return (rank() + 1) % static_cast<uint32_t>(ompl_size()); }
+uint64_t address(const void* memory) { return reinterpret_cast<uint64_t>(memory); }
+
+[[noreturn]] void broken(const char* what) {
+  std::fprintf(stderr, "rules_worker: %s; last error: %s\n", what, ompl_error_detail());
+  std::_Exit(1);
+}
+void expect(bool holds, const char* what) {
+  if (!holds) broken(what);
+}
+void ok(int code, const char* what) {
+  if (code != OMPL_OK) broken(what);
+}
+uint64_t allocate(std::size_t bytes) {
+  uint64_t offset = 0;
+  ok(ompl_alloc(bytes, &offset), "ompl_alloc");
+  return offset;
+}
+uint32_t& own_word(uint64_t offset) { return *static_cast<uint32_t*>(ompl_ptr(rank(), offset)); }
+
+// Runs `child` in a fork and returns its exit code.
+int in_fork(const std::function<int()>& child) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::alarm(20);
+    std::_Exit(child());
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// A fork of a rank is told that it is one, by every way into the library, and disturbs nothing.
+void fork_rule() {
+  const uint64_t data = allocate(64);
+  const uint64_t flag = allocate(8);
+  ompl_ctx* context = nullptr;
+  ok(ompl_ctx_create(&context), "ompl_ctx_create");
+  const uint64_t word = 5;
+  ok(ompl_put(address(&word), next(), data, 8), "a put before the fork");  // opens the window
+  ok(ompl_put_word(next(), flag), "a signal before the fork");
+  ok(ompl_wait(flag), "the wait");
+  const int code = in_fork([&] {
+    const uint64_t other = 6;
+    if (ompl_put(address(&other), next(), data, 8) != OMPL_ERR_STATE) return 2;
+    if (std::strstr(ompl_error_detail(), "fork") == nullptr) return 3;
+    if (ompl_put_word(next(), flag) != OMPL_ERR_STATE) return 4;
+    if (ompl_ctx_put(context, address(&other), next(), data, 8, 0) != OMPL_ERR_STATE) return 5;
+    if (ompl_wait(flag) != OMPL_ERR_STATE || ompl_rank() != OMPL_ERR_STATE) return 6;
+    if (ompl_init() != OMPL_ERR_STATE || ompl_finalize() != OMPL_ERR_STATE) return 7;
+    std::thread([] { ompl_barrier(); }).join();  // a thread of the child, and its end
+    return 0;
+  });
+  expect(code == 0, ("the fork broke off with code " + std::to_string(code)).c_str());
+  ok(ompl_barrier(), "the barrier after the fork");
+  expect(*static_cast<uint64_t*>(ompl_ptr(rank(), data)) == 5, "the fork wrote into a segment");
+  ok(ompl_put_word(next(), flag), "a signal after the fork");
+  ok(ompl_wait(flag), "a wait after the fork");
+  expect(std::system("exit 7") == 7 << 8, "another program could not be run");
+  ok(ompl_ctx_destroy(context), "ompl_ctx_destroy");
+}
+
+// Threads come and go: what they sent arrives, and their contexts are used again.
+void thread_exit_rule() {
+  constexpr int kThreads = 300;
+  const uint64_t data = allocate(8 * kThreads);
+  const uint64_t flag = allocate(8);
+  for (int i = 0; i < kThreads; ++i) {
+    std::thread([&] {
+      const uint64_t value = 1000 + static_cast<uint64_t>(i);
+      ok(ompl_put(address(&value), next(), data + 8 * static_cast<uint64_t>(i), 8), "a thread's put");
+      ok(ompl_put_word(next(), flag), "a thread's signal");
+    }).join();  // no flush: the thread is gone
+  }
+  for (int i = 0; i < kThreads; ++i) ok(ompl_wait(flag), "the wait for a thread that is gone");
+  for (uint64_t i = 0; i < kThreads; ++i)
+    expect(static_cast<uint64_t*>(ompl_ptr(rank(), data))[i] == 1000 + i, "a put was lost");
+}
+
+// A thread-local object that is destroyed after the library's own may still use the library.
+struct Late {
+  uint64_t flag = 0;
+  ~Late() {
+    if (flag != 0) ok(ompl_put_word(next(), flag), "a signal at the very end of a thread");
+  }
+};
+thread_local Late t_late;
+void late_thread_rule() {
+  const uint64_t flag = allocate(8);
+  std::thread([&] {
+    t_late.flag = flag;  // made before the implicit context, so destroyed after it
+    ok(ompl_flush(), "ompl_flush");
+  }).join();
+  ok(ompl_wait(flag), "the wait");
+}
+
+// Signals of the system interrupt no call: 1,000 a second, without SA_RESTART.
+std::atomic<uint32_t> g_alarms{0};
+void signals_rule() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { g_alarms.fetch_add(1); };
+  ::sigaction(SIGALRM, &action, nullptr);
+  const itimerval often{.it_interval = {0, 1000}, .it_value = {0, 1000}};
+  const uint64_t data = allocate(65536);
+  const uint64_t flag = allocate(8);
+  const std::vector<char> source(65536, 'x');
+  ::setitimer(ITIMER_REAL, &often, nullptr);
+  for (int i = 0; i < 300; ++i) {
+    ok(ompl_put_signal(address(source.data()), next(), data, source.size(), flag), "ompl_put_signal");
+    ok(ompl_wait(flag), "ompl_wait");
+    if (i % 20 == 0) {
+      for (int k = 0; k < 15; ++k) ::usleep(1000);  // the other one falls asleep, and is interrupted
+      ok(ompl_barrier(), "ompl_barrier");
+    }
+  }
+  expect(own_word(flag) == 0, "a signal was counted twice");
+  expect(g_alarms.load() > 50, "too few interruptions to show anything");
+}
+
+// Memory of a GPU is refused, by name; the driver is a stand-in (fake_cuda.cpp).
+void gpu_rule() {
+  const uint64_t data = allocate(64);
+  const uint64_t word = 5;
+  ok(ompl_put(address(&word), next(), data, 8), "a put before the driver");
+  void* driver = ::dlopen("libcuda.so.1", RTLD_NOW);
+  expect(driver != nullptr, ::dlerror());
+  const auto device_memory = reinterpret_cast<uint64_t (*)()>(::dlsym(driver, "fake_device_memory"));
+  const uint64_t device = device_memory();
+  std::thread([&] {  // the first new context finds the driver
+    expect(ompl_put(device, next(), data, 8) == OMPL_ERR_UNSUPPORTED,
+           "a put from a GPU was not refused");
+    expect(std::strstr(ompl_error_detail(), "GPU") != nullptr, "the error does not say why");
+    expect(ompl_get(device + 64, next(), data, 8) == OMPL_ERR_UNSUPPORTED, "a get into a GPU");
+    ok(ompl_put(address(&word), next(), data, 8), "a put from memory of the CPU");
+  })
+      .join();
+  ompl_handle handle = OMPL_HANDLE_INIT;
+  expect(ompl_put(device, next(), data, 8) == OMPL_ERR_UNSUPPORTED, "the old window was still open");
+  expect(ompl_put_nb(OMPL_CTX_DEFAULT, device, next(), data, 8, nullptr, 0, &handle) ==
+             OMPL_ERR_UNSUPPORTED,
+         "a nonblocking put");
+  expect(ompl_register(reinterpret_cast<void*>(device), 64) == OMPL_ERR_UNSUPPORTED, "ompl_register");
+  ok(ompl_get(address(&word), next(), data, 8), "a get into memory of the CPU");
+}
+
+// Ends the whole job with the exit code, whatever the others do.
+void abort_rule() {
+  const uint64_t flag = allocate(8);
+  if (rank() == 1) ompl_abort(42, "as the rule says");
+  ompl_wait(flag);
+  broken("a rank went on after ompl_abort");
+}
+
+// Writes a line at every level but off.
+void logging_rule() {
+  uint64_t word = 0;
+  expect(ompl_put(address(&word), 99, 8192, 8) == OMPL_ERR_RANK, "an error was not found");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::map<std::string, std::function<void()>> rules{{"fork", fork_rule},
+                                                           {"thread-exit", thread_exit_rule},
+                                                           {"late-thread", late_thread_rule},
+                                                           {"signals", signals_rule},
+                                                           {"gpu", gpu_rule},
+                                                           {"abort", abort_rule},
+                                                           {"logging", logging_rule}};
+  const auto rule = rules.find(argc > 1 ? argv[1] : "");
+  expect(rule != rules.end(), "no such rule");
+  ok(ompl_init(), "ompl_init");
+  rule->second();
+  ok(ompl_finalize(), "ompl_finalize");
+  return 0;
+}
