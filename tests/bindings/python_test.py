@@ -31,6 +31,7 @@ class Data(Ranks):
         omnipgas.put_word(partner, flag)
         omnipgas.wait(flag)
         self.assertTrue(np.array_equal(inbox.local, np.arange(100.0) + 1000 * partner))
+        omnipgas.barrier()
         omnipgas.put_signal(np.full(100, 5.0), partner, inbox, flag)
         omnipgas.wait(flag, timeout=OK_LIMIT)
         self.assertEqual(inbox.local.sum(), 500)
