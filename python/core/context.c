@@ -5,85 +5,98 @@
 /* Longer transfers, and those that go over a network, give the GIL away. */
 enum { KEEP_GIL_BYTES = 65536 };
 
-/* The handle, or 0 with an exception set if the context has ended. */
-static int usable(core_context* self, ompl_ctx** handle) {
+int core_usable(PyObject* context, ompl_ctx** handle) {
+  const core_context* self = (core_context*)context;
   *handle = self->handle;
   if (self->state == CORE_IMPLICIT || (self->state == CORE_OPEN && !core_finalized)) return 1;
   PyErr_SetString(PyExc_ValueError, "the context is closed");
   return 0;
 }
 
-/* One put or get: the local memory, and where it goes or comes from. */
-typedef struct {
-  ompl_ctx* ctx;
-  Py_buffer view;
-  char* packed; /* the local memory in one piece: the view's own, or a copy */
-  uint32_t rank;
-  uint64_t offset;
-} transfer;
+/* Whether both sides, neither of which is packed, have the same shape. */
+static int shapes_fit(const Py_buffer* view, const core_section* section) {
+  int equal = view->ndim == section->dimensions;
+  for (int i = 0; equal && i < view->ndim; ++i) equal = (size_t)view->shape[i] == section->extents[i];
+  if (!equal)
+    PyErr_SetString(PyExc_ValueError, "the two sides differ in shape, and neither is contiguous");
+  return equal;
+}
 
-/* The local and the remote side have to have the same size and kind of element. */
-static int sides_fit(const transfer* t, PyObject* remote) {
-  const core_section* section = (core_section*)remote;
-  if (!PyObject_TypeCheck(remote, core_section_type)) return 1;
-  if (section->nbytes != t->view.len || section->itemsize != t->view.itemsize) {
+/* The local and the remote side have to have the same size and kind of element; describes both. */
+static int describe(core_transfer* t, PyObject* remote) {
+  const core_section* section =
+      PyObject_TypeCheck(remote, core_section_type) ? (core_section*)remote : NULL;
+  const Py_buffer* view = &t->view;
+  if (section != NULL && (section->nbytes != view->len || section->itemsize != view->itemsize)) {
     PyErr_Format(
         PyExc_ValueError,
         "the two sides differ: %zd bytes in items of %zd here, %zd bytes in items of %zd there",
-        t->view.len, t->view.itemsize, section->nbytes, section->itemsize);
+        view->len, view->itemsize, section->nbytes, section->itemsize);
     return 0;
   }
-  if (!section->contiguous) {
-    PyErr_SetString(PyExc_ValueError, "the remote section is not contiguous");
-    return 0;
-  }
+  const int packed_here = PyBuffer_IsContiguous(view, 'C');
+  const int packed_there = section == NULL || section->contiguous;
+  t->strided = !packed_here || !packed_there;
+  if (!t->strided) return 1;
+  if (!packed_here && !packed_there && !shapes_fit(view, section)) return 0;
+  t->block.element = (size_t)view->itemsize;
+  t->block.dimensions = packed_here ? section->dimensions : view->ndim;
+  t->block.extents = packed_here ? section->extents : (const size_t*)view->shape;
+  t->block.local_strides = packed_here ? NULL : view->strides;
+  t->block.remote_strides = packed_there ? NULL : section->strides;
   return 1;
 }
 
-/* Reads (local, rank, remote); to be released with transfer_end(). `writable`: the local side is written. */
-static int transfer_begin(transfer* t, PyObject* self, PyObject* const* args, int writable) {
-  if (!usable((core_context*)self, &t->ctx) || !core_rank(args[1], &t->rank) ||
+int core_transfer_begin(core_transfer* t, PyObject* context, PyObject* const* args, int writable) {
+  if (!core_usable(context, &t->ctx) || !core_rank(args[1], &t->rank) ||
       !core_offset(args[2], &t->offset) ||
       PyObject_GetBuffer(args[0], &t->view, writable ? PyBUF_STRIDED : PyBUF_STRIDED_RO) != 0)
     return 0;
-  t->packed = t->view.buf;
-  if (sides_fit(t, args[2])) {
-    if (PyBuffer_IsContiguous(&t->view, 'C')) return 1;
-    t->packed = PyMem_Malloc((size_t)t->view.len);
-    if (t->packed != NULL) return 1;
-    PyErr_NoMemory();
-  }
+  if (describe(t, args[2])) return 1;
   PyBuffer_Release(&t->view);
   return 0;
 }
 
-static PyObject* transfer_end(transfer* t, int code) {
-  if (t->packed != t->view.buf) PyMem_Free(t->packed);
-  PyBuffer_Release(&t->view);
-  return code == OMPL_OK ? core_result(code) : core_raise(code);
-}
-
 /* Whether the transfer is a short copy in memory. */
-static int is_short_copy(const transfer* t) {
+static int is_short_copy(const core_transfer* t) {
   return t->view.len < KEEP_GIL_BYTES && core.ptr(t->rank, t->offset) != NULL;
 }
 
-static int do_put(const transfer* t) {
-  const uint64_t address = (uint64_t)(uintptr_t)t->packed;
+static int do_put(const core_transfer* t) {
+  const uint64_t address = (uint64_t)(uintptr_t)t->view.buf;
   const size_t length = (size_t)t->view.len;
+  if (t->strided)
+    return core.ctx_put_strided(t->ctx, address, t->rank, t->offset, &t->block, NULL, OMPL_FOREVER);
   if (t->ctx == OMPL_CTX_DEFAULT) return core.put(address, t->rank, t->offset, length);
   return core.ctx_put(t->ctx, address, t->rank, t->offset, length, OMPL_FOREVER);
 }
 
-static int do_get(const transfer* t) {
-  const uint64_t address = (uint64_t)(uintptr_t)t->packed;
+static int do_get(const core_transfer* t) {
+  const uint64_t address = (uint64_t)(uintptr_t)t->view.buf;
   const size_t length = (size_t)t->view.len;
+  if (t->strided)
+    return core.ctx_get_strided(t->ctx, address, t->rank, t->offset, &t->block, OMPL_FOREVER);
   if (t->ctx == OMPL_CTX_DEFAULT) return core.get(address, t->rank, t->offset, length);
   return core.ctx_get(t->ctx, address, t->rank, t->offset, length, OMPL_FOREVER);
 }
 
+static int do_put_signal(const core_transfer* t, uint64_t flag) {
+  const uint64_t address = (uint64_t)(uintptr_t)t->view.buf;
+  const ompl_signal signal = {flag, 1, OMPL_ADD32};
+  if (t->strided)
+    return core.ctx_put_strided(t->ctx, address, t->rank, t->offset, &t->block, &signal, OMPL_FOREVER);
+  return core.ctx_put_signal(t->ctx, address, t->rank, t->offset, (size_t)t->view.len, flag,
+                             OMPL_FOREVER);
+}
+
+/* Releases the view and returns the method's result. */
+static PyObject* finish(core_transfer* t, int code) {
+  PyBuffer_Release(&t->view);
+  return core_result(code);
+}
+
 /* Runs one of the above, without the GIL if it may take long. */
-static int run(int (*operation)(const transfer*), const transfer* t) {
+static int run(int (*operation)(const core_transfer*), const core_transfer* t) {
   if (is_short_copy(t)) return operation(t);
   PyThreadState* thread = PyEval_SaveThread();
   const int code = operation(t);
@@ -97,25 +110,16 @@ static int takes(Py_ssize_t count, Py_ssize_t wanted) {
   return 0;
 }
 
-/* Fills the packed copy, if there is one. */
-static int pack(transfer* t) {
-  return t->packed == t->view.buf || PyBuffer_ToContiguous(t->packed, &t->view, t->view.len, 'C') == 0;
-}
-
 static PyObject* context_put(PyObject* self, PyObject* const* args, Py_ssize_t count) {
-  transfer t;
-  if (!takes(count, 3) || !transfer_begin(&t, self, args, 0)) return NULL;
-  return transfer_end(&t, pack(&t) ? run(do_put, &t) : CORE_RAISED);
+  core_transfer t;
+  if (!takes(count, 3) || !core_transfer_begin(&t, self, args, 0)) return NULL;
+  return finish(&t, run(do_put, &t));
 }
 
 static PyObject* context_get(PyObject* self, PyObject* const* args, Py_ssize_t count) {
-  transfer t;
-  if (!takes(count, 3) || !transfer_begin(&t, self, args, 1)) return NULL;
-  int code = run(do_get, &t);
-  if (code == OMPL_OK && t.packed != t.view.buf &&
-      PyBuffer_FromContiguous(&t.view, t.packed, t.view.len, 'C') != 0)
-    code = CORE_RAISED;
-  return transfer_end(&t, code);
+  core_transfer t;
+  if (!takes(count, 3) || !core_transfer_begin(&t, self, args, 1)) return NULL;
+  return finish(&t, run(do_get, &t));
 }
 
 static int signal_word(ompl_ctx* ctx, uint32_t rank, uint64_t flag) {
@@ -133,25 +137,21 @@ static PyObject* context_put_word(PyObject* self, PyObject* const* args, Py_ssiz
   ompl_ctx* ctx;
   uint32_t rank;
   uint64_t flag;
-  if (!takes(count, 2) || !usable((core_context*)self, &ctx) || !core_rank(args[0], &rank) ||
+  if (!takes(count, 2) || !core_usable(self, &ctx) || !core_rank(args[0], &rank) ||
       !core_offset(args[1], &flag))
     return NULL;
   return core_result(signal_word(ctx, rank, flag));
 }
 
 static PyObject* context_put_signal(PyObject* self, PyObject* const* args, Py_ssize_t count) {
-  transfer t;
+  core_transfer t;
   uint64_t flag;
-  if (!takes(count, 4) || !core_offset(args[3], &flag) || !transfer_begin(&t, self, args, 0))
+  if (!takes(count, 4) || !core_offset(args[3], &flag) || !core_transfer_begin(&t, self, args, 0))
     return NULL;
-  int code = CORE_RAISED;
-  if (pack(&t)) {
-    PyThreadState* thread = is_short_copy(&t) ? NULL : PyEval_SaveThread();
-    code = core.ctx_put_signal(t.ctx, (uint64_t)(uintptr_t)t.packed, t.rank, t.offset,
-                               (size_t)t.view.len, flag, OMPL_FOREVER);
-    if (thread != NULL) PyEval_RestoreThread(thread);
-  }
-  return transfer_end(&t, code);
+  PyThreadState* thread = is_short_copy(&t) ? NULL : PyEval_SaveThread();
+  const int code = do_put_signal(&t, flag);
+  if (thread != NULL) PyEval_RestoreThread(thread);
+  return finish(&t, code);
 }
 
 /* A context and a flag, for core_block(). */
@@ -177,8 +177,8 @@ static PyObject* context_wait(PyObject* self, PyObject* const* args, Py_ssize_t 
                               PyObject* names) {
   waiting w;
   int64_t timeout_ns;
-  if (!core_optional_timeout(args, count, names, 1, &timeout_ns) ||
-      !usable((core_context*)self, &w.ctx) || !core_offset(args[0], &w.flag))
+  if (!core_optional_timeout(args, count, names, 1, &timeout_ns) || !core_usable(self, &w.ctx) ||
+      !core_offset(args[0], &w.flag))
     return NULL;
   return core_result(core_block(attempt_wait, &w, timeout_ns));
 }
@@ -188,8 +188,7 @@ static PyObject* complete(core_attempt attempt, PyObject* self, PyObject* const*
                           PyObject* names) {
   waiting w = {OMPL_CTX_DEFAULT, 0};
   int64_t timeout_ns;
-  if (!core_optional_timeout(args, count, names, 0, &timeout_ns) ||
-      !usable((core_context*)self, &w.ctx))
+  if (!core_optional_timeout(args, count, names, 0, &timeout_ns) || !core_usable(self, &w.ctx))
     return NULL;
   return core_result(core_block(attempt, &w, timeout_ns));
 }
@@ -237,6 +236,8 @@ static PyObject* context_close(PyObject* object, PyObject* unused) {
   return core_result(code);
 }
 
+#define SLOW(name, text) \
+  { #name, (PyCFunction)(void (*)(void))core_##name, METH_VARARGS | METH_KEYWORDS, #name text }
 #define FAST(name, flags, text) \
   { #name, (PyCFunction)(void (*)(void))context_##name, METH_FASTCALL | (flags), #name text }
 static PyMethodDef context_methods[] = {
@@ -261,6 +262,47 @@ static PyMethodDef context_methods[] = {
          "Returns when all earlier puts of this context are visible at their targets."),
     FAST(quiet, METH_KEYWORDS,
          "($self, timeout=None)\n--\n\nflush(), and all earlier signals are applied."),
+    SLOW(signal,
+         "($self, rank, flag, value=1, set=False)\n--\n\n"
+         "Adds `value` to the flag at (rank, flag), or sets it, after every earlier put of this "
+         "context\n"
+         "to that rank. A flag is a word of 32 bits, or of 64 if it is an Array of such."),
+    SLOW(wait_until,
+         "($self, flag, comparison, value, timeout=None)\n--\n\n"
+         "Waits until `flag comparison value` holds: '==', '!=', '>', '>=', '<', '<=', modulo 2^32 "
+         "(2^64).\n"
+         "Takes nothing."),
+    SLOW(
+        wait_any,
+        "($self, conditions, timeout=None)\n--\n\n"
+        "Waits until one holds and returns its number. A condition is a flag, which is taken from, or\n"
+        "(flag, comparison, value)."),
+    SLOW(wait_some,
+         "($self, conditions, timeout=None)\n--\n\n"
+         "As wait_any(), and returns the numbers of all that hold, ascending."),
+    SLOW(wait_all,
+         "($self, conditions, timeout=None)\n--\n\n"
+         "Waits until all hold at once, then takes from those that are flags: from all, or from none."),
+    SLOW(atomic,
+         "($self, rank, word, op, operand=0, compare=0)\n--\n\n"
+         "'fetch', 'swap', 'add', 'and', 'or', 'xor' or 'cswap' (stores `operand` if the word equals\n"
+         "`compare`) on an Array of one integer of 32 or 64 bits; returns what it was."),
+    SLOW(update,
+         "($self, rank, word, op, operand)\n--\n\n"
+         "The same without the answer ('set' for 'swap'); complete after quiet()."),
+    SLOW(progress,
+         "($self, timeout=None)\n--\n\n"
+         "Drives the communication of the rank; True if anything was found before the time was up."),
+    SLOW(
+        put_nb,
+        "($self, source, rank, dest, flag=None)\n--\n\n"
+        "put(), with the signal to `flag` if given, without waiting. Returns a Handle, or None if "
+        "nothing\n"
+        "could be posted: call progress(), then again. The source is in use until the Handle is done."),
+    SLOW(get_nb, "($self, target, rank, source)\n--\n\nget() without waiting; see put_nb()."),
+    SLOW(handle_wait_any,
+         "($self, handles, timeout=None)\n--\n\n"
+         "Waits until one of the handles is done and returns its number; None if all were."),
     {"poll", context_poll, METH_O,
      "poll($self, flag, /)\n--\n\nWhether a wait for this rank's flag would return at once. Takes "
      "nothing."},

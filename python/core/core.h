@@ -8,7 +8,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <omnipgas/ompl.h>
+#include <omnipgas/ompl_ext.h>
 
 /* The functions that load() finds in the library, without their prefix. */
 /* clang-format off */
@@ -16,7 +16,9 @@
   X(strerror) X(error_detail) X(version) X(init) X(finalize) X(rank) X(size) X(node_rank) X(node_size) \
   X(barrier_timed) X(alloc) X(free) X(ptr) X(put) X(get) X(put_word) X(poll) X(failure_ack) \
   X(ctx_create) X(ctx_destroy) X(ctx_put) X(ctx_get) X(ctx_put_word) X(ctx_put_signal) X(ctx_wait) \
-  X(ctx_flush) X(ctx_quiet)
+  X(ctx_flush) X(ctx_quiet) X(ctx_signal) X(ctx_wait_until) X(ctx_wait_any) X(ctx_wait_some) \
+  X(ctx_wait_all) X(ctx_put_strided) X(ctx_get_strided) X(ctx_atomic32) X(ctx_atomic64) X(put_nb) \
+  X(get_nb) X(handle_test) X(handle_wait) X(handle_wait_any) X(progress) X(abort)
 /* clang-format on */
 
 struct core_library {
@@ -32,6 +34,10 @@ typedef struct {
   Py_ssize_t nbytes;
   Py_ssize_t itemsize;
   char contiguous; /* in the order of C */
+  char is_signed;  /* its elements are signed integers */
+  int dimensions;
+  size_t extents[OMPL_MAX_DIMENSIONS];
+  ptrdiff_t strides[OMPL_MAX_DIMENSIONS];
 } core_section;
 extern PyTypeObject* core_section_type;
 
@@ -71,7 +77,42 @@ int core_optional_timeout(PyObject* const* args, Py_ssize_t count, PyObject* nam
 typedef int (*core_attempt)(void* call, int64_t timeout_ns);
 int core_block(core_attempt attempt, void* call, int64_t timeout_ns);
 
-/* Adds the type Context. */
+/* The handle of a context, or 0 with an exception set if it has ended. */
+int core_usable(PyObject* context, ompl_ctx** handle);
+
+/* One put or get: the local memory, and where it goes or comes from. */
+typedef struct {
+  ompl_ctx* ctx;
+  Py_buffer view;
+  uint32_t rank;
+  uint64_t offset;
+  int strided; /* as `block` says; else both sides are contiguous */
+  ompl_strided block;
+} core_transfer;
+
+/* Reads (local, rank, remote); the view is to be released. `writable`: the local side is written. */
+int core_transfer_begin(core_transfer* t, PyObject* context, PyObject* const* args, int writable);
+
+/* A method of Context. */
+#define CORE_KEYWORD_METHOD(name) PyObject* name(PyObject* self, PyObject* args, PyObject* names)
+
+/* Signals, conditions and atomics (extended.c). */
+CORE_KEYWORD_METHOD(core_signal);
+CORE_KEYWORD_METHOD(core_wait_until);
+CORE_KEYWORD_METHOD(core_wait_any);
+CORE_KEYWORD_METHOD(core_wait_some);
+CORE_KEYWORD_METHOD(core_wait_all);
+CORE_KEYWORD_METHOD(core_atomic);
+CORE_KEYWORD_METHOD(core_update);
+CORE_KEYWORD_METHOD(core_progress);
+
+/* Nonblocking operations (handle.c). */
+CORE_KEYWORD_METHOD(core_put_nb);
+CORE_KEYWORD_METHOD(core_get_nb);
+CORE_KEYWORD_METHOD(core_handle_wait_any);
+
+/* Add the types Context and Handle. */
 int core_add_context(PyObject* module);
+int core_add_handle(PyObject* module);
 
 #endif /* OMNIPGAS_PYTHON_CORE_H */

@@ -199,6 +199,15 @@ static PyObject* memory(PyObject* module, PyObject* args) {
   return PyMemoryView_FromMemory(begin, length, PyBUF_WRITE);
 }
 
+static PyObject* abort_job(PyObject* module, PyObject* args) {
+  (void)module;
+  int code;
+  const char* why;
+  if (!PyArg_ParseTuple(args, "is", &code, &why)) return NULL;
+  core.abort(code, why);
+  Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
     {"load", load, METH_O, NULL},
     {"init", init, METH_NOARGS, NULL},
@@ -221,17 +230,37 @@ static PyMethodDef functions[] = {
     {"version", version, METH_NOARGS, "version()\n--\n\nThe library's version."},
     {"alloc", alloc, METH_O, NULL},
     {"free", free_offset, METH_O, NULL},
+    {"abort", abort_job, METH_VARARGS,
+     "abort(exit_code, why, /)\n--\n\nEnds the whole job with 1 .. 255. Does not return."},
     {"memory", memory, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
+/* Section(offset, itemsize, signed, contiguous, shape, strides) */
 static int section_init(core_section* self, PyObject* args, PyObject* names) {
   (void)names;
+  int is_signed;
   int contiguous;
-  if (!PyArg_ParseTuple(args, "Knnp", &self->offset, &self->nbytes, &self->itemsize, &contiguous))
+  PyObject* shape;
+  PyObject* strides;
+  if (!PyArg_ParseTuple(args, "KnppO!O!", &self->offset, &self->itemsize, &is_signed, &contiguous,
+                        &PyTuple_Type, &shape, &PyTuple_Type, &strides))
     return -1;
+  const Py_ssize_t dimensions = PyTuple_Size(shape);
+  if (dimensions > OMPL_MAX_DIMENSIONS) {
+    PyErr_Format(PyExc_ValueError, "more than %d dimensions", OMPL_MAX_DIMENSIONS);
+    return -1;
+  }
+  self->nbytes = self->itemsize;
+  for (Py_ssize_t i = 0; i < dimensions; ++i) {
+    self->extents[i] = PyLong_AsSize_t(PyTuple_GetItem(shape, i));
+    self->strides[i] = PyLong_AsSsize_t(PyTuple_GetItem(strides, i));
+    self->nbytes *= (Py_ssize_t)self->extents[i];
+  }
+  self->dimensions = (int)dimensions;
+  self->is_signed = (char)is_signed;
   self->contiguous = (char)contiguous;
-  return 0;
+  return PyErr_Occurred() == NULL ? 0 : -1;
 }
 
 static PyMemberDef section_members[] = {
@@ -261,7 +290,7 @@ PyMODINIT_FUNC PyInit__core(void) {
       PyModule_AddObjectRef(module, "OmplError", ompl_error) < 0 ||
       PyModule_AddObjectRef(module, "OmplTimeoutError", ompl_timeout) < 0 ||
       PyModule_AddObjectRef(module, "Section", (PyObject*)core_section_type) < 0 ||
-      core_add_context(module) < 0) {
+      core_add_context(module) < 0 || core_add_handle(module) < 0) {
     Py_DECREF(module);
     return NULL;
   }

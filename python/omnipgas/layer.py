@@ -42,6 +42,7 @@ _core.load(_library())
 
 OmplError = _core.OmplError
 OmplTimeoutError = _core.OmplTimeoutError
+Handle = _core.Handle
 
 rank = _core.rank
 size = _core.size
@@ -51,6 +52,7 @@ barrier = _core.barrier
 failure_ack = _core.failure_ack
 version = _core.version
 finalize = _core.finalize
+abort = _core.abort
 
 Index = int | slice | EllipsisType
 
@@ -86,7 +88,8 @@ class Array(_core.Section):
     """
 
     def __init__(self, offset: int, local: NDArray[Any], root: Array | None = None) -> None:
-        super().__init__(offset, local.nbytes, local.itemsize, local.flags.c_contiguous)
+        is_signed = local.dtype.kind == "i"
+        super().__init__(offset, local.itemsize, is_signed, local.flags.c_contiguous, local.shape, local.strides)
         self.local = local
         self._root = root or self
 
@@ -173,3 +176,14 @@ wait = _implicit.wait
 poll = _implicit.poll
 flush = _implicit.flush
 quiet = _implicit.quiet
+signal = _implicit.signal
+wait_until = _implicit.wait_until
+wait_any = _implicit.wait_any
+wait_some = _implicit.wait_some
+wait_all = _implicit.wait_all
+atomic = _implicit.atomic
+update = _implicit.update
+progress = _implicit.progress
+put_nb = _implicit.put_nb
+get_nb = _implicit.get_nb
+handle_wait_any = _implicit.handle_wait_any

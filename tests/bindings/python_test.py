@@ -14,28 +14,9 @@ import numpy as np
 import omnipgas
 from numpy.typing import NDArray
 from omnipgas import OmplError, OmplTimeoutError
+from ranks import OK_LIMIT, Ranks, partner, rank, run, session
 
-OK_LIMIT = 20.0  # seconds; reached only if something is wrong
 ERR_STATE, ERR_RANK, ERR_OFFSET, ERR_ALIGN, ERR_LENGTH, ERR_ARG, ERR_TIMEOUT = -1, -2, -3, -4, -5, -6, -10
-rank = 0
-partner = 0
-
-
-class Ranks(unittest.TestCase):
-    """Every test begins and ends with both ranks together."""
-
-    def setUp(self) -> None:
-        omnipgas.barrier()
-
-    def tearDown(self) -> None:
-        omnipgas.barrier()
-
-    def fails(self, code: int, hint: str, call: Any, *arguments: Any) -> None:
-        with self.assertRaises(OmplError) as caught:
-            call(*arguments)
-        self.assertEqual(caught.exception.code, code)
-        self.assertIn(hint, caught.exception.detail)
-        self.assertEqual(str(caught.exception), caught.exception.detail)
 
 
 class Data(Ranks):
@@ -50,6 +31,7 @@ class Data(Ranks):
         omnipgas.put_word(partner, flag)
         omnipgas.wait(flag)
         self.assertTrue(np.array_equal(inbox.local, np.arange(100.0) + 1000 * partner))
+        omnipgas.barrier()
         omnipgas.put_signal(np.full(100, 5.0), partner, inbox, flag)
         omnipgas.wait(flag, timeout=OK_LIMIT)
         self.assertEqual(inbox.local.sum(), 500)
@@ -88,6 +70,21 @@ class Data(Ranks):
             self.assertTrue(np.array_equal(target[::-2, 1::2], source))
             self.assertEqual(target[::2].sum() + target[:, ::2].sum(), 0)
             omnipgas.barrier()
+
+    def test_strides_there(self) -> None:
+        inbox, flag = omnipgas.alloc((4, 6), np.int32), omnipgas.alloc(1, np.uint32)
+        values = np.arange(6, dtype=np.int32).reshape(2, 3) + 100 * rank + 1
+        omnipgas.put_signal(values, partner, inbox[1::2, 5::-2], flag)  # packed here, strided there
+        omnipgas.wait(flag, OK_LIMIT)
+        expected = np.zeros((4, 6), np.int32)
+        expected[1::2, 5::-2] = values - 100 * rank + 100 * partner
+        self.assertTrue(np.array_equal(inbox.local, expected))
+        target = np.zeros((6, 2), np.int32)
+        omnipgas.get(target[::2].T, partner, inbox[1::2, 5::-2])  # strided at both sides
+        self.assertTrue(np.array_equal(target[::2].T, values))
+        self.assertEqual(target[1::2].sum(), 0)
+        with self.assertRaisesRegex(ValueError, "differ in shape"):
+            omnipgas.put(np.zeros((3, 4), np.int32)[:, ::2], partner, inbox[1::2, 5::-2])
 
     def test_other_buffers(self) -> None:
         inbox = omnipgas.alloc(5, np.uint8)
@@ -262,9 +259,4 @@ class TheEnd(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    session = omnipgas.init()
-    rank, partner = omnipgas.rank(), 1 - omnipgas.rank()
-    load = unittest.defaultTestLoader.loadTestsFromTestCase
-    tests = unittest.TestSuite(load(case) for case in (Data, Waits, Errors, TheEnd))
-    outcome = unittest.TextTestRunner(verbosity=2).run(tests)
-    sys.exit(0 if outcome.wasSuccessful() and outcome.testsRun > 10 else 1)
+    sys.exit(run(Data, Waits, Errors, TheEnd))
