@@ -66,8 +66,8 @@ install_packages() {
 python_environment() {
   local folder=$1 stamp
   shift
-  stamp="$* $(cat python/pyproject.toml 2>/dev/null | cksum)"
-  [[ $* != *./python* ]] || stamp+=" $(cat python/setup.py python/core/* | cksum)"
+  stamp=$*
+  [[ $* != *./python* ]] || stamp+=" $(cat python/pyproject.toml python/setup.py python/core/* | cksum)"
   [ "$(cat "$folder/stamp" 2>/dev/null)" = "$stamp" ] && return 0
   say "installing into $folder: $*"
   if python3 -m venv --clear "$folder" >>"$log" 2>&1 &&
