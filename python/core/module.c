@@ -4,7 +4,6 @@
 
 #include <dlfcn.h>
 #include <math.h>
-#include <signal.h>
 #include <stddef.h>
 #include <structmember.h>
 #include <time.h>
@@ -122,14 +121,10 @@ static PyObject* load(PyObject* module, PyObject* path) {
   Py_BEGIN_ALLOW_THREADS code = call; \
   Py_END_ALLOW_THREADS
 
-/* Providers of libfabric (PSM) take over SIGINT while they are looked for; Ctrl-C stays Python's. */
 static PyObject* init(PyObject* module, PyObject* unused) {
   (void)module, (void)unused;
   int code;
-  struct sigaction interrupt;
-  sigaction(SIGINT, NULL, &interrupt);
   WITHOUT_GIL(code, core.init())
-  sigaction(SIGINT, &interrupt, NULL);
   return core_result(code);
 }
 
@@ -141,13 +136,16 @@ static PyObject* finalize(PyObject* module, PyObject* unused) {
   return core_result(code);
 }
 
+static int attempt_barrier(void* unused, int64_t timeout_ns) {
+  (void)unused;
+  return core.barrier_timed(timeout_ns);
+}
+
 static PyObject* barrier(PyObject* module, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   (void)module;
   int64_t timeout_ns;
-  int code;
   if (!core_optional_timeout(args, count, names, 0, &timeout_ns)) return NULL;
-  WITHOUT_GIL(code, core.barrier_timed(timeout_ns))
-  return core_result(code);
+  return core_result(core_block(attempt_barrier, NULL, timeout_ns));
 }
 
 static PyObject* number(int value) { return value < 0 ? core_raise(value) : PyLong_FromLong(value); }
@@ -215,9 +213,9 @@ static PyMethodDef functions[] = {
      "finalize()\n--\n\nLeaves the job. Collective. Arrays, their views and contexts are invalid "
      "afterwards."},
     {"barrier", (PyCFunction)(void (*)(void))barrier, METH_FASTCALL | METH_KEYWORDS,
-     "barrier(timeout=None)\n--\n\nReturns once every rank has called it. Collective. Ctrl-C waits for "
-     "its end. OmplTimeoutError: it is still\n"
-     "under way, and the next collective call finishes it first."},
+     "barrier(timeout=None)\n--\n\nReturns once every rank has called it. Collective. "
+     "OmplTimeoutError and KeyboardInterrupt: it is still\n"
+     "under way; call again to go on with it, or another collective function, which finishes it first."},
     {"rank", rank, METH_NOARGS, "rank()\n--\n\nThis rank, 0 .. size() - 1."},
     {"size", size, METH_NOARGS, "size()\n--\n\nThe number of ranks of the job."},
     {"node_rank", node_rank, METH_NOARGS,
