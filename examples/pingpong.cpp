@@ -45,7 +45,7 @@ int pingpong(std::size_t size, unsigned iterations) {
   const double one_way = elapsed.count() / iterations / 2;
 
   if (rank == 0)
-    std::printf("%zu bytes: %.2f us one way, %.1f MB/s\n", size, one_way,
+    std::printf("%zu bytes: %.3f us one way, %.1f MB/s\n", size, one_way,
                 static_cast<double>(size) / one_way);
   if (wrong > 0) std::fprintf(stderr, "rank %u: %u messages arrived damaged\n", rank, wrong);
   return wrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

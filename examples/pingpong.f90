@@ -47,7 +47,7 @@ program pingpong
   call system_clock(finish)
   one_way = real(finish - begin, real64) / real(ticks, real64) * 1e6_real64 / iterations / 2
 
-  write (text, "(f20.2, f20.1)") one_way, real(bytes, real64) / one_way
+  write (text, "(f20.3, f20.1)") one_way, real(bytes, real64) / one_way
   if (rank == 0) print "(i0, 5a)", bytes, " bytes: ", trim(adjustl(text(:20))), " us one way, ", &
     trim(adjustl(text(21:))), " MB/s"
   if (wrong > 0) write (error_unit, "(a, i0, a, i0, a)") "rank ", rank, ": ", wrong, " messages arrived damaged"

@@ -41,7 +41,7 @@ def pingpong(nbytes: int, iterations: int) -> int:
     one_way = (time.perf_counter() - begin) * 1e6 / iterations / 2
 
     if rank == 0:
-        print(f"{nbytes} bytes: {one_way:.2f} us one way, {nbytes / one_way:.1f} MB/s")
+        print(f"{nbytes} bytes: {one_way:.3f} us one way, {nbytes / one_way:.1f} MB/s")
     if wrong > 0:
         print(f"rank {rank}: {wrong} messages arrived damaged", file=sys.stderr)
     return wrong

@@ -215,7 +215,8 @@ static PyMethodDef functions[] = {
     {"barrier", (PyCFunction)(void (*)(void))barrier, METH_FASTCALL | METH_KEYWORDS,
      "barrier(timeout=None)\n--\n\nReturns once every rank has called it. Collective. "
      "OmplTimeoutError and KeyboardInterrupt: it is still\n"
-     "under way; call again to go on with it, or another collective function, which finishes it first."},
+     "under way; call again to go on with it, or another collective function, which finishes it "
+     "first."},
     {"rank", rank, METH_NOARGS, "rank()\n--\n\nThis rank, 0 .. size() - 1."},
     {"size", size, METH_NOARGS, "size()\n--\n\nThe number of ranks of the job."},
     {"node_rank", node_rank, METH_NOARGS,

@@ -275,6 +275,8 @@ GROUPS: dict[str, Callable[[Bench], list[Figure]]] = {
     "tcp": tcp,
     "many-threads": many_threads,
     "operations": lambda bench: layer_figures.operations(bench.build),
+    "bindings": lambda bench: layer_figures.bindings(bench.build),
+    "aarch64": lambda bench: layer_figures.aarch64(bench.build),
     "coverage": lambda bench: layer_figures.coverage(bench.build),
 }
 

@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import statistics
 import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -39,6 +43,58 @@ def operations(build: Path) -> list[Figure]:
         interval(name, mine[op], twin[op], bound, True) if at_most else interval(name, twin[op], mine[op], bound, False)
         for op, (name, bound, at_most) in OPERATIONS.items()
     ]
+
+
+PING_PONGS = {"C": ["{bin}/pingpong"], "Fortran": ["{bin}/pingpong_f90"],
+              "Python": [sys.executable, "{examples}/pingpong.py"]}  # fmt: skip
+PING_PONG_ROUNDS = 30
+
+
+def bindings(build: Path) -> list[Figure]:
+    """The example's 8-byte ping-pong in each language, in rounds that take them in turn; microseconds one way."""
+    names = {
+        "Fortran": "ping-pong of 8 B, shm, Fortran, of C",
+        "Python": "ping-pong of 8 B, shm, Python, round trip over C's",
+    }
+    took: dict[str, list[float]] = defaultdict(list)
+    places = {"bin": build / "bin", "examples": ROOT / "examples"}
+    try:
+        for _ in range(PING_PONG_ROUNDS):
+            for language, program in PING_PONGS.items():
+                command = [str(build / "bin/omplrun"), "-n", "2", *(word.format(**places) for word in program)]
+                done = subprocess.run(
+                    [*command, "8", "200000" if language != "Python" else "20000"],
+                    capture_output=True, text=True, timeout=60, check=True,
+                    env={**os.environ, "OMNIPGAS_LIBRARY": str(build / "lib/libomnipgas.so")},
+                )  # fmt: skip
+                found = re.search(r"([\d.]+) us one way", done.stdout)
+                took[language].append(float(found[1]) if found else float("nan"))
+    except (OSError, subprocess.SubprocessError) as error:
+        return [missing(names["Fortran"], 1.05, True, str(error)), missing(names["Python"], 2.0, True, str(error))]
+    over = [2 * (mine - c) for mine, c in zip(took["Python"], took["C"], strict=True)]
+    return [
+        interval(names["Fortran"], took["Fortran"], took["C"], 1.05, True),
+        Figure(names["Python"], statistics.median(over), 2.0, True, *quartiles(over), unit="us", note="quartiles"),
+    ]
+
+
+def quartiles(values: list[float]) -> tuple[float, float]:
+    """The first and the third."""
+    first, _, third = statistics.quantiles(values, n=4)
+    return first, third
+
+
+def aarch64(build: Path) -> list[Figure]:
+    """The tests of one node, compiled for aarch64, under qemu-user."""
+    del build  # its own, below build/
+    name = "tests of one node that fail on aarch64 under qemu-user"
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts/aarch64.py")], capture_output=True, text=True, timeout=5400, check=False
+    )
+    passed = re.search(r"aarch64: (\d+) passed", done.stdout)
+    if done.returncode == 0 and passed:
+        return [Figure(name, 0, 0, True, note=f"{passed[1]} passed")]
+    return [missing(name, 0, True, done.stdout.strip().splitlines()[-1])]
 
 
 def coverage(build: Path) -> list[Figure]:
