@@ -5,7 +5,7 @@ DESTDIR ?=
 JOBS ?= $(shell nproc)
 export DESTDIR
 
-.PHONY: build demo check check-all lint figures install uninstall clean distclean help setup-demo setup-check
+.PHONY: build demo check check-all lint figures docs deb wheel install uninstall clean distclean help setup-demo setup-check
 
 build: ## Build everything into build/; what can be run is in build/bin (default)
 	@scripts/setup.sh build
@@ -22,7 +22,7 @@ demo: setup-demo ## Set up the machine, build, compare OMPL with MPICH and Open 
 check: setup-check ## Set up the machine; lint, build, test; sanitizers
 	@scripts/check.py
 
-check-all: setup-check ## The same with the long tests
+check-all: setup-check setup-package ## The same with the long tests
 	@scripts/check.py --all
 
 lint: setup-check ## clang-format, clang-tidy, codespell, ruff, mypy
@@ -32,14 +32,23 @@ lint: setup-check ## clang-format, clang-tidy, codespell, ruff, mypy
 figures: setup-check build ## Measure every "must show" figure; stores the result files
 	build/bin/omni figures
 
-install: build ## Install library, headers and tools below PREFIX (/usr/local), staged in DESTDIR
+docs: setup-check ## The site, build/docs/html/index.html; needs no network to be built or read
+	@scripts/site.py build/docs
+
+deb: setup-package ## Debian packages in build/deb
+	@scripts/deb.sh build/deb
+
+wheel: setup-demo setup-package ## A Python wheel with library, headers, launcher and omni in build/wheel
+	@scripts/wheel.py build/wheel
+
+install: build ## Install library, headers, tools and manual pages below PREFIX (/usr/local), staged in DESTDIR
 	cmake --install build --prefix $(PREFIX)
 
 uninstall: ## Remove what `make install` put there
 	cmake -DMANIFEST=build/install_manifest.txt -P cmake/Uninstall.cmake
 
-clean: ## Remove what was compiled; keeps build/venv, build/peers and build/results
-	find build -mindepth 1 -maxdepth 1 ! -name venv ! -name peers ! -name results -exec rm -rf {} + 2>/dev/null || true
+clean: ## Remove what was compiled; keeps what setup and figures made
+	find build -mindepth 1 -maxdepth 1 ! -name venv ! -name peers ! -name results ! -name wheel-tools -exec rm -rf {} + 2>/dev/null || true
 
 distclean: ## Remove build/
 	rm -rf build
@@ -47,5 +56,5 @@ distclean: ## Remove build/
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
-setup-demo setup-check:
+setup-demo setup-check setup-package:
 	@scripts/setup.sh $(@:setup-%=%)

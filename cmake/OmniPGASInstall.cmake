@@ -1,26 +1,47 @@
-# What `cmake --install` puts where: headers, library, tools, and the two ways to find them
+# What `cmake --install` puts where: headers, library, tools, pages, and the two ways to find them
 # (find_package(OmniPGAS), pkg-config omnipgas). `make uninstall` removes what the manifest lists.
+# Components: runtime (the library), devel, tools, man, doc; omni (what `omni` needs beside its Python), which comes
+# only when it is asked for.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/OmniPGAS)
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-install(TARGETS omnipgas EXPORT OmniPGAS LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(EXPORT OmniPGAS NAMESPACE OmniPGAS:: DESTINATION ${package_dir})
+install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT devel
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+install(TARGETS omnipgas EXPORT OmniPGAS LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  COMPONENT runtime NAMELINK_COMPONENT devel)
+install(EXPORT OmniPGAS NAMESPACE OmniPGAS:: DESTINATION ${package_dir} COMPONENT devel)
 
 foreach(tool omplrun ompl-info)
   if(TARGET ${tool})
-    install(TARGETS ${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    install(TARGETS ${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
   endif()
 endforeach()
+install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
+install(DIRECTORY ${PROJECT_BINARY_DIR}/docs/html DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc OPTIONAL)
 
 configure_package_config_file(cmake/OmniPGASConfig.cmake.in OmniPGASConfig.cmake
   INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(OmniPGASConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/OmniPGASConfig.cmake ${PROJECT_BINARY_DIR}/OmniPGASConfigVersion.cmake
-  DESTINATION ${package_dir})
+  DESTINATION ${package_dir} COMPONENT devel)
 
 file(RELATIVE_PATH prefix_from_pc ${CMAKE_INSTALL_PREFIX}/${pkgconfig_dir} ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" prefix_from_pc ${prefix_from_pc})
-configure_file(cmake/omnipgas.pc.in omnipgas.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/omnipgas.pc DESTINATION ${pkgconfig_dir})
+foreach(library omnipgas omnipgas_fortran)
+  if(TARGET ${library})
+    string(REPLACE _ - file ${library}.pc)
+    configure_file(cmake/${file}.in ${file} @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${file} DESTINATION ${pkgconfig_dir} COMPONENT devel)
+  endif()
+endforeach()
+
+# omni looks for its programs in libexec/omnipgas as it does in the build folder: bin/, bench/peers.toml.
+if(TARGET ompl_bench_ompl)
+  set(omni_dir ${CMAKE_INSTALL_LIBEXECDIR}/omnipgas)
+  set_target_properties(ompl_bench_raw ompl_bench_ompl PROPERTIES
+    INSTALL_RPATH $ORIGIN/../../../${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS ompl_bench_raw ompl_bench_ompl RUNTIME DESTINATION ${omni_dir}/bin
+    COMPONENT omni EXCLUDE_FROM_ALL)
+  install(FILES bench/peers.toml DESTINATION ${omni_dir}/bench COMPONENT omni EXCLUDE_FROM_ALL)
+endif()

@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   const double one_way = (now_us() - begin) / iterations / 2;
 
   if (rank == 0)
-    printf("%zu bytes: %.2f us one way, %.1f MB/s\n", size, one_way, (double)size / one_way);
+    printf("%zu bytes: %.3f us one way, %.1f MB/s\n", size, one_way, (double)size / one_way);
   if (wrong > 0) fprintf(stderr, "rank %d: %u messages arrived damaged\n", rank, wrong);
   free(message);
   require(ompl_finalize(), "ompl_finalize");

@@ -1,21 +1,24 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# setup.sh demo|check|build
-# Brings a Debian 12 machine to where `make demo` or `make check` can run: Debian packages (as root or by
-# sudo), the Python environment of the tools (build/venv) and one environment per MPI library we compare
-# with (build/peers/*). Does only what is missing, so that a repeat is instant. Without a network it goes on
-# with what is there, and fails only if the project could not be built; `build` only looks whether it can.
+# setup.sh demo|check|package|build
+# Brings a Debian 12 machine to where `make demo`, `make check`, or `make deb` and `make wheel` can run: Debian
+# packages (as root or by sudo), the Python environment of the tools (build/venv) and one environment per MPI library
+# we compare with (build/peers/*). Does only what is missing, so that a repeat is instant. Without a network it goes
+# on with what is there, and fails only if the project could not be built; `build` only looks whether it can.
 set -u
 cd "$(dirname "$0")/.."
 goal=${1:-build}
 log=build/setup.log
 mkdir -p build/bin build/peers
 
-to_build=(g++ make cmake ninja-build ccache pkg-config git python3-venv libfmt-dev libcli11-dev nlohmann-json3-dev
-  libgtest-dev libhwloc-dev libfabric-dev libpmix-dev)
+to_build=(g++ gfortran make cmake ninja-build ccache pkg-config git python3-venv python3-dev libfmt-dev libcli11-dev
+  nlohmann-json3-dev libgtest-dev libhwloc-dev libfabric-dev libpmix-dev)
 to_check=(mpich libmpich-dev openmpi-bin libopenmpi-dev clang clang-tidy clang-format libclang-rt-dev codespell spin
-  valgrind iproute2 nftables munge slurmctld slurmd slurm-client)
+  valgrind iproute2 nftables munge slurmctld slurmd slurm-client man-db mandoc abigail-tools python3-sphinx
+  python3-myst-parser furo)
+to_package=(debhelper dpkg-dev lintian dh-python python3-setuptools python3-typer python3-rich python3-numpy
+  python3-matplotlib python3-sphinx python3-myst-parser furo)
 
 say() { echo "setup: $*"; }
 
@@ -59,11 +62,12 @@ install_packages() {
 }
 
 # python_environment FOLDER PIP-ARGUMENT...: a virtual environment with these packages, made anew when the
-# arguments (or the package description of our own tools) change.
+# arguments (or what our own package is built from) change.
 python_environment() {
   local folder=$1 stamp
   shift
-  stamp="$* $(cat python/pyproject.toml 2>/dev/null | cksum)"
+  stamp=$*
+  [[ $* != *./python* ]] || stamp+=" $(cat python/pyproject.toml python/setup.py python/core/* | cksum)"
   [ "$(cat "$folder/stamp" 2>/dev/null)" = "$stamp" ] && return 0
   say "installing into $folder: $*"
   if python3 -m venv --clear "$folder" >>"$log" 2>&1 &&
@@ -79,9 +83,12 @@ if [ "$goal" = check ]; then
   install_packages "${to_build[@]}" "${to_check[@]}"
 elif [ "$goal" = demo ]; then
   install_packages "${to_build[@]}"
+elif [ "$goal" = package ]; then
+  install_packages "${to_build[@]}" "${to_package[@]}"
+  python_environment build/wheel-tools setuptools==80.* wheel==0.45.* auditwheel==6.*
 fi
-if [ "$goal" != build ]; then
-  tools=(ruff==0.17.* mypy==2.4.* pytest==9.*)
+if [ "$goal" = demo ] || [ "$goal" = check ]; then
+  tools=(ruff==0.17.* mypy==2.4.* pytest==9.* gcovr==8.*)
   [ ! -f python/pyproject.toml ] || tools+=(--editable './python[test]')
   python_environment build/venv "${tools[@]}"
   python_environment build/peers/mpich mpich==5.0.2

@@ -218,8 +218,8 @@ OMPL_API int ompl_ctx_wait(ompl_ctx* ctx, uint64_t flag_addr, int64_t timeout_ns
 OMPL_API int ompl_ctx_flush(ompl_ctx* ctx, int64_t timeout_ns);
 OMPL_API int ompl_ctx_quiet(ompl_ctx* ctx, int64_t timeout_ns);
 
-/* ompl_barrier() with a time limit. After OMPL_ERR_TIMEOUT the barrier is still under way: the next
- * collective call of this rank finishes it first. */
+/* ompl_barrier() with a time limit. After OMPL_ERR_TIMEOUT the barrier is still under way: call again, timed or
+ * not, to go on with it; another collective call finishes it first. */
 OMPL_API int ompl_barrier_timed(int64_t timeout_ns);
 
 /* ------------------------------------------------------------------------------------------------

@@ -1,4 +1,96 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The instruments of OmniPGAS: the omni command and what it is made of."""
+"""OmniPGAS: the layer in Python (init, alloc, put, wait, ...) and the instruments of the omni command.
+
+The layer is loaded at the first use of one of its names, so that the command does not wait for it.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from omnipgas.layer import (
+        Array,
+        Context,
+        Handle,
+        OmplError,
+        OmplTimeoutError,
+        Session,
+        abort,
+        alloc,
+        atomic,
+        barrier,
+        failure_ack,
+        finalize,
+        flush,
+        get,
+        get_nb,
+        handle_wait_any,
+        init,
+        node_rank,
+        node_size,
+        poll,
+        progress,
+        put,
+        put_nb,
+        put_signal,
+        put_word,
+        quiet,
+        rank,
+        signal,
+        size,
+        update,
+        version,
+        wait,
+        wait_all,
+        wait_any,
+        wait_some,
+        wait_until,
+    )
 
 __version__ = "0.1.0"
+__all__ = [
+    "Array",
+    "Context",
+    "Handle",
+    "OmplError",
+    "OmplTimeoutError",
+    "Session",
+    "abort",
+    "alloc",
+    "atomic",
+    "barrier",
+    "failure_ack",
+    "finalize",
+    "flush",
+    "get",
+    "get_nb",
+    "handle_wait_any",
+    "init",
+    "node_rank",
+    "node_size",
+    "poll",
+    "progress",
+    "put",
+    "put_nb",
+    "put_signal",
+    "put_word",
+    "quiet",
+    "rank",
+    "signal",
+    "size",
+    "update",
+    "version",
+    "wait",
+    "wait_all",
+    "wait_any",
+    "wait_some",
+    "wait_until",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'omnipgas' has no attribute {name!r}")
+    from omnipgas import layer
+
+    value = globals()[name] = getattr(layer, name)
+    return value

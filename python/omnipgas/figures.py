@@ -16,16 +16,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from omnipgas import peers, results, stats
+from omnipgas import layer_figures, peers, results
+from omnipgas.figure import Figure, interval, missing
 from omnipgas.peers import Found, MissingError
 from omnipgas.runner import RATE_REGION, Cell, Contender, Limits, Outcome, Progress, run_interleaved
 from omnipgas.worker import Round, Worker
 
+SCHEMA = "omnipgas-figures-2"
+Group = dict[str, object]  # of the result file
 MPIS = ("mpich", "openmpi", "intel", "mpich-debian", "openmpi-debian")
 ROUNDS = 40
 TCP_ITERATIONS = 1000
@@ -33,58 +36,13 @@ SMALL = (8, 64, 512, 4096)
 LARGE = (65536, 262144, 1048576, 4194304)
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One measured value and its bound."""
-
-    name: str
-    value: float | None  # None: could not be measured; `note` says why
-    bound: float
-    at_most: bool  # the bound is an upper one
-    low: float | None = None  # 95 % bootstrap interval, where there is one
-    high: float | None = None
-    unit: str = ""
-    note: str = ""
-
-    @property
-    def met(self) -> bool:
-        """Whether the median keeps the bound."""
-        if self.value is None:
-            return False
-        return self.value <= self.bound if self.at_most else self.value >= self.bound
-
-    def line(self) -> str:
-        """Name, value, bound, met or missed."""
-        value = "not measured" if self.value is None else f"{self.value:.3g}"
-        if self.low is not None and self.high is not None:
-            value += f" [{self.low:.3g}, {self.high:.3g}]"
-        sign = "<=" if self.at_most else ">="
-        note = f"  ({self.note})" if self.note else ""
-        verdict = "met" if self.met else "missed"
-        return f"{self.name:<66} {value:>24} {self.unit:<4} {sign} {self.bound:<6g} {verdict}{note}"
-
-
-def _missing(name: str, bound: float, at_most: bool, why: str) -> Figure:
-    return Figure(name, None, bound, at_most, note=why)
-
-
 def _ratio(name: str, mine: Cell | None, other: Cell | None, bound: float, at_most: bool = True) -> Figure:
     """The median over rounds of mine / other."""
     for cell in (mine, other):
         if cell is None or cell.status != "ok":
-            return _missing(name, bound, at_most, cell.reason if cell else "was not measured")
+            return missing(name, bound, at_most, cell.reason if cell else "was not measured")
     assert mine is not None and other is not None
-    return _interval(name, mine.values(), other.values(), bound, at_most)
-
-
-def _interval(
-    name: str, mine: Sequence[float], other: Sequence[float], bound: float, at_most: bool
-) -> Figure:
-    try:
-        ratio = stats.paired_ratio(mine, other)
-    except ValueError as error:
-        return _missing(name, bound, at_most, str(error))
-    return Figure(name, ratio.median, bound, at_most, ratio.low, ratio.high, "x")
+    return interval(name, mine.values(), other.values(), bound, at_most)
 
 
 def _best(cells: Sequence[Cell]) -> Cell | None:
@@ -94,12 +52,13 @@ def _best(cells: Sequence[Cell]) -> Cell | None:
 
 
 class Bench:
-    """Runs the benches of one build and remembers what they found."""
+    """Runs the benches of one build and remembers what they found, by group."""
 
     def __init__(self, build: Path, progress: Progress) -> None:
         self.build = build
         self.progress = progress
-        self.cells: list[Cell] = []
+        self.cells: list[Cell] = []  # of the group that is being measured
+        self.groups: dict[str, Group] = {}
         self.table = peers.table(build)
 
     def contenders(self, libraries: Sequence[str], ops: Sequence[str]) -> list[Contender]:
@@ -168,10 +127,9 @@ def _spread(where: str, mine: Cell | None, twin: Cell | None) -> Figure:
     """Slowest thread over fastest; the bound is 3, or 1.3 times the twin's where that is more."""
     name = f"{where}, slowest thread of the fastest"
     if mine is None or twin is None or not mine.rounds or not twin.rounds:
-        return _missing(name, 3.0, True, "was not measured")
+        return missing(name, 3.0, True, "was not measured")
     spreads = [
-        statistics.median(r.slowest_us / r.fastest_us for r in cell.rounds if r.fastest_us > 0)
-        for cell in (mine, twin)
+        statistics.median(r.slowest_us / r.fastest_us for r in cell.rounds if r.fastest_us > 0) for cell in (mine, twin)
     ]
     return Figure(name, spreads[0], max(3.0, 1.3 * spreads[1]), True, unit="x", note=f"twin {spreads[1]:.2f}")
 
@@ -185,7 +143,7 @@ def rate(bench: Bench) -> list[Figure]:
         cell = outcome.cell(library, op, threads, 8)
         return cell.values() if cell else []
 
-    one = _interval(
+    one = interval(
         "rate at a sleeping target, 8 B put + flag, 1 thread, of the twin",
         rounds("ompl", "put", 1), rounds("raw", "put", 1), 0.8, at_most=False,
     )  # fmt: skip
@@ -193,11 +151,11 @@ def rate(bench: Bench) -> list[Figure]:
         library: [b / a for a, b in zip(rounds(library, "put", 1), rounds(library, "put", 2), strict=False)]
         for library in ("ompl", "raw")
     }
-    grown = _interval(
+    grown = interval(
         "rate at a sleeping target, growth from 1 to 2 threads, of the twin's",
         growth["ompl"], growth["raw"], 0.9, at_most=False,
     )  # fmt: skip
-    alone = _interval(
+    alone = interval(
         "rate of 8 B puts alone, 1 thread, of the checked twin",
         rounds("ompl", "putonly", 1), rounds("raw", "putonly", 1), 0.5, at_most=False,
     )  # fmt: skip
@@ -217,11 +175,11 @@ def instructions(bench: Bench) -> list[Figure]:
                 env={**os.environ, "OMPL_SEGMENT_SIZE": "64M"},
             )  # fmt: skip
         except FileNotFoundError:
-            return [_missing(name, bound, True, "valgrind is not installed")]
+            return [missing(name, bound, True, "valgrind is not installed")]
     collected = re.search(r"Collected : (\d+)", run.stderr)
     calls = re.search(r"calls (\d+)", run.stdout)
     if run.returncode != 0 or not collected or not calls:
-        return [_missing(name, bound, True, f"the program failed: {run.stderr[-300:]}")]
+        return [missing(name, bound, True, f"the program failed: {run.stderr[-300:]}")]
     return [Figure(name, int(collected[1]) / int(calls[1]), bound, True, note="with the calling loop")]
 
 
@@ -233,9 +191,7 @@ def footprint(bench: Bench) -> list[Figure]:
         taken = []
         for _ in range(repeats):
             start = time.monotonic()
-            subprocess.run(
-                [*hello[:2], str(ranks), hello[3]], check=True, timeout=60, capture_output=True
-            )
+            subprocess.run([*hello[:2], str(ranks), hello[3]], check=True, timeout=60, capture_output=True)
             taken.append(time.monotonic() - start)
         return statistics.median(taken)
 
@@ -253,9 +209,9 @@ def tcp(bench: Bench) -> list[Figure]:
     name, bound, size = "put+flag, TCP between namespaces, 1 thread, 8 B, of the twin", 1.1, 8
     twin = bench.build / "bin" / "ofi_twin"
     if os.geteuid() != 0:
-        return [_missing(name, bound, True, "network namespaces need root")]
+        return [missing(name, bound, True, "network namespaces need root")]
     if not twin.exists():
-        return [_missing(name, bound, True, "built without libfabric")]
+        return [missing(name, bound, True, "built without libfabric")]
     with ExitStack() as stack:
         hosts = stack.enter_context(_two_hosts())
         mine = _ompl_between(bench, hosts)
@@ -268,7 +224,7 @@ def tcp(bench: Bench) -> list[Figure]:
             theirs.append(ask())
     cell = Cell(Contender(mine, "put"), "pingpong", 1, size, rounds=rounds, transport="ofi")
     bench.cells.append(cell)
-    return [_interval(name, cell.values(), theirs, bound, True)]
+    return [interval(name, cell.values(), theirs, bound, True)]
 
 
 def _two_hosts() -> AbstractContextManager[list[str]]:
@@ -318,28 +274,29 @@ GROUPS: dict[str, Callable[[Bench], list[Figure]]] = {
     "rate": rate,
     "tcp": tcp,
     "many-threads": many_threads,
+    "operations": lambda bench: layer_figures.operations(bench.build),
+    "bindings": lambda bench: layer_figures.bindings(bench.build),
+    "aarch64": lambda bench: layer_figures.aarch64(bench.build),
+    "coverage": lambda bench: layer_figures.coverage(bench.build),
 }
 
 
 def measure(bench: Bench, groups: Sequence[str]) -> Iterator[Figure]:
     """The figures of the groups, each as soon as its group is measured."""
     for group in groups:
-        yield from GROUPS[group](bench)
+        bench.cells = []
+        found = GROUPS[group](bench)
+        bench.groups[group] = {
+            "machine": results.machine(),
+            "figures": [asdict(f) | {"met": f.met} for f in found],
+            "results": [results.from_cell(c) for c in bench.cells],
+        }
+        yield from found
 
 
-def document(figures: Sequence[Figure], cells: Sequence[Cell]) -> dict[str, object]:
-    """The result file: the figures, the machine, and every cell behind them."""
-    return {
-        "schema": "omnipgas-figures-1",
-        "machine": results.machine(),
-        "figures": [asdict(f) | {"met": f.met} for f in figures],
-        "results": [results.from_cell(c) for c in cells],
-    }
-
-
-def write(folder: Path, figures: Sequence[Figure], cells: Sequence[Cell]) -> Path:
-    """Stores the result file and returns its path."""
+def write(folder: Path, groups: Mapping[str, Group]) -> Path:
+    """Stores the result file: per group the machine, the figures, and every cell behind them."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "figures.json"
-    path.write_text(json.dumps(document(figures, cells), indent=1) + "\n")
+    path.write_text(json.dumps({"schema": SCHEMA, "groups": dict(groups)}, indent=1) + "\n")
     return path

@@ -89,11 +89,13 @@ def cores() -> int:
 
 
 def build_dir() -> Path:
-    """The build tree: OMNI_BUILD_DIR, or the first likely place that holds the twin's worker."""
+    """The build tree, or what an installation has of it: OMNI_BUILD_DIR, or the first likely place that holds the
+    twin's worker."""
     if chosen := os.environ.get("OMNI_BUILD_DIR"):
         return Path(chosen).absolute()
     checkout = Path(__file__).absolute().parents[2]
-    for place in (Path(sys.prefix).parent, checkout / "build", Path.cwd() / "build"):
+    installed = Path(sys.prefix) / "libexec" / "omnipgas"
+    for place in (Path(sys.prefix).parent, checkout / "build", Path.cwd() / "build", installed):
         if (place / "bin" / "ompl_bench_raw").exists():
             return place
     return checkout / "build"
@@ -134,6 +136,8 @@ def find_program(peer: Peer, name: str, build: Path, prefix: Path | None) -> Pat
         path = Path(shutil.which(name) or name)
     else:
         path = build / "bin" / name
+        if not path.is_file():  # an installation has its launcher with the other commands
+            path = Path(sys.prefix) / "bin" / name
     if not path.is_file():
         how = peer.get.format(build=build) or "build the project"
         raise MissingError(f"{path} does not exist: {how}")

@@ -18,34 +18,43 @@ the same pattern written by hand. Only ratios travel between machines.
 """
 
 
-def page(document: dict[str, Any], notes: str) -> str:
+def page(groups: dict[str, Any], notes: str) -> str:
     """The page's text."""
-    machine = document["machine"]
-    where = ", ".join(
-        f"{machine[key]}{unit}"
-        for key, unit in (("cpu", ""), ("cores", " cores"), ("memory_GiB", " GiB"), ("system", ""))
-    )
     rows = ["| figure | value | 95 % interval | bound | |", "|---|---|---|---|---|"]
-    for figure in document["figures"]:
+    machines = []
+    figures = [figure for group in groups.values() for figure in group["figures"]]
+    for group in groups.values():
+        machines += [_where(group["machine"])] if _where(group["machine"]) not in machines else []
+    for figure in figures:
         value = "not measured" if figure["value"] is None else f"{figure['value']:.3g} {figure['unit']}"
         interval = "" if figure["low"] is None else f"{figure['low']:.3g} to {figure['high']:.3g}"
         sign = "at most" if figure["at_most"] else "at least"
         note = f" ({figure['note']})" if figure["note"] else ""
         verdict = "met" if figure["met"] else "**missed**"
         rows.append(f"| {figure['name']}{note} | {value} | {interval} | {sign} {figure['bound']:g} | {verdict} |")
-    met = sum(figure["met"] for figure in document["figures"])
+    met = sum(figure["met"] for figure in figures)
     return "\n".join(
-        [HEAD, f"Machine: {where}. {met} of {len(document['figures'])} bounds met.", "", *rows, "", notes]
+        [HEAD, f"Machine: {'; '.join(machines)}. {met} of {len(figures)} bounds met.", "", *rows, "", notes]
     )
 
 
-def publish(result: Path, docs: Path) -> None:
-    """Copies the result file to docs/results and writes docs/performance.md."""
+def _where(machine: dict[str, Any]) -> str:
+    units = (("cpu", ""), ("cores", " cores"), ("memory_GiB", " GiB"), ("system", ""))
+    return ", ".join(f"{machine[key]}{unit}" for key, unit in units)
+
+
+def publish(result: Path, docs: Path, order: list[str]) -> None:
+    """Puts the groups of a result file into docs/results/figures.json, in this order, beside those that it does not
+    hold, and writes docs/performance.md; copies the table of coverage if it was measured too."""
     folder = docs / "results"
     folder.mkdir(parents=True, exist_ok=True)
-    notes = folder / "notes.md"
-    text = result.read_text()
-    (folder / "figures.json").write_text(text)
-    (docs / "performance.md").write_text(
-        page(json.loads(text), notes.read_text() if notes.exists() else "")
-    )
+    published, notes = folder / "figures.json", folder / "notes.md"
+    measured = json.loads(result.read_text())
+    groups = json.loads(published.read_text())["groups"] if published.exists() else {}
+    groups |= measured["groups"]
+    groups = {name: groups[name] for name in order if name in groups}
+    published.write_text(json.dumps(measured | {"groups": groups}, indent=1) + "\n")
+    (docs / "performance.md").write_text(page(groups, notes.read_text() if notes.exists() else ""))
+    table = result.parent / "coverage.md"
+    if "coverage" in measured["groups"] and table.exists():
+        (folder / "coverage.md").write_text(table.read_text())

@@ -77,6 +77,7 @@ int start() {
   Settings settings;
   if (const int code = Settings::read(&settings); code != OMPL_OK) return code;
   log::set_level(settings.log_level);
+  Settings::warn_of_near_misses();
   std::unique_ptr<bootstrap::Bootstrap> bootstrap;
   if (const int code = bootstrap::connect(settings, &bootstrap); code != OMPL_OK) return code;
   log::set_rank(static_cast<int>(bootstrap->rank()));
@@ -93,7 +94,7 @@ int start() {
 int init() {
   const std::lock_guard lock(g_mutex);
   if (g_state.load() != State::fresh) {
-    return wrong_state("ompl_init may be called once per process: it was called already");
+    return wrong_state("ompl_init: already called; it may be called once per process");
   }
   int code = OMPL_OK;
   try {

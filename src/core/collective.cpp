@@ -27,14 +27,22 @@ int Runtime::run_barrier(Context& c, Deadline deadline) {
   return OMPL_OK;
 }
 
+// Goes on with the one that timed out, if any.
 int Runtime::barrier(Context& c, Deadline deadline) {
-  if (barrier_open_) {
-    if (const int code = run_barrier(c, deadline); code != OMPL_OK) return code;
+  if (!barrier_open_) {
+    barrier_open_ = true;
+    barrier_round_ = 0;
+    barrier_signalled_ = false;
   }
-  barrier_open_ = true;
-  barrier_round_ = 0;
-  barrier_signalled_ = false;
   return run_barrier(c, deadline);
+}
+
+// The barrier of another collective call.
+int Runtime::meet_all_ranks(Context& c) {
+  if (barrier_open_) {
+    if (const int code = barrier(c); code != OMPL_OK) return code;
+  }
+  return barrier(c);
 }
 
 int Runtime::alloc(Context& c, std::size_t size, uint64_t* offset) {
@@ -61,7 +69,7 @@ int Runtime::alloc(Context& c, std::size_t size, uint64_t* offset) {
     const int told = signal_any(c, rank, {.offset = shortage}, Deadline::never());
     if (told != OMPL_OK) return told;
   }
-  if (const int met = barrier(c); met != OMPL_OK) return met;
+  if (const int met = meet_all_ranks(c); met != OMPL_OK) return met;
   const uint32_t short_ranks = arch::word32(segment_.base() + shortage).exchange(0);
   if (short_ranks == 0) {
     *offset = begin;
@@ -90,7 +98,7 @@ int Runtime::free(Context& c, uint64_t offset) {
   if (network_ != nullptr) {
     if (const int code = network_->quiet_all(c); code != OMPL_OK) return code;
   }
-  if (const int code = barrier(c); code != OMPL_OK) return code;
+  if (const int code = meet_all_ranks(c); code != OMPL_OK) return code;
   allocations_.erase(offset);
   close_windows();
   for (const auto& conduit : conduits_) conduit->release(offset, found.length);

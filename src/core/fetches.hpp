@@ -20,9 +20,9 @@ class Fetches {
       const uint64_t token = next_.fetch_add(1, std::memory_order_relaxed);
       Entry& entry = entry_of(token);
       uint64_t free = 0;
-      if (!entry.state.compare_exchange_strong(free, word(token, kTaken))) continue;
+      if (!entry.state.compare_exchange_strong(free, word(token, taken))) continue;
       entry.rank = rank;
-      entry.state.store(word(token, kAwaited), std::memory_order_release);
+      entry.state.store(word(token, awaited), std::memory_order_release);
       return token;
     }
     return 0;
@@ -31,20 +31,20 @@ class Fetches {
   // Any thread; outside bytes.
   void answer(uint32_t rank, const conduit::Signal& reply) {
     Entry& entry = entry_of(reply.token);
-    uint64_t awaited = word(reply.token, kAwaited);
-    if (reply.token == 0 || !entry.state.compare_exchange_strong(awaited, word(reply.token, kTaken)))
+    uint64_t open = word(reply.token, awaited);
+    if (reply.token == 0 || !entry.state.compare_exchange_strong(open, word(reply.token, taken)))
       return;
     const bool expected = entry.rank == rank;
     entry.value = reply.value;
     entry.refused = reply.offset != 0;
-    entry.state.store(word(reply.token, expected ? kAnswered : kAwaited));
+    entry.state.store(word(reply.token, expected ? answered : awaited));
   }
 
   enum class Answer { none, value, refused };
   // Whoever took the token: the answer, if it came; the token is then gone.
   Answer look(uint64_t token, uint64_t* value) {
     Entry& entry = entry_of(token);
-    if (entry.state.load() != word(token, kAnswered)) return Answer::none;
+    if (entry.state.load() != word(token, answered)) return Answer::none;
     *value = entry.value;
     const bool refused = entry.refused;
     entry.state.store(0);
@@ -56,7 +56,7 @@ class Fetches {
     Entry& entry = entry_of(token);
     uint64_t now = entry.state.load();
     while (now >> 2 == token) {  // else it is gone already
-      if (now == word(token, kTaken)) {
+      if (now == word(token, taken)) {
         now = entry.state.load();  // an answer is being written: that takes a few instructions
       } else if (entry.state.compare_exchange_weak(now, 0)) {
         return;
@@ -65,10 +65,10 @@ class Fetches {
   }
 
  private:
-  enum State : uint64_t { kTaken = 1, kAwaited = 2, kAnswered = 3 };
+  enum State : uint64_t { taken = 1, awaited = 2, answered = 3 };
   struct alignas(arch::kCacheLine) Entry {
     std::atomic<uint64_t> state{0};  // token and State; 0: free
-    uint32_t rank = 0;               // the rest: of whoever made the state kTaken
+    uint32_t rank = 0;               // the rest: of whoever made the state taken
     bool refused = false;
     uint64_t value = 0;
   };

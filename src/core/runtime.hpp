@@ -248,6 +248,7 @@ class Runtime {
   // Collective parts (collective.cpp): memory for an allocation; the rest of the barrier under way.
   int commit(uint64_t begin, std::size_t size);
   int run_barrier(Context& c, Deadline deadline);
+  int meet_all_ranks(Context& c);
 
   Settings settings_;
   std::unique_ptr<bootstrap::Bootstrap> bootstrap_;
@@ -292,7 +293,7 @@ class Runtime {
   std::atomic<bool> report_requested_{false};
 
   uint64_t allocation_count_ = 0;
-  uint32_t barrier_round_ = 0;  // of the barrier under way: one that timed out is finished by the next
+  uint32_t barrier_round_ = 0;  // of the barrier under way: one that timed out is gone on with
   bool barrier_signalled_ = false;
   bool barrier_open_ = false;
 };

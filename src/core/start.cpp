@@ -254,7 +254,7 @@ int Runtime::finalize(Context& context) {
   const auto note = [&first_error](int code) {
     if (first_error == OMPL_OK) first_error = code;
   };
-  if (first_error == OMPL_OK) note(barrier(context));
+  if (first_error == OMPL_OK) note(meet_all_ranks(context));
   segment_.header().state.store(RankState::departed);
   if (network_ != nullptr && first_error == OMPL_OK) part(context);
   network_.reset();  // others may wait for this rank to leave the network, the launcher for them

@@ -194,23 +194,6 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// Warns about variables of the environment that look like a mistyped name of ours.
-void warn_of_near_misses() {
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const auto name = text.substr(0, text.find('='));
-    if (!name.starts_with("OMPL_")) continue;
-    const auto near = std::min_element(
-        kVariables.begin(), kVariables.end(),
-        [&](const auto& a, const auto& b) { return distance(name, a.name) < distance(name, b.name); });
-    const auto errors = distance(name, near->name);
-    if (errors > 0 && errors <= 2) {
-      log::warn("{} is not a variable of this library and has no effect; did you mean {}?", name,
-                near->name);
-    }
-  }
-}
-
 const char* look_up(const Settings::Lookup& lookup, std::string_view name) {
   return lookup ? lookup(name.data()) : std::getenv(name.data());  // names are literals: terminated
 }
@@ -227,7 +210,6 @@ int Settings::read(Settings* out, const Lookup& lookup) {
                   accepted(variable.type));
     }
   }
-  if (!lookup) warn_of_near_misses();
   *out = std::move(settings);
   return OMPL_OK;
 }
@@ -243,6 +225,22 @@ std::vector<Settings::Row> Settings::describe(const Lookup& lookup) const {
                     look_up(lookup, variable.name) != nullptr, std::string(variable.text)});
   }
   return rows;
+}
+
+void Settings::warn_of_near_misses() {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const auto name = text.substr(0, text.find('='));
+    if (!name.starts_with("OMPL_")) continue;
+    const auto near = std::min_element(
+        kVariables.begin(), kVariables.end(),
+        [&](const auto& a, const auto& b) { return distance(name, a.name) < distance(name, b.name); });
+    const auto errors = distance(name, near->name);
+    if (errors > 0 && errors <= 2) {
+      log::warn("{} is not a variable of this library and has no effect; did you mean {}?", name,
+                near->name);
+    }
+  }
 }
 
 }  // namespace ompl

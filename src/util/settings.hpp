@@ -48,9 +48,11 @@ struct Settings {
   using Lookup = std::function<const char*(const char* name)>;
 
   // Reads every variable through `lookup` (getenv by default). An unusable value is OMPL_ERR_ARG, with
-  // one line naming the variable, the value and what is accepted; *out is then untouched. An unknown
-  // OMPL_* variable of the environment that resembles a known one is only warned about.
+  // one line naming the variable, the value and what is accepted; *out is then untouched.
   static int read(Settings* out, const Lookup& lookup = {});
+
+  // Warns about variables of the environment that look like a mistyped name of ours.
+  static void warn_of_near_misses();
 
   // All variables in the order above, with the values of this object.
   [[nodiscard]] std::vector<Row> describe(const Lookup& lookup = {}) const;

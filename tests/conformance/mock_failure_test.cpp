@@ -2,6 +2,7 @@
 // What the core does when the network fails: only the mock can break a link at a chosen operation.
 #include <sched.h>
 
+#include <array>
 #include <atomic>
 #include <string>
 
@@ -123,6 +124,62 @@ TEST(MockFailure, R18_WhatIsOutstandingOnABrokenLinkFails) {
       while (doomed.wire().counts().posted_data == 0) ::sched_yield();
       doomed.wire().break_link(0, 0, 1);
       serve(r, flag, done);
+    });
+  }
+}
+
+// Handles, atomics and callbacks of a rank that dies before it answers: each ends with the error, in every way to
+// wait for it, and a reply that comes late finds nobody.
+TEST(MockFailure, R11_WhatAwaitsADeadRankEndsWithTheError) {
+  for (const bool remote_completion : {true, false}) {
+    SCOPED_TRACE(remote_completion);
+    Doomed doomed({.remote_completion = remote_completion});
+    std::atomic<uint32_t> settled{0};
+    std::atomic<bool> done{false};
+    std::atomic<bool> posted{false};
+    doomed.run([&](Rank& r) {
+      const uint64_t data = r.allocate(4096);
+      const uint64_t flag = r.allocate(16);
+      settle(r, flag, settled, r.size);
+      if (r.rank == 1) {
+        while (!posted) ::sched_yield();  // outside the layer: nothing is answered
+        doomed.wire().kill(1);
+        while (!done) ::sched_yield();
+        return;
+      }
+      const std::vector<std::byte> local(4096);
+      std::array<uint64_t, 3> before{};
+      std::array<ompl_handle, 6> handles{};
+      std::array<int, 2> codes{OMPL_OK, OMPL_OK};
+      ompl_watch watch;
+      const ompl_condition never{.flag_addr = flag, .value = 0, .comparison = OMPL_TAKE, .width = 32};
+      const auto note = [](void* code, int outcome) { *static_cast<int*>(code) = outcome; };
+      for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(ompl_put_nb(r.ctx(), address(local.data()), 1, data, 4096, nullptr, 0, &handles[i]),
+                  OMPL_PENDING);
+        EXPECT_EQ(
+            ompl_atomic64_nb(r.ctx(), 1, flag + 8, OMPL_ATOMIC_ADD, 1, 0, &before[i], &handles[3 + i]),
+            OMPL_PENDING);
+      }
+      ok(ompl_handle_then(&handles[0], note, codes.data()));
+      ok(ompl_flag_then(&watch, &never, note, &codes[1]));
+      posted = true;
+      EXPECT_TRUE(is_failure(ompl_handle_wait(r.ctx(), &handles[1], OMPL_FOREVER)));
+      EXPECT_TRUE(is_failure(ompl_handle_wait(r.ctx(), &handles[3], OMPL_FOREVER)));
+      std::size_t which = 9;
+      EXPECT_TRUE(is_failure(ompl_handle_wait_any(r.ctx(), &handles[2], 2, &which, OMPL_FOREVER)));
+      EXPECT_TRUE(is_failure(ompl_handle_wait_all(r.ctx(), &handles[1], 5, OMPL_FOREVER)));
+      for (std::size_t i = 1; i < 6; ++i) EXPECT_EQ(ompl_handle_test(r.ctx(), &handles[i]), 1) << i;
+      uint64_t value = 7;
+      EXPECT_TRUE(is_failure(ompl_fetch_add64(1, flag + 8, 1, &value)));
+      EXPECT_EQ(value, 7U);
+      while (codes[0] == OMPL_OK || codes[1] == OMPL_OK)
+        if (ompl_progress(r.ctx(), 1'000'000) < 0) break;
+      EXPECT_TRUE(is_failure(codes[0])) << codes[0];
+      EXPECT_EQ(codes[1], OMPL_ERR_PEER);
+      EXPECT_EQ(ompl_ctx_wait_until(r.ctx(), &never, OMPL_FOREVER), OMPL_ERR_PEER);
+      EXPECT_EQ(ompl_ctx_wait_all(r.ctx(), &never, 1, OMPL_FOREVER), OMPL_ERR_PEER);
+      done = true;
     });
   }
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """install_test.py BUILD: installs the build into a fresh prefix, uses it as a stranger would: through
-find_package and through pkg-config, running the OMPL paper's ping-pong on two ranks. Then looks at what
-the library exports, and that uninstalling leaves nothing."""
+find_package and through pkg-config, running the OMPL paper's ping-pong on two ranks, in each language. Then
+looks at the pages and the components, and that uninstalling leaves nothing."""
 
 import os
 import re
@@ -13,7 +13,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "examples/pingpong.c"
-NODE = "OMPL_0.1"
 
 
 def run(*command: str | Path, **environment: str) -> str:
@@ -38,55 +37,110 @@ def pingpong(prefix: Path, program: Path) -> None:
     expect("64 bytes:" in output, f"{program.name} runs on two ranks: {output.strip()}")
 
 
-def with_cmake(prefix: Path, scratch: Path) -> None:
-    build = scratch / "cmake"
+def with_cmake(prefix: Path, scratch: Path, program: Path, *options: str) -> None:
+    build = scratch / f"cmake{program.suffix}"
     run("cmake", "-S", ROOT / "tests/install/consumer", "-B", build,
-        f"-DSOURCE={PROGRAM}", f"-DCMAKE_PREFIX_PATH={prefix}")  # fmt: skip
+        f"-DSOURCE={program}", f"-DCMAKE_PREFIX_PATH={prefix}", *options)  # fmt: skip
     run("cmake", "--build", build)
     pingpong(prefix, build / "consumer")
 
 
-def with_pkg_config(prefix: Path, scratch: Path) -> None:
+def with_pkg_config(prefix: Path, scratch: Path, package: str, program: Path, *compiler: str) -> None:
     library = next(prefix.rglob("pkgconfig")).parent
     search = {"PKG_CONFIG_PATH": str(library / "pkgconfig")}
-    flags = run("pkg-config", "--cflags", "--libs", "omnipgas", **search).split()
-    version = run("pkg-config", "--modversion", "omnipgas", **search).strip()
-    expect(re.fullmatch(r"\d+\.\d+\.\d+", version) is not None, f"pkg-config knows version {version}")
-    program = scratch / "pkg-config-consumer"
-    run("cc", "-std=c11", "-Wall", "-Werror", PROGRAM, "-o", program, *flags, f"-Wl,-rpath,{library}")
-    pingpong(prefix, program)
+    flags = run("pkg-config", "--cflags", "--libs", package, **search).split()
+    version = run("pkg-config", "--modversion", package, **search).strip()
+    expect(re.fullmatch(r"\d+\.\d+\.\d+", version) is not None, f"pkg-config knows {package} {version}")
+    consumer = scratch / f"{package}{program.suffix}-consumer"
+    run(*compiler, "-Wall", "-Werror", program, "-o", consumer, *flags, f"-Wl,-rpath,{library}")
+    pingpong(prefix, consumer)
 
 
-def exports(prefix: Path) -> None:
-    """The library exports the functions of the headers under their version, and nothing else."""
-    table = run("nm", "-D", "--defined-only", next(prefix.rglob("libomnipgas.so")))
-    found = {line.split()[-1] for line in table.splitlines()} - {NODE}
-    text = "".join(path.read_text() for path in prefix.rglob("*.h"))
-    declared = set(re.findall(r"^OMPL_API\b[^;]*?\b(ompl_\w+)\(", text, re.MULTILINE))
-    declared |= set(re.findall(r"^extern OMPL_API __thread struct \w+ (ompl_\w+)", text, re.MULTILINE))
-    wanted = {f"{name}@@{NODE}" for name in declared}
-    expect(
-        found == wanted,
-        f"{len(found)} symbols exported, as declared; differing: {sorted(found ^ wanted)}",
-    )
+def fortran(prefix: Path, scratch: Path) -> None:
+    """The module, if this build has it."""
+    if not list(prefix.rglob("omnipgas.mod")):
+        print("no Fortran: the build found no compiler for it")
+        return
+    program = PROGRAM.with_suffix(".f90")
+    with_cmake(prefix, scratch, program, "-DLANGUAGE=Fortran", "-DLIBRARY=fortran")
+    with_pkg_config(prefix, scratch, "omnipgas-fortran", program, "gfortran")
+
+
+def pages(prefix: Path) -> None:
+    """`man` finds the pages, if the build made them (it may not be able to: without Python)."""
+    if not (prefix / "share/man").is_dir():
+        print("no manual pages in this build")
+        return
+    for section, name in (("3", "ompl_put"), ("3", "omnipgas"), ("1", "omplrun"), ("7", "ompl-environment")):
+        where = run("man", "--where", "--manpath", prefix / "share/man", section, name).strip()
+        expect(where.startswith(str(prefix)), f"man {section} {name}: {where}")
+
+
+def everything(prefix: Path, scratch: Path) -> None:
+    with_cmake(prefix, scratch, PROGRAM)
+    with_cmake(prefix, scratch, PROGRAM.with_suffix(".cpp"), "-DLANGUAGE=CXX")
+    with_pkg_config(prefix, scratch, "omnipgas", PROGRAM, "cc", "-std=c11")
+    fortran(prefix, scratch)
+    pages(prefix)
+
+
+def files(prefix: Path) -> set[Path]:
+    return {path.relative_to(prefix) for path in prefix.rglob("*") if not path.is_dir()}
+
+
+def components(build: Path, scratch: Path) -> None:
+    """The components divide what is installed; omni's comes only when it is asked for."""
+    whole = scratch / "whole"
+    run("cmake", "--install", build, "--prefix", whole)
+    found: list[Path] = []
+    for name in ("runtime", "devel", "tools", "man", "doc"):
+        prefix = scratch / name
+        run("cmake", "--install", build, "--prefix", prefix, "--component", name)
+        expect(bool(files(prefix)), f"component {name} is not empty")
+        found += files(prefix)
+    expect(sorted(found) == sorted(files(whole)), "the components together are the whole, and share nothing")
+    prefix = scratch / "omni"
+    run("cmake", "--install", build, "--prefix", prefix, "--component", "omni")
+    expect(not files(prefix) & files(whole), "omni's component holds only what the whole does not")
+
+
+def uninstall(build: Path, scratch: Path) -> None:
+    """Staged below DESTDIR: nothing of ours is left, everything of others is, empty folders too."""
+    stage, prefix = scratch / "stage", Path("/opt/omnipgas-test")
+    theirs = [f"{stage}{prefix}/{name}" for name in ("lib/cmake/Other", "share/man/man1")]
+    for folder in theirs:
+        os.makedirs(folder)
+    before = set(stage.rglob("*"))
+    for _ in range(2):  # a repeated installation must not forget what the first one made
+        run("cmake", "--install", build, "--prefix", prefix, DESTDIR=str(stage))
+    expect((stage / "opt/omnipgas-test/include/omnipgas/ompl.h").is_file(), "DESTDIR stages the installation")
+    expect(not prefix.exists(), "nothing is installed beside the stage")
+    run("cmake", f"-DMANIFEST={build}/install_manifest.txt", "-P", ROOT / "cmake/Uninstall.cmake", DESTDIR=str(stage))
+    differing = sorted(map(str, set(stage.rglob("*")) ^ before))
+    expect(not differing, f"uninstalling leaves what was there before, and nothing else: {differing}")
 
 
 def main(build: Path) -> None:
-    manifest = build / "install_manifest.txt"
-    kept = manifest.read_bytes() if manifest.exists() else None
-    with tempfile.TemporaryDirectory() as folder:
-        scratch = Path(folder)
-        prefix = scratch / "prefix"
-        run("cmake", "--install", build, "--prefix", prefix)
-        with_cmake(prefix, scratch)
-        with_pkg_config(prefix, scratch)
-        exports(prefix)
-        run("cmake", f"-DMANIFEST={manifest}", "-P", ROOT / "cmake/Uninstall.cmake", DESTDIR="")
-        left = [path for path in prefix.rglob("*") if not path.is_dir()]
-        expect(not left, f"uninstalling removes every file: {left}")
-    if kept is not None:
-        manifest.write_bytes(kept)
+    # What a real installation of this build folder left to be uninstalled by.
+    notes = [build / "install_manifest.txt", build / "install_folders.txt"]
+    kept = {note: note.read_bytes() for note in notes if note.exists()}
+    for note in kept:
+        note.unlink()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            scratch = Path(folder)
+            run("cmake", "--install", build, "--prefix", scratch / "first")
+            # Nothing knows where it was installed: the whole may be moved.
+            (scratch / "first").rename(scratch / "prefix")
+            everything(scratch / "prefix", scratch)
+            components(build, scratch)
+            uninstall(build, scratch)
+    finally:
+        for note in [*notes, *build.glob("install_manifest_*.txt")]:
+            note.unlink(missing_ok=True)
+        for note, content in kept.items():
+            note.write_bytes(content)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]).resolve())

@@ -2,7 +2,7 @@
 // Every misuse of the C API gets the code that ompl.h promises, a detail that says what to do, and changes
 // nothing. One process, one rank, in the order of a program's life: a test of its own for each state.
 #include <gtest/gtest.h>
-#include <omnipgas/ompl.h>
+#include <omnipgas/ompl_ext.h>
 
 #include <algorithm>
 #include <atomic>
@@ -27,6 +27,19 @@ uint64_t address(const void* pointer) { return reinterpret_cast<uint64_t>(pointe
 std::vector<std::pair<std::string, std::function<int()>>> all_calls() {
   static uint64_t word = 0;
   static ompl_ctx* context = nullptr;
+  static ompl_handle handle = OMPL_HANDLE_INIT;
+  static ompl_watch watch;
+  static ompl_statistics statistics = OMPL_STATISTICS_INIT;
+  static std::size_t index = 0;
+  static const ompl_signal signal{.flag_addr = 8192, .value = 1, .op = OMPL_ADD32};
+  static const ompl_condition condition{
+      .flag_addr = 8192, .value = 0, .comparison = OMPL_TAKE, .width = 32};
+  static const ompl_strided block{.element = 8,
+                                  .dimensions = 0,
+                                  .extents = nullptr,
+                                  .local_strides = nullptr,
+                                  .remote_strides = nullptr};
+  static const ompl_indexed list{.element = 8, .count = 1, .local = nullptr, .remote = nullptr};
   return {
       {"finalize", [] { return ompl_finalize(); }},
       {"rank", [] { return ompl_rank(); }},
@@ -50,6 +63,46 @@ std::vector<std::pair<std::string, std::function<int()>>> all_calls() {
       {"ctx_wait", [] { return ompl_ctx_wait(OMPL_CTX_DEFAULT, 8192, 0); }},
       {"set_yield", [] { return ompl_set_yield(nullptr, nullptr); }},
       {"failure_ack", [] { return ompl_failure_ack(); }},
+      {"ctx_signal", [] { return ompl_ctx_signal(OMPL_CTX_DEFAULT, 0, &signal, 0); }},
+      {"put_nb",
+       [] { return ompl_put_nb(OMPL_CTX_DEFAULT, address(&word), 0, 8192, 8, &signal, 0, &handle); }},
+      {"get_nb", [] { return ompl_get_nb(OMPL_CTX_DEFAULT, address(&word), 0, 8192, 8, &handle); }},
+      {"signal_nb", [] { return ompl_signal_nb(OMPL_CTX_DEFAULT, 0, &signal); }},
+      {"handle_test", [] { return ompl_handle_test(OMPL_CTX_DEFAULT, &handle); }},
+      {"handle_wait", [] { return ompl_handle_wait(OMPL_CTX_DEFAULT, &handle, 0); }},
+      {"handle_wait_any", [] { return ompl_handle_wait_any(OMPL_CTX_DEFAULT, &handle, 1, &index, 0); }},
+      {"handle_wait_all", [] { return ompl_handle_wait_all(OMPL_CTX_DEFAULT, &handle, 1, 0); }},
+      {"ctx_wait_until", [] { return ompl_ctx_wait_until(OMPL_CTX_DEFAULT, &condition, 0); }},
+      {"ctx_wait_any", [] { return ompl_ctx_wait_any(OMPL_CTX_DEFAULT, &condition, 1, &index, 0); }},
+      {"ctx_wait_all", [] { return ompl_ctx_wait_all(OMPL_CTX_DEFAULT, &condition, 1, 0); }},
+      {"ctx_atomic64",
+       [] { return ompl_ctx_atomic64(OMPL_CTX_DEFAULT, 0, 8192, OMPL_ATOMIC_ADD, 1, 0, &word, 0); }},
+      {"atomic64_nb",
+       [] {
+         return ompl_atomic64_nb(OMPL_CTX_DEFAULT, 0, 8192, OMPL_ATOMIC_ADD, 1, 0, &word, &handle);
+       }},
+      {"fetch_add64", [] { return ompl_fetch_add64(0, 8192, 1, &word); }},
+      {"add64", [] { return ompl_add64(0, 8192, 1); }},
+      {"put_strided",
+       [] {
+         return ompl_ctx_put_strided(OMPL_CTX_DEFAULT, address(&word), 0, 8192, &block, nullptr, 0);
+       }},
+      {"get_indexed",
+       [] { return ompl_ctx_get_indexed(OMPL_CTX_DEFAULT, address(&word), 0, 8192, &list, 0); }},
+      {"register", [] { return ompl_register(&word, 8); }},
+      {"unregister", [] { return ompl_unregister(&word); }},
+      {"progress", [] { return ompl_progress(OMPL_CTX_DEFAULT, 0); }},
+      {"handle_then",
+       [] {
+         return ompl_handle_then(
+             &handle, [](void*, int) {}, nullptr);
+       }},
+      {"flag_then",
+       [] {
+         return ompl_flag_then(
+             &watch, &condition, [](void*, int) {}, nullptr);
+       }},
+      {"ctx_statistics", [] { return ompl_ctx_statistics(OMPL_CTX_DEFAULT, &statistics); }},
   };
 }
 

@@ -166,6 +166,17 @@ void gpu_rule() {
   ok(ompl_get(address(&word), next(), data, 8), "a get into memory of the CPU");
 }
 
+// Which signals have their default action; but SIGUSR1, which asks for a hang report.
+std::vector<bool> defaults() {
+  std::vector<bool> found;
+  for (int number = 1; number < 32; ++number) {
+    struct sigaction action {};
+    if (number != SIGUSR1 && ::sigaction(number, nullptr, &action) == 0)
+      found.push_back(action.sa_handler == SIG_DFL);
+  }
+  return found;
+}
+
 // Ends the whole job with the exit code, whatever the others do.
 void abort_rule() {
   const uint64_t flag = allocate(8);
@@ -192,7 +203,10 @@ int main(int argc, char** argv) {
                                                            {"logging", logging_rule}};
   const auto rule = rules.find(argc > 1 ? argv[1] : "");
   expect(rule != rules.end(), "no such rule");
+  std::signal(SIGHUP, SIG_IGN);
+  const std::vector<bool> before = defaults();
   ok(ompl_init(), "ompl_init");
+  expect(defaults() == before, "ompl_init changed what the program does on a signal");
   rule->second();
   ok(ompl_finalize(), "ompl_finalize");
   return 0;

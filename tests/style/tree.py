@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-SOURCE_FOLDERS = ("include", "src", "tools", "bench", "examples", "tests", "python", "scripts")
-SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".py", ".sh", ".pml"}
+SOURCE_FOLDERS = ("include", "src", "fortran", "tools", "bench", "examples", "tests", "python", "scripts")
+SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".f90", ".py", ".sh", ".pml"}
 MAX_LINES = 500
 MAX_CONDITIONALS = 0.02
 
@@ -33,8 +33,10 @@ MAY_INCLUDE: dict[str, set[str]] = {
     "src/conduit": GROUND,
     "src/core": GROUND | CONDUIT_CONTRACT | {"bootstrap/bootstrap.hpp"},
     "src/api": GROUND | CONDUIT_CONTRACT | {"core/", "bootstrap/bootstrap.hpp"},
+    "fortran": set(),
     "bench": set(),
     "examples": set(),
+    "python": set(),
 }
 LAYERS = ("util/", "arch/", "bootstrap/", "conduit/", "core/", "api/")
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <random>
 
+#include "arch/signals.hpp"
 #include "conduit/ofi/conduit.hpp"
 #include "conduit/ofi/endpoint.hpp"
 #include "conduit/ofi/provider.hpp"
@@ -41,6 +42,7 @@ int OfiConduit::open(const Job& job) {
   if (job.secret.size() > Greeting::kMaxSecret) {
     return fail(OMPL_ERR_ARG, "the job's secret is longer than {} bytes", Greeting::kMaxSecret);
   }
+  const arch::KeptSignals kept;  // libpsm2, which libfabric may load, takes SIGINT, SIGTERM and more
   int result = library_.load();
   if (result == OMPL_OK) result = choose_provider(library_, *job.settings, &info_);
   if (result != OMPL_OK) return result;

@@ -1,0 +1,241 @@
+! SPDX-License-Identifier: BSD-3-Clause
+! The functions of <omnipgas/ompl_ext.h> for Fortran 2018, under their names and with their meaning; see omnipgas.f90 for kinds.
+! Arguments that may be NULL in C are optional and last, or to be given by name. Numbers of flags and handles begin with 0,
+! as in C. Variables of operations under way, and results of nonblocking atomics, need the target or asynchronous attribute.
+module omnipgas_ext
+  use, intrinsic :: iso_c_binding
+  implicit none
+  public
+
+  enum, bind(C)
+    enumerator :: OMPL_ADD32 = 0, OMPL_SET32, OMPL_ADD64, OMPL_SET64
+  end enum
+  enum, bind(C)
+    enumerator :: OMPL_TAKE = 0, OMPL_EQ, OMPL_NE, OMPL_GT, OMPL_GE, OMPL_LT, OMPL_LE
+  end enum
+  enum, bind(C)
+    enumerator :: OMPL_ATOMIC_FETCH = 0, OMPL_ATOMIC_SET, OMPL_ATOMIC_ADD, OMPL_ATOMIC_AND, OMPL_ATOMIC_OR, &
+      OMPL_ATOMIC_XOR, OMPL_ATOMIC_CSWAP
+  end enum
+  integer(c_int), parameter :: OMPL_RETRY_FULL = 2, OMPL_RETRY_MEMORY = 3, OMPL_RETRY_CONNECTING = 4, OMPL_RETRY_BUSY = 5
+  integer(c_int), parameter :: OMPL_LOCAL = 1
+
+  type, bind(C) :: ompl_signal
+    integer(c_int64_t) :: flag_addr
+    integer(c_int64_t) :: value = 1
+    integer(c_int32_t) :: op = OMPL_ADD32
+  end type
+
+  type, bind(C) :: ompl_condition
+    integer(c_int64_t) :: flag_addr
+    integer(c_int64_t) :: value = 0
+    integer(c_int32_t) :: comparison = OMPL_TAKE
+    integer(c_int32_t) :: width = 32
+  end type
+
+  type, bind(C) :: ompl_handle
+    integer(c_int64_t) :: opaque(12) = 0
+  end type
+
+  type, bind(C) :: ompl_watch
+    integer(c_int64_t) :: opaque(8) = 0
+  end type
+
+  type, bind(C) :: ompl_statistics
+    integer(c_size_t) :: size = 88
+    integer(c_int64_t) :: puts = 0, put_bytes = 0, gets = 0, get_bytes = 0, signals = 0, atomics = 0
+    integer(c_int64_t) :: waits = 0, retries = 0, yields = 0, sleeps = 0
+  end type
+
+  ! Signals and waits.
+  interface
+    integer(c_int) function ompl_ctx_signal(ctx, target_rank, signal, timeout_ns) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      integer(c_int32_t), value :: target_rank
+      type(ompl_signal), intent(in) :: signal
+      integer(c_int64_t), value :: timeout_ns
+    end function
+    integer(c_int) function ompl_signal_nb(ctx, target_rank, signal) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      integer(c_int32_t), value :: target_rank
+      type(ompl_signal), intent(in) :: signal
+    end function
+    integer(c_int) function ompl_ctx_wait_until(ctx, condition, timeout_ns) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      type(ompl_condition), intent(in) :: condition
+      integer(c_int64_t), value :: timeout_ns
+    end function
+    integer(c_int) function ompl_ctx_wait_any(ctx, conditions, count, which, timeout_ns) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      type(ompl_condition), intent(in) :: conditions(*)
+      integer(c_size_t), value :: count
+      integer(c_size_t), intent(inout) :: which
+      integer(c_int64_t), value :: timeout_ns
+    end function
+    integer(c_int) function ompl_ctx_wait_some(ctx, conditions, count, indices, found, timeout_ns) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      type(ompl_condition), intent(in) :: conditions(*)
+      integer(c_size_t), value :: count
+      integer(c_size_t), intent(inout) :: indices(*), found
+      integer(c_int64_t), value :: timeout_ns
+    end function
+    integer(c_int) function ompl_ctx_wait_all(ctx, conditions, count, timeout_ns) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      type(ompl_condition), intent(in) :: conditions(*)
+      integer(c_size_t), value :: count
+      integer(c_int64_t), value :: timeout_ns
+    end function
+  end interface
+
+  ! Nonblocking operations. The data: any contiguous variable, its first `length` bytes.
+  interface
+    integer(c_int) function ompl_put_nb(ctx, source, target_rank, dest_addr, length, signal, options, handle) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      type(*), intent(in), asynchronous :: source(*)
+      integer(c_int32_t), value :: target_rank
+      integer(c_int64_t), value :: dest_addr
+      integer(c_size_t), value :: length
+      type(ompl_signal), intent(in), optional :: signal
+      integer(c_int), value :: options
+      type(ompl_handle), intent(inout), optional :: handle
+    end function
+    integer(c_int) function ompl_get_nb(ctx, target, target_rank, dest_addr, length, handle) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      type(*), intent(inout), asynchronous :: target(*)
+      integer(c_int32_t), value :: target_rank
+      integer(c_int64_t), value :: dest_addr
+      integer(c_size_t), value :: length
+      type(ompl_handle), intent(inout), optional :: handle
+    end function
+    integer(c_int) function ompl_handle_test(ctx, handle) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      type(ompl_handle), intent(inout) :: handle
+    end function
+    integer(c_int) function ompl_handle_wait(ctx, handle, timeout_ns) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      type(ompl_handle), intent(inout) :: handle
+      integer(c_int64_t), value :: timeout_ns
+    end function
+    integer(c_int) function ompl_handle_wait_any(ctx, handles, count, which, timeout_ns) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      type(ompl_handle), intent(inout) :: handles(*)
+      integer(c_size_t), value :: count
+      integer(c_size_t), intent(inout) :: which
+      integer(c_int64_t), value :: timeout_ns
+    end function
+    integer(c_int) function ompl_handle_wait_some(ctx, handles, count, indices, found, timeout_ns) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      type(ompl_handle), intent(inout) :: handles(*)
+      integer(c_size_t), value :: count
+      integer(c_size_t), intent(inout) :: indices(*), found
+      integer(c_int64_t), value :: timeout_ns
+    end function
+    integer(c_int) function ompl_handle_wait_all(ctx, handles, count, timeout_ns) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      type(ompl_handle), intent(inout) :: handles(*)
+      integer(c_size_t), value :: count
+      integer(c_int64_t), value :: timeout_ns
+    end function
+  end interface
+
+  ! Atomics; each of the named ones of ompl_ext.h is one of these.
+  interface
+    integer(c_int) function ompl_ctx_atomic32(ctx, target_rank, addr, op, operand, compare, before, timeout_ns) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      integer(c_int32_t), value :: target_rank
+      integer(c_int64_t), value :: addr
+      integer(c_int), value :: op
+      integer(c_int32_t), value :: operand, compare
+      integer(c_int32_t), intent(inout), optional :: before
+      integer(c_int64_t), value :: timeout_ns
+    end function
+    integer(c_int) function ompl_ctx_atomic64(ctx, target_rank, addr, op, operand, compare, before, timeout_ns) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      integer(c_int32_t), value :: target_rank
+      integer(c_int64_t), value :: addr
+      integer(c_int), value :: op
+      integer(c_int64_t), value :: operand, compare
+      integer(c_int64_t), intent(inout), optional :: before
+      integer(c_int64_t), value :: timeout_ns
+    end function
+    integer(c_int) function ompl_atomic32_nb(ctx, target_rank, addr, op, operand, compare, before, handle) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      integer(c_int32_t), value :: target_rank
+      integer(c_int64_t), value :: addr
+      integer(c_int), value :: op
+      integer(c_int32_t), value :: operand, compare
+      integer(c_int32_t), intent(inout), asynchronous, optional :: before
+      type(ompl_handle), intent(inout), optional :: handle
+    end function
+    integer(c_int) function ompl_atomic64_nb(ctx, target_rank, addr, op, operand, compare, before, handle) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      integer(c_int32_t), value :: target_rank
+      integer(c_int64_t), value :: addr
+      integer(c_int), value :: op
+      integer(c_int64_t), value :: operand, compare
+      integer(c_int64_t), intent(inout), asynchronous, optional :: before
+      type(ompl_handle), intent(inout), optional :: handle
+    end function
+  end interface
+
+  ! Regions, progress, the job, counters. address: c_loc() of the variable; callback: c_funloc() of a
+  ! `subroutine callback(arg, code) bind(C)` with `type(c_ptr), value :: arg` and `integer(c_int), value :: code`;
+  ! why: a text that ends with c_null_char.
+  interface
+    integer(c_int) function ompl_register(address, length) bind(C)
+      import
+      type(c_ptr), value :: address
+      integer(c_size_t), value :: length
+    end function
+    integer(c_int) function ompl_unregister(address) bind(C)
+      import
+      type(c_ptr), value :: address
+    end function
+    integer(c_int) function ompl_progress(ctx, timeout_ns) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      integer(c_int64_t), value :: timeout_ns
+    end function
+    integer(c_int) function ompl_handle_then(handle, callback, arg) bind(C)
+      import
+      type(ompl_handle), intent(inout) :: handle
+      type(c_funptr), value :: callback
+      type(c_ptr), value :: arg
+    end function
+    integer(c_int) function ompl_flag_then(watch, condition, callback, arg) bind(C)
+      import
+      type(ompl_watch), intent(inout) :: watch
+      type(ompl_condition), intent(in) :: condition
+      type(c_funptr), value :: callback
+      type(c_ptr), value :: arg
+    end function
+    subroutine ompl_abort(exit_code, why) bind(C)
+      import
+      integer(c_int), value :: exit_code
+      character(kind=c_char), intent(in) :: why(*)
+    end subroutine
+    integer(c_int) function ompl_ctx_statistics(ctx, statistics) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      type(ompl_statistics), intent(inout) :: statistics
+    end function
+  end interface
+
+end module omnipgas_ext

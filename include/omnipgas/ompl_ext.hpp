@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C++20 interface of ompl_ext.h; ompl.hpp includes it. What ompl_ext.h says of a function holds for its
+// namesake here. Functions take the context last, as a Context or nothing: the thread's implicit one.
+//
+// Coroutines. `co_await flag`, `co_await until(flag, ...)` and `co_await handle` suspend the coroutine until the flag
+// was taken, the condition holds, or the operation is complete. It is resumed inside omnipgas::progress(), in the thread
+// that calls it; nothing is allocated. A coroutine is not destroyed while it is suspended so.
+#ifndef OMNIPGAS_OMPL_EXT_HPP
+#define OMNIPGAS_OMPL_EXT_HPP
+
+#include <omnipgas/ompl_ext.h>
+#include <omnipgas/ompl.hpp>
+
+#include <coroutine>
+#include <optional>
+
+namespace omnipgas {
+
+// The context of a call: a Context, or the calling thread's implicit one.
+class Via {
+ public:
+  constexpr Via() = default;
+  Via(const Context& context) : handle_(context.get_handle()) {}  // NOLINT(google-explicit-constructor)
+  operator ompl_ctx*() const { return handle_; }                  // NOLINT(google-explicit-constructor)
+
+ private:
+  ompl_ctx* handle_ = OMPL_CTX_DEFAULT;
+};
+
+// Words that can be signalled with a value, waited for and changed atomically.
+template <class T>
+concept Word = std::same_as<T, uint32_t> || std::same_as<T, uint64_t> || std::same_as<T, int32_t> ||
+    std::same_as<T, int64_t>;
+
+template <Word T>
+constexpr uint64_t bits_of(T value) {
+  return static_cast<std::make_unsigned_t<T>>(value);
+}
+
+// ---- Signals of any value ----
+
+template <Word T>
+constexpr ompl_signal adding(const Section<T>& word, std::type_identity_t<T> value) {
+  return {word.offset(), bits_of(value), sizeof(T) == 4 ? OMPL_ADD32 : OMPL_ADD64};
+}
+template <Word T>
+constexpr ompl_signal setting(const Section<T>& word, std::type_identity_t<T> value) {
+  return {word.offset(), bits_of(value), sizeof(T) == 4 ? OMPL_SET32 : OMPL_SET64};
+}
+inline void signal(uint32_t rank, const ompl_signal& what, Via context = {}) {
+  check(ompl_ctx_signal(context, rank, &what, OMPL_FOREVER));
+}
+
+// ---- Waiting for values, and for several flags ----
+
+struct Condition : ompl_condition {
+  constexpr explicit Condition(const ompl_condition& condition) : ompl_condition(condition) {}
+  // Takes one from the flag: what wait() does.
+  constexpr Condition(Flag flag) : ompl_condition{flag.offset(), 0, OMPL_TAKE, 32} {}  // NOLINT
+};
+static_assert(sizeof(Condition) == sizeof(ompl_condition));
+
+// `comparison`: OMPL_EQ ... OMPL_LE.
+template <Word T>
+constexpr Condition until(const Section<T>& word, unsigned comparison, std::type_identity_t<T> value) {
+  return Condition(ompl_condition{word.offset(), bits_of(value), comparison, 8 * sizeof(T)});
+}
+// Takes one from a word of either width.
+template <Word T>
+constexpr Condition taking(const Section<T>& word) {
+  return Condition(ompl_condition{word.offset(), 0, OMPL_TAKE, 8 * sizeof(T)});
+}
+
+inline void wait(const Condition& condition, Via context = {}) {
+  check(ompl_ctx_wait_until(context, &condition, OMPL_FOREVER));
+}
+template <class Rep, class Period>
+bool wait_for(const Condition& condition, std::chrono::duration<Rep, Period> limit, Via context = {}) {
+  return check_timed(ompl_ctx_wait_until(context, &condition, limit_ns(limit)));
+}
+
+// The number of one condition that holds.
+inline std::size_t wait_any(std::span<const Condition> conditions, Via context = {}) {
+  std::size_t which = 0;
+  check(ompl_ctx_wait_any(context, conditions.data(), conditions.size(), &which, OMPL_FOREVER));
+  return which;
+}
+// The same; nothing if the time is up.
+template <class Rep, class Period>
+std::optional<std::size_t> wait_any_for(std::span<const Condition> conditions,
+                                        std::chrono::duration<Rep, Period> limit, Via context = {}) {
+  std::size_t which = 0;
+  const int result =
+      ompl_ctx_wait_any(context, conditions.data(), conditions.size(), &which, limit_ns(limit));
+  return check_timed(result) ? std::optional(which) : std::nullopt;
+}
+// The numbers of all that hold, at the beginning of `found`, which has room for as many as there are conditions.
+inline std::span<std::size_t> wait_some(std::span<const Condition> conditions,
+                                        std::span<std::size_t> found, Via context = {}) {
+  check_sizes(found.size(), conditions.size());
+  std::size_t count = 0;
+  check(ompl_ctx_wait_some(context, conditions.data(), conditions.size(), found.data(), &count,
+                           OMPL_FOREVER));
+  return found.first(count);
+}
+inline void wait_all(std::span<const Condition> conditions, Via context = {}) {
+  check(ompl_ctx_wait_all(context, conditions.data(), conditions.size(), OMPL_FOREVER));
+}
+template <class Rep, class Period>
+bool wait_all_for(std::span<const Condition> conditions, std::chrono::duration<Rep, Period> limit,
+                  Via context = {}) {
+  return check_timed(ompl_ctx_wait_all(context, conditions.data(), conditions.size(), limit_ns(limit)));
+}
+
+// ---- Nonblocking operations ----
+
+// One operation under way. It stays where it is; its end waits for the operation's. Declared after the buffer, it
+// keeps the buffer alive for as long as that is in use.
+class Handle {
+ public:
+  Handle() = default;
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  ~Handle() {
+    if (!std::ranges::all_of(handle_.opaque, [](uint64_t word) { return word == 0; }))
+      static_cast<void>(ompl_handle_wait(OMPL_CTX_DEFAULT, &handle_, OMPL_FOREVER));
+  }
+  // Whether the operation is complete.
+  bool test(Via context = {}) { return check(ompl_handle_test(context, &handle_)) != 0; }
+  void wait(Via context = {}) { check(ompl_handle_wait(context, &handle_, OMPL_FOREVER)); }
+  template <class Rep, class Period>
+  bool wait_for(std::chrono::duration<Rep, Period> limit, Via context = {}) {
+    return check_timed(ompl_handle_wait(context, &handle_, limit_ns(limit)));
+  }
+  ompl_handle* get() { return &handle_; }
+
+ private:
+  ompl_handle handle_ = OMPL_HANDLE_INIT;
+};
+static_assert(sizeof(Handle) == sizeof(ompl_handle));
+
+// The number of one operation that is complete; nothing if no handle stands for an operation.
+inline std::optional<std::size_t> wait_any(std::span<Handle> handles, Via context = {}) {
+  std::size_t which = 0;
+  check(ompl_handle_wait_any(context, handles.data()->get(), handles.size(), &which, OMPL_FOREVER));
+  return which == SIZE_MAX ? std::nullopt : std::optional(which);
+}
+inline void wait_all(std::span<Handle> handles, Via context = {}) {
+  check(ompl_handle_wait_all(context, handles.data()->get(), handles.size(), OMPL_FOREVER));
+}
+
+// What a nonblocking call did: `retry` is 0, or the OMPL_RETRY_* that says why nothing was posted.
+struct Posted {
+  int result;
+  [[nodiscard]] constexpr bool accepted() const { return result == OMPL_OK || result == OMPL_PENDING; }
+  [[nodiscard]] constexpr bool complete() const { return result == OMPL_OK; }
+};
+
+// `options`: 0 or OMPL_LOCAL. `after`: a signal that follows the data.
+template <Transferable T>
+[[nodiscard]] Posted put_nb(const SourceOf<T> auto& source, uint32_t rank, const Section<T>& dest,
+                            Handle& handle, const ompl_signal* after = nullptr, unsigned options = 0,
+                            Via context = {}) {
+  check_sizes(std::ranges::size(source), dest.size());
+  return {check(ompl_put_nb(context, address_of(std::ranges::data(source)), rank, dest.offset(),
+                            dest.size() * sizeof(T), after, options, handle.get()))};
+}
+template <Transferable T>
+[[nodiscard]] Posted get_nb(TargetOf<T> auto&& target, uint32_t rank, const Section<T>& source,
+                            Handle& handle, Via context = {}) {
+  check_sizes(std::ranges::size(target), source.size());
+  return {check(ompl_get_nb(context, address_of(std::ranges::data(target)), rank, source.offset(),
+                            source.size() * sizeof(T), handle.get()))};
+}
+[[nodiscard]] inline Posted signal_nb(uint32_t rank, const ompl_signal& what, Via context = {}) {
+  return {check(ompl_signal_nb(context, rank, &what))};
+}
+
+// ---- Atomics: each returns what the word was ----
+
+template <Word T>
+T atomic(uint32_t rank, const Section<T>& word, int op, std::type_identity_t<T> operand = 0,
+         std::type_identity_t<T> compare = 0, Via context = {}) {
+  check_sizes(1, word.size());
+  std::make_unsigned_t<T> before = 0;
+  if constexpr (sizeof(T) == 4) {
+    check(ompl_ctx_atomic32(context, rank, word.offset(), op, static_cast<uint32_t>(operand),
+                            static_cast<uint32_t>(compare), &before, OMPL_FOREVER));
+  } else {
+    uint64_t wide = 0;
+    check(ompl_ctx_atomic64(context, rank, word.offset(), op, static_cast<uint64_t>(operand),
+                            static_cast<uint64_t>(compare), &wide, OMPL_FOREVER));
+    before = wide;
+  }
+  return static_cast<T>(before);
+}
+template <Word T>
+T fetch(uint32_t rank, const Section<T>& word) {
+  return atomic(rank, word, OMPL_ATOMIC_FETCH);
+}
+template <Word T>
+T swap(uint32_t rank, const Section<T>& word, std::type_identity_t<T> value) {
+  return atomic(rank, word, OMPL_ATOMIC_SET, value);
+}
+template <Word T>
+T fetch_add(uint32_t rank, const Section<T>& word, std::type_identity_t<T> value) {
+  return atomic(rank, word, OMPL_ATOMIC_ADD, value);
+}
+template <Word T>
+T fetch_and(uint32_t rank, const Section<T>& word, std::type_identity_t<T> value) {
+  return atomic(rank, word, OMPL_ATOMIC_AND, value);
+}
+template <Word T>
+T fetch_or(uint32_t rank, const Section<T>& word, std::type_identity_t<T> value) {
+  return atomic(rank, word, OMPL_ATOMIC_OR, value);
+}
+template <Word T>
+T fetch_xor(uint32_t rank, const Section<T>& word, std::type_identity_t<T> value) {
+  return atomic(rank, word, OMPL_ATOMIC_XOR, value);
+}
+// Sets the word to `value` if it equals `compare`; it was set if `compare` is returned.
+template <Word T>
+T compare_swap(uint32_t rank, const Section<T>& word, std::type_identity_t<T> compare,
+               std::type_identity_t<T> value) {
+  return atomic(rank, word, OMPL_ATOMIC_CSWAP, value, compare);
+}
+
+// The same without the answer: complete after quiet(). `op`: OMPL_ATOMIC_SET ... OMPL_ATOMIC_XOR.
+template <Word T>
+void update(uint32_t rank, const Section<T>& word, int op, std::type_identity_t<T> operand,
+            Via context = {}) {
+  check_sizes(1, word.size());
+  if constexpr (sizeof(T) == 4) {
+    check(ompl_ctx_atomic32(context, rank, word.offset(), op, static_cast<uint32_t>(operand), 0,
+                            nullptr, OMPL_FOREVER));
+  } else {
+    check(ompl_ctx_atomic64(context, rank, word.offset(), op, static_cast<uint64_t>(operand), 0,
+                            nullptr, OMPL_FOREVER));
+  }
+}
+
+// ---- Progress, and coroutines ----
+
+// True if anything was found or run, false if the time is up.
+template <class Rep, class Period>
+bool progress(std::chrono::duration<Rep, Period> limit, Via context = {}) {
+  return check(ompl_progress(context, limit_ns(limit))) != 0;
+}
+
+// What is common to both awaitables: the callback resumes the coroutine, which throws what went wrong.
+class Awaiter {
+ public:
+  Awaiter() = default;
+  Awaiter(const Awaiter&) = delete;
+  Awaiter& operator=(const Awaiter&) = delete;
+  [[nodiscard]] static constexpr bool await_ready() noexcept { return false; }
+  void await_resume() const {
+    if (code_ < 0) throw Error(code_, detail_);
+  }
+
+ protected:
+  static void resume(void* self, int code) {
+    auto* const awaiter = static_cast<Awaiter*>(self);
+    awaiter->code_ = code;
+    awaiter->coroutine_.resume();
+  }
+  // Suspends unless the registration failed. Another thread may have resumed, and ended, the coroutine by then.
+  bool suspended(int registered) {
+    if (registered >= 0) return true;
+    code_ = registered;
+    detail_ = ompl_error_detail();
+    return false;
+  }
+  std::coroutine_handle<> coroutine_;
+
+ private:
+  int code_ = OMPL_OK;
+  const char* detail_ = "";
+};
+
+class ConditionAwaiter : public Awaiter {
+ public:
+  explicit ConditionAwaiter(const Condition& condition) : condition_(condition) {}
+  bool await_suspend(std::coroutine_handle<> coroutine) {
+    coroutine_ = coroutine;
+    return suspended(ompl_flag_then(&watch_, &condition_, resume, static_cast<Awaiter*>(this)));
+  }
+
+ private:
+  ompl_watch watch_ = {};
+  ompl_condition condition_;
+};
+inline ConditionAwaiter operator co_await(const Condition& condition) {
+  return ConditionAwaiter(condition);
+}
+inline ConditionAwaiter operator co_await(Flag flag) { return ConditionAwaiter(flag); }
+
+class HandleAwaiter : public Awaiter {
+ public:
+  explicit HandleAwaiter(Handle& handle) : handle_(handle) {}
+  bool await_suspend(std::coroutine_handle<> coroutine) {
+    coroutine_ = coroutine;
+    return suspended(ompl_handle_then(handle_.get(), resume, static_cast<Awaiter*>(this)));
+  }
+
+ private:
+  Handle& handle_;
+};
+inline HandleAwaiter operator co_await(Handle& handle) { return HandleAwaiter(handle); }
+
+}  // namespace omnipgas
+
+#endif  // OMNIPGAS_OMPL_EXT_HPP

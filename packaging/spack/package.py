@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Spack recipe; goes to packages/omnipgas/package.py of a Spack repository."""
+
+from spack.package import *
+
+
+class Omnipgas(CMakePackage):
+    """Communication layer for multithreaded, task-parallel PGAS programs: one-sided put with a flag."""
+
+    license("BSD-3-Clause")
+
+    # No release is published yet: give the checkout with `spack develop -p CHECKOUT omnipgas@0.1.0`.
+    version("0.1.0")
+
+    variant("ofi", default=True, description="Carry the layer over networks, by libfabric")
+    variant("docs", default=False, description="Make the manual pages")
+
+    depends_on("c", type="build")
+    depends_on("cxx", type="build")
+    depends_on("cmake@3.25:", type="build")
+    depends_on("ninja", type="build")
+    depends_on("pkgconfig", type="build")
+    depends_on("cli11@2:", type="build")
+    depends_on("fmt@9:")
+    depends_on("hwloc@2:")
+    depends_on("libfabric", when="+ofi")
+    depends_on("python@3.11:", type="build", when="+docs")
+
+    conflicts("%gcc@:11", msg="C++20")
+    conflicts("platform=darwin", msg="Linux only")
+    conflicts("platform=windows", msg="Linux only")
+
+    generator("ninja")
+
+    def cmake_args(self):
+        return [
+            self.define_from_variant("OMPL_WITH_OFI", "ofi"),
+            self.define_from_variant("OMPL_BUILD_MAN", "docs"),
+            self.define("OMPL_BUILD_TESTS", False),
+            self.define("OMPL_BUILD_BENCH", False),
+            self.define("OMPL_BUILD_EXAMPLES", False),
+        ]
+
+    def setup_run_environment(self, env):
+        # libfabric is loaded when a job needs a network, by its name.
+        if self.spec.satisfies("+ofi"):
+            env.prepend_path("LD_LIBRARY_PATH", self.spec["libfabric"].prefix.lib)

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Context: signals of any value, waits on several flags, atomics, progress. */
+#include "core.h" /* Python.h comes first */
+
+#include <string.h>
+
+/* Bits of a word: those of an Array's element; 32 of an offset. 0 with an exception set if there is no such word. */
+static int width_of(PyObject* word) {
+  if (!PyObject_TypeCheck(word, core_section_type)) return 32;
+  const core_section* section = (core_section*)word;
+  if (section->itemsize == 4 || section->itemsize == 8) return (int)section->itemsize * 8;
+  PyErr_Format(PyExc_ValueError, "a word has 4 or 8 bytes, not %zd", section->itemsize);
+  return 0;
+}
+
+PyObject* core_signal(PyObject* self, PyObject* args, PyObject* names) {
+  static char* keywords[] = {"rank", "flag", "value", "set", NULL};
+  PyObject* rank_object;
+  PyObject* flag;
+  PyObject* value = NULL;
+  int set = 0;
+  ompl_ctx* ctx;
+  uint32_t rank;
+  ompl_signal signal = {0, 1, OMPL_ADD32};
+  if (!PyArg_ParseTupleAndKeywords(args, names, "OO|O!p", keywords, &rank_object, &flag, &PyLong_Type,
+                                   &value, &set) ||
+      !core_usable(self, &ctx) || !core_rank(rank_object, &rank) ||
+      !core_offset(flag, &signal.flag_addr))
+    return NULL;
+  const int width = width_of(flag);
+  if (width == 0) return NULL;
+  if (value != NULL) signal.value = PyLong_AsUnsignedLongLongMask(value);
+  if (width == 64) signal.op = set ? OMPL_SET64 : OMPL_ADD64;
+  if (width == 32) signal.op = set ? OMPL_SET32 : OMPL_ADD32;
+  int code;
+  Py_BEGIN_ALLOW_THREADS code = core.ctx_signal(ctx, rank, &signal, OMPL_FOREVER);
+  Py_END_ALLOW_THREADS return core_result(code);
+}
+
+/* Reads `flag comparison value`. */
+static int read_condition(PyObject* flag, const char* comparison, PyObject* value,
+                          ompl_condition* out) {
+  static const char* const names[] = {"==", "!=", ">", ">=", "<", "<="};
+  const int width = width_of(flag);
+  if (width == 0 || !core_offset(flag, &out->flag_addr)) return 0;
+  out->value = PyLong_AsUnsignedLongLongMask(value);
+  out->width = (uint32_t)width;
+  for (uint32_t i = 0; i < sizeof names / sizeof *names; ++i) {
+    if (strcmp(comparison, names[i]) != 0) continue;
+    out->comparison = OMPL_EQ + i;
+    return PyErr_Occurred() == NULL;
+  }
+  PyErr_Format(PyExc_ValueError, "'%s' is no comparison", comparison);
+  return 0;
+}
+
+/* What the waits hand to core_block(). */
+typedef struct {
+  ompl_ctx* ctx;
+  ompl_condition* conditions;
+  size_t count;
+  size_t* indices; /* room for count */
+  size_t found;
+} waiting;
+
+static int attempt_until(void* call, int64_t timeout_ns) {
+  const waiting* w = call;
+  return core.ctx_wait_until(w->ctx, w->conditions, timeout_ns);
+}
+static int attempt_any(void* call, int64_t timeout_ns) {
+  const waiting* w = call;
+  return core.ctx_wait_any(w->ctx, w->conditions, w->count, w->indices, timeout_ns);
+}
+static int attempt_some(void* call, int64_t timeout_ns) {
+  waiting* w = call;
+  return core.ctx_wait_some(w->ctx, w->conditions, w->count, w->indices, &w->found, timeout_ns);
+}
+static int attempt_all(void* call, int64_t timeout_ns) {
+  const waiting* w = call;
+  return core.ctx_wait_all(w->ctx, w->conditions, w->count, timeout_ns);
+}
+
+PyObject* core_wait_until(PyObject* self, PyObject* args, PyObject* names) {
+  static char* keywords[] = {"flag", "comparison", "value", "timeout", NULL};
+  PyObject* flag;
+  const char* comparison;
+  PyObject* value;
+  PyObject* timeout = NULL;
+  int64_t timeout_ns;
+  ompl_condition condition;
+  waiting w = {NULL, &condition, 1, NULL, 0};
+  if (!PyArg_ParseTupleAndKeywords(args, names, "OsO!|O", keywords, &flag, &comparison, &PyLong_Type,
+                                   &value, &timeout) ||
+      !core_usable(self, &w.ctx) || !core_timeout(timeout, &timeout_ns) ||
+      !read_condition(flag, comparison, value, &condition))
+    return NULL;
+  return core_result(core_block(attempt_until, &w, timeout_ns));
+}
+
+/* Reads a flag or (flag, comparison, value). */
+static int read_element(PyObject* item, ompl_condition* out) {
+  PyObject* flag;
+  const char* comparison;
+  PyObject* value;
+  if (PyTuple_Check(item))
+    return PyArg_ParseTuple(item, "OsO!", &flag, &comparison, &PyLong_Type, &value) &&
+           read_condition(flag, comparison, value, out);
+  out->value = 0;
+  out->comparison = OMPL_TAKE;
+  out->width = (uint32_t)width_of(item);
+  return out->width != 0 && core_offset(item, &out->flag_addr);
+}
+
+/* Reads (conditions, timeout=None) and waits. 0 with an exception set, or 1; release() in either case. */
+static int wait_several(core_attempt attempt, PyObject* self, PyObject* args, PyObject* names,
+                        waiting* w) {
+  static char* keywords[] = {"conditions", "timeout", NULL};
+  PyObject* list;
+  PyObject* timeout = NULL;
+  int64_t timeout_ns;
+  if (!PyArg_ParseTupleAndKeywords(args, names, "O|O", keywords, &list, &timeout) ||
+      !core_usable(self, &w->ctx) || !core_timeout(timeout, &timeout_ns))
+    return 0;
+  const Py_ssize_t count = PySequence_Size(list);
+  if (count < 0) return 0;
+  w->count = (size_t)count;
+  w->conditions = PyMem_Calloc(w->count + 1, sizeof *w->conditions);
+  w->indices = PyMem_Calloc(w->count + 1, sizeof *w->indices);
+  if (w->conditions == NULL || w->indices == NULL) return PyErr_NoMemory(), 0;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* item = PySequence_GetItem(list, i);
+    const int read = item != NULL && read_element(item, &w->conditions[i]);
+    Py_XDECREF(item);
+    if (!read) return 0;
+  }
+  const int code = core_block(attempt, w, timeout_ns);
+  return code >= 0 || (core_raise(code), 0);
+}
+
+static PyObject* release(waiting* w, PyObject* result) {
+  PyMem_Free(w->conditions);
+  PyMem_Free(w->indices);
+  return result;
+}
+
+PyObject* core_wait_any(PyObject* self, PyObject* args, PyObject* names) {
+  waiting w = {0};
+  const int done = wait_several(attempt_any, self, args, names, &w);
+  return release(&w, done ? PyLong_FromSize_t(w.indices[0]) : NULL);
+}
+
+PyObject* core_wait_some(PyObject* self, PyObject* args, PyObject* names) {
+  waiting w = {0};
+  if (!wait_several(attempt_some, self, args, names, &w)) return release(&w, NULL);
+  PyObject* found = PyList_New((Py_ssize_t)w.found);
+  for (size_t i = 0; found != NULL && i < w.found; ++i)
+    PyList_SetItem(found, (Py_ssize_t)i, PyLong_FromSize_t(w.indices[i]));
+  return release(&w, found);
+}
+
+PyObject* core_wait_all(PyObject* self, PyObject* args, PyObject* names) {
+  waiting w = {0};
+  const int done = wait_several(attempt_all, self, args, names, &w);
+  return release(&w, done ? Py_NewRef(Py_None) : NULL);
+}
+
+/* The number of an operation of atomic() and update(), or -1 with an exception set. */
+static int operation_of(const char* name) {
+  static const char* const names[] = {"fetch", "set", "add", "and", "or", "xor", "cswap", "swap"};
+  for (int i = 0; i < (int)(sizeof names / sizeof *names); ++i) {
+    if (strcmp(name, names[i]) == 0) return i == 7 ? OMPL_ATOMIC_SET : OMPL_ATOMIC_FETCH + i;
+  }
+  PyErr_Format(PyExc_ValueError, "'%s' is no atomic operation", name);
+  return -1;
+}
+
+/* One atomic; `wanted`: returns what the word was. */
+static PyObject* run_atomic(PyObject* self, PyObject* args, PyObject* names, int wanted) {
+  static char* keywords[] = {"rank", "word", "op", "operand", "compare", NULL};
+  PyObject* rank_object;
+  const core_section* word;
+  const char* name;
+  PyObject* operand = NULL;
+  PyObject* compare = NULL;
+  ompl_ctx* ctx;
+  uint32_t rank;
+  if (!PyArg_ParseTupleAndKeywords(args, names, "OO!s|O!O!", keywords, &rank_object, core_section_type,
+                                   &word, &name, &PyLong_Type, &operand, &PyLong_Type, &compare) ||
+      !core_usable(self, &ctx) || !core_rank(rank_object, &rank))
+    return NULL;
+  const int width = width_of((PyObject*)word);
+  const int op = operation_of(name);
+  if (width == 0 || op < 0) return NULL;
+  if (word->nbytes != word->itemsize) {
+    PyErr_SetString(PyExc_ValueError, "an atomic is on one element");
+    return NULL;
+  }
+  const uint64_t value = operand == NULL ? 0 : PyLong_AsUnsignedLongLongMask(operand);
+  const uint64_t expected = compare == NULL ? 0 : PyLong_AsUnsignedLongLongMask(compare);
+  uint64_t wide = 0;
+  uint32_t narrow = 0;
+  int code;
+  Py_BEGIN_ALLOW_THREADS if (width == 64) code = core.ctx_atomic64(
+      ctx, rank, word->offset, op, value, expected, wanted ? &wide : NULL, OMPL_FOREVER);
+  else code = core.ctx_atomic32(ctx, rank, word->offset, op, (uint32_t)value, (uint32_t)expected,
+                                wanted ? &narrow : NULL, OMPL_FOREVER);
+  Py_END_ALLOW_THREADS if (code < 0 || !wanted) return core_result(code);
+  if (width == 32)
+    return word->is_signed ? PyLong_FromLong((int32_t)narrow) : PyLong_FromUnsignedLong(narrow);
+  return word->is_signed ? PyLong_FromLongLong((int64_t)wide) : PyLong_FromUnsignedLongLong(wide);
+}
+
+PyObject* core_atomic(PyObject* self, PyObject* args, PyObject* names) {
+  return run_atomic(self, args, names, 1);
+}
+
+PyObject* core_update(PyObject* self, PyObject* args, PyObject* names) {
+  return run_atomic(self, args, names, 0);
+}
+
+/* For core_block(): that nothing was found is its OMPL_ERR_TIMEOUT. */
+static int attempt_progress(void* call, int64_t timeout_ns) {
+  const int found = core.progress(((waiting*)call)->ctx, timeout_ns);
+  return found == 0 ? OMPL_ERR_TIMEOUT : found;
+}
+
+PyObject* core_progress(PyObject* self, PyObject* args, PyObject* names) {
+  static char* keywords[] = {"timeout", NULL};
+  PyObject* timeout = NULL;
+  int64_t timeout_ns;
+  waiting w = {0};
+  if (!PyArg_ParseTupleAndKeywords(args, names, "|O", keywords, &timeout) ||
+      !core_usable(self, &w.ctx) || !core_timeout(timeout, &timeout_ns))
+    return NULL;
+  const int code = core_block(attempt_progress, &w, timeout_ns);
+  return code < 0 && code != OMPL_ERR_TIMEOUT ? core_raise(code) : PyBool_FromLong(code > 0);
+}

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""site.py OUT: the site in OUT/html, from README.md, docs/ and the public headers. Needs Sphinx, MyST and Furo
+(Debian: python3-sphinx, python3-myst-parser, furo) and no network; a warning is an error.
+
+The pages are written below OUT/source first: Markdown with its links turned to where the pages then are, and
+one page for each header, made from its comments.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import contract
+from contract import ROOT
+
+LIMIT_S = 300
+SKIPPED = 77
+LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+WORDS = re.compile(r"`([^`]+)`|\b(ompl_[a-z_0-9]+)\b(?:\(\))?(?!\()|\b(OMPL_[A-Z_0-9]+\*?)|(\*)|\[OMPL\] ")
+TYPE = re.compile(r"typedef (?:struct |int \(\*|void \(\*)(ompl_\w+)")
+READING = ("tutorial", "launchers", "bindings", "how-it-works", "writing-a-conduit", "packaging", "versioning",
+           "benchmarking", "performance", "status")  # fmt: skip
+# The extensions that the pages need; what the C domain cannot resolve are the types of the C library.
+CONFIGURATION = """
+project = "OmniPGAS"
+copyright = "the OmniPGAS developers"
+version = release = "{version}"
+extensions = ["myst_parser"]
+myst_heading_anchors = 4
+html_theme = "furo"
+html_title = "OmniPGAS {version}"
+html_show_sphinx = False
+html_copy_source = False
+suppress_warnings = ["myst.header"]  # results/notes.md is also the end of a page
+nitpicky = True
+nitpick_ignore_regex = [("c:identifier", ".*_t")]
+"""
+
+
+def pages() -> dict[Path, str]:
+    """The Markdown files of the site, each with its name there."""
+    names = {ROOT / "README.md": "index"}
+    for path in [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"]:
+        names[path] = path.stem.lower()
+    for path in sorted((ROOT / "docs").rglob("*.md")):
+        names[path] = path.relative_to(ROOT / "docs").with_suffix("").as_posix()
+    return names
+
+
+def linked(path: Path, names: dict[Path, str]) -> str:
+    """A page's text; its links lead to other pages, what is none stays as its name."""
+
+    def turn(match: re.Match[str]) -> str:
+        image, label, target = match.groups()
+        if target.startswith(("https:", "#")) or image:
+            return match[0]
+        file, _, anchor = target.partition("#")
+        found = (path.parent / file).resolve()
+        api = f"api/{found.stem}" if found.name in contract.HEADERS else None
+        name = names.get(found, api)
+        if name is None:
+            return label
+        here = Path(names[path]).parent
+        return f"[{label}]({os.path.relpath(name, here)}.{'rst' if api else 'md'}{'#' if anchor else ''}{anchor})"
+
+    return LINK.sub(turn, path.read_text())
+
+
+def contents(title: str, names: list[str]) -> str:
+    return f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n" + "\n".join(names) + "\n```\n"
+
+
+def marked(text: str, functions: set[str]) -> str:
+    """A comment as reStructuredText."""
+
+    def mark(match: re.Match[str]) -> str:
+        argument, function, constant, star = match.groups()
+        if star:
+            return "\\*"
+        if function in functions:
+            return f":c:func:`{function}`"
+        words = argument or constant or function
+        return f"``{words}``" if words else ""
+
+    text = re.sub(r"^([A-Z][a-z]+)\.(?=\s)", r"**\1.**", text.replace("\\", "\\\\"), flags=re.MULTILINE)
+    bold = text.split("**")  # the stars that were just made are no text
+    parts = [WORDS.sub(mark, part) for part in bold] if len(bold) % 2 else [WORDS.sub(mark, text)]
+    return re.sub(r"^ +- ", "- ", "**".join(parts), flags=re.MULTILINE)
+
+
+def indented(text: str) -> str:
+    return re.sub(r"^(?=.)", "   ", text, flags=re.MULTILINE)
+
+
+def api_page(header: contract.Header, functions: set[str]) -> str:
+    """A header as a page: what stands on top of it, then its sections."""
+    include = f"<omnipgas/{header.name}>"
+    out = [f"{include}\n{'=' * len(include)}", marked(lists(header.text), functions)]
+    internal = header.name == "ompl_inline.h"  # nothing of it is for use but the functions of ompl.h
+    for section in [] if internal else header.sections:
+        if section.title:
+            out += [f"{section.title}\n{'-' * len(section.title)}", marked(section.text, functions)]
+        for item in section.items:
+            text = marked(item.comment, functions)
+            code = item.code.replace("OMPL_API ", "")
+            if not item.functions:
+                block = f"{text}\n\n.. code-block:: c\n\n{indented(code)}"
+                name = TYPE.search(code)
+                out.append(f".. c:type:: {name[1]}\n\n{indented(block)}" if name else block)
+                continue
+            heads = [" ".join(piece.split()) for piece in code.strip().rstrip(";").split(";\n")]
+            text = text or f"As :c:func:`{contract.namesakes(item.functions[0])[0]}`."
+            out.append(".. c:function:: " + "\n                ".join(heads) + "\n\n" + indented(text))
+    return "\n\n".join(out) + "\n"
+
+
+def lists(text: str) -> str:
+    """A list needs an empty line before it, and none of the margin of the comment."""
+    return re.sub(r"^   (?=\S)", "  ", re.sub(r"\n(?= - )", "\n\n", text), flags=re.MULTILINE)
+
+
+def write_sources(source: Path) -> None:
+    names = pages()
+    for path, name in names.items():
+        target = source / f"{name}.md"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(linked(path, names))
+    for picture in (ROOT / "docs").glob("*.svg"):
+        shutil.copy(picture, source)
+    headers = contract.contract()
+    functions = contract.exported(headers)
+    (source / "api").mkdir()
+    for header in headers:
+        (source / f"api/{Path(header.name).stem}.rst").write_text(api_page(header, functions))
+    rest = sorted(set(names.values()) - {"index", *READING})
+    with (source / "index.md").open("a") as index:
+        index.write(contents("Interface", [f"api/{Path(header.name).stem}" for header in headers]))
+        index.write(contents("Reading", [name for name in READING if name in names.values()]))
+        index.write(contents("Project", rest))
+
+
+def main(out: Path) -> int:
+    program = shutil.which("sphinx-build")
+    if program is None:
+        print("sphinx-build is not installed (Debian: python3-sphinx, python3-myst-parser, furo)")
+        return SKIPPED
+    source = out / "source"
+    shutil.rmtree(source, ignore_errors=True)
+    source.mkdir(parents=True)
+    write_sources(source)
+    version = re.search(r'VERSION_TEXT "(.*)"', (ROOT / "include/omnipgas/ompl.h").read_text())
+    assert version, "ompl.h says no version"
+    (source / "conf.py").write_text(CONFIGURATION.format(version=version[1]))
+    shutil.rmtree(out / "html", ignore_errors=True)
+    command = [program, "-q", "-W", "--keep-going", "-d", f"{out}/doctrees", str(source), f"{out}/html"]
+    status = subprocess.run(command, timeout=LIMIT_S, check=False).returncode
+    if status == 0:
+        print(f"{out}/html/index.html")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]).resolve()))

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// ompl_ext.hpp on two ranks: signals of any value, conditions, handles, atomics, and coroutines.
+#include <array>
+#include <atomic>
+#include <coroutine>
+#include <cstdlib>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "ranks.hpp"
+
+using namespace std::chrono_literals;
+using namespace omnipgas;  // NOLINT(google-build-using-namespace)
+using ranks::expect_error;
+using ranks::partner;
+
+namespace {
+std::atomic<int> g_allocations = 0;
+}
+
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  ++g_allocations;
+  if (void* const memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t /*size*/) noexcept {
+  std::free(memory);
+}
+
+namespace {
+
+template <class T>
+class CppWord : public testing::Test {};
+using Words = testing::Types<uint32_t, uint64_t, int32_t, int64_t>;
+TYPED_TEST_SUITE(CppWord, Words);
+
+TYPED_TEST(CppWord, SignalsAndConditions) {
+  const Array<TypeParam> words(2);
+  signal(partner(), adding(words[0], 40));
+  signal(partner(), setting(words[1], static_cast<TypeParam>(-3)));
+  wait(until(words[0], OMPL_EQ, 40));
+  EXPECT_TRUE(wait_for(until(words[1], OMPL_LT, 0), 20s));
+  EXPECT_TRUE(wait_for(until(words[0], OMPL_GE, 40), 20s));
+  EXPECT_FALSE(wait_for(until(words[0], OMPL_GT, 40), 1ms));
+  EXPECT_EQ(words.local()[0], TypeParam{40});
+  EXPECT_EQ(words.local()[1], static_cast<TypeParam>(-3));
+  wait(taking(words[0]));
+  EXPECT_EQ(words.local()[0], TypeParam{39});
+  barrier();
+}
+
+TYPED_TEST(CppWord, Atomics) {
+  const Array<TypeParam> words(3);
+  for (int i = 0; i < 1000; ++i) fetch_add(0, words[0], 1);
+  barrier();
+  EXPECT_EQ(fetch(0, words[0]), TypeParam{2000});
+  EXPECT_EQ(swap(partner(), words[1], static_cast<TypeParam>(-5)), TypeParam{0});
+  EXPECT_EQ(compare_swap(partner(), words[1], 4, 6), static_cast<TypeParam>(-5));
+  EXPECT_EQ(compare_swap(partner(), words[1], static_cast<TypeParam>(-5), 12),
+            static_cast<TypeParam>(-5));
+  EXPECT_EQ(fetch_and(partner(), words[1], 10), TypeParam{12});
+  EXPECT_EQ(fetch_or(partner(), words[1], 3), TypeParam{8});
+  EXPECT_EQ(fetch_xor(partner(), words[1], 1), TypeParam{11});
+  EXPECT_EQ(fetch(partner(), words[1]), TypeParam{10});
+  update(partner(), words[2], OMPL_ATOMIC_ADD, 7);
+  quiet();
+  EXPECT_EQ(fetch(partner(), words[2]), TypeParam{7});
+  expect_error(OMPL_ERR_LENGTH, "differ", [&] { fetch(partner(), words); });
+  barrier();
+}
+
+TEST(CppExt, SeveralFlags) {
+  const Array<uint32_t> words(3);
+  const std::array<Condition, 3> flags{Flag(words[0]), Flag(words[1]), Flag(words[2])};
+  std::array<std::size_t, 3> room{};
+  EXPECT_EQ(wait_any_for(flags, 1ms), std::nullopt);
+  EXPECT_FALSE(wait_all_for(flags, 1ms));
+  barrier();
+  put_word(partner(), Flag(words[1]));
+  EXPECT_EQ(wait_any(flags), 1U);
+  barrier();
+  put_word(partner(), Flag(words[2]));
+  const auto found = wait_some(flags, room);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0], 2U);
+  barrier();
+  for (std::size_t i = 0; i < 3; ++i) put_word(partner(), Flag(words[i]));
+  wait_all(flags);
+  EXPECT_EQ(words.local()[0] + words.local()[1] + words.local()[2], 0U);
+  barrier();
+}
+
+// Posts until the layer accepts.
+template <class Post>
+void post(Post attempt) {
+  while (!attempt().accepted()) progress(10ms);
+}
+
+TEST(CppExt, Handles) {
+  const Array<int> inbox(8);
+  const Array<uint32_t> word(1);
+  const std::vector<int> source(8, 5 + static_cast<int>(rank()));
+  const ompl_signal after = adding(word, 1);
+  Handle sent;
+  post([&] { return put_nb(source, partner(), inbox, sent, &after); });
+  sent.wait();
+  EXPECT_TRUE(sent.test());
+  wait(Flag(word));
+  EXPECT_EQ(inbox.local()[7], 5 + static_cast<int>(partner()));
+
+  std::vector<int> back(8);
+  std::array<Handle, 2> both;
+  post([&] { return get_nb(std::span(back).first(4), partner(), inbox.section(0, 4), both[0]); });
+  post([&] { return get_nb(std::span(back).last(4), partner(), inbox.section(4, 4), both[1]); });
+  const auto first = wait_any(both);
+  EXPECT_TRUE(!first || *first < 2);  // nothing if both were complete when posted
+  wait_all(both);
+  EXPECT_EQ(back, source);
+  EXPECT_EQ(wait_any(both), std::nullopt);
+  EXPECT_TRUE(both[0].wait_for(0s));
+  post([&] { return signal_nb(partner(), after); });
+  wait(Flag(word));
+  barrier();
+}
+
+TEST(CppExt, AHandlesEndWaitsForItsOperation) {
+  const Array<int> inbox(100000);
+  std::vector<int> back(100000);
+  inbox.local()[99999] = static_cast<int>(rank()) + 1;
+  barrier();
+  {
+    Handle handle;
+    post([&] { return get_nb(back, partner(), inbox, handle); });
+  }
+  EXPECT_EQ(back[99999], static_cast<int>(partner()) + 1);
+  barrier();
+}
+
+// The least that a coroutine needs: starts at once, and is done when it ends.
+struct Task {
+  struct promise_type {  // NOLINT(readability-identifier-naming)
+    Task get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    static std::suspend_never initial_suspend() { return {}; }
+    static std::suspend_always final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { error = std::current_exception(); }
+    std::exception_ptr error;
+  };
+  Task(std::coroutine_handle<promise_type> started) : coroutine(started) {}
+  Task(Task&& other) noexcept : coroutine(std::exchange(other.coroutine, {})) {}
+  ~Task() {
+    if (coroutine) coroutine.destroy();
+  }
+  // Drives progress until it has ended; throws what it threw.
+  void finish() {
+    while (!coroutine.done()) progress(10ms);
+    if (coroutine.promise().error) std::rethrow_exception(coroutine.promise().error);
+  }
+  std::coroutine_handle<promise_type> coroutine;
+};
+
+Task take(Flag flag, int count, int& taken) {
+  for (; taken < count; ++taken) co_await flag;
+}
+
+TEST(CppExt, CoroutinesTakeFlagsWithoutAllocating) {
+  const Array<uint32_t> words(2);
+  int one = 0;
+  int other = 0;
+  Task first = take(Flag(words[0]), 100, one);
+  Task second = take(Flag(words[1]), 100, other);
+  EXPECT_EQ(one + other, 0);
+  barrier();
+  for (int i = 0; i < 100; ++i) put_word(partner(), Flag(words[1]));
+  const int before = g_allocations;
+  second.finish();
+  EXPECT_EQ(g_allocations - before, 0);
+  EXPECT_EQ(other, 100);
+  EXPECT_EQ(one, 0);
+  barrier();
+  for (int i = 0; i < 100; ++i) put_word(partner(), Flag(words[0]));
+  first.finish();
+  EXPECT_EQ(one, 100);
+  EXPECT_EQ(words.local()[0] + words.local()[1], 0U);
+  barrier();
+}
+
+Task exchange(const Array<double>& inbox, const Section<uint64_t>& step, std::vector<double>& back) {
+  Handle handle;
+  const std::vector<double> source(inbox.size(), 1.5 + rank());
+  const ompl_signal after = adding(step, 1);
+  while (!put_nb(source, partner(), inbox, handle, &after).accepted()) progress(1ms);
+  co_await handle;
+  co_await until(step, OMPL_GE, 1);
+  while (!get_nb(back, partner(), inbox, handle).accepted()) progress(1ms);
+  co_await handle;
+}
+
+TEST(CppExt, CoroutinesAwaitHandlesAndConditions) {
+  const Array<double> inbox(1000);
+  const Array<uint64_t> step(1);
+  std::vector<double> back(1000);
+  exchange(inbox, step, back).finish();
+  EXPECT_EQ(inbox.local()[999], 1.5 + partner());
+  EXPECT_EQ(back[999], 1.5 + rank());
+  barrier();
+}
+
+TEST(CppExt, ACoroutineThrowsWhatTheAwaitFailedWith) {
+  int taken = 0;
+  Task wrong = take(Flag(uint64_t{0}), 1, taken);
+  expect_error(OMPL_ERR_OFFSET, "not allocated", [&] { wrong.finish(); });
+  EXPECT_EQ(taken, 0);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return ranks::run(argc, argv); }

@@ -1,0 +1,149 @@
+! SPDX-License-Identifier: BSD-3-Clause
+! Module omnipgas_ext on two ranks: signals of any value, waits on several flags, handles, atomics, callbacks.
+module called
+  use, intrinsic :: iso_c_binding
+  implicit none
+contains
+  subroutine note(arg, code) bind(C)
+    type(c_ptr), value :: arg
+    integer(c_int), value :: code
+    integer(c_int), pointer :: seen
+    call c_f_pointer(arg, seen)
+    seen = 100 + code
+  end subroutine
+end module called
+
+program fortran_ext_test
+  use omnipgas
+  use omnipgas_ext
+  use called
+  use, intrinsic :: iso_fortran_env, only: error_unit
+  implicit none
+  integer :: rank, partner, code, failures = 0, checks = 0
+  integer(c_int64_t) :: box, words
+  integer(c_int64_t), parameter :: long_ns = 20000000000_c_int64_t
+  integer(c_int64_t), pointer, volatile :: mine(:)
+
+  call expect(ompl_init() == OMPL_OK, "ompl_init")
+  rank = ompl_rank()
+  partner = 1 - rank
+  if (ompl_size() /= 2) error stop "these tests need two ranks"
+  call expect(ompl_alloc(800_c_size_t, box) == OMPL_OK, "ompl_alloc")
+  call expect(ompl_alloc(64_c_size_t, words) == OMPL_OK, "ompl_alloc")
+  call c_f_pointer(ompl_ptr(rank, words), mine, [8])
+  call expect(all(c_sizeof(ompl_signal(0)) == [24_c_size_t]) .and. c_sizeof(ompl_condition(0)) == 24 .and. &
+              c_sizeof(ompl_handle()) == 96 .and. c_sizeof(ompl_watch()) == 64 .and. c_sizeof(ompl_statistics()) == 88, &
+              "types as in C")
+  call signals()
+  call operations()
+  call atomics()
+  call callbacks()
+  call expect(ompl_finalize() == OMPL_OK, "ompl_finalize")
+  if (failures > 0) error stop "FAILED"
+  print "(a, i0, a)", "ok: ", checks, " checks"
+
+contains
+
+  subroutine expect(holds, what)
+    logical, intent(in) :: holds
+    character(*), intent(in) :: what
+    checks = checks + 1
+    if (holds) return
+    failures = failures + 1
+    write (error_unit, "(4a)") "FAILED: ", what, "; ", ompl_error_detail()
+  end subroutine
+
+  subroutine meet()
+    call expect(ompl_barrier() == OMPL_OK, "ompl_barrier")
+  end subroutine
+
+  subroutine signals()
+    type(ompl_condition) :: conditions(2)
+    integer(c_size_t) :: which, indices(2), found
+    code = ompl_ctx_signal(c_null_ptr, partner, ompl_signal(words, -5_c_int64_t, OMPL_SET64), OMPL_FOREVER)
+    call expect(code == OMPL_OK, "signal")
+    code = ompl_ctx_wait_until(c_null_ptr, ompl_condition(words, 0_c_int64_t, OMPL_LT, 64), long_ns)
+    call expect(code == OMPL_OK, "wait_until")
+    call expect(mine(1) == -5, "the value of the signal")
+    code = ompl_ctx_wait_until(c_null_ptr, ompl_condition(words, 0_c_int64_t, OMPL_GE, 64), 1000000_c_int64_t)
+    call expect(code == OMPL_ERR_TIMEOUT, "wait_until with a limit")
+    conditions = [ompl_condition(words + 8), ompl_condition(words + 16)]
+    call meet()
+    call expect(ompl_signal_nb(c_null_ptr, partner, ompl_signal(words + 16)) == OMPL_OK, "signal_nb")
+    code = ompl_ctx_wait_any(c_null_ptr, conditions, 2_c_size_t, which, long_ns)
+    call expect(code == OMPL_OK .and. which == 1, "wait_any")
+    call meet()
+    call expect(ompl_put_word(partner, words + 8) == OMPL_OK, "put_word")
+    code = ompl_ctx_wait_some(c_null_ptr, conditions, 2_c_size_t, indices, found, long_ns)
+    call expect(code == OMPL_OK .and. found == 1 .and. indices(1) == 0, "wait_some")
+    call meet()
+    call expect(all([ompl_put_word(partner, words + 8), ompl_put_word(partner, words + 16)] == OMPL_OK), "put_word")
+    call expect(ompl_ctx_wait_all(c_null_ptr, conditions, 2_c_size_t, long_ns) == OMPL_OK, "wait_all")
+    call meet()
+  end subroutine
+
+  subroutine operations()
+    integer(c_int), asynchronous :: source(100), back(100)
+    type(ompl_handle) :: handles(2)
+    integer(c_size_t) :: which
+    integer :: i
+    source = [(1000 * rank + i, i=1, 100)]
+    do
+      code = ompl_put_nb(c_null_ptr, source, partner, box, 400_c_size_t, ompl_signal(words + 24), 0, handles(1))
+      if (code <= OMPL_PENDING) exit
+      code = ompl_progress(c_null_ptr, 1000000_c_int64_t)
+    end do
+    call expect(code >= OMPL_OK, "put_nb")
+    call expect(ompl_handle_wait(c_null_ptr, handles(1), long_ns) == OMPL_OK, "handle_wait")
+    call expect(ompl_wait(words + 24) == OMPL_OK, "its signal")
+    do
+      code = ompl_get_nb(c_null_ptr, back, partner, box, 400_c_size_t, handles(2))
+      if (code <= OMPL_PENDING) exit
+      code = ompl_progress(c_null_ptr, 1000000_c_int64_t)
+    end do
+    call expect(ompl_handle_wait_all(c_null_ptr, handles, 2_c_size_t, long_ns) == OMPL_OK, "handle_wait_all")
+    call expect(all(back == source), "what was put comes back")
+    call expect(ompl_handle_test(c_null_ptr, handles(2)) == 1, "handle_test")
+    call expect(ompl_handle_wait_any(c_null_ptr, handles, 2_c_size_t, which, long_ns) == OMPL_OK, "handle_wait_any")
+    call expect(which == -1, "no handle stands for an operation")
+    code = ompl_put_nb(c_null_ptr, source(5), partner, box + 40, 4_c_size_t, options=OMPL_LOCAL) ! neither signal nor handle
+    call expect(code == OMPL_OK .or. code == OMPL_PENDING, "put_nb without signal and handle")
+    call expect(ompl_flush() == OMPL_OK, "flush")
+    code = ompl_get(back, partner, box + 40, 4_c_size_t)
+    call expect(code == OMPL_OK .and. back(1) == source(5), "it arrived")
+    call meet()
+  end subroutine
+
+  subroutine atomics()
+    integer(c_int64_t) :: before
+    integer(c_int32_t) :: before32
+    before = 0
+    code = ompl_ctx_atomic64(c_null_ptr, 0, words + 32, OMPL_ATOMIC_ADD, 21_c_int64_t, 0_c_int64_t, timeout_ns=OMPL_FOREVER)
+    call expect(all([code, ompl_quiet()] == OMPL_OK), "an atomic without an answer")
+    call meet()
+    code = ompl_ctx_atomic64(c_null_ptr, 0, words + 32, OMPL_ATOMIC_FETCH, 0_c_int64_t, 0_c_int64_t, before, OMPL_FOREVER)
+    call expect(code == OMPL_OK .and. before == 42, "fetch")
+    code = ompl_ctx_atomic32(c_null_ptr, partner, words + 40, OMPL_ATOMIC_CSWAP, 7, 0, before32, OMPL_FOREVER)
+    call expect(code == OMPL_OK .and. before32 == 0, "compare and swap")
+    call meet()
+    call expect(mine(6) == 7, "it was set")
+    call meet()
+  end subroutine
+
+  subroutine callbacks()
+    integer(c_int), target, volatile :: seen
+    type(ompl_watch) :: watch
+    type(ompl_statistics) :: counts
+    seen = 0
+    code = ompl_flag_then(watch, ompl_condition(words + 48), c_funloc(note), c_loc(seen))
+    call expect(code == OMPL_OK .and. seen == 0, "flag_then")
+    call expect(ompl_put_word(partner, words + 48) == OMPL_OK, "put_word")
+    do while (seen == 0)
+      code = ompl_progress(c_null_ptr, 10000000_c_int64_t)
+    end do
+    call expect(seen == 100, "called with OMPL_OK")
+    call expect(ompl_ctx_statistics(c_null_ptr, counts) == OMPL_ERR_UNSUPPORTED, "statistics are off")
+    call meet()
+  end subroutine
+
+end program fortran_ext_test

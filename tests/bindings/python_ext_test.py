@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the Python layer has of ompl_ext.h, on two ranks: signals of any value, conditions, atomics, handles."""
+
+import functools
+import gc
+import sys
+import unittest
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import omnipgas
+from omnipgas import Array, Handle, OmplTimeoutError
+from ranks import OK_LIMIT, Ranks, partner, rank, run, session
+
+
+def posted(call: Callable[[], Handle | None]) -> Handle:
+    """Posts until the layer accepts."""
+    while (handle := call()) is None:
+        omnipgas.progress(0.01)
+    return handle
+
+
+class Conditions(Ranks):
+    def test_signals_of_any_value(self) -> None:
+        for kind, big in ((np.int32, 1 << 31), (np.uint32, 1 << 31), (np.int64, 1 << 63), (np.uint64, 1 << 63)):
+            words = omnipgas.alloc(2, kind)
+            omnipgas.signal(partner, words[0], 40)
+            omnipgas.signal(partner, words[0])
+            omnipgas.signal(partner, words[1], -3, set=True)
+            omnipgas.wait_until(words[0], "==", 41, OK_LIMIT)
+            omnipgas.wait_until(words[1], "<", 0, timeout=OK_LIMIT)
+            omnipgas.wait_until(words[0], ">=", 41)
+            with self.assertRaises(OmplTimeoutError):
+                omnipgas.wait_until(words[0], ">", 41, 0.001)
+            self.assertEqual(words.local.view(np.dtype(kind).str.replace("u", "i")).tolist(), [41, -3])
+            omnipgas.barrier()
+            omnipgas.signal(partner, words[0], big - 1, set=True)
+            omnipgas.wait_until(words[0], "!=", 41, OK_LIMIT)
+            self.assertEqual(int(words.local[0]), big - 1)
+            omnipgas.barrier()
+
+    def test_several_flags(self) -> None:
+        words = omnipgas.alloc(3, np.uint32)
+        flags: list[Array] = [words[i] for i in range(3)]
+        for wait in (omnipgas.wait_any, omnipgas.wait_some, omnipgas.wait_all):
+            with self.assertRaises(OmplTimeoutError):
+                wait(flags, 0.001)
+        omnipgas.barrier()
+        omnipgas.put_word(partner, flags[1])
+        self.assertEqual(omnipgas.wait_any(flags, OK_LIMIT), 1)
+        omnipgas.barrier()
+        omnipgas.put_word(partner, flags[0])
+        omnipgas.put_word(partner, flags[2])
+        omnipgas.wait_all([(flags[0], ">=", 1), (flags[2], ">=", 1)], OK_LIMIT)
+        self.assertEqual(omnipgas.wait_some(flags), [0, 2])
+        omnipgas.barrier()
+        for flag in flags:
+            omnipgas.put_word(partner, flag)
+        omnipgas.wait_all(flags)
+        self.assertEqual(words.local.tolist(), [0, 0, 0])
+
+    def test_what_is_refused(self) -> None:
+        words, bytes_ = omnipgas.alloc(2, np.uint32), omnipgas.alloc(1, np.uint8)
+        wrong: Any = "=~"
+        with self.assertRaisesRegex(ValueError, "no comparison"):
+            omnipgas.wait_until(words[0], wrong, 1)
+        with self.assertRaisesRegex(ValueError, "no atomic operation"):
+            omnipgas.atomic(partner, words[0], wrong)
+        with self.assertRaisesRegex(ValueError, "4 or 8 bytes"):
+            omnipgas.signal(partner, bytes_)
+        with self.assertRaisesRegex(ValueError, "one element"):
+            omnipgas.atomic(partner, words, "fetch")
+        with self.assertRaises(TypeError):
+            omnipgas.wait_any(3)  # type: ignore[arg-type]
+        with self.assertRaises(TypeError):
+            omnipgas.wait_any([(words[0], ">=")])  # type: ignore[list-item]
+        self.fails(-6, "", omnipgas.wait_any, [])
+        self.fails(-2, "rank 7", omnipgas.atomic, 7, words[0], "fetch")
+
+
+class Atomics(Ranks):
+    def test_every_operation(self) -> None:
+        for kind in (np.int32, np.uint32, np.int64, np.uint64):
+            words = omnipgas.alloc(3, kind)
+            for _ in range(200):
+                omnipgas.atomic(0, words[0], "add", 1)
+            omnipgas.barrier()
+            self.assertEqual(omnipgas.atomic(0, words[0], "fetch"), 400)
+            word = words[1]
+            self.assertEqual(omnipgas.atomic(partner, word, "swap", -5), 0)
+            minus = omnipgas.atomic(partner, word, "cswap", 6, compare=4)
+            self.assertEqual(minus, np.array(-5).astype(kind))
+            self.assertEqual(omnipgas.atomic(partner, word, "cswap", 12, -5), minus)
+            self.assertEqual(omnipgas.atomic(partner, word, "and", 10), 12)
+            self.assertEqual(omnipgas.atomic(partner, word, "or", 3), 8)
+            self.assertEqual(omnipgas.atomic(partner, word, "xor", 1), 11)
+            omnipgas.update(partner, words[2], "set", 7)
+            omnipgas.quiet()
+            self.assertEqual(omnipgas.atomic(partner, words[2], "fetch"), 7)
+            omnipgas.barrier()
+            self.assertEqual(words.local[1:].tolist(), [10, 7])
+
+
+class Handles(Ranks):
+    def test_put_and_get(self) -> None:
+        inbox, flag = omnipgas.alloc(1000, np.int32), omnipgas.alloc(1, np.uint32)
+        source = np.arange(1000, dtype=np.int32) + 5000 * rank
+        handle = posted(lambda: omnipgas.put_nb(source, partner, inbox, flag))
+        handle.wait(timeout=OK_LIMIT)
+        self.assertTrue(handle.test())
+        omnipgas.wait(flag, OK_LIMIT)
+        self.assertTrue(np.array_equal(inbox.local, source - 5000 * rank + 5000 * partner))
+        back = np.zeros(1000, np.int32)
+        get = functools.partial(omnipgas.get_nb, rank=partner)
+        halves = [posted(functools.partial(get, back[i:][:500], source=inbox[i:][:500])) for i in (0, 500)]
+        first = omnipgas.handle_wait_any(halves, OK_LIMIT)
+        self.assertIn(first, (None, 0, 1))  # None if both were complete when posted
+        for half in halves:
+            half.wait()
+        self.assertIsNone(omnipgas.handle_wait_any(halves))
+        self.assertTrue(np.array_equal(back, source))
+
+    def test_a_dropped_handle_keeps_its_buffer_until_the_end(self) -> None:
+        inbox = omnipgas.alloc(200000)
+        inbox.local[:] = rank + 1
+        omnipgas.barrier()
+        target = np.zeros(200000)
+        handle: Handle | None = posted(lambda: omnipgas.get_nb(target, partner, inbox))
+        del handle
+        gc.collect()
+        self.assertTrue((target == partner + 1).all())
+        count = sys.getrefcount(target)
+        posted(lambda: omnipgas.put_nb(target, partner, inbox)).wait()
+        self.assertEqual(sys.getrefcount(target), count)
+
+    def test_what_is_refused(self) -> None:
+        inbox = omnipgas.alloc((4, 4))
+        with self.assertRaisesRegex(ValueError, "contiguous"):
+            omnipgas.put_nb(np.zeros((4, 8))[:, ::2], partner, inbox)
+        with self.assertRaises((ValueError, BufferError)):
+            omnipgas.get_nb(b"01234567", partner, inbox[0, :1].offset)
+        with self.assertRaises(TypeError):
+            Handle()
+        with self.assertRaises(TypeError):
+            omnipgas.handle_wait_any([None])  # type: ignore[list-item]
+        self.fails(-2, "rank 7", omnipgas.put_nb, np.zeros((4, 4)), 7, inbox)
+
+
+class TheEnd(unittest.TestCase):
+    def test_abort_is_there(self) -> None:
+        with self.assertRaises(TypeError):
+            omnipgas.abort("why")  # type: ignore[call-arg, arg-type]
+
+    def test_finalize(self) -> None:
+        with session:
+            while omnipgas.progress(0):
+                pass
+            self.assertIsInstance(omnipgas.progress(timeout=0.001), bool)
+
+
+if __name__ == "__main__":
+    sys.exit(run(Conditions, Atomics, Handles, TheEnd))

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# deb_test.sh
+# The Debian packages build, lintian finds nothing, and they can be installed, used (debian/tests) and purged. The
+# system that they are installed into is an overlay over this one which no other process sees.
+set -eu
+cd "$(dirname "$0")/../.."
+[ "$(id -u)" = 0 ] || { echo "not root: cannot install packages"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+scripts/deb.sh "$work/deb"
+
+cat >"$work/use.sh" <<'EOF'
+set -eu
+trap 'echo "FAILED: line $LINENO: $BASH_COMMAND"' ERR
+work=$1 tree=$2
+mount -t tmpfs tmpfs "$work/layer"
+mkdir "$work/layer/changed" "$work/layer/work" "$work/layer/system"
+mount -t overlay overlay "$work/layer/system" \
+  -o lowerdir=/,upperdir="$work/layer/changed",workdir="$work/layer/work" || exit 77
+for folder in proc sys dev; do mount --rbind "/$folder" "$work/layer/system/$folder"; done
+mount --bind "$work/deb" "$work/layer/system/mnt"
+inside() { chroot "$work/layer/system" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"; }
+# What is of ours in the system; character devices mark what was removed.
+mine() {
+  (cd "$work/layer/changed" && find . \( -name '*omnipgas*' -o -name '*ompl*' -o -name omni \) ! -type c ! -path './tmp/*')
+}
+
+inside sh -c 'dpkg -i $(ls /mnt/*.deb | grep -v dbgsym)'
+[ -n "$(mine)" ]
+inside sh -c "cd '$tree' && debian/tests/hello"
+for page in "3 ompl_put" "3 ompl_fetch64" "1 omplrun" "1 omni" "7 ompl-environment"; do inside man --where $page; done
+inside dpkg --purge python3-omnipgas omnipgas-tools omnipgas-doc libomnipgas-dev libomnipgas0
+left=$(mine)
+[ -z "$left" ] || { echo "FAILED: left after purging: $left"; exit 1; }
+[ -z "$(inside dpkg-query -f '${Package}\n' -W '*omnipgas*' 2>/dev/null)" ]
+echo "ok: built, installed, used, purged"
+EOF
+mkdir "$work/layer"
+status=0
+unshare --mount --propagation private bash "$work/use.sh" "$work" "$PWD" || status=$?
+[ $status -ne 77 ] || echo "no overlay file system here to install packages into"
+exit $status

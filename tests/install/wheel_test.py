@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""wheel_test.py BUILD: the wheel builds, and in a fresh environment, far from the tree, its programs run, a C
+program is built against it and runs on two ranks; uninstalling leaves nothing."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SKIPPED = 77
+
+
+def run(place: Path, *command: str | Path, limit: int = 120) -> subprocess.CompletedProcess[str]:
+    """Runs a command in the place, with nothing of the caller's environment that could help it."""
+    known = {name: os.environ[name] for name in ("HOME", "TMPDIR", "LANG") if name in os.environ}
+    path = f"{place}/venv/bin:/usr/local/bin:/usr/bin:/bin"
+    done = subprocess.run(
+        [str(word) for word in command], cwd=place, timeout=limit, check=False, text=True,
+        env=known | {"PATH": path, "PKG_CONFIG_PATH": f"{place}/venv/lib/pkgconfig"},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    print(f"{' '.join(map(str, command))}: exit status {done.returncode}\n{done.stdout}", flush=True)
+    return done
+
+
+def expect(holds: bool, what: str) -> None:
+    print(f"{'ok' if holds else 'FAILED'}: {what}", flush=True)
+    if not holds:
+        sys.exit(1)
+
+
+def use(place: Path) -> None:
+    """As the README says it, and each program once."""
+    readme = (ROOT / "README.md").read_text()
+    program = re.search(r"```c\n(.*?)```", readme, re.DOTALL)
+    expect(program is not None, "README.md has a program")
+    assert program
+    (place / "hello.c").write_text(program[1])
+    flags = run(place, "pkg-config", "--cflags", "--libs", "omnipgas").stdout.split()
+    expect(f"-I{place}/venv/" in flags[0], f"pkg-config finds the environment: {flags}")
+    done = run(place, "cc", "-Wall", "-Werror", "hello.c", "-o", "hello", *flags, f"-Wl,-rpath,{place}/venv/lib")
+    expect(done.returncode == 0, "a C program is built against it")
+    done = run(place, "omplrun", "-n", "2", "--timeout", "60", "./hello")
+    expect("rank 1 received: hello, rank 1" in done.stdout, "it runs on two ranks")
+    expect("; usable" in run(place, "ompl-info").stdout, "ompl-info runs")
+    done = run(place, "omplrun", "-n", "2", "python", "-c", "import omnipgas as o; o.init(); o.barrier(); o.finalize()")
+    expect(done.returncode == 0, "Python joins a job")
+    done = run(place, "omni", "rate", "--quick", "--libs", "raw,ompl", "--threads", "1")
+    expect(done.returncode == 0 and "ompl" in done.stdout, "omni measures")
+    expect((place / "venv/share/man/man3/ompl_put.3").is_file(), "the pages are there")
+
+
+def main(build: Path) -> int:
+    made = subprocess.run([sys.executable, ROOT / "scripts/wheel.py", build / "wheel"], timeout=1100, check=False)
+    if made.returncode != 0:
+        return made.returncode
+    wheel = next((build / "wheel").glob("*.whl"))
+    show = run(build, ROOT / "build/wheel-tools/bin/auditwheel", "show", wheel).stdout
+    tag = re.search(r"-(manylinux_\d+_\d+_\w+)\.whl$", wheel.name)
+    expect(tag is not None and f'platform tag: "{tag[1]}"' in show.replace("\n", " "), f"{wheel.name}: an honest tag")
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder).resolve()
+        subprocess.run([sys.executable, "-m", "venv", place / "venv"], check=True, timeout=120)
+        pip = (place / "venv/bin/pip", "--disable-pip-version-check")
+        done = run(place, *pip, "install", "-q", "--no-compile", wheel, limit=300)
+        if done.returncode != 0 and "Could not find a version" in done.stdout:
+            print("what omni needs (typer, numpy and others) could not be fetched")
+            return SKIPPED
+        expect(done.returncode == 0, "pip installs it")
+        use(place)
+        run(place, *pip, "uninstall", "-q", "-y", "omnipgas")
+        left = [path for path in place.rglob("*") if path.is_file() and re.search("omnipgas|^omni|^ompl", path.name)]
+        expect(not left, f"uninstalling leaves nothing: {left}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]).resolve()))
