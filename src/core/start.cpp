@@ -202,6 +202,10 @@ int Runtime::meet_rank(Conduits& conduits, uint32_t rank, std::string_view card)
 
 // The first network conduit that reaches every rank that is not mapped serves them all.
 int Runtime::start_network(Conduits networks) {
+  if (size_ > 1) {
+    if (const int code = bootstrap::share_secret(*bootstrap_, &job_.secret); code != OMPL_OK)
+      return code;
+  }
   for (const auto& network : networks)
     job_.slots = std::min(job_.slots, network->capabilities().max_endpoints);
   if (const int code = meet(networks, "network"); code != OMPL_OK) return code;

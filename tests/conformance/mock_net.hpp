@@ -38,6 +38,7 @@ struct Node {
     job.segment = segment.data();
     job.capacity = segment.size();
     job.slots = slots;
+    job.secret = "of the job";
     EXPECT_EQ(conduit->open(job), OMPL_OK);
     EXPECT_EQ(conduit->commit(0, kCapacity), OMPL_OK);
   }

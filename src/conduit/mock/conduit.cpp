@@ -31,6 +31,7 @@ class MockConduit final : public Conduit {
     if (job.size != wire_.size() || job.rank >= job.size)
       return fail(OMPL_ERR_UNSUPPORTED, "mock: rank {} of {} on a wire of {}", job.rank, job.size,
                   wire_.size());
+    if (job.size > 1 && job.secret.empty()) wire_.violation("no secret to tell strangers by");
     job_ = &job;
     peer_slots_.assign(job.size, 0);
     wire_.memory(job.rank).open(job.segment, job.capacity);

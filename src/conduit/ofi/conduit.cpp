@@ -39,8 +39,9 @@ Capabilities OfiConduit::capabilities() const {
 }
 
 int OfiConduit::open(const Job& job) {
-  if (job.secret.size() > Greeting::kMaxSecret) {
-    return fail(OMPL_ERR_ARG, "the job's secret is longer than {} bytes", Greeting::kMaxSecret);
+  if (job.secret.size() > Greeting::kMaxSecret || (job.size > 1 && job.secret.empty())) {
+    return fail(OMPL_ERR_ARG, "the job's secret has {} bytes; 1 to {} are needed", job.secret.size(),
+                Greeting::kMaxSecret);
   }
   const arch::KeptSignals kept;  // libpsm2, which libfabric may load, takes SIGINT, SIGTERM and more
   int result = library_.load();
