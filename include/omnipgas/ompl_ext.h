@@ -95,12 +95,12 @@ OMPL_API int ompl_handle_test(ompl_ctx* ctx, ompl_handle* handle);
 OMPL_API int ompl_handle_wait(ompl_ctx* ctx, ompl_handle* handle, int64_t timeout_ns);
 
 /* Waits until at least one of `count` operations is complete and stores its number in *which; SIZE_MAX if
- * no handle stood for an operation. */
+ * no handle stood for an operation. If it ended with an error, that is returned, and *which tells whose. */
 OMPL_API int ompl_handle_wait_any(ompl_ctx* ctx, ompl_handle* handles, size_t count, size_t* which,
                                   int64_t timeout_ns);
 
 /* The same, and stores the numbers of all that are complete in indices[0 .. *found - 1], ascending; room for
- * `count`. *found is 0 if no handle stood for an operation. */
+ * `count`. *found is 0 if no handle stood for an operation. An error is returned, and is that of the last one found. */
 OMPL_API int ompl_handle_wait_some(ompl_ctx* ctx, ompl_handle* handles, size_t count, size_t* indices,
                                    size_t* found, int64_t timeout_ns);
 
@@ -286,7 +286,8 @@ OMPL_API int ompl_unregister(const void* address);
 typedef void (*ompl_callback_fn)(void* arg, int code);
 
 /* Drives the communication of the rank and runs the callbacks that are due. Returns 1 if anything was found
- * or run. If not, waits for it until the time is up, and returns 0 then (never OMPL_ERR_TIMEOUT). */
+ * or run. If not, waits for a callback until the time is up, and returns 0 then (never OMPL_ERR_TIMEOUT); with a time
+ * limit also OMPL_ERR_PEER, once a rank is known dead and nothing was due. */
 OMPL_API int ompl_progress(ompl_ctx* ctx, int64_t timeout_ns);
 
 /* Has `callback(arg, code)` called once the operation is complete, instead of testing or waiting for it. The handle stays

@@ -52,7 +52,7 @@ struct Activity {
 // What a context has outstanding to one rank over the network.
 struct Outstanding {
   uint64_t ticket = 0;           // of the last put or get, 0 if the conduit gave none
-  uint64_t number = 0;           // of the same among the data operations of slot and rank
+  uint64_t number = 0;           // of the same among what slot and rank have been sent
   uint64_t signalled_slots = 0;  // bit i: signals of unknown fate went through slot i
   uint64_t posts = 0;            // data operations and signals so far
   uint32_t slot = 0;             // where the data operations are

@@ -30,7 +30,7 @@ struct Handle : Pending {
   uint32_t rank;
   uint32_t slot;
   uint64_t ticket;  // of the last piece; the token of a fetch
-  uint64_t number;  // of the last piece among the data operations of slot and rank
+  uint64_t number;  // of the last piece among what slot and rank have been sent
   uint64_t mark;    // of the ack_request that covers it, 0: not asked yet
   void* before;     // where a fetched value goes,
   uint32_t width;   // and its bytes

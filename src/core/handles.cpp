@@ -123,7 +123,7 @@ int Runtime::await_some(Context& c, std::span<ompl_handle> handles, std::size_t*
     if (error != 0) return error;
     return over > 0 || !any ? 1 : 0;
   });
-  *found = over;
+  if (code == OMPL_OK || over > 0) *found = over;
   return code;
 }
 

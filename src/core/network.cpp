@@ -60,14 +60,15 @@ void Network::note_data(Context& c, Slot& slot, uint32_t rank, const Post& resul
   shared.last_ticket.store(std::max(shared.last_ticket.load(), result.ticket));
   Outstanding& mine = outstanding(c, rank);
   mine.ticket = mine.data ? std::max(mine.ticket, result.ticket) : result.ticket;
-  mine.number = ++shared.posts;
+  mine.number = ++shared.sent;
   mine.slot = slot.index;
   mine.data = true;
   ++mine.posts;
 }
 
 // The acknowledgement has to come through the slot that the signal went through.
-void Network::note_signal(Context& c, const Slot& slot, uint32_t rank) {
+void Network::note_signal(Context& c, Slot& slot, uint32_t rank) {
+  ++link(slot, rank).sent;
   Outstanding& mine = outstanding(c, rank);
   mine.signalled_slots |= uint64_t{1} << slot.index;
   ++mine.posts;
@@ -262,15 +263,17 @@ int Network::await_data(Context& c, uint32_t rank, uint32_t slot, uint64_t ticke
   });
 }
 
-// Posts an ack_request for all that went out on the slot before, deferred signals included.
+// Posts an ack_request for all that went out on the slot before, deferred signals included; unless the last one covers
+// it: who tries again and again within short time limits must not fill the queue with questions.
 Post Network::ask(Slot& slot, uint32_t rank) {
   if (!send_deferred(slot, rank)) return kNoCredit;
   Link& shared = link(slot, rank);
+  if (shared.asked != 0 && shared.covered == shared.sent) return {};
   const Post result = send_record(
       slot, rank, {.offset = slot.index, .value = shared.asked + 1, .op = SignalOp::ack_request});
   if (result.state == Post::State::done) {
     ++shared.asked;
-    shared.covered = shared.posts;
+    shared.covered = shared.sent;
   }
   return result;
 }

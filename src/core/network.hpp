@@ -40,9 +40,9 @@ struct Link {
   std::atomic<uint32_t> in_flight{0};     // records sent whose credit has not come back [4]
   std::atomic<uint64_t> acknowledged{0};  // ack_request numbers up to this one are answered
   std::atomic<uint64_t> last_ticket{0};   // of all data operations
-  uint64_t posts = 0;                     // data operations
+  uint64_t sent = 0;                      // data operations and signals
   uint64_t asked = 0;                     // ack_request numbers given out,
-  uint64_t covered = 0;                   // and the data operations before the last of them
+  uint64_t covered = 0;                   // and what was sent before the last of them
   std::atomic<bool> used{false};          // something was sent
   // What is still to be sent; done by whoever progresses the slot.
   uint32_t consumed = 0;        // records whose credit was not returned yet
@@ -159,7 +159,7 @@ class Network {
   conduit::Post post_put_signal(Context& c, Slot& slot, uint32_t rank, const Piece& piece,
                                 const Signal& record, bool* signalled);
   void note_data(Context& c, Slot& slot, uint32_t rank, const conduit::Post& result);
-  void note_signal(Context& c, const Slot& slot, uint32_t rank);
+  void note_signal(Context& c, Slot& slot, uint32_t rank);
   int await_order(Context& c, uint32_t rank, Deadline deadline);
   int await_source(Context& c, uint32_t rank, Call call, Deadline deadline);
   // A signal that goes out by itself, as soon as it may.

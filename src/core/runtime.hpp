@@ -217,12 +217,12 @@ class Runtime {
   int signal_any(Context& c, uint32_t rank, const Signal& record, Deadline deadline);
   int wait_flag(Context& c, uint64_t flag, Call call, uint32_t peer, Deadline deadline);
 
-  // Whether a condition holds; a taking one takes. Once over, `over` says how.
+  // Whether a condition holds; meet() also takes. settle(): whether an entry of the callbacks is over.
   bool holds(const ompl_condition& condition) const;
   bool meet(const ompl_condition& condition);
   bool meet_all(Conditions conditions);
-  template <class Shape>
-  int move(Context& c, Call call, std::byte* local, uint32_t rank, uint64_t offset, const Shape& shape,
+  template <class Shape, class Given>
+  int move(Context& c, Call call, std::byte* local, uint32_t rank, uint64_t offset, const Given& given,
            const Signal* record, Deadline deadline, const char* what);
   bool settle(Context& c, Pending& entry);
   [[nodiscard]] bool hopeless() const;

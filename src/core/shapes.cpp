@@ -235,11 +235,13 @@ class Indexed {
   std::size_t bytes_ = 0;
 };
 
-// What both have in common.
-template <class Shape>
+// What both have in common. `given` is what the user says of the shape.
+template <class Shape, class Given>
 int Runtime::move(Context& c, Call call, std::byte* local, uint32_t rank, uint64_t offset,
-                  const Shape& shape, const Signal* record, Deadline deadline, const char* what) {
+                  const Given& given, const Signal* record, Deadline deadline, const char* what) {
   const bool put = call == Call::put;
+  Shape shape;
+  if (const int code = shape.read(given, what); code != OMPL_OK) return code;
   if (const int code = check_local(c, local, what); code != OMPL_OK) return code;
   if (const int code = check_data(c, rank, offset, 0, what); code != OMPL_OK) return code;
   if (!shape.empty()) {
@@ -268,38 +270,30 @@ int Runtime::move(Context& c, Call call, std::byte* local, uint32_t rank, uint64
 
 int Runtime::put_strided(Context& c, const void* source, uint32_t rank, uint64_t offset,
                          const ompl_strided& block, const Signal* record, Deadline deadline) {
-  constexpr const char* kName = "ompl_ctx_put_strided";
-  Strided shape;
-  if (const int code = shape.read(block, kName); code != OMPL_OK) return code;
   auto* from = static_cast<std::byte*>(const_cast<void*>(source));  // only read
-  return move(c, Call::put, from, rank, offset, shape, record, deadline, kName);
+  return move<Strided>(c, Call::put, from, rank, offset, block, record, deadline,
+                       "ompl_ctx_put_strided");
 }
 
 int Runtime::get_strided(Context& c, void* target, uint32_t rank, uint64_t offset,
                          const ompl_strided& block, Deadline deadline) {
-  constexpr const char* kName = "ompl_ctx_get_strided";
-  Strided shape;
-  if (const int code = shape.read(block, kName); code != OMPL_OK) return code;
   auto* into = static_cast<std::byte*>(target);
-  return move(c, Call::get, into, rank, offset, shape, nullptr, deadline, kName);
+  return move<Strided>(c, Call::get, into, rank, offset, block, nullptr, deadline,
+                       "ompl_ctx_get_strided");
 }
 
 int Runtime::put_indexed(Context& c, const void* source, uint32_t rank, uint64_t offset,
                          const ompl_indexed& list, const Signal* record, Deadline deadline) {
-  constexpr const char* kName = "ompl_ctx_put_indexed";
-  Indexed shape;
-  if (const int code = shape.read(list, kName); code != OMPL_OK) return code;
   auto* from = static_cast<std::byte*>(const_cast<void*>(source));  // only read
-  return move(c, Call::put, from, rank, offset, shape, record, deadline, kName);
+  return move<Indexed>(c, Call::put, from, rank, offset, list, record, deadline,
+                       "ompl_ctx_put_indexed");
 }
 
 int Runtime::get_indexed(Context& c, void* target, uint32_t rank, uint64_t offset,
                          const ompl_indexed& list, Deadline deadline) {
-  constexpr const char* kName = "ompl_ctx_get_indexed";
-  Indexed shape;
-  if (const int code = shape.read(list, kName); code != OMPL_OK) return code;
   auto* into = static_cast<std::byte*>(target);
-  return move(c, Call::get, into, rank, offset, shape, nullptr, deadline, kName);
+  return move<Indexed>(c, Call::get, into, rank, offset, list, nullptr, deadline,
+                       "ompl_ctx_get_indexed");
 }
 
 }  // namespace ompl
