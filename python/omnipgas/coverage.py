@@ -136,7 +136,7 @@ class Counters:
             name.group()
             for file in self.read("src/")["files"]
             for function in file["functions"]
-            if function["execution_count"] > 0
+            if function.get("execution_count", 0) > 0
             and (name := re.match(r"ompl_\w+", function.get("demangled_name") or function["name"]))
         }
 

@@ -37,6 +37,23 @@ void put_and_get_one(Rank& r, uint64_t data, uint64_t flag, std::size_t length, 
   ok(r.barrier());
 }
 
+TEST_P(Conformance, Job_SaysWhatItIsAndWhatWasWrong) {
+  world()->run([](Rank& r) {
+    EXPECT_EQ(ompl_rank(), static_cast<int>(r.rank));
+    EXPECT_EQ(ompl_size(), static_cast<int>(r.size));
+    EXPECT_GE(ompl_node_rank(), 0);
+    EXPECT_LT(ompl_node_rank(), ompl_node_size());
+    EXPECT_LE(ompl_node_size(), ompl_size());
+    EXPECT_STREQ(ompl_version(), OMPL_VERSION_TEXT);
+    EXPECT_EQ(ompl_failure_ack(), 0);
+    const uint64_t word = 1;
+    const int code = r.put(&word, r.size, 8192, sizeof word);
+    EXPECT_EQ(code, OMPL_ERR_RANK);
+    EXPECT_NE(std::string(ompl_strerror(code)).find("OMPL_ERR_RANK"), std::string::npos);
+    EXPECT_NE(std::string(ompl_error_detail()).find("does not exist"), std::string::npos);
+  });
+}
+
 TEST_P(Conformance, Data_PutsAndGetsOfAllSizesAndAlignments) {
   world()->run([](Rank& r) {
     const uint64_t data = r.allocate(kSizes.back() + 2 * kGuard + 8);
