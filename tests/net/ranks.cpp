@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One of two ranks on two hosts, started by hosts.py: a conduit over a network that can break.
+// Each test is run by both ranks at once: HOSTS_CONDUIT=ofi network_ranks --gtest_filter=Ranks.NAME
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "../conformance/network_node.hpp"
+#include "conduit/registry.hpp"
+
+namespace ompl::conduit::test {
+namespace {
+
+constexpr uint64_t kFlag = 4096;
+constexpr uint64_t kData = 1 << 20;
+
+class Ranks : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* rank_text = std::getenv("HOSTS_RANK");
+    const char* channel_text = std::getenv("HOSTS_FD");
+    const char* interface = std::getenv("OMPL_OFI_INTERFACE");
+    const char* name = std::getenv("HOSTS_CONDUIT");
+    ASSERT_TRUE(rank_text && channel_text && interface && name) << "run this under hosts.py";
+    rank = static_cast<uint32_t>(std::atoi(rank_text));
+    other = 1 - rank;
+    channel_ = std::atoi(channel_text);
+    const auto entry = std::ranges::find(registry(), name, &Entry::name);
+    ASSERT_NE(entry, registry().end()) << name << " is not in this build";
+    Settings settings;
+    settings.ofi_interface = interface;
+    node = std::make_unique<Node>(entry->make(), rank, 2, 1, settings);
+    ASSERT_EQ(node->opened, OMPL_OK) << error_detail();
+    const Reach reach = node->conduit->connect(other, exchange(node->conduit->address()));
+    ASSERT_TRUE(reach.usable) << reach.why;
+    node->open_endpoints();
+  }
+
+  // Sends a text to the other rank and returns its; nobody returns before both have called.
+  std::string exchange(const std::string& text) {
+    const auto size = static_cast<uint32_t>(text.size());
+    EXPECT_EQ(send(channel_, &size, sizeof size, MSG_NOSIGNAL), ssize_t{sizeof size});
+    EXPECT_EQ(send(channel_, text.data(), size, MSG_NOSIGNAL), ssize_t{size});
+    uint32_t coming = 0;
+    read_all(&coming, sizeof coming);
+    std::string out(coming, '\0');
+    read_all(out.data(), out.size());
+    return out;
+  }
+  uint64_t exchange(uint64_t value) { return std::stoull(exchange(std::to_string(value))); }
+
+  Endpoint& endpoint() { return *node->endpoints[0]; }
+  void step() { node->progress(); }
+  // Stays in the layer until the other rank has come here too.
+  void leave_together() {
+    const Post post =
+        insist([&] { return endpoint().signal(other, {.offset = kFlag + 64}); }, [&] { step(); });
+    EXPECT_EQ(post.state, Post::State::done);
+    EXPECT_TRUE(until([&] { return node->flag(kFlag + 64) == 1; }, [&] { step(); }));
+    exchange(0);
+  }
+
+  uint32_t rank = 0, other = 0;
+  std::unique_ptr<Node> node;
+
+ private:
+  void read_all(void* to, std::size_t size) {
+    for (std::size_t done = 0; done < size;) {
+      const ssize_t got = read(channel_, static_cast<char*>(to) + done, size - done);
+      ASSERT_GT(got, 0) << "the other rank is gone";
+      done += static_cast<std::size_t>(got);
+    }
+  }
+  int channel_ = -1;
+};
+
+// Ping-pong with a payload that changes, then a large put and a get of it.
+TEST_F(Ranks, Traffic) {
+  // The other rank may be one round ahead.
+  const auto place = [](uint32_t round) { return kData + 4096 * (round % 2); };
+  std::vector<uint64_t> payload(100);
+  for (uint32_t round = 1; round <= 2000; ++round) {
+    payload.assign(payload.size(), uint64_t{rank} << 32 | round);
+    const std::size_t length = round % 2 == 0 ? 8 : 800;
+    bool signalled = false;
+    const Signal record{.offset = kFlag, .value = 1 + round % 2};
+    const auto post = [&] {
+      return endpoint().put_signal(other, payload.data(), place(round), length, record, &signalled);
+    };
+    const Post answer = insist(post, [&] { step(); });
+    ASSERT_NE(answer.state, Post::State::failed);
+    if (!signalled) insist([&] { return endpoint().signal(other, record); }, [&] { step(); });
+    ASSERT_TRUE(until([&] { return endpoint().completed(other) >= answer.ticket; }, [&] { step(); }));
+    ASSERT_TRUE(until([&] { return node->sink.count >= round; }, [&] { step(); }));
+    ASSERT_EQ(*node->at<uint64_t>(place(round) + length - 8), uint64_t{other} << 32 | round);
+  }
+
+  const std::size_t large = 16 << 20;
+  std::vector<uint32_t> sent(large / 4), got(large / 4);
+  for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<uint32_t>(i * 2654435761U + rank);
+  const Post put =
+      insist([&] { return endpoint().put(other, sent.data(), kData, large); }, [&] { step(); });
+  ASSERT_TRUE(until([&] { return endpoint().completed(other) >= put.ticket; }, [&] { step(); }));
+  const Post get =
+      insist([&] { return endpoint().get(other, got.data(), kData, large); }, [&] { step(); });
+  ASSERT_TRUE(until([&] { return endpoint().completed(other) >= get.ticket; }, [&] { step(); }));
+  EXPECT_EQ(got, sent);
+  leave_together();
+}
+
+// Rank 1 dies without a word: rank 0 learns that, not just that the connection is gone.
+TEST_F(Ranks, Killed) {
+  insist([&] { return endpoint().signal(other, {.offset = kFlag}); }, [&] { step(); });
+  ASSERT_TRUE(until([&] { return node->flag(kFlag) == 1; }, [&] { step(); }));
+  exchange(0);
+  if (rank == 1) raise(SIGKILL);
+  const std::vector<std::byte> block(1 << 20);
+  Post post;
+  ASSERT_TRUE(until(
+      [&] {
+        post = endpoint().put(other, block.data(), kData, block.size());
+        return post.state == Post::State::failed;
+      },
+      [&] { step(); }));
+  EXPECT_EQ(post.code, OMPL_ERR_PEER);
+  EXPECT_EQ(endpoint().failure(other), OMPL_ERR_PEER);
+}
+
+// The network resets the connection while both ranks live. Both see a failure; what arrived is a gapless
+// beginning of what was sent, each record with its data; nothing comes later, though the network is whole.
+TEST_F(Ranks, Reset) {
+  uint64_t sent = 0, gaps = 0, without_data = 0;
+  uint64_t arrived = 0;
+  node->sink.on_arrival = [&](const Arrival& arrival) {
+    if (arrival.record.offset != kFlag) return;
+    gaps += arrival.record.value != ++arrived;
+    without_data += *node->at<uint64_t>(kData + 8 * arrival.record.value) != arrival.record.value;
+  };
+  // Sends a number and a record that carries it, again and again, without waiting.
+  bool put_is_posted = false;
+  const auto pump = [&] {
+    const uint64_t number = sent + 1;
+    if (!put_is_posted) {
+      put_is_posted = endpoint().put(other, &number, kData + 8 * number, 8).state == Post::State::done;
+    }
+    const Signal record{
+        .offset = kFlag, .value = number, .op = SignalOp::update64, .function = Function::set};
+    if (put_is_posted && endpoint().signal(other, record).state == Post::State::done) {
+      put_is_posted = false;
+      ++sent;
+    }
+    step();
+  };
+  ASSERT_TRUE(until([&] { return arrived >= 1000; }, pump));
+  insist([&] { return endpoint().signal(other, {.offset = kFlag + 64}); }, pump);
+  ASSERT_TRUE(until([&] { return node->flag(kFlag + 64) == 1; }, pump));
+  if (rank == 0) {
+    const char* reset = "ss --kill --tcp state established dst 10.77.0.0/24 > /dev/null 2>&1";
+    ASSERT_EQ(std::system(reset), 0);
+  }
+  ASSERT_TRUE(until([&] { return endpoint().failure(other) != OMPL_OK; }, pump));
+  EXPECT_EQ(endpoint().failure(other), OMPL_ERR_LINK) << "the other rank lives";
+
+  const uint64_t sent_by_other = exchange(sent);  // both have seen the failure
+  for (int i = 0; i < 200; ++i) step();           // what had arrived may still lie in the queue
+  const uint64_t arrived_before = arrived;
+  EXPECT_LE(arrived, sent_by_other);
+  EXPECT_EQ(endpoint().signal(other, {.offset = kFlag}).state, Post::State::failed);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+  while (std::chrono::steady_clock::now() < end) step();
+  EXPECT_EQ(arrived, arrived_before);
+  EXPECT_EQ(gaps, 0U);
+  EXPECT_EQ(without_data, 0U);
+  exchange(0);
+}
+
+}  // namespace
+}  // namespace ompl::conduit::test
