@@ -74,7 +74,8 @@ def main() -> int:
         return SKIP
     BUILD.mkdir(parents=True, exist_ok=True)
     sysroot()
-    off = [f"{what}=OFF" for what in ("OMPL_WITH_OFI", "OMPL_WITH_PMIX", "OMPL_WITH_FORTRAN", "OMPL_BUILD_BENCH")]
+    left_out = ("WITH_VERBS", "WITH_OFI", "WITH_UCX", "WITH_PMIX", "WITH_FORTRAN", "BUILD_BENCH")
+    off = [f"OMPL_{what}=OFF" for what in left_out]
     options = (*off, "OMPL_WERROR=ON", f"OMPL_SYSROOT={SYSROOT}", "CMAKE_BUILD_TYPE=Release")
     toolchain = ROOT / "cmake" / "aarch64.cmake"
     run(

@@ -90,6 +90,13 @@ def exported(headers: list[Header]) -> set[str]:
     return set(PROTOTYPE.findall(code)) | set(VARIABLE.findall(code))
 
 
+def version() -> str:
+    """OMPL_VERSION_TEXT."""
+    found = re.search(r'OMPL_VERSION_TEXT "([^"]+)"', (ROOT / "include/omnipgas/ompl.h").read_text())
+    assert found, "ompl.h says no version"
+    return found[1]
+
+
 def promised(path: Path = ROOT / "src/libomnipgas.map") -> dict[str, str]:
     """The symbols of the version script, each with the block that it stands in."""
     text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)

@@ -19,7 +19,6 @@ from pathlib import Path
 
 import contract
 
-VERSION_LINE = re.compile(r'OMPL_VERSION_TEXT "([^"]+)"')
 WORDS = re.compile(r"`([^`]+)`|\b(ompl_[a-z_0-9]+)(\(\))?|\b(OMPL_[A-Z_0-9]+)\b|(\[OMPL\] )")
 CODE = re.compile(r"\bOMPL_ERR_[A-Z]+\b")
 LIMIT_S = 60
@@ -75,10 +74,7 @@ class Shelf:
 
     def __init__(self, out: Path) -> None:
         self.out = out
-        text = (contract.ROOT / "include/omnipgas/ompl.h").read_text()
-        found = VERSION_LINE.search(text)
-        assert found, "ompl.h says no version"
-        self.source = f"OmniPGAS {found[1]}"
+        self.source = f"OmniPGAS {contract.version()}"
         epoch = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
         self.date = time.strftime("%Y-%m-%d", time.gmtime(epoch))
 

@@ -13,10 +13,11 @@ log=build/setup.log
 mkdir -p build/bin build/peers
 
 to_build=(g++ gfortran make cmake ninja-build ccache pkg-config git python3-venv python3-dev libfmt-dev libcli11-dev
-  nlohmann-json3-dev libgtest-dev libhwloc-dev libfabric-dev libpmix-dev)
+  nlohmann-json3-dev libgtest-dev libhwloc-dev libfabric-dev libpmix-dev libucx-dev libibverbs-dev)
 to_check=(mpich libmpich-dev openmpi-bin libopenmpi-dev clang clang-tidy clang-format libclang-rt-dev codespell spin
   valgrind iproute2 nftables munge slurmctld slurmd slurm-client man-db mandoc abigail-tools python3-sphinx
-  python3-myst-parser furo)
+  python3-myst-parser furo qemu-system-x86 busybox-static kmod cpio rdma-core ibverbs-providers
+  ibverbs-utils perftest)
 to_package=(debhelper dpkg-dev lintian dh-python python3-setuptools python3-typer python3-rich python3-numpy
   python3-matplotlib python3-sphinx python3-myst-parser furo)
 
@@ -69,6 +70,8 @@ python_environment() {
   stamp=$*
   [[ $* != *./python* ]] || stamp+=" $(cat python/pyproject.toml python/setup.py python/core/* | cksum)"
   [ "$(cat "$folder/stamp" 2>/dev/null)" = "$stamp" ] && return 0
+  # `venv --clear` would empty what the link leads to, which is another tree's.
+  [ ! -L "${folder%/*}" ] && [ ! -L "$folder" ] || { say "$folder is a link: left as it is, though out of date"; return 0; }
   say "installing into $folder: $*"
   if python3 -m venv --clear "$folder" >>"$log" 2>&1 &&
     "$folder/bin/pip" --disable-pip-version-check install -q "$@" >>"$log" 2>&1; then
@@ -96,6 +99,8 @@ if [ "$goal" = demo ] || [ "$goal" = check ]; then
 fi
 if [ "$goal" = check ]; then
   python_environment build/peers/impi impi-rt==2021.18.1 impi-devel==2021.18.1
+  python_environment build/peers/ucx libucx-cu12==1.22.0
+  tests/vm/image.py || say "virtual machines will not run, going on without; is the network there?"
 fi
 
 cat >build/bin/omni <<'EOF'

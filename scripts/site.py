@@ -152,9 +152,7 @@ def main(out: Path) -> int:
     shutil.rmtree(source, ignore_errors=True)
     source.mkdir(parents=True)
     write_sources(source)
-    version = re.search(r'VERSION_TEXT "(.*)"', (ROOT / "include/omnipgas/ompl.h").read_text())
-    assert version, "ompl.h says no version"
-    (source / "conf.py").write_text(CONFIGURATION.format(version=version[1]))
+    (source / "conf.py").write_text(CONFIGURATION.format(version=contract.version()))
     shutil.rmtree(out / "html", ignore_errors=True)
     command = [program, "-q", "-W", "--keep-going", "-d", f"{out}/doctrees", str(source), f"{out}/html"]
     status = subprocess.run(command, timeout=LIMIT_S, check=False).returncode

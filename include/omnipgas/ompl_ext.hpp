@@ -33,8 +33,10 @@ concept Word = std::same_as<T, uint32_t> || std::same_as<T, uint64_t> || std::sa
     std::same_as<T, int64_t>;
 
 template <Word T>
+using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+template <Word T>
 constexpr uint64_t bits_of(T value) {
-  return static_cast<std::make_unsigned_t<T>>(value);
+  return static_cast<Bits<T>>(value);
 }
 
 // ---- Signals of any value ----
@@ -178,20 +180,22 @@ template <Transferable T>
 
 // ---- Atomics: each returns what the word was ----
 
+// The function for words of this width.
+template <Word T>
+constexpr auto* atomic_of = [] {
+  if constexpr (sizeof(T) == 4)
+    return &ompl_ctx_atomic32;
+  else
+    return &ompl_ctx_atomic64;
+}();
+
 template <Word T>
 T atomic(uint32_t rank, const Section<T>& word, int op, std::type_identity_t<T> operand = 0,
          std::type_identity_t<T> compare = 0, Via context = {}) {
   check_sizes(1, word.size());
-  std::make_unsigned_t<T> before = 0;
-  if constexpr (sizeof(T) == 4) {
-    check(ompl_ctx_atomic32(context, rank, word.offset(), op, static_cast<uint32_t>(operand),
-                            static_cast<uint32_t>(compare), &before, OMPL_FOREVER));
-  } else {
-    uint64_t wide = 0;
-    check(ompl_ctx_atomic64(context, rank, word.offset(), op, static_cast<uint64_t>(operand),
-                            static_cast<uint64_t>(compare), &wide, OMPL_FOREVER));
-    before = wide;
-  }
+  Bits<T> before = 0;
+  check(atomic_of<T>(context, rank, word.offset(), op, static_cast<Bits<T>>(operand),
+                     static_cast<Bits<T>>(compare), &before, OMPL_FOREVER));
   return static_cast<T>(before);
 }
 template <Word T>
@@ -230,13 +234,8 @@ template <Word T>
 void update(uint32_t rank, const Section<T>& word, int op, std::type_identity_t<T> operand,
             Via context = {}) {
   check_sizes(1, word.size());
-  if constexpr (sizeof(T) == 4) {
-    check(ompl_ctx_atomic32(context, rank, word.offset(), op, static_cast<uint32_t>(operand), 0,
-                            nullptr, OMPL_FOREVER));
-  } else {
-    check(ompl_ctx_atomic64(context, rank, word.offset(), op, static_cast<uint64_t>(operand), 0,
-                            nullptr, OMPL_FOREVER));
-  }
+  check(atomic_of<T>(context, rank, word.offset(), op, static_cast<Bits<T>>(operand), 0, nullptr,
+                     OMPL_FOREVER));
 }
 
 // ---- Progress, and coroutines ----

@@ -13,6 +13,8 @@ class Omnipgas(CMakePackage):
     version("0.1.0")
 
     variant("ofi", default=True, description="Carry the layer over networks, by libfabric")
+    variant("verbs", default=True, description="Carry the layer over InfiniBand and RoCE, by Verbs")
+    variant("ucx", default=False, description="Carry the layer over networks, by UCX")
     variant("docs", default=False, description="Make the manual pages")
 
     depends_on("c", type="build")
@@ -24,6 +26,8 @@ class Omnipgas(CMakePackage):
     depends_on("fmt@9:")
     depends_on("hwloc@2:")
     depends_on("libfabric", when="+ofi")
+    depends_on("ucx@1.13:", when="+ucx")
+    depends_on("rdma-core@32:", when="+verbs")
     depends_on("python@3.11:", type="build", when="+docs")
 
     conflicts("%gcc@:11", msg="C++20")
@@ -35,6 +39,8 @@ class Omnipgas(CMakePackage):
     def cmake_args(self):
         return [
             self.define_from_variant("OMPL_WITH_OFI", "ofi"),
+            self.define_from_variant("OMPL_WITH_UCX", "ucx"),
+            self.define_from_variant("OMPL_WITH_VERBS", "verbs"),
             self.define_from_variant("OMPL_BUILD_MAN", "docs"),
             self.define("OMPL_BUILD_TESTS", False),
             self.define("OMPL_BUILD_BENCH", False),
@@ -42,6 +48,7 @@ class Omnipgas(CMakePackage):
         ]
 
     def setup_run_environment(self, env):
-        # libfabric is loaded when a job needs a network, by its name.
-        if self.spec.satisfies("+ofi"):
-            env.prepend_path("LD_LIBRARY_PATH", self.spec["libfabric"].prefix.lib)
+        # Loaded when a job needs a network, by their names.
+        for variant, package in (("+verbs", "rdma-core"), ("+ofi", "libfabric")):
+            if self.spec.satisfies(variant):
+                env.prepend_path("LD_LIBRARY_PATH", self.spec[package].prefix.lib)

@@ -231,8 +231,8 @@ def _two_hosts() -> AbstractContextManager[list[str]]:
     """The two namespaces of the network tests."""
     path = Path(__file__).absolute().parents[2] / "tests" / "net"
     sys.path.insert(0, str(path))
-    module = importlib.import_module("two_hosts")
-    hosts: AbstractContextManager[list[str]] = module.two_hosts()
+    module = importlib.import_module("network")
+    hosts: AbstractContextManager[list[str]] = module.pair()
     return hosts
 
 

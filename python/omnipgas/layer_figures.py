@@ -99,7 +99,7 @@ def aarch64(build: Path) -> list[Figure]:
 
 def coverage(build: Path) -> list[Figure]:
     """Functions of the headers over every conduit, and lines of src/ that the tests run."""
-    cells = "functions of the headers that ran over no conduit or lack one, without a reason"
+    cells = "cells of the coverage table that are empty without a reason"
     share = "lines of src/ that the tests run"
     try:
         found = counted.measure(ROOT, lambda what: print(what, flush=True))

@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include "arch/symbols.hpp"
+
 namespace ompl::arch {
 namespace {
 
@@ -23,9 +25,10 @@ constexpr Driver kDrivers[] = {{"libcuda.so.1", "cuPointerGetAttribute"},
 GetAttribute find(const Driver& driver) {
   void* library = ::dlopen(driver.library, RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return nullptr;
-  void* symbol = ::dlsym(library, driver.function);
+  GetAttribute function = nullptr;
+  find_symbol(library, driver.function, &function);
   ::dlclose(library);  // the program's own reference keeps it
-  return reinterpret_cast<GetAttribute>(symbol);
+  return function;
 }
 
 }  // namespace

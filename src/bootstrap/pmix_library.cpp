@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "arch/symbols.hpp"
 #include "util/log.hpp"
 #include "util/status.hpp"
 
@@ -54,12 +55,6 @@ void* load_best(std::string* file) {
   return dlopen(kSoname, RTLD_NOW | RTLD_LOCAL);
 }
 
-template <class Function>
-bool find(void* handle, const char* name, Function* out) {
-  *out = reinterpret_cast<Function>(dlsym(handle, name));
-  return *out != nullptr;
-}
-
 }  // namespace
 
 int PmixLibrary::load(const std::string& file) {
@@ -76,12 +71,14 @@ int PmixLibrary::load(const std::string& file) {
 }
 
 int PmixLibrary::find_all(void* handle, const std::string& file) {
-  const bool complete = find(handle, "PMIx_Init", &init) && find(handle, "PMIx_Finalize", &finalize) &&
-                        find(handle, "PMIx_Abort", &abort) && find(handle, "PMIx_Put", &put) &&
-                        find(handle, "PMIx_Commit", &commit) && find(handle, "PMIx_Fence", &fence) &&
-                        find(handle, "PMIx_Get", &get) &&
-                        find(handle, "PMIx_Error_string", &error_string) &&
-                        find(handle, "PMIx_Get_version", &get_version);
+  const bool complete =
+      arch::find_symbol(handle, "PMIx_Init", &init) &&
+      arch::find_symbol(handle, "PMIx_Finalize", &finalize) &&
+      arch::find_symbol(handle, "PMIx_Abort", &abort) && arch::find_symbol(handle, "PMIx_Put", &put) &&
+      arch::find_symbol(handle, "PMIx_Commit", &commit) &&
+      arch::find_symbol(handle, "PMIx_Fence", &fence) && arch::find_symbol(handle, "PMIx_Get", &get) &&
+      arch::find_symbol(handle, "PMIx_Error_string", &error_string) &&
+      arch::find_symbol(handle, "PMIx_Get_version", &get_version);
   if (!complete) {
     return fail(OMPL_ERR_LAUNCH, "{} is not a library of PMIx ({}); set OMPL_PMIX_LIBRARY to another",
                 file, dlerror());

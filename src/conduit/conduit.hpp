@@ -7,7 +7,7 @@
 // Two kinds exist.
 //  * A direct conduit (self, shm) maps the peer's segment: connect() returns its base address and the
 //    core loads, stores and applies signals itself. It has no endpoints.
-//  * A network conduit (mock, ofi, later verbs, ucx, mpi, utofu) has a pool of endpoints. The core claims
+//  * A network conduit (verbs, ofi, ucx; mock; later mpi, utofu) has a pool of endpoints. The core claims
 //    an endpoint, calls it, and releases it; an endpoint is never called by two threads at once, but for
 //    the two functions marked "any thread". An endpoint therefore needs no lock of its own.
 //
@@ -154,6 +154,8 @@ class Endpoint {
   // has closed its endpoint, by which ranks that part know each other gone [21]. Once set it stays, everything
   // outstanding counts as completed, and nothing is sent again [18]. Any thread: an atomic load.
   [[nodiscard]] virtual int failure(uint32_t rank) const = 0;
+  // The same in words, of a rank of which failure() is not OMPL_OK. Any thread.
+  [[nodiscard]] virtual std::string reason(uint32_t /*rank*/) const { return "its connection broke"; }
 
   // A file descriptor that polls readable when progress() has work, after arm() returned true; -1 if
   // there is none: the core then bounds its sleep [16]. It stays readable until progress() or arm() under a

@@ -5,8 +5,14 @@
 
 #include "conduit/self/conduit.hpp"
 #include "conduit/shm/conduit.hpp"
+#ifdef OMPL_HAVE_VERBS
+#include "conduit/verbs/conduit.hpp"
+#endif
 #ifdef OMPL_HAVE_OFI
 #include "conduit/ofi/conduit.hpp"
+#endif
+#ifdef OMPL_HAVE_UCX
+#include "conduit/ucx/conduit.hpp"
 #endif
 
 namespace ompl::conduit {
@@ -15,8 +21,14 @@ namespace {
 constexpr auto kRegistry = std::to_array<Entry>({
     {"self", "a rank's own segment", true, &self::make},
     {"shm", "ranks of one node, mapped memfd segments", true, &shm::make},
+#ifdef OMPL_HAVE_VERBS
+    {"verbs", "InfiniBand Verbs, over InfiniBand and RoCE", false, &verbs::make},
+#endif
 #ifdef OMPL_HAVE_OFI
-    {"ofi", "libfabric, over TCP", true, &ofi::make},
+    {"ofi", "libfabric: TCP, other fabrics never run on their hardware", true, &ofi::make},
+#endif
+#ifdef OMPL_HAVE_UCX
+    {"ucx", "UCX, over TCP", true, &ucx::make},
 #endif
 });
 

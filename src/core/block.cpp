@@ -63,10 +63,9 @@ Blocker::Patience Blocker::patience() const {
 
 bool Blocker::over(int* code) const {
   const bool hopeless = what_.peer == kNoRank
-                            ? runtime_.failures_.load(std::memory_order_seq_cst) !=
-                                  runtime_.acknowledged_.load(std::memory_order_seq_cst)
-                            : runtime_.peers_[what_.peer].dead.load(std::memory_order_seq_cst);
-  if (hopeless && !runtime_.deaths_are_ignored()) {
+                            ? runtime_.hopeless()
+                            : runtime_.peers_[what_.peer].dead.load() && !runtime_.deaths_are_ignored();
+  if (hopeless) {
     *code = runtime_.report_death();
     return true;
   }

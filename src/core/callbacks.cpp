@@ -43,10 +43,6 @@ bool Runtime::settle(Context& c, Pending& entry) {
   return state != 0;
 }
 
-bool Runtime::hopeless() const {
-  return failures_.load() != acknowledged_.load() && !deaths_are_ignored();
-}
-
 int Runtime::progress(Context& c, Deadline deadline) {
   look_for_deaths();
   bool busy = false;

@@ -59,6 +59,7 @@ int Runtime::alloc(Context& c, std::size_t size, uint64_t* offset) {
                  segment_.capacity());
   // Known here before any other rank can use it: the barrier below lets them.
   if (code == OMPL_OK && !allocations_.insert(begin, size)) {
+    revoke(begin, size, conduits_.size());
     code = fail(OMPL_ERR_MEMORY, "ompl_alloc: too many allocations");
   }
 
@@ -75,6 +76,7 @@ int Runtime::alloc(Context& c, std::size_t size, uint64_t* offset) {
     *offset = begin;
     return OMPL_OK;
   }
+  if (code == OMPL_OK) revoke(begin, size, conduits_.size());
   allocations_.erase(begin);
   if (begin != 0) allocator_.free(begin, size);
   if (code != OMPL_OK) return code;
@@ -83,10 +85,18 @@ int Runtime::alloc(Context& c, std::size_t size, uint64_t* offset) {
 
 int Runtime::commit(uint64_t begin, std::size_t size) {
   if (const int code = segment_.commit(begin, size); code != OMPL_OK) return code;
-  for (const auto& conduit : conduits_) {
-    if (const int code = conduit->commit(begin, size); code != OMPL_OK) return code;
+  for (std::size_t done = 0; done < conduits_.size(); ++done) {
+    if (const int code = conduits_[done]->commit(begin, size); code != OMPL_OK) {
+      revoke(begin, size, done);
+      return code;
+    }
   }
   return OMPL_OK;
+}
+
+// Of the first `count` conduits.
+void Runtime::revoke(uint64_t begin, std::size_t size, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) conduits_[i]->release(begin, size);
 }
 
 int Runtime::free(Context& c, uint64_t offset) {
@@ -101,7 +111,7 @@ int Runtime::free(Context& c, uint64_t offset) {
   if (const int code = meet_all_ranks(c); code != OMPL_OK) return code;
   allocations_.erase(offset);
   close_windows();
-  for (const auto& conduit : conduits_) conduit->release(offset, found.length);
+  revoke(offset, found.length, conduits_.size());
   allocator_.free(offset, found.length);
   return OMPL_OK;
 }

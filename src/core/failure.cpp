@@ -2,8 +2,6 @@
 // Death of ranks: learnt from pidfds and broken connections, off the fast path. Protocol rules 16, 18, 19.
 #include <poll.h>
 
-#include <vector>
-
 #include "core/network.hpp"
 #include "core/runtime.hpp"
 #include "util/status.hpp"
@@ -20,23 +18,16 @@ void Runtime::look_for_deaths() {
   if (now - last < kLookPeriod_ns) return;
   if (!deaths_looked_ns_.compare_exchange_strong(last, now, std::memory_order_relaxed)) return;
 
-  std::vector<pollfd> watched;
-  std::vector<uint32_t> ranks;
   for (const uint32_t rank : node_ranks_) {
-    const Peer& peer = peers_[rank];
+    Peer& peer = peers_[rank];
     if (peer.death_fd < 0 || peer.dead.load() || peer.departed.load()) continue;
-    watched.push_back({.fd = peer.death_fd, .events = POLLIN, .revents = 0});
-    ranks.push_back(rank);
-  }
-  if (!watched.empty() && ::poll(watched.data(), watched.size(), 0) > 0) {
-    for (std::size_t i = 0; i < watched.size(); ++i) {
-      if (watched[i].revents == 0) continue;
-      // The process is gone: its last word on its own state is final.
-      if (header_of(bases_[ranks[i]]).state.load() == RankState::departed) {
-        peers_[ranks[i]].departed.store(true);
-      } else {
-        declare_dead(ranks[i], "its process ended without ompl_finalize");
-      }
+    pollfd death{.fd = peer.death_fd, .events = POLLIN, .revents = 0};
+    if (::poll(&death, 1, 0) != 1) continue;
+    // The process is gone: its last word on its own state is final.
+    if (header_of(bases_[rank]).state.load() == RankState::departed) {
+      peer.departed.store(true);
+    } else {
+      declare_dead(rank, "its process ended without ompl_finalize");
     }
   }
   if (network_ == nullptr) return;
@@ -57,6 +48,11 @@ void Runtime::declare_dead(uint32_t rank, std::string_view how) {
   for (Bucket& bucket : header.buckets) {
     if (bucket.sleepers.load() != 0) wake(rank_, header, bucket);
   }
+}
+
+// Some rank is known dead, and nobody has acknowledged it: what is not satisfied ends with the error.
+bool Runtime::hopeless() const {
+  return failures_.load() != acknowledged_.load() && !deaths_are_ignored();
 }
 
 int Runtime::report_death() {

@@ -19,28 +19,23 @@ int complete(Handle* handle) {
 
 int Runtime::put_nb(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
                     const Signal* record, bool local, Handle* handle) {
-  if (const int code = check_put(c, source, rank, offset, length, record, "ompl_put_nb");
-      code != OMPL_OK)
-    return code;
-  int code = OMPL_OK;
+  int code = check_transfer(c, source, rank, offset, length, record, "ompl_put_nb");
+  if (code != OMPL_OK) return code;
   if (std::byte* base = c.bases[rank]; base != nullptr) {
     put_mapped(c, base, source, rank, offset, length);
     if (record != nullptr) raise(rank, base, *record);
-    complete(handle);
   } else if (length > 0) {
     code = network_->put_nb(c, source, rank, offset, length, record, local, handle);
   } else if (record != nullptr) {
     code = network_->signal_nb(c, rank, *record);
-    complete(handle);
   }
   if (code == OMPL_OK || code == OMPL_PENDING) count_put(c, length, record);
-  if (code == OMPL_OK) complete(handle);
-  return code;
+  return code == OMPL_OK ? complete(handle) : code;
 }
 
 int Runtime::get_nb(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
                     Handle* handle) {
-  int code = check_get(c, target, rank, offset, length, "ompl_get_nb");
+  int code = check_transfer(c, target, rank, offset, length, nullptr, "ompl_get_nb");
   if (code != OMPL_OK) return code;
   if (std::byte* base = c.bases[rank]; base != nullptr) {
     get_mapped(c, base, target, rank, offset, length);

@@ -82,6 +82,12 @@ Post Network::post_data(Context& c, Slot& slot, Call call, uint32_t rank, const 
   return result;
 }
 
+Post Network::post_signal(Context& c, Slot& slot, uint32_t rank, const Signal& record) {
+  const Post result = send_record(slot, rank, record);
+  if (result.state == Post::State::done) note_signal(c, slot, rank);
+  return result;
+}
+
 // *signalled: whether the record went out too.
 Post Network::post_put_signal(Context& c, Slot& slot, uint32_t rank, const Piece& piece,
                               const Signal& record, bool* signalled) {
@@ -136,20 +142,21 @@ int Network::await_source(Context& c, uint32_t rank, Call call, Deadline deadlin
   return code == OMPL_ERR_TIMEOUT ? OMPL_PENDING : code;
 }
 
+int Network::move(Context& c, Call call, uint32_t rank, const Piece& piece, Deadline deadline) {
+  bool pending = false;
+  const int code = post_piece(c, call, rank, piece, deadline, &pending);
+  return code == OMPL_OK && pending ? await_source(c, rank, call, deadline) : code;
+}
+
 int Network::put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
                  Deadline deadline) {
   auto* local = static_cast<std::byte*>(const_cast<void*>(source));  // only read: Call::put
-  bool pending = false;
-  const int code = post_piece(c, Call::put, rank, {local, offset, length}, deadline, &pending);
-  return code == OMPL_OK && pending ? await_source(c, rank, Call::put, deadline) : code;
+  return move(c, Call::put, rank, {local, offset, length}, deadline);
 }
 
 int Network::get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
                  Deadline deadline) {
-  const Piece piece{static_cast<std::byte*>(target), offset, length};
-  bool pending = false;
-  const int code = post_piece(c, Call::get, rank, piece, deadline, &pending);
-  return code == OMPL_OK && pending ? await_source(c, rank, Call::get, deadline) : code;
+  return move(c, Call::get, rank, {static_cast<std::byte*>(target), offset, length}, deadline);
 }
 
 // Where signals do not follow data by themselves: until the data are there.
@@ -170,11 +177,7 @@ int Network::signal(Context& c, uint32_t rank, const Signal& record, Deadline de
                      .bucket = &runtime_.segment_.header().any};
   return post(
       c, what, deadline, [&] { return claim_for(c, rank); },
-      [&](Slot& slot) {
-        const Post result = send_record(slot, rank, record);
-        if (result.state == Post::State::done) note_signal(c, slot, rank);
-        return result;
-      });
+      [&](Slot& slot) { return post_signal(c, slot, rank, record); });
 }
 
 int Network::put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset,
@@ -219,10 +222,8 @@ int Network::fetch(Context& c, uint32_t rank, Signal record, uint64_t* before, D
       [&](Slot& slot) {
         if (record.token == 0) record.token = fetches_.take(rank);
         if (record.token == 0) return kNoCredit;
-        const Post result = send_record(slot, rank, record);
-        if (result.state == Post::State::done) note_signal(c, slot, rank);
         asked = &slot;
-        return result;
+        return post_signal(c, slot, rank, record);
       });
   if (code == OMPL_OK) {
     code = Blocker(runtime_, c, what, Deadline::never()).run([&]() -> int {
@@ -258,7 +259,7 @@ int Network::await_data(Context& c, uint32_t rank, uint32_t slot, uint64_t ticke
   const conduit::Endpoint& endpoint = *slots_[slot].endpoint;
   const Blocked what{.call = call, .peer = rank, .bucket = &runtime_.segment_.header().any};
   return Blocker(runtime_, c, what, deadline).run([&]() -> int {
-    if (const int broken = endpoint.failure(rank); broken != OMPL_OK) return broken;
+    if (const int broken = failure_of(endpoint, rank); broken != OMPL_OK) return broken;
     return endpoint.completed(rank) >= ticket ? 1 : 0;
   });
 }

@@ -153,9 +153,11 @@ class Network {
   // The same, once: the result may be retry.
   template <class Claim, class Attempt>
   conduit::Post post_once(Context& c, uint32_t rank, Claim claim, Attempt attempt);
+  int move(Context& c, Call call, uint32_t rank, const Piece& piece, Deadline deadline);
   int post_piece(Context& c, Call call, uint32_t rank, const Piece& piece, Deadline deadline,
                  bool* pending);
   conduit::Post post_data(Context& c, Slot& slot, Call call, uint32_t rank, const Piece& piece);
+  conduit::Post post_signal(Context& c, Slot& slot, uint32_t rank, const Signal& record);
   conduit::Post post_put_signal(Context& c, Slot& slot, uint32_t rank, const Piece& piece,
                                 const Signal& record, bool* signalled);
   void note_data(Context& c, Slot& slot, uint32_t rank, const conduit::Post& result);
@@ -163,13 +165,20 @@ class Network {
   int await_order(Context& c, uint32_t rank, Deadline deadline);
   int await_source(Context& c, uint32_t rank, Call call, Deadline deadline);
   // A signal that goes out by itself, as soon as it may.
+  bool may_defer(Slot& slot, uint32_t rank);
   void defer(Context& c, Slot& slot, uint32_t rank, const Signal& record);
   bool send_deferred(Slot& slot, uint32_t rank);
   void indebt(Slot& slot, uint32_t rank);
+  // The first message of a piece, tried once by `attempt`; if it went out the rest follows, whatever the time.
+  template <class Attempt>
+  int post_once_then_rest(Context& c, Call call, uint32_t rank, const Piece& piece, Attempt attempt,
+                          bool* pending);
   // What a handle is to know of the context's last data operation.
   static void fill(Handle* handle, Pending::Kind kind, uint32_t rank, const Outstanding& mine);
   int answer_of(uint64_t token, uint64_t* before);
   void ask_for(Context& c, Handle& handle);
+  // OMPL_OK, or the endpoint's failure, recorded with its reason.
+  static int failure_of(const conduit::Endpoint& endpoint, uint32_t rank);
   // OMPL_OK, or why no answer of `rank` to what went out on `slot` can come any more.
   int fate(const Slot& slot, uint32_t rank) const;
 
@@ -206,7 +215,7 @@ conduit::Post Network::post_once(Context& c, uint32_t rank, Claim claim, Attempt
   using conduit::Post;
   Post result{.state = Post::State::retry, .reason = Post::Reason::busy};
   if (Slot* slot = claim(); slot != nullptr) {
-    const int broken = slot->endpoint->failure(rank);
+    const int broken = failure_of(*slot->endpoint, rank);
     result = broken == OMPL_OK ? attempt(*slot) : Post{.state = Post::State::failed, .code = broken};
     if (result.state == Post::State::retry) turn(*slot);
     release(*slot);

@@ -46,6 +46,10 @@ void Network::fill(Handle* handle, Pending::Kind kind, uint32_t rank, const Outs
   handle->number = mine.number;
 }
 
+bool Network::may_defer(Slot& slot, uint32_t rank) {
+  return link(slot, rank).deferred.size() < runtime_.settings().credits;
+}
+
 void Network::defer(Context& c, Slot& slot, uint32_t rank, const Signal& record) {
   Link& to = link(slot, rank);
   to.used.store(true);
@@ -54,36 +58,39 @@ void Network::defer(Context& c, Slot& slot, uint32_t rank, const Signal& record)
   indebt(slot, rank);
 }
 
+template <class Attempt>
+int Network::post_once_then_rest(Context& c, Call call, uint32_t rank, const Piece& piece,
+                                 Attempt attempt, bool* pending) {
+  const std::size_t first = std::min(piece.length, capabilities_.max_message);
+  const Piece message{piece.local, piece.offset, first};
+  const int code = code_of(post_once(
+      c, rank, [&] { return claim_for(c, rank); }, [&](Slot& slot) { return attempt(slot, message); }));
+  *pending = code == OMPL_PENDING;
+  if (code != OMPL_OK && code != OMPL_PENDING) return code;
+  const Piece rest{piece.local + first, piece.offset + first, piece.length - first};
+  return post_piece(c, call, rank, rest, Deadline::never(), pending);
+}
+
 // The record goes with the data where one request carries both; else it is deferred, never waited for.
 int Network::put_nb(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
                     const Signal* record, bool local, Handle* handle) {
-  auto* from = static_cast<std::byte*>(const_cast<void*>(source));
-  const std::size_t first = std::min(length, capabilities_.max_message);
-  const bool together = record != nullptr && first == length && capabilities_.ordered_signals;
-  const Post posted = post_once(
-      c, rank, [&] { return claim_for(c, rank); },
-      [&](Slot& slot) -> Post {
-        if (record != nullptr && link(slot, rank).deferred.size() >= runtime_.settings().credits)
-          return kNoCredit;
-        bool signalled = false;
-        const Piece piece{from, offset, first};
-        const Post result = together ? post_put_signal(c, slot, rank, piece, *record, &signalled)
-                                     : post_data(c, slot, Call::put, rank, piece);
-        const bool is_posted =
-            result.state == Post::State::done || result.state == Post::State::pending;
-        if (record != nullptr && !signalled && is_posted && first == length)
-          defer(c, slot, rank, *record);
-        return result;
-      });
-  int code = code_of(posted);
-  if (code != OMPL_OK && code != OMPL_PENDING) return code;
-  bool pending = code == OMPL_PENDING;
-  if (first < length) {
-    const Piece rest{from + first, offset + first, length - first};
-    code = post_piece(c, Call::put, rank, rest, Deadline::never(), &pending);
-    if (code == OMPL_OK && record != nullptr) code = signal(c, rank, *record, Deadline::never());
-    if (code != OMPL_OK) return code;
-  }
+  const Piece piece{static_cast<std::byte*>(const_cast<void*>(source)), offset, length};
+  const bool whole = length <= capabilities_.max_message;
+  const bool together = record != nullptr && whole && capabilities_.ordered_signals;
+  const auto attempt = [&](Slot& slot, const Piece& message) -> Post {
+    if (record != nullptr && !may_defer(slot, rank)) return kNoCredit;
+    bool signalled = false;
+    const Post result = together ? post_put_signal(c, slot, rank, message, *record, &signalled)
+                                 : post_data(c, slot, Call::put, rank, message);
+    const bool posted = result.state == Post::State::done || result.state == Post::State::pending;
+    if (record != nullptr && whole && posted && !signalled) defer(c, slot, rank, *record);
+    return result;
+  };
+  bool pending = false;
+  int code = post_once_then_rest(c, Call::put, rank, piece, attempt, &pending);
+  if (code == OMPL_OK && record != nullptr && !whole)
+    code = signal(c, rank, *record, Deadline::never());
+  if (code != OMPL_OK) return code;
   if (!pending && (local || handle == nullptr)) return OMPL_OK;  // the source may be reused
   fill(handle, local ? Pending::Kind::local : Pending::Kind::remote, rank, c.outstanding[rank]);
   return OMPL_PENDING;
@@ -91,42 +98,29 @@ int Network::put_nb(Context& c, const void* source, uint32_t rank, uint64_t offs
 
 int Network::get_nb(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
                     Handle* handle) {
-  auto* into = static_cast<std::byte*>(target);
-  const std::size_t first = std::min(length, capabilities_.max_message);
-  const Post posted = post_once(
-      c, rank, [&] { return claim_for(c, rank); },
-      [&](Slot& slot) {
-        return post_data(c, slot, Call::get, rank, {into, offset, first});
-      });
-  int code = code_of(posted);
-  if (code != OMPL_OK && code != OMPL_PENDING) return code;
-  bool pending = code == OMPL_PENDING;
-  if (first < length) {
-    const Piece rest{into + first, offset + first, length - first};
-    code = post_piece(c, Call::get, rank, rest, Deadline::never(), &pending);
-    if (code != OMPL_OK) return code;
-  }
-  if (!pending) return OMPL_OK;
+  const Piece piece{static_cast<std::byte*>(target), offset, length};
+  const auto attempt = [&](Slot& slot, const Piece& message) {
+    return post_data(c, slot, Call::get, rank, message);
+  };
+  bool pending = false;
+  const int code = post_once_then_rest(c, Call::get, rank, piece, attempt, &pending);
+  if (code != OMPL_OK || !pending) return code;
   fill(handle, Pending::Kind::local, rank, c.outstanding[rank]);
   return OMPL_PENDING;
 }
 
 int Network::signal_nb(Context& c, uint32_t rank, const Signal& record, uint32_t* slot_used) {
-  Outstanding& mine = outstanding(c, rank);
+  const Outstanding& mine = outstanding(c, rank);
   return code_of(post_once(
       c, rank, [&] { return claim_for(c, rank); },
       [&](Slot& slot) -> Post {
         if (slot_used != nullptr) *slot_used = slot.index;
         const bool must_wait =
             !capabilities_.ordered_signals && mine.data && slot.endpoint->completed(rank) < mine.ticket;
-        if (must_wait) {
-          if (link(slot, rank).deferred.size() >= runtime_.settings().credits) return kNoCredit;
-          defer(c, slot, rank, record);
-          return {};
-        }
-        const Post result = send_record(slot, rank, record);
-        if (result.state == Post::State::done) note_signal(c, slot, rank);
-        return result;
+        if (!must_wait) return post_signal(c, slot, rank, record);
+        if (!may_defer(slot, rank)) return kNoCredit;
+        defer(c, slot, rank, record);
+        return {};
       }));
 }
 
@@ -156,7 +150,7 @@ int Network::test(Context& c, Handle& handle) {
   }
   if (slot.endpoint->completed(handle.rank) >= handle.ticket) {
     if (handle.kind == Pending::Kind::local || capabilities_.remote_completion) {
-      const int broken = slot.endpoint->failure(handle.rank);
+      const int broken = failure_of(*slot.endpoint, handle.rank);
       return broken == OMPL_OK ? 1 : broken;
     }
     if (handle.mark == 0) ask_for(c, handle);

@@ -82,16 +82,11 @@ int Runtime::check_local(Context& c, const void* address, const char* what) {
 }
 
 // Both addresses are checked before anything is written.
-int Runtime::check_put(Context& c, const void* source, uint32_t rank, uint64_t offset,
-                       std::size_t length, const Signal* record, const char* what) {
+int Runtime::check_transfer(Context& c, const void* local, uint32_t rank, uint64_t offset,
+                            std::size_t length, const Signal* record, const char* what) {
   if (const int code = check_data(c, rank, offset, length, what); code != OMPL_OK) return code;
   if (const int code = check_record(c, rank, record, what); code != OMPL_OK) return code;
-  return length == 0 ? OMPL_OK : check_local(c, source, what);
-}
-
-int Runtime::check_get(Context& c, const void* target, uint32_t rank, uint64_t offset,
-                       std::size_t length, const char* what) {
-  return check_put(c, target, rank, offset, length, nullptr, what);
+  return length == 0 ? OMPL_OK : check_local(c, local, what);
 }
 
 void Runtime::count_put(Context& c, std::size_t length, const Signal* record) {
@@ -105,30 +100,37 @@ void Runtime::count_get(Context& c, std::size_t length) {
   c.statistics.get_bytes += length;
 }
 
-// The next operation there need not come here. `length`: of the part of the allocation that it may use.
-void Runtime::open_window(Context& c, ompl_window* window, uint32_t rank, const Extent& extent,
-                          uint64_t length) {
-  if (c.direct) move_window(window, rank, extent.begin, length, c.bases[rank]);
+// The next operation on that allocation of that rank, which is mapped, need not come here.
+void Runtime::open_data_window(Context& c, uint32_t rank) {
+  if (c.windows == nullptr || !c.direct) return;
+  move_window(&c.windows->data, rank, c.data.begin, c.data.length, c.bases[rank]);
+}
+
+// Whole flags only: then every aligned offset inside is a flag.
+void Runtime::open_flag_window(Context& c, uint32_t rank) {
+  if (c.windows == nullptr || !c.direct) return;
+  const uint64_t whole = c.flag.length / sizeof(uint32_t) * sizeof(uint32_t);
+  move_window(&c.windows->flag, rank, c.flag.begin, whole, c.bases[rank]);
 }
 
 void Runtime::put_mapped(Context& c, std::byte* base, const void* source, uint32_t rank,
                          uint64_t offset, std::size_t length) {
   if (length == 0) return;
   if (length > OMPL_WINDOW_BULK) c.bulky = true;
-  if (c.windows != nullptr) open_window(c, &c.windows->data, rank, c.data, c.data.length);
+  open_data_window(c, rank);
   arch::copy(base + offset, source, length);
 }
 
 void Runtime::get_mapped(Context& c, const std::byte* base, void* target, uint32_t rank,
                          uint64_t offset, std::size_t length) {
   if (length == 0) return;
-  if (c.windows != nullptr) open_window(c, &c.windows->data, rank, c.data, c.data.length);
+  open_data_window(c, rank);
   arch::copy(target, base + offset, length);
 }
 
 int Runtime::put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
                  Deadline deadline) {
-  int code = check_put(c, source, rank, offset, length, nullptr, "ompl_put");
+  int code = check_transfer(c, source, rank, offset, length, nullptr, "ompl_put");
   if (code != OMPL_OK) return code;
   if (std::byte* base = c.bases[rank]; base != nullptr) {
     put_mapped(c, base, source, rank, offset, length);
@@ -141,7 +143,7 @@ int Runtime::put(Context& c, const void* source, uint32_t rank, uint64_t offset,
 
 int Runtime::get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
                  Deadline deadline) {
-  int code = check_get(c, target, rank, offset, length, "ompl_get");
+  int code = check_transfer(c, target, rank, offset, length, nullptr, "ompl_get");
   if (code != OMPL_OK) return code;
   if (const std::byte* base = c.bases[rank]; base != nullptr) {
     get_mapped(c, base, target, rank, offset, length);
@@ -154,10 +156,7 @@ int Runtime::get(Context& c, void* target, uint32_t rank, uint64_t offset, std::
 
 int Runtime::signal(Context& c, uint32_t rank, const Signal& record, Deadline deadline) {
   if (const int code = check_record(c, rank, &record, "ompl_put_word"); code != OMPL_OK) return code;
-  if (c.bases[rank] != nullptr && c.windows != nullptr) {
-    // Whole flags only: then every aligned offset inside is a flag.
-    open_window(c, &c.windows->flag, rank, c.flag, c.flag.length / sizeof(uint32_t) * sizeof(uint32_t));
-  }
+  if (c.bases[rank] != nullptr) open_flag_window(c, rank);
   const int code = signal_any(c, rank, record, deadline);
   if (code == OMPL_OK) ++c.statistics.signals;
   return code;
@@ -177,10 +176,7 @@ int Runtime::atomic(Context& c, uint32_t rank, const Signal& record, uint64_t* b
   int code = check_update(c, rank, record, before, "an atomic");
   if (code != OMPL_OK) return code;
   if (std::byte* base = c.bases[rank]; base != nullptr) {
-    if (c.windows != nullptr) {
-      open_window(c, &c.windows->flag, rank, c.flag,
-                  c.flag.length / sizeof(uint32_t) * sizeof(uint32_t));
-    }
+    open_flag_window(c, rank);
     const uint64_t old = raise(rank, base, record);
     if (before != nullptr) *before = old;
   } else if (before != nullptr) {
@@ -194,7 +190,7 @@ int Runtime::atomic(Context& c, uint32_t rank, const Signal& record, uint64_t* b
 
 int Runtime::put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset,
                         std::size_t length, const Signal& record, Deadline deadline) {
-  int code = check_put(c, source, rank, offset, length, &record, "ompl_put_signal");
+  int code = check_transfer(c, source, rank, offset, length, &record, "ompl_put_signal");
   if (code != OMPL_OK) return code;
   if (std::byte* base = c.bases[rank]; base != nullptr) {
     arch::copy(base + offset, source, length);

@@ -217,9 +217,15 @@ bool Network::send_deferred(Slot& slot, uint32_t rank) {
 }
 
 int Network::fate(const Slot& slot, uint32_t rank) const {
-  if (const int broken = slot.endpoint->failure(rank); broken != OMPL_OK) return broken;
+  if (const int broken = failure_of(*slot.endpoint, rank); broken != OMPL_OK) return broken;
   // The answer comes from the target's slot, which may talk to another one of ours [12].
-  return slots_[slot.index % peer_slots_[rank] % slots()].endpoint->failure(rank);
+  return failure_of(*slots_[slot.index % peer_slots_[rank] % slots()].endpoint, rank);
+}
+
+int Network::failure_of(const conduit::Endpoint& endpoint, uint32_t rank) {
+  const int code = endpoint.failure(rank);
+  if (code == OMPL_OK) return code;
+  return fail_quietly(code, fmt::format("nothing reaches rank {}: {}", rank, endpoint.reason(rank)));
 }
 
 // True if nothing is left to send to `rank` that is due. What cannot be sent at once stays [3].

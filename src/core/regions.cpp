@@ -14,7 +14,7 @@ int Runtime::register_memory(const void* address, std::size_t length) {
   if (address == nullptr || length == 0 || length > UINTPTR_MAX - begin) {
     return fail(OMPL_ERR_ARG, "ompl_register: {} bytes at {} are no memory", length, address);
   }
-  if (arch::gpu_driver_is_loaded() && arch::is_device_memory(address)) {
+  if (arch::is_device_memory(address)) {
     return fail(OMPL_ERR_UNSUPPORTED, "ompl_register: {} is memory of a GPU, which is not supported",
                 address);
   }

@@ -37,6 +37,16 @@ namespace ompl {
 
 class Network;
 
+// What a rank tells the others of its conduits.
+struct Card {
+  uint32_t slots = 0;
+  std::vector<std::pair<std::string, std::string>>
+      addresses;  // by names of conduits, in order of preference
+
+  // Null, or nothing if that conduit is not open there.
+  [[nodiscard]] const std::string* find(std::string_view conduit) const;
+};
+
 // What this rank knows of another one.
 struct Peer {
   std::string conduit;  // how it is reached
@@ -177,9 +187,11 @@ class Runtime {
   using Conduits = std::vector<std::unique_ptr<conduit::Conduit>>;
   int start(Conduits conduits);
   int prepare();
-  int meet(Conduits& conduits, std::string_view key);
-  int meet_rank(Conduits& conduits, uint32_t rank, std::string_view card);
+  int open_conduits(Conduits& conduits, std::string_view key, std::vector<Card>* cards);
+  int exchange(std::string_view key, const std::string& own, std::vector<std::string>* all);
+  int start_direct(Conduits conduits);
   int start_network(Conduits networks);
+  int agree(std::string* verdict, std::size_t* chosen);
   [[nodiscard]] unsigned own_cores() const;
   void count_cores();
   void part(Context& context);
@@ -200,15 +212,13 @@ class Runtime {
   int check_update(Context& c, uint32_t rank, const Signal& record, const void* before,
                    const char* what);
   int check_local(Context& c, const void* address, const char* what);
-  int check_put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
-                const Signal* record, const char* what);
-  int check_get(Context& c, const void* target, uint32_t rank, uint64_t offset, std::size_t length,
-                const char* what);
+  int check_transfer(Context& c, const void* local, uint32_t rank, uint64_t offset, std::size_t length,
+                     const Signal* record, const char* what);
 
   static void count_put(Context& c, std::size_t length, const Signal* record);
   static void count_get(Context& c, std::size_t length);
-  static void open_window(Context& c, ompl_window* window, uint32_t rank, const Extent& extent,
-                          uint64_t length);
+  static void open_data_window(Context& c, uint32_t rank);
+  static void open_flag_window(Context& c, uint32_t rank);
   static void put_mapped(Context& c, std::byte* base, const void* source, uint32_t rank,
                          uint64_t offset, std::size_t length);
   static void get_mapped(Context& c, const std::byte* base, void* target, uint32_t rank,
@@ -225,7 +235,6 @@ class Runtime {
   int move(Context& c, Call call, std::byte* local, uint32_t rank, uint64_t offset, const Given& given,
            const Signal* record, Deadline deadline, const char* what);
   bool settle(Context& c, Pending& entry);
-  [[nodiscard]] bool hopeless() const;
 
   // Flags (flags.cpp). raise() applies a signal to a mapped rank and wakes its waiters [15].
   uint64_t raise(uint32_t rank, std::byte* base, const Signal& record);
@@ -243,10 +252,12 @@ class Runtime {
   void look_for_deaths();
   void declare_dead(uint32_t rank, std::string_view how);
   [[nodiscard]] bool deaths_are_ignored() const { return settings_.on_peer_death == "ignore"; }
+  [[nodiscard]] bool hopeless() const;
   int report_death();
 
   // Collective parts (collective.cpp): memory for an allocation; the rest of the barrier under way.
   int commit(uint64_t begin, std::size_t size);
+  void revoke(uint64_t begin, std::size_t size, std::size_t count);
   int run_barrier(Context& c, Deadline deadline);
   int meet_all_ranks(Context& c);
 

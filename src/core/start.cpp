@@ -14,7 +14,6 @@
 #include "arch/machine.hpp"
 #include "core/network.hpp"
 #include "core/runtime.hpp"
-#include "util/bytes.hpp"
 #include "util/status.hpp"
 
 namespace ompl {
@@ -83,11 +82,12 @@ int Runtime::create(const Settings& settings, std::unique_ptr<bootstrap::Bootstr
 
 int Runtime::start(Conduits conduits) {
   if (const int code = prepare(); code != OMPL_OK) return code;
+  Conduits direct;
   Conduits networks;
   for (auto& conduit : conduits) {
-    (conduit->capabilities().direct ? conduits_ : networks).push_back(std::move(conduit));
+    (conduit->capabilities().direct ? direct : networks).push_back(std::move(conduit));
   }
-  if (const int code = meet(conduits_, "direct"); code != OMPL_OK) return code;
+  if (const int code = start_direct(std::move(direct)); code != OMPL_OK) return code;
   if (bases_[rank_] == nullptr) {  // whatever OMPL_CONDUITS leaves out, the own rank is always mapped
     bases_[rank_] = segment_.base();
     node_ranks_.push_back(rank_);
@@ -140,98 +140,6 @@ int Runtime::prepare() {
   if (settings_.node_id.empty() && !nodes.empty()) job_.host += fmt::format(" node {}", nodes[rank_]);
   job_.slots = std::clamp(job_.slots, 1U, kMaxSlots);
   return OMPL_OK;
-}
-
-// Opens conduits, tells the others how to reach this rank by them, and asks each in turn for every rank that
-// is not reached yet.
-int Runtime::meet(Conduits& conduits, std::string_view key) {
-  std::erase_if(conduits, [this](const auto& conduit) { return conduit->open(job_) != OMPL_OK; });
-  ByteWriter card;
-  card.add(job_.slots).add(static_cast<uint32_t>(conduits.size()));
-  for (const auto& conduit : conduits) card.add(conduit->name()).add(conduit->address());
-  if (size_ > 1) {
-    if (const int code = bootstrap_->set(key, card.bytes()); code != OMPL_OK) return code;
-    if (const int code = bootstrap_->fence(); code != OMPL_OK) return code;
-  }
-  for (uint32_t rank = 0; rank < size_; ++rank) {
-    std::string theirs = card.bytes();
-    if (rank != rank_) {
-      if (const int code = bootstrap_->get(rank, key, &theirs); code != OMPL_OK) return code;
-    }
-    if (const int code = meet_rank(conduits, rank, theirs); code != OMPL_OK) return code;
-  }
-  return OMPL_OK;
-}
-
-int Runtime::meet_rank(Conduits& conduits, uint32_t rank, std::string_view card) {
-  ByteReader reader(card);
-  uint32_t count = 0;
-  reader.get(&peer_slots_[rank]);
-  reader.get(&count);
-  std::vector<std::pair<std::string, std::string>> addresses;
-  for (uint32_t i = 0; i < count; ++i) {
-    std::string name;
-    std::string address;
-    if (!reader.get(&name) || !reader.get(&address)) break;
-    addresses.emplace_back(std::move(name), std::move(address));
-  }
-  if (!reader.complete() || peer_slots_[rank] == 0) {
-    return fail(OMPL_ERR_LAUNCH,
-                "rank {} published an unreadable card: do all ranks run the same version?", rank);
-  }
-  Peer& peer = peers_[rank];
-  for (const auto& conduit : conduits) {
-    if (!peer.conduit.empty()) break;
-    const auto theirs =
-        std::ranges::find(addresses, conduit->name(), &std::pair<std::string, std::string>::first);
-    if (theirs == addresses.end()) {
-      peer.why += fmt::format("{}: not usable on that rank; ", conduit->name());
-      continue;
-    }
-    const conduit::Reach reach = conduit->connect(rank, theirs->second);
-    peer.why += fmt::format("{}: {}{}", conduit->name(), reach.why, reach.usable ? "" : "; ");
-    if (!reach.usable) continue;
-    peer.conduit = conduit->name();
-    peer.death_fd = reach.death_fd;
-    peer.wake_fd = reach.wake_fd;
-    bases_[rank] = reach.base;
-    if (reach.base != nullptr) node_ranks_.push_back(rank);
-  }
-  return OMPL_OK;
-}
-
-// The first network conduit that reaches every rank that is not mapped serves them all.
-int Runtime::start_network(Conduits networks) {
-  if (size_ > 1) {
-    if (const int code = bootstrap::share_secret(*bootstrap_, &job_.secret); code != OMPL_OK)
-      return code;
-  }
-  for (const auto& network : networks)
-    job_.slots = std::min(job_.slots, network->capabilities().max_endpoints);
-  if (const int code = meet(networks, "network"); code != OMPL_OK) return code;
-  std::string unreached;
-  std::string_view used;
-  for (uint32_t rank = 0; rank < size_; ++rank) {
-    if (bases_[rank] != nullptr) continue;
-    if (peers_[rank].conduit.empty()) {
-      unreached += fmt::format("\n  rank {}: {}", rank,
-                               peers_[rank].why.empty() ? "no conduit" : peers_[rank].why);
-    } else {
-      used = peers_[rank].conduit;
-    }
-  }
-  if (!unreached.empty()) {
-    return fail(OMPL_ERR_UNSUPPORTED, "some ranks cannot be reached (OMPL_CONDUITS is {}):{}",
-                settings_.conduits, unreached);
-  }
-  if (networks.empty()) return OMPL_OK;  // only others need one, and they will say so
-  const auto chosen =
-      used.empty() ? networks.begin() : std::ranges::find_if(networks, [used](const auto& network) {
-        return network->name() == used;
-      });
-  network_ = std::make_unique<Network>(*this, **chosen, job_.slots);
-  conduits_.push_back(std::move(*chosen));
-  return network_->open(peer_slots_);
 }
 
 unsigned Runtime::own_cores() const {

@@ -56,8 +56,14 @@ constexpr std::array kVariables{
              "Time a call may block before a report of all threads is printed; 0: never."},
     Variable{"OMPL_HUGE_PAGES", "auto|never", &Settings::huge_pages,
              "Whether segments may use huge pages where the system offers them."},
+    Variable{
+        "OMPL_VERBS_DEVICE", "text", &Settings::verbs_device,
+        "InfiniBand or RoCE device, or its port (mlx5_0:1), to use; empty: the fastest active one."},
+    Variable{"OMPL_VERBS_GID", "count or -1", &Settings::verbs_gid,
+             "Index of the port's GID to use; -1: the best one."},
     Variable{"OMPL_OFI_PROVIDER", "text", &Settings::ofi_provider,
-             "libfabric provider to use; empty: the first usable one of the built-in preference."},
+             "libfabric provider to use: tcp, tcp;ofi_rxm, net/rdm, shm...; empty: the first usable "
+             "one of the built-in preference."},
     Variable{"OMPL_OFI_INTERFACE", "text", &Settings::ofi_interface,
              "Network interface or address that the ofi conduit binds to; empty: any."},
     Variable{"OMPL_STATISTICS", "0|1", &Settings::statistics,

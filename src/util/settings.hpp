@@ -17,7 +17,7 @@ struct Settings {
   // Layer
   std::size_t segment_size = std::size_t{16} << 30;  // capacity of a rank's segment, bytes
   unsigned endpoints = 0;                            // endpoint pool size; 0: choose
-  std::string conduits = "self,shm,ofi";             // which may be used, in order of preference
+  std::string conduits = "self,shm,verbs,ofi";       // which may be used, in order of preference
   std::string node_id;                               // overrides the node's identity
   std::string launcher = "auto";                     // auto, single, pmi1, pmix, mpi
   std::string pmix_library;                          // libpmix to load; "": the launcher's own
@@ -30,6 +30,8 @@ struct Settings {
   // Memory
   std::string huge_pages = "auto";  // auto, never
   // Fabric
+  std::string verbs_device;   // "": the fastest active port; "NAME" or "NAME:PORT"
+  int verbs_gid = -1;         // index; -1: the best one
   std::string ofi_provider;   // "" : the first usable of our preference list
   std::string ofi_interface;  // network interface or address to bind to
   // Diagnosis

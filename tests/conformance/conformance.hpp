@@ -22,7 +22,8 @@ namespace ompl::conformance {
 struct Case {
   std::string name;
   std::function<std::unique_ptr<Fabric>(uint32_t ranks)> fabric;
-  uint32_t most_ranks = UINT32_MAX;  // that the conduit can join
+  uint32_t most_ranks = UINT32_MAX;           // that the conduit can join
+  std::function<std::string()> why_not = {};  // this machine has no such conduit; "" if it has
 };
 
 inline void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
@@ -49,7 +50,11 @@ std::function<std::unique_ptr<Fabric>(uint32_t)> every_rank(Make... make) {
 class Conformance : public ::testing::TestWithParam<Case> {
  protected:
   // Errors that a test provokes are not worth a line each; the messages of failures quote the detail.
-  void SetUp() override { log::set_level(log::Level::off); }
+  void SetUp() override {
+    log::set_level(log::Level::off);
+    const std::string reason = GetParam().why_not ? GetParam().why_not() : "";
+    if (!reason.empty()) GTEST_SKIP() << reason;
+  }
 
   // A job of shape.ranks ranks, fewer where the conduit cannot have so many.
   std::unique_ptr<World> world(Shape shape = {}) {

@@ -12,14 +12,31 @@ namespace {
 constexpr uint64_t kFlag = 4096;
 constexpr uint64_t kData = 1 << 20;
 
-class OfiEndpointTest : public testing::TestWithParam<std::string> {
+// A provider, used as it would be if it asked for what others do.
+struct Form {
+  std::string name;
+  std::string provider;
+  Demands demands = {};
+  bool addressed = true;
+};
+
+void PrintTo(const Form& form, std::ostream* out) { *out << form.name; }
+
+class OfiEndpointTest : public testing::TestWithParam<Form> {
  protected:
   void SetUp() override { start(1, 1); }
 
+  static std::unique_ptr<Node> make_node(uint32_t rank, uint32_t slots,
+                                         const std::string& secret = "a secret of the job") {
+    const Form& form = GetParam();
+    return std::make_unique<Node>(rank, 2, slots, form.provider, form.provider == "shm" ? "" : "lo",
+                                  secret, form.demands);
+  }
+
   void start(uint32_t slots_a, uint32_t slots_b) {
     b.reset();
-    a = std::make_unique<Node>(0, 2, slots_a, GetParam());
-    b = std::make_unique<Node>(1, 2, slots_b, GetParam());
+    a = make_node(0, slots_a);
+    b = make_node(1, slots_b);
     if (a->opened == OMPL_ERR_UNSUPPORTED) GTEST_SKIP() << error_detail();
     ASSERT_EQ(a->opened, OMPL_OK) << error_detail();
     ASSERT_EQ(b->opened, OMPL_OK) << error_detail();
@@ -172,14 +189,15 @@ TEST_P(OfiEndpointTest, SignalsNeverOvertakePuts) {
 
 TEST_P(OfiEndpointTest, OutstandingOperationsCompleteUpToTheTicket) {
   const auto sent = pattern(100'000, 1);
-  std::vector<std::vector<std::byte>> got(40, std::vector<std::byte>(1000));
+  constexpr std::size_t kSize = 10'000;  // more than any provider copies
+  std::vector<std::vector<std::byte>> got(40, std::vector<std::byte>(kSize));
   put(from_a(), 1, sent.data(), kData, sent.size());
   uint64_t last = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     const Post put_post =
-        insist([&] { return from_a().put(1, sent.data(), kData + (1 << 20), 1000); }, [&] { step(); });
+        insist([&] { return from_a().put(1, sent.data(), kData + (1 << 20), kSize); }, [&] { step(); });
     const Post get_post =
-        insist([&] { return from_a().get(1, got[i].data(), kData + i, 1000); }, [&] { step(); });
+        insist([&] { return from_a().get(1, got[i].data(), kData + i, kSize); }, [&] { step(); });
     ASSERT_GT(put_post.ticket, last);
     ASSERT_GT(get_post.ticket, put_post.ticket);
     last = get_post.ticket;
@@ -187,7 +205,7 @@ TEST_P(OfiEndpointTest, OutstandingOperationsCompleteUpToTheTicket) {
   ASSERT_TRUE(until([&] { return from_a().completed(1) >= last; }, [&] { step(); }));
   EXPECT_EQ(from_a().completed(1), last);
   for (std::size_t i = 0; i < got.size(); ++i)
-    EXPECT_EQ(std::memcmp(got[i].data(), sent.data() + i, 1000), 0) << i;
+    EXPECT_EQ(std::memcmp(got[i].data(), sent.data() + i, kSize), 0) << i;
 }
 
 // The target stays outside: the initiator is told to retry before memory fills up, and nothing is lost.
@@ -276,6 +294,8 @@ TEST_P(OfiEndpointTest, PoolsMayDifferInSize) {
 }
 
 TEST_P(OfiEndpointTest, AClosedPeerIsAFailureForGood) {
+  if (GetParam().provider == "shm")
+    GTEST_SKIP() << "libfabric 1.17's shm crashes if an endpoint of the same process closes early";
   const auto block = pattern(1 << 20, 5);
   put(from_a(), 1, block.data(), kData, block.size());
   // Posts with nobody at the other end until operations are outstanding, then the other end goes.
@@ -319,6 +339,8 @@ TEST_P(OfiEndpointTest, LastWordsAreHeard) {
 }
 
 TEST_P(OfiEndpointTest, APeerThatIsGoneBeforeTheFirstUseIsDead) {
+  if (GetParam().provider == "shm")
+    GTEST_SKIP() << "libfabric's shm tells nothing of the dead: README.md";
   b.reset();
   const Post post =
       insist([&] { return from_a().signal(1, {.offset = kFlag}); }, [&] { a->progress(); });
@@ -327,17 +349,25 @@ TEST_P(OfiEndpointTest, APeerThatIsGoneBeforeTheFirstUseIsDead) {
 }
 
 TEST_P(OfiEndpointTest, AStrangerIsRefused) {
-  Node stranger(0, 2, 1, GetParam(), "lo", "another job's secret");
-  ASSERT_EQ(stranger.opened, OMPL_OK);
-  ASSERT_TRUE(stranger.conduit->connect(1, b->conduit->address()).usable);
-  stranger.open_endpoints();
+  const auto stranger = make_node(0, 1, "another job's secret");
+  ASSERT_EQ(stranger->opened, OMPL_OK);
+  ASSERT_TRUE(stranger->conduit->connect(1, b->conduit->address()).usable);
+  stranger->open_endpoints();
   const auto both = [&] {
-    stranger.progress();
+    stranger->progress();
     b->progress();
   };
-  const Post post = insist([&] { return stranger.endpoints[0]->signal(1, {.offset = kFlag}); }, both);
-  EXPECT_EQ(post.state, Post::State::failed);
-  EXPECT_NE(std::string(error_detail()).find("another job"), std::string::npos) << error_detail();
+  const auto knock = [&] { return stranger->endpoints[0]->signal(1, {.offset = kFlag}); };
+  if (GetParam().addressed) {  // it gets no answer
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    while (std::chrono::steady_clock::now() < end) {
+      EXPECT_EQ(knock().reason, Post::Reason::connecting);
+      both();
+    }
+  } else {
+    EXPECT_EQ(insist(knock, both).state, Post::State::failed);
+    EXPECT_NE(std::string(error_detail()).find("another job"), std::string::npos) << error_detail();
+  }
   EXPECT_EQ(b->flag(kFlag), 0U);
   EXPECT_EQ(from_b().failure(0), OMPL_OK);
   signal(from_a(), 1, {.offset = kFlag});  // and the rank that it pretended to be still gets in
@@ -413,32 +443,22 @@ TEST_P(OfiEndpointTest, ConnectExplainsWhatItRefuses) {
   EXPECT_FALSE(a->conduit->connect(0, good).usable);
 }
 
-INSTANTIATE_TEST_SUITE_P(Providers, OfiEndpointTest, testing::Values("tcp", "net"),
-                         [](const auto& test) { return test.param; });
+constexpr auto kFormName = [](const auto& test) { return test.param.name; };
 
-TEST(OfiConduitTest, NamesWhatItTriedWhenNoProviderSuits) {
-  const auto reason = [](const std::string& provider, const std::string& interface) {
-    const Node node(0, 1, 1, provider, interface);
-    EXPECT_EQ(node.opened, OMPL_ERR_UNSUPPORTED);
-    return std::string(error_detail());
-  };
-  EXPECT_NE(reason("nonesuch", "").find("nonesuch is not in this libfabric"), std::string::npos)
-      << error_detail();
-  EXPECT_NE(reason("", "eth77").find("has no interface or address \"eth77\""), std::string::npos)
-      << error_detail();
-  EXPECT_NE(reason("tcp;ofi_rxm", "").find("layered"), std::string::npos) << error_detail();
-}
+INSTANTIATE_TEST_SUITE_P(Providers, OfiEndpointTest,
+                         testing::Values(Form{"tcp", "tcp", {}, false}, Form{"net", "net", {}, false},
+                                         Form{"tcp_ofi_rxm", "tcp;ofi_rxm"}),
+                         kFormName);
 
-TEST(OfiConduitTest, ChoosesAProviderByItself) {
-  const Node node(0, 1, 2, "", "127.0.0.1");
-  ASSERT_EQ(node.opened, OMPL_OK) << error_detail();
-  const Capabilities capabilities = node.conduit->capabilities();
-  EXPECT_FALSE(capabilities.direct);
-  EXPECT_FALSE(capabilities.passive_target);
-  EXPECT_TRUE(capabilities.ordered_signals);
-  EXPECT_FALSE(capabilities.remote_completion);
-  EXPECT_LE(node.conduit->address().size(), 64U) << "kept short";
-}
+// Not in the quick set.
+INSTANTIATE_TEST_SUITE_P(
+    More, OfiEndpointTest,
+    testing::Values(Form{"net_rdm", "net/rdm"}, Form{"tcp_rdm", "tcp/rdm"}, Form{"shm", "shm"},
+                    Form{"registering", "tcp;ofi_rxm", {.registration = true}},
+                    Form{"unordered", "tcp;ofi_rxm", {.unordered = true}},
+                    Form{"unordered_shm", "shm", {.registration = true, .unordered = true}},
+                    Form{"no_immediates", "shm", {.no_immediates = true}}),
+    kFormName);
 
 }  // namespace
 }  // namespace ompl::conduit::ofi::test

@@ -54,10 +54,12 @@ class Applier final : public Sink {
 class Node {
  public:
   Node(uint32_t rank, uint32_t size, uint32_t slots = 1, const std::string& provider = "",
-       const std::string& interface = "lo", const std::string& secret = "a secret of the job")
+       const std::string& interface = "lo", const std::string& secret = "a secret of the job",
+       const Demands& demands = {})
       : memory_(static_cast<std::byte*>(mmap(nullptr, kSegment, PROT_READ | PROT_WRITE,
                                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))),
-        sink(memory_) {
+        sink(memory_),
+        conduit(make_demanding(demands)) {
     settings_.ofi_provider = provider;
     settings_.ofi_interface = interface;
     job_ = {.rank = rank,
@@ -100,7 +102,7 @@ class Node {
 
  public:
   Applier sink;
-  std::unique_ptr<Conduit> conduit = make();
+  std::unique_ptr<Conduit> conduit;
   std::vector<std::unique_ptr<Endpoint>> endpoints;
   int opened = OMPL_ERR_STATE;
 };

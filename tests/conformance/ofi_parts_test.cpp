@@ -4,23 +4,33 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 
 #include "conduit/completion_window.hpp"
 #include "conduit/ofi/address.hpp"
 #include "conduit/ofi/conduit.hpp"
 #include "conduit/ofi/library.hpp"
+#include "conduit/ofi/local_memory.hpp"
+#include "conduit/ofi/wire.hpp"
 #include "util/settings.hpp"
 #include "util/status.hpp"
 
 namespace ompl::conduit::ofi {
 namespace {
 
+// Without an IP address the slots have names.
 Address sample(std::size_t ip_bytes, std::size_t slots) {
   Address out{
       .provider = "tcp", .ip = std::string(ip_bytes, '\7'), .base = 0x123456789ABCDEF0, .slots = {}};
   for (std::size_t i = 0; i < slots; ++i) {
-    out.slots.push_back({.port = static_cast<uint16_t>(1000 + i), .key = 0xFEDCBA9876543210 + i});
+    Address::Slot slot{.port = 0, .key = 0xFEDCBA9876543210 + i, .name = {}};
+    if (ip_bytes > 0) {
+      slot.port = static_cast<uint16_t>(1000 + i);
+    } else {
+      slot.name = std::string(1 + i * 9, '\1');
+    }
+    out.slots.push_back(slot);
   }
   return out;
 }
@@ -39,28 +49,57 @@ TEST(OfiAddress, SurvivesTheJourney) {
   }
 }
 
-TEST(OfiAddress, NoPartOfAnAddressIsAnAddress) {
-  const std::string good = sample(4, 3).encode();
-  for (std::size_t length = 0; length < good.size(); ++length) {
-    Address got;
-    EXPECT_NE(got.parse(std::string_view(good).substr(0, length)), nullptr) << length;
-    EXPECT_TRUE(got.slots.empty());
-  }
+TEST(OfiAddress, NamesSurviveTheJourney) {
+  const Address sent = sample(0, 8);  // the last has the longest name there may be
+  ASSERT_EQ(sent.slots.back().name.size(), Address::kMaxName);
   Address got;
-  EXPECT_NE(got.parse(good + '\0'), nullptr);
+  ASSERT_EQ(got.parse(sent.encode()), nullptr);
+  EXPECT_EQ(got.encode(), sent.encode());
+  EXPECT_EQ(got.slots[3].name, sent.slots[3].name);
+  EXPECT_EQ(got.host(), "") << "no address of IP";
+}
+
+TEST(OfiAddress, NoPartOfAnAddressIsAnAddress) {
+  for (const std::size_t ip_bytes : {0U, 4U}) {
+    const std::string good = sample(ip_bytes, 3).encode();
+    for (std::size_t length = 0; length < good.size(); ++length) {
+      Address got;
+      EXPECT_NE(got.parse(std::string_view(good).substr(0, length)), nullptr) << length;
+      EXPECT_TRUE(got.slots.empty());
+    }
+    Address got;
+    EXPECT_NE(got.parse(good + '\0'), nullptr);
+  }
+}
+
+TEST(OfiAddress, WhatNobodyCanBeReachedByIsRefused) {
+  const auto refused = [](Address address) {
+    Address got;
+    return got.parse(address.encode()) != nullptr;
+  };
+  EXPECT_TRUE(refused(sample(0, 0))) << "no slots";
+  EXPECT_TRUE(refused(sample(5, 1))) << "no such IP address";
+  EXPECT_TRUE(refused(sample(0, 9))) << "a name that is too long";
+  Address nameless = sample(0, 3);
+  nameless.slots[1].name.clear();
+  EXPECT_TRUE(refused(nameless));
+  Address portless = sample(4, 3);
+  portless.slots[1].port = 0;
+  EXPECT_TRUE(refused(portless));
 }
 
 // Whatever comes, the parser says yes only to what encodes to the same bytes.
 TEST(OfiAddress, GarbageIsRefusedOrHarmless) {
   std::mt19937 random(20240229);
-  const std::string good = sample(16, 4).encode();
+  const std::string with_ip = sample(16, 4).encode();
+  const std::string with_names = sample(0, 4).encode();
   int accepted = 0;
   for (int round = 0; round < 200'000; ++round) {
-    std::string text = good;
+    std::string text = round % 3 == 0 ? with_names : with_ip;
     if (round % 4 == 0) {
       text.resize(random() % 200);
       for (char& c : text) c = static_cast<char>(random());
-      if (round % 8 == 0) text.replace(0, std::min<std::size_t>(4, text.size()), "OFI1");
+      if (round % 8 == 0) text.replace(0, std::min<std::size_t>(4, text.size()), "OFI2");
     } else {
       for (unsigned i = 0; i <= random() % 4; ++i)
         text[random() % text.size()] = static_cast<char>(random());
@@ -71,6 +110,60 @@ TEST(OfiAddress, GarbageIsRefusedOrHarmless) {
     ASSERT_EQ(got.encode(), text);
   }
   EXPECT_GT(accepted, 0);  // a changed key is still an address
+}
+
+TEST(OfiWire, OnlyTheSecretSignsAGreeting) {
+  const std::string secret = "the secret of this job";
+  Greeting greeting;
+  greeting.sign(secret);
+  EXPECT_TRUE(greeting.is_signed(secret));
+  EXPECT_FALSE(greeting.is_signed(secret + "!"));
+  EXPECT_FALSE(greeting.is_signed(secret.substr(1)));
+  EXPECT_FALSE(greeting.is_signed(""));
+  for (std::size_t i = 0; i < secret.size(); ++i) {
+    Greeting forged = greeting;
+    forged.secret[i] = static_cast<char>(forged.secret[i] ^ 1);
+    EXPECT_FALSE(forged.is_signed(secret)) << i;
+  }
+  Greeting other_order = greeting;
+  other_order.magic = 0x31504D4F;
+  EXPECT_FALSE(other_order.is_signed(secret));
+  Greeting too_long = greeting;
+  too_long.secret_length = UINT32_MAX;
+  EXPECT_FALSE(too_long.is_signed(secret));
+}
+
+TEST(OfiWire, NumberedDataCarryTheirThreeParts) {
+  const Numbered in{.link = 65535, .number = 40000, .flag = UINT32_MAX - 7};
+  const Numbered out = Numbered::from(in.data());
+  EXPECT_EQ(out.link, in.link);
+  EXPECT_EQ(out.number, in.number);
+  EXPECT_EQ(out.flag, in.flag);
+}
+
+TEST(OfiRegions, AreFoundWhileTheyAreRegistered) {
+  Regions regions;
+  std::array<std::byte, 1000> memory{};
+  const auto found = [&](std::size_t offset, std::size_t length) {
+    return regions.find(memory.data() + offset, length).place < Regions::kCount;
+  };
+  EXPECT_FALSE(found(0, 1));
+  regions.add(memory.data() + 100, 200);
+  EXPECT_TRUE(found(100, 200));
+  EXPECT_TRUE(found(299, 1));
+  EXPECT_FALSE(found(99, 2));
+  EXPECT_FALSE(found(299, 2));
+  EXPECT_FALSE(found(300, 1));
+  const Regions::Found first = regions.find(memory.data() + 100, 1);
+  regions.remove(memory.data() + 100);
+  EXPECT_FALSE(found(100, 1));
+  EXPECT_FALSE(regions.has(first.place, first.generation));
+  regions.add(memory.data() + 100, 200);
+  EXPECT_NE(regions.find(memory.data() + 100, 1).generation, first.generation)
+      << "a registration of the old one must not serve the new";
+  for (std::size_t i = 0; i < 2 * Regions::kCount; ++i) regions.add(memory.data() + 400 + i, 1);
+  EXPECT_TRUE(found(400, 1));
+  EXPECT_FALSE(found(400 + 2 * Regions::kCount - 1, 1)) << "there was room for no more";
 }
 
 TEST(CompletionWindow, ReportsTheOldestGapInAnyOrder) {

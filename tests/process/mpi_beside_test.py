@@ -20,8 +20,11 @@ from pathlib import Path
 from launcher_test import SKIP, Mpi, find_mpi, leftovers, remove_orphans
 
 LIMIT_S = 60.0  # beyond the time that is asked for
-NETWORK = {"OMPL_CONDUITS": "self,ofi", "OMPL_ENDPOINTS": "2"}
-CONDUITS = {"shm": ({"OMPL_CONDUITS": "self,shm"}, "none"), "ofi": (NETWORK, "ofi")}  # settings, network
+CONDUITS = {  # settings, network; the MPI may use either library itself
+    "shm": ({"OMPL_CONDUITS": "self,shm"}, "none"),
+    "ofi": ({"OMPL_CONDUITS": "self,ofi", "OMPL_ENDPOINTS": "2"}, "ofi"),
+    "ucx": ({"OMPL_CONDUITS": "self,ucx", "OMPL_ENDPOINTS": "2"}, "ucx"),
+}
 BRIEF_S = 0.2
 LENGTHS = 10  # of messages, all of which every thread has checked
 
@@ -60,6 +63,8 @@ class Beside(unittest.TestCase):
             self.skipTest(skipped[1])
         if "in this libfabric" in done.stderr or "libfabric cannot be loaded" in done.stderr:
             self.skipTest("libfabric is not here, or has no TCP")
+        if "UCX cannot be loaded" in done.stderr or "ucx of OMPL_CONDUITS is not in this build" in done.stderr:
+            self.skipTest("UCX is not here")
         if "was built without" in done.stderr:
             self.skipTest("PMIx's headers were not there when this was built")
         return done

@@ -44,6 +44,8 @@ TEST(Settings, EveryKindIsRead) {
                       {"OMPL_ON_PEER_DEATH", "ignore"},
                       {"OMPL_HANG_REPORT", "2.5"},
                       {"OMPL_HUGE_PAGES", "never"},
+                      {"OMPL_VERBS_DEVICE", "mlx5_0:1"},
+                      {"OMPL_VERBS_GID", "3"},
                       {"OMPL_OFI_PROVIDER", "tcp;ofi_rxm"},
                       {"OMPL_OFI_INTERFACE", "eth0"},
                       {"OMPL_STATISTICS", "1"},
@@ -62,6 +64,8 @@ TEST(Settings, EveryKindIsRead) {
   EXPECT_EQ(settings.on_peer_death, "ignore");
   EXPECT_DOUBLE_EQ(settings.hang_report, 2.5);
   EXPECT_EQ(settings.huge_pages, "never");
+  EXPECT_EQ(settings.verbs_device, "mlx5_0:1");
+  EXPECT_EQ(settings.verbs_gid, 3);
   EXPECT_EQ(settings.ofi_provider, "tcp;ofi_rxm");
   EXPECT_EQ(settings.ofi_interface, "eth0");
   EXPECT_EQ(settings.statistics, "1");

@@ -31,10 +31,20 @@ void print_build() {
 #else
   fmt::print("  pmix        not built in: its headers were not found, or OMPL_WITH_PMIX is off\n");
 #endif
+#ifdef OMPL_HAVE_VERBS
+  fmt::print("  libibverbs  built in, loaded when a job needs a network\n");
+#else
+  fmt::print("  libibverbs  not built in: its header was not found, or OMPL_WITH_VERBS is off\n");
+#endif
 #ifdef OMPL_HAVE_OFI
   fmt::print("  libfabric   built in, loaded when a job needs a network\n");
 #else
   fmt::print("  libfabric   not built in: its headers were not found, or OMPL_WITH_OFI is off\n");
+#endif
+#ifdef OMPL_HAVE_UCX
+  fmt::print("  ucx         built in, loaded when OMPL_CONDUITS names it and a job needs a network\n");
+#else
+  fmt::print("  ucx         not built in: its headers were not found, or OMPL_WITH_UCX is off\n");
 #endif
 }
 

@@ -3,14 +3,14 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
 namespace ompl::conduit::ofi {
 namespace {
 
-constexpr std::string_view kMagic = "OFI1";
-constexpr std::size_t kSlotBytes = sizeof(uint16_t) + sizeof(uint64_t);
+constexpr std::string_view kMagic = "OFI2";
 
 template <class Integer>
 void append(std::string* out, Integer value) {
@@ -40,7 +40,7 @@ class Reader {
     text_.remove_prefix(length);
     return bytes;
   }
-  [[nodiscard]] std::size_t left() const { return text_.size(); }
+  [[nodiscard]] bool at_end() const { return !failed_ && text_.empty(); }
   [[nodiscard]] bool failed() const { return failed_; }
 
  private:
@@ -59,7 +59,12 @@ std::string Address::encode() const {
   append(&out, base);
   append(&out, static_cast<uint16_t>(slots.size()));
   for (const Slot& slot : slots) {
-    append(&out, slot.port);
+    if (ip.empty()) {
+      out.push_back(static_cast<char>(slot.name.size()));
+      out += slot.name;
+    } else {
+      append(&out, slot.port);
+    }
     append(&out, slot.key);
   }
   return out;
@@ -73,15 +78,23 @@ const char* Address::parse(std::string_view text) {
   read.ip = in.take(in.number<uint8_t>());
   read.base = in.number<uint64_t>();
   const std::size_t count = in.number<uint16_t>();
-  if (in.failed() || in.left() != count * kSlotBytes) return "an address of the wrong length";
-  if (count == 0) return "an address without endpoints";
-  if (read.ip.size() != sizeof(in_addr) && read.ip.size() != sizeof(in6_addr))
+  if (!read.ip.empty() && read.ip.size() != sizeof(in_addr) && read.ip.size() != sizeof(in6_addr))
     return "not an IP address";
-  read.slots.resize(count);
-  for (Slot& slot : read.slots) {
-    slot.port = in.number<uint16_t>();
+  for (std::size_t i = 0; i < count && !in.failed(); ++i) {
+    Slot slot;
+    if (read.ip.empty()) {
+      slot.name = in.take(in.number<uint8_t>());
+    } else {
+      slot.port = in.number<uint16_t>();
+    }
     slot.key = in.number<uint64_t>();
-    if (slot.port == 0) return "an address with port 0";
+    read.slots.push_back(std::move(slot));
+  }
+  if (!in.at_end()) return "an address of the wrong length";
+  if (count == 0) return "an address without endpoints";
+  for (const Slot& slot : read.slots) {
+    if (slot.name.size() > kMaxName || (slot.port == 0 && slot.name.empty()))
+      return "an address with port 0, or with no name or one that is too long";
   }
   *this = std::move(read);
   return nullptr;
@@ -117,6 +130,17 @@ sockaddr_storage Address::listener(const Slot& slot) const {
     std::memcpy(&v6.sin6_addr, ip.data(), sizeof v6.sin6_addr);
   }
   return out;
+}
+
+std::string Address::host() const {
+  sockaddr_storage address{};
+  if (!ip.empty()) {
+    address = listener(slots.front());
+  } else {
+    std::memcpy(&address, slots.front().name.data(),
+                std::min(slots.front().name.size(), sizeof address));
+  }
+  return ip_text(reinterpret_cast<const sockaddr*>(&address));
 }
 
 std::string ip_text(const sockaddr* address) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a rank publishes so that others can connect to its endpoints.
+// What a rank publishes so that others can reach its endpoints: for connections an IP address and ports, else
+// the provider's own name of each endpoint.
 #pragma once
 
 #include <netinet/in.h>
+#include <rdma/fabric.h>
 
 #include <cstdint>
 #include <string>
@@ -12,17 +14,20 @@
 namespace ompl::conduit::ofi {
 
 struct Address {
+  static constexpr std::size_t kMaxName = 64;
+
   struct Slot {
-    uint16_t port = 0;  // its listener's, in host byte order
+    uint16_t port = 0;  // its listener's, in host byte order; 0 if it has a name
     uint64_t key = 0;   // of the segment's registration in its domain
+    std::string name;   // 1 .. kMaxName bytes; empty if it has a port
   };
 
   std::string provider;     // both sides must use the same
-  std::string ip;           // 4 bytes (IPv4) or 16 (IPv6), network byte order
+  std::string ip;           // 4 bytes (IPv4) or 16 (IPv6), network byte order; empty: slots have names
   uint64_t base = 0;        // the segment's address if the provider wants virtual addresses, else 0
   std::vector<Slot> slots;  // at least one
 
-  // The text that is published: about 40 bytes and 10 per slot.
+  // The text that is published: about 40 bytes and 10 per slot, or 25 with names of IP.
   [[nodiscard]] std::string encode() const;
 
   // Reads encode()'s text back. These are outside bytes: nothing is believed, and nothing is allocated
@@ -32,7 +37,16 @@ struct Address {
   // Takes ip and slot's port from a listener's address. False: not an IP address.
   bool take(const sockaddr_storage& listener, Slot* slot);
   [[nodiscard]] sockaddr_storage listener(const Slot& slot) const;
+
+  // Its host in words; "" if slots have names that are not of IP.
+  [[nodiscard]] std::string host() const;
 };
+
+// Whether the provider's addresses are those of IP.
+inline bool speaks_ip(const fi_info& info) {
+  return info.addr_format == FI_SOCKADDR || info.addr_format == FI_SOCKADDR_IN ||
+         info.addr_format == FI_SOCKADDR_IN6;
+}
 
 // The address in words, "192.0.2.1"; "" if it is not an IP address.
 std::string ip_text(const sockaddr* address);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <random>
 
 #include "arch/signals.hpp"
@@ -12,19 +16,46 @@
 namespace ompl::conduit::ofi {
 namespace {
 
+// What is pinned has to be there (FI_MR_ALLOCATED): the whole segment, so that one key serves it all.
+int allocate_segment(const Job& job, const std::string& provider) {
+  const auto pages = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES));
+  const std::size_t memory = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  if (job.capacity <= memory / 2 &&
+      (madvise(job.segment, job.capacity, MADV_POPULATE_WRITE) == 0 || errno == EINVAL)) {
+    return OMPL_OK;
+  }
+  return fail(OMPL_ERR_UNSUPPORTED,
+              "provider {} pins the whole segment, and {} MiB are too much of this node's {} MiB: set "
+              "OMPL_SEGMENT_SIZE to what a rank allocates",
+              provider, job.capacity >> 20, memory >> 20);
+}
+
+// Two names of IP, both as libfabric reads them: of one family, and as long as that has them.
+bool is_like(const std::string& name, const std::string& own) {
+  return name.size() == own.size() &&
+         name.substr(0, sizeof(sa_family_t)) == own.substr(0, sizeof(sa_family_t));
+}
+
 class OfiConduit final : public Conduit {
  public:
+  explicit OfiConduit(const Demands& demands) : demands_(demands) {}
   [[nodiscard]] std::string_view name() const override { return "ofi"; }
   [[nodiscard]] Capabilities capabilities() const override;
   int open(const Job& job) override;
   [[nodiscard]] std::string address() const override { return own_.encode(); }
   Reach connect(uint32_t rank, std::string_view address) override;
   int endpoint(uint32_t slot, std::unique_ptr<Endpoint>* out) override;
+  int register_memory(const void* address, std::size_t length) override;
+  void unregister_memory(const void* address, std::size_t length) override;
 
  private:
+  [[nodiscard]] std::string mismatch(const Address& peer) const;
+
+  const Demands demands_;
   Library library_;
-  Info info_;
+  Choice choice_;
   Address own_;
+  Regions regions_;
   std::vector<Address> peers_;
   Site site_;
   std::vector<std::unique_ptr<OfiEndpoint>> endpoints_;  // until handed out
@@ -32,9 +63,13 @@ class OfiConduit final : public Conduit {
 
 Capabilities OfiConduit::capabilities() const {
   Capabilities out;
-  out.ordered_signals = true;
-  if (info_)
-    out.max_message = std::min(info_->ep_attr->max_msg_size, info_->ep_attr->max_order_waw_size);
+  out.ordered_signals = choice_.ordered;
+  out.remote_completion = !choice_.ordered;
+  if (choice_.info) {
+    const fi_ep_attr& limits = *choice_.info->ep_attr;
+    out.max_message = choice_.ordered ? std::min(limits.max_msg_size, limits.max_order_waw_size)
+                                      : limits.max_msg_size;
+  }
   return out;
 }
 
@@ -45,15 +80,16 @@ int OfiConduit::open(const Job& job) {
   }
   const arch::KeptSignals kept;  // libpsm2, which libfabric may load, takes SIGINT, SIGTERM and more
   int result = library_.load();
-  if (result == OMPL_OK) result = choose_provider(library_, *job.settings, &info_);
+  if (result == OMPL_OK) result = choose_provider(library_, *job.settings, demands_, &choice_);
+  if (result == OMPL_OK && choice_.mr_mode(FI_MR_ALLOCATED))
+    result = allocate_segment(job, choice_.name);
   if (result != OMPL_OK) return result;
 
   peers_.resize(job.size);
-  site_ = {.library = &library_, .job = &job, .info = info_.get(), .peers = &peers_};
-  own_.provider = info_->fabric_attr->prov_name;
-  own_.base = (info_->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0
-                  ? reinterpret_cast<uint64_t>(job.segment)
-                  : 0;
+  site_ = {
+      .library = &library_, .job = &job, .choice = &choice_, .peers = &peers_, .regions = &regions_};
+  own_.provider = choice_.name;
+  own_.base = choice_.mr_mode(FI_MR_VIRT_ADDR) ? reinterpret_cast<uint64_t>(job.segment) : 0;
   std::random_device random;
   const uint64_t key = uint64_t{random()} << 32 | random();  // for providers that let us choose
   for (uint32_t slot = 0; slot < job.slots; ++slot) {
@@ -61,9 +97,21 @@ int OfiConduit::open(const Job& job) {
     result = endpoints_.back()->open(key, &own_);
     if (result != OMPL_OK) return result;
   }
-  log::info("ofi: provider {} at {}, {} endpoints", own_.provider,
-            ip_text(static_cast<const sockaddr*>(info_->src_addr)), job.slots);
+  log::info("ofi: {}; {} endpoints", choice_.why, job.slots);
   return OMPL_OK;
+}
+
+// Why this rank and that one cannot talk; empty if they can.
+std::string OfiConduit::mismatch(const Address& peer) const {
+  if (peer.provider != own_.provider)
+    return fmt::format("providers differ (here {}, there {})", own_.provider, peer.provider);
+  const bool same = choice_.addressed && speaks_ip(*choice_.info)
+                        ? std::ranges::all_of(peer.slots,
+                                              [this](const Address::Slot& slot) {
+                                                return is_like(slot.name, own_.slots.front().name);
+                                              })
+                        : peer.ip.size() == own_.ip.size();
+  return same ? "" : "one side uses IPv4, the other IPv6";
 }
 
 Reach OfiConduit::connect(uint32_t rank, std::string_view address) {
@@ -71,15 +119,20 @@ Reach OfiConduit::connect(uint32_t rank, std::string_view address) {
   const char* wrong = peer.parse(address);
   if (wrong != nullptr) return {.why = wrong};
   if (rank == site_.job->rank) return {.why = "this rank itself"};
-  if (peer.provider != own_.provider) {
-    return {.why = fmt::format("providers differ (here {}, there {})", own_.provider, peer.provider)};
-  }
-  if (peer.ip.size() != own_.ip.size()) return {.why = "one side uses IPv4, the other IPv6"};
-  const sockaddr_storage listener = peer.listener(peer.slots.front());
+  std::string reason = mismatch(peer);
+  if (!reason.empty()) return {.why = std::move(reason)};
+  const std::string host = peer.host();
   peers_[rank] = std::move(peer);
-  return {.usable = true,
-          .why = fmt::format("{} to {}", own_.provider,
-                             ip_text(reinterpret_cast<const sockaddr*>(&listener)))};
+  return {.usable = true, .why = fmt::format("{}{}{}", host, host.empty() ? "" : " by ", choice_.why)};
+}
+
+int OfiConduit::register_memory(const void* address, std::size_t length) {
+  if (choice_.registers) regions_.add(address, length);
+  return OMPL_OK;
+}
+
+void OfiConduit::unregister_memory(const void* address, std::size_t /*length*/) {
+  regions_.remove(address);
 }
 
 int OfiConduit::endpoint(uint32_t slot, std::unique_ptr<Endpoint>* out) {
@@ -91,6 +144,8 @@ int OfiConduit::endpoint(uint32_t slot, std::unique_ptr<Endpoint>* out) {
 
 }  // namespace
 
-std::unique_ptr<Conduit> make() { return std::make_unique<OfiConduit>(); }
+std::unique_ptr<Conduit> make_demanding(const Demands& demands) {
+  return std::make_unique<OfiConduit>(demands);
+}
 
 }  // namespace ompl::conduit::ofi

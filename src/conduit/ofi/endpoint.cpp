@@ -2,8 +2,11 @@
 #include "conduit/ofi/endpoint.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <thread>
 
+#include "arch/clock.hpp"
+#include "conduit/ofi/connections.hpp"
 #include "util/log.hpp"
 #include "util/status.hpp"
 
@@ -15,6 +18,26 @@ constexpr int kBatch = 16;  // completions read at once
 constexpr int64_t kEventsEveryMs = 4;
 constexpr uint32_t kPollsPerClock = 16;
 constexpr int64_t kGoodbyeMs = 100;
+// Where memory has to be registered, copying up to here is less than registering.
+constexpr std::size_t kBounceSize = 4096;
+
+// Without order each put waits for its own completion, wherever its data are.
+std::size_t copy_limit(const Choice& choice) {
+  if (!choice.ordered) return 0;
+  const std::size_t inject = choice.info->tx_attr->inject_size;
+  return choice.registers ? std::max(inject, kBounceSize) : inject;
+}
+
+uint64_t number(const Link& link, const Signal* record) {
+  return Numbered{.link = static_cast<uint16_t>(link.their_place),
+                  .number = link.written,
+                  .flag = record != nullptr ? static_cast<uint32_t>(record->offset / 4) : 0}
+      .data();
+}
+
+bool posted(const Post& post) {
+  return post.state == Post::State::done || post.state == Post::State::pending;
+}
 
 Post retry(Post::Reason reason) { return {.state = Post::State::retry, .reason = reason}; }
 
@@ -22,7 +45,7 @@ Post retry(Post::Reason reason) { return {.state = Post::State::retry, .reason =
 Post refusal(const Link& link) {
   if (link.failure == OMPL_OK) return retry(Post::Reason::connecting);
   return {.state = Post::State::failed,
-          .code = fail(link.failure, "no connection to rank {}: {}", link.rank, link.why)};
+          .code = fail(link.failure, "no link to rank {}: {}", link.rank, link.why)};
 }
 
 }  // namespace
@@ -30,52 +53,93 @@ Post refusal(const Link& link) {
 OfiEndpoint::OfiEndpoint(const Site& site, uint32_t slot)
     : site_(site),
       slot_(slot),
-      copy_limit_(site.info->tx_attr->inject_size),
-      connections_(site, resources_, slot),
-      wait_set_(resources_) {}
+      addressed_(site.choice->addressed),
+      numbered_(site.choice->numbered),
+      immediates_(site.choice->ordered && site.choice->immediates),
+      inject_limit_(site.choice->info->tx_attr->inject_size),
+      copy_limit_(copy_limit(*site.choice)),
+      always_complete_(site.choice->mode(FI_CONTEXT | FI_CONTEXT2)),
+      in_place_flags_(site.choice->ordered ? 0 : FI_DELIVERY_COMPLETE),
+      memory_(*site.choice, *site.job, *site.regions, resources_),
+      wait_set_(resources_) {
+  if (addressed_) {
+    auto contacts = std::make_unique<Contacts>(site, resources_, slot, *this);
+    contacts_ = contacts.get();
+    links_ = std::move(contacts);
+  } else {
+    links_ = std::make_unique<Connections>(site, resources_, slot);
+  }
+}
 
 OfiEndpoint::~OfiEndpoint() {
   if (resources_.queue) say_goodbye();
-  connections_.close();
+  links_->close();
 }
 
 // Tells the others that this end is meant, and waits for them to say so too, at most 100 ms: they have
 // then read what was sent last. A socket closed earlier may reset its connection and take that with it.
 void OfiEndpoint::say_goodbye() {
-  const Message goodbye{.offset = slot_, .source = site_.job->rank, .op = kGoodbye};
-  connections_.for_each_up([&](Link& link) { send(link, goodbye); });
   struct Nobody final : Sink {
     void signal(uint32_t /*source*/, const Signal& /*record*/) override {}
   } nobody;
-  const int64_t limit = now_ms() + kGoodbyeMs;
+  const int64_t limit = arch::now_ms() + kGoodbyeMs;
+  while (progress(nobody, kBatch) > 0 && arch::now_ms() < limit) {
+  }  // somebody's goodbye may be here
+  links_->for_each_up([&](Link& link) {
+    if (site_.choice->over_tcp || !link.goodbye)  // shm crashes on who is gone
+      send_record(link, {.offset = slot_, .op = static_cast<SignalOp>(kGoodbye)});
+  });
   bool awaited = true;
-  while (awaited && progress(nobody, kBatch) >= 0 && now_ms() < limit) {
+  while (awaited && progress(nobody, kBatch) >= 0 && arch::now_ms() < limit) {
     std::this_thread::yield();
     awaited = operations_.outstanding() > 0;
-    connections_.for_each_up([&](const Link& link) { awaited = awaited || !link.goodbye; });
+    links_->for_each_up([&](const Link& link) { awaited = awaited || !link.goodbye; });
   }
 }
 
 int OfiEndpoint::open(uint64_t key, Address* address) {
-  const int result = resources_.open(*site_.library, site_.info, *site_.job, key);
-  if (result != OMPL_OK) return result;
+  int result = resources_.open(*site_.library, *site_.choice, *site_.job, key);
+  if (result == OMPL_OK) result = publish(address);
+  if (result == OMPL_OK) result = open_receives();
+  return result == OMPL_OK ? wait_set_.open() : result;
+}
 
+int OfiEndpoint::publish(Address* address) {
+  Address::Slot slot;
+  slot.key = fi_mr_key(resources_.segment.get());
   sockaddr_storage listener{};
   std::size_t length = sizeof listener;
-  Address::Slot slot;
-  if (fi_getname(&resources_.listener->fid, &listener, &length) != 0 ||
-      !address->take(listener, &slot)) {
-    return fail(OMPL_ERR_SYSTEM, "provider {} does not tell its listener's address",
-                site_.info->fabric_attr->prov_name);
+  if (addressed_) slot.name = resources_.name();
+  const bool told = addressed_ ? !slot.name.empty()
+                               : fi_getname(&resources_.listener->fid, &listener, &length) == 0 &&
+                                     address->take(listener, &slot);
+  if (!told) {
+    return fail(OMPL_ERR_SYSTEM, "provider {} does not tell its own address, or one that is too long",
+                site_.choice->name);
   }
-  slot.key = fi_mr_key(resources_.segment.get());
-  address->slots.push_back(slot);
+  address->slots.push_back(std::move(slot));
+  return OMPL_OK;
+}
 
+int OfiEndpoint::open_receives() {
+  int result = 0;
+  if (addressed_) {
+    const bool puts_too = numbered_ || site_.choice->registers;
+    const std::size_t room = std::max(sizeof(Hello), puts_too ? copy_limit_ : 0);
+    bounce_ = std::make_unique<std::byte[]>(Operations::kCount * room);
+    operations_.hand_out(bounce_.get(), room);
+    result = memory_.open_bounce(bounce_.get(), Operations::kCount * room);
+    if (result == 0) result = memory_.open_receives(receives_.data(), sizeof receives_);
+  }
+  if (result != 0) {
+    return fail(OMPL_ERR_MEMORY, "the buffers of endpoint {} cannot be registered: {}", slot_,
+                site_.library->text(result));
+  }
   for (Receive& receive : receives_) {
     if (!post_receive(&receive))
       return fail(OMPL_ERR_MEMORY, "no room for receive buffers of endpoint {}", slot_);
   }
-  return wait_set_.open();
+  return OMPL_OK;
 }
 
 // --- Posting -------------------------------------------------------------------------------------------
@@ -83,29 +147,28 @@ int OfiEndpoint::open(uint64_t key, Address* address) {
 Post OfiEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std::size_t length) {
   Post answer;
   Link* link = ready(rank, &answer);
-  return link != nullptr ? write(*link, source, offset, length, 0, 0) : answer;
+  if (link == nullptr) return answer;
+  answer = write(*link, source, offset, length, nullptr);
+  if (goes_unnumbered(length) && posted(answer)) write(*link, nullptr, offset, 0, nullptr);
+  return answer;
 }
 
 Post OfiEndpoint::signal(uint32_t rank, const Signal& record) {
   Post answer;
   Link* link = ready(rank, &answer);
   if (link == nullptr) return answer;
-  if (!fits_immediate(record)) return send(*link, to_message(site_.job->rank, record));
-  return write(*link, nullptr, record.offset, 0, FI_REMOTE_CQ_DATA,
-               to_immediate(site_.job->rank, record));
+  return fits(record) ? write(*link, nullptr, record.offset, 0, &record) : send_record(*link, record);
 }
 
 Post OfiEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
                              const Signal& record, bool* signalled) {
-  if (!fits_immediate(record))
-    return Endpoint::put_signal(rank, source, offset, length, record, signalled);
+  if (!fits(record)) return Endpoint::put_signal(rank, source, offset, length, record, signalled);
   Post answer;
   Link* link = ready(rank, &answer);
-  if (link != nullptr) {
-    answer =
-        write(*link, source, offset, length, FI_REMOTE_CQ_DATA, to_immediate(site_.job->rank, record));
-  }
-  *signalled = answer.state == Post::State::done || answer.state == Post::State::pending;
+  if (link == nullptr) return answer;
+  answer = write(*link, source, offset, length, &record);
+  *signalled = posted(answer) &&
+               (!goes_unnumbered(length) || posted(write(*link, nullptr, record.offset, 0, &record)));
   return answer;
 }
 
@@ -113,86 +176,140 @@ Post OfiEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t 
   Post answer;
   Link* link = ready(rank, &answer);
   if (link == nullptr) return answer;
-  Operation* operation = nullptr;
-  uint64_t flags = 0;
-  if (!begin(*link, Kind::in_place, &operation, &flags)) return retry(Post::Reason::queue_full);
+  Request request{.link = *link, .copied = false, .access = FI_READ, .local = {target, length}};
+  if (!begin(&request)) return retry(Post::Reason::queue_full);
 
-  const iovec local{target, length};
   const fi_rma_iov from = remote(*link, offset, length);
   fi_msg_rma message{};
-  message.msg_iov = &local;
+  message.msg_iov = &request.local;
+  message.desc = &request.descriptor;
   message.iov_count = 1;
+  message.addr = link->address;
   message.rma_iov = &from;
   message.rma_iov_count = 1;
-  message.context = operation;
-  return end(*link, Kind::in_place, operation, fi_readmsg(link->endpoint.get(), &message, flags));
+  message.context = request.operation;
+  return end(&request, fi_readmsg(link->endpoint, &message, request.flags));
 }
 
 // A put, a put with its signal, or a signal alone (length 0).
 Post OfiEndpoint::write(Link& link, const void* source, uint64_t offset, std::size_t length,
-                        uint64_t flags, uint64_t data) {
-  const Kind kind = length <= copy_limit_ ? Kind::copied : Kind::in_place;
-  Operation* operation = nullptr;
-  if (!begin(link, kind, &operation, &flags)) return retry(Post::Reason::queue_full);
+                        const Signal* record) {
+  const bool copied = length <= copy_limit_;
+  Request request{.link = link,
+                  .copied = copied,
+                  .flags = copied ? 0 : in_place_flags_,
+                  .local = {const_cast<void*>(source), length}};
+  if (!begin(&request)) return retry(Post::Reason::queue_full);
 
-  const iovec local{const_cast<void*>(source), length};
   const fi_rma_iov to = remote(link, offset, length);
   fi_msg_rma message{};
-  message.msg_iov = &local;
+  message.msg_iov = &request.local;
+  message.desc = &request.descriptor;
   message.iov_count = 1;
+  message.addr = link.address;
   message.rma_iov = &to;
   message.rma_iov_count = 1;
-  message.context = operation;
-  message.data = data;
-  return end(link, kind, operation, fi_writemsg(link.endpoint.get(), &message, flags));
+  message.context = request.operation;
+  const bool counts = numbered_ && !goes_unnumbered(length);
+  if (counts) {
+    message.data = number(link, record);
+    request.flags |= FI_REMOTE_CQ_DATA;
+  } else if (record != nullptr && !numbered_) {
+    message.data = to_immediate(site_.job->rank, *record);
+    request.flags |= FI_REMOTE_CQ_DATA;
+  }
+  const Post answer = end(&request, fi_writemsg(link.endpoint, &message, request.flags));
+  if (counts && posted(answer)) ++link.written;
+  return answer;
 }
 
-Post OfiEndpoint::send(Link& link, const Message& record) {
-  Operation* operation = nullptr;
-  uint64_t flags = 0;
-  if (!begin(link, Kind::copied, &operation, &flags)) return retry(Post::Reason::queue_full);
+Post OfiEndpoint::send_record(Link& link, const Signal& record) {
+  const Message message = to_message(site_.job->rank, record);
+  if (!addressed_) return send(link, &message, sizeof message, 0);
+  const Sealed sealed = Contacts::seal(link, message);
+  const Post answer = send(link, &sealed, sizeof sealed, 0);
+  if (posted(answer)) ++link.sent;
+  return answer;
+}
 
-  const iovec local{const_cast<Message*>(&record), sizeof record};
+// Errors of what a contact says are wanted.
+bool OfiEndpoint::say(Link& link, const void* bytes, std::size_t length) {
+  return posted(send(link, bytes, length, FI_COMPLETION));
+}
+
+Post OfiEndpoint::send(Link& link, const void* bytes, std::size_t length, uint64_t flags) {
+  Request request{
+      .link = link, .copied = true, .flags = flags, .local = {const_cast<void*>(bytes), length}};
+  if (!begin(&request)) return retry(Post::Reason::queue_full);
+
   fi_msg message{};
-  message.msg_iov = &local;
+  message.msg_iov = &request.local;
+  message.desc = &request.descriptor;
   message.iov_count = 1;
-  message.context = operation;
-  return end(link, Kind::copied, operation, fi_sendmsg(link.endpoint.get(), &message, flags));
+  message.addr = link.address;
+  message.context = request.operation;
+  return end(&request, fi_sendmsg(link.endpoint, &message, request.flags));
 }
 
-// The connection to `rank` if it can be posted on, else null and the answer to give.
+// The link to `rank` if it can be posted on, else null and the answer to give.
 Link* OfiEndpoint::ready(uint32_t rank, Post* answer) {
-  Link& link = connections_.use(rank);
+  Link& link = links_->use(rank);
   if (link.up && !link.goodbye) return &link;
   *answer = refusal(link);
   return nullptr;
 }
 
-// Sees that there is room and adds to the flags of the request. False: the queue is full.
-bool OfiEndpoint::begin(Link& link, Kind kind, Operation** operation, uint64_t* flags) {
-  const bool copied = kind == Kind::copied;
-  if (copied ? !link.may_copy() : link.window.full()) return false;
-  if (copied) *flags |= FI_INJECT;
-  if (copied && !link.mark_is_due()) return true;
-  *flags |= FI_COMPLETION;
-  *operation = operations_.take();
-  if (*operation == nullptr) return false;
-  (*operation)->link = &link;
-  (*operation)->ticket = copied ? 0 : link.window.next();
-  (*operation)->mark = link.copied + 1;
+// Sees that there is room, and takes what the request needs. False: the queue is full.
+bool OfiEndpoint::begin(Request* request) {
+  if (request->copied) return begin_copy(request);
+  Link& link = request->link;
+  if (link.window.full()) return false;
+  request->operation = operations_.take();
+  if (request->operation == nullptr) return false;
+  if (!memory_.find(request->local.iov_base, request->local.iov_len, request->access,
+                    request->operation, &request->descriptor)) {
+    operations_.give_back(request->operation);
+    return false;
+  }
+  request->flags |= FI_COMPLETION;
+  request->operation->link = &link;
+  request->operation->ticket = link.window.next();
+  return true;
+}
+
+// Copied by the provider; or here, if it does not take so much, or would not say what became of it.
+bool OfiEndpoint::begin_copy(Request* request) {
+  Link& link = request->link;
+  if (!link.may_copy()) return false;
+  const bool inject = !numbered_ && request->local.iov_len <= inject_limit_;
+  if (inject) request->flags |= FI_INJECT;
+  const bool asked = (request->flags & FI_COMPLETION) != 0;
+  if (inject && !always_complete_ && !asked && !link.mark_is_due()) return true;
+  request->flags |= FI_COMPLETION;
+  request->operation = operations_.take();
+  if (request->operation == nullptr) return false;
+  request->operation->link = &link;
+  request->operation->ticket = 0;
+  request->operation->mark = link.copied + 1;
+  if (inject) return true;
+  std::byte* const bounce = request->operation->bounce;
+  std::copy_n(static_cast<const std::byte*>(request->local.iov_base), request->local.iov_len, bounce);
+  request->local.iov_base = bounce;
+  request->descriptor = memory_.bounce();
   return true;
 }
 
 // The answer to a request that begin() prepared and libfabric took or not.
-Post OfiEndpoint::end(Link& link, Kind kind, Operation* operation, ssize_t result) {
+Post OfiEndpoint::end(Request* request, ssize_t result) {
+  Link& link = request->link;
   if (result == 0) {
-    if (kind == Kind::in_place) return {.state = Post::State::pending, .ticket = link.window.issue()};
+    if (!request->copied) return {.state = Post::State::pending, .ticket = link.window.issue()};
     ++link.copied;
     return {};
   }
-  if (operation != nullptr) operations_.give_back(operation);
+  if (request->operation != nullptr) operations_.give_back(request->operation);
   if (result == -FI_EAGAIN) return retry(Post::Reason::queue_full);
-  connections_.lost(link, site_.library->text(result));
+  links_->lost(link, site_.library->text(result));
   return refusal(link);
 }
 
@@ -222,35 +339,34 @@ int OfiEndpoint::progress(Sink& sink, int budget) {
     taken += static_cast<int>(got);
     if (got < wanted) break;
   }
-  return taken + poll_connections();
+  return taken + poll_links();
 }
 
 // Looking for events costs a system call of the provider's: done while connecting, and now and then.
-int OfiEndpoint::poll_connections() {
-  if (!connections_.connecting()) {
+int OfiEndpoint::poll_links() {
+  if (!links_->connecting()) {
     if (++polls_ % kPollsPerClock != 0) return 0;
-    const int64_t now = now_ms();
+    const int64_t now = arch::now_ms();
     if (now - events_looked_at_ < kEventsEveryMs) return 0;
     events_looked_at_ = now;
   }
-  return connections_.progress();
+  return links_->progress();
 }
 
 void OfiEndpoint::take_in(Sink& sink, const fi_cq_data_entry& entry) {
   // Some providers set FI_REMOTE_CQ_DATA on the sender's completion too.
   if ((entry.flags & FI_REMOTE_WRITE) != 0 && (entry.flags & FI_REMOTE_CQ_DATA) != 0) {
-    sink.signal(immediate_source(entry.data), from_immediate(entry.data));
+    uint32_t source = 0;
+    Signal record;
+    if (!addressed_) {
+      sink.signal(immediate_source(entry.data), from_immediate(entry.data));
+    } else if (contacts_->take_in(entry.data, &source, &record)) {
+      sink.signal(source, record);
+    }
   } else if ((entry.flags & FI_RECV) != 0) {
     auto* receive = static_cast<Receive*>(entry.op_context);
-    const Message message = receive->message;
+    take_message(sink, *receive, entry.len);
     post_receive(receive);
-    if (entry.len != sizeof message) {
-      log::warn("ofi: dropped a message of {} bytes", entry.len);
-    } else if (message.op == kGoodbye) {
-      connections_.said_goodbye(message.source, message.offset);
-    } else {
-      sink.signal(message.source, from_message(message));
-    }
   } else if (entry.op_context != nullptr) {
     auto* operation = static_cast<Operation*>(entry.op_context);
     complete(*operation);
@@ -258,11 +374,31 @@ void OfiEndpoint::take_in(Sink& sink, const fi_cq_data_entry& entry) {
   }
 }
 
+void OfiEndpoint::take_message(Sink& sink, const Receive& receive, std::size_t length) {
+  if (addressed_) {
+    uint32_t source = 0;
+    Signal record;
+    if (contacts_->take_in(receive.bytes.data(), length, &source, &record)) sink.signal(source, record);
+    return;
+  }
+  Message message;
+  if (length != sizeof message) {
+    log::warn("ofi: dropped a message of {} bytes", length);
+    return;
+  }
+  std::memcpy(&message, receive.bytes.data(), sizeof message);
+  if (message.op == kGoodbye) {
+    links_->said_goodbye(message.source, message.offset);
+  } else {
+    sink.signal(message.source, from_message(message));
+  }
+}
+
 void OfiEndpoint::complete(const Operation& operation) {
   Link& link = *operation.link;
   if (operation.ticket != 0) {
     link.window.complete(operation.ticket);
-  } else {
+  } else if (static_cast<int32_t>(operation.mark - link.confirmed) > 0) {
     link.confirmed = operation.mark;
   }
 }
@@ -277,33 +413,35 @@ bool OfiEndpoint::take_error() {
     return true;
   }
   auto* operation = static_cast<Operation*>(error.op_context);
-  connections_.progress();  // which knows more than "canceled", if the connection ended
-  connections_.lost(*operation->link, site_.library->strerror(error.err));
+  links_->progress();  // which knows more than "canceled", if the connection ended
+  links_->lost(*operation->link, site_.library->strerror(error.err));
+  if (operation->ticket == 0) complete(*operation);  // it makes room all the same
   operations_.give_back(operation);
   return true;
 }
 
 bool OfiEndpoint::post_receive(Receive* receive) {
-  return fi_recv(resources_.receiver.get(), &receive->message, sizeof receive->message, nullptr,
+  const std::size_t room = addressed_ ? sizeof(Hello) : sizeof(Message);
+  return fi_recv(resources_.receiver.get(), receive->bytes.data(), room, memory_.receives(),
                  FI_ADDR_UNSPEC, receive) == 0;
 }
 
 // --- State ---------------------------------------------------------------------------------------------
 
 uint64_t OfiEndpoint::completed(uint32_t rank) const {
-  const Link* link = connections_.find(rank);
+  const Link* link = links_->find(rank);
   return link != nullptr ? link->window.completed() : 0;
 }
 
 int OfiEndpoint::failure(uint32_t rank) const {
-  const Link* link = connections_.find(rank);
+  const Link* link = links_->find(rank);
   return link != nullptr ? link->failure.load(std::memory_order_acquire) : OMPL_OK;
 }
 
-bool OfiEndpoint::arm() { return connections_.progress() == 0 && wait_set_.arm(); }
+bool OfiEndpoint::arm() { return links_->progress() == 0 && wait_set_.arm(); }
 
 std::string OfiEndpoint::describe() const {
-  return fmt::format("{}, {} of {} operations outstanding", connections_.describe(),
+  return fmt::format("{}, {} of {} operations outstanding", links_->describe(),
                      operations_.outstanding(), Operations::kCount);
 }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The data path: puts, gets and signals over the connections of one endpoint, and what comes in.
+// The data path: puts, gets and signals over the links of one endpoint, and what comes in.
 #pragma once
 
 #include <array>
+#include <memory>
 #include <string>
 
 #include "conduit/conduit.hpp"
-#include "conduit/ofi/connections.hpp"
+#include "conduit/ofi/contacts.hpp"
+#include "conduit/ofi/local_memory.hpp"
 #include "conduit/ofi/operation.hpp"
 #include "conduit/ofi/resources.hpp"
 #include "conduit/ofi/wait_set.hpp"
@@ -14,7 +16,7 @@
 
 namespace ompl::conduit::ofi {
 
-class OfiEndpoint final : public Endpoint {
+class OfiEndpoint final : public Endpoint, public Voice {
  public:
   OfiEndpoint(const Site& site, uint32_t slot);
   ~OfiEndpoint() override;
@@ -34,39 +36,70 @@ class OfiEndpoint final : public Endpoint {
   bool arm() override;
   [[nodiscard]] std::string describe() const override;
 
+  bool say(Link& link, const void* bytes, std::size_t length) override;
+
  private:
   // A receive buffer for one message; the context of its request.
   struct Receive {
-    Message message;
+    fi_context2 scratch;                         // the provider's, see Operation
+    std::array<std::byte, sizeof(Hello)> bytes;  // the longest
   };
-  enum class Kind : uint8_t { copied, in_place };
+  // A request about to be posted.
+  struct Request {
+    Link& link;
+    bool copied;  // the source may be reused at once
+    uint64_t access = FI_WRITE;
+    uint64_t flags = 0;
+    Operation* operation = nullptr;
+    iovec local{};
+    void* descriptor = nullptr;
+  };
   static constexpr std::size_t kReceives = 128;
 
   Link* ready(uint32_t rank, Post* answer);
-  bool begin(Link& link, Kind kind, Operation** operation, uint64_t* flags);
-  Post end(Link& link, Kind kind, Operation* operation, ssize_t result);
-  Post write(Link& link, const void* source, uint64_t offset, std::size_t length, uint64_t flags,
-             uint64_t data);
-  Post send(Link& link, const Message& message);
+  bool begin(Request* request);
+  bool begin_copy(Request* request);
+  Post end(Request* request, ssize_t result);
+  Post write(Link& link, const void* source, uint64_t offset, std::size_t length, const Signal* record);
+  Post send(Link& link, const void* bytes, std::size_t length, uint64_t flags);
+  Post send_record(Link& link, const Signal& record);
   void complete(const Operation& operation);
   void take_in(Sink& sink, const fi_cq_data_entry& entry);
+  void take_message(Sink& sink, const Receive& receive, std::size_t length);
   bool take_error();
-  int poll_connections();
+  int poll_links();
   void say_goodbye();
   bool post_receive(Receive* receive);
+  int open_receives();
+  int publish(Address* address);
 
+  [[nodiscard]] bool fits(const Signal& record) const { return immediates_ && fits_immediate(record); }
+  // Long writes have no number of their own but that of an empty one behind them: ofi_rxm (1.17 to 2.5) crashes if
+  // a connection ends inside a write with CQ data.
+  [[nodiscard]] bool goes_unnumbered(std::size_t length) const {
+    return numbered_ && length > inject_limit_;
+  }
   [[nodiscard]] const Address& peer(const Link& link) const { return (*site_.peers)[link.rank]; }
   [[nodiscard]] fi_rma_iov remote(const Link& link, uint64_t offset, std::size_t length) const;
 
   const Site& site_;
   const uint32_t slot_;
-  const std::size_t copy_limit_;
+  const bool addressed_;
+  const bool numbered_;
+  const bool immediates_;
+  const std::size_t inject_limit_;
+  const std::size_t copy_limit_;  // longer puts go in place
+  const bool always_complete_;    // every request has an operation
+  const uint64_t in_place_flags_;
+  std::unique_ptr<std::byte[]> bounce_;  // the slots; outlives what reads them
   Resources resources_;
-  Connections connections_;
-  WaitSet wait_set_;
   Operations operations_;
+  LocalMemory memory_;
+  std::unique_ptr<Links> links_;
+  Contacts* contacts_ = nullptr;  // links_, without connections
+  WaitSet wait_set_;
   std::array<Receive, kReceives> receives_;
-  uint32_t polls_ = 0;            // of the connections
+  uint32_t polls_ = 0;            // of the links
   int64_t events_looked_at_ = 0;  // ms
 };
 

@@ -3,18 +3,10 @@
 
 #include <dlfcn.h>
 
+#include "arch/symbols.hpp"
 #include "util/status.hpp"
 
 namespace ompl::conduit::ofi {
-namespace {
-
-template <class Function>
-bool find(void* handle, const char* name, Function* out) {
-  *out = reinterpret_cast<Function>(dlsym(handle, name));
-  return *out != nullptr;
-}
-
-}  // namespace
 
 int Library::load(const char* file) {
   void* handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
@@ -24,10 +16,12 @@ int Library::load(const char* file) {
         "libfabric cannot be loaded ({}): install libfabric, or add its folder to LD_LIBRARY_PATH",
         dlerror());
   }
-  const bool complete = find(handle, "fi_getinfo", &getinfo) &&
-                        find(handle, "fi_freeinfo", &freeinfo) &&
-                        find(handle, "fi_dupinfo", &dupinfo) && find(handle, "fi_fabric", &fabric) &&
-                        find(handle, "fi_strerror", &strerror) && find(handle, "fi_version", &version);
+  const bool complete = arch::find_symbol(handle, "fi_getinfo", &getinfo) &&
+                        arch::find_symbol(handle, "fi_freeinfo", &freeinfo) &&
+                        arch::find_symbol(handle, "fi_dupinfo", &dupinfo) &&
+                        arch::find_symbol(handle, "fi_fabric", &fabric) &&
+                        arch::find_symbol(handle, "fi_strerror", &strerror) &&
+                        arch::find_symbol(handle, "fi_version", &version);
   if (complete) return OMPL_OK;
   return fail(OMPL_ERR_UNSUPPORTED, "{} is not libfabric: {}", file, dlerror());
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operations that will report a completion: a fixed number of them, so that posting allocates nothing.
 #pragma once
 
-#include <array>
-#include <atomic>
+#include <rdma/fabric.h>
+
 #include <cstddef>
 #include <cstdint>
+
+#include "conduit/ofi/library.hpp"
+#include "conduit/operations.hpp"
 
 namespace ompl::conduit::ofi {
 
@@ -13,39 +15,28 @@ struct Link;
 
 // The context of a request to libfabric.
 struct Operation {
+  fi_context2 scratch;  // the provider's while the request is under way (FI_CONTEXT, FI_CONTEXT2)
   Link* link = nullptr;
-  uint64_t ticket = 0;  // 0: data were copied, and
-  uint32_t mark = 0;    // this many sends of the link have left once it completes
+  uint64_t ticket = 0;          // 0: data were copied, and
+  uint32_t mark = 0;            // this many sends of the link have left once it completes
+  std::byte* bounce = nullptr;  // room for data that the provider does not copy
+  Fid<fid_mr> registration;     // made for this operation
   Operation* next = nullptr;
 };
 
-class Operations {
+class Operations final : public conduit::Operations<Operation> {
  public:
-  static constexpr std::size_t kCount = 512;
-
-  Operations() {
-    for (Operation& operation : all_) give_back(&operation);
-  }
-  // Null if all are outstanding.
-  Operation* take() {
-    Operation* operation = free_;
-    if (operation == nullptr) return nullptr;
-    free_ = operation->next;
-    outstanding_.fetch_add(1, std::memory_order_relaxed);
-    return operation;
-  }
   void give_back(Operation* operation) {
-    operation->next = free_;
-    free_ = operation;
-    outstanding_.fetch_sub(1, std::memory_order_relaxed);
+    operation->registration.reset();
+    conduit::Operations<Operation>::give_back(operation);
   }
-  // Any thread.
-  [[nodiscard]] std::size_t outstanding() const { return outstanding_.load(std::memory_order_relaxed); }
-
- private:
-  std::array<Operation, kCount> all_;
-  Operation* free_ = nullptr;
-  std::atomic<std::size_t> outstanding_{kCount};
+  // Gives each its part of kCount * `size` bytes.
+  void hand_out(std::byte* memory, std::size_t size) {
+    for (Operation& operation : all_) {
+      operation.bounce = memory;
+      memory += size;
+    }
+  }
 };
 
 }  // namespace ompl::conduit::ofi

@@ -4,12 +4,14 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "conduit/ofi/address.hpp"
+#include "util/log.hpp"
 #include "util/settings.hpp"
 #include "util/status.hpp"
 
@@ -17,28 +19,81 @@ namespace ompl::conduit::ofi {
 namespace {
 
 constexpr uint32_t kApi = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
-constexpr std::size_t kCqData = sizeof(uint64_t);  // flag and source rank, see wire.hpp
+constexpr std::size_t kCqData = sizeof(uint64_t);  // flag and source, see wire.hpp
+// An order that ends at smaller messages is as good as none: every put would go in pieces of that size.
+constexpr std::size_t kLeastOrdered = std::size_t{1} << 20;
 
-// Without `demands` anything the provider has: to tell "absent" from "unsuitable".
-Info make_hints(const Library& library, const std::string& provider, bool demands) {
+struct Candidate {
+  std::string_view name;
+  bool addressed = true;
+  bool reconnects = true;  // it makes broken connections anew, in secret
+  bool unasked = false;    // taken without being asked for
+  bool verified = false;
+  std::string_view reason = "asked for";
+};
+
+// In order of preference. "/rdm" is ours: the address-vector endpoints of a provider that has both kinds.
+constexpr auto kCandidates = std::to_array<Candidate>({
+    {"cxi", true, false, true, false, "HPE Slingshot"},
+    {"efa", true, false, true, false, "Elastic Fabric Adapter"},
+    {"opx", true, false, true, false, "Omni-Path, without a library below"},
+    {"psm2", true, false, true, false, "Omni-Path, through libpsm2"},
+    {"verbs;ofi_rxm", true, true, true, false, "InfiniBand or RoCE"},
+    {"tcp", false, false, true, true, "TCP by connections of our own, and a rank can sleep on it"},
+    {"net", false, false, true, true, "TCP by connections of our own"},
+    {"psm3", true, false, false, false, "asked for: without RDMA it is slower than tcp"},
+    {"tcp;ofi_rxm", true, true, false, true, "asked for: tcp is one layer less"},
+    {"net/rdm", true, true, false, true, "asked for: net has connections of our own"},
+    {"tcp/rdm", true, true, false, true, "asked for: tcp has connections of our own"},
+    {"shm", true, false, false, true, "asked for: the shm conduit does without libfabric"},
+});
+
+// What is asked of a provider, the best first.
+struct Wish {
+  bool ordered;
+  bool immediates;
+};
+constexpr auto kWishes = std::to_array<Wish>({{true, true}, {true, false}, {false, false}});
+
+std::string provider_of(std::string_view name) {
+  constexpr std::string_view kOurs = "/rdm";
+  if (name.ends_with(kOurs)) name.remove_suffix(kOurs.size());
+  return std::string(name);
+}
+
+Info empty_hints(const Library& library, const Candidate& candidate) {
   Info hints = library.copy(nullptr);
-  hints->fabric_attr->prov_name = strdup(provider.c_str());  // fi_freeinfo() frees it
-  if (!demands) {
-    hints->domain_attr->mr_mode = ~3;  // every mode bit, neither FI_MR_BASIC nor FI_MR_SCALABLE
-    hints->mode = ~uint64_t{0};
-    return hints;
-  }
+  hints->fabric_attr->prov_name =
+      strdup(provider_of(candidate.name).c_str());  // fi_freeinfo() frees it
+  hints->ep_attr->type = candidate.addressed ? FI_EP_RDM : FI_EP_MSG;
+  return hints;
+}
+
+void ask_for_order(fi_info* hints, const Candidate& candidate, bool ordered) {
+  uint64_t order = ordered ? FI_ORDER_WAW | FI_ORDER_SAW : 0;
+  if (candidate.addressed) order |= FI_ORDER_SAS;
+  if (candidate.addressed && candidate.reconnects && ordered) order |= FI_ORDER_WAS;
+  hints->tx_attr->msg_order = order;
+  hints->rx_attr->msg_order = order;
+  if (!ordered) hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
+}
+
+Info make_hints(const Library& library, const Candidate& candidate, const Wish& wish) {
+  Info hints = empty_hints(library, candidate);
   hints->caps = FI_MSG | FI_RMA;
-  hints->ep_attr->type = FI_EP_MSG;
-  hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
-  hints->tx_attr->msg_order = FI_ORDER_WAW | FI_ORDER_SAW;
-  hints->rx_attr->msg_order = FI_ORDER_WAW | FI_ORDER_SAW;
   hints->domain_attr->threading = FI_THREAD_DOMAIN;
   hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
   hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
   hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
-  hints->domain_attr->cq_data_size = kCqData;
   hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY;
+  if (candidate.addressed) {
+    hints->domain_attr->mr_mode |= FI_MR_LOCAL | FI_MR_ALLOCATED | FI_MR_ENDPOINT;
+    hints->mode = FI_CONTEXT | FI_CONTEXT2;
+  } else {
+    hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+  }
+  ask_for_order(hints.get(), candidate, wish.ordered);
+  if (wish.immediates) hints->domain_attr->cq_data_size = kCqData;
   return hints;
 }
 
@@ -50,24 +105,31 @@ bool is_loopback(const sockaddr* address) {
   return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
 }
 
+// And not of something layered over it.
+bool is_of(const fi_info& info, const Candidate& candidate) {
+  return info.fabric_attr->prov_name == provider_of(candidate.name);
+}
+
 // How well an entry suits: 0 not at all. IPv4 before IPv6, loopback last and never chosen unasked when
 // there is another. Link-local addresses need an interface number at the other side: no.
-int suitability(const fi_info& info, const std::string& wanted) {
+int suitability(const fi_info& info, const Candidate& candidate, const std::string& wanted) {
+  if (!is_of(info, candidate)) return 0;
+  const char* interface = info.domain_attr->name;
+  const bool named = interface != nullptr && wanted == interface;
+  if (!speaks_ip(info)) return candidate.addressed && (wanted.empty() || named) ? 1 : 0;
   const auto* address = static_cast<const sockaddr*>(info.src_addr);
-  if (address == nullptr || (address->sa_family != AF_INET && address->sa_family != AF_INET6)) return 0;
+  if (address == nullptr) return 0;
   const bool v6 = address->sa_family == AF_INET6;
   if (v6 && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr)) return 0;
-  const char* interface = info.domain_attr->name;
-  if (!wanted.empty() && wanted != ip_text(address) && (interface == nullptr || wanted != interface))
-    return 0;
+  if (!wanted.empty() && !named && wanted != ip_text(address)) return 0;
   return (is_loopback(address) ? 1 : 3) + (v6 ? 0 : 1);
 }
 
-const fi_info* best(const fi_info* list, const std::string& interface) {
+const fi_info* best(const fi_info* list, const Candidate& candidate, const std::string& interface) {
   const fi_info* found = nullptr;
   int found_suitability = 0;
   for (const fi_info* info = list; info != nullptr; info = info->next) {
-    const int value = suitability(*info, interface);
+    const int value = suitability(*info, candidate, interface);
     if (value > found_suitability) {
       found = info;
       found_suitability = value;
@@ -76,51 +138,91 @@ const fi_info* best(const fi_info* list, const std::string& interface) {
   return found;
 }
 
-// Null and a reason if the provider cannot be used.
-Info query(const Library& library, const std::string& provider, const std::string& interface,
-           std::string* reason) {
-  const Info hints = make_hints(library, provider, true);
+// Why a provider that fits no wish does not. Empty if it is not there at all.
+std::string shortcoming(const Library& library, const Candidate& candidate) {
+  const Info loose = empty_hints(library, candidate);
+  loose->domain_attr->mr_mode = ~3;  // every mode bit, neither FI_MR_BASIC nor FI_MR_SCALABLE
+  loose->mode = ~uint64_t{0};
   fi_info* list = nullptr;
-  const int result = library.getinfo(kApi, nullptr, nullptr, 0, hints.get(), &list);
+  library.getinfo(kApi, nullptr, nullptr, 0, loose.get(), &list);
   const Info owner = library.own(list);
-  if (result == 0) {
-    const fi_info* info = best(list, interface);
-    if (info != nullptr && info->ep_attr->max_order_waw_size > 0) return library.copy(info);
-    *reason = info != nullptr     ? "orders no writes"
-              : interface.empty() ? "has no IP interface"
+  const fi_info* info = list;
+  while (info != nullptr && !is_of(*info, candidate)) info = info->next;
+  if (info == nullptr) return {};
+  if ((info->domain_attr->mr_mode & FI_MR_RAW) != 0) return "has keys longer than 8 bytes (FI_MR_RAW)";
+  return candidate.addressed
+             ? "has no endpoints with messages in order, one-sided access and progress by their thread"
+             : "has no connected endpoints that order writes, carry 8 bytes of CQ data "
+               "and need no registration of local memory";
+}
+
+// Fills `out` from the first wish that the provider fulfils; else false, and a better reason if there is one.
+bool query(const Library& library, const Candidate& candidate, const std::string& interface,
+           const Demands& demands, Choice* out, std::string* reason) {
+  const bool must_number = candidate.addressed && candidate.reconnects;
+  for (const Wish& wish : kWishes) {
+    if (!candidate.addressed && !(wish.ordered && wish.immediates)) break;
+    if (wish.ordered && demands.unordered) continue;
+    if (wish.immediates && demands.no_immediates) continue;
+    const Info hints = make_hints(library, candidate, wish);
+    fi_info* list = nullptr;
+    if (library.getinfo(kApi, nullptr, nullptr, 0, hints.get(), &list) != 0) continue;
+    const Info owner = library.own(list);
+    const fi_info* info = best(list, candidate, interface);
+    if (info == nullptr) {
+      *reason = interface.empty() ? "has no suitable interface"
                                   : fmt::format("has no interface or address \"{}\"", interface);
-    return library.own(nullptr);
+    } else if (wish.ordered && info->ep_attr->max_order_waw_size < kLeastOrdered) {
+      *reason = "orders no writes of a useful size";
+    } else {
+      out->info = library.copy(info);
+      out->ordered = wish.ordered;
+      out->immediates = wish.immediates;
+      out->numbered = must_number && wish.ordered && wish.immediates;
+      out->registers = out->mr_mode(FI_MR_LOCAL) || demands.registration;
+      return true;
+    }
   }
-  fi_info* anything = nullptr;
-  const Info loose = make_hints(library, provider, false);
-  const bool present = library.getinfo(kApi, nullptr, nullptr, 0, loose.get(), &anything) == 0;
-  library.own(anything).reset();
-  *reason = present
-                ? "has no connected endpoints that order writes, carry 8 bytes of CQ data and need no "
-                  "registration of local memory"
-                : "is not in this libfabric, or finds no device";
-  return library.own(nullptr);
+  return false;
+}
+
+std::vector<Candidate> candidates_for(const std::string& asked) {
+  std::vector<Candidate> out;
+  for (const Candidate& candidate : kCandidates) {
+    if (asked.empty() ? candidate.unasked : candidate.name == asked) out.push_back(candidate);
+  }
+  if (out.empty()) out.push_back({.name = asked});
+  return out;
 }
 
 }  // namespace
 
-int choose_provider(const Library& library, const Settings& settings, Info* out) {
-  std::vector<std::string> candidates{"tcp", "net"};  // why this order: README.md
-  if (!settings.ofi_provider.empty()) candidates = {settings.ofi_provider};
-  std::string reasons;
-  for (const std::string& provider : candidates) {
-    std::string reason;
-    if (provider.find(';') != std::string::npos) {
-      reason = "is layered: it would reconnect in secret after a broken connection";
-    } else {
-      *out = query(library, provider, settings.ofi_interface, &reason);
-      if (*out != nullptr) return OMPL_OK;
-    }
-    reasons += fmt::format("{}{} {}", reasons.empty() ? "" : "; ", provider, reason);
-  }
+int choose_provider(const Library& library, const Settings& settings, const Demands& demands,
+                    Choice* out) {
   const uint32_t version = library.version();
-  return fail(OMPL_ERR_UNSUPPORTED, "no provider of libfabric {}.{} can be used: {}", FI_MAJOR(version),
-              FI_MINOR(version), reasons);
+  const std::string libfabric = fmt::format("libfabric {}.{}", FI_MAJOR(version), FI_MINOR(version));
+  std::string absent;
+  std::string unsuitable;
+  for (const Candidate& candidate : candidates_for(settings.ofi_provider)) {
+    std::string reason = shortcoming(library, candidate);
+    if (reason.empty()) {
+      absent += fmt::format("{}{}", absent.empty() ? "" : ", ", candidate.name);
+      continue;
+    }
+    if (query(library, candidate, settings.ofi_interface, demands, out, &reason)) {
+      out->name = candidate.name;
+      out->addressed = candidate.addressed;
+      out->over_tcp = out->name.starts_with("tcp") || out->name.starts_with("net");
+      const char* doubt = candidate.verified ? "" : ", never run on its hardware";
+      out->why = fmt::format("provider {} of {} ({}{}){}{}{}", out->name, libfabric, candidate.reason,
+                             doubt, unsuitable, absent.empty() ? "" : "; not here: ", absent);
+      if (!candidate.verified) log::warn("ofi: provider {} was never run on its hardware", out->name);
+      return OMPL_OK;
+    }
+    unsuitable += fmt::format("; {} {}", candidate.name, reason);
+  }
+  if (!absent.empty()) absent = fmt::format("; not in this libfabric, or without a device: {}", absent);
+  return fail(OMPL_ERR_UNSUPPORTED, "no provider of {} can be used{}{}", libfabric, unsuitable, absent);
 }
 
 }  // namespace ompl::conduit::ofi

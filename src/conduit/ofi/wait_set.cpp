@@ -2,43 +2,66 @@
 #include "conduit/ofi/wait_set.hpp"
 
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <system_error>
 
 #include "util/status.hpp"
 
 namespace ompl::conduit::ofi {
+namespace {
+
+constexpr itimerspec kEverySecond{.it_interval = {.tv_sec = 1, .tv_nsec = 0},
+                                  .it_value = {.tv_sec = 1, .tv_nsec = 0}};
+
+}  // namespace
 
 WaitSet::~WaitSet() {
   if (set_ >= 0) ::close(set_);
+  if (timer_ >= 0) ::close(timer_);
 }
 
 int WaitSet::open() {
-  set_ = epoll_create1(EPOLL_CLOEXEC);
-  if (set_ < 0)
-    return fail(OMPL_ERR_SYSTEM, "epoll_create1: {}", std::generic_category().message(errno));
-  if (fi_control(&resources_.queue->fid, FI_GETWAIT, &queues_[0]) != 0 ||
-      fi_control(&resources_.events->fid, FI_GETWAIT, &queues_[1]) != 0) {
+  if (!resources_.can_sleep) return OMPL_OK;
+  const bool has_events = resources_.events != nullptr;
+  if (fi_control(&resources_.queue->fid, FI_GETWAIT, &watched_[0]) != 0 ||
+      (has_events && fi_control(&resources_.events->fid, FI_GETWAIT, &watched_[1]) != 0)) {
     return fail(OMPL_ERR_UNSUPPORTED, "the provider has no descriptors to sleep on");
+  }
+  if (!has_events) {
+    timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (timer_ >= 0) timerfd_settime(timer_, 0, &kEverySecond, nullptr);
+    watched_[1] = timer_;
+  }
+  set_ = epoll_create1(EPOLL_CLOEXEC);
+  if (set_ < 0 || watched_[1] < 0) {
+    return fail(OMPL_ERR_SYSTEM, "a set of descriptors cannot be made: {}",
+                std::generic_category().message(errno));
   }
   return OMPL_OK;
 }
 
 void WaitSet::watch(bool on) {
-  for (const int queue : queues_) {
+  for (const int descriptor : watched_) {
     epoll_event readable{};
     readable.events = EPOLLIN;
-    epoll_ctl(set_, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, queue, &readable);
+    epoll_ctl(set_, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, descriptor, &readable);
   }
   armed_ = on;
 }
 
 bool WaitSet::arm() {
+  if (set_ < 0) return false;
   if (!armed_) watch(true);
-  std::array<fid*, 2> objects{&resources_.queue->fid, &resources_.events->fid};
-  return fi_trywait(resources_.fabric.get(), objects.data(), static_cast<int>(objects.size())) == 0;
+  uint64_t ticks = 0;
+  if (timer_ >= 0) static_cast<void>(!::read(timer_, &ticks, sizeof ticks));
+  std::array<fid*, 2> objects{&resources_.queue->fid, nullptr};
+  std::size_t count = 1;
+  if (resources_.events) objects[count++] = &resources_.events->fid;
+  return fi_trywait(resources_.fabric.get(), objects.data(), static_cast<int>(count)) == 0;
 }
 
 }  // namespace ompl::conduit::ofi

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one sleeps on: a descriptor that is readable when either queue of an endpoint has something.
+// What one sleeps on: a descriptor that is readable when either queue of an endpoint has something, or, where
+// silence has to be looked into, now and then.
 #pragma once
 
 #include <array>
@@ -15,6 +16,7 @@ class WaitSet {
   WaitSet(const WaitSet&) = delete;
   WaitSet& operator=(const WaitSet&) = delete;
 
+  // Without descriptors in the provider there is none here, and descriptor() stays -1.
   int open();
   [[nodiscard]] int descriptor() const { return set_; }
 
@@ -30,7 +32,8 @@ class WaitSet {
   void watch(bool on);
 
   const Resources& resources_;
-  std::array<int, 2> queues_{-1, -1};
+  std::array<int, 2> watched_{-1, -1};  // the completion queue's; the event queue's or a timer
+  int timer_ = -1;
   int set_ = -1;
   bool armed_ = false;
 };

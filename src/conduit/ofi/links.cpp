@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "conduit/ofi/links.hpp"
+
+#include <algorithm>
+
+#include "util/log.hpp"
+#include "util/status.hpp"
+
+namespace ompl::conduit::ofi {
+
+Links::Links(const Site& site, const Resources& resources, uint32_t slot)
+    : site_(site), resources_(resources), slot_(slot), by_rank_(site.job->size) {}
+
+uint32_t Links::target_slot(uint32_t rank) const {
+  return slot_ % static_cast<uint32_t>((*site_.peers)[rank].slots.size());
+}
+
+Link& Links::add(uint32_t rank, uint32_t slot) {
+  return *all_.emplace_back(std::make_unique<Link>(rank, slot, static_cast<uint32_t>(all_.size())));
+}
+
+Link& Links::prepare(uint32_t rank) {
+  Link* link = by_rank_[rank].load(std::memory_order_relaxed);
+  if (link == nullptr) {
+    const bool reachable = !(*site_.peers)[rank].slots.empty();
+    link = &add(rank, reachable ? target_slot(rank) : 0);
+    by_rank_[rank].store(link, std::memory_order_release);
+    if (!reachable) fail(*link, OMPL_ERR_LINK, "it is not reached by this conduit");
+  }
+  if (!link->up && !link->waiting && link->failure == OMPL_OK) begin(*link);
+  return *link;
+}
+
+Greeting Links::greeting_for(const Link& link) const {
+  Greeting greeting;
+  greeting.rank = site_.job->rank;
+  greeting.slot = slot_;
+  greeting.target_slot = link.slot;
+  greeting.sign(site_.job->secret);
+  return greeting;
+}
+
+bool Links::is_admissible(const Greeting& greeting) const {
+  const Job& job = *site_.job;
+  return greeting.is_signed(job.secret) && greeting.target_slot == slot_ && greeting.rank < job.size &&
+         greeting.rank != job.rank && greeting.slot < (*site_.peers)[greeting.rank].slots.size();
+}
+
+Link& Links::link_of(const Greeting& greeting) {
+  if (target_slot(greeting.rank) == greeting.slot) {
+    Link* link = by_rank_[greeting.rank].load(std::memory_order_relaxed);
+    if (link == nullptr) {
+      link = &add(greeting.rank, greeting.slot);
+      by_rank_[greeting.rank].store(link, std::memory_order_release);
+    }
+    return *link;
+  }
+  const auto same = [&](const auto& l) { return l->rank == greeting.rank && l->slot == greeting.slot; };
+  const auto found = std::ranges::find_if(all_, same);
+  return found != all_.end() ? **found : add(greeting.rank, greeting.slot);
+}
+
+void Links::came_up(Link& link) {
+  link.up = true;
+  set_waiting(link, false);
+  up_.fetch_add(1, std::memory_order_relaxed);
+  log::debug("ofi: endpoint {} joined to endpoint {} of rank {}", slot_, link.slot, link.rank);
+}
+
+void Links::take_down(Link& link, std::string_view why) {
+  if (link.up) up_.fetch_sub(1, std::memory_order_relaxed);
+  link.up = false;
+  link.why = why;
+  if (!link.probing) ++probes_;
+  link.probing = true;
+}
+
+void Links::set_waiting(Link& link, bool waiting) {
+  if (waiting != link.waiting) waiting_ += waiting ? 1 : -1;
+  link.waiting = waiting;
+}
+
+// It takes nothing in any more. A connection stays open, for the goodbye of this end.
+void Links::said_goodbye(uint32_t rank, uint64_t slot) {
+  for (const auto& link : all_) {
+    if (link->rank != rank || link->slot != slot) continue;
+    link->goodbye = true;
+    link->why = "it left the job";
+    link->failure.store(OMPL_ERR_LINK, std::memory_order_release);
+    link->window.close();
+  }
+}
+
+// Everything outstanding on the link counts as complete.
+void Links::fail(Link& link, int code, std::string_view why) {
+  if (link.up) up_.fetch_sub(1, std::memory_order_relaxed);
+  link.up = false;
+  link.connection.reset();
+  link.request.reset();
+  if (link.probing) --probes_;
+  link.probing = false;
+  set_waiting(link, false);
+  link.why = why;
+  link.failure.store(code, std::memory_order_release);
+  link.window.close();
+  link.confirmed = link.copied;
+  log::info("ofi: link of endpoint {} to endpoint {} of rank {}: {}", slot_, link.slot, link.rank,
+            link.why);
+}
+
+std::string Links::describe() const {
+  return fmt::format("{} links", up_.load(std::memory_order_relaxed));
+}
+
+}  // namespace ompl::conduit::ofi

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What one endpoint knows of the endpoints it talks to: made on first use, broken once and for all. How a
+// link comes up, and how its end is seen, is the business of two sisters: connections.hpp and contacts.hpp.
+//
+// A pair of endpoints has one link for both directions. Pools of different sizes also bring in links that
+// this side never sends on. A link that ends after a goodbye is a rank that left.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conduit/completion_window.hpp"
+#include "conduit/ofi/address.hpp"
+#include "conduit/ofi/resources.hpp"
+#include "conduit/ofi/wire.hpp"
+#include "omnipgas/ompl.h"
+
+namespace ompl::conduit::ofi {
+
+class Regions;
+
+// What all endpoints of a rank share, unchanging while they live.
+struct Site {
+  const Library* library = nullptr;
+  const Job* job = nullptr;
+  const Choice* choice = nullptr;
+  const std::vector<Address>* peers = nullptr;  // by rank; without slots if another conduit reaches it
+  const Regions* regions = nullptr;             // of ompl_register()
+};
+
+// Changed under the claim only; what other threads read is atomic.
+struct Link {
+  Link(uint32_t to_rank, uint32_t to_slot, uint32_t its_place)
+      : rank(to_rank), slot(to_slot), place(its_place) {}
+
+  // Sends whose data the provider copies have no completion of their own; the provider would queue them
+  // without limit. Every kMarkEvery-th has one, and at most kMaxCopied are ahead of the last one seen.
+  static constexpr uint32_t kMarkEvery = 64;
+  static constexpr uint32_t kMaxCopied = 4 * kMarkEvery;
+  [[nodiscard]] bool may_copy() const { return copied - confirmed < kMaxCopied; }
+  [[nodiscard]] bool mark_is_due() const { return (copied + 1) % kMarkEvery == 0; }
+
+  const uint32_t rank;
+  const uint32_t slot;                 // the other side's
+  const uint32_t place;                // in the list of links
+  fid_ep* endpoint = nullptr;          // to post on,
+  fi_addr_t address = FI_ADDR_UNSPEC;  // with this address
+  bool up = false;                     // it can be posted on
+  bool waiting = false;                // for the other side, to come up
+  bool probing = false;                // it ended: does the other side live?
+  bool goodbye = false;                // the other side said that it leaves
+  std::atomic<int> failure{OMPL_OK};
+  std::string why;  // of the failure
+  CompletionWindow<> window;
+  uint32_t copied = 0;     // sends whose data the provider copied,
+  uint32_t confirmed = 0;  // and how many of them have left it
+
+  // Of connections
+  Fid<fid_ep> connection;   // accepted, or our request was
+  Fid<fid_ep> request;      // ours, not answered yet
+  int64_t probe_until = 0;  // ms
+
+  // Of contacts
+  bool greeted = false;      // our Hello is sent,
+  bool known = false;        // theirs is here
+  uint32_t their_place = 0;  // what it told
+  uint64_t their_cookie = 0;
+  uint16_t written = 0;  // writes and messages there,
+  uint16_t sent = 0;
+  uint16_t arrived = 0;  // and here
+  uint16_t heard = 0;
+  bool untold = false;    // it failed, and the other side is to know
+  bool spoke = false;     // more than a Hello came
+  bool lively = false;    // something came since the last look, which was at
+  int64_t looked_at = 0;  // ms
+  int unanswered = 0;     // looks since anything came, up to a few
+};
+
+class Links {
+ public:
+  Links(const Site& site, const Resources& resources, uint32_t slot);
+  virtual ~Links() = default;
+  Links(const Links&) = delete;
+  Links& operator=(const Links&) = delete;
+
+  // The link to `rank` if one was ever begun, else null. Any thread.
+  [[nodiscard]] const Link* find(uint32_t rank) const {
+    return by_rank_[rank].load(std::memory_order_acquire);
+  }
+
+  // The link to `rank`; begins it if there is none. Look at `failure` and `up`.
+  Link& use(uint32_t rank) {
+    Link* link = by_rank_[rank].load(std::memory_order_relaxed);
+    return link != nullptr && link->up ? *link : prepare(rank);
+  }
+
+  // Takes in what happened to links. Returns how many events there were.
+  virtual int progress() = 0;
+
+  // The link does not work any more. Nothing is sent on it again [18]; failure() will say why.
+  virtual void lost(Link& link, std::string_view why) = 0;
+
+  // Whether somebody waits for progress().
+  [[nodiscard]] bool connecting() const { return waiting_ > 0; }
+
+  // Endpoint `slot` of `rank` will close its end in order.
+  void said_goodbye(uint32_t rank, uint64_t slot);
+
+  // Calls `function` with every link that is up.
+  template <class Function>
+  void for_each_up(Function&& function) {
+    for (const auto& link : all_) {
+      if (link->up) function(*link);
+    }
+  }
+  // Ends all.
+  void close() { all_.clear(); }
+
+  [[nodiscard]] std::string describe() const;
+
+ protected:
+  // Asks the other side: `link` is neither up nor waiting nor failed.
+  virtual void begin(Link& link) = 0;
+
+  [[nodiscard]] bool is_admissible(const Greeting& greeting) const;
+  [[nodiscard]] Greeting greeting_for(const Link& link) const;
+  // The link that the other side's greeting is about, new if need be.
+  Link& link_of(const Greeting& greeting);
+  void came_up(Link& link);
+  // Nothing can be posted on it any more; what that means is not known yet.
+  void take_down(Link& link, std::string_view why);
+  void set_waiting(Link& link, bool waiting);
+  void fail(Link& link, int code, std::string_view why);
+  [[nodiscard]] const std::vector<std::unique_ptr<Link>>& all() const { return all_; }
+
+  const Site& site_;
+  const Resources& resources_;
+  const uint32_t slot_;
+  int probes_ = 0;  // links
+
+ private:
+  [[nodiscard]] uint32_t target_slot(uint32_t rank) const;
+  Link& add(uint32_t rank, uint32_t slot);
+  Link& prepare(uint32_t rank);
+
+  std::vector<std::atomic<Link*>> by_rank_;  // those this side sends on
+  std::vector<std::unique_ptr<Link>> all_;   // those, and the ones only the other side sends on
+  std::atomic<uint32_t> up_{0};
+  int waiting_ = 0;  // links
+};
+
+}  // namespace ompl::conduit::ofi

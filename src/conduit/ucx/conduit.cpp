@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "conduit/ucx/conduit.hpp"
+
+#include "conduit/ucx/endpoint.hpp"
+#include "util/log.hpp"
+#include "util/status.hpp"
+
+namespace ompl::conduit::ucx {
+namespace {
+
+class UcxConduit final : public Conduit {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "ucx"; }
+  [[nodiscard]] Capabilities capabilities() const override { return {.ordered_signals = true}; }
+  int open(const Job& job) override;
+  [[nodiscard]] std::string address() const override { return own_.encode(site_.job->secret); }
+  Reach connect(uint32_t rank, std::string_view address) override;
+  int endpoint(uint32_t slot, std::unique_ptr<Endpoint>* out) override;
+
+ private:
+  Library library_;
+  Context context_{library_};
+  Address own_;
+  std::vector<Address> peers_;
+  Site site_;
+  std::vector<std::unique_ptr<UcxEndpoint>> endpoints_;  // until handed out
+};
+
+int UcxConduit::open(const Job& job) {
+  if (job.size > 1 && job.secret.empty()) return fail(OMPL_ERR_ARG, "the job has no secret");
+  int code = library_.load();
+  if (code == OMPL_OK) code = context_.open(job);
+  if (code != OMPL_OK) return code;
+
+  peers_.resize(job.size);
+  site_ = {.library = &library_,
+           .job = &job,
+           .peers = &peers_,
+           .error_mode = context_.error_mode(),
+           .cookies = {}};
+  for (uint32_t rank = 0; rank < job.size; ++rank)
+    site_.cookies.push_back(cookie(job.secret, rank, job.rank));
+  own_.version = library_.version();
+  own_.base = reinterpret_cast<uintptr_t>(job.segment);
+  own_.key = context_.key();
+  for (uint32_t slot = 0; slot < job.slots; ++slot) {
+    endpoints_.push_back(std::make_unique<UcxEndpoint>(site_, slot));
+    code = endpoints_.back()->open(context_, &own_);
+    if (code != OMPL_OK) return code;
+  }
+  log::info("ucx: UCX {}, {} endpoints", own_.version, job.slots);
+  return OMPL_OK;
+}
+
+Reach UcxConduit::connect(uint32_t rank, std::string_view address) {
+  Address peer;
+  const char* wrong = peer.parse(address, site_.job->secret);
+  if (wrong != nullptr) return {.why = wrong};
+  if (rank == site_.job->rank) return {.why = "this rank itself"};
+  if (peer.version != own_.version)
+    return {.why =
+                fmt::format("versions of UCX differ (here {}, there {})", own_.version, peer.version)};
+  peers_[rank] = std::move(peer);
+  return {.usable = true, .why = "UCX " + own_.version};
+}
+
+int UcxConduit::endpoint(uint32_t slot, std::unique_ptr<Endpoint>* out) {
+  if (slot >= endpoints_.size() || !endpoints_[slot])
+    return fail(OMPL_ERR_ARG, "endpoint {} is not there to be opened", slot);
+  *out = std::move(endpoints_[slot]);
+  return OMPL_OK;
+}
+
+}  // namespace
+
+std::unique_ptr<Conduit> make() { return std::make_unique<UcxConduit>(); }
+
+}  // namespace ompl::conduit::ucx

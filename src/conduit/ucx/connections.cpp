@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "conduit/ucx/connections.hpp"
+
+#include <utility>
+
+#include "arch/clock.hpp"
+#include "conduit/ucx/resources.hpp"
+#include "util/log.hpp"
+#include "util/status.hpp"
+
+namespace ompl::conduit::ucx {
+namespace {
+
+constexpr int64_t kProbeMs = 500;
+constexpr int kShortTests = 10;
+
+ucp_request_param_t with_callback(ucp_send_nbx_callback_t callback, Link& link) {
+  ucp_request_param_t out{};
+  out.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  out.cb.send = callback;
+  out.user_data = &link;
+  return out;
+}
+
+}  // namespace
+
+Connections::Connections(const Site& site, uint32_t slot)
+    : site_(site), slot_(slot), links_(site.job->size) {}
+
+Link& Connections::add(uint32_t rank) {
+  Link& link = *owned_.emplace_back(std::make_unique<Link>(*this, rank));
+  links_[rank].store(&link, std::memory_order_release);
+  return link;
+}
+
+Link& Connections::use(uint32_t rank) {
+  if (Link* link = find(rank); link != nullptr) return *link;
+  Link& link = add(rank);
+  if (peer(link).slots.empty()) {
+    fail(link, OMPL_ERR_LINK, "it is not reached by this conduit");
+    return link;
+  }
+  link.hello = {.cookie = cookie(site_.job->secret, site_.job->rank, rank),
+                .source = site_.job->rank,
+                .op = kHello};
+  connect(link);
+  if (link.endpoint == nullptr) return link;
+  const ucs_status_t status =
+      site_.library->ep_rkey_unpack(link.endpoint, peer(link).key.data(), &link.key);
+  if (status != UCS_OK) lost(link, status);
+  return link;
+}
+
+// Begins a connection. It stands once its first message is sent; others posted before would go out only with
+// progress that this rank need not make any more.
+void Connections::connect(Link& link) {
+  const std::vector<std::string>& slots = peer(link).slots;
+  ucp_ep_params_t params{};
+  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.address = reinterpret_cast<const ucp_address_t*>(slots[slot_ % slots.size()].data());
+  params.err_mode = site_.error_mode;
+  params.err_handler = {.cb = on_error, .arg = &link};
+  link.error = UCS_OK;
+  const ucs_status_t status = site_.library->ep_create(worker_, &params, &link.endpoint);
+  if (status != UCS_OK) {
+    link.endpoint = nullptr;
+    return lost(link, status);
+  }
+  const ucs_status_ptr_t sent = send_hello(link, 0);
+  if (sent == nullptr) connected(link);
+  if (UCS_PTR_IS_ERR(sent)) lost(link, UCS_PTR_STATUS(sent));
+}
+
+void Connections::on_hello_sent(void* request, ucs_status_t status, void* argument) {
+  Link& link = *static_cast<Link*>(argument);
+  link.owner.site_.library->request_free(request);
+  if (status == UCS_OK && (link.state == Link::State::connecting || link.state == Link::State::probing))
+    link.owner.connected(link);
+}
+
+void Connections::connected(Link& link) {
+  link.state = link.state == Link::State::probing ? Link::State::alive : Link::State::testing;
+  troubled_ = true;
+}
+
+// Some transports take such messages only by another way; a full queue is no proof of that.
+void Connections::test_short(Link& link) {
+  const ucs_status_ptr_t sent = send_hello(link, UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL);
+  link.short_works = sent == nullptr;
+  if (!link.short_works && ++link.short_tests < kShortTests) return;
+  link.state = Link::State::up;
+  up_.fetch_add(1, std::memory_order_relaxed);
+  log::debug("ucx: endpoint {} connected to rank {}{}", slot_, link.rank,
+             link.short_works ? "" : ", without short messages");
+}
+
+ucs_status_ptr_t Connections::send_hello(Link& link, uint32_t flags) {
+  ucp_request_param_t request = with_callback(on_hello_sent, link);
+  request.op_attr_mask |= flags;
+  return site_.library->am_send_nbx(link.endpoint, kMessageId, &link.hello, sizeof link.hello, nullptr,
+                                    0, &request);
+}
+
+// Aborts what is outstanding, if UCX can.
+void Connections::disconnect(Link& link) {
+  if (link.endpoint == nullptr) return;
+  ucp_request_param_t params = with_callback(on_closed, link);
+  params.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+  params.flags = site_.error_mode == UCP_ERR_HANDLING_MODE_PEER ? UCP_EP_CLOSE_FLAG_FORCE : 0;
+  ucp_ep_h endpoint = std::exchange(link.endpoint, nullptr);
+  link.close_pending = UCS_PTR_IS_PTR(site_.library->ep_close_nbx(endpoint, &params));
+}
+
+void Connections::on_closed(void* request, ucs_status_t /*status*/, void* argument) {
+  Link& link = *static_cast<Link*>(argument);
+  link.close_pending = false;
+  link.owner.site_.library->request_free(request);
+}
+
+void Connections::on_error(void* argument, ucp_ep_h /*endpoint*/, ucs_status_t status) {
+  Link& link = *static_cast<Link*>(argument);
+  link.owner.lost(link, status);
+}
+
+void Connections::lost(Link& link, ucs_status_t status) {
+  if (link.error == UCS_OK) link.error = status;
+  troubled_ = true;
+}
+
+// It takes nothing in any more. The connection stays, for the goodbye of this end.
+void Connections::said_goodbye(uint32_t rank) {
+  Link* known = find(rank);
+  Link& link = known != nullptr ? *known : add(rank);
+  link.goodbye = true;
+  link.why = "it left the job";
+  link.failure.store(OMPL_ERR_LINK, std::memory_order_release);
+  link.window.close();
+}
+
+bool Connections::flushed(Link& link) {
+  if (link.flushed == link.puts) return true;
+  if (link.flushing != 0) return false;
+  const ucp_request_param_t request = with_callback(on_flushed, link);
+  const ucs_status_ptr_t asked = site_.library->ep_flush_nbx(link.endpoint, &request);
+  if (UCS_PTR_IS_ERR(asked)) {
+    lost(link, UCS_PTR_STATUS(asked));
+  } else {
+    (asked == nullptr ? link.flushed : link.flushing) = link.puts;
+  }
+  return asked == nullptr;
+}
+
+void Connections::on_flushed(void* request, ucs_status_t status, void* argument) {
+  Link& link = *static_cast<Link*>(argument);
+  link.owner.site_.library->request_free(request);
+  if (status == UCS_OK) link.flushed = std::exchange(link.flushing, 0);
+}
+
+int Connections::progress() {
+  if (!troubled()) return 0;
+  for (const uint32_t rank : std::exchange(met_, {})) use(rank);
+  troubled_ = false;
+  for (const auto& link : owned_) advance(*link);
+  return 1;
+}
+
+// One step of a link that broke.
+void Connections::advance(Link& link) {
+  using State = Link::State;
+  if (link.state == State::testing && link.error == UCS_OK && flushed(link)) test_short(link);
+  if (link.state <= State::up && link.error != UCS_OK) {
+    if (link.state == State::up) up_.fetch_sub(1, std::memory_order_relaxed);
+    if (!link.goodbye) link.why = site_.library->text(link.error);
+    link.state = State::closing;
+    disconnect(link);
+  } else if (link.state == State::closing && !link.close_pending) {
+    if (link.goodbye) return fail(link, OMPL_ERR_LINK, link.why);
+    link.state = State::probing;
+    link.probe_until = arch::now_ms() + kProbeMs;
+    connect(link);
+  } else if (link.state == State::probing && link.error != UCS_OK) {
+    return fail(link, OMPL_ERR_PEER, fmt::format("its process ended ({})", link.why));
+  } else if (link.state == State::alive ||
+             (link.state == State::probing && arch::now_ms() > link.probe_until)) {
+    // Without an answer the network is gone, and whether the rank lives cannot be known.
+    return fail(link, OMPL_ERR_LINK, link.why);
+  }
+  const bool steady =
+      link.state == State::connecting || link.state == State::up || link.state == State::failed;
+  troubled_ = troubled_ || !steady;
+}
+
+// Everything outstanding on the link counts as complete.
+void Connections::fail(Link& link, int code, std::string_view why) {
+  disconnect(link);
+  link.state = Link::State::failed;
+  link.why = why;
+  link.failure.store(code, std::memory_order_release);
+  link.window.close();
+  log::info("ucx: connection of endpoint {} to rank {}: {}", slot_, link.rank, link.why);
+}
+
+int Connections::close() {
+  int pending = 0;
+  for (const auto& link : owned_) {
+    disconnect(*link);
+    pending += link->close_pending ? 1 : 0;
+  }
+  return pending;
+}
+
+void Connections::drop_keys() {
+  for (const auto& link : owned_) {
+    if (link->key != nullptr) site_.library->rkey_destroy(link->key);
+  }
+}
+
+std::string Connections::describe() const {
+  return fmt::format("{} connections", up_.load(std::memory_order_relaxed));
+}
+
+}  // namespace ompl::conduit::ucx

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The connections of one endpoint: made on first use, or when the other side's first message comes; broken
+// once and for all.
+//
+// A connection that ends after a goodbye is a rank that left. If one ends without, the other side is probed:
+// it answers, then the connection broke; it cannot be reached, then the rank is dead.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conduit/completion_window.hpp"
+#include "conduit/conduit.hpp"
+#include "conduit/ucx/address.hpp"
+#include "conduit/ucx/library.hpp"
+#include "conduit/ucx/wire.hpp"
+#include "omnipgas/ompl.h"
+
+namespace ompl::conduit::ucx {
+
+// What all endpoints of a rank share, unchanging while they live.
+struct Site {
+  const Library* library = nullptr;
+  const Job* job = nullptr;
+  const std::vector<Address>* peers = nullptr;  // by rank; without slots if another conduit reaches it
+  ucp_err_handling_mode_t error_mode = UCP_ERR_HANDLING_MODE_NONE;
+  std::vector<uint64_t> cookies;  // by rank: what its messages to us carry
+};
+
+class Connections;
+
+// One connection. Changed under the claim only; what other threads read is atomic.
+struct Link {
+  Link(Connections& of, uint32_t to_rank) : owner(of), rank(to_rank) {}
+
+  enum class State : uint8_t {
+    connecting,
+    testing,  // whether short messages work
+    up,
+    closing,  // UCX is giving back what was outstanding
+    probing,  // a second connection asks whether the other side lives,
+    alive,    // which it does
+    failed
+  };
+  [[nodiscard]] bool up() const { return state == State::up && error == UCS_OK; }
+  [[nodiscard]] bool connecting() const { return state < State::up && error == UCS_OK; }
+
+  Connections& owner;
+  const uint32_t rank;
+  State state = State::connecting;
+  ucs_status_t error = UCS_OK;  // of `endpoint`
+  ucp_ep_h endpoint = nullptr;
+  ucp_rkey_h key = nullptr;  // of the other side's segment
+  Message hello;             // its cookie is that of all messages
+  bool short_works = false;  // UCX can be asked to send a record at once or not at all
+  int short_tests = 0;
+  uint64_t puts = 1;           // posted to its memory, and the hello,
+  uint64_t flushed = 0;        // how many of them are sure to have arrived,
+  uint64_t flushing = 0;       // and how many will have when the flush under way completes; 0: none is
+  bool goodbye = false;        // the other side said that it leaves
+  bool goodbye_said = false;   // by this side
+  bool close_pending = false;  // of an endpoint that we had
+  int64_t probe_until = 0;     // ms
+  std::atomic<int> failure{OMPL_OK};
+  std::string why;  // of the failure
+  CompletionWindow<> window;
+};
+
+class Connections {
+ public:
+  Connections(const Site& site, uint32_t slot);
+  void open(ucp_worker_h worker) { worker_ = worker; }
+
+  // The connection to `rank` if one was ever begun, else null. Any thread.
+  [[nodiscard]] Link* find(uint32_t rank) const { return links_[rank].load(std::memory_order_acquire); }
+
+  // The connection to `rank`, made if there is none.
+  Link& use(uint32_t rank);
+  // A message of `rank` came; progress() sees to a connection in the other direction.
+  void met(uint32_t rank) {
+    if (find(rank) == nullptr) met_.push_back(rank);
+  }
+
+  // Takes in what happened to connections. Outside of UCX's callbacks. Returns how much there was.
+  int progress();
+  // Whether somebody waits for progress().
+  [[nodiscard]] bool troubled() const { return troubled_ || !met_.empty(); }
+
+  // The connection does not work any more. Nothing is sent on it again [18]; failure() will say why.
+  void lost(Link& link, ucs_status_t status);
+
+  // `rank` will close its connection to this endpoint in order.
+  void said_goodbye(uint32_t rank);
+
+  // Everything put before is sure to have arrived; if not, asks for it.
+  bool flushed(Link& link);
+
+  [[nodiscard]] const std::vector<std::unique_ptr<Link>>& all() const { return owned_; }
+  // Begins to end all connections. Returns how many still do; progress the worker until none.
+  int close();
+  // Before the end of the worker; the end of the links comes after it.
+  void drop_keys();
+
+  [[nodiscard]] std::string describe() const;
+
+ private:
+  static void on_error(void* link, ucp_ep_h endpoint, ucs_status_t status);
+  static void on_closed(void* request, ucs_status_t status, void* link);
+  static void on_hello_sent(void* request, ucs_status_t status, void* link);
+  static void on_flushed(void* request, ucs_status_t status, void* link);
+  [[nodiscard]] const Address& peer(const Link& link) const { return (*site_.peers)[link.rank]; }
+  Link& add(uint32_t rank);
+  void connect(Link& link);
+  ucs_status_ptr_t send_hello(Link& link, uint32_t flags);
+  void connected(Link& link);
+  void test_short(Link& link);
+  void disconnect(Link& link);
+  void advance(Link& link);
+  void fail(Link& link, int code, std::string_view why);
+
+  const Site& site_;
+  const uint32_t slot_;
+  ucp_worker_h worker_ = nullptr;
+  std::vector<std::atomic<Link*>> links_;  // by rank
+  std::vector<std::unique_ptr<Link>> owned_;
+  std::vector<uint32_t> met_;
+  std::atomic<uint32_t> up_{0};
+  bool troubled_ = false;  // some link is testing, or broke and has not failed yet
+};
+
+}  // namespace ompl::conduit::ucx

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "conduit/ucx/endpoint.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "arch/clock.hpp"
+#include "util/log.hpp"
+#include "util/status.hpp"
+
+namespace ompl::conduit::ucx {
+namespace {
+
+constexpr std::size_t kMostCopied = 8192;  // bytes; see README.md
+constexpr int64_t kGoodbyeMs = 100;
+constexpr int kBatch = 16;
+
+struct Nobody final : Sink {
+  void signal(uint32_t /*source*/, const Signal& /*record*/) override {}
+};
+
+Post retry(Post::Reason reason) { return {.state = Post::State::retry, .reason = reason}; }
+
+// The answer to a post on a link that is not up.
+Post refusal(const Link& link) {
+  if (link.failure == OMPL_OK) return retry(Post::Reason::connecting);
+  return {.state = Post::State::failed,
+          .code = fail(link.failure, "no connection to rank {}: {}", link.rank, link.why)};
+}
+
+}  // namespace
+
+UcxEndpoint::UcxEndpoint(const Site& site, uint32_t slot)
+    : site_(site), slot_(slot), connections_(site, slot), worker_(*site.library) {}
+
+int UcxEndpoint::open(const Context& context, Address* address) {
+  const int code = worker_.open(context, on_message, this);
+  if (code != OMPL_OK) return code;
+  address->slots.push_back(worker_.address());
+  connections_.open(worker_.get());
+  copy_limit_ = std::min(kMostCopied, worker_.one_piece()) - sizeof(Message);
+  return OMPL_OK;
+}
+
+UcxEndpoint::~UcxEndpoint() {
+  if (worker_.get() == nullptr) return;
+  Nobody nobody;
+  const int64_t limit = arch::now_ms() + kGoodbyeMs;
+  while (!parted() && progress(nobody, kBatch) >= 0 && arch::now_ms() < limit)
+    std::this_thread::yield();
+  while (connections_.close() > 0 && arch::now_ms() < limit + kGoodbyeMs)
+    site_.library->worker_progress(worker_.get());
+  connections_.drop_keys();
+}
+
+// Tells the others that this end is meant; true once they have said so too: they have then read what was sent
+// last. A socket closed earlier may reset its connection and take that with it.
+bool UcxEndpoint::parted() {
+  bool all = operations_.outstanding() == 0;
+  for (const auto& link : connections_.all()) {
+    if (link->up() && !link->goodbye_said)
+      link->goodbye_said = send(*link, {.op = kGoodbye}).state == Post::State::done;
+    all = all && (!link->connecting() || link->goodbye) &&
+          (!link->up() || (link->goodbye && link->goodbye_said));
+  }
+  return all;
+}
+
+// --- Posting -------------------------------------------------------------------------------------------
+
+// Small data go as a message: messages of one piece use one lane and arrive in order, so that a signal needs
+// no flush after them.
+Post UcxEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std::size_t length) {
+  Post answer;
+  Link* link = ready(rank, &answer);
+  if (link == nullptr) return answer;
+  if (length <= copy_limit_) return send(*link, {.token = offset, .op = kDataOnly}, {source, length});
+  ucp_request_param_t params;
+  Operation* operation = begin(*link, &params);
+  if (operation == nullptr) return retry(Post::Reason::queue_full);
+  ++link->puts;
+  const uint64_t to = (*site_.peers)[rank].base + offset;
+  return end(operation, site_.library->put_nbx(link->endpoint, source, length, to, link->key, &params),
+             true);
+}
+
+Post UcxEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t length) {
+  Post answer;
+  Link* link = ready(rank, &answer);
+  if (link == nullptr) return answer;
+  ucp_request_param_t params;
+  Operation* operation = begin(*link, &params);
+  if (operation == nullptr) return retry(Post::Reason::queue_full);
+  const uint64_t from = (*site_.peers)[rank].base + offset;
+  return end(operation,
+             site_.library->get_nbx(link->endpoint, target, length, from, link->key, &params), true);
+}
+
+Post UcxEndpoint::signal(uint32_t rank, const Signal& record) {
+  return send_record(rank, to_message<Message>(record));
+}
+
+Post UcxEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
+                             const Signal& record, bool* signalled) {
+  if (length > copy_limit_ || record.token != 0)
+    return Endpoint::put_signal(rank, source, offset, length, record, signalled);
+  Message message = to_message<Message>(record);
+  message.token = offset;
+  const Post answer = send_record(rank, message, {source, length});
+  *signalled = answer.state == Post::State::done || answer.state == Post::State::pending;
+  return answer;
+}
+
+// After the puts that UCX may send another way have arrived [7].
+Post UcxEndpoint::send_record(uint32_t rank, Message message, Data data) {
+  Post answer;
+  Link* link = ready(rank, &answer);
+  if (link == nullptr) return answer;
+  return connections_.flushed(*link) ? send(*link, message, data) : retry(Post::Reason::queue_full);
+}
+
+// A record that UCX took but has not sent would go out only with progress that this rank need not make any
+// more. So without data it is short, where that works: sent at once or refused.
+Post UcxEndpoint::send(Link& link, Message message, Data data) {
+  ucp_request_param_t params;
+  Operation* operation = begin(link, &params);
+  if (operation == nullptr) return retry(Post::Reason::queue_full);
+  params.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+  params.flags = UCP_AM_SEND_FLAG_EAGER;
+  message.cookie = link.hello.cookie;
+  message.source = site_.job->rank;
+  operation->message = message;
+  const bool is_short = data.length == 0 && link.short_works;
+  if (is_short) params.op_attr_mask |= UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
+  const ucs_status_ptr_t result =
+      site_.library->am_send_nbx(link.endpoint, kMessageId, &operation->message, sizeof message,
+                                 data.source, data.length, &params);
+  if (is_short && UCS_PTR_RAW_STATUS(result) == UCS_ERR_NO_RESOURCE) {
+    operations_.give_back(operation);
+    return retry(Post::Reason::queue_full);
+  }
+  return end(operation, result, data.length > 0);
+}
+
+// The connection to `rank` if it can be posted on, else null and the answer to give.
+Link* UcxEndpoint::ready(uint32_t rank, Post* answer) {
+  Link& link = connections_.use(rank);
+  if (link.up() && !link.goodbye) return &link;
+  *answer = refusal(link);
+  return nullptr;
+}
+
+// Null: the queue is full.
+Operation* UcxEndpoint::begin(Link& link, ucp_request_param_t* params) {
+  if (link.window.full()) return nullptr;
+  Operation* operation = operations_.take();
+  if (operation == nullptr) return nullptr;
+  operation->endpoint = this;
+  operation->link = &link;
+  operation->ticket = 0;
+  params->op_attr_mask =
+      UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+  params->cb.send = on_sent;
+  params->user_data = operation;
+  params->memory_type = UCS_MEMORY_TYPE_HOST;
+  return operation;
+}
+
+// The answer to a request that begin() prepared. `in_use`: the caller's memory is, until it is complete.
+Post UcxEndpoint::end(Operation* operation, ucs_status_ptr_t result, bool in_use) {
+  Link& link = *operation->link;
+  if (UCS_PTR_IS_PTR(result)) {
+    if (!in_use) return {};
+    operation->ticket = link.window.issue();
+    return {.state = Post::State::pending, .ticket = operation->ticket};
+  }
+  operations_.give_back(operation);
+  if (result == nullptr) return {};
+  connections_.lost(link, UCS_PTR_STATUS(result));
+  return refusal(link);
+}
+
+void UcxEndpoint::on_sent(void* request, ucs_status_t status, void* argument) {
+  auto* operation = static_cast<Operation*>(argument);
+  UcxEndpoint& self = *operation->endpoint;
+  // After a failure the whole link's operations complete at once, see Connections::fail().
+  if (status == UCS_OK && operation->ticket != 0) operation->link->window.complete(operation->ticket);
+  self.operations_.give_back(operation);
+  self.site_.library->request_free(request);
+  ++self.taken_;
+}
+
+// --- Progress ------------------------------------------------------------------------------------------
+
+int UcxEndpoint::progress(Sink& sink, int budget) {
+  sink_ = &sink;
+  taken_ = 0;
+  int active = 0;
+  for (unsigned found = 1; found > 0 && std::max(active, taken_) < budget;) {
+    found = site_.library->worker_progress(worker_.get());
+    active += static_cast<int>(found);
+  }
+  sink_ = nullptr;
+  return std::max(active, taken_) + connections_.progress();
+}
+
+ucs_status_t UcxEndpoint::on_message(void* argument, const void* header, std::size_t header_length,
+                                     void* data, std::size_t length, const ucp_am_recv_param_t* param) {
+  UcxEndpoint& self = *static_cast<UcxEndpoint*>(argument);
+  Message message;
+  const bool whole =
+      header_length == sizeof message && (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
+  if (whole) std::memcpy(&message, header, sizeof message);
+  if (whole && self.take_in(message, {data, length})) {
+    ++self.taken_;
+  } else if (!std::exchange(self.warned_, true)) {
+    log::warn("ucx: dropped a message that does not belong to this job");
+  }
+  return UCS_OK;
+}
+
+// False: not of this job.
+bool UcxEndpoint::take_in(const Message& message, Data data) {
+  const Job& job = *site_.job;
+  if (message.source >= job.size || message.cookie != site_.cookies[message.source]) return false;
+  if (data.length > 0) {
+    if (message.token > job.capacity || data.length > job.capacity - message.token) return false;
+    std::memcpy(job.segment + message.token, data.source, data.length);
+  }
+  if (message.op == kGoodbye) {
+    connections_.said_goodbye(message.source);
+    return true;
+  }
+  connections_.met(message.source);
+  if (message.op < kHello && sink_ != nullptr) {
+    Signal record = from_message(message);
+    if (data.length > 0) record.token = 0;
+    sink_->signal(message.source, record);
+  }
+  return true;
+}
+
+// --- State ---------------------------------------------------------------------------------------------
+
+uint64_t UcxEndpoint::completed(uint32_t rank) const {
+  const Link* link = connections_.find(rank);
+  return link != nullptr ? link->window.completed() : 0;
+}
+
+int UcxEndpoint::failure(uint32_t rank) const {
+  const Link* link = connections_.find(rank);
+  return link != nullptr ? link->failure.load(std::memory_order_acquire) : OMPL_OK;
+}
+
+bool UcxEndpoint::arm() {
+  return !connections_.troubled() && site_.library->worker_arm(worker_.get()) == UCS_OK;
+}
+
+std::string UcxEndpoint::describe() const {
+  return fmt::format("{}, {} of {} operations outstanding", connections_.describe(),
+                     operations_.outstanding(), operations_.kCount);
+}
+
+}  // namespace ompl::conduit::ucx

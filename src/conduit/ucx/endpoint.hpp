@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The data path: puts, gets and signals over the connections of one worker, and what comes in.
+#pragma once
+
+#include <string>
+
+#include "conduit/conduit.hpp"
+#include "conduit/ucx/connections.hpp"
+#include "conduit/ucx/operation.hpp"
+#include "conduit/ucx/resources.hpp"
+#include "conduit/ucx/wire.hpp"
+
+namespace ompl::conduit::ucx {
+
+// Of a message, beside the header.
+struct Data {
+  const void* source = nullptr;
+  std::size_t length = 0;
+};
+
+class UcxEndpoint final : public Endpoint {
+ public:
+  UcxEndpoint(const Site& site, uint32_t slot);
+  ~UcxEndpoint() override;
+
+  // Makes the worker; adds its address to `address`.
+  int open(const Context& context, Address* address);
+
+  Post put(uint32_t rank, const void* source, uint64_t offset, std::size_t length) override;
+  Post get(uint32_t rank, void* target, uint64_t offset, std::size_t length) override;
+  Post signal(uint32_t rank, const Signal& record) override;
+  Post put_signal(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
+                  const Signal& record, bool* signalled) override;
+  int progress(Sink& sink, int budget) override;
+  [[nodiscard]] uint64_t completed(uint32_t rank) const override;
+  [[nodiscard]] int failure(uint32_t rank) const override;
+  [[nodiscard]] int descriptor() const override { return worker_.descriptor(); }
+  bool arm() override;
+  [[nodiscard]] std::string describe() const override;
+
+ private:
+  static ucs_status_t on_message(void* endpoint, const void* header, std::size_t header_length,
+                                 void* data, std::size_t length, const ucp_am_recv_param_t* param);
+  static void on_sent(void* request, ucs_status_t status, void* operation);
+
+  Link* ready(uint32_t rank, Post* answer);
+  Operation* begin(Link& link, ucp_request_param_t* params);
+  Post end(Operation* operation, ucs_status_ptr_t result, bool in_use);
+  Post send(Link& link, Message message, Data data = {});
+  Post send_record(uint32_t rank, Message message, Data data = {});
+  bool parted();
+  bool take_in(const Message& message, Data data);
+
+  const Site& site_;
+  const uint32_t slot_;
+  Operations<Operation> operations_;
+  Connections connections_;
+  Worker worker_;               // ends first: it may give back operations
+  std::size_t copy_limit_ = 0;  // longest data that travel in a message
+  Sink* sink_ = nullptr;        // of the progress() under way
+  int taken_ = 0;               // by the progress() under way
+  bool warned_ = false;         // of strangers
+};
+
+}  // namespace ompl::conduit::ucx

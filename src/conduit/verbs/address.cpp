@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "conduit/verbs/address.hpp"
+
+#include "util/bytes.hpp"
+
+namespace ompl::conduit::verbs {
+namespace {
+
+constexpr uint8_t kVersion = 1;
+constexpr uint32_t kMaxNumber = 0xFFFFFF;  // of a queue pair
+
+}  // namespace
+
+std::string Address::encode() const {
+  ByteWriter out;
+  out.add(kVersion)
+      .add(std::string_view(reinterpret_cast<const char*>(gid.raw), sizeof gid.raw))
+      .add(lid)
+      .add(ethernet)
+      .add(qkey)
+      .add(segment)
+      .add(keys)
+      .add(keys_key)
+      .add(std::string_view(pulse))
+      .add(pulse_port)
+      .add(static_cast<uint32_t>(slots.size()));
+  for (const uint32_t number : slots) out.add(number);
+  return out.bytes();
+}
+
+const char* Address::parse(std::string_view text) {
+  ByteReader reader(text);
+  Address read;
+  uint8_t version = 0;
+  uint32_t count = 0;
+  std::string gid_bytes;
+  if (!reader.get(&version) || version != kVersion) return "published by another version";
+  reader.get(&gid_bytes);
+  reader.get(&read.lid);
+  reader.get(&read.ethernet);
+  reader.get(&read.qkey);
+  reader.get(&read.segment);
+  reader.get(&read.keys);
+  reader.get(&read.keys_key);
+  reader.get(&read.pulse);
+  reader.get(&read.pulse_port);
+  if (!reader.get(&count)) return "cut off";
+  for (uint32_t number = 0; reader.get(&number);) {
+    if (number > kMaxNumber) return "a queue pair number is too large";
+    read.slots.push_back(number);
+    if (read.slots.size() == count) break;
+  }
+  if (!reader.complete() || read.slots.size() != count || count == 0) return "of a wrong length";
+  if (gid_bytes.size() != sizeof gid.raw || read.ethernet > 1) return "names no port";
+  if (!read.pulse.empty() && read.pulse.size() != 4 && read.pulse.size() != 16)
+    return "names no IP address";
+  gid_bytes.copy(reinterpret_cast<char*>(read.gid.raw), sizeof read.gid.raw);
+  *this = std::move(read);
+  return nullptr;
+}
+
+}  // namespace ompl::conduit::verbs

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "conduit/verbs/conduit.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <random>
+#include <system_error>
+
+#include "conduit/verbs/endpoint.hpp"
+#include "util/log.hpp"
+#include "util/status.hpp"
+
+namespace ompl::conduit::verbs {
+namespace {
+
+constexpr uint32_t kControlledKeys = 0x7FFFFFFF;  // those above are the privileged's
+constexpr std::size_t kLongest = std::size_t{1} << 30;
+
+class VerbsConduit final : public Conduit {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "verbs"; }
+  [[nodiscard]] Capabilities capabilities() const override;
+  int open(const Job& job) override;
+  [[nodiscard]] std::string address() const override { return own_.encode(); }
+  Reach connect(uint32_t rank, std::string_view address) override;
+  int endpoint(uint32_t slot, std::unique_ptr<Endpoint>* out) override;
+  int commit(uint64_t offset, std::size_t length) override;
+  void release(uint64_t offset, std::size_t length) override;
+  int register_memory(const void* address, std::size_t length) override;
+  void unregister_memory(const void* address, std::size_t length) override;
+
+ private:
+  Owned<ibv_mr> pin(void* address, std::size_t length, int access, const char* what, int* code);
+
+  Library library_;
+  Device device_;
+  Pulse pulse_;
+  Address own_;
+  std::vector<Address> peers_;
+  std::unique_ptr<std::array<PublishedKey, Regions::kMax>> keys_;
+  Owned<ibv_mr> keys_memory_{nullptr, nullptr};
+  std::unique_ptr<Regions> segment_ = std::make_unique<Regions>();
+  std::unique_ptr<Regions> registered_ = std::make_unique<Regions>();
+  Site site_;
+  std::vector<std::unique_ptr<VerbsEndpoint>> endpoints_;  // until handed out
+};
+
+Capabilities VerbsConduit::capabilities() const {
+  Capabilities out;
+  out.passive_target = true;
+  out.ordered_signals = true;
+  out.remote_completion = true;
+  out.stalls_sender = true;
+  out.max_message = std::min<std::size_t>(device_.max_message, kLongest);
+  return out;
+}
+
+Owned<ibv_mr> VerbsConduit::pin(void* address, std::size_t length, int access, const char* what,
+                                int* code) {
+  Owned<ibv_mr> memory(library_.reg_mr(device_.domain.get(), address, length, access),
+                       library_.dereg_mr);
+  if (!memory) {
+    *code =
+        fail(OMPL_ERR_MEMORY,
+             "{} cannot register {} bytes {}: {}; is the limit of locked memory too low (ulimit -l)?",
+             device_.name, length, what, std::generic_category().message(errno));
+  }
+  return memory;
+}
+
+int VerbsConduit::open(const Job& job) {
+  if (job.secret.size() > Datagram::kMaxSecret || (job.size > 1 && job.secret.empty())) {
+    return fail(OMPL_ERR_ARG, "the job's secret has {} bytes; 1 to {} are needed", job.secret.size(),
+                Datagram::kMaxSecret);
+  }
+  int code = library_.load();
+  if (code == OMPL_OK) code = open_device(library_, *job.settings, &device_);
+  if (code == OMPL_OK) code = pulse_.open(device_.interface, &own_.pulse, &own_.pulse_port);
+  if (code != OMPL_OK) return code;
+
+  keys_ = std::make_unique<std::array<PublishedKey, Regions::kMax>>();
+  keys_memory_ = pin(keys_.get(), sizeof *keys_, IBV_ACCESS_REMOTE_READ, "of keys", &code);
+  if (!keys_memory_) return code;
+  std::random_device random;
+  own_.qkey = random() & kControlledKeys;
+  own_.gid = device_.gid;
+  own_.lid = device_.lid;
+  own_.ethernet = device_.ethernet ? 1 : 0;
+  own_.segment = reinterpret_cast<uint64_t>(job.segment);
+  own_.keys = reinterpret_cast<uint64_t>(keys_.get());
+  own_.keys_key = keys_memory_->rkey;
+  peers_.resize(job.size);
+  site_ = {.library = &library_,
+           .job = &job,
+           .device = &device_,
+           .peers = &peers_,
+           .segment = segment_.get(),
+           .registered = registered_.get(),
+           .pulse = &pulse_,
+           .qkey = own_.qkey};
+  for (uint32_t slot = 0; slot < job.slots; ++slot) {
+    endpoints_.push_back(std::make_unique<VerbsEndpoint>(site_, slot));
+    if (code = endpoints_.back()->open(&own_); code != OMPL_OK) return code;
+  }
+  log::info("verbs: {}, GID {}, {} endpoints", device_.describe(), device_.gid_index, job.slots);
+  return OMPL_OK;
+}
+
+Reach VerbsConduit::connect(uint32_t rank, std::string_view address) {
+  Address peer;
+  const char* wrong = peer.parse(address);
+  if (wrong != nullptr) return {.why = wrong};
+  if (rank == site_.job->rank) return {.why = "this rank itself"};
+  if (peer.ethernet != own_.ethernet) return {.why = "one side has InfiniBand, the other RoCE"};
+  peers_[rank] = std::move(peer);
+  return {.usable = true, .why = device_.describe()};
+}
+
+int VerbsConduit::endpoint(uint32_t slot, std::unique_ptr<Endpoint>* out) {
+  if (slot >= endpoints_.size() || !endpoints_[slot])
+    return fail(OMPL_ERR_ARG, "endpoint {} is not there to be opened", slot);
+  *out = std::move(endpoints_[slot]);
+  return OMPL_OK;
+}
+
+int VerbsConduit::commit(uint64_t offset, std::size_t length) {
+  int code = OMPL_OK;
+  Owned<ibv_mr> memory = pin(site_.job->segment + offset, length,
+                             IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+                             "of the segment", &code);
+  if (!memory) return code;
+  const uint32_t key = memory->rkey;
+  const int place = segment_->add(offset, offset + length, std::move(memory));
+  if (place == Regions::kNone)
+    return fail(OMPL_ERR_MEMORY, "more than {} allocations at once cannot be registered",
+                Regions::kMax);
+  (*keys_)[static_cast<std::size_t>(place)] = {.begin = offset, .key = key, .valid = 1};
+  return OMPL_OK;
+}
+
+void VerbsConduit::release(uint64_t offset, std::size_t /*length*/) {
+  const int place = segment_->remove(offset);
+  if (place != Regions::kNone) (*keys_)[static_cast<std::size_t>(place)] = {};
+}
+
+int VerbsConduit::register_memory(const void* address, std::size_t length) {
+  int code = OMPL_OK;
+  Owned<ibv_mr> memory =
+      pin(const_cast<void*>(address), length, IBV_ACCESS_LOCAL_WRITE, "of the program", &code);
+  if (!memory) return code;
+  const auto begin = reinterpret_cast<uint64_t>(address);
+  if (registered_->add(begin, begin + length, std::move(memory)) != Regions::kNone) return OMPL_OK;
+  return fail(OMPL_ERR_MEMORY, "more than {} pieces of memory cannot be registered", Regions::kMax);
+}
+
+void VerbsConduit::unregister_memory(const void* address, std::size_t /*length*/) {
+  registered_->remove(reinterpret_cast<uint64_t>(address));
+}
+
+}  // namespace
+
+std::unique_ptr<Conduit> make() { return std::make_unique<VerbsConduit>(); }
+
+}  // namespace ompl::conduit::verbs

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "conduit/verbs/connections.hpp"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "arch/clock.hpp"
+#include "util/log.hpp"
+#include "util/secret.hpp"
+#include "util/status.hpp"
+
+namespace ompl::conduit::verbs {
+namespace {
+
+constexpr int64_t kFirstAgainMs =
+    20;  // after which an unanswered datagram is sent again; doubled each time
+constexpr int64_t kLastAgainMs = 500;
+constexpr int64_t kSilenceMs = 1000;      // of a request, until the other side's pulse is asked
+constexpr int64_t kProbeMs = 2000;        // until an unanswered probe is given up
+constexpr int64_t kUnreachedMs = 30'000;  // neither answers to requests nor to probes
+constexpr uint32_t kPacketNumbers = 0xFFFFFF;
+
+std::string text(int error) { return std::generic_category().message(error); }
+
+}  // namespace
+
+Connections::Connections(const Site& site, Resources& resources, uint32_t slot)
+    : site_(site), resources_(resources), slot_(slot), links_(site.job->size), by_pair_(64) {}
+
+void Connections::open() {
+  for (uint64_t buffer = 0; buffer < kDatagrams; ++buffer) post_receive(buffer);
+}
+
+uint32_t Connections::target_slot(uint32_t rank) const {
+  return slot_ % static_cast<uint32_t>((*site_.peers)[rank].slots.size());
+}
+
+Link& Connections::add(uint32_t rank, uint32_t slot) {
+  return *owned_.emplace_back(std::make_unique<Link>(rank, slot, static_cast<uint32_t>(owned_.size())));
+}
+
+Link* Connections::find_pair(uint32_t queue_pair) const {
+  const std::size_t mask = by_pair_.size() - 1;
+  for (std::size_t place = queue_pair & mask;; place = (place + 1) & mask) {
+    const auto& [number, link] = by_pair_[place];
+    if (number == queue_pair || link == nullptr) return link;
+  }
+}
+
+Link& Connections::use(uint32_t rank) {
+  Link* link = links_[rank].load(std::memory_order_relaxed);
+  if (link == nullptr) {
+    const bool reachable = !(*site_.peers)[rank].slots.empty();
+    link = &add(rank, reachable ? target_slot(rank) : 0);
+    links_[rank].store(link, std::memory_order_release);
+    if (!reachable) fail(*link, OMPL_ERR_LINK, "it is not reached by this conduit");
+  }
+  if (link->state == Link::State::idle && prepare(*link)) {
+    enter(*link, Link::State::requested);
+    send(*link, Step::request);
+  }
+  return *link;
+}
+
+// Makes the link's own side.
+bool Connections::prepare(Link& link) {
+  if (link.pair) return true;
+  link.pair = resources_.make_pair(site_);
+  int error = link.pair ? to_init(site_, link.pair.get()) : errno;
+  if (error == 0) {
+    ibv_ah_attr path = site_.device->path_to(peer(link).gid, peer(link).lid);
+    link.path = {site_.library->create_ah(site_.device->domain.get(), &path),
+                 site_.library->destroy_ah};
+    if (!link.path) error = errno;
+  }
+  if (error != 0) {
+    fail(link, OMPL_ERR_LINK, fmt::format("cannot make a queue pair: {}", text(error)));
+    return false;
+  }
+  if (::getrandom(&link.first_packet, sizeof link.first_packet, 0) < 0)
+    link.first_packet = link.pair->qp_num;
+  link.first_packet &= kPacketNumbers;
+  // Half empty at least, so that searches are short.
+  if (owned_.size() * 2 > by_pair_.size()) {
+    std::vector<std::pair<uint32_t, Link*>> old(by_pair_.size() * 4);
+    old.swap(by_pair_);
+    for (const auto& [number, known] : old) {
+      if (known != nullptr) enlist(*known);
+    }
+  }
+  enlist(link);
+  return true;
+}
+
+// For find_pair().
+void Connections::enlist(Link& link) {
+  const std::size_t mask = by_pair_.size() - 1;
+  std::size_t place = link.pair->qp_num & mask;
+  while (by_pair_[place].second != nullptr) place = (place + 1) & mask;
+  by_pair_[place] = {link.pair->qp_num, &link};
+}
+
+void Connections::enter(Link& link, Link::State state) {
+  const bool was_waiting = link.waiting();
+  link.state = state;
+  if (was_waiting != link.waiting()) waiting_ += link.waiting() ? 1 : -1;
+  link.began = arch::now_ms();
+  link.interval = kFirstAgainMs;
+  link.next = link.began + link.interval;
+}
+
+void Connections::go_up(Link& link) {
+  if (const int error = to_send(site_, link.pair.get(), link.first_packet); error != 0)
+    return fail(link, OMPL_ERR_LINK, fmt::format("its queue pair cannot send: {}", text(error)));
+  link.probe.end();
+  enter(link, Link::State::up);
+  up_.fetch_add(1, std::memory_order_relaxed);
+  log::debug("verbs: endpoint {} is connected to endpoint {} of rank {}", slot_, link.slot, link.rank);
+}
+
+// --- Datagrams -----------------------------------------------------------------------------------------
+
+void Connections::send(Link& link, Step step) {
+  if (datagrams_sent_ == kDatagrams) return;  // it will be sent again
+  const uint32_t place = next_datagram_++ % kDatagrams;
+  Datagram& datagram = resources_.block->sent_datagrams[place];
+  datagram = {};
+  datagram.rank = site_.job->rank;
+  datagram.slot = slot_;
+  datagram.target_slot = link.slot;
+  datagram.queue_pair = link.pair ? link.pair->qp_num : 0;
+  datagram.first_packet = link.first_packet;
+  datagram.step = step;
+  datagram.mtu = static_cast<uint8_t>(site_.device->mtu);
+  datagram.secret_length = static_cast<uint16_t>(site_.job->secret.size());
+  site_.job->secret.copy(datagram.secret, Datagram::kMaxSecret);
+
+  ibv_sge data{.addr = reinterpret_cast<uint64_t>(&datagram),
+               .length = static_cast<uint32_t>(kDatagramHead + datagram.secret_length),
+               .lkey = resources_.memory->lkey};
+  ibv_send_wr request{};
+  ibv_send_wr* bad = nullptr;
+  request.wr_id = kDatagramNumber;
+  request.sg_list = &data;
+  request.num_sge = 1;
+  request.opcode = IBV_WR_SEND;
+  request.send_flags = IBV_SEND_SIGNALED;
+  request.wr.ud.ah = link.path.get();
+  request.wr.ud.remote_qpn = peer(link).slots[link.slot];
+  request.wr.ud.remote_qkey = peer(link).qkey;
+  if (link.path && ibv_post_send(resources_.datagrams.get(), &request, &bad) == 0) ++datagrams_sent_;
+}
+
+void Connections::post_receive(uint64_t buffer) {
+  ibv_sge data{.addr = reinterpret_cast<uint64_t>(&resources_.block->datagrams[buffer]),
+               .length = sizeof(Block::ReceivedDatagram),
+               .lkey = resources_.memory->lkey};
+  ibv_recv_wr request{};
+  ibv_recv_wr* bad = nullptr;
+  request.wr_id = buffer;
+  request.sg_list = &data;
+  request.num_sge = 1;
+  static_cast<void>(ibv_post_recv(resources_.datagrams.get(), &request, &bad));
+}
+
+bool Connections::admit(std::string_view bytes, Datagram* out) const {
+  if (bytes.size() < kDatagramHead) return false;
+  std::copy_n(bytes.data(), kDatagramHead, reinterpret_cast<char*>(out));
+  const Job& job = *site_.job;
+  return out->magic == Datagram::kMagic && bytes.size() == kDatagramHead + out->secret_length &&
+         same_secret(bytes.substr(kDatagramHead), job.secret) && out->target_slot == slot_ &&
+         out->rank < job.size && out->rank != job.rank &&
+         out->slot < (*site_.peers)[out->rank].slots.size() && out->queue_pair <= kPacketNumbers &&
+         out->first_packet <= kPacketNumbers && out->mtu >= IBV_MTU_256 && out->mtu <= IBV_MTU_4096;
+}
+
+// The link that the datagram speaks of. A request may be the first to do so.
+Link* Connections::wanted(const Datagram& datagram) {
+  Link* link = links_[datagram.rank].load(std::memory_order_relaxed);
+  if (link != nullptr && link->slot == datagram.slot) return link;
+  const auto same = [&](const auto& l) { return l->rank == datagram.rank && l->slot == datagram.slot; };
+  const auto found = std::ranges::find_if(owned_, same);
+  if (found != owned_.end()) return found->get();
+  if (datagram.step != Step::request) return nullptr;
+  link = &add(datagram.rank, datagram.slot);
+  if (target_slot(datagram.rank) == datagram.slot)
+    links_[datagram.rank].store(link, std::memory_order_release);
+  return link;
+}
+
+void Connections::received(uint64_t buffer, uint32_t length) {
+  const auto* bytes = reinterpret_cast<const char*>(&resources_.block->datagrams[buffer].datagram);
+  const std::size_t size = length > kRoutingHeader ? length - kRoutingHeader : 0;
+  Datagram datagram;
+  const bool admitted = admit({bytes, std::min(size, sizeof(Datagram))}, &datagram);
+  post_receive(buffer);
+  if (!admitted) {
+    log::info("verbs: endpoint {} ignored a datagram of {} bytes that is not of this job", slot_, size);
+    return;
+  }
+  Link* link = wanted(datagram);
+  if (link == nullptr) return;
+  switch (datagram.step) {
+    case Step::request:
+      return requested(*link, datagram);
+    case Step::reply:
+      return replied(*link, datagram);
+    case Step::ready:
+      return begun(*link);
+    case Step::refuse:
+      if (link->state == Link::State::requested)
+        fail(*link, OMPL_ERR_LINK, "refused: it was broken before");
+      return;
+  }
+}
+
+bool Connections::route(Link& link, const Datagram& datagram) {
+  const Route route{.queue_pair = datagram.queue_pair,
+                    .first_packet = datagram.first_packet,
+                    .mtu = std::min(site_.device->mtu, static_cast<ibv_mtu>(datagram.mtu)),
+                    .path = site_.device->path_to(peer(link).gid, peer(link).lid)};
+  const int error = to_receive(site_, link.pair.get(), route);
+  if (error != 0)
+    fail(link, OMPL_ERR_LINK, fmt::format("its queue pair cannot receive: {}", text(error)));
+  link.partner = datagram.queue_pair;
+  return error == 0;
+}
+
+void Connections::requested(Link& link, const Datagram& datagram) {
+  switch (link.state) {
+    case Link::State::requested:
+      if (site_.job->rank < link.rank) return;  // our own request wins
+      [[fallthrough]];
+    case Link::State::idle:
+      if (!prepare(link) || !route(link, datagram)) return;
+      enter(link, Link::State::replied);
+      return send(link, Step::reply);
+    case Link::State::replied:
+    case Link::State::up:
+      return send(link, link.partner == datagram.queue_pair ? Step::reply : Step::refuse);
+    case Link::State::doubtful:
+    case Link::State::failed:
+      return send(link, Step::refuse);
+  }
+}
+
+void Connections::replied(Link& link, const Datagram& datagram) {
+  if (link.state == Link::State::requested && route(link, datagram)) go_up(link);
+  if (link.state == Link::State::up && link.partner == datagram.queue_pair) send(link, Step::ready);
+}
+
+void Connections::begun(Link& link) {
+  if (link.state == Link::State::replied) go_up(link);
+}
+
+// --- Time ----------------------------------------------------------------------------------------------
+
+void Connections::tick(int64_t now) {
+  if (waiting_ == 0) return;
+  for (std::size_t i = 0; i < owned_.size(); ++i) {
+    if (owned_[i]->waiting() && now >= owned_[i]->next) look_after(*owned_[i], now);
+  }
+}
+
+void Connections::look_after(Link& link, int64_t now) {
+  const Address& other = peer(link);
+  if (!link.probe.asking() && (link.state == Link::State::doubtful || now - link.began > kSilenceMs))
+    link.probe.begin(other.pulse, other.pulse_port);
+  const PulseProbe::Answer answer = link.probe.look();
+  if (answer == PulseProbe::Answer::dead)
+    return fail(link, OMPL_ERR_PEER, link.why.empty() ? "nobody lives there" : link.why);
+  if (link.state == Link::State::doubtful) {
+    if (answer == PulseProbe::Answer::lives || now - link.began > kProbeMs)
+      fail(link, OMPL_ERR_LINK, link.why);
+    return;
+  }
+  if (answer ==
+      PulseProbe::Answer::lives) {  // it computes, and will answer; ask for its pulse again later
+    link.began = now;
+    link.probe.end();
+  } else if (now - link.began > kUnreachedMs) {
+    return fail(link, OMPL_ERR_LINK, "it cannot be reached");
+  }
+  send(link, link.state == Link::State::requested ? Step::request : Step::reply);
+  link.interval = std::min(2 * link.interval, kLastAgainMs);
+  link.next = now + link.interval;
+}
+
+// --- Ends ----------------------------------------------------------------------------------------------
+
+void Connections::broke(Link& link, std::string_view why) {
+  if (link.state == Link::State::doubtful || link.state == Link::State::failed) return;
+  to_error(site_, link.pair.get());
+  if (link.state == Link::State::up) up_.fetch_sub(1, std::memory_order_relaxed);
+  if (!link.left) link.why = why;
+  enter(link, Link::State::doubtful);
+  look_after(link, link.began);
+}
+
+void Connections::said_goodbye(Link& link) {
+  if (link.failure != OMPL_OK) return;
+  link.left = true;
+  link.why = "it has left";
+  link.failure.store(OMPL_ERR_LINK, std::memory_order_release);
+  link.done.store(UINT64_MAX, std::memory_order_seq_cst);
+}
+
+void Connections::fail(Link& link, int code, std::string_view why) {
+  if (link.state == Link::State::up) up_.fetch_sub(1, std::memory_order_relaxed);
+  if (link.pair && link.state != Link::State::doubtful) to_error(site_, link.pair.get());
+  link.probe.end();
+  enter(link, Link::State::failed);
+  if (link.failure != OMPL_OK) return;
+  link.why = std::string(why);
+  link.failure.store(code, std::memory_order_release);
+  link.done.store(UINT64_MAX, std::memory_order_seq_cst);
+  log::info("verbs: connection of endpoint {} to endpoint {} of rank {}: {}", slot_, link.slot,
+            link.rank, link.why);
+}
+
+std::string Connections::describe() const {
+  return fmt::format("{} connections", up_.load(std::memory_order_relaxed));
+}
+
+}  // namespace ompl::conduit::verbs

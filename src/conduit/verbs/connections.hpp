@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The connections of one endpoint: made on first use, broken once and for all.
+//
+// An endpoint's connection end is a queue pair of datagrams, whose number every rank knows. The side that needs a
+// connection sends a request; the other answers with its own queue pair; "ready" ends it. All three are sent again
+// until answered. When both sides ask at once the lower rank's request wins [12]. Datagrams carry the job's secret; who
+// does not know it is not heard.
+//
+// A queue pair that breaks does not say why. The other rank's pulse is then asked: it is dead (OMPL_ERR_PEER), or it
+// lives or cannot be asked (OMPL_ERR_LINK). The same happens if nobody answers a request. A connection on which nothing
+// happens is tried once a second by a write of no bytes.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "conduit/verbs/address.hpp"
+#include "conduit/verbs/link.hpp"
+#include "conduit/verbs/resources.hpp"
+
+namespace ompl::conduit::verbs {
+
+class Connections {
+ public:
+  Connections(const Site& site, Resources& resources, uint32_t slot);
+
+  // Receives datagrams.
+  void open();
+
+  // The connection to `rank` if one was ever begun, else null. Any thread.
+  [[nodiscard]] const Link* find(uint32_t rank) const {
+    return links_[rank].load(std::memory_order_acquire);
+  }
+  [[nodiscard]] Link* find_pair(uint32_t queue_pair) const;
+  [[nodiscard]] Link& at(std::size_t index) const { return *owned_[index]; }
+  [[nodiscard]] std::size_t count() const { return owned_.size(); }
+
+  // The connection to `rank`; asks for it if there is none. Look at `state`.
+  Link& use(uint32_t rank);
+
+  // A datagram has come, or one of ours has left.
+  void received(uint64_t buffer, uint32_t length);
+  void sent() { --datagrams_sent_; }
+  // Something came on a connection that waits for "ready".
+  void begun(Link& link);
+
+  // Sends again what was not answered, and asks for pulses. Now and then.
+  void tick(int64_t now);
+  // Whether tick() is wanted soon.
+  [[nodiscard]] bool waiting() const { return waiting_ > 0; }
+
+  // The queue pair has failed: nothing is sent on it again [18]; failure() will say why.
+  void broke(Link& link, std::string_view why);
+  // The other side has left in order.
+  void said_goodbye(Link& link);
+
+  [[nodiscard]] std::string describe() const;
+
+ private:
+  [[nodiscard]] uint32_t target_slot(uint32_t rank) const;
+  [[nodiscard]] const Address& peer(const Link& link) const { return (*site_.peers)[link.rank]; }
+  Link& add(uint32_t rank, uint32_t slot);
+  Link* wanted(const Datagram& datagram);
+  bool admit(std::string_view bytes, Datagram* out) const;
+  bool prepare(Link& link);
+  void enlist(Link& link);
+  void requested(Link& link, const Datagram& datagram);
+  void replied(Link& link, const Datagram& datagram);
+  bool route(Link& link, const Datagram& datagram);
+  void send(Link& link, Step step);
+  void post_receive(uint64_t buffer);
+  void enter(Link& link, Link::State state);
+  void go_up(Link& link);
+  void fail(Link& link, int code, std::string_view why);
+  void look_after(Link& link, int64_t now);
+
+  const Site& site_;
+  Resources& resources_;
+  const uint32_t slot_;
+  std::vector<std::atomic<Link*>> links_;            // by rank: those this side sends on
+  std::vector<std::unique_ptr<Link>> owned_;         // those, and the ones only the other side sends on
+  std::vector<std::pair<uint32_t, Link*>> by_pair_;  // a hash table; its size is a power of two
+  std::atomic<uint32_t> up_{0};
+  int waiting_ = 0;  // links
+  uint32_t datagrams_sent_ = 0;
+  uint32_t next_datagram_ = 0;
+};
+
+}  // namespace ompl::conduit::verbs

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The data path: puts, gets and signals over the connections of one endpoint, and what comes in.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "conduit/conduit.hpp"
+#include "conduit/verbs/connections.hpp"
+#include "conduit/verbs/resources.hpp"
+#include "conduit/verbs/wait_set.hpp"
+
+namespace ompl::conduit::verbs {
+
+class VerbsEndpoint final : public Endpoint {
+ public:
+  VerbsEndpoint(const Site& site, uint32_t slot);
+  ~VerbsEndpoint() override;
+
+  // Opens everything; adds this slot to `address`.
+  int open(Address* address);
+
+  Post put(uint32_t rank, const void* source, uint64_t offset, std::size_t length) override;
+  Post get(uint32_t rank, void* target, uint64_t offset, std::size_t length) override;
+  Post signal(uint32_t rank, const Signal& record) override;
+  Post put_signal(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
+                  const Signal& record, bool* signalled) override;
+  int progress(Sink& sink, int budget) override;
+  [[nodiscard]] uint64_t completed(uint32_t rank) const override;
+  [[nodiscard]] int failure(uint32_t rank) const override;
+  [[nodiscard]] std::string reason(uint32_t rank) const override {
+    return connections_.find(rank)->why;
+  }
+  [[nodiscard]] int descriptor() const override { return wait_set_.descriptor(); }
+  bool arm() override;
+  [[nodiscard]] std::string describe() const override;
+
+ private:
+  // A request under construction, with what it will hold.
+  struct Request {
+    ibv_send_wr work{};
+    ibv_sge data{};
+    Held held{};
+    Message message;
+    Post::State state = Post::State::done;  // of the answer once it is posted
+  };
+  static constexpr int kBatch = 16;  // completions taken at once
+  struct Taken {
+    std::array<ibv_wc, kBatch> completions;
+    int count = 0;
+  };
+
+  Link* ready(uint32_t rank, uint64_t requests, Post* answer);
+  bool aim(Link& link, uint64_t offset, std::size_t length, Request* request, Post* answer);
+  void ask_for_key(Link& link, int place);
+  bool load(const void* source, std::size_t length, Request* request, Post* answer);
+  bool use_region(const void* memory, std::size_t length, Request* request);
+  bool use_bounce(std::size_t length, Request* request, Post* answer);
+  bool register_for(const void* memory, std::size_t length, int access, Request* request, Post* answer);
+  bool use_message(const Message& message, Request* request, Post* answer);
+  void use_inline(const void* data, std::size_t length, Request* request) const;
+  void give_back(const Held& held);
+  Post post(Link& link, Request& last, Request* first = nullptr);
+  Post write(Link& link, ibv_wr_opcode opcode, const void* source, uint64_t offset, std::size_t length,
+             const Signal* record);
+
+  int take(ibv_cq* queue, Taken* into, int most);
+  void arrived(Sink& sink, const ibv_wc& completion);
+  void finished(const ibv_wc& completion);
+  void reap(Link& link, uint64_t number, bool good);
+  void fetched(Link& link, const Held& held);
+  void refill();
+  void look_at_clock();
+  void beat();
+  void say_goodbye();
+
+  const Site& site_;
+  const uint32_t slot_;
+  Resources resources_;
+  Connections connections_;
+  WaitSet wait_set_;
+  std::vector<uint32_t> bounces_;   // free
+  std::vector<uint32_t> receives_;  // buffers to be posted again
+  Taken received_, sent_;           // by arm(), for the next progress()
+  uint32_t outstanding_ = 0;        // requests of all links
+  int source_region_ = 0;           // of the last put or get from the segment, a hint
+  uint32_t polls_ = 0;
+  int64_t last_tick_ = 0, last_beat_ = 0;  // ms
+};
+
+}  // namespace ompl::conduit::verbs

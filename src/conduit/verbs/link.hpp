@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One connection of an endpoint: a queue pair, and what is outstanding on it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "conduit/pulse.hpp"
+#include "conduit/verbs/resources.hpp"
+#include "omnipgas/ompl.h"
+
+namespace ompl::conduit::verbs {
+
+// What a request holds until it is complete. A queue pair completes its requests in their order.
+struct Held {
+  static constexpr uint32_t kNoBounce = UINT32_MAX;
+  static constexpr int kNoPlace = -1;
+  uint32_t bounce = kNoBounce;
+  uint32_t length = 0;
+  void* target = nullptr;    // of a get through the bounce slot
+  ibv_mr* memory = nullptr;  // registered for this request
+  int place = kNoPlace;      // the key of that region is being fetched into the bounce slot
+};
+
+// The key of a peer's allocation.
+struct PeerKey {
+  enum class State : uint8_t { unknown, asked, known };
+  uint32_t generation = 0;  // of the region, as this rank counts
+  uint32_t key = 0;
+  State state = State::unknown;
+};
+
+// Changed under the claim only; what other threads read is atomic.
+struct Link {
+  Link(uint32_t to_rank, uint32_t to_slot, uint32_t number)
+      : rank(to_rank), slot(to_slot), index(number) {}
+
+  enum class State : uint8_t {
+    idle,
+    requested,  // asked for; a reply is to come
+    replied,    // asked by the other side, and answered; "ready" is to come
+    up,
+    doubtful,  // broken; whether the other side lives is being asked
+    failed,
+  };
+
+  [[nodiscard]] bool waiting() const {
+    return state == State::requested || state == State::replied || state == State::doubtful;
+  }
+  [[nodiscard]] uint64_t outstanding() const { return posted - reaped; }
+  [[nodiscard]] bool full(uint64_t requests) const { return outstanding() + requests > kSends; }
+
+  const uint32_t rank;
+  const uint32_t slot;   // the other side's
+  const uint32_t index;  // in its endpoint's list
+  State state = State::idle;
+  Owned<ibv_qp> pair{nullptr, nullptr};
+  uint32_t first_packet = 0;             // of ours
+  uint32_t partner = 0;                  // the other side's queue pair
+  Owned<ibv_ah> path{nullptr, nullptr};  // of datagrams to the other side, while connecting
+  int64_t began = 0;                     // the present state (ms)
+  int64_t next = 0;                      // when to send the last datagram again, or to ask again (ms)
+  int64_t interval = 0;                  // ms
+  PulseProbe probe;
+  std::atomic<int> failure{OMPL_OK};
+  std::string why;    // of the failure, before which it is set
+  bool left = false;  // the other side said goodbye
+
+  // Requests are numbered from 1; the number is the ticket.
+  uint64_t posted = 0;
+  uint64_t reaped = 0;            // their completions were seen, what they held is given back
+  std::atomic<uint64_t> done{0};  // reaped, or given up
+  uint64_t arrivals = 0;          // records
+  uint64_t last_beat = 0;         // posted + arrivals when the heart last beat
+  std::array<Held, kSends> held{};
+  std::vector<PeerKey> keys;  // by place of the region
+  int region = 0;             // of the last put or get, a hint
+};
+
+}  // namespace ompl::conduit::verbs

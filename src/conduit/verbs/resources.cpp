@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "conduit/verbs/resources.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "util/status.hpp"
+
+namespace ompl::conduit::verbs {
+namespace {
+
+// Of a connection: 268 ms until a packet is sent again, six times (Soft-RoCE takes seven for no end); a receiver that is not ready is asked again every
+// 0.64 ms without end, so that its sleep stalls and never loses [4].
+constexpr uint8_t kTimeout = 16;
+constexpr uint8_t kRetries = 6;
+constexpr uint8_t kWithoutEnd = 7;
+constexpr uint8_t kNotReadyTimer = 12;
+constexpr uint8_t kReads = 16;  // under way at once
+
+int explain(const Site& site, const char* what) {
+  const int error = errno;
+  const bool memory = error == ENOMEM || error == EPERM || error == EAGAIN;
+  return fail(memory ? OMPL_ERR_MEMORY : OMPL_ERR_SYSTEM, "{} of {} failed: {}{}", what,
+              site.device->name, std::generic_category().message(error),
+              memory ? "; is the limit of locked memory too low (ulimit -l)?" : "");
+}
+
+// A queue pair with the largest inline data up to kInline that the device grants.
+Owned<ibv_qp> make(const Site& site, const Resources& resources, ibv_qp_type type, uint32_t inline_data,
+                   uint32_t* granted) {
+  const Library& library = *site.library;
+  for (uint32_t wanted = inline_data;; wanted /= 2) {
+    ibv_qp_init_attr attributes{};
+    attributes.send_cq = resources.sends.get();
+    attributes.recv_cq = resources.receives.get();
+    attributes.qp_type = type;
+    attributes.cap.max_send_wr = type == IBV_QPT_UD ? kDatagrams : kSends;
+    attributes.cap.max_send_sge = 1;
+    attributes.cap.max_inline_data = wanted;
+    if (type == IBV_QPT_UD) {
+      attributes.cap.max_recv_wr = kDatagrams;
+      attributes.cap.max_recv_sge = 1;
+    } else {
+      attributes.srq = resources.queue.get();
+    }
+    Owned<ibv_qp> pair(library.create_qp(site.device->domain.get(), &attributes), library.destroy_qp);
+    if (!pair && wanted > 0) continue;
+    if (granted != nullptr) *granted = std::min(attributes.cap.max_inline_data, inline_data);
+    return pair;
+  }
+}
+
+}  // namespace
+
+int Resources::open(const Site& site) {
+  const Library& library = *site.library;
+  const Device& device = *site.device;
+  block = std::make_unique<Block>();
+  memory = {library.reg_mr(device.domain.get(), block.get(), sizeof *block, IBV_ACCESS_LOCAL_WRITE),
+            library.dereg_mr};
+  if (!memory) return explain(site, "ibv_reg_mr");
+  channel = {library.create_channel(device.context.get()), library.destroy_channel};
+  if (!channel || ::fcntl(channel->fd, F_SETFL, O_NONBLOCK) != 0)
+    return explain(site, "ibv_create_comp_channel");
+  const auto make_queue = [&](uint32_t depth) {
+    return Owned<ibv_cq>(
+        library.create_cq(device.context.get(), static_cast<int>(depth), nullptr, channel.get(), 0),
+        library.destroy_cq);
+  };
+  sends = make_queue(kOutstanding + kDatagrams);
+  receives = make_queue(kReceives + kDatagrams);
+  if (!sends || !receives) return explain(site, "ibv_create_cq");
+  ibv_srq_init_attr attributes{};
+  attributes.attr.max_wr = kReceives;
+  attributes.attr.max_sge = 1;
+  queue = {library.create_srq(device.domain.get(), &attributes), library.destroy_srq};
+  if (!queue) return explain(site, "ibv_create_srq");
+  datagrams = make(site, *this, IBV_QPT_UD, 0, nullptr);
+  if (!datagrams) return explain(site, "ibv_create_qp");
+  if (!make(site, *this, IBV_QPT_RC, kInline, &inline_limit)) return explain(site, "ibv_create_qp");
+
+  ibv_qp_attr state{};
+  state.qp_state = IBV_QPS_INIT;
+  state.port_num = device.port;
+  state.qkey = site.qkey;
+  int result = library.modify_qp(datagrams.get(), &state,
+                                 IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+  state.qp_state = IBV_QPS_RTR;
+  if (result == 0) result = library.modify_qp(datagrams.get(), &state, IBV_QP_STATE);
+  state.qp_state = IBV_QPS_RTS;
+  if (result == 0) result = library.modify_qp(datagrams.get(), &state, IBV_QP_STATE | IBV_QP_SQ_PSN);
+  errno = result;
+  return result == 0 ? OMPL_OK : explain(site, "ibv_modify_qp");
+}
+
+Owned<ibv_qp> Resources::make_pair(const Site& site) const {
+  return make(site, *this, IBV_QPT_RC, inline_limit, nullptr);
+}
+
+int to_init(const Site& site, ibv_qp* pair) {
+  ibv_qp_attr state{};
+  state.qp_state = IBV_QPS_INIT;
+  state.port_num = site.device->port;
+  state.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+  return site.library->modify_qp(pair, &state,
+                                 IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+}
+
+int to_receive(const Site& site, ibv_qp* pair, const Route& route) {
+  ibv_qp_attr state{};
+  state.qp_state = IBV_QPS_RTR;
+  state.path_mtu = route.mtu;
+  state.dest_qp_num = route.queue_pair;
+  state.rq_psn = route.first_packet;
+  state.max_dest_rd_atomic =
+      static_cast<uint8_t>(std::min<int>(kReads, site.device->limits.max_qp_rd_atom));
+  state.min_rnr_timer = kNotReadyTimer;
+  state.ah_attr = route.path;
+  return site.library->modify_qp(pair, &state,
+                                 IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                                     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+}
+
+int to_send(const Site& site, ibv_qp* pair, uint32_t first_packet) {
+  ibv_qp_attr state{};
+  state.qp_state = IBV_QPS_RTS;
+  state.timeout = kTimeout;
+  state.retry_cnt = kRetries;
+  state.rnr_retry = kWithoutEnd;
+  state.sq_psn = first_packet;
+  state.max_rd_atomic =
+      static_cast<uint8_t>(std::min<int>(kReads, site.device->limits.max_qp_init_rd_atom));
+  return site.library->modify_qp(pair, &state,
+                                 IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                                     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+void to_error(const Site& site, ibv_qp* pair) {
+  ibv_qp_attr state{};
+  state.qp_state = IBV_QPS_ERR;
+  site.library->modify_qp(pair, &state, IBV_QP_STATE);
+}
+
+}  // namespace ompl::conduit::verbs

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The objects of libibverbs behind one endpoint of the pool: its queues, and one block of registered memory.
+// Threads on different endpoints share nothing here.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "conduit/conduit.hpp"
+#include "conduit/verbs/device.hpp"
+#include "conduit/verbs/regions.hpp"
+#include "conduit/verbs/wire.hpp"
+
+namespace ompl::conduit::verbs {
+
+// What all endpoints of a rank share, unchanging while they live but for the tables of regions.
+struct Site {
+  const Library* library = nullptr;
+  const Job* job = nullptr;
+  const Device* device = nullptr;
+  const std::vector<struct Address>* peers =
+      nullptr;                          // by rank; without slots if another conduit reaches it
+  const Regions* segment = nullptr;     // by offset
+  const Regions* registered = nullptr;  // by address: ompl_register()
+  const class Pulse* pulse = nullptr;
+  uint32_t qkey = 0;  // of the connection ends
+};
+
+// Depths of the queues. A completion queue has room for everything that its queues may hold: it cannot overflow.
+inline constexpr uint32_t kSends = 128;     // of one queue pair
+inline constexpr uint32_t kReceives = 512;  // of the endpoint, shared by its queue pairs
+inline constexpr uint32_t kDatagrams = 64;  // received and not looked at; more are lost, and sent again
+inline constexpr uint32_t kOutstanding = 4096;  // requests of all queue pairs
+inline constexpr uint32_t kInline = 128;  // bytes that a request carries itself, where the device can
+
+inline constexpr std::size_t kBounce = 8192;  // bytes of a bounce slot
+inline constexpr uint32_t kBounces = 64;
+inline constexpr std::size_t kRoutingHeader = 40;  // before every datagram received
+
+// The number of a request: its link's index above, the low bits of its ticket below; or this.
+inline constexpr uint64_t kDatagramNumber = UINT64_MAX;
+
+struct Block {
+  struct alignas(64) Receive {
+    Message message;
+  };
+  struct alignas(64) ReceivedDatagram {
+    std::byte header[kRoutingHeader];
+    std::byte datagram[256];
+  };
+  std::array<std::array<std::byte, kBounce>, kBounces> bounces;
+  std::array<Receive, kReceives> receives;
+  std::array<ReceivedDatagram, kDatagrams> datagrams;
+  std::array<Datagram, kDatagrams> sent_datagrams;
+};
+
+// In the order of their making; they go in reverse.
+struct Resources {
+  std::unique_ptr<Block> block;
+  Owned<ibv_mr> memory{nullptr, nullptr};
+  Owned<ibv_comp_channel> channel{nullptr, nullptr};
+  Owned<ibv_cq> sends{nullptr, nullptr};      // completions of what was sent
+  Owned<ibv_cq> receives{nullptr, nullptr};   // and of what was received
+  Owned<ibv_srq> queue{nullptr, nullptr};     // receive requests, shared by all queue pairs
+  Owned<ibv_qp> datagrams{nullptr, nullptr};  // the connection end
+  uint32_t inline_limit = 0;
+
+  int open(const Site& site);
+
+  // A queue pair for a connection. Null on failure, with errno set.
+  [[nodiscard]] Owned<ibv_qp> make_pair(const Site& site) const;
+};
+
+// The states of a queue pair of a connection. Each returns 0 or an errno.
+struct Route {
+  uint32_t queue_pair = 0;    // the other side's
+  uint32_t first_packet = 0;  // its number
+  ibv_mtu mtu = IBV_MTU_256;
+  ibv_ah_attr path{};
+};
+int to_init(const Site& site, ibv_qp* pair);
+int to_receive(const Site& site, ibv_qp* pair, const Route& route);
+int to_send(const Site& site, ibv_qp* pair, uint32_t first_packet);
+void to_error(const Site& site, ibv_qp* pair);
+
+}  // namespace ompl::conduit::verbs

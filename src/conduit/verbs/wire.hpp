@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What travels beside the data: the datagrams that make connections, and signal records in their two forms.
+// Ranks of one job run on machines of one byte order; the magic number proves it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "conduit/record.hpp"
+
+namespace ompl::conduit::verbs {
+
+// --- Datagrams between the connection ends of two endpoints. Any may be lost: who waits for an answer sends again. ---
+
+enum class Step : uint8_t {
+  request,  // here is my queue pair, make yours
+  reply,    // here is mine; it receives
+  ready,    // mine sends and receives: you may send
+  refuse,   // this pair was connected once and broke: it is not made anew
+};
+
+struct Datagram {
+  static constexpr uint32_t kMagic = 0x4F4D5632;  // "2VMO" on the wire
+  static constexpr std::size_t kMaxSecret = 128;
+
+  uint32_t magic = kMagic;
+  uint32_t rank = 0;         // who says so,
+  uint32_t slot = 0;         // with which endpoint,
+  uint32_t target_slot = 0;  // to which one
+  uint32_t queue_pair = 0;
+  uint32_t first_packet = 0;  // number of its first packet
+  uint16_t secret_length = 0;
+  Step step = Step::request;
+  uint8_t mtu = 0;  // ibv_mtu
+  char secret[kMaxSecret] = {};
+};
+static_assert(sizeof(Datagram) <= 256, "the smallest path carries it");
+inline constexpr std::size_t kDatagramHead = offsetof(Datagram, secret);
+
+// --- A record as an immediate: ADD 1 on a 32-bit flag below 16 GiB [6] ---
+
+// --- A record as a message ---
+
+struct Message {
+  uint64_t offset = 0;
+  uint64_t value = 0;
+  uint64_t compare = 0;
+  uint64_t token = 0;
+  uint8_t op = 0;
+  uint8_t function = 0;
+  uint8_t unused[6] = {};
+};
+static_assert(sizeof(Message) == 40);
+
+// An operation of this conduit's own: the sender's endpoint is about to be closed in order.
+inline constexpr uint8_t kGoodbye = 255;
+
+}  // namespace ompl::conduit::verbs

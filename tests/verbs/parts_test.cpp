@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Parts of the verbs conduit that need no device: addresses, the table of regions, the pulse.
+#include <gtest/gtest.h>
+#include <net/if.h>
+
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include "conduit/pulse.hpp"
+#include "conduit/verbs/address.hpp"
+#include "conduit/verbs/regions.hpp"
+
+namespace ompl::conduit::verbs {
+namespace {
+
+Address sample() {
+  Address address;
+  for (uint8_t i = 0; i < 16; ++i) address.gid.raw[i] = i;
+  address.lid = 7;
+  address.ethernet = 1;
+  address.qkey = 0x1234;
+  address.segment = 0x7f0000000000;
+  address.keys = 0x7f1000000000;
+  address.keys_key = 99;
+  address.pulse = std::string("\x7f\0\0\x01", 4);
+  address.pulse_port = 4711;
+  address.slots = {17, 18, 0xFFFFFF};
+  return address;
+}
+
+TEST(VerbsAddress, ComesBack) {
+  const Address sent = sample();
+  Address read;
+  ASSERT_EQ(read.parse(sent.encode()), nullptr);
+  EXPECT_EQ(read.encode(), sent.encode());
+  EXPECT_EQ(read.slots, sent.slots);
+  EXPECT_EQ(read.pulse, sent.pulse);
+  EXPECT_LT(sent.encode().size(), 100U) << "a launcher may carry 10,000 of them";
+}
+
+TEST(VerbsAddress, WhatIsCutOffOrTooLongIsRefused) {
+  const std::string whole = sample().encode();
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    Address read;
+    EXPECT_NE(read.parse(whole.substr(0, length)), nullptr) << length;
+    EXPECT_TRUE(read.slots.empty());
+  }
+  Address read;
+  EXPECT_NE(read.parse(whole + '\0'), nullptr);
+  Address none = sample();
+  none.slots.clear();
+  EXPECT_STREQ(read.parse(none.encode()), "of a wrong length");
+  Address large = sample();
+  large.slots.back() = 0x1000000;
+  EXPECT_STREQ(read.parse(large.encode()), "a queue pair number is too large");
+}
+
+TEST(VerbsAddress, AnyBytesAreRefusedOrWellFormed) {
+  std::mt19937 random(1);
+  const std::string whole = sample().encode();
+  unsigned refused = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::string bytes = whole;
+    for (unsigned i = 0; i <= random() % 3; ++i)
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    Address read;
+    if (read.parse(bytes) != nullptr) {
+      ++refused;
+    } else {
+      EXPECT_EQ(read.encode(), bytes);
+    }
+  }
+  EXPECT_GT(refused, 1000U);
+}
+
+int destroyed = 0;
+Owned<ibv_mr> region(uint32_t key) {
+  auto memory = std::make_unique<ibv_mr>();
+  memory->lkey = key;
+  return {memory.release(), [](ibv_mr* gone) {
+            delete gone;
+            return ++destroyed;
+          }};
+}
+
+TEST(VerbsRegions, FindWhatIsThereAndNothingElse) {
+  Regions regions;
+  EXPECT_EQ(regions.find(8192, 1, 0), Regions::kNone);
+  ASSERT_EQ(regions.add(8192, 12288, region(5)), 0);
+  ASSERT_EQ(regions.add(12288, 12289, region(6)), 1);
+  EXPECT_EQ(regions.find(8192, 4096, 0), 0);
+  EXPECT_EQ(regions.find(12288, 1, 0), 1);
+  EXPECT_EQ(regions.local_key(1), 6U);
+  EXPECT_EQ(regions.find(8191, 2, 0), Regions::kNone);
+  EXPECT_EQ(regions.find(12287, 2, 0), Regions::kNone) << "it lies in two";
+  EXPECT_EQ(regions.find(12289, 1, 0), Regions::kNone);
+  EXPECT_EQ(regions.find(8192, SIZE_MAX, 0), Regions::kNone);
+  const uint32_t before = regions.generation(0);
+  EXPECT_EQ(regions.remove(8192), 0);
+  EXPECT_EQ(destroyed, 1);
+  EXPECT_EQ(regions.find(8192, 1, 0), Regions::kNone);
+  EXPECT_EQ(regions.remove(8192), Regions::kNone);
+  ASSERT_EQ(regions.add(8192, 8448, region(7)), 0) << "the first free place";
+  EXPECT_NE(regions.generation(0), before);
+  EXPECT_EQ(regions.begin(0), 8192U);
+}
+
+TEST(VerbsRegions, HaveAnEnd) {
+  Regions regions;
+  for (uint64_t i = 0; i < Regions::kMax; ++i)
+    ASSERT_NE(regions.add(i, i + 1, region(1)), Regions::kNone);
+  EXPECT_EQ(regions.add(1 << 20, 1 << 21, region(1)), Regions::kNone);
+}
+
+PulseProbe::Answer answer_of(PulseProbe& probe) {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (probe.look() == PulseProbe::Answer::none && std::chrono::steady_clock::now() < limit)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return probe.look();
+}
+
+TEST(Pulse, LivesUntilItsRankIsGone) {
+  std::optional<Pulse> pulse(std::in_place);
+  std::string ip;
+  uint16_t port = 0;
+  ASSERT_EQ(pulse->open(::if_nametoindex("lo"), &ip, &port), 0);
+  ASSERT_EQ(ip, std::string("\x7f\0\0\x01", 4)) << "bound to the interface that was asked for";
+  ASSERT_NE(port, 0);
+  PulseProbe probe;
+  EXPECT_FALSE(probe.asking());
+  probe.begin(ip, port);
+  EXPECT_TRUE(probe.asking());
+  EXPECT_EQ(answer_of(probe), PulseProbe::Answer::lives) << "though nobody there takes the connection";
+  pulse->answer();
+  pulse.reset();
+  probe.begin(ip, port);
+  EXPECT_EQ(answer_of(probe), PulseProbe::Answer::dead);
+}
+
+TEST(Pulse, WithoutAnInterfaceThereIsNone) {
+  Pulse pulse;
+  std::string ip;
+  uint16_t port = 0;
+  EXPECT_EQ(pulse.open(0, &ip, &port), 0);
+  EXPECT_EQ(port, 0);
+  pulse.answer();
+  PulseProbe probe;
+  probe.begin(ip, port);
+  EXPECT_EQ(probe.look(), PulseProbe::Answer::none);
+}
+
+}  // namespace
+}  // namespace ompl::conduit::verbs

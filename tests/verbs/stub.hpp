@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the stand-in for libibverbs (stub.cpp) offers to tests, which find these functions by dlsym().
+#pragma once
+
+#include <stdint.h>
+
+extern "C" {
+
+struct verbs_stub_counters {
+  uint64_t doorbells;  // calls of ibv_post_send
+  uint64_t requests;   // in them
+};
+void verbs_stub_counts(verbs_stub_counters* out);
+
+// So many datagrams, from now on, are lost.
+void verbs_stub_drop_datagrams(uint64_t count);
+// So many registrations of memory, from now on, fail with ENOMEM.
+void verbs_stub_refuse_registrations(uint64_t count);
+// Every connected queue pair goes to the error state; returns their number.
+unsigned verbs_stub_break_connections(void);
+}

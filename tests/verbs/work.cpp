@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The work of 8-byte puts with a flag over the stand-in device: `ompl_verbs_work CALLS` prints what was rung and posted, and
+// runs the calls in functions of which callgrind counts the instructions (omni figures). Ranks are threads.
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstring>
+
+#include "../conformance/conformance.hpp"
+#include "conduit/self/conduit.hpp"
+#include "conduit/verbs/conduit.hpp"
+#include "stub.hpp"
+
+namespace {
+
+using ompl::conformance::Rank;
+
+struct Places {
+  uint64_t source, data, flag;
+};
+
+}  // namespace
+
+extern "C" {
+
+// Their names are what callgrind is told to count.
+[[gnu::noinline]] int verbs_put_and_flag(const Places* p, int calls) {
+  int bad = 0;
+  for (int i = 0; i < calls; ++i) {
+    bad |= ompl_put(p->source, 1, p->data, sizeof(uint64_t));
+    bad |= ompl_put_word(1, p->flag);
+  }
+  return bad;
+}
+
+[[gnu::noinline]] int verbs_put_signal(const Places* p, int calls) {
+  int bad = 0;
+  for (int i = 0; i < calls; ++i)
+    bad |= ompl_put_signal(p->source, 1, p->data, sizeof(uint64_t), p->flag);
+  return bad;
+}
+
+}  // extern "C"
+
+namespace {
+
+verbs_stub_counters counters() {
+  verbs_stub_counters now{};
+  void* const library = ::dlopen("libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD);
+  auto* const count =
+      reinterpret_cast<decltype(&verbs_stub_counts)>(::dlsym(library, "verbs_stub_counts"));
+  if (count != nullptr) count(&now);
+  return now;
+}
+
+template <class Measured>
+bool measure(const char* what, Measured measured, const Places& places, int calls) {
+  const verbs_stub_counters before = counters();
+  if (measured(&places, calls) != 0) return false;
+  const verbs_stub_counters after = counters();
+  fmt::print("{} calls {} doorbells {} requests {}\n", what, calls, after.doorbells - before.doorbells,
+             after.requests - before.requests);
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace ompl::conformance;  // NOLINT(google-build-using-namespace)
+  int calls = 0;
+  if (argc != 2 || std::from_chars(argv[1], argv[1] + std::strlen(argv[1]), calls).ec != std::errc{} ||
+      calls < 1) {
+    fmt::print(stderr, "usage: ompl_verbs_work CALLS\n");
+    return 2;
+  }
+  bool good = true;
+  const auto fabric = every_rank(ompl::conduit::self::make, ompl::conduit::verbs::make);
+  ThreadWorld world(fabric(2), {.ranks = 2, .endpoints = 1});
+  const uint64_t data = world.allocate(4096);
+  const uint64_t flag = world.allocate(256);
+  world.run([&](Rank& r) {
+    if (r.rank == 1) {
+      for (int i = 0; i < 2 * (calls + 1); ++i) good = r.wait(flag) == OMPL_OK && good;
+      good = good && *reinterpret_cast<const uint64_t*>(r.own(data)) == 42;
+      return;
+    }
+    const uint64_t source = 42;
+    const Places places{address(&source), data, flag};
+    // Connects, and remembers both allocations, as any call but the first finds them.
+    if (verbs_put_signal(&places, 1) != 0 || verbs_put_and_flag(&places, 1) != 0) good = false;
+    good = good && measure("put+flag", verbs_put_and_flag, places, calls) &&
+           measure("put_signal", verbs_put_signal, places, calls);
+    if (ompl_quiet() != OMPL_OK) good = false;
+  });
+  return good ? 0 : 1;
+}
