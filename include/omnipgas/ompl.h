@@ -163,8 +163,8 @@ OMPL_API int ompl_put_word(uint32_t target_rank, uint64_t flag_addr);
 
 /* [OMPL] Blocks until the flag at flag_addr of the calling rank is positive, and takes one from it
  * atomically. An acquire: the data put before the signal are visible. While nothing comes it spins,
- * then yields (ompl_set_yield), then sleeps. Fails with OMPL_ERR_PEER once a rank is known dead and
- * the flag is zero. */
+ * then yields (ompl_set_yield), then sleeps. Fails with OMPL_ERR_PEER once a rank is known dead, or with
+ * OMPL_ERR_LINK once the connection to one is known broken, and the flag is zero. */
 OMPL_API int ompl_wait(uint64_t flag_addr);
 
 /* [OMPL] 1 if a wait on the calling rank's flag would return at once (an acquire), 0 if not. Takes
@@ -235,8 +235,9 @@ typedef int (*ompl_yield_fn)(void* arg);
  * waits. Errors: OMPL_ERR_STATE. */
 OMPL_API int ompl_set_yield(ompl_yield_fn hook, void* arg);
 
-/* A dead rank makes unsatisfied waits fail with OMPL_ERR_PEER; after this call waits block again, until
- * a further rank dies. Returns the number of ranks known dead, or OMPL_ERR_STATE. Any thread. */
+/* A dead rank makes unsatisfied waits fail with OMPL_ERR_PEER, a broken connection to a rank that may live
+ * with OMPL_ERR_LINK; after this call waits block again, until a further rank fails. Returns the number of
+ * ranks known to have failed, or OMPL_ERR_STATE. Any thread. */
 OMPL_API int ompl_failure_ack(void);
 
 #ifdef __cplusplus

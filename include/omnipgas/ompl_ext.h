@@ -287,7 +287,7 @@ typedef void (*ompl_callback_fn)(void* arg, int code);
 
 /* Drives the communication of the rank and runs the callbacks that are due. Returns 1 if anything was found
  * or run. If not, waits for a callback until the time is up, and returns 0 then (never OMPL_ERR_TIMEOUT); with a time
- * limit also OMPL_ERR_PEER, once a rank is known dead and nothing was due. */
+ * limit also OMPL_ERR_PEER or OMPL_ERR_LINK, once a rank has failed and nothing was due. */
 OMPL_API int ompl_progress(ompl_ctx* ctx, int64_t timeout_ns);
 
 /* Has `callback(arg, code)` called once the operation is complete, instead of testing or waiting for it. The handle stays

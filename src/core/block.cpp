@@ -62,11 +62,11 @@ Blocker::Patience Blocker::patience() const {
 }
 
 bool Blocker::over(int* code) const {
-  const bool hopeless = what_.peer == kNoRank
-                            ? runtime_.hopeless()
-                            : runtime_.peers_[what_.peer].dead.load() && !runtime_.deaths_are_ignored();
+  const bool hopeless = what_.peer == kNoRank ? runtime_.hopeless()
+                                              : runtime_.peers_[what_.peer].failure.load() != OMPL_OK &&
+                                                    !runtime_.deaths_are_ignored();
   if (hopeless) {
-    *code = runtime_.report_death();
+    *code = runtime_.report_failure();
     return true;
   }
   if (!deadline_.passed()) return false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Death of ranks: learnt from pidfds and broken connections, off the fast path. Protocol rules 16, 18, 19.
+// Death of ranks, and connections that break: learnt from pidfds and the network, off the fast path. Protocol
+// rules 16, 18, 19.
 #include <poll.h>
 
 #include "core/network.hpp"
@@ -9,7 +10,9 @@
 namespace ompl {
 namespace {
 constexpr int64_t kLookPeriod_ns = 50'000'000;
-}
+constexpr uint32_t kRanksPerLook =
+    4096;  // of the network: a look takes 0.2 ms at most, however large the job
+}  // namespace
 
 // At most one thread looks, and not more often than the period.
 void Runtime::look_for_deaths() {
@@ -20,28 +23,34 @@ void Runtime::look_for_deaths() {
 
   for (const uint32_t rank : node_ranks_) {
     Peer& peer = peers_[rank];
-    if (peer.death_fd < 0 || peer.dead.load() || peer.departed.load()) continue;
+    if (peer.death_fd < 0 || peer.failure.load() == OMPL_ERR_PEER || peer.departed.load()) continue;
     pollfd death{.fd = peer.death_fd, .events = POLLIN, .revents = 0};
     if (::poll(&death, 1, 0) != 1) continue;
     // The process is gone: its last word on its own state is final.
     if (header_of(bases_[rank]).state.load() == RankState::departed) {
       peer.departed.store(true);
     } else {
-      declare_dead(rank, "its process ended without ompl_finalize");
+      declare_failed(rank, OMPL_ERR_PEER, "its process ended without ompl_finalize");
     }
   }
   if (network_ == nullptr) return;
-  for (const uint32_t rank : network_->broken_peers()) {
-    if (!peers_[rank].departed.load()) declare_dead(rank, "its connection broke");
+  const uint32_t first = looked_from_.load(std::memory_order_relaxed);
+  looked_from_.store(size_ - first > kRanksPerLook ? first + kRanksPerLook : 0,
+                     std::memory_order_relaxed);
+  for (const auto& [rank, code, why] : network_->broken_peers(first, kRanksPerLook)) {
+    if (!peers_[rank].departed.load()) declare_failed(rank, code, why);
   }
 }
 
-void Runtime::declare_dead(uint32_t rank, std::string_view how) {
-  if (peers_[rank].dead.exchange(true)) return;
-  log::error("rank {} died: {}", rank, how);
-  if (settings_.on_peer_death == "abort") {
-    bootstrap_->abort(1, fmt::format("rank {} died: {}", rank, how));
-  }
+// Who is out of reach may still turn out to be dead, but not the other way round.
+void Runtime::declare_failed(uint32_t rank, int code, std::string_view how) {
+  const int known = peers_[rank].failure.load();
+  if (known == code || known == OMPL_ERR_PEER) return;
+  peers_[rank].failure.store(code);
+  const std::string what =
+      fmt::format("rank {} {}: {}", rank, code == OMPL_ERR_PEER ? "died" : "is out of reach", how);
+  log::error("{}", what);
+  if (settings_.on_peer_death == "abort") bootstrap_->abort(1, what);
   failures_.fetch_add(1, std::memory_order_seq_cst);
   SegmentHeader& header = segment_.header();
   if (header.any.sleepers.load() != 0) wake(rank_, header, header.any);
@@ -50,23 +59,31 @@ void Runtime::declare_dead(uint32_t rank, std::string_view how) {
   }
 }
 
-// Some rank is known dead, and nobody has acknowledged it: what is not satisfied ends with the error.
+// Some rank has failed, and nobody has acknowledged it: what is not satisfied ends with the error.
 bool Runtime::hopeless() const {
   return failures_.load() != acknowledged_.load() && !deaths_are_ignored();
 }
 
-int Runtime::report_death() {
-  std::string dead;
+int Runtime::report_failure() {
+  std::vector<uint32_t> dead;
+  std::vector<uint32_t> lost;
   for (uint32_t rank = 0; rank < size_; ++rank) {
-    if (peers_[rank].dead.load()) dead += fmt::format("{}{}", dead.empty() ? "" : ", ", rank);
+    const int failure = peers_[rank].failure.load();
+    if (failure != OMPL_OK) (failure == OMPL_ERR_PEER ? dead : lost).push_back(rank);
   }
-  return fail_quietly(OMPL_ERR_PEER, fmt::format("died without ompl_finalize: rank {}", dead));
+  if (!dead.empty()) {
+    return fail_quietly(OMPL_ERR_PEER,
+                        fmt::format("died without ompl_finalize: rank {}", fmt::join(dead, ", ")));
+  }
+  return fail_quietly(OMPL_ERR_LINK,
+                      fmt::format("the connection broke to rank {}", fmt::join(lost, ", ")));
 }
 
 uint32_t Runtime::acknowledge_failures() {
-  const uint32_t known = failures_.load();
-  acknowledged_.store(known);
-  return known;
+  acknowledged_.store(failures_.load());
+  uint32_t failed = 0;
+  for (uint32_t rank = 0; rank < size_; ++rank) failed += peers_[rank].failure.load() != OMPL_OK ? 1 : 0;
+  return failed;
 }
 
 }  // namespace ompl

@@ -55,8 +55,14 @@ int Runtime::exchange(std::string_view key, const std::string& own, std::vector<
 }
 
 // Opens what can be opened here, and learns what is open elsewhere.
-int Runtime::open_conduits(Conduits& conduits, std::string_view key, std::vector<Card>* cards) {
-  std::erase_if(conduits, [this](const auto& conduit) { return conduit->open(job_) != OMPL_OK; });
+int Runtime::open_conduits(Conduits& conduits, std::string_view key, std::vector<Card>* cards,
+                           std::string* refused) {
+  std::erase_if(conduits, [this, refused](const auto& conduit) {
+    const Tolerance others_may_do;
+    if (conduit->open(job_) == OMPL_OK) return false;
+    *refused += fmt::format("{}: {}; ", conduit->name(), error_detail());
+    return true;
+  });
   std::vector<std::string> texts;
   if (const int code = exchange(key, write_card(job_.slots, conduits), &texts); code != OMPL_OK)
     return code;
@@ -74,9 +80,12 @@ int Runtime::open_conduits(Conduits& conduits, std::string_view key, std::vector
 // Each rank by the first conduit that maps it.
 int Runtime::start_direct(Conduits conduits) {
   std::vector<Card> cards;
-  if (const int code = open_conduits(conduits, "direct", &cards); code != OMPL_OK) return code;
+  std::string refused;
+  if (const int code = open_conduits(conduits, "direct", &cards, &refused); code != OMPL_OK)
+    return code;
   for (uint32_t rank = 0; rank < size_; ++rank) {
     Peer& peer = peers_[rank];
+    peer.why = refused;
     for (const auto& conduit : conduits) {
       const std::string* const address = cards[rank].find(conduit->name());
       const conduit::Reach reach = address != nullptr
@@ -106,16 +115,18 @@ int Runtime::start_network(Conduits networks) {
   for (const auto& network : networks)
     job_.slots = std::min(job_.slots, network->capabilities().max_endpoints);
   std::vector<Card> cards;
-  if (const int code = open_conduits(networks, "network", &cards); code != OMPL_OK) return code;
+  std::string absent;  // what cannot be used, and why
+  if (const int code = open_conduits(networks, "network", &cards, &absent); code != OMPL_OK)
+    return code;
 
   Conduits candidates;
-  std::string absent;
   for (const auto& offered : cards[0].addresses) {
     const std::string& name = offered.first;
     const auto lacking =
         std::ranges::find(cards, nullptr, [&name](const Card& card) { return card.find(name); });
     if (lacking != cards.end()) {
-      absent += fmt::format("{}: not usable on rank {}; ", name, lacking - cards.begin());
+      if (cards[rank_].find(name) != nullptr)
+        absent += fmt::format("{}: not usable on rank {}; ", name, lacking - cards.begin());
       continue;
     }
     const auto own = std::ranges::find_if(networks, [&name](const auto& network) {

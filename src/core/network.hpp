@@ -113,8 +113,14 @@ class Network {
   // Everything any context of this rank has sent is applied or visible.
   int quiet_all(Context& c);
 
-  // Ranks to which some endpoint has failed for good with OMPL_ERR_PEER.
-  [[nodiscard]] std::vector<uint32_t> broken_peers() const;
+  // Ranks that have not departed and to which some endpoint has failed for good. Looks at `count` ranks from
+  // `first` on.
+  struct Broken {
+    uint32_t rank;
+    int code;  // OMPL_ERR_PEER if any says so, else OMPL_ERR_LINK
+    std::string why;
+  };
+  [[nodiscard]] std::vector<Broken> broken_peers(uint32_t first, uint32_t count) const;
 
   // Progresses the caller's preferred slot and one more. True if anything was found. Any thread.
   bool progress(Context& c);

@@ -248,15 +248,22 @@ bool Network::pay(Slot& slot, uint32_t rank) {
   return true;
 }
 
-std::vector<uint32_t> Network::broken_peers() const {
-  std::vector<uint32_t> broken;
-  for (uint32_t rank = 0; rank < runtime_.size(); ++rank) {
+std::vector<Network::Broken> Network::broken_peers(uint32_t first, uint32_t count) const {
+  std::vector<Broken> broken;
+  const uint32_t end = first + std::min(count, runtime_.size() - first);
+  for (uint32_t rank = first; rank < end; ++rank) {
+    const conduit::Endpoint* failed = nullptr;
+    int code = OMPL_OK;
+    bool departed = false;
     for (const Slot& slot : slots_) {
-      if (slot.links[rank].load() != nullptr && slot.endpoint->failure(rank) == OMPL_ERR_PEER) {
-        broken.push_back(rank);
-        break;
-      }
+      const int found = slot.endpoint->failure(rank);
+      if (found == OMPL_OK) continue;
+      departed = departed || slot.endpoint->departed(rank);
+      if (code == OMPL_ERR_PEER) continue;
+      failed = slot.endpoint.get();
+      code = found;
     }
+    if (failed != nullptr && !departed) broken.push_back({rank, code, failed->reason(rank)});
   }
   return broken;
 }

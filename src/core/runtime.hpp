@@ -53,7 +53,7 @@ struct Peer {
   std::string why;      // why so: the answers of all conduits asked
   int death_fd = -1;    // see conduit::Reach
   int wake_fd = -1;
-  std::atomic<bool> dead{false};
+  std::atomic<int> failure{0};        // OMPL_ERR_PEER: dead; OMPL_ERR_LINK: out of reach
   std::atomic<bool> departed{false};  // it has come to ompl_finalize: its end is not its death
 };
 
@@ -167,7 +167,8 @@ class Runtime {
   // another thread.
   void set_implicit_lookup(Context* (*lookup)()) { implicit_lookup_ = lookup; }
 
-  // Ranks known dead; after acknowledge_failures() waits block again until a further one dies.
+  // Failures of ranks known; after acknowledge_failures(), which counts the ranks, waits block again until a
+  // further one.
   [[nodiscard]] uint32_t failures() const { return failures_.load(std::memory_order_acquire); }
   uint32_t acknowledge_failures();
 
@@ -187,7 +188,9 @@ class Runtime {
   using Conduits = std::vector<std::unique_ptr<conduit::Conduit>>;
   int start(Conduits conduits);
   int prepare();
-  int open_conduits(Conduits& conduits, std::string_view key, std::vector<Card>* cards);
+  // Those that cannot be opened here leave `conduits`, with the reasons in *refused.
+  int open_conduits(Conduits& conduits, std::string_view key, std::vector<Card>* cards,
+                    std::string* refused);
   int exchange(std::string_view key, const std::string& own, std::vector<std::string>* all);
   int start_direct(Conduits conduits);
   int start_network(Conduits networks);
@@ -250,10 +253,10 @@ class Runtime {
 
   // Failure (failure.cpp).
   void look_for_deaths();
-  void declare_dead(uint32_t rank, std::string_view how);
+  void declare_failed(uint32_t rank, int code, std::string_view how);
   [[nodiscard]] bool deaths_are_ignored() const { return settings_.on_peer_death == "ignore"; }
   [[nodiscard]] bool hopeless() const;
-  int report_death();
+  int report_failure();
 
   // Collective parts (collective.cpp): memory for an allocation; the rest of the barrier under way.
   int commit(uint64_t begin, std::size_t size);
@@ -299,6 +302,7 @@ class Runtime {
   std::atomic<uint32_t> failures_{0};
   std::atomic<uint32_t> acknowledged_{0};
   std::atomic<int64_t> deaths_looked_ns_{0};
+  std::atomic<uint32_t> looked_from_{0};  // the rank at which the next look at the network begins
   std::atomic<int64_t> load_counted_ns_{0};
   std::atomic<bool> crowded_{false};  // more threads use the layer on this node than it has cores
   std::atomic<bool> report_requested_{false};

@@ -51,7 +51,7 @@ constexpr std::array kVariables{
     Variable{"OMPL_YIELDS", "count or -1", &Settings::yields,
              "Yields of a waiter before it sleeps; -1: chosen by the load on the cores."},
     Variable{"OMPL_ON_PEER_DEATH", "error|abort|ignore", &Settings::on_peer_death,
-             "When a rank dies: waits fail, the job is aborted, or nothing happens."},
+             "When a rank dies or its connection breaks: waits fail, the job is aborted, or nothing happens."},
     Variable{"OMPL_HANG_REPORT", "seconds", &Settings::hang_report,
              "Time a call may block before a report of all threads is printed; 0: never."},
     Variable{"OMPL_HUGE_PAGES", "auto|never", &Settings::huge_pages,

@@ -7,10 +7,14 @@
 namespace ompl {
 namespace {
 thread_local std::string t_detail;
-}
+thread_local int t_tolerant = 0;
+}  // namespace
+
+Tolerance::Tolerance() { ++t_tolerant; }
+Tolerance::~Tolerance() { --t_tolerant; }
 
 int fail_with(int code, std::string detail) {
-  log::error("{}", detail);
+  log::at(t_tolerant > 0 ? log::Level::info : log::Level::error, "{}", detail);
   return fail_quietly(code, std::move(detail));
 }
 

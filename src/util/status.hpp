@@ -24,6 +24,15 @@ int fail(int code, fmt::format_string<Args...> text, Args&&... args) {
   return fail_with(code, fmt::format(text, std::forward<Args>(args)...));
 }
 
+// While it lives, fail() of this thread informs: the caller has another way to go on.
+class Tolerance {
+ public:
+  Tolerance();
+  ~Tolerance();
+  Tolerance(const Tolerance&) = delete;
+  Tolerance& operator=(const Tolerance&) = delete;
+};
+
 // The calling thread's last recorded detail; "" if none.
 const char* error_detail();
 

@@ -87,6 +87,27 @@ TEST(MockFailure, R18_WaitsEndWhenARankDiesAndBlockAgainOnceThatIsAcknowledged) 
   });
 }
 
+// It may never come: what was sent on the link is lost.
+TEST(MockFailure, R18_WaitsEndWhenALinkBreaksAndBlockAgainOnceThatIsAcknowledged) {
+  Doomed doomed({}, {.ranks = 3, .endpoints = 1});
+  std::atomic<uint32_t> settled{0};
+  std::atomic<bool> done{false};
+  doomed.run([&](Rank& r) {
+    const uint64_t flag = r.allocate(8);
+    settle(r, flag, settled, r.size);
+    if (r.rank != 0) return serve(r, flag, done);
+    ok(r.signal(1, flag));
+    doomed.wire().break_link(0, 0, 1);
+    EXPECT_EQ(r.wait(flag + 4), OMPL_ERR_LINK);
+    EXPECT_STREQ(error_detail(), "the connection broke to rank 1");
+    EXPECT_EQ(r.wait(flag + 4), OMPL_ERR_LINK) << "and so it stays";
+    EXPECT_EQ(r.failure_ack(), 1);
+    EXPECT_EQ(r.wait(flag + 4, 2'000'000), OMPL_ERR_TIMEOUT);
+    ok(r.signal(2, flag));  // the others are within reach
+    done = true;
+  });
+}
+
 TEST(MockFailure, R18_ABarrierWithADeadRankFails) {
   Doomed doomed({}, {.ranks = 3});
   std::atomic<uint32_t> settled{0};

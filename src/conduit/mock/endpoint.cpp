@@ -121,7 +121,13 @@ int MockEndpoint::progress(Sink& sink, int budget) {
 
 uint64_t MockEndpoint::completed(uint32_t rank) const { return links_[rank]->completed(); }
 
-int MockEndpoint::failure(uint32_t rank) const { return links_[rank]->failure(); }
+int MockEndpoint::failure(uint32_t rank) const {
+  return links_[rank] != nullptr ? links_[rank]->failure() : OMPL_OK;
+}
+
+bool MockEndpoint::departed(uint32_t rank) const {
+  return links_[rank] != nullptr && links_[rank]->target_departed();
+}
 
 bool MockEndpoint::idle() {
   if (port_.broken()) return broken_;

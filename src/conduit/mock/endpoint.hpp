@@ -23,6 +23,7 @@ class MockEndpoint final : public Endpoint {
   int progress(Sink& sink, int budget) override;
   [[nodiscard]] uint64_t completed(uint32_t rank) const override;
   [[nodiscard]] int failure(uint32_t rank) const override;
+  [[nodiscard]] bool departed(uint32_t rank) const override;
   [[nodiscard]] int descriptor() const override { return port_.bell.fd(); }
   bool arm() override;
   [[nodiscard]] std::string describe() const override;

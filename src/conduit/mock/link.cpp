@@ -311,6 +311,11 @@ void Link::break_now(int code) {
   to_.bell.ring();
 }
 
+void Link::target_departs() {
+  departed_.store(true, std::memory_order_release);
+  break_now(OMPL_ERR_LINK);
+}
+
 std::string Link::describe() {
   const std::lock_guard lock(mutex_);
   return fmt::format("{}.{}->{} {}: {} posted, {} queued, {} finished, ticket {} of {}, failure {}",

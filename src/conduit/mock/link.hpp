@@ -126,6 +126,8 @@ class Link {
 
   // Nothing is carried any more; the initiator learns of it by and by. Any thread.
   void break_now(int code);
+  void target_departs();  // its endpoint is closed
+  [[nodiscard]] bool target_departed() const { return departed_.load(std::memory_order_acquire); }
   std::string describe();
 
  private:
@@ -166,6 +168,7 @@ class Link {
 
   std::atomic<uint64_t> completed_{0};
   std::atomic<int> failure_{OMPL_OK};
+  std::atomic<bool> departed_{false};
   std::atomic<std::size_t> records_{0};  // credited records not yet given to the target's sink
 };
 

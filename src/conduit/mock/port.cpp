@@ -67,7 +67,7 @@ void Port::attach(Link& link) {
     incoming_.push_back(&link);
     too_late = closed_;
   }
-  if (too_late) link.break_now(OMPL_ERR_LINK);
+  if (too_late) link.target_departs();
 }
 
 void Port::list_incoming(std::vector<Link*>* links) {
@@ -93,7 +93,7 @@ void Port::close() {
     closed_ = true;
     links = incoming_;
   }
-  for (Link* link : links) link->break_now(OMPL_ERR_LINK);
+  for (Link* link : links) link->target_departs();
 }
 
 }  // namespace ompl::conduit::mock

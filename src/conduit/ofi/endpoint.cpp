@@ -438,6 +438,11 @@ int OfiEndpoint::failure(uint32_t rank) const {
   return link != nullptr ? link->failure.load(std::memory_order_acquire) : OMPL_OK;
 }
 
+bool OfiEndpoint::departed(uint32_t rank) const {
+  const Link* link = links_->find(rank);
+  return link != nullptr && link->goodbye.load(std::memory_order_acquire);
+}
+
 bool OfiEndpoint::arm() { return links_->progress() == 0 && wait_set_.arm(); }
 
 std::string OfiEndpoint::describe() const {

@@ -51,7 +51,7 @@ struct Link {
   bool up = false;                     // it can be posted on
   bool waiting = false;                // for the other side, to come up
   bool probing = false;                // it ended: does the other side live?
-  bool goodbye = false;                // the other side said that it leaves
+  std::atomic<bool> goodbye{false};    // the other side said that it leaves
   std::atomic<int> failure{OMPL_OK};
   std::string why;  // of the failure
   CompletionWindow<> window;

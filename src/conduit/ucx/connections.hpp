@@ -57,13 +57,13 @@ struct Link {
   Message hello;             // its cookie is that of all messages
   bool short_works = false;  // UCX can be asked to send a record at once or not at all
   int short_tests = 0;
-  uint64_t puts = 1;           // posted to its memory, and the hello,
-  uint64_t flushed = 0;        // how many of them are sure to have arrived,
-  uint64_t flushing = 0;       // and how many will have when the flush under way completes; 0: none is
-  bool goodbye = false;        // the other side said that it leaves
-  bool goodbye_said = false;   // by this side
-  bool close_pending = false;  // of an endpoint that we had
-  int64_t probe_until = 0;     // ms
+  uint64_t puts = 1;      // posted to its memory, and the hello,
+  uint64_t flushed = 0;   // how many of them are sure to have arrived,
+  uint64_t flushing = 0;  // and how many will have when the flush under way completes; 0: none is
+  std::atomic<bool> goodbye{false};  // the other side said that it leaves
+  bool goodbye_said = false;         // by this side
+  bool close_pending = false;        // of an endpoint that we had
+  int64_t probe_until = 0;           // ms
   std::atomic<int> failure{OMPL_OK};
   std::string why;  // of the failure
   CompletionWindow<> window;

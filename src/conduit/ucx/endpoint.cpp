@@ -254,6 +254,11 @@ int UcxEndpoint::failure(uint32_t rank) const {
   return link != nullptr ? link->failure.load(std::memory_order_acquire) : OMPL_OK;
 }
 
+bool UcxEndpoint::departed(uint32_t rank) const {
+  const Link* link = connections_.find(rank);
+  return link != nullptr && link->goodbye.load(std::memory_order_acquire);
+}
+
 bool UcxEndpoint::arm() {
   return !connections_.troubled() && site_.library->worker_arm(worker_.get()) == UCS_OK;
 }

@@ -34,6 +34,7 @@ class UcxEndpoint final : public Endpoint {
   int progress(Sink& sink, int budget) override;
   [[nodiscard]] uint64_t completed(uint32_t rank) const override;
   [[nodiscard]] int failure(uint32_t rank) const override;
+  [[nodiscard]] bool departed(uint32_t rank) const override;
   [[nodiscard]] int descriptor() const override { return worker_.descriptor(); }
   bool arm() override;
   [[nodiscard]] std::string describe() const override;

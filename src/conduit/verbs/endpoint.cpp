@@ -468,6 +468,11 @@ int VerbsEndpoint::failure(uint32_t rank) const {
   return link != nullptr ? link->failure.load(std::memory_order_acquire) : OMPL_OK;
 }
 
+bool VerbsEndpoint::departed(uint32_t rank) const {
+  const Link* link = connections_.find(rank);
+  return link != nullptr && link->left.load(std::memory_order_acquire);
+}
+
 bool VerbsEndpoint::arm() {
   if (!wait_set_.arm(connections_.waiting() ? kTickMs : kBeatMs)) return false;
   const auto look = [](ibv_cq* queue, Taken* into) {

@@ -29,6 +29,7 @@ class VerbsEndpoint final : public Endpoint {
   int progress(Sink& sink, int budget) override;
   [[nodiscard]] uint64_t completed(uint32_t rank) const override;
   [[nodiscard]] int failure(uint32_t rank) const override;
+  [[nodiscard]] bool departed(uint32_t rank) const override;
   [[nodiscard]] std::string reason(uint32_t rank) const override {
     return connections_.find(rank)->why;
   }

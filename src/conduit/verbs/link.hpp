@@ -66,8 +66,8 @@ struct Link {
   int64_t interval = 0;                  // ms
   PulseProbe probe;
   std::atomic<int> failure{OMPL_OK};
-  std::string why;    // of the failure, before which it is set
-  bool left = false;  // the other side said goodbye
+  std::string why;                // of the failure, before which it is set
+  std::atomic<bool> left{false};  // the other side said goodbye
 
   // Requests are numbered from 1; the number is the ticket.
   uint64_t posted = 0;
