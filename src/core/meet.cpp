@@ -125,7 +125,7 @@ int Runtime::start_network(Conduits networks) {
     const auto lacking =
         std::ranges::find(cards, nullptr, [&name](const Card& card) { return card.find(name); });
     if (lacking != cards.end()) {
-      if (cards[rank_].find(name) != nullptr)
+      if (absent.find(name + ": ") == std::string::npos)
         absent += fmt::format("{}: not usable on rank {}; ", name, lacking - cards.begin());
       continue;
     }
