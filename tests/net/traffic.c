@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Verified traffic for a network that is disturbed: traffic SECONDS THREADS BYTES. Each thread of each rank is part of
- * a ring with the same thread of the others, around which a message travels; its length and its contents change with
- * every round, and each rank looks at every byte. Rank 0 says "going" after the first round.
+ * Verified traffic for a network that is disturbed: traffic SECONDS THREADS BYTES [MESSAGES]. Each thread of each rank
+ * is part of a ring with the same thread of the others, around which a message travels; its length and its contents
+ * change with every round, and each rank looks at every byte. It goes on for that time and until all ranks together
+ * have had that many messages. Rank 0 says "going" after the first round.
  *
  * Exit code 0: all was right; 1: wrong data; 3: a call reported an error, which is printed.
  */
@@ -24,6 +25,7 @@ struct ring {
 
 static size_t g_words; /* the longest message */
 static time_t g_end;
+static size_t g_rounds; /* at least, of each ring */
 
 static void require(int result, const char* what) {
   if (result >= 0) return;
@@ -67,7 +69,7 @@ static void* go_round(void* argument) {
   uint64_t round = 1, first = 0;
   for (; (first & kLast) == 0; ++round) {
     if (ompl_rank() == 0) {
-      pass_on(ring, buffer, round << 1 | (time(NULL) >= g_end));
+      pass_on(ring, buffer, round << 1 | (round >= g_rounds && time(NULL) >= g_end));
       first = receive(ring, round);
       if (round == 1 && ring->number == 0) puts("going");
     } else {
@@ -81,7 +83,7 @@ static void* go_round(void* argument) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 4) return fprintf(stderr, "traffic SECONDS THREADS BYTES\n"), 2;
+  if (argc != 4 && argc != 5) return fprintf(stderr, "traffic SECONDS THREADS BYTES [MESSAGES]\n"), 2;
   const size_t threads = strtoul(argv[2], NULL, 10);
   g_words = strtoul(argv[3], NULL, 10) / 8 + 1;
   setvbuf(stdout, NULL, _IOLBF, 0);
@@ -93,6 +95,7 @@ int main(int argc, char** argv) {
     require(ompl_alloc(8 * g_words, &rings[i].message), "ompl_alloc");
     require(ompl_alloc(sizeof(uint32_t), &rings[i].flag), "ompl_alloc");
   }
+  if (argc == 5) g_rounds = strtoul(argv[4], NULL, 10) / (threads * (size_t)ompl_size()) + 1;
   g_end = time(NULL) + (time_t)strtoul(argv[1], NULL, 10);
   for (size_t i = 0; i < threads; ++i)
     if (pthread_create(&rings[i].thread, NULL, go_round, &rings[i]) != 0) return kError;
