@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bootstrap/mpi.hpp"
 
-#include <dlfcn.h>
-
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -10,36 +8,25 @@
 #include <map>
 #include <string>
 
+#include "arch/mpi.hpp"
 #include "util/log.hpp"
 #include "util/status.hpp"
 
 namespace ompl::bootstrap {
 namespace {
 
-template <class Function>
-Function* find(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
-}
-
-// What differs between the binary interfaces of MPI libraries: the type of a handle, and two handles.
-template <class Handle>
-struct Abi {
-  Handle world;
-  Handle byte;
-};
-
 // MPI functions, found at run time. All of them have been in every MPI since 1.0.
 template <class Handle>
 struct Calls {
-  int (*dup)(Handle, Handle*) = find<int(Handle, Handle*)>("MPI_Comm_dup");
-  int (*free)(Handle*) = find<int(Handle*)>("MPI_Comm_free");
-  int (*rank)(Handle, int*) = find<int(Handle, int*)>("MPI_Comm_rank");
-  int (*size)(Handle, int*) = find<int(Handle, int*)>("MPI_Comm_size");
-  int (*abort)(Handle, int) = find<int(Handle, int)>("MPI_Abort");
+  int (*dup)(Handle, Handle*) = arch::mpi_function<int(Handle, Handle*)>("MPI_Comm_dup");
+  int (*free)(Handle*) = arch::mpi_function<int(Handle*)>("MPI_Comm_free");
+  int (*rank)(Handle, int*) = arch::mpi_function<int(Handle, int*)>("MPI_Comm_rank");
+  int (*size)(Handle, int*) = arch::mpi_function<int(Handle, int*)>("MPI_Comm_size");
+  int (*abort)(Handle, int) = arch::mpi_function<int(Handle, int)>("MPI_Abort");
   int (*allgather)(const void*, int, Handle, void*, int, Handle, Handle) =
-      find<int(const void*, int, Handle, void*, int, Handle, Handle)>("MPI_Allgather");
+      arch::mpi_function<int(const void*, int, Handle, void*, int, Handle, Handle)>("MPI_Allgather");
   int (*allgatherv)(const void*, int, Handle, void*, const int*, const int*, Handle, Handle) =
-      find<int(const void*, int, Handle, void*, const int*, const int*, Handle, Handle)>(
+      arch::mpi_function<int(const void*, int, Handle, void*, const int*, const int*, Handle, Handle)>(
           "MPI_Allgatherv");
 
   [[nodiscard]] bool complete() const {
@@ -67,8 +54,6 @@ std::string_view take_sized(std::string_view* in) {
 template <class Handle>
 class Mpi final : public Bootstrap {
  public:
-  explicit Mpi(const Abi<Handle>& abi) : abi_(abi) {}
-
   int open() {
     if (!calls_.complete()) {
       return fail(OMPL_ERR_LAUNCH,
@@ -162,7 +147,7 @@ class Mpi final : public Bootstrap {
     return OMPL_OK;
   }
 
-  Abi<Handle> abi_;
+  const arch::MpiConstants<Handle> abi_ = arch::mpi_constants<Handle>();
   Calls<Handle> calls_;
   uint32_t rank_ = 0;
   uint32_t size_ = 0;
@@ -171,40 +156,21 @@ class Mpi final : public Bootstrap {
 };
 
 template <class Handle>
-int open_with(const Abi<Handle>& abi, std::unique_ptr<Bootstrap>* out) {
-  auto mpi = std::make_unique<Mpi<Handle>>(abi);
+int open_with(std::unique_ptr<Bootstrap>* out) {
+  auto mpi = std::make_unique<Mpi<Handle>>();
   const int result = mpi->open();
   if (result == OMPL_OK) *out = std::move(mpi);
   return result;
 }
 
-bool is_open_mpi() { return dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != nullptr; }
-
-// Whether the library has the interface that MPI 5.0 standardised: only its file name tells.
-bool has_standard_abi() {
-  Dl_info info{};
-  return dladdr(dlsym(RTLD_DEFAULT, "MPI_Initialized"), &info) != 0 && info.dli_fname != nullptr &&
-         std::strstr(info.dli_fname, "libmpi_abi") != nullptr;
-}
-
-bool ask(const char* name) {
-  auto* const function = find<int(int*)>(name);
-  int flag = 0;
-  return function != nullptr && function(&flag) == 0 && flag != 0;
-}
+bool is_open_mpi() { return arch::mpi_abi() == arch::MpiAbi::open_mpi; }
 
 }  // namespace
-
-MpiPhase mpi_phase() {
-  if (dlsym(RTLD_DEFAULT, "MPI_Initialized") == nullptr) return MpiPhase::absent;
-  if (ask("MPI_Finalized")) return MpiPhase::finalized;
-  return ask("MPI_Initialized") ? MpiPhase::running : MpiPhase::before_init;
-}
 
 bool mpi_may_use_pmi1() { return mpi_phase() != MpiPhase::absent && !is_open_mpi(); }
 
 bool is_open_mpi5_before_init() {
-  auto* const version = find<int(char*, int*)>("MPI_Get_library_version");
+  auto* const version = arch::mpi_function<int(char*, int*)>("MPI_Get_library_version");
   if (mpi_phase() != MpiPhase::before_init || !is_open_mpi() || version == nullptr) return false;
   std::array<char, 8192> text{};  // MPI's limit of it is at most that in every library
   int length = 0;
@@ -212,14 +178,7 @@ bool is_open_mpi5_before_init() {
 }
 
 int open_mpi(std::unique_ptr<Bootstrap>* out) {
-  if (is_open_mpi()) {
-    return open_with<void*>(
-        {dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world"), dlsym(RTLD_DEFAULT, "ompi_mpi_byte")}, out);
-  }
-  if (has_standard_abi()) {
-    return open_with<void*>({reinterpret_cast<void*>(0x101), reinterpret_cast<void*>(0x247)}, out);
-  }
-  return open_with<int>({0x44000000, 0x4c00010d}, out);  // MPICH, Intel MPI and their relatives
+  return arch::mpi_abi() == arch::MpiAbi::mpich ? open_with<int>(out) : open_with<void*>(out);
 }
 
 }  // namespace ompl::bootstrap

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An MPI library in the same process, found through the dynamic linker: no header of it, nothing
-// linked.
+// Starting up through an MPI of the same process, and beside one.
 #pragma once
 
 #include <memory>
 
+#include "arch/mpi.hpp"
 #include "bootstrap/bootstrap.hpp"
 
 namespace ompl::bootstrap {
 
-enum class MpiPhase { absent, before_init, running, finalized };
-
-// Where this process's MPI stands.
-MpiPhase mpi_phase();
+using arch::mpi_phase;
+using arch::MpiPhase;
 
 // Whether this process's MPI, if any, would talk to its launcher over PMI_FD (Open MPI never does).
 bool mpi_may_use_pmi1();

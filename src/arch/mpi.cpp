@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "arch/mpi.hpp"
+
+#include <cstring>
+
+namespace ompl::arch {
+namespace {
+
+using Pointer = void*;
+
+Pointer standard_handle(uintptr_t value) { return reinterpret_cast<Pointer>(value); }
+Pointer open_mpi_handle(const char* name) { return ::dlsym(RTLD_DEFAULT, name); }
+
+bool ask(const char* name) {
+  auto* const function = mpi_function<int(int*)>(name);
+  int flag = 0;
+  return function != nullptr && function(&flag) == 0 && flag != 0;
+}
+
+}  // namespace
+
+MpiPhase mpi_phase() {
+  if (::dlsym(RTLD_DEFAULT, "MPI_Initialized") == nullptr) return MpiPhase::absent;
+  if (ask("MPI_Finalized")) return MpiPhase::finalized;
+  return ask("MPI_Initialized") ? MpiPhase::running : MpiPhase::before_init;
+}
+
+MpiAbi mpi_abi() {
+  if (::dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != nullptr) return MpiAbi::open_mpi;
+  Dl_info info{};  // only the name of the file tells
+  const bool standard = ::dladdr(::dlsym(RTLD_DEFAULT, "MPI_Initialized"), &info) != 0 &&
+                        info.dli_fname != nullptr &&
+                        std::strstr(info.dli_fname, "libmpi_abi") != nullptr;
+  return standard ? MpiAbi::standard : MpiAbi::mpich;
+}
+
+template <>
+MpiConstants<int> mpi_constants() {
+  return {.world = 0x44000000,
+          .self = 0x44000001,
+          .byte = 0x4c00010d,
+          .info_null = 0x1c000000,
+          .errors_return = 0x54000001,
+          .status_ignore = standard_handle(1),
+          .any_source = -2,
+          .funneled = 1,
+          .serialized = 2,
+          .multiple = 3};
+}
+
+template <>
+MpiConstants<Pointer> mpi_constants() {
+  if (mpi_abi() == MpiAbi::standard) {
+    return {.world = standard_handle(0x101),
+            .self = standard_handle(0x102),
+            .byte = standard_handle(0x247),
+            .info_null = standard_handle(0x130),
+            .errors_return = standard_handle(0x143),
+            .status_ignore = nullptr,
+            .any_source = -1,
+            .funneled = 1024,
+            .serialized = 2048,
+            .multiple = 4096};
+  }
+  return {.world = open_mpi_handle("ompi_mpi_comm_world"),
+          .self = open_mpi_handle("ompi_mpi_comm_self"),
+          .byte = open_mpi_handle("ompi_mpi_byte"),
+          .info_null = open_mpi_handle("ompi_mpi_info_null"),
+          .errors_return = open_mpi_handle("ompi_mpi_errors_return"),
+          .status_ignore = nullptr,
+          .any_source = -1,
+          .funneled = 1,
+          .serialized = 2,
+          .multiple = 3};
+}
+
+std::mutex& mpi_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+bool& mpi_locked_by_user() {
+  thread_local bool locked = false;
+  return locked;
+}
+
+}  // namespace ompl::arch
