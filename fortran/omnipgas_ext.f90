@@ -208,6 +208,12 @@ module omnipgas_ext
       import
       type(c_ptr), value :: address
     end function
+    integer(c_int) function ompl_mpi_lock() bind(C)
+      import
+    end function
+    integer(c_int) function ompl_mpi_unlock() bind(C)
+      import
+    end function
     integer(c_int) function ompl_progress(ctx, timeout_ns) bind(C)
       import
       type(c_ptr), value :: ctx

@@ -305,6 +305,22 @@ OMPL_API int ompl_flag_then(ompl_watch* watch, const ompl_condition* condition,
                             ompl_callback_fn callback, void* arg);
 
 /* ------------------------------------------------------------------------------------------------
+ * MPI in the same process
+ *
+ * Only of interest where the layer itself communicates by MPI (conduit mpi) and MPI was initialised with
+ * MPI_THREAD_SERIALIZED: the program's calls of MPI and the layer's must then not meet.
+ */
+
+/* Keeps the layer from calling MPI until ompl_mpi_unlock(); call it before each call of MPI, or a few of them. Waits for
+ * a call of MPI that is under way. The calling thread must not use the layer meanwhile, nor wait for what others do only
+ * once they have heard from this rank through the layer. May be called at any time. Error: OMPL_ERR_STATE (this
+ * thread holds it already). */
+OMPL_API int ompl_mpi_lock(void);
+
+/* Ends what ompl_mpi_lock() began; the same thread. Error: OMPL_ERR_STATE (it does not hold it). */
+OMPL_API int ompl_mpi_unlock(void);
+
+/* ------------------------------------------------------------------------------------------------
  * The job, and counters
  */
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "api/call.hpp"
+#include "arch/mpi.hpp"
 
 using ompl::Context;
 using ompl::Deadline;
@@ -228,6 +229,22 @@ int ompl_flag_then(ompl_watch* watch, const ompl_condition* condition, ompl_call
       return null("ompl_flag_then", watch == nullptr ? "the watch" : "the condition");
     return r.call_back(c, reinterpret_cast<ompl::Watch&>(*watch), *condition, callback, arg);
   });
+}
+
+int ompl_mpi_lock(void) {
+  bool& locked = ompl::arch::mpi_locked_by_user();
+  if (locked) return ompl::fail(OMPL_ERR_STATE, "ompl_mpi_lock: this thread holds the lock already");
+  ompl::arch::mpi_mutex().lock();
+  locked = true;
+  return OMPL_OK;
+}
+
+int ompl_mpi_unlock(void) {
+  bool& locked = ompl::arch::mpi_locked_by_user();
+  if (!locked) return ompl::fail(OMPL_ERR_STATE, "ompl_mpi_unlock: this thread does not hold the lock");
+  locked = false;
+  ompl::arch::mpi_mutex().unlock();
+  return OMPL_OK;
 }
 
 void ompl_abort(int exit_code, const char* why) {

@@ -7,7 +7,7 @@
 // Two kinds exist.
 //  * A direct conduit (self, shm) maps the peer's segment: connect() returns its base address and the
 //    core loads, stores and applies signals itself. It has no endpoints.
-//  * A network conduit (verbs, ofi, ucx; mock; later mpi, utofu) has a pool of endpoints. The core claims
+//  * A network conduit (verbs, ofi, ucx, mpi; mock; later utofu) has a pool of endpoints. The core claims
 //    an endpoint, calls it, and releases it; an endpoint is never called by two threads at once, but for
 //    the two functions marked "any thread". An endpoint therefore needs no lock of its own.
 //
@@ -24,6 +24,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "omnipgas/ompl.h"
 
 namespace ompl {
 struct Settings;
@@ -210,6 +212,10 @@ class Conduit {
   // (ompl_unregister): pin it for the device. Any thread, one at a time. Reference: nothing to do.
   virtual int register_memory(const void* address, std::size_t length);
   virtual void unregister_memory(const void* address, std::size_t length);
+
+  // OMPL_OK, or the recorded error of a calling thread that must not wait for this conduit, since it cannot
+  // progress it. Any thread. Reference: every thread may.
+  [[nodiscard]] virtual int admits() const { return OMPL_OK; }
 };
 
 }  // namespace ompl::conduit

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "conduit/mpi/conduit.hpp"
 #include "conduit/self/conduit.hpp"
 #include "conduit/shm/conduit.hpp"
 #ifdef OMPL_HAVE_VERBS
@@ -30,6 +31,7 @@ constexpr auto kRegistry = std::to_array<Entry>({
 #ifdef OMPL_HAVE_UCX
     {"ucx", "UCX, over TCP", true, &ucx::make},
 #endif
+    {"mpi", "one-sided MPI of the program itself", true, &mpi::make},
 });
 
 }  // namespace

@@ -69,6 +69,10 @@ bool Blocker::over(int* code) const {
     *code = runtime_.report_failure();
     return true;
   }
+  if (runtime_.network_ != nullptr) {
+    *code = runtime_.network_->conduit().admits();
+    if (*code != OMPL_OK) return true;
+  }
   if (!deadline_.passed()) return false;
   *code = OMPL_ERR_TIMEOUT;
   return true;

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The data path: messages with records and small data, puts and gets of the rest to and from the target's window.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "conduit/completion_window.hpp"
+#include "conduit/conduit.hpp"
+#include "conduit/mpi/alarm.hpp"
+#include "conduit/mpi/session.hpp"
+#include "conduit/mpi/wire.hpp"
+
+namespace ompl::conduit::mpi {
+
+// What an endpoint and one rank have between them.
+struct Link {
+  std::atomic<int> failure{OMPL_OK};
+  std::atomic<bool> departed{false};  // its endpoint was closed in order
+  std::string why;                    // of the failure
+  uint32_t sending = 0;               // messages under way
+  uint32_t sent = 0;                  // messages
+  uint32_t putting = 0;               // puts to its window of which the source is in use
+  bool unflushed = false;             // some put to its window may not have arrived
+  bool met = false;                   // there was a message, either way
+  CompletionWindow<64> window;
+};
+
+// Of a message, beside the header.
+struct Data {
+  const void* source = nullptr;
+  std::size_t length = 0;
+};
+
+template <class Handle>
+class MpiEndpoint final : public Endpoint, private Member {
+ public:
+  MpiEndpoint(Session<Handle>& session, uint32_t slot);
+  ~MpiEndpoint() override { session_.part(*this); }
+
+  Post put(uint32_t rank, const void* source, uint64_t offset, std::size_t length) override;
+  Post get(uint32_t rank, void* target, uint64_t offset, std::size_t length) override;
+  Post signal(uint32_t rank, const Signal& record) override;
+  Post put_signal(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
+                  const Signal& record, bool* signalled) override;
+  int progress(Sink& sink, int budget) override;
+  [[nodiscard]] uint64_t completed(uint32_t rank) const override;
+  [[nodiscard]] int failure(uint32_t rank) const override;
+  [[nodiscard]] bool departed(uint32_t rank) const override { return links_[rank].departed; }
+  [[nodiscard]] std::string reason(uint32_t rank) const override { return links_[rank].why; }
+  [[nodiscard]] int descriptor() const override { return alarm_.descriptor(); }
+  bool arm() override {
+    alarm_.set();
+    slept_ = true;
+    return true;
+  }
+  [[nodiscard]] std::string describe() const override;
+
+ private:
+  // What MPI has not completed yet.
+  struct Operation {
+    uint32_t rank = 0;
+    uint64_t ticket = 0;  // 0: a message
+    bool is_put = false;
+    Buffer* buffer = nullptr;  // of a message
+  };
+  static constexpr std::size_t kBuffers = 64;  // of messages under way
+  static constexpr std::size_t kOperations = 128;
+
+  using Visit = typename Session<Handle>::Visit;
+  template <class Call>
+  Post transfer(uint32_t rank, bool is_put, Call call);
+  Post send(uint32_t rank, Message message, Data data = {});
+  Post emit(uint32_t rank, Message message, Data data);
+  void track(Handle request, const Operation& operation);
+  int look(Sink& sink, int budget);
+  void take_in(const Buffer& buffer, Sink& sink);
+  int complete();
+  void finish(const Operation& operation);
+  void fail(uint32_t rank, std::string why);
+  Post lost(uint32_t rank, const char* function, int code);
+  int broken(const char* function, int code);
+  void leave(bool in_order) override;
+
+  Session<Handle>& session_;
+  const Library<Handle>& mpi_;
+  Inbox<Handle>& inbox_;
+  const uint32_t slot_;
+  std::unique_ptr<Link[]> links_;  // by rank
+
+  std::unique_ptr<std::array<Buffer, kBuffers>> buffers_ =
+      std::make_unique<std::array<Buffer, kBuffers>>();
+  std::array<Buffer*, kBuffers> free_{};
+  std::size_t free_count_ = 0;
+
+  std::array<Handle, kOperations> requests_{};
+  std::array<Operation, kOperations> operations_{};
+  std::array<int, kOperations> finished_{};
+  std::atomic<std::size_t> outstanding_{0};
+  bool broken_ = false;
+  Alarm alarm_;
+  bool slept_ = false;
+};
+
+extern template class MpiEndpoint<int>;
+extern template class MpiEndpoint<void*>;
+
+}  // namespace ompl::conduit::mpi

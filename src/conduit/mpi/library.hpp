@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The functions of MPI that we call, of the library that this process has initialised. MPI_Aint is ptrdiff_t everywhere.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "arch/mpi.hpp"
+
+namespace ompl::conduit::mpi {
+
+template <class Handle>
+struct Library {
+  template <class Function>
+  static Function* find(const char* name) {
+    return arch::mpi_function<Function>(name);
+  }
+  using Put = int(const void*, int, Handle, int, std::ptrdiff_t, int, Handle, Handle, Handle*);
+  using Get = int(void*, int, Handle, int, std::ptrdiff_t, int, Handle, Handle, Handle*);
+  using Send = int(const void*, int, Handle, int, int, Handle, Handle*);
+  using CopyAttribute = int(Handle, int, void*, void*, void*, int*);
+  using DeleteAttribute = int(Handle, int, void*, void*);
+
+  arch::MpiConstants<Handle> constants = arch::mpi_constants<Handle>();
+
+  int (*query_thread)(int*) = find<int(int*)>("MPI_Query_thread");
+  int (*is_thread_main)(int*) = find<int(int*)>("MPI_Is_thread_main");
+  int (*library_version)(char*, int*) = find<int(char*, int*)>("MPI_Get_library_version");
+  int (*error_string)(int, char*, int*) = find<int(int, char*, int*)>("MPI_Error_string");
+
+  int (*comm_rank)(Handle, int*) = find<int(Handle, int*)>("MPI_Comm_rank");
+  int (*comm_size)(Handle, int*) = find<int(Handle, int*)>("MPI_Comm_size");
+  int (*comm_dup)(Handle, Handle*) = find<int(Handle, Handle*)>("MPI_Comm_dup");
+  int (*comm_free)(Handle*) = find<int(Handle*)>("MPI_Comm_free");
+  int (*comm_set_errhandler)(Handle, Handle) = find<int(Handle, Handle)>("MPI_Comm_set_errhandler");
+  int (*comm_create_keyval)(CopyAttribute*, DeleteAttribute*, int*, void*) =
+      find<int(CopyAttribute*, DeleteAttribute*, int*, void*)>("MPI_Comm_create_keyval");
+  int (*comm_free_keyval)(int*) = find<int(int*)>("MPI_Comm_free_keyval");
+  int (*comm_set_attr)(Handle, int, void*) = find<int(Handle, int, void*)>("MPI_Comm_set_attr");
+  int (*comm_delete_attr)(Handle, int) = find<int(Handle, int)>("MPI_Comm_delete_attr");
+  int (*allgather)(const void*, int, Handle, void*, int, Handle, Handle) =
+      find<int(const void*, int, Handle, void*, int, Handle, Handle)>("MPI_Allgather");
+  int (*ibarrier)(Handle, Handle*) = find<int(Handle, Handle*)>("MPI_Ibarrier");
+
+  int (*win_create)(void*, std::ptrdiff_t, int, Handle, Handle, Handle*) =
+      find<int(void*, std::ptrdiff_t, int, Handle, Handle, Handle*)>("MPI_Win_create");
+  int (*win_set_errhandler)(Handle, Handle) = find<int(Handle, Handle)>("MPI_Win_set_errhandler");
+  int (*win_lock_all)(int, Handle) = find<int(int, Handle)>("MPI_Win_lock_all");
+  int (*win_unlock_all)(Handle) = find<int(Handle)>("MPI_Win_unlock_all");
+  int (*win_flush)(int, Handle) = find<int(int, Handle)>("MPI_Win_flush");
+  int (*win_sync)(Handle) = find<int(Handle)>("MPI_Win_sync");
+  int (*win_free)(Handle*) = find<int(Handle*)>("MPI_Win_free");
+  Put* rput = find<Put>("MPI_Rput");
+  Get* rget = find<Get>("MPI_Rget");
+
+  Send* isend = find<Send>("MPI_Isend");
+  Send* issend = find<Send>("MPI_Issend");
+  int (*irecv)(void*, int, Handle, int, int, Handle,
+               Handle*) = find<int(void*, int, Handle, int, int, Handle, Handle*)>("MPI_Irecv");
+  int (*test)(Handle*, int*, void*) = find<int(Handle*, int*, void*)>("MPI_Test");
+  int (*testsome)(int, Handle*, int*, int*,
+                  void*) = find<int(int, Handle*, int*, int*, void*)>("MPI_Testsome");
+  int (*cancel)(Handle*) = find<int(Handle*)>("MPI_Cancel");
+
+  // The newest are of MPI 3.0, which brought all three at once.
+  [[nodiscard]] bool complete() const {
+    return rput != nullptr && win_flush != nullptr && ibarrier != nullptr;
+  }
+  [[nodiscard]] std::string version() const;       // its first words
+  [[nodiscard]] std::string text(int code) const;  // of an error
+};
+
+}  // namespace ompl::conduit::mpi
