@@ -109,6 +109,7 @@ TEST_P(Conformance, Conditions_AnyAndSomeFindEverySignalOnce) {
 TEST_P(Conformance, Conditions_R15_ASleeperOnSeveralFlagsIsWoken) {
   const auto w = world();
   const uint64_t flags = w->allocate(4 * kFlags);
+  const uint64_t neighbour = w->allocate(4);     // how many the right neighbour has taken
   std::array<std::atomic<uint32_t>, 2> taken{};  // by rank
   w->run(
       [&](Rank& r) {
@@ -118,13 +119,15 @@ TEST_P(Conformance, Conditions_R15_ASleeperOnSeveralFlagsIsWoken) {
             std::size_t which = kFlags;
             ok(ompl_ctx_wait_any(r.ctx(), list.data(), kFlags, &which, OMPL_FOREVER));
             EXPECT_EQ(which, i % kFlags);
+            ok(r.signal(r.left(), neighbour));
+            ok(r.quiet());
             taken.at(r.rank) = i + 1;
           }
           return;
         }
         for (uint32_t i = 0; i < rounds(20); ++i) {
           // No flag before the one before it was taken: no order is promised between two that are there.
-          while (taken.at(r.right()) < i || (r.sleepers() == 0 && taken.at(r.rank) <= i))
+          while (r.count(neighbour) < i || (r.sleepers() == 0 && taken.at(r.rank) <= i))
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
           ok(r.signal(r.right(), flags + 4 * (i % kFlags)));
           ok(r.quiet());

@@ -24,6 +24,7 @@ struct Case {
   std::function<std::unique_ptr<Fabric>(uint32_t ranks)> fabric;
   uint32_t most_ranks = UINT32_MAX;           // that the conduit can join
   std::function<std::string()> why_not = {};  // this machine has no such conduit; "" if it has
+  uint32_t least_ranks = 1;                   // that it joins: a test for fewer is skipped
 };
 
 inline void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
@@ -59,7 +60,14 @@ class Conformance : public ::testing::TestWithParam<Case> {
   // A job of shape.ranks ranks, fewer where the conduit cannot have so many.
   std::unique_ptr<World> world(Shape shape = {}) {
     shape.ranks = std::min(shape.ranks, GetParam().most_ranks);
+    if (shape.ranks < GetParam().least_ranks) skip("the job has more ranks");
     return std::make_unique<ThreadWorld>(GetParam().fabric(shape.ranks), shape);
+  }
+
+ private:
+  [[noreturn]] static void skip(const char* why) {
+    [&] { GTEST_SKIP() << why; }();
+    throw testing::AssertionException({testing::TestPartResult::kSkip, nullptr, 0, why});
   }
 };
 

@@ -43,10 +43,15 @@ class ThreadOf {
 }  // namespace
 
 ThreadWorld::ThreadWorld(std::unique_ptr<Fabric> fabric, const Shape& shape)
-    : fabric_(std::move(fabric)), shape_(shape), runtimes_(shape.ranks) {
+    : fabric_(std::move(fabric)), shape_(shape), end_rank_(shape.ranks), runtimes_(shape.ranks) {
   const bootstrap::ThreadJob job(shape.ranks);
+  std::unique_ptr<bootstrap::Bootstrap> process = fabric_->join();
+  if (process != nullptr) {
+    first_rank_ = process->rank();
+    end_rank_ = first_rank_ + 1;
+  }
   std::vector<std::vector<std::unique_ptr<conduit::Conduit>>> conduits(shape.ranks);
-  for (uint32_t rank = 0; rank < shape.ranks; ++rank) conduits[rank] = fabric_->conduits(rank);
+  for (uint32_t rank = first_rank_; rank < end_rank_; ++rank) conduits[rank] = fabric_->conduits(rank);
   in_every_thread(1, [&](uint32_t rank, unsigned) {
     Settings settings;
     settings.segment_size = std::size_t{64} << 20;
@@ -54,13 +59,13 @@ ThreadWorld::ThreadWorld(std::unique_ptr<Fabric> fabric, const Shape& shape)
     if (shape.statistics) settings.statistics = "1";
     if (shape.credits != 0) settings.credits = shape.credits;
     fabric_->tune(rank, &settings);
-    const int code =
-        Runtime::create(settings, job.join(rank), std::move(conduits[rank]), &runtimes_[rank]);
+    const int code = Runtime::create(settings, process != nullptr ? std::move(process) : job.join(rank),
+                                     std::move(conduits[rank]), &runtimes_[rank]);
     ASSERT_EQ(code, OMPL_OK) << error_detail();
     const ThreadOf thread(*runtimes_[rank]);
     Rank self({.rank = rank, .size = shape_.ranks, .thread = 0, .threads = 1});
     const uint64_t scratch = self.allocate(sizeof(uint32_t));
-    if (rank == 0) scratch_ = scratch;
+    if (rank == first_rank_) scratch_ = scratch;
   });
 }
 
@@ -96,9 +101,9 @@ void ThreadWorld::finish(Rank& rank, std::atomic<unsigned>& running) {
 void ThreadWorld::in_every_thread(unsigned threads, const Work& work) {
   std::mutex mutex;
   std::condition_variable done;
-  unsigned running = shape_.ranks * threads;
+  unsigned running = (end_rank_ - first_rank_) * threads;
   std::vector<std::jthread> pool;
-  for (uint32_t rank = 0; rank < shape_.ranks; ++rank) {
+  for (uint32_t rank = first_rank_; rank < end_rank_; ++rank) {
     for (unsigned thread = 0; thread < threads; ++thread) {
       pool.emplace_back([&, rank, thread] {
         work(rank, thread);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A World whose ranks are threads of this process, each with its own Runtime over the conduits of a Fabric.
+// A World whose ranks are threads of this process, each with its own Runtime over the conduits of a Fabric. Where the
+// fabric joins processes one of the ranks is here, and the same test runs in every process.
 #pragma once
 
 #include <chrono>
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bootstrap/bootstrap.hpp"
 #include "conduit/conduit.hpp"
 #include "core/runtime.hpp"
 #include "world.hpp"
@@ -20,6 +22,8 @@ class Fabric {
   virtual ~Fabric() = default;
   // The conduits of one rank, in order of preference. Called once per rank.
   virtual std::vector<std::unique_ptr<conduit::Conduit>> conduits(uint32_t rank) = 0;
+  // Where a process is one rank: how it joins the others.
+  virtual std::unique_ptr<bootstrap::Bootstrap> join() { return nullptr; }
   // Settings of one rank that suit the conduit under test.
   virtual void tune(uint32_t /*rank*/, Settings* /*settings*/) const {}
   // Printed when a world hangs: what one needs to see it again.
@@ -46,6 +50,8 @@ class ThreadWorld final : public World {
 
   std::unique_ptr<Fabric> fabric_;
   const Shape shape_;
+  uint32_t first_rank_ = 0;  // of those in this process
+  uint32_t end_rank_;
   uint64_t scratch_ = 0;  // a flag nobody signals: polling it drives progress
   std::vector<std::unique_ptr<Runtime>> runtimes_;
 };

@@ -24,6 +24,7 @@ CONDUITS = {  # settings, network; the MPI may use either library itself
     "shm": ({"OMPL_CONDUITS": "self,shm"}, "none"),
     "ofi": ({"OMPL_CONDUITS": "self,ofi", "OMPL_ENDPOINTS": "2"}, "ofi"),
     "ucx": ({"OMPL_CONDUITS": "self,ucx", "OMPL_ENDPOINTS": "2"}, "ucx"),
+    "mpi": ({"OMPL_CONDUITS": "self,mpi", "OMPL_ENDPOINTS": "2"}, "mpi"),
 }
 BRIEF_S = 0.2
 LENGTHS = 10  # of messages, all of which every thread has checked
@@ -94,7 +95,7 @@ class Brief(Beside):
                 self.job(conduit, ranks, 2.0, 2, "mpi", "ompl")
 
     def test_every_order_of_start_and_end(self) -> None:
-        for conduit in CONDUITS:
+        for conduit in CONDUITS.keys() - {"mpi"}:  # which needs MPI from before its start to after its end
             for start in ("mpi", "ompl") if MPI.may_come_later else ("mpi",):
                 for end in ("mpi", "ompl", "both"):
                     self.job(conduit, 3, BRIEF_S, 2, start, end)

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The mpi conduit between real ranks of one MPI: the conformance suite, verified traffic, thread levels, both ends.
+
+mpi_conduit_test.py NAME BUILD_DIR [--prefix PREFIX] [--long]
+
+NAME and PREFIX as in launcher_test.py. The programs know nothing of MPI: mpi_start.c, compiled with the MPI's mpicc, is
+preloaded into each rank. Without --long the suite leaves out its slowest tests between two ranks, and traffic is
+brief; with it traffic goes on until a million messages were verified."""
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from launcher_test import SKIP, Mpi, find_mpi, leftovers, remove_orphans
+
+LIMIT_S = 120.0  # of one job
+SLOW = "*Data_PutsAndGetsOfAllSizesAndAlignments*:*FlushThenASignalByAnotherThread*:*Starve*"
+SUITE = 75  # tests at least of the whole suite, and of
+BRIEF, OF_THREE = 70, 9  # its parts
+MILLION = 1_000_000
+# Open MPI 5 else spins wherever it waits, with more ranks than cores.
+SETTINGS = {"OMPL_CONDUITS": "self,mpi", "OMPL_LOG": "info", "OMPI_MCA_mpi_yield_when_idle": "1"}
+
+MPI: Mpi
+ARGUMENTS: argparse.Namespace
+FOLDER = Path()
+
+
+def compile_c(source: str, target: Path, *options: str) -> None:
+    here = Path(__file__).parent
+    command = [MPI.mpicc, "-O2", "-Wall", "-Wextra", f"-I{here.parents[1]}/include", str(here / source)]
+    subprocess.run([*command, "-o", str(target), *options], timeout=LIMIT_S, check=True)
+
+
+class Jobs(unittest.TestCase):
+    def setUp(self) -> None:
+        self.addCleanup(lambda before: remove_orphans(leftovers() - before), leftovers())
+
+    def start(self, ranks: int, *program: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+        """A job whose ranks are the program."""
+        return subprocess.run(
+            [*MPI.launchers[0].command, "-n", str(ranks), *program],
+            env=os.environ | SETTINGS | variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+
+    def preloaded(self, ranks: int, *program: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+        """The same, with MPI initialised before main()."""
+        return self.start(ranks, "env", f"LD_PRELOAD={FOLDER / 'start.so'}", *program, **variables)
+
+    def suite(self, ranks: int, least: int, excluded: str = "", **variables: str) -> None:
+        """Every rank has passed the same tests, which are the suite's (for so many ranks), and none failed."""
+        program = str(ARGUMENTS.build / "bin/tests/conformance_mpi")
+        done = self.preloaded(ranks, program, f"--gtest_filter=-{excluded}", "--gtest_color=no", **variables)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        passed = [int(count) for count in re.findall(r"\[  PASSED  \] (\d+) tests", done.stdout)]
+        self.assertEqual(len(passed), ranks, done.stdout)
+        self.assertEqual(len(set(passed)), 1, done.stdout)
+        self.assertGreaterEqual(passed[0], least, done.stdout)
+
+    def traffic(self, ranks: int, seconds: int, threads: int, slots: int, length: int) -> int:
+        """Messages that were passed around, every byte of them looked at."""
+        program = str(ARGUMENTS.build / "bin/tests/traffic")
+        done = self.preloaded(
+            ranks, program, str(seconds), str(threads), str(length), OMPL_ENDPOINTS=str(slots), OMPL_SEGMENT_SIZE="1G"
+        )
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(re.findall(r"; network: (\w+)", done.stderr), ["mpi"] * ranks, done.stderr)
+        self.assertEqual(re.findall(r"ompl\S* (?:error|warning): .*", done.stderr), [])
+        rounds = [int(count) for count in re.findall(r"ring \d+: (\d+) rounds", done.stdout)]
+        self.assertEqual(len(rounds), threads, done.stdout)
+        self.assertGreater(min(rounds), 0)
+        return ranks * sum(rounds)
+
+
+class Brief(Jobs):
+    def test_the_suite_between_two_ranks(self) -> None:
+        self.suite(2, BRIEF, SLOW)
+
+    def test_the_suite_between_three_ranks(self) -> None:
+        self.suite(3, OF_THREE)
+
+    def test_the_suite_where_mpi_allows_one_thread_at_a_time(self) -> None:
+        self.suite(3, OF_THREE, MPI_START_LEVEL="z")
+
+    def test_threads_on_slots(self) -> None:
+        for ranks, threads, slots, length in ((2, 1, 1, 100_000), (2, 8, 1, 4000), (3, 4, 3, 30_000), (2, 8, 8, 4000)):
+            with self.subTest(ranks=ranks, threads=threads, slots=slots):
+                self.traffic(ranks, 1, threads, slots, length)
+
+    def test_pools_of_different_size(self) -> None:
+        script = 'OMPL_ENDPOINTS=$((1 + 3 * ${PMI_RANK:-$PMIX_RANK})) LD_PRELOAD=$0 exec "$@"'
+        program = str(ARGUMENTS.build / "bin/tests/traffic")
+        done = self.start(2, "sh", "-c", script, str(FOLDER / "start.so"), program, "1", "4", "5000")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stdout.count(" rounds"), 4)
+        self.assertEqual(done.stderr.count("4 windows"), 2, done.stderr)
+
+    def test_thread_levels_and_both_ends(self) -> None:
+        for level in ("single", "funneled", "serialized", "multiple"):
+            for end in ("ompl", "mpi"):
+                with self.subTest(level=level, end=end):
+                    done = self.start(2, str(FOLDER / "levels"), level, end, OMPL_LOG="warn")
+                    if skipped := re.search(r"skipped: (.*)", done.stdout):
+                        self.skipTest(skipped[1])
+                    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                    self.assertEqual(done.stdout.count("all was right"), 2)
+                    refused = 2 if level in ("single", "funneled") else 0
+                    self.assertEqual(done.stdout.count("the second thread was refused"), refused)
+                    self.assertEqual(done.stdout.count("the layer was refused"), 2 if end == "mpi" else 0)
+
+    def test_an_mpi_that_is_not_initialised_is_named(self) -> None:
+        done = self.start(2, str(ARGUMENTS.build / "bin/tests/traffic"), "1", "1", "8", OMPL_LOG="error")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("this process has no MPI library; link the program with one", done.stderr)
+
+    def test_ranks_that_are_not_those_of_mpi(self) -> None:
+        """Each MPI rank a job of its own: nobody needs a network, and ompl-info says why it could not be this one."""
+        info = str(ARGUMENTS.build / "bin/ompl-info")
+        done = self.preloaded(2, info, OMPL_LAUNCHER="single")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        told = re.findall(r"mpi .*rank 0 of 1 of this job is rank \d of 2 of MPI_COMM_WORLD", done.stdout)
+        self.assertEqual(len(told), 2, done.stdout)
+
+    def test_why_says_which_mpi(self) -> None:
+        done = self.preloaded(2, str(ARGUMENTS.build / "bin/ompl-info"), "--why")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        told = re.findall(r"rank \d: mpi \(.*mpi: MPI_THREAD_MULTIPLE of \w", done.stdout)
+        self.assertEqual(len(told), 2, done.stdout)
+
+
+class Long(Jobs):
+    def test_the_whole_suite(self) -> None:
+        self.suite(2, SUITE)
+
+    def test_the_whole_suite_where_mpi_allows_one_thread_at_a_time(self) -> None:
+        self.suite(2, SUITE, MPI_START_LEVEL="z")
+
+    def test_all_threads_on_all_slots(self) -> None:
+        for threads in (1, 2, 4, 8):
+            for slots in (1, 3, 8):
+                with self.subTest(threads=threads, slots=slots):
+                    self.traffic(2, 2, threads, slots, 20_000)
+
+    def test_a_million_messages(self) -> None:
+        verified, limit = 0, time.monotonic() + 500
+        while verified < MILLION and time.monotonic() < limit:
+            verified += self.traffic(2, 20, 2, 2, 1000)
+            print(f"{verified} messages", flush=True)
+        self.assertGreaterEqual(verified, MILLION)
+
+
+def main() -> None:
+    global ARGUMENTS, MPI, FOLDER
+    parser = argparse.ArgumentParser()
+    parser.add_argument("name")
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--prefix", default="")
+    parser.add_argument("--long", action="store_true")
+    ARGUMENTS = parser.parse_args()
+    found = find_mpi(ARGUMENTS.name, ARGUMENTS.prefix)
+    if isinstance(found, str):
+        print(f"skipped: {found}")
+        sys.exit(SKIP)
+    MPI = found
+    signal.alarm(1100 if ARGUMENTS.long else 280)
+    with tempfile.TemporaryDirectory() as folder:
+        FOLDER = Path(folder)
+        os.environ["TMPDIR"] = folder  # launchers leave things there when a job is aborted
+        compile_c("mpi_start.c", FOLDER / "start.so", "-shared", "-fPIC")
+        library = ARGUMENTS.build / "lib"
+        linked = [f"-L{library}", "-lomnipgas", f"-Wl,-rpath,{library}", "-lpthread"]
+        compile_c("mpi_levels.c", FOLDER / "levels", *linked)
+        case = "Long" if ARGUMENTS.long else "Brief"
+        program = unittest.main(argv=sys.argv[:1], defaultTest=case, verbosity=2, exit=False)
+    sys.exit(not program.result.wasSuccessful())
+
+
+if __name__ == "__main__":
+    main()
