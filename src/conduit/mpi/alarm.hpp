@@ -25,15 +25,17 @@ class Alarm {
   [[nodiscard]] int descriptor() const { return timer_; }
   // Something was found: more may come.
   void hurry() { interval_ns_ = kShortest_ns; }
-  void set() {
+  // False: it was set already.
+  bool set() {
     timespec now{};
     ::clock_gettime(CLOCK_MONOTONIC, &now);
     const int64_t now_ns = int64_t{now.tv_sec} * kSecond_ns + now.tv_nsec;
-    if (now_ns < due_ns_) return;  // it is set
+    if (now_ns < due_ns_) return false;
     due_ns_ = now_ns + interval_ns_;
     const itimerspec due{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = interval_ns_}};
     ::timerfd_settime(timer_, 0, &due, nullptr);
     interval_ns_ = std::min(2 * interval_ns_, kLongest_ns);
+    return true;
   }
 
  private:

@@ -52,8 +52,8 @@ class MpiEndpoint final : public Endpoint, private Member {
   [[nodiscard]] std::string reason(uint32_t rank) const override { return links_[rank].why; }
   [[nodiscard]] int descriptor() const override { return alarm_.descriptor(); }
   bool arm() override {
-    alarm_.set();
-    slept_ = true;
+    // Not at every release beside a sleeper: a long look is a long claim.
+    slept_ = alarm_.set() || slept_;
     return true;
   }
   [[nodiscard]] std::string describe() const override;
