@@ -114,10 +114,6 @@ TEST_P(OfiEndpointTest, ASmallPutIsThereBeforeWhateverComesNext) {
   then([&] { signal(from_a(), 1, {.offset = kFlag, .value = 1, .op = SignalOp::update64}); });
   then([&] {
     put(from_a(), 1, &other, kData + 8, sizeof other);
-    signal(from_a(), 1, {.offset = kFlag});
-  });
-  ASSERT_EQ(*b->at<uint64_t>(kData + 8), other);
-  then([&] {
     bool signalled = false;
     const auto post = [&] {
       return from_a().put_signal(1, &other, kData + 16, sizeof other, {.offset = kFlag}, &signalled);
@@ -125,6 +121,7 @@ TEST_P(OfiEndpointTest, ASmallPutIsThereBeforeWhateverComesNext) {
     finish(from_a(), 1, insist(post, [&] { step(); }));
     if (!signalled) signal(from_a(), 1, {.offset = kFlag});
   });
+  ASSERT_EQ(*b->at<uint64_t>(kData + 8), other);
   ASSERT_EQ(*b->at<uint64_t>(kData + 16), other);
 
   const auto there = [&] { return *b->at<std::atomic<uint64_t>>(kData) == seed; };
