@@ -28,13 +28,17 @@ Slot* Network::claim_for(Context& c, uint32_t rank) {
     Outstanding& mine = c.outstanding[rank];
     Slot& slot = slots_[mine.slot];
     if (try_claim(slot)) return &slot;
+    ++c.statistics.failed_claims;
     if (!capabilities_.remote_completion || slot.endpoint->completed(rank) < mine.ticket)
       return nullptr;
     mine.data = false;
   }
   for (uint32_t i = 0; i < slots(); ++i) {
     Slot& slot = slots_[(c.preferred_slot + i) % slots()];
-    if (!try_claim(slot)) continue;
+    if (!try_claim(slot)) {
+      ++c.statistics.failed_claims;
+      continue;
+    }
     c.preferred_slot = slot.index;
     return &slot;
   }
