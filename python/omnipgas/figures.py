@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from omnipgas import layer_figures, peers, results
+from omnipgas import layer_figures, peers, results, verbs_figures
 from omnipgas.figure import Figure, interval, missing
 from omnipgas.peers import Found, MissingError
 from omnipgas.runner import RATE_REGION, Cell, Contender, Limits, Outcome, Progress, run_interleaved
@@ -277,6 +277,7 @@ GROUPS: dict[str, Callable[[Bench], list[Figure]]] = {
     "operations": lambda bench: layer_figures.operations(bench.build),
     "bindings": lambda bench: layer_figures.bindings(bench.build),
     "aarch64": lambda bench: layer_figures.aarch64(bench.build),
+    "verbs": lambda bench: verbs_figures.figures(bench.build),
     "coverage": lambda bench: layer_figures.coverage(bench.build),
 }
 

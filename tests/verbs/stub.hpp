@@ -16,6 +16,9 @@ void verbs_stub_counts(verbs_stub_counters* out);
 void verbs_stub_drop_datagrams(uint64_t count);
 // So many registrations of memory, from now on, fail with ENOMEM.
 void verbs_stub_refuse_registrations(uint64_t count);
+// While on: what is sent over connections is complete at once and reaches nobody, and threads on queue pairs of their
+// own share nothing, not even the counters above. For rates.
+void verbs_stub_discard(int on);
 // Every connected queue pair goes to the error state; returns their number.
 unsigned verbs_stub_break_connections(void);
 }

@@ -24,6 +24,7 @@ inline constexpr uint32_t kMaxMessage = 1U << 30;
 
 struct Counts {
   std::atomic<uint64_t> doorbells{0}, requests{0}, datagrams_to_drop{0}, registrations_to_refuse{0};
+  alignas(64) std::atomic<bool> discard{false};
 };
 inline Counts counts;
 
