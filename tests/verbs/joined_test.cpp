@@ -49,21 +49,21 @@ constexpr uint32_t kMessages = 50;
 template <class Send>
 void expect_work(std::size_t length, uint64_t each, Send send) {
   const auto w = make_world({.ranks = 2, .endpoints = 1});
-  const uint64_t data = w->allocate(4096);
+  constexpr uint64_t kApart = 1024;
+  const uint64_t data = w->allocate((kMessages + 1) * kApart);
   const uint64_t flag = w->allocate(64);
   w->run([&](Rank& r) {
     if (r.rank == 1) {
-      for (uint32_t i = 0; i < kMessages + 1; ++i) {
-        ok(r.wait(flag));
-        EXPECT_EQ(mismatch(r.own(data), length, 7), length);
-      }
+      for (uint32_t i = 0; i <= kMessages; ++i) ok(r.wait(flag));
+      for (uint32_t i = 0; i <= kMessages; ++i)
+        EXPECT_EQ(mismatch(r.own(data + i * kApart), length, 7), length);
       return;
     }
     const std::vector<std::byte> source = pattern(length, 7);
     send(r, source.data(), data, length, flag);  // connects, learns the key
     ok(r.quiet());
     const verbs_stub_counters before = counters();
-    for (uint32_t i = 0; i < kMessages; ++i) send(r, source.data(), data, length, flag);
+    for (uint32_t i = 1; i <= kMessages; ++i) send(r, source.data(), data + i * kApart, length, flag);
     const verbs_stub_counters after = counters();
     constexpr uint64_t kBeats = 2;
     EXPECT_GE(after.requests - before.requests, kMessages * each);
@@ -84,6 +84,9 @@ TEST(VerbsJoined, APutSignalIsOneRequest) {
 
 // Whatever may tell of a put, and every call that may block, sends it.
 TEST(VerbsJoined, R5_WhatTheContextDoesNextSendsTheHeldPut) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "looks at data before anything says that they are there, as no program may";
+#endif
   const auto w = make_world({.ranks = 3, .endpoints = 2});
   const uint64_t data = w->allocate(4096);
   const uint64_t flag = w->allocate(64);
