@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from omnipgas import layer_figures, network_figures, results
+from omnipgas import layer_figures, network_figures, results, verbs_figures
 from omnipgas.bench import Bench, Group, best, limits, ratio
 from omnipgas.figure import Figure, interval, missing
 from omnipgas.runner import Cell
@@ -155,6 +155,7 @@ GROUPS: dict[str, Callable[[Bench], list[Figure]]] = {
     "operations": lambda bench: layer_figures.operations(bench.build),
     "bindings": lambda bench: layer_figures.bindings(bench.build),
     "aarch64": lambda bench: layer_figures.aarch64(bench.build),
+    "verbs": lambda bench: verbs_figures.figures(bench.build),
     "coverage": lambda bench: layer_figures.coverage(bench.build),
 }
 
