@@ -42,9 +42,9 @@ module omnipgas_ext
   end type
 
   type, bind(C) :: ompl_statistics
-    integer(c_size_t) :: size = 88
+    integer(c_size_t) :: size = 96
     integer(c_int64_t) :: puts = 0, put_bytes = 0, gets = 0, get_bytes = 0, signals = 0, atomics = 0
-    integer(c_int64_t) :: waits = 0, retries = 0, yields = 0, sleeps = 0
+    integer(c_int64_t) :: waits = 0, retries = 0, yields = 0, sleeps = 0, failed_claims = 0
   end type
 
   ! Signals and waits.

@@ -91,6 +91,10 @@ class Mpi {
   void flush(int i) { MPI_Win_flush(1 - rank_, at(i).window); }
   void look(int i) { MPI_Win_sync(at(i).window); }
 
+  void attend() {
+    for (const Channel& channel : channels_) progress(channel);
+  }
+
   void send(int i, std::size_t bytes) {
     MPI_Send(source(i), static_cast<int>(bytes), MPI_BYTE, 1 - rank_, 2 * i + rank_, at(i).comm);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Adapter of OMPL: thread i uses its implicit context.
+#include "omnipgas/ompl_ext.h"
 #include "omnipgas/ompl_inline.h"
 
 #include "harness/worker.hpp"
@@ -20,6 +21,8 @@ class Ompl {
  public:
   Ompl(const bench::Setup& setup, int /*argc*/, char** /*argv*/) : buffer_(bench::pages(setup.bytes)) {
     must(ompl_init(), "ompl_init");
+    ompl_statistics statistics = OMPL_STATISTICS_INIT;
+    counts_ = ompl_ctx_statistics(OMPL_CTX_DEFAULT, &statistics) == OMPL_OK;
     if (ompl_size() != 2) throw std::runtime_error("needs two ranks");
     rank_ = ompl_rank();
     peer_ = static_cast<uint32_t>(1 - rank_);
@@ -53,9 +56,24 @@ class Ompl {
   }
   void put_alone(int i, std::size_t offset, std::size_t bytes) { put(i, offset, bytes); }
   void signal(int i) { must(ompl_put_word(peer_, flag_offset(i)), "ompl_put_word"); }
+  void put_signal(int i, std::size_t bytes) {
+    must(ompl_put_signal(reinterpret_cast<uint64_t>(source(i)), peer_, target_offset(i), bytes,
+                         flag_offset(i)),
+         "ompl_put_signal");
+  }
   void wait(int i) { must(ompl_wait(flag_offset(i)), "ompl_wait"); }
+  void attend() {
+    if (const int code = ompl_progress(OMPL_CTX_DEFAULT, 0); code < 0 && code != OMPL_ERR_TIMEOUT)
+      must(code, "ompl_progress");
+  }
   void flush(int /*i*/) { must(ompl_flush(), "ompl_flush"); }
   void look(int /*i*/) { must(ompl_flush(), "ompl_flush"); }
+  [[nodiscard]] std::optional<uint64_t> failed_claims() const {
+    if (!counts_) return std::nullopt;
+    ompl_statistics statistics = OMPL_STATISTICS_INIT;
+    must(ompl_ctx_statistics(OMPL_CTX_DEFAULT, &statistics), "ompl_ctx_statistics");
+    return statistics.failed_claims;
+  }
 
  private:
   [[nodiscard]] uint64_t target_offset(int i) const {
@@ -69,6 +87,7 @@ class Ompl {
   std::byte* base_ = nullptr;  // own segment at first_
   int rank_ = 0;
   uint32_t peer_ = 0;
+  bool counts_ = false;  // OMPL_STATISTICS=1
 };
 
 }  // namespace

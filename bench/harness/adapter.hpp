@@ -68,4 +68,22 @@ concept TwoSided = requires(A a, int channel, std::size_t bytes) {
   a.receive(channel, bytes);
 };
 
+// Libraries that can put and signal in one.
+template <class A>
+concept Notifying = requires(A a, int channel, std::size_t bytes) {
+  a.put_signal(channel, bytes);
+};
+
+// Libraries that a network needs at both ends. Called by thread 0 while no other is in the library.
+template <class A>
+concept Attending = requires(A a) {
+  a.attend();
+};
+
+// Libraries that count how often a thread found no free endpoint: all since the start, called by the thread.
+template <class A>
+concept Counting = requires(A a) {
+  { a.failed_claims() } -> std::same_as<std::optional<uint64_t>>;
+};
+
 }  // namespace bench

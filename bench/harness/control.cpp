@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "harness/control.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -26,6 +27,8 @@ Command parse(const nlohmann::json& line) {
   command.iterations = line.value("iterations", uint64_t{1});
   command.seconds = line.value("seconds", 0.0);
   command.limit = line.value("limit", 60U);
+  command.attend = line.value("attend", false);
+  command.asleep = line.value("asleep", 0.0);
   command.sequence = line.value("sequence", uint64_t{0});
   command.counts = line.value("counts", std::vector<uint64_t>{});
   return command;
@@ -82,9 +85,15 @@ std::optional<Command> Control::next() {
   }
   const Command command = parse(nlohmann::json::parse(unread_.substr(0, end)));
   unread_.erase(0, end + 1);
+  if (command.what == "rest") return next();
   if (command.what == "exit") return std::nullopt;
   alarm(command.limit);
   return command;
+}
+
+bool Control::pending() const {
+  pollfd line{.fd = fd_, .events = POLLIN, .revents = 0};
+  return !unread_.empty() || poll(&line, 1, 0) != 0;
 }
 
 void Control::report(const nlohmann::json& body) { send({{"report", body}}); }

@@ -4,9 +4,11 @@
 //
 //   rank    {"hello": {"rank", "pid", "version", "transport", "endpoints", "details"}}
 //   driver  {"do": "pingpong", "op", "threads", "size", "iterations", "seconds", "sequence",
-//           "limit"}                                                                       both ranks
-//           {"do": "rate", the same}                                                       rank 0
+//           "limit", "asleep"}                                                             both ranks
+//           {"do": "flow", the same but "seconds": "iterations" messages, one answer}      both ranks
+//           {"do": "rate", as pingpong}                                                    rank 0
 //           {"do": "drain", the same, "counts": [per thread]}                              rank 1
+//           {"do": "rest"}: ends what "attend" began                                       both ranks
 //           {"do": "exit"}                                                                 both ranks
 //   rank    {"report": {...}}, or {"corrupt": "what"} and the end of the process
 #pragma once
@@ -23,14 +25,16 @@
 namespace bench {
 
 struct Command {
-  std::string what;              // pingpong, rate, drain
-  std::string op;                // put, putonly (rate), sendrecv (pingpong)
-  int threads = 1;               //
-  std::size_t size = 8;          // bytes of a message, at least 4
-  uint64_t iterations = 1;       // at most this many per thread
-  double seconds = 0;            // and no more once this much time has passed
-  unsigned limit = 60;           // seconds until the kernel ends a worker that hangs
-  uint64_t sequence = 0;         // number of this command among the worker's
+  std::string what;         // pingpong, flow, rate, drain
+  std::string op;           // put, putonly (rate); pingpong and flow: put, putsignal, sendrecv
+  int threads = 1;          //
+  std::size_t size = 8;     // bytes of a message, at least 4
+  uint64_t iterations = 1;  // at most this many per thread
+  double seconds = 0;       // and no more once this much time has passed
+  unsigned limit = 60;      // seconds until the kernel ends a worker that hangs
+  bool attend = false;      // after it, until the next command comes, make progress for the other rank
+  double asleep = 0;        // pingpong: thread 0 of rank 0 first sleeps so many seconds
+  uint64_t sequence = 0;    // number of this command among the worker's
   std::vector<uint64_t> counts;  // drain: messages that each thread of rank 0 sent
 };
 
@@ -46,6 +50,8 @@ class Control {
 
   // The next command, or nothing when the worker shall end. Starts the time limit of the command.
   std::optional<Command> next();
+  // Whether one is there, or the driver is gone.
+  [[nodiscard]] bool pending() const;
   void report(const nlohmann::json& body);
   // Tells the driver of a wrong payload and ends the process: nothing after it can be trusted.
   [[noreturn]] void corrupt(const std::string& what);

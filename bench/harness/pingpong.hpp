@@ -17,13 +17,22 @@
 
 namespace bench {
 
-// The two ways to move a payload through channel `channel`.
+// The ways to move a payload through channel `channel`.
 template <class A>
 struct PutFlag {
   A& library;
   int channel;
   std::size_t size;
   void post() { library.put(channel, 0, size), library.signal(channel); }
+  void take() { library.wait(channel); }
+};
+
+template <class A>
+struct PutSignal {
+  A& library;
+  int channel;
+  std::size_t size;
+  void post() { library.put_signal(channel, size); }
   void take() { library.wait(channel); }
 };
 
@@ -84,6 +93,7 @@ class Pair {
   double lead_batch(Schedule::Batch batch) {
     link_.post();
     link_.take();
+    report_.sent += batch.iterations + 2;  // and the exchange before
     const uint32_t stride = batch.iterations < kStride ? 1 : kStride;
     std::size_t samples = 0;
     const auto start = Clock::now();
@@ -109,6 +119,7 @@ class Pair {
   void follow_batch(Schedule::Batch batch) {
     link_.take();
     link_.post();
+    report_.sent += batch.iterations + 2;
     const auto start = Clock::now();
     for (uint32_t i = 0; i < batch.iterations; ++i) {
       link_.take();

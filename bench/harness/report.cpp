@@ -12,6 +12,7 @@ nlohmann::json to_json(const std::vector<ThreadReport>& threads) {
   for (const ThreadReport& thread : threads) {
     body["threads"].push_back(
         {{"iterations", thread.iterations}, {"seconds", thread.seconds}, {"sent", thread.sent}});
+    if (thread.failed_claims) body["threads"].back()["failed_claims"] = *thread.failed_claims;
     all.merge(thread.histogram);
     min_ns = std::min(min_ns, thread.min_ns);
     max_ns = std::max(max_ns, thread.max_ns);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ inline double seconds_since(Clock::time_point start) {
 struct ThreadReport {
   uint64_t iterations = 0;  // round trips, or messages of `rate`, that were timed
   double seconds = 0;
-  uint64_t sent = 0;  // rate: messages, the warm-up's too
+  std::optional<uint64_t> failed_claims;  // if the library counts them
+  uint64_t sent = 0;                      // messages, the warm-up's too
   uint64_t min_ns = UINT64_MAX;
   uint64_t max_ns = 0;
   Histogram histogram;  // of single round trips, leaders only
@@ -38,7 +40,7 @@ struct ThreadReport {
   }
 };
 
-// {"threads": [{"iterations", "seconds", "sent"}], "histogram": [[bucket, count]], "min_ns", "max_ns"}
+// {"threads": [{"iterations", "seconds", "sent", "failed_claims"}], "histogram": [[bucket, count]], "min_ns", "max_ns"}
 nlohmann::json to_json(const std::vector<ThreadReport>& threads);
 
 }  // namespace bench

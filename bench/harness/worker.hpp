@@ -2,12 +2,16 @@
 // The main program of a worker, for one adapter.
 #pragma once
 
+#include <sched.h>
+
 #include <cstdio>
 #include <exception>
 #include <stdexcept>
+#include <thread>
 
 #include "harness/adapter.hpp"
 #include "harness/control.hpp"
+#include "harness/flow.hpp"
 #include "harness/pingpong.hpp"
 #include "harness/rate.hpp"
 #include "harness/team.hpp"
@@ -21,17 +25,24 @@ class Worker {
       : library_(library), control_(control), team_(setup.threads, library.rank()) {}
 
   void serve() {
-    while (const auto command = control_.next()) control_.report(to_json(execute(*command)));
+    while (const auto command = control_.next()) {
+      control_.report(to_json(execute(*command)));
+      if (command->attend) attend();
+    }
   }
 
  private:
   using Reports = std::vector<ThreadReport>;
 
   Reports execute(const Command& command) {
-    if (command.what == "pingpong" && command.op == "put") return pingpong<PutFlag<A>>(command);
-    if constexpr (TwoSided<A>) {
-      if (command.what == "pingpong" && command.op == "sendrecv")
-        return pingpong<SendReceive<A>>(command);
+    if (command.what == "pingpong" || command.what == "flow") {
+      if (command.op == "put") return exchange<PutFlag<A>>(command);
+      if constexpr (Notifying<A>) {
+        if (command.op == "putsignal") return exchange<PutSignal<A>>(command);
+      }
+      if constexpr (TwoSided<A>) {
+        if (command.op == "sendrecv") return exchange<SendReceive<A>>(command);
+      }
     }
     if (command.what == "rate") {
       return each(command, [&](int i) { return Stream<A>(library_, i, command).send(); });
@@ -47,8 +58,14 @@ class Worker {
   }
 
   template <class Link>
-  Reports pingpong(const Command& command) {
+  Reports exchange(const Command& command) {
     return each(command, [&](int i) {
+      if (command.what == "flow") {
+        Flow<Link> flow({library_, i, command.size}, command, corrupt());
+        return library_.rank() == 0 ? flow.lead() : flow.follow();
+      }
+      if (i == 0 && library_.rank() == 0 && command.asleep > 0)
+        std::this_thread::sleep_for(std::chrono::duration<double>(command.asleep));
       Pair<Link> pair({library_, i, command.size}, command, corrupt());
       return library_.rank() == 0 ? pair.lead() : pair.follow();
     });
@@ -57,8 +74,26 @@ class Worker {
   template <class Task>
   Reports each(const Command& command, const Task& task) {
     Reports reports(static_cast<std::size_t>(command.threads));
-    team_.run(command.threads, [&](int i) { reports[static_cast<std::size_t>(i)] = task(i); });
+    team_.run(command.threads, [&](int i) {
+      const auto before = failed_claims();
+      ThreadReport& report = reports[static_cast<std::size_t>(i)] = task(i);
+      if (before) report.failed_claims = *failed_claims() - *before;
+    });
     return reports;
+  }
+
+  // By a measuring thread: libraries count threads to see how crowded the cores are.
+  void attend() {
+    if constexpr (Attending<A>) {
+      team_.run(1, [this](int /*thread*/) {
+        while (!control_.pending()) library_.attend(), sched_yield();
+      });
+    }
+  }
+
+  std::optional<uint64_t> failed_claims() {
+    if constexpr (Counting<A>) return library_.failed_claims();
+    return std::nullopt;
   }
 
   OnCorrupt corrupt() {

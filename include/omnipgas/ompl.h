@@ -28,7 +28,8 @@
  * blocks, and so does ompl_poll(). No thread of the library's own runs. Signals to a rank that stays
  * outside the library are delayed, never lost. Over a network without progress of its own (TCP) what a rank
  * sent may need its sender too, if the socket was full: call ompl_quiet() before blocking outside the
- * library, in another one or in a join, on something that depends on it.
+ * library, in another one or in a join, on something that depends on it. A short put may travel with what its context
+ * does next: only a signal or a completing call promises that it travels at all.
  *
  * Errors. Functions that return int return OMPL_OK (0), a value documented with them, or a negative
  * OMPL_ERR_* code; outputs are set on success only. ompl_error_detail() says what was wrong and what

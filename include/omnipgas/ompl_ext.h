@@ -338,9 +338,10 @@ typedef struct ompl_statistics {
   uint64_t retries; /* posts that found no room */
   uint64_t yields;  /* turns given to others while waiting */
   uint64_t sleeps;
+  uint64_t failed_claims; /* looks at an endpoint of the pool that another thread was using */
 } ompl_statistics;
 #define OMPL_STATISTICS_INIT \
-  { sizeof(ompl_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(ompl_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Stores the counters of the context in *out, up to out->size. Counting costs some nanoseconds an operation, so it
  * is done only with OMPL_STATISTICS=1 in the environment, else OMPL_ERR_UNSUPPORTED. */

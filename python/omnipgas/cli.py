@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import secrets
 import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,10 +17,12 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from omnipgas import __version__, figures, peers, performance, report, results, runner
+from omnipgas import __version__, endpoints, figures, network, peers, performance, report, results, runner
+from omnipgas.bench import Bench
 from omnipgas.figure import Figure
 
 LIBRARIES = "raw,ompl,mpich,openmpi,intel,mpich-debian,openmpi-debian"
+NETWORK_LIBRARIES = "ofi,ucx,ompl,mpich,openmpi"
 PINGPONG_SIZES = ",".join(str(1 << p) for p in range(2, 23))  # 4 B to 4 MiB
 QUICK_SIZES = "4,64,1024,4096,16384,65536,262144,1048576,4194304"
 QUICK = runner.Limits(rounds=5, min_rounds=3, seconds=0.01, cell_seconds=1.0)
@@ -32,7 +37,17 @@ app = typer.Typer(
 )
 
 # Options as default values and Optional[]: the typer of Debian 12 knows no other way.
-LIBS = typer.Option(LIBRARIES, "--libs", help="Libraries, comma-separated.")
+LIBS = typer.Option(
+    None, "--libs", help=f"Libraries, comma-separated. [{LIBRARIES}; with --hosts 2 or --over {NETWORK_LIBRARIES}]"
+)
+HOSTS = typer.Option(1, "--hosts", min=1, max=2, help="2: a network namespace for each rank; needs root.")
+OVER = typer.Option(
+    None, "--over", metavar="TRANSPORTS",
+    help=f"What OMPL and its twins go over instead of memory: {', '.join(network.TRANSPORTS)}. [with --hosts 2: tcp]",
+)  # fmt: skip
+POOLS = typer.Option("1,2,3,4,8", "--pools", help="Endpoints per rank, comma-separated.")
+PEER_LIBS = typer.Option("mpich,openmpi", "--libs", help="Libraries to set beside it, comma-separated.")
+ONE_OVER = typer.Option("tcp", "--over", help=f"Transport: {', '.join(network.TRANSPORTS)}.")
 REPEAT = typer.Option(
     None, "--repeat", min=1, help="Rounds at most; fewer once the medians are sure. [30; quick: 5]"
 )
@@ -40,8 +55,10 @@ QUICKLY = typer.Option(False, "--quick", help="Fewer and shorter rounds, fewer s
 JSON = typer.Option(None, "--json", metavar="FILE", help="Result file; - for standard output.")
 PLOT = typer.Option(None, "--plot", metavar="FILE", help="Plot, PNG or SVG.")
 SEED = typer.Option(None, "--seed", help="Of the order of measurements. [random]")
-PINGPONG_OPS = typer.Option("put,sendrecv", "--op", help="put (put + flag), sendrecv.")
-RATE_OPS = typer.Option("put,putonly", "--op", help="put (put + flag), putonly.")
+PINGPONG_OPS = typer.Option("put,sendrecv", "--op", help="put (put + flag), putsignal (both in one call), sendrecv.")
+RATE_OPS = typer.Option(
+    None, "--op", help="put (put + flag), putonly; between hosts put, putsignal, sendrecv. [put,putonly; put,sendrecv]"
+)
 SIZES = typer.Option(None, "--sizes", help="Bytes, at least 4. [powers of two, 4 B to 4 MiB]")
 SIZE = typer.Option(8, "--size", min=4, help="Bytes of a message.")
 PERCENTILES = typer.Option(
@@ -79,11 +96,13 @@ class Request:
     json: str | None
     plot: Path | None
     percentiles: bool = False
+    hosts: int = 1
+    over: tuple[str, ...] = ()
 
 
 @app.command()
 def pingpong(
-    libs: str = LIBS,
+    libs: Optional[str] = LIBS,
     op: str = PINGPONG_OPS,
     threads: str = PINGPONG_THREADS,
     sizes: Optional[str] = SIZES,
@@ -93,14 +112,17 @@ def pingpong(
     json: Optional[str] = JSON,
     plot: Optional[Path] = PLOT,
     percentiles: bool = PERCENTILES,
+    hosts: int = HOSTS,
+    over: Optional[str] = OVER,
     seed: Optional[int] = SEED,
 ) -> None:
     """Latency and bandwidth between thread i of one rank and thread i of another."""
+    transports = _transports(hosts, over)
     chosen = _numbers("--sizes", sizes or (QUICK_SIZES if quick else PINGPONG_SIZES), 4)
     request = Request(
         bench="pingpong",
-        libs=_words("--libs", libs, list(peers.table())),
-        ops=_words("--op", op, ["put", "sendrecv"]),
+        libs=_libraries(libs, transports),
+        ops=_words("--op", op, ["put", "putsignal", "sendrecv"]),
         threads=_numbers("--threads", threads, 1),
         sizes=chosen,
         limits=_limits(quick, repeat, timeout),
@@ -108,14 +130,16 @@ def pingpong(
         json=json,
         plot=plot,
         percentiles=percentiles,
+        hosts=hosts,
+        over=transports,
     )
     raise typer.Exit(measure(request))
 
 
 @app.command()
 def rate(
-    libs: str = LIBS,
-    op: str = RATE_OPS,
+    libs: Optional[str] = LIBS,
+    op: Optional[str] = RATE_OPS,
     threads: str = RATE_THREADS,
     size: int = SIZE,
     repeat: Optional[int] = REPEAT,
@@ -123,21 +147,86 @@ def rate(
     timeout: float = RATE_TIMEOUT,
     json: Optional[str] = JSON,
     plot: Optional[Path] = PLOT,
+    hosts: int = HOSTS,
+    over: Optional[str] = OVER,
     seed: Optional[int] = SEED,
 ) -> None:
-    """Messages per second to a passive target, which sleeps outside the library."""
+    """Messages per second to a passive target, which sleeps outside the library; over a network (--hosts 2, --over) to
+    one that takes each as it comes."""
+    transports = _transports(hosts, over)
+    known = ["put", "putsignal", "sendrecv"] if transports else ["put", "putonly"]
     request = Request(
-        bench="rate",
-        libs=_words("--libs", libs, list(peers.table())),
-        ops=_words("--op", op, ["put", "putonly"]),
+        bench="flow" if transports else "rate",
+        libs=_libraries(libs, transports),
+        ops=_words("--op", op or ("put,sendrecv" if transports else "put,putonly"), known),
         threads=_numbers("--threads", threads, 1),
         sizes=[size],
         limits=replace(_limits(quick, repeat, timeout), iterations=1 << 22),
         seed=secrets.randbelow(2**31) if seed is None else seed,
         json=json,
         plot=plot,
+        hosts=hosts,
+        over=transports,
     )
     raise typer.Exit(measure(request))
+
+
+@app.command("endpoints")
+def measure_endpoints(
+    threads: str = PINGPONG_THREADS,
+    pools: str = POOLS,
+    over: str = ONE_OVER,
+    libs: str = PEER_LIBS,
+    repeat: Optional[int] = REPEAT,
+    quick: bool = QUICKLY,
+    timeout: float = PINGPONG_TIMEOUT,
+    json: Optional[str] = JSON,
+    plot: Optional[Path] = PLOT,
+    seed: Optional[int] = SEED,
+) -> None:
+    """How few endpoints suffice: threads on pools of different size, between two hosts (needs root): latency, rate,
+    failed claims and memory per peer, beside the twin and MPI."""
+    request = Request(
+        bench="pingpong",
+        libs=_words("--libs", libs, list(peers.table())) if libs else [],
+        ops=["put", "sendrecv"],
+        threads=_numbers("--threads", threads, 1),
+        sizes=[endpoints.SIZE],
+        limits=_limits(quick, repeat, timeout),
+        seed=secrets.randbelow(2**31) if seed is None else seed,
+        json=json,
+        plot=plot,
+        hosts=2,
+        over=(_words("--over", over, [t for t in network.TRANSPORTS if t not in network.INSIDE_ONE_HOST])[0],),
+    )
+    raise typer.Exit(_endpoints(request, _numbers("--pools", pools, 1)))
+
+
+def _endpoints(request: Request, sizes: list[int]) -> int:
+    """Measures, reports; the exit status."""
+    console = _console(request)
+    build = peers.build_dir()
+    machine, started = results.machine(), datetime.now(UTC)
+    transport = request.over[0]
+    with _hosts(request.hosts) as hosts, Bar(console) as bar:
+        assert hosts is not None
+        twin = replace(request, libs=[network.TRANSPORTS[transport][0], *request.libs])
+        contenders, rows = _contenders(twin, hosts)
+        try:
+            here = peers.find(peers.table(build)["ompl"], build)
+        except peers.MissingError as missing:
+            raise typer.BadParameter(str(missing), param_hint="ompl") from missing
+        mine = [runner.Contender(one, "put") for one in endpoints.pools(here, transport, hosts, sizes)]
+        outcomes = endpoints.measure(mine + contenders, request.threads, request.limits, request.seed, bar)
+    costs = {}
+    for size in [] if outcomes[1].interrupted else sizes:
+        try:
+            costs[size] = endpoints.peer_cost(build, transport, size)
+        except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+            console.print(f"memory per peer of {size} endpoints: {error}", style="yellow", markup=False)
+    rows = endpoints.rows(outcomes, costs) + rows
+    endpoints.show(console, rows)
+    return _finish(console, request, outcomes, rows, (machine, started))
 
 
 @app.command("figures")
@@ -152,7 +241,7 @@ def measure_figures(
     found: list[Figure] = []
     interrupted = False
     with Bar(console) as bar:
-        bench = figures.Bench(build, bar)
+        bench = Bench(build, bar)
         try:
             for figure in figures.measure(bench, wanted):
                 found.append(figure)
@@ -170,12 +259,10 @@ def measure_figures(
 
 def measure(request: Request) -> int:
     """Measures, reports; the exit status."""
-    console = Console(stderr=request.json == "-")
-    if not console.is_terminal:
-        console.width = FILE_WIDTH
-    contenders, rows = _contenders(request)
+    console = _console(request)
     machine, started = results.machine(), datetime.now(UTC)
-    with Bar(console) as bar:
+    with _hosts(request.hosts) as hosts, Bar(console) as bar:
+        contenders, rows = _contenders(request, hosts)
         outcome = runner.run_interleaved(
             request.bench,
             contenders,
@@ -187,15 +274,39 @@ def measure(request: Request) -> int:
         )
     rows += [results.from_cell(cell) for cell in outcome.cells]
     report.show(console, request.bench, outcome, rows)
+    return _finish(console, request, [outcome], rows, (machine, started))
+
+
+def _console(request: Request) -> Console:
+    """For the report; the result file may want standard output."""
+    console = Console(stderr=request.json == "-")
+    if not console.is_terminal:
+        console.width = FILE_WIDTH
+    return console
+
+
+def _finish(
+    console: Console,
+    request: Request,
+    outcomes: Sequence[runner.Outcome],
+    rows: list[results.Result],
+    where: tuple[dict[str, Any], datetime],
+) -> int:
+    """Writes what was asked for; the exit status."""
+    machine, started = where
+    interrupted = any(outcome.interrupted for outcome in outcomes)
     if request.json:
-        command = _command(request, outcome, started)
+        command = _command(request, outcomes, started) | {"interrupted": interrupted}
         results.write(request.json, results.document(machine, command, rows))
     if request.plot:
         from omnipgas import plots  # slow to load, and seldom wanted
 
-        plots.plot(request.plot, request.bench, rows, request.percentiles)
+        if len(outcomes) > 1:
+            plots.endpoints(request.plot, rows)
+        else:
+            plots.plot(request.plot, request.bench, rows, request.percentiles)
         console.print(f"Plot: {request.plot}")
-    if outcome.interrupted:
+    if interrupted:
         return INTERRUPTED
     return 0 if any(row["status"] == "ok" for row in rows) else 1
 
@@ -235,7 +346,18 @@ class Bar(runner.Progress):
         self._bar.advance(self._task)
 
 
-def _contenders(request: Request) -> tuple[list[runner.Contender], list[results.Result]]:
+@contextmanager
+def _hosts(count: int) -> Iterator[peers.Hosts | None]:
+    """Two hosts, if that many are asked for; without root a clear end."""
+    with ExitStack() as stack:
+        try:
+            hosts = stack.enter_context(network.two_hosts()) if count == 2 else None
+        except peers.MissingError as missing:
+            raise typer.BadParameter(str(missing), param_hint="--hosts") from missing
+        yield hosts
+
+
+def _contenders(request: Request, hosts: peers.Hosts | None) -> tuple[list[runner.Contender], list[results.Result]]:
     """What can be measured, and results that say why the rest cannot."""
     build = peers.build_dir()
     contenders, rows = [], []
@@ -243,22 +365,22 @@ def _contenders(request: Request) -> tuple[list[runner.Contender], list[results.
         peer = peers.table(build)[name]
         ops = [op for op in request.ops if op in peer.ops]
         try:
-            found = peers.find(peer, build)
-            contenders += [runner.Contender(found, op) for op in ops]
+            here = peers.find(peer, build)
+            found = network.contenders(here, list(request.over), hosts)
+            contenders += [runner.Contender(one, op) for one in found for op in ops]
         except peers.MissingError as missing:
             rows += [results.skipped(request.bench, name, op, str(missing)) for op in ops]
     return contenders, rows
 
 
-def _command(request: Request, outcome: runner.Outcome, started: datetime) -> dict[str, Any]:
+def _command(request: Request, outcomes: Sequence[runner.Outcome], started: datetime) -> dict[str, Any]:
     return {
         "omni": __version__,
         "started": started.isoformat(timespec="seconds"),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "interrupted": outcome.interrupted,
         "seed": request.seed,
         "limits": asdict(request.limits),
-        "libraries": outcome.started,
+        "libraries": {name: how for outcome in outcomes for name, how in outcome.started.items()},
     }
 
 
@@ -267,6 +389,21 @@ def _limits(quick: bool, repeat: int | None, timeout: float) -> runner.Limits:
     if repeat is None:
         return limits
     return replace(limits, rounds=repeat, min_rounds=min(repeat, limits.min_rounds))
+
+
+def _transports(hosts: int, over: str | None) -> tuple[str, ...]:
+    """What is measured over; nothing: memory."""
+    chosen = over or ("tcp" if hosts == 2 else "")
+    return tuple(_words("--over", chosen, list(network.TRANSPORTS)))
+
+
+def _libraries(libs: str | None, over: tuple[str, ...]) -> list[str]:
+    """Those asked for, or those that fit; a twin only if it goes over one of the transports."""
+    if libs:
+        return _words("--libs", libs, list(peers.table()))
+    twins = {network.TRANSPORTS[transport][0] for transport in over}
+    chosen = (NETWORK_LIBRARIES if over else LIBRARIES).split(",")
+    return [name for name in chosen if name not in ("ofi", "ucx") or name in twins]
 
 
 def _words(option: str, text: str, known: list[str]) -> list[str]:

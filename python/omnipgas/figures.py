@@ -7,89 +7,26 @@ what they are. A missed bound stays in the list as missed.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import re
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
-from omnipgas import layer_figures, peers, results
+from omnipgas import layer_figures, network_figures, results, verbs_figures
+from omnipgas.bench import Bench, Group, best, limits, ratio
 from omnipgas.figure import Figure, interval, missing
-from omnipgas.peers import Found, MissingError
-from omnipgas.runner import RATE_REGION, Cell, Contender, Limits, Outcome, Progress, run_interleaved
-from omnipgas.worker import Round, Worker
+from omnipgas.runner import Cell
 
 SCHEMA = "omnipgas-figures-2"
-Group = dict[str, object]  # of the result file
 MPIS = ("mpich", "openmpi", "intel", "mpich-debian", "openmpi-debian")
-ROUNDS = 40
-TCP_ITERATIONS = 1000
 SMALL = (8, 64, 512, 4096)
 LARGE = (65536, 262144, 1048576, 4194304)
-
-
-def _ratio(name: str, mine: Cell | None, other: Cell | None, bound: float, at_most: bool = True) -> Figure:
-    """The median over rounds of mine / other."""
-    for cell in (mine, other):
-        if cell is None or cell.status != "ok":
-            return missing(name, bound, at_most, cell.reason if cell else "was not measured")
-    assert mine is not None and other is not None
-    return interval(name, mine.values(), other.values(), bound, at_most)
-
-
-def _best(cells: Sequence[Cell]) -> Cell | None:
-    """The cell of the lowest median latency among those that were measured."""
-    good = [c for c in cells if c.status == "ok" and c.rounds]
-    return min(good, key=lambda c: statistics.median(c.values()), default=None)
-
-
-class Bench:
-    """Runs the benches of one build and remembers what they found, by group."""
-
-    def __init__(self, build: Path, progress: Progress) -> None:
-        self.build = build
-        self.progress = progress
-        self.cells: list[Cell] = []  # of the group that is being measured
-        self.groups: dict[str, Group] = {}
-        self.table = peers.table(build)
-
-    def contenders(self, libraries: Sequence[str], ops: Sequence[str]) -> list[Contender]:
-        """Those of the libraries that are installed and have the operation."""
-        found = []
-        for name in libraries:
-            try:
-                library = peers.find(self.table[name], self.build)
-            except MissingError:
-                continue
-            found += [Contender(library, op) for op in ops if op in library.peer.ops]
-        return found
-
-    def run(
-        self,
-        bench: str,
-        contenders: Sequence[Contender],
-        threads: Sequence[int],
-        sizes: Sequence[int],
-        limits: Limits,
-    ) -> Outcome:
-        """run_interleaved(), keeping the cells."""
-        outcome = run_interleaved(bench, contenders, threads, sizes, limits, progress=self.progress)
-        self.cells += outcome.cells
-        if outcome.interrupted:
-            raise KeyboardInterrupt
-        return outcome
-
-
-def _limits() -> Limits:
-    return Limits(rounds=ROUNDS, min_rounds=ROUNDS, tolerance=0.0, seconds=0.02, cell_seconds=60)
 
 
 def one_thread(bench: Bench) -> list[Figure]:
@@ -97,10 +34,10 @@ def one_thread(bench: Bench) -> list[Figure]:
     pair = bench.contenders(("raw", "ompl"), ("put",))
     figures = []
     for sizes, bound in ((SMALL, 1.2), (LARGE, 1.1)):
-        outcome = bench.run("pingpong", pair, (1,), sizes, _limits())
+        outcome = bench.run("pingpong", pair, (1,), sizes, limits())
         for size in sizes:
             mine, twin = outcome.cell("ompl", "put", 1, size), outcome.cell("raw", "put", 1, size)
-            figures.append(_ratio(f"put+flag, shm, 1 thread, {size} B, of the twin", mine, twin, bound))
+            figures.append(ratio(f"put+flag, shm, 1 thread, {size} B, of the twin", mine, twin, bound))
     return figures
 
 
@@ -109,16 +46,16 @@ def many_threads(bench: Bench) -> list[Figure]:
     contenders = bench.contenders(("raw", "ompl"), ("put",)) + bench.contenders(MPIS, ("sendrecv", "put"))
     figures = []
     for threads in (2, 4, 8):
-        outcome = bench.run("pingpong", contenders, (threads,), SMALL, _limits())
+        outcome = bench.run("pingpong", contenders, (threads,), SMALL, limits())
         for size in SMALL:
             mine, twin = (outcome.cell(lib, "put", threads, size) for lib in ("ompl", "raw"))
             where = f"put+flag, shm, {threads} threads, {size} B"
-            figures.append(_ratio(f"{where}, of the twin", mine, twin, 1.3))
+            figures.append(ratio(f"{where}, of the twin", mine, twin, 1.3))
             for op, bound in (("sendrecv", 0.5), ("put", 1.0)):
                 mpis = [c for lib in MPIS if (c := outcome.cell(lib, op, threads, size))]
-                best = _best(mpis)
-                name = f"{where}, of the best MPI {op}" + (f" ({best.contender.library})" if best else "")
-                figures.append(_ratio(name, mine, best, bound))
+                first = best(mpis)
+                name = f"{where}, of the best MPI {op}" + (f" ({first.contender.library})" if first else "")
+                figures.append(ratio(name, mine, first, bound))
             figures.append(_spread(where, mine, twin))
     return figures
 
@@ -137,7 +74,7 @@ def _spread(where: str, mine: Cell | None, twin: Cell | None) -> Figure:
 def rate(bench: Bench) -> list[Figure]:
     """Messages per second at a sleeping target."""
     pair = bench.contenders(("raw", "ompl"), ("put", "putonly"))
-    outcome = bench.run("rate", pair, (1, 2), (8,), _limits())
+    outcome = bench.run("rate", pair, (1, 2), (8,), limits())
 
     def rounds(library: str, op: str, threads: int) -> list[float]:
         cell = outcome.cell(library, op, threads, 8)
@@ -204,79 +141,21 @@ def footprint(bench: Bench) -> list[Figure]:
     ]
 
 
-def tcp(bench: Bench) -> list[Figure]:
-    """Put + flag over TCP between two network namespaces, against fi_write + fi_writedata by hand."""
-    name, bound, size = "put+flag, TCP between namespaces, 1 thread, 8 B, of the twin", 1.1, 8
-    twin = bench.build / "bin" / "ofi_twin"
-    if os.geteuid() != 0:
-        return [missing(name, bound, True, "network namespaces need root")]
-    if not twin.exists():
-        return [missing(name, bound, True, "built without libfabric")]
-    with ExitStack() as stack:
-        hosts = stack.enter_context(_two_hosts())
-        mine = _ompl_between(bench, hosts)
-        worker = stack.enter_context(Worker(mine, 1, RATE_REGION))
-        ask = _twin_between(stack, twin, hosts, size)
-        rounds: list[Round] = []
-        theirs: list[float] = []
-        for _ in range(ROUNDS):
-            rounds.append(worker.pingpong("put", size, TCP_ITERATIONS, 1.0, 30.0))
-            theirs.append(ask())
-    cell = Cell(Contender(mine, "put"), "pingpong", 1, size, rounds=rounds, transport="ofi")
-    bench.cells.append(cell)
-    return [interval(name, cell.values(), theirs, bound, True)]
-
-
-def _two_hosts() -> AbstractContextManager[list[str]]:
-    """The two namespaces of the network tests."""
-    path = Path(__file__).absolute().parents[2] / "tests" / "net"
-    sys.path.insert(0, str(path))
-    module = importlib.import_module("network")
-    hosts: AbstractContextManager[list[str]] = module.pair()
-    return hosts
-
-
-def _ompl_between(bench: Bench, hosts: Sequence[str]) -> Found:
-    """The library's worker, each rank in a namespace of its own."""
-    here = peers.find(bench.table["ompl"], bench.build)
-    enter = f"exec ip netns exec $(echo {' '.join(hosts)} | cut -d ' ' -f $((PMI_RANK + 1))) \"$@\""
-    launch = ["{launcher}", "-n", "2", "--bind", "none", "--node-of", "0,1", "--env", "OMPL_OFI_INTERFACE=net0",
-              "--env", "OMPL_ENDPOINTS=1", "sh", "-c", enter, "sh", "{worker}"]  # fmt: skip
-    return replace(here, peer=replace(here.peer, launch=launch))
-
-
-def _twin_between(stack: ExitStack, twin: Path, hosts: Sequence[str], size: int) -> Callable[[], float]:
-    """Starts the twin's two sides; the returned function runs a round and gives its one-way time."""
-    sides = []
-    for role, host in zip(("server", "client"), hosts, strict=True):
-        command = ["ip", "netns", "exec", host, "timeout", "300", str(twin), role, "10.77.0.1", "7777",
-                   str(size), str(TCP_ITERATIONS)]  # fmt: skip
-        side = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        stack.callback(side.wait)
-        stack.callback(side.terminate)
-        sides.append(side)
-        time.sleep(0.5)  # the server listens before the client calls
-    client = sides[1]
-
-    def ask() -> float:
-        assert client.stdin is not None and client.stdout is not None
-        client.stdin.write("round\n")
-        client.stdin.flush()
-        return float(json.loads(client.stdout.readline())["latency_us"])
-
-    return ask
-
-
 GROUPS: dict[str, Callable[[Bench], list[Figure]]] = {
     "instructions": instructions,
     "footprint": footprint,
     "one-thread": one_thread,
     "rate": rate,
-    "tcp": tcp,
+    "tcp": network_figures.tcp,
+    "ofi": network_figures.ofi,
+    "ucx": network_figures.ucx,
+    "sleeper": network_figures.sleeper,
+    "cores16": network_figures.cores16,
     "many-threads": many_threads,
     "operations": lambda bench: layer_figures.operations(bench.build),
     "bindings": lambda bench: layer_figures.bindings(bench.build),
     "aarch64": lambda bench: layer_figures.aarch64(bench.build),
+    "verbs": lambda bench: verbs_figures.figures(bench.build),
     "coverage": lambda bench: layer_figures.coverage(bench.build),
 }
 

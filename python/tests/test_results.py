@@ -30,7 +30,7 @@ def cell(bench: str = "pingpong", threads: int = 2, size: int = 64) -> Cell:
                 max_us=9.0,
                 count=100,
                 bandwidth=10 * slow,
-                rate=slow if bench == "rate" else 0.0,
+                rate=0.0 if bench == "pingpong" else slow,
                 histogram=Counter({100: 60, 200: 40}),
             )
         )
@@ -51,6 +51,7 @@ def test_every_kind_of_result_obeys_the_schema() -> None:
         document(
             results.from_cell(cell()),
             results.from_cell(cell("rate")),
+            results.from_cell(cell("flow")),
             results.from_cell(failed),
             results.skipped("rate", "mpich", "put", "not installed"),
         )
@@ -94,7 +95,7 @@ def test_latency_is_summed_up_as_the_schema_says() -> None:
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])
-@pytest.mark.parametrize("bench", ["pingpong", "rate"])
+@pytest.mark.parametrize("bench", ["pingpong", "rate", "flow"])
 def test_plots_have_a_panel_for_each_thread_count(tmp_path: Path, bench: str, suffix: str) -> None:
     rows = [results.from_cell(cell(bench, threads, size)) for threads in (1, 2, 4) for size in (8, 64)]
     path = tmp_path / f"plot.{suffix}"
@@ -102,7 +103,7 @@ def test_plots_have_a_panel_for_each_thread_count(tmp_path: Path, bench: str, su
     data = path.read_bytes()
     assert data.startswith(b"\x89PNG" if suffix == "png" else b"<?xml")
     if suffix == "svg":
-        assert data.count(b'id="axes_') == (1 if bench == "rate" else 6)
+        assert data.count(b'id="axes_') == (6 if bench == "pingpong" else 1)
 
 
 def test_nothing_measured_still_gives_a_plot(tmp_path: Path) -> None:

@@ -73,6 +73,16 @@ def test_rate_is_the_sum_over_threads() -> None:
         assert good.rate("put", 8, 10, 0.01, 20).rate == pytest.approx(4 * 10 / 160)
 
 
+def test_a_flow_takes_about_the_time_asked_for_and_counts_claims() -> None:
+    with Worker(mock("good"), threads=2, size=8) as good:
+        first = good.flow("put", 8, 1 << 20, 0.01, 20)
+        again = good.flow("put", 8, 1 << 20, 0.01, 20)
+    assert first.rate == pytest.approx(again.rate) == pytest.approx(2 * 0.5)
+    assert first.bandwidth == pytest.approx(8)  # MB/s
+    assert 2500 <= again.count / 2 <= 5000  # 5 to 10 ms
+    assert again.failed_claims == pytest.approx(3)
+
+
 def test_closing_is_prompt_and_leaves_nothing() -> None:
     good = Worker(mock("good"), threads=1, size=64)
     begin = time.monotonic()

@@ -22,6 +22,11 @@ inline Context* context_of(ompl_ctx* explicit_context) {
   return t_context != nullptr ? t_context : implicit_context();
 }
 
+// The context of a call, or nullptr if it has none yet.
+inline Context* known_context(ompl_ctx* explicit_context) {
+  return explicit_context != nullptr ? reinterpret_cast<Context*>(explicit_context) : t_context;
+}
+
 // Runs `call(context, runtime)`: the errors of state and the exceptions of the standard library become codes.
 template <class Call>
 int with(ompl_ctx* explicit_context, Call call) {

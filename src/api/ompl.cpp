@@ -4,12 +4,56 @@
 #include "omnipgas/ompl.h"
 
 #include "api/call.hpp"
+#include "core/short_way.hpp"
 
 using ompl::Context;
 using ompl::Deadline;
 using ompl::Runtime;
+using ompl::ShortWay;
+using ompl::api::known_context;
 using ompl::api::pointer;
+using ompl::api::t_context;
 using ompl::api::with;
+
+namespace {
+
+// The long ways, out of the short ones' code.
+[[gnu::noinline]] int put(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
+                          size_t length, int64_t timeout_ns) {
+  return with(ctx, [=](Context& c, Runtime& r) {
+    return r.put(c, pointer(src_addr), target_rank, dest_addr, length, Deadline::in(timeout_ns));
+  });
+}
+
+[[gnu::noinline]] int put_word(ompl_ctx* ctx, uint32_t target_rank, uint64_t flag_addr,
+                               int64_t timeout_ns) {
+  return with(ctx, [=](Context& c, Runtime& r) {
+    return r.signal(c, target_rank, {.offset = flag_addr}, Deadline::in(timeout_ns));
+  });
+}
+
+[[gnu::noinline]] int put_signal(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank,
+                                 uint64_t dest_addr, size_t length, uint64_t flag_addr,
+                                 int64_t timeout_ns) {
+  return with(ctx, [=](Context& c, Runtime& r) {
+    return r.put_signal(c, pointer(src_addr), target_rank, dest_addr, length, {.offset = flag_addr},
+                        Deadline::in(timeout_ns));
+  });
+}
+
+// Outside the windows. Functions of their own, so that what falls inside needs no stack.
+[[gnu::noinline]] int put_unmapped(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
+                                   size_t length) {
+  if (ShortWay::put(t_context, pointer(src_addr), target_rank, dest_addr, length)) return OMPL_OK;
+  return put(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
+}
+
+[[gnu::noinline]] int put_word_unmapped(uint32_t target_rank, uint64_t flag_addr) {
+  if (ShortWay::signal(t_context, target_rank, flag_addr)) return OMPL_OK;
+  return put_word(OMPL_CTX_DEFAULT, target_rank, flag_addr, OMPL_FOREVER);
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -57,8 +101,9 @@ void* ompl_ptr(uint32_t rank, uint64_t offset) {
 
 int ompl_put(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length) {
   const struct ompl_window* window = &ompl_thread_windows.data;
-  if (length > OMPL_WINDOW_BULK || !ompl_window_holds(window, target_rank, dest_addr, length)) {
-    return ompl_ctx_put(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
+  if (target_rank != window->rank || length > OMPL_WINDOW_BULK ||
+      !ompl_window_holds(window, target_rank, dest_addr, length)) {
+    return put_unmapped(src_addr, target_rank, dest_addr, length);
   }
   ompl::arch::copy(window->base + dest_addr, pointer(src_addr), length);
   return OMPL_OK;
@@ -74,7 +119,11 @@ int ompl_get(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t
 }
 
 int ompl_put_word(uint32_t target_rank, uint64_t flag_addr) {
-  return ompl_put_word_inline(target_rank, flag_addr);
+  void* word = ompl_window_word(target_rank, flag_addr, sizeof(uint32_t));
+  if (word == nullptr) return put_word_unmapped(target_rank, flag_addr);
+  std::atomic_ref(*static_cast<uint32_t*>(word)).fetch_add(1, std::memory_order_seq_cst);
+  ompl_window_changed(target_rank, flag_addr);
+  return OMPL_OK;
 }
 
 void ompl_window_wake(uint32_t target_rank, uint64_t flag_addr) {
@@ -116,9 +165,9 @@ int ompl_ctx_destroy(ompl_ctx* ctx) {
 
 int ompl_ctx_put(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                  size_t length, int64_t timeout_ns) {
-  return with(ctx, [=](Context& c, Runtime& r) {
-    return r.put(c, pointer(src_addr), target_rank, dest_addr, length, Deadline::in(timeout_ns));
-  });
+  Context* known = known_context(ctx);
+  if (ShortWay::put(known, pointer(src_addr), target_rank, dest_addr, length)) return OMPL_OK;
+  return put(ctx, src_addr, target_rank, dest_addr, length, timeout_ns);
 }
 
 int ompl_ctx_get(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
@@ -129,17 +178,16 @@ int ompl_ctx_get(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_
 }
 
 int ompl_ctx_put_word(ompl_ctx* ctx, uint32_t target_rank, uint64_t flag_addr, int64_t timeout_ns) {
-  return with(ctx, [=](Context& c, Runtime& r) {
-    return r.signal(c, target_rank, {.offset = flag_addr}, Deadline::in(timeout_ns));
-  });
+  if (ShortWay::signal(known_context(ctx), target_rank, flag_addr)) return OMPL_OK;
+  return put_word(ctx, target_rank, flag_addr, timeout_ns);
 }
 
 int ompl_ctx_put_signal(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                         size_t length, uint64_t flag_addr, int64_t timeout_ns) {
-  return with(ctx, [=](Context& c, Runtime& r) {
-    return r.put_signal(c, pointer(src_addr), target_rank, dest_addr, length, {.offset = flag_addr},
-                        Deadline::in(timeout_ns));
-  });
+  Context* known = known_context(ctx);
+  if (ShortWay::put_signal(known, pointer(src_addr), target_rank, dest_addr, length, flag_addr))
+    return OMPL_OK;
+  return put_signal(ctx, src_addr, target_rank, dest_addr, length, flag_addr, timeout_ns);
 }
 
 int ompl_ctx_wait(ompl_ctx* ctx, uint64_t flag_addr, int64_t timeout_ns) {

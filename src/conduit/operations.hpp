@@ -22,13 +22,13 @@ class Operations {
     Operation* operation = free_;
     if (operation == nullptr) return nullptr;
     free_ = operation->next;
-    outstanding_.fetch_add(1, std::memory_order_relaxed);
+    count(outstanding() + 1);
     return operation;
   }
   void give_back(Operation* operation) {
     operation->next = free_;
     free_ = operation;
-    outstanding_.fetch_sub(1, std::memory_order_relaxed);
+    count(outstanding() - 1);
   }
   // Any thread.
   [[nodiscard]] std::size_t outstanding() const { return outstanding_.load(std::memory_order_relaxed); }
@@ -37,6 +37,10 @@ class Operations {
   std::array<Operation, kCount> all_;
 
  private:
+  // All is done under the endpoint's claim, so no locked instruction is needed: behind a post that wrote to memory which
+  // another core has just read it would wait for that write.
+  void count(std::size_t now) { outstanding_.store(now, std::memory_order_relaxed); }
+
   Operation* free_ = nullptr;
   std::atomic<std::size_t> outstanding_{kCount};
 };

@@ -90,6 +90,7 @@ void Blocker::begin() {
     }
     activity.call.store(what_.call, std::memory_order_release);
   }
+  if (runtime_.network_ != nullptr) runtime_.network_->send_held(*context_);
   runtime_.note_load(*context_, now);
 }
 

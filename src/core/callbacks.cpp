@@ -47,6 +47,7 @@ int Runtime::progress(Context& c, Deadline deadline) {
   look_for_deaths();
   bool busy = false;
   const auto is_over = [&](Pending& entry) { return settle(c, entry); };
+  if (network_ != nullptr) network_->send_held(c);
   const bool found = network_ != nullptr && network_->progress(c);
   Pending* over = callbacks_.collect(is_over, &busy);
   if (!found && over == nullptr && !deadline.immediate()) {

@@ -10,12 +10,16 @@
 
 #include "arch/cpu.hpp"
 #include "core/allocation.hpp"
+#include "core/held_put.hpp"
 #include "omnipgas/ompl_ext.h"
 #include "omnipgas/ompl_inline.h"
 
 namespace ompl {
 
 class Runtime;
+class Network;
+struct Slot;
+struct Link;
 
 enum class Call : uint8_t {
   none,
@@ -60,6 +64,19 @@ struct Outstanding {
   bool listed = false;           // rank stands in Context::touched
 };
 
+// Where the context last posted over a conduit that joins puts and signals, with what a post has to note: the short
+// ways of core/short_way.hpp go there.
+struct Lane {
+  uint32_t rank = kNoRank;
+  std::size_t limit = 0;  // bytes of a put that may be held
+  Network* network = nullptr;
+  Slot* slot = nullptr;
+  uint64_t slot_bit = 0;
+  Link* link = nullptr;
+  Outstanding* mine = nullptr;
+  const std::atomic<uint32_t>* sentinel = nullptr;  // SegmentHeader::sentinel
+};
+
 // The mapped allocation that a thread's implicit context used last, on one rank, with all that a call needs
 // to know of it. Layout and reading side stand in ompl_inline.h; written by its thread, but for the length,
 // which ompl_free and ompl_finalize of any thread set to 0.
@@ -90,6 +107,8 @@ class alignas(arch::kCacheLine) Context {
   std::vector<Outstanding> outstanding;  // per rank, allocated at first use
   std::vector<uint32_t> touched;         // ranks with something outstanding
   uint32_t preferred_slot = 0;
+  Lane lane;
+  HeldPut held;
 
   ompl_statistics statistics = OMPL_STATISTICS_INIT;
   uint64_t host_block = 0;        // the block of memory last found not to be a GPU's

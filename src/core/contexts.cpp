@@ -45,10 +45,12 @@ int Runtime::close_context(Context* context) {
 }
 
 void Runtime::abandon_context(Context* context) {
+  if (network_ != nullptr) network_->let_go(*context);
   const std::lock_guard lock(contexts_mutex_);
   context->windows = nullptr;
   context->outstanding.clear();
   context->touched.clear();
+  context->lane = {};
   context->activity.thread.store(0, std::memory_order_relaxed);
   context->activity.last_seen_ns.store(0, std::memory_order_relaxed);
   context->in_use.store(false, std::memory_order_relaxed);

@@ -28,24 +28,33 @@ Slot* Network::claim_for(Context& c, uint32_t rank) {
     Outstanding& mine = c.outstanding[rank];
     Slot& slot = slots_[mine.slot];
     if (try_claim(slot)) return &slot;
+    ++c.statistics.failed_claims;
     if (!capabilities_.remote_completion || slot.endpoint->completed(rank) < mine.ticket)
       return nullptr;
     mine.data = false;
   }
   for (uint32_t i = 0; i < slots(); ++i) {
     Slot& slot = slots_[(c.preferred_slot + i) % slots()];
-    if (!try_claim(slot)) continue;
+    if (!try_claim(slot)) {
+      ++c.statistics.failed_claims;
+      continue;
+    }
     c.preferred_slot = slot.index;
     return &slot;
   }
   return nullptr;
 }
 
+// Nearly every post is taken at once.
 template <class Claim, class Attempt>
-int Network::post(Context& c, const Blocked& what, Deadline deadline, Claim claim, Attempt attempt) {
+int Network::post(Context& c, const Blocked& what, Deadline deadline, Claim claim, Attempt attempt,
+                  Held held) {
+  Post result = post_once(c, what.peer, claim, attempt, held);
+  if (result.state != Post::State::retry)
+    return result.state == Post::State::failed ? result.code : OMPL_OK;
   Blocker blocker(runtime_, c, what, deadline);
   return blocker.run([&]() -> int {
-    const Post result = post_once(c, what.peer, claim, attempt);
+    result = post_once(c, what.peer, claim, attempt, held);
     if (result.reason == Post::Reason::busy) blocker.stay_awake();
     if (result.state == Post::State::retry) return 0;
     return result.state == Post::State::failed ? result.code : 1;
@@ -56,22 +65,45 @@ int Network::post(Context& c, const Blocked& what, Deadline deadline, Claim clai
 void Network::note_data(Context& c, Slot& slot, uint32_t rank, const Post& result) {
   if (result.state != Post::State::done && result.state != Post::State::pending) return;
   Link& shared = link(slot, rank);
-  shared.used.store(true);
-  shared.last_ticket.store(std::max(shared.last_ticket.load(), result.ticket));
+  shared.used.store(true, std::memory_order_relaxed);
   Outstanding& mine = outstanding(c, rank);
+  shared.last_ticket.store(std::max(shared.last_ticket.load(), result.ticket));
   mine.ticket = mine.data ? std::max(mine.ticket, result.ticket) : result.ticket;
   mine.number = ++shared.sent;
   mine.slot = slot.index;
   mine.data = true;
   ++mine.posts;
+  note_lane(c, slot, rank, mine);
 }
 
 // The acknowledgement has to come through the slot that the signal went through.
 void Network::note_signal(Context& c, Slot& slot, uint32_t rank) {
-  ++link(slot, rank).sent;
   Outstanding& mine = outstanding(c, rank);
+  ++link(slot, rank).sent;
   mine.signalled_slots |= uint64_t{1} << slot.index;
   ++mine.posts;
+  note_lane(c, slot, rank, mine);
+}
+
+// Of a context that had nothing outstanding, or no data, on its lane.
+void Network::note_first(Context& c, bool data) {
+  Outstanding& mine = outstanding(c, c.lane.rank);
+  if (!data) return;
+  mine.slot = c.lane.slot->index;
+  mine.data = true;
+}
+
+void Network::note_lane(Context& c, Slot& slot, uint32_t rank, Outstanding& mine) {
+  constexpr std::size_t kImmediate = std::size_t{1} << 34;  // flags below it fit one [6]
+  if (hold_limit_ == 0 || runtime_.segment_.capacity() > kImmediate) return;
+  c.lane = {.rank = rank,
+            .limit = hold_limit_,
+            .network = this,
+            .slot = &slot,
+            .slot_bit = uint64_t{1} << slot.index,
+            .link = &link(slot, rank),
+            .mine = &mine,
+            .sentinel = sentinel_};
 }
 
 Post Network::post_data(Context& c, Slot& slot, Call call, uint32_t rank, const Piece& piece) {
@@ -83,6 +115,7 @@ Post Network::post_data(Context& c, Slot& slot, Call call, uint32_t rank, const 
 }
 
 Post Network::post_signal(Context& c, Slot& slot, uint32_t rank, const Signal& record) {
+  if (c.held.any()) return send_held_on(c, slot, &record);
   const Post result = send_record(slot, rank, record);
   if (result.state == Post::State::done) note_signal(c, slot, rank);
   return result;
@@ -150,6 +183,7 @@ int Network::move(Context& c, Call call, uint32_t rank, const Piece& piece, Dead
 
 int Network::put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
                  Deadline deadline) {
+  if (length <= hold_limit_) return hold(c, source, rank, offset, length, deadline);
   auto* local = static_cast<std::byte*>(const_cast<void*>(source));  // only read: Call::put
   return move(c, Call::put, rank, {local, offset, length}, deadline);
 }
@@ -177,7 +211,7 @@ int Network::signal(Context& c, uint32_t rank, const Signal& record, Deadline de
                      .bucket = &runtime_.segment_.header().any};
   return post(
       c, what, deadline, [&] { return claim_for(c, rank); },
-      [&](Slot& slot) { return post_signal(c, slot, rank, record); });
+      [&](Slot& slot) { return post_signal(c, slot, rank, record); }, Held::joined);
 }
 
 int Network::put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset,
@@ -224,7 +258,8 @@ int Network::fetch(Context& c, uint32_t rank, Signal record, uint64_t* before, D
         if (record.token == 0) return kNoCredit;
         asked = &slot;
         return post_signal(c, slot, rank, record);
-      });
+      },
+      Held::joined);
   if (code == OMPL_OK) {
     code = Blocker(runtime_, c, what, Deadline::never()).run([&]() -> int {
       const int answered = answer_of(record.token, before);
@@ -323,6 +358,8 @@ int Network::complete(Context& c, Call call, bool signals_too, Deadline deadline
     if (first_error == OMPL_OK) first_error = code;
     timed_out = timed_out || code == OMPL_ERR_TIMEOUT;
   };
+  if (c.held.any()) note(post_held(c, call, deadline));
+  if (timed_out) return first_error;
   struct Covered {
     uint32_t rank;
     uint64_t posts;
@@ -361,6 +398,9 @@ int Network::quiet_all(Context& c) {
   const auto note = [&first_error](int code) {
     if (first_error == OMPL_OK) first_error = code;
   };
+  int code = OMPL_OK;
+  const std::vector<HeldPut*> taken = take_all_held(c, &code);
+  note(code);
   std::vector<Mark> marks;
   for (Slot& slot : slots_) {
     for (uint32_t rank = 0; rank < runtime_.size(); ++rank) {
@@ -372,6 +412,7 @@ int Network::quiet_all(Context& c) {
     }
   }
   note(await_marks(c, marks, Call::quiet, Deadline::never()));
+  for (HeldPut* held : taken) held->forget();
   return first_error;
 }
 

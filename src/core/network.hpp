@@ -110,6 +110,12 @@ class Network {
   };
   using Pieces = std::function<bool(Piece*)>;
   int transfer(Context& c, Call call, uint32_t rank, const Pieces& next, Deadline deadline);
+  // Tries once to send what the context holds. Any call that blocks does, and so does ompl_poll().
+  void send_held(Context& c) {
+    if (c.held.any()) static_cast<void>(try_held(c));
+  }
+  // The same, more than once, for a context that will not be used by its thread again.
+  void let_go(Context& c);
   // Everything any context of this rank has sent is applied or visible.
   int quiet_all(Context& c);
 
@@ -140,9 +146,16 @@ class Network {
  private:
   class Inbox;
   static bool try_claim(Slot& slot);
-  void release(Slot& slot);
+  void release(Slot& slot) {
+    slot.claimed.store(false, std::memory_order_seq_cst);
+    if (sentinel_->load(std::memory_order_seq_cst) != 0) [[unlikely]]
+      arm_released(slot);
+  }
+  void arm_released(Slot& slot);
   // The slot on which `c` may post to `rank` now, claimed, or nullptr.
   Slot* claim_for(Context& c, uint32_t rank);
+  // What is held goes out before anything else of its context, or with a signal to the same rank.
+  enum class Held : uint8_t { first, joined };
   Link& link(Slot& slot, uint32_t rank);
   Outstanding& outstanding(Context& c, uint32_t rank);
 
@@ -155,10 +168,12 @@ class Network {
 
   // Claims by `claim()`, posts by `attempt(Slot&) -> conduit::Post`, again until it is not refused.
   template <class Claim, class Attempt>
-  int post(Context& c, const Blocked& what, Deadline deadline, Claim claim, Attempt attempt);
+  int post(Context& c, const Blocked& what, Deadline deadline, Claim claim, Attempt attempt,
+           Held held = Held::first);
   // The same, once: the result may be retry.
   template <class Claim, class Attempt>
-  conduit::Post post_once(Context& c, uint32_t rank, Claim claim, Attempt attempt);
+  conduit::Post post_once(Context& c, uint32_t rank, Claim claim, Attempt attempt,
+                          Held held = Held::first);
   int move(Context& c, Call call, uint32_t rank, const Piece& piece, Deadline deadline);
   int post_piece(Context& c, Call call, uint32_t rank, const Piece& piece, Deadline deadline,
                  bool* pending);
@@ -168,6 +183,17 @@ class Network {
                                 const Signal& record, bool* signalled);
   void note_data(Context& c, Slot& slot, uint32_t rank, const conduit::Post& result);
   void note_signal(Context& c, Slot& slot, uint32_t rank);
+  void note_first(Context& c, bool data);
+  void note_lane(Context& c, Slot& slot, uint32_t rank, Outstanding& mine);
+
+  // Held puts (held.cpp).
+  friend class ShortWay;
+  int hold(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
+           Deadline deadline);
+  int post_held(Context& c, Call call, Deadline deadline);
+  conduit::Post try_held(Context& c);
+  conduit::Post send_held_on(Context& c, Slot& slot, const Signal* record);
+  std::vector<HeldPut*> take_all_held(Context& c, int* code);
   int await_order(Context& c, uint32_t rank, Deadline deadline);
   int await_source(Context& c, uint32_t rank, Call call, Deadline deadline);
   // A signal that goes out by itself, as soon as it may.
@@ -208,17 +234,29 @@ class Network {
   Runtime& runtime_;
   conduit::Conduit& conduit_;
   const conduit::Capabilities capabilities_;
+  const std::size_t hold_limit_;
   std::vector<Slot> slots_;
   std::vector<uint32_t> peer_slots_;
   Fetches fetches_;
+  const std::atomic<uint32_t>* sentinel_;
   std::atomic<uint32_t> cursor_{0};  // next slot for those who progress others'
   int epoll_fd_ = -1;
   bool all_have_descriptors_ = false;
 };
 
+inline bool Network::try_claim(Slot& slot) {
+  return !slot.claimed.load(std::memory_order_seq_cst) &&
+         !slot.claimed.exchange(true, std::memory_order_seq_cst);
+}
+
 template <class Claim, class Attempt>
-conduit::Post Network::post_once(Context& c, uint32_t rank, Claim claim, Attempt attempt) {
+conduit::Post Network::post_once(Context& c, uint32_t rank, Claim claim, Attempt attempt, Held held) {
   using conduit::Post;
+  if (c.held.any() && (held == Held::first || c.held.rank != rank)) {
+    const bool same = c.held.rank == rank;
+    const Post sent = try_held(c);
+    if (sent.state == Post::State::retry || (sent.state == Post::State::failed && same)) return sent;
+  }
   Post result{.state = Post::State::retry, .reason = Post::Reason::busy};
   if (Slot* slot = claim(); slot != nullptr) {
     const int broken = failure_of(*slot->endpoint, rank);

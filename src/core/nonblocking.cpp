@@ -121,7 +121,8 @@ int Network::signal_nb(Context& c, uint32_t rank, const Signal& record, uint32_t
         if (!may_defer(slot, rank)) return kNoCredit;
         defer(c, slot, rank, record);
         return {};
-      }));
+      },
+      Held::joined));
 }
 
 int Network::fetch_nb(Context& c, uint32_t rank, Signal record, Handle* handle) {

@@ -223,7 +223,9 @@ int Runtime::poll(Context& c, uint64_t flag) {
   if (const int code = check_flag(c, rank_, flag, "ompl_poll"); code != OMPL_OK) return code;
   const auto word = arch::word32(segment_.base() + flag);
   if (word.load(std::memory_order_acquire) != 0) return 1;
-  if (network_ != nullptr && network_->progress(c) && word.load(std::memory_order_acquire) != 0)
+  if (network_ == nullptr) return 0;
+  network_->send_held(c);
+  if (network_->progress(c) && word.load(std::memory_order_acquire) != 0)
     return 1;
   return 0;
 }

@@ -32,7 +32,12 @@ class Network::Inbox final : public conduit::Sink {
 };
 
 Network::Network(Runtime& runtime, conduit::Conduit& conduit, uint32_t slots)
-    : runtime_(runtime), conduit_(conduit), capabilities_(conduit.capabilities()), slots_(slots) {}
+    : runtime_(runtime),
+      conduit_(conduit),
+      capabilities_(conduit.capabilities()),
+      hold_limit_(std::min(capabilities_.joined_put, HeldPut::kMost)),
+      slots_(slots),
+      sentinel_(&runtime.segment_.header().sentinel) {}
 
 Network::~Network() {
   for (Slot& slot : slots_) {
@@ -63,15 +68,8 @@ int Network::open(std::vector<uint32_t> peer_slots) {
   return OMPL_OK;
 }
 
-bool Network::try_claim(Slot& slot) {
-  return !slot.claimed.load(std::memory_order_seq_cst) &&
-         !slot.claimed.exchange(true, std::memory_order_seq_cst);
-}
-
 // While a sentinel sleeps, whoever leaves a slot arms it: the sentinel could not [16].
-void Network::release(Slot& slot) {
-  slot.claimed.store(false, std::memory_order_seq_cst);
-  if (runtime_.segment_.header().sentinel.load(std::memory_order_seq_cst) == 0) return;
+void Network::arm_released(Slot& slot) {
   if (!try_claim(slot)) return;  // the new holder will come here too
   const bool armed = slot.endpoint->arm();
   slot.claimed.store(false, std::memory_order_seq_cst);

@@ -182,6 +182,7 @@ class Runtime {
  private:
   friend class Network;
   friend class Blocker;
+  friend class ShortWay;
   Runtime(const Settings& settings, std::unique_ptr<bootstrap::Bootstrap> bootstrap);
 
   // Start and end (start.cpp).

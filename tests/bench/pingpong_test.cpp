@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A thread pair over a library that is memory of this process, faultless or hostile on purpose: what
-// the pair counts, and that it sees wrong data of any exchange, on either side.
+// the pair counts, and that it sees wrong data of any exchange, on either side. The same for a flow.
 #include "harness/pingpong.hpp"
+
+#include "harness/flow.hpp"
 
 #include <gtest/gtest.h>
 
@@ -56,6 +58,7 @@ struct Outcome {
   std::array<std::string, 2> complaints;
 };
 
+template <template <class> class Bench = Pair>
 Outcome run(Memory& memory, uint64_t iterations) {
   Command command;
   command.size = memory.sources[0].size();
@@ -65,7 +68,7 @@ Outcome run(Memory& memory, uint64_t iterations) {
   Outcome outcome;
   const auto side = [&](std::size_t i) {
     Rank library{memory, i};
-    Pair<PutFlag<Rank>> pair({library, 0, command.size}, command, [&](const std::string& what) {
+    Bench<PutFlag<Rank>> pair({library, 0, command.size}, command, [&](const std::string& what) {
       outcome.complaints[i] = what;
       throw Stopped{};
     });
@@ -105,6 +108,23 @@ TEST_P(Damage, IsSeenByTheOtherSide) {
 
 INSTANTIATE_TEST_SUITE_P(Puts, Damage,
                          testing::Combine(testing::Values(0U, 1U), testing::Values(0, 1, 50, 700)));
+
+TEST(Flow, TheTargetTakesAllAndAnswersOnce) {
+  Memory memory(64);
+  const Outcome outcome = run<Flow>(memory, 1000);
+  EXPECT_EQ(outcome.reports[0].iterations, 1000U);
+  EXPECT_EQ(outcome.reports[0].sent, 1000U);
+  EXPECT_GT(outcome.reports[0].seconds, 0);
+  EXPECT_EQ(memory.flags[0] + memory.flags[1], 0) << "everything was taken";
+  EXPECT_EQ(outcome.complaints, (std::array<std::string, 2>{}));
+}
+
+TEST(Flow, WrongDataAreSeen) {
+  Memory memory(64);
+  memory.liar = 0;
+  memory.damage = 999;  // the last of a thousand
+  EXPECT_NE(run<Flow>(memory, 1000).complaints[1].find("after 1000 messages"), std::string::npos);
+}
 
 }  // namespace
 }  // namespace bench

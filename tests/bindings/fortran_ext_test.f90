@@ -32,7 +32,7 @@ program fortran_ext_test
   call expect(ompl_alloc(64_c_size_t, words) == OMPL_OK, "ompl_alloc")
   call c_f_pointer(ompl_ptr(rank, words), mine, [8])
   call expect(all(c_sizeof(ompl_signal(0)) == [24_c_size_t]) .and. c_sizeof(ompl_condition(0)) == 24 .and. &
-              c_sizeof(ompl_handle()) == 96 .and. c_sizeof(ompl_watch()) == 64 .and. c_sizeof(ompl_statistics()) == 88, &
+              c_sizeof(ompl_handle()) == 96 .and. c_sizeof(ompl_watch()) == 64 .and. c_sizeof(ompl_statistics()) == 96, &
               "types as in C")
   call signals()
   call operations()

@@ -96,6 +96,42 @@ TEST_P(OfiEndpointTest, PutsAndGetsOfEverySizeCarryTheirBytes) {
   }
 }
 
+// The endpoint may hold a small put until its signal comes. Whatever comes instead, the data go first; and if nothing
+// comes, progress sends them.
+TEST_P(OfiEndpointTest, ASmallPutIsThereBeforeWhateverComesNext) {
+  uint64_t seed = 0;
+  const auto then = [&](const std::function<void()>& next) {
+    uint64_t sent = ++seed;
+    put(from_a(), 1, &sent, kData, sizeof sent);
+    sent = 0;  // the source may be reused
+    next();
+    ASSERT_TRUE(until([&] { return b->flag(kFlag) == 1; }, [&] { step(); }));
+    *b->at<uint32_t>(kFlag) = 0;
+    ASSERT_EQ(*b->at<uint64_t>(kData), seed);
+  };
+  const uint64_t other = 77;
+  then([&] { signal(from_a(), 1, {.offset = kFlag}); });
+  then([&] { signal(from_a(), 1, {.offset = kFlag, .value = 1, .op = SignalOp::update64}); });
+  then([&] {
+    put(from_a(), 1, &other, kData + 8, sizeof other);
+    bool signalled = false;
+    const auto post = [&] {
+      return from_a().put_signal(1, &other, kData + 16, sizeof other, {.offset = kFlag}, &signalled);
+    };
+    finish(from_a(), 1, insist(post, [&] { step(); }));
+    if (!signalled) signal(from_a(), 1, {.offset = kFlag});
+  });
+  ASSERT_EQ(*b->at<uint64_t>(kData + 8), other);
+  ASSERT_EQ(*b->at<uint64_t>(kData + 16), other);
+
+  const auto there = [&] { return *b->at<std::atomic<uint64_t>>(kData) == seed; };
+  put(from_a(), 1, &++seed, kData, sizeof seed);
+  ASSERT_TRUE(until(there, [&] { step(); }));
+  put(from_a(), 1, &++seed, kData, sizeof seed);
+  until([&] { return from_a().arm() || there(); }, [&] { step(); });
+  ASSERT_TRUE(until(there, [&] { b->progress(); })) << "whoever sleeps leaves nothing behind";
+}
+
 TEST_P(OfiEndpointTest, SignalsCarryTheirOperationFlagAndSource) {
   *b->at<uint64_t>(kFlag + 64) = 5;
   *b->at<uint64_t>(kFlag + 72) = 5;

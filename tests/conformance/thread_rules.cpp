@@ -77,6 +77,38 @@ TEST_P(Conformance, Threads_R14_EightOnFewEndpointsDoNotStarve) {
   }
 }
 
+// A thread that has used the only endpoint sleeps outside the layer until all others are through, and the one it talks
+// to waits inside: a thread that is away holds nothing.
+TEST_P(Conformance, Threads_R14_OneAsleepHoldsNobodyUp) {
+  if (GetParam().most_ranks < 2) GTEST_SKIP() << "ping-pong wants two ranks";
+  const auto w = world({.endpoints = 1});
+  constexpr uint64_t kStride = 64;
+  const uint64_t flags = w->allocate(kThreads * kStride);
+  const uint32_t quota = rounds(100);
+  std::atomic<uint32_t> played{0};
+  std::counting_semaphore<kThreads> through{0};
+  w->run(
+      [&](Rank& r) {
+        if (r.rank > 1) return;
+        const uint64_t flag = flags + r.thread * kStride;
+        const bool sleeps = r.thread == 0;
+        for (uint32_t i = 0; i < (sleeps ? 2 : quota); ++i) {
+          if (r.rank == 1) ok(r.wait(flag));
+          ok(r.signal(1 - r.rank, flag));
+          if (r.rank == 1) continue;
+          ok(r.wait(flag));
+          for (unsigned other = 1; sleeps && i == 0 && other < kThreads; ++other) through.acquire();
+          if (sleeps && i == 0) {
+            EXPECT_EQ(played, (kThreads - 1) * quota);
+          }
+          if (!sleeps) ++played;
+        }
+        if (r.rank == 0 && !sleeps) through.release();
+      },
+      kThreads);
+  EXPECT_EQ(played, (kThreads - 1) * quota);
+}
+
 // All threads of all ranks put and signal to all ranks at once; every thread gets its share.
 TEST_P(Conformance, Threads_R1_EightOnFewEndpointsLoseNothing) {
   for (const unsigned endpoints : {1U, 2U, 3U}) {

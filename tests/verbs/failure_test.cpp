@@ -1,29 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What goes wrong on a device: broken queue pairs, lost datagrams, no memory to lock, receivers that sleep. Over the
 // stand-in, which can be told to do so.
-#include <dlfcn.h>
-
 #include <chrono>
 #include <thread>
 
 #include "../conformance/conformance.hpp"
 #include "conduit/self/conduit.hpp"
 #include "conduit/verbs/conduit.hpp"
-#include "stub.hpp"
+#include "stub_call.hpp"
 
 namespace ompl::conformance {
 namespace {
-
-// A function of the library that the conduit has loaded.
-template <class Function>
-Function* stub(Function& function, const char* name) {
-  static_cast<void>(function);
-  void* library = ::dlopen("libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD);
-  auto* found = library != nullptr ? reinterpret_cast<Function*>(::dlsym(library, name)) : nullptr;
-  if (found == nullptr) ADD_FAILURE() << "this test needs the stand-in for libibverbs";
-  return found;
-}
-#define STUB(function) stub(function, #function)
 
 class VerbsFailure : public ::testing::Test {
  protected:

@@ -235,6 +235,20 @@ EXPORT const char* ibv_wc_status_str(ibv_wc_status status) {
 EXPORT void verbs_stub_counts(verbs_stub_counters* out) { *out = {counts.doorbells, counts.requests}; }
 EXPORT void verbs_stub_drop_datagrams(uint64_t count) { counts.datagrams_to_drop = count; }
 EXPORT void verbs_stub_refuse_registrations(uint64_t count) { counts.registrations_to_refuse = count; }
+EXPORT void verbs_stub_inject_datagram(const void* bytes, uint32_t size) {
+  const auto* first = static_cast<const std::byte*>(bytes);
+  deliver_everywhere({first, first + size});
+}
+EXPORT unsigned verbs_stub_replay_datagrams(void) {
+  std::vector<std::vector<std::byte>> sent;
+  {
+    const std::lock_guard lock(fabric().mutex);
+    sent.swap(fabric().datagrams);
+  }
+  for (const auto& datagram : sent) deliver_everywhere(datagram);
+  return static_cast<unsigned>(sent.size());
+}
+EXPORT void verbs_stub_discard(int on) { counts.discard = on != 0; }
 EXPORT unsigned verbs_stub_break_connections(void) {
   std::vector<std::shared_ptr<Pair>> all;
   {

@@ -14,8 +14,15 @@ void verbs_stub_counts(verbs_stub_counters* out);
 
 // So many datagrams, from now on, are lost.
 void verbs_stub_drop_datagrams(uint64_t count);
+// Delivers a datagram of nobody's, up to 256 bytes, to every connection end.
+void verbs_stub_inject_datagram(const void* bytes, uint32_t size);
+// Delivers every datagram sent since the last call once more, to every connection end; returns their number.
+unsigned verbs_stub_replay_datagrams(void);
 // So many registrations of memory, from now on, fail with ENOMEM.
 void verbs_stub_refuse_registrations(uint64_t count);
+// While on: what is sent over connections is complete at once and reaches nobody, and threads on queue pairs of their
+// own share nothing, not even the counters above. For rates.
+void verbs_stub_discard(int on);
 // Every connected queue pair goes to the error state; returns their number.
 unsigned verbs_stub_break_connections(void);
 }

@@ -8,6 +8,7 @@
 #include <infiniband/verbs.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -24,6 +25,7 @@ inline constexpr uint32_t kMaxMessage = 1U << 30;
 
 struct Counts {
   std::atomic<uint64_t> doorbells{0}, requests{0}, datagrams_to_drop{0}, registrations_to_refuse{0};
+  alignas(64) std::atomic<bool> discard{false};
 };
 inline Counts counts;
 
@@ -79,6 +81,7 @@ struct Fabric {
   std::mutex mutex;
   std::map<uint32_t, std::shared_ptr<Pair>> pairs;
   std::map<uint32_t, Memory*> memory;
+  std::vector<std::vector<std::byte>> datagrams;  // sent, whether or not they arrived
   uint32_t next_pair = 17, next_key = 1000;
 };
 Fabric& fabric();
@@ -88,6 +91,8 @@ bool count_down(std::atomic<uint64_t>& number);
 // What the pair has not sent is flushed, and nothing is delivered to it any more.
 void to_error(Pair& pair);
 void set_receiving(Pair& pair, bool on);
+// A datagram from outside, to every queue pair of datagrams.
+void deliver_everywhere(const std::vector<std::byte>& bytes);
 
 // The device's operations.
 int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "arch/clock.hpp"
 #include "conduit/ofi/connections.hpp"
@@ -82,6 +83,7 @@ void OfiEndpoint::say_goodbye() {
   struct Nobody final : Sink {
     void signal(uint32_t /*source*/, const Signal& /*record*/) override {}
   } nobody;
+  post_held();
   const int64_t limit = arch::now_ms() + kGoodbyeMs;
   while (progress(nobody, kBatch) > 0 && arch::now_ms() < limit) {
   }  // somebody's goodbye may be here
@@ -148,6 +150,11 @@ Post OfiEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std::s
   Post answer;
   Link* link = ready(rank, &answer);
   if (link == nullptr) return answer;
+  if (!post_held()) return retry(Post::Reason::queue_full);
+  if (may_hold(length)) {
+    hold(*link, source, offset, length);
+    return {};
+  }
   answer = write(*link, source, offset, length, nullptr);
   if (goes_unnumbered(length) && posted(answer)) write(*link, nullptr, offset, 0, nullptr);
   return answer;
@@ -157,6 +164,12 @@ Post OfiEndpoint::signal(uint32_t rank, const Signal& record) {
   Post answer;
   Link* link = ready(rank, &answer);
   if (link == nullptr) return answer;
+  if (held_.link == link && fits(record)) {
+    answer = write(*link, held_.bytes.data(), held_.offset, held_.length, &record);
+    if (posted(answer)) held_.link = nullptr;
+    return answer;
+  }
+  if (!post_held()) return retry(Post::Reason::queue_full);
   return fits(record) ? write(*link, nullptr, record.offset, 0, &record) : send_record(*link, record);
 }
 
@@ -166,6 +179,7 @@ Post OfiEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offset,
   Post answer;
   Link* link = ready(rank, &answer);
   if (link == nullptr) return answer;
+  if (!post_held()) return retry(Post::Reason::queue_full);
   answer = write(*link, source, offset, length, &record);
   *signalled = posted(answer) &&
                (!goes_unnumbered(length) || posted(write(*link, nullptr, record.offset, 0, &record)));
@@ -189,6 +203,26 @@ Post OfiEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t 
   message.rma_iov_count = 1;
   message.context = request.operation;
   return end(&request, fi_readmsg(link->endpoint, &message, request.flags));
+}
+
+void OfiEndpoint::hold(Link& link, const void* source, uint64_t offset, std::size_t length) {
+  std::copy_n(static_cast<const std::byte*>(source), length, held_.bytes.data());
+  held_.link = &link;
+  held_.offset = offset;
+  held_.length = length;
+  held_.seen = false;
+}
+
+// False: the queue is full. A link that broke takes with it what was held for it.
+bool OfiEndpoint::post_held() {
+  if (held_.link == nullptr) return true;
+  Link& link = *held_.link;
+  if (link.up && !link.goodbye) {
+    const Post answer = write(link, held_.bytes.data(), held_.offset, held_.length, nullptr);
+    if (answer.state == Post::State::retry) return false;
+  }
+  held_.link = nullptr;
+  return true;
 }
 
 // A put, a put with its signal, or a signal alone (length 0).
@@ -322,6 +356,7 @@ fi_rma_iov OfiEndpoint::remote(const Link& link, uint64_t offset, std::size_t le
 
 int OfiEndpoint::progress(Sink& sink, int budget) {
   wait_set_.disarm();
+  if (held_.link != nullptr && std::exchange(held_.seen, true)) post_held();
   int taken = 0;
   while (taken < budget) {
     std::array<fi_cq_data_entry, kBatch> entries;
@@ -443,7 +478,7 @@ bool OfiEndpoint::departed(uint32_t rank) const {
   return link != nullptr && link->goodbye.load(std::memory_order_acquire);
 }
 
-bool OfiEndpoint::arm() { return links_->progress() == 0 && wait_set_.arm(); }
+bool OfiEndpoint::arm() { return post_held() && links_->progress() == 0 && wait_set_.arm(); }
 
 std::string OfiEndpoint::describe() const {
   return fmt::format("{}, {} of {} operations outstanding", links_->describe(),

@@ -2,6 +2,7 @@
 // The data path: puts, gets and signals over the links of one endpoint, and what comes in.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
@@ -56,11 +57,22 @@ class OfiEndpoint final : public Endpoint, public Voice {
     void* descriptor = nullptr;
   };
   static constexpr std::size_t kReceives = 128;
+  // A small put that waits for the signal to its rank which mostly comes at once: then both are one request. Nothing
+  // may rely on a put that neither a signal nor a flush follows.
+  struct Held {
+    Link* link = nullptr;  // null: none
+    uint64_t offset = 0;
+    std::size_t length = 0;
+    bool seen = false;  // by progress()
+    std::array<std::byte, 64> bytes;
+  };
 
   Link* ready(uint32_t rank, Post* answer);
   bool begin(Request* request);
   bool begin_copy(Request* request);
   Post end(Request* request, ssize_t result);
+  void hold(Link& link, const void* source, uint64_t offset, std::size_t length);
+  bool post_held();
   Post write(Link& link, const void* source, uint64_t offset, std::size_t length, const Signal* record);
   Post send(Link& link, const void* bytes, std::size_t length, uint64_t flags);
   Post send_record(Link& link, const Signal& record);
@@ -79,6 +91,9 @@ class OfiEndpoint final : public Endpoint, public Voice {
   // a connection ends inside a write with CQ data.
   [[nodiscard]] bool goes_unnumbered(std::size_t length) const {
     return numbered_ && length > inject_limit_;
+  }
+  [[nodiscard]] bool may_hold(std::size_t length) const {
+    return immediates_ && length <= std::min(inject_limit_, sizeof held_.bytes);
   }
   [[nodiscard]] const Address& peer(const Link& link) const { return (*site_.peers)[link.rank]; }
   [[nodiscard]] fi_rma_iov remote(const Link& link, uint64_t offset, std::size_t length) const;
@@ -99,6 +114,7 @@ class OfiEndpoint final : public Endpoint, public Voice {
   std::unique_ptr<Links> links_;
   Contacts* contacts_ = nullptr;  // links_, without connections
   WaitSet wait_set_;
+  Held held_;
   std::array<Receive, kReceives> receives_;
   uint32_t polls_ = 0;            // of the links
   int64_t events_looked_at_ = 0;  // ms

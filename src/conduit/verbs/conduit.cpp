@@ -42,6 +42,7 @@ class VerbsConduit final : public Conduit {
   std::unique_ptr<Regions> segment_ = std::make_unique<Regions>();
   std::unique_ptr<Regions> registered_ = std::make_unique<Regions>();
   Site site_;
+  uint32_t inline_limit_ = 0;                              // the same of all endpoints
   std::vector<std::unique_ptr<VerbsEndpoint>> endpoints_;  // until handed out
 };
 
@@ -51,6 +52,7 @@ Capabilities VerbsConduit::capabilities() const {
   out.ordered_signals = true;
   out.remote_completion = true;
   out.stalls_sender = true;
+  out.joined_put = inline_limit_;
   out.max_message = std::min<std::size_t>(device_.max_message, kLongest);
   return out;
 }
@@ -101,6 +103,7 @@ int VerbsConduit::open(const Job& job) {
   for (uint32_t slot = 0; slot < job.slots; ++slot) {
     endpoints_.push_back(std::make_unique<VerbsEndpoint>(site_, slot));
     if (code = endpoints_.back()->open(&own_); code != OMPL_OK) return code;
+    inline_limit_ = endpoints_.back()->inline_limit();
   }
   log::info("verbs: {}, GID {}, {} endpoints", device_.describe(), device_.gid_index, job.slots);
   return OMPL_OK;

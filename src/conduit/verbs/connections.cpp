@@ -107,6 +107,7 @@ void Connections::enlist(Link& link) {
 void Connections::enter(Link& link, Link::State state) {
   const bool was_waiting = link.waiting();
   link.state = state;
+  link.room = link.sends() ? kSends : 0;
   if (was_waiting != link.waiting()) waiting_ += link.waiting() ? 1 : -1;
   link.began = arch::now_ms();
   link.interval = kFirstAgainMs;
@@ -144,7 +145,7 @@ void Connections::send(Link& link, Step step) {
                .lkey = resources_.memory->lkey};
   ibv_send_wr request{};
   ibv_send_wr* bad = nullptr;
-  request.wr_id = kDatagramNumber;
+  request.wr_id = kDatagramBit | uint64_t{place} << kTicketBits;
   request.sg_list = &data;
   request.num_sge = 1;
   request.opcode = IBV_WR_SEND;
@@ -304,6 +305,7 @@ void Connections::broke(Link& link, std::string_view why) {
 void Connections::said_goodbye(Link& link) {
   if (link.failure != OMPL_OK) return;
   link.left = true;
+  link.room = 0;
   link.why = "it has left";
   link.failure.store(OMPL_ERR_LINK, std::memory_order_release);
   link.done.store(UINT64_MAX, std::memory_order_seq_cst);

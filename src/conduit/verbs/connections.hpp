@@ -35,6 +35,8 @@ class Connections {
   [[nodiscard]] const Link* find(uint32_t rank) const {
     return links_[rank].load(std::memory_order_acquire);
   }
+  // The same, for whoever holds the claim.
+  [[nodiscard]] Link* made(uint32_t rank) const { return links_[rank].load(std::memory_order_relaxed); }
   [[nodiscard]] Link* find_pair(uint32_t queue_pair) const;
   [[nodiscard]] Link& at(std::size_t index) const { return *owned_[index]; }
   [[nodiscard]] std::size_t count() const { return owned_.size(); }

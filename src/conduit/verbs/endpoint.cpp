@@ -17,15 +17,13 @@
 namespace ompl::conduit::verbs {
 namespace {
 
-constexpr unsigned kTicketBits = 40;
-constexpr uint64_t kTicketMask = (uint64_t{1} << kTicketBits) - 1;
-constexpr std::size_t kRefill = 32;  // receive requests posted at once
-constexpr uint32_t kPollsPerClock = 16;
-constexpr int64_t kTickMs = 4;
-constexpr int64_t kBeatMs = 1000;
 constexpr int64_t kGoodbyeMs = 200;
 
 Post retry(Post::Reason reason) { return {.state = Post::State::retry, .reason = reason}; }
+
+uint64_t number_of(const Link& link, uint64_t ticket) {
+  return link.number | static_cast<uint32_t>(ticket);
+}
 
 // The answer to a post on a link that is not up.
 Post refusal(const Link& link) {
@@ -37,7 +35,15 @@ Post refusal(const Link& link) {
 }  // namespace
 
 VerbsEndpoint::VerbsEndpoint(const Site& site, uint32_t slot)
-    : site_(site), slot_(slot), connections_(site, resources_, slot), wait_set_(site, resources_) {}
+    : site_(site),
+      segment_version_(site.segment->version()),
+      slot_(slot),
+      connections_(site, resources_, slot),
+      wait_set_(site, resources_) {
+  immediate_.work.sg_list = &immediate_.data;
+  immediate_.work.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+  immediate_.work.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
+}
 
 VerbsEndpoint::~VerbsEndpoint() {
   if (resources_.datagrams) say_goodbye();
@@ -81,28 +87,62 @@ Post VerbsEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std:
 }
 
 Post VerbsEndpoint::signal(uint32_t rank, const Signal& record) {
+  if (fits_immediate(record)) return joined(rank, nullptr, 0, 0, record.offset);
   Post answer;
   Link* link = ready(rank, 1, &answer);
   if (link == nullptr) return answer;
   Request request;
-  if (fits_immediate(record)) {
-    request.work.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-    request.work.imm_data = htonl(static_cast<uint32_t>(record.offset / 4));
-  } else if (!use_message(to_message<Message>(record), &request, &answer)) {
-    return answer;
-  }
-  return post(*link, request);
+  return use_message(to_message<Message>(record), &request, &answer) ? post(*link, request) : answer;
 }
 
 // One request if the record fits into its immediate, else two in one list.
 Post VerbsEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
                                const Signal& record, bool* signalled) {
   Post answer;
-  Link* link = ready(rank, 2, &answer);
-  if (link != nullptr)
+  if (length <= resources_.inline_limit && fits_immediate(record)) {
+    answer = joined(rank, source, offset, length, record.offset);
+  } else if (Link* link = ready(rank, 2, &answer); link != nullptr) {
     answer = write(*link, IBV_WR_RDMA_WRITE_WITH_IMM, source, offset, length, &record);
+  }
   *signalled = answer.state == Post::State::done || answer.state == Post::State::pending;
   return answer;
+}
+
+// The commonest request and no more: a write with immediate of data that travel in the request, or of none.
+Post VerbsEndpoint::joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
+                           uint64_t flag) {
+  Link* link = connections_.made(rank);
+  if (link == nullptr || !has_room(*link, 1) ||
+      (length != 0 && !link->aim.covers(offset, length, segment_version_))) [[unlikely]]
+    return prepare_joined(rank, source, offset, length, flag);
+  const uint64_t number = link->posted + 1;
+  ibv_send_wr& work = immediate_.work;
+  work.wr_id = number_of(*link, number);
+  work.num_sge = length != 0 ? 1 : 0;
+  work.imm_data = htonl(static_cast<uint32_t>(flag / 4));
+  work.wr.rdma.remote_addr = link->aim.base + offset;
+  work.wr.rdma.rkey = link->aim.key;
+  immediate_.data.addr = reinterpret_cast<uint64_t>(source);
+  immediate_.data.length = static_cast<uint32_t>(length);
+  ibv_send_wr* bad = nullptr;
+  const int error = ibv_post_send(link->pair.get(), &work, &bad);
+  if (error != 0) [[unlikely]]
+    return refused(*link, error, true);
+  ++outstanding_;
+  --link->room;
+  link->posted = number;
+  return {.ticket = number};
+}
+
+// Until joined() can post.
+[[gnu::noinline]] Post VerbsEndpoint::prepare_joined(uint32_t rank, const void* source, uint64_t offset,
+                                                     std::size_t length, uint64_t flag) {
+  Post answer;
+  Link* link = ready(rank, 1, &answer);
+  if (link == nullptr) return answer;
+  const bool aimed = length == 0 || link->aim.covers(offset, length, segment_version_) ||
+                     aim_anew(*link, offset, length, &answer);
+  return aimed ? joined(rank, source, offset, length, flag) : answer;
 }
 
 Post VerbsEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t length) {
@@ -149,19 +189,26 @@ Post VerbsEndpoint::write(Link& link, ibv_wr_opcode opcode, const void* source, 
 // The connection to `rank` if so many requests can be posted on it, else null and the answer to give.
 Link* VerbsEndpoint::ready(uint32_t rank, uint64_t requests, Post* answer) {
   Link& link = connections_.use(rank);
-  if (link.state == Link::State::up && !link.left) [[likely]] {
-    if (!link.full(requests) && outstanding_ + requests <= kOutstanding) [[likely]]
-      return &link;
-    *answer = retry(Post::Reason::queue_full);
-  } else {
-    *answer = refusal(link);
-  }
+  if (has_room(link, requests)) return &link;
+  if (link.sends()) static_cast<void>(take_in_sent(kBatch));
+  if (has_room(link, requests)) return &link;
+  *answer = link.sends() ? retry(Post::Reason::queue_full) : refusal(link);
   return nullptr;
 }
 
-// The request's place at the other side. Its key is fetched on first use.
+// The request's place at the other side.
 bool VerbsEndpoint::aim(Link& link, uint64_t offset, std::size_t length, Request* request,
                         Post* answer) {
+  if (!link.aim.covers(offset, length, segment_version_) && !aim_anew(link, offset, length, answer))
+    return false;
+  request->work.wr.rdma.remote_addr = link.aim.base + offset;
+  request->work.wr.rdma.rkey = link.aim.key;
+  return true;
+}
+
+// Lets link.aim cover a place at the other side. Its key is fetched on first use.
+bool VerbsEndpoint::aim_anew(Link& link, uint64_t offset, std::size_t length, Post* answer) {
+  const uint64_t version = segment_version_;
   link.region = site_.segment->find(offset, length, link.region);
   if (link.region == Regions::kNone) {
     link.region = 0;
@@ -180,8 +227,12 @@ bool VerbsEndpoint::aim(Link& link, uint64_t offset, std::size_t length, Request
     *answer = retry(Post::Reason::connecting);
     return false;
   }
-  request->work.wr.rdma.remote_addr = (*site_.peers)[link.rank].segment + offset;
-  request->work.wr.rdma.rkey = key.key;
+  const uint64_t begin = site_.segment->begin(link.region);
+  link.aim = {.begin = begin,
+              .length = site_.segment->end(link.region) - begin,
+              .version = version,
+              .base = (*site_.peers)[link.rank].segment,
+              .key = key.key};
   return true;
 }
 
@@ -300,7 +351,7 @@ void VerbsEndpoint::give_back(const Held& held) {
 // One ring of the doorbell. The last request reports its completion, and with it that of all before it.
 Post VerbsEndpoint::post(Link& link, Request& last, Request* first) {
   const uint64_t number = link.posted + (first != nullptr ? 2 : 1);
-  last.work.wr_id = uint64_t{link.index} << kTicketBits | (number & kTicketMask);
+  last.work.wr_id = number_of(link, number);
   last.work.send_flags |= IBV_SEND_SIGNALED;
   last.work.sg_list = &last.data;
   ibv_send_wr* list = &last.work;
@@ -315,175 +366,27 @@ Post VerbsEndpoint::post(Link& link, Request& last, Request* first) {
   if (error != 0) [[unlikely]] {
     give_back(last.held);
     if (first != nullptr) give_back(first->held);
-    if (error == ENOMEM && bad == list) return retry(Post::Reason::queue_full);
-    connections_.broke(link, std::generic_category().message(error));
-    return refusal(link);
+    return refused(link, error, bad == list);
   }
-  if (first != nullptr) link.held[(number - 1) % kSends] = first->held;
-  link.held[number % kSends] = last.held;
-  outstanding_ += static_cast<uint32_t>(number - link.posted);
+  const auto keep = [&link](uint64_t of, const Held& held) {
+    if (!held.any()) return;
+    link.held[of % kSends] = held;
+    ++link.holding;
+  };
+  if (first != nullptr) keep(number - 1, first->held);
+  keep(number, last.held);
+  const auto count = static_cast<uint32_t>(number - link.posted);
+  outstanding_ += count;
+  link.room -= count;
   link.posted = number;
   return {.state = last.state, .ticket = number};
 }
 
-// --- Progress ------------------------------------------------------------------------------------------
-
-int VerbsEndpoint::take(ibv_cq* queue, Taken* into, int most) {
-  if (into->count == 0)
-    into->count = ibv_poll_cq(queue, std::min(most, kBatch), into->completions.data());
-  if (into->count < 0)
-    return fail(OMPL_ERR_LINK, "endpoint {} is broken: its completion queue fails", slot_);
-  return std::exchange(into->count, 0);
+// ibv_post_send() took nothing, or not all.
+Post VerbsEndpoint::refused(Link& link, int error, bool all) {
+  if (error == ENOMEM && all) return retry(Post::Reason::queue_full);
+  connections_.broke(link, std::generic_category().message(error));
+  return refusal(link);
 }
-
-int VerbsEndpoint::progress(Sink& sink, int budget) {
-  wait_set_.disarm();
-  const int received = take(resources_.receives.get(), &received_, budget);
-  for (int i = 0; i < received; ++i) arrived(sink, received_.completions[static_cast<std::size_t>(i)]);
-  const int sent = take(resources_.sends.get(), &sent_, budget);
-  for (int i = 0; i < sent; ++i) finished(sent_.completions[static_cast<std::size_t>(i)]);
-  if (received < 0 || sent < 0) return OMPL_ERR_LINK;
-  if (receives_.size() >= kRefill) refill();
-  if (connections_.waiting() || ++polls_ % kPollsPerClock == 0) look_at_clock();
-  return received + sent;
-}
-
-void VerbsEndpoint::arrived(Sink& sink, const ibv_wc& completion) {
-  if (completion.qp_num == resources_.datagrams->qp_num) {
-    if (completion.status == IBV_WC_SUCCESS)
-      connections_.received(completion.wr_id, completion.byte_len);
-    return;
-  }
-  const auto buffer = static_cast<uint32_t>(completion.wr_id);
-  const Message message = resources_.block->receives[buffer].message;
-  receives_.push_back(buffer);
-  Link* const link = connections_.find_pair(completion.qp_num);
-  if (link == nullptr || completion.status != IBV_WC_SUCCESS) return;
-  if (link->state == Link::State::replied) connections_.begun(*link);
-  ++link->arrivals;
-  if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
-    sink.signal(link->rank, {.offset = uint64_t{ntohl(completion.imm_data)} * 4});
-  } else if (completion.byte_len != sizeof message) {
-    log::warn("verbs: dropped a message of {} bytes", completion.byte_len);
-  } else if (message.op == kGoodbye) {
-    connections_.said_goodbye(*link);
-  } else {
-    sink.signal(link->rank, from_message(message));
-  }
-}
-
-void VerbsEndpoint::finished(const ibv_wc& completion) {
-  if (completion.wr_id == kDatagramNumber) return connections_.sent();
-  Link& link = connections_.at(completion.wr_id >> kTicketBits);
-  const bool good = completion.status == IBV_WC_SUCCESS;
-  reap(link, link.reaped + ((completion.wr_id - link.reaped) & kTicketMask), good);
-  if (!good) connections_.broke(link, site_.library->status_text(completion.status));
-}
-
-void VerbsEndpoint::reap(Link& link, uint64_t number, bool good) {
-  outstanding_ -= static_cast<uint32_t>(number - link.reaped);
-  while (link.reaped < number) {
-    Held& held = link.held[++link.reaped % kSends];
-    if (held.bounce == Held::kNoBounce && held.memory == nullptr) continue;
-    if (good && held.target != nullptr)
-      std::memcpy(held.target, resources_.block->bounces[held.bounce].data(), held.length);
-    if (good && held.place != Held::kNoPlace) fetched(link, held);
-    give_back(held);
-    held = {};
-  }
-  if (good && link.failure.load(std::memory_order_relaxed) == OMPL_OK)
-    link.done.store(number, std::memory_order_seq_cst);
-}
-
-void VerbsEndpoint::fetched(Link& link, const Held& held) {
-  PublishedKey published;
-  std::memcpy(&published, resources_.block->bounces[held.bounce].data(), sizeof published);
-  PeerKey& key = link.keys[static_cast<std::size_t>(held.place)];
-  if (key.generation != site_.segment->generation(held.place)) return;  // freed meanwhile
-  if (published.valid == 0 || published.begin != site_.segment->begin(held.place)) {
-    key.state = PeerKey::State::unknown;
-    return connections_.broke(link,
-                              "it has no such allocation: all ranks must call ompl_alloc in one order");
-  }
-  key.key = published.key;
-  key.state = PeerKey::State::known;
-}
-
-// In one list, as many as fit one.
-void VerbsEndpoint::refill() {
-  std::array<ibv_recv_wr, kRefill> requests;
-  std::array<ibv_sge, kRefill> data;
-  const std::size_t count = std::min(kRefill, receives_.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    const uint32_t buffer = receives_[receives_.size() - 1 - i];
-    data[i] = {.addr = reinterpret_cast<uint64_t>(&resources_.block->receives[buffer]),
-               .length = sizeof(Block::Receive),
-               .lkey = resources_.memory->lkey};
-    requests[i] = {.wr_id = buffer,
-                   .next = i + 1 < count ? &requests[i + 1] : nullptr,
-                   .sg_list = &data[i],
-                   .num_sge = 1};
-  }
-  ibv_recv_wr* bad = nullptr;
-  static_cast<void>(ibv_post_srq_recv(resources_.queue.get(), requests.data(), &bad));
-  const auto first = static_cast<std::size_t>(bad != nullptr ? bad - requests.data() : 0);
-  receives_.resize(receives_.size() - (bad != nullptr ? first : count));
-}
-
-void VerbsEndpoint::look_at_clock() {
-  const int64_t now = arch::now_ms();
-  if (now - last_tick_ < kTickMs) return;
-  last_tick_ = now;
-  connections_.tick(now);
-  if (now - last_beat_ < kBeatMs) return;
-  last_beat_ = now;
-  site_.pulse->answer();
-  beat();
-}
-
-// Tries the connections on which nothing happened since the last beat.
-void VerbsEndpoint::beat() {
-  for (std::size_t i = 0; i < connections_.count(); ++i) {
-    Link& link = connections_.at(i);
-    if (link.state != Link::State::up || link.left) continue;
-    if (link.outstanding() == 0 && link.posted + link.arrivals == link.last_beat &&
-        outstanding_ < kOutstanding) {
-      Request request;
-      request.work.opcode = IBV_WR_RDMA_WRITE;
-      post(link, request);
-    }
-    link.last_beat = link.posted + link.arrivals;
-  }
-}
-
-// --- State ---------------------------------------------------------------------------------------------
-
-uint64_t VerbsEndpoint::completed(uint32_t rank) const {
-  const Link* link = connections_.find(rank);
-  return link != nullptr ? link->done.load(std::memory_order_seq_cst) : 0;
-}
-
-int VerbsEndpoint::failure(uint32_t rank) const {
-  const Link* link = connections_.find(rank);
-  return link != nullptr ? link->failure.load(std::memory_order_acquire) : OMPL_OK;
-}
-
-bool VerbsEndpoint::departed(uint32_t rank) const {
-  const Link* link = connections_.find(rank);
-  return link != nullptr && link->left.load(std::memory_order_acquire);
-}
-
-bool VerbsEndpoint::arm() {
-  if (!wait_set_.arm(connections_.waiting() ? kTickMs : kBeatMs)) return false;
-  const auto look = [](ibv_cq* queue, Taken* into) {
-    if (into->count == 0) into->count = ibv_poll_cq(queue, kBatch, into->completions.data());
-    return into->count == 0;
-  };
-  const bool none_received = look(resources_.receives.get(), &received_);
-  const bool none_sent = look(resources_.sends.get(), &sent_);
-  return none_received && none_sent;
-}
-
-std::string VerbsEndpoint::describe() const { return connections_.describe(); }
 
 }  // namespace ompl::conduit::verbs

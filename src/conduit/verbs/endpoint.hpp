@@ -26,6 +26,8 @@ class VerbsEndpoint final : public Endpoint {
   Post signal(uint32_t rank, const Signal& record) override;
   Post put_signal(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
                   const Signal& record, bool* signalled) override;
+  Post joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
+              uint64_t flag) override;
   int progress(Sink& sink, int budget) override;
   [[nodiscard]] uint64_t completed(uint32_t rank) const override;
   [[nodiscard]] int failure(uint32_t rank) const override;
@@ -33,6 +35,8 @@ class VerbsEndpoint final : public Endpoint {
   [[nodiscard]] std::string reason(uint32_t rank) const override {
     return connections_.find(rank)->why;
   }
+  // Bytes that a request carries itself.
+  [[nodiscard]] uint32_t inline_limit() const { return resources_.inline_limit; }
   [[nodiscard]] int descriptor() const override { return wait_set_.descriptor(); }
   bool arm() override;
   [[nodiscard]] std::string describe() const override;
@@ -52,8 +56,15 @@ class VerbsEndpoint final : public Endpoint {
     int count = 0;
   };
 
+  // Whether so many requests can be posted now.
+  [[nodiscard]] bool has_room(const Link& link, uint64_t requests) const {
+    return link.room >= requests && outstanding_ <= kOutstanding - requests;
+  }
+  Post prepare_joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
+                      uint64_t flag);
   Link* ready(uint32_t rank, uint64_t requests, Post* answer);
   bool aim(Link& link, uint64_t offset, std::size_t length, Request* request, Post* answer);
+  bool aim_anew(Link& link, uint64_t offset, std::size_t length, Post* answer);
   void ask_for_key(Link& link, int place);
   bool load(const void* source, std::size_t length, Request* request, Post* answer);
   bool use_region(const void* memory, std::size_t length, Request* request);
@@ -63,10 +74,12 @@ class VerbsEndpoint final : public Endpoint {
   void use_inline(const void* data, std::size_t length, Request* request) const;
   void give_back(const Held& held);
   Post post(Link& link, Request& last, Request* first = nullptr);
+  Post refused(Link& link, int error, bool all);
   Post write(Link& link, ibv_wr_opcode opcode, const void* source, uint64_t offset, std::size_t length,
              const Signal* record);
 
   int take(ibv_cq* queue, Taken* into, int most);
+  int take_in_sent(int most);
   void arrived(Sink& sink, const ibv_wc& completion);
   void finished(const ibv_wc& completion);
   void reap(Link& link, uint64_t number, bool good);
@@ -77,6 +90,7 @@ class VerbsEndpoint final : public Endpoint {
   void say_goodbye();
 
   const Site& site_;
+  const std::atomic<uint64_t>& segment_version_;
   const uint32_t slot_;
   Resources resources_;
   Connections connections_;
@@ -85,7 +99,11 @@ class VerbsEndpoint final : public Endpoint {
   std::vector<uint32_t> receives_;  // buffers to be posted again
   Taken received_, sent_;           // by arm(), for the next progress()
   uint32_t outstanding_ = 0;        // requests of all links
-  int source_region_ = 0;           // of the last put or get from the segment, a hint
+  struct {
+    ibv_send_wr work{};
+    ibv_sge data{};
+  } immediate_;            // the request of joined()
+  int source_region_ = 0;  // of the last put or get from the segment, a hint
   uint32_t polls_ = 0;
   int64_t last_tick_ = 0, last_beat_ = 0;  // ms
 };

@@ -23,6 +23,8 @@ struct Held {
   void* target = nullptr;    // of a get through the bounce slot
   ibv_mr* memory = nullptr;  // registered for this request
   int place = kNoPlace;      // the key of that region is being fetched into the bounce slot
+
+  [[nodiscard]] bool any() const { return bounce != kNoBounce || memory != nullptr; }
 };
 
 // The key of a peer's allocation.
@@ -33,10 +35,26 @@ struct PeerKey {
   State state = State::unknown;
 };
 
+// The peer's allocation that was put to last.
+struct Aim {
+  uint64_t begin = 0;  // offsets
+  uint64_t length = 0;
+  uint64_t version = 0;  // of the table of regions
+  uint64_t base = 0;     // of offset 0, in the peer's memory
+  uint32_t key = 0;
+
+  [[nodiscard]] bool covers(uint64_t offset, std::size_t bytes,
+                            const std::atomic<uint64_t>& now) const {
+    const uint64_t inside = offset - begin;
+    return inside < length && bytes <= length - inside &&
+           version == now.load(std::memory_order_relaxed);
+  }
+};
+
 // Changed under the claim only; what other threads read is atomic.
 struct Link {
-  Link(uint32_t to_rank, uint32_t to_slot, uint32_t number)
-      : rank(to_rank), slot(to_slot), index(number) {}
+  Link(uint32_t to_rank, uint32_t to_slot, uint32_t place)
+      : rank(to_rank), slot(to_slot), number(uint64_t{place} << kTicketBits) {}
 
   enum class State : uint8_t {
     idle,
@@ -50,12 +68,12 @@ struct Link {
   [[nodiscard]] bool waiting() const {
     return state == State::requested || state == State::replied || state == State::doubtful;
   }
+  [[nodiscard]] bool sends() const { return state == State::up && !left; }
   [[nodiscard]] uint64_t outstanding() const { return posted - reaped; }
-  [[nodiscard]] bool full(uint64_t requests) const { return outstanding() + requests > kSends; }
 
   const uint32_t rank;
-  const uint32_t slot;   // the other side's
-  const uint32_t index;  // in its endpoint's list
+  const uint32_t slot;    // the other side's
+  const uint64_t number;  // of its requests, without the ticket: its place in the endpoint's list
   State state = State::idle;
   Owned<ibv_qp> pair{nullptr, nullptr};
   uint32_t first_packet = 0;             // of ours
@@ -70,14 +88,17 @@ struct Link {
   std::atomic<bool> left{false};  // the other side said goodbye
 
   // Requests are numbered from 1; the number is the ticket.
+  uint32_t room = 0;  // requests that may be posted now; 0 unless the link sends
   uint64_t posted = 0;
   uint64_t reaped = 0;            // their completions were seen, what they held is given back
   std::atomic<uint64_t> done{0};  // reaped, or given up
   uint64_t arrivals = 0;          // records
   uint64_t last_beat = 0;         // posted + arrivals when the heart last beat
+  uint32_t holding = 0;           // requests that hold something
   std::array<Held, kSends> held{};
   std::vector<PeerKey> keys;  // by place of the region
   int region = 0;             // of the last put or get, a hint
+  Aim aim;
 };
 
 }  // namespace ompl::conduit::verbs

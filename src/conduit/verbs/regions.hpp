@@ -32,6 +32,7 @@ class Regions {
     for (int place = 0; place < kMax; ++place) {
       Entry& entry = entries_[index(place)];
       if (entry.memory) continue;
+      version_.fetch_add(1);
       entry.generation.fetch_add(1);
       entry.begin.store(begin);
       entry.end.store(end);
@@ -48,6 +49,7 @@ class Regions {
     for (int place = 0; place < used_.load(); ++place) {
       Entry& entry = entries_[index(place)];
       if (!entry.memory || entry.begin.load() != begin) continue;
+      version_.fetch_add(1);
       entry.generation.fetch_add(1);
       entry.end.store(0);
       entry.generation.fetch_add(1);
@@ -67,6 +69,9 @@ class Regions {
     return kNone;
   }
   [[nodiscard]] uint64_t begin(int place) const { return entries_[index(place)].begin.load(); }
+  [[nodiscard]] uint64_t end(int place) const { return entries_[index(place)].end.load(); }
+  // Another one whenever the table changes.
+  [[nodiscard]] const std::atomic<uint64_t>& version() const { return version_; }
   [[nodiscard]] uint32_t local_key(int place) const {
     return entries_[index(place)].local_key.load(std::memory_order_relaxed);
   }
@@ -96,6 +101,7 @@ class Regions {
 
   std::array<Entry, kMax> entries_;
   std::atomic<int> used_{0};
+  std::atomic<uint64_t> version_{0};
 };
 
 }  // namespace ompl::conduit::verbs

@@ -37,8 +37,10 @@ inline constexpr std::size_t kBounce = 8192;  // bytes of a bounce slot
 inline constexpr uint32_t kBounces = 64;
 inline constexpr std::size_t kRoutingHeader = 40;  // before every datagram received
 
-// The number of a request: its link's index above, the low bits of its ticket below; or this.
-inline constexpr uint64_t kDatagramNumber = UINT64_MAX;
+// The number of a request: its link's index above, the low bits of its ticket below. Of a datagram: this bit, and its
+// place above, so that no two neighbours are of one link.
+inline constexpr unsigned kTicketBits = 32;
+inline constexpr uint64_t kDatagramBit = uint64_t{1} << 63;
 
 struct Block {
   struct alignas(64) Receive {

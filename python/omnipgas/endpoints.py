@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How few endpoints suffice: threads against the size of the pool that they share, in one table.
+
+Latency, rate and failed claims come from interleaved rounds between two hosts; the memory that a further rank costs
+from jobs of different size.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from omnipgas import network, results
+from omnipgas.peers import Found, Hosts, Setting
+from omnipgas.report import figure
+from omnipgas.results import Result
+from omnipgas.runner import Contender, Limits, Outcome, Progress, run_interleaved
+
+SIZE = 8  # bytes of a message
+FEW, MANY = 2, 6  # ranks of the jobs whose difference is what a peer costs
+JOB_LIMIT = 60.0  # seconds
+
+
+@dataclass(frozen=True)
+class PeerCost:
+    """What one more rank costs each rank, once every endpoint is connected to it."""
+
+    memory: float  # KiB
+    descriptors: float
+
+
+def peer_cost(build: Path, transport: str, endpoints: int) -> PeerCost:
+    """By jobs of few and of many ranks on this host's loopback, each a node of its own."""
+    few, many = (_job(build, transport, endpoints, ranks) for ranks in (FEW, MANY))
+    more = MANY - FEW
+    return PeerCost((many[0] - few[0]) / more, (many[1] - few[1]) / more)
+
+
+def _job(build: Path, transport: str, endpoints: int, ranks: int) -> tuple[float, float]:
+    """Private KiB and descriptors, medians over the ranks."""
+    _, variables = network.TRANSPORTS[transport]
+    local = {"OMPL_OFI_INTERFACE": "lo", "OMPL_ENDPOINTS": str(endpoints), "OMPL_SEGMENT_SIZE": "1M"}
+    if transport == "ucx":
+        local["UCX_NET_DEVICES"] = "lo"
+    done = subprocess.run(
+        [build / "bin/omplrun", "-n", str(ranks), build / "bin/ompl_bench_connected", str(endpoints)],
+        env={**os.environ, **variables, **local}, capture_output=True, text=True, timeout=JOB_LIMIT, check=False,
+    )  # fmt: skip
+    found = re.findall(r"private (\d+) KiB, descriptors (\d+)", done.stdout)
+    if done.returncode != 0 or len(found) != ranks:
+        raise RuntimeError(f"{ranks} ranks over {transport}: {done.stderr.strip()[-300:]}")
+    private, descriptors = zip(*found, strict=True)
+    return statistics.median(map(int, private)), statistics.median(map(int, descriptors))
+
+
+def pools(found: Found, transport: str, hosts: Hosts, sizes: Sequence[int]) -> list[Found]:
+    """The library with pools of these sizes, counting failed claims."""
+    counts = Setting("OMPL_STATISTICS", "1", "always", "failed claims are counted", "ompl_ext.h")
+    made = [network.over(found, transport, hosts, endpoints=size) for size in sizes]
+    return [replace(one, peer=replace(one.peer, settings=[*one.peer.settings, counts])) for one in made]
+
+
+def measure(
+    contenders: list[Contender], threads: Sequence[int], limits: Limits, seed: int, progress: Progress
+) -> tuple[Outcome, Outcome]:
+    """Latency and rate, each with all contenders in one interleaved run."""
+    latency = run_interleaved("pingpong", contenders, threads, [SIZE], limits, seed=seed, progress=progress)
+    if latency.interrupted:
+        return latency, Outcome(interrupted=True)
+    return latency, run_interleaved("flow", contenders, threads, [SIZE], limits, seed=seed, progress=progress)
+
+
+def rows(outcomes: Sequence[Outcome], costs: dict[int, PeerCost]) -> list[Result]:
+    """All results, those of the pools with what a peer costs."""
+    made = []
+    for cell in (cell for outcome in outcomes for cell in outcome.cells):
+        row = results.from_cell(cell)
+        if cell.contender.found.peer.name == "ompl" and (cost := costs.get(cell.endpoints or 0)):
+            row |= {"memory_per_peer_KiB": cost.memory, "descriptors_per_peer": cost.descriptors}
+        made.append(row)
+    return made
+
+
+def table(measured: Sequence[Result]) -> Table:
+    """One line for each thread count and pool, those of other libraries below."""
+    out = Table(box=SIMPLE_HEAD, padding=(0, 2, 0, 0))
+    for heading in ("threads", "library", "endpoints", "mean\nus", "p99\nus", "slowest\nthread us", "rate\nM/s",
+                    "failed claims\nper message", "KiB\nper peer", "sockets\nper peer"):  # fmt: skip
+        out.add_column(heading, justify="left" if heading == "library" else "right")
+    lines: dict[tuple[int, str, str, int | None], dict[str, Result]] = {}
+    for r in measured:
+        if r["threads"]:
+            lines.setdefault((r["threads"], r["library"], r["op"], r["endpoints"]), {})[r["bench"]] = r
+    previous = 0
+    for (threads, library, op, endpoints), line in lines.items():
+        if previous not in (0, threads):
+            out.add_section()
+        previous = threads
+        nothing: Result = {"latency_us": None, "rate_Mps": None, "failed_claims": None, "memory_per_peer_KiB": None,
+                           "descriptors_per_peer": None, "status": ""}  # fmt: skip
+        ping, flow = line.get("pingpong", nothing), line.get("flow", nothing)
+        latency = ping["latency_us"] or {}
+        values = [latency.get("mean"), latency.get("p99"), latency.get("slowest_thread_mean"), flow["rate_Mps"],
+                  flow["failed_claims"], ping["memory_per_peer_KiB"], ping["descriptors_per_peer"]]  # fmt: skip
+        texts = ["" if value is None else figure(value) for value in values]
+        for place, row in ((0, ping), (3, flow)):
+            texts[place] = texts[place] or ("" if row["status"] == "ok" else row["status"])
+        name = library.removesuffix(f" {endpoints} ep") + ("" if op == "put" else f" {op}")
+        out.add_row(str(threads), name, "" if endpoints is None else str(endpoints), *texts)
+    return out
+
+
+def show(console: Console, measured: list[Result]) -> None:
+    """The table, then what went wrong and why."""
+    console.print(f"Threads and endpoints, messages of {SIZE} B between two hosts", style="bold")
+    console.print(table(measured))
+    problems = (f"{r['library']} {r['status']}: {r['reason']}" for r in measured if r["status"] != "ok")
+    for problem in dict.fromkeys(problems):
+        console.print(problem, style="yellow", markup=False)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Transports, and two hosts that are network namespaces."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+from omnipgas import endpoints, network, network_figures, peers
+from omnipgas.bench import Bench
+from omnipgas.peers import Hosts, MissingError
+from omnipgas.runner import Progress
+from omnipgas.worker import Worker
+
+from .common import built, mock
+from .test_cli import omni
+from .test_results import SCHEMA
+
+HOSTS = Hosts(launch=("outside",), enter=("inside", "{braces}"), interface="net7", hub_interface="hub7")
+
+
+def need_hosts() -> None:
+    if reason := network.why_no_hosts():
+        pytest.skip(reason)
+
+
+def test_the_launcher_runs_outside_and_the_worker_on_its_host() -> None:
+    found = mock("good")
+    peer = replace(found.peer, launch=["launch", "-n", "2", "{worker}"], over=["tcp;ofi_rxm", "ucx", "ucx-shm"])
+    found = replace(found, peer=peer)
+    (rxm,) = network.contenders(found, ["tcp;ofi_rxm"], HOSTS)
+    line = rxm.command(["--control", "x"])
+    assert line == ["outside", "launch", "-n", "2", "inside", "{braces}", str(found.worker), "--control", "x"]
+    variables = rxm.environment(4)
+    assert variables["OMPL_OFI_PROVIDER"] == "tcp;ofi_rxm"
+    assert variables["OMPL_OFI_INTERFACE"] == "net7"
+    assert variables["OMPL_ENDPOINTS"] == "4"  # as many as threads
+    assert (rxm.name, rxm.twin) == ("good tcp;ofi_rxm", "ofi tcp;ofi_rxm")
+    few = network.over(found, "ucx", HOSTS, endpoints=3)
+    assert (few.name, few.environment(4)["OMPL_ENDPOINTS"]) == ("good ucx 3 ep", "3")
+    with pytest.raises(MissingError, match="goes over none of net, ucx-shm between hosts"):
+        network.contenders(found, ["net", "ucx-shm"], HOSTS)
+
+
+def test_a_library_that_would_use_memory_is_not_measured_between_hosts() -> None:
+    with pytest.raises(MissingError, match="shared memory"):
+        network.contenders(mock("good"), ["tcp"], HOSTS)
+
+
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_settings_for_hosts_stand_only_there(name: str) -> None:
+    peer = peers.read_table(Path(__file__).parents[2] / "bench" / "peers.toml")[name]
+    alone = peers.Found(peer, Path("w"), None, None)
+    there = network.on_hosts(alone, HOSTS)
+    assert "net7" in there.environment(1).values()
+    assert "UCX_TLS" in there.environment(1) and "UCX_TLS" not in alone.environment(1)
+
+
+def test_without_root_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(MissingError, match="root"), network.two_hosts():
+        pass
+    bench = Bench(peers.build_dir(), Progress())
+    figures = [*network_figures.tcp(bench), *network_figures.ofi(bench), *network_figures.sleeper(bench)]
+    assert all(not figure.met and "root" in figure.note for figure in figures)
+
+
+def test_sixteen_cores_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "cores", lambda: 4)
+    figures = network_figures.cores16(Bench(peers.build_dir(), Progress()))
+    assert [figure.note for figure in figures] == ["needs 16 cores, 4 here"] * 2
+    assert not any(figure.met for figure in figures)
+
+
+@pytest.mark.parametrize("transport", network.TRANSPORTS)
+def test_the_twin_delivers_over_every_transport(transport: str) -> None:
+    twin = network.over(built(network.TRANSPORTS[transport][0]), transport, None)
+    with Worker(twin, threads=2, size=100_000) as worker:
+        for op in twin.peer.ops:
+            for size in (4, 5_000, 100_000):  # copied, and in place; the harness looks at every byte
+                assert worker.pingpong(op, size, 5, 20.0, 20).count == 10
+                assert worker.flow(op, size, 20, 0.01, 20).rate > 0
+        variables = twin.environment(2)
+        assert worker.hello[0]["transport"] in (variables.get("OMPL_OFI_PROVIDER"), variables.get("UCX_TLS"))
+
+
+def test_pingpong_and_rate_between_hosts() -> None:
+    built("ofi")
+    need_hosts()
+    for bench in ("pingpong", "rate"):
+        done = omni(bench, "--hosts", "2", "--over", "tcp,tcp;ofi_rxm", "--libs", "ofi,ompl,raw",
+                    "--op", "put,putsignal", "--quick", "--repeat", "1", "--threads", "2", "--json", "-",
+                    *(["--sizes", "8"] if bench == "pingpong" else []))  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        content = json.loads(done.stdout)
+        jsonschema.validate(content, SCHEMA)
+        good = {(r["library"], r["op"]) for r in content["results"] if r["status"] == "ok"}
+        assert good == {
+            (f"{library} {transport}", op)
+            for library in ("ofi", "ompl") for transport in ("tcp", "tcp;ofi_rxm") for op in ("put", "putsignal")
+        }  # fmt: skip
+        assert "raw skipped: no settings" in " ".join(done.stderr.split())
+
+
+def test_endpoints_in_one_table(tmp_path: Path) -> None:
+    built("ofi")
+    need_hosts()
+    plot = tmp_path / "endpoints.svg"
+    done = omni("endpoints", "--quick", "--repeat", "1", "--threads", "2", "--pools", "1,2", "--libs", "",
+                "--json", "-", "--plot", str(plot))  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    content = json.loads(done.stdout)
+    jsonschema.validate(content, SCHEMA)
+    pools = [r for r in content["results"] if r["library"].startswith("ompl")]
+    assert [(r["bench"], r["endpoints"]) for r in pools] == [(b, e) for b in ("pingpong", "flow") for e in (1, 2)]
+    assert all(r["failed_claims"] is not None and r["memory_per_peer_KiB"] is not None for r in pools)
+    assert plot.stat().st_size > 0
+    assert "per peer" in done.stderr
+
+
+def test_every_endpoint_costs_connections() -> None:
+    built("ompl")
+    costs = [endpoints.peer_cost(peers.build_dir(), "tcp", pool) for pool in (1, 2)]
+    assert 1 <= costs[0].descriptors < costs[1].descriptors
