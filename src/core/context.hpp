@@ -67,8 +67,8 @@ struct Outstanding {
 // Where the context last posted over a conduit that joins puts and signals, with what a post has to note: the short
 // ways of core/short_way.hpp go there.
 struct Lane {
-  uint32_t rank = kNoRank;
-  std::size_t limit = 0;  // bytes of a put that may be held
+  uint64_t rank = UINT64_MAX;  // no rank that a caller may name, not even a wrong one
+  std::size_t limit = 0;       // bytes of a put that may be held
   Network* network = nullptr;
   Slot* slot = nullptr;
   uint64_t slot_bit = 0;

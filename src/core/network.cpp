@@ -87,7 +87,7 @@ void Network::note_signal(Context& c, Slot& slot, uint32_t rank) {
 
 // Of a context that had nothing outstanding, or no data, on its lane.
 void Network::note_first(Context& c, bool data) {
-  Outstanding& mine = outstanding(c, c.lane.rank);
+  Outstanding& mine = outstanding(c, static_cast<uint32_t>(c.lane.rank));
   if (!data) return;
   mine.slot = c.lane.slot->index;
   mine.data = true;
