@@ -29,6 +29,7 @@ Slot* Network::claim_for(Context& c, uint32_t rank) {
     Slot& slot = slots_[mine.slot];
     if (try_claim(slot)) return &slot;
     ++c.statistics.failed_claims;
+    slot.wanted.store(true, std::memory_order_relaxed);
     if (!capabilities_.remote_completion || slot.endpoint->completed(rank) < mine.ticket)
       return nullptr;
     mine.data = false;
@@ -37,6 +38,7 @@ Slot* Network::claim_for(Context& c, uint32_t rank) {
     Slot& slot = slots_[(c.preferred_slot + i) % slots()];
     if (!try_claim(slot)) {
       ++c.statistics.failed_claims;
+      slot.wanted.store(true, std::memory_order_relaxed);
       continue;
     }
     c.preferred_slot = slot.index;

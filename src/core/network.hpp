@@ -59,6 +59,7 @@ struct Link {
 // number of steps and never across a yield, a sleep or a return to the user.
 struct alignas(arch::kCacheLine) Slot {
   std::atomic<bool> claimed{false};
+  std::atomic<bool> wanted{false};  // somebody had something to post and found it claimed
   uint32_t index = 0;
   std::unique_ptr<conduit::Endpoint> endpoint;
   std::unique_ptr<std::atomic<Link*>[]> links;  // per rank, made at first use

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The endpoint pool: claims, progress, what arrives, what is owed in return.
+#include <sched.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -137,6 +138,10 @@ bool Network::progress(Context& c) {
     if (!try_claim(slot)) return;
     found = turn(slot) > 0 || found;
     release(slot);
+    // Who polls without end gives way: where a conduit yields inside, others would only ever find it claimed.
+    if (!slot.wanted.load(std::memory_order_relaxed)) return;
+    slot.wanted.store(false, std::memory_order_relaxed);
+    ::sched_yield();
   };
   visit(slots_[c.preferred_slot]);
   if (slots() > 1) visit(slots_[cursor_.fetch_add(1, std::memory_order_relaxed) % slots()]);

@@ -63,6 +63,10 @@ int Session<Handle>::prepare(const Job& job) {
       if (!library_.complete()) why = "the MPI library of this process is older than MPI 3.0";
   }
   if (why != nullptr) return fail(OMPL_ERR_UNSUPPORTED, "{}", why);
+  if (const std::string version = library_.version(); version.starts_with("Open MPI v4")) {
+    return fail(OMPL_ERR_UNSUPPORTED,
+                "{} gives threads no turn that share an endpoint on one core; use Open MPI 5", version);
+  }
 
   int rank = -1;
   int size = -1;
