@@ -5,8 +5,9 @@
 mpi_conduit_test.py NAME BUILD_DIR [--prefix PREFIX] [--long]
 
 NAME and PREFIX as in launcher_test.py; openmpi is Debian's Open MPI 4, which the conduit refuses. The programs know
-nothing of MPI: mpi_start.c, compiled with the MPI's mpicc, is preloaded into each rank. Without --long the suite leaves out its slowest tests between two ranks, and traffic is
-brief; with it traffic goes on until a million messages were verified."""
+nothing of MPI: mpi_start.c, compiled with the MPI's mpicc, is preloaded into each rank. Without --long the suite leaves
+out its slowest tests between two ranks, and traffic is brief; with it traffic goes on until a million messages were
+verified."""
 
 import argparse
 import json
