@@ -88,6 +88,8 @@ struct Capabilities {
   std::size_t joined_put = 0;
   // Longest put or get of one post, bytes; the core splits longer ones.
   std::size_t max_message = SIZE_MAX;
+  // Memory of an endpoint for each rank that it is connected to, bytes, about; 0: not known.
+  std::size_t connection_bytes = 0;
   // Most endpoints one rank can open.
   uint32_t max_endpoints = UINT32_MAX;
 };

@@ -105,6 +105,17 @@ int Runtime::start_direct(Conduits conduits) {
   return OMPL_OK;
 }
 
+// The pool that the network can open, and of which all connections fit into the memory allowed.
+void Runtime::limit_pool(const conduit::Capabilities& network) {
+  job_.slots = std::min(job_.slots, network.max_endpoints);
+  const std::size_t each = network.connection_bytes * (size_ - node_ranks_.size());  // of an endpoint
+  if (settings_.endpoint_memory == 0 || each == 0) return;
+  const std::size_t affordable = settings_.endpoint_memory / each;
+  if (affordable == 0)
+    log::warn("the connections of one endpoint may take {} bytes: OMPL_ENDPOINT_MEMORY is less", each);
+  job_.slots = static_cast<uint32_t>(std::clamp<std::size_t>(affordable, 1, job_.slots));
+}
+
 // One network conduit for all ranks that are not mapped: in rank 0's order of preference the first that is open on every
 // rank, and by which every rank reaches all that it needs.
 int Runtime::start_network(Conduits networks) {
@@ -112,8 +123,7 @@ int Runtime::start_network(Conduits networks) {
     if (const int code = bootstrap::share_secret(*bootstrap_, &job_.secret); code != OMPL_OK)
       return code;
   }
-  for (const auto& network : networks)
-    job_.slots = std::min(job_.slots, network->capabilities().max_endpoints);
+  for (const auto& network : networks) limit_pool(network->capabilities());
   std::vector<Card> cards;
   std::string absent;  // what cannot be used, and why
   if (const int code = open_conduits(networks, "network", &cards, &absent); code != OMPL_OK)

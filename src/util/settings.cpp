@@ -34,7 +34,10 @@ constexpr std::array kVariables{
     Variable{"OMPL_SEGMENT_SIZE", "size", &Settings::segment_size,
              "Capacity of each rank's segment; memory is used only as it is allocated."},
     Variable{"OMPL_ENDPOINTS", "count", &Settings::endpoints,
-             "Endpoints in each rank's pool; 0: chosen from the cores and the memory."},
+             "Endpoints in each rank's pool; 0: chosen from the cores and OMPL_ENDPOINT_MEMORY."},
+    Variable{
+        "OMPL_ENDPOINT_MEMORY", "size", &Settings::endpoint_memory,
+        "Memory that the connections of a rank may take, all made: the pool gets smaller; 0: any."},
     Variable{"OMPL_CONDUITS", "text", &Settings::conduits,
              "Conduits that may be used, in order of preference, separated by commas."},
     Variable{"OMPL_NODE_ID", "text", &Settings::node_id,
@@ -51,7 +54,8 @@ constexpr std::array kVariables{
     Variable{"OMPL_YIELDS", "count or -1", &Settings::yields,
              "Yields of a waiter before it sleeps; -1: chosen by the load on the cores."},
     Variable{"OMPL_ON_PEER_DEATH", "error|abort|ignore", &Settings::on_peer_death,
-             "When a rank dies or its connection breaks: waits fail, the job is aborted, or nothing happens."},
+             "When a rank dies or its connection breaks: waits fail, the job is aborted, or nothing "
+             "happens."},
     Variable{"OMPL_HANG_REPORT", "seconds", &Settings::hang_report,
              "Time a call may block before a report of all threads is printed; 0: never."},
     Variable{"OMPL_HUGE_PAGES", "auto|never", &Settings::huge_pages,

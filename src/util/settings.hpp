@@ -17,6 +17,7 @@ struct Settings {
   // Layer
   std::size_t segment_size = std::size_t{16} << 30;  // capacity of a rank's segment, bytes
   unsigned endpoints = 0;                            // endpoint pool size; 0: choose
+  std::size_t endpoint_memory = 0;                   // bytes that a rank's connections may take; 0: any
   std::string conduits = "self,shm,verbs,ofi";       // which may be used, in order of preference
   std::string node_id;                               // overrides the node's identity
   std::string launcher = "auto";                     // auto, single, pmi1, pmix, mpi

@@ -11,6 +11,7 @@
 
 #include "conduit/pulse.hpp"
 #include "conduit/verbs/address.hpp"
+#include "conduit/verbs/memory.hpp"
 #include "conduit/verbs/regions.hpp"
 
 namespace ompl::conduit::verbs {
@@ -84,6 +85,22 @@ Owned<ibv_mr> region(uint32_t key) {
             delete gone;
             return ++destroyed;
           }};
+}
+
+TEST(VerbsMemory, GrowsWithWhatATransportConnects) {
+  const Layout small{.nodes = 2, .ranks_per_node = 1, .endpoints = 1};
+  EXPECT_EQ(connection_memory(Transport::rc, small), kConnectionBytes);
+  const Layout large{.nodes = 1000, .ranks_per_node = 64, .endpoints = 8};
+  EXPECT_EQ(connection_memory(Transport::rc, large), 8 * 999 * 64 * kConnectionBytes);
+  EXPECT_EQ(connection_memory(Transport::xrc, large), 8 * 999 * (kConnectionBytes + kContextBytes));
+  EXPECT_LT(connection_memory(Transport::dc, large), connection_memory(Transport::xrc, large));
+  for (const Transport transport : {Transport::rc, Transport::xrc, Transport::dc}) {
+    Layout fits = large;
+    fits.endpoints = affordable_endpoints(transport, large, uint64_t{8} << 30);
+    EXPECT_LE(connection_memory(transport, fits), uint64_t{8} << 30);
+    ++fits.endpoints;
+    EXPECT_GT(connection_memory(transport, fits), uint64_t{8} << 30);
+  }
 }
 
 TEST(VerbsRegions, FindWhatIsThereAndNothingElse) {

@@ -13,6 +13,7 @@
 #include "conduit/registry.hpp"
 #include "core/runtime.hpp"
 #include "core/segment.hpp"
+#include "memory.hpp"
 #include "util/settings.hpp"
 #include "util/status.hpp"
 
@@ -127,7 +128,20 @@ int run(int argc, char** argv) {
   app.add_flag("--why", why,
                "how each rank of the job is reached, and why so (run it under the launcher)");
   app.add_flag("--variables", variables, "only the variables, with value and meaning");
+  CLI::App* memory = app.add_subcommand(
+      "memory", "what the queue pairs of InfiniBand take in large jobs, by transport and pool");
+  uint64_t ranks_per_node = 1;
+  uint64_t budget = 0;
+  memory->add_option("--ranks-per-node", ranks_per_node)
+      ->check(CLI::Range(uint64_t{1}, uint64_t{4096}))
+      ->capture_default_str();
+  memory->add_option("--budget", budget, "also the pools that so many bytes of a rank allow (as 1GiB)")
+      ->transform(CLI::AsSizeValue(false));
   CLI11_PARSE(app, argc, argv);
+  if (memory->parsed()) {
+    print_queue_pair_memory(ranks_per_node, budget);
+    return 0;
+  }
   const int code = inform(why, variables);
   if (code == OMPL_OK) return 0;
   fmt::print(stderr, "ompl-info: {}: {}\n", ompl_strerror(code), ompl::error_detail());

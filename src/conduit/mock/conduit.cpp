@@ -24,6 +24,7 @@ class MockConduit final : public Conduit {
             .remote_completion = hostility.remote_completion,
             .stalls_sender = hostility.stalls_sender,
             .max_message = hostility.max_message,
+            .connection_bytes = hostility.connection_bytes,
             .max_endpoints = hostility.max_endpoints};
   }
 
@@ -58,6 +59,7 @@ class MockConduit final : public Conduit {
       return fail(OMPL_ERR_MEMORY, "mock: no endpoint {}: at most {}", slot,
                   wire_.hostility().max_endpoints);
     *out = std::make_unique<MockEndpoint>(wire_, job_->rank, slot, peer_slots_);
+    ++wire_.counts().endpoints;
     return OMPL_OK;
   }
 

@@ -48,6 +48,7 @@ struct Hostility {
   bool remote_completion = true;
   bool stalls_sender = false;
   std::size_t max_message = SIZE_MAX;
+  std::size_t connection_bytes = 0;
   uint32_t max_endpoints = UINT32_MAX;
   // Room. A link with `send_depth` operations outstanding answers retry(queue_full).
   std::size_t send_depth = 64;
@@ -72,6 +73,7 @@ struct Hostility {
 
 // What happened on a wire; for assertions and the hang report.
 struct Counts {
+  std::atomic<uint64_t> endpoints{0};     // opened
   std::atomic<uint64_t> posted{0};        // operations accepted,
   std::atomic<uint64_t> posted_data{0};   // puts and gets among them
   std::atomic<uint64_t> retried{0};       // posts answered retry

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "conduit/verbs/endpoint.hpp"
+#include "conduit/verbs/memory.hpp"
 #include "util/log.hpp"
 #include "util/status.hpp"
 
@@ -53,6 +54,7 @@ Capabilities VerbsConduit::capabilities() const {
   out.remote_completion = true;
   out.stalls_sender = true;
   out.joined_put = inline_limit_;
+  out.connection_bytes = kConnectionBytes;
   out.max_message = std::min<std::size_t>(device_.max_message, kLongest);
   return out;
 }

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What connections cost: memory of one rank for its queue pairs, by transport, when every endpoint is connected to every
+// rank of the other nodes. Sizes are those of mlx5 devices, as rdma-core lays their queues out.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "conduit/verbs/link.hpp"
+
+namespace ompl::conduit::verbs {
+
+// A request: control, remote address, and the data inside, in units of 16 bytes; it takes whole blocks of 64.
+inline constexpr std::size_t kRequestBytes = (16 + 16 + (4 + kInline + 15) / 16 * 16 + 63) / 64 * 64;
+inline constexpr std::size_t kSendQueueBytes = std::bit_ceil(kSends * kRequestBytes);
+inline constexpr std::size_t kContextBytes =
+    256;  // the device's own of a queue pair, in the host's memory
+inline constexpr std::size_t kAddressBytes = 64;  // an address handle
+inline constexpr std::size_t kInitiatorBytes = kSendQueueBytes + kContextBytes;
+inline constexpr std::size_t kConnectionBytes = kInitiatorBytes + sizeof(Link);
+
+// RC: a queue pair for each endpoint and distant rank. What this conduit does.
+// XRC: one for each endpoint and distant node, and a receiving end for each endpoint of a distant rank, which the ranks
+//      of a node share.
+// DC: one for each endpoint, its target, and an address of each distant rank.
+enum class Transport : uint8_t { rc, xrc, dc };
+
+struct Layout {
+  uint64_t nodes = 2;
+  uint64_t ranks_per_node = 1;
+  uint64_t endpoints = 1;  // of each rank
+};
+
+// Bytes of one rank.
+constexpr uint64_t connection_memory(Transport transport, const Layout& job) {
+  const uint64_t nodes = job.nodes - 1;
+  const uint64_t ranks = nodes * job.ranks_per_node;
+  switch (transport) {
+    case Transport::rc:
+      return job.endpoints * ranks * kConnectionBytes;
+    case Transport::xrc:
+      return job.endpoints * nodes * (kConnectionBytes + kContextBytes);
+    case Transport::dc:
+      return job.endpoints * (kConnectionBytes + kContextBytes + ranks * kAddressBytes);
+  }
+  return 0;
+}
+
+// The largest pool whose connections take at most `budget` bytes of one rank; 0 if none does.
+constexpr uint64_t affordable_endpoints(Transport transport, Layout job, uint64_t budget) {
+  job.endpoints = 1;
+  return budget / std::max<uint64_t>(1, connection_memory(transport, job));
+}
+
+}  // namespace ompl::conduit::verbs

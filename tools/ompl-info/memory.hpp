@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+
+// Prints what the queue pairs of one rank take in jobs of 2 to 1,000 nodes, by transport and size of the pool, and the
+// pools that `budget` bytes allow (0: without that column).
+void print_queue_pair_memory(uint64_t ranks_per_node, uint64_t budget);
