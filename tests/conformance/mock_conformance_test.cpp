@@ -28,9 +28,15 @@ INSTANTIATE_TEST_SUITE_P(
         hostile("stalling", {.passive_target = true, .stalls_sender = true, .receive_depth = 2}),
         hostile("passive", {.passive_target = true}), hostile("few_endpoints", {.max_endpoints = 1}),
         hostile("unequal_pools", {.send_depth = 8}, {3, 1, 2}),
-        hostile("no_descriptor", {.descriptor = false}),
-        hostile("very_late", {.delivery_delay = 60, .completion_delay = 60, .connect_delay = 60})),
+        hostile("no_descriptor", {.descriptor = false})),
     name_of);
+
+// In the long set only.
+INSTANTIATE_TEST_SUITE_P(slow, Conformance,
+                         ::testing::Values(hostile("very_late", {.delivery_delay = 60,
+                                                                 .completion_delay = 60,
+                                                                 .connect_delay = 60})),
+                         name_of);
 
 // Three ranks: an endpoint has two connections of 1,000 bytes.
 TEST(MockPool, FitsIntoTheMemoryAllowed) {
