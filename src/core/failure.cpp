@@ -82,7 +82,8 @@ int Runtime::report_failure() {
 uint32_t Runtime::acknowledge_failures() {
   acknowledged_.store(failures_.load());
   uint32_t failed = 0;
-  for (uint32_t rank = 0; rank < size_; ++rank) failed += peers_[rank].failure.load() != OMPL_OK ? 1 : 0;
+  for (uint32_t rank = 0; rank < size_; ++rank)
+    failed += peers_[rank].failure.load() != OMPL_OK ? 1 : 0;
   return failed;
 }
 

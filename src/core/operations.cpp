@@ -225,8 +225,7 @@ int Runtime::poll(Context& c, uint64_t flag) {
   if (word.load(std::memory_order_acquire) != 0) return 1;
   if (network_ == nullptr) return 0;
   network_->send_held(c);
-  if (network_->progress(c) && word.load(std::memory_order_acquire) != 0)
-    return 1;
+  if (network_->progress(c) && word.load(std::memory_order_acquire) != 0) return 1;
   return 0;
 }
 

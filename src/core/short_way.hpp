@@ -53,7 +53,8 @@ class ShortWay {
   static bool post(Context& c, const void* source, uint64_t offset, std::size_t length, uint64_t flag) {
     const Lane& lane = c.lane;
     if (!Network::try_claim(*lane.slot)) return false;
-    const conduit::Post result = lane.slot->endpoint->joined(static_cast<uint32_t>(lane.rank), source, offset, length, flag);
+    const conduit::Post result =
+        lane.slot->endpoint->joined(static_cast<uint32_t>(lane.rank), source, offset, length, flag);
     const bool done = result.state == conduit::Post::State::done;
     if (done) [[likely]] {
       Outstanding& mine = *lane.mine;
