@@ -207,11 +207,12 @@ twin_channel* channel_open(int meeting, int rank, size_t bytes, int crowded) {
 }
 
 void channel_close(twin_channel* at) {
-  struct fid* all[] = {&at->endpoint->fid,     at->listener ? &at->listener->fid : NULL,
-                       &at->registration->fid, at->addresses ? &at->addresses->fid : NULL,
-                       &at->queue->fid,        at->events ? &at->events->fid : NULL,
-                       &at->domain->fid,       &at->fabric->fid};
-  for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
+  enum { handles = 8 };
+  struct fid* all[handles] = {&at->endpoint->fid,     at->listener ? &at->listener->fid : NULL,
+                              &at->registration->fid, at->addresses ? &at->addresses->fid : NULL,
+                              &at->queue->fid,        at->events ? &at->events->fid : NULL,
+                              &at->domain->fid,       &at->fabric->fid};
+  for (size_t i = 0; i < handles; ++i)
     if (all[i]) fi_close(all[i]);
   free(at->segment);
   free(at);
@@ -242,7 +243,7 @@ void channel_progress(twin_channel* at) {
 }
 
 void channel_wait(twin_channel* at) {
-  _Atomic uint32_t* flag = (_Atomic uint32_t*)(void*)(at->segment + 4 * flag_index);
+  _Atomic uint32_t* flag = (_Atomic uint32_t*)(void*)(at->segment + (size_t)4 * flag_index);
   for (int polls = 1; !atomic_load_explicit(flag, memory_order_acquire); ++polls) {
     channel_progress(at);
     if (polls >= at->spins) sched_yield();

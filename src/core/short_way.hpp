@@ -49,7 +49,7 @@ class ShortWay {
   }
 
   // A context with data outstanding stays on their slot [14], which is the lane's. Tickets there only grow.
-  template <bool with_data>
+  template <bool WithData>
   static bool post(Context& c, const void* source, uint64_t offset, std::size_t length, uint64_t flag) {
     const Lane& lane = c.lane;
     if (!Network::try_claim(*lane.slot)) return false;
@@ -58,12 +58,12 @@ class ShortWay {
     const bool done = result.state == conduit::Post::State::done;
     if (done) [[likely]] {
       Outstanding& mine = *lane.mine;
-      if (with_data) {
+      if (WithData) {
         lane.link->last_ticket.store(result.ticket, std::memory_order_release);
         mine.ticket = result.ticket;
       }
-      if (!(with_data ? mine.data : mine.listed)) [[unlikely]]  // with data it is listed
-        lane.network->note_first(c, with_data);
+      if (!(WithData ? mine.data : mine.listed)) [[unlikely]]  // with data it is listed
+        lane.network->note_first(c, WithData);
       ++lane.link->sent;
       ++mine.posts;
       mine.signalled_slots |= lane.slot_bit;

@@ -13,11 +13,11 @@
 namespace ompl::conduit::verbs {
 
 // A request: control, remote address, and the data inside, in units of 16 bytes; it takes whole blocks of 64.
-inline constexpr std::size_t kRequestBytes = (16 + 16 + (4 + kInline + 15) / 16 * 16 + 63) / 64 * 64;
+inline constexpr std::size_t kRequestBytes =
+    (16 + 16 + (std::size_t{4} + kInline + 15) / 16 * 16 + 63) / 64 * 64;
 inline constexpr std::size_t kSendQueueBytes = std::bit_ceil(kSends * kRequestBytes);
-inline constexpr std::size_t kContextBytes =
-    256;  // the device's own of a queue pair, in the host's memory
-inline constexpr std::size_t kAddressBytes = 64;  // an address handle
+inline constexpr std::size_t kContextBytes = 256;  // the device's own of a queue pair, in host memory
+inline constexpr std::size_t kAddressBytes = 64;   // an address handle
 inline constexpr std::size_t kInitiatorBytes = kSendQueueBytes + kContextBytes;
 inline constexpr std::size_t kConnectionBytes = kInitiatorBytes + sizeof(Link);
 
