@@ -34,6 +34,7 @@ TEST(Settings, NothingSetGivesTheDefaults) {
 TEST(Settings, EveryKindIsRead) {
   const Values values{{"OMPL_SEGMENT_SIZE", "64M"},
                       {"OMPL_ENDPOINTS", "3"},
+                      {"OMPL_ENDPOINT_MEMORY", "1G"},
                       {"OMPL_CONDUITS", "self,shm"},
                       {"OMPL_NODE_ID", "n 1"},
                       {"OMPL_LAUNCHER", "pmi1"},
@@ -54,6 +55,7 @@ TEST(Settings, EveryKindIsRead) {
   ASSERT_EQ(Settings::read(&settings, from(values)), OMPL_OK);
   EXPECT_EQ(settings.segment_size, std::size_t{64} << 20);
   EXPECT_EQ(settings.endpoints, 3u);
+  EXPECT_EQ(settings.endpoint_memory, std::size_t{1} << 30);
   EXPECT_EQ(settings.conduits, "self,shm");
   EXPECT_EQ(settings.node_id, "n 1");
   EXPECT_EQ(settings.launcher, "pmi1");
