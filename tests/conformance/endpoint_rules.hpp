@@ -19,6 +19,11 @@ inline constexpr uint64_t kData = 1 << 20;
 struct EndpointCase {
   std::string name;
   std::function<std::unique_ptr<Node>(uint32_t rank, uint32_t slots)> node;
+  // Bytes from which on every put and get is pending first; 0: any may be done at once.
+  std::size_t pending_from = 0;
+  // Why an endpoint cannot be closed before its peer's, or why nobody is told of a death; "" if so.
+  std::string no_early_close = {};
+  std::string no_deaths = {};
 };
 inline void PrintTo(const EndpointCase& c, std::ostream* out) { *out << c.name; }
 

@@ -103,8 +103,8 @@ class Stranger {
 class OfiStranger : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    a = std::make_unique<Node>(0, 2, 1, GetParam(), "lo", kSecret);
-    b = std::make_unique<Node>(1, 2, 1, GetParam(), "lo", kSecret);
+    a = make_node(0, 2, 1, GetParam(), "lo", kSecret);
+    b = make_node(1, 2, 1, GetParam(), "lo", kSecret);
     if (a->opened == OMPL_ERR_UNSUPPORTED) GTEST_SKIP() << error_detail();
     ASSERT_EQ(b->opened, OMPL_OK) << error_detail();
     introduce({a.get(), b.get()});

@@ -66,6 +66,15 @@ def find_mpi(name: str, prefix: str) -> Mpi | str:
     return Mpi(launchers, mpicc, name != "openmpi5")
 
 
+def find_mpi_or_skip(name: str, prefix: str) -> Mpi:
+    """The MPI of that name; ends the test as skipped if there is none."""
+    found = find_mpi(name, prefix)
+    if isinstance(found, str):
+        print(f"skipped: {found}")
+        sys.exit(SKIP)
+    return found
+
+
 def leftovers() -> set[Path]:
     """The files that MPICH's ranks and launcher use now, or left behind when their job was aborted."""
     return {*Path("/dev/shm").glob("mpich_shm_*"), *Path("/tmp").glob("hydra_hwloc_xmlfile_*")}
@@ -227,10 +236,7 @@ class Start(unittest.TestCase):
 
 def main(name: str, omplrun: str, ranks: str, steps: str, prefix: str = "") -> None:
     global LAUNCHERS, MAY_COME_LATER, OMPLRUN, PLAIN_RANKS, MPI_RANKS
-    found = find_mpi(name, prefix)
-    if isinstance(found, str):
-        print(f"skipped: {found}")
-        sys.exit(SKIP)
+    found = find_mpi_or_skip(name, prefix)
     signal.alarm(int(2 * LIMIT))
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TMPDIR"] = folder  # launchers leave things there when a job is aborted

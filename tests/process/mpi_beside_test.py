@@ -17,7 +17,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from launcher_test import SKIP, Mpi, find_mpi, leftovers, remove_orphans
+from launcher_test import Mpi, find_mpi_or_skip, leftovers, remove_orphans
 
 LIMIT_S = 60.0  # beyond the time that is asked for
 CONDUITS = {  # settings, network; the MPI may use either library itself
@@ -137,11 +137,7 @@ def main() -> None:
     parser.add_argument("--prefix", default="")
     parser.add_argument("--minute", action="store_true")
     ARGUMENTS = parser.parse_args()
-    found = find_mpi(ARGUMENTS.name, ARGUMENTS.prefix)
-    if isinstance(found, str):
-        print(f"skipped: {found}")
-        sys.exit(SKIP)
-    MPI = found
+    MPI = find_mpi_or_skip(ARGUMENTS.name, ARGUMENTS.prefix)
     signal.alarm(400)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TMPDIR"] = folder  # launchers leave things there when a job is aborted

@@ -21,7 +21,7 @@ import time
 import unittest
 from pathlib import Path
 
-from launcher_test import SKIP, Mpi, find_mpi, leftovers, remove_orphans
+from launcher_test import Mpi, find_mpi_or_skip, leftovers, remove_orphans
 
 LIMIT_S = 120.0  # of one job
 SLOW = "*Data_PutsAndGetsOfAllSizesAndAlignments*:*FlushThenASignalByAnotherThread*:*Starve*"
@@ -188,11 +188,7 @@ def main() -> None:
     parser.add_argument("--prefix", default="")
     parser.add_argument("--long", action="store_true")
     ARGUMENTS = parser.parse_args()
-    found = find_mpi(ARGUMENTS.name, ARGUMENTS.prefix)
-    if isinstance(found, str):
-        print(f"skipped: {found}")
-        sys.exit(SKIP)
-    MPI = found
+    MPI = find_mpi_or_skip(ARGUMENTS.name, ARGUMENTS.prefix)
     signal.alarm(1100 if ARGUMENTS.long else 280)
     with tempfile.TemporaryDirectory() as folder:
         FOLDER = Path(folder)
