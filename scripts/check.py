@@ -41,8 +41,8 @@ class Variant:
 INSIDE = ("tests/unit", "tests/conformance")
 VARIANTS = (
     Variant("release"),
-    # Everything is compiled here with warnings as errors. The fuzzers bring their own sanitizers.
-    Variant("asan", (*INSIDE, "tests/process", "tests/net"), ("src", "tools", "bench", "examples")),
+    # The fuzzers bring their own sanitizers; what is only measured, and the bindings, need none.
+    Variant("asan", (*INSIDE, "tests/process", "tests/net"), ("src", "tools", "examples")),
     Variant("tsan", INSIDE),
 )
 
@@ -137,7 +137,8 @@ def check(variant: Variant) -> Iterator[Result]:
         if status != 0:
             yield Result(f"{preset}/{step}", "failed", tail(output))
             return
-        yield Result(f"{preset}/{step}", "passed")
+        warnings = "\n".join(line for line in output.splitlines() if " warning: " in line)
+        yield Result(f"{preset}/{step}", "failed" if warnings else "passed", tail(warnings))
     for folder in variant.folders:
         yield from tests(variant, folder)
 

@@ -3,6 +3,9 @@
 
 #include <sched.h>
 
+#include <cstddef>
+#include <cstdlib>
+
 namespace bench {
 namespace {
 
@@ -26,13 +29,17 @@ std::vector<int> cores() {
   return list;
 }
 
-Team::Team(int threads, int rank) {
+std::vector<int> cores_of(int rank) {
   const auto list = cores();
-  const auto half = static_cast<std::ptrdiff_t>(list.size() / 2);
-  const auto middle = list.begin() + half;
-  std::vector<int> own(rank == 0 ? list.begin() : middle, rank == 0 && half > 0 ? middle : list.end());
+  if (std::getenv("OMNI_OWN_CORES") != nullptr || list.size() < 2) return list;
+  const auto middle = list.begin() + static_cast<std::ptrdiff_t>(list.size() / 2);
+  return rank == 0 ? std::vector(list.begin(), middle) : std::vector(middle, list.end());
+}
+
+Team::Team(int threads, int rank) {
+  const std::vector<int> own = cores_of(rank);
+  const bool roomy = static_cast<std::size_t>(threads) <= own.size();
   for (int i = 0; i < threads; ++i) {
-    const bool roomy = threads <= half;
     threads_.emplace_back(&Team::serve, this, i,
                           roomy ? std::vector{own[static_cast<std::size_t>(i)]} : own);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The measuring threads of a rank: they live as long as the worker, so that what a library keeps per
 // thread stays, and sleep between measurements. The same for every library: if the threads of both ranks
-// have a core each, they are bound to it; if not, the threads of either rank share one half of the cores.
+// have a core each, they are bound to it; if not, the threads of either rank share its cores.
 #pragma once
 
 #include <condition_variable>
@@ -15,6 +15,8 @@ namespace bench {
 
 // The cores this process may use.
 std::vector<int> cores();
+// Those for the threads of a rank: all, if OMNI_OWN_CORES says that no other rank has them; else its half.
+std::vector<int> cores_of(int rank);
 
 class Team {
  public:

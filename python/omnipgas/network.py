@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -78,12 +79,26 @@ def two_hosts() -> Iterator[Hosts]:
     network, launchers = _rig("network"), _rig("launchers")
     network.remove_leftovers()
     with network.network(RANKS) as made:
-        yield Hosts(
+        hosts = Hosts(
             launch=("ip", "netns", "exec", made.hub),
             enter=("sh", "-c", launchers.TO_ITS_HOST, made.name, str(RANKS), str(RANKS)),
             interface=network.INTERFACE,
             hub_interface=network.BRIDGE,
         )
+        cores = sorted(os.sched_getaffinity(0))
+        half = len(cores) // 2
+        yield on_cores(hosts, cores[:half] or cores, cores[half:])
+
+
+def on_cores(hosts: Hosts, *each: list[int]) -> Hosts:
+    """The hosts with so many cores each, as the library finds them when it starts: hosts do not share any."""
+    to_its_cores = """
+own=$1 && shift
+[ "$OMPL_NODE_ID" = host0 ] || own=$1
+shift && OMNI_OWN_CORES=1 exec taskset -c "$own" "$@"
+"""
+    lists = [",".join(map(str, cores)) for cores in each]
+    return replace(hosts, enter=(*hosts.enter, "sh", "-c", to_its_cores, "taskset", *lists))
 
 
 def _rig(module: str) -> Any:

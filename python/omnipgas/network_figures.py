@@ -8,7 +8,6 @@ import statistics
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, nullcontext
-from dataclasses import replace
 
 from omnipgas import network, peers
 from omnipgas.bench import ROUNDS, Bench, best, limits, ratio
@@ -188,9 +187,8 @@ def threads_for_processes(here: Found, hosts: Hosts, name: str, count: int, roun
     half = peers.cores() // 2
 
     def bound_to(first: int, cores: int) -> Found:
-        places = [*range(first, first + cores), *range(half + first, half + first + cores)]
-        enter = (*hosts.enter, "taskset", "-c", ",".join(map(str, places)))
-        return network.over(here, "tcp", replace(hosts, enter=enter))
+        one, other = ([*range(start, start + cores)] for start in (first, half + first))
+        return network.over(here, "tcp", network.on_cores(hosts, one, other))
 
     with ExitStack() as stack:
         together = stack.enter_context(Worker(bound_to(0, count), count, RATE_REGION))

@@ -15,6 +15,7 @@ struct Blocked {
   uint32_t peer = kNoRank;  // whose death ends the wait; kNoRank: anybody's
   uint64_t offset = 0;
   Bucket* bucket = nullptr;  // of the own header, where it sleeps
+  bool flag = false;         // for the flag at `offset` of the own segment
 };
 
 class Blocker {
@@ -143,7 +144,8 @@ int Blocker::sleep(Ready& ready) {
 }
 
 inline void Blocker::progress() {
-  if (runtime_.network_ != nullptr) runtime_.network_->progress(*context_);
+  if (runtime_.network_ == nullptr) return;
+  runtime_.network_->progress(*context_, what_.flag ? context_->arrival_slot : context_->preferred_slot);
 }
 
 }  // namespace ompl

@@ -48,7 +48,7 @@ int Runtime::progress(Context& c, Deadline deadline) {
   bool busy = false;
   const auto is_over = [&](Pending& entry) { return settle(c, entry); };
   if (network_ != nullptr) network_->send_held(c);
-  const bool found = network_ != nullptr && network_->progress(c);
+  const bool found = network_ != nullptr && network_->progress(c, c.preferred_slot);
   Pending* over = callbacks_.collect(is_over, &busy);
   if (!found && over == nullptr && !deadline.immediate()) {
     const Blocked what{.call = Call::progress, .bucket = &segment_.header().any};

@@ -90,8 +90,10 @@ int Runtime::wait_until(Context& c, const ompl_condition& condition, Deadline de
     return code;
   const Blocked what{.call = Call::wait_until,
                      .offset = condition.flag_addr,
-                     .bucket = &bucket_of(segment_.header(), condition.flag_addr)};
+                     .bucket = &bucket_of(segment_.header(), condition.flag_addr),
+                     .flag = true};
   const int code = Blocker(*this, c, what, deadline).run([&] { return meet(condition) ? 1 : 0; });
+  if (network_ != nullptr) network_->note_arrival(c, condition.flag_addr);
   if (code == OMPL_OK) ++c.statistics.waits;
   return code;
 }

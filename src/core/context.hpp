@@ -106,7 +106,9 @@ class alignas(arch::kCacheLine) Context {
   // --- network
   std::vector<Outstanding> outstanding;  // per rank, allocated at first use
   std::vector<uint32_t> touched;         // ranks with something outstanding
-  uint32_t preferred_slot = 0;
+  uint32_t preferred_slot = 0;  // posts go there, if it can be claimed
+  uint32_t arrival_slot = 0;    // where the flag came in that ended the last wait
+  uint32_t polls = 0;
   Lane lane;
   HeldPut held;
 

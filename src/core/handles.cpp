@@ -87,7 +87,7 @@ int Runtime::test(Context& c, Handle& handle) {
 
 int Runtime::progress_and_test(Context& c, Handle& handle) {
   const int state = test(c, handle);
-  if (state != 0 || !network_->progress(c)) return state;
+  if (state != 0 || !network_->progress(c, c.preferred_slot)) return state;
   return test(c, handle);
 }
 

@@ -64,7 +64,8 @@ struct alignas(arch::kCacheLine) Slot {
   std::unique_ptr<conduit::Endpoint> endpoint;
   std::unique_ptr<std::atomic<Link*>[]> links;  // per rank, made at first use
   std::vector<uint32_t> debtors;                // ranks this slot owes acks or credits
-  Extent flag;                                  // allocation of the last flag signalled from outside
+  Extent flag;                                  // allocation of the last flag signalled from outside,
+  std::atomic<uint64_t> last_flag{UINT64_MAX};  // and its offset
 };
 
 class Network {
@@ -129,8 +130,10 @@ class Network {
   };
   [[nodiscard]] std::vector<Broken> broken_peers(uint32_t first, uint32_t count) const;
 
-  // Progresses the caller's preferred slot and one more. True if anything was found. Any thread.
-  bool progress(Context& c);
+  // Progresses the slot `first`, and now and then others. True if anything was found. Any thread.
+  bool progress(Context& c, uint32_t first);
+  // A wait for the flag has ended: the next one looks first where it came in.
+  void note_arrival(Context& c, uint64_t flag);
 
   // For the sentinel: arms every endpoint that can be claimed (the holders of the others arm theirs on
   // release). False: there is work, do not sleep.

@@ -214,9 +214,15 @@ int Runtime::wait(Context& c, uint64_t flag, Deadline deadline) {
 // Also for the layer's own flags.
 int Runtime::wait_flag(Context& c, uint64_t flag, Call call, uint32_t peer, Deadline deadline) {
   std::byte* word = segment_.base() + flag;
-  const Blocked what{
-      .call = call, .peer = peer, .offset = flag, .bucket = &bucket_of(segment_.header(), flag)};
-  return Blocker(*this, c, what, deadline).run([word] { return take<uint32_t>(word) ? 1 : 0; });
+  const Blocked what{.call = call,
+                     .peer = peer,
+                     .offset = flag,
+                     .bucket = &bucket_of(segment_.header(), flag),
+                     .flag = true};
+  const int code =
+      Blocker(*this, c, what, deadline).run([word] { return take<uint32_t>(word) ? 1 : 0; });
+  if (network_ != nullptr) network_->note_arrival(c, flag);
+  return code;
 }
 
 int Runtime::poll(Context& c, uint64_t flag) {
@@ -225,7 +231,7 @@ int Runtime::poll(Context& c, uint64_t flag) {
   if (word.load(std::memory_order_acquire) != 0) return 1;
   if (network_ == nullptr) return 0;
   network_->send_held(c);
-  if (network_->progress(c) && word.load(std::memory_order_acquire) != 0) return 1;
+  if (network_->progress(c, c.arrival_slot) && word.load(std::memory_order_acquire) != 0) return 1;
   return 0;
 }
 

@@ -15,6 +15,7 @@
 namespace ompl {
 namespace {
 constexpr int kTurnBudget = 16;  // completions and records of one claim [3]
+constexpr uint32_t kOthers = 4;  // every so manieth poll of a thread looks at others' slots too
 }
 
 using conduit::Post;
@@ -132,9 +133,10 @@ Post Network::send_record(Slot& slot, uint32_t rank, const Signal& record) {
   return result;
 }
 
-bool Network::progress(Context& c) {
+bool Network::progress(Context& c, uint32_t first) {
   bool found = false;
-  const auto visit = [this, &found](Slot& slot) {
+  const auto visit = [this, &found](uint32_t index) {
+    Slot& slot = slots_[index];
     if (!try_claim(slot)) return;
     found = turn(slot) > 0 || found;
     release(slot);
@@ -143,10 +145,22 @@ bool Network::progress(Context& c) {
     slot.wanted.store(false, std::memory_order_relaxed);
     ::sched_yield();
   };
-  visit(slots_[c.preferred_slot]);
-  if (slots() > 1) visit(slots_[cursor_.fetch_add(1, std::memory_order_relaxed) % slots()]);
+  visit(first);
+  if (slots() > 1 && c.polls++ % kOthers == 0) {
+    if (first != c.preferred_slot) visit(c.preferred_slot);
+    visit(cursor_.fetch_add(1, std::memory_order_relaxed) % slots());
+  }
   if (found) runtime_.wake_own_completions();
   return found;
+}
+
+void Network::note_arrival(Context& c, uint64_t flag) {
+  const auto came_in = [flag](const Slot& slot) {
+    return slot.last_flag.load(std::memory_order_relaxed) == flag;
+  };
+  if (came_in(slots_[c.arrival_slot])) return;
+  const auto found = std::ranges::find_if(slots_, came_in);
+  if (found != slots_.end()) c.arrival_slot = found->index;
 }
 
 int Network::turn(Slot& slot) {
@@ -182,6 +196,7 @@ void Network::receive(Slot& slot, uint32_t source, const Signal& record) {
       from.replies.push_back({.offset = record.offset, .value = record.value, .op = SignalOp::ack});
       break;
     default: {
+      slot.last_flag.store(record.offset, std::memory_order_relaxed);
       uint64_t before = 0;
       const bool applied = runtime_.apply(record, slot.flag, &before);
       if (record.token != 0)
