@@ -12,13 +12,13 @@
 #include <utility>
 
 namespace stub {
-namespace {
 
-// A rule of the specification was broken: nothing that a test should survive.
-[[noreturn]] void violation(const char* what) {
+void violation(const char* what) {
   std::fprintf(stderr, "verbs stub: %s\n", what);
   std::abort();
 }
+
+namespace {
 
 std::shared_ptr<Pair> pair_of(uint32_t number) {
   const std::lock_guard lock(fabric().mutex);
@@ -154,8 +154,11 @@ void deliver(Pair& target, const Receive& receive, const Pair& source, const Sen
 }
 
 Outcome execute(Pair& source, const Send& send) {
-  const std::shared_ptr<Pair> target = pair_of(source.partner);
-  if (!target) return Outcome::gone;
+  if (count_down(counts.accesses_to_refuse)) return Outcome::refused;
+  const std::shared_ptr<Pair> target = pair_of(source.initiates() ? send.target : source.partner);
+  if (!target || source.initiates() != (target->dynamic && target->dynamic->target))
+    return Outcome::gone;
+  if (source.initiates() && target->dynamic->key != send.key) return Outcome::refused;
   const std::lock_guard lock(target->receiving);
   if (!target->receives) return Outcome::gone;
   const auto& rdma = send.work.wr.rdma;
@@ -178,7 +181,8 @@ Outcome execute(Pair& source, const Send& send) {
   return Outcome::done;
 }
 
-// Executes what can be.
+}  // namespace
+
 void advance(Pair& pair) {
   const std::lock_guard lock(pair.mutex);
   while (!pair.stalled.empty() && pair.state == IBV_QPS_RTS) {
@@ -193,6 +197,8 @@ void advance(Pair& pair) {
     if (outcome != Outcome::done) to_error(pair);
   }
 }
+
+namespace {
 
 void send_datagram(Pair& pair, const Send& send) {
   report(pair, send.work, IBV_WC_SUCCESS);
@@ -242,11 +248,35 @@ void deliver_everywhere(const std::vector<std::byte>& bytes) {
   }
 }
 
+int enqueue(Pair& pair, Send send) {
+  if (pair.state < IBV_QPS_RTS) return EINVAL;
+  if (pair.in_flight == pair.cap.max_send_wr) return ENOMEM;
+  counts.requests.fetch_add(1, std::memory_order_relaxed);
+  const bool inlined = (send.work.send_flags & IBV_SEND_INLINE) != 0;
+  if (inlined && bytes_of(send) > pair.cap.max_inline_data) return EINVAL;
+  for (const ibv_sge& piece : send.data) {
+    if (inlined) {
+      const auto* from = reinterpret_cast<const std::byte*>(piece.addr);
+      send.inlined.insert(send.inlined.end(), from, from + piece.length);
+    } else if (piece.length > 0 && !allows(piece.lkey, false, piece.addr, piece.length, 0)) {
+      violation("local memory is not registered");
+    }
+  }
+  ++pair.in_flight;
+  if (pair.state == IBV_QPS_ERR) {
+    report(pair, send.work, IBV_WC_WR_FLUSH_ERR);
+  } else if (pair.qp_type == IBV_QPT_UD) {
+    send_datagram(pair, send);
+  } else {
+    pair.stalled.push_back(std::move(send));
+  }
+  return 0;
+}
+
 int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad) {
   auto& pair = static_cast<Pair&>(*qp);
   const std::lock_guard lock(pair.mutex);
-  if (counts.discard.load(std::memory_order_relaxed) && pair.qp_type == IBV_QPT_RC &&
-      pair.state == IBV_QPS_RTS) {
+  if (counts.discard.load(std::memory_order_relaxed) && pair.connected() && pair.state == IBV_QPS_RTS) {
     for (const ibv_send_wr* work = list; work != nullptr; work = work->next) {
       ++pair.in_flight;
       report(pair, *work, IBV_WC_SUCCESS);
@@ -256,28 +286,9 @@ int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad) {
   counts.doorbells.fetch_add(1, std::memory_order_relaxed);
   for (ibv_send_wr* work = list; work != nullptr; work = work->next) {
     *bad = work;
-    if (pair.state < IBV_QPS_RTS) return EINVAL;
-    if (pair.in_flight == pair.cap.max_send_wr) return ENOMEM;
-    counts.requests.fetch_add(1, std::memory_order_relaxed);
+    if (pair.dynamic) violation("DC is posted to by ibv_wr_start() and what follows it");
     Send send{.work = *work, .data = {work->sg_list, work->sg_list + work->num_sge}, .inlined = {}};
-    const bool inlined = (work->send_flags & IBV_SEND_INLINE) != 0;
-    if (inlined && bytes_of(send) > pair.cap.max_inline_data) return EINVAL;
-    for (const ibv_sge& piece : send.data) {
-      if (inlined) {
-        const auto* from = reinterpret_cast<const std::byte*>(piece.addr);
-        send.inlined.insert(send.inlined.end(), from, from + piece.length);
-      } else if (piece.length > 0 && !allows(piece.lkey, false, piece.addr, piece.length, 0)) {
-        violation("local memory is not registered");
-      }
-    }
-    ++pair.in_flight;
-    if (pair.state == IBV_QPS_ERR) {
-      report(pair, send.work, IBV_WC_WR_FLUSH_ERR);
-    } else if (pair.qp_type == IBV_QPT_UD) {
-      send_datagram(pair, send);
-    } else {
-      pair.stalled.push_back(std::move(send));
-    }
+    if (const int error = enqueue(pair, std::move(send)); error != 0) return error;
   }
   *bad = nullptr;
   advance(pair);

@@ -6,7 +6,7 @@
 namespace ompl::conduit::verbs {
 namespace {
 
-constexpr uint8_t kVersion = 1;
+constexpr uint8_t kVersion = 2;
 constexpr uint32_t kMaxNumber = 0xFFFFFF;  // of a queue pair
 
 }  // namespace
@@ -17,6 +17,7 @@ std::string Address::encode() const {
       .add(std::string_view(reinterpret_cast<const char*>(gid.raw), sizeof gid.raw))
       .add(lid)
       .add(ethernet)
+      .add(static_cast<uint8_t>(transport))
       .add(qkey)
       .add(segment)
       .add(keys)
@@ -33,11 +34,13 @@ const char* Address::parse(std::string_view text) {
   Address read;
   uint8_t version = 0;
   uint32_t count = 0;
+  uint8_t kind = 0;
   std::string gid_bytes;
   if (!reader.get(&version) || version != kVersion) return "published by another version";
   reader.get(&gid_bytes);
   reader.get(&read.lid);
   reader.get(&read.ethernet);
+  reader.get(&kind);
   reader.get(&read.qkey);
   reader.get(&read.segment);
   reader.get(&read.keys);
@@ -54,6 +57,8 @@ const char* Address::parse(std::string_view text) {
   if (gid_bytes.size() != sizeof gid.raw || read.ethernet > 1) return "names no port";
   if (!read.pulse.empty() && read.pulse.size() != 4 && read.pulse.size() != 16)
     return "names no IP address";
+  if (kind > static_cast<uint8_t>(Transport::dc)) return "names no transport";
+  read.transport = static_cast<Transport>(kind);
   gid_bytes.copy(reinterpret_cast<char*>(read.gid.raw), sizeof read.gid.raw);
   *this = std::move(read);
   return nullptr;

@@ -31,6 +31,7 @@ class VerbsConduit final : public Conduit {
   void unregister_memory(const void* address, std::size_t length) override;
 
  private:
+  int open_endpoints(const Job& job);
   Owned<ibv_mr> pin(void* address, std::size_t length, int access, const char* what, int* code);
 
   Library library_;
@@ -43,6 +44,7 @@ class VerbsConduit final : public Conduit {
   std::unique_ptr<Regions> segment_ = std::make_unique<Regions>();
   std::unique_ptr<Regions> registered_ = std::make_unique<Regions>();
   Site site_;
+  std::string how_;                                        // device and transport, in words
   uint32_t inline_limit_ = 0;                              // the same of all endpoints
   std::vector<std::unique_ptr<VerbsEndpoint>> endpoints_;  // until handed out
 };
@@ -102,12 +104,27 @@ int VerbsConduit::open(const Job& job) {
            .registered = registered_.get(),
            .pulse = &pulse_,
            .qkey = own_.qkey};
+  std::string lacking;  // what is wanted more, and why it is not there
+  for (const Transport transport : wanted_transports(*job.settings, job.size)) {
+    own_.transport = site_.transport = transport;
+    if (code = open_endpoints(job); code == OMPL_OK) break;
+    lacking += fmt::format("; no {}: {}", name_of(transport), error_detail());
+  }
+  if (code != OMPL_OK) return code;
+  how_ = fmt::format("{}, {}{}{}", device_.describe(), name_of(own_.transport),
+                     own_.transport == Transport::rc ? "" : " (never run on hardware)", lacking);
+  log::info("verbs: {}, GID {}, {} endpoints", how_, device_.gid_index, job.slots);
+  return OMPL_OK;
+}
+
+int VerbsConduit::open_endpoints(const Job& job) {
+  endpoints_.clear();
+  own_.slots.clear();
   for (uint32_t slot = 0; slot < job.slots; ++slot) {
     endpoints_.push_back(std::make_unique<VerbsEndpoint>(site_, slot));
-    if (code = endpoints_.back()->open(&own_); code != OMPL_OK) return code;
+    if (const int code = endpoints_.back()->open(&own_); code != OMPL_OK) return code;
     inline_limit_ = endpoints_.back()->inline_limit();
   }
-  log::info("verbs: {}, GID {}, {} endpoints", device_.describe(), device_.gid_index, job.slots);
   return OMPL_OK;
 }
 
@@ -117,8 +134,11 @@ Reach VerbsConduit::connect(uint32_t rank, std::string_view address) {
   if (wrong != nullptr) return {.why = wrong};
   if (rank == site_.job->rank) return {.why = "this rank itself"};
   if (peer.ethernet != own_.ethernet) return {.why = "one side has InfiniBand, the other RoCE"};
+  if (peer.transport != own_.transport)
+    return {.why = fmt::format("this rank uses {}, that one {}: set OMPL_VERBS_TRANSPORT alike for all",
+                               name_of(own_.transport), name_of(peer.transport))};
   peers_[rank] = std::move(peer);
-  return {.usable = true, .why = device_.describe()};
+  return {.usable = true, .why = how_};
 }
 
 int VerbsConduit::endpoint(uint32_t slot, std::unique_ptr<Endpoint>* out) {

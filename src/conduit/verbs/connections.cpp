@@ -32,6 +32,7 @@ Connections::Connections(const Site& site, Resources& resources, uint32_t slot)
     : site_(site), resources_(resources), slot_(slot), links_(site.job->size), by_pair_(64) {}
 
 void Connections::open() {
+  if (!resources_.datagrams) return;
   for (uint64_t buffer = 0; buffer < kDatagrams; ++buffer) post_receive(buffer);
 }
 
@@ -59,11 +60,26 @@ Link& Connections::use(uint32_t rank) {
     links_[rank].store(link, std::memory_order_release);
     if (!reachable) fail(*link, OMPL_ERR_LINK, "it is not reached by this conduit");
   }
-  if (link->state == Link::State::idle && prepare(*link)) {
-    enter(*link, Link::State::requested);
-    send(*link, Step::request);
-  }
+  if (link->state == Link::State::idle) begin(*link);
   return *link;
+}
+
+void Connections::begin(Link& link) {
+  if (site_.transport == Transport::dc) {
+    if (const int error = prepare_path(link); error != 0)
+      return fail(link, OMPL_ERR_LINK, fmt::format("cannot make a path to it: {}", text(error)));
+    link.partner = peer(link).slots[link.slot];
+    go_up(link);
+  } else if (prepare(link)) {
+    enter(link, Link::State::requested);
+    send(link, Step::request);
+  }
+}
+
+int Connections::prepare_path(Link& link) {
+  ibv_ah_attr path = site_.device->path_to(peer(link).gid, peer(link).lid);
+  link.path = {site_.library->create_ah(site_.device->domain.get(), &path), site_.library->destroy_ah};
+  return link.path ? 0 : errno;
 }
 
 // Makes the link's own side.
@@ -71,12 +87,7 @@ bool Connections::prepare(Link& link) {
   if (link.pair) return true;
   link.pair = resources_.make_pair(site_);
   int error = link.pair ? to_init(site_, link.pair.get()) : errno;
-  if (error == 0) {
-    ibv_ah_attr path = site_.device->path_to(peer(link).gid, peer(link).lid);
-    link.path = {site_.library->create_ah(site_.device->domain.get(), &path),
-                 site_.library->destroy_ah};
-    if (!link.path) error = errno;
-  }
+  if (error == 0) error = prepare_path(link);
   if (error != 0) {
     fail(link, OMPL_ERR_LINK, fmt::format("cannot make a queue pair: {}", text(error)));
     return false;
@@ -107,7 +118,7 @@ void Connections::enlist(Link& link) {
 void Connections::enter(Link& link, Link::State state) {
   const bool was_waiting = link.waiting();
   link.state = state;
-  link.room = link.sends() ? kSends : 0;
+  link.limit = link.sends() && link.pair ? link.reaped + kSends : 0;
   if (was_waiting != link.waiting()) waiting_ += link.waiting() ? 1 : -1;
   link.began = arch::now_ms();
   link.interval = kFirstAgainMs;
@@ -115,7 +126,8 @@ void Connections::enter(Link& link, Link::State state) {
 }
 
 void Connections::go_up(Link& link) {
-  if (const int error = to_send(site_, link.pair.get(), link.first_packet); error != 0)
+  const int error = link.pair ? to_send(site_, link.pair.get(), link.first_packet) : 0;
+  if (error != 0)
     return fail(link, OMPL_ERR_LINK, fmt::format("its queue pair cannot send: {}", text(error)));
   link.probe.end();
   enter(link, Link::State::up);
@@ -174,23 +186,34 @@ bool Connections::admit(std::string_view bytes, Datagram* out) const {
   const Job& job = *site_.job;
   return out->magic == Datagram::kMagic && bytes.size() == kDatagramHead + out->secret_length &&
          same_secret(bytes.substr(kDatagramHead), job.secret) && out->target_slot == slot_ &&
-         out->rank < job.size && out->rank != job.rank &&
-         out->slot < (*site_.peers)[out->rank].slots.size() && out->queue_pair <= kPacketNumbers &&
+         knows(out->rank, out->slot) && out->queue_pair <= kPacketNumbers &&
          out->first_packet <= kPacketNumbers && out->mtu >= IBV_MTU_256 && out->mtu <= IBV_MTU_4096;
+}
+
+bool Connections::knows(uint32_t rank, uint32_t slot) const {
+  return rank < site_.job->size && rank != site_.job->rank && slot < (*site_.peers)[rank].slots.size();
+}
+
+Link* Connections::find(uint32_t rank, uint32_t slot) const {
+  Link* link = made(rank);
+  if (link != nullptr && link->slot == slot) return link;
+  const auto same = [&](const auto& l) { return l->rank == rank && l->slot == slot; };
+  const auto found = std::ranges::find_if(owned_, same);
+  return found != owned_.end() ? found->get() : nullptr;
+}
+
+// The other side wants it; this side sends on it too if it is the one it would have made.
+Link& Connections::add_from(uint32_t rank, uint32_t slot) {
+  Link& link = add(rank, slot);
+  if (target_slot(rank) == slot) links_[rank].store(&link, std::memory_order_release);
+  return link;
 }
 
 // The link that the datagram speaks of. A request may be the first to do so.
 Link* Connections::wanted(const Datagram& datagram) {
-  Link* link = links_[datagram.rank].load(std::memory_order_relaxed);
-  if (link != nullptr && link->slot == datagram.slot) return link;
-  const auto same = [&](const auto& l) { return l->rank == datagram.rank && l->slot == datagram.slot; };
-  const auto found = std::ranges::find_if(owned_, same);
-  if (found != owned_.end()) return found->get();
-  if (datagram.step != Step::request) return nullptr;
-  link = &add(datagram.rank, datagram.slot);
-  if (target_slot(datagram.rank) == datagram.slot)
-    links_[datagram.rank].store(link, std::memory_order_release);
-  return link;
+  Link* const link = find(datagram.rank, datagram.slot);
+  if (link != nullptr || datagram.step != Step::request) return link;
+  return &add_from(datagram.rank, datagram.slot);
 }
 
 void Connections::received(uint64_t buffer, uint32_t length) {
@@ -291,21 +314,50 @@ void Connections::look_after(Link& link, int64_t now) {
   link.next = now + link.interval;
 }
 
+// --- DC ----------------------------------------------------------------------------------------------
+
+void Connections::greeted(uint32_t rank, uint32_t slot) {
+  if (!knows(rank, slot) || find(rank, slot) != nullptr) return;
+  Link& link = add_from(rank, slot);
+  link.introduced = true;
+  begin(link);
+}
+
+void Connections::parted(uint32_t rank, uint32_t slot) {
+  Link* const link = knows(rank, slot) ? find(rank, slot) : nullptr;
+  if (link != nullptr) said_goodbye(*link);
+}
+
+bool Connections::borrows(Link& link, uint64_t requests) {
+  if (!link.sends()) return false;
+  if (const int error = resources_.dc.lend(link); error != 0) {
+    fail(link, OMPL_ERR_LINK, fmt::format("a broken initiator cannot be used again: {}", text(error)));
+    return false;
+  }
+  return link.initiator != nullptr && link.outstanding() + requests <= kSends;
+}
+
 // --- Ends ----------------------------------------------------------------------------------------------
 
 void Connections::broke(Link& link, std::string_view why) {
   if (link.state == Link::State::doubtful || link.state == Link::State::failed) return;
-  to_error(site_, link.pair.get());
+  stop(link);
   if (link.state == Link::State::up) up_.fetch_sub(1, std::memory_order_relaxed);
   if (!link.left) link.why = why;
   enter(link, Link::State::doubtful);
   look_after(link, link.began);
 }
 
+// What it has posted fails.
+void Connections::stop(Link& link) const {
+  if (link.pair) to_error(site_, link.pair.get());
+  resources_.dc.stop(link);
+}
+
 void Connections::said_goodbye(Link& link) {
   if (link.failure != OMPL_OK) return;
   link.left = true;
-  link.room = 0;
+  link.limit = 0;
   link.why = "it has left";
   link.failure.store(OMPL_ERR_LINK, std::memory_order_release);
   link.done.store(UINT64_MAX, std::memory_order_seq_cst);
@@ -313,7 +365,7 @@ void Connections::said_goodbye(Link& link) {
 
 void Connections::fail(Link& link, int code, std::string_view why) {
   if (link.state == Link::State::up) up_.fetch_sub(1, std::memory_order_relaxed);
-  if (link.pair && link.state != Link::State::doubtful) to_error(site_, link.pair.get());
+  if (link.state != Link::State::doubtful) stop(link);
   link.probe.end();
   enter(link, Link::State::failed);
   if (link.failure != OMPL_OK) return;

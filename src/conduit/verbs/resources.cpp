@@ -12,12 +12,10 @@
 namespace ompl::conduit::verbs {
 namespace {
 
-// Of a connection: 268 ms until a packet is sent again, six times (Soft-RoCE takes seven for no end); a receiver that is not ready is asked again every
-// 0.64 ms without end, so that its sleep stalls and never loses [4].
+// Of a connection: 268 ms until a packet is sent again, six times (Soft-RoCE takes seven for no end).
 constexpr uint8_t kTimeout = 16;
 constexpr uint8_t kRetries = 6;
 constexpr uint8_t kWithoutEnd = 7;
-constexpr uint8_t kNotReadyTimer = 12;
 constexpr uint8_t kReads = 16;  // under way at once
 
 int explain(const Site& site, const char* what) {
@@ -78,13 +76,23 @@ int Resources::open(const Site& site) {
   attributes.attr.max_sge = 1;
   queue = {library.create_srq(device.domain.get(), &attributes), library.destroy_srq};
   if (!queue) return explain(site, "ibv_create_srq");
+  if (site.transport != Transport::dc) return open_connection_end(site);
+  inline_limit = kInline;
+  const int code = dc.open(site, *this, &inline_limit);
+  if (code == OMPL_OK) end = dc.target();
+  return code;
+}
+
+int Resources::open_connection_end(const Site& site) {
+  const Library& library = *site.library;
   datagrams = make(site, *this, IBV_QPT_UD, 0, nullptr);
   if (!datagrams) return explain(site, "ibv_create_qp");
+  end = datagrams->qp_num;
   if (!make(site, *this, IBV_QPT_RC, kInline, &inline_limit)) return explain(site, "ibv_create_qp");
 
   ibv_qp_attr state{};
   state.qp_state = IBV_QPS_INIT;
-  state.port_num = device.port;
+  state.port_num = site.device->port;
   state.qkey = site.qkey;
   int result = library.modify_qp(datagrams.get(), &state,
                                  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);

@@ -48,11 +48,14 @@ struct Message {
   uint64_t token = 0;
   uint8_t op = 0;
   uint8_t function = 0;
-  uint8_t unused[6] = {};
+  uint16_t slot = 0;  // DC: who says so, with which endpoint
+  uint32_t rank = 0;
 };
 static_assert(sizeof(Message) == 40);
 
 // An operation of this conduit's own: the sender's endpoint is about to be closed in order.
 inline constexpr uint8_t kGoodbye = 255;
+// DC: the first message of a link, so that the other side says goodbye, and asks whether this one lives.
+inline constexpr uint8_t kHello = 254;
 
 }  // namespace ompl::conduit::verbs
