@@ -33,7 +33,7 @@ struct Settings {
   // Fabric
   std::string verbs_device;              // "": the fastest active port; "NAME" or "NAME:PORT"
   int verbs_gid = -1;                    // index; -1: the best one
-  std::string verbs_transport = "auto";  // auto, rc, dc
+  std::string verbs_transport = "auto";  // auto, rc, xrc, dc
   std::string ofi_provider;              // "" : the first usable of our preference list
   std::string ofi_interface;             // network interface or address to bind to
   // Diagnosis

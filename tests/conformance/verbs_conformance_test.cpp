@@ -14,7 +14,7 @@ Case over(const char* transport) {
 }
 
 INSTANTIATE_TEST_SUITE_P(verbs, Conformance, ::testing::Values(over("rc")), name_of);
-INSTANTIATE_TEST_SUITE_P(more, Conformance, ::testing::Values(over("dc")), name_of);
+INSTANTIATE_TEST_SUITE_P(more, Conformance, ::testing::Values(over("xrc"), over("dc")), name_of);
 
 }  // namespace
 }  // namespace ompl::conformance

@@ -26,6 +26,7 @@ class OverVerbs final : public Fabric {
   }
   void tune(uint32_t rank, Settings* settings) const override {
     settings->verbs_transport = transports_[rank % transports_.size()];
+    settings->node_id = "node of " + std::to_string(rank / 2 * 2);  // as XRC sees it
   }
 
  private:

@@ -29,7 +29,11 @@ EXPORT ibv_device** ibv_get_device_list(int* count) {
 EXPORT void ibv_free_device_list(ibv_device**) {}
 
 EXPORT ibv_context* ibv_open_device(ibv_device* device) {
-  auto* context = new ibv_context{};
+  auto* extended = new verbs_context{};
+  extended->sz = sizeof *extended;
+  offer_xrc(extended);
+  ibv_context* const context = &extended->context;
+  context->abi_compat = __VERBS_ABI_IS_EXTENDED;
   context->device = device;
   context->ops.post_send = post_send;
   context->ops.poll_cq = poll_cq;
@@ -39,7 +43,7 @@ EXPORT ibv_context* ibv_open_device(ibv_device* device) {
   return context;
 }
 EXPORT int ibv_close_device(ibv_context* context) {
-  delete context;
+  delete verbs_get_ctx(context);
   return 0;
 }
 
@@ -151,7 +155,13 @@ EXPORT ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* wanted) {
   return shared;
 }
 EXPORT int ibv_destroy_srq(ibv_srq* srq) {
-  delete static_cast<SharedReceives*>(srq);
+  auto* const shared = static_cast<SharedReceives*>(srq);
+  if (shared->number == 0) {
+    delete shared;
+    return 0;
+  }
+  const std::lock_guard lock(fabric().mutex);
+  fabric().queues.erase(shared->number);
   return 0;
 }
 
@@ -180,6 +190,8 @@ EXPORT int ibv_destroy_qp(ibv_qp* qp) {
   {
     const std::lock_guard lock(fabric().mutex);
     const auto& pair = static_cast<const Pair&>(*qp);
+    auto& users = static_cast<Pair&>(*qp).users;
+    if (--users > 0) return 0;
     const auto found = fabric().pairs.find(pair.dynamic ? pair.dynamic->number : pair.qp_num);
     last = std::move(found->second);
     fabric().pairs.erase(found);
@@ -193,6 +205,7 @@ EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
   auto& pair = static_cast<Pair&>(*qp);
   const std::lock_guard lock(pair.mutex);
   if (pair.dynamic && !allows_change(pair, attributes->qp_state, mask)) return EINVAL;
+  if (pair.is_xrc() && !allows_xrc_change(pair, attributes->qp_state, mask)) return EINVAL;
   if ((mask & IBV_QP_DEST_QPN) != 0) pair.partner = attributes->dest_qp_num;
   if ((mask & IBV_QP_QKEY) != 0) pair.qkey_set = attributes->qkey;
   const ibv_qp_state to = attributes->qp_state;
@@ -252,6 +265,7 @@ EXPORT void verbs_stub_counts(verbs_stub_counters* out) { *out = {counts.doorbel
 EXPORT void verbs_stub_drop_datagrams(uint64_t count) { counts.datagrams_to_drop = count; }
 EXPORT void verbs_stub_refuse_registrations(uint64_t count) { counts.registrations_to_refuse = count; }
 EXPORT void verbs_stub_refuse_accesses(uint64_t count) { counts.accesses_to_refuse = count; }
+EXPORT void verbs_stub_have_all(int on) { counts.have_all = on != 0; }
 EXPORT void verbs_stub_inject_datagram(const void* bytes, uint32_t size) {
   const auto* first = static_cast<const std::byte*>(bytes);
   deliver_everywhere({first, first + size});

@@ -22,8 +22,8 @@ unsigned verbs_stub_replay_datagrams(void);
 void verbs_stub_refuse_registrations(uint64_t count);
 // So many requests over connections or DC, from now on, fail at the other side.
 void verbs_stub_refuse_accesses(uint64_t count);
-// Whether the device has DC, from now on; it has at first.
-void verbs_stub_have_dc(int on);
+// Whether the device has XRC and DC, from now on; it has at first.
+void verbs_stub_have_all(int on);
 // While on: what is sent over connections is complete at once and reaches nobody, and threads on queue pairs of their
 // own share nothing, not even the counters above. For rates.
 void verbs_stub_discard(int on);

@@ -9,8 +9,6 @@
 namespace stub {
 namespace {
 
-std::atomic<bool> device_has_dc{true};
-
 constexpr unsigned kSetters = 2;  // of a request: the target, then the data
 
 template <class Requests>
@@ -138,9 +136,7 @@ bool allows_change(const Pair& pair, ibv_qp_state to, int mask) {
 
 extern "C" {
 
-EXPORT void verbs_stub_have_dc(int on) { device_has_dc = on != 0; }
-
-EXPORT bool verbs_stub_has_dc(void) { return device_has_dc; }
+EXPORT bool verbs_stub_has_dc(void) { return counts.have_all; }
 
 EXPORT ibv_qp* verbs_stub_create_dc(ibv_qp_init_attr_ex* wanted, const mlx5dv_qp_init_attr* own) {
   const bool target = own->dc_init_attr.dc_type == MLX5DV_DCTYPE_DCT;

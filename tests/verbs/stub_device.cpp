@@ -26,6 +26,12 @@ std::shared_ptr<Pair> pair_of(uint32_t number) {
   return found != fabric().pairs.end() ? found->second : nullptr;
 }
 
+std::shared_ptr<SharedReceives> queue_of(uint32_t number) {
+  const std::lock_guard lock(fabric().mutex);
+  const auto found = fabric().queues.find(number);
+  return found != fabric().queues.end() ? found->second : nullptr;
+}
+
 // Whether the key gives this access to the range.
 bool allows(uint32_t key, bool remote, uint64_t address, uint64_t length, uint32_t access) {
   const std::lock_guard lock(fabric().mutex);
@@ -96,16 +102,16 @@ void to_error(Pair& pair) {
 
 namespace {
 
-// Takes a receive request of the target; false if it has none.
-bool take_receive(Pair& target, Receive* out) {
+// Takes a receive request of the target, or of the queue that XRC names; false if it has none.
+bool take_receive(Pair& target, SharedReceives* queue, Receive* out) {
   const auto take = [out](std::deque<Receive>& posted) {
     if (posted.empty()) return false;
     *out = posted.front();
     posted.pop_front();
     return true;
   };
-  if (target.srq == nullptr) return take(target.own_receives);
-  auto* shared = static_cast<SharedReceives*>(target.srq);
+  auto* const shared = queue != nullptr ? queue : static_cast<SharedReceives*>(target.srq);
+  if (shared == nullptr) return take(target.own_receives);
   const std::lock_guard lock(shared->mutex);
   return take(shared->posted);
 }
@@ -131,8 +137,8 @@ bool takes_receive(ibv_wr_opcode opcode) {
 
 enum class Outcome { done, stalled, refused, gone };
 
-void deliver(Pair& target, const Receive& receive, const Pair& source, const Send& send,
-             std::size_t header) {
+void deliver(Pair& target, ibv_cq* completions, const Receive& receive, const Pair& source,
+             const Send& send, std::size_t header) {
   ibv_wc completion{};
   completion.wr_id = receive.number;
   completion.qp_num = target.qp_num;
@@ -150,7 +156,7 @@ void deliver(Pair& target, const Receive& receive, const Pair& source, const Sen
     for_each_piece(
         send, [&](const std::byte* from, std::size_t length) { to = std::copy_n(from, length, to); });
   }
-  complete(target.recv_cq, completion);
+  complete(completions, completion);
 }
 
 Outcome execute(Pair& source, const Send& send) {
@@ -158,6 +164,12 @@ Outcome execute(Pair& source, const Send& send) {
   const std::shared_ptr<Pair> target = pair_of(source.initiates() ? send.target : source.partner);
   if (!target || source.initiates() != (target->dynamic && target->dynamic->target))
     return Outcome::gone;
+  const bool xrc = source.qp_type == IBV_QPT_XRC_SEND;
+  if (xrc != (target->qp_type == IBV_QPT_XRC_RECV) || (xrc && target->partner != source.qp_num))
+    return Outcome::gone;
+  const std::shared_ptr<SharedReceives> queue =
+      xrc ? queue_of(send.work.qp_type.xrc.remote_srqn) : nullptr;
+  if (xrc && (!queue || queue->domain != target->domain)) return Outcome::refused;
   if (source.initiates() && target->dynamic->key != send.key) return Outcome::refused;
   const std::lock_guard lock(target->receiving);
   if (!target->receives) return Outcome::gone;
@@ -170,14 +182,16 @@ Outcome execute(Pair& source, const Send& send) {
               read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE))
     return Outcome::refused;
   Receive receive{};
-  if (takes_receive(send.work.opcode) && !take_receive(*target, &receive)) return Outcome::stalled;
+  if (takes_receive(send.work.opcode) && !take_receive(*target, queue.get(), &receive))
+    return Outcome::stalled;
   if (send.work.opcode != IBV_WR_SEND) {
     for_each_piece(send, [&](std::byte* local, std::size_t bytes) {
       std::memcpy(read ? local : remote, read ? remote : local, bytes);
       remote += bytes;
     });
   }
-  if (takes_receive(send.work.opcode)) deliver(*target, receive, source, send, 0);
+  if (takes_receive(send.work.opcode))
+    deliver(*target, xrc ? queue->completions : target->recv_cq, receive, source, send, 0);
   return Outcome::done;
 }
 
@@ -216,7 +230,8 @@ void send_datagram(Pair& pair, const Send& send) {
   const std::lock_guard lock(target->receiving);
   if (!target->receives || target->qkey_set != send.work.wr.ud.remote_qkey) return;
   Receive receive{};
-  if (take_receive(*target, &receive)) deliver(*target, receive, pair, send, sizeof(ibv_grh));
+  if (take_receive(*target, nullptr, &receive))
+    deliver(*target, target->recv_cq, receive, pair, send, sizeof(ibv_grh));
 }
 
 // Whoever waits for receive requests goes on.
@@ -243,8 +258,8 @@ void deliver_everywhere(const std::vector<std::byte>& bytes) {
   for (const auto& target : all) {
     const std::lock_guard lock(target->receiving);
     Receive receive{};
-    if (target->receives && take_receive(*target, &receive))
-      deliver(*target, receive, *target, send, sizeof(ibv_grh));
+    if (target->receives && take_receive(*target, nullptr, &receive))
+      deliver(*target, target->recv_cq, receive, *target, send, sizeof(ibv_grh));
   }
 }
 

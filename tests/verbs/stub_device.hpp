@@ -7,6 +7,7 @@
 
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
+#include <sys/types.h>
 
 #include <atomic>
 #include <cstddef>
@@ -16,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "stub.hpp"
@@ -30,6 +32,7 @@ inline constexpr uint32_t kMaxMessage = 1U << 30;
 struct Counts {
   std::atomic<uint64_t> doorbells{0}, requests{0}, datagrams_to_drop{0}, registrations_to_refuse{0},
       accesses_to_refuse{0};
+  std::atomic<bool> have_all{true};
   alignas(64) std::atomic<bool> discard{false};
 };
 inline Counts counts;
@@ -51,10 +54,19 @@ struct Receive {
   ibv_sge data;
 };
 
+// An XRC domain is whose file it is.
+using File = std::pair<dev_t, ino_t>;
+struct Domain : ibv_xrcd {
+  File file;
+};
+
 struct SharedReceives : ibv_srq {
   std::mutex mutex;
   std::deque<Receive> posted;
   uint32_t depth = 0;
+  uint32_t number = 0;  // of XRC, as the rest
+  ibv_cq* completions = nullptr;
+  File domain;
 };
 
 struct Send {
@@ -97,9 +109,14 @@ struct Pair : ibv_qp {
   std::mutex receiving;  // senders deliver under it
   bool receives = false;
   std::unique_ptr<Dynamic> dynamic;  // DC only
+  File domain;                       // of an XRC target,
+  unsigned users = 1;                // and who has made or opened it
 
-  // Connected to one other, as initiators and targets of DC are not.
-  [[nodiscard]] bool connected() const { return qp_type == IBV_QPT_RC; }
+  // Sends to one other, as initiators of DC do not.
+  [[nodiscard]] bool connected() const { return qp_type == IBV_QPT_RC || qp_type == IBV_QPT_XRC_SEND; }
+  [[nodiscard]] bool is_xrc() const {
+    return qp_type == IBV_QPT_XRC_SEND || qp_type == IBV_QPT_XRC_RECV;
+  }
   [[nodiscard]] bool initiates() const { return dynamic && !dynamic->target; }
 };
 
@@ -112,6 +129,7 @@ struct Fabric {
   std::mutex mutex;
   std::map<uint32_t, std::shared_ptr<Pair>> pairs;
   std::map<uint32_t, Memory*> memory;
+  std::map<uint32_t, std::shared_ptr<SharedReceives>> queues;  // of XRC
   std::set<const ibv_ah*> paths;
   std::vector<std::vector<std::byte>> datagrams;  // sent, whether or not they arrived
   uint32_t next_pair = 17, next_key = 1000;
@@ -127,6 +145,8 @@ void to_error(Pair& pair);
 void set_receiving(Pair& pair, bool on);
 // Whether a queue pair of DC may be changed so.
 bool allows_change(const Pair& pair, ibv_qp_state to, int mask);
+bool allows_xrc_change(const Pair& pair, ibv_qp_state to, int mask);
+void offer_xrc(verbs_context* context);
 // Everything posted to a queue pair goes here; 0 or an errno. DC's are whole already.
 int enqueue(Pair& pair, Send send);
 // Executes what can be.

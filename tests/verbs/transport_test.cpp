@@ -56,7 +56,7 @@ class VerbsTransport : public ::testing::Test {
  protected:
   void SetUp() override { log::set_level(log::Level::off); }
   void TearDown() override {
-    if (auto* const have = STUB(verbs_stub_have_dc); have != nullptr) have(1);
+    if (auto* const have = STUB(verbs_stub_have_all); have != nullptr) have(1);
   }
 };
 
@@ -66,7 +66,7 @@ TEST_F(VerbsTransport, AutoIsRcUntilOneEndpointsConnectionsTakeTooMuch) {
   Settings settings;
   EXPECT_EQ(wanted_transports(settings, 1), Transports{Transport::rc});
   EXPECT_EQ(wanted_transports(settings, 5000), Transports{Transport::rc});
-  const Transports large{Transport::dc, Transport::rc};
+  const Transports large{Transport::dc, Transport::xrc, Transport::rc};
   EXPECT_EQ(wanted_transports(settings, 20'000), large);
   settings.endpoint_memory = std::size_t{1} << 30;
   EXPECT_EQ(wanted_transports(settings, 20'000), Transports{Transport::rc});
@@ -79,14 +79,19 @@ TEST_F(VerbsTransport, AutoIsRcUntilOneEndpointsConnectionsTakeTooMuch) {
 }
 
 TEST_F(VerbsTransport, TheReasonSaysWhichAndThatItNeverRanOnHardware) {
-  Node a(0, "dc");
-  Node b(1, "auto", 1);
-  ASSERT_EQ(a.code, OMPL_OK) << ompl_error_detail();
-  ASSERT_EQ(b.code, OMPL_OK) << ompl_error_detail();
-  const conduit::Reach reach = a.reach(b);
-  EXPECT_TRUE(reach.usable) << reach.why;
-  EXPECT_NE(reach.why.find(", DC (never run on hardware)"), std::string::npos) << reach.why;
-  EXPECT_TRUE(b.reach(a).usable);
+  const std::pair<const char*, const char*> wishes[] = {{"dc", ", DC (never run on hardware)"},
+                                                        {"auto", ", DC (n"},
+                                                        {"xrc", ", XRC (never run on hardware)"}};
+  for (const auto& [wish, says] : wishes) {
+    Node a(0, wish, 1);
+    Node b(1, wish, 1);
+    ASSERT_EQ(a.code, OMPL_OK) << ompl_error_detail();
+    ASSERT_EQ(b.code, OMPL_OK) << ompl_error_detail();
+    const conduit::Reach reach = a.reach(b);
+    EXPECT_TRUE(reach.usable) << reach.why;
+    EXPECT_NE(reach.why.find(says), std::string::npos) << reach.why;
+    EXPECT_TRUE(b.reach(a).usable);
+  }
 }
 
 TEST_F(VerbsTransport, RanksThatDifferAreToldWithBothNames) {
@@ -98,18 +103,24 @@ TEST_F(VerbsTransport, RanksThatDifferAreToldWithBothNames) {
   EXPECT_FALSE(b.reach(a).usable);
 }
 
-TEST_F(VerbsTransport, ADeviceWithoutDcIsAnErrorOrAutoFallsBackWithTheReason) {
+TEST_F(VerbsTransport, ADeviceWithoutThemIsAnErrorOrAutoFallsBackWithTheReasons) {
   Node first(0, "rc");  // loads the library
-  STUB(verbs_stub_have_dc)(0);
+  STUB(verbs_stub_have_all)(0);
   Node wish(0, "dc");
   EXPECT_EQ(wish.code, OMPL_ERR_UNSUPPORTED);
   EXPECT_STREQ(ompl_error_detail(),
                "stub0 has no DC, only mlx5 devices have it; OMPL_VERBS_TRANSPORT=rc does without");
+  Node other_wish(0, "xrc");
+  EXPECT_EQ(other_wish.code, OMPL_ERR_UNSUPPORTED);
+  EXPECT_STREQ(ompl_error_detail(),
+               "stub0 has no XRC: ibv_open_xrcd failed: Operation not supported; "
+               "OMPL_VERBS_TRANSPORT=rc does without");
   Node automatic(1, "auto", 1);
   ASSERT_EQ(automatic.code, OMPL_OK) << ompl_error_detail();
   const conduit::Reach reach = automatic.reach(first);
   EXPECT_TRUE(reach.usable);
   EXPECT_NE(reach.why.find(", RC; no DC: stub0 has no DC"), std::string::npos) << reach.why;
+  EXPECT_NE(reach.why.find("; no XRC: stub0 has no XRC"), std::string::npos) << reach.why;
 }
 
 // The key of a target comes of the job's secret.

@@ -9,6 +9,7 @@
 #include "conduit/verbs/endpoint.hpp"
 #include "conduit/verbs/memory.hpp"
 #include "util/log.hpp"
+#include "util/secret.hpp"
 #include "util/status.hpp"
 
 namespace ompl::conduit::verbs {
@@ -36,6 +37,7 @@ class VerbsConduit final : public Conduit {
 
   Library library_;
   Device device_;
+  XrcDomain xrc_domain_;
   Pulse pulse_;
   Address own_;
   std::vector<Address> peers_;
@@ -103,7 +105,8 @@ int VerbsConduit::open(const Job& job) {
            .segment = segment_.get(),
            .registered = registered_.get(),
            .pulse = &pulse_,
-           .qkey = own_.qkey};
+           .qkey = own_.qkey,
+           .xrc_domain = &xrc_domain_};
   std::string lacking;  // what is wanted more, and why it is not there
   for (const Transport transport : wanted_transports(*job.settings, job.size)) {
     own_.transport = site_.transport = transport;
@@ -120,6 +123,12 @@ int VerbsConduit::open(const Job& job) {
 int VerbsConduit::open_endpoints(const Job& job) {
   endpoints_.clear();
   own_.slots.clear();
+  own_.queues.clear();
+  if (own_.transport == Transport::xrc) {
+    own_.node = keyed_hash(job.secret, job.host);
+    const int code = xrc_domain_.open(device_, fmt::format("ompl-xrc-{:016x}", own_.node));
+    if (code != OMPL_OK) return code;
+  }
   for (uint32_t slot = 0; slot < job.slots; ++slot) {
     endpoints_.push_back(std::make_unique<VerbsEndpoint>(site_, slot));
     if (const int code = endpoints_.back()->open(&own_); code != OMPL_OK) return code;
@@ -129,6 +138,7 @@ int VerbsConduit::open_endpoints(const Job& job) {
 }
 
 Reach VerbsConduit::connect(uint32_t rank, std::string_view address) {
+  xrc_domain_.remove_file();
   Address peer;
   const char* wrong = peer.parse(address);
   if (wrong != nullptr) return {.why = wrong};

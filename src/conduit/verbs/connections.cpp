@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conduit/verbs/connections.hpp"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -22,7 +20,6 @@ constexpr int64_t kLastAgainMs = 500;
 constexpr int64_t kSilenceMs = 1000;      // of a request, until the other side's pulse is asked
 constexpr int64_t kProbeMs = 2000;        // until an unanswered probe is given up
 constexpr int64_t kUnreachedMs = 30'000;  // neither answers to requests nor to probes
-constexpr uint32_t kPacketNumbers = 0xFFFFFF;
 
 std::string text(int error) { return std::generic_category().message(error); }
 
@@ -65,11 +62,8 @@ Link& Connections::use(uint32_t rank) {
 }
 
 void Connections::begin(Link& link) {
-  if (site_.transport == Transport::dc) {
-    if (const int error = prepare_path(link); error != 0)
-      return fail(link, OMPL_ERR_LINK, fmt::format("cannot make a path to it: {}", text(error)));
-    link.partner = peer(link).slots[link.slot];
-    go_up(link);
+  if (site_.transport != Transport::rc) {
+    begin_shared(link);
   } else if (prepare(link)) {
     enter(link, Link::State::requested);
     send(link, Step::request);
@@ -92,9 +86,7 @@ bool Connections::prepare(Link& link) {
     fail(link, OMPL_ERR_LINK, fmt::format("cannot make a queue pair: {}", text(error)));
     return false;
   }
-  if (::getrandom(&link.first_packet, sizeof link.first_packet, 0) < 0)
-    link.first_packet = link.pair->qp_num;
-  link.first_packet &= kPacketNumbers;
+  link.first_packet = random_packet_number(*link.pair);
   // Half empty at least, so that searches are short.
   if (owned_.size() * 2 > by_pair_.size()) {
     std::vector<std::pair<uint32_t, Link*>> old(by_pair_.size() * 4);
@@ -139,7 +131,7 @@ void Connections::go_up(Link& link) {
 
 void Connections::send(Link& link, Step step) {
   if (datagrams_sent_ == kDatagrams) return;  // it will be sent again
-  const uint32_t place = next_datagram_++ % kDatagrams;
+  const uint32_t place = next_datagram_ % kDatagrams;
   Datagram& datagram = resources_.block->sent_datagrams[place];
   datagram = {};
   datagram.rank = site_.job->rank;
@@ -148,6 +140,8 @@ void Connections::send(Link& link, Step step) {
   datagram.queue_pair = link.pair ? link.pair->qp_num : 0;
   datagram.first_packet = link.first_packet;
   datagram.step = step;
+  if (site_.transport == Transport::xrc && !fill_xrc(link, &datagram)) return;
+  ++next_datagram_;
   datagram.mtu = static_cast<uint8_t>(site_.device->mtu);
   datagram.secret_length = static_cast<uint16_t>(site_.job->secret.size());
   site_.job->secret.copy(datagram.secret, Datagram::kMaxSecret);
@@ -186,8 +180,9 @@ bool Connections::admit(std::string_view bytes, Datagram* out) const {
   const Job& job = *site_.job;
   return out->magic == Datagram::kMagic && bytes.size() == kDatagramHead + out->secret_length &&
          same_secret(bytes.substr(kDatagramHead), job.secret) && out->target_slot == slot_ &&
-         knows(out->rank, out->slot) && out->queue_pair <= kPacketNumbers &&
-         out->first_packet <= kPacketNumbers && out->mtu >= IBV_MTU_256 && out->mtu <= IBV_MTU_4096;
+         knows(out->rank, out->slot) && out->queue_pair <= kLargestNumber &&
+         out->first_packet <= kLargestNumber && out->target <= kLargestNumber &&
+         out->mtu >= IBV_MTU_256 && out->mtu <= IBV_MTU_4096;
 }
 
 bool Connections::knows(uint32_t rank, uint32_t slot) const {
@@ -242,12 +237,15 @@ void Connections::received(uint64_t buffer, uint32_t length) {
   }
 }
 
+Route Connections::route_of(const Link& link, const Datagram& datagram) const {
+  return {.queue_pair = datagram.queue_pair,
+          .first_packet = datagram.first_packet,
+          .mtu = std::min(site_.device->mtu, static_cast<ibv_mtu>(datagram.mtu)),
+          .path = site_.device->path_to(peer(link).gid, peer(link).lid)};
+}
+
 bool Connections::route(Link& link, const Datagram& datagram) {
-  const Route route{.queue_pair = datagram.queue_pair,
-                    .first_packet = datagram.first_packet,
-                    .mtu = std::min(site_.device->mtu, static_cast<ibv_mtu>(datagram.mtu)),
-                    .path = site_.device->path_to(peer(link).gid, peer(link).lid)};
-  const int error = to_receive(site_, link.pair.get(), route);
+  const int error = to_receive(site_, link.pair.get(), route_of(link, datagram));
   if (error != 0)
     fail(link, OMPL_ERR_LINK, fmt::format("its queue pair cannot receive: {}", text(error)));
   link.partner = datagram.queue_pair;
@@ -255,6 +253,7 @@ bool Connections::route(Link& link, const Datagram& datagram) {
 }
 
 void Connections::requested(Link& link, const Datagram& datagram) {
+  if (site_.transport == Transport::xrc) return requested_xrc(link, datagram);
   switch (link.state) {
     case Link::State::requested:
       if (site_.job->rank < link.rank) return;  // our own request wins
@@ -273,6 +272,7 @@ void Connections::requested(Link& link, const Datagram& datagram) {
 }
 
 void Connections::replied(Link& link, const Datagram& datagram) {
+  if (site_.transport == Transport::xrc) return replied_xrc(link, datagram);
   if (link.state == Link::State::requested && route(link, datagram)) go_up(link);
   if (link.state == Link::State::up && link.partner == datagram.queue_pair) send(link, Step::ready);
 }
@@ -314,29 +314,6 @@ void Connections::look_after(Link& link, int64_t now) {
   link.next = now + link.interval;
 }
 
-// --- DC ----------------------------------------------------------------------------------------------
-
-void Connections::greeted(uint32_t rank, uint32_t slot) {
-  if (!knows(rank, slot) || find(rank, slot) != nullptr) return;
-  Link& link = add_from(rank, slot);
-  link.introduced = true;
-  begin(link);
-}
-
-void Connections::parted(uint32_t rank, uint32_t slot) {
-  Link* const link = knows(rank, slot) ? find(rank, slot) : nullptr;
-  if (link != nullptr) said_goodbye(*link);
-}
-
-bool Connections::borrows(Link& link, uint64_t requests) {
-  if (!link.sends()) return false;
-  if (const int error = resources_.dc.lend(link); error != 0) {
-    fail(link, OMPL_ERR_LINK, fmt::format("a broken initiator cannot be used again: {}", text(error)));
-    return false;
-  }
-  return link.initiator != nullptr && link.outstanding() + requests <= kSends;
-}
-
 // --- Ends ----------------------------------------------------------------------------------------------
 
 void Connections::broke(Link& link, std::string_view why) {
@@ -351,7 +328,9 @@ void Connections::broke(Link& link, std::string_view why) {
 // What it has posted fails.
 void Connections::stop(Link& link) const {
   if (link.pair) to_error(site_, link.pair.get());
-  resources_.dc.stop(link);
+  if (link.initiator == nullptr) return;
+  link.initiator->broken = true;
+  to_error(site_, link.initiator->pair.get());
 }
 
 void Connections::said_goodbye(Link& link) {
@@ -365,7 +344,7 @@ void Connections::said_goodbye(Link& link) {
 
 void Connections::fail(Link& link, int code, std::string_view why) {
   if (link.state == Link::State::up) up_.fetch_sub(1, std::memory_order_relaxed);
-  if (link.state != Link::State::doubtful) stop(link);
+  if (link.pair && link.state != Link::State::doubtful) to_error(site_, link.pair.get());
   link.probe.end();
   enter(link, Link::State::failed);
   if (link.failure != OMPL_OK) return;

@@ -6,7 +6,7 @@
 // until answered. When both sides ask at once the lower rank's request wins [12]. Datagrams carry the job's secret; who
 // does not know it is not heard.
 //
-// Over DC nothing is made but a path to the other side's target; a link's first message says who it is.
+// XRC and DC differ (connections_shared.cpp): what a link sends by is its node's, or lent to it.
 //
 // A queue pair that breaks does not say why. The other rank's pulse is then asked: it is dead (OMPL_ERR_PEER), or it
 // lives or cannot be asked (OMPL_ERR_LINK). The same happens if nobody answers a request. A connection on which nothing
@@ -51,7 +51,7 @@ class Connections {
   void sent() { --datagrams_sent_; }
   // Something came on a connection that waits for "ready".
   void begun(Link& link);
-  // DC: an endpoint of that rank says hello or goodbye. Both numbers come from outside.
+  // XRC, DC: an endpoint of that rank says hello (DC) or goodbye. Both numbers come from outside.
   void greeted(uint32_t rank, uint32_t slot);
   void parted(uint32_t rank, uint32_t slot);
 
@@ -60,7 +60,7 @@ class Connections {
   // Whether tick() is wanted soon.
   [[nodiscard]] bool waiting() const { return waiting_ > 0; }
 
-  // DC: whether so many requests can be posted on it now, with an initiator that it is lent if need be.
+  // XRC, DC: whether its initiator has room for so many requests. Over DC it is lent one.
   bool borrows(Link& link, uint64_t requests);
 
   // The queue pair has failed: nothing is sent on it again [18]; failure() will say why.
@@ -86,6 +86,11 @@ class Connections {
   void stop(Link& link) const;
   void requested(Link& link, const Datagram& datagram);
   void replied(Link& link, const Datagram& datagram);
+  void begin_shared(Link& link);
+  void requested_xrc(Link& link, const Datagram& datagram);
+  void replied_xrc(Link& link, const Datagram& datagram);
+  [[nodiscard]] bool fill_xrc(Link& link, Datagram* datagram) const;
+  [[nodiscard]] Route route_of(const Link& link, const Datagram& datagram) const;
   bool route(Link& link, const Datagram& datagram);
   void send(Link& link, Step step);
   void post_receive(uint64_t buffer);

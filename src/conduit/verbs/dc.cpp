@@ -46,7 +46,7 @@ int Dc::open(const Site& site, const Resources& resources, uint32_t* inline_limi
                 site.device->name);
   if (const int error = make_target(mlx5, resources); error != 0)
     return explain(site, "a DC target", error);
-  for (Initiator& initiator : initiators_) {
+  for (DcInitiator& initiator : initiators_) {
     if (const int error = make_initiator(mlx5, resources, inline_limit, &initiator); error != 0)
       return explain(site, "a DC initiator", error);
   }
@@ -75,7 +75,7 @@ int Dc::make_target(const Mlx5& mlx5, const Resources& resources) {
 }
 
 int Dc::make_initiator(const Mlx5& mlx5, const Resources& resources, uint32_t* inline_limit,
-                       Initiator* out) {
+                       DcInitiator* out) {
   ibv_qp_init_attr_ex attributes{};
   attributes.send_cq = resources.sends.get();
   attributes.recv_cq = resources.receives.get();
@@ -117,9 +117,8 @@ int Dc::start(ibv_qp* pair) const {
 
 int Dc::lend(Link& link) {
   if (link.initiator != nullptr) return 0;
-  const auto free = std::ranges::find_if(initiators_, [](const Initiator& initiator) {
-    return initiator.link == nullptr || initiator.link->outstanding() == 0;
-  });
+  const auto free = std::ranges::find_if(
+      initiators_, [](const DcInitiator& initiator) { return initiator.outstanding == 0; });
   if (free == initiators_.end()) return 0;
   if (free->broken) {
     ibv_qp_attr state{};
@@ -136,7 +135,8 @@ int Dc::lend(Link& link) {
 }
 
 int Dc::post(const Link& link, const ibv_send_wr* list) const {
-  ibv_qp_ex* const to = link.initiator->requests;
+  const auto& initiator = static_cast<const DcInitiator&>(*link.initiator);
+  ibv_qp_ex* const to = initiator.requests;
   ibv_wr_start(to);
   for (const ibv_send_wr* work = list; work != nullptr; work = work->next) {
     const bool in_line = (work->send_flags & IBV_SEND_INLINE) != 0;
@@ -156,19 +156,13 @@ int Dc::post(const Link& link, const ibv_send_wr* list) const {
       default:
         ibv_wr_send(to);
     }
-    mlx5dv_wr_set_dc_addr(link.initiator->addresses, link.path.get(), link.partner, key_);
+    mlx5dv_wr_set_dc_addr(initiator.addresses, link.path.get(), link.partner, key_);
     if (in_line)
       ibv_wr_set_inline_data(to, reinterpret_cast<void*>(work->sg_list->addr), work->sg_list->length);
     else
       ibv_wr_set_sge_list(to, static_cast<std::size_t>(work->num_sge), work->sg_list);
   }
   return ibv_wr_complete(to);
-}
-
-void Dc::stop(Link& link) const {
-  if (link.initiator == nullptr) return;
-  link.initiator->broken = true;
-  to_error(*site_, link.initiator->pair.get());
 }
 
 }  // namespace ompl::conduit::verbs

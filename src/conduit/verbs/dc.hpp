@@ -12,7 +12,7 @@
 #include <array>
 #include <cstdint>
 
-#include "conduit/verbs/library.hpp"
+#include "conduit/verbs/initiator.hpp"
 
 struct mlx5dv_qp_ex;
 
@@ -22,12 +22,10 @@ struct Link;
 struct Resources;
 struct Site;
 
-struct Initiator {
-  Owned<ibv_qp> pair{nullptr, nullptr};
-  ibv_qp_ex* requests = nullptr;      // the same, for posting,
+struct DcInitiator final : Initiator {
+  ibv_qp_ex* requests = nullptr;      // the queue pair, for posting,
   mlx5dv_qp_ex* addresses = nullptr;  // and for naming the target
   Link* link = nullptr;               // that it serves or served last
-  bool broken = false;
 };
 
 inline constexpr uint32_t kInitiators = 8;
@@ -44,19 +42,17 @@ class Dc {
   int lend(Link& link);
   // Posts a list of requests of a link that has an initiator; an errno if none was posted.
   [[nodiscard]] int post(const Link& link, const ibv_send_wr* list) const;
-  // What the link has posted fails.
-  void stop(Link& link) const;
 
  private:
   [[nodiscard]] int make_target(const struct Mlx5& mlx5, const Resources& resources);
   [[nodiscard]] int make_initiator(const Mlx5& mlx5, const Resources& resources, uint32_t* inline_limit,
-                                   Initiator* out);
+                                   DcInitiator* out);
   [[nodiscard]] int start(ibv_qp* pair) const;
 
   const Site* site_ = nullptr;
   uint64_t key_ = 0;  // of all targets of the job
   Owned<ibv_qp> target_{nullptr, nullptr};
-  std::array<Initiator, kInitiators> initiators_;
+  std::array<DcInitiator, kInitiators> initiators_;
 };
 
 }  // namespace ompl::conduit::verbs

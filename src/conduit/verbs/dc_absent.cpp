@@ -13,6 +13,5 @@ int Dc::open(const Site& /*site*/, const Resources& /*resources*/, uint32_t* /*i
 }
 int Dc::lend(Link& /*link*/) { return ENOSYS; }
 int Dc::post(const Link& /*link*/, const ibv_send_wr* /*list*/) const { return ENOSYS; }
-void Dc::stop(Link& /*link*/) const {}
 
 }  // namespace ompl::conduit::verbs

@@ -74,6 +74,13 @@ void VerbsEndpoint::say_goodbye() {
 int VerbsEndpoint::open(Address* address) {
   if (const int code = resources_.open(site_); code != OMPL_OK) return code;
   address->slots.push_back(resources_.end);
+  if (site_.transport == Transport::xrc) {
+    uint32_t number = 0;
+    if (const int error = ibv_get_srq_num(resources_.queue.get(), &number); error != 0)
+      return fail(OMPL_ERR_SYSTEM, "ibv_get_srq_num of {} failed: {}", site_.device->name,
+                  std::generic_category().message(error));
+    address->queues.push_back(number);
+  }
   bounces_.resize(kBounces);
   std::iota(bounces_.begin(), bounces_.end(), 0U);
   receives_.resize(kReceives);
@@ -138,7 +145,7 @@ Post VerbsEndpoint::joined(uint32_t rank, const void* source, uint64_t offset, s
   return {.ticket = number};
 }
 
-// Until joined() can post; over DC it never can.
+// Until joined() can post; over XRC and DC it never can.
 [[gnu::noinline]] Post VerbsEndpoint::prepare_joined(uint32_t rank, const void* source, uint64_t offset,
                                                      std::size_t length, uint64_t flag) {
   Post answer;
@@ -197,15 +204,15 @@ Post VerbsEndpoint::write(Link& link, ibv_wr_opcode opcode, const void* source, 
   return post(link, message, &request);
 }
 
-// DC: whether so many requests can be posted now; for that the link is lent an initiator.
+// XRC, DC: whether so many requests can be posted now by the link's initiator. Over DC it is lent one.
 bool VerbsEndpoint::borrows(Link& link, uint64_t requests) {
-  return site_.transport == Transport::dc && outstanding_ < kOutstanding - requests &&
+  return site_.transport != Transport::rc && outstanding_ < kOutstanding - requests &&
          connections_.borrows(link, requests + 1) && introduce(link);
 }
 
 // DC: the first message of a link.
 bool VerbsEndpoint::introduce(Link& link) {
-  if (link.introduced) return true;
+  if (link.introduced || site_.transport != Transport::dc) return true;
   Request request;
   Post answer;
   link.introduced =
@@ -400,7 +407,9 @@ Post VerbsEndpoint::post(Link& link, Request& last, Request* first) {
   }
   if (first != nullptr && first->held.any()) held_.keep(link, number - 1, first->held);
   if (last.held.any()) held_.keep(link, number, last.held);
-  outstanding_ += static_cast<uint32_t>(number - link.posted);
+  const auto count = static_cast<uint32_t>(number - link.posted);
+  outstanding_ += count;
+  if (link.initiator != nullptr) link.initiator->outstanding += count;
   link.posted = number;
   return {.state = last.state, .ticket = number};
 }
@@ -408,7 +417,10 @@ Post VerbsEndpoint::post(Link& link, Request& last, Request* first) {
 int VerbsEndpoint::send(const Link& link, ibv_send_wr* list, ibv_send_wr** bad) const {
   if (link.initiator == nullptr) return ibv_post_send(link.pair.get(), list, bad);
   *bad = list;
-  return resources_.dc.post(link, list);
+  if (site_.transport == Transport::dc) return resources_.dc.post(link, list);
+  for (ibv_send_wr* work = list; work != nullptr; work = work->next)
+    work->qp_type.xrc.remote_srqn = link.queue;
+  return ibv_post_send(link.initiator->pair.get(), list, bad);
 }
 
 // Nothing was taken, or not all.

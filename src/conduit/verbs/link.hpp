@@ -91,15 +91,17 @@ struct Link {
   const uint32_t slot;    // the other side's
   const uint64_t number;  // of its requests, without the ticket: its place in the endpoint's list
   State state = State::idle;
-  Owned<ibv_qp> pair{nullptr, nullptr};  // RC
-  Initiator* initiator = nullptr;        // DC: lent to it
-  bool introduced = false;               // DC: has said who it is
-  uint32_t first_packet = 0;             // of ours
-  uint32_t partner = 0;                  // the other side's queue pair
-  Owned<ibv_ah> path{nullptr, nullptr};  // to the other side: of datagrams while connecting, or DC
-  int64_t began = 0;                     // the present state (ms)
-  int64_t next = 0;                      // when to send the last datagram again, or to ask again (ms)
-  int64_t interval = 0;                  // ms
+  Owned<ibv_qp> pair{nullptr, nullptr};    // RC
+  Initiator* initiator = nullptr;          // XRC: to its node; DC: lent to it
+  Owned<ibv_qp> target{nullptr, nullptr};  // XRC: of its initiator, here
+  uint32_t queue = 0;                      // XRC: number of its shared receive queue
+  bool introduced = false;                 // DC: has said who it is
+  uint32_t first_packet = 0;               // of ours
+  uint32_t partner = 0;                    // the other side's queue pair
+  Owned<ibv_ah> path{nullptr, nullptr};    // to the other side: of datagrams while connecting, or DC
+  int64_t began = 0;                       // the present state (ms)
+  int64_t next = 0;                        // when to send the last datagram again, or to ask again (ms)
+  int64_t interval = 0;                    // ms
   PulseProbe probe;
   std::atomic<int> failure{OMPL_OK};
   std::string why;                // of the failure, before which it is set

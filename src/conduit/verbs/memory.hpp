@@ -36,7 +36,8 @@ constexpr uint64_t connection_memory(Transport transport, const Layout& job) {
     case Transport::rc:
       return job.endpoints * ranks * kConnectionBytes;
     case Transport::xrc:
-      return job.endpoints * nodes * (kConnectionBytes + kContextBytes);
+      return job.endpoints *
+             (nodes * (kInitiatorBytes + kContextBytes) + ranks * (sizeof(Link) + kAddressBytes));
     case Transport::dc:
       return job.endpoints *
              (kInitiators * kInitiatorBytes + kContextBytes + ranks * (sizeof(Link) + kAddressBytes));

@@ -66,10 +66,10 @@ void VerbsEndpoint::arrived(Sink& sink, const ibv_wc& completion) {
   }
 }
 
-// Over DC a message says who has sent it. An immediate does not, and nobody needs to know: only plain updates
+// Over XRC and DC a message says who has sent it. An immediate does not, and nobody needs to know: only plain updates
 // travel so.
 void VerbsEndpoint::arrived_from_anyone(Sink& sink, const ibv_wc& completion, const Message& message) {
-  if (site_.transport != Transport::dc) return;
+  if (site_.transport == Transport::rc) return;
   if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
     sink.signal(site_.job->rank, {.offset = uint64_t{ntohl(completion.imm_data)} * 4});
   } else if (completion.byte_len != sizeof message) {
@@ -110,6 +110,7 @@ void VerbsEndpoint::reap(Link& link, uint64_t number, bool good) {
   const auto count = static_cast<uint32_t>(number - link.reaped);
   outstanding_ -= count;
   if (link.limit != 0) link.limit = number + kSends;
+  if (link.initiator != nullptr) link.initiator->outstanding -= count;
   for (Held held; held_.take(link, number, &held);) {
     if (good && held.target != nullptr)
       std::memcpy(held.target, resources_.block->bounces[held.bounce].data(), held.length);

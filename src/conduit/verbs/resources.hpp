@@ -12,6 +12,7 @@
 #include "conduit/verbs/regions.hpp"
 #include "conduit/verbs/transport.hpp"
 #include "conduit/verbs/wire.hpp"
+#include "conduit/verbs/xrc.hpp"
 
 namespace ompl::conduit::verbs {
 
@@ -27,6 +28,7 @@ struct Site {
   const class Pulse* pulse = nullptr;
   uint32_t qkey = 0;  // of the connection ends
   Transport transport = Transport::rc;
+  const XrcDomain* xrc_domain = nullptr;
 };
 
 // Depths of the queues. A completion queue has room for everything that its queues may hold: it cannot overflow.
@@ -70,19 +72,22 @@ struct Resources {
   Owned<ibv_cq> sends{nullptr, nullptr};      // completions of what was sent
   Owned<ibv_cq> receives{nullptr, nullptr};   // and of what was received
   Owned<ibv_srq> queue{nullptr, nullptr};     // receive requests, shared by all queue pairs
-  Owned<ibv_qp> datagrams{nullptr, nullptr};  // RC: the connection end
+  Owned<ibv_qp> datagrams{nullptr, nullptr};  // RC, XRC: the connection end
+  Xrc xrc;
   Dc dc;
   uint32_t end = 0;  // number of the connection end, or of the DC target
   uint32_t inline_limit = 0;
 
   int open(const Site& site);
 
-  // A queue pair for a connection. Null on failure, with errno set.
+  // A queue pair for a connection, or an initiator of XRC. Null on failure, with errno set.
   [[nodiscard]] Owned<ibv_qp> make_pair(const Site& site) const;
 
  private:
   int open_connection_end(const Site& site);
 };
+
+uint32_t random_packet_number(const ibv_qp& pair);
 
 // The states of a queue pair of a connection. Each returns 0 or an errno.
 struct Route {
