@@ -60,6 +60,17 @@ class VerbsTransport : public ::testing::Test {
   }
 };
 
+TEST_F(VerbsTransport, TheMemoryOfAConnectionIsThatOfTheTransport) {
+  Settings settings;
+  conduit::Job job;
+  job.settings = &settings;
+  job.size = 1000;
+  const auto conduit = conduit::verbs::make();
+  const std::size_t rc = conduit->connection_bytes(job);
+  settings.verbs_transport = "dc";
+  EXPECT_LT(20 * conduit->connection_bytes(job), rc);
+}
+
 using Transports = std::vector<Transport>;
 
 TEST_F(VerbsTransport, AutoIsRcUntilOneEndpointsConnectionsTakeTooMuch) {

@@ -22,6 +22,7 @@ class VerbsConduit final : public Conduit {
  public:
   [[nodiscard]] std::string_view name() const override { return "verbs"; }
   [[nodiscard]] Capabilities capabilities() const override;
+  [[nodiscard]] std::size_t connection_bytes(const Job& job) const override;
   int open(const Job& job) override;
   [[nodiscard]] std::string address() const override { return own_.encode(); }
   Reach connect(uint32_t rank, std::string_view address) override;
@@ -58,9 +59,14 @@ Capabilities VerbsConduit::capabilities() const {
   out.remote_completion = true;
   out.stalls_sender = true;
   out.joined_put = inline_limit_;
-  out.connection_bytes = kConnectionBytes;
   out.max_message = std::min<std::size_t>(device_.max_message, kLongest);
   return out;
+}
+
+// Of XRC as if every rank had a node of its own; whether the device has what is wanted best is not known yet.
+std::size_t VerbsConduit::connection_bytes(const Job& job) const {
+  const Transport transport = wanted_transports(*job.settings, job.size).front();
+  return transport == Transport::dc ? kLinkBytes : kConnectionBytes;
 }
 
 Owned<ibv_mr> VerbsConduit::pin(void* address, std::size_t length, int access, const char* what,

@@ -20,7 +20,8 @@ inline constexpr std::size_t kSendQueueBytes = std::bit_ceil(kSends * kRequestBy
 inline constexpr std::size_t kContextBytes = 256;  // the device's own of a queue pair, in host memory
 inline constexpr std::size_t kAddressBytes = 64;   // an address handle
 inline constexpr std::size_t kInitiatorBytes = kSendQueueBytes + kContextBytes;
-inline constexpr std::size_t kConnectionBytes = kInitiatorBytes + sizeof(Link);
+inline constexpr std::size_t kLinkBytes = sizeof(Link) + kAddressBytes;
+inline constexpr std::size_t kConnectionBytes = kInitiatorBytes + kLinkBytes;
 
 struct Layout {
   uint64_t nodes = 2;
@@ -36,11 +37,9 @@ constexpr uint64_t connection_memory(Transport transport, const Layout& job) {
     case Transport::rc:
       return job.endpoints * ranks * kConnectionBytes;
     case Transport::xrc:
-      return job.endpoints *
-             (nodes * (kInitiatorBytes + kContextBytes) + ranks * (sizeof(Link) + kAddressBytes));
+      return job.endpoints * (nodes * (kInitiatorBytes + kContextBytes) + ranks * kLinkBytes);
     case Transport::dc:
-      return job.endpoints *
-             (kInitiators * kInitiatorBytes + kContextBytes + ranks * (sizeof(Link) + kAddressBytes));
+      return job.endpoints * (kInitiators * kInitiatorBytes + kContextBytes + ranks * kLinkBytes);
   }
   return 0;
 }
