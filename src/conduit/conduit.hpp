@@ -88,8 +88,6 @@ struct Capabilities {
   std::size_t joined_put = 0;
   // Longest put or get of one post, bytes; the core splits longer ones.
   std::size_t max_message = SIZE_MAX;
-  // Memory of an endpoint for each rank that it is connected to, bytes, about; 0: not known.
-  std::size_t connection_bytes = 0;
   // Most endpoints one rank can open.
   uint32_t max_endpoints = UINT32_MAX;
 };
@@ -117,7 +115,8 @@ struct Post {
 class Sink {
  public:
   // A record of `source` arrived on the endpoint being progressed. Everything that `source` put before it
-  // through the context that sent it is visible when this is called, if ordered_signals holds.
+  // through the context that sent it is visible when this is called, if ordered_signals holds. An update
+  // without a token may be called this rank's own where stalls_sender holds: nobody counts it.
   virtual void signal(uint32_t source, const Signal& record) = 0;
 
  protected:
@@ -202,6 +201,9 @@ class Conduit {
 
   // Prepares for the job. An error means "not usable here", with the reason recorded by fail().
   virtual int open(const Job& job) = 0;
+
+  // Memory of an endpoint for each rank that it is connected to in that job, bytes, about; 0: not known. Before open().
+  [[nodiscard]] virtual std::size_t connection_bytes(const Job& /*job*/) const { return 0; }
 
   // What peers must know to connect: any bytes, published through the bootstrap. Kept short (a launcher
   // may carry 10,000 of them). After open().

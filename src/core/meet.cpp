@@ -106,9 +106,10 @@ int Runtime::start_direct(Conduits conduits) {
 }
 
 // The pool that the network can open, and of which all connections fit into the memory allowed.
-void Runtime::limit_pool(const conduit::Capabilities& network) {
-  job_.slots = std::min(job_.slots, network.max_endpoints);
-  const std::size_t each = network.connection_bytes * (size_ - node_ranks_.size());  // of an endpoint
+void Runtime::limit_pool(const conduit::Conduit& network) {
+  job_.slots = std::min(job_.slots, network.capabilities().max_endpoints);
+  const std::size_t each =
+      network.connection_bytes(job_) * (size_ - node_ranks_.size());  // of an endpoint
   if (settings_.endpoint_memory == 0 || each == 0) return;
   const std::size_t affordable = settings_.endpoint_memory / each;
   if (affordable == 0)
@@ -123,7 +124,7 @@ int Runtime::start_network(Conduits networks) {
     if (const int code = bootstrap::share_secret(*bootstrap_, &job_.secret); code != OMPL_OK)
       return code;
   }
-  for (const auto& network : networks) limit_pool(network->capabilities());
+  for (const auto& network : networks) limit_pool(*network);
   std::vector<Card> cards;
   std::string absent;  // what cannot be used, and why
   if (const int code = open_conduits(networks, "network", &cards, &absent); code != OMPL_OK)

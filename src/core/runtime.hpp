@@ -194,7 +194,7 @@ class Runtime {
                     std::string* refused);
   int exchange(std::string_view key, const std::string& own, std::vector<std::string>* all);
   int start_direct(Conduits conduits);
-  void limit_pool(const conduit::Capabilities& network);
+  void limit_pool(const conduit::Conduit& network);
   int start_network(Conduits networks);
   int agree(std::string* verdict, std::size_t* chosen);
   [[nodiscard]] unsigned own_cores() const;

@@ -65,6 +65,9 @@ constexpr std::array kVariables{
         "InfiniBand or RoCE device, or its port (mlx5_0:1), to use; empty: the fastest active one."},
     Variable{"OMPL_VERBS_GID", "count or -1", &Settings::verbs_gid,
              "Index of the port's GID to use; -1: the best one."},
+    Variable{"OMPL_VERBS_TRANSPORT", "auto|rc|xrc|dc", &Settings::verbs_transport,
+             "How verbs connects; xrc and dc (mlx5) have never run on hardware; auto: rc, unless its "
+             "connections would take too much memory."},
     Variable{"OMPL_OFI_PROVIDER", "text", &Settings::ofi_provider,
              "libfabric provider to use: tcp, tcp;ofi_rxm, net/rdm, shm...; empty: the first usable "
              "one of the built-in preference."},

@@ -31,10 +31,11 @@ struct Settings {
   // Memory
   std::string huge_pages = "auto";  // auto, never
   // Fabric
-  std::string verbs_device;   // "": the fastest active port; "NAME" or "NAME:PORT"
-  int verbs_gid = -1;         // index; -1: the best one
-  std::string ofi_provider;   // "" : the first usable of our preference list
-  std::string ofi_interface;  // network interface or address to bind to
+  std::string verbs_device;              // "": the fastest active port; "NAME" or "NAME:PORT"
+  int verbs_gid = -1;                    // index; -1: the best one
+  std::string verbs_transport = "auto";  // auto, rc, xrc, dc
+  std::string ofi_provider;              // "" : the first usable of our preference list
+  std::string ofi_interface;             // network interface or address to bind to
   // Diagnosis
   std::string statistics = "0";  // "1": contexts count their operations
   log::Level log_level = log::Level::warn;

@@ -6,18 +6,16 @@
 #include <thread>
 #include <vector>
 
-#include "../conformance/conformance.hpp"
-#include "conduit/self/conduit.hpp"
-#include "conduit/verbs/conduit.hpp"
+#include "over_verbs.hpp"
 #include "stub_call.hpp"
 
 namespace ompl::conformance {
 namespace {
 
-std::unique_ptr<ThreadWorld> make_world(const Shape& shape) {
+std::unique_ptr<ThreadWorld> make_world(const Shape& shape, const char* transport = "rc") {
   log::set_level(log::Level::off);
-  const auto fabric = every_rank(conduit::self::make, conduit::verbs::make);
-  return std::make_unique<ThreadWorld>(fabric(shape.ranks), shape);
+  return std::make_unique<ThreadWorld>(std::make_unique<OverVerbs>(std::vector<std::string>{transport}),
+                                       shape);
 }
 
 verbs_stub_counters counters() {
@@ -47,8 +45,8 @@ constexpr uint32_t kMessages = 50;
 
 // What rank 0 rings and posts for kMessages; the other rank only takes them. Its heart may beat meanwhile.
 template <class Send>
-void expect_work(std::size_t length, uint64_t each, Send send) {
-  const auto w = make_world({.ranks = 2, .endpoints = 1});
+void expect_work(std::size_t length, uint64_t each, Send send, const char* transport = "rc") {
+  const auto w = make_world({.ranks = 2, .endpoints = 1}, transport);
   constexpr uint64_t kApart = 1024;
   const uint64_t data = w->allocate((kMessages + 1) * kApart);
   const uint64_t flag = w->allocate(64);
@@ -74,6 +72,14 @@ void expect_work(std::size_t length, uint64_t each, Send send) {
 
 TEST(VerbsJoined, AShortPutAndItsSignalAreOneRequest) {
   for (const std::size_t length : {1U, 8U, 100U, 128U}) expect_work(length, 1, put_and_signal);
+}
+
+TEST(VerbsJoined, XrcAndDcDoTheSame) {
+  for (const char* transport : {"xrc", "dc"}) {
+    expect_work(8, 1, put_and_signal, transport);
+    expect_work(128, 1, put_signal, transport);
+    expect_work(129, 2, put_and_signal, transport);
+  }
 }
 
 TEST(VerbsJoined, ALongerPutAndItsSignalAreTwo) { expect_work(129, 2, put_and_signal); }

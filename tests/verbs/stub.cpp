@@ -19,7 +19,6 @@ static constinit ibv_device the_device{{}, {}, {}, "stub0", {}, {}, {}};
 
 #undef ibv_query_port
 #undef ibv_reg_mr
-#define EXPORT [[gnu::visibility("default")]]
 extern "C" {
 
 EXPORT ibv_device** ibv_get_device_list(int* count) {
@@ -30,7 +29,11 @@ EXPORT ibv_device** ibv_get_device_list(int* count) {
 EXPORT void ibv_free_device_list(ibv_device**) {}
 
 EXPORT ibv_context* ibv_open_device(ibv_device* device) {
-  auto* context = new ibv_context{};
+  auto* extended = new verbs_context{};
+  extended->sz = sizeof *extended;
+  offer_xrc(extended);
+  ibv_context* const context = &extended->context;
+  context->abi_compat = __VERBS_ABI_IS_EXTENDED;
   context->device = device;
   context->ops.post_send = post_send;
   context->ops.poll_cq = poll_cq;
@@ -40,7 +43,7 @@ EXPORT ibv_context* ibv_open_device(ibv_device* device) {
   return context;
 }
 EXPORT int ibv_close_device(ibv_context* context) {
-  delete context;
+  delete verbs_get_ctx(context);
   return 0;
 }
 
@@ -152,7 +155,13 @@ EXPORT ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* wanted) {
   return shared;
 }
 EXPORT int ibv_destroy_srq(ibv_srq* srq) {
-  delete static_cast<SharedReceives*>(srq);
+  auto* const shared = static_cast<SharedReceives*>(srq);
+  if (shared->number == 0) {
+    delete shared;
+    return 0;
+  }
+  const std::lock_guard lock(fabric().mutex);
+  fabric().queues.erase(shared->number);
   return 0;
 }
 
@@ -180,7 +189,10 @@ EXPORT int ibv_destroy_qp(ibv_qp* qp) {
   std::shared_ptr<Pair> last;
   {
     const std::lock_guard lock(fabric().mutex);
-    const auto found = fabric().pairs.find(qp->qp_num);
+    const auto& pair = static_cast<const Pair&>(*qp);
+    auto& users = static_cast<Pair&>(*qp).users;
+    if (--users > 0) return 0;
+    const auto found = fabric().pairs.find(pair.dynamic ? pair.dynamic->number : pair.qp_num);
     last = std::move(found->second);
     fabric().pairs.erase(found);
   }
@@ -192,6 +204,8 @@ EXPORT int ibv_destroy_qp(ibv_qp* qp) {
 EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
   auto& pair = static_cast<Pair&>(*qp);
   const std::lock_guard lock(pair.mutex);
+  if (pair.dynamic && !allows_change(pair, attributes->qp_state, mask)) return EINVAL;
+  if (pair.is_xrc() && !allows_xrc_change(pair, attributes->qp_state, mask)) return EINVAL;
   if ((mask & IBV_QP_DEST_QPN) != 0) pair.partner = attributes->dest_qp_num;
   if ((mask & IBV_QP_QKEY) != 0) pair.qkey_set = attributes->qkey;
   const ibv_qp_state to = attributes->qp_state;
@@ -199,8 +213,17 @@ EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
     to_error(pair);
     return 0;
   }
+  if (to == IBV_QPS_RESET && pair.dynamic) {
+    auto& queue = static_cast<Queue&>(*pair.send_cq);
+    const std::lock_guard queue_lock(queue.mutex);
+    std::erase_if(queue.completions, [qp](const ibv_wc& wc) { return wc.qp_num == qp->qp_num; });
+    pair.in_flight = pair.unreported = 0;
+    pair.state = to;
+    return 0;
+  }
   if (to != pair.state + 1) return EINVAL;
   pair.state = to;
+  if (to == IBV_QPS_RTR && pair.dynamic) pair.qp_num = pair.dynamic->number;
   if (to == IBV_QPS_RTR) set_receiving(pair, true);
   return 0;
 }
@@ -208,9 +231,15 @@ EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
 EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr*) {
   auto* route = new ibv_ah{};
   route->pd = pd;
+  const std::lock_guard lock(fabric().mutex);
+  fabric().paths.insert(route);
   return route;
 }
 EXPORT int ibv_destroy_ah(ibv_ah* route) {
+  {
+    const std::lock_guard lock(fabric().mutex);
+    fabric().paths.erase(route);
+  }
   delete route;
   return 0;
 }
@@ -235,6 +264,8 @@ EXPORT const char* ibv_wc_status_str(ibv_wc_status status) {
 EXPORT void verbs_stub_counts(verbs_stub_counters* out) { *out = {counts.doorbells, counts.requests}; }
 EXPORT void verbs_stub_drop_datagrams(uint64_t count) { counts.datagrams_to_drop = count; }
 EXPORT void verbs_stub_refuse_registrations(uint64_t count) { counts.registrations_to_refuse = count; }
+EXPORT void verbs_stub_refuse_accesses(uint64_t count) { counts.accesses_to_refuse = count; }
+EXPORT void verbs_stub_have_all(int on) { counts.have_all = on != 0; }
 EXPORT void verbs_stub_inject_datagram(const void* bytes, uint32_t size) {
   const auto* first = static_cast<const std::byte*>(bytes);
   deliver_everywhere({first, first + size});
@@ -254,7 +285,7 @@ EXPORT unsigned verbs_stub_break_connections(void) {
   {
     const std::lock_guard lock(fabric().mutex);
     for (const auto& [number, pair] : fabric().pairs)
-      if (pair->qp_type == IBV_QPT_RC) all.push_back(pair);
+      if (pair->connected() || pair->initiates()) all.push_back(pair);
   }
   for (const auto& pair : all) to_error(*pair);
   return static_cast<unsigned>(all.size());

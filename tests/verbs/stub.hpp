@@ -20,9 +20,13 @@ void verbs_stub_inject_datagram(const void* bytes, uint32_t size);
 unsigned verbs_stub_replay_datagrams(void);
 // So many registrations of memory, from now on, fail with ENOMEM.
 void verbs_stub_refuse_registrations(uint64_t count);
+// So many requests over connections or DC, from now on, fail at the other side.
+void verbs_stub_refuse_accesses(uint64_t count);
+// Whether the device has XRC and DC, from now on; it has at first.
+void verbs_stub_have_all(int on);
 // While on: what is sent over connections is complete at once and reaches nobody, and threads on queue pairs of their
 // own share nothing, not even the counters above. For rates.
 void verbs_stub_discard(int on);
-// Every connected queue pair goes to the error state; returns their number.
+// Every connected queue pair and every DC initiator goes to the error state; returns their number.
 unsigned verbs_stub_break_connections(void);
 }

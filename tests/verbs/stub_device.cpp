@@ -12,18 +12,24 @@
 #include <utility>
 
 namespace stub {
-namespace {
 
-// A rule of the specification was broken: nothing that a test should survive.
-[[noreturn]] void violation(const char* what) {
+void violation(const char* what) {
   std::fprintf(stderr, "verbs stub: %s\n", what);
   std::abort();
 }
+
+namespace {
 
 std::shared_ptr<Pair> pair_of(uint32_t number) {
   const std::lock_guard lock(fabric().mutex);
   const auto found = fabric().pairs.find(number);
   return found != fabric().pairs.end() ? found->second : nullptr;
+}
+
+std::shared_ptr<SharedReceives> queue_of(uint32_t number) {
+  const std::lock_guard lock(fabric().mutex);
+  const auto found = fabric().queues.find(number);
+  return found != fabric().queues.end() ? found->second : nullptr;
 }
 
 // Whether the key gives this access to the range.
@@ -96,16 +102,16 @@ void to_error(Pair& pair) {
 
 namespace {
 
-// Takes a receive request of the target; false if it has none.
-bool take_receive(Pair& target, Receive* out) {
+// Takes a receive request of the target, or of the queue that XRC names; false if it has none.
+bool take_receive(Pair& target, SharedReceives* queue, Receive* out) {
   const auto take = [out](std::deque<Receive>& posted) {
     if (posted.empty()) return false;
     *out = posted.front();
     posted.pop_front();
     return true;
   };
-  if (target.srq == nullptr) return take(target.own_receives);
-  auto* shared = static_cast<SharedReceives*>(target.srq);
+  auto* const shared = queue != nullptr ? queue : static_cast<SharedReceives*>(target.srq);
+  if (shared == nullptr) return take(target.own_receives);
   const std::lock_guard lock(shared->mutex);
   return take(shared->posted);
 }
@@ -131,8 +137,8 @@ bool takes_receive(ibv_wr_opcode opcode) {
 
 enum class Outcome { done, stalled, refused, gone };
 
-void deliver(Pair& target, const Receive& receive, const Pair& source, const Send& send,
-             std::size_t header) {
+void deliver(Pair& target, ibv_cq* completions, const Receive& receive, const Pair& source,
+             const Send& send, std::size_t header) {
   ibv_wc completion{};
   completion.wr_id = receive.number;
   completion.qp_num = target.qp_num;
@@ -150,12 +156,21 @@ void deliver(Pair& target, const Receive& receive, const Pair& source, const Sen
     for_each_piece(
         send, [&](const std::byte* from, std::size_t length) { to = std::copy_n(from, length, to); });
   }
-  complete(target.recv_cq, completion);
+  complete(completions, completion);
 }
 
 Outcome execute(Pair& source, const Send& send) {
-  const std::shared_ptr<Pair> target = pair_of(source.partner);
-  if (!target) return Outcome::gone;
+  if (count_down(counts.accesses_to_refuse)) return Outcome::refused;
+  const std::shared_ptr<Pair> target = pair_of(source.initiates() ? send.target : source.partner);
+  if (!target || source.initiates() != (target->dynamic && target->dynamic->target))
+    return Outcome::gone;
+  const bool xrc = source.qp_type == IBV_QPT_XRC_SEND;
+  if (xrc != (target->qp_type == IBV_QPT_XRC_RECV) || (xrc && target->partner != source.qp_num))
+    return Outcome::gone;
+  const std::shared_ptr<SharedReceives> queue =
+      xrc ? queue_of(send.work.qp_type.xrc.remote_srqn) : nullptr;
+  if (xrc && (!queue || queue->domain != target->domain)) return Outcome::refused;
+  if (source.initiates() && target->dynamic->key != send.key) return Outcome::refused;
   const std::lock_guard lock(target->receiving);
   if (!target->receives) return Outcome::gone;
   const auto& rdma = send.work.wr.rdma;
@@ -167,18 +182,21 @@ Outcome execute(Pair& source, const Send& send) {
               read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE))
     return Outcome::refused;
   Receive receive{};
-  if (takes_receive(send.work.opcode) && !take_receive(*target, &receive)) return Outcome::stalled;
+  if (takes_receive(send.work.opcode) && !take_receive(*target, queue.get(), &receive))
+    return Outcome::stalled;
   if (send.work.opcode != IBV_WR_SEND) {
     for_each_piece(send, [&](std::byte* local, std::size_t bytes) {
       std::memcpy(read ? local : remote, read ? remote : local, bytes);
       remote += bytes;
     });
   }
-  if (takes_receive(send.work.opcode)) deliver(*target, receive, source, send, 0);
+  if (takes_receive(send.work.opcode))
+    deliver(*target, xrc ? queue->completions : target->recv_cq, receive, source, send, 0);
   return Outcome::done;
 }
 
-// Executes what can be.
+}  // namespace
+
 void advance(Pair& pair) {
   const std::lock_guard lock(pair.mutex);
   while (!pair.stalled.empty() && pair.state == IBV_QPS_RTS) {
@@ -193,6 +211,8 @@ void advance(Pair& pair) {
     if (outcome != Outcome::done) to_error(pair);
   }
 }
+
+namespace {
 
 void send_datagram(Pair& pair, const Send& send) {
   report(pair, send.work, IBV_WC_SUCCESS);
@@ -210,7 +230,8 @@ void send_datagram(Pair& pair, const Send& send) {
   const std::lock_guard lock(target->receiving);
   if (!target->receives || target->qkey_set != send.work.wr.ud.remote_qkey) return;
   Receive receive{};
-  if (take_receive(*target, &receive)) deliver(*target, receive, pair, send, sizeof(ibv_grh));
+  if (take_receive(*target, nullptr, &receive))
+    deliver(*target, target->recv_cq, receive, pair, send, sizeof(ibv_grh));
 }
 
 // Whoever waits for receive requests goes on.
@@ -237,16 +258,40 @@ void deliver_everywhere(const std::vector<std::byte>& bytes) {
   for (const auto& target : all) {
     const std::lock_guard lock(target->receiving);
     Receive receive{};
-    if (target->receives && take_receive(*target, &receive))
-      deliver(*target, receive, *target, send, sizeof(ibv_grh));
+    if (target->receives && take_receive(*target, nullptr, &receive))
+      deliver(*target, target->recv_cq, receive, *target, send, sizeof(ibv_grh));
   }
+}
+
+int enqueue(Pair& pair, Send send) {
+  if (pair.state < IBV_QPS_RTS) return EINVAL;
+  if (pair.in_flight == pair.cap.max_send_wr) return ENOMEM;
+  counts.requests.fetch_add(1, std::memory_order_relaxed);
+  const bool inlined = (send.work.send_flags & IBV_SEND_INLINE) != 0;
+  if (inlined && bytes_of(send) > pair.cap.max_inline_data) return EINVAL;
+  for (const ibv_sge& piece : send.data) {
+    if (inlined) {
+      const auto* from = reinterpret_cast<const std::byte*>(piece.addr);
+      send.inlined.insert(send.inlined.end(), from, from + piece.length);
+    } else if (piece.length > 0 && !allows(piece.lkey, false, piece.addr, piece.length, 0)) {
+      violation("local memory is not registered");
+    }
+  }
+  ++pair.in_flight;
+  if (pair.state == IBV_QPS_ERR) {
+    report(pair, send.work, IBV_WC_WR_FLUSH_ERR);
+  } else if (pair.qp_type == IBV_QPT_UD) {
+    send_datagram(pair, send);
+  } else {
+    pair.stalled.push_back(std::move(send));
+  }
+  return 0;
 }
 
 int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad) {
   auto& pair = static_cast<Pair&>(*qp);
   const std::lock_guard lock(pair.mutex);
-  if (counts.discard.load(std::memory_order_relaxed) && pair.qp_type == IBV_QPT_RC &&
-      pair.state == IBV_QPS_RTS) {
+  if (counts.discard.load(std::memory_order_relaxed) && pair.connected() && pair.state == IBV_QPS_RTS) {
     for (const ibv_send_wr* work = list; work != nullptr; work = work->next) {
       ++pair.in_flight;
       report(pair, *work, IBV_WC_SUCCESS);
@@ -256,28 +301,9 @@ int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad) {
   counts.doorbells.fetch_add(1, std::memory_order_relaxed);
   for (ibv_send_wr* work = list; work != nullptr; work = work->next) {
     *bad = work;
-    if (pair.state < IBV_QPS_RTS) return EINVAL;
-    if (pair.in_flight == pair.cap.max_send_wr) return ENOMEM;
-    counts.requests.fetch_add(1, std::memory_order_relaxed);
+    if (pair.dynamic) violation("DC is posted to by ibv_wr_start() and what follows it");
     Send send{.work = *work, .data = {work->sg_list, work->sg_list + work->num_sge}, .inlined = {}};
-    const bool inlined = (work->send_flags & IBV_SEND_INLINE) != 0;
-    if (inlined && bytes_of(send) > pair.cap.max_inline_data) return EINVAL;
-    for (const ibv_sge& piece : send.data) {
-      if (inlined) {
-        const auto* from = reinterpret_cast<const std::byte*>(piece.addr);
-        send.inlined.insert(send.inlined.end(), from, from + piece.length);
-      } else if (piece.length > 0 && !allows(piece.lkey, false, piece.addr, piece.length, 0)) {
-        violation("local memory is not registered");
-      }
-    }
-    ++pair.in_flight;
-    if (pair.state == IBV_QPS_ERR) {
-      report(pair, send.work, IBV_WC_WR_FLUSH_ERR);
-    } else if (pair.qp_type == IBV_QPT_UD) {
-      send_datagram(pair, send);
-    } else {
-      pair.stalled.push_back(std::move(send));
-    }
+    if (const int error = enqueue(pair, std::move(send)); error != 0) return error;
   }
   *bad = nullptr;
   advance(pair);

@@ -32,9 +32,9 @@ void print_queue_pair_memory(uint64_t ranks_per_node, uint64_t budget) {
                                    std::pair{Transport::dc, "DC"}};
   fmt::print(
       "Queue pairs of one rank, all connections made, {} rank(s) on each node; {} for each "
-      "connection.\n"
-      "Calculated for mlx5 devices. The verbs conduit uses RC; XRC and DC are for "
-      "comparison.\n\n{:<6}{:<6}",
+      "connection of RC.\n"
+      "Calculated for mlx5 devices. OMPL_VERBS_TRANSPORT chooses; XRC and DC have never run on "
+      "hardware.\n\n{:<6}{:<6}",
       ranks_per_node, with_unit(verbs::kConnectionBytes), "nodes", "");
   for (const uint64_t pool : kPools) fmt::print("{:>12}", fmt::format("{} slots", pool));
   fmt::print("{}\n", budget != 0 ? fmt::format("{:>16}", "slots in " + with_unit(budget)) : "");

@@ -24,8 +24,11 @@ class MockConduit final : public Conduit {
             .remote_completion = hostility.remote_completion,
             .stalls_sender = hostility.stalls_sender,
             .max_message = hostility.max_message,
-            .connection_bytes = hostility.connection_bytes,
             .max_endpoints = hostility.max_endpoints};
+  }
+
+  [[nodiscard]] std::size_t connection_bytes(const Job& /*job*/) const override {
+    return wire_.hostility().connection_bytes;
   }
 
   int open(const Job& job) override {

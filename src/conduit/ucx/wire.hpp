@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "conduit/record.hpp"
+#include "util/secret.hpp"
 
 namespace ompl::conduit::ucx {
 
@@ -29,15 +30,6 @@ static_assert(sizeof(Message) == 48);
 inline constexpr uint8_t kHello = 253;  // the first message of a connection
 inline constexpr uint8_t kDataOnly = 254;
 inline constexpr uint8_t kGoodbye = 255;  // the source is about to close its endpoint in order
-
-// FNV-1a, keyed by the secret: tells strangers from members, and broken cards from whole ones.
-inline uint64_t keyed_hash(std::string_view secret, std::string_view bytes) {
-  uint64_t hash = 0xCBF29CE484222325;
-  for (const std::string_view part : {secret, bytes}) {
-    for (const char byte : part) hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001B3;
-  }
-  return hash;
-}
 
 inline uint64_t cookie(std::string_view secret, uint32_t source, uint32_t target) {
   const uint32_t pair[] = {source, target};

@@ -9,6 +9,7 @@
 #include "conduit/verbs/endpoint.hpp"
 #include "conduit/verbs/memory.hpp"
 #include "util/log.hpp"
+#include "util/secret.hpp"
 #include "util/status.hpp"
 
 namespace ompl::conduit::verbs {
@@ -21,6 +22,7 @@ class VerbsConduit final : public Conduit {
  public:
   [[nodiscard]] std::string_view name() const override { return "verbs"; }
   [[nodiscard]] Capabilities capabilities() const override;
+  [[nodiscard]] std::size_t connection_bytes(const Job& job) const override;
   int open(const Job& job) override;
   [[nodiscard]] std::string address() const override { return own_.encode(); }
   Reach connect(uint32_t rank, std::string_view address) override;
@@ -31,10 +33,12 @@ class VerbsConduit final : public Conduit {
   void unregister_memory(const void* address, std::size_t length) override;
 
  private:
+  int open_endpoints(const Job& job);
   Owned<ibv_mr> pin(void* address, std::size_t length, int access, const char* what, int* code);
 
   Library library_;
   Device device_;
+  XrcDomain xrc_domain_;
   Pulse pulse_;
   Address own_;
   std::vector<Address> peers_;
@@ -43,6 +47,7 @@ class VerbsConduit final : public Conduit {
   std::unique_ptr<Regions> segment_ = std::make_unique<Regions>();
   std::unique_ptr<Regions> registered_ = std::make_unique<Regions>();
   Site site_;
+  std::string how_;                                        // device and transport, in words
   uint32_t inline_limit_ = 0;                              // the same of all endpoints
   std::vector<std::unique_ptr<VerbsEndpoint>> endpoints_;  // until handed out
 };
@@ -54,9 +59,14 @@ Capabilities VerbsConduit::capabilities() const {
   out.remote_completion = true;
   out.stalls_sender = true;
   out.joined_put = inline_limit_;
-  out.connection_bytes = kConnectionBytes;
   out.max_message = std::min<std::size_t>(device_.max_message, kLongest);
   return out;
+}
+
+// Of XRC as if every rank had a node of its own; whether the device has what is wanted best is not known yet.
+std::size_t VerbsConduit::connection_bytes(const Job& job) const {
+  const Transport transport = wanted_transports(*job.settings, job.size).front();
+  return transport == Transport::dc ? kLinkBytes : kConnectionBytes;
 }
 
 Owned<ibv_mr> VerbsConduit::pin(void* address, std::size_t length, int access, const char* what,
@@ -101,24 +111,50 @@ int VerbsConduit::open(const Job& job) {
            .segment = segment_.get(),
            .registered = registered_.get(),
            .pulse = &pulse_,
-           .qkey = own_.qkey};
+           .qkey = own_.qkey,
+           .xrc_domain = &xrc_domain_};
+  std::string lacking;  // what is wanted more, and why it is not there
+  for (const Transport transport : wanted_transports(*job.settings, job.size)) {
+    own_.transport = site_.transport = transport;
+    if (code = open_endpoints(job); code == OMPL_OK) break;
+    lacking += fmt::format("; no {}: {}", name_of(transport), error_detail());
+  }
+  if (code != OMPL_OK) return code;
+  how_ = fmt::format("{}, {}{}{}", device_.describe(), name_of(own_.transport),
+                     own_.transport == Transport::rc ? "" : " (never run on hardware)", lacking);
+  log::info("verbs: {}, GID {}, {} endpoints", how_, device_.gid_index, job.slots);
+  return OMPL_OK;
+}
+
+int VerbsConduit::open_endpoints(const Job& job) {
+  endpoints_.clear();
+  own_.slots.clear();
+  own_.queues.clear();
+  if (own_.transport == Transport::xrc) {
+    own_.node = keyed_hash(job.secret, job.host);
+    const int code = xrc_domain_.open(device_, fmt::format("ompl-xrc-{:016x}", own_.node));
+    if (code != OMPL_OK) return code;
+  }
   for (uint32_t slot = 0; slot < job.slots; ++slot) {
     endpoints_.push_back(std::make_unique<VerbsEndpoint>(site_, slot));
-    if (code = endpoints_.back()->open(&own_); code != OMPL_OK) return code;
+    if (const int code = endpoints_.back()->open(&own_); code != OMPL_OK) return code;
     inline_limit_ = endpoints_.back()->inline_limit();
   }
-  log::info("verbs: {}, GID {}, {} endpoints", device_.describe(), device_.gid_index, job.slots);
   return OMPL_OK;
 }
 
 Reach VerbsConduit::connect(uint32_t rank, std::string_view address) {
+  xrc_domain_.remove_file();
   Address peer;
   const char* wrong = peer.parse(address);
   if (wrong != nullptr) return {.why = wrong};
   if (rank == site_.job->rank) return {.why = "this rank itself"};
   if (peer.ethernet != own_.ethernet) return {.why = "one side has InfiniBand, the other RoCE"};
+  if (peer.transport != own_.transport)
+    return {.why = fmt::format("this rank uses {}, that one {}: set OMPL_VERBS_TRANSPORT alike for all",
+                               name_of(own_.transport), name_of(peer.transport))};
   peers_[rank] = std::move(peer);
-  return {.usable = true, .why = device_.describe()};
+  return {.usable = true, .why = how_};
 }
 
 int VerbsConduit::endpoint(uint32_t slot, std::unique_ptr<Endpoint>* out) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conduit/verbs/connections.hpp"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -22,7 +20,6 @@ constexpr int64_t kLastAgainMs = 500;
 constexpr int64_t kSilenceMs = 1000;      // of a request, until the other side's pulse is asked
 constexpr int64_t kProbeMs = 2000;        // until an unanswered probe is given up
 constexpr int64_t kUnreachedMs = 30'000;  // neither answers to requests nor to probes
-constexpr uint32_t kPacketNumbers = 0xFFFFFF;
 
 std::string text(int error) { return std::generic_category().message(error); }
 
@@ -32,6 +29,7 @@ Connections::Connections(const Site& site, Resources& resources, uint32_t slot)
     : site_(site), resources_(resources), slot_(slot), links_(site.job->size), by_pair_(64) {}
 
 void Connections::open() {
+  if (!resources_.datagrams) return;
   for (uint64_t buffer = 0; buffer < kDatagrams; ++buffer) post_receive(buffer);
 }
 
@@ -59,11 +57,23 @@ Link& Connections::use(uint32_t rank) {
     links_[rank].store(link, std::memory_order_release);
     if (!reachable) fail(*link, OMPL_ERR_LINK, "it is not reached by this conduit");
   }
-  if (link->state == Link::State::idle && prepare(*link)) {
-    enter(*link, Link::State::requested);
-    send(*link, Step::request);
-  }
+  if (link->state == Link::State::idle) begin(*link);
   return *link;
+}
+
+void Connections::begin(Link& link) {
+  if (site_.transport != Transport::rc) {
+    begin_shared(link);
+  } else if (prepare(link)) {
+    enter(link, Link::State::requested);
+    send(link, Step::request);
+  }
+}
+
+int Connections::prepare_path(Link& link) {
+  ibv_ah_attr path = site_.device->path_to(peer(link).gid, peer(link).lid);
+  link.path = {site_.library->create_ah(site_.device->domain.get(), &path), site_.library->destroy_ah};
+  return link.path ? 0 : errno;
 }
 
 // Makes the link's own side.
@@ -71,19 +81,12 @@ bool Connections::prepare(Link& link) {
   if (link.pair) return true;
   link.pair = resources_.make_pair(site_);
   int error = link.pair ? to_init(site_, link.pair.get()) : errno;
-  if (error == 0) {
-    ibv_ah_attr path = site_.device->path_to(peer(link).gid, peer(link).lid);
-    link.path = {site_.library->create_ah(site_.device->domain.get(), &path),
-                 site_.library->destroy_ah};
-    if (!link.path) error = errno;
-  }
+  if (error == 0) error = prepare_path(link);
   if (error != 0) {
     fail(link, OMPL_ERR_LINK, fmt::format("cannot make a queue pair: {}", text(error)));
     return false;
   }
-  if (::getrandom(&link.first_packet, sizeof link.first_packet, 0) < 0)
-    link.first_packet = link.pair->qp_num;
-  link.first_packet &= kPacketNumbers;
+  link.first_packet = random_packet_number(*link.pair);
   // Half empty at least, so that searches are short.
   if (owned_.size() * 2 > by_pair_.size()) {
     std::vector<std::pair<uint32_t, Link*>> old(by_pair_.size() * 4);
@@ -107,7 +110,7 @@ void Connections::enlist(Link& link) {
 void Connections::enter(Link& link, Link::State state) {
   const bool was_waiting = link.waiting();
   link.state = state;
-  link.room = link.sends() ? kSends : 0;
+  link.limit = link.sends() && link.pair ? link.reaped + kSends : 0;
   if (was_waiting != link.waiting()) waiting_ += link.waiting() ? 1 : -1;
   link.began = arch::now_ms();
   link.interval = kFirstAgainMs;
@@ -115,7 +118,8 @@ void Connections::enter(Link& link, Link::State state) {
 }
 
 void Connections::go_up(Link& link) {
-  if (const int error = to_send(site_, link.pair.get(), link.first_packet); error != 0)
+  const int error = link.pair ? to_send(site_, link.pair.get(), link.first_packet) : 0;
+  if (error != 0)
     return fail(link, OMPL_ERR_LINK, fmt::format("its queue pair cannot send: {}", text(error)));
   link.probe.end();
   enter(link, Link::State::up);
@@ -127,7 +131,7 @@ void Connections::go_up(Link& link) {
 
 void Connections::send(Link& link, Step step) {
   if (datagrams_sent_ == kDatagrams) return;  // it will be sent again
-  const uint32_t place = next_datagram_++ % kDatagrams;
+  const uint32_t place = next_datagram_ % kDatagrams;
   Datagram& datagram = resources_.block->sent_datagrams[place];
   datagram = {};
   datagram.rank = site_.job->rank;
@@ -136,6 +140,8 @@ void Connections::send(Link& link, Step step) {
   datagram.queue_pair = link.pair ? link.pair->qp_num : 0;
   datagram.first_packet = link.first_packet;
   datagram.step = step;
+  if (site_.transport == Transport::xrc && !fill_xrc(link, &datagram)) return;
+  ++next_datagram_;
   datagram.mtu = static_cast<uint8_t>(site_.device->mtu);
   datagram.secret_length = static_cast<uint16_t>(site_.job->secret.size());
   site_.job->secret.copy(datagram.secret, Datagram::kMaxSecret);
@@ -174,23 +180,35 @@ bool Connections::admit(std::string_view bytes, Datagram* out) const {
   const Job& job = *site_.job;
   return out->magic == Datagram::kMagic && bytes.size() == kDatagramHead + out->secret_length &&
          same_secret(bytes.substr(kDatagramHead), job.secret) && out->target_slot == slot_ &&
-         out->rank < job.size && out->rank != job.rank &&
-         out->slot < (*site_.peers)[out->rank].slots.size() && out->queue_pair <= kPacketNumbers &&
-         out->first_packet <= kPacketNumbers && out->mtu >= IBV_MTU_256 && out->mtu <= IBV_MTU_4096;
+         knows(out->rank, out->slot) && out->queue_pair <= kLargestNumber &&
+         out->first_packet <= kLargestNumber && out->target <= kLargestNumber &&
+         out->mtu >= IBV_MTU_256 && out->mtu <= IBV_MTU_4096;
+}
+
+bool Connections::knows(uint32_t rank, uint32_t slot) const {
+  return rank < site_.job->size && rank != site_.job->rank && slot < (*site_.peers)[rank].slots.size();
+}
+
+Link* Connections::find(uint32_t rank, uint32_t slot) const {
+  Link* link = made(rank);
+  if (link != nullptr && link->slot == slot) return link;
+  const auto same = [&](const auto& l) { return l->rank == rank && l->slot == slot; };
+  const auto found = std::ranges::find_if(owned_, same);
+  return found != owned_.end() ? found->get() : nullptr;
+}
+
+// The other side wants it; this side sends on it too if it is the one it would have made.
+Link& Connections::add_from(uint32_t rank, uint32_t slot) {
+  Link& link = add(rank, slot);
+  if (target_slot(rank) == slot) links_[rank].store(&link, std::memory_order_release);
+  return link;
 }
 
 // The link that the datagram speaks of. A request may be the first to do so.
 Link* Connections::wanted(const Datagram& datagram) {
-  Link* link = links_[datagram.rank].load(std::memory_order_relaxed);
-  if (link != nullptr && link->slot == datagram.slot) return link;
-  const auto same = [&](const auto& l) { return l->rank == datagram.rank && l->slot == datagram.slot; };
-  const auto found = std::ranges::find_if(owned_, same);
-  if (found != owned_.end()) return found->get();
-  if (datagram.step != Step::request) return nullptr;
-  link = &add(datagram.rank, datagram.slot);
-  if (target_slot(datagram.rank) == datagram.slot)
-    links_[datagram.rank].store(link, std::memory_order_release);
-  return link;
+  Link* const link = find(datagram.rank, datagram.slot);
+  if (link != nullptr || datagram.step != Step::request) return link;
+  return &add_from(datagram.rank, datagram.slot);
 }
 
 void Connections::received(uint64_t buffer, uint32_t length) {
@@ -219,12 +237,15 @@ void Connections::received(uint64_t buffer, uint32_t length) {
   }
 }
 
+Route Connections::route_of(const Link& link, const Datagram& datagram) const {
+  return {.queue_pair = datagram.queue_pair,
+          .first_packet = datagram.first_packet,
+          .mtu = std::min(site_.device->mtu, static_cast<ibv_mtu>(datagram.mtu)),
+          .path = site_.device->path_to(peer(link).gid, peer(link).lid)};
+}
+
 bool Connections::route(Link& link, const Datagram& datagram) {
-  const Route route{.queue_pair = datagram.queue_pair,
-                    .first_packet = datagram.first_packet,
-                    .mtu = std::min(site_.device->mtu, static_cast<ibv_mtu>(datagram.mtu)),
-                    .path = site_.device->path_to(peer(link).gid, peer(link).lid)};
-  const int error = to_receive(site_, link.pair.get(), route);
+  const int error = to_receive(site_, link.pair.get(), route_of(link, datagram));
   if (error != 0)
     fail(link, OMPL_ERR_LINK, fmt::format("its queue pair cannot receive: {}", text(error)));
   link.partner = datagram.queue_pair;
@@ -232,6 +253,7 @@ bool Connections::route(Link& link, const Datagram& datagram) {
 }
 
 void Connections::requested(Link& link, const Datagram& datagram) {
+  if (site_.transport == Transport::xrc) return requested_xrc(link, datagram);
   switch (link.state) {
     case Link::State::requested:
       if (site_.job->rank < link.rank) return;  // our own request wins
@@ -250,6 +272,7 @@ void Connections::requested(Link& link, const Datagram& datagram) {
 }
 
 void Connections::replied(Link& link, const Datagram& datagram) {
+  if (site_.transport == Transport::xrc) return replied_xrc(link, datagram);
   if (link.state == Link::State::requested && route(link, datagram)) go_up(link);
   if (link.state == Link::State::up && link.partner == datagram.queue_pair) send(link, Step::ready);
 }
@@ -295,17 +318,25 @@ void Connections::look_after(Link& link, int64_t now) {
 
 void Connections::broke(Link& link, std::string_view why) {
   if (link.state == Link::State::doubtful || link.state == Link::State::failed) return;
-  to_error(site_, link.pair.get());
+  stop(link);
   if (link.state == Link::State::up) up_.fetch_sub(1, std::memory_order_relaxed);
   if (!link.left) link.why = why;
   enter(link, Link::State::doubtful);
   look_after(link, link.began);
 }
 
+// What it has posted fails.
+void Connections::stop(Link& link) const {
+  if (link.pair) to_error(site_, link.pair.get());
+  if (link.initiator == nullptr) return;
+  link.initiator->broken = true;
+  to_error(site_, link.initiator->pair.get());
+}
+
 void Connections::said_goodbye(Link& link) {
   if (link.failure != OMPL_OK) return;
   link.left = true;
-  link.room = 0;
+  link.limit = 0;
   link.why = "it has left";
   link.failure.store(OMPL_ERR_LINK, std::memory_order_release);
   link.done.store(UINT64_MAX, std::memory_order_seq_cst);

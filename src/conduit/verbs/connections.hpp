@@ -6,6 +6,8 @@
 // until answered. When both sides ask at once the lower rank's request wins [12]. Datagrams carry the job's secret; who
 // does not know it is not heard.
 //
+// XRC and DC differ (connections_shared.cpp): what a link sends by is its node's, or lent to it.
+//
 // A queue pair that breaks does not say why. The other rank's pulse is then asked: it is dead (OMPL_ERR_PEER), or it
 // lives or cannot be asked (OMPL_ERR_LINK). The same happens if nobody answers a request. A connection on which nothing
 // happens is tried once a second by a write of no bytes.
@@ -49,11 +51,17 @@ class Connections {
   void sent() { --datagrams_sent_; }
   // Something came on a connection that waits for "ready".
   void begun(Link& link);
+  // XRC, DC: an endpoint of that rank says hello (DC) or goodbye. Both numbers come from outside.
+  void greeted(uint32_t rank, uint32_t slot);
+  void parted(uint32_t rank, uint32_t slot);
 
   // Sends again what was not answered, and asks for pulses. Now and then.
   void tick(int64_t now);
   // Whether tick() is wanted soon.
   [[nodiscard]] bool waiting() const { return waiting_ > 0; }
+
+  // XRC, DC: whether its initiator has room for so many requests. Over DC it is lent one.
+  bool borrows(Link& link, uint64_t requests);
 
   // The queue pair has failed: nothing is sent on it again [18]; failure() will say why.
   void broke(Link& link, std::string_view why);
@@ -66,12 +74,23 @@ class Connections {
   [[nodiscard]] uint32_t target_slot(uint32_t rank) const;
   [[nodiscard]] const Address& peer(const Link& link) const { return (*site_.peers)[link.rank]; }
   Link& add(uint32_t rank, uint32_t slot);
+  void begin(Link& link);
+  [[nodiscard]] bool knows(uint32_t rank, uint32_t slot) const;
+  Link* find(uint32_t rank, uint32_t slot) const;
+  Link& add_from(uint32_t rank, uint32_t slot);
   Link* wanted(const Datagram& datagram);
   bool admit(std::string_view bytes, Datagram* out) const;
   bool prepare(Link& link);
+  int prepare_path(Link& link);
   void enlist(Link& link);
+  void stop(Link& link) const;
   void requested(Link& link, const Datagram& datagram);
   void replied(Link& link, const Datagram& datagram);
+  void begin_shared(Link& link);
+  void requested_xrc(Link& link, const Datagram& datagram);
+  void replied_xrc(Link& link, const Datagram& datagram);
+  [[nodiscard]] bool fill_xrc(Link& link, Datagram* datagram) const;
+  [[nodiscard]] Route route_of(const Link& link, const Datagram& datagram) const;
   bool route(Link& link, const Datagram& datagram);
   void send(Link& link, Step step);
   void post_receive(uint64_t buffer);

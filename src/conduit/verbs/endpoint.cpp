@@ -46,7 +46,7 @@ VerbsEndpoint::VerbsEndpoint(const Site& site, uint32_t slot)
 }
 
 VerbsEndpoint::~VerbsEndpoint() {
-  if (resources_.datagrams) say_goodbye();
+  if (resources_.end != 0) say_goodbye();
 }
 
 // Tells the others that this end is meant, and waits until their devices have it.
@@ -54,21 +54,33 @@ void VerbsEndpoint::say_goodbye() {
   struct Nobody final : Sink {
     void signal(uint32_t /*source*/, const Signal& /*record*/) override {}
   } nobody;
+  const int64_t limit = arch::now_ms() + kGoodbyeMs;
+  const auto goes_on = [&] {
+    std::this_thread::yield();
+    return progress(nobody, kBatch) >= 0 && arch::now_ms() < limit;
+  };
   for (std::size_t i = 0; i < connections_.count(); ++i) {
     Link& link = connections_.at(i);
-    if (link.state != Link::State::up || link.left) continue;
     Request request;
     Post answer;
-    if (use_message({.op = kGoodbye}, &request, &answer)) post(link, request);
+    while (link.sends() && !can_post(link) && goes_on()) {
+    }
+    if (can_post(link) && use_message({.op = kGoodbye}, &request, &answer)) post(link, request);
   }
-  const int64_t limit = arch::now_ms() + kGoodbyeMs;
-  while (outstanding_ > 0 && progress(nobody, kBatch) >= 0 && arch::now_ms() < limit)
-    std::this_thread::yield();
+  while (outstanding_ > 0 && goes_on()) {
+  }
 }
 
 int VerbsEndpoint::open(Address* address) {
   if (const int code = resources_.open(site_); code != OMPL_OK) return code;
-  address->slots.push_back(resources_.datagrams->qp_num);
+  address->slots.push_back(resources_.end);
+  if (site_.transport == Transport::xrc) {
+    uint32_t number = 0;
+    if (const int error = ibv_get_srq_num(resources_.queue.get(), &number); error != 0)
+      return fail(OMPL_ERR_SYSTEM, "ibv_get_srq_num of {} failed: {}", site_.device->name,
+                  std::generic_category().message(error));
+    address->queues.push_back(number);
+  }
   bounces_.resize(kBounces);
   std::iota(bounces_.begin(), bounces_.end(), 0U);
   receives_.resize(kReceives);
@@ -129,12 +141,11 @@ Post VerbsEndpoint::joined(uint32_t rank, const void* source, uint64_t offset, s
   if (error != 0) [[unlikely]]
     return refused(*link, error, true);
   ++outstanding_;
-  --link->room;
   link->posted = number;
   return {.ticket = number};
 }
 
-// Until joined() can post.
+// Until joined() can post; over XRC and DC it never can.
 [[gnu::noinline]] Post VerbsEndpoint::prepare_joined(uint32_t rank, const void* source, uint64_t offset,
                                                      std::size_t length, uint64_t flag) {
   Post answer;
@@ -142,7 +153,14 @@ Post VerbsEndpoint::joined(uint32_t rank, const void* source, uint64_t offset, s
   if (link == nullptr) return answer;
   const bool aimed = length == 0 || link->aim.covers(offset, length, segment_version_) ||
                      aim_anew(*link, offset, length, &answer);
-  return aimed ? joined(rank, source, offset, length, flag) : answer;
+  if (!aimed) return answer;
+  if (link->limit != 0) return joined(rank, source, offset, length, flag);
+  Request request;
+  request.work.wr.rdma = {.remote_addr = link->aim.base + offset, .rkey = link->aim.key};
+  if (length != 0) use_inline(source, length, &request);
+  request.work.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+  request.work.imm_data = htonl(static_cast<uint32_t>(flag / 4));
+  return post(*link, request);
 }
 
 Post VerbsEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t length) {
@@ -186,12 +204,28 @@ Post VerbsEndpoint::write(Link& link, ibv_wr_opcode opcode, const void* source, 
   return post(link, message, &request);
 }
 
+// XRC, DC: whether so many requests can be posted now by the link's initiator. Over DC it is lent one.
+bool VerbsEndpoint::borrows(Link& link, uint64_t requests) {
+  return site_.transport != Transport::rc && outstanding_ < kOutstanding - requests &&
+         connections_.borrows(link, requests + 1) && introduce(link);
+}
+
+// DC: the first message of a link.
+bool VerbsEndpoint::introduce(Link& link) {
+  if (link.introduced || site_.transport != Transport::dc) return true;
+  Request request;
+  Post answer;
+  link.introduced =
+      use_message({.op = kHello}, &request, &answer) && post(link, request).state == Post::State::done;
+  return link.introduced;
+}
+
 // The connection to `rank` if so many requests can be posted on it, else null and the answer to give.
 Link* VerbsEndpoint::ready(uint32_t rank, uint64_t requests, Post* answer) {
   Link& link = connections_.use(rank);
-  if (has_room(link, requests)) return &link;
+  if (has_room(link, requests) || borrows(link, requests)) return &link;
   if (link.sends()) static_cast<void>(take_in_sent(kBatch));
-  if (has_room(link, requests)) return &link;
+  if (has_room(link, requests) || borrows(link, requests)) return &link;
   *answer = link.sends() ? retry(Post::Reason::queue_full) : refusal(link);
   return nullptr;
 }
@@ -334,12 +368,15 @@ bool VerbsEndpoint::register_for(const void* memory, std::size_t length, int acc
 bool VerbsEndpoint::use_message(const Message& message, Request* request, Post* answer) {
   request->work.opcode = IBV_WR_SEND;
   request->message = message;
+  request->message.slot = static_cast<uint16_t>(slot_);
+  request->message.rank = site_.job->rank;
   if (sizeof message <= resources_.inline_limit) {
     use_inline(&request->message, sizeof message, request);
     return true;
   }
   if (!use_bounce(sizeof message, request, answer)) return false;
-  std::memcpy(resources_.block->bounces[request->held.bounce].data(), &message, sizeof message);
+  std::memcpy(resources_.block->bounces[request->held.bounce].data(), &request->message,
+              sizeof message);
   return true;
 }
 
@@ -362,27 +399,31 @@ Post VerbsEndpoint::post(Link& link, Request& last, Request* first) {
     list = &first->work;
   }
   ibv_send_wr* bad = nullptr;
-  const int error = ibv_post_send(link.pair.get(), list, &bad);
+  const int error = send(link, list, &bad);
   if (error != 0) [[unlikely]] {
     give_back(last.held);
     if (first != nullptr) give_back(first->held);
     return refused(link, error, bad == list);
   }
-  const auto keep = [&link](uint64_t of, const Held& held) {
-    if (!held.any()) return;
-    link.held[of % kSends] = held;
-    ++link.holding;
-  };
-  if (first != nullptr) keep(number - 1, first->held);
-  keep(number, last.held);
+  if (first != nullptr && first->held.any()) held_.keep(link, number - 1, first->held);
+  if (last.held.any()) held_.keep(link, number, last.held);
   const auto count = static_cast<uint32_t>(number - link.posted);
   outstanding_ += count;
-  link.room -= count;
+  if (link.initiator != nullptr) link.initiator->outstanding += count;
   link.posted = number;
   return {.state = last.state, .ticket = number};
 }
 
-// ibv_post_send() took nothing, or not all.
+int VerbsEndpoint::send(const Link& link, ibv_send_wr* list, ibv_send_wr** bad) const {
+  if (link.initiator == nullptr) return ibv_post_send(link.pair.get(), list, bad);
+  *bad = list;
+  if (site_.transport == Transport::dc) return resources_.dc.post(link, list);
+  for (ibv_send_wr* work = list; work != nullptr; work = work->next)
+    work->qp_type.xrc.remote_srqn = link.queue;
+  return ibv_post_send(link.initiator->pair.get(), list, bad);
+}
+
+// Nothing was taken, or not all.
 Post VerbsEndpoint::refused(Link& link, int error, bool all) {
   if (error == ENOMEM && all) return retry(Post::Reason::queue_full);
   connections_.broke(link, std::generic_category().message(error));

@@ -58,8 +58,10 @@ class VerbsEndpoint final : public Endpoint {
 
   // Whether so many requests can be posted now.
   [[nodiscard]] bool has_room(const Link& link, uint64_t requests) const {
-    return link.room >= requests && outstanding_ <= kOutstanding - requests;
+    return link.posted + requests <= link.limit && outstanding_ <= kOutstanding - requests;
   }
+  bool borrows(Link& link, uint64_t requests);
+  bool can_post(Link& link) { return has_room(link, 1) || borrows(link, 1); }
   Post prepare_joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
                       uint64_t flag);
   Link* ready(uint32_t rank, uint64_t requests, Post* answer);
@@ -74,6 +76,8 @@ class VerbsEndpoint final : public Endpoint {
   void use_inline(const void* data, std::size_t length, Request* request) const;
   void give_back(const Held& held);
   Post post(Link& link, Request& last, Request* first = nullptr);
+  int send(const Link& link, ibv_send_wr* list, ibv_send_wr** bad) const;
+  bool introduce(Link& link);
   Post refused(Link& link, int error, bool all);
   Post write(Link& link, ibv_wr_opcode opcode, const void* source, uint64_t offset, std::size_t length,
              const Signal* record);
@@ -81,6 +85,7 @@ class VerbsEndpoint final : public Endpoint {
   int take(ibv_cq* queue, Taken* into, int most);
   int take_in_sent(int most);
   void arrived(Sink& sink, const ibv_wc& completion);
+  void arrived_from_anyone(Sink& sink, const ibv_wc& completion, const Message& message);
   void finished(const ibv_wc& completion);
   void reap(Link& link, uint64_t number, bool good);
   void fetched(Link& link, const Held& held);
@@ -95,6 +100,7 @@ class VerbsEndpoint final : public Endpoint {
   Resources resources_;
   Connections connections_;
   WaitSet wait_set_;
+  HeldPool held_;
   std::vector<uint32_t> bounces_;   // free
   std::vector<uint32_t> receives_;  // buffers to be posted again
   Taken received_, sent_;           // by arm(), for the next progress()

@@ -2,7 +2,6 @@
 // One connection of an endpoint: a queue pair, and what is outstanding on it.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -16,6 +15,7 @@ namespace ompl::conduit::verbs {
 
 // What a request holds until it is complete. A queue pair completes its requests in their order.
 struct Held {
+  static constexpr uint32_t kNone = UINT32_MAX;
   static constexpr uint32_t kNoBounce = UINT32_MAX;
   static constexpr int kNoPlace = -1;
   uint32_t bounce = kNoBounce;
@@ -23,6 +23,8 @@ struct Held {
   void* target = nullptr;    // of a get through the bounce slot
   ibv_mr* memory = nullptr;  // registered for this request
   int place = kNoPlace;      // the key of that region is being fetched into the bounce slot
+  uint64_t number = 0;       // of the request
+  uint32_t next = kNone;     // of its link
 
   [[nodiscard]] bool any() const { return bounce != kNoBounce || memory != nullptr; }
 };
@@ -51,6 +53,20 @@ struct Aim {
   }
 };
 
+// What the requests of an endpoint hold, each link's in a list of its own.
+class HeldPool {
+ public:
+  HeldPool() { all_.reserve(kOutstanding); }
+
+  void keep(struct Link& link, uint64_t number, const Held& held);
+  // The first of the link up to that number; false if there is none.
+  bool take(Link& link, uint64_t up_to, Held* out);
+
+ private:
+  std::vector<Held> all_;
+  uint32_t free_ = Held::kNone;
+};
+
 // Changed under the claim only; what other threads read is atomic.
 struct Link {
   Link(uint32_t to_rank, uint32_t to_slot, uint32_t place)
@@ -75,30 +91,57 @@ struct Link {
   const uint32_t slot;    // the other side's
   const uint64_t number;  // of its requests, without the ticket: its place in the endpoint's list
   State state = State::idle;
-  Owned<ibv_qp> pair{nullptr, nullptr};
-  uint32_t first_packet = 0;             // of ours
-  uint32_t partner = 0;                  // the other side's queue pair
-  Owned<ibv_ah> path{nullptr, nullptr};  // of datagrams to the other side, while connecting
-  int64_t began = 0;                     // the present state (ms)
-  int64_t next = 0;                      // when to send the last datagram again, or to ask again (ms)
-  int64_t interval = 0;                  // ms
+  Owned<ibv_qp> pair{nullptr, nullptr};    // RC
+  Initiator* initiator = nullptr;          // XRC: to its node; DC: lent to it
+  Owned<ibv_qp> target{nullptr, nullptr};  // XRC: of its initiator, here
+  uint32_t queue = 0;                      // XRC: number of its shared receive queue
+  bool introduced = false;                 // DC: has said who it is
+  uint32_t first_packet = 0;               // of ours
+  uint32_t partner = 0;                    // the other side's queue pair
+  Owned<ibv_ah> path{nullptr, nullptr};    // to the other side: of datagrams while connecting, or DC
+  int64_t began = 0;                       // the present state (ms)
+  int64_t next = 0;                        // when to send the last datagram again, or to ask again (ms)
+  int64_t interval = 0;                    // ms
   PulseProbe probe;
   std::atomic<int> failure{OMPL_OK};
   std::string why;                // of the failure, before which it is set
   std::atomic<bool> left{false};  // the other side said goodbye
 
   // Requests are numbered from 1; the number is the ticket.
-  uint32_t room = 0;  // requests that may be posted now; 0 unless the link sends
+  uint64_t limit = 0;  // of what may be posted now on its own queue pair; 0 unless it sends and has one
   uint64_t posted = 0;
   uint64_t reaped = 0;            // their completions were seen, what they held is given back
   std::atomic<uint64_t> done{0};  // reaped, or given up
   uint64_t arrivals = 0;          // records
   uint64_t last_beat = 0;         // posted + arrivals when the heart last beat
-  uint32_t holding = 0;           // requests that hold something
-  std::array<Held, kSends> held{};
+  uint32_t first_held = Held::kNone, last_held = Held::kNone;
   std::vector<PeerKey> keys;  // by place of the region
   int region = 0;             // of the last put or get, a hint
   Aim aim;
 };
+
+inline void HeldPool::keep(Link& link, uint64_t number, const Held& held) {
+  uint32_t place = free_;
+  if (place == Held::kNone) {
+    place = static_cast<uint32_t>(all_.size());
+    all_.emplace_back();
+  } else {
+    free_ = all_[place].next;
+  }
+  all_[place] = held;
+  all_[place].number = number;
+  (link.first_held == Held::kNone ? link.first_held : all_[link.last_held].next) = place;
+  link.last_held = place;
+}
+
+inline bool HeldPool::take(Link& link, uint64_t up_to, Held* out) {
+  const uint32_t place = link.first_held;
+  if (place == Held::kNone || all_[place].number > up_to) return false;
+  *out = all_[place];
+  link.first_held = out->next;
+  all_[place].next = free_;
+  free_ = place;
+  return true;
+}
 
 }  // namespace ompl::conduit::verbs

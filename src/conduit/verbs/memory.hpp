@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "conduit/verbs/link.hpp"
+#include "conduit/verbs/transport.hpp"
 
 namespace ompl::conduit::verbs {
 
@@ -19,13 +20,8 @@ inline constexpr std::size_t kSendQueueBytes = std::bit_ceil(kSends * kRequestBy
 inline constexpr std::size_t kContextBytes = 256;  // the device's own of a queue pair, in host memory
 inline constexpr std::size_t kAddressBytes = 64;   // an address handle
 inline constexpr std::size_t kInitiatorBytes = kSendQueueBytes + kContextBytes;
-inline constexpr std::size_t kConnectionBytes = kInitiatorBytes + sizeof(Link);
-
-// RC: a queue pair for each endpoint and distant rank. What this conduit does.
-// XRC: one for each endpoint and distant node, and a receiving end for each endpoint of a distant rank, which the ranks
-//      of a node share.
-// DC: one for each endpoint, its target, and an address of each distant rank.
-enum class Transport : uint8_t { rc, xrc, dc };
+inline constexpr std::size_t kLinkBytes = sizeof(Link) + kAddressBytes;
+inline constexpr std::size_t kConnectionBytes = kInitiatorBytes + kLinkBytes;
 
 struct Layout {
   uint64_t nodes = 2;
@@ -41,9 +37,9 @@ constexpr uint64_t connection_memory(Transport transport, const Layout& job) {
     case Transport::rc:
       return job.endpoints * ranks * kConnectionBytes;
     case Transport::xrc:
-      return job.endpoints * nodes * (kConnectionBytes + kContextBytes);
+      return job.endpoints * (nodes * (kInitiatorBytes + kContextBytes) + ranks * kLinkBytes);
     case Transport::dc:
-      return job.endpoints * (kConnectionBytes + kContextBytes + ranks * kAddressBytes);
+      return job.endpoints * (kInitiators * kInitiatorBytes + kContextBytes + ranks * kLinkBytes);
   }
   return 0;
 }

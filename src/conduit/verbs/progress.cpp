@@ -41,7 +41,7 @@ int VerbsEndpoint::progress(Sink& sink, int budget) {
 }
 
 void VerbsEndpoint::arrived(Sink& sink, const ibv_wc& completion) {
-  if (completion.qp_num == resources_.datagrams->qp_num) {
+  if (completion.qp_num == resources_.end && resources_.datagrams) {
     if (completion.status == IBV_WC_SUCCESS)
       connections_.received(completion.wr_id, completion.byte_len);
     return;
@@ -50,7 +50,9 @@ void VerbsEndpoint::arrived(Sink& sink, const ibv_wc& completion) {
   const Message message = resources_.block->receives[buffer].message;
   receives_.push_back(buffer);
   Link* const link = connections_.find_pair(completion.qp_num);
-  if (link == nullptr || completion.status != IBV_WC_SUCCESS) return;
+  if (completion.status != IBV_WC_SUCCESS) return;
+  if (link == nullptr) [[unlikely]]
+    return arrived_from_anyone(sink, completion, message);
   if (link->state == Link::State::replied) connections_.begun(*link);
   ++link->arrivals;
   if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
@@ -61,6 +63,23 @@ void VerbsEndpoint::arrived(Sink& sink, const ibv_wc& completion) {
     connections_.said_goodbye(*link);
   } else {
     sink.signal(link->rank, from_message(message));
+  }
+}
+
+// Over XRC and DC a message says who has sent it. An immediate does not, and nobody needs to know: only plain updates
+// travel so.
+void VerbsEndpoint::arrived_from_anyone(Sink& sink, const ibv_wc& completion, const Message& message) {
+  if (site_.transport == Transport::rc) return;
+  if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
+    sink.signal(site_.job->rank, {.offset = uint64_t{ntohl(completion.imm_data)} * 4});
+  } else if (completion.byte_len != sizeof message) {
+    log::warn("verbs: dropped a message of {} bytes", completion.byte_len);
+  } else if (message.op == kHello) {
+    connections_.greeted(message.rank, message.slot);
+  } else if (message.op == kGoodbye) {
+    connections_.parted(message.rank, message.slot);
+  } else {
+    sink.signal(message.rank, from_message(message));
   }
 }
 
@@ -90,16 +109,13 @@ void VerbsEndpoint::finished(const ibv_wc& completion) {
 void VerbsEndpoint::reap(Link& link, uint64_t number, bool good) {
   const auto count = static_cast<uint32_t>(number - link.reaped);
   outstanding_ -= count;
-  if (link.sends()) link.room += count;
-  while (link.holding > 0 && link.reaped < number) {
-    Held& held = link.held[++link.reaped % kSends];
-    if (!held.any()) continue;
-    --link.holding;
+  if (link.limit != 0) link.limit = number + kSends;
+  if (link.initiator != nullptr) link.initiator->outstanding -= count;
+  for (Held held; held_.take(link, number, &held);) {
     if (good && held.target != nullptr)
       std::memcpy(held.target, resources_.block->bounces[held.bounce].data(), held.length);
     if (good && held.place != Held::kNoPlace) fetched(link, held);
     give_back(held);
-    held = {};
   }
   link.reaped = number;
   if (good && link.failure.load(std::memory_order_relaxed) == OMPL_OK)
@@ -157,8 +173,7 @@ void VerbsEndpoint::beat() {
   for (std::size_t i = 0; i < connections_.count(); ++i) {
     Link& link = connections_.at(i);
     if (link.state != Link::State::up || link.left) continue;
-    if (link.outstanding() == 0 && link.posted + link.arrivals == link.last_beat &&
-        outstanding_ < kOutstanding) {
+    if (link.outstanding() == 0 && link.posted + link.arrivals == link.last_beat && can_post(link)) {
       Request request;
       request.work.opcode = IBV_WR_RDMA_WRITE;
       post(link, request);

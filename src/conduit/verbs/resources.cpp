@@ -2,6 +2,7 @@
 #include "conduit/verbs/resources.hpp"
 
 #include <fcntl.h>
+#include <sys/random.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,12 +13,10 @@
 namespace ompl::conduit::verbs {
 namespace {
 
-// Of a connection: 268 ms until a packet is sent again, six times (Soft-RoCE takes seven for no end); a receiver that is not ready is asked again every
-// 0.64 ms without end, so that its sleep stalls and never loses [4].
+// Of a connection: 268 ms until a packet is sent again, six times (Soft-RoCE takes seven for no end).
 constexpr uint8_t kTimeout = 16;
 constexpr uint8_t kRetries = 6;
 constexpr uint8_t kWithoutEnd = 7;
-constexpr uint8_t kNotReadyTimer = 12;
 constexpr uint8_t kReads = 16;  // under way at once
 
 int explain(const Site& site, const char* what) {
@@ -28,6 +27,10 @@ int explain(const Site& site, const char* what) {
               memory ? "; is the limit of locked memory too low (ulimit -l)?" : "");
 }
 
+ibv_qp_type connection_type(const Site& site) {
+  return site.transport == Transport::xrc ? IBV_QPT_XRC_SEND : IBV_QPT_RC;
+}
+
 // A queue pair with the largest inline data up to kInline that the device grants.
 Owned<ibv_qp> make(const Site& site, const Resources& resources, ibv_qp_type type, uint32_t inline_data,
                    uint32_t* granted) {
@@ -35,7 +38,7 @@ Owned<ibv_qp> make(const Site& site, const Resources& resources, ibv_qp_type typ
   for (uint32_t wanted = inline_data;; wanted /= 2) {
     ibv_qp_init_attr attributes{};
     attributes.send_cq = resources.sends.get();
-    attributes.recv_cq = resources.receives.get();
+    if (type != IBV_QPT_XRC_SEND) attributes.recv_cq = resources.receives.get();
     attributes.qp_type = type;
     attributes.cap.max_send_wr = type == IBV_QPT_UD ? kDatagrams : kSends;
     attributes.cap.max_send_sge = 1;
@@ -43,7 +46,7 @@ Owned<ibv_qp> make(const Site& site, const Resources& resources, ibv_qp_type typ
     if (type == IBV_QPT_UD) {
       attributes.cap.max_recv_wr = kDatagrams;
       attributes.cap.max_recv_sge = 1;
-    } else {
+    } else if (type == IBV_QPT_RC) {
       attributes.srq = resources.queue.get();
     }
     Owned<ibv_qp> pair(library.create_qp(site.device->domain.get(), &attributes), library.destroy_qp);
@@ -73,18 +76,33 @@ int Resources::open(const Site& site) {
   sends = make_queue(kOutstanding + kDatagrams);
   receives = make_queue(kReceives + kDatagrams);
   if (!sends || !receives) return explain(site, "ibv_create_cq");
-  ibv_srq_init_attr attributes{};
-  attributes.attr.max_wr = kReceives;
-  attributes.attr.max_sge = 1;
-  queue = {library.create_srq(device.domain.get(), &attributes), library.destroy_srq};
+  if (site.transport == Transport::xrc) {
+    queue = make_xrc_queue(site, receives.get());
+  } else {
+    ibv_srq_init_attr attributes{};
+    attributes.attr.max_wr = kReceives;
+    attributes.attr.max_sge = 1;
+    queue = {library.create_srq(device.domain.get(), &attributes), library.destroy_srq};
+  }
   if (!queue) return explain(site, "ibv_create_srq");
+  if (site.transport != Transport::dc) return open_connection_end(site);
+  inline_limit = kInline;
+  const int code = dc.open(site, *this, &inline_limit);
+  if (code == OMPL_OK) end = dc.target();
+  return code;
+}
+
+int Resources::open_connection_end(const Site& site) {
+  const Library& library = *site.library;
   datagrams = make(site, *this, IBV_QPT_UD, 0, nullptr);
   if (!datagrams) return explain(site, "ibv_create_qp");
-  if (!make(site, *this, IBV_QPT_RC, kInline, &inline_limit)) return explain(site, "ibv_create_qp");
+  end = datagrams->qp_num;
+  if (!make(site, *this, connection_type(site), kInline, &inline_limit))
+    return explain(site, "ibv_create_qp");
 
   ibv_qp_attr state{};
   state.qp_state = IBV_QPS_INIT;
-  state.port_num = device.port;
+  state.port_num = site.device->port;
   state.qkey = site.qkey;
   int result = library.modify_qp(datagrams.get(), &state,
                                  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
@@ -97,7 +115,13 @@ int Resources::open(const Site& site) {
 }
 
 Owned<ibv_qp> Resources::make_pair(const Site& site) const {
-  return make(site, *this, IBV_QPT_RC, inline_limit, nullptr);
+  return make(site, *this, connection_type(site), inline_limit, nullptr);
+}
+
+uint32_t random_packet_number(const ibv_qp& pair) {
+  uint32_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) < 0) number = pair.qp_num;
+  return number & kLargestNumber;
 }
 
 int to_init(const Site& site, ibv_qp* pair) {
@@ -119,9 +143,12 @@ int to_receive(const Site& site, ibv_qp* pair, const Route& route) {
       static_cast<uint8_t>(std::min<int>(kReads, site.device->limits.max_qp_rd_atom));
   state.min_rnr_timer = kNotReadyTimer;
   state.ah_attr = route.path;
-  return site.library->modify_qp(pair, &state,
-                                 IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                                     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+  // An initiator of XRC receives nothing but answers.
+  const int receiver =
+      pair->qp_type != IBV_QPT_XRC_SEND ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0;
+  return site.library->modify_qp(
+      pair, &state,
+      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | receiver);
 }
 
 int to_send(const Site& site, ibv_qp* pair, uint32_t first_packet) {

@@ -7,9 +7,12 @@
 #include <memory>
 
 #include "conduit/conduit.hpp"
+#include "conduit/verbs/dc.hpp"
 #include "conduit/verbs/device.hpp"
 #include "conduit/verbs/regions.hpp"
+#include "conduit/verbs/transport.hpp"
 #include "conduit/verbs/wire.hpp"
+#include "conduit/verbs/xrc.hpp"
 
 namespace ompl::conduit::verbs {
 
@@ -24,6 +27,8 @@ struct Site {
   const Regions* registered = nullptr;  // by address: ompl_register()
   const class Pulse* pulse = nullptr;
   uint32_t qkey = 0;  // of the connection ends
+  Transport transport = Transport::rc;
+  const XrcDomain* xrc_domain = nullptr;
 };
 
 // Depths of the queues. A completion queue has room for everything that its queues may hold: it cannot overflow.
@@ -36,6 +41,9 @@ inline constexpr uint32_t kInline = 128;  // bytes that a request carries itself
 inline constexpr std::size_t kBounce = 8192;  // bytes of a bounce slot
 inline constexpr uint32_t kBounces = 64;
 inline constexpr std::size_t kRoutingHeader = 40;  // before every datagram received
+
+// A receiver that is not ready is asked again every 0.64 ms without end, so that its sleep stalls and never loses [4].
+inline constexpr uint8_t kNotReadyTimer = 12;
 
 // The number of a request: its link's index above, the low bits of its ticket below. Of a datagram: this bit, and its
 // place above, so that no two neighbours are of one link.
@@ -64,14 +72,22 @@ struct Resources {
   Owned<ibv_cq> sends{nullptr, nullptr};      // completions of what was sent
   Owned<ibv_cq> receives{nullptr, nullptr};   // and of what was received
   Owned<ibv_srq> queue{nullptr, nullptr};     // receive requests, shared by all queue pairs
-  Owned<ibv_qp> datagrams{nullptr, nullptr};  // the connection end
+  Owned<ibv_qp> datagrams{nullptr, nullptr};  // RC, XRC: the connection end
+  Xrc xrc;
+  Dc dc;
+  uint32_t end = 0;  // number of the connection end, or of the DC target
   uint32_t inline_limit = 0;
 
   int open(const Site& site);
 
-  // A queue pair for a connection. Null on failure, with errno set.
+  // A queue pair for a connection, or an initiator of XRC. Null on failure, with errno set.
   [[nodiscard]] Owned<ibv_qp> make_pair(const Site& site) const;
+
+ private:
+  int open_connection_end(const Site& site);
 };
+
+uint32_t random_packet_number(const ibv_qp& pair);
 
 // The states of a queue pair of a connection. Each returns 0 or an errno.
 struct Route {

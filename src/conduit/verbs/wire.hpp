@@ -10,6 +10,8 @@
 
 namespace ompl::conduit::verbs {
 
+inline constexpr uint32_t kLargestNumber = 0xFFFFFF;  // of queue pairs, shared receive queues, packets
+
 // --- Datagrams between the connection ends of two endpoints. Any may be lost: who waits for an answer sends again. ---
 
 enum class Step : uint8_t {
@@ -20,7 +22,7 @@ enum class Step : uint8_t {
 };
 
 struct Datagram {
-  static constexpr uint32_t kMagic = 0x4F4D5632;  // "2VMO" on the wire
+  static constexpr uint32_t kMagic = 0x4F4D5633;  // "3VMO" on the wire
   static constexpr std::size_t kMaxSecret = 128;
 
   uint32_t magic = kMagic;
@@ -29,6 +31,7 @@ struct Datagram {
   uint32_t target_slot = 0;  // to which one
   uint32_t queue_pair = 0;
   uint32_t first_packet = 0;  // number of its first packet
+  uint32_t target = 0;        // XRC: that the queue pair has at this node, 0 if it is to be made
   uint16_t secret_length = 0;
   Step step = Step::request;
   uint8_t mtu = 0;  // ibv_mtu
@@ -48,11 +51,14 @@ struct Message {
   uint64_t token = 0;
   uint8_t op = 0;
   uint8_t function = 0;
-  uint8_t unused[6] = {};
+  uint16_t slot = 0;  // DC, XRC: who says so, with which endpoint
+  uint32_t rank = 0;
 };
 static_assert(sizeof(Message) == 40);
 
 // An operation of this conduit's own: the sender's endpoint is about to be closed in order.
 inline constexpr uint8_t kGoodbye = 255;
+// DC: the first message of a link, so that the other side says goodbye, and asks whether this one lives.
+inline constexpr uint8_t kHello = 254;
 
 }  // namespace ompl::conduit::verbs

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Connections over XRC and DC, whose links share the queue pairs that they send by.
+//
+// DC: nothing is made but a path to the other side's target. The first message of a link says who it is, so that the
+// other side says goodbye to it.
+//
+// XRC: a link goes one way. A request names the initiator, and its target at that node if one is made already; the
+// other rank makes the target, or opens it, and replies with its number; it asks for a link of its own the other way.
+// One link at a time asks for a target to be made. Request and reply are sent again like those of RC.
+#include <cerrno>
+#include <system_error>
+
+#include "conduit/verbs/connections.hpp"
+#include "util/status.hpp"
+
+namespace ompl::conduit::verbs {
+namespace {
+
+std::string text(int error) { return std::generic_category().message(error); }
+
+XrcInitiator& initiator_of(const Link& link) { return static_cast<XrcInitiator&>(*link.initiator); }
+
+}  // namespace
+
+void Connections::begin_shared(Link& link) {
+  if (const int error = link.path ? 0 : prepare_path(link); error != 0)
+    return fail(link, OMPL_ERR_LINK, fmt::format("cannot make a path to it: {}", text(error)));
+  if (site_.transport == Transport::dc) {
+    link.partner = peer(link).slots[link.slot];
+    return go_up(link);
+  }
+  link.queue = peer(link).queues[link.slot];
+  link.initiator = resources_.xrc.initiator(site_, resources_, peer(link).node);
+  if (link.initiator == nullptr)
+    return fail(link, OMPL_ERR_LINK, fmt::format("cannot make a queue pair: {}", text(errno)));
+  enter(link, Link::State::requested);
+  send(link, Step::request);
+}
+
+// --- XRC -----------------------------------------------------------------------------------------------
+
+// What differs from RC; false if the datagram is not to be sent now.
+bool Connections::fill_xrc(Link& link, Datagram* datagram) const {
+  if (datagram->step != Step::request) {
+    datagram->queue_pair = link.target ? link.target->qp_num : 0;
+    return true;
+  }
+  XrcInitiator& initiator = initiator_of(link);
+  datagram->queue_pair = initiator.pair->qp_num;
+  datagram->first_packet = initiator.first_packet;
+  datagram->target = initiator.target;
+  if (initiator.target != 0) return true;
+  const bool another = initiator.asking != nullptr && initiator.asking != &link &&
+                       initiator.asking->state == Link::State::requested;
+  if (!another) initiator.asking = &link;
+  return !another;
+}
+
+void Connections::requested_xrc(Link& link, const Datagram& datagram) {
+  if (!link.path && prepare_path(link) != 0) return;  // it will ask again
+  if (!link.target && link.failure == OMPL_OK) {
+    link.target = datagram.target == 0 ? make_xrc_target(site_, route_of(link, datagram))
+                                       : open_xrc_target(site_, datagram.target);
+    link.partner = datagram.queue_pair;
+  }
+  const bool good = link.target && link.partner == datagram.queue_pair && link.failure == OMPL_OK;
+  send(link, good ? Step::reply : Step::refuse);
+  if (good && link.state == Link::State::idle) begin(link);
+}
+
+void Connections::replied_xrc(Link& link, const Datagram& datagram) {
+  if (link.state != Link::State::requested) return;
+  XrcInitiator& initiator = initiator_of(link);
+  if (initiator.target == 0) {
+    ibv_qp* const pair = initiator.pair.get();
+    int error = to_receive(site_, pair, route_of(link, datagram));
+    if (error == 0) error = to_send(site_, pair, initiator.first_packet);
+    if (error != 0)
+      return fail(link, OMPL_ERR_LINK, fmt::format("its queue pair cannot send: {}", text(error)));
+    initiator.target = datagram.queue_pair;
+    for (const auto& other : owned_) {  // those that wait for it
+      if (other.get() != &link && other->initiator == &initiator &&
+          other->state == Link::State::requested)
+        send(*other, Step::request);
+    }
+  }
+  if (datagram.queue_pair != initiator.target)
+    return fail(link, OMPL_ERR_LINK, "it answers for another queue pair");
+  go_up(link);
+}
+
+// --- What is shared ------------------------------------------------------------------------------------
+
+void Connections::greeted(uint32_t rank, uint32_t slot) {
+  if (!knows(rank, slot) || find(rank, slot) != nullptr) return;
+  Link& link = add_from(rank, slot);
+  link.introduced = true;
+  begin(link);
+}
+
+void Connections::parted(uint32_t rank, uint32_t slot) {
+  Link* const link = knows(rank, slot) ? find(rank, slot) : nullptr;
+  if (link != nullptr) said_goodbye(*link);
+}
+
+bool Connections::borrows(Link& link, uint64_t requests) {
+  if (!link.sends()) return false;
+  if (const int error = site_.transport == Transport::dc ? resources_.dc.lend(link) : 0; error != 0) {
+    fail(link, OMPL_ERR_LINK, fmt::format("a broken initiator cannot be used again: {}", text(error)));
+    return false;
+  }
+  if (link.initiator == nullptr) return false;
+  if (link.initiator->broken) {
+    broke(link, "the queue pair to all ranks of its node broke");
+    return false;
+  }
+  return link.initiator->outstanding + requests <= kSends;
+}
+
+}  // namespace ompl::conduit::verbs
