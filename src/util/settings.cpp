@@ -65,6 +65,11 @@ constexpr std::array kVariables{
         "InfiniBand or RoCE device, or its port (mlx5_0:1), to use; empty: the fastest active one."},
     Variable{"OMPL_VERBS_GID", "count or -1", &Settings::verbs_gid,
              "Index of the port's GID to use; -1: the best one."},
+    Variable{
+        "OMPL_VERBS_SEGMENT", "size", &Settings::verbs_segment,
+        "Bytes of the segments that verbs cuts long puts into; from four segments on a put is long."},
+    Variable{"OMPL_VERBS_STRIPE", "count", &Settings::verbs_stripe,
+             "Endpoints that segments of one long put go over at most; 0: every put goes whole."},
     Variable{"OMPL_OFI_PROVIDER", "text", &Settings::ofi_provider,
              "libfabric provider to use: tcp, tcp;ofi_rxm, net/rdm, shm...; empty: the first usable "
              "one of the built-in preference."},
