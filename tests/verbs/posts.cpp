@@ -6,7 +6,7 @@
 #include <mutex>
 #include <utility>
 
-#include "conduit/verbs/library.hpp"
+#include "conduit/verbs/regions.hpp"
 
 namespace ompl::conformance {
 namespace {
@@ -29,12 +29,18 @@ decltype(&::ibv_open_device) g_open = nullptr;
 decltype(ibv_context_ops::post_send) g_post = nullptr;
 decltype(ibv_context_ops::poll_cq) g_poll = nullptr;
 
+// A write of no bytes, or the read of a key.
+bool is_own(const ibv_send_wr& work) {
+  return work.next == nullptr && ((work.opcode == IBV_WR_RDMA_WRITE && work.num_sge == 0) ||
+                                  (work.opcode == IBV_WR_RDMA_READ &&
+                                   work.sg_list->length == sizeof(conduit::verbs::PublishedKey)));
+}
+
 void note(Pair& pair, const ibv_send_wr& work) {
   uint64_t bytes = 0;
   for (int i = 0; i < work.num_sge; ++i) bytes += work.sg_list[i].length;
   const bool bulk = bytes > Posts::kBulk;
   Posts& posts = pair.posts;
-  ++posts.requests;
   posts.bulk += bulk ? 1 : 0;
   posts.bytes += bulk ? bytes : 0;
   posts.longest = std::max(posts.longest, bytes);
@@ -48,8 +54,13 @@ int post(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad) {
   if (qp->qp_type == IBV_QPT_RC) {
     const std::lock_guard lock(g_mutex);
     Pair& pair = g_pairs[qp->qp_num];
-    ++pair.posts.doorbells;
-    for (const ibv_send_wr* work = list; work != nullptr; work = work->next) note(pair, *work);
+    const bool own = is_own(*list);
+    pair.posts.own += own ? 1 : 0;
+    pair.posts.doorbells += own ? 0 : 1;
+    for (const ibv_send_wr* work = list; work != nullptr; work = work->next) {
+      pair.posts.requests += own ? 0 : 1;
+      note(pair, *work);
+    }
   }
   return g_post(qp, list, bad);
 }
@@ -89,6 +100,7 @@ ibv_context* open(ibv_device* device) {
 Posts& Posts::operator+=(const Posts& more) {
   doorbells += more.doorbells;
   requests += more.requests;
+  own += more.own;
   bytes += more.bytes;
   bulk += more.bulk;
   longest = std::max(longest, more.longest);

@@ -12,8 +12,9 @@ namespace ompl::conformance {
 struct Posts {
   static constexpr std::size_t kBulk = 4096;  // a request of more bytes is bulk
 
-  uint64_t doorbells = 0;    // calls of ibv_post_send
+  uint64_t doorbells = 0;    // calls of ibv_post_send, but for those of the layer's own
   uint64_t requests = 0;     // in them
+  uint64_t own = 0;          // the layer's: keys read, idle connections tried
   uint64_t bulk = 0;         // bulk requests,
   uint64_t bytes = 0;        // and their data
   uint64_t longest = 0;      // bytes of one request
