@@ -12,7 +12,7 @@ install(TARGETS omnipgas EXPORT OmniPGAS LIBRARY DESTINATION ${CMAKE_INSTALL_LIB
   COMPONENT runtime NAMELINK_COMPONENT devel)
 install(EXPORT OmniPGAS NAMESPACE OmniPGAS:: DESTINATION ${package_dir} COMPONENT devel)
 
-foreach(tool omplrun ompl-info)
+foreach(tool omplrun ompl-info ompl-bench-verbs)
   if(TARGET ${tool})
     install(TARGETS ${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
   endif()

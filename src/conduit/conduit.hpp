@@ -88,6 +88,10 @@ struct Capabilities {
   std::size_t joined_put = 0;
   // Longest put or get of one post, bytes; the core splits longer ones.
   std::size_t max_message = SIZE_MAX;
+  // Not 0: long puts go in segments of so many bytes, a few under way on each connection, over up to `stripes`
+  // endpoints at once (core/stripes.cpp). remote_completion must hold.
+  std::size_t segment = 0;
+  uint32_t stripes = 1;
   // Most endpoints one rank can open.
   uint32_t max_endpoints = UINT32_MAX;
 };

@@ -64,6 +64,13 @@ struct Outstanding {
   bool listed = false;           // rank stands in Context::touched
 };
 
+// Segments of a long put that ended before it knew their fate: up to this ticket. Signals to that rank wait for them.
+struct Stray {
+  uint32_t rank;
+  uint32_t slot;
+  uint64_t ticket;
+};
+
 // Where the context last posted over a conduit that joins puts and signals, with what a post has to note: the short
 // ways of core/short_way.hpp go there.
 struct Lane {
@@ -106,6 +113,7 @@ class alignas(arch::kCacheLine) Context {
   // --- network
   std::vector<Outstanding> outstanding;  // per rank, allocated at first use
   std::vector<uint32_t> touched;         // ranks with something outstanding
+  std::vector<Stray> strays;
   uint32_t preferred_slot = 0;  // posts go there, if it can be claimed
   uint32_t arrival_slot = 0;    // where the flag came in that ended the last wait
   uint32_t polls = 0;

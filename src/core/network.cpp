@@ -97,7 +97,7 @@ void Network::note_first(Context& c, bool data) {
 
 void Network::note_lane(Context& c, Slot& slot, uint32_t rank, Outstanding& mine) {
   constexpr std::size_t kImmediate = std::size_t{1} << 34;  // flags below it fit one [6]
-  if (hold_limit_ == 0 || runtime_.segment_.capacity() > kImmediate) return;
+  if (hold_limit_ == 0 || !c.strays.empty() || runtime_.segment_.capacity() > kImmediate) return;
   c.lane = {.rank = rank,
             .limit = hold_limit_,
             .network = this,
@@ -117,6 +117,7 @@ Post Network::post_data(Context& c, Slot& slot, Call call, uint32_t rank, const 
 }
 
 Post Network::post_signal(Context& c, Slot& slot, uint32_t rank, const Signal& record) {
+  if (const Post landed = look_at_strays(c, rank); landed.state != Post::State::done) return landed;
   if (c.held.any()) return send_held_on(c, slot, &record);
   const Post result = send_record(slot, rank, record);
   if (result.state == Post::State::done) note_signal(c, slot, rank);
@@ -126,6 +127,7 @@ Post Network::post_signal(Context& c, Slot& slot, uint32_t rank, const Signal& r
 // *signalled: whether the record went out too.
 Post Network::post_put_signal(Context& c, Slot& slot, uint32_t rank, const Piece& piece,
                               const Signal& record, bool* signalled) {
+  if (const Post landed = look_at_strays(c, rank); landed.state != Post::State::done) return landed;
   if (!take_credit(slot, rank)) return kNoCredit;
   const Post result =
       slot.endpoint->put_signal(rank, piece.local, piece.offset, piece.length, record, signalled);
@@ -187,7 +189,9 @@ int Network::put(Context& c, const void* source, uint32_t rank, uint64_t offset,
                  Deadline deadline) {
   if (length <= hold_limit_) return hold(c, source, rank, offset, length, deadline);
   auto* local = static_cast<std::byte*>(const_cast<void*>(source));  // only read: Call::put
-  return move(c, Call::put, rank, {local, offset, length}, deadline);
+  const Piece piece{local, offset, length};
+  return is_long(length, deadline) ? put_long(c, rank, piece)
+                                   : move(c, Call::put, rank, piece, deadline);
 }
 
 int Network::get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
@@ -220,7 +224,8 @@ int Network::put_signal(Context& c, const void* source, uint32_t rank, uint64_t 
                         std::size_t length, const Signal& record, Deadline deadline) {
   bool signalled = false;
   int code = OMPL_OK;
-  if (capabilities_.ordered_signals && length <= capabilities_.max_message) {
+  if (capabilities_.ordered_signals && length <= capabilities_.max_message &&
+      !is_long(length, deadline)) {
     const Piece piece{static_cast<std::byte*>(const_cast<void*>(source)), offset, length};
     const Blocked what{.call = Call::put_signal,
                        .peer = rank,
@@ -381,6 +386,7 @@ int Network::complete(Context& c, Call call, bool signals_too, Deadline deadline
     }
     note(ask_slots(c, now.rank, slots, &marks, call, deadline));
   }
+  note(await_strays(c, call, deadline));
   note(await_marks(c, marks, call, deadline));
   if (timed_out) return first_error;  // nothing is forgotten: flush again
 

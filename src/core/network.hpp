@@ -3,6 +3,7 @@
 // retries, completions, credits, acknowledgements. Protocol rules 1-7, 12-14, 18.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -34,6 +35,9 @@ struct Mark {
   uint64_t number;
 };
 
+// Segments of long puts that a link has under way at most; a put of so many segments is long.
+inline constexpr uint32_t kPaced = 4;
+
 // What one slot and one rank have between them. Written by whoever holds the slot's claim, but for the
 // atomics, which any thread reads.
 struct Link {
@@ -43,6 +47,8 @@ struct Link {
   uint64_t sent = 0;                      // data operations and signals
   uint64_t asked = 0;                     // ack_request numbers given out,
   uint64_t covered = 0;                   // and what was sent before the last of them
+  uint64_t segments = 0;                  // of long puts,
+  std::array<uint64_t, kPaced> paced{};   // and the tickets of the last ones
   std::atomic<bool> used{false};          // something was sent
   // What is still to be sent; done by whoever progresses the slot.
   uint32_t consumed = 0;        // records whose credit was not returned yet
@@ -190,6 +196,18 @@ class Network {
   void note_first(Context& c, bool data);
   void note_lane(Context& c, Slot& slot, uint32_t rank, Outstanding& mine);
 
+  // Long puts (stripes.cpp).
+  struct Striped;
+  [[nodiscard]] bool is_long(std::size_t length, Deadline deadline) const {
+    return length >= long_put_ && !deadline.finite();
+  }
+  int put_long(Context& c, uint32_t rank, const Piece& piece);
+  int advance(Context& c, Striped& put, bool* again);
+  bool drive(Context& c, Slot& slot, Striped& put, uint64_t* ticket);
+  void post_segments(Slot& slot, Striped& put, uint64_t* ticket);
+  conduit::Post look_at_strays(Context& c, uint32_t rank);
+  int await_strays(Context& c, Call call, Deadline deadline);
+
   // Held puts (held.cpp).
   friend class ShortWay;
   int hold(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
@@ -239,6 +257,7 @@ class Network {
   conduit::Conduit& conduit_;
   const conduit::Capabilities capabilities_;
   const std::size_t hold_limit_;
+  const std::size_t long_put_;  // bytes from which a put goes in segments
   std::vector<Slot> slots_;
   std::vector<uint32_t> peer_slots_;
   Fetches fetches_;

@@ -38,6 +38,7 @@ Network::Network(Runtime& runtime, conduit::Conduit& conduit, uint32_t slots)
       conduit_(conduit),
       capabilities_(conduit.capabilities()),
       hold_limit_(std::min(capabilities_.joined_put, HeldPut::kMost)),
+      long_put_(capabilities_.segment != 0 ? kPaced * capabilities_.segment : SIZE_MAX),
       slots_(slots),
       sentinel_(&runtime.segment_.header().sentinel) {}
 

@@ -68,6 +68,11 @@ constexpr std::array kVariables{
     Variable{"OMPL_VERBS_TRANSPORT", "auto|rc|xrc|dc", &Settings::verbs_transport,
              "How verbs connects; xrc and dc (mlx5) have never run on hardware; auto: rc, unless its "
              "connections would take too much memory."},
+    Variable{
+        "OMPL_VERBS_SEGMENT", "size", &Settings::verbs_segment,
+        "Bytes of the segments that verbs cuts long puts into; from four segments on a put is long."},
+    Variable{"OMPL_VERBS_STRIPE", "count", &Settings::verbs_stripe,
+             "Endpoints that segments of one long put go over at most; 0: every put goes whole."},
     Variable{"OMPL_OFI_PROVIDER", "text", &Settings::ofi_provider,
              "libfabric provider to use: tcp, tcp;ofi_rxm, net/rdm, shm...; empty: the first usable "
              "one of the built-in preference."},

@@ -31,11 +31,13 @@ struct Settings {
   // Memory
   std::string huge_pages = "auto";  // auto, never
   // Fabric
-  std::string verbs_device;              // "": the fastest active port; "NAME" or "NAME:PORT"
-  int verbs_gid = -1;                    // index; -1: the best one
-  std::string verbs_transport = "auto";  // auto, rc, xrc, dc
-  std::string ofi_provider;              // "" : the first usable of our preference list
-  std::string ofi_interface;             // network interface or address to bind to
+  std::string verbs_device;               // "": the fastest active port; "NAME" or "NAME:PORT"
+  int verbs_gid = -1;                     // index; -1: the best one
+  std::string verbs_transport = "auto";   // auto, rc, xrc, dc
+  std::size_t verbs_segment = 128 << 10;  // bytes of a long put's segment
+  unsigned verbs_stripe = 4;              // endpoints that a long put goes over at most; 0: whole
+  std::string ofi_provider;               // "" : the first usable of our preference list
+  std::string ofi_interface;              // network interface or address to bind to
   // Diagnosis
   std::string statistics = "0";  // "1": contexts count their operations
   log::Level log_level = log::Level::warn;

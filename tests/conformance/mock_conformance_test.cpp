@@ -21,6 +21,7 @@ INSTANTIATE_TEST_SUITE_P(
         hostile("late", {}),
         hostile("tiny_queues", {.send_depth = 2, .inline_limit = 8, .spurious_retry = 3}),
         hostile("small_messages", {.max_message = 1000, .send_depth = 4, .inline_limit = 0}),
+        hostile("striped", {.segment = 500, .stripes = 3, .send_depth = 6, .inline_limit = 0}),
         hostile("local_completion", {.remote_completion = false, .delivery_delay = 12}),
         hostile("local_completion_tiny",
                 {.remote_completion = false, .send_depth = 2, .completion_delay = 0}),

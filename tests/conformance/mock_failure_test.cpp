@@ -149,6 +149,37 @@ TEST(MockFailure, R18_WhatIsOutstandingOnABrokenLinkFails) {
   }
 }
 
+// Two of three links carry their segments to the end: what broke is told once more, and nothing is forgotten.
+TEST(MockFailure, R18_ALongPutFailsWithOneOfItsLinks) {
+  constexpr std::size_t kSegment = 1000;
+  constexpr std::size_t kLength = 40 * kSegment;
+  Doomed doomed({.segment = kSegment, .stripes = 3, .inline_limit = 0}, {.endpoints = 3});
+  std::atomic<uint32_t> settled{0};
+  std::atomic<bool> done{false};
+  std::atomic<uint64_t> before{UINT64_MAX};
+  doomed.run([&](Rank& r) {
+    const uint64_t data = r.allocate(kLength);
+    const uint64_t flag = r.allocate(4);
+    const std::vector<std::byte> first = pattern(kLength, 1);
+    const std::vector<std::byte> second = pattern(kLength, 2);
+    if (r.rank == 0) ok(r.put(first.data(), 1, data, kLength));  // connects
+    settle(r, flag, settled, r.size);
+    auto& posted = doomed.wire().counts().posted_data;
+    if (r.rank == 1) {
+      while (before == UINT64_MAX || posted < before + 12) ::sched_yield();  // outside the layer
+      EXPECT_EQ(posted, before + 12) << "three links, four segments each";
+      doomed.wire().break_link(0, 1, 1);
+      return serve(r, flag, done);
+    }
+    before = posted.load();
+    EXPECT_EQ(r.put(second.data(), 1, data, kLength), OMPL_ERR_LINK);
+    EXPECT_TRUE(is_failure(r.signal(1, flag))) << "the data before it are not all there";
+    EXPECT_EQ(r.flush(), OMPL_ERR_LINK);
+    EXPECT_EQ(r.flush(), OMPL_OK) << "told once";
+    done = true;
+  });
+}
+
 // Handles, atomics and callbacks of a rank that dies before it answers: each ends with the error, in every way to
 // wait for it, and a reply that comes late finds nobody.
 TEST(MockFailure, R11_WhatAwaitsADeadRankEndsWithTheError) {

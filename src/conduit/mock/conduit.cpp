@@ -24,6 +24,8 @@ class MockConduit final : public Conduit {
             .remote_completion = hostility.remote_completion,
             .stalls_sender = hostility.stalls_sender,
             .max_message = hostility.max_message,
+            .segment = hostility.segment,
+            .stripes = hostility.stripes,
             .max_endpoints = hostility.max_endpoints};
   }
 

@@ -15,11 +15,11 @@ namespace ompl::conduit::mock {
 std::string Hostility::describe() const {
   return fmt::format(
       "mock seed {}: passive_target {}, ordered_signals {}, remote_completion {}, stalls_sender {}, "
-      "max_message {}, send_depth {}, receive_depth {}, delays {}/{}/{}, scramble {}, descriptor {}, "
-      "faults {}",
-      seed, passive_target, ordered_signals, remote_completion, stalls_sender, max_message, send_depth,
-      receive_depth, delivery_delay, completion_delay, connect_delay, scramble, descriptor,
-      faults.size());
+      "max_message {}, segment {}/{}, send_depth {}, receive_depth {}, delays {}/{}/{}, scramble {}, "
+      "descriptor {}, faults {}",
+      seed, passive_target, ordered_signals, remote_completion, stalls_sender, max_message, segment,
+      stripes, send_depth, receive_depth, delivery_delay, completion_delay, connect_delay, scramble,
+      descriptor, faults.size());
 }
 
 // ------------------------------------------------------------------------------------------------

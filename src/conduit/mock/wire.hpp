@@ -48,6 +48,8 @@ struct Hostility {
   bool remote_completion = true;
   bool stalls_sender = false;
   std::size_t max_message = SIZE_MAX;
+  std::size_t segment = 0;
+  uint32_t stripes = 1;
   std::size_t connection_bytes = 0;
   uint32_t max_endpoints = UINT32_MAX;
   // Room. A link with `send_depth` operations outstanding answers retry(queue_full).

@@ -10,6 +10,7 @@
 #include "conduit/verbs/memory.hpp"
 #include "util/log.hpp"
 #include "util/secret.hpp"
+#include "util/settings.hpp"
 #include "util/status.hpp"
 
 namespace ompl::conduit::verbs {
@@ -60,6 +61,10 @@ Capabilities VerbsConduit::capabilities() const {
   out.stalls_sender = true;
   out.joined_put = inline_limit_;
   out.max_message = std::min<std::size_t>(device_.max_message, kLongest);
+  if (site_.job != nullptr && site_.job->settings->verbs_stripe != 0) {  // open
+    out.segment = std::min(site_.job->settings->verbs_segment, out.max_message);
+    out.stripes = site_.job->settings->verbs_stripe;
+  }
   return out;
 }
 

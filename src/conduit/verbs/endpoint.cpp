@@ -286,23 +286,21 @@ void VerbsEndpoint::ask_for_key(Link& link, int place) {
     key = {.generation = generation, .state = PeerKey::State::asked};
 }
 
-// The data of a put: in the request itself, from registered memory, through a bounce slot, or registered for this.
+// The data of a put: in the request itself; copied to a bounce slot while there is one, so that the caller need not wait
+// for the other side; from registered memory; or registered for this.
 bool VerbsEndpoint::load(const void* source, std::size_t length, Request* request, Post* answer) {
   if (length <= resources_.inline_limit) {
     use_inline(source, length, request);
     return true;
   }
-  if (use_region(source, length, request)) {
-    request->state = Post::State::pending;
-    return true;
-  }
-  if (length <= kBounce) {
-    if (!use_bounce(length, request, answer)) return false;
+  const bool bounces = length <= kBounce;
+  if (bounces && use_bounce(length, request, answer)) {
     std::memcpy(resources_.block->bounces[request->held.bounce].data(), source, length);
     return true;
   }
   request->state = Post::State::pending;
-  return register_for(source, length, 0, request, answer);
+  return use_region(source, length, request) ||
+         (!bounces && register_for(source, length, 0, request, answer));
 }
 
 void VerbsEndpoint::use_inline(const void* data, std::size_t length, Request* request) const {
