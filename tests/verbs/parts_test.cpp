@@ -42,6 +42,22 @@ TEST(VerbsAddress, ComesBack) {
   EXPECT_LT(sent.encode().size(), 100U) << "a launcher may carry 10,000 of them";
 }
 
+TEST(VerbsAddress, OfXrcComesBackWithItsReceiveQueues) {
+  Address sent = sample();
+  sent.transport = Transport::xrc;
+  sent.node = 0x123456789ABCDEF0;
+  sent.queues = {5, 6, 7};
+  Address read;
+  ASSERT_EQ(read.parse(sent.encode()), nullptr);
+  EXPECT_EQ(read.transport, Transport::xrc);
+  EXPECT_EQ(read.node, sent.node);
+  EXPECT_EQ(read.queues, sent.queues);
+  sent.queues.back() = 0x1000000;
+  EXPECT_STREQ(read.parse(sent.encode()), "the number of a receive queue is too large");
+  sent.queues.pop_back();
+  EXPECT_STREQ(read.parse(sent.encode()), "of a wrong length");
+}
+
 TEST(VerbsAddress, WhatIsCutOffOrTooLongIsRefused) {
   const std::string whole = sample().encode();
   for (std::size_t length = 0; length < whole.size(); ++length) {

@@ -10,10 +10,10 @@ namespace ompl::conformance {
 
 // Null without the stand-in.
 template <class Function>
-Function* stub_function(Function& /*like*/, const char* name) {
+Function* stub_function(const char* name) {
   void* library = ::dlopen("libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD);
   return library != nullptr ? reinterpret_cast<Function*>(::dlsym(library, name)) : nullptr;
 }
-#define STUB(function) ::ompl::conformance::stub_function(function, #function)
+#define STUB(function) ::ompl::conformance::stub_function<decltype(function)>(#function)
 
 }  // namespace ompl::conformance

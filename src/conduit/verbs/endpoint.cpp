@@ -54,7 +54,7 @@ void VerbsEndpoint::say_goodbye() {
   struct Nobody final : Sink {
     void signal(uint32_t /*source*/, const Signal& /*record*/) override {}
   } nobody;
-  const int64_t limit = arch::now_ms() + kGoodbyeMs;
+  int64_t limit = arch::now_ms() + kGoodbyeMs;
   const auto goes_on = [&] {
     std::this_thread::yield();
     return progress(nobody, kBatch) >= 0 && arch::now_ms() < limit;
@@ -67,6 +67,7 @@ void VerbsEndpoint::say_goodbye() {
     }
     if (can_post(link) && use_message({.op = kGoodbye}, &request, &answer)) post(link, request);
   }
+  limit = arch::now_ms() + kGoodbyeMs;
   while (outstanding_ > 0 && goes_on()) {
   }
 }
