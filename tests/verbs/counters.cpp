@@ -22,6 +22,7 @@ namespace {
 using namespace ompl::conformance;  // NOLINT(google-build-using-namespace)
 
 constexpr uint64_t kFlagApart = 64;
+constexpr uint64_t kRoom = 120;  // requests that a queue surely takes: one thread alone is not refused
 
 // One way to send 8 bytes and a flag, and what it must cost.
 struct Operation {
@@ -110,11 +111,11 @@ void run(const Operation& operation, unsigned threads, unsigned slots, uint64_t 
       threads);
 }
 
-// A put whose signal has to wait for an endpoint goes out before it: one doorbell more for a post that was refused. One
-// thread alone is never refused.
-void expect_cost(uint64_t seen, uint64_t wanted, uint64_t refused, unsigned threads) {
+// A put whose signal has to wait, for an endpoint or for room in its queue, goes out before it: one doorbell more for a
+// post that was refused.
+void expect_cost(uint64_t seen, uint64_t wanted, uint64_t refused) {
   EXPECT_GE(seen, wanted);
-  EXPECT_LE(seen, wanted + (threads > 1 ? refused : 0));
+  EXPECT_LE(seen, wanted + refused);
 }
 
 std::string row(const Operation& operation, unsigned threads, unsigned slots, uint64_t messages) {
@@ -122,8 +123,11 @@ std::string row(const Operation& operation, unsigned threads, unsigned slots, ui
   run(operation, threads, slots, messages, &seen);
   const uint64_t all = threads * messages;
   EXPECT_EQ(seen.verified, all) << "payloads";
-  expect_cost(seen.posts.doorbells, all * operation.doorbells, seen.retries, threads);
-  expect_cost(seen.posts.requests, all * operation.requests, seen.retries, threads);
+  if (threads == 1 && messages * operation.requests <= kRoom) {
+    EXPECT_EQ(seen.retries, 0U);
+  }
+  expect_cost(seen.posts.doorbells, all * operation.doorbells, seen.retries);
+  expect_cost(seen.posts.requests, all * operation.requests, seen.retries);
   const auto each = [all](uint64_t count) {
     return static_cast<double>(count) / static_cast<double>(all);
   };

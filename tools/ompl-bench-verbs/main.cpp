@@ -7,8 +7,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <exception>
 #include <fstream>
 
 #include "measure.hpp"
@@ -106,7 +107,8 @@ std::vector<Row> measure(const Options& options) {
 int run_job(const Options& options) {
   ::setenv("OMPL_CONDUITS", "self,verbs", 0);  // NOLINT(concurrency-mt-unsafe): before any thread
   ompl::Settings settings;
-  if (ompl::Settings::read(&settings) != OMPL_OK || ompl_init() != OMPL_OK) {
+  if (ompl::Settings::read(&settings) != OMPL_OK) return 1;  // which has said why
+  if (ompl_init() != OMPL_OK) {
     fmt::print(stderr, "ompl-bench-verbs: {}\n", ompl_error_detail());
     return 1;
   }
@@ -150,27 +152,28 @@ int run_job(const Options& options) {
   return ompl_finalize() == OMPL_OK ? 0 : 1;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  Options options;
-  CLI::App app{
+void declare(CLI::App& app, Options& options) {
+  app.description(
       "Latency and bandwidth of puts, flags and gets over Verbs, in the form of ib_write_lat and "
-      "ib_write_bw. Two ranks on two machines."};
+      "ib_write_bw. Two ranks on two machines.");
   app.footer("Exit status: 0, or 1 if something failed, or 2 for a job that has not two ranks.");
-  app.add_option("--sizes", options.sizes, "bytes of the latencies, ascending; 8 ... 65536")
+  app.add_option("--sizes", options.sizes, "bytes of the latencies; 8 ... 65536")
+      ->option_text("BYTES,...")
       ->delimiter(',')
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
-  app.add_option("--long-sizes", options.long_sizes,
-                 "bytes of the bandwidths, ascending; 64 KiB ... 8 MiB")
+  app.add_option("--long-sizes", options.long_sizes, "bytes of the bandwidths; 64 KiB ... 8 MiB")
+      ->option_text("BYTES,...")
       ->delimiter(',')
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
   app.add_option("--threads", options.threads, "threads of the multithreaded latencies; 1,2,4,8")
+      ->option_text("N,...")
       ->delimiter(',')
       ->check(CLI::Range(1U, 1024U));
   app.add_option("-n,--iterations", options.iterations, "of each latency; 1000")
+      ->option_text("N")
       ->check(CLI::PositiveNumber);
   app.add_option("--long-iterations", options.long_iterations, "of each bandwidth; 200")
+      ->option_text("N")
       ->check(CLI::PositiveNumber);
   app.add_flag("--perftest", options.perftest,
                "run ib_write_lat and ib_write_bw on the same device and show both");
@@ -181,13 +184,33 @@ int main(int argc, char** argv) {
          "start the jobs by this command, one for each size of the pool: \"mpirun -n 2 -ppn 1\"")
       ->take_last();
   app.add_option("--pools", options.pools, "sizes of the pool, with --launcher; 1,3,8")
+      ->option_text("N,...")
       ->delimiter(',')
       ->check(CLI::Range(1U, 64U));
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  CLI::App app;
+  declare(app, options);
   CLI11_PARSE(app, argc, argv);
   if (!options.launcher.empty())
     return run_pools(options.launcher, options.pools, {argv + 1, argv + argc}, options.json);
   if (options.sizes.empty()) options.sizes = powers(8, std::size_t{64} << 10);
   if (options.long_sizes.empty())
     options.long_sizes = powers(std::size_t{64} << 10, std::size_t{8} << 20);
+  std::ranges::sort(options.sizes);
+  std::ranges::sort(options.long_sizes);
   return run_job(options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "ompl-bench-verbs: %s\n", error.what());
+    return 1;
+  }
 }

@@ -35,7 +35,7 @@ struct Places {
 };
 
 Places places(unsigned thread) {
-  const uint64_t from = g_reserved.data + 2 * thread * g_reserved.each;
+  const uint64_t from = g_reserved.data + std::size_t{2} * thread * g_reserved.each;
   const uint64_t to = from + g_reserved.each;
   const auto rank = static_cast<uint32_t>(ompl_rank());
   return {static_cast<unsigned char*>(ompl_ptr(rank, from)),
@@ -149,7 +149,7 @@ void check(int code, const char* what) {
 int reserve(std::size_t bytes, unsigned threads, bool statistics) {
   g_reserved.statistics = statistics;
   g_reserved.each = (bytes + kPage - 1) / kPage * kPage;
-  const int code = ompl_alloc(2 * threads * g_reserved.each, &g_reserved.data);
+  const int code = ompl_alloc(std::size_t{2} * threads * g_reserved.each, &g_reserved.data);
   return code != OMPL_OK ? code : ompl_alloc((threads + 1) * kPage, &g_reserved.flags);
 }
 
