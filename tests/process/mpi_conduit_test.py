@@ -36,13 +36,11 @@ OPEN_MPI_TCP = {
     "OMPI_MCA_pml": "ob1",
     "OMPI_MCA_btl": "self,tcp",
     "OMPI_MCA_btl_tcp_if_include": "net0",
-    "OMPI_MCA_osc": "ucx",
-    "OMPI_MCA_opal_common_ucx_tls": "any",
-    "OMPI_MCA_opal_common_ucx_devices": "any",
+    "OMPI_MCA_osc": "rdma",
 }
 TCP = {
     "mpich5": {"MPIR_CVAR_NOLOCAL": "1"} | UCX_TCP,
-    "openmpi5": OPEN_MPI_TCP | UCX_TCP,
+    "openmpi5": OPEN_MPI_TCP,
     "impi": {"I_MPI_FABRICS": "ofi", "FI_PROVIDER": "tcp"},
 }
 SKIP = 77
