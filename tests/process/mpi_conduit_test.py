@@ -126,6 +126,11 @@ class Brief(Jobs):
             with self.subTest(ranks=ranks, threads=threads, slots=slots):
                 self.traffic(ranks, 1, threads, slots, length)
 
+    def test_a_rank_that_dies_ends_the_job(self) -> None:
+        done = self.preloaded(2, str(ARGUMENTS.build / "bin/tests/fault_worker"), "die-during", "wait")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertNotIn("returned although", done.stdout + done.stderr)
+
     def test_pools_of_different_size(self) -> None:
         script = 'OMPL_ENDPOINTS=$((1 + 3 * ${PMI_RANK:-$PMIX_RANK})) LD_PRELOAD=$0 exec "$@"'
         program = str(ARGUMENTS.build / "bin/tests/traffic")
@@ -170,6 +175,8 @@ class Brief(Jobs):
 class Hosts(Jobs):
     """Each rank on a host of its own (tests/net/hosts.py)."""
 
+    at: tuple[str, ...] = ()  # what happens to the network
+
     def start(self, ranks: int, *program: str, **variables: str) -> "subprocess.CompletedProcess[str]":
         settings = SETTINGS | TCP[ARGUMENTS.name] | variables
         kind, tool = ("prterun", "prterun") if ARGUMENTS.name.startswith("openmpi") else ("hydra", "mpiexec.hydra")
@@ -177,7 +184,9 @@ class Hosts(Jobs):
         launcher = f"{kind}={ARGUMENTS.prefix}/bin/{tool}"
         job = ["env", *(f"{name}={value}" for name, value in settings.items()), *program]
         done = subprocess.run(
-            [sys.executable, rig, "--launcher", launcher, "--hosts", str(ranks), "--seconds", str(self.limit_s), *job],
+            [sys.executable, rig, "--launcher", launcher, "--hosts", str(ranks), "--seconds", str(self.limit_s)]
+            + [word for action in self.at for word in ("--at", action)]
+            + job,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -196,6 +205,14 @@ class BriefHosts(Hosts):
         for ranks, threads, slots, length in ((2, 1, 1, 100_000), (3, 2, 2, 1000), (2, 8, 3, 4000), (4, 2, 4, 20_000)):
             with self.subTest(ranks=ranks, threads=threads, slots=slots):
                 self.traffic(ranks, 1, threads, slots, length)
+
+    def test_loss(self) -> None:
+        self.at = ("0.5 loss 5", "3 heal")
+        self.traffic(2, 4, 2, 2, 20_000)
+
+    def test_a_cut_that_is_healed(self) -> None:
+        self.at = ("0.5 cut 1", "2 heal")
+        self.traffic(2, 3, 1, 1, 1_000_000)
 
 
 class LongHosts(Hosts):
