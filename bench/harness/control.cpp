@@ -2,17 +2,21 @@
 #include "harness/control.hpp"
 
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cerrno>
 #include <stdexcept>
 #include <system_error>
 
 namespace bench {
 namespace {
+
+constexpr int kEndMs = 1000;
 
 [[noreturn]] void fail(const std::string& what) {
   throw std::system_error(errno, std::generic_category(), what);
@@ -69,9 +73,26 @@ Control::Control(const Setup& setup, int rank, const Description& description) {
           {"transport", description.transport},
           {"endpoints", endpoints},
           {"details", description.details}}}});
+  stop_ = eventfd(0, EFD_CLOEXEC);
+  if (stop_ < 0) fail("eventfd");
+  watcher_ = std::thread(&Control::watch, this);
 }
 
-Control::~Control() { close(fd_); }
+Control::~Control() {
+  eventfd_write(stop_, 1);
+  watcher_.join();
+  close(stop_);
+  close(fd_);
+}
+
+// Asleep until the driver is gone. A rank that is idle then ends in order.
+void Control::watch() const {
+  std::array<pollfd, 2> ends{
+      {{.fd = stop_, .events = POLLIN, .revents = 0}, {.fd = fd_, .events = POLLRDHUP, .revents = 0}}};
+  while (poll(ends.data(), 2, -1) < 0) {
+  }
+  if (ends[0].revents == 0 && poll(ends.data(), 1, kEndMs) == 0) _exit(2);
+}
 
 std::optional<Command> Control::next() {
   alarm(0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The worker's line to its driver (python/omnipgas/worker.py): a Unix socket per rank, one JSON
-// object per line. A rank that has nothing to do is blocked in read() here, outside the library.
+// object per line. A rank that has nothing to do is blocked in read() here, outside the library. One that is busy when
+// the driver goes away ends all the same.
 //
 //   rank    {"hello": {"rank", "pid", "version", "transport", "endpoints", "details"}}
 //   driver  {"do": "pingpong", "op", "threads", "size", "iterations", "seconds", "sequence",
@@ -18,6 +19,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "harness/adapter.hpp"
@@ -58,8 +60,11 @@ class Control {
 
  private:
   void send(const nlohmann::json& line) const;
+  void watch() const;
 
   int fd_ = -1;
+  int stop_ = -1;  // readable once there is no need to watch
+  std::thread watcher_;
   std::string unread_;
 };
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The twin, end to end: the real worker under the real driver."""
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -52,6 +54,29 @@ def cpu(pid: int) -> int:
     """Clock ticks a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
+
+
+def test_ranks_do_not_outlive_a_driver_that_is_killed() -> None:
+    built("raw")  # or a skip
+    program = """
+from omnipgas.worker import Worker
+from tests.common import built
+with Worker(built("raw"), threads=2, size=64) as worker:
+    print(*(hello["pid"] for hello in worker.hello.values()), flush=True)
+    worker.pingpong("put", 64, 1 << 40, 60, 120)
+"""
+    folder = Path(__file__).parents[1]
+    with subprocess.Popen([sys.executable, "-c", program], cwd=folder, stdout=subprocess.PIPE, text=True) as driver:
+        assert driver.stdout
+        pids = [int(pid) for pid in driver.stdout.readline().split()]
+        time.sleep(0.5)  # they are measuring
+        assert len(pids) == 2
+        assert all(map(alive, pids))
+        driver.kill()
+    limit = time.monotonic() + 10
+    while any(map(alive, pids)) and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert not any(map(alive, pids))
 
 
 def test_an_unknown_operation_ends_the_worker_with_a_reason() -> None:

@@ -260,6 +260,24 @@ TEST_P(Conformance, Signals_R10_ASignalReleasesOwnStores) {
   });
 }
 
+// More than any queue of a conduit holds, while the receiver is outside the layer [4].
+TEST_P(Conformance, Signals_R4_ASleepingReceiverStallsItsSendersAndLosesNothing) {
+  const auto w = world({.ranks = 3, .endpoints = 2});
+  const uint64_t flag = w->allocate(64);
+  w->run([&](Rank& r) {
+    const uint32_t count = rounds(2000);
+    if (r.rank > 0) {
+      for (uint32_t i = 0; i < count; ++i) ok(r.signal(0, flag));
+      ok(r.quiet());
+      return;
+    }
+    ok(r.wait(flag));  // connected
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    for (uint32_t i = 1; i < count * (r.size - 1); ++i) ok(r.wait(flag));
+    EXPECT_EQ(r.count(flag), 0U);
+  });
+}
+
 TEST_P(Conformance, Signals_R4_CreditsOfTwoLoseNothing) {
   world({.ranks = 3, .endpoints = 2, .credits = 2})->run([](Rank& r) {
     const uint64_t data = r.allocate(512 * r.size);

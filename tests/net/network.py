@@ -95,9 +95,11 @@ class Network:
         start_up(self.hosts)
 
     def give_up_after(self, retries: int) -> None:
-        """How often TCP sends again before it calls a connection broken: 15, which takes minutes, if not set."""
+        """How often TCP sends again before it calls a connection broken, or not to be had: 15 and 6, which takes
+        minutes, if not set."""
+        files = [f"/proc/sys/net/ipv4/{name}" for name in ("tcp_retries2", "tcp_syn_retries")]
         for host in self.hosts:
-            run("ip", "netns", "exec", host, "tee", "/proc/sys/net/ipv4/tcp_retries2", text=str(retries))
+            run("ip", "netns", "exec", host, "tee", *files, text=str(retries))
 
     def rate(self, mbit: str) -> None:
         for host in self.hosts:

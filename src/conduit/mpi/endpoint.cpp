@@ -172,13 +172,9 @@ int MpiEndpoint<Handle>::look(Sink& sink, int budget) {
   int taken = 0;
   for (; taken < budget; ++taken) {
     const Buffer* message = nullptr;
-    int code = inbox_.look(&message);
-    if (code == 0 && message == nullptr) break;
-    if (code == 0) {
-      take_in(*message, sink);
-      code = inbox_.taken();
-    }
-    if (code != 0) return broken("MPI_Irecv", code);
+    if (const int code = inbox_.look(&message); code != 0) return broken("MPI_Imrecv", code);
+    if (message == nullptr) break;
+    take_in(*message, sink);
   }
   const int completed = complete();
   return completed >= 0 ? taken + completed : completed;
@@ -276,8 +272,10 @@ void MpiEndpoint<Handle>::leave(bool in_order) {
   }
   settle([this] { return outstanding_ == 0; });
   if (outstanding_ > 0) static_cast<void>(buffers_.release());  // MPI may still read them
-  for (uint32_t rank = 0; rank < session_.job().size; ++rank)
+  for (uint32_t rank = 0; rank < session_.job().size; ++rank) {
+    session_.count_sent(rank, links_[rank].sent);
     fail(rank, in_order ? "it was closed" : kMpiEnded);
+  }
 }
 
 // --- State ---------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ struct Link {
   std::atomic<bool> departed{false};  // its endpoint was closed in order
   std::string why;                    // of the failure
   uint32_t sending = 0;               // messages under way
-  uint32_t sent = 0;                  // messages
+  uint64_t sent = 0;                  // messages
   uint32_t putting = 0;               // puts to its window of which the source is in use
   bool unflushed = false;             // some put to its window may not have arrived
   bool met = false;                   // there was a message, either way

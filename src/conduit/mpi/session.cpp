@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "arch/clock.hpp"
 #include "util/log.hpp"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr int64_t kPartingMs = 10'000;  // for all ranks to come to the end
 constexpr int kBytes = sizeof(uint32_t);
+constexpr int kCountBytes = sizeof(uint64_t);
 
 }  // namespace
 
@@ -128,11 +130,9 @@ int Session<Handle>::open() {
     code = mpi.win_lock_all(0, window);
     if (code != 0) return failed("MPI_Win_lock_all", code);
   }
+  counts_ = std::make_unique<std::vector<uint64_t>>(2 * std::size_t{job_->size});
   inboxes_ = std::make_unique<std::vector<Inbox<Handle>>>(job_->slots);
-  for (uint32_t slot = 0; slot < job_->slots; ++slot) {
-    code = inbox(slot).open(mpi, comm_, slot);
-    if (code != 0) return failed("MPI_Irecv", code);
-  }
+  for (uint32_t slot = 0; slot < job_->slots; ++slot) inbox(slot).open(mpi, comm_, slot);
   // MPI_Finalize begins by deleting the attributes of MPI_COMM_SELF [21].
   code = mpi.comm_create_keyval(on_copy, on_end, &keyval_, nullptr);
   if (code == 0) code = mpi.comm_set_attr(mpi.constants.self, keyval_, this);
@@ -179,18 +179,28 @@ void Session<Handle>::part(Member& member) {
   member.leave(true);
 }
 
-// Every rank has come to its end, and what it said before has been taken in. False: some did not in time.
+// Every rank has come to its end, and all that it sent has been taken in: what is left would trouble MPI, or come to the
+// next communicator. False: some did not in time.
 template <class Handle>
 bool Session<Handle>::all_meet() {
-  Handle barrier{};
-  int met = library_.ibarrier(comm_, &barrier) == 0 ? 0 : -1;
+  Handle exchange{};
+  const auto from = counts_->begin() + job_->size;
+  const Handle byte = library_.constants.byte;
+  int met = library_.ialltoall(counts_->data(), kCountBytes, byte, &*from, kCountBytes, byte, comm_,
+                               &exchange);
+  if (met != 0) return false;
   const int64_t limit = arch::now_ms() + kPartingMs;
-  while (met == 0 && arch::now_ms() < limit) {
-    for (auto& inbox : *inboxes_) inbox.drop();
-    if (library_.test(&barrier, &met, library_.constants.status_ignore) != 0) met = -1;
+  while (arch::now_ms() < limit) {
+    uint64_t received = 0;
+    for (auto& inbox : *inboxes_) {
+      inbox.drop();
+      received += inbox.received();
+    }
+    if (met == 0 && library_.test(&exchange, &met, library_.constants.status_ignore) != 0) return false;
+    if (met != 0 && received == std::accumulate(from, counts_->end(), uint64_t{0})) return true;
     ::sched_yield();
   }
-  return met > 0;
+  return false;
 }
 
 // Windows and communicators can only be given back by all ranks together. Where some do not come they stay.
@@ -199,9 +209,9 @@ void Session<Handle>::close() {
   if (!all_meet()) {
     log::warn("mpi: not every rank came to the end in {} s; its windows stay", kPartingMs / 1000);
     static_cast<void>(inboxes_.release());  // MPI may still write there
+    static_cast<void>(counts_.release());
     return;
   }
-  for (auto& inbox : *inboxes_) inbox.close();
   for (Handle& window : windows_) {
     library_.win_unlock_all(window);
     library_.win_free(&window);

@@ -79,6 +79,8 @@ class Session {
   [[nodiscard]] int tag(uint32_t rank, uint32_t slot) const {
     return static_cast<int>(slot % peer_slots_[rank]);
   }
+  // Of an endpoint that leaves: what this rank has sent to another one.
+  void count_sent(uint32_t rank, uint64_t messages) { (*counts_)[rank] += messages; }
   [[nodiscard]] std::string describe() const;
   int failed(const char* function, int code) const;
 
@@ -97,7 +99,8 @@ class Session {
   std::vector<Handle> windows_;                          // as many on every rank
   std::unique_ptr<std::vector<Inbox<Handle>>> inboxes_;  // by own slot
   std::vector<uint32_t> peer_slots_;
-  std::mutex ending_;  // held by who makes a member leave, or closes
+  std::unique_ptr<std::vector<uint64_t>> counts_;  // of messages to each rank, then of those from each
+  std::mutex ending_;                              // held by who makes a member leave, or closes
   std::vector<Member*> members_;
   std::atomic<bool> ended_{false};  // MPI, or this session
 };

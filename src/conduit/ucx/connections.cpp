@@ -12,6 +12,8 @@ namespace ompl::conduit::ucx {
 namespace {
 
 constexpr int64_t kProbeMs = 500;
+// UCX's TCP connects while its caller waits: a refusal comes at once, what comes later is the system giving up.
+constexpr int64_t kRefusalMs = 2000;
 constexpr int kShortTests = 10;
 
 ucp_request_param_t with_callback(ucp_send_nbx_callback_t callback, Link& link) {
@@ -179,7 +181,8 @@ void Connections::advance(Link& link) {
     link.state = State::probing;
     link.probe_until = arch::now_ms() + kProbeMs;
     connect(link);
-  } else if (link.state == State::probing && link.error != UCS_OK) {
+  } else if (link.state == State::probing && link.error != UCS_OK &&
+             arch::now_ms() < link.probe_until - kProbeMs + kRefusalMs) {
     return fail(link, OMPL_ERR_PEER, fmt::format("its process ended ({})", link.why));
   } else if (link.state == State::alive ||
              (link.state == State::probing && arch::now_ms() > link.probe_until)) {
