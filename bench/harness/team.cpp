@@ -30,7 +30,7 @@ std::vector<int> cores() {
 }
 
 std::vector<int> cores_of(int rank) {
-  const auto list = cores();
+  auto list = cores();
   if (std::getenv("OMNI_OWN_CORES") != nullptr || list.size() < 2) return list;
   const auto middle = list.begin() + static_cast<std::ptrdiff_t>(list.size() / 2);
   return rank == 0 ? std::vector(list.begin(), middle) : std::vector(middle, list.end());
