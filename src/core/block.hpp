@@ -145,7 +145,8 @@ int Blocker::sleep(Ready& ready) {
 
 inline void Blocker::progress() {
   if (runtime_.network_ == nullptr) return;
-  runtime_.network_->progress(*context_, what_.flag ? context_->arrival_slot : context_->preferred_slot);
+  runtime_.network_->progress(*context_,
+                              what_.flag ? context_->arrival_slot : context_->preferred_slot);
 }
 
 }  // namespace ompl

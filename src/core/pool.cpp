@@ -16,7 +16,7 @@ namespace ompl {
 namespace {
 constexpr int kTurnBudget = 16;  // completions and records of one claim [3]
 constexpr uint32_t kOthers = 4;  // every so manieth poll of a thread looks at others' slots too
-}
+}  // namespace
 
 using conduit::Post;
 
