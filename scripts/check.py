@@ -42,7 +42,7 @@ INSIDE = ("tests/unit", "tests/conformance")
 VARIANTS = (
     Variant("release"),
     # The fuzzers bring their own sanitizers; what is only measured, and the bindings, need none.
-    Variant("asan", (*INSIDE, "tests/process", "tests/net"), ("src", "tools", "examples")),
+    Variant("asan", (*INSIDE, "tests/process", "tests/net"), ("src", "tools/omplrun", "tools/ompl-info", "examples")),
     Variant("tsan", INSIDE),
 )
 
@@ -95,9 +95,7 @@ def inside(variant: Variant, test: str, output: str) -> Iterator[Result]:
         for match in re.finditer(pattern, output, re.MULTILINE):
             yield Result(f"{variant.preset}/{test}/{match[1]}", "skipped", match[2])
     for match in re.finditer(r"\[ RUN      \] (\S+)\n(.*?)\[  SKIPPED \] \1 ", output, re.DOTALL):
-        said = [
-            line for line in match[2].splitlines() if line and not re.match(r"\S+:\d+: Skipped$", line)
-        ]
+        said = [line for line in match[2].splitlines() if line and not re.match(r"\S+:\d+: Skipped$", line)]
         yield Result(f"{variant.preset}/{test}/{match[1]}", "skipped", " ".join(said[-1:]))
 
 

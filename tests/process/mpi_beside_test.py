@@ -106,8 +106,7 @@ class Brief(Beside):
                 self.job(conduit, ranks, 1.0, 2, "mpi", "ompl")
 
     def test_every_order_of_start_and_end(self) -> None:
-        for conduit in ("shm", "ofi"):
-            self.every_order(conduit)
+        self.every_order("shm")
 
     def test_an_order_that_cannot_be_is_refused_in_one_line(self) -> None:
         if MPI.may_come_later:
@@ -125,8 +124,9 @@ class Minute(Beside):
         for conduit in conduits():
             self.job(conduit, 3, 60.0, 3, "mpi", "ompl")
 
-    def test_every_order_of_start_and_end_over_ucx(self) -> None:
-        self.every_order("ucx")
+    def test_every_order_of_start_and_end_over_networks(self) -> None:
+        for conduit in ("ofi", "ucx"):
+            self.every_order(conduit)
 
 
 def main() -> None:
