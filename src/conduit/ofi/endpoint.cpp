@@ -152,7 +152,7 @@ Post OfiEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std::s
   if (link == nullptr) return answer;
   if (!post_held()) return retry(Post::Reason::queue_full);
   if (may_hold(length)) {
-    hold(*link, source, offset, length);
+    held_.hold(*link, source, offset, length);
     return {};
   }
   answer = write(*link, source, offset, length, nullptr);
@@ -203,14 +203,6 @@ Post OfiEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t 
   message.rma_iov_count = 1;
   message.context = request.operation;
   return end(&request, fi_readmsg(link->endpoint, &message, request.flags));
-}
-
-void OfiEndpoint::hold(Link& link, const void* source, uint64_t offset, std::size_t length) {
-  std::copy_n(static_cast<const std::byte*>(source), length, held_.bytes.data());
-  held_.link = &link;
-  held_.offset = offset;
-  held_.length = length;
-  held_.seen = false;
 }
 
 // False: the queue is full. A link that broke takes with it what was held for it.
@@ -356,7 +348,7 @@ fi_rma_iov OfiEndpoint::remote(const Link& link, uint64_t offset, std::size_t le
 
 int OfiEndpoint::progress(Sink& sink, int budget) {
   wait_set_.disarm();
-  if (held_.link != nullptr && std::exchange(held_.seen, true)) post_held();
+  if (held_.is_due()) post_held();
   int taken = 0;
   while (taken < budget) {
     std::array<fi_cq_data_entry, kBatch> entries;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "conduit/conduit.hpp"
+#include "conduit/held.hpp"
 #include "conduit/ofi/contacts.hpp"
 #include "conduit/ofi/local_memory.hpp"
 #include "conduit/ofi/operation.hpp"
@@ -57,21 +58,11 @@ class OfiEndpoint final : public Endpoint, public Voice {
     void* descriptor = nullptr;
   };
   static constexpr std::size_t kReceives = 128;
-  // A small put that waits for the signal to its rank which mostly comes at once: then both are one request. Nothing
-  // may rely on a put that neither a signal nor a flush follows.
-  struct Held {
-    Link* link = nullptr;  // null: none
-    uint64_t offset = 0;
-    std::size_t length = 0;
-    bool seen = false;  // by progress()
-    std::array<std::byte, 64> bytes;
-  };
 
   Link* ready(uint32_t rank, Post* answer);
   bool begin(Request* request);
   bool begin_copy(Request* request);
   Post end(Request* request, ssize_t result);
-  void hold(Link& link, const void* source, uint64_t offset, std::size_t length);
   bool post_held();
   Post write(Link& link, const void* source, uint64_t offset, std::size_t length, const Signal* record);
   Post send(Link& link, const void* bytes, std::size_t length, uint64_t flags);
@@ -93,7 +84,7 @@ class OfiEndpoint final : public Endpoint, public Voice {
     return numbered_ && length > inject_limit_;
   }
   [[nodiscard]] bool may_hold(std::size_t length) const {
-    return immediates_ && length <= std::min(inject_limit_, sizeof held_.bytes);
+    return immediates_ && length <= std::min(inject_limit_, held_.kMost);
   }
   [[nodiscard]] const Address& peer(const Link& link) const { return (*site_.peers)[link.rank]; }
   [[nodiscard]] fi_rma_iov remote(const Link& link, uint64_t offset, std::size_t length) const;
@@ -114,7 +105,7 @@ class OfiEndpoint final : public Endpoint, public Voice {
   std::unique_ptr<Links> links_;
   Contacts* contacts_ = nullptr;  // links_, without connections
   WaitSet wait_set_;
-  Held held_;
+  Held<Link> held_;
   std::array<Receive, kReceives> receives_;
   uint32_t polls_ = 0;            // of the links
   int64_t events_looked_at_ = 0;  // ms

@@ -58,7 +58,7 @@ UcxEndpoint::~UcxEndpoint() {
 // Tells the others that this end is meant; true once they have said so too: they have then read what was sent
 // last. A socket closed earlier may reset its connection and take that with it.
 bool UcxEndpoint::parted() {
-  bool all = operations_.outstanding() == 0;
+  bool all = post_held() && operations_.outstanding() == 0;
   for (const auto& link : connections_.all()) {
     if (link->up() && !link->goodbye_said)
       link->goodbye_said = send(*link, {.op = kGoodbye}).state == Post::State::done;
@@ -76,6 +76,11 @@ Post UcxEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std::s
   Post answer;
   Link* link = ready(rank, &answer);
   if (link == nullptr) return answer;
+  if (!post_held()) return retry(Post::Reason::queue_full);
+  if (length <= held_.kMost) {
+    held_.hold(*link, source, offset, length);
+    return {};
+  }
   if (length <= copy_limit_) return send(*link, {.token = offset, .op = kDataOnly}, {source, length});
   ucp_request_param_t params;
   Operation* operation = begin(*link, &params);
@@ -99,31 +104,58 @@ Post UcxEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t 
 }
 
 Post UcxEndpoint::signal(uint32_t rank, const Signal& record) {
-  return send_record(rank, to_message<Message>(record));
+  Post answer;
+  Link* link = ready(rank, &answer);
+  if (link == nullptr) return answer;
+  Message message = to_message<Message>(record);
+  if (held_.link == link && record.token == 0) {
+    message.token = held_.offset;
+    answer = send_record(*link, message, {held_.bytes.data(), held_.length}, link->short_works);
+    if (answer.state == Post::State::done) held_.link = nullptr;
+    if (answer.state != Post::State::retry || !link->short_works) return answer;
+    message.token = 0;  // both at once may be too long
+  }
+  if (!post_held()) return retry(Post::Reason::queue_full);
+  return send_record(*link, message, {}, link->short_works);
 }
 
 Post UcxEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
                              const Signal& record, bool* signalled) {
   if (length > copy_limit_ || record.token != 0)
     return Endpoint::put_signal(rank, source, offset, length, record, signalled);
+  Post answer;
+  Link* link = ready(rank, &answer);
+  if (link == nullptr) return answer;
+  if (!post_held()) return retry(Post::Reason::queue_full);
   Message message = to_message<Message>(record);
   message.token = offset;
-  const Post answer = send_record(rank, message, {source, length});
+  answer = send_record(*link, message, {source, length});
   *signalled = answer.state == Post::State::done || answer.state == Post::State::pending;
   return answer;
 }
 
 // After the puts that UCX may send another way have arrived [7].
-Post UcxEndpoint::send_record(uint32_t rank, Message message, Data data) {
-  Post answer;
-  Link* link = ready(rank, &answer);
-  if (link == nullptr) return answer;
-  return connections_.flushed(*link) ? send(*link, message, data) : retry(Post::Reason::queue_full);
+Post UcxEndpoint::send_record(Link& link, Message message, Data data, bool at_once) {
+  if (!connections_.flushed(link)) return retry(Post::Reason::queue_full);
+  return send(link, message, data, at_once);
+}
+
+// False: the queue is full. A link that broke takes with it what was held for it.
+bool UcxEndpoint::post_held() {
+  if (held_.link == nullptr) return true;
+  Link& link = *held_.link;
+  if (link.up() && !link.goodbye) {
+    const Post answer =
+        send(link, {.token = held_.offset, .op = kDataOnly}, {held_.bytes.data(), held_.length});
+    if (answer.state == Post::State::retry) return false;
+  }
+  held_.link = nullptr;
+  return true;
 }
 
 // A record that UCX took but has not sent would go out only with progress that this rank need not make any
-// more. So without data it is short, where that works: sent at once or refused.
-Post UcxEndpoint::send(Link& link, Message message, Data data) {
+// more. So it is sent at once or refused, where that works, alone or with a small put.
+Post UcxEndpoint::send(Link& link, Message message, Data data, bool at_once) {
   ucp_request_param_t params;
   Operation* operation = begin(link, &params);
   if (operation == nullptr) return retry(Post::Reason::queue_full);
@@ -132,16 +164,20 @@ Post UcxEndpoint::send(Link& link, Message message, Data data) {
   message.cookie = link.hello.cookie;
   message.source = site_.job->rank;
   operation->message = message;
-  const bool is_short = data.length == 0 && link.short_works;
-  if (is_short) params.op_attr_mask |= UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
+  const bool copied = !at_once && data.length <= operation->data.size();
+  if (copied) {
+    std::copy_n(static_cast<const std::byte*>(data.source), data.length, operation->data.data());
+    data.source = operation->data.data();
+  }
+  if (at_once) params.op_attr_mask |= UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
   const ucs_status_ptr_t result =
       site_.library->am_send_nbx(link.endpoint, kMessageId, &operation->message, sizeof message,
                                  data.source, data.length, &params);
-  if (is_short && UCS_PTR_RAW_STATUS(result) == UCS_ERR_NO_RESOURCE) {
+  if (at_once && UCS_PTR_RAW_STATUS(result) == UCS_ERR_NO_RESOURCE) {
     operations_.give_back(operation);
     return retry(Post::Reason::queue_full);
   }
-  return end(operation, result, data.length > 0);
+  return end(operation, result, !copied);
 }
 
 // The connection to `rank` if it can be posted on, else null and the answer to give.
@@ -195,6 +231,7 @@ void UcxEndpoint::on_sent(void* request, ucs_status_t status, void* argument) {
 // --- Progress ------------------------------------------------------------------------------------------
 
 int UcxEndpoint::progress(Sink& sink, int budget) {
+  if (held_.is_due()) post_held();
   sink_ = &sink;
   taken_ = 0;
   int active = 0;
@@ -260,7 +297,7 @@ bool UcxEndpoint::departed(uint32_t rank) const {
 }
 
 bool UcxEndpoint::arm() {
-  return !connections_.troubled() && site_.library->worker_arm(worker_.get()) == UCS_OK;
+  return post_held() && !connections_.troubled() && site_.library->worker_arm(worker_.get()) == UCS_OK;
 }
 
 std::string UcxEndpoint::describe() const {

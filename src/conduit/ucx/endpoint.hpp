@@ -5,6 +5,7 @@
 #include <string>
 
 #include "conduit/conduit.hpp"
+#include "conduit/held.hpp"
 #include "conduit/ucx/connections.hpp"
 #include "conduit/ucx/operation.hpp"
 #include "conduit/ucx/resources.hpp"
@@ -47,8 +48,9 @@ class UcxEndpoint final : public Endpoint {
   Link* ready(uint32_t rank, Post* answer);
   Operation* begin(Link& link, ucp_request_param_t* params);
   Post end(Operation* operation, ucs_status_ptr_t result, bool in_use);
-  Post send(Link& link, Message message, Data data = {});
-  Post send_record(uint32_t rank, Message message, Data data = {});
+  bool post_held();
+  Post send(Link& link, Message message, Data data = {}, bool at_once = false);
+  Post send_record(Link& link, Message message, Data data = {}, bool at_once = false);
   bool parted();
   bool take_in(const Message& message, Data data);
 
@@ -58,9 +60,10 @@ class UcxEndpoint final : public Endpoint {
   Connections connections_;
   Worker worker_;               // ends first: it may give back operations
   std::size_t copy_limit_ = 0;  // longest data that travel in a message
-  Sink* sink_ = nullptr;        // of the progress() under way
-  int taken_ = 0;               // by the progress() under way
-  bool warned_ = false;         // of strangers
+  Held<Link> held_;
+  Sink* sink_ = nullptr;  // of the progress() under way
+  int taken_ = 0;         // by the progress() under way
+  bool warned_ = false;   // of strangers
 };
 
 }  // namespace ompl::conduit::ucx

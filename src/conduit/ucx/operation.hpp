@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
+#include "conduit/held.hpp"
 #include "conduit/operations.hpp"
 #include "conduit/ucx/wire.hpp"
 
@@ -16,7 +19,9 @@ struct Operation {
   UcxEndpoint* endpoint = nullptr;
   Link* link = nullptr;
   uint64_t ticket = 0;  // 0: nobody waits for it
-  Message message;      // UCX reads it until the operation is complete
+  // UCX reads these until the operation is complete.
+  Message message;
+  std::array<std::byte, Held<Link>::kMost> data;  // of a put that was held
   Operation* next = nullptr;
 };
 
