@@ -79,7 +79,7 @@ int Network::put_nb(Context& c, const void* source, uint32_t rank, uint64_t offs
   const bool together = record != nullptr && whole && capabilities_.ordered_signals;
   const auto attempt = [&](Slot& slot, const Piece& message) -> Post {
     if (record != nullptr && !may_defer(slot, rank)) return kNoCredit;
-    if (record != nullptr) {
+    if (record != nullptr && !together) {
       const Post landed = look_at_strays(c, rank);
       if (landed.state != Post::State::done) return landed;
     }
@@ -119,11 +119,11 @@ int Network::signal_nb(Context& c, uint32_t rank, const Signal& record, uint32_t
       c, rank, [&] { return claim_for(c, rank); },
       [&](Slot& slot) -> Post {
         if (slot_used != nullptr) *slot_used = slot.index;
-        if (const Post landed = look_at_strays(c, rank); landed.state != Post::State::done)
-          return landed;
         const bool must_wait =
             !capabilities_.ordered_signals && mine.data && slot.endpoint->completed(rank) < mine.ticket;
         if (!must_wait) return post_signal(c, slot, rank, record);
+        if (const Post landed = look_at_strays(c, rank); landed.state != Post::State::done)
+          return landed;
         if (!may_defer(slot, rank)) return kNoCredit;
         defer(c, slot, rank, record);
         return {};
