@@ -25,7 +25,8 @@ void verbs_stub_refuse_accesses(uint64_t count);
 // Whether the device has XRC and DC, from now on; it has at first.
 void verbs_stub_have_all(int on);
 // While on: what is sent over connections is complete at once and reaches nobody, and threads on queue pairs of their
-// own share nothing, not even the counters above. For rates.
+// own share nothing, not even the counters above. Reads are done: a thread that moves to another endpoint may have to
+// learn its key first. For rates.
 void verbs_stub_discard(int on);
 // Every connected queue pair and every DC initiator goes to the error state; returns their number.
 unsigned verbs_stub_break_connections(void);

@@ -291,7 +291,8 @@ int enqueue(Pair& pair, Send send) {
 int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad) {
   auto& pair = static_cast<Pair&>(*qp);
   const std::lock_guard lock(pair.mutex);
-  if (counts.discard.load(std::memory_order_relaxed) && pair.connected() && pair.state == IBV_QPS_RTS) {
+  if (counts.discard.load(std::memory_order_relaxed) && pair.connected() && pair.state == IBV_QPS_RTS &&
+      list->opcode != IBV_WR_RDMA_READ) {
     for (const ibv_send_wr* work = list; work != nullptr; work = work->next) {
       ++pair.in_flight;
       report(pair, *work, IBV_WC_SUCCESS);
