@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/goal.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <queue>
+#include <string_view>
+#include <unordered_map>
+
+#include "model/error.hpp"
+
+namespace ompl::model {
+
+namespace {
+
+constexpr uint64_t kMostRanks = uint64_t{1} << 20;
+constexpr std::size_t kLongestLine = 65536;
+
+// The words and signs of one line after the other, comments left out.
+class Lexer {
+ public:
+  explicit Lexer(std::istream& in) : in_(in) {}
+
+  // The next line that is not empty; false at the end.
+  bool next_line() {
+    do {
+      if (!std::getline(in_, text_)) {
+        if (in_comment_) fail("the file ends in a comment");
+        return false;
+      }
+      ++number_;
+      if (text_.size() > kLongestLine) fail("the line is too long");
+      drop_comments();
+      rest_ = text_;
+    } while (at_end());
+    return true;
+  }
+
+  [[nodiscard]] uint64_t number() const { return number_; }
+  template <class... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> text, Args&&... args) const {
+    refuse("line {}: {}", number_, fmt::format(text, std::forward<Args>(args)...));
+  }
+
+  bool at_end() {
+    skip_blanks();
+    return rest_.empty();
+  }
+  void end() {
+    if (!at_end()) fail("unexpected {:?}", shown());
+  }
+  // A word of letters, digits and _; or "" if there is none.
+  std::string_view word() {
+    skip_blanks();
+    std::size_t size = 0;
+    while (size < rest_.size() && is_word(rest_[size])) ++size;
+    return take(size);
+  }
+  bool sign(char wanted) {
+    if (at_end() || rest_.front() != wanted) return false;
+    take(1);
+    return true;
+  }
+  uint64_t integer(const char* what, uint64_t most) {
+    skip_blanks();
+    uint64_t value = 0;
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    if (error == std::errc::result_out_of_range || (error == std::errc{} && value > most))
+      fail("{} is above {}", what, most);
+    if (error != std::errc{}) fail("{} is missing before {:?}", what, shown());
+    take(static_cast<std::size_t>(end - rest_.data()));
+    return value;
+  }
+
+ private:
+  static bool is_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  }
+  void skip_blanks() {
+    const std::size_t first = rest_.find_first_not_of(" \t\r");
+    rest_.remove_prefix(std::min(first, rest_.size()));
+  }
+  std::string_view take(std::size_t size) {
+    const std::string_view out = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return out;
+  }
+  // Of what follows, as much as a message can bear, without what a terminal might obey.
+  [[nodiscard]] std::string shown() const {
+    std::string out{rest_.substr(0, 20)};
+    std::ranges::replace_if(
+        out, [](char c) { return c < ' ' || c > '~'; }, '?');
+    return out;
+  }
+  void drop_comments() {
+    std::size_t at = 0;
+    while (true) {
+      if (in_comment_) {
+        const std::size_t close = text_.find("*/", at);
+        text_.erase(at, close == std::string::npos ? close : close + 2 - at);
+        if (close == std::string::npos) return;
+        in_comment_ = false;
+      }
+      at = text_.find('/', at);
+      if (at == std::string::npos || at + 1 == text_.size()) return;
+      if (text_[at + 1] == '/') return text_.resize(at);
+      in_comment_ = text_[at + 1] == '*';
+      if (!in_comment_) ++at;
+    }
+  }
+
+  std::istream& in_;
+  std::string text_;
+  std::string_view rest_;
+  uint64_t number_ = 0;
+  bool in_comment_ = false;
+};
+
+// The schedule of one rank, in the order of the file.
+struct Schedule {
+  struct Requirement {
+    uint32_t later, earlier;
+    bool done;  // else only started
+  };
+  std::vector<Op> ops;
+  std::vector<Requirement> requirements;
+  std::unordered_map<std::string, uint32_t> labels;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::istream& in) : lexer_(in) {}
+
+  std::unique_ptr<Program> read() {
+    if (!lexer_.next_line() || lexer_.word() != "num_ranks")
+      refuse("a GOAL file begins with num_ranks");
+    const auto ranks = static_cast<uint32_t>(lexer_.integer("the number of ranks", kMostRanks));
+    if (ranks == 0) lexer_.fail("no ranks");
+    lexer_.end();
+    program_ = std::make_unique<Program>(ranks);
+    std::vector<bool> seen(ranks);
+    while (lexer_.next_line()) {
+      if (lexer_.word() != "rank") lexer_.fail("expected: rank NUMBER {{");
+      const auto rank = static_cast<uint32_t>(lexer_.integer("the rank", ranks - 1));
+      if (seen[rank]) lexer_.fail("rank {} comes twice", rank);
+      seen[rank] = true;
+      if (!lexer_.sign('{')) lexer_.fail("expected: rank NUMBER {{");
+      lexer_.end();
+      read_rank(rank);
+    }
+    return std::move(program_);
+  }
+
+ private:
+  void read_rank(uint32_t rank) {
+    Schedule schedule;
+    while (true) {
+      if (!lexer_.next_line()) refuse("the file ends within rank {}", rank);
+      if (lexer_.sign('}')) break;
+      statement(schedule);
+      lexer_.end();
+    }
+    lexer_.end();
+    translate(schedule, rank);
+    program_->finish(rank);
+  }
+
+  void statement(Schedule& schedule) {
+    const std::string first{lexer_.word()};
+    if (first.empty()) lexer_.fail("expected an operation, a label or }}");
+    if (operation(schedule, first)) return;
+    if (lexer_.sign(':')) {
+      if (!schedule.labels.emplace(first, static_cast<uint32_t>(schedule.ops.size())).second)
+        lexer_.fail("label {} comes twice", first);
+      const std::string kind{lexer_.word()};
+      if (!operation(schedule, kind)) lexer_.fail("expected calc, send or recv");
+      return;
+    }
+    const std::string_view how = lexer_.word();
+    if (how != "requires" && how != "irequires") lexer_.fail("expected requires or irequires");
+    const bool done = how == "requires";
+    const uint32_t later = labelled(schedule, first);
+    schedule.requirements.push_back({later, labelled(schedule, std::string(lexer_.word())), done});
+  }
+
+  uint32_t labelled(const Schedule& schedule, const std::string& label) const {
+    const auto found = schedule.labels.find(label);
+    if (found == schedule.labels.end()) lexer_.fail("no operation has the label {}", label);
+    return found->second;
+  }
+
+  bool operation(Schedule& schedule, const std::string& kind) {
+    if (kind != "calc" && kind != "send" && kind != "recv") return false;
+    Op op;
+    op.site = static_cast<uint32_t>(std::min<uint64_t>(lexer_.number(), UINT32_MAX));
+    if (kind == "calc") {
+      op.ns = static_cast<double>(lexer_.integer("the nanoseconds", UINT64_MAX));
+    } else {
+      const bool sends = kind == "send";
+      op.kind = sends ? OpKind::isend : OpKind::irecv;
+      op.bytes = lexer_.integer("the number of bytes", UINT64_MAX >> 1);
+      if (lexer_.word() != "b" || lexer_.word() != (sends ? "to" : "from"))
+        lexer_.fail("expected: {} BYTESb {} RANK", kind, sends ? "to" : "from");
+      op.peer = number_or_any("the rank", !sends, program_->ranks() - 1);
+    }
+    options(op);
+    schedule.ops.push_back(op);
+    return true;
+  }
+
+  void options(Op& op) {
+    while (!lexer_.at_end()) {
+      const std::string option{lexer_.word()};
+      if (option == "tag" && op.kind != OpKind::compute)
+        op.tag = number_or_any("the tag", op.kind == OpKind::irecv, INT32_MAX);
+      else if (option == "cpu" || option == "nic")
+        lexer_.integer(option.c_str(), UINT8_MAX);  // one processor and one network to a rank
+      else
+        lexer_.fail("expected tag, cpu or nic");
+    }
+  }
+
+  int32_t number_or_any(const char* what, bool may_be_any, uint64_t most) {
+    const bool negative = lexer_.sign('-');
+    const uint64_t value = lexer_.integer(what, negative ? 1 : most);
+    if (!negative) return static_cast<int32_t>(value);
+    if (!may_be_any || value != 1) lexer_.fail("{} is negative", what);
+    return Op::kAny;
+  }
+
+  void translate(Schedule& schedule, uint32_t rank);
+
+  Lexer lexer_;
+  std::unique_ptr<Program> program_;
+};
+
+// The operations so that each comes after what it requires, otherwise as they stand.
+std::vector<uint32_t> order_of(const Schedule& schedule, uint32_t rank) {
+  const auto count = static_cast<uint32_t>(schedule.ops.size());
+  std::vector<uint32_t> missing(count), first_user(count + 1), users(schedule.requirements.size());
+  for (const auto& requirement : schedule.requirements) {
+    ++missing[requirement.later];
+    ++first_user[requirement.earlier];
+  }
+  for (uint32_t sum = 0; uint32_t & place : first_user) place = sum += place;
+  for (const auto& requirement : schedule.requirements)
+    users[--first_user[requirement.earlier]] = requirement.later;
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> free;
+  for (uint32_t op = 0; op < count; ++op)
+    if (missing[op] == 0) free.push(op);
+  std::vector<uint32_t> order;
+  order.reserve(count);
+  while (!free.empty()) {
+    const uint32_t op = free.top();
+    free.pop();
+    order.push_back(op);
+    for (uint32_t i = first_user[op]; i < first_user[op + 1]; ++i)
+      if (--missing[users[i]] == 0) free.push(users[i]);
+  }
+  if (order.size() < count) {
+    const auto stuck = std::ranges::find_if(missing, [](uint32_t n) { return n > 0; });
+    refuse("rank {}: the operation of line {} requires itself", rank,
+           schedule.ops[static_cast<std::size_t>(stuck - missing.begin())].site);
+  }
+  return order;
+}
+
+void Reader::translate(Schedule& schedule, uint32_t rank) {
+  const std::vector<uint32_t> order = order_of(schedule, rank);
+  constexpr uint64_t kNoRequest = UINT64_MAX;
+  std::vector<uint64_t> request(schedule.ops.size(), kNoRequest);  // open ones
+  std::ranges::stable_sort(schedule.requirements, {}, &Schedule::Requirement::later);
+  uint64_t posted = 0;
+
+  uint32_t held =
+      UINT32_MAX;  // the last send or receive, as long as it may turn out to be a blocking call
+  const auto post_held = [&] {
+    if (held == UINT32_MAX) return;
+    program_->add(rank, schedule.ops[held]);
+    request[held] = posted++;
+    held = UINT32_MAX;
+  };
+  const auto wait_for = [&](const std::vector<uint32_t>& ops, uint32_t site) {
+    if (ops.size() == 1 && ops.front() == held) {
+      Op op = schedule.ops[held];
+      op.kind = op.kind == OpKind::isend ? OpKind::send : OpKind::recv;
+      program_->add(rank, op);
+      held = UINT32_MAX;
+      return;
+    }
+    post_held();
+    for (const uint32_t op : ops) {
+      program_->add(
+          rank, {.kind = OpKind::wait, .more = op != ops.back(), .site = site, .request = request[op]});
+      request[op] = kNoRequest;
+    }
+  };
+
+  std::vector<uint32_t> needed;
+  for (const uint32_t op : order) {
+    needed.clear();
+    auto [first, last] =
+        std::ranges::equal_range(schedule.requirements, op, {}, &Schedule::Requirement::later);
+    for (; first != last; ++first) {
+      const bool open = first->earlier == held || request[first->earlier] != kNoRequest;
+      if (first->done && open && std::ranges::find(needed, first->earlier) == needed.end())
+        needed.push_back(first->earlier);
+    }
+    wait_for(needed, schedule.ops[op].site);
+    if (schedule.ops[op].kind == OpKind::compute)
+      program_->add(rank, schedule.ops[op]);
+    else
+      held = op;
+  }
+  needed.clear();
+  for (const uint32_t op : order)
+    if (op == held || request[op] != kNoRequest) needed.push_back(op);
+  if (!needed.empty()) wait_for(needed, schedule.ops[needed.back()].site);
+}
+
+}  // namespace
+
+std::unique_ptr<Program> read_goal(std::istream& in) { return Reader(in).read(); }
+
+std::unique_ptr<Program> read_goal_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) refuse("{}: cannot be read", path);
+  try {
+    return read_goal(in);
+  } catch (const InputError& error) {
+    refuse("{}: {}", path, error.what());
+  }
+}
+
+}  // namespace ompl::model

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// ompl-model: predicts the time of a traced program under LogGPS and its relatives. `omni model` is its face.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cmath>
+#include <exception>
+#include <fstream>
+#include <future>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "model/error.hpp"
+#include "model/goal.hpp"
+#include "model/parameters.hpp"
+#include "model/patterns.hpp"
+#include "model/replay.hpp"
+#include "model/report.hpp"
+
+namespace {
+
+using namespace ompl::model;  // NOLINT(google-build-using-namespace)
+
+struct Request {
+  std::string input;
+  std::string parameters;
+  std::string model = "loggps";
+  std::string json = "-";
+  double compute_scale = 1;
+  bool no_sharing = false;
+  bool no_sensitivity = false;
+  Options options;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::unique_ptr<Trace> open_trace(const std::string& input) {
+  if (is_pattern(input)) return make_pattern(input);
+  return read_goal_file(input);
+}
+
+// What would change if the shortest message above S were sent without synchronization.
+double with_longer_S(const Trace& trace, Parameters parameters, const Options& options,
+                     const Result& result) {
+  if (result.shortest_rendezvous == 0) return std::nan("");
+  parameters.S = result.shortest_rendezvous;
+  return replay(trace, parameters, options).predicted_ns;
+}
+
+nlohmann::json sensitivity(const Trace& trace, const Parameters& parameters, const Options& options,
+                           const Result& result) {
+  auto other =
+      std::async(std::launch::async, [&] { return with_longer_S(trace, parameters, options, result); });
+  const Sensitivity path = trace_critical_path(trace, parameters, options);
+  return to_json(path, result, trace, parameters, other.get());
+}
+
+void write(const std::string& file, const nlohmann::json& out) {
+  if (file == "-") {
+    std::cout << out.dump(1) << '\n';
+    return;
+  }
+  if (!(std::ofstream(file) << out.dump(1) << '\n')) refuse("cannot write {}", file);
+}
+
+int predict(const Request& request) {
+  Parameters parameters = find_parameters(request.parameters, model_named(request.model));
+  parameters.value[compute] = request.compute_scale;
+  auto start = std::chrono::steady_clock::now();
+  const auto trace = open_trace(request.input);
+  Prediction prediction{.input = request.input, .read_seconds = seconds_since(start), .result = {}};
+  start = std::chrono::steady_clock::now();
+  prediction.result = replay(*trace, parameters, request.options);
+  prediction.replay_seconds = seconds_since(start);
+  if (prediction.result.blocked_count > 0)
+    refuse("{}: {}", request.input, describe_deadlock(prediction.result, trace->ranks()));
+  nlohmann::json out = to_json(prediction, *trace, parameters);
+  if (!request.no_sensitivity)
+    out["sensitivity"] = sensitivity(*trace, parameters, request.options, prediction.result);
+  write(request.json, out);
+  return 0;
+}
+
+void declare(CLI::App& app, Request& request) {
+  app.description("Predicts the time of a traced program on a machine, and where the time goes.");
+  app.footer("Exit status: 0, or 1 for input that cannot be used, a deadlock among it.");
+  app.require_subcommand(1);
+  CLI::App* const predict = app.add_subcommand("predict", "replay a trace under a model");
+  predict->add_option("input", request.input, "GOAL file, or a pattern such as ring:64:1000:8")
+      ->required();
+  predict->add_option("--params", request.parameters, "file, or cenju4, myrinet, fast-ethernet")
+      ->required();
+  predict->add_option("--model", request.model, "loggps, loggp-1, loggp-2, loggops; loggps");
+  predict->add_option("--json", request.json, "file for the result; - (standard output)");
+  predict->add_flag("--no-sharing", request.no_sharing,
+                    "messages do not share their receiver's bandwidth");
+  predict->add_flag("--no-sensitivity", request.no_sensitivity, "no critical path and no derivatives");
+  predict->add_option("--compute-scale", request.compute_scale, "factor of all computation; 1")
+      ->check(CLI::NonNegativeNumber);
+  predict
+      ->add_option("--noise", request.options.noise,
+                   "computation takes longer by this part on average; 0")
+      ->check(CLI::NonNegativeNumber);
+  predict->add_option("--seed", request.options.seed, "of the noise; 1");
+  predict->add_option("--eager-buffer", request.options.eager_buffer,
+                      "bytes that a rank may have sent another before they are received; 0: no limit");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    Request request;
+    CLI::App app;
+    declare(app, request);
+    CLI11_PARSE(app, argc, argv);
+    request.options.sharing = !request.no_sharing;
+    return predict(request);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "ompl-model: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A message on its way: the record that its send and its receive share once they are matched.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/trace.hpp"
+
+namespace ompl::model {
+
+constexpr uint32_t kNone = UINT32_MAX;
+
+// By what a receive finds its message. In receives that take any, source or tag is Op::kAny.
+struct Envelope {
+  uint32_t target = 0;
+  int32_t source = 0;
+  int32_t tag = 0;
+  uint32_t communicator = 0;
+  bool operator==(const Envelope&) const = default;
+
+  [[nodiscard]] bool any() const { return source == Op::kAny || tag == Op::kAny; }
+  [[nodiscard]] uint32_t hash() const {
+    uint64_t h = (uint64_t{target} << 32 | static_cast<uint32_t>(source)) * 0x9e3779b97f4a7c15;
+    h = (h ^ h >> 29 ^ (uint64_t{communicator} << 32 | static_cast<uint32_t>(tag))) *
+        0xbf58476d1ce4e5b9;
+    return static_cast<uint32_t>(h >> 32);
+  }
+};
+
+template <class Clock>
+struct Message {
+  Envelope envelope;
+  uint32_t send_site = 0, recv_site = 0;
+  uint32_t next = kNone;  // in its list of what waits for a match; kNone: the last
+  uint32_t last = kNone;  // of the list's first: the last
+  bool has_send : 1 = false, has_recv : 1 = false;
+  bool rendezvous : 1 = false;
+  bool arrived : 1 = false;                                 // arrival is known
+  bool send_known : 1 = false, recv_known : 1 = false;      // the end is
+  bool send_awaited : 1 = false, recv_awaited : 1 = false;  // the rank stands still for it
+  bool send_over : 1 = false, recv_over : 1 = false;        // the rank has no more to do with it
+  bool held : 1 = false;                                    // an event will still look at it
+  bool moved : 1 = false;  // a receive from any, whose message is `next`
+  Clock sent{};            // ts: call of the send
+  Clock posted{};          // tr: call of the receive
+  Clock began{};           // where its use of the bandwidth begins
+  Clock arrival{};         // of its last byte
+  Clock send_end{};        // of the call, were it a blocking one
+  Clock recv_end{};
+  uint64_t bytes = 0;
+  uint64_t order = 0;  // of its rank's sends, or receives, while it has no partner
+};
+
+// Messages by number; a number is used again once freed. Growing does not move them.
+template <class Clock>
+class Messages {
+ public:
+  Message<Clock>& operator[](uint32_t i) { return blocks_[i / kBlock][i % kBlock]; }
+  const Message<Clock>& operator[](uint32_t i) const { return blocks_[i / kBlock][i % kBlock]; }
+
+  uint32_t make() {
+    if (free_ != kNone) {
+      const uint32_t i = free_;
+      free_ = (*this)[i].next;
+      (*this)[i] = Message<Clock>{};
+      return i;
+    }
+    if (made_ % kBlock == 0) blocks_.emplace_back(kBlock);
+    return made_++;
+  }
+  void free(uint32_t i) {
+    (*this)[i].next = free_;
+    (*this)[i].has_send = (*this)[i].has_recv = false;
+    free_ = i;
+  }
+
+  template <class Function>
+  void each_unmatched(Function function) const {
+    for (uint32_t i = 0; i < made_; ++i)
+      if ((*this)[i].has_send != (*this)[i].has_recv && !(*this)[i].moved) function((*this)[i]);
+  }
+
+ private:
+  static constexpr uint32_t kBlock = 1024;
+  std::vector<std::vector<Message<Clock>>> blocks_;
+  uint32_t made_ = 0;
+  uint32_t free_ = kNone;
+};
+
+}  // namespace ompl::model

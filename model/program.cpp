@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/program.hpp"
+
+#include <cstring>
+
+#include "model/error.hpp"
+
+namespace ompl::model {
+
+namespace {
+
+// The first byte of an operation: its kind and these.
+enum Flag : uint8_t { more = 8, synchronous = 16, any_source = 32, any_tag = 64 };
+constexpr uint8_t kKindMask = 7;
+
+void put(std::vector<uint8_t>& code, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) code.push_back(static_cast<uint8_t>(value | 0x80));
+  code.push_back(static_cast<uint8_t>(value));
+}
+
+uint64_t take(const uint8_t*& at) {
+  uint64_t value = 0;
+  for (unsigned shift = 0;; shift += 7) {
+    const uint64_t byte = *at++;
+    value |= (byte & 0x7f) << shift;
+    if (byte < 0x80) return value;
+  }
+}
+
+// Small for small values of either sign.
+uint64_t folded(int64_t value) {
+  return (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63);
+}
+int64_t unfolded(uint64_t value) {
+  return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1);
+}
+
+bool posts_request(OpKind kind) { return kind == OpKind::isend || kind == OpKind::irecv; }
+
+}  // namespace
+
+class ProgramStream : public Stream {
+ public:
+  explicit ProgramStream(const Program& program) : program_(program), at_(program.code_.size()) {
+    for (std::size_t rank = 0; rank < at_.size(); ++rank) at_[rank].next = program.code_[rank].data();
+  }
+
+  bool next(uint32_t rank, Op& op) override {
+    Place& place = at_[rank];
+    const auto& code = program_.code_[rank];
+    const uint8_t* at = place.next;
+    if (at == code.data() + code.size()) return false;
+    const uint8_t head = *at++;
+    op.kind = static_cast<OpKind>(head & kKindMask);
+    op.site = static_cast<uint32_t>(take(at));
+    if (op.kind == OpKind::compute) {
+      std::memcpy(&op.ns, at, sizeof op.ns);
+      at += sizeof op.ns;
+    } else if (op.kind == OpKind::wait) {
+      op.more = (head & more) != 0;
+      op.request = place.posted - take(at);
+    } else {
+      op.synchronous = (head & synchronous) != 0;
+      op.peer = (head & any_source) != 0 ? Op::kAny : static_cast<int32_t>(rank + unfolded(take(at)));
+      op.tag = (head & any_tag) != 0 ? Op::kAny : static_cast<int32_t>(take(at));
+      op.communicator = static_cast<uint32_t>(take(at));
+      op.bytes = take(at);
+      if (posts_request(op.kind)) ++place.posted;
+    }
+    place.next = at;
+    return true;
+  }
+
+ private:
+  struct Place {
+    const uint8_t* next = nullptr;
+    uint64_t posted = 0;
+  };
+  const Program& program_;
+  std::vector<Place> at_;
+};
+
+void Program::add(uint32_t rank, const Op& op) {
+  auto& code = code_[rank];
+  const auto flag = [](bool set, Flag which) { return set ? which : 0; };
+  code.push_back(static_cast<uint8_t>(
+      static_cast<int>(op.kind) | flag(op.more, more) | flag(op.synchronous, synchronous) |
+      flag(op.peer == Op::kAny, any_source) | flag(op.tag == Op::kAny, any_tag)));
+  put(code, op.site);
+  if (op.kind == OpKind::compute) {
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(&op.ns);
+    code.insert(code.end(), bytes, bytes + sizeof op.ns);
+  } else if (op.kind == OpKind::wait) {
+    if (op.request >= posted_[rank])
+      refuse("rank {} waits for request {}, but has posted {}", rank, op.request, posted_[rank]);
+    put(code, posted_[rank] - op.request);
+  } else {
+    if (op.peer != Op::kAny) put(code, folded(int64_t{op.peer} - rank));
+    if (op.tag != Op::kAny) put(code, static_cast<uint64_t>(op.tag));
+    put(code, op.communicator);
+    put(code, op.bytes);
+    if (posts_request(op.kind)) ++posted_[rank];
+  }
+}
+
+std::unique_ptr<Stream> Program::open() const { return std::make_unique<ProgramStream>(*this); }
+
+std::string Program::where(uint32_t /*rank*/, uint32_t site) const {
+  if (sites_.empty()) return fmt::format("line {}", site);
+  return site < sites_.size() ? sites_[site] : fmt::format("call site {}", site);
+}
+
+}  // namespace ompl::model

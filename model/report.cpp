@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/report.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace ompl::model {
+
+namespace {
+
+constexpr double kSecond_ns = 1e9;
+
+nlohmann::json times(const Breakdown& b) {
+  return {{"compute", b.compute / kSecond_ns},
+          {"overhead", b.overhead / kSecond_ns},
+          {"send_wait", b.send_wait / kSecond_ns},
+          {"recv_wait", b.recv_wait / kSecond_ns}};
+}
+
+nlohmann::json number_or_any(int64_t value) {
+  return value == Op::kAny ? nlohmann::json("any") : nlohmann::json(value);
+}
+
+nlohmann::json unmatched(const Result& result, const Trace& trace) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const Unmatched& one : result.unmatched) {
+    nlohmann::json row{{"kind", one.is_send ? "send" : "receive"},
+                       {"rank", one.rank},
+                       {"peer", number_or_any(one.peer)},
+                       {"tag", number_or_any(one.tag)},
+                       {"where", trace.where(one.rank, one.site)}};
+    if (one.is_send) row["bytes"] = one.bytes;
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+}  // namespace
+
+nlohmann::json to_json(const Prediction& prediction, const Trace& trace, const Parameters& parameters) {
+  const Result& result = prediction.result;
+  nlohmann::json out{{"schema", "omnipgas-prediction-1"},
+                     {"input", prediction.input},
+                     {"machine", parameters.machine},
+                     {"model", name_of(parameters.model)},
+                     {"predicted_seconds", result.predicted_ns / kSecond_ns},
+                     {"ranks", result.per_rank.size()},
+                     {"messages", result.messages},
+                     {"rendezvous", result.rendezvous},
+                     {"read_seconds", prediction.read_seconds},
+                     {"replay_seconds", prediction.replay_seconds},
+                     {"unmatched", unmatched(result, trace)},
+                     {"unmatched_count", result.unmatched_count}};
+  out["per_rank"] = nlohmann::json::array();
+  for (const Breakdown& b : result.per_rank) out["per_rank"].push_back(times(b));
+  out["per_site"] = nlohmann::json::array();
+  for (uint32_t site = 0; site < result.per_site.size(); ++site) {
+    nlohmann::json row = times(result.per_site[site]);
+    row["where"] = trace.where(0, site);
+    out["per_site"].push_back(std::move(row));
+  }
+  return out;
+}
+
+nlohmann::json to_json(const Sensitivity& sensitivity, const Result& result, const Trace& trace,
+                       const Parameters& parameters, double with_longer_S) {
+  nlohmann::json out = nlohmann::json::object();
+  for (uint8_t i = 0; i < term_count; ++i) {
+    const char* const name = parameters.name_of(static_cast<Term>(i));
+    // A factor of 1 stands before nanoseconds; the others are counts: seconds per second, seconds per second a byte.
+    const bool is_factor =
+        i == compute || std::string_view(name == nullptr ? "" : name).ends_with("_scale");
+    if (name != nullptr)
+      out[name] = is_factor ? sensitivity.count[i] / kSecond_ns : sensitivity.count[i];
+  }
+  if (!std::isnan(with_longer_S)) {
+    const double change = (with_longer_S - result.predicted_ns) / kSecond_ns;
+    const uint64_t bytes = result.shortest_rendezvous;
+    out["S"] = change / static_cast<double>(bytes - parameters.S);
+    out["S_step"] = {{"S", bytes}, {"seconds", change}};
+  }
+  nlohmann::json path = nlohmann::json::array();
+  for (const PathStep& step : sensitivity.path)
+    path.push_back(
+        {{"rank", step.rank},
+         {"from", step.from_ns / kSecond_ns},
+         {"to", step.to_ns / kSecond_ns},
+         {"next_call", &step == &sensitivity.path.back() ? "" : trace.where(step.rank, step.site)}});
+  out["critical_path"] = {{"steps", sensitivity.steps}, {"last", path}};
+  return out;
+}
+
+std::string describe_deadlock(const Result& result, uint32_t ranks) {
+  std::string out = fmt::format("{} of {} ranks stand still for ever", result.blocked_count, ranks);
+  for (const std::string& line : result.blocked) out += "\n  " + line;
+  if (result.blocked_count > result.blocked.size()) out += "\n  ...";
+  return out;
+}
+
+}  // namespace ompl::model

@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The messages of a replay: matching, the handshake, the sharing of bandwidth. It knows the times of calls and tells
+// when calls end; what ranks do with that is the replayer's (replay.cpp).
+//
+// Events are taken in the order of time. A rank runs as far ahead as its calls' ends are known, and what it sends
+// then lies in the future of all events taken, so the order holds.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "model/costs.hpp"
+#include "model/error.hpp"
+#include "model/event_queue.hpp"
+#include "model/matching.hpp"
+#include "model/message.hpp"
+#include "model/port.hpp"
+#include "model/replay.hpp"
+
+namespace ompl::model {
+
+template <class Clock>
+class Transfers {
+ public:
+  Transfers(const Parameters& parameters, const Options& options, uint32_t ranks)
+      : costs(parameters),
+        options_(options),
+        exact_(messages),
+        any_(ranks),
+        ports_(ranks),
+        calls_(ranks) {}
+
+  // A send or receive is called; the number of its message, or of the receive until a message is found.
+  uint32_t send(uint32_t rank, const Op& op, const Clock& now);
+  uint32_t receive(uint32_t rank, const Op& op, const Clock& now);
+
+  // The rank stands still until this end is known; it will be among `ready` then, once for each.
+  void await(uint32_t message, bool is_send) {
+    (is_send ? messages[message].send_awaited : messages[message].recv_awaited) = true;
+  }
+  // The rank has no more to do with it.
+  void leave(uint32_t message, bool is_send);
+  // The message of a receive that was posted before its message was found.
+  uint32_t follow(uint32_t message) {
+    while (messages[message].moved) message = messages[message].next;
+    return message;
+  }
+
+  // Of the eager buffer: whether a message may leave now. If not, the rank will be among `ready` when it may, and
+  // freed_at() tells since when.
+  bool admit(uint32_t rank, const Op& op);
+  const Clock& freed_at(uint32_t rank, const Op& op) { return buffers_[pair(rank, op)].freed; }
+
+  // Takes the next event; false if there is none.
+  bool step();
+
+  // From the call of a send to the arrival of its request.
+  [[nodiscard]] Clock request_arrival(const Message<Clock>& m) const { return m.sent + costs.notice(); }
+  // When both processors know that the message may come: the call of the send + T4 + T5.
+  [[nodiscard]] Clock handshake_end(const Message<Clock>& m) const {
+    const Clock seen = later(request_arrival(m), m.posted) + costs.take_notice();
+    return costs.is_loggops() ? seen : seen + costs.notice() + costs.take_notice();
+  }
+
+  const Costs<Clock> costs;
+  Messages<Clock> messages;
+  std::vector<uint32_t> ready;
+
+ private:
+  struct Buffer {
+    uint64_t used = 0;
+    uint32_t waiting = kNone;  // the rank, with so many bytes:
+    uint64_t needs = 0;
+    Clock freed{};
+  };
+  struct Calls {
+    uint64_t sends = 0, receives = 0;
+  };
+
+  static uint64_t pair(uint32_t rank, const Op& op) {
+    return uint64_t{rank} << 32 | static_cast<uint32_t>(op.peer);
+  }
+
+  void check(uint32_t rank, const Op& op) const;
+  void make_any(uint32_t rank);
+  void push(const Clock& when, EventKind kind, uint32_t id) { queue_.push({ns(when), kind, id}); }
+
+  // The life of a message, in this order.
+  void matched(uint32_t i);
+  void begin(uint32_t i, const Clock& from);
+  void begin_loggops(uint32_t i, const Clock& from);
+  void left_sender(uint32_t i, const Clock& when);
+  void arrive(uint32_t i, const Clock& when);
+  void deliver(uint32_t i);
+  void end_send(uint32_t i, const Clock& when);
+  void end_receive(uint32_t i, const Clock& when);
+
+  // Begins to use the receiver's bandwidth if the messages of this model and length do so in that part.
+  bool share(uint32_t i, Carrier part, const Clock& from, const Clock& work);
+  [[nodiscard]] Clock work(const Message<Clock>& m) const;
+  void use_bandwidth(uint32_t i);
+  void end_use(const Event& event);
+  void schedule(uint32_t receiver);
+  std::vector<uint32_t> simultaneous(const Event& event);
+  void take_envelopes(const Event& event);
+  void queue_at_receiver(uint32_t i);
+  void free_buffer(uint32_t i);
+
+  Options options_;
+  ExactMatches<Clock> exact_;
+  std::vector<std::unique_ptr<AnyMatches>> any_;  // of the ranks that receive from any
+  std::vector<Port<Clock>> ports_;
+  std::vector<Clock> queue_free_;  // LogGOPS: when a receiver's network can take the next message
+  std::vector<Calls> calls_;
+  EventQueue queue_;
+  std::unordered_map<uint64_t, Buffer> buffers_;
+};
+
+template <class Clock>
+void Transfers<Clock>::check(uint32_t rank, const Op& op) const {
+  const bool receives = op.kind == OpKind::recv || op.kind == OpKind::irecv;
+  const int32_t least = receives ? Op::kAny : 0;
+  if (op.peer < least || (op.peer >= 0 && static_cast<std::size_t>(op.peer) >= ports_.size()))
+    refuse("rank {}: an operation names rank {}, but there are {}", rank, op.peer, ports_.size());
+  if (op.tag < least) refuse("rank {}: an operation has the tag {}", rank, op.tag);
+}
+
+template <class Clock>
+uint32_t Transfers<Clock>::send(uint32_t rank, const Op& op, const Clock& now) {
+  check(rank, op);
+  const Envelope envelope{static_cast<uint32_t>(op.peer), static_cast<int32_t>(rank), op.tag,
+                          op.communicator};
+  const bool any = any_[envelope.target] != nullptr;
+  uint32_t i = any ? kNone : exact_.take(envelope, false);
+  const bool found = i != kNone;
+  if (!found) i = messages.make();
+  Message<Clock>& m = messages[i];
+  m.envelope = envelope;
+  m.has_send = true;
+  m.sent = now;
+  m.bytes = op.bytes;
+  m.send_site = op.site;
+  m.rendezvous = op.synchronous || costs.is_rendezvous(op.bytes);
+  m.order = calls_[rank].sends++;
+  if (any)
+    push(request_arrival(m), EventKind::envelope, i);
+  else if (!found)
+    exact_.add(i);
+  if (!m.rendezvous)
+    begin(i, m.sent);
+  else if (found)
+    matched(i);
+  return i;
+}
+
+template <class Clock>
+uint32_t Transfers<Clock>::receive(uint32_t rank, const Op& op, const Clock& now) {
+  check(rank, op);
+  const Envelope envelope{rank, op.peer, op.tag, op.communicator};
+  if (envelope.any() && any_[rank] == nullptr) make_any(rank);
+  uint32_t i = kNone;
+  uint32_t own = kNone;
+  if (any_[rank] != nullptr) {
+    own = messages.make();
+    i = any_[rank]->post(envelope, own);
+    if (i != kNone) messages.free(own);
+  } else {
+    i = exact_.take(envelope, true);
+  }
+  const bool found = i != kNone;
+  if (!found) i = own != kNone ? own : messages.make();
+  Message<Clock>& m = messages[i];
+  m.has_recv = true;
+  m.posted = now;
+  m.recv_site = op.site;
+  if (found) {
+    matched(i);
+    return i;
+  }
+  m.envelope = envelope;
+  m.order = calls_[rank].receives++;
+  if (own == kNone) exact_.add(i);
+  return i;
+}
+
+// The first receive from any of this rank: from now on arrivals are taken in the order of time.
+template <class Clock>
+void Transfers<Clock>::make_any(uint32_t rank) {
+  any_[rank] = std::make_unique<AnyMatches>();
+  std::vector<uint32_t> waiting = exact_.take_all(rank);
+  std::ranges::sort(waiting, {}, [this](uint32_t i) { return messages[i].order; });
+  for (const uint32_t i : waiting) {
+    Message<Clock>& m = messages[i];
+    m.next = kNone;
+    if (m.has_send)
+      push(request_arrival(m), EventKind::envelope, i);
+    else
+      any_[rank]->post(m.envelope, i);
+  }
+}
+
+template <class Clock>
+void Transfers<Clock>::leave(uint32_t message, bool is_send) {
+  while (messages[message].moved) {
+    const uint32_t next = messages[message].next;
+    messages.free(message);
+    message = next;
+  }
+  Message<Clock>& m = messages[message];
+  (is_send ? m.send_over : m.recv_over) = true;
+  if (m.send_over && m.recv_over && !m.held) messages.free(message);
+}
+
+template <class Clock>
+void Transfers<Clock>::matched(uint32_t i) {
+  const Message<Clock>& m = messages[i];
+  if (m.rendezvous)
+    begin(i, handshake_end(m));
+  else if (m.arrived)
+    deliver(i);
+}
+
+// T1 and T2, from the call of the send or the end of the handshake.
+template <class Clock>
+void Transfers<Clock>::begin(uint32_t i, const Clock& from) {
+  const Message<Clock>& m = messages[i];
+  if (costs.is_loggops()) return begin_loggops(i, from);
+  const Clock start = from + costs.send_fixed(m.bytes);
+  const Clock slope = costs.send_slope(m.bytes, m.rendezvous);
+  if (!share(i, Carrier::send, start, slope)) left_sender(i, start + slope);
+}
+
+// The sender's overhead comes before the handshake, and the handshake costs nothing.
+template <class Clock>
+void Transfers<Clock>::begin_loggops(uint32_t i, const Clock& from) {
+  Message<Clock>& m = messages[i];
+  const Clock sent = m.sent + costs.post_send(m.bytes);
+  end_send(i, m.rendezvous ? later(from, sent) : sent);
+  m.began = m.rendezvous ? from : request_arrival(m);
+  if (options_.sharing)
+    push(m.began, EventKind::queued, i);
+  else
+    arrive(i, m.began + costs.gap(m.bytes));
+}
+
+template <class Clock>
+void Transfers<Clock>::left_sender(uint32_t i, const Clock& when) {
+  end_send(i, when);
+  const Clock gap = costs.gap(messages[i].bytes);
+  if (!share(i, Carrier::gap, when, gap)) arrive(i, when + gap + costs.wire());
+}
+
+template <class Clock>
+void Transfers<Clock>::arrive(uint32_t i, const Clock& when) {
+  Message<Clock>& m = messages[i];
+  m.arrival = when;
+  m.arrived = true;
+  if (m.has_recv) deliver(i);
+}
+
+// T3.
+template <class Clock>
+void Transfers<Clock>::deliver(uint32_t i) {
+  const Message<Clock>& m = messages[i];
+  const Clock start = later(m.arrival, m.posted) + costs.recv_fixed(m.bytes);
+  const Clock slope = costs.recv_slope(m.bytes, m.rendezvous);
+  if (!share(i, Carrier::recv, start, slope)) end_receive(i, start + slope);
+}
+
+template <class Clock>
+void Transfers<Clock>::end_send(uint32_t i, const Clock& when) {
+  Message<Clock>& m = messages[i];
+  m.send_end = when;
+  m.send_known = true;
+  if (m.send_awaited) ready.push_back(static_cast<uint32_t>(m.envelope.source));
+}
+
+template <class Clock>
+void Transfers<Clock>::end_receive(uint32_t i, const Clock& when) {
+  Message<Clock>& m = messages[i];
+  m.recv_end = when;
+  m.recv_known = true;
+  if (m.recv_awaited) ready.push_back(m.envelope.target);
+  if (options_.eager_buffer == 0 || m.rendezvous) return;
+  m.held = true;
+  push(when, EventKind::freed, i);
+}
+
+template <class Clock>
+bool Transfers<Clock>::share(uint32_t i, Carrier part, const Clock& from, const Clock& work) {
+  Message<Clock>& m = messages[i];
+  if (!options_.sharing || costs.is_loggops() || ns(work) <= 0) return false;
+  if (costs.carrier(m.bytes, m.rendezvous) != part) return false;
+  m.began = from;
+  push(from, EventKind::begin, i);
+  return true;
+}
+
+template <class Clock>
+Clock Transfers<Clock>::work(const Message<Clock>& m) const {
+  switch (costs.carrier(m.bytes, m.rendezvous)) {
+    case Carrier::send:
+      return costs.send_slope(m.bytes, m.rendezvous);
+    case Carrier::recv:
+      return costs.recv_slope(m.bytes, m.rendezvous);
+    default:
+      return costs.gap(m.bytes);
+  }
+}
+
+template <class Clock>
+bool Transfers<Clock>::step() {
+  if (queue_.empty()) return false;
+  const Event event = queue_.pop();
+  switch (event.kind) {
+    case EventKind::begin:
+      use_bandwidth(event.id);
+      break;
+    case EventKind::end:
+      end_use(event);
+      break;
+    case EventKind::envelope:
+      take_envelopes(event);
+      break;
+    case EventKind::queued:
+      for (const uint32_t i : simultaneous(event)) queue_at_receiver(i);
+      break;
+    case EventKind::freed:
+      free_buffer(event.id);
+      break;
+  }
+  return true;
+}
+
+template <class Clock>
+void Transfers<Clock>::use_bandwidth(uint32_t i) {
+  const Message<Clock>& m = messages[i];
+  ports_[m.envelope.target].begin(i, m.began, work(m));
+  schedule(m.envelope.target);
+}
+
+// An `end` event too early is harmless: end_use() looks again.
+template <class Clock>
+void Transfers<Clock>::schedule(uint32_t receiver) {
+  Port<Clock>& port = ports_[receiver];
+  const double end = ns(port.next_end());
+  if (end >= port.scheduled_ns) return;
+  port.scheduled_ns = end;
+  queue_.push({end, EventKind::end, receiver});
+}
+
+template <class Clock>
+void Transfers<Clock>::end_use(const Event& event) {
+  Port<Clock>& port = ports_[event.id];
+  if (event.ns != port.scheduled_ns) return;  // an earlier one was pushed since
+  port.scheduled_ns = std::numeric_limits<double>::infinity();
+  while (!port.idle() && ns(port.next_end()) <= event.ns) {
+    Clock when = port.next_end();
+    const uint32_t i = port.end();
+    const Message<Clock>& m = messages[i];
+    continue_path(when, m.began);
+    switch (costs.carrier(m.bytes, m.rendezvous)) {
+      case Carrier::send:
+        left_sender(i, when);
+        break;
+      case Carrier::recv:
+        end_receive(i, when);
+        break;
+      default:
+        arrive(i, when + costs.wire());
+    }
+  }
+  if (!port.idle()) schedule(event.id);
+}
+
+// All messages to which the same happens at this instant, in an order that does not depend on how they came to be known:
+// that of senders and of their sends.
+template <class Clock>
+std::vector<uint32_t> Transfers<Clock>::simultaneous(const Event& event) {
+  std::vector<uint32_t> all{event.id};
+  while (!queue_.empty() && queue_.top().ns == event.ns && queue_.top().kind == event.kind)
+    all.push_back(queue_.pop().id);
+  std::ranges::sort(all, {}, [this](uint32_t i) {
+    return std::pair{messages[i].envelope.source, messages[i].order};
+  });
+  return all;
+}
+
+template <class Clock>
+void Transfers<Clock>::take_envelopes(const Event& event) {
+  for (const uint32_t i : simultaneous(event)) {
+    Message<Clock>& m = messages[i];
+    const uint32_t receive = any_[m.envelope.target]->arrive(m.envelope, i);
+    if (receive == kNone) continue;
+    Message<Clock>& r = messages[receive];
+    m.has_recv = true;
+    m.posted = r.posted;
+    m.recv_site = r.recv_site;
+    m.recv_awaited = r.recv_awaited;
+    r.moved = true;
+    r.next = i;
+    matched(i);
+  }
+}
+
+template <class Clock>
+void Transfers<Clock>::queue_at_receiver(uint32_t i) {
+  const Message<Clock>& m = messages[i];
+  if (queue_free_.empty()) queue_free_.resize(ports_.size());
+  Clock& free = queue_free_[m.envelope.target];
+  const Clock start = later(m.began, free);
+  const Clock gap = costs.gap(m.bytes);
+  free = start + costs.message_gap_time() + gap;
+  arrive(i, start + gap);
+}
+
+template <class Clock>
+bool Transfers<Clock>::admit(uint32_t rank, const Op& op) {
+  if (options_.eager_buffer == 0 || op.synchronous || costs.is_rendezvous(op.bytes)) return true;
+  Buffer& buffer = buffers_[pair(rank, op)];
+  if (buffer.used == 0 || buffer.used + op.bytes <= options_.eager_buffer) {
+    buffer.used += op.bytes;
+    return true;
+  }
+  buffer.waiting = rank;
+  buffer.needs = op.bytes;
+  return false;
+}
+
+template <class Clock>
+void Transfers<Clock>::free_buffer(uint32_t i) {
+  Message<Clock>& m = messages[i];
+  m.held = false;
+  if (m.send_over && m.recv_over) messages.free(i);  // which leaves what it says
+  Buffer& buffer =
+      buffers_[uint64_t{static_cast<uint32_t>(m.envelope.source)} << 32 | m.envelope.target];
+  buffer.used -= m.bytes;
+  if (buffer.waiting == kNone) return;
+  if (buffer.used > 0 && buffer.used + buffer.needs > options_.eager_buffer) return;
+  buffer.freed = m.recv_end;
+  ready.push_back(buffer.waiting);
+  buffer.waiting = kNone;
+}
+
+}  // namespace ompl::model

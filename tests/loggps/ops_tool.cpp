@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// For tests: reads cases, one JSON object a line, replays each, prints one JSON object a line.
+//   {"params": a parameter file, "model": name, "sharing": bool, "buffer": bytes, "noise": number, "compute_scale": number,
+//    "programs": for each rank [["compute", ns], ["send"|"isend", peer, tag, communicator, bytes, synchronous],
+//                               ["recv"|"irecv", peer, tag, communicator], ["wait", [request, ...]], ...]}
+// The call site of an operation is its number in its rank's program.
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "model/error.hpp"
+#include "model/program.hpp"
+#include "model/replay.hpp"
+#include "model/report.hpp"
+
+namespace {
+
+using namespace ompl::model;  // NOLINT(google-build-using-namespace)
+using nlohmann::json;
+
+Op message_op(const json& row) {
+  const std::string kind = row[0];
+  const bool sends = kind == "send" || kind == "isend";
+  Op op{.peer = row[1], .tag = row[2]};
+  op.communicator = row[3];
+  if (sends) {
+    op.kind = kind == "send" ? OpKind::send : OpKind::isend;
+    op.bytes = row[4];
+    op.synchronous = row[5];
+  } else {
+    op.kind = kind == "recv" ? OpKind::recv : OpKind::irecv;
+  }
+  return op;
+}
+
+void add_rows(Program& program, uint32_t rank, const json& rows) {
+  uint32_t site = 0;
+  for (const json& row : rows) {
+    const std::string kind = row[0];
+    if (kind == "compute") {
+      program.add(rank, {.site = site, .ns = row[1]});
+    } else if (kind == "wait") {
+      const std::vector<uint64_t> requests = row[1];
+      for (std::size_t i = 0; i < requests.size(); ++i)
+        program.add(rank, {.kind = OpKind::wait,
+                           .more = i + 1 < requests.size(),
+                           .site = site,
+                           .request = requests[i]});
+    } else {
+      Op op = message_op(row);
+      op.site = site;
+      program.add(rank, op);
+    }
+    ++site;
+  }
+}
+
+json replay_case(const json& one) {
+  Parameters parameters = parse_parameters(one["params"], model_named(std::string(one["model"])));
+  parameters.value[compute] = one.value("compute_scale", 1.0);
+  const Options options{.sharing = one.value("sharing", true),
+                        .noise = one.value("noise", 0.0),
+                        .eager_buffer = one.value("buffer", uint64_t{0})};
+  Program program(static_cast<uint32_t>(one["programs"].size()));
+  for (uint32_t rank = 0; rank < program.ranks(); ++rank)
+    add_rows(program, rank, one["programs"][rank]);
+  Prediction prediction{.result = replay(program, parameters, options)};
+  if (prediction.result.blocked_count > 0)
+    return {{"deadlock", describe_deadlock(prediction.result, program.ranks())}};
+  json out = to_json(prediction, program, parameters);
+  const Sensitivity path = trace_critical_path(program, parameters, options);
+  out["sensitivity"] = to_json(path, prediction.result, program, parameters, std::nan(""));
+  return out;
+}
+
+}  // namespace
+
+int main() {
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    json out;
+    try {
+      out = replay_case(json::parse(line));
+    } catch (const InputError& error) {
+      out = {{"refused", error.what()}};
+    }
+    std::cout << out.dump() << '\n';
+  }
+}

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Random programs: the replayer equals the reference, and its derivatives equal finite differences."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from . import common, reference
+
+CASES = 200
+EXACT = 1e-9
+MODELS: dict[str, Callable[[random.Random], dict[str, float]]] = {
+    "loggps": common.random_loggps,
+    "loggp-2": common.random_loggp2,
+    "loggops": common.random_loggops,
+}
+PARTS = ("compute", "overhead", "send_wait", "recv_wait")
+
+
+def make(model: str, seed: int, any_source: bool) -> tuple[dict[str, Any], dict[str, float]]:
+    draw = random.Random(f"{model} {seed} {any_source}")
+    p = MODELS[model](draw)
+    case = {
+        "params": common.parameter_file(model, p),
+        "model": model,
+        "sharing": draw.random() < 0.8,
+        "buffer": 0 if draw.random() < 0.7 else draw.randint(1, 6000),
+        "programs": common.ProgramMaker(draw, any_source).programs,
+    }
+    return case, p
+
+
+def expect(case: dict[str, Any], p: dict[str, float]) -> reference.World | None:
+    try:
+        return reference.World(case["programs"], case["model"], p, case["sharing"], case["buffer"])
+    except reference.Deadlock:
+        return None
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("any_source", [False, True])
+def test_random_programs_take_the_time_of_the_reference(model: str, any_source: bool) -> None:
+    cases = [make(model, seed, any_source) for seed in range(CASES)]
+    rendezvous = blocked = 0
+    for seed, ((case, p), found) in enumerate(zip(cases, common.replay([case for case, _ in cases]), strict=True)):
+        world = expect(case, p)
+        if world is None:
+            assert "deadlock" in found, seed
+            blocked += 1
+            continue
+        assert "predicted_seconds" in found, (seed, found)
+        rendezvous += found["rendezvous"]
+        end = max(rank.end for rank in world.ranks)
+        assert found["predicted_seconds"] * 1e9 == pytest.approx(end, rel=EXACT, abs=1e-9), seed
+        for rank, row in zip(world.ranks, found["per_rank"], strict=True):
+            for part in PARTS:
+                assert row[part] * 1e9 == pytest.approx(getattr(rank, part), rel=EXACT, abs=EXACT * end), (seed, part)
+            assert sum(row[part] for part in PARTS) * 1e9 == pytest.approx(rank.end, rel=EXACT), seed
+    assert rendezvous > CASES  # and not eager messages alone
+    assert blocked == 0 if not any_source else blocked < CASES / 2
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_derivatives_are_those_of_finite_differences(model: str) -> None:
+    cases, checks = [], []
+    for seed in range(40):
+        case, p = make(model, seed, False)
+        names = [name for name in p if name not in ("s", "S") and p[name] > 0]
+        cases.append(case)
+        for name in names:
+            for factor in (1 - 1e-5, 1 + 1e-5):
+                cases.append(case | {"params": common.parameter_file(model, p | {name: p[name] * factor})})
+        checks.append((p, names))
+    found = iter(common.replay(cases))
+    compared = 0
+    for p, names in checks:
+        middle = next(found)
+        time, slopes = middle["predicted_seconds"] * 1e9, middle["sensitivity"]
+        whole = sum(slopes[name] * value for name, value in p.items() if name in names) + slopes["compute"] * 1e9
+        assert whole == pytest.approx(time, rel=EXACT)  # the time is made of nothing else
+        for name in names:
+            step = p[name] * 1e-5
+            below, above = (next(found)["predicted_seconds"] * 1e9 for _ in range(2))
+            left, right = (time - below) / step, (above - time) / step
+            tolerance = 1e-5 * abs(time) / p[name]
+            if abs(left - right) < 0.01 * tolerance:  # no kink nearby
+                assert slopes[name] == pytest.approx((left + right) / 2, rel=1e-4, abs=tolerance), name
+                compared += 1
+    assert compared > 100

@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A replayer that is slow and, one hopes, obviously right: the equations of the LogGPS paper as small processes
+that take their time one after the other, all looked at again at every instant. It shares no code with model/.
+
+A process is a generator that yields what it waits for: Delay, Share or Until. Times are in nanoseconds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Any
+
+ANY = -1
+
+
+class Delay:
+    def __init__(self, time: float) -> None:
+        self.time = time
+        self.end = math.nan  # once it is waited for
+
+
+class Share:
+    """Work on the bandwidth of a receiver; p at once go on at 1/p of the speed."""
+
+    def __init__(self, receiver: int, work: float) -> None:
+        self.receiver, self.left = receiver, work
+
+
+class Until:
+    def __init__(self, condition: Callable[[], bool]) -> None:
+        self.condition = condition
+
+
+class InTurn:
+    """What happens to several messages at one instant happens in the order of senders, and of each one's sends."""
+
+    def __init__(self, m: Message) -> None:
+        self.key = m.source, m.order
+
+
+Wish = Delay | Share | Until | InTurn
+Process = Generator[Wish, None, None]
+
+
+@dataclass
+class Message:
+    source: int
+    target: int
+    tag: int
+    communicator: int
+    bytes: int
+    rendezvous: bool
+    sent: float
+    order: int
+    posted: float = math.nan
+    request: float = math.nan  # arrival of the request
+    handshake: float = math.nan  # its end
+    arrival: float = math.nan
+    sent_over: float = math.nan
+    received: float = math.nan
+
+
+@dataclass
+class Receive:
+    source: int
+    tag: int
+    communicator: int
+    posted: float
+    message: Message | None = None
+
+
+@dataclass
+class Rank:
+    posted: list[Receive] = field(default_factory=list)
+    unexpected: list[Message] = field(default_factory=list)
+    requests: list[Message | Receive] = field(default_factory=list)
+    sends: int = 0
+    end: float = 0.0
+    network_free: float = 0.0  # LogGOPS, as a sender
+    queue_free: float = 0.0  # LogGOPS, as a receiver
+    compute: float = 0.0
+    overhead: float = 0.0
+    send_wait: float = 0.0
+    recv_wait: float = 0.0
+
+
+class Deadlock(Exception):  # noqa: N818
+    pass
+
+
+class LogGps:
+    """Costs by the paper's table 3; p holds the parameters by the paper's names, o for o'."""
+
+    def __init__(self, p: dict[str, float]) -> None:
+        self.p = p
+
+    def is_rendezvous(self, k: int) -> bool:
+        return k > self.p["S"]
+
+    def fixed(self, _k: int) -> float:
+        return self.p["o"]
+
+    def send_slope(self, k: int, rendezvous: bool) -> float:
+        return k * (self.p["Osl"] if rendezvous else self.p["Oss"])
+
+    def recv_slope(self, k: int, rendezvous: bool) -> float:
+        return k * (self.p["Orl"] if rendezvous else self.p["Ors"])
+
+    def gap(self, k: int) -> float:
+        s = self.p["s"]
+        return k * self.p["Gs"] if k <= s else s * self.p["Gs"] + (k - s) * self.p["Gl"]
+
+    def carrier(self, k: int, rendezvous: bool) -> str:
+        slopes = {
+            "send": self.p["Osl"] if rendezvous else self.p["Oss"],
+            "recv": self.p["Orl"] if rendezvous else self.p["Ors"],
+            "gap": self.p["Gs"] if k <= self.p["s"] else self.p["Gl"],
+        }
+        return max(slopes, key=lambda part: slopes[part])
+
+
+class LogGp2(LogGps):
+    def fixed(self, k: int) -> float:
+        return self.p["o_short"] if k <= self.p["s"] else self.p["o_long"]
+
+    def send_slope(self, _k: int, _rendezvous: bool) -> float:
+        return 0.0
+
+    def recv_slope(self, _k: int, _rendezvous: bool) -> float:
+        return 0.0
+
+    def gap(self, k: int) -> float:
+        return k * (self.p["G_short"] if k <= self.p["s"] else self.p["G_long"])
+
+    def carrier(self, _k: int, _rendezvous: bool) -> str:
+        return "gap"
+
+
+class World:
+    """One replay. `programs`: for each rank a list of operations as in ops_tool.cpp."""
+
+    def __init__(
+        self, programs: list[list[Any]], model: str, p: dict[str, float], sharing: bool = True, buffer: int = 0
+    ) -> None:
+        self.costs = {"loggps": LogGps, "loggp-2": LogGp2, "loggops": LogGps}[model](p)
+        self.loggops = p if model == "loggops" else None
+        self.sharing, self.buffer = sharing, buffer
+        self.now = 0.0
+        self.ranks = [Rank() for _ in programs]
+        self.in_buffer: dict[tuple[int, int], int] = {}
+        self.running: list[tuple[Process, Wish]] = []
+        for rank, program in enumerate(programs):
+            self.start(self.run_rank(rank, program))
+        self.go()
+
+    # The engine.
+
+    def start(self, process: Process) -> None:
+        self.resume(process)
+
+    def resume(self, process: Process) -> None:
+        for wish in process:
+            if isinstance(wish, Delay):
+                wish.end = self.now + wish.time
+            self.running.append((process, wish))
+            return
+
+    def ready(self, wish: Wish) -> bool:
+        if isinstance(wish, Until):
+            return wish.condition()
+        if isinstance(wish, Delay):
+            return wish.end <= self.now
+        return isinstance(wish, Share) and wish.left <= 0
+
+    def go(self) -> None:
+        while self.running:
+            ready = [one for one in self.running if self.ready(one[1])]
+            if not ready:
+                turns = [(wish.key, one) for one in self.running if isinstance(wish := one[1], InTurn)]
+                ready = [one for _, one in sorted(turns, key=lambda turn: turn[0])]
+            if ready:
+                self.running.remove(ready[0])
+                self.resume(ready[0][0])
+                continue
+            wishes = [wish for _, wish in self.running]
+            shares = [wish for wish in wishes if isinstance(wish, Share)]
+            p = [sum(wish.receiver == r for wish in shares) for r in range(len(self.ranks))]
+            ends = [wish.end for wish in wishes if isinstance(wish, Delay)]
+            ends += [self.now + wish.left * p[wish.receiver] for wish in shares]
+            if not ends:
+                raise Deadlock
+            step = min(ends) - self.now
+            for wish in shares:
+                is_over = self.now + wish.left * p[wish.receiver] <= min(ends) * (1 + 1e-15)
+                wish.left = 0.0 if is_over else wish.left - step / p[wish.receiver]
+            self.now = min(ends)
+
+    # Messages: table 3.
+
+    def use(self, part: str, m: Message, work: float) -> Process:
+        if self.sharing and work > 0 and self.costs.carrier(m.bytes, m.rendezvous) == part:
+            yield Share(m.target, work)
+        else:
+            yield Delay(work)
+
+    def transfer(self, m: Message) -> Process:
+        """T1, T2, T3 of an eager message; for others T4 and T5 come first."""
+        if self.loggops:
+            yield from self.loggops_transfer(m)
+            return
+        costs, latency = self.costs, self.costs.p["L"]
+        if m.rendezvous:
+            yield Delay(costs.fixed(0) + latency)
+            m.request = self.now
+            yield Until(lambda: not math.isnan(m.posted))
+            yield Delay(costs.fixed(0))  # sees the request
+            yield Delay(costs.fixed(0) + latency)  # the grant
+            yield Delay(costs.fixed(0))
+            m.handshake = self.now
+        yield Delay(costs.fixed(m.bytes))
+        yield from self.use("send", m, costs.send_slope(m.bytes, m.rendezvous))
+        m.sent_over = self.now
+        yield from self.use("gap", m, costs.gap(m.bytes))
+        yield Delay(latency)
+        m.arrival = self.now
+        yield Until(lambda: not math.isnan(m.posted))
+        yield Delay(costs.fixed(m.bytes))
+        yield from self.use("recv", m, costs.recv_slope(m.bytes, m.rendezvous))
+        self.receive_over(m)
+
+    def loggops_transfer(self, m: Message) -> Process:
+        assert self.loggops
+        p, more = self.loggops, max(m.bytes - 1, 0)
+        busy = p["o"] + more * p["O"]
+        if m.rendezvous:
+            yield Delay(p["o"] + p["L"])
+            m.request = self.now
+            yield Until(lambda: not math.isnan(m.posted))
+            m.handshake = self.now
+            self.start(self.loggops_sender_over(m, max(0.0, m.sent + busy - self.now)))
+        else:
+            self.start(self.loggops_sender_over(m, busy))
+            yield Delay(p["o"] + p["L"])
+        yield InTurn(m)
+        start = self.now
+        if self.sharing:
+            start = max(start, self.ranks[m.target].queue_free)
+            self.ranks[m.target].queue_free = start + p["g"] + more * p["G"]
+        yield Delay(start - self.now + more * p["G"])
+        m.arrival = self.now
+        yield Until(lambda: not math.isnan(m.posted))
+        yield Delay(busy)
+        self.receive_over(m)
+
+    def loggops_sender_over(self, m: Message, time: float) -> Process:
+        yield Delay(time)
+        m.sent_over = self.now
+
+    def receive_over(self, m: Message) -> None:
+        m.received = self.now
+        if not m.rendezvous:
+            self.in_buffer[m.source, m.target] -= m.bytes
+
+    # Matching: lists, in the order of arrival and of posting.
+
+    def envelope(self, m: Message) -> Process:
+        yield Delay(self.costs.fixed(0) + self.costs.p["L"])
+        yield InTurn(m)
+        rank = self.ranks[m.target]
+        for receive in rank.posted:
+            if self.fits(receive, m):
+                rank.posted.remove(receive)
+                self.match(receive, m)
+                return
+        rank.unexpected.append(m)
+
+    @staticmethod
+    def fits(receive: Receive, m: Message) -> bool:
+        return (
+            receive.source in (ANY, m.source) and receive.tag in (ANY, m.tag) and receive.communicator == m.communicator
+        )
+
+    @staticmethod
+    def match(receive: Receive, m: Message) -> None:
+        receive.message, m.posted = m, receive.posted
+
+    def post(self, rank: int, source: int, tag: int, communicator: int) -> Receive:
+        receive = Receive(source, tag, communicator, self.now)
+        for m in self.ranks[rank].unexpected:
+            if self.fits(receive, m):
+                self.ranks[rank].unexpected.remove(m)
+                self.match(receive, m)
+                return receive
+        self.ranks[rank].posted.append(receive)
+        return receive
+
+    # Ranks: equations (4) to (11).
+
+    def run_rank(self, rank: int, program: list[Any]) -> Process:
+        me = self.ranks[rank]
+        for kind, *rest in program:
+            called = self.now
+            if kind == "compute":
+                yield Delay(rest[0])
+                me.compute += rest[0]
+            elif kind in ("send", "isend"):
+                yield from self.send(rank, kind, *rest)
+            elif kind == "recv":
+                receive = self.post(rank, *rest)
+                yield Until(lambda receive=receive: over(receive))  # type: ignore[misc]
+                self.account(me, [receive], called)
+            elif kind == "irecv":
+                me.requests.append(self.post(rank, *rest))
+                if not self.loggops:
+                    yield Delay(self.costs.fixed(0))
+                me.overhead += self.now - called
+            else:
+                parts = [me.requests[i] for i in rest[0]]
+                if not self.loggops:
+                    yield Delay(self.costs.fixed(0))
+                yield Until(lambda parts=parts: all(over(part) for part in parts))  # type: ignore[misc]
+                self.account(me, parts, called)
+        me.end = self.now
+
+    def send(
+        self, rank: int, kind: str, peer: int, tag: int, communicator: int, size: int, synchronous: bool
+    ) -> Process:
+        me = self.ranks[rank]
+        rendezvous = synchronous or self.costs.is_rendezvous(size)
+        pair = rank, peer
+        if not rendezvous:
+            before = self.now
+            self.in_buffer.setdefault(pair, 0)
+            if self.buffer:
+                yield Until(lambda: self.in_buffer[pair] == 0 or self.in_buffer[pair] + size <= self.buffer)
+            self.in_buffer[pair] += size
+            me.send_wait += self.now - before
+        if self.loggops and self.sharing:
+            wait = max(0.0, me.network_free - self.now)
+            yield Delay(wait)
+            me.overhead += wait
+            me.network_free = self.now + self.loggops["g"] + max(size - 1, 0) * self.loggops["G"]
+        called = self.now
+        m = Message(rank, peer, tag, communicator, size, rendezvous, called, me.sends)
+        me.sends += 1
+        self.start(self.transfer(m))
+        self.start(self.envelope(m))
+        if kind == "send":
+            yield Until(lambda: over(m))
+            self.account(me, [m], called)
+            return
+        me.requests.append(m)
+        yield Delay(self.loggops["o"] + max(size - 1, 0) * self.loggops["O"] if self.loggops else self.costs.fixed(0))
+        me.overhead += self.now - called
+
+    def account(self, me: Rank, parts: list[Message | Receive], called: float) -> None:
+        """What the part that ended last was waited for."""
+        part = max(parts, key=end)
+        wait = 0.0
+        if isinstance(part, Message):
+            if part.rendezvous:
+                wait = inside(part.request, part.posted, called)
+            me.send_wait += wait
+        else:
+            m = part.message
+            assert m
+            if m.rendezvous:
+                wait = inside(m.posted, m.request, called) + inside(m.handshake, m.arrival, called)
+            else:
+                wait = inside(m.posted, m.arrival, called)
+            me.recv_wait += wait
+        me.overhead += self.now - called - wait
+
+
+def over(part: Message | Receive) -> bool:
+    if isinstance(part, Message):
+        return not math.isnan(part.sent_over)
+    return part.message is not None and not math.isnan(part.message.received)
+
+
+def end(part: Message | Receive) -> float:
+    if isinstance(part, Message):
+        return part.sent_over
+    assert part.message
+    return part.message.received
+
+
+def inside(begin: float, end: float, called: float) -> float:
+    return max(0.0, end - max(begin, called))
