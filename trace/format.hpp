@@ -207,6 +207,7 @@ struct FileHeader {
   ClockPoint clock[2];  // after MPI_Init, before MPI_Finalize
   State state;          //
   int32_t code;         // of MPI_Abort
+  uint64_t lost;        // records that found no place (disk full)
 };
 static_assert(sizeof(FileHeader) % 8 == 0 && sizeof(FileHeader) <= kHeaderBytes);
 
