@@ -198,6 +198,7 @@ struct FileHeader {
   uint32_t thread_level;  // 0 single, 1 funneled, 2 serialized, 3 multiple
   uint64_t process;
   uint64_t wall;        // ns since 1970 when local was `clock[0].local`
+  char clock_name[16];  // "tsc", "monotonic"
   char host[64];        // strings end with 0
   char boot[64];        // the same on two ranks only if they share a clock
   char library[256];    // what MPI_Get_library_version says

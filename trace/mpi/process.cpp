@@ -62,6 +62,7 @@ FileHeader make_header(int level) {
   timespec wall;
   clock_gettime(CLOCK_REALTIME, &wall);
   header.wall = static_cast<uint64_t>(wall.tv_sec) * 1000000000U + static_cast<uint64_t>(wall.tv_nsec);
+  std::strncpy(header.clock_name, tracer.clock.name(), sizeof header.clock_name - 1);
   gethostname(header.host, sizeof header.host - 1);
   name_clock(header.boot, sizeof header.boot);
   char library[MPI_MAX_LIBRARY_VERSION_STRING] = {};
@@ -127,6 +128,11 @@ ClockPoint clock_point(int rank, int ranks) {
 void start(uint64_t begin, uint64_t end, void* caller) {
   const char* const folder = std::getenv("OMPL_TRACE_DIR");
   if (folder == nullptr) return;
+  if (dlopen(OMPL_TRACE_LIBRARY, RTLD_LAZY | RTLD_NOLOAD) == nullptr) {
+    std::fprintf(stderr, "ompl trace: the program has another MPI than " OMPL_TRACE_LIBRARY
+                         "; nothing is recorded\n");
+    return;
+  }
   int level = MPI_THREAD_SINGLE;
   OMPL_REAL(PMPI_Query_thread)(&level);
   tracer.clock.calibrate();
