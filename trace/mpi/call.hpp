@@ -228,10 +228,12 @@ class Call {
 
   // Communicators.
   void made_from(MPI_Comm parent, MPI_Comm made, int tag = 0) {
-    if (made != MPI_COMM_NULL)
-      record_.request = define_comm(made, &comm_info(parent), record_.kind, tag);
+    if (made == MPI_COMM_NULL) return;
+    took_long_ = true;
+    record_.request = define_comm(made, &comm_info(parent), record_.kind, tag);
   }
   void made_between(MPI_Comm made, int tag) {
+    took_long_ = true;
     record_.request = define_comm(made, nullptr, record_.kind, tag);
   }
   void made_like(MPI_Comm parent, MPI_Comm made);

@@ -58,19 +58,13 @@ def prepare(out: Path) -> None:
         raise TraceError(f"{out} cannot be written")
 
 
-def environment(tracer: Tracer, out: Path) -> dict[str, str]:
-    """The variables under which the launcher's ranks are traced."""
-    preload = f"{tracer.path}:{os.environ['LD_PRELOAD']}" if os.environ.get("LD_PRELOAD") else tracer.path
-    return {**os.environ, "LD_PRELOAD": preload, "OMPL_TRACE_DIR": str(out.absolute())}
-
-
 def run(command: list[str], tracer: Tracer, out: Path) -> int:
     """Runs the program to its end; its exit status, as a shell gives it. Ctrl-C is the program's to obey."""
     old = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with subprocess.Popen(
             command,
-            env=environment(tracer, out),
+            env=tracer.environment(out),
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
         ) as process:
             status = process.wait()

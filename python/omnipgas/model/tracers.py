@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -26,6 +27,12 @@ class Tracer:
     library: str  # what its programs load: libmpi.so.12
     prefix: str  # where that MPI is installed; empty: with the system
     path: str  # of the interposer
+
+    def environment(self, out: Path) -> dict[str, str]:
+        """The variables under which a launcher's ranks leave a trace in a folder that is there."""
+        others = os.environ.get("LD_PRELOAD")
+        preload = f"{self.path}:{others}" if others else self.path
+        return {**os.environ, "LD_PRELOAD": preload, "OMPL_TRACE_DIR": str(out.absolute())}
 
     def write(self) -> None:
         """Leaves this beside the interposer."""
