@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The commands of omni model."""
+
+from __future__ import annotations
+
+import typer
+
+from omnipgas.model.show import show
+from omnipgas.model.trace import trace
+
+app = typer.Typer(
+    help="LogGPS: traces MPI programs, and says where their time goes.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.command()(trace)
+app.command()(show)
