@@ -79,6 +79,7 @@ class Replayer {
       if (!ranks_[rank].over) name_blocked(rank);
     transfers_.messages.each_unmatched([this](const Message<Clock>& m) { name_unmatched(m); });
     result_.predicted_ns = ns(last().now);
+    result_.not_modelled = stream_->not_modelled();
   }
 
   Result result() { return std::move(result_); }

@@ -52,7 +52,8 @@ nlohmann::json to_json(const Prediction& prediction, const Trace& trace, const P
                      {"read_seconds", prediction.read_seconds},
                      {"replay_seconds", prediction.replay_seconds},
                      {"unmatched", unmatched(result, trace)},
-                     {"unmatched_count", result.unmatched_count}};
+                     {"unmatched_count", result.unmatched_count},
+                     {"not_modelled", result.not_modelled}};
   out["per_rank"] = nlohmann::json::array();
   for (const Breakdown& b : result.per_rank) out["per_rank"].push_back(times(b));
   out["per_site"] = nlohmann::json::array();
