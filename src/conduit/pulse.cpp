@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <system_error>
 #include <utility>
 
 #include "util/status.hpp"
@@ -90,7 +89,7 @@ int Pulse::open(unsigned interface, std::string* ip, uint16_t* port) {
   if (listener_ < 0 || ::bind(listener_, &address.any, size) != 0 ||
       ::listen(listener_, kBacklog) != 0 || ::getsockname(listener_, &address.any, &size) != 0) {
     return fail(OMPL_ERR_SYSTEM, "cannot listen for those who ask whether this rank lives: {}",
-                std::generic_category().message(errno));
+                error_text(errno));
   }
   *ip = bytes;
   *port = ntohs(address.any.sa_family == AF_INET ? address.v4.sin_port : address.v6.sin6_port);

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 
 #include "util/status.hpp"
 
@@ -23,8 +22,7 @@ int WaitSet::open() {
   for (const int fd : {resources_.channel->fd, timer_}) {
     epoll_event readable{.events = EPOLLIN, .data = {}};
     if (::epoll_ctl(set_, EPOLL_CTL_ADD, fd, &readable) != 0)
-      return fail(OMPL_ERR_SYSTEM, "cannot make a descriptor to sleep on: {}",
-                  std::generic_category().message(errno));
+      return fail(OMPL_ERR_SYSTEM, "cannot make a descriptor to sleep on: {}", error_text(errno));
   }
   return OMPL_OK;
 }
