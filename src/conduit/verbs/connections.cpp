@@ -19,7 +19,6 @@ constexpr int64_t kFirstAgainMs =
 constexpr int64_t kLastAgainMs = 500;
 constexpr int64_t kSilenceMs = 1000;      // of a request, until the other side's pulse is asked
 constexpr int64_t kProbeMs = 2000;        // until an unanswered probe is given up
-constexpr int64_t kUnreachedMs = 30'000;  // neither answers to requests nor to probes
 
 std::string text(int error) { return std::generic_category().message(error); }
 
