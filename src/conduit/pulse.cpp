@@ -75,8 +75,8 @@ std::string ip_of(unsigned interface) {
 }
 
 template <class Value>
-void set_option(int socket, int level, int name, const Value& value) {
-  ::setsockopt(socket, level, name, &value, sizeof value);
+bool set_option(int socket, int level, int name, const Value& value) {
+  return ::setsockopt(socket, level, name, &value, sizeof value) == 0;
 }
 
 int open_socket(const SocketAddress& address) {
@@ -115,10 +115,10 @@ int Pulse::open(unsigned interface, std::string* ip, uint16_t* port) {
   SocketAddress address = make_address(bytes, 0);
   socklen_t size = size_of(address);
   listener_ = open_socket(address);
-  // Who says nothing never gets into the queue, which a stopped rank would not empty.
-  set_option(listener_, IPPROTO_TCP, TCP_DEFER_ACCEPT, 1);
-  if (listener_ < 0 || ::bind(listener_, &address.any, size) != 0 ||
-      ::listen(listener_, kBacklog) != 0 || ::getsockname(listener_, &address.any, &size) != 0) {
+  // TCP_DEFER_ACCEPT: who says nothing never gets into the queue, which a stopped rank would not empty.
+  if (listener_ < 0 || !set_option(listener_, IPPROTO_TCP, TCP_DEFER_ACCEPT, 1) ||
+      ::bind(listener_, &address.any, size) != 0 || ::listen(listener_, kBacklog) != 0 ||
+      ::getsockname(listener_, &address.any, &size) != 0) {
     return fail(OMPL_ERR_SYSTEM, "cannot listen for those who ask whether this rank lives: {}",
                 std::generic_category().message(errno));
   }
