@@ -16,9 +16,8 @@ namespace {
 constexpr int64_t kFirstAgainMs =
     20;  // after which an unanswered datagram is sent again; doubled each time
 constexpr int64_t kLastAgainMs = 500;
-constexpr int64_t kSilenceMs = 1000;      // of a request, until the other side's pulse is asked
-constexpr int64_t kProbeMs = 2000;        // until an unanswered probe is given up
-constexpr int64_t kUnreachedMs = 30'000;  // neither answers to requests nor to probes
+constexpr int64_t kSilenceMs = 1000;  // of a request, until the other side's pulse is asked
+constexpr int64_t kProbeMs = 2000;    // until an unanswered probe is given up
 
 }  // namespace
 
