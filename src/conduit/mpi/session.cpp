@@ -128,7 +128,7 @@ int Session<Handle>::open() {
     if (code != 0) return failed("MPI_Win_create", code);
     mpi.win_set_errhandler(window, mpi.constants.errors_return);
     windows_.push_back(window);
-    code = mpi.win_lock_all(0, window);
+    code = mpi.win_lock_all(mpi.constants.mode_nocheck, window);  // nobody locks it for himself
     if (code != 0) return failed("MPI_Win_lock_all", code);
   }
   counts_ = std::make_unique<std::vector<uint64_t>>(2 * std::size_t{job_->size});

@@ -151,8 +151,7 @@ void Watch::end_if_stuck() const {
       if (lost(rank) == OMPL_OK || (wanted != rank && wanted != kAnyone)) continue;
       log::error(
           "rank {} is out of reach: {}; a thread of this rank is inside MPI, which does not return, so "
-          "this "
-          "process ends; mend the network between the hosts and start the job again",
+          "this process ends; mend the network between the hosts and start the job again",
           rank, why(rank));
       std::_Exit(EXIT_FAILURE);
     }
