@@ -19,6 +19,7 @@ void Call::posted(MPI_Request* request, int flags) {
   Posted posted{};
   posted.bytes = record_.bytes;
   posted.where = request;
+  posted.thread = &thread_.shared_sends;
   posted.id = record_.request = thread_.request_id();
   posted.peer = record_.peer;
   posted.tag = record_.tag;

@@ -20,18 +20,21 @@ struct Posted {
       1 << 15;  // a handle that MPI gives to many sends which it has ended at once
 
   uint64_t bytes;
-  const void* where;  // the program's variable
+  const void* where;   // the program's variable
+  const void* thread;  // that posted it: its SharedSends
   uint32_t id;
   int32_t peer;
   int32_t tag;
   uint16_t flags;
 };
 
-// Sends of one thread whose handles are shared; the variable tells them apart, or else the order.
+// Sends of one thread whose handles are shared. The program's variable tells them apart if it has not moved.
 class SharedSends {
  public:
   bool push(uint64_t handle, const Posted& posted);
-  bool take(uint64_t handle, const void* where, Posted& posted);
+  // One that was posted from this variable, or the oldest.
+  bool take_from(uint64_t handle, const void* where, Posted& posted);
+  bool take_oldest(uint64_t handle, Posted& posted);
 
  private:
   struct Entry {
@@ -41,6 +44,8 @@ class SharedSends {
 
   static constexpr std::size_t kCapacity = std::size_t{1} << 20;
   static constexpr std::size_t kLookAhead = 64;
+
+  bool take(Entry& entry, Posted& posted);
 
   Entry* entries_;
   std::size_t first_;
