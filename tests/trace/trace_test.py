@@ -4,7 +4,7 @@
 
 trace_test.py NAME BUILD_DIR [--prefix PREFIX] [--python PYTHON] [--only CASE...]
 
-NAME and PREFIX as in launcher_test.py. The programs beside this file are compiled with the MPI's wrappers and run with
+NAME and PREFIX as in launcher_test.py. Those in programs/ are compiled with the MPI's wrappers and run with
 its interposer preloaded; each thread of each rank writes what it expects of its records (expect.h)."""
 
 from __future__ import annotations
@@ -274,6 +274,14 @@ class Ends(Traced):
         self.assertEqual(second["state"], "ended without MPI_Finalize")
         self.assertEqual(len([c for c in read(self.folder).calls[0, 1] if c["call"] == "Send"]), 100)
 
+    def test_files_that_are_there_are_kept(self) -> None:
+        kept = self.folder / "rank.000001.omplt"
+        kept.write_text("precious")
+        done = self.run_program("ends", "finish", "5", ok=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"ompl trace: \S*rank.000001.omplt cannot be written: File exists; nothing is recorded")
+        self.assertEqual(kept.read_text(), "precious")
+
     def test_no_finalize(self) -> None:
         self.run_program("ends", "exit", "1000", ok=False)
         self.messages(1000)
@@ -315,6 +323,46 @@ class Ends(Traced):
         self.messages(30000)
         path.unlink()
         self.assertRegex(dump(self.folder, fails=True)[-1], r"of 2 ranks these have no file: 1$")
+
+
+class Clocks(Traced):
+    """Ranks whose clocks differ, as those of two hosts do."""
+
+    apart_s = 100_000
+
+    def test_the_traces_of_both_have_one_time(self) -> None:
+        skewed = ["unshare", "--time", "--fork", "--monotonic", str(self.apart_s)]
+        probe = subprocess.run([*skewed, "true"], capture_output=True, text=True, timeout=LIMIT, check=False)
+        if probe.returncode != 0:
+            self.skipTest(f"no time namespaces here: {probe.stderr.strip()}")
+        script = f'[ "${{PMI_RANK:-$PMIX_RANK}}" = 1 ] && exec {" ".join(skewed)} "$0"; exec "$0"'
+        self.run_program("/bin/sh", "-c", script, str(FOLDER / "clocks"))
+        trace = read(self.folder)
+        times = {
+            (rank, call["tag"], call["call"]): (call["begin"], call["end"])
+            for rank in range(2)
+            for call in trace.calls[rank, 1]
+            if call["call"] in ("Ssend", "Recv")
+        }
+        summaries = [json.loads(line) for line in dump("--summary", self.folder)]
+        offsets = [one["clock_offset"] / 1e9 for one in summaries]
+        self.assertAlmostEqual(offsets[0], 0, places=2)
+        self.assertAlmostEqual(offsets[1], -self.apart_s, places=1)
+        slack = sum(one["clock_uncertainty"] for one in summaries) + 2000
+        self.assertLess(slack, 10_000_000)
+        for tag in range(200):
+            send, receive = times[tag % 2, tag, "Ssend"], times[1 - tag % 2, tag, "Recv"]
+            # A message is not received before it is sent, and its synchronous sender waits for the receiver.
+            self.assertGreater(receive[1] + slack, send[0])
+            self.assertGreater(send[1] + slack, receive[0])
+
+
+class Partly(Traced):
+    def test_a_rank_that_is_not_traced_does_not_hang_the_others(self) -> None:
+        script = '[ "${PMI_RANK:-$PMIX_RANK}" = 1 ] && unset LD_PRELOAD; exec "$0" finish 5'
+        done = self.run_program("/bin/sh", "-c", script, str(FOLDER / "ends"), ok=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("rank 0 waits for ranks that are not traced: pass LD_PRELOAD and OMPL_TRACE_DIR", done.stderr)
 
 
 class Command(Traced):
@@ -364,7 +412,7 @@ def flipped(text: bytes, at: int) -> bytes:
 
 def compile_fortran(name: str) -> str:
     """Compiles a Fortran program; else why that cannot be."""
-    source, target = str(HERE / f"{name}.f90"), str(FOLDER / name)
+    source, target = str(HERE / "programs" / f"{name}.f90"), str(FOLDER / name)
     if ARGUMENTS.name == "impi":
         version = subprocess.run(["gfortran", "-dumpversion"], capture_output=True, text=True, check=False).stdout.strip()
         prefix = Path(ARGUMENTS.prefix)
@@ -385,11 +433,10 @@ def compile_fortran(name: str) -> str:
 def compile_programs() -> None:
     # GCC takes constants like MPI_STATUSES_IGNORE and MPI_UNWEIGHTED for arrays.
     options = ["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow", "-Wno-stringop-overread", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"]
-    for source in sorted(HERE.glob("*.c*")):
+    for source in sorted((HERE / "programs").glob("*.c*")):
         compiler = MPI.mpicc.replace("mpicc", "mpicxx") if source.suffix == ".cpp" else MPI.mpicc
-        if source.suffix in (".c", ".cpp"):
-            command = [compiler, *options, str(source), "-o", str(FOLDER / source.stem), "-lpthread"]
-            subprocess.run(command, timeout=LIMIT, check=True)
+        command = [compiler, *options, str(source), "-o", str(FOLDER / source.stem), "-lpthread"]
+        subprocess.run(command, timeout=LIMIT, check=True)
 
 
 def main() -> None:
@@ -399,7 +446,7 @@ def main() -> None:
     parser.add_argument("build", type=Path)
     parser.add_argument("--prefix", default="")
     parser.add_argument("--python", default=sys.executable, help="one with the libraries of omni")
-    parser.add_argument("--only", nargs="+", default=["Calls", "Fortran", "Ends", "Command"], help="cases or tests")
+    parser.add_argument("--only", nargs="+", default=["Calls", "Fortran", "Ends", "Clocks", "Partly", "Command"], help="cases or tests")
     ARGUMENTS = parser.parse_args()
     MPI = find_mpi_or_skip(ARGUMENTS.name, ARGUMENTS.prefix)
     signal.alarm(280)

@@ -42,7 +42,7 @@ bool File::create(const char* folder, const FileHeader& header, const Clock& clo
   const int length = std::snprintf(path, sizeof path, "%s/rank.%06u.omplt", folder, header.rank);
   const bool fits = length > 0 && static_cast<std::size_t>(length) < sizeof path;
   if (!fits) errno = ENAMETOOLONG;
-  file_ = fits ? open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
+  file_ = fits ? open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
   if (file_ >= 0 && ftruncate(file_, kHeaderBytes) == 0 && reserve(file_, 0, sizeof header)) {
     header_ = static_cast<FileHeader*>(map(file_, 0, sizeof header, 0));
   }
