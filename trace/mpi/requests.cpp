@@ -137,7 +137,7 @@ void Call::completed(int i, const MPI_Status& status, Record& record) {
   const Posted& posted = held_[i].posted;
   record.request = posted.id;
   if (posted.id == 0) return;
-  if ((posted.flags & Posted::kReceives) != 0) {
+  if ((posted.flags & (Posted::kReceives | Posted::kSendsToo)) == Posted::kReceives) {
     fill(record, status);
     record.flags |= posted.flags & (kAskedAnySource | kAskedAnyTag);
   }
@@ -182,9 +182,9 @@ void Call::completed_several(int n, const int* indices, const MPI_Status* status
     const Posted posted = held_[at].posted;
     Record match = side(Kind::kMatch);
     completed(at, statuses[i], match);
-    const bool receives = (posted.flags & Posted::kReceives) != 0;
-    const bool as_asked = (posted.flags & Posted::kSendsToo) == 0 && match.bytes == posted.bytes &&
-                          match.peer == posted.peer && match.tag == posted.tag;
+    const bool receives = (posted.flags & (Posted::kReceives | Posted::kSendsToo)) == Posted::kReceives;
+    const bool as_asked =
+        match.bytes == posted.bytes && match.peer == posted.peer && match.tag == posted.tag;
     if (posted.id != 0 && ((receives && !as_asked) || (match.flags & kCancelled) != 0)) {
       append(match);
     } else {

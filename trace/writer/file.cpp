@@ -20,7 +20,8 @@ namespace {
 bool reserve(int file, uint64_t offset, std::size_t bytes) {
   static char zeroes[kBlockBytes];  // never written: one page of the system
   while (bytes > 0) {
-    const ssize_t done = pwrite(file, zeroes, std::min(bytes, sizeof zeroes), static_cast<off_t>(offset));
+    const ssize_t done =
+        pwrite(file, zeroes, std::min(bytes, sizeof zeroes), static_cast<off_t>(offset));
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) return false;
     offset += static_cast<uint64_t>(done);

@@ -11,8 +11,9 @@ namespace ompl::trace {
 
 // What is remembered of a request.
 struct Posted {
-  static constexpr uint16_t kSendsToo = 1 << 10;  // beside the record's flags; Isendrecv
-  static constexpr uint16_t kStarted = 1 << 11;   // a persistent one that is under way
+  static constexpr uint16_t kSendsToo =
+      1 << 10;  // beside the record's flags; Isendrecv, whose status MPICH fills wrongly
+  static constexpr uint16_t kStarted = 1 << 11;  // a persistent one that is under way
   static constexpr uint16_t kReceives = 1 << 12;
   static constexpr uint16_t kPersistent = 1 << 13;
   static constexpr uint16_t kToCancel = 1 << 14;
