@@ -188,10 +188,10 @@ inline constexpr std::size_t kRecordsPerBlock = (kBlockBytes - sizeof(BlockHeade
 static_assert(kRecordsPerBlock * sizeof(Record) + sizeof(BlockHeader) == kBlockBytes);
 
 enum class State : uint32_t {
-  kRunning = 0,
-  kFinalized = 1,
-  kAborted = 2
-};  // NOLINT(readability-identifier-naming)
+  kRunning = 0,    // NOLINT(readability-identifier-naming)
+  kFinalized = 1,  // NOLINT(readability-identifier-naming)
+  kAborted = 2,    // NOLINT(readability-identifier-naming)
+};
 
 struct FileHeader {
   char magic[8];
