@@ -20,7 +20,10 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "abort") == 0 && rank_ == 0) MPI_Abort(MPI_COMM_WORLD, 42);
   if (strcmp(argv[1], "abort") == 0) pause(); /* until the launcher ends it */
   if (strcmp(argv[1], "kill") == 0) raise(SIGKILL);
-  if (strcmp(argv[1], "exit") == 0) _exit(0);
+  if (strcmp(argv[1], "exit") == 0) {
+    MPI_Barrier(MPI_COMM_WORLD); /* the launcher may end who is not done when another is gone */
+    _exit(0);
+  }
   if (strcmp(argv[1], "unknown") == 0) {
     MPI_File file;
     char name[64];
