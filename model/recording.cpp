@@ -13,6 +13,14 @@ namespace ompl::model {
 
 namespace {
 
+// solve+0x12 (app+0x13a4), or without an exported symbol app+0x13a4.
+std::string name_of(const trace::RankTrace& trace, const trace::SiteDefinition& site) {
+  const std::string module = std::filesystem::path(trace.text(site.module)).filename().string();
+  const std::string place = fmt::format("{}+{:#x}", module, site.offset);
+  if (site.symbol == 0) return place;
+  return fmt::format("{}+{:#x} ({})", trace.text(site.symbol), site.inside, place);
+}
+
 class RecordingStream : public Stream {
  public:
   explicit RecordingStream(const std::vector<std::unique_ptr<RankFile>>& files) {
@@ -39,7 +47,7 @@ struct Recording::Files {
   explicit Files(const std::string& folder) {
     read(trace::rank_files(folder));
     std::map<uint64_t, uint32_t> groups;
-    std::map<std::string, uint32_t> known_sites;
+    std::map<std::pair<std::string, uint64_t>, uint32_t> known_sites;
     for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
       RankFile& file = *ranks[rank];
       const auto& trace = file.trace;
@@ -55,10 +63,9 @@ struct Recording::Files {
         file.groups[id] = {number->second, definition.rank, definition.size, &info};
       }
       for (const auto& [id, site] : trace.sites()) {
-        const std::string name = fmt::format("{}+{:#x} ({}+{:#x})", trace.text(site.symbol),
-                                             site.inside, trace.text(site.module), site.offset);
-        const auto number = known_sites.emplace(name, static_cast<uint32_t>(sites.size()));
-        if (number.second) sites.push_back(name);
+        const auto number = known_sites.emplace(std::pair{trace.text(site.module), site.offset},
+                                                static_cast<uint32_t>(sites.size()));
+        if (number.second) sites.push_back(name_of(trace, site));
         file.sites[id] = number.first->second;
       }
     }
