@@ -119,8 +119,8 @@ class Death(unittest.TestCase):
 
     def test_omplrun_removes_the_names_of_libfabrics_shared_memory(self) -> None:
         before = set(os.listdir("/dev/shm"))
-        shm = {"OMPL_CONDUITS": "self,ofi", "OMPL_OFI_PROVIDER": "shm", "OMPL_LOG": "info"}
-        job = run(omplrun("-n", "2", worker(), "die-during", "wait"), **shm)
+        command = omplrun("-n", "2", worker(), "die-during", "wait")
+        job = run(command, OMPL_CONDUITS="self,ofi", OMPL_OFI_PROVIDER="shm", OMPL_LOG="info")
         if "conduit ofi of OMPL_CONDUITS is not in this build" in job.stderr:
             self.skipTest("libfabric is not in this build")
         self.assertEqual(job.stderr.count("network: ofi"), 2, job.stderr)
