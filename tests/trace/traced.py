@@ -185,7 +185,8 @@ def compile_programs() -> None:
     # GCC takes constants like MPI_STATUSES_IGNORE and MPI_UNWEIGHTED for arrays.
     options = ["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow", "-Wno-stringop-overread"]
     options += ["-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"]
-    for source in sorted((HERE / "programs").glob("*.c*")):
+    examples = HERE.parents[1] / "examples/model"
+    for source in sorted([*(HERE / "programs").glob("*.c*"), *examples.glob("*.c")]):
         compiler = Run.mpi.mpicc.replace("mpicc", "mpicxx") if source.suffix == ".cpp" else Run.mpi.mpicc
-        command = [compiler, *options, str(source), "-o", str(Run.folder / source.stem), "-lpthread"]
+        command = [compiler, *options, str(source), "-o", str(Run.folder / source.stem), "-lpthread", "-lm"]
         subprocess.run(command, timeout=LIMIT, check=True)
