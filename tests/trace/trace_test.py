@@ -20,7 +20,7 @@ import unittest
 from collections import defaultdict
 from pathlib import Path
 
-from traced import HERE, INTERPOSER, LIMIT, SETTINGS, Line, Run, Traced, compile_fortran, compile_programs, dump, read
+from traced import HERE, INTERPOSER, LIMIT, SETTINGS, Line, Run, Traced, compile_fortran, dump, program, read
 
 sys.path.insert(0, str(HERE.parent / "process"))
 
@@ -41,6 +41,14 @@ class Calls(Traced):
             with self.subTest(ranks=ranks):
                 self.folder = Path(tempfile.mkdtemp(dir=Run.folder))
                 self.traced("collectives", ranks=ranks)
+
+    def test_every_call_of_the_program_that_measures_the_cost(self) -> None:
+        done = self.run_program("cost", "100", ranks=1)
+        told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        self.assertEqual([one["call"] for one in told], ["Send", "Recv", "Isend+Wait", "Barrier", "Iprobe"])
+        self.assertTrue(all(one["ns"] > 0 for one in told))
+        [summary] = [json.loads(line) for line in dump("--summary", self.folder)]
+        self.assertEqual(summary["calls"], 21 * 100 * 6 + 2)
 
     def test_requests_that_move(self) -> None:
         self.traced("moved")
@@ -213,7 +221,7 @@ class Clocks(Traced):
         if probe.returncode != 0:
             self.skipTest(f"no time namespaces here: {probe.stderr.strip()}")
         script = f'[ "${{PMI_RANK:-$PMIX_RANK}}" = 1 ] && exec {" ".join(skewed)} "$0"; exec "$0"'
-        self.run_program("/bin/sh", "-c", script, str(Run.folder / "clocks"))
+        self.run_program("/bin/sh", "-c", script, program("clocks"))
         trace = read(self.folder)
         times = {
             (rank, call["tag"], call["call"]): (call["begin"], call["end"])
@@ -237,7 +245,7 @@ class Clocks(Traced):
 class Partly(Traced):
     def test_a_rank_that_is_not_traced_does_not_hang_the_others(self) -> None:
         script = '[ "${PMI_RANK:-$PMIX_RANK}" = 1 ] && unset LD_PRELOAD; exec "$0" finish 5'
-        done = self.run_program("/bin/sh", "-c", script, str(Run.folder / "ends"), ok=False)
+        done = self.run_program("/bin/sh", "-c", script, program("ends"), ok=False)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("rank 0 waits for ranks that are not traced: pass LD_PRELOAD and OMPL_TRACE_DIR", done.stderr)
 
@@ -300,13 +308,13 @@ class Command(Traced):
         return self.omni("trace", "-o", out or self.folder, "--", *launch, *program)
 
     def test_a_program_is_traced_by_the_interposer_of_its_mpi(self) -> None:
-        done = self.trace(str(Run.folder / "ends"), "finish", "10")
+        done = self.trace(program("ends"), "finish", "10")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stderr, r"│ *all │ *│ *2 │ *26 │")
         text = json.loads((self.folder / "trace.json").read_text())
         self.assertEqual((text["version"], text["ranks"], text["complete"], text["status"]), (1, 2, True, 0))
         self.assertEqual(text["tracer"], INTERPOSER[Run.name])
-        again = self.trace(str(Run.folder / "ends"), "finish", "10")
+        again = self.trace(program("ends"), "finish", "10")
         self.assertNotEqual(again.returncode, 0)
         self.assertIn("holds a trace already", again.stderr)
         shown = self.omni("show", self.folder)
@@ -324,7 +332,7 @@ class Command(Traced):
         self.assertRegex(nowhere.stderr, "^error: .*no/file: No such file or directory$")
 
     def test_a_program_that_dies(self) -> None:
-        done = self.trace(str(Run.folder / "ends"), "kill", "10")
+        done = self.trace(program("ends"), "kill", "10")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("did not reach the end of MPI_Finalize", done.stderr)
 
@@ -354,9 +362,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Run.folder = Path(folder)
         os.environ["TMPDIR"] = folder  # launchers leave things there when a job is aborted
-        compile_programs()
-        program = unittest.main(argv=sys.argv[:1], defaultTest=arguments.only, verbosity=2, exit=False)
-    sys.exit(not program.result.wasSuccessful())
+        tests = unittest.main(argv=sys.argv[:1], defaultTest=arguments.only, verbosity=2, exit=False)
+    sys.exit(not tests.result.wasSuccessful())
 
 
 CASES = (Calls, Fortran, Ends, Clocks, Partly, Examples, Command)
