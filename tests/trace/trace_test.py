@@ -151,6 +151,15 @@ class Ends(Traced):
             whole += len(got) == 20000
         self.assertGreaterEqual(whole, 1)
 
+    def test_death_at_any_moment(self) -> None:
+        for i in range(6):
+            self.folder = Path(tempfile.mkdtemp(dir=Run.folder))
+            done = self.run_program("ends", "timer", str(3000 + 437 * i), ranks=1, ok=False)
+            self.assertNotEqual(done.returncode, 0)
+            calls = [call for call in read(self.folder).calls[0, 1] if call["call"] == "Send"]
+            self.assertEqual([call["tag"] for call in calls], [n % 32768 for n in range(len(calls))])
+            self.assertGreater(len(calls), 100)
+
     def test_abort(self) -> None:
         done = self.run_program("ends", "abort", "100", ok=False)
         self.assertNotEqual(done.returncode, 0)
