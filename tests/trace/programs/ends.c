@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
     MPI_Send(data, i % 64, MPI_CHAR, 1, i % 32768, MPI_COMM_WORLD);
   for (int i = 0; i < n && rank_ == 1; ++i)
     MPI_Recv(data, 64, MPI_CHAR, 0, i % 32768, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Barrier(MPI_COMM_WORLD); /* all has come */
   if (strcmp(argv[1], "abort") == 0 && rank_ == 0) MPI_Abort(MPI_COMM_WORLD, 42);
   if (strcmp(argv[1], "abort") == 0) pause(); /* until the launcher ends it */
   if (strcmp(argv[1], "kill") == 0) raise(SIGKILL);
