@@ -259,47 +259,6 @@ class Partly(Traced):
         self.assertIn("rank 0 waits for ranks that are not traced: pass LD_PRELOAD and OMPL_TRACE_DIR", done.stderr)
 
 
-class Examples(Traced):
-    """The programs of examples/model, which check their own results, send as many messages as they must."""
-
-    def sent(self, name: str, *arguments: int, ranks: int) -> list[Line]:
-        """All sends of all ranks; the program's result was right."""
-        self.folder = Path(tempfile.mkdtemp(dir=Run.folder))
-        self.run_program(name, *map(str, arguments), ranks=ranks)
-        self.calls = read(self.folder).calls
-        kinds = ("Send", "Isend", "Sendrecv")
-        return [call for rank in range(ranks) for call in self.calls[rank, 1] if call["call"] in kinds]
-
-    def test_gauss(self) -> None:
-        for n, ranks in ((64, 2), (65, 3)):
-            lengths = [8 * (n + 1 - k) for k in range(n)] + [8] * n  # of the rows and the unknowns that go around
-            whole = self.sent("gauss", n, ranks=ranks)
-            self.assertCountEqual([call["bytes"] for call in whole], (ranks - 1) * lengths)
-            pieces = self.sent("gauss", n, 100, ranks=ranks)
-            cut = [min(96, length - at) for length in lengths for at in range(0, length, 96)]
-            self.assertCountEqual([call["bytes"] for call in pieces], (ranks - 1) * cut)
-
-    def test_halo(self) -> None:
-        sends = self.sent("halo", 60, 7, ranks=3)
-        self.assertEqual([call["bytes"] for call in sends], [8 * 60] * (2 * 7 * 3))
-
-    def test_master_worker(self) -> None:
-        sends = self.sent("master_worker", 20, ranks=3)
-        self.assertEqual(len(sends), 2 + 2 * 20)
-        results = [call for call in self.calls[0, 1] if call["call"] == "Recv"]
-        self.assertEqual([call["flags"] for call in results], [["any_source"]] * 20)
-        self.assertLessEqual({call["peer"] for call in results}, {1, 2})
-
-    def test_transpose(self) -> None:
-        for ranks, rounds in ((2, 3), (4, 2)):
-            sends = self.sent("transpose", 16, rounds, ranks=ranks)
-            self.assertEqual([call["bytes"] for call in sends], [8 * (16 // ranks) ** 2] * (ranks * ranks * rounds))
-
-    def test_pipeline(self) -> None:
-        sends = self.sent("pipeline", 12, 100, ranks=3)
-        self.assertEqual(sorted(call["peer"] for call in sends), [-2] * 12 + [1] * 12 + [2] * 12)
-
-
 class Command(Traced):
     """omni model trace."""
 
@@ -364,7 +323,7 @@ def main() -> None:
     sys.exit(not tests.result.wasSuccessful())
 
 
-CASES = (Calls, Fortran, Ends, Clocks, Partly, Examples, Command)
+CASES = (Calls, Fortran, Ends, Clocks, Partly, Command)
 
 if __name__ == "__main__":
     main()
