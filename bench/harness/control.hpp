@@ -9,7 +9,7 @@
 //           {"do": "flow", the same but "seconds": "iterations" messages, one answer}      both ranks
 //           {"do": "rate", as pingpong}                                                    rank 0
 //           {"do": "drain", the same, "counts": [per thread]}                              rank 1
-//           {"do": "roundtrip", "op", "size", "iterations", "work", "timed"}               both ranks
+//           {"do": "roundtrip", "op", "size", "iterations", "work", "timed", "polls"}      both ranks
 //           {"do": "burst", "op", "size", "iterations", "messages"}: workers of roundtrip/  both ranks
 //           {"do": "rest"}: ends what "attend" began                                       both ranks
 //           {"do": "exit"}                                                                 both ranks
@@ -40,6 +40,7 @@ struct Command {
   double asleep = 0;        // pingpong: thread 0 of rank 0 first sleeps so many seconds
   double work = 0;          // roundtrip: seconds that rank 0 computes after its send
   bool timed = false;       // roundtrip: rank 1 times its sends too
+  bool polls = false;       // roundtrip: rank 0 lets the library make progress while it computes
   uint64_t messages = 1;    // burst: sent one after the other before the answer
   uint64_t sequence = 0;    // number of this command among the worker's
   std::vector<uint64_t> counts;  // drain: messages that each thread of rank 0 sent

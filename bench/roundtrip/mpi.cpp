@@ -14,8 +14,9 @@ namespace {
 
 bool names_a_limit(std::string name) {
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
-  return name.find("eager") != std::string::npos || name.find("rndv") != std::string::npos ||
-         name.find("rendezvous") != std::string::npos;
+  const char* const words[] = {"eager", "rndv", "rendezvous", "p2p_threshold", "cell_size"};
+  return std::ranges::any_of(words,
+                             [&](const char* word) { return name.find(word) != std::string::npos; });
 }
 
 template <class T>
@@ -49,8 +50,8 @@ std::map<std::string, std::string> limits() {
     int values = 0;
     MPI_Datatype type = MPI_DATATYPE_NULL;
     MPI_T_enum items = MPI_T_ENUM_NULL;
-    if (MPI_T_cvar_get_info(i, name, &length, &verbosity, &type, &items, nullptr, nullptr, &bind, &scope) !=
-            MPI_SUCCESS ||
+    if (MPI_T_cvar_get_info(i, name, &length, &verbosity, &type, &items, nullptr, nullptr, &bind,
+                            &scope) != MPI_SUCCESS ||
         bind != MPI_T_BIND_NO_OBJECT || !names_a_limit(name))
       continue;
     MPI_T_cvar_handle handle = MPI_T_CVAR_HANDLE_NULL;
@@ -94,7 +95,8 @@ class Mpi {
     MPI_Send(source(), static_cast<int>(bytes), MPI_BYTE, 1 - rank_, 0, MPI_COMM_WORLD);
   }
   void receive(std::size_t bytes) const {
-    MPI_Recv(target(), static_cast<int>(bytes), MPI_BYTE, 1 - rank_, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(target(), static_cast<int>(bytes), MPI_BYTE, 1 - rank_, 0, MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
   }
   static void attend() {
     int found = 0;

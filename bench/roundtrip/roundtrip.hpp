@@ -35,7 +35,7 @@ concept Link = requires(L link, std::size_t bytes) {
   link.attend();
 };
 
-inline constexpr uint64_t kWarmUp = 3;  // round trips
+inline constexpr uint64_t kWarmUp = 3;      // round trips
 inline constexpr std::size_t kPattern = 4;  // bytes that payload::fill() writes at least
 
 // What reading the clock once costs, in seconds: the fastest of several tries.
@@ -68,8 +68,12 @@ class Block {
       leads ? lead_computing() : follow_timed();
     else
       for (uint64_t i = 0; i < command_.iterations; ++i) leads ? there_and_back() : back();
-    return {{"iterations", command_.iterations}, {"seconds", seconds_since(start_)}, {"send", sum(send_)},
-            {"later", sum(later_)},              {"work", sum(work_)},               {"receive", sum(receive_)},
+    return {{"iterations", command_.iterations},
+            {"seconds", seconds_since(start_)},
+            {"send", sum(send_)},
+            {"later", sum(later_)},
+            {"work", sum(work_)},
+            {"receive", sum(receive_)},
             {"clock", clock_cost()}};
   }
 
@@ -88,13 +92,17 @@ class Block {
   }
 
   void lead_computing() {
-    const auto work = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(command_.work));
+    const auto work =
+        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(command_.work));
     Time begin = start_;
     for (uint64_t i = 0; i < command_.iterations; ++i) {
       link_.send(size_);
       const Time sent = Clock::now();
       Time now = sent;
-      while (now - sent < work) now = Clock::now();
+      while (now - sent < work) {
+        if (command_.polls) link_.attend();
+        now = Clock::now();
+      }
       link_.receive(size_);
       const Time end = Clock::now();
       send_ += sent - begin;
@@ -148,10 +156,13 @@ class Block {
       link_.send(size_);
     }
   }
-  [[nodiscard]] uint64_t seed(int from_rank) const { return payload::seed(0, from_rank, command_.sequence); }
+  [[nodiscard]] uint64_t seed(int from_rank) const {
+    return payload::seed(0, from_rank, command_.sequence);
+  }
   void verify(int from_rank) {
     if (size_ >= kPattern) {
-      if (const auto wrong = payload::mismatch(link_.target(), size_, seed(from_rank))) on_corrupt_(*wrong);
+      if (const auto wrong = payload::mismatch(link_.target(), size_, seed(from_rank)))
+        on_corrupt_(*wrong);
       return;
     }
     std::byte expected[kPattern];

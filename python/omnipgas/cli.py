@@ -20,6 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from omnipgas import __version__, endpoints, figures, network, peers, performance, report, results, runner
 from omnipgas.bench import Bench
 from omnipgas.figure import Figure
+from omnipgas.model import commands
 
 LIBRARIES = "raw,ompl,mpich,openmpi,intel,mpich-debian,openmpi-debian"
 NETWORK_LIBRARIES = "ofi,ucx,ompl,mpich,openmpi"
@@ -35,6 +36,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(commands.app, name="model")
 
 # Options as default values and Optional[]: the typer of Debian 12 knows no other way.
 LIBS = typer.Option(

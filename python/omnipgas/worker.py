@@ -163,11 +163,11 @@ class Worker:
         )
 
     def roundtrip(
-        self, op: str, size: int, iterations: int, work: float, limit: float, timed: bool = False
+        self, op: str, size: int, iterations: int, work: float, limit: float, **more: bool
     ) -> dict[int, Message]:
-        """What both ranks report of a block of round trips with `work` seconds of computation (bench/roundtrip)."""
-        extra = {"work": work, "timed": timed}
-        return self._both("roundtrip", op, size, iterations, limit, extra)
+        """What both ranks report of a block of round trips with `work` seconds of computation (bench/roundtrip);
+        `timed`, `polls`: see bench/harness/control.hpp."""
+        return self._both("roundtrip", op, size, iterations, limit, {"work": work, **more})
 
     def burst(self, op: str, size: int, iterations: int, messages: int, limit: float) -> dict[int, Message]:
         """The same of so many messages sent one after the other, for g."""

@@ -111,12 +111,28 @@ def _curves(m: Measurements, rounds: Array | None = None) -> _Curves:
 
 
 def find_lengths(m: Measurements, curves: _Curves) -> Lengths:
-    """S by which sends waited if that was looked at, else by the jump of the curves; s by the bend below it."""
+    """S by which sends waited if that was looked at, else by the jump of the curves; s by the bend below it.
+
+    If a receiver that is in the library lets longer messages through than one that computes, there are two lengths that
+    could be S: that is taken under which the model is nearer to the curves.
+    """
     if len(m.lengths) == 1:
         return Lengths(None, None)
     if not m.waiting and m.eager_up_to is None:
         return Lengths(*breakpoints.find_both(curves.k, curves.base, curves.hidden))
-    S = m.eager_up_to  # noqa: N806
+    several = [_with_bend(curves, S) for S in dict.fromkeys((m.eager_up_to, m.unmatched_up_to)) if S is not None]
+    if len(several) < 2:
+        return several[0] if several else _with_bend(curves, None)
+    return min(several, key=lambda lengths: _misfit(curves, lengths))
+
+
+def _misfit(curves: _Curves, lengths: Lengths) -> float:
+    """Mean relative error of the model on the curves."""
+    a, y, _ = equations(LOGGPS, curves, lengths)
+    return float(np.abs(a @ _solve(LOGGPS, curves, lengths) / y - 1).mean())
+
+
+def _with_bend(curves: _Curves, S: int | None) -> Lengths:  # noqa: N803
     short = curves.k <= (NEVER if S is None else S)
     if short.sum() < 2 * breakpoints.LEAST_POINTS:
         return Lengths(None, S)

@@ -17,8 +17,11 @@ from omnipgas.peers import Found
 from omnipgas.worker import Message, Worker
 
 FIRST, MOST, LEAST = 4, 2000, 3  # round trips of a block: before anything is known, at most, at least
-TRIES = 3  # blocks until sends of a length are believed to wait
+TRIES = 5  # blocks, most of which say whether sends of a length wait: either rank may lose its core for a while
 PILOT = 3  # rounds before the lengths are chosen
+HIDES = 3.0  # computation, as a multiple of the round trip; and seconds more:
+SHORTEST = 2e-6  # so little that a receiver that waits for it does not fall asleep
+LONG = 3e-5  # far longer than a send that does not wait
 MESSAGES = 8  # of a burst
 BURST_LENGTHS = (1, 64, 1024)
 AROUND = (0.7, 0.8, 0.9, 0.95, 1.05, 1.1, 1.2, 1.4)  # further lengths beside s and S
@@ -76,6 +79,7 @@ class _Campaign:
         self.order = random.Random(plan.seed)
         self.expected: dict[int, float] = {}  # seconds of a round trip
         self.eager_up_to: int | None = None
+        self.unmatched_up_to: int | None = None
         self.waiting: dict[int, bool] = {}
         self.table: dict[str, list[dict[int, float]]] = {n: [] for n in ("base", "hidden", "send", "receive")}
         self.several: dict[float, dict[int, list[float]]] = {}
@@ -97,7 +101,9 @@ class _Campaign:
                 pilot[k].append(self.expected[k] * 1e9)
         self.progress("where sends begin to wait", 0)
         if self.two_sided:
-            self.find_S(worker)
+            self.eager_up_to = self.find_S(worker, 0, polls=False)
+            if self.eager_up_to is not None:
+                self.unmatched_up_to = self.find_S(worker, self.eager_up_to, polls=True)
         if len(self.lengths) == 1:
             return
         S = self.eager_up_to or self.lengths[-1]  # noqa: N806
@@ -116,34 +122,35 @@ class _Campaign:
             near = min(self.lengths, key=lambda k: abs(k - one))
             self.several[float(f"{self.expected[near] * 1e9:.2g}")] = {}
 
-    def find_S(self, worker: Worker) -> None:  # noqa: N802: the paper's name
-        """To the byte, between the two neighbours on the grid that differ."""
+    def find_S(self, worker: Worker, low: int, polls: bool) -> int | None:  # noqa: N802: the paper's name
+        """The longest message whose send does not wait, to the byte; those up to `low` do not. None: none waits."""
         ends = [k for i, k in enumerate(self.lengths) if i % self.plan.per_octave == 0 or k == self.lengths[-1]]
-        low = 0
-        for high in ends:
-            if self.waits(worker, high):
+        for high in (k for k in ends if k > low):
+            if self.waits(worker, high, polls):
                 break
             low = high
         else:
-            return
+            return None
         while high - low > 1:
             middle = (low + high) // 2
-            if self.waits(worker, middle):
+            if self.waits(worker, middle, polls):
                 high = middle
             else:
                 low = middle
-        self.eager_up_to = low
+        return low
 
-    def waits(self, worker: Worker, k: int) -> bool:
+    def waits(self, worker: Worker, k: int, polls: bool) -> bool:
         """Whether rank 1's send lasts until rank 0 ends its computation and receives."""
         if k not in self.expected:
             self.expected[k] = self.base(worker, k) / 1e9
-        work = 2 * self.computation(k)
-        waited = True
+        work = HIDES * self.expected[k] + LONG
+        sends = []
         for _ in range(TRIES):
-            report = worker.roundtrip(self.operation, k, LEAST, work, self.plan.timeout, timed=True)[1]
-            waited = waited and report["send"] / LEAST > work / 2
-        self.waiting[k] = waited
+            report = worker.roundtrip(self.operation, k, LEAST, work, self.plan.timeout, timed=True, polls=polls)[1]
+            sends.append(report["send"] / LEAST)
+        waited = bool(np.median(sends) > work / 2)
+        if not polls:
+            self.waiting[k] = waited
         return waited
 
     # ---- the rounds
@@ -184,7 +191,7 @@ class _Campaign:
 
     def computation(self, k: int) -> float:
         """Seconds that are longer than the wire needs, at any protocol."""
-        return 3 * self.expected[k] + 1e-5
+        return HIDES * self.expected[k] + SHORTEST
 
     def count(self, seconds: float) -> int:
         """Round trips of a block, each taking so long."""
@@ -228,6 +235,7 @@ class _Campaign:
             several={f"{w:.0f}": {str(k): v for k, v in by.items()} for w, by in self.several.items() if by},
             bursts={str(k): block for k, block in self.bursts.items()},
             eager_up_to=self.eager_up_to,
+            unmatched_up_to=self.unmatched_up_to,
             waiting={str(k): waited for k, waited in sorted(self.waiting.items())},
             **tables,
         ).check()

@@ -33,6 +33,7 @@ class Measurements:
     several: dict[str, dict[str, list[float]]] = field(default_factory=dict)  # round trips by computation and length
     bursts: dict[str, dict[str, list[float]]] = field(default_factory=dict)  # by length: first send, each later one
     eager_up_to: int | None = None  # sends up to this length did not wait for the receiver, longer ones did
+    unmatched_up_to: int | None = None  # the same, while the receiver computed but let the library make progress
     waiting: dict[str, bool] = field(default_factory=dict)  # whether sends of this length waited; {}: not looked at
 
     def matrix(self, name: str) -> Array:
