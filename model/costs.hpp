@@ -12,14 +12,71 @@ namespace ompl::model {
 // Which part carries the bandwidth of the receiver and is stretched where messages share it (section 3.2).
 enum class Carrier : uint8_t { none, send, recv, gap };
 
+// The costs of one length.
+template <class Clock>
+struct Parts {
+  uint64_t bytes = 0;
+  bool rendezvous = false;
+  Clock send_fixed{}, send_slope{}, gap{}, recv_fixed{}, recv_slope{};
+  Clock post_send{};  // of posting it
+  Carrier carrier = Carrier::none;
+};
+
 template <class Clock>
 class Costs {
  public:
-  explicit Costs(const Parameters& parameters) : p_(parameters) {
-    for (int kind = 0; kind < 4; ++kind) carrier_[kind] = find_carrier(kind & 1, (kind & 2) != 0);
+  explicit Costs(const Parameters& parameters)
+      : p_(parameters),
+        wire_(of(latency, 1)),
+        small_(send_fixed(0)),
+        post_recv_(is_loggops() ? Clock{} : recv_fixed(0)),
+        notice_(small_ + wire_),
+        last_(make_parts(0, false)) {}
+
+  // Of a length as it is sent now. Valid until the next call; most messages have the length of the one before.
+  const Parts<Clock>& parts(uint64_t k, bool rendezvous) const {
+    if (k != last_.bytes || rendezvous != last_.rendezvous) last_ = make_parts(k, rendezvous);
+    return last_;
   }
 
   [[nodiscard]] bool is_rendezvous(uint64_t k) const { return k > p_.S; }
+
+  // L; g.
+  [[nodiscard]] const Clock& wire() const { return wire_; }
+  [[nodiscard]] Clock message_gap_time() const { return of(message_gap, 1); }
+
+  // Of posting a receive, and the least that a wait costs: o'.
+  [[nodiscard]] const Clock& post_recv() const { return post_recv_; }
+  [[nodiscard]] const Clock& least_wait() const { return post_recv_; }
+  // A request or grant on its way to the other processor, a message without content; what its receiver is busy with it.
+  [[nodiscard]] const Clock& notice() const { return notice_; }
+  [[nodiscard]] const Clock& take_notice() const { return post_recv_; }
+  // Handshakes cost nothing there, and the sender's overhead is spent before them.
+  [[nodiscard]] bool is_loggops() const { return p_.model == Model::loggops; }
+
+  // Whatever a call does reaches another processor this much later, or more; 0 if there is no such bound.
+  [[nodiscard]] double lookahead_ns() const {
+    if (is_loggops()) return 0;  // a receive may let a message go on at once
+    if (p_.model == Model::loggp2) return std::min(p_.value[overhead], p_.value[overhead_long]);
+    double least = std::numeric_limits<double>::infinity();
+    for (const LengthRow& row : p_.rows) least = std::min({least, row.send, row.recv});
+    return p_.model == Model::loggp1 ? least : p_.value[overhead];
+  }
+
+  [[nodiscard]] Clock of(Term term, double count) const { return amount<Clock>(p_, term, count); }
+
+ private:
+  Parts<Clock> make_parts(uint64_t k, bool rendezvous) const {
+    return {.bytes = k,
+            .rendezvous = rendezvous,
+            .send_fixed = send_fixed(k),
+            .send_slope = send_slope(k, rendezvous),
+            .gap = gap(k),
+            .recv_fixed = recv_fixed(k),
+            .recv_slope = recv_slope(k, rendezvous),
+            .post_send = is_loggops() ? send_fixed(k) + send_slope(k, false) : small_,
+            .carrier = find_carrier(k > p_.s, rendezvous)};
+  }
 
   [[nodiscard]] Clock send_fixed(uint64_t k) const {
     if (p_.model == Model::loggp1) return of(overhead, row(k).send);
@@ -52,28 +109,6 @@ class Costs {
     return k <= p_.s ? of(gap_short, bytes(k))
                      : of(gap_short, bytes(p_.s)) + of(gap_long, bytes(k - p_.s));
   }
-  [[nodiscard]] Clock wire() const { return of(latency, 1); }
-  [[nodiscard]] Clock message_gap_time() const { return of(message_gap, 1); }
-  [[nodiscard]] Carrier carrier(uint64_t k, bool rendezvous) const {
-    return carrier_[(k > p_.s ? 1 : 0) + (rendezvous ? 2 : 0)];
-  }
-
-  // o': of a message without content, of posting a nonblocking operation, the least that a wait costs.
-  [[nodiscard]] Clock small() const { return send_fixed(0); }
-  [[nodiscard]] Clock post_send(uint64_t k) const {
-    return is_loggops() ? send_fixed(k) + send_slope(k, false) : small();
-  }
-  [[nodiscard]] Clock post_recv() const { return is_loggops() ? Clock{} : recv_fixed(0); }
-  [[nodiscard]] Clock least_wait() const { return post_recv(); }
-  // A request or grant on its way to the other processor; what its receiver is busy with it.
-  [[nodiscard]] Clock notice() const { return small() + wire(); }
-  [[nodiscard]] Clock take_notice() const { return is_loggops() ? Clock{} : recv_fixed(0); }
-  // Handshakes cost nothing there, and the sender's overhead is spent before them.
-  [[nodiscard]] bool is_loggops() const { return p_.model == Model::loggops; }
-
-  [[nodiscard]] Clock of(Term term, double count) const { return amount<Clock>(p_, term, count); }
-
- private:
   static double bytes(uint64_t k) { return static_cast<double>(k); }
   static double less_one(uint64_t k) { return k == 0 ? 0 : bytes(k - 1); }
 
@@ -101,7 +136,8 @@ class Costs {
   }
 
   Parameters p_;
-  Carrier carrier_[4];
+  Clock wire_, small_, post_recv_, notice_;
+  mutable Parts<Clock> last_;
 };
 
 }  // namespace ompl::model

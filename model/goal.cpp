@@ -298,14 +298,16 @@ void Reader::translate(Schedule& schedule, uint32_t rank) {
   };
 
   std::vector<uint32_t> needed;
+  std::vector<bool> is_needed(schedule.ops.size());
   for (const uint32_t op : order) {
+    for (const uint32_t other : needed) is_needed[other] = false;
     needed.clear();
-    auto [first, last] =
-        std::ranges::equal_range(schedule.requirements, op, {}, &Schedule::Requirement::later);
-    for (; first != last; ++first) {
+    auto first = std::ranges::lower_bound(schedule.requirements, op, {}, &Schedule::Requirement::later);
+    for (; first != schedule.requirements.end() && first->later == op; ++first) {
       const bool open = first->earlier == held || request[first->earlier] != kNoRequest;
-      if (first->done && open && std::ranges::find(needed, first->earlier) == needed.end())
-        needed.push_back(first->earlier);
+      if (!first->done || !open || is_needed[first->earlier]) continue;
+      is_needed[first->earlier] = true;
+      needed.push_back(first->earlier);
     }
     wait_for(needed, schedule.ops[op].site);
     if (schedule.ops[op].kind == OpKind::compute)

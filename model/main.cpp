@@ -15,6 +15,7 @@
 #include "model/goal.hpp"
 #include "model/parameters.hpp"
 #include "model/patterns.hpp"
+#include "model/recording.hpp"
 #include "model/replay.hpp"
 #include "model/report.hpp"
 
@@ -39,6 +40,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 std::unique_ptr<Trace> open_trace(const std::string& input) {
   if (is_pattern(input)) return make_pattern(input);
+  if (is_recording(input)) return std::make_unique<Recording>(input);
   return read_goal_file(input);
 }
 
@@ -89,7 +91,9 @@ void declare(CLI::App& app, Request& request) {
   app.footer("Exit status: 0, or 1 for input that cannot be used, a deadlock among it.");
   app.require_subcommand(1);
   CLI::App* const predict = app.add_subcommand("predict", "replay a trace under a model");
-  predict->add_option("input", request.input, "GOAL file, or a pattern such as ring:64:1000:8")
+  predict
+      ->add_option("input", request.input,
+                   "folder of a trace, GOAL file, or a pattern such as ring:64:1000:8")
       ->required();
   predict->add_option("--params", request.parameters, "file, or cenju4, myrinet, fast-ethernet")
       ->required();

@@ -52,39 +52,37 @@ struct Message {
   uint64_t order = 0;  // of its rank's sends, or receives, while it has no partner
 };
 
-// Messages by number; a number is used again once freed. Growing does not move them.
+// Messages by number; a number is used again once freed. make() may move them.
 template <class Clock>
 class Messages {
  public:
-  Message<Clock>& operator[](uint32_t i) { return blocks_[i / kBlock][i % kBlock]; }
-  const Message<Clock>& operator[](uint32_t i) const { return blocks_[i / kBlock][i % kBlock]; }
+  Message<Clock>& operator[](uint32_t i) { return all_[i]; }
+  const Message<Clock>& operator[](uint32_t i) const { return all_[i]; }
 
   uint32_t make() {
-    if (free_ != kNone) {
-      const uint32_t i = free_;
-      free_ = (*this)[i].next;
-      (*this)[i] = Message<Clock>{};
-      return i;
+    if (free_ == kNone) {
+      all_.emplace_back();
+      return static_cast<uint32_t>(all_.size() - 1);
     }
-    if (made_ % kBlock == 0) blocks_.emplace_back(kBlock);
-    return made_++;
+    const uint32_t i = free_;
+    free_ = all_[i].next;
+    all_[i] = Message<Clock>{};
+    return i;
   }
   void free(uint32_t i) {
-    (*this)[i].next = free_;
-    (*this)[i].has_send = (*this)[i].has_recv = false;
+    all_[i].next = free_;
+    all_[i].has_send = all_[i].has_recv = false;
     free_ = i;
   }
 
   template <class Function>
   void each_unmatched(Function function) const {
-    for (uint32_t i = 0; i < made_; ++i)
-      if ((*this)[i].has_send != (*this)[i].has_recv && !(*this)[i].moved) function((*this)[i]);
+    for (const Message<Clock>& m : all_)
+      if (m.has_send != m.has_recv && !m.moved) function(m);
   }
 
  private:
-  static constexpr uint32_t kBlock = 1024;
-  std::vector<std::vector<Message<Clock>>> blocks_;
-  uint32_t made_ = 0;
+  std::vector<Message<Clock>> all_;
   uint32_t free_ = kNone;
 };
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -14,40 +15,73 @@
 
 namespace ompl::model {
 
+// What will happen at a receiver, in the order in which events of one time are taken.
+enum class EventKind : uint32_t {
+  freed,     // a message left the eager buffer
+  envelope,  // reaches a rank that receives from any
+  begin,     // begins to use the bandwidth
+  queued,    // LogGOPS: its first byte reaches the receiver
+};
+
+struct Event {
+  double ns;
+  EventKind kind;
+  uint32_t message;
+
+  [[nodiscard]] bool operator>(const Event& other) const {
+    return ns > other.ns || (ns == other.ns && kind > other.kind);
+  }
+};
+
 template <class Clock>
 class Port {
  public:
+  std::vector<Event> events;  // heap, the first in front
+
+  void push(const Event& event) {
+    events.push_back(event);
+    std::ranges::push_heap(events, std::greater<>{});
+  }
+  Event pop() {
+    std::ranges::pop_heap(events, std::greater<>{});
+    const Event event = events.back();
+    events.pop_back();
+    return event;
+  }
+  // When something happens next; infinity: never.
+  [[nodiscard]] double next_event() const { return events.empty() ? kNever_ns : events.front().ns; }
+  [[nodiscard]] double next_end_ns() const { return idle() ? kNever_ns : ns(next_end()); }
+
   // A message whose use would take `work` alone begins at `now`, not before any earlier change.
   void begin(uint32_t message, const Clock& now, const Clock& work) {
     advance(now);
     using_.push_back({virtual_ + work, message});
     std::ranges::push_heap(using_, Later{});
+    set_end();
   }
 
   [[nodiscard]] bool idle() const { return using_.empty(); }
 
   // When the first ends, if no other begins before.
-  [[nodiscard]] Clock next_end() const {
-    Clock left = using_.front().finish - virtual_;
-    return changed_ + left * static_cast<double>(using_.size());
-  }
+  [[nodiscard]] const Clock& next_end() const { return end_; }
 
   // That message, which ends now.
   uint32_t end() {
-    const Clock now = next_end();
     virtual_ = using_.front().finish;
-    changed_ = now;
+    changed_ = end_;
     const uint32_t message = using_.front().message;
     std::ranges::pop_heap(using_, Later{});
     using_.pop_back();
-    if (using_.empty()) virtual_ = Clock{};  // small numbers are exact
+    if (using_.empty())
+      virtual_ = Clock{};  // small numbers are exact
+    else
+      set_end();
     return message;
   }
 
-  // Of the one pending `end` event that counts; infinity if there is none.
-  double scheduled_ns = std::numeric_limits<double>::infinity();
-
  private:
+  static constexpr double kNever_ns = std::numeric_limits<double>::infinity();
+
   struct Use {
     Clock finish;  // in virtual time
     uint32_t message;
@@ -58,9 +92,14 @@ class Port {
     }
   };
 
+  void set_end() {
+    const Clock left = using_.front().finish - virtual_;
+    end_ = changed_ + left * static_cast<double>(using_.size());
+  }
+
   void advance(const Clock& now) {
     if (!using_.empty()) {
-      Clock passed = now - changed_;
+      const Clock passed = now - changed_;
       virtual_ += passed * (1.0 / static_cast<double>(using_.size()));
     }
     changed_ = now;
@@ -69,6 +108,7 @@ class Port {
   std::vector<Use> using_;  // heap, the first to end in front
   Clock virtual_{};
   Clock changed_{};  // when virtual_ was true
+  Clock end_{};      // of the first, if nothing changes
 };
 
 }  // namespace ompl::model

@@ -79,6 +79,7 @@ class Replayer {
       if (!ranks_[rank].over) name_blocked(rank);
     transfers_.messages.each_unmatched([this](const Message<Clock>& m) { name_unmatched(m); });
     result_.predicted_ns = ns(last().now);
+    result_.not_modelled = stream_->not_modelled();
   }
 
   Result result() { return std::move(result_); }
@@ -86,6 +87,8 @@ class Replayer {
 
  private:
   static constexpr bool kTraced = std::is_same_v<Clock, Traced>;
+  static constexpr std::size_t kManyClosed =
+      1024;  // requests, before the memory of the first is used again
   static constexpr std::size_t kMostNodes = std::size_t{1} << 25;
 
   [[nodiscard]] const Rank<Clock>& last() const {
@@ -101,7 +104,7 @@ class Replayer {
       if (r.stalled) {
         const Clock before = r.now;
         r.now = later(r.now, transfers_.freed_at(rank, r.held));
-        account(rank, r.held.site, {.send_wait = ns(r.now) - ns(before)});
+        account(rank, r.held.site, &Breakdown::send_wait, ns(r.now) - ns(before));
       } else {
         if (--r.pending > 0) continue;
         conclude(rank);
@@ -151,7 +154,7 @@ class Replayer {
       time *= 1 + options_.noise * exponential(options_.seed, rank, computed_[rank]++);
     const Clock passes = transfers_.costs.of(compute, time);
     ranks_[rank].now += passes;
-    account(rank, op.site, {.compute = ns(passes)});
+    account(rank, op.site, &Breakdown::compute, ns(passes));
   }
 
   bool send(uint32_t rank, const Op& op) {
@@ -165,15 +168,15 @@ class Replayer {
     if (costs.is_loggops() && options_.sharing) {
       const Clock before = r.now;
       r.now = later(r.now, r.network_free);
-      account(rank, op.site, {.overhead = ns(r.now) - ns(before)});
-      r.network_free = r.now + costs.message_gap_time() + costs.gap(op.bytes);
+      account(rank, op.site, &Breakdown::overhead, ns(r.now) - ns(before));
+      r.network_free = r.now + costs.message_gap_time() + costs.parts(op.bytes, false).gap;
     }
     ++result_.messages;
     if (op.synchronous || costs.is_rendezvous(op.bytes)) count_rendezvous(op);
     const Side side{transfers_.send(rank, op, r.now), true};
     if (op.kind == OpKind::send) return call(side, rank, op);
     r.requests.push_back(side);
-    pass(rank, op.site, costs.post_send(op.bytes));
+    pass(rank, op.site, costs.parts(op.bytes, false).post_send);
     return true;
   }
 
@@ -187,7 +190,7 @@ class Replayer {
   // A nonblocking operation, equations (6) and (10).
   void pass(uint32_t rank, uint32_t site, const Clock& time) {
     ranks_[rank].now += time;
-    account(rank, site, {.overhead = ns(time)});
+    account(rank, site, &Breakdown::overhead, ns(time));
   }
 
   bool call(Side side, uint32_t rank, const Op& op) {
@@ -207,7 +210,7 @@ class Replayer {
     r.requests[at].message = kNone;
     while (r.first_open < r.requests.size() && r.requests[r.first_open].message == kNone)
       ++r.first_open;
-    if (r.first_open * 2 >= r.requests.size()) {
+    if (r.first_open == r.requests.size() || r.first_open == kManyClosed) {
       r.requests.erase(r.requests.begin(),
                        r.requests.begin() + static_cast<std::ptrdiff_t>(r.first_open));
       r.forgotten += r.first_open;
@@ -251,10 +254,9 @@ class Replayer {
     if constexpr (kTraced) step_path(rank);
     const Message<Clock>& m = transfers_.messages[decisive.message];
     const double waited = decisive.is_send ? send_waited(m, ns(called)) : recv_waited(m, ns(called));
-    account(rank, r.site,
-            {.overhead = ns(r.now) - ns(called) - waited,
-             .send_wait = decisive.is_send ? waited : 0,
-             .recv_wait = decisive.is_send ? 0 : waited});
+    account(rank, r.site, &Breakdown::overhead, ns(r.now) - ns(called) - waited);
+    if (waited > 0)
+      account(rank, r.site, decisive.is_send ? &Breakdown::send_wait : &Breakdown::recv_wait, waited);
     for (const Side side : r.waiting) transfers_.leave(side.message, side.is_send);
     r.waiting.clear();
   }
@@ -272,16 +274,10 @@ class Replayer {
            part(ns(transfers_.handshake_end(m)), ns(m.arrival), called);
   }
 
-  void account(uint32_t rank, uint32_t site, const Breakdown& time) {
+  void account(uint32_t rank, uint32_t site, double Breakdown::*part, double time) {
     if constexpr (kTraced) return;
-    add(result_.per_rank[rank], time);
-    if (site < result_.per_site.size()) add(result_.per_site[site], time);
-  }
-  static void add(Breakdown& sum, const Breakdown& time) {
-    sum.compute += time.compute;
-    sum.overhead += time.overhead;
-    sum.send_wait += time.send_wait;
-    sum.recv_wait += time.recv_wait;
+    result_.per_rank[rank].*part += time;
+    if (site < result_.per_site.size()) result_.per_site[site].*part += time;
   }
 
   void step_path(uint32_t rank) {

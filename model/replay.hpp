@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,7 @@ struct Result {
   std::vector<std::string>
       blocked;  // not empty: a deadlock; each rank that stands still, at most kMostNamed
   uint64_t blocked_count = 0;
+  std::map<std::string, uint64_t> not_modelled;  // calls taken for computation, by name
   static constexpr std::size_t kMostNamed = 100;
 };
 

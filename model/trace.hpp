@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -37,6 +38,8 @@ class Stream {
 
   // The next operation of a rank; false at its end. Throws InputError for what cannot be read.
   virtual bool next(uint32_t rank, Op& op) = 0;
+  // The calls read so far that were taken for computation, by name.
+  [[nodiscard]] virtual std::map<std::string, uint64_t> not_modelled() const { return {}; }
 };
 
 class Trace {

@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "model/agenda.hpp"
 #include "model/costs.hpp"
 #include "model/error.hpp"
-#include "model/event_queue.hpp"
 #include "model/matching.hpp"
 #include "model/message.hpp"
 #include "model/port.hpp"
@@ -26,6 +26,7 @@ class Transfers {
   Transfers(const Parameters& parameters, const Options& options, uint32_t ranks)
       : costs(parameters),
         options_(options),
+        agenda_(ranks, costs.lookahead_ns()),
         exact_(messages),
         any_(ranks),
         ports_(ranks),
@@ -37,7 +38,11 @@ class Transfers {
 
   // The rank stands still until this end is known; it will be among `ready` then, once for each.
   void await(uint32_t message, bool is_send) {
-    (is_send ? messages[message].send_awaited : messages[message].recv_awaited) = true;
+    Message<Clock>& m = messages[message];
+    if (is_send)
+      m.send_awaited = true;
+    else
+      m.recv_awaited = true;
   }
   // The rank has no more to do with it.
   void leave(uint32_t message, bool is_send);
@@ -52,7 +57,7 @@ class Transfers {
   bool admit(uint32_t rank, const Op& op);
   const Clock& freed_at(uint32_t rank, const Op& op) { return buffers_[pair(rank, op)].freed; }
 
-  // Takes the next event; false if there is none.
+  // Takes the next events at one receiver; false if there are none.
   bool step();
 
   // From the call of a send to the arrival of its request.
@@ -84,7 +89,12 @@ class Transfers {
 
   void check(uint32_t rank, const Op& op) const;
   void make_any(uint32_t rank);
-  void push(const Clock& when, EventKind kind, uint32_t id) { queue_.push({ns(when), kind, id}); }
+  // An event at the message's receiver.
+  void push(const Clock& when, EventKind kind, uint32_t i) {
+    const uint32_t receiver = messages[i].envelope.target;
+    ports_[receiver].push({ns(when), kind, i});
+    agenda_.at(receiver, ns(when));
+  }
 
   // The life of a message, in this order.
   void matched(uint32_t i);
@@ -98,22 +108,24 @@ class Transfers {
 
   // Begins to use the receiver's bandwidth if the messages of this model and length do so in that part.
   bool share(uint32_t i, Carrier part, const Clock& from, const Clock& work);
-  [[nodiscard]] Clock work(const Message<Clock>& m) const;
-  void use_bandwidth(uint32_t i);
-  void end_use(const Event& event);
-  void schedule(uint32_t receiver);
-  std::vector<uint32_t> simultaneous(const Event& event);
-  void take_envelopes(const Event& event);
+  [[nodiscard]] const Clock& work(const Message<Clock>& m) const;
+  [[nodiscard]] const Parts<Clock>& parts_of(const Message<Clock>& m) const {
+    return costs.parts(m.bytes, m.rendezvous);
+  }
+  void take(Port<Clock>& port);
+  void end_use(Port<Clock>& port);
+  void take_simultaneous(Port<Clock>& port, const Event& event);
+  void take_envelope(uint32_t i);
   void queue_at_receiver(uint32_t i);
   void free_buffer(uint32_t i);
 
   Options options_;
+  Agenda agenda_;
   ExactMatches<Clock> exact_;
   std::vector<std::unique_ptr<AnyMatches>> any_;  // of the ranks that receive from any
   std::vector<Port<Clock>> ports_;
   std::vector<Clock> queue_free_;  // LogGOPS: when a receiver's network can take the next message
   std::vector<Calls> calls_;
-  EventQueue queue_;
   std::unordered_map<uint64_t, Buffer> buffers_;
 };
 
@@ -202,13 +214,16 @@ void Transfers<Clock>::make_any(uint32_t rank) {
 
 template <class Clock>
 void Transfers<Clock>::leave(uint32_t message, bool is_send) {
-  while (messages[message].moved) {
-    const uint32_t next = messages[message].next;
-    messages.free(message);
-    message = next;
-  }
+  while (messages[message].moved) [[unlikely]] {
+      const uint32_t next = messages[message].next;
+      messages.free(message);
+      message = next;
+    }
   Message<Clock>& m = messages[message];
-  (is_send ? m.send_over : m.recv_over) = true;
+  if (is_send)
+    m.send_over = true;
+  else
+    m.recv_over = true;
   if (m.send_over && m.recv_over && !m.held) messages.free(message);
 }
 
@@ -226,28 +241,29 @@ template <class Clock>
 void Transfers<Clock>::begin(uint32_t i, const Clock& from) {
   const Message<Clock>& m = messages[i];
   if (costs.is_loggops()) return begin_loggops(i, from);
-  const Clock start = from + costs.send_fixed(m.bytes);
-  const Clock slope = costs.send_slope(m.bytes, m.rendezvous);
-  if (!share(i, Carrier::send, start, slope)) left_sender(i, start + slope);
+  const Parts<Clock>& parts = parts_of(m);
+  const Clock start = from + parts.send_fixed;
+  if (!share(i, Carrier::send, start, parts.send_slope)) left_sender(i, start + parts.send_slope);
 }
 
 // The sender's overhead comes before the handshake, and the handshake costs nothing.
 template <class Clock>
 void Transfers<Clock>::begin_loggops(uint32_t i, const Clock& from) {
   Message<Clock>& m = messages[i];
-  const Clock sent = m.sent + costs.post_send(m.bytes);
+  const Parts<Clock>& parts = parts_of(m);
+  const Clock sent = m.sent + parts.post_send;
   end_send(i, m.rendezvous ? later(from, sent) : sent);
   m.began = m.rendezvous ? from : request_arrival(m);
   if (options_.sharing)
     push(m.began, EventKind::queued, i);
   else
-    arrive(i, m.began + costs.gap(m.bytes));
+    arrive(i, m.began + parts.gap);
 }
 
 template <class Clock>
 void Transfers<Clock>::left_sender(uint32_t i, const Clock& when) {
   end_send(i, when);
-  const Clock gap = costs.gap(messages[i].bytes);
+  const Clock& gap = parts_of(messages[i]).gap;
   if (!share(i, Carrier::gap, when, gap)) arrive(i, when + gap + costs.wire());
 }
 
@@ -263,9 +279,9 @@ void Transfers<Clock>::arrive(uint32_t i, const Clock& when) {
 template <class Clock>
 void Transfers<Clock>::deliver(uint32_t i) {
   const Message<Clock>& m = messages[i];
-  const Clock start = later(m.arrival, m.posted) + costs.recv_fixed(m.bytes);
-  const Clock slope = costs.recv_slope(m.bytes, m.rendezvous);
-  if (!share(i, Carrier::recv, start, slope)) end_receive(i, start + slope);
+  const Parts<Clock>& parts = parts_of(m);
+  const Clock start = later(m.arrival, m.posted) + parts.recv_fixed;
+  if (!share(i, Carrier::recv, start, parts.recv_slope)) end_receive(i, start + parts.recv_slope);
 }
 
 template <class Clock>
@@ -291,117 +307,104 @@ template <class Clock>
 bool Transfers<Clock>::share(uint32_t i, Carrier part, const Clock& from, const Clock& work) {
   Message<Clock>& m = messages[i];
   if (!options_.sharing || costs.is_loggops() || ns(work) <= 0) return false;
-  if (costs.carrier(m.bytes, m.rendezvous) != part) return false;
+  if (parts_of(m).carrier != part) return false;
   m.began = from;
   push(from, EventKind::begin, i);
   return true;
 }
 
 template <class Clock>
-Clock Transfers<Clock>::work(const Message<Clock>& m) const {
-  switch (costs.carrier(m.bytes, m.rendezvous)) {
-    case Carrier::send:
-      return costs.send_slope(m.bytes, m.rendezvous);
-    case Carrier::recv:
-      return costs.recv_slope(m.bytes, m.rendezvous);
-    default:
-      return costs.gap(m.bytes);
-  }
+const Clock& Transfers<Clock>::work(const Message<Clock>& m) const {
+  const Parts<Clock>& parts = parts_of(m);
+  if (parts.carrier == Carrier::send) return parts.send_slope;
+  return parts.carrier == Carrier::recv ? parts.recv_slope : parts.gap;
 }
 
 template <class Clock>
 bool Transfers<Clock>::step() {
-  if (queue_.empty()) return false;
-  const Event event = queue_.pop();
+  uint32_t receiver = 0;
+  double until_ns = 0;
+  if (!agenda_.next(receiver, until_ns)) return false;
+  Port<Clock>& port = ports_[receiver];
+  while (true) {
+    const double event = port.next_event();
+    const double end = port.next_end_ns();
+    const double next = std::min(event, end);
+    if (next > until_ns) {
+      if (std::isfinite(next)) agenda_.at(receiver, next);
+      return true;
+    }
+    if (event <= end)
+      take(port);
+    else
+      end_use(port);
+  }
+}
+
+template <class Clock>
+void Transfers<Clock>::take(Port<Clock>& port) {
+  const Event event = port.pop();
+  const Message<Clock>& m = messages[event.message];
   switch (event.kind) {
     case EventKind::begin:
-      use_bandwidth(event.id);
-      break;
-    case EventKind::end:
-      end_use(event);
-      break;
-    case EventKind::envelope:
-      take_envelopes(event);
-      break;
-    case EventKind::queued:
-      for (const uint32_t i : simultaneous(event)) queue_at_receiver(i);
+      port.begin(event.message, m.began, work(m));
       break;
     case EventKind::freed:
-      free_buffer(event.id);
+      free_buffer(event.message);
+      break;
+    case EventKind::envelope:
+    case EventKind::queued:
+      take_simultaneous(port, event);
       break;
   }
-  return true;
 }
 
+// A message has used the bandwidth for its work.
 template <class Clock>
-void Transfers<Clock>::use_bandwidth(uint32_t i) {
+void Transfers<Clock>::end_use(Port<Clock>& port) {
+  Clock when = port.next_end();
+  const uint32_t i = port.end();
   const Message<Clock>& m = messages[i];
-  ports_[m.envelope.target].begin(i, m.began, work(m));
-  schedule(m.envelope.target);
-}
-
-// An `end` event too early is harmless: end_use() looks again.
-template <class Clock>
-void Transfers<Clock>::schedule(uint32_t receiver) {
-  Port<Clock>& port = ports_[receiver];
-  const double end = ns(port.next_end());
-  if (end >= port.scheduled_ns) return;
-  port.scheduled_ns = end;
-  queue_.push({end, EventKind::end, receiver});
-}
-
-template <class Clock>
-void Transfers<Clock>::end_use(const Event& event) {
-  Port<Clock>& port = ports_[event.id];
-  if (event.ns != port.scheduled_ns) return;  // an earlier one was pushed since
-  port.scheduled_ns = std::numeric_limits<double>::infinity();
-  while (!port.idle() && ns(port.next_end()) <= event.ns) {
-    Clock when = port.next_end();
-    const uint32_t i = port.end();
-    const Message<Clock>& m = messages[i];
-    continue_path(when, m.began);
-    switch (costs.carrier(m.bytes, m.rendezvous)) {
-      case Carrier::send:
-        left_sender(i, when);
-        break;
-      case Carrier::recv:
-        end_receive(i, when);
-        break;
-      default:
-        arrive(i, when + costs.wire());
-    }
+  continue_path(when, m.began);
+  switch (parts_of(m).carrier) {
+    case Carrier::send:
+      left_sender(i, when);
+      break;
+    case Carrier::recv:
+      end_receive(i, when);
+      break;
+    default:
+      arrive(i, when + costs.wire());
   }
-  if (!port.idle()) schedule(event.id);
 }
 
 // All messages to which the same happens at this instant, in an order that does not depend on how they came to be known:
 // that of senders and of their sends.
 template <class Clock>
-std::vector<uint32_t> Transfers<Clock>::simultaneous(const Event& event) {
-  std::vector<uint32_t> all{event.id};
-  while (!queue_.empty() && queue_.top().ns == event.ns && queue_.top().kind == event.kind)
-    all.push_back(queue_.pop().id);
+void Transfers<Clock>::take_simultaneous(Port<Clock>& port, const Event& event) {
+  std::vector<uint32_t> all{event.message};
+  while (port.next_event() == event.ns && port.events.front().kind == event.kind)
+    all.push_back(port.pop().message);
   std::ranges::sort(all, {}, [this](uint32_t i) {
     return std::pair{messages[i].envelope.source, messages[i].order};
   });
-  return all;
+  for (const uint32_t i : all)
+    event.kind == EventKind::envelope ? take_envelope(i) : queue_at_receiver(i);
 }
 
 template <class Clock>
-void Transfers<Clock>::take_envelopes(const Event& event) {
-  for (const uint32_t i : simultaneous(event)) {
-    Message<Clock>& m = messages[i];
-    const uint32_t receive = any_[m.envelope.target]->arrive(m.envelope, i);
-    if (receive == kNone) continue;
-    Message<Clock>& r = messages[receive];
-    m.has_recv = true;
-    m.posted = r.posted;
-    m.recv_site = r.recv_site;
-    m.recv_awaited = r.recv_awaited;
-    r.moved = true;
-    r.next = i;
-    matched(i);
-  }
+void Transfers<Clock>::take_envelope(uint32_t i) {
+  Message<Clock>& m = messages[i];
+  const uint32_t receive = any_[m.envelope.target]->arrive(m.envelope, i);
+  if (receive == kNone) return;
+  Message<Clock>& r = messages[receive];
+  m.has_recv = true;
+  m.posted = r.posted;
+  m.recv_site = r.recv_site;
+  m.recv_awaited = r.recv_awaited;
+  r.moved = true;
+  r.next = i;
+  matched(i);
 }
 
 template <class Clock>
@@ -410,7 +413,7 @@ void Transfers<Clock>::queue_at_receiver(uint32_t i) {
   if (queue_free_.empty()) queue_free_.resize(ports_.size());
   Clock& free = queue_free_[m.envelope.target];
   const Clock start = later(m.began, free);
-  const Clock gap = costs.gap(m.bytes);
+  const Clock& gap = parts_of(m).gap;
   free = start + costs.message_gap_time() + gap;
   arrive(i, start + gap);
 }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The lengths s and S, from curves: piecewise lines by least squares of relative errors.
 
-Figure 5 of the paper: without computation the curve bends at s and jumps at S; behind a long computation it is a line up
-to S and jumps there.
+Figure 5 of the paper: without computation the curve bends at s and jumps at S; behind a long computation it is a line
+up to S and jumps there.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def find_both(k: Array, base: Array, hidden: Array) -> tuple[int | None, int | N
     least = 2 * LEAST_POINTS
     straight = find_bend(k, base)
     best, found = straight.error + line_error(k, hidden), (straight.at, None)
-    count, best_S = len(k), None  # noqa: N806: the paper's name
+    count, best_S = len(k), None
     limit = max(best, 1e-18)
     for i in range(least, count - LEAST_POINTS + 1):
         bend = find_bend(k[:i], base[:i])

@@ -6,6 +6,9 @@ from __future__ import annotations
 import typer
 
 from omnipgas.model.fit import fit_command
+from omnipgas.model.predict import predict
+from omnipgas.model.show import show
+from omnipgas.model.trace import trace
 
 app = typer.Typer(
     help="LogGPS: measures machines, traces MPI programs, and says where their time goes.",
@@ -13,8 +16,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("fit")(fit_command)
-
-
-@app.callback()
-def model() -> None:
-    """A group, also while it has one command."""
+app.command()(trace)
+app.command()(show)
+app.command()(predict)

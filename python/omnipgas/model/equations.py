@@ -46,7 +46,7 @@ class Model:
         """Those of the parameters that are fitted, in the order of a row."""
         return list(self.units)
 
-    def predict(self, values: Row, k: int, s: int, S: int, work: float) -> float:  # noqa: N803: the paper's names
+    def predict(self, values: Row, k: int, s: int, S: int, work: float) -> float:s
         """The round trip."""
         rows = self.rows(k, s, S)
         return max(float(rows.base @ values), work + float(rows.hidden @ values))
@@ -62,21 +62,21 @@ def _combine(t1: Row, t2: Row, t3: Row, small: Row, wire: Row, rendezvous: bool)
     return Rows(2 * (handshake + t1 + t2 + t3), hidden, t1)
 
 
-def _loggps(k: int, s: int, S: int) -> Rows:  # noqa: N803
+def _loggps(k: int, s: int, S: int) -> Rows:
     wire, small, oss, ors, gs, osl, orl, gl = np.eye(8)
     send, receive = (osl, orl) if k > S else (oss, ors)
     gap = k * gs if k <= s else s * gs + (k - s) * gl
     return _combine(small + k * send, gap + wire, small + k * receive, small, wire, k > S)
 
 
-def _loggp2(k: int, s: int, S: int) -> Rows:  # noqa: N803
+def _loggp2(k: int, s: int, S: int) -> Rows:
     """Section 4.5: o and G are constants that change at s."""
     wire, short, long, gap_short, gap_long = np.eye(5)
     overhead, gap = (short, gap_short) if k <= s else (long, gap_long)
     return _combine(overhead, k * gap + wire, overhead, short, wire, k > S)
 
 
-def _loggops(k: int, s: int, S: int) -> Rows:  # noqa: N803
+def _loggops(k: int, s: int, S: int) -> Rows:
     """Hoefler, Schneider, Lumsdaine: a sender's overhead per byte overlaps the wire; the handshake costs nothing."""
     wire, small, overhead, gap = np.eye(4)
     more = max(0, k - 1)

@@ -26,7 +26,7 @@ OPERATIONS = {"put": "put", "get": "get", "word": "put_word"}  # of this layer, 
 
 LIBRARY = typer.Option(None, "--mpi", metavar="NAME", help="mpich, openmpi, intel, mpich-debian, openmpi-debian; ompl.")
 OUT = typer.Option(..., "-o", "--out", metavar="FILE", help="Parameter file to write.")
-AGAIN = typer.Option(None, "--from", metavar="FILE", help="Fit what this parameter file has measured; measures nothing.")
+AGAIN = typer.Option(None, "--from", metavar="FILE", help="Fit what this parameter file has measured again.")
 OVER = typer.Option(None, "--over", help=f"What ompl goes over instead of memory: {', '.join(network.TRANSPORTS)}.")
 HOSTS = typer.Option(1, "--hosts", min=1, max=2, help="2: a network namespace for each rank; needs root.")
 RATE = typer.Option(None, "--rate", metavar="MBIT", min=1, help="Limit of the link between two hosts, Mbit/s.")
@@ -40,7 +40,7 @@ SEED = typer.Option(1, "--seed", help="Of the order of measurements and of the i
 
 def fit_command(
     out: Path = OUT,
-    mpi: Optional[str] = LIBRARY,  # noqa: UP045: the typer of Debian 12 knows no X | None
+    mpi: Optional[str] = LIBRARY,  # noqa: UP045
     again: Optional[Path] = AGAIN,  # noqa: UP045
     over: Optional[str] = OVER,  # noqa: UP045
     hosts: int = HOSTS,
@@ -123,8 +123,8 @@ def run(
 
 
 def chosen(found: Found, over: str | None, hosts: Hosts | None) -> Found:
-    """The library as a user has it: of the settings in peers.toml those without which it does not run here, and what the
-    user set himself goes first. Raises MissingError."""
+    """The library as a user has it: of the settings in peers.toml those without which it does not run here; what the
+    user set goes first. Raises MissingError."""
     if found.peer.name != "ompl":
         if over:
             raise typer.BadParameter("--over is for ompl: an MPI is told by its own variables")
@@ -142,15 +142,20 @@ def _needed(setting: Setting) -> bool:
 
 
 def finish(
-    console: Console, content: dict[str, Any], measured: dict[str, Measurements], seed: int, out: Path, plot: Path | None
+    console: Console,
+    content: dict[str, Any],
+    measured: dict[str, Measurements],
+    seed: int,
+    out: Path,
+    plot: Path | None,
 ) -> None:
     """Fits, writes, shows; the models of the first operation are the file's."""
     library = content["library"]
     known = parameter_file.limits(library["settings"], content["command"]["environment"])
     fits: dict[str, Fit] = {}
-    for name, one in measured.items():
+    for name, measurements in measured.items():
         with console.status(f"{name}: intervals"):
-            fits[name] = fit(one, seed=seed)
+            fits[name] = fit(measurements, seed=seed)
     written = {OPERATIONS.get(name, name): parameter_file.operation(one, known) for name, one in fits.items()}
     first = next(iter(written.values()))
     parameter_file.write(out, content | {"models": first["models"], "operations": written})

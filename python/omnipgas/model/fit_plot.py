@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figures 4 and 5 of the LogGPS paper: the round trip against the length, measured (points) and modelled (lines), for each
-computation w."""
+"""Figures 4 and 5 of the LogGPS paper: the round trip against the length, measured (points) and modelled (lines), for
+each computation w."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ POINTS = 400  # of a line
 def plot(path: Path, title: str, fit: Fit) -> None:
     """Left with logarithmic axes; right, as in the paper, linear ones around S."""
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.5))
-    s, S = fit.lengths.pair  # noqa: N806
+    s, S = fit.lengths.pair
     longest = fit.measurements.lengths[-1]
-    near = min(longest, 4 * (S if S <= longest else s if s <= longest else longest))
+    near = min(longest, 4 * (s if longest < S else S))
     for axis, top in zip(axes, (longest, near), strict=True):
         _curves(axis, fit, top)
         for name, at in (("s", s), ("S", S)):
@@ -51,10 +51,10 @@ def plot(path: Path, title: str, fit: Fit) -> None:
 
 
 def _curves(axis: Axes, fit: Fit, top: int) -> None:
-    m, values, (s, S) = fit.measurements, fit.parameters(LOGGPS), fit.lengths.pair  # noqa: N806
+    m, values, (s, S) = fit.measurements, fit.parameters(LOGGPS), fit.lengths.pair
     low = max(m.lengths[0], 1)
-    grid = {*np.geomspace(low, top, POINTS).astype(int).tolist(), *(k for at in (s, S) for k in (at, at + 1) if k <= top)}
-    lines = sorted(grid)
+    corners = {k for at in (s, S) for k in (at, at + 1) if k <= top}
+    lines = sorted(corners.union(np.geomspace(low, top, POINTS).astype(int).tolist()))
     known = [i for i, k in enumerate(m.lengths) if k <= top]
     lengths = [m.lengths[i] for i in known]
 

@@ -42,7 +42,7 @@ def remarks(fit: Fit, known: dict[str, int]) -> list[str]:
     if fit.unidentified:
         only = f"; known: {', '.join(fit.sums)}" if fit.sums else ""
         said.append(f"not identified: {', '.join(fit.unidentified)}{only}")
-    m, S = fit.measurements, fit.lengths.S  # noqa: N806
+    m, S = fit.measurements, fit.lengths.S
     for length, receiver in ((m.eager_up_to, "that computes"), (m.unmatched_up_to, "in the library")):
         if length is not None:
             settings = ", ".join(f"{name} = {known[name]}" for name in agreeing(length, known)) or "no setting"
@@ -56,8 +56,8 @@ def remarks(fit: Fit, known: dict[str, int]) -> list[str]:
             for gap in fit.gaps
         ))  # fmt: skip
     said += [
-        f"LogGPS on {name}: off by {100 * error['median']:.1f} % (median over lengths), at worst {100 * error['worst']:.0f} %"
-        for name, error in fit.errors.items()
+        f"LogGPS on {name}: off by {100 * one['median']:.1f} % (median over lengths), at worst {100 * one['worst']:.0f} %"
+        for name, one in fit.errors.items()
     ]
     return said
 

@@ -76,7 +76,7 @@ class Fit:
     measurements: Measurements
     lengths: Lengths
     s: Estimate
-    S: Estimate  # noqa: N815: the paper's name
+    S: Estimate
     by_curves: Lengths  # s and S by least squares of the curves alone
     values: dict[str, dict[str, Estimate]] = field(default_factory=dict)  # by model and name
     rows: list[dict[str, float]] = field(default_factory=list)  # LogGP-1, of each length
@@ -103,7 +103,7 @@ class _Curves:
     receive: Array
 
 
-def _curves(m: Measurements, rounds: Array | None = None) -> _Curves:
+def _curves(m: Measurements, rounds: NDArray[np.int64] | None = None) -> _Curves:
     picked = [m.matrix(name) for name in ("base", "hidden", "send", "receive")]
     if rounds is not None:
         picked = [values[rounds] for values in picked]
@@ -132,7 +132,7 @@ def _misfit(curves: _Curves, lengths: Lengths) -> float:
     return float(np.abs(a @ _solve(LOGGPS, curves, lengths) / y - 1).mean())
 
 
-def _with_bend(curves: _Curves, S: int | None) -> Lengths:  # noqa: N803
+def _with_bend(curves: _Curves, S: int | None) -> Lengths:
     short = curves.k <= (NEVER if S is None else S)
     if short.sum() < 2 * breakpoints.LEAST_POINTS:
         return Lengths(None, S)
@@ -141,7 +141,7 @@ def _with_bend(curves: _Curves, S: int | None) -> Lengths:  # noqa: N803
 
 def equations(model: Model, curves: _Curves, lengths: Lengths) -> tuple[Array, Array, Array]:
     """The rows, what was measured for each, and columns that would let base and hidden begin anew above S."""
-    s, S = lengths.pair  # noqa: N806
+    s, S = lengths.pair
     rows = [model.rows(int(k), s, S) for k in curves.k]
     above = (curves.k > S).astype(float)
     top = min(float(S), float(curves.k[-1]))
@@ -193,7 +193,7 @@ def _solve(model: Model, curves: _Curves, lengths: Lengths, bounded: bool = True
 
 
 def _length(name: str, value: int | None, lengths: Lengths, found: list[Lengths]) -> Estimate:
-    s, S = lengths.pair  # noqa: N806
+    s, S = lengths.pair
     if value is None:
         if name == "S":
             return Estimate(S, S, S, "bytes", False, "no message waited for its receiver")
@@ -272,7 +272,7 @@ def _line(k: Array, y: Array, *more: Array) -> Array:
     return solve(np.column_stack([np.ones_like(k), k, *more]), y, bounded=False)
 
 
-def _jump(k: Array, y: Array, s: int, S: int) -> float:  # noqa: N803
+def _jump(k: Array, y: Array, s: int, S: int) -> float:
     """D of figure 5: by a line above S, and below it one that may bend at s."""
     low, high = k <= S, k > S
     bend = [np.maximum(0, k[low] - s)] if s < S else []
@@ -282,7 +282,7 @@ def _jump(k: Array, y: Array, s: int, S: int) -> float:  # noqa: N803
 
 
 def _tests(whole: _Curves, picks: list[_Curves], lengths: Lengths) -> list[Test]:
-    s, S = lengths.pair  # noqa: N806
+    s, S = lengths.pair
     short = whole.k <= S
     k = whole.k[short]
     out = []
@@ -290,8 +290,8 @@ def _tests(whole: _Curves, picks: list[_Curves], lengths: Lengths) -> list[Test]
         out.append(
             _test(
                 "slope", "ns/byte", whole, picks, lambda c: float(_line(k, c.hidden[short])[1]),
-                nonzero=True, meaning="slope of short messages behind a long computation, Oss + Ors, is not 0: overheads"
-                " depend on the length (D3)",
+                nonzero=True, meaning="slope of short messages behind a long computation, Oss + Ors, is not 0:"
+                " overheads depend on the length (D3)",
             )
         )  # fmt: skip
     enough = min((k <= s).sum(), (k > s).sum()) >= breakpoints.LEAST_POINTS
@@ -340,7 +340,7 @@ def _test(
 
 def errors(out: Fit) -> dict[str, dict[str, float]]:
     """Of the LogGPS parameters on what was measured: median and worst relative error of each curve."""
-    values, (s, S) = out.parameters(LOGGPS), out.lengths.pair  # noqa: N806
+    values, (s, S) = out.parameters(LOGGPS), out.lengths.pair
     m, curves = out.measurements, _curves(out.measurements)
     rows = [LOGGPS.rows(k, s, S) for k in m.lengths]
     all_curves = {

@@ -106,11 +106,12 @@ class _Campaign:
                 self.unmatched_up_to = self.find_S(worker, self.eager_up_to, polls=True)
         if len(self.lengths) == 1:
             return
-        S = self.eager_up_to or self.lengths[-1]  # noqa: N806
-        k = np.array([one for one in self.lengths if one <= S], dtype=float)
+        S = self.eager_up_to or self.lengths[-1]
+        short = [one for one in self.lengths if one <= S]
         bend = None
-        if len(k) >= 2 * breakpoints.LEAST_POINTS:
-            bend = breakpoints.find_bend(k, np.array([np.median(pilot[int(one)]) for one in k])).at
+        if len(short) >= 2 * breakpoints.LEAST_POINTS:
+            medians = np.array([np.median(pilot[one]) for one in short])
+            bend = breakpoints.find_bend(np.array(short, dtype=float), medians).at
         further = {round(at * part) for at in (bend, self.eager_up_to) if at for part in AROUND}
         if self.eager_up_to:
             further |= {self.eager_up_to, self.eager_up_to + 1}
@@ -122,7 +123,7 @@ class _Campaign:
             near = min(self.lengths, key=lambda k: abs(k - one))
             self.several[float(f"{self.expected[near] * 1e9:.2g}")] = {}
 
-    def find_S(self, worker: Worker, low: int, polls: bool) -> int | None:  # noqa: N802: the paper's name
+    def find_S(self, worker: Worker, low: int, polls: bool) -> int | None:
         """The longest message whose send does not wait, to the byte; those up to `low` do not. None: none waits."""
         ends = [k for i, k in enumerate(self.lengths) if i % self.plan.per_octave == 0 or k == self.lengths[-1]]
         for high in (k for k in ends if k > low):
@@ -207,7 +208,8 @@ class _Campaign:
         report = worker.roundtrip(self.operation, k, count, self.computation(k), self.plan.timeout)[0]
         clock = report["clock"] * count
         rest = report["seconds"] - report["work"] - 2 * clock
-        for name, seconds in (("hidden", rest), ("send", report["send"] - clock), ("receive", report["receive"] - clock)):
+        parts = {"hidden": rest, "send": report["send"] - clock, "receive": report["receive"] - clock}
+        for name, seconds in parts.items():
             self.table[name][-1][k] = max(0.1, seconds / count * 1e9)
 
     def with_work(self, worker: Worker, k: int, work: float) -> None:

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The MPI that this interposer is compiled for. Nothing of it is linked: a preloaded library meets programs that have
+// no MPI, too.
+#pragma once
+
+#define OMPI_SKIP_MPICXX
+#define MPICH_SKIP_MPICXX
+
+// Open MPI's constants are addresses of its data.
+#pragma weak ompi_mpi_comm_world
+#pragma weak ompi_mpi_comm_self
+#pragma weak ompi_mpi_comm_null
+#pragma weak ompi_mpi_group_null
+#pragma weak ompi_mpi_byte
+#pragma weak ompi_mpi_char
+#pragma weak ompi_mpi_unsigned_long
+#pragma weak ompi_mpi_uint64_t
+#pragma weak ompi_mpi_datatype_null
+#pragma weak ompi_request_null
+#pragma weak ompi_message_no_proc
+#pragma weak ompi_mpi_win_null
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <type_traits>
+
+namespace ompl::trace {
+
+// A function of the MPI library behind this one; ends the process if there is none.
+void* find_function(const char* name);
+
+template <typename Function>
+class Real {
+ public:
+  explicit constexpr Real(const char* name) : name_(name) {}
+  Function* get() {
+    void* at = at_.load(std::memory_order_relaxed);
+    if (at == nullptr) at_.store(at = find_function(name_), std::memory_order_relaxed);
+    return reinterpret_cast<Function*>(at);
+  }
+
+ private:
+  const char* name_;
+  std::atomic<void*> at_{nullptr};
+};
+
+// OMPL_REAL(PMPI_Send)(...): calls it.
+#define OMPL_REAL(function)                                                   \
+  ([]() {                                                                     \
+    static constinit ::ompl::trace::Real<decltype(function)> real(#function); \
+    return real.get();                                                        \
+  }())
+
+// Handles are numbers in one MPI and pointers in another.
+template <typename Handle>
+uint64_t key_of(Handle handle) {
+  if constexpr (std::is_pointer_v<Handle>) {
+    return reinterpret_cast<uintptr_t>(handle);
+  } else {
+    return static_cast<uint32_t>(handle);
+  }
+}
+
+}  // namespace ompl::trace

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The begin and the end of a traced process.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include "mpi/call.hpp"
+
+namespace ompl::trace {
+
+namespace {
+
+constexpr int kClockTag = 32749;  // on MPI_COMM_WORLD, while the program cannot be sending
+constexpr int kExchanges = 30;
+
+bool other_host = false;  // whether this rank's clock is not that of rank 0
+
+__attribute__((constructor)) void first_look_at_the_clock() { tracer.clock.start(); }
+
+void read_line(const char* path, char* to, std::size_t size) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  const ssize_t length = file >= 0 ? read(file, to, size - 1) : 0;
+  if (file >= 0) close(file);
+  to[length > 0 ? length : 0] = '\0';
+  to[std::strcspn(to, "\n")] = '\0';
+}
+
+// What two processes have in common only if CLOCK_MONOTONIC is the same for both.
+void name_clock(char* to, std::size_t size) {
+  read_line("/proc/sys/kernel/random/boot_id", to, size);
+  char offsets[16] = {};
+  const ssize_t length =
+      readlink("/proc/self/ns/time", offsets, sizeof offsets - 1);  // "time:[4026531834]"
+  const std::size_t used = std::strlen(to);
+  if (length > 0 && used + 1 < size) std::snprintf(to + used, size - used, " %s", offsets);
+}
+
+FileHeader make_header(int level) {
+  FileHeader header{};
+  int rank = 0;
+  int ranks = 0;
+  OMPL_REAL(PMPI_Comm_rank)(MPI_COMM_WORLD, &rank);
+  OMPL_REAL(PMPI_Comm_size)(MPI_COMM_WORLD, &ranks);
+  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  header.version = kVersion;
+  header.endian = kEndian;
+  header.header_bytes = kHeaderBytes;
+  header.block_bytes = kBlockBytes;
+  header.record_bytes = sizeof(Record);
+  header.rank = static_cast<uint32_t>(rank);
+  header.ranks = static_cast<uint32_t>(ranks);
+  header.thread_level = level == MPI_THREAD_MULTIPLE     ? 3
+                        : level == MPI_THREAD_SERIALIZED ? 2
+                        : level == MPI_THREAD_FUNNELED   ? 1
+                                                         : 0;
+  header.process = static_cast<uint64_t>(getpid());
+  timespec wall;
+  clock_gettime(CLOCK_REALTIME, &wall);
+  header.wall = static_cast<uint64_t>(wall.tv_sec) * 1000000000U + static_cast<uint64_t>(wall.tv_nsec);
+  std::strncpy(header.clock_name, tracer.clock.name(), sizeof header.clock_name - 1);
+  gethostname(header.host, sizeof header.host - 1);
+  name_clock(header.boot, sizeof header.boot);
+  char library[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  OMPL_REAL(PMPI_Get_library_version)(library, &length);
+  library[std::strcspn(library, "\r\n")] = '\0';
+  std::snprintf(header.library, sizeof header.library, "%.255s", library);
+  if (readlink("/proc/self/exe", header.program, sizeof header.program - 1) < 0)
+    header.program[0] = '\0';
+  return header;
+}
+
+uint64_t header_sum(const FileHeader& header) {
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(&header);
+  uint64_t sum = 0;
+  for (std::size_t at = 0; at < offsetof(FileHeader, sum); at += sizeof(Record)) {
+    uint64_t words[6] = {};
+    std::memcpy(words, bytes + at, std::min(sizeof words, offsetof(FileHeader, sum) - at));
+    sum = add_to_sum(sum, words);
+  }
+  return sum;
+}
+
+void find_hosts(const FileHeader& header) {
+  char first[sizeof header.boot];
+  std::memcpy(first, header.boot, sizeof first);
+  OMPL_REAL(PMPI_Bcast)(first, sizeof first, MPI_CHAR, 0, MPI_COMM_WORLD);
+  other_host = std::strncmp(first, header.boot, sizeof first) != 0;
+}
+
+// What rank 0's CLOCK_MONOTONIC shows now: asked of it where that is another clock. Collective.
+ClockPoint clock_point(int rank, int ranks) {
+  const Clock::Pair now = tracer.clock.pair();
+  ClockPoint point{tracer.clock.ns(now.ticks), now.ns, now.uncertainty, 1};
+  char asks = other_host ? 1 : 0;
+  uint64_t time = 0;
+  if (rank == 0) {
+    for (int peer = 1; peer < ranks; ++peer) {
+      OMPL_REAL(PMPI_Recv)(&asks, 1, MPI_CHAR, peer, kClockTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      for (int i = 0; asks != 0 && i < kExchanges; ++i) {
+        OMPL_REAL(PMPI_Recv)(nullptr, 0, MPI_CHAR, peer, kClockTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        time = monotonic_ns();
+        OMPL_REAL(PMPI_Send)(&time, sizeof time, MPI_CHAR, peer, kClockTag, MPI_COMM_WORLD);
+      }
+    }
+    return point;
+  }
+  OMPL_REAL(PMPI_Send)(&asks, 1, MPI_CHAR, 0, kClockTag, MPI_COMM_WORLD);
+  uint64_t best = UINT64_MAX;
+  for (int i = 0; asks != 0 && i < kExchanges; ++i) {
+    const uint64_t before = tracer.clock.ns(tracer.clock.ticks());
+    OMPL_REAL(PMPI_Send)(nullptr, 0, MPI_CHAR, 0, kClockTag, MPI_COMM_WORLD);
+    OMPL_REAL(PMPI_Recv)(&time, sizeof time, MPI_CHAR, 0, kClockTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    const uint64_t after = tracer.clock.ns(tracer.clock.ticks());
+    if (after - before >= best) continue;
+    best = after - before;
+    point = {before + best / 2, time, best / 2, 1};
+  }
+  return point;
+}
+
+// With the program's MPI up, before it continues.
+void start(uint64_t begin, uint64_t end, void* caller) {
+  const char* const folder = std::getenv("OMPL_TRACE_DIR");
+  if (folder == nullptr) return;
+  if (dlopen(OMPL_TRACE_LIBRARY, RTLD_LAZY | RTLD_NOLOAD) == nullptr) {
+    std::fprintf(stderr, "ompl trace: the program has another MPI than " OMPL_TRACE_LIBRARY
+                         "; nothing is recorded\n");
+    return;
+  }
+  int level = MPI_THREAD_SINGLE;
+  OMPL_REAL(PMPI_Query_thread)(&level);
+  tracer.clock.calibrate();
+  FileHeader header = make_header(level);
+  header.sum = header_sum(header);
+  find_hosts(header);
+  const ClockPoint point = clock_point(static_cast<int>(header.rank), static_cast<int>(header.ranks));
+  header.clock[0] = point;
+  if (!tracer.start(folder, header) || !define_first_comms()) return tracer.stop();
+  Thread* const thread = tracer.add_thread();
+  if (thread == nullptr) return tracer.stop();
+  Record record{};
+  record.kind = Kind::kInit;
+  record.peer = kNoPeer;
+  record.comm = 1;
+  record.bytes = header.ranks;
+  record.site = tracer.define_site(reinterpret_cast<uintptr_t>(caller));
+  record.begin = tracer.clock.ns(begin);
+  record.end = tracer.clock.ns(end);
+  thread->stream.append(record);
+  thread->stream.record_tracer(end);
+}
+
+void* site_of(void* caller) {
+  uintptr_t& fortran = ompl_trace_local.fortran_site;
+  if (fortran != 0) caller = reinterpret_cast<void*>(fortran);
+  fortran = 0;
+  return caller;
+}
+
+template <typename Initialize>
+int initialize(void* caller, const Initialize& real) {
+  if (ompl_trace_local.depth != 0) return real();
+  caller = site_of(caller);
+  ompl_trace_local.depth = 1;
+  const uint64_t begin = tracer.clock.ticks();
+  const int code = real();
+  const uint64_t end = tracer.clock.ticks();
+  if (code == MPI_SUCCESS) start(begin, end, caller);
+  ompl_trace_local.depth = 0;
+  return code;
+}
+
+}  // namespace
+
+void* find_function(const char* name) {
+  void* at = dlsym(RTLD_NEXT, name);
+  if (at == nullptr) {  // an MPI that was loaded later, by name
+    void* const library = dlopen(OMPL_TRACE_LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
+    at = library != nullptr ? dlsym(library, name) : nullptr;
+  }
+  if (at == nullptr) {
+    std::fprintf(stderr,
+                 "ompl trace: no %s in this process: it was traced for " OMPL_TRACE_LIBRARY "\n", name);
+    std::abort();
+  }
+  return at;
+}
+
+}  // namespace ompl::trace
+
+using ompl::trace::tracer;
+
+#define OMPL_ALSO_AS(name) __attribute__((alias(#name)))
+
+extern "C" {
+
+int MPI_Init(int* argc, char*** argv) {
+  return ompl::trace::initialize(__builtin_return_address(0),
+                                 [&] { return OMPL_REAL(PMPI_Init)(argc, argv); });
+}
+int PMPI_Init(int*, char***) OMPL_ALSO_AS(MPI_Init);
+
+int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  return ompl::trace::initialize(__builtin_return_address(0), [&] {
+    return OMPL_REAL(PMPI_Init_thread)(argc, argv, required, provided);
+  });
+}
+int PMPI_Init_thread(int*, char***, int, int*) OMPL_ALSO_AS(MPI_Init_thread);
+
+int MPI_Finalize() {
+  ompl::trace::Thread* const thread = ompl::trace::enter();
+  if (thread == nullptr) return OMPL_REAL(PMPI_Finalize)();
+  ompl::trace::FileHeader& header = tracer.file.header();
+  ompl::trace::Call call(*thread, ompl::trace::Kind::kFinalize, __builtin_return_address(0));
+  call.begin();
+  const int rank = static_cast<int>(header.rank);
+  header.clock[1] = ompl::trace::clock_point(rank, static_cast<int>(header.ranks));
+  const int code = OMPL_REAL(PMPI_Finalize)();
+  call.end(code);
+  call.finish();
+  header.state = ompl::trace::State::kFinalized;
+  tracer.stop();
+  return code;
+}
+int PMPI_Finalize() OMPL_ALSO_AS(MPI_Finalize);
+
+int MPI_Abort(MPI_Comm comm, int error) {
+  if (ompl::trace::Thread* const thread = ompl::trace::enter()) {
+    ompl::trace::Call call(*thread, ompl::trace::Kind::kAbort, __builtin_return_address(0));
+    call.begin();
+    call.end(MPI_SUCCESS);
+    call.record().tag = error;
+    call.finish();
+    tracer.file.header().code = error;
+    tracer.file.header().state = ompl::trace::State::kAborted;
+  }
+  return OMPL_REAL(PMPI_Abort)(comm, error);
+}
+int PMPI_Abort(MPI_Comm, int) OMPL_ALSO_AS(MPI_Abort);
+
+}  // extern "C"

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "writer/file.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstring>
+
+namespace ompl::trace {
+
+namespace {
+
+// Room in the file, so that a full disk is an error here and no signal later; where the file system knows no
+// such request, only its length.
+bool reserve(int file, uint64_t offset, uint64_t bytes) {
+  if (fallocate(file, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0) return true;
+  if (errno != EOPNOTSUPP) return false;
+  return pwrite(file, "", 1, static_cast<off_t>(offset + bytes - 1)) == 1;
+}
+
+void* map(int file, uint64_t offset, std::size_t bytes, int flags) {
+  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, file,
+                        static_cast<off_t>(offset));
+  return at == MAP_FAILED ? nullptr : at;
+}
+
+}  // namespace
+
+bool File::create(const char* folder, const FileHeader& header, const Clock& clock) {
+  char path[PATH_MAX];
+  const int length = std::snprintf(path, sizeof path, "%s/rank.%06u.omplt", folder, header.rank);
+  const bool fits = length > 0 && static_cast<std::size_t>(length) < sizeof path;
+  if (!fits) errno = ENAMETOOLONG;
+  file_ = fits ? open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
+  if (file_ >= 0 && ftruncate(file_, kHeaderBytes) == 0 && reserve(file_, 0, sizeof header)) {
+    header_ = static_cast<FileHeader*>(map(file_, 0, sizeof header, 0));
+  }
+  if (header_ == nullptr) {
+    std::fprintf(stderr, "ompl trace: %s cannot be written: %s; nothing is recorded\n", path,
+                 std::strerror(errno));
+    return false;
+  }
+  std::memcpy(header_, &header, sizeof header);
+  clock_ = &clock;
+  return true;
+}
+
+BlockHeader* File::add_block(uint32_t stream, uint32_t sequence) {
+  if (full_) return nullptr;
+  const uint64_t index = std::atomic_ref(header_->blocks).fetch_add(1);
+  const uint64_t offset = kHeaderBytes + index * kBlockBytes;
+  auto* const block = reserve(file_, offset, kBlockBytes)
+                          ? static_cast<BlockHeader*>(map(file_, offset, kBlockBytes, MAP_POPULATE))
+                          : nullptr;
+  if (block == nullptr) {
+    if (!full_.exchange(true)) {
+      std::fprintf(stderr, "ompl trace: rank %u: no room for more of the trace: %s; the rest is lost\n",
+                   header_->rank, std::strerror(errno));
+    }
+    return nullptr;
+  }
+  const Clock::Pair now = clock_->pair();
+  block->stream = stream;
+  block->sequence = sequence;
+  block->local = clock_->ns(now.ticks);
+  block->host = now.ns;
+  std::atomic_ref(block->magic).store(kBlockMagic, std::memory_order_release);
+  return block;
+}
+
+void File::release(BlockHeader* block) { munmap(block, kBlockBytes); }
+
+}  // namespace ompl::trace

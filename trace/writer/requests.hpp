@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The requests that are under way: from MPI's handle to what was posted. Lock-free: any thread posts and completes.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "format.hpp"
+
+namespace ompl::trace {
+
+// What is remembered of a request.
+struct Posted {
+  static constexpr uint16_t kSendsToo = 1 << 10;  // beside the record's flags; Isendrecv
+  static constexpr uint16_t kStarted = 1 << 11;   // a persistent one that is under way
+  static constexpr uint16_t kReceives = 1 << 12;
+  static constexpr uint16_t kPersistent = 1 << 13;
+  static constexpr uint16_t kToCancel = 1 << 14;
+  static constexpr uint16_t kShared =
+      1 << 15;  // a handle that MPI gives to many sends which it has ended at once
+
+  uint64_t bytes;
+  const void* where;  // the program's variable
+  uint32_t id;
+  int32_t peer;
+  int32_t tag;
+  uint16_t flags;
+};
+
+// Sends of one thread whose handles are shared; the variable tells them apart, or else the order.
+class SharedSends {
+ public:
+  bool push(uint64_t handle, const Posted& posted);
+  bool take(uint64_t handle, const void* where, Posted& posted);
+
+ private:
+  struct Entry {
+    uint64_t handle;
+    Posted posted;  // id 0: taken
+  };
+
+  static constexpr std::size_t kCapacity = std::size_t{1} << 20;
+  static constexpr std::size_t kLookAhead = 64;
+
+  Entry* entries_;
+  std::size_t first_;
+  std::size_t last_;
+};
+
+class Requests {
+ public:
+  bool create();
+
+  // False if there is no room for more.
+  bool add(uint64_t handle, const Posted& posted, SharedSends& own);
+
+  // Takes a request out that is complete, or surely will be; a persistent one stays. False if it is not known, or
+  // persistent and not under way.
+  bool take(uint64_t handle, const void* where, SharedSends& own, Posted& posted);
+
+  // Forgets a request. False if it is not known.
+  bool remove(uint64_t handle, const void* where, SharedSends& own, Posted& posted);
+
+  // Notes flags at a request that stays; its id, or 0.
+  uint32_t mark(uint64_t handle, uint16_t flags);
+
+ private:
+  struct Entry {
+    std::atomic<uint64_t> handle;
+    Posted posted;
+  };
+
+  static constexpr std::size_t kCapacity = std::size_t{1} << 20;
+
+  Entry* find(uint64_t handle) const;
+
+  Entry* entries_ = nullptr;
+};
+
+}  // namespace ompl::trace
