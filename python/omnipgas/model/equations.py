@@ -46,7 +46,7 @@ class Model:
         """Those of the parameters that are fitted, in the order of a row."""
         return list(self.units)
 
-    def predict(self, values: Row, k: int, s: int, S: int, work: float) -> float:s
+    def predict(self, values: Row, k: int, s: int, S: int, work: float) -> float:
         """The round trip."""
         rows = self.rows(k, s, S)
         return max(float(rows.base @ values), work + float(rows.hidden @ values))

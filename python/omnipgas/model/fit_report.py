@@ -56,7 +56,7 @@ def remarks(fit: Fit, known: dict[str, int]) -> list[str]:
             for gap in fit.gaps
         ))  # fmt: skip
     said += [
-        f"LogGPS on {name}: off by {100 * one['median']:.1f} % (median over lengths), at worst {100 * one['worst']:.0f} %"
+        f"LogGPS on {name}: off by {100 * one['median']:.1f} % (median), at worst {100 * one['worst']:.0f} %"
         for name, one in fit.errors.items()
     ]
     return said

@@ -97,8 +97,8 @@ class _Campaign:
         pilot: dict[int, list[float]] = {k: [] for k in self.lengths}
         for _ in range(PILOT):
             for k in self.lengths:
-                self.expected[k] = min(self.base(worker, k) / 1e9, self.expected.get(k, np.inf))
-                pilot[k].append(self.expected[k] * 1e9)
+                pilot[k].append(self.base(worker, k))
+                self.expected[k] = min(pilot[k]) / 1e9
         self.progress("where sends begin to wait", 0)
         if self.two_sided:
             self.eager_up_to = self.find_S(worker, 0, polls=False)
