@@ -29,32 +29,31 @@ class Bend:
 
 def line_error(k: Array, y: Array) -> float:
     """Of one line."""
-    return _error(np.column_stack([np.ones_like(k), k]), y)
+    return float(_errors(np.column_stack([np.ones_like(k), k])[None], y)[0])
 
 
-def _error(columns: Array, y: Array) -> float:
-    rows = columns / y[:, None]
-    scale = np.linalg.norm(rows, axis=0)
-    x = np.linalg.lstsq(rows / scale, np.ones(len(y)), rcond=None)[0]
-    return float(((rows / scale) @ x - 1) @ ((rows / scale) @ x - 1))
+def _errors(columns: Array, y: Array) -> Array:
+    """Sums of squared relative errors of least squares, of several sets of columns at once."""
+    q = np.linalg.qr(columns / y[:, None]).Q
+    residuals = 1 - q @ q.sum(axis=1)[:, :, None]
+    return np.asarray((residuals**2).sum(axis=(1, 2)))
 
 
 def find_bend(k: Array, y: Array) -> Bend:
     """Of two lines that meet at one of the lengths (at least one)."""
     count = len(k)
     straight = line_error(k, y)
-    errors = {
-        i: _error(np.column_stack([np.ones(count), k, np.maximum(0, k - k[i])]), y)
-        for i in range(LEAST_POINTS - 1, count - LEAST_POINTS)
-    }
-    if not errors:
+    places = k[LEAST_POINTS - 1 : count - LEAST_POINTS]
+    if not len(places):
         return Bend(None, straight, 0)
-    best = min(errors, key=lambda i: errors[i])
-    least = max(errors[best], 1e-18)
+    columns = np.broadcast_arrays(np.ones(count), k, np.maximum(0, k - places[:, None]))
+    errors = _errors(np.stack(columns, axis=-1), y)
+    best = int(errors.argmin())
+    least = max(float(errors[best]), 1e-18)
     evidence = count * np.log(max(straight, 1e-18) / least) - 2 * np.log(count)
     if evidence < EVIDENCE:
         return Bend(None, straight, float(evidence))
-    return Bend(int(k[best]), errors[best], float(evidence))
+    return Bend(int(places[best]), float(errors[best]), float(evidence))
 
 
 def find_both(k: Array, base: Array, hidden: Array) -> tuple[int | None, int | None]:

@@ -118,6 +118,8 @@ def find_lengths(m: Measurements, curves: _Curves) -> Lengths:
     """
     if len(m.lengths) == 1:
         return Lengths(None, None)
+    if m.operation != "send":
+        return _with_bend(curves, None)  # nothing waits for a receiver
     if not m.waiting and m.eager_up_to is None:
         return Lengths(*breakpoints.find_both(curves.k, curves.base, curves.hidden))
     several = [_with_bend(curves, S) for S in dict.fromkeys((m.eager_up_to, m.unmatched_up_to)) if S is not None]
@@ -155,16 +157,6 @@ def equations(model: Model, curves: _Curves, lengths: Lengths) -> tuple[Array, A
     return np.array(a), y, free
 
 
-def _wishes(model: Model) -> Array:
-    rows = []
-    for name, like in LIKE.items():
-        if name in model.names:
-            row = np.zeros(len(model.names))
-            row[model.names.index(name)], row[model.names.index(like)] = 1, -1
-            rows.append(row)
-    return np.array(rows) if rows else np.zeros((0, len(model.names)))
-
-
 def fit(m: Measurements, resamples: int = RESAMPLES, seed: int = 1) -> Fit:
     """Everything from one operation's measurements; raises DataError."""
     m.check()
@@ -174,7 +166,7 @@ def fit(m: Measurements, resamples: int = RESAMPLES, seed: int = 1) -> Fit:
     count = len(m.base)
     picks = [_curves(m, draw.integers(0, count, count)) for _ in range(resamples)]
     found = [find_lengths(m, curves) for curves in picks]
-    by_curves = lengths if len(m.lengths) == 1 else Lengths(*breakpoints.find_both(whole.k, whole.base, whole.hidden))
+    by_curves = lengths if m.operation != "send" else Lengths(*breakpoints.find_both(whole.k, whole.base, whole.hidden))
     out = Fit(m, lengths, _length("s", lengths.s, lengths, found), _length("S", lengths.S, lengths, found), by_curves)
     for model in (LOGGPS, LOGGP2, LOGGOPS):
         samples = np.array([_solve(model, *pair) for pair in zip(picks, found, strict=True)])
@@ -189,7 +181,11 @@ def fit(m: Measurements, resamples: int = RESAMPLES, seed: int = 1) -> Fit:
 
 def _solve(model: Model, curves: _Curves, lengths: Lengths, bounded: bool = True) -> Array:
     a, y, _ = equations(model, curves, lengths)
-    return solve(a, y, _wishes(model), bounded)
+    values = solve(a, y, bounded)
+    for name, like in LIKE.items():
+        if name in model.names and not a[:, i := model.names.index(name)].any():
+            values[i] = values[model.names.index(like)]
+    return values
 
 
 def _length(name: str, value: int | None, lengths: Lengths, found: list[Lengths]) -> Estimate:

@@ -12,7 +12,6 @@ HUBER = 1.345  # residuals beyond this many deviations weigh less: 95 % efficien
 LEAST_DEVIATION = 1e-4  # of relative residuals: no clock is better
 STEPS = 30
 NOTHING = 1e-9  # singular values below this part of the largest are none
-PRIOR = 1e-6  # weight of a wish beside an equation
 
 
 def nonnegative(a: Array, y: Array) -> Array:
@@ -44,21 +43,18 @@ def _weights(residuals: Array) -> Array:
     return np.minimum(1.0, HUBER * deviation / np.maximum(np.abs(residuals), 1e-300))
 
 
-def solve(a: Array, y: Array, wishes: Array | None = None, bounded: bool = True) -> Array:
-    """The parameters x of a x = y (y > 0), each equation by its relative error, outliers by less. `wishes` are rows
-    that shall be 0 where the equations leave it open."""
+def solve(a: Array, y: Array, bounded: bool = True) -> Array:
+    """The parameters x of a x = y (y > 0), each equation by its relative error, outliers by less."""
     relative = a / y[:, None]
     scale = np.linalg.norm(relative, axis=0)
-    scale[scale == 0] = np.abs(a).max()
+    scale[scale == 0] = 1
     rows, ones = relative / scale, np.ones(len(y))
-    more = np.zeros((0, a.shape[1])) if wishes is None else PRIOR * wishes / scale
     weights = ones
     x = np.zeros(a.shape[1])
     for _ in range(STEPS):
         root = np.sqrt(weights)
-        left = np.vstack([rows * root[:, None], more])
-        right = np.concatenate([root, np.zeros(len(more))])
-        old, x = x, nonnegative(left, right) if bounded else np.linalg.lstsq(left, right, rcond=None)[0]
+        left = rows * root[:, None]
+        old, x = x, nonnegative(left, root) if bounded else np.linalg.lstsq(left, root, rcond=None)[0]
         if np.allclose(x, old, rtol=1e-9, atol=1e-12):
             break
         weights = _weights(rows @ x - ones)

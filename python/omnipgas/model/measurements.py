@@ -59,6 +59,15 @@ class Measurements:
             if bad.any():
                 where = self.lengths[int(np.nonzero(bad)[1][0])]
                 raise DataError(f"{self.operation}: {name} at {where} bytes is not a positive number: measure again")
+        for name in ("bursts", "several"):
+            try:
+                blocks = [block for by in getattr(self, name).values() for block in by.values()]
+                keys = [int(key) for by in getattr(self, name).values() for key in by if name == "several"]
+                whole = all(len(block) and np.isfinite(np.asarray(block, dtype=float)).all() for block in blocks)
+            except (AttributeError, TypeError, ValueError):
+                whole, keys = False, []
+            if not whole or not set(keys) <= set(self.lengths):
+                raise DataError(f"{self.operation}: {name} holds what is no measurement: measure again")
         if len({len(self.matrix(name)) for name in ("base", "hidden", "send", "receive")}) != 1:
             raise DataError(f"{self.operation}: the tables have different numbers of rounds")
         return self
