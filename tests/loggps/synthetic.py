@@ -29,10 +29,15 @@ def measurements(name: str, noise: float = 0.01, seed: int = 3) -> Measurements:
     values, s, S = parameters(name)
     lengths, draw = grid(s, S), np.random.default_rng(seed)
     rows = [LOGGPS.rows(k, s, S) for k in lengths]
-    base, hidden, send = (np.array([getattr(row, part) @ values for row in rows]) for part in ("base", "hidden", "send"))
+    base = np.array([row.base @ values for row in rows])
+    hidden = np.array([row.hidden @ values for row in rows])
+    send = np.array([row.send @ values for row in rows])
 
     def rounds(exact: np.ndarray) -> list[list[float]]:
         return [(exact * (1 + noise * draw.standard_normal(len(exact)))).tolist() for _ in range(ROUNDS)]
 
     receive = np.maximum(hidden - send, 1)
-    return Measurements("send", lengths, rounds(base), (3 * base).tolist(), rounds(hidden), rounds(send), rounds(receive))
+    computation = (3 * base).tolist()
+    return Measurements(
+        "send", lengths, rounds(base), computation, rounds(hidden), rounds(send), rounds(receive)
+    )

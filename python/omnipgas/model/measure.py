@@ -17,14 +17,14 @@ from omnipgas.peers import Found
 from omnipgas.worker import Message, Worker
 
 FIRST, MOST, LEAST = 4, 2000, 3  # round trips of a block: before anything is known, at most, at least
-TRIES = 5  # blocks, most of which say whether sends of a length wait: either rank may lose its core for a while
+AGREE = 3  # blocks that must say the same of whether sends of a length wait: either rank may lose its core for a while
 PILOT = 3  # rounds before the lengths are chosen
 HIDES = 3.0  # computation, as a multiple of the round trip; and seconds more:
 SHORTEST = 2e-6  # so little that a receiver that waits for it does not fall asleep
 LONG = 3e-5  # far longer than a send that does not wait
 MESSAGES = 8  # of a burst
 BURST_LENGTHS = (1, 64, 1024)
-AROUND = (0.7, 0.8, 0.9, 0.95, 1.05, 1.1, 1.2, 1.4)  # further lengths beside s and S
+AROUND = (0.7, 0.8, 0.9, 0.95, 1.05, 1.1, 1.2, 1.4)
 SEVERAL = (64, 8192, 1 << 20)  # computations as long as the round trips of these lengths,
 SEVERAL_STEP = 3  # measured at every so manyth length, in every so manyth round
 
@@ -37,7 +37,8 @@ class Plan:
 
     smallest: int = 1  # bytes
     largest: int = 4 << 20
-    per_octave: int = 3  # lengths
+    per_octave: float = 3  # lengths,
+    around: tuple[float, ...] = AROUND  # and so many times s and S
     rounds: int = 30
     launches: int = 3
     seconds: float = 0.002  # of a block
@@ -112,7 +113,7 @@ class _Campaign:
         if len(short) >= 2 * breakpoints.LEAST_POINTS:
             medians = np.array([np.median(pilot[one]) for one in short])
             bend = breakpoints.find_bend(np.array(short, dtype=float), medians).at
-        further = {round(at * part) for at in (bend, self.eager_up_to) if at for part in AROUND}
+        further = {round(at * part) for at in (bend, self.eager_up_to) if at for part in self.plan.around}
         if self.eager_up_to:
             further |= {self.eager_up_to, self.eager_up_to + 1}
         further = {one for one in further if self.plan.smallest <= one <= self.plan.largest}
@@ -145,11 +146,11 @@ class _Campaign:
         if k not in self.expected:
             self.expected[k] = self.base(worker, k) / 1e9
         work = HIDES * self.expected[k] + LONG
-        sends = []
-        for _ in range(TRIES):
+        said = {True: 0, False: 0}
+        while max(said.values()) < AGREE:
             report = worker.roundtrip(self.operation, k, LEAST, work, self.plan.timeout, timed=True, polls=polls)[1]
-            sends.append(report["send"] / LEAST)
-        waited = bool(np.median(sends) > work / 2)
+            said[report["send"] / LEAST > work / 2] += 1
+        waited = said[True] == AGREE
         if not polls:
             self.waiting[k] = waited
         return waited

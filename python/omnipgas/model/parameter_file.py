@@ -14,7 +14,7 @@ from omnipgas.model.fitting import Estimate, Fit
 from omnipgas.model.measurements import DataError, Measurements
 
 SCHEMA = "omnipgas-model-1"
-SETTINGS = re.compile("EAGER|RNDV|RENDEZVOUS|P2P_THRESHOLD|CELL_SIZE", re.IGNORECASE)
+SETTINGS = re.compile("EAGER|RNDV|RENDEZVOUS|P2P_THRESHOLD|CELL_SIZE|BUFFER_SIZE", re.IGNORECASE)
 FAMILIES = re.compile("^(MPIR_CVAR_|I_MPI_|OMPI_MCA_|UCX_|FI_|OMPL_)")
 SIZE = re.compile(r"(\d+)([kKmM]?)[bB]?")
 HEADERS = 128  # bytes by which a library's limit may differ from what the program may send
