@@ -10,6 +10,7 @@
 #include <future>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "model/error.hpp"
 #include "model/goal.hpp"
@@ -18,6 +19,7 @@
 #include "model/recording.hpp"
 #include "model/replay.hpp"
 #include "model/report.hpp"
+#include "model/timeline.hpp"
 
 namespace {
 
@@ -28,6 +30,8 @@ struct Request {
   std::string parameters;
   std::string model = "loggps";
   std::string json = "-";
+  std::string timeline;
+  uint64_t timeline_records = 2'000'000;
   double compute_scale = 1;
   bool no_sharing = false;
   bool no_sensitivity = false;
@@ -74,12 +78,19 @@ int predict(const Request& request) {
   auto start = std::chrono::steady_clock::now();
   const auto trace = open_trace(request.input);
   Prediction prediction{.input = request.input, .read_seconds = seconds_since(start), .result = {}};
+  std::optional<Timeline> timeline;
+  if (!request.timeline.empty())
+    timeline.emplace(request.timeline, trace->ranks(), request.timeline_records);
   start = std::chrono::steady_clock::now();
-  prediction.result = replay(*trace, parameters, request.options);
+  prediction.result = replay(*trace, parameters, request.options, timeline ? &*timeline : nullptr);
   prediction.replay_seconds = seconds_since(start);
   if (prediction.result.blocked_count > 0)
     refuse("{}: {}", request.input, describe_deadlock(prediction.result, trace->ranks()));
   nlohmann::json out = to_json(prediction, *trace, parameters);
+  if (timeline) {
+    timeline->close();
+    out["timeline"] = {{"records", timeline->records()}, {"left_out", timeline->left_out()}};
+  }
   if (!request.no_sensitivity)
     out["sensitivity"] = sensitivity(*trace, parameters, request.options, prediction.result);
   write(request.json, out);
@@ -99,6 +110,10 @@ void declare(CLI::App& app, Request& request) {
       ->required();
   predict->add_option("--model", request.model, "loggps, loggp-1, loggp-2, loggops; loggps");
   predict->add_option("--json", request.json, "file for the result; - (standard output)");
+  predict->add_option("--timeline", request.timeline,
+                      "file for what each rank does and when (model/timeline.hpp)");
+  predict->add_option("--timeline-records", request.timeline_records,
+                      "of it at most, of each rank its first ones; 2000000");
   predict->add_flag("--no-sharing", request.no_sharing,
                     "messages do not share their receiver's bandwidth");
   predict->add_flag("--no-sensitivity", request.no_sensitivity, "no critical path and no derivatives");

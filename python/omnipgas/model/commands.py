@@ -6,6 +6,7 @@ from __future__ import annotations
 import typer
 
 from omnipgas.model.predict import predict
+from omnipgas.model.report import report, timeline
 from omnipgas.model.show import show
 from omnipgas.model.trace import trace
 
@@ -17,3 +18,5 @@ app = typer.Typer(
 app.command()(trace)
 app.command()(show)
 app.command()(predict)
+app.command()(report)
+app.command()(timeline)
