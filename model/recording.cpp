@@ -50,6 +50,7 @@ struct RankFile {
   std::unordered_map<uint32_t, std::deque<Partner>>
       partners;                            // of receives from any, by request, in order
   std::unordered_set<uint32_t> cancelled;  // requests
+  std::array<Kind, 4096> kinds{};          // by site: the call there; of the first so many
 };
 
 bool asks_any(const Record& record) {
@@ -72,6 +73,7 @@ void learn(RankFile& file, const trace::StreamView& thread) {
   };
   file.trace.for_each_call(thread, [&](const CallView& view) {
     const Record& call = *view.call;
+    if (call.site < file.kinds.size()) file.kinds[call.site] = call.kind;
     switch (trace::group_of(call.kind)) {
       case Group::kPostReceive:
       case Group::kMakeReceive:
@@ -416,14 +418,16 @@ struct Recording::Files {
             groups.emplace(info.definition.global, static_cast<uint32_t>(groups.size())).first;
         file->groups[id] = {number->second, info.definition.rank, info.definition.size, &info};
       }
+      for (const auto& thread : trace.threads()) learn(*file, thread);
       for (const auto& [id, site] : trace.sites()) {
-        const std::string name = fmt::format("{}+{:#x} ({}+{:#x})", trace.text(site.symbol),
-                                             site.inside, trace.text(site.module), site.offset);
+        const char* const call = id < file->kinds.size() ? trace::name_of(file->kinds[id]) : nullptr;
+        const std::string name =
+            fmt::format("{} in {}+{:#x} ({}+{:#x})", call == nullptr ? "call" : call,
+                        trace.text(site.symbol), site.inside, trace.text(site.module), site.offset);
         const auto number = known_sites.emplace(name, static_cast<uint32_t>(sites.size()));
         if (number.second) sites.push_back(name);
         file->sites[id] = number.first->second;
       }
-      for (const auto& thread : trace.threads()) learn(*file, thread);
       ranks.push_back(std::move(file));
     }
   }

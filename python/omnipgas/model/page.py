@@ -72,7 +72,7 @@ def write(path: Path, report: Report) -> None:
         "parameters_note": note(report, fitted),
         "warnings": report.warnings,
         "version": __version__,
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": shlex.join(["omni", *sys.argv[1:]]),
     }
     parts = {
         "title": "omni model report",

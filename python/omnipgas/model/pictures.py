@@ -12,7 +12,7 @@ matplotlib.use("Agg")
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.collections import LineCollection, PolyCollection
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from omnipgas.model.timelines import PARTS, Timeline
 
@@ -53,7 +53,7 @@ def timeline(path: Path, prediction: dict[str, Any], drawn: Timeline) -> None:
         axes.add_collection(LineCollection(ends, colors="#14171a", linewidths=0.5, alpha=0.7))
     axes.set_xlim(0, max(prediction["predicted_seconds"], 1e-12))
     axes.set_ylim(lanes - 0.5, -0.5)
-    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylabel("rank" if lanes == drawn.ranks else f"rank (the first {lanes} of {drawn.ranks})")
     axes.xaxis.set_major_formatter(EngFormatter("s"))
     finish(path, figure, axes, prediction)

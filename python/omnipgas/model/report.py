@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 import typer
 
-from omnipgas.model import page, pictures, predict, timelines
+from omnipgas.model import page, pictures, predict, sites, timelines
 from omnipgas.model.timelines import TimelineError
 
 RECORDS = 2_000_000
@@ -67,6 +67,7 @@ def run(trace: str, params: str, model: str, records: int) -> page.Report:
             drawn = timelines.read(file, prediction["ranks"])
     except (predict.PredictionError, TimelineError) as error:
         fail(str(error), error)
+    sites.resolve(prediction["per_site"] + prediction["unmatched"])
     warnings = predict.warnings(prediction)
     if left := prediction["timeline"]["left_out"]:
         warnings.append(

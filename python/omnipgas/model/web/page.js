@@ -184,26 +184,29 @@ function sensitivity() {
 const describe = (name) => (data.meanings[name] ? `(${data.meanings[name]})` : "");
 
 function parameters() {
+  const intervals = data.parameters.some((row) => row.interval);
   const rows = data.parameters.map((row) => [[row.name, row.name], [row.meaning, row.meaning], [row.value, row.number],
-    [row.interval, row.interval]]);
-  table(byId("parameters"), [["name", true], ["meaning", true], ["value"], ["95 % interval"]], rows);
+    ...(intervals ? [[row.interval, row.interval]] : [])]);
+  table(byId("parameters"), [["name", true], ["meaning", true], ["value"], ...(intervals ? [["95 % interval"]] : [])], rows);
   byId("parameters-note").textContent = data.parameters_note;
 }
 
 // What is said of intervals. Units of the prediction are seconds, of the timeline nanoseconds.
 function wordsFor(lanes) {
   const where = (site) => (prediction.per_site[site] ?? {where: `line ${site}`}).where;
+  // As the program calls it if the trace says so: Allreduce, not the receive that it is made of.
+  const call = (i) => prediction.per_site[lanes.site[i]]?.where.match(/^(\w+) in /)?.[1] ?? CALLS[lanes.call[i]];
   const sends = (i) => [1, 2].includes(lanes.call[i]) || lanes.activity[i] === 2;
   const partner = (i) => (lanes.peer[i] < 0 ? "" : ` ${sends(i) ? "to" : "from"} rank ${lanes.peer[i]}`);
   const cut = data.left_out > 0, {last: path = [], steps = 0} = prediction.sensitivity?.critical_path ?? {};
   return {
     path: path.map((step) => [step.rank, step.from * 1e9, step.to * 1e9]),
     pathNote: steps > path.length ? ` Of the critical path's ${count(steps)} steps the last ${count(path.length)} are drawn.` : "",
-    short: (i) => (lanes.activity[i] === 0 ? "computation" : `${CALLS[lanes.call[i]]}${lanes.peer[i] < 0 ? "" : ` ${sends(i) ? "→" : "←"} ${lanes.peer[i]}`}`),
+    short: (i) => (lanes.activity[i] === 0 ? "computation" : `${call(i)}${lanes.peer[i] < 0 ? "" : ` ${sends(i) ? "→" : "←"} ${lanes.peer[i]}`}`),
     long: (rank, i, begin) => [
       `${NAMES[lanes.activity[i]]}, rank ${rank}`,
       lanes.activity[i] === 0 ? `before ${where(lanes.site[i])}`
-        : `${CALLS[lanes.call[i]]}${partner(i)}${lanes.bytes[i] ? `, ${count(lanes.bytes[i])} bytes` : ""}\n${where(lanes.site[i])}`,
+        : `${call(i)}${partner(i)}${lanes.bytes[i] ? `, ${count(lanes.bytes[i])} bytes` : ""}\n${where(lanes.site[i])}`,
       `${time(lanes.end[i] - begin)}, from ${time(begin, 7)} to ${time(lanes.end[i], 7)}`].join("\n"),
     after: (rank) => (cut && lanes.end[lanes.starts[rank + 1] - 1] < total(prediction.per_rank[rank]) * 1e9 * (1 - 1e-9)
       ? "not kept: see below" : "its program has ended"),
@@ -240,7 +243,7 @@ async function main() {
   byId("command").textContent = data.command;
   const lanes = new Lanes(await unpack(byId("columns").textContent, data.directory));
   byId("columns").remove(); // its memory
-  const view = new TimelineView(lanes, prediction.predicted_seconds * 1e9, wordsFor(lanes));
+  window.view = new TimelineView(lanes, prediction.predicted_seconds * 1e9, wordsFor(lanes));
   legends(view);
   buttons(view);
   document.documentElement.dataset.ready = "yes";

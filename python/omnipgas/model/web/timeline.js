@@ -181,8 +181,9 @@ class TimelineView {
     context.lineJoin = "round";
     context.beginPath();
     for (const [rank, from, to] of steps) {
-      context.lineTo(this.x(from), this.middle(rank));
-      context.lineTo(this.x(to), this.middle(rank));
+      const y = this.lane < 14 ? this.middle(rank) : this.top(rank + 1) - 6; // not over words
+      context.lineTo(this.x(from), y);
+      context.lineTo(this.x(to), y);
     }
     context.lineWidth = 4.5;
     context.strokeStyle = this.color.ground;
