@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/recording.hpp"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <deque>
 #include <filesystem>
+#include <future>
 #include <optional>
+#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -29,10 +33,13 @@ struct Members {
   uint32_t rank, size;
   const trace::CommunicatorInfo* info;
 
-  [[nodiscard]] uint32_t world_rank(uint32_t rank_in_it) const {
-    const auto& ranks = info->definition.remote > 0 ? info->remote_ranks : info->ranks;
-    if (ranks.empty()) return rank_in_it;
-    return rank_in_it < ranks.size() ? ranks[rank_in_it] : UINT32_MAX;
+  // `caller`: the rank of the trace that names the peer, for messages.
+  [[nodiscard]] uint32_t world_rank(uint32_t caller, int64_t peer) const {
+    const bool remote = info->definition.remote > 0;
+    const auto& ranks = remote ? info->remote_ranks : info->ranks;
+    if (peer < 0 || peer >= (remote ? info->definition.remote : size))
+      refuse("rank {}: a call names rank {} of a communicator of {}", caller, peer, size);
+    return ranks.empty() ? static_cast<uint32_t>(peer) : ranks[static_cast<std::size_t>(peer)];
   }
 };
 
@@ -203,11 +210,12 @@ class RankReader {
           .communicator = 2 * of.number,
           .tag = call.tag,
           .bytes = call.bytes};
-    op.peer = call.peer == trace::kAnySource
-                  ? Op::kAny
-                  : static_cast<int32_t>(of.world_rank(static_cast<uint32_t>(call.peer)));
+    op.peer = call.peer == trace::kAnySource ? Op::kAny
+                                             : static_cast<int32_t>(of.world_rank(rank_, call.peer));
     op.synchronous =
         call.kind == Kind::kSsend || call.kind == Kind::kIssend || call.kind == Kind::kSsendInit;
+    op.buffered =
+        call.kind == Kind::kBsend || call.kind == Kind::kIbsend || call.kind == Kind::kBsendInit;
     return op;
   }
   void wait_for(std::span<const uint64_t> requests) {
@@ -367,12 +375,12 @@ void RankReader::collective(const CallView& view, Collective kind) {
     const bool both = step.to != Exchange::kNobody && step.from != Exchange::kNobody;
     if (step.from != Exchange::kNobody) {
       op.kind = both ? OpKind::irecv : OpKind::recv;
-      op.peer = static_cast<int32_t>(of.world_rank(step.from));
+      op.peer = static_cast<int32_t>(of.world_rank(rank_, step.from));
       add(op);
     }
     if (step.to != Exchange::kNobody) {
       op.kind = both ? OpKind::isend : OpKind::send;
-      op.peer = static_cast<int32_t>(of.world_rank(step.to));
+      op.peer = static_cast<int32_t>(of.world_rank(rank_, step.to));
       add(op);
     }
     if (both) wait_for(std::array{posted_ - 2, posted_ - 1});
@@ -403,33 +411,60 @@ struct Recording::Files {
   std::vector<std::string> sites{"unknown call site"};
 
   explicit Files(const std::string& folder) {
+    read(trace::rank_files(folder));
     std::map<uint64_t, uint32_t> groups;
     std::map<std::string, uint32_t> known_sites;
-    for (const auto& path : trace::rank_files(folder)) {
-      auto file = std::make_unique<RankFile>(path);
-      const auto& trace = file->trace;
-      if (trace.threads().size() > 1)
-        refuse("{}: {} threads of this rank called MPI; a rank of the model is one processor",
-               path.string(), trace.threads().size());
-      if (trace.header().rank != ranks.size())
-        refuse("{}: is of rank {}", path.string(), trace.header().rank);
+    for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
+      RankFile& file = *ranks[rank];
+      const auto& trace = file.trace;
+      if (trace.header().rank != rank || trace.header().ranks != ranks.size())
+        refuse("{}: the file of rank {} is of rank {} of {}", folder, rank, trace.header().rank,
+               trace.header().ranks);
       for (const auto& [id, info] : trace.communicators()) {
+        const auto& definition = info.definition;
+        if (definition.rank >= definition.size)
+          refuse("{}: rank {} of a communicator of {}", folder, definition.rank, definition.size);
         const auto number =
-            groups.emplace(info.definition.global, static_cast<uint32_t>(groups.size())).first;
-        file->groups[id] = {number->second, info.definition.rank, info.definition.size, &info};
+            groups.emplace(definition.global, static_cast<uint32_t>(groups.size())).first;
+        file.groups[id] = {number->second, definition.rank, definition.size, &info};
       }
-      for (const auto& thread : trace.threads()) learn(*file, thread);
       for (const auto& [id, site] : trace.sites()) {
-        const char* const call = id < file->kinds.size() ? trace::name_of(file->kinds[id]) : nullptr;
+        const char* const call = id < file.kinds.size() ? trace::name_of(file.kinds[id]) : nullptr;
         const std::string name =
             fmt::format("{} in {}+{:#x} ({}+{:#x})", call == nullptr ? "call" : call,
                         trace.text(site.symbol), site.inside, trace.text(site.module), site.offset);
         const auto number = known_sites.emplace(name, static_cast<uint32_t>(sites.size()));
         if (number.second) sites.push_back(name);
-        file->sites[id] = number.first->second;
+        file.sites[id] = number.first->second;
       }
-      ranks.push_back(std::move(file));
     }
+  }
+
+ private:
+  // Checks the ranks' files, on all cores.
+  void read(const std::vector<std::filesystem::path>& paths) {
+    ranks.resize(paths.size());
+    std::atomic<std::size_t> next = 0;
+    const auto work = [&] {
+      for (std::size_t rank = next++; rank < paths.size(); rank = next++)
+        ranks[rank] = open(paths[rank]);
+    };
+    std::vector<std::future<void>> others;
+    const std::size_t threads =
+        std::min<std::size_t>(std::thread::hardware_concurrency(), paths.size());
+    for (std::size_t i = 1; i < threads; ++i) others.push_back(std::async(std::launch::async, work));
+    work();
+    for (auto& other : others) other.get();
+  }
+
+  static std::unique_ptr<RankFile> open(const std::filesystem::path& path) {
+    auto file = std::make_unique<RankFile>(path);
+    const auto& threads = file->trace.threads();
+    if (threads.size() > 1)
+      refuse("{}: {} threads of this rank called MPI; a rank of the model is one processor",
+             path.string(), threads.size());
+    for (const auto& thread : threads) learn(*file, thread);
+    return file;
   }
 };
 

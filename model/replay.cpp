@@ -178,7 +178,7 @@ class Replayer {
       r.network_free = r.now + costs.message_gap_time() + costs.parts(op.bytes, false).gap;
     }
     ++result_.messages;
-    if (op.synchronous || costs.is_rendezvous(op.bytes)) count_rendezvous(op);
+    if (transfers_.is_rendezvous(op)) count_rendezvous(op);
     const Side side{transfers_.send(rank, op, r.now), true};
     if (op.kind == OpKind::send) return call(side, rank, op);
     r.requests.push_back(side);

@@ -20,6 +20,7 @@ struct Op {
   OpKind kind = OpKind::compute;
   bool more = false;
   bool synchronous = false;  // MPI_Ssend, MPI_Issend: rendezvous at any length
+  bool buffered = false;     // MPI_Bsend, MPI_Ibsend: at none
   uint32_t site = 0;         // call site
   uint32_t communicator = 0;
   int32_t peer = 0;      // rank; kAny only if the trace does not say which message was received
