@@ -14,6 +14,7 @@
 
 #include "model/error.hpp"
 #include "model/goal.hpp"
+#include "model/goal_writer.hpp"
 #include "model/parameters.hpp"
 #include "model/patterns.hpp"
 #include "model/recording.hpp"
@@ -31,6 +32,7 @@ struct Request {
   std::string model = "loggps";
   std::string json = "-";
   std::string timeline;
+  std::string goal;
   uint64_t timeline_records = 2'000'000;
   double compute_scale = 1;
   bool no_sharing = false;
@@ -97,6 +99,17 @@ int predict(const Request& request) {
   return 0;
 }
 
+int write_goal(const std::string& input, const std::string& file) {
+  const auto trace = open_trace(input);
+  std::ofstream out(file);
+  if (!out) refuse("cannot write {}", file);
+  const GoalLosses losses = write_goal(*trace, out);
+  if (losses.synchronous > 0)
+    fmt::print(stderr, "warning: {} synchronous sends became ordinary ones, for GOAL has no others\n",
+               losses.synchronous);
+  return 0;
+}
+
 void declare(CLI::App& app, Request& request) {
   app.description("Predicts the time of a traced program on a machine, and where the time goes.");
   app.footer("Exit status: 0, or 1 for input that cannot be used, a deadlock among it.");
@@ -126,6 +139,9 @@ void declare(CLI::App& app, Request& request) {
   predict->add_option("--seed", request.options.seed, "of the noise; 1");
   predict->add_option("--eager-buffer", request.options.eager_buffer,
                       "bytes that a rank may have sent another before they are received; 0: no limit");
+  CLI::App* const goal = app.add_subcommand("goal", "write a trace as a GOAL schedule");
+  goal->add_option("input", request.input, "folder of a trace, or a pattern")->required();
+  goal->add_option("output", request.goal, "file to write")->required();
 }
 
 }  // namespace
@@ -137,6 +153,7 @@ int main(int argc, char** argv) {
     declare(app, request);
     CLI11_PARSE(app, argc, argv);
     request.options.sharing = !request.no_sharing;
+    if (app.got_subcommand("goal")) return write_goal(request.input, request.goal);
     return predict(request);
   } catch (const std::exception& error) {
     fmt::print(stderr, "ompl-model: {}\n", error.what());

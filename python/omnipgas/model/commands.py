@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import typer
 
+from omnipgas.model.export import export
 from omnipgas.model.predict import predict
 from omnipgas.model.report import report, timeline
 from omnipgas.model.show import show
@@ -20,3 +21,4 @@ app.command()(show)
 app.command()(predict)
 app.command()(report)
 app.command()(timeline)
+app.command()(export)
