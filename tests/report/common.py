@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-MODEL = Path(os.environ["OMNI_BUILD_DIR"]) / "bin/ompl-model"
+BUILD = Path(os.environ["OMNI_BUILD_DIR"])
+MODEL = BUILD / "bin/ompl-model"
 LIMIT = 120  # seconds
 # Each part of the time is in it: rank 1 waits for data, rank 0 for the receiver of a message above S, both compute.
 GOAL = """num_ranks 3
@@ -38,7 +39,18 @@ l2 requires l1
 
 def omni(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """omni model ..., as a user types it."""
-    command = [sys.executable, "-m", "omnipgas.cli", "model", *map(str, arguments)]
+    # `timeout` ends what was started too.
+    command = [
+        "timeout",
+        "-k",
+        "5",
+        str(LIMIT - 10),
+        sys.executable,
+        "-m",
+        "omnipgas.cli",
+        "model",
+        *map(str, arguments),
+    ]
     return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
 
 

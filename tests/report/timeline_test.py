@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
-from omnipgas.model import pictures, sites, timelines
+from omnipgas.model import pictures, sites, timelines, tracers
 
 from . import common
 
@@ -177,3 +177,37 @@ def test_call_sites_get_the_program_s_lines(tmp_path: Path) -> None:
     assert [row["where"] for row in rows] == [
         "Send in exchange, halo.c:3", "Recv in solve, app+0x88", "Wait, app+0x99", "ring, call 7",
     ]  # fmt: skip
+
+
+PROGRAM = """#include <mpi.h>
+int main(int argc, char** argv) {
+  static double value[4000];
+  int rank;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0) MPI_Send(value, 4000, MPI_DOUBLE, 1, 3, MPI_COMM_WORLD);
+  if (rank == 1) MPI_Recv(value, 4000, MPI_DOUBLE, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  return MPI_Finalize();
+}
+"""
+
+
+def test_a_program_is_traced_predicted_and_shown(tmp_path: Path) -> None:
+    compiler, launcher = shutil.which("mpicc.mpich"), shutil.which("mpiexec.mpich")
+    if (
+        compiler is None
+        or launcher is None
+        or "mpich-debian" not in {one.name for one in tracers.available(common.BUILD)}
+    ):
+        pytest.skip("no MPICH of Debian, or no interposer for it")
+    (tmp_path / "app.c").write_text(PROGRAM)
+    subprocess.run([compiler, "-g", "app.c", "-o", "app"], cwd=tmp_path, check=True, timeout=common.LIMIT)
+    page, program = tmp_path / "report.html", ("--", launcher, "-n", "2", tmp_path / "app")
+    done = common.omni("report", "-o", page, "--params", "myrinet", *program)
+    assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "report.trace").glob("rank.*"))) == 2
+    for call in ("Send in main, app.c:7", "Recv in main, app.c:8"):
+        assert call in page.read_text()
+    again = common.omni("report", "-o", page, "--params", "myrinet", *program)
+    assert again.returncode == 1
+    assert "holds a trace already" in again.stderr

@@ -32,9 +32,10 @@ def breakdown(path: Path, prediction: dict[str, Any]) -> None:
     bottom = np.zeros(len(groups))
     for part, name in PARTS.items():
         mean = np.array([np.mean([ranks[rank][part] for rank in group]) for group in groups])
-        axes.bar([group[0] for group in groups], mean, [0.8 * len(group) for group in groups], bottom, align="edge",
-                 color=COLORS[part], label=name)  # fmt: skip
+        middles, widths = [group.mean() for group in groups], [0.8 * len(group) for group in groups]
+        axes.bar(middles, mean, widths, bottom, color=COLORS[part], label=name)
         bottom += mean
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("rank" if len(groups) == len(ranks) else "rank (each bar: the mean of several)")
     axes.yaxis.set_major_formatter(EngFormatter("s"))
     finish(path, figure, axes, prediction)
@@ -87,7 +88,7 @@ def box(begin_ns: float, end_ns: float, top: float, bottom: float) -> list[tuple
 
 def finish(path: Path, figure: Any, axes: Any, prediction: dict[str, Any]) -> None:
     """Title, legend, file."""
-    axes.set_title(f"{prediction['input']} on {prediction['machine']}, {prediction['model']}", fontsize=10)
+    axes.set_title(f"{Path(prediction['input']).name} on {prediction['machine']}, {prediction['model']}", fontsize=10)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=len(PARTS), frameon=False)

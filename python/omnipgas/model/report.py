@@ -4,16 +4,20 @@
 import json
 import tempfile
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, List, NoReturn, Optional  # noqa: UP035
 
 import typer
 
-from omnipgas.model import page, pictures, predict, sites, timelines
+from omnipgas import peers
+from omnipgas.model import page, pictures, predict, sites, timelines, tracers
+from omnipgas.model import trace as tracing
 from omnipgas.model.timelines import TimelineError
+from omnipgas.model.traces import TraceError
 
 RECORDS = 2_000_000
 
 TRACE = typer.Argument(..., metavar="TRACE", help="Folder of a trace, GOAL file, or a pattern: ring:64:1000:8.")
+WORDS = typer.Argument(..., metavar="TRACE", help="As for predict; or a command, traced first: -- mpiexec -n 16 ./app.")
 OUT = typer.Option(..., "-o", "--out", metavar="FILE", help="The page: report.html.")
 PICTURE = typer.Option(..., "-o", "--out", metavar="FILE", help="Picture: PNG, SVG or PDF by its suffix.")
 PLOT = typer.Option(None, "--plot", metavar="DIR", help="Folder for breakdown and timeline as PNG and SVG too.")
@@ -21,7 +25,7 @@ MOST = typer.Option(RECORDS, "--records", min=1, help="Intervals and messages dr
 
 
 def report(
-    trace: str = TRACE,
+    words: List[str] = WORDS,  # noqa: UP006
     out: Path = OUT,
     params: str = predict.PARAMS,
     model: str = predict.MODEL,
@@ -29,6 +33,7 @@ def report(
     records: int = MOST,
 ) -> None:
     """Predicts, and writes a page that shows where the time goes: bars, timeline, call sites, sensitivities."""
+    trace = words[0] if len(words) == 1 else record(words, out.with_suffix(".trace"))
     found = run(trace, params, model, records)
     try:
         page.write(out, found)
@@ -55,6 +60,19 @@ def timeline(
         pictures.timeline(out, found.prediction, found.timeline)
     except (OSError, ValueError) as error:
         fail(f"{out}: {getattr(error, 'strerror', None) or error}", error)
+
+
+def record(command: list[str], folder: Path) -> str:
+    """Traces a program; its folder."""
+    try:
+        tracer = tracers.choose(peers.build_dir(), command)
+        tracing.prepare(folder)
+        status = tracing.run(command, tracer, folder)
+    except (tracers.NoTracerError, TraceError) as error:
+        fail(str(error), error)
+    if status != 0:
+        fail(f"the program ended with status {status}; what it left is in {folder}")
+    return str(folder)
 
 
 def run(trace: str, params: str, model: str, records: int) -> page.Report:
@@ -85,7 +103,7 @@ def parameter_file(params: str) -> dict[str, Any] | None:
     return json.loads(path.read_text()) if path.is_file() else None
 
 
-def fail(text: str, cause: Exception) -> None:
+def fail(text: str, cause: Exception | None = None) -> NoReturn:
     """Ends the command."""
     typer.echo(f"error: {text}", err=True)
     raise typer.Exit(1) from cause

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What each rank does and when: columns of typed arrays, and how much of each kind lies in any stretch of time.
 // Times in nanoseconds. Kinds (parts of the time) are numbered as in KINDS.
 "use strict";

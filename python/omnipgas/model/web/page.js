@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The rest of the page: words, bars, tables. Everything is built as text nodes, for names come from traces.
 "use strict";
 
@@ -68,9 +69,11 @@ function header() {
   document.title = `${program} on ${prediction.machine}`;
   byId("title").textContent = `${program} on ${prediction.machine}`;
   const worst = [...prediction.per_site].sort((a, b) => waiting(b) - waiting(a))[0];
-  const where = worst && waiting(worst) > 0 ? `, most of it at ${worst.where} (${percent(waiting(worst) / waits)} of the waiting)` : "";
+  const where = worst && waiting(worst) > 0
+    ? `, most of it at ${worst.where} (${percent(waiting(worst) / waits)} of the waiting)` : "";
   byId("lead").textContent = 
-    `Predicted under the model ${data.model} with ${count(prediction.ranks)} ranks, which wait for ${percent(waits / (sum || 1))} of their time${where}.`;
+    `Predicted under the model ${data.model} with ${count(prediction.ranks)} ranks, ` +
+    `which wait for ${percent(waits / (sum || 1))} of their time${where}.`;
   const cards = [[seconds(prediction.predicted_seconds), "predicted time"],
     [count(prediction.messages), `messages, ${count(prediction.rendezvous)} of them synchronized`],
     ...FIELDS.map((field, k) => [percent(share(field)), swatch(KINDS[k]), NAMES[k]])];
@@ -169,7 +172,7 @@ function sensitivity() {
     const what = name === "compute" ? "computation" : `${name} ${describe(name)}`;
     const fill = element("div", {class: "bar"},
       element("i", {style: `width: ${100 * part / prediction.predicted_seconds}%; background: var(--${color})`}));
-    const times = name === "compute" ? "" : isTime ? `, ${count(Math.round(counts))} times` : `, ${count(Math.round(counts))} bytes`;
+    const times = name === "compute" ? "" : `, ${count(Math.round(counts))} ${isTime ? "times" : "bytes"}`;
     grid.append(element("span", {}, what), fill,
       element("span", {class: "value"}, `${seconds(part)} (${percent(part / prediction.predicted_seconds)})${times}`));
   }
@@ -177,8 +180,8 @@ function sensitivity() {
   if (found.S_step) {
     const {S, seconds: change} = found.S_step, better = change < 0;
     byId("sensitivity").append(element("p", {class: "note"},
-      `S is a step: with S = ${count(S)} bytes, so that the shortest synchronized message is sent at once, the program would take ` +
-      `${seconds(Math.abs(change))} ${better ? "less" : "more"}.`));
+      `S is a step: with S = ${count(S)} bytes, so that the shortest synchronized message is sent at once, ` +
+      `the program would take ${seconds(Math.abs(change))} ${better ? "less" : "more"}.`));
   }
 }
 const describe = (name) => (data.meanings[name] ? `(${data.meanings[name]})` : "");
@@ -194,20 +197,25 @@ function parameters() {
 // What is said of intervals. Units of the prediction are seconds, of the timeline nanoseconds.
 function wordsFor(lanes) {
   const where = (site) => (prediction.per_site[site] ?? {where: `line ${site}`}).where;
-  // As the program calls it if the trace says so: Allreduce, not the receive that it is made of.
-  const call = (i) => prediction.per_site[lanes.site[i]]?.where.match(/^(\w+) in /)?.[1] ?? CALLS[lanes.call[i]];
   const sends = (i) => [1, 2].includes(lanes.call[i]) || lanes.activity[i] === 2;
-  const partner = (i) => (lanes.peer[i] < 0 ? "" : ` ${sends(i) ? "to" : "from"} rank ${lanes.peer[i]}`);
+  // As the program calls it if the trace says so: Allreduce, not the receive that it is made of.
+  const named = (i) => prediction.per_site[lanes.site[i]]?.where.match(/^(\w+) in /)?.[1];
+  const call = (i) => named(i) ?? CALLS[lanes.call[i]];
+  const about = (i) => [lanes.peer[i] < 0 ? "" : `${sends(i) ? "to" : "from"} rank ${lanes.peer[i]}`,
+    lanes.bytes[i] ? `${count(lanes.bytes[i])} bytes` : ""].filter(Boolean).join(", ");
+  const what = (i) => {
+    if (lanes.activity[i] === 0) return [`before ${where(lanes.site[i])}`];
+    return named(i) ? [where(lanes.site[i]), about(i)] : [`${call(i)} ${about(i)}`, where(lanes.site[i])];
+  };
   const cut = data.left_out > 0, {last: path = [], steps = 0} = prediction.sensitivity?.critical_path ?? {};
   return {
     path: path.map((step) => [step.rank, step.from * 1e9, step.to * 1e9]),
-    pathNote: steps > path.length ? ` Of the critical path's ${count(steps)} steps the last ${count(path.length)} are drawn.` : "",
-    short: (i) => (lanes.activity[i] === 0 ? "computation" : `${call(i)}${lanes.peer[i] < 0 ? "" : ` ${sends(i) ? "→" : "←"} ${lanes.peer[i]}`}`),
-    long: (rank, i, begin) => [
-      `${NAMES[lanes.activity[i]]}, rank ${rank}`,
-      lanes.activity[i] === 0 ? `before ${where(lanes.site[i])}`
-        : `${call(i)}${partner(i)}${lanes.bytes[i] ? `, ${count(lanes.bytes[i])} bytes` : ""}\n${where(lanes.site[i])}`,
-      `${time(lanes.end[i] - begin)}, from ${time(begin, 7)} to ${time(lanes.end[i], 7)}`].join("\n"),
+    pathNote: steps > path.length
+      ? ` Of the critical path's ${count(steps)} steps the last ${count(path.length)} are drawn.` : "",
+    short: (i) => (lanes.activity[i] === 0 ? "computation"
+      : `${call(i)}${lanes.peer[i] < 0 ? "" : ` ${sends(i) ? "→" : "←"} ${lanes.peer[i]}`}`),
+    long: (rank, i, begin) => [`${NAMES[lanes.activity[i]]}, rank ${rank}`, ...what(i),
+      `${time(lanes.end[i] - begin)}, from ${time(begin, 7)} to ${time(lanes.end[i], 7)}`].filter(Boolean).join("\n"),
     after: (rank) => (cut && lanes.end[lanes.starts[rank + 1] - 1] < total(prediction.per_rank[rank]) * 1e9 * (1 - 1e-9)
       ? "not kept: see below" : "its program has ended"),
   };

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The timeline on its canvas: lanes, messages, the critical path; zoom, motion, what lies under the pointer.
 "use strict";
 
@@ -107,15 +108,22 @@ class TimelineView {
     context.beginPath();
     context.rect(GUTTER, 0, this.plot, this.height);
     context.clip();
-    this.drawOutlines(context, first, last);
+    const names = this.drawEdges(context, first, last);
     const said = this.drawMessages(context, first, last);
     if (this.show.path) this.drawPath(context);
+    for (const {text, x, y, kind} of names) {
+      context.fillStyle = this.ink(kind);
+      context.fillText(text, x, y);
+    }
     if (this.selection) this.drawSelection(context);
     context.restore();
     this.drawLabels(context, first, last);
     this.drawAxis(context);
     this.drawWindow();
-    this.note.textContent = `${time(this.stop - this.start)} of ${time(this.total)} shown. ${said}${this.show.path ? this.words.pathNote : ""}`;
+    const lanes = last - first < this.lanes.ranks
+      ? `, ranks ${first} to ${last - 1} of ${this.lanes.ranks} (drag, or arrow keys, for the others)` : "";
+    this.note.textContent =
+      `${time(this.stop - this.start)} of ${time(this.total)} shown${lanes}. ${said}${this.show.path ? this.words.pathNote : ""}`;
   }
 
   visible() {
@@ -126,26 +134,27 @@ class TimelineView {
   x(at) { return GUTTER + (at - this.start) / this.perPixel; }
   middle(rank) { return this.top(rank) + this.lane / 2 - 1; }
 
-  // Where intervals are wide enough: an edge between them, and what they are.
-  drawOutlines(context, first, last) {
-    if (this.lane < 14) return;
+  // An edge between intervals that are wide enough; returns the names that fit into them.
+  drawEdges(context, first, last) {
+    const names = [];
+    if (this.lane < 14) return names;
     context.textBaseline = "middle";
+    context.fillStyle = this.color.ground;
     for (let rank = first; rank < last; ++rank) {
       const from = this.lanes.find(rank, this.start);
       const to = Math.min(this.lanes.find(rank, this.stop, from) + 1, this.lanes.starts[rank + 1]);
       if (to - from > MOST_OUTLINED) continue;
       for (let i = from; i < to; ++i) {
-        const left = this.x(this.lanes.begin(rank, i)), right = this.x(this.lanes.end[i]);
-        if (right - left < 4) continue;
-        context.fillStyle = this.color.ground;
+        const right = this.x(this.lanes.end[i]), x = Math.max(this.x(this.lanes.begin(rank, i)), GUTTER) + 5;
+        if (right - x < 0) continue;
         context.fillRect(right - .5, this.top(rank), 1, this.lane);
-        const kind = this.lanes.activity[i];
-        const text = this.words.short(i), room = Math.min(right, GUTTER + this.plot) - Math.max(left, GUTTER) - 10;
-        if (this.hidden.has(kind) || room < 30 || context.measureText(text).width > room) continue;
-        context.fillStyle = this.ink(kind);
-        context.fillText(text, Math.max(left, GUTTER) + 5, this.middle(rank) + 1);
+        const kind = this.lanes.activity[i], room = Math.min(right, GUTTER + this.plot) - x - 5;
+        if (this.hidden.has(kind) || room < 30) continue;
+        const text = this.words.short(i);
+        if (context.measureText(text).width <= room) names.push({text, x, y: this.middle(rank) + 1, kind});
       }
     }
+    return names;
   }
   // Black or white, whichever reads better on a kind's colour.
   ink(kind) {
@@ -157,7 +166,7 @@ class TimelineView {
   drawMessages(context, first, last) {
     const [from, to] = this.lanes.messages(this.start, this.stop);
     if (!this.show.messages) return "";
-    if (to - from > MOST_MESSAGES) return `${(to - from).toLocaleString("en")} messages here: zoom in to see them as lines.`;
+    if (to - from > MOST_MESSAGES) return `${count(to - from)} messages here: zoom in to see them as lines.`;
     context.strokeStyle = context.fillStyle = this.color.message;
     context.lineWidth = 1;
     context.globalAlpha = to - from > 300 ? .45 : .8;
@@ -207,8 +216,8 @@ class TimelineView {
     context.textAlign = "right";
     context.textBaseline = "middle";
     for (let rank = first; rank < last; ++rank) {
-      if (rank % every === 0 && this.middle(rank) > 2 && this.middle(rank) < this.height)
-        context.fillText(`rank ${rank}`, GUTTER - 8, this.middle(rank) + 1);
+      if (rank % every === 0 && this.middle(rank) > 0 && this.middle(rank) < this.height)
+        context.fillText(`rank ${rank}`, GUTTER - 8, Math.max(7, this.middle(rank) + 1));
     }
   }
 
