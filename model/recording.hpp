@@ -24,6 +24,7 @@ class Recording : public Trace {
   [[nodiscard]] std::unique_ptr<Stream> open() const override;
   [[nodiscard]] uint32_t sites() const override;
   [[nodiscard]] std::string where(uint32_t rank, uint32_t site) const override;
+  [[nodiscard]] const Address* address(uint32_t site) const override;
 
  private:
   struct Files;

@@ -92,7 +92,7 @@ class Replayer {
   static constexpr bool kTraced = std::is_same_v<Clock, Traced>;
   static constexpr std::size_t kManyClosed =
       1024;  // requests, before the memory of the first is used again
-  static constexpr std::size_t kMostNodes = std::size_t{1} << 25;
+  static constexpr std::size_t kMostNodes = std::size_t{1} << 24;
 
   [[nodiscard]] const Rank<Clock>& last() const {
     return *std::ranges::max_element(ranks_, {}, [](const Rank<Clock>& rank) { return ns(rank.now); });

@@ -77,6 +77,10 @@ nlohmann::json to_json(const Prediction& prediction, const Trace& trace, const P
   for (uint32_t site = 0; site < result.per_site.size(); ++site) {
     nlohmann::json row = times(result.per_site[site]);
     row["where"] = trace.where(0, site);
+    if (const Address* const address = trace.address(site)) {
+      row["module"] = address->module;
+      row["offset"] = address->offset;
+    }
     out["per_site"].push_back(std::move(row));
   }
   return out;

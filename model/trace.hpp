@@ -43,6 +43,12 @@ class Stream {
   [[nodiscard]] virtual std::map<std::string, uint64_t> not_modelled() const { return {}; }
 };
 
+// Where a call returns to: a place in a program or library.
+struct Address {
+  std::string module;  // its file
+  uint64_t offset;
+};
+
 class Trace {
  public:
   Trace() = default;
@@ -57,6 +63,8 @@ class Trace {
   [[nodiscard]] virtual uint32_t sites() const { return 0; }
   // The place of an operation, for people.
   [[nodiscard]] virtual std::string where(uint32_t rank, uint32_t site) const = 0;
+  // The same for programs that know the module; null if the trace does not say.
+  [[nodiscard]] virtual const Address* address(uint32_t /*site*/) const { return nullptr; }
 };
 
 }  // namespace ompl::model

@@ -166,17 +166,18 @@ def test_call_sites_get_the_program_s_lines(tmp_path: Path) -> None:
     lines = listing.stdout.splitlines()
     call = next(number for number, line in enumerate(lines) if re.search(r"\bcall", line))
     behind = int(lines[call + 1].split(":")[0], 16)
-    module = tmp_path / "halo.o"
+    module = str(tmp_path / "halo.o")
     rows = [
-        {"where": f"Send in ?+0x0 ({module}+{behind:#x})"},
-        {"where": "Recv in solve+0x12 (/none/app+0x88)"},
-        {"where": "Wait in ?+0x0 (/none/app+0x99)"},
+        {"where": f"Send in halo.o+{behind:#x}", "module": module, "offset": behind},
+        {"where": "Recv in solve+0x12 (app+0x88)", "module": "/none/app", "offset": 0x88},
         {"where": "ring, call 7"},
     ]
-    sites.resolve(rows)
+    prediction = {"per_site": rows, "unmatched": [{"where": rows[0]["where"]}]}
+    sites.resolve(prediction)
     assert [row["where"] for row in rows] == [
-        "Send in exchange, halo.c:3", "Recv in solve, app+0x88", "Wait, app+0x99", "ring, call 7",
+        "Send in exchange, halo.c:3", "Recv in solve+0x12 (app+0x88)", "ring, call 7",
     ]  # fmt: skip
+    assert prediction["unmatched"] == [{"where": "Send in exchange, halo.c:3"}]
 
 
 PROGRAM = """#include <mpi.h>

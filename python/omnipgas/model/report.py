@@ -85,7 +85,7 @@ def run(trace: str, params: str, model: str, records: int) -> page.Report:
             drawn = timelines.read(file, prediction["ranks"])
     except (predict.PredictionError, TimelineError) as error:
         fail(str(error), error)
-    sites.resolve(prediction["per_site"] + prediction["unmatched"])
+    sites.resolve(prediction)
     warnings = predict.warnings(prediction)
     if left := prediction["timeline"]["left_out"]:
         warnings.append(

@@ -11,24 +11,24 @@ from pathlib import Path
 from typing import Any
 
 LIMIT = 30  # seconds for each program or library
-# As model/recording.cpp writes them: the call, the function and the place in it, the file and the place in that.
-SITE = re.compile(r"(?P<call>\w+) in (?P<symbol>.+)\+0x[0-9a-f]+ \((?P<module>/.+)\+(?P<offset>0x[0-9a-f]+)\)")
 NONE = "?"
 
 
-def resolve(rows: list[dict[str, Any]]) -> None:
-    """Rewrites `where` of each row, a call site of a prediction. Those that nothing is known of stay."""
-    found = {index: match for index, row in enumerate(rows) if (match := SITE.fullmatch(row["where"]))}
-    modules: defaultdict[str, list[int]] = defaultdict(list)
-    for index, match in found.items():
-        modules[match["module"]].append(index)
-    for module, indices in modules.items():
-        lines = source_lines(module, [int(found[index]["offset"], 16) for index in indices])
-        for index, (function, line) in zip(indices, lines, strict=True):
-            match = found[index]
-            name = function if function != NONE else match["symbol"]
-            inside = "" if name == NONE else f" in {name}"
-            rows[index]["where"] = f"{match['call']}{inside}, {line or Path(module).name + '+' + match['offset']}"
+def resolve(prediction: dict[str, Any]) -> None:
+    """Rewrites `where` in a prediction. Call sites that nothing is known of stay as they are."""
+    modules: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in prediction["per_site"]:
+        if "module" in row:
+            modules[row["module"]].append(row)
+    names = {}
+    for module, rows in modules.items():
+        for row, (function, line) in zip(rows, source_lines(module, [row["offset"] for row in rows]), strict=True):
+            if function != NONE or line:
+                call = re.match(r"\w+ in ", row["where"])
+                place = ", ".join(filter(None, [function.replace(NONE, ""), line]))
+                names[row["where"]] = (call[0] if call else "") + place
+    for row in prediction["per_site"] + prediction["unmatched"]:
+        row["where"] = names.get(row["where"], row["where"])
 
 
 def source_lines(module: str, offsets: list[int]) -> list[tuple[str, str]]:
