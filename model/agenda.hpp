@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <queue>
@@ -29,7 +28,7 @@ class Agenda {
       moments_.push({ns, receiver});
       return;
     }
-    const auto window = std::max(now_, static_cast<uint64_t>(ns * per_ns_));
+    const auto window = std::max(now_, static_cast<uint64_t>(std::min(ns * per_ns_, kMostWindows)));
     if (window >= due_[receiver]) return;
     due_[receiver] = window;
     insert({window, receiver});
@@ -62,6 +61,7 @@ class Agenda {
 
  private:
   static constexpr double kMargin = 0.99;  // so that rounding does no harm
+  static constexpr double kMostWindows = 1e18;
   static constexpr uint64_t kWindows = 4096;
   static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
   using Entry = std::pair<uint64_t, uint32_t>;

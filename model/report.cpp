@@ -23,6 +23,21 @@ nlohmann::json number_or_any(int64_t value) {
   return value == Op::kAny ? nlohmann::json("any") : nlohmann::json(value);
 }
 
+bool is_factor(Term term, std::string_view name) { return term == compute || name.ends_with("_scale"); }
+
+// In seconds, seconds a byte, bytes; factors have no unit.
+nlohmann::json values(const Parameters& parameters) {
+  nlohmann::json out = nlohmann::json::object();
+  for (uint8_t i = 0; i < term_count; ++i) {
+    const auto term = static_cast<Term>(i);
+    const char* const name = parameters.name_of(term);
+    if (name != nullptr) out[name] = parameters.value[i] / (is_factor(term, name) ? 1 : kSecond_ns);
+  }
+  if (parameters.model == Model::loggps || parameters.model == Model::loggp2) out["s"] = parameters.s;
+  if (parameters.model != Model::loggp1) out["S"] = parameters.S;
+  return out;
+}
+
 nlohmann::json unmatched(const Result& result, const Trace& trace) {
   nlohmann::json out = nlohmann::json::array();
   for (const Unmatched& one : result.unmatched) {
@@ -45,6 +60,7 @@ nlohmann::json to_json(const Prediction& prediction, const Trace& trace, const P
                      {"input", prediction.input},
                      {"machine", parameters.machine},
                      {"model", name_of(parameters.model)},
+                     {"parameters", values(parameters)},
                      {"predicted_seconds", result.predicted_ns / kSecond_ns},
                      {"ranks", result.per_rank.size()},
                      {"messages", result.messages},
@@ -68,13 +84,11 @@ nlohmann::json to_json(const Prediction& prediction, const Trace& trace, const P
 nlohmann::json to_json(const Sensitivity& sensitivity, const Result& result, const Trace& trace,
                        const Parameters& parameters, double with_longer_S) {
   nlohmann::json out = nlohmann::json::object();
+  // Counts are seconds a second, or seconds of a second a byte; a factor of 1 stands before nanoseconds.
   for (uint8_t i = 0; i < term_count; ++i) {
-    const char* const name = parameters.name_of(static_cast<Term>(i));
-    // A factor of 1 stands before nanoseconds; the others are counts: seconds per second, seconds per second a byte.
-    const bool is_factor =
-        i == compute || std::string_view(name == nullptr ? "" : name).ends_with("_scale");
-    if (name != nullptr)
-      out[name] = is_factor ? sensitivity.count[i] / kSecond_ns : sensitivity.count[i];
+    const auto term = static_cast<Term>(i);
+    const char* const name = parameters.name_of(term);
+    if (name != nullptr) out[name] = sensitivity.count[i] / (is_factor(term, name) ? kSecond_ns : 1);
   }
   if (!std::isnan(with_longer_S)) {
     const double change = (with_longer_S - result.predicted_ns) / kSecond_ns;

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 # The compile commands are GCC's: what it alone knows is no finding.
 GCC_ONLY = ("--extra-arg=-Wno-ignored-optimization-argument", "--extra-arg=-Wno-unknown-attributes")
-TIDY_FOLDERS = ("src/", "tools/", "bench/")
+TIDY_FOLDERS = ("src/", "tools/", "bench/", "model/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 
 

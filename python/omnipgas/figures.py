@@ -21,6 +21,7 @@ from pathlib import Path
 from omnipgas import layer_figures, network_figures, results, verbs_figures
 from omnipgas.bench import Bench, Group, best, limits, ratio
 from omnipgas.figure import Figure, interval, missing
+from omnipgas.model import figures as model_figures
 from omnipgas.runner import Cell
 
 SCHEMA = "omnipgas-figures-2"
@@ -157,6 +158,7 @@ GROUPS: dict[str, Callable[[Bench], list[Figure]]] = {
     "aarch64": lambda bench: layer_figures.aarch64(bench.build),
     "verbs": lambda bench: verbs_figures.figures(bench.build),
     "coverage": lambda bench: layer_figures.coverage(bench.build),
+    "replay": lambda bench: model_figures.replay(bench.build),
 }
 
 

@@ -10,5 +10,6 @@ for module in pytest typer rich numpy matplotlib jsonschema; do
     exit 77
   fi
 done
+tools=$(cd "$(dirname "$0")/../../python" && pwd) || exit 1
 cd "$(dirname "$test")/.." || exit 1
-PYTHONPATH=. exec "$python" -B -m pytest -q -rs -p no:cacheprovider -p tests.skip_is_77 "$test"
+PYTHONPATH=$tools exec "$python" -B -m pytest -q -rs -p no:cacheprovider -p tests.skip_is_77 "$test"

@@ -68,6 +68,7 @@ class Receive:
     tag: int
     communicator: int
     posted: float
+    number: int  # of the operation in the program
     message: Message | None = None
 
 
@@ -75,6 +76,7 @@ class Receive:
 class Rank:
     posted: list[Receive] = field(default_factory=list)
     unexpected: list[Message] = field(default_factory=list)
+    receives: list[Receive] = field(default_factory=list)
     requests: list[Message | Receive] = field(default_factory=list)
     sends: int = 0
     end: float = 0.0
@@ -286,8 +288,9 @@ class World:
     def match(receive: Receive, m: Message) -> None:
         receive.message, m.posted = m, receive.posted
 
-    def post(self, rank: int, source: int, tag: int, communicator: int) -> Receive:
-        receive = Receive(source, tag, communicator, self.now)
+    def post(self, rank: int, number: int, source: int, tag: int, communicator: int) -> Receive:
+        receive = Receive(source, tag, communicator, self.now, number)
+        self.ranks[rank].receives.append(receive)
         for m in self.ranks[rank].unexpected:
             if self.fits(receive, m):
                 self.ranks[rank].unexpected.remove(m)
@@ -296,11 +299,24 @@ class World:
         self.ranks[rank].posted.append(receive)
         return receive
 
+    def matched(self, rank: int) -> dict[int, tuple[int, int]]:
+        """Source and tag of what each receive got, by the number of the operation in the program."""
+        pairs = [(receive.number, receive.message) for receive in self.ranks[rank].receives]
+        return {number: (m.source, m.tag) for number, m in pairs if m}
+
+    def with_matches(self, programs: list[list[Any]]) -> list[list[Any]]:
+        """The programs with receives that name what they got."""
+        out = []
+        for rank, program in enumerate(programs):
+            found = self.matched(rank)
+            out.append([[op[0], *found[i], op[3]] if i in found else op for i, op in enumerate(program)])
+        return out
+
     # Ranks: equations (4) to (11).
 
     def run_rank(self, rank: int, program: list[Any]) -> Process:
         me = self.ranks[rank]
-        for kind, *rest in program:
+        for number, (kind, *rest) in enumerate(program):
             called = self.now
             if kind == "compute":
                 yield Delay(rest[0])
@@ -308,11 +324,11 @@ class World:
             elif kind in ("send", "isend"):
                 yield from self.send(rank, kind, *rest)
             elif kind == "recv":
-                receive = self.post(rank, *rest)
+                receive = self.post(rank, number, *rest)
                 yield Until(lambda receive=receive: over(receive))  # type: ignore[misc]
                 self.account(me, [receive], called)
             elif kind == "irecv":
-                me.requests.append(self.post(rank, *rest))
+                me.requests.append(self.post(rank, number, *rest))
                 if not self.loggops:
                     yield Delay(self.costs.fixed(0))
                 me.overhead += self.now - called

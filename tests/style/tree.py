@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-SOURCE_FOLDERS = ("include", "src", "fortran", "tools", "bench", "examples", "tests", "python", "scripts")
+SOURCE_FOLDERS = (
+    "include", "src", "fortran", "tools", "bench", "model", "trace", "examples", "tests", "python", "scripts",
+)  # fmt: skip
 SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".f90", ".py", ".sh", ".pml"}
 MAX_LINES = 500
 MAX_CONDITIONALS = 0.02
@@ -35,6 +37,8 @@ MAY_INCLUDE: dict[str, set[str]] = {
     "src/api": GROUND | CONDUIT_CONTRACT | {"core/", "bootstrap/bootstrap.hpp"},
     "fortran": set(),
     "bench": set(),
+    "model": set(),
+    "trace": set(),
     "examples": set(),
     "python": set(),
 }

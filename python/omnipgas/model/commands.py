@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import typer
 
+from omnipgas.model.predict import predict
 from omnipgas.model.show import show
 from omnipgas.model.trace import trace
 
@@ -15,3 +16,4 @@ app = typer.Typer(
 )
 app.command()(trace)
 app.command()(show)
+app.command()(predict)
