@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from omnipgas.model import eager, examples
 
-from whatif import common
+from . import common
 
 RUNS = [
     ("gauss", ["101"], 2),
@@ -34,7 +34,9 @@ def test_result_is_right(mpi: str, name: str, arguments: list[str], ranks: int) 
     assert out.startswith(f"{name} ") and out.count("\n") == 1
 
 
-@pytest.mark.parametrize(("name", "arguments"), [("gauss", ["x"]), ("transpose", ["8", "1", "spiral"]), ("halo", ["0"])])
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("gauss", ["x"]), ("transpose", ["8", "1", "spiral"]), ("halo", ["0"])],
+)
 def test_bad_arguments_are_named(name: str, arguments: list[str]) -> None:
     launch = common.launch("mpich", 1)
     program = examples.program(common.BUILD, "mpich", name)

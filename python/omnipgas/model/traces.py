@@ -41,6 +41,7 @@ class Summary:
     tracer_seconds: float  # the tracer's own
     bytes_sent: int  # in messages of its own: no collectives
     clock_uncertainty: int  # ns
+    clock_offset: int  # ns, of rank 0's host against this rank's clock
     clock: str
     unknown: dict[str, int]  # calls of functions that are not traced
 
