@@ -127,7 +127,8 @@ std::optional<Collective> collective_of(Kind kind) {
 // The calls of one rank as operations.
 class RankReader {
  public:
-  explicit RankReader(const RankFile& file, uint32_t rank) : file_(file), rank_(rank) {
+  RankReader(const RankFile& file, uint32_t rank, const Algorithms& algorithms)
+      : file_(file), rank_(rank), algorithms_(algorithms) {
     if (!file.trace.threads().empty()) thread_ = &file.trace.threads().front();
   }
 
@@ -143,6 +144,9 @@ class RankReader {
     return true;
   }
   [[nodiscard]] const std::map<std::string, uint64_t>& not_modelled() const { return not_modelled_; }
+  [[nodiscard]] uint64_t count_of(Collective kind) const {
+    return collectives_[static_cast<std::size_t>(kind)];
+  }
 
  private:
   const Record* next_record() {
@@ -215,6 +219,8 @@ class RankReader {
 
   const RankFile& file_;
   uint32_t rank_;
+  Algorithms algorithms_;
+  std::array<uint64_t, kCollectives> collectives_{};  // so far
   const trace::StreamView* thread_ = nullptr;
   std::size_t block_ = 0, record_ = 0;
   trace::StreamView piece_;  // of the present call
@@ -242,7 +248,9 @@ void RankReader::translate(const CallView& view) {
   if ((call.flags & Flag::kFailed) != 0) return opaque(call);
   switch (trace::group_of(call.kind)) {
     case Group::kProcess:
-      over_ = call.kind != Kind::kInit;
+      over_ = call.kind == Kind::kFinalize || call.kind == Kind::kAbort;
+      if (call.kind == Kind::kPcontrol && (call.tag == 0 || call.tag == 1))
+        add({.kind = OpKind::mark, .bytes = static_cast<uint64_t>(call.tag)});
       return;
     case Group::kSend:
       return send(view);
@@ -256,7 +264,6 @@ void RankReader::translate(const CallView& view) {
       return post(call);
     case Group::kMakeSend:
     case Group::kMakeReceive:
-      if (call.kind == Kind::kPsendInit || call.kind == Kind::kPrecvInit) return opaque(call);
       persistent_[call.request] = call;
       return;
     case Group::kStart:
@@ -360,8 +367,9 @@ void RankReader::collective(const CallView& view, Collective kind) {
   const bool parts = kind == Collective::reduce_scatter && !received.empty();
   const CollectiveCall what{kind,    of.rank, of.size, root, call.bytes, parts ? received : sent,
                             received};
-  for (const Exchange& step : expand(what)) {
-    Op op{.communicator = 2 * of.number + 1, .tag = step.tag, .bytes = step.bytes};
+  ++collectives_[static_cast<std::size_t>(kind)];
+  for (const Exchange& step : expand(what, algorithms_)) {
+    Op op{.collective = true, .communicator = 2 * of.number + 1, .tag = step.tag, .bytes = step.bytes};
     const bool both = step.to != Exchange::kNobody && step.from != Exchange::kNobody;
     if (step.from != Exchange::kNobody) {
       op.kind = both ? OpKind::irecv : OpKind::recv;
@@ -379,14 +387,23 @@ void RankReader::collective(const CallView& view, Collective kind) {
 
 class RecordingStream : public Stream {
  public:
-  explicit RecordingStream(const std::vector<std::unique_ptr<RankFile>>& files) {
-    for (uint32_t rank = 0; rank < files.size(); ++rank) ranks_.emplace_back(*files[rank], rank);
+  RecordingStream(const std::vector<std::unique_ptr<RankFile>>& files, const Algorithms& algorithms) {
+    for (uint32_t rank = 0; rank < files.size(); ++rank)
+      ranks_.emplace_back(*files[rank], rank, algorithms);
   }
   bool next(uint32_t rank, Op& op) override { return ranks_[rank].next(op); }
   [[nodiscard]] std::map<std::string, uint64_t> not_modelled() const override {
     std::map<std::string, uint64_t> out;
     for (const RankReader& rank : ranks_)
       for (const auto& [name, count] : rank.not_modelled()) out[name] += count;
+    return out;
+  }
+  [[nodiscard]] std::map<std::string, uint64_t> collectives() const override {
+    std::map<std::string, uint64_t> out;
+    for (std::size_t i = 0; i < kCollectives; ++i)
+      for (const RankReader& rank : ranks_)
+        if (const uint64_t count = rank.count_of(static_cast<Collective>(i)))
+          out[std::string(name_of(static_cast<Collective>(i)))] += count;
     return out;
   }
 
@@ -440,8 +457,9 @@ Recording::Recording(const std::string& folder) {
 Recording::~Recording() = default;
 
 uint32_t Recording::ranks() const { return static_cast<uint32_t>(files_->ranks.size()); }
-std::unique_ptr<Stream> Recording::open() const {
-  return std::make_unique<RecordingStream>(files_->ranks);
+std::unique_ptr<Stream> Recording::open() const { return open_with({}); }
+std::unique_ptr<Stream> Recording::open_with(const Algorithms& algorithms) const {
+  return std::make_unique<RecordingStream>(files_->ranks, algorithms);
 }
 uint32_t Recording::sites() const { return static_cast<uint32_t>(files_->sites.size()); }
 std::string Recording::where(uint32_t /*rank*/, uint32_t site) const { return files_->sites[site]; }
