@@ -35,7 +35,8 @@ def test_result_is_right(mpi: str, name: str, arguments: list[str], ranks: int) 
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments"), [("gauss", ["x"]), ("transpose", ["8", "1", "spiral"]), ("halo", ["0"])],
+    ("name", "arguments"),
+    [("gauss", ["x"]), ("transpose", ["8", "1", "spiral"]), ("halo", ["0"])],
 )
 def test_bad_arguments_are_named(name: str, arguments: list[str]) -> None:
     launch = common.launch("mpich", 1)

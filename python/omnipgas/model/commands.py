@@ -8,6 +8,8 @@ import typer
 from omnipgas.model.predict import predict
 from omnipgas.model.show import show
 from omnipgas.model.trace import trace
+from omnipgas.model.validate import validate
+from omnipgas.model.whatif import whatif
 
 app = typer.Typer(
     help="LogGPS: traces MPI programs, and says where their time goes.",
@@ -17,3 +19,5 @@ app = typer.Typer(
 app.command()(trace)
 app.command()(show)
 app.command()(predict)
+app.command()(whatif)
+app.command()(validate)
