@@ -9,7 +9,6 @@ function(ompl_add_test)
   cmake_parse_arguments(T "" "NAME;TIMEOUT" "SOURCES;LIBS;LABELS;ARGS" ${ARGN})
   add_executable(${T_NAME} ${T_SOURCES})
   target_link_libraries(${T_NAME} PRIVATE ${T_LIBS} omnipgas_core GTest::gtest GTest::gtest_main)
-  set_target_properties(${T_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin/tests)
   ompl_add_script_test(NAME ${T_NAME} COMMAND ${T_NAME} ${T_ARGS} TIMEOUT "${T_TIMEOUT}" LABELS ${T_LABELS})
 endfunction()
 

@@ -39,7 +39,7 @@ class Costs {
     return last_;
   }
 
-  [[nodiscard]] bool is_rendezvous(uint64_t k) const { return k > p_.S; }
+  [[nodiscard]] bool is_rendezvous(uint64_t k) const { return k > p_.longest_eager; }
 
   // L; g.
   [[nodiscard]] const Clock& wire() const { return wire_; }
@@ -75,12 +75,12 @@ class Costs {
             .recv_fixed = recv_fixed(k),
             .recv_slope = recv_slope(k, rendezvous),
             .post_send = is_loggops() ? send_fixed(k) + send_slope(k, false) : small_,
-            .carrier = find_carrier(k > p_.s, rendezvous)};
+            .carrier = find_carrier(k > p_.longest_packet, rendezvous)};
   }
 
   [[nodiscard]] Clock send_fixed(uint64_t k) const {
     if (p_.model == Model::loggp1) return of(overhead, row(k).send);
-    return of(p_.model == Model::loggp2 && k > p_.s ? overhead_long : overhead, 1);
+    return of(p_.model == Model::loggp2 && k > p_.longest_packet ? overhead_long : overhead, 1);
   }
   [[nodiscard]] Clock recv_fixed(uint64_t k) const {
     if (p_.model == Model::loggp1) return of(overhead, row(k).recv);
@@ -100,14 +100,15 @@ class Costs {
       case Model::loggp1:
         return of(gap_short, bytes(k) * row(k).gap);
       case Model::loggp2:
-        return of(k > p_.s ? gap_long : gap_short, bytes(k));
+        return of(k > p_.longest_packet ? gap_long : gap_short, bytes(k));
       case Model::loggops:
         return of(gap_short, less_one(k));
       case Model::loggps:
         break;
     }
-    return k <= p_.s ? of(gap_short, bytes(k))
-                     : of(gap_short, bytes(p_.s)) + of(gap_long, bytes(k - p_.s));
+    return k <= p_.longest_packet
+               ? of(gap_short, bytes(k))
+               : of(gap_short, bytes(p_.longest_packet)) + of(gap_long, bytes(k - p_.longest_packet));
   }
   static double bytes(uint64_t k) { return static_cast<double>(k); }
   static double less_one(uint64_t k) { return k == 0 ? 0 : bytes(k - 1); }

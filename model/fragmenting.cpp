@@ -22,9 +22,10 @@ double eager_ns(const Parameters& parameters, uint64_t bytes) {
 }
 
 FragmentingCost fragmenting_cost(const Parameters& parameters, uint64_t bytes) {
-  if (parameters.S == 0) refuse("with S = 0 there is no length to cut messages to");
-  const uint64_t messages = bytes / parameters.S + (bytes % parameters.S > 0 ? 1 : 0);
-  return {messages, static_cast<double>(messages) * eager_ns(parameters, parameters.S)};
+  if (parameters.longest_eager == 0) refuse("with S = 0 there is no length to cut messages to");
+  const uint64_t messages =
+      bytes / parameters.longest_eager + (bytes % parameters.longest_eager > 0 ? 1 : 0);
+  return {messages, static_cast<double>(messages) * eager_ns(parameters, parameters.longest_eager)};
 }
 
 std::size_t Fragmented::Hash::operator()(const Channel& channel) const {
@@ -56,8 +57,9 @@ Fragmented::Fragmented(const Trace& trace, uint64_t most) : trace_(trace), most_
             rank, trace.where(rank, op.site));
       if (!sends(op)) continue;
       std::vector<Run>& runs = sent_[channel_of(rank, op)];
-      if (runs.empty() || runs.back().bytes != op.bytes)
-        runs.push_back({op.bytes, 1});
+      const uint64_t bytes = op.buffered ? 0 : op.bytes;  // as far as it may be cut
+      if (runs.empty() || runs.back().bytes != bytes)
+        runs.push_back({bytes, 1});
       else
         ++runs.back().count;
     }
@@ -104,7 +106,8 @@ class FragmentedStream : public Stream {
     Rank& r = ranks_[rank];
     if (op.kind == OpKind::wait) return wait(r, op);
     const uint64_t bytes = receives(op) && trace_.may_be_cut(op) ? next_length(rank, op) : op.bytes;
-    const uint64_t most = trace_.may_be_cut(op) ? trace_.most_ : std::max<uint64_t>(bytes, 1);
+    const uint64_t most =
+        trace_.may_be_cut(op) && !op.buffered ? trace_.most_ : std::max<uint64_t>(bytes, 1);
     const uint64_t first = r.posted;
     for (uint64_t at = 0; at == 0 || at < bytes; at += most) {
       r.ops.push_back(op);

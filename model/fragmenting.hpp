@@ -22,7 +22,7 @@ struct FragmentingCost {
 };
 [[nodiscard]] FragmentingCost fragmenting_cost(const Parameters& parameters, uint64_t bytes);
 
-// A trace in which every message longer than `most` bytes, but those of collectives, is sent as several: all of `most`
+// A trace in which every message longer than `most` bytes, but those of collectives and of MPI_Bsend, is sent as several: all of `most`
 // bytes but the last, one call each. Throws InputError for a receive that does not say which message it gets.
 class Fragmented : public Trace {
  public:

@@ -49,17 +49,17 @@ std::unique_ptr<Trace> open_trace(const std::string& input) {
 }
 
 // What would change if the shortest message above S were sent without synchronization.
-double with_longer_S(const Trace& trace, Parameters parameters, const Options& options,
-                     const Result& result) {
+double with_longer_limit(const Trace& trace, Parameters parameters, const Options& options,
+                         const Result& result) {
   if (result.shortest_rendezvous == 0) return std::nan("");
-  parameters.S = result.shortest_rendezvous;
+  parameters.longest_eager = result.shortest_rendezvous;
   return replay(trace, parameters, options).predicted_ns;
 }
 
 nlohmann::json sensitivity(const Trace& trace, const Parameters& parameters, const Options& options,
                            const Result& result) {
-  auto other =
-      std::async(std::launch::async, [&] { return with_longer_S(trace, parameters, options, result); });
+  auto other = std::async(std::launch::async,
+                          [&] { return with_longer_limit(trace, parameters, options, result); });
   const Sensitivity path = trace_critical_path(trace, parameters, options);
   return to_json(path, result, trace, parameters, other.get());
 }

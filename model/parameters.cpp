@@ -34,7 +34,7 @@ constexpr std::array<std::array<double, term_count>, 3> kTable5{{
     {850, 6730, 0, 5.02, 4.72, 15.17, 4.80, 3.86, 0.04, 0, 1},
     {24580, 22340, 0, 12.37, 11.53, 188.77, 9.73, 9.89, 65.09, 0, 1},
 }};
-constexpr std::array<uint64_t, 3> kTable5_s{1028, 8191, 1023}, kTable5_S{1028, 16383, 16383};
+constexpr std::array<uint64_t, 3> kPackets{1028, 8191, 1023}, kEagers{1028, 16383, 16383};
 // Table 9, LogGP-2 on Myrinet; S as in table 5.
 constexpr std::array<double, term_count> kTable9{7000, 3830, 72880, 0, 0, 24.98, 0, 0, 8.85, 0, 1};
 
@@ -42,8 +42,8 @@ Parameters of_paper(std::size_t machine, Model model) {
   Parameters out{.machine = std::string(kMachines[machine]),
                  .model = model,
                  .value = kTable5[machine],
-                 .s = kTable5_s[machine],
-                 .S = kTable5_S[machine],
+                 .longest_packet = kPackets[machine],
+                 .longest_eager = kEagers[machine],
                  .rows = {}};
   if (model == Model::loggp2 && out.machine == "myrinet")
     out.value = kTable9;
@@ -142,8 +142,8 @@ Parameters parse_parameters(const nlohmann::json& file, Model model) {
     if (name == nullptr) continue;
     out.value[i] = is_time(term) ? quantity(object, name, kTimes) : quantity(object, name, kRates);
   }
-  out.S = length(object, "S");
-  if (model != Model::loggops) out.s = length(object, "s");
+  out.longest_eager = length(object, "S");
+  if (model != Model::loggops) out.longest_packet = length(object, "s");
   return out;
 }
 

@@ -48,8 +48,9 @@ struct Parameters {
   std::string machine;
   Model model = Model::loggps;
   std::array<double, term_count> value{};  // compute is 1 unless it is scaled
-  uint64_t s = 0;  // the longest message of one packet; LogGP-2: the longest of the short ones
-  uint64_t S =
+  uint64_t longest_packet =
+      0;  // the longest message of one packet; LogGP-2: the longest of the short ones
+  uint64_t longest_eager =
       std::numeric_limits<uint64_t>::max();  // the longest message sent without synchronization
   std::vector<LengthRow> rows;               // LogGP-1, by rising length
 

@@ -68,9 +68,9 @@ bool flood(const Shape& shape, uint32_t rank, uint64_t place, Op& op) {
 
 bool pingpong(const Shape& shape, uint32_t rank, uint64_t place, Op& op) {
   op = {};
-  const uint64_t kOps = rank == 0 ? 3 : 2;
-  if (place / kOps == shape.count) return false;
-  const uint64_t step = place % kOps;
+  const uint64_t ops = rank == 0 ? 3 : 2;
+  if (place / ops == shape.count) return false;
+  const uint64_t step = place % ops;
   op.site = static_cast<uint32_t>(step);
   op.peer = rank == 0 ? 1 : 0;
   op.bytes = shape.bytes;

@@ -91,7 +91,7 @@ class Replayer {
   static constexpr bool kTraced = std::is_same_v<Clock, Traced>;
   static constexpr std::size_t kManyClosed =
       1024;  // requests, before the memory of the first is used again
-  static constexpr std::size_t kMostNodes = std::size_t{1} << 25;
+  static constexpr std::size_t kMostNodes = std::size_t{1} << 24;
 
   [[nodiscard]] const Rank<Clock>& last() const {
     return *std::ranges::max_element(ranks_, {}, [](const Rank<Clock>& rank) { return ns(rank.now); });
@@ -185,7 +185,7 @@ class Replayer {
       r.network_free = r.now + costs.message_gap_time() + costs.parts(op.bytes, false).gap;
     }
     ++result_.messages;
-    if (op.synchronous || costs.is_rendezvous(op.bytes)) count_rendezvous(op);
+    if (transfers_.is_rendezvous(op)) count_rendezvous(op);
     const Side side{transfers_.send(rank, op, r.now), true};
     if (op.kind == OpKind::send) return call(side, rank, op);
     r.requests.push_back(side);

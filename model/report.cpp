@@ -33,8 +33,9 @@ nlohmann::json values(const Parameters& parameters) {
     const char* const name = parameters.name_of(term);
     if (name != nullptr) out[name] = parameters.value[i] / (is_factor(term, name) ? 1 : kSecond_ns);
   }
-  if (parameters.model == Model::loggps || parameters.model == Model::loggp2) out["s"] = parameters.s;
-  if (parameters.model != Model::loggp1) out["S"] = parameters.S;
+  if (parameters.model == Model::loggps || parameters.model == Model::loggp2)
+    out["s"] = parameters.longest_packet;
+  if (parameters.model != Model::loggp1) out["S"] = parameters.longest_eager;
   return out;
 }
 
@@ -83,7 +84,7 @@ nlohmann::json to_json(const Prediction& prediction, const Trace& trace, const P
 }
 
 nlohmann::json to_json(const Sensitivity& sensitivity, const Result& result, const Trace& trace,
-                       const Parameters& parameters, double with_longer_S) {
+                       const Parameters& parameters, double with_longer_limit) {
   nlohmann::json out = nlohmann::json::object();
   // Counts are seconds a second, or seconds of a second a byte; a factor of 1 stands before nanoseconds.
   for (uint8_t i = 0; i < term_count; ++i) {
@@ -91,10 +92,10 @@ nlohmann::json to_json(const Sensitivity& sensitivity, const Result& result, con
     const char* const name = parameters.name_of(term);
     if (name != nullptr) out[name] = sensitivity.count[i] / (is_factor(term, name) ? kSecond_ns : 1);
   }
-  if (!std::isnan(with_longer_S)) {
-    const double change = (with_longer_S - result.predicted_ns) / kSecond_ns;
+  if (!std::isnan(with_longer_limit)) {
+    const double change = (with_longer_limit - result.predicted_ns) / kSecond_ns;
     const uint64_t bytes = result.shortest_rendezvous;
-    out["S"] = change / static_cast<double>(bytes - parameters.S);
+    out["S"] = change / static_cast<double>(bytes - parameters.longest_eager);
     out["S_step"] = {{"S", bytes}, {"seconds", change}};
   }
   nlohmann::json path = nlohmann::json::array();

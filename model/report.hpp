@@ -19,11 +19,11 @@ struct Prediction {
 [[nodiscard]] nlohmann::json to_json(const Prediction& prediction, const Trace& trace,
                                      const Parameters& parameters);
 
-// `with_longer_S`: the predicted time in nanoseconds if the shortest message above S were sent without
+// `with_longer_limit`: the predicted time in nanoseconds if the shortest message above S were sent without
 // synchronization; NaN if there is none.
 [[nodiscard]] nlohmann::json to_json(const Sensitivity& sensitivity, const Result& result,
                                      const Trace& trace, const Parameters& parameters,
-                                     double with_longer_S);
+                                     double with_longer_limit);
 
 // Each rank that stands still, or a line saying that none does.
 [[nodiscard]] std::string describe_deadlock(const Result& result, uint32_t ranks);

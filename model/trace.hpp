@@ -23,6 +23,7 @@ struct Op {
   OpKind kind = OpKind::compute;
   bool more = false;
   bool synchronous = false;  // MPI_Ssend, MPI_Issend: rendezvous at any length
+  bool buffered = false;     // MPI_Bsend, MPI_Ibsend: at none
   bool collective = false;   // a message that a collective operation is made of
   uint32_t site = 0;         // call site
   uint32_t communicator = 0;

@@ -32,6 +32,11 @@ class Transfers {
         ports_(ranks),
         calls_(ranks) {}
 
+  // Whether a send takes the handshake.
+  [[nodiscard]] bool is_rendezvous(const Op& op) const {
+    return op.synchronous || (!op.buffered && costs.is_rendezvous(op.bytes));
+  }
+
   // A send or receive is called; the number of its message, or of the receive until a message is found.
   uint32_t send(uint32_t rank, const Op& op, const Clock& now);
   uint32_t receive(uint32_t rank, const Op& op, const Clock& now);
@@ -153,7 +158,7 @@ uint32_t Transfers<Clock>::send(uint32_t rank, const Op& op, const Clock& now) {
   m.sent = now;
   m.bytes = op.bytes;
   m.send_site = op.site;
-  m.rendezvous = op.synchronous || costs.is_rendezvous(op.bytes);
+  m.rendezvous = is_rendezvous(op);
   m.order = calls_[rank].sends++;
   if (any)
     push(request_arrival(m), EventKind::envelope, i);
@@ -420,7 +425,7 @@ void Transfers<Clock>::queue_at_receiver(uint32_t i) {
 
 template <class Clock>
 bool Transfers<Clock>::admit(uint32_t rank, const Op& op) {
-  if (options_.eager_buffer == 0 || op.synchronous || costs.is_rendezvous(op.bytes)) return true;
+  if (options_.eager_buffer == 0 || is_rendezvous(op)) return true;
   Buffer& buffer = buffers_[pair(rank, op)];
   if (buffer.used == 0 || buffer.used + op.bytes <= options_.eager_buffer) {
     buffer.used += op.bytes;

@@ -28,7 +28,7 @@ uint64_t length(const std::string& name, double value) {
 template <class F>
 void alter(Parameters& p, const std::string& name, const F& change) {
   if (name == "S" || name == "s") {
-    uint64_t& its = name == "S" ? p.S : p.s;
+    uint64_t& its = name == "S" ? p.longest_eager : p.longest_packet;
     its = length(name, change(static_cast<double>(its)));
     return;
   }
@@ -61,7 +61,7 @@ double number(const json& value, const std::string& name) {
 uint64_t bytes_of_fragments(const json& value, const Parameters& parameters) {
   if (value.is_boolean() && !value.get<bool>()) return 0;
   const uint64_t bytes =
-      value.is_boolean() ? parameters.S : length("fragment", number(value, "fragment"));
+      value.is_boolean() ? parameters.longest_eager : length("fragment", number(value, "fragment"));
   if (bytes == 0) refuse("messages cannot be cut to 0 bytes");
   return bytes;
 }
@@ -130,8 +130,8 @@ json to_json(const Survey& survey, const Parameters& parameters) {
   for (uint8_t i = 0; i < term_count; ++i)
     if (const char* const name = parameters.name_of(static_cast<Term>(i)); name != nullptr)
       out["parameters"][name] = parameters.value[i];
-  out["parameters"]["S"] = parameters.S;
-  if (parameters.S == 0) return out;
+  out["parameters"]["S"] = parameters.longest_eager;
+  if (parameters.longest_eager == 0) return out;
   json per_rank = json::array();
   for (std::size_t rank = 0; rank < survey.long_bytes.size(); ++rank) {
     const FragmentingCost cost = fragmenting_cost(parameters, survey.long_bytes[rank]);
@@ -140,8 +140,8 @@ json to_json(const Survey& survey, const Parameters& parameters) {
                         {"pieces", cost.messages},
                         {"seconds", cost.ns / kSecond_ns}});
   }
-  out["fragmenting"] = {{"S", parameters.S},
-                        {"piece_seconds", eager_ns(parameters, parameters.S) / kSecond_ns},
+  out["fragmenting"] = {{"S", parameters.longest_eager},
+                        {"piece_seconds", eager_ns(parameters, parameters.longest_eager) / kSecond_ns},
                         {"per_rank", per_rank}};
   return out;
 }
@@ -156,7 +156,8 @@ Survey survey(const Trace& trace, uint64_t S) {
   Op op;
   for (uint32_t rank = 0; rank < trace.ranks(); ++rank) {
     while (stream->next(rank, op)) {
-      if ((op.kind != OpKind::send && op.kind != OpKind::isend) || op.synchronous) continue;
+      if ((op.kind != OpKind::send && op.kind != OpKind::isend) || op.synchronous || op.buffered)
+        continue;
       ++out.lengths[op.bytes];
       if (op.bytes <= S || op.collective) continue;
       ++out.long_messages[rank];
@@ -211,7 +212,7 @@ json what_if(const Trace& trace, const Parameters& base, const Options& options,
            {"machine", base.machine},
            {"model", name_of(base.model)},
            {"ranks", trace.ranks()},
-           {"survey", to_json(survey(trace, base.S), base)},
+           {"survey", to_json(survey(trace, base.longest_eager), base)},
            {"base", outcomes.front()}};
   outcomes.erase(outcomes.begin());
   out["changes"] = outcomes;

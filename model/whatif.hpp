@@ -12,7 +12,8 @@
 namespace ompl::model {
 
 struct Survey {
-  std::map<uint64_t, uint64_t> lengths;         // how many messages of each; not those of MPI_Ssend
+  std::map<uint64_t, uint64_t>
+      lengths;  // how many messages of each; not those of MPI_Ssend and MPI_Bsend
   std::map<std::string, uint64_t> collectives;  // calls of all ranks
   std::vector<uint64_t> long_messages,
       long_bytes;  // sent by each rank above S; not those of collectives

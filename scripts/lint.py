@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,6 +26,7 @@ BUILD = ROOT / "build"
 # The compile commands are GCC's: what it alone knows is no finding.
 GCC_ONLY = ("--extra-arg=-Wno-ignored-optimization-argument", "--extra-arg=-Wno-unknown-attributes")
 TIDY_FOLDERS = ("src/", "tools/", "bench/", "model/")
+TIDY_AT_ONCE = 8  # sources: most of the time goes into the headers that they share
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 
 
@@ -86,6 +88,18 @@ class Unit:
     source: Path
     command: str
 
+    @property
+    def flags(self) -> list[str]:
+        """The compiler's arguments without what it reads and writes."""
+        words = shlex.split(self.command)[1:]
+        skipped = {i + j for i, word in enumerate(words) if word in ("-o", "-c") for j in (0, 1)}
+        return [word for i, word in enumerate(words) if i not in skipped]
+
+    @property
+    def is_part(self) -> bool:
+        """Can be read together with others: is neither a program nor C, where all names meet."""
+        return self.source.suffix == ".cpp" and not re.search(r"^int main\(", self.source.read_text(), re.MULTILINE)
+
     def depends(self) -> list[Path]:
         """The source and every header of the tree that it includes, however far down."""
         folders = [Path(w[2:]) for w in shlex.split(self.command) if w.startswith(f"-I{ROOT}")]
@@ -119,23 +133,44 @@ def units() -> list[Unit]:
     ]
 
 
+def groups() -> list[list[Unit]]:
+    """Parts of one folder with the same flags, some at once; all else alone."""
+
+    def place(unit: Unit) -> tuple[Path, list[str]]:
+        return unit.source.parent, unit.flags
+
+    every = units()
+    found = [[unit] for unit in every if not unit.is_part]
+    for _, same in groupby(sorted((unit for unit in every if unit.is_part), key=place), key=place):
+        parts = list(same)
+        found += [parts[i : i + TIDY_AT_ONCE] for i in range(0, len(parts), TIDY_AT_ONCE)]
+    return found
+
+
 def clang_tidy() -> str:
     program = tool("clang-tidy")
     version = subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout
     clean = BUILD / "lint"
     clean.mkdir(exist_ok=True)
 
-    def look(unit: Unit) -> str:
-        stamp = clean / unit.key(version)
+    def look(group: list[Unit]) -> str:
+        key = hashlib.sha256("".join(unit.key(version) for unit in group).encode()).hexdigest()
+        stamp = clean / key
         if stamp.exists():
             return ""
-        findings = run(program, "--quiet", f"-p={BUILD}", *GCC_ONLY, str(unit.source))
+        together = clean / f"{key}{group[0].source.suffix}"
+        allowed = "// NOLINT(bugprone-suspicious-include)"
+        together.write_text("".join(f'#include "{unit.source}"  {allowed}\n' for unit in group))
+        findings = run(program, "--quiet", *GCC_ONLY, str(together), "--", *group[0].flags)
+        together.unlink()
+        if findings and len(group) > 1:  # perhaps only of their being together
+            return "".join(look([unit]) for unit in group)
         if not findings:
             stamp.touch()
         return findings
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return "".join(pool.map(look, units()))
+        return "".join(pool.map(look, groups()))
 
 
 CHECKS: dict[str, Callable[[], str]] = {

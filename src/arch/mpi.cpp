@@ -43,6 +43,7 @@ MpiConstants<int> mpi_constants() {
           .errors_return = 0x54000001,
           .status_ignore = standard_handle(1),
           .any_source = -2,
+          .mode_nocheck = 1024,
           .funneled = 1,
           .serialized = 2,
           .multiple = 3};
@@ -58,6 +59,7 @@ MpiConstants<Pointer> mpi_constants() {
             .errors_return = standard_handle(0x143),
             .status_ignore = nullptr,
             .any_source = -1,
+            .mode_nocheck = 1024,
             .funneled = 1024,
             .serialized = 2048,
             .multiple = 4096};
@@ -69,6 +71,7 @@ MpiConstants<Pointer> mpi_constants() {
           .errors_return = open_mpi_handle("ompi_mpi_errors_return"),
           .status_ignore = nullptr,
           .any_source = -1,
+          .mode_nocheck = 1,
           .funneled = 1,
           .serialized = 2,
           .multiple = 3};

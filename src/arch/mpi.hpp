@@ -29,7 +29,7 @@ template <class Handle>
 struct MpiConstants {
   Handle world, self, byte, info_null, errors_return;
   void* status_ignore;
-  int any_source;
+  int any_source, mode_nocheck;
   int funneled, serialized, multiple;
 };
 template <class Handle>

@@ -16,6 +16,9 @@ struct Settings;
 
 namespace ompl::bootstrap {
 
+// How long a rank that asked for the end of the job waits to be ended.
+inline constexpr std::chrono::seconds kAbortPatience{5};
+
 // Used by one thread, between ompl_init and ompl_finalize. Every call that waits is bounded by a time
 // limit. All int results are OMPL_OK or a negative OMPL_ERR_* recorded by fail().
 class Bootstrap {

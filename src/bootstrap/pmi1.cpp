@@ -22,21 +22,19 @@ using pmi1::Message;
 
 // Longest piece of a value. Some launchers read lines into 1,024 bytes whatever limits they announce.
 constexpr std::size_t kMaxPiece = 800;
-// How long a rank that asked for the end of the job waits to be ended.
-constexpr std::chrono::seconds kAbortPatience{5};
 
 // The session that ends at the exit of the process; see the top of pmi1.hpp. The only global, because
 // exit handlers take no argument.
-Pmi1Session g_put_off;
+Pmi1Session g_session_put_off;
 
 int send_finalize(const Pmi1Session& session) {
   Message answer;
   return pmi1::Link(session.fd, session.limit).request(line("finalize"), "finalize_ack", &answer);
 }
 
-void finalize_at_exit() {
+void finalize_session_at_exit() {
   const auto phase = mpi_phase();
-  if (phase == MpiPhase::absent || phase == MpiPhase::before_init) send_finalize(g_put_off);
+  if (phase == MpiPhase::absent || phase == MpiPhase::before_init) send_finalize(g_session_put_off);
 }
 
 class Pmi1 final : public Bootstrap {
@@ -171,8 +169,8 @@ int Pmi1::get(uint32_t rank, std::string_view key, std::string* value) {
 int Pmi1::finish() {
   if (!mpi_may_use_pmi1()) return send_finalize(session_);
   if (mpi_phase() == MpiPhase::before_init) {
-    g_put_off = session_;
-    if (std::atexit(finalize_at_exit) != 0) return fail(OMPL_ERR_SYSTEM, "atexit: no room");
+    g_session_put_off = session_;
+    if (std::atexit(finalize_session_at_exit) != 0) return fail(OMPL_ERR_SYSTEM, "atexit: no room");
   }
   return OMPL_OK;
 }

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 
 #include "util/status.hpp"
 
@@ -35,7 +34,7 @@ int Link::send(const std::string& line) const {
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) {
       return fail(OMPL_ERR_LAUNCH, "cannot write to the launcher (PMI_FD={}): {}", fd_,
-                  std::strerror(errno));
+                  error_text(errno));
     }
     rest.remove_prefix(static_cast<std::size_t>(sent));
   }
@@ -61,7 +60,7 @@ int Link::receive(std::chrono::milliseconds limit, std::string* line) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
       return fail(OMPL_ERR_LAUNCH, "cannot read from the launcher (PMI_FD={}): {}", fd_,
-                  std::strerror(errno));
+                  error_text(errno));
     }
     if (count == 0) return fail(OMPL_ERR_LAUNCH, "the launcher closed the connection (PMI_FD={})", fd_);
     if (!buffer_.append({bytes.data(), static_cast<std::size_t>(count)})) {

@@ -18,8 +18,6 @@
 namespace ompl::bootstrap {
 namespace {
 
-// How long a rank that asked for the end of the job waits to be ended.
-constexpr std::chrono::seconds kAbortPatience{5};
 // Ends every published value: some versions of PMIx take no empty ones.
 constexpr char kEnd = '.';
 constexpr pmix_rank_t kEveryRank = PMIX_RANK_WILDCARD;
@@ -36,10 +34,10 @@ std::optional<pmix_status_t> bounded(std::chrono::milliseconds limit,
 }
 
 // The session that ends at the exit of the process; see the top of pmix.hpp. Exit handlers take no argument.
-decltype(&::PMIx_Finalize) g_put_off;
+decltype(&::PMIx_Finalize) g_finalize_put_off;
 
-void finalize_at_exit() {
-  bounded(kAbortPatience, [] { return g_put_off(nullptr, 0); });
+void finalize_client_at_exit() {
+  bounded(kAbortPatience, [] { return g_finalize_put_off(nullptr, 0); });
 }
 
 pmix_proc_t process(const pmix_proc_t& self, pmix_rank_t rank) {
@@ -252,8 +250,8 @@ int Pmix::finish() {
   if (mpi_phase() != MpiPhase::before_init) {
     return run("PMIx_Finalize", [pmix = pmix_] { return pmix.finalize(nullptr, 0); });
   }
-  g_put_off = pmix_.finalize;
-  return std::atexit(finalize_at_exit) == 0 ? OMPL_OK : fail(OMPL_ERR_SYSTEM, "atexit: no room");
+  g_finalize_put_off = pmix_.finalize;
+  return std::atexit(finalize_client_at_exit) == 0 ? OMPL_OK : fail(OMPL_ERR_SYSTEM, "atexit: no room");
 }
 
 void Pmix::abort(int exit_code, std::string_view why) {

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 
 #include "bootstrap/bootstrap.hpp"
 #include "util/status.hpp"
@@ -16,7 +15,7 @@ int share_secret(Bootstrap& bootstrap, std::string* secret) {
   if (bootstrap.rank() == 0) {
     std::array<unsigned char, 16> random;
     if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
-      return fail(OMPL_ERR_SYSTEM, "getrandom: {}", std::strerror(errno));
+      return fail(OMPL_ERR_SYSTEM, "getrandom: {}", error_text(errno));
     }
     const int result = bootstrap.set(kKey, fmt::format("{:02x}", fmt::join(random, "")));
     if (result != OMPL_OK) return result;

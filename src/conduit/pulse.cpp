@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conduit/pulse.hpp"
 
+#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <system_error>
 #include <utility>
 
 #include "util/status.hpp"
@@ -71,11 +73,36 @@ std::string ip_of(unsigned interface) {
   return found;
 }
 
+template <class Value>
+bool set_option(int socket, int level, int name, const Value& value) {
+  return ::setsockopt(socket, level, name, &value, sizeof value) == 0;
+}
+
 int open_socket(const SocketAddress& address) {
   return ::socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
 }  // namespace
+
+unsigned pulse_interface(const std::string& name) {
+  if (const unsigned found = ::if_nametoindex(name.c_str()); found != 0) return found;
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return 0;
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, &freeifaddrs);
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    const unsigned number = ::if_nametoindex(entry->ifa_name);
+    constexpr unsigned kWanted = IFF_UP | IFF_RUNNING;
+    if ((entry->ifa_flags & (kWanted | IFF_LOOPBACK)) == kWanted && !ip_of(number).empty())
+      return number;
+  }
+  return 0;
+}
+
+std::string ip_text(const std::string& ip) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  ::inet_ntop(ip.size() == sizeof(in_addr) ? AF_INET : AF_INET6, ip.data(), text.data(), text.size());
+  return text.data();
+}
 
 Pulse::~Pulse() {
   if (listener_ >= 0) ::close(listener_);
@@ -87,10 +114,12 @@ int Pulse::open(unsigned interface, std::string* ip, uint16_t* port) {
   SocketAddress address = make_address(bytes, 0);
   socklen_t size = size_of(address);
   listener_ = open_socket(address);
-  if (listener_ < 0 || ::bind(listener_, &address.any, size) != 0 ||
-      ::listen(listener_, kBacklog) != 0 || ::getsockname(listener_, &address.any, &size) != 0) {
+  // TCP_DEFER_ACCEPT: who says nothing never gets into the queue, which a stopped rank would not empty.
+  if (listener_ < 0 || !set_option(listener_, IPPROTO_TCP, TCP_DEFER_ACCEPT, 1) ||
+      ::bind(listener_, &address.any, size) != 0 || ::listen(listener_, kBacklog) != 0 ||
+      ::getsockname(listener_, &address.any, &size) != 0) {
     return fail(OMPL_ERR_SYSTEM, "cannot listen for those who ask whether this rank lives: {}",
-                std::generic_category().message(errno));
+                error_text(errno));
   }
   *ip = bytes;
   *port = ntohs(address.any.sa_family == AF_INET ? address.v4.sin_port : address.v6.sin6_port);
@@ -112,6 +141,7 @@ void PulseProbe::begin(const std::string& ip, uint16_t port) {
   if (port == 0) return;
   const SocketAddress address = make_address(ip, port);
   socket_ = open_socket(address);
+  set_option(socket_, SOL_SOCKET, SO_LINGER, linger{.l_onoff = 1, .l_linger = 0});  // leaves no trace
   if (socket_ < 0 || ::connect(socket_, &address.any, size_of(address)) == 0) return;
   if (errno == ECONNREFUSED) answer_ = Answer::dead;
 }

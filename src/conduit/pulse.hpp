@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Whether a rank lives, for fabrics that do not tell: every rank listens on a TCP port where nothing is ever said. The
-// system of a rank that lives takes a connection, also while the rank computes; that of a dead one refuses it.
+// system of a rank that lives takes a connection, also while the rank computes or is stopped; that of a dead one refuses
+// it. Who gets no answer at all is cut off.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 namespace ompl::conduit {
+
+// A rank that answers nothing for so long is out of reach.
+inline constexpr int64_t kUnreachedMs = 30'000;
+
+// The number of the network interface of that name, else of the first that is up and reaches other hosts; 0: none.
+unsigned pulse_interface(const std::string& name);
+// 4 or 16 bytes as one reads them: "192.0.2.1".
+std::string ip_text(const std::string& ip);
 
 // This rank's.
 class Pulse {
@@ -19,7 +28,7 @@ class Pulse {
   // Listens on the first address of the network interface of that number. Sets *ip to its 4 (IPv4) or 16 (IPv6) bytes
   // and *port to its port in host byte order; neither if the interface has no address.
   int open(unsigned interface, std::string* ip, uint16_t* port);
-  // Closes the connections that others made. Any thread; now and then.
+  // Closes connections of strangers who say something: a question is none of ours to take. Any thread; now and then.
   void answer() const;
 
  private:

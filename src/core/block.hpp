@@ -42,8 +42,8 @@ class Blocker {
   struct Patience {
     int spins;
     int yields;
-    int between = 0;  // spins after each yield
-    int eager = 0;    // spins of the next ompl_wait, if this one ends while spinning
+    int between = 0;         // spins after each yield
+    int eager = 0;           // spins of the next ompl_wait, if this one ends while spinning
     bool gives_way = false;  // yields before it polls at all
   };
   [[nodiscard]] Patience patience() const;

@@ -145,6 +145,10 @@ int Runtime::start_network(Conduits networks) {
     });
     candidates.push_back(std::move(*own));
   }
+  for (const auto& network : networks) {
+    if (network != nullptr && cards[0].find(network->name()) == nullptr)
+      absent += fmt::format("{}: not usable on rank 0; ", network->name());
+  }
   std::string verdict(candidates.size(), '1');  // '1': this rank can do with it
   std::vector<std::string> whys(size_ * candidates.size());
   for (uint32_t rank = 0; rank < size_; ++rank) {

@@ -54,7 +54,7 @@ Network::~Network() {
 int Network::open(std::vector<uint32_t> peer_slots) {
   peer_slots_ = std::move(peer_slots);
   epoll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
-  if (epoll_fd_ < 0) return fail(OMPL_ERR_SYSTEM, "epoll_create1: {}", std::strerror(errno));
+  if (epoll_fd_ < 0) return fail(OMPL_ERR_SYSTEM, "epoll_create1: {}", error_text(errno));
   const auto watch = [this](int fd) {
     epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
     return ::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) == 0 || errno == EEXIST;

@@ -36,7 +36,7 @@ int Segment::create(std::size_t capacity, uint32_t rank, uint64_t nonce, bool hu
   if (fd_ < 0 || ::fchmod(fd_, S_IRUSR | S_IWUSR) != 0 ||
       ::ftruncate(fd_, static_cast<off_t>(capacity)) != 0) {
     return fail(OMPL_ERR_SYSTEM, "cannot create a segment of {} bytes: {}", capacity,
-                std::strerror(errno));
+                error_text(errno));
   }
   void* base = arch::map_segment(fd_, capacity, rank);
   if (base == MAP_FAILED) {
@@ -44,7 +44,7 @@ int Segment::create(std::size_t capacity, uint32_t rank, uint64_t nonce, bool hu
                 "cannot reserve {} bytes of address space for the segment ({}); lower "
                 "OMPL_SEGMENT_SIZE or raise "
                 "the limit on virtual memory (ulimit -v)",
-                capacity, std::strerror(errno));
+                capacity, error_text(errno));
   }
   base_ = static_cast<std::byte*>(base);
   capacity_ = capacity;
@@ -64,7 +64,7 @@ int Segment::commit(uint64_t offset, std::size_t length) {
   }
   if (::fallocate(fd_, 0, static_cast<off_t>(begin), static_cast<off_t>(end - begin)) != 0) {
     return fail(OMPL_ERR_MEMORY, "cannot commit {} bytes of the segment: {}", length,
-                std::strerror(errno));
+                error_text(errno));
   }
   if (huge_pages_ && length >= kHugePage) ::madvise(base_ + begin, end - begin, MADV_HUGEPAGE);
   // Memory used before is zeroed by stores, never by punching holes: a network card may hold it pinned.

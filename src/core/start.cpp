@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "arch/machine.hpp"
@@ -121,7 +120,7 @@ int Runtime::prepare() {
     return code;
   }
   if (::pipe2(wake_pipe_, O_CLOEXEC | O_NONBLOCK) != 0) {
-    return fail(OMPL_ERR_SYSTEM, "cannot make a pipe: {}", std::strerror(errno));
+    return fail(OMPL_ERR_SYSTEM, "cannot make a pipe: {}", error_text(errno));
   }
   arch::affinity(segment_.header().cores);
   const std::vector<uint32_t> nodes = bootstrap_->node_map();

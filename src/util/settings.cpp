@@ -77,7 +77,8 @@ constexpr std::array kVariables{
              "libfabric provider to use: tcp, tcp;ofi_rxm, net/rdm, shm...; empty: the first usable "
              "one of the built-in preference."},
     Variable{"OMPL_OFI_INTERFACE", "text", &Settings::ofi_interface,
-             "Network interface or address that the ofi conduit binds to; empty: any."},
+             "Network interface or address that the ofi conduit binds to, and of the pulse of mpi; "
+             "empty: any."},
     Variable{"OMPL_STATISTICS", "0|1", &Settings::statistics,
              "Whether contexts count their operations (ompl_ctx_statistics), at some cost."},
     Variable{"OMPL_LOG", "off|error|warn|info|debug", &Settings::log_level,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "util/status.hpp"
 
+#include <system_error>
+
 #include "omnipgas/ompl_ext.h"
 #include "util/log.hpp"
 
@@ -22,6 +24,8 @@ int fail_quietly(int code, std::string detail) {
   t_detail = std::move(detail);
   return code;
 }
+
+std::string error_text(int error) { return std::generic_category().message(error); }
 
 const char* error_detail() { return t_detail.c_str(); }
 

@@ -33,6 +33,9 @@ class Tolerance {
   Tolerance& operator=(const Tolerance&) = delete;
 };
 
+// What the system says of an error number. Any thread.
+std::string error_text(int error);
+
 // The calling thread's last recorded detail; "" if none.
 const char* error_detail();
 

@@ -202,7 +202,7 @@ TEST_P(EndpointRules, AFloodInBothDirectionsFlows) {
 }
 
 TEST_P(EndpointRules, BothSidesMayConnectAtOnce) {
-  for (int repeat = 0; repeat < 20; ++repeat) {
+  for (uint32_t repeat = 0; repeat < rounds(20); ++repeat) {
     ASSERT_NO_FATAL_FAILURE(start(2, 2));
     for (uint32_t slot : {0U, 1U}) {
       ASSERT_EQ(from_a(slot).signal(1, {.offset = kFlag}).reason, Post::Reason::connecting);
@@ -271,7 +271,7 @@ TEST_P(EndpointRules, APeerThatLeavesInOrderIsNotDead) {
 
 // What was sent last is not lost when its sender leaves at once.
 TEST_P(EndpointRules, LastWordsAreHeard) {
-  for (int repeat = 0; repeat < 10; ++repeat) {
+  for (uint32_t repeat = 0; repeat < rounds(10); ++repeat) {
     ASSERT_NO_FATAL_FAILURE(start(1, 1));
     for (uint32_t i = 0; i < 100; ++i) {  // both are full of what they have not read
       signal(from_a(), 1, {.offset = kFlag});
@@ -323,7 +323,7 @@ TEST_P(EndpointRules, ASleeperWakesForDataForARequestAndForADeath) {
 
 // Each slot by a thread of its own on both sides: nothing is shared that needs a lock.
 TEST_P(EndpointRules, SlotsAreIndependent) {
-  constexpr uint32_t kSlots = 4, kRounds = 500;
+  constexpr uint32_t kSlots = 4, kRounds = rounds(500);
   ASSERT_NO_FATAL_FAILURE(start(kSlots, kSlots));
   std::vector<std::jthread> threads;
   const auto play = [](Node& node, uint32_t rank, uint32_t slot) {

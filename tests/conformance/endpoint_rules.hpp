@@ -9,6 +9,7 @@
 #include <string>
 
 #include "network_node.hpp"
+#include "rounds.hpp"
 
 namespace ompl::conduit::test {
 

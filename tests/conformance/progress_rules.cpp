@@ -22,7 +22,7 @@ void note(void* argument, int code) {
   ++called.times;
 }
 
-ompl_condition take(uint64_t flag) {
+ompl_condition taking(uint64_t flag) {
   return {.flag_addr = flag, .value = 0, .comparison = OMPL_TAKE, .width = 32};
 }
 
@@ -36,7 +36,7 @@ TEST_P(Conformance, Callbacks_OfAPutAndOfAFlag) {
       Called put;
       Called arrival;
       ompl_watch watch;
-      const ompl_condition condition = take(flag);
+      const ompl_condition condition = taking(flag);
       ok(ompl_flag_then(&watch, &condition, note, &arrival));
       ompl_handle handle = OMPL_HANDLE_INIT;
       const ompl_signal arrived{.flag_addr = flag, .value = 1, .op = OMPL_ADD32};
@@ -81,7 +81,7 @@ TEST_P(Conformance, Callbacks_R3_MayUseTheLayerAndTheirOwnMemory) {
   const auto w = world();
   const uint64_t flag = w->allocate(8);
   w->run([&](Rank& r) {
-    Chain chain{.condition = take(flag), .ctx = r.ctx(), .next = r.right(), .flag = flag};
+    Chain chain{.condition = taking(flag), .ctx = r.ctx(), .next = r.right(), .flag = flag};
     ok(ompl_flag_then(&chain.watch, &chain.condition, step, &chain));
     ok(r.signal(r.right(), flag));
     while (chain.steps < 50) EXPECT_GE(ompl_progress(r.ctx(), 1'000'000), 0);
@@ -99,7 +99,7 @@ TEST_P(Conformance, Callbacks_RunOnceWhoeverProgresses) {
   std::array<std::array<ompl_watch, kWatches>, 2> watches{};
   w->run([&](Rank& r) {
     for (uint32_t i = 0; i < kWatches; ++i) {
-      const ompl_condition condition = take(flags + 4 * i);
+      const ompl_condition condition = taking(flags + 4 * i);
       ok(ompl_flag_then(&watches.at(r.rank).at(i), &condition, note, &called.at(r.rank).at(i)));
     }
   });
@@ -136,7 +136,7 @@ TEST_P(Conformance, Progress_FindsNothingWhenThereIsNothing) {
     EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(5));
     ompl_watch watch;
     ompl_handle handle = OMPL_HANDLE_INIT;
-    const ompl_condition condition = take(0);
+    const ompl_condition condition = taking(0);
     EXPECT_EQ(ompl_flag_then(&watch, &condition, note, nullptr), OMPL_ERR_OFFSET);
     EXPECT_EQ(ompl_flag_then(nullptr, &condition, note, nullptr), OMPL_ERR_ARG);
     EXPECT_EQ(ompl_handle_then(&handle, nullptr, nullptr), OMPL_ERR_ARG);

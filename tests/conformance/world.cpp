@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "core/header.hpp"
 #include "util/status.hpp"
 
@@ -97,19 +100,19 @@ uint32_t Rank::drain(uint64_t flag) {
 std::vector<std::byte> pattern(std::size_t length, uint64_t seed) {
   std::vector<std::byte> bytes(length);
   uint64_t value = seed * 0x9e3779b97f4a7c15U + 1;
-  for (std::byte& byte : bytes) {
+  for (std::size_t done = 0; done < length; done += sizeof value) {
     value = value * 6364136223846793005U + 1442695040888963407U;
-    byte = static_cast<std::byte>(value >> 56);
+    const uint64_t word = value ^ value >> 32;  // the low bits alone repeat soon
+    std::memcpy(bytes.data() + done, &word, std::min(sizeof word, length - done));
   }
   return bytes;
 }
 
 std::size_t mismatch(const void* memory, std::size_t length, uint64_t seed) {
   const std::vector<std::byte> expected = pattern(length, seed);
+  if (std::memcmp(memory, expected.data(), length) == 0) return length;
   const auto* const found = static_cast<const std::byte*>(memory);
-  std::size_t same = 0;
-  while (same < length && found[same] == expected[same]) ++same;
-  return same;
+  return static_cast<std::size_t>(std::mismatch(found, found + length, expected.data()).first - found);
 }
 
 void ok(int code, std::source_location where) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "omnipgas/ompl_ext.h"
+#include "rounds.hpp"
 
 namespace ompl::conformance {
 
@@ -100,15 +101,6 @@ class World {
   // An allocation of every rank, at the same offset.
   uint64_t allocate(std::size_t size);
 };
-
-// ThreadSanitizer is about ten times slower: fewer rounds find as much there.
-constexpr uint32_t rounds(uint32_t count) {
-#ifdef __SANITIZE_THREAD__
-  return count / 5 + 1;
-#else
-  return count;
-#endif
-}
 
 // Bytes that tell of where and when they were written.
 std::vector<std::byte> pattern(std::size_t length, uint64_t seed);

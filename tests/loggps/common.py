@@ -105,7 +105,8 @@ class ProgramMaker:
 
     def pause(self, rank: int) -> None:
         if self.draw.random() < 0.5:
-            self.programs[rank].append(["compute", self.draw.choice([0, 10, 1000, 30000, 3000000]) * self.draw.random()])
+            most = self.draw.choice([0, 10, 1000, 30000, 3000000])
+            self.programs[rank].append(["compute", most * self.draw.random()])
         if self.draw.random() < 0.4:
             self.wait(rank, self.draw.randint(1, 4))
 

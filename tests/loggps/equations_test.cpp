@@ -33,8 +33,8 @@ struct Table3 {
         Osl(p.value[send_long]),
         Orl(p.value[recv_long]),
         Gl(p.value[gap_long]),
-        s(static_cast<double>(p.s)),
-        S(static_cast<double>(p.S)) {}
+        s(static_cast<double>(p.longest_packet)),
+        S(static_cast<double>(p.longest_eager)) {}
 
   [[nodiscard]] double T1(double k) const { return o + k * Oss; }
   [[nodiscard]] double T2(double k) const { return k <= s ? k * Gs + L : s * Gs + (k - s) * Gl + L; }
@@ -77,7 +77,14 @@ class Machine : public ::testing::TestWithParam<const char*> {
   Table3 t{parameters};
 
   [[nodiscard]] std::vector<uint64_t> lengths() const {
-    return {0, 1, 1000, parameters.s, parameters.s + 1, parameters.S, parameters.S + 1, 65472};
+    return {0,
+            1,
+            1000,
+            parameters.longest_packet,
+            parameters.longest_packet + 1,
+            parameters.longest_eager,
+            parameters.longest_eager + 1,
+            65472};
   }
   [[nodiscard]] Result run(const std::vector<std::vector<Op>>& ranks) const {
     Program program(static_cast<uint32_t>(ranks.size()));
@@ -149,8 +156,8 @@ TEST_P(Machine, RoundTripsHaveTheSlopesAndJumpsOfFigure5) {
   const auto slope = [&](double w, uint64_t from, uint64_t to) {
     return (at(w, to) - at(w, from)) / static_cast<double>(to - from);
   };
-  const uint64_t s = parameters.s;
-  const uint64_t S = parameters.S;
+  const uint64_t s = parameters.longest_packet;
+  const uint64_t S = parameters.longest_eager;
   constexpr uint64_t kFar = 1000000;
   expect_exact(at(0, 0), 4 * t.o + 2 * t.L);
   expect_exact(at(W, 0), 2 * t.o + W);
@@ -179,8 +186,8 @@ INSTANTIATE_TEST_SUITE_P(Table5, Machine, ::testing::Values("cenju4", "myrinet",
 TEST(Section4_4, AMessageOfLengthSTakes298MicrosecondsOnMyrinet) {
   const Parameters myrinet = find_parameters("myrinet", Model::loggps);
   Program program(2);
-  program.add(0, message(OpKind::send, 1, myrinet.S));
-  program.add(1, message(OpKind::recv, 0, myrinet.S));
+  program.add(0, message(OpKind::send, 1, myrinet.longest_eager));
+  program.add(1, message(OpKind::recv, 0, myrinet.longest_eager));
   const double found = replay(program, myrinet, {}).predicted_ns;
   EXPECT_EQ(std::floor(found / 1000), 298);
   // 1,438 such messages: 0.43 s.

@@ -5,10 +5,12 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <map>
 #include <random>
@@ -134,14 +136,44 @@ int block(const char* /*argument*/) {
   return 1;
 }
 
+// Rank 1 is stopped for so many seconds while rank 0 puts to it and waits for its answer.
+int stop(const char* argument) {
+  constexpr std::size_t kLong = std::size_t{4} << 20;
+  const uint64_t data = allocate(kLong);
+  const uint64_t flag = allocate(256);
+  std::vector<char> source(kLong, 'a');
+  check(ompl_barrier(), "ompl_barrier");
+  if (rank() == 1) {
+    sigevent resume{};
+    resume.sigev_notify = SIGEV_SIGNAL;
+    resume.sigev_signo = SIGCONT;
+    timer_t timer = nullptr;
+    const itimerspec due{.it_interval = {}, .it_value = {.tv_sec = std::atol(argument), .tv_nsec = 0}};
+    if (::timer_create(CLOCK_MONOTONIC, &resume, &timer) != 0 ||
+        ::timer_settime(timer, 0, &due, nullptr) != 0 || std::raise(SIGSTOP) != 0)
+      return 1;
+    check(ompl_wait(flag), "ompl_wait");
+    const auto* here = static_cast<const char*>(ompl_ptr(rank(), data));
+    if (!std::equal(source.begin(), source.end(), here)) return 1;
+    check(ompl_put_word(0, flag), "ompl_put_word");
+  } else if (rank() == 0) {
+    check(ompl_put_signal(reinterpret_cast<uint64_t>(source.data()), 1, data, kLong, flag),
+          "ompl_put_signal");
+    check(ompl_wait(flag), "ompl_wait");
+    std::printf("answered\n");
+  }
+  check(ompl_finalize(), "ompl_finalize");
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::alarm(60);  // nothing may hang
   const std::map<std::string, std::function<int(const char*)>> tasks{
-      {"churn", churn}, {"die-during", die_during}, {"survive", survive},
-      {"fill", fill},   {"hello", hello},           {"block", block}};
+      {"churn", churn}, {"die-during", die_during}, {"survive", survive}, {"fill", fill},
+      {"hello", hello}, {"block", block},           {"stop", stop}};
   const auto task = argc > 1 ? tasks.find(argv[1]) : tasks.end();
   if (task == tasks.end()) {
     std::fprintf(stderr, "fault_worker: which task?\n");

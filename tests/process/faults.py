@@ -117,6 +117,16 @@ class Death(unittest.TestCase):
             self.assertEqual(processes_marked(mark), [], "a process stayed behind")
         self.assertEqual(set(os.listdir("/dev/shm")) - before, set(), "a segment stayed behind")
 
+    def test_omplrun_removes_the_names_of_libfabrics_shared_memory(self) -> None:
+        before = set(os.listdir("/dev/shm"))
+        shm = {"OMPL_CONDUITS": "self,ofi", "OMPL_OFI_PROVIDER": "shm", "OMPL_LOG": "info"}
+        job = run(omplrun("-n", "2", worker(), "die-during", "wait"), **shm)
+        if "conduit ofi of OMPL_CONDUITS is not in this build" in job.stderr:
+            self.skipTest("libfabric is not in this build")
+        self.assertEqual(job.stderr.count("network: ofi"), 2, job.stderr)
+        self.assertEqual(job.returncode, 128 + signal.SIGKILL, job.stderr)
+        self.assertEqual(set(os.listdir("/dev/shm")) - before, set())
+
     def test_every_blocking_call_of_a_survivor_returns_the_peer_error(self) -> None:
         for call in ("wait", "barrier", "alloc", "finalize"):
             with self.subTest(call=call):

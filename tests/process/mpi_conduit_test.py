@@ -221,6 +221,27 @@ class LongHosts(Hosts):
     def test_a_million_messages(self) -> None:
         self.assertGreaterEqual(self.traffic(2, 1, 8, 8, 256, MILLION), MILLION)
 
+    def test_a_cut_for_good(self) -> None:
+        """Long before TCP gives up. With one thread and slot some rank is mostly inside MPI_Win_flush."""
+        self.limit_s = 100.0
+        self.at = ("1 cut 1",)
+        for ranks, threads, length in ((2, 1, 5_000_000), (3, 2, 1000)):
+            with self.subTest(ranks=ranks, threads=threads, length=length):
+                program = [str(ARGUMENTS.build / "bin/tests/traffic"), "90", str(threads), str(length)]
+                said = self.preloaded(ranks, *program, OMPL_ENDPOINTS=str(threads), OMPL_SEGMENT_SIZE="1G").stdout
+                self.assertRegex(said, r"network: [1-9]\d* packets were dropped")
+                self.assertRegex(said, r"the launcher exited with [1-9]")
+                self.assertNotIn("did not end", said)
+                if ARGUMENTS.name != "openmpi5":  # ends the job itself
+                    self.assertRegex(said, r"rank \d.*: its host 10\.77\.0\.\d has answered nothing for 30 s")
+
+    def test_a_rank_that_is_stopped_for_longer(self) -> None:
+        self.limit_s = 100.0
+        done = self.preloaded(2, str(ARGUMENTS.build / "bin/tests/fault_worker"), "stop", "40", OMPL_SEGMENT_SIZE="1G")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(done.stdout.count("; a thread watches the network"), 2, done.stdout)
+        self.assertIn("answered", done.stdout)
+
 
 class Refused(Jobs):
     def test_open_mpi_4_is_refused_with_the_reason(self) -> None:

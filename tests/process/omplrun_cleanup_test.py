@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""omplrun leaves no process behind, however it ends."""
+"""omplrun leaves no process behind, and no name of shared memory, however it ends."""
 
 import os
 import signal
 import unittest
+from pathlib import Path
 
 from omplrun_harness import (
     OMPLRUN,
@@ -86,6 +87,53 @@ class Cleanup(unittest.TestCase):
                 job.kill()
                 job.wait()
             self.assert_nothing_left()
+
+    def names(self) -> set[str]:
+        """Of shared memory that this test's processes have left, without the pid of each."""
+        return {name.partition(":")[2] for name in os.listdir("/dev/shm") if name.endswith(self.token)}
+
+    def forget(self) -> None:
+        for file in Path("/dev/shm").glob(f"*{self.token}"):
+            file.unlink()
+
+    def name_of_shared_memory(self, number: int) -> str:
+        """In a shell, that of libfabric."""
+        self.addCleanup(self.forget)
+        return f"/dev/shm/$$:{os.geteuid()}:{number}{self.token}"
+
+    def test_names_of_shared_memory_after_a_rank_was_killed(self) -> None:
+        names = f"touch {self.name_of_shared_memory(0)} {self.name_of_shared_memory(1)}"
+        end = f'[ $PMI_RANK = 1 ] && kill -KILL $$; sh -c "{names}; exec sleep {self.token}"'
+        self.assertEqual(shell(2, f"{names}; sleep 0.2; {end}").code, 137)
+        self.assertEqual(self.names(), set())
+
+    def test_names_of_shared_memory_while_others_go_on(self) -> None:
+        name = self.name_of_shared_memory(0)
+        others = f"while [ -e /dev/shm/*{self.token} ]; do sleep 0.01; done; echo gone"
+        script = f"if [ $PMI_RANK = 1 ]; then touch {name}; kill -KILL $$; else sleep 0.5; {others}; fi"
+        self.assertIn("gone", shell(2, script, "--keep-going").out)
+
+    def test_names_of_shared_memory_after_omplrun_is_killed(self) -> None:
+        script = f"touch {self.name_of_shared_memory(0)}; echo ready; sleep {self.token}"
+        with started("-n", "2", "sh", "-c", script) as job:
+            wait_for_lines(job, 2)
+            self.assertEqual(len(self.names()), 1, "the check sees what is there")
+            job.kill()
+            job.wait()
+        self.assertTrue(wait_until(lambda: not self.names()))
+
+    def test_names_of_others_stay(self) -> None:
+        """Of another process, another user, another form."""
+        user = os.geteuid()
+        ours = [f"$$0:{user}:0{self.token}", f"$$:{user + 1}:0{self.token}", f"$$-{user}:0{self.token}"]
+        self.addCleanup(self.forget)
+        self.assertEqual(shell(1, f"cd /dev/shm; touch {' '.join(ours)}; kill -KILL $$").code, 137)
+        left = len(list(Path("/dev/shm").glob(f"*{self.token}")))
+        self.assertEqual(left, len(ours))
+        if user == 0:
+            name = self.name_of_shared_memory(0)
+            self.assertEqual(shell(1, f"touch {name}; chown 65534 {name}; kill -KILL $$").code, 137)
+            self.assertEqual(len(list(Path("/dev/shm").glob(f"*{self.token}"))), left + 1)
 
     def test_a_job_inside_a_job(self) -> None:
         inner = f"{OMPLRUN} -n 2 sh -c 'setsid sleep {self.token} & sleep {self.token}'"

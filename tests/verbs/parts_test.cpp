@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parts of the verbs conduit that need no device: addresses, the table of regions, the pulse.
+// Parts of the verbs conduit that need no device: addresses, the table of regions.
 #include <gtest/gtest.h>
-#include <net/if.h>
 
-#include <chrono>
 #include <cstring>
-#include <optional>
 #include <random>
-#include <thread>
 
-#include "conduit/pulse.hpp"
 #include "conduit/verbs/address.hpp"
 #include "conduit/verbs/memory.hpp"
 #include "conduit/verbs/regions.hpp"
@@ -146,43 +141,6 @@ TEST(VerbsRegions, HaveAnEnd) {
   for (uint64_t i = 0; i < Regions::kMax; ++i)
     ASSERT_NE(regions.add(i, i + 1, region(1)), Regions::kNone);
   EXPECT_EQ(regions.add(1 << 20, 1 << 21, region(1)), Regions::kNone);
-}
-
-PulseProbe::Answer answer_of(PulseProbe& probe) {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (probe.look() == PulseProbe::Answer::none && std::chrono::steady_clock::now() < limit)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  return probe.look();
-}
-
-TEST(Pulse, LivesUntilItsRankIsGone) {
-  std::optional<Pulse> pulse(std::in_place);
-  std::string ip;
-  uint16_t port = 0;
-  ASSERT_EQ(pulse->open(::if_nametoindex("lo"), &ip, &port), 0);
-  ASSERT_EQ(ip, std::string("\x7f\0\0\x01", 4)) << "bound to the interface that was asked for";
-  ASSERT_NE(port, 0);
-  PulseProbe probe;
-  EXPECT_FALSE(probe.asking());
-  probe.begin(ip, port);
-  EXPECT_TRUE(probe.asking());
-  EXPECT_EQ(answer_of(probe), PulseProbe::Answer::lives) << "though nobody there takes the connection";
-  pulse->answer();
-  pulse.reset();
-  probe.begin(ip, port);
-  EXPECT_EQ(answer_of(probe), PulseProbe::Answer::dead);
-}
-
-TEST(Pulse, WithoutAnInterfaceThereIsNone) {
-  Pulse pulse;
-  std::string ip;
-  uint16_t port = 0;
-  EXPECT_EQ(pulse.open(0, &ip, &port), 0);
-  EXPECT_EQ(port, 0);
-  pulse.answer();
-  PulseProbe probe;
-  probe.begin(ip, port);
-  EXPECT_EQ(probe.look(), PulseProbe::Answer::none);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ uint64_t run(const Case& one, uint32_t size, uint32_t root, Result& result) {
     }
   }
   Parameters parameters = find_parameters("myrinet", Model::loggps);
-  parameters.S = 0;
+  parameters.longest_eager = 0;
   result = replay(program, parameters, {});
   return bytes;
 }

@@ -104,18 +104,18 @@ TEST(WhatIf, AnswersAreThoseOfTheReplay) {
                                     {{"fragment", true}},
                                     {{"set", {{"S", 1000}}}, {"fragment", true}}});
   std::vector<Parameters> machines(5, myrinet());
-  machines[0].S = 65536;
+  machines[0].longest_eager = 65536;
   machines[1].value[latency] /= 2;
   machines[1].value[compute] = 3;
   machines[2] = find_parameters("fast-ethernet", Model::loggps);
-  machines[4].S = 1000;
+  machines[4].longest_eager = 1000;
   for (const unsigned threads : {1U, 4U}) {
     const json found = ask(program, changes, threads);
     EXPECT_DOUBLE_EQ(found["base"]["predicted_seconds"],
                      replay(program, myrinet(), {}).predicted_ns / 1e9);
     ASSERT_EQ(found["changes"].size(), changes.size());
     for (std::size_t i = 0; i < changes.size(); ++i) {
-      const Fragmented cut(program, i < 3 ? 1U << 30 : machines[i].S);
+      const Fragmented cut(program, i < 3 ? 1U << 30 : machines[i].longest_eager);
       EXPECT_DOUBLE_EQ(found["changes"][i]["predicted_seconds"],
                        replay(cut, machines[i], {}).predicted_ns / 1e9)
           << i;

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <utility>
 
 namespace omplrun {
 namespace {
@@ -39,6 +40,20 @@ std::array<Fd, 2> make_socket_pair() {
     throw std::system_error(errno, std::generic_category(), "socketpair");
   }
   return {Fd(ends[0]), Fd(ends[1])};
+}
+
+// A child that has ended, whose pid is nobody else's yet; 0: none has; -1: there is no child.
+pid_t ended_child() {
+  siginfo_t info{};
+  return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 ? info.si_pid : -1;
+}
+
+// Its status. From now on others can have its pid.
+int bury(pid_t pid) {
+  remove_names_of(pid);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return status;
 }
 
 }  // namespace
@@ -109,6 +124,7 @@ bool Job::start_rank(uint32_t rank) {
   const std::string prefix = options_.prefix ? fmt::format("[{}] ", rank) : "";
   auto& slot = ranks_[rank];
   slot.pid = pid;
+  guard_.begun(pid);
   slot.pmi = std::move(pmi[0]);
   slot.output = std::make_unique<RankStream>(loop_, std::move(output[0]), prefix, out_);
   slot.errors = std::make_unique<RankStream>(loop_, std::move(errors[0]), prefix, err_);
@@ -157,17 +173,13 @@ void Job::on_user_signal(int signal) {
 
 void Job::on_children() {
   std::vector<std::pair<uint32_t, int>> ended;  // rank, status
-  siginfo_t info{};
-  while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
-    const pid_t pid = info.si_pid;
+  for (pid_t pid = 0; (pid = ended_child()) > 0;) {
     const auto found = std::find_if(ranks_.begin(), ranks_.end(),
                                     [pid](const Rank& candidate) { return candidate.pid == pid; });
-    // Before the pid is free for others: nothing of the rank's process group outlives the rank.
+    // Nothing of the rank's process group outlives the rank.
     if (found != ranks_.end()) kill(-pid, SIGKILL);
-    int status = 0;
-    waitpid(pid, &status, 0);
+    const int status = bury(pid);
     if (found != ranks_.end()) ended.emplace_back(found - ranks_.begin(), status);
-    info = {};
   }
   // The kernel names children in no order of death. A rank killed by a signal comes first: the others may
   // have ended because of it.
@@ -178,7 +190,7 @@ void Job::on_children() {
 
 void Job::on_rank_end(uint32_t rank, int status) {
   auto& slot = ranks_[rank];
-  slot.pid = -1;
+  guard_.ended(std::exchange(slot.pid, -1));
   --running_;
   if (slot.pmi) on_pmi(rank);  // its last words
   slot.output->finish();
@@ -297,7 +309,8 @@ void Job::signal_ranks(int signal) const {
 // Ends what left the ranks' process groups. Having become its parent, we know when there is nothing more.
 void Job::sweep() {
   const auto give_up = Clock::now() + kPatience;
-  while (waitpid(-1, nullptr, WNOHANG) >= 0 && Clock::now() < give_up) {
+  for (pid_t pid = 0; (pid = ended_child()) >= 0 && Clock::now() < give_up;) {
+    if (pid > 0) bury(pid);
     kill_marked(mark_);
     usleep(1000);
   }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,8 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <set>
+#include <string_view>
 #include <system_error>
 
 #include "bootstrap/pmi1_wire.hpp"
@@ -44,16 +47,22 @@ bool is_marked(std::string_view pid, const std::string& mark) {
   close_range(STDERR_FILENO + 1, ~0U, 0);  // above all, the other end of the line
   dup2(STDIN_FILENO, STDOUT_FILENO);       // nobody shall wait for this process to close them
   dup2(STDIN_FILENO, STDERR_FILENO);
-  char word = 0;
-  ssize_t count = 0;
-  do {
-    count = read(STDIN_FILENO, &word, 1);
-  } while (count < 0 && errno == EINTR);
-  if (count == 1) _exit(0);  // dismissed
+  std::set<pid_t> ranks;
+  for (pid_t word = 0;;) {
+    const ssize_t count = read(STDIN_FILENO, &word, sizeof word);
+    if (count < 0 && errno == EINTR) continue;
+    if (count != sizeof word) break;
+    if (word == 0) _exit(0);
+    if (word > 0) ranks.insert(word);
+    ranks.erase(-word);
+  }
   for (int round = 0, quiet = 0; round < kMostRounds && quiet < kQuietRounds; ++round) {
-    quiet = kill_marked(mark) == 0 ? quiet + 1 : 0;
+    const auto found = kill_marked(mark);
+    ranks.insert(found.begin(), found.end());
+    quiet = found.empty() ? quiet + 1 : 0;
     usleep(kRoundMicroseconds);
   }
+  for (const pid_t pid : ranks) remove_names_of(pid);
   _exit(0);
 }
 
@@ -67,16 +76,29 @@ std::string random_mark() {
   return fmt::format("OMPLRUN_JOB_{:02x}", fmt::join(random, ""));
 }
 
-int kill_marked(const std::string& mark) {
-  int found = 0;
+std::vector<pid_t> kill_marked(const std::string& mark) {
+  std::vector<pid_t> found;
   const std::unique_ptr<DIR, CloseDirectory> processes(opendir("/proc"));
-  if (!processes) return 0;
+  if (!processes) return found;
   while (const dirent* entry = readdir(processes.get())) {
     const auto pid = ompl::bootstrap::pmi1::to_number(entry->d_name);
     if (!pid || !is_marked(entry->d_name, mark)) continue;
-    if (kill(static_cast<pid_t>(*pid), SIGKILL) == 0) ++found;
+    if (kill(static_cast<pid_t>(*pid), SIGKILL) == 0) found.push_back(static_cast<pid_t>(*pid));
   }
   return found;
+}
+
+void remove_names_of(pid_t pid) {
+  const std::unique_ptr<DIR, CloseDirectory> names(opendir("/dev/shm"));
+  if (!names) return;
+  const std::string prefix = fmt::format("{}:{}:", pid, geteuid());
+  while (const dirent* entry = readdir(names.get())) {
+    struct stat file {};
+    if (!std::string_view(entry->d_name).starts_with(prefix)) continue;
+    if (fstatat(dirfd(names.get()), entry->d_name, &file, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (S_ISREG(file.st_mode) && file.st_uid == geteuid())
+      unlinkat(dirfd(names.get()), entry->d_name, 0);
+  }
 }
 
 Guard::Guard(const std::string& mark) {
@@ -95,8 +117,12 @@ Guard::~Guard() {
 }
 
 void Guard::dismiss() {
-  [[maybe_unused]] const ssize_t told = write(line_.get(), "", 1);
+  tell(0);
   wait();
+}
+
+void Guard::tell(pid_t word) {
+  [[maybe_unused]] const ssize_t told = write(line_.get(), &word, sizeof word);
 }
 
 void Guard::wait() {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Nothing of a job survives it. Every process of a job has a variable in its environment whose name is the
-// job's own, its mark, by which it is found even if it left its process group, its session or its parent.
+// job's own, its mark, by which it is found even if it left its process group, its session or its parent. Names of shared
+// memory carry the pid of who made them.
 #pragma once
 
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 #include "fd.hpp"
 
@@ -14,11 +16,15 @@ namespace omplrun {
 // A random word, fit for the name of a variable.
 std::string random_mark();
 
-// Kills every process that was started with `mark` in its environment; returns how many it found.
-int kill_marked(const std::string& mark);
+// Kills every process that was started with `mark` in its environment; returns those that it found.
+std::vector<pid_t> kill_marked(const std::string& mark);
 
-// A process that kills what is left of the job if omplrun ends without calling dismiss(), above all when
-// omplrun is killed.
+// Removes what libfabric's shm leaves in /dev/shm of a process that ended before it could: this user's files
+// PID:UID:NUMBER. To be called while no other process can have that pid.
+void remove_names_of(pid_t pid);
+
+// A process that kills what is left of the job, and removes the names of its ranks, if omplrun ends without calling
+// dismiss(), above all when omplrun is killed.
 class Guard {
  public:
   explicit Guard(const std::string& mark);
@@ -26,13 +32,16 @@ class Guard {
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
+  void begun(pid_t rank) { tell(rank); }
+  void ended(pid_t rank) { tell(-rank); }
   void dismiss();
 
  private:
+  void tell(pid_t word);
   void wait();
 
   pid_t pid_ = -1;
-  Fd line_;  // its closing is the signal
+  Fd line_;  // pids, negative of ranks that have ended, 0 to dismiss it; its closing is the signal
 };
 
 }  // namespace omplrun

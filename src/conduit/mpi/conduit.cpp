@@ -17,9 +17,10 @@ class MpiConduit final : public Conduit {
     return {.ordered_signals = true, .max_message = kLongest};
   }
   int open(const Job& job) override { return session_.prepare(job); }
-  // MPI knows who the others are.
-  [[nodiscard]] std::string address() const override { return {}; }
-  Reach connect(uint32_t /*rank*/, std::string_view /*address*/) override {
+  // MPI knows who the others are; the watch does not.
+  [[nodiscard]] std::string address() const override { return session_.watch().address(); }
+  Reach connect(uint32_t rank, std::string_view address) override {
+    if (!session_.watch().note(rank, address)) return {.why = "its address makes no sense"};
     return {.usable = true, .why = session_.describe()};
   }
   [[nodiscard]] int admits() const override { return session_.admits(); }

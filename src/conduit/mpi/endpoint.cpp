@@ -37,7 +37,8 @@ bool follows_puts(uint8_t op) {
 
 template <class Handle>
 MpiEndpoint<Handle>::MpiEndpoint(Session<Handle>& session, uint32_t slot)
-    : session_(session),
+    : Member(session.watch().endpoint(slot)),
+      session_(session),
       mpi_(session.library()),
       inbox_(session.inbox(slot)),
       slot_(slot),
@@ -90,11 +91,12 @@ Post MpiEndpoint<Handle>::put_signal(uint32_t rank, const void* source, uint64_t
 template <class Handle>
 template <class Call>
 Post MpiEndpoint<Handle>::transfer(uint32_t rank, bool is_put, Call call) {
-  const Visit visit(session_, *this);
+  const Visit visit(session_, *this, rank);
   if (!visit.admitted()) return visit.refusal;
   Link& link = links_[rank];
   if (link.window.full() || outstanding_ == kOperations) return kRetry;
   Handle request{};
+  session_.watch().meet(rank);
   if (const int code = call(&request); code != 0)
     return lost(rank, is_put ? "MPI_Rput" : "MPI_Rget", code);
   const uint64_t ticket = link.window.issue();
@@ -106,7 +108,7 @@ Post MpiEndpoint<Handle>::transfer(uint32_t rank, bool is_put, Call call) {
 
 template <class Handle>
 Post MpiEndpoint<Handle>::send(uint32_t rank, Message message, Data data) {
-  const Visit visit(session_, *this);
+  const Visit visit(session_, *this, rank);
   if (!visit.admitted()) return visit.refusal;
   Link& link = links_[rank];
   if (free_count_ == 0 || link.sending == kMostSending || outstanding_ == kOperations) return kRetry;
@@ -130,6 +132,7 @@ Post MpiEndpoint<Handle>::emit(uint32_t rank, Message message, Data data) {
   buffer->message = message;
   if (data.length > 0) std::memcpy(buffer->data.data(), data.source, data.length);
   link.met = true;
+  session_.watch().meet(rank);
   ++link.sending;
   const auto start = ++link.sent % kSynchronous == 0 ? mpi_.issend : mpi_.isend;
   Handle request{};
@@ -164,6 +167,7 @@ int MpiEndpoint<Handle>::progress(Sink& sink, int budget) {
   for (int looks = std::exchange(slept_, false) ? kLooks : 1; looks > 0 && found == 0; --looks)
     found = broken_ ? OMPL_ERR_LINK : look(sink, budget);
   if (found > 0 || outstanding_ > 0) alarm_.hurry();
+  if (session_.watch().losses() != losses_) fail_lost();
   return found;
 }
 
@@ -191,6 +195,7 @@ void MpiEndpoint<Handle>::take_in(const Buffer& buffer, Sink& sink) {
   }
   Link& link = links_[message.source];
   link.met = true;
+  session_.watch().hear(message.source);
   if (message.after_puts != 0) mpi_.win_sync(session_.window(slot_));
   if (message.length > 0) std::memcpy(job.segment + message.target, buffer.data.data(), message.length);
   if (message.op == kGoodbye) {
@@ -236,12 +241,21 @@ void MpiEndpoint<Handle>::finish(const Operation& operation) {
 // --- Failure and the end -------------------------------------------------------------------------------
 
 template <class Handle>
-void MpiEndpoint<Handle>::fail(uint32_t rank, std::string why) {
+void MpiEndpoint<Handle>::fail(uint32_t rank, std::string why, int code) {
   Link& link = links_[rank];
   if (link.failure != OMPL_OK) return;
   link.why = std::move(why);
   link.window.close();
-  link.failure.store(OMPL_ERR_LINK, std::memory_order_release);
+  link.failure.store(code, std::memory_order_release);
+}
+
+template <class Handle>
+void MpiEndpoint<Handle>::fail_lost() {
+  const Watch& watch = session_.watch();
+  losses_ = watch.losses();
+  for (uint32_t rank = 0; rank < session_.job().size; ++rank) {
+    if (const int code = watch.lost(rank); code != OMPL_OK) fail(rank, watch.why(rank), code);
+  }
 }
 
 template <class Handle>

@@ -79,7 +79,8 @@ class MpiEndpoint final : public Endpoint, private Member {
   void take_in(const Buffer& buffer, Sink& sink);
   int complete();
   void finish(const Operation& operation);
-  void fail(uint32_t rank, std::string why);
+  void fail(uint32_t rank, std::string why, int code = OMPL_ERR_LINK);
+  void fail_lost();
   Post lost(uint32_t rank, const char* function, int code);
   int broken(const char* function, int code);
   void leave(bool in_order) override;
@@ -100,6 +101,7 @@ class MpiEndpoint final : public Endpoint, private Member {
   std::array<int, kOperations> finished_{};
   std::atomic<std::size_t> outstanding_{0};
   bool broken_ = false;
+  uint32_t losses_ = 0;  // ranks that the watch has given up, as far as they are known here
   Alarm alarm_;
   bool slept_ = false;
 };

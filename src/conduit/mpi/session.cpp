@@ -83,7 +83,8 @@ int Session<Handle>::prepare(const Job& job) {
   }
   if (level >= library_.constants.serialized) level_ = Level::serialized;
   if (level >= library_.constants.multiple) level_ = Level::multiple;
-  return admits();
+  if (const int code = admits(); code != OMPL_OK) return code;
+  return watch_.open(job);
 }
 
 template <class Handle>
@@ -127,7 +128,7 @@ int Session<Handle>::open() {
     if (code != 0) return failed("MPI_Win_create", code);
     mpi.win_set_errhandler(window, mpi.constants.errors_return);
     windows_.push_back(window);
-    code = mpi.win_lock_all(0, window);
+    code = mpi.win_lock_all(mpi.constants.mode_nocheck, window);  // nobody locks it for himself
     if (code != 0) return failed("MPI_Win_lock_all", code);
   }
   counts_ = std::make_unique<std::vector<uint64_t>>(2 * std::size_t{job_->size});
@@ -137,7 +138,9 @@ int Session<Handle>::open() {
   code = mpi.comm_create_keyval(on_copy, on_end, &keyval_, nullptr);
   if (code == 0) code = mpi.comm_set_attr(mpi.constants.self, keyval_, this);
   if (code != 0) return failed("MPI_Comm_set_attr", code);
-  log::info("mpi: {}, {} windows", describe(), windows_.size());
+  watch_.start();
+  log::info("mpi: {}, {} windows{}", describe(), windows_.size(),
+            watch_.running() ? "; a thread watches the network" : "");
   return OMPL_OK;
 }
 
@@ -156,8 +159,10 @@ int Session<Handle>::on_end(Handle /*comm*/, int /*keyval*/, void* argument, voi
   if (self.ended_.exchange(true)) return 0;
   const std::lock_guard ending(self.ending_);
   for (Member* member : self.members_) {
-    while (member->inside.load()) ::sched_yield();
+    while (member->caller.rank.load() != Watch::kNobody) ::sched_yield();
+    member->caller.enter(Watch::kAnyone);
     member->leave(false);
+    member->caller.leave();
   }
   self.members_.clear();
   self.close();
@@ -176,7 +181,9 @@ void Session<Handle>::part(Member& member) {
   if (std::erase(members_, &member) == 0) return;
   if (admits() != OMPL_OK) return;  // MPI keeps what it has
   const auto turn = wait_for_turn();
+  member.caller.enter(Watch::kAnyone);
   member.leave(true);
+  member.caller.leave();
 }
 
 // Every rank has come to its end, and all that it sent has been taken in: what is left would trouble MPI, or come to the
@@ -212,11 +219,13 @@ void Session<Handle>::close() {
     static_cast<void>(counts_.release());
     return;
   }
+  watch_.session().enter(Watch::kAnyone);
   for (Handle& window : windows_) {
     library_.win_unlock_all(window);
     library_.win_free(&window);
   }
   library_.comm_free(&comm_);
+  watch_.session().leave();
 }
 
 template <class Handle>
@@ -236,7 +245,7 @@ Session<Handle>::~Session() {
 }
 
 template <class Handle>
-Session<Handle>::Visit::Visit(Session& session, Member& member) : member_(member) {
+Session<Handle>::Visit::Visit(Session& session, Member& member, uint32_t rank) : member_(member) {
   refusal = {.state = Post::State::retry, .reason = Post::Reason::queue_full};
   if (const int code = session.admits(); code != OMPL_OK) {
     refusal = {.state = Post::State::failed, .code = code};
@@ -246,13 +255,13 @@ Session<Handle>::Visit::Visit(Session& session, Member& member) : member_(member
     turn_ = std::unique_lock(arch::mpi_mutex(), std::try_to_lock);
     if (!turn_.owns_lock()) return;
   }
-  member.inside.store(true);
+  member.caller.enter(rank);
   admitted_ = !session.ended_.load();
 }
 
 template <class Handle>
 Session<Handle>::Visit::~Visit() {
-  member_.inside.store(false);
+  member_.caller.leave();
 }
 
 template struct Library<int>;

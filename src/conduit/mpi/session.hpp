@@ -13,6 +13,7 @@
 #include "conduit/conduit.hpp"
 #include "conduit/mpi/inbox.hpp"
 #include "conduit/mpi/library.hpp"
+#include "conduit/mpi/watch.hpp"
 
 namespace ompl::conduit::mpi {
 
@@ -23,9 +24,10 @@ class Member {
   // can be sent or received by afterwards.
   virtual void leave(bool in_order) = 0;
 
-  std::atomic<bool> inside{false};  // some thread is calling MPI for it
+  Watch::Caller& caller;  // whether some thread is calling MPI for it
 
  protected:
+  explicit Member(Watch::Caller& its_caller) : caller(its_caller) {}
   ~Member() = default;
 };
 
@@ -49,10 +51,10 @@ class Session {
   // OMPL_OK, or the error of a thread that MPI may not be called by, recorded.
   [[nodiscard]] int admits() const;
 
-  // A thread's permission to call MPI for one endpoint. Never waits for it.
+  // A thread's permission to call MPI for one endpoint, because of that rank. Never waits for it.
   class Visit {
    public:
-    Visit(Session& session, Member& member);
+    Visit(Session& session, Member& member, uint32_t rank = Watch::kAnyone);
     ~Visit();
     Visit(const Visit&) = delete;
     Visit& operator=(const Visit&) = delete;
@@ -72,6 +74,8 @@ class Session {
 
   [[nodiscard]] const Library<Handle>& library() const { return library_; }
   [[nodiscard]] const Job& job() const { return *job_; }
+  [[nodiscard]] Watch& watch() { return watch_; }
+  [[nodiscard]] const Watch& watch() const { return watch_; }
   [[nodiscard]] Handle comm() const { return comm_; }
   [[nodiscard]] Inbox<Handle>& inbox(uint32_t slot) { return (*inboxes_)[slot]; }
   [[nodiscard]] Handle window(uint32_t slot) const { return windows_[slot]; }
@@ -103,6 +107,7 @@ class Session {
   std::mutex ending_;                              // held by who makes a member leave, or closes
   std::vector<Member*> members_;
   std::atomic<bool> ended_{false};  // MPI, or this session
+  Watch watch_;
 };
 
 extern template class Session<int>;

@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <system_error>
 
 #include "util/status.hpp"
 
@@ -38,8 +37,7 @@ int WaitSet::open() {
   }
   set_ = epoll_create1(EPOLL_CLOEXEC);
   if (set_ < 0 || watched_[1] < 0) {
-    return fail(OMPL_ERR_SYSTEM, "a set of descriptors cannot be made: {}",
-                std::generic_category().message(errno));
+    return fail(OMPL_ERR_SYSTEM, "a set of descriptors cannot be made: {}", error_text(errno));
   }
   return OMPL_OK;
 }

@@ -165,7 +165,7 @@ class ShmConduit final : public Conduit {
     const int fd = open_theirs(peer, peer.segment_fd, O_RDWR);
     if (fd < 0) {
       return {.why = fmt::format("cannot open its segment, /proc/{}/fd/{}: {}", peer.pid,
-                                 peer.segment_fd, std::strerror(errno))};
+                                 peer.segment_fd, error_text(errno))};
     }
     Reach reach = map(rank, peer, fd);
     if (!reach.usable) return reach;
@@ -207,7 +207,7 @@ class ShmConduit final : public Conduit {
     }
     void* base = arch::map_segment(fd, peer.capacity, rank);
     if (base == MAP_FAILED)
-      return {.why = fmt::format("cannot map its segment: {}", std::strerror(errno))};
+      return {.why = fmt::format("cannot map its segment: {}", error_text(errno))};
     mappings_.push_back({.base = base, .length = peer.capacity});
     auto* segment = static_cast<std::byte*>(base);
     if (nonce_at(segment) != peer.nonce)

@@ -72,7 +72,7 @@ Passing::~Passing() {
 int Passing::open() {
   std::array<uint64_t, 3> random{};
   if (::getrandom(random.data(), sizeof random, 0) != static_cast<ssize_t>(sizeof random)) {
-    return fail(OMPL_ERR_SYSTEM, "getrandom: {}", std::strerror(errno));
+    return fail(OMPL_ERR_SYSTEM, "getrandom: {}", error_text(errno));
   }
   name_ = fmt::format("omnipgas-{:016x}{:016x}", random[0], random[1]);
   secret_ = random[2];
@@ -81,7 +81,7 @@ int Passing::open() {
   const socklen_t length = address_of(name_, &address);
   if (socket_ < 0 || ::bind(socket_, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
       ::listen(socket_, SOMAXCONN) != 0) {
-    return fail(OMPL_ERR_SYSTEM, "cannot listen on a Unix socket: {}", std::strerror(errno));
+    return fail(OMPL_ERR_SYSTEM, "cannot listen on a Unix socket: {}", error_text(errno));
   }
   return OMPL_OK;
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <random>
-#include <system_error>
 
 #include "conduit/verbs/endpoint.hpp"
 #include "conduit/verbs/memory.hpp"
@@ -82,7 +81,7 @@ Owned<ibv_mr> VerbsConduit::pin(void* address, std::size_t length, int access, c
     *code =
         fail(OMPL_ERR_MEMORY,
              "{} cannot register {} bytes {}: {}; is the limit of locked memory too low (ulimit -l)?",
-             device_.name, length, what, std::generic_category().message(errno));
+             device_.name, length, what, error_text(errno));
   }
   return memory;
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <system_error>
 
 #include "arch/clock.hpp"
 #include "util/log.hpp"
@@ -17,11 +16,8 @@ namespace {
 constexpr int64_t kFirstAgainMs =
     20;  // after which an unanswered datagram is sent again; doubled each time
 constexpr int64_t kLastAgainMs = 500;
-constexpr int64_t kSilenceMs = 1000;      // of a request, until the other side's pulse is asked
-constexpr int64_t kProbeMs = 2000;        // until an unanswered probe is given up
-constexpr int64_t kUnreachedMs = 30'000;  // neither answers to requests nor to probes
-
-std::string text(int error) { return std::generic_category().message(error); }
+constexpr int64_t kSilenceMs = 1000;  // of a request, until the other side's pulse is asked
+constexpr int64_t kProbeMs = 2000;    // until an unanswered probe is given up
 
 }  // namespace
 
@@ -83,7 +79,7 @@ bool Connections::prepare(Link& link) {
   int error = link.pair ? to_init(site_, link.pair.get()) : errno;
   if (error == 0) error = prepare_path(link);
   if (error != 0) {
-    fail(link, OMPL_ERR_LINK, fmt::format("cannot make a queue pair: {}", text(error)));
+    fail(link, OMPL_ERR_LINK, fmt::format("cannot make a queue pair: {}", error_text(error)));
     return false;
   }
   link.first_packet = random_packet_number(*link.pair);
@@ -120,7 +116,7 @@ void Connections::enter(Link& link, Link::State state) {
 void Connections::go_up(Link& link) {
   const int error = link.pair ? to_send(site_, link.pair.get(), link.first_packet) : 0;
   if (error != 0)
-    return fail(link, OMPL_ERR_LINK, fmt::format("its queue pair cannot send: {}", text(error)));
+    return fail(link, OMPL_ERR_LINK, fmt::format("its queue pair cannot send: {}", error_text(error)));
   link.probe.end();
   enter(link, Link::State::up);
   up_.fetch_add(1, std::memory_order_relaxed);
@@ -247,7 +243,7 @@ Route Connections::route_of(const Link& link, const Datagram& datagram) const {
 bool Connections::route(Link& link, const Datagram& datagram) {
   const int error = to_receive(site_, link.pair.get(), route_of(link, datagram));
   if (error != 0)
-    fail(link, OMPL_ERR_LINK, fmt::format("its queue pair cannot receive: {}", text(error)));
+    fail(link, OMPL_ERR_LINK, fmt::format("its queue pair cannot receive: {}", error_text(error)));
   link.partner = datagram.queue_pair;
   return error == 0;
 }

@@ -8,7 +8,6 @@
 // other rank makes the target, or opens it, and replies with its number; it asks for a link of its own the other way.
 // One link at a time asks for a target to be made. Request and reply are sent again like those of RC.
 #include <cerrno>
-#include <system_error>
 
 #include "conduit/verbs/connections.hpp"
 #include "util/status.hpp"
@@ -16,15 +15,13 @@
 namespace ompl::conduit::verbs {
 namespace {
 
-std::string text(int error) { return std::generic_category().message(error); }
-
 XrcInitiator& initiator_of(const Link& link) { return static_cast<XrcInitiator&>(*link.initiator); }
 
 }  // namespace
 
 void Connections::begin_shared(Link& link) {
   if (const int error = link.path ? 0 : prepare_path(link); error != 0)
-    return fail(link, OMPL_ERR_LINK, fmt::format("cannot make a path to it: {}", text(error)));
+    return fail(link, OMPL_ERR_LINK, fmt::format("cannot make a path to it: {}", error_text(error)));
   if (site_.transport == Transport::dc) {
     link.partner = peer(link).slots[link.slot];
     return go_up(link);
@@ -32,7 +29,7 @@ void Connections::begin_shared(Link& link) {
   link.queue = peer(link).queues[link.slot];
   link.initiator = resources_.xrc.initiator(site_, resources_, peer(link).node);
   if (link.initiator == nullptr)
-    return fail(link, OMPL_ERR_LINK, fmt::format("cannot make a queue pair: {}", text(errno)));
+    return fail(link, OMPL_ERR_LINK, fmt::format("cannot make a queue pair: {}", error_text(errno)));
   enter(link, Link::State::requested);
   send(link, Step::request);
 }
@@ -76,7 +73,8 @@ void Connections::replied_xrc(Link& link, const Datagram& datagram) {
     int error = to_receive(site_, pair, route_of(link, datagram));
     if (error == 0) error = to_send(site_, pair, initiator.first_packet);
     if (error != 0)
-      return fail(link, OMPL_ERR_LINK, fmt::format("its queue pair cannot send: {}", text(error)));
+      return fail(link, OMPL_ERR_LINK,
+                  fmt::format("its queue pair cannot send: {}", error_text(error)));
     initiator.target = datagram.queue_pair;
     for (const auto& other : owned_) {  // those that wait for it
       if (other.get() != &link && other->initiator == &initiator &&
@@ -106,7 +104,8 @@ void Connections::parted(uint32_t rank, uint32_t slot) {
 bool Connections::borrows(Link& link, uint64_t requests) {
   if (!link.sends()) return false;
   if (const int error = site_.transport == Transport::dc ? resources_.dc.lend(link) : 0; error != 0) {
-    fail(link, OMPL_ERR_LINK, fmt::format("a broken initiator cannot be used again: {}", text(error)));
+    fail(link, OMPL_ERR_LINK,
+         fmt::format("a broken initiator cannot be used again: {}", error_text(error)));
     return false;
   }
   if (link.initiator == nullptr) return false;

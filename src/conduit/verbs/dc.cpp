@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 
 #include "conduit/verbs/link.hpp"
 #include "conduit/verbs/mlx5.hpp"
@@ -18,7 +17,7 @@ namespace {
 int explain(const Site& site, const char* what, int error) {
   return fail(error == ENOMEM ? OMPL_ERR_MEMORY : OMPL_ERR_UNSUPPORTED,
               "{} has no DC: {} failed: {}; OMPL_VERBS_TRANSPORT=rc does without", site.device->name,
-              what, std::generic_category().message(error));
+              what, error_text(error));
 }
 
 // A queue pair of a kind that only mlx5 has.

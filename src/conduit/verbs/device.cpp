@@ -167,8 +167,7 @@ int Search::run(Device* out) {
     best_.context = {library_.open_device(best_device_), library_.close_device};
     if (best_.context) best_.domain = {library_.alloc_pd(best_.context.get()), library_.dealloc_pd};
     if (!best_.domain)
-      code = fail(OMPL_ERR_SYSTEM, "cannot open {}: {}", best_.name,
-                  std::generic_category().message(errno));
+      code = fail(OMPL_ERR_SYSTEM, "cannot open {}: {}", best_.name, error_text(errno));
   }
   if (list != nullptr) library_.free_device_list(list);
   if (code == OMPL_OK) *out = std::move(best_);

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <numeric>
-#include <system_error>
 #include <thread>
 
 #include "arch/clock.hpp"
@@ -79,7 +78,7 @@ int VerbsEndpoint::open(Address* address) {
     uint32_t number = 0;
     if (const int error = ibv_get_srq_num(resources_.queue.get(), &number); error != 0)
       return fail(OMPL_ERR_SYSTEM, "ibv_get_srq_num of {} failed: {}", site_.device->name,
-                  std::generic_category().message(error));
+                  error_text(error));
     address->queues.push_back(number);
   }
   bounces_.resize(kBounces);
@@ -353,7 +352,7 @@ bool VerbsEndpoint::register_for(const void* memory, std::size_t length, int acc
             OMPL_ERR_MEMORY,
             "cannot register {} bytes at {} for a put or get: {}; raise the limit of locked memory "
             "(ulimit -l), or use memory of the segment",
-            length, memory, std::generic_category().message(errno))};
+            length, memory, error_text(errno))};
     return false;
   }
   request->held.memory = region;
@@ -425,7 +424,7 @@ int VerbsEndpoint::send(const Link& link, ibv_send_wr* list, ibv_send_wr** bad) 
 // Nothing was taken, or not all.
 Post VerbsEndpoint::refused(Link& link, int error, bool all) {
   if (error == ENOMEM && all) return retry(Post::Reason::queue_full);
-  connections_.broke(link, std::generic_category().message(error));
+  connections_.broke(link, error_text(error));
   return refusal(link);
 }
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 
 #include "util/status.hpp"
 
@@ -23,7 +22,7 @@ int explain(const Site& site, const char* what) {
   const int error = errno;
   const bool memory = error == ENOMEM || error == EPERM || error == EAGAIN;
   return fail(memory ? OMPL_ERR_MEMORY : OMPL_ERR_SYSTEM, "{} of {} failed: {}{}", what,
-              site.device->name, std::generic_category().message(error),
+              site.device->name, error_text(error),
               memory ? "; is the limit of locked memory too low (ulimit -l)?" : "");
 }
 

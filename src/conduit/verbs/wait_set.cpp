@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 
 #include "util/status.hpp"
 
@@ -19,13 +18,13 @@ WaitSet::~WaitSet() {
 
 int WaitSet::open() {
   set_ = ::epoll_create1(EPOLL_CLOEXEC);
-  timer_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-  for (const int fd : {resources_.channel->fd, timer_}) {
+  if (set_ >= 0) timer_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+  const auto add = [this](int fd) {
     epoll_event readable{.events = EPOLLIN, .data = {}};
-    if (::epoll_ctl(set_, EPOLL_CTL_ADD, fd, &readable) != 0)
-      return fail(OMPL_ERR_SYSTEM, "cannot make a descriptor to sleep on: {}",
-                  std::generic_category().message(errno));
-  }
+    return ::epoll_ctl(set_, EPOLL_CTL_ADD, fd, &readable) == 0;
+  };
+  if (timer_ < 0 || !add(timer_) || !add(resources_.channel->fd))
+    return fail(OMPL_ERR_SYSTEM, "cannot make a descriptor to sleep on: {}", error_text(errno));
   return OMPL_OK;
 }
 

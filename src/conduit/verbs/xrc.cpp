@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 
 #include "conduit/verbs/device.hpp"
 #include "conduit/verbs/resources.hpp"
@@ -24,9 +23,7 @@ verbs_context* operations(ibv_context* context) { return verbs_get_ctx(context);
 int XrcDomain::open(const Device& device, const std::string& name) {
   const std::string file = "/dev/shm/" + name;
   const int fd = ::open(file.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0)
-    return fail(OMPL_ERR_SYSTEM, "cannot make {} for XRC: {}", file,
-                std::generic_category().message(errno));
+  if (fd < 0) return fail(OMPL_ERR_SYSTEM, "cannot make {} for XRC: {}", file, error_text(errno));
   file_ = file;
   ibv_xrcd_init_attr attributes{};
   attributes.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
@@ -39,7 +36,7 @@ int XrcDomain::open(const Device& device, const std::string& name) {
   remove_file();
   return fail(OMPL_ERR_UNSUPPORTED,
               "{} has no XRC: ibv_open_xrcd failed: {}; OMPL_VERBS_TRANSPORT=rc does without",
-              device.name, std::generic_category().message(error));
+              device.name, error_text(error));
 }
 
 void XrcDomain::remove_file() {

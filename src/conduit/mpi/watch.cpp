@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "conduit/mpi/watch.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <csignal>
+#include <cstdlib>
+#include <mutex>
+#include <system_error>
+#include <utility>
+
+#include "util/bytes.hpp"
+#include "util/log.hpp"
+#include "util/settings.hpp"
+#include "util/status.hpp"
+
+namespace ompl::conduit::mpi {
+namespace {
+
+// In looks, of which there is one a second.
+constexpr uint32_t kSilent = 2;  // until it is asked
+constexpr uint32_t kAgain = 5;   // until it is asked anew, since TCP repeats itself less and less often
+constexpr uint32_t kUnreached = kUnreachedMs / 1000;
+constexpr uint32_t kStuck = 5;  // inside one call of MPI
+
+constexpr uint32_t kMostAsked = 64;  // ranks at once: each takes a descriptor
+
+}  // namespace
+
+int Watch::open(const Job& job) {
+  callers_ = std::vector<Caller>(job.slots + std::size_t{1});
+  peers_ = std::vector<Peer>(job.size);
+  return pulse_.open(pulse_interface(job.settings->ofi_interface), &ip_, &port_);
+}
+
+std::string Watch::address() const {
+  return ByteWriter().add(std::string_view(ip_)).add(port_).bytes();
+}
+
+// A rank with our own address is on this host.
+bool Watch::note(uint32_t rank, std::string_view address) {
+  Peer& peer = peers_[rank];
+  ByteReader reader(address);
+  reader.get(&peer.ip);
+  reader.get(&peer.port);
+  if (!reader.complete() || (!peer.ip.empty() && peer.ip.size() != 4 && peer.ip.size() != 16))
+    return false;
+  peer.watched = !ip_.empty() && !peer.ip.empty() && peer.port != 0 && peer.ip != ip_;
+  return true;
+}
+
+// The program's signals are for its own threads.
+void Watch::start(std::chrono::milliseconds period) {
+  if (std::ranges::none_of(peers_, &Peer::watched)) return;
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::jthread([this, period](const std::stop_token& stop) {
+      std::mutex mutex;
+      std::condition_variable_any stopped;
+      for (std::unique_lock lock(mutex); !stop.stop_requested(); look())
+        stopped.wait_for(lock, stop, period, [] { return false; });
+    });
+  } catch (const std::system_error& error) {
+    log::warn("mpi: no thread to watch the network ({}): if it is cut this job may hang", error.what());
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+std::string Watch::why(uint32_t rank) const {
+  const Peer& peer = peers_[rank];
+  if (peer.lost == OMPL_ERR_PEER) return "nobody lives there: its process ended";
+  return fmt::format("its host {} has answered nothing for {} s", ip_text(peer.ip), kUnreached);
+}
+
+void Watch::look() {
+  pulse_.answer();
+  const bool waited_for = anyone_waits();
+  asking_ = std::ranges::count_if(peers_, [](const Peer& peer) { return peer.probe.asking(); });
+  for (std::size_t i = 0; i < peers_.size(); ++i)
+    look_at(static_cast<uint32_t>((first_ + i) % peers_.size()), waited_for);
+  first_ += kMostAsked;  // turn by turn
+  if (losses() != 0) end_if_stuck();
+}
+
+bool Watch::anyone_waits() {
+  bool found = false;
+  for (Caller& caller : callers_) {
+    const bool inside = caller.rank.load() != kNobody;
+    const uint32_t calls = caller.calls.load(std::memory_order_relaxed);
+    const bool new_call = calls != std::exchange(caller.seen, calls);
+    caller.stuck = inside && !new_call ? caller.stuck + 1 : 0;
+    found = found || inside || new_call;
+  }
+  return found;
+}
+
+void Watch::look_at(uint32_t rank, bool waited_for) {
+  Peer& peer = peers_[rank];
+  if (!peer.watched || sign(rank) == Sign::unmet) return;
+  if (sign(rank) == Sign::heard) {
+    peer.sign.store(Sign::silent, std::memory_order_relaxed);
+    peer.silent = 0;
+    peer.unanswered = 0;
+  } else if (waited_for) {
+    ++peer.silent;
+  }
+  if (peer.probe.asking()) {
+    listen(rank);
+  } else if ((!peer.answered || peer.silent >= kSilent) && asking_ < kMostAsked) {
+    peer.unanswered = 0;
+    peer.probe.begin(peer.ip, peer.port);
+    asking_ += peer.probe.asking() ? 1 : 0;  // not if there was no descriptor
+  }
+}
+
+void Watch::listen(uint32_t rank) {
+  Peer& peer = peers_[rank];
+  const PulseProbe::Answer answer = peer.probe.look();
+  if (answer == PulseProbe::Answer::none && ++peer.unanswered < kUnreached) {
+    if (peer.unanswered % kAgain == 0) peer.probe.begin(peer.ip, peer.port);
+    return;
+  }
+  peer.probe.end();
+  if (answer == PulseProbe::Answer::lives) {
+    peer.answered = true;
+    peer.silent = 0;
+    return;
+  }
+  peer.watched = false;
+  if (!peer.answered) {
+    log::info("mpi: rank {} on {} cannot be asked: nobody would notice if the network to it were cut",
+              rank, ip_text(peer.ip));
+    return;
+  }
+  peer.lost = answer == PulseProbe::Answer::dead ? OMPL_ERR_PEER : OMPL_ERR_LINK;
+  losses_.fetch_add(1, std::memory_order_release);
+}
+
+// Like ompl_abort, but without MPI: what could tell it to end the job is stuck as well. Launchers end a job of which
+// a process fails.
+void Watch::end_if_stuck() const {
+  for (const Caller& caller : callers_) {
+    if (caller.stuck < kStuck) continue;
+    const uint32_t wanted = caller.rank.load();
+    for (uint32_t rank = 0; rank < peers_.size(); ++rank) {
+      if (lost(rank) == OMPL_OK || (wanted != rank && wanted != kAnyone)) continue;
+      log::error(
+          "rank {} is out of reach: {}; a thread of this rank is inside MPI, which does not return, so "
+          "this process ends; mend the network between the hosts and start the job again",
+          rank, why(rank));
+      std::_Exit(EXIT_FAILURE);
+    }
+  }
+}
+
+}  // namespace ompl::conduit::mpi
