@@ -82,6 +82,36 @@ TEST_F(Writer, ThreadsRecordAtOnce) {
       << "an id was given twice";
 }
 
+TEST_F(Writer, TestsThatFindNothingBecomeOneRecord) {
+  Thread* const thread = tracer.add_thread();
+  const auto test = [&](uint64_t begin, uint32_t site) {
+    Record record = call_of(Kind::kTest, begin, begin + 10);
+    record.site = site;
+    thread->stream.append_idle(record);
+  };
+  for (uint64_t i = 0; i < 1000; ++i) test(100 + 20 * i, 1);  // the first alone, 999 together
+  test(30000, 1);                                             // later
+  test(30020, 2);                                             // elsewhere
+  for (uint64_t i = 0; i < 5; ++i) test(30040 + 20 * i, 2);
+  thread->stream.append(call_of(Kind::kSend, 40000, 40001, 1));
+  test(50000, 2);
+  test(50020, 2);
+  Tracer::remove_thread(thread);
+
+  const MappedFile file(rank_files(folder)[0]);
+  const RankTrace trace("file", file.bytes());
+  std::vector<std::array<uint64_t, 4>> seen;
+  trace.for_each_call(trace.threads().back(), [&](const CallView& view) {
+    seen.push_back({view.call->begin, view.call->end, view.call->bytes, view.call->flags});
+  });
+  const std::vector<std::array<uint64_t, 4>> expected{
+      {100, 110, 0, 0},     {120, 20090, 999, kRepeated}, {30000, 30010, 0, 0},
+      {30020, 30030, 0, 0}, {30040, 30130, 5, kRepeated}, {40000, 40001, 0, 0},
+      {50000, 50010, 0, 0}, {50020, 50030, 1, kRepeated},
+  };
+  EXPECT_EQ(seen, expected);
+}
+
 Posted posted_of(uint32_t id, const void* where, const SharedSends& own, uint16_t flags = 0) {
   Posted posted{};
   posted.id = id;

@@ -33,9 +33,9 @@ uint64_t sum_of(std::span<const std::byte> bytes) {
   return sum;
 }
 
-template <std::size_t kSize>
-bool ends(const char (&text)[kSize]) {
-  return std::memchr(text, '\0', kSize) != nullptr;
+template <std::size_t Size>
+bool ends(const char (&text)[Size]) {
+  return std::memchr(text, '\0', Size) != nullptr;
 }
 
 // The numbers in a run of Ids records.

@@ -56,9 +56,7 @@ def dump(*arguments: str | Path) -> list[str]:
 
 def summaries(place: Path) -> list[Summary]:
     """A summary of each rank of a folder, or of the one rank of a file."""
-    done = subprocess.run(
-        dump("--summary", place), capture_output=True, text=True, timeout=SUMMARY_LIMIT, check=False
-    )
+    done = subprocess.run(dump("--summary", place), capture_output=True, text=True, timeout=SUMMARY_LIMIT, check=False)
     if done.returncode != 0:
         raise TraceError(done.stderr.strip().removeprefix("error: "))
     return [Summary(**json.loads(line)) for line in done.stdout.splitlines()]

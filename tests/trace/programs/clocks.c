@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Messages to and fro. On 2 ranks, whose clocks trace_test.py has set apart. */
+ * Messages there and back. On 2 ranks, whose clocks trace_test.py has set apart. */
 #include "expect.h"
 
 int main(void) {

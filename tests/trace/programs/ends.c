@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
   const int n = atoi(argv[2]);
   MPI_Init(NULL, NULL);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+  MPI_Barrier(MPI_COMM_WORLD); /* all have their files */
   for (int i = 0; i < n && rank_ == 0; ++i)
     MPI_Send(data, i % 64, MPI_CHAR, 1, i % 32768, MPI_COMM_WORLD);
   for (int i = 0; i < n && rank_ == 1; ++i)
