@@ -26,14 +26,23 @@ std::string name_of(const RankFile& file, const trace::SiteDefinition& site) {
 
 class RecordingStream : public Stream {
  public:
-  explicit RecordingStream(const std::vector<std::unique_ptr<RankFile>>& files) {
-    for (uint32_t rank = 0; rank < files.size(); ++rank) ranks_.emplace_back(*files[rank], rank);
+  RecordingStream(const std::vector<std::unique_ptr<RankFile>>& files, const Algorithms& algorithms) {
+    for (uint32_t rank = 0; rank < files.size(); ++rank)
+      ranks_.emplace_back(*files[rank], rank, algorithms);
   }
   bool next(uint32_t rank, Op& op) override { return ranks_[rank].next(op); }
   [[nodiscard]] std::map<std::string, uint64_t> not_modelled() const override {
     std::map<std::string, uint64_t> out;
     for (const RankReader& rank : ranks_)
       for (const auto& [name, count] : rank.not_modelled()) out[name] += count;
+    return out;
+  }
+  [[nodiscard]] std::map<std::string, uint64_t> collectives() const override {
+    std::map<std::string, uint64_t> out;
+    for (std::size_t i = 0; i < kCollectives; ++i)
+      for (const RankReader& rank : ranks_)
+        if (const uint64_t count = rank.count_of(static_cast<Collective>(i)))
+          out[std::string(name_of(static_cast<Collective>(i)))] += count;
     return out;
   }
 
@@ -107,8 +116,9 @@ Recording::Recording(const std::string& folder) {
 Recording::~Recording() = default;
 
 uint32_t Recording::ranks() const { return static_cast<uint32_t>(files_->ranks.size()); }
-std::unique_ptr<Stream> Recording::open() const {
-  return std::make_unique<RecordingStream>(files_->ranks);
+std::unique_ptr<Stream> Recording::open() const { return open_with({}); }
+std::unique_ptr<Stream> Recording::open_with(const Algorithms& algorithms) const {
+  return std::make_unique<RecordingStream>(files_->ranks, algorithms);
 }
 uint32_t Recording::sites() const { return static_cast<uint32_t>(files_->sites.size()); }
 std::string Recording::where(uint32_t /*rank*/, uint32_t site) const { return files_->sites[site]; }

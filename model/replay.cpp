@@ -29,7 +29,9 @@ struct Rank {
   uint32_t site = 0;           // of that call
   bool waits = false;          // that call is a wait
   bool stalled = false, over = false;
-  Op held;  // the send that does not fit into the eager buffer, if stalled
+  double marked = 0;      // time between marks
+  double marked_at = -1;  // the mark that began it; less: none
+  Op held;                // the send that does not fit into the eager buffer, if stalled
 };
 
 // The critical path is a chain of such, from the end to the start.
@@ -147,6 +149,9 @@ class Replayer {
         return true;
       case OpKind::wait:
         return wait(rank, op);
+      case OpKind::mark:
+        mark(rank, op.bytes > 0);
+        return true;
     }
     return true;
   }
@@ -160,6 +165,14 @@ class Replayer {
     ranks_[rank].now += passes;
     account(rank, op.site, &Breakdown::compute, ns(passes));
     draw(rank, Activity::compute, op);
+  }
+
+  // The begin or the end of what is asked for.
+  void mark(uint32_t rank, bool begins) {
+    Rank<Clock>& r = ranks_[rank];
+    if (r.marked_at >= 0) r.marked += ns(r.now) - r.marked_at;
+    r.marked_at = begins ? ns(r.now) : -1;
+    result_.region_ns = std::max(result_.region_ns, r.marked);
   }
 
   bool send(uint32_t rank, const Op& op) {

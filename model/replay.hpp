@@ -49,6 +49,7 @@ struct PathStep {
 
 struct Result {
   double predicted_ns = 0;
+  double region_ns = -1;  // between marks, of the rank that took longest; less than 0: there are none
   std::vector<Breakdown> per_rank;
   std::vector<Breakdown> per_site;  // empty if the trace knows no call sites
   uint64_t messages = 0;

@@ -71,6 +71,7 @@ nlohmann::json to_json(const Prediction& prediction, const Trace& trace, const P
                      {"unmatched", unmatched(result, trace)},
                      {"unmatched_count", result.unmatched_count},
                      {"not_modelled", result.not_modelled}};
+  if (result.region_ns >= 0) out["region_seconds"] = result.region_ns / kSecond_ns;
   out["per_rank"] = nlohmann::json::array();
   for (const Breakdown& b : result.per_rank) out["per_rank"].push_back(times(b));
   out["per_site"] = nlohmann::json::array();

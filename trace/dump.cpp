@@ -22,6 +22,7 @@ constexpr std::pair<Flag, const char*> kFlags[] = {
     {kCancelled, "cancelled"},
     {kFailed, "failed"},
     {kFortran, "fortran"},
+    {kRepeated, "repeated"},
 };
 
 void print(const Json& line) {
@@ -129,7 +130,7 @@ void print_summary(const RankTrace& trace) {
         in_tracer += call.end - call.begin;
         return;
       }
-      ++calls;
+      calls += (call.flags & kRepeated) != 0 ? call.bytes : 1;
       in_calls += call.end - call.begin;
       if (group == Group::kSend || group == Group::kPostSend) sent += call.bytes;
       if (group == Group::kOpaque)
@@ -156,6 +157,7 @@ void print_summary(const RankTrace& trace) {
          {"tracer_seconds", static_cast<double>(in_tracer) * 1e-9},
          {"bytes_sent", sent},
          {"clock_uncertainty", header.clock[0].uncertainty},
+         {"clock_offset", static_cast<int64_t>(header.clock[0].reference - header.clock[0].local)},
          {"clock", header.clock_name},
          {"unknown", unknown}});
 }
@@ -173,14 +175,14 @@ void print_rank(const std::filesystem::path& path, bool summary) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app(
-      "Prints a trace as lines of JSON: definitions, then calls; times in ns of rank 0's host.");
-  std::filesystem::path from;
-  bool summary = false;
-  app.add_option("trace", from, "Folder of a trace, or the file of one rank")->required();
-  app.add_flag("--summary", summary, "One line for each rank instead");
-  CLI11_PARSE(app, argc, argv);
   try {
+    CLI::App app(
+        "Prints a trace as lines of JSON: definitions, then calls; times in ns of rank 0's host.");
+    std::filesystem::path from;
+    bool summary = false;
+    app.add_option("trace", from, "Folder of a trace, or the file of one rank")->required();
+    app.add_flag("--summary", summary, "One line for each rank instead");
+    CLI11_PARSE(app, argc, argv);
     const bool folder = std::filesystem::is_directory(from);
     for (const auto& path : folder ? rank_files(from) : std::vector{from}) print_rank(path, summary);
   } catch (const std::exception& error) {

@@ -15,6 +15,7 @@ inline constexpr uint32_t kHeaderBytes = 65536;  // a page anywhere; mostly a ho
 inline constexpr uint32_t kBlockBytes = 262144;
 inline constexpr uint32_t kDefinitions = 0;  // the stream of definitions; threads are 1, 2, ...
 
+// NOLINTBEGIN(readability-identifier-naming, bugprone-macro-parentheses): kinds have MPI's names.
 enum class Group : uint16_t {
   kProcess,
   kSend,
@@ -60,9 +61,11 @@ enum Flag : uint16_t {
   kSeveral = 8,    // a completion of `bytes` requests, which the side records name
   kInPlace = 16,
   kCancelled = 32,
-  kFailed = 64,    // the call returned an error
-  kFortran = 128,  // entered through a Fortran name
+  kFailed = 64,     // the call returned an error
+  kFortran = 128,   // entered through a Fortran name
+  kRepeated = 256,  // `bytes` tests or probes in a row, which found nothing
 };
+// NOLINTEND(readability-identifier-naming, bugprone-macro-parentheses)
 
 // One call, or something that belongs to one.
 struct Record {
@@ -184,7 +187,11 @@ static_assert(sizeof(BlockHeader) == 64);
 inline constexpr std::size_t kRecordsPerBlock = (kBlockBytes - sizeof(BlockHeader)) / sizeof(Record);
 static_assert(kRecordsPerBlock * sizeof(Record) + sizeof(BlockHeader) == kBlockBytes);
 
-enum class State : uint32_t { kRunning = 0, kFinalized = 1, kAborted = 2 };
+enum class State : uint32_t {
+  kRunning = 0,    // NOLINT(readability-identifier-naming)
+  kFinalized = 1,  // NOLINT(readability-identifier-naming)
+  kAborted = 2,    // NOLINT(readability-identifier-naming)
+};
 
 struct FileHeader {
   char magic[8];

@@ -33,6 +33,10 @@ Command parse(const nlohmann::json& line) {
   command.limit = line.value("limit", 60U);
   command.attend = line.value("attend", false);
   command.asleep = line.value("asleep", 0.0);
+  command.work = line.value("work", 0.0);
+  command.timed = line.value("timed", false);
+  command.polls = line.value("polls", false);
+  command.messages = line.value("messages", uint64_t{1});
   command.sequence = line.value("sequence", uint64_t{0});
   command.counts = line.value("counts", std::vector<uint64_t>{});
   return command;

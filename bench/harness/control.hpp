@@ -9,6 +9,8 @@
 //           {"do": "flow", the same but "seconds": "iterations" messages, one answer}      both ranks
 //           {"do": "rate", as pingpong}                                                    rank 0
 //           {"do": "drain", the same, "counts": [per thread]}                              rank 1
+//           {"do": "roundtrip", "op", "size", "iterations", "work", "timed", "polls"}      both ranks
+//           {"do": "burst", "op", "size", "iterations", "messages"}: workers of roundtrip/  both ranks
 //           {"do": "rest"}: ends what "attend" began                                       both ranks
 //           {"do": "exit"}                                                                 both ranks
 //   rank    {"report": {...}}, or {"corrupt": "what"} and the end of the process
@@ -27,7 +29,7 @@
 namespace bench {
 
 struct Command {
-  std::string what;         // pingpong, flow, rate, drain
+  std::string what;         // pingpong, flow, rate, drain; roundtrip, burst
   std::string op;           // put, putonly (rate); pingpong and flow: put, putsignal, sendrecv
   int threads = 1;          //
   std::size_t size = 8;     // bytes of a message, at least 4
@@ -36,6 +38,10 @@ struct Command {
   unsigned limit = 60;      // seconds until the kernel ends a worker that hangs
   bool attend = false;      // after it, until the next command comes, make progress for the other rank
   double asleep = 0;        // pingpong: thread 0 of rank 0 first sleeps so many seconds
+  double work = 0;          // roundtrip: seconds that rank 0 computes after its send
+  bool timed = false;       // roundtrip: rank 1 times its sends too
+  bool polls = false;       // roundtrip: rank 0 lets the library make progress while it computes
+  uint64_t messages = 1;    // burst: sent one after the other before the answer
   uint64_t sequence = 0;    // number of this command among the worker's
   std::vector<uint64_t> counts;  // drain: messages that each thread of rank 0 sent
 };

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compiles the MPI worker once per MPI found. Run by the build; standard library only.
+"""Compiles a kind of MPI worker once per MPI found. Run by the build; standard library only.
 
-python3 -m omnipgas.build_workers BUILD --source mpi.cpp --depends FILE... -- COMPILER ARGUMENTS...
+python3 -m omnipgas.build_workers BUILD --kind bench --source mpi.cpp --depends FILE... -- COMPILER ARGUMENTS...
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ class Recipe:
     """What every MPI's worker is made from."""
 
     build: Path
+    kind: str
     source: Path
     depends: list[Path]
     arguments: list[str]  # for the compiler
@@ -37,7 +38,7 @@ class Recipe:
 
 def compile_worker(peer: peers.Peer, recipe: Recipe) -> str:
     """Brings one worker up to date; returns a line that says what was done."""
-    program = recipe.build / "bin" / peer.worker
+    program = recipe.build / "bin" / peers.worker_of(peer, recipe.kind)
     try:
         prefix = peers.find_prefix(peer, recipe.build)
         compiler = peers.find_program(peer, peer.compiler, recipe.build, prefix)
@@ -69,13 +70,14 @@ def main() -> None:
     split = sys.argv.index("--")
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", type=Path)
+    parser.add_argument("--kind", required=True)
     parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--depends", type=Path, nargs="+", required=True)
     options = parser.parse_args(sys.argv[1:split])
-    recipe = Recipe(options.build, options.source, options.depends, sys.argv[split + 1 :])
+    recipe = Recipe(options.build, options.kind, options.source, options.depends, sys.argv[split + 1 :])
     for name, peer in peers.table(options.build).items():
         if peer.compiler:
-            print(f"bench worker {name}: {compile_worker(peer, recipe)}")
+            print(f"{options.kind} worker {name}: {compile_worker(peer, recipe)}")
 
 
 if __name__ == "__main__":

@@ -72,13 +72,16 @@ def why_no_hosts() -> str:
 
 
 @contextmanager
-def two_hosts() -> Iterator[Hosts]:
-    """Two network namespaces on a bridge, as the tests have them; gone afterwards. Raises MissingError."""
+def two_hosts(mbit: int | None = None) -> Iterator[Hosts]:
+    """Two network namespaces on a bridge, as the tests have them, with links of so many Mbit/s if that is given; gone
+    afterwards. Raises MissingError."""
     if reason := why_no_hosts():
         raise MissingError(reason)
     network, launchers = _rig("network"), _rig("launchers")
     network.remove_leftovers()
     with network.network(RANKS) as made:
+        if mbit is not None:
+            made.rate(str(mbit))
         hosts = Hosts(
             launch=("ip", "netns", "exec", made.hub),
             enter=("sh", "-c", launchers.TO_ITS_HOST, made.name, str(RANKS), str(RANKS)),

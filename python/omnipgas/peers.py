@@ -172,11 +172,16 @@ def find_program(peer: Peer, name: str, build: Path, prefix: Path | None) -> Pat
     return path
 
 
-def find(peer: Peer, build: Path) -> Found:
+def worker_of(peer: Peer, kind: str) -> str:
+    """The library's program of that kind: bench, or roundtrip (bench/roundtrip)."""
+    return peer.worker.replace("_bench_", f"_{kind}_")
+
+
+def find(peer: Peer, build: Path, kind: str = "bench") -> Found:
     """Everything needed to run a library; raises MissingError with the remedy."""
     prefix = find_prefix(peer, build)
     launcher = find_program(peer, peer.launcher, build, prefix) if peer.launcher else None
-    worker = build / "bin" / peer.worker
+    worker = build / "bin" / worker_of(peer, kind)
     if not worker.is_file():
         raise MissingError(f"{worker} is not built: run make (or cmake --build {build})")
     return Found(peer, worker, prefix, launcher)

@@ -162,6 +162,23 @@ class Worker:
             rate=sum(t["iterations"] / t["seconds"] for t in threads) / 1e6,
         )
 
+    def roundtrip(
+        self, op: str, size: int, iterations: int, work: float, limit: float, **more: bool
+    ) -> dict[int, Message]:
+        """What both ranks report of a block of round trips with `work` seconds of computation (bench/roundtrip);
+        `timed`, `polls`: see bench/harness/control.hpp."""
+        return self._both("roundtrip", op, size, iterations, limit, {"work": work, **more})
+
+    def burst(self, op: str, size: int, iterations: int, messages: int, limit: float) -> dict[int, Message]:
+        """The same of so many messages sent one after the other, for g."""
+        return self._both("burst", op, size, iterations, limit, {"messages": messages})
+
+    def _both(
+        self, what: str, op: str, size: int, iterations: int, limit: float, extra: Message
+    ) -> dict[int, Message]:
+        command = self._measure(what, op, size, iterations, 0) | extra
+        return self._ask(dict.fromkeys(range(RANKS), command), limit)
+
     def _measure(self, what: str, op: str, size: int, iterations: int, seconds: float) -> Message:
         self._sequence += 1
         aim = " to a sleeping target" if what == "rate" else ""

@@ -63,7 +63,7 @@ def fake_mpi(tmp_path: Path) -> tuple[peers.Peer, build_workers.Recipe]:
     source.write_text("int main() {}\n")
     prefix = {"variable": "OMNI_PEER_FAKE", "default": "mpi"}
     peer = peers.Peer("fake", "Fake", ["put"], "worker", [], "", "bin/mpicxx", prefix, "get it")
-    return peer, build_workers.Recipe(tmp_path, source, [source], [])
+    return peer, build_workers.Recipe(tmp_path, "bench", source, [source], [])
 
 
 def test_a_worker_is_compiled_when_it_is_old_and_removed_with_its_mpi(

@@ -127,6 +127,7 @@ class Call {
     append(match);
   }
   void started(int n, const MPI_Request* requests);
+  void of_request(MPI_Request request) { record_.request = tracer.requests.mark(key_of(request), 0); }
   void to_cancel(const MPI_Request* request);
   void to_free(const MPI_Request* request);
 
@@ -291,7 +292,14 @@ class Call {
     written_ = true;
     record_.begin = tracer.clock.ns(begin_);
     record_.end = tracer.clock.ns(end_);
-    thread_.stream.append(record_);
+    is_idle() ? thread_.stream.append_idle(record_) : thread_.stream.append(record_);
+  }
+  // A test or a probe that found nothing.
+  bool is_idle() const {
+    const bool looks = record_.kind == Kind::kIprobe || record_.kind == Kind::kImprobe ||
+                       record_.kind == Kind::kTest || record_.kind == Kind::kTestany ||
+                       record_.kind == Kind::kTestsome || record_.kind == Kind::kTestall;
+    return looks && (record_.flags & (kCompleted | kFailed)) == 0;
   }
   template <typename Side>
   void append(const Side& record) {

@@ -12,9 +12,8 @@
 #pragma weak ompi_mpi_comm_null
 #pragma weak ompi_mpi_group_null
 #pragma weak ompi_mpi_byte
-#pragma weak ompi_mpi_char
-#pragma weak ompi_mpi_unsigned_long
 #pragma weak ompi_mpi_uint64_t
+#pragma weak ompi_mpi_op_max
 #pragma weak ompi_mpi_datatype_null
 #pragma weak ompi_request_null
 #pragma weak ompi_message_no_proc

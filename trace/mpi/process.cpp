@@ -2,6 +2,7 @@
 // The begin and the end of a traced process.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -18,7 +19,9 @@ namespace {
 constexpr int kClockTag = 32749;  // on MPI_COMM_WORLD, while the program cannot be sending
 constexpr int kExchanges = 30;
 
-bool other_host = false;  // whether this rank's clock is not that of rank 0
+constexpr uint64_t kAllTracedNs = 30000000000;
+
+bool other_clocks = false;  // whether the job's ranks have several
 
 __attribute__((constructor)) void first_look_at_the_clock() { tracer.clock.start(); }
 
@@ -86,36 +89,52 @@ uint64_t header_sum(const FileHeader& header) {
   return sum;
 }
 
-void find_hosts(const FileHeader& header) {
-  char first[sizeof header.boot];
-  std::memcpy(first, header.boot, sizeof first);
-  OMPL_REAL(PMPI_Bcast)(first, sizeof first, MPI_CHAR, 0, MPI_COMM_WORLD);
-  other_host = std::strncmp(first, header.boot, sizeof first) != 0;
+// Whether all ranks have one clock. Collective: a rank that is not traced will not come, and what the others have begun
+// cannot be taken back, so that then the job is ended.
+void compare_clocks(const FileHeader& header) {
+  uint64_t hash = 0;
+  for (const char* at = header.boot; *at != '\0'; ++at)
+    hash = hash * 31 + static_cast<unsigned char>(*at);
+  const uint64_t own[2] = {hash, ~hash};
+  uint64_t most[2] = {};
+  MPI_Request request;
+  int done = 0;
+  OMPL_REAL(PMPI_Iallreduce)(own, most, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD, &request);
+  const uint64_t begin = monotonic_ns();
+  while (done == 0 && monotonic_ns() - begin < kAllTracedNs) {
+    OMPL_REAL(PMPI_Test)(&request, &done, MPI_STATUS_IGNORE);
+    if (done == 0) sched_yield();
+  }
+  if (done == 0) {
+    std::fprintf(stderr,
+                 "ompl trace: rank %u waits for ranks that are not traced: pass LD_PRELOAD and "
+                 "OMPL_TRACE_DIR to all\n",
+                 header.rank);
+    OMPL_REAL(PMPI_Abort)(MPI_COMM_WORLD, 1);
+  }
+  other_clocks = most[0] != ~most[1];
 }
 
-// What rank 0's CLOCK_MONOTONIC shows now: asked of it where that is another clock. Collective.
+// This rank's clock beside CLOCK_MONOTONIC of rank 0's host, which is asked if the job has several. Then collective.
 ClockPoint clock_point(int rank, int ranks) {
   const Clock::Pair now = tracer.clock.pair();
   ClockPoint point{tracer.clock.ns(now.ticks), now.ns, now.uncertainty, 1};
-  char asks = other_host ? 1 : 0;
+  if (!other_clocks) return point;
   uint64_t time = 0;
   if (rank == 0) {
-    for (int peer = 1; peer < ranks; ++peer) {
-      OMPL_REAL(PMPI_Recv)(&asks, 1, MPI_CHAR, peer, kClockTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      for (int i = 0; asks != 0 && i < kExchanges; ++i) {
-        OMPL_REAL(PMPI_Recv)(nullptr, 0, MPI_CHAR, peer, kClockTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        time = monotonic_ns();
-        OMPL_REAL(PMPI_Send)(&time, sizeof time, MPI_CHAR, peer, kClockTag, MPI_COMM_WORLD);
-      }
+    for (int i = 0; i < kExchanges * (ranks - 1); ++i) {
+      const int peer = 1 + i / kExchanges;
+      OMPL_REAL(PMPI_Recv)(nullptr, 0, MPI_BYTE, peer, kClockTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      time = monotonic_ns();
+      OMPL_REAL(PMPI_Send)(&time, sizeof time, MPI_BYTE, peer, kClockTag, MPI_COMM_WORLD);
     }
     return point;
   }
-  OMPL_REAL(PMPI_Send)(&asks, 1, MPI_CHAR, 0, kClockTag, MPI_COMM_WORLD);
   uint64_t best = UINT64_MAX;
-  for (int i = 0; asks != 0 && i < kExchanges; ++i) {
+  for (int i = 0; i < kExchanges; ++i) {
     const uint64_t before = tracer.clock.ns(tracer.clock.ticks());
-    OMPL_REAL(PMPI_Send)(nullptr, 0, MPI_CHAR, 0, kClockTag, MPI_COMM_WORLD);
-    OMPL_REAL(PMPI_Recv)(&time, sizeof time, MPI_CHAR, 0, kClockTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    OMPL_REAL(PMPI_Send)(nullptr, 0, MPI_BYTE, 0, kClockTag, MPI_COMM_WORLD);
+    OMPL_REAL(PMPI_Recv)(&time, sizeof time, MPI_BYTE, 0, kClockTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     const uint64_t after = tracer.clock.ns(tracer.clock.ticks());
     if (after - before >= best) continue;
     best = after - before;
@@ -138,7 +157,7 @@ void start(uint64_t begin, uint64_t end, void* caller) {
   tracer.clock.calibrate();
   FileHeader header = make_header(level);
   header.sum = header_sum(header);
-  find_hosts(header);
+  compare_clocks(header);
   const ClockPoint point = clock_point(static_cast<int>(header.rank), static_cast<int>(header.ranks));
   header.clock[0] = point;
   if (!tracer.start(folder, header) || !define_first_comms()) return tracer.stop();
@@ -243,5 +262,18 @@ int MPI_Abort(MPI_Comm comm, int error) {
   return OMPL_REAL(PMPI_Abort)(comm, error);
 }
 int PMPI_Abort(MPI_Comm, int) OMPL_ALSO_AS(MPI_Abort);
+
+// What it does is a tracer's to say: levels 1 and 0 mark the part of a program whose time is asked for.
+int MPI_Pcontrol(const int level, ...) {
+  if (ompl::trace::Thread* const thread = ompl::trace::enter()) {
+    ompl::trace::Call call(*thread, ompl::trace::Kind::kPcontrol, __builtin_return_address(0));
+    call.begin();
+    call.end(MPI_SUCCESS);
+    call.record().tag = level;
+    call.finish();
+  }
+  return MPI_SUCCESS;
+}
+int PMPI_Pcontrol(int, ...) OMPL_ALSO_AS(MPI_Pcontrol);
 
 }  // extern "C"

@@ -19,6 +19,7 @@ void Call::posted(MPI_Request* request, int flags) {
   Posted posted{};
   posted.bytes = record_.bytes;
   posted.where = request;
+  posted.thread = &thread_.shared_sends;
   posted.id = record_.request = thread_.request_id();
   posted.peer = record_.peer;
   posted.tag = record_.tag;
@@ -136,7 +137,7 @@ void Call::completed(int i, const MPI_Status& status, Record& record) {
   const Posted& posted = held_[i].posted;
   record.request = posted.id;
   if (posted.id == 0) return;
-  if ((posted.flags & Posted::kReceives) != 0) {
+  if ((posted.flags & (Posted::kReceives | Posted::kSendsToo)) == Posted::kReceives) {
     fill(record, status);
     record.flags |= posted.flags & (kAskedAnySource | kAskedAnyTag);
   }
@@ -181,9 +182,9 @@ void Call::completed_several(int n, const int* indices, const MPI_Status* status
     const Posted posted = held_[at].posted;
     Record match = side(Kind::kMatch);
     completed(at, statuses[i], match);
-    const bool receives = (posted.flags & Posted::kReceives) != 0;
-    const bool as_asked = (posted.flags & Posted::kSendsToo) == 0 && match.bytes == posted.bytes &&
-                          match.peer == posted.peer && match.tag == posted.tag;
+    const bool receives = (posted.flags & (Posted::kReceives | Posted::kSendsToo)) == Posted::kReceives;
+    const bool as_asked =
+        match.bytes == posted.bytes && match.peer == posted.peer && match.tag == posted.tag;
     if (posted.id != 0 && ((receives && !as_asked) || (match.flags & kCancelled) != 0)) {
       append(match);
     } else {

@@ -11,8 +11,9 @@ namespace ompl::trace {
 namespace {
 
 constexpr uint64_t kMostNs = uint64_t{1} << 61;  // 73 years; sums of two do not overflow
-constexpr uint64_t kLeastForSlopeNs = 1000000;
-constexpr double kMostDrift = 0.01;  // between two clocks
+constexpr uint64_t kLeastForDriftNs = 1000000;
+constexpr int kDriftBits = 40;  // behind the point
+constexpr int64_t kMostDrift = (int64_t{1} << kDriftBits) / 100;
 
 template <typename To>
 To as(const Record& record) {
@@ -32,9 +33,9 @@ uint64_t sum_of(std::span<const std::byte> bytes) {
   return sum;
 }
 
-template <std::size_t kSize>
-bool ends(const char (&text)[kSize]) {
-  return std::memchr(text, '\0', kSize) != nullptr;
+template <std::size_t Size>
+bool ends(const char (&text)[Size]) {
+  return std::memchr(text, '\0', Size) != nullptr;
 }
 
 // The numbers in a run of Ids records.
@@ -91,12 +92,13 @@ void RankTrace::read_header(std::span<const std::byte> bytes) {
     fail(fmt::format("state {}", static_cast<uint32_t>(header.state)));
 }
 
-void RankTrace::set_slope(const ClockPoint& first, const ClockPoint& last) {
-  if (last.local < first.local + kLeastForSlopeNs) return;
-  slope_ = (static_cast<double>(last.reference) - static_cast<double>(first.reference)) /
-           static_cast<double>(last.local - first.local);
-  if (!(slope_ > 1 - kMostDrift && slope_ < 1 + kMostDrift))
-    fail("its clock points cannot be of clocks");
+void RankTrace::set_drift(const ClockPoint& first, const ClockPoint& last) {
+  if (last.local < first.local + kLeastForDriftNs) return;
+  const auto local = static_cast<__int128>(last.local - first.local);
+  const auto reference = static_cast<__int128>(last.reference) - static_cast<__int128>(first.reference);
+  const __int128 drift = ((reference - local) << kDriftBits) / local;
+  if (drift > kMostDrift || drift < -kMostDrift) fail("its clock points cannot be of clocks");
+  drift_ = static_cast<int64_t>(drift);
 }
 
 void RankTrace::read_blocks(std::span<const std::byte> bytes) {
@@ -132,7 +134,7 @@ void RankTrace::read_blocks(std::span<const std::byte> bytes) {
   }
   // Without MPI_Finalize there is no second clock point, but each block pairs the clock with the host's.
   const bool whole = header_.clock[1].known != 0;
-  set_slope(whole ? header_.clock[0] : earliest, whole ? header_.clock[1] : latest);
+  set_drift(whole ? header_.clock[0] : earliest, whole ? header_.clock[1] : latest);
   for (auto& [number, blocks] : streams) {
     StreamView stream;
     stream.number = number;
@@ -263,8 +265,8 @@ const std::string& RankTrace::text(uint32_t id) const {
 int64_t RankTrace::reference_ns(uint64_t local) const {
   const ClockPoint& first = header_.clock[0];
   const auto since = static_cast<int64_t>(local) - static_cast<int64_t>(first.local);
-  const double drift = static_cast<double>(since) * (slope_ - 1);
-  return static_cast<int64_t>(first.reference) + since + static_cast<int64_t>(drift);
+  const auto drift = static_cast<int64_t>((static_cast<__int128>(since) * drift_) >> kDriftBits);
+  return static_cast<int64_t>(first.reference) + since + drift;
 }
 
 }  // namespace ompl::trace

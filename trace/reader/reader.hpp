@@ -82,7 +82,7 @@ class RankTrace {
  private:
   [[noreturn]] void fail(const std::string& what) const;
   void read_header(std::span<const std::byte> bytes);
-  void set_slope(const ClockPoint& first, const ClockPoint& last);
+  void set_drift(const ClockPoint& first, const ClockPoint& last);
   void read_blocks(std::span<const std::byte> bytes);
   void read_definitions(const StreamView& stream);
   void check_calls(const StreamView& stream) const;
@@ -96,7 +96,7 @@ class RankTrace {
   std::map<uint32_t, WindowDefinition> windows_;
   std::map<uint32_t, SiteDefinition> sites_;
   std::map<uint32_t, std::string> texts_;
-  double slope_ = 1;  // of the reference clock against this rank's
+  int64_t drift_ = 0;  // of the reference clock against this rank's, in 2^-40
 };
 
 // The name of a kind, or null.

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -14,12 +15,19 @@ namespace ompl::trace {
 
 namespace {
 
-// Room in the file, so that a full disk is an error here and no signal later; where the file system knows no
-// such request, only its length.
-bool reserve(int file, uint64_t offset, uint64_t bytes) {
-  if (fallocate(file, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0) return true;
-  if (errno != EOPNOTSUPP) return false;
-  return pwrite(file, "", 1, static_cast<off_t>(offset + bytes - 1)) == 1;
+// Zeroes written, and not only a longer file: a full disk is then an error here and no signal later, and pages that
+// come by write() cost a third of those that come by faults.
+bool reserve(int file, uint64_t offset, std::size_t bytes) {
+  static char zeroes[kBlockBytes];  // never written: one page of the system
+  while (bytes > 0) {
+    const ssize_t done =
+        pwrite(file, zeroes, std::min(bytes, sizeof zeroes), static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return false;
+    offset += static_cast<uint64_t>(done);
+    bytes -= static_cast<std::size_t>(done);
+  }
+  return true;
 }
 
 void* map(int file, uint64_t offset, std::size_t bytes, int flags) {
@@ -35,7 +43,7 @@ bool File::create(const char* folder, const FileHeader& header, const Clock& clo
   const int length = std::snprintf(path, sizeof path, "%s/rank.%06u.omplt", folder, header.rank);
   const bool fits = length > 0 && static_cast<std::size_t>(length) < sizeof path;
   if (!fits) errno = ENAMETOOLONG;
-  file_ = fits ? open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
+  file_ = fits ? open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
   if (file_ >= 0 && ftruncate(file_, kHeaderBytes) == 0 && reserve(file_, 0, sizeof header)) {
     header_ = static_cast<FileHeader*>(map(file_, 0, sizeof header, 0));
   }

@@ -15,14 +15,14 @@ inline constexpr uint64_t kErasedHandle = 1;
 // Handles are small numbers with a few high bits, or pointers to objects of some 64 bytes at least.
 inline std::size_t place_of(uint64_t handle) { return handle >> 32 == 0 ? handle : handle >> 6; }
 
-template <typename Value, std::size_t kCapacity>
+template <typename Value, std::size_t Capacity>
 class HandleTable {
  public:
-  bool create() { return (entries_ = map_zeroed<Entry>(kCapacity)) != nullptr; }
+  bool create() { return (entries_ = map_zeroed<Entry>(Capacity)) != nullptr; }
 
   const Value* find(uint64_t handle) const {
-    for (std::size_t i = 0; i < kCapacity; ++i) {
-      const Entry& entry = entries_[(place_of(handle) + i) % kCapacity];
+    for (std::size_t i = 0; i < Capacity; ++i) {
+      const Entry& entry = entries_[(place_of(handle) + i) % Capacity];
       const uint64_t here = entry.handle.load(std::memory_order_acquire);
       if (here == handle) return &entry.value;
       if (here == kNoHandle) break;
@@ -32,8 +32,8 @@ class HandleTable {
 
   // Null if it is full. Under the caller's lock.
   const Value* insert(uint64_t handle, const Value& value) {
-    for (std::size_t i = 0; i < kCapacity; ++i) {
-      Entry& entry = entries_[(place_of(handle) + i) % kCapacity];
+    for (std::size_t i = 0; i < Capacity; ++i) {
+      Entry& entry = entries_[(place_of(handle) + i) % Capacity];
       if (entry.handle.load(std::memory_order_relaxed) > kErasedHandle) continue;
       entry.value = value;
       entry.handle.store(handle, std::memory_order_release);

@@ -15,21 +15,28 @@ bool SharedSends::push(uint64_t handle, const Posted& posted) {
   return true;
 }
 
-bool SharedSends::take(uint64_t handle, const void* where, Posted& posted) {
-  Entry* oldest = nullptr;
-  Entry* found = nullptr;
-  for (std::size_t i = first_; i != std::min(last_, first_ + kLookAhead) && found == nullptr; ++i) {
-    Entry& entry = entries_[i % kCapacity];
-    if (entry.posted.id == 0 || entry.handle != handle) continue;
-    if (oldest == nullptr) oldest = &entry;
-    if (entry.posted.where == where) found = &entry;
-  }
-  if (found == nullptr) found = oldest;
-  if (found == nullptr) return false;
-  posted = found->posted;
-  found->posted.id = 0;
+bool SharedSends::take(Entry& entry, Posted& posted) {
+  posted = entry.posted;
+  entry.posted.id = 0;
   while (first_ != last_ && entries_[first_ % kCapacity].posted.id == 0) ++first_;
   return true;
+}
+
+bool SharedSends::take_from(uint64_t handle, const void* where, Posted& posted) {
+  for (std::size_t i = first_; i != std::min(last_, first_ + kLookAhead); ++i) {
+    Entry& entry = entries_[i % kCapacity];
+    if (entry.posted.id != 0 && entry.handle == handle && entry.posted.where == where)
+      return take(entry, posted);
+  }
+  return false;
+}
+
+bool SharedSends::take_oldest(uint64_t handle, Posted& posted) {
+  for (std::size_t i = first_; i != last_; ++i) {
+    Entry& entry = entries_[i % kCapacity];
+    if (entry.posted.id != 0 && entry.handle == handle) return take(entry, posted);
+  }
+  return false;
 }
 
 bool Requests::create() { return (entries_ = map_zeroed<Entry>(kCapacity)) != nullptr; }
@@ -83,8 +90,12 @@ bool Requests::remove(uint64_t handle, const void* where, SharedSends& own, Post
     return true;
   }
   // The first send with this handle has its place here; the entry stays to say that the handle is shared.
-  const bool first_is_here = std::atomic_ref(entry->posted.id).load() != 0;
-  if (!(first_is_here && entry->posted.where == where) && own.take(handle, where, posted)) return true;
+  const bool here = std::atomic_ref(entry->posted.id).load() != 0;
+  if (!here || entry->posted.where != where) {
+    if (own.take_from(handle, where, posted)) return true;
+    const bool older = here && entry->posted.thread == &own;
+    if (!older && own.take_oldest(handle, posted)) return true;
+  }
   posted = entry->posted;
   posted.id = std::atomic_ref(entry->posted.id).exchange(0);
   return posted.id != 0;

@@ -11,8 +11,9 @@ namespace ompl::trace {
 
 // What is remembered of a request.
 struct Posted {
-  static constexpr uint16_t kSendsToo = 1 << 10;  // beside the record's flags; Isendrecv
-  static constexpr uint16_t kStarted = 1 << 11;   // a persistent one that is under way
+  static constexpr uint16_t kSendsToo =
+      1 << 10;  // beside the record's flags; Isendrecv, whose status MPICH fills wrongly
+  static constexpr uint16_t kStarted = 1 << 11;  // a persistent one that is under way
   static constexpr uint16_t kReceives = 1 << 12;
   static constexpr uint16_t kPersistent = 1 << 13;
   static constexpr uint16_t kToCancel = 1 << 14;
@@ -20,18 +21,21 @@ struct Posted {
       1 << 15;  // a handle that MPI gives to many sends which it has ended at once
 
   uint64_t bytes;
-  const void* where;  // the program's variable
+  const void* where;   // the program's variable
+  const void* thread;  // that posted it: its SharedSends
   uint32_t id;
   int32_t peer;
   int32_t tag;
   uint16_t flags;
 };
 
-// Sends of one thread whose handles are shared; the variable tells them apart, or else the order.
+// Sends of one thread whose handles are shared. The program's variable tells them apart if it has not moved.
 class SharedSends {
  public:
   bool push(uint64_t handle, const Posted& posted);
-  bool take(uint64_t handle, const void* where, Posted& posted);
+  // One that was posted from this variable, or the oldest.
+  bool take_from(uint64_t handle, const void* where, Posted& posted);
+  bool take_oldest(uint64_t handle, Posted& posted);
 
  private:
   struct Entry {
@@ -41,6 +45,8 @@ class SharedSends {
 
   static constexpr std::size_t kCapacity = std::size_t{1} << 20;
   static constexpr std::size_t kLookAhead = 64;
+
+  bool take(Entry& entry, Posted& posted);
 
   Entry* entries_;
   std::size_t first_;

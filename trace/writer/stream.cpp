@@ -11,6 +11,7 @@ void Stream::open(File& file, uint32_t number) {
 }
 
 void Stream::close() {
+  if (idle_.kind != Kind{}) end_idling();
   if (block_ != nullptr) File::release(block_);
   *this = {};
 }
@@ -35,6 +36,31 @@ void Stream::record_tracer(uint64_t begin) {
   record.begin = clock.ns(begin);
   record.end = clock.ns(clock.ticks());
   append(record);
+}
+
+void Stream::append_idle(const Record& record) {
+  Record& last = idle_;
+  const bool again = last.kind == record.kind && last.site == record.site && last.comm == record.comm &&
+                     last.peer == record.peer && last.tag == record.tag &&
+                     record.begin - last.end < kAtOnceNs;
+  if (!again) {
+    append(record);
+    idle_ = record;
+    return;
+  }
+  if ((last.flags & kRepeated) == 0) {
+    last = record;
+    last.flags |= kRepeated;
+    last.bytes = 0;
+  }
+  last.end = record.end;
+  ++last.bytes;
+}
+
+void Stream::end_idling() {
+  const Record idle = idle_;
+  idle_ = {};
+  if ((idle.flags & kRepeated) != 0) append(idle);
 }
 
 void Stream::settle_slowly() {

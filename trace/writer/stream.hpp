@@ -22,6 +22,7 @@ class Stream {
   template <typename AnyRecord>
   void append(const AnyRecord& record) {
     static_assert(sizeof record == sizeof(Record));
+    if (idle_.kind != Kind{}) end_idling();
     if (next_ == limit_ && !next_block()) return file_->count_lost();
     uint64_t words[6];
     std::memcpy(words, &record, sizeof words);
@@ -32,6 +33,10 @@ class Stream {
     std::atomic_ref(slot.used).store(used_, std::memory_order_release);
   }
 
+  // A test or probe that found nothing. Those that follow each other at once become one record, when that is over: a
+  // program that looks again and again would else fill its disk. The first stands by itself.
+  void append_idle(const Record& record);
+
   // Notes that the tracer itself took the time from `begin` ticks until now.
   void record_tracer(uint64_t begin);
 
@@ -41,14 +46,19 @@ class Stream {
   }
 
  private:
+  static constexpr uint64_t kAtOnceNs = 1000;
+
   bool next_block();
   void settle_slowly();
+  void end_idling();
 
   Record* next_;
   Record* limit_;
   BlockHeader* block_;
   uint64_t used_;
   uint64_t sum_;
+  Record
+      idle_;  // of the last append_idle(), no other record since; more than one of them if it is kRepeated
   File* file_;
   uint32_t number_;
   uint32_t blocks_;

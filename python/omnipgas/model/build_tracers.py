@@ -108,8 +108,10 @@ def compile_tracer(target: Target, recipe: Recipe) -> str:
         include, wrappers, partial = scratch / "include.cpp", scratch / "wrappers.cpp", library.with_suffix(".new")
         include.write_text("#include <mpi.h>\n")
         header = target.run("-E", "-P", *SKIP_CXX, include)
-        table, kinds = recipe.folder / "calls.table", recipe.folder / "kinds.def"
-        generate = [sys.executable, recipe.folder / "generate.py", table, kinds]
+        generate = [
+            sys.executable,
+            *(str(recipe.folder / name) for name in ("generate.py", "calls.table", "kinds.def")),
+        ]
         text = subprocess.run(generate, input=header, check=True, capture_output=True, text=True)
         wrappers.write_text(text.stdout)
         sources = [wrappers, *sorted((recipe.folder / "mpi").glob("*.cpp")), recipe.archive]

@@ -6,19 +6,25 @@ from __future__ import annotations
 import typer
 
 from omnipgas.model.export import export
+from omnipgas.model.fit import fit_command
 from omnipgas.model.predict import predict
 from omnipgas.model.report import report, timeline
 from omnipgas.model.show import show
 from omnipgas.model.trace import trace
+from omnipgas.model.validate import validate
+from omnipgas.model.whatif import whatif
 
 app = typer.Typer(
-    help="LogGPS: traces MPI programs, and says where their time goes.",
+    help="LogGPS: measures machines, traces MPI programs, and says where their time goes.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.command("fit")(fit_command)
 app.command()(trace)
 app.command()(show)
 app.command()(predict)
 app.command()(report)
 app.command()(timeline)
 app.command()(export)
+app.command()(whatif)
+app.command()(validate)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 from collections import Counter
 from pathlib import Path
-from typing import List, Optional  # noqa: UP035: as the typer of Debian 12 knows them
+from typing import Optional
 
 import typer
 from rich.console import Console
@@ -25,7 +25,7 @@ MPI = typer.Option(None, "--mpi", metavar="NAME", help="The interposer to use. [
 COMMAND = typer.Argument(..., metavar="COMMAND...", help="As one would start it: -- mpiexec -n 16 ./app")
 
 
-def trace(command: List[str] = COMMAND, out: Path = OUT, mpi: Optional[str] = MPI) -> None:  # noqa: UP006, UP045
+def trace(command: list[str] = COMMAND, out: Path = OUT, mpi: Optional[str] = MPI) -> None:
     """Records every MPI call of an unmodified program: omni model trace -o DIR -- mpiexec -n 16 ./app"""
     console = Console(stderr=True, highlight=False)
     try:
@@ -132,7 +132,7 @@ def warnings(ranks: list[Summary]) -> list[str]:
     said += [f"rank {one.rank}: {one.lost} records were lost" for one in ranks if one.lost]
     ends = [one.rank for one in ranks if one.state != "finalized"]
     if ends:
-        said.append(f"{len(ends)} ranks did not reach the end of MPI_Finalize, rank {ends[0]} first: the trace ends early")
+        said.append(f"{len(ends)} ranks did not reach the end of MPI_Finalize, rank {ends[0]} first")
     return said
 
 

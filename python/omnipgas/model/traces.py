@@ -41,6 +41,7 @@ class Summary:
     tracer_seconds: float  # the tracer's own
     bytes_sent: int  # in messages of its own: no collectives
     clock_uncertainty: int  # ns
+    clock_offset: int  # ns, of rank 0's host against this rank's clock
     clock: str
     unknown: dict[str, int]  # calls of functions that are not traced
 
@@ -55,9 +56,7 @@ def dump(*arguments: str | Path) -> list[str]:
 
 def summaries(place: Path) -> list[Summary]:
     """A summary of each rank of a folder, or of the one rank of a file."""
-    done = subprocess.run(
-        dump("--summary", place), capture_output=True, text=True, timeout=SUMMARY_LIMIT, check=False
-    )
+    done = subprocess.run(dump("--summary", place), capture_output=True, text=True, timeout=SUMMARY_LIMIT, check=False)
     if done.returncode != 0:
         raise TraceError(done.stderr.strip().removeprefix("error: "))
     return [Summary(**json.loads(line)) for line in done.stdout.splitlines()]

@@ -240,6 +240,52 @@ static void datatypes(void) {
   MPI_Type_free(&column);
 }
 
+/* What came with MPI 4. */
+static void newest(void) {
+#if MPI_VERSION >= 4
+  MPI_Request request, parts[2];
+  MPI_Sendrecv_c(out, 5, MPI_INT, peer, 90, in, 50, MPI_INT, peer, 90, WORLD, IGNORE);
+  expect("Sendrecv", "\"tag\": 90, \"bytes\": 20, \"matches\": [{\"tag\": 90, \"bytes\": 20}]");
+  MPI_Isendrecv(out, 5, MPI_INT, peer, 91, in, 50, MPI_INT, MPI_ANY_SOURCE, 91, WORLD, &request);
+  expect("Isendrecv",
+         "\"peer\": %d, \"tag\": 91, \"bytes\": 20, \"posts\": %d, \"matches\": [{\"peer\": -1, "
+         "\"tag\": 91, "
+         "\"bytes\": 200, \"flags\": [\"any_source\"]}]",
+         peer, ++next_request);
+  MPI_Wait(&request, IGNORE);
+  expect("Wait", "\"completes\": [%d], \"peer\": -3, \"bytes\": 0",
+         next_request); /* MPICH gives a wrong status */
+  MPI_Isend_c(out, 6, MPI_INT, peer, 92, WORLD, &request);
+  expect_post("Isend", peer, 92, 24, ++next_request, "");
+  MPI_Recv_c(in, 6, MPI_INT, peer, 92, WORLD, IGNORE);
+  expect_message("Recv", peer, 92, 24, "");
+  MPI_Wait(&request, IGNORE);
+  expect("Wait", "\"completes\": [%d]", next_request);
+  MPI_Allreduce_c(MPI_IN_PLACE, in, 8, MPI_DOUBLE, MPI_SUM, WORLD);
+  expect("Allreduce", "\"bytes\": 64");
+  MPI_Psend_init(out, 4, 10, MPI_INT, peer, 93, WORLD, MPI_INFO_NULL, &parts[0]);
+  expect_post("PsendInit", peer, 93, 160, ++next_request, "");
+  MPI_Precv_init(in, 2, 20, MPI_INT, peer, 93, WORLD, MPI_INFO_NULL, &parts[1]);
+  expect_post("PrecvInit", peer, 93, 160, ++next_request, "");
+  MPI_Startall(2, parts);
+  expect("Startall", "\"starts\": [%d, %d]", next_request - 1, next_request);
+  for (int part = 0; part < 4; ++part) {
+    MPI_Pready(part, parts[0]);
+    expect("Pready", "\"starts\": [%d]", next_request - 1);
+  }
+  MPI_Waitall(2, parts, MPI_STATUSES_IGNORE);
+  expect("Waitall", "\"count\": 2, \"includes\": %d", next_request);
+  for (int i = 0; i < 2; ++i) {
+    MPI_Request_free(&parts[i]);
+    expect("RequestFree", "\"starts\": [%d]", next_request - 1 + i);
+  }
+  MPI_Barrier_init(WORLD, MPI_INFO_NULL, &request);
+  expect("Opaque", "\"name\": \"MPI_Barrier_init\"");
+  MPI_Request_free(&request);
+  expect("RequestFree", "\"request\": 0");
+#endif
+}
+
 int main(void) {
   expect_init(MPI_THREAD_SINGLE);
   peer = rank_ ^ 1;
@@ -263,6 +309,7 @@ int main(void) {
   small_sends();
   persistent();
   datatypes();
+  newest();
   expect_finalize();
   return 0;
 }
