@@ -275,6 +275,18 @@ def test_a_million_events(opened: Any, million: Path) -> None:
     assert down == pytest.approx(share, rel=0.25)
 
 
+def test_what_would_help_is_ranked(opened: Any, small: Path) -> None:
+    one = opened(small)
+    rows = one.page.locator("#whatif .value").all_inner_texts()
+    assert len(rows) > 5
+    words = [re.fullmatch(r"\S+ (s|ms|µs|ns) (less|more) \(.* %\)", row) for row in rows]
+    order = [found[2] for found in words if found]
+    assert len(order) == len(rows)
+    assert order == sorted(order)  # less, then more
+    assert order[0] == "less"
+    assert "compute x 0.5" in one.page.locator("#whatif").inner_text()
+
+
 def test_what_was_left_out_is_said(opened: Any, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     done = common.omni("report", "ring:4:100:1000", "--params", "myrinet", "-o", path, "--records", "400")

@@ -167,7 +167,7 @@ def test_call_sites_get_the_program_s_lines(tmp_path: Path) -> None:
     call = next(number for number, line in enumerate(lines) if re.search(r"\bcall", line))
     behind = int(lines[call + 1].split(":")[0], 16)
     module = str(tmp_path / "halo.o")
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"where": f"Send in halo.o+{behind:#x}", "module": module, "offset": behind},
         {"where": "Recv in solve+0x12 (app+0x88)", "module": "/none/app", "offset": 0x88},
         {"where": "ring, call 7"},
@@ -203,12 +203,13 @@ def test_a_program_is_traced_predicted_and_shown(tmp_path: Path) -> None:
         pytest.skip("no MPICH of Debian, or no interposer for it")
     (tmp_path / "app.c").write_text(PROGRAM)
     subprocess.run([compiler, "-g", "app.c", "-o", "app"], cwd=tmp_path, check=True, timeout=common.LIMIT)
-    page, program = tmp_path / "report.html", ("--", launcher, "-n", "2", tmp_path / "app")
+    page, program = tmp_path / "report.html", ("--runs", "2", "--", launcher, "-n", "2", tmp_path / "app")
     done = common.omni("report", "-o", page, "--params", "myrinet", *program)
     assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "report.trace").glob("rank.*"))) == 2
     for call in ("Send in main, app.c:7", "Recv in main, app.c:8"):
         assert call in page.read_text()
+    assert re.search("Measured, from MPI_Init to MPI_Finalize: .* the median of 2 runs", page.read_text())
     again = common.omni("report", "-o", page, "--params", "myrinet", *program)
     assert again.returncode == 1
     assert "holds a trace already" in again.stderr

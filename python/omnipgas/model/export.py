@@ -20,7 +20,7 @@ GOAL = typer.Option(None, "--goal", metavar="FILE", help="Schedule for LogGOPSim
 SHOWN = ("peer", "tag", "bytes", "comm", "request", "ids", "sent", "received", "matches", "flags")
 
 
-def export(place: str = PLACE, chrome: Optional[Path] = CHROME, goal: Optional[Path] = GOAL) -> None:  # noqa: UP045
+def export(place: str = PLACE, chrome: Optional[Path] = CHROME, goal: Optional[Path] = GOAL) -> None:
     """Writes a trace as Perfetto or Chrome JSON, or as a GOAL schedule."""
     if chrome is None and goal is None:
         raise typer.BadParameter("nothing to write: give --chrome FILE or --goal FILE")

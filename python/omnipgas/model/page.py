@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from omnipgas import __version__
+from omnipgas.model import predict
 from omnipgas.model.timelines import Timeline
 
 WEB = Path(__file__).parent / "web"
@@ -46,7 +47,7 @@ TIMES = {"L", "o", "o_short", "o_long", "g"}
 NO_LIMIT = 2**63  # bytes; the S of a machine that never synchronizes
 
 
-@dataclass(frozen=True)
+@dataclass
 class Report:
     """What the page shows."""
 
@@ -54,6 +55,8 @@ class Report:
     timeline: Timeline
     fitted: dict[str, Any] | None  # the parameter file, if there is one
     warnings: list[str]
+    whatif: list[dict[str, Any]] | None = None  # changes, the best first
+    validation: dict[str, Any] | None = None  # as omni model validate --json gives it
 
 
 def write(path: Path, report: Report) -> None:
@@ -71,6 +74,8 @@ def write(path: Path, report: Report) -> None:
         "parameters": [parameter(name, value, fitted) for name, value in report.prediction["parameters"].items()],
         "parameters_note": note(report, fitted),
         "warnings": report.warnings,
+        "whatif": report.whatif,
+        "measured": measured(report.validation),
         "version": __version__,
         "command": shlex.join(["omni", *sys.argv[1:]]),
     }
@@ -124,6 +129,20 @@ def unit(name: str) -> str:
     if name in TIMES:
         return "s"
     return "" if name == "compute" or name.endswith("_scale") else "s/byte"
+
+
+def measured(validation: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What runs of the program took, and how far the prediction is from that."""
+    if validation is None:
+        return None
+    runs, say = validation["measured"], predict.seconds
+    return {
+        "time": say(runs["median"]),
+        "error": f"{validation['error_percent']:+.1f} %",
+        "text": f"Measured, {validation['part']}: {say(runs['median'])}, the median of {len(runs['runs'])} runs with "
+        f"quartiles {say(runs['low'])} and {say(runs['high'])}; predicted for that part: "
+        f"{say(validation['predicted_seconds'])}.",
+    }
 
 
 def parameter(name: str, value: float, fitted: dict[str, Any]) -> dict[str, Any]:

@@ -9,12 +9,13 @@ from typing import Any, List, NoReturn, Optional  # noqa: UP035
 import typer
 
 from omnipgas import peers
-from omnipgas.model import page, pictures, predict, sites, timelines, tracers
-from omnipgas.model import trace as tracing
+from omnipgas.model import page, pictures, predict, sites, timelines, timer, tracers, validate, whatif
 from omnipgas.model.timelines import TimelineError
+from omnipgas.model.trace import prepare
 from omnipgas.model.traces import TraceError
 
 RECORDS = 2_000_000
+MOST_ASKED = 1_000_000  # messages of a trace that is replayed under changes unasked
 
 TRACE = typer.Argument(..., metavar="TRACE", help="Folder of a trace, GOAL file, or a pattern: ring:64:1000:8.")
 WORDS = typer.Argument(..., metavar="TRACE", help="As for predict; or a command, traced first: -- mpiexec -n 16 ./app.")
@@ -22,19 +23,32 @@ OUT = typer.Option(..., "-o", "--out", metavar="FILE", help="The page: report.ht
 PICTURE = typer.Option(..., "-o", "--out", metavar="FILE", help="Picture: PNG, SVG or PDF by its suffix.")
 PLOT = typer.Option(None, "--plot", metavar="DIR", help="Folder for breakdown and timeline as PNG and SVG too.")
 MOST = typer.Option(RECORDS, "--records", min=1, help="Intervals and messages drawn at most, of each rank its first.")
+WHATIF = typer.Option(None, "--whatif/--no-whatif", help=f"What would help. [up to {MOST_ASKED:,} messages]")
 
 
 def report(
     words: List[str] = WORDS,  # noqa: UP006
     out: Path = OUT,
-    params: str = predict.PARAMS,
+    params: Optional[str] = validate.PARAMS,
     model: str = predict.MODEL,
-    plot: Optional[Path] = PLOT,  # noqa: UP045
+    plot: Optional[Path] = PLOT,
     records: int = MOST,
+    what_if: Optional[bool] = WHATIF,
+    runs: int = validate.RUNS,
+    timeout: float = validate.TIMEOUT,
 ) -> None:
-    """Predicts, and writes a page that shows where the time goes: bars, timeline, call sites, sensitivities."""
-    trace = words[0] if len(words) == 1 else record(words, out.with_suffix(".trace"))
+    """Predicts, and writes a page that shows where the time goes and what would help; of a command all of it: measures
+    the machine, runs and traces the program, predicts it, and sets that beside what was measured."""
+    validation = None
+    if len(words) > 1:
+        validation, params = chain(words, out, params, model, runs, timeout)
+    elif params is None:
+        raise typer.BadParameter("--params is missing: a file, or cenju4, myrinet, fast-ethernet")
+    trace = words[0] if validation is None else str(out.with_suffix(".trace"))
     found = run(trace, params, model, records)
+    found.validation = validation
+    if what_if or (what_if is None and found.prediction["messages"] <= MOST_ASKED):
+        found.whatif = helps(trace, params, model)
     try:
         page.write(out, found)
         typer.echo(f"{out}: {out.stat().st_size / 1e6:.1f} MB, opens in any browser", err=True)
@@ -62,17 +76,33 @@ def timeline(
         fail(f"{out}: {getattr(error, 'strerror', None) or error}", error)
 
 
-def record(command: list[str], folder: Path) -> str:
-    """Traces a program; its folder."""
+def chain(
+    command: list[str], out: Path, params: str | None, model: str, runs: int, timeout: float
+) -> tuple[dict[str, Any], str]:
+    """Fits if there are no parameters, runs the program, traces it; what omni model validate says of that, and the
+    parameters. Trace and parameters stay beside the page."""
+    folder = out.with_suffix(".trace")
     try:
         tracer = tracers.choose(peers.build_dir(), command)
-        tracing.prepare(folder)
-        status = tracing.run(command, tracer, folder)
-    except (tracers.NoTracerError, TraceError) as error:
+        prepare(folder)
+        params = params or validate.fit(tracer, out.with_suffix(".params.json"))
+        times = [timer.run(command, timeout) for _ in range(runs)]
+        prediction = validate.trace_and_predict(command, tracer, folder, params, model, True, timeout)
+        return validate.to_json(command, times, prediction), params
+    except (tracers.NoTracerError, TraceError, timer.TimerError, predict.PredictionError) as error:
         fail(str(error), error)
-    if status != 0:
-        fail(f"the program ended with status {status}; what it left is in {folder}")
-    return str(folder)
+
+
+def helps(trace: str, params: str, model: str) -> list[dict[str, Any]]:
+    """What omni model whatif answers without a question, the best first."""
+    try:
+        changes = whatif.likely(whatif.ask(trace, params, model, [], []))
+        answer = whatif.compare(whatif.ask(trace, params, model, [], changes), changes)
+    except predict.PredictionError as error:
+        fail(str(error), error)
+    rows = [row for row in answer["changes"] if "saves_seconds" in row]
+    matter = [row for row in rows if whatif.matters(row, answer["base"]["time_seconds"])]
+    return sorted(matter, key=lambda row: -row["saves_seconds"])
 
 
 def run(trace: str, params: str, model: str, records: int) -> page.Report:

@@ -5,7 +5,7 @@
 const NAMES = ["computation", "overhead", "send waiting", "receive waiting"];
 const FIELDS = ["compute", "overhead", "send_wait", "recv_wait"];
 const CALLS = ["computation", "send", "nonblocking send", "receive", "nonblocking receive", "wait"];
-const MOST_BARS = 48, MOST_SITES = 200;
+const MOST_BARS = 48, MOST_SITES = 200, MOST_CHANGES = 16;
 const UNITS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
 
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -73,8 +73,10 @@ function header() {
     ? `, most of it at ${worst.where} (${percent(waiting(worst) / waits)} of the waiting)` : "";
   byId("lead").textContent = 
     `Predicted under the model ${data.model} with ${count(prediction.ranks)} ranks, ` +
-    `which wait for ${percent(waits / (sum || 1))} of their time${where}.`;
+    `which wait for ${percent(waits / (sum || 1))} of their time${where}. ${data.measured?.text ?? ""}`;
+  const {measured} = data;
   const cards = [[seconds(prediction.predicted_seconds), "predicted time"],
+    ...(measured ? [[measured.time, "measured"], [measured.error, "error of the prediction"]] : []),
     [count(prediction.messages), `messages, ${count(prediction.rendezvous)} of them synchronized`],
     ...FIELDS.map((field, k) => [percent(share(field)), swatch(KINDS[k]), NAMES[k]])];
   byId("cards").append(...cards.map(([value, ...what]) =>
@@ -186,6 +188,19 @@ function sensitivity() {
 }
 const describe = (name) => (data.meanings[name] ? `(${data.meanings[name]})` : "");
 
+function whatIf() {
+  const rows = (data.whatif ?? []).slice(0, MOST_CHANGES);
+  byId("whatif-section").hidden = rows.length === 0;
+  const most = Math.max(...rows.map((row) => Math.abs(row.saves_seconds))), grid = element("div", {class: "bars"});
+  for (const {name, saves_seconds: saves} of rows) {
+    const better = saves > 0, share = percent(Math.abs(saves) / prediction.predicted_seconds);
+    const style = `width: ${100 * Math.abs(saves) / most}%; background: var(--${better ? "compute" : "recv-wait"})`;
+    grid.append(element("span", {}, name), element("div", {class: "bar"}, element("i", {style})),
+      element("span", {class: "value"}, `${seconds(Math.abs(saves))} ${better ? "less" : "more"} (${share})`));
+  }
+  byId("whatif").append(grid);
+}
+
 function parameters() {
   const intervals = data.parameters.some((row) => row.interval);
   const rows = data.parameters.map((row) => [[row.name, row.name], [row.meaning, row.meaning], [row.value, row.number],
@@ -245,6 +260,7 @@ async function main() {
   breakdown();
   sites();
   sensitivity();
+  whatIf();
   parameters();
   warnings();
   byId("version").textContent = data.version;
