@@ -93,23 +93,22 @@ def children() -> set[int]:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Chromium, which leaves neither a process nor a file behind."""
-    folder, before, old = tmp_path_factory.mktemp("browser"), children(), os.environ.get("TMPDIR")
-    os.environ["TMPDIR"] = str(folder)
-    try:
+    """Chromium, which leaves neither a process nor a profile behind; its own notes go into a home of its own."""
+    folder, home, before = tmp_path_factory.mktemp("browser"), tmp_path_factory.mktemp("home"), children()
+    places = {"HOME": home, "XDG_CONFIG_HOME": home, "XDG_CACHE_HOME": home}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(folder))
         with sync_api.sync_playwright() as playwright:
-            chromium = playwright.chromium.launch(executable_path=CHROMIUM, timeout=LIMIT_MS)
+            env = {**os.environ, **{name: str(place) for name, place in places.items()}}
+            chromium = playwright.chromium.launch(executable_path=CHROMIUM, timeout=LIMIT_MS, env=env)
             yield chromium
             chromium.close()
-    finally:
-        os.environ.pop("TMPDIR")
-        if old is not None:
-            os.environ["TMPDIR"] = old
     until = time.monotonic() + 10
     while (left := children() - before) and time.monotonic() < until:
         time.sleep(0.1)
     assert not left
     assert not list(folder.iterdir())
+    shutil.rmtree(home)
 
 
 @pytest.fixture
