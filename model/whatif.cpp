@@ -27,16 +27,16 @@ uint64_t length(const std::string& name, double value) {
 // Gives a parameter the value that `change` makes of its present one.
 template <class F>
 void alter(Parameters& p, const std::string& name, const F& change) {
-  if (name == "S" || name == "s") {
+  if ((name == "S" || name == "s") && p.model != Model::loggp1) {
     uint64_t& its = name == "S" ? p.longest_eager : p.longest_packet;
     its = length(name, change(static_cast<double>(its)));
     return;
   }
-  std::string known = "s, S";
+  std::string known = p.model == Model::loggp1 ? "compute" : "s, S, compute";
   for (uint8_t i = 0; i < term_count; ++i) {
     const char* const its = p.name_of(static_cast<Term>(i));
     if (its == nullptr) continue;
-    known += fmt::format(", {}", its);
+    if (i != compute) known += fmt::format(", {}", its);
     if (name != its) continue;
     p.value[i] = change(p.value[i]);
     if (!std::isfinite(p.value[i]) || p.value[i] < 0) refuse("{} must be a number from 0 on", name);
@@ -130,6 +130,7 @@ json to_json(const Survey& survey, const Parameters& parameters) {
   for (uint8_t i = 0; i < term_count; ++i)
     if (const char* const name = parameters.name_of(static_cast<Term>(i)); name != nullptr)
       out["parameters"][name] = parameters.value[i];
+  if (parameters.model == Model::loggp1) return out;
   out["parameters"]["S"] = parameters.longest_eager;
   if (parameters.longest_eager == 0) return out;
   json per_rank = json::array();

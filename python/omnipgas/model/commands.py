@@ -8,6 +8,7 @@ import typer
 from omnipgas.model.fit import fit_command
 from omnipgas.model.predict import predict
 from omnipgas.model.show import show
+from omnipgas.model.study import study
 from omnipgas.model.trace import trace
 from omnipgas.model.validate import validate
 from omnipgas.model.whatif import whatif
@@ -23,3 +24,4 @@ app.command()(show)
 app.command()(predict)
 app.command()(whatif)
 app.command()(validate)
+app.command()(study)
