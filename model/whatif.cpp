@@ -149,7 +149,7 @@ json to_json(const Survey& survey, const Parameters& parameters) {
 
 }  // namespace
 
-Survey survey(const Trace& trace, uint64_t S) {
+Survey survey(const Trace& trace, uint64_t longest_eager) {
   Survey out;
   out.long_messages.resize(trace.ranks());
   out.long_bytes.resize(trace.ranks());
@@ -160,7 +160,7 @@ Survey survey(const Trace& trace, uint64_t S) {
       if ((op.kind != OpKind::send && op.kind != OpKind::isend) || op.synchronous || op.buffered)
         continue;
       ++out.lengths[op.bytes];
-      if (op.bytes <= S || op.collective) continue;
+      if (op.bytes <= longest_eager || op.collective) continue;
       ++out.long_messages[rank];
       out.long_bytes[rank] += op.bytes;
     }
@@ -183,9 +183,9 @@ Change read_change(const json& object, const Parameters& base) {
     out.parameters = find_parameters(object["machine"], base.model);
   }
   for (const auto& [name, value] : member(object, "set").items())
-    alter(out.parameters, name, [&](double) { return number(value, name); });
+    alter(out.parameters, name, [now = number(value, name)](double) { return now; });
   for (const auto& [name, value] : member(object, "scale").items())
-    alter(out.parameters, name, [&](double now) { return now * number(value, name); });
+    alter(out.parameters, name, [by = number(value, name)](double now) { return now * by; });
   for (const auto& [name, value] : member(object, "collectives").items()) {
     if (!value.is_string()) refuse("the algorithm of {} must be a name", name);
     out.algorithms.choose(name, value.get<std::string>());
