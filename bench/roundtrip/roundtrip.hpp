@@ -20,6 +20,7 @@
 #include "harness/control.hpp"
 #include "harness/payload.hpp"
 #include "harness/report.hpp"
+#include "harness/team.hpp"
 
 namespace bench::roundtrip {
 
@@ -195,6 +196,7 @@ int worker_main(int argc, char** argv) {
     const Setup setup = parse_setup(argc, argv);
     Library library(setup, argc, argv);
     Control control(setup, library.rank(), library.describe());
+    bind_to({cores_of(library.rank()).front()});  // two ranks on one core would take turns
     while (const auto command = control.next()) library.serve(*command, control);
     return 0;
   } catch (const std::exception& error) {
