@@ -20,7 +20,7 @@ struct Shape {
 using Generator = bool (*)(const Shape& shape, uint32_t rank, uint64_t place, Op& op);
 
 // Tells the call site too: the number of the operation in its round.
-bool ring(const Shape& shape, uint32_t rank, uint64_t place, Op& op) {
+bool ring_calls(const Shape& shape, uint32_t rank, uint64_t place, Op& op) {
   constexpr uint64_t kOps = 8;
   const uint64_t round = place / kOps;
   const uint64_t step = place % kOps;
@@ -44,7 +44,7 @@ bool ring(const Shape& shape, uint32_t rank, uint64_t place, Op& op) {
   return true;
 }
 
-bool flood(const Shape& shape, uint32_t rank, uint64_t place, Op& op) {
+bool flood_calls(const Shape& shape, uint32_t rank, uint64_t place, Op& op) {
   op = {};
   const uint64_t others = shape.ranks - 1;
   if (rank != 0) {
@@ -66,7 +66,7 @@ bool flood(const Shape& shape, uint32_t rank, uint64_t place, Op& op) {
   return true;
 }
 
-bool pingpong(const Shape& shape, uint32_t rank, uint64_t place, Op& op) {
+bool pingpong_calls(const Shape& shape, uint32_t rank, uint64_t place, Op& op) {
   op = {};
   const uint64_t ops = rank == 0 ? 3 : 2;
   if (place / ops == shape.count) return false;
@@ -145,13 +145,13 @@ std::unique_ptr<Trace> make_pattern(std::string_view specification) {
   if (n.size() != 3)
     refuse("{}: a pattern is a name and three numbers, as ring:64:1000:8", specification);
   if (name == "pingpong")
-    return std::make_unique<Pattern>(name, Shape{2, n[0], n[1], n[2]}, pingpong, 3);
+    return std::make_unique<Pattern>(name, Shape{2, n[0], n[1], n[2]}, pingpong_calls, 3);
   if (n[0] < 2 || n[0] > kMostRanks) refuse("{}: the ranks must be 2 to {}", specification, kMostRanks);
   const Shape shape{static_cast<uint32_t>(n[0]), n[1], n[2], 0};
-  if (name == "ring") return std::make_unique<Pattern>(name, shape, ring, 8);
+  if (name == "ring") return std::make_unique<Pattern>(name, shape, ring_calls, 8);
   if (name != "flood") refuse("{}: no such pattern", specification);
   if (n[1] > kMostTags) refuse("{}: more messages than there are tags", specification);
-  return std::make_unique<Pattern>(name, shape, flood, 2);
+  return std::make_unique<Pattern>(name, shape, flood_calls, 2);
 }
 
 }  // namespace ompl::model

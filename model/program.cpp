@@ -10,7 +10,7 @@ namespace ompl::model {
 namespace {
 
 // The first byte of an operation: its kind and these.
-enum Flag : uint8_t { more = 8, synchronous = 16, any_source = 32, any_tag = 64, buffered = 128 };
+enum Mark : uint8_t { more = 8, synchronous = 16, any_source = 32, any_tag = 64, buffered = 128 };
 constexpr uint8_t kKindMask = 7;
 
 void put(std::vector<uint8_t>& code, uint64_t value) {
@@ -83,11 +83,11 @@ class ProgramStream : public Stream {
 
 void Program::add(uint32_t rank, const Op& op) {
   auto& code = code_[rank];
-  const auto flag = [](bool set, Flag which) { return set ? which : 0; };
-  code.push_back(static_cast<uint8_t>(static_cast<int>(op.kind) | flag(op.more, more) |
-                                      flag(op.synchronous, synchronous) | flag(op.buffered, buffered) |
-                                      flag(op.peer == Op::kAny, any_source) |
-                                      flag(op.tag == Op::kAny, any_tag)));
+  const auto mark = [](bool set, Mark which) { return set ? which : 0; };
+  code.push_back(static_cast<uint8_t>(static_cast<int>(op.kind) | mark(op.more, more) |
+                                      mark(op.synchronous, synchronous) | mark(op.buffered, buffered) |
+                                      mark(op.peer == Op::kAny, any_source) |
+                                      mark(op.tag == Op::kAny, any_tag)));
   put(code, op.site);
   if (op.kind == OpKind::compute) {
     const auto* const bytes = reinterpret_cast<const uint8_t*>(&op.ns);

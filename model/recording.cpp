@@ -16,7 +16,7 @@ namespace {
 // solve+0x12 (app+0x13a4), or without an exported symbol app+0x13a4.
 std::string name_of(const trace::RankTrace& trace, const trace::SiteDefinition& site) {
   const std::string module = std::filesystem::path(trace.text(site.module)).filename().string();
-  const std::string place = fmt::format("{}+{:#x}", module, site.offset);
+  std::string place = fmt::format("{}+{:#x}", module, site.offset);
   if (site.symbol == 0) return place;
   return fmt::format("{}+{:#x} ({})", trace.text(site.symbol), site.inside, place);
 }
