@@ -186,7 +186,7 @@ def program(name: str) -> str:
     target = Run.folder / name
     if target.exists():
         return str(target)
-    folders = (HERE / "programs", HERE.parents[1] / "examples/model")
+    folders = (HERE / "programs", HERE.parents[1] / "examples/mpi")
     [source] = [path for folder in folders for path in folder.glob(f"{name}.c*")]
     compiler = Run.mpi.mpicc.replace("mpicc", "mpicxx") if source.suffix == ".cpp" else Run.mpi.mpicc
     # GCC takes constants like MPI_STATUSES_IGNORE and MPI_UNWEIGHTED for arrays.

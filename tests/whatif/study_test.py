@@ -74,13 +74,14 @@ def test_every_variant_is_measured_and_predicted(found: dict[str, Any]) -> None:
             assert row["predicted"] == row["what_if"]
 
 
-def test_waiting_goes_where_no_message_is_synchronized(found: dict[str, Any]) -> None:
+def test_messages_are_synchronized_where_they_must_be(found: dict[str, Any]) -> None:
     rows = {row["variant"]: row for row in found["rows"] if row["mpi"] == "mpich" and row["n"] == 300}
     for kind in ("what_if", "predicted"):
-        assert rows["larger"][kind]["loggps"]["per_rank_mean"]["send_wait"] == 0
-        assert rows["fragmented"][kind]["loggps"]["per_rank_mean"]["send_wait"] == 0
-    assert rows["original"]["predicted"]["loggps"]["per_rank_mean"]["send_wait"] > 0
-    assert rows["original"]["predicted"]["loggp-1"]["per_rank_mean"]["send_wait"] == 0
+        # Pairs of columns of 16 (n - first) + 16 bytes, longer than 2500.
+        counts = {variant: row[kind]["loggps"]["rendezvous"] for variant, row in rows.items()}
+        assert counts == {"original": sum(16 * (301 - first) > 2500 for first in range(0, 300, 2)),
+                          "larger": 0, "fragmented": 0}  # fmt: skip
+        assert rows["original"][kind]["loggp-1"]["rendezvous"] == 0
 
 
 def test_tables_are_laid_out_as_the_papers(found: dict[str, Any]) -> None:

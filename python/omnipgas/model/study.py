@@ -177,7 +177,8 @@ def predict(folder: Path, params: str, model: str, cut: int, limits: dict[str, i
     for row in ask(str(folder), params, model, [], changes)["changes"]:
         if "error" in row:
             raise PredictionError(f"{row['name']} under {model}: {row['error']}")
-        found[row["name"]] = {"seconds": time_of(row), "per_rank_mean": row["per_rank_mean"]}
+        kept = {name: row[name] for name in ("rendezvous", "per_rank_mean")}
+        found[row["name"]] = {"seconds": time_of(row), **kept}
     return found
 
 
