@@ -277,7 +277,8 @@ class Examples(Traced):
             whole = self.sent("gauss", n, ranks=ranks)
             self.assertCountEqual([call["bytes"] for call in whole], lengths)
             pieces = self.sent("gauss", n, 100, ranks=ranks)
-            cut = [min(96, length - at) for length in lengths for at in range(0, length, 96 if length > 100 else length)]
+            steps = [(length, 96 if length > 100 else length) for length in lengths]
+            cut = [min(step, length - at) for length, step in steps for at in range(0, length, step)]
             self.assertCountEqual([call["bytes"] for call in pieces], cut)
 
     def test_halo(self) -> None:
