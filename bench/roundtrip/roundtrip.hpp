@@ -75,7 +75,8 @@ class Block {
             {"later", sum(later_)},
             {"work", sum(work_)},
             {"receive", sum(receive_)},
-            {"clock", clock_cost()}};
+            {"clock", clock_cost()},
+            {"waited", waited_}};
   }
 
  private:
@@ -122,7 +123,7 @@ class Block {
       }
       const Time begin = Clock::now();
       link_.send(size_);
-      send_ += Clock::now() - begin;
+      waited_ += sum(Clock::now() - begin) > command_.work / 2 ? 1 : 0;
     }
   }
 
@@ -178,6 +179,7 @@ class Block {
   std::size_t size_;
   Time start_;
   Clock::duration send_{}, later_{}, work_{}, receive_{};
+  uint64_t waited_ = 0;
 };
 
 template <Link L>

@@ -18,6 +18,7 @@ from omnipgas.worker import Message, Worker
 
 FIRST, MOST, LEAST = 4, 2000, 3  # round trips of a block: before anything is known, at most, at least
 AGREE = 3  # blocks that must say the same of whether sends of a length wait: either rank may lose its core for a while
+SENDS = 9  # of each
 SEARCHES = 5  # for S, until it is confirmed
 PILOT = 3  # rounds before the lengths are chosen
 HIDES = 3.0  # computation, as a multiple of the round trip; and seconds more:
@@ -157,8 +158,8 @@ class _Campaign:
         work = HIDES * self.expected[k] + LONG
         said = {True: 0, False: 0}
         while max(said.values()) < AGREE:
-            report = worker.roundtrip(self.operation, k, LEAST, work, self.plan.timeout, timed=True, polls=polls)[1]
-            said[report["send"] / LEAST > work / 2] += 1
+            report = worker.roundtrip(self.operation, k, SENDS, work, self.plan.timeout, timed=True, polls=polls)[1]
+            said[report["waited"] > SENDS / 2] += 1
         waited = said[True] == AGREE
         if not polls:
             self.waiting[k] = waited
