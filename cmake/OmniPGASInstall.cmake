@@ -39,9 +39,9 @@ endforeach()
 # omni looks for its programs in libexec/omnipgas as it does in the build folder: bin/, bench/peers.toml.
 if(TARGET ompl_bench_ompl)
   set(omni_dir ${CMAKE_INSTALL_LIBEXECDIR}/omnipgas)
-  set_target_properties(ompl_bench_raw ompl_bench_ompl PROPERTIES
+  set_target_properties(ompl_bench_raw ompl_bench_ompl ompl_roundtrip_ompl PROPERTIES
     INSTALL_RPATH $ORIGIN/../../../${CMAKE_INSTALL_LIBDIR})
-  install(TARGETS ompl_bench_raw ompl_bench_ompl ompl-model RUNTIME DESTINATION ${omni_dir}/bin
+  install(TARGETS ompl_bench_raw ompl_bench_ompl ompl_roundtrip_ompl ompl-model RUNTIME DESTINATION ${omni_dir}/bin
     COMPONENT omni EXCLUDE_FROM_ALL)
   install(FILES bench/peers.toml DESTINATION ${omni_dir}/bench COMPONENT omni EXCLUDE_FROM_ALL)
 endif()

@@ -210,7 +210,7 @@ struct Kind {
 
 // In the order of Collective.
 const std::array<Kind, kCollectives>& kinds() {
-  static const std::array<Kind, kCollectives> all{{
+  static const std::array<Kind, kCollectives> kAll{{
       {"barrier", {{"dissemination", dissemination}, {"tree", up_and_down}}},
       {"bcast",
        {{"binomial", tree_down},
@@ -229,7 +229,7 @@ const std::array<Kind, kCollectives>& kinds() {
       {"reduce_scatter", {{"pairwise", pairwise}}},
       {"scan", {{"chain", chain}}},
   }};
-  return all;
+  return kAll;
 }
 
 const Kind& kind_of(Collective kind) { return kinds()[static_cast<std::size_t>(kind)]; }

@@ -27,16 +27,16 @@ uint64_t length(const std::string& name, double value) {
 // Gives a parameter the value that `change` makes of its present one.
 template <class F>
 void alter(Parameters& p, const std::string& name, const F& change) {
-  if (name == "S" || name == "s") {
+  if ((name == "S" || name == "s") && p.model != Model::loggp1) {
     uint64_t& its = name == "S" ? p.longest_eager : p.longest_packet;
     its = length(name, change(static_cast<double>(its)));
     return;
   }
-  std::string known = "s, S";
+  std::string known = p.model == Model::loggp1 ? "compute" : "s, S, compute";
   for (uint8_t i = 0; i < term_count; ++i) {
     const char* const its = p.name_of(static_cast<Term>(i));
     if (its == nullptr) continue;
-    known += fmt::format(", {}", its);
+    if (i != compute) known += fmt::format(", {}", its);
     if (name != its) continue;
     p.value[i] = change(p.value[i]);
     if (!std::isfinite(p.value[i]) || p.value[i] < 0) refuse("{} must be a number from 0 on", name);
@@ -130,6 +130,7 @@ json to_json(const Survey& survey, const Parameters& parameters) {
   for (uint8_t i = 0; i < term_count; ++i)
     if (const char* const name = parameters.name_of(static_cast<Term>(i)); name != nullptr)
       out["parameters"][name] = parameters.value[i];
+  if (parameters.model == Model::loggp1) return out;
   out["parameters"]["S"] = parameters.longest_eager;
   if (parameters.longest_eager == 0) return out;
   json per_rank = json::array();
@@ -148,7 +149,7 @@ json to_json(const Survey& survey, const Parameters& parameters) {
 
 }  // namespace
 
-Survey survey(const Trace& trace, uint64_t S) {
+Survey survey(const Trace& trace, uint64_t longest_eager) {
   Survey out;
   out.long_messages.resize(trace.ranks());
   out.long_bytes.resize(trace.ranks());
@@ -159,7 +160,7 @@ Survey survey(const Trace& trace, uint64_t S) {
       if ((op.kind != OpKind::send && op.kind != OpKind::isend) || op.synchronous || op.buffered)
         continue;
       ++out.lengths[op.bytes];
-      if (op.bytes <= S || op.collective) continue;
+      if (op.bytes <= longest_eager || op.collective) continue;
       ++out.long_messages[rank];
       out.long_bytes[rank] += op.bytes;
     }
@@ -182,9 +183,9 @@ Change read_change(const json& object, const Parameters& base) {
     out.parameters = find_parameters(object["machine"], base.model);
   }
   for (const auto& [name, value] : member(object, "set").items())
-    alter(out.parameters, name, [&](double) { return number(value, name); });
+    alter(out.parameters, name, [now = number(value, name)](double) { return now; });
   for (const auto& [name, value] : member(object, "scale").items())
-    alter(out.parameters, name, [&](double now) { return now * number(value, name); });
+    alter(out.parameters, name, [by = number(value, name)](double now) { return now * by; });
   for (const auto& [name, value] : member(object, "collectives").items()) {
     if (!value.is_string()) refuse("the algorithm of {} must be a name", name);
     out.algorithms.choose(name, value.get<std::string>());

@@ -18,7 +18,7 @@ struct Survey {
   std::vector<uint64_t> long_messages,
       long_bytes;  // sent by each rank above S; not those of collectives
 };
-[[nodiscard]] Survey survey(const Trace& trace, uint64_t S);
+[[nodiscard]] Survey survey(const Trace& trace, uint64_t longest_eager);
 
 // A change: {"name": any, "machine": name or file, "set": {parameter: value}, "scale": {parameter: factor},
 // "collectives": {collective: algorithm}, "fragment": true or bytes}, each of them optional. Parameters are named as in

@@ -3,7 +3,6 @@
 // MPI_Finalize, and between MPI_Pcontrol(1) and MPI_Pcontrol(0). Knows no MPI's handles, so one serves all.
 //
 // Each process writes a file of its own into OMPL_TIMER_DIR: {"seconds": ..., "region_seconds": ... or null}.
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,6 +49,8 @@ static void write_times(void) {
   fclose(file);
 }
 
+// NOLINTBEGIN(readability-identifier-naming): the names are MPI's.
+
 int MPI_Init(int* argc, char*** argv) {
   ++depth;
   int code = ((int (*)(int*, char***))find("PMPI_Init"))(argc, argv);
@@ -83,3 +84,5 @@ int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided)
     __attribute__((alias("MPI_Init_thread")));
 int PMPI_Finalize(void) __attribute__((alias("MPI_Finalize")));
 int PMPI_Pcontrol(const int level, ...) __attribute__((alias("MPI_Pcontrol")));
+
+// NOLINTEND(readability-identifier-naming)

@@ -39,7 +39,7 @@ struct Command {
   bool attend = false;      // after it, until the next command comes, make progress for the other rank
   double asleep = 0;        // pingpong: thread 0 of rank 0 first sleeps so many seconds
   double work = 0;          // roundtrip: seconds that rank 0 computes after its send
-  bool timed = false;       // roundtrip: rank 1 times its sends too
+  bool timed = false;       // roundtrip: rank 1 counts its sends of more than work / 2
   bool polls = false;       // roundtrip: rank 0 lets the library make progress while it computes
   uint64_t messages = 1;    // burst: sent one after the other before the answer
   uint64_t sequence = 0;    // number of this command among the worker's

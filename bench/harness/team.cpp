@@ -7,7 +7,6 @@
 #include <cstdlib>
 
 namespace bench {
-namespace {
 
 void bind_to(const std::vector<int>& cores) {
   cpu_set_t set;
@@ -15,8 +14,6 @@ void bind_to(const std::vector<int>& cores) {
   for (const int core : cores) CPU_SET(core, &set);
   sched_setaffinity(0, sizeof set, &set);  // a wish: without it the figures are only noisier
 }
-
-}  // namespace
 
 std::vector<int> cores() {
   cpu_set_t allowed;

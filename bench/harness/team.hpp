@@ -17,6 +17,8 @@ namespace bench {
 std::vector<int> cores();
 // Those for the threads of a rank: all, if OMNI_OWN_CORES says that no other rank has them; else its half.
 std::vector<int> cores_of(int rank);
+// The calling thread.
+void bind_to(const std::vector<int>& cores);
 
 class Team {
  public:

@@ -20,6 +20,7 @@
 #include "harness/control.hpp"
 #include "harness/payload.hpp"
 #include "harness/report.hpp"
+#include "harness/team.hpp"
 
 namespace bench::roundtrip {
 
@@ -74,7 +75,8 @@ class Block {
             {"later", sum(later_)},
             {"work", sum(work_)},
             {"receive", sum(receive_)},
-            {"clock", clock_cost()}};
+            {"clock", clock_cost()},
+            {"waited", waited_}};
   }
 
  private:
@@ -121,7 +123,7 @@ class Block {
       }
       const Time begin = Clock::now();
       link_.send(size_);
-      send_ += Clock::now() - begin;
+      waited_ += sum(Clock::now() - begin) > command_.work / 2 ? 1 : 0;
     }
   }
 
@@ -177,6 +179,7 @@ class Block {
   std::size_t size_;
   Time start_;
   Clock::duration send_{}, later_{}, work_{}, receive_{};
+  uint64_t waited_ = 0;
 };
 
 template <Link L>
@@ -195,6 +198,7 @@ int worker_main(int argc, char** argv) {
     const Setup setup = parse_setup(argc, argv);
     Library library(setup, argc, argv);
     Control control(setup, library.rank(), library.describe());
+    bind_to({cores_of(library.rank()).front()});  // two ranks on one core would take turns
     while (const auto command = control.next()) library.serve(*command, control);
     return 0;
   } catch (const std::exception& error) {

@@ -20,7 +20,7 @@ import unittest
 from collections import defaultdict
 from pathlib import Path
 
-from traced import HERE, INTERPOSER, LIMIT, SETTINGS, Line, Run, Traced, compile_fortran, compile_programs, dump, read
+from traced import HERE, INTERPOSER, LIMIT, SETTINGS, Line, Run, Traced, compile_fortran, dump, program, read
 
 sys.path.insert(0, str(HERE.parent / "process"))
 
@@ -41,6 +41,14 @@ class Calls(Traced):
             with self.subTest(ranks=ranks):
                 self.folder = Path(tempfile.mkdtemp(dir=Run.folder))
                 self.traced("collectives", ranks=ranks)
+
+    def test_every_call_of_the_program_that_measures_the_cost(self) -> None:
+        done = self.run_program("cost", "100", ranks=1)
+        told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        self.assertEqual([one["call"] for one in told], ["Send", "Recv", "Isend+Wait", "Barrier", "Iprobe"])
+        self.assertTrue(all(one["ns"] > 0 for one in told))
+        [summary] = [json.loads(line) for line in dump("--summary", self.folder)]
+        self.assertEqual(summary["calls"], 21 * 100 * 6 + 2)
 
     def test_requests_that_move(self) -> None:
         self.traced("moved")
@@ -141,7 +149,16 @@ class Ends(Traced):
             got = [(call["peer"], call["tag"], call["bytes"]) for call in trace.calls[rank, 1] if call["call"] == kind]
             self.assertEqual(got, [(1 - rank, i % 32768, i % 64) for i in range(len(got))])
             whole += len(got) == 20000
-        self.assertGreaterEqual(whole, 1)
+        self.assertEqual(whole, 2)
+
+    def test_death_at_any_moment(self) -> None:
+        for i in range(6):
+            self.folder = Path(tempfile.mkdtemp(dir=Run.folder))
+            done = self.run_program("ends", "timer", str(3000 + 437 * i), ranks=1, ok=False)
+            self.assertNotEqual(done.returncode, 0)
+            calls = [call for call in read(self.folder).calls[0, 1] if call["call"] == "Send"]
+            self.assertEqual([call["tag"] for call in calls], [n % 32768 for n in range(len(calls))])
+            self.assertGreater(len(calls), 100)
 
     def test_abort(self) -> None:
         done = self.run_program("ends", "abort", "100", ok=False)
@@ -172,7 +189,7 @@ class Ends(Traced):
     def test_a_million_records(self) -> None:
         self.run_program("ends", "finish", str(MILLION))
         for one in self.summary():
-            self.assertEqual((one["calls"], one["lost"]), (MILLION + 3, 0))
+            self.assertEqual((one["calls"], one["lost"]), (MILLION + 4, 0))
             self.assertLess(one["records"], 1.001 * MILLION)  # of 48 bytes each
         self.assertEqual(self.summary()[0]["bytes_sent"], sum(i % 64 for i in range(MILLION)))
 
@@ -213,7 +230,7 @@ class Clocks(Traced):
         if probe.returncode != 0:
             self.skipTest(f"no time namespaces here: {probe.stderr.strip()}")
         script = f'[ "${{PMI_RANK:-$PMIX_RANK}}" = 1 ] && exec {" ".join(skewed)} "$0"; exec "$0"'
-        self.run_program("/bin/sh", "-c", script, str(Run.folder / "clocks"))
+        self.run_program("/bin/sh", "-c", script, program("clocks"))
         trace = read(self.folder)
         times = {
             (rank, call["tag"], call["call"]): (call["begin"], call["end"])
@@ -237,9 +254,52 @@ class Clocks(Traced):
 class Partly(Traced):
     def test_a_rank_that_is_not_traced_does_not_hang_the_others(self) -> None:
         script = '[ "${PMI_RANK:-$PMIX_RANK}" = 1 ] && unset LD_PRELOAD; exec "$0" finish 5'
-        done = self.run_program("/bin/sh", "-c", script, str(Run.folder / "ends"), ok=False)
+        done = self.run_program("/bin/sh", "-c", script, program("ends"), ok=False)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("rank 0 waits for ranks that are not traced: pass LD_PRELOAD and OMPL_TRACE_DIR", done.stderr)
+
+
+class Examples(Traced):
+    """The programs of examples/mpi, which check their own results, send as many messages as they must."""
+
+    def sent(self, name: str, *arguments: int, ranks: int) -> list[Line]:
+        """All sends of all ranks; the program's result was right."""
+        self.folder = Path(tempfile.mkdtemp(dir=Run.folder))
+        self.run_program(name, *map(str, arguments), ranks=ranks)
+        self.calls = read(self.folder).calls
+        kinds = ("Send", "Isend", "Sendrecv")
+        return [call for rank in range(ranks) for call in self.calls[rank, 1] if call["call"] in kinds]
+
+    def test_gauss(self) -> None:
+        for n, ranks in ((64, 2), (66, 3)):
+            # The pairs of columns that go around, and the right side that comes back.
+            lengths = (ranks - 1) * [16 * (n - first + 1) for first in range(0, n, 2)] + [8 * n] * (n // 2 - 1)
+            whole = self.sent("gauss", n, ranks=ranks)
+            self.assertCountEqual([call["bytes"] for call in whole], lengths)
+            pieces = self.sent("gauss", n, 100, ranks=ranks)
+            steps = [(length, 96 if length > 100 else length) for length in lengths]
+            cut = [min(step, length - at) for length, step in steps for at in range(0, length, step)]
+            self.assertCountEqual([call["bytes"] for call in pieces], cut)
+
+    def test_halo(self) -> None:
+        sends = self.sent("halo", 60, 7, ranks=3)
+        self.assertEqual([call["bytes"] for call in sends], [8 * 60] * (4 * 7 * 3))
+
+    def test_workers(self) -> None:
+        sends = self.sent("workers", 20, 100, ranks=3)
+        self.assertEqual(len(sends), 2 * (2 + 20))  # each worker asks once without a result
+        results = [call for call in self.calls[0, 1] if call["call"] == "Recv"]
+        self.assertEqual([call["flags"] for call in results], [["any_source", "any_tag"]] * 22)
+        self.assertLessEqual({call["peer"] for call in results}, {1, 2})
+
+    def test_transpose(self) -> None:
+        for ranks, rounds in ((2, 3), (4, 2)):
+            sends = self.sent("transpose", 16, rounds, ranks=ranks)
+            self.assertEqual([call["bytes"] for call in sends], [8 * (16 // ranks) ** 2] * (ranks * ranks * rounds))
+
+    def test_pipeline(self) -> None:
+        sends = self.sent("pipeline", 12, 100, ranks=3)
+        self.assertEqual(sorted(call["peer"] for call in sends), [1] * 12 + [2] * 12)
 
 
 class Command(Traced):
@@ -259,20 +319,31 @@ class Command(Traced):
         return self.omni("trace", "-o", out or self.folder, "--", *launch, *program)
 
     def test_a_program_is_traced_by_the_interposer_of_its_mpi(self) -> None:
-        done = self.trace(str(Run.folder / "ends"), "finish", "10")
+        done = self.trace(program("ends"), "finish", "10")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stderr, r"│ *all │ *│ *2 │ *26 │")
+        self.assertRegex(done.stderr, r"│ *all │ *│ *2 │ *28 │")
         text = json.loads((self.folder / "trace.json").read_text())
         self.assertEqual((text["version"], text["ranks"], text["complete"], text["status"]), (1, 2, True, 0))
         self.assertEqual(text["tracer"], INTERPOSER[Run.name])
-        again = self.trace(str(Run.folder / "ends"), "finish", "10")
+        again = self.trace(program("ends"), "finish", "10")
         self.assertNotEqual(again.returncode, 0)
         self.assertIn("holds a trace already", again.stderr)
         shown = self.omni("show", self.folder)
         self.assertEqual(shown.stdout.count(" Send "), 10, shown.stderr)
+        timeline = self.folder / "timeline.json"
+        self.assertEqual(self.omni("show", self.folder, "--perfetto", timeline).returncode, 0)
+        events = json.loads(timeline.read_text())["traceEvents"]
+        sends = [event for event in events if event["name"] == "Send"]
+        self.assertEqual(
+            [(one["ph"], one["pid"], one["args"]["tag"]) for one in sends], [("X", 0, i) for i in range(10)]
+        )
+        self.assertTrue(all(one["dur"] >= 0 and one["ts"] > 0 for one in sends))
+        self.assertEqual({event["pid"] for event in events if event["ph"] == "M"}, {0, 1})
+        nowhere = self.omni("show", self.folder, "--perfetto", self.folder / "no/file")
+        self.assertRegex(nowhere.stderr, "^error: .*no/file: No such file or directory$")
 
     def test_a_program_that_dies(self) -> None:
-        done = self.trace(str(Run.folder / "ends"), "kill", "10")
+        done = self.trace(program("ends"), "kill", "10")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("did not reach the end of MPI_Finalize", done.stderr)
 
@@ -302,12 +373,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Run.folder = Path(folder)
         os.environ["TMPDIR"] = folder  # launchers leave things there when a job is aborted
-        compile_programs()
-        program = unittest.main(argv=sys.argv[:1], defaultTest=arguments.only, verbosity=2, exit=False)
-    sys.exit(not program.result.wasSuccessful())
+        tests = unittest.main(argv=sys.argv[:1], defaultTest=arguments.only, verbosity=2, exit=False)
+    sys.exit(not tests.result.wasSuccessful())
 
 
-CASES = (Calls, Fortran, Ends, Clocks, Partly, Command)
+CASES = (Calls, Fortran, Ends, Clocks, Partly, Examples, Command)
 
 if __name__ == "__main__":
     main()

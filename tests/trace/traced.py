@@ -89,7 +89,7 @@ class Traced(unittest.TestCase):
         self, name: str, *arguments: str, ranks: int = 2, ok: bool = True
     ) -> subprocess.CompletedProcess[str]:
         env = tracers.choose(Run.build, [], INTERPOSER[Run.name]).environment(self.folder)
-        command = [*Run.mpi.launchers[0].command, "-n", str(ranks), str(Run.folder / name), *arguments]
+        command = [*Run.mpi.launchers[0].command, "-n", str(ranks), program(name), *arguments]
         done = subprocess.run(
             command,
             env=env | SETTINGS | OF_ONE.get(Run.name, {}) | {"EXPECT_DIR": str(self.folder)},
@@ -181,11 +181,17 @@ def compile_fortran(name: str) -> str:
     return ""
 
 
-def compile_programs() -> None:
+def program(name: str) -> str:
+    """A program of this MPI, compiled when it is first asked for; what is a path already stays."""
+    target = Run.folder / name
+    if target.exists():
+        return str(target)
+    folders = (HERE / "programs", HERE.parents[1] / "examples/mpi")
+    [source] = [path for folder in folders for path in folder.glob(f"{name}.c*")]
+    compiler = Run.mpi.mpicc.replace("mpicc", "mpicxx") if source.suffix == ".cpp" else Run.mpi.mpicc
     # GCC takes constants like MPI_STATUSES_IGNORE and MPI_UNWEIGHTED for arrays.
     options = ["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow", "-Wno-stringop-overread"]
     options += ["-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"]
-    for source in sorted((HERE / "programs").glob("*.c*")):
-        compiler = Run.mpi.mpicc.replace("mpicc", "mpicxx") if source.suffix == ".cpp" else Run.mpi.mpicc
-        command = [compiler, *options, str(source), "-o", str(Run.folder / source.stem), "-lpthread"]
-        subprocess.run(command, timeout=LIMIT, check=True)
+    command = [compiler, *options, str(source), "-o", str(target), "-lpthread", "-lm"]
+    subprocess.run(command, timeout=LIMIT, check=True)
+    return str(target)

@@ -178,4 +178,14 @@ TEST(WhatIf, ChangesThatMakeNoSenseAreRefused) {
   refused(R"({"set": {"S": 0}, "fragment": true})", "0 bytes");
 }
 
+TEST(WhatIf, LogGp1HasNoS) {
+  const Parameters loggp1 = parse_parameters(
+      json::parse(R"({"models": {"loggp-1": {"L": {"value": 1, "unit": "us"}, "lengths": [{
+        "bytes": {"value": 0, "unit": "bytes"}, "o_send": {"value": 1, "unit": "us"},
+        "o_recv": {"value": 1, "unit": "us"}, "G": {"value": 1, "unit": "ns/byte"}}]}}})"),
+      Model::loggp1);
+  EXPECT_THROW((void)read_change(json::parse(R"({"set": {"S": 1}})"), loggp1), InputError);
+  EXPECT_FALSE(what_if(uncut(), loggp1, {}, {}, 1)["survey"]["parameters"].contains("S"));
+}
+
 }  // namespace

@@ -104,14 +104,12 @@ void RankTrace::set_drift(const ClockPoint& first, const ClockPoint& last) {
 void RankTrace::read_blocks(std::span<const std::byte> bytes) {
   std::map<uint32_t, std::map<uint32_t, std::span<const Record>>> streams;
   const uint64_t room = bytes.size() < kHeaderBytes ? 0 : (bytes.size() - kHeaderBytes) / kBlockBytes;
-  const uint64_t rest = bytes.size() < kHeaderBytes ? 0 : (bytes.size() - kHeaderBytes) % kBlockBytes;
-  if (rest != 0 || (room < header_.blocks && header_.lost == 0)) {
-    fail(fmt::format("truncated: {} blocks were begun, {} are there{}", header_.blocks, room,
-                     rest != 0 ? " and a part of one" : ""));
+  if (room < header_.blocks) {
+    fail(fmt::format("truncated: {} blocks were begun, {} are there", header_.blocks, room));
   }
   ClockPoint earliest{};
   ClockPoint latest{};
-  for (uint64_t i = 0; i < std::min(room, header_.blocks); ++i) {
+  for (uint64_t i = 0; i < header_.blocks; ++i) {
     const std::byte* const at = bytes.data() + kHeaderBytes + i * kBlockBytes;
     BlockHeader block;
     std::memcpy(&block, at, sizeof block);

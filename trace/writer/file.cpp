@@ -59,7 +59,7 @@ bool File::create(const char* folder, const FileHeader& header, const Clock& clo
 
 BlockHeader* File::add_block(uint32_t stream, uint32_t sequence) {
   if (full_) return nullptr;
-  const uint64_t index = std::atomic_ref(header_->blocks).fetch_add(1);
+  const uint64_t index = next_block_.fetch_add(1);
   const uint64_t offset = kHeaderBytes + index * kBlockBytes;
   auto* const block = reserve(file_, offset, kBlockBytes)
                           ? static_cast<BlockHeader*>(map(file_, offset, kBlockBytes, MAP_POPULATE))
@@ -77,6 +77,10 @@ BlockHeader* File::add_block(uint32_t stream, uint32_t sequence) {
   block->local = clock_->ns(now.ticks);
   block->host = now.ns;
   std::atomic_ref(block->magic).store(kBlockMagic, std::memory_order_release);
+  // Only now: who dies before this leaves a file that is longer than it need be, and never one that seems cut.
+  const std::atomic_ref blocks(header_->blocks);
+  for (uint64_t known = blocks; known <= index && !blocks.compare_exchange_weak(known, index + 1);) {
+  }
   return block;
 }
 

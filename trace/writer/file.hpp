@@ -28,6 +28,7 @@ class File {
   int file_ = -1;
   FileHeader* header_ = nullptr;
   const Clock* clock_ = nullptr;
+  std::atomic<uint64_t> next_block_{0};
   std::atomic<bool> full_{false};
 };
 

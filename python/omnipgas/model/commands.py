@@ -10,6 +10,7 @@ from omnipgas.model.fit import fit_command
 from omnipgas.model.predict import predict
 from omnipgas.model.report import report, timeline
 from omnipgas.model.show import show
+from omnipgas.model.study import study
 from omnipgas.model.trace import trace
 from omnipgas.model.validate import validate
 from omnipgas.model.whatif import whatif
@@ -28,3 +29,4 @@ app.command()(timeline)
 app.command()(export)
 app.command()(whatif)
 app.command()(validate)
+app.command()(study)

@@ -29,8 +29,8 @@ class Launch:
     env: dict[str, str] = field(default_factory=dict)
 
     def environment(self, *more: dict[str, str]) -> dict[str, str]:
-        """The variables to start it with; later ones go before earlier ones."""
-        return {key: value for some in (os.environ, self.env, *more) for key, value in some.items()}
+        """The variables to start it with; what the user set goes before what it needs, and `more` before all."""
+        return {key: value for some in (self.env, os.environ, *more) for key, value in some.items()}
 
     def line(self, ranks: int, program: Path, arguments: Sequence[object]) -> list[str]:
         """The whole command line."""
@@ -38,7 +38,8 @@ class Launch:
 
 
 def launch(build: Path, mpi: str, ranks: int) -> Launch:
-    """A row of peers.toml as it starts `ranks` ranks; raises peers.MissingError with the remedy."""
+    """An MPI as a user has it: of the settings in peers.toml those without which it does not run here, or not in any
+    useful time. Raises peers.MissingError with the remedy."""
     table = peers.table(build)
     if mpi not in table or not table[mpi].compiler:
         known = ", ".join(name for name, peer in table.items() if peer.compiler)
@@ -50,6 +51,11 @@ def launch(build: Path, mpi: str, ranks: int) -> Launch:
     at = command.index(RANKS_OPTION)
     del command[at : at + 2]
     places = {"prefix": prefix, "threads": 1}
-    crowded = ranks > peers.cores()
-    settings = [one for one in peer.settings if (crowded if one.when == "crowded" else one.applies(1))]
+    settings = [one for one in peer.settings if _is_needed(one, ranks)]
     return Launch(mpi, command, {one.env: one.value.format(**places) for one in settings})
+
+
+def _is_needed(setting: peers.Setting, ranks: int) -> bool:
+    if setting.when == "crowded":
+        return ranks > peers.cores()
+    return "{prefix}" in setting.value or (setting.when == "root" and setting.applies(1))

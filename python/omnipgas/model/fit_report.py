@@ -6,7 +6,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from omnipgas.model.fitting import Estimate, Fit
+from omnipgas.model.estimate import Estimate
+from omnipgas.model.fitting import Fit
 from omnipgas.model.parameter_file import agreeing
 
 MODELS = ("loggps", "loggp-2", "loggops")

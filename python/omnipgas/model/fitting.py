@@ -11,62 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from omnipgas.model import breakpoints
+from omnipgas.model import assumptions, breakpoints
+from omnipgas.model.curves import Array, Curves, Lengths, medians
 from omnipgas.model.equations import LOGGOPS, LOGGP2, LOGGPS, NEVER, Model
+from omnipgas.model.estimate import INTERVAL, Estimate
 from omnipgas.model.least_squares import solve, unidentified
 from omnipgas.model.measurements import Measurements
 
-Array = NDArray[np.float64]
-
 RESAMPLES = 200
-INTERVAL = (2.5, 97.5)  # percentiles
 SAME_GAP = 0.05  # of the first send: later ones that take no more than this longer show no gap
 LIKE = {"Osl": "Oss", "Orl": "Ors", "Gl": "Gs"}  # what is taken where nothing was measured
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A value with its 95 % bootstrap interval."""
-
-    value: float
-    low: float
-    high: float
-    unit: str
-    identified: bool = True
-    note: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """What the replayer reads, and more."""
-        out = {"value": self.value, "unit": self.unit, "low": self.low, "high": self.high}
-        out |= {"identified": self.identified}
-        return out | ({"note": self.note} if self.note else {})
-
-
-@dataclass(frozen=True)
-class Test:
-    """A property that the model rests on, tested: section 4.2."""
-
-    name: str
-    estimate: Estimate
-    statistic: float  # the estimate over its standard error
-    holds: bool
-    meaning: str
-
-
-@dataclass(frozen=True)
-class Lengths:
-    """Where the protocols change; None: nowhere."""
-
-    s: int | None
-    S: int | None
-
-    @property
-    def pair(self) -> tuple[int, int]:
-        """For the equations."""
-        top = NEVER if self.S is None else self.S
-        return (top if self.s is None else min(self.s, top)), top
 
 
 @dataclass
@@ -82,7 +37,7 @@ class Fit:
     rows: list[dict[str, float]] = field(default_factory=list)  # LogGP-1, of each length
     unidentified: list[str] = field(default_factory=list)
     sums: list[str] = field(default_factory=list)
-    tests: list[Test] = field(default_factory=list)
+    tests: list[assumptions.Test] = field(default_factory=list)
     gaps: list[dict[str, Any]] = field(default_factory=list)  # of consecutive sends
     o_contains_g: bool | None = None
     errors: dict[str, dict[str, float]] = field(default_factory=dict)  # of each curve, relative
@@ -92,25 +47,7 @@ class Fit:
         return np.array([self.values[model.name][name].value for name in model.names])
 
 
-@dataclass(frozen=True)
-class _Curves:
-    """Medians over rounds."""
-
-    k: Array
-    base: Array
-    hidden: Array
-    send: Array
-    receive: Array
-
-
-def _curves(m: Measurements, rounds: NDArray[np.int64] | None = None) -> _Curves:
-    picked = [m.matrix(name) for name in ("base", "hidden", "send", "receive")]
-    if rounds is not None:
-        picked = [values[rounds] for values in picked]
-    return _Curves(np.asarray(m.lengths, dtype=float), *(np.median(values, axis=0) for values in picked))
-
-
-def find_lengths(m: Measurements, curves: _Curves) -> Lengths:
+def find_lengths(m: Measurements, curves: Curves) -> Lengths:
     """S by which sends waited if that was looked at, else by the jump of the curves; s by the bend below it.
 
     If a receiver that is in the library lets longer messages through than one that computes, there are two lengths that
@@ -128,20 +65,20 @@ def find_lengths(m: Measurements, curves: _Curves) -> Lengths:
     return min(several, key=lambda lengths: _misfit(curves, lengths))
 
 
-def _misfit(curves: _Curves, lengths: Lengths) -> float:
+def _misfit(curves: Curves, lengths: Lengths) -> float:
     """Mean relative error of the model on the curves."""
     a, y, _ = equations(LOGGPS, curves, lengths)
     return float(np.abs(a @ _solve(LOGGPS, curves, lengths) / y - 1).mean())
 
 
-def _with_bend(curves: _Curves, S: int | None) -> Lengths:
+def _with_bend(curves: Curves, S: int | None) -> Lengths:
     short = curves.k <= (NEVER if S is None else S)
     if short.sum() < 2 * breakpoints.LEAST_POINTS:
         return Lengths(None, S)
     return Lengths(breakpoints.find_bend(curves.k[short], curves.base[short]).at, S)
 
 
-def equations(model: Model, curves: _Curves, lengths: Lengths) -> tuple[Array, Array, Array]:
+def equations(model: Model, curves: Curves, lengths: Lengths) -> tuple[Array, Array, Array]:
     """The rows, what was measured for each, and columns that would let base and hidden begin anew above S."""
     s, S = lengths.pair
     rows = [model.rows(int(k), s, S) for k in curves.k]
@@ -160,11 +97,11 @@ def equations(model: Model, curves: _Curves, lengths: Lengths) -> tuple[Array, A
 def fit(m: Measurements, resamples: int = RESAMPLES, seed: int = 1) -> Fit:
     """Everything from one operation's measurements; raises DataError."""
     m.check()
-    whole = _curves(m)
+    whole = medians(m)
     lengths = find_lengths(m, whole)
     draw = np.random.default_rng(seed)
     count = len(m.base)
-    picks = [_curves(m, draw.integers(0, count, count)) for _ in range(resamples)]
+    picks = [medians(m, draw.integers(0, count, count)) for _ in range(resamples)]
     found = [find_lengths(m, curves) for curves in picks]
     by_curves = lengths if m.operation != "send" else Lengths(*breakpoints.find_both(whole.k, whole.base, whole.hidden))
     out = Fit(m, lengths, _length("s", lengths.s, lengths, found), _length("S", lengths.S, lengths, found), by_curves)
@@ -174,12 +111,12 @@ def fit(m: Measurements, resamples: int = RESAMPLES, seed: int = 1) -> Fit:
     _add_gap(out, draw, resamples)
     out.rows = _loggp1(out, whole)
     if len(m.lengths) > 1:
-        out.tests = _tests(whole, picks, lengths)
+        out.tests = assumptions.test_all(whole, picks, lengths)
     out.errors = errors(out)
     return out
 
 
-def _solve(model: Model, curves: _Curves, lengths: Lengths, bounded: bool = True) -> Array:
+def _solve(model: Model, curves: Curves, lengths: Lengths, bounded: bool = True) -> Array:
     a, y, _ = equations(model, curves, lengths)
     values = solve(a, y, bounded)
     for name, like in LIKE.items():
@@ -199,7 +136,7 @@ def _length(name: str, value: int | None, lengths: Lengths, found: list[Lengths]
     return Estimate(value, float(min(low, value)), float(max(high, value)), "bytes")
 
 
-def _estimates(out: Fit, model: Model, curves: _Curves, samples: Array) -> dict[str, Estimate]:
+def _estimates(out: Fit, model: Model, curves: Curves, samples: Array) -> dict[str, Estimate]:
     a, _, free = equations(model, curves, out.lengths)
     values = _solve(model, curves, out.lengths)
     unbounded = _solve(model, curves, out.lengths, bounded=False)
@@ -249,7 +186,7 @@ def _add_gap(out: Fit, draw: np.random.Generator, resamples: int) -> None:
         out.values["loggops"]["g"] = Estimate(o.value, o.low, o.high, "ns", False, "not measured: o is taken")
 
 
-def _loggp1(out: Fit, curves: _Curves) -> list[dict[str, float]]:
+def _loggp1(out: Fit, curves: Curves) -> list[dict[str, float]]:
     """o of send and receive, G, at each length, the handshake within o; L from the shortest."""
     half = curves.base / 2
     wire = max(0.0, float(half[0] - curves.send[0] - curves.receive[0]))
@@ -264,91 +201,21 @@ def _loggp1(out: Fit, curves: _Curves) -> list[dict[str, float]]:
     return rows
 
 
-def _line(k: Array, y: Array, *more: Array) -> Array:
-    return solve(np.column_stack([np.ones_like(k), k, *more]), y, bounded=False)
-
-
-def _jump(k: Array, y: Array, s: int, S: int) -> float:
-    """D of figure 5: by a line above S, and below it one that may bend at s."""
-    low, high = k <= S, k > S
-    bend = [np.maximum(0, k[low] - s)] if s < S else []
-    below, above = _line(k[low], y[low], *bend), _line(k[high], y[high])
-    at = np.array([1.0, S, *([S - s] if bend else [])])
-    return float(above @ at[:2] - below @ at)
-
-
-def _tests(whole: _Curves, picks: list[_Curves], lengths: Lengths) -> list[Test]:
-    s, S = lengths.pair
-    short = whole.k <= S
-    k = whole.k[short]
-    out = []
-    if len(k) >= breakpoints.LEAST_POINTS:
-        out.append(
-            _test(
-                "slope", "ns/byte", whole, picks, lambda c: float(_line(k, c.hidden[short])[1]),
-                nonzero=True, meaning="slope of short messages behind a long computation, Oss + Ors, is not 0:"
-                " overheads depend on the length (D3)",
-            )
-        )  # fmt: skip
-    enough = min((k <= s).sum(), (k > s).sum()) >= breakpoints.LEAST_POINTS
-    if lengths.s is not None and enough:
-        step, bend = (k > s).astype(float), np.maximum(0, k - s)
-        out.append(
-            _test(
-                "continuity", "ns", whole, picks, lambda c: float(_line(k, c.hidden[short], step, bend)[2]),
-                nonzero=False, meaning="step at s behind a long computation is 0: one o' on both sides, T2' ="
-                " s Gs + (k - s) Gl + L",
-            )
-        )  # fmt: skip
-        out.append(
-            _test(
-                "bend", "ns/byte", whole, picks, lambda c: -float(_line(k, c.base[short], bend)[2]) / 2,
-                nonzero=True, meaning="Gs - Gl is not 0 (D2)",
-            )
-        )  # fmt: skip
-    if lengths.S is not None and min(short.sum(), (~short).sum()) >= breakpoints.LEAST_POINTS:
-        out.append(
-            _test(
-                "D(0)", "ns", whole, picks, lambda c: _jump(c.k, c.base, s, S),
-                nonzero=True, meaning="the curve without computation jumps at S: longer messages synchronize (D1)",
-            )
-        )  # fmt: skip
-        out.append(
-            _test(
-                "D(W)", "ns", whole, picks, lambda c: _jump(c.k, c.hidden, S, S),
-                nonzero=True, meaning="so does the one behind a long computation: longer messages wait for it (D1)",
-            )
-        )  # fmt: skip
-    return out
-
-
-def _test(
-    name: str, unit: str, whole: _Curves, picks: list[_Curves], figure: Any, *, nonzero: bool, meaning: str
-) -> Test:
-    """Whether a figure is other than 0: whether its interval leaves 0 out."""
-    value, several = figure(whole), np.array([figure(c) for c in picks])
-    low, high = (float(v) for v in np.percentile(several, INTERVAL))
-    deviation = float(several.std(ddof=1))
-    estimate = Estimate(value, low, high, unit)
-    statistic = value / deviation if deviation > 0 else float("inf")
-    return Test(name, estimate, statistic, (low > 0 or high < 0) == nonzero, meaning)
-
-
 def errors(out: Fit) -> dict[str, dict[str, float]]:
     """Of the LogGPS parameters on what was measured: median and worst relative error of each curve."""
     values, (s, S) = out.parameters(LOGGPS), out.lengths.pair
-    m, curves = out.measurements, _curves(out.measurements)
+    m, curves = out.measurements, medians(out.measurements)
     rows = [LOGGPS.rows(k, s, S) for k in m.lengths]
-    all_curves = {
+    compared = {
         "base": (np.array([row.base @ values for row in rows]), curves.base),
         "hidden": (np.array([row.hidden @ values for row in rows]), curves.hidden),
     }
     for work, by_length in m.several.items():
         seen = np.array([np.median(by_length[text]) for text in by_length])
         said = np.array([LOGGPS.predict(values, int(text), s, S, float(work)) for text in by_length])
-        all_curves[f"w = {float(work):.0f} ns"] = (said, seen)
+        compared[f"w = {float(work):.0f} ns"] = (said, seen)
     found = {}
-    for name, (said, seen) in all_curves.items():
+    for name, (said, seen) in compared.items():
         error = np.abs(said / seen - 1)
         found[name] = {"median": float(np.median(error)), "worst": float(error.max())}
     return found

@@ -18,6 +18,8 @@ from omnipgas.worker import Message, Worker
 
 FIRST, MOST, LEAST = 4, 2000, 3  # round trips of a block: before anything is known, at most, at least
 AGREE = 3  # blocks that must say the same of whether sends of a length wait: either rank may lose its core for a while
+SENDS = 9  # of each
+SEARCHES = 5  # for S, until it is confirmed
 PILOT = 3  # rounds before the lengths are chosen
 HIDES = 3.0  # computation, as a multiple of the round trip; and seconds more:
 SHORTEST = 2e-6  # so little that a receiver that waits for it does not fall asleep
@@ -126,6 +128,14 @@ class _Campaign:
 
     def find_S(self, worker: Worker, low: int, polls: bool) -> int | None:
         """The longest message whose send does not wait, to the byte; those up to `low` do not. None: none waits."""
+        for _ in range(SEARCHES):
+            found = self.search(worker, low, polls)
+            if found is None or (not self.waits(worker, found, polls) and self.waits(worker, found + 1, polls)):
+                return found
+        raise DataError("it cannot be told where sends begin to wait: leave the machine's cores to the measurement")
+
+    def search(self, worker: Worker, low: int, polls: bool) -> int | None:
+        """The same by halves, each step believed."""
         ends = [k for i, k in enumerate(self.lengths) if i % self.plan.per_octave == 0 or k == self.lengths[-1]]
         for high in (k for k in ends if k > low):
             if self.waits(worker, high, polls):
@@ -148,8 +158,8 @@ class _Campaign:
         work = HIDES * self.expected[k] + LONG
         said = {True: 0, False: 0}
         while max(said.values()) < AGREE:
-            report = worker.roundtrip(self.operation, k, LEAST, work, self.plan.timeout, timed=True, polls=polls)[1]
-            said[report["send"] / LEAST > work / 2] += 1
+            report = worker.roundtrip(self.operation, k, SENDS, work, self.plan.timeout, timed=True, polls=polls)[1]
+            said[report["waited"] > SENDS / 2] += 1
         waited = said[True] == AGREE
         if not polls:
             self.waiting[k] = waited

@@ -10,7 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from omnipgas.model.fitting import Estimate, Fit
+from omnipgas.model.estimate import Estimate
+from omnipgas.model.fitting import Fit
 from omnipgas.model.measurements import DataError, Measurements
 
 SCHEMA = "omnipgas-model-1"

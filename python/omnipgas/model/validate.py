@@ -60,12 +60,12 @@ def compare(runs: list[float], predicted: float) -> Comparison:
 
 def validate(
     command: List[str] = COMMAND,  # noqa: UP006
-    params: Optional[str] = PARAMS,  # noqa: UP045
+    params: Optional[str] = PARAMS,
     model: str = MODEL,
     runs: int = RUNS,
-    out: Optional[Path] = OUT,  # noqa: UP045
-    mpi: Optional[str] = MPI,  # noqa: UP045
-    json: Optional[str] = JSON,  # noqa: UP045
+    out: Optional[Path] = OUT,
+    mpi: Optional[str] = MPI,
+    json: Optional[str] = JSON,
     timeout: float = TIMEOUT,
     sharing: bool = SHARING,
 ) -> None:

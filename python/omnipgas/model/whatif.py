@@ -40,12 +40,12 @@ def whatif(
     params: str = PARAMS,
     model: str = MODEL,
     set_: List[str] = SET,  # noqa: UP006
-    sweep: Optional[str] = SWEEP,  # noqa: UP045
-    machine: Optional[str] = MACHINE,  # noqa: UP045
-    compute_factor: Optional[float] = FACTOR,  # noqa: UP045
+    sweep: Optional[str] = SWEEP,
+    machine: Optional[str] = MACHINE,
+    compute_factor: Optional[float] = FACTOR,
     collective: List[str] = COLLECTIVE,  # noqa: UP006
     fragment: bool = FRAGMENT,
-    json: Optional[str] = JSON,  # noqa: UP045
+    json: Optional[str] = JSON,
     sharing: bool = SHARING,
     eager_buffer: int = BUFFER,
 ) -> None:
@@ -195,7 +195,9 @@ def likely(first: dict[str, Any]) -> list[Change]:
 def other_limits(survey: dict[str, Any]) -> list[int]:
     """Values of S at which other messages than now are sent without synchronization: a step up and down, and all."""
     lengths = [bytes_ for bytes_, _ in survey["lengths"]]
-    now = survey["parameters"]["S"]
+    now = survey["parameters"].get("S")
+    if now is None:  # LogGP-1 knows no synchronization
+        return []
     above = [bytes_ for bytes_ in lengths if bytes_ > now]
     below = [bytes_ for bytes_ in lengths if bytes_ <= now]
     down = [low for low, high in pairwise([0, *below]) if high == below[-1]]

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
+ * ends timer N: sends without end, until a timer kills the process after N microseconds.
  * ends HOW N: rank 0 sends N messages of i % 64 bytes to rank 1, tagged i % 32768, and the job then ends as told. */
 #include <signal.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "expect.h"
@@ -13,10 +15,16 @@ int main(int argc, char** argv) {
   MPI_Init(NULL, NULL);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Barrier(MPI_COMM_WORLD); /* all have their files */
+  if (strcmp(argv[1], "timer") == 0) {
+    const struct itimerval once = {.it_value = {.tv_sec = 0, .tv_usec = n}};
+    setitimer(ITIMER_REAL, &once, NULL);
+    for (int i = 0;; ++i) MPI_Send(data, i % 64, MPI_CHAR, MPI_PROC_NULL, i % 32768, MPI_COMM_WORLD);
+  }
   for (int i = 0; i < n && rank_ == 0; ++i)
     MPI_Send(data, i % 64, MPI_CHAR, 1, i % 32768, MPI_COMM_WORLD);
   for (int i = 0; i < n && rank_ == 1; ++i)
     MPI_Recv(data, 64, MPI_CHAR, 0, i % 32768, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Barrier(MPI_COMM_WORLD); /* all has come */
   if (strcmp(argv[1], "abort") == 0 && rank_ == 0) MPI_Abort(MPI_COMM_WORLD, 42);
   if (strcmp(argv[1], "abort") == 0) pause(); /* until the launcher ends it */
   if (strcmp(argv[1], "kill") == 0) raise(SIGKILL);
