@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/collectives.hpp"
 
+#include <algorithm>
 #include <bit>
+
+#include "model/error.hpp"
 
 namespace ompl::model {
 
@@ -116,31 +119,148 @@ Steps chain(const CollectiveCall& call) {
   return steps;
 }
 
+// One after the other, from the root on.
+Steps chain_from_root(const CollectiveCall& call) {
+  const uint32_t place = around(call, uint64_t{call.rank} + call.size - call.root);
+  Steps steps;
+  if (place > 0) steps.push_back({.from = around(call, uint64_t{call.rank} + call.size - 1)});
+  if (place + 1 < call.size)
+    steps.push_back({.to = around(call, uint64_t{call.rank} + 1), .bytes = call.bytes});
+  return steps;
+}
+
+// The vector is cut into as many parts as there are ranks.
+uint64_t part(const CollectiveCall& call, uint64_t rank) {
+  return call.bytes * (rank + 1) / call.size - call.bytes * rank / call.size;
+}
+
+// Appends a ring in which each passes on to its right neighbour, first the part of the rank that many to its left.
+// `tag` is that of its first step.
+void add_ring_of_parts(Steps& steps, const CollectiveCall& call, uint32_t first, uint32_t tag) {
+  for (uint32_t step = 0; step + 1 < call.size; ++step)
+    steps.push_back({.to = around(call, uint64_t{call.rank} + 1),
+                     .bytes = part(call, around(call, uint64_t{call.rank} + 2 * uint64_t{call.size} -
+                                                          first - step)),
+                     .from = around(call, uint64_t{call.rank} + call.size - 1),
+                     .tag = static_cast<int32_t>(tag + step)});
+}
+
+// Parts are reduced on their way round, then the results go round.
+Steps allreduce_by_ring(const CollectiveCall& call) {
+  Steps steps;
+  add_ring_of_parts(steps, call, 0, 0);
+  add_ring_of_parts(steps, call, call.size - 1, call.size);
+  return steps;
+}
+
+// Up a tree to rank 0, and down.
+Steps up_and_down(const CollectiveCall& call) {
+  CollectiveCall from_first = call;
+  from_first.root = 0;
+  Steps steps = tree_up(from_first);
+  for (Exchange& step : tree_down(from_first)) {
+    step.tag = 1;
+    steps.push_back(step);
+  }
+  return steps;
+}
+
+// The root hands out parts, which then go round.
+Steps scatter_then_allgather(const CollectiveCall& call) {
+  Steps steps;
+  if (call.rank != call.root) steps.push_back({.from = call.root});
+  for (uint32_t rank = 0; rank < call.size && call.rank == call.root; ++rank)
+    if (rank != call.root) steps.push_back({.to = rank, .bytes = part(call, rank)});
+  add_ring_of_parts(steps, call, 0, 1);
+  return steps;
+}
+
+// In round i all blocks go whose number has bit i, together (Bruck and others, 1997).
+Steps bruck(const CollectiveCall& call) {
+  if (!call.sent.empty() || !call.received.empty()) return pairwise(call);
+  Steps steps;
+  int32_t round = 0;
+  for (uint64_t bit = 1; bit < call.size; bit *= 2) {
+    uint64_t blocks = 0;
+    for (uint64_t block = 1; block < call.size; ++block) blocks += (block & bit) != 0 ? 1 : 0;
+    steps.push_back({.to = around(call, call.rank + bit),
+                     .bytes = blocks * call.bytes,
+                     .from = around(call, uint64_t{call.rank} + call.size - bit),
+                     .tag = round++});
+  }
+  return steps;
+}
+
+// Its own block to everyone, pairwise.
+Steps allgather_pairwise(const CollectiveCall& call) {
+  CollectiveCall one = call;
+  if (!call.received.empty()) one.bytes = call.received[call.rank];
+  one.sent = {};
+  return pairwise(one);
+}
+
+struct Algorithm {
+  std::string_view name;
+  Steps (*steps)(const CollectiveCall&);
+};
+struct Kind {
+  std::string_view name;
+  std::vector<Algorithm> algorithms;  // the first is taken if none is chosen
+};
+
+// In the order of Collective.
+const std::array<Kind, kCollectives>& kinds() {
+  static const std::array<Kind, kCollectives> kAll{{
+      {"barrier", {{"dissemination", dissemination}, {"tree", up_and_down}}},
+      {"bcast",
+       {{"binomial", tree_down},
+        {"linear", from_root},
+        {"chain", chain_from_root},
+        {"scatter-allgather", scatter_then_allgather}}},
+      {"reduce", {{"binomial", tree_up}, {"linear", to_root}}},
+      {"gather", {{"linear", to_root}}},
+      {"scatter", {{"linear", from_root}}},
+      {"allgather", {{"ring", ring}, {"pairwise", allgather_pairwise}}},
+      {"allreduce",
+       {{"recursive-doubling", recursive_doubling},
+        {"ring", allreduce_by_ring},
+        {"tree", up_and_down}}},
+      {"alltoall", {{"pairwise", pairwise}, {"bruck", bruck}}},
+      {"reduce_scatter", {{"pairwise", pairwise}}},
+      {"scan", {{"chain", chain}}},
+  }};
+  return kAll;
+}
+
+const Kind& kind_of(Collective kind) { return kinds()[static_cast<std::size_t>(kind)]; }
+
 }  // namespace
 
-std::vector<Exchange> expand(const CollectiveCall& call) {
-  switch (call.kind) {
-    case Collective::barrier:
-      return dissemination(call);
-    case Collective::bcast:
-      return tree_down(call);
-    case Collective::reduce:
-      return tree_up(call);
-    case Collective::gather:
-      return to_root(call);
-    case Collective::scatter:
-      return from_root(call);
-    case Collective::allgather:
-      return ring(call);
-    case Collective::allreduce:
-      return recursive_doubling(call);
-    case Collective::alltoall:
-    case Collective::reduce_scatter:
-      return pairwise(call);
-    case Collective::scan:
-      return chain(call);
+std::string_view name_of(Collective kind) { return kind_of(kind).name; }
+
+std::vector<std::string_view> algorithms_of(Collective kind) {
+  std::vector<std::string_view> names;
+  for (const Algorithm& one : kind_of(kind).algorithms) names.push_back(one.name);
+  return names;
+}
+
+void Algorithms::choose(std::string_view collective, std::string_view algorithm) {
+  const auto kind = std::ranges::find(kinds(), collective, &Kind::name);
+  if (kind == kinds().end()) {
+    std::vector<std::string_view> known;
+    for (const Kind& one : kinds()) known.push_back(one.name);
+    refuse("no collective {}; there are {}", collective, fmt::join(known, ", "));
   }
-  return {};
+  const auto found = std::ranges::find(kind->algorithms, algorithm, &Algorithm::name);
+  const auto place = static_cast<std::size_t>(kind - kinds().begin());
+  if (found == kind->algorithms.end())
+    refuse("no algorithm {} of {}; there are {}", algorithm, collective,
+           fmt::join(algorithms_of(static_cast<Collective>(place)), ", "));
+  chosen_[place] = static_cast<uint8_t>(found - kind->algorithms.begin());
+}
+
+std::vector<Exchange> expand(const CollectiveCall& call, const Algorithms& algorithms) {
+  return kind_of(call.kind).algorithms[algorithms.of(call.kind)].steps(call);
 }
 
 }  // namespace ompl::model

@@ -2,23 +2,42 @@
 // Collective operations as the messages that they are made of, by the algorithms that docs/model.md names.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace ompl::model {
 
 enum class Collective : uint8_t {
-  barrier,         // dissemination
-  bcast,           // binomial tree
-  reduce,          // binomial tree
-  gather,          // the root receives from one after the other
-  scatter,         // the root sends to one after the other
-  allgather,       // ring
-  allreduce,       // recursive doubling; ranks above a power of two fold into others
-  alltoall,        // pairwise
-  reduce_scatter,  // pairwise
-  scan,            // chain
+  barrier,
+  bcast,
+  reduce,
+  gather,
+  scatter,
+  allgather,
+  allreduce,
+  alltoall,
+  reduce_scatter,
+  scan,
+  count,
+};
+inline constexpr auto kCollectives = static_cast<std::size_t>(Collective::count);
+
+[[nodiscard]] std::string_view name_of(Collective kind);
+// The first is taken if none is chosen.
+[[nodiscard]] std::vector<std::string_view> algorithms_of(Collective kind);
+
+// The algorithm of each collective, by its place in algorithms_of().
+class Algorithms {
+ public:
+  // Throws InputError for a name of none.
+  void choose(std::string_view collective, std::string_view algorithm);
+  [[nodiscard]] uint8_t of(Collective kind) const { return chosen_[static_cast<std::size_t>(kind)]; }
+
+ private:
+  std::array<uint8_t, kCollectives> chosen_{};
 };
 
 // One step of a rank: a send, a receive, or both at once. Ranks are those of the communicator.
@@ -40,6 +59,7 @@ struct CollectiveCall {
   std::span<const uint64_t> sent, received;
 };
 
-[[nodiscard]] std::vector<Exchange> expand(const CollectiveCall& call);
+[[nodiscard]] std::vector<Exchange> expand(const CollectiveCall& call,
+                                           const Algorithms& algorithms = {});
 
 }  // namespace ompl::model

@@ -10,14 +10,19 @@
 #include <future>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
 
 #include "model/error.hpp"
 #include "model/goal.hpp"
+#include "model/goal_writer.hpp"
 #include "model/parameters.hpp"
 #include "model/patterns.hpp"
 #include "model/recording.hpp"
 #include "model/replay.hpp"
 #include "model/report.hpp"
+#include "model/timeline.hpp"
+#include "model/whatif.hpp"
 
 namespace {
 
@@ -28,9 +33,14 @@ struct Request {
   std::string parameters;
   std::string model = "loggps";
   std::string json = "-";
+  std::string timeline;
+  std::string goal;
+  uint64_t timeline_records = 2'000'000;
   double compute_scale = 1;
   bool no_sharing = false;
   bool no_sensitivity = false;
+  std::string changes;
+  unsigned threads = std::thread::hardware_concurrency();
   Options options;
 };
 
@@ -74,33 +84,91 @@ int predict(const Request& request) {
   auto start = std::chrono::steady_clock::now();
   const auto trace = open_trace(request.input);
   Prediction prediction{.input = request.input, .read_seconds = seconds_since(start), .result = {}};
+  std::optional<Timeline> timeline;
+  if (!request.timeline.empty())
+    timeline.emplace(request.timeline, trace->ranks(), request.timeline_records);
   start = std::chrono::steady_clock::now();
-  prediction.result = replay(*trace, parameters, request.options);
+  prediction.result = replay(*trace, parameters, request.options, timeline ? &*timeline : nullptr);
   prediction.replay_seconds = seconds_since(start);
   if (prediction.result.blocked_count > 0)
     refuse("{}: {}", request.input, describe_deadlock(prediction.result, trace->ranks()));
   nlohmann::json out = to_json(prediction, *trace, parameters);
+  if (timeline) {
+    timeline->close();
+    out["timeline"] = {{"records", timeline->records()}, {"left_out", timeline->left_out()}};
+  }
   if (!request.no_sensitivity)
     out["sensitivity"] = sensitivity(*trace, parameters, request.options, prediction.result);
   write(request.json, out);
   return 0;
 }
 
+int write_goal(const std::string& input, const std::string& file) {
+  const auto trace = open_trace(input);
+  std::ofstream out(file);
+  if (!out) refuse("cannot write {}", file);
+  const GoalLosses losses = write_goal(*trace, out);
+  if (losses.synchronous > 0)
+    fmt::print(stderr, "warning: {} synchronous sends became ordinary ones, for GOAL has no others\n",
+               losses.synchronous);
+  return 0;
+}
+
+nlohmann::json parse(const std::string& file) {
+  std::ifstream in(file);
+  if (!in && file != "-") refuse("{} cannot be read", file);
+  nlohmann::json out = nlohmann::json::parse(file == "-" ? std::cin : in, nullptr, false);
+  if (!out.is_array()) refuse("{}: not a JSON array of changes", file);
+  return out;
+}
+
+int whatif(const Request& request) {
+  const Parameters base = find_parameters(request.parameters, model_named(request.model));
+  std::vector<Change> changes;
+  if (!request.changes.empty())
+    for (const nlohmann::json& object : parse(request.changes))
+      changes.push_back(read_change(object, base));
+  const auto trace = open_trace(request.input);
+  nlohmann::json out = what_if(*trace, base, request.options, changes, request.threads);
+  if (out["base"].contains("error"))
+    refuse("{}: {}", request.input, out["base"]["error"].get<std::string>());
+  out["input"] = request.input;
+  write(request.json, out);
+  return 0;
+}
+
+// What both commands take.
+void declare_common(CLI::App* command, Request& request) {
+  command
+      ->add_option("input", request.input,
+                   "folder of a trace, GOAL file, or a pattern such as ring:64:1000:8")
+      ->required();
+  command->add_option("--params", request.parameters, "file, or cenju4, myrinet, fast-ethernet")
+      ->required();
+  command->add_option("--model", request.model, "loggps, loggp-1, loggp-2, loggops; loggps");
+  command->add_option("--json", request.json, "file for the result; - (standard output)");
+  command->add_flag("--no-sharing", request.no_sharing,
+                    "messages do not share their receiver's bandwidth");
+  command->add_option("--eager-buffer", request.options.eager_buffer,
+                      "bytes that a rank may have sent another before they are received; 0: no limit");
+}
+
 void declare(CLI::App& app, Request& request) {
   app.description("Predicts the time of a traced program on a machine, and where the time goes.");
   app.footer("Exit status: 0, or 1 for input that cannot be used, a deadlock among it.");
   app.require_subcommand(1);
+  CLI::App* const whatif = app.add_subcommand("whatif", "replay a trace under many changes at once");
+  declare_common(whatif, request);
+  whatif->add_option("--changes", request.changes,
+                     "file with a JSON array of them; - (standard input)");
+  whatif->add_option("--threads", request.threads, "replays at a time; one a core")
+      ->check(CLI::PositiveNumber);
   CLI::App* const predict = app.add_subcommand("predict", "replay a trace under a model");
-  predict
-      ->add_option("input", request.input,
-                   "folder of a trace, GOAL file, or a pattern such as ring:64:1000:8")
-      ->required();
-  predict->add_option("--params", request.parameters, "file, or cenju4, myrinet, fast-ethernet")
-      ->required();
-  predict->add_option("--model", request.model, "loggps, loggp-1, loggp-2, loggops; loggps");
-  predict->add_option("--json", request.json, "file for the result; - (standard output)");
-  predict->add_flag("--no-sharing", request.no_sharing,
-                    "messages do not share their receiver's bandwidth");
+  declare_common(predict, request);
+  predict->add_option("--timeline", request.timeline,
+                      "file for what each rank does and when (model/timeline.hpp)");
+  predict->add_option("--timeline-records", request.timeline_records,
+                      "of it at most, of each rank its first ones; 2000000");
   predict->add_flag("--no-sensitivity", request.no_sensitivity, "no critical path and no derivatives");
   predict->add_option("--compute-scale", request.compute_scale, "factor of all computation; 1")
       ->check(CLI::NonNegativeNumber);
@@ -109,8 +177,9 @@ void declare(CLI::App& app, Request& request) {
                    "computation takes longer by this part on average; 0")
       ->check(CLI::NonNegativeNumber);
   predict->add_option("--seed", request.options.seed, "of the noise; 1");
-  predict->add_option("--eager-buffer", request.options.eager_buffer,
-                      "bytes that a rank may have sent another before they are received; 0: no limit");
+  CLI::App* const goal = app.add_subcommand("goal", "write a trace as a GOAL schedule");
+  goal->add_option("input", request.input, "folder of a trace, or a pattern")->required();
+  goal->add_option("output", request.goal, "file to write")->required();
 }
 
 }  // namespace
@@ -122,7 +191,8 @@ int main(int argc, char** argv) {
     declare(app, request);
     CLI11_PARSE(app, argc, argv);
     request.options.sharing = !request.no_sharing;
-    return predict(request);
+    if (app.got_subcommand("goal")) return write_goal(request.input, request.goal);
+    return app.got_subcommand("whatif") ? whatif(request) : predict(request);
   } catch (const std::exception& error) {
     fmt::print(stderr, "ompl-model: {}\n", error.what());
     return 1;

@@ -35,6 +35,7 @@ void learn(RankFile& file, const trace::StreamView& thread) {
   };
   file.trace.for_each_call(thread, [&](const CallView& view) {
     const Record& call = *view.call;
+    if (call.site < file.kinds.size()) file.kinds[call.site] = call.kind;
     switch (trace::group_of(call.kind)) {
       case Group::kPostReceive:
       case Group::kMakeReceive:
@@ -162,7 +163,9 @@ void RankReader::translate(const CallView& view) {
   if ((call.flags & Flag::kFailed) != 0) return opaque(call);
   switch (trace::group_of(call.kind)) {
     case Group::kProcess:
-      over_ = call.kind != Kind::kInit;
+      over_ = call.kind == Kind::kFinalize || call.kind == Kind::kAbort;
+      if (call.kind == Kind::kPcontrol && (call.tag == 0 || call.tag == 1))
+        add({.kind = OpKind::mark, .bytes = static_cast<uint64_t>(call.tag)});
       return;
     case Group::kSend:
       return send(view);
@@ -280,8 +283,9 @@ void RankReader::collective(const CallView& view, Collective kind) {
   const bool parts = kind == Collective::reduce_scatter && !received.empty();
   const CollectiveCall what{kind,    of.rank, of.size, root, call.bytes, parts ? received : sent,
                             received};
-  for (const Exchange& step : expand(what)) {
-    Op op{.communicator = 2 * of.number + 1, .tag = step.tag, .bytes = step.bytes};
+  ++collectives_[static_cast<std::size_t>(kind)];
+  for (const Exchange& step : expand(what, algorithms_)) {
+    Op op{.collective = true, .communicator = 2 * of.number + 1, .tag = step.tag, .bytes = step.bytes};
     const bool both = step.to != Exchange::kNobody && step.from != Exchange::kNobody;
     if (step.from != Exchange::kNobody) {
       op.kind = both ? OpKind::irecv : OpKind::recv;

@@ -2,6 +2,7 @@
 // One rank of a recorded trace: its file, and its calls as operations.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -51,17 +52,22 @@ struct RankFile {
   // Of receives from any, by request: what they got, one after the other.
   std::unordered_map<uint32_t, std::vector<Partner>> partners;
   std::unordered_set<uint32_t> cancelled;  // requests
+  std::array<trace::Kind, 4096> kinds{};   // what is called at a site, of the first so many
 };
 
 // The calls of one rank as operations.
 class RankReader {
  public:
-  explicit RankReader(const RankFile& file, uint32_t rank) : file_(file), rank_(rank) {
+  RankReader(const RankFile& file, uint32_t rank, const Algorithms& algorithms)
+      : file_(file), rank_(rank), algorithms_(algorithms) {
     if (!file.trace.threads().empty()) thread_ = &file.trace.threads().front();
   }
 
   bool next(Op& op);
   [[nodiscard]] const std::map<std::string, uint64_t>& not_modelled() const { return not_modelled_; }
+  [[nodiscard]] uint64_t count_of(Collective kind) const {
+    return collectives_[static_cast<std::size_t>(kind)];
+  }
 
  private:
   const trace::Record* next_record();
@@ -96,6 +102,8 @@ class RankReader {
 
   const RankFile& file_;
   uint32_t rank_;
+  Algorithms algorithms_;
+  std::array<uint64_t, kCollectives> collectives_{};  // so far
   const trace::StreamView* thread_ = nullptr;
   std::size_t block_ = 0, record_ = 0;
   trace::StreamView piece_;  // of the present call

@@ -13,24 +13,36 @@ namespace ompl::model {
 
 namespace {
 
-// solve+0x12 (app+0x13a4), or without an exported symbol app+0x13a4.
-std::string name_of(const trace::RankTrace& trace, const trace::SiteDefinition& site) {
+// Send in solve+0x12 (app+0x13a4), or without an exported symbol Send in app+0x13a4.
+std::string name_of(const RankFile& file, const trace::SiteDefinition& site) {
+  const auto& trace = file.trace;
+  const char* const kind = site.id < file.kinds.size() ? trace::name_of(file.kinds[site.id]) : nullptr;
+  const std::string call = kind == nullptr ? "" : fmt::format("{} in ", kind);
   const std::string module = std::filesystem::path(trace.text(site.module)).filename().string();
-  std::string place = fmt::format("{}+{:#x}", module, site.offset);
-  if (site.symbol == 0) return place;
-  return fmt::format("{}+{:#x} ({})", trace.text(site.symbol), site.inside, place);
+  const std::string place = fmt::format("{}+{:#x}", module, site.offset);
+  if (site.symbol == 0) return call + place;
+  return fmt::format("{}{}+{:#x} ({})", call, trace.text(site.symbol), site.inside, place);
 }
 
 class RecordingStream : public Stream {
  public:
-  explicit RecordingStream(const std::vector<std::unique_ptr<RankFile>>& files) {
-    for (uint32_t rank = 0; rank < files.size(); ++rank) ranks_.emplace_back(*files[rank], rank);
+  RecordingStream(const std::vector<std::unique_ptr<RankFile>>& files, const Algorithms& algorithms) {
+    for (uint32_t rank = 0; rank < files.size(); ++rank)
+      ranks_.emplace_back(*files[rank], rank, algorithms);
   }
   bool next(uint32_t rank, Op& op) override { return ranks_[rank].next(op); }
   [[nodiscard]] std::map<std::string, uint64_t> not_modelled() const override {
     std::map<std::string, uint64_t> out;
     for (const RankReader& rank : ranks_)
       for (const auto& [name, count] : rank.not_modelled()) out[name] += count;
+    return out;
+  }
+  [[nodiscard]] std::map<std::string, uint64_t> collectives() const override {
+    std::map<std::string, uint64_t> out;
+    for (std::size_t i = 0; i < kCollectives; ++i)
+      for (const RankReader& rank : ranks_)
+        if (const uint64_t count = rank.count_of(static_cast<Collective>(i)))
+          out[std::string(name_of(static_cast<Collective>(i)))] += count;
     return out;
   }
 
@@ -43,6 +55,7 @@ class RecordingStream : public Stream {
 struct Recording::Files {
   std::vector<std::unique_ptr<RankFile>> ranks;
   std::vector<std::string> sites{"unknown call site"};
+  std::vector<Address> addresses{{}};  // of the same
 
   explicit Files(const std::string& folder) {
     read(trace::rank_files(folder));
@@ -65,7 +78,10 @@ struct Recording::Files {
       for (const auto& [id, site] : trace.sites()) {
         const auto number = known_sites.emplace(std::pair{trace.text(site.module), site.offset},
                                                 static_cast<uint32_t>(sites.size()));
-        if (number.second) sites.push_back(name_of(trace, site));
+        if (number.second) {
+          sites.push_back(name_of(file, site));
+          addresses.push_back({trace.text(site.module), site.offset});
+        }
         file.sites[id] = number.first->second;
       }
     }
@@ -100,11 +116,15 @@ Recording::Recording(const std::string& folder) {
 Recording::~Recording() = default;
 
 uint32_t Recording::ranks() const { return static_cast<uint32_t>(files_->ranks.size()); }
-std::unique_ptr<Stream> Recording::open() const {
-  return std::make_unique<RecordingStream>(files_->ranks);
+std::unique_ptr<Stream> Recording::open() const { return open_with({}); }
+std::unique_ptr<Stream> Recording::open_with(const Algorithms& algorithms) const {
+  return std::make_unique<RecordingStream>(files_->ranks, algorithms);
 }
 uint32_t Recording::sites() const { return static_cast<uint32_t>(files_->sites.size()); }
 std::string Recording::where(uint32_t /*rank*/, uint32_t site) const { return files_->sites[site]; }
+const Address* Recording::address(uint32_t site) const {
+  return site == 0 ? nullptr : &files_->addresses[site];
+}
 
 bool is_recording(const std::string& path) { return std::filesystem::is_directory(path); }
 

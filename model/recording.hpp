@@ -3,7 +3,7 @@
 //
 // The time between calls is computation, the time in them the model's. A rank is one processor: traces in which several
 // threads of a rank called MPI are refused. Receives from any source get the message that they got. Collective operations
-// become messages (collectives.hpp); nonblocking ones are taken to be done where they are posted. A call that is not
+// become messages (collectives.hpp); MPI_Pcontrol(1) and (0) mark the part whose time is asked for; nonblocking ones are taken to be done where they are posted. A call that is not
 // modelled takes the time it took, as computation, and is counted.
 #pragma once
 
@@ -22,8 +22,10 @@ class Recording : public Trace {
 
   [[nodiscard]] uint32_t ranks() const override;
   [[nodiscard]] std::unique_ptr<Stream> open() const override;
+  [[nodiscard]] std::unique_ptr<Stream> open_with(const Algorithms& algorithms) const override;
   [[nodiscard]] uint32_t sites() const override;
   [[nodiscard]] std::string where(uint32_t rank, uint32_t site) const override;
+  [[nodiscard]] const Address* address(uint32_t site) const override;
 
  private:
   struct Files;

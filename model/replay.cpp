@@ -4,6 +4,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "model/timeline.hpp"
 #include "model/transfers.hpp"
 
 namespace ompl::model {
@@ -28,7 +29,9 @@ struct Rank {
   uint32_t site = 0;           // of that call
   bool waits = false;          // that call is a wait
   bool stalled = false, over = false;
-  Op held;  // the send that does not fit into the eager buffer, if stalled
+  double marked = 0;      // time between marks
+  double marked_at = -1;  // the mark that began it; less: none
+  Op held;                // the send that does not fit into the eager buffer, if stalled
 };
 
 // The critical path is a chain of such, from the end to the start.
@@ -51,10 +54,12 @@ double exponential(uint64_t seed, uint64_t rank, uint64_t count) {
 template <class Clock>
 class Replayer {
  public:
-  Replayer(const Trace& trace, const Parameters& parameters, const Options& options)
+  Replayer(const Trace& trace, const Parameters& parameters, const Options& options,
+           Timeline* timeline = nullptr)
       : trace_(trace),
         stream_(trace.open()),
         options_(options),
+        timeline_(timeline),
         ranks_(trace.ranks()),
         computed_(trace.ranks()),
         transfers_(parameters, options, trace.ranks()) {
@@ -105,6 +110,7 @@ class Replayer {
         const Clock before = r.now;
         r.now = later(r.now, transfers_.freed_at(rank, r.held));
         account(rank, r.held.site, &Breakdown::send_wait, ns(r.now) - ns(before));
+        draw(rank, Activity::send_wait, r.held);
       } else {
         if (--r.pending > 0) continue;
         conclude(rank);
@@ -139,10 +145,13 @@ class Replayer {
         return call({transfers_.receive(rank, op, ranks_[rank].now), false}, rank, op);
       case OpKind::irecv:
         ranks_[rank].requests.push_back({transfers_.receive(rank, op, ranks_[rank].now), false});
-        pass(rank, op.site, transfers_.costs.post_recv());
+        pass(rank, op, transfers_.costs.post_recv());
         return true;
       case OpKind::wait:
         return wait(rank, op);
+      case OpKind::mark:
+        mark(rank, op.bytes > 0);
+        return true;
     }
     return true;
   }
@@ -155,6 +164,15 @@ class Replayer {
     const Clock passes = transfers_.costs.of(compute, time);
     ranks_[rank].now += passes;
     account(rank, op.site, &Breakdown::compute, ns(passes));
+    draw(rank, Activity::compute, op);
+  }
+
+  // The begin or the end of what is asked for.
+  void mark(uint32_t rank, bool begins) {
+    Rank<Clock>& r = ranks_[rank];
+    if (r.marked_at >= 0) r.marked += ns(r.now) - r.marked_at;
+    r.marked_at = begins ? ns(r.now) : -1;
+    result_.region_ns = std::max(result_.region_ns, r.marked);
   }
 
   bool send(uint32_t rank, const Op& op) {
@@ -169,6 +187,7 @@ class Replayer {
       const Clock before = r.now;
       r.now = later(r.now, r.network_free);
       account(rank, op.site, &Breakdown::overhead, ns(r.now) - ns(before));
+      draw(rank, Activity::overhead, op);
       r.network_free = r.now + costs.message_gap_time() + costs.parts(op.bytes, false).gap;
     }
     ++result_.messages;
@@ -176,7 +195,7 @@ class Replayer {
     const Side side{transfers_.send(rank, op, r.now), true};
     if (op.kind == OpKind::send) return call(side, rank, op);
     r.requests.push_back(side);
-    pass(rank, op.site, costs.parts(op.bytes, false).post_send);
+    pass(rank, op, costs.parts(op.bytes, false).post_send);
     return true;
   }
 
@@ -188,9 +207,10 @@ class Replayer {
   }
 
   // A nonblocking operation, equations (6) and (10).
-  void pass(uint32_t rank, uint32_t site, const Clock& time) {
+  void pass(uint32_t rank, const Op& op, const Clock& time) {
     ranks_[rank].now += time;
-    account(rank, site, &Breakdown::overhead, ns(time));
+    account(rank, op.site, &Breakdown::overhead, ns(time));
+    draw(rank, Activity::overhead, op);
   }
 
   bool call(Side side, uint32_t rank, const Op& op) {
@@ -257,6 +277,8 @@ class Replayer {
     account(rank, r.site, &Breakdown::overhead, ns(r.now) - ns(called) - waited);
     if (waited > 0)
       account(rank, r.site, decisive.is_send ? &Breakdown::send_wait : &Breakdown::recv_wait, waited);
+    if (timeline_ != nullptr) [[unlikely]]
+      draw_call(rank, decisive);
     for (const Side side : r.waiting) transfers_.leave(side.message, side.is_send);
     r.waiting.clear();
   }
@@ -278,6 +300,45 @@ class Replayer {
     if constexpr (kTraced) return;
     result_.per_rank[rank].*part += time;
     if (site < result_.per_site.size()) result_.per_site[site].*part += time;
+  }
+
+  // For the timeline: what a rank did until now.
+  void draw(uint32_t rank, Activity activity, const Op& op) {
+    if (timeline_ == nullptr) [[likely]]
+      return;
+    const int32_t peer = op.kind == OpKind::compute ? Op::kAny : op.peer;
+    timeline_->until({0, ns(ranks_[rank].now), op.bytes, rank, peer, op.site, activity, op.kind});
+  }
+
+  // The same of a call that ends, with the messages that it received.
+  void draw_call(uint32_t rank, Side decisive) {
+    const Rank<Clock>& r = ranks_[rank];
+    const Message<Clock>& m = transfers_.messages[decisive.message];
+    const auto source = m.envelope.source;
+    const OpKind call = r.waits ? OpKind::wait : decisive.is_send ? OpKind::send : OpKind::recv;
+    const auto peer = decisive.is_send ? static_cast<int32_t>(m.envelope.target) : source;
+    const auto until = [&](const Clock& end, Activity activity) {
+      timeline_->until({0, ns(end), m.bytes, rank, peer, r.site, activity, call});
+    };
+    if (m.rendezvous && decisive.is_send) {
+      until(transfers_.request_arrival(m), Activity::overhead);
+      until(m.posted, Activity::send_wait);
+    } else if (!decisive.is_send) {
+      until(m.posted, Activity::overhead);
+      if (m.rendezvous) {
+        until(transfers_.request_arrival(m), Activity::recv_wait);
+        until(transfers_.handshake_end(m), Activity::overhead);
+      }
+      until(m.arrival, Activity::recv_wait);
+    }
+    until(r.now, Activity::overhead);
+    for (const Side side : r.waiting) {
+      if (side.is_send) continue;
+      const Message<Clock>& received = transfers_.messages[side.message];
+      timeline_->message({ns(received.sent), ns(received.recv_end), received.bytes, rank,
+                          received.envelope.source, received.recv_site, Activity::message,
+                          OpKind::recv});
+    }
   }
 
   void step_path(uint32_t rank) {
@@ -326,6 +387,7 @@ class Replayer {
   const Trace& trace_;
   std::unique_ptr<Stream> stream_;
   Options options_;
+  Timeline* timeline_;
   std::vector<Rank<Clock>> ranks_;
   std::vector<uint64_t> computed_;  // computations so far, for the noise
   Transfers<Clock> transfers_;
@@ -353,8 +415,9 @@ Sensitivity Replayer<Clock>::sensitivity() const {
 
 }  // namespace
 
-Result replay(const Trace& trace, const Parameters& parameters, const Options& options) {
-  Replayer<double> replayer(trace, parameters, options);
+Result replay(const Trace& trace, const Parameters& parameters, const Options& options,
+              Timeline* timeline) {
+  Replayer<double> replayer(trace, parameters, options, timeline);
   replayer.run();
   return replayer.result();
 }

@@ -13,6 +13,8 @@
 
 namespace ompl::model {
 
+class Timeline;
+
 struct Options {
   bool sharing = true;  // messages to one receiver share its bandwidth (LogGOPS: follow each other)
   double noise = 0;     // computation takes longer by this part on average, exponentially distributed
@@ -47,6 +49,7 @@ struct PathStep {
 
 struct Result {
   double predicted_ns = 0;
+  double region_ns = -1;  // between marks, of the rank that took longest; less than 0: there are none
   std::vector<Breakdown> per_rank;
   std::vector<Breakdown> per_site;  // empty if the trace knows no call sites
   uint64_t messages = 0;
@@ -70,8 +73,9 @@ struct Sensitivity {
   static constexpr std::size_t kMostSteps = 1000;
 };
 
-// Throws InputError for a trace that makes no sense.
-[[nodiscard]] Result replay(const Trace& trace, const Parameters& parameters, const Options& options);
+// Throws InputError for a trace that makes no sense. `timeline`: learns what each rank did and when, if it is given.
+[[nodiscard]] Result replay(const Trace& trace, const Parameters& parameters, const Options& options,
+                            Timeline* timeline = nullptr);
 // The same by slower clocks.
 [[nodiscard]] Sensitivity trace_critical_path(const Trace& trace, const Parameters& parameters,
                                               const Options& options);

@@ -71,12 +71,17 @@ nlohmann::json to_json(const Prediction& prediction, const Trace& trace, const P
                      {"unmatched", unmatched(result, trace)},
                      {"unmatched_count", result.unmatched_count},
                      {"not_modelled", result.not_modelled}};
+  if (result.region_ns >= 0) out["region_seconds"] = result.region_ns / kSecond_ns;
   out["per_rank"] = nlohmann::json::array();
   for (const Breakdown& b : result.per_rank) out["per_rank"].push_back(times(b));
   out["per_site"] = nlohmann::json::array();
   for (uint32_t site = 0; site < result.per_site.size(); ++site) {
     nlohmann::json row = times(result.per_site[site]);
     row["where"] = trace.where(0, site);
+    if (const Address* const address = trace.address(site)) {
+      row["module"] = address->module;
+      row["offset"] = address->offset;
+    }
     out["per_site"].push_back(std::move(row));
   }
   return out;

@@ -17,7 +17,7 @@ to_build=(g++ gfortran make cmake ninja-build ccache pkg-config git python3-venv
 to_check=(mpich libmpich-dev openmpi-bin libopenmpi-dev clang clang-tidy clang-format libclang-rt-dev codespell spin
   valgrind iproute2 nftables munge slurmctld slurmd slurm-client man-db mandoc abigail-tools python3-sphinx
   python3-myst-parser furo qemu-system-x86 busybox-static kmod cpio rdma-core ibverbs-providers
-  ibverbs-utils perftest)
+  ibverbs-utils perftest chromium binutils)
 to_package=(debhelper dpkg-dev lintian dh-python python3-setuptools python3-typer python3-rich python3-numpy
   python3-matplotlib python3-sphinx python3-myst-parser furo)
 
@@ -91,7 +91,7 @@ elif [ "$goal" = package ]; then
   python_environment build/wheel-tools setuptools==80.* wheel==0.45.* auditwheel==6.*
 fi
 if [ "$goal" = demo ] || [ "$goal" = check ]; then
-  tools=(ruff==0.17.* mypy==2.4.* pytest==9.* gcovr==8.*)
+  tools=(ruff==0.17.* mypy==2.4.* pytest==9.* gcovr==8.* playwright==1.*)
   [ ! -f python/pyproject.toml ] || tools+=(--editable './python[test]')
   python_environment build/venv "${tools[@]}"
   python_environment build/peers/mpich mpich==5.0.2

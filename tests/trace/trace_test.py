@@ -259,6 +259,49 @@ class Partly(Traced):
         self.assertIn("rank 0 waits for ranks that are not traced: pass LD_PRELOAD and OMPL_TRACE_DIR", done.stderr)
 
 
+class Examples(Traced):
+    """The programs of examples/mpi, which check their own results, send as many messages as they must."""
+
+    def sent(self, name: str, *arguments: int, ranks: int) -> list[Line]:
+        """All sends of all ranks; the program's result was right."""
+        self.folder = Path(tempfile.mkdtemp(dir=Run.folder))
+        self.run_program(name, *map(str, arguments), ranks=ranks)
+        self.calls = read(self.folder).calls
+        kinds = ("Send", "Isend", "Sendrecv")
+        return [call for rank in range(ranks) for call in self.calls[rank, 1] if call["call"] in kinds]
+
+    def test_gauss(self) -> None:
+        for n, ranks in ((64, 2), (66, 3)):
+            # The pairs of columns that go around, and the right side that comes back.
+            lengths = (ranks - 1) * [16 * (n - first + 1) for first in range(0, n, 2)] + [8 * n] * (n // 2 - 1)
+            whole = self.sent("gauss", n, ranks=ranks)
+            self.assertCountEqual([call["bytes"] for call in whole], lengths)
+            pieces = self.sent("gauss", n, 100, ranks=ranks)
+            steps = [(length, 96 if length > 100 else length) for length in lengths]
+            cut = [min(step, length - at) for length, step in steps for at in range(0, length, step)]
+            self.assertCountEqual([call["bytes"] for call in pieces], cut)
+
+    def test_halo(self) -> None:
+        sends = self.sent("halo", 60, 7, ranks=3)
+        self.assertEqual([call["bytes"] for call in sends], [8 * 60] * (4 * 7 * 3))
+
+    def test_workers(self) -> None:
+        sends = self.sent("workers", 20, 100, ranks=3)
+        self.assertEqual(len(sends), 2 * (2 + 20))  # each worker asks once without a result
+        results = [call for call in self.calls[0, 1] if call["call"] == "Recv"]
+        self.assertEqual([call["flags"] for call in results], [["any_source", "any_tag"]] * 22)
+        self.assertLessEqual({call["peer"] for call in results}, {1, 2})
+
+    def test_transpose(self) -> None:
+        for ranks, rounds in ((2, 3), (4, 2)):
+            sends = self.sent("transpose", 16, rounds, ranks=ranks)
+            self.assertEqual([call["bytes"] for call in sends], [8 * (16 // ranks) ** 2] * (ranks * ranks * rounds))
+
+    def test_pipeline(self) -> None:
+        sends = self.sent("pipeline", 12, 100, ranks=3)
+        self.assertEqual(sorted(call["peer"] for call in sends), [1] * 12 + [2] * 12)
+
+
 class Command(Traced):
     """omni model trace."""
 

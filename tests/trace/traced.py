@@ -186,7 +186,8 @@ def program(name: str) -> str:
     target = Run.folder / name
     if target.exists():
         return str(target)
-    [source] = (HERE / "programs").glob(f"{name}.c*")
+    folders = (HERE / "programs", HERE.parents[1] / "examples/mpi")
+    [source] = [path for folder in folders for path in folder.glob(f"{name}.c*")]
     compiler = Run.mpi.mpicc.replace("mpicc", "mpicxx") if source.suffix == ".cpp" else Run.mpi.mpicc
     # GCC takes constants like MPI_STATUSES_IGNORE and MPI_UNWEIGHTED for arrays.
     options = ["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow", "-Wno-stringop-overread"]

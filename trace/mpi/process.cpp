@@ -263,4 +263,17 @@ int MPI_Abort(MPI_Comm comm, int error) {
 }
 int PMPI_Abort(MPI_Comm, int) OMPL_ALSO_AS(MPI_Abort);
 
+// What it does is a tracer's to say: levels 1 and 0 mark the part of a program whose time is asked for.
+int MPI_Pcontrol(const int level, ...) {
+  if (ompl::trace::Thread* const thread = ompl::trace::enter()) {
+    ompl::trace::Call call(*thread, ompl::trace::Kind::kPcontrol, __builtin_return_address(0));
+    call.begin();
+    call.end(MPI_SUCCESS);
+    call.record().tag = level;
+    call.finish();
+  }
+  return MPI_SUCCESS;
+}
+int PMPI_Pcontrol(int, ...) OMPL_ALSO_AS(MPI_Pcontrol);
+
 }  // extern "C"

@@ -5,10 +5,15 @@ from __future__ import annotations
 
 import typer
 
+from omnipgas.model.export import export
 from omnipgas.model.fit import fit_command
 from omnipgas.model.predict import predict
+from omnipgas.model.report import report, timeline
 from omnipgas.model.show import show
+from omnipgas.model.study import study
 from omnipgas.model.trace import trace
+from omnipgas.model.validate import validate
+from omnipgas.model.whatif import whatif
 
 app = typer.Typer(
     help="LogGPS: measures machines, traces MPI programs, and says where their time goes.",
@@ -19,3 +24,9 @@ app.command("fit")(fit_command)
 app.command()(trace)
 app.command()(show)
 app.command()(predict)
+app.command()(report)
+app.command()(timeline)
+app.command()(export)
+app.command()(whatif)
+app.command()(validate)
+app.command()(study)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The MPI programs of examples/mpi, as they are built and started. Standard library only: the build uses it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from omnipgas import peers
+
+RANKS_OPTION = "-n"
+SECONDS = re.compile(r"seconds=([0-9.]+) right")
+
+
+def program(build: Path, mpi: str, name: str) -> Path:
+    """Where a program is built."""
+    return build / "bin" / "model" / mpi / name
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How programs of one MPI are started here."""
+
+    mpi: str
+    command: list[str]  # the launcher and its options, without the number of ranks
+    env: dict[str, str] = field(default_factory=dict)
+
+    def environment(self, *more: dict[str, str]) -> dict[str, str]:
+        """The variables to start it with; what the user set goes before what it needs, and `more` before all."""
+        return {key: value for some in (self.env, os.environ, *more) for key, value in some.items()}
+
+    def line(self, ranks: int, program: Path, arguments: Sequence[object]) -> list[str]:
+        """The whole command line."""
+        return [*self.command, RANKS_OPTION, str(ranks), str(program), *map(str, arguments)]
+
+
+def launch(build: Path, mpi: str, ranks: int) -> Launch:
+    """An MPI as a user has it: of the settings in peers.toml those without which it does not run here, or not in any
+    useful time. Raises peers.MissingError with the remedy."""
+    table = peers.table(build)
+    if mpi not in table or not table[mpi].compiler:
+        known = ", ".join(name for name, peer in table.items() if peer.compiler)
+        raise peers.MissingError(f"no MPI {mpi}; there are {known}")
+    peer = table[mpi]
+    prefix = peers.find_prefix(peer, build)
+    launcher = peers.find_program(peer, peer.launcher, build, prefix)
+    command = [part.format(launcher=launcher, prefix=prefix, worker="") for part in peer.launch if part != "{worker}"]
+    at = command.index(RANKS_OPTION)
+    del command[at : at + 2]
+    places = {"prefix": prefix, "threads": 1}
+    settings = [one for one in peer.settings if _is_needed(one, ranks)]
+    return Launch(mpi, command, {one.env: one.value.format(**places) for one in settings})
+
+
+def _is_needed(setting: peers.Setting, ranks: int) -> bool:
+    if setting.when == "crowded":
+        return ranks > peers.cores()
+    return "{prefix}" in setting.value or (setting.when == "root" and setting.applies(1))
