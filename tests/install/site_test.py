@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
-import contract  # noqa: E402
+import contract
 
 SKIPPED = 77
 FOREIGN = re.compile(r"(?:@import |url\()['\"]?(?:https?:)?//.*")

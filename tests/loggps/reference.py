@@ -88,7 +88,7 @@ class Rank:
     recv_wait: float = 0.0
 
 
-class Deadlock(Exception):  # noqa: N818
+class Deadlock(Exception):
     pass
 
 

@@ -40,16 +40,16 @@ SEED = typer.Option(1, "--seed", help="Of the order of measurements and of the i
 
 def fit_command(
     out: Path = OUT,
-    mpi: Optional[str] = LIBRARY,  # noqa: UP045
-    again: Optional[Path] = AGAIN,  # noqa: UP045
-    over: Optional[str] = OVER,  # noqa: UP045
+    mpi: Optional[str] = LIBRARY,
+    again: Optional[Path] = AGAIN,
+    over: Optional[str] = OVER,
     hosts: int = HOSTS,
-    rate: Optional[int] = RATE,  # noqa: UP045
-    largest: Optional[int] = LARGEST,  # noqa: UP045
-    rounds: Optional[int] = ROUNDS,  # noqa: UP045
+    rate: Optional[int] = RATE,
+    largest: Optional[int] = LARGEST,
+    rounds: Optional[int] = ROUNDS,
     quick: bool = QUICKLY,
     timeout: float = TIMEOUT,
-    plot: Optional[Path] = PLOT,  # noqa: UP045
+    plot: Optional[Path] = PLOT,
     seed: int = SEED,
 ) -> None:
     """Measures a machine: omni model fit --mpi mpich -o params.json"""

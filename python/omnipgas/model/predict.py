@@ -41,7 +41,7 @@ def predict(
     trace: str = INPUT,
     params: str = PARAMS,
     model: str = MODEL,
-    json: Optional[str] = JSON,  # noqa: UP045
+    json: Optional[str] = JSON,
     sharing: bool = SHARING,
     sensitivity: bool = SENSITIVITY,
     compute_scale: float = SCALE,

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, List  # noqa: UP035
+from typing import Any, List
 
 import typer
 from rich.console import Console
@@ -62,7 +62,7 @@ class Plan:
 
 def study(
     name: str = NAME,
-    params: List[str] = PARAMS,  # noqa: UP006
+    params: List[str] = PARAMS,
     sizes: str = SIZE_LIST,
     ranks: int = RANKS,
     runs: int = RUNS,

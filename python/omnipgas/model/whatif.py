@@ -6,7 +6,7 @@ import math
 import re
 import subprocess
 from itertools import pairwise
-from typing import Any, List, Optional  # noqa: UP035
+from typing import Any, List, Optional
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -39,11 +39,11 @@ def whatif(
     trace: str = INPUT,
     params: str = PARAMS,
     model: str = MODEL,
-    set_: List[str] = SET,  # noqa: UP006
+    set_: List[str] = SET,
     sweep: Optional[str] = SWEEP,
     machine: Optional[str] = MACHINE,
     compute_factor: Optional[float] = FACTOR,
-    collective: List[str] = COLLECTIVE,  # noqa: UP006
+    collective: List[str] = COLLECTIVE,
     fragment: bool = FRAGMENT,
     json: Optional[str] = JSON,
     sharing: bool = SHARING,
