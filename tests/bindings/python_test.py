@@ -223,7 +223,7 @@ class Errors(Ranks):
         with self.assertRaisesRegex(ValueError, "section"):
             array[1:].free()
         with self.assertRaises(AttributeError):
-            omnipgas.nothing
+            omnipgas.nothing  # noqa: B018
 
     def test_a_library_that_is_not_there(self) -> None:
         environment = {**os.environ, "OMNIPGAS_LIBRARY": "/nowhere/libomnipgas.so"}

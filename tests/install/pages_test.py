@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
-import contract
+import contract  # noqa: E402
 
 MAN = Path()
 SKIPPED = 77

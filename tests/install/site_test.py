@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
-import contract
+import contract  # noqa: E402
 
 SKIPPED = 77
 FOREIGN = re.compile(r"(?:@import |url\()['\"]?(?:https?:)?//.*")

@@ -88,7 +88,7 @@ class Rank:
     recv_wait: float = 0.0
 
 
-class Deadlock(Exception):
+class Deadlock(Exception):  # noqa: N818
     pass
 
 

@@ -17,8 +17,8 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "process"), str(HERE.parents[1] / "python")]
 
-from launcher_test import Mpi, leftovers, remove_orphans
-from omnipgas.model import tracers
+from launcher_test import Mpi, leftovers, remove_orphans  # noqa: E402
+from omnipgas.model import tracers  # noqa: E402
 
 LIMIT = 60  # seconds
 INTERPOSER = {"mpich": "mpich-debian", "openmpi": "openmpi-debian", "mpich5": "mpich", "mpich5_abi": "mpich-abi"}

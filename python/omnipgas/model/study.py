@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, List
+from typing import Any, List  # noqa: UP035
 
 import typer
 from rich.console import Console
@@ -62,7 +62,7 @@ class Plan:
 
 def study(
     name: str = NAME,
-    params: List[str] = PARAMS,
+    params: List[str] = PARAMS,  # noqa: UP006
     sizes: str = SIZE_LIST,
     ranks: int = RANKS,
     runs: int = RUNS,

@@ -8,7 +8,7 @@ import tempfile
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, List, Optional
+from typing import Any, List, Optional  # noqa: UP035
 
 import typer
 from rich.console import Console
@@ -59,7 +59,7 @@ def compare(runs: list[float], predicted: float) -> Comparison:
 
 
 def validate(
-    command: List[str] = COMMAND,
+    command: List[str] = COMMAND,  # noqa: UP006
     params: Optional[str] = PARAMS,
     model: str = MODEL,
     runs: int = RUNS,

@@ -6,7 +6,7 @@ import math
 import re
 import subprocess
 from itertools import pairwise
-from typing import Any, List, Optional
+from typing import Any, List, Optional  # noqa: UP035
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -39,11 +39,11 @@ def whatif(
     trace: str = INPUT,
     params: str = PARAMS,
     model: str = MODEL,
-    set_: List[str] = SET,
+    set_: List[str] = SET,  # noqa: UP006
     sweep: Optional[str] = SWEEP,
     machine: Optional[str] = MACHINE,
     compute_factor: Optional[float] = FACTOR,
-    collective: List[str] = COLLECTIVE,
+    collective: List[str] = COLLECTIVE,  # noqa: UP006
     fragment: bool = FRAGMENT,
     json: Optional[str] = JSON,
     sharing: bool = SHARING,
