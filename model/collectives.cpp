@@ -203,14 +203,14 @@ struct Algorithm {
   std::string_view name;
   Steps (*steps)(const CollectiveCall&);
 };
-struct Kind {
+struct Operation {
   std::string_view name;
   std::vector<Algorithm> algorithms;  // the first is taken if none is chosen
 };
 
 // In the order of Collective.
-const std::array<Kind, kCollectives>& kinds() {
-  static const std::array<Kind, kCollectives> kAll{{
+const std::array<Operation, kCollectives>& operations() {
+  static const std::array<Operation, kCollectives> kAll{{
       {"barrier", {{"dissemination", dissemination}, {"tree", up_and_down}}},
       {"bcast",
        {{"binomial", tree_down},
@@ -232,27 +232,27 @@ const std::array<Kind, kCollectives>& kinds() {
   return kAll;
 }
 
-const Kind& kind_of(Collective kind) { return kinds()[static_cast<std::size_t>(kind)]; }
+const Operation& operation_of(Collective kind) { return operations()[static_cast<std::size_t>(kind)]; }
 
 }  // namespace
 
-std::string_view name_of(Collective kind) { return kind_of(kind).name; }
+std::string_view name_of(Collective kind) { return operation_of(kind).name; }
 
 std::vector<std::string_view> algorithms_of(Collective kind) {
   std::vector<std::string_view> names;
-  for (const Algorithm& one : kind_of(kind).algorithms) names.push_back(one.name);
+  for (const Algorithm& one : operation_of(kind).algorithms) names.push_back(one.name);
   return names;
 }
 
 void Algorithms::choose(std::string_view collective, std::string_view algorithm) {
-  const auto kind = std::ranges::find(kinds(), collective, &Kind::name);
-  if (kind == kinds().end()) {
+  const auto kind = std::ranges::find(operations(), collective, &Operation::name);
+  if (kind == operations().end()) {
     std::vector<std::string_view> known;
-    for (const Kind& one : kinds()) known.push_back(one.name);
+    for (const Operation& one : operations()) known.push_back(one.name);
     refuse("no collective {}; there are {}", collective, fmt::join(known, ", "));
   }
   const auto found = std::ranges::find(kind->algorithms, algorithm, &Algorithm::name);
-  const auto place = static_cast<std::size_t>(kind - kinds().begin());
+  const auto place = static_cast<std::size_t>(kind - operations().begin());
   if (found == kind->algorithms.end())
     refuse("no algorithm {} of {}; there are {}", algorithm, collective,
            fmt::join(algorithms_of(static_cast<Collective>(place)), ", "));
@@ -260,7 +260,7 @@ void Algorithms::choose(std::string_view collective, std::string_view algorithm)
 }
 
 std::vector<Exchange> expand(const CollectiveCall& call, const Algorithms& algorithms) {
-  return kind_of(call.kind).algorithms[algorithms.of(call.kind)].steps(call);
+  return operation_of(call.kind).algorithms[algorithms.of(call.kind)].steps(call);
 }
 
 }  // namespace ompl::model

@@ -10,8 +10,6 @@ namespace ompl::model {
 
 namespace {
 
-constexpr double kSecond_ns = 1e9;
-
 nlohmann::json times(const Breakdown& b) {
   return {{"compute", b.compute / kSecond_ns},
           {"overhead", b.overhead / kSecond_ns},

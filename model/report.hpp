@@ -9,6 +9,8 @@
 
 namespace ompl::model {
 
+inline constexpr double kSecond_ns = 1e9;
+
 struct Prediction {
   std::string input{};
   double read_seconds = 0;

@@ -15,8 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kSecond_ns = 1e9;
-
 uint64_t length(const std::string& name, double value) {
   constexpr double kMost = 1e18;
   if (value < 0 || value > kMost || value != std::floor(value))
