@@ -58,9 +58,6 @@ Blocker::Patience Blocker::patience() const {
     limit.eager = limit.between = 0;
   }
   if (settings.yields >= 0) limit.yields = settings.yields;
-  // What a message needs most on a crowded core is another thread's turn; a poll of a network costs as much.
-  limit.gives_way =
-      runtime_.network_ != nullptr && limit.spins == 0 && limit.yields > 1 && !deadline_.finite();
   return limit;
 }
 

@@ -42,9 +42,8 @@ class Blocker {
   struct Patience {
     int spins;
     int yields;
-    int between = 0;         // spins after each yield
-    int eager = 0;           // spins of the next ompl_wait, if this one ends while spinning
-    bool gives_way = false;  // yields before it polls at all
+    int between = 0;  // spins after each yield
+    int eager = 0;    // spins of the next ompl_wait, if this one ends while spinning
   };
   [[nodiscard]] Patience patience() const;
   static constexpr uint32_t kTurn = 256;  // waits
@@ -91,11 +90,9 @@ int Blocker::run(Ready ready) {
     begin();
     bool may_sleep = runtime_.yield_hook_ == nullptr;
     for (int i = 0; i < limit.yields; ++i) {
-      if (i > 0 || !limit.gives_way) {
-        result = spin(ready, i == 0 ? 1 : 1 + limit.between);
-        if (result != 0) return result > 0 ? OMPL_OK : result;
-        if (over(&result)) return result;
-      }
+      result = spin(ready, i == 0 ? 1 : 1 + limit.between);
+      if (result != 0) return result > 0 ? OMPL_OK : result;
+      if (over(&result)) return result;
       may_sleep = yield();
     }
     housekeeping();
