@@ -19,7 +19,8 @@ ROOT = Path(__file__).resolve().parents[1]
 TOOLS = ROOT / "build/wheel-tools/bin"
 LIMIT_S = 900
 SKIPPED = 77
-TARGETS = ("omnipgas", "tools/all", "docs/all", "ompl_bench_raw", "ompl_bench_ompl", "ompl_roundtrip_ompl")
+TARGETS = ("omnipgas", "tools/all", "docs/all", "ompl_bench_raw", "ompl_bench_ompl", "ompl_roundtrip_ompl",
+           "ompl-model")  # fmt: skip
 NO_FORTRAN = "-DCMAKE_Fortran_COMPILER=NOTFOUND"  # its modules are one compiler's own
 LINKED_IN = ("libfmt-dev", "libhwloc-dev", "libcli11-dev", "nlohmann-json3-dev")
 
