@@ -2,6 +2,8 @@
 #   A GoogleTest program in build/bin/tests and one ctest entry. Label `long` keeps it out of `make check`.
 # ompl_add_script_test(NAME name COMMAND program arg... [TIMEOUT seconds] [LABELS label...])
 #   Any program; exit code 77 is an honest skip, which prints its reason.
+# ompl_add_pytest(NAME name FILE file [TIMEOUT seconds] [LABELS label...] [ENVIRONMENT NAME=VALUE...])
+#   A pytest file, by the Python that has the tools' libraries.
 include_guard()
 find_package(GTest REQUIRED)
 
@@ -19,4 +21,11 @@ function(ompl_add_script_test)
   endif()
   add_test(NAME ${T_NAME} COMMAND ${T_COMMAND})
   set_tests_properties(${T_NAME} PROPERTIES TIMEOUT ${T_TIMEOUT} SKIP_RETURN_CODE 77 LABELS "${T_LABELS}")
+endfunction()
+
+function(ompl_add_pytest)
+  cmake_parse_arguments(T "" "NAME;FILE;TIMEOUT" "LABELS;ENVIRONMENT" ${ARGN})
+  ompl_add_script_test(NAME ${T_NAME} TIMEOUT "${T_TIMEOUT}" LABELS ${T_LABELS} COMMAND
+    ${CMAKE_COMMAND} -E env OMNI_BUILD_DIR=${CMAKE_BINARY_DIR} ${T_ENVIRONMENT}
+    sh ${PROJECT_SOURCE_DIR}/tests/bench/pytest_or_skip.sh ${OMPL_PYTHON} ${T_FILE})
 endfunction()

@@ -42,8 +42,11 @@ INSIDE = ("tests/unit", "tests/conformance")
 VARIANTS = (
     Variant("release"),
     # The fuzzers bring their own sanitizers; what is only measured, and the bindings, need none.
-    Variant("asan", (*INSIDE, "tests/process", "tests/net", "tests/loggps"),
-            ("src", "tools/omplrun", "tools/ompl-info", "examples", "model")),
+    Variant(
+        "asan",
+        (*INSIDE, "tests/process", "tests/net", "tests/loggps"),
+        ("src", "tools/omplrun", "tools/ompl-info", "examples", "model"),
+    ),
     Variant("tsan", INSIDE),
 )
 

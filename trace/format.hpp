@@ -2,8 +2,12 @@
 // A trace's file: what the interposer writes in place and the readers read. docs/trace-format.md is the text.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <span>
 
 namespace ompl::trace {
 
@@ -225,6 +229,34 @@ constexpr uint64_t add_to_sum(uint64_t sum, const uint64_t (&words)[6]) {
                          words[2] * 0x165667b19e3779f9U + words[3] * 0xd6e8feb86659fd93U +
                          words[4] * 0xa0761d6478bd642fU + words[5] * 0xe7037ed1a0b428dbU;
   return ((sum << 1) | (sum >> 63)) + (mixed ^ (mixed >> 29));
+}
+
+// The sum of bytes, a record's length at a time.
+inline uint64_t sum_of(std::span<const std::byte> bytes) {
+  uint64_t sum = 0;
+  for (std::size_t at = 0; at < bytes.size(); at += sizeof(Record)) {
+    uint64_t words[6] = {};
+    std::memcpy(words, bytes.data() + at, std::min(sizeof words, bytes.size() - at));
+    sum = add_to_sum(sum, words);
+  }
+  return sum;
+}
+inline uint64_t sum_of(const FileHeader& header) {
+  return sum_of(std::as_bytes(std::span(&header, 1)).first(offsetof(FileHeader, sum)));
+}
+
+// Of a rank's file as this version writes it; the rest is zeroes.
+inline FileHeader header_of(uint32_t rank, uint32_t ranks) {
+  FileHeader header{};
+  std::copy(std::begin(kMagic), std::end(kMagic), header.magic);
+  header.version = kVersion;
+  header.endian = kEndian;
+  header.header_bytes = kHeaderBytes;
+  header.block_bytes = kBlockBytes;
+  header.record_bytes = sizeof(Record);
+  header.rank = rank;
+  header.ranks = ranks;
+  return header;
 }
 
 }  // namespace ompl::trace

@@ -18,6 +18,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -73,5 +75,21 @@ class Control {
   std::thread watcher_;
   std::string unread_;
 };
+
+// main() of every worker: `serve(library, setup, control)` until the driver ends it. Exit status: 0, 2 for an error (told
+// on standard error), 3 for corrupt data.
+template <class Library, class Serve>
+int run_worker(int argc, char** argv, Serve serve) {
+  try {
+    const Setup setup = parse_setup(argc, argv);
+    Library library(setup, argc, argv);
+    Control control(setup, library.rank(), library.describe());
+    serve(library, setup, control);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+    return 2;
+  }
+}
 
 }  // namespace bench

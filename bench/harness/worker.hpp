@@ -105,19 +105,11 @@ class Worker {
   Team team_;
 };
 
-// main() of every worker. Exit status: 0, 2 for an error (told on standard error), 3 for corrupt data.
 template <Adapter A>
 int worker_main(int argc, char** argv) {
-  try {
-    const Setup setup = parse_setup(argc, argv);
-    A library(setup, argc, argv);
-    Control control(setup, library.rank(), library.describe());
+  return run_worker<A>(argc, argv, [](A& library, const Setup& setup, Control& control) {
     Worker<A>(library, setup, control).serve();
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
-    return 2;
-  }
+  });
 }
 
 }  // namespace bench

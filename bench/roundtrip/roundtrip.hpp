@@ -190,21 +190,13 @@ void answer(L& link, const Command& command, Control& control) {
     while (!control.pending()) link.attend(), sched_yield();
 }
 
-// main() of these workers; `serve(command, control)` answers one command. Exit status: 0, 2 for an error (told on
-// standard error), 3 for corrupt data.
+// main() of these workers; `library.serve(command, control)` answers one command.
 template <class Library>
 int worker_main(int argc, char** argv) {
-  try {
-    const Setup setup = parse_setup(argc, argv);
-    Library library(setup, argc, argv);
-    Control control(setup, library.rank(), library.describe());
+  return run_worker<Library>(argc, argv, [](Library& library, const Setup&, Control& control) {
     bind_to({cores_of(library.rank()).front()});  // two ranks on one core would take turns
     while (const auto command = control.next()) library.serve(*command, control);
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
-    return 2;
-  }
+  });
 }
 
 }  // namespace bench::roundtrip

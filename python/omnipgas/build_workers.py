@@ -7,15 +7,12 @@ python3 -m omnipgas.build_workers BUILD --kind bench --source mpi.cpp --depends 
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from omnipgas import peers
-
-COMPILE_LIMIT = 300  # seconds
+from omnipgas.compilers import FailedError, is_old, target_of
 
 
 @dataclass(frozen=True)
@@ -28,41 +25,21 @@ class Recipe:
     depends: list[Path]
     arguments: list[str]  # for the compiler
 
-    def newer_than(self, program: Path, compiler: Path) -> bool:
-        """Whether a program is missing, or older than anything it is made from."""
-        if not program.exists():
-            return True
-        made = program.stat().st_mtime
-        return any(path.stat().st_mtime > made for path in (self.source, compiler, *self.depends))
-
 
 def compile_worker(peer: peers.Peer, recipe: Recipe) -> str:
     """Brings one worker up to date; returns a line that says what was done."""
     program = recipe.build / "bin" / peers.worker_of(peer, recipe.kind)
     try:
-        prefix = peers.find_prefix(peer, recipe.build)
-        compiler = peers.find_program(peer, peer.compiler, recipe.build, prefix)
-    except peers.MissingError as missing:
+        target = target_of(peer, recipe.build)
+        if not is_old(program, [recipe.source, target.compiler, *recipe.depends]):
+            return "up to date"
+        partial = program.with_suffix(".new")
+        target.run(recipe.source, "-o", partial, *recipe.arguments)
+    except (peers.MissingError, FailedError) as failure:
         program.unlink(missing_ok=True)
-        return f"skipped, {missing}"
-    if not recipe.newer_than(program, compiler):
-        return "up to date"
-    # Some wrappers do not know their own place.
-    place = {s.env: s.value.format(prefix=prefix) for s in peer.settings if "{prefix}" in s.value}
-    partial = program.with_suffix(".new")
-    done = subprocess.run(
-        [compiler, recipe.source, "-o", partial, *recipe.arguments],
-        env={**os.environ, **place},
-        text=True,
-        stderr=subprocess.PIPE,
-        timeout=COMPILE_LIMIT,
-        check=False,
-    )
-    if done.returncode != 0:
-        program.unlink(missing_ok=True)
-        return f"skipped, {compiler} failed:\n{done.stderr}"
+        return f"skipped, {failure}"
     partial.replace(program)
-    return f"compiled with {compiler}"
+    return f"compiled with {target.compiler}"
 
 
 def main() -> None:

@@ -4,10 +4,9 @@
 
 #include <bit>
 
-#include "model/collectives.hpp"
 #include "model/parameters.hpp"
-#include "model/program.hpp"
 #include "model/replay.hpp"
+#include "tests/loggps/collective_program.hpp"
 
 namespace {
 
@@ -15,27 +14,7 @@ using namespace ompl::model;  // NOLINT(google-build-using-namespace)
 
 Result run(Collective kind, uint32_t size, uint32_t root) {
   Program program(size);
-  for (uint32_t rank = 0; rank < size; ++rank) {
-    uint64_t posted = 0;
-    for (const Exchange& step : expand({kind, rank, size, root, 100, {}, {}})) {
-      const bool both = step.to != Exchange::kNobody && step.from != Exchange::kNobody;
-      Op op{.tag = step.tag, .bytes = step.bytes};
-      if (step.from != Exchange::kNobody) {
-        op.kind = both ? OpKind::irecv : OpKind::recv;
-        op.peer = static_cast<int32_t>(step.from);
-        program.add(rank, op);
-      }
-      if (step.to != Exchange::kNobody) {
-        op.kind = both ? OpKind::isend : OpKind::send;
-        op.peer = static_cast<int32_t>(step.to);
-        program.add(rank, op);
-      }
-      if (!both) continue;
-      program.add(rank, {.kind = OpKind::wait, .more = true, .request = posted});
-      program.add(rank, {.kind = OpKind::wait, .request = posted + 1});
-      posted += 2;
-    }
-  }
+  add_collective(program, kind, size, root, 100);
   return replay(program, find_parameters("myrinet", Model::loggps), {});
 }
 

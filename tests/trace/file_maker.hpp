@@ -12,16 +12,6 @@
 
 namespace ompl::trace {
 
-inline uint64_t sum_of_bytes(std::span<const std::byte> bytes) {
-  uint64_t sum = 0;
-  for (std::size_t at = 0; at < bytes.size(); at += sizeof(Record)) {
-    uint64_t words[6] = {};
-    std::memcpy(words, bytes.data() + at, std::min(sizeof words, bytes.size() - at));
-    sum = add_to_sum(sum, words);
-  }
-  return sum;
-}
-
 template <typename AnyRecord>
 Record as_record(const AnyRecord& from) {
   static_assert(sizeof from == sizeof(Record));
@@ -53,17 +43,9 @@ inline Record world_of(uint32_t ranks, uint32_t rank) {
 
 class FileMaker {
  public:
-  FileHeader header{};
+  FileHeader header;
 
-  explicit FileMaker(uint32_t ranks = 2, uint32_t rank = 0) {
-    std::memcpy(header.magic, kMagic, sizeof kMagic);
-    header.version = kVersion;
-    header.endian = kEndian;
-    header.header_bytes = kHeaderBytes;
-    header.block_bytes = kBlockBytes;
-    header.record_bytes = sizeof(Record);
-    header.ranks = ranks;
-    header.rank = rank;
+  explicit FileMaker(uint32_t ranks = 2, uint32_t rank = 0) : header(header_of(rank, ranks)) {
     header.clock[0] = {1000, 1000, 0, 1};
   }
 
@@ -76,15 +58,14 @@ class FileMaker {
 
   // The file, with right sums; aligned as a mapping is.
   std::vector<std::byte> bytes() {
-    const auto* const raw = reinterpret_cast<const std::byte*>(&header);
-    header.sum = sum_of_bytes({raw, offsetof(FileHeader, sum)});
+    header.sum = sum_of(header);
     std::vector<std::byte> file(kHeaderBytes + blocks_.size() * kBlockBytes);
     std::memcpy(file.data(), &header, sizeof header);
     std::byte* at = file.data() + kHeaderBytes;
     for (Block& block : blocks_) {
       Published& published = block.header.published[block.records.size() % 2];
       const auto records = std::as_bytes(std::span(block.records));
-      if (published.used == 0) published = {block.records.size(), sum_of_bytes(records)};
+      if (published.used == 0) published = {block.records.size(), sum_of(records)};
       std::memcpy(at, &block.header, sizeof block.header);
       if (!records.empty()) std::memcpy(at + sizeof block.header, records.data(), records.size());
       at += kBlockBytes;

@@ -6,10 +6,9 @@
 #include <bit>
 #include <numeric>
 
-#include "model/collectives.hpp"
 #include "model/parameters.hpp"
-#include "model/program.hpp"
 #include "model/replay.hpp"
+#include "tests/loggps/collective_program.hpp"
 
 namespace {
 
@@ -27,29 +26,7 @@ uint64_t run(const Case& one, uint32_t size, uint32_t root, Result& result) {
   Algorithms algorithms;
   algorithms.choose(name_of(one.kind), one.algorithm);
   Program program(size);
-  uint64_t bytes = 0;
-  for (uint32_t rank = 0; rank < size; ++rank) {
-    uint64_t posted = 0;
-    for (const Exchange& step : expand({one.kind, rank, size, root, kBytes, {}, {}}, algorithms)) {
-      const bool both = step.to != Exchange::kNobody && step.from != Exchange::kNobody;
-      Op op{.tag = step.tag, .bytes = step.bytes};
-      if (step.from != Exchange::kNobody) {
-        op.kind = both ? OpKind::irecv : OpKind::recv;
-        op.peer = static_cast<int32_t>(step.from);
-        program.add(rank, op);
-      }
-      if (step.to != Exchange::kNobody) {
-        op.kind = both ? OpKind::isend : OpKind::send;
-        op.peer = static_cast<int32_t>(step.to);
-        program.add(rank, op);
-        bytes += step.bytes;
-      }
-      if (!both) continue;
-      program.add(rank, {.kind = OpKind::wait, .more = true, .request = posted});
-      program.add(rank, {.kind = OpKind::wait, .request = posted + 1});
-      posted += 2;
-    }
-  }
+  const uint64_t bytes = add_collective(program, one.kind, size, root, kBytes, algorithms);
   Parameters parameters = find_parameters("myrinet", Model::loggps);
   parameters.longest_eager = 0;
   result = replay(program, parameters, {});

@@ -44,19 +44,11 @@ void name_clock(char* to, std::size_t size) {
 }
 
 FileHeader make_header(int level) {
-  FileHeader header{};
   int rank = 0;
   int ranks = 0;
   OMPL_REAL(PMPI_Comm_rank)(MPI_COMM_WORLD, &rank);
   OMPL_REAL(PMPI_Comm_size)(MPI_COMM_WORLD, &ranks);
-  std::memcpy(header.magic, kMagic, sizeof kMagic);
-  header.version = kVersion;
-  header.endian = kEndian;
-  header.header_bytes = kHeaderBytes;
-  header.block_bytes = kBlockBytes;
-  header.record_bytes = sizeof(Record);
-  header.rank = static_cast<uint32_t>(rank);
-  header.ranks = static_cast<uint32_t>(ranks);
+  FileHeader header = header_of(static_cast<uint32_t>(rank), static_cast<uint32_t>(ranks));
   header.thread_level = level == MPI_THREAD_MULTIPLE     ? 3
                         : level == MPI_THREAD_SERIALIZED ? 2
                         : level == MPI_THREAD_FUNNELED   ? 1
@@ -76,17 +68,6 @@ FileHeader make_header(int level) {
   if (readlink("/proc/self/exe", header.program, sizeof header.program - 1) < 0)
     header.program[0] = '\0';
   return header;
-}
-
-uint64_t header_sum(const FileHeader& header) {
-  const auto* const bytes = reinterpret_cast<const unsigned char*>(&header);
-  uint64_t sum = 0;
-  for (std::size_t at = 0; at < offsetof(FileHeader, sum); at += sizeof(Record)) {
-    uint64_t words[6] = {};
-    std::memcpy(words, bytes + at, std::min(sizeof words, offsetof(FileHeader, sum) - at));
-    sum = add_to_sum(sum, words);
-  }
-  return sum;
 }
 
 // Whether all ranks have one clock. Collective: a rank that is not traced will not come, and what the others have begun
@@ -156,7 +137,7 @@ void start(uint64_t begin, uint64_t end, void* caller) {
   OMPL_REAL(PMPI_Query_thread)(&level);
   tracer.clock.calibrate();
   FileHeader header = make_header(level);
-  header.sum = header_sum(header);
+  header.sum = sum_of(header);
   compare_clocks(header);
   const ClockPoint point = clock_point(static_cast<int>(header.rank), static_cast<int>(header.ranks));
   header.clock[0] = point;

@@ -23,16 +23,6 @@ To as(const Record& record) {
   return to;
 }
 
-uint64_t sum_of(std::span<const std::byte> bytes) {
-  uint64_t sum = 0;
-  for (std::size_t at = 0; at < bytes.size(); at += sizeof(Record)) {
-    uint64_t words[6] = {};
-    std::memcpy(words, bytes.data() + at, std::min(sizeof words, bytes.size() - at));
-    sum = add_to_sum(sum, words);
-  }
-  return sum;
-}
-
 template <std::size_t Size>
 bool ends(const char (&text)[Size]) {
   return std::memchr(text, '\0', Size) != nullptr;

@@ -11,13 +11,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from omnipgas.model.build_tracers import FailedError, Target, targets
+from omnipgas.compilers import FailedError, Target, is_old, targets
 from omnipgas.model.examples import program
-
-
-def is_old(made: Path, sources: list[Path]) -> bool:
-    """Whether a program is missing, or older than anything it is made from."""
-    return not made.exists() or any(source.stat().st_mtime > made.stat().st_mtime for source in sources)
 
 
 def compile_examples(target: Target, build: Path, folder: Path, arguments: list[str]) -> str:

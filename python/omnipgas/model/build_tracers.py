@@ -7,22 +7,16 @@ python3 -m omnipgas.model.build_tracers BUILD --folder TRACE --archive WRITER --
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from omnipgas import peers
+from omnipgas.compilers import FailedError, Target, is_old, targets
 from omnipgas.model.tracers import LIBRARY, Tracer, place
 
-COMPILE_LIMIT = 600  # seconds
 SKIP_CXX = ["-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"]
-
-
-class FailedError(Exception):
-    """A compiler's complaint."""
 
 
 @dataclass(frozen=True)
@@ -34,55 +28,6 @@ class Recipe:
     archive: Path  # what does not depend on the MPI
     depends: list[Path]
     arguments: list[str]  # for the compiler
-
-    def newer_than(self, library: Path, compiler: Path) -> bool:
-        """Whether an interposer is missing, or older than anything it is made from."""
-        if not library.exists() or not library.with_suffix(".json").exists():
-            return True
-        made = library.stat().st_mtime
-        return any(path.stat().st_mtime > made for path in (compiler, self.archive, *self.depends))
-
-
-@dataclass(frozen=True)
-class Target:
-    """An MPI, or its form with the standard's binary interface."""
-
-    name: str
-    compiler: Path
-    prefix: Path | None
-    env: dict[str, str]
-
-    def run(self, *arguments: str | Path) -> str:
-        """What the compiler prints."""
-        env = {**os.environ, **self.env}
-        limit = COMPILE_LIMIT
-        done = subprocess.run(
-            [self.compiler, *arguments], env=env, text=True, capture_output=True, timeout=limit, check=False
-        )
-        if done.returncode != 0:
-            raise FailedError(f"{self.compiler} failed:\n{done.stderr}")
-        return done.stdout
-
-
-def targets(build: Path) -> tuple[list[Target], list[str]]:
-    """The MPIs here, and lines about those that are not."""
-    found, skipped = [], []
-    for name, peer in peers.table(build).items():
-        if not peer.compiler:
-            continue
-        try:
-            prefix = peers.find_prefix(peer, build)
-            compiler = peers.find_program(peer, peer.compiler, build, prefix)
-        except peers.MissingError as missing:
-            skipped.append(f"{name}: skipped, {missing}")
-            continue
-        # Some wrappers do not know their own place.
-        env = {s.env: s.value.format(prefix=prefix) for s in peer.settings if "{prefix}" in s.value}
-        found.append(Target(name, compiler, prefix, env))
-        standard = compiler.with_name(compiler.name + "_abi")
-        if standard.is_file():
-            found.append(Target(f"{name}-abi", standard, prefix, env))
-    return found, skipped
 
 
 def library_of(target: Target, scratch: Path) -> str:
@@ -99,7 +44,8 @@ def library_of(target: Target, scratch: Path) -> str:
 def compile_tracer(target: Target, recipe: Recipe) -> str:
     """Brings one interposer up to date; returns a line that says what was done."""
     library = place(recipe.build, target.name)
-    if not recipe.newer_than(library, target.compiler):
+    described = library.with_suffix(".json").exists()
+    if described and not is_old(library, [target.compiler, recipe.archive, *recipe.depends]):
         return "up to date"
     scratch = recipe.build / "trace" / target.name
     scratch.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The MPI compilers that are installed here. Standard library only: the build runs it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from omnipgas import peers
+
+COMPILE_LIMIT = 600  # seconds
+
+
+class FailedError(Exception):
+    """A compiler's complaint."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """An MPI, or its form with the standard's binary interface."""
+
+    name: str
+    compiler: Path
+    prefix: Path | None
+    env: dict[str, str]
+
+    def run(self, *arguments: str | Path) -> str:
+        """What the compiler prints."""
+        done = subprocess.run(
+            [self.compiler, *arguments], env={**os.environ, **self.env}, text=True, capture_output=True,
+            timeout=COMPILE_LIMIT, check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            raise FailedError(f"{self.compiler} failed:\n{done.stderr}")
+        return done.stdout
+
+
+def target_of(peer: peers.Peer, build: Path) -> Target:
+    """The compiler of one library; peers.MissingError if it is not here."""
+    prefix = peers.find_prefix(peer, build)
+    compiler = peers.find_program(peer, peer.compiler, build, prefix)
+    # Some wrappers do not know their own place.
+    env = {s.env: s.value.format(prefix=prefix) for s in peer.settings if "{prefix}" in s.value}
+    return Target(peer.name, compiler, prefix, env)
+
+
+def targets(build: Path) -> tuple[list[Target], list[str]]:
+    """The MPIs here, and lines about those that are not."""
+    found, skipped = [], []
+    for name, peer in peers.table(build).items():
+        if not peer.compiler:
+            continue
+        try:
+            target = target_of(peer, build)
+        except peers.MissingError as missing:
+            skipped.append(f"{name}: skipped, {missing}")
+            continue
+        found.append(target)
+        standard = target.compiler.with_name(target.compiler.name + "_abi")
+        if standard.is_file():
+            found.append(Target(f"{name}-abi", standard, target.prefix, target.env))
+    return found, skipped
+
+
+def is_old(made: Path, sources: Iterable[Path]) -> bool:
+    """Whether a file is missing, or older than anything it is made from."""
+    return not made.exists() or any(source.stat().st_mtime > made.stat().st_mtime for source in sources)
