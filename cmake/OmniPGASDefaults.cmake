@@ -26,9 +26,23 @@ if(OMPL_WERROR)
 endif()
 if(OMPL_SANITIZE)
   list(JOIN OMPL_SANITIZE "," sanitizers)
-  add_compile_options(-fsanitize=${sanitizers} -fno-omit-frame-pointer -g)
+  add_compile_options(-fsanitize=${sanitizers} -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${sanitizers})
 endif()
+
+# ompl_parses_options(SOURCE...): a command line is read once, and CLI11 takes long to optimize.
+function(ompl_parses_options)
+  if(NOT OMPL_SANITIZE)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -O1)
+  endif()
+endfunction()
+
+# ompl_compile_in_few_units(): the rest of this folder, in a release, which is compiled once; the preset dev is for changes.
+macro(ompl_compile_in_few_units)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    set(CMAKE_UNITY_BUILD ON)
+  endif()
+endmacro()
 
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)

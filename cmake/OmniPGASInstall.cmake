@@ -36,12 +36,30 @@ foreach(library omnipgas omnipgas_fortran)
   endif()
 endforeach()
 
-# omni looks for its programs in libexec/omnipgas as it does in the build folder: bin/, bench/peers.toml.
-if(TARGET ompl_bench_ompl)
+# omni looks for its programs in libexec/omnipgas as it does in the build folder: bin/, lib/, bench/peers.toml; and what
+# is compiled for the user's MPI it compiles there from sources/, when it is first asked for.
+if(TARGET ompl_bench_ompl AND NOT OMPL_SANITIZE)
   set(omni_dir ${CMAKE_INSTALL_LIBEXECDIR}/omnipgas)
-  set_target_properties(ompl_bench_raw ompl_bench_ompl ompl_roundtrip_ompl PROPERTIES
+  set_target_properties(ompl_bench_raw ompl_bench_ompl ompl_roundtrip_ompl ompl_halo_ompl ompl_cg PROPERTIES
     INSTALL_RPATH $ORIGIN/../../../${CMAKE_INSTALL_LIBDIR})
-  install(TARGETS ompl_bench_raw ompl_bench_ompl ompl_roundtrip_ompl ompl-model RUNTIME DESTINATION ${omni_dir}/bin
+  install(TARGETS ompl_bench_raw ompl_bench_ompl ompl_roundtrip_ompl ompl_halo_ompl ompl_cg ompl-model
+      ompl_trace_dump ompl-timer ompl-trace-omnipgas
+    RUNTIME DESTINATION ${omni_dir}/bin COMPONENT omni EXCLUDE_FROM_ALL
+    LIBRARY DESTINATION ${omni_dir}/lib COMPONENT omni EXCLUDE_FROM_ALL)
+  install(FILES ${CMAKE_BINARY_DIR}/lib/libompl-trace-omnipgas.json DESTINATION ${omni_dir}/lib
     COMPONENT omni EXCLUDE_FROM_ALL)
   install(FILES bench/peers.toml DESTINATION ${omni_dir}/bench COMPONENT omni EXCLUDE_FROM_ALL)
+  foreach(folder trace/mpi trace/writer bench/harness bench/roundtrip bench/halo examples/mpi include/omnipgas)
+    install(DIRECTORY ${folder}/ DESTINATION ${omni_dir}/sources/${folder} COMPONENT omni EXCLUDE_FROM_ALL
+      FILES_MATCHING REGEX "\\.(c|h)(pp)?$")
+  endforeach()
+  install(FILES bench/adapters/mpi.cpp DESTINATION ${omni_dir}/sources/bench/adapters COMPONENT omni EXCLUDE_FROM_ALL)
+  install(FILES trace/calls.table trace/format.hpp trace/generate.py trace/kinds.def
+    DESTINATION ${omni_dir}/sources/trace COMPONENT omni EXCLUDE_FROM_ALL)
+  if(OMPL_PORTABLE)  # other machines may lack these headers of the bench's harness
+    find_path(OMPL_HEADERS nlohmann/json.hpp REQUIRED)
+    foreach(library CLI fmt nlohmann)
+      install(DIRECTORY ${OMPL_HEADERS}/${library} DESTINATION ${omni_dir}/sources/include COMPONENT omni EXCLUDE_FROM_ALL)
+    endforeach()
+  endif()
 endif()

@@ -4,6 +4,8 @@
 #   Any program; exit code 77 is an honest skip, which prints its reason.
 # ompl_add_pytest(NAME name FILE file [TIMEOUT seconds] [LABELS label...] [ENVIRONMENT NAME=VALUE...])
 #   A pytest file, by the Python that has the tools' libraries.
+# ompl_add_pytest_of_mpis(NAME name FILE file MPI mpi... [ENVIRONMENT NAME=VALUE...])
+#   One whose cases are the same for each MPI: with the given ones; as NAME_all, long, with every MPI.
 include_guard()
 find_package(GTest REQUIRED)
 
@@ -21,6 +23,21 @@ function(ompl_add_script_test)
   endif()
   add_test(NAME ${T_NAME} COMMAND ${T_COMMAND})
   set_tests_properties(${T_NAME} PROPERTIES TIMEOUT ${T_TIMEOUT} SKIP_RETURN_CODE 77 LABELS "${T_LABELS}")
+  if(OMPL_SANITIZE)
+    # The libraries of GCC 12 take what stands before a thread-local block of a dlopened library for the block's header
+    # when the block begins 16 bytes past a page. Under ThreadSanitizer the process ends if that asks for too much, the
+    # search for leaks follows it anywhere.
+    set(modest set:intercept_tls_get_addr=0)
+    set_tests_properties(${T_NAME} PROPERTIES ENVIRONMENT_MODIFICATION
+      "ASAN_OPTIONS=${modest};TSAN_OPTIONS=${modest}")
+  endif()
+endfunction()
+
+function(ompl_add_pytest_of_mpis)
+  cmake_parse_arguments(T "" "NAME;FILE" "MPI;ENVIRONMENT" ${ARGN})
+  string(REPLACE ";" "," mpis "${T_MPI}")
+  ompl_add_pytest(NAME ${T_NAME} FILE ${T_FILE} TIMEOUT 300 ENVIRONMENT ${T_ENVIRONMENT} OMPL_TEST_MPIS=${mpis})
+  ompl_add_pytest(NAME ${T_NAME}_all FILE ${T_FILE} TIMEOUT 600 LABELS long ENVIRONMENT ${T_ENVIRONMENT})
 endfunction()
 
 function(ompl_add_pytest)

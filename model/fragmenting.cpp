@@ -48,15 +48,23 @@ Fragmented::Fragmented(const Trace& trace, uint64_t most) : trace_(trace), most_
   if (most == 0) refuse("messages cannot be cut to 0 bytes");
   const auto stream = trace.open();
   Op op;
-  for (uint32_t rank = 0; rank < trace.ranks(); ++rank) {
-    while (stream->next(rank, op)) {
-      if (!may_be_cut(op)) continue;
+  for (uint32_t thread = 0; thread < trace.threads(); ++thread) {
+    const uint32_t rank = trace.rank_of(thread);
+    bool in_branch = false;
+    while (stream->next(thread, op)) {
+      if (op.kind == OpKind::hand && op.request != Op::kNoRequest)
+        refuse("{}: another thread waits for what it posted, so messages cannot be cut",
+               trace.thread_name(thread));
+      if (op.kind == OpKind::branch) in_branch = op.bytes > 0;
+      if (in_branch || !may_be_cut(op)) continue;
       if (op.peer == Op::kAny || op.tag == Op::kAny)
         refuse(
             "rank {}, {}: this receive does not say which message it gets, so messages cannot be cut",
             rank, trace.where(rank, op.site));
+      const Channel channel = channel_of(rank, op);
+      if (!trace.further_threads().empty()) keep_to_one_thread(channel, op, thread);
       if (!sends(op)) continue;
-      std::vector<Run>& runs = sent_[channel_of(rank, op)];
+      std::vector<Run>& runs = sent_[channel];
       const uint64_t bytes = op.buffered ? 0 : op.bytes;  // as far as it may be cut
       if (runs.empty() || runs.back().bytes != bytes)
         runs.push_back({bytes, 1});
@@ -66,19 +74,30 @@ Fragmented::Fragmented(const Trace& trace, uint64_t most) : trace_(trace), most_
   }
 }
 
+// Between threads the order of messages is not known before they are replayed.
+void Fragmented::keep_to_one_thread(const Channel& channel, const Op& op, uint32_t thread) {
+  auto& users = sends(op) ? senders_ : receivers_;
+  const uint32_t other = users.emplace(channel, thread).first->second;
+  if (other != thread)
+    refuse("{}, and thread {}, {}, {} of one kind, so messages cannot be cut",
+           trace_.thread_name(other), trace_.number_in_rank(thread),
+           trace_.where(trace_.rank_of(thread), op.site),
+           sends(op) ? "send messages" : "receive messages");
+}
+
 class FragmentedStream : public Stream {
  public:
   FragmentedStream(const Fragmented& trace, const Algorithms& algorithms)
-      : trace_(trace), stream_(trace.trace_.open_with(algorithms)), ranks_(trace.ranks()) {}
+      : trace_(trace), stream_(trace.trace_.open_with(algorithms)), threads_(trace.threads()) {}
 
-  bool next(uint32_t rank, Op& op) override {
-    Rank& r = ranks_[rank];
+  bool next(uint32_t thread, Op& op) override {
+    Thread& r = threads_[thread];
     while (r.given == r.ops.size()) {
       r.ops.clear();
       r.given = 0;
       Op original;
-      if (!stream_->next(rank, original)) return false;
-      cut(rank, original);
+      if (!stream_->next(thread, original)) return false;
+      cut(thread, original);
     }
     op = r.ops[r.given++];
     return true;
@@ -91,10 +110,11 @@ class FragmentedStream : public Stream {
   struct Pieces {
     uint64_t first, count;  // requests
   };
-  struct Rank {
+  struct Thread {
     std::vector<Op> ops;  // of the present operation
     std::size_t given = 0;
     uint64_t posted = 0, posted_before = 0;  // requests, now and in the trace that is cut
+    bool in_branch = false;
     std::unordered_map<uint64_t, Pieces> open;
   };
   struct Place {
@@ -102,8 +122,11 @@ class FragmentedStream : public Stream {
     uint64_t in_run = 0;
   };
 
-  void cut(uint32_t rank, const Op& op) {
-    Rank& r = ranks_[rank];
+  void cut(uint32_t thread, const Op& op) {
+    Thread& r = threads_[thread];
+    const uint32_t rank = trace_.rank_of(thread);
+    if (op.kind == OpKind::branch || r.in_branch || op.kind == OpKind::hand || op.handed)
+      return keep(r, op);
     if (op.kind == OpKind::wait) return wait(r, op);
     const uint64_t bytes = receives(op) && trace_.may_be_cut(op) ? next_length(rank, op) : op.bytes;
     const uint64_t most =
@@ -117,9 +140,17 @@ class FragmentedStream : public Stream {
     if (posts(op)) r.open[r.posted_before++] = {first, r.posted - first};
   }
 
-  static void wait(Rank& r, const Op& op) {
+  // Branches are of operations that are not cut.
+  static void keep(Thread& r, const Op& op) {
+    r.ops.push_back(op);
+    if (op.kind != OpKind::branch) return;
+    r.in_branch = op.bytes > 0;
+    if (!r.in_branch) r.open[r.posted_before++] = {r.posted++, 1};
+  }
+
+  static void wait(Thread& r, const Op& op) {
     const auto found = r.open.find(op.request);
-    if (found == r.open.end()) refuse("a rank waits for request {}, which is not open", op.request);
+    if (found == r.open.end()) refuse("a thread waits for request {}, which is not open", op.request);
     const Pieces pieces = found->second;
     r.open.erase(found);
     for (uint64_t i = 0; i < pieces.count; ++i) {
@@ -143,7 +174,7 @@ class FragmentedStream : public Stream {
 
   const Fragmented& trace_;
   std::unique_ptr<Stream> stream_;
-  std::vector<Rank> ranks_;
+  std::vector<Thread> threads_;
   std::unordered_map<Fragmented::Channel, Place, Fragmented::Hash> places_;
 };
 

@@ -4,9 +4,13 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <map>
 #include <queue>
+#include <set>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "model/error.hpp"
 
@@ -124,6 +128,7 @@ struct Schedule {
     bool done;  // else only started
   };
   std::vector<Op> ops;
+  std::vector<uint8_t> cpus;  // of the same
   std::vector<Requirement> requirements;
   std::unordered_map<std::string, uint32_t> labels;
 };
@@ -163,7 +168,6 @@ class Reader {
     }
     lexer_.end();
     translate(schedule, rank);
-    program_->finish(rank);
   }
 
   void statement(Schedule& schedule) {
@@ -204,21 +208,26 @@ class Reader {
         lexer_.fail("expected: {} BYTESb {} RANK", kind, sends ? "to" : "from");
       op.peer = number_or_any("the rank", !sends, program_->ranks() - 1);
     }
-    options(op);
+    schedule.cpus.push_back(options(op));
     schedule.ops.push_back(op);
     return true;
   }
 
-  void options(Op& op) {
+  // The cpu.
+  uint8_t options(Op& op) {
+    uint8_t cpu = 0;
     while (!lexer_.at_end()) {
       const std::string option{lexer_.word()};
       if (option == "tag" && op.kind != OpKind::compute)
         op.tag = number_or_any("the tag", op.kind == OpKind::irecv, INT32_MAX);
-      else if (option == "cpu" || option == "nic")
-        lexer_.integer(option.c_str(), UINT8_MAX);  // one processor and one network to a rank
+      else if (option == "cpu")
+        cpu = static_cast<uint8_t>(lexer_.integer("cpu", UINT8_MAX));
+      else if (option == "nic")
+        lexer_.integer("nic", UINT8_MAX);  // one network to a rank
       else
         lexer_.fail("expected tag, cpu or nic");
     }
+    return cpu;
   }
 
   int32_t number_or_any(const char* what, bool may_be_any, uint64_t most) {
@@ -266,59 +275,159 @@ std::vector<uint32_t> order_of(const Schedule& schedule, uint32_t rank) {
   return order;
 }
 
-void Reader::translate(Schedule& schedule, uint32_t rank) {
-  const std::vector<uint32_t> order = order_of(schedule, rank);
-  constexpr uint64_t kNoRequest = UINT64_MAX;
-  std::vector<uint64_t> request(schedule.ops.size(), kNoRequest);  // open ones
-  std::ranges::stable_sort(schedule.requirements, {}, &Schedule::Requirement::later);
-  uint64_t posted = 0;
+// The schedule of a rank as the calls of a thread for each cpu.
+class Translator {
+ public:
+  Translator(Schedule& schedule, Program& program, uint32_t rank)
+      : schedule_(schedule), program_(program), rank_(rank), request_(schedule.ops.size(), kNoRequest) {
+    std::ranges::stable_sort(schedule.requirements, {}, &Schedule::Requirement::later);
+    std::set<uint8_t> cpus(schedule.cpus.begin(), schedule.cpus.end());
+    if (cpus.size() > 1 && !find_crossings()) {
+      std::ranges::fill(schedule.cpus, uint8_t{0});
+      crossings_.clear();
+      cpus = {0};
+    }
+    threads_.resize(UINT8_MAX + 1);
+    for (const uint8_t cpu : cpus)
+      threads_[cpu].number = cpu == *cpus.begin() ? rank : program.add_thread(rank);
+  }
 
-  uint32_t held =
-      UINT32_MAX;  // the last send or receive, as long as it may turn out to be a blocking call
-  const auto post_held = [&] {
-    if (held == UINT32_MAX) return;
-    program_->add(rank, schedule.ops[held]);
-    request[held] = posted++;
-    held = UINT32_MAX;
+  void translate() {
+    const std::vector<uint32_t> order = order_of(schedule_, rank_);
+    std::vector<bool> is_needed(schedule_.ops.size());
+    for (const uint32_t op : order) {
+      Thread& thread = threads_[schedule_.cpus[op]];
+      for (const uint32_t other : needed_) is_needed[other] = false;
+      needed_.clear();
+      taken_.clear();
+      auto first =
+          std::ranges::lower_bound(schedule_.requirements, op, {}, &Schedule::Requirement::later);
+      for (; first != schedule_.requirements.end() && first->later == op; ++first) {
+        if (schedule_.cpus[first->earlier] != schedule_.cpus[op]) {
+          take(*first);
+          continue;
+        }
+        const bool open = first->earlier == thread.held || request_[first->earlier] != kNoRequest;
+        if (!first->done || !open || is_needed[first->earlier]) continue;
+        is_needed[first->earlier] = true;
+        needed_.push_back(first->earlier);
+      }
+      wait_for(thread, schedule_.ops[op].site);
+      if (schedule_.ops[op].kind == OpKind::compute)
+        program_.add(thread.number, schedule_.ops[op]);
+      else
+        thread.held = op;
+      if (!crossings_.empty()) hand_over(thread, op);
+    }
+    taken_.clear();
+    for (std::size_t cpu = 0; cpu < threads_.size(); ++cpu) end(threads_[cpu], cpu, order);
+  }
+
+ private:
+  static constexpr uint64_t kNoRequest = Op::kNoRequest;
+  static constexpr uint32_t kNone = UINT32_MAX;
+  struct Thread {
+    uint32_t number = kNone;
+    uint64_t posted = 0;
+    uint32_t held =
+        kNone;  // the last send or receive, as long as it may turn out to be a blocking call
   };
-  const auto wait_for = [&](const std::vector<uint32_t>& ops, uint32_t site) {
-    if (ops.size() == 1 && ops.front() == held) {
-      Op op = schedule.ops[held];
+  // What an operation hands over to another cpu: itself, or the moment behind its call.
+  using Crossing = std::tuple<uint32_t, uint8_t, bool>;
+
+  Crossing crossing_of(const Schedule::Requirement& one) const {
+    const bool waits = one.done && schedule_.ops[one.earlier].kind != OpKind::compute;
+    return {one.earlier, schedule_.cpus[one.later], waits};
+  }
+
+  // False if a message is waited for on several cpus: a request is waited for once.
+  bool find_crossings() {
+    std::unordered_map<uint32_t, uint8_t> waiting;  // the cpu that waits for a message
+    for (const auto& one : schedule_.requirements) {
+      const Crossing crossing = crossing_of(one);
+      const auto [earlier, cpu, waits] = crossing;
+      if (waits && waiting.emplace(earlier, cpu).first->second != cpu) return false;
+      if (cpu != schedule_.cpus[earlier]) crossings_.emplace(crossing, crossings_.size());
+    }
+    return true;
+  }
+
+  // What is handed over to a cpu is taken by the first operation there that requires it.
+  void take(const Schedule::Requirement& one) {
+    const auto found = crossings_.find(crossing_of(one));
+    if (found == crossings_.end()) return;
+    taken_.push_back(found->second);
+    crossings_.erase(found);
+  }
+
+  void hand_over(Thread& thread, uint32_t op) {
+    for (auto at = crossings_.lower_bound({op, 0, false});
+         at != crossings_.end() && std::get<0>(at->first) == op; ++at) {
+      post_held(thread);
+      const bool waits = std::get<2>(at->first);
+      program_.add(thread.number,
+                   {.kind = OpKind::hand,
+                    .site = schedule_.ops[op].site,
+                    .request = waits ? std::exchange(request_[op], kNoRequest) : kNoRequest,
+                    .number = at->second});
+    }
+  }
+
+  void post_held(Thread& thread) {
+    if (thread.held == kNone) return;
+    program_.add(thread.number, schedule_.ops[thread.held]);
+    request_[thread.held] = thread.posted++;
+    thread.held = kNone;
+  }
+
+  // For what is needed of this thread and taken from others.
+  void wait_for(Thread& thread, uint32_t site) {
+    if (needed_.size() == 1 && needed_.front() == thread.held && taken_.empty()) {
+      Op op = schedule_.ops[thread.held];
       op.kind = op.kind == OpKind::isend ? OpKind::send : OpKind::recv;
-      program_->add(rank, op);
-      held = UINT32_MAX;
+      program_.add(thread.number, op);
+      thread.held = kNone;
       return;
     }
-    post_held();
-    for (const uint32_t op : ops) {
-      program_->add(
-          rank, {.kind = OpKind::wait, .more = op != ops.back(), .site = site, .request = request[op]});
-      request[op] = kNoRequest;
+    post_held(thread);
+    std::size_t left = needed_.size() + taken_.size();
+    Op wait{.kind = OpKind::wait, .site = site};
+    for (const uint32_t op : needed_) {
+      wait.more = --left > 0;
+      wait.request = std::exchange(request_[op], kNoRequest);
+      program_.add(thread.number, wait);
     }
-  };
-
-  std::vector<uint32_t> needed;
-  std::vector<bool> is_needed(schedule.ops.size());
-  for (const uint32_t op : order) {
-    for (const uint32_t other : needed) is_needed[other] = false;
-    needed.clear();
-    auto first = std::ranges::lower_bound(schedule.requirements, op, {}, &Schedule::Requirement::later);
-    for (; first != schedule.requirements.end() && first->later == op; ++first) {
-      const bool open = first->earlier == held || request[first->earlier] != kNoRequest;
-      if (!first->done || !open || is_needed[first->earlier]) continue;
-      is_needed[first->earlier] = true;
-      needed.push_back(first->earlier);
+    wait.handed = true;
+    for (const uint64_t number : taken_) {
+      wait.more = --left > 0;
+      wait.number = number;
+      program_.add(thread.number, wait);
     }
-    wait_for(needed, schedule.ops[op].site);
-    if (schedule.ops[op].kind == OpKind::compute)
-      program_->add(rank, schedule.ops[op]);
-    else
-      held = op;
   }
-  needed.clear();
-  for (const uint32_t op : order)
-    if (op == held || request[op] != kNoRequest) needed.push_back(op);
-  if (!needed.empty()) wait_for(needed, schedule.ops[needed.back()].site);
+
+  // Waits for what is still open.
+  void end(Thread& thread, std::size_t cpu, const std::vector<uint32_t>& order) {
+    if (thread.number == kNone) return;
+    needed_.clear();
+    for (const uint32_t op : order)
+      if (schedule_.cpus[op] == cpu && (op == thread.held || request_[op] != kNoRequest))
+        needed_.push_back(op);
+    if (!needed_.empty()) wait_for(thread, schedule_.ops[needed_.back()].site);
+    program_.finish(thread.number);
+  }
+
+  Schedule& schedule_;
+  Program& program_;
+  uint32_t rank_;
+  std::vector<uint64_t> request_;           // of each operation, while it is open
+  std::vector<Thread> threads_;             // by cpu
+  std::map<Crossing, uint64_t> crossings_;  // not yet taken, with their numbers
+  std::vector<uint32_t> needed_;            // by the present operation, of its own cpu
+  std::vector<uint64_t> taken_;             // the same, of others
+};
+
+void Reader::translate(Schedule& schedule, uint32_t rank) {
+  Translator(schedule, *program_, rank).translate();
 }
 
 }  // namespace

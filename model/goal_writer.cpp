@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "model/error.hpp"
@@ -16,16 +18,14 @@ namespace ompl::model {
 
 namespace {
 
-bool is_message(const Op& op) { return op.kind != OpKind::compute && op.kind != OpKind::wait; }
-
 // Tags of communicator 0 stay; those of others get the numbers behind them.
 class Tags {
  public:
   explicit Tags(const Trace& trace) {
     const auto stream = trace.open();
     Op op;
-    for (uint32_t rank = 0; rank < trace.ranks(); ++rank)
-      while (stream->next(rank, op))
+    for (uint32_t thread = 0; thread < trace.threads(); ++thread)
+      while (stream->next(thread, op))
         if (is_message(op) && op.communicator == 0) first_ = std::max(first_, int64_t{op.tag} + 1);
   }
 
@@ -43,11 +43,18 @@ class Tags {
   std::unordered_map<uint64_t, int64_t> numbers_;
 };
 
-// The schedule of one rank. Operation n has the label ln.
+// The schedule of one rank, a cpu for each thread. Operation n has the label ln.
 class RankWriter {
  public:
-  RankWriter(std::ostream& out, Tags& tags, GoalLosses& losses)
-      : out_(out), tags_(tags), losses_(losses) {}
+  RankWriter(std::ostream& out, uint32_t rank, Tags& tags, GoalLosses& losses)
+      : out_(out), rank_(rank), tags_(tags), losses_(losses) {}
+
+  // What is written from now on is of this thread.
+  void begin_thread(uint32_t cpu) {
+    settle();
+    chain_ = {};
+    cpu_ = cpu == 0 ? "" : fmt::format(" cpu {}", cpu);
+  }
 
   void write(const Op& op) {
     switch (op.kind) {
@@ -55,27 +62,66 @@ class RankWriter {
         return add(fmt::format("calc {}", std::llround(op.ns)));
       case OpKind::wait:
         return wait(op);
+      case OpKind::branch:
+        return op.bytes > 0 ? begin_branch() : end_branch(op);
+      case OpKind::hand:
+        return hand(op);
+      case OpKind::mark:
+        return;
       default:
         return message(op);
     }
   }
 
-  void end() { settle(); }
+  void end() {
+    settle();
+    for (const auto& [later, number] : taken_) {
+      const auto found = handed_.find(number);
+      if (found == handed_.end() || found->second.operation == kNone) continue;
+      fmt::print(out_, "l{} {} l{}\n", later, found->second.done ? "requires" : "irequires",
+                 found->second.operation);
+    }
+  }
 
  private:
+  // What follows the last operation.
+  struct Chain {
+    uint64_t last = kNone;
+    bool last_computes = false;
+    uint64_t posted = 0;
+    std::unordered_map<uint64_t, uint64_t> requests;  // open ones, with their operations
+  };
+  static constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
+
   void add(const std::string& operation) {
-    fmt::print(out_, "l{}: {}\n", count_, operation);
+    fmt::print(out_, "l{}: {}{}\n", count_, operation, cpu_);
+    for (const uint64_t number : required_handed_) taken_.emplace_back(count_, number);
+    required_handed_.clear();
     for (const uint64_t earlier : required_) fmt::print(out_, "l{} requires l{}\n", count_, earlier);
-    if (count_ > 0 && std::ranges::find(required_, count_ - 1) == required_.end())
-      fmt::print(out_, "l{} {} l{}\n", count_, last_computes_ ? "requires" : "irequires", count_ - 1);
+    if (chain_.last != kNone && std::ranges::find(required_, chain_.last) == required_.end())
+      fmt::print(out_, "l{} {} l{}\n", count_, chain_.last_computes ? "requires" : "irequires",
+                 chain_.last);
     required_.clear();
-    last_computes_ = operation.starts_with("calc");
-    ++count_;
+    chain_.last_computes = operation.starts_with("calc");
+    chain_.last = count_++;
+  }
+
+  // What goes on in the background is a chain beside that of the rank, from the same operation on.
+  void begin_branch() {
+    settle();
+    outside_ = std::move(chain_);
+    chain_ = {outside_.last, outside_.last_computes, 0, {}};
+  }
+  void end_branch(const Op& op) {
+    if (op.more) refuse("rank {}: one-sided operations have no form in GOAL", rank_);
+    add("calc 0");
+    outside_.requests.emplace(outside_.posted++, chain_.last);
+    chain_ = std::move(outside_);
   }
 
   // What is required now is required by an operation of its own, so that it stays one call.
   void settle() {
-    if (!required_.empty()) add("calc 0");
+    if (!required_.empty() || !required_handed_.empty()) add("calc 0");
   }
 
   void message(const Op& op) {
@@ -86,27 +132,49 @@ class RankWriter {
     if (op.kind == OpKind::send || op.kind == OpKind::recv)
       required_.push_back(count_ - 1);
     else
-      requests_.emplace(posted_++, count_ - 1);
+      chain_.requests.emplace(chain_.posted++, count_ - 1);
+  }
+
+  void hand(const Op& op) {
+    settle();
+    Handed& handed = handed_[op.number];
+    handed = {chain_.last, chain_.last_computes};
+    if (op.request == Op::kNoRequest) return;
+    const auto found = chain_.requests.find(op.request);
+    if (found == chain_.requests.end())
+      refuse("request {} is handed over, which is not open", op.request);
+    handed = {found->second, true};
+    chain_.requests.erase(found);
   }
 
   void wait(const Op& op) {
-    if (!waiting_) settle();
-    const auto found = requests_.find(op.request);
-    if (found == requests_.end()) refuse("a wait for request {}, which is not open", op.request);
+    const bool was_waiting = std::exchange(waiting_, op.more);
+    if (!was_waiting) settle();
+    if (op.handed) return required_handed_.push_back(op.number);
+    const auto found = chain_.requests.find(op.request);
+    if (found == chain_.requests.end()) refuse("a wait for request {}, which is not open", op.request);
     // An operation that only the next one requires is read as a blocking call.
-    if (!waiting_ && found->second == count_ - 1) add("calc 0");
+    if (!was_waiting && found->second == count_ - 1) add("calc 0");
     required_.push_back(found->second);
-    requests_.erase(found);
-    waiting_ = op.more;
+    chain_.requests.erase(found);
   }
 
   std::ostream& out_;
+  uint32_t rank_;
   Tags& tags_;
   GoalLosses& losses_;
-  uint64_t count_ = 0, posted_ = 0;
-  std::vector<uint64_t> required_;                   // by the next operation
-  std::unordered_map<uint64_t, uint64_t> requests_;  // open ones, with their operations
-  bool waiting_ = false, last_computes_ = false;
+  uint64_t count_ = 0;
+  std::vector<uint64_t> required_;  // by the next operation
+  Chain chain_, outside_;           // of the branch, and of the rank around it
+  bool waiting_ = false;
+  std::string cpu_;
+  struct Handed {
+    uint64_t operation = kNone;
+    bool done = false;  // it must be; else begun
+  };
+  std::unordered_map<uint64_t, Handed> handed_;       // by number
+  std::vector<uint64_t> required_handed_;             // by the next operation
+  std::vector<std::pair<uint64_t, uint64_t>> taken_;  // by which operation, and the number
 };
 
 }  // namespace
@@ -116,14 +184,22 @@ GoalLosses write_goal(const Trace& trace, std::ostream& out) {
   Tags tags(trace);
   const auto stream = trace.open();
   fmt::print(out, "num_ranks {}\n", trace.ranks());
-  for (uint32_t rank = 0; rank < trace.ranks(); ++rank) {
-    fmt::print(out, "rank {} {{\n", rank);
-    RankWriter writer(out, tags, losses);
+  std::optional<RankWriter> writer;
+  for (const uint32_t thread : trace.threads_by_rank()) {
+    const uint32_t rank = trace.rank_of(thread);
+    const uint32_t cpu = trace.number_in_rank(thread) - 1;
+    if (cpu > UINT8_MAX) refuse("rank {} has more threads than GOAL has cpus", rank);
+    if (thread < trace.ranks()) {
+      if (writer) writer->end();
+      fmt::print(out, "{}rank {} {{\n", writer ? "}\n" : "", rank);
+      writer.emplace(out, rank, tags, losses);
+    }
+    writer->begin_thread(cpu);
     Op op;
-    while (stream->next(rank, op)) writer.write(op);
-    writer.end();
-    fmt::print(out, "}}\n");
+    while (stream->next(thread, op)) writer->write(op);
   }
+  if (writer) writer->end();
+  fmt::print(out, "}}\n");
   if (!out.flush()) refuse("the GOAL file cannot be written");
   return losses;
 }

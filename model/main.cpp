@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // ompl-model: predicts the time of a traced program under LogGPS and its relatives. `omni model` is its face.
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <exception>
@@ -16,6 +18,9 @@
 #include "model/error.hpp"
 #include "model/goal.hpp"
 #include "model/goal_writer.hpp"
+#include "model/isolated.hpp"
+#include "model/otf2/trace.hpp"
+#include "model/otf2/writer.hpp"
 #include "model/parameters.hpp"
 #include "model/patterns.hpp"
 #include "model/recording.hpp"
@@ -28,19 +33,26 @@ namespace {
 
 using namespace ompl::model;  // NOLINT(google-build-using-namespace)
 
+// Those that this process may use.
+unsigned cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return static_cast<unsigned>(CPU_COUNT(&set));
+  return std::max(1U, std::thread::hardware_concurrency());  // more than cpu_set_t holds
+}
+
 struct Request {
   std::string input;
   std::string parameters;
   std::string model = "loggps";
   std::string json = "-";
   std::string timeline;
-  std::string goal;
+  std::string output;
   uint64_t timeline_records = 2'000'000;
   double compute_scale = 1;
   bool no_sharing = false;
   bool no_sensitivity = false;
   std::string changes;
-  unsigned threads = std::thread::hardware_concurrency();
+  unsigned jobs = cores();
   Options options;
 };
 
@@ -50,6 +62,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 std::unique_ptr<Trace> open_trace(const std::string& input) {
   if (is_pattern(input)) return make_pattern(input);
+  if (is_otf2(input)) return read_otf2(input);
   if (is_recording(input)) return std::make_unique<Recording>(input);
   return read_goal_file(input);
 }
@@ -62,9 +75,10 @@ double with_longer_limit(const Trace& trace, Parameters parameters, const Option
   return replay(trace, parameters, options).predicted_ns;
 }
 
-nlohmann::json sensitivity(const Trace& trace, const Parameters& parameters, const Options& options,
+nlohmann::json sensitivity(const Trace& trace, const Parameters& parameters, const Request& request,
                            const Result& result) {
-  auto other = std::async(std::launch::async,
+  const Options& options = request.options;
+  auto other = std::async(request.jobs > 1 ? std::launch::async : std::launch::deferred,
                           [&] { return with_longer_limit(trace, parameters, options, result); });
   const Sensitivity path = trace_critical_path(trace, parameters, options);
   return to_json(path, result, trace, parameters, other.get());
@@ -86,19 +100,19 @@ int predict(const Request& request) {
   Prediction prediction{.input = request.input, .read_seconds = seconds_since(start), .result = {}};
   std::optional<Timeline> timeline;
   if (!request.timeline.empty())
-    timeline.emplace(request.timeline, trace->ranks(), request.timeline_records);
+    timeline.emplace(request.timeline, trace->threads_by_rank(), request.timeline_records);
   start = std::chrono::steady_clock::now();
   prediction.result = replay(*trace, parameters, request.options, timeline ? &*timeline : nullptr);
   prediction.replay_seconds = seconds_since(start);
   if (prediction.result.blocked_count > 0)
-    refuse("{}: {}", request.input, describe_deadlock(prediction.result, trace->ranks()));
+    refuse("{}: {}", request.input, describe_deadlock(prediction.result));
   nlohmann::json out = to_json(prediction, *trace, parameters);
   if (timeline) {
     timeline->close();
     out["timeline"] = {{"records", timeline->records()}, {"left_out", timeline->left_out()}};
   }
   if (!request.no_sensitivity)
-    out["sensitivity"] = sensitivity(*trace, parameters, request.options, prediction.result);
+    out["sensitivity"] = sensitivity(*trace, parameters, request, prediction.result);
   write(request.json, out);
   return 0;
 }
@@ -111,6 +125,23 @@ int write_goal(const std::string& input, const std::string& file) {
   if (losses.synchronous > 0)
     fmt::print(stderr, "warning: {} synchronous sends became ordinary ones, for GOAL has no others\n",
                losses.synchronous);
+  return 0;
+}
+
+int write_otf2_archive(const std::string& input, const std::string& file) {
+  const Otf2Losses losses = write_otf2(input, file);
+  if (losses.modes > 0)
+    fmt::print(stderr,
+               "warning: {} persistent sends became ordinary ones, for OTF2 does not tell their mode\n",
+               losses.modes);
+  if (losses.regions > 0)
+    fmt::print(stderr,
+               "warning: {} one-sided and neighbour operations, and this layer's own, became regions "
+               "alone, which replay as computation\n",
+               losses.regions);
+  if (losses.open > 0)
+    fmt::print(stderr, "warning: {} nonblocking operations that nothing completed are left out\n",
+               losses.open);
   return 0;
 }
 
@@ -129,7 +160,7 @@ int whatif(const Request& request) {
     for (const nlohmann::json& object : parse(request.changes))
       changes.push_back(read_change(object, base));
   const auto trace = open_trace(request.input);
-  nlohmann::json out = what_if(*trace, base, request.options, changes, request.threads);
+  nlohmann::json out = what_if(*trace, base, request.options, changes, request.jobs);
   if (out["base"].contains("error"))
     refuse("{}: {}", request.input, out["base"]["error"].get<std::string>());
   out["input"] = request.input;
@@ -140,8 +171,9 @@ int whatif(const Request& request) {
 // What both commands take.
 void declare_common(CLI::App* command, Request& request) {
   command
-      ->add_option("input", request.input,
-                   "folder of a trace, GOAL file, or a pattern such as ring:64:1000:8")
+      ->add_option(
+          "input", request.input,
+          "folder of a trace, OTF2 archive (NAME.otf2), GOAL file, or a pattern such as ring:64:1000:8")
       ->required();
   command->add_option("--params", request.parameters, "file, or cenju4, myrinet, fast-ethernet")
       ->required();
@@ -149,6 +181,9 @@ void declare_common(CLI::App* command, Request& request) {
   command->add_option("--json", request.json, "file for the result; - (standard output)");
   command->add_flag("--no-sharing", request.no_sharing,
                     "messages do not share their receiver's bandwidth");
+  command
+      ->add_option("--jobs", request.jobs, "replays at a time; as many as this process may use cores")
+      ->check(CLI::PositiveNumber);
   command->add_option("--eager-buffer", request.options.eager_buffer,
                       "bytes that a rank may have sent another before they are received; 0: no limit");
 }
@@ -161,8 +196,6 @@ void declare(CLI::App& app, Request& request) {
   declare_common(whatif, request);
   whatif->add_option("--changes", request.changes,
                      "file with a JSON array of them; - (standard input)");
-  whatif->add_option("--threads", request.threads, "replays at a time; one a core")
-      ->check(CLI::PositiveNumber);
   CLI::App* const predict = app.add_subcommand("predict", "replay a trace under a model");
   declare_common(predict, request);
   predict->add_option("--timeline", request.timeline,
@@ -178,8 +211,18 @@ void declare(CLI::App& app, Request& request) {
       ->check(CLI::NonNegativeNumber);
   predict->add_option("--seed", request.options.seed, "of the noise; 1");
   CLI::App* const goal = app.add_subcommand("goal", "write a trace as a GOAL schedule");
-  goal->add_option("input", request.input, "folder of a trace, or a pattern")->required();
-  goal->add_option("output", request.goal, "file to write")->required();
+  goal->add_option("input", request.input, "folder of a trace, OTF2 archive, or a pattern")->required();
+  goal->add_option("output", request.output, "file to write")->required();
+  CLI::App* const otf2 = app.add_subcommand("otf2", "write a recorded trace as an OTF2 archive");
+  otf2->add_option("input", request.input, "folder of a trace")->required();
+  otf2->add_option("output", request.output, "NAME.otf2 to write, with the folder NAME beside it")
+      ->required();
+}
+
+int run(const CLI::App& app, const Request& request) {
+  if (app.got_subcommand("goal")) return write_goal(request.input, request.output);
+  if (app.got_subcommand("otf2")) return write_otf2_archive(request.input, request.output);
+  return app.got_subcommand("whatif") ? whatif(request) : predict(request);
 }
 
 }  // namespace
@@ -191,8 +234,9 @@ int main(int argc, char** argv) {
     declare(app, request);
     CLI11_PARSE(app, argc, argv);
     request.options.sharing = !request.no_sharing;
-    if (app.got_subcommand("goal")) return write_goal(request.input, request.goal);
-    return app.got_subcommand("whatif") ? whatif(request) : predict(request);
+    const auto work = [&] { return run(app, request); };
+    // The OTF2 library may abort on a damaged archive.
+    return is_otf2(request.input) ? isolated(request.input, work) : work();
   } catch (const std::exception& error) {
     fmt::print(stderr, "ompl-model: {}\n", error.what());
     return 1;

@@ -2,7 +2,10 @@
 // A message on its way: the record that its send and its receive share once they are matched.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "model/trace.hpp"
@@ -28,29 +31,50 @@ struct Envelope {
   }
 };
 
+// Who calls: a thread as the trace numbers it.
+struct Caller {
+  uint32_t rank = 0, thread = 0;
+  // What only its rank numbers so.
+  [[nodiscard]] uint64_t numbered(uint64_t number) const { return uint64_t{rank} << 32 | number; }
+};
+
 template <class Clock>
 struct Message {
   Envelope envelope;
   uint32_t send_site = 0, recv_site = 0;
   uint32_t next = kNone;  // in its list of what waits for a match; kNone: the last
   uint32_t last = kNone;  // of the list's first: the last
+  uint32_t send_waiter = kNone, recv_waiter = kNone;  // who stands still for it
+  uint32_t thread = 0;  // that sends; while there is only a receive: that receives
   bool has_send : 1 = false, has_recv : 1 = false;
   bool rendezvous : 1 = false;
-  bool arrived : 1 = false;                                 // arrival is known
-  bool send_known : 1 = false, recv_known : 1 = false;      // the end is
-  bool send_awaited : 1 = false, recv_awaited : 1 = false;  // the rank stands still for it
-  bool send_over : 1 = false, recv_over : 1 = false;        // the rank has no more to do with it
-  bool held : 1 = false;                                    // an event will still look at it
-  bool moved : 1 = false;  // a receive from any, whose message is `next`
-  Clock sent{};            // ts: call of the send
-  Clock posted{};          // tr: call of the receive
-  Clock began{};           // where its use of the bandwidth begins
-  Clock arrival{};         // of its last byte
-  Clock send_end{};        // of the call, were it a blocking one
+  bool unlimited : 1 = true;                            // by an eager buffer
+  bool arrived : 1 = false;                             // arrival is known
+  bool send_known : 1 = false, recv_known : 1 = false;  // the end is
+  bool send_over : 1 = false, recv_over : 1 = false;    // the rank has no more to do with it
+  bool held : 1 = false;                                // an event will still look at it
+  bool moved : 1 = false;                               // a receive from any, whose message is `next`
+  Clock sent{};                                         // ts: call of the send
+  Clock posted{};                                       // tr: call of the receive
+  Clock began{};                                        // where its use of the bandwidth begins
+  Clock arrival{};                                      // of its last byte
+  Clock send_end{};                                     // of the call, were it a blocking one
   Clock recv_end{};
   uint64_t bytes = 0;
   uint64_t order = 0;  // of its rank's sends, or receives, while it has no partner
 };
+
+// What a call that does not end does, for people.
+template <class Clock>
+[[nodiscard]] std::string open_side(const Message<Clock>& m, bool is_send) {
+  if (is_send)
+    return fmt::format("sends {} bytes to rank {}, tag {}, but {}", m.bytes, m.envelope.target,
+                       m.envelope.tag, m.has_recv ? "the message does not end" : "nobody receives");
+  const auto [target, source, tag, communicator] = m.envelope;
+  return fmt::format("receives from {}, tag {}, but nobody sends",
+                     source == Op::kAny ? "any rank" : fmt::format("rank {}", source),
+                     tag == Op::kAny ? "any" : std::to_string(tag));
+}
 
 // Messages by number; a number is used again once freed. make() may move them.
 template <class Clock>

@@ -21,6 +21,7 @@ enum class EventKind : uint32_t {
   envelope,  // reaches a rank that receives from any
   begin,     // begins to use the bandwidth
   queued,    // LogGOPS: its first byte reaches the receiver
+  call,      // a thread of this rank sends or receives; `message` is the thread
 };
 
 struct Event {

@@ -9,9 +9,17 @@ namespace ompl::model {
 
 namespace {
 
-// The first byte of an operation: its kind and these.
-enum Mark : uint8_t { more = 8, synchronous = 16, any_source = 32, any_tag = 64, buffered = 128 };
-constexpr uint8_t kKindMask = 7;
+// The first byte of an operation: its kind and these, some of messages and others of waits and branches.
+enum Mark : uint8_t {
+  synchronous = 16,
+  any_source = 32,
+  any_tag = 64,
+  buffered = 128,
+  more = 16,
+  handed = 32,
+  no_request = 32,  // of hand
+};
+constexpr uint8_t kKindMask = 15;
 
 void put(std::vector<uint8_t>& code, uint64_t value) {
   for (; value >= 0x80; value >>= 7) code.push_back(static_cast<uint8_t>(value | 0x80));
@@ -42,14 +50,15 @@ bool posts_request(OpKind kind) { return kind == OpKind::isend || kind == OpKind
 class ProgramStream : public Stream {
  public:
   explicit ProgramStream(const Program& program) : program_(program), at_(program.code_.size()) {
-    for (std::size_t rank = 0; rank < at_.size(); ++rank) at_[rank].next = program.code_[rank].data();
+    for (std::size_t i = 0; i < at_.size(); ++i) at_[i].next = program.code_[i].data();
   }
 
-  bool next(uint32_t rank, Op& op) override {
-    Place& place = at_[rank];
-    const auto& code = program_.code_[rank];
+  bool next(uint32_t thread, Op& op) override {
+    Place& place = at_[thread];
+    const auto& code = program_.code_[thread];
     const uint8_t* at = place.next;
     if (at == code.data() + code.size()) return false;
+    const uint32_t rank = program_.rank_of(thread);
     const uint8_t head = *at++;
     op.kind = static_cast<OpKind>(head & kKindMask);
     op.site = static_cast<uint32_t>(take(at));
@@ -58,7 +67,19 @@ class ProgramStream : public Stream {
       at += sizeof op.ns;
     } else if (op.kind == OpKind::wait) {
       op.more = (head & more) != 0;
-      op.request = place.posted - take(at);
+      op.handed = (head & handed) != 0;
+      if (op.handed)
+        op.number = take(at);
+      else
+        op.request = place.posted - take(at);
+    } else if (op.kind == OpKind::hand) {
+      op.number = take(at);
+      op.request = (head & no_request) != 0 ? Op::kNoRequest : place.posted - take(at);
+    } else if (op.kind == OpKind::branch) {
+      op.more = (head & more) != 0;
+      op.bytes = take(at);
+      op.peer = static_cast<int32_t>(rank + unfolded(take(at)));
+      place.posted = place.requests.after(op, place.posted);
     } else {
       op.synchronous = (head & synchronous) != 0;
       op.buffered = (head & buffered) != 0;
@@ -76,33 +97,65 @@ class ProgramStream : public Stream {
   struct Place {
     const uint8_t* next = nullptr;
     uint64_t posted = 0;
+    BranchRequests requests;
   };
   const Program& program_;
   std::vector<Place> at_;
 };
 
-void Program::add(uint32_t rank, const Op& op) {
-  auto& code = code_[rank];
-  const auto mark = [](bool set, Mark which) { return set ? which : 0; };
-  code.push_back(static_cast<uint8_t>(static_cast<int>(op.kind) | mark(op.more, more) |
-                                      mark(op.synchronous, synchronous) | mark(op.buffered, buffered) |
-                                      mark(op.peer == Op::kAny, any_source) |
-                                      mark(op.tag == Op::kAny, any_tag)));
-  put(code, op.site);
-  if (op.kind == OpKind::compute) {
-    const auto* const bytes = reinterpret_cast<const uint8_t*>(&op.ns);
-    code.insert(code.end(), bytes, bytes + sizeof op.ns);
-  } else if (op.kind == OpKind::wait) {
-    if (op.request >= posted_[rank])
-      refuse("rank {} waits for request {}, but has posted {}", rank, op.request, posted_[rank]);
-    put(code, posted_[rank] - op.request);
-  } else {
-    if (op.peer != Op::kAny) put(code, folded(int64_t{op.peer} - rank));
-    if (op.tag != Op::kAny) put(code, static_cast<uint64_t>(op.tag));
-    put(code, op.communicator);
-    put(code, op.bytes);
-    if (posts_request(op.kind)) ++posted_[rank];
+uint32_t Program::add_thread(uint32_t rank) {
+  further_.push_back(rank);
+  code_.emplace_back();
+  posted_.push_back(0);
+  requests_.emplace_back();
+  return threads() - 1;
+}
+
+void Program::add(uint32_t thread, const Op& op) {
+  auto& code = code_[thread];
+  const uint32_t rank = rank_of(thread);
+  const auto begin = [&](uint8_t marks) {
+    code.push_back(static_cast<uint8_t>(static_cast<uint8_t>(op.kind) | marks));
+    put(code, op.site);
+  };
+  const auto mark = [](bool set, Mark which) { return set ? which : Mark{}; };
+  const auto request = [&] {
+    if (op.request >= posted_[thread])
+      refuse("{} waits for request {}, but has posted {}", thread_name(thread), op.request,
+             posted_[thread]);
+    put(code, posted_[thread] - op.request);
+  };
+  switch (op.kind) {
+    case OpKind::compute: {
+      begin(0);
+      const auto* const bytes = reinterpret_cast<const uint8_t*>(&op.ns);
+      code.insert(code.end(), bytes, bytes + sizeof op.ns);
+      return;
+    }
+    case OpKind::wait:
+      begin(mark(op.more, more) | mark(op.handed, handed));
+      op.handed ? put(code, op.number) : request();
+      return;
+    case OpKind::hand:
+      begin(mark(op.request == Op::kNoRequest, no_request));
+      put(code, op.number);
+      if (op.request != Op::kNoRequest) request();
+      return;
+    case OpKind::branch:
+      begin(mark(op.more, more));
+      put(code, op.bytes);
+      put(code, folded(int64_t{op.peer} - rank));
+      posted_[thread] = requests_[thread].after(op, posted_[thread]);
+      return;
+    default:
+      begin(mark(op.synchronous, synchronous) | mark(op.buffered, buffered) |
+            mark(op.peer == Op::kAny, any_source) | mark(op.tag == Op::kAny, any_tag));
   }
+  if (op.peer != Op::kAny) put(code, folded(int64_t{op.peer} - rank));
+  if (op.tag != Op::kAny) put(code, static_cast<uint64_t>(op.tag));
+  put(code, op.communicator);
+  put(code, op.bytes);
+  if (posts_request(op.kind)) ++posted_[thread];
 }
 
 std::unique_ptr<Stream> Program::open() const { return std::make_unique<ProgramStream>(*this); }

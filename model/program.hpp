@@ -12,15 +12,20 @@ namespace ompl::model {
 
 class Program : public Trace {
  public:
-  explicit Program(uint32_t ranks) : code_(ranks), posted_(ranks) {}
+  explicit Program(uint32_t ranks) : code_(ranks), posted_(ranks), requests_(ranks) {}
 
-  // Appends to a rank. Throws InputError for a request that was not posted.
-  void add(uint32_t rank, const Op& op);
-  // No more comes for this rank.
-  void finish(uint32_t rank) { code_[rank].shrink_to_fit(); }
+  // One more of this rank; its number.
+  uint32_t add_thread(uint32_t rank);
+  // Appends to a thread. Throws InputError for a request that was not posted.
+  void add(uint32_t thread, const Op& op);
+  // No more comes for this thread.
+  void finish(uint32_t thread) { code_[thread].shrink_to_fit(); }
   void name_sites(std::vector<std::string> names) { sites_ = std::move(names); }
 
-  [[nodiscard]] uint32_t ranks() const override { return static_cast<uint32_t>(code_.size()); }
+  [[nodiscard]] uint32_t ranks() const override {
+    return static_cast<uint32_t>(code_.size() - further_.size());
+  }
+  [[nodiscard]] std::span<const uint32_t> further_threads() const override { return further_; }
   [[nodiscard]] std::unique_ptr<Stream> open() const override;
   [[nodiscard]] uint32_t sites() const override { return static_cast<uint32_t>(sites_.size()); }
   // The site's name; without names the number is taken for a line of the file.
@@ -28,8 +33,10 @@ class Program : public Trace {
 
  private:
   friend class ProgramStream;
-  std::vector<std::vector<uint8_t>> code_;
-  std::vector<uint64_t> posted_;  // requests so far
+  std::vector<uint32_t> further_;           // ranks of the threads behind the first of each
+  std::vector<std::vector<uint8_t>> code_;  // by thread, like the others
+  std::vector<uint64_t> posted_;            // requests so far
+  std::vector<BranchRequests> requests_;
   std::vector<std::string> sites_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/rank_reader.hpp"
 
-#include <array>
+#include <queue>
 
 namespace ompl::model {
 
@@ -15,103 +15,170 @@ using trace::Record;
 
 bool is_side(const Record& record) { return trace::group_of(record.kind) == Group::kSide; }
 
+// Partitioned ones are not modelled.
+bool is_persistent(const Record& call) {
+  const Group group = trace::group_of(call.kind);
+  return (group == Group::kMakeSend || group == Group::kMakeReceive) && call.kind != Kind::kPsendInit &&
+         call.kind != Kind::kPrecvInit;
+}
+
 bool asks_any(const Record& record) {
   return (record.flags & (Flag::kAskedAnySource | Flag::kAskedAnyTag)) != 0 ||
          record.peer == trace::kAnySource || record.tag == trace::kAnyTag;
 }
 
-const char* name_of_kind(Kind kind) {
-  const char* const name = trace::name_of(kind);
-  return name == nullptr ? "an unknown call" : name;
-}
+// What completions tell of the requests posted before them. Sees calls in the order of time.
+class Learner {
+ public:
+  explicit Learner(RankFile& file) : file_(file), several_(file.trace.threads().size() > 1) {}
 
-// What completions tell of the requests posted before them.
-void learn(RankFile& file, const trace::StreamView& thread) {
-  std::unordered_set<uint32_t> any;
-  const auto complete = [&](uint32_t request, const Record& record) {
-    if ((record.flags & Flag::kCancelled) != 0) file.cancelled.insert(request);
-    if (any.contains(request) && record.peer >= 0)
-      file.partners[request].push_back({record.peer, record.tag});
-  };
-  file.trace.for_each_call(thread, [&](const CallView& view) {
+  void learn(const CallView& view, std::size_t thread) {
     const Record& call = *view.call;
-    if (call.site < file.kinds.size()) file.kinds[call.site] = call.kind;
-    switch (trace::group_of(call.kind)) {
-      case Group::kPostReceive:
-      case Group::kMakeReceive:
-        if (asks_any(call)) any.insert(call.request);
-        break;
-      case Group::kComplete:
-        if (call.request != 0) complete(call.request, call);
-        for (const Record& match : view.matches) complete(match.request, match);
-        break;
-      default:
-        break;
+    if (call.site < file_.kinds.size()) file_.kinds[call.site] = call.kind;
+    const Group group = trace::group_of(call.kind);
+    if ((group == Group::kPostReceive || group == Group::kMakeReceive) && asks_any(call))
+      any_.insert(call.request);
+    if (is_persistent(call)) file_.made[call.request] = call;
+    if (group == Group::kComplete) {
+      if (call.request != 0) complete(call.request, call, thread);
+      for (const Record& match : view.matches) complete(match.request, match, thread);
     }
-  });
+    if (several_ && (call.flags & Flag::kFailed) == 0) learn_of_several(view, group, thread);
+  }
+
+ private:
+  void complete(uint32_t request, const Record& record, std::size_t thread) {
+    const auto poster = open_.find(request);
+    const uint64_t key = key_of(poster == open_.end() ? thread : poster->second, request);
+    const uint64_t before = file_.made.contains(request) ? completed_[key]++ : 0;
+    if ((record.flags & Flag::kCancelled) != 0) file_.cancelled[key].insert(before);
+    if (any_.contains(request) && record.peer >= 0)
+      file_.partners[key].push_back({record.peer, record.tag});
+  }
+
+  void learn_of_several(const CallView& view, Group group, std::size_t thread) {
+    const Record& call = *view.call;
+    const bool several_requests = (call.flags & Flag::kSeveral) != 0;
+    switch (group) {
+      case Group::kPostSend:
+        if (!view.matches.empty()) return;  // Isendrecv
+        [[fallthrough]];
+      case Group::kPostReceive:
+        open_[call.request] = thread;
+        return;
+      case Group::kPostCollective:
+        open_[call.request] = thread;
+        file_.collectives_before[call.request] = collectives_[call.comm]++;
+        return;
+      case Group::kStart:
+        if (!several_requests) open_[call.request] = thread;
+        for (const uint32_t request : view.ids) open_[request] = thread;
+        return;
+      case Group::kComplete:
+        if (!several_requests) end(call.request, thread);
+        for (const uint32_t request : view.ids) end(request, thread);
+        for (const Record& match : view.matches) end(match.request, thread);
+        return;
+      default:
+        return;
+    }
+  }
+
+  void end(uint32_t request, std::size_t thread) {
+    const auto found = open_.find(request);
+    if (found == open_.end()) return;
+    const std::size_t poster = found->second;
+    open_.erase(found);
+    if (poster == thread && !file_.made.contains(request)) return;
+    const uint32_t number = poster == thread ? 0 : ++numbers_;
+    file_.given[key_of(poster, request)].push_back(number);
+    file_.taken[key_of(thread, request)].push_back(number);
+  }
+
+  RankFile& file_;
+  bool several_;
+  std::unordered_set<uint32_t> any_;
+  std::unordered_map<uint64_t, uint64_t> completed_;    // persistent ones, how often so far
+  std::unordered_map<uint32_t, std::size_t> open_;      // of several threads: who posted a request
+  std::unordered_map<uint32_t, uint64_t> collectives_;  // nonblocking ones so far, by communicator
+  uint32_t numbers_ = 0;
+};
+
+// When a call has the effect that calls of other threads may know of.
+uint64_t moment_of(const Record& call) {
+  return trace::group_of(call.kind) == Group::kComplete ? call.end : call.begin;
 }
 
-std::optional<Collective> collective_of(Kind kind) {
-  constexpr uint16_t kNonblocking = 40;
-  if (trace::group_of(kind) == Group::kPostCollective)
-    kind = static_cast<Kind>(static_cast<uint16_t>(kind) - kNonblocking);
-  switch (kind) {
-    case Kind::kBarrier:
-      return Collective::barrier;
-    case Kind::kBcast:
-      return Collective::bcast;
-    case Kind::kReduce:
-      return Collective::reduce;
-    case Kind::kGather:
-    case Kind::kGatherv:
-      return Collective::gather;
-    case Kind::kScatter:
-    case Kind::kScatterv:
-      return Collective::scatter;
-    case Kind::kAllgather:
-    case Kind::kAllgatherv:
-      return Collective::allgather;
-    case Kind::kAllreduce:
-      return Collective::allreduce;
-    case Kind::kAlltoall:
-    case Kind::kAlltoallv:
-    case Kind::kAlltoallw:
-      return Collective::alltoall;
-    case Kind::kReduceScatter:
-    case Kind::kReduceScatterBlock:
-      return Collective::reduce_scatter;
-    case Kind::kScan:
-    case Kind::kExscan:
-      return Collective::scan;
-    default:
-      return std::nullopt;
+// The calls of all threads, each as it takes effect.
+void learn_in_turn(RankFile& file, Learner& learner) {
+  struct Next {
+    CallCursor calls;
+    CallView view;
+  };
+  using Moment = std::pair<uint64_t, std::size_t>;
+  std::vector<Next> threads;
+  std::priority_queue<Moment, std::vector<Moment>, std::greater<>> queue;
+  for (const auto& thread : file.trace.threads()) {
+    threads.push_back({CallCursor(file.trace, thread), {}});
+    if (threads.back().calls.next(threads.back().view))
+      queue.emplace(moment_of(*threads.back().view.call), threads.size() - 1);
   }
+  while (!queue.empty()) {
+    const std::size_t thread = queue.top().second;
+    queue.pop();
+    Next& next = threads[thread];
+    learner.learn(next.view, thread);
+    if (next.calls.next(next.view)) queue.emplace(moment_of(*next.view.call), thread);
+  }
+}
+
+// Of what happens several times to a request of this thread, the entry of this time; null if there are no more.
+template <class Entry>
+const Entry* next_entry(const std::unordered_map<uint64_t, std::vector<Entry>>& all, std::size_t thread,
+                        uint32_t request, std::unordered_map<uint32_t, std::size_t>& used) {
+  const auto found = all.find(key_of(thread, request));
+  if (found == all.end()) return nullptr;
+  std::size_t& at = used[request];
+  return at < found->second.size() ? &found->second[at++] : nullptr;
+}
+
+std::optional<uint32_t> number_of(const uint32_t* entry) {
+  return entry == nullptr || *entry == 0 ? std::nullopt : std::optional(*entry);
 }
 
 }  // namespace
 
 RankFile::RankFile(const std::filesystem::path& path) : map(path), trace(path.string(), map.bytes()) {
+  Learner learner(*this);
   const auto& threads = trace.threads();
-  if (threads.size() > 1)
-    refuse("{}: {} threads of this rank called MPI; a rank of the model is one processor",
-           path.string(), threads.size());
-  for (const auto& thread : threads) learn(*this, thread);
+  if (threads.size() == 1)
+    trace.for_each_call(threads[0], [&](const CallView& view) { learner.learn(view, 0); });
+  else
+    learn_in_turn(*this, learner);
 }
 
-bool RankReader::next(Op& op) {
-  while (given_ == ops_.size()) {
-    ops_.clear();
-    given_ = 0;
-    trace::CallView view{};
-    if (over_ || !next_call(view)) return false;
-    translate(view);
+void RankFile::place(const std::string& folder, uint32_t rank, uint32_t ranks,
+                     std::map<uint64_t, uint32_t>& numbers) {
+  if (trace.header().rank != rank || trace.header().ranks != ranks)
+    refuse("{}: the file of rank {} is of rank {} of {}", folder, rank, trace.header().rank,
+           trace.header().ranks);
+  for (const auto& [id, info] : trace.communicators()) {
+    const auto& definition = info.definition;
+    if (definition.rank >= definition.size)
+      refuse("{}: rank {} of a communicator of {}", folder, definition.rank, definition.size);
+    const auto number = numbers.emplace(definition.global, static_cast<uint32_t>(numbers.size())).first;
+    groups[id] = {number->second, definition.rank, definition.size, &info};
   }
-  op = ops_[given_++];
-  return true;
 }
 
-const Record* RankReader::next_record() {
-  if (thread_ == nullptr) return nullptr;
+std::string place_of(const trace::RankTrace& trace, const trace::SiteDefinition& site) {
+  const std::string module = std::filesystem::path(trace.text(site.module)).filename().string();
+  std::string place = fmt::format("{}+{:#x}", module, site.offset);
+  if (site.symbol == 0) return place;
+  return fmt::format("{}+{:#x} ({})", trace.text(site.symbol), site.inside, place);
+}
+
+const Record* CallCursor::next_record() {
   while (block_ < thread_->blocks.size() && record_ == thread_->blocks[block_].size()) {
     ++block_;
     record_ = 0;
@@ -119,7 +186,7 @@ const Record* RankReader::next_record() {
   return block_ == thread_->blocks.size() ? nullptr : &thread_->blocks[block_][record_];
 }
 
-bool RankReader::next_call(CallView& view) {
+bool CallCursor::next(CallView& view) {
   if (next_record() == nullptr) return false;
   piece_.blocks.clear();
   do {
@@ -128,177 +195,88 @@ bool RankReader::next_call(CallView& view) {
     while (record_ < block.size() && is_side(block[record_])) ++record_;
     piece_.blocks.push_back(block.subspan(first, record_ - first));
   } while (next_record() != nullptr && is_side(*next_record()));
-  file_.trace.for_each_call(piece_, [&view](const CallView& one) { view = one; });
+  trace_->for_each_call(piece_, [&view](const CallView& one) { view = one; });
   return true;
 }
 
-void RankReader::opaque(const Record& call) {
-  add({.kind = OpKind::compute, .ns = static_cast<double>(call.end - call.begin)});
-  ++not_modelled_[name_of_kind(call.kind)];
+const Record* CallCursor::next_of_program() const {
+  std::size_t at = record_;
+  for (std::size_t block = block_; block < thread_->blocks.size(); ++block, at = 0)
+    for (; at < thread_->blocks[block].size(); ++at)
+      if (const Record& record = thread_->blocks[block][at]; record.kind != Kind::kTracer)
+        return &record;
+  return nullptr;
 }
 
-std::optional<Op> RankReader::message(OpKind kind, const Record& call) const {
-  if (call.peer == trace::kProcNull || call.peer == trace::kNoPeer) return std::nullopt;
-  const Members& of = group(call.comm);
-  Op op{
-      .kind = kind, .site = site_, .communicator = 2 * of.number, .tag = call.tag, .bytes = call.bytes};
-  op.peer =
-      call.peer == trace::kAnySource ? Op::kAny : static_cast<int32_t>(of.world_rank(rank_, call.peer));
-  op.synchronous =
-      call.kind == Kind::kSsend || call.kind == Kind::kIssend || call.kind == Kind::kSsendInit;
-  op.buffered =
-      call.kind == Kind::kBsend || call.kind == Kind::kIbsend || call.kind == Kind::kBsendInit;
-  return op;
+RankReader::RankReader(const RankFile& file, uint32_t rank, std::size_t thread,
+                       const Algorithms& algorithms)
+    : CallReader(rank, algorithms), file_(file), thread_(thread) {
+  const auto& threads = file.trace.threads();
+  if (thread >= threads.size()) return;
+  calls_.emplace(file.trace, threads[thread]);
+  // The first thread begins with MPI_Init, whose end is the program's beginning.
+  CallView first{};
+  if (CallCursor(file.trace, threads[0]).next(first))
+    be_thread(thread, threads.size(), first.call->end);
 }
 
-void RankReader::translate(const CallView& view) {
-  const Record& call = *view.call;
-  const auto site = file_.sites.find(call.site);
-  site_ = site == file_.sites.end() ? 0 : site->second;
-  // Computation began with the end of MPI_Init.
-  if (begun_ && call.begin > before_)
-    add({.kind = OpKind::compute, .ns = static_cast<double>(call.begin - before_)});
-  begun_ = true;
-  before_ = call.end;
-  if ((call.flags & Flag::kFailed) != 0) return opaque(call);
-  switch (trace::group_of(call.kind)) {
-    case Group::kProcess:
-      over_ = call.kind == Kind::kFinalize || call.kind == Kind::kAbort;
-      if (call.kind == Kind::kPcontrol && (call.tag == 0 || call.tag == 1))
-        add({.kind = OpKind::mark, .bytes = static_cast<uint64_t>(call.tag)});
-      return;
-    case Group::kSend:
-      return send(view);
-    case Group::kReceive:
-      if (const auto op = message(OpKind::recv, call)) add(*op);
-      return;
-    case Group::kPostSend:
-      if (!view.matches.empty()) return opaque(call);  // Isendrecv
-      return post(call);
-    case Group::kPostReceive:
-      return post(call);
-    case Group::kMakeSend:
-    case Group::kMakeReceive:
-      if (call.kind == Kind::kPsendInit || call.kind == Kind::kPrecvInit) return opaque(call);
-      persistent_[call.request] = call;
-      return;
-    case Group::kStart:
-      return start(view);
-    case Group::kComplete:
-      return complete(view);
-    case Group::kCollective:
-    case Group::kPostCollective:
-      if (const auto kind = collective_of(call.kind)) return collective(view, *kind);
-      return opaque(call);
-    case Group::kProbe:   // the receive waits
-    case Group::kTracer:  // no time of the program
-    case Group::kRequest:
-    case Group::kSide:
-    case Group::kDefinition:
-      return;
-    default:
-      return opaque(call);
-  }
+const Members& RankReader::group(uint32_t communicator) {
+  const auto found = file_.groups.find(communicator);
+  if (found == file_.groups.end())
+    refuse("rank {}: a call names communicator {}, which is none", rank(), communicator);
+  return found->second;
 }
 
-void RankReader::send(const CallView& view) {
-  const Record& call = *view.call;
-  const auto out = message(view.matches.empty() ? OpKind::send : OpKind::isend, call);
-  if (view.matches.empty()) {
-    if (out) add(*out);
-    return;
-  }
-  // MPI_Sendrecv: both at once.
-  Record match = view.matches.front();
-  match.comm = call.comm;
-  std::vector<uint64_t> requests;
-  for (const auto& op : {message(OpKind::irecv, match), out}) {
-    if (!op) continue;
-    requests.push_back(posted_);
-    add(*op);
-  }
-  wait_for(requests);
+uint32_t RankReader::site(const Record& call) const {
+  const auto found = file_.sites.find(call.site);
+  return found == file_.sites.end() ? 0 : found->second;
 }
 
-void RankReader::post(const Record& call) {
-  if (file_.cancelled.contains(call.request)) return;
-  const Group group = trace::group_of(call.kind);
-  const bool sends = group == Group::kPostSend || group == Group::kMakeSend;
-  Record known = call;
-  const auto partners = file_.partners.find(call.request);
-  if (!sends && partners != file_.partners.end()) {
-    std::size_t& used = partners_used_[call.request];
-    if (used < partners->second.size()) {
-      known.peer = partners->second[used].peer;
-      known.tag = partners->second[used].tag;
-      ++used;
-    }
+std::optional<CallReader::Window> RankReader::window(uint32_t id) {
+  const auto& all = file_.trace.windows();
+  const auto found = all.find(id);
+  if (found == all.end()) return std::nullopt;
+  const Members& of = group(found->second.comm);
+  Window out{&of, 0};
+  for (auto earlier = all.begin(); earlier != found; ++earlier) {
+    const auto other = file_.groups.find(earlier->second.comm);
+    if (other != file_.groups.end() && other->second.number == of.number) ++out.ordinal;
   }
-  const auto op = message(sends ? OpKind::isend : OpKind::irecv, known);
-  if (!op) return;
-  open_[call.request] = posted_;
-  add(*op);
+  return out;
 }
 
-void RankReader::start(const CallView& view) {
-  std::vector<uint32_t> requests = view.ids;
-  if ((view.call->flags & Flag::kSeveral) == 0) requests = {view.call->request};
-  for (const uint32_t request : requests) {
-    const auto made = persistent_.find(request);
-    if (made == persistent_.end())
-      opaque(*view.call);
-    else
-      post(made->second);
-  }
+std::optional<Neighbours> RankReader::neighbours_in(uint32_t communicator) {
+  return neighbours_of(file_.trace, communicator);
 }
 
-// What a test or a wait completed; of one that completed nothing there is nothing to say.
-void RankReader::complete(const CallView& view) {
-  std::vector<uint32_t> requests = view.ids;
-  for (const Record& match : view.matches) requests.push_back(match.request);
-  if ((view.call->flags & Flag::kSeveral) == 0) requests = {view.call->request};
-  std::vector<uint64_t> ours;
-  for (const uint32_t request : requests) {
-    const auto found = open_.find(request);
-    if (found == open_.end()) continue;  // of no message, or of MPI_PROC_NULL
-    ours.push_back(found->second);
-    open_.erase(found);
+bool RankReader::complete_post(Record& call) {
+  const auto cancelled = file_.cancelled.find(key_of(thread_, call.request));
+  if (cancelled != file_.cancelled.end() &&
+      cancelled->second.contains(posts_of_cancelled_[call.request]++))
+    return false;
+  if (const Partner* got = next_entry(file_.partners, thread_, call.request, partners_used_)) {
+    call.peer = got->peer;
+    call.tag = got->tag;
   }
-  wait_for(ours);
+  return true;
 }
 
-void RankReader::collective(const CallView& view, Collective kind) {
-  const Record& call = *view.call;
-  const Members& of = group(call.comm);
-  if (of.info->definition.remote > 0) return opaque(call);  // between two groups
-  const auto& sent = view.sent;
-  const auto& received = view.received;
-  for (const auto* counts : {&sent, &received})
-    if (!counts->empty() && counts->size() != of.size)
-      refuse("rank {}: {} has {} counts for {} ranks", rank_, name_of_kind(call.kind), counts->size(),
-             of.size);
-  const uint32_t root = call.peer >= 0 ? static_cast<uint32_t>(call.peer) : 0;
-  if (root >= of.size)
-    refuse("rank {}: {} has the root {} of {}", rank_, name_of_kind(call.kind), root, of.size);
-  const bool parts = kind == Collective::reduce_scatter && !received.empty();
-  const CollectiveCall what{kind,    of.rank, of.size, root, call.bytes, parts ? received : sent,
-                            received};
-  ++collectives_[static_cast<std::size_t>(kind)];
-  for (const Exchange& step : expand(what, algorithms_)) {
-    Op op{.collective = true, .communicator = 2 * of.number + 1, .tag = step.tag, .bytes = step.bytes};
-    const bool both = step.to != Exchange::kNobody && step.from != Exchange::kNobody;
-    if (step.from != Exchange::kNobody) {
-      op.kind = both ? OpKind::irecv : OpKind::recv;
-      op.peer = static_cast<int32_t>(of.world_rank(rank_, step.from));
-      add(op);
-    }
-    if (step.to != Exchange::kNobody) {
-      op.kind = both ? OpKind::isend : OpKind::send;
-      op.peer = static_cast<int32_t>(of.world_rank(rank_, step.to));
-      add(op);
-    }
-    if (both) wait_for(std::array{posted_ - 2, posted_ - 1});
-  }
+std::optional<uint32_t> RankReader::given(uint32_t request) {
+  return number_of(next_entry(file_.given, thread_, request, given_used_));
+}
+
+std::optional<uint32_t> RankReader::taken(uint32_t request) {
+  return number_of(next_entry(file_.taken, thread_, request, taken_used_));
+}
+
+const Record* RankReader::made_elsewhere(uint32_t request) {
+  const auto found = file_.made.find(request);
+  return found == file_.made.end() ? nullptr : &found->second;
+}
+
+std::optional<uint64_t> RankReader::collective_before(uint32_t request) {
+  const auto found = file_.collectives_before.find(request);
+  return found == file_.collectives_before.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace ompl::model

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One rank of a recorded trace: its file, and its calls as operations.
+// One rank of a recorded trace: its file, and the calls of its threads.
 #pragma once
 
 #include <array>
@@ -7,116 +7,103 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
-#include "model/collectives.hpp"
-#include "model/error.hpp"
-#include "model/trace.hpp"
+#include "model/call_reader.hpp"
 #include "reader/folder.hpp"
 #include "reader/reader.hpp"
 
 namespace ompl::model {
 
-// A communicator as all its members know it.
-struct Members {
-  uint32_t number;  // the same at all members
-  uint32_t rank, size;
-  const trace::CommunicatorInfo* info;
-
-  // `caller`: the rank of the trace that names the peer, for messages.
-  [[nodiscard]] uint32_t world_rank(uint32_t caller, int64_t peer) const {
-    const bool remote = info->definition.remote > 0;
-    const auto& ranks = remote ? info->remote_ranks : info->ranks;
-    if (peer < 0 || peer >= (remote ? info->definition.remote : size))
-      refuse("rank {}: a call names rank {} of a communicator of {}", caller, peer, size);
-    return ranks.empty() ? static_cast<uint32_t>(peer) : ranks[static_cast<std::size_t>(peer)];
-  }
-};
-
 struct Partner {
   int32_t peer, tag;
 };
 
+// A request of a thread: its number in the file, from 0 on, and the request's id.
+[[nodiscard]] constexpr uint64_t key_of(uint64_t thread, uint32_t request) {
+  return thread << 32 | request;
+}
+
 struct RankFile {
-  // Checks the file. Throws TraceError, or InputError for a rank of several threads.
+  // Checks the file. Throws TraceError.
   explicit RankFile(const std::filesystem::path& path);
+
+  // Fills in `groups`, with numbers that all ranks share, by the communicators' identities. Throws InputError for the
+  // file of another rank.
+  void place(const std::string& folder, uint32_t rank, uint32_t ranks,
+             std::map<uint64_t, uint32_t>& numbers);
 
   trace::MappedFile map;
   trace::RankTrace trace;
   std::unordered_map<uint32_t, Members> groups;  // by communicator id
   std::unordered_map<uint32_t, uint32_t> sites;  // from its ids to the trace's
-  // Of receives from any, by request: what they got, one after the other.
-  std::unordered_map<uint32_t, std::vector<Partner>> partners;
-  std::unordered_set<uint32_t> cancelled;  // requests
-  std::array<trace::Kind, 4096> kinds{};   // what is called at a site, of the first so many
+  // Of receives from any, by who posted them: what they got, one after the other.
+  std::unordered_map<uint64_t, std::vector<Partner>> partners;
+  std::unordered_map<uint64_t, std::unordered_set<uint64_t>> cancelled;  // the same: which times
+  std::array<trace::Kind, 4096> kinds{};             // what is called at a site, of the first so many
+  std::unordered_map<uint32_t, trace::Record> made;  // persistent requests
+
+  // Of several threads. What one posts and another completes has a number; here by who posts, and by who completes, of each
+  // time in turn, and 0 where it was the same. What is not here stays in its thread.
+  std::unordered_map<uint64_t, std::vector<uint32_t>> given, taken;
+  std::unordered_map<uint32_t, uint64_t>
+      collectives_before;  // by request: nonblocking ones of its communicator
 };
 
-// The calls of one rank as operations.
-class RankReader {
- public:
-  RankReader(const RankFile& file, uint32_t rank, const Algorithms& algorithms)
-      : file_(file), rank_(rank), algorithms_(algorithms) {
-    if (!file.trace.threads().empty()) thread_ = &file.trace.threads().front();
-  }
+// solve+0x12 (app+0x13a4), or without an exported symbol app+0x13a4
+[[nodiscard]] std::string place_of(const trace::RankTrace& trace, const trace::SiteDefinition& site);
 
-  bool next(Op& op);
-  [[nodiscard]] const std::map<std::string, uint64_t>& not_modelled() const { return not_modelled_; }
-  [[nodiscard]] uint64_t count_of(Collective kind) const {
-    return collectives_[static_cast<std::size_t>(kind)];
-  }
+// The calls of a thread in their order.
+class CallCursor {
+ public:
+  CallCursor(const trace::RankTrace& trace, const trace::StreamView& thread)
+      : trace_(&trace), thread_(&thread) {}
+
+  // The side records behind a call may lie in the next block.
+  bool next(trace::CallView& view);
+  // The record behind the present call, but for the tracer's own time.
+  [[nodiscard]] const trace::Record* next_of_program() const;
 
  private:
   const trace::Record* next_record();
-  // A call and the side records behind it, which may lie in the next block.
-  bool next_call(trace::CallView& view);
 
-  void translate(const trace::CallView& view);
-  void send(const trace::CallView& view);
-  void post(const trace::Record& call);
-  void complete(const trace::CallView& view);
-  void start(const trace::CallView& view);
-  void collective(const trace::CallView& view, Collective kind);
-  void opaque(const trace::Record& call);
-  void add(Op op) {
-    op.site = site_;
-    if (op.kind == OpKind::isend || op.kind == OpKind::irecv) ++posted_;
-    ops_.push_back(op);
-  }
-
-  const Members& group(uint32_t communicator) const {
-    const auto found = file_.groups.find(communicator);
-    if (found == file_.groups.end())
-      refuse("rank {}: a call names communicator {}, which is none", rank_, communicator);
-    return found->second;
-  }
-  // An operation with a rank of a communicator; nothing for MPI_PROC_NULL.
-  std::optional<Op> message(OpKind kind, const trace::Record& call) const;
-  void wait_for(std::span<const uint64_t> requests) {
-    for (std::size_t i = 0; i < requests.size(); ++i)
-      add({.kind = OpKind::wait, .more = i + 1 < requests.size(), .request = requests[i]});
-  }
-
-  const RankFile& file_;
-  uint32_t rank_;
-  Algorithms algorithms_;
-  std::array<uint64_t, kCollectives> collectives_{};  // so far
-  const trace::StreamView* thread_ = nullptr;
+  const trace::RankTrace* trace_;
+  const trace::StreamView* thread_;
   std::size_t block_ = 0, record_ = 0;
   trace::StreamView piece_;  // of the present call
-  std::vector<Op> ops_;      // of the present call
-  std::size_t given_ = 0;
-  uint64_t before_ = 0;  // end of the call before
-  uint64_t posted_ = 0;
-  uint32_t site_ = 0;
-  bool begun_ = false, over_ = false;
-  std::unordered_map<uint32_t, uint64_t> open_;             // from their ids to ours
-  std::unordered_map<uint32_t, trace::Record> persistent_;  // as made
-  std::unordered_map<uint32_t, std::size_t> partners_used_;
-  std::map<std::string, uint64_t> not_modelled_;
+};
+
+class RankReader : public CallReader {
+ public:
+  // `thread`: of the file's threads, from 0 on; it may have none at all.
+  RankReader(const RankFile& file, uint32_t rank, std::size_t thread, const Algorithms& algorithms);
+
+ protected:
+  bool next_call(trace::CallView& view) override { return calls_ && calls_->next(view); }
+  [[nodiscard]] const Members& group(uint32_t communicator) override;
+  [[nodiscard]] uint32_t site(const trace::Record& call) const override;
+  [[nodiscard]] std::optional<Window> window(uint32_t id) override;
+  [[nodiscard]] std::optional<Neighbours> neighbours_in(uint32_t communicator) override;
+  [[nodiscard]] const trace::Record* next_of_program() const override {
+    return calls_->next_of_program();
+  }
+  bool complete_post(trace::Record& call) override;
+  std::optional<uint32_t> given(uint32_t request) override;
+  std::optional<uint32_t> taken(uint32_t request) override;
+  const trace::Record* made_elsewhere(uint32_t request) override;
+  std::optional<uint64_t> collective_before(uint32_t request) override;
+
+ private:
+  using Uses =
+      std::unordered_map<uint32_t, std::size_t>;  // of a request's entries, those that were used
+
+  const RankFile& file_;
+  std::size_t thread_;
+  std::optional<CallCursor> calls_;
+  Uses partners_used_, given_used_, taken_used_, posts_of_cancelled_;
 };
 
 }  // namespace ompl::model

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads what `omni model trace` recorded (docs/trace-format.md), straight from the mapped files.
 //
-// The time between calls is computation, the time in them the model's. A rank is one processor: traces in which several
-// threads of a rank called MPI are refused. Receives from any source get the message that they got. Collective operations
-// become messages (collectives.hpp); MPI_Pcontrol(1) and (0) mark the part whose time is asked for; nonblocking ones are taken to be done where they are posted. A call that is not
-// modelled takes the time it took, as computation, and is counted.
+// The time between calls is computation, the time in them the model's. Each thread of a rank has its own processor. Receives from any source get the message that they got. Collective operations
+// become messages (collectives.hpp), nonblocking ones in the background; MPI_Pcontrol(1) and (0) mark the part whose time is
+// asked for. A call that is not modelled takes the time it took, as computation, and is counted.
 #pragma once
 
 #include <memory>
@@ -21,6 +20,7 @@ class Recording : public Trace {
   ~Recording() override;
 
   [[nodiscard]] uint32_t ranks() const override;
+  [[nodiscard]] std::span<const uint32_t> further_threads() const override;
   [[nodiscard]] std::unique_ptr<Stream> open() const override;
   [[nodiscard]] std::unique_ptr<Stream> open_with(const Algorithms& algorithms) const override;
   [[nodiscard]] uint32_t sites() const override;

@@ -1,55 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/replay.hpp"
 
-#include <cmath>
 #include <type_traits>
+#include <unordered_map>
+#include <utility>
 
+#include "model/actors.hpp"
+#include "model/critical_path.hpp"
 #include "model/timeline.hpp"
 #include "model/transfers.hpp"
 
 namespace ompl::model {
 
 namespace {
-
-// One side of a message: what a request or a blocking call stands for.
-struct Side {
-  uint32_t message = kNone;
-  bool is_send = false;
-};
-
-template <class Clock>
-struct Rank {
-  Clock now{};
-  Clock network_free{};  // LogGOPS: when the network can take its next message
-  std::vector<Side> requests;
-  std::size_t first_open = 0;  // of requests
-  uint64_t forgotten = 0;      // requests before the first of the vector
-  std::vector<Side> waiting;   // the sides that its present call is for
-  uint32_t pending = 0;        // of them: those whose end is not known
-  uint32_t site = 0;           // of that call
-  bool waits = false;          // that call is a wait
-  bool stalled = false, over = false;
-  double marked = 0;      // time between marks
-  double marked_at = -1;  // the mark that began it; less: none
-  Op held;                // the send that does not fit into the eager buffer, if stalled
-};
-
-// The critical path is a chain of such, from the end to the start.
-struct PathNode {
-  uint32_t before;
-  uint32_t rank;
-  double ns;      // when it came to this rank
-  uint32_t site;  // by which call
-};
-
-// From 0 on, on average 1, the same for the same arguments.
-double exponential(uint64_t seed, uint64_t rank, uint64_t count) {
-  uint64_t x = seed + 0x9e3779b97f4a7c15 * (count + 1) + 0xd1342543de82ef95 * (rank + 1);
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-  x = (x ^ x >> 27) * 0x94d049bb133111eb;
-  x ^= x >> 31;
-  return -std::log((static_cast<double>(x >> 11) + 1) * 0x1p-53);
-}
 
 template <class Clock>
 class Replayer {
@@ -60,142 +23,216 @@ class Replayer {
         stream_(trace.open()),
         options_(options),
         timeline_(timeline),
-        ranks_(trace.ranks()),
-        computed_(trace.ranks()),
-        transfers_(parameters, options, trace.ranks()) {
+        threads_(trace.threads()),
+        computed_(trace.threads()),
+        transfers_(parameters, options, trace.ranks(), trace.threads() > trace.ranks()) {
     if (trace.ranks() == 0) refuse("the trace has no ranks");
-    result_.per_rank.resize(ranks_.size());
+    result_.per_thread.resize(threads_.size());
     result_.per_site.resize(trace.sites());
-    if constexpr (kTraced) {
-      for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-        nodes_.push_back({kNone, rank, 0, 0});
-        ranks_[rank].now.path = rank;
-      }
+    for (uint32_t who = 0; who < threads_.size(); ++who) {
+      const uint32_t rank = trace.rank_of(who);
+      threads_[who].caller = {rank, who};
+      if (who != rank) threads_[who].beside_others = threads_[rank].beside_others = true;
+      if constexpr (kTraced) path_.begin(threads_[who].now, rank);
     }
   }
 
   void run() {
-    for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-      go_on(rank);
+    for (uint32_t who = 0; who < threads_.size(); ++who) {
+      go_on(who);
       wake();
     }
     while (transfers_.step()) wake();
-    for (uint32_t rank = 0; rank < ranks_.size(); ++rank)
-      if (!ranks_[rank].over) name_blocked(rank);
+    for (const Thread<Clock>& thread : threads_)
+      if (!thread.over && ++result_.blocked_count <= Result::kMostNamed) name_blocked(thread);
     transfers_.messages.each_unmatched([this](const Message<Clock>& m) { name_unmatched(m); });
+    result_.per_rank.resize(trace_.ranks());
+    for (uint32_t who = 0; who < threads_.size(); ++who)
+      result_.per_rank[threads_[who].caller.rank] += result_.per_thread[who];
     result_.predicted_ns = ns(last().now);
     result_.not_modelled = stream_->not_modelled();
   }
 
   Result result() { return std::move(result_); }
-  Sensitivity sensitivity() const;
+  [[nodiscard]] Sensitivity sensitivity() const { return path_.sensitivity(last().now); }
 
  private:
   static constexpr bool kTraced = std::is_same_v<Clock, Traced>;
-  static constexpr std::size_t kManyClosed =
-      1024;  // requests, before the memory of the first is used again
-  static constexpr std::size_t kMostNodes = std::size_t{1} << 24;
 
-  [[nodiscard]] const Rank<Clock>& last() const {
-    return *std::ranges::max_element(ranks_, {}, [](const Rank<Clock>& rank) { return ns(rank.now); });
+  [[nodiscard]] const Thread<Clock>& last() const {
+    return *std::ranges::max_element(threads_, {},
+                                     [](const Thread<Clock>& thread) { return ns(thread.now); });
   }
 
-  // The ranks that an event, or another rank, lets go on.
+  // Threads have the trace's numbers, branches those behind them.
+  [[nodiscard]] bool is_branch(uint32_t who) const { return who >= threads_.size(); }
+  Branch<Clock>& branch(uint32_t who) { return *branches_[who - threads_.size()]; }
+  Thread<Clock>& actor(uint32_t who) {
+    if (is_branch(who)) [[unlikely]]
+      return branch(who);
+    return threads_[who];
+  }
+
+  // Those whom an event, or another thread, lets go on.
   void wake() {
     while (!transfers_.ready.empty()) {
-      const uint32_t rank = transfers_.ready.back();
+      const uint32_t who = transfers_.ready.back();
       transfers_.ready.pop_back();
-      Rank<Clock>& r = ranks_[rank];
-      if (r.stalled) {
-        const Clock before = r.now;
-        r.now = later(r.now, transfers_.freed_at(rank, r.held));
-        account(rank, r.held.site, &Breakdown::send_wait, ns(r.now) - ns(before));
-        draw(rank, Activity::send_wait, r.held);
-      } else {
+      Thread<Clock>& r = actor(who);
+      if (r.stall == Stall::room)
+        pass_until(who, r.held, transfers_.freed_at(r.caller, r.held), &Breakdown::send_wait,
+                   Activity::send_wait);
+      if (r.stall == Stall::none) {
         if (--r.pending > 0) continue;
-        conclude(rank);
+        conclude(who);
       }
-      go_on(rank);
+      go_on(who);
     }
   }
 
   // Until it stands still or ends.
-  void go_on(uint32_t rank) {
-    Rank<Clock>& r = ranks_[rank];
-    Op op;
-    if (r.stalled) {
-      r.stalled = false;
-      op = r.held;
-      if (!execute(rank, op)) return;
+  void go_on(uint32_t who) {
+    Thread<Clock>& r = actor(who);
+    if (const Stall before = std::exchange(r.stall, Stall::none); before != Stall::none) {
+      const Op held = r.held;
+      if (!execute(who, held, before)) return;
     }
-    while (stream_->next(rank, op))
-      if (!execute(rank, op)) return;
+    Op op;
+    while (next(who, op))
+      if (!execute(who, op)) return;
     r.over = true;
+    if (is_branch(who)) end_branch(who);
   }
 
-  bool execute(uint32_t rank, const Op& op) {
+  bool next(uint32_t who, Op& op) {
+    if (!is_branch(who)) [[likely]]
+      return stream_->next(who, op);
+    Branch<Clock>& b = branch(who);
+    if (b.next == b.ops.size()) return false;
+    op = b.ops[b.next++];
+    return true;
+  }
+
+  bool stall(uint32_t who, const Op& op, Stall why) {
+    Thread<Clock>& r = actor(who);
+    r.stall = why;
+    r.held = op;
+    return false;
+  }
+
+  // `before`: what it stood still for, if this is what it then held.
+  bool execute(uint32_t who, const Op& op, Stall before = Stall::none) {
+    Thread<Clock>& r = actor(who);
+    if (r.beside_others && before == Stall::none && is_message(op)) [[unlikely]] {
+      transfers_.wait_turn(r.caller, r.now);
+      return stall(who, op, Stall::turn);
+    }
     switch (op.kind) {
       case OpKind::compute:
-        calculate(rank, op);
+        calculate(who, op);
         return true;
       case OpKind::send:
       case OpKind::isend:
-        return send(rank, op);
+        return send(who, op, before);
       case OpKind::recv:
-        return call({transfers_.receive(rank, op, ranks_[rank].now), false}, rank, op);
+        return call({transfers_.receive(r.caller, op, r.now), false}, who, op);
       case OpKind::irecv:
-        ranks_[rank].requests.push_back({transfers_.receive(rank, op, ranks_[rank].now), false});
-        pass(rank, op, transfers_.costs.post_recv());
+        r.requests.push_back({transfers_.receive(r.caller, op, r.now), false});
+        pass(who, op, transfers_.costs.post_recv());
         return true;
       case OpKind::wait:
-        return wait(rank, op);
+        return wait(who, op);
       case OpKind::mark:
-        mark(rank, op.bytes > 0);
+        mark(who, op.bytes > 0);
+        return true;
+      case OpKind::branch:
+        begin_branch(who, op);
+        return true;
+      case OpKind::hand:
+        hand(who, op);
         return true;
     }
     return true;
   }
 
-  void calculate(uint32_t rank, const Op& op) {
-    if (!std::isfinite(op.ns) || op.ns < 0) refuse("rank {}: a computation of {} ns", rank, op.ns);
+  // It goes on from now on, and the rank too.
+  void begin_branch(uint32_t thread, const Op& op) {
+    const uint32_t rank = threads_[thread].caller.rank;
+    if (op.bytes == 0) refuse("rank {}: the end of a branch that is none", rank);
+    if (op.peer < 0 || static_cast<uint32_t>(op.peer) >= trace_.ranks())
+      refuse("rank {}: a branch of rank {}, but there are {}", rank, op.peer, trace_.ranks());
+    const uint32_t who = new_branch();
+    Branch<Clock>& b = branch(who);
+    const auto its = static_cast<uint32_t>(op.peer);
+    b.caller = {its, its == rank ? thread : its};
+    b.now = threads_[thread].now;
+    Op inner;
+    while (stream_->next(thread, inner) && inner.kind != OpKind::branch) {
+      if (!is_message(inner) && (inner.kind != OpKind::wait || inner.handed))
+        refuse("rank {}: a branch holds messages and waits alone", rank);
+      b.ops.push_back(inner);
+    }
+    if (inner.kind != OpKind::branch || inner.bytes > 0) refuse("rank {}: a branch does not end", rank);
+    b.detached = inner.more;
+    threads_[thread].requests.push_back({.message = b.detached ? kNone : who, .is_branch = true});
+    if (!op.more) pass(thread, op, transfers_.costs.post_recv());
+    go_on(who);
+  }
+
+  uint32_t new_branch() {
+    if (free_branches_.empty()) {
+      branches_.push_back(std::make_unique<Branch<Clock>>());
+      return static_cast<uint32_t>(threads_.size() + branches_.size() - 1);
+    }
+    const uint32_t who = free_branches_.back();
+    free_branches_.pop_back();
+    branch(who) = {};
+    return who;
+  }
+
+  void end_branch(uint32_t who) {
+    const Branch<Clock>& b = branch(who);
+    if (b.waiter != kNone) transfers_.ready.push_back(b.waiter);
+    if (b.detached) free_branches_.push_back(who);
+  }
+
+  void calculate(uint32_t who, const Op& op) {
+    Thread<Clock>& r = threads_[who];
+    if (!std::isfinite(op.ns) || op.ns < 0)
+      refuse("rank {}: a computation of {} ns", r.caller.rank, op.ns);
     double time = op.ns;
     if (options_.noise > 0)
-      time *= 1 + options_.noise * exponential(options_.seed, rank, computed_[rank]++);
+      time *= 1 + options_.noise * exponential(options_.seed, who, computed_[who]++);
     const Clock passes = transfers_.costs.of(compute, time);
-    ranks_[rank].now += passes;
-    account(rank, op.site, &Breakdown::compute, ns(passes));
-    draw(rank, Activity::compute, op);
+    r.now += passes;
+    account(who, op.site, &Breakdown::compute, ns(passes));
+    draw(who, Activity::compute, op);
   }
 
   // The begin or the end of what is asked for.
-  void mark(uint32_t rank, bool begins) {
-    Rank<Clock>& r = ranks_[rank];
+  void mark(uint32_t who, bool begins) {
+    Thread<Clock>& r = threads_[who];
     if (r.marked_at >= 0) r.marked += ns(r.now) - r.marked_at;
     r.marked_at = begins ? ns(r.now) : -1;
     result_.region_ns = std::max(result_.region_ns, r.marked);
   }
 
-  bool send(uint32_t rank, const Op& op) {
-    Rank<Clock>& r = ranks_[rank];
+  bool send(uint32_t who, const Op& op, Stall before) {
+    Thread<Clock>& r = actor(who);
     const auto& costs = transfers_.costs;
-    if (!transfers_.admit(rank, op)) {
-      r.stalled = true;
-      r.held = op;
-      return false;
-    }
+    if (!is_branch(who) && before != Stall::room && !transfers_.admit(r.caller, op))
+      return stall(who, op, Stall::room);
     if (costs.is_loggops() && options_.sharing) {
-      const Clock before = r.now;
-      r.now = later(r.now, r.network_free);
-      account(rank, op.site, &Breakdown::overhead, ns(r.now) - ns(before));
-      draw(rank, Activity::overhead, op);
-      r.network_free = r.now + costs.message_gap_time() + costs.parts(op.bytes, false).gap;
+      Thread<Clock>& owner = is_branch(who) ? r : threads_[r.caller.rank];
+      pass_until(who, op, owner.network_free, &Breakdown::overhead, Activity::overhead);
+      owner.network_free = r.now + costs.message_gap_time() + costs.parts(op.bytes, false).gap;
     }
     ++result_.messages;
     if (transfers_.is_rendezvous(op)) count_rendezvous(op);
-    const Side side{transfers_.send(rank, op, r.now), true};
-    if (op.kind == OpKind::send) return call(side, rank, op);
+    const Side side{transfers_.send(r.caller, op, r.now, is_branch(who)), true};
+    if (op.kind == OpKind::send) return call(side, who, op);
     r.requests.push_back(side);
-    pass(rank, op, costs.parts(op.bytes, false).post_send);
+    pass(who, op, costs.parts(op.bytes, false).post_send);
     return true;
   }
 
@@ -206,212 +243,243 @@ class Replayer {
       result_.shortest_rendezvous = op.bytes;
   }
 
-  // A nonblocking operation, equations (6) and (10).
-  void pass(uint32_t rank, const Op& op, const Clock& time) {
-    ranks_[rank].now += time;
-    account(rank, op.site, &Breakdown::overhead, ns(time));
-    draw(rank, Activity::overhead, op);
+  // It stands still until then, if that is later.
+  void pass_until(uint32_t who, const Op& op, const Clock& then, double Breakdown::*part,
+                  Activity activity) {
+    Thread<Clock>& r = actor(who);
+    const Clock before = r.now;
+    r.now = later(r.now, then);
+    account(who, op.site, part, ns(r.now) - ns(before));
+    draw(who, activity, op);
   }
 
-  bool call(Side side, uint32_t rank, const Op& op) {
-    Rank<Clock>& r = ranks_[rank];
+  // A nonblocking operation, equations (6) and (10).
+  void pass(uint32_t who, const Op& op, const Clock& time) {
+    actor(who).now += time;
+    account(who, op.site, &Breakdown::overhead, ns(time));
+    draw(who, Activity::overhead, op);
+  }
+
+  bool call(Side side, uint32_t who, const Op& op) {
+    Thread<Clock>& r = actor(who);
     r.waiting.push_back(side);
     r.site = op.site;
     r.waits = false;
-    return stand(rank);
+    return stand(who);
   }
 
-  bool wait(uint32_t rank, const Op& op) {
-    Rank<Clock>& r = ranks_[rank];
-    const uint64_t at = op.request - r.forgotten;
-    if (op.request < r.forgotten || at >= r.requests.size() || r.requests[at].message == kNone)
-      refuse("rank {} waits for request {}, which is not open", rank, op.request);
-    r.waiting.push_back(r.requests[at]);
-    r.requests[at].message = kNone;
-    while (r.first_open < r.requests.size() && r.requests[r.first_open].message == kNone)
-      ++r.first_open;
-    if (r.first_open == r.requests.size() || r.first_open == kManyClosed) {
-      r.requests.erase(r.requests.begin(),
-                       r.requests.begin() + static_cast<std::ptrdiff_t>(r.first_open));
-      r.forgotten += r.first_open;
-      r.first_open = 0;
+  bool wait(uint32_t who, const Op& op) {
+    Thread<Clock>& r = actor(who);
+    if (!op.handed) {
+      r.waiting.push_back(take_request(r, op.request));
+    } else {
+      Handed<Clock>& handed = handed_[r.caller.numbered(op.number)];
+      if (!handed.there) {
+        handed.waiter = who;
+        return stall(who, op, Stall::handed);
+      }
+      // Outside of calls: nothing is waited for there that does not exist yet.
+      pass_until(who, op, handed.when, &Breakdown::compute, Activity::compute);
+      const Side side = handed.side;
+      handed_.erase(r.caller.numbered(op.number));
+      if (side.message != kNone)
+        r.waiting.push_back(side);
+      else if (r.waiting.empty() && !op.more)
+        return true;  // no call, only a moment
     }
     r.site = op.site;
     r.waits = true;
-    return op.more || stand(rank);
+    return op.more || stand(who);
+  }
+
+  Side take_request(Thread<Clock>& r, uint64_t request) {
+    const Side out = r.take(request);
+    if (out.message == kNone)
+      refuse("{} waits for request {}, which is not open", trace_.thread_name(r.caller.thread),
+             request);
+    return out;
+  }
+
+  void hand(uint32_t who, const Op& op) {
+    Thread<Clock>& r = threads_[who];
+    Handed<Clock>& handed = handed_[r.caller.numbered(op.number)];
+    if (handed.there) refuse("{} hands over {} twice", trace_.thread_name(r.caller.thread), op.number);
+    handed.there = true;
+    handed.when = r.now;
+    if (op.request != Op::kNoRequest) handed.side = take_request(r, op.request);
+    if (handed.waiter != kNone) transfers_.ready.push_back(handed.waiter);
   }
 
   // Whether the present call ends at once; else the rank is woken when all its ends are known.
-  bool stand(uint32_t rank) {
-    Rank<Clock>& r = ranks_[rank];
+  bool stand(uint32_t who) {
+    Thread<Clock>& r = actor(who);
     for (Side& side : r.waiting) {
-      side.message = transfers_.follow(side.message);
-      const Message<Clock>& m = transfers_.messages[side.message];
-      if (side.is_send ? m.send_known : m.recv_known) continue;
-      transfers_.await(side.message, side.is_send);
+      if (is_known(side)) continue;
+      if (side.is_branch)
+        branch(side.message).waiter = who;
+      else
+        transfers_.await(side.message, side.is_send, who);
       ++r.pending;
     }
     if (r.pending > 0) return false;
-    conclude(rank);
+    conclude(who);
     return true;
   }
 
+  // Whether the end of what is waited for is known.
+  bool is_known(Side& side) {
+    if (side.is_branch) return branch(side.message).over;
+    side.message = transfers_.follow(side.message);
+    const Message<Clock>& m = transfers_.messages[side.message];
+    return side.is_send ? m.send_known : m.recv_known;
+  }
+
+  const Clock& end_of(Side& side) {
+    if (side.is_branch) return branch(side.message).now;
+    side.message = transfers_.follow(side.message);
+    const Message<Clock>& m = transfers_.messages[side.message];
+    return side.is_send ? m.send_end : m.recv_end;
+  }
+
   // The present call ends: equations (4), (5), (7) to (9), and (11) for a wait.
-  void conclude(uint32_t rank) {
-    Rank<Clock>& r = ranks_[rank];
+  void conclude(uint32_t who) {
+    Thread<Clock>& r = actor(who);
     const Clock* end = nullptr;
     Side decisive;
     for (Side& side : r.waiting) {
-      side.message = transfers_.follow(side.message);
-      const Message<Clock>& m = transfers_.messages[side.message];
-      const Clock& its = side.is_send ? m.send_end : m.recv_end;
+      const Clock& its = end_of(side);
       if (end != nullptr && ns(its) <= ns(*end)) continue;
       end = &its;
       decisive = side;
     }
     const Clock called = r.now;
     r.now = r.waits ? later(*end, called + transfers_.costs.least_wait()) : *end;
-    if constexpr (kTraced) step_path(rank);
-    const Message<Clock>& m = transfers_.messages[decisive.message];
-    const double waited = decisive.is_send ? send_waited(m, ns(called)) : recv_waited(m, ns(called));
-    account(rank, r.site, &Breakdown::overhead, ns(r.now) - ns(called) - waited);
-    if (waited > 0)
-      account(rank, r.site, decisive.is_send ? &Breakdown::send_wait : &Breakdown::recv_wait, waited);
+    if constexpr (kTraced) path_.step(r.now, r.caller.rank, r.site);
+    double waited = 0;
+    each_wait(decisive, ns(called), [&](const Wait& wait) {
+      const double time = wait.end - wait.begin;
+      account(who, r.site, wait.is_send ? &Breakdown::send_wait : &Breakdown::recv_wait, time);
+      if (!kTraced && is_branch(who)) branch(who).waits.push_back(wait);
+      waited += time;
+    });
+    account(who, r.site, &Breakdown::overhead, ns(r.now) - ns(called) - waited);
     if (timeline_ != nullptr) [[unlikely]]
-      draw_call(rank, decisive);
-    for (const Side side : r.waiting) transfers_.leave(side.message, side.is_send);
+      draw_call(who, decisive, ns(called));
+    for (const Side side : r.waiting) {
+      if (side.is_branch)
+        free_branches_.push_back(side.message);
+      else
+        transfers_.leave(side.message, side.is_send);
+    }
     r.waiting.clear();
   }
 
-  // How much of [begin, end) lies in a call that began at `called`.
-  static double part(double begin, double end, double called) {
-    return std::max(0.0, end - std::max(begin, called));
-  }
-  double send_waited(const Message<Clock>& m, double called) const {
-    return m.rendezvous ? part(ns(transfers_.request_arrival(m)), ns(m.posted), called) : 0;
-  }
-  double recv_waited(const Message<Clock>& m, double called) const {
-    if (!m.rendezvous) return part(ns(m.posted), ns(m.arrival), called);
-    return part(ns(m.posted), ns(transfers_.request_arrival(m)), called) +
-           part(ns(transfers_.handshake_end(m)), ns(m.arrival), called);
+  // What of it is waiting behind `called`, in the order of time.
+  template <class Function>
+  void each_wait(const Side& side, double called, Function function) {
+    const auto part = [&](double begin, double end, bool is_send) {
+      begin = std::max(begin, called);
+      if (begin < end) function(Wait{begin, end, is_send});
+    };
+    if (side.is_branch) {
+      for (const Wait& wait : branch(side.message).waits) part(wait.begin, wait.end, wait.is_send);
+      return;
+    }
+    const Message<Clock>& m = transfers_.messages[side.message];
+    if (side.is_send) {
+      if (m.rendezvous) part(ns(transfers_.request_arrival(m)), ns(m.posted), true);
+      return;
+    }
+    double begin = ns(m.posted);
+    if (m.rendezvous) {
+      part(begin, ns(transfers_.request_arrival(m)), false);
+      begin = ns(transfers_.handshake_end(m));
+    }
+    part(begin, ns(m.arrival), false);
   }
 
-  void account(uint32_t rank, uint32_t site, double Breakdown::*part, double time) {
-    if constexpr (kTraced) return;
-    result_.per_rank[rank].*part += time;
+  void account(uint32_t who, uint32_t site, double Breakdown::*part, double time) {
+    if (kTraced || is_branch(who)) return;
+    result_.per_thread[who].*part += time;
     if (site < result_.per_site.size()) result_.per_site[site].*part += time;
   }
 
   // For the timeline: what a rank did until now.
-  void draw(uint32_t rank, Activity activity, const Op& op) {
-    if (timeline_ == nullptr) [[likely]]
+  void draw(uint32_t who, Activity activity, const Op& op) {
+    if (timeline_ == nullptr || is_branch(who)) [[likely]]
       return;
-    const int32_t peer = op.kind == OpKind::compute ? Op::kAny : op.peer;
-    timeline_->until({0, ns(ranks_[rank].now), op.bytes, rank, peer, op.site, activity, op.kind});
+    const int32_t peer = is_message(op) ? op.peer : Op::kAny;
+    timeline_->until({0, ns(threads_[who].now), op.bytes, who, peer, op.site, activity, op.kind});
   }
 
   // The same of a call that ends, with the messages that it received.
-  void draw_call(uint32_t rank, Side decisive) {
-    const Rank<Clock>& r = ranks_[rank];
-    const Message<Clock>& m = transfers_.messages[decisive.message];
-    const auto source = m.envelope.source;
-    const OpKind call = r.waits ? OpKind::wait : decisive.is_send ? OpKind::send : OpKind::recv;
-    const auto peer = decisive.is_send ? static_cast<int32_t>(m.envelope.target) : source;
-    const auto until = [&](const Clock& end, Activity activity) {
-      timeline_->until({0, ns(end), m.bytes, rank, peer, r.site, activity, call});
-    };
-    if (m.rendezvous && decisive.is_send) {
-      until(transfers_.request_arrival(m), Activity::overhead);
-      until(m.posted, Activity::send_wait);
-    } else if (!decisive.is_send) {
-      until(m.posted, Activity::overhead);
-      if (m.rendezvous) {
-        until(transfers_.request_arrival(m), Activity::recv_wait);
-        until(transfers_.handshake_end(m), Activity::overhead);
+  void draw_call(uint32_t who, const Side& decisive, double called) {
+    const Thread<Clock>& r = actor(who);
+    if (!is_branch(who)) {
+      TimelineRecord record{0, 0, 0, who, Op::kAny, r.site, Activity::overhead, OpKind::wait};
+      if (!decisive.is_branch) {
+        const Message<Clock>& m = transfers_.messages[decisive.message];
+        record.bytes = m.bytes;
+        record.peer = decisive.is_send ? static_cast<int32_t>(m.envelope.target) : m.envelope.source;
+        if (!r.waits) record.call = decisive.is_send ? OpKind::send : OpKind::recv;
       }
-      until(m.arrival, Activity::recv_wait);
+      const auto until = [&](double end_ns, Activity activity) {
+        record.end_ns = end_ns;
+        record.activity = activity;
+        timeline_->until(record);
+      };
+      each_wait(decisive, called, [&](const Wait& wait) {
+        until(wait.begin, Activity::overhead);
+        until(wait.end, wait.is_send ? Activity::send_wait : Activity::recv_wait);
+      });
+      until(ns(r.now), Activity::overhead);
     }
-    until(r.now, Activity::overhead);
-    for (const Side side : r.waiting) {
-      if (side.is_send) continue;
+    for (const Side& side : r.waiting) {
+      if (side.is_send || side.is_branch) continue;
       const Message<Clock>& received = transfers_.messages[side.message];
-      timeline_->message({ns(received.sent), ns(received.recv_end), received.bytes, rank,
-                          received.envelope.source, received.recv_site, Activity::message,
+      timeline_->message({ns(received.sent), ns(received.recv_end), received.bytes, r.caller.thread,
+                          static_cast<int32_t>(received.thread), received.recv_site, Activity::message,
                           OpKind::recv});
     }
   }
 
-  void step_path(uint32_t rank) {
-    Rank<Clock>& r = ranks_[rank];
-    if (nodes_[r.now.path].rank == rank || nodes_.size() == kMostNodes) return;
-    nodes_.push_back({r.now.path, rank, ns(r.now), r.site});
-    r.now.path = static_cast<uint32_t>(nodes_.size() - 1);
-  }
-
-  void name_blocked(uint32_t rank) {
-    if (++result_.blocked_count > Result::kMostNamed) return;
-    const Rank<Clock>& r = ranks_[rank];
-    if (r.stalled) {
-      result_.blocked.push_back(fmt::format("rank {}, {}: the eager buffer of rank {} stays full", rank,
-                                            trace_.where(rank, r.held.site), r.held.peer));
-      return;
-    }
-    for (const Side side : r.waiting) {
-      const Message<Clock>& m = transfers_.messages[transfers_.follow(side.message)];
-      if (side.is_send ? m.send_known : m.recv_known) continue;
-      result_.blocked.push_back(
-          side.is_send
-              ? fmt::format("rank {}, {}: sends {} bytes to rank {}, tag {}, but {}", rank,
-                            trace_.where(rank, r.site), m.bytes, m.envelope.target, m.envelope.tag,
-                            m.has_recv ? "the message does not end" : "nobody receives")
-              : fmt::format("rank {}, {}: receives from {}, tag {}, but nobody sends", rank,
-                            trace_.where(rank, r.site), rank_or_any(m.envelope.source),
-                            tag_or_any(m.envelope.tag)));
-      return;
+  void name_blocked(const Thread<Clock>& r) {
+    const auto say = [&](uint32_t site, const std::string& what) {
+      result_.blocked.push_back(fmt::format("{}, {}: {}", trace_.thread_name(r.caller.thread),
+                                            trace_.where(r.caller.rank, site), what));
+    };
+    if (r.stall == Stall::room)
+      return say(r.held.site, fmt::format("the eager buffer of rank {} stays full", r.held.peer));
+    if (r.stall == Stall::handed)
+      return say(r.held.site, "waits for what another thread of its rank does not do");
+    for (Side side : r.waiting) {
+      if (is_known(side)) continue;
+      if (side.is_branch) return name_blocked(branch(side.message));
+      return say(r.site, open_side(transfers_.messages[side.message], side.is_send));
     }
   }
-  static std::string rank_or_any(int32_t rank) {
-    return rank == Op::kAny ? "any rank" : fmt::format("rank {}", rank);
-  }
-  static std::string tag_or_any(int32_t tag) { return tag == Op::kAny ? "any" : std::to_string(tag); }
 
   void name_unmatched(const Message<Clock>& m) {
     if (++result_.unmatched_count > Result::kMostNamed) return;
     const auto [target, source, tag, communicator] = m.envelope;
-    result_.unmatched.push_back(m.has_send
-                                    ? Unmatched{true, static_cast<uint32_t>(source),
-                                                static_cast<int32_t>(target), tag, m.bytes, m.send_site}
-                                    : Unmatched{false, target, source, tag, 0, m.recv_site});
+    result_.unmatched.push_back(
+        m.has_send ? Unmatched{true, m.thread, static_cast<int32_t>(target), tag, m.bytes, m.send_site}
+                   : Unmatched{false, m.thread, source, tag, 0, m.recv_site});
   }
 
   const Trace& trace_;
   std::unique_ptr<Stream> stream_;
   Options options_;
   Timeline* timeline_;
-  std::vector<Rank<Clock>> ranks_;
-  std::vector<uint64_t> computed_;  // computations so far, for the noise
+  std::vector<Thread<Clock>> threads_;
+  std::unordered_map<uint64_t, Handed<Clock>> handed_;  // by rank and number
+  std::vector<std::unique_ptr<Branch<Clock>>> branches_;
+  std::vector<uint32_t> free_branches_;  // numbers of those that are over
+  std::vector<uint64_t> computed_;       // computations so far, for the noise
   Transfers<Clock> transfers_;
-  std::vector<PathNode> nodes_;
+  CriticalPath path_;
   Result result_;
 };
-
-template <class Clock>
-Sensitivity Replayer<Clock>::sensitivity() const {
-  Sensitivity out;
-  const Clock& end = last().now;
-  out.count = end.counts;
-  if (nodes_.size() == kMostNodes) return out;  // not all were kept
-  double to = ns(end);
-  uint32_t site = 0;
-  for (uint32_t i = end.path; i != kNone; i = nodes_[i].before) {
-    if (++out.steps <= Sensitivity::kMostSteps)
-      out.path.push_back({nodes_[i].rank, nodes_[i].ns, to, site});
-    to = nodes_[i].ns;
-    site = nodes_[i].site;
-  }
-  std::ranges::reverse(out.path);
-  return out;
-}
 
 }  // namespace
 

@@ -23,18 +23,26 @@ struct Options {
       0;  // bytes that a rank may have sent another before they are received; 0: no limit
 };
 
-// Nanoseconds. Their sum is the rank's time.
+// Nanoseconds. Their sum is the thread's time.
 struct Breakdown {
   double compute = 0;
   double overhead = 0;   // in calls, unless it is one of:
   double send_wait = 0;  // from a request's arrival to the call of the receive
   double recv_wait = 0;  // from the call of the receive to the arrival of the message
+
+  Breakdown& operator+=(const Breakdown& other) {
+    compute += other.compute;
+    overhead += other.overhead;
+    send_wait += other.send_wait;
+    recv_wait += other.recv_wait;
+    return *this;
+  }
 };
 
 // A message or receive without a partner.
 struct Unmatched {
   bool is_send;
-  uint32_t rank;
+  uint32_t thread;
   int32_t peer, tag;
   uint64_t bytes;
   uint32_t site;
@@ -50,15 +58,16 @@ struct PathStep {
 struct Result {
   double predicted_ns = 0;
   double region_ns = -1;  // between marks, of the rank that took longest; less than 0: there are none
-  std::vector<Breakdown> per_rank;
-  std::vector<Breakdown> per_site;  // empty if the trace knows no call sites
+  std::vector<Breakdown> per_thread;  // as the trace numbers them
+  std::vector<Breakdown> per_rank;    // the sums over its threads
+  std::vector<Breakdown> per_site;    // empty if the trace knows no call sites
   uint64_t messages = 0;
   uint64_t rendezvous = 0;           // of them
   uint64_t shortest_rendezvous = 0;  // bytes; 0 if there was none by its length
   std::vector<Unmatched> unmatched;  // at most kMostNamed
   uint64_t unmatched_count = 0;
   std::vector<std::string>
-      blocked;  // not empty: a deadlock; each rank that stands still, at most kMostNamed
+      blocked;  // not empty: a deadlock; each thread that stands still, at most kMostNamed
   uint64_t blocked_count = 0;
   std::map<std::string, uint64_t> not_modelled;  // calls taken for computation, by name
   static constexpr std::size_t kMostNamed = 100;

@@ -41,11 +41,24 @@ nlohmann::json unmatched(const Result& result, const Trace& trace) {
   nlohmann::json out = nlohmann::json::array();
   for (const Unmatched& one : result.unmatched) {
     nlohmann::json row{{"kind", one.is_send ? "send" : "receive"},
-                       {"rank", one.rank},
+                       {"rank", trace.rank_of(one.thread)},
                        {"peer", number_or_any(one.peer)},
                        {"tag", number_or_any(one.tag)},
-                       {"where", trace.where(one.rank, one.site)}};
+                       {"where", trace.where(trace.rank_of(one.thread), one.site)}};
+    if (!trace.further_threads().empty()) row["thread"] = trace.number_in_rank(one.thread);
     if (one.is_send) row["bytes"] = one.bytes;
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+// Ranks in their order, the threads of each in theirs.
+nlohmann::json per_thread(const Result& result, const Trace& trace) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const uint32_t thread : trace.threads_by_rank()) {
+    nlohmann::json row = times(result.per_thread[thread]);
+    row["rank"] = trace.rank_of(thread);
+    row["thread"] = trace.number_in_rank(thread);
     out.push_back(std::move(row));
   }
   return out;
@@ -72,6 +85,7 @@ nlohmann::json to_json(const Prediction& prediction, const Trace& trace, const P
   if (result.region_ns >= 0) out["region_seconds"] = result.region_ns / kSecond_ns;
   out["per_rank"] = nlohmann::json::array();
   for (const Breakdown& b : result.per_rank) out["per_rank"].push_back(times(b));
+  if (!trace.further_threads().empty()) out["per_thread"] = per_thread(result, trace);
   out["per_site"] = nlohmann::json::array();
   for (uint32_t site = 0; site < result.per_site.size(); ++site) {
     nlohmann::json row = times(result.per_site[site]);
@@ -111,8 +125,10 @@ nlohmann::json to_json(const Sensitivity& sensitivity, const Result& result, con
   return out;
 }
 
-std::string describe_deadlock(const Result& result, uint32_t ranks) {
-  std::string out = fmt::format("{} of {} ranks stand still for ever", result.blocked_count, ranks);
+std::string describe_deadlock(const Result& result) {
+  const std::size_t threads = result.per_thread.size();
+  std::string out = fmt::format("{} of {} {} stand still for ever", result.blocked_count, threads,
+                                threads == result.per_rank.size() ? "ranks" : "threads of ranks");
   for (const std::string& line : result.blocked) out += "\n  " + line;
   if (result.blocked_count > result.blocked.size()) out += "\n  ...";
   return out;

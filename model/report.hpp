@@ -27,7 +27,7 @@ struct Prediction {
                                      const Trace& trace, const Parameters& parameters,
                                      double with_longer_limit);
 
-// Each rank that stands still, or a line saying that none does.
-[[nodiscard]] std::string describe_deadlock(const Result& result, uint32_t ranks);
+// Each thread that stands still, or a line saying that none does.
+[[nodiscard]] std::string describe_deadlock(const Result& result);
 
 }  // namespace ompl::model

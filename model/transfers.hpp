@@ -23,10 +23,11 @@ namespace ompl::model {
 template <class Clock>
 class Transfers {
  public:
-  Transfers(const Parameters& parameters, const Options& options, uint32_t ranks)
+  // `in_order`: calls are told by wait_turn().
+  Transfers(const Parameters& parameters, const Options& options, uint32_t ranks, bool in_order)
       : costs(parameters),
         options_(options),
-        agenda_(ranks, costs.lookahead_ns()),
+        agenda_(ranks, in_order ? 0 : costs.lookahead_ns()),
         exact_(messages),
         any_(ranks),
         ports_(ranks),
@@ -38,16 +39,14 @@ class Transfers {
   }
 
   // A send or receive is called; the number of its message, or of the receive until a message is found.
-  uint32_t send(uint32_t rank, const Op& op, const Clock& now);
-  uint32_t receive(uint32_t rank, const Op& op, const Clock& now);
+  // `unlimited`: by no eager buffer.
+  uint32_t send(const Caller& caller, const Op& op, const Clock& now, bool unlimited);
+  uint32_t receive(const Caller& caller, const Op& op, const Clock& now);
 
-  // The rank stands still until this end is known; it will be among `ready` then, once for each.
-  void await(uint32_t message, bool is_send) {
+  // `who` stands still until this end is known; it will be among `ready` then, once for each.
+  void await(uint32_t message, bool is_send, uint32_t who) {
     Message<Clock>& m = messages[message];
-    if (is_send)
-      m.send_awaited = true;
-    else
-      m.recv_awaited = true;
+    (is_send ? m.send_waiter : m.recv_waiter) = who;
   }
   // The rank has no more to do with it.
   void leave(uint32_t message, bool is_send);
@@ -57,10 +56,18 @@ class Transfers {
     return message;
   }
 
-  // Of the eager buffer: whether a message may leave now. If not, the rank will be among `ready` when it may, and
+  // Of the eager buffer: whether a message may leave now. If not, the thread will be among `ready` when it may, and
   // freed_at() tells since when.
-  bool admit(uint32_t rank, const Op& op);
-  const Clock& freed_at(uint32_t rank, const Op& op) { return buffers_[pair(rank, op)].freed; }
+  bool admit(const Caller& caller, const Op& op);
+  const Clock& freed_at(const Caller& caller, const Op& op) {
+    return buffers_[pair(caller.rank, op)].freed;
+  }
+
+  // A thread of a rank of several wants to send or receive: it will be among `ready` when nothing earlier will happen any more.
+  void wait_turn(const Caller& caller, const Clock& now) {
+    ports_[caller.rank].push({ns(now), EventKind::call, caller.thread});
+    agenda_.at(caller.rank, ns(now));
+  }
 
   // Takes the next events at one receiver; false if there are none.
   bool step();
@@ -79,10 +86,16 @@ class Transfers {
 
  private:
   struct Buffer {
+    struct Waiting {
+      uint32_t thread;
+      uint64_t needs;  // bytes
+    };
     uint64_t used = 0;
-    uint32_t waiting = kNone;  // the rank, with so many bytes:
-    uint64_t needs = 0;
+    std::vector<Waiting> waiting;  // first come first served, as far as they fit
     Clock freed{};
+    [[nodiscard]] bool has_room(uint64_t bytes, uint64_t limit) const {
+      return used == 0 || used + bytes <= limit;
+    }
   };
   struct Calls {
     uint64_t sends = 0, receives = 0;
@@ -117,9 +130,10 @@ class Transfers {
   [[nodiscard]] const Parts<Clock>& parts_of(const Message<Clock>& m) const {
     return costs.parts(m.bytes, m.rendezvous);
   }
-  void take(Port<Clock>& port);
+  bool take(Port<Clock>& port);
   void end_use(Port<Clock>& port);
   void take_simultaneous(Port<Clock>& port, const Event& event);
+  void take_call(Port<Clock>& port, Event event);
   void take_envelope(uint32_t i);
   void queue_at_receiver(uint32_t i);
   void free_buffer(uint32_t i);
@@ -144,7 +158,8 @@ void Transfers<Clock>::check(uint32_t rank, const Op& op) const {
 }
 
 template <class Clock>
-uint32_t Transfers<Clock>::send(uint32_t rank, const Op& op, const Clock& now) {
+uint32_t Transfers<Clock>::send(const Caller& caller, const Op& op, const Clock& now, bool unlimited) {
+  const uint32_t rank = caller.rank;
   check(rank, op);
   const Envelope envelope{static_cast<uint32_t>(op.peer), static_cast<int32_t>(rank), op.tag,
                           op.communicator};
@@ -155,10 +170,12 @@ uint32_t Transfers<Clock>::send(uint32_t rank, const Op& op, const Clock& now) {
   Message<Clock>& m = messages[i];
   m.envelope = envelope;
   m.has_send = true;
+  m.thread = caller.thread;
   m.sent = now;
   m.bytes = op.bytes;
   m.send_site = op.site;
   m.rendezvous = is_rendezvous(op);
+  m.unlimited = unlimited || options_.eager_buffer == 0 || m.rendezvous;
   m.order = calls_[rank].sends++;
   if (any)
     push(request_arrival(m), EventKind::envelope, i);
@@ -172,7 +189,8 @@ uint32_t Transfers<Clock>::send(uint32_t rank, const Op& op, const Clock& now) {
 }
 
 template <class Clock>
-uint32_t Transfers<Clock>::receive(uint32_t rank, const Op& op, const Clock& now) {
+uint32_t Transfers<Clock>::receive(const Caller& caller, const Op& op, const Clock& now) {
+  const uint32_t rank = caller.rank;
   check(rank, op);
   const Envelope envelope{rank, op.peer, op.tag, op.communicator};
   if (envelope.any() && any_[rank] == nullptr) make_any(rank);
@@ -196,6 +214,7 @@ uint32_t Transfers<Clock>::receive(uint32_t rank, const Op& op, const Clock& now
     return i;
   }
   m.envelope = envelope;
+  m.thread = caller.thread;
   m.order = calls_[rank].receives++;
   if (own == kNone) exact_.add(i);
   return i;
@@ -294,7 +313,7 @@ void Transfers<Clock>::end_send(uint32_t i, const Clock& when) {
   Message<Clock>& m = messages[i];
   m.send_end = when;
   m.send_known = true;
-  if (m.send_awaited) ready.push_back(static_cast<uint32_t>(m.envelope.source));
+  if (m.send_waiter != kNone) ready.push_back(m.send_waiter);
 }
 
 template <class Clock>
@@ -302,8 +321,8 @@ void Transfers<Clock>::end_receive(uint32_t i, const Clock& when) {
   Message<Clock>& m = messages[i];
   m.recv_end = when;
   m.recv_known = true;
-  if (m.recv_awaited) ready.push_back(m.envelope.target);
-  if (options_.eager_buffer == 0 || m.rendezvous) return;
+  if (m.recv_waiter != kNone) ready.push_back(m.recv_waiter);
+  if (m.unlimited) return;
   m.held = true;
   push(when, EventKind::freed, i);
 }
@@ -339,21 +358,25 @@ bool Transfers<Clock>::step() {
       if (std::isfinite(next)) agenda_.at(receiver, next);
       return true;
     }
-    if (event <= end)
-      take(port);
-    else
+    if (event > end) {
       end_use(port);
+    } else if (take(port)) {
+      agenda_.at(receiver, next);
+      return true;
+    }
   }
 }
 
+// Whether a thread must go on before anything else happens.
 template <class Clock>
-void Transfers<Clock>::take(Port<Clock>& port) {
+bool Transfers<Clock>::take(Port<Clock>& port) {
   const Event event = port.pop();
-  const Message<Clock>& m = messages[event.message];
   switch (event.kind) {
-    case EventKind::begin:
+    case EventKind::begin: {
+      const Message<Clock>& m = messages[event.message];
       port.begin(event.message, m.began, work(m));
       break;
+    }
     case EventKind::freed:
       free_buffer(event.message);
       break;
@@ -361,7 +384,23 @@ void Transfers<Clock>::take(Port<Clock>& port) {
     case EventKind::queued:
       take_simultaneous(port, event);
       break;
+    case EventKind::call:
+      take_call(port, event);
+      return true;
   }
+  return false;
+}
+
+// Of several calls at one instant that of the thread with the lowest number.
+template <class Clock>
+void Transfers<Clock>::take_call(Port<Clock>& port, Event event) {
+  std::vector<Event> others;
+  while (port.next_event() == event.ns && port.events.front().kind == EventKind::call) {
+    others.push_back(port.pop());
+    if (others.back().message < event.message) std::swap(others.back(), event);
+  }
+  for (const Event& other : others) port.push(other);
+  ready.push_back(event.message);
 }
 
 // A message has used the bandwidth for its work.
@@ -406,7 +445,7 @@ void Transfers<Clock>::take_envelope(uint32_t i) {
   m.has_recv = true;
   m.posted = r.posted;
   m.recv_site = r.recv_site;
-  m.recv_awaited = r.recv_awaited;
+  m.recv_waiter = r.recv_waiter;
   r.moved = true;
   r.next = i;
   matched(i);
@@ -424,15 +463,14 @@ void Transfers<Clock>::queue_at_receiver(uint32_t i) {
 }
 
 template <class Clock>
-bool Transfers<Clock>::admit(uint32_t rank, const Op& op) {
+bool Transfers<Clock>::admit(const Caller& caller, const Op& op) {
   if (options_.eager_buffer == 0 || is_rendezvous(op)) return true;
-  Buffer& buffer = buffers_[pair(rank, op)];
-  if (buffer.used == 0 || buffer.used + op.bytes <= options_.eager_buffer) {
+  Buffer& buffer = buffers_[pair(caller.rank, op)];
+  if (buffer.has_room(op.bytes, options_.eager_buffer)) {
     buffer.used += op.bytes;
     return true;
   }
-  buffer.waiting = rank;
-  buffer.needs = op.bytes;
+  buffer.waiting.push_back({caller.thread, op.bytes});
   return false;
 }
 
@@ -444,11 +482,15 @@ void Transfers<Clock>::free_buffer(uint32_t i) {
   Buffer& buffer =
       buffers_[uint64_t{static_cast<uint32_t>(m.envelope.source)} << 32 | m.envelope.target];
   buffer.used -= m.bytes;
-  if (buffer.waiting == kNone) return;
-  if (buffer.used > 0 && buffer.used + buffer.needs > options_.eager_buffer) return;
-  buffer.freed = m.recv_end;
-  ready.push_back(buffer.waiting);
-  buffer.waiting = kNone;
+  const auto before = static_cast<std::ptrdiff_t>(ready.size());
+  std::erase_if(buffer.waiting, [&](const typename Buffer::Waiting& one) {
+    if (!buffer.has_room(one.needs, options_.eager_buffer)) return false;
+    buffer.used += one.needs;
+    buffer.freed = m.recv_end;
+    ready.push_back(one.thread);
+    return true;
+  });
+  std::reverse(ready.begin() + before, ready.end());  // the last goes on first
 }
 
 }  // namespace ompl::model

@@ -64,16 +64,11 @@ uint64_t bytes_of_fragments(const json& value, const Parameters& parameters) {
   return bytes;
 }
 
-json outcome(const Result& result, uint32_t ranks) {
-  if (result.blocked_count > 0) return {{"error", describe_deadlock(result, ranks)}};
+json outcome(const Result& result) {
+  if (result.blocked_count > 0) return {{"error", describe_deadlock(result)}};
   Breakdown sum;
-  for (const Breakdown& b : result.per_rank) {
-    sum.compute += b.compute;
-    sum.overhead += b.overhead;
-    sum.send_wait += b.send_wait;
-    sum.recv_wait += b.recv_wait;
-  }
-  const double mean = 1 / kSecond_ns / ranks;
+  for (const Breakdown& b : result.per_rank) sum += b;
+  const double mean = 1 / kSecond_ns / static_cast<double>(result.per_rank.size());
   json out{{"predicted_seconds", result.predicted_ns / kSecond_ns},
            {"messages", result.messages},
            {"rendezvous", result.rendezvous},
@@ -92,6 +87,9 @@ class Rearranged : public Trace {
   Rearranged(const Trace& trace, const Algorithms& algorithms)
       : trace_(trace), algorithms_(algorithms) {}
   [[nodiscard]] uint32_t ranks() const override { return trace_.ranks(); }
+  [[nodiscard]] std::span<const uint32_t> further_threads() const override {
+    return trace_.further_threads();
+  }
   [[nodiscard]] std::unique_ptr<Stream> open() const override { return trace_.open_with(algorithms_); }
   [[nodiscard]] uint32_t sites() const override { return trace_.sites(); }
   [[nodiscard]] std::string where(uint32_t rank, uint32_t site) const override {
@@ -107,7 +105,7 @@ json replay_change(const Trace& trace, const Change& change, const Options& opti
   const std::unique_ptr<Trace> cut =
       change.fragment > 0 ? std::make_unique<Fragmented>(trace, change.fragment) : nullptr;
   const Rearranged changed(cut ? *cut : trace, change.algorithms);
-  json out = outcome(replay(changed, change.parameters, options), trace.ranks());
+  json out = outcome(replay(changed, change.parameters, options));
   out["name"] = change.name;
   return out;
 } catch (const std::exception& error) {
@@ -153,8 +151,9 @@ Survey survey(const Trace& trace, uint64_t longest_eager) {
   out.long_bytes.resize(trace.ranks());
   const auto stream = trace.open();
   Op op;
-  for (uint32_t rank = 0; rank < trace.ranks(); ++rank) {
-    while (stream->next(rank, op)) {
+  for (uint32_t thread = 0; thread < trace.threads(); ++thread) {
+    const uint32_t rank = trace.rank_of(thread);
+    while (stream->next(thread, op)) {
       if ((op.kind != OpKind::send && op.kind != OpKind::isend) || op.synchronous || op.buffered)
         continue;
       ++out.lengths[op.bytes];
@@ -194,25 +193,24 @@ Change read_change(const json& object, const Parameters& base) {
 }
 
 json what_if(const Trace& trace, const Parameters& base, const Options& options,
-             const std::vector<Change>& changes, unsigned threads) {
+             const std::vector<Change>& changes, unsigned jobs) {
   std::vector<json> outcomes(changes.size() + 1);
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
     for (std::size_t i = next++; i < outcomes.size(); i = next++)
       outcomes[i] = replay_change(trace, i == 0 ? Change{"base", base, {}} : changes[i - 1], options);
   };
+  json looked;
   {
     std::vector<std::jthread> others;
-    for (unsigned i = 1; i < std::min<std::size_t>(threads, outcomes.size()); ++i)
+    for (unsigned i = 1; i < std::min<std::size_t>(jobs, outcomes.size() + 1); ++i)
       others.emplace_back(work);
+    looked = to_json(survey(trace, base.longest_eager), base);  // throws what cannot be read
     work();
   }
-  json out{{"schema", "omnipgas-whatif-1"},
-           {"machine", base.machine},
-           {"model", name_of(base.model)},
-           {"ranks", trace.ranks()},
-           {"survey", to_json(survey(trace, base.longest_eager), base)},
-           {"base", outcomes.front()}};
+  json out{{"schema", "omnipgas-whatif-1"}, {"machine", base.machine},
+           {"model", name_of(base.model)},  {"ranks", trace.ranks()},
+           {"survey", std::move(looked)},   {"base", outcomes.front()}};
   outcomes.erase(outcomes.begin());
   out["changes"] = outcomes;
   return out;

@@ -32,9 +32,10 @@ struct Change {
 // Throws InputError.
 [[nodiscard]] Change read_change(const nlohmann::json& object, const Parameters& base);
 
-// The survey, the time without a change ("base"), and that of each change, in order; by up to `threads` at once.
+// The survey, the time without a change ("base"), and that of each change, in order; by up to `jobs` threads at once,
+// each of which holds a replay's ranks and messages on their way, not the trace. How many makes no difference to it.
 // A change under which the program does not end has "error" instead of times.
 [[nodiscard]] nlohmann::json what_if(const Trace& trace, const Parameters& base, const Options& options,
-                                     const std::vector<Change>& changes, unsigned threads);
+                                     const std::vector<Change>& changes, unsigned jobs);
 
 }  // namespace ompl::model

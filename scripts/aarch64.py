@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """aarch64.py: compiles for aarch64 and runs the tests of one node under qemu-user.
 
-Ranks as threads (unit tests, the conformance suite over self, shm and the mock), and whole jobs of the examples,
-started by this machine's omplrun. qemu-user on x86-64 keeps x86's strong order of memory accesses, so this shows
-that the code is portable, not that its ordering is right: the models under spin speak of that.
+Ranks as threads (unit tests, the conformance suite over self, shm and the mock), the parts of the tracer, and whole
+jobs of the examples, started by this machine's omplrun. qemu-user on x86-64 keeps x86's strong order of memory
+accesses, so this shows that the code is portable, not that its ordering is right: the models under spin speak of that.
 
 Everything is below build/aarch64, Debian's foreign packages too: the machine's own list of architectures stays as
 it is. Exit status: 0, 1 after a failure, 77 where the compiler or the emulator is missing. The last line counts."""
@@ -22,7 +22,8 @@ SYSROOT = BUILD / "sysroot"
 TOOLS = {"aarch64-linux-gnu-g++": "g++-aarch64-linux-gnu", "qemu-aarch64-static": "qemu-user-static"}
 PACKAGES = ("libfmt-dev", "libfmt9", "libgtest-dev")
 TESTS = ("allocation_test", "bootstrap_wire_test", "bootstrap_test", "mapping_test", "settings_test", "mock_test",
-         "mock_failure_test", "conformance_self", "conformance_shm", "conformance_mock")  # fmt: skip
+         "mock_failure_test", "trace_reader_test", "trace_writer_test", "conformance_self", "conformance_shm",
+         "conformance_mock")  # fmt: skip
 EMULATED = ("qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu")
 JOBS = (
     ("2", "pingpong", "64", "1000"),
@@ -98,10 +99,13 @@ def main() -> int:
     if counted is None or int(counted[1]) != len(TESTS):
         print(output[-2000:])
         return 1
+    # What stands before Fortran's names is written in assembler.
+    shim = (sys.executable, "-B", str(ROOT / "tests/trace/shim_test.py"))
+    run(*shim, "--compiler", "aarch64-linux-gnu-g++", "--run", *EMULATED)
     for ranks, *program in JOBS:
         binary = BUILD / "tree" / "bin" / program[0]
         run(str(launcher), "-n", ranks, "--timeout", "100", *EMULATED, str(binary), *program[1:], limit=120)
-    print(f"aarch64: {int(counted[1]) + len(JOBS)} passed")
+    print(f"aarch64: {int(counted[1]) + 1 + len(JOBS)} passed")
     return 0
 
 

@@ -21,7 +21,8 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 LOGS = BUILD / "check"
-STEP_LIMIT_S = 7200 if "--all" in sys.argv else 1800
+ALL = "--all" in sys.argv
+STEP_LIMIT_S = 7200 if ALL else 1800
 SKIP_MARK = "SKIP_RETURN_CODE"  # how ctest tells an honest skip from a test it could not start
 
 
@@ -32,6 +33,7 @@ class Variant:
     preset: str
     folders: tuple[str, ...] = (".",)
     more: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
 
     @property
     def build(self) -> Path:
@@ -40,14 +42,14 @@ class Variant:
 
 INSIDE = ("tests/unit", "tests/conformance")
 VARIANTS = (
-    Variant("release"),
+    Variant("release", targets=("fuzzers",) if ALL else ()),
     # The fuzzers bring their own sanitizers; what is only measured, and the bindings, need none.
     Variant(
         "asan",
-        (*INSIDE, "tests/process", "tests/net", "tests/loggps"),
-        ("src", "tools/omplrun", "tools/ompl-info", "examples", "model"),
+        (*INSIDE, "tests/process", *(("tests/loggps", "tests/solver", "tests/net") if ALL else ())),
+        ("src", "tools/omplrun", "tools/ompl-info", "examples", *(("model",) if ALL else ())),
     ),
-    Variant("tsan", INSIDE),
+    Variant("tsan", (*INSIDE, *(("tests/solver", "tests/whatif") if ALL else ()))),
 )
 
 
@@ -80,7 +82,12 @@ def run(name: str, *command: str) -> tuple[int, str]:
 
 
 def tail(text: str, lines: int = 15) -> str:
-    return "\n".join("    " + line for line in text.rstrip().splitlines()[-lines:])
+    """The last lines, after those where GoogleTest says what failed."""
+    said = text.rstrip().splitlines()
+    last = max(0, len(said) - lines)
+    failed = [i for i, line in enumerate(said) if line.endswith(": Failure")][:10]
+    told = sorted({i for at in failed for i in range(at, min(at + 5, last))})
+    return "\n".join("    " + line for line in [*(said[i] for i in told), *said[last:]])
 
 
 def lint() -> Iterator[Result]:
@@ -109,7 +116,7 @@ def tests(variant: Variant, folder: str) -> Iterator[Result]:
     junit.unlink(missing_ok=True)
     status, output = run(
         f"{name}-tests", "ctest", "--test-dir", str(variant.build / folder), "--output-on-failure",
-        *([] if "--all" in sys.argv else ["--label-exclude", "^long$"]), "--output-junit", str(junit),
+        *([] if ALL else ["--label-exclude", "^long$"]), "--output-junit", str(junit),
         "--test-output-size-passed", "1000000", "-j", str(os.cpu_count()),
     )  # fmt: skip
     cases = list(ElementTree.parse(junit).iter("testcase")) if junit.exists() else []
@@ -132,6 +139,7 @@ def tests(variant: Variant, folder: str) -> Iterator[Result]:
 def check(variant: Variant) -> Iterator[Result]:
     preset, jobs = variant.preset, str(os.cpu_count())
     targets = [f"{folder}/all".removeprefix("./") for folder in (*variant.folders, *variant.more)]
+    targets += variant.targets
     configure = ("cmake", "--preset", preset)
     build = ("cmake", "--build", str(variant.build), "-j", jobs, "--target", *targets)
     for step, command in (("configure", configure), ("build", build)):

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 # The compile commands are GCC's: what it alone knows is no finding.
 GCC_ONLY = ("--extra-arg=-Wno-ignored-optimization-argument", "--extra-arg=-Wno-unknown-attributes")
-TIDY_FOLDERS = ("src/", "tools/", "bench/", "model/", "trace/")
+TIDY_FOLDERS = ("src/", "tools/", "bench/", "model/", "solver/", "trace/")
 TIDY_AT_ONCE = 8  # sources: most of the time goes into the headers that they share
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 

@@ -61,13 +61,13 @@ Json place_of(const RankTrace& trace, uint32_t id) {
           {"inside", site.inside}};
 }
 
-void print_call(const RankTrace& trace, uint32_t thread, const CallView& view) {
+void print_call(const RankTrace& trace, uint32_t thread, const CallView& view, bool local) {
   const Record& call = *view.call;
   Json line = {{"call", kind_name(call.kind)},
                {"rank", trace.header().rank},
                {"thread", thread},
-               {"begin", trace.reference_ns(call.begin)},
-               {"end", trace.reference_ns(call.end)},
+               {"begin", local ? static_cast<int64_t>(call.begin) : trace.reference_ns(call.begin)},
+               {"end", local ? static_cast<int64_t>(call.end) : trace.reference_ns(call.end)},
                {"peer", call.peer},
                {"tag", call.tag},
                {"comm", call.comm},
@@ -132,7 +132,9 @@ void print_summary(const RankTrace& trace) {
       }
       calls += (call.flags & kRepeated) != 0 ? call.bytes : 1;
       in_calls += call.end - call.begin;
-      if (group == Group::kSend || group == Group::kPostSend) sent += call.bytes;
+      if (group == Group::kSend || group == Group::kPostSend || call.kind == Kind::kOmplPut ||
+          call.kind == Kind::kOmplPutSignal)
+        sent += call.bytes;
       if (group == Group::kOpaque)
         ++unknown[name_of(call.kind) != nullptr ? trace.text(call.request) : kind_name(call.kind)];
       first = std::min(first, trace.reference_ns(call.begin));
@@ -162,13 +164,14 @@ void print_summary(const RankTrace& trace) {
          {"unknown", unknown}});
 }
 
-void print_rank(const std::filesystem::path& path, bool summary) {
+void print_rank(const std::filesystem::path& path, bool summary, bool local) {
   const MappedFile file(path);
   const RankTrace trace(path.string(), file.bytes());
   if (summary) return print_summary(trace);
   print_definitions(trace);
   for (const StreamView& thread : trace.threads()) {
-    trace.for_each_call(thread, [&](const CallView& view) { print_call(trace, thread.number, view); });
+    trace.for_each_call(thread,
+                        [&](const CallView& view) { print_call(trace, thread.number, view, local); });
   }
 }
 
@@ -180,11 +183,14 @@ int main(int argc, char** argv) {
         "Prints a trace as lines of JSON: definitions, then calls; times in ns of rank 0's host.");
     std::filesystem::path from;
     bool summary = false;
+    bool local = false;
     app.add_option("trace", from, "Folder of a trace, or the file of one rank")->required();
     app.add_flag("--summary", summary, "One line for each rank instead");
+    app.add_flag("--local", local, "Times of calls by each rank's own clock");
     CLI11_PARSE(app, argc, argv);
     const bool folder = std::filesystem::is_directory(from);
-    for (const auto& path : folder ? rank_files(from) : std::vector{from}) print_rank(path, summary);
+    for (const auto& path : folder ? rank_files(from) : std::vector{from})
+      print_rank(path, summary, local);
   } catch (const std::exception& error) {
     std::fflush(stdout);
     std::fprintf(stderr, "error: %s\n", error.what());

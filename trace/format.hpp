@@ -39,6 +39,7 @@ enum class Group : uint16_t {
   kPostOneSided,
   kWindow,
   kEpoch,
+  kPgas,
   kOpaque,
   kTracer,
   kSide,

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes the wrappers of an interposer: generate.py TABLE KINDS < PREPROCESSED_MPI_H > wrappers.cpp
 
@@ -44,11 +43,23 @@ int MPI_{name}({declared}) {{
 int PMPI_{name}({declared}) __attribute__((alias("MPI_{name}")));
 """
 
-# A Fortran function notes who called it, and goes on to its own.
+# A Fortran function notes who called it, and goes on to its own, with all registers that hold arguments as they came.
+ASSEMBLER = """\
+#if defined(__x86_64__)
+#define OMPL_NOTE_AND_JUMP(to) \\
+  "movq ompl_trace_local@gottpoff(%rip), %r11\\nmovq (%rsp), %r10\\nmovq %r10, %fs:8(%r11)\\njmp *" to "(%rip)\\n"
+#elif defined(__aarch64__)  // hint 34 is bti c
+#define OMPL_NOTE_AND_JUMP(to) \\
+  "hint 34\\nadrp x16, :gottprel:ompl_trace_local\\nldr x16, [x16, :gottprel_lo12:ompl_trace_local]\\n" \\
+  "mrs x17, tpidr_el0\\nadd x16, x16, x17\\nstr x30, [x16, 8]\\n" \\
+  "adrp x16, " to "\\nldr x16, [x16, :lo12:" to "]\\nbr x16\\n"
+#endif
+#if defined(OMPL_NOTE_AND_JUMP)
+static_assert(offsetof(ompl::trace::Local, fortran_site) == 8);
+"""
 SHIM = """\
-asm(".pushsection .text\\n.globl {name}\\n.type {name}, @function\\n{name}:\\n"
-    "movq ompl_trace_local@gottpoff(%rip), %r11\\nmovq (%rsp), %r10\\nmovq %r10, %fs:8(%r11)\\n"
-    "jmp *ompl_fortran_{name}(%rip)\\n.size {name}, .-{name}\\n.popsection");
+asm(".pushsection .text\\n.balign 4\\n.globl {name}\\n.type {name}, %function\\n{name}:\\n"
+    OMPL_NOTE_AND_JUMP("ompl_fortran_{name}") ".size {name}, .-{name}\\n.popsection");
 extern "C" {{ __attribute__((visibility("hidden"), used)) void* ompl_fortran_{name}; }}
 """
 
@@ -125,7 +136,7 @@ def opaque(name: str, parameters: list[tuple[str, str]]) -> str:
 def shims(names: list[str]) -> str:
     """The Fortran names of these functions; on other processors a Fortran call's site lies in MPI's own library."""
     fortran = [pattern.format(name.lower()) for name in names for pattern in FORTRAN]
-    text = "#if defined(__x86_64__)\n" + "".join(SHIM.format(name=name) for name in fortran)
+    text = ASSEMBLER + "".join(SHIM.format(name=name) for name in fortran)
     text += "static const struct { const char* name; void** at; } kFortranNames[] = {\n"
     text += "".join(f'  {{"{name}", &ompl_fortran_{name}}},\n' for name in fortran) + "};\n"
     text += "__attribute__((constructor)) static void find_fortran() {\n"

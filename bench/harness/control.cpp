@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <cerrno>
 #include <stdexcept>
 #include <system_error>
@@ -39,6 +38,7 @@ Command parse(const nlohmann::json& line) {
   command.messages = line.value("messages", uint64_t{1});
   command.sequence = line.value("sequence", uint64_t{0});
   command.counts = line.value("counts", std::vector<uint64_t>{});
+  command.neighbors = line.value("neighbors", decltype(command.neighbors){});
   return command;
 }
 

@@ -11,11 +11,14 @@
 //           {"do": "drain", the same, "counts": [per thread]}                              rank 1
 //           {"do": "roundtrip", "op", "size", "iterations", "work", "timed", "polls"}      both ranks
 //           {"do": "burst", "op", "size", "iterations", "messages"}: workers of roundtrip/  both ranks
+//           {"do": "create", "op", "neighbors"}, {"do": "verify", "op", "iterations", "sequence"},
+//           {"do": "exchange", "op", "iterations"}: workers of halo/                       all ranks
 //           {"do": "rest"}: ends what "attend" began                                       both ranks
 //           {"do": "exit"}                                                                 both ranks
 //   rank    {"report": {...}}, or {"corrupt": "what"} and the end of the process
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -31,10 +34,10 @@
 namespace bench {
 
 struct Command {
-  std::string what;         // pingpong, flow, rate, drain; roundtrip, burst
-  std::string op;           // put, putonly (rate); pingpong and flow: put, putsignal, sendrecv
-  int threads = 1;          //
-  std::size_t size = 8;     // bytes of a message, at least 4
+  std::string what;      // pingpong, flow, rate, drain; roundtrip, burst; create, verify, exchange
+  std::string op;        // put, putonly (rate); pingpong and flow: put, putsignal, sendrecv; a strategy
+  int threads = 1;       //
+  std::size_t size = 8;  // bytes of a message, at least 4
   uint64_t iterations = 1;  // at most this many per thread
   double seconds = 0;       // and no more once this much time has passed
   unsigned limit = 60;      // seconds until the kernel ends a worker that hangs
@@ -46,6 +49,8 @@ struct Command {
   uint64_t messages = 1;    // burst: sent one after the other before the answer
   uint64_t sequence = 0;    // number of this command among the worker's
   std::vector<uint64_t> counts;  // drain: messages that each thread of rank 0 sent
+  // create: of each neighbour its rank, the bytes that go there and those that come
+  std::vector<std::array<uint64_t, 3>> neighbors;
 };
 
 // Reads the worker's command line; throws std::runtime_error.

@@ -8,6 +8,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <omnipgas/halo.h>
 #include <omnipgas/ompl_ext.h>
 
 /* The functions that load() finds in the library, without their prefix. */
@@ -18,7 +19,9 @@
   X(ctx_create) X(ctx_destroy) X(ctx_put) X(ctx_get) X(ctx_put_word) X(ctx_put_signal) X(ctx_wait) \
   X(ctx_flush) X(ctx_quiet) X(ctx_signal) X(ctx_wait_until) X(ctx_wait_any) X(ctx_wait_some) \
   X(ctx_wait_all) X(ctx_put_strided) X(ctx_get_strided) X(ctx_atomic32) X(ctx_atomic64) X(put_nb) \
-  X(get_nb) X(handle_test) X(handle_wait) X(handle_wait_any) X(progress) X(abort)
+  X(get_nb) X(handle_test) X(handle_wait) X(handle_wait_any) X(progress) X(abort) \
+  X(halo_create) X(halo_destroy) X(halo_start) X(halo_test) X(halo_wait) X(halo_wait_some) X(halo_data) \
+  X(halo_describe)
 /* clang-format on */
 
 struct core_library {
@@ -111,8 +114,9 @@ CORE_KEYWORD_METHOD(core_put_nb);
 CORE_KEYWORD_METHOD(core_get_nb);
 CORE_KEYWORD_METHOD(core_handle_wait_any);
 
-/* Add the types Context and Handle. */
+/* Add the types Context, Handle and Halo. */
 int core_add_context(PyObject* module);
 int core_add_handle(PyObject* module);
+int core_add_halo(PyObject* module);
 
 #endif /* OMNIPGAS_PYTHON_CORE_H */

@@ -289,7 +289,7 @@ PyMODINIT_FUNC PyInit__core(void) {
       PyModule_AddObjectRef(module, "OmplError", ompl_error) < 0 ||
       PyModule_AddObjectRef(module, "OmplTimeoutError", ompl_timeout) < 0 ||
       PyModule_AddObjectRef(module, "Section", (PyObject*)core_section_type) < 0 ||
-      core_add_context(module) < 0 || core_add_handle(module) < 0) {
+      core_add_context(module) < 0 || core_add_handle(module) < 0 || core_add_halo(module) < 0) {
     Py_DECREF(module);
     return NULL;
   }

@@ -7,6 +7,7 @@ The layer is loaded at the first use of one of its names, so that the command do
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omnipgas.halo import Halo, Neighbor
     from omnipgas.layer import (
         Array,
         Context,
@@ -50,7 +51,9 @@ __version__ = "0.1.0"
 __all__ = [
     "Array",
     "Context",
+    "Halo",
     "Handle",
+    "Neighbor",
     "OmplError",
     "OmplTimeoutError",
     "Session",
@@ -90,7 +93,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'omnipgas' has no attribute {name!r}")
-    from omnipgas import layer
+    from omnipgas import halo, layer
 
-    value = globals()[name] = getattr(layer, name)
+    value = globals()[name] = getattr(halo if name in ("Halo", "Neighbor") else layer, name)
     return value

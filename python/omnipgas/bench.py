@@ -10,6 +10,7 @@ from pathlib import Path
 from omnipgas import peers
 from omnipgas.figure import Figure, interval, missing
 from omnipgas.peers import MissingError
+from omnipgas.results import Result
 from omnipgas.runner import Cell, Contender, Limits, Outcome, Progress, run_interleaved
 
 Group = dict[str, object]  # of the result file
@@ -37,7 +38,8 @@ class Bench:
     def __init__(self, build: Path, progress: Progress) -> None:
         self.build = build
         self.progress = progress
-        self.cells: list[Cell] = []  # of the group that is being measured
+        self.cells: list[Cell] = []  # of the group that is being measured,
+        self.rows: list[Result] = []  # and results that are no cells
         self.groups: dict[str, Group] = {}
         self.table = peers.table(build)
 

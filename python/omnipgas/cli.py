@@ -8,17 +8,29 @@ import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Optional
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from omnipgas import __version__, endpoints, figures, network, peers, performance, report, results, runner
+from omnipgas import (
+    endpoints,
+    figures,
+    halo_command,
+    installation,
+    network,
+    peers,
+    performance,
+    report,
+    results,
+    runner,
+    solve,
+)
 from omnipgas.bench import Bench
+from omnipgas.command_line import INTERRUPTED, Bar, console_beside, numbers, words
 from omnipgas.figure import Figure
 from omnipgas.model import commands
 
@@ -27,8 +39,6 @@ NETWORK_LIBRARIES = "ofi,ucx,ompl,mpich,openmpi"
 PINGPONG_SIZES = ",".join(str(1 << p) for p in range(2, 23))  # 4 B to 4 MiB
 QUICK_SIZES = "4,64,1024,4096,16384,65536,262144,1048576,4194304"
 QUICK = runner.Limits(rounds=5, min_rounds=3, seconds=0.01, cell_seconds=1.0)
-FILE_WIDTH = 140  # characters of a table that goes into a file
-INTERRUPTED = 130  # exit status after Ctrl-C
 
 app = typer.Typer(
     help="Measures communication layers with threads, each beside a hand-written twin.",
@@ -36,7 +46,10 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command("halo")(halo_command.command)
 app.add_typer(commands.app, name="model")
+app.command()(solve.cg)
+app.command()(solve.spmv)
 
 # Options as default values and Optional[]: the typer of Debian 12 knows no other way.
 LIBS = typer.Option(
@@ -120,12 +133,12 @@ def pingpong(
 ) -> None:
     """Latency and bandwidth between thread i of one rank and thread i of another."""
     transports = _transports(hosts, over)
-    chosen = _numbers("--sizes", sizes or (QUICK_SIZES if quick else PINGPONG_SIZES), 4)
+    chosen = numbers("--sizes", sizes or (QUICK_SIZES if quick else PINGPONG_SIZES), 4)
     request = Request(
         bench="pingpong",
         libs=_libraries(libs, transports),
-        ops=_words("--op", op, ["put", "putsignal", "sendrecv"]),
-        threads=_numbers("--threads", threads, 1),
+        ops=words("--op", op, ["put", "putsignal", "sendrecv"]),
+        threads=numbers("--threads", threads, 1),
         sizes=chosen,
         limits=_limits(quick, repeat, timeout),
         seed=secrets.randbelow(2**31) if seed is None else seed,
@@ -160,8 +173,8 @@ def rate(
     request = Request(
         bench="flow" if transports else "rate",
         libs=_libraries(libs, transports),
-        ops=_words("--op", op or ("put,sendrecv" if transports else "put,putonly"), known),
-        threads=_numbers("--threads", threads, 1),
+        ops=words("--op", op or ("put,sendrecv" if transports else "put,putonly"), known),
+        threads=numbers("--threads", threads, 1),
         sizes=[size],
         limits=replace(_limits(quick, repeat, timeout), iterations=1 << 22),
         seed=secrets.randbelow(2**31) if seed is None else seed,
@@ -190,23 +203,23 @@ def measure_endpoints(
     failed claims and memory per peer, beside the twin and MPI."""
     request = Request(
         bench="pingpong",
-        libs=_words("--libs", libs, list(peers.table())) if libs else [],
+        libs=words("--libs", libs, list(peers.table())) if libs else [],
         ops=["put", "sendrecv"],
-        threads=_numbers("--threads", threads, 1),
+        threads=numbers("--threads", threads, 1),
         sizes=[endpoints.SIZE],
         limits=_limits(quick, repeat, timeout),
         seed=secrets.randbelow(2**31) if seed is None else seed,
         json=json,
         plot=plot,
         hosts=2,
-        over=(_words("--over", over, [t for t in network.TRANSPORTS if t not in network.INSIDE_ONE_HOST])[0],),
+        over=(words("--over", over, [t for t in network.TRANSPORTS if t not in network.INSIDE_ONE_HOST])[0],),
     )
-    raise typer.Exit(_endpoints(request, _numbers("--pools", pools, 1)))
+    raise typer.Exit(_endpoints(request, numbers("--pools", pools, 1)))
 
 
 def _endpoints(request: Request, sizes: list[int]) -> int:
     """Measures, reports; the exit status."""
-    console = _console(request)
+    console = console_beside(request.json)
     build = peers.build_dir()
     machine, started = results.machine(), datetime.now(UTC)
     transport = request.over[0]
@@ -237,7 +250,7 @@ def measure_figures(
     publish: bool = PUBLISH,
 ) -> None:
     """Measure the "must show" figures; one line each: name, value, bound, met or missed."""
-    wanted = _words("--groups", groups, list(figures.GROUPS))
+    wanted = words("--groups", groups, list(figures.GROUPS))
     console = Console(stderr=True)
     build = peers.build_dir()
     found: list[Figure] = []
@@ -251,8 +264,9 @@ def measure_figures(
         except KeyboardInterrupt:
             interrupted = True
     path = figures.write(build / "results", bench.groups)
-    met = sum(figure.met for figure in found)
-    console.print(f"{met} of {len(found)} bounds met. Result file: {path}")
+    bounded = [figure for figure in found if figure.bound is not None]
+    met = sum(figure.met for figure in bounded)
+    console.print(f"{met} of {len(bounded)} bounds met. Result file: {path}")
     if interrupted:
         raise typer.Exit(INTERRUPTED)
     if publish:
@@ -261,7 +275,7 @@ def measure_figures(
 
 def measure(request: Request) -> int:
     """Measures, reports; the exit status."""
-    console = _console(request)
+    console = console_beside(request.json)
     machine, started = results.machine(), datetime.now(UTC)
     with _hosts(request.hosts) as hosts, Bar(console) as bar:
         contenders, rows = _contenders(request, hosts)
@@ -279,14 +293,6 @@ def measure(request: Request) -> int:
     return _finish(console, request, [outcome], rows, (machine, started))
 
 
-def _console(request: Request) -> Console:
-    """For the report; the result file may want standard output."""
-    console = Console(stderr=request.json == "-")
-    if not console.is_terminal:
-        console.width = FILE_WIDTH
-    return console
-
-
 def _finish(
     console: Console,
     request: Request,
@@ -298,7 +304,8 @@ def _finish(
     machine, started = where
     interrupted = any(outcome.interrupted for outcome in outcomes)
     if request.json:
-        command = _command(request, outcomes, started) | {"interrupted": interrupted}
+        libraries = {name: how for outcome in outcomes for name, how in outcome.started.items()}
+        command = results.command(started, request.seed, request.limits, libraries, interrupted)
         results.write(request.json, results.document(machine, command, rows))
     if request.plot:
         from omnipgas import plots  # slow to load, and seldom wanted
@@ -311,41 +318,6 @@ def _finish(
     if interrupted:
         return INTERRUPTED
     return 0 if any(row["status"] == "ok" for row in rows) else 1
-
-
-class Bar(runner.Progress):
-    """A progress bar, on a terminal."""
-
-    def __init__(self, console: Console) -> None:
-        self._bar = Progress(
-            BarColumn(20),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.description}"),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self._task = self._bar.add_task("")
-
-    def __enter__(self) -> Bar:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def plan(self, cells: int) -> None:
-        """So many cells will be measured."""
-        self._bar.update(self._task, total=cells)
-
-    def at(self, what: str) -> None:
-        """This is being done now."""
-        self._bar.update(self._task, description=what)
-
-    def done(self, cell: runner.Cell) -> None:
-        """A cell is finished."""
-        self._bar.advance(self._task)
 
 
 @contextmanager
@@ -367,23 +339,12 @@ def _contenders(request: Request, hosts: peers.Hosts | None) -> tuple[list[runne
         peer = peers.table(build)[name]
         ops = [op for op in request.ops if op in peer.ops]
         try:
-            here = peers.find(peer, build)
+            here = installation.find(peer, build)
             found = network.contenders(here, list(request.over), hosts)
             contenders += [runner.Contender(one, op) for one in found for op in ops]
         except peers.MissingError as missing:
             rows += [results.skipped(request.bench, name, op, str(missing)) for op in ops]
     return contenders, rows
-
-
-def _command(request: Request, outcomes: Sequence[runner.Outcome], started: datetime) -> dict[str, Any]:
-    return {
-        "omni": __version__,
-        "started": started.isoformat(timespec="seconds"),
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seed": request.seed,
-        "limits": asdict(request.limits),
-        "libraries": {name: how for outcome in outcomes for name, how in outcome.started.items()},
-    }
 
 
 def _limits(quick: bool, repeat: int | None, timeout: float) -> runner.Limits:
@@ -396,34 +357,16 @@ def _limits(quick: bool, repeat: int | None, timeout: float) -> runner.Limits:
 def _transports(hosts: int, over: str | None) -> tuple[str, ...]:
     """What is measured over; nothing: memory."""
     chosen = over or ("tcp" if hosts == 2 else "")
-    return tuple(_words("--over", chosen, list(network.TRANSPORTS)))
+    return tuple(words("--over", chosen, list(network.TRANSPORTS)))
 
 
 def _libraries(libs: str | None, over: tuple[str, ...]) -> list[str]:
     """Those asked for, or those that fit; a twin only if it goes over one of the transports."""
     if libs:
-        return _words("--libs", libs, list(peers.table()))
+        return words("--libs", libs, list(peers.table()))
     twins = {network.TRANSPORTS[transport][0] for transport in over}
     chosen = (NETWORK_LIBRARIES if over else LIBRARIES).split(",")
     return [name for name in chosen if name not in ("ofi", "ucx") or name in twins]
-
-
-def _words(option: str, text: str, known: list[str]) -> list[str]:
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    for word in words:
-        if word not in known:
-            raise typer.BadParameter(f"{word!r} is none of {', '.join(known)}", param_hint=option)
-    return list(dict.fromkeys(words))
-
-
-def _numbers(option: str, text: str, least: int) -> list[int]:
-    try:
-        numbers = [int(word) for word in text.split(",")]
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is no list of numbers", param_hint=option) from error
-    if min(numbers) < least:
-        raise typer.BadParameter(f"{min(numbers)} is below {least}", param_hint=option)
-    return list(dict.fromkeys(numbers))
 
 
 def main() -> None:

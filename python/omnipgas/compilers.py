@@ -29,10 +29,13 @@ class Target:
 
     def run(self, *arguments: str | Path) -> str:
         """What the compiler prints."""
-        done = subprocess.run(
-            [self.compiler, *arguments], env={**os.environ, **self.env}, text=True, capture_output=True,
-            timeout=COMPILE_LIMIT, check=False,
-        )  # fmt: skip
+        try:
+            done = subprocess.run(
+                [self.compiler, *arguments], env={**os.environ, **self.env}, text=True, capture_output=True,
+                timeout=COMPILE_LIMIT, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as late:
+            raise FailedError(f"{self.compiler} was not done after {COMPILE_LIMIT} s") from late
         if done.returncode != 0:
             raise FailedError(f"{self.compiler} failed:\n{done.stderr}")
         return done.stdout

@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from omnipgas import layer_figures, network_figures, results, verbs_figures
+from omnipgas import halo_figures, layer_figures, network_figures, results, verbs_figures
 from omnipgas.bench import Bench, Group, best, limits, ratio
 from omnipgas.figure import Figure, interval, missing
-from omnipgas.model import figures as model_figures
+from omnipgas.model import accuracy_figures, replay_figures, tracing_figures
 from omnipgas.runner import Cell
 
 SCHEMA = "omnipgas-figures-2"
@@ -158,19 +158,25 @@ GROUPS: dict[str, Callable[[Bench], list[Figure]]] = {
     "aarch64": lambda bench: layer_figures.aarch64(bench.build),
     "verbs": lambda bench: verbs_figures.figures(bench.build),
     "coverage": lambda bench: layer_figures.coverage(bench.build),
-    "replay": lambda bench: model_figures.replay(bench.build),
+    "equations": lambda bench: replay_figures.equations(bench.build),
+    "replay": lambda bench: replay_figures.replay(bench.build),
+    "halo": halo_figures.figures,
+    "fit": lambda bench: accuracy_figures.fit(bench.build),
+    "predictions": lambda bench: accuracy_figures.predictions(bench.build),
+    "elimination": lambda bench: accuracy_figures.elimination(bench.build),
+    "tracing": lambda bench: tracing_figures.tracing(bench.build),
 }
 
 
 def measure(bench: Bench, groups: Sequence[str]) -> Iterator[Figure]:
     """The figures of the groups, each as soon as its group is measured."""
     for group in groups:
-        bench.cells = []
+        bench.cells, bench.rows = [], []
         found = GROUPS[group](bench)
         bench.groups[group] = {
             "machine": results.machine(),
             "figures": [asdict(f) | {"met": f.met} for f in found],
-            "results": [results.from_cell(c) for c in bench.cells],
+            "results": [*map(results.from_cell, bench.cells), *bench.rows],
         }
         yield from found
 

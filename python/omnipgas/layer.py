@@ -43,6 +43,7 @@ _core.load(_library())
 OmplError = _core.OmplError
 OmplTimeoutError = _core.OmplTimeoutError
 Handle = _core.Handle
+CoreHalo = _core.Halo  # halo.py makes Halo of it
 
 rank = _core.rank
 size = _core.size

@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +31,14 @@ class Setting:
     why: str
     source: str
 
-    def applies(self, threads: int, two_hosts: bool = False) -> bool:
+    def applies(self, threads: int, two_hosts: bool = False, ranks: int = RANKS) -> bool:
         """Whether it is set in a run of `threads` threads per rank."""
         if self.when == "hosts":
             return two_hosts
         if self.when == "root":
             return os.geteuid() == 0
         if self.when == "crowded":
-            return RANKS * threads > cores()
+            return ranks * threads > cores()
         return True
 
 
@@ -57,6 +57,8 @@ class Peer:
     get: str = ""
     hang_signal: str = ""
     over: list[str] = field(default_factory=list)
+    installed: bool = False
+    sessions: bool = False
     settings: list[Setting] = field(default_factory=list)
 
 
@@ -83,6 +85,7 @@ class Found:
     transport: str = ""  # of `over`
     endpoints: int | None = None  # of each rank's pool, if that was asked for
     twin: str = "raw"  # the library it is compared with
+    ranks: int = RANKS
 
     @property
     def name(self) -> str:
@@ -91,12 +94,14 @@ class Found:
         return " ".join([self.peer.name, *filter(None, extra)])
 
     def command(self, arguments: list[str]) -> list[str]:
-        """The command line that starts both ranks with `arguments` for the worker."""
+        """The command line that starts the ranks with `arguments` for the worker."""
         line = [*self.hosts.launch] if self.hosts else []
         for part in self.peer.launch:
             if part == "{worker}" and self.hosts:
                 line += self.hosts.enter
-            line.append(part.format(worker=self.worker, launcher=self.launcher, prefix=self.prefix))
+            line.append(
+                part.format(worker=self.worker, launcher=self.launcher, prefix=self.prefix, ranks=self.ranks)
+            )
         return line + arguments
 
     def environment(self, threads: int) -> dict[str, str]:
@@ -108,7 +113,7 @@ class Found:
 
     def applying(self, threads: int) -> list[Setting]:
         """The settings for `threads` threads per rank."""
-        return [s for s in self.peer.settings if s.applies(threads, self.hosts is not None)]
+        return [s for s in self.peer.settings if s.applies(threads, self.hosts is not None, self.ranks)]
 
 
 def cores() -> int:
@@ -140,19 +145,28 @@ def read_table(path: Path) -> dict[str, Peer]:
     return peers
 
 
+def sources(build: Path) -> Path | None:
+    """What an installation compiles for the user's MPI; None: a build folder, for which the build does that."""
+    place = build / "sources"
+    return place if place.is_dir() else None
+
+
 def table(build: Path | None = None) -> dict[str, Peer]:
-    """The table of the checkout, as the build copied it."""
-    return read_table((build or build_dir()) / "bench" / "peers.toml")
+    """The table of the checkout, as the build copied it, or of the installation."""
+    place = build or build_dir()
+    rows = read_table(place / "bench" / "peers.toml")
+    return {name: peer for name, peer in rows.items() if not peer.installed or sources(place)}
 
 
 def find_prefix(peer: Peer, build: Path) -> Path | None:
     """Where a library with a prefix is installed; None if it comes from the PATH."""
     if not peer.prefix:
         return None
-    prefix = Path(os.environ.get(peer.prefix["variable"], build / peer.prefix["default"]))
+    variable = peer.prefix["variable"]
+    prefix = Path(os.environ.get(variable, build / peer.prefix["default"]))
     if not prefix.is_dir():
-        how = peer.get.format(build=build)
-        raise MissingError(f"not installed: {how}; or set {peer.prefix['variable']}")
+        how = f"{peer.get.format(build=build)}; or set {variable}"
+        raise MissingError(f"set {variable} to its folder" if sources(build) else f"not installed: {how}")
     return prefix.absolute()
 
 
@@ -173,15 +187,26 @@ def find_program(peer: Peer, name: str, build: Path, prefix: Path | None) -> Pat
 
 
 def worker_of(peer: Peer, kind: str) -> str:
-    """The library's program of that kind: bench, or roundtrip (bench/roundtrip)."""
+    """The library's program of that kind: bench, roundtrip (bench/roundtrip) or halo (bench/halo)."""
     return peer.worker.replace("_bench_", f"_{kind}_")
 
 
-def find(peer: Peer, build: Path, kind: str = "bench") -> Found:
-    """Everything needed to run a library; raises MissingError with the remedy."""
+def find(peer: Peer, build: Path, kind: str = "bench", made: Path | None = None) -> Found:
+    """Everything needed to run a library, its worker in the folder `made`, if not in the build's; raises MissingError
+    with the remedy."""
     prefix = find_prefix(peer, build)
     launcher = find_program(peer, peer.launcher, build, prefix) if peer.launcher else None
-    worker = build / "bin" / worker_of(peer, kind)
+    worker = (made or build) / "bin" / worker_of(peer, kind)
     if not worker.is_file():
         raise MissingError(f"{worker} is not built: run make (or cmake --build {build})")
     return Found(peer, worker, prefix, launcher)
+
+
+def with_ranks(found: Found, ranks: int, build: Path) -> Found:
+    """The job of so many ranks, by the launcher that suits it (`sessions` in peers.toml)."""
+    found = replace(found, ranks=ranks)
+    if not found.peer.sessions or ranks <= cores():
+        return found
+    layer = table(build)["ompl"]
+    launcher = find_program(layer, layer.launcher, build, None)
+    return replace(found, launcher=launcher, peer=replace(found.peer, launch=layer.launch))

@@ -30,11 +30,14 @@ def page(groups: dict[str, Any], notes: str) -> str:
         interval = "" if figure["low"] is None else f"{figure['low']:.3g} to {figure['high']:.3g}"
         sign = "at most" if figure["at_most"] else "at least"
         note = f" ({figure['note']})" if figure["note"] else ""
-        verdict = "met" if figure["met"] else "**missed**"
-        rows.append(f"| {figure['name']}{note} | {value} | {interval} | {sign} {figure['bound']:g} | {verdict} |")
-    met = sum(figure["met"] for figure in figures)
+        bound, verdict = "none", ""
+        if figure["bound"] is not None:
+            bound, verdict = f"{sign} {figure['bound']:g}", "met" if figure["met"] else "**missed**"
+        rows.append(f"| {figure['name']}{note} | {value} | {interval} | {bound} | {verdict} |")
+    bounded = [figure for figure in figures if figure["bound"] is not None]
+    met = sum(figure["met"] for figure in bounded)
     return "\n".join(
-        [HEAD, f"Machine: {'; '.join(machines)}. {met} of {len(figures)} bounds met.", "", *rows, "", notes]
+        [HEAD, f"Machine: {'; '.join(machines)}. {met} of {len(bounded)} bounds met.", "", *rows, "", notes]
     )
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Plots after the papers' figures 2 to 9: latency and bandwidth against size, for each thread count."""
+"""Plots: after the papers' figures 2 to 9, latency and bandwidth against size for each thread count; halo
+exchange; a solver's residuals."""
 
 from __future__ import annotations
 
@@ -88,6 +89,35 @@ def endpoints(path: Path, results: list[Result]) -> None:
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncols=4, fontsize=8, title="dashed: the best MPI")
     figure.tight_layout(rect=(0, 0.15, 1, 1))
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+
+
+def halo(path: Path, results: list[Result]) -> None:
+    """The time of an exchange by each strategy, with its interval."""
+    measured = [r for r in results if r["status"] == "ok"]
+    figure, axis = plt.subplots(figsize=(6.5, 0.4 * max(3, len(measured)) + 0.9))
+    found = [r["halo"]["exchange_us"] for r in measured]
+    medians = [one["median"] for one in found]
+    reach = [[one["median"] - one["low"] for one in found], [one["high"] - one["median"] for one in found]]
+    axis.barh([r["op"] for r in measured], medians, xerr=reach, capsize=3, color="C0", alpha=0.7)
+    axis.invert_yaxis()
+    axis.set_xlabel("exchange on the slowest rank [us], median and 95 % interval")
+    axis.grid(alpha=0.3, axis="x")
+    figure.tight_layout()
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+
+
+def residuals(path: Path, result: dict[str, Any]) -> None:
+    """The history of a solver's residuals, and its tolerance."""
+    figure, axis = plt.subplots(figsize=(6.4, 4.0))
+    axis.semilogy(result["history"])
+    axis.axhline(result["tolerance"], color="gray", linestyle=":")
+    axis.set_xlabel("iteration")
+    axis.set_ylabel("|r| / |b|")
+    axis.set_title(f"{result['matrix']}, {result['precond']}")
+    figure.tight_layout()
     figure.savefig(path, dpi=130)
     plt.close(figure)
 

@@ -9,12 +9,14 @@ import platform
 import statistics
 import sys
 from collections import Counter
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from omnipgas import stats
+from omnipgas import __version__, stats
 from omnipgas.peers import RANKS, cores
-from omnipgas.runner import Cell
+from omnipgas.runner import Cell, Limits
 from omnipgas.worker import Round
 
 SCHEMA = "omnipgas-bench-1"
@@ -45,12 +47,12 @@ def machine() -> dict[str, Any]:
 
 def skipped(bench: str, library: str, op: str, reason: str) -> Result:
     """The result of a library that could not be measured at all."""
-    return _result(bench, library, op, None, None) | {"status": "skipped", "reason": reason}
+    return empty(bench, library, op, None, None) | {"status": "skipped", "reason": reason}
 
 
 def from_cell(cell: Cell) -> Result:
     """The result of one cell over all its rounds."""
-    result = _result(cell.bench, cell.contender.library, cell.contender.op, cell.threads, cell.size)
+    result = empty(cell.bench, cell.contender.library, cell.contender.op, cell.threads, cell.size)
     result |= {
         "version": cell.version or None,
         "transport": cell.transport or None,
@@ -93,6 +95,21 @@ def latency(rounds: list[Round]) -> dict[str, float]:
     }
 
 
+def command(
+    started: datetime, seed: int, limits: Limits, libraries: dict[str, Any], interrupted: bool
+) -> dict[str, Any]:
+    """How it was measured; `libraries`: how each was started."""
+    return {
+        "omni": __version__,
+        "started": started.isoformat(timespec="seconds"),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seed": seed,
+        "limits": asdict(limits),
+        "libraries": libraries,
+        "interrupted": interrupted,
+    }
+
+
 def document(
     measured_on: dict[str, Any], command: dict[str, Any], results: list[Result]
 ) -> dict[str, Any]:
@@ -114,7 +131,8 @@ def write(path: str, content: dict[str, Any]) -> None:
         Path(path).write_text(text)
 
 
-def _result(bench: str, library: str, op: str, threads: int | None, size: int | None) -> Result:
+def empty(bench: str, library: str, op: str, threads: int | None, size: int | None) -> Result:
+    """A row in which nothing is measured yet."""
     return {
         "bench": bench,
         "library": library,

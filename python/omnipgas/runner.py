@@ -16,7 +16,7 @@ from typing import Any
 
 from omnipgas import stats
 from omnipgas.peers import Found
-from omnipgas.worker import Round, Worker, WorkerError
+from omnipgas.worker import END_LIMIT, GRACE, Round, Worker, WorkerError
 
 FAILURES_TO_GIVE_UP = 2  # of one library and operation in a row, at one thread count
 RATE_REGION = 4096  # bytes that the messages of `rate` walk over
@@ -99,14 +99,26 @@ class Cell:
 class Progress:
     """What a caller may want to see; does nothing by itself."""
 
-    def plan(self, cells: int) -> None:
-        """So many cells will be measured."""
+    def plan(self, parts: int) -> None:
+        """So many parts will be measured."""
 
     def at(self, what: str) -> None:
         """This is being done now."""
 
-    def done(self, cell: Cell) -> None:
-        """A cell is finished."""
+    def done(self) -> None:
+        """One of them is finished."""
+
+
+def how_started(worker: Worker) -> dict[str, Any]:
+    """For the result file."""
+    return {
+        "command": worker.command_line,
+        "environment": worker.environment,
+        "settings": [
+            {"variable": s.env, "why": s.why, "source": s.source} for s in worker.found.applying(worker.threads)
+        ],
+        "details": worker.hello[0]["details"],
+    }
 
 
 class Crew:
@@ -123,27 +135,19 @@ class Crew:
         name = found.name
         if name not in self._workers:
             worker = self._workers[name] = Worker(found, self._threads, self._size)
-            self.started[name] = {
-                "command": worker.command_line,
-                "environment": worker.environment,
-                "settings": [
-                    {"variable": s.env, "why": s.why, "source": s.source}
-                    for s in found.applying(self._threads)
-                ],
-                "details": worker.hello[0]["details"],
-            }
+            self.started[name] = how_started(worker)
         return self._workers[name]
 
     def drop(self, library: str) -> None:
         """Forgets a worker that failed."""
         self._workers.pop(library, None)
 
-    def close(self) -> None:
-        """Ends all workers."""
+    def close(self, limit: float) -> None:
+        """Ends all workers, each within so many seconds."""
         with contextlib.ExitStack() as stack:
             for worker in self._workers.values():
                 worker.ask_to_end()
-                stack.callback(worker.close)
+                stack.callback(worker.close, limit)
 
 
 @dataclass
@@ -204,19 +208,21 @@ class _Run:
                 self.outcome.cells += cells
                 self._give_up(cells)
                 self._rounds(crew, cells)
-                for cell in cells:
-                    self.progress.done(cell)
+                for _ in cells:
+                    self.progress.done()
 
     @contextlib.contextmanager
     def _crew(self, threads: int, size: int) -> Iterator[Crew]:
         crew = Crew(threads, max(size, RATE_REGION))
+        patience = GRACE  # after an interrupt
         try:
             yield crew
+            patience = END_LIMIT
         finally:
             self.outcome.started |= {
                 f"{lib}, {threads} threads": how for lib, how in crew.started.items()
             }
-            crew.close()
+            crew.close(patience)
 
     def _give_up(self, cells: list[Cell]) -> None:
         for cell in cells:

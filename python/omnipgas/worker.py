@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One running worker (two ranks of one library) and the conversation with it.
+"""One running worker (the ranks of one library) and the conversation with it.
 
 The protocol is described in bench/harness/control.hpp. Whatever a worker does, a call here ends
 within its time limit, and a failure carries the evidence.
@@ -18,13 +18,14 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from omnipgas.peers import RANKS, Found
 
-START_LIMIT = 30.0  # seconds until both ranks have said hello
+START_LIMIT = 30.0  # seconds until all ranks have said hello, and one more for each
 END_LIMIT = 10.0  # until a worker that was told to end is killed
 GRACE = 2.0  # until a worker whose rank died, or that got SIGTERM, is killed
 STDERR_TAIL = 1200  # characters of evidence
@@ -60,11 +61,12 @@ class Round:
 
 
 class Worker:
-    """Both ranks of a library, started and ready; a context manager that ends them."""
+    """All ranks of a library, started and ready; a context manager that ends them."""
 
     def __init__(self, found: Found, threads: int, size: int) -> None:
         self.found = found
         self.threads = threads
+        self.size = size
         self.hello: dict[int, Message] = {}
         self._sequence = 0
         self._last = "start"
@@ -80,7 +82,7 @@ class Worker:
         self.environment = found.environment(threads)
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(control))
-            listener.listen(RANKS)
+            listener.listen(found.ranks)
             with self._output("stdout").open("wb") as out, self._output("stderr").open("wb") as err:
                 self._process = subprocess.Popen(
                     self.command_line,
@@ -91,7 +93,7 @@ class Worker:
                     start_new_session=True,
                 )
             try:
-                self._accept(listener, time.monotonic() + START_LIMIT)
+                self._accept(listener, time.monotonic() + START_LIMIT + found.ranks)
             except BaseException:
                 self.kill()
                 raise
@@ -179,6 +181,17 @@ class Worker:
         command = self._measure(what, op, size, iterations, 0) | extra
         return self._ask(dict.fromkeys(range(RANKS), command), limit)
 
+    def halo(
+        self, what: str, strategy: str, limit: float, iterations: int = 1, neighbors: Sequence[Any] | None = None
+    ) -> list[Message]:
+        """What each rank reports of `create`, `verify` or `exchange` (bench/halo); `create` needs, of each rank, what
+        it exchanges with its neighbours."""
+        command = self._measure(what, strategy, self.size, iterations, 0)
+        ranks = range(self.found.ranks)
+        more = [{} if neighbors is None else {"neighbors": neighbors[rank]} for rank in ranks]
+        reports = self._ask({rank: command | more[rank] for rank in ranks}, limit)
+        return [reports[rank] for rank in ranks]
+
     def _measure(self, what: str, op: str, size: int, iterations: int, seconds: float) -> Message:
         self._sequence += 1
         aim = " to a sleeping target" if what == "rate" else ""
@@ -198,7 +211,7 @@ class Worker:
 
     def _accept(self, listener: socket.socket, deadline: float) -> None:
         listener.settimeout(0.05)
-        while len(self.hello) < RANKS:
+        while len(self.hello) < self.found.ranks:
             if time.monotonic() > deadline:
                 raise self._failure("hung", f"not started after {START_LIMIT:g} s")
             if self._process.poll() is not None:
@@ -239,7 +252,7 @@ class Worker:
                 for key, _ in ready:
                     for report in self._receive(key.data):
                         reports[key.data] = report
-        if self._attends and len(commands) == RANKS:  # each made progress for the other until both were done
+        if self._attends and len(commands) == self.found.ranks:  # each made progress for the other until both were done
             for connection in self._sockets.values():
                 with contextlib.suppress(OSError):  # the next command tells
                     connection.sendall(b'{"do": "rest"}\n')
@@ -305,11 +318,11 @@ class Worker:
             with contextlib.suppress(OSError):
                 connection.sendall(b'{"do": "exit"}\n')
 
-    def close(self) -> None:
+    def close(self, limit: float = END_LIMIT) -> None:
         """Lets the worker end properly, within a time limit."""
         try:
             self.ask_to_end()
-            self._process.wait(END_LIMIT)
+            self._process.wait(limit)
         except subprocess.TimeoutExpired:
             pass  # kill() sees to it
         finally:

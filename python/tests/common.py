@@ -23,13 +23,13 @@ def contender(mode: str, name: str = "", fail_at: int = 0, op: str = "put") -> C
     return Contender(mock(mode, name, fail_at), op)
 
 
-def built(name: str) -> peers.Found:
-    """A library of the table, or a skip with the reason."""
+def built(name: str, kind: str = "bench") -> peers.Found:
+    """A library of the table with its worker of that kind, or a skip with the reason."""
     build = peers.build_dir()
     if not (build / "bench" / "peers.toml").exists():
         pytest.skip(f"{build} is not built")
     try:
-        return peers.find(peers.table(build)[name], build)
+        return peers.find(peers.table(build)[name], build, kind)
     except peers.MissingError as missing:
         pytest.skip(f"{name}: {missing}")
 

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A mock of a worker, hostile on purpose: speaks the driver's protocol, and misbehaves as told.
 
-hostile_worker.py MODE [--fail-at SIZE] ... MODE: good, hang, crash, corrupt, babble, mute.
-It fails when asked for a message of SIZE bytes (default: any).
+hostile_worker.py MODE [--fail-at SIZE] [--fail-op OP] [--nth N] [--mark FILE] [--ranks N] ...
+MODE: good, hang, crash, corrupt, babble, mute, refuse.
+It fails when asked the Nth time for a message of SIZE bytes (default: any) by the operation OP (default: any). Before
+it hangs it makes FILE. As a worker of halo exchange it refuses `create` of OP in the mode refuse; rank r takes r + 1
+microseconds for each letter of a strategy's name.
 """
 
 import argparse
@@ -12,18 +15,35 @@ import signal
 import socket
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 parser = argparse.ArgumentParser()
 parser.add_argument("mode")
 parser.add_argument("--fail-at", type=int, default=0)
+parser.add_argument("--fail-op", default="")
+parser.add_argument("--nth", type=int, default=1)
+parser.add_argument("--ranks", type=int, default=2)
+parser.add_argument("--mark", type=Path, default=os.devnull)
 parser.add_argument("--control", required=True)
 parser.add_argument("--threads", type=int, required=True)
 parser.add_argument("--bytes", type=int, required=True)
 options = parser.parse_args()
 
 
-def report(command: dict[str, Any]) -> dict[str, Any]:
+def halo(command: dict[str, Any], rank: int) -> dict[str, Any]:
+    op, count = command["op"], command["iterations"]
+    if command["do"] == "create":
+        assert command["neighbors"]
+        return {"refused": "not today" if options.mode == "refuse" and op == options.fail_op else ""}
+    if command["do"] == "verify":
+        return {"exchanges": count}
+    return {"seconds": (rank + 1) * len(op) * 1e-6 * count, "uses": f"  other\n* {op}\n"}
+
+
+def report(command: dict[str, Any], rank: int) -> dict[str, Any]:
+    if command["do"] in ("create", "verify", "exchange"):
+        return {"report": halo(command, rank)}
     thread = {"iterations": 10, "seconds": 20e-6 * command["size"], "sent": 10}
     if command["do"] == "flow":  # 2 us a message
         thread = {"iterations": command["iterations"], "seconds": 2e-6 * command["iterations"],
@@ -36,6 +56,7 @@ def report(command: dict[str, Any]) -> dict[str, Any]:
 
 def misbehave(rank: int, connection: socket.socket) -> None:
     if options.mode == "hang":
+        options.mark.touch()
         time.sleep(60)
     elif options.mode == "crash" and rank == 1:
         print("about to fall over", file=sys.stderr, flush=True)
@@ -61,17 +82,25 @@ def serve(rank: int) -> None:
         "details": {},
     }
     connection.sendall((json.dumps({"hello": hello}) + "\n").encode())
+    turns = 0
     for line in connection.makefile():
         command = json.loads(line)
         if command["do"] == "exit":
             return
-        if options.fail_at in (0, command["size"]):
-            misbehave(rank, connection)
-        connection.sendall((json.dumps(report(command)) + "\n").encode())
+        if options.fail_at in (0, command["size"]) and options.fail_op in ("", command["op"]):
+            turns += 1
+            if turns >= options.nth:
+                misbehave(rank, connection)
+        connection.sendall((json.dumps(report(command, rank)) + "\n").encode())
 
 
 signal.alarm(60)
-child = os.fork()
-serve(1 if child == 0 else 0)
-if child:
+children = []
+for rank in range(1, options.ranks):
+    children.append(os.fork())
+    if children[-1] == 0:
+        serve(rank)
+        os._exit(0)
+serve(0)
+for child in children:
     os.waitpid(child, 0)

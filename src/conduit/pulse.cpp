@@ -82,6 +82,12 @@ int open_socket(const SocketAddress& address) {
   return ::socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
+// What a connection that was asked for ended with.
+PulseProbe::Answer answer_to(int error) {
+  if (error == 0) return PulseProbe::Answer::lives;
+  return error == ECONNREFUSED ? PulseProbe::Answer::dead : PulseProbe::Answer::unreached;
+}
+
 }  // namespace
 
 unsigned pulse_interface(const std::string& name) {
@@ -143,7 +149,7 @@ void PulseProbe::begin(const std::string& ip, uint16_t port) {
   socket_ = open_socket(address);
   set_option(socket_, SOL_SOCKET, SO_LINGER, linger{.l_onoff = 1, .l_linger = 0});  // leaves no trace
   if (socket_ < 0 || ::connect(socket_, &address.any, size_of(address)) == 0) return;
-  if (errno == ECONNREFUSED) answer_ = Answer::dead;
+  if (errno != EINPROGRESS) answer_ = answer_to(errno);
 }
 
 PulseProbe::Answer PulseProbe::look() {
@@ -153,9 +159,7 @@ PulseProbe::Answer PulseProbe::look() {
   int error = 0;
   socklen_t size = sizeof error;
   ::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &size);
-  if (error == 0) answer_ = Answer::lives;
-  if (error == ECONNREFUSED) answer_ = Answer::dead;
-  return answer_;
+  return answer_ = answer_to(error);
 }
 
 void PulseProbe::end() {

@@ -43,7 +43,8 @@ class PulseProbe {
   PulseProbe(const PulseProbe&) = delete;
   PulseProbe& operator=(const PulseProbe&) = delete;
 
-  enum class Answer : uint8_t { none, lives, dead };
+  // unreached: the system knows no way there, or has given up.
+  enum class Answer : uint8_t { none, lives, dead, unreached };
 
   // Asks; not answered before is forgotten. With a port of 0 there will be no answer.
   void begin(const std::string& ip, uint16_t port);

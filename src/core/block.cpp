@@ -62,6 +62,8 @@ Blocker::Patience Blocker::patience() const {
 }
 
 bool Blocker::over(int* code) const {
+  const bool passed = deadline_.passed();
+  if (passed) runtime_.look_for_deaths();  // whose waits are all short gets no further than here
   const bool hopeless = what_.peer == kNoRank ? runtime_.hopeless()
                                               : runtime_.peers_[what_.peer].failure.load() != OMPL_OK &&
                                                     !runtime_.deaths_are_ignored();
@@ -73,7 +75,7 @@ bool Blocker::over(int* code) const {
     *code = runtime_.network_->conduit().admits();
     if (*code != OMPL_OK) return true;
   }
-  if (!deadline_.passed()) return false;
+  if (!passed) return false;
   *code = OMPL_ERR_TIMEOUT;
   return true;
 }

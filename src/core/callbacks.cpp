@@ -58,7 +58,11 @@ int Runtime::progress(Context& c, Deadline deadline) {
       if (busy) blocker.stay_awake();
       return over != nullptr ? 1 : 0;
     });
-    if (code != OMPL_OK) return code == OMPL_ERR_TIMEOUT ? 0 : code;
+    if (code == OMPL_ERR_TIMEOUT) return 0;
+    if (code != OMPL_OK) {  // a death, say: whom it concerns is told first
+      over = callbacks_.collect(is_over, &busy);
+      if (over == nullptr) return code;
+    }
   }
   const bool any = found || over != nullptr;
   while (over != nullptr) {

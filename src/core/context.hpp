@@ -35,6 +35,7 @@ enum class Call : uint8_t {
   wait_many,
   atomic,
   progress,
+  halo,
   barrier,
   alloc,
   free,

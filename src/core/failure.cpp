@@ -12,6 +12,10 @@ namespace {
 constexpr int64_t kLookPeriod_ns = 50'000'000;
 constexpr uint32_t kRanksPerLook =
     4096;  // of the network: a look takes 0.2 ms at most, however large the job
+
+std::string failure_text(uint32_t rank, int code, std::string_view how) {
+  return fmt::format("rank {} {}: {}", rank, code == OMPL_ERR_PEER ? "died" : "is out of reach", how);
+}
 }  // namespace
 
 // At most one thread looks, and not more often than the period.
@@ -46,17 +50,24 @@ void Runtime::look_for_deaths() {
 void Runtime::declare_failed(uint32_t rank, int code, std::string_view how) {
   const int known = peers_[rank].failure.load();
   if (known == code || known == OMPL_ERR_PEER) return;
+  say_failed(rank, code, how);
   peers_[rank].failure.store(code);
-  const std::string what =
-      fmt::format("rank {} {}: {}", rank, code == OMPL_ERR_PEER ? "died" : "is out of reach", how);
-  log::error("{}", what);
-  if (settings_.on_peer_death == "abort") bootstrap_->abort(1, what);
+  if (settings_.on_peer_death == "abort") bootstrap_->abort(1, failure_text(rank, code, how));
   failures_.fetch_add(1, std::memory_order_seq_cst);
   SegmentHeader& header = segment_.header();
   if (header.any.sleepers.load() != 0) wake(rank_, header, header.any);
   for (Bucket& bucket : header.buckets) {
     if (bucket.sleepers.load() != 0) wake(rank_, header, bucket);
   }
+}
+
+// Once, and before any call reports it.
+void Runtime::say_failed(uint32_t rank, int code, std::string_view how) {
+  const std::scoped_lock lock(saying_);
+  int& said = peers_[rank].said;
+  if (said == code || said == OMPL_ERR_PEER) return;
+  said = code;
+  log::error("{}", failure_text(rank, code, how));
 }
 
 // Some rank has failed, and nobody has acknowledged it: what is not satisfied ends with the error.

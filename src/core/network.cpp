@@ -53,13 +53,13 @@ int Network::post(Context& c, const Blocked& what, Deadline deadline, Claim clai
                   Held held) {
   Post result = post_once(c, what.peer, claim, attempt, held);
   if (result.state != Post::State::retry)
-    return result.state == Post::State::failed ? result.code : OMPL_OK;
+    return result.state == Post::State::failed ? said(what.peer, result.code) : OMPL_OK;
   Blocker blocker(runtime_, c, what, deadline);
   return blocker.run([&]() -> int {
     result = post_once(c, what.peer, claim, attempt, held);
     if (result.reason == Post::Reason::busy) blocker.stay_awake();
     if (result.state == Post::State::retry) return 0;
-    return result.state == Post::State::failed ? result.code : 1;
+    return result.state == Post::State::failed ? said(what.peer, result.code) : 1;
   });
 }
 

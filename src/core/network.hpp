@@ -162,6 +162,7 @@ class Network {
       arm_released(slot);
   }
   void arm_released(Slot& slot);
+  void wake_completions();  // those of this rank who sleep until something completes
   // The slot on which `c` may post to `rank` now, claimed, or nullptr.
   Slot* claim_for(Context& c, uint32_t rank);
   // What is held goes out before anything else of its context, or with a signal to the same rank.
@@ -231,8 +232,10 @@ class Network {
   static void fill(Handle* handle, Pending::Kind kind, uint32_t rank, const Outstanding& mine);
   int answer_of(uint64_t token, uint64_t* before);
   void ask_for(Context& c, Handle& handle);
-  // OMPL_OK, or the endpoint's failure, recorded with its reason.
-  static int failure_of(const conduit::Endpoint& endpoint, uint32_t rank);
+  // OMPL_OK, or the endpoint's failure, recorded with its reason and said.
+  int failure_of(const conduit::Endpoint& endpoint, uint32_t rank) const;
+  // `code`, that a call is about to report; a line in the log says why.
+  int said(uint32_t rank, int code) const;
   // OMPL_OK, or why no answer of `rank` to what went out on `slot` can come any more.
   int fate(const Slot& slot, uint32_t rank) const;
 
@@ -282,10 +285,16 @@ conduit::Post Network::post_once(Context& c, uint32_t rank, Claim claim, Attempt
   }
   Post result{.state = Post::State::retry, .reason = Post::Reason::busy};
   if (Slot* slot = claim(); slot != nullptr) {
-    const int broken = failure_of(*slot->endpoint, rank);
-    result = broken == OMPL_OK ? attempt(*slot) : Post{.state = Post::State::failed, .code = broken};
-    if (result.state == Post::State::retry) turn(*slot);
+    const auto look = [&] {
+      const int broken = failure_of(*slot->endpoint, rank);
+      return broken == OMPL_OK ? attempt(*slot) : Post{.state = Post::State::failed, .code = broken};
+    };
+    result = look();
+    // What this turn finds nobody will find again, and it may be all that the post, or others that sleep, waited for.
+    const bool found = result.state == Post::State::retry && turn(*slot) > 0;
+    if (found) result = look();
     release(*slot);
+    if (found) wake_completions();
   }
   if (result.state == Post::State::retry) ++c.statistics.retries;
   return result;

@@ -87,6 +87,8 @@ bool Network::owes_replies(Slot& slot) {
   });
 }
 
+void Network::wake_completions() { runtime_.wake_own_completions(); }
+
 bool Network::arm_all() {
   bool quiet = true;
   for (Slot& slot : slots_) {
@@ -151,7 +153,7 @@ bool Network::progress(Context& c, uint32_t first) {
     if (first != c.preferred_slot) visit(c.preferred_slot);
     visit(cursor_.fetch_add(1, std::memory_order_relaxed) % slots());
   }
-  if (found) runtime_.wake_own_completions();
+  if (found) wake_completions();
   return found;
 }
 
@@ -241,10 +243,17 @@ int Network::fate(const Slot& slot, uint32_t rank) const {
   return failure_of(*slots_[slot.index % peer_slots_[rank] % slots()].endpoint, rank);
 }
 
-int Network::failure_of(const conduit::Endpoint& endpoint, uint32_t rank) {
+int Network::failure_of(const conduit::Endpoint& endpoint, uint32_t rank) const {
   const int code = endpoint.failure(rank);
   if (code == OMPL_OK) return code;
+  said(rank, code);
   return fail_quietly(code, fmt::format("nothing reaches rank {}: {}", rank, endpoint.reason(rank)));
+}
+
+int Network::said(uint32_t rank, int code) const {
+  if (runtime_.peers_[rank].departed.load()) return code;
+  for (const Broken& broken : broken_peers(rank, 1)) runtime_.say_failed(rank, broken.code, broken.why);
+  return code;
 }
 
 // True if nothing is left to send to `rank` that is due. What cannot be sent at once stays [3].

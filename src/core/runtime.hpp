@@ -54,6 +54,7 @@ struct Peer {
   int death_fd = -1;    // see conduit::Reach
   int wake_fd = -1;
   std::atomic<int> failure{0};        // OMPL_ERR_PEER: dead; OMPL_ERR_LINK: out of reach
+  int said = 0;                       // the same, of the last line in the log
   std::atomic<bool> departed{false};  // it has come to ompl_finalize: its end is not its death
 };
 
@@ -134,6 +135,9 @@ class Runtime {
   int wait_some(Context& c, Conditions conditions, std::size_t* indices, std::size_t most,
                 std::size_t* found, Deadline deadline);
   int wait_all(Context& c, Conditions conditions, Deadline deadline);
+
+  // Where those sleep who wait for several own flags by a Blocker of their own (block.hpp).
+  [[nodiscard]] Bucket& bucket_any() { return segment_.header().any; }
 
   // Strided and indexed data (shapes.cpp).
   int put_strided(Context& c, const void* source, uint32_t rank, uint64_t offset,
@@ -256,6 +260,7 @@ class Runtime {
   // Failure (failure.cpp).
   void look_for_deaths();
   void declare_failed(uint32_t rank, int code, std::string_view how);
+  void say_failed(uint32_t rank, int code, std::string_view how);
   [[nodiscard]] bool deaths_are_ignored() const { return settings_.on_peer_death == "ignore"; }
   [[nodiscard]] bool hopeless() const;
   int report_failure();
@@ -301,6 +306,7 @@ class Runtime {
   void* yield_argument_ = nullptr;
   Context* (*implicit_lookup_)() = nullptr;
 
+  std::mutex saying_;
   std::atomic<uint32_t> failures_{0};
   std::atomic<uint32_t> acknowledged_{0};
   std::atomic<int64_t> deaths_looked_ns_{0};

@@ -98,7 +98,7 @@ bool Network::drive(Context& c, Slot& slot, Striped& put, uint64_t* ticket) {
   const bool found = turn(slot) > 0;
   post_segments(slot, put, ticket);
   release(slot);
-  if (found) runtime_.wake_own_completions();
+  if (found) wake_completions();
   return found;
 }
 

@@ -68,5 +68,27 @@ TEST(MockPool, FitsIntoTheMemoryAllowed) {
   }
 }
 
+// What a thread finds on its own last look before it sleeps, nobody else will tell it of.
+TEST(MockSleep, NobodySleepsOnAPostThatWouldBeTaken) {
+  class Sleepy final : public MockFabric {
+   public:
+    using MockFabric::MockFabric;
+    void tune(uint32_t /*rank*/, Settings* settings) const override {
+      settings->spin = settings->yields = 0;
+    }
+  };
+  auto fabric = std::make_unique<Sleepy>(2, Hostility{.send_depth = 1, .spurious_retry = 0});
+  conduit::mock::Wire& wire = fabric->wire();
+  ThreadWorld world(std::move(fabric), {.ranks = 2, .endpoints = 1});
+  std::atomic<uint64_t> flag{0};
+  world.run([&](Rank& r) { flag = r.allocate(4); });
+  world.run([&](Rank& r) {
+    for (int i = 0; i < 500; ++i) EXPECT_EQ(r.signal(1 - r.rank, flag), OMPL_OK);
+    for (int i = 0; i < 500; ++i) EXPECT_EQ(r.wait(flag), OMPL_OK);
+  });
+  EXPECT_GT(wire.counts().retried, 0U);
+  EXPECT_EQ(wire.counts().overslept, 0U);
+}
+
 }  // namespace
 }  // namespace ompl::conformance

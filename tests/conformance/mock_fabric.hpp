@@ -12,7 +12,7 @@
 namespace ompl::conformance {
 
 // All ranks on one hostile wire; only the own segment is mapped, as it must be.
-class MockFabric final : public Fabric {
+class MockFabric : public Fabric {
  public:
   // `pools`: the number of endpoints of rank 0, 1, ..., over again; where empty, what the test asks for.
   MockFabric(uint32_t ranks, conduit::mock::Hostility hostility, std::vector<unsigned> pools = {})

@@ -22,7 +22,7 @@ void fuzz::one_input(std::string_view bytes) {
   const Result result = replay(*program, find_parameters("myrinet", Model::loggps), {});
   require(std::isfinite(result.predicted_ns));
   double most = 0;
-  for (const Breakdown& b : result.per_rank) {
+  for (const Breakdown& b : result.per_thread) {
     for (const double part : {b.compute, b.overhead, b.send_wait, b.recv_wait})
       require(part >= -1e-6 * result.predicted_ns);
     most = std::max(most, b.compute + b.overhead + b.send_wait + b.recv_wait);

@@ -30,6 +30,7 @@ mine() {
 inside sh -c 'dpkg -i $(ls /mnt/*.deb | grep -v dbgsym)'
 [ -n "$(mine)" ]
 inside sh -c "cd '$tree' && debian/tests/hello"
+if inside sh -c 'command -v mpicxx.mpich' >/dev/null; then inside sh "$tree/debian/tests/model"; else echo "no MPICH"; fi
 for page in "3 ompl_put" "3 ompl_fetch64" "1 omplrun" "1 omni" "7 ompl-environment"; do inside man --where $page; done
 inside dpkg --purge python3-omnipgas omnipgas-tools omnipgas-doc libomnipgas-dev libomnipgas0
 left=$(mine)

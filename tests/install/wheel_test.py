@@ -5,6 +5,7 @@ program is built against it and runs on two ranks; uninstalling leaves nothing."
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -51,6 +52,9 @@ def use(place: Path) -> None:
     expect(done.returncode == 0, "Python joins a job")
     done = run(place, "omni", "rate", "--quick", "--libs", "raw,ompl", "--threads", "1")
     expect(done.returncode == 0 and "ompl" in done.stdout, "omni measures")
+    if shutil.which("mpicxx.mpich", path="/usr/bin"):
+        done = run(place, "sh", ROOT / "debian/tests/model")
+        expect(done.returncode == 0, "an MPI program is traced and predicted")
     expect((place / "venv/share/man/man3/ompl_put.3").is_file(), "the pages are there")
 
 

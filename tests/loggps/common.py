@@ -68,15 +68,17 @@ class ProgramMaker:
     """Random programs. Calls follow one order of the messages on all ranks, so without receives from any source none
     stands still for ever."""
 
-    def __init__(self, draw: random.Random, any_source: bool) -> None:
+    def __init__(self, draw: random.Random, any_source: bool, branches: float = 0) -> None:
+        """`branches`: the part of them among what a program does."""
         self.draw = draw
+        self.branched = 0
         self.ranks = draw.randint(2, 6)
         self.wild = draw.randrange(self.ranks) if any_source else -1
         self.programs: list[list[Any]] = [[] for _ in range(self.ranks)]
         self.open: list[list[int]] = [[] for _ in range(self.ranks)]
         self.posted = [0] * self.ranks
         for _ in range(draw.randint(1, 40)):
-            self.message()
+            self.branches() if draw.random() < branches else self.message()
         for rank in range(self.ranks):
             self.wait(rank, len(self.open[rank]))
 
@@ -97,9 +99,31 @@ class ProgramMaker:
         seen_source = -1 if target == self.wild and draw.random() < 0.5 else source
         self.add(target, ["irecv" if draw.random() < 0.6 else "recv", seen_source, seen_tag, communicator])
 
+    def branches(self) -> None:
+        """Two ranks go through the same exchanges in the background, with tags of their own."""
+        draw = self.draw
+        pair = draw.sample(range(self.ranks), 2)
+        parts: list[list[Any]] = [[], []]
+        self.branched += 1
+        for exchange in range(draw.randint(0, 3)):
+            place = [10 * self.branched + exchange, 2]
+            sizes = [draw.choice([0, 100, draw.randint(0, 5000)]) for _ in pair]
+            if draw.random() < 0.6:  # both at once
+                for me in range(2):
+                    other = pair[1 - me]
+                    first = 2 * sum(op[0] == "wait" for op in parts[me])
+                    parts[me] += [["irecv", other, *place], ["isend", other, *place, sizes[me], False]]
+                    parts[me].append(["wait", [first, first + 1]])
+            else:
+                parts[0].append(["send", pair[1], *place, sizes[0], draw.random() < 0.1])
+                parts[1].append(["recv", pair[0], *place])
+        for me, rank in enumerate(pair):
+            self.pause(rank)
+            self.add(rank, ["branch", parts[me]])
+
     def add(self, rank: int, op: list[Any]) -> None:
         self.programs[rank].append(op)
-        if op[0] in ("isend", "irecv"):
+        if op[0] in ("isend", "irecv", "branch"):
             self.open[rank].append(self.posted[rank])
             self.posted[rank] += 1
 
@@ -115,3 +139,58 @@ class ProgramMaker:
         if chosen:
             self.programs[rank].append(["wait", chosen])
             self.open[rank] = [request for request in self.open[rank] if request not in chosen]
+
+
+class ThreadsMaker(ProgramMaker):
+    """The same of threads: most ranks have several. What they send has tags of its own for each pair of threads, but
+    what has tag 0 is for whichever thread receives first. Some wait for what another of their rank posted."""
+
+    def __init__(self, draw: random.Random, any_source: bool, branches: float = 0) -> None:
+        self.handed = 0
+        self.owners: list[int] = []
+        super().__init__(draw, any_source, branches)
+        programs = [[self.of_ranks(op, me) for op in program] for me, program in enumerate(self.programs)]
+        begins = [[["compute", draw.uniform(1, 1000)], *program] for program in programs]
+        of_threads = list(zip(self.owners, begins, strict=True))
+        count = max(self.owners) + 1
+        self.first = [program for _, program in of_threads[:count]]
+        self.further = of_threads[count:]
+
+    def wait(self, thread: int, most: int) -> None:
+        if not self.owners:
+            count = self.draw.randint(1, max(1, self.ranks - 1))
+            self.owners = [*range(count), *(self.draw.randrange(count) for _ in range(self.ranks - count))]
+        others = [one for one in range(self.ranks) if self.owners[one] == self.owners[thread] and self.open[one]]
+        numbers = []
+        for other in others:
+            if other != thread and self.draw.random() < 0.3:
+                request = self.open[other].pop(self.draw.randrange(len(self.open[other])))
+                numbers.append(self.handed)
+                self.programs[other].append(["hand", request, self.handed])
+                self.handed += 1
+        if self.draw.random() < 0.1:  # a moment
+            other = self.draw.choice([one for one in range(self.ranks) if self.owners[one] == self.owners[thread]])
+            if other != thread:
+                numbers.append(self.handed)
+                self.programs[other].append(["hand", -1, self.handed])
+                self.handed += 1
+        before = len(self.programs[thread])
+        super().wait(thread, most)
+        if len(self.programs[thread]) > before:
+            self.programs[thread][-1].append(numbers)
+        elif numbers:
+            self.programs[thread].append(["wait", [], numbers])
+
+    def of_ranks(self, op: list[Any], me: int) -> list[Any]:
+        """Partners and tags were those of threads."""
+        kind, *rest = op
+        if kind == "branch":
+            return [kind, [self.of_ranks(inner, me) for inner in rest[0]]]
+        if kind in ("compute", "wait", "hand"):
+            return op
+        peer, tag, *more = rest
+        if peer < 0:
+            return op
+        sender, receiver = (me, peer) if kind.endswith("send") else (peer, me)
+        own = tag if tag <= 0 else 100 * tag + 10 * sender + receiver
+        return [kind, self.owners[peer], own, *more]

@@ -14,7 +14,7 @@ import pytest
 
 from . import common, recorded, reference
 from .recorded import WORLD, record
-from .recording_test import predict, two_ranks, whole_nanoseconds
+from .recording_test import predict, threads_as_recorded, two_ranks, whole_nanoseconds
 
 
 def export(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -52,6 +52,30 @@ def test_goal_schedules_take_the_time_of_their_traces(tmp_path: Path) -> None:
             assert of_goal[name] == of_trace[name], (seed, name)
         compared += 1
     assert compared > 20
+
+
+def test_threads_are_cpus(tmp_path: Path) -> None:
+    compared = handed = 0
+    for seed in range(30):
+        maker = common.ThreadsMaker(random.Random(seed), any_source=False)
+        programs = [without_synchronous(program) for program in threads_as_recorded(maker)]
+        count = len(maker.first)
+        further = [(rank, one) for rank, one in list(zip(maker.owners, programs, strict=True))[count:] if one]
+        try:
+            reference.World(programs[:count], "loggps", common.machine("Myrinet"), threads=further)
+        except reference.Deadlock:
+            continue
+        folder, schedule = tmp_path / str(seed), tmp_path / f"{seed}.goal"
+        folder.mkdir()
+        recorded.write_threads(folder, programs[:count], further)
+        assert goal_of(folder, schedule) == ""
+        of_trace, of_goal = predict(folder), predict(schedule)
+        for name in ("per_rank", "per_thread", "messages", "rendezvous", "predicted_seconds"):
+            assert of_goal.get(name) == of_trace.get(name), (seed, name)
+        compared += len(further) > 0
+        handed += sum(op[0] == "hand" for program in programs for op in program)
+    assert compared > 10
+    assert handed > 10
 
 
 def test_what_goal_cannot_say_is_counted(tmp_path: Path) -> None:

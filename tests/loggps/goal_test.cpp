@@ -143,7 +143,7 @@ TEST(Goal, MessagesWithoutPartnerAreNamed) {
   EXPECT_EQ(found.blocked_count, 0U);
   ASSERT_EQ(found.unmatched.size(), 1U);
   EXPECT_TRUE(found.unmatched[0].is_send);
-  EXPECT_EQ(found.unmatched[0].rank, 0U);
+  EXPECT_EQ(found.unmatched[0].thread, 0U);
   EXPECT_EQ(found.unmatched[0].peer, 1);
   EXPECT_EQ(found.unmatched[0].tag, 4);
   EXPECT_EQ(found.unmatched[0].bytes, 8U);

@@ -2,8 +2,10 @@
 // For tests: reads cases, one JSON object a line, replays each, prints one JSON object a line.
 //   {"params": a parameter file, "model": name, "sharing": bool, "buffer": bytes, "noise": number, "compute_scale": number,
 //    "programs": for each rank [["compute", ns], ["send"|"isend", peer, tag, communicator, bytes, synchronous],
-//                               ["recv"|"irecv", peer, tag, communicator], ["wait", [request, ...]], ...]}
-// The call site of an operation is its number in its rank's program.
+//                               ["recv"|"irecv", peer, tag, communicator], ["wait", [request, ...], [handed, ...]],
+//                               ["hand", request or -1, number], ["branch", [operations]], ...],
+//    "threads": further threads: [[rank, [operations]], ...]}
+// The call site of an operation is its number in its thread's program.
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -32,23 +34,44 @@ Op message_op(const json& row) {
   return op;
 }
 
-void add_rows(Program& program, uint32_t rank, const json& rows) {
+void add_wait(Program& program, uint32_t thread, uint32_t site, const json& row) {
+  std::vector<Op> waits;
+  for (const uint64_t request : row[1])
+    waits.push_back({.kind = OpKind::wait, .more = true, .site = site, .request = request});
+  if (row.size() > 2)
+    for (const uint64_t number : row[2])
+      waits.push_back(
+          {.kind = OpKind::wait, .more = true, .handed = true, .site = site, .number = number});
+  waits.back().more = false;
+  for (const Op& wait : waits) program.add(thread, wait);
+}
+
+void add_rows(Program& program, uint32_t thread, const json& rows) {
   uint32_t site = 0;
   for (const json& row : rows) {
     const std::string kind = row[0];
     if (kind == "compute") {
-      program.add(rank, {.site = site, .ns = row[1]});
+      program.add(thread, {.site = site, .ns = row[1]});
     } else if (kind == "wait") {
-      const std::vector<uint64_t> requests = row[1];
-      for (std::size_t i = 0; i < requests.size(); ++i)
-        program.add(rank, {.kind = OpKind::wait,
-                           .more = i + 1 < requests.size(),
+      add_wait(program, thread, site, row);
+    } else if (kind == "hand") {
+      program.add(thread, {.kind = OpKind::hand,
                            .site = site,
-                           .request = requests[i]});
+                           .request = row[1] < 0 ? Op::kNoRequest : row[1].get<uint64_t>(),
+                           .number = row[2]});
+    } else if (kind == "branch") {
+      Op op{.kind = OpKind::branch,
+            .site = site,
+            .peer = static_cast<int32_t>(program.rank_of(thread)),
+            .bytes = 1};
+      program.add(thread, op);
+      add_rows(program, thread, row[1]);
+      op.bytes = 0;
+      program.add(thread, op);
     } else {
       Op op = message_op(row);
       op.site = site;
-      program.add(rank, op);
+      program.add(thread, op);
     }
     ++site;
   }
@@ -63,9 +86,10 @@ json replay_case(const json& one) {
   Program program(static_cast<uint32_t>(one["programs"].size()));
   for (uint32_t rank = 0; rank < program.ranks(); ++rank)
     add_rows(program, rank, one["programs"][rank]);
+  for (const json& thread : one.value("threads", json::array()))
+    add_rows(program, program.add_thread(thread[0]), thread[1]);
   Prediction prediction{.result = replay(program, parameters, options)};
-  if (prediction.result.blocked_count > 0)
-    return {{"deadlock", describe_deadlock(prediction.result, program.ranks())}};
+  if (prediction.result.blocked_count > 0) return {{"deadlock", describe_deadlock(prediction.result)}};
   json out = to_json(prediction, program, parameters);
   const Sensitivity path = trace_critical_path(program, parameters, options);
   out["sensitivity"] = to_json(path, prediction.result, program, parameters, std::nan(""));

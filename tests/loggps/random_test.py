@@ -21,30 +21,34 @@ MODELS: dict[str, Callable[[random.Random], dict[str, float]]] = {
 PARTS = ("compute", "overhead", "send_wait", "recv_wait")
 
 
-def make(model: str, seed: int, any_source: bool) -> tuple[dict[str, Any], dict[str, float]]:
+def make(model: str, seed: int, any_source: bool, branches: float = 0) -> tuple[dict[str, Any], dict[str, float]]:
     draw = random.Random(f"{model} {seed} {any_source}")
     p = MODELS[model](draw)
     case = {
         "params": common.parameter_file(model, p),
         "model": model,
-        "sharing": draw.random() < 0.8,
+        # In LogGOPS two branches of a rank may send at one instant, and which message is first in the queue is open.
+        "sharing": draw.random() < 0.8 and not (branches and model == "loggops"),
         "buffer": 0 if draw.random() < 0.7 else draw.randint(1, 6000),
-        "programs": common.ProgramMaker(draw, any_source).programs,
+        "programs": common.ProgramMaker(draw, any_source, branches).programs,
     }
     return case, p
 
 
 def expect(case: dict[str, Any], p: dict[str, float]) -> reference.World | None:
     try:
-        return reference.World(case["programs"], case["model"], p, case["sharing"], case["buffer"])
+        return reference.World(
+            case["programs"], case["model"], p, case["sharing"], case["buffer"], case.get("threads", [])
+        )
     except reference.Deadlock:
         return None
 
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("any_source", [False, True])
-def test_random_programs_take_the_time_of_the_reference(model: str, any_source: bool) -> None:
-    cases = [make(model, seed, any_source) for seed in range(CASES)]
+@pytest.mark.parametrize("branches", [0, 0.3])
+def test_random_programs_take_the_time_of_the_reference(model: str, any_source: bool, branches: float) -> None:
+    cases = [make(model, seed, any_source, branches) for seed in range(CASES)]
     rendezvous = blocked = 0
     for seed, ((case, p), found) in enumerate(zip(cases, common.replay([case for case, _ in cases]), strict=True)):
         world = expect(case, p)
@@ -65,10 +69,11 @@ def test_random_programs_take_the_time_of_the_reference(model: str, any_source: 
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_derivatives_are_those_of_finite_differences(model: str) -> None:
+@pytest.mark.parametrize("branches", [0, 0.3])
+def test_derivatives_are_those_of_finite_differences(model: str, branches: float) -> None:
     cases, checks = [], []
     for seed in range(40):
-        case, p = make(model, seed, False)
+        case, p = make(model, seed, False, branches)
         names = [name for name in p if name not in ("s", "S") and p[name] > 0]
         cases.append(case)
         for name in names:
@@ -91,3 +96,45 @@ def test_derivatives_are_those_of_finite_differences(model: str) -> None:
                 assert slopes[name] == pytest.approx((left + right) / 2, rel=1e-4, abs=tolerance), name
                 compared += 1
     assert compared > 100
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("any_source", [False, True])
+@pytest.mark.parametrize("branches", [0, 0.3])
+def test_threads_take_the_time_of_the_reference(model: str, any_source: bool, branches: float) -> None:
+    cases, makers = [], []
+    for seed in range(CASES // 2):
+        case, p = make(model, seed, any_source, branches)
+        maker = common.ThreadsMaker(random.Random(f"threads {model} {seed}"), any_source, branches)
+        if model == "loggops":  # receives are posted in no time: several messages may leave the buffer at one instant
+            case["buffer"] = 0
+        cases.append((case | {"programs": maker.first, "threads": maker.further}, p))
+        makers.append(maker)
+    blocked = 0
+    found = common.replay([case for case, _ in cases])
+    for seed, ((case, p), maker, result) in enumerate(zip(cases, makers, found, strict=True)):
+        world = expect(case, p)
+        if world is None:
+            assert "deadlock" in result, seed
+            blocked += 1
+            continue
+        assert "predicted_seconds" in result, (seed, result)
+        end = max(thread.end for thread in world.threads)
+        assert result["predicted_seconds"] * 1e9 == pytest.approx(end, rel=EXACT, abs=1e-9), seed
+        slopes = result["sensitivity"]
+        made_of = sum(slopes[name] * value for name, value in p.items() if name not in ("s", "S"))
+        assert made_of + slopes["compute"] * 1e9 == pytest.approx(end, rel=EXACT), seed
+        # In both the threads of a rank are in their order.
+        owners = [*range(len(maker.first)), *(rank for rank, _ in maker.further)]
+        order = sorted(range(len(owners)), key=lambda thread: owners[thread])
+        sums = [dict.fromkeys(PARTS, 0.0) for _ in maker.first]
+        for thread, row in zip(order, result.get("per_thread", result["per_rank"]), strict=True):
+            for part in PARTS:
+                time = getattr(world.threads[thread], part)
+                assert row[part] * 1e9 == pytest.approx(time, rel=EXACT, abs=EXACT * end), (seed, thread, part)
+                sums[owners[thread]][part] += row[part]
+            assert sum(row[part] for part in PARTS) * 1e9 == pytest.approx(world.threads[thread].end, rel=EXACT), seed
+        for rank, row in enumerate(result["per_rank"]):
+            assert row == pytest.approx(sums[rank], rel=EXACT), seed
+    assert sum(maker.handed for maker in makers) > CASES / 2
+    assert blocked < len(cases) * (0.75 if any_source else 0.5)

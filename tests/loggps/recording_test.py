@@ -10,14 +10,16 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from omnipgas.model import pictures, timelines
 
 from . import common, recorded, reference
 from .recorded import ANOTHER, WORLD, record
 
 
-def predict(folder: Path, fails: bool = False) -> Any:
-    command = [str(common.MODEL), "predict", str(folder), "--params", "myrinet", "--no-sensitivity"]
+def predict(folder: Path, *more: str, fails: bool = False) -> Any:
+    command = [str(common.MODEL), "predict", str(folder), "--params", "myrinet", "--no-sensitivity", *more]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode != 0) == fails, done.stderr
     return done.stderr if fails else json.loads(done.stdout)
@@ -52,6 +54,126 @@ def test_a_trace_takes_the_time_of_its_program(tmp_path: Path, any_source: bool)
         assert found["predicted_seconds"] * 1e9 == pytest.approx(max(rank.end for rank in world.ranks), rel=1e-9)
         compared += 1
     assert compared > 20
+
+
+def handing_what_they_post(program: list[Any]) -> list[Any]:
+    """With requests handed over where they are posted, as traces are read, and no moments, which traces have not."""
+    hands = {op[1]: op for op in program if op[0] == "hand" and op[1] >= 0}
+    out, posted = [], 0
+    for op in program:
+        if op[0] == "hand":
+            continue
+        out.append(op)
+        if op[0] in ("isend", "irecv"):
+            out += [hands[posted]] if posted in hands else []
+            posted += 1
+    return out
+
+
+def without_moments(programs: list[list[Any]]) -> list[list[Any]]:
+    moments = {op[2] for program in programs for op in program if op[0] == "hand" and op[1] < 0}
+    out = []
+    for program in programs:
+        waits = [[*op[:2], [one for one in op[2] if one not in moments]] if op[0] == "wait" else op for op in program]
+        out.append(handing_what_they_post([op for op in waits if op[0] != "wait" or op[1] or op[2]]))
+    return out
+
+
+def threads_as_recorded(maker: common.ThreadsMaker) -> list[list[Any]]:
+    """The programs of all threads. What a further one computes after its last call, nobody records."""
+    programs = without_moments(whole_nanoseconds([*maker.first, *(program for _, program in maker.further)]))
+    count = len(maker.first)
+    ends = [max((at for at, op in enumerate(one) if op[0] != "compute"), default=-1) for one in programs]
+    return programs[:count] + [one[: end + 1] for one, end in zip(programs[count:], ends[count:], strict=True)]
+
+
+def test_threads_of_a_trace_take_the_time_of_their_programs(tmp_path: Path) -> None:
+    p = common.machine("Myrinet")
+    compared = handed = 0
+    for seed in range(40):
+        maker = common.ThreadsMaker(random.Random(seed), any_source=False)
+        programs, count = threads_as_recorded(maker), len(maker.first)
+        further = [(rank, one) for rank, one in list(zip(maker.owners, programs, strict=True))[count:] if one]
+        try:
+            reference.World(programs[:count], "loggps", p, threads=further)
+        except reference.Deadlock:
+            continue
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        recorded.write_threads(folder, programs[:count], further)
+        expected = common.replay([{"params": common.parameter_file("loggps", p), "model": "loggps",
+                                   "programs": programs[:count], "threads": further}])[0]  # fmt: skip
+        found = predict(folder)
+        for name in ("predicted_seconds", "per_rank", "per_thread", "messages", "unmatched_count"):
+            assert found.get(name) == expected.get(name), (seed, name)
+        handed += sum(op[0] == "hand" for program in programs for op in program)
+        compared += len(further) > 0
+    assert compared > 15
+    assert handed > 15
+
+
+def pairs(rank: int) -> list[list[Any]]:
+    """Two threads of two ranks; each exchanges with its twin, the second waits for what the first has posted too."""
+    other = 1 - rank
+    first = [["compute", 50], ["isend", other, 1, 0, 20000, False], ["hand", 0, 1], ["recv", other, 1, 0]]
+    second = [["compute", 9000 + rank], ["irecv", other, 2, 0], ["send", other, 2, 0, 100, False], ["wait", [0], [1]]]
+    return [first, second]
+
+
+def test_threads_are_named_and_have_lanes(tmp_path: Path) -> None:
+    programs = [pairs(rank) for rank in range(2)]
+    first, further = [of[0] for of in programs], [(rank, of[1]) for rank, of in enumerate(programs)]
+    recorded.write_threads(tmp_path, first, further)
+    found = predict(tmp_path, "--timeline", str(tmp_path / "timeline"))
+    assert (found["ranks"], found["messages"], found["unmatched_count"]) == (2, 4, 0)
+    assert [(row["rank"], row["thread"]) for row in found["per_thread"]] == [(0, 1), (0, 2), (1, 1), (1, 2)]
+    world = reference.World(first, "loggps", common.machine("Myrinet"), threads=further)
+    assert found["predicted_seconds"] * 1e9 == pytest.approx(max(one.end for one in world.threads), rel=1e-9)
+    drawn = timelines.read(tmp_path / "timeline", len(timelines.lanes(found)))
+    for lane, (_, row) in enumerate(timelines.lanes(found)):
+        mine = drawn.intervals[drawn.starts[lane] : drawn.starts[lane + 1]]
+        for part, name in enumerate(timelines.PARTS):
+            time = float(np.sum((mine["end"] - mine["begin"])[mine["activity"] == part]))
+            assert time == pytest.approx(row[name] * 1e9, abs=1e-3)
+    assert sorted(zip(drawn.messages["peer"], drawn.messages["lane"], strict=True)) == [(0, 2), (1, 3), (2, 0), (3, 1)]
+    pictures.timeline(tmp_path / "timeline.png", found, drawn)
+
+
+def test_a_thread_that_stands_still_is_named(tmp_path: Path) -> None:
+    programs = [pairs(rank) for rank in range(2)]
+    first, further = [of[0] for of in programs], [(rank, of[1]) for rank, of in enumerate(programs)]
+    further[1][1][1][1] = 0  # receives from itself, tag 2
+    first[1].insert(1, ["isend", 0, 7, 0, 30, False])
+    first[1][3][1] = 1
+    further[1][1][1][2] = 9
+    recorded.write_threads(tmp_path, first, further)
+    said = predict(tmp_path, fails=True)
+    assert "1 of 4 threads of ranks stand still for ever" in said
+    assert "rank 1, thread 2, unknown call site: receives from rank 0, tag 9, but nobody sends" in said
+    further[1][1][1][2] = 2
+    recorded.write_threads(tmp_path, first, further)
+    assert [(row["kind"], row["rank"], row["thread"], row["tag"]) for row in predict(tmp_path)["unmatched"]] == [
+        ("send", 1, 1, 7)
+    ]
+
+
+def test_messages_are_not_cut_where_threads_share_them(tmp_path: Path) -> None:
+    def cut() -> Any:
+        changes = tmp_path / "changes.json"
+        changes.write_text('[{"name": "cut", "fragment": 1000}]')
+        command = [str(common.MODEL), "whatif", str(tmp_path), "--params", "myrinet", "--changes", str(changes)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        return json.loads(done.stdout)["changes"][0]
+
+    first = [[["send", 1, 1, 0, 5000, False]], [["recv", 0, 1, 0], ["recv", 0, 2, 0]]]
+    recorded.write_threads(tmp_path, first, [(0, [["send", 1, 2, 0, 5000, False]])])
+    assert cut()["predicted_seconds"] > 0
+    first[1][1][2] = 1
+    recorded.write_threads(tmp_path, first, [(0, [["send", 1, 1, 0, 5000, False]])])
+    assert "rank 0, thread 1, and thread 2, unknown call site, send messages of one kind" in cut()["error"]
+    programs = [pairs(rank) for rank in range(2)]
+    recorded.write_threads(tmp_path, [of[0] for of in programs], [(rank, of[1]) for rank, of in enumerate(programs)])
+    assert "rank 0, thread 1: another thread waits for what it posted" in cut()["error"]
 
 
 def two_ranks(folder: Path, first: list[bytes], second: list[bytes]) -> None:

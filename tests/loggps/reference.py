@@ -34,10 +34,11 @@ class Until:
 
 
 class InTurn:
-    """What happens to several messages at one instant happens in the order of senders, and of each one's sends."""
+    """What happens to several messages at one instant happens in the order of senders, and of each one's sends; then
+    threads call, in the order of their numbers."""
 
-    def __init__(self, m: Message) -> None:
-        self.key = m.source, m.order
+    def __init__(self, m: Message | None, thread: int = 0) -> None:
+        self.key = (0, m.source, m.order) if m else (1, thread, 0)
 
 
 Wish = Delay | Share | Until | InTurn
@@ -54,6 +55,7 @@ class Message:
     rendezvous: bool
     sent: float
     order: int
+    limited: bool
     posted: float = math.nan
     request: float = math.nan  # arrival of the request
     handshake: float = math.nan  # its end
@@ -73,13 +75,26 @@ class Receive:
 
 
 @dataclass
+class Wait:
+    begin: float
+    end: float
+    is_send: bool
+
+
+@dataclass
 class Rank:
+    """Or one of its further threads, or a branch: those have no queues of their own."""
+
+    number: int = 0  # of the thread
+    is_branch: bool = False
+    has_several: bool = False  # threads
     posted: list[Receive] = field(default_factory=list)
     unexpected: list[Message] = field(default_factory=list)
     receives: list[Receive] = field(default_factory=list)
-    requests: list[Message | Receive] = field(default_factory=list)
+    requests: list[Message | Receive | Rank] = field(default_factory=list)  # a rank: a branch
     sends: int = 0
-    end: float = 0.0
+    end: float = math.nan
+    waits: list[Wait] = field(default_factory=list)
     network_free: float = 0.0  # LogGOPS, as a sender
     queue_free: float = 0.0  # LogGOPS, as a receiver
     compute: float = 0.0
@@ -141,20 +156,34 @@ class LogGp2(LogGps):
 
 
 class World:
-    """One replay. `programs`: for each rank a list of operations as in ops_tool.cpp."""
+    """One replay. `programs`: for each rank a list of operations as in ops_tool.cpp. `threads`: further ones, each
+    with its rank."""
 
     def __init__(
-        self, programs: list[list[Any]], model: str, p: dict[str, float], sharing: bool = True, buffer: int = 0
+        self,
+        programs: list[list[Any]],
+        model: str,
+        p: dict[str, float],
+        sharing: bool = True,
+        buffer: int = 0,
+        threads: list[tuple[int, list[Any]]] | None = None,
     ) -> None:
         self.costs = {"loggps": LogGps, "loggp-2": LogGp2, "loggops": LogGps}[model](p)
         self.loggops = p if model == "loggops" else None
         self.sharing, self.buffer = sharing, buffer
         self.now = 0.0
-        self.ranks = [Rank() for _ in programs]
+        self.ranks = [Rank(number) for number in range(len(programs))]
+        self.threads = [*self.ranks]
+        self.handed: dict[tuple[int, int], Message | Receive | Rank | None] = {}  # by rank and number
         self.in_buffer: dict[tuple[int, int], int] = {}
         self.running: list[tuple[Process, Wish]] = []
-        for rank, program in enumerate(programs):
-            self.start(self.run_rank(rank, program))
+        all_threads = [*enumerate(programs), *(threads or [])]
+        owners = [rank for rank, _ in all_threads]
+        for number, (rank, program) in enumerate(all_threads):
+            if number >= len(self.ranks):
+                self.threads.append(Rank(number))
+            self.threads[number].has_several = owners.count(rank) > 1
+            self.start(self.run_thread(rank, program, self.threads[number]))
         self.go()
 
     # The engine.
@@ -262,7 +291,7 @@ class World:
 
     def receive_over(self, m: Message) -> None:
         m.received = self.now
-        if not m.rendezvous:
+        if m.limited:
             self.in_buffer[m.source, m.target] -= m.bytes
 
     # Matching: lists, in the order of arrival and of posting.
@@ -312,28 +341,46 @@ class World:
             out.append([[op[0], *found[i], op[3]] if i in found else op for i, op in enumerate(program)])
         return out
 
-    # Ranks: equations (4) to (11).
+    # Threads of ranks: equations (4) to (11).
 
-    def run_rank(self, rank: int, program: list[Any]) -> Process:
-        me = self.ranks[rank]
+    def run_thread(self, rank: int, program: list[Any], me: Rank) -> Process:
         for number, (kind, *rest) in enumerate(program):
+            if me.has_several and kind in ("send", "isend", "recv", "irecv"):
+                yield InTurn(None, me.number)
             called = self.now
             if kind == "compute":
                 yield Delay(rest[0])
                 me.compute += rest[0]
             elif kind in ("send", "isend"):
-                yield from self.send(rank, kind, *rest)
+                yield from self.send(rank, me, kind, *rest)
             elif kind == "recv":
-                receive = self.post(rank, number, *rest)
+                receive = self.post(rank, number if not me.is_branch else -1, *rest)
                 yield Until(lambda receive=receive: over(receive))  # type: ignore[misc]
                 self.account(me, [receive], called)
             elif kind == "irecv":
-                me.requests.append(self.post(rank, number, *rest))
+                me.requests.append(self.post(rank, number if not me.is_branch else -1, *rest))
                 if not self.loggops:
                     yield Delay(self.costs.fixed(0))
                 me.overhead += self.now - called
+            elif kind == "branch":
+                branch = Rank(is_branch=True)
+                me.requests.append(branch)
+                self.start(self.run_thread(rank, rest[0], branch))
+                if not self.loggops:
+                    yield Delay(self.costs.fixed(0))
+                me.overhead += self.now - called
+            elif kind == "hand":
+                request, name = rest
+                self.handed[rank, name] = me.requests[request] if request >= 0 else None
             else:
                 parts = [me.requests[i] for i in rest[0]]
+                for name in rest[1] if len(rest) > 1 else []:
+                    yield Until(lambda key=(rank, name): key in self.handed)  # type: ignore[misc]
+                    parts += [part for part in [self.handed[rank, name]] if part]
+                me.compute += self.now - called
+                called = self.now
+                if not parts:
+                    continue
                 if not self.loggops:
                     yield Delay(self.costs.fixed(0))
                 yield Until(lambda parts=parts: all(over(part) for part in parts))  # type: ignore[misc]
@@ -341,12 +388,12 @@ class World:
         me.end = self.now
 
     def send(
-        self, rank: int, kind: str, peer: int, tag: int, communicator: int, size: int, synchronous: bool
+        self, rank: int, me: Rank, kind: str, peer: int, tag: int, communicator: int, size: int, synchronous: bool
     ) -> Process:
-        me = self.ranks[rank]
         rendezvous = synchronous or self.costs.is_rendezvous(size)
         pair = rank, peer
-        if not rendezvous:
+        limited = not rendezvous and not me.is_branch  # by the buffer
+        if limited:
             before = self.now
             self.in_buffer.setdefault(pair, 0)
             if self.buffer:
@@ -354,13 +401,14 @@ class World:
             self.in_buffer[pair] += size
             me.send_wait += self.now - before
         if self.loggops and self.sharing:
-            wait = max(0.0, me.network_free - self.now)
-            yield Delay(wait)
-            me.overhead += wait
-            me.network_free = self.now + self.loggops["g"] + max(size - 1, 0) * self.loggops["G"]
+            network = me if me.is_branch else self.ranks[rank]  # one of all its threads
+            start = max(self.now, network.network_free)
+            network.network_free = start + self.loggops["g"] + max(size - 1, 0) * self.loggops["G"]
+            me.overhead += start - self.now
+            yield Delay(start - self.now)
         called = self.now
-        m = Message(rank, peer, tag, communicator, size, rendezvous, called, me.sends)
-        me.sends += 1
+        m = Message(rank, peer, tag, communicator, size, rendezvous, called, self.ranks[rank].sends, limited)
+        self.ranks[rank].sends += 1
         self.start(self.transfer(m))
         self.start(self.envelope(m))
         if kind == "send":
@@ -371,37 +419,36 @@ class World:
         yield Delay(self.loggops["o"] + max(size - 1, 0) * self.loggops["O"] if self.loggops else self.costs.fixed(0))
         me.overhead += self.now - called
 
-    def account(self, me: Rank, parts: list[Message | Receive], called: float) -> None:
+    def account(self, me: Rank, parts: list[Message | Receive | Rank], called: float) -> None:
         """What the part that ended last was waited for."""
-        part = max(parts, key=end)
-        wait = 0.0
-        if isinstance(part, Message):
-            if part.rendezvous:
-                wait = inside(part.request, part.posted, called)
-            me.send_wait += wait
-        else:
-            m = part.message
-            assert m
-            if m.rendezvous:
-                wait = inside(m.posted, m.request, called) + inside(m.handshake, m.arrival, called)
-            else:
-                wait = inside(m.posted, m.arrival, called)
-            me.recv_wait += wait
-        me.overhead += self.now - called - wait
+        waits = [Wait(max(wait.begin, called), wait.end, wait.is_send) for wait in waits_of(max(parts, key=end))]
+        waits = [wait for wait in waits if wait.begin < wait.end]
+        me.waits += waits
+        me.send_wait += sum(wait.end - wait.begin for wait in waits if wait.is_send)
+        me.recv_wait += sum(wait.end - wait.begin for wait in waits if not wait.is_send)
+        me.overhead += self.now - called - sum(wait.end - wait.begin for wait in waits)
 
 
-def over(part: Message | Receive) -> bool:
-    if isinstance(part, Message):
-        return not math.isnan(part.sent_over)
-    return part.message is not None and not math.isnan(part.message.received)
+def over(part: Message | Receive | Rank) -> bool:
+    return not (isinstance(part, Receive) and part.message is None) and not math.isnan(end(part))
 
 
-def end(part: Message | Receive) -> float:
+def end(part: Message | Receive | Rank) -> float:
+    if isinstance(part, Rank):
+        return part.end
     if isinstance(part, Message):
         return part.sent_over
     assert part.message
     return part.message.received
 
 
-def inside(begin: float, end: float, called: float) -> float:
-    return max(0.0, end - max(begin, called))
+def waits_of(part: Message | Receive | Rank) -> list[Wait]:
+    if isinstance(part, Rank):
+        return part.waits
+    if isinstance(part, Message):
+        return [Wait(part.request, part.posted, True)] if part.rendezvous else []
+    m = part.message
+    assert m
+    if m.rendezvous:
+        return [Wait(m.posted, m.request, False), Wait(m.handshake, m.arrival, False)]
+    return [Wait(m.posted, m.arrival, False)]

@@ -38,6 +38,4 @@ def measurements(name: str, noise: float = 0.01, seed: int = 3) -> Measurements:
 
     receive = np.maximum(hidden - send, 1)
     computation = (3 * base).tolist()
-    return Measurements(
-        "send", lengths, rounds(base), computation, rounds(hidden), rounds(send), rounds(receive)
-    )
+    return Measurements("send", lengths, rounds(base), computation, rounds(hidden), rounds(send), rounds(receive))

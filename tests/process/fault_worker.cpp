@@ -76,6 +76,11 @@ int die_during(const char* argument) {
     ::kill(::getpid(), SIGKILL);
   }
   if (call == "wait") check(ompl_wait(flag), "ompl_wait");
+  if (call == "short-waits") {
+    int code = OMPL_ERR_TIMEOUT;
+    while (code == OMPL_ERR_TIMEOUT) code = ompl_ctx_wait(OMPL_CTX_DEFAULT, flag, 1000);
+    check(code, "ompl_ctx_wait");
+  }
   if (call == "barrier") check(ompl_barrier(), "ompl_barrier");
   if (call == "alloc") allocate(4096);
   if (call == "finalize") check(ompl_finalize(), "ompl_finalize");

@@ -79,7 +79,7 @@ def test_intervals_are_whole_and_add_up_to_the_breakdown(case: tuple[str, ...], 
         assert sums == pytest.approx([expected[part] * 1e9 for part in PARTS], rel=1e-9, abs=1e-3)
     assert len(drawn.messages) == result["messages"]
     assert np.all(drawn.messages["end"] > drawn.messages["begin"])
-    assert np.all(drawn.messages["peer"] != drawn.messages["rank"])
+    assert np.all(drawn.messages["peer"] != drawn.messages["lane"])
     assert drawn.messages["end"].max() <= result["predicted_seconds"] * 1e9 * (1 + 1e-12)
 
 

@@ -10,10 +10,12 @@ sys.path.insert(0, str(Path(sys.argv[1], "scripts")))
 import check
 
 SKIPPED_CASE = r"[ RUN      ] S.case\nf.cpp:1: Skipped\nno such device\n\n[  SKIPPED ] S.case (0 ms)\n"
+FAILED_EARLY = r"printf 'f.cpp:1: Failure\nExpected: one\n'; seq 40; exit 1"
 UNITTEST_SKIPPED = "test_case (__main__.T.test_case) ... skipped 'not root'"
 TESTS = f"""
 add_test(good /bin/true)
 add_test(bad sh -c "echo broken; exit 1")
+add_test(early sh -c [==[{FAILED_EARLY}]==])
 add_test(absent sh -c "echo no device; exit 77")
 set_tests_properties(absent PROPERTIES SKIP_RETURN_CODE 77)
 add_test(partly printf [==[{SKIPPED_CASE}]==])
@@ -26,6 +28,7 @@ add_test(unbuilt /no/such/program)
 EXPECTED = {
     "here/good": ("passed", ""),
     "here/bad": ("failed", "broken"),
+    "here/early": ("failed", "Expected: one"),
     "here/absent": ("skipped", "no device"),
     "here/partly": ("passed", ""),
     "here/partly/S.case": ("skipped", "no such device"),

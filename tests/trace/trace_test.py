@@ -19,6 +19,7 @@ import tempfile
 import unittest
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 from traced import HERE, INTERPOSER, LIMIT, SETTINGS, Line, Run, Traced, compile_fortran, dump, program, read
 
@@ -26,7 +27,12 @@ sys.path.insert(0, str(HERE.parent / "process"))
 
 from launcher_test import find_mpi_or_skip
 
+sys.path.insert(0, str(HERE.parent))
+
+from loggps import reference
+
 MILLION = 1_000_000
+PARTS = ("compute", "overhead", "send_wait", "recv_wait")  # of a time
 
 
 class Calls(Traced):
@@ -35,12 +41,15 @@ class Calls(Traced):
             with self.subTest(ranks=ranks):
                 self.folder = Path(tempfile.mkdtemp(dir=Run.folder))
                 self.traced("messages", ranks=ranks)
+                unknown = {"Opaque", "Startall", "Isendrecv", "PsendInit", "PrecvInit"}
+                self.assertLessEqual(self.taken_for_computation(), unknown)
 
     def test_collectives(self) -> None:
         for ranks in (2, 3):
             with self.subTest(ranks=ranks):
                 self.folder = Path(tempfile.mkdtemp(dir=Run.folder))
                 self.traced("collectives", ranks=ranks)
+                self.assertEqual(self.taken_for_computation(), {"CartCreate", "CommFree"})
 
     def test_every_call_of_the_program_that_measures_the_cost(self) -> None:
         done = self.run_program("cost", "100", ranks=1)
@@ -55,6 +64,7 @@ class Calls(Traced):
 
     def test_one_sided(self) -> None:
         trace = self.traced("one_sided")
+        self.assertEqual(self.taken_for_computation(), {"WinCreate", "WinAllocate", "WinFree"})
         for rank in range(2):
             self.assertEqual([trace.windows[rank, window]["bytes"] for window in (1, 2)], [800, 800])
 
@@ -62,6 +72,20 @@ class Calls(Traced):
         trace = self.traced("threads", "4", "50")
         for rank in range(2):
             self.assertEqual(sorted(thread for of, thread in trace.calls if of == rank), [1, 2, 3, 4, 5])
+        found = self.replayed()
+        self.assertEqual((found["messages"], found["not_modelled"]), (2 * 4 * 51, {}))
+        threads = [(row["rank"], row["thread"]) for row in found["per_thread"]]
+        self.assertEqual(threads, [(rank, thread) for rank in range(2) for thread in range(1, 6)])
+        first, further = programs_of_threads(self.folder)
+        row = json.loads((HERE.parent / "loggps/loggps_tables.json").read_text())["table5"]["Myrinet"]
+        world = reference.World(first, "loggps", row | {"o": row["o_prime"]}, threads=further)
+        self.assertAlmostEqual(max(one.end for one in world.threads) / 1e9, found["predicted_seconds"], delta=1e-9)
+        times = [sum(row[part] for part in PARTS) for row in found["per_thread"]]
+        self.assertAlmostEqual(max(times), found["predicted_seconds"], delta=1e-9)
+        for rank, row in enumerate(found["per_rank"]):
+            for part in PARTS:
+                own = [one[part] for one in found["per_thread"] if one["rank"] == rank]
+                self.assertAlmostEqual(sum(own), row[part], delta=1e-9)
 
     def test_communicators(self) -> None:
         trace = self.traced("communicators", ranks=4)
@@ -342,6 +366,52 @@ class Command(Traced):
         self.assertIn("is linked with an MPI", " ".join(done.stderr.replace("│", " ").split()))
         done = self.trace("true")  # linked with none, but started by this MPI's launcher or one that is not known
         self.assertNotEqual(done.returncode, 0)
+
+
+def programs_of_threads(folder: Path) -> tuple[list[list[Any]], list[tuple[int, list[Any]]]]:
+    """What the threads of a trace did, as reference.py takes it: nonblocking messages, receives and waits. The first of
+    each rank, and all others with their ranks."""
+    calls: dict[tuple[int, int], list[Line]] = defaultdict(list)
+    for line in map(json.loads, dump("--local", folder)):  # as the replay: without the others' clocks
+        if "call" in line:
+            calls[line["rank"], line["thread"]].append(line)
+    posted = {(rank, line["request"]): thread for (rank, thread), lines in calls.items() for line in lines
+              if line["call"] in ("Isend", "Irecv")}  # fmt: skip
+    waited = {(rank, one): thread for (rank, thread), lines in calls.items() for line in lines for one in ends(line)}
+    out: dict[tuple[int, int], list[Any]] = {}
+    for (rank, thread), lines in sorted(calls.items()):
+        program: list[Any] = []
+        mine: list[int] = []
+        now = calls[rank, 1][0]["end"]
+        for line in lines:
+            if line["begin"] > now:
+                program.append(["compute", line["begin"] - now])
+            now = line["end"]
+            if line["call"] == "Finalize":
+                break
+            place = [line["peer"], line["tag"], 0]
+            if line["call"] in ("Isend", "Irecv"):
+                size = [line["bytes"], False] if line["call"] == "Isend" else []
+                program.append([line["call"].lower(), *place, *size])
+                mine.append(line["request"])
+                if waited.get((rank, line["request"]), thread) != thread:
+                    program.append(["hand", len(mine) - 1, line["request"]])
+            elif line["call"] == "Recv":
+                program.append(["recv", *place])
+            elif ends(line):
+                own = [mine.index(one) for one in ends(line) if posted[rank, one] == thread]
+                program.append(["wait", own, [one for one in ends(line) if posted[rank, one] != thread]])
+        out[rank, thread] = program
+    first = [program for (_, thread), program in out.items() if thread == 1]
+    return first, [(rank, program) for (rank, thread), program in out.items() if thread > 1]
+
+
+def ends(line: Line) -> list[int]:
+    """Requests that a call completed."""
+    if not line["call"].startswith("Wait"):
+        return []
+    several = line.get("ids", []) + [match["request"] for match in line.get("matches", [])]
+    return several or [one for one in [line["request"]] if one]
 
 
 def flipped(text: bytes, at: int) -> bytes:

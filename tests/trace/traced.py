@@ -120,6 +120,21 @@ class Traced(unittest.TestCase):
         self.assertGreater(compared, 2 * ranks)
         return trace
 
+    def taken_for_computation(self) -> set[str]:
+        """What the replay of the trace does not model."""
+        return set(self.replayed()["not_modelled"])
+
+    def replayed(self) -> dict[str, Any]:
+        """The replay of the trace, in which every message finds its partner."""
+        command = [str(Run.build / "bin/ompl-model"), "predict", str(self.folder), "--params", "myrinet"]
+        command += ["--no-sensitivity"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found: dict[str, Any] = json.loads(done.stdout)
+        self.assertGreater(found["messages"], 0)
+        self.assertEqual(found["unmatched"], [])
+        return found
+
     def compare(self, expected: list[Line], calls: list[Line], numbers: dict[int, int], where: str) -> int:
         names = [line["call"] for line in expected], [line["call"] for line in calls]
         for number, (want, have) in enumerate(zip(expected, calls, strict=False)):

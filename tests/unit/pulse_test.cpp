@@ -86,6 +86,14 @@ TEST(Pulse, WithoutAnInterfaceThereIsNone) {
   EXPECT_EQ(probe.look(), PulseProbe::Answer::none);
 }
 
+// Asked once more, the system has no error left to tell.
+TEST(Pulse, WhereNoWayLeadsNobodyLives) {
+  PulseProbe probe;
+  probe.begin("\xff\xff\xff\xff", 1);
+  EXPECT_TRUE(probe.asking());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(answer_of(probe), PulseProbe::Answer::unreached);
+}
+
 // The pulse of a rank on another host, as the watch sees it.
 class Host {
  public:

@@ -29,6 +29,7 @@ constexpr std::size_t kLarge = std::size_t{1} << 20;
 TEST_P(VerbsFailure, R18_ABrokenQueuePairIsAnErrorInWordsAndNothingIsSentAgain) {
   const auto w = world({.ranks = 2, .endpoints = 1, .ends_well = false});
   std::atomic<uint32_t> settled{0};
+  std::atomic<bool> broken{false};
   std::atomic<uint32_t> seen{0};
   w->run([&](Rank& r) {
     const uint64_t flag = r.allocate(64);
@@ -39,7 +40,9 @@ TEST_P(VerbsFailure, R18_ABrokenQueuePairIsAnErrorInWordsAndNothingIsSentAgain) 
     while (settled < 2) EXPECT_GE(r.poll(flag), 0);
     if (r.rank == 0) {
       EXPECT_GE(STUB(verbs_stub_break_connections)(), 2U);
+      broken = true;
     }
+    while (!broken) EXPECT_GE(r.poll(flag), 0);
     int code = OMPL_OK;
     while (code == OMPL_OK) {
       code = r.signal(r.right(), flag + 4);

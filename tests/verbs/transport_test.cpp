@@ -2,7 +2,9 @@
 // Which transport the verbs conduit takes, that ranks agree on it, and who may use a DC target. Over the stand-in.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,11 +28,11 @@ using conduit::verbs::wanted_transports;
 class Node {
  public:
   Node(uint32_t rank, const std::string& transport, std::size_t budget = 0,
-       std::string secret = "the secret") {
+       std::string secret = "the secret", uint32_t size = 2) {
     settings_.verbs_transport = transport;
     settings_.endpoint_memory = budget;
     job_.rank = rank;
-    job_.size = 2;
+    job_.size = size;
     job_.secret = std::move(secret);
     job_.settings = &settings_;
     job_.segment = segment_.data();
@@ -38,6 +40,13 @@ class Node {
     code = conduit_->open(job_);
   }
   Conduit& conduit() { return *conduit_; }
+  // Its only endpoint.
+  conduit::Endpoint& endpoint() {
+    if (!endpoint_) {
+      EXPECT_EQ(conduit_->endpoint(0, &endpoint_), OMPL_OK);
+    }
+    return *endpoint_;
+  }
   // What the other rank says of it.
   conduit::Reach reach(Node& other) {
     return conduit_->connect(other.job_.rank, other.conduit().address());
@@ -50,7 +59,16 @@ class Node {
   conduit::Job job_;
   std::vector<std::byte> segment_ = std::vector<std::byte>(4096);
   std::unique_ptr<Conduit> conduit_ = conduit::verbs::make();
+  std::unique_ptr<conduit::Endpoint> endpoint_;
 };
+
+struct Records final : conduit::Sink {
+  void signal(uint32_t /*source*/, const conduit::Signal& /*record*/) override { ++count; }
+  int count = 0;
+};
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::seconds kLimit{20};
 
 class VerbsTransport : public ::testing::Test {
  protected:
@@ -136,32 +154,62 @@ TEST_F(VerbsTransport, ADeviceWithoutThemIsAnErrorOrAutoFallsBackWithTheReasons)
 
 // The key of a target comes of the job's secret.
 TEST_F(VerbsTransport, WhoDoesNotKnowTheSecretIsRefusedByTheTarget) {
-  struct Records final : conduit::Sink {
-    void signal(uint32_t /*source*/, const conduit::Signal& /*record*/) override { ++count; }
-    int count = 0;
-  } records;
+  Records records;
   Node member(0, "dc");
   for (const char* secret : {"the secret", "another"}) {
     Node other(1, "dc", 0, secret);
     ASSERT_TRUE(other.reach(member).usable);
     ASSERT_TRUE(member.reach(other).usable);
-    std::unique_ptr<conduit::Endpoint> from;
-    ASSERT_EQ(other.conduit().endpoint(0, &from), OMPL_OK);
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    const Post posted = from->signal(0, {.offset = 8});
+    conduit::Endpoint& from = other.endpoint();
+    const auto limit = Clock::now() + kLimit;
+    const Post posted = from.signal(0, {.offset = 8});
     ASSERT_EQ(posted.state, Post::State::done);
-    while (from->completed(0) < posted.ticket && std::chrono::steady_clock::now() < limit)
-      ASSERT_GE(from->progress(records, 16), 0);
+    while (from.completed(0) < posted.ticket && Clock::now() < limit)
+      ASSERT_GE(from.progress(records, 16), 0);
     const bool knows = std::string(secret) == "the secret";
-    EXPECT_EQ(from->failure(0), knows ? OMPL_OK : OMPL_ERR_LINK);
+    EXPECT_EQ(from.failure(0), knows ? OMPL_OK : OMPL_ERR_LINK);
     if (!knows) {
-      EXPECT_EQ(from->reason(0), "remote access error");
+      EXPECT_EQ(from.reason(0), "remote access error");
     }
   }
-  std::unique_ptr<conduit::Endpoint> to;
-  ASSERT_EQ(member.conduit().endpoint(0, &to), OMPL_OK);
-  for (int i = 0; i < 10; ++i) ASSERT_GE(to->progress(records, 16), 0);
+  for (int i = 0; i < 10; ++i) ASSERT_GE(member.endpoint().progress(records, 16), 0);
   EXPECT_EQ(records.count, 1) << "of the one who knows it";
+}
+
+// XRC's ranks of a node share a target. The one that was asked for it first computes, and looks at nothing.
+TEST_F(VerbsTransport, ARankThatIsLongAwayDoesNotKeepItsNeighboursFromConnecting) {
+  constexpr uint32_t kSize = 3;
+  std::vector<std::unique_ptr<Node>> nodes;
+  for (uint32_t rank = 0; rank < kSize; ++rank)
+    nodes.push_back(std::make_unique<Node>(rank, "xrc", 0, "the secret", kSize));
+  std::vector<conduit::Endpoint*> ends;
+  for (const auto& node : nodes) {
+    for (const auto& other : nodes) {
+      if (other != node) {
+        ASSERT_TRUE(node->reach(*other).usable);
+      }
+    }
+    ends.push_back(&node->endpoint());
+  }
+  std::array<Records, kSize> records;
+  std::array<Post, kSize> sent;
+  const auto limit = Clock::now() + kLimit;
+  // Rank 0 signals to both in turn until the given one has it; the given ones take part.
+  const auto until = [&](uint32_t target, std::initializer_list<uint32_t> taking_part) {
+    while (records[target].count == 0 && Clock::now() < limit) {
+      for (uint32_t rank = kSize - 1; rank > 0; --rank) {
+        if (sent[rank].state != Post::State::done || sent[rank].ticket == 0)
+          sent[rank] = ends[0]->signal(rank, {.offset = 8});
+      }
+      for (const uint32_t rank : taking_part) ASSERT_GE(ends[rank]->progress(records[rank], 16), 0);
+    }
+    EXPECT_EQ(records[target].count, 1) << "at rank " << target;
+  };
+  until(1, {0, 1});
+  EXPECT_EQ(ends[0]->completed(2), 0U) << "rank 2 has not taken part";
+  until(2, {0, 1, 2});
+  EXPECT_EQ(ends[0]->failure(1), OMPL_OK);
+  EXPECT_EQ(ends[0]->failure(2), OMPL_OK);
 }
 
 }  // namespace

@@ -128,6 +128,17 @@ def test_a_change_that_deadlocks_is_named(tmp_path: Path) -> None:
     assert "stand still" in omni(path, "--set", "S=8").stdout
 
 
+def test_how_many_replays_run_at_a_time_changes_no_byte(program: Path) -> None:
+    ranked = [omni(program, "--json", "-", "--jobs", jobs).stdout for jobs in "14"]
+    assert ranked[0] == ranked[1] and len(json.loads(ranked[0])["changes"]) > 10
+    swept = [omni(program, "--sweep", "L=1us:1ms", "--json", "-", "--jobs", jobs).stdout for jobs in "14"]
+    assert swept[0] == swept[1] and len(json.loads(swept[0])["changes"]) == 17
+    predicted = [json.loads(omni(program, "--json", "-", "--jobs", jobs, command="predict").stdout) for jobs in "14"]
+    for one in predicted:
+        del one["read_seconds"], one["replay_seconds"]  # measured
+    assert predicted[0] == predicted[1] and "S_step" in predicted[0]["sensitivity"]
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

@@ -100,7 +100,7 @@ def test_figures_are_the_errors() -> None:
     def row(predicted: float, low: float, high: float) -> dict[str, Any]:
         said = {"loggps": {"seconds": predicted}}
         return {"mpi": "m", "n": 2, "variant": "original", "predicted": said, "what_if": said,
-                "measured": {"median": 1.0, "low": low, "high": high}}  # fmt: skip
+                "measured": {"runs": [], "median": 1.0, "low": low, "high": high}}  # fmt: skip
 
     rows = [row(1.02, 1, 1), row(0.96, 1, 1), row(1.15, 0.9, 1.1)]
     median, worst, *_ = study.figures({"rows": rows})

@@ -6,6 +6,7 @@
 
 #include "model/error.hpp"
 #include "model/fragmenting.hpp"
+#include "model/patterns.hpp"
 #include "model/program.hpp"
 
 namespace {
@@ -84,16 +85,31 @@ TEST(Fragmenting, LeavesShortMessagesAlone) {
   EXPECT_DOUBLE_EQ(found.predicted_ns, replay(before, myrinet(), {}).predicted_ns);
 }
 
+TEST(Fragmenting, LeavesBranchesWhole) {
+  const Op begin{.kind = OpKind::branch, .bytes = 1};
+  const Op end{.kind = OpKind::branch};
+  Op other = message(OpKind::send, 1, 40000);
+  other.tag = 5;
+  Op received = message(OpKind::recv, 0, 0);
+  received.tag = 5;
+  const Listed program({{message(OpKind::isend, 1, 40000), begin, other, end, wait_for(1), wait_for(0)},
+                        {message(OpKind::recv, 0, 0), received}});
+  const Result found = replay(Fragmented(program, 16383), myrinet(), {});
+  EXPECT_EQ(found.messages, 4);
+  EXPECT_EQ(found.rendezvous, 1);
+  EXPECT_EQ(found.blocked_count, 0);
+}
+
 TEST(Fragmenting, RefusesWhatItCannotKnow) {
   const Listed any({{message(OpKind::send, 1, 40000)}, {message(OpKind::recv, -1, 0)}});
   EXPECT_THROW(Fragmented(any, 16383), InputError);
   EXPECT_THROW(Fragmented(uncut(), 0), InputError);
 }
 
-json ask(const Trace& trace, const json& changes, unsigned threads = 2) {
+json ask(const Trace& trace, const json& changes, unsigned jobs = 2) {
   std::vector<Change> read;
   for (const json& one : changes) read.push_back(read_change(one, myrinet()));
-  return what_if(trace, myrinet(), {}, read, threads);
+  return what_if(trace, myrinet(), {}, read, jobs);
 }
 
 TEST(WhatIf, AnswersAreThoseOfTheReplay) {
@@ -109,8 +125,8 @@ TEST(WhatIf, AnswersAreThoseOfTheReplay) {
   machines[1].value[compute] = 3;
   machines[2] = find_parameters("fast-ethernet", Model::loggps);
   machines[4].longest_eager = 1000;
-  for (const unsigned threads : {1U, 4U}) {
-    const json found = ask(program, changes, threads);
+  for (const unsigned jobs : {1U, 4U}) {
+    const json found = ask(program, changes, jobs);
     EXPECT_DOUBLE_EQ(found["base"]["predicted_seconds"],
                      replay(program, myrinet(), {}).predicted_ns / 1e9);
     ASSERT_EQ(found["changes"].size(), changes.size());
@@ -123,6 +139,14 @@ TEST(WhatIf, AnswersAreThoseOfTheReplay) {
     EXPECT_EQ(found["changes"][0]["name"], "S");
     EXPECT_EQ(found["changes"][0]["rendezvous"], 0);
   }
+}
+
+TEST(WhatIf, SeveralAtOnceSayByteForByteWhatOneSays) {
+  const auto ring = make_pattern("ring:16:200:20000");
+  json changes = json::array({{{"fragment", true}}});
+  for (int S = 1000; S <= 40000; S += 3000) changes.push_back({{"set", {{"S", S}}}});
+  const std::string one = ask(*ring, changes, 1).dump();
+  for (const unsigned jobs : {4U, 100U}) EXPECT_EQ(ask(*ring, changes, jobs).dump(), one) << jobs;
 }
 
 TEST(WhatIf, TheSurveyCountsLengths) {

@@ -13,21 +13,6 @@
 
 namespace ompl::trace {
 
-// The calling thread's state if the call is to be recorded, else null: MPI is calling itself, or is not running.
-inline Thread* enter() {
-  Local& local = ompl_trace_local;
-  if (local.depth != 0 || !tracer.recording()) return nullptr;
-  Thread* thread = local.thread;
-  if (thread == nullptr) {
-    const uint64_t begin = tracer.clock.ticks();
-    thread = tracer.add_thread();
-    if (thread == nullptr) return nullptr;
-    thread->stream.record_tracer(begin);
-  }
-  local.depth = 1;
-  return thread;
-}
-
 inline int32_t peer_of(int rank) {
   if (rank >= 0) return rank;
   if (rank == MPI_ANY_SOURCE) return kAnySource;

@@ -21,36 +21,12 @@
 
 #include <mpi.h>
 
-#include <atomic>
 #include <cstdint>
 #include <type_traits>
 
+#include "writer/behind.hpp"
+
 namespace ompl::trace {
-
-// A function of the MPI library behind this one; ends the process if there is none.
-void* find_function(const char* name);
-
-template <typename Function>
-class Real {
- public:
-  explicit constexpr Real(const char* name) : name_(name) {}
-  Function* get() {
-    void* at = at_.load(std::memory_order_relaxed);
-    if (at == nullptr) at_.store(at = find_function(name_), std::memory_order_relaxed);
-    return reinterpret_cast<Function*>(at);
-  }
-
- private:
-  const char* name_;
-  std::atomic<void*> at_{nullptr};
-};
-
-// OMPL_REAL(PMPI_Send)(...): calls it.
-#define OMPL_REAL(function)                                                   \
-  ([]() {                                                                     \
-    static constinit ::ompl::trace::Real<decltype(function)> real(#function); \
-    return real.get();                                                        \
-  }())
 
 // Handles are numbers in one MPI and pointers in another.
 template <typename Handle>

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 
 #include "mpi/call.hpp"
 
@@ -48,25 +47,18 @@ FileHeader make_header(int level) {
   int ranks = 0;
   OMPL_REAL(PMPI_Comm_rank)(MPI_COMM_WORLD, &rank);
   OMPL_REAL(PMPI_Comm_size)(MPI_COMM_WORLD, &ranks);
-  FileHeader header = header_of(static_cast<uint32_t>(rank), static_cast<uint32_t>(ranks));
+  FileHeader header =
+      tracer.header_of_process(static_cast<uint32_t>(rank), static_cast<uint32_t>(ranks));
   header.thread_level = level == MPI_THREAD_MULTIPLE     ? 3
                         : level == MPI_THREAD_SERIALIZED ? 2
                         : level == MPI_THREAD_FUNNELED   ? 1
                                                          : 0;
-  header.process = static_cast<uint64_t>(getpid());
-  timespec wall;
-  clock_gettime(CLOCK_REALTIME, &wall);
-  header.wall = static_cast<uint64_t>(wall.tv_sec) * 1000000000U + static_cast<uint64_t>(wall.tv_nsec);
-  std::strncpy(header.clock_name, tracer.clock.name(), sizeof header.clock_name - 1);
-  gethostname(header.host, sizeof header.host - 1);
   name_clock(header.boot, sizeof header.boot);
   char library[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   OMPL_REAL(PMPI_Get_library_version)(library, &length);
   library[std::strcspn(library, "\r\n")] = '\0';
   std::snprintf(header.library, sizeof header.library, "%.255s", library);
-  if (readlink("/proc/self/exe", header.program, sizeof header.program - 1) < 0)
-    header.program[0] = '\0';
   return header;
 }
 
@@ -98,8 +90,7 @@ void compare_clocks(const FileHeader& header) {
 
 // This rank's clock beside CLOCK_MONOTONIC of rank 0's host, which is asked if the job has several. Then collective.
 ClockPoint clock_point(int rank, int ranks) {
-  const Clock::Pair now = tracer.clock.pair();
-  ClockPoint point{tracer.clock.ns(now.ticks), now.ns, now.uncertainty, 1};
+  ClockPoint point = tracer.clock_point();
   if (!other_clocks) return point;
   uint64_t time = 0;
   if (rank == 0) {
@@ -141,19 +132,8 @@ void start(uint64_t begin, uint64_t end, void* caller) {
   compare_clocks(header);
   const ClockPoint point = clock_point(static_cast<int>(header.rank), static_cast<int>(header.ranks));
   header.clock[0] = point;
-  if (!tracer.start(folder, header) || !define_first_comms()) return tracer.stop();
-  Thread* const thread = tracer.add_thread();
-  if (thread == nullptr) return tracer.stop();
-  Record record{};
-  record.kind = Kind::kInit;
-  record.peer = kNoPeer;
-  record.comm = 1;
-  record.bytes = header.ranks;
-  record.site = tracer.define_site(reinterpret_cast<uintptr_t>(caller));
-  record.begin = tracer.clock.ns(begin);
-  record.end = tracer.clock.ns(end);
-  thread->stream.append(record);
-  thread->stream.record_tracer(end);
+  if (!tracer.start(folder, header) || !define_first_comms() || !tracer.record_init(begin, end, caller))
+    tracer.stop();
 }
 
 void* site_of(void* caller) {
@@ -177,20 +157,6 @@ int initialize(void* caller, const Initialize& real) {
 }
 
 }  // namespace
-
-void* find_function(const char* name) {
-  void* at = dlsym(RTLD_NEXT, name);
-  if (at == nullptr) {  // an MPI that was loaded later, by name
-    void* const library = dlopen(OMPL_TRACE_LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
-    at = library != nullptr ? dlsym(library, name) : nullptr;
-  }
-  if (at == nullptr) {
-    std::fprintf(stderr,
-                 "ompl trace: no %s in this process: it was traced for " OMPL_TRACE_LIBRARY "\n", name);
-    std::abort();
-  }
-  return at;
-}
 
 }  // namespace ompl::trace
 

@@ -10,6 +10,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 
 #include "writer/memory.hpp"
 
@@ -52,6 +53,40 @@ bool Tracer::start(const char* folder, const FileHeader& header) {
   pthread_atfork(nullptr, nullptr, in_child);
   definitions.open(file, kDefinitions);
   recording_ = true;
+  return true;
+}
+
+FileHeader Tracer::header_of_process(uint32_t rank, uint32_t ranks) const {
+  FileHeader header = header_of(rank, ranks);
+  header.process = static_cast<uint64_t>(getpid());
+  timespec wall;
+  clock_gettime(CLOCK_REALTIME, &wall);
+  header.wall = static_cast<uint64_t>(wall.tv_sec) * 1000000000U + static_cast<uint64_t>(wall.tv_nsec);
+  std::strncpy(header.clock_name, clock.name(), sizeof header.clock_name - 1);
+  gethostname(header.host, sizeof header.host - 1);
+  if (readlink("/proc/self/exe", header.program, sizeof header.program - 1) < 0)
+    header.program[0] = '\0';
+  return header;
+}
+
+ClockPoint Tracer::clock_point() const {
+  const Clock::Pair now = clock.pair();
+  return {clock.ns(now.ticks), now.ns, now.uncertainty, 1};
+}
+
+bool Tracer::record_init(uint64_t begin, uint64_t end, void* caller) {
+  Thread* const thread = add_thread();
+  if (thread == nullptr) return false;
+  Record record{};
+  record.kind = Kind::kInit;
+  record.peer = kNoPeer;
+  record.comm = 1;
+  record.bytes = file.header().ranks;
+  record.site = define_site(reinterpret_cast<uintptr_t>(caller));
+  record.begin = clock.ns(begin);
+  record.end = clock.ns(end);
+  thread->stream.append(record);
+  thread->stream.record_tracer(end);
   return true;
 }
 

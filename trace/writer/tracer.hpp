@@ -57,6 +57,13 @@ class Tracer {
   void stop() { recording_ = false; }
   bool recording() const { return recording_.load(std::memory_order_relaxed); }
 
+  // Of this process, which is that rank: all but the library's own fields, the clocks and the sum.
+  FileHeader header_of_process(uint32_t rank, uint32_t ranks) const;
+  // Its clock now, beside CLOCK_MONOTONIC.
+  ClockPoint clock_point() const;
+  // The first record, of the call that initialized the library between these ticks; false if there is no memory.
+  bool record_init(uint64_t begin, uint64_t end, void* caller);
+
   // The state of a thread that calls for the first time; null if there is no memory for it.
   Thread* add_thread();
   static void remove_thread(Thread* thread);
@@ -94,7 +101,7 @@ class Tracer {
 
 extern constinit Tracer tracer;
 
-// Of the calling thread. `depth` keeps MPI's calls inside of MPI's calls out of the trace.
+// Of the calling thread. `depth` keeps a library's calls inside of its calls out of the trace.
 struct Local {
   Thread* thread;
   uintptr_t fortran_site;  // set by the Fortran name through which the call came, else 0
@@ -103,6 +110,21 @@ struct Local {
 
 #define OMPL_TRACE_TLS __attribute__((tls_model("initial-exec")))
 extern "C" constinit OMPL_TRACE_TLS thread_local Local ompl_trace_local;
+
+// The calling thread's state if the call is to be recorded, else null: the library is calling itself, or is not running.
+inline Thread* enter() {
+  Local& local = ompl_trace_local;
+  if (local.depth != 0 || !tracer.recording()) return nullptr;
+  Thread* thread = local.thread;
+  if (thread == nullptr) {
+    const uint64_t begin = tracer.clock.ticks();
+    thread = tracer.add_thread();
+    if (thread == nullptr) return nullptr;
+    thread->stream.record_tracer(begin);
+  }
+  local.depth = 1;
+  return thread;
+}
 
 inline uint32_t Thread::site_id(uintptr_t address) {
   Site& site = sites[(address ^ (address >> 8)) % kSites];

@@ -11,8 +11,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from omnipgas.compilers import FailedError, Target, is_old, targets
+from omnipgas import installation, peers
+from omnipgas.compilers import FailedError, Target, is_old, target_of, targets
 from omnipgas.model.examples import program
+
+FLAGS = ["-O3"]
 
 
 def compile_examples(target: Target, build: Path, folder: Path, arguments: list[str]) -> str:
@@ -26,13 +29,22 @@ def compile_examples(target: Target, build: Path, folder: Path, arguments: list[
         made.parent.mkdir(parents=True, exist_ok=True)
         partial = made.with_suffix(".new")
         try:
-            compiler.run(*arguments, source, "-o", partial, "-lm")
+            compiler.run(*FLAGS, *arguments, source, "-o", partial, "-lm")
         except FailedError as failure:
             made.unlink(missing_ok=True)
             return f"skipped, {failure}"
         partial.replace(made)
         done += 1
     return f"{done} compiled" if done else "up to date"
+
+
+def ready(build: Path, mpi: str, name: str) -> Path:
+    """A program; an installation compiles it if it has not yet. Raises peers.MissingError."""
+    target, installed = target_of(peers.table(build)[mpi], build), peers.sources(build)
+    return installation.ready(
+        build, target, str(program(Path(), mpi, name)),
+        lambda place: compile_examples(target, place, (installed or build) / "examples/mpi", []),
+    )  # fmt: skip
 
 
 def c_compiler(of_cpp: Path) -> Path:

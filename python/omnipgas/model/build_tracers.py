@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compiles the interposer once per MPI found. Run by the build; standard library only.
 
-python3 -m omnipgas.model.build_tracers BUILD --folder TRACE --archive WRITER --depends FILE... -- COMPILER ARGUMENTS...
+python3 -m omnipgas.model.build_tracers BUILD --folder TRACE -- COMPILER ARGUMENTS...
 """
 
 from __future__ import annotations
@@ -9,14 +9,20 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from omnipgas import peers
 from omnipgas.compilers import FailedError, Target, is_old, targets
-from omnipgas.model.tracers import LIBRARY, Tracer, place
+from omnipgas.model.tracer import LIBRARY, Tracer, name_of
 
 SKIP_CXX = ["-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"]
+SOURCES = ("calls.table", "kinds.def", "generate.py", "format.hpp", "mpi/*", "writer/*")  # in trace/
+# It is loaded into programs that may have another C++ library, or none.
+FLAGS = ["-std=c++20", "-O2", "-g1", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti", "-fvisibility-inlines-hidden",
+         "-static-libgcc"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -25,32 +31,40 @@ class Recipe:
 
     build: Path
     folder: Path  # trace/ of the sources
-    archive: Path  # what does not depend on the MPI
-    depends: list[Path]
-    arguments: list[str]  # for the compiler
+    arguments: list[str]  # for the compiler, beside FLAGS
 
 
-def library_of(target: Target, scratch: Path) -> str:
+def library_of(target: Target) -> str:
     """The MPI library that this compiler links programs with."""
-    empty, probe = scratch / "empty.cpp", scratch / "probe.so"
-    empty.write_text("")
-    target.run("-shared", "-fPIC", "-Wl,--no-as-needed", empty, "-o", probe)
-    found = LIBRARY.search(subprocess.run(["readelf", "-d", probe], check=True, capture_output=True, text=True).stdout)
+    with tempfile.TemporaryDirectory(prefix="omni-probe-") as folder:
+        empty, probe = Path(folder, "empty.cpp"), Path(folder, "probe.so")
+        empty.touch()
+        target.run("-shared", "-fPIC", "-Wl,--no-as-needed", empty, "-o", probe)
+        told = subprocess.run(["readelf", "-d", probe], check=True, capture_output=True, text=True).stdout
+    found = LIBRARY.search(told)
     if not found:
         raise FailedError(f"{target.compiler} links no MPI library that is known")
     return found[0]
 
 
+def describe(target: Target, path: Path) -> Tracer:
+    """What there is to know of the interposer at `path`; raises FailedError."""
+    own = target.compiler.parents[1]
+    prefix = target.prefix or ("" if own in (Path("/"), Path("/usr")) else own)
+    return Tracer(target.name, library_of(target), str(prefix), str(path))
+
+
 def compile_tracer(target: Target, recipe: Recipe) -> str:
     """Brings one interposer up to date; returns a line that says what was done."""
-    library = place(recipe.build, target.name)
+    library = recipe.build / name_of(target.name)
     described = library.with_suffix(".json").exists()
-    if described and not is_old(library, [target.compiler, recipe.archive, *recipe.depends]):
+    sources = sorted(path for part in SOURCES for path in recipe.folder.glob(part))
+    if described and not is_old(library, [target.compiler, *sources]):
         return "up to date"
     scratch = recipe.build / "trace" / target.name
     scratch.mkdir(parents=True, exist_ok=True)
     try:
-        tracer = Tracer(target.name, library_of(target, scratch), str(target.prefix or ""), str(library))
+        tracer = describe(target, library)
         include, wrappers, partial = scratch / "include.cpp", scratch / "wrappers.cpp", library.with_suffix(".new")
         include.write_text("#include <mpi.h>\n")
         header = target.run("-E", "-P", *SKIP_CXX, include)
@@ -60,9 +74,9 @@ def compile_tracer(target: Target, recipe: Recipe) -> str:
         ]
         text = subprocess.run(generate, input=header, check=True, capture_output=True, text=True)
         wrappers.write_text(text.stdout)
-        sources = [wrappers, *sorted((recipe.folder / "mpi").glob("*.cpp")), recipe.archive]
-        define = f'-DOMPL_TRACE_LIBRARY="{tracer.library}"'
-        target.run(*recipe.arguments, f"-I{recipe.folder}", define, *sources, "-Wl,--as-needed", "-o", partial)
+        parts = [wrappers, *(path for path in sources if path.suffix == ".cpp")]
+        options = [*FLAGS, *recipe.arguments, f"-I{recipe.folder}", f'-DOMPL_TRACE_LIBRARY="{tracer.library}"']
+        target.run(*options, *parts, "-Wl,--as-needed", "-o", partial)
     except (FailedError, subprocess.CalledProcessError) as failure:
         library.unlink(missing_ok=True)
         return f"skipped, {getattr(failure, 'stderr', None) or failure}"
@@ -71,16 +85,21 @@ def compile_tracer(target: Target, recipe: Recipe) -> str:
     return f"compiled with {target.compiler}"
 
 
+def compile_installed(target: Target, build: Path, place: Path) -> str:
+    """The same from the sources of an installation, into that folder."""
+    installed = peers.sources(build)
+    assert installed
+    return compile_tracer(target, Recipe(place, installed / "trace", []))
+
+
 def main() -> None:
     """Compiles what is missing or old; an MPI that cannot be used is no error."""
     split = sys.argv.index("--")
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", type=Path)
     parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--archive", type=Path, required=True)
-    parser.add_argument("--depends", type=Path, nargs="+", required=True)
     options = parser.parse_args(sys.argv[1:split])
-    recipe = Recipe(options.build, options.folder, options.archive, options.depends, sys.argv[split + 1 :])
+    recipe = Recipe(options.build, options.folder, sys.argv[split + 1 :])
     found, skipped = targets(recipe.build)
     for line in skipped:
         print(f"tracer {line}")

@@ -47,7 +47,7 @@ def launch(build: Path, mpi: str, ranks: int) -> Launch:
     peer = table[mpi]
     prefix = peers.find_prefix(peer, build)
     launcher = peers.find_program(peer, peer.launcher, build, prefix)
-    command = [part.format(launcher=launcher, prefix=prefix, worker="") for part in peer.launch if part != "{worker}"]
+    command = [part.format(launcher=launcher, prefix=prefix, ranks=ranks) for part in peer.launch if part != "{worker}"]
     at = command.index(RANKS_OPTION)
     del command[at : at + 2]
     places = {"prefix": prefix, "threads": 1}

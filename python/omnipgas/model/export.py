@@ -17,18 +17,23 @@ from omnipgas.model.show import NONE as NO_PEER
 PLACE = typer.Argument(..., metavar="TRACE", help="Folder of a trace; for --goal also a pattern.")
 CHROME = typer.Option(None, "--chrome", metavar="FILE", help="JSON for ui.perfetto.dev and chrome://tracing.")
 GOAL = typer.Option(None, "--goal", metavar="FILE", help="Schedule for LogGOPSim and ATLAHS; collectives as messages.")
+OTF2 = typer.Option(None, "--otf2", metavar="NAME.otf2", help="Archive for the tools of Score-P: Vampir, otf2-print.")
 SHOWN = ("peer", "tag", "bytes", "comm", "request", "ids", "sent", "received", "matches", "flags")
 
 
-def export(place: str = PLACE, chrome: Optional[Path] = CHROME, goal: Optional[Path] = GOAL) -> None:
-    """Writes a trace as Perfetto or Chrome JSON, or as a GOAL schedule."""
-    if chrome is None and goal is None:
-        raise typer.BadParameter("nothing to write: give --chrome FILE or --goal FILE")
+def export(
+    place: str = PLACE, chrome: Optional[Path] = CHROME, goal: Optional[Path] = GOAL, otf2: Optional[Path] = OTF2
+) -> None:
+    """Writes a trace as Perfetto or Chrome JSON, as a GOAL schedule, or as an OTF2 archive."""
+    if chrome is None and goal is None and otf2 is None:
+        raise typer.BadParameter("nothing to write: give --chrome FILE, --goal FILE or --otf2 FILE")
     try:
         if chrome is not None:
             write_chrome(chrome, Path(place))
         if goal is not None:
-            write_goal(goal, place)
+            convert("goal", place, goal)
+        if otf2 is not None:
+            convert("otf2", place, otf2)
     except traces.TraceError as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(1) from error
@@ -66,7 +71,9 @@ def chrome_events(place: Path) -> Iterator[dict[str, Any]]:
             shown["where"] = at
         yield {
             "ph": "X",
-            "name": "tracer" if is_tracer else line.get("name", f"MPI_{line['call']}"),
+            "name": "tracer"
+            if is_tracer
+            else line.get("name", line["call"] if line["call"].startswith("Ompl") else f"MPI_{line['call']}"),
             "cat": "tracer" if is_tracer else "mpi",
             "pid": line["rank"],
             "tid": line["thread"],
@@ -84,12 +91,12 @@ def place_of(symbol: str, inside: int, module: str, offset: int) -> str:
     return ", ".join(filter(None, [name, line or f"{Path(module).name}+{offset:#x}"]))
 
 
-def write_goal(out: Path, place: str) -> None:
-    """By ompl-model, which expands collectives as it does to replay them."""
+def convert(form: str, place: str, out: Path) -> None:
+    """By ompl-model, which reads a trace as it does to replay it."""
     program = peers.build_dir() / "bin" / "ompl-model"
     if not program.is_file():
         raise traces.TraceError(f"{program} is not built: run make")
-    done = subprocess.run([program, "goal", place, out], stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run([program, form, place, out], stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise traces.TraceError(done.stderr.strip().removeprefix("ompl-model: "))
     typer.echo(done.stderr, err=True, nl=False)

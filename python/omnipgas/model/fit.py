@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from omnipgas import __version__, network, peers, results
+from omnipgas import __version__, installation, network, peers, results
 from omnipgas.model import fit_plot, fit_report, parameter_file
 from omnipgas.model.fitting import Fit, fit
 from omnipgas.model.measure import Outcome, Plan, measure
@@ -96,7 +96,7 @@ def run(
         )  # fmt: skip
         stack.enter_context(bar)
         two = stack.enter_context(network.two_hosts(rate)) if hosts == 2 else None
-        found = chosen(peers.find(table[mpi], build, "roundtrip"), over, two)
+        found = chosen(installation.find(table[mpi], build, "roundtrip"), over, two)
         for operation in OPERATIONS if mpi == "ompl" else ("send",):
             task = bar.add_task(f"{found.name} {operation}", total=1.0)
             outcomes[operation] = measure(

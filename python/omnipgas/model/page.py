@@ -17,7 +17,7 @@ import numpy as np
 
 from omnipgas import __version__
 from omnipgas.model import predict
-from omnipgas.model.timelines import Timeline
+from omnipgas.model.timelines import PARTS, Timeline, lanes
 
 WEB = Path(__file__).parent / "web"
 SCRIPTS = ("lanes.js", "timeline.js", "page.js")
@@ -68,6 +68,10 @@ def write(path: Path, report: Report) -> None:
         "prediction": report.prediction,
         "model": model,
         "directory": directory,
+        "lanes": [
+            {"name": name, "rank": row.get("rank", number), **{part: row[part] for part in PARTS}}
+            for number, (name, row) in enumerate(lanes(report.prediction))
+        ],
         "left_out": report.prediction["timeline"]["left_out"],
         "units": {name: unit(name) for name in report.prediction["parameters"]},
         "meanings": MEANINGS,
@@ -101,7 +105,7 @@ def columns(timeline: Timeline) -> dict[str, np.ndarray[Any, Any]]:
         "site": intervals["site"],
         "peer": intervals["peer"],
         "m_source": messages["peer"].astype("<u4"),
-        "m_target": messages["rank"],
+        "m_target": messages["lane"],
         "activity": intervals["activity"],
         "call": intervals["call"],
     }

@@ -14,7 +14,7 @@ from matplotlib import pyplot as plt
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
-from omnipgas.model.timelines import PARTS, Timeline
+from omnipgas.model.timelines import PARTS, Timeline, lanes
 
 COLORS = {"compute": "#2c6cab", "overhead": "#7fbfea", "send_wait": "#eda20c", "recv_wait": "#c9481d"}
 WIDTH = 9.0  # inches
@@ -42,31 +42,36 @@ def breakdown(path: Path, prediction: dict[str, Any]) -> None:
 
 
 def timeline(path: Path, prediction: dict[str, Any], drawn: Timeline) -> None:
-    """A lane for each rank; messages as lines if they are few."""
+    """A lane for each rank or thread; messages as lines if they are few."""
     total_ns = prediction["predicted_seconds"] * 1e9
-    lanes = min(drawn.ranks, MOST_LANES)
-    figure, axes = plt.subplots(figsize=(WIDTH, min(9.0, 1.2 + 0.32 * lanes)), layout="constrained")
+    count = min(drawn.lanes, MOST_LANES)
+    figure, axes = plt.subplots(figsize=(WIDTH, min(9.0, 1.2 + 0.32 * count)), layout="constrained")
     for number, (part, name) in enumerate(PARTS.items()):
-        boxes = [box for rank in range(lanes) for box in lane(drawn, rank, number, total_ns)]
+        boxes = [box for one in range(count) for box in lane(drawn, one, number, total_ns)]
         axes.add_collection(PolyCollection(boxes, facecolors=COLORS[part], edgecolors="none", label=name))
     if len(drawn.messages) <= MOST_MESSAGES:
-        ends = [[(m["begin"] / 1e9, m["peer"]), (m["end"] / 1e9, m["rank"])] for m in drawn.messages]
+        ends = [[(m["begin"] / 1e9, m["peer"]), (m["end"] / 1e9, m["lane"])] for m in drawn.messages]
         axes.add_collection(LineCollection(ends, colors="#14171a", linewidths=0.5, alpha=0.7))
     axes.set_xlim(0, max(prediction["predicted_seconds"], 1e-12))
-    axes.set_ylim(lanes - 0.5, -0.5)
+    axes.set_ylim(count - 0.5, -0.5)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_ylabel("rank" if lanes == drawn.ranks else f"rank (the first {lanes} of {drawn.ranks})")
+    what = "rank"
+    if "per_thread" in prediction:
+        what = "rank.thread"
+        names = [name.removeprefix("rank ") for name, _ in lanes(prediction)]
+        axes.yaxis.set_major_formatter(lambda at, _: names[int(at)] if 0 <= at < len(names) else "")
+    axes.set_ylabel(what if count == drawn.lanes else f"{what} (the first {count} of {drawn.lanes})")
     axes.xaxis.set_major_formatter(EngFormatter("s"))
     finish(path, figure, axes, prediction)
 
 
-def lane(drawn: Timeline, rank: int, part: int, total_ns: float) -> list[list[tuple[float, float]]]:
-    """Boxes of one part of a rank's time. Of more intervals than there are columns, for each column how much of it
+def lane(drawn: Timeline, number: int, part: int, total_ns: float) -> list[list[tuple[float, float]]]:
+    """Boxes of one part of a lane's time. Of more intervals than there are columns, for each column how much of it
     that part has, above those before it."""
-    mine = drawn.intervals[drawn.starts[rank] : drawn.starts[rank + 1]]
+    mine = drawn.intervals[drawn.starts[number] : drawn.starts[number + 1]]
     if len(mine) <= COLUMNS:
         chosen = mine[mine["activity"] == part]
-        return [box(one["begin"], one["end"], rank - 0.4, rank + 0.4) for one in chosen]
+        return [box(one["begin"], one["end"], number - 0.4, number + 0.4) for one in chosen]
     edges = np.linspace(0, total_ns, COLUMNS + 1)
     ends = np.concatenate([[0], mine["end"]])
     below, above = (
@@ -75,7 +80,7 @@ def lane(drawn: Timeline, rank: int, part: int, total_ns: float) -> list[list[tu
     )
     low, high = (np.diff(sums) / np.diff(edges) for sums in (below, above))
     return [
-        box(edges[i], edges[i + 1], rank + 0.4 - 0.8 * high[i], rank + 0.4 - 0.8 * low[i])
+        box(edges[i], edges[i + 1], number + 0.4 - 0.8 * high[i], number + 0.4 - 0.8 * low[i])
         for i in np.flatnonzero(high > low)
     ]
 

@@ -19,7 +19,7 @@ MOST_RANKS = 32  # rows of the table
 MOST_SITES = 10
 PARTS = {"compute": "compute", "overhead": "overhead", "send_wait": "send wait", "recv_wait": "recv wait"}
 
-INPUT = typer.Argument(..., metavar="TRACE", help="Folder of a trace, GOAL file, or a pattern: ring:64:1000:8.")
+INPUT = typer.Argument(..., metavar="TRACE", help="Folder of a trace, NAME.otf2, GOAL file, or ring:64:1000:8.")
 PARAMS = typer.Option(..., "--params", metavar="FILE", help="Parameters, or cenju4, myrinet, fast-ethernet.")
 MODEL = typer.Option("loggps", "--model", help="loggps, loggp-1, loggp-2, loggops.")
 JSON = typer.Option(None, "--json", metavar="FILE", help="The whole result; - for standard output.")
@@ -31,6 +31,7 @@ SEED = typer.Option(1, "--seed", help="Of the noise.")
 BUFFER = typer.Option(
     0, "--eager-buffer", min=0, metavar="BYTES", help="What one rank may send another before it is received. [0: all]"
 )
+JOBS = typer.Option(None, "--jobs", min=1, help="Replays at a time. [one for each core that omni may use]")
 
 
 class PredictionError(Exception):
@@ -48,10 +49,12 @@ def predict(
     noise: float = NOISE,
     seed: int = SEED,
     eager_buffer: int = BUFFER,
+    jobs: Optional[int] = JOBS,
 ) -> None:
     """Replays a trace under a model: predicted seconds, and where they go."""
     options = [f"--compute-scale={compute_scale}", f"--noise={noise}", f"--seed={seed}"]
     options += [f"--eager-buffer={eager_buffer}"]
+    options += at_once(jobs)
     options += [] if sharing else ["--no-sharing"]
     options += [] if sensitivity else ["--no-sensitivity"]
     console = Console(stderr=json == "-", highlight=False)
@@ -63,6 +66,11 @@ def predict(
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(1) from error
     show(console, result)
+
+
+def at_once(jobs: int | None) -> list[str]:
+    """ompl-model's option for replays at a time."""
+    return [] if jobs is None else [f"--jobs={jobs}"]
 
 
 def run(trace: str, params: str, model: str, options: list[str]) -> dict[str, Any]:
@@ -100,9 +108,11 @@ def show(console: Console, result: dict[str, Any]) -> None:
         f"[bold]{seconds(result['predicted_seconds'])}[/bold], {result['messages']} messages, "
         f"{result['rendezvous']} of them synchronized"
     )
-    console.print(breakdown("rank", enumerate(result["per_rank"][:MOST_RANKS])))
-    if len(result["per_rank"]) > MOST_RANKS:
-        console.print(f"... and {len(result['per_rank']) - MOST_RANKS} more ranks")
+    for what, rows in (("rank", list(enumerate(result["per_rank"]))), ("thread", threads(result))):
+        if rows:
+            console.print(breakdown(what, rows[:MOST_RANKS]))
+        if len(rows) > MOST_RANKS:
+            console.print(f"... and {len(rows) - MOST_RANKS} more {what}s")
     sites = sorted(result["per_site"], key=lambda row: -sum(row[part] for part in PARTS))
     sites = [row for row in sites if any(row[part] for part in PARTS)]
     if sites:
@@ -112,6 +122,11 @@ def show(console: Console, result: dict[str, Any]) -> None:
     for line in warnings(result):
         console.print(f"warning: {line}", style="yellow", soft_wrap=True, markup=False)
     console.print(f"read in {seconds(result['read_seconds'])}, replayed in {seconds(result['replay_seconds'])}")
+
+
+def threads(result: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Those of each rank, if any has several."""
+    return [(f"{row['rank']}.{row['thread']}", row) for row in result.get("per_thread", [])]
 
 
 def breakdown(what: str, rows: Any) -> Table:
@@ -147,7 +162,8 @@ def warnings(result: dict[str, Any]) -> list[str]:
     for one in result["unmatched"]:
         toward = "to" if one["kind"] == "send" else "from"
         what = f"a {one['kind']} {toward} {one['peer']}, tag {one['tag']}"
-        lines.append(f"rank {one['rank']}, {one['where']}: {what}, has no partner")
+        who = f"rank {one['rank']}" + (f", thread {one['thread']}" if "thread" in one else "")
+        lines.append(f"{who}, {one['where']}: {what}, has no partner")
     left = result["unmatched_count"] - len(result["unmatched"])
     return lines + ([f"{left} more messages have no partner"] if left else [])
 

@@ -17,7 +17,7 @@ from omnipgas.model.traces import TraceError
 RECORDS = 2_000_000
 MOST_ASKED = 1_000_000  # messages of a trace that is replayed under changes unasked
 
-TRACE = typer.Argument(..., metavar="TRACE", help="Folder of a trace, GOAL file, or a pattern: ring:64:1000:8.")
+TRACE = typer.Argument(..., metavar="TRACE", help="Folder of a trace, OTF2 archive, GOAL file, or a pattern.")
 WORDS = typer.Argument(..., metavar="TRACE", help="As for predict; or a command, traced first: -- mpiexec -n 16 ./app.")
 OUT = typer.Option(..., "-o", "--out", metavar="FILE", help="The page: report.html.")
 PICTURE = typer.Option(..., "-o", "--out", metavar="FILE", help="Picture: PNG, SVG or PDF by its suffix.")
@@ -112,7 +112,7 @@ def run(trace: str, params: str, model: str, records: int) -> page.Report:
             file = Path(folder, "timeline")
             options = [f"--timeline={file}", f"--timeline-records={records}"]
             prediction = predict.run(trace, params, model, options)
-            drawn = timelines.read(file, prediction["ranks"])
+            drawn = timelines.read(file, len(timelines.lanes(prediction)))
     except (predict.PredictionError, TimelineError) as error:
         fail(str(error), error)
     sites.resolve(prediction)

@@ -8,7 +8,6 @@ predicted from its own trace, as the paper does."""
 from __future__ import annotations
 
 import json
-import statistics
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -19,11 +18,11 @@ import typer
 from rich.console import Console
 
 from omnipgas import peers, results
-from omnipgas.figure import Figure, missing
-from omnipgas.model import eager, examples, timer
+from omnipgas.figure import Figure
+from omnipgas.model import build_examples, eager, examples, timer
 from omnipgas.model.predict import PredictionError
 from omnipgas.model.tracers import NoTracerError, choose
-from omnipgas.model.validate import compare
+from omnipgas.model.validate import Comparison, bounds, compare
 from omnipgas.model.whatif import ask, time_of
 
 SCHEMA = "omnipgas-study-gauss-1"
@@ -120,7 +119,7 @@ def one_size(plan: Plan, mpi: str, params: str, n: int) -> Iterator[dict[str, An
     """A row for each variant of the program that this MPI can run."""
     build = peers.build_dir()
     launch = examples.launch(build, mpi, plan.ranks)
-    program = examples.program(build, mpi, "gauss")
+    program = build_examples.ready(build, mpi, "gauss")
     if not program.is_file():
         raise PredictionError(f"{program} is not built: run make")
     settings = {"original": eager.limit(mpi, plan.limit), "larger": eager.limit(mpi, plan.larger)}
@@ -157,10 +156,7 @@ def trace(command: list[str], env: dict[str, str], folder: Path, limit: float) -
     """A traced run."""
     folder.mkdir()
     tracer = choose(peers.build_dir(), command)
-    preload = {
-        key: value for key, value in tracer.environment(folder).items() if key in ("LD_PRELOAD", "OMPL_TRACE_DIR")
-    }
-    timer.finish(command, env | preload, limit)
+    timer.finish(command, env | tracer.preload(folder), limit)
 
 
 def predict(folder: Path, params: str, model: str, cut: int, limits: dict[str, int | None]) -> dict[str, Any]:
@@ -234,24 +230,16 @@ def cells_of(row: dict[str, Any] | None, models: Sequence[str], kind: str, measu
     return cells
 
 
-def figures(found: dict[str, Any]) -> list[Figure]:
-    """The errors of LogGPS against the bounds: median 5 %, worst 10 % or what the runs themselves spread."""
+def figures(found: dict[str, Any], title: str = "gauss", why: str = "nothing was measured") -> list[Figure]:
+    """The errors of LogGPS; `why`: if there are no rows."""
     out = []
     for kind, what in (("predicted", "predicted"), ("what_if", "what-if")):
-        if not found["rows"]:
-            out.append(missing(f"gauss, {what}, median error", 5.0, True, "nothing was measured"))
-            continue
-        errors = [abs(error_of(row, "loggps", kind)) for row in found["rows"]]
-        out.append(Figure(f"gauss, {what}, median error", statistics.median(errors), 5.0, True, unit="%"))
-        worst = max(range(len(errors)), key=lambda i: errors[i] / allowed(found["rows"][i]))
-        row = found["rows"][worst]
-        note = f"{row['mpi']}, n = {row['n']}, {row['variant']}"
-        name = f"gauss, {what}, worst error of what is allowed"
-        out.append(Figure(name, errors[worst], allowed(row), True, unit="%", note=note))
+        compared = [
+            (
+                f"{row['mpi']}, n = {row['n']}, {row['variant']}",
+                Comparison(**row["measured"], predicted=row[kind]["loggps"]["seconds"]),
+            )
+            for row in found["rows"]
+        ]
+        out += bounds(f"{title}, {what}", compared, why)
     return out
-
-
-def allowed(row: dict[str, Any]) -> float:
-    """10 %, or the interquartile range of the runs where that is more."""
-    low, median, high = (float(row["measured"][name]) for name in ("low", "median", "high"))
-    return max(10.0, 100 * (high - low) / median)

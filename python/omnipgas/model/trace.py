@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""omni model trace: runs an MPI program with the interposer of its MPI preloaded, and says what was recorded."""
+"""omni model trace: runs a program with its MPI's or this layer's interposer, and says what was recorded."""
 
 import json
 import os
@@ -15,7 +15,8 @@ from rich.table import Table
 
 from omnipgas import peers
 from omnipgas.model import traces
-from omnipgas.model.tracers import NoTracerError, Tracer, choose
+from omnipgas.model.tracer import Tracer
+from omnipgas.model.tracers import NoTracerError, choose
 from omnipgas.model.traces import Summary, TraceError
 
 MOST_ROWS = 32  # of the table

@@ -14,11 +14,13 @@ import typer
 from rich.console import Console
 
 from omnipgas import peers
+from omnipgas.figure import Figure, missing
 from omnipgas.model import timer, traces
 from omnipgas.model.predict import MODEL, SHARING, PredictionError, seconds, write
 from omnipgas.model.predict import run as predict
 from omnipgas.model.trace import prepare
-from omnipgas.model.tracers import NoTracerError, Tracer, choose
+from omnipgas.model.tracer import Tracer
+from omnipgas.model.tracers import NoTracerError, choose
 
 PARAMS = typer.Option(
     None, "--params", metavar="FILE", help="Parameters, or cenju4, myrinet, fast-ethernet. [fitted now]"
@@ -29,6 +31,9 @@ MPI = typer.Option(None, "--mpi", metavar="NAME", help="The interposer to use. [
 JSON = typer.Option(None, "--json", metavar="FILE", help="The whole result; - for standard output.")
 TIMEOUT = typer.Option(600.0, "--timeout", min=0.1, help="Seconds until one run counts as hung.")
 COMMAND = typer.Argument(..., metavar="COMMAND...", help="As one would start it: -- mpiexec -n 16 ./app")
+
+
+MOST_NAMED = 8  # errors beside a median
 
 
 @dataclass(frozen=True)
@@ -51,11 +56,30 @@ class Comparison:
         """Whether the prediction lies between the quartiles."""
         return self.low <= self.predicted <= self.high
 
+    @property
+    def allowed(self) -> float:
+        """Percent: 10, or the interquartile range of the runs where that is more."""
+        return max(10.0, 100 * (self.high - self.low) / self.median)
+
 
 def compare(runs: list[float], predicted: float) -> Comparison:
     """Of one run the quartiles are the run."""
     low, median, high = statistics.quantiles(runs, method="inclusive") if len(runs) > 1 else runs * 3
     return Comparison(runs, median, low, high, predicted)
+
+
+def bounds(title: str, compared: list[tuple[str, Comparison]], why: str) -> list[Figure]:
+    """Their errors against what is asked of them: the median at most 5 %, each at most 10 % or what its runs spread.
+    `why`: if there are none."""
+    median, worst = f"{title}, median error", f"{title}, worst error of what is allowed"
+    if not compared:
+        return [missing(median, 5.0, True, why), missing(worst, 10.0, True, why)]
+    name, last = max(compared, key=lambda one: abs(one[1].error) / one[1].allowed)
+    each = ", ".join(f"{name} {one.error:+.1f}" for name, one in compared) if len(compared) <= MOST_NAMED else ""
+    return [
+        Figure(median, statistics.median(abs(one.error) for _, one in compared), 5.0, True, unit="%", note=each),
+        Figure(worst, abs(last.error), last.allowed, True, unit="%", note=name),
+    ]
 
 
 def validate(

@@ -14,7 +14,18 @@ from rich.console import Console
 from rich.table import Table
 
 from omnipgas import peers
-from omnipgas.model.predict import BUFFER, INPUT, MODEL, PARAMS, SHARING, PredictionError, seconds, write
+from omnipgas.model.predict import (
+    BUFFER,
+    INPUT,
+    JOBS,
+    MODEL,
+    PARAMS,
+    SHARING,
+    PredictionError,
+    at_once,
+    seconds,
+    write,
+)
 
 POINTS = 32  # of a sweep, at most
 LENGTHS = ("S", "s")
@@ -48,9 +59,10 @@ def whatif(
     json: Optional[str] = JSON,
     sharing: bool = SHARING,
     eager_buffer: int = BUFFER,
+    jobs: Optional[int] = JOBS,
 ) -> None:
     """Replays a trace with changes, all at once; without any, what would help most."""
-    options = [f"--eager-buffer={eager_buffer}", *([] if sharing else ["--no-sharing"])]
+    options = [f"--eager-buffer={eager_buffer}", *at_once(jobs), *([] if sharing else ["--no-sharing"])]
     console = Console(stderr=json == "-", highlight=False)
     try:
         change = read_change(set_, machine, compute_factor, collective, fragment)

@@ -144,7 +144,11 @@ bool MockEndpoint::arm() {
   if (descriptor() < 0) return false;
   port_.bell.disarm();
   port_.bell.arm();
-  if (idle()) return true;
+  if (idle()) {
+    const auto overslept = [](Link* link) { return link != nullptr && link->takes_what_it_refused(); };
+    if (std::ranges::any_of(links_, overslept)) ++wire_.counts().overslept;
+    return true;
+  }
   port_.bell.disarm();
   return false;
 }

@@ -75,11 +75,12 @@ Post Link::refuse() {
       to_.bell.ring();
     }
     reason = Post::Reason::connecting;
-  } else if (queue_.size() + finished_.size() >= hostility.send_depth) {
+  } else if (is_full()) {
     reason = Post::Reason::queue_full;
   } else if (dice_.one_in(hostility.spurious_retry)) {
     reason = Post::Reason::no_memory;
   }
+  refused_ = reason == Post::Reason::connecting || reason == Post::Reason::queue_full;
   if (reason == Post::Reason::none) return {};
   bump(wire_.counts().retried);
   return {.state = Post::State::retry, .reason = reason};
@@ -247,6 +248,12 @@ int Link::advance(int budget) {
   }
   const int staged = wire_.hostility().remote_completion ? 0 : stage();
   return staged + take_completions(budget - std::min(staged, budget));
+}
+
+bool Link::takes_what_it_refused() {
+  const std::lock_guard lock(mutex_);
+  return refused_ && failure_.load(std::memory_order_relaxed) == OMPL_OK && state_ == State::open &&
+         !is_full();
 }
 
 bool Link::initiator_has_work() {

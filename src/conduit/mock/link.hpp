@@ -112,6 +112,7 @@ class Link {
   Post post(Operation op);
   int advance(int budget);  // takes completions, connects, notices that the link broke
   [[nodiscard]] bool initiator_has_work();
+  [[nodiscard]] bool takes_what_it_refused();
   void fail(
       int code);  // nothing is carried any more, what is outstanding is dropped, failure() says so
 
@@ -138,6 +139,9 @@ class Link {
   };
 
   void check(const Operation& op) const;
+  [[nodiscard]] bool is_full() const {
+    return queue_.size() + finished_.size() >= wire_.hostility().send_depth;
+  }
   Post refuse();
   void strike();  // injected faults that are due at this post
   bool may_move(Operation& op, bool put_ahead, bool record_ahead);
@@ -158,6 +162,7 @@ class Link {
   std::mutex mutex_;  // of everything down to the atomics
   Dice dice_;
   State state_ = State::idle;
+  bool refused_ = false;  // the last post, for want of a connection or room
   std::size_t accept_delay_ = 0;
   int broken_ = OMPL_OK;  // why nothing is carried any more
   uint64_t posted_ = 0;   // operations

@@ -83,6 +83,9 @@ struct Counts {
   std::atomic<uint64_t> records{0};       // records given to a sink
   std::atomic<uint64_t> dropped{0};       // operations lost by a failure or by closing an endpoint
   std::atomic<uint64_t> refused_dead{0};  // posts on a link that had failed
+  // Times an endpoint was armed while a link would take what it had refused. With one thread a rank: that thread sleeps
+  // though it need not.
+  std::atomic<uint64_t> overslept{0};
 };
 
 // The registered memory of one rank.

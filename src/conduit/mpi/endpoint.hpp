@@ -86,7 +86,7 @@ class MpiEndpoint final : public Endpoint, private Member {
   void leave(bool in_order) override;
 
   Session<Handle>& session_;
-  const Library<Handle>& mpi_;
+  const arch::MpiLibrary<Handle>& mpi_;
   Inbox<Handle>& inbox_;
   const uint32_t slot_;
   std::unique_ptr<Link[]> links_;  // by rank

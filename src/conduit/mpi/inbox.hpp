@@ -4,7 +4,7 @@
 // come is never completed by MPICH 5.0.2 over UCX.
 #pragma once
 
-#include "conduit/mpi/library.hpp"
+#include "arch/mpi_library.hpp"
 #include "conduit/mpi/wire.hpp"
 
 namespace ompl::conduit::mpi {
@@ -13,7 +13,7 @@ namespace ompl::conduit::mpi {
 template <class Handle>
 class Inbox {
  public:
-  void open(const Library<Handle>& mpi, Handle comm, uint32_t slot) {
+  void open(const arch::MpiLibrary<Handle>& mpi, Handle comm, uint32_t slot) {
     mpi_ = &mpi;
     comm_ = comm;
     tag_ = static_cast<int>(slot);
@@ -48,7 +48,7 @@ class Inbox {
   [[nodiscard]] uint64_t received() const { return received_; }
 
  private:
-  const Library<Handle>* mpi_ = nullptr;
+  const arch::MpiLibrary<Handle>* mpi_ = nullptr;
   Handle comm_{};
   int tag_ = 0;
   bool receiving_ = false;

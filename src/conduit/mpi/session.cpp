@@ -21,28 +21,6 @@ constexpr int kCountBytes = sizeof(uint64_t);
 }  // namespace
 
 template <class Handle>
-std::string Library<Handle>::version() const {
-  std::array<char, 8192> all{};  // MPI's limit of it is at most that in every library
-  int length = 0;
-  library_version(all.data(), &length);
-  const std::string_view line(all.data(), std::string_view(all.data()).find_first_of(",\n"));
-  std::string out;
-  for (const char c : line) {
-    const bool space = static_cast<unsigned char>(c) <= ' ';
-    if (!space || (!out.empty() && out.back() != ' ')) out += space ? ' ' : c;
-  }
-  return out;
-}
-
-template <class Handle>
-std::string Library<Handle>::text(int code) const {
-  std::array<char, 1024> out{};  // MPI's limit of it is at most 512 in every library
-  int length = 0;
-  error_string(code, out.data(), &length);
-  return {out.data(), std::string_view(out.data()).find('\n')};
-}
-
-template <class Handle>
 int Session<Handle>::failed(const char* function, int code) const {
   return fail(OMPL_ERR_LINK, "{} failed: {}", function, library_.text(code));
 }
@@ -264,8 +242,6 @@ Session<Handle>::Visit::~Visit() {
   member_.caller.leave();
 }
 
-template struct Library<int>;
-template struct Library<void*>;
 template class Session<int>;
 template class Session<void*>;
 

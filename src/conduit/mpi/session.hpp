@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "arch/mpi_library.hpp"
 #include "conduit/conduit.hpp"
 #include "conduit/mpi/inbox.hpp"
-#include "conduit/mpi/library.hpp"
 #include "conduit/mpi/watch.hpp"
 
 namespace ompl::conduit::mpi {
@@ -72,7 +72,7 @@ class Session {
   // The end of a member's life: it leaves, if it has not.
   void part(Member& member);
 
-  [[nodiscard]] const Library<Handle>& library() const { return library_; }
+  [[nodiscard]] const arch::MpiLibrary<Handle>& library() const { return library_; }
   [[nodiscard]] const Job& job() const { return *job_; }
   [[nodiscard]] Watch& watch() { return watch_; }
   [[nodiscard]] const Watch& watch() const { return watch_; }
@@ -95,7 +95,7 @@ class Session {
   [[nodiscard]] bool all_meet();
   void close();
 
-  Library<Handle> library_;
+  arch::MpiLibrary<Handle> library_;
   const Job* job_ = nullptr;
   Level level_ = Level::funneled;
   Handle comm_{};

@@ -121,7 +121,8 @@ void Watch::look_at(uint32_t rank, bool waited_for) {
 void Watch::listen(uint32_t rank) {
   Peer& peer = peers_[rank];
   const PulseProbe::Answer answer = peer.probe.look();
-  if (answer == PulseProbe::Answer::none && ++peer.unanswered < kUnreached) {
+  const bool answered = answer == PulseProbe::Answer::lives || answer == PulseProbe::Answer::dead;
+  if (!answered && ++peer.unanswered < kUnreached) {
     if (peer.unanswered % kAgain == 0) peer.probe.begin(peer.ip, peer.port);
     return;
   }

@@ -13,11 +13,10 @@
 namespace ompl::conduit::verbs {
 namespace {
 
-constexpr int64_t kFirstAgainMs =
-    20;  // after which an unanswered datagram is sent again; doubled each time
 constexpr int64_t kLastAgainMs = 500;
 constexpr int64_t kSilenceMs = 1000;  // of a request, until the other side's pulse is asked
 constexpr int64_t kProbeMs = 2000;    // until an unanswered probe is given up
+constexpr const char* kUnreached = "it cannot be reached";
 
 }  // namespace
 
@@ -294,7 +293,7 @@ void Connections::look_after(Link& link, int64_t now) {
   if (answer == PulseProbe::Answer::dead)
     return fail(link, OMPL_ERR_PEER, link.why.empty() ? "nobody lives there" : link.why);
   if (link.state == Link::State::doubtful) {
-    if (answer == PulseProbe::Answer::lives || now - link.began > kProbeMs)
+    if (answer != PulseProbe::Answer::none || now - link.began > kProbeMs)
       fail(link, OMPL_ERR_LINK, link.why);
     return;
   }
@@ -303,11 +302,22 @@ void Connections::look_after(Link& link, int64_t now) {
     link.began = now;
     link.probe.end();
   } else if (now - link.began > kUnreachedMs) {
-    return fail(link, OMPL_ERR_LINK, "it cannot be reached");
+    return fail(link, OMPL_ERR_LINK, kUnreached);
   }
+  if (answer == PulseProbe::Answer::unreached) link.probe.end();
   send(link, link.state == Link::State::requested ? Step::request : Step::reply);
   link.interval = std::min(2 * link.interval, kLastAgainMs);
   link.next = now + link.interval;
+}
+
+void Connections::stalled(Link& link, int64_t now) {
+  const Address& other = peer(link);
+  if (!link.probe.asking()) link.probe.begin(other.pulse, other.pulse_port);
+  const PulseProbe::Answer answer = link.probe.look();
+  if (answer == PulseProbe::Answer::lives) link.heard = now;
+  if (answer == PulseProbe::Answer::dead) return broke(link, "nobody lives there");
+  if (other.pulse_port != 0 && now - link.heard > kUnreachedMs) return broke(link, kUnreached);
+  if (answer != PulseProbe::Answer::none) link.probe.end();
 }
 
 // --- Ends ----------------------------------------------------------------------------------------------

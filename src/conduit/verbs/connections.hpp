@@ -60,6 +60,10 @@ class Connections {
   // Whether tick() is wanted soon.
   [[nodiscard]] bool waiting() const { return waiting_ > 0; }
 
+  // Nothing was posted or completed since the last beat, though something should: what was sent stalls for as long as the
+  // other side lives. A device that lost it would never say so: Soft-RoCE's does, when its interface goes down.
+  void stalled(Link& link, int64_t now);
+
   // XRC, DC: whether its initiator has room for so many requests. Over DC it is lent one.
   bool borrows(Link& link, uint64_t requests);
 
@@ -71,6 +75,9 @@ class Connections {
   [[nodiscard]] std::string describe() const;
 
  private:
+  // After which an unanswered datagram is sent again; doubled each time.
+  static constexpr int64_t kFirstAgainMs = 20;
+
   [[nodiscard]] uint32_t target_slot(uint32_t rank) const;
   [[nodiscard]] const Address& peer(const Link& link) const { return (*site_.peers)[link.rank]; }
   Link& add(uint32_t rank, uint32_t slot);

@@ -6,7 +6,9 @@
 //
 // XRC: a link goes one way. A request names the initiator, and its target at that node if one is made already; the
 // other rank makes the target, or opens it, and replies with its number; it asks for a link of its own the other way.
-// One link at a time asks for a target to be made. Request and reply are sent again like those of RC.
+// One link asks for a target to be made, and the others a little later, for its rank may be long away. The first reply
+// wins; who made another target gives it up when it is told of that one. Request and reply are sent again like those of
+// RC.
 #include <cerrno>
 
 #include "conduit/verbs/connections.hpp"
@@ -50,12 +52,13 @@ bool Connections::fill_xrc(Link& link, Datagram* datagram) const {
   const bool another = initiator.asking != nullptr && initiator.asking != &link &&
                        initiator.asking->state == Link::State::requested;
   if (!another) initiator.asking = &link;
-  return !another;
+  return !another || link.interval > kFirstAgainMs;
 }
 
 void Connections::requested_xrc(Link& link, const Datagram& datagram) {
   if (!link.path && prepare_path(link) != 0) return;  // it will ask again
-  if (!link.target && link.failure == OMPL_OK) {
+  const bool another = datagram.target != 0 && link.target && link.target->qp_num != datagram.target;
+  if ((!link.target || another) && link.failure == OMPL_OK) {
     link.target = datagram.target == 0 ? make_xrc_target(site_, route_of(link, datagram))
                                        : open_xrc_target(site_, datagram.target);
     link.partner = datagram.queue_pair;
@@ -82,9 +85,7 @@ void Connections::replied_xrc(Link& link, const Datagram& datagram) {
         send(*other, Step::request);
     }
   }
-  if (datagram.queue_pair != initiator.target)
-    return fail(link, OMPL_ERR_LINK, "it answers for another queue pair");
-  go_up(link);
+  if (datagram.queue_pair == initiator.target) go_up(link);  // else it has not heard of that one yet
 }
 
 // --- What is shared ------------------------------------------------------------------------------------

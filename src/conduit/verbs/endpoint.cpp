@@ -224,7 +224,7 @@ bool VerbsEndpoint::introduce(Link& link) {
 Link* VerbsEndpoint::ready(uint32_t rank, uint64_t requests, Post* answer) {
   Link& link = connections_.use(rank);
   if (has_room(link, requests) || borrows(link, requests)) return &link;
-  if (link.sends()) static_cast<void>(take_in_sent(kBatch));
+  if (link.sends()) untold_ += std::max(take_in_sent(kBatch), 0);
   if (has_room(link, requests) || borrows(link, requests)) return &link;
   *answer = link.sends() ? retry(Post::Reason::queue_full) : refusal(link);
   return nullptr;

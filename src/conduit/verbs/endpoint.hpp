@@ -91,7 +91,7 @@ class VerbsEndpoint final : public Endpoint {
   void fetched(Link& link, const Held& held);
   void refill();
   void look_at_clock();
-  void beat();
+  void beat(int64_t now);
   void say_goodbye();
 
   const Site& site_;
@@ -104,7 +104,9 @@ class VerbsEndpoint final : public Endpoint {
   std::vector<uint32_t> bounces_;   // free
   std::vector<uint32_t> receives_;  // buffers to be posted again
   Taken received_, sent_;           // by arm(), for the next progress()
-  uint32_t outstanding_ = 0;        // requests of all links
+  // Completions that a post took in: others may wait for them, whom the next progress() tells.
+  int untold_ = 0;
+  uint32_t outstanding_ = 0;  // requests of all links
   struct {
     ibv_send_wr work{};
     ibv_sge data{};

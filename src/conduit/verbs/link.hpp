@@ -113,7 +113,9 @@ struct Link {
   uint64_t reaped = 0;            // their completions were seen, what they held is given back
   std::atomic<uint64_t> done{0};  // reaped, or given up
   uint64_t arrivals = 0;          // records
-  uint64_t last_beat = 0;         // posted + arrivals when the heart last beat
+  uint64_t last_beat = 0;         // posted + arrivals when the heart last beat,
+  uint64_t last_reaped = 0;       // and reaped
+  int64_t heard = 0;              // when the other side was last known to live (ms); while it stalls
   uint32_t first_held = Held::kNone, last_held = Held::kNone;
   std::vector<PeerKey> keys;  // by place of the region
   int region = 0;             // of the last put or get, a hint

@@ -37,7 +37,7 @@ int VerbsEndpoint::progress(Sink& sink, int budget) {
   if (received < 0 || sent < 0) return OMPL_ERR_LINK;
   if (receives_.size() >= kRefill) refill();
   if (connections_.waiting() || ++polls_ % kPollsPerClock == 0) look_at_clock();
-  return received + sent;
+  return received + sent + std::exchange(untold_, 0);
 }
 
 void VerbsEndpoint::arrived(Sink& sink, const ibv_wc& completion) {
@@ -165,15 +165,23 @@ void VerbsEndpoint::look_at_clock() {
   if (now - last_beat_ < kBeatMs) return;
   last_beat_ = now;
   site_.pulse->answer();
-  beat();
+  beat(now);
 }
 
-// Tries the connections on which nothing happened since the last beat.
-void VerbsEndpoint::beat() {
+// Tries the connections on which nothing happened since the last beat, and looks after those that stall.
+void VerbsEndpoint::beat(int64_t now) {
   for (std::size_t i = 0; i < connections_.count(); ++i) {
     Link& link = connections_.at(i);
     if (link.state != Link::State::up || link.left) continue;
-    if (link.outstanding() == 0 && link.posted + link.arrivals == link.last_beat && can_post(link)) {
+    const bool silent = link.posted + link.arrivals == link.last_beat;
+    if (silent && link.outstanding() != 0 && link.reaped == link.last_reaped) {
+      connections_.stalled(link, now);
+      continue;
+    }
+    link.heard = now;
+    link.probe.end();
+    link.last_reaped = link.reaped;
+    if (silent && link.outstanding() == 0 && can_post(link)) {
       Request request;
       request.work.opcode = IBV_WR_RDMA_WRITE;
       post(link, request);
@@ -207,7 +215,7 @@ bool VerbsEndpoint::arm() {
   };
   const bool none_received = look(resources_.receives.get(), &received_);
   const bool none_sent = look(resources_.sends.get(), &sent_);
-  return none_received && none_sent;
+  return none_received && none_sent && untold_ == 0;
 }
 
 std::string VerbsEndpoint::describe() const { return connections_.describe(); }

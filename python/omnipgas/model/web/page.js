@@ -112,18 +112,19 @@ function bar(row, whole, label, attributes = {class: "bar"}) {
 }
 
 function breakdown() {
-  const ranks = prediction.per_rank, group = Math.ceil(ranks.length / MOST_BARS);
-  const grid = element("div", {class: ranks.length > 24 ? "bars many" : "bars"});
+  const {lanes} = data, group = Math.ceil(lanes.length / MOST_BARS);
+  const grid = element("div", {class: lanes.length > 24 ? "bars many" : "bars"});
   const add = (label, some) => {
     const mean = Object.fromEntries(
       FIELDS.map((field) => [field, some.reduce((sum, row) => sum + row[field], 0) / some.length]));
     grid.append(element("span", {}, label), bar(mean, prediction.predicted_seconds, label),
       element("span", {}, seconds(total(mean))));
   };
-  if (ranks.length > 1) add("mean", ranks);
-  for (let first = 0; first < ranks.length; first += group) {
-    const some = ranks.slice(first, first + group);
-    add(some.length > 1 ? `ranks ${first}–${first + some.length - 1}, mean` : `rank ${first}`, some);
+  if (lanes.length > 1) add("mean", lanes);
+  const what = prediction.per_thread ? "threads" : "ranks";
+  for (let first = 0; first < lanes.length; first += group) {
+    const some = lanes.slice(first, first + group);
+    add(some.length > 1 ? `${what} ${first}–${first + some.length - 1}, mean` : some[0].name, some);
   }
   byId("breakdown").append(grid);
 }
@@ -224,14 +225,15 @@ function wordsFor(lanes) {
   };
   const cut = data.left_out > 0, {last: path = [], steps = 0} = prediction.sensitivity?.critical_path ?? {};
   return {
-    path: path.map((step) => [step.rank, step.from * 1e9, step.to * 1e9]),
+    path: path.map((step) => [data.lanes.findIndex((lane) => lane.rank === step.rank), step.from * 1e9, step.to * 1e9]),
     pathNote: steps > path.length
       ? ` Of the critical path's ${count(steps)} steps the last ${count(path.length)} are drawn.` : "",
     short: (i) => (lanes.activity[i] === 0 ? "computation"
       : `${call(i)}${lanes.peer[i] < 0 ? "" : ` ${sends(i) ? "→" : "←"} ${lanes.peer[i]}`}`),
-    long: (rank, i, begin) => [`${NAMES[lanes.activity[i]]}, rank ${rank}`, ...what(i),
+    name: (lane) => data.lanes[lane].name,
+    long: (lane, i, begin) => [`${NAMES[lanes.activity[i]]}, ${data.lanes[lane].name}`, ...what(i),
       `${time(lanes.end[i] - begin)}, from ${time(begin, 7)} to ${time(lanes.end[i], 7)}`].filter(Boolean).join("\n"),
-    after: (rank) => (cut && lanes.end[lanes.starts[rank + 1] - 1] < total(prediction.per_rank[rank]) * 1e9 * (1 - 1e-9)
+    after: (lane) => (cut && lanes.end[lanes.starts[lane + 1] - 1] < total(data.lanes[lane]) * 1e9 * (1 - 1e-9)
       ? "not kept: see below" : "its program has ended"),
   };
 }

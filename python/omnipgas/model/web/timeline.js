@@ -217,7 +217,7 @@ class TimelineView {
     context.textBaseline = "middle";
     for (let rank = first; rank < last; ++rank) {
       if (rank % every === 0 && this.middle(rank) > 0 && this.middle(rank) < this.height)
-        context.fillText(`rank ${rank}`, GUTTER - 8, Math.max(7, this.middle(rank) + 1));
+        context.fillText(this.words.name(rank), GUTTER - 8, Math.max(7, this.middle(rank) + 1));
     }
   }
 

@@ -7,13 +7,13 @@
 
 #include "arch/mpi.hpp"
 
-namespace ompl::conduit::mpi {
+namespace ompl::arch {
 
 template <class Handle>
-struct Library {
+struct MpiLibrary {
   template <class Function>
   static Function* find(const char* name) {
-    return arch::mpi_function<Function>(name);
+    return mpi_function<Function>(name);
   }
   using Put = int(const void*, int, Handle, int, std::ptrdiff_t, int, Handle, Handle, Handle*);
   using Get = int(void*, int, Handle, int, std::ptrdiff_t, int, Handle, Handle, Handle*);
@@ -21,7 +21,7 @@ struct Library {
   using CopyAttribute = int(Handle, int, void*, void*, void*, int*);
   using DeleteAttribute = int(Handle, int, void*, void*);
 
-  arch::MpiConstants<Handle> constants = arch::mpi_constants<Handle>();
+  MpiConstants<Handle> constants = mpi_constants<Handle>();
 
   int (*query_thread)(int*) = find<int(int*)>("MPI_Query_thread");
   int (*is_thread_main)(int*) = find<int(int*)>("MPI_Is_thread_main");
@@ -72,4 +72,4 @@ struct Library {
   [[nodiscard]] std::string text(int code) const;  // of an error
 };
 
-}  // namespace ompl::conduit::mpi
+}  // namespace ompl::arch

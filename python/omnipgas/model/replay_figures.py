@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures of the replayer: seconds of a replay, reading apart, and memory; on the machine that stands in."""
+"""The figures of the replayer: the paper's numbers; seconds of a replay, reading apart, and memory."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import statistics
+import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,19 @@ BYTES = 1000
 REPEATS = 5
 LOGGOPSIM_MIB = 229.0  # for the same messages
 LONGEST = 900  # seconds until a replay counts as hung
+
+
+# Equations (4)-(14), tables and 298 us of the paper, to 1e-9; random messages against the slow replayer in Python.
+EQUATIONS = ("loggps_equations_test", "loggps_sharing_test", "loggps_machines", "loggps_random")
+
+
+def equations(build: Path) -> list[Figure]:
+    """The tests that compare with the paper and with another replayer."""
+    name = "equations, tables and random messages: tests that pass"
+    command = ["ctest", "--test-dir", str(build), "-R", f"^({'|'.join(EQUATIONS)})$"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=False)
+    passed = len(re.findall(r" Passed ", done.stdout))
+    return [Figure(name, passed, len(EQUATIONS), False, note=", ".join(EQUATIONS))]
 
 
 def replay(build: Path) -> list[Figure]:

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""omni cg and omni spmv: start the solver's ranks and show what they found."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Optional
+
+import typer
+from rich.console import Console
+from rich.status import Status
+from rich.table import Table
+
+from omnipgas import halo_rounds, peers, results
+from omnipgas.command_line import INTERRUPTED
+from omnipgas.model import examples
+
+STRATEGIES = (*halo_rounds.STRATEGIES, halo_rounds.AUTO)
+PARTITIONS = ("row", "entries", "kway", "recursive", "blocks")
+# In its folder, or where ld.so looks.
+MPI_LIBRARIES = {
+    "mpich": "libmpi.so.12",
+    "openmpi": "libmpi.so.40",
+    "intel": "libmpi.so.12",
+    "mpich-debian": "libmpich.so.12",
+    "openmpi-debian": "libmpi.so.40",
+}
+
+GENERATE = typer.Option(
+    None, "--generate", metavar="WHAT", help="27pt:N, 7pt:N or aniso:N:WX,WY,WZ; N may be NXxNYxNZ."
+)
+MATRIX = typer.Option(None, "--matrix", metavar="FILE", help="Matrix Market, Harwell-Boeing or Rutherford-Boeing.")
+RANKS = typer.Option(1, "--ranks", min=1, help="Processes.")
+THREADS = typer.Option(1, "--threads", min=1, help="Threads of each rank.")
+STRATEGY = typer.Option("double-buffer", "--strategy", help=f"Of the halo exchange: {', '.join(STRATEGIES)}.")
+PARTITION = typer.Option("row", "--partition", help=f"Who has which rows: {', '.join(PARTITIONS)}.")
+FORMAT = typer.Option("csr", "--format", help="csr or sell.")
+SOLUTION = typer.Option(None, "--solution", metavar="FILE", help="Result in the matrix's order, Matrix Market array.")
+JSON = typer.Option(None, "--json", metavar="FILE", help="Result file; - for standard output.")
+MPI = typer.Option(
+    None, "--mpi", metavar="NAME", help="MPI that starts the ranks, for exchanges by it: mpich, openmpi, intel, ..."
+)
+TIMEOUT = typer.Option(3600.0, "--timeout", min=0.1, help="Seconds until the job is ended.")
+RHS = typer.Option(None, "--rhs", metavar="FILE", help="b, a Matrix Market array. [A times ones]")
+START = typer.Option(None, "--start", metavar="FILE", help="x to start from, for example a checkpoint. [0]")
+PRECOND = typer.Option("none", "--precond", help="none, jacobi or bjacobi (ILU(0) in blocks).")
+BLOCKS = typer.Option(1, "--blocks", min=1, help="Blocks of bjacobi in each rank.")
+TOL = typer.Option(1e-8, "--tol", help="Of |r| / |b|.")
+MAX_ITERATIONS = typer.Option(10000, "--max-iterations", min=0)
+CHECKPOINT = typer.Option(None, "--checkpoint", metavar="FILE", help="Where x is written on the way.")
+EVERY = typer.Option(100, "--checkpoint-every", min=1, help="Iterations between checkpoints.")
+PLOT = typer.Option(None, "--plot", metavar="FILE", help="Residual history, PNG or SVG.")
+PRODUCTS = typer.Option(100, "--iterations", min=1, help="Products.")
+
+
+def cg(
+    generate: Optional[str] = GENERATE,
+    matrix: Optional[Path] = MATRIX,
+    ranks: int = RANKS,
+    threads: int = THREADS,
+    strategy: str = STRATEGY,
+    partition: str = PARTITION,
+    format: str = FORMAT,
+    precond: str = PRECOND,
+    blocks: int = BLOCKS,
+    tol: float = TOL,
+    max_iterations: int = MAX_ITERATIONS,
+    rhs: Optional[Path] = RHS,
+    start: Optional[Path] = START,
+    solution: Optional[Path] = SOLUTION,
+    checkpoint: Optional[Path] = CHECKPOINT,
+    checkpoint_every: int = EVERY,
+    mpi: Optional[str] = MPI,
+    json: Optional[str] = JSON,
+    plot: Optional[Path] = PLOT,
+    timeout: float = TIMEOUT,
+) -> None:
+    """Solves A x = b by conjugate gradients."""
+    arguments = _options(
+        generate=generate, matrix=matrix, threads=threads, strategy=strategy, partition=partition, format=format,
+        precond=precond, blocks=blocks, tol=tol, max_iterations=max_iterations, rhs=rhs, start=start,
+        solution=solution, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
+    )  # fmt: skip
+    raise typer.Exit(_run(["cg", *arguments, "--progress"], (ranks, mpi, timeout), json, plot))
+
+
+def spmv(
+    generate: Optional[str] = GENERATE,
+    matrix: Optional[Path] = MATRIX,
+    ranks: int = RANKS,
+    threads: int = THREADS,
+    strategy: str = STRATEGY,
+    partition: str = PARTITION,
+    format: str = FORMAT,
+    iterations: int = PRODUCTS,
+    solution: Optional[Path] = SOLUTION,
+    mpi: Optional[str] = MPI,
+    json: Optional[str] = JSON,
+    timeout: float = TIMEOUT,
+) -> None:
+    """Multiplies A with the vector of x[i] = 1 + i % 7, again and again."""
+    arguments = _options(
+        generate=generate, matrix=matrix, threads=threads, strategy=strategy, partition=partition, format=format,
+        iterations=iterations, solution=solution,
+    )  # fmt: skip
+    raise typer.Exit(_run(["spmv", *arguments], (ranks, mpi, timeout), json, None))
+
+
+def _options(**values: object) -> list[str]:
+    """As the program is told them; it says what is wrong with them."""
+    return [f"--{name.replace('_', '-')}={value}" for name, value in values.items() if value is not None]
+
+
+def _job(arguments: Sequence[str], ranks: int, mpi: str | None, timeout: float) -> tuple[list[str], dict[str, str]]:
+    """The command line and the variables of a job. Raises peers.MissingError."""
+    build = peers.build_dir()
+    program = build / "bin" / "ompl_cg"
+    if not program.is_file():
+        raise peers.MissingError(f"{program} does not exist: build the project, or set OMNI_BUILD_DIR")
+    if mpi is None:
+        launcher = peers.find_program(peers.table(build)["ompl"], "omplrun", build, None)
+        job = [launcher, "--no-prefix", "--timeout", timeout, "-n", ranks, program, *arguments]
+        return list(map(str, job)), dict(os.environ)
+    launch = examples.launch(build, mpi, ranks)
+    prefix = peers.find_prefix(peers.table(build)[mpi], build)
+    library = prefix / "lib" / MPI_LIBRARIES[mpi] if prefix else MPI_LIBRARIES[mpi]
+    command = launch.line(ranks, Path("env"), [f"LD_PRELOAD={library}", program, *arguments])
+    return command, launch.environment({"MPIEXEC_TIMEOUT": str(math.ceil(timeout))})
+
+
+def _run(
+    arguments: Sequence[str], where: tuple[int, str | None, float], json_path: str | None, plot: Path | None
+) -> int:
+    """Starts the ranks, shows and writes the result; the exit status."""
+    console = Console(stderr=json_path == "-")
+    try:
+        result, code = _follow(*_job(arguments, *where), console)
+    except peers.MissingError as missing:
+        print(f"omni: {missing}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    if result is None:
+        return code or 1
+    _show(console, result)
+    if json_path:
+        results.write(json_path, result)
+    if plot:
+        from omnipgas import plots  # slow to load, and seldom wanted
+
+        plots.residuals(plot, result)
+        console.print(f"Plot: {plot}")
+    return code
+
+
+def _follow(command: Sequence[str], environment: dict[str, str], console: Console) -> tuple[dict[str, Any] | None, int]:
+    """What the job found, if anything, and its exit status; meanwhile a line of progress, on a terminal."""
+    result = None
+    with (
+        Status("", console=console) as status,
+        subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as job,
+    ):
+        assert job.stdout is not None
+        try:
+            for line in job.stdout:
+                said = json.loads(line)
+                result = said.get("result", result)
+                if at := said.get("progress"):
+                    status.update(f"iteration {at['iteration']}: residual {_residual(at['relative_residual'])}")
+            return result, job.wait()
+        finally:
+            job.terminate()  # if we are interrupted
+
+
+def _residual(value: float | None) -> str:
+    return "not finite" if value is None else f"{value:.3e}"
+
+
+def _show(console: Console, result: dict[str, Any]) -> None:
+    table = Table(show_header=False, box=None)
+    for name, text in _rows(result):
+        table.add_row(name, text)
+    console.print(table)
+
+
+def _rows(r: dict[str, Any]) -> list[tuple[str, str]]:
+    cost = r["quality"]
+    rows = [
+        ("matrix", f"{r['matrix']}: {r['rows']} rows, {r['entries']} entries, {r['format']} ({r['instructions']})"),
+        ("ranks", f"{r['ranks']} of {r['threads']} threads, {r['strategy_used'] or 'auto, which has not chosen yet'}"),
+        (
+            "partition",
+            f"{r['partition']}: cut {cost['cut']}, halo {cost['halo']}, "
+            f"neighbours {cost['neighbours_mean']:.1f} (most {cost['neighbours_most']}), "
+            f"smallest message {cost['smallest_message_bytes']} B, "
+            f"interior rows at least {cost['interior_least']:.0%}",
+        ),
+        ("set up", f"{r['setup_seconds']:.3f} s"),
+        ("iterations", f"{r['iterations']} of {r['seconds_per_iteration'] * 1e3:.3f} ms"),
+        ("of these", ", ".join(f"{k.replace('_', ' ')} {v * 1e3:.3f} ms" for k, v in r["split"].items())),
+    ]
+    if measured := r["strategies_us"]:
+        rows.insert(2, ("from start to start", ", ".join(f"{name} {us:.1f} us" for name, us in measured.items())))
+    if r["command"] == "cg":
+        history = r["history"]
+        chosen = [i for i in (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000) if i < len(history) - 1]
+        rows += [("residual", f"{_residual(history[i])} after {i}") for i in chosen]
+        rows += [
+            ("residual", f"{_residual(r['relative_residual'])} at the end, {r['stop']}"),
+            ("true residual", _residual(r["true_relative_residual"])),
+        ]
+    return rows

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solver/program/solve.hpp"
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "solver/error.hpp"
+#include "solver/program/mpi.hpp"
+#include "solver/program/problem.hpp"
+#include "solver/program/report.hpp"
+#include "solver/ranks/halo_exchange.hpp"
+#include "solver/ranks/layer.hpp"
+#include "solver/ranks/whole.hpp"
+#include "solver/vector_file.hpp"
+
+namespace ompl::solver {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kBetweenLines(200);
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+class Job {
+ public:
+  Job(const Options& options, Sums& sums) : options_(options), sums_(sums), rank_(my_rank()) {}
+
+  bool run() {
+    const auto begin = Clock::now();
+    problem_ = make_problem(options_, sums_);
+    if (!options_.spmv && !problem_.symmetric)
+      fmt::print(
+          stderr,
+          "ompl_cg: warning: the matrix is not symmetric; conjugate gradients may not converge\n");
+    report_.cost = cost_of(problem_, sums_);
+    together(sums_, [&] { set_up(); });
+    HaloExchange exchange(problem_.local, options_.strategy_number);
+    Sell chunks;
+    std::unique_ptr<Operator> op;
+    together(sums_, [&] { op = make_operator(exchange, chunks); });
+    check(ompl_barrier(), "ompl_barrier");
+    report_.setup_seconds = seconds_since(begin);
+    const bool solved = options_.spmv ? multiply(*op) : conjugate_gradients(*op);
+    report_.carriers = exchange.describe();
+    if (rank_ == 0) write_report(options_, problem_, report_);
+    exchange.end();
+    return solved;
+  }
+
+ private:
+  [[nodiscard]] uint32_t rows() const { return problem_.local.own.rows; }
+
+  // The values of this rank's rows of a vector in a file.
+  std::vector<double> read_mine(const std::string& path) const {
+    const std::vector<double> whole = read_vector(path, problem_.rows);
+    std::vector<double> out;
+    for (const uint32_t row : problem_.local.global) out.push_back(whole[row]);
+    return out;
+  }
+
+  void set_up() {
+    if (options_.strategy.starts_with("mpi") && !Mpi::present())
+      refuse("--strategy {}: there is no MPI in this process; start it by omni with --mpi",
+             options_.strategy);
+    team_.emplace(options_.threads);
+    x_.resize(rows());
+    b_.resize(rows());
+    if (!options_.rhs.empty()) b_ = read_mine(options_.rhs);
+    if (!options_.start.empty()) x_ = read_mine(options_.start);
+    const Csr& own = problem_.local.own;
+    if (options_.precondition == "jacobi") preconditioner_ = std::make_unique<Jacobi>(own, *team_);
+    if (options_.precondition == "bjacobi")
+      preconditioner_ = std::make_unique<BlockJacobi>(own, options_.blocks, *team_);
+  }
+
+  std::unique_ptr<Operator> make_operator(Exchange& exchange, Sell& chunks) {
+    LocalMatrix& m = problem_.local;
+    if (options_.format == "csr")
+      return std::make_unique<MatrixOperator<Csr>>(m.own, m.coupling, m.interior, exchange, *team_);
+    chunks = to_sell(m.own);
+    auto out = std::make_unique<MatrixOperator<Sell>>(chunks, m.coupling, m.interior, exchange, *team_);
+    m.own = {.rows = chunks.rows, .columns = chunks.columns, .start = {}, .column = {}, .value = {}};
+    return out;
+  }
+
+  bool multiply(Operator& op) {
+    for (uint32_t i = 0; i < rows(); ++i) x_[i] = 1 + problem_.local.global[i] % 7;
+    op.apply(x_.data(), b_.data());  // memory is touched, ways are tried
+    check(ompl_barrier(), "ompl_barrier");
+    const double wait_before = op.wait_seconds();
+    const auto begin = Clock::now();
+    for (uint32_t i = 0; i < options_.max_iterations; ++i) op.apply(x_.data(), b_.data());
+    CgSplit mine{.halo_wait = op.wait_seconds() - wait_before};
+    mine.product = seconds_since(begin) - mine.halo_wait;
+    check(ompl_barrier(), "ompl_barrier");
+    report_.seconds = seconds_since(begin);
+    report_.cg.iterations = options_.max_iterations;
+    add_split(mine);
+    write_whole(options_.solution, b_, "A x");
+    return true;
+  }
+
+  bool conjugate_gradients(Operator& op) {
+    if (options_.rhs.empty()) {
+      const std::vector<double> ones(rows(), 1.0);
+      op.apply(ones.data(), b_.data());
+    }
+    CgOptions cg_options{.tolerance = options_.tolerance,
+                         .max_iterations = options_.max_iterations,
+                         .progress = [&](uint32_t iteration, double residual) {
+                           on_the_way(iteration, residual);
+                           return true;
+                         }};
+    check(ompl_barrier(), "ompl_barrier");
+    const auto begin = Clock::now();
+    report_.cg = cg(op, preconditioner_.get(), sums_, *team_, b_, x_, cg_options);
+    report_.seconds = seconds_since(begin);
+    add_split(report_.cg.seconds);
+    report_.true_relative_residual = true_relative_residual(op, sums_, *team_, b_, x_);
+    write_whole(options_.solution, x_, fmt::format("after iteration {}", report_.cg.iterations));
+    return report_.cg.stop == Stop::converged;
+  }
+
+  void on_the_way(uint32_t iteration, double residual) {
+    if (rank_ == 0 && options_.progress && Clock::now() - last_line_ > kBetweenLines) {
+      write_progress(iteration, residual);
+      last_line_ = Clock::now();
+    }
+    if (iteration % options_.checkpoint_every == 0)
+      write_whole(options_.checkpoint, x_, fmt::format("before iteration {}", iteration));
+  }
+
+  void add_split(const CgSplit& mine) {
+    std::array all{mine.product, mine.halo_wait, mine.preconditioner, mine.reduction, mine.vectors};
+    sums_.sum(all);
+    for (double& seconds : all) seconds /= all_ranks();
+    report_.split = {all[0], all[1], all[2], all[3], all[4]};
+  }
+
+  // In the matrix's order; nothing if there is no path. Collective.
+  void write_whole(const std::string& path, const std::vector<double>& mine, const std::string& what) {
+    if (path.empty()) return;
+    const std::vector<double> whole = gather(problem_.partition, problem_.local.global, mine);
+    together(sums_, [&] {
+      if (rank_ == 0) write_vector(path, what, whole);
+    });
+  }
+
+  const Options& options_;
+  Sums& sums_;
+  const uint32_t rank_;
+  Problem problem_;
+  Report report_;
+  std::optional<Team> team_;
+  std::unique_ptr<Preconditioner> preconditioner_;
+  std::vector<double> b_, x_;
+  Clock::time_point last_line_;
+};
+
+}  // namespace
+
+bool solve(const Options& options, Sums& sums) { return Job(options, sums).run(); }
+
+}  // namespace ompl::solver

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A rank ends in the middle of halo exchanges: halo_faults.py BUILD_DIR. By every strategy of the layer, through shared
+memory and as two nodes over a network; all others learn of it from every call, asleep or polling, and nobody hangs."""
+
+import sys
+import unittest
+from pathlib import Path
+
+from faults import PEER_DIED, Options, omplrun, run
+
+STRATEGIES = {"double-buffer": 0, "single": 1, "acked": 2, "auto": 7}
+TRIAL = 36  # exchanges in which `auto` tries its three ways; it decides at the next
+RANKS = 4
+# How the others complete an exchange, how rank 0 ends, and at which exchange.
+ENDS = (("wait", "kill", "random"), ("wait", "exit", "5"), ("test", "kill", "5"), ("some", "kill", str(TRIAL)))
+
+
+class HaloFaults(unittest.TestCase):
+    def all_learn_of_it(self, *options: str, conduits: str) -> None:
+        job = omplrun("--keep-going", "--timeout", "20", "-n", str(RANKS), *options)
+        worker = str(Options.build / "bin/tests/halo_fault_worker")
+        for name, number in STRATEGIES.items():
+            for end in ENDS:
+                with self.subTest(strategy=name, end=end):
+                    done = run([*job, worker, str(number), *end], OMPL_CONDUITS=conduits)
+                    said = done.stdout + done.stderr
+                    if "is not in this build" in said:
+                        self.skipTest("libfabric is not in this build")
+                    self.assertEqual(said.count("has learnt of it"), RANKS - 1, said)
+                    self.assertEqual(said.count(f"exited with code {PEER_DIED}"), RANKS - 1, said)
+                    self.assertEqual(said.count("error: rank 0 died: "), RANKS - 1, said)
+
+    def test_through_shared_memory(self) -> None:
+        self.all_learn_of_it(conduits="self,shm")
+
+    def test_over_a_network(self) -> None:
+        self.all_learn_of_it("--node-of", "0,1,0,1", conduits="self,ofi")
+
+
+if __name__ == "__main__":
+    Options.build = Path(sys.argv.pop()).resolve()
+    program = unittest.main(verbosity=2, exit=False)
+    for test, reason in program.result.skipped:
+        print(f"skipped: {test}: {reason}")
+    sys.exit(1 if not program.result.wasSuccessful() else 77 if program.result.skipped else 0)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""omni cg and omni spmv as a user types them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from . import jobs
+
+MPI_STRATEGIES = ("mpi", "mpi-persistent", "mpi-neighbor", "mpi-put", "auto")
+MPIS = os.environ.get("OMPL_TEST_MPIS", "mpich,openmpi,intel,mpich-debian,openmpi-debian").split(",")
+PROBLEM = ("--generate", "27pt:12")
+
+
+def omni(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """A command to its end."""
+    command = [sys.executable, "-m", "omnipgas.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=2 * jobs.LIMIT, check=False)
+
+
+def found(*arguments: object) -> dict[str, Any]:
+    """What a command wrote that must find something."""
+    done = omni(*arguments, "--json", "-", "--timeout", jobs.LIMIT)
+    assert done.returncode == 0, done.stderr
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def test_what_stands_in_the_result_file(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    done = omni("cg", *PROBLEM, "--ranks", 2, "--threads", 2, "--json", path, "--plot", tmp_path / "plot.svg")
+    assert done.returncode == 0, done.stderr
+    assert "true residual" in done.stdout
+    assert "converged" in done.stdout
+    assert "<svg" in (tmp_path / "plot.svg").read_text()
+    result = json.loads(path.read_text())
+    assert (result["ranks"], result["threads"], result["rows"]) == (2, 2, 12**3)
+    assert result["history"][-1] == result["relative_residual"] <= 1e-8
+    assert len(result["history"]) == result["iterations"] + 1
+    assert result["true_relative_residual"] == pytest.approx(result["relative_residual"], rel=1e-3)
+    assert result["setup_seconds"] > 0
+    split = result["split"]
+    assert set(split) == {"product", "halo_wait", "preconditioner", "reduction", "vectors"}
+    # Each rank's parts are what it did between the first and the last; a rank's clock goes on while it is not served.
+    assert 0 < sum(split.values()) <= 1.05 * result["seconds_per_iteration"]
+
+
+def test_products() -> None:
+    result = found("spmv", *PROBLEM, "--ranks", 3, "--format", "sell", "--iterations", 7)
+    assert result["iterations"] == 7
+    assert result["seconds_per_iteration"] > 0
+    assert set(result["split"]) == {"product", "halo_wait"}
+
+
+def test_exit_codes() -> None:
+    unsolved = omni("cg", *PROBLEM, "--max-iterations", 3)
+    assert unsolved.returncode == 1
+    assert "the most iterations are done" in unsolved.stdout
+    for wrong, why in (("--partition=block", "block"), ("--tol=1", "below 1"), ("--matrix=x", "excludes")):
+        done = omni("cg", *PROBLEM, wrong)
+        assert done.returncode == 2, wrong
+        assert why in done.stderr, wrong
+    assert "--generate or --matrix" in omni("spmv").stderr
+    late = omni("spmv", *PROBLEM, "--iterations", 10**9, "--timeout", 1)
+    assert late.returncode == 124, late.stderr
+
+
+def test_an_interrupt_ends_the_ranks() -> None:
+    command = [sys.executable, "-m", "omnipgas.cli", "spmv", *PROBLEM, "--ranks", "2", "--iterations", str(10**9)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
+        end = time.monotonic() + 30
+        while (
+            not (launchers := jobs.children_of(job.pid, "omplrun"))
+            or len(jobs.children_of(launchers[0], "ompl_cg")) < 2
+        ):
+            assert job.poll() is None and time.monotonic() < end, "no ranks came"
+            time.sleep(0.05)
+        ranks = jobs.children_of(launchers[0], "ompl_cg")
+        job.terminate()
+        _, errors = job.communicate(timeout=30)
+    assert job.returncode == 130, errors
+    assert not any(Path(f"/proc/{rank}").exists() for rank in ranks)
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+def test_exchanges_by_mpi(mpi: str) -> None:
+    history = found("cg", *PROBLEM, "--ranks", 3)["history"]
+    for strategy in MPI_STRATEGIES:
+        done = omni("cg", *PROBLEM, "--ranks", 3, "--mpi", mpi, "--strategy", strategy, "--json", "-", "--timeout", 50)
+        if "not installed" in done.stderr or "does not exist" in done.stderr:
+            pytest.skip(done.stderr.strip().splitlines()[-1])
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["history"] == history
