@@ -35,8 +35,7 @@ def equations(build: Path) -> list[Figure]:
 
 
 def replay(build: Path) -> list[Figure]:
-    """2 million messages of a ring in GOAL at P = 64 and 4096, and by several threads; a flood; 100 million messages that no
-    memory holds."""
+    """2 million messages of a ring in GOAL at P = 64 and 4096, by all cores too; a flood; 100 million messages."""
     figures = []
     with tempfile.TemporaryDirectory(prefix="omni-replay-") as folder:
         for ranks, rounds, bound in ((64, 15625, 0.5), (4096, 245, 1.0)):
