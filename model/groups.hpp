@@ -18,7 +18,7 @@
 namespace ompl::model {
 
 // The ranks of one thread.
-struct Group {
+struct RankGroup {
   uint32_t number = 0, first = 0, size = 0;
 
   [[nodiscard]] bool owns(uint32_t rank) const { return rank - first < size; }
@@ -62,7 +62,7 @@ class Groups {
   ~Groups() = default;
 
   [[nodiscard]] uint32_t count() const { return count_; }
-  [[nodiscard]] Group group(uint32_t number) const {
+  [[nodiscard]] RankGroup group(uint32_t number) const {
     return {number, first(number), first(number + 1) - first(number)};
   }
   [[nodiscard]] uint32_t group_of(uint32_t rank) const {

@@ -25,7 +25,7 @@ class Replayer {
   // `threads`: those of the trace, of which each group touches its own alone.
   Replayer(const Trace& trace, const Parameters& parameters, const Options& options,
            double lookahead_ns, Timeline* timeline, std::span<Thread<Clock>> threads,
-           const Group& group, Groups<Clock>& groups, std::atomic<std::size_t>& stretches)
+           const RankGroup& group, Groups<Clock>& groups, std::atomic<std::size_t>& stretches)
       : trace_(trace),
         stream_(trace.open()),
         options_(options),
@@ -419,7 +419,7 @@ class Replayer {
   Options options_;
   Timeline* timeline_;
   std::span<Thread<Clock>> threads_;  // of all groups
-  Group group_;
+  RankGroup group_;
   Groups<Clock>& groups_;
   std::unordered_map<uint64_t, Handed<Clock>> handed_;  // by rank and number
   std::vector<std::unique_ptr<Branch<Clock>>> branches_;

@@ -27,7 +27,7 @@ class Transfers {
  public:
   // Of the ranks of `group`. `lookahead_ns` 0: in the order of time; threads beside each other call wait_turn().
   Transfers(const Parameters& parameters, const Options& options, uint32_t ranks, double lookahead_ns,
-            const Group& group, Groups<Clock>& groups)
+            const RankGroup& group, Groups<Clock>& groups)
       : costs(parameters),
         options_(options),
         ranks_(ranks),
@@ -151,7 +151,7 @@ class Transfers {
 
   Options options_;
   uint32_t ranks_;  // of all groups
-  Group group_;
+  RankGroup group_;
   Groups<Clock>& groups_;
   Agenda agenda_;
   EagerBuffers<Clock> buffers_;
