@@ -81,7 +81,7 @@ class RandomProgram : public Program {
   RandomProgram(uint32_t seed, bool loose)
       : Program(ranks_of(seed)), draw_(seed), loose_(loose), open_(ranks()), posted_(ranks()) {
     name_sites({"main", "exchange", "access"});
-    constexpr int kMessages = 150;
+    constexpr int kMessages = 100;
     for (tag_ = 0; tag_ < kMessages; ++tag_)
       below(6) == 0 ? access(pick(), pick()) : exchange(pick(), below(3) == 0 ? 0 : pick());
     for (uint32_t rank = 0; rank < ranks(); ++rank) wait(rank, open_[rank].size());
@@ -106,11 +106,11 @@ class RandomProgram : public Program {
     const bool posts = source == target || below(2) == 0;
     append(source, message(posts ? OpKind::isend : OpKind::send, target, tag_ % 3, bytes()), 1);
     if (posts) open_[source].push_back(posted_[source]++);
-    if (loose_ && below(40) == 0) return;
-    pause(target);
+    if (loose_ && posts && below(20) == 0) return open_[source].pop_back();
+    if (source != target) pause(target);
     const bool waits = source != target && below(2) == 0;
     Op receive = message(waits ? OpKind::recv : OpKind::irecv, source, tag_ % 3, 0);
-    if (loose_ && target == 1 && below(2) == 0) receive.peer = Op::kAny;
+    if (loose_ && target == 1) receive.peer = Op::kAny;
     append(target, receive, 1);
     if (!waits) open_[target].push_back(posted_[target]++);
   }
@@ -159,7 +159,7 @@ TEST(ReplayThreads, RandomProgramsAreTheSame) {
   for (const Parameters& machine : machines())
     for (const bool sharing : {true, false})
       for (const bool loose : {true, false}) {
-        for (int i = 0; i < 4; ++i, ++seed) {
+        for (int i = 0; i < 3; ++i, ++seed) {
           const RandomProgram program(seed, loose);
           const std::string one = said(program, machine, {.sharing = sharing}, 1);
           if (one.find("\"deadlock\":\"0 of") != std::string::npos) ++ended;
