@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/message.hpp"
+#include "model/replay.hpp"
 #include "model/trace.hpp"
 
 namespace ompl::model {
@@ -44,6 +45,8 @@ struct Thread {
   bool waits = false;          // that call is a wait
   Stall stall = Stall::none;
   bool over = false;
+  Breakdown times;        // where its time went
+  uint64_t computed = 0;  // computations so far, for the noise
   double marked = 0;      // time between marks
   double marked_at = -1;  // the mark that began it; less: none
   Op held;                // what it cannot do yet, if it is stalled

@@ -28,15 +28,26 @@ class Agenda {
       moments_.push({ns, receiver});
       return;
     }
-    const auto window = std::max(now_, static_cast<uint64_t>(std::min(ns * per_ns_, kMostWindows)));
+    const uint64_t window = std::max(now_, window_of(ns));
     if (window >= due_[receiver]) return;
     due_[receiver] = window;
     insert({window, receiver});
   }
 
-  // The next receiver, and until when (that time included) its events may be taken; false if nothing will happen.
-  // The caller then tells at() what is left there.
-  bool next(uint32_t& receiver, double& until_ns) {
+  // Windows are numbered.
+  static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+  [[nodiscard]] uint64_t window_of(double ns) const {
+    return static_cast<uint64_t>(std::min(ns * per_ns_, kMostWindows));
+  }
+  // The first in which something may happen; kNever: none.
+  [[nodiscard]] uint64_t earliest() const {
+    if (per_ns_ == 0) return moments_.empty() ? kNever : 0;
+    return std::min(next_occupied(), far_.empty() ? kNever : far_.top().first);
+  }
+
+  // The next receiver in a window up to `last`, and until when (that time included) its events may be taken; false if
+  // nothing will happen there. The caller then tells at() what is left at the receiver.
+  bool next(uint32_t& receiver, double& until_ns, uint64_t last) {
     if (per_ns_ == 0) {
       if (moments_.empty()) return false;
       until_ns = moments_.top().first;
@@ -55,7 +66,7 @@ class Agenda {
         return true;
       }
       occupied_[now_ % kWindows / 64] &= ~(uint64_t{1} << now_ % 64);
-      if (!advance()) return false;
+      if (!advance(last)) return false;
     }
   }
 
@@ -63,7 +74,6 @@ class Agenda {
   static constexpr double kMargin = 0.99;  // so that rounding does no harm
   static constexpr double kMostWindows = 1e18;
   static constexpr uint64_t kWindows = 4096;
-  static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
   using Entry = std::pair<uint64_t, uint32_t>;
   template <class Item>
   using Earliest = std::priority_queue<Item, std::vector<Item>, std::greater<>>;
@@ -78,12 +88,11 @@ class Agenda {
     occupied_[window % kWindows / 64] |= uint64_t{1} << window % 64;
   }
 
-  // To the next window that holds something.
-  bool advance() {
-    const uint64_t near = next_occupied();
-    const uint64_t far = far_.empty() ? kNever : far_.top().first;
-    if (std::min(near, far) == kNever) return false;
-    now_ = std::min(near, far);
+  // To the next window that holds something, unless it is behind the last.
+  bool advance(uint64_t last) {
+    const uint64_t next = earliest();
+    if (next == kNever || next > last) return false;
+    now_ = next;
     while (!far_.empty() && far_.top().first - now_ < kWindows) {
       const Entry entry = far_.top();
       far_.pop();

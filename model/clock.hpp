@@ -11,9 +11,14 @@
 
 namespace ompl::model {
 
+// A stretch of a critical path, by the rank where it is and its number among those of that rank's group (critical_path.hpp).
+struct Stretch {
+  uint32_t number = 0, rank = 0;
+};
+
 struct Traced {
   double ns = 0;
-  uint32_t path = 0;  // the last step of its critical path (replay.cpp)
+  Stretch path;  // the last of its critical path
   std::array<double, term_count> counts{};
 
   Traced& operator+=(const Traced& other) {

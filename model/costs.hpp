@@ -60,7 +60,7 @@ class Costs {
     if (p_.model == Model::loggp2) return std::min(p_.value[overhead], p_.value[overhead_long]);
     double least = std::numeric_limits<double>::infinity();
     for (const LengthRow& row : p_.rows) least = std::min({least, row.send, row.recv});
-    return p_.model == Model::loggp1 ? least : p_.value[overhead];
+    return p_.model == Model::loggp1 ? least * p_.value[overhead] : p_.value[overhead];
   }
 
   [[nodiscard]] Clock of(Term term, double count) const { return amount<Clock>(p_, term, count); }

@@ -53,6 +53,7 @@ struct Request {
   bool no_sensitivity = false;
   std::string changes;
   unsigned jobs = cores();
+  unsigned threads = 0;  // of a replay; 0: as many as are of use
   Options options;
 };
 
@@ -67,6 +68,13 @@ std::unique_ptr<Trace> open_trace(const std::string& input) {
   return read_goal_file(input);
 }
 
+// Threads that meet after each window need enough ranks to be busy with between.
+unsigned threads_of(const Request& request, const Trace& trace, unsigned cores) {
+  constexpr unsigned kRanksEach = 256;
+  if (request.threads > 0) return request.threads;
+  return std::max(1U, std::min(cores, trace.ranks() / kRanksEach));
+}
+
 // What would change if the shortest message above S were sent without synchronization.
 double with_longer_limit(const Trace& trace, Parameters parameters, const Options& options,
                          const Result& result) {
@@ -75,10 +83,11 @@ double with_longer_limit(const Trace& trace, Parameters parameters, const Option
   return replay(trace, parameters, options).predicted_ns;
 }
 
+// Two replays, at once if each is by one thread.
 nlohmann::json sensitivity(const Trace& trace, const Parameters& parameters, const Request& request,
-                           const Result& result) {
-  const Options& options = request.options;
-  auto other = std::async(request.jobs > 1 ? std::launch::async : std::launch::deferred,
+                           const Options& options, const Result& result) {
+  const bool at_once = request.jobs > 1 && result.threads == 1;
+  auto other = std::async(at_once ? std::launch::async : std::launch::deferred,
                           [&] { return with_longer_limit(trace, parameters, options, result); });
   const Sensitivity path = trace_critical_path(trace, parameters, options);
   return to_json(path, result, trace, parameters, other.get());
@@ -98,11 +107,13 @@ int predict(const Request& request) {
   auto start = std::chrono::steady_clock::now();
   const auto trace = open_trace(request.input);
   Prediction prediction{.input = request.input, .read_seconds = seconds_since(start), .result = {}};
+  Options options = request.options;
+  options.threads = threads_of(request, *trace, cores());
   std::optional<Timeline> timeline;
   if (!request.timeline.empty())
     timeline.emplace(request.timeline, trace->threads_by_rank(), request.timeline_records);
   start = std::chrono::steady_clock::now();
-  prediction.result = replay(*trace, parameters, request.options, timeline ? &*timeline : nullptr);
+  prediction.result = replay(*trace, parameters, options, timeline ? &*timeline : nullptr);
   prediction.replay_seconds = seconds_since(start);
   if (prediction.result.blocked_count > 0)
     refuse("{}: {}", request.input, describe_deadlock(prediction.result));
@@ -112,7 +123,7 @@ int predict(const Request& request) {
     out["timeline"] = {{"records", timeline->records()}, {"left_out", timeline->left_out()}};
   }
   if (!request.no_sensitivity)
-    out["sensitivity"] = sensitivity(*trace, parameters, request, prediction.result);
+    out["sensitivity"] = sensitivity(*trace, parameters, request, options, prediction.result);
   write(request.json, out);
   return 0;
 }
@@ -160,7 +171,11 @@ int whatif(const Request& request) {
     for (const nlohmann::json& object : parse(request.changes))
       changes.push_back(read_change(object, base));
   const auto trace = open_trace(request.input);
-  nlohmann::json out = what_if(*trace, base, request.options, changes, request.jobs);
+  // Where there are more cores than replays each replay gets several.
+  const auto replays = static_cast<unsigned>(changes.size()) + 1;
+  Options options = request.options;
+  options.threads = threads_of(request, *trace, cores() / std::min(replays, request.jobs));
+  nlohmann::json out = what_if(*trace, base, options, changes, request.jobs);
   if (out["base"].contains("error"))
     refuse("{}: {}", request.input, out["base"]["error"].get<std::string>());
   out["input"] = request.input;
@@ -184,6 +199,10 @@ void declare_common(CLI::App* command, Request& request) {
   command
       ->add_option("--jobs", request.jobs, "replays at a time; as many as this process may use cores")
       ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--threads", request.threads,
+                   "threads of a replay; as many as this process may use cores, one for 256 ranks")
+      ->check(CLI::Range(1, 1024));
   command->add_option("--eager-buffer", request.options.eager_buffer,
                       "bytes that a rank may have sent another before they are received; 0: no limit");
 }

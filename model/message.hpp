@@ -4,10 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "model/clock.hpp"
 #include "model/trace.hpp"
 
 namespace ompl::model {
@@ -38,6 +40,14 @@ struct Caller {
   [[nodiscard]] uint64_t numbered(uint64_t number) const { return uint64_t{rank} << 32 | number; }
 };
 
+// The order of messages to which the same happens at one instant.
+struct Turn {
+  int32_t source;
+  double sent_ns;
+  uint64_t order;
+  auto operator<=>(const Turn&) const = default;
+};
+
 template <class Clock>
 struct Message {
   Envelope envelope;
@@ -54,14 +64,18 @@ struct Message {
   bool send_over : 1 = false, recv_over : 1 = false;    // the rank has no more to do with it
   bool held : 1 = false;                                // an event will still look at it
   bool moved : 1 = false;                               // a receive from any, whose message is `next`
-  Clock sent{};                                         // ts: call of the send
-  Clock posted{};                                       // tr: call of the receive
-  Clock began{};                                        // where its use of the bandwidth begins
-  Clock arrival{};                                      // of its last byte
-  Clock send_end{};                                     // of the call, were it a blocking one
+  bool away : 1 = false;       // only what is the sender's of it: the receiver is another group's
+  bool from_afar : 1 = false;  // the sender is; `send_waiter` is the number of its part there
+  Clock sent{};                // ts: call of the send
+  Clock posted{};              // tr: call of the receive
+  Clock began{};               // where its use of the bandwidth begins
+  Clock arrival{};             // of its last byte
+  Clock send_end{};            // of the call, were it a blocking one
   Clock recv_end{};
   uint64_t bytes = 0;
   uint64_t order = 0;  // of its rank's sends, or receives, while it has no partner
+
+  [[nodiscard]] Turn turn() const { return {envelope.source, ns(sent), order}; }
 };
 
 // What a call that does not end does, for people.
@@ -102,7 +116,7 @@ class Messages {
   template <class Function>
   void each_unmatched(Function function) const {
     for (const Message<Clock>& m : all_)
-      if (m.has_send != m.has_recv && !m.moved) function(m);
+      if (m.has_send != m.has_recv && !m.moved && !m.away) function(m);
   }
 
  private:

@@ -11,7 +11,7 @@
 #include <limits>
 #include <vector>
 
-#include "model/clock.hpp"
+#include "model/message.hpp"
 
 namespace ompl::model {
 
@@ -53,10 +53,11 @@ class Port {
   [[nodiscard]] double next_event() const { return events.empty() ? kNever_ns : events.front().ns; }
   [[nodiscard]] double next_end_ns() const { return idle() ? kNever_ns : ns(next_end()); }
 
-  // A message whose use would take `work` alone begins at `now`, not before any earlier change.
-  void begin(uint32_t message, const Clock& now, const Clock& work) {
+  // A message whose use would take `work` alone begins at `now`, not before any earlier change. At one instant they end
+  // in their turn.
+  void begin(uint32_t message, const Clock& now, const Clock& work, const Turn& turn) {
     advance(now);
-    using_.push_back({virtual_ + work, message});
+    using_.push_back({virtual_ + work, message, turn});
     std::ranges::push_heap(using_, Later{});
     set_end();
   }
@@ -86,10 +87,12 @@ class Port {
   struct Use {
     Clock finish;  // in virtual time
     uint32_t message;
+    Turn turn;
   };
   struct Later {
     bool operator()(const Use& a, const Use& b) const {
-      return ns(a.finish) > ns(b.finish) || (ns(a.finish) == ns(b.finish) && a.message > b.message);
+      if (ns(a.finish) != ns(b.finish)) return ns(a.finish) > ns(b.finish);
+      return a.turn > b.turn;
     }
   };
 

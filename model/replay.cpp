@@ -1,500 +1,140 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/replay.hpp"
 
-#include <type_traits>
-#include <unordered_map>
-#include <utility>
+#include <system_error>
+#include <thread>
+#include <tuple>
 
-#include "model/actors.hpp"
-#include "model/critical_path.hpp"
-#include "model/timeline.hpp"
-#include "model/transfers.hpp"
+#include "model/replayer_ends.hpp"
 
 namespace ompl::model {
 
 namespace {
 
+// A replay of all ranks, a group of them by each thread.
 template <class Clock>
-class Replayer {
+class Replay {
  public:
-  Replayer(const Trace& trace, const Parameters& parameters, const Options& options,
-           Timeline* timeline = nullptr)
+  Replay(const Trace& trace, const Parameters& parameters, const Options& options,
+         Timeline* timeline = nullptr)
       : trace_(trace),
-        stream_(trace.open()),
-        options_(options),
-        timeline_(timeline),
         threads_(trace.threads()),
-        computed_(trace.threads()),
-        transfers_(parameters, options, trace.ranks(), trace.threads() > trace.ranks()) {
+        lookahead_ns_(trace.threads() > trace.ranks() ? 0 : Costs<Clock>(parameters).lookahead_ns()),
+        groups_(trace.ranks(), number_of_groups(options, timeline)) {
     if (trace.ranks() == 0) refuse("the trace has no ranks");
-    result_.per_thread.resize(threads_.size());
-    result_.per_site.resize(trace.sites());
-    for (uint32_t who = 0; who < threads_.size(); ++who) {
-      const uint32_t rank = trace.rank_of(who);
-      threads_[who].caller = {rank, who};
-      if (who != rank) threads_[who].beside_others = threads_[rank].beside_others = true;
-      if constexpr (kTraced) path_.begin(threads_[who].now, rank);
-    }
+    // What a window causes is mail at its end; what that causes is in the window behind the next one.
+    const double window_ns = lookahead_ns_ / (groups_.count() > 1 ? 2 : 1);
+    for (uint32_t i = 0; i < groups_.count(); ++i)
+      replayers_.push_back(std::make_unique<Replayer<Clock>>(trace, parameters, options, window_ns,
+                                                             timeline, threads_, groups_.group(i),
+                                                             groups_, stretches_));
   }
 
   void run() {
-    for (uint32_t who = 0; who < threads_.size(); ++who) {
-      go_on(who);
-      wake();
+    {
+      std::vector<std::jthread> others;
+      try {
+        for (uint32_t i = 1; i < groups_.count(); ++i) others.emplace_back([this, i] { run(i); });
+      } catch (const std::system_error&) {
+        const auto error = std::make_exception_ptr(InputError(
+            fmt::format("{} threads cannot be started: ask for fewer by --threads", groups_.count())));
+        for (auto i = static_cast<uint32_t>(others.size()) + 1; i < groups_.count(); ++i)
+          groups_.leave(i, error);
+      }
+      run(0);
     }
-    while (transfers_.step()) wake();
-    for (const Thread<Clock>& thread : threads_)
-      if (!thread.over && ++result_.blocked_count <= Result::kMostNamed) name_blocked(thread);
-    transfers_.messages.each_unmatched([this](const Message<Clock>& m) { name_unmatched(m); });
-    result_.per_rank.resize(trace_.ranks());
-    for (uint32_t who = 0; who < threads_.size(); ++who)
-      result_.per_rank[threads_[who].caller.rank] += result_.per_thread[who];
-    result_.predicted_ns = ns(last().now);
-    result_.not_modelled = stream_->not_modelled();
+    if (const std::exception_ptr error = groups_.error()) std::rethrow_exception(error);
   }
 
-  Result result() { return std::move(result_); }
-  [[nodiscard]] Sensitivity sensitivity() const { return path_.sensitivity(last().now); }
+  [[nodiscard]] Result result() const {
+    Result out;
+    out.threads = groups_.count();
+    out.predicted_ns = ns(last().now);
+    out.per_rank.resize(trace_.ranks());
+    for (const Thread<Clock>& thread : threads_) {
+      out.per_thread.push_back(thread.times);
+      out.per_rank[thread.caller.rank] += thread.times;
+    }
+    SiteTimes sites(trace_.sites());
+    for (const auto& one : replayers_) {
+      one->add_to(out);
+      sites.add(one->sites());
+    }
+    out.per_site = sites.times();
+    name_unmatched(out);
+    return out;
+  }
+
+  [[nodiscard]] Sensitivity sensitivity() const {
+    return CriticalPath::sensitivity(last().now, stretches_,
+                                     [this](uint32_t rank) -> const CriticalPath& {
+                                       return replayers_[groups_.group_of(rank)]->path();
+                                     });
+  }
 
  private:
-  static constexpr bool kTraced = std::is_same_v<Clock, Traced>;
+  // Several need a bound of how soon what happens at a rank matters to another one, and nothing that is written in the
+  // order of the replay. Of an eager buffer a sender has to know at once that it has room.
+  uint32_t number_of_groups(const Options& options, const Timeline* timeline) const {
+    if (lookahead_ns_ == 0 || options.eager_buffer > 0 || timeline != nullptr) return 1;
+    return std::clamp(options.threads, 1U, std::max(1U, trace_.ranks()));
+  }
+
+  void run(uint32_t number) {
+    Replayer<Clock>& replayer = *replayers_[number];
+    uint64_t window = groups_.count() == 1 ? Agenda::kNever : 0;
+    bool begun = false;
+    do {
+      uint64_t earliest = Agenda::kNever;
+      try {
+        if (!std::exchange(begun, true)) replayer.begin();
+        earliest = replayer.advance(window);
+      } catch (...) {
+        groups_.fail(number, std::current_exception());
+      }
+      window = groups_.meet(number, earliest);
+    } while (window != Agenda::kNever);
+  }
 
   [[nodiscard]] const Thread<Clock>& last() const {
     return *std::ranges::max_element(threads_, {},
                                      [](const Thread<Clock>& thread) { return ns(thread.now); });
   }
 
-  // Threads have the trace's numbers, branches those behind them.
-  [[nodiscard]] bool is_branch(uint32_t who) const { return who >= threads_.size(); }
-  Branch<Clock>& branch(uint32_t who) { return *branches_[who - threads_.size()]; }
-  Thread<Clock>& actor(uint32_t who) {
-    if (is_branch(who)) [[unlikely]]
-      return branch(who);
-    return threads_[who];
-  }
-
-  // Those whom an event, or another thread, lets go on.
-  void wake() {
-    while (!transfers_.ready.empty()) {
-      const uint32_t who = transfers_.ready.back();
-      transfers_.ready.pop_back();
-      Thread<Clock>& r = actor(who);
-      if (r.stall == Stall::room)
-        pass_until(who, r.held, transfers_.freed_at(r.caller, r.held), &Breakdown::send_wait,
-                   Activity::send_wait);
-      if (r.stall == Stall::none) {
-        if (--r.pending > 0) continue;
-        conclude(who);
-      }
-      go_on(who);
-    }
-  }
-
-  // Until it stands still or ends.
-  void go_on(uint32_t who) {
-    Thread<Clock>& r = actor(who);
-    if (const Stall before = std::exchange(r.stall, Stall::none); before != Stall::none) {
-      const Op held = r.held;
-      if (!execute(who, held, before)) return;
-    }
-    Op op;
-    while (next(who, op))
-      if (!execute(who, op)) return;
-    r.over = true;
-    if (is_branch(who)) end_branch(who);
-  }
-
-  bool next(uint32_t who, Op& op) {
-    if (!is_branch(who)) [[likely]]
-      return stream_->next(who, op);
-    Branch<Clock>& b = branch(who);
-    if (b.next == b.ops.size()) return false;
-    op = b.ops[b.next++];
-    return true;
-  }
-
-  bool stall(uint32_t who, const Op& op, Stall why) {
-    Thread<Clock>& r = actor(who);
-    r.stall = why;
-    r.held = op;
-    return false;
-  }
-
-  // `before`: what it stood still for, if this is what it then held.
-  bool execute(uint32_t who, const Op& op, Stall before = Stall::none) {
-    Thread<Clock>& r = actor(who);
-    if (r.beside_others && before == Stall::none && is_message(op)) [[unlikely]] {
-      transfers_.wait_turn(r.caller, r.now);
-      return stall(who, op, Stall::turn);
-    }
-    switch (op.kind) {
-      case OpKind::compute:
-        calculate(who, op);
-        return true;
-      case OpKind::send:
-      case OpKind::isend:
-        return send(who, op, before);
-      case OpKind::recv:
-        return call({transfers_.receive(r.caller, op, r.now), false}, who, op);
-      case OpKind::irecv:
-        r.requests.push_back({transfers_.receive(r.caller, op, r.now), false});
-        pass(who, op, transfers_.costs.post_recv());
-        return true;
-      case OpKind::wait:
-        return wait(who, op);
-      case OpKind::mark:
-        mark(who, op.bytes > 0);
-        return true;
-      case OpKind::branch:
-        begin_branch(who, op);
-        return true;
-      case OpKind::hand:
-        hand(who, op);
-        return true;
-    }
-    return true;
-  }
-
-  // It goes on from now on, and the rank too.
-  void begin_branch(uint32_t thread, const Op& op) {
-    const uint32_t rank = threads_[thread].caller.rank;
-    if (op.bytes == 0) refuse("rank {}: the end of a branch that is none", rank);
-    if (op.peer < 0 || static_cast<uint32_t>(op.peer) >= trace_.ranks())
-      refuse("rank {}: a branch of rank {}, but there are {}", rank, op.peer, trace_.ranks());
-    const uint32_t who = new_branch();
-    Branch<Clock>& b = branch(who);
-    const auto its = static_cast<uint32_t>(op.peer);
-    b.caller = {its, its == rank ? thread : its};
-    b.now = threads_[thread].now;
-    Op inner;
-    while (stream_->next(thread, inner) && inner.kind != OpKind::branch) {
-      if (!is_message(inner) && (inner.kind != OpKind::wait || inner.handed))
-        refuse("rank {}: a branch holds messages and waits alone", rank);
-      b.ops.push_back(inner);
-    }
-    if (inner.kind != OpKind::branch || inner.bytes > 0) refuse("rank {}: a branch does not end", rank);
-    b.detached = inner.more;
-    threads_[thread].requests.push_back({.message = b.detached ? kNone : who, .is_branch = true});
-    if (!op.more) pass(thread, op, transfers_.costs.post_recv());
-    go_on(who);
-  }
-
-  uint32_t new_branch() {
-    if (free_branches_.empty()) {
-      branches_.push_back(std::make_unique<Branch<Clock>>());
-      return static_cast<uint32_t>(threads_.size() + branches_.size() - 1);
-    }
-    const uint32_t who = free_branches_.back();
-    free_branches_.pop_back();
-    branch(who) = {};
-    return who;
-  }
-
-  void end_branch(uint32_t who) {
-    const Branch<Clock>& b = branch(who);
-    if (b.waiter != kNone) transfers_.ready.push_back(b.waiter);
-    if (b.detached) free_branches_.push_back(who);
-  }
-
-  void calculate(uint32_t who, const Op& op) {
-    Thread<Clock>& r = threads_[who];
-    if (!std::isfinite(op.ns) || op.ns < 0)
-      refuse("rank {}: a computation of {} ns", r.caller.rank, op.ns);
-    double time = op.ns;
-    if (options_.noise > 0)
-      time *= 1 + options_.noise * exponential(options_.seed, who, computed_[who]++);
-    const Clock passes = transfers_.costs.of(compute, time);
-    r.now += passes;
-    account(who, op.site, &Breakdown::compute, ns(passes));
-    draw(who, Activity::compute, op);
-  }
-
-  // The begin or the end of what is asked for.
-  void mark(uint32_t who, bool begins) {
-    Thread<Clock>& r = threads_[who];
-    if (r.marked_at >= 0) r.marked += ns(r.now) - r.marked_at;
-    r.marked_at = begins ? ns(r.now) : -1;
-    result_.region_ns = std::max(result_.region_ns, r.marked);
-  }
-
-  bool send(uint32_t who, const Op& op, Stall before) {
-    Thread<Clock>& r = actor(who);
-    const auto& costs = transfers_.costs;
-    if (!is_branch(who) && before != Stall::room && !transfers_.admit(r.caller, op))
-      return stall(who, op, Stall::room);
-    if (costs.is_loggops() && options_.sharing) {
-      Thread<Clock>& owner = is_branch(who) ? r : threads_[r.caller.rank];
-      pass_until(who, op, owner.network_free, &Breakdown::overhead, Activity::overhead);
-      owner.network_free = r.now + costs.message_gap_time() + costs.parts(op.bytes, false).gap;
-    }
-    ++result_.messages;
-    if (transfers_.is_rendezvous(op)) count_rendezvous(op);
-    const Side side{transfers_.send(r.caller, op, r.now, is_branch(who)), true};
-    if (op.kind == OpKind::send) return call(side, who, op);
-    r.requests.push_back(side);
-    pass(who, op, costs.parts(op.bytes, false).post_send);
-    return true;
-  }
-
-  void count_rendezvous(const Op& op) {
-    ++result_.rendezvous;
-    if (op.synchronous) return;
-    if (result_.shortest_rendezvous == 0 || op.bytes < result_.shortest_rendezvous)
-      result_.shortest_rendezvous = op.bytes;
-  }
-
-  // It stands still until then, if that is later.
-  void pass_until(uint32_t who, const Op& op, const Clock& then, double Breakdown::*part,
-                  Activity activity) {
-    Thread<Clock>& r = actor(who);
-    const Clock before = r.now;
-    r.now = later(r.now, then);
-    account(who, op.site, part, ns(r.now) - ns(before));
-    draw(who, activity, op);
-  }
-
-  // A nonblocking operation, equations (6) and (10).
-  void pass(uint32_t who, const Op& op, const Clock& time) {
-    actor(who).now += time;
-    account(who, op.site, &Breakdown::overhead, ns(time));
-    draw(who, Activity::overhead, op);
-  }
-
-  bool call(Side side, uint32_t who, const Op& op) {
-    Thread<Clock>& r = actor(who);
-    r.waiting.push_back(side);
-    r.site = op.site;
-    r.waits = false;
-    return stand(who);
-  }
-
-  bool wait(uint32_t who, const Op& op) {
-    Thread<Clock>& r = actor(who);
-    if (!op.handed) {
-      r.waiting.push_back(take_request(r, op.request));
-    } else {
-      Handed<Clock>& handed = handed_[r.caller.numbered(op.number)];
-      if (!handed.there) {
-        handed.waiter = who;
-        return stall(who, op, Stall::handed);
-      }
-      // Outside of calls: nothing is waited for there that does not exist yet.
-      pass_until(who, op, handed.when, &Breakdown::compute, Activity::compute);
-      const Side side = handed.side;
-      handed_.erase(r.caller.numbered(op.number));
-      if (side.message != kNone)
-        r.waiting.push_back(side);
-      else if (r.waiting.empty() && !op.more)
-        return true;  // no call, only a moment
-    }
-    r.site = op.site;
-    r.waits = true;
-    return op.more || stand(who);
-  }
-
-  Side take_request(Thread<Clock>& r, uint64_t request) {
-    const Side out = r.take(request);
-    if (out.message == kNone)
-      refuse("{} waits for request {}, which is not open", trace_.thread_name(r.caller.thread),
-             request);
-    return out;
-  }
-
-  void hand(uint32_t who, const Op& op) {
-    Thread<Clock>& r = threads_[who];
-    Handed<Clock>& handed = handed_[r.caller.numbered(op.number)];
-    if (handed.there) refuse("{} hands over {} twice", trace_.thread_name(r.caller.thread), op.number);
-    handed.there = true;
-    handed.when = r.now;
-    if (op.request != Op::kNoRequest) handed.side = take_request(r, op.request);
-    if (handed.waiter != kNone) transfers_.ready.push_back(handed.waiter);
-  }
-
-  // Whether the present call ends at once; else the rank is woken when all its ends are known.
-  bool stand(uint32_t who) {
-    Thread<Clock>& r = actor(who);
-    for (Side& side : r.waiting) {
-      if (is_known(side)) continue;
-      if (side.is_branch)
-        branch(side.message).waiter = who;
-      else
-        transfers_.await(side.message, side.is_send, who);
-      ++r.pending;
-    }
-    if (r.pending > 0) return false;
-    conclude(who);
-    return true;
-  }
-
-  // Whether the end of what is waited for is known.
-  bool is_known(Side& side) {
-    if (side.is_branch) return branch(side.message).over;
-    side.message = transfers_.follow(side.message);
-    const Message<Clock>& m = transfers_.messages[side.message];
-    return side.is_send ? m.send_known : m.recv_known;
-  }
-
-  const Clock& end_of(Side& side) {
-    if (side.is_branch) return branch(side.message).now;
-    side.message = transfers_.follow(side.message);
-    const Message<Clock>& m = transfers_.messages[side.message];
-    return side.is_send ? m.send_end : m.recv_end;
-  }
-
-  // The present call ends: equations (4), (5), (7) to (9), and (11) for a wait.
-  void conclude(uint32_t who) {
-    Thread<Clock>& r = actor(who);
-    const Clock* end = nullptr;
-    Side decisive;
-    for (Side& side : r.waiting) {
-      const Clock& its = end_of(side);
-      if (end != nullptr && ns(its) <= ns(*end)) continue;
-      end = &its;
-      decisive = side;
-    }
-    const Clock called = r.now;
-    r.now = r.waits ? later(*end, called + transfers_.costs.least_wait()) : *end;
-    if constexpr (kTraced) path_.step(r.now, r.caller.rank, r.site);
-    double waited = 0;
-    each_wait(decisive, ns(called), [&](const Wait& wait) {
-      const double time = wait.end - wait.begin;
-      account(who, r.site, wait.is_send ? &Breakdown::send_wait : &Breakdown::recv_wait, time);
-      if (!kTraced && is_branch(who)) branch(who).waits.push_back(wait);
-      waited += time;
-    });
-    account(who, r.site, &Breakdown::overhead, ns(r.now) - ns(called) - waited);
-    if (timeline_ != nullptr) [[unlikely]]
-      draw_call(who, decisive, ns(called));
-    for (const Side side : r.waiting) {
-      if (side.is_branch)
-        free_branches_.push_back(side.message);
-      else
-        transfers_.leave(side.message, side.is_send);
-    }
-    r.waiting.clear();
-  }
-
-  // What of it is waiting behind `called`, in the order of time.
-  template <class Function>
-  void each_wait(const Side& side, double called, Function function) {
-    const auto part = [&](double begin, double end, bool is_send) {
-      begin = std::max(begin, called);
-      if (begin < end) function(Wait{begin, end, is_send});
-    };
-    if (side.is_branch) {
-      for (const Wait& wait : branch(side.message).waits) part(wait.begin, wait.end, wait.is_send);
-      return;
-    }
-    const Message<Clock>& m = transfers_.messages[side.message];
-    if (side.is_send) {
-      if (m.rendezvous) part(ns(transfers_.request_arrival(m)), ns(m.posted), true);
-      return;
-    }
-    double begin = ns(m.posted);
-    if (m.rendezvous) {
-      part(begin, ns(transfers_.request_arrival(m)), false);
-      begin = ns(transfers_.handshake_end(m));
-    }
-    part(begin, ns(m.arrival), false);
-  }
-
-  void account(uint32_t who, uint32_t site, double Breakdown::*part, double time) {
-    if (kTraced || is_branch(who)) return;
-    result_.per_thread[who].*part += time;
-    if (site < result_.per_site.size()) result_.per_site[site].*part += time;
-  }
-
-  // For the timeline: what a rank did until now.
-  void draw(uint32_t who, Activity activity, const Op& op) {
-    if (timeline_ == nullptr || is_branch(who)) [[likely]]
-      return;
-    const int32_t peer = is_message(op) ? op.peer : Op::kAny;
-    timeline_->until({0, ns(threads_[who].now), op.bytes, who, peer, op.site, activity, op.kind});
-  }
-
-  // The same of a call that ends, with the messages that it received.
-  void draw_call(uint32_t who, const Side& decisive, double called) {
-    const Thread<Clock>& r = actor(who);
-    if (!is_branch(who)) {
-      TimelineRecord record{0, 0, 0, who, Op::kAny, r.site, Activity::overhead, OpKind::wait};
-      if (!decisive.is_branch) {
-        const Message<Clock>& m = transfers_.messages[decisive.message];
-        record.bytes = m.bytes;
-        record.peer = decisive.is_send ? static_cast<int32_t>(m.envelope.target) : m.envelope.source;
-        if (!r.waits) record.call = decisive.is_send ? OpKind::send : OpKind::recv;
-      }
-      const auto until = [&](double end_ns, Activity activity) {
-        record.end_ns = end_ns;
-        record.activity = activity;
-        timeline_->until(record);
-      };
-      each_wait(decisive, called, [&](const Wait& wait) {
-        until(wait.begin, Activity::overhead);
-        until(wait.end, wait.is_send ? Activity::send_wait : Activity::recv_wait);
-      });
-      until(ns(r.now), Activity::overhead);
-    }
-    for (const Side& side : r.waiting) {
-      if (side.is_send || side.is_branch) continue;
-      const Message<Clock>& received = transfers_.messages[side.message];
-      timeline_->message({ns(received.sent), ns(received.recv_end), received.bytes, r.caller.thread,
-                          static_cast<int32_t>(received.thread), received.recv_site, Activity::message,
-                          OpKind::recv});
-    }
-  }
-
-  void name_blocked(const Thread<Clock>& r) {
-    const auto say = [&](uint32_t site, const std::string& what) {
-      result_.blocked.push_back(fmt::format("{}, {}: {}", trace_.thread_name(r.caller.thread),
-                                            trace_.where(r.caller.rank, site), what));
-    };
-    if (r.stall == Stall::room)
-      return say(r.held.site, fmt::format("the eager buffer of rank {} stays full", r.held.peer));
-    if (r.stall == Stall::handed)
-      return say(r.held.site, "waits for what another thread of its rank does not do");
-    for (Side side : r.waiting) {
-      if (is_known(side)) continue;
-      if (side.is_branch) return name_blocked(branch(side.message));
-      return say(r.site, open_side(transfers_.messages[side.message], side.is_send));
-    }
-  }
-
-  void name_unmatched(const Message<Clock>& m) {
-    if (++result_.unmatched_count > Result::kMostNamed) return;
-    const auto [target, source, tag, communicator] = m.envelope;
-    result_.unmatched.push_back(
-        m.has_send ? Unmatched{true, m.thread, static_cast<int32_t>(target), tag, m.bytes, m.send_site}
-                   : Unmatched{false, m.thread, source, tag, 0, m.recv_site});
+  // In an order that does not depend on that of the replay.
+  static void name_unmatched(Result& all) {
+    std::vector<Unmatched>& found = all.unmatched;
+    all.unmatched_count = found.size();
+    const std::size_t named = std::min(found.size(), Result::kMostNamed);
+    std::ranges::partial_sort(
+        found, found.begin() + static_cast<std::ptrdiff_t>(named), {}, [](const Unmatched& one) {
+          return std::tuple{one.thread, one.is_send, one.site, one.peer, one.tag, one.bytes};
+        });
+    found.resize(named);
   }
 
   const Trace& trace_;
-  std::unique_ptr<Stream> stream_;
-  Options options_;
-  Timeline* timeline_;
   std::vector<Thread<Clock>> threads_;
-  std::unordered_map<uint64_t, Handed<Clock>> handed_;  // by rank and number
-  std::vector<std::unique_ptr<Branch<Clock>>> branches_;
-  std::vector<uint32_t> free_branches_;  // numbers of those that are over
-  std::vector<uint64_t> computed_;       // computations so far, for the noise
-  Transfers<Clock> transfers_;
-  CriticalPath path_;
-  Result result_;
+  double lookahead_ns_;
+  std::atomic<std::size_t> stretches_ = 0;
+  Groups<Clock> groups_;
+  std::vector<std::unique_ptr<Replayer<Clock>>> replayers_;
 };
 
 }  // namespace
 
 Result replay(const Trace& trace, const Parameters& parameters, const Options& options,
               Timeline* timeline) {
-  Replayer<double> replayer(trace, parameters, options, timeline);
-  replayer.run();
-  return replayer.result();
+  Replay<double> replay(trace, parameters, options, timeline);
+  replay.run();
+  return replay.result();
 }
 
 Sensitivity trace_critical_path(const Trace& trace, const Parameters& parameters,
                                 const Options& options) {
-  Replayer<Traced> replayer(trace, parameters, options);
-  replayer.run();
-  return replayer.sensitivity();
+  Replay<Traced> replay(trace, parameters, options);
+  replay.run();
+  return replay.sensitivity();
 }
 
 }  // namespace ompl::model

@@ -21,6 +21,7 @@ struct Options {
   uint64_t seed = 1;    // of the noise
   uint64_t eager_buffer =
       0;  // bytes that a rank may have sent another before they are received; 0: no limit
+  unsigned threads = 1;  // that replay, at most; how many makes no difference to what is predicted
 };
 
 // Nanoseconds. Their sum is the thread's time.
@@ -61,6 +62,7 @@ struct Result {
   std::vector<Breakdown> per_thread;  // as the trace numbers them
   std::vector<Breakdown> per_rank;    // the sums over its threads
   std::vector<Breakdown> per_site;    // empty if the trace knows no call sites
+  unsigned threads = 1;               // that replayed it
   uint64_t messages = 0;
   uint64_t rendezvous = 0;           // of them
   uint64_t shortest_rendezvous = 0;  // bytes; 0 if there was none by its length

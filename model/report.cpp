@@ -79,6 +79,7 @@ nlohmann::json to_json(const Prediction& prediction, const Trace& trace, const P
                      {"rendezvous", result.rendezvous},
                      {"read_seconds", prediction.read_seconds},
                      {"replay_seconds", prediction.replay_seconds},
+                     {"threads", result.threads},
                      {"unmatched", unmatched(result, trace)},
                      {"unmatched_count", result.unmatched_count},
                      {"not_modelled", result.not_modelled}};

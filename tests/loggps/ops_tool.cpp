@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // For tests: reads cases, one JSON object a line, replays each, prints one JSON object a line.
 //   {"params": a parameter file, "model": name, "sharing": bool, "buffer": bytes, "noise": number, "compute_scale": number,
+//    "cores": threads that replay,
 //    "programs": for each rank [["compute", ns], ["send"|"isend", peer, tag, communicator, bytes, synchronous],
 //                               ["recv"|"irecv", peer, tag, communicator], ["wait", [request, ...], [handed, ...]],
 //                               ["hand", request or -1, number], ["branch", [operations]], ...],
@@ -82,7 +83,8 @@ json replay_case(const json& one) {
   parameters.value[compute] = one.value("compute_scale", 1.0);
   const Options options{.sharing = one.value("sharing", true),
                         .noise = one.value("noise", 0.0),
-                        .eager_buffer = one.value("buffer", uint64_t{0})};
+                        .eager_buffer = one.value("buffer", uint64_t{0}),
+                        .threads = one.value("cores", 1U)};
   Program program(static_cast<uint32_t>(one["programs"].size()));
   for (uint32_t rank = 0; rank < program.ranks(); ++rank)
     add_rows(program, rank, one["programs"][rank]);

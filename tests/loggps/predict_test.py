@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,21 @@ def test_the_result_has_what_the_interface_promises(tmp_path: Path) -> None:
     assert all(a["to"] == b["from"] for a, b in itertools.pairwise(path))
     for word in ("send wait", "recv wait", "part of the time", "ring, call 7"):
         assert word in done.stdout
+
+
+def test_several_threads_predict_the_same() -> None:
+    def predict(*options: str) -> dict[str, object]:
+        done = omni("ring:600:3:20000", "--params", "myrinet", "--json", "-", *options)
+        assert done.returncode == 0, done.stderr
+        result: dict[str, object] = json.loads(done.stdout)
+        for name in ("read_seconds", "replay_seconds"):
+            del result[name]
+        return result
+
+    one, three, by_itself = predict("--threads=1"), predict("--threads=3"), predict()
+    assert (one.pop("threads"), three.pop("threads")) == (1, 3)
+    assert by_itself.pop("threads") == min(2, len(os.sched_getaffinity(0)))
+    assert one == three == by_itself
 
 
 def test_the_step_of_s_is_that_of_a_prediction_with_it(tmp_path: Path) -> None:

@@ -69,6 +69,21 @@ def test_random_programs_take_the_time_of_the_reference(model: str, any_source: 
 
 
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("any_source", [False, True])
+@pytest.mark.parametrize("branches", [0, 0.3])
+def test_several_threads_say_what_one_says(model: str, any_source: bool, branches: float) -> None:
+    cases = [make(model, seed, any_source, branches)[0] for seed in range(CASES // 2)]
+    one = common.replay(cases)
+    assert all(found.pop("threads", 1) == 1 for found in one)
+    most = 1
+    for cores in (2, 3, 8):
+        several = common.replay([case | {"cores": cores} for case in cases])
+        most = max(most, *(found.pop("threads", 1) for found in several))
+        assert several == one, cores
+    assert most > 1 if model != "loggops" else most == 1  # which needs one order of time
+
+
+@pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("branches", [0, 0.3])
 def test_derivatives_are_those_of_finite_differences(model: str, branches: float) -> None:
     cases, checks = [], []

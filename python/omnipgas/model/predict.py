@@ -32,6 +32,9 @@ BUFFER = typer.Option(
     0, "--eager-buffer", min=0, metavar="BYTES", help="What one rank may send another before it is received. [0: all]"
 )
 JOBS = typer.Option(None, "--jobs", min=1, help="Replays at a time. [one for each core that omni may use]")
+THREADS = typer.Option(
+    None, "--threads", min=1, max=1024, help="Of a replay. [one for each core that omni may use, of 256 ranks or more]"
+)
 
 
 class PredictionError(Exception):
@@ -50,11 +53,12 @@ def predict(
     seed: int = SEED,
     eager_buffer: int = BUFFER,
     jobs: Optional[int] = JOBS,
+    threads: Optional[int] = THREADS,
 ) -> None:
     """Replays a trace under a model: predicted seconds, and where they go."""
     options = [f"--compute-scale={compute_scale}", f"--noise={noise}", f"--seed={seed}"]
     options += [f"--eager-buffer={eager_buffer}"]
-    options += at_once(jobs)
+    options += at_once(jobs, threads)
     options += [] if sharing else ["--no-sharing"]
     options += [] if sensitivity else ["--no-sensitivity"]
     console = Console(stderr=json == "-", highlight=False)
@@ -68,9 +72,10 @@ def predict(
     show(console, result)
 
 
-def at_once(jobs: int | None) -> list[str]:
-    """ompl-model's option for replays at a time."""
-    return [] if jobs is None else [f"--jobs={jobs}"]
+def at_once(jobs: int | None, threads: int | None) -> list[str]:
+    """ompl-model's options for replays at a time, and for the threads of each."""
+    given = {"--jobs": jobs, "--threads": threads}
+    return [f"{option}={count}" for option, count in given.items() if count is not None]
 
 
 def run(trace: str, params: str, model: str, options: list[str]) -> dict[str, Any]:

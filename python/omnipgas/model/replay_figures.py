@@ -9,10 +9,11 @@ import re
 import statistics
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from omnipgas.figure import Figure, missing
+from omnipgas.figure import Figure, interval, missing
 
 BYTES = 1000
 REPEATS = 5
@@ -34,7 +35,7 @@ def equations(build: Path) -> list[Figure]:
 
 
 def replay(build: Path) -> list[Figure]:
-    """2 million messages of a ring in GOAL at P = 64 and 4096; a flood; 100 million messages that no memory holds."""
+    """2 million messages of a ring in GOAL at P = 64 and 4096, by all cores too; a flood; 100 million messages."""
     figures = []
     with tempfile.TemporaryDirectory(prefix="omni-replay-") as folder:
         for ranks, rounds, bound in ((64, 15625, 0.5), (4096, 245, 1.0)):
@@ -42,6 +43,7 @@ def replay(build: Path) -> list[Figure]:
             write_ring(schedule, ranks, rounds)
             name = f"replay of 2 million messages, P = {ranks}"
             figures += _measure(build, name, str(schedule), 2 * ranks * rounds, bound)
+            figures.append(_several_threads(build, name, str(schedule)))
             schedule.unlink()
     figures += _measure(build, "replay of 100,000 unexpected messages", "flood:11:10000:100", 100000, 1.0)[:1]
     many = "100 million messages finish"
@@ -73,9 +75,10 @@ def write_ring(path: Path, ranks: int, rounds: int) -> None:
             out.write("}\n")
 
 
-def run(build: Path, source: str) -> tuple[dict[str, Any], float]:
+def run(build: Path, source: str, *options: str) -> tuple[dict[str, Any], float]:
     """A prediction, and the most memory that its process took, in MiB. OSError if it fails."""
-    command = [str(build / "bin" / "ompl-model"), "predict", source, "--params", "myrinet", "--no-sensitivity"]
+    model = str(build / "bin" / "ompl-model")
+    command = [model, "predict", source, "--params", "myrinet", "--no-sensitivity", *options]
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
         limited = ["timeout", str(LONGEST), *command, "--json", out.name]
         child = os.posix_spawnp("timeout", limited, os.environ)
@@ -102,3 +105,20 @@ def _measure(build: Path, name: str, source: str, messages: int, bound: float) -
         Figure(name, statistics.median(seconds), bound, True, unit="s", note=note),
         Figure(f"{name}, memory", memory, LOGGOPSIM_MIB, True, unit="MiB"),
     ]
+
+
+def _several_threads(build: Path, name: str, source: str) -> Figure:
+    """Seconds by a thread on each core, of those by one thread; in turn."""
+    cores = len(os.sched_getaffinity(0))
+    name += ", by all cores, of one thread's time"
+    if cores == 1:
+        return missing(name, None, True, "there is one core")
+    seconds: dict[int, list[float]] = {1: [], cores: []}
+    try:
+        for _ in range(REPEATS):
+            for threads, times in seconds.items():
+                times.append(run(build, source, f"--threads={threads}")[0]["replay_seconds"])
+    except OSError as error:
+        return missing(name, None, True, str(error))
+    found = interval(name, seconds[cores], seconds[1], None, True)
+    return replace(found, note=f"{cores} cores; one thread {statistics.median(seconds[1]):.3f} s")

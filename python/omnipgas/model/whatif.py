@@ -21,6 +21,7 @@ from omnipgas.model.predict import (
     MODEL,
     PARAMS,
     SHARING,
+    THREADS,
     PredictionError,
     at_once,
     seconds,
@@ -60,9 +61,10 @@ def whatif(
     sharing: bool = SHARING,
     eager_buffer: int = BUFFER,
     jobs: Optional[int] = JOBS,
+    threads: Optional[int] = THREADS,
 ) -> None:
     """Replays a trace with changes, all at once; without any, what would help most."""
-    options = [f"--eager-buffer={eager_buffer}", *at_once(jobs), *([] if sharing else ["--no-sharing"])]
+    options = [f"--eager-buffer={eager_buffer}", *at_once(jobs, threads), *([] if sharing else ["--no-sharing"])]
     console = Console(stderr=json == "-", highlight=False)
     try:
         change = read_change(set_, machine, compute_factor, collective, fragment)
