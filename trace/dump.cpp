@@ -23,6 +23,7 @@ constexpr std::pair<Flag, const char*> kFlags[] = {
     {kFailed, "failed"},
     {kFortran, "fortran"},
     {kRepeated, "repeated"},
+    {kRetried, "retried"},
 };
 
 void print(const Json& line) {
@@ -48,6 +49,14 @@ Json match_of(const Record& match) {
           {"tag", match.tag},
           {"bytes", match.bytes},
           {"flags", flags_of(match)}};
+}
+
+Json word_of(const Word& word) {
+  return {{"number", word.number},
+          {"function", word.function},
+          {"value", word.value},
+          {"compare", word.compare},
+          {"width", word.width}};
 }
 
 Json place_of(const RankTrace& trace, uint32_t id) {
@@ -80,6 +89,7 @@ void print_call(const RankTrace& trace, uint32_t thread, const CallView& view, b
   if (!view.sent.empty()) line["sent"] = view.sent;
   if (!view.received.empty()) line["received"] = view.received;
   for (const Record& match : view.matches) line["matches"].push_back(match_of(match));
+  for (const Word& word : view.words) line["words"].push_back(word_of(word));
   print(line);
 }
 
