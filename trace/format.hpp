@@ -103,13 +103,24 @@ struct Counts {  // kCounts
 };
 
 struct Word {  // kWord
-  // What signals and atomics do, as OMPL_ATOMIC_* has it; of waits it is a comparison, OMPL_TAKE ... OMPL_LE.
-  enum Function : uint32_t { kFetch, kSet, kAdd, kAnd, kOr, kXor, kSwapIfEqual };  // NOLINT
+  // What signals and atomics do to it, as OMPL_ATOMIC_FETCH ... OMPL_ATOMIC_CSWAP; what is waited for, as OMPL_TAKE ... OMPL_LE.
+  // NOLINTBEGIN(readability-identifier-naming)
+  enum Function : uint32_t { kFetch, kSet, kAdd, kAnd, kOr, kXor, kSwapIfEqual };
+  enum Comparison : uint32_t {
+    kTake,
+    kEqual,
+    kNotEqual,
+    kGreater,
+    kGreaterOrEqual,
+    kLess,
+    kLessOrEqual
+  };
+  // NOLINTEND(readability-identifier-naming)
   uint64_t value;    // operand, or what is waited for
   uint64_t compare;  // of kSwapIfEqual
   uint32_t number;   // its offset / 4, modulo 2^32
-  uint32_t function;
-  uint32_t width;  // bits
+  uint32_t function;  // or comparison
+  uint32_t width;     // bits
   uint32_t unused[4];
   Kind kind;
   uint16_t unused1;

@@ -28,6 +28,11 @@ inline Word word_of(const ompl_signal& signal) {
   return word_of(signal.flag_addr, sets ? Word::kSet : Word::kAdd, wide ? 64 : 32, value);
 }
 
+static_assert(uint32_t{Word::kTake} == OMPL_TAKE && uint32_t{Word::kEqual} == OMPL_EQ &&
+              uint32_t{Word::kNotEqual} == OMPL_NE && uint32_t{Word::kGreater} == OMPL_GT &&
+              uint32_t{Word::kGreaterOrEqual} == OMPL_GE && uint32_t{Word::kLess} == OMPL_LT &&
+              uint32_t{Word::kLessOrEqual} == OMPL_LE);
+
 inline Word word_of(const ompl_condition& condition) {
   return word_of(condition.flag_addr, condition.comparison, condition.width, condition.value);
 }
