@@ -27,7 +27,8 @@ struct Recording::Files {
   std::vector<std::string> sites{"unknown call site"};
   std::vector<Address> addresses{{}};  // of the same
   std::vector<uint32_t> further_threads;
-  std::optional<Signals> signals;  // if some call says more of a word than one signal and one wait for it
+  std::optional<Signals>
+      signals;  // if some call says more of a word than one signal and one wait for it
 
   explicit Files(const std::string& folder) {
     read(trace::rank_files(folder));

@@ -37,9 +37,8 @@ uint64_t applied(uint64_t before, const Word& by) {
 bool holds(uint64_t value, const Word& condition) {
   // Modulo 2^width: greater if the difference, as a signed number, is positive.
   const uint64_t more = value - condition.value;
-  const int64_t difference = condition.width == 32
-                                 ? static_cast<int32_t>(static_cast<uint32_t>(more))
-                                 : static_cast<int64_t>(more);
+  const int64_t difference = condition.width == 32 ? static_cast<int32_t>(static_cast<uint32_t>(more))
+                                                   : static_cast<int64_t>(more);
   switch (condition.function) {
     case Word::kTake:
       return value != 0;

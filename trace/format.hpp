@@ -116,9 +116,9 @@ struct Word {  // kWord
     kLessOrEqual
   };
   // NOLINTEND(readability-identifier-naming)
-  uint64_t value;    // operand, or what is waited for
-  uint64_t compare;  // of kSwapIfEqual
-  uint32_t number;   // its offset / 4, modulo 2^32
+  uint64_t value;     // operand, or what is waited for
+  uint64_t compare;   // of kSwapIfEqual
+  uint32_t number;    // its offset / 4, modulo 2^32
   uint32_t function;  // or comparison
   uint32_t width;     // bits
   uint32_t unused[4];
