@@ -112,8 +112,8 @@ def test_calls_of_a_callback_are_recorded(extended: Path) -> None:
 
 def test_each_wait_takes_the_signals_that_it_needed(extended: Path) -> None:
     found = predict(extended)
-    # Of two: two allocations; two puts, a nonblocking one and a strided one with their replies; two gets; an atomic with
-    # its result; a signal of two, which two waits take, the one that sets, the atomic that is waited for, the answer.
+    # Of two: two allocations; two puts, a nonblocking one and a strided one, with their replies; two gets; an atomic
+    # with its result; a signal of two, which two waits take, one that sets, the atomic waited for, the answer.
     assert found["messages"] == 2 * 2 + 4 * 2 + 2 * 2 + 2 + 4
     assert found["unmatched_count"] == 0
     assert found["not_modelled"] == {}
