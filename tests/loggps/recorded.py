@@ -27,7 +27,8 @@ KINDS = {
     "OmplPutSignal": 406, "OmplWait": 407, "OmplPoll": 408, "OmplFlush": 409, "OmplSignal": 411,
     "OmplPutNb": 413, "OmplHandleWait": 416, "OmplWaitUntil": 420, "OmplAtomic": 424, "OmplHaloCreate": 440,
     "OmplHaloStart": 442, "OmplHaloWait": 444, "OmplHaloWaitSome": 445, "Opaque": 300,
-    "Match": 0x8001, "Ids": 0x8002, "Counts": 0x8003, "Word": 0x8004, "Communicator": 0x9001, "Window": 0x9002, "Topology": 0x9005,
+    "Match": 0x8001, "Ids": 0x8002, "Counts": 0x8003, "Word": 0x8004,
+    "Communicator": 0x9001, "Window": 0x9002, "Topology": 0x9005,
 }  # fmt: skip
 WORLD, ANOTHER = 1, 3
 NO_PEER, SEVERAL, ASKED_ANY_SOURCE, ASKED_ANY_TAG = -3, 8, 1, 2
