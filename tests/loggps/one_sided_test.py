@@ -186,8 +186,10 @@ def test_a_comparison_takes_the_signals_up_to_the_one_it_needs(tmp_path: Path) -
     signals = [own("PutWord", BEGIN, 1, flag=5), own("Signal", BEGIN + 1, 1, flag=5), recorded.word(5, ADD, 2)]
     signals.append(own("PutWord", BEGIN + 2, 1, flag=5))
     late = 10**5
-    waits = [[own("WaitUntil", BEGIN + late), recorded.word(5, GREATER_OR_EQUAL, value)] for value in (3, 2, 4)]
-    times = time_of(tmp_path, signals, sum(waits, []))
+    waits = []
+    for value in (3, 2, 4):
+        waits += [own("WaitUntil", BEGIN + late), recorded.word(5, GREATER_OR_EQUAL, value)]
+    times = time_of(tmp_path, signals, waits)
     assert times[1] == EXACT(BEGIN + late + 3 * OVERHEAD, rel=1e-9)
     found = predict(tmp_path)
     assert (found["messages"], found["unmatched_count"]) == (3, 0)
