@@ -18,6 +18,7 @@ using trace::Record;
 constexpr double kPollNs = 1000;
 
 bool found_nothing(const Record& call) {
+  if ((call.flags & Flag::kRetried) != 0) return true;
   if ((call.flags & (Flag::kCompleted | Flag::kFailed)) != 0) return false;
   switch (call.kind) {
     case Kind::kTest:
@@ -27,6 +28,9 @@ bool found_nothing(const Record& call) {
     case Kind::kIprobe:
     case Kind::kImprobe:
     case Kind::kOmplPoll:
+    case Kind::kOmplHandleTest:
+    case Kind::kOmplHaloTest:
+    case Kind::kOmplProgress:
       return true;
     default:
       return false;
@@ -159,7 +163,7 @@ void CallReader::translate(const CallView& view) {
     case Group::kEpoch:
       return synchronize(view);
     case Group::kPgas:
-      return own(call);
+      return own(view);
     case Group::kProbe:   // the receive waits
     case Group::kTracer:  // no time of the program
     case Group::kRequest:

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,6 +36,12 @@ struct Members {
       refuse("rank {}: a call names rank {} of a communicator of {}", caller, peer, size);
     return ranks.empty() ? static_cast<uint32_t>(peer) : ranks[static_cast<std::size_t>(peer)];
   }
+};
+
+// What a rank exchanges in a halo of this layer with each neighbour: bytes of an exchange.
+struct Halo {
+  std::vector<uint32_t> ranks;
+  std::vector<uint64_t> sent, received;
 };
 
 // Readers of files give it calls, as docs/trace-format.md has them.
@@ -81,6 +88,11 @@ class CallReader {
   [[nodiscard]] virtual std::optional<uint64_t> collective_before(uint32_t /*request*/) {
     return std::nullopt;
   }
+  // Of this layer: how many signals the present wait takes of a word; whether a rank waits for a word of its own; a halo,
+  // null if the file does not tell.
+  [[nodiscard]] virtual uint32_t signals_of(uint32_t /*word*/) { return 1; }
+  [[nodiscard]] virtual bool is_waited_for(uint32_t /*rank*/, uint32_t /*word*/) const { return false; }
+  [[nodiscard]] virtual const Halo* halo(uint32_t /*number*/) const { return nullptr; }
   [[nodiscard]] virtual std::string name(const trace::Record& call) const;
   [[nodiscard]] uint32_t rank() const { return rank_; }
   // It is this one of so many of its rank, from 0 on. If not the first, it computes from `begin` on.
@@ -103,7 +115,17 @@ class CallReader {
   int32_t collective_tag(const Members& of, const trace::Record& call);
   void open(uint32_t request, uint64_t ours);
   void access(const trace::Record& call);
-  void own(const trace::Record& call);
+  void own(const trace::CallView& view);
+  void own_put(const trace::CallView& view);
+  void own_post(const trace::CallView& view);
+  void own_atomic(const trace::CallView& view);
+  void put_and_reply(const trace::Record& call);
+  void get_and_wait(const trace::Record& call);
+  void send_signal(const trace::Record& call, uint32_t word, uint64_t bytes);
+  void take_signals(uint32_t word);
+  void join(const trace::Record& call);
+  void exchange(const trace::CallView& view);
+  void receive_from(const Halo& halo, uint32_t number, uint32_t neighbour);
   void answer(uint32_t target, uint64_t bytes);
   [[nodiscard]] Op part_of_access(OpKind kind, uint32_t peer, uint32_t communicator,
                                   uint64_t bytes = 0) const;
@@ -123,6 +145,9 @@ class CallReader {
   struct Epochs {  // whom the open ones are with, as ranks of the communicator
     std::vector<uint32_t> posted, started;
   };
+  // Beside those of communicators: both sides of an access, in branches that one rank's call makes, and this layer's own.
+  static constexpr uint32_t kReplies = std::numeric_limits<uint32_t>::max();
+  static constexpr uint32_t kRequests = kReplies - 1, kFlags = kReplies - 2, kHalos = kReplies - 3;
   // What is matched apart, of one communicator.
   enum class Traffic : uint8_t { messages, collectives, windows };
   static uint32_t communicator(const Members& of, Traffic what) {
@@ -174,6 +199,8 @@ class CallReader {
   uint64_t put_with_signal_ = 0;  // bytes of a put whose signal is the next call
   std::unordered_map<uint32_t, std::vector<Access>> accesses_open_;  // by window
   std::unordered_map<uint32_t, Epochs> epochs_;                      // the same
+  std::unordered_map<uint32_t, std::vector<uint32_t>>
+      arriving_;  // by halo: the neighbours whose part of the exchange was not waited for
   std::map<std::string, uint64_t> not_modelled_;
 };
 

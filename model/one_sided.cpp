@@ -12,11 +12,6 @@ using trace::CallView;
 using trace::Kind;
 using trace::Record;
 
-// Beside those of CallReader's communicators. Both sides of a message stand in branches that one rank's call makes.
-constexpr uint32_t kRequests = std::numeric_limits<uint32_t>::max() - 1;
-constexpr uint32_t kReplies = std::numeric_limits<uint32_t>::max();
-constexpr uint32_t kFlags = kRequests - 1;
-
 struct Lengths {
   uint64_t request, reply;
 };
@@ -82,61 +77,6 @@ void CallReader::access(const Record& call) {
   accesses_ += access_step_;
   if (one.request != 0) open_[one.request] = one.local;  // threads do not hand these over
   accesses_open_[call.comm].push_back(one);
-}
-
-// This layer's own operations; its puts and gets are over for the origin when they return.
-void CallReader::own(const Record& call) {
-  const Members& world = group(call.comm);
-  const auto target = [&] { return world.world_rank(rank_, call.peer); };
-  const auto flag = [&](OpKind kind, int32_t peer, uint64_t bytes) {
-    add({.kind = kind,
-         .buffered = true,
-         .collective = true,
-         .communicator = kFlags,
-         .peer = peer,
-         .tag = static_cast<int32_t>(call.request & std::numeric_limits<int32_t>::max()),
-         .bytes = bytes});
-  };
-  switch (call.kind) {
-    case Kind::kOmplPut: {
-      // A signal that follows at once brings the data along.
-      const Record* const next = next_of_program();
-      if (next != nullptr && next->kind == Kind::kOmplPutWord && next->peer == call.peer) {
-        put_with_signal_ = call.bytes;
-        return;
-      }
-      add(part_of_access(OpKind::send, target(), kRequests, call.bytes));
-      begin_branch(rank_, true);
-      add(part_of_access(OpKind::recv, target(), kReplies));
-      accesses_open_[0].push_back({.target = call.peer, .remote = end_branch()});
-      answer(target(), 0);
-      accesses_ += access_step_;
-      return;
-    }
-    case Kind::kOmplGet:
-      add(part_of_access(OpKind::send, target(), kRequests));
-      answer(target(), call.bytes);
-      add(part_of_access(OpKind::recv, target(), kReplies));
-      accesses_ += access_step_;
-      return;
-    case Kind::kOmplPutWord:
-    case Kind::kOmplPutSignal:
-      flag(OpKind::send, static_cast<int32_t>(target()), call.bytes + put_with_signal_);
-      put_with_signal_ = 0;
-      return;
-    case Kind::kOmplWait:
-      return flag(OpKind::recv, Op::kAny, 0);
-    case Kind::kOmplFlush:
-    case Kind::kOmplQuiet:
-      return finish_accesses(0, trace::kNoPeer, false);
-    case Kind::kOmplBarrier:
-    case Kind::kOmplAlloc:
-    case Kind::kOmplFree:
-      finish_accesses(0, trace::kNoPeer, false);
-      return exchange_all({Collective::barrier, world.rank, world.size, 0, 0, {}, {}}, world, 0);
-    default:  // polls: the wait waits
-      return;
-  }
 }
 
 // Waits for the accesses to a target, or to all if it is kNoPeer; if `locally`, until the origin's memory is its own again.

@@ -27,6 +27,14 @@ bool asks_any(const Record& record) {
          record.peer == trace::kAnySource || record.tag == trace::kAnyTag;
 }
 
+Halo halo_of(const CallView& view) {
+  Halo out{view.ids, view.sent, view.received};
+  if (out.sent.size() != out.ranks.size() || out.received.size() != out.ranks.size())
+    refuse("a halo of {} neighbours has {} and {} lengths", out.ranks.size(), out.sent.size(),
+           out.received.size());
+  return out;
+}
+
 // What completions tell of the requests posted before them. Sees calls in the order of time.
 class Learner {
  public:
@@ -39,6 +47,8 @@ class Learner {
     if ((group == Group::kPostReceive || group == Group::kMakeReceive) && asks_any(call))
       any_.insert(call.request);
     if (is_persistent(call)) file_.made[call.request] = call;
+    if (!view.words.empty()) file_.names_words = true;
+    if (call.kind == Kind::kOmplHaloCreate) file_.halos[call.request] = halo_of(view);
     if (group == Group::kComplete) {
       if (call.request != 0) complete(call.request, call, thread);
       for (const Record& match : view.matches) complete(match.request, match, thread);
@@ -277,6 +287,18 @@ const Record* RankReader::made_elsewhere(uint32_t request) {
 std::optional<uint64_t> RankReader::collective_before(uint32_t request) {
   const auto found = file_.collectives_before.find(request);
   return found == file_.collectives_before.end() ? std::nullopt : std::optional(found->second);
+}
+
+uint32_t RankReader::signals_of(uint32_t word) {
+  if (file_.signals == nullptr) return 1;
+  const auto taken = file_.signals->taken_by(rank(), thread_, word);
+  std::size_t& at = waits_used_[word];
+  return at < taken.size() ? taken[at++] : 0;
+}
+
+const Halo* RankReader::halo(uint32_t number) const {
+  const auto found = file_.halos.find(number);
+  return found == file_.halos.end() ? nullptr : &found->second;
 }
 
 }  // namespace ompl::model

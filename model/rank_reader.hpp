@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/call_reader.hpp"
+#include "model/signals.hpp"
 #include "reader/folder.hpp"
 #include "reader/reader.hpp"
 
@@ -45,6 +46,9 @@ struct RankFile {
   std::unordered_map<uint64_t, std::unordered_set<uint64_t>> cancelled;  // the same: which times
   std::array<trace::Kind, 4096> kinds{};             // what is called at a site, of the first so many
   std::unordered_map<uint32_t, trace::Record> made;  // persistent requests
+  std::unordered_map<uint32_t, Halo> halos;          // by number
+  bool names_words = false;          // some call says what it does to a word, or waits for
+  const Signals* signals = nullptr;  // of all ranks; null: each wait takes one
 
   // Of several threads. What one posts and another completes has a number; here by who posts, and by who completes, of each
   // time in turn, and 0 where it was the same. What is not here stays in its thread.
@@ -95,6 +99,11 @@ class RankReader : public CallReader {
   std::optional<uint32_t> taken(uint32_t request) override;
   const trace::Record* made_elsewhere(uint32_t request) override;
   std::optional<uint64_t> collective_before(uint32_t request) override;
+  [[nodiscard]] uint32_t signals_of(uint32_t word) override;
+  [[nodiscard]] bool is_waited_for(uint32_t rank, uint32_t word) const override {
+    return file_.signals != nullptr && file_.signals->is_waited_for(rank, word);
+  }
+  [[nodiscard]] const Halo* halo(uint32_t number) const override;
 
  private:
   using Uses =
@@ -104,6 +113,7 @@ class RankReader : public CallReader {
   std::size_t thread_;
   std::optional<CallCursor> calls_;
   Uses partners_used_, given_used_, taken_used_, posts_of_cancelled_;
+  Uses waits_used_;  // by word
 };
 
 }  // namespace ompl::model

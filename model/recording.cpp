@@ -5,6 +5,7 @@
 #include <atomic>
 #include <filesystem>
 #include <future>
+#include <optional>
 #include <thread>
 
 #include "model/rank_reader.hpp"
@@ -26,6 +27,8 @@ struct Recording::Files {
   std::vector<std::string> sites{"unknown call site"};
   std::vector<Address> addresses{{}};  // of the same
   std::vector<uint32_t> further_threads;
+  std::optional<Signals>
+      signals;  // if some call says more of a word than one signal and one wait for it
 
   explicit Files(const std::string& folder) {
     read(trace::rank_files(folder));
@@ -47,6 +50,7 @@ struct Recording::Files {
       for (std::size_t thread = 1; thread < trace.threads().size(); ++thread)
         further_threads.push_back(rank);
     }
+    if (std::ranges::any_of(ranks, [](const auto& file) { return file->names_words; })) find_signals();
   }
 
  private:
@@ -64,6 +68,13 @@ struct Recording::Files {
     for (std::size_t i = 1; i < threads; ++i) others.push_back(std::async(std::launch::async, work));
     work();
     for (auto& other : others) other.get();
+  }
+
+  void find_signals() {
+    std::vector<const trace::RankTrace*> traces;
+    for (const auto& file : ranks) traces.push_back(&file->trace);
+    signals.emplace(traces);
+    for (const auto& file : ranks) file->signals = &*signals;
   }
 };
 

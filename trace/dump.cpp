@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <exception>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 
 #include "reader/folder.hpp"
@@ -23,6 +24,7 @@ constexpr std::pair<Flag, const char*> kFlags[] = {
     {kFailed, "failed"},
     {kFortran, "fortran"},
     {kRepeated, "repeated"},
+    {kRetried, "retried"},
 };
 
 void print(const Json& line) {
@@ -48,6 +50,14 @@ Json match_of(const Record& match) {
           {"tag", match.tag},
           {"bytes", match.bytes},
           {"flags", flags_of(match)}};
+}
+
+Json word_of(const Word& word) {
+  return {{"number", word.number},
+          {"function", word.function},
+          {"value", word.value},
+          {"compare", word.compare},
+          {"width", word.width}};
 }
 
 Json place_of(const RankTrace& trace, uint32_t id) {
@@ -80,6 +90,7 @@ void print_call(const RankTrace& trace, uint32_t thread, const CallView& view, b
   if (!view.sent.empty()) line["sent"] = view.sent;
   if (!view.received.empty()) line["received"] = view.received;
   for (const Record& match : view.matches) line["matches"].push_back(match_of(match));
+  for (const Word& word : view.words) line["words"].push_back(word_of(word));
   print(line);
 }
 
@@ -111,6 +122,20 @@ void print_definitions(const RankTrace& trace) {
   }
 }
 
+bool sends(const Record& call) {
+  switch (call.kind) {
+    case Kind::kOmplPut:
+    case Kind::kOmplPutSignal:
+    case Kind::kOmplPutStrided:
+    case Kind::kOmplPutIndexed:
+      return true;
+    case Kind::kOmplPutNb:
+      return (call.flags & kRetried) == 0;
+    default:
+      return group_of(call.kind) == Group::kSend || group_of(call.kind) == Group::kPostSend;
+  }
+}
+
 // What a rank did, in one line: omni's table.
 void print_summary(const RankTrace& trace) {
   uint64_t calls = 0;
@@ -121,6 +146,7 @@ void print_summary(const RankTrace& trace) {
   int64_t first = INT64_MAX;
   int64_t last = INT64_MIN;
   std::map<std::string, uint64_t> unknown;
+  std::map<uint32_t, uint64_t> in_exchange;  // bytes to all neighbours, by halo
   for (const StreamView& thread : trace.threads()) {
     records += thread.records;
     trace.for_each_call(thread, [&](const CallView& view) {
@@ -132,9 +158,10 @@ void print_summary(const RankTrace& trace) {
       }
       calls += (call.flags & kRepeated) != 0 ? call.bytes : 1;
       in_calls += call.end - call.begin;
-      if (group == Group::kSend || group == Group::kPostSend || call.kind == Kind::kOmplPut ||
-          call.kind == Kind::kOmplPutSignal)
-        sent += call.bytes;
+      if (sends(call)) sent += call.bytes;
+      if (call.kind == Kind::kOmplHaloCreate)
+        in_exchange[call.request] = std::accumulate(view.sent.begin(), view.sent.end(), uint64_t{0});
+      if (call.kind == Kind::kOmplHaloStart) sent += in_exchange[call.request];
       if (group == Group::kOpaque)
         ++unknown[name_of(call.kind) != nullptr ? trace.text(call.request) : kind_name(call.kind)];
       first = std::min(first, trace.reference_ns(call.begin));

@@ -69,6 +69,7 @@ enum Flag : uint16_t {
   kFailed = 64,     // the call returned an error
   kFortran = 128,   // entered through a Fortran name
   kRepeated = 256,  // `bytes` tests or probes in a row, which found nothing
+  kRetried = 512,   // nothing was posted: OMPL_RETRY_*
 };
 // NOLINTEND(readability-identifier-naming, bugprone-macro-parentheses)
 
@@ -99,6 +100,30 @@ struct Counts {  // kCounts
   uint32_t received;  // 1: what this rank receives from each, 0: what it sends to each
   Kind kind;
   uint16_t count;
+};
+
+struct Word {  // kWord
+  // What signals and atomics do to it, as OMPL_ATOMIC_FETCH ... OMPL_ATOMIC_CSWAP; what is waited for, as OMPL_TAKE ... OMPL_LE.
+  // NOLINTBEGIN(readability-identifier-naming)
+  enum Function : uint32_t { kFetch, kSet, kAdd, kAnd, kOr, kXor, kSwapIfEqual };
+  enum Comparison : uint32_t {
+    kTake,
+    kEqual,
+    kNotEqual,
+    kGreater,
+    kGreaterOrEqual,
+    kLess,
+    kLessOrEqual
+  };
+  // NOLINTEND(readability-identifier-naming)
+  uint64_t value;     // operand, or what is waited for
+  uint64_t compare;   // of kSwapIfEqual
+  uint32_t number;    // its offset / 4, modulo 2^32
+  uint32_t function;  // or comparison
+  uint32_t width;     // bits
+  uint32_t unused[4];
+  Kind kind;
+  uint16_t unused1;
 };
 
 struct Text {  // kText; pieces of one string follow each other
@@ -158,6 +183,7 @@ struct
 static_assert(sizeof(Record) == 48 && offsetof(Record, kind) == 44);
 static_assert(sizeof(Ids) == 48 && offsetof(Ids, kind) == 44);
 static_assert(sizeof(Counts) == 48 && offsetof(Counts, kind) == 44);
+static_assert(sizeof(Word) == 48 && offsetof(Word, kind) == 44);
 static_assert(sizeof(Text) == 48 && offsetof(Text, kind) == 44);
 static_assert(sizeof(CommunicatorDefinition) == 48 && offsetof(CommunicatorDefinition, kind) == 44);
 static_assert(sizeof(WindowDefinition) == 48 && offsetof(WindowDefinition, kind) == 44);

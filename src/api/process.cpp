@@ -17,6 +17,10 @@
 
 extern "C" {
 __thread struct ompl_windows ompl_thread_windows;
+
+// In the tracer that is preloaded (trace/ompl/interposer.cpp), else nowhere. Then what ompl_inline.h compiles into
+// callers finds no window, and calls the functions.
+OMPL_API __attribute__((weak)) extern const char ompl_tracer;
 }
 
 namespace ompl::api {
@@ -41,6 +45,8 @@ struct ThreadEnd {
   }
 };
 thread_local ThreadEnd t_end;
+
+thread_local constinit ompl_windows t_hidden_windows{};
 
 // SIGUSR1 asks for a hang report. Blocked threads look every slice of their sleep; with none, say so here.
 void on_report_signal(int /*number*/) {
@@ -122,7 +128,8 @@ Context* implicit_context() {
     wrong_state();
     return nullptr;
   }
-  t_end.context = g_runtime.load()->open_context(&ompl_thread_windows);
+  const bool is_traced = &ompl_tracer != nullptr;
+  t_end.context = g_runtime.load()->open_context(is_traced ? &t_hidden_windows : &ompl_thread_windows);
   t_context = t_end.context;
   return t_context;
 }

@@ -35,7 +35,8 @@ struct Handle : Pending {
   void* before;     // where a fetched value goes,
   uint32_t width;   // and its bytes
 };
-static_assert(sizeof(Handle) <= sizeof(ompl_handle) && alignof(Handle) <= alignof(ompl_handle));
+// The last word is a tracer's (trace/ompl/call.hpp).
+static_assert(sizeof(Handle) <= sizeof(ompl_handle) - sizeof(uint64_t) && alignof(Handle) <= alignof(ompl_handle));
 
 struct Watch : Pending {
   ompl_condition condition;

@@ -178,6 +178,57 @@ def test_a_wait_takes_the_signal_that_comes_first(tmp_path: Path) -> None:
     assert found["unmatched"][0]["rank"] == 0
 
 
+ADD, GREATER_OR_EQUAL = 2, 4
+
+
+def test_a_comparison_takes_the_signals_up_to_the_one_it_needs(tmp_path: Path) -> None:
+    """Three signals, the second of value 2: the first wait needs two of them, the second none, the third the last."""
+    signals = [own("PutWord", BEGIN, 1, flag=5), own("Signal", BEGIN + 1, 1, flag=5), recorded.word(5, ADD, 2)]
+    signals.append(own("PutWord", BEGIN + 2, 1, flag=5))
+    late = 10**5
+    waits = []
+    for value in (3, 2, 4):
+        waits += [own("WaitUntil", BEGIN + late), recorded.word(5, GREATER_OR_EQUAL, value)]
+    times = time_of(tmp_path, signals, waits)
+    assert times[1] == EXACT(BEGIN + late + 3 * OVERHEAD, rel=1e-9)
+    found = predict(tmp_path)
+    assert (found["messages"], found["unmatched_count"]) == (3, 0)
+
+
+def test_an_atomic_is_a_message_to_who_waits_or_an_access(tmp_path: Path) -> None:
+    atomic = [own("Atomic", peer=1, size=4), recorded.word(5, ADD, 1)]
+    wait = [own("WaitUntil"), recorded.word(5, GREATER_OR_EQUAL, 1)]
+    assert time_of(tmp_path, atomic, wait)[1] == EXACT(BEGIN + way(4), rel=1e-9)
+    assert predict(tmp_path)["messages"] == 1
+    time_of(tmp_path, [*atomic, own("Flush")], [own("Flush")])
+    assert predict(tmp_path)["messages"] == 2
+
+
+def test_a_handle_waits_for_the_reply(tmp_path: Path) -> None:
+    put = [own("PutNb", peer=1, size=K, flag=7)]
+    nothing = [own("Flush")]
+    assert time_of(tmp_path, [*put, own("HandleWait", flag=7)], nothing)[0] == EXACT(BEGIN + way(K) + way(0), rel=1e-9)
+    retried = [own("PutNb", peer=1, size=K, flags=512)]
+    assert time_of(tmp_path, retried, nothing)[0] == BEGIN
+
+
+def halo(rank: int, sent: int, received: int) -> list[bytes]:
+    lists = [*recorded.ids([rank]), *recorded.counts(False, [sent]), *recorded.counts(True, [received])]
+    return [own("HaloCreate", flag=1), *lists]
+
+
+@pytest.mark.parametrize("ends", ["HaloWait", "HaloWaitSome"])
+def test_an_exchange_is_a_message_to_each_neighbour(tmp_path: Path, ends: str) -> None:
+    """One way only: rank 0 receives nothing."""
+    start = own("HaloStart", flag=1)
+    some = [own(ends, size=1, flag=1), *(recorded.ids([0]) if ends == "HaloWaitSome" else [])]
+    times = time_of(tmp_path, [*halo(1, K, 0), start, own("HaloWait", flag=1)], [*halo(0, 0, K), start, *some])
+    assert times[0] == EXACT(BEGIN + BARRIER + OVERHEAD + K * P["Oss"], rel=1e-9)
+    assert times[1] == EXACT(BEGIN + BARRIER + way(K), rel=1e-9)
+    found = predict(tmp_path)
+    assert (found["messages"], found["unmatched_count"]) == (2 + 1, 0)
+
+
 def test_goal_has_no_form_for_it(tmp_path: Path) -> None:
     run(tmp_path, [call("Put", peer=1, size=K), call("WinUnlock", peer=1)], [call("WinLock")])
     command = [str(common.MODEL), "goal", str(tmp_path), str(tmp_path / "x.goal")]

@@ -24,8 +24,11 @@ KINDS = {
     "FetchAndOp": 214, "Rput": 216, "Rget": 217, "WinCreate": 220, "WinFence": 225, "WinPost": 226, "WinStart": 227,
     "WinComplete": 228, "WinWait": 229, "WinTest": 230, "WinLock": 231, "WinUnlock": 232, "WinUnlockAll": 234,
     "WinFlush": 235, "WinFlushLocal": 237, "OmplBarrier": 400, "OmplPut": 403, "OmplGet": 404, "OmplPutWord": 405,
-    "OmplPutSignal": 406, "OmplWait": 407, "OmplPoll": 408, "OmplFlush": 409, "Opaque": 300,
-    "Match": 0x8001, "Ids": 0x8002, "Counts": 0x8003, "Communicator": 0x9001, "Window": 0x9002, "Topology": 0x9005,
+    "OmplPutSignal": 406, "OmplWait": 407, "OmplPoll": 408, "OmplFlush": 409, "OmplSignal": 411,
+    "OmplPutNb": 413, "OmplHandleWait": 416, "OmplWaitUntil": 420, "OmplAtomic": 424, "OmplHaloCreate": 440,
+    "OmplHaloStart": 442, "OmplHaloWait": 444, "OmplHaloWaitSome": 445, "Opaque": 300,
+    "Match": 0x8001, "Ids": 0x8002, "Counts": 0x8003, "Word": 0x8004,
+    "Communicator": 0x9001, "Window": 0x9002, "Topology": 0x9005,
 }  # fmt: skip
 WORLD, ANOTHER = 1, 3
 NO_PEER, SEVERAL, ASKED_ANY_SOURCE, ASKED_ANY_TAG = -3, 8, 1, 2
@@ -58,6 +61,10 @@ def counts(received: bool, numbers: list[int]) -> list[bytes]:
         struct.pack("<5QIHH", *piece, *[0] * (5 - len(piece)), received, KINDS["Counts"], len(piece))
         for piece in pieces
     ]
+
+
+def word(number: int, function: int, value: int, width: int = 32) -> bytes:
+    return struct.pack("<2Q7IHH", value, 0, number, function, width, *[0] * 4, KINDS["Word"], 0)
 
 
 def window(number: int, comm: int) -> bytes:

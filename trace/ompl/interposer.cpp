@@ -1,56 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The interposer for this layer's own operations: preloaded before libomnipgas, of which nothing is linked. What is
-// recorded of each function stands in docs/trace-format.md.
-#include <omnipgas/ompl.h>
-
+// recorded of each function stands in docs/trace-format.md. Here: begin and end, and the functions of ompl.h.
 #include <cstdio>
 #include <cstdlib>
 
-#include "writer/behind.hpp"
-#include "writer/tracer.hpp"
+#include "ompl/call.hpp"
+#include "ompl/halo.hpp"
 
 namespace ompl::trace {
 
 namespace {
 
 __attribute__((constructor)) void first_look_at_the_clock() { tracer.clock.start(); }
-
-// What of a call is recorded beside its time.
-struct Fields {
-  int32_t peer = kNoPeer;
-  uint64_t bytes = 0;
-  uint64_t flag = 0;  // offset
-};
-
-Record record_of(Thread& thread, Kind kind, void* caller, const Fields& fields) {
-  Record record{};
-  record.kind = kind;
-  record.site = thread.site_id(reinterpret_cast<uintptr_t>(caller));
-  record.comm = 1;
-  record.peer = fields.peer;
-  record.bytes = fields.bytes;
-  record.request = static_cast<uint32_t>(fields.flag / sizeof(uint32_t));
-  return record;
-}
-
-// The call itself, between two time stamps.
-template <typename Function>
-int traced(Kind kind, void* caller, const Fields& fields, const Function& call) {
-  Thread* const thread = enter();
-  if (thread == nullptr) return call();
-  Record record = record_of(*thread, kind, caller, fields);
-  const uint64_t begin = tracer.clock.ticks();
-  const int code = call();
-  record.end = tracer.clock.ns(tracer.clock.ticks());
-  record.begin = tracer.clock.ns(begin);
-  if (code < 0) record.flags |= kFailed;
-  if (kind == Kind::kOmplPoll && code > 0) record.flags |= kCompleted;
-  const bool is_idle = kind == Kind::kOmplPoll && code == 0;
-  is_idle ? thread->stream.append_idle(record) : thread->stream.append(record);
-  thread->stream.settle();
-  ompl_trace_local.depth = 0;
-  return code;
-}
 
 FileHeader make_header() {
   FileHeader header = tracer.header_of_process(static_cast<uint32_t>(OMPL_REAL(ompl_rank)()),
@@ -67,7 +28,7 @@ void start(uint64_t begin, uint64_t end, void* caller) {
   const char* const folder = std::getenv("OMPL_TRACE_DIR");
   if (folder == nullptr) return;
   const FileHeader header = make_header();
-  if (!tracer.start(folder, header)) return tracer.stop();
+  if (!create_halo_table() || !tracer.start(folder, header)) return tracer.stop();
   CommunicatorDefinition world{};
   world.global = world.id = 1;
   world.size = header.ranks;
@@ -83,13 +44,12 @@ void start(uint64_t begin, uint64_t end, void* caller) {
 }  // namespace ompl::trace
 
 using ompl::trace::tracer;
+using ompl::trace::word_number;
 
 extern "C" {
 
-// The rest of the arguments: what of the call is recorded, as Fields.
-#define OMPL_TRACED(kind, function, arguments, ...)                                               \
-  return ompl::trace::traced(ompl::trace::Kind::kind, __builtin_return_address(0), {__VA_ARGS__}, \
-                             [&] { return OMPL_REAL(function) arguments; })
+// libomnipgas looks whether this is there (src/api/process.cpp), and then lets nothing be done without a call of it.
+OMPL_API extern const char ompl_tracer = 1;
 
 int ompl_init() {
   const uint64_t begin = tracer.clock.ticks();
@@ -108,6 +68,17 @@ int ompl_finalize() {
   tracer.file.header().state = ompl::trace::State::kFinalized;
   tracer.stop();
   return code;
+}
+
+void ompl_abort(int exit_code, const char* why) {
+  if (tracer.recording()) {
+    ompl::trace::Call call(ompl::trace::Kind::kAbort, __builtin_return_address(0), {.tag = exit_code});
+    call.run([] { return OMPL_OK; });
+    call.append();
+    tracer.file.header().code = exit_code;
+    tracer.file.header().state = ompl::trace::State::kAborted;
+  }
+  OMPL_REAL(ompl_abort)(exit_code, why);
 }
 
 int ompl_put(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length) {
@@ -130,36 +101,45 @@ int ompl_ctx_get(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_
 }
 int ompl_put_word(uint32_t target_rank, uint64_t flag_addr) {
   OMPL_TRACED(kOmplPutWord, ompl_put_word, (target_rank, flag_addr), static_cast<int32_t>(target_rank),
-              0, flag_addr);
+              0, word_number(flag_addr));
 }
 int ompl_ctx_put_word(ompl_ctx* ctx, uint32_t target_rank, uint64_t flag_addr, int64_t timeout_ns) {
   OMPL_TRACED(kOmplPutWord, ompl_ctx_put_word, (ctx, target_rank, flag_addr, timeout_ns),
-              static_cast<int32_t>(target_rank), 0, flag_addr);
+              static_cast<int32_t>(target_rank), 0, word_number(flag_addr));
 }
 int ompl_put_signal(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length,
                     uint64_t flag_addr) {
   OMPL_TRACED(kOmplPutSignal, ompl_put_signal, (src_addr, target_rank, dest_addr, length, flag_addr),
-              static_cast<int32_t>(target_rank), length, flag_addr);
+              static_cast<int32_t>(target_rank), length, word_number(flag_addr));
 }
 int ompl_ctx_put_signal(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                         size_t length, uint64_t flag_addr, int64_t timeout_ns) {
   OMPL_TRACED(kOmplPutSignal, ompl_ctx_put_signal,
               (ctx, src_addr, target_rank, dest_addr, length, flag_addr, timeout_ns),
-              static_cast<int32_t>(target_rank), length, flag_addr);
+              static_cast<int32_t>(target_rank), length, word_number(flag_addr));
 }
-int ompl_wait(uint64_t flag_addr) { OMPL_TRACED(kOmplWait, ompl_wait, (flag_addr), .flag = flag_addr); }
+int ompl_wait(uint64_t flag_addr) {
+  OMPL_TRACED(kOmplWait, ompl_wait, (flag_addr), .request = word_number(flag_addr));
+}
 int ompl_ctx_wait(ompl_ctx* ctx, uint64_t flag_addr, int64_t timeout_ns) {
-  OMPL_TRACED(kOmplWait, ompl_ctx_wait, (ctx, flag_addr, timeout_ns), .flag = flag_addr);
+  OMPL_TRACED(kOmplWait, ompl_ctx_wait, (ctx, flag_addr, timeout_ns),
+              .request = word_number(flag_addr));
 }
 int ompl_flush() { OMPL_TRACED(kOmplFlush, ompl_flush, (), ); }
 int ompl_ctx_flush(ompl_ctx* ctx, int64_t timeout_ns) {
   OMPL_TRACED(kOmplFlush, ompl_ctx_flush, (ctx, timeout_ns), );
 }
 int ompl_quiet() { OMPL_TRACED(kOmplQuiet, ompl_quiet, (), ); }
+// Completes what is outstanding, as the context's quiet does.
+int ompl_ctx_destroy(ompl_ctx* ctx) { OMPL_TRACED(kOmplQuiet, ompl_ctx_destroy, (ctx), ); }
 int ompl_ctx_quiet(ompl_ctx* ctx, int64_t timeout_ns) {
   OMPL_TRACED(kOmplQuiet, ompl_ctx_quiet, (ctx, timeout_ns), );
 }
-int ompl_poll(uint64_t flag_addr) { OMPL_TRACED(kOmplPoll, ompl_poll, (flag_addr), .flag = flag_addr); }
+int ompl_poll(uint64_t flag_addr) {
+  ompl::trace::Call call(ompl::trace::Kind::kOmplPoll, __builtin_return_address(0),
+                         {.request = word_number(flag_addr)});
+  return call.look([&] { return OMPL_REAL(ompl_poll)(flag_addr); });
+}
 int ompl_barrier() { OMPL_TRACED(kOmplBarrier, ompl_barrier, (), ); }
 int ompl_barrier_timed(int64_t timeout_ns) {
   OMPL_TRACED(kOmplBarrier, ompl_barrier_timed, (timeout_ns), );

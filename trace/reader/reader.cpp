@@ -240,6 +240,8 @@ bool RankTrace::add_side(CallView& view, const Record& record) {
     const Counts part = as<Counts>(record);
     auto& to = part.received != 0 ? view.received : view.sent;
     to.insert(to.end(), part.counts, part.counts + part.count);
+  } else if (record.kind == Kind::kWord) {
+    view.words.push_back(as<Word>(record));
   }
   return true;
 }

@@ -39,6 +39,7 @@ struct CallView {
   std::vector<uint32_t> ids;
   std::vector<uint64_t> sent;      // bytes to each rank
   std::vector<uint64_t> received;  // and from each
+  std::vector<Word> words;         // what is done to them, or was waited for
 };
 
 // The records of a thread in their order; blocks lie in the mapped file.
@@ -73,7 +74,7 @@ class RankTrace {
       for (const Record& record : block) {
         if (add_side(view, record)) continue;
         if (view.call != nullptr) visit(view);
-        view = {.call = &record, .matches = {}, .ids = {}, .sent = {}, .received = {}};
+        view = {.call = &record, .matches = {}, .ids = {}, .sent = {}, .received = {}, .words = {}};
       }
     }
     if (view.call != nullptr) visit(view);

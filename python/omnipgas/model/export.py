@@ -18,7 +18,7 @@ PLACE = typer.Argument(..., metavar="TRACE", help="Folder of a trace; for --goal
 CHROME = typer.Option(None, "--chrome", metavar="FILE", help="JSON for ui.perfetto.dev and chrome://tracing.")
 GOAL = typer.Option(None, "--goal", metavar="FILE", help="Schedule for LogGOPSim and ATLAHS; collectives as messages.")
 OTF2 = typer.Option(None, "--otf2", metavar="NAME.otf2", help="Archive for the tools of Score-P: Vampir, otf2-print.")
-SHOWN = ("peer", "tag", "bytes", "comm", "request", "ids", "sent", "received", "matches", "flags")
+SHOWN = ("peer", "tag", "bytes", "comm", "request", "ids", "sent", "received", "matches", "words", "flags")
 
 
 def export(
