@@ -150,7 +150,8 @@ bool Rank::next_call(trace::CallView& view) {
           .matches = std::move(current_.matches),
           .ids = std::move(current_.ids),
           .sent = std::move(current_.sent),
-          .received = std::move(current_.received)};
+          .received = std::move(current_.received),
+          .words = {}};
   return true;
 }
 
