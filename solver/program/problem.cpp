@@ -5,13 +5,14 @@
 #include <array>
 #include <charconv>
 #include <limits>
-#include <new>
-#include <system_error>
+#include <numeric>
 #include <vector>
 
 #include "solver/error.hpp"
-#include "solver/matrix_file.hpp"
+#include "solver/ranks/alike.hpp"
+#include "solver/ranks/file_rows.hpp"
 #include "solver/ranks/layer.hpp"
+#include "solver/ranks/rows.hpp"
 #include "solver/ranks/whole.hpp"
 
 namespace ompl::solver {
@@ -64,93 +65,99 @@ Generator generator_of(const std::string& text) {
   return out;
 }
 
-Partition partition_whole(const Csr& whole, const std::string& how, uint32_t parts) {
-  if (how == "entries") return partition_entries(whole, parts);
-  return partition_metis(whole, parts, how == "kway" ? MetisWay::kway : MetisWay::recursive);
-}
-
 class Maker {
  public:
   Maker(const Options& options, Sums& sums)
       : options_(options), sums_(sums), rank_(my_rank()), ranks_(all_ranks()) {}
 
   Problem make() {
-    together(sums_, [&] { read(); });
-    together(sums_, [&] { partition(); });
-    if (needs_whole() && ranks_ > 1) share(out_.partition.part_of);
-    together(sums_, [&] { localize_mine(); });
+    if (!generated()) read();
+    together(sums_, [&] { generate_blocks(); });
+    find_partition();
+    Slice mine = std::move(block_);
+    if (generated()) {
+      together(sums_, [&] { mine = rows_of_grid(); });
+    } else if (options_.partition != "row") {
+      mine = move_to_owners(std::move(mine), out_.partition);
+    }
+    out_.local = localize(mine, out_.partition);
     return std::move(out_);
   }
 
  private:
   [[nodiscard]] bool generated() const { return !options_.generate.empty(); }
-  [[nodiscard]] bool needs_whole() const {
-    return options_.partition != "row" && options_.partition != "blocks";
+  [[nodiscard]] bool by_metis() const {
+    return options_.partition == "kway" || options_.partition == "recursive";
   }
 
+  // All refuse alike; rank 0 speaks.
   void read() {
+    try {
+      FileRows file = read_rows(options_.matrix, options_.threads);
+      out_.rows = file.rows;
+      out_.symmetric = file.mirrored || is_symmetric(file.mine);
+      block_ = std::move(file.mine);
+    } catch (const InputError& error) {
+      throw Refused(rank_ == 0 ? error.what() : "");
+    }
+  }
+
+  void generate_blocks() {
     if (generated()) {
       generator_ = generator_of(options_.generate);
       out_.rows = rows_of(generator_.grid);
-    } else {
-      whole_ = read_matrix(options_.matrix);
-      check_solvable(whole_);
-      out_.rows = whole_.rows;
-      out_.symmetric = rank_ != 0 || is_symmetric(whole_);  // who speaks of it
     }
     check_parts(out_.rows, ranks_);
+    if (!generated() || !(by_metis() || options_.partition == "entries")) return;
+    const RowRange rows = row_block(out_.rows, ranks_, rank_);
+    block_.global.resize(rows.size());
+    std::iota(block_.global.begin(), block_.global.end(), rows.first);
+    block_.rows = generate(generator_.stencil, generator_.grid, block_.global);
   }
 
-  void partition() {
-    if (options_.partition == "row") {
-      out_.partition = partition_rows(out_.rows, ranks_);
-    } else if (options_.partition == "blocks") {
-      if (!generated())
-        refuse("--partition blocks cuts grids, and {} is none; take row or kway", options_.matrix);
-      out_.partition = partition_blocks(generator_.grid, ranks_);
-    } else if (rank_ == 0) {
-      out_.partition =
-          partition_whole(generated() ? generate(generator_.stencil, generator_.grid) : whole_,
-                          options_.partition, ranks_);
-    } else {
-      out_.partition = {ranks_, std::vector<uint32_t>(out_.rows)};
-    }
+  void find_partition() {
+    std::vector<uint32_t> lengths;
+    Csr pattern;
+    if (options_.partition == "entries") lengths = all_row_lengths(block_);
+    if (by_metis()) pattern = whole_pattern(block_);
+    together(sums_, [&] { out_.partition = partition(lengths, pattern); });
+    if (by_metis() && ranks_ > 1) share(out_.partition.part_of);
   }
 
-  void localize_mine() {
-    if (!generated()) {
-      out_.local = localize(whole_, out_.partition, rank_);
-      whole_ = {};
-      return;
-    }
-    Slice mine;
+  // lengths: of all rows; pattern: at rank 0, for METIS.
+  [[nodiscard]] Partition partition(std::span<const uint32_t> lengths, const Csr& pattern) const {
+    if (options_.partition == "row") return partition_rows(out_.rows, ranks_);
+    if (options_.partition == "entries") return partition_entries(lengths, ranks_);
+    if (by_metis())
+      return rank_ == 0 ? partition_metis(
+                              pattern, ranks_,
+                              options_.partition == "kway" ? MetisWay::kway : MetisWay::recursive)
+                        : Partition{ranks_, std::vector<uint32_t>(out_.rows)};
+    if (!generated())
+      refuse("--partition blocks cuts grids, and {} is none; take row or kway", options_.matrix);
+    return partition_blocks(generator_.grid, ranks_);
+  }
+
+  [[nodiscard]] Slice rows_of_grid() const {
+    Slice out;
     for (uint32_t row = 0; row < out_.rows; ++row)
-      if (out_.partition.part_of[row] == rank_) mine.global.push_back(row);
-    mine.rows = generate(generator_.stencil, generator_.grid, mine.global);
-    out_.local = localize(mine, out_.partition, rank_);
+      if (out_.partition.part_of[row] == rank_) out.global.push_back(row);
+    out.rows = generate(generator_.stencil, generator_.grid, out.global);
+    return out;
   }
 
   const Options& options_;
   Sums& sums_;
   const uint32_t rank_, ranks_;
   Generator generator_;
-  Csr whole_;
+  Slice block_;  // rows as they come; of a grid only where a partition looks at them
   Problem out_;
 };
 
 }  // namespace
 
 void together(Sums& sums, const std::function<void()>& f) {
-  std::string why;
-  try {
-    f();
-  } catch (const InputError& error) {
-    why = error.what();
-  } catch (const std::bad_alloc&) {
-    why = "not enough memory; take a smaller matrix or more machines";
-  } catch (const std::system_error& error) {
-    why = error.what();
-  }
+  std::string why = refusal_of(f);
   // The lowest of the ranks that failed speaks.
   const uint32_t ranks = all_ranks(), rank = my_rank();
   std::array failed{why.empty() ? 0.0 : static_cast<double>(ranks - rank)};
