@@ -74,7 +74,8 @@ void Lines::narrow(uint64_t first, uint64_t last, uint64_t number) {
     buffer_.clear();
     at_ = 0;
     base_ = first - 1;
-    (void)gzdirect(file_.get());  // finds out that it is not compressed; then it can seek without reading
+    (void)gzdirect(
+        file_.get());  // finds out that it is not compressed; then it can seek without reading
     if (gzseek(file_.get(), static_cast<z_off_t>(base_), SEEK_SET) < 0)
       refuse("{}: byte {} cannot be found; has the file changed?", name_, base_);
   }

@@ -57,8 +57,8 @@ class Lines {
   std::string name_;
   std::unique_ptr<gzFile_s, Close> file_;  // none: all is in buffer_
   std::string buffer_;
-  uint64_t base_ = 0;   // of the buffer in the file
-  std::size_t at_ = 0;  // what is before has been given
+  uint64_t base_ = 0;            // of the buffer in the file
+  std::size_t at_ = 0;           // what is before has been given
   uint64_t end_ = ~uint64_t{0};  // no line begins here or after
   std::string_view line_;
   uint64_t number_ = 0;

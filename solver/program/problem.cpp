@@ -5,7 +5,6 @@
 #include <array>
 #include <charconv>
 #include <limits>
-#include <numeric>
 #include <vector>
 
 #include "solver/error.hpp"
@@ -72,12 +71,16 @@ class Maker {
 
   Problem make() {
     if (!generated()) read();
-    together(sums_, [&] { generate_blocks(); });
+    together(sums_, [&] {
+      if (generated()) begin_grid();
+      check_parts(out_.rows, ranks_);
+      if (generated() && looks_at_rows()) block_ = rows_of_grid();
+    });
     find_partition();
     Slice mine = std::move(block_);
     if (generated()) {
       together(sums_, [&] { mine = rows_of_grid(); });
-    } else if (options_.partition != "row") {
+    } else if (looks_at_rows() && ranks_ > 1) {
       mine = move_to_owners(std::move(mine), out_.partition);
     }
     out_.local = localize(mine, out_.partition);
@@ -89,6 +92,7 @@ class Maker {
   [[nodiscard]] bool by_metis() const {
     return options_.partition == "kway" || options_.partition == "recursive";
   }
+  [[nodiscard]] bool looks_at_rows() const { return by_metis() || options_.partition == "entries"; }
 
   // All refuse alike; rank 0 speaks.
   void read() {
@@ -102,17 +106,9 @@ class Maker {
     }
   }
 
-  void generate_blocks() {
-    if (generated()) {
-      generator_ = generator_of(options_.generate);
-      out_.rows = rows_of(generator_.grid);
-    }
-    check_parts(out_.rows, ranks_);
-    if (!generated() || !(by_metis() || options_.partition == "entries")) return;
-    const RowRange rows = row_block(out_.rows, ranks_, rank_);
-    block_.global.resize(rows.size());
-    std::iota(block_.global.begin(), block_.global.end(), rows.first);
-    block_.rows = generate(generator_.stencil, generator_.grid, block_.global);
+  void begin_grid() {
+    generator_ = generator_of(options_.generate);
+    out_.rows = rows_of(generator_.grid);
   }
 
   void find_partition() {
@@ -129,19 +125,22 @@ class Maker {
     if (options_.partition == "row") return partition_rows(out_.rows, ranks_);
     if (options_.partition == "entries") return partition_entries(lengths, ranks_);
     if (by_metis())
-      return rank_ == 0 ? partition_metis(
-                              pattern, ranks_,
-                              options_.partition == "kway" ? MetisWay::kway : MetisWay::recursive)
-                        : Partition{ranks_, std::vector<uint32_t>(out_.rows)};
+      return rank_ == 0
+                 ? partition_metis(pattern, ranks_,
+                                   options_.partition == "kway" ? MetisWay::kway : MetisWay::recursive)
+                 : Partition{ranks_, std::vector<uint32_t>(out_.rows)};
     if (!generated())
       refuse("--partition blocks cuts grids, and {} is none; take row or kway", options_.matrix);
     return partition_blocks(generator_.grid, ranks_);
   }
 
+  // Those of this rank by the partition; before there is one, its block of them.
   [[nodiscard]] Slice rows_of_grid() const {
+    const std::vector<uint32_t>& part_of = out_.partition.part_of;
     Slice out;
     for (uint32_t row = 0; row < out_.rows; ++row)
-      if (out_.partition.part_of[row] == rank_) out.global.push_back(row);
+      if ((part_of.empty() ? block_of_row(out_.rows, ranks_, row) : part_of[row]) == rank_)
+        out.global.push_back(row);
     out.rows = generate(generator_.stencil, generator_.grid, out.global);
     return out;
   }

@@ -22,7 +22,7 @@ class Refused : public std::runtime_error {
 void together(Sums& sums, const std::function<void()>& f);
 
 struct Problem {
-  uint32_t rows = 0;      // of the matrix
+  uint32_t rows = 0;  // of the matrix
   bool symmetric = true;
   Partition partition;
   LocalMatrix local;

@@ -16,7 +16,7 @@ namespace ompl::solver {
 
 namespace {
 
-constexpr std::size_t kWindow = std::size_t{4} << 20, kLeastPiece = 4096;
+constexpr std::size_t kWindow = std::size_t{1} << 20, kLeastPiece = 4096;
 
 // What a rank has for one other: at the same place everywhere, found by the other's number.
 constexpr uint64_t kArrived = 8, kFree = 12, kPiece = 64;  // after the size of all that comes

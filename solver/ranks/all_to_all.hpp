@@ -16,7 +16,7 @@ namespace ompl::solver {
 using Bytes = std::span<const std::byte>;
 
 // Sends out[r] to each rank r. room(sizes), told how many bytes come from each rank, gives memory for them all, in the
-// order of the ranks. They travel in pieces through at most 4 MiB of the segment (4 KiB a rank, if there are so many).
+// order of the ranks. They travel in pieces through 1 MiB of the segment (4 KiB for each rank, if that is more).
 void exchange_bytes(std::span<const Bytes> out,
                     const std::function<std::byte*(std::span<const uint64_t>)>& room);
 

@@ -31,14 +31,14 @@ class Reader {
 
   FileRows read() {
     alike([&] { open(); });
-    const Received<uint64_t> seen = gather_everywhere<uint64_t>(what_it_is(), ranks_);
-    alike([&] { expect_same(seen); });
+    expect_same({size_, head_.bytes, uint64_t{cut_}, threads_});
     if (cut_)
       read_shares();
     else
-      alike([&] { listed_ = list_matrix(*lines_, [&](uint32_t rows) { return block_of(rows, rank_); }); });
+      alike([&] { listed_ = list_matrix(*lines_, [&](uint32_t rows) { return block_of(rows); }); });
+    expect_same({listed_.rows, listed_.columns, static_cast<uint64_t>(listed_.mirror), listed_.count});
     FileRows out{.rows = listed_.rows, .mirrored = listed_.mirror == Mirror::symmetric, .mine = {}};
-    const RowRange block = block_of(listed_.rows, rank_);
+    const RowRange block = block_of(listed_.rows);
     alike([&] {
       out.mine.rows = rows_of(listed_, block, *lines_);
       listed_.entries = {};
@@ -53,9 +53,7 @@ class Reader {
   }
 
  private:
-  [[nodiscard]] RowRange block_of(uint32_t rows, uint32_t rank) const {
-    return row_block(rows, ranks_, rank);
-  }
+  [[nodiscard]] RowRange block_of(uint32_t rows) const { return row_block(rows, ranks_, rank_); }
 
   void open() {
     lines_ = Lines::of_file(path_);
@@ -65,20 +63,18 @@ class Reader {
     head_ = read_matrix_market_head(*lines_);
     cut_ = !head_.array;
     if (!cut_) lines_ = Lines::of_file(path_);
-    threads_ = static_cast<uint32_t>(
-        std::clamp<uint64_t>(size_ / ranks_ / kLeastShare, 1, threads_));
-  }
-
-  [[nodiscard]] std::array<uint64_t, 7> what_it_is() const {
-    return {size_, head_.rows, head_.columns, head_.count, head_.bytes, uint64_t{cut_}, threads_};
+    threads_ = static_cast<uint32_t>(std::clamp<uint64_t>(size_ / ranks_ / kLeastShare, 1, threads_));
   }
 
   // Otherwise shares would not fit together, or ranks wait for what nobody sends.
-  void expect_same(const Received<uint64_t>& seen) const {
-    for (uint32_t rank = 1; rank < ranks_; ++rank)
-      if (!std::ranges::equal(seen.from(rank), seen.from(0)))
-        refuse("{}: rank {} finds another file there than rank 0; it must be the same everywhere", path_,
-               rank);
+  void expect_same(const std::array<uint64_t, 4>& mine) const {
+    const Received<uint64_t> seen = gather_everywhere<uint64_t>(mine, ranks_);
+    alike([&] {
+      for (uint32_t rank = 1; rank < ranks_; ++rank)
+        if (!std::ranges::equal(seen.from(rank), seen.from(0)))
+          refuse("{}: rank {} finds another file there than rank 0; it must be the same everywhere",
+                 path_, rank);
+    });
   }
 
   void read_shares() {

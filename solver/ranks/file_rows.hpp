@@ -8,9 +8,9 @@
 namespace ompl::solver {
 
 struct FileRows {
-  uint32_t rows = 0;     // of the matrix
+  uint32_t rows = 0;      // of the matrix
   bool mirrored = false;  // the file has one of each two symmetric entries
-  Slice mine;            // row_block(rows, ranks, rank)
+  Slice mine;             // row_block(rows, ranks, rank)
 };
 
 // This rank's block of the rows of the matrix in a file, square and with entries in each row. Throws InputError, the same

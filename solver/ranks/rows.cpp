@@ -90,9 +90,10 @@ Slice move_to_owners(Slice block, const Partition& partition) {
                       return from.columns_of(row);
                     })).all;
   block.rows.column = {};
-  out.rows.value = exchange(by_owner<double>(block, partition, [&](uint32_t row) {
-                     return std::span(from.value.data() + from.start[row], from.value.data() + from.start[row + 1]);
-                   })).all;
+  out.rows.value =
+      exchange(by_owner<double>(block, partition, [&](uint32_t row) {
+        return std::span(from.value.data() + from.start[row], from.value.data() + from.start[row + 1]);
+      })).all;
   return out;
 }
 

@@ -65,8 +65,9 @@ TEST(Assemble, SomeRows) {
   EXPECT_EQ(middle.column, (std::vector<uint32_t>{2, 0, 1}));
   EXPECT_EQ(middle.value, (std::vector<double>{5, 3, 5}));
   EXPECT_EQ(assemble({2, 2}, 4, entries, Mirror::none, where).rows, 0U);
-  EXPECT_NE(refusal([] { return assemble({3, 4}, 4, std::vector<Entry>(2, {3, 0, 1, 5}), Mirror::none, where); })
-                .find("line 5: row 4, column 1"),
+  EXPECT_NE(refusal([] {
+              return assemble({3, 4}, 4, std::vector<Entry>(2, {3, 0, 1, 5}), Mirror::none, where);
+            }).find("line 5: row 4, column 1"),
             std::string::npos);
 }
 

@@ -125,7 +125,8 @@ TEST(Ranks, EveryPartitionSolvesTheSame) {
   const std::vector<double> expected = solve(a, b, partition_rows(a.rows, 1), false).histories[0];
   for (const uint32_t parts : {2U, 3U, 4U, 7U, 8U}) {
     for (const Partition& partition :
-         {partition_rows(a.rows, parts), partition_entries(a.row_lengths(), parts), partition_blocks(grid, parts)}) {
+         {partition_rows(a.rows, parts), partition_entries(a.row_lengths(), parts),
+          partition_blocks(grid, parts)}) {
       const Solution csr = solve(a, b, partition, false);
       for (const double value : csr.x) ASSERT_NEAR(value, 1, 1e-6);
       ASSERT_EQ(csr.histories[0].size(), expected.size());

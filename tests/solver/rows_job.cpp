@@ -87,8 +87,8 @@ std::string harwell_boeing(const char* type, uint32_t rows, std::vector<Entry> e
   }
   std::size_t at = 1;
   for (const std::size_t count : start) pointers += fmt::format("{:10}\n", at += count);
-  return fmt::format("A matrix\n0 0 0 0\n{} {} {} {}\n{:16}{:16}{:20}\n", type, rows, rows, entries.size(),
-                     "(1I10)", "(1I10)", "(1E24.16)") +
+  return fmt::format("A matrix\n0 0 0 0\n{} {} {} {}\n{:16}{:16}{:20}\n", type, rows, rows,
+                     entries.size(), "(1I10)", "(1I10)", "(1E24.16)") +
          pointers + indices + values;
 }
 
@@ -114,9 +114,8 @@ void expect_as_whole(const std::string& path, std::mt19937& random, uint32_t thr
   }
   Partition scattered{all_ranks(), std::vector<uint32_t>(whole.rows)};
   for (uint32_t& part : scattered.part_of) part = static_cast<uint32_t>(random() % scattered.parts);
-  for (const Partition& partition :
-       {partition_rows(whole.rows, all_ranks()), partition_entries(whole.row_lengths(), all_ranks()),
-        scattered})
+  for (const Partition& partition : {partition_rows(whole.rows, all_ranks()),
+                                     partition_entries(whole.row_lengths(), all_ranks()), scattered})
     expect_same(localize(move_to_owners(file.mine, partition), partition),
                 localize(whole, partition, my_rank()));
 }
@@ -168,7 +167,8 @@ TEST(Rows, SeveralThreads) {
   expect_as_whole(written(text), random, 3);
   text += "1 1 one\n";
   const std::string path = written(text);
-  EXPECT_EQ(refusal([&] { return read_rows(path, 3).rows; }), refusal([&] { return read_matrix(path); }));
+  EXPECT_EQ(refusal([&] { return read_rows(path, 3).rows; }),
+            refusal([&] { return read_matrix(path); }));
 }
 
 std::string refusal_of_one(const std::string& path) {
@@ -200,7 +200,8 @@ TEST(Rows, WhatIsRefusedIsRefusedInTheSameWords) {
   twice.push_back(entries.front());
   texts.push_back(coordinates(random, "real general", 30, twice));
   texts.push_back(head("real symmetric", 2, 3) + "1 2 1\n1 1 1\n2 1 1\n");
-  texts.push_back(head("real general", 9, 9) + "1 1 1\n2 2 2\n3 3 3\n4 4 4\n5 5 5\n6 6 6\n8 8 8\n9 9 9\n9 1 1\n");
+  texts.push_back(head("real general", 9, 9) +
+                  "1 1 1\n2 2 2\n3 3 3\n4 4 4\n5 5 5\n6 6 6\n8 8 8\n9 9 9\n9 1 1\n");
   texts.push_back(head("real general", 2000000000, 2) + "1 1 1\n2 2 2\n");
   texts.push_back("%%MatrixMarket matrix coordinate real general\n2 3 2\n1 1 1\n2 2 2\n");
   texts.push_back("%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 1\n");
@@ -234,7 +235,9 @@ TEST(AllToAll, UnequalPartsInPieces) {
     if (from == 0 && to == ranks - 1) return 700001;  // more than the segment may hold of it at once
     return (from * 7 + to * 13) % 3 == 0 ? 0 : (from + 1) * (to + 2) * 1000;
   };
-  const auto value = [](uint32_t from, uint32_t to, std::size_t i) { return (uint64_t{from} << 48) + (uint64_t{to} << 32) + i; };
+  const auto value = [](uint32_t from, uint32_t to, std::size_t i) {
+    return (uint64_t{from} << 48) + (uint64_t{to} << 32) + i;
+  };
   for (int turn = 0; turn < 3; ++turn) {
     std::vector<std::vector<uint64_t>> out(ranks);
     for (uint32_t to = 0; to < ranks; ++to)

@@ -19,10 +19,11 @@ std::vector<Entry> read_in_shares(const std::string& text, uint32_t shares) {
   std::vector<Tally> tallies;
   uint64_t before = head.line;
   for (uint32_t i = 0; i < shares; ++i) {
-    tallies.push_back(read_share(lines_of(text), head, share_of(head, text.size(), i, shares), [&](Entry e) {
-      e.line += before;
-      out.push_back(e);
-    }));
+    tallies.push_back(
+        read_share(lines_of(text), head, share_of(head, text.size(), i, shares), [&](Entry e) {
+          e.line += before;
+          out.push_back(e);
+        }));
     before += tallies.back().lines;
   }
   if (const auto fault = first_fault(file, head, tallies))
@@ -40,7 +41,8 @@ std::vector<Entry> read_at_once(const std::string& text) {
 void expect_same(const std::string& text) {
   const std::string why = refusal([&] { return read_at_once(text); });
   for (uint32_t shares = 1; shares <= text.size() + 1; ++shares) {
-    ASSERT_EQ(refusal([&] { return read_in_shares(text, shares); }), why) << shares << " shares of\n" << text;
+    ASSERT_EQ(refusal([&] { return read_in_shares(text, shares); }), why) << shares << " shares of\n"
+                                                                          << text;
     if (!why.empty()) continue;
     const std::vector<Entry> found = read_in_shares(text, shares), expected = read_at_once(text);
     ASSERT_EQ(found.size(), expected.size());
