@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <new>
 #include <system_error>
@@ -11,63 +10,13 @@
 
 #include "solver/error.hpp"
 #include "solver/matrix_file.hpp"
+#include "solver/program/input.hpp"
 #include "solver/ranks/layer.hpp"
 #include "solver/ranks/whole.hpp"
 
 namespace ompl::solver {
 
 namespace {
-
-struct Generator {
-  Stencil stencil;
-  Grid grid{};
-};
-
-// Numbers between separators, one at least; nothing if the text is anything else.
-template <class T>
-std::vector<T> numbers(std::string_view text, char separator) {
-  std::vector<T> out;
-  for (const char* at = text.data();; ++at) {
-    const char* const end = text.data() + text.size();
-    T value{};
-    const auto [next, error] = std::from_chars(at, end, value);
-    if (error != std::errc()) return {};
-    out.push_back(value);
-    if (next == end) return out;
-    if (*next != separator) return {};
-    at = next;
-  }
-}
-
-Generator generator_of(const std::string& text) {
-  const auto colon = text.find(':');
-  const std::string kind = text.substr(0, colon);
-  std::string size = colon == std::string::npos ? "" : text.substr(colon + 1);
-  std::vector<double> weight{1, 1, 1};
-  if (kind == "aniso") {
-    const auto second = std::min(size.find(':'), size.size());
-    weight = numbers<double>(std::string_view(size).substr(std::min(second + 1, size.size())), ',');
-    size.resize(second);
-  }
-  std::vector<uint32_t> grid = numbers<uint32_t>(size, 'x');
-  if (grid.size() == 1) grid.resize(3, grid[0]);
-  const auto positive = [](double w) { return w > 0 && w <= std::numeric_limits<double>::max(); };
-  if ((kind != "27pt" && kind != "7pt" && kind != "aniso") || grid.size() != 3 || weight.size() != 3 ||
-      !std::ranges::all_of(weight, positive))
-    refuse(
-        "--generate {}: it must be 27pt:N, 7pt:N or aniso:N:WX,WY,WZ, where N may be NXxNYxNZ and each "
-        "W is above 0",
-        text);
-  Generator out{kind == "27pt" ? stencil_27() : stencil_7({weight[0], weight[1], weight[2]}),
-                {{grid[0], grid[1], grid[2]}}};
-  (void)rows_of(out.grid);  // it may have too many
-  return out;
-}
-
-Partition partition_whole(const Csr& whole, const std::string& how, uint32_t parts) {
-  if (how == "entries") return partition_entries(whole, parts);
-  return partition_metis(whole, parts, how == "kway" ? MetisWay::kway : MetisWay::recursive);
-}
 
 class Maker {
  public:
@@ -77,16 +26,13 @@ class Maker {
   Problem make() {
     together(sums_, [&] { read(); });
     together(sums_, [&] { partition(); });
-    if (needs_whole() && ranks_ > 1) share(out_.partition.part_of);
+    if (needs_whole(options_.partition) && ranks_ > 1) share(out_.partition.part_of);
     together(sums_, [&] { localize_mine(); });
     return std::move(out_);
   }
 
  private:
   [[nodiscard]] bool generated() const { return !options_.generate.empty(); }
-  [[nodiscard]] bool needs_whole() const {
-    return options_.partition != "row" && options_.partition != "blocks";
-  }
 
   void read() {
     if (generated()) {
@@ -102,18 +48,17 @@ class Maker {
   }
 
   void partition() {
-    if (options_.partition == "row") {
-      out_.partition = partition_rows(out_.rows, ranks_);
-    } else if (options_.partition == "blocks") {
-      if (!generated())
-        refuse("--partition blocks cuts grids, and {} is none; take row or kway", options_.matrix);
-      out_.partition = partition_blocks(generator_.grid, ranks_);
-    } else if (rank_ == 0) {
-      out_.partition =
-          partition_whole(generated() ? generate(generator_.stencil, generator_.grid) : whole_,
-                          options_.partition, ranks_);
-    } else {
+    const std::string& how = options_.partition;
+    const Grid* const grid = generated() ? &generator_.grid : nullptr;
+    if (!needs_whole(how)) {
+      out_.partition = partition_by(how, ranks_, out_.rows, grid, nullptr);
+    } else if (rank_ != 0) {
       out_.partition = {ranks_, std::vector<uint32_t>(out_.rows)};
+    } else if (generated()) {
+      const Csr whole = generate(generator_.stencil, generator_.grid);
+      out_.partition = partition_by(how, ranks_, out_.rows, grid, &whole);
+    } else {
+      out_.partition = partition_by(how, ranks_, out_.rows, grid, &whole_);
     }
   }
 
