@@ -18,7 +18,7 @@ RUNS = 3
 
 
 def compute_at(rows: float, plan: Plan) -> dict[str, float]:
-    """Members of schedule.Compute, of a rank of about so many rows: CG on a cube of the 27-point problem, alone on the machine."""
+    """Members of schedule.Compute, of a rank of so many rows: CG on a cube of the 27-point problem, alone here."""
     side = max(2, round(rows ** (1 / 3)))
     iterations = int(min(100, max(10, ENTRIES_MEASURED / (27 * side**3))))
     line = ["cg", f"--generate=27pt:{side}", "--tol=0", f"--max-iterations={iterations}"]

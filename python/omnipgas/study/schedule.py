@@ -2,9 +2,9 @@
 """The schedule of a solver's iterations, in GOAL, for the replay under LogGPS: what each rank computes, sends and waits
 for, by each strategy of halo exchange.
 
-As in the solver: a rank multiplies its own columns while the halo is on its way, those of others behind it. Waiting
-for a flag is a blocking receive, a put with its flag a blocking send; messages of MPI are posted and waited for
-together."""
+As in the solver: a rank multiplies its own columns while the halo is on its way, those of others behind it. Puts and
+messages of MPI are started alike and go on in the background; MPI's receives are posted first, flags are looked at once
+the rank's own columns are done."""
 
 from __future__ import annotations
 
@@ -76,10 +76,11 @@ class Rank:
 def double_buffer(rank: Rank, neighbors: Neighbors, work: Callable[[], None], _reset: float) -> None:
     """A message to each neighbour, empty where there are no data; no synchronisation, nothing to reset."""
     for other, out, _ in neighbors:
-        rank.then(f"send {max(out, FLAG)}b to {other} tag {DATA}")
+        rank.post(f"send {max(out, FLAG)}b to {other} tag {DATA}")
     work()
     for other, _, into in neighbors:
-        rank.then(f"recv {max(into, FLAG)}b from {other} tag {DATA}")
+        rank.post(f"recv {max(into, FLAG)}b from {other} tag {DATA}")
+    rank.wait()
 
 
 def single(rank: Rank, neighbors: Neighbors, work: Callable[[], None], reset: float) -> None:
@@ -87,15 +88,16 @@ def single(rank: Rank, neighbors: Neighbors, work: Callable[[], None], reset: fl
     senders = [other for other, _, into in neighbors if into]
     rank.compute(reset * len(senders))
     for other in senders:
-        rank.then(f"send {FLAG}b to {other} tag {READY}")
+        rank.post(f"send {FLAG}b to {other} tag {READY}")
     for other, out, _ in neighbors:
         if out:
             rank.then(f"recv {FLAG}b from {other} tag {READY}")
-            rank.then(f"send {out}b to {other} tag {DATA}")
+            rank.post(f"send {out}b to {other} tag {DATA}")
     work()
     for other, _, into in neighbors:
         if into:
-            rank.then(f"recv {into}b from {other} tag {DATA}")
+            rank.post(f"recv {into}b from {other} tag {DATA}")
+    rank.wait()
 
 
 def mpi(rank: Rank, neighbors: Neighbors, work: Callable[[], None], _reset: float) -> None:
