@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <vector>
 
 #include "solver/error.hpp"
+#include "solver/program/input.hpp"
 #include "solver/ranks/alike.hpp"
 #include "solver/ranks/file_rows.hpp"
 #include "solver/ranks/layer.hpp"
@@ -17,52 +17,6 @@
 namespace ompl::solver {
 
 namespace {
-
-struct Generator {
-  Stencil stencil;
-  Grid grid{};
-};
-
-// Numbers between separators, one at least; nothing if the text is anything else.
-template <class T>
-std::vector<T> numbers(std::string_view text, char separator) {
-  std::vector<T> out;
-  for (const char* at = text.data();; ++at) {
-    const char* const end = text.data() + text.size();
-    T value{};
-    const auto [next, error] = std::from_chars(at, end, value);
-    if (error != std::errc()) return {};
-    out.push_back(value);
-    if (next == end) return out;
-    if (*next != separator) return {};
-    at = next;
-  }
-}
-
-Generator generator_of(const std::string& text) {
-  const auto colon = text.find(':');
-  const std::string kind = text.substr(0, colon);
-  std::string size = colon == std::string::npos ? "" : text.substr(colon + 1);
-  std::vector<double> weight{1, 1, 1};
-  if (kind == "aniso") {
-    const auto second = std::min(size.find(':'), size.size());
-    weight = numbers<double>(std::string_view(size).substr(std::min(second + 1, size.size())), ',');
-    size.resize(second);
-  }
-  std::vector<uint32_t> grid = numbers<uint32_t>(size, 'x');
-  if (grid.size() == 1) grid.resize(3, grid[0]);
-  const auto positive = [](double w) { return w > 0 && w <= std::numeric_limits<double>::max(); };
-  if ((kind != "27pt" && kind != "7pt" && kind != "aniso") || grid.size() != 3 || weight.size() != 3 ||
-      !std::ranges::all_of(weight, positive))
-    refuse(
-        "--generate {}: it must be 27pt:N, 7pt:N or aniso:N:WX,WY,WZ, where N may be NXxNYxNZ and each "
-        "W is above 0",
-        text);
-  Generator out{kind == "27pt" ? stencil_27() : stencil_7({weight[0], weight[1], weight[2]}),
-                {{grid[0], grid[1], grid[2]}}};
-  (void)rows_of(out.grid);  // it may have too many
-  return out;
-}
 
 class Maker {
  public:
@@ -89,9 +43,7 @@ class Maker {
 
  private:
   [[nodiscard]] bool generated() const { return !options_.generate.empty(); }
-  [[nodiscard]] bool by_metis() const {
-    return options_.partition == "kway" || options_.partition == "recursive";
-  }
+  [[nodiscard]] bool by_metis() const { return needs_pattern(options_.partition); }
   [[nodiscard]] bool looks_at_rows() const { return by_metis() || options_.partition == "entries"; }
 
   // All refuse alike; rank 0 speaks.
@@ -122,16 +74,9 @@ class Maker {
 
   // lengths: of all rows; pattern: at rank 0, for METIS.
   [[nodiscard]] Partition partition(std::span<const uint32_t> lengths, const Csr& pattern) const {
-    if (options_.partition == "row") return partition_rows(out_.rows, ranks_);
-    if (options_.partition == "entries") return partition_entries(lengths, ranks_);
-    if (by_metis())
-      return rank_ == 0
-                 ? partition_metis(pattern, ranks_,
-                                   options_.partition == "kway" ? MetisWay::kway : MetisWay::recursive)
-                 : Partition{ranks_, std::vector<uint32_t>(out_.rows)};
-    if (!generated())
-      refuse("--partition blocks cuts grids, and {} is none; take row or kway", options_.matrix);
-    return partition_blocks(generator_.grid, ranks_);
+    if (by_metis() && rank_ != 0) return {ranks_, std::vector<uint32_t>(out_.rows)};
+    return partition_by(options_.partition, ranks_, out_.rows, generated() ? &generator_.grid : nullptr,
+                        lengths, pattern);
   }
 
   // Those of this rank by the partition; before there is one, its block of them.
