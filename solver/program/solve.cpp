@@ -33,7 +33,7 @@ class Job {
   bool run() {
     const auto begin = Clock::now();
     problem_ = make_problem(options_, sums_);
-    if (!options_.spmv && !problem_.symmetric)
+    if (!options_.spmv && !problem_.symmetric && rank_ == 0)
       fmt::print(
           stderr,
           "ompl_cg: warning: the matrix is not symmetric; conjugate gradients may not converge\n");

@@ -122,7 +122,7 @@ void expect_as_whole(const std::string& path, std::mt19937& random, uint32_t thr
 
 TEST(Rows, OfEveryKindOfFile) {
   std::mt19937 random(20190308);  // the same everywhere
-  for (const uint32_t rows : {7U, 8U, 23U, 60U}) {
+  for (const uint32_t rows : {7U, 40U}) {
     const auto general = random_entries(random, rows, false, true);
     const auto half = random_entries(random, rows, true, true);
     const auto skew = random_entries(random, rows, true, false);
@@ -185,9 +185,9 @@ TEST(Rows, WhatIsRefusedIsRefusedInTheSameWords) {
   const std::string good = coordinates(random, "real general", 30, entries);
   std::vector<std::string> texts;
   for (const char* const wrong : {"31 1 1\n", "1 1\n", "1 1 nan\n", "x\n", "1 1 1 1\n"}) {
-    for (int i = 0; i < 4; ++i) {  // after any line, once or twice
+    for (const int times : {1, 2}) {  // after any line
       std::string text = good;
-      for (int k = 0; k <= i / 2; ++k)
+      for (int k = 0; k < times; ++k)
         text.insert(text.find('\n', 60 + random() % (text.size() - 61)) + 1, wrong);
       texts.push_back(text);
     }
@@ -222,7 +222,7 @@ TEST(Rows, WhatIsRefusedIsRefusedInTheSameWords) {
 
 TEST(Rows, RanksThatFindDifferentFiles) {
   const std::string path = folder / fmt::format("rank{}.mtx", std::min(my_rank(), 1U));
-  std::ofstream(path) << head("real general", 8, 8 + std::min(my_rank(), 1U));
+  std::ofstream(path) << head("real general", 8, my_rank() == 0 ? 8 : 80);
   check(ompl_barrier(), "ompl_barrier");
   const std::string why = refusal([&] { return read_rows(path, 1).rows; });
   EXPECT_EQ(why.find("rank 1 finds another file") != std::string::npos, all_ranks() > 1) << why;
