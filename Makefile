@@ -5,7 +5,7 @@ DESTDIR ?=
 JOBS ?= $(shell nproc)
 export DESTDIR
 
-.PHONY: build demo check check-all lint figures docs deb wheel install uninstall clean distclean help setup-demo setup-check
+.PHONY: build demo check check-all lint figures docs deb wheel install uninstall clean distclean help setup-demo setup-check setup-figures
 
 build: ## Build everything into build/; what can be run is in build/bin (default)
 	@scripts/setup.sh build
@@ -22,14 +22,14 @@ demo: setup-demo ## Set up the machine, build, compare OMPL with MPICH and Open 
 check: setup-check ## Set up the machine; lint, build, test; sanitizers
 	@scripts/check.py
 
-check-all: setup-check setup-package ## The same with the long tests
+check-all: setup-check setup-package setup-figures ## The same with the long tests
 	@scripts/check.py --all
 
 lint: setup-check ## clang-format, clang-tidy, codespell, ruff, mypy
 	@test -f build/compile_commands.json || cmake --preset release
 	@scripts/lint.py
 
-figures: setup-check build ## Measure every "must show" figure; stores the result files
+figures: setup-check setup-figures build ## Measure every "must show" figure; stores the result files
 	build/bin/omni figures
 
 docs: setup-check ## The site, build/docs/html/index.html; needs no network to be built or read
@@ -56,5 +56,5 @@ distclean: ## Remove build/
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
-setup-demo setup-check setup-package:
+setup-demo setup-check setup-package setup-figures:
 	@scripts/setup.sh $(@:setup-%=%)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# setup.sh demo|check|package|build
-# Brings a Debian 12 machine to where `make demo`, `make check`, or `make deb` and `make wheel` can run: Debian
+# setup.sh demo|check|package|figures|build
+# Brings a Debian 12 machine to where `make demo`, `make check`, `make figures`, or `make deb` and `make wheel` can run: Debian
 # packages (as root or by sudo), the Python environment of the tools (build/venv) and one environment per MPI library
 # we compare with (build/peers/*). Does only what is missing, so that a repeat is instant. Without a network it goes
 # on with what is there, and fails only if the project could not be built; `build` only looks whether it can.
@@ -21,6 +21,8 @@ to_check=(mpich libmpich-dev openmpi-bin libopenmpi-dev clang clang-tidy clang-f
   ibverbs-utils perftest chromium binutils otf2-tools)
 to_package=(debhelper dpkg-dev lintian dh-python python3-setuptools python3-typer python3-rich python3-numpy
   python3-matplotlib python3-sphinx python3-myst-parser furo)
+
+to_figures=(libpetsc-real-dev libhypre-dev)
 
 say() { echo "setup: $*"; }
 
@@ -90,6 +92,8 @@ elif [ "$goal" = demo ]; then
 elif [ "$goal" = package ]; then
   install_packages "${to_build[@]}" "${to_package[@]}"
   python_environment build/wheel-tools setuptools==80.* wheel==0.45.* auditwheel==6.*
+elif [ "$goal" = figures ]; then
+  install_packages "${to_build[@]}" "${to_figures[@]}"
 fi
 if [ "$goal" = demo ] || [ "$goal" = check ]; then
   tools=(ruff==0.17.* mypy==2.4.* pytest==9.* gcovr==8.* playwright==1.*)

@@ -10,41 +10,21 @@ namespace ompl::solver {
 
 namespace {
 
-// Calls f(row, column, value, index) for each entry and for its mirror image.
+// Calls f(row, column, value, line), rows counted from the first, for what an entry stands for in these rows.
 template <class F>
-void for_each(std::span<const Entry> entries, Mirror mirror, const F& f) {
-  for (uint64_t i = 0; i < entries.size(); ++i) {
-    const Entry& e = entries[i];
-    f(e.row, e.column, e.value, i);
-    if (mirror != Mirror::none && e.row != e.column)
-      f(e.column, e.row, mirror == Mirror::skew ? -e.value : e.value, i);
+void for_each(std::span<const Entry> entries, RowRange rows, Mirror mirror, const F& f) {
+  for (const Entry& e : entries) {
+    if (rows.has(e.row)) f(e.row - rows.first, e.column, e.value, e.line);
+    if (mirror != Mirror::none && e.row != e.column && rows.has(e.column))
+      f(e.column - rows.first, e.row, mirror == Mirror::skew ? -e.value : e.value, e.line);
   }
 }
 
 struct Placed {
-  uint64_t index;  // of the entry
+  uint64_t line;
   double value;
   uint32_t column;
 };
-
-Csr transpose(const Csr& matrix) {
-  Csr out{.rows = matrix.columns,
-          .columns = matrix.rows,
-          .start = std::vector<uint64_t>(matrix.columns + 1),
-          .column = std::vector<uint32_t>(matrix.entries()),
-          .value = std::vector<double>(matrix.entries())};
-  for (const uint32_t column : matrix.column) ++out.start[column + 1];
-  for (uint32_t row = 0; row < out.rows; ++row) out.start[row + 1] += out.start[row];
-  std::vector<uint64_t> next(out.start.begin(), out.start.end() - 1);
-  for (uint32_t row = 0; row < matrix.rows; ++row) {
-    for (uint64_t k = matrix.start[row]; k < matrix.start[row + 1]; ++k) {
-      const uint64_t to = next[matrix.column[k]]++;
-      out.column[to] = row;
-      out.value[to] = matrix.value[k];
-    }
-  }
-  return out;
-}
 
 double row_product(const Csr& matrix, uint32_t row, const double* x) {
   double sum = 0;
@@ -55,35 +35,33 @@ double row_product(const Csr& matrix, uint32_t row, const double* x) {
 
 }  // namespace
 
-Csr assemble(uint32_t rows, uint32_t columns, std::span<const Entry> entries, Mirror mirror,
+Csr assemble(RowRange rows, uint32_t columns, std::span<const Entry> entries, Mirror mirror,
              const std::function<std::string(uint64_t)>& where) {
-  if (rows > 2 * entries.size())
-    refuse("{}{} rows, but only {} entries: rows without entries cannot be solved for; leave them out",
-           entries.empty() ? "" : where(entries.size() - 1), rows, entries.size());
-  Csr out{.rows = rows,
+  Csr out{.rows = rows.size(),
           .columns = columns,
-          .start = std::vector<uint64_t>(uint64_t{rows} + 1),
+          .start = std::vector<uint64_t>(uint64_t{rows.size()} + 1),
           .column = {},
           .value = {}};
-  for_each(entries, mirror, [&](uint32_t row, uint32_t, double, uint64_t) { ++out.start[row + 1]; });
-  for (uint32_t row = 0; row < rows; ++row) out.start[row + 1] += out.start[row];
+  for_each(entries, rows, mirror,
+           [&](uint32_t row, uint32_t, double, uint64_t) { ++out.start[row + 1]; });
+  for (uint32_t row = 0; row < out.rows; ++row) out.start[row + 1] += out.start[row];
 
-  std::vector<Placed> placed(out.start[rows]);
+  std::vector<Placed> placed(out.start[out.rows]);
   std::vector<uint64_t> next(out.start.begin(), out.start.end() - 1);
-  for_each(entries, mirror, [&](uint32_t row, uint32_t column, double value, uint64_t index) {
-    placed[next[row]++] = {index, value, column};
+  for_each(entries, rows, mirror, [&](uint32_t row, uint32_t column, double value, uint64_t line) {
+    placed[next[row]++] = {line, value, column};
   });
   out.column.reserve(placed.size());
   out.value.reserve(placed.size());
-  for (uint32_t row = 0; row < rows; ++row) {
+  for (uint32_t row = 0; row < out.rows; ++row) {
     const std::span here(placed.data() + out.start[row], placed.data() + out.start[row + 1]);
     std::ranges::sort(here, [](const Placed& a, const Placed& b) {
-      return a.column != b.column ? a.column < b.column : a.index < b.index;
+      return a.column != b.column ? a.column < b.column : a.line < b.line;
     });
     for (const Placed& p : here) {
       if (out.column.size() > out.start[row] && out.column.back() == p.column)
         refuse("{}row {}, column {} stands here a second time; add the two or leave one out",
-               where(p.index), row + 1, p.column + 1);
+               where(p.line), uint64_t{rows.first} + row + 1, p.column + 1);
       out.column.push_back(p.column);
       out.value.push_back(p.value);
     }
@@ -91,26 +69,41 @@ Csr assemble(uint32_t rows, uint32_t columns, std::span<const Entry> entries, Mi
   return out;
 }
 
-void check_solvable(const Csr& matrix) {
-  if (matrix.rows == 0) refuse("the matrix has no rows");
-  if (matrix.rows != matrix.columns)
-    refuse("the matrix has {} rows and {} columns; only a square one can be solved", matrix.rows,
-           matrix.columns);
-  for (uint32_t row = 0; row < matrix.rows; ++row) {
-    if (matrix.start[row] == matrix.start[row + 1])
-      refuse("row {} has no entries, so the matrix is singular; leave the row out", row + 1);
-    for (uint64_t k = matrix.start[row]; k < matrix.start[row + 1]; ++k) {
-      if (!std::isfinite(matrix.value[k]))
-        refuse("row {}, column {} is {}, not a finite number", row + 1, matrix.column[k] + 1,
-               matrix.value[k]);
+void check_enough(uint32_t rows, uint64_t entries, const std::string& where) {
+  if (rows > 2 * entries)
+    refuse("{}{} rows, but only {} entries: rows without entries cannot be solved for; leave them out",
+           where, rows, entries);
+}
+
+void check_square(uint32_t rows, uint32_t columns) {
+  if (rows != columns)
+    refuse("the matrix has {} rows and {} columns; only a square one can be solved", rows, columns);
+}
+
+void check_rows(const Csr& some, uint32_t first) {
+  for (uint32_t row = 0; row < some.rows; ++row) {
+    const uint64_t number = uint64_t{first} + row + 1;
+    if (some.start[row] == some.start[row + 1])
+      refuse("row {} has no entries, so the matrix is singular; leave the row out", number);
+    for (uint64_t k = some.start[row]; k < some.start[row + 1]; ++k) {
+      if (!std::isfinite(some.value[k]))
+        refuse("row {}, column {} is {}, not a finite number", number, some.column[k] + 1,
+               some.value[k]);
     }
   }
 }
 
-bool is_symmetric(const Csr& matrix) {
-  if (matrix.rows != matrix.columns) return false;
-  const Csr other = transpose(matrix);
-  return matrix.start == other.start && matrix.column == other.column && matrix.value == other.value;
+void check_solvable(const Csr& matrix) {
+  if (matrix.rows == 0) refuse("the matrix has no rows");
+  check_square(matrix.rows, matrix.columns);
+  check_rows(matrix, 0);
+}
+
+bool has(const Csr& matrix, uint32_t row, uint32_t column, double value) {
+  const auto columns = matrix.columns_of(row);
+  const auto at = std::ranges::lower_bound(columns, column);
+  return at != columns.end() && *at == column &&
+         matrix.value[matrix.start[row] + static_cast<uint64_t>(at - columns.begin())] == value;
 }
 
 void multiply(const Csr& matrix, uint32_t first, uint32_t last, const double* x, double* y) {

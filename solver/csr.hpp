@@ -23,28 +23,52 @@ struct Csr {
   [[nodiscard]] std::span<const uint32_t> columns_of(uint32_t row) const {
     return {column.data() + start[row], column.data() + start[row + 1]};
   }
+  [[nodiscard]] std::vector<uint32_t> row_lengths() const {
+    std::vector<uint32_t> out(rows);
+    for (uint32_t row = 0; row < rows; ++row)
+      out[row] = static_cast<uint32_t>(start[row + 1] - start[row]);
+    return out;
+  }
 };
 
 struct Entry {
   uint32_t row, column;
   double value;
+  uint64_t line = 0;  // of the file that it comes from
 };
 
 // Whether an entry (i, j) also stands for (j, i): with its value, or with its negative.
 enum class Mirror { none, symmetric, skew };
 
-// The matrix of these entries, in any order. Throws InputError that begins with where(index of an entry): for a
-// place that is named twice, and for more than two rows per entry, so that memory stays in proportion to what was
-// read, whatever the head of a file claims.
-[[nodiscard]] Csr assemble(uint32_t rows, uint32_t columns, std::span<const Entry> entries,
+// Some rows of a matrix, one after the other.
+struct RowRange {
+  uint32_t first = 0, last = 0;  // up to, but without, the last
+
+  [[nodiscard]] uint32_t size() const { return last - first; }
+  [[nodiscard]] bool has(uint32_t row) const { return row >= first && row < last; }
+  // Whether the entry, or what it also stands for, is in one of these rows.
+  [[nodiscard]] bool touches(const Entry& e, Mirror mirror) const {
+    return has(e.row) || (mirror != Mirror::none && has(e.column));
+  }
+};
+
+// These rows of the matrix of these entries, in any order; what stands in others is passed over. Throws InputError
+// that begins with where(line) for a place that is named twice, at the second.
+[[nodiscard]] Csr assemble(RowRange rows, uint32_t columns, std::span<const Entry> entries,
                            Mirror mirror, const std::function<std::string(uint64_t)>& where);
 
-// Throws InputError unless A x = b may have one solution for any b: not square, no rows, a row without entries,
-// a value that is not finite.
-void check_solvable(const Csr& matrix);
+// Throws InputError that begins with `where` for more than two rows per entry: memory stays in proportion to what was
+// read, whatever the head of a file claims.
+void check_enough(uint32_t rows, uint64_t entries, const std::string& where);
 
-// Whether the matrix is its own transpose, to the bit.
-[[nodiscard]] bool is_symmetric(const Csr& matrix);
+// Throws InputError unless A x = b may have one solution for any b: not square, no rows, and what check_rows() refuses.
+void check_solvable(const Csr& matrix);
+void check_square(uint32_t rows, uint32_t columns);
+// Some rows, from the row `first` on: one without entries, a value that is not finite.
+void check_rows(const Csr& some, uint32_t first);
+
+// Whether a place has this value; +0 and -0 are one.
+[[nodiscard]] bool has(const Csr& matrix, uint32_t row, uint32_t column, double value);
 
 // y = A x for the rows first up to, but without, last.
 void multiply(const Csr& matrix, uint32_t first, uint32_t last, const double* x, double* y);

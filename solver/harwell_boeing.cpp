@@ -86,29 +86,23 @@ class HarwellBoeing {
  public:
   explicit HarwellBoeing(Lines& lines) : lines_(lines) {}
 
-  Csr read() {
+  Listed list(const Wanted& wanted) {
     read_head();
+    wanted_ = wanted(out_.rows);
     std::vector<uint64_t> start;
     Fields pointers(lines_, pointer_format_);
-    for (uint64_t i = 0; i <= columns_; ++i) {
+    for (uint64_t i = 0; i <= out_.columns; ++i) {
       const uint64_t at = parse_count(lines_, pointers.next("pointers"), "the pointer");
-      const uint64_t least = start.empty() ? 1 : start.back() + 1, most = i == 0 ? 1 : count_ + 1;
+      const uint64_t least = start.empty() ? 1 : start.back() + 1, most = i == 0 ? 1 : out_.count + 1;
       if (at < least || at > most)
         lines_.fail("the pointer of column {} is {}; it must be {} to {}", i + 1, at, least, most);
       start.push_back(at - 1);
     }
-    if (start.back() != count_)
-      lines_.fail("the last pointer is {}; it must be {}", start.back() + 1, count_ + 1);
+    if (start.back() != out_.count)
+      lines_.fail("the last pointer is {}; it must be {}", start.back() + 1, out_.count + 1);
     read_rows(start);
-    if (!pattern_) {
-      Fields values(lines_, value_format_);
-      for (Entry& e : entries_) {
-        e.value = parse_value(values.next("values"));
-      }
-    }
-    return assemble(rows_, columns_, entries_, mirror_, [&](uint64_t index) {
-      return lines_.where(first_row_line_ + index / index_format_.count);
-    });
+    if (!pattern_) read_values();
+    return std::move(out_);
   }
 
  private:
@@ -131,11 +125,12 @@ class HarwellBoeing {
 
     std::string_view rest = next_line();
     read_type(lower(take_word(rest)));
-    rows_ = parse_size(lines_, take_word(rest), "the number of rows");
-    columns_ = parse_size(lines_, take_word(rest), "the number of columns");
-    count_ = parse_count(lines_, take_word(rest), "the number of entries");
-    if (mirror_ != Mirror::none && rows_ != columns_)
-      lines_.fail("{} rows and {} columns cannot be symmetric", rows_, columns_);
+    out_.line = lines_.number();
+    out_.rows = parse_size(lines_, take_word(rest), "the number of rows");
+    out_.columns = parse_size(lines_, take_word(rest), "the number of columns");
+    out_.count = parse_count(lines_, take_word(rest), "the number of entries");
+    if (out_.mirror != Mirror::none && out_.rows != out_.columns)
+      lines_.fail("{} rows and {} columns cannot be symmetric", out_.rows, out_.columns);
 
     const std::string formats(next_line());
     const auto field = [&](std::size_t first, std::size_t size) {
@@ -159,20 +154,30 @@ class HarwellBoeing {
       lines_.fail("the type is \"{}\"; it must be R, I or P, then S, U, R or Z, then A", shown(type));
     pattern_ = type[0] == 'p';
     integer_ = type[0] == 'i';
-    if (type[1] == 's') mirror_ = Mirror::symmetric;
-    if (type[1] == 'z') mirror_ = Mirror::skew;
+    if (type[1] == 's') out_.mirror = Mirror::symmetric;
+    if (type[1] == 'z') out_.mirror = Mirror::skew;
   }
 
   void read_rows(const std::vector<uint64_t>& start) {
     Fields rows(lines_, index_format_);
-    first_row_line_ = lines_.number() + 1;
-    for (uint32_t column = 0; column < columns_; ++column) {
+    for (uint32_t column = 0; column < out_.columns; ++column) {
       for (uint64_t k = start[column]; k < start[column + 1]; ++k) {
-        const uint32_t row = parse_index(lines_, rows.next("row indices"), "the row", rows_);
-        if (mirror_ == Mirror::skew && row == column)
+        const uint32_t row = parse_index(lines_, rows.next("row indices"), "the row", out_.rows);
+        if (out_.mirror == Mirror::skew && row == column)
           lines_.fail("a skew-symmetric matrix has no diagonal");
-        entries_.push_back({row, column, 1});
+        const Entry entry{row, column, 1, lines_.number()};
+        kept_.push_back(wanted_.touches(entry, out_.mirror));
+        if (kept_.back()) out_.entries.push_back(entry);
       }
+    }
+  }
+
+  void read_values() {
+    Fields values(lines_, value_format_);
+    auto entry = out_.entries.begin();
+    for (const bool kept : kept_) {
+      const double value = parse_value(values.next("values"));
+      if (kept) (entry++)->value = value;
     }
   }
 
@@ -185,15 +190,21 @@ class HarwellBoeing {
 
   Lines& lines_;
   bool pattern_ = false, integer_ = false;
-  Mirror mirror_ = Mirror::none;
-  uint32_t rows_ = 0, columns_ = 0;
-  uint64_t count_ = 0, first_row_line_ = 0;
   Format pointer_format_, index_format_, value_format_;
-  std::vector<Entry> entries_;
+  RowRange wanted_;
+  std::vector<bool> kept_;  // of all entries, in the file's order
+  Listed out_;
 };
 
 }  // namespace
 
-Csr read_harwell_boeing(Lines& lines) { return HarwellBoeing(lines).read(); }
+Listed list_harwell_boeing(Lines& lines, const Wanted& wanted) {
+  return HarwellBoeing(lines).list(wanted);
+}
+
+Csr read_harwell_boeing(Lines& lines) {
+  const Listed listed = list_harwell_boeing(lines, all_rows);
+  return rows_of(listed, all_rows(listed.rows), lines);
+}
 
 }  // namespace ompl::solver

@@ -4,13 +4,13 @@
 // pattern (every value 1); symmetric, skew, unsymmetric or rectangular. Right-hand sides are passed over.
 #pragma once
 
-#include "solver/csr.hpp"
-#include "solver/lines.hpp"
+#include "solver/listed.hpp"
 
 namespace ompl::solver {
 
 // Throws InputError with file and line, for what read_matrix_market() refuses, and for elemental matrices, formats that
 // are not such as (16I5) or (1P,5E16.8), and pointers that do not ascend.
+[[nodiscard]] Listed list_harwell_boeing(Lines& lines, const Wanted& wanted);
 [[nodiscard]] Csr read_harwell_boeing(Lines& lines);
 
 }  // namespace ompl::solver

@@ -2,19 +2,15 @@
 #include "solver/local.hpp"
 
 #include <algorithm>
-#include <map>
+#include <span>
 #include <tuple>
+#include <utility>
 
 namespace ompl::solver {
 
 namespace {
 
-// What passes between this part and another, as rows of the matrix in their order.
-struct Traffic {
-  std::vector<uint32_t> send, receive;
-};
-using Traffics = std::map<uint32_t, Traffic>;  // by the other part
-
+// In the matrix's order, each once.
 void sort_out(std::vector<uint32_t>& rows) {
   std::ranges::sort(rows);
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
@@ -26,29 +22,14 @@ struct Order {
   uint32_t interior = 0;
 };
 
-// Adds what must come; where others want a row for each column that comes from them, also what must go.
-Order look(const Slice& mine, const Partition& partition, uint32_t part, bool symmetric,
-           Traffics& traffic) {
+Order order_of(const Slice& mine, const Partition& partition, uint32_t part) {
   Order out;
   std::vector<uint32_t> boundary;
-  for (uint32_t row = 0; row < mine.rows.rows; ++row) {
-    bool inside = true;
-    for (const uint32_t column : mine.rows.columns_of(row)) {
-      const uint32_t owner = partition.part_of[column];
-      if (owner == part) continue;
-      Traffic& with = traffic[owner];
-      with.receive.push_back(column);
-      if (symmetric) with.send.push_back(mine.global[row]);
-      inside = false;
-    }
-    (inside ? out.rows : boundary).push_back(row);
-  }
+  const auto is_own = [&](uint32_t column) { return partition.part_of[column] == part; };
+  for (uint32_t row = 0; row < mine.rows.rows; ++row)
+    (std::ranges::all_of(mine.rows.columns_of(row), is_own) ? out.rows : boundary).push_back(row);
   out.interior = static_cast<uint32_t>(out.rows.size());
   out.rows.insert(out.rows.end(), boundary.begin(), boundary.end());
-  for (auto& [other, t] : traffic) {
-    sort_out(t.send);
-    sort_out(t.receive);
-  }
   return out;
 }
 
@@ -56,7 +37,7 @@ Order look(const Slice& mine, const Partition& partition, uint32_t part, bool sy
 class Cut {
  public:
   Cut(const Slice& mine, const Partition& partition, uint32_t part, const Order& order,
-      const Traffics& traffic)
+      const Traffic& traffic)
       : mine_(mine),
         partition_(partition),
         part_(part),
@@ -67,20 +48,23 @@ class Cut {
       place_[mine.global[row]] = static_cast<uint32_t>(out_.global.size());
       out_.global.push_back(mine.global[row]);
     }
-    for (const auto& [other, t] : traffic) add_neighbour(other, t);
+    for (uint32_t other = 0; other < partition.parts; ++other)
+      if (!traffic.send[other].empty() || !traffic.receive[other].empty())
+        add_neighbour(other, traffic.send[other], traffic.receive[other]);
     out_.own.rows = out_.own.columns = static_cast<uint32_t>(out_.global.size());
     for (const uint32_t row : order.rows) add_row(row);
   }
   LocalMatrix take() { return std::move(out_); }
 
  private:
-  void add_neighbour(uint32_t other, const Traffic& traffic) {
+  void add_neighbour(uint32_t other, std::span<const uint32_t> send,
+                     std::span<const uint32_t> receive) {
     auto& neighbours = out_.pattern.neighbours;
     number_[other] = static_cast<uint32_t>(neighbours.size());
     Pattern::Neighbour& neighbour = neighbours.emplace_back();
     neighbour.part = other;
-    for (const uint32_t row : traffic.send) neighbour.send.push_back(place_[row]);
-    for (const uint32_t row : traffic.receive) place_[row] = neighbour.receive++;
+    for (const uint32_t row : send) neighbour.send.push_back(place_[row]);
+    for (const uint32_t row : receive) place_[row] = neighbour.receive++;
   }
 
   void add_row(uint32_t row) {
@@ -138,10 +122,25 @@ void append_row(const Csr& from, uint32_t row, Csr& to) {
 
 }  // namespace
 
+std::vector<std::vector<uint32_t>> needed_by(const Slice& mine, const Partition& partition,
+                                             uint32_t part) {
+  std::vector<std::vector<uint32_t>> out(partition.parts);
+  for (const uint32_t column : mine.rows.column)
+    if (partition.part_of[column] != part) out[partition.part_of[column]].push_back(column);
+  for (auto& rows : out) sort_out(rows);
+  return out;
+}
+
+LocalMatrix localize(const Slice& mine, const Partition& partition, uint32_t part,
+                     const Traffic& traffic) {
+  return Cut(mine, partition, part, order_of(mine, partition, part), traffic).take();
+}
+
 LocalMatrix localize(const Csr& whole, const Partition& partition, uint32_t part) {
   Slice mine;
   mine.rows.columns = whole.columns;
-  Traffics traffic;
+  Traffic traffic;
+  traffic.send.resize(partition.parts);
   for (uint32_t row = 0; row < whole.rows; ++row) {
     const uint32_t owner = partition.part_of[row];
     if (owner == part) {
@@ -150,16 +149,11 @@ LocalMatrix localize(const Csr& whole, const Partition& partition, uint32_t part
       continue;
     }
     for (const uint32_t column : whole.columns_of(row))
-      if (partition.part_of[column] == part) traffic[owner].send.push_back(column);
+      if (partition.part_of[column] == part) traffic.send[owner].push_back(column);
   }
-  const Order order = look(mine, partition, part, false, traffic);
-  return Cut(mine, partition, part, order, traffic).take();
-}
-
-LocalMatrix localize(const Slice& mine, const Partition& partition, uint32_t part) {
-  Traffics traffic;
-  const Order order = look(mine, partition, part, true, traffic);
-  return Cut(mine, partition, part, order, traffic).take();
+  for (auto& rows : traffic.send) sort_out(rows);
+  traffic.receive = needed_by(mine, partition, part);
+  return localize(mine, partition, part, traffic);
 }
 
 }  // namespace ompl::solver

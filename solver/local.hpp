@@ -36,10 +36,20 @@ struct LocalMatrix {
   Pattern pattern;
 };
 
-// Looks at the whole matrix once. It must be square.
-[[nodiscard]] LocalMatrix localize(const Csr& whole, const Partition& partition, uint32_t part);
+// What passes between a part and each other one in an exchange: rows of the matrix, in its order.
+struct Traffic {
+  std::vector<std::vector<uint32_t>> send, receive;  // by the other part
+};
 
-// From the part's own rows, of a matrix with an entry (j, i) for each (i, j): only then do they tell what others need.
-[[nodiscard]] LocalMatrix localize(const Slice& mine, const Partition& partition, uint32_t part);
+// What a part's rows need of each other part: Traffic::receive. What it sends, only the others know.
+[[nodiscard]] std::vector<std::vector<uint32_t>> needed_by(const Slice& mine,
+                                                           const Partition& partition, uint32_t part);
+
+// The matrix must be square.
+[[nodiscard]] LocalMatrix localize(const Slice& mine, const Partition& partition, uint32_t part,
+                                   const Traffic& traffic);
+
+// Looks at the whole matrix once, in place of asking.
+[[nodiscard]] LocalMatrix localize(const Csr& whole, const Partition& partition, uint32_t part);
 
 }  // namespace ompl::solver

@@ -3,12 +3,17 @@
 
 #include <string>
 
-#include "solver/csr.hpp"
+#include "solver/listed.hpp"
 
 namespace ompl::solver {
 
-// The matrix in a file, compressed or not: Matrix Market if it begins with %%MatrixMarket, else Harwell-Boeing or
-// Rutherford-Boeing. Throws InputError.
+// The next lines are Matrix Market's; else, Harwell-Boeing's or Rutherford-Boeing's. Throws InputError if there are none.
+[[nodiscard]] bool is_matrix_market(Lines& lines);
+
+// Some rows of the matrix in a file of either kind, compressed or not. Throws InputError.
+[[nodiscard]] Listed list_matrix(Lines& lines, const Wanted& wanted);
+
+// All of it.
 [[nodiscard]] Csr read_matrix(const std::string& path);
 
 }  // namespace ompl::solver

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <span>
 
 #include "solver/csr.hpp"
 
@@ -12,19 +13,42 @@ namespace ompl::solver {
 
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r\f\v";
 constexpr std::size_t kLongestNumber = 64;
+
+constexpr bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v'; }
+
+// As C++ writes it: D is e, and a sign after a digit brings an e. Into `text`, twice as long.
+std::string_view without_fortran(std::string_view digits, std::span<char> text) {
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    const char c = digits[i];
+    const bool after_digit =
+        i > 0 && (digits[i - 1] == '.' || (digits[i - 1] >= '0' && digits[i - 1] <= '9'));
+    if ((c == '+' || c == '-') && after_digit) text[size++] = 'e';
+    text[size++] = c == 'D' || c == 'd' ? 'e' : c;
+  }
+  return {text.data(), size};
+}
+
+// All of the text, or invalid_argument.
+std::errc to_real(std::string_view text, double& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc{} && end != text.data() + text.size()) return std::errc::invalid_argument;
+  return error;
+}
 
 }  // namespace
 
 std::string_view trim(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
-  return text.substr(0, text.find_last_not_of(kBlanks) + 1);
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
 }
 
 std::string_view take_word(std::string_view& rest) {
   rest = trim(rest);
-  const std::string_view out = rest.substr(0, rest.find_first_of(kBlanks));
+  const auto end = std::ranges::find_if(rest, is_blank);
+  const std::string_view out = rest.substr(0, static_cast<std::size_t>(end - rest.begin()));
   rest.remove_prefix(out.size());
   return out;
 }
@@ -71,22 +95,15 @@ double parse_real(const Lines& lines, std::string_view word) {
   if (word.empty()) lines.fail("a value is missing");
   if (word.size() > kLongestNumber) lines.fail("the value \"{}...\" is too long", shown(word));
   const std::string_view digits = word.substr(word.front() == '+' ? 1 : 0);
-  std::array<char, 2 * kLongestNumber> text{};  // as C++ writes it: a sign may bring an e
-  std::size_t size = 0;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    const char c = digits[i];
-    const bool after_digit =
-        i > 0 && (digits[i - 1] == '.' || (digits[i - 1] >= '0' && digits[i - 1] <= '9'));
-    if ((c == '+' || c == '-') && after_digit) text[size++] = 'e';
-    if (size == kLongestNumber) lines.fail("the value \"{}\" is too long", shown(word));
-    text[size++] = c == 'D' || c == 'd' ? 'e' : c;
-  }
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + size, value);
+  std::errc error = to_real(digits, value);
+  if (error == std::errc::invalid_argument) {
+    std::array<char, 2 * kLongestNumber> text{};
+    error = to_real(without_fortran(digits, text), value);
+  }
   if (error == std::errc::result_out_of_range)
     lines.fail("the value {} does not fit a double", shown(word));
-  if (error != std::errc{} || end != text.data() + size)
-    lines.fail("\"{}\" is not a real number", shown(word));
+  if (error != std::errc{}) lines.fail("\"{}\" is not a real number", shown(word));
   if (!std::isfinite(value)) lines.fail("the value {} is not a finite number", shown(word));
   return value;
 }

@@ -2,6 +2,7 @@
 #include "solver/partition.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "solver/error.hpp"
 
@@ -16,24 +17,37 @@ void check_parts(uint32_t rows, uint32_t parts) {
 Partition partition_rows(uint32_t rows, uint32_t parts) {
   check_parts(rows, parts);
   Partition out{parts, std::vector<uint32_t>(rows)};
-  for (uint64_t part = 0; part < parts; ++part)
-    std::fill(out.part_of.begin() + static_cast<int64_t>(rows * part / parts),
-              out.part_of.begin() + static_cast<int64_t>(rows * (part + 1) / parts),
-              static_cast<uint32_t>(part));
+  for (uint32_t part = 0; part < parts; ++part) {
+    const RowRange block = row_block(rows, parts, part);
+    std::fill(out.part_of.begin() + block.first, out.part_of.begin() + block.last, part);
+  }
   return out;
 }
 
-Partition partition_entries(const Csr& matrix, uint32_t parts) {
-  check_parts(matrix.rows, parts);
-  Partition out{parts, std::vector<uint32_t>(matrix.rows)};
+RowRange row_block(uint32_t rows, uint32_t parts, uint32_t part) {
+  const auto first = [&](uint64_t of) { return static_cast<uint32_t>(rows * of / parts); };
+  return {first(part), first(part + uint64_t{1})};
+}
+
+uint32_t block_of_row(uint32_t rows, uint32_t parts, uint32_t row) {
+  return static_cast<uint32_t>((parts * (uint64_t{row} + 1) - 1) / rows);
+}
+
+Partition partition_entries(std::span<const uint32_t> entries, uint32_t parts) {
+  const auto rows = static_cast<uint32_t>(entries.size());
+  check_parts(rows, parts);
+  Partition out{parts, std::vector<uint32_t>(rows)};
+  const uint64_t all = std::accumulate(entries.begin(), entries.end(), uint64_t{0});
+  uint64_t before = 0;
   uint32_t part = 0;
-  for (uint32_t row = 0; row < matrix.rows; ++row) {
+  for (uint32_t row = 0; row < rows; ++row) {
     // The part in whose share of the entries the row's middle lies; but none may be left without a row.
-    const uint64_t middle = (matrix.start[row] + matrix.start[row + 1]) / 2;
+    const uint64_t middle = (2 * before + entries[row]) / 2;
+    before += entries[row];
     const auto wanted = static_cast<uint32_t>(
-        std::min<uint64_t>(parts - 1, middle * parts / std::max<uint64_t>(1, matrix.entries())));
+        std::min<uint64_t>(parts - 1, middle * parts / std::max<uint64_t>(1, all)));
     const uint32_t next = row == 0 ? 0 : part + 1;
-    const uint32_t parts_left = parts - std::min(next, parts), rows_left = matrix.rows - row;
+    const uint32_t parts_left = parts - std::min(next, parts), rows_left = rows - row;
     if (row > 0 && parts_left > 0 && (wanted > part || rows_left == parts_left)) part = next;
     out.part_of[row] = part;
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "solver/csr.hpp"
@@ -18,9 +19,12 @@ struct Partition {
 
 // Neighbouring rows, as many for each part (one more or less).
 [[nodiscard]] Partition partition_rows(uint32_t rows, uint32_t parts);
+// The same, calculated: the rows of a part, none of some if they are too few; the part of a row.
+[[nodiscard]] RowRange row_block(uint32_t rows, uint32_t parts, uint32_t part);
+[[nodiscard]] uint32_t block_of_row(uint32_t rows, uint32_t parts, uint32_t row);
 
-// Neighbouring rows with about as many entries for each part.
-[[nodiscard]] Partition partition_entries(const Csr& matrix, uint32_t parts);
+// Neighbouring rows with about as many entries for each part. `entries`: of each row.
+[[nodiscard]] Partition partition_entries(std::span<const uint32_t> entries, uint32_t parts);
 
 // Boxes of a grid: of all ways to cut it along x, y and z into so many, the one with the smallest halo for a
 // stencil of 27 points. Throws InputError where no such way is (101 parts of a grid of 100 x 100 x 100).

@@ -23,44 +23,60 @@ struct RowsByPart {
 
 }  // namespace
 
-Quality quality(const Csr& matrix, const Partition& partition) {
+std::vector<PartCost> costs_of_parts(const Csr& matrix, const Partition& partition) {
   const std::vector<uint32_t>& owner = partition.part_of;
   const RowsByPart rows(partition);
-  Quality out;
+  std::vector<PartCost> out(partition.parts);
   std::vector<uint32_t> last_needed_by(matrix.rows, partition.parts);
-  uint64_t neighbours = 0, smallest = ~uint64_t{0};
+  std::vector<uint64_t> from(partition.parts);
   for (uint32_t part = 0; part < partition.parts; ++part) {
-    std::vector<uint64_t> from(partition.parts);
-    uint64_t inside = 0;
-    const uint64_t size = rows.start[part + 1] - rows.start[part];
+    PartCost& cost = out[part];
+    std::ranges::fill(from, 0);
     for (uint64_t i = rows.start[part]; i < rows.start[part + 1]; ++i) {
       uint64_t cut = 0;
       for (const uint32_t column : matrix.columns_of(rows.row[i])) {
+        ++cost.entries;
         if (owner[column] == part) continue;
         ++cut;
         if (last_needed_by[column] != part) ++from[owner[column]];
         last_needed_by[column] = part;
       }
-      out.cut += cut;
-      if (cut == 0) ++inside;
+      ++cost.rows;
+      cost.cut += cut;
+      if (cut == 0) ++cost.interior;
     }
-    uint32_t here = 0;
-    for (const uint64_t count : from) {
-      if (count == 0) continue;
-      ++here;
-      out.halo += count;
-      smallest = std::min(smallest, count * sizeof(double));
-    }
-    neighbours += here;
-    out.neighbours_most = std::max(out.neighbours_most, here);
-    if (size > 0)
-      out.interior_least =
-          std::min(out.interior_least, static_cast<double>(inside) / static_cast<double>(size));
-    out.rows_most = std::max(out.rows_most, static_cast<double>(size) * partition.parts / matrix.rows);
+    for (uint32_t other = 0; other < partition.parts; ++other)
+      if (from[other] > 0) cost.from.push_back({other, from[other]});
   }
-  out.neighbours_mean = static_cast<double>(neighbours) / partition.parts;
+  return out;
+}
+
+Quality quality(std::span<const PartCost> parts) {
+  Quality out;
+  uint64_t rows = 0, most_rows = 0, neighbours = 0, smallest = ~uint64_t{0};
+  for (const PartCost& part : parts) {
+    rows += part.rows;
+    most_rows = std::max(most_rows, part.rows);
+    out.cut += part.cut;
+    neighbours += part.from.size();
+    out.neighbours_most = std::max(out.neighbours_most, static_cast<uint32_t>(part.from.size()));
+    for (const PartCost::Source& source : part.from) {
+      out.halo += source.values;
+      smallest = std::min(smallest, source.values * sizeof(double));
+    }
+    if (part.rows > 0)
+      out.interior_least = std::min(
+          out.interior_least, static_cast<double>(part.interior) / static_cast<double>(part.rows));
+  }
+  const auto count = static_cast<double>(parts.size());
+  out.rows_most = static_cast<double>(most_rows) * count / static_cast<double>(rows);
+  out.neighbours_mean = static_cast<double>(neighbours) / count;
   if (neighbours > 0) out.smallest_message = smallest;
   return out;
+}
+
+Quality quality(const Csr& matrix, const Partition& partition) {
+  return quality(costs_of_parts(matrix, partition));
 }
 
 }  // namespace ompl::solver

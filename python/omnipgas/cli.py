@@ -22,6 +22,7 @@ from omnipgas import (
     halo_command,
     installation,
     network,
+    partition,
     peers,
     performance,
     report,
@@ -33,6 +34,7 @@ from omnipgas.bench import Bench
 from omnipgas.command_line import INTERRUPTED, Bar, console_beside, numbers, words
 from omnipgas.figure import Figure
 from omnipgas.model import commands
+from omnipgas.study import command as study
 
 LIBRARIES = "raw,ompl,mpich,openmpi,intel,mpich-debian,openmpi-debian"
 NETWORK_LIBRARIES = "ofi,ucx,ompl,mpich,openmpi"
@@ -50,6 +52,8 @@ app.command("halo")(halo_command.command)
 app.add_typer(commands.app, name="model")
 app.command()(solve.cg)
 app.command()(solve.spmv)
+app.command("partition")(partition.command)
+app.add_typer(study.app, name="study")
 
 # Options as default values and Optional[]: the typer of Debian 12 knows no other way.
 LIBS = typer.Option(

@@ -56,6 +56,7 @@ MAX_ITERATIONS = typer.Option(10000, "--max-iterations", min=0)
 CHECKPOINT = typer.Option(None, "--checkpoint", metavar="FILE", help="Where x is written on the way.")
 EVERY = typer.Option(100, "--checkpoint-every", min=1, help="Iterations between checkpoints.")
 PLOT = typer.Option(None, "--plot", metavar="FILE", help="Residual history, PNG or SVG.")
+DOT = typer.Option(False, "--dot", help="Sum x . A x over all ranks behind each.")
 PRODUCTS = typer.Option(100, "--iterations", min=1, help="Products.")
 
 
@@ -99,6 +100,7 @@ def spmv(
     partition: str = PARTITION,
     format: str = FORMAT,
     iterations: int = PRODUCTS,
+    dot: bool = DOT,
     solution: Optional[Path] = SOLUTION,
     mpi: Optional[str] = MPI,
     json: Optional[str] = JSON,
@@ -109,6 +111,7 @@ def spmv(
         generate=generate, matrix=matrix, threads=threads, strategy=strategy, partition=partition, format=format,
         iterations=iterations, solution=solution,
     )  # fmt: skip
+    arguments += ["--dot"] if dot else []
     raise typer.Exit(_run(["spmv", *arguments], (ranks, mpi, timeout), json, None))
 
 
@@ -157,6 +160,19 @@ def _run(
         plots.residuals(plot, result)
         console.print(f"Plot: {plot}")
     return code
+
+
+class SolveError(Exception):
+    """A job found nothing; it has said why."""
+
+
+def result_of(arguments: Sequence[str], ranks: int, mpi: str | None, timeout: float) -> dict[str, Any]:
+    """What a job finds, whether it has converged or not. Raises SolveError, peers.MissingError."""
+    command, environment = _job(arguments, ranks, mpi, timeout)
+    result, code = _follow(command, environment, Console(quiet=True))
+    if result is None:
+        raise SolveError(f"{' '.join(command)}: ended with status {code} and no result")
+    return result
 
 
 def _follow(command: Sequence[str], environment: dict[str, str], console: Console) -> tuple[dict[str, Any] | None, int]:

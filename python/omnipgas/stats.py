@@ -27,6 +27,10 @@ class Interval:
         """Half the interval, as a fraction of the median."""
         return (self.high - self.low) / 2 / abs(self.median) if self.median else float("inf")
 
+    def to_json(self) -> dict[str, float]:
+        """As it stands in result files."""
+        return {"median": self.median, "low": self.low, "high": self.high, "rounds": self.count}
+
 
 def median_interval(values: Sequence[float], seed: int = 1) -> Interval:
     """The median of `values` (at least one) and how well it is known."""

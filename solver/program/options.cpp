@@ -9,6 +9,8 @@
 #include <sstream>
 #include <vector>
 
+#include "solver/program/input.hpp"
+
 namespace ompl::solver {
 
 namespace {
@@ -39,7 +41,7 @@ void common(CLI::App& app, Options* out) {
   app.add_option("--strategy", out->strategy, "Of the halo exchange; see omnipgas/halo.h")
       ->check(CLI::IsMember(kStrategies));
   app.add_option("--partition", out->partition, "Who has which rows")
-      ->check(CLI::IsMember({"row", "entries", "kway", "recursive", "blocks"}));
+      ->check(CLI::IsMember(std::vector<std::string>(kPartitions.begin(), kPartitions.end())));
   app.add_option("--format", out->format)->check(CLI::IsMember({"csr", "sell"}));
   app.add_option("--solution", out->solution, "File for the result in the matrix's order");
 }
@@ -65,6 +67,7 @@ std::optional<int> parse_options(int argc, char** argv, bool loud, Options* out)
   CLI::App& spmv = *app.add_subcommand("spmv", "Multiplies A with x[i] = 1 + i % 7, again and again");
   common(spmv, out);
   spmv.add_option("--iterations", out->max_iterations, "Products [100]")->check(CLI::PositiveNumber);
+  spmv.add_flag("--dot", out->dot, "Sum x . A x over all ranks behind each");
   try {
     app.parse(argc, argv);
     out->spmv = spmv.parsed();

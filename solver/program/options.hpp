@@ -8,7 +8,8 @@
 namespace ompl::solver {
 
 struct Options {
-  bool spmv = false;  // products alone
+  bool spmv = false;  // products,
+  bool dot = false;   // each with x . A x over all ranks
   std::string generate, matrix, rhs, start, solution, checkpoint;
   std::string partition = "row", format = "csr", precondition = "none", strategy = "double-buffer";
   int32_t strategy_number = 0;  // OMPL_HALO_...

@@ -3,71 +3,20 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
-#include <new>
-#include <system_error>
 #include <vector>
 
 #include "solver/error.hpp"
-#include "solver/matrix_file.hpp"
+#include "solver/program/input.hpp"
+#include "solver/ranks/alike.hpp"
+#include "solver/ranks/file_rows.hpp"
 #include "solver/ranks/layer.hpp"
+#include "solver/ranks/rows.hpp"
 #include "solver/ranks/whole.hpp"
 
 namespace ompl::solver {
 
 namespace {
-
-struct Generator {
-  Stencil stencil;
-  Grid grid{};
-};
-
-// Numbers between separators, one at least; nothing if the text is anything else.
-template <class T>
-std::vector<T> numbers(std::string_view text, char separator) {
-  std::vector<T> out;
-  for (const char* at = text.data();; ++at) {
-    const char* const end = text.data() + text.size();
-    T value{};
-    const auto [next, error] = std::from_chars(at, end, value);
-    if (error != std::errc()) return {};
-    out.push_back(value);
-    if (next == end) return out;
-    if (*next != separator) return {};
-    at = next;
-  }
-}
-
-Generator generator_of(const std::string& text) {
-  const auto colon = text.find(':');
-  const std::string kind = text.substr(0, colon);
-  std::string size = colon == std::string::npos ? "" : text.substr(colon + 1);
-  std::vector<double> weight{1, 1, 1};
-  if (kind == "aniso") {
-    const auto second = std::min(size.find(':'), size.size());
-    weight = numbers<double>(std::string_view(size).substr(std::min(second + 1, size.size())), ',');
-    size.resize(second);
-  }
-  std::vector<uint32_t> grid = numbers<uint32_t>(size, 'x');
-  if (grid.size() == 1) grid.resize(3, grid[0]);
-  const auto positive = [](double w) { return w > 0 && w <= std::numeric_limits<double>::max(); };
-  if ((kind != "27pt" && kind != "7pt" && kind != "aniso") || grid.size() != 3 || weight.size() != 3 ||
-      !std::ranges::all_of(weight, positive))
-    refuse(
-        "--generate {}: it must be 27pt:N, 7pt:N or aniso:N:WX,WY,WZ, where N may be NXxNYxNZ and each "
-        "W is above 0",
-        text);
-  Generator out{kind == "27pt" ? stencil_27() : stencil_7({weight[0], weight[1], weight[2]}),
-                {{grid[0], grid[1], grid[2]}}};
-  (void)rows_of(out.grid);  // it may have too many
-  return out;
-}
-
-Partition partition_whole(const Csr& whole, const std::string& how, uint32_t parts) {
-  if (how == "entries") return partition_entries(whole, parts);
-  return partition_metis(whole, parts, how == "kway" ? MetisWay::kway : MetisWay::recursive);
-}
 
 class Maker {
  public:
@@ -75,82 +24,84 @@ class Maker {
       : options_(options), sums_(sums), rank_(my_rank()), ranks_(all_ranks()) {}
 
   Problem make() {
-    together(sums_, [&] { read(); });
-    together(sums_, [&] { partition(); });
-    if (needs_whole() && ranks_ > 1) share(out_.partition.part_of);
-    together(sums_, [&] { localize_mine(); });
+    if (!generated()) read();
+    together(sums_, [&] {
+      if (generated()) begin_grid();
+      check_parts(out_.rows, ranks_);
+      if (generated() && looks_at_rows()) block_ = rows_of_grid();
+    });
+    find_partition();
+    Slice mine = std::move(block_);
+    if (generated()) {
+      together(sums_, [&] { mine = rows_of_grid(); });
+    } else if (looks_at_rows() && ranks_ > 1) {
+      mine = move_to_owners(std::move(mine), out_.partition);
+    }
+    out_.local = localize(mine, out_.partition);
     return std::move(out_);
   }
 
  private:
   [[nodiscard]] bool generated() const { return !options_.generate.empty(); }
-  [[nodiscard]] bool needs_whole() const {
-    return options_.partition != "row" && options_.partition != "blocks";
-  }
+  [[nodiscard]] bool by_metis() const { return needs_pattern(options_.partition); }
+  [[nodiscard]] bool looks_at_rows() const { return by_metis() || options_.partition == "entries"; }
 
+  // All refuse alike; rank 0 speaks.
   void read() {
-    if (generated()) {
-      generator_ = generator_of(options_.generate);
-      out_.rows = rows_of(generator_.grid);
-    } else {
-      whole_ = read_matrix(options_.matrix);
-      check_solvable(whole_);
-      out_.rows = whole_.rows;
-      out_.symmetric = rank_ != 0 || is_symmetric(whole_);  // who speaks of it
-    }
-    check_parts(out_.rows, ranks_);
-  }
-
-  void partition() {
-    if (options_.partition == "row") {
-      out_.partition = partition_rows(out_.rows, ranks_);
-    } else if (options_.partition == "blocks") {
-      if (!generated())
-        refuse("--partition blocks cuts grids, and {} is none; take row or kway", options_.matrix);
-      out_.partition = partition_blocks(generator_.grid, ranks_);
-    } else if (rank_ == 0) {
-      out_.partition =
-          partition_whole(generated() ? generate(generator_.stencil, generator_.grid) : whole_,
-                          options_.partition, ranks_);
-    } else {
-      out_.partition = {ranks_, std::vector<uint32_t>(out_.rows)};
+    try {
+      FileRows file = read_rows(options_.matrix, options_.threads);
+      out_.rows = file.rows;
+      out_.symmetric = file.mirrored || is_symmetric(file.mine);
+      block_ = std::move(file.mine);
+    } catch (const InputError& error) {
+      throw Refused(rank_ == 0 ? error.what() : "");
     }
   }
 
-  void localize_mine() {
-    if (!generated()) {
-      out_.local = localize(whole_, out_.partition, rank_);
-      whole_ = {};
-      return;
-    }
-    Slice mine;
+  void begin_grid() {
+    generator_ = generator_of(options_.generate);
+    out_.rows = rows_of(generator_.grid);
+  }
+
+  void find_partition() {
+    std::vector<uint32_t> lengths;
+    Csr pattern;
+    if (options_.partition == "entries") lengths = all_row_lengths(block_);
+    if (by_metis()) pattern = whole_pattern(block_);
+    together(sums_, [&] { out_.partition = partition(lengths, pattern); });
+    if (by_metis() && ranks_ > 1) share(out_.partition.part_of);
+  }
+
+  // lengths: of all rows; pattern: at rank 0, for METIS.
+  [[nodiscard]] Partition partition(std::span<const uint32_t> lengths, const Csr& pattern) const {
+    if (by_metis() && rank_ != 0) return {ranks_, std::vector<uint32_t>(out_.rows)};
+    return partition_by(options_.partition, ranks_, out_.rows, generated() ? &generator_.grid : nullptr,
+                        lengths, pattern);
+  }
+
+  // Those of this rank by the partition; before there is one, its block of them.
+  [[nodiscard]] Slice rows_of_grid() const {
+    const std::vector<uint32_t>& part_of = out_.partition.part_of;
+    Slice out;
     for (uint32_t row = 0; row < out_.rows; ++row)
-      if (out_.partition.part_of[row] == rank_) mine.global.push_back(row);
-    mine.rows = generate(generator_.stencil, generator_.grid, mine.global);
-    out_.local = localize(mine, out_.partition, rank_);
+      if ((part_of.empty() ? block_of_row(out_.rows, ranks_, row) : part_of[row]) == rank_)
+        out.global.push_back(row);
+    out.rows = generate(generator_.stencil, generator_.grid, out.global);
+    return out;
   }
 
   const Options& options_;
   Sums& sums_;
   const uint32_t rank_, ranks_;
   Generator generator_;
-  Csr whole_;
+  Slice block_;  // rows as they come; of a grid only where a partition looks at them
   Problem out_;
 };
 
 }  // namespace
 
 void together(Sums& sums, const std::function<void()>& f) {
-  std::string why;
-  try {
-    f();
-  } catch (const InputError& error) {
-    why = error.what();
-  } catch (const std::bad_alloc&) {
-    why = "not enough memory; take a smaller matrix or more machines";
-  } catch (const std::system_error& error) {
-    why = error.what();
-  }
+  std::string why = refusal_of(f);
   // The lowest of the ranks that failed speaks.
   const uint32_t ranks = all_ranks(), rank = my_rank();
   std::array failed{why.empty() ? 0.0 : static_cast<double>(ranks - rank)};

@@ -22,14 +22,14 @@ class Refused : public std::runtime_error {
 void together(Sums& sums, const std::function<void()>& f);
 
 struct Problem {
-  uint32_t rows = 0;      // of the matrix
-  bool symmetric = true;  // as rank 0 finds
+  uint32_t rows = 0;  // of the matrix
+  bool symmetric = true;
   Partition partition;
   LocalMatrix local;
 };
 
-// Each rank makes its own rows of a generated matrix, and reads the whole of one in a file, of which it keeps its rows.
-// METIS, and the partition by entries, see the whole matrix at rank 0 alone. Collective; throws Refused.
+// Each rank makes its own rows of a generated matrix, or reads its share of a file. None has the whole matrix, but rank 0
+// its pattern while METIS cuts it. Collective; throws Refused.
 [[nodiscard]] Problem make_problem(const Options& options, Sums& sums);
 
 // What the partition costs, and entries in all, at every rank. Collective.

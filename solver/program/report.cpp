@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "solver/program/quality_json.hpp"
 #include "solver/ranks/layer.hpp"
 #include "solver/sell.hpp"
 
@@ -35,9 +36,9 @@ void add_carriers(const std::string& described, Json& out) {
 
 Json split_of(const Options& options, const CgSplit& split, double iterations) {
   Json out{{"product", split.product / iterations}, {"halo_wait", split.halo_wait / iterations}};
+  if (!options.spmv) out["preconditioner"] = split.preconditioner / iterations;
+  if (!options.spmv || options.dot) out["reduction"] = split.reduction / iterations;
   if (options.spmv) return out;
-  out["preconditioner"] = split.preconditioner / iterations;
-  out["reduction"] = split.reduction / iterations;
   out["vectors"] = split.vectors / iterations;
   return out;
 }
@@ -49,7 +50,6 @@ void write_progress(uint32_t iteration, double relative_residual) {
 }
 
 void write_report(const Options& options, const Problem& problem, const Report& report) {
-  const Quality& q = report.cost.quality;
   const double iterations = std::max(1U, report.cg.iterations);
   Json out{{"command", options.spmv ? "spmv" : "cg"},
            {"matrix", options.matrix.empty() ? options.generate : options.matrix},
@@ -67,14 +67,8 @@ void write_report(const Options& options, const Problem& problem, const Report& 
               {"seconds_per_iteration", report.seconds / iterations},
               {"setup_seconds", report.setup_seconds},
               {"split", split_of(options, report.split, iterations)},
-              {"quality",
-               {{"cut", q.cut},
-                {"halo", q.halo},
-                {"neighbours_mean", q.neighbours_mean},
-                {"neighbours_most", q.neighbours_most},
-                {"smallest_message_bytes", q.smallest_message},
-                {"interior_least", q.interior_least},
-                {"rows_most", q.rows_most}}}});
+              {"quality", json_of(report.cost.quality)}});
+  if (options.dot) out["dot"] = report.dot;
   if (!options.spmv) {
     out.update({{"converged", report.cg.stop == Stop::converged},
                 {"stop", reason(report.cg.stop)},

@@ -16,6 +16,7 @@ struct Report {
   CgSplit split;                          // of all iterations, the mean over ranks
   CgResult cg;                            // only `iterations` of products alone
   double true_relative_residual = 0;
+  double dot = 0;        // x . A x, if it was asked for
   std::string carriers;  // ompl_halo_describe()
 };
 

@@ -33,7 +33,7 @@ class Job {
   bool run() {
     const auto begin = Clock::now();
     problem_ = make_problem(options_, sums_);
-    if (!options_.spmv && !problem_.symmetric)
+    if (!options_.spmv && !problem_.symmetric && rank_ == 0)
       fmt::print(
           stderr,
           "ompl_cg: warning: the matrix is not symmetric; conjugate gradients may not converge\n");
@@ -94,9 +94,17 @@ class Job {
     check(ompl_barrier(), "ompl_barrier");
     const double wait_before = op.wait_seconds();
     const auto begin = Clock::now();
-    for (uint32_t i = 0; i < options_.max_iterations; ++i) op.apply(x_.data(), b_.data());
-    CgSplit mine{.halo_wait = op.wait_seconds() - wait_before};
-    mine.product = seconds_since(begin) - mine.halo_wait;
+    CgSplit mine;
+    for (uint32_t i = 0; i < options_.max_iterations; ++i) {
+      std::array dot{op.apply(x_.data(), b_.data())};
+      if (!options_.dot) continue;
+      const auto multiplied = Clock::now();
+      sums_.sum(dot);
+      report_.dot = dot[0];
+      mine.reduction += seconds_since(multiplied);
+    }
+    mine.halo_wait = op.wait_seconds() - wait_before;
+    mine.product = seconds_since(begin) - mine.halo_wait - mine.reduction;
     check(ompl_barrier(), "ompl_barrier");
     report_.seconds = seconds_since(begin);
     report_.cg.iterations = options_.max_iterations;

@@ -2,26 +2,11 @@
 #include "solver/ranks/whole.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
-#include "solver/ranks/layer.hpp"
+#include "solver/ranks/place.hpp"
 
 namespace ompl::solver {
-
-namespace {
-
-// Memory at the same place of every rank, while it is needed.
-template <class T>
-struct Place {
-  explicit Place(std::size_t count) { check(ompl_alloc(count * sizeof(T), &offset), "ompl_alloc"); }
-  [[nodiscard]] T* own() const { return static_cast<T*>(ompl_ptr(my_rank(), offset)); }
-  // Collective, and so no destructor's business.
-  void free() const { check(ompl_free(offset), "ompl_free"); }
-  uint64_t offset = 0;
-};
-
-}  // namespace
 
 void share(std::span<uint32_t> values) {
   const Place<uint32_t> place(values.size());

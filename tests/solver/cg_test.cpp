@@ -37,7 +37,7 @@ Csr diagonal(const std::vector<double>& values) {
   std::vector<Entry> entries;
   for (uint32_t i = 0; i < values.size(); ++i) entries.push_back({i, i, values[i]});
   const auto rows = static_cast<uint32_t>(values.size());
-  return assemble(rows, rows, entries, Mirror::none, [](uint64_t) { return ""; });
+  return assemble({0, rows}, rows, entries, Mirror::none, [](uint64_t) { return ""; });
 }
 
 TEST(Cg, FindsTheSolution) {

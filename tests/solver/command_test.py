@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from . import jobs
@@ -58,6 +59,41 @@ def test_products() -> None:
     assert result["iterations"] == 7
     assert result["seconds_per_iteration"] > 0
     assert set(result["split"]) == {"product", "halo_wait"}
+
+
+def test_products_with_a_sum() -> None:
+    result = found("spmv", *PROBLEM, "--ranks", 3, "--partition", "kway", "--iterations", 7, "--dot")
+    x = 1.0 + np.arange(12**3) % 7
+    assert result["dot"] == pytest.approx(float(x @ jobs.stencil_27(x, (12, 12, 12))), rel=1e-12)
+    assert set(result["split"]) == {"product", "halo_wait", "reduction"}
+    assert 0 < result["split"]["reduction"] < result["seconds_per_iteration"]
+
+
+def test_what_partitions_cost(tmp_path: Path) -> None:
+    costs = {(one["partition"], one["parts"]): one["quality"] for one in found_partitions("row,kway,blocks", "2,4")}
+    assert len(costs) == 6
+    # A plane of 12 x 12 points goes each way; each of its points has 9 neighbours beyond, fewer at the edges.
+    plane: dict[str, Any] = {"halo": 2 * 144, "cut": 2 * 34**2, "neighbours_mean": 1, "neighbours_most": 1}
+    plane |= {"smallest_message_bytes": 8 * 144, "interior_least": pytest.approx(5 / 6), "rows_most": 1}
+    assert costs["row", 2] == costs["blocks", 2] == plane
+    assert (costs["row", 4]["halo"], costs["row", 4]["neighbours_mean"]) == (6 * 144, 1.5)
+    assert costs["kway", 2]["halo"] >= 2 * 144 and costs["kway", 4]["neighbours_most"] <= 3
+    for wrong, why in (("--partition=block", "block"), ("--parts=0", "below 1"), ("--matrix=x", "either")):
+        done = omni("partition", *PROBLEM, wrong)
+        assert done.returncode == 2 and why in done.stderr, wrong
+    matrix = jobs.write_matrix(tmp_path / "a.mtx", np.eye(3))
+    for how, parts, why in (("blocks", 2, "cuts grids"), ("row", 4, "3 rows are too few for 4 parts")):
+        done = omni("partition", "--matrix", matrix, "--partition", how, "--parts", parts)
+        assert done.returncode == 2 and why in done.stderr, done.stderr
+
+
+def found_partitions(kinds: str, parts: str) -> list[dict[str, Any]]:
+    """What omni partition writes, which its table says too."""
+    done = omni("partition", *PROBLEM, "--partition", kinds, "--parts", parts, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert all(kind in done.stderr for kind in kinds.split(","))
+    costs: list[dict[str, Any]] = json.loads(done.stdout)["partitions"]
+    return costs
 
 
 def test_exit_codes() -> None:

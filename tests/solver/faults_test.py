@@ -62,6 +62,22 @@ def test_files(tmp_path: Path) -> None:
     assert "missing" in refused(3, "cg", "--matrix", tmp_path / "missing")
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 5])
+def test_the_line_of_a_file_that_ranks_share(tmp_path: Path, ranks: int) -> None:
+    rows = [f"{i} {i} 1\n" for i in range(1, 41)]  # from line 3 on
+    path = tmp_path / "a.mtx"
+    for after, text, count, why in (
+        (20, "% moves on\n19 19 one\n", 41, '24: "one" is not a real number'),
+        (40, "1 41 1\n", 41, "43: the column is 41; it must be 1 to 40"),
+        (40, "3 4 1\n", 40, "43: there is more than the sizes say"),
+        (40, "", 41, "42: the file ends after 40 of 41 entries; is it complete?"),
+        (30, "7 7 1\n", 41, "33: row 7, column 7 stands here a second time; add the two or leave one out"),
+    ):
+        entries = "".join([*rows[:after], text, *rows[after:]])
+        path.write_text(f"%%MatrixMarket matrix coordinate real general\n40 40 {count}\n{entries}")
+        assert refused(ranks, "cg", "--matrix", path) == f"ompl_cg: {path}:{why}"
+
+
 def test_what_does_not_fit_the_matrix(tmp_path: Path) -> None:
     matrix = jobs.write_matrix(tmp_path / "a.mtx", np.eye(6))
     short = jobs.write_vector(tmp_path / "b", np.ones(5))

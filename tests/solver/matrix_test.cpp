@@ -14,10 +14,18 @@ namespace {
 
 using namespace ompl::solver;  // NOLINT(google-build-using-namespace)
 
+std::string where(uint64_t line) { return "line " + std::to_string(line) + ": "; }
+
 Csr make(uint32_t rows, uint32_t columns, const std::vector<Entry>& entries,
          Mirror mirror = Mirror::none) {
-  return assemble(rows, columns, entries, mirror,
-                  [](uint64_t index) { return "entry " + std::to_string(index) + ": "; });
+  return assemble({0, rows}, columns, entries, mirror, where);
+}
+
+bool is_symmetric(const Csr& a) {
+  for (uint32_t row = 0; row < a.rows; ++row)
+    for (uint64_t k = a.start[row]; k < a.start[row + 1]; ++k)
+      if (!has(a, a.column[k], row, a.value[k])) return false;
+  return true;
 }
 
 bool solvable(const Csr& a) {
@@ -43,17 +51,36 @@ TEST(Assemble, MirrorImages) {
 
 TEST(Assemble, ASecondEntryInAPlaceIsRefused) {
   EXPECT_EQ(refusal([] {
-              return make(1, 1, {{0, 0, 1}, {0, 0, 2}});
+              return make(1, 1, {{0, 0, 1, 7}, {0, 0, 2, 9}, {0, 0, 3, 8}});
             }),
-            "entry 1: row 1, column 1 stands here a second time; add the two or leave one out");
+            "line 8: row 1, column 1 stands here a second time; add the two or leave one out");
   EXPECT_NE(refusal([] { return make(2, 2, {{0, 1, 1}, {1, 0, 1}}, Mirror::symmetric); }), "");
 }
 
-TEST(Assemble, MoreRowsThanEntriesCanFillAreRefused) {
+TEST(Assemble, SomeRows) {
+  const std::vector<Entry> entries{{0, 0, 1}, {2, 0, 3}, {2, 1, 5}, {3, 3, 7}};
+  const Csr middle = assemble({1, 3}, 4, entries, Mirror::symmetric, where);
+  EXPECT_EQ(middle.rows, 2U);
+  EXPECT_EQ(middle.start, (std::vector<uint64_t>{0, 1, 3}));
+  EXPECT_EQ(middle.column, (std::vector<uint32_t>{2, 0, 1}));
+  EXPECT_EQ(middle.value, (std::vector<double>{5, 3, 5}));
+  EXPECT_EQ(assemble({2, 2}, 4, entries, Mirror::none, where).rows, 0U);
   EXPECT_NE(refusal([] {
-              return make(2000000000, 1, {{0, 0, 1}});
-            }).find("2000000000 rows, but only 1 entries"),
+              return assemble({3, 4}, 4, std::vector<Entry>(2, {3, 0, 1, 5}), Mirror::none, where);
+            }).find("line 5: row 4, column 1"),
             std::string::npos);
+}
+
+TEST(Assemble, MoreRowsThanEntriesCanFillAreRefused) {
+  const auto enough = [](uint32_t rows, uint64_t entries) {
+    return refusal([&] {
+      check_enough(rows, entries, "line 2: ");
+      return 0;
+    });
+  };
+  EXPECT_TRUE(enough(2000000000, 1).starts_with("line 2: 2000000000 rows, but only 1 entries"));
+  EXPECT_NE(enough(3, 1), "");
+  EXPECT_EQ(enough(2, 1), "");
 }
 
 TEST(CheckSolvable, SaysWhatIsWrong) {

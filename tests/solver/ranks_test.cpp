@@ -125,7 +125,8 @@ TEST(Ranks, EveryPartitionSolvesTheSame) {
   const std::vector<double> expected = solve(a, b, partition_rows(a.rows, 1), false).histories[0];
   for (const uint32_t parts : {2U, 3U, 4U, 7U, 8U}) {
     for (const Partition& partition :
-         {partition_rows(a.rows, parts), partition_entries(a, parts), partition_blocks(grid, parts)}) {
+         {partition_rows(a.rows, parts), partition_entries(a.row_lengths(), parts),
+          partition_blocks(grid, parts)}) {
       const Solution csr = solve(a, b, partition, false);
       for (const double value : csr.x) ASSERT_NEAR(value, 1, 1e-6);
       ASSERT_EQ(csr.histories[0].size(), expected.size());
@@ -144,7 +145,7 @@ TEST(Ranks, UnsymmetricPattern) {
     entries.push_back({i, i, 2});
     if (i >= 10) entries.push_back({i, i - 10, 1.0 + i});
   }
-  const Csr a = assemble(30, 30, entries, Mirror::none, [](uint64_t) { return ""; });
+  const Csr a = assemble({0, 30}, 30, entries, Mirror::none, [](uint64_t) { return ""; });
   const Partition partition = partition_rows(30, 3);
   std::vector<double> x(30), expected(30), y(30);
   for (uint32_t i = 0; i < 30; ++i) x[i] = i;

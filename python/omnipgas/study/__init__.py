@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""omni study: the papers' studies."""
