@@ -122,7 +122,7 @@ def test_each_wait_takes_the_signals_that_it_needed(extended: Path) -> None:
 def test_a_halo_exchange_is_messages_between_neighbours(tmp_path: Path) -> None:
     """The rod of examples/heat_halo.c: an end has one neighbour, and 8 bytes go each way in each step."""
     ranks, steps = 3, 50
-    out = traced(tmp_path / "out", ranks, "examples/heat_halo", str(steps))
+    out = traced(tmp_path / "out", ranks, "heat_halo", str(steps))
     for rank in range(ranks):
         calls = calls_of(out, rank)
         assert [call["call"] for call in calls] == [
