@@ -116,6 +116,6 @@ def test_ratios_and_gains() -> None:
     assert tables.ratio(found, "cg", "row", 4, ("single", "mpi")) == pytest.approx(0.8)
     assert tables.gain(found, "cg", "row", 4) == pytest.approx(25)
     assert tables.gain(found, "cg", "kway", 4) is None
-    assert tables.modelled(found)[2] == "| cg | 4 | 0.800 | 0.600 | - | - |"
+    assert tables.modelled(found)[2] == "| cg | 4 | 0.8000 | 0.6000 | - | - |"
     ((count, *gains),) = tables.ring_gains(found)
     assert count == 4 and gains == pytest.approx([10, -10, 20])
