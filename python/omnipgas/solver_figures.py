@@ -103,8 +103,8 @@ def compared(found: dict[str, list[Run]], failed: dict[str, str], side: int) -> 
     def over(name: str, mine: str, other: str, bound: float, value: Callable[[Run, str], float]) -> Figure:
         if why := failed.get(mine) or failed.get(other):
             return missing(name, bound, True, why)
-        pairs = ([value(run, one) for run in found[one]] for one in (mine, other))
-        return interval(name, *pairs, bound, True)
+        first, second = ([value(run, one) for run in found[one]] for one in (mine, other))
+        return interval(name, first, second, bound, True)
 
     made = [same]
     for format_, bound in OF_PEERS.items():

@@ -63,7 +63,7 @@ def test_products() -> None:
 
 def test_products_with_a_sum() -> None:
     result = found("spmv", *PROBLEM, "--ranks", 3, "--partition", "kway", "--iterations", 7, "--dot")
-    x = 1.0 + np.arange(12**3) % 7
+    x: jobs.Vector = (1 + np.arange(12**3) % 7).astype(np.float64)
     assert result["dot"] == pytest.approx(float(x @ jobs.stencil_27(x, (12, 12, 12))), rel=1e-12)
     assert set(result["split"]) == {"product", "halo_wait", "reduction"}
     assert 0 < result["split"]["reduction"] < result["seconds_per_iteration"]

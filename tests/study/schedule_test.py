@@ -57,7 +57,7 @@ def modelled(folder: Path, params: Path, pattern: Pattern, parts: list[Part], st
         path.write_text(schedule.goal(pattern, parts, strategy, work, Compute(ENTRY, ROW), RESET, count))
         found = predict.run(str(path), str(params), "loggps", ["--no-sensitivity"])
         assert not found["unmatched"]
-        times.append(1e9 * found["predicted_seconds"])
+        times.append(1e9 * float(found["predicted_seconds"]))
     return (times[1] - times[0]) / (COUNTS[1] - COUNTS[0])
 
 

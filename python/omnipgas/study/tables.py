@@ -96,7 +96,7 @@ def modelled(found: Found) -> list[str]:
     rows = []
     for work, parts in modelled_rows(found):
         cells = [ratio(found, work, kind, parts, (strategy, BASE)) for strategy, kind in SERIES.values()]
-        rows.append([work, str(parts), *(NOTHING if cell is None else f"{cell:.3f}" for cell in cells)])
+        rows.append([work, str(parts), *(NOTHING if cell is None else f"{cell:.4f}" for cell in cells)])
     return table(["work", "parts", *SERIES], rows)
 
 
@@ -117,7 +117,7 @@ def gains(found: Found) -> list[str]:
         cells = []
         for kind in PARTITIONS.values():
             percent = gain(found, work, kind, parts)
-            cells += [f"{mean[kind, parts]:.1f}", NOTHING if percent is None else f"{percent:+.1f} %"]
+            cells += [f"{mean[kind, parts]:.1f}", NOTHING if percent is None else f"{percent:+.2f} %"]
         rows.append([work, str(parts), *cells])
     heads = [head for cut in PARTITIONS for head in (f"{cut}: neighbours", "gain")]
     return table(["work", "parts", *heads], rows)
