@@ -16,7 +16,7 @@ static int allowed_core(int number) {
   cpu_set_t cores;
   sched_getaffinity(0, sizeof cores, &cores);
   for (int core = 0; core < CPU_SETSIZE; ++core)
-    if (CPU_ISSET(core, &cores) && number-- == 0) return core;
+    if (CPU_ISSET((size_t)core, &cores) && number-- == 0) return core;
   return -1;
 }
 
@@ -32,7 +32,7 @@ static double sum_of(const double* values) {
 static void* reader(void* core) {
   cpu_set_t one;
   CPU_ZERO(&one);
-  CPU_SET(*(const int*)core, &one);
+  CPU_SET((size_t) * (const int*)core, &one);
   pthread_setaffinity_np(pthread_self(), sizeof one, &one);
   double* values = malloc(length * sizeof *values);
   for (size_t i = 0; values != NULL && i < length; ++i) values[i] = 1;
