@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "halo/message.hpp"
+#include "harness/message.hpp"
 
 namespace bench::halo {
 
@@ -77,12 +77,12 @@ class Exchange {
   // The same with content. What landed wrong; nothing if all is right.
   std::optional<std::string> run_checked(uint64_t number) {
     for (std::size_t i = 0; i < neighbors_.size(); ++i)
-      write_message(vector_.data() + first_[i], neighbors_[i].sends, rank_, neighbors_[i].rank, number);
+      payload::write_message(vector_.data() + first_[i], neighbors_[i].sends, rank_, neighbors_[i].rank, number);
     run();
     for (std::size_t i = 0; i < neighbors_.size(); ++i) {
       const Neighbor& n = neighbors_[i];
       const auto* const landed = static_cast<const std::byte*>(ompl_halo_data(halo_, i, 0));
-      if (auto wrong = wrong_message(landed, n.receives, n.rank, rank_, number)) return wrong;
+      if (auto wrong = payload::wrong_message(landed, n.receives, n.rank, rank_, number)) return wrong;
     }
     return std::nullopt;
   }
