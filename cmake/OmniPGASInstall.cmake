@@ -48,8 +48,8 @@ if(TARGET ompl_bench_ompl AND NOT OMPL_SANITIZE)
     LIBRARY DESTINATION ${omni_dir}/lib COMPONENT omni EXCLUDE_FROM_ALL)
   install(FILES ${CMAKE_BINARY_DIR}/lib/libompl-trace-omnipgas.json DESTINATION ${omni_dir}/lib
     COMPONENT omni EXCLUDE_FROM_ALL)
-  install(FILES bench/peers.toml DESTINATION ${omni_dir}/bench COMPONENT omni EXCLUDE_FROM_ALL)
-  foreach(folder trace/mpi trace/writer bench/harness bench/roundtrip bench/halo examples/mpi include/omnipgas)
+  install(FILES bench/peers.toml bench/collectives.toml DESTINATION ${omni_dir}/bench COMPONENT omni EXCLUDE_FROM_ALL)
+  foreach(folder trace/mpi trace/writer bench/harness bench/roundtrip bench/halo bench/overlap examples/mpi include/omnipgas)
     install(DIRECTORY ${folder}/ DESTINATION ${omni_dir}/sources/${folder} COMPONENT omni EXCLUDE_FROM_ALL
       FILES_MATCHING REGEX "\\.(c|h)(pp)?$")
   endforeach()

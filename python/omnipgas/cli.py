@@ -47,6 +47,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("halo")(halo_command.command)
+app.command("overlap")(overlap_command.command)
 app.add_typer(commands.app, name="model")
 app.command()(solve.cg)
 app.command()(solve.spmv)

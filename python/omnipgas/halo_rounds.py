@@ -186,12 +186,12 @@ def rows(outcome: Outcome, base: str) -> list[Result]:
             "smallest": smallest,
             "sent": pattern.most_sent,
             "carried_by": timing.carried_by or None,
-            "exchange_us": _interval(stats.median_interval(timing.rounds)) if measured else None,
+            "exchange_us": results.interval(stats.median_interval(timing.rounds)) if measured else None,
             "base": base,
             "of_base": None,
         }
         if measured and (other := outcome.rounds(base)):
-            halo["of_base"] = _interval(stats.paired_ratio(timing.rounds, other, 1))
+            halo["of_base"] = results.interval(stats.paired_ratio(timing.rounds, other, 1))
         row = results.empty("halo", outcome.found.name, timing.strategy, 1, largest)
         made.append(
             row
@@ -205,7 +205,3 @@ def rows(outcome: Outcome, base: str) -> list[Result]:
             }
         )
     return made
-
-
-def _interval(found: stats.Interval) -> dict[str, float]:
-    return {"median": found.median, "low": found.low, "high": found.high, "rounds": found.count}

@@ -131,6 +131,11 @@ def write(path: str, content: dict[str, Any]) -> None:
         Path(path).write_text(text)
 
 
+def interval(found: stats.Interval) -> dict[str, float]:
+    """Of a median over rounds."""
+    return {"median": found.median, "low": found.low, "high": found.high, "rounds": found.count}
+
+
 def empty(bench: str, library: str, op: str, threads: int | None, size: int | None) -> Result:
     """A row in which nothing is measured yet."""
     return {
