@@ -22,6 +22,7 @@ from omnipgas import (
     halo_command,
     installation,
     network,
+    overlap_command,
     peers,
     performance,
     report,

@@ -147,9 +147,7 @@ class Family:
                 raise MissingError("it has no progress thread for its collectives")
             found += [self._setting(*one, f"mode {mode}") for one in self.progress.items()]
         if algorithm != DEFAULT:
-            pins = {
-                table["variable"]: table[algorithm] for table in self.algorithms.values() if algorithm in table
-            }
+            pins = {table["variable"]: table[algorithm] for table in self.algorithms.values() if algorithm in table}
             found += [self._setting(*one, f"algorithm {algorithm}") for one in (pins | self.pinned).items()]
         return found
 
