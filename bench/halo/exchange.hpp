@@ -77,7 +77,8 @@ class Exchange {
   // The same with content. What landed wrong; nothing if all is right.
   std::optional<std::string> run_checked(uint64_t number) {
     for (std::size_t i = 0; i < neighbors_.size(); ++i)
-      payload::write_message(vector_.data() + first_[i], neighbors_[i].sends, rank_, neighbors_[i].rank, number);
+      payload::write_message(vector_.data() + first_[i], neighbors_[i].sends, rank_, neighbors_[i].rank,
+                             number);
     run();
     for (std::size_t i = 0; i < neighbors_.size(); ++i) {
       const Neighbor& n = neighbors_[i];

@@ -39,7 +39,8 @@ struct Shape {
 
   // Bytes of the two buffers. A broadcast has only the incoming one, which is the root's outgoing too.
   [[nodiscard]] std::size_t outgoing() const {
-    const bool one_each = collective == Collective::kAlltoall || collective == Collective::kReduceScatter;
+    const bool one_each =
+        collective == Collective::kAlltoall || collective == Collective::kReduceScatter;
     if (collective == Collective::kBroadcast) return 0;
     return one_each ? bytes * ranks : bytes;
   }
@@ -104,7 +105,8 @@ inline void write(const Shape& shape, std::byte* outgoing, std::byte* incoming, 
 }
 
 // What differs in the result; nothing if it is right.
-inline std::optional<std::string> wrong(const Shape& shape, const std::byte* incoming, uint64_t exchange) {
+inline std::optional<std::string> wrong(const Shape& shape, const std::byte* incoming,
+                                        uint64_t exchange) {
   switch (shape.collective) {
     case Collective::kBroadcast:
       return payload::wrong_message(incoming, shape.bytes, kRoot, 0, exchange);
@@ -124,8 +126,9 @@ inline std::optional<std::string> wrong(const Shape& shape, const std::byte* inc
   const std::size_t each = doubles ? sizeof(double) : 1;
   const std::size_t first =
       shape.collective == Collective::kReduceScatter ? shape.rank * (shape.bytes / each) : 0;
-  return doubles ? detail::wrong_sum<double>(incoming, shape.bytes, first, shape.ranks, exchange)
-                 : detail::wrong_sum<unsigned char>(incoming, shape.bytes, first, shape.ranks, exchange);
+  return doubles
+             ? detail::wrong_sum<double>(incoming, shape.bytes, first, shape.ranks, exchange)
+             : detail::wrong_sum<unsigned char>(incoming, shape.bytes, first, shape.ranks, exchange);
 }
 
 }  // namespace bench::overlap

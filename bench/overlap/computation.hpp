@@ -42,7 +42,7 @@ class Computation {
       ids_[thread] = static_cast<pid_t>(syscall(SYS_gettid));
     }
     if (in_registers_) return;
-    // Each thread touches first what it will use.
+      // Each thread touches first what it will use.
 #pragma omp parallel for num_threads(threads_) schedule(static)
     for (std::size_t i = 0; i < elements_; ++i) x_[i] = 0, a_[i] = kA, y_[i] = kY;
   }
@@ -72,7 +72,8 @@ class Computation {
                  std::to_string(runs_) + " computations";
     for (std::size_t i = 0; !in_registers_ && i < elements_; ++i)
       if (x_[i] != runs * step)
-        return "element " + std::to_string(i) + " is wrong after " + std::to_string(runs_) + " computations";
+        return "element " + std::to_string(i) + " is wrong after " + std::to_string(runs_) +
+               " computations";
     return std::nullopt;
   }
 

@@ -33,7 +33,9 @@ class Mpi {
     int level = 0;
     MPI_Query_thread(&level);
     const char* const name = level == MPI_THREAD_MULTIPLE ? "multiple" : "funneled or serialized";
-    return {all.substr(0, all.find_first_of("\n,")), "chosen by the library", std::nullopt,
+    return {all.substr(0, all.find_first_of("\n,")),
+            "chosen by the library",
+            std::nullopt,
             {{"library", all.substr(0, 400)}, {"thread level", name}}};
   }
 

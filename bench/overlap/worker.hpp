@@ -170,10 +170,11 @@ class Overlap {
     }
     [[nodiscard]] nlohmann::json to_json() const {
       const auto seconds = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
-      nlohmann::json body{{"init", seconds(init_)},       {"compute", seconds(compute_)},
-                          {"wait", seconds(wait_)},       {"overall", seconds(overall_)},
-                          {"processor", used_},           {"histogram", nlohmann::json::array()}};
-      for (const auto& [bucket, count] : histogram_.counts()) body["histogram"].push_back({bucket, count});
+      nlohmann::json body{{"init", seconds(init_)}, {"compute", seconds(compute_)},
+                          {"wait", seconds(wait_)}, {"overall", seconds(overall_)},
+                          {"processor", used_},     {"histogram", nlohmann::json::array()}};
+      for (const auto& [bucket, count] : histogram_.counts())
+        body["histogram"].push_back({bucket, count});
       return body;
     }
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib
 
 matplotlib.use("Agg")
+matplotlib.rcParams["svg.fonttype"] = "none"  # texts that can be searched
 from matplotlib import pyplot as plt
 
 from omnipgas.overlap_plan import MODES, PAPER, SMALL
