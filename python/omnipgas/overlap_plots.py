@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import matplotlib
 
 matplotlib.use("Agg")
-matplotlib.rcParams["svg.fonttype"] = "none"  # texts that can be searched
 from matplotlib import pyplot as plt
 
 from omnipgas.overlap_plan import MODES, PAPER, SMALL
@@ -107,6 +106,7 @@ def _save(figure: Any, legend: Axes, path: Path, rows: Sequence[Result]) -> Path
     figure.suptitle("; ".join(dict.fromkeys(row["emulation"] for row in rows if row["emulation"])), fontsize=7)
     figure.legend(handles, labels, loc="lower center", ncols=len(MODES), fontsize=8)
     figure.tight_layout(rect=(0, 0.06, 1, 1))
-    figure.savefig(path)
+    with matplotlib.rc_context({"svg.fonttype": "none"}):  # texts that can be searched
+        figure.savefig(path)
     plt.close(figure)
     return path

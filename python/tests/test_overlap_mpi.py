@@ -2,7 +2,7 @@
 """Collectives with computation in the processes of an MPI; OMPL_TEST_MPIS says which, OMPL_TEST_LONG asks for more."""
 
 import os
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 from omnipgas import overlap_plan, overlap_rounds, overlap_rows, peers
@@ -63,7 +63,7 @@ def test_modes(mpi: str) -> None:
 
 @pytest.mark.skipif("OMPL_TEST_LONG" not in os.environ, reason="asked for by the long tests")
 @pytest.mark.parametrize("mpi", MPIS)
-def test_everything_there_is(mpi: str, tmp_path: Path) -> None:
+def test_everything_there_is(mpi: str) -> None:
     built(mpi, "overlap")
     family = overlap_plan.families(peers.build_dir())[peers.table()[mpi].family]
     algorithms = overlap_plan.algorithms({mpi: family})

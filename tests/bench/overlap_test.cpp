@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Whether the check of collectives (bench/overlap) would see a result that is wrong.
 #include <gtest/gtest.h>
-
 #include "overlap/collective.hpp"
 
 namespace bench::overlap {
