@@ -19,7 +19,7 @@ HERE = tuple(peers.affinity())
 
 
 def measured(
-    mpi: str, modes: tuple[str, ...], algorithms: list[str], cells: list[Cell], layout: Layout
+    mpi: str, modes: Sequence[str], algorithms: Sequence[str], cells: Sequence[Cell], layout: Layout
 ) -> list[Result]:
     """The rows of the series that the MPI can have."""
     build = peers.build_dir()
