@@ -79,8 +79,16 @@ class Layout:
         all of the process."""
         first = rank * self.share  # nodes one behind the other
         mine = [self.cores[core % len(self.cores)] for core in range(first, first + self.share)]
-        computing = mine[: self.t_calc(mode)]
-        return {"cores": computing, "helpers": mine[-1:] if mode == SPARE else sorted(set(mine))}
+        if mode == SPARE:
+            return {"cores": mine[:-1], "helpers": mine[-1:]}
+        # Where nodes share cores, let their first threads, which wait for messages, have different ones.
+        turn = rank // self.p_node % self.share if self.shares_cores else 0
+        return {"cores": mine[turn:] + mine[:turn], "helpers": mine}
+
+    @property
+    def shares_cores(self) -> bool:
+        """Whether the machine has too few for all nodes."""
+        return self.n_node * self.n_cpu > len(self.cores)
 
     @property
     def emulation(self) -> str | None:
@@ -88,7 +96,7 @@ class Layout:
         if self.n_node == 1:
             return None
         nodes = f"{self.n_node} nodes of {self.n_cpu} cores are cores of one machine"
-        if self.n_node * self.n_cpu > len(self.cores):
+        if self.shares_cores:
             return f"{nodes}, which has {len(self.cores)}: nodes share them in time"
         return nodes
 

@@ -59,6 +59,7 @@ def test_a_spare_core_is_the_last_of_the_process_and_computes_nothing() -> None:
 def test_nodes_that_do_not_fit_share_the_cores_and_say_so() -> None:
     nodes = Layout(2, 2, 1, (0, 1))
     assert [nodes.places(SPARE, rank) for rank in (0, 1)] == [{"cores": [0], "helpers": [1]}] * 2
+    assert [nodes.places(NONE, rank)["cores"] for rank in (0, 1)] == [[0, 1], [1, 0]]
     assert "nodes share them in time" in str(nodes.emulation)
 
 
