@@ -50,11 +50,32 @@ int outcome(const Request& request) {
   return ompl::fail_quietly(code, request.failure == code ? request.why : team.why_broken());
 }
 
+// While it lives, the servant leaves the lane to this thread.
+class Attendance {
+ public:
+  Attendance(Lane& lane, const Request& request)
+      : lane_(lane.team().is_served() ? &lane : nullptr), request_(request) {
+    if (lane_ != nullptr) lane_->attend();
+  }
+  ~Attendance() {
+    if (lane_ == nullptr) return;
+    lane_->leave();
+    if (lane_->busy()) lane_->ring(request_);
+  }
+  Attendance(const Attendance&) = delete;
+  Attendance& operator=(const Attendance&) = delete;
+
+ private:
+  Lane* const lane_;
+  const Request& request_;
+};
+
 // Waits for a collective that runs: OMPL_OK if it is over.
 int await(Context& c, Request& request, int64_t timeout_ns) {
   Engine& engine = request.lane->team().engine();
   const ompl::Blocked what{.call = ompl::Call::collective, .bucket = &c.runtime->bucket_any()};
   ompl::Blocker blocker(*c.runtime, c, what, Deadline::in(timeout_ns));
+  const Attendance attendance(*request.lane, request);
   return blocker.run([&] {
     bool again = false;
     engine.drive(c, *request.lane, &again);
@@ -151,10 +172,11 @@ int carry_out(Given given, Call call) {
     Lane& lane = team.lane(options.tag);
     auto schedule = lane.schedule(call);
     if (schedule == nullptr)
-      return fail(OMPL_ERR_UNSUPPORTED,
-                  "{}: there is no algorithm {}, or it does not take lists, or does not keep the members' "
-                  "order, which the operation needs",
-                  given.name, options.algorithm);
+      return fail(
+          OMPL_ERR_UNSUPPORTED,
+          "{}: there is no algorithm {}, or it does not take lists, or does not keep the members' "
+          "order, which the operation needs",
+          given.name, options.algorithm);
     std::unique_ptr<Request> request = lane.fresh();
     request->schedule = std::move(schedule);
     request->send = static_cast<std::byte*>(const_cast<void*>(given.send));
@@ -168,9 +190,11 @@ int carry_out(Given given, Call call) {
     }
     lane.start(request.get());
     if (given.request == nullptr) return finish(c, std::move(request), options.timeout_ns);
+    Request& started = *request;
     *given.request = reinterpret_cast<ompl_request*>(request.release());
     bool again = false;
     lane.drive(c, &again);
+    lane.ring(started);
     return static_cast<int>(OMPL_OK);
   });
 }
@@ -207,8 +231,9 @@ int over(ompl_request** place) {
 
 template <std::size_t Count>
 const char* name_in(const std::array<const char*, Count>& names, int32_t number) {
-  return number >= 0 && static_cast<std::size_t>(number) < Count ? names[static_cast<std::size_t>(number)]
-                                                                 : nullptr;
+  return number >= 0 && static_cast<std::size_t>(number) < Count
+             ? names[static_cast<std::size_t>(number)]
+             : nullptr;
 }
 
 }  // namespace
@@ -288,6 +313,20 @@ int ompl_team_world_rank(const ompl_team* team, uint32_t member) {
   return static_cast<int>(team_of(team)->ranks()[member]);
 }
 
+int ompl_team_set_progress(ompl_team* team, int32_t mode) {
+  return with(nullptr, [=](Context&, Runtime&) {
+    if (team == nullptr || mode < OMPL_PROGRESS_NONE || mode > OMPL_PROGRESS_IDLE)
+      return fail(OMPL_ERR_ARG, "ompl_team_set_progress: the team is null or there is no mode {}",
+                  mode);
+    return team_of(team)->engine().set_progress(*team_of(team), mode);
+  });
+}
+
+int ompl_team_progress(const ompl_team* team) {
+  if (team == nullptr) return fail(OMPL_ERR_ARG, "ompl_team_progress: the team is null");
+  return team_of(team)->progress();
+}
+
 int ompl_coll_algorithms(int32_t collective, int32_t* numbers, size_t most, size_t* count) {
   if (count == nullptr || (numbers == nullptr && most > 0) || ompl_coll_name(collective) == nullptr)
     return fail(OMPL_ERR_ARG, "ompl_coll_algorithms: there is no collective {}, or a pointer is null",
@@ -300,17 +339,17 @@ int ompl_coll_algorithms(int32_t collective, int32_t* numbers, size_t most, size
 }
 
 const char* ompl_coll_name(int32_t collective) {
-  static constexpr auto kNames = std::to_array<const char*>(
-      {"barrier", "broadcast", "reduce", "allreduce", "allgather", "gather", "scatter", "alltoall",
-       "reduce-scatter", "scan", "exscan"});
+  static constexpr auto kNames =
+      std::to_array<const char*>({"barrier", "broadcast", "reduce", "allreduce", "allgather", "gather",
+                                  "scatter", "alltoall", "reduce-scatter", "scan", "exscan"});
   return name_in(kNames, collective);
 }
 
 const char* ompl_algorithm_name(int32_t algorithm) {
-  static constexpr auto kNames = std::to_array<const char*>(
-      {"auto", "dissemination", "binomial", "chain", "scatter-allgather", "recursive-doubling",
-       "rabenseifner", "ring", "bruck", "neighbor-exchange", "direct", "pairwise",
-       "recursive-halving"});
+  static constexpr auto kNames =
+      std::to_array<const char*>({"auto", "dissemination", "binomial", "chain", "scatter-allgather",
+                                  "recursive-doubling", "rabenseifner", "ring", "bruck",
+                                  "neighbor-exchange", "direct", "pairwise", "recursive-halving"});
   return name_in(kNames, algorithm);
 }
 
@@ -326,6 +365,7 @@ int ompl_request_start(ompl_ctx* ctx, ompl_request* request) {
     r->lane->start(r);
     bool again = false;
     r->lane->drive(c, &again);
+    r->lane->ring(*r);
     return static_cast<int>(OMPL_OK);
   });
 }
@@ -394,7 +434,8 @@ int ompl_op_create(const ompl_op_config* config, int32_t* op) {
 }
 
 int ompl_team_barrier(ompl_team* team, const ompl_coll_options* options, ompl_request** request) {
-  return carry_out({"ompl_team_barrier", team_of(team), options, request}, {.collective = OMPL_BARRIER});
+  return carry_out({"ompl_team_barrier", team_of(team), options, request},
+                   {.collective = OMPL_BARRIER});
 }
 
 int ompl_broadcast(ompl_team* team, void* buffer, size_t length, uint32_t root,
@@ -407,8 +448,8 @@ int ompl_broadcast(ompl_team* team, void* buffer, size_t length, uint32_t root,
                    {.collective = OMPL_BROADCAST, .root = root, .length = length});
 }
 
-int ompl_reduce(ompl_team* team, const void* send, void* receive, size_t count, int32_t type, int32_t op,
-                uint32_t root, const ompl_coll_options* options, ompl_request** request) {
+int ompl_reduce(ompl_team* team, const void* send, void* receive, size_t count, int32_t type,
+                int32_t op, uint32_t root, const ompl_coll_options* options, ompl_request** request) {
   return carry_out(
       {"ompl_reduce", team_of(team), options, request, send, receive, type, op},
       {.collective = OMPL_REDUCE, .root = root, .in_place = in_place(send), .length = count});
@@ -449,13 +490,13 @@ int ompl_gatherv(ompl_team* team, const void* send, size_t length, void* receive
   if (team == nullptr || (at_root && lengths == nullptr)) return no_lists("ompl_gatherv");
   ompl_coll_options all = options != nullptr ? *options : kDefaults;
   if (all.algorithm == OMPL_COLL_AUTO) all.algorithm = OMPL_COLL_DIRECT;
-  return carry_out({"ompl_gatherv", team_of(team), &all, request, send, receive},
-                   {.collective = OMPL_GATHER,
-                    .root = root,
-                    .in_place = in_place(send),
-                    .length = length,
-                    .received = at_root ? listed(lengths, offsets, team_of(team)->size())
-                                        : ompl::coll::Blocks{}});
+  return carry_out(
+      {"ompl_gatherv", team_of(team), &all, request, send, receive},
+      {.collective = OMPL_GATHER,
+       .root = root,
+       .in_place = in_place(send),
+       .length = length,
+       .received = at_root ? listed(lengths, offsets, team_of(team)->size()) : ompl::coll::Blocks{}});
 }
 
 int ompl_scatter(ompl_team* team, const void* send, void* receive, size_t length, uint32_t root,
@@ -472,13 +513,13 @@ int ompl_scatterv(ompl_team* team, const void* send, const size_t* lengths, cons
   if (team == nullptr || (at_root && lengths == nullptr)) return no_lists("ompl_scatterv");
   ompl_coll_options all = options != nullptr ? *options : kDefaults;
   if (all.algorithm == OMPL_COLL_AUTO) all.algorithm = OMPL_COLL_DIRECT;
-  return carry_out({"ompl_scatterv", team_of(team), &all, request, send, receive},
-                   {.collective = OMPL_SCATTER,
-                    .root = root,
-                    .in_place = in_place(receive),
-                    .length = length,
-                    .sent = at_root ? listed(lengths, offsets, team_of(team)->size())
-                                    : ompl::coll::Blocks{}});
+  return carry_out(
+      {"ompl_scatterv", team_of(team), &all, request, send, receive},
+      {.collective = OMPL_SCATTER,
+       .root = root,
+       .in_place = in_place(receive),
+       .length = length,
+       .sent = at_root ? listed(lengths, offsets, team_of(team)->size()) : ompl::coll::Blocks{}});
 }
 
 int ompl_alltoall(ompl_team* team, const void* send, void* receive, size_t length,
@@ -514,8 +555,8 @@ int ompl_scan(ompl_team* team, const void* send, void* receive, size_t count, in
                    {.collective = OMPL_SCAN, .in_place = in_place(send), .length = count});
 }
 
-int ompl_exscan(ompl_team* team, const void* send, void* receive, size_t count, int32_t type, int32_t op,
-                const ompl_coll_options* options, ompl_request** request) {
+int ompl_exscan(ompl_team* team, const void* send, void* receive, size_t count, int32_t type,
+                int32_t op, const ompl_coll_options* options, ompl_request** request) {
   return carry_out({"ompl_exscan", team_of(team), options, request, send, receive, type, op},
                    {.collective = OMPL_EXSCAN, .in_place = in_place(send), .length = count});
 }

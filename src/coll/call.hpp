@@ -35,9 +35,9 @@ struct Call {
   bool commutative = true;
   uint32_t element = 1;        // bytes of an element of a reduction
   uint32_t most_combined = 0;  // bytes of an element that can be combined as it comes
-  uint64_t length = 0;         // bytes of a buffer or, where a buffer has a block for each member, of a block
-  Blocks sent{};               // of alltoall and scatter, if they are listed
-  Blocks received{};           // of alltoall, allgather and gather, if they are listed
+  uint64_t length = 0;  // bytes of a buffer or, where a buffer has a block for each member, of a block
+  Blocks sent{};        // of alltoall and scatter, if they are listed
+  Blocks received{};    // of alltoall, allgather and gather, if they are listed
 
   [[nodiscard]] bool listed() const { return !sent.lengths.empty() || !received.lengths.empty(); }
   // Where what this rank contributes lies.

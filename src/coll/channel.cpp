@@ -37,11 +37,10 @@ int Channel::send(Context& c, const std::byte* data, std::size_t length, bool fa
   arch::copy(cell + sizeof(Cell), data, length);
   const uint64_t there = ends_.cells_there + at;
   const Signal arrived{.offset = there};
-  const int code =
-      mapped_ != nullptr
-          ? runtime_.signal(c, ends_.rank, arrived)
-          : runtime_.put_nb(c, cell + kPut, ends_.rank, there + kPut, sizeof(Cell) - kPut + length,
-                            &arrived, true, nullptr);
+  const int code = mapped_ != nullptr
+                       ? runtime_.signal(c, ends_.rank, arrived)
+                       : runtime_.put_nb(c, cell + kPut, ends_.rank, there + kPut,
+                                         sizeof(Cell) - kPut + length, &arrived, true, nullptr);
   if (code != OMPL_OK && code != OMPL_PENDING) return code;
   told_ = taken_;
   ++sent_;
@@ -64,9 +63,9 @@ bool Channel::take() {
 
 int Channel::acknowledge(Context& c) {
   if (taken_ - told_ < Layout::kCells / 2) return OMPL_OK;
-  const int code =
-      runtime_.signal_nb(c, ends_.rank,
-                         {.offset = ends_.words_there + offsetof(Words, taken), .value = taken_ - acknowledged_});
+  const int code = runtime_.signal_nb(
+      c, ends_.rank,
+      {.offset = ends_.words_there + offsetof(Words, taken), .value = taken_ - acknowledged_});
   if (code == OMPL_OK) told_ = acknowledged_ = taken_;
   return code;
 }

@@ -17,14 +17,15 @@ namespace ompl::coll {
 struct Cell {
   uint32_t arrived;
   uint32_t unused;
-  uint32_t taken;  // from here on put: cells that the sender has taken of the channel the other way
+  uint32_t taken;   // from here on put: cells that the sender has taken of the channel the other way
   uint32_t failed;  // 1: the data are worth nothing, for the sender's part of the collective has failed
 };
 
 // What a peer signals besides, in the memory of the rank that it signals.
 struct alignas(arch::kCacheLine) Words {
-  uint32_t taken;   // cells that the peer has taken of what was sent to it
-  uint64_t place;   // where its next long message is to go: kPlaceTag bits of its number, then the offset, 0: through cells
+  uint32_t taken;  // cells that the peer has taken of what was sent to it
+  uint64_t
+      place;  // where its next long message is to go: kPlaceTag bits of its number, then the offset, 0: through cells
   uint64_t landed;  // bytes that have come straight; kFailed is added for those that are worth nothing
 };
 

@@ -16,9 +16,17 @@ namespace {
 
 constexpr uint32_t kSmallestCell = 256;
 constexpr uint32_t kLargestCell = 16384;
-constexpr uint64_t kShare = 4;  // of the memory for collectives: what a team takes at most, with cells that are not the smallest
+constexpr uint64_t kShare =
+    4;  // of the memory for collectives: what a team takes at most, with cells that are not the smallest
 constexpr unsigned kCheckShift = 48;
-constexpr auto kGrace_ns = int64_t{2'000'000'000};  // for what is outstanding at the end, all ranks being there
+constexpr auto kGrace_ns =
+    int64_t{2'000'000'000};  // for what is outstanding at the end, all ranks being there
+
+// A value of OMPL_COLL_PROGRESS, which was checked.
+int32_t mode_of(std::string_view name) {
+  constexpr std::array kNames = std::to_array<std::string_view>({"none", "spare", "shared", "idle"});
+  return static_cast<int32_t>(std::ranges::find(kNames, name) - kNames.begin());
+}
 
 // Of what all members must agree on; 16 bits.
 uint64_t check_of(const uint32_t* ranks, std::size_t count, uint32_t tags) {
@@ -36,6 +44,7 @@ Engine::Engine(Runtime& runtime, uint64_t memory)
       meeting_(runtime, memory) {}
 
 Engine::~Engine() {
+  servant_.reset();
   for (Place& place : teams_) delete place.team.exchange(nullptr);
 }
 
@@ -81,8 +90,8 @@ int Engine::check(const uint32_t* ranks, std::size_t count, const ompl_team_conf
 Layout Engine::lay_out(uint32_t members, uint32_t tags) const {
   Layout layout{.members = members, .lanes = tags, .stride = kSmallestCell};
   const uint64_t share = runtime_.settings().coll_memory / kShare / layout.pairs() / Layout::kCells;
-  layout.stride = std::bit_floor(
-      static_cast<uint32_t>(std::clamp<uint64_t>(share, kSmallestCell, kLargestCell)));
+  layout.stride =
+      std::bit_floor(static_cast<uint32_t>(std::clamp<uint64_t>(share, kSmallestCell, kLargestCell)));
   return layout;
 }
 
@@ -121,8 +130,11 @@ int Engine::create_team(Context& c, const uint32_t* ranks, std::size_t count,
   if (code == OMPL_OK && !room)
     code = fail(OMPL_ERR_MEMORY, "ompl_team_create: no room for a team of {}{}; raise OMPL_COLL_MEMORY",
                 count, memory != 0 ? " at another member" : "");
-  if (code == OMPL_OK)
+  if (code == OMPL_OK) {
     code = enter(std::make_unique<Team>(*this, members, layout, memory, theirs, staging), out);
+    if (code == OMPL_OK) memory = staging = 0;  // the team's
+  }
+  if (code == OMPL_OK) code = set_progress(**out, mode_of(runtime_.settings().coll_progress));
   if (code != OMPL_OK && memory != 0) give_back();
   return code;
 }
@@ -156,7 +168,8 @@ int Engine::destroy_team(Context& c, Team& team) {
   std::vector<uint64_t> answers;
   if (code == OMPL_OK) code = meeting_.exchange(c, team.ranks(), may ? kMay : kMayNot, &answers);
   if (code == OMPL_OK && std::ranges::count(answers, kMayNot) != 0)
-    return fail(OMPL_ERR_STATE, "ompl_team_destroy: {} has requests of the team; wait for, or free, them",
+    return fail(OMPL_ERR_STATE,
+                "ompl_team_destroy: {} has requests of the team; wait for, or free, them",
                 may ? "another member" : "this rank");
   remove(team);
   const std::unique_ptr<Team> owned(&team);
@@ -171,8 +184,9 @@ int Engine::create_operation(const ompl_op_config* config, int32_t* op) {
     return fail(OMPL_ERR_ARG, "ompl_op_create: begin the config with OMPL_OP_CONFIG_INIT");
   if (config->function == nullptr || config->element == 0 || config->element > UINT32_MAX ||
       op == nullptr)
-    return fail(OMPL_ERR_ARG, "ompl_op_create: a function, elements of 1 to 2^32 - 1 bytes and a place "
-                              "for the result are needed");
+    return fail(OMPL_ERR_ARG,
+                "ompl_op_create: a function, elements of 1 to 2^32 - 1 bytes and a place "
+                "for the result are needed");
   const uint32_t number = operations_made_.fetch_add(1);
   if (number >= kOperations) {
     operations_made_.fetch_sub(1);
@@ -199,15 +213,61 @@ void Engine::drive(Context& c, Lane& first, bool* again) {
   if (under_way_.load(std::memory_order_relaxed) > 1) drive_all(c, again);
 }
 
-void Engine::drive_all(Context& c, bool* again) {
+template <class Visit>
+void Engine::for_teams(Visit visit) {
   const std::size_t used = places_used_.load();
   for (std::size_t i = 0; i < used; ++i) {
     Place& place = teams_[i];
     if (place.team.load() == nullptr) continue;
     place.visitors.fetch_add(1);
-    if (Team* const team = place.team.load(); team != nullptr) team->drive(c, again);
+    if (Team* const team = place.team.load(); team != nullptr) visit(*team);
     place.visitors.fetch_sub(1);
   }
+}
+
+void Engine::drive_all(Context& c, bool* again) {
+  for_teams([&](Team& team) { team.drive(c, again); });
+}
+
+bool Engine::serve(Context& c, bool* again) {
+  bool left = false;
+  for_teams([&](Team& team) {
+    if (team.is_served()) left = team.serve(c, again) || left;
+  });
+  return left;
+}
+
+void Engine::idle(Context& c) {
+  if (under_way_.load(std::memory_order_relaxed) == 0) return;
+  bool again = false;
+  for_teams([&](Team& team) {
+    if (team.progress() == OMPL_PROGRESS_IDLE) team.drive(c, &again);
+  });
+}
+
+void Engine::ring() {
+  if (Servant* const servant = known_servant_.load(std::memory_order_acquire); servant != nullptr)
+    servant->ring();
+}
+
+int Engine::set_progress(Team& team, int32_t mode) {
+  const std::lock_guard lock(servant_mutex_);
+  if (mode == OMPL_PROGRESS_SPARE || mode == OMPL_PROGRESS_SHARED) {
+    if (servant_ == nullptr) servant_ = std::make_unique<Servant>(*this);
+    if (const int code = servant_->begin(); code != OMPL_OK) return code;
+    known_servant_.store(servant_.get(), std::memory_order_release);
+  }
+  team.set_progress(mode);
+  bool spins = false;
+  bool idles = false;
+  for_teams([&](const Team& other) {
+    spins = spins || other.progress() == OMPL_PROGRESS_SPARE;
+    idles = idles || other.progress() == OMPL_PROGRESS_IDLE;
+  });
+  if (servant_ != nullptr) servant_->set_spinning(spins);
+  want_idle(idles);
+  ring();
+  return OMPL_OK;
 }
 
 // First everybody comes here, so that all that will be started is; then what is left gets some time.
@@ -227,10 +287,11 @@ int Engine::finish(Context& c) {
   }
   const uint32_t left = under_way_.load();
   if (left == 0) return OMPL_OK;
-  return fail(OMPL_ERR_STATE,
-              "ompl_finalize: {} collective(s) of this rank are outstanding; not all members have started "
-              "them",
-              left);
+  return fail(
+      OMPL_ERR_STATE,
+      "ompl_finalize: {} collective(s) of this rank are outstanding; not all members have started "
+      "them",
+      left);
 }
 
 }  // namespace ompl::coll

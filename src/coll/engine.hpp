@@ -5,10 +5,12 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "coll/meeting.hpp"
 #include "coll/operation.hpp"
+#include "coll/servant.hpp"
 #include "coll/team.hpp"
 #include "core/runtime.hpp"
 
@@ -16,6 +18,8 @@ namespace ompl::coll {
 
 class Engine final : public Extension {
  public:
+  ~Engine() override;
+
   // Takes memory of the segment and makes the world's team. Collective.
   static int open(Runtime& runtime, Context& c);
   // Null before.
@@ -35,6 +39,15 @@ class Engine final : public Extension {
   // Goes on with a lane and, if they have something under way, with all others. Any thread.
   void drive(Context& c, Lane& first, bool* again);
   void drive_all(Context& c, bool* again);
+  // Goes on with those lanes of teams that a servant serves, in which nobody waits. True if anything is left there to wait for.
+  bool serve(Context& c, bool* again);
+  // Teams of mode idle.
+  void idle(Context& c) override;
+  // The servant, if there is one, has something to do.
+  void ring();
+  // `mode` was checked. Any thread.
+  int set_progress(Team& team, int32_t mode);
+
   void note_started() { under_way_.fetch_add(1, std::memory_order_relaxed); }
   void note_ended() { under_way_.fetch_sub(1, std::memory_order_relaxed); }
 
@@ -52,9 +65,11 @@ class Engine final : public Extension {
   };
 
   Engine(Runtime& runtime, uint64_t memory);
-  ~Engine() override;
   int check(const uint32_t* ranks, std::size_t count, const ompl_team_config* config) const;
   [[nodiscard]] Layout lay_out(uint32_t members, uint32_t tags) const;
+  // Calls `visit(team)` for each.
+  template <class Visit>
+  void for_teams(Visit visit);
   int enter(std::unique_ptr<Team> team, Team** out);
   void remove(Team& team);
 
@@ -66,6 +81,9 @@ class Engine final : public Extension {
   std::array<Place, kTeams> teams_{};
   std::atomic<std::size_t> places_used_{0};
   std::atomic<uint32_t> under_way_{0};
+  std::mutex servant_mutex_;
+  std::unique_ptr<Servant> servant_;
+  std::atomic<Servant*> known_servant_{nullptr};
   std::array<Operation, kOperations> operations_{};
   std::atomic<uint32_t> operations_made_{0};
 };

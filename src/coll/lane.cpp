@@ -104,6 +104,12 @@ void Lane::run(Context& c, bool* again) {
   }
 }
 
+void Lane::ring(const Request& request) const {
+  constexpr uint64_t kWorthWaking = 32768;  // bytes; sending fewer takes less time than waking a thread
+  if (team_.is_served() && request.schedule->bytes >= kWorthWaking && request.runs())
+    team_.engine().ring();
+}
+
 void Lane::take_in() {
   if (incoming_.load(std::memory_order_relaxed) == nullptr) return;
   Request* oldest = nullptr;

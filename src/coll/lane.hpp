@@ -36,6 +36,14 @@ class alignas(arch::kCacheLine) Lane {
   // wake a sleeper. Any thread.
   void drive(Context& c, bool* again);
 
+  // Wakes the servant for a request that was started, or left, if it is one for which that pays.
+  void ring(const Request& request) const;
+
+  // A thread that waits goes on with the lane itself, and is woken for it.
+  [[nodiscard]] bool attended() const { return attendants_.load(std::memory_order_seq_cst) != 0; }
+  void attend() { attendants_.fetch_add(1, std::memory_order_seq_cst); }
+  void leave() { attendants_.fetch_sub(1, std::memory_order_seq_cst); }
+
   [[nodiscard]] bool busy() const { return under_way_.load(std::memory_order_acquire) != 0; }
   [[nodiscard]] Team& team() const { return team_; }
 
@@ -60,6 +68,7 @@ class alignas(arch::kCacheLine) Lane {
   std::vector<Channel> channels_;  // by member
   std::atomic<bool> claimed_{false};
   std::atomic<uint32_t> under_way_{0};
+  std::atomic<uint32_t> attendants_{0};
   std::atomic<Request*> incoming_{nullptr};  // newest first
   std::atomic<Request*> returned_{nullptr};  // over, to be used again
   struct Compiled {
@@ -67,9 +76,9 @@ class alignas(arch::kCacheLine) Lane {
     std::shared_ptr<const Schedule> schedule;
   };
   static constexpr std::size_t kCompiled = 64;
-  std::vector<Compiled> compiled_;           // of the starting thread, the last used first
-  Request* free_ = nullptr;                  // of the starting thread
-  Request* first_ = nullptr;                 // of whoever has claimed, the oldest under way
+  std::vector<Compiled> compiled_;  // of the starting thread, the last used first
+  Request* free_ = nullptr;         // of the starting thread
+  Request* first_ = nullptr;        // of whoever has claimed, the oldest under way
 };
 
 }  // namespace ompl::coll

@@ -11,8 +11,8 @@ int Meeting::exchange(Context& c, const std::vector<uint32_t>& ranks, uint64_t v
   for (const uint32_t rank : ranks) {
     if (rank == me) continue;
     const uint64_t there = place(me, met_[rank]);
-    const int code = runtime_.put_signal(c, &value, rank, there + offsetof(Message, value), sizeof value,
-                                         {.offset = there + offsetof(Message, flag)});
+    const int code = runtime_.put_signal(c, &value, rank, there + offsetof(Message, value),
+                                         sizeof value, {.offset = there + offsetof(Message, flag)});
     if (code != OMPL_OK) return code;
   }
   values->assign(ranks.size(), value);

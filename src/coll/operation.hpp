@@ -13,8 +13,8 @@ struct Operation {
   // out[i] = in[i] op own[i]; `out` may be `own`. Of any alignment.
   using Kernel = void (*)(const std::byte* in, const std::byte* own, std::byte* out, std::size_t count);
 
-  Kernel kernel = nullptr;         // built in: commutative
-  ompl_op_fn function = nullptr;   // else the user's
+  Kernel kernel = nullptr;        // built in: commutative
+  ompl_op_fn function = nullptr;  // else the user's
   void* argument = nullptr;
   uint32_t element = 1;  // bytes
   bool commutative = true;

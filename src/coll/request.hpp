@@ -41,7 +41,8 @@ struct Request {
   std::vector<Progress> progress;  // of the round's steps
   uint32_t round = 0;
   uint32_t begin = 0;  // the round's first step that is not done
-  int failure = OMPL_OK;  // it goes on, lest others wait for it for ever, and what it sends is worth nothing
+  int failure =
+      OMPL_OK;  // it goes on, lest others wait for it for ever, and what it sends is worth nothing
   std::string why;
 
   std::atomic<int> state{OMPL_OK};  // kRunning, or how it ended

@@ -29,12 +29,13 @@ struct Step {
     reduce,   // to = to op from, both own
   };
   Kind kind = Kind::copy;
-  bool straight = false;  // may go into the receiver's buffer without passing through cells; the same at both ends
-  bool behind = false;    // combine: from op what comes; reduce: to op from, else from op to
-  uint32_t peer = 0;      // a member of the team
-  uint64_t length = 0;    // bytes; 0 only if nothing but the arrival counts
-  Place from;
-  Place to;
+  bool straight =
+      false;  // may go into the receiver's buffer without passing through cells; the same at both ends
+  bool behind = false;  // combine: from op what comes; reduce: to op from, else from op to
+  uint32_t peer = 0;    // a member of the team
+  uint64_t length = 0;  // bytes; 0 only if nothing but the arrival counts
+  Place from{};
+  Place to{};
 };
 
 struct Schedule {

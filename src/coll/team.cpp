@@ -23,8 +23,8 @@ Team::Team(Engine& engine, std::vector<uint32_t> ranks, const Layout& layout, ui
     channels.reserve(layout.members);
     for (uint32_t peer = 0; peer < layout.members; ++peer) {
       const uint64_t staged = layout.cells(lane, peer) - layout.cells(0, 0);
-      channels.emplace_back(runtime_, Channel::Ends{
-                                          .rank = ranks_[peer],
+      channels.emplace_back(runtime_,
+                            Channel::Ends{.rank = ranks_[peer],
                                           .words_here = memory + layout.words(lane, peer),
                                           .cells_here = memory + layout.cells(lane, peer),
                                           .words_there = theirs[peer] + layout.words(lane, me_),
@@ -41,6 +41,17 @@ void Team::drive(Context& c, bool* again) {
   look_at_failures();
   for (const std::unique_ptr<Lane>& lane : lanes_)
     if (lane->busy()) lane->drive(c, again);
+}
+
+bool Team::serve(Context& c, bool* again) {
+  look_at_failures();
+  bool left = false;
+  for (const std::unique_ptr<Lane>& lane : lanes_) {
+    if (!lane->busy() || lane->attended()) continue;
+    lane->drive(c, again);
+    left = left || lane->busy();
+  }
+  return left;
 }
 
 bool Team::busy() const {

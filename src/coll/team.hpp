@@ -37,6 +37,15 @@ class Team {
   void drive(Context& c, bool* again);
   [[nodiscard]] bool busy() const;
 
+  // OMPL_PROGRESS_NONE, ...
+  [[nodiscard]] int32_t progress() const { return progress_.load(std::memory_order_relaxed); }
+  void set_progress(int32_t mode) { progress_.store(mode, std::memory_order_relaxed); }
+  [[nodiscard]] bool is_served() const {
+    return progress() == OMPL_PROGRESS_SPARE || progress() == OMPL_PROGRESS_SHARED;
+  }
+  // As Engine::serve().
+  bool serve(Context& c, bool* again);
+
   // OMPL_OK, or why nothing of the team will be complete any more. Any thread.
   [[nodiscard]] int broken() const { return broken_.load(std::memory_order_acquire); }
   void break_up(int code, const std::string& why);
@@ -58,6 +67,7 @@ class Team {
   uint32_t me_ = 0;
   std::vector<std::unique_ptr<Lane>> lanes_;  // by tag
 
+  std::atomic<int32_t> progress_{OMPL_PROGRESS_NONE};
   std::atomic<uint32_t> failures_seen_{0};
   std::atomic<int> broken_{OMPL_OK};
   std::mutex breaking_;

@@ -16,8 +16,8 @@ struct Algorithm {
   int32_t collective;
   int32_t number;  // OMPL_COLL_RING, ...
   void (*compile)(const Call& call, Builder& builder);
-  bool keeps_order = false;   // combines in the order of the members
-  bool takes_lists = true;  // blocks of different lengths
+  bool keeps_order = false;  // combines in the order of the members
+  bool takes_lists = true;   // blocks of different lengths
 };
 
 std::span<const Algorithm> algorithms();

@@ -23,7 +23,8 @@ void allgather_recursive_doubling(const Call& call, Builder& b) {
     b.exchange(upper, {}, upper, rest);
     return;
   }
-  if (groups.takes_over) b.receive(call.me - 1, kReceived.plus(all.at(call.me - 1)), all.of(call.me - 1));
+  if (groups.takes_over)
+    b.receive(call.me - 1, kReceived.plus(all.at(call.me - 1)), all.of(call.me - 1));
   for (uint32_t held = 1; held < groups.count; held *= 2) {
     const uint32_t mine_first = groups.mine & ~(held - 1);
     const uint32_t theirs = mine_first ^ held;

@@ -10,8 +10,7 @@ void broadcast_chain(const Call& call, Builder& b) {
   constexpr uint64_t kSegment = 65536;
   constexpr uint64_t kMostSegments = 1024;
   const uint32_t place = below(call, call.root);
-  const uint64_t segment =
-      std::max(kSegment, (call.length + kMostSegments - 1) / kMostSegments);
+  const uint64_t segment = std::max(kSegment, (call.length + kMostSegments - 1) / kMostSegments);
   const uint64_t count = (call.length + segment - 1) / segment;
   const auto bytes = [&](uint64_t i) { return std::min(segment, call.length - i * segment); };
   for (uint64_t i = 0; i <= count; ++i) {

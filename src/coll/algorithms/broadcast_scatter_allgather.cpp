@@ -20,8 +20,7 @@ void broadcast_scatter_allgather(const Call& call, Builder& b) {
   b.next_round();
   for (reach /= 2; reach > 0; reach /= 2) {
     const uint32_t to = place + reach;
-    if (to < n)
-      b.send(member(to), kReceived.plus(parts.at(to)), parts.between(to, span(to, reach)));
+    if (to < n) b.send(member(to), kReceived.plus(parts.at(to)), parts.between(to, span(to, reach)));
   }
   b.next_round();
   for (uint32_t k = 0; k + 1 < n; ++k) {

@@ -32,8 +32,7 @@ void gather_binomial(const Call& call, Builder& b) {
   const Place held = count == 1 ? kSent : b.scratch(count * block);
   if (count > 1) b.copy(kSent, held, block);
   for (uint32_t child = 1; child < count; child *= 2)
-    b.receive(member(place + child), held.plus(child * block),
-              std::min(child, count - child) * block);
+    b.receive(member(place + child), held.plus(child * block), std::min(child, count - child) * block);
   b.next_round();
   const uint32_t parent = member(place - reach);
   const uint32_t first = place == reach ? std::min(count, n - call.me) : count;
