@@ -33,13 +33,13 @@ struct Call {
   uint32_t root = 0;
   bool in_place = false;
   bool commutative = true;
+  bool listed = false;         // blocks have lengths of their own, known to this rank or not
   uint32_t element = 1;        // bytes of an element of a reduction
   uint32_t most_combined = 0;  // bytes of an element that can be combined as it comes
   uint64_t length = 0;  // bytes of a buffer or, where a buffer has a block for each member, of a block
   Blocks sent{};        // of alltoall and scatter, if they are listed
   Blocks received{};    // of alltoall, allgather and gather, if they are listed
 
-  [[nodiscard]] bool listed() const { return !sent.lengths.empty() || !received.lengths.empty(); }
   // Where what this rank contributes lies.
   [[nodiscard]] Place own() const { return {in_place ? Buffer::receive : Buffer::send, 0}; }
   bool operator==(const Call&) const = default;

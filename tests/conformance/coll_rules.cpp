@@ -49,31 +49,40 @@ std::vector<int32_t> algorithms_of(int32_t collective) {
 }
 
 template <class Visit>
-void for_every_algorithm(Visit visit) {
-  for (int32_t collective = 0; ompl_coll_name(collective) != nullptr; ++collective)
-    for (const int32_t algorithm : algorithms_of(collective)) {
-      SCOPED_TRACE(ompl_coll_name(collective) + std::string(" by ") + ompl_algorithm_name(algorithm));
-      visit(collective, algorithm);
-    }
+void for_every_collective(Visit visit) {
+  for (int32_t collective = 0; ompl_coll_name(collective) != nullptr; ++collective) {
+    SCOPED_TRACE(ompl_coll_name(collective));
+    visit(collective);
+  }
+}
+
+template <class Visit>
+void for_every_algorithm(int32_t collective, Visit visit) {
+  for (const int32_t algorithm : algorithms_of(collective)) {
+    SCOPED_TRACE(ompl_coll_name(collective) + std::string(" by ") + ompl_algorithm_name(algorithm));
+    visit(algorithm);
+  }
 }
 
 TEST_P(Conformance, Coll_EveryAlgorithm) {
   for (const uint32_t ranks : sizes_of_jobs()) {
     if (ranks > GetParam().most_ranks) continue;
     SCOPED_TRACE(ranks);
-    world({.ranks = ranks})->run([](Rank& r) {
-      ompl_team* const team = world_team();
-      for_every_algorithm([&](int32_t collective, int32_t algorithm) {
-        for (const std::size_t length : lengths(r.size)) {
-          CollJob job({.collective = collective, .algorithm = algorithm, .length = length});
-          job.root = r.size - 1;
-          job.shift = length % 8;
-          job.run(team);
-          job.in_place = true;
-          job.root = 0;
-          job.run(team);
-          ASSERT_FALSE(testing::Test::HasFailure()) << length << " bytes";
-        }
+    for_every_collective([&](int32_t collective) {
+      world({.ranks = ranks})->run([&](Rank& r) {
+        ompl_team* const team = world_team();
+        for_every_algorithm(collective, [&](int32_t algorithm) {
+          for (const std::size_t length : lengths(r.size)) {
+            CollJob job({.collective = collective, .algorithm = algorithm, .length = length});
+            job.root = r.size - 1;
+            job.shift = length % 8;
+            job.run(team);
+            job.in_place = true;
+            job.root = 0;
+            job.run(team);
+            ASSERT_FALSE(testing::Test::HasFailure()) << length << " bytes";
+          }
+        });
       });
     });
   }
@@ -85,12 +94,14 @@ TEST_P(Conformance, Coll_BuffersInTheSegment) {
     ompl_team* const team = world_team();
     const std::size_t length = 40'000;
     const uint64_t memory = r.allocate(2 * CollJob::room(length, r.size));
-    for_every_algorithm([&](int32_t collective, int32_t algorithm) {
-      CollJob job({.collective = collective, .algorithm = algorithm, .length = length});
-      job.memory = r.own(memory);
-      job.shift = 3;
-      job.run(team);
-      ASSERT_FALSE(testing::Test::HasFailure());
+    for_every_collective([&](int32_t collective) {
+      for_every_algorithm(collective, [&](int32_t algorithm) {
+        CollJob job({.collective = collective, .algorithm = algorithm, .length = length});
+        job.memory = r.own(memory);
+        job.shift = 3;
+        job.run(team);
+        ASSERT_FALSE(testing::Test::HasFailure());
+      });
     });
   });
 }
@@ -99,8 +110,7 @@ TEST_P(Conformance, Coll_ListsOfLengths) {
   world({.ranks = 3})->run([](Rank& r) {
     ompl_team* const team = world_team();
     for (const int32_t collective : {OMPL_ALLGATHER, OMPL_GATHER, OMPL_SCATTER, OMPL_ALLTOALL})
-      for (const int32_t algorithm : algorithms_of(collective)) {
-        SCOPED_TRACE(ompl_coll_name(collective) + std::string(" by ") + ompl_algorithm_name(algorithm));
+      for_every_algorithm(collective, [&](int32_t algorithm) {
         for (const std::size_t length : {0U, 5U, 30'000U}) {
           CollJob job({.collective = collective, .algorithm = algorithm, .length = length});
           job.lists = true;
@@ -108,7 +118,7 @@ TEST_P(Conformance, Coll_ListsOfLengths) {
           job.run(team);
           ASSERT_FALSE(testing::Test::HasFailure()) << length;
         }
-      }
+      });
   });
 }
 

@@ -80,7 +80,7 @@ int32_t choose(const Call& call) {
       return call.length < kLong || !call.commutative ? OMPL_COLL_RECURSIVE_DOUBLING
                                                       : OMPL_COLL_RABENSEIFNER;
     case OMPL_ALLGATHER:
-      return call.length <= kShort && tall && !call.listed() ? OMPL_COLL_BRUCK : OMPL_COLL_DIRECT;
+      return call.length <= kShort && tall && !call.listed ? OMPL_COLL_BRUCK : OMPL_COLL_DIRECT;
     case OMPL_GATHER:
     case OMPL_SCATTER:
       return OMPL_COLL_DIRECT;
@@ -99,7 +99,7 @@ std::shared_ptr<const Schedule> compile(const Call& call) {
     return algorithm.collective == call.collective && algorithm.number == number;
   });
   if (found == kAlgorithms.end()) return nullptr;
-  if (call.listed() && !found->takes_lists) return nullptr;
+  if (call.listed && !found->takes_lists) return nullptr;
   if (is_reduction(call.collective) && !call.commutative && !found->keeps_order) return nullptr;
   Builder builder(call);
   if (call.size == 1) {
