@@ -161,10 +161,12 @@ void Runtime::count_cores() {
 }
 
 int Runtime::finalize(Context& context) {
-  int first_error = network_ != nullptr ? network_->quiet_all(context) : OMPL_OK;
+  int first_error = extension_ != nullptr ? extension_->finish(context) : OMPL_OK;
   const auto note = [&first_error](int code) {
     if (first_error == OMPL_OK) first_error = code;
   };
+  extension_.reset();
+  note(quiet_all(context));
   if (first_error == OMPL_OK) note(meet_all_ranks(context));
   segment_.header().state.store(RankState::departed);
   if (network_ != nullptr && first_error == OMPL_OK) part(context);
@@ -192,6 +194,7 @@ void Runtime::disown() {
 
 // Gives everything back but the contexts themselves, which other threads may still name.
 void Runtime::leave() {
+  extension_.reset();
   {
     const std::lock_guard lock(contexts_mutex_);
     disown();
