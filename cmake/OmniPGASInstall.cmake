@@ -40,10 +40,10 @@ endforeach()
 # is compiled for the user's MPI it compiles there from sources/, when it is first asked for.
 if(TARGET ompl_bench_ompl AND NOT OMPL_SANITIZE)
   set(omni_dir ${CMAKE_INSTALL_LIBEXECDIR}/omnipgas)
-  set_target_properties(ompl_bench_raw ompl_bench_ompl ompl_roundtrip_ompl ompl_halo_ompl ompl_cg PROPERTIES
+  set_target_properties(ompl_bench_raw ompl_bench_ompl ompl_roundtrip_ompl ompl_halo_ompl ompl_overlap_ompl ompl_cg PROPERTIES
     INSTALL_RPATH $ORIGIN/../../../${CMAKE_INSTALL_LIBDIR})
-  install(TARGETS ompl_bench_raw ompl_bench_ompl ompl_roundtrip_ompl ompl_halo_ompl ompl_cg ompl-model
-      ompl_trace_dump ompl-timer ompl-trace-omnipgas
+  install(TARGETS ompl_bench_raw ompl_bench_ompl ompl_roundtrip_ompl ompl_halo_ompl ompl_overlap_ompl ompl_cg
+      ompl-model ompl_trace_dump ompl-timer ompl-trace-omnipgas
     RUNTIME DESTINATION ${omni_dir}/bin COMPONENT omni EXCLUDE_FROM_ALL
     LIBRARY DESTINATION ${omni_dir}/lib COMPONENT omni EXCLUDE_FROM_ALL)
   install(FILES ${CMAKE_BINARY_DIR}/lib/libompl-trace-omnipgas.json DESTINATION ${omni_dir}/lib

@@ -8,28 +8,17 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "harness/message.hpp"
+#include "harness/must.hpp"
 
 namespace bench::halo {
 
 // By OMPL_HALO_*.
 inline constexpr std::array kStrategies{"double-buffer",  "single",       "acked",   "mpi",
                                         "mpi-persistent", "mpi-neighbor", "mpi-put", "auto"};
-
-// A rank that fails ends at once: to leave in order it would wait for the others.
-[[noreturn, gnu::cold]] inline void give_up(const char* what) {
-  std::fprintf(stderr, "%s: %s\n", what, ompl_error_detail());
-  std::_Exit(2);
-}
-inline void must(int code, const char* what) {
-  if (code != OMPL_OK) [[unlikely]]
-    give_up(what);
-}
 
 // What a rank sends to another and hears of it, in bytes.
 struct Neighbor {

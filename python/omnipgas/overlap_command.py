@@ -24,7 +24,7 @@ from omnipgas.report import figure, size_text
 from omnipgas.results import Result
 from omnipgas.runner import Limits
 
-LIBRARIES = "mpich,openmpi,intel"
+LIBRARIES = "ompl,mpich,openmpi,intel"
 SIZES_OF_THE_PAPER = ",".join(str(1 << p) for p in range(23))  # 1 B to 4 MiB
 
 LIBS = typer.Option(LIBRARIES, "--libs", help="Libraries, comma-separated.")

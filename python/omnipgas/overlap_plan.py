@@ -153,7 +153,8 @@ class Family:
         if mode != NONE:
             if not self.progress:
                 raise MissingError("it has no progress thread for its collectives")
-            found += [self._setting(*one, f"mode {mode}") for one in self.progress.items()]
+            asked = {variable: value.format(mode=mode) for variable, value in self.progress.items()}
+            found += [self._setting(*one, f"mode {mode}") for one in asked.items()]
         if algorithm != DEFAULT:
             pins = {table["variable"]: table[algorithm] for table in self.algorithms.values() if algorithm in table}
             found += [self._setting(*one, f"algorithm {algorithm}") for one in (pins | self.pinned).items()]

@@ -54,7 +54,7 @@ class Peer:
     launcher: str = ""
     compiler: str = ""
     prefix: dict[str, str] = field(default_factory=dict)
-    family: str = ""  # of MPIs: its table in collectives.toml
+    family: str = ""  # its table in collectives.toml
     get: str = ""
     hang_signal: str = ""
     over: list[str] = field(default_factory=list)

@@ -86,6 +86,7 @@ def test_settings_of_a_series() -> None:
     assert pinned["MPIR_CVAR_COLLECTIVE_FALLBACK"] == "error"
     chosen = {one.env for one in tables["mpich"].settings(NONE, DEFAULT)}
     assert not chosen & {"MPIR_CVAR_ASYNC_PROGRESS", "MPIR_CVAR_IALLGATHER_INTRA_ALGORITHM"}
+    assert [tables["ompl"].settings(mode, DEFAULT)[0].value for mode in (SPARE, SHARED)] == [SPARE, SHARED]
     with pytest.raises(peers.MissingError, match="no progress thread"):
         tables["openmpi"].settings(SHARED, DEFAULT)
     assert not tables["openmpi"].has("allgather", "ring")
@@ -272,7 +273,7 @@ def test_the_command_measures_what_it_can_and_says_what_it_cannot(mocks: Path) -
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--libs", "ompl"], "'ompl' is none of a, b"),
+        (["--libs", "psm"], "'psm' is none of a, b"),
         (["--collectives", "gossip"], "'gossip' is none of allgather"),
         (["--modes", "telepathy"], "'telepathy' is none of none, spare, shared"),
         (["--algorithms", "bogosort"], "'bogosort' is none of default, ring"),
