@@ -93,12 +93,11 @@ class Layout:
     @property
     def emulation(self) -> str | None:
         """What is not as on nodes of their own."""
-        if self.n_node == 1:
-            return None
-        nodes = f"{self.n_node} nodes of {self.n_cpu} cores are cores of one machine"
+        many = self.n_node > 1
+        text = f"{self.n_node} node{'s' if many else ''} of {self.n_cpu} cores"
         if self.shares_cores:
-            return f"{nodes}, which has {len(self.cores)}: nodes share them in time"
-        return nodes
+            return f"{text} on a machine of {len(self.cores)}, which share{'' if many else 's'} them in time"
+        return f"{text} are cores of one machine" if many else None
 
 
 @dataclass(frozen=True)

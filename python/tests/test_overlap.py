@@ -11,7 +11,8 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from omnipgas import overlap_plan, overlap_plots, overlap_rounds, overlap_rows, peers, runner
+from omnipgas import overlap_figures, overlap_plan, overlap_plots, overlap_rounds, overlap_rows, peers, runner
+from omnipgas.bench import Bench
 from omnipgas.cli import app
 from omnipgas.overlap_plan import DEFAULT, NONE, SHARED, SPARE, Cell, Family, Layout, PlanError, Series
 from omnipgas.overlap_rounds import Journal, JournalError, Outcome
@@ -27,6 +28,21 @@ SMALL, LARGE = Cell("allgather", 8), Cell("allgather", 16384)
 NODES = Layout(2, 4, 1, (0, 1, 2, 3, 4, 5, 6, 7))
 OMNI = [sys.executable, "-m", "omnipgas.cli", "overlap"]
 LIMIT = 120
+
+
+@pytest.fixture
+def mocks(tmp_path: Path) -> Path:
+    """A build tree of two libraries that are the mock: one has a progress thread, and one algorithm."""
+    for place in ("bin/ompl_bench_raw", "bin/ompl_overlap_a", "bin/ompl_overlap_b", "bench/peers.toml"):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        (tmp_path / place).touch()
+    launch = json.dumps([sys.executable, str(MOCK), "good"])
+    lines = [f'[{name}]\ntitle = "{name}"\nops = []\nworker = "ompl_bench_{name}"\nfamily = "{name}"\nlaunch = {launch}'
+             for name in ("a", "b")]  # fmt: skip
+    (tmp_path / "bench" / "peers.toml").write_text("\n".join(lines))
+    family = '[a]\nprogress = { MOCK_PROGRESS = "1" }\n[a.allgather]\nvariable = "MOCK"\nring = "1"\n[b]\n'
+    (tmp_path / "bench" / "collectives.toml").write_text(family)
+    return tmp_path
 
 
 # ---- the paper's formulas
@@ -60,7 +76,8 @@ def test_nodes_that_do_not_fit_share_the_cores_and_say_so() -> None:
     nodes = Layout(2, 2, 1, (0, 1))
     assert [nodes.places(SPARE, rank) for rank in (0, 1)] == [{"cores": [0], "helpers": [1]}] * 2
     assert [nodes.places(NONE, rank)["cores"] for rank in (0, 1)] == [[0, 1], [1, 0]]
-    assert "nodes share them in time" in str(nodes.emulation)
+    assert nodes.emulation == "2 nodes of 2 cores on a machine of 2, which share them in time"
+    assert Layout(1, 4, 4, (0, 1)).emulation == "1 node of 4 cores on a machine of 2, which shares them in time"
 
 
 def test_layouts_that_cannot_be() -> None:
@@ -179,6 +196,33 @@ def test_plots_are_those_of_the_papers_figures_and_the_sweep(tmp_path: Path) -> 
     assert "nodes of 4 cores" in (tmp_path / f"{name}-sweep.svg").read_text()
 
 
+def test_figures_compare_within_rounds_and_say_what_is_missing(mocks: Path) -> None:
+    for name in ("ompl_overlap_ompl", "ompl_overlap_mpich"):
+        (mocks / "bin" / name).touch()
+    table = (mocks / "bench" / "peers.toml").read_text()
+    (mocks / "bench" / "peers.toml").write_text(
+        table.replace("[a]", "[ompl]").replace("_bench_a", "_bench_ompl").replace("[b]", "[mpich]").replace("_bench_b", "_bench_mpich")
+        + "".join(f'\n[{name}]\ntitle = "{name}"\nops = []\nworker = "ompl_bench_{name}"\nfamily = "b"\nlaunch = []'
+                  for name in ("openmpi", "intel"))
+    )  # fmt: skip
+    bench = Bench(mocks, runner.Progress())
+    how = replace(FAST, rounds=30)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(overlap_figures, "PURE_SIZES", (8,))
+        patch.setattr(overlap_figures, "LONG_SIZES", (65536,))
+        gather, reduce = overlap_figures.pure(bench, Layout(1, 2, 2, (0, 1)), how)
+        found = overlap_figures.modes(bench, Layout(2, 2, 1, (0, 1)), how)
+    assert gather.value == pytest.approx(1) and not gather.met
+    assert reduce.value is None and not reduce.met
+    short, hidden, slowed, whole = found
+    assert short.value == pytest.approx(1) and short.met
+    # The computation takes 30 us, in mode spare 60: a quarter more with the progress thread; 11 us remain.
+    assert hidden.value == pytest.approx(100 - 11 / 30 * 100) and "share them in time" in hidden.note
+    assert slowed.value == pytest.approx(1.25) and not slowed.met
+    assert whole.value == pytest.approx((37.5 + 11) / 60) and whole.met
+    assert {row["library"] for row in bench.rows} == {"ompl", "mpich"}
+
+
 # ---- an interrupted study
 
 
@@ -221,21 +265,6 @@ def test_a_journal_of_another_study_is_refused(tmp_path: Path) -> None:
 
 
 # ---- the command
-
-
-@pytest.fixture
-def mocks(tmp_path: Path) -> Path:
-    """A build tree of two libraries that are the mock: one has a progress thread, and one algorithm."""
-    for place in ("bin/ompl_bench_raw", "bin/ompl_overlap_a", "bin/ompl_overlap_b", "bench/peers.toml"):
-        (tmp_path / place).parent.mkdir(exist_ok=True)
-        (tmp_path / place).touch()
-    launch = json.dumps([sys.executable, str(MOCK), "good"])
-    lines = [f'[{name}]\ntitle = "{name}"\nops = []\nworker = "ompl_bench_{name}"\nfamily = "{name}"\nlaunch = {launch}'
-             for name in ("a", "b")]  # fmt: skip
-    (tmp_path / "bench" / "peers.toml").write_text("\n".join(lines))
-    family = '[a]\nprogress = { MOCK_PROGRESS = "1" }\n[a.allgather]\nvariable = "MOCK"\nring = "1"\n[b]\n'
-    (tmp_path / "bench" / "collectives.toml").write_text(family)
-    return tmp_path
 
 
 def omni(build: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
