@@ -25,55 +25,46 @@ def figures(bench: Bench) -> list[Figure]:
     """All of them."""
     here = tuple(peers.affinity())
     how = Limits(rounds=ROUNDS, seconds=0.02, iterations=1000, timeout=60)
+    beside = [Cell(collective, size, "1") for collective in ("allgather", "allreduce") for size in PURE_SIZES]
+    mpis = [(mpi, (NONE,), ALGORITHMS) for mpi in MPIS]
     found = []
     for ranks in (2, 4):
-        found += pure(bench, Layout(1, max(ranks, len(here) // ranks * ranks), ranks, here), how)
-    return found + modes(bench, Layout(2, max(2, len(here) // 2), 1, here), how)
+        layout = Layout(1, max(ranks, len(here) // ranks * ranks), ranks, here)
+        found += pure(study(bench, [("ompl", (NONE,), (DEFAULT,)), *mpis], layout, beside, how), ranks)
+    layout = Layout(2, max(2, len(here) // 2), 1, here)
+    cells = [Cell("allgather", size, "1") for size in (8, *LONG_SIZES)]
+    return found + modes(study(bench, [("ompl", MODES, (DEFAULT,))], layout, cells, how), layout)
 
 
-def pure(bench: Bench, layout: Layout, how: Limits) -> list[Figure]:
+def pure(out: Outcome, ranks: int) -> list[Figure]:
     """Start and wait, of the best MPI with its best algorithm."""
-    cells = [Cell(collective, size, "1") for collective in ("allgather", "allreduce") for size in PURE_SIZES]
-    mpis = [(mpi, (NONE,), ALGORITHMS) for mpi in MPIS]
-    out = study(bench, [("ompl", (NONE,), (DEFAULT,)), *mpis], layout, cells, how)
     made = []
-    for cell in cells:
+    for cell in out.cells:
         times = {one.key: _rounds(out, one.key, cell, "pure_us") for one in out.series}
         others = [found for key, found in times.items() if key[0] != "ompl" and found]
         best = min(others, key=lambda found: statistics.median(found.values()), default={})
-        mine = times.get(("ompl", layout.ranks, NONE, DEFAULT), {})
-        name = f"nonblocking {cell.collective}, {layout.ranks} ranks, {cell.size} B, of the best MPI"
+        mine = times.get(("ompl", ranks, NONE, DEFAULT), {})
+        name = f"nonblocking {cell.collective}, {ranks} ranks, {cell.size} B, of the best MPI"
         made.append(_ratio(name, mine, best, 0.7))
     return made
 
 
-def modes(bench: Bench, layout: Layout, how: Limits) -> list[Figure]:
-    """The layer's progress thread: what it costs at 8 B, hides of long messages, and takes from the computation."""
-    cells = [Cell("allgather", size, "1") for size in (8, *LONG_SIZES)]
-    out = study(bench, [("ompl", MODES, (DEFAULT,))], layout, cells, how)
-
-    def of(mode: str, cell: Cell, name: str) -> dict[int, float]:
-        return _rounds(out, ("ompl", layout.ranks, mode, DEFAULT), cell, name)
-
-    short = [of(mode, cells[0], "pure_us") for mode in (SHARED, NONE)]
-    made = [_ratio("nonblocking allgather, 8 B, shared, of mode none", *short, 1.3)]
-    for cell in cells[1:]:
+def modes(out: Outcome, layout: Layout) -> list[Figure]:
+    """The layer's progress thread: what it costs at the shortest size, hides of the others, and takes from the
+    computation."""
+    keys = {mode: ("ompl", layout.ranks, mode, DEFAULT) for mode in MODES}
+    first, *others = out.cells
+    pair = [_rounds(out, keys[mode], first, "pure_us") for mode in (SHARED, NONE)]
+    made = [_ratio(f"nonblocking allgather, {first.size} B, shared, of mode none", *pair, 1.3)]
+    for cell in others:
         where = f"nonblocking allgather, {cell.size} B"
-        times = zip(*(of(SPARE, cell, name).values() for name in ("pure_us", "compute_us", "overall_us")), strict=True)
-        percents = [overlap_rows.overlap_percent(*one) for one in times]
-        name = f"{where}, overlap with a spare core"
-        if percents:
-            middle = statistics.median(percents)
-            made.append(Figure(name, middle, 90, False, unit="%", note=layout.emulation or ""))
-        else:
-            made.append(missing(name, 90, False, "was not measured"))
-        for elements in set(of(SPARE, cell, "elements").values()) or {0}:
-            key = ("ompl", layout.ranks, NONE, DEFAULT)
-            alone = out.alone(key, cell.kernel, int(elements), layout.t_calc(SPARE))
-            name = f"{where}, computation beside a spare core, of alone"
-            made.append(_ratio(name, of(SPARE, cell, "compute_us"), alone, 1.05))
-        whole = [of(mode, cell, "overall_us") for mode in (SHARED, NONE)]
-        made.append(_ratio(f"{where}, the same work, shared, of mode none", *whole, 1.05))
+        made.append(_overlap(out, keys[SPARE], cell, f"{where}, overlap with a spare core", layout.emulation or ""))
+        elements = next(iter(out.samples(keys[SPARE], cell).values())).elements if made[-1].value is not None else 0
+        alone = out.alone(keys[NONE], cell.kernel, elements, layout.t_calc(SPARE))
+        beside = _rounds(out, keys[SPARE], cell, "compute_us")
+        made.append(_ratio(f"{where}, computation beside a spare core, of alone", beside, alone, 1.05))
+        pair = [_rounds(out, keys[mode], cell, "overall_us") for mode in (SHARED, NONE)]
+        made.append(_ratio(f"{where}, the same work, shared, of mode none", *pair, 1.05))
     return made
 
 
@@ -106,6 +97,16 @@ def study(
 
 def _rounds(out: Outcome, key: Key, cell: Cell, name: str) -> dict[int, float]:
     return {index: getattr(sample, name) for index, sample in out.samples(key, cell).items()}
+
+
+def _overlap(out: Outcome, key: Key, cell: Cell, name: str, note: str) -> Figure:
+    percents = [
+        overlap_rows.overlap_percent(one.pure_us, one.compute_us, one.overall_us)
+        for one in out.samples(key, cell).values()
+    ]
+    if not percents:
+        return missing(name, 90, False, "was not measured")
+    return Figure(name, statistics.median(percents), 90, False, unit="%", note=note)
 
 
 def _ratio(name: str, mine: Mapping[int, float], other: Mapping[int, float], bound: float) -> Figure:

@@ -12,10 +12,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 from omnipgas import overlap_figures, overlap_plan, overlap_plots, overlap_rounds, overlap_rows, peers, runner
-from omnipgas.bench import Bench
 from omnipgas.cli import app
 from omnipgas.overlap_plan import DEFAULT, NONE, SHARED, SPARE, Cell, Family, Layout, PlanError, Series
-from omnipgas.overlap_rounds import Journal, JournalError, Outcome
+from omnipgas.overlap_rounds import Journal, JournalError, Outcome, Record, Sample
 from omnipgas.runner import Limits
 from typer.testing import CliRunner
 
@@ -196,31 +195,39 @@ def test_plots_are_those_of_the_papers_figures_and_the_sweep(tmp_path: Path) -> 
     assert "nodes of 4 cores" in (tmp_path / f"{name}-sweep.svg").read_text()
 
 
-def test_figures_compare_within_rounds_and_say_what_is_missing(mocks: Path) -> None:
-    for name in ("ompl_overlap_ompl", "ompl_overlap_mpich"):
-        (mocks / "bin" / name).touch()
-    table = (mocks / "bench" / "peers.toml").read_text()
-    (mocks / "bench" / "peers.toml").write_text(
-        table.replace("[a]", "[ompl]").replace("_bench_a", "_bench_ompl").replace("[b]", "[mpich]").replace("_bench_b", "_bench_mpich")
-        + "".join(f'\n[{name}]\ntitle = "{name}"\nops = []\nworker = "ompl_bench_{name}"\nfamily = "b"\nlaunch = []'
-                  for name in ("openmpi", "intel"))
-    )  # fmt: skip
-    bench = Bench(mocks, runner.Progress())
-    how = replace(FAST, rounds=30)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(overlap_figures, "PURE_SIZES", (8,))
-        patch.setattr(overlap_figures, "LONG_SIZES", (65536,))
-        gather, reduce = overlap_figures.pure(bench, Layout(1, 2, 2, (0, 1)), how)
-        found = overlap_figures.modes(bench, Layout(2, 2, 1, (0, 1)), how)
-    assert gather.value == pytest.approx(1) and not gather.met
-    assert reduce.value is None and not reduce.met
-    short, hidden, slowed, whole = found
-    assert short.value == pytest.approx(1) and short.met
-    # The computation takes 30 us, in mode spare 60: a quarter more with the progress thread; 11 us remain.
-    assert hidden.value == pytest.approx(100 - 11 / 30 * 100) and "share them in time" in hidden.note
-    assert slowed.value == pytest.approx(1.25) and not slowed.met
-    assert whole.value == pytest.approx((37.5 + 11) / 60) and whole.met
-    assert {row["library"] for row in bench.rows} == {"ompl", "mpich"}
+def recorded(name: str, mode: str, index: int, cell: Cell, **times: float) -> Record:
+    """A job that took 10 us to communicate and 100 to compute, but for these times."""
+    sample = {"pure_us": 10.0, "init_us": 1.0, "compute_us": 100.0, "wait_us": 1.0, "overall_us": 102.0} | times
+    found = Sample(elements=7, **sample, cores_charged=1, pure=[], overall=[])
+    alone = [(cell.kernel, 7, threads, 80.0) for threads in (1, 2)]
+    return Record((name, 2, mode, DEFAULT), index, samples=[(cell, found)], alone=alone)
+
+
+def test_the_best_mpi_is_that_of_the_lowest_median() -> None:
+    kinds = [("ompl", 6.0), ("mpich", 10.0), ("openmpi", 8.0)]
+    records = [recorded(name, NONE, index, SMALL, pure_us=us) for name, us in kinds for index in range(30)]
+    chosen = [replace(series(NONE), found=mock("good", name), layout=Layout(1, 2, 2, (0, 1))) for name, _ in kinds]
+    met, unmeasured = overlap_figures.pure(Outcome(chosen, [SMALL, LARGE], records), 2)
+    assert (met.value, met.bound, met.met) == (0.75, 0.7, False)
+    assert unmeasured.value is None and not unmeasured.met
+
+
+def test_figures_of_the_progress_thread() -> None:
+    layout = Layout(2, 2, 1, (0, 1))
+    records = []
+    for index in range(30):
+        for cell in (SMALL, LARGE):
+            records.append(recorded("ompl", NONE, index, cell))
+            records.append(recorded("ompl", SPARE, index, cell, overall_us=100.5))
+            records.append(recorded("ompl", SHARED, index, cell, pure_us=12.0, overall_us=112.2))
+    short, hidden, slowed, whole = overlap_figures.modes(Outcome([], [SMALL, LARGE], records), layout)
+    assert (short.value, short.met) == (pytest.approx(1.2), True)
+    assert (hidden.value, hidden.met) == (pytest.approx(95), True)
+    assert "share them in time" in hidden.note
+    assert (slowed.value, slowed.met) == (pytest.approx(1.25), False)
+    assert (whole.value, whole.met) == (pytest.approx(1.1), False)
+    nothing = overlap_figures.modes(Outcome([], [SMALL, LARGE]), layout)
+    assert [one.value for one in nothing] == [None] * 4 and not any(one.met for one in nothing)
 
 
 # ---- an interrupted study
