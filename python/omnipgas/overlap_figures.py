@@ -54,8 +54,8 @@ def modes(out: Outcome, layout: Layout) -> list[Figure]:
     computation."""
     keys = {mode: ("ompl", layout.ranks, mode, DEFAULT) for mode in MODES}
     first, *others = out.cells
-    pair = [_rounds(out, keys[mode], first, "pure_us") for mode in (SHARED, NONE)]
-    made = [_ratio(f"nonblocking allgather, {first.size} B, shared, of mode none", *pair, 1.3)]
+    shared, none = (_rounds(out, keys[mode], first, "pure_us") for mode in (SHARED, NONE))
+    made = [_ratio(f"nonblocking allgather, {first.size} B, shared, of mode none", shared, none, 1.3)]
     for cell in others:
         where = f"nonblocking allgather, {cell.size} B"
         made.append(_overlap(out, keys[SPARE], cell, f"{where}, overlap with a spare core", layout.emulation or ""))
@@ -63,8 +63,8 @@ def modes(out: Outcome, layout: Layout) -> list[Figure]:
         alone = out.alone(keys[NONE], cell.kernel, elements, layout.t_calc(SPARE))
         beside = _rounds(out, keys[SPARE], cell, "compute_us")
         made.append(_ratio(f"{where}, computation beside a spare core, of alone", beside, alone, 1.05))
-        pair = [_rounds(out, keys[mode], cell, "overall_us") for mode in (SHARED, NONE)]
-        made.append(_ratio(f"{where}, the same work, shared, of mode none", *pair, 1.05))
+        shared, none = (_rounds(out, keys[mode], cell, "overall_us") for mode in (SHARED, NONE))
+        made.append(_ratio(f"{where}, the same work, shared, of mode none", shared, none, 1.05))
     return made
 
 

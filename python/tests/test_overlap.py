@@ -221,11 +221,11 @@ def test_figures_of_the_progress_thread() -> None:
             records.append(recorded("ompl", SPARE, index, cell, overall_us=100.5))
             records.append(recorded("ompl", SHARED, index, cell, pure_us=12.0, overall_us=112.2))
     short, hidden, slowed, whole = overlap_figures.modes(Outcome([], [SMALL, LARGE], records), layout)
-    assert (short.value, short.met) == (pytest.approx(1.2), True)
-    assert (hidden.value, hidden.met) == (pytest.approx(95), True)
+    assert short.value == pytest.approx(1.2) and short.met
+    assert hidden.value == pytest.approx(95) and hidden.met
     assert "share them in time" in hidden.note
-    assert (slowed.value, slowed.met) == (pytest.approx(1.25), False)
-    assert (whole.value, whole.met) == (pytest.approx(1.1), False)
+    assert slowed.value == pytest.approx(1.25) and not slowed.met
+    assert whole.value == pytest.approx(1.1) and not whole.met
     nothing = overlap_figures.modes(Outcome([], [SMALL, LARGE]), layout)
     assert [one.value for one in nothing] == [None] * 4 and not any(one.met for one in nothing)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Collectives with computation in the processes of an MPI; OMPL_TEST_MPIS says which, OMPL_TEST_LONG asks for more."""
+"""Collectives with computation in the processes of the layer and of each MPI; OMPL_TEST_MPIS says which, OMPL_TEST_LONG asks for more."""
 
 import os
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from omnipgas.runner import Limits, Progress
 
 from .common import built, children
 
-MPIS = os.environ.get("OMPL_TEST_MPIS", "mpich,openmpi,intel,mpich-debian,openmpi-debian").split(",")
+MPIS = os.environ.get("OMPL_TEST_MPIS", "ompl,mpich,openmpi,intel,mpich-debian,openmpi-debian").split(",")
 SHORT = Limits(rounds=1, seconds=0.002, iterations=20, timeout=60)
 HERE = tuple(peers.affinity())
 
