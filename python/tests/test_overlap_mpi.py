@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Collectives with computation in the processes of the layer and of each MPI; OMPL_TEST_MPIS says which, OMPL_TEST_LONG asks for more."""
+"""Collectives with computation by the layer and each MPI; OMPL_TEST_MPIS says which, OMPL_TEST_LONG asks for more."""
 
 import os
 from collections.abc import Sequence
