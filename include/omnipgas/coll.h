@@ -161,6 +161,8 @@ OMPL_API int ompl_coll_algorithms(int32_t collective, int32_t* algorithms, size_
 /* The name of a collective or of an algorithm as options of `omni` have it ("reduce-scatter", "recursive-doubling"); NULL
  * if there is none. Static storage. Any time, any thread. */
 OMPL_API const char* ompl_coll_name(int32_t collective);
+
+/* The same of an algorithm. */
 OMPL_API const char* ompl_algorithm_name(int32_t algorithm);
 
 /* Starts a persistent collective, which must not be under way. Errors: OMPL_ERR_STATE, OMPL_ERR_ARG, OMPL_ERR_PEER. */
