@@ -3,7 +3,7 @@
  * Collective communication of teams of ranks: blocking, nonblocking and persistent, from any thread, many at once; with a
  * thread that makes progress while the program computes, or without.
  *
- * Source: "A performance study of nonblocking collective communication with progress threads" (CITATION.cff), whose section
+ * Source: "Performance tuning of nonblocking collective communication with progress threads" (CITATION.cff), whose section
  * 4.4.3 finds the cause of slow short collectives in a locked queue of tasks: here a collective is a flat schedule whose next
  * step is taken by whoever has time, by one compare-and-swap. Design: docs/design/collectives.md.
  *
