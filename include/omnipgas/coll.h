@@ -3,7 +3,7 @@
  * Collective communication of teams of ranks: blocking, nonblocking and persistent, from any thread, many at once; with a
  * thread that makes progress while the program computes, or without.
  *
- * Source: "A performance study of nonblocking collective communication with progress threads" (CITATION.cff), whose section
+ * Source: "Performance tuning of nonblocking collective communication with progress threads" (CITATION.cff), whose section
  * 4.4.3 finds the cause of slow short collectives in a locked queue of tasks: here a collective is a flat schedule whose next
  * step is taken by whoever has time, by one compare-and-swap. Design: docs/design/collectives.md.
  *
@@ -161,6 +161,8 @@ OMPL_API int ompl_coll_algorithms(int32_t collective, int32_t* algorithms, size_
 /* The name of a collective or of an algorithm as options of `omni` have it ("reduce-scatter", "recursive-doubling"); NULL
  * if there is none. Static storage. Any time, any thread. */
 OMPL_API const char* ompl_coll_name(int32_t collective);
+
+/* The same of an algorithm. */
 OMPL_API const char* ompl_algorithm_name(int32_t algorithm);
 
 /* Starts a persistent collective, which must not be under way. Errors: OMPL_ERR_STATE, OMPL_ERR_ARG, OMPL_ERR_PEER. */

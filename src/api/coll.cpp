@@ -3,6 +3,7 @@
 #include "omnipgas/coll.h"
 
 #include "api/call.hpp"
+#include "api/team.hpp"
 #include "coll/engine.hpp"
 #include "core/block.hpp"
 
@@ -10,6 +11,7 @@ using ompl::Context;
 using ompl::Deadline;
 using ompl::fail;
 using ompl::Runtime;
+using ompl::api::team_of;
 using ompl::api::with;
 using ompl::coll::Call;
 using ompl::coll::Engine;
@@ -22,8 +24,6 @@ namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 40;
 constexpr ompl_coll_options kDefaults = OMPL_COLL_OPTIONS_INIT;
-
-Team* team_of(ompl_team* team) { return reinterpret_cast<Team*>(team); }
 
 // What a function was given, beside the Call that it fills.
 struct Given {

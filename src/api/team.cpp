@@ -4,6 +4,7 @@
 #include <array>
 
 #include "api/call.hpp"
+#include "api/team.hpp"
 #include "coll/algorithms/algorithms.hpp"
 #include "coll/engine.hpp"
 #include "omnipgas/coll.h"
@@ -11,14 +12,12 @@
 using ompl::Context;
 using ompl::fail;
 using ompl::Runtime;
+using ompl::api::team_of;
 using ompl::api::with;
 using ompl::coll::Engine;
 using ompl::coll::Team;
 
 namespace {
-
-Team* team_of(ompl_team* team) { return reinterpret_cast<Team*>(team); }
-const Team* team_of(const ompl_team* team) { return reinterpret_cast<const Team*>(team); }
 
 template <std::size_t Count>
 const char* name_in(const std::array<const char*, Count>& names, int32_t number) {

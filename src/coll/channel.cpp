@@ -32,7 +32,7 @@ bool Channel::may_send() {
 int Channel::send(Context& c, const std::byte* data, std::size_t length, bool failed) {
   const uint64_t at = cell_at(sent_);
   std::byte* const cell = (mapped_ != nullptr ? mapped_ : ends_.staging) + at;
-  const uint32_t head[2] = {taken_, failed ? 1U : 0U};
+  const uint32_t head[2] = {static_cast<uint32_t>(taken_), failed ? 1U : 0U};
   std::memcpy(cell + kPut, head, sizeof head);
   arch::copy(cell + sizeof(Cell), data, length);
   const uint64_t there = ends_.cells_there + at;
@@ -42,7 +42,7 @@ int Channel::send(Context& c, const std::byte* data, std::size_t length, bool fa
                        : runtime_.put_nb(c, cell + kPut, ends_.rank, there + kPut,
                                          sizeof(Cell) - kPut + length, &arrived, true, nullptr);
   if (code != OMPL_OK && code != OMPL_PENDING) return code;
-  told_ = taken_;
+  told_ = head[0];
   ++sent_;
   return OMPL_OK;
 }
@@ -50,7 +50,7 @@ int Channel::send(Context& c, const std::byte* data, std::size_t length, bool fa
 std::byte* Channel::arrived() const {
   std::byte* const cell = cells_ + cell_at(taken_);
   const uint32_t count = arch::word32(cell + offsetof(Cell, arrived)).load(std::memory_order_acquire);
-  return count == taken_ / Layout::kCells + 1 ? cell + sizeof(Cell) : nullptr;
+  return count == static_cast<uint32_t>(taken_ / Layout::kCells + 1) ? cell + sizeof(Cell) : nullptr;
 }
 
 bool Channel::take() {
@@ -62,11 +62,12 @@ bool Channel::take() {
 }
 
 int Channel::acknowledge(Context& c) {
-  if (taken_ - told_ < Layout::kCells / 2) return OMPL_OK;
+  const auto taken = static_cast<uint32_t>(taken_);
+  if (taken - told_ < Layout::kCells / 2) return OMPL_OK;
   const int code = runtime_.signal_nb(
       c, ends_.rank,
-      {.offset = ends_.words_there + offsetof(Words, taken), .value = taken_ - acknowledged_});
-  if (code == OMPL_OK) told_ = acknowledged_ = taken_;
+      {.offset = ends_.words_there + offsetof(Words, taken), .value = taken - acknowledged_});
+  if (code == OMPL_OK) told_ = acknowledged_ = taken;
   return code;
 }
 

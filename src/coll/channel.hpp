@@ -89,8 +89,8 @@ class Channel {
   [[nodiscard]] bool mapped() const { return mapped_ != nullptr; }
 
  private:
-  [[nodiscard]] uint64_t cell_at(uint32_t number) const {
-    return uint64_t{number % Layout::kCells} * ends_.stride;
+  [[nodiscard]] uint64_t cell_at(uint64_t number) const {
+    return number % Layout::kCells * ends_.stride;
   }
 
   Runtime& runtime_;
@@ -102,7 +102,7 @@ class Channel {
   // the peer's Words::taken.
   uint32_t sent_ = 0;
   uint32_t freed_ = 0;
-  uint32_t taken_ = 0;
+  uint64_t taken_ = 0;  // never begins again, as the flags of cells do not
   uint32_t told_ = 0;
   uint32_t acknowledged_ = 0;
   uint16_t places_said_ = 0;

@@ -19,8 +19,7 @@ constexpr uint32_t kLargestCell = 16384;
 constexpr uint64_t kShare =
     4;  // of the memory for collectives: what a team takes at most, with cells that are not the smallest
 constexpr unsigned kCheckShift = 48;
-constexpr auto kGrace_ns =
-    int64_t{2'000'000'000};  // for what is outstanding at the end, all ranks being there
+constexpr int64_t kGrace_ns = 200'000'000;  // in which nothing moves at the end, all ranks being there
 
 // A value of OMPL_COLL_PROGRESS, which was checked.
 int32_t mode_of(std::string_view name) {
@@ -279,10 +278,14 @@ int Engine::finish(Context& c) {
     if (code == OMPL_OK) break;
     if (code != OMPL_ERR_TIMEOUT) return code;
   }
-  const Deadline limit = Deadline::in(kGrace_ns);
+  uint64_t moves = 0;
+  Deadline limit = Deadline::in(kGrace_ns);
   while (under_way_.load() != 0 && !limit.passed()) {
     runtime_.drive(c);
     drive_all(c, &again);
+    uint64_t now = 0;
+    for_teams([&](const Team& team) { now += team.moves(); });
+    if (std::exchange(moves, now) != now) limit = Deadline::in(kGrace_ns);
     ::sched_yield();
   }
   const uint32_t left = under_way_.load();

@@ -165,6 +165,7 @@ Lane::Turn Lane::advance(Context& c, Request& request) {
         over = false;
       }
     }
+    if (moved) moves_.store(moves() + 1, std::memory_order_relaxed);
     if (over) {
       ++request.round;
       begin_round(request);

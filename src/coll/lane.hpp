@@ -44,6 +44,9 @@ class alignas(arch::kCacheLine) Lane {
   void attend() { attendants_.fetch_add(1, std::memory_order_seq_cst); }
   void leave() { attendants_.fetch_sub(1, std::memory_order_seq_cst); }
 
+  // Grows with all that is done here.
+  [[nodiscard]] uint64_t moves() const { return moves_.load(std::memory_order_relaxed); }
+
   [[nodiscard]] bool busy() const { return under_way_.load(std::memory_order_acquire) != 0; }
   [[nodiscard]] Team& team() const { return team_; }
 
@@ -68,6 +71,7 @@ class alignas(arch::kCacheLine) Lane {
   std::vector<Channel> channels_;  // by member
   std::atomic<bool> claimed_{false};
   std::atomic<uint32_t> under_way_{0};
+  std::atomic<uint64_t> moves_{0};  // of whoever has claimed
   std::atomic<uint32_t> attendants_{0};
   std::atomic<Request*> incoming_{nullptr};  // newest first
   std::atomic<Request*> returned_{nullptr};  // over, to be used again

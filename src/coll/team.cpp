@@ -58,6 +58,12 @@ bool Team::busy() const {
   return std::ranges::any_of(lanes_, [](const std::unique_ptr<Lane>& lane) { return lane->busy(); });
 }
 
+uint64_t Team::moves() const {
+  uint64_t all = 0;
+  for (const std::unique_ptr<Lane>& lane : lanes_) all += lane->moves();
+  return all;
+}
+
 void Team::break_up(int code, const std::string& why) {
   const std::lock_guard lock(breaking_);
   if (broken() != OMPL_OK) return;

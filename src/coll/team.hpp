@@ -36,6 +36,7 @@ class Team {
   // Goes on with every lane. Any thread.
   void drive(Context& c, bool* again);
   [[nodiscard]] bool busy() const;
+  [[nodiscard]] uint64_t moves() const;  // see Lane
 
   // OMPL_PROGRESS_NONE, ...
   [[nodiscard]] int32_t progress() const { return progress_.load(std::memory_order_relaxed); }

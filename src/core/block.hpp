@@ -79,7 +79,7 @@ template <class Ready>
 int Blocker::run(Ready ready) {
   for (bool slept = false;;) {
     // Who slept and was woken for nothing goes back to sleep soon.
-    const Patience limit = what_.background ? Patience{.spins = 0, .yields = 0}
+    const Patience limit = what_.background ? Patience{.spins = 1, .yields = 0}
                            : slept          ? Patience{.spins = 0, .yields = 1}
                                             : patience();
     int result = slept ? 0 : ready();  // a poll of the network may cost more than the operation

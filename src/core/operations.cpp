@@ -245,9 +245,7 @@ int Runtime::quiet(Context& c, Deadline deadline) {
   return network_ != nullptr ? network_->quiet(c, deadline) : OMPL_OK;
 }
 
-int Runtime::quiet_all(Context& c) {
-  return network_ != nullptr ? network_->quiet_all(c) : OMPL_OK;
-}
+int Runtime::quiet_all(Context& c) { return network_ != nullptr ? network_->quiet_all(c) : OMPL_OK; }
 
 void Runtime::drive(Context& c) {
   if (network_ == nullptr) return;

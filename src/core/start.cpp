@@ -161,18 +161,20 @@ void Runtime::count_cores() {
 }
 
 int Runtime::finalize(Context& context) {
-  int first_error = extension_ != nullptr ? extension_->finish(context) : OMPL_OK;
+  const int unfinished = extension_ != nullptr ? extension_->finish(context) : OMPL_OK;
+  const std::string why = unfinished != OMPL_OK ? error_detail() : "";
+  extension_.reset();
+  int first_error = quiet_all(context);
   const auto note = [&first_error](int code) {
     if (first_error == OMPL_OK) first_error = code;
   };
-  extension_.reset();
-  note(quiet_all(context));
   if (first_error == OMPL_OK) note(meet_all_ranks(context));
   segment_.header().state.store(RankState::departed);
   if (network_ != nullptr && first_error == OMPL_OK) part(context);
   network_.reset();  // others may wait for this rank to leave the network, the launcher for them
   note(bootstrap_->finish());
   leave();
+  if (unfinished != OMPL_OK && first_error == OMPL_OK) return fail_quietly(unfinished, why);
   return first_error;
 }
 

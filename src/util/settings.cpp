@@ -51,8 +51,9 @@ constexpr std::array kVariables{
              "Signal records a rank may have unacknowledged at each endpoint of a peer."},
     Variable{"OMPL_COLL_MEMORY", "size", &Settings::coll_memory,
              "Memory of each rank's segment for the collectives of all its teams."},
-    Variable{"OMPL_COLL_PROGRESS", "none|spare|shared|idle", &Settings::coll_progress,
-             "Who goes on with nonblocking collectives, until ompl_team_set_progress() says otherwise."},
+    Variable{
+        "OMPL_COLL_PROGRESS", "none|spare|shared|idle", &Settings::coll_progress,
+        "Who goes on with nonblocking collectives, until ompl_team_set_progress() says otherwise."},
     Variable{"OMPL_SPIN", "count or -1", &Settings::spin,
              "Polls of a waiter before its first yield; -1: chosen by the load on the cores."},
     Variable{"OMPL_YIELDS", "count or -1", &Settings::yields,
