@@ -8,28 +8,17 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "halo/message.hpp"
+#include "harness/message.hpp"
+#include "harness/must.hpp"
 
 namespace bench::halo {
 
 // By OMPL_HALO_*.
 inline constexpr std::array kStrategies{"double-buffer",  "single",       "acked",   "mpi",
                                         "mpi-persistent", "mpi-neighbor", "mpi-put", "auto"};
-
-// A rank that fails ends at once: to leave in order it would wait for the others.
-[[noreturn, gnu::cold]] inline void give_up(const char* what) {
-  std::fprintf(stderr, "%s: %s\n", what, ompl_error_detail());
-  std::_Exit(2);
-}
-inline void must(int code, const char* what) {
-  if (code != OMPL_OK) [[unlikely]]
-    give_up(what);
-}
 
 // What a rank sends to another and hears of it, in bytes.
 struct Neighbor {
@@ -77,12 +66,13 @@ class Exchange {
   // The same with content. What landed wrong; nothing if all is right.
   std::optional<std::string> run_checked(uint64_t number) {
     for (std::size_t i = 0; i < neighbors_.size(); ++i)
-      write_message(vector_.data() + first_[i], neighbors_[i].sends, rank_, neighbors_[i].rank, number);
+      payload::write_message(vector_.data() + first_[i], neighbors_[i].sends, rank_, neighbors_[i].rank,
+                             number);
     run();
     for (std::size_t i = 0; i < neighbors_.size(); ++i) {
       const Neighbor& n = neighbors_[i];
       const auto* const landed = static_cast<const std::byte*>(ompl_halo_data(halo_, i, 0));
-      if (auto wrong = wrong_message(landed, n.receives, n.rank, rank_, number)) return wrong;
+      if (auto wrong = payload::wrong_message(landed, n.receives, n.rank, rank_, number)) return wrong;
     }
     return std::nullopt;
   }

@@ -32,7 +32,7 @@ class Mpi {
     for (int all = 0; all == 0; sched_yield()) {
       MPI_Test(&request, &all, MPI_STATUS_IGNORE);
       const int code = ompl_progress(OMPL_CTX_DEFAULT, 0);
-      if (code < 0 && code != OMPL_ERR_TIMEOUT) bench::halo::give_up("ompl_progress");
+      if (code < 0 && code != OMPL_ERR_TIMEOUT) bench::give_up("ompl_progress");
     }
   }
 };

@@ -7,7 +7,7 @@ namespace {
 struct Launched {
   Launched(int /*argc*/, char** /*argv*/) {}
   [[nodiscard]] static std::map<std::string, std::string> details() { return {}; }
-  static void meet() { bench::halo::must(ompl_barrier(), "ompl_barrier"); }
+  static void meet() { bench::must(ompl_barrier(), "ompl_barrier"); }
 };
 
 }  // namespace

@@ -13,6 +13,9 @@
 //           {"do": "burst", "op", "size", "iterations", "messages"}: workers of roundtrip/  both ranks
 //           {"do": "create", "op", "neighbors"}, {"do": "verify", "op", "iterations", "sequence"},
 //           {"do": "exchange", "op", "iterations"}: workers of halo/                       all ranks
+//           {"do": "create", "op", "size", "kernel", "elements", "cores", "helpers"},
+//           {"do": "alone", "kernel", "elements", "cores", "iterations"}, {"do": "verify", "iterations",
+//           "sequence"}, {"do": "pure" or "overlap", "iterations", "skew"}: workers of overlap/  all ranks
 //           {"do": "rest"}: ends what "attend" began                                       both ranks
 //           {"do": "exit"}                                                                 both ranks
 //   rank    {"report": {...}}, or {"corrupt": "what"} and the end of the process
@@ -34,7 +37,8 @@
 namespace bench {
 
 struct Command {
-  std::string what;      // pingpong, flow, rate, drain; roundtrip, burst; create, verify, exchange
+  std::string
+      what;  // pingpong, flow, rate, drain; roundtrip, burst; create, verify, exchange, alone, ...
   std::string op;        // put, putonly (rate); pingpong and flow: put, putsignal, sendrecv; a strategy
   int threads = 1;       //
   std::size_t size = 8;  // bytes of a message, at least 4
@@ -51,6 +55,11 @@ struct Command {
   std::vector<uint64_t> counts;  // drain: messages that each thread of rank 0 sent
   // create: of each neighbour its rank, the bytes that go there and those that come
   std::vector<std::array<uint64_t, 3>> neighbors;
+  std::string kernel;        // create, alone: memory, registers
+  std::size_t elements = 1;  // the computation's
+  std::vector<int> cores;    // one for each of its threads
+  std::vector<int> helpers;  // create: cores for the threads that the library has started
+  double skew = 0;           // pure, overlap: seconds by which the last rank comes late
 };
 
 // Reads the worker's command line; throws std::runtime_error.

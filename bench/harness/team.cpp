@@ -8,11 +8,11 @@
 
 namespace bench {
 
-void bind_to(const std::vector<int>& cores) {
+void bind_to(const std::vector<int>& cores, pid_t thread) {
   cpu_set_t set;
   CPU_ZERO(&set);
   for (const int core : cores) CPU_SET(core, &set);
-  sched_setaffinity(0, sizeof set, &set);  // a wish: without it the figures are only noisier
+  sched_setaffinity(thread, sizeof set, &set);  // a wish: without it the figures are only noisier
 }
 
 std::vector<int> cores() {

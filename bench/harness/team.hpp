@@ -4,6 +4,8 @@
 // have a core each, they are bound to it; if not, the threads of either rank share its cores.
 #pragma once
 
+#include <sys/types.h>
+
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -17,8 +19,8 @@ namespace bench {
 std::vector<int> cores();
 // Those for the threads of a rank: all, if OMNI_OWN_CORES says that no other rank has them; else its half.
 std::vector<int> cores_of(int rank);
-// The calling thread.
-void bind_to(const std::vector<int>& cores);
+// The calling thread, or that of a number of the kernel's.
+void bind_to(const std::vector<int>& cores, pid_t thread = 0);
 
 class Team {
  public:

@@ -22,6 +22,7 @@ from omnipgas import (
     halo_command,
     installation,
     network,
+    overlap_command,
     partition,
     peers,
     performance,
@@ -49,6 +50,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("halo")(halo_command.command)
+app.command("overlap")(overlap_command.command)
 app.add_typer(commands.app, name="model")
 app.command()(solve.cg)
 app.command()(solve.spmv)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-HEADERS = ("ompl.h", "ompl_ext.h", "halo.h")
+HEADERS = ("ompl.h", "ompl_ext.h", "halo.h", "coll.h")
 # The counters of a process that ends by _Exit are lost.
 ENDS = "ends the process, and its counters with it: test `rules` (abort)"
 NO_PROCESS = "its ranks are threads of a test, which start no job"

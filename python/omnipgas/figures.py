@@ -18,7 +18,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from omnipgas import halo_figures, layer_figures, network_figures, results, solver_figures, verbs_figures
+from omnipgas import (
+    halo_figures,
+    layer_figures,
+    network_figures,
+    overlap_figures,
+    results,
+    solver_figures,
+    verbs_figures,
+)
 from omnipgas.bench import Bench, Group, best, limits, ratio
 from omnipgas.figure import Figure, interval, missing
 from omnipgas.model import accuracy_figures, replay_figures, tracing_figures
@@ -162,6 +170,7 @@ GROUPS: dict[str, Callable[[Bench], list[Figure]]] = {
     "replay": lambda bench: replay_figures.replay(bench.build),
     "halo": halo_figures.figures,
     "cg": solver_figures.figures,
+    "overlap": overlap_figures.figures,
     "fit": lambda bench: accuracy_figures.fit(bench.build),
     "predictions": lambda bench: accuracy_figures.predictions(bench.build),
     "elimination": lambda bench: accuracy_figures.elimination(bench.build),

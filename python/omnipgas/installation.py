@@ -111,6 +111,8 @@ def find(peer: Peer, build: Path, kind: str = "bench") -> Found:
     source = bench / ("adapters" if kind == "bench" else kind) / "mpi.cpp"
     arguments = ["-std=c++20", "-O2", "-pthread", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-DFMT_HEADER_ONLY"]
     arguments += [f"-I{bench}", f"-I{installed / 'include'}", *map(str, sorted(bench.glob("harness/*.cpp")))]
+    if kind == "overlap":
+        arguments.append("-fopenmp")
     if kind == "halo":
         layer = _layer(build)
         arguments += [str(layer), f"-Wl,-rpath,{layer.parent}"]

@@ -54,6 +54,7 @@ class Peer:
     launcher: str = ""
     compiler: str = ""
     prefix: dict[str, str] = field(default_factory=dict)
+    family: str = ""  # its table in collectives.toml
     get: str = ""
     hang_signal: str = ""
     over: list[str] = field(default_factory=list)
@@ -116,9 +117,14 @@ class Found:
         return [s for s in self.peer.settings if s.applies(threads, self.hosts is not None, self.ranks)]
 
 
-def cores() -> int:
+def affinity() -> list[int]:
     """The cores this process may use."""
-    return len(os.sched_getaffinity(0))
+    return sorted(os.sched_getaffinity(0))
+
+
+def cores() -> int:
+    """How many."""
+    return len(affinity())
 
 
 def build_dir() -> Path:
@@ -187,7 +193,7 @@ def find_program(peer: Peer, name: str, build: Path, prefix: Path | None) -> Pat
 
 
 def worker_of(peer: Peer, kind: str) -> str:
-    """The library's program of that kind: bench, roundtrip (bench/roundtrip) or halo (bench/halo)."""
+    """The library's program of that kind: bench, or a folder of bench/: roundtrip, halo, overlap."""
     return peer.worker.replace("_bench_", f"_{kind}_")
 
 

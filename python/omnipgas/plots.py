@@ -147,7 +147,7 @@ def _latency(axis: Axes, results: list[Result], percentiles: bool) -> None:
                 sizes, values, marker=marker, markersize=3, alpha=alpha, **{**look, "linewidth": 0.5}
             )
     axis.set_yscale("log")
-    _sizes(axis)
+    sizes_below(axis)
 
 
 def _bandwidth(axis: Axes, results: list[Result]) -> None:
@@ -158,10 +158,11 @@ def _bandwidth(axis: Axes, results: list[Result]) -> None:
             [r["size"] for r in rows], values, marker=".", color=colors[library], linestyle=STYLES[op]
         )
     axis.set_xlabel("size of a message [byte]")
-    _sizes(axis)
+    sizes_below(axis)
 
 
-def _sizes(axis: Axes) -> None:
+def sizes_below(axis: Axes) -> None:
+    """Sizes in bytes as the horizontal axis."""
     axis.set_xscale("log", base=2)
     axis.xaxis.set_major_formatter(
         FuncFormatter(lambda size, _: size_text(int(size)).replace("iB", ""))

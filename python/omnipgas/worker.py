@@ -187,10 +187,20 @@ class Worker:
         """What each rank reports of `create`, `verify` or `exchange` (bench/halo); `create` needs, of each rank, what
         it exchanges with its neighbours."""
         command = self._measure(what, strategy, self.size, iterations, 0)
-        ranks = range(self.found.ranks)
-        more = [{} if neighbors is None else {"neighbors": neighbors[rank]} for rank in ranks]
-        reports = self._ask({rank: command | more[rank] for rank in ranks}, limit)
-        return [reports[rank] for rank in ranks]
+        more = [{} if neighbors is None else {"neighbors": neighbors[rank]} for rank in range(self.found.ranks)]
+        return self._all(command, more, limit)
+
+    def collective(
+        self, what: str, op: str, size: int, limit: float, iterations: int = 1, more: Sequence[Message] = ()
+    ) -> list[Message]:
+        """What each rank reports of `create`, `alone`, `verify`, `pure` or `overlap` (bench/overlap); `more`: what
+        else each is told."""
+        return self._all(self._measure(what, op, size, iterations, 0), more or [{}] * self.found.ranks, limit)
+
+    def _all(self, command: Message, more: Sequence[Message], limit: float) -> list[Message]:
+        """The reports of all ranks; `more`: what the command holds for each alone."""
+        reports = self._ask({rank: command | own for rank, own in enumerate(more)}, limit)
+        return [reports[rank] for rank in range(self.found.ranks)]
 
     def _measure(self, what: str, op: str, size: int, iterations: int, seconds: float) -> Message:
         self._sequence += 1

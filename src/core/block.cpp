@@ -93,7 +93,7 @@ void Blocker::begin() {
     activity.call.store(what_.call, std::memory_order_release);
   }
   if (runtime_.network_ != nullptr) runtime_.network_->send_held(*context_);
-  runtime_.note_load(*context_, now);
+  if (!what_.background) runtime_.note_load(*context_, now);
 }
 
 void Runtime::note_load(Context& context, int64_t now) {
@@ -149,7 +149,8 @@ void Blocker::housekeeping() {
 }
 
 void Blocker::sleep_in_futex(uint32_t events) {
-  const bool blind = runtime_.network_ != nullptr && !runtime_.network_->can_sleep();
+  const bool idles = runtime_.extension_ != nullptr && runtime_.extension_->wants_idle();
+  const bool blind = idles || (runtime_.network_ != nullptr && !runtime_.network_->can_sleep());
   if (blind) blind_slice_ = std::min(std::max(kBlindSlice, blind_slice_ * 2), kLongestBlindSlice);
   const auto limit = deadline_.remaining(blind ? blind_slice_ : kSlice);
   if (limit.count() <= 0) return;

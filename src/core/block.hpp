@@ -16,6 +16,7 @@ struct Blocked {
   uint64_t offset = 0;
   Bucket* bucket = nullptr;  // of the own header, where it sleeps
   bool flag = false;         // for the flag at `offset` of the own segment
+  bool background = false;   // a thread that serves others: sleeps at once, and is no load
 };
 
 class Blocker {
@@ -78,7 +79,9 @@ template <class Ready>
 int Blocker::run(Ready ready) {
   for (bool slept = false;;) {
     // Who slept and was woken for nothing goes back to sleep soon.
-    const Patience limit = slept ? Patience{.spins = 0, .yields = 1} : patience();
+    const Patience limit = what_.background ? Patience{.spins = 1, .yields = 0}
+                           : slept          ? Patience{.spins = 0, .yields = 1}
+                                            : patience();
     int result = slept ? 0 : ready();  // a poll of the network may cost more than the operation
     if (result == 0) result = spin(ready, limit.spins);
     if (result != 0) {
@@ -88,7 +91,7 @@ int Blocker::run(Ready ready) {
     context_->eager_spins = 0;
     context_->turn = kTurn;
     begin();
-    bool may_sleep = runtime_.yield_hook_ == nullptr;
+    bool may_sleep = runtime_.yield_hook_ == nullptr || what_.background;
     for (int i = 0; i < limit.yields; ++i) {
       result = spin(ready, i == 0 ? 1 : 1 + limit.between);
       if (result != 0) return result > 0 ? OMPL_OK : result;
@@ -144,6 +147,9 @@ int Blocker::sleep(Ready& ready) {
 }
 
 inline void Blocker::progress() {
+  if (Extension* const extension = runtime_.extension_.get();
+      extension != nullptr && extension->wants_idle()) [[unlikely]]
+    extension->idle(*context_);
   if (runtime_.network_ == nullptr) return;
   runtime_.network_->progress(*context_,
                               what_.flag ? context_->arrival_slot : context_->preferred_slot);

@@ -105,9 +105,7 @@ int Runtime::free(Context& c, uint64_t offset) {
     return fail(OMPL_ERR_OFFSET,
                 "ompl_free: {:#x} is not what an ompl_alloc returned, or was freed before", offset);
   }
-  if (network_ != nullptr) {
-    if (const int code = network_->quiet_all(c); code != OMPL_OK) return code;
-  }
+  if (const int code = quiet_all(c); code != OMPL_OK) return code;
   if (const int code = meet_all_ranks(c); code != OMPL_OK) return code;
   allocations_.erase(offset);
   close_windows();

@@ -36,6 +36,7 @@ enum class Call : uint8_t {
   atomic,
   progress,
   halo,
+  collective,
   barrier,
   alloc,
   free,

@@ -245,10 +245,29 @@ int Runtime::quiet(Context& c, Deadline deadline) {
   return network_ != nullptr ? network_->quiet(c, deadline) : OMPL_OK;
 }
 
+int Runtime::quiet_all(Context& c) { return network_ != nullptr ? network_->quiet_all(c) : OMPL_OK; }
+
+void Runtime::drive(Context& c) {
+  if (network_ == nullptr) return;
+  network_->send_held(c);
+  network_->progress(c, c.preferred_slot);
+}
+
 void* Runtime::pointer(uint32_t rank, uint64_t offset) const {
   Extent found;
   if (rank >= size_ || bases_[rank] == nullptr || !allocations_.find(offset, &found)) return nullptr;
   return bases_[rank] + offset;
+}
+
+bool Runtime::offset_of(const void* address, std::size_t length, uint64_t* offset) const {
+  const uint64_t at =
+      reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(segment_.base());
+  Extent found;
+  if (at >= segment_.capacity() || !allocations_.find(at, &found) ||
+      !found.covers(at, length, found.generation))
+    return false;
+  *offset = at;
+  return true;
 }
 
 void Runtime::set_yield(YieldHook hook, void* argument) {

@@ -27,6 +27,7 @@
 #include "core/callbacks.hpp"
 #include "core/context.hpp"
 #include "core/deadline.hpp"
+#include "core/extension.hpp"
 #include "core/handle.hpp"
 #include "core/header.hpp"
 #include "core/segment.hpp"
@@ -171,6 +172,20 @@ class Runtime {
   // another thread.
   void set_implicit_lookup(Context* (*lookup)()) { implicit_lookup_ = lookup; }
 
+  // What is built on this runtime and ends with it: at most one, kept from extend() on.
+  void extend(std::unique_ptr<Extension> extension) { extension_ = std::move(extension); }
+  [[nodiscard]] Extension* extension() const { return extension_.get(); }
+
+  // For those who wait by other means than the functions above: drives communication once; looks for dead ranks, now and
+  // then; wakes who waits for several flags or for completions.
+  void drive(Context& c);
+  void look_for_deaths();
+  void wake_own_completions();
+  // Everything that any context of this rank has sent is applied or visible.
+  int quiet_all(Context& c);
+  // Whether [address, address + length) lies in an allocation of the own segment, and where.
+  bool offset_of(const void* address, std::size_t length, uint64_t* offset) const;
+
   // Failures of ranks known; after acknowledge_failures(), which counts the ranks, waits block again until a
   // further one.
   [[nodiscard]] uint32_t failures() const { return failures_.load(std::memory_order_acquire); }
@@ -251,14 +266,12 @@ class Runtime {
   void wake_if_asleep(uint32_t rank, std::byte* base, uint64_t flag);
   void wake_sleepers(uint32_t rank, std::byte* base, uint64_t flag);
   void wake(uint32_t rank, SegmentHeader& header, Bucket& bucket);
-  void wake_own_completions();
   void poke_sentinel(uint32_t rank);
 
   // Counts the threads that load this node's cores; called by a context that begins to block (block.cpp).
   void note_load(Context& context, int64_t now_ns);
 
   // Failure (failure.cpp).
-  void look_for_deaths();
   void declare_failed(uint32_t rank, int code, std::string_view how);
   void say_failed(uint32_t rank, int code, std::string_view how);
   [[nodiscard]] bool deaths_are_ignored() const { return settings_.on_peer_death == "ignore"; }
@@ -294,6 +307,7 @@ class Runtime {
   void shut_windows();
   void look_for_gpus();
 
+  std::unique_ptr<Extension> extension_;
   Callbacks callbacks_;
   std::mutex regions_mutex_;
   std::map<uintptr_t, std::size_t> regions_;  // registered: address and length

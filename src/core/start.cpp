@@ -161,7 +161,10 @@ void Runtime::count_cores() {
 }
 
 int Runtime::finalize(Context& context) {
-  int first_error = network_ != nullptr ? network_->quiet_all(context) : OMPL_OK;
+  const int unfinished = extension_ != nullptr ? extension_->finish(context) : OMPL_OK;
+  const std::string why = unfinished != OMPL_OK ? error_detail() : "";
+  extension_.reset();
+  int first_error = quiet_all(context);
   const auto note = [&first_error](int code) {
     if (first_error == OMPL_OK) first_error = code;
   };
@@ -171,6 +174,7 @@ int Runtime::finalize(Context& context) {
   network_.reset();  // others may wait for this rank to leave the network, the launcher for them
   note(bootstrap_->finish());
   leave();
+  if (unfinished != OMPL_OK && first_error == OMPL_OK) return fail_quietly(unfinished, why);
   return first_error;
 }
 
@@ -192,6 +196,7 @@ void Runtime::disown() {
 
 // Gives everything back but the contexts themselves, which other threads may still name.
 void Runtime::leave() {
+  extension_.reset();
   {
     const std::lock_guard lock(contexts_mutex_);
     disown();

@@ -49,6 +49,11 @@ constexpr std::array kVariables{
              "The libpmix.so.2 to load under PMIx; empty: MPI's, the launcher's own, or the system's."},
     Variable{"OMPL_CREDITS", "count above 0", &Settings::credits,
              "Signal records a rank may have unacknowledged at each endpoint of a peer."},
+    Variable{"OMPL_COLL_MEMORY", "size", &Settings::coll_memory,
+             "Memory of each rank's segment for the collectives of all its teams."},
+    Variable{
+        "OMPL_COLL_PROGRESS", "none|spare|shared|idle", &Settings::coll_progress,
+        "Who goes on with nonblocking collectives, until ompl_team_set_progress() says otherwise."},
     Variable{"OMPL_SPIN", "count or -1", &Settings::spin,
              "Polls of a waiter before its first yield; -1: chosen by the load on the cores."},
     Variable{"OMPL_YIELDS", "count or -1", &Settings::yields,

@@ -23,6 +23,9 @@ struct Settings {
   std::string launcher = "auto";                     // auto, single, pmi1, pmix, mpi
   std::string pmix_library;                          // libpmix to load; "": the launcher's own
   unsigned credits = 256;                            // unacknowledged signal records per slot and peer
+  // Collectives
+  std::size_t coll_memory = std::size_t{16} << 20;  // bytes of a rank's segment for all its teams
+  std::string coll_progress = "none";               // mode of new teams: none, spare, shared, idle
   // Waiting
   int spin = -1;    // polls before the first yield; -1: choose by the load on the cores
   int yields = -1;  // yields before sleeping; -1: choose

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether the check of halo exchanges would see a message that is wrong.
+// Whether the check of messages (of bench/halo and bench/overlap) would see a message that is wrong.
 #include <gtest/gtest.h>
 
-#include "halo/message.hpp"
+#include "harness/message.hpp"
 
-namespace bench::halo {
+namespace bench::payload {
 namespace {
 
 class Message : public testing::TestWithParam<std::size_t> {
@@ -47,4 +47,4 @@ TEST_P(Message, OfAnotherExchangeSenderOrReceiverIsSeen) {
 INSTANTIATE_TEST_SUITE_P(Sizes, Message, testing::Values(1, 4, 7, 8, 64, 1001));
 
 }  // namespace
-}  // namespace bench::halo
+}  // namespace bench::payload

@@ -2,11 +2,13 @@
 // What the core does when the network fails: only the mock can break a link at a chosen operation.
 #include <sched.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <string>
 
 #include "mock_fabric.hpp"
+#include "omnipgas/coll.h"
 
 namespace ompl::conformance {
 namespace {
@@ -118,6 +120,44 @@ TEST(MockFailure, R18_ABarrierWithADeadRankFails) {
       return;
     }
     EXPECT_EQ(r.barrier(), OMPL_ERR_PEER);
+  });
+}
+
+// Each member of the ring needs what the dead one would have combined; who is left makes a new team.
+TEST(MockFailure, R18_ACollectiveWhoseMemberDiesInTheMiddleFailsAtAllOthers) {
+  constexpr std::size_t kCount = 500'000;
+  Doomed doomed({}, {.ranks = 3});
+  std::atomic<uint32_t> settled{0};
+  doomed.run([&](Rank& r) {
+    ompl_team* team = nullptr;
+    ok(ompl_team_world(&team));
+    const uint64_t flag = r.allocate(4);
+    settle(r, flag, settled, r.size);
+    const std::vector<uint64_t> mine(kCount, r.rank);
+    std::vector<uint64_t> sum(kCount);
+    ompl_coll_options options = OMPL_COLL_OPTIONS_INIT;
+    options.algorithm = OMPL_COLL_RING;
+    ompl_request* request = nullptr;
+    ok(ompl_allreduce(team, mine.data(), sum.data(), kCount, OMPL_UINT64, OMPL_SUM, &options,
+                      &request));
+    if (r.rank == 1) {
+      EXPECT_EQ(ompl_request_test(r.ctx(), &request), 0);
+      doomed.wire().kill(1);
+      return;
+    }
+    EXPECT_TRUE(is_failure(ompl_request_wait(r.ctx(), &request, OMPL_FOREVER)));
+    int code = 0;
+    while (request != nullptr && code == 0) code = ompl_request_test(r.ctx(), &request);
+    EXPECT_EQ(request, nullptr);
+    EXPECT_TRUE(is_failure(ompl_team_barrier(team, nullptr, nullptr))) << "and so it stays";
+    EXPECT_EQ(ompl_failure_ack(), 1);
+    EXPECT_TRUE(is_failure(ompl_team_barrier(team, nullptr, nullptr)));
+    const std::array<uint32_t, 2> left{0, 2};
+    ok(ompl_team_create(left.data(), left.size(), nullptr, &team));
+    ok(ompl_allreduce(team, mine.data(), sum.data(), kCount, OMPL_UINT64, OMPL_SUM, nullptr, nullptr));
+    EXPECT_EQ(std::ranges::count(sum, 2U), std::ssize(sum));
+    static_cast<void>(r.quiet());  // what was sent to the dead rank is told once
+    settle(r, flag, settled, 3 + 2);
   });
 }
 

@@ -55,6 +55,7 @@ ThreadWorld::ThreadWorld(std::unique_ptr<Fabric> fabric, const Shape& shape)
   in_every_thread(1, [&](uint32_t rank, unsigned) {
     Settings settings;
     settings.segment_size = std::size_t{64} << 20;
+    settings.coll_memory = std::size_t{4} << 20;
     settings.endpoints = shape.endpoints;
     if (shape.statistics) settings.statistics = "1";
     if (shape.credits != 0) settings.credits = shape.credits;

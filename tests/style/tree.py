@@ -36,7 +36,8 @@ MAY_INCLUDE: dict[str, set[str]] = {
     "src/conduit": GROUND,
     "src/core": GROUND | CONDUIT_CONTRACT | {"bootstrap/bootstrap.hpp"},
     "src/halo": GROUND | CONDUIT_CONTRACT | {"core/"},
-    "src/api": GROUND | CONDUIT_CONTRACT | {"core/", "halo/", "bootstrap/bootstrap.hpp"},
+    "src/coll": GROUND | CONDUIT_CONTRACT | {"core/"},
+    "src/api": GROUND | CONDUIT_CONTRACT | {"core/", "halo/", "coll/", "bootstrap/bootstrap.hpp"},
     "fortran": set(),
     "bench": set(),
     "model": set(),
@@ -45,7 +46,7 @@ MAY_INCLUDE: dict[str, set[str]] = {
     "examples": set(),
     "python": set(),
 }
-LAYERS = ("util/", "arch/", "bootstrap/", "conduit/", "core/", "halo/", "api/")
+LAYERS = ("util/", "arch/", "bootstrap/", "conduit/", "core/", "halo/", "coll/", "api/")
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,8 @@ TEST(Settings, EveryKindIsRead) {
                       {"OMPL_LAUNCHER", "pmi1"},
                       {"OMPL_PMIX_LIBRARY", "/opt/libpmix.so.2"},
                       {"OMPL_CREDITS", "17"},
+                      {"OMPL_COLL_MEMORY", "2M"},
+                      {"OMPL_COLL_PROGRESS", "shared"},
                       {"OMPL_SPIN", "0"},
                       {"OMPL_YIELDS", "-1"},
                       {"OMPL_ON_PEER_DEATH", "ignore"},

@@ -11,13 +11,13 @@
 
 #include "harness/payload.hpp"
 
-namespace bench::halo {
+namespace bench::payload {
 
 // What `from` sends to `to` in the exchange of that number.
 inline void write_message(std::byte* message, std::size_t bytes, uint32_t from, uint32_t to,
                           uint64_t exchange) {
-  const uint64_t seed = payload::seed(static_cast<int>(to), 0, exchange << 16U | from);
-  payload::fill(message, bytes, seed, static_cast<uint32_t>(seed));
+  const uint64_t mixed = seed(static_cast<int>(to), 0, exchange << 16U | from);
+  fill(message, bytes, mixed, static_cast<uint32_t>(mixed));
 }
 
 // What differs in it; nothing if it is right.
@@ -31,4 +31,4 @@ inline std::optional<std::string> wrong_message(const std::byte* message, std::s
          " from rank " + std::to_string(from) + " differs in exchange " + std::to_string(exchange);
 }
 
-}  // namespace bench::halo
+}  // namespace bench::payload

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The figures of nonblocking collectives: the layer's time beside the best MPI's; what its progress thread costs."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+
+from omnipgas import overlap_plan, overlap_rounds, overlap_rows, peers
+from omnipgas.bench import Bench
+from omnipgas.figure import Figure, interval, missing
+from omnipgas.overlap_plan import DEFAULT, MODES, NONE, SHARED, SPARE, Cell, Layout, PlanError, Series
+from omnipgas.overlap_rounds import Journal, Key, Outcome
+from omnipgas.peers import MissingError
+from omnipgas.runner import Limits
+
+MPIS = ("mpich", "openmpi", "intel")
+ALGORITHMS = (DEFAULT, "recursive-doubling", "ring")
+PURE_SIZES = tuple(1 << power for power in range(0, 21, 4))  # 1 B to 1 MiB
+LONG_SIZES = (65536, 262144, 1048576)
+ROUNDS = 30
+
+
+def figures(bench: Bench) -> list[Figure]:
+    """All of them."""
+    here = tuple(peers.affinity())
+    how = Limits(rounds=ROUNDS, seconds=0.02, iterations=1000, timeout=60)
+    beside = [Cell(collective, size, "1") for collective in ("allgather", "allreduce") for size in PURE_SIZES]
+    mpis = [(mpi, (NONE,), ALGORITHMS) for mpi in MPIS]
+    found = []
+    for ranks in (2, 4):
+        layout = Layout(1, max(ranks, len(here) // ranks * ranks), ranks, here)
+        found += pure(study(bench, [("ompl", (NONE,), (DEFAULT,)), *mpis], layout, beside, how), ranks)
+    layout = Layout(2, max(2, len(here) // 2), 1, here)
+    cells = [Cell("allgather", size, "1") for size in (8, *LONG_SIZES)]
+    return found + modes(study(bench, [("ompl", MODES, (DEFAULT,))], layout, cells, how), layout)
+
+
+def pure(out: Outcome, ranks: int) -> list[Figure]:
+    """Start and wait, of the best MPI with its best algorithm."""
+    made = []
+    for cell in out.cells:
+        times = {one.key: _rounds(out, one.key, cell, "pure_us") for one in out.series}
+        others = [found for key, found in times.items() if key[0] != "ompl" and found]
+        best = min(others, key=lambda found: statistics.median(found.values()), default={})
+        mine = times.get(("ompl", ranks, NONE, DEFAULT), {})
+        name = f"nonblocking {cell.collective}, {ranks} ranks, {cell.size} B, of the best MPI"
+        made.append(_ratio(name, mine, best, 0.7))
+    return made
+
+
+def modes(out: Outcome, layout: Layout) -> list[Figure]:
+    """The layer's progress thread: what it costs at the shortest size, hides of the others, and takes from the
+    computation."""
+    keys = {mode: ("ompl", layout.ranks, mode, DEFAULT) for mode in MODES}
+    first, *others = out.cells
+    shared, none = (_rounds(out, keys[mode], first, "pure_us") for mode in (SHARED, NONE))
+    made = [_ratio(f"nonblocking allgather, {first.size} B, shared, of mode none", shared, none, 1.3)]
+    for cell in others:
+        where = f"nonblocking allgather, {cell.size} B"
+        made.append(_overlap(out, keys[SPARE], cell, f"{where}, overlap with a spare core", layout.emulation or ""))
+        elements = next(iter(out.samples(keys[SPARE], cell).values())).elements if made[-1].value is not None else 0
+        alone = out.alone(keys[NONE], cell.kernel, elements, layout.t_calc(SPARE))
+        beside = _rounds(out, keys[SPARE], cell, "compute_us")
+        made.append(_ratio(f"{where}, computation beside a spare core, of alone", beside, alone, 1.05))
+        shared, none = (_rounds(out, keys[mode], cell, "overall_us") for mode in (SHARED, NONE))
+        made.append(_ratio(f"{where}, the same work, shared, of mode none", shared, none, 1.05))
+    return made
+
+
+def study(
+    bench: Bench, wanted: Sequence[tuple[str, Sequence[str], Sequence[str]]], layout: Layout, cells: Sequence[Cell],
+    how: Limits,
+) -> Outcome:  # fmt: skip
+    """The series of libraries, their modes and algorithms that are here."""
+    tables = overlap_plan.families(bench.build)
+    collectives = list(dict.fromkeys(cell.collective for cell in cells))
+    series: list[Series] = []
+    for name, its_modes, algorithms in wanted:
+        try:
+            found = peers.with_ranks(peers.find(bench.table[name], bench.build, "overlap"), layout.ranks, bench.build)
+            family = tables[found.peer.family]
+            series += [
+                overlap_plan.series(found, family, layout, mode, algorithm, collectives)
+                for mode in its_modes
+                for algorithm in algorithms
+            ]
+        except (MissingError, PlanError):
+            continue  # the figure says that it was not measured
+    series = [one for one in series if one.collectives]
+    out = overlap_rounds.measure(series, cells, how, 1, bench.progress, Journal(None, {}))
+    if out.interrupted:
+        raise KeyboardInterrupt
+    bench.rows += overlap_rows.rows(out)
+    return out
+
+
+def _rounds(out: Outcome, key: Key, cell: Cell, name: str) -> dict[int, float]:
+    return {index: getattr(sample, name) for index, sample in out.samples(key, cell).items()}
+
+
+def _overlap(out: Outcome, key: Key, cell: Cell, name: str, note: str) -> Figure:
+    percents = [
+        overlap_rows.overlap_percent(one.pure_us, one.compute_us, one.overall_us)
+        for one in out.samples(key, cell).values()
+    ]
+    if not percents:
+        return missing(name, 90, False, "was not measured")
+    return Figure(name, statistics.median(percents), 90, False, unit="%", note=note)
+
+
+def _ratio(name: str, mine: Mapping[int, float], other: Mapping[int, float], bound: float) -> Figure:
+    both = [index for index in mine if index in other]
+    return interval(name, [mine[index] for index in both], [other[index] for index in both], bound, at_most=True)

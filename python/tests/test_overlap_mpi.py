@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Collectives with computation by the layer and each MPI; OMPL_TEST_MPIS says which, OMPL_TEST_LONG asks for more."""
+
+import os
+from collections.abc import Sequence
+
+import pytest
+from omnipgas import overlap_plan, overlap_rounds, overlap_rows, peers
+from omnipgas.overlap_plan import COLLECTIVES, DEFAULT, MODES, NONE, SHARED, Cell, Layout
+from omnipgas.overlap_rounds import Journal
+from omnipgas.results import Result
+from omnipgas.runner import Limits, Progress
+
+from .common import built, children
+
+MPIS = os.environ.get("OMPL_TEST_MPIS", "ompl,mpich,openmpi,intel,mpich-debian,openmpi-debian").split(",")
+SHORT = Limits(rounds=1, seconds=0.002, iterations=20, timeout=60)
+HERE = tuple(peers.affinity())
+
+
+def measured(
+    mpi: str, modes: Sequence[str], algorithms: Sequence[str], cells: Sequence[Cell], layout: Layout
+) -> list[Result]:
+    """The rows of the series that the MPI can have."""
+    build = peers.build_dir()
+    found = peers.with_ranks(built(mpi, "overlap"), layout.ranks, build)
+    family = overlap_plan.families(build)[found.peer.family]
+    collectives = list(dict.fromkeys(cell.collective for cell in cells))
+    series = [
+        overlap_plan.series(found, family, layout, mode, algorithm, collectives)
+        for mode in modes if mode == NONE or family.progress
+        for algorithm in algorithms
+    ]  # fmt: skip
+    out = overlap_rounds.measure(series, cells, SHORT, 1, Progress(), Journal(None, {}))
+    assert not children()
+    return overlap_rows.rows(out)
+
+
+def check(row: Result) -> None:
+    """What must hold of any measurement, whatever its times."""
+    assert (row["status"], row["reason"]) == ("ok", None)
+    parts = row["init_us"] + row["compute_us"] + row["wait_us"]
+    assert parts == pytest.approx(row["overall_us"], rel=1e-6)
+    expected = overlap_rows.overlap_percent(row["pure_us"], row["compute_us"], row["overall_us"])
+    assert row["overlap_percent"] == pytest.approx(expected)
+    assert row["compute_slowdown"] == pytest.approx(row["compute_us"] / row["alone_us"])
+    assert 0 < row["cores_charged"] <= len(HERE) * 1.05
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+def test_modes(mpi: str) -> None:
+    layout = Layout(2, 2, 1, HERE)
+    rows = measured(mpi, (NONE, SHARED), [DEFAULT], [Cell("allgather", 8, "1"), Cell("allgather", 65536, "1")], layout)
+    for row in rows:
+        check(row)
+        assert (row["ranks"], row["n_node"], row["n_cpu"], row["p_node"], row["t_calc"]) == (2, 2, 2, 1, 2)
+        assert row["t_node"] == (3 if row["mode"] == SHARED else 2)
+        assert row["elements"] >= 2
+        assert row["version"] and row["overall_of_none"]["rounds"] == 1
+    expected = {(mode, size) for mode in {row["mode"] for row in rows} for size in (8, 65536)}
+    assert {(row["mode"], row["size"]) for row in rows} == expected
+
+
+@pytest.mark.skipif("OMPL_TEST_LONG" not in os.environ, reason="asked for by the long tests")
+@pytest.mark.parametrize("mpi", MPIS)
+def test_everything_there_is(mpi: str) -> None:
+    built(mpi, "overlap")
+    family = overlap_plan.families(peers.build_dir())[peers.table()[mpi].family]
+    algorithms = overlap_plan.algorithms({mpi: family})
+    cells = [
+        Cell(collective, size, "1", kernel, skew)
+        for collective in COLLECTIVES
+        for size in (1, 8, 4096, 100_001)
+        for kernel, skew in (("memory", 0.0), ("registers", 50.0))
+    ]
+    for layout in (Layout(2, 2, 1, HERE), Layout(1, 2, 1, HERE), Layout(2, 2, 2, HERE)):
+        modes = tuple(mode for mode in MODES if layout.share > 1 or mode != "spare")
+        for row in measured(mpi, modes, algorithms, cells, layout):
+            if row["algorithm"] != DEFAULT and "not usable" in str(row["reason"]):
+                continue  # MPICH refuses what it cannot use for these ranks or sizes, and says so
+            check(row)

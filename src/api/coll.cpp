@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The collectives and requests of coll.h: arguments are checked and become a Call, which the lane of its tag carries out.
+#include "omnipgas/coll.h"
+
+#include "api/call.hpp"
+#include "api/team.hpp"
+#include "coll/engine.hpp"
+#include "core/block.hpp"
+
+using ompl::Context;
+using ompl::Deadline;
+using ompl::fail;
+using ompl::Runtime;
+using ompl::api::team_of;
+using ompl::api::with;
+using ompl::coll::Call;
+using ompl::coll::Engine;
+using ompl::coll::Lane;
+using ompl::coll::Operation;
+using ompl::coll::Request;
+using ompl::coll::Team;
+
+namespace {
+
+constexpr uint64_t kMostBytes = uint64_t{1} << 40;
+constexpr ompl_coll_options kDefaults = OMPL_COLL_OPTIONS_INIT;
+
+// What a function was given, beside the Call that it fills.
+struct Given {
+  const char* name;
+  Team* team;
+  const ompl_coll_options* options;
+  ompl_request** request;
+  const void* send = nullptr;
+  void* receive = nullptr;
+  int32_t type = OMPL_UINT8;  // of a reduction
+  int32_t op = -1;            // -1: none
+};
+
+// How a collective ended; the reason is recorded for this thread.
+int outcome(const Request& request) {
+  const int code = request.state.load(std::memory_order_acquire);
+  if (code == OMPL_OK) return OMPL_OK;
+  const Team& team = request.lane->team();
+  return ompl::fail_quietly(code, request.failure == code ? request.why : team.why_broken());
+}
+
+// While it lives, the servant leaves the lane to this thread.
+class Attendance {
+ public:
+  Attendance(Lane& lane, const Request& request)
+      : lane_(lane.team().is_served() ? &lane : nullptr), request_(request) {
+    if (lane_ != nullptr) lane_->attend();
+  }
+  ~Attendance() {
+    if (lane_ == nullptr) return;
+    lane_->leave();
+    if (lane_->busy()) lane_->ring(request_);
+  }
+  Attendance(const Attendance&) = delete;
+  Attendance& operator=(const Attendance&) = delete;
+
+ private:
+  Lane* const lane_;
+  const Request& request_;
+};
+
+// Waits for a collective that runs: OMPL_OK if it is over.
+int await(Context& c, Request& request, int64_t timeout_ns) {
+  Engine& engine = request.lane->team().engine();
+  const ompl::Blocked what{.call = ompl::Call::collective, .bucket = &c.runtime->bucket_any()};
+  ompl::Blocker blocker(*c.runtime, c, what, Deadline::in(timeout_ns));
+  const Attendance attendance(*request.lane, request);
+  return blocker.run([&] {
+    bool again = false;
+    engine.drive(c, *request.lane, &again);
+    if (!request.runs()) return 1;
+    if (again) blocker.stay_awake();
+    return 0;
+  });
+}
+
+// Waits for a blocking call's. One that cannot end takes its team with it, and then it does.
+int finish(Context& c, std::unique_ptr<Request> request, int64_t timeout_ns) {
+  Lane& lane = *request->lane;
+  int code = await(c, *request, timeout_ns);
+  if (code != OMPL_OK) {
+    lane.team().break_up(code, ompl::error_detail());
+    while (request->runs()) {
+      bool again = false;
+      lane.drive(c, &again);
+    }
+  }
+  if (code == OMPL_OK) code = outcome(*request);
+  lane.recycle(std::move(request));
+  return code;
+}
+
+int check(const Given& given, const ompl_coll_options& options) {
+  if (given.team == nullptr) return fail(OMPL_ERR_ARG, "{}: the team is null", given.name);
+  if (options.size != sizeof options)
+    return fail(OMPL_ERR_ARG, "{}: begin the options with OMPL_COLL_OPTIONS_INIT", given.name);
+  if (options.tag >= given.team->layout().lanes)
+    return fail(OMPL_ERR_ARG, "{}: the team has tags 0 to {}, not {}; see ompl_team_config", given.name,
+                given.team->layout().lanes - 1, options.tag);
+  if (options.persistent != 0 && given.request == nullptr)
+    return fail(OMPL_ERR_ARG, "{}: a persistent collective needs a place for its request", given.name);
+  return OMPL_OK;
+}
+
+// The operation of a reduction; its element goes into the call.
+int read_operation(const Given& given, Call& call, Operation* operation) {
+  if (given.op < 0) {
+    if (given.op == -1) return OMPL_OK;
+    return fail(OMPL_ERR_ARG, "{}: there is no operation {}", given.name, given.op);
+  }
+  if (given.type == OMPL_ELEMENT) {
+    const Operation* const own = given.team->engine().operation(given.op);
+    if (own == nullptr)
+      return fail(OMPL_ERR_ARG, "{}: {} is no operation that ompl_op_create() has made", given.name,
+                  given.op);
+    *operation = *own;
+  } else {
+    operation->kernel = ompl::coll::kernel_of(given.type, given.op, &operation->element);
+    if (operation->kernel == nullptr)
+      return fail(OMPL_ERR_ARG, "{}: there is no operation {} of type {}", given.name, given.op,
+                  given.type);
+  }
+  call.element = operation->element;
+  call.commutative = operation->commutative;
+  call.most_combined = given.team->layout().room();
+  if (call.length > kMostBytes / call.element)
+    return fail(OMPL_ERR_LENGTH, "{}: {} elements are more than 2^40 bytes", given.name, call.length);
+  call.length *= call.element;
+  return OMPL_OK;
+}
+
+int check(const Given& given, const Call& call) {
+  if (call.root >= call.size)
+    return fail(OMPL_ERR_RANK, "{}: the team has members 0 to {}; {} cannot be the root", given.name,
+                call.size - 1, call.root);
+  if (call.length > kMostBytes)
+    return fail(OMPL_ERR_LENGTH, "{}: {} bytes are more than 2^40", given.name, call.length);
+  for (const auto* blocks : {&call.sent, &call.received})
+    for (const std::size_t length : blocks->lengths)
+      if (length > kMostBytes)
+        return fail(OMPL_ERR_LENGTH, "{}: {} bytes are more than 2^40", given.name, length);
+  const bool empty = call.length == 0 && !call.listed;
+  if (!empty && given.send == nullptr && given.receive == nullptr)
+    return fail(OMPL_ERR_ARG, "{}: the buffers are null", given.name);
+  return OMPL_OK;
+}
+
+// Starts, or makes, what was asked for, and waits for it if there is no request to give back.
+int carry_out(Given given, Call call) {
+  const ompl_coll_options& options = given.options != nullptr ? *given.options : kDefaults;
+  return with(options.ctx, [&](Context& c, Runtime&) {
+    if (const int code = check(given, options); code != OMPL_OK) return code;
+    Team& team = *given.team;
+    call.me = team.me();
+    call.size = team.size();
+    call.algorithm = options.algorithm;
+    Operation operation;
+    if (const int code = read_operation(given, call, &operation); code != OMPL_OK) return code;
+    if (const int code = check(given, call); code != OMPL_OK) return code;
+    if (team.broken() != OMPL_OK) return ompl::fail_quietly(team.broken(), team.why_broken());
+    Lane& lane = team.lane(options.tag);
+    auto schedule = lane.schedule(call);
+    if (schedule == nullptr)
+      return fail(
+          OMPL_ERR_UNSUPPORTED,
+          "{}: there is no algorithm {}, or it does not take lists, or does not keep the members' "
+          "order, which the operation needs",
+          given.name, options.algorithm);
+    std::unique_ptr<Request> request = lane.fresh();
+    request->schedule = std::move(schedule);
+    request->send = static_cast<std::byte*>(const_cast<void*>(given.send));
+    request->receive = static_cast<std::byte*>(given.receive);
+    request->operation = operation;
+    request->persistent = options.persistent != 0;
+    if (request->persistent) {
+      team.persistent.fetch_add(1);
+      *given.request = reinterpret_cast<ompl_request*>(request.release());
+      return static_cast<int>(OMPL_OK);
+    }
+    lane.start(request.get());
+    if (given.request == nullptr) return finish(c, std::move(request), options.timeout_ns);
+    Request& started = *request;
+    *given.request = reinterpret_cast<ompl_request*>(request.release());
+    bool again = false;
+    lane.drive(c, &again);
+    lane.ring(started);
+    return static_cast<int>(OMPL_OK);
+  });
+}
+
+bool in_place(const void* buffer) { return buffer == OMPL_IN_PLACE; }
+
+// A list of lengths with its offsets, those of blocks one behind the other if there are none.
+ompl::coll::Blocks listed(const size_t* lengths, const size_t* offsets, uint32_t members) {
+  ompl::coll::Blocks blocks;
+  blocks.lengths.assign(lengths, lengths + members);
+  if (offsets != nullptr) {
+    blocks.offsets.assign(offsets, offsets + members);
+    return blocks;
+  }
+  std::size_t at = 0;
+  for (const std::size_t length : blocks.lengths) {
+    blocks.offsets.push_back(at);
+    at += length;
+  }
+  return blocks;
+}
+
+int no_lists(const char* name) { return fail(OMPL_ERR_ARG, "{}: the team or a list is null", name); }
+
+// Takes the caller's request away once the collective is over.
+int over(ompl_request** place) {
+  auto* const request = reinterpret_cast<Request*>(*place);
+  const int code = outcome(*request);
+  if (request->persistent) return code;
+  *place = nullptr;
+  request->lane->recycle(std::unique_ptr<Request>(request));
+  return code;
+}
+
+}  // namespace
+
+extern "C" {
+
+int ompl_request_start(ompl_ctx* ctx, ompl_request* request) {
+  return with(ctx, [=](Context& c, Runtime&) {
+    auto* const r = reinterpret_cast<Request*>(request);
+    if (r == nullptr || !r->persistent)
+      return fail(OMPL_ERR_ARG, "ompl_request_start: the request is null or not persistent");
+    if (r->runs())
+      return fail(OMPL_ERR_STATE, "ompl_request_start: the collective is under way; wait for it first");
+    const Team& team = r->lane->team();
+    if (team.broken() != OMPL_OK) return ompl::fail_quietly(team.broken(), team.why_broken());
+    r->lane->start(r);
+    bool again = false;
+    r->lane->drive(c, &again);
+    r->lane->ring(*r);
+    return static_cast<int>(OMPL_OK);
+  });
+}
+
+int ompl_request_test(ompl_ctx* ctx, ompl_request** request) {
+  return with(ctx, [=](Context& c, Runtime& runtime) {
+    if (request == nullptr) return fail(OMPL_ERR_ARG, "ompl_request_test: the pointer is null");
+    if (*request == nullptr) return 1;
+    auto* const r = reinterpret_cast<Request*>(*request);
+    if (r->runs()) {
+      bool again = false;
+      runtime.drive(c);
+      runtime.look_for_deaths();
+      r->lane->team().engine().drive(c, *r->lane, &again);
+      if (r->runs()) return 0;
+    }
+    const int code = over(request);
+    return code == OMPL_OK ? 1 : code;
+  });
+}
+
+int ompl_request_wait(ompl_ctx* ctx, ompl_request** request, int64_t timeout_ns) {
+  return with(ctx, [=](Context& c, Runtime&) {
+    if (request == nullptr) return fail(OMPL_ERR_ARG, "ompl_request_wait: the pointer is null");
+    if (*request == nullptr) return static_cast<int>(OMPL_OK);
+    auto* const r = reinterpret_cast<Request*>(*request);
+    const int code = r->runs() ? await(c, *r, timeout_ns) : OMPL_OK;
+    return r->runs() ? code : over(request);
+  });
+}
+
+int ompl_request_wait_all(ompl_ctx* ctx, ompl_request** requests, size_t count, int64_t timeout_ns) {
+  if (requests == nullptr && count > 0)
+    return fail(OMPL_ERR_ARG, "ompl_request_wait_all: the list is null");
+  const Deadline deadline = Deadline::in(timeout_ns);
+  int first = OMPL_OK;
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t left =
+        deadline.finite() ? deadline.remaining(std::chrono::nanoseconds::max()).count() : timeout_ns;
+    const int code = ompl_request_wait(ctx, &requests[i], left);
+    if (code == OMPL_ERR_TIMEOUT) return code;
+    if (first == OMPL_OK) first = code;
+  }
+  return first;
+}
+
+int ompl_request_free(ompl_request** request) {
+  if (request == nullptr || *request == nullptr) return OMPL_OK;
+  auto* const r = reinterpret_cast<Request*>(*request);
+  if (!r->persistent)
+    return fail(OMPL_ERR_ARG, "ompl_request_free: not persistent; wait for it instead");
+  if (r->runs())
+    return fail(OMPL_ERR_STATE, "ompl_request_free: the collective is under way; wait for it first");
+  r->lane->team().persistent.fetch_sub(1);
+  r->lane->recycle(std::unique_ptr<Request>(r));
+  *request = nullptr;
+  return OMPL_OK;
+}
+
+int ompl_team_barrier(ompl_team* team, const ompl_coll_options* options, ompl_request** request) {
+  return carry_out({"ompl_team_barrier", team_of(team), options, request},
+                   {.collective = OMPL_BARRIER});
+}
+
+int ompl_broadcast(ompl_team* team, void* buffer, size_t length, uint32_t root,
+                   const ompl_coll_options* options, ompl_request** request) {
+  return carry_out({.name = "ompl_broadcast",
+                    .team = team_of(team),
+                    .options = options,
+                    .request = request,
+                    .receive = buffer},
+                   {.collective = OMPL_BROADCAST, .root = root, .length = length});
+}
+
+int ompl_reduce(ompl_team* team, const void* send, void* receive, size_t count, int32_t type,
+                int32_t op, uint32_t root, const ompl_coll_options* options, ompl_request** request) {
+  return carry_out(
+      {"ompl_reduce", team_of(team), options, request, send, receive, type, op},
+      {.collective = OMPL_REDUCE, .root = root, .in_place = in_place(send), .length = count});
+}
+
+int ompl_allreduce(ompl_team* team, const void* send, void* receive, size_t count, int32_t type,
+                   int32_t op, const ompl_coll_options* options, ompl_request** request) {
+  return carry_out({"ompl_allreduce", team_of(team), options, request, send, receive, type, op},
+                   {.collective = OMPL_ALLREDUCE, .in_place = in_place(send), .length = count});
+}
+
+int ompl_allgather(ompl_team* team, const void* send, void* receive, size_t length,
+                   const ompl_coll_options* options, ompl_request** request) {
+  return carry_out({"ompl_allgather", team_of(team), options, request, send, receive},
+                   {.collective = OMPL_ALLGATHER, .in_place = in_place(send), .length = length});
+}
+
+int ompl_allgatherv(ompl_team* team, const void* send, void* receive, const size_t* lengths,
+                    const size_t* offsets, const ompl_coll_options* options, ompl_request** request) {
+  if (team == nullptr || lengths == nullptr) return no_lists("ompl_allgatherv");
+  return carry_out({"ompl_allgatherv", team_of(team), options, request, send, receive},
+                   {.collective = OMPL_ALLGATHER,
+                    .in_place = in_place(send),
+                    .listed = true,
+                    .received = listed(lengths, offsets, team_of(team)->size())});
+}
+
+int ompl_gather(ompl_team* team, const void* send, void* receive, size_t length, uint32_t root,
+                const ompl_coll_options* options, ompl_request** request) {
+  return carry_out(
+      {"ompl_gather", team_of(team), options, request, send, receive},
+      {.collective = OMPL_GATHER, .root = root, .in_place = in_place(send), .length = length});
+}
+
+int ompl_gatherv(ompl_team* team, const void* send, size_t length, void* receive, const size_t* lengths,
+                 const size_t* offsets, uint32_t root, const ompl_coll_options* options,
+                 ompl_request** request) {
+  const bool at_root = team != nullptr && team_of(team)->me() == root;
+  if (team == nullptr || (at_root && lengths == nullptr)) return no_lists("ompl_gatherv");
+  return carry_out(
+      {"ompl_gatherv", team_of(team), options, request, send, receive},
+      {.collective = OMPL_GATHER,
+       .root = root,
+       .in_place = in_place(send),
+       .listed = true,
+       .length = length,
+       .received = at_root ? listed(lengths, offsets, team_of(team)->size()) : ompl::coll::Blocks{}});
+}
+
+int ompl_scatter(ompl_team* team, const void* send, void* receive, size_t length, uint32_t root,
+                 const ompl_coll_options* options, ompl_request** request) {
+  return carry_out(
+      {"ompl_scatter", team_of(team), options, request, send, receive},
+      {.collective = OMPL_SCATTER, .root = root, .in_place = in_place(receive), .length = length});
+}
+
+int ompl_scatterv(ompl_team* team, const void* send, const size_t* lengths, const size_t* offsets,
+                  void* receive, size_t length, uint32_t root, const ompl_coll_options* options,
+                  ompl_request** request) {
+  const bool at_root = team != nullptr && team_of(team)->me() == root;
+  if (team == nullptr || (at_root && lengths == nullptr)) return no_lists("ompl_scatterv");
+  return carry_out(
+      {"ompl_scatterv", team_of(team), options, request, send, receive},
+      {.collective = OMPL_SCATTER,
+       .root = root,
+       .in_place = in_place(receive),
+       .listed = true,
+       .length = length,
+       .sent = at_root ? listed(lengths, offsets, team_of(team)->size()) : ompl::coll::Blocks{}});
+}
+
+int ompl_alltoall(ompl_team* team, const void* send, void* receive, size_t length,
+                  const ompl_coll_options* options, ompl_request** request) {
+  return carry_out({"ompl_alltoall", team_of(team), options, request, send, receive},
+                   {.collective = OMPL_ALLTOALL, .in_place = in_place(send), .length = length});
+}
+
+int ompl_alltoallv(ompl_team* team, const void* send, const size_t* send_lengths,
+                   const size_t* send_offsets, void* receive, const size_t* receive_lengths,
+                   const size_t* receive_offsets, const ompl_coll_options* options,
+                   ompl_request** request) {
+  const bool lists = receive_lengths != nullptr && (in_place(send) || send_lengths != nullptr);
+  if (team == nullptr || !lists) return no_lists("ompl_alltoallv");
+  const uint32_t members = team_of(team)->size();
+  const ompl::coll::Blocks in = listed(receive_lengths, receive_offsets, members);
+  return carry_out({"ompl_alltoallv", team_of(team), options, request, send, receive},
+                   {.collective = OMPL_ALLTOALL,
+                    .in_place = in_place(send),
+                    .listed = true,
+                    .sent = in_place(send) ? in : listed(send_lengths, send_offsets, members),
+                    .received = in});
+}
+
+int ompl_reduce_scatter(ompl_team* team, const void* send, void* receive, size_t count, int32_t type,
+                        int32_t op, const ompl_coll_options* options, ompl_request** request) {
+  return carry_out({"ompl_reduce_scatter", team_of(team), options, request, send, receive, type, op},
+                   {.collective = OMPL_REDUCE_SCATTER, .in_place = in_place(send), .length = count});
+}
+
+int ompl_scan(ompl_team* team, const void* send, void* receive, size_t count, int32_t type, int32_t op,
+              const ompl_coll_options* options, ompl_request** request) {
+  return carry_out({"ompl_scan", team_of(team), options, request, send, receive, type, op},
+                   {.collective = OMPL_SCAN, .in_place = in_place(send), .length = count});
+}
+
+int ompl_exscan(ompl_team* team, const void* send, void* receive, size_t count, int32_t type,
+                int32_t op, const ompl_coll_options* options, ompl_request** request) {
+  return carry_out({"ompl_exscan", team_of(team), options, request, send, receive, type, op},
+                   {.collective = OMPL_EXSCAN, .in_place = in_place(send), .length = count});
+}
+
+}  // extern "C"

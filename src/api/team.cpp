@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The functions of coll.h that make teams and operations, set modes and tell names, as thin calls of coll/.
+#include <algorithm>
+#include <array>
+
+#include "api/call.hpp"
+#include "api/team.hpp"
+#include "coll/algorithms/algorithms.hpp"
+#include "coll/engine.hpp"
+#include "omnipgas/coll.h"
+
+using ompl::Context;
+using ompl::fail;
+using ompl::Runtime;
+using ompl::api::team_of;
+using ompl::api::with;
+using ompl::coll::Engine;
+using ompl::coll::Team;
+
+namespace {
+
+template <std::size_t Count>
+const char* name_in(const std::array<const char*, Count>& names, int32_t number) {
+  return number >= 0 && static_cast<std::size_t>(number) < Count
+             ? names[static_cast<std::size_t>(number)]
+             : nullptr;
+}
+
+}  // namespace
+
+extern "C" {
+
+int ompl_team_world(ompl_team** team) {
+  return with(nullptr, [=](Context& c, Runtime& r) {
+    if (team == nullptr) return fail(OMPL_ERR_ARG, "ompl_team_world: the result pointer is null");
+    if (Engine::of(r) == nullptr)
+      if (const int code = Engine::open(r, c); code != OMPL_OK) return code;
+    *team = reinterpret_cast<ompl_team*>(&Engine::of(r)->world());
+    return static_cast<int>(OMPL_OK);
+  });
+}
+
+int ompl_team_create(const uint32_t* ranks, size_t count, const ompl_team_config* config,
+                     ompl_team** team) {
+  return with(nullptr, [=](Context& c, Runtime& r) {
+    if (team == nullptr) return fail(OMPL_ERR_ARG, "ompl_team_create: the result pointer is null");
+    if (Engine::of(r) == nullptr)
+      return fail(OMPL_ERR_STATE, "ompl_team_create: call ompl_team_world() first, on every rank");
+    Team* made = nullptr;
+    const int code = Engine::of(r)->create_team(c, ranks, count, config, &made);
+    if (code == OMPL_OK) *team = reinterpret_cast<ompl_team*>(made);
+    return code;
+  });
+}
+
+int ompl_team_split(ompl_team* parent, int32_t color, int32_t key, const ompl_team_config* config,
+                    ompl_team** team) {
+  if (parent == nullptr || team == nullptr)
+    return fail(OMPL_ERR_ARG, "ompl_team_split: the parent or the result pointer is null");
+  struct Wish {
+    int32_t color, key;
+    uint32_t member;
+  };
+  const Team& all = *team_of(parent);
+  const Wish own{color, key, all.me()};
+  std::vector<Wish> wishes(all.size());
+  const int code = ompl_allgather(parent, &own, wishes.data(), sizeof own, nullptr, nullptr);
+  if (code != OMPL_OK) return code;
+  if (color < 0) {
+    *team = nullptr;
+    return OMPL_OK;
+  }
+  std::erase_if(wishes, [&](const Wish& wish) { return wish.color != color; });
+  std::ranges::stable_sort(wishes, {}, &Wish::key);
+  std::vector<uint32_t> ranks;
+  for (const Wish& wish : wishes) ranks.push_back(all.ranks()[wish.member]);
+  return ompl_team_create(ranks.data(), ranks.size(), config, team);
+}
+
+int ompl_team_destroy(ompl_team* team) {
+  if (team == nullptr) return OMPL_OK;
+  return with(nullptr, [=](Context& c, Runtime&) {
+    Engine& engine = team_of(team)->engine();
+    if (team_of(team) == &engine.world())
+      return fail(OMPL_ERR_ARG, "ompl_team_destroy: the world ends with ompl_finalize()");
+    return engine.destroy_team(c, *team_of(team));
+  });
+}
+
+int ompl_team_rank(const ompl_team* team) {
+  if (team == nullptr) return fail(OMPL_ERR_ARG, "ompl_team_rank: the team is null");
+  return static_cast<int>(team_of(team)->me());
+}
+
+int ompl_team_size(const ompl_team* team) {
+  if (team == nullptr) return fail(OMPL_ERR_ARG, "ompl_team_size: the team is null");
+  return static_cast<int>(team_of(team)->size());
+}
+
+int ompl_team_world_rank(const ompl_team* team, uint32_t member) {
+  if (team == nullptr || member >= team_of(team)->size())
+    return fail(OMPL_ERR_ARG, "ompl_team_world_rank: the team is null or has no member {}", member);
+  return static_cast<int>(team_of(team)->ranks()[member]);
+}
+
+int ompl_team_set_progress(ompl_team* team, int32_t mode) {
+  return with(nullptr, [=](Context&, Runtime&) {
+    if (team == nullptr || mode < OMPL_PROGRESS_NONE || mode > OMPL_PROGRESS_IDLE)
+      return fail(OMPL_ERR_ARG, "ompl_team_set_progress: the team is null or there is no mode {}",
+                  mode);
+    return team_of(team)->engine().set_progress(*team_of(team), mode);
+  });
+}
+
+int ompl_team_progress(const ompl_team* team) {
+  if (team == nullptr) return fail(OMPL_ERR_ARG, "ompl_team_progress: the team is null");
+  return team_of(team)->progress();
+}
+
+int ompl_coll_algorithms(int32_t collective, int32_t* numbers, size_t most, size_t* count) {
+  if (count == nullptr || (numbers == nullptr && most > 0) || ompl_coll_name(collective) == nullptr)
+    return fail(OMPL_ERR_ARG, "ompl_coll_algorithms: there is no collective {}, or a pointer is null",
+                collective);
+  std::size_t found = 0;
+  for (const auto& algorithm : ompl::coll::algorithms())
+    if (algorithm.collective == collective && found < most) numbers[found++] = algorithm.number;
+  *count = found;
+  return OMPL_OK;
+}
+
+const char* ompl_coll_name(int32_t collective) {
+  static constexpr auto kNames =
+      std::to_array<const char*>({"barrier", "broadcast", "reduce", "allreduce", "allgather", "gather",
+                                  "scatter", "alltoall", "reduce-scatter", "scan", "exscan"});
+  return name_in(kNames, collective);
+}
+
+const char* ompl_algorithm_name(int32_t algorithm) {
+  static constexpr auto kNames =
+      std::to_array<const char*>({"auto", "dissemination", "binomial", "chain", "scatter-allgather",
+                                  "recursive-doubling", "rabenseifner", "ring", "bruck",
+                                  "neighbor-exchange", "direct", "pairwise", "recursive-halving"});
+  return name_in(kNames, algorithm);
+}
+
+int ompl_op_create(const ompl_op_config* config, int32_t* op) {
+  return with(nullptr, [=](Context&, Runtime& r) {
+    if (Engine::of(r) == nullptr)
+      return fail(OMPL_ERR_STATE, "ompl_op_create: call ompl_team_world() first, on every rank");
+    return Engine::of(r)->create_operation(config, op);
+  });
+}
+
+}  // extern "C"

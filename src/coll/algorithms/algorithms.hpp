@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every algorithm of every collective, one file each; choose.cpp says which one a call gets that leaves it open. Costs are in LogGP
+// (A. Alexandrov et al., "LogGP: Incorporating long messages into the LogP model", 1995): latency L, overhead o, gap g, time per
+// byte G; n members, m bytes of a buffer or block, and c for combining a byte.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "coll/builder.hpp"
+#include "coll/call.hpp"
+
+namespace ompl::coll {
+
+struct Algorithm {
+  int32_t collective;
+  int32_t number;  // OMPL_COLL_RING, ...
+  void (*compile)(const Call& call, Builder& builder);
+  bool keeps_order = false;  // combines in the order of the members
+  bool takes_lists = true;   // blocks of different lengths
+};
+
+std::span<const Algorithm> algorithms();
+
+// The algorithm for a call that leaves it open.
+int32_t choose(const Call& call);
+
+// Nullptr: there is no such algorithm, or it cannot do what the call asks.
+std::shared_ptr<const Schedule> compile(const Call& call);
+
+void barrier_dissemination(const Call& call, Builder& b);
+void broadcast_binomial(const Call& call, Builder& b);
+void broadcast_chain(const Call& call, Builder& b);
+void broadcast_scatter_allgather(const Call& call, Builder& b);
+void reduce_binomial(const Call& call, Builder& b);
+void allreduce_recursive_doubling(const Call& call, Builder& b);
+void allreduce_rabenseifner(const Call& call, Builder& b);
+void allreduce_ring(const Call& call, Builder& b);
+void allgather_ring(const Call& call, Builder& b);
+void allgather_recursive_doubling(const Call& call, Builder& b);
+void allgather_bruck(const Call& call, Builder& b);
+void allgather_neighbor_exchange(const Call& call, Builder& b);
+void allgather_direct(const Call& call, Builder& b);
+void gather_binomial(const Call& call, Builder& b);
+void gather_direct(const Call& call, Builder& b);
+void scatter_binomial(const Call& call, Builder& b);
+void scatter_direct(const Call& call, Builder& b);
+void alltoall_pairwise(const Call& call, Builder& b);
+void alltoall_bruck(const Call& call, Builder& b);
+void alltoall_direct(const Call& call, Builder& b);
+void reduce_scatter_ring(const Call& call, Builder& b);
+void reduce_scatter_recursive_halving(const Call& call, Builder& b);
+void reduce_scatter_binomial(const Call& call, Builder& b);
+void scan_recursive_doubling(const Call& call, Builder& b);
+void exscan_recursive_doubling(const Call& call, Builder& b);
+
+}  // namespace ompl::coll

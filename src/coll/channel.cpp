@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coll/channel.hpp"
+
+#include <cstring>
+
+namespace ompl::coll {
+namespace {
+
+constexpr unsigned kPlaceShift = 48;  // an offset has fewer bits
+constexpr uint64_t kFailed = uint64_t{1} << 62;
+constexpr std::size_t kPut = offsetof(Cell, taken);  // where what is put into a cell begins
+
+// Modulo 2^32.
+bool is_after(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b) > 0; }
+
+}  // namespace
+
+Channel::Channel(Runtime& runtime, const Ends& ends)
+    : runtime_(runtime),
+      ends_(ends),
+      mapped_(static_cast<std::byte*>(runtime.pointer(ends.rank, ends.cells_there))),
+      cells_(static_cast<std::byte*>(runtime.pointer(runtime.rank(), ends.cells_here))),
+      words_(static_cast<Words*>(runtime.pointer(runtime.rank(), ends.words_here))) {}
+
+bool Channel::may_send() {
+  if (sent_ - freed_ < Layout::kCells) return true;
+  const uint32_t told = std::atomic_ref(words_->taken).load(std::memory_order_acquire);
+  if (is_after(told, freed_)) freed_ = told;
+  return sent_ - freed_ < Layout::kCells;
+}
+
+int Channel::send(Context& c, const std::byte* data, std::size_t length, bool failed) {
+  const uint64_t at = cell_at(sent_);
+  std::byte* const cell = (mapped_ != nullptr ? mapped_ : ends_.staging) + at;
+  const uint32_t head[2] = {static_cast<uint32_t>(taken_), failed ? 1U : 0U};
+  std::memcpy(cell + kPut, head, sizeof head);
+  arch::copy(cell + sizeof(Cell), data, length);
+  const uint64_t there = ends_.cells_there + at;
+  const Signal arrived{.offset = there};
+  const int code = mapped_ != nullptr
+                       ? runtime_.signal(c, ends_.rank, arrived)
+                       : runtime_.put_nb(c, cell + kPut, ends_.rank, there + kPut,
+                                         sizeof(Cell) - kPut + length, &arrived, true, nullptr);
+  if (code != OMPL_OK && code != OMPL_PENDING) return code;
+  told_ = head[0];
+  ++sent_;
+  return OMPL_OK;
+}
+
+std::byte* Channel::arrived() const {
+  std::byte* const cell = cells_ + cell_at(taken_);
+  const uint32_t count = arch::word32(cell + offsetof(Cell, arrived)).load(std::memory_order_acquire);
+  return count == static_cast<uint32_t>(taken_ / Layout::kCells + 1) ? cell + sizeof(Cell) : nullptr;
+}
+
+bool Channel::take() {
+  Cell cell;
+  std::memcpy(&cell.taken, cells_ + cell_at(taken_) + kPut, sizeof(Cell) - kPut);
+  if (is_after(cell.taken, freed_)) freed_ = cell.taken;
+  ++taken_;
+  return cell.failed != 0;
+}
+
+int Channel::acknowledge(Context& c) {
+  const auto taken = static_cast<uint32_t>(taken_);
+  if (taken - told_ < Layout::kCells / 2) return OMPL_OK;
+  const int code = runtime_.signal_nb(
+      c, ends_.rank,
+      {.offset = ends_.words_there + offsetof(Words, taken), .value = taken - acknowledged_});
+  if (code == OMPL_OK) told_ = acknowledged_ = taken;
+  return code;
+}
+
+int Channel::say_place(Context& c, uint64_t offset) {
+  const auto number = static_cast<uint16_t>(places_said_ + 1);
+  const int code = runtime_.signal_nb(c, ends_.rank,
+                                      {.offset = ends_.words_there + offsetof(Words, place),
+                                       .value = uint64_t{number} << kPlaceShift | offset,
+                                       .op = SignalOp::update64,
+                                       .function = Function::set});
+  if (code == OMPL_OK) places_said_ = number;
+  return code;
+}
+
+bool Channel::hear_place(uint64_t* offset) {
+  const uint64_t said = std::atomic_ref(words_->place).load(std::memory_order_acquire);
+  const auto next = static_cast<uint16_t>(places_heard_ + 1);
+  if (said >> kPlaceShift != next) return false;
+  places_heard_ = next;
+  *offset = said & ((uint64_t{1} << kPlaceShift) - 1);
+  return true;
+}
+
+int Channel::put(Context& c, const std::byte* data, uint64_t offset, std::size_t length, bool failed,
+                 Handle* handle) {
+  const Signal landed{.offset = ends_.words_there + offsetof(Words, landed),
+                      .value = length + (failed ? kFailed : 0),
+                      .op = SignalOp::update64};
+  return runtime_.put_nb(c, data, ends_.rank, offset, length, &landed, true, handle);
+}
+
+bool Channel::landed(uint64_t length, bool* failed) {
+  const uint64_t now = std::atomic_ref(words_->landed).load(std::memory_order_acquire);
+  const uint64_t news = now - landed_before_;
+  if ((news & (kFailed - 1)) < length) return false;
+  *failed = news >= kFailed;
+  landed_before_ = now;
+  return true;
+}
+
+}  // namespace ompl::coll

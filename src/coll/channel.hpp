@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Two members of a team on one lane: what goes from here to the peer, and what comes from it. Data land in cells of the
+// receiver's segment, taken in turn, each with its flag; long data may go straight into the receiver's buffer, once it has
+// said where that is. Signals only add to a word, or set it to what its reader cannot have seen [5], and nothing is reset.
+//
+// Thread rule: one thread at a time, which has claimed the lane.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/runtime.hpp"
+
+namespace ompl::coll {
+
+// Where a message lands. The flag counts the messages that came to this cell.
+struct Cell {
+  uint32_t arrived;
+  uint32_t unused;
+  uint32_t taken;   // from here on put: cells that the sender has taken of the channel the other way
+  uint32_t failed;  // 1: the data are worth nothing, for the sender's part of the collective has failed
+};
+
+// What a peer signals besides, in the memory of the rank that it signals.
+struct alignas(arch::kCacheLine) Words {
+  uint32_t taken;  // cells that the peer has taken of what was sent to it
+  uint64_t
+      place;  // where its next long message is to go: kPlaceTag bits of its number, then the offset, 0: through cells
+  uint64_t landed;  // bytes that have come straight; kFailed is added for those that are worth nothing
+};
+
+// Where things are in the memory that a member has for a team: Words of every lane and peer, then their cells.
+struct Layout {
+  uint32_t members = 1;
+  uint32_t lanes = 1;
+  uint32_t stride = 256;  // bytes of a cell
+
+  static constexpr uint32_t kCells = 8;  // of a channel
+  [[nodiscard]] uint64_t pairs() const { return uint64_t{members} * lanes; }
+  [[nodiscard]] uint64_t words(uint32_t lane, uint32_t peer) const {
+    return (uint64_t{lane} * members + peer) * sizeof(Words);
+  }
+  [[nodiscard]] uint64_t cells(uint32_t lane, uint32_t peer) const {
+    return pairs() * sizeof(Words) + (uint64_t{lane} * members + peer) * kCells * stride;
+  }
+  [[nodiscard]] uint64_t cell_bytes() const { return pairs() * kCells * stride; }
+  [[nodiscard]] uint64_t bytes() const { return pairs() * sizeof(Words) + cell_bytes(); }
+  // Bytes of data that a cell takes.
+  [[nodiscard]] uint32_t room() const { return stride - static_cast<uint32_t>(sizeof(Cell)); }
+};
+
+class Channel {
+ public:
+  // The memory of the own rank at `here`, of the peer at `there`, for each other; `staging`: own memory for as many
+  // cells, nullptr if the peer's memory is mapped.
+  struct Ends {
+    uint32_t rank = 0;  // of the peer
+    uint64_t words_here = 0, cells_here = 0;
+    uint64_t words_there = 0, cells_there = 0;
+    std::byte* staging = nullptr;
+    uint32_t stride = 0;
+  };
+  Channel(Runtime& runtime, const Ends& ends);
+
+  // Whether a cell of the peer is free.
+  bool may_send();
+  // Sends at most Layout::room() bytes, which may be used again at once: OMPL_OK, one of OMPL_RETRY_* (nothing was
+  // sent), or an error.
+  int send(Context& c, const std::byte* data, std::size_t length, bool failed);
+
+  // The data of the next message, nullptr if it has not come. They are this rank's until take().
+  std::byte* arrived() const;
+  // Gives the cell back; true if what came is worth nothing.
+  bool take();
+  // Tells the peer how many cells were taken, if it may soon need to know. OMPL_OK, OMPL_RETRY_* or an error.
+  int acknowledge(Context& c);
+
+  // Long messages. The receiver says where, 0: through cells; OMPL_OK, OMPL_RETRY_* or an error.
+  int say_place(Context& c, uint64_t offset);
+  // What the peer said of the next one; false: nothing yet. True once for each.
+  bool hear_place(uint64_t* offset);
+  // Puts a piece of it; OMPL_OK, OMPL_PENDING (the handle is then in use), OMPL_RETRY_*, or an error.
+  int put(Context& c, const std::byte* data, uint64_t offset, std::size_t length, bool failed,
+          Handle* handle);
+  // Whether `length` bytes have come straight; `failed` as take(). True once for each message.
+  bool landed(uint64_t length, bool* failed);
+
+  [[nodiscard]] uint32_t rank() const { return ends_.rank; }
+  [[nodiscard]] bool mapped() const { return mapped_ != nullptr; }
+
+ private:
+  [[nodiscard]] uint64_t cell_at(uint64_t number) const {
+    return number % Layout::kCells * ends_.stride;
+  }
+
+  Runtime& runtime_;
+  const Ends ends_;
+  std::byte* mapped_;  // the peer's cells, if they are mapped
+  std::byte* cells_;   // own
+  Words* words_;       // own
+  // Cells of the peer used, and of these known to be free again; own cells taken, and of these told by any way, and by
+  // the peer's Words::taken.
+  uint32_t sent_ = 0;
+  uint32_t freed_ = 0;
+  uint64_t taken_ = 0;  // never begins again, as the flags of cells do not
+  uint32_t told_ = 0;
+  uint32_t acknowledged_ = 0;
+  uint16_t places_said_ = 0;
+  uint16_t places_heard_ = 0;
+  uint64_t landed_before_ = 0;
+};
+
+}  // namespace ompl::coll

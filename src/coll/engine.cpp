@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coll/engine.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "util/status.hpp"
+
+namespace ompl::coll {
+namespace {
+
+constexpr uint32_t kSmallestCell = 256;
+constexpr uint32_t kLargestCell = 16384;
+constexpr uint64_t kShare =
+    4;  // of the memory for collectives: what a team takes at most, with cells that are not the smallest
+constexpr unsigned kCheckShift = 48;
+constexpr int64_t kGrace_ns = 200'000'000;  // in which nothing moves at the end, all ranks being there
+
+// A value of OMPL_COLL_PROGRESS, which was checked.
+int32_t mode_of(std::string_view name) {
+  constexpr std::array kNames = std::to_array<std::string_view>({"none", "spare", "shared", "idle"});
+  return static_cast<int32_t>(std::ranges::find(kNames, name) - kNames.begin());
+}
+
+// Of what all members must agree on; 16 bits.
+uint64_t check_of(const uint32_t* ranks, std::size_t count, uint32_t tags) {
+  uint64_t hash = 1469598103934665603U + tags;  // FNV-1a
+  for (std::size_t i = 0; i < count; ++i) hash = (hash ^ ranks[i]) * 1099511628211U;
+  return hash >> kCheckShift;
+}
+
+}  // namespace
+
+Engine::Engine(Runtime& runtime, uint64_t memory)
+    : runtime_(runtime),
+      memory_(memory),
+      allocator_(memory + Meeting::bytes(runtime.size()), memory + runtime.settings().coll_memory),
+      meeting_(runtime, memory) {}
+
+Engine::~Engine() {
+  servant_.reset();
+  for (Place& place : teams_) delete place.team.exchange(nullptr);
+}
+
+int Engine::open(Runtime& runtime, Context& c) {
+  const std::size_t bytes = runtime.settings().coll_memory;
+  if (bytes <= Meeting::bytes(runtime.size()))
+    return fail(OMPL_ERR_MEMORY, "ompl_team_world: raise OMPL_COLL_MEMORY above {} for {} ranks",
+                Meeting::bytes(runtime.size()), runtime.size());
+  uint64_t memory = 0;
+  if (const int code = runtime.alloc(c, bytes, &memory); code != OMPL_OK) return code;
+  std::unique_ptr<Engine> engine(new Engine(runtime, memory));
+  std::vector<uint32_t> all(runtime.size());
+  std::iota(all.begin(), all.end(), 0U);
+  const int code = engine->create_team(c, all.data(), all.size(), nullptr, &engine->world_);
+  if (code == OMPL_OK) runtime.extend(std::move(engine));
+  return code;
+}
+
+int Engine::check(const uint32_t* ranks, std::size_t count, const ompl_team_config* config) const {
+  if (config->size != sizeof *config)
+    return fail(OMPL_ERR_ARG, "ompl_team_create: begin the config with OMPL_TEAM_CONFIG_INIT");
+  if (config->tags == 0 || config->tags > OMPL_MOST_TAGS)
+    return fail(OMPL_ERR_ARG, "ompl_team_create: a team has 1 to {} tags, not {}", OMPL_MOST_TAGS,
+                config->tags);
+  if (ranks == nullptr || count == 0)
+    return fail(OMPL_ERR_ARG, "ompl_team_create: the list of ranks is empty");
+  std::vector<bool> seen(runtime_.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    if (ranks[i] >= runtime_.size())
+      return fail(OMPL_ERR_RANK, "ompl_team_create: rank {} does not exist; the job has ranks 0 to {}",
+                  ranks[i], runtime_.size() - 1);
+    if (seen[ranks[i]])
+      return fail(OMPL_ERR_ARG, "ompl_team_create: rank {} stands twice in the list", ranks[i]);
+    seen[ranks[i]] = true;
+  }
+  if (!seen[runtime_.rank()])
+    return fail(OMPL_ERR_ARG, "ompl_team_create: the calling rank, {}, is not in the list",
+                runtime_.rank());
+  return OMPL_OK;
+}
+
+// Cells are as large as memory for several such teams allows.
+Layout Engine::lay_out(uint32_t members, uint32_t tags) const {
+  Layout layout{.members = members, .lanes = tags, .stride = kSmallestCell};
+  const uint64_t share = runtime_.settings().coll_memory / kShare / layout.pairs() / Layout::kCells;
+  layout.stride =
+      std::bit_floor(static_cast<uint32_t>(std::clamp<uint64_t>(share, kSmallestCell, kLargestCell)));
+  return layout;
+}
+
+int Engine::create_team(Context& c, const uint32_t* ranks, std::size_t count,
+                        const ompl_team_config* config, Team** out) {
+  constexpr ompl_team_config kDefault = OMPL_TEAM_CONFIG_INIT;
+  if (config == nullptr) config = &kDefault;
+  if (const int code = check(ranks, count, config); code != OMPL_OK) return code;
+  const std::vector<uint32_t> members(ranks, ranks + count);
+  const Layout layout = lay_out(static_cast<uint32_t>(count), config->tags);
+  const bool staged = std::ranges::any_of(
+      members, [&](uint32_t rank) { return runtime_.pointer(rank, memory_) == nullptr; });
+  uint64_t memory = allocator_.allocate(layout.bytes());
+  uint64_t staging = memory != 0 && staged ? allocator_.allocate(layout.cell_bytes()) : 0;
+  const auto give_back = [&] {
+    if (memory != 0) allocator_.free(memory, layout.bytes());
+    if (staging != 0) allocator_.free(staging, layout.cell_bytes());
+  };
+  if (staged && staging == 0) {
+    give_back();
+    memory = 0;
+  }
+  if (memory != 0) std::memset(runtime_.pointer(runtime_.rank(), memory), 0, layout.bytes());
+  const uint64_t sign = check_of(ranks, count, config->tags) << kCheckShift;
+  std::vector<uint64_t> theirs;
+  int code = meeting_.exchange(c, members, sign | memory, &theirs);
+  bool same = true;
+  bool room = true;
+  for (uint64_t& told : theirs) {
+    same = same && told >> kCheckShift == sign >> kCheckShift;
+    told &= (uint64_t{1} << kCheckShift) - 1;
+    room = room && told != 0;
+  }
+  if (code == OMPL_OK && !same)
+    code = fail(OMPL_ERR_ARG, "ompl_team_create: the members give different lists or configs");
+  if (code == OMPL_OK && !room)
+    code = fail(OMPL_ERR_MEMORY, "ompl_team_create: no room for a team of {}{}; raise OMPL_COLL_MEMORY",
+                count, memory != 0 ? " at another member" : "");
+  if (code == OMPL_OK) {
+    code = enter(std::make_unique<Team>(*this, members, layout, memory, theirs, staging), out);
+    if (code == OMPL_OK) memory = staging = 0;  // the team's
+  }
+  if (code == OMPL_OK) code = set_progress(**out, mode_of(runtime_.settings().coll_progress));
+  if (code != OMPL_OK && memory != 0) give_back();
+  return code;
+}
+
+int Engine::enter(std::unique_ptr<Team> team, Team** out) {
+  for (std::size_t i = 0; i < kTeams; ++i) {
+    if (teams_[i].team.load() != nullptr) continue;
+    *out = team.get();
+    teams_[i].team.store(team.release());
+    places_used_.store(std::max(places_used_.load(), i + 1));
+    return OMPL_OK;
+  }
+  return fail(OMPL_ERR_MEMORY, "ompl_team_create: there are {} teams; destroy some", kTeams);
+}
+
+// Waits until nobody looks at the team any more.
+void Engine::remove(Team& team) {
+  for (Place& place : teams_) {
+    if (place.team.load() != &team) continue;
+    place.team.store(nullptr);
+    while (place.visitors.load() != 0) ::sched_yield();
+  }
+}
+
+// All members tell each other whether they may, once everything that this rank sent has arrived.
+int Engine::destroy_team(Context& c, Team& team) {
+  constexpr uint64_t kMay = 1;
+  constexpr uint64_t kMayNot = 2;
+  const bool may = !team.busy() && team.persistent.load() == 0;
+  int code = runtime_.quiet_all(c);
+  std::vector<uint64_t> answers;
+  if (code == OMPL_OK) code = meeting_.exchange(c, team.ranks(), may ? kMay : kMayNot, &answers);
+  if (code == OMPL_OK && std::ranges::count(answers, kMayNot) != 0)
+    return fail(OMPL_ERR_STATE,
+                "ompl_team_destroy: {} has requests of the team; wait for, or free, them",
+                may ? "another member" : "this rank");
+  remove(team);
+  const std::unique_ptr<Team> owned(&team);
+  if (code != OMPL_OK) return code;  // of a dead job nothing is used again
+  allocator_.free(team.memory(), team.layout().bytes());
+  if (team.staging() != 0) allocator_.free(team.staging(), team.layout().cell_bytes());
+  return OMPL_OK;
+}
+
+int Engine::create_operation(const ompl_op_config* config, int32_t* op) {
+  if (config == nullptr || config->size != sizeof *config)
+    return fail(OMPL_ERR_ARG, "ompl_op_create: begin the config with OMPL_OP_CONFIG_INIT");
+  if (config->function == nullptr || config->element == 0 || config->element > UINT32_MAX ||
+      op == nullptr)
+    return fail(OMPL_ERR_ARG,
+                "ompl_op_create: a function, elements of 1 to 2^32 - 1 bytes and a place "
+                "for the result are needed");
+  const uint32_t number = operations_made_.fetch_add(1);
+  if (number >= kOperations) {
+    operations_made_.fetch_sub(1);
+    return fail(OMPL_ERR_MEMORY, "ompl_op_create: there are {} operations", kOperations);
+  }
+  operations_[number] = {.function = config->function,
+                         .argument = config->arg,
+                         .element = static_cast<uint32_t>(config->element),
+                         .commutative = config->commutative != 0};
+  *op = kFirstOperation + static_cast<int32_t>(number);
+  return OMPL_OK;
+}
+
+const Operation* Engine::operation(int32_t op) const {
+  const int64_t number = int64_t{op} - kFirstOperation;
+  if (number < 0 || number >= operations_made_.load(std::memory_order_acquire)) return nullptr;
+  const Operation& found = operations_[static_cast<std::size_t>(number)];
+  return found.function != nullptr ? &found : nullptr;
+}
+
+void Engine::drive(Context& c, Lane& first, bool* again) {
+  first.team().look_at_failures();
+  first.drive(c, again);
+  if (under_way_.load(std::memory_order_relaxed) > 1) drive_all(c, again);
+}
+
+template <class Visit>
+void Engine::for_teams(Visit visit) {
+  const std::size_t used = places_used_.load();
+  for (std::size_t i = 0; i < used; ++i) {
+    Place& place = teams_[i];
+    if (place.team.load() == nullptr) continue;
+    place.visitors.fetch_add(1);
+    if (Team* const team = place.team.load(); team != nullptr) visit(*team);
+    place.visitors.fetch_sub(1);
+  }
+}
+
+void Engine::drive_all(Context& c, bool* again) {
+  for_teams([&](Team& team) { team.drive(c, again); });
+}
+
+bool Engine::serve(Context& c, bool* again) {
+  bool left = false;
+  for_teams([&](Team& team) {
+    if (team.is_served()) left = team.serve(c, again) || left;
+  });
+  return left;
+}
+
+void Engine::idle(Context& c) {
+  if (under_way_.load(std::memory_order_relaxed) == 0) return;
+  bool again = false;
+  for_teams([&](Team& team) {
+    if (team.progress() == OMPL_PROGRESS_IDLE) team.drive(c, &again);
+  });
+}
+
+void Engine::ring() {
+  if (Servant* const servant = known_servant_.load(std::memory_order_acquire); servant != nullptr)
+    servant->ring();
+}
+
+int Engine::set_progress(Team& team, int32_t mode) {
+  const std::lock_guard lock(servant_mutex_);
+  if (mode == OMPL_PROGRESS_SPARE || mode == OMPL_PROGRESS_SHARED) {
+    if (servant_ == nullptr) servant_ = std::make_unique<Servant>(*this);
+    if (const int code = servant_->begin(); code != OMPL_OK) return code;
+    known_servant_.store(servant_.get(), std::memory_order_release);
+  }
+  team.set_progress(mode);
+  bool spins = false;
+  bool idles = false;
+  for_teams([&](const Team& other) {
+    spins = spins || other.progress() == OMPL_PROGRESS_SPARE;
+    idles = idles || other.progress() == OMPL_PROGRESS_IDLE;
+  });
+  if (servant_ != nullptr) servant_->set_spinning(spins);
+  want_idle(idles);
+  ring();
+  return OMPL_OK;
+}
+
+// First everybody comes here, so that all that will be started is; then what is left gets some time.
+int Engine::finish(Context& c) {
+  bool again = false;
+  for (;;) {
+    drive_all(c, &again);
+    const int code = runtime_.barrier(c, Deadline::in(under_way_.load() != 0 ? 100'000 : -1));
+    if (code == OMPL_OK) break;
+    if (code != OMPL_ERR_TIMEOUT) return code;
+  }
+  uint64_t moves = 0;
+  Deadline limit = Deadline::in(kGrace_ns);
+  while (under_way_.load() != 0 && !limit.passed()) {
+    runtime_.drive(c);
+    drive_all(c, &again);
+    uint64_t now = 0;
+    for_teams([&](const Team& team) { now += team.moves(); });
+    if (std::exchange(moves, now) != now) limit = Deadline::in(kGrace_ns);
+    ::sched_yield();
+  }
+  const uint32_t left = under_way_.load();
+  if (left == 0) return OMPL_OK;
+  return fail(
+      OMPL_ERR_STATE,
+      "ompl_finalize: {} collective(s) of this rank are outstanding; not all members have started "
+      "them",
+      left);
+}
+
+}  // namespace ompl::coll

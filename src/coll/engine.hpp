@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The collectives of a rank: its teams, their memory, operations of the user, and who makes progress.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "coll/meeting.hpp"
+#include "coll/operation.hpp"
+#include "coll/servant.hpp"
+#include "coll/team.hpp"
+#include "core/runtime.hpp"
+
+namespace ompl::coll {
+
+class Engine final : public Extension {
+ public:
+  ~Engine() override;
+
+  // Takes memory of the segment and makes the world's team. Collective.
+  static int open(Runtime& runtime, Context& c);
+  // Null before.
+  static Engine* of(const Runtime& runtime) { return static_cast<Engine*>(runtime.extension()); }
+
+  [[nodiscard]] Runtime& runtime() const { return runtime_; }
+  [[nodiscard]] Team& world() const { return *world_; }
+  // By the ranks listed, together; one thread at a time of a rank. The arguments of destroy_team() and split() were checked.
+  int create_team(Context& c, const uint32_t* ranks, std::size_t count, const ompl_team_config* config,
+                  Team** out);
+  int destroy_team(Context& c, Team& team);
+
+  // Operations of the user. Any thread.
+  int create_operation(const ompl_op_config* config, int32_t* op);
+  [[nodiscard]] const Operation* operation(int32_t op) const;
+
+  // Goes on with a lane and, if they have something under way, with all others. Any thread.
+  void drive(Context& c, Lane& first, bool* again);
+  void drive_all(Context& c, bool* again);
+  // Goes on with those lanes of teams that a servant serves, in which nobody waits. True if anything is left there to wait for.
+  bool serve(Context& c, bool* again);
+  // Teams of mode idle.
+  void idle(Context& c) override;
+  // The servant, if there is one, has something to do.
+  void ring();
+  // `mode` was checked. Any thread.
+  int set_progress(Team& team, int32_t mode);
+
+  void note_started() { under_way_.fetch_add(1, std::memory_order_relaxed); }
+  void note_ended() { under_way_.fetch_sub(1, std::memory_order_relaxed); }
+
+  int finish(Context& c) override;
+
+ private:
+  static constexpr std::size_t kTeams = 1024;
+  static constexpr std::size_t kOperations = 4096;
+  static constexpr int32_t kFirstOperation = 64;  // below are those built in
+
+  // Threads that look at teams, and a team that may go away: who looks says so first.
+  struct Place {
+    std::atomic<Team*> team{nullptr};
+    std::atomic<uint32_t> visitors{0};
+  };
+
+  Engine(Runtime& runtime, uint64_t memory);
+  int check(const uint32_t* ranks, std::size_t count, const ompl_team_config* config) const;
+  [[nodiscard]] Layout lay_out(uint32_t members, uint32_t tags) const;
+  // Calls `visit(team)` for each.
+  template <class Visit>
+  void for_teams(Visit visit);
+  int enter(std::unique_ptr<Team> team, Team** out);
+  void remove(Team& team);
+
+  Runtime& runtime_;
+  const uint64_t memory_;
+  OffsetAllocator allocator_;
+  Meeting meeting_;
+  Team* world_ = nullptr;
+  std::array<Place, kTeams> teams_{};
+  std::atomic<std::size_t> places_used_{0};
+  std::atomic<uint32_t> under_way_{0};
+  std::mutex servant_mutex_;
+  std::unique_ptr<Servant> servant_;
+  std::atomic<Servant*> known_servant_{nullptr};
+  std::array<Operation, kOperations> operations_{};
+  std::atomic<uint32_t> operations_made_{0};
+};
+
+}  // namespace ompl::coll

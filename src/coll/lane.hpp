@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The collectives of one tag of a team, one after the other, in the order in which they were started. Whoever has time goes on
+// with the first, once it has claimed the lane by one exchange of a word; nobody waits for a claim.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "coll/channel.hpp"
+#include "coll/request.hpp"
+
+namespace ompl::coll {
+
+class Team;
+
+class alignas(arch::kCacheLine) Lane {
+ public:
+  Lane(Team& team, std::vector<Channel> channels);
+  ~Lane();
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  // A request for a call; the thread that starts collectives of this tag.
+  std::unique_ptr<Request> fresh();
+  // One that is over, from any thread.
+  void recycle(std::unique_ptr<Request> request);
+
+  // The schedule of a call, compiled if there is none yet; nullptr if the algorithm cannot do it. The same thread.
+  std::shared_ptr<const Schedule> schedule(const Call& call);
+
+  // Starts it; the lane's until it is over. The thread that starts collectives of this tag.
+  void start(Request* request);
+
+  // Goes on as far as can be without waiting. `again`: set if there may be something to do in a moment, without any event that would
+  // wake a sleeper. Any thread.
+  void drive(Context& c, bool* again);
+
+  // Wakes the servant for a request that was started, or left, if it is one for which that pays.
+  void ring(const Request& request) const;
+
+  // A thread that waits goes on with the lane itself, and is woken for it.
+  [[nodiscard]] bool attended() const { return attendants_.load(std::memory_order_seq_cst) != 0; }
+  void attend() { attendants_.fetch_add(1, std::memory_order_seq_cst); }
+  void leave() { attendants_.fetch_sub(1, std::memory_order_seq_cst); }
+
+  // Grows with all that is done here.
+  [[nodiscard]] uint64_t moves() const { return moves_.load(std::memory_order_relaxed); }
+
+  [[nodiscard]] bool busy() const { return under_way_.load(std::memory_order_acquire) != 0; }
+  [[nodiscard]] Team& team() const { return team_; }
+
+ private:
+  enum class Turn : uint8_t { blocked, again, moved, done };
+  void run(Context& c, bool* again);
+  void take_in();
+  void end(Request& request, int code);
+  Turn advance(Context& c, Request& request);
+  void begin_round(Request& request);
+  Turn step(Context& c, Request& request, const Step& step, Progress& progress);
+  Turn send(Context& c, Request& request, const Step& step, Progress& progress);
+  Turn send_straight(Context& c, Request& request, const Step& step, Progress& progress);
+  Turn receive(Context& c, Request& request, const Step& step, Progress& progress);
+  Turn outcome(int code);
+  static std::byte* address(Request& request, Place place);
+  void accept(Request& request, const Step& step, std::byte* data, uint64_t at, std::size_t length);
+  static void note_failure(Request& request, const char* why);
+  [[nodiscard]] uint64_t piece(const Request& request) const;
+
+  Team& team_;
+  std::vector<Channel> channels_;  // by member
+  std::atomic<bool> claimed_{false};
+  std::atomic<uint32_t> under_way_{0};
+  std::atomic<uint64_t> moves_{0};  // of whoever has claimed
+  std::atomic<uint32_t> attendants_{0};
+  std::atomic<Request*> incoming_{nullptr};  // newest first
+  std::atomic<Request*> returned_{nullptr};  // over, to be used again
+  struct Compiled {
+    Call call;
+    std::shared_ptr<const Schedule> schedule;
+  };
+  static constexpr std::size_t kCompiled = 64;
+  std::vector<Compiled> compiled_;  // of the starting thread, the last used first
+  Request* free_ = nullptr;         // of the starting thread
+  Request* first_ = nullptr;        // of whoever has claimed, the oldest under way
+};
+
+}  // namespace ompl::coll

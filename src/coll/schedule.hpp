@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A collective as one rank carries it out: steps, in rounds. The steps of a round go on side by side, in any order; the next
+// round begins when all are done (T. Hoefler, A. Lumsdaine, W. Rehm, "Implementation and performance analysis of non-blocking
+// collective operations for MPI", 2007). Flat, and of places instead of addresses, so that one schedule serves all
+// calls of the same shape; never changed once it is compiled.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace ompl::coll {
+
+enum class Buffer : uint8_t { send, receive, scratch };
+
+// Bytes of one of a call's buffers.
+struct Place {
+  Buffer buffer = Buffer::send;
+  uint64_t offset = 0;
+
+  [[nodiscard]] Place plus(uint64_t bytes) const { return {buffer, offset + bytes}; }
+};
+
+struct Step {
+  enum class Kind : uint8_t {
+    send,     // `from` to `peer`
+    receive,  // `to` from `peer`
+    combine,  // to = what comes from `peer` op from; `from` and `to` may be the same
+    copy,     // to = from
+    reduce,   // to = to op from, both own
+  };
+  Kind kind = Kind::copy;
+  bool straight =
+      false;  // may go into the receiver's buffer without passing through cells; the same at both ends
+  bool behind = false;  // combine: from op what comes; reduce: to op from, else from op to
+  uint32_t peer = 0;    // a member of the team
+  uint64_t length = 0;  // bytes; 0 only if nothing but the arrival counts
+  Place from{};
+  Place to{};
+};
+
+struct Schedule {
+  std::vector<Step> steps;
+  std::vector<uint32_t> rounds;  // where each ends among the steps
+  uint32_t widest = 0;           // steps of the largest round
+  uint64_t scratch = 0;          // bytes
+  uint64_t bytes = 0;            // that this rank sends and receives
+};
+
+}  // namespace ompl::coll

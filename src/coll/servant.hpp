@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The thread of a process that goes on with the collectives of its teams while the program computes. Asleep, on a word of its own that
+// no signal wakes, while there is nothing to do; then among those who wait for several flags.
+#pragma once
+
+#include <atomic>
+#include <thread>
+
+namespace ompl {
+class Context;
+}
+
+namespace ompl::coll {
+
+class Engine;
+
+class Servant {
+ public:
+  explicit Servant(Engine& engine) : engine_(engine) {}
+  ~Servant();
+  Servant(const Servant&) = delete;
+  Servant& operator=(const Servant&) = delete;
+
+  // Starts the thread, if it is not started; OMPL_ERR_SYSTEM if none can be.
+  int begin();
+  // Whether it has a core of its own: it is then bound to the last one that the process may use, and spins for a little before it sleeps.
+  void set_spinning(bool spins);
+  // There is something to do. Any thread.
+  void ring();
+
+ private:
+  void serve();
+  void work(Context& c);
+  bool spin(Context& c, bool* again);
+  void take_core(bool own);
+
+  Engine& engine_;
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> spins_{false};
+  std::atomic<uint32_t> bell_{0};
+  std::atomic<bool> asleep_{false};
+  std::thread thread_;
+};
+
+}  // namespace ompl::coll
