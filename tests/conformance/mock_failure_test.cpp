@@ -125,7 +125,7 @@ TEST(MockFailure, R18_ABarrierWithADeadRankFails) {
 
 // Each member of the ring needs what the dead one would have combined; who is left makes a new team.
 TEST(MockFailure, R18_ACollectiveWhoseMemberDiesInTheMiddleFailsAtAllOthers) {
-  constexpr std::size_t kCount = 500'000;
+  constexpr std::size_t kCount = 200'000;
   Doomed doomed({}, {.ranks = 3});
   std::atomic<uint32_t> settled{0};
   doomed.run([&](Rank& r) {
