@@ -15,7 +15,7 @@
 //           {"do": "exchange", "op", "iterations"}: workers of halo/                       all ranks
 //           {"do": "rest"}: ends what "attend" began                                       both ranks
 //           {"do": "exit"}                                                                 both ranks
-//   rank    {"report": {...}}, or {"corrupt": "what"} and the end of the process
+//   rank    {"report": {..., "cpu_seconds": of the process}}, or {"corrupt": "what"} and the end of the process
 #pragma once
 
 #include <array>

@@ -109,7 +109,7 @@ def _remedy(build: Path) -> str:
     if peers.sources(build) is None:
         return "build it where that MPI is installed"
     failed = _of_installation(build)[1]
-    variables = ", ".join(peer.prefix["variable"] for peer in peers.table(build).values() if peer.prefix)
+    variables = ", ".join(peer.prefix["variable"] for peer in peers.table(build).values() if peer.prefix and peer.is_mpi)
     how = f"put the mpicxx of your MPI on the PATH, or set one of {variables} to its folder"
     return "; ".join([how, *failed])
 
