@@ -5,7 +5,6 @@
 #include <GASPI.h>
 #include <sched.h>
 
-#include <string>
 #include <vector>
 
 #include "harness/meeting.hpp"
@@ -19,8 +18,8 @@ constexpr gaspi_segment_id_t kSegment = 0;
 void check(gaspi_return_t result, const char* what) {
   if (result == GASPI_SUCCESS) return;
   gaspi_string_t text = nullptr;
-  if (gaspi_print_error(result, &text) != GASPI_SUCCESS) text = nullptr;
-  throw std::runtime_error(std::string(what) + ": " + (text != nullptr ? text : "unknown error"));
+  const bool known = gaspi_print_error(result, &text) == GASPI_SUCCESS && text != nullptr;
+  throw std::runtime_error(std::string(what) + ": " + (known ? text : "unknown error"));
 }
 
 // gaspi_run's variables, if another launcher started the ranks: it needs ssh, and one machine needs none.
@@ -131,7 +130,6 @@ class Gaspi {
     uint32_t taken = 0;
     uint32_t seen = 0;
   };
-
   template <class Call>
   void post(int i, const char* what, Call call) {
     gaspi_return_t result = call();
@@ -142,7 +140,6 @@ class Gaspi {
   static gaspi_queue_id_t queue(int i) { return static_cast<gaspi_queue_id_t>(i); }
   static gaspi_notification_id_t notification(int i) { return static_cast<gaspi_notification_id_t>(i); }
   Channel& at(int i) { return channels_[static_cast<std::size_t>(i)]; }
-
   bench::Window window_;
   std::vector<Channel> channels_;
   gaspi_rank_t rank_ = 0;

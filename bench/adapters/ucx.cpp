@@ -12,6 +12,8 @@
 
 namespace {
 
+constexpr ucp_request_param_t kPlain{};
+
 void check(ucs_status_t status, const char* what) {
   if (status != UCS_OK) throw std::runtime_error(std::string(what) + ": " + ucs_status_string(status));
 }
@@ -39,8 +41,7 @@ class Ucx {
     for (Line& line : lines_) open(line, meeting, key);
     (void)meeting.swap(rank_);
   }
-  // The process is about to end, and UCX's orderly way out would have to be agreed on with the other side.
-  ~Ucx() = default;
+  ~Ucx() = default;  // UCX's orderly way out would have to be agreed on with the other side
   Ucx(const Ucx&) = delete;
   Ucx& operator=(const Ucx&) = delete;
 
@@ -72,10 +73,7 @@ class Ucx {
   void wait(int i) {
     window_.wait(i, [this, i] { ucp_worker_progress(at(i).worker); });
   }
-  void flush(int i) {
-    const ucp_request_param_t none{};
-    finish(i, ucp_ep_flush_nbx(at(i).endpoint, &none), "ucp_ep_flush_nbx");
-  }
+  void flush(int i) { finish(i, ucp_ep_flush_nbx(at(i).endpoint, &kPlain), "ucp_ep_flush_nbx"); }
   void look(int i) { ucp_worker_progress(at(i).worker); }
 
  private:
@@ -124,8 +122,7 @@ class Ucx {
   }
 
   void transfer(int i, const void* from, std::size_t to, std::size_t bytes) {
-    const ucp_request_param_t none{};
-    finish(i, ucp_put_nbx(at(i).endpoint, from, bytes, peer_ + to, at(i).key, &none), "ucp_put_nbx");
+    finish(i, ucp_put_nbx(at(i).endpoint, from, bytes, peer_ + to, at(i).key, &kPlain), "ucp_put_nbx");
   }
   // The source may be used again once the request is done, which over memory it is at once.
   void finish(int i, ucs_status_ptr_t request, const char* what) {

@@ -59,7 +59,8 @@ app.command()(solve.spmv)
 # Options as default values and Optional[]: the typer of Debian 12 knows no other way.
 LIBS = typer.Option(
     None, "--libs",
-    help=f"Libraries, comma-separated, or all that omni libs lists. [{LIBRARIES}; with --hosts 2 or --over {NETWORK_LIBRARIES}]",
+    help="Libraries, comma-separated, or all that omni libs lists. "
+    f"[{LIBRARIES}; with --hosts 2 or --over {NETWORK_LIBRARIES}]",
 )  # fmt: skip
 AS_PROCESSES = typer.Option(
     False, "--processes", help="Also T jobs of one thread at once, beside T threads of one job."
@@ -103,8 +104,9 @@ def threads_option(default: str) -> Any:
 
 def timeout_option(default: float) -> Any:
     return typer.Option(
-        None, "--timeout", min=0.1, help=f"Seconds until one block counts as hung. [{default:g}; quick: {QUICK.timeout:g}]"
-    )
+        None, "--timeout", min=0.1,
+        help=f"Seconds until one block counts as hung. [{default:g}; quick: {QUICK.timeout:g}]",
+    )  # fmt: skip
 
 
 PINGPONG_THREADS, RATE_THREADS = threads_option("1,2,4,8"), threads_option("1,2")

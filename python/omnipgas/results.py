@@ -80,8 +80,8 @@ def from_cell(cell: Cell) -> Result:
     }
     if not cell.rounds:
         return result
-    compared = stats.median_interval(cell.values())
-    result["interval"] = {"median": compared.median, "low": compared.low, "high": compared.high, "rounds": compared.count}
+    of = stats.median_interval(cell.values())
+    result["interval"] = {"median": of.median, "low": of.low, "high": of.high, "rounds": of.count}
     result["startup_s"] = cell.startup
     result["memory_MiB"] = cell.memory / 2**20 if cell.memory else None
     used = [r.cpu_us for r in cell.rounds if r.cpu_us is not None]

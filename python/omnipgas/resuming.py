@@ -27,7 +27,8 @@ class Kept:
     libraries: dict[str, Any] = field(default_factory=dict)  # how each was started
 
     def apply(self, contenders: Sequence[Contender]) -> set[tuple[int, int]]:
-        """Forgets thread counts and sizes at which one of the contenders is missing; those that need not be measured."""
+        """Forgets thread counts and sizes at which one of the contenders is missing; the others, which need not be
+        measured."""
         have: dict[tuple[int, int], set[tuple[str, str]]] = {}
         for row in self.rows:
             have.setdefault((row["threads"], row["size"]), set()).add((row["library"], row["op"]))

@@ -273,7 +273,8 @@ class _Run:
             cell.version, cell.transport = hello["version"], hello["transport"]
             cell.endpoints = cell.contender.found.endpoints or hello["endpoints"]
             cell.startup, cell.memory = worker.startup, worker.memory or None
-            cell.rounds.append(getattr(worker, self.bench)(op, cell.size, *self.limits.block(cell.size), self.limits.timeout))
+            block = getattr(worker, self.bench)
+            cell.rounds.append(block(op, cell.size, *self.limits.block(cell.size), self.limits.timeout))
             self.failures.pop(cell.contender.key, None)
         except WorkerError as failure:
             crew.drop(library)

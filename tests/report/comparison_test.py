@@ -29,7 +29,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """A result file of ping-pong with threads and processes, and one of the rate."""
     folder = tmp_path_factory.mktemp("measured")
     both = ["--quick", "--libs", "raw,ompl,gaspi", "--threads", "1,2", "--repeat", "3"]
-    for bench, more in (("pingpong", ["--sizes", "8,4096,65536", "--processes", "--op", "put"]), ("rate", ["--op", "put"])):
+    sizes = ["--sizes", "8,4096,65536", "--processes"]
+    for bench, more in (("pingpong", [*sizes, "--op", "put"]), ("rate", ["--op", "put"])):
         done = omni(bench, *both, *more, "--json", folder / f"{bench}.json")
         assert done.returncode == 0, done.stderr
     return [folder / "pingpong.json", folder / "rate.json"]
@@ -46,8 +47,9 @@ def page(measured: list[Path]) -> Path:
 def series(page: Any, section: str) -> list[list[str]]:
     """The lines of each figure of a section that have a point."""
     found: list[list[str]] = page.evaluate(
-        """(id) => [...document.querySelectorAll(`#${id} svg`)].map((figure) => [...figure.querySelectorAll("g[data-series]")]
-          .filter((line) => line.querySelector("circle")).map((line) => line.dataset.series))""",
+        """(id) => [...document.querySelectorAll(`#${id} svg`)].map((figure) =>
+          [...figure.querySelectorAll("g[data-series]")].filter((line) => line.querySelector("circle"))
+            .map((line) => line.dataset.series))""",
         section,
     )
     return found
@@ -95,7 +97,8 @@ def test_what_the_figures_rest_on_is_told(opened: Any, page: Path, measured: lis
 
 def test_those_whose_intervals_overlap_are_tied(opened: Any, page: Path) -> None:
     tied = """() => {
-      const row = (library, y, low, high) => ({library, op: "put", size: 8, latency_us: {slowest_thread_mean: y}, interval: {low, high}});
+      const row = (library, y, low, high) =>
+        ({library, op: "put", size: 8, latency_us: {slowest_thread_mean: y}, interval: {low, high}});
       return winnersOf([row("b", 2, 1.4, 3), row("a", 1, .5, 1.5), row("c", 3, 1.6, 4)]).map((one) => one.key);
     }"""
     assert opened(page).page.evaluate(tied) == ["a put", "b put"]
