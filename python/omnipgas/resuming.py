@@ -61,4 +61,7 @@ def kept(path: str | None, bench: str, limits: dict[str, Any]) -> Kept:
             f"{file} was measured with other limits (--quick, --repeat, --timeout): give the same, or another --json",
             param_hint="--resume",
         )
+    if command["interrupted"] and rows:  # what was measured last may lack rounds
+        last = rows[-1]["threads"], rows[-1]["size"]
+        rows = [row for row in rows if (row["threads"], row["size"]) != last]
     return Kept(rows, command["libraries"])

@@ -15,7 +15,7 @@ import pytest
 from . import common
 
 OMNI = ["timeout", "-k", "5", "110", sys.executable, "-m", "omnipgas.cli"]
-KEYS = ["raw put", "ompl put", "raw processes put", "ompl processes put"]
+KEYS = ["raw put", "raw processes put", "ompl put", "ompl processes put"]
 
 
 def omni(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
