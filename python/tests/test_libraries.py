@@ -5,7 +5,8 @@ import json
 from pathlib import Path
 
 import pytest
-from omnipgas import peers
+from omnipgas import libraries, peers
+from typer.testing import CliRunner
 
 from .test_cli import mocks, omni
 
@@ -31,8 +32,9 @@ def test_all_stands_for_every_library(mocks: Path) -> None:
 
 
 def test_unusable_additions_are_named_and_not_kept(
-    mocks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mocks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("OMNI_BUILD_DIR", str(mocks))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     with (mocks / "bench" / "peers.toml").open("a") as file:
         file.write(
@@ -45,7 +47,8 @@ def test_unusable_additions_are_named_and_not_kept(
         (["mine", str(tmp_path / "nowhere")], "is no folder", 2),
         (["mine", str(tmp_path)], "mine was not added: cmake failed", 1),
     ):
-        done = omni("libs", "add", *arguments, build=mocks)
-        assert done.returncode == status
-        assert complaint in " ".join(done.stderr.replace("│", " ").split())
+        done = CliRunner().invoke(libraries.app, ["add", *arguments])
+        assert done.exit_code == status, done.output
+        said = done.output + capfd.readouterr().err
+        assert complaint in " ".join(said.replace("│", " ").split())
     assert peers.added() == {}

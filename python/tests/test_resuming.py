@@ -6,7 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import pytest
+import typer
+from omnipgas import resuming
 
+from .common import contender
 from .test_cli import mocks, omni
 from .test_results import SCHEMA
 
@@ -39,17 +43,40 @@ def test_what_a_file_has_is_kept_and_the_rest_is_measured(mocks: Path, tmp_path:
     assert "2 results of" in " ".join(second.stdout.split())
 
 
-def test_a_file_that_does_not_fit_is_refused(mocks: Path, tmp_path: Path) -> None:
-    file = tmp_path / "r.json"
-    first = omni(*ALL, "--sizes", "16", "--json", str(file), build=mocks)
-    assert first.returncode == 0, first.stderr
-    before = file.read_text()
-    for arguments, complaint in (
-        ([*ALL, "--sizes", "16", "--quick", "--json", str(file)], "other limits"),
-        (["rate", "--libs", "raw", "--repeat", "2", "--json", str(file)], "of another command than rate"),
-        ([*ALL, "--sizes", "16"], "needs --json FILE"),
+LIMITS = {"rounds": 2}
+ROWS = [
+    {"bench": "pingpong", "library": library, "op": "put", "threads": 1, "size": size}
+    for size in (16, 32)
+    for library in ("a", "b")
+]
+
+
+def written(folder: Path, interrupted: bool) -> str:
+    file = folder / "r.json"
+    command = {"limits": LIMITS, "interrupted": interrupted, "libraries": {}}
+    file.write_text(json.dumps({"schema": "omnipgas-bench-1", "command": command, "results": ROWS}))
+    return str(file)
+
+
+def test_what_an_interrupted_run_measured_last_is_measured_again(tmp_path: Path) -> None:
+    both = [contender("good", name) for name in ("a", "b")]
+    assert resuming.kept(written(tmp_path, False), "pingpong", LIMITS).apply(both) == {(1, 16), (1, 32)}
+    assert resuming.kept(written(tmp_path, True), "pingpong", LIMITS).apply(both) == {(1, 16)}
+    third = [*both, contender("good", "c")]
+    none = resuming.kept(written(tmp_path, False), "pingpong", LIMITS)
+    assert none.apply(third) == set() and none.rows == []
+    assert resuming.kept(str(tmp_path / "new.json"), "pingpong", LIMITS).apply(both) == set()
+
+
+def test_a_file_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    file, other = written(tmp_path, False), tmp_path / "other"
+    other.write_text("{}")
+    for path, bench, limits, complaint in (
+        (file, "pingpong", {"rounds": 3}, "other limits"),
+        (file, "rate", LIMITS, "of another command than rate"),
+        (str(other), "rate", LIMITS, "is no result file"),
+        (None, "rate", LIMITS, "needs --json FILE"),
+        ("-", "rate", LIMITS, "needs --json FILE"),
     ):
-        done = omni(*arguments, "--resume", build=mocks)
-        assert done.returncode == 2
-        assert complaint in " ".join(done.stderr.replace("│", " ").split())
-    assert file.read_text() == before
+        with pytest.raises(typer.BadParameter, match=complaint):
+            resuming.kept(path, bench, limits)

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from omnipgas import comparison
 
 from . import common
 
@@ -28,7 +30,7 @@ def omni(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def measured(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """A result file of ping-pong with threads and processes, and one of the rate."""
     folder = tmp_path_factory.mktemp("measured")
-    both = ["--quick", "--libs", "raw,ompl,gaspi", "--threads", "1,2", "--repeat", "3"]
+    both = ["--quick", "--libs", "raw,ompl,gaspi", "--threads", "1,2", "--repeat", "2"]
     sizes = ["--sizes", "8,4096,65536", "--processes"]
     for bench, more in (("pingpong", [*sizes, "--op", "put"]), ("rate", ["--op", "put"])):
         done = omni(bench, *both, *more, "--json", folder / f"{bench}.json")
@@ -135,7 +137,13 @@ def test_unusable_files_are_named(tmp_path: Path, text: str | None, complaint: s
     path = tmp_path / "f.json"
     if text is not None:
         path.write_text(text)
-    done = omni("report", path, "-o", tmp_path / "page.html")
-    assert done.returncode == 2
-    assert complaint in " ".join(done.stderr.replace("│", " ").split())
-    assert not (tmp_path / "page.html").exists()
+    with pytest.raises(typer.BadParameter, match=complaint):
+        comparison.read(path)
+
+
+def test_files_of_two_machines_are_not_mixed(measured: list[Path], tmp_path: Path) -> None:
+    content = json.loads(measured[0].read_text())
+    content["machine"]["cpu"] = "another"
+    (tmp_path / "other.json").write_text(json.dumps(content))
+    with pytest.raises(typer.BadParameter, match="--beside"):
+        comparison.side([measured[0], tmp_path / "other.json"])
