@@ -22,7 +22,9 @@ using What = bench::Request::What;
 class Delegate {
  public:
   Delegate(const bench::Setup& setup, int argc, char** argv)
-      : window_(setup), lines_(static_cast<std::size_t>(setup.threads)), mpi_(window_, lines_.size()) {
+      : window_(setup, 1),
+        lines_(static_cast<std::size_t>(setup.threads)),
+        mpi_(window_, lines_.size()) {
     std::promise<void> opened;
     caller_ = std::thread([&, argc, argv]() mutable { communicate(argc, argv, opened); });
     try {

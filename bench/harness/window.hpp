@@ -17,10 +17,11 @@ namespace bench {
 
 class Window {
  public:
-  explicit Window(const Setup& setup)
+  // `more`: threads of the adapter's own in either rank that are busy too.
+  explicit Window(const Setup& setup, int more = 0)
       : buffer_(pages(setup.bytes)),
         counters_(static_cast<std::size_t>(setup.threads)),
-        crowded_(bench::crowded(setup.threads)) {}
+        crowded_(bench::crowded(setup.threads + more)) {}
 
   // Bytes of all channels.
   [[nodiscard]] std::size_t size() const { return counters_.size() * stride(); }

@@ -96,7 +96,8 @@ def libraries(content: dict[str, Any]) -> dict[str, Any]:
     for name, how in content["command"]["libraries"].items():
         library = name.rpartition(", ")[0]
         settings = [f"{s['variable']}={how['environment'][s['variable']]}" for s in how["settings"]]
-        found.setdefault(library, {"details": how["details"], "settings": list(dict.fromkeys(settings))})
+        own = {"details": how["details"], "settings": list(dict.fromkeys(settings)), "caveats": how.get("caveats", [])}
+        found.setdefault(library, own)
     return found
 
 

@@ -121,6 +121,7 @@ def how_started(worker: Worker | Jobs) -> dict[str, Any]:
             {"variable": s.env, "why": s.why, "source": s.source} for s in worker.found.applying(worker.threads)
         ],
         "details": worker.hello[0]["details"],
+        "caveats": worker.found.peer.caveats,
     }
 
 

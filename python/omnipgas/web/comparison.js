@@ -126,18 +126,19 @@ function tableOf(head, rows) {
 }
 
 function describe() {
-  const head = ["library", "version", "over", "thread level asked, granted", "settings", "start-up", "memory of a rank", "CPU per message"];
+  const head = ["library", "version", "over", "thread level asked, granted", "settings", "start-up", "memory of a rank", "CPU per message",
+    "to keep in mind"];
   byId("libraries").append(...files.map((file) => {
     const rows = measured(file.results), seen = unique(rows.map((row) => row.library));
     return element("div", {}, element("h3", {}, file.name), tableOf(head, seen.map((name) => {
       const own = rows.filter((row) => row.library === name);
       const first = own.reduce((a, b) => a.threads * 2 ** 32 + a.size <= b.threads * 2 ** 32 + b.size ? a : b);
-      const {details = {}, settings = []} = file.libraries[name] ?? {};
+      const {details = {}, settings = [], caveats = []} = file.libraries[name] ?? {};
       return [name, first.version, first.transport,
         unique([details["thread level asked"], details["thread level granted"]].filter(Boolean)).join(", "),
         settings.join("; "), first.startup_s ? `${figureText(first.startup_s)} s` : "",
         first.memory_MiB ? `${figureText(first.memory_MiB)} MiB` : "",
-        first.cpu_us_per_message ? `${figureText(first.cpu_us_per_message)} µs` : ""];
+        first.cpu_us_per_message ? `${figureText(first.cpu_us_per_message)} µs` : "", caveats.join("; ")];
     })));
   }));
   const problems = unique(files.flatMap((file) => file.results.filter((row) => row.status !== "ok").map((row) =>
