@@ -78,8 +78,8 @@ def show(console: Console, bench: str, outcome: Outcome, results: list[Result]) 
     problems = (f"{r['library']} {r['status']}: {r['reason']}" for r in results if r["status"] != "ok")
     for problem in dict.fromkeys(problems):
         console.print(Text(problem, style="yellow"))
-    caveats = {f"{name.rpartition(', ')[0]}: {text}" for name, how in outcome.started.items() for text in how["caveats"]}
-    for caveat in sorted(caveats):
-        console.print(Text(caveat, style="dim"))
+    caveats = {name.rpartition(", ")[0]: how["caveats"] for name, how in outcome.started.items()}
+    for library in (name for name, texts in caveats.items() if texts):
+        console.print(Text(f"{library}: {'; '.join(caveats[library])}", style="dim"))
     if outcome.interrupted:
         console.print("Interrupted: what was measured until then is reported.", style="bold")

@@ -64,20 +64,20 @@ def test_a_prefix_comes_from_its_variable_or_from_what_was_added(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    monkeypatch.delenv("OMNI_PEER_LCI", raising=False)
-    lci = peers.read_table(TABLE)["lci"]
-    assert peers.find_prefix(lci, tmp_path) is None  # pkg-config may know it
+    monkeypatch.delenv("OMNI_PEER_LIBFABRIC", raising=False)
+    row = peers.read_table(TABLE)["libfabric"]
+    assert peers.find_prefix(row, tmp_path) is None  # pkg-config may know it
     file = peers.added_file()
     file.parent.mkdir()
-    file.write_text(json.dumps({"lci": str(tmp_path)}))
-    assert peers.find_prefix(lci, tmp_path) == tmp_path
+    file.write_text(json.dumps({"libfabric": str(tmp_path)}))
+    assert peers.find_prefix(row, tmp_path) == tmp_path
     (tmp_path / "other").mkdir()
-    monkeypatch.setenv("OMNI_PEER_LCI", str(tmp_path / "other"))
-    assert peers.find_prefix(lci, tmp_path) == tmp_path / "other"
+    monkeypatch.setenv("OMNI_PEER_LIBFABRIC", str(tmp_path / "other"))
+    assert peers.find_prefix(row, tmp_path) == tmp_path / "other"
     file.write_text("{")
-    monkeypatch.delenv("OMNI_PEER_LCI")
+    monkeypatch.delenv("OMNI_PEER_LIBFABRIC")
     with pytest.raises(peers.MissingError, match="delete it"):
-        peers.find_prefix(lci, tmp_path)
+        peers.find_prefix(row, tmp_path)
 
 
 def test_every_placeholder_is_known() -> None:
