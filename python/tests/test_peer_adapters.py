@@ -18,8 +18,7 @@ LEVELS = {
     "libfabric": "FI_THREAD_DOMAIN",
     "libfabric-shared": "FI_THREAD_SAFE",
     "libfabric-wheel": "FI_THREAD_DOMAIN",
-    "mpich-delegate": "MPI_THREAD_FUNNELED",
-    "openmpi-delegate": "MPI_THREAD_FUNNELED",
+    "mpi-delegate": "MPI_THREAD_FUNNELED",
 }
 
 

@@ -43,7 +43,7 @@ def test_every_adapter_has_a_file_of_its_own_under_150_lines() -> None:
 
 def test_a_row_like_another_takes_over_what_it_does_not_say() -> None:
     table = peers.read_table(TABLE)
-    model, delegate, shared = table["mpich"], table["mpich-delegate"], table["ucx-shared"]
+    model, delegate, shared = table["mpich"], table["mpi-delegate"], table["ucx-shared"]
     assert (delegate.launch, delegate.compiler, delegate.prefix) == (model.launch, model.compiler, model.prefix)
     assert delegate.adapter == "mpi_delegate" and not delegate.is_mpi
     found = peers.Found(delegate, Path("w"), None, None)
