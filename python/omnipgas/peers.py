@@ -238,7 +238,8 @@ def find(peer: Peer, build: Path, kind: str = "bench", made: Path | None = None)
     launcher = find_program(peer, peer.launcher, build, prefix) if peer.launcher else None
     worker = (made or build) / "bin" / worker_of(peer, kind)
     if not worker.is_file():
-        raise MissingError(f"{worker} is not built: run make (or cmake --build {build})")
+        first = f"{peer.get.format(build=build)}, then " if peer.packages else ""
+        raise MissingError(f"{worker} is not built: {first}run make (or cmake --build {build})")
     return Found(peer, worker, prefix, launcher)
 
 

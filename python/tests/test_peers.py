@@ -102,6 +102,12 @@ def test_missing_libraries_say_how_to_get_them(tmp_path: Path, monkeypatch: pyte
             peers.find(table[name], tmp_path)
     with pytest.raises(peers.MissingError, match="run make"):
         peers.find(table["raw"], tmp_path)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "omplrun").touch()
+    with pytest.raises(peers.MissingError, match="not built: apt-get install libucx-dev, then run make"):
+        peers.find(table["ucx-workers"], tmp_path)
+    with pytest.raises(peers.MissingError, match="then omni libs add lci PREFIX; or set OMNI_PEER_LCI"):
+        peers.find(table["lci"], tmp_path)
 
 
 @pytest.fixture
