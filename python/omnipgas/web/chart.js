@@ -22,7 +22,7 @@ function sizeText(size) {
 }
 const figureText = (value) => value >= 1000 ? Math.round(value).toLocaleString("en") : `${Number(value.toPrecision(3))}`;
 
-// Ticks of an axis: powers of ten and their halves where there are few; of sizes some of them.
+// Ticks of an axis: powers of ten, and 2 and 5 times those where there are few.
 function logTicks(low, high) {
   const out = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); ++power)
