@@ -238,7 +238,7 @@ def find(peer: Peer, build: Path, kind: str = "bench", made: Path | None = None)
     launcher = find_program(peer, peer.launcher, build, prefix) if peer.launcher else None
     worker = (made or build) / "bin" / worker_of(peer, kind)
     if not worker.is_file():
-        first = f"{peer.get.format(build=build)}, then " if peer.packages else ""
+        first = f"{peer.get.format(build=build)}, then " if peer.get and (peer.packages or not peer.prefix) else ""
         raise MissingError(f"{worker} is not built: {first}run make (or cmake --build {build})")
     return Found(peer, worker, prefix, launcher)
 

@@ -14,7 +14,7 @@ from omnipgas import stats
 from omnipgas.results import Result
 from omnipgas.runner import Cell, Outcome
 
-COLUMN = 11  # characters of a column with its margin
+COLUMN = 12  # characters of a column with its margin
 MARKS = {"hung": "hung", "crashed": "crashed", "corrupt": "corrupt", "skipped": "-"}
 
 

@@ -16,7 +16,7 @@ from .test_results import SCHEMA
 
 __all__ = ["mocks"]  # a fixture
 
-ALL = ["pingpong", "--libs", "raw,fragile", "--threads", "1", "--repeat", "2", "--timeout", "2"]
+ALL = ["pingpong", "--libs", "raw,fragile", "--threads", "1", "--repeat", "2", "--timeout", "20"]
 
 
 def places(content: dict[str, Any]) -> list[tuple[str, int]]:

@@ -2,7 +2,7 @@
 // A chart: lines with intervals over logarithmic or plain axes, as SVG.
 "use strict";
 
-const WIDTH = 460, HEIGHT = 290, LEFT = 58, RIGHT = 10, TOP = 8, BOTTOM = 40;
+const WIDTH = 460, HEIGHT = 290, LEFT = 58, RIGHT = 26, TOP = 8, BOTTOM = 40;
 
 function svg(tag, attributes = {}, ...children) {
   const out = document.createElementNS("http://www.w3.org/2000/svg", tag);
