@@ -49,11 +49,11 @@ if(TARGET ompl_bench_ompl AND NOT OMPL_SANITIZE)
   install(FILES ${CMAKE_BINARY_DIR}/lib/libompl-trace-omnipgas.json DESTINATION ${omni_dir}/lib
     COMPONENT omni EXCLUDE_FROM_ALL)
   install(FILES bench/peers.toml bench/collectives.toml DESTINATION ${omni_dir}/bench COMPONENT omni EXCLUDE_FROM_ALL)
-  foreach(folder trace/mpi trace/writer bench/harness bench/roundtrip bench/halo bench/overlap examples/mpi include/omnipgas)
+  foreach(folder trace/mpi trace/writer bench/adapters bench/harness bench/roundtrip bench/halo bench/overlap
+      examples/mpi include/omnipgas)
     install(DIRECTORY ${folder}/ DESTINATION ${omni_dir}/sources/${folder} COMPONENT omni EXCLUDE_FROM_ALL
       FILES_MATCHING REGEX "\\.(c|h)(pp)?$")
   endforeach()
-  install(FILES bench/adapters/mpi.cpp DESTINATION ${omni_dir}/sources/bench/adapters COMPONENT omni EXCLUDE_FROM_ALL)
   install(FILES trace/calls.table trace/format.hpp trace/generate.py trace/kinds.def
     DESTINATION ${omni_dir}/sources/trace COMPONENT omni EXCLUDE_FROM_ALL)
   if(OMPL_PORTABLE)  # other machines may lack these headers of the bench's harness

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Adapter of MPI, compiled once with the wrapper of each MPI found.
-//
 // Put + flag is MPI_Put and MPI_Win_flush of the data, then of a sequence number in the same window,
 // which the target reads in its own memory. Every thread has a window and a communicator of its own:
 // what the implementations recommend to threads that shall not disturb each other. Send/receive uses
@@ -11,6 +10,7 @@
 #include <cstring>
 #include <vector>
 
+#include "adapters/mpi_about.hpp"
 #include "harness/worker.hpp"
 
 namespace {
@@ -19,24 +19,19 @@ using bench::kPage;
 
 constexpr int kLooksPerProgress = 1000;  // looks at a flag between two calls that drive progress
 
-std::string level_name(int level) {
-  if (level == MPI_THREAD_MULTIPLE) return "MPI_THREAD_MULTIPLE";
-  return level == MPI_THREAD_SERIALIZED ? "MPI_THREAD_SERIALIZED" : "at most MPI_THREAD_FUNNELED";
-}
-
 class Mpi {
  public:
   Mpi(const bench::Setup& setup, int argc, char** argv)
       : buffer_(bench::pages(setup.bytes)),
         channels_(static_cast<std::size_t>(setup.threads)),
-        crowded_(2 * channels_.size() > bench::cores().size()) {
+        crowded_(bench::crowded(setup.threads)) {
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &granted_);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     int size = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (size != 2) throw std::runtime_error("needs two ranks");
-    if (granted_ < MPI_THREAD_MULTIPLE) throw std::runtime_error("got " + level_name(granted_));
-    for (Channel& channel : channels_) open(channel);
+    if (granted_ < MPI_THREAD_MULTIPLE) throw std::runtime_error("got " + bench::mpi_level(granted_));
+    for (std::size_t i = 0; i < channels_.size(); ++i) open(channels_[i], i);
   }
 
   ~Mpi() {
@@ -53,15 +48,12 @@ class Mpi {
   [[nodiscard]] int rank() const { return rank_; }
 
   [[nodiscard]] bench::Description describe() const {
-    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length = 0;
-    MPI_Get_library_version(text, &length);
-    const std::string all(text, static_cast<std::size_t>(length));
-    return {all.substr(0, all.find_first_of("\n,")),
+    const std::string all = bench::mpi_version();
+    return {bench::mpi_name(all),
             "chosen by the library",
             std::nullopt,
-            {{"thread level asked", level_name(MPI_THREAD_MULTIPLE)},
-             {"thread level granted", level_name(granted_)},
+            {{"thread level asked", bench::mpi_level(MPI_THREAD_MULTIPLE)},
+             {"thread level granted", bench::mpi_level(granted_)},
              {"library", all.substr(0, 400)}}};
   }
 
@@ -113,10 +105,14 @@ class Mpi {
     uint32_t taken = 0;
   };
 
-  void open(Channel& channel) const {
-    const auto bytes = static_cast<MPI_Aint>(2 * buffer_ + kPage);
-    MPI_Comm_dup(MPI_COMM_WORLD, &channel.comm);
+  void open(Channel& channel, std::size_t thread) const {
+    MPI_Info whose = MPI_INFO_NULL;  // Intel MPI's thread split asks; others do not know the key
+    MPI_Info_create(&whose);
+    MPI_Info_set(whose, "thread_id", std::to_string(thread).c_str());
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, whose, &channel.comm);
+    MPI_Info_free(&whose);
     void* memory = nullptr;
+    const auto bytes = static_cast<MPI_Aint>(2 * buffer_ + kPage);
     MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, channel.comm, &memory, &channel.window);
     std::memset(memory, 0, static_cast<std::size_t>(bytes));
     channel.memory = static_cast<std::byte*>(memory);

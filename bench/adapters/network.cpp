@@ -1,69 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Adapter of the network conduits' twins: libfabric or UCX by hand, a channel of its own for each thread. The ranks, told
-// apart by the launcher's PMI_RANK, meet at a socket beside the driver's.
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <cstdlib>
-#include <thread>
+// Adapter of the network conduits' twins: libfabric or UCX by hand, a channel of its own for each thread.
 #include <vector>
 
+#include "harness/meeting.hpp"
 #include "harness/worker.hpp"
 #include "raw/network.h"
 
 namespace {
 
-constexpr std::chrono::seconds kLimit{20};
-
-// A connection between the two ranks.
-class Meeting {
- public:
-  Meeting(const std::string& path, int rank) {
-    sockaddr_un at{};
-    at.sun_family = AF_UNIX;
-    if (path.size() >= sizeof at.sun_path) throw std::runtime_error("path of the socket too long");
-    path.copy(at.sun_path, path.size());
-    const auto* address = reinterpret_cast<const sockaddr*>(&at);
-    const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const timeval limit{.tv_sec = kLimit.count(), .tv_usec = 0};
-    setsockopt(made, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);  // accept() and all that is read
-    if (rank == 0) {
-      if (bind(made, address, sizeof at) == 0 && listen(made, 1) == 0)
-        fd_ = accept(made, nullptr, nullptr);
-      close(made);
-      if (fd_ >= 0) setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    } else {
-      const auto end = std::chrono::steady_clock::now() + kLimit;
-      bool met = false;
-      while (!(met = connect(made, address, sizeof at) == 0) && std::chrono::steady_clock::now() < end)
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      met ? fd_ = made : close(made);
-    }
-    if (fd_ < 0) throw std::runtime_error("the other rank did not come");
-  }
-  ~Meeting() { close(fd_); }
-  Meeting(const Meeting&) = delete;
-  Meeting& operator=(const Meeting&) = delete;
-  [[nodiscard]] int fd() const { return fd_; }
-
- private:
-  int fd_ = -1;
-};
-
-int own_rank() {
-  const char* text = std::getenv("PMI_RANK");
-  if (text == nullptr) throw std::runtime_error("no PMI_RANK: started without a launcher");
-  return std::atoi(text);
-}
-
 class Network {
  public:
-  Network(const bench::Setup& setup, int /*argc*/, char** /*argv*/) : rank_(own_rank()) {
-    const Meeting meeting(setup.control + ".meet", rank_);
+  Network(const bench::Setup& setup, int /*argc*/, char** /*argv*/) : rank_(bench::launched_rank()) {
+    const bench::Meeting meeting(setup.control + ".meet", rank_);
     const auto threads = static_cast<std::size_t>(setup.threads);
-    const bool crowded = 2 * threads > bench::cores().size();
+    const bool crowded = bench::crowded(setup.threads);
     for (std::size_t i = 0; i < threads; ++i)
       channels_.push_back(channel_open(meeting.fd(), rank_, bench::pages(setup.bytes), crowded));
   }

@@ -26,7 +26,7 @@ class Raw {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       rank_ = 1;
     }
-    twin_set(2 * setup.threads, rank_);
+    twin_set(static_cast<int>(bench::measuring(setup.threads)), rank_);
   }
 
   ~Raw() {

@@ -18,7 +18,7 @@
 //           "sequence"}, {"do": "pure" or "overlap", "iterations", "skew"}: workers of overlap/  all ranks
 //           {"do": "rest"}: ends what "attend" began                                       both ranks
 //           {"do": "exit"}                                                                 both ranks
-//   rank    {"report": {...}}, or {"corrupt": "what"} and the end of the process
+//   rank    {"report": {..., "cpu_seconds": of the process}}, or {"corrupt": "what"} and the end of the process
 #pragma once
 
 #include <array>

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 
 namespace bench {
@@ -33,12 +34,36 @@ std::vector<int> cores_of(int rank) {
   return rank == 0 ? std::vector(list.begin(), middle) : std::vector(middle, list.end());
 }
 
+namespace {
+
+struct Job {
+  std::size_t number = 0;  // of those that measure at once
+  std::size_t jobs = 1;
+};
+
+Job this_job() {
+  const char* text = std::getenv("OMNI_JOB");  // "2/8": the third of eight
+  Job job;
+  if (text == nullptr || std::sscanf(text, "%zu/%zu", &job.number, &job.jobs) != 2 ||
+      job.number >= job.jobs)
+    return {};
+  return job;
+}
+
+}  // namespace
+
+std::size_t measuring(int threads) { return 2 * static_cast<std::size_t>(threads) * this_job().jobs; }
+
+bool crowded(int threads) { return measuring(threads) > cores().size(); }
+
 Team::Team(int threads, int rank) {
   const std::vector<int> own = cores_of(rank);
-  const bool roomy = static_cast<std::size_t>(threads) <= own.size();
-  for (int i = 0; i < threads; ++i) {
-    threads_.emplace_back(&Team::serve, this, i,
-                          roomy ? std::vector{own[static_cast<std::size_t>(i)]} : own);
+  const auto each = static_cast<std::size_t>(threads);
+  const auto [number, jobs] = this_job();
+  const bool roomy = jobs * each <= own.size();
+  for (std::size_t i = 0; i < each; ++i) {
+    threads_.emplace_back(&Team::serve, this, static_cast<int>(i),
+                          roomy ? std::vector{own[number * each + i]} : own);
   }
 }
 

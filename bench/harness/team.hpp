@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The measuring threads of a rank: they live as long as the worker, so that what a library keeps per
 // thread stays, and sleep between measurements. The same for every library: if the threads of both ranks
-// have a core each, they are bound to it; if not, the threads of either rank share its cores.
+// have a core each, they are bound to it; if not, the threads of either rank share its cores. Of several jobs that measure
+// at once (OMNI_JOB) each takes its part.
 #pragma once
 
 #include <sys/types.h>
@@ -19,6 +20,10 @@ namespace bench {
 std::vector<int> cores();
 // Those for the threads of a rank: all, if OMNI_OWN_CORES says that no other rank has them; else its half.
 std::vector<int> cores_of(int rank);
+// The threads that measure at once, of both ranks, so many each, and of the other jobs.
+std::size_t measuring(int threads);
+// Whether those are more than the cores: who waits yields.
+bool crowded(int threads);
 // The calling thread, or that of a number of the kernel's.
 void bind_to(const std::vector<int>& cores, pid_t thread = 0);
 

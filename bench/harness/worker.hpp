@@ -26,7 +26,10 @@ class Worker {
 
   void serve() {
     while (const auto command = control_.next()) {
-      control_.report(to_json(execute(*command)));
+      const double before = cpu_seconds();
+      nlohmann::json body = to_json(execute(*command));
+      body["cpu_seconds"] = cpu_seconds() - before;
+      control_.report(body);
       if (command->attend) attend();
     }
   }

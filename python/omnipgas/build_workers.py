@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compiles a kind of MPI worker once per MPI found. Run by the build; standard library only.
+"""Compiles a kind of worker once per library found. Run by the build; standard library only.
 
 python3 -m omnipgas.build_workers BUILD --kind bench --source mpi.cpp --depends FILE... -- COMPILER ARGUMENTS...
 """
@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from omnipgas import peers
-from omnipgas.compilers import FailedError, is_old, target_of
+from omnipgas.compilers import FailedError, flags_of, is_old, target_of
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What every MPI's worker is made from."""
+    """What every library's worker is made from."""
 
     build: Path
     kind: str
-    source: Path
+    source: Path  # of an MPI; the other adapters lie beside it
     depends: list[Path]
     arguments: list[str]  # for the compiler
 
@@ -31,10 +31,12 @@ def compile_worker(peer: peers.Peer, recipe: Recipe) -> str:
     program = recipe.build / "bin" / peers.worker_of(peer, recipe.kind)
     try:
         target = target_of(peer, recipe.build)
-        if not is_old(program, [recipe.source, target.compiler, *recipe.depends]):
+        flags = flags_of(peer, target.prefix)
+        source = recipe.source.with_name(f"{peer.adapter}.cpp") if recipe.kind == "bench" else recipe.source
+        if not is_old(program, [source, target.compiler, *recipe.depends]):
             return "up to date"
         partial = program.with_suffix(".new")
-        target.run(recipe.source, "-o", partial, *recipe.arguments)
+        target.run(source, "-o", partial, *recipe.arguments, *flags)
     except (peers.MissingError, FailedError) as failure:
         program.unlink(missing_ok=True)
         return f"skipped, {failure}"
@@ -43,7 +45,7 @@ def compile_worker(peer: peers.Peer, recipe: Recipe) -> str:
 
 
 def main() -> None:
-    """Compiles what is missing or old; an MPI that cannot be used is no error."""
+    """Compiles what is missing or old; a library that cannot be used is no error."""
     split = sys.argv.index("--")
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", type=Path)
@@ -52,8 +54,10 @@ def main() -> None:
     parser.add_argument("--depends", type=Path, nargs="+", required=True)
     options = parser.parse_args(sys.argv[1:split])
     recipe = Recipe(options.build, options.kind, options.source, options.depends, sys.argv[split + 1 :])
-    for name, peer in peers.table(options.build).items():
-        if peer.compiler:
+    table = peers.table(options.build)
+    for name, peer in table.items():
+        shared = peer.like and table[peer.like].worker == peer.worker
+        if peer.is_mpi or (peer.compiler and options.kind == "bench" and not shared):
             print(f"{options.kind} worker {name}: {compile_worker(peer, recipe)}")
 
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Optional
@@ -17,10 +17,12 @@ import typer
 from rich.console import Console
 
 from omnipgas import (
+    comparison,
     endpoints,
     figures,
     halo_command,
     installation,
+    libraries,
     network,
     overlap_command,
     partition,
@@ -28,6 +30,7 @@ from omnipgas import (
     performance,
     report,
     results,
+    resuming,
     runner,
     solve,
 )
@@ -41,7 +44,7 @@ LIBRARIES = "raw,ompl,mpich,openmpi,intel,mpich-debian,openmpi-debian"
 NETWORK_LIBRARIES = "ofi,ucx,ompl,mpich,openmpi"
 PINGPONG_SIZES = ",".join(str(1 << p) for p in range(2, 23))  # 4 B to 4 MiB
 QUICK_SIZES = "4,64,1024,4096,16384,65536,262144,1048576,4194304"
-QUICK = runner.Limits(rounds=5, min_rounds=3, seconds=0.01, cell_seconds=1.0)
+QUICK = runner.Limits(rounds=5, min_rounds=3, seconds=0.01, cell_seconds=1.0, timeout=8.0)
 
 app = typer.Typer(
     help="Measures communication layers with threads, each beside a hand-written twin.",
@@ -51,7 +54,9 @@ app = typer.Typer(
 )
 app.command("halo")(halo_command.command)
 app.command("overlap")(overlap_command.command)
+app.command("report")(comparison.command)
 app.add_typer(commands.app, name="model")
+app.add_typer(libraries.app, name="libs")
 app.command()(solve.cg)
 app.command()(solve.spmv)
 app.command("partition")(partition.command)
@@ -59,7 +64,15 @@ app.add_typer(study.app, name="study")
 
 # Options as default values and Optional[]: the typer of Debian 12 knows no other way.
 LIBS = typer.Option(
-    None, "--libs", help=f"Libraries, comma-separated. [{LIBRARIES}; with --hosts 2 or --over {NETWORK_LIBRARIES}]"
+    None, "--libs",
+    help="Libraries, comma-separated, or all that omni libs lists. "
+    f"[{LIBRARIES}; with --hosts 2 or --over {NETWORK_LIBRARIES}]",
+)  # fmt: skip
+AS_PROCESSES = typer.Option(
+    False, "--processes", help="Also T jobs of one thread at once, beside T threads of one job."
+)
+RESUME = typer.Option(
+    False, "--resume", help="Go on where the result file of --json ends: keep what it has, measure the rest."
 )
 HOSTS = typer.Option(1, "--hosts", min=1, max=2, help="2: a network namespace for each rank; needs root.")
 OVER = typer.Option(
@@ -96,11 +109,15 @@ def threads_option(default: str) -> Any:
 
 
 def timeout_option(default: float) -> Any:
-    return typer.Option(default, "--timeout", min=0.1, help="Seconds until one block counts as hung.")
+    return typer.Option(
+        None, "--timeout", min=0.1,
+        help=f"Seconds until one block counts as hung. [{default:g}; quick: {QUICK.timeout:g}]",
+    )  # fmt: skip
 
 
 PINGPONG_THREADS, RATE_THREADS = threads_option("1,2,4,8"), threads_option("1,2")
-PINGPONG_TIMEOUT, RATE_TIMEOUT = timeout_option(30.0), timeout_option(10.0)
+PINGPONG_LIMIT, RATE_LIMIT = 30.0, 10.0  # seconds
+PINGPONG_TIMEOUT, RATE_TIMEOUT = timeout_option(PINGPONG_LIMIT), timeout_option(RATE_LIMIT)
 
 
 @dataclass(frozen=True)
@@ -119,6 +136,8 @@ class Request:
     percentiles: bool = False
     hosts: int = 1
     over: tuple[str, ...] = ()
+    processes: bool = False
+    resume: bool = False
 
 
 @app.command()
@@ -129,8 +148,10 @@ def pingpong(
     sizes: Optional[str] = SIZES,
     repeat: Optional[int] = REPEAT,
     quick: bool = QUICKLY,
-    timeout: float = PINGPONG_TIMEOUT,
+    timeout: Optional[float] = PINGPONG_TIMEOUT,
+    processes: bool = AS_PROCESSES,
     json: Optional[str] = JSON,
+    resume: bool = RESUME,
     plot: Optional[Path] = PLOT,
     percentiles: bool = PERCENTILES,
     hosts: int = HOSTS,
@@ -146,13 +167,15 @@ def pingpong(
         ops=words("--op", op, ["put", "putsignal", "sendrecv"]),
         threads=numbers("--threads", threads, 1),
         sizes=chosen,
-        limits=_limits(quick, repeat, timeout),
+        limits=_limits(quick, repeat, timeout, PINGPONG_LIMIT),
         seed=secrets.randbelow(2**31) if seed is None else seed,
         json=json,
         plot=plot,
         percentiles=percentiles,
         hosts=hosts,
         over=transports,
+        processes=processes,
+        resume=resume,
     )
     raise typer.Exit(measure(request))
 
@@ -165,8 +188,9 @@ def rate(
     size: int = SIZE,
     repeat: Optional[int] = REPEAT,
     quick: bool = QUICKLY,
-    timeout: float = RATE_TIMEOUT,
+    timeout: Optional[float] = RATE_TIMEOUT,
     json: Optional[str] = JSON,
+    resume: bool = RESUME,
     plot: Optional[Path] = PLOT,
     hosts: int = HOSTS,
     over: Optional[str] = OVER,
@@ -182,12 +206,13 @@ def rate(
         ops=words("--op", op or ("put,sendrecv" if transports else "put,putonly"), known),
         threads=numbers("--threads", threads, 1),
         sizes=[size],
-        limits=replace(_limits(quick, repeat, timeout), iterations=1 << 22),
+        limits=replace(_limits(quick, repeat, timeout, RATE_LIMIT), iterations=1 << 22),
         seed=secrets.randbelow(2**31) if seed is None else seed,
         json=json,
         plot=plot,
         hosts=hosts,
         over=transports,
+        resume=resume,
     )
     raise typer.Exit(measure(request))
 
@@ -200,7 +225,7 @@ def measure_endpoints(
     libs: str = PEER_LIBS,
     repeat: Optional[int] = REPEAT,
     quick: bool = QUICKLY,
-    timeout: float = PINGPONG_TIMEOUT,
+    timeout: Optional[float] = PINGPONG_TIMEOUT,
     json: Optional[str] = JSON,
     plot: Optional[Path] = PLOT,
     seed: Optional[int] = SEED,
@@ -213,7 +238,7 @@ def measure_endpoints(
         ops=["put", "sendrecv"],
         threads=numbers("--threads", threads, 1),
         sizes=[endpoints.SIZE],
-        limits=_limits(quick, repeat, timeout),
+        limits=_limits(quick, repeat, timeout, PINGPONG_LIMIT),
         seed=secrets.randbelow(2**31) if seed is None else seed,
         json=json,
         plot=plot,
@@ -283,8 +308,17 @@ def measure(request: Request) -> int:
     """Measures, reports; the exit status."""
     console = console_beside(request.json)
     machine, started = results.machine(), datetime.now(UTC)
+    kept = resuming.kept(request.json, request.bench, asdict(request.limits)) if request.resume else resuming.Kept()
+
+    def keep(outcome: runner.Outcome) -> None:
+        """What is measured so far goes into the file, as of a run that was interrupted."""
+        found = rows + kept.rows + [results.from_cell(cell) for cell in outcome.complete()]
+        command = results.command(started, request.seed, request.limits, kept.libraries | outcome.started, True)
+        results.write(str(request.json), results.document(machine, command, found))
+
     with _hosts(request.hosts) as hosts, Bar(console) as bar:
         contenders, rows = _contenders(request, hosts)
+        done = kept.apply(contenders)
         outcome = runner.run_interleaved(
             request.bench,
             contenders,
@@ -293,9 +327,14 @@ def measure(request: Request) -> int:
             request.limits,
             seed=request.seed,
             progress=bar,
+            done=done,
+            keep=keep if request.json not in (None, "-") else None,
         )
-    rows += [results.from_cell(cell) for cell in outcome.cells]
+    outcome.started = kept.libraries | outcome.started
+    rows += kept.rows + [results.from_cell(cell) for cell in outcome.cells]
     report.show(console, request.bench, outcome, rows)
+    if done:
+        console.print(f"{len(kept.rows)} results of {request.json} were kept.")
     return _finish(console, request, [outcome], rows, (machine, started))
 
 
@@ -347,14 +386,17 @@ def _contenders(request: Request, hosts: peers.Hosts | None) -> tuple[list[runne
         try:
             here = installation.find(peer, build)
             found = network.contenders(here, list(request.over), hosts)
+            if request.processes and not hosts:
+                found = [*found, *(replace(one, processes=True) for one in found)]
             contenders += [runner.Contender(one, op) for one in found for op in ops]
         except peers.MissingError as missing:
             rows += [results.skipped(request.bench, name, op, str(missing)) for op in ops]
     return contenders, rows
 
 
-def _limits(quick: bool, repeat: int | None, timeout: float) -> runner.Limits:
-    limits = replace(QUICK if quick else runner.Limits(), timeout=timeout)
+def _limits(quick: bool, repeat: int | None, timeout: float | None, default: float) -> runner.Limits:
+    limits = QUICK if quick else replace(runner.Limits(), timeout=default)
+    limits = replace(limits, timeout=timeout or limits.timeout)
     if repeat is None:
         return limits
     return replace(limits, rounds=repeat, min_rounds=min(repeat, limits.min_rounds))
@@ -368,10 +410,10 @@ def _transports(hosts: int, over: str | None) -> tuple[str, ...]:
 
 def _libraries(libs: str | None, over: tuple[str, ...]) -> list[str]:
     """Those asked for, or those that fit; a twin only if it goes over one of the transports."""
-    if libs:
+    if libs and libs != "all":
         return words("--libs", libs, list(peers.table()))
     twins = {network.TRANSPORTS[transport][0] for transport in over}
-    chosen = (NETWORK_LIBRARIES if over else LIBRARIES).split(",")
+    chosen = list(peers.table()) if libs else (NETWORK_LIBRARIES if over else LIBRARIES).split(",")
     return [name for name in chosen if name not in ("ofi", "ucx") or name in twins]
 
 

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,16 +30,22 @@ class Target:
 
     def run(self, *arguments: str | Path) -> str:
         """What the compiler prints."""
-        try:
-            done = subprocess.run(
-                [self.compiler, *arguments], env={**os.environ, **self.env}, text=True, capture_output=True,
-                timeout=COMPILE_LIMIT, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired as late:
-            raise FailedError(f"{self.compiler} was not done after {COMPILE_LIMIT} s") from late
-        if done.returncode != 0:
-            raise FailedError(f"{self.compiler} failed:\n{done.stderr}")
-        return done.stdout
+        return output_of([self.compiler, *arguments], self.env)
+
+
+def output_of(command: Sequence[str | Path], env: dict[str, str]) -> str:
+    """What a compiler or pkg-config prints, with these variables; raises FailedError."""
+    try:
+        done = subprocess.run(
+            command, env={**os.environ, **env}, text=True, capture_output=True, timeout=COMPILE_LIMIT, check=False
+        )
+    except subprocess.TimeoutExpired as late:
+        raise FailedError(f"{command[0]} was not done after {COMPILE_LIMIT} s") from late
+    except OSError as error:
+        raise FailedError(f"{command[0]}: {error.strerror}") from error
+    if done.returncode != 0:
+        raise FailedError(f"{command[0]} failed:\n{done.stderr}")
+    return done.stdout
 
 
 def target_of(peer: peers.Peer, build: Path) -> Target:
@@ -50,11 +57,28 @@ def target_of(peer: peers.Peer, build: Path) -> Target:
     return Target(peer.name, compiler, prefix, env)
 
 
+def flags_of(peer: peers.Peer, prefix: Path | None) -> list[str]:
+    """How to compile and link against a library: its row's flags, and what pkg-config says of its packages, first of
+    those under the prefix; peers.MissingError if they are not here."""
+    flags = [flag.format(prefix=prefix) for flag in peer.flags]
+    if not peer.packages:
+        return flags
+    env = {}
+    if prefix:
+        places = [str(prefix / folder / "pkgconfig") for folder in ("lib", "lib64", "share")]
+        env["PKG_CONFIG_PATH"] = ":".join([*places, os.environ.get("PKG_CONFIG_PATH", "")])
+        flags += [f"-Wl,-rpath,{prefix / folder}" for folder in ("lib", "lib64")]
+    try:
+        return flags + shlex.split(output_of(["pkg-config", "--cflags", "--libs", *peer.packages], env))
+    except FailedError as failure:
+        raise peers.MissingError(f"pkg-config finds no {' or '.join(peer.packages)}: {peer.get}") from failure
+
+
 def targets(build: Path) -> tuple[list[Target], list[str]]:
     """The MPIs here, and lines about those that are not."""
     found, skipped = [], []
     for name, peer in peers.table(build).items():
-        if not peer.compiler:
+        if not peer.is_mpi:
             continue
         try:
             target = target_of(peer, build)

@@ -124,7 +124,7 @@ def _job(chosen: Sequence[str], mpi: str | None, conduit: str | None, pattern: P
     """Whose processes all run in, and the strategies that cannot, with the reason."""
     build = peers.build_dir()
     table = peers.table(build)
-    mpis = [name for name, peer in table.items() if peer.compiler]
+    mpis = [name for name, peer in table.items() if peer.is_mpi]
     if mpi and mpi not in mpis:
         raise typer.BadParameter(f"{mpi!r} is none of {', '.join(mpis)}", param_hint="--mpi")
     needs_mpi = any(one in halo_rounds.BY_MPI for one in chosen)

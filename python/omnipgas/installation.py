@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from omnipgas import __version__, build_workers, peers
-from omnipgas.compilers import COMPILE_LIMIT, Target, target_of
+from omnipgas.compilers import COMPILE_LIMIT, Target, flags_of, target_of
 from omnipgas.peers import Found, MissingError, Peer
 
 LIBRARY = "libomnipgas.so.0"
@@ -103,12 +103,13 @@ def _layer(build: Path) -> Path:
 
 
 def find(peer: Peer, build: Path, kind: str = "bench") -> Found:
-    """peers.find(), with the worker of an MPI compiled if this is an installation and it is not there."""
+    """peers.find(), with the worker compiled if this is an installation and it is not there."""
     installed = peers.sources(build)
     if installed is None or not peer.compiler:
         return peers.find(peer, build, kind)
     bench, target = installed / "bench", target_of(peer, build)
-    source = bench / ("adapters" if kind == "bench" else kind) / "mpi.cpp"
+    flags_of(peer, target.prefix)  # or what is missing
+    source = bench / ("adapters" if kind == "bench" else kind) / "mpi.cpp"  # others lie beside it
     arguments = ["-std=c++20", "-O2", "-pthread", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-DFMT_HEADER_ONLY"]
     arguments += [f"-I{bench}", f"-I{installed / 'include'}", *map(str, sorted(bench.glob("harness/*.cpp")))]
     if kind == "overlap":

@@ -6,6 +6,7 @@ Standard library only, because the build uses it to compile the MPI workers.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 RANKS = 2
+LAUNCHER = "omplrun"  # the project's own
+PROCESSES = "processes"  # added to the name of a library that is measured as processes in place of threads
 
 
 class MissingError(Exception):
@@ -53,6 +56,9 @@ class Peer:
     launch: list[str]
     launcher: str = ""
     compiler: str = ""
+    adapter: str = "mpi"  # bench/adapters/NAME.cpp, which the compiler makes the worker of
+    flags: list[str] = field(default_factory=list)
+    packages: list[str] = field(default_factory=list)
     prefix: dict[str, str] = field(default_factory=dict)
     family: str = ""  # its table in collectives.toml
     get: str = ""
@@ -60,7 +66,14 @@ class Peer:
     over: list[str] = field(default_factory=list)
     installed: bool = False
     sessions: bool = False
+    like: str = ""
+    caveats: list[str] = field(default_factory=list)
     settings: list[Setting] = field(default_factory=list)
+
+    @property
+    def is_mpi(self) -> bool:
+        """Whether it is an MPI, and not another way to use one that has a row of its own."""
+        return bool(self.compiler) and self.adapter == "mpi" and not self.like
 
 
 @dataclass(frozen=True)
@@ -87,11 +100,13 @@ class Found:
     endpoints: int | None = None  # of each rank's pool, if that was asked for
     twin: str = "raw"  # the library it is compared with
     ranks: int = RANKS
+    jobs: int = 1  # that run at once, each of two ranks with one thread, in place of threads;
+    processes: bool = False  # true: as many as there would be threads
 
     @property
     def name(self) -> str:
         """The row of peers.toml, and what of it is measured."""
-        extra = [self.transport, f"{self.endpoints} ep" if self.endpoints else ""]
+        extra = [self.transport, f"{self.endpoints} ep" if self.endpoints else "", PROCESSES if self.processes else ""]
         return " ".join([self.peer.name, *filter(None, extra)])
 
     def command(self, arguments: list[str]) -> list[str]:
@@ -107,14 +122,14 @@ class Found:
 
     def environment(self, threads: int) -> dict[str, str]:
         """The variables to set for `threads` threads per rank."""
-        places: dict[str, object] = {"prefix": self.prefix, "threads": threads}
+        places: dict[str, object] = {"prefix": self.prefix, "threads": threads, "ranks": self.ranks}
         if self.hosts:
             places |= {"interface": self.hosts.interface, "hub_interface": self.hosts.hub_interface}
         return {s.env: s.value.format(**places) for s in self.applying(threads)}
 
     def applying(self, threads: int) -> list[Setting]:
         """The settings for `threads` threads per rank."""
-        return [s for s in self.peer.settings if s.applies(threads, self.hosts is not None, self.ranks)]
+        return [s for s in self.peer.settings if s.applies(threads * self.jobs, self.hosts is not None, self.ranks)]
 
 
 def affinity() -> list[int]:
@@ -144,10 +159,15 @@ def read_table(path: Path) -> dict[str, Peer]:
     """All rows of a peers.toml, in its order."""
     with path.open("rb") as file:
         rows: dict[str, dict[str, Any]] = tomllib.load(file)
-    peers = {}
+    peers: dict[str, Peer] = {}
     for name, row in rows.items():
         settings = [Setting(**{"when": "always", **s}) for s in row.pop("setting", [])]
-        peers[name] = Peer(name=name, settings=settings, **row)
+        if model := peers.get(row.get("like", "")):
+            own = {(s.env, s.when) for s in settings}
+            settings = [s for s in model.settings if (s.env, s.when) not in own] + settings
+            peers[name] = replace(model, name=name, settings=settings, **row)
+        else:
+            peers[name] = Peer(name=name, settings=settings, **row)
     return peers
 
 
@@ -164,23 +184,43 @@ def table(build: Path | None = None) -> dict[str, Peer]:
     return {name: peer for name, peer in rows.items() if not peer.installed or sources(place)}
 
 
+def added_file() -> Path:
+    """Where `omni libs add` notes the prefixes it was given, by name."""
+    home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(home).absolute() / "omnipgas" / "libraries.json"
+
+
+def added() -> dict[str, str]:
+    """The prefixes that `omni libs add` was given, by name."""
+    try:
+        return dict(json.loads(added_file().read_text()))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise MissingError(f"{added_file()} cannot be read ({error}): delete it and add the libraries again") from error
+
+
 def find_prefix(peer: Peer, build: Path) -> Path | None:
-    """Where a library with a prefix is installed; None if it comes from the PATH."""
+    """Where a library with a prefix is installed: by its variable, by `omni libs add`, or where setup.sh puts it; None
+    if it comes from the PATH or from pkg-config."""
     if not peer.prefix:
         return None
-    variable = peer.prefix["variable"]
-    prefix = Path(os.environ.get(variable, build / peer.prefix["default"]))
-    if not prefix.is_dir():
+    variable, default = peer.prefix["variable"], peer.prefix.get("default", "")
+    chosen = os.environ.get(variable) or added().get(peer.name)
+    if not chosen and peer.packages:
+        return None
+    places = [Path(chosen)] if chosen else sorted(build.glob(default)) if default else []
+    if not places or not places[0].is_dir():
         how = f"{peer.get.format(build=build)}; or set {variable}"
         raise MissingError(f"set {variable} to its folder" if sources(build) else f"not installed: {how}")
-    return prefix.absolute()
+    return places[0].absolute()
 
 
 def find_program(peer: Peer, name: str, build: Path, prefix: Path | None) -> Path:
     """A program of the library, by its path under the prefix, or the build's or the PATH's."""
-    if prefix:
+    if prefix and "/" in name:
         path = prefix / name
-    elif peer.compiler:
+    elif peer.compiler and name != LAUNCHER:
         path = Path(shutil.which(name) or name)
     else:
         path = build / "bin" / name
@@ -204,7 +244,8 @@ def find(peer: Peer, build: Path, kind: str = "bench", made: Path | None = None)
     launcher = find_program(peer, peer.launcher, build, prefix) if peer.launcher else None
     worker = (made or build) / "bin" / worker_of(peer, kind)
     if not worker.is_file():
-        raise MissingError(f"{worker} is not built: run make (or cmake --build {build})")
+        first = f"{peer.get.format(build=build)}, then " if peer.get and (peer.packages or not peer.prefix) else ""
+        raise MissingError(f"{worker} is not built: {first}run make (or cmake --build {build})")
     return Found(peer, worker, prefix, launcher)
 
 

@@ -14,7 +14,7 @@ from omnipgas import stats
 from omnipgas.results import Result
 from omnipgas.runner import Cell, Outcome
 
-COLUMN = 11  # characters of a column with its margin
+COLUMN = 12  # characters of a column with its margin
 MARKS = {"hung": "hung", "crashed": "crashed", "corrupt": "corrupt", "skipped": "-"}
 
 
@@ -78,5 +78,8 @@ def show(console: Console, bench: str, outcome: Outcome, results: list[Result]) 
     problems = (f"{r['library']} {r['status']}: {r['reason']}" for r in results if r["status"] != "ok")
     for problem in dict.fromkeys(problems):
         console.print(Text(problem, style="yellow"))
+    caveats = {name.rpartition(", ")[0]: how["caveats"] for name, how in outcome.started.items()}
+    for library in (name for name, texts in caveats.items() if texts):
+        console.print(Text(f"{library}: {'; '.join(caveats[library])}", style="dim"))
     if outcome.interrupted:
         console.print("Interrupted: what was measured until then is reported.", style="bold")

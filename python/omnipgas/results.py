@@ -6,7 +6,9 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
 import statistics
+import subprocess
 import sys
 from collections import Counter
 from dataclasses import asdict
@@ -22,6 +24,7 @@ from omnipgas.worker import Round
 SCHEMA = "omnipgas-bench-1"
 
 Result = dict[str, Any]
+TOOL_LIMIT = 10  # seconds
 
 
 def machine() -> dict[str, Any]:
@@ -42,7 +45,22 @@ def machine() -> dict[str, Any]:
             platform.freedesktop_os_release().get(k, "") for k in ("NAME", "VERSION_ID")
         ),
         "load": os.getloadavg()[0],
+        "topology": topology(),
     }
+
+
+def topology() -> str | None:
+    """The machine as hwloc draws it, without its devices; nothing if hwloc's tools are not installed."""
+    tool = shutil.which("lstopo-no-graphics")
+    if tool is None:
+        return None
+    try:
+        done = subprocess.run(
+            [tool, "--of", "console", "--no-io"], capture_output=True, text=True, timeout=TOOL_LIMIT, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
 
 
 def skipped(bench: str, library: str, op: str, reason: str) -> Result:
@@ -62,6 +80,12 @@ def from_cell(cell: Cell) -> Result:
     }
     if not cell.rounds:
         return result
+    of = stats.median_interval(cell.values())
+    result["interval"] = {"median": of.median, "low": of.low, "high": of.high, "rounds": of.count}
+    result["startup_s"] = cell.startup
+    result["memory_MiB"] = cell.memory / 2**20 if cell.memory else None
+    used = [r.cpu_us for r in cell.rounds if r.cpu_us is not None]
+    result["cpu_us_per_message"] = statistics.median(used) if used else None
     counted = [r.failed_claims for r in cell.rounds if r.failed_claims is not None]
     result["failed_claims"] = statistics.median(counted) if counted else None
     if cell.bench != "pingpong":

@@ -10,11 +10,12 @@ from __future__ import annotations
 import contextlib
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from omnipgas import stats
+from omnipgas.jobs import Jobs
 from omnipgas.peers import Found
 from omnipgas.worker import END_LIMIT, GRACE, Round, Worker, WorkerError
 
@@ -78,6 +79,8 @@ class Cell:
     version: str = ""
     transport: str = ""
     endpoints: int | None = None
+    startup: float | None = None  # seconds until its worker was ready, and
+    memory: int | None = None  # bytes of one of its ranks then
     used: float = 0.0  # seconds spent
 
     def values(self) -> list[float]:
@@ -109,7 +112,7 @@ class Progress:
         """One of them is finished."""
 
 
-def how_started(worker: Worker) -> dict[str, Any]:
+def how_started(worker: Worker | Jobs) -> dict[str, Any]:
     """For the result file."""
     return {
         "command": worker.command_line,
@@ -118,6 +121,7 @@ def how_started(worker: Worker) -> dict[str, Any]:
             {"variable": s.env, "why": s.why, "source": s.source} for s in worker.found.applying(worker.threads)
         ],
         "details": worker.hello[0]["details"],
+        "caveats": worker.found.peer.caveats,
     }
 
 
@@ -127,14 +131,15 @@ class Crew:
     def __init__(self, threads: int, size: int) -> None:
         self._threads = threads
         self._size = size
-        self._workers: dict[str, Worker] = {}
+        self._workers: dict[str, Worker | Jobs] = {}
         self.started: dict[str, dict[str, Any]] = {}
 
-    def worker(self, found: Found) -> Worker:
+    def worker(self, found: Found) -> Worker | Jobs:
         """The library's worker, ready."""
         name = found.name
         if name not in self._workers:
-            worker = self._workers[name] = Worker(found, self._threads, self._size)
+            start = Jobs if found.processes else Worker
+            worker = self._workers[name] = start(found, self._threads, self._size)
             self.started[name] = how_started(worker)
         return self._workers[name]
 
@@ -158,6 +163,10 @@ class Outcome:
     started: dict[str, dict[str, Any]] = field(default_factory=dict)  # "library, N threads": how
     interrupted: bool = False
 
+    def complete(self) -> list[Cell]:
+        """The cells that have a result."""
+        return [c for c in self.cells if c.rounds or c.status != "ok"]
+
     def cell(self, library: str, op: str, threads: int, size: int) -> Cell | None:
         """The cell of these coordinates, if it was measured."""
         for cell in self.cells:
@@ -175,19 +184,24 @@ def run_interleaved(
     *,
     seed: int = 0,
     progress: Progress | None = None,
+    done: Collection[tuple[int, int]] = (),
+    keep: Callable[[Outcome], None] | None = None,
 ) -> Outcome:
     """Measures every contender at every thread count and size; `bench` is pingpong, rate or flow.
 
-    Ctrl-C ends it early with what was measured so far.
+    Ctrl-C ends it early with what was measured so far. Of the thread counts and sizes in `done` nothing is measured;
+    `keep` is called after each of the others, so that a file can be written.
     """
     run = _Run(bench, limits or Limits(), random.Random(seed), progress or Progress())
-    run.progress.plan(len(contenders) * len(threads) * len(sizes))
+    todo = {count: [size for size in sizes if (count, size) not in done] for count in threads}
+    run.progress.plan(len(contenders) * sum(map(len, todo.values())))
     try:
         for count in threads:
-            run.thread_count(contenders, count, sizes)
+            if todo[count]:
+                run.thread_count(contenders, count, todo[count], keep)
     except KeyboardInterrupt:
         run.outcome.interrupted = True
-    run.outcome.cells = [c for c in run.outcome.cells if c.rounds or c.status != "ok"]
+    run.outcome.cells = run.outcome.complete()
     return run.outcome
 
 
@@ -200,7 +214,13 @@ class _Run:
         self.outcome = Outcome()
         self.failures: dict[tuple[str, str], list[str]] = {}
 
-    def thread_count(self, contenders: Sequence[Contender], threads: int, sizes: Sequence[int]) -> None:
+    def thread_count(
+        self,
+        contenders: Sequence[Contender],
+        threads: int,
+        sizes: Sequence[int],
+        keep: Callable[[Outcome], None] | None,
+    ) -> None:
         self.failures = {}
         with self._crew(threads, max(sizes)) as crew:
             for size in sizes:
@@ -210,6 +230,8 @@ class _Run:
                 self._rounds(crew, cells)
                 for _ in cells:
                     self.progress.done()
+                if keep:
+                    keep(self.outcome)
 
     @contextlib.contextmanager
     def _crew(self, threads: int, size: int) -> Iterator[Crew]:
@@ -251,7 +273,8 @@ class _Run:
             hello = worker.hello[0]
             cell.version, cell.transport = hello["version"], hello["transport"]
             cell.endpoints = cell.contender.found.endpoints or hello["endpoints"]
-            block = {"pingpong": worker.pingpong, "rate": worker.rate, "flow": worker.flow}[self.bench]
+            cell.startup, cell.memory = worker.startup, worker.memory or None
+            block = getattr(worker, self.bench)
             cell.rounds.append(block(op, cell.size, *self.limits.block(cell.size), self.limits.timeout))
             self.failures.pop(cell.contender.key, None)
         except WorkerError as failure:

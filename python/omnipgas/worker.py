@@ -57,13 +57,14 @@ class Round:
     rate: float = 0.0  # million messages per second, sum over threads
     histogram: Counter[int] = field(default_factory=Counter)  # of round trips
     failed_claims: float | None = None  # per message, if the library counts them
+    cpu_us: float | None = None  # processor time of both ranks per message, waiting and warm-up included
     thread_rates: list[float] = field(default_factory=list)  # round trips per second, of each pair
 
 
 class Worker:
     """All ranks of a library, started and ready; a context manager that ends them."""
 
-    def __init__(self, found: Found, threads: int, size: int) -> None:
+    def __init__(self, found: Found, threads: int, size: int, job: int = 0) -> None:
         self.found = found
         self.threads = threads
         self.size = size
@@ -80,6 +81,9 @@ class Worker:
         arguments = ["--control", str(control), "--threads", str(threads), "--bytes", str(size)]
         self.command_line = found.command(arguments)
         self.environment = found.environment(threads)
+        if found.jobs > 1:
+            self.environment["OMNI_JOB"] = f"{job}/{found.jobs}"
+        begin = time.monotonic()
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(control))
             listener.listen(found.ranks)
@@ -97,6 +101,8 @@ class Worker:
             except BaseException:
                 self.kill()
                 raise
+        self.startup = time.monotonic() - begin  # seconds until both ranks were ready
+        self.memory = max(private_memory(int(hello["pid"])) for hello in self.hello.values())  # bytes of a rank then
 
     def __enter__(self) -> Worker:
         return self
@@ -129,6 +135,7 @@ class Worker:
             bandwidth=sum(size / us for us in one_way),
             histogram=Counter(dict(leader["histogram"])),
             failed_claims=failed_claims(reports),
+            cpu_us=cpu_per_message(reports, 2),
             thread_rates=[t["iterations"] / t["seconds"] for t in leader["threads"]],
         )
 
@@ -151,17 +158,20 @@ class Worker:
             rate=rate / 1e6,
             bandwidth=rate * size / 1e6,
             failed_claims=failed_claims(reports),
+            cpu_us=cpu_per_message(reports, 1),
         )
 
     def rate(self, op: str, size: int, iterations: int, seconds: float, limit: float) -> Round:
         """One block of messages to a target that sleeps; the data are verified afterwards."""
         command = self._measure("rate", op, size, iterations, seconds)
-        threads = self._ask({0: command}, limit)[0]["threads"]
+        reports = self._ask({0: command}, limit)
+        threads = reports[0]["threads"]
         drain = {**command, "do": "drain", "counts": [t["sent"] for t in threads]}
         self._ask({1: drain}, limit)
         return Round(
             count=sum(t["iterations"] for t in threads),
             rate=sum(t["iterations"] / t["seconds"] for t in threads) / 1e6,
+            cpu_us=cpu_per_message(reports, 1),
         )
 
     def roundtrip(
@@ -369,6 +379,23 @@ def failed_claims(reports: dict[int, Message]) -> float | None:
     if any("failed_claims" not in thread for thread in threads):
         return None
     return float(sum(t["failed_claims"] for t in threads) / sum(t["sent"] for t in threads))
+
+
+def cpu_per_message(reports: dict[int, Message], each: int) -> float | None:
+    """Processor time of the ranks that took part, in microseconds per message; an iteration has `each`."""
+    if any("cpu_seconds" not in report for report in reports.values()):
+        return None
+    sent = max(sum(t["iterations"] for t in report["threads"]) for report in reports.values())
+    return float(sum(report["cpu_seconds"] for report in reports.values()) * 1e6 / (each * sent)) if sent else None
+
+
+def private_memory(pid: int) -> int:
+    """Bytes that only this process has, or 0 if the kernel does not say."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) * 1024
 
 
 def exit_text(code: int) -> str:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The committed table of libraries, and how they are found."""
 
+import json
 import os
 import string
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,15 +16,68 @@ TABLE = Path(__file__).parents[2] / "bench" / "peers.toml"
 
 def test_the_table_has_the_libraries_in_order_and_each_setting_its_source() -> None:
     table = peers.read_table(TABLE)
-    twins, mpis = ["ofi", "ucx"], ["mpich", "openmpi", "intel", "mpich-debian", "openmpi-debian", "mpi"]
-    assert list(table) == ["raw", "ompl", *twins, *mpis]
+    twins, mpis = ["ofi", "ucx"], ["mpich", "openmpi", "intel", "mpich-debian", "openmpi-debian"]
+    brought = ["mvapich", "fujitsu", "mpi"]
+    assert list(table)[:9] == ["raw", "ompl", *twins, *mpis]
+    assert [name for name, peer in table.items() if peer.is_mpi] == [*mpis, *brought]
     for peer in table.values():
         assert peer.title and peer.ops and "{worker}" in peer.launch
         for setting in peer.settings:
             assert setting.why and setting.source
             assert setting.when in ("always", "root", "crowded", "hosts")
         if peer.compiler:
-            assert "pip install" in peer.get or "apt-get install" in peer.get
+            remedies = ("pip install", "apt-get install", f"omni libs add {peer.name} PREFIX", "load Fujitsu's")
+            assert any(remedy in peer.get for remedy in remedies)
+        if "omni libs add" in peer.get:
+            assert peer.prefix
+
+
+def test_every_adapter_has_a_file_of_its_own_under_150_lines() -> None:
+    folder = TABLE.parent / "adapters"
+    named = {peer.adapter for peer in peers.read_table(TABLE).values() if peer.compiler}
+    others = {"raw", "ompl", "network"}  # which CMake builds
+    assert {path.stem for path in folder.glob("*.cpp")} == named | others
+    for path in folder.glob("*.[ch]pp"):
+        assert len(path.read_text().splitlines()) <= 150, path
+
+
+def test_a_row_like_another_takes_over_what_it_does_not_say() -> None:
+    table = peers.read_table(TABLE)
+    model, delegate, shared = table["mpich"], table["mpi-delegate"], table["ucx-shared"]
+    assert (delegate.launch, delegate.compiler, delegate.prefix) == (model.launch, model.compiler, model.prefix)
+    assert delegate.adapter == "mpi_delegate" and not delegate.is_mpi
+    found = peers.Found(delegate, Path("w"), None, None)
+    assert found.environment(4)["MPIR_CVAR_CH4_NUM_VCIS"] == "1"
+    assert peers.Found(model, Path("w"), None, None).environment(4)["MPIR_CVAR_CH4_NUM_VCIS"] == "4"
+    assert shared.worker == table["ucx-workers"].worker
+    assert {s.env for s in shared.settings} == {"UCX_TLS", "OMNI_SHARED"}
+
+
+def test_jobs_that_run_at_once_crowd_the_cores() -> None:
+    peer = peers.Peer("p", "P", ["put"], "w", [], settings=[peers.Setting("V", "1", "crowded", "why", "source")])
+    alone = peers.Found(peer, Path("w"), None, None)
+    assert "V" in replace(alone, jobs=peers.cores()).environment(1)
+    assert ("V" in alone.environment(1)) == (peers.cores() < peers.RANKS)
+
+
+def test_a_prefix_comes_from_its_variable_or_from_what_was_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.delenv("OMNI_PEER_LIBFABRIC", raising=False)
+    row = peers.read_table(TABLE)["libfabric"]
+    assert peers.find_prefix(row, tmp_path) is None  # pkg-config may know it
+    file = peers.added_file()
+    file.parent.mkdir()
+    file.write_text(json.dumps({"libfabric": str(tmp_path)}))
+    assert peers.find_prefix(row, tmp_path) == tmp_path
+    (tmp_path / "other").mkdir()
+    monkeypatch.setenv("OMNI_PEER_LIBFABRIC", str(tmp_path / "other"))
+    assert peers.find_prefix(row, tmp_path) == tmp_path / "other"
+    file.write_text("{")
+    monkeypatch.delenv("OMNI_PEER_LIBFABRIC")
+    with pytest.raises(peers.MissingError, match="delete it"):
+        peers.find_prefix(row, tmp_path)
 
 
 def test_every_placeholder_is_known() -> None:
@@ -47,6 +102,12 @@ def test_missing_libraries_say_how_to_get_them(tmp_path: Path, monkeypatch: pyte
             peers.find(table[name], tmp_path)
     with pytest.raises(peers.MissingError, match="run make"):
         peers.find(table["raw"], tmp_path)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "omplrun").touch()
+    with pytest.raises(peers.MissingError, match="not built: apt-get install libucx-dev, then run make"):
+        peers.find(table["ucx-workers"], tmp_path)
+    with pytest.raises(peers.MissingError, match="then omni libs add lci PREFIX; or set OMNI_PEER_LCI"):
+        peers.find(table["lci"], tmp_path)
 
 
 @pytest.fixture
@@ -59,10 +120,10 @@ def fake_mpi(tmp_path: Path) -> tuple[peers.Peer, build_workers.Recipe]:
     )
     compiler.chmod(0o755)
     (tmp_path / "bin").mkdir()
-    source = tmp_path / "mpi.cpp"
+    source = tmp_path / "mpi.cpp"  # as the row says nothing else
     source.write_text("int main() {}\n")
     prefix = {"variable": "OMNI_PEER_FAKE", "default": "mpi"}
-    peer = peers.Peer("fake", "Fake", ["put"], "worker", [], "", "bin/mpicxx", prefix, "get it")
+    peer = peers.Peer("fake", "Fake", ["put"], "worker", [], compiler="bin/mpicxx", prefix=prefix, get="get it")
     return peer, build_workers.Recipe(tmp_path, "bench", source, [source], [])
 
 

@@ -77,13 +77,22 @@ def test_the_schema_refuses(damage: dict[str, Any]) -> None:
         check(content)
 
 
+NEWER = {"interval", "startup_s", "memory_MiB", "cpu_us_per_message"}  # which older files lack
+
+
 def test_every_key_is_required() -> None:
     good = document(results.from_cell(cell()))
-    for key in good["results"][0]:
+    for key in good["results"][0].keys() - NEWER:
         content = copy.deepcopy(good)
         del content["results"][0][key]
         with pytest.raises(jsonschema.ValidationError):
             check(content)
+
+
+def test_what_is_compared_has_its_interval() -> None:
+    interval = results.from_cell(cell())["interval"]
+    assert (interval["median"], interval["rounds"]) == (3.0, 3)
+    assert 2.0 <= interval["low"] <= 3.0 <= interval["high"] <= 4.0
 
 
 def test_latency_is_summed_up_as_the_schema_says() -> None:

@@ -41,8 +41,8 @@ def launch(build: Path, mpi: str, ranks: int) -> Launch:
     """An MPI as a user has it: of the settings in peers.toml those without which it does not run here, or not in any
     useful time. Raises peers.MissingError with the remedy."""
     table = peers.table(build)
-    if mpi not in table or not table[mpi].compiler:
-        known = ", ".join(name for name, peer in table.items() if peer.compiler)
+    if mpi not in table or not table[mpi].is_mpi:
+        known = ", ".join(name for name, peer in table.items() if peer.is_mpi)
         raise peers.MissingError(f"no MPI {mpi}; there are {known}")
     peer = table[mpi]
     prefix = peers.find_prefix(peer, build)

@@ -86,7 +86,7 @@ def run(
     started, machine = datetime.now(UTC), results.machine()
     build = peers.build_dir()
     table = peers.table(build)
-    known = [name for name, peer in table.items() if peer.compiler or name == "ompl"]
+    known = [name for name, peer in table.items() if peer.is_mpi or name == "ompl"]
     if mpi not in known:
         raise typer.BadParameter(f"--mpi {mpi}: no such library; there are {', '.join(known)}")
     outcomes: dict[str, Outcome] = {}

@@ -87,10 +87,20 @@ def write(path: Path, report: Report) -> None:
         "title": "omni model report",
         "style": (WEB / "page.css").read_text(),
         "script": "\n".join((WEB / name).read_text() for name in SCRIPTS),
-        "data": json.dumps(data).replace("<", "\\u003c"),  # no end of the element in it
+        "data": embedded(data),
         "columns": packed,
     }
-    path.write_text(re.sub(r"@@(\w+)@@", lambda match: parts[match[1]], (WEB / "page.html").read_text()))
+    path.write_text(filled((WEB / "page.html").read_text(), parts))
+
+
+def embedded(data: Any) -> str:
+    """Data for a script element: no end of the element in it."""
+    return json.dumps(data).replace("<", "\\u003c")
+
+
+def filled(template: str, parts: dict[str, str]) -> str:
+    """A page with its parts in the places that have their names."""
+    return re.sub(r"@@(\w+)@@", lambda match: parts[match[1]], template)
 
 
 def columns(timeline: Timeline) -> dict[str, np.ndarray[Any, Any]]:

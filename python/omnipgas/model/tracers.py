@@ -109,7 +109,8 @@ def _remedy(build: Path) -> str:
     if peers.sources(build) is None:
         return "build it where that MPI is installed"
     failed = _of_installation(build)[1]
-    variables = ", ".join(peer.prefix["variable"] for peer in peers.table(build).values() if peer.prefix)
+    mpis = [peer for peer in peers.table(build).values() if peer.is_mpi]
+    variables = ", ".join(peer.prefix["variable"] for peer in mpis if peer.prefix)
     how = f"put the mpicxx of your MPI on the PATH, or set one of {variables} to its folder"
     return "; ".join([how, *failed])
 

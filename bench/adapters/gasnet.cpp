@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Adapter of GASNet-EX in its PAR mode (any thread may call). put + flag is gex_RMA_PutNBI of the data, gex_NBI_Wait, and
+// gex_RMA_PutBlockingVal of the flag, which the target reads in its own memory while it polls for messages: a put is
+// complete at its source only once it is at its target, and GASNet keeps no order between two.
+#include <gasnetex.h>
+
+#include <cstdlib>
+
+#include "harness/window.hpp"
+#include "harness/worker.hpp"
+
+namespace {
+
+void check(int result, const char* what) {
+  if (result != GASNET_OK)
+    throw std::runtime_error(std::string(what) + ": " + gasnet_ErrorDesc(result));
+}
+
+class Gasnet {
+ public:
+  Gasnet(const bench::Setup& setup, int argc, char** argv) : window_(setup) {
+    gex_Client_t client;
+    gex_EP_t endpoint;
+    gex_Segment_t segment;
+    check(gex_Client_Init(&client, &endpoint, &team_, "omni", &argc, &argv, 0), "gex_Client_Init");
+    if (gex_TM_QuerySize(team_) != 2) throw std::runtime_error("needs two ranks");
+    rank_ = gex_TM_QueryRank(team_);
+    check(gex_Segment_Attach(&segment, team_, window_.size()), "gex_Segment_Attach");
+    window_.place(gex_Segment_QueryAddr(segment));
+    void* theirs = nullptr;
+    void* mapped = nullptr;
+    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team_, peer(), &theirs, &mapped, nullptr, 0));
+    base_ = static_cast<std::byte*>(theirs);
+    mapped_ = mapped != nullptr;
+    gex_Event_Wait(gex_Coll_BarrierNB(team_, 0));
+  }
+  // GASNet has no other end than that of the process.
+  ~Gasnet() {
+    gex_Event_Wait(gex_Coll_BarrierNB(team_, 0));
+    gasnet_exit(0);
+  }
+  Gasnet(const Gasnet&) = delete;
+  Gasnet& operator=(const Gasnet&) = delete;
+
+  [[nodiscard]] int rank() const { return static_cast<int>(rank_); }
+  [[nodiscard]] bench::Description describe() const {
+    return {"GASNet-EX " + std::to_string(GASNET_RELEASE_VERSION_MAJOR) + "." +
+                std::to_string(GASNET_RELEASE_VERSION_MINOR),
+            std::string("conduit ") + GASNET_CONDUIT_NAME_STR + (mapped_ ? ", memory mapped" : ""),
+            std::nullopt,
+            {{"thread level asked", "GASNET_PAR"},
+             {"thread level granted", "GASNET_PAR"},
+             {"endpoints", "one for all threads; the conduit decides"}}};
+  }
+
+  [[nodiscard]] std::byte* source(int i) const { return window_.source(i); }
+  [[nodiscard]] std::byte* target(int i) const { return window_.target(i); }
+  void put(int i, std::size_t offset, std::size_t bytes) {
+    check(gex_RMA_PutNBI(team_, peer(), base_ + window_.target_offset(i) + offset, source(i) + offset,
+                         bytes, GEX_EVENT_NOW, 0),
+          "gex_RMA_PutNBI");
+  }
+  void put_alone(int i, std::size_t offset, std::size_t bytes) { put(i, offset, bytes); }
+  void signal(int i) {
+    flush(i);
+    check(gex_RMA_PutBlockingVal(team_, peer(), base_ + window_.flag_offset(i), window_.next(i),
+                                 sizeof(uint32_t), 0),
+          "gex_RMA_PutBlockingVal");
+  }
+  void wait(int i) {
+    window_.wait(i, [] { gasnet_AMPoll(); });
+  }
+  void flush(int /*i*/) { gex_NBI_Wait(GEX_EC_PUT, 0); }
+  void look(int /*i*/) { gasnet_AMPoll(); }
+  void attend() { gasnet_AMPoll(); }
+
+ private:
+  [[nodiscard]] gex_Rank_t peer() const { return 1 - rank_; }
+
+  bench::Window window_;
+  gex_TM_t team_ = nullptr;
+  gex_Rank_t rank_ = 0;
+  std::byte* base_ = nullptr;  // of the peer's segment, as the peer sees it
+  bool mapped_ = false;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) { return bench::worker_main<Gasnet>(argc, argv); }

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Adapter of OpenSHMEM. Since 1.5 put + flag is shmem_putmem_signal; before, shmem_putmem, shmem_fence and shmem_p of the
+// flag, which is what a 1.4 library has. Each thread has a private context if the library makes one: contexts are how
+// OpenSHMEM keeps threads from disturbing each other (specification 1.4, section 9.4).
+#include <shmem.h>
+
+#include <vector>
+
+#include "harness/worker.hpp"
+
+namespace {
+
+using bench::kPage;
+
+// Looks at a flag between two calls that drive the thread's context: Open MPI's makes progress in nothing else, and a p
+// that it has not sent yet would never leave.
+constexpr int kLooksPerProgress = 100;
+constexpr bool kNewerThan14 = SHMEM_MAJOR_VERSION > 1 || SHMEM_MINOR_VERSION > 4;
+
+std::string level_name(int level) {
+  if (level == SHMEM_THREAD_MULTIPLE) return "SHMEM_THREAD_MULTIPLE";
+  return level == SHMEM_THREAD_SERIALIZED ? "SHMEM_THREAD_SERIALIZED" : "at most SHMEM_THREAD_FUNNELED";
+}
+
+class Shmem {
+ public:
+  Shmem(const bench::Setup& setup, int /*argc*/, char** /*argv*/)
+      : buffer_(bench::pages(setup.bytes)),
+        channels_(static_cast<std::size_t>(setup.threads)),
+        crowded_(bench::crowded(setup.threads)) {
+    if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &granted_) != 0)
+      throw std::runtime_error("shmem_init_thread failed");
+    rank_ = shmem_my_pe();
+    if (shmem_n_pes() != 2) throw std::runtime_error("needs two ranks");
+    if (granted_ < SHMEM_THREAD_MULTIPLE) throw std::runtime_error("got " + level_name(granted_));
+    for (Channel& channel : channels_) open(channel);
+    shmem_barrier_all();
+  }
+
+  ~Shmem() {
+    shmem_barrier_all();
+    for (const Channel& channel : channels_) {
+      if (channel.own) shmem_ctx_destroy(channel.context);
+      shmem_free(channel.memory);
+    }
+    shmem_finalize();
+  }
+  Shmem(const Shmem&) = delete;
+  Shmem& operator=(const Shmem&) = delete;
+
+  [[nodiscard]] int rank() const { return rank_; }
+
+  [[nodiscard]] bench::Description describe() const {
+    char name[SHMEM_MAX_NAME_LEN + 1] = "";
+    shmem_info_get_name(name);
+    int major = 0;
+    int minor = 0;
+    shmem_info_get_version(&major, &minor);
+    const auto own =
+        std::count_if(channels_.begin(), channels_.end(), [](const Channel& c) { return c.own; });
+    const bool mapped = shmem_ptr(channels_[0].memory, 1 - rank_) != nullptr;
+    return {"OpenSHMEM " + std::to_string(major) + "." + std::to_string(minor) + " (" + name + ")",
+            mapped ? "shared memory (shmem_ptr)" : "chosen by the library",
+            std::nullopt,
+            {{"thread level asked", level_name(SHMEM_THREAD_MULTIPLE)},
+             {"thread level granted", level_name(granted_)},
+             {"put + flag",
+              kNewerThan14 ? "shmem_putmem_signal in one call, else put, fence, p" : "put, fence, p"},
+             {"contexts of their own",
+              std::to_string(own) + " of " + std::to_string(channels_.size()) + " threads"}}};
+  }
+
+  [[nodiscard]] std::byte* source(int i) const { return at(i).memory + buffer_; }
+  [[nodiscard]] std::byte* target(int i) const { return at(i).memory; }
+
+  void put(int i, std::size_t offset, std::size_t bytes) {
+    shmem_ctx_putmem(at(i).context, target(i) + offset, source(i) + offset, bytes, 1 - rank_);
+  }
+  void put_alone(int i, std::size_t offset, std::size_t bytes) { put(i, offset, bytes); }
+  void signal(int i) {
+    shmem_ctx_fence(at(i).context);
+    shmem_ctx_uint64_p(at(i).context, flag(i), ++at(i).sent, 1 - rank_);
+  }
+#if SHMEM_MAJOR_VERSION > 1 || SHMEM_MINOR_VERSION > 4
+  void put_signal(int i, std::size_t bytes) {
+    shmem_ctx_putmem_signal(at(i).context, target(i), source(i), bytes, flag(i), ++at(i).sent,
+                            SHMEM_SIGNAL_SET, 1 - rank_);
+  }
+#endif
+  void wait(int i) {
+    const uint64_t wanted = ++at(i).taken;
+    for (int looks = 1; shmem_uint64_test(flag(i), SHMEM_CMP_GE, wanted) == 0; ++looks) {
+      if (looks % kLooksPerProgress == 0) shmem_ctx_quiet(at(i).context);
+      if (crowded_) sched_yield();
+    }
+  }
+  void flush(int i) { shmem_ctx_quiet(at(i).context); }
+  void look(int i) { (void)shmem_uint64_test(flag(i), SHMEM_CMP_GE, 0); }
+
+ private:
+  // One per thread: a target, a source, and a page with the flag, at the same place of either rank.
+  struct alignas(128) Channel {
+    shmem_ctx_t context = SHMEM_CTX_DEFAULT;
+    bool own = false;
+    std::byte* memory = nullptr;
+    uint64_t sent = 0;
+    uint64_t taken = 0;
+  };
+
+  void open(Channel& channel) const {
+    const std::size_t bytes = 2 * buffer_ + kPage;
+    channel.memory = static_cast<std::byte*>(shmem_align(kPage, bytes));
+    if (channel.memory == nullptr)
+      throw std::runtime_error("no symmetric memory: raise SHMEM_SYMMETRIC_SIZE");
+    std::memset(channel.memory, 0, bytes);
+    channel.own = shmem_ctx_create(SHMEM_CTX_SERIALIZED, &channel.context) == 0;
+    if (!channel.own) channel.context = SHMEM_CTX_DEFAULT;
+  }
+
+  [[nodiscard]] uint64_t* flag(int i) const {
+    return reinterpret_cast<uint64_t*>(at(i).memory + 2 * buffer_);
+  }
+  Channel& at(int i) { return channels_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] const Channel& at(int i) const { return channels_[static_cast<std::size_t>(i)]; }
+
+  std::size_t buffer_;
+  std::vector<Channel> channels_;
+  bool crowded_;  // more threads of both ranks than cores: a waiting thread yields
+  int rank_ = 0;
+  int granted_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) { return bench::worker_main<Shmem>(argc, argv); }

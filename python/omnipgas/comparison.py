@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""omni report: result files of omni pingpong and omni rate as one page without a network, and as a table (CSV)."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Optional
+
+import typer
+
+from omnipgas import __version__
+from omnipgas.model import page
+from omnipgas.results import SCHEMA, Result
+
+WEB = Path(__file__).parent / "web"
+SCRIPTS = ("chart.js", "comparison.js")
+BENCHES = ("pingpong", "rate", "flow")
+PLAIN = (
+    "bench", "library", "op", "ranks", "threads", "size", "status", "reason", "version", "transport", "endpoints",
+    "bandwidth_MBps", "rate_Mps", "cpu_us_per_message", "startup_s", "memory_MiB", "failed_claims",
+)  # fmt: skip
+LATENCY = ("slowest_thread_mean", "fastest_thread_mean", "mean", "p50", "p90", "p99", "min", "max", "count")
+INTERVAL = ("low", "high", "rounds")
+
+FILES = typer.Argument(..., metavar="FILE...", help="Result files of omni pingpong or omni rate; of one run or of two.")
+OUTPUT = typer.Option("report.html", "-o", "--output", help="The page.")
+BESIDE = typer.Option(
+    None, "--beside", metavar="FILE", help="A result file to set beside it: before and after, machine A and B."
+)
+CSV = typer.Option(None, "--csv", metavar="FILE", help="All results as a table.")
+
+
+def command(
+    files: list[Path] = FILES,
+    beside: Optional[list[Path]] = BESIDE,
+    output: Path = OUTPUT,
+    table: Optional[Path] = CSV,
+) -> None:
+    """One offline page of result files: the papers' figures, the fastest, the libraries, the machine."""
+    sides = [side(files)] + ([side(beside)] if beside else [])
+    try:
+        write_page(output, sides)
+        if table:
+            write_csv(table, sides)
+    except OSError as error:
+        raise typer.BadParameter(f"{error.filename}: {error.strerror}", param_hint="-o, --csv") from error
+    print(f"Page: {output}" + (f", table: {table}" if table else ""))
+
+
+def side(paths: Sequence[Path]) -> dict[str, Any]:
+    """What the page shows of the files of one machine: those of pingpong and of rate belong together."""
+    contents = [read(path) for path in paths]
+    machines = {json.dumps({k: v for k, v in c["machine"].items() if k != "load"}, sort_keys=True) for c in contents}
+    if len(machines) > 1:
+        raise typer.BadParameter(
+            "the files are of different machines: set one beside the other (--beside)", param_hint="FILE"
+        )
+    return {
+        "name": ", ".join(path.stem for path in paths),
+        "machine": contents[0]["machine"],
+        "date": contents[0]["command"].get("started", "")[:10],
+        "interrupted": any(content["command"]["interrupted"] for content in contents),
+        "command": "\n".join(shlex.join(["omni", *content["command"]["argv"][1:]]) for content in contents),
+        "libraries": {name: how for content in contents for name, how in libraries(content).items()},
+        "results": [row for content in contents for row in content["results"]],
+    }
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A result file; ends the command if it is none, or of a bench that the page does not show."""
+    try:
+        content: dict[str, Any] = json.loads(path.read_text())
+        schema, rows = content["schema"], content["results"]
+        benches = {row["bench"] for row in rows}
+    except OSError as error:
+        raise typer.BadParameter(f"{path}: {error.strerror}", param_hint="FILE") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise typer.BadParameter(f"{path} is no result file of omni", param_hint="FILE") from error
+    if schema != SCHEMA or not benches <= set(BENCHES):
+        raise typer.BadParameter(
+            f"{path} has {schema} of {', '.join(sorted(benches))}; the page shows {SCHEMA} of {', '.join(BENCHES)}",
+            param_hint="FILE",
+        )
+    if not any(row["status"] == "ok" for row in rows):
+        raise typer.BadParameter(f"nothing was measured in {path}", param_hint="FILE")
+    return content
+
+
+def libraries(content: dict[str, Any]) -> dict[str, Any]:
+    """What each library said of itself and how it was set, at the fewest threads."""
+    found: dict[str, Any] = {}
+    for name, how in content["command"]["libraries"].items():
+        library = name.rpartition(", ")[0]
+        settings = [f"{s['variable']}={how['environment'][s['variable']]}" for s in how["settings"]]
+        own = {"details": how["details"], "settings": list(dict.fromkeys(settings)), "caveats": how.get("caveats", [])}
+        found.setdefault(library, own)
+    return found
+
+
+def write_page(path: Path, sides: list[dict[str, Any]]) -> None:
+    """Writes the page of one side or two."""
+    parts = {
+        "title": "omni report",
+        "version": __version__,
+        "style": (page.WEB / "page.css").read_text() + (WEB / "comparison.css").read_text(),
+        "script": "\n".join((WEB / name).read_text() for name in SCRIPTS),
+        "data": page.embedded({"files": sides}),
+    }
+    path.write_text(page.filled((WEB / "comparison.html").read_text(), parts))
+
+
+def write_csv(path: Path, sides: list[dict[str, Any]]) -> None:
+    """Writes all results, a row each."""
+    latency = [f"latency_us_{name}" for name in LATENCY]
+    interval = [f"interval_{name}" for name in INTERVAL]
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["file", *PLAIN, *latency, *interval])
+        for one in sides:
+            writer.writerows([one["name"], *record(row)] for row in one["results"])
+
+
+def record(row: Result) -> list[Any]:
+    """A result as the table has it; what is missing is empty."""
+    plain = [row.get(name) for name in PLAIN]
+    latency = [(row["latency_us"] or {}).get(name) for name in LATENCY]
+    return plain + latency + [(row.get("interval") or {}).get(name) for name in INTERVAL]

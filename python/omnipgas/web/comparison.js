@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The page of omni report: what is chosen, and the figures and tables of it. One result file, or two side by side.
+"use strict";
+
+const COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#8c564b", "#6a3d9a", "#b2df8a",
+  "#1b9e77", "#e7298a", "#66a61e", "#a6761d", "#17becf", "#bcbd22"];
+const DASHES = {put: "none", putsignal: "8 3 2 3", putonly: "2 3", sendrecv: "6 3"};
+const SMALL = 4096;  // bytes: the papers' figures of latency end there
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const {files} = data;
+const byId = (id) => document.getElementById(id);
+const keyOf = (row) => `${row.library} ${row.op}`;
+const measured = (rows) => rows.filter((row) => row.status === "ok" && row.threads !== null);
+const all = measured(files.flatMap((file) => file.results));
+const unique = (values) => [...new Set(values)];
+const ascending = (values) => unique(values).sort((a, b) => a - b);
+const keys = unique(all.map(keyOf)), libraries = unique(all.map((row) => row.library));
+const pings = all.filter((row) => row.bench === "pingpong");
+const chosen = {
+  keys: new Set(keys), threads: new Set(all.map((row) => row.threads)),
+  smallest: Math.min(...pings.map((row) => row.size)), largest: Math.max(...pings.map((row) => row.size)),
+  one: libraries.find((name) => name === "ompl") ?? libraries[0],
+};
+const color = (key) => COLORS[libraries.indexOf(key.slice(0, key.lastIndexOf(" "))) % COLORS.length];
+const dash = (key) => DASHES[key.slice(key.lastIndexOf(" ") + 1)];
+const shown = (row) => chosen.keys.has(keyOf(row)) && chosen.threads.has(row.threads) &&
+  (row.bench !== "pingpong" || (row.size >= chosen.smallest && row.size <= chosen.largest));
+
+// --- What is compared, with its interval where the file has one
+
+function latency(row) {
+  const y = row.latency_us.slowest_thread_mean;
+  return {x: row.size, y, ...(row.interval && {low: Math.min(y, row.interval.low), high: Math.max(y, row.interval.high)})};
+}
+const bandwidth = (row) => ({x: row.size, y: row.bandwidth_MBps});
+const rate = (row) => ({x: row.threads, y: row.rate_Mps, ...(row.interval && {low: row.interval.low, high: row.interval.high})});
+
+function lines(rows, point) {
+  const groups = Map.groupBy(rows, keyOf);
+  return [...groups].map(([key, own]) => ({
+    key, color: color(key), dash: dash(key), points: own.map(point).sort((a, b) => a.x - b.x),
+  }));
+}
+const named = (file, title) => files.length > 1 ? `${title} (${file.name})` : title;
+const threadsText = (count) => `${count} thread${count > 1 ? "s" : ""}`;
+
+// --- Figures
+
+function byThreads(id, point, keep, y) {
+  const out = [];
+  for (const threads of ascending([...chosen.threads])) {
+    for (const file of files) {
+      const rows = measured(file.results).filter((row) =>
+        row.bench === "pingpong" && row.threads === threads && shown(row) && keep(row));
+      out.push(chart(lines(rows, point), {title: named(file, `${threadsText(threads)} per rank`), x: "bytes of a message", y, sizes: true}));
+    }
+  }
+  byId(id).replaceChildren(...out);
+}
+
+// Of one library: a figure for each operation, a line for each thread count; the same of its processes.
+function scaling() {
+  const out = [];
+  for (const file of files) {
+    for (const name of [chosen.one, `${chosen.one} processes`]) {
+      const rows = measured(file.results).filter((row) => row.bench === "pingpong" && row.library === name &&
+        row.size >= chosen.smallest && row.size <= chosen.largest);
+      for (const op of unique(rows.map((row) => row.op))) {
+        const what = name === chosen.one ? "threads" : "processes";
+        const counts = ascending(rows.filter((row) => row.op === op).map((row) => row.threads));
+        const series = counts.map((count, i) => ({
+          key: `${count} ${what}`, color: COLORS[i % COLORS.length], dash: "none",
+          points: rows.filter((row) => row.op === op && row.threads === count).map(latency).sort((a, b) => a.x - b.x),
+        }));
+        const figure = chart(series, {title: named(file, `${chosen.one} ${op}, ${what}`), x: "bytes of a message", y: "latency [µs]", sizes: true});
+        figure.append(element("div", {class: "legend"}, ...series.map((one) => element("span", {}, swatch(one.color), one.key))));
+        out.push(figure);
+      }
+    }
+  }
+  byId("scaling").replaceChildren(...out);
+}
+
+function rates() {
+  const out = files.map((file) => {
+    const rows = measured(file.results).filter((row) => row.bench !== "pingpong" && row.rate_Mps && shown(row));
+    return chart(lines(rows, rate), {title: named(file, "Rate"), x: "threads", y: "million messages per second", sizes: false});
+  });
+  byId("rate").replaceChildren(...out);
+  byId("rate-section").hidden = !all.some((row) => row.bench !== "pingpong");
+}
+
+// --- The fastest, and who is tied with it
+
+function winnersOf(rows) {
+  const points = rows.map((row) => ({key: keyOf(row), ...latency(row)})).sort((a, b) => a.y - b.y);
+  const reach = points.length ? points[0].high ?? points[0].y : 0;
+  return points.filter((point, i) => i === 0 || (point.low ?? point.y) <= reach);
+}
+
+function winners() {
+  const out = files.map((file) => {
+    const rows = measured(file.results).filter((row) => row.bench === "pingpong" && row.library !== "raw" && shown(row));
+    const counts = ascending(rows.map((row) => row.threads));
+    const table = element("table", {}, element("tr", {}, element("th", {}, "size"),
+      ...counts.map((count) => element("th", {class: "text"}, threadsText(count)))));
+    for (const size of ascending(rows.map((row) => row.size))) {
+      const cells = counts.map((count) => {
+        const best = winnersOf(rows.filter((row) => row.size === size && row.threads === count));
+        return element("td", {class: "winner"}, best.map((one) => `${one.key} ${figureText(one.y)}`).join(" = "));
+      });
+      table.append(element("tr", {}, element("td", {}, sizeText(size)), ...cells));
+    }
+    return element("div", {}, ...(files.length > 1 ? [element("h3", {}, file.name)] : []), element("div", {class: "scroll"}, table));
+  });
+  byId("winners").replaceChildren(...out);
+}
+
+// --- Tables that do not change
+
+function tableOf(head, rows) {
+  const table = element("table", {}, element("tr", {}, ...head.map((text) => element("th", {class: "text"}, text))));
+  for (const row of rows) table.append(element("tr", {}, ...row.map((text) => element("td", {class: "text"}, text ?? ""))));
+  return element("div", {class: "scroll"}, table);
+}
+
+function describe() {
+  const head = ["library", "version", "over", "thread level asked, granted", "settings", "start-up", "memory of a rank", "CPU per message",
+    "to keep in mind"];
+  byId("libraries").append(...files.map((file) => {
+    const rows = measured(file.results), seen = unique(rows.map((row) => row.library));
+    return element("div", {}, element("h3", {}, file.name), tableOf(head, seen.map((name) => {
+      const own = rows.filter((row) => row.library === name);
+      const first = own.reduce((a, b) => a.threads * 2 ** 32 + a.size <= b.threads * 2 ** 32 + b.size ? a : b);
+      const {details = {}, settings = [], caveats = []} = file.libraries[name] ?? {};
+      return [name, first.version, first.transport,
+        unique([details["thread level asked"], details["thread level granted"]].filter(Boolean)).join(", "),
+        settings.join("; "), first.startup_s ? `${figureText(first.startup_s)} s` : "",
+        first.memory_MiB ? `${figureText(first.memory_MiB)} MiB` : "",
+        first.cpu_us_per_message ? `${figureText(first.cpu_us_per_message)} µs` : "", caveats.join("; ")];
+    })));
+  }));
+  const problems = unique(files.flatMap((file) => file.results.filter((row) => row.status !== "ok").map((row) =>
+    named(file, `${keyOf(row)}: ${row.status}. ${row.reason}`))));
+  byId("problems").append(...problems.map((text) => element("li", {}, text)));
+  byId("problems-section").hidden = !problems.length;
+  byId("machine").append(element("div", {class: "sides"}, ...files.map((file) => element("div", {}, element("h3", {}, file.name),
+    tableOf(["", ""], Object.entries(file.machine).filter(([name]) => name !== "topology").map(([name, value]) => [name, `${value}`])),
+    element("pre", {}, file.command), ...(file.machine.topology ? [element("pre", {}, file.machine.topology)] : [])))));
+  byId("lead").textContent = files.map((file) => `${file.name}: ${file.machine.cpu}, ${file.machine.cores} cores, ${file.date}` +
+    (file.interrupted ? ", interrupted" : "")).join(" · ");
+}
+
+// --- What is chosen
+
+const swatch = (background) => element("span", {class: "swatch", style: `background: ${background}`});
+
+function toggles(id, values, set, text) {
+  byId(id).append(...values.map((value) => {
+    const button = element("button", {type: "button", "aria-pressed": "true", "data-value": `${value}`}, ...text(value));
+    button.addEventListener("click", () => {
+      if (!set.delete(value)) set.add(value);
+      button.setAttribute("aria-pressed", `${set.has(value)}`);
+      draw();
+    });
+    return button;
+  }));
+}
+
+function selection(id, values, text, name) {
+  const select = byId(id);
+  select.append(...values.map((value) => element("option", {value: `${value}`}, text(value))));
+  select.value = `${chosen[name]}`;
+  select.addEventListener("change", () => {
+    chosen[name] = name === "one" ? select.value : Number(select.value);
+    draw();
+  });
+}
+
+function draw() {
+  winners();
+  byThreads("latency", latency, (row) => row.size <= SMALL, "latency [µs]");
+  byThreads("bandwidth", bandwidth, () => true, "bandwidth [MB/s]");
+  scaling();
+  rates();
+}
+
+toggles("legend", keys, chosen.keys, (key) => [swatch(color(key)), key]);
+toggles("threads", ascending([...chosen.threads]), chosen.threads, (count) => [`${count}`]);
+for (const [id, name] of [["smallest", "smallest"], ["largest", "largest"]])
+  selection(id, ascending(pings.map((row) => row.size)), sizeText, name);
+selection("one", libraries.filter((name) => !name.endsWith(" processes")), (name) => name, "one");
+for (const id of ["winners", "latency", "bandwidth", "scaling"]) byId(`${id}-section`).hidden = !pings.length;
+describe();
+draw();
+document.documentElement.dataset.ready = "yes";

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Going on with a measurement that was interrupted."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import typer
+from omnipgas import resuming
+
+from .common import contender
+from .test_cli import mocks, omni
+from .test_results import SCHEMA
+
+__all__ = ["mocks"]  # a fixture
+
+ALL = ["pingpong", "--libs", "raw,fragile", "--threads", "1", "--repeat", "2", "--timeout", "20"]
+
+
+def places(content: dict[str, Any]) -> list[tuple[str, int]]:
+    return sorted((row["library"], row["size"]) for row in content["results"])
+
+
+def test_what_a_file_has_is_kept_and_the_rest_is_measured(mocks: Path, tmp_path: Path) -> None:
+    file = tmp_path / "r.json"
+    first = omni(*ALL, "--sizes", "16,32", "--json", str(file), build=mocks)
+    assert first.returncode == 0, first.stderr
+    content = json.loads(file.read_text())
+    kept = next(row for row in content["results"] if (row["library"], row["size"]) == ("raw", 16))
+    kept["latency_us"]["p50"] = 12345.0  # which no second measurement would find
+    content["results"] = [row for row in content["results"] if (row["library"], row["size"]) != ("raw", 32)]
+    file.write_text(json.dumps(content))
+    second = omni(*ALL, "--sizes", "16,32,64", "--resume", "--json", str(file), build=mocks)
+    assert second.returncode == 0, second.stderr
+    content = json.loads(file.read_text())
+    jsonschema.validate(content, SCHEMA)
+    assert places(content) == [(name, size) for name in ("fragile", "raw") for size in (16, 32, 64)]
+    assert not content["command"]["interrupted"]
+    assert sum((row["latency_us"] or {}).get("p50") == 12345.0 for row in content["results"]) == 1
+    assert {row["status"] for row in content["results"] if row["size"] == 64} == {"ok", "crashed"}
+    assert "2 results of" in " ".join(second.stdout.split())
+
+
+LIMITS = {"rounds": 2}
+ROWS = [
+    {"bench": "pingpong", "library": library, "op": "put", "threads": 1, "size": size}
+    for size in (16, 32)
+    for library in ("a", "b")
+]
+
+
+def written(folder: Path, interrupted: bool) -> str:
+    file = folder / "r.json"
+    command = {"limits": LIMITS, "interrupted": interrupted, "libraries": {}}
+    file.write_text(json.dumps({"schema": "omnipgas-bench-1", "command": command, "results": ROWS}))
+    return str(file)
+
+
+def test_what_an_interrupted_run_measured_last_is_measured_again(tmp_path: Path) -> None:
+    both = [contender("good", name) for name in ("a", "b")]
+    assert resuming.kept(written(tmp_path, False), "pingpong", LIMITS).apply(both) == {(1, 16), (1, 32)}
+    assert resuming.kept(written(tmp_path, True), "pingpong", LIMITS).apply(both) == {(1, 16)}
+    third = [*both, contender("good", "c")]
+    none = resuming.kept(written(tmp_path, False), "pingpong", LIMITS)
+    assert none.apply(third) == set() and none.rows == []
+    assert resuming.kept(str(tmp_path / "new.json"), "pingpong", LIMITS).apply(both) == set()
+
+
+def test_a_file_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    file, other = written(tmp_path, False), tmp_path / "other"
+    other.write_text("{}")
+    for path, bench, limits, complaint in (
+        (file, "pingpong", {"rounds": 3}, "other limits"),
+        (file, "rate", LIMITS, "of another command than rate"),
+        (str(other), "rate", LIMITS, "is no result file"),
+        (None, "rate", LIMITS, "needs --json FILE"),
+        ("-", "rate", LIMITS, "needs --json FILE"),
+    ):
+        with pytest.raises(typer.BadParameter, match=complaint):
+            resuming.kept(path, bench, limits)
