@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from omnipgas import halo_figures, layer_figures, network_figures, results, verbs_figures
+from omnipgas import halo_figures, layer_figures, network_figures, results, utofu_figures, verbs_figures
 from omnipgas.bench import Bench, Group, best, limits, ratio
 from omnipgas.figure import Figure, interval, missing
 from omnipgas.model import accuracy_figures, replay_figures, tracing_figures
@@ -157,6 +157,7 @@ GROUPS: dict[str, Callable[[Bench], list[Figure]]] = {
     "bindings": lambda bench: layer_figures.bindings(bench.build),
     "aarch64": lambda bench: layer_figures.aarch64(bench.build),
     "verbs": lambda bench: verbs_figures.figures(bench.build),
+    "utofu": lambda bench: utofu_figures.figures(bench.build),
     "coverage": lambda bench: layer_figures.coverage(bench.build),
     "equations": lambda bench: replay_figures.equations(bench.build),
     "replay": lambda bench: replay_figures.replay(bench.build),

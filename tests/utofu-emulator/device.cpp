@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device.hpp"
 
-#include <csignal>
 #include <chrono>
+#include <csignal>
 #include <map>
 #include <optional>
 #include <thread>

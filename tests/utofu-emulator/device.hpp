@@ -35,10 +35,10 @@ struct Command {
   void* cbdata = nullptr;
   utofu_stadd_t local_stadd = 0, remote_stadd = 0;
 
-  std::size_t moved = 0;    // bytes
-  uint64_t old_value = 0;   // of an atomic
+  std::size_t moved = 0;     // bytes
+  uint64_t old_value = 0;    // of an atomic
   int code = UTOFU_SUCCESS;  // how it ends
-  bool sent = false;        // all data have moved; the notice of the other side is under way
+  bool sent = false;         // all data have moved; the notice of the other side is under way
 
   [[nodiscard]] bool is(unsigned long flag) const { return (flags & flag) != 0; }
 };

@@ -68,7 +68,8 @@ Shared* attach() {
 }
 
 // The memory that a piece of a command is about, or why there is none. Under the VCQ's mutex.
-int locate(const SharedVcq& vcq, const Steering& at, std::size_t length, bool writes, uint64_t* address) {
+int locate(const SharedVcq& vcq, const Steering& at, std::size_t length, bool writes,
+           uint64_t* address) {
   const SharedNode& node = shared()->nodes[vcq.node];
   if (!vcq.live || vcq.generation != at.generation || node.cut) return UTOFU_ERR_MRQ_PEER;
   const Registration& memory = vcq.registrations[at.stag];
@@ -154,10 +155,10 @@ int write_to(SharedVcq& vcq, const Steering& at, const void* from, std::size_t l
   const std::lock_guard lock(vcq.mutex);
   uint64_t address = 0;
   if (const int code = locate(vcq, at, length, true, &address); code != UTOFU_SUCCESS) return code;
-  const std::size_t word = !last_word_at_once                              ? 0
-                           : length >= 8 && (address + length) % 8 == 0    ? 8
-                           : length >= 4 && (address + length) % 4 == 0    ? 4
-                                                                           : 0;
+  const std::size_t word = !last_word_at_once                           ? 0
+                           : length >= 8 && (address + length) % 8 == 0 ? 8
+                           : length >= 4 && (address + length) % 4 == 0 ? 4
+                                                                        : 0;
   const std::size_t rest = length - word;
   const auto* const last = static_cast<const std::byte*>(from) + rest;
   const pid_t process = shared()->nodes[vcq.node].process;

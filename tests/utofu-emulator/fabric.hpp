@@ -107,7 +107,8 @@ SharedVcq* find(utofu_vcq_id_t id);
 void notify(SharedVcq& vcq, const utofu_mrq_notice& notice, int code, unsigned depth);
 
 // Copies between this process and registered memory. UTOFU_SUCCESS, or why not: UTOFU_ERR_MRQ_RMT_*, _PEER.
-int write_to(SharedVcq& vcq, const Steering& at, const void* from, std::size_t length, bool last_word_at_once);
+int write_to(SharedVcq& vcq, const Steering& at, const void* from, std::size_t length,
+             bool last_word_at_once);
 int read_from(SharedVcq& vcq, const Steering& at, void* to, std::size_t length);
 
 // Whoever uses the interconnect has broken a rule for which it has no code: says so and aborts.

@@ -47,10 +47,11 @@ int check_steering(const char* function, const char* whose, utofu_stadd_t stadd,
   if (!out->parse(stadd))
     return refuse(UTOFU_ERR_INVALID_STADD, "{}: {:#x} is no steering address", function, stadd);
   if (!out->is_of(vcq))
-    return refuse(UTOFU_ERR_INVALID_STADD,
-                  "{}: the {} steering address is of another VCQ; they are per VCQ: register the memory "
-                  "with each",
-                  function, whose);
+    return refuse(
+        UTOFU_ERR_INVALID_STADD,
+        "{}: the {} steering address is of another VCQ; they are per VCQ: register the memory "
+        "with each",
+        function, whose);
   out->generation = vcq.generation;
   return UTOFU_SUCCESS;
 }
@@ -170,7 +171,8 @@ EXPORT int utofu_query_onesided_caps(utofu_tni_id_t tni_id, utofu_onesided_caps*
 EXPORT int utofu_create_vcq(utofu_tni_id_t tni_id, unsigned long flags, utofu_vcq_hdl_t* vcq_hdl) {
   if (tni_id >= kTnis) return refuse(UTOFU_ERR_INVALID_TNI_ID, "utofu_create_vcq: no TNI {}", tni_id);
   if ((flags & ~(UTOFU_VCQ_FLAG_THREAD_SAFE | UTOFU_VCQ_FLAG_EXCLUSIVE)) != 0)
-    return refuse(UTOFU_ERR_INVALID_FLAGS, "utofu_create_vcq: the emulator knows no flags {:#x}", flags);
+    return refuse(UTOFU_ERR_INVALID_FLAGS, "utofu_create_vcq: the emulator knows no flags {:#x}",
+                  flags);
   return make_vcq(tni_id, -1, flags, vcq_hdl);
 }
 
@@ -260,9 +262,8 @@ EXPORT int utofu_put_piggyback8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_
 EXPORT int utofu_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_stadd_t lcl_stadd,
                      utofu_stadd_t rmt_stadd, size_t length, uint64_t edata, unsigned long flags,
                      void* cbdata) {
-  return post(
-      "utofu_get", vcq_hdl, rmt_vcq_id, lcl_stadd, rmt_stadd,
-      {.kind = Kind::get, .length = length, .edata = edata, .flags = flags, .cbdata = cbdata});
+  return post("utofu_get", vcq_hdl, rmt_vcq_id, lcl_stadd, rmt_stadd,
+              {.kind = Kind::get, .length = length, .edata = edata, .flags = flags, .cbdata = cbdata});
 }
 
 EXPORT int utofu_armw4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_armw_op armw_op,

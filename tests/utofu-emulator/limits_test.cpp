@@ -41,9 +41,8 @@ class UtofuLimits : public ::testing::Test {
 
 TEST_F(UtofuLimits, APutOfMoreThan16777215Bytes) {
   refused(UTOFU_ERR_INVALID_SIZE, "16777216 bytes; 1 to 16777215", [&] { return put(16'777'216); });
-  refused(UTOFU_ERR_INVALID_SIZE, "16777216 bytes; 1 to 16777215", [&] {
-    return utofu_get(a.handle, b.id, a.stadd, b.stadd, 16'777'216, 0, kNotice, nullptr);
-  });
+  refused(UTOFU_ERR_INVALID_SIZE, "16777216 bytes; 1 to 16777215",
+          [&] { return utofu_get(a.handle, b.id, a.stadd, b.stadd, 16'777'216, 0, kNotice, nullptr); });
   refused(UTOFU_ERR_INVALID_SIZE, "0 bytes", [&] { return put(0); });
 }
 
@@ -54,15 +53,15 @@ TEST_F(UtofuLimits, APiggybackOfMoreThan32Bytes) {
   };
   EXPECT_EQ(piggyback(32), UTOFU_SUCCESS);
   refused(UTOFU_ERR_INVALID_SIZE, "33 bytes; 1 to 32", [&] { return piggyback(33); });
-  refused(UTOFU_ERR_INVALID_SIZE, "9 bytes; 1 to 8", [&] {
-    return utofu_put_piggyback8(a.handle, b.id, 1, b.stadd, 9, 0, kNotice, nullptr);
-  });
+  refused(UTOFU_ERR_INVALID_SIZE, "9 bytes; 1 to 8",
+          [&] { return utofu_put_piggyback8(a.handle, b.id, 1, b.stadd, 9, 0, kNotice, nullptr); });
   EXPECT_EQ(outcome(), UTOFU_SUCCESS);
 }
 
 TEST_F(UtofuLimits, ANoticeOfMoreThanOneByte) {
   EXPECT_EQ(put(8, 255), UTOFU_SUCCESS);
-  refused(UTOFU_ERR_INVALID_EDATA, "edata 0x100; a notice carries one byte", [&] { return put(8, 256); });
+  refused(UTOFU_ERR_INVALID_EDATA, "edata 0x100; a notice carries one byte",
+          [&] { return put(8, 256); });
   utofu_mrq_notice notice{};
   EXPECT_EQ(next_notice(a, &notice), UTOFU_SUCCESS);
   EXPECT_EQ(notice.edata, 255U);
@@ -80,24 +79,20 @@ TEST_F(UtofuLimits, MemoryThatIsNotAlignedTo256Bytes) {
 TEST_F(UtofuLimits, AStagThatIsNotForUsersOrInUse) {
   utofu_stadd_t stadd = 0;
   utofu_stadd_t asked = 0;
-  refused(UTOFU_ERR_INVALID_STAG, "STag 256; 0 to 255", [&] {
-    return utofu_reg_mem_with_stag(a.handle, &a.memory, 512, 256, 0, &stadd);
-  });
+  refused(UTOFU_ERR_INVALID_STAG, "STag 256; 0 to 255",
+          [&] { return utofu_reg_mem_with_stag(a.handle, &a.memory, 512, 256, 0, &stadd); });
   ASSERT_EQ(utofu_reg_mem_with_stag(a.handle, &a.memory, 512, 255, 0, &stadd), UTOFU_SUCCESS);
   EXPECT_EQ(utofu_query_stadd(a.id, 255, &asked), UTOFU_SUCCESS);
   EXPECT_EQ(asked, stadd);
-  refused(UTOFU_ERR_USED, "STag 255 is in use", [&] {
-    return utofu_reg_mem_with_stag(a.handle, &a.memory, 512, 255, 0, &stadd);
-  });
+  refused(UTOFU_ERR_USED, "STag 255 is in use",
+          [&] { return utofu_reg_mem_with_stag(a.handle, &a.memory, 512, 255, 0, &stadd); });
 }
 
 TEST_F(UtofuLimits, ASteeringAddressOfAnotherVcq) {
-  refused(UTOFU_ERR_INVALID_STADD, "the remote steering address is of another VCQ", [&] {
-    return utofu_put(a.handle, b.id, a.stadd, a.stadd, 8, 0, kNotice, nullptr);
-  });
-  refused(UTOFU_ERR_INVALID_STADD, "the local steering address is of another VCQ", [&] {
-    return utofu_put(a.handle, b.id, b.stadd, b.stadd, 8, 0, kNotice, nullptr);
-  });
+  refused(UTOFU_ERR_INVALID_STADD, "the remote steering address is of another VCQ",
+          [&] { return utofu_put(a.handle, b.id, a.stadd, a.stadd, 8, 0, kNotice, nullptr); });
+  refused(UTOFU_ERR_INVALID_STADD, "the local steering address is of another VCQ",
+          [&] { return utofu_put(a.handle, b.id, b.stadd, b.stadd, 8, 0, kNotice, nullptr); });
 }
 
 TEST_F(UtofuLimits, SixTnisAndEightComponents) {

@@ -34,19 +34,22 @@ TEST(UtofuOrder, PutAndGetMoveTheBytes) {
   Vcq a{0};
   Vcq b{1};
   for (std::size_t i = 0; i < 1024; ++i) a.memory.words[i] = i * 7 + 1;
-  ASSERT_EQ(insist(a, [&] {
-              return utofu_put(a.handle, b.id, a.stadd, b.stadd + 512, 8192, 9, kNotice, nullptr);
-            }),
-            UTOFU_SUCCESS);
+  ASSERT_EQ(
+      insist(
+          a,
+          [&] { return utofu_put(a.handle, b.id, a.stadd, b.stadd + 512, 8192, 9, kNotice, nullptr); }),
+      UTOFU_SUCCESS);
   utofu_mrq_notice notice{};
   ASSERT_EQ(next_notice(a, &notice), UTOFU_SUCCESS);
   EXPECT_EQ(notice.notice_type, UTOFU_MRQ_TYPE_LCL_PUT);
   EXPECT_EQ(notice.vcq_id, b.id);
   EXPECT_EQ(notice.edata, 9U);
   EXPECT_EQ(std::memcmp(&b.memory.words[64], a.memory.words.data(), 8192), 0);
-  ASSERT_EQ(insist(a, [&] {
-              return utofu_get(a.handle, b.id, a.stadd + 16384, b.stadd + 512, 8192, 1, kNotice, nullptr);
-            }),
+  ASSERT_EQ(insist(a,
+                   [&] {
+                     return utofu_get(a.handle, b.id, a.stadd + 16384, b.stadd + 512, 8192, 1, kNotice,
+                                      nullptr);
+                   }),
             UTOFU_SUCCESS);
   ASSERT_EQ(next_notice(a, &notice), UTOFU_SUCCESS);
   EXPECT_EQ(notice.notice_type, UTOFU_MRQ_TYPE_LCL_GET);
@@ -57,10 +60,10 @@ TEST(UtofuOrder, ARemoteNoticeComesAfterTheData) {
   Vcq a{0};
   Vcq b{1};
   const unsigned long flags = kNotice | UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE;
-  ASSERT_EQ(insist(a, [&] {
-              return utofu_put_piggyback8(a.handle, b.id, 77, b.stadd, 8, 200, flags, nullptr);
-            }),
-            UTOFU_SUCCESS);
+  ASSERT_EQ(
+      insist(a,
+             [&] { return utofu_put_piggyback8(a.handle, b.id, 77, b.stadd, 8, 200, flags, nullptr); }),
+      UTOFU_SUCCESS);
   utofu_mrq_notice notice{};
   ASSERT_EQ(next_notice(b, &notice), UTOFU_SUCCESS);
   EXPECT_EQ(notice.notice_type, UTOFU_MRQ_TYPE_RMT_PUT);
@@ -76,9 +79,10 @@ TEST(UtofuOrder, AtomicsReturnWhatStoodThere) {
   b.memory.words[1] = 40;
   const auto word8 = [&](utofu_armw_op op, uint64_t value) {
     utofu_mrq_notice notice{};
-    EXPECT_EQ(insist(a, [&] {
-                return utofu_armw8(a.handle, b.id, op, value, b.stadd + 8, 3, kNotice, nullptr);
-              }),
+    EXPECT_EQ(insist(a,
+                     [&] {
+                       return utofu_armw8(a.handle, b.id, op, value, b.stadd + 8, 3, kNotice, nullptr);
+                     }),
               UTOFU_SUCCESS);
     EXPECT_EQ(next_notice(a, &notice), UTOFU_SUCCESS);
     EXPECT_EQ(notice.notice_type, UTOFU_MRQ_TYPE_LCL_ARMW);
@@ -91,10 +95,11 @@ TEST(UtofuOrder, AtomicsReturnWhatStoodThere) {
   EXPECT_EQ(word8(UTOFU_ARMW_OP_SWAP, 5), 11U);
   const auto swap = [&](uint64_t old, uint64_t value) {
     utofu_mrq_notice notice{};
-    EXPECT_EQ(insist(a, [&] {
-                return utofu_cswap8(a.handle, b.id, old, value, b.stadd + 8, 3, kNotice, nullptr);
-              }),
-              UTOFU_SUCCESS);
+    EXPECT_EQ(
+        insist(
+            a,
+            [&] { return utofu_cswap8(a.handle, b.id, old, value, b.stadd + 8, 3, kNotice, nullptr); }),
+        UTOFU_SUCCESS);
     EXPECT_EQ(next_notice(a, &notice), UTOFU_SUCCESS);
     return notice.rmt_value;
   };
@@ -104,9 +109,11 @@ TEST(UtofuOrder, AtomicsReturnWhatStoodThere) {
   EXPECT_EQ(seen(b, 1), 9U);
   // Half a word.
   utofu_mrq_notice notice{};
-  ASSERT_EQ(insist(a, [&] {
-              return utofu_armw4(a.handle, b.id, UTOFU_ARMW_OP_ADD, 1, b.stadd + 12, 3, kNotice, nullptr);
-            }),
+  ASSERT_EQ(insist(a,
+                   [&] {
+                     return utofu_armw4(a.handle, b.id, UTOFU_ARMW_OP_ADD, 1, b.stadd + 12, 3, kNotice,
+                                        nullptr);
+                   }),
             UTOFU_SUCCESS);
   ASSERT_EQ(next_notice(a, &notice), UTOFU_SUCCESS);
   EXPECT_EQ(seen(b, 1), 9U + (uint64_t{1} << 32));
@@ -121,10 +128,11 @@ TEST(UtofuOrder, AtomicsOfManyInitiatorsLoseNothing) {
     threads.emplace_back([&target, t] {
       Vcq own{t};
       for (int i = 0; i < kTimes; ++i) {
-        EXPECT_EQ(insist(own, [&] {
-                    return utofu_armw8(own.handle, target.id, UTOFU_ARMW_OP_ADD, 1, target.stadd, 0,
-                                       kNotice, nullptr);
-                  }),
+        EXPECT_EQ(insist(own,
+                         [&] {
+                           return utofu_armw8(own.handle, target.id, UTOFU_ARMW_OP_ADD, 1, target.stadd,
+                                              0, kNotice, nullptr);
+                         }),
                   UTOFU_SUCCESS);
         take(own, 1);
       }
@@ -144,15 +152,17 @@ TEST(UtofuOrder, StrongOrderHoldsThoughAllElseIsScrambled) {
   const utofu_emulator_counts before = counts();
   for (uint64_t round = 1; round <= kRounds; ++round) {
     for (std::size_t i = 0; i < kData; ++i) a.memory.words[i] = round;
-    ASSERT_EQ(insist(a, [&] {
-                return utofu_put(a.handle, b.id, a.stadd, b.stadd, kData * 8, 0, kStrong | kNotice,
-                                 nullptr);
-              }),
+    ASSERT_EQ(insist(a,
+                     [&] {
+                       return utofu_put(a.handle, b.id, a.stadd, b.stadd, kData * 8, 0,
+                                        kStrong | kNotice, nullptr);
+                     }),
               UTOFU_SUCCESS);
-    ASSERT_EQ(insist(a, [&] {
-                return utofu_put_piggyback8(a.handle, b.id, round, b.stadd + kFlag * 8, 8, 0,
-                                            kStrong | kNotice, nullptr);
-              }),
+    ASSERT_EQ(insist(a,
+                     [&] {
+                       return utofu_put_piggyback8(a.handle, b.id, round, b.stadd + kFlag * 8, 8, 0,
+                                                   kStrong | kNotice, nullptr);
+                     }),
               UTOFU_SUCCESS);
     void* done = nullptr;
     while (seen(b, kFlag) != round) utofu_poll_tcq(a.handle, 0, &done);
@@ -171,14 +181,15 @@ TEST(UtofuOrder, WithoutStrongOrderPutsOvertakeAndTear) {
   int early = 0;
   for (int round = 1; round <= kRounds; ++round) {
     a.memory.words[0] = static_cast<uint64_t>(round);
-    ASSERT_EQ(insist(a, [&] {
-                return utofu_put(a.handle, b.id, a.stadd, b.stadd, 512, 0, kNotice, nullptr);
-              }),
-              UTOFU_SUCCESS);
-    ASSERT_EQ(insist(a, [&] {
-                return utofu_put_piggyback8(a.handle, b.id, static_cast<uint64_t>(round),
-                                            b.stadd + 2048, 8, 0, kNotice, nullptr);
-              }),
+    ASSERT_EQ(
+        insist(a,
+               [&] { return utofu_put(a.handle, b.id, a.stadd, b.stadd, 512, 0, kNotice, nullptr); }),
+        UTOFU_SUCCESS);
+    ASSERT_EQ(insist(a,
+                     [&] {
+                       return utofu_put_piggyback8(a.handle, b.id, static_cast<uint64_t>(round),
+                                                   b.stadd + 2048, 8, 0, kNotice, nullptr);
+                     }),
               UTOFU_SUCCESS);
     utofu_mrq_notice notice{};
     ASSERT_EQ(next_notice(a, &notice), UTOFU_SUCCESS);
@@ -193,10 +204,10 @@ TEST(UtofuOrder, WithoutStrongOrderPutsOvertakeAndTear) {
 TEST(UtofuOrder, TheHardwareWaitsForNobody) {
   Vcq a{0};
   Vcq b{1};
-  ASSERT_EQ(insist(a, [&] {
-              return utofu_put_piggyback8(a.handle, b.id, 5, b.stadd, 8, 0, kStrong, nullptr);
-            }),
-            UTOFU_SUCCESS);
+  ASSERT_EQ(
+      insist(a,
+             [&] { return utofu_put_piggyback8(a.handle, b.id, 5, b.stadd, 8, 0, kStrong, nullptr); }),
+      UTOFU_SUCCESS);
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (seen(b, 0) != 5 && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
   EXPECT_EQ(seen(b, 0), 5U);
@@ -209,9 +220,10 @@ TEST(UtofuOrder, BusyComesNowAndThenForNoReason) {
   Vcq b{1};
   const uint64_t before = counts().busy;
   for (int i = 0; i < 200; ++i) {
-    ASSERT_EQ(insist(a, [&] {
-                return utofu_put_piggyback8(a.handle, b.id, 5, b.stadd, 8, 0, kNotice, nullptr);
-              }),
+    ASSERT_EQ(insist(a,
+                     [&] {
+                       return utofu_put_piggyback8(a.handle, b.id, 5, b.stadd, 8, 0, kNotice, nullptr);
+                     }),
               UTOFU_SUCCESS);
     take(a, 1);
   }

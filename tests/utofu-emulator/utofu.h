@@ -144,8 +144,8 @@ int utofu_put_piggyback(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, void
                         utofu_stadd_t rmt_stadd, size_t length, uint64_t edata, unsigned long int flags,
                         void* cbdata);
 int utofu_put_piggyback8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, uint64_t lcl_data,
-                         utofu_stadd_t rmt_stadd, size_t length, uint64_t edata, unsigned long int flags,
-                         void* cbdata);
+                         utofu_stadd_t rmt_stadd, size_t length, uint64_t edata,
+                         unsigned long int flags, void* cbdata);
 int utofu_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_stadd_t lcl_stadd,
               utofu_stadd_t rmt_stadd, size_t length, uint64_t edata, unsigned long int flags,
               void* cbdata);

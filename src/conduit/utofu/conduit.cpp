@@ -60,7 +60,8 @@ int UtofuConduit::open_device() {
   if (code == UTOFU_SUCCESS) tnis_.assign(ids, ids + count);
   std::free(ids);
   if (tnis_.empty())
-    return fail(OMPL_ERR_UNSUPPORTED, "uTofu offers no TNI to this process: {} ({})", text_of(code), code);
+    return fail(OMPL_ERR_UNSUPPORTED, "uTofu offers no TNI to this process: {} ({})", text_of(code),
+                code);
   utofu_onesided_caps* caps = nullptr;
   code = library_.query_onesided_caps(tnis_.front(), &caps);
   if (code != UTOFU_SUCCESS)
@@ -135,10 +136,11 @@ int UtofuConduit::register_with_all(const void* memory, std::size_t length, unsi
 int UtofuConduit::commit(uint64_t offset, std::size_t length) {
   const int place = segment_.vacant();
   if (place == SegmentRegions::kNone)
-    return fail(OMPL_ERR_MEMORY,
-                "more than {} allocations at once cannot be registered with uTofu: make fewer and larger "
-                "ones",
-                kSegmentRegions);
+    return fail(
+        OMPL_ERR_MEMORY,
+        "more than {} allocations at once cannot be registered with uTofu: make fewer and larger "
+        "ones",
+        kSegmentRegions);
   const unsigned stag = kSegmentStag + static_cast<unsigned>(place);
   std::vector<Registered> memory;
   const int code = register_with_all(site_.job->segment + offset, length, stag, &memory);

@@ -27,8 +27,9 @@ int Connections::open(const Vcq& vcq) {
   if (const int code = board_.open(Board::size(site_.job->size)); code != OMPL_OK) return code;
   const int code = board_memory_.open(vcq, board_.data(), board_.size(), kBoardStag);
   if (code == UTOFU_SUCCESS) return OMPL_OK;
-  return fail(OMPL_ERR_MEMORY, "uTofu cannot register the {} bytes of an endpoint's board: {} ({})",
-              board_.size(), text_of(code), code);
+  return ompl::fail(OMPL_ERR_MEMORY,
+                    "uTofu cannot register the {} bytes of an endpoint's board: {} ({})", board_.size(),
+                    text_of(code), code);
 }
 
 Link& Connections::add(uint32_t rank) {
@@ -81,10 +82,9 @@ bool Connections::advance(Link& link) {
                         .rank = site_.job->rank,
                         .slot = slot_,
                         .there = 1};
-      code = site_.library->put_piggyback(
-          vcq_->handle(), link.vcq, &greeting,
-          link.board + Board::greeting(site_.job->size, link.place), sizeof greeting, 0, kStrong,
-          report_to(link));
+      code = site_.library->put_piggyback(vcq_->handle(), link.vcq, &greeting,
+                                          link.board + Board::greeting(site_.job->size, link.place),
+                                          sizeof greeting, 0, kStrong, report_to(link));
       if (code == UTOFU_SUCCESS) link.state = State::greeted;
       break;
     }
@@ -109,7 +109,8 @@ void Connections::placed(Link& link, uint64_t place) {
   link.state = Link::State::placed;
   if (place >= Board::greetings(site_.job->size))
     fail(link, OMPL_ERR_LINK,
-         "more endpoints talk to its endpoint than it has room for: set OMPL_ENDPOINTS alike on all ranks");
+         "more endpoints talk to its endpoint than it has room for: set OMPL_ENDPOINTS alike on all "
+         "ranks");
 }
 
 // --- The other side's ----------------------------------------------------------------------------------
@@ -117,8 +118,7 @@ void Connections::placed(Link& link, uint64_t place) {
 int Connections::take_greetings() {
   int taken = 0;
   while (greetings_ < Board::greetings(site_.job->size)) {
-    const auto* const next =
-        on_board<Greeting>(Board::greeting(site_.job->size, greetings_));
+    const auto* const next = on_board<Greeting>(Board::greeting(site_.job->size, greetings_));
     if (read(next->there) == 0) break;
     ++greetings_;
     ++taken;
@@ -147,9 +147,9 @@ void Connections::welcome(const Greeting& greeting) {
 }
 
 void Connections::tell(Incoming& from) {
-  const int code = site_.library->put_piggyback8(
-      vcq_->handle(), from.vcq, from.taken, from.reply + offsetof(Reply, taken), sizeof from.taken, 0,
-      kStrong, nullptr);
+  const int code = site_.library->put_piggyback8(vcq_->handle(), from.vcq, from.taken,
+                                                 from.reply + offsetof(Reply, taken), sizeof from.taken,
+                                                 0, kStrong, nullptr);
   if (code == UTOFU_SUCCESS) from.told = from.taken;
 }
 
@@ -158,9 +158,9 @@ int Connections::progress() {
   if (connecting_ > 0) {
     for (const auto& from : incoming_) {
       if (from->offered) continue;
-      const int code = site_.library->put_piggyback8(
-          vcq_->handle(), from->vcq, from->memory.stadd(), from->reply + offsetof(Reply, ring),
-          sizeof(uint64_t), 0, kStrong, nullptr);
+      const int code = site_.library->put_piggyback8(vcq_->handle(), from->vcq, from->memory.stadd(),
+                                                     from->reply + offsetof(Reply, ring),
+                                                     sizeof(uint64_t), 0, kStrong, nullptr);
       if (code == UTOFU_ERR_BUSY) continue;
       from->offered = true;
       --connecting_;

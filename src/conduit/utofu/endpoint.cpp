@@ -14,8 +14,7 @@ namespace {
 constexpr int64_t kGoodbyeMs = 200;
 constexpr int kBatch = 16;
 // Every put is in order with those before it: a record must come after data however long they are.
-constexpr unsigned long kPut =
-    UTOFU_ONESIDED_FLAG_STRONG_ORDER | UTOFU_ONESIDED_FLAG_CACHE_INJECTION;
+constexpr unsigned long kPut = UTOFU_ONESIDED_FLAG_STRONG_ORDER | UTOFU_ONESIDED_FLAG_CACHE_INJECTION;
 constexpr unsigned long kNotice = UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE;
 
 Post retry(Post::Reason reason) { return {.state = Post::State::retry, .reason = reason}; }
@@ -31,8 +30,7 @@ Record record_of(const Signal& signal) {
   return {.offset = signal.offset,
           .value = signal.value,
           .token = signal.token,
-          .op = static_cast<uint8_t>(signal.op),
-          .function = static_cast<uint8_t>(signal.function)};
+          .tail = Record::tail_of(static_cast<uint8_t>(signal.op), signal.function)};
 }
 
 struct Nobody final : Sink {
@@ -72,7 +70,7 @@ bool UtofuEndpoint::parted() {
   for (const auto& link : connections_.links()) {
     const bool up = link->state == Link::State::up;
     if (up && !link->goodbye_said && connections_.room(*link) > 0)
-      link->goodbye_said = post_record(*link, {.op = kGoodbye}).state == Post::State::done;
+      link->goodbye_said = post_record(*link, {.tail = kGoodbye}).state == Post::State::done;
     all = all && !link->connecting() && (!up || (link->goodbye_said && link->left));
   }
   return all && operations_.outstanding() == 0;
@@ -146,7 +144,7 @@ Post UtofuEndpoint::signal(uint32_t rank, const Signal& record) {
   Link* const link = ready(rank, compares ? 2 : 1, &answer);
   if (link == nullptr) return answer;
   if (compares) {
-    answer = post_record(*link, {.value = record.compare, .op = kCompare});
+    answer = post_record(*link, {.value = record.compare, .tail = kCompare});
     if (answer.state != Post::State::done) return answer;
     if (link->window.full() || operations_.outstanding() == Operations::kCount)
       return retry(Post::Reason::queue_full);
@@ -181,17 +179,17 @@ Post UtofuEndpoint::joined(uint32_t rank, const void* source, uint64_t offset, s
       return refusal(*link);
     }
   }
-  return post_record(*link, {.offset = flag,
-                             .value = 1,
-                             .op = static_cast<uint8_t>(SignalOp::update32),
-                             .function = static_cast<uint8_t>(Function::add)});
+  return post_record(
+      *link, {.offset = flag,
+              .value = 1,
+              .tail = Record::tail_of(static_cast<uint8_t>(SignalOp::update32), Function::add)});
 }
 
 // There must be room for it, and an operation.
 Post UtofuEndpoint::post_record(Link& link, const Record& record) {
   Operation& operation = *operations_.take(link);
   Record numbered = record;
-  numbered.sequence = static_cast<uint32_t>(link.sent + 1);
+  numbered.tail |= Record::numbered(link.sent + 1);
   const int code = insist([&] {
     return site_.library->put_piggyback(
         vcq_.handle(), link.vcq, &numbered, link.ring + link.sent % kRing * sizeof(Record),
@@ -261,11 +259,12 @@ bool UtofuEndpoint::load(const void* memory, std::size_t length, bool read, Oper
     *local = operation->memory.stadd();
     return true;
   }
-  *answer = {.state = Post::State::failed,
-             .code = fail(OMPL_ERR_MEMORY,
-                          "uTofu cannot register {} bytes at {} for a put or get: {} ({}); use memory of "
-                          "the segment",
-                          length, memory, text_of(code), code)};
+  *answer = {
+      .state = Post::State::failed,
+      .code = fail(OMPL_ERR_MEMORY,
+                   "uTofu cannot register {} bytes at {} for a put or get: {} ({}); use memory of "
+                   "the segment",
+                   length, memory, text_of(code), code)};
   return false;
 }
 

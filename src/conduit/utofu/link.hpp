@@ -23,10 +23,10 @@ struct Link {
   explicit Link(uint32_t to_rank) : rank(to_rank) {}
 
   enum class State : uint8_t {
-    fresh,     // nothing was asked for yet
-    asked,     // for a place among the greetings of the other side
-    placed,    // which it has
-    greeted,   // and the greeting is there; the other side makes a ring
+    fresh,    // nothing was asked for yet
+    asked,    // for a place among the greetings of the other side
+    placed,   // which it has
+    greeted,  // and the greeting is there; the other side makes a ring
     up,
     failed,
   };
@@ -35,10 +35,10 @@ struct Link {
 
   const uint32_t rank;
   State state = State::fresh;
-  utofu_vcq_id_t vcq = 0;     // the other side's
-  utofu_stadd_t board = 0;    // its board,
-  uint64_t place = 0;         // the place of the greeting there
-  utofu_stadd_t ring = 0;     // and the ring made for this side
+  utofu_vcq_id_t vcq = 0;        // the other side's
+  utofu_stadd_t board = 0;       // its board,
+  uint64_t place = 0;            // the place of the greeting there
+  utofu_stadd_t ring = 0;        // and the ring made for this side
   const Reply* reply = nullptr;  // on this side's board
   uint64_t sent = 0;             // records
   uint64_t last_beat = 0;        // tickets when the other side was last tried
@@ -68,8 +68,8 @@ struct Incoming {
 struct Operation {
   static constexpr uint16_t kNoBounce = UINT16_MAX;
 
-  Link* link = nullptr;  // null: free
-  uint64_t ticket = 0;   // 0: asks for a place among the greetings
+  Link* link = nullptr;    // null: free
+  uint64_t ticket = 0;     // 0: asks for a place among the greetings
   void* target = nullptr;  // of a get through the bounce slot
   std::size_t length = 0;
   uint16_t bounce = kNoBounce;

@@ -26,8 +26,9 @@ int UtofuEndpoint::take_notices(int budget) {
     utofu_mrq_notice notice;
     const int code = site_.library->poll_mrq(vcq_.handle(), 0, &notice);
     if (code == UTOFU_ERR_NOT_FOUND) break;
-    if (code < UTOFU_ERR_MRQ_RMT_LENGTH)
-      return fail(OMPL_ERR_LINK, "uTofu's message receive queue is broken: {} ({})", text_of(code), code);
+    if (code != UTOFU_SUCCESS && (code > UTOFU_ERR_MRQ_OTHER || code < UTOFU_ERR_MRQ_RMT_LENGTH))
+      return fail(OMPL_ERR_LINK, "uTofu's message receive queue is broken: {} ({})", text_of(code),
+                  code);
     // An error may also be of a command without an operation, whose notice names operation 0.
     Operation& operation = operations_.at(notice.edata);
     const bool matches = operation.link != nullptr && operation.link->vcq == notice.vcq_id;
@@ -76,10 +77,8 @@ int UtofuEndpoint::take_records(Sink& sink, int budget) {
     Incoming& from = *all[first + i < count ? first + i : first + i - count];
     for (; taken < budget; ++taken) {
       Record& next = from.ring[from.taken % kRing];
-      // The last word of the record, which is written last.
-      auto* const word = reinterpret_cast<uint64_t*>(&next) + sizeof(Record) / sizeof(uint64_t) - 1;
-      const uint64_t last = std::atomic_ref(*word).load(std::memory_order_acquire);
-      if (static_cast<uint32_t>(last >> 32) != static_cast<uint32_t>(from.taken + 1)) break;
+      const uint64_t tail = std::atomic_ref(next.tail).load(std::memory_order_acquire);
+      if (!Record::is_numbered(tail, from.taken + 1)) break;
       const Record record = next;
       ++from.taken;
       if (!deliver(sink, from, record)) break;
@@ -91,11 +90,11 @@ int UtofuEndpoint::take_records(Sink& sink, int budget) {
 
 // False: it was the last one.
 bool UtofuEndpoint::deliver(Sink& sink, Incoming& from, const Record& record) {
-  if (record.op == kGoodbye) {
+  if (record.op() == kGoodbye) {
     connections_.said_goodbye(from.rank);
     return false;
   }
-  if (record.op == kCompare) {
+  if (record.op() == kCompare) {
     from.compare = record.value;
     return true;
   }
@@ -103,8 +102,8 @@ bool UtofuEndpoint::deliver(Sink& sink, Incoming& from, const Record& record) {
                           .value = record.value,
                           .compare = from.compare,
                           .token = record.token,
-                          .op = static_cast<SignalOp>(record.op),
-                          .function = static_cast<Function>(record.function)});
+                          .op = static_cast<SignalOp>(record.op()),
+                          .function = record.function()});
   return true;
 }
 

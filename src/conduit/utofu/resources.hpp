@@ -98,7 +98,8 @@ class Pages {
 };
 
 using SegmentRegions = Regions<std::vector<Registered>, kSegmentRegions>;  // by offset
-using ProgramRegions = Regions<std::vector<Registered>, kProgramRegions>;  // by address: ompl_register()
+using ProgramRegions =
+    Regions<std::vector<Registered>, kProgramRegions>;  // by address: ompl_register()
 
 // What all endpoints of a rank share.
 struct Site {

@@ -12,15 +12,25 @@
 
 namespace ompl::conduit::utofu {
 
-// In a ring, at the number of records before it. `sequence` is one more, so that an older one in its place is not it.
+// In a ring, at the number of records before it.
 struct Record {
   uint64_t offset = 0;
   uint64_t value = 0;
   uint64_t token = 0;
-  uint8_t op = 0;
-  uint8_t function = 0;
-  uint16_t unused = 0;
-  uint32_t sequence = 0;
+  uint64_t tail =
+      0;  // operation, function, and the number of the record, so that an older one in its place is not it
+
+  static constexpr uint64_t tail_of(uint8_t op, Function function) {
+    return op | static_cast<uint64_t>(function) << 8;
+  }
+  static constexpr uint64_t numbered(uint64_t number) { return number << 32; }
+  static constexpr bool is_numbered(uint64_t tail, uint64_t number) {
+    return tail >> 32 == (number & UINT32_MAX);
+  }
+  [[nodiscard]] uint8_t op() const { return static_cast<uint8_t>(tail); }
+  [[nodiscard]] Function function() const {
+    return static_cast<Function>(static_cast<uint8_t>(tail >> 8));
+  }
 };
 static_assert(sizeof(Record) == 32);
 
