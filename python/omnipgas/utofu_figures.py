@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures of the utofu conduit: what its code does, over the emulator of uTofu when that does everything at once."""
+"""The figures of the utofu conduit: what its code does, over the emulator of uTofu, which then does all at once."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ INSTRUCTIONS = 250.0
 ROUNDS = 30
 MILLISECONDS = 200
 
+
 def figures(build: Path) -> list[Figure]:
     """All of them."""
     return [*work(build), *rates(build)]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a conduit's own code does per put and flag, over a stand-in for its network: instructions, requests, calls of others.
+"""What a conduit's own code does per put and flag, over a stand-in for its network.
 
-Time on a network in software measures nothing, so work is counted.
+Time on a network in software measures nothing, so work is counted: instructions, requests, calls of others.
 """
 
 from __future__ import annotations

@@ -104,7 +104,8 @@ class Work {
   const int batch_;  // calls before the other side is waited for
 };
 
-inline int run_work(int argc, char** argv, std::unique_ptr<Fabric> fabric, Posted (*posted)(), int batch) {
+inline int run_work(int argc, char** argv, std::unique_ptr<Fabric> fabric, Posted (*posted)(),
+                    int batch) {
   int calls = 0;
   std::size_t bytes = sizeof(uint64_t);
   const auto number = [argv](int i, auto* out) {

@@ -73,7 +73,7 @@ TEST_F(UtofuFailure, R4_AFullRingHoldsTheSenderAndLosesNothing) {
   std::atomic<bool> held{false};
   w->run([&](Rank& r) {
     if (r.rank == 1) {
-      ok(r.wait(flag + 4));  // connected
+      ok(r.wait(flag + 4));                     // connected
       while (!held) std::this_thread::yield();  // outside the layer
       for (uint32_t i = 0; i < kSignals; ++i) ok(r.wait(flag));
       EXPECT_EQ(r.drain(flag), 0U);

@@ -10,9 +10,9 @@
 namespace ompl::conformance {
 namespace {
 
-constexpr std::size_t kMost = 1024;   // bytes of a message
-constexpr uint32_t kPlaces = 16;      // messages under way to a thread
-constexpr uint32_t kAhead = 8;        // of the one that is taken
+constexpr std::size_t kMost = 1024;  // bytes of a message
+constexpr uint32_t kPlaces = 16;     // messages under way to a thread
+constexpr uint32_t kAhead = 8;       // of the one that is taken
 constexpr uint32_t kRanks = 2;
 
 uint64_t word_of(uint32_t source, unsigned thread, uint32_t number, std::size_t place) {
@@ -48,7 +48,8 @@ uint64_t exchange(unsigned threads, uint32_t messages) {
           if (i < kAhead) continue;
           const uint32_t number = i - kAhead;
           ok(r.wait(come));
-          const auto* const arrived = reinterpret_cast<const uint64_t*>(r.own(own + number % kPlaces * kMost));
+          const auto* const arrived =
+              reinterpret_cast<const uint64_t*>(r.own(own + number % kPlaces * kMost));
           bool all = true;
           for (std::size_t k = 0; k < words_of(number); ++k)
             all = all && arrived[k] == word_of(r.left(), r.thread, number, k);

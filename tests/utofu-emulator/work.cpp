@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   settings.delay = 0;
   settings.spurious_busy = 0;
   utofu_emulator_set(&settings);
-  const auto fabric = ompl::conformance::every_rank(ompl::conduit::self::make, ompl::conduit::utofu::make);
+  const auto fabric =
+      ompl::conformance::every_rank(ompl::conduit::self::make, ompl::conduit::utofu::make);
   return ompl::conformance::run_work(argc, argv, fabric(2), posted, 64);
 }

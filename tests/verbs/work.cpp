@@ -16,6 +16,7 @@ ompl::conformance::Posted posted() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto fabric = ompl::conformance::every_rank(ompl::conduit::self::make, ompl::conduit::verbs::make);
+  const auto fabric =
+      ompl::conformance::every_rank(ompl::conduit::self::make, ompl::conduit::verbs::make);
   return ompl::conformance::run_work(argc, argv, fabric(2), posted, 256);
 }

@@ -69,7 +69,9 @@ bool UtofuEndpoint::parted() {
   bool all = true;
   for (const auto& link : connections_.links()) {
     const bool up = link->state == Link::State::up;
-    if (up && !link->goodbye_said && connections_.room(*link) > 0)
+    const bool fits = connections_.room(*link) > 0 && !link->window.full() &&
+                      operations_.outstanding() < Operations::kCount;
+    if (up && !link->goodbye_said && fits)
       link->goodbye_said = post_record(*link, {.tail = kGoodbye}).state == Post::State::done;
     all = all && !link->connecting() && (!up || (link->goodbye_said && link->left));
   }
