@@ -37,7 +37,8 @@ void* map_file(const char* path) {
     machine->mutex.make();
     machine->made = kMade;
   }
-  close(file);  // which unlocks it
+  flock(file, LOCK_UN);  // the mapping keeps the file open
+  close(file);
   return memory;
 }
 

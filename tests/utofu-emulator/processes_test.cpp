@@ -23,7 +23,8 @@ struct Greeting {
   utofu_stadd_t stadd;
 };
 
-// Runs before this process has touched the emulator: a fork with its thread would be none.
+// Runs before this process has touched the emulator, whose thread does not live on in a fork: each test in a process of its
+// own.
 class UtofuProcesses : public ::testing::Test {
  protected:
   void SetUp() override {
