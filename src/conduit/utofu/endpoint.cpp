@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kGoodbyeMs = 200;
 constexpr int kBatch = 16;
 // Every put is in order with those before it: a record must come after data however long they are.
-constexpr unsigned long kPut = UTOFU_ONESIDED_FLAG_STRONG_ORDER | UTOFU_ONESIDED_FLAG_CACHE_INJECTION;
+constexpr unsigned long kPut = UTOFU_ONESIDED_FLAG_STRONG_ORDER;
 constexpr unsigned long kNotice = UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE;
 
 Post retry(Post::Reason reason) { return {.state = Post::State::retry, .reason = reason}; }
