@@ -61,13 +61,13 @@ TEST(UtofuOperations, AreAsManyAsOneByteTellsApart) {
   Operations operations;
   Link link(1);
   std::vector<Operation*> taken;
-  for (std::size_t i = 0; i < 256; ++i) taken.push_back(operations.take(link));
-  EXPECT_EQ(operations.take(link), nullptr);
+  for (std::size_t i = 0; i < 256; ++i) taken.push_back(&operations.take(link));
+  EXPECT_TRUE(operations.full());
   std::vector<bool> seen(256);
-  for (Operation* each : taken) seen.at(operations.number(*each)) = true;
+  for (Operation* each : taken) seen.at(each->number) = true;
   EXPECT_EQ(std::count(seen.begin(), seen.end(), true), 256);
   operations.give_back(*taken[17]);
-  EXPECT_EQ(operations.take(link), taken[17]);
+  EXPECT_EQ(&operations.take(link), taken[17]);
 }
 
 TEST(UtofuBoard, PlacesDoNotOverlap) {

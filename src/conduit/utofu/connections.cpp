@@ -9,7 +9,7 @@ namespace ompl::conduit::utofu {
 namespace {
 
 constexpr int64_t kBeatMs = 1000;
-constexpr uint32_t kTurnsPerClock = 256;
+constexpr uint32_t kTurnsPerClock = 32;
 constexpr unsigned long kStrong = UTOFU_ONESIDED_FLAG_STRONG_ORDER;
 
 // A word that the other side puts.
@@ -54,8 +54,11 @@ Link& Connections::use(uint32_t rank) {
   return link;
 }
 
-uint64_t Connections::room(const Link& link) const {
-  return kRing - (link.sent - read(link.reply->taken));
+uint64_t Connections::room(Link& link) {
+  if (link.state != Link::State::up) return 0;
+  const uint64_t limit = read(link.reply->taken) + kRing;
+  if (!link.left) link.limit = limit;
+  return limit - link.sent;
 }
 
 // One step towards a connection; false: it waits, for room in the queue or for the other side.
@@ -64,11 +67,11 @@ bool Connections::advance(Link& link) {
   int code = UTOFU_SUCCESS;
   switch (link.state) {
     case State::fresh: {
-      Operation* const operation = operations_.take(link);
-      if (operation == nullptr) return false;
+      if (operations_.full()) return false;
+      Operation* const operation = &operations_.take(link);
       operation->ticket = 0;
       code = site_.library->armw8(vcq_->handle(), link.vcq, UTOFU_ARMW_OP_ADD, 1,
-                                  link.board + Board::kTickets, operations_.number(*operation),
+                                  link.board + Board::kTickets, operation->number,
                                   UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE, report_to(*operation));
       if (code == UTOFU_SUCCESS) {
         link.state = State::asked;
@@ -92,6 +95,7 @@ bool Connections::advance(Link& link) {
       link.ring = read(link.reply->ring);
       if (link.ring == 0) return false;
       link.state = State::up;
+      room(link);
       --connecting_;
       log::debug("utofu: endpoint {} connected to rank {}", slot_, link.rank);
       return true;
@@ -179,13 +183,22 @@ void Connections::beat() {
   last_beat_ = now;
   for (const auto& link : owned_) {
     const bool silent = link->last_beat == link->window.next();
+    if (silent && link->sends() && !link->window.full() && !operations_.full()) try_out(*link);
     link->last_beat = link->window.next();
-    if (!silent || !link->sends()) continue;
-    const int code =
-        site_.library->put_piggyback8(vcq_->handle(), link->vcq, 0, link->board + Board::kPulse,
-                                      sizeof(uint64_t), 0, kStrong, report_to(*link));
-    if (code != UTOFU_SUCCESS && code != UTOFU_ERR_BUSY) lost(*link, code);
   }
+}
+
+void Connections::try_out(Link& link) {
+  Operation& operation = operations_.take(link);
+  const int code = site_.library->put_piggyback8(
+      vcq_->handle(), link.vcq, 0, link.board + Board::kPulse, sizeof(uint64_t), operation.number,
+      kStrong | UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE, report_to(operation));
+  if (code == UTOFU_SUCCESS) {
+    operation.ticket = link.window.issue();
+    return;
+  }
+  operations_.give_back(operation);
+  if (code != UTOFU_ERR_BUSY) lost(link, code);
 }
 
 // --- Ends ----------------------------------------------------------------------------------------------
@@ -214,6 +227,7 @@ void Connections::fail(Link& link, int code, std::string_view why) {
   if (link.failure != OMPL_OK) return;
   if (link.state < Link::State::up && link.vcq != 0) --connecting_;
   if (!link.left || link.state != Link::State::up) link.state = Link::State::failed;
+  link.limit = 0;
   link.why = why;
   link.failure.store(code, std::memory_order_release);
   link.window.close();

@@ -34,8 +34,8 @@ class Connections {
   [[nodiscard]] const std::vector<std::unique_ptr<Link>>& links() const { return owned_; }
   [[nodiscard]] const std::vector<std::unique_ptr<Incoming>>& incoming() const { return incoming_; }
 
-  // How many records of `link` find room in its ring.
-  [[nodiscard]] uint64_t room(const Link& link) const;
+  // How many records of `link` find room in its ring now. Lets the link know.
+  uint64_t room(Link& link);
   // A place among the greetings was given.
   void placed(Link& link, uint64_t place);
   // The other side has found that so many of its records were taken.
@@ -55,6 +55,7 @@ class Connections {
   void welcome(const Greeting& greeting);
   bool advance(Link& link);
   void beat();
+  void try_out(Link& link);
   void fail(Link& link, int code, std::string_view why);
   [[nodiscard]] const std::vector<uint64_t>& slots_of(uint32_t rank) const {
     return (*site_.peers)[rank].slots;

@@ -43,6 +43,8 @@ UtofuEndpoint::UtofuEndpoint(const Site& site, const Vcq& vcq, uint32_t slot)
     : site_(site),
       segment_version_(site.segment->version()),
       vcq_(vcq),
+      library_(*site.library),
+      handle_(vcq.handle()),
       connections_(site, slot, operations_) {}
 
 int UtofuEndpoint::open() {
@@ -69,8 +71,7 @@ bool UtofuEndpoint::parted() {
   bool all = true;
   for (const auto& link : connections_.links()) {
     const bool up = link->state == Link::State::up;
-    const bool fits = connections_.room(*link) > 0 && !link->window.full() &&
-                      operations_.outstanding() < Operations::kCount;
+    const bool fits = connections_.room(*link) > 0 && !link->window.full() && !operations_.full();
     if (up && !link->goodbye_said && fits)
       link->goodbye_said = post_record(*link, {.tail = kGoodbye}).state == Post::State::done;
     all = all && !link->connecting() && (!up || (link->goodbye_said && link->left));
@@ -80,28 +81,16 @@ bool UtofuEndpoint::parted() {
 
 // --- Posting -------------------------------------------------------------------------------------------
 
-// A command for which there is room may be refused all the same until the reports of others are taken.
-template <class Command>
-int UtofuEndpoint::insist(Command&& command) {
-  const int code = command();
-  if (code != UTOFU_ERR_BUSY) [[likely]]
-    return code;
-  take_reports();
-  return command();
-}
-
 Post UtofuEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std::size_t length) {
   Post answer;
   Link* const link = ready(rank, 0, &answer);
   if (link == nullptr || !aim(*link, offset, length, &answer)) return answer;
-  Operation& operation = *operations_.take(*link);
+  Operation& operation = operations_.take(*link);
   const utofu_stadd_t remote = link->aim.base + offset;
-  const uint64_t number = operations_.number(operation);
   if (length <= kPiggyback) {
-    const int code = insist([&] {
-      return site_.library->put_piggyback(vcq_.handle(), link->vcq, const_cast<void*>(source), remote,
-                                          length, number, kPut | kNotice, report_to(operation));
-    });
+    const int code =
+        library_.put_piggyback(handle_, link->vcq, const_cast<void*>(source), remote, length,
+                               operation.number, kPut | kNotice, report_to(operation));
     return answer_to(code, *link, operation, Post::State::done);
   }
   utofu_stadd_t local = 0;
@@ -113,10 +102,8 @@ Post UtofuEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std:
   if (copied)
     std::copy_n(static_cast<const std::byte*>(source), length,
                 bounce_pages_.data() + operation.bounce * kBounce);
-  const int code = insist([&] {
-    return site_.library->put(vcq_.handle(), link->vcq, local, remote, length, number, kPut | kNotice,
-                              report_to(operation));
-  });
+  const int code = library_.put(handle_, link->vcq, local, remote, length, operation.number,
+                                kPut | kNotice, report_to(operation));
   return answer_to(code, *link, operation, copied ? Post::State::done : Post::State::pending);
 }
 
@@ -124,7 +111,7 @@ Post UtofuEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_
   Post answer;
   Link* const link = ready(rank, 0, &answer);
   if (link == nullptr || !aim(*link, offset, length, &answer)) return answer;
-  Operation& operation = *operations_.take(*link);
+  Operation& operation = operations_.take(*link);
   utofu_stadd_t local = 0;
   if (!load(target, length, true, &operation, &local, &answer)) {
     release(operation);
@@ -132,10 +119,8 @@ Post UtofuEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_
   }
   operation.target = target;
   operation.length = length;
-  const int code = insist([&] {
-    return site_.library->get(vcq_.handle(), link->vcq, local, link->aim.base + offset, length,
-                              operations_.number(operation), kNotice, report_to(operation));
-  });
+  const int code = library_.get(handle_, link->vcq, local, link->aim.base + offset, length,
+                                operation.number, kNotice, report_to(operation));
   return answer_to(code, *link, operation, Post::State::pending);
 }
 
@@ -148,8 +133,7 @@ Post UtofuEndpoint::signal(uint32_t rank, const Signal& record) {
   if (compares) {
     answer = post_record(*link, {.value = record.compare, .tail = kCompare});
     if (answer.state != Post::State::done) return answer;
-    if (link->window.full() || operations_.outstanding() == Operations::kCount)
-      return retry(Post::Reason::queue_full);
+    if (link->window.full() || operations_.full()) return retry(Post::Reason::queue_full);
   }
   return post_record(*link, record_of(record));
 }
@@ -163,40 +147,55 @@ Post UtofuEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offse
   return answer;
 }
 
-// Two commands, of which the second gives notice of both. If the second finds no room the first is posted again with it,
-// which writes the same bytes to the same place before anyone was told.
+// Two commands, of which the second gives notice of both: the commonest post and no more. If the second finds no room the
+// first is posted again with it, which writes the same bytes to the same place before anyone was told.
 Post UtofuEndpoint::joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
                            uint64_t flag) {
+  Link* const link = connections_.find(rank);
+  if (link == nullptr || link->sent >= link->limit || link->window.full() || operations_.full() ||
+      (length != 0 && !link->aim.covers(offset, length, segment_version_))) [[unlikely]]
+    return prepare_joined(rank, source, offset, length, flag);
+  if (length != 0) {
+    const int code = library_.put_piggyback(handle_, link->vcq, const_cast<void*>(source),
+                                            link->aim.base + offset, length, 0, kPut, report_to(*link));
+    if (code != UTOFU_SUCCESS) [[unlikely]]
+      return refused(code, *link);
+  }
+  Operation& operation = operations_.take(*link);
+  const uint64_t sent = link->sent;
+  Record record{.offset = flag,
+                .value = 1,
+                .tail = Record::tail_of(static_cast<uint8_t>(SignalOp::update32), Function::add) |
+                        Record::numbered(sent + 1)};
+  const int code =
+      library_.put_piggyback(handle_, link->vcq, &record, link->ring + sent % kRing * sizeof record,
+                             sizeof record, operation.number, kPut | kNotice, report_to(operation));
+  if (code != UTOFU_SUCCESS) [[unlikely]] {
+    operations_.give_back(operation);
+    return refused(code, *link);
+  }
+  link->sent = sent + 1;
+  operation.ticket = link->window.issue();
+  return {.ticket = operation.ticket};
+}
+
+// Until joined() can post.
+[[gnu::noinline]] Post UtofuEndpoint::prepare_joined(uint32_t rank, const void* source, uint64_t offset,
+                                                     std::size_t length, uint64_t flag) {
   Post answer;
   Link* const link = ready(rank, 1, &answer);
   if (link == nullptr || (length != 0 && !aim(*link, offset, length, &answer))) return answer;
-  if (length != 0) {
-    const int code = insist([&] {
-      return site_.library->put_piggyback(vcq_.handle(), link->vcq, const_cast<void*>(source),
-                                          link->aim.base + offset, length, 0, kPut, report_to(*link));
-    });
-    if (code != UTOFU_SUCCESS) [[unlikely]] {
-      if (code == UTOFU_ERR_BUSY) return retry(Post::Reason::queue_full);
-      connections_.lost(*link, code);
-      return refusal(*link);
-    }
-  }
-  return post_record(
-      *link, {.offset = flag,
-              .value = 1,
-              .tail = Record::tail_of(static_cast<uint8_t>(SignalOp::update32), Function::add)});
+  return joined(rank, source, offset, length, flag);
 }
 
 // There must be room for it, and an operation.
 Post UtofuEndpoint::post_record(Link& link, const Record& record) {
-  Operation& operation = *operations_.take(link);
+  Operation& operation = operations_.take(link);
   Record numbered = record;
   numbered.tail |= Record::numbered(link.sent + 1);
-  const int code = insist([&] {
-    return site_.library->put_piggyback(
-        vcq_.handle(), link.vcq, &numbered, link.ring + link.sent % kRing * sizeof(Record),
-        sizeof numbered, operations_.number(operation), kPut | kNotice, report_to(operation));
-  });
+  const int code = library_.put_piggyback(
+      handle_, link.vcq, &numbered, link.ring + link.sent % kRing * sizeof(Record), sizeof numbered,
+      operation.number, kPut | kNotice, report_to(operation));
   if (code == UTOFU_SUCCESS) ++link.sent;
   return answer_to(code, link, operation, Post::State::done);
 }
@@ -208,8 +207,8 @@ Link* UtofuEndpoint::ready(uint32_t rank, uint64_t records, Post* answer) {
     *answer = refusal(link);
     return nullptr;
   }
-  if (link.window.full() || operations_.outstanding() == Operations::kCount ||
-      (records != 0 && connections_.room(link) < records)) [[unlikely]] {
+  if (link.window.full() || operations_.full() || (records != 0 && connections_.room(link) < records))
+      [[unlikely]] {
     *answer = retry(Post::Reason::queue_full);
     return nullptr;
   }
@@ -247,6 +246,7 @@ bool UtofuEndpoint::load(const void* memory, std::size_t length, bool read, Oper
   if (read && find_region(memory, length, local)) return true;
   if (small && !bounces_.empty()) {
     operation->bounce = bounces_.back();
+    operation->holds = true;
     bounces_.pop_back();
     *local = bounce_memory_.stadd() + operation->bounce * kBounce;
     return true;
@@ -258,6 +258,7 @@ bool UtofuEndpoint::load(const void* memory, std::size_t length, bool read, Oper
   }
   const int code = operation->memory.open(vcq_, memory, length);
   if (code == UTOFU_SUCCESS) {
+    operation->holds = true;
     *local = operation->memory.stadd();
     return true;
   }
@@ -295,7 +296,15 @@ Post UtofuEndpoint::answer_to(int code, Link& link, Operation& operation, Post::
     return {.state = state, .ticket = operation.ticket};
   }
   release(operation);
-  if (code == UTOFU_ERR_BUSY) return retry(Post::Reason::queue_full);
+  return refused(code, link);
+}
+
+// A command that finds no room is posted again once the reports of others are taken.
+Post UtofuEndpoint::refused(int code, Link& link) {
+  if (code == UTOFU_ERR_BUSY) {
+    take_reports();
+    return retry(Post::Reason::queue_full);
+  }
   connections_.lost(link, code);
   return refusal(link);
 }
@@ -305,6 +314,7 @@ void UtofuEndpoint::release(Operation& operation) {
     bounces_.push_back(operation.bounce);
     operation.bounce = Operation::kNoBounce;
   }
+  operation.holds = false;
   operation.target = nullptr;
   operation.memory = {};
   operations_.give_back(operation);

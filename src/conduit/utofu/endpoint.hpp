@@ -46,8 +46,9 @@ class UtofuEndpoint final : public Endpoint {
             utofu_stadd_t* local, Post* answer);
   bool find_region(const void* memory, std::size_t length, utofu_stadd_t* local);
   Post post_record(Link& link, const Record& record);
-  template <class Command>
-  int insist(Command&& command);
+  Post prepare_joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
+                      uint64_t flag);
+  Post refused(int code, Link& link);
   Post answer_to(int code, Link& link, Operation& operation, Post::State state);
   void release(Operation& operation);
 
@@ -60,6 +61,8 @@ class UtofuEndpoint final : public Endpoint {
   const Site& site_;
   const std::atomic<uint64_t>& segment_version_;
   const Vcq& vcq_;
+  const Library& library_;
+  const utofu_vcq_hdl_t handle_;
   Operations operations_;
   Connections connections_;
   Pages bounce_pages_;

@@ -40,7 +40,8 @@ struct Link {
   uint64_t place = 0;            // the place of the greeting there
   utofu_stadd_t ring = 0;        // and the ring made for this side
   const Reply* reply = nullptr;  // on this side's board
-  uint64_t sent = 0;             // records
+  uint64_t sent = 0;             // records,
+  uint64_t limit = 0;            // of them as far as this side knows; 0 unless it sends
   uint64_t last_beat = 0;        // tickets when the other side was last tried
   int region = 0;                // of the last put or get, a hint
   Aim aim;
@@ -68,12 +69,14 @@ struct Incoming {
 struct Operation {
   static constexpr uint16_t kNoBounce = UINT16_MAX;
 
+  uint8_t number = 0;      // in the table
   Link* link = nullptr;    // null: free
   uint64_t ticket = 0;     // 0: asks for a place among the greetings
   void* target = nullptr;  // of a get through the bounce slot
   std::size_t length = 0;
   uint16_t bounce = kNoBounce;
-  Registered memory;  // for this operation
+  bool holds = false;  // a bounce slot or memory registered for it
+  Registered memory;
 };
 
 // All of an endpoint: as many as one byte tells apart.
@@ -82,25 +85,22 @@ class Operations {
   static constexpr std::size_t kCount = 256;
 
   Operations() {
-    for (std::size_t i = 0; i < kCount; ++i) free_[i] = static_cast<uint8_t>(i);
+    for (std::size_t i = 0; i < kCount; ++i) all_[i].number = free_[i] = static_cast<uint8_t>(i);
   }
-  // Null if all are outstanding.
-  Operation* take(Link& link) {
+  [[nodiscard]] bool full() const { return outstanding() == kCount; }
+  // Not when full.
+  Operation& take(Link& link) {
     const std::size_t now = outstanding();
-    if (now == kCount) return nullptr;
     outstanding_.store(now + 1, std::memory_order_relaxed);
     Operation& operation = all_[free_[now]];
     operation.link = &link;
-    return &operation;
+    return operation;
   }
   void give_back(Operation& operation) {
     const std::size_t now = outstanding() - 1;
     operation.link = nullptr;
-    free_[now] = static_cast<uint8_t>(number(operation));
+    free_[now] = operation.number;
     outstanding_.store(now, std::memory_order_relaxed);
-  }
-  [[nodiscard]] uint64_t number(const Operation& operation) const {
-    return static_cast<uint64_t>(&operation - all_.data());
   }
   [[nodiscard]] Operation& at(uint64_t number) { return all_[number % kCount]; }
   // Any thread.

@@ -24,23 +24,28 @@ int UtofuEndpoint::take_notices(int budget) {
   int taken = 0;
   for (; taken < budget; ++taken) {
     utofu_mrq_notice notice;
-    const int code = site_.library->poll_mrq(vcq_.handle(), 0, &notice);
+    const int code = library_.poll_mrq(handle_, 0, &notice);
     if (code == UTOFU_ERR_NOT_FOUND) break;
+    Operation& operation = operations_.at(notice.edata);
+    Link* const link = operation.link;
+    const bool matches = link != nullptr && link->vcq == notice.vcq_id;
+    if (code == UTOFU_SUCCESS && matches && !operation.holds && operation.ticket != 0) [[likely]] {
+      link->window.complete(operation.ticket);
+      operations_.give_back(operation);
+      continue;
+    }
     if (code != UTOFU_SUCCESS && (code > UTOFU_ERR_MRQ_OTHER || code < UTOFU_ERR_MRQ_RMT_LENGTH))
       return fail(OMPL_ERR_LINK, "uTofu's message receive queue is broken: {} ({})", text_of(code),
                   code);
     // An error may also be of a command without an operation, whose notice names operation 0.
-    Operation& operation = operations_.at(notice.edata);
-    const bool matches = operation.link != nullptr && operation.link->vcq == notice.vcq_id;
     if (code != UTOFU_SUCCESS) connections_.lost(notice.vcq_id, code);
     if (!matches) continue;
-    Link& link = *operation.link;
     if (code == UTOFU_SUCCESS) {
       if (operation.bounce != Operation::kNoBounce && operation.target != nullptr)
         std::memcpy(operation.target, bounce_pages_.data() + operation.bounce * kBounce,
                     operation.length);
-      if (operation.ticket == 0) connections_.placed(link, notice.rmt_value);
-      link.window.complete(operation.ticket);
+      if (operation.ticket == 0) connections_.placed(*link, notice.rmt_value);
+      link->window.complete(operation.ticket);
     }
     release(operation);
   }
@@ -52,7 +57,7 @@ int UtofuEndpoint::take_notices(int budget) {
 void UtofuEndpoint::take_reports() {
   void* of = nullptr;
   int code = UTOFU_SUCCESS;
-  while ((code = site_.library->poll_tcq(vcq_.handle(), 0, &of)) != UTOFU_ERR_NOT_FOUND) {
+  while ((code = library_.poll_tcq(handle_, 0, &of)) != UTOFU_ERR_NOT_FOUND) {
     if (code == UTOFU_SUCCESS || of == nullptr) continue;
     const auto value = reinterpret_cast<uintptr_t>(of);
     if ((value & 1) != 0) {
