@@ -9,7 +9,6 @@ namespace ompl::conduit::utofu {
 namespace {
 
 constexpr int64_t kBeatMs = 1000;
-constexpr uint32_t kTurnsPerClock = 32;
 constexpr unsigned long kStrong = UTOFU_ONESIDED_FLAG_STRONG_ORDER;
 
 // A word that the other side puts.
@@ -172,7 +171,7 @@ int Connections::progress() {
     }
     for (std::size_t i = 0; i < owned_.size(); ++i) taken += advance(*owned_[i]) ? 1 : 0;
   }
-  if (++turns_ % kTurnsPerClock == 0) beat();
+  if (taken == 0) beat();
   return taken;
 }
 

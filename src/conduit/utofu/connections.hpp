@@ -76,8 +76,7 @@ class Connections {
   std::vector<std::unique_ptr<Link>> owned_;
   std::vector<std::unique_ptr<Incoming>> incoming_;
   unsigned connecting_ = 0;  // links that are not up yet, and rings not offered
-  uint32_t turns_ = 0;
-  int64_t last_beat_ = 0;  // ms
+  int64_t last_beat_ = 0;    // ms
 };
 
 }  // namespace ompl::conduit::utofu
