@@ -25,6 +25,7 @@ from omnipgas import (
     overlap_figures,
     results,
     solver_figures,
+    utofu_figures,
     verbs_figures,
 )
 from omnipgas.bench import Bench, Group, best, limits, ratio
@@ -165,6 +166,7 @@ GROUPS: dict[str, Callable[[Bench], list[Figure]]] = {
     "bindings": lambda bench: layer_figures.bindings(bench.build),
     "aarch64": lambda bench: layer_figures.aarch64(bench.build),
     "verbs": lambda bench: verbs_figures.figures(bench.build),
+    "utofu": lambda bench: utofu_figures.figures(bench.build),
     "coverage": lambda bench: layer_figures.coverage(bench.build),
     "equations": lambda bench: replay_figures.equations(bench.build),
     "replay": lambda bench: replay_figures.replay(bench.build),

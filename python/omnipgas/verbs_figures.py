@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 from pathlib import Path
 
-from omnipgas import callgrind
+from omnipgas import work_figures
 from omnipgas.figure import Figure, interval, missing
 
 DEVICE = "libibverbs.so.1"
@@ -20,15 +19,6 @@ CALLS = 4096
 INSTRUCTIONS = 250.0
 ROUNDS = 30
 MILLISECONDS = 200
-
-# Operation as the program prints it, its function, requests that it may take.
-OPERATIONS = (
-    ("put+flag", "verbs_put_and_flag", 2.0),
-    ("put_signal", "verbs_put_signal", 1.0),
-)
-LOCK = re.compile(r"(?<!c)lock|mutex|sem_")
-# What of the C library enters the kernel; a clock does not.
-SYSTEM = re.compile(r"syscall|futex|epoll|yield|nanosleep|timerfd|poll$|^(__)?(read|write|send|recv|ioctl|mmap|munmap)")
 
 
 def figures(build: Path) -> list[Figure]:
@@ -41,42 +31,17 @@ def _env(build: Path) -> dict[str, str]:
 
 
 def work(build: Path) -> list[Figure]:
-    """Per 8-byte message, on the initiator's side, from the call until its completion has been taken."""
-    found: list[Figure] = []
-    for operation, function, requests in OPERATIONS:
-        where = f"verbs, 8 B {operation}"
-        names = {
-            f"{where}, instructions of ours": INSTRUCTIONS,
-            f"{where}, doorbells": 1.0,
-            f"{where}, work requests": requests,
-            f"{where}, locks and system calls of ours": 0.0,
-        }
-        command = [str(build / "bin/tests/ompl_verbs_work"), str(CALLS)]
-        try:
-            seen = callgrind.profile(command, function, DEVICE, _env(build))
-        except (OSError, subprocess.SubprocessError) as error:
-            found += [missing(name, bound, True, str(error)) for name, bound in names.items()]
-            continue
-        counted = re.search(rf"{re.escape(operation)} calls (\d+) doorbells (\d+) requests (\d+)", seen.output)
-        if counted is None or not seen.own:
-            found += [missing(name, bound, True, "the program printed no counts") for name, bound in names.items()]
-            continue
-        calls, doorbells, posted = (int(group) for group in counted.groups())
-        loop = seen.own.pop(function, 0)
-        instructions = (seen.own.total() + seen.others.total()) / calls
-        entered = {name: count for name, count in seen.calls.items() if LOCK.search(name) or SYSTEM.search(name)}
-        values = (instructions, doorbells / calls, posted / calls, sum(entered.values()) / calls)
-        notes = (
-            f"with a flush per 256 and all polls, without the calling loop's {loop / calls:.0f}",
-            "",
-            "",
-            ", ".join(sorted(entered)) or "calls of others: " + (", ".join(sorted(seen.calls)) or "none"),
+    """Per 8-byte message."""
+    return work_figures.work(
+        work_figures.Stand(
+            name="verbs",
+            command=(str(build / "bin/tests/ompl_verbs_work"), str(CALLS)),
+            device=DEVICE,
+            env=_env(build),
+            instructions=INSTRUCTIONS,
+            posted={"put+flag": (1.0, 2.0), "put_signal": (1.0, 1.0)},
         )
-        found += [
-            Figure(name, value, bound, True, note=note)
-            for (name, bound), value, note in zip(names.items(), values, notes, strict=True)
-        ]
-    return found
+    )
 
 
 def _rate(build: Path, what: str, threads: int, slots: int) -> dict[str, float]:

@@ -15,6 +15,9 @@
 #ifdef OMPL_HAVE_UCX
 #include "conduit/ucx/conduit.hpp"
 #endif
+#ifdef OMPL_HAVE_UTOFU
+#include "conduit/utofu/conduit.hpp"
+#endif
 
 namespace ompl::conduit {
 namespace {
@@ -24,6 +27,9 @@ constexpr auto kRegistry = std::to_array<Entry>({
     {"shm", "ranks of one node, mapped memfd segments", true, &shm::make},
 #ifdef OMPL_HAVE_VERBS
     {"verbs", "InfiniBand Verbs, over InfiniBand and RoCE", false, &verbs::make},
+#endif
+#ifdef OMPL_HAVE_UTOFU
+    {"utofu", "uTofu, over Fugaku's Tofu interconnect D", false, &utofu::make},
 #endif
 #ifdef OMPL_HAVE_OFI
     {"ofi", "libfabric: TCP, other fabrics never run on their hardware", true, &ofi::make},

@@ -47,6 +47,11 @@ void print_build() {
 #else
   fmt::print("  ucx         not built in: its headers were not found, or OMPL_WITH_UCX is off\n");
 #endif
+#ifdef OMPL_HAVE_UTOFU
+  fmt::print("  utofu       built in, loaded when OMPL_CONDUITS names it and a job needs a network\n");
+#else
+  fmt::print("  utofu       not built in: its header was not found, or OMPL_WITH_UTOFU is off\n");
+#endif
 }
 
 // Opens each conduit alone, as a job of one rank would, and says what came of it.

@@ -37,22 +37,6 @@ struct PeerKey {
   State state = State::unknown;
 };
 
-// The peer's allocation that was put to last.
-struct Aim {
-  uint64_t begin = 0;  // offsets
-  uint64_t length = 0;
-  uint64_t version = 0;  // of the table of regions
-  uint64_t base = 0;     // of offset 0, in the peer's memory
-  uint32_t key = 0;
-
-  [[nodiscard]] bool covers(uint64_t offset, std::size_t bytes,
-                            const std::atomic<uint64_t>& now) const {
-    const uint64_t inside = offset - begin;
-    return inside < length && bytes <= length - inside &&
-           version == now.load(std::memory_order_relaxed);
-  }
-};
-
 // What the requests of an endpoint hold, each link's in a list of its own.
 class HeldPool {
  public:

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "conduit/utofu/connections.hpp"
+
+#include "arch/clock.hpp"
+#include "util/log.hpp"
+#include "util/status.hpp"
+
+namespace ompl::conduit::utofu {
+namespace {
+
+constexpr int64_t kBeatMs = 1000;
+constexpr unsigned long kStrong = UTOFU_ONESIDED_FLAG_STRONG_ORDER;
+
+// A word that the other side puts.
+uint64_t read(const uint64_t& word) {
+  return std::atomic_ref(const_cast<uint64_t&>(word)).load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+Connections::Connections(const Site& site, uint32_t slot, Operations& operations)
+    : site_(site), slot_(slot), operations_(operations), links_(site.job->size) {}
+
+int Connections::open(const Vcq& vcq) {
+  vcq_ = &vcq;
+  if (const int code = board_.open(Board::size(site_.job->size)); code != OMPL_OK) return code;
+  const int code = board_memory_.open(vcq, board_.data(), board_.size(), kBoardStag);
+  if (code == UTOFU_SUCCESS) return OMPL_OK;
+  return ompl::fail(OMPL_ERR_MEMORY,
+                    "uTofu cannot register the {} bytes of an endpoint's board: {} ({})", board_.size(),
+                    text_of(code), code);
+}
+
+Link& Connections::add(uint32_t rank) {
+  Link& link = *owned_.emplace_back(std::make_unique<Link>(rank));
+  link.reply = on_board<Reply>(Board::reply(rank));
+  links_[rank].store(&link, std::memory_order_release);
+  return link;
+}
+
+Link& Connections::use(uint32_t rank) {
+  if (Link* link = find(rank); link != nullptr) return *link;
+  Link& link = add(rank);
+  const std::vector<uint64_t>& slots = slots_of(rank);
+  if (slots.empty()) {
+    fail(link, OMPL_ERR_LINK, "it is not reached by this conduit");
+    return link;
+  }
+  link.vcq = slots[slot_ % slots.size()];
+  link.board = stadd_of(*site_.library, link.vcq, kBoardStag);
+  ++connecting_;
+  advance(link);
+  return link;
+}
+
+uint64_t Connections::room(Link& link) {
+  if (link.state != Link::State::up) return 0;
+  const uint64_t limit = read(link.reply->taken) + kRing;
+  if (!link.left) link.limit = limit;
+  return limit - link.sent;
+}
+
+// One step towards a connection; false: it waits, for room in the queue or for the other side.
+bool Connections::advance(Link& link) {
+  using State = Link::State;
+  int code = UTOFU_SUCCESS;
+  switch (link.state) {
+    case State::fresh: {
+      if (operations_.full()) return false;
+      Operation* const operation = &operations_.take(link);
+      operation->ticket = 0;
+      code = site_.library->armw8(vcq_->handle(), link.vcq, UTOFU_ARMW_OP_ADD, 1,
+                                  link.board + Board::kTickets, operation->number,
+                                  UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE, report_to(*operation));
+      if (code == UTOFU_SUCCESS) {
+        link.state = State::asked;
+      } else {
+        operations_.give_back(*operation);
+      }
+      break;
+    }
+    case State::placed: {
+      Greeting greeting{.cookie = cookie(site_.job->secret, site_.job->rank, link.rank),
+                        .rank = site_.job->rank,
+                        .slot = slot_,
+                        .there = 1};
+      code = site_.library->put_piggyback(vcq_->handle(), link.vcq, &greeting,
+                                          link.board + Board::greeting(site_.job->size, link.place),
+                                          sizeof greeting, 0, kStrong, report_to(link));
+      if (code == UTOFU_SUCCESS) link.state = State::greeted;
+      break;
+    }
+    case State::greeted:
+      link.ring = read(link.reply->ring);
+      if (link.ring == 0) return false;
+      link.state = State::up;
+      room(link);
+      --connecting_;
+      log::debug("utofu: endpoint {} connected to rank {}", slot_, link.rank);
+      return true;
+    default:
+      return false;
+  }
+  if (code == UTOFU_SUCCESS) return true;
+  if (code != UTOFU_ERR_BUSY) lost(link, code);
+  return false;
+}
+
+void Connections::placed(Link& link, uint64_t place) {
+  if (link.state != Link::State::asked) return;
+  link.place = place;
+  link.state = Link::State::placed;
+  if (place >= Board::greetings(site_.job->size))
+    fail(link, OMPL_ERR_LINK,
+         "more endpoints talk to its endpoint than it has room for: set OMPL_ENDPOINTS alike on all "
+         "ranks");
+}
+
+// --- The other side's ----------------------------------------------------------------------------------
+
+int Connections::take_greetings() {
+  int taken = 0;
+  while (greetings_ < Board::greetings(site_.job->size)) {
+    const auto* const next = on_board<Greeting>(Board::greeting(site_.job->size, greetings_));
+    if (read(next->there) == 0) break;
+    ++greetings_;
+    ++taken;
+    welcome(*next);
+  }
+  return taken;
+}
+
+void Connections::welcome(const Greeting& greeting) {
+  const Job& job = *site_.job;
+  const bool known = greeting.rank < job.size && greeting.slot < slots_of(greeting.rank).size() &&
+                     greeting.cookie == site_.cookies[greeting.rank];
+  if (!known) return log::warn("utofu: dropped a greeting that does not belong to this job");
+  auto from = std::make_unique<Incoming>();
+  from->rank = greeting.rank;
+  from->vcq = slots_of(greeting.rank)[greeting.slot];
+  from->reply = stadd_of(*site_.library, from->vcq, kBoardStag) + Board::reply(job.rank);
+  const int code = from->memory.open(*vcq_, from->ring.data(), sizeof from->ring);
+  if (code != UTOFU_SUCCESS) {
+    log::warn("utofu: no ring for rank {}: {} ({})", from->rank, text_of(code), code);
+    return;
+  }
+  incoming_.push_back(std::move(from));
+  ++connecting_;
+  use(greeting.rank);
+}
+
+void Connections::tell(Incoming& from) {
+  const int code = site_.library->put_piggyback8(vcq_->handle(), from.vcq, from.taken,
+                                                 from.reply + offsetof(Reply, taken), sizeof from.taken,
+                                                 0, kStrong, nullptr);
+  if (code == UTOFU_SUCCESS) from.told = from.taken;
+}
+
+int Connections::progress() {
+  int taken = take_greetings();
+  if (connecting_ > 0) {
+    for (const auto& from : incoming_) {
+      if (from->offered) continue;
+      const int code = site_.library->put_piggyback8(vcq_->handle(), from->vcq, from->memory.stadd(),
+                                                     from->reply + offsetof(Reply, ring),
+                                                     sizeof(uint64_t), 0, kStrong, nullptr);
+      if (code == UTOFU_ERR_BUSY) continue;
+      from->offered = true;
+      --connecting_;
+      ++taken;
+    }
+    for (std::size_t i = 0; i < owned_.size(); ++i) taken += advance(*owned_[i]) ? 1 : 0;
+  }
+  if (taken == 0) beat();
+  return taken;
+}
+
+// A side to which nothing was sent for a while is tried by a word that nobody reads.
+void Connections::beat() {
+  const int64_t now = arch::now_ms();
+  if (now - last_beat_ < kBeatMs) return;
+  last_beat_ = now;
+  for (const auto& link : owned_) {
+    const bool silent = link->last_beat == link->window.next();
+    if (silent && link->sends() && !link->window.full() && !operations_.full()) try_out(*link);
+    link->last_beat = link->window.next();
+  }
+}
+
+void Connections::try_out(Link& link) {
+  Operation& operation = operations_.take(link);
+  const int code = site_.library->put_piggyback8(
+      vcq_->handle(), link.vcq, 0, link.board + Board::kPulse, sizeof(uint64_t), operation.number,
+      kStrong | UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE, report_to(operation));
+  if (code == UTOFU_SUCCESS) {
+    operation.ticket = link.window.issue();
+    return;
+  }
+  operations_.give_back(operation);
+  if (code != UTOFU_ERR_BUSY) lost(link, code);
+}
+
+// --- Ends ----------------------------------------------------------------------------------------------
+
+void Connections::lost(utofu_vcq_id_t vcq, int code) {
+  for (const auto& link : owned_) {
+    if (link->vcq == vcq) lost(*link, code);
+  }
+}
+
+void Connections::lost(Link& link, int code) {
+  const bool silent = code == UTOFU_ERR_MRQ_PEER;
+  fail(link, silent && !link.left ? OMPL_ERR_PEER : OMPL_ERR_LINK,
+       fmt::format("{} ({})", text_of(code), code));
+}
+
+void Connections::said_goodbye(uint32_t rank) {
+  Link* const known = find(rank);
+  Link& link = known != nullptr ? *known : add(rank);
+  link.left = true;
+  fail(link, OMPL_ERR_LINK, "it left the job");
+}
+
+// Everything outstanding on the link counts as complete. Its goodbye may still be said.
+void Connections::fail(Link& link, int code, std::string_view why) {
+  if (link.failure != OMPL_OK) return;
+  if (link.state < Link::State::up && link.vcq != 0) --connecting_;
+  if (!link.left || link.state != Link::State::up) link.state = Link::State::failed;
+  link.limit = 0;
+  link.why = why;
+  link.failure.store(code, std::memory_order_release);
+  link.window.close();
+  log::info("utofu: connection of endpoint {} to rank {}: {}", slot_, link.rank, link.why);
+}
+
+}  // namespace ompl::conduit::utofu

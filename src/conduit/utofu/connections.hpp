@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The connections of one endpoint: made on first use, or when the other side's greeting comes; broken once and for all.
+//
+// Whoever wants to send takes a place among the greetings on the other side's board by a network atomic, puts its greeting
+// there, and is answered with the steering address of a ring for its records.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "conduit/utofu/link.hpp"
+
+namespace ompl::conduit::utofu {
+
+// What a command reports when it cannot be carried out: the operation that is to end, or the link that has broken.
+inline void* report_to(Operation& operation) { return &operation; }
+inline void* report_to(Link& link) {
+  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(&link) | 1);
+}
+
+class Connections {
+ public:
+  Connections(const Site& site, uint32_t slot, Operations& operations);
+
+  // Makes the board.
+  int open(const Vcq& vcq);
+
+  // The connection to `rank` if one was ever begun, else null. Any thread.
+  [[nodiscard]] Link* find(uint32_t rank) const { return links_[rank].load(std::memory_order_acquire); }
+  // The connection to `rank`, made if there is none.
+  Link& use(uint32_t rank);
+  [[nodiscard]] const std::vector<std::unique_ptr<Link>>& links() const { return owned_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<Incoming>>& incoming() const { return incoming_; }
+
+  // How many records of `link` find room in its ring now. Lets the link know.
+  uint64_t room(Link& link);
+  // A place among the greetings was given.
+  void placed(Link& link, uint64_t place);
+  // The other side has found that so many of its records were taken.
+  void tell(Incoming& from);
+  // Takes greetings and answers, tries sides that are silent. Returns how much there was. Outside of records' delivery.
+  int progress();
+
+  // A command to that VCQ, or one that reports to `cbdata`, ended with that code. Nothing is sent there again [18].
+  void lost(utofu_vcq_id_t vcq, int code);
+  void lost(Link& link, int code);
+  // `rank` will close its endpoint in order.
+  void said_goodbye(uint32_t rank);
+
+ private:
+  Link& add(uint32_t rank);
+  int take_greetings();
+  void welcome(const Greeting& greeting);
+  bool advance(Link& link);
+  void beat();
+  void try_out(Link& link);
+  void fail(Link& link, int code, std::string_view why);
+  [[nodiscard]] const std::vector<uint64_t>& slots_of(uint32_t rank) const {
+    return (*site_.peers)[rank].slots;
+  }
+  template <class T>
+  T* on_board(std::size_t offset) const {
+    return reinterpret_cast<T*>(board_.data() + offset);
+  }
+
+  const Site& site_;
+  const uint32_t slot_;
+  Operations& operations_;
+  const Vcq* vcq_ = nullptr;
+  Pages board_;
+  Registered board_memory_;
+  uint64_t greetings_ = 0;                 // taken
+  std::vector<std::atomic<Link*>> links_;  // by rank
+  std::vector<std::unique_ptr<Link>> owned_;
+  std::vector<std::unique_ptr<Incoming>> incoming_;
+  unsigned connecting_ = 0;  // links that are not up yet, and rings not offered
+  int64_t last_beat_ = 0;    // ms
+};
+
+}  // namespace ompl::conduit::utofu

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "conduit/utofu/endpoint.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <thread>
+
+#include "arch/clock.hpp"
+#include "util/status.hpp"
+
+namespace ompl::conduit::utofu {
+namespace {
+
+constexpr int64_t kGoodbyeMs = 200;
+constexpr int kBatch = 16;
+// Every put is in order with those before it: a record must come after data however long they are.
+constexpr unsigned long kPut = UTOFU_ONESIDED_FLAG_STRONG_ORDER;
+constexpr unsigned long kNotice = UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE;
+
+Post retry(Post::Reason reason) { return {.state = Post::State::retry, .reason = reason}; }
+
+// The answer to a post on a link that does not send.
+Post refusal(const Link& link) {
+  if (link.failure == OMPL_OK) return retry(Post::Reason::connecting);
+  return {.state = Post::State::failed,
+          .code = fail(link.failure, "no connection to rank {}: {}", link.rank, link.why)};
+}
+
+Record record_of(const Signal& signal) {
+  return {.offset = signal.offset,
+          .value = signal.value,
+          .token = signal.token,
+          .tail = Record::tail_of(static_cast<uint8_t>(signal.op), signal.function)};
+}
+
+struct Nobody final : Sink {
+  void signal(uint32_t /*source*/, const Signal& /*record*/) override {}
+};
+
+}  // namespace
+
+UtofuEndpoint::UtofuEndpoint(const Site& site, const Vcq& vcq, uint32_t slot)
+    : site_(site),
+      segment_version_(site.segment->version()),
+      vcq_(vcq),
+      library_(*site.library),
+      handle_(vcq.handle()),
+      connections_(site, slot, operations_) {}
+
+int UtofuEndpoint::open() {
+  if (const int code = connections_.open(vcq_); code != OMPL_OK) return code;
+  if (const int code = bounce_pages_.open(kBounce * kBounces); code != OMPL_OK) return code;
+  const int code = bounce_memory_.open(vcq_, bounce_pages_.data(), bounce_pages_.size());
+  if (code != UTOFU_SUCCESS)
+    return fail(OMPL_ERR_MEMORY, "uTofu cannot register the {} bytes of an endpoint's buffers: {} ({})",
+                bounce_pages_.size(), text_of(code), code);
+  bounces_.resize(kBounces);
+  std::iota(bounces_.begin(), bounces_.end(), uint16_t{0});
+  return OMPL_OK;
+}
+
+UtofuEndpoint::~UtofuEndpoint() {
+  Nobody nobody;
+  const int64_t limit = arch::now_ms() + kGoodbyeMs;
+  while (!parted() && progress(nobody, kBatch) >= 0 && arch::now_ms() < limit)
+    std::this_thread::yield();
+}
+
+// Tells the others that this end is meant; true once they have said so too.
+bool UtofuEndpoint::parted() {
+  bool all = true;
+  for (const auto& link : connections_.links()) {
+    const bool up = link->state == Link::State::up;
+    const bool fits = connections_.room(*link) > 0 && !link->window.full() && !operations_.full();
+    if (up && !link->goodbye_said && fits)
+      link->goodbye_said = post_record(*link, {.tail = kGoodbye}).state == Post::State::done;
+    all = all && !link->connecting() && (!up || (link->goodbye_said && link->left));
+  }
+  return all && operations_.outstanding() == 0;
+}
+
+// --- Posting -------------------------------------------------------------------------------------------
+
+Post UtofuEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std::size_t length) {
+  Post answer;
+  Link* const link = ready(rank, 0, &answer);
+  if (link == nullptr || !aim(*link, offset, length, &answer)) return answer;
+  Operation& operation = operations_.take(*link);
+  const utofu_stadd_t remote = link->aim.base + offset;
+  if (length <= kPiggyback) {
+    const int code =
+        library_.put_piggyback(handle_, link->vcq, const_cast<void*>(source), remote, length,
+                               operation.number, kPut | kNotice, report_to(operation));
+    return answer_to(code, *link, operation, Post::State::done);
+  }
+  utofu_stadd_t local = 0;
+  if (!load(source, length, false, &operation, &local, &answer)) {
+    release(operation);
+    return answer;
+  }
+  const bool copied = operation.bounce != Operation::kNoBounce;
+  if (copied)
+    std::copy_n(static_cast<const std::byte*>(source), length,
+                bounce_pages_.data() + operation.bounce * kBounce);
+  const int code = library_.put(handle_, link->vcq, local, remote, length, operation.number,
+                                kPut | kNotice, report_to(operation));
+  return answer_to(code, *link, operation, copied ? Post::State::done : Post::State::pending);
+}
+
+Post UtofuEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t length) {
+  Post answer;
+  Link* const link = ready(rank, 0, &answer);
+  if (link == nullptr || !aim(*link, offset, length, &answer)) return answer;
+  Operation& operation = operations_.take(*link);
+  utofu_stadd_t local = 0;
+  if (!load(target, length, true, &operation, &local, &answer)) {
+    release(operation);
+    return answer;
+  }
+  operation.target = target;
+  operation.length = length;
+  const int code = library_.get(handle_, link->vcq, local, link->aim.base + offset, length,
+                                operation.number, kNotice, report_to(operation));
+  return answer_to(code, *link, operation, Post::State::pending);
+}
+
+// What compares needs a record before it. If that one alone is posted, it is of no account: the next one is not its.
+Post UtofuEndpoint::signal(uint32_t rank, const Signal& record) {
+  const bool compares = record.function == Function::compare_swap && record.op <= SignalOp::update64;
+  Post answer;
+  Link* const link = ready(rank, compares ? 2 : 1, &answer);
+  if (link == nullptr) return answer;
+  if (compares) {
+    answer = post_record(*link, {.value = record.compare, .tail = kCompare});
+    if (answer.state != Post::State::done) return answer;
+    if (link->window.full() || operations_.full()) return retry(Post::Reason::queue_full);
+  }
+  return post_record(*link, record_of(record));
+}
+
+Post UtofuEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
+                               const Signal& record, bool* signalled) {
+  if (length > kPiggyback || !fits_immediate(record))
+    return Endpoint::put_signal(rank, source, offset, length, record, signalled);
+  const Post answer = joined(rank, source, offset, length, record.offset);
+  *signalled = answer.state == Post::State::done;
+  return answer;
+}
+
+// Two commands, of which the second gives notice of both: the commonest post and no more. If the second finds no room the
+// first is posted again with it, which writes the same bytes to the same place before anyone was told.
+Post UtofuEndpoint::joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
+                           uint64_t flag) {
+  Link* const link = connections_.find(rank);
+  if (link == nullptr || link->sent >= link->limit || link->window.full() || operations_.full() ||
+      (length != 0 && !link->aim.covers(offset, length, segment_version_))) [[unlikely]]
+    return prepare_joined(rank, source, offset, length, flag);
+  if (length != 0) {
+    const int code = library_.put_piggyback(handle_, link->vcq, const_cast<void*>(source),
+                                            link->aim.base + offset, length, 0, kPut, report_to(*link));
+    if (code != UTOFU_SUCCESS) [[unlikely]]
+      return refused(code, *link);
+  }
+  Operation& operation = operations_.take(*link);
+  const uint64_t sent = link->sent;
+  Record record{.offset = flag,
+                .value = 1,
+                .tail = Record::tail_of(static_cast<uint8_t>(SignalOp::update32), Function::add) |
+                        Record::numbered(sent + 1)};
+  const int code =
+      library_.put_piggyback(handle_, link->vcq, &record, link->ring + sent % kRing * sizeof record,
+                             sizeof record, operation.number, kPut | kNotice, report_to(operation));
+  if (code != UTOFU_SUCCESS) [[unlikely]] {
+    operations_.give_back(operation);
+    return refused(code, *link);
+  }
+  link->sent = sent + 1;
+  operation.ticket = link->window.issue();
+  return {.ticket = operation.ticket};
+}
+
+// Until joined() can post.
+[[gnu::noinline]] Post UtofuEndpoint::prepare_joined(uint32_t rank, const void* source, uint64_t offset,
+                                                     std::size_t length, uint64_t flag) {
+  Post answer;
+  Link* const link = ready(rank, 1, &answer);
+  if (link == nullptr || (length != 0 && !aim(*link, offset, length, &answer))) return answer;
+  return joined(rank, source, offset, length, flag);
+}
+
+// There must be room for it, and an operation.
+Post UtofuEndpoint::post_record(Link& link, const Record& record) {
+  Operation& operation = operations_.take(link);
+  Record numbered = record;
+  numbered.tail |= Record::numbered(link.sent + 1);
+  const int code = library_.put_piggyback(
+      handle_, link.vcq, &numbered, link.ring + link.sent % kRing * sizeof(Record), sizeof numbered,
+      operation.number, kPut | kNotice, report_to(operation));
+  if (code == UTOFU_SUCCESS) ++link.sent;
+  return answer_to(code, link, operation, Post::State::done);
+}
+
+// The connection to `rank` if an operation with so many records can be posted on it, else null and the answer to give.
+Link* UtofuEndpoint::ready(uint32_t rank, uint64_t records, Post* answer) {
+  Link& link = connections_.use(rank);
+  if (!link.sends()) [[unlikely]] {
+    *answer = refusal(link);
+    return nullptr;
+  }
+  if (link.window.full() || operations_.full() || (records != 0 && connections_.room(link) < records))
+      [[unlikely]] {
+    *answer = retry(Post::Reason::queue_full);
+    return nullptr;
+  }
+  return &link;
+}
+
+// Lets link.aim cover a place at the other side, whose steering address is computed.
+bool UtofuEndpoint::aim(Link& link, uint64_t offset, std::size_t length, Post* answer) {
+  if (link.aim.covers(offset, length, segment_version_)) [[likely]]
+    return true;
+  const uint64_t version = segment_version_;
+  const int place = site_.segment->find(offset, length, link.region);
+  if (place == SegmentRegions::kNone) {
+    *answer = {.state = Post::State::failed,
+               .code = fail(OMPL_ERR_OFFSET,
+                            "{} bytes at {:#x} of rank {} are not in one registered allocation", length,
+                            offset, link.rank)};
+    return false;
+  }
+  link.region = place;
+  const uint64_t begin = site_.segment->begin(place);
+  const unsigned stag = kSegmentStag + static_cast<unsigned>(place);
+  link.aim = {.begin = begin,
+              .length = site_.segment->end(place) - begin,
+              .version = version,
+              .base = stadd_of(*site_.library, link.vcq, stag) - begin};
+  return true;
+}
+
+// The steering address of local memory: of a bounce slot while there is one, so that the caller of a put need not wait for
+// the other side; of registered memory; or registered for this.
+bool UtofuEndpoint::load(const void* memory, std::size_t length, bool read, Operation* operation,
+                         utofu_stadd_t* local, Post* answer) {
+  const bool small = length <= kBounce;
+  if (read && find_region(memory, length, local)) return true;
+  if (small && !bounces_.empty()) {
+    operation->bounce = bounces_.back();
+    operation->holds = true;
+    bounces_.pop_back();
+    *local = bounce_memory_.stadd() + operation->bounce * kBounce;
+    return true;
+  }
+  if (!read && find_region(memory, length, local)) return true;
+  if (small) {
+    *answer = retry(Post::Reason::no_memory);
+    return false;
+  }
+  const int code = operation->memory.open(vcq_, memory, length);
+  if (code == UTOFU_SUCCESS) {
+    operation->holds = true;
+    *local = operation->memory.stadd();
+    return true;
+  }
+  *answer = {
+      .state = Post::State::failed,
+      .code = fail(OMPL_ERR_MEMORY,
+                   "uTofu cannot register {} bytes at {} for a put or get: {} ({}); use memory of "
+                   "the segment",
+                   length, memory, text_of(code), code)};
+  return false;
+}
+
+bool UtofuEndpoint::find_region(const void* memory, std::size_t length, utofu_stadd_t* local) {
+  const auto address = reinterpret_cast<uint64_t>(memory);
+  const uint64_t offset = address - reinterpret_cast<uint64_t>(site_.job->segment);
+  if (offset < site_.job->capacity) {
+    const int place = site_.segment->find(offset, length, source_region_);
+    if (place == SegmentRegions::kNone) return false;
+    source_region_ = place;
+    *local = stadd_of(*site_.library, vcq_.id(), kSegmentStag + static_cast<unsigned>(place)) +
+             (offset - site_.segment->begin(place));
+    return true;
+  }
+  const int place = site_.program->find(address, length, 0);
+  if (place == ProgramRegions::kNone) return false;
+  const uint64_t begin = site_.program->begin(place) / kAlignment * kAlignment;
+  *local = stadd_of(*site_.library, vcq_.id(), kProgramStag + static_cast<unsigned>(place)) +
+           (address - begin);
+  return true;
+}
+
+Post UtofuEndpoint::answer_to(int code, Link& link, Operation& operation, Post::State state) {
+  if (code == UTOFU_SUCCESS) [[likely]] {
+    operation.ticket = link.window.issue();
+    return {.state = state, .ticket = operation.ticket};
+  }
+  release(operation);
+  return refused(code, link);
+}
+
+// A command that finds no room is posted again once the reports of others are taken.
+Post UtofuEndpoint::refused(int code, Link& link) {
+  if (code == UTOFU_ERR_BUSY) {
+    take_reports();
+    return retry(Post::Reason::queue_full);
+  }
+  connections_.lost(link, code);
+  return refusal(link);
+}
+
+void UtofuEndpoint::release(Operation& operation) {
+  if (operation.bounce != Operation::kNoBounce) {
+    bounces_.push_back(operation.bounce);
+    operation.bounce = Operation::kNoBounce;
+  }
+  operation.holds = false;
+  operation.target = nullptr;
+  operation.memory = {};
+  operations_.give_back(operation);
+}
+
+// --- State ---------------------------------------------------------------------------------------------
+
+uint64_t UtofuEndpoint::completed(uint32_t rank) const {
+  const Link* link = connections_.find(rank);
+  return link != nullptr ? link->window.completed() : 0;
+}
+
+int UtofuEndpoint::failure(uint32_t rank) const {
+  const Link* link = connections_.find(rank);
+  return link != nullptr ? link->failure.load(std::memory_order_acquire) : OMPL_OK;
+}
+
+bool UtofuEndpoint::departed(uint32_t rank) const {
+  const Link* link = connections_.find(rank);
+  return link != nullptr && link->left.load(std::memory_order_acquire);
+}
+
+std::string UtofuEndpoint::describe() const {
+  return fmt::format("TNI {}, {} of {} operations outstanding", vcq_.tni(), operations_.outstanding(),
+                     Operations::kCount);
+}
+
+}  // namespace ompl::conduit::utofu

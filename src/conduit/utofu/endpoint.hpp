@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The data path: puts, gets and signals by one VCQ, and what comes in.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "conduit/conduit.hpp"
+#include "conduit/utofu/connections.hpp"
+
+namespace ompl::conduit::utofu {
+
+class UtofuEndpoint final : public Endpoint {
+ public:
+  // Data that travel in a command.
+  static constexpr std::size_t kPiggyback = 32;
+
+  UtofuEndpoint(const Site& site, const Vcq& vcq, uint32_t slot);
+  ~UtofuEndpoint() override;
+
+  int open();
+
+  Post put(uint32_t rank, const void* source, uint64_t offset, std::size_t length) override;
+  Post get(uint32_t rank, void* target, uint64_t offset, std::size_t length) override;
+  Post signal(uint32_t rank, const Signal& record) override;
+  Post put_signal(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
+                  const Signal& record, bool* signalled) override;
+  Post joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
+              uint64_t flag) override;
+  int progress(Sink& sink, int budget) override;
+  [[nodiscard]] uint64_t completed(uint32_t rank) const override;
+  [[nodiscard]] int failure(uint32_t rank) const override;
+  [[nodiscard]] bool departed(uint32_t rank) const override;
+  [[nodiscard]] std::string reason(uint32_t rank) const override {
+    return connections_.find(rank)->why;
+  }
+  [[nodiscard]] std::string describe() const override;
+
+ private:
+  static constexpr std::size_t kBounce = 8192;
+  static constexpr uint16_t kBounces = 64;
+
+  Link* ready(uint32_t rank, uint64_t records, Post* answer);
+  bool aim(Link& link, uint64_t offset, std::size_t length, Post* answer);
+  bool load(const void* memory, std::size_t length, bool read, Operation* operation,
+            utofu_stadd_t* local, Post* answer);
+  bool find_region(const void* memory, std::size_t length, utofu_stadd_t* local);
+  Post post_record(Link& link, const Record& record);
+  Post prepare_joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
+                      uint64_t flag);
+  Post refused(int code, Link& link);
+  Post answer_to(int code, Link& link, Operation& operation, Post::State state);
+  void release(Operation& operation);
+
+  int take_notices(int budget);
+  void take_reports();
+  int take_records(Sink& sink, int budget);
+  bool deliver(Sink& sink, Incoming& from, const Record& record);
+  bool parted();
+
+  const Site& site_;
+  const std::atomic<uint64_t>& segment_version_;
+  const Vcq& vcq_;
+  const Library& library_;
+  const utofu_vcq_hdl_t handle_;
+  Operations operations_;
+  Connections connections_;
+  Pages bounce_pages_;
+  Registered bounce_memory_;
+  std::vector<uint16_t> bounces_;  // free
+  std::size_t next_incoming_ = 0;  // the ring that is looked into first
+  int source_region_ = 0;          // of the last put or get from the segment, a hint
+};
+
+}  // namespace ompl::conduit::utofu
