@@ -263,12 +263,15 @@ class _Job:
         both, count = self.block("overlap", cell)
         processor, whole = (sum(one[name] for one in both) for name in ("processor", "overall"))
         return Sample(
-            elements,
-            _mean_us(pure, "overall", times),
-            *(_mean_us(both, name, count) for name in ("init", "compute", "wait", "overall")),
-            processor / whole,
-            _merged(pure),
-            _merged(both),
+            elements=elements,
+            pure_us=_mean_us(pure, "overall", times),
+            init_us=_mean_us(both, "init", count),
+            compute_us=_mean_us(both, "compute", count),
+            wait_us=_mean_us(both, "wait", count),
+            overall_us=_mean_us(both, "overall", count),
+            cores_charged=processor / whole,
+            pure=_merged(pure),
+            overall=_merged(both),
         )
 
     def alone(self, cell: Cell, elements: int, mode: str) -> float:

@@ -93,5 +93,5 @@ def _ratio(mine: Mapping[int, Sample], none: Mapping[int, Sample], name: str) ->
     both = [index for index in mine if index in none]
     if not both:
         return None
-    pairs = [[getattr(of[index], name) for index in both] for of in (mine, none)]
-    return stats.paired_ratio(*pairs, 1).to_json()
+    first, second = ([getattr(of[index], name) for index in both] for of in (mine, none))
+    return stats.paired_ratio(first, second, 1).to_json()

@@ -36,7 +36,8 @@ struct Handle : Pending {
   uint32_t width;   // and its bytes
 };
 // The last word is a tracer's (trace/ompl/call.hpp).
-static_assert(sizeof(Handle) <= sizeof(ompl_handle) - sizeof(uint64_t) && alignof(Handle) <= alignof(ompl_handle));
+static_assert(sizeof(Handle) <= sizeof(ompl_handle) - sizeof(uint64_t) &&
+              alignof(Handle) <= alignof(ompl_handle));
 
 struct Watch : Pending {
   ompl_condition condition;
