@@ -9,7 +9,8 @@
  *
  * Order. The members of a team start the collectives of one tag in the same order, with matching arguments, one thread of a
  * rank at a time. Collectives of different tags or teams are independent: any threads start them in any order. With
- * OMPL_COLL_CHECK=1 members that call different collectives, sizes or roots get an error that names them.
+ * OMPL_COLL_CHECK=1 members first tell each other what they call; those that call different collectives, lengths, roots,
+ * operations or algorithms all get OMPL_ERR_ARG, with who called what (ompl_error_detail()), and the team stays usable.
  *
  * Buffers. Lengths and offsets are in bytes, of any alignment; counts are elements of a reduction. A buffer is in use until
  * the collective is complete; what is received must not overlap what is sent, but for OMPL_IN_PLACE. Long data go straight

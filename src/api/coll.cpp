@@ -178,6 +178,11 @@ int carry_out(Given given, Call call) {
     request->receive = static_cast<std::byte*>(given.receive);
     request->operation = operation;
     request->persistent = options.persistent != 0;
+    request->exchange = nullptr;
+    if (team.engine().checks() && team.size() > 1) {
+      request->exchange = lane.schedule(ompl::coll::exchange_of_promises(call));
+      request->promise = ompl::coll::promise_of(call, given.type, given.op);
+    }
     if (request->persistent) {
       team.persistent.fetch_add(1);
       *given.request = reinterpret_cast<ompl_request*>(request.release());

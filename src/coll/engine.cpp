@@ -28,8 +28,8 @@ int32_t mode_of(std::string_view name) {
 }
 
 // Of what all members must agree on; 16 bits.
-uint64_t check_of(const uint32_t* ranks, std::size_t count, uint32_t tags) {
-  uint64_t hash = 1469598103934665603U + tags;  // FNV-1a
+uint64_t check_of(const uint32_t* ranks, std::size_t count, uint32_t tags, bool checks) {
+  uint64_t hash = 1469598103934665603U + 2 * tags + (checks ? 1 : 0);  // FNV-1a
   for (std::size_t i = 0; i < count; ++i) hash = (hash ^ ranks[i]) * 1099511628211U;
   return hash >> kCheckShift;
 }
@@ -114,7 +114,7 @@ int Engine::create_team(Context& c, const uint32_t* ranks, std::size_t count,
     memory = 0;
   }
   if (memory != 0) std::memset(runtime_.pointer(runtime_.rank(), memory), 0, layout.bytes());
-  const uint64_t sign = check_of(ranks, count, config->tags) << kCheckShift;
+  const uint64_t sign = check_of(ranks, count, config->tags, checks()) << kCheckShift;
   std::vector<uint64_t> theirs;
   int code = meeting_.exchange(c, members, sign | memory, &theirs);
   bool same = true;
@@ -125,7 +125,9 @@ int Engine::create_team(Context& c, const uint32_t* ranks, std::size_t count,
     room = room && told != 0;
   }
   if (code == OMPL_OK && !same)
-    code = fail(OMPL_ERR_ARG, "ompl_team_create: the members give different lists or configs");
+    code = fail(
+        OMPL_ERR_ARG,
+        "ompl_team_create: the members give different lists or configs, or differ in OMPL_COLL_CHECK");
   if (code == OMPL_OK && !room)
     code = fail(OMPL_ERR_MEMORY, "ompl_team_create: no room for a team of {}{}; raise OMPL_COLL_MEMORY",
                 count, memory != 0 ? " at another member" : "");

@@ -27,6 +27,8 @@ class Engine final : public Extension {
 
   [[nodiscard]] Runtime& runtime() const { return runtime_; }
   [[nodiscard]] Team& world() const { return *world_; }
+  // Whether members tell each other what they call before they begin: OMPL_COLL_CHECK.
+  [[nodiscard]] bool checks() const { return runtime_.settings().coll_check == "1"; }
   // By the ranks listed, together; one thread at a time of a rank. The arguments of destroy_team() and split() were checked.
   int create_team(Context& c, const uint32_t* ranks, std::size_t count, const ompl_team_config* config,
                   Team** out);
@@ -56,7 +58,6 @@ class Engine final : public Extension {
  private:
   static constexpr std::size_t kTeams = 1024;
   static constexpr std::size_t kOperations = 4096;
-  static constexpr int32_t kFirstOperation = 64;  // below are those built in
 
   // Threads that look at teams, and a team that may go away: who looks says so first.
   struct Place {

@@ -64,8 +64,16 @@ std::shared_ptr<const Schedule> Lane::schedule(const Call& call) {
 void Lane::start(Request* request) {
   request->round = 0;
   request->failure = OMPL_OK;
-  request->scratch.resize(std::max<std::size_t>(request->scratch.size(), request->schedule->scratch));
-  request->progress.resize(std::max<std::size_t>(request->progress.size(), request->schedule->widest));
+  request->promises.clear();
+  if (request->exchange != nullptr) {
+    request->promises.resize(team_.size());
+    request->promises[team_.me()] = request->promise;
+  }
+  for (const Schedule* schedule : {request->schedule.get(), request->exchange.get()}) {
+    if (schedule == nullptr) continue;
+    request->scratch.resize(std::max<std::size_t>(request->scratch.size(), schedule->scratch));
+    request->progress.resize(std::max<std::size_t>(request->progress.size(), schedule->widest));
+  }
   begin_round(*request);
   request->state.store(Request::kRunning, std::memory_order_relaxed);
   under_way_.fetch_add(1, std::memory_order_relaxed);
@@ -100,8 +108,21 @@ void Lane::run(Context& c, bool* again) {
       if (team_.broken() == OMPL_OK) return;
       continue;
     }
-    end(request, request.failure);
+    if (request.promises.empty() || !agree(request)) end(request, request.failure);
   }
+}
+
+// Whether all members call the same: then the collective itself begins.
+bool Lane::agree(Request& request) {
+  request.why = disagreement(request.promises);
+  request.promises.clear();
+  if (!request.why.empty()) {
+    request.failure = OMPL_ERR_ARG;
+    return false;
+  }
+  request.round = 0;
+  begin_round(request);
+  return true;
 }
 
 void Lane::ring(const Request& request) const {
@@ -134,7 +155,7 @@ void Lane::end(Request& request, int code) {
 }
 
 void Lane::begin_round(Request& request) {
-  const Schedule& schedule = *request.schedule;
+  const Schedule& schedule = request.current();
   request.begin = request.round == 0 ? 0 : schedule.rounds[request.round - 1];
   if (request.round == schedule.rounds.size()) return;
   for (uint32_t i = 0; i < schedule.rounds[request.round] - request.begin; ++i) {
@@ -144,7 +165,7 @@ void Lane::begin_round(Request& request) {
 }
 
 Lane::Turn Lane::advance(Context& c, Request& request) {
-  const Schedule& schedule = *request.schedule;
+  const Schedule& schedule = request.current();
   for (int turn = 0; turn < kTurns; ++turn) {
     if (request.round == schedule.rounds.size()) return Turn::done;
     const uint32_t first = request.round == 0 ? 0 : schedule.rounds[request.round - 1];
@@ -207,7 +228,7 @@ Lane::Turn Lane::outcome(int code) {
 
 uint64_t Lane::piece(const Request& request) const {
   const uint64_t room = team_.layout().room();
-  const uint64_t element = request.operation.element;
+  const uint64_t element = request.promises.empty() ? request.operation.element : sizeof(Promise);
   return element <= room ? room / element * element : room;
 }
 
@@ -303,10 +324,10 @@ void Lane::note_failure(Request& request, const char* why) {
 }
 
 std::byte* Lane::address(Request& request, Place place) {
-  std::byte* const base = place.buffer == Buffer::send      ? request.send
-                          : place.buffer == Buffer::receive ? request.receive
-                                                            : request.scratch.data();
-  return base + place.offset;
+  if (place.buffer == Buffer::scratch) return request.scratch.data() + place.offset;
+  if (!request.promises.empty())
+    return reinterpret_cast<std::byte*>(request.promises.data()) + place.offset;
+  return (place.buffer == Buffer::send ? request.send : request.receive) + place.offset;
 }
 
 }  // namespace ompl::coll

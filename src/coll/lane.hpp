@@ -55,6 +55,7 @@ class alignas(arch::kCacheLine) Lane {
   void run(Context& c, bool* again);
   void take_in();
   void end(Request& request, int code);
+  bool agree(Request& request);
   Turn advance(Context& c, Request& request);
   void begin_round(Request& request);
   Turn step(Context& c, Request& request, const Step& step, Progress& progress);

@@ -9,6 +9,8 @@
 
 namespace ompl::coll {
 
+inline constexpr int32_t kFirstOperation = 64;  // of the user; below are those built in
+
 struct Operation {
   // out[i] = in[i] op own[i]; `out` may be `own`. Of any alignment.
   using Kernel = void (*)(const std::byte* in, const std::byte* own, std::byte* out, std::size_t count);

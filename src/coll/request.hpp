@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "coll/agreement.hpp"
 #include "coll/call.hpp"
 #include "coll/operation.hpp"
 #include "coll/schedule.hpp"
@@ -35,8 +36,11 @@ struct Request {
   std::byte* receive = nullptr;
   Operation operation;
   bool persistent = false;
+  std::shared_ptr<const Schedule> exchange;  // of promises; null: members are taken at their word
+  Promise promise;
 
   // Of the thread that has claimed the lane, while the request runs.
+  std::vector<Promise> promises;  // of all members, while they are exchanged
   std::vector<std::byte> scratch;
   std::vector<Progress> progress;  // of the round's steps
   uint32_t round = 0;
@@ -48,6 +52,8 @@ struct Request {
   std::atomic<int> state{OMPL_OK};  // kRunning, or how it ended
   Request* next = nullptr;          // of those that run, or of those that are free
 
+  // What is carried out now.
+  [[nodiscard]] const Schedule& current() const { return promises.empty() ? *schedule : *exchange; }
   [[nodiscard]] bool runs() const { return state.load(std::memory_order_acquire) == kRunning; }
 };
 

@@ -49,6 +49,10 @@ constexpr std::array kVariables{
              "The libpmix.so.2 to load under PMIx; empty: MPI's, the launcher's own, or the system's."},
     Variable{"OMPL_CREDITS", "count above 0", &Settings::credits,
              "Signal records a rank may have unacknowledged at each endpoint of a peer."},
+    Variable{
+        "OMPL_COLL_CHECK", "0|1", &Settings::coll_check,
+        "Whether members of a team compare what they call before each collective, and name those that "
+        "call another; the same on every rank."},
     Variable{"OMPL_COLL_MEMORY", "size", &Settings::coll_memory,
              "Memory of each rank's segment for the collectives of all its teams."},
     Variable{

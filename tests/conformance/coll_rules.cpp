@@ -385,6 +385,53 @@ TEST_P(Conformance, Coll_WrongArguments) {
 }
 
 // A request that nobody waits for is complete when ompl_finalize() returns, at the end of the world.
+TEST_P(Conformance, Coll_CheckedCallsAreTheSame) {
+  if (GetParam().most_ranks < 2) GTEST_SKIP() << "wants members that call";
+  world({.ranks = 3, .checks = true})->run([](Rank&) {
+    ompl_team* const team = world_team();
+    for_every_collective([&](int32_t collective) {
+      CollJob job({.collective = collective, .length = 3000});
+      job.run(team);
+      job.in_place = true;
+      job.run(team);
+    });
+  });
+}
+
+TEST_P(Conformance, Coll_CheckedCallsThatDifferAreNamed) {
+  if (GetParam().most_ranks < 2) GTEST_SKIP() << "wants members that call";
+  world({.ranks = 3, .checks = true})->run([](Rank& r) {
+    ompl_team* const team = world_team();
+    std::array<double, 100> values{};
+    const bool last = r.rank + 1 == r.size;
+    const auto told = [&](int code, const char* mine, const char* others) {
+      EXPECT_EQ(code, OMPL_ERR_ARG);
+      const std::string detail = ompl_error_detail();
+      const std::string me = std::to_string(r.size - 1);
+      EXPECT_NE(detail.find(mine + (" at member " + me)), std::string::npos) << detail;
+      EXPECT_NE(detail.find(others + std::string(" at member")), std::string::npos) << detail;
+    };
+    const auto sum = [&](std::size_t count, int32_t op) {
+      return ompl_allreduce(team, OMPL_IN_PLACE, values.data(), count, OMPL_DOUBLE, op, nullptr,
+                            nullptr);
+    };
+    for (uint32_t round = 0; round < rounds(20); ++round) {
+      told(last ? ompl_team_barrier(team, nullptr, nullptr) : sum(2, OMPL_SUM), "barrier",
+           "allreduce of 16 bytes by operation 0 of type 9");
+      told(sum(last ? 100 : 1, OMPL_SUM), "allreduce of 800 bytes by operation 0 of type 9",
+           "allreduce of 8 bytes by operation 0 of type 9");
+      told(sum(1, last ? OMPL_MAX : OMPL_SUM), "allreduce of 8 bytes by operation 3 of type 9",
+           "allreduce of 8 bytes by operation 0 of type 9");
+      told(ompl_broadcast(team, values.data(), 8, last ? 1 : 0, nullptr, nullptr),
+           "broadcast of 8 bytes with root 1", "broadcast of 8 bytes with root 0");
+      // The team goes on.
+      values.fill(1);
+      ok(sum(100, OMPL_SUM));
+      EXPECT_EQ(values[99], r.size);
+    }
+  });
+}
+
 TEST_P(Conformance, Coll_NeverWaitedFor) {
   constexpr std::size_t kBytes = 200'000;
   std::vector<std::vector<std::byte>> buffers(3, std::vector<std::byte>(kBytes));

@@ -59,6 +59,7 @@ ThreadWorld::ThreadWorld(std::unique_ptr<Fabric> fabric, const Shape& shape)
     settings.endpoints = shape.endpoints;
     if (shape.statistics) settings.statistics = "1";
     if (shape.credits != 0) settings.credits = shape.credits;
+    if (shape.checks) settings.coll_check = "1";
     fabric_->tune(rank, &settings);
     const int code = Runtime::create(settings, process != nullptr ? std::move(process) : job.join(rank),
                                      std::move(conduits[rank]), &runtimes_[rank]);

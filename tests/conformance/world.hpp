@@ -88,6 +88,7 @@ struct Shape {
   unsigned endpoints = 0;   // 0: the layer's choice
   unsigned credits = 0;     // likewise
   bool statistics = false;  // contexts count
+  bool checks = false;      // collectives: OMPL_COLL_CHECK
   bool ends_well =
       true;  // false: ranks die, so there is no barrier at the end of run(), and no finalize
 };

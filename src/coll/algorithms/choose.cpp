@@ -63,7 +63,7 @@ void alone(const Call& call, Builder& b) {
 
 std::span<const Algorithm> algorithms() { return kAlgorithms; }
 
-// The boundaries are those measured on two cores over shared memory, and rounded; docs/design/collectives.md.
+// The boundaries are estimates for shared memory, not measured yet.
 int32_t choose(const Call& call) {
   constexpr uint64_t kShort = 1024;
   constexpr uint64_t kLong = 32768;

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// OMPL_COLL_CHECK: before a collective each member tells all others what it calls; nobody begins unless all call the same.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "coll/call.hpp"
+
+namespace ompl::coll {
+
+// What members must give alike. Of operations of the user, which have numbers of their own at each rank, that they are such.
+struct Promise {
+  int32_t collective = 0;
+  int32_t algorithm = 0;
+  int32_t type = 0;
+  int32_t op = 0;
+  uint32_t root = 0;
+  uint32_t listed = 0;
+  uint64_t bytes = 0;  // Call::length; 0 if lengths are listed
+
+  bool operator==(const Promise&) const = default;
+};
+static_assert(std::has_unique_object_representations_v<Promise>);
+
+[[nodiscard]] Promise promise_of(const Call& call, int32_t type, int32_t op);
+
+// The allgather, in place, that carries the promises of `call`'s members.
+[[nodiscard]] Call exchange_of_promises(const Call& call);
+
+// Empty if they are the same; else who calls what.
+[[nodiscard]] std::string disagreement(const std::vector<Promise>& promises);
+
+}  // namespace ompl::coll
