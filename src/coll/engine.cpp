@@ -16,8 +16,9 @@ namespace {
 
 constexpr uint32_t kSmallestCell = 256;
 constexpr uint32_t kLargestCell = 16384;
-constexpr uint64_t kShare =
-    4;  // of the memory for collectives: what a team takes at most, with cells that are not the smallest
+// Of the memory for collectives: what a team's cells take at most, unless they are the smallest; twice that if some are
+// staged.
+constexpr uint64_t kShare = 8;
 constexpr unsigned kCheckShift = 48;
 constexpr int64_t kGrace_ns = 200'000'000;  // in which nothing moves at the end, all ranks being there
 
