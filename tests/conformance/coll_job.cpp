@@ -32,6 +32,12 @@ void add(std::vector<std::byte>& sum, const std::vector<std::byte>& bytes) {
 
 }  // namespace
 
+ompl_team* world_team() {
+  ompl_team* team = nullptr;
+  ok(ompl_team_world(&team));
+  return team;
+}
+
 // The whole of its send buffer.
 CollJob::Bytes CollJob::sent_by(uint32_t member, uint32_t round) const {
   Bytes bytes(room(length, members_));

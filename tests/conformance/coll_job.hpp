@@ -2,6 +2,8 @@
 // One collective of a test: its buffers, the call, and what must have come out of it.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -9,6 +11,19 @@
 #include "omnipgas/coll.h"
 
 namespace ompl::conformance {
+
+constexpr int64_t kCollLimit = 60'000'000'000;  // ns; nothing takes so long
+
+// Of the calling rank.
+ompl_team* world_team();
+
+template <class Visit>
+void for_every_collective(Visit visit) {
+  for (int32_t collective = 0; ompl_coll_name(collective) != nullptr; ++collective) {
+    SCOPED_TRACE(ompl_coll_name(collective));
+    visit(collective);
+  }
+}
 
 struct CollCall {
   int32_t collective = OMPL_BARRIER;
