@@ -81,18 +81,18 @@ int await(Context& c, Request& request, int64_t timeout_ns) {
 }
 
 // Waits for a blocking call's. One that cannot end takes its team with it, and then it does.
-int finish(Context& c, std::unique_ptr<Request> request, int64_t timeout_ns) {
-  Lane& lane = *request->lane;
-  int code = await(c, *request, timeout_ns);
+int finish(Context& c, Request& request, int64_t timeout_ns) {
+  Lane& lane = *request.lane;
+  int code = await(c, request, timeout_ns);
   if (code != OMPL_OK) {
     lane.team().break_up(code, ompl::error_detail());
-    while (request->runs()) {
+    while (request.runs()) {
       bool again = false;
       lane.drive(c, &again);
     }
   }
-  if (code == OMPL_OK) code = outcome(*request);
-  lane.recycle(std::move(request));
+  if (code == OMPL_OK) code = outcome(request);
+  lane.recycle(&request);
   return code;
 }
 
@@ -172,7 +172,7 @@ int carry_out(Given given, Call call) {
           "{}: there is no algorithm {}, or it does not take lists, or does not keep the members' "
           "order, which the operation needs",
           given.name, options.algorithm);
-    std::unique_ptr<Request> request = lane.fresh();
+    Request* const request = lane.fresh();
     request->schedule = std::move(schedule);
     request->send = static_cast<std::byte*>(const_cast<void*>(given.send));
     request->receive = static_cast<std::byte*>(given.receive);
@@ -185,16 +185,15 @@ int carry_out(Given given, Call call) {
     }
     if (request->persistent) {
       team.persistent.fetch_add(1);
-      *given.request = reinterpret_cast<ompl_request*>(request.release());
+      *given.request = reinterpret_cast<ompl_request*>(request);
       return static_cast<int>(OMPL_OK);
     }
-    lane.start(request.get());
-    if (given.request == nullptr) return finish(c, std::move(request), options.timeout_ns);
-    Request& started = *request;
-    *given.request = reinterpret_cast<ompl_request*>(request.release());
+    lane.start(request);
+    if (given.request == nullptr) return finish(c, *request, options.timeout_ns);
+    *given.request = reinterpret_cast<ompl_request*>(request);
     bool again = false;
     lane.drive(c, &again);
-    lane.ring(started);
+    lane.ring(*request);
     return static_cast<int>(OMPL_OK);
   });
 }
@@ -225,7 +224,7 @@ int over(ompl_request** place) {
   const int code = outcome(*request);
   if (request->persistent) return code;
   *place = nullptr;
-  request->lane->recycle(std::unique_ptr<Request>(request));
+  request->lane->recycle(request);
   return code;
 }
 
@@ -300,7 +299,7 @@ int ompl_request_free(ompl_request** request) {
   if (r->runs())
     return fail(OMPL_ERR_STATE, "ompl_request_free: the collective is under way; wait for it first");
   r->lane->team().persistent.fetch_sub(1);
-  r->lane->recycle(std::unique_ptr<Request>(r));
+  r->lane->recycle(r);
   *request = nullptr;
   return OMPL_OK;
 }

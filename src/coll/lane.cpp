@@ -17,10 +17,6 @@ constexpr int kBurst = Layout::kCells / 2;       // cells of a step in a turn: b
 constexpr std::size_t kMappedPiece = 256 << 10;  // bytes of a straight message that a turn copies
 constexpr std::size_t kPiece = std::size_t{1} << 30;
 
-void delete_all(Request* list) {
-  while (list != nullptr) delete std::exchange(list, list->next);
-}
-
 void push(std::atomic<Request*>& list, Request* request) {
   request->next = list.load(std::memory_order_relaxed);
   while (!list.compare_exchange_weak(request->next, request)) {
@@ -31,22 +27,18 @@ void push(std::atomic<Request*>& list, Request* request) {
 
 Lane::Lane(Team& team, std::vector<Channel> channels) : team_(team), channels_(std::move(channels)) {}
 
-Lane::~Lane() {
-  delete_all(free_);
-  delete_all(returned_.load());
-  delete_all(incoming_.load());
-  delete_all(first_);
-}
+Lane::~Lane() = default;
 
-std::unique_ptr<Request> Lane::fresh() {
+Request* Lane::fresh() {
   if (free_ == nullptr) free_ = returned_.exchange(nullptr);
-  std::unique_ptr<Request> request(free_ != nullptr ? free_ : new Request);
+  if (free_ == nullptr) free_ = requests_.emplace_back(std::make_unique<Request>()).get();
+  Request* const request = free_;
   free_ = request->next;
   request->lane = this;
   return request;
 }
 
-void Lane::recycle(std::unique_ptr<Request> request) { push(returned_, request.release()); }
+void Lane::recycle(Request* request) { push(returned_, request); }
 
 std::shared_ptr<const Schedule> Lane::schedule(const Call& call) {
   const auto found = std::ranges::find(compiled_, call, &Compiled::call);

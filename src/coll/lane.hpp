@@ -22,9 +22,9 @@ class alignas(arch::kCacheLine) Lane {
   Lane& operator=(const Lane&) = delete;
 
   // A request for a call; the thread that starts collectives of this tag.
-  std::unique_ptr<Request> fresh();
+  Request* fresh();
   // One that is over, from any thread.
-  void recycle(std::unique_ptr<Request> request);
+  void recycle(Request* request);
 
   // The schedule of a call, compiled if there is none yet; nullptr if the algorithm cannot do it. The same thread.
   std::shared_ptr<const Schedule> schedule(const Call& call);
@@ -82,8 +82,10 @@ class alignas(arch::kCacheLine) Lane {
   };
   static constexpr std::size_t kCompiled = 64;
   std::vector<Compiled> compiled_;  // of the starting thread, the last used first
-  Request* free_ = nullptr;         // of the starting thread
-  Request* first_ = nullptr;        // of whoever has claimed, the oldest under way
+  std::vector<std::unique_ptr<Request>>
+      requests_;              // all, also those that nobody waits for; of the starting thread
+  Request* free_ = nullptr;   // of the starting thread
+  Request* first_ = nullptr;  // of whoever has claimed, the oldest under way
 };
 
 }  // namespace ompl::coll
