@@ -160,7 +160,9 @@ TEST_P(Conformance, Coll_NeverWaitedFor) {
     ok(ompl_broadcast(world_team(), buffers[r.rank].data(), kBytes, 0, nullptr, &request));
   });
   for (const std::vector<std::byte>& buffer : buffers) {
-    EXPECT_EQ(mismatch(buffer.data(), buffer.size(), 1), buffer.size());
+    if (!buffer.empty()) {
+      EXPECT_EQ(mismatch(buffer.data(), kBytes, 1), kBytes);
+    }
   }
 }
 
