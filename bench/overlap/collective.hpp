@@ -16,7 +16,7 @@
 
 namespace bench::overlap {
 
-enum class Collective { kAllgather, kAllreduce, kBroadcast, kAlltoall, kReduceScatter };
+enum class Collective { allgather, allreduce, broadcast, alltoall, reduce_scatter };
 inline constexpr std::array kNames{"allgather", "allreduce", "broadcast", "alltoall", "reduce-scatter"};
 inline constexpr uint32_t kRoot = 0;  // of broadcasts
 
@@ -32,7 +32,7 @@ constexpr bool reduces_doubles(std::size_t bytes) { return bytes % sizeof(double
 
 // A collective of one size as a rank sees it.
 struct Shape {
-  Collective collective = Collective::kAllgather;
+  Collective collective = Collective::allgather;
   std::size_t bytes = 1;
   uint32_t rank = 0;
   uint32_t ranks = 1;
@@ -40,12 +40,12 @@ struct Shape {
   // Bytes of the two buffers. A broadcast has only the incoming one, which is the root's outgoing too.
   [[nodiscard]] std::size_t outgoing() const {
     const bool one_each =
-        collective == Collective::kAlltoall || collective == Collective::kReduceScatter;
-    if (collective == Collective::kBroadcast) return 0;
+        collective == Collective::alltoall || collective == Collective::reduce_scatter;
+    if (collective == Collective::broadcast) return 0;
     return one_each ? bytes * ranks : bytes;
   }
   [[nodiscard]] std::size_t incoming() const {
-    const bool all = collective == Collective::kAllgather || collective == Collective::kAlltoall;
+    const bool all = collective == Collective::allgather || collective == Collective::alltoall;
     return all ? bytes * ranks : bytes;
   }
 };
@@ -85,18 +85,18 @@ std::optional<std::string> wrong_sum(const std::byte* from, std::size_t bytes, s
 inline void write(const Shape& shape, std::byte* outgoing, std::byte* incoming, uint64_t exchange) {
   std::fill_n(incoming, shape.incoming(), std::byte{0xA5});
   switch (shape.collective) {
-    case Collective::kBroadcast:
+    case Collective::broadcast:
       if (shape.rank == kRoot) payload::write_message(incoming, shape.bytes, kRoot, 0, exchange);
       return;
-    case Collective::kAllgather:
+    case Collective::allgather:
       payload::write_message(outgoing, shape.bytes, shape.rank, 0, exchange);
       return;
-    case Collective::kAlltoall:
+    case Collective::alltoall:
       for (uint32_t to = 0; to < shape.ranks; ++to)
         payload::write_message(outgoing + to * shape.bytes, shape.bytes, shape.rank, to, exchange);
       return;
-    case Collective::kAllreduce:
-    case Collective::kReduceScatter:
+    case Collective::allreduce:
+    case Collective::reduce_scatter:
       if (reduces_doubles(shape.bytes))
         detail::write_summands<double>(outgoing, shape.outgoing(), shape.rank, exchange);
       else
@@ -108,24 +108,24 @@ inline void write(const Shape& shape, std::byte* outgoing, std::byte* incoming, 
 inline std::optional<std::string> wrong(const Shape& shape, const std::byte* incoming,
                                         uint64_t exchange) {
   switch (shape.collective) {
-    case Collective::kBroadcast:
+    case Collective::broadcast:
       return payload::wrong_message(incoming, shape.bytes, kRoot, 0, exchange);
-    case Collective::kAllgather:
-    case Collective::kAlltoall:
+    case Collective::allgather:
+    case Collective::alltoall:
       for (uint32_t from = 0; from < shape.ranks; ++from) {
-        const uint32_t to = shape.collective == Collective::kAlltoall ? shape.rank : 0;
+        const uint32_t to = shape.collective == Collective::alltoall ? shape.rank : 0;
         const auto* const block = incoming + from * shape.bytes;
         if (auto found = payload::wrong_message(block, shape.bytes, from, to, exchange)) return found;
       }
       return std::nullopt;
-    case Collective::kAllreduce:
-    case Collective::kReduceScatter:
+    case Collective::allreduce:
+    case Collective::reduce_scatter:
       break;
   }
   const bool doubles = reduces_doubles(shape.bytes);
   const std::size_t each = doubles ? sizeof(double) : 1;
   const std::size_t first =
-      shape.collective == Collective::kReduceScatter ? shape.rank * (shape.bytes / each) : 0;
+      shape.collective == Collective::reduce_scatter ? shape.rank * (shape.bytes / each) : 0;
   return doubles
              ? detail::wrong_sum<double>(incoming, shape.bytes, first, shape.ranks, exchange)
              : detail::wrong_sum<unsigned char>(incoming, shape.bytes, first, shape.ranks, exchange);

@@ -55,19 +55,19 @@ class Mpi {
     std::byte* const out = outgoing_.data();
     std::byte* const in = incoming_.data();
     switch (shape_.collective) {
-      case Collective::kAllgather:
+      case Collective::allgather:
         MPI_Iallgather(out, count_, MPI_BYTE, in, count_, MPI_BYTE, MPI_COMM_WORLD, &request_);
         return;
-      case Collective::kAllreduce:
+      case Collective::allreduce:
         MPI_Iallreduce(out, in, terms_, type, MPI_SUM, MPI_COMM_WORLD, &request_);
         return;
-      case Collective::kBroadcast:
+      case Collective::broadcast:
         MPI_Ibcast(in, count_, MPI_BYTE, bench::overlap::kRoot, MPI_COMM_WORLD, &request_);
         return;
-      case Collective::kAlltoall:
+      case Collective::alltoall:
         MPI_Ialltoall(out, count_, MPI_BYTE, in, count_, MPI_BYTE, MPI_COMM_WORLD, &request_);
         return;
-      case Collective::kReduceScatter:
+      case Collective::reduce_scatter:
         MPI_Ireduce_scatter_block(out, in, terms_, type, MPI_SUM, MPI_COMM_WORLD, &request_);
     }
   }

@@ -68,15 +68,15 @@ class Ompl {
     const std::size_t terms = doubles_ ? bytes / sizeof(double) : bytes;
     const int32_t type = doubles_ ? OMPL_DOUBLE : OMPL_UINT8;
     switch (shape_.collective) {
-      case Collective::kAllgather:
+      case Collective::allgather:
         return ompl_allgather(team_, outgoing_, incoming_, bytes, &options_, &request_);
-      case Collective::kAllreduce:
+      case Collective::allreduce:
         return ompl_allreduce(team_, outgoing_, incoming_, terms, type, OMPL_SUM, &options_, &request_);
-      case Collective::kBroadcast:
+      case Collective::broadcast:
         return ompl_broadcast(team_, incoming_, bytes, bench::overlap::kRoot, &options_, &request_);
-      case Collective::kAlltoall:
+      case Collective::alltoall:
         return ompl_alltoall(team_, outgoing_, incoming_, bytes, &options_, &request_);
-      case Collective::kReduceScatter:
+      case Collective::reduce_scatter:
         return ompl_reduce_scatter(team_, outgoing_, incoming_, terms, type, OMPL_SUM, &options_,
                                    &request_);
     }

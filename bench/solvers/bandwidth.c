@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What memory gives to several cores that read at once, each its own array: bandwidth CORES MIB, bytes per second. */
-#define _GNU_SOURCE
+#define _GNU_SOURCE  // NOLINT(bugprone-reserved-identifier)
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { kMostEntries = 27 };
+enum { kMostEntries = 27 };  // NOLINT(readability-identifier-naming)
 
 /* What the command line asks for. */
 struct problem {

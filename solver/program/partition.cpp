@@ -93,7 +93,7 @@ int refused(const char* why) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   CLI::App app("What partitions of a matrix cost: lines of JSON.", "ompl_partition");
   app.option_defaults()->always_capture_default();
   Asked asked;

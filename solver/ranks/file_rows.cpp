@@ -81,6 +81,7 @@ class Reader {
     std::vector<Found> found;
     alike([&] { found = parse(); });
     std::vector<Tally> mine;
+    mine.reserve(found.size());
     for (const Found& f : found) mine.push_back(f.tally);
     const std::vector<Tally> all = gather_everywhere<Tally>(mine, ranks_).all;
     alike([&] { check_shares(all); });
@@ -112,6 +113,7 @@ class Reader {
       under_way.push_back(
           std::async(std::launch::async, [this, i] { return parse_share(first_share() + i); }));
     std::vector<Found> out;
+    out.reserve(under_way.size());
     for (std::future<Found>& one : under_way) out.push_back(one.get());
     return out;
   }

@@ -20,7 +20,7 @@ __thread struct ompl_windows ompl_thread_windows;
 
 // In the tracer that is preloaded (trace/ompl/interposer.cpp), else nowhere. Then what ompl_inline.h compiles into
 // callers finds no window, and calls the functions.
-OMPL_API __attribute__((weak)) extern const char ompl_tracer;
+OMPL_API __attribute__((weak)) extern const char ompl_tracer;  // NOLINT(readability-identifier-naming)
 }
 
 namespace ompl::api {

@@ -73,6 +73,7 @@ int ompl_team_split(ompl_team* parent, int32_t color, int32_t key, const ompl_te
   std::erase_if(wishes, [&](const Wish& wish) { return wish.color != color; });
   std::ranges::stable_sort(wishes, {}, &Wish::key);
   std::vector<uint32_t> ranks;
+  ranks.reserve(wishes.size());
   for (const Wish& wish : wishes) ranks.push_back(all.ranks()[wish.member]);
   return ompl_team_create(ranks.data(), ranks.size(), config, team);
 }

@@ -30,7 +30,7 @@ int32_t mode_of(std::string_view name) {
 
 // Of what all members must agree on; 16 bits.
 uint64_t check_of(const uint32_t* ranks, std::size_t count, uint32_t tags, bool checks) {
-  uint64_t hash = 1469598103934665603U + 2 * tags + (checks ? 1 : 0);  // FNV-1a
+  uint64_t hash = 1469598103934665603U + uint64_t{2} * tags + (checks ? 1 : 0);  // FNV-1a
   for (std::size_t i = 0; i < count; ++i) hash = (hash ^ ranks[i]) * 1099511628211U;
   return hash >> kCheckShift;
 }

@@ -16,8 +16,8 @@ class Meeting {
       : runtime_(runtime), memory_(memory), met_(runtime.size(), 0) {}
 
   static uint64_t bytes(uint32_t ranks) {
-    return (ranks * 2 * sizeof(Message) + OffsetAllocator::kGranule - 1) / OffsetAllocator::kGranule *
-           OffsetAllocator::kGranule;  // what comes behind begins at a line
+    return (uint64_t{ranks} * 2 * sizeof(Message) + OffsetAllocator::kGranule - 1) /
+           OffsetAllocator::kGranule * OffsetAllocator::kGranule;  // what comes behind begins at a line
   }
 
   // Tells each of `ranks` `value` and stores what each tells, by its place in the list. Blocks until all have. Called by all of

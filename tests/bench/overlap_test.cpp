@@ -51,21 +51,21 @@ class Result : public testing::TestWithParam<std::tuple<Collective, std::size_t>
     const std::size_t mine = last.rank * last.bytes;
     Bytes result;
     switch (last.collective) {
-      case Collective::kBroadcast:
+      case Collective::broadcast:
         return root;
-      case Collective::kAllgather:
+      case Collective::allgather:
         for (const Bytes& block : given) append(result, block, 0, last.bytes);
         return result;
-      case Collective::kAlltoall:
+      case Collective::alltoall:
         for (const Bytes& blocks : given) append(result, blocks, mine, last.bytes);
         return result;
-      case Collective::kAllreduce:
-      case Collective::kReduceScatter:
+      case Collective::allreduce:
+      case Collective::reduce_scatter:
         break;
     }
     const Bytes sums =
         reduces_doubles(last.bytes) ? summed<double>(given) : summed<unsigned char>(given);
-    if (last.collective == Collective::kAllreduce) return sums;
+    if (last.collective == Collective::allreduce) return sums;
     append(result, sums, mine, last.bytes);
     return result;
   }
@@ -99,15 +99,15 @@ TEST_P(Result, ThatNeverCameIsSeen) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Collectives, Result,
-                         testing::Combine(testing::Values(Collective::kAllgather,
-                                                          Collective::kAllreduce,
-                                                          Collective::kBroadcast, Collective::kAlltoall,
-                                                          Collective::kReduceScatter),
+                         testing::Combine(testing::Values(Collective::allgather,
+                                                          Collective::allreduce,
+                                                          Collective::broadcast, Collective::alltoall,
+                                                          Collective::reduce_scatter),
                                           testing::Values(1, 7, 8, 64, 1001)));
 
 TEST(CollectiveOf, KnowsTheNamesOfAll) {
-  EXPECT_EQ(collective_of("allgather"), Collective::kAllgather);
-  EXPECT_EQ(collective_of("reduce-scatter"), Collective::kReduceScatter);
+  EXPECT_EQ(collective_of("allgather"), Collective::allgather);
+  EXPECT_EQ(collective_of("reduce-scatter"), Collective::reduce_scatter);
   EXPECT_EQ(collective_of("gossip"), std::nullopt);
 }
 

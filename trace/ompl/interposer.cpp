@@ -49,7 +49,7 @@ using ompl::trace::word_number;
 extern "C" {
 
 // libomnipgas looks whether this is there (src/api/process.cpp), and then lets nothing be done without a call of it.
-OMPL_API extern const char ompl_tracer = 1;
+OMPL_API extern const char ompl_tracer = 1;  // NOLINT(readability-identifier-naming)
 
 int ompl_init() {
   const uint64_t begin = tracer.clock.ticks();

@@ -83,7 +83,6 @@ int32_t choose(const Call& call) {
       return call.length <= kShort && tall && !call.listed ? OMPL_COLL_BRUCK : OMPL_COLL_DIRECT;
     case OMPL_GATHER:
     case OMPL_SCATTER:
-      return OMPL_COLL_DIRECT;
     case OMPL_ALLTOALL:
       return OMPL_COLL_DIRECT;
     case OMPL_REDUCE_SCATTER:
