@@ -99,8 +99,7 @@ TEST_P(Result, ThatNeverCameIsSeen) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Collectives, Result,
-                         testing::Combine(testing::Values(Collective::allgather,
-                                                          Collective::allreduce,
+                         testing::Combine(testing::Values(Collective::allgather, Collective::allreduce,
                                                           Collective::broadcast, Collective::alltoall,
                                                           Collective::reduce_scatter),
                                           testing::Values(1, 7, 8, 64, 1001)));
