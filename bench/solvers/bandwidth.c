@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { kPasses = 8, kSums = 16, kMostCores = 1024 };
+enum { passes = 8, lanes = 16, most_cores = 1024 };
 
 static pthread_barrier_t all;
 static size_t length; /* of each array */
@@ -21,11 +21,11 @@ static int allowed_core(int number) {
 }
 
 static double sum_of(const double* values) {
-  double sums[kSums] = {0};
-  for (size_t i = 0; i < length; i += kSums)
-    for (int k = 0; k < kSums; ++k) sums[k] += values[i + (size_t)k];
+  double sums[lanes] = {0};
+  for (size_t i = 0; i < length; i += lanes)
+    for (int k = 0; k < lanes; ++k) sums[k] += values[i + (size_t)k];
   double sum = 0;
-  for (int k = 0; k < kSums; ++k) sum += sums[k];
+  for (int k = 0; k < lanes; ++k) sum += sums[k];
   return sum;
 }
 
@@ -38,10 +38,10 @@ static void* reader(void* core) {
   for (size_t i = 0; values != NULL && i < length; ++i) values[i] = 1;
   pthread_barrier_wait(&all);
   double sum = 0;
-  for (int pass = 0; values != NULL && pass < kPasses; ++pass) sum += sum_of(values);
+  for (int pass = 0; values != NULL && pass < passes; ++pass) sum += sum_of(values);
   pthread_barrier_wait(&all);
   free(values);
-  return sum == (double)(kPasses * length) ? NULL : core;
+  return sum == (double)(passes * length) ? NULL : core;
 }
 
 static double now(void) {
@@ -53,14 +53,14 @@ static double now(void) {
 int main(int argc, char** argv) {
   const int cores = argc == 3 ? atoi(argv[1]) : 0;
   const long mib = argc == 3 ? atol(argv[2]) : 0;
-  if (cores < 1 || cores > kMostCores || mib < 1 || allowed_core(cores - 1) < 0) {
+  if (cores < 1 || cores > most_cores || mib < 1 || allowed_core(cores - 1) < 0) {
     fprintf(stderr, "usage: bandwidth CORES MIB; no more cores than there are\n");
     return 2;
   }
   length = (size_t)mib * ((1U << 20U) / sizeof(double));
   pthread_barrier_init(&all, NULL, (unsigned)cores + 1);
-  pthread_t threads[kMostCores];
-  int places[kMostCores];
+  pthread_t threads[most_cores];
+  int places[most_cores];
   for (int i = 0; i < cores; ++i) {
     places[i] = allowed_core(i);
     if (pthread_create(&threads[i], NULL, reader, &places[i]) != 0) return 1;
@@ -77,6 +77,6 @@ int main(int argc, char** argv) {
       return 1;
     }
   }
-  printf("%.6g\n", (double)cores * kPasses * (double)length * sizeof(double) / seconds);
+  printf("%.6g\n", (double)cores * passes * (double)length * sizeof(double) / seconds);
   return 0;
 }
