@@ -42,8 +42,10 @@ if(TARGET ompl_bench_ompl AND NOT OMPL_SANITIZE)
   set(omni_dir ${CMAKE_INSTALL_LIBEXECDIR}/omnipgas)
   set_target_properties(ompl_bench_raw ompl_bench_ompl ompl_roundtrip_ompl ompl_halo_ompl ompl_overlap_ompl ompl_cg PROPERTIES
     INSTALL_RPATH $ORIGIN/../../../${CMAKE_INSTALL_LIBDIR})
-  install(TARGETS ompl_bench_raw ompl_bench_ompl ompl_roundtrip_ompl ompl_halo_ompl ompl_overlap_ompl ompl_cg
-      ompl_partition ompl-model ompl_trace_dump ompl-timer ompl-trace-omnipgas
+  set(programs ompl_bench_raw ompl_bench_ompl ompl_roundtrip_ompl ompl_halo_ompl ompl_overlap_ompl ompl_cg
+    ompl_partition ompl-model ompl_trace_dump ompl-timer ompl-trace-omnipgas)
+  add_custom_target(omni_programs DEPENDS ${programs})  # what packages build
+  install(TARGETS ${programs}
     RUNTIME DESTINATION ${omni_dir}/bin COMPONENT omni EXCLUDE_FROM_ALL
     LIBRARY DESTINATION ${omni_dir}/lib COMPONENT omni EXCLUDE_FROM_ALL)
   install(FILES ${CMAKE_BINARY_DIR}/lib/libompl-trace-omnipgas.json DESTINATION ${omni_dir}/lib

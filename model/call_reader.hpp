@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "model/collectives.hpp"
-#include "model/error.hpp"
 #include "model/neighbours.hpp"
 #include "model/trace.hpp"
 #include "reader/reader.hpp"
+#include "tools/input_error.hpp"
 
 namespace ompl::model {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "model/error.hpp"
+#include "tools/input_error.hpp"
 
 namespace ompl::model {
 

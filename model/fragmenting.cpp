@@ -2,7 +2,7 @@
 #include "model/fragmenting.hpp"
 
 #include "model/costs.hpp"
-#include "model/error.hpp"
+#include "tools/input_error.hpp"
 
 namespace ompl::model {
 

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "model/error.hpp"
+#include "tools/input_error.hpp"
 
 namespace ompl::model {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/error.hpp"
+#include "tools/input_error.hpp"
 
 namespace ompl::model {
 

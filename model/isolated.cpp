@@ -14,7 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "model/error.hpp"
+#include "tools/input_error.hpp"
 
 namespace ompl::model {
 

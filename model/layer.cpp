@@ -24,6 +24,7 @@ bool is_signal(const Record& call) {
 
 void CallReader::own(const CallView& view) {
   const Record& call = *view.call;
+  if ((call.flags & trace::kRetried) != 0) return;  // nothing was posted
   switch (call.kind) {
     case Kind::kOmplPut:
     case Kind::kOmplPutStrided:
@@ -40,8 +41,6 @@ void CallReader::own(const CallView& view) {
     case Kind::kOmplAtomicNb:
       return own_atomic(view);
     case Kind::kOmplSignalNb:
-      if ((call.flags & trace::kRetried) != 0) return;
-      [[fallthrough]];
     case Kind::kOmplPutWord:
     case Kind::kOmplPutSignal:
     case Kind::kOmplSignal:
@@ -118,7 +117,6 @@ void CallReader::get_and_wait(const Record& call) {
 // All in the background. With a signal, whose message nobody answers, the handle stands for the source alone.
 void CallReader::own_post(const CallView& view) {
   const Record& call = *view.call;
-  if ((call.flags & trace::kRetried) != 0) return;
   Access one{.target = call.peer, .request = call.request};
   const bool puts = call.kind == Kind::kOmplPutNb;
   begin_branch(rank_);
@@ -146,7 +144,7 @@ void CallReader::own_post(const CallView& view) {
 // message of its own.
 void CallReader::own_atomic(const CallView& view) {
   const Record& call = *view.call;
-  if ((call.flags & trace::kRetried) != 0 || view.words.empty()) return;
+  if (view.words.empty()) return;
   const trace::Word& word = view.words.front();
   const uint32_t target = group(call.comm).world_rank(rank_, call.peer);
   const bool fetches = call.tag != 0;

@@ -15,7 +15,6 @@
 #include <optional>
 #include <thread>
 
-#include "model/error.hpp"
 #include "model/goal.hpp"
 #include "model/goal_writer.hpp"
 #include "model/isolated.hpp"
@@ -28,6 +27,7 @@
 #include "model/report.hpp"
 #include "model/timeline.hpp"
 #include "model/whatif.hpp"
+#include "tools/input_error.hpp"
 
 namespace {
 
@@ -98,7 +98,7 @@ void write(const std::string& file, const nlohmann::json& out) {
     std::cout << out.dump(1) << '\n';
     return;
   }
-  if (!(std::ofstream(file) << out.dump(1) << '\n')) refuse("cannot write {}", file);
+  if (!(std::ofstream(file) << out.dump(1) << '\n')) ompl::refuse("cannot write {}", file);
 }
 
 int predict(const Request& request) {
@@ -116,7 +116,7 @@ int predict(const Request& request) {
   prediction.result = replay(*trace, parameters, options, timeline ? &*timeline : nullptr);
   prediction.replay_seconds = seconds_since(start);
   if (prediction.result.blocked_count > 0)
-    refuse("{}: {}", request.input, describe_deadlock(prediction.result));
+    ompl::refuse("{}: {}", request.input, describe_deadlock(prediction.result));
   nlohmann::json out = to_json(prediction, *trace, parameters);
   if (timeline) {
     timeline->close();
@@ -131,7 +131,7 @@ int predict(const Request& request) {
 int write_goal(const std::string& input, const std::string& file) {
   const auto trace = open_trace(input);
   std::ofstream out(file);
-  if (!out) refuse("cannot write {}", file);
+  if (!out) ompl::refuse("cannot write {}", file);
   const GoalLosses losses = write_goal(*trace, out);
   if (losses.synchronous > 0)
     fmt::print(stderr, "warning: {} synchronous sends became ordinary ones, for GOAL has no others\n",
@@ -158,9 +158,9 @@ int write_otf2_archive(const std::string& input, const std::string& file) {
 
 nlohmann::json parse(const std::string& file) {
   std::ifstream in(file);
-  if (!in && file != "-") refuse("{} cannot be read", file);
+  if (!in && file != "-") ompl::refuse("{} cannot be read", file);
   nlohmann::json out = nlohmann::json::parse(file == "-" ? std::cin : in, nullptr, false);
-  if (!out.is_array()) refuse("{}: not a JSON array of changes", file);
+  if (!out.is_array()) ompl::refuse("{}: not a JSON array of changes", file);
   return out;
 }
 
@@ -177,7 +177,7 @@ int whatif(const Request& request) {
   options.threads = threads_of(request, *trace, cores() / std::min(replays, request.jobs));
   nlohmann::json out = what_if(*trace, base, options, changes, request.jobs);
   if (out["base"].contains("error"))
-    refuse("{}: {}", request.input, out["base"]["error"].get<std::string>());
+    ompl::refuse("{}: {}", request.input, out["base"]["error"].get<std::string>());
   out["input"] = request.input;
   write(request.json, out);
   return 0;

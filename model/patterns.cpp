@@ -5,7 +5,7 @@
 #include <charconv>
 #include <vector>
 
-#include "model/error.hpp"
+#include "tools/input_error.hpp"
 
 namespace ompl::model {
 

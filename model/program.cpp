@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "model/error.hpp"
+#include "tools/input_error.hpp"
 
 namespace ompl::model {
 

@@ -260,10 +260,7 @@ std::optional<Neighbours> RankReader::neighbours_in(uint32_t communicator) {
 }
 
 bool RankReader::complete_post(Record& call) {
-  const auto cancelled = file_.cancelled.find(key_of(thread_, call.request));
-  if (cancelled != file_.cancelled.end() &&
-      cancelled->second.contains(posts_of_cancelled_[call.request]++))
-    return false;
+  if (file_.is_cancelled(thread_, call.request, posts_of_cancelled_)) return false;
   if (const Partner* got = next_entry(file_.partners, thread_, call.request, partners_used_)) {
     call.peer = got->peer;
     call.tag = got->tag;

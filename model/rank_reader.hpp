@@ -28,6 +28,9 @@ struct Partner {
   return thread << 32 | request;
 }
 
+// Of a request's entries, how many were used.
+using Uses = std::unordered_map<uint32_t, std::size_t>;
+
 struct RankFile {
   // Checks the file. Throws TraceError.
   explicit RankFile(const std::filesystem::path& path);
@@ -36,6 +39,12 @@ struct RankFile {
   // file of another rank.
   void place(const std::string& folder, uint32_t rank, uint32_t ranks,
              std::map<uint64_t, uint32_t>& numbers);
+
+  // Whether this post, the thread's next of the request, was cancelled. `posts`: of such requests.
+  [[nodiscard]] bool is_cancelled(uint64_t thread, uint32_t request, Uses& posts) const {
+    const auto found = cancelled.find(key_of(thread, request));
+    return found != cancelled.end() && found->second.contains(posts[request]++);
+  }
 
   trace::MappedFile map;
   trace::RankTrace trace;
@@ -106,9 +115,6 @@ class RankReader : public CallReader {
   [[nodiscard]] const Halo* halo(uint32_t number) const override;
 
  private:
-  using Uses =
-      std::unordered_map<uint32_t, std::size_t>;  // of a request's entries, those that were used
-
   const RankFile& file_;
   std::size_t thread_;
   std::optional<CallCursor> calls_;

@@ -5,7 +5,7 @@
 #include <bit>
 #include <string_view>
 
-#include "model/error.hpp"
+#include "tools/input_error.hpp"
 
 namespace ompl::model {
 

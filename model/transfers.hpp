@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The messages of a replay: matching, the handshake, the sharing of bandwidth. It knows the times of calls and tells
-// when calls end; what ranks do with that is the replayer's (replay.cpp).
+// when calls end; what ranks do with that is the replayer's (replayer.hpp).
 //
 // Events are taken in the order of time. A rank runs as far ahead as its calls' ends are known, and what it sends
 // then lies in the future of all events taken, so the order holds. With several threads each has one of these, for its
@@ -13,12 +13,12 @@
 #include "model/agenda.hpp"
 #include "model/costs.hpp"
 #include "model/eager_buffers.hpp"
-#include "model/error.hpp"
 #include "model/groups.hpp"
 #include "model/matching.hpp"
 #include "model/message.hpp"
 #include "model/port.hpp"
 #include "model/replay.hpp"
+#include "tools/input_error.hpp"
 
 namespace ompl::model {
 

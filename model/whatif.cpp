@@ -5,9 +5,9 @@
 #include <cmath>
 #include <thread>
 
-#include "model/error.hpp"
 #include "model/fragmenting.hpp"
 #include "model/report.hpp"
+#include "tools/input_error.hpp"
 
 namespace ompl::model {
 

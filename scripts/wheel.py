@@ -19,9 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TOOLS = ROOT / "build/wheel-tools/bin"
 LIMIT_S = 900
 SKIPPED = 77
-TARGETS = ("omnipgas", "tools/all", "docs/all", "ompl_bench_raw", "ompl_bench_ompl", "ompl_roundtrip_ompl",
-           "ompl_halo_ompl", "ompl_cg", "ompl_partition", "ompl-model", "ompl_trace_dump", "ompl-timer",
-           "ompl-trace-omnipgas")  # fmt: skip
+TARGETS = ("omnipgas", "tools/all", "docs/all", "omni_programs")
 NO_FORTRAN = "-DCMAKE_Fortran_COMPILER=NOTFOUND"  # its modules are one compiler's own
 LINKED_IN = ("libfmt-dev", "libhwloc-dev", "libcli11-dev", "nlohmann-json3-dev", "libotf2-trace-dev")
 

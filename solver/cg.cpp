@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "solver/error.hpp"
+#include "tools/input_error.hpp"
 
 namespace ompl::solver {
 

@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "solver/error.hpp"
+#include "tools/input_error.hpp"
 
 namespace ompl::solver {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "solver/error.hpp"
+#include "tools/input_error.hpp"
 
 struct gzFile_s;
 

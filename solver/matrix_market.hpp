@@ -2,7 +2,7 @@
 // Reads Matrix Market files (Boisvert, Pozo and Remington, "The Matrix Market Exchange Formats: Initial Design", 1996):
 // coordinate or array; real, integer or pattern (every value 1); general, symmetric or skew-symmetric.
 // All throw InputError with file and line: complex, an index out of range, a place named twice, a value that is not
-// finite, fewer or more entries than the file says, sizes above kMostRows, fewer entries than rows.
+// finite, fewer or more entries than the file says, sizes above kMostRows, more than two rows per entry.
 #pragma once
 
 #include <functional>

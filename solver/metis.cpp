@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Compiled with OMPL_HAVE_METIS where Debian's libmetis-dev, or another METIS 5, is installed.
-#include "solver/error.hpp"
 #include "solver/partition.hpp"
+#include "tools/input_error.hpp"
 
 #ifdef OMPL_HAVE_METIS
 #include <metis.h>

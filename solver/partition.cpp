@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "solver/error.hpp"
+#include "tools/input_error.hpp"
 
 namespace ompl::solver {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "solver/error.hpp"
+#include "tools/input_error.hpp"
 
 namespace ompl::solver {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solver/team.hpp"
 
-#include "solver/error.hpp"
+#include "tools/input_error.hpp"
 
 namespace ompl::solver {
 

@@ -5,6 +5,7 @@
 #include <omnipgas/ompl_ext.h>
 #include <sched.h>
 
+#include "adapters/mpi_about.hpp"
 #include "halo/worker.hpp"
 
 namespace {
@@ -20,10 +21,7 @@ class Mpi {
   Mpi& operator=(const Mpi&) = delete;
 
   [[nodiscard]] static std::map<std::string, std::string> details() {
-    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length = 0;
-    MPI_Get_library_version(text, &length);
-    return {{"library", std::string(text, static_cast<std::size_t>(length)).substr(0, 400)}};
+    return {{"library", bench::mpi_version().substr(0, 400)}};
   }
 
   static void meet() {

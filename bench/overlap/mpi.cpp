@@ -5,6 +5,7 @@
 
 #include <stdexcept>
 
+#include "adapters/mpi_about.hpp"
 #include "overlap/worker.hpp"
 
 namespace {
@@ -26,14 +27,11 @@ class Mpi {
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int ranks() const { return ranks_; }
   [[nodiscard]] static bench::Description describe() {
-    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length = 0;
-    MPI_Get_library_version(text, &length);
-    const std::string all(text, static_cast<std::size_t>(length));
+    const std::string all = bench::mpi_version();
     int level = 0;
     MPI_Query_thread(&level);
     const char* const name = level == MPI_THREAD_MULTIPLE ? "multiple" : "funneled or serialized";
-    return {all.substr(0, all.find_first_of("\n,")),
+    return {bench::mpi_name(all),
             "chosen by the library",
             std::nullopt,
             {{"library", all.substr(0, 400)}, {"thread level", name}}};

@@ -115,7 +115,7 @@ class Overlap {
   nlohmann::json overlap(const Command& command, Control& control) {
     Times times;
     repeat(command, [&](bool counts) {
-      const double before = processor_seconds();
+      const double before = cpu_seconds();
       const auto start = Clock::now();
       library_.start();
       const auto started = Clock::now();
@@ -123,7 +123,7 @@ class Overlap {
       const auto computed = Clock::now();
       library_.wait();
       const auto end = Clock::now();
-      const double used = processor_seconds() - before;
+      const double used = cpu_seconds() - before;
       if (counts) times.add(start, started, computed, end, used);
     });
     check_computation(control);
@@ -144,13 +144,6 @@ class Overlap {
 
   void check_computation(Control& control) const {
     if (const auto what = computation_->wrong()) control.corrupt(*what);
-  }
-
-  // Of all threads of the process.
-  static double processor_seconds() {
-    timespec used{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
   }
 
   // Sums over iterations, in seconds, and the histogram of the whole.

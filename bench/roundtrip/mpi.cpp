@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 
+#include "adapters/mpi_about.hpp"
 #include "roundtrip/roundtrip.hpp"
 
 namespace {
@@ -82,11 +83,7 @@ class Mpi {
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] static bench::Description describe() {
-    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length = 0;
-    MPI_Get_library_version(text, &length);
-    const std::string all(text, static_cast<std::size_t>(length));
-    return {all.substr(0, all.find_first_of("\n,")), "chosen by the library", std::nullopt, limits()};
+    return {bench::mpi_name(bench::mpi_version()), "chosen by the library", std::nullopt, limits()};
   }
 
   [[nodiscard]] std::byte* source() const { return first_; }

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "model/error.hpp"
+#include "tools/input_error.hpp"
 
 namespace ompl::model::otf2 {
 

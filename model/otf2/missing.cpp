@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // In the place of all that needs OTF2, where it was not there to build with.
-#include "model/error.hpp"
 #include "model/otf2/trace.hpp"
 #include "model/otf2/writer.hpp"
+#include "tools/input_error.hpp"
 
 namespace ompl::model {
 

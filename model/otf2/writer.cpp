@@ -215,7 +215,7 @@ class RankWriter {
   }
 
   void post(const Record& call, uint32_t request) {
-    if (!names_peer(call) || file_.cancelled.contains(request)) return;
+    if (file_.is_cancelled(0, request, posts_of_cancelled_) || !names_peer(call)) return;
     open_[request] = {call, {}};
     if (!sends(call)) return check(OTF2_EvtWriter_MpiIrecvRequest(out_, nullptr, now_, request));
     if (call.kind == Kind::kSsendInit || call.kind == Kind::kBsendInit) ++tables_.losses.modes;
@@ -292,6 +292,7 @@ class RankWriter {
   Tables& tables_;
   uint64_t now_ = 0;
   std::map<uint32_t, Posted> open_;
+  Uses posts_of_cancelled_;
   std::map<uint32_t, Record> made_;  // persistent
 };
 

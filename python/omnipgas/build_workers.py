@@ -7,11 +7,12 @@ python3 -m omnipgas.build_workers BUILD --kind bench --source mpi.cpp --depends 
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from omnipgas import peers
+from omnipgas import files, peers
 from omnipgas.compilers import FailedError, flags_of, is_old, target_of
 
 
@@ -33,7 +34,10 @@ def compile_worker(peer: peers.Peer, recipe: Recipe) -> str:
         target = target_of(peer, recipe.build)
         flags = flags_of(peer, target.prefix)
         source = recipe.source.with_name(f"{peer.adapter}.cpp") if recipe.kind == "bench" else recipe.source
-        if not is_old(program, [source, target.compiler, *recipe.depends]):
+        command = shlex.join(map(str, [target.compiler, source, *recipe.arguments, *flags]))
+        note = recipe.build / "bench" / f"{program.name}.command"  # another place of the library is another command
+        same = note.is_file() and note.read_text() == command
+        if same and not is_old(program, [source, target.compiler, *recipe.depends]):
             return "up to date"
         partial = program.with_suffix(".new")
         target.run(source, "-o", partial, *recipe.arguments, *flags)
@@ -41,6 +45,8 @@ def compile_worker(peer: peers.Peer, recipe: Recipe) -> str:
         program.unlink(missing_ok=True)
         return f"skipped, {failure}"
     partial.replace(program)
+    note.parent.mkdir(exist_ok=True)
+    files.write(note, command)
     return f"compiled with {target.compiler}"
 
 

@@ -12,11 +12,10 @@ from typing import Any, Optional
 
 import typer
 
-from omnipgas import __version__
-from omnipgas.model import page
+from omnipgas import __version__, web_page
 from omnipgas.results import SCHEMA, Result
 
-WEB = Path(__file__).parent / "web"
+WEB = web_page.WEB
 SCRIPTS = ("chart.js", "comparison.js")
 BENCHES = ("pingpong", "rate", "flow")
 PLAIN = (
@@ -103,14 +102,10 @@ def libraries(content: dict[str, Any]) -> dict[str, Any]:
 
 def write_page(path: Path, sides: list[dict[str, Any]]) -> None:
     """Writes the page of one side or two."""
-    parts = {
-        "title": "omni report",
-        "version": __version__,
-        "style": (page.WEB / "page.css").read_text() + (WEB / "comparison.css").read_text(),
-        "script": "\n".join((WEB / name).read_text() for name in SCRIPTS),
-        "data": page.embedded({"files": sides}),
-    }
-    path.write_text(page.filled((WEB / "comparison.html").read_text(), parts))
+    web_page.write(
+        path, "omni report", WEB / "comparison.html", {"version": __version__},
+        data={"files": sides}, scripts=[WEB / name for name in SCRIPTS], styles=[WEB / "comparison.css"],
+    )  # fmt: skip
 
 
 def write_csv(path: Path, sides: list[dict[str, Any]]) -> None:

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from omnipgas import installation, peers
+from omnipgas import files, installation, peers
 from omnipgas.command_line import FILE_WIDTH
 from omnipgas.compilers import FailedError, output_of
 from omnipgas.peers import Found, MissingError, Peer
@@ -109,10 +109,12 @@ def add(name: str = NAME, prefix: Path = PREFIX) -> None:
         state = state_of(table[name], build, run=True)
         if not state.version:
             raise MissingError(state.remark)
-    except MissingError as missing:
+    except BaseException as failure:  # Ctrl-C too
         remember(before)
-        print(f"{name} was not added: {missing}", file=sys.stderr)
-        raise typer.Exit(1) from missing
+        if not isinstance(failure, MissingError):
+            raise
+        print(f"{name} was not added: {failure}", file=sys.stderr)
+        raise typer.Exit(1) from failure
     print(
         f"{name}: {state.version} over {state.transport}, from {state.place}; omni pingpong --libs {name} measures it"
     )
@@ -138,8 +140,6 @@ def remember(prefixes: dict[str, str]) -> None:
     file = peers.added_file()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        partial = file.with_suffix(".new")
-        partial.write_text(json.dumps(prefixes, indent=1) + "\n")
-        partial.replace(file)
+        files.write(file, json.dumps(prefixes, indent=1) + "\n")
     except OSError as error:
         raise typer.BadParameter(f"{file}: {error.strerror}; set XDG_CONFIG_HOME to another folder") from error

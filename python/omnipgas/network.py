@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from omnipgas import peers
 from omnipgas.peers import RANKS, Found, Hosts, MissingError, Setting
 
 RIG = Path(__file__).absolute().parents[2] / "tests" / "net"
@@ -88,7 +88,7 @@ def two_hosts(mbit: int | None = None) -> Iterator[Hosts]:
             interface=network.INTERFACE,
             hub_interface=network.BRIDGE,
         )
-        cores = sorted(os.sched_getaffinity(0))
+        cores = peers.affinity()
         half = len(cores) // 2
         yield on_cores(hosts, cores[:half] or cores, cores[half:])
 

@@ -80,7 +80,8 @@ def command(
     Overlap, and what it costs: computation slowed, cores charged, and the time of the same work on the same cores."""
     build = peers.build_dir()
     tables = overlap_plan.families(build)
-    library_names = words("--libs", libs, [name for name, peer in peers.table(build).items() if peer.family])
+    table = peers.table(build)
+    library_names = words("--libs", libs, [name for name, peer in table.items() if peer.family])
     chosen = words("--collectives", collectives, list(COLLECTIVES))
     cells = [
         Cell(*one)
@@ -100,7 +101,7 @@ def command(
         list(dict.fromkeys([NONE, *words("--modes", modes, list(MODES))])),
         words("--algorithms", algorithms, overlap_plan.algorithms(tables)),
     ):
-        peer = peers.table(build)[name]
+        peer = table[name]
         family = tables[peer.family]
         try:
             found = peers.with_ranks(installation.find(peer, build, "overlap"), layout.ranks, build)

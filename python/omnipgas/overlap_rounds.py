@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from omnipgas import files
 from omnipgas.overlap_plan import MODES, NONE, PAPER, Cell, PlanError, Series
 from omnipgas.runner import FAILURES_TO_GIVE_UP, Limits, Progress, how_started
 from omnipgas.worker import END_LIMIT, GRACE, Message, Worker, WorkerError
@@ -105,7 +106,7 @@ class Journal:
         lines = text[: text.rfind("\n") + 1].splitlines()
         if lines:
             self._read(lines, study)
-        path.write_text("".join(f"{line}\n" for line in lines) or json.dumps(study) + "\n")
+        files.write(path, "".join(f"{line}\n" for line in lines) or json.dumps(study) + "\n")
 
     def _read(self, lines: list[str], study: dict[str, Any]) -> None:
         try:

@@ -70,6 +70,14 @@ def command(
         results.write(json, {"schema": SCHEMA, "machine": machine, "partitions": found})
 
 
+def program(name: str) -> Path:
+    """One of the solver's programs; raises peers.MissingError."""
+    path = peers.build_dir() / "bin" / name
+    if not path.is_file():
+        raise peers.MissingError(f"{path} does not exist: build the project, or set OMNI_BUILD_DIR")
+    return path
+
+
 def source(generate: str | None, matrix: Path | None) -> str:
     """The matrix, as the solver's programs are told it."""
     if (generate is None) == (matrix is None):
@@ -82,10 +90,7 @@ def costs(
 ) -> Iterator[Cost]:
     """Of each kind and number of parts, as soon as it is known. With `messages` also `each`: rows, entries and cut
     entries of each part; and `messages`: from, to and values. Raises PartitionError, peers.MissingError."""
-    program = peers.build_dir() / "bin" / "ompl_partition"
-    if not program.is_file():
-        raise peers.MissingError(f"{program} does not exist: build the project, or set OMNI_BUILD_DIR")
-    line = ["timeout", str(timeout), str(program), matrix]
+    line = ["timeout", str(timeout), str(program("ompl_partition")), matrix]
     line += [f"--partition={','.join(kinds)}", f"--parts={','.join(map(str, parts))}"]
     line += ["--messages"] if messages else []
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
@@ -96,7 +101,9 @@ def costs(
         finally:
             job.terminate()
     if job.returncode != 0:
-        raise PartitionError(said or f"it took more than {timeout:g} s", job.returncode)
+        late = job.returncode == 124  # as timeout says it
+        why = f"it took more than {timeout:g} s" if late else f"it ended with status {job.returncode}"
+        raise PartitionError(said or why, job.returncode)
 
 
 def pattern(cost: Cost) -> Pattern:

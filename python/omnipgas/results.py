@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from omnipgas import __version__, stats
+from omnipgas import __version__, files, stats
 from omnipgas.peers import RANKS, cores
 from omnipgas.runner import Cell, Limits
 from omnipgas.worker import Round
@@ -80,8 +80,7 @@ def from_cell(cell: Cell) -> Result:
     }
     if not cell.rounds:
         return result
-    of = stats.median_interval(cell.values())
-    result["interval"] = {"median": of.median, "low": of.low, "high": of.high, "rounds": of.count}
+    result["interval"] = stats.median_interval(cell.values()).to_json()
     result["startup_s"] = cell.startup
     result["memory_MiB"] = cell.memory / 2**20 if cell.memory else None
     used = [r.cpu_us for r in cell.rounds if r.cpu_us is not None]
@@ -152,7 +151,7 @@ def write(path: str, content: dict[str, Any]) -> None:
     if path == "-":
         sys.stdout.write(text)
     else:
-        Path(path).write_text(text)
+        files.write(Path(path), text)
 
 
 def empty(bench: str, library: str, op: str, threads: int | None, size: int | None) -> Result:

@@ -128,11 +128,12 @@ def how_started(worker: Worker | Jobs) -> dict[str, Any]:
 class Crew:
     """The workers of one thread count, started on first use and again after a failure."""
 
-    def __init__(self, threads: int, size: int) -> None:
+    def __init__(self, threads: int, size: int, started: dict[str, dict[str, Any]]) -> None:
+        """`started` gets how each was started."""
         self._threads = threads
         self._size = size
+        self._started = started
         self._workers: dict[str, Worker | Jobs] = {}
-        self.started: dict[str, dict[str, Any]] = {}
 
     def worker(self, found: Found) -> Worker | Jobs:
         """The library's worker, ready."""
@@ -140,7 +141,7 @@ class Crew:
         if name not in self._workers:
             start = Jobs if found.processes else Worker
             worker = self._workers[name] = start(found, self._threads, self._size)
-            self.started[name] = how_started(worker)
+            self._started[f"{name}, {self._threads} threads"] = how_started(worker)
         return self._workers[name]
 
     def drop(self, library: str) -> None:
@@ -235,15 +236,12 @@ class _Run:
 
     @contextlib.contextmanager
     def _crew(self, threads: int, size: int) -> Iterator[Crew]:
-        crew = Crew(threads, max(size, RATE_REGION))
+        crew = Crew(threads, max(size, RATE_REGION), self.outcome.started)
         patience = GRACE  # after an interrupt
         try:
             yield crew
             patience = END_LIMIT
         finally:
-            self.outcome.started |= {
-                f"{lib}, {threads} threads": how for lib, how in crew.started.items()
-            }
             crew.close(patience)
 
     def _give_up(self, cells: list[Cell]) -> None:

@@ -20,9 +20,9 @@ from rich.table import Table
 from omnipgas import halo_rounds, peers, results
 from omnipgas.command_line import INTERRUPTED
 from omnipgas.model import examples
+from omnipgas.partition import GENERATE, KINDS, MATRIX, program
 
 STRATEGIES = (*halo_rounds.STRATEGIES, halo_rounds.AUTO)
-PARTITIONS = ("row", "entries", "kway", "recursive", "blocks")
 # In its folder, or where ld.so looks.
 MPI_LIBRARIES = {
     "mpich": "libmpi.so.12",
@@ -32,14 +32,10 @@ MPI_LIBRARIES = {
     "openmpi-debian": "libmpi.so.40",
 }
 
-GENERATE = typer.Option(
-    None, "--generate", metavar="WHAT", help="27pt:N, 7pt:N or aniso:N:WX,WY,WZ; N may be NXxNYxNZ."
-)
-MATRIX = typer.Option(None, "--matrix", metavar="FILE", help="Matrix Market, Harwell-Boeing or Rutherford-Boeing.")
 RANKS = typer.Option(1, "--ranks", min=1, help="Processes.")
 THREADS = typer.Option(1, "--threads", min=1, help="Threads of each rank.")
 STRATEGY = typer.Option("double-buffer", "--strategy", help=f"Of the halo exchange: {', '.join(STRATEGIES)}.")
-PARTITION = typer.Option("row", "--partition", help=f"Who has which rows: {', '.join(PARTITIONS)}.")
+PARTITION = typer.Option("row", "--partition", help=f"Who has which rows: {', '.join(KINDS)}.")
 FORMAT = typer.Option("csr", "--format", help="csr or sell.")
 SOLUTION = typer.Option(None, "--solution", metavar="FILE", help="Result in the matrix's order, Matrix Market array.")
 JSON = typer.Option(None, "--json", metavar="FILE", help="Result file; - for standard output.")
@@ -123,17 +119,17 @@ def _options(**values: object) -> list[str]:
 def _job(arguments: Sequence[str], ranks: int, mpi: str | None, timeout: float) -> tuple[list[str], dict[str, str]]:
     """The command line and the variables of a job. Raises peers.MissingError."""
     build = peers.build_dir()
-    program = build / "bin" / "ompl_cg"
-    if not program.is_file():
-        raise peers.MissingError(f"{program} does not exist: build the project, or set OMNI_BUILD_DIR")
+    cg_program = program("ompl_cg")
     if mpi is None:
         launcher = peers.find_program(peers.table(build)["ompl"], "omplrun", build, None)
-        job = [launcher, "--no-prefix", "--timeout", timeout, "-n", ranks, program, *arguments]
+        job = [launcher, "--no-prefix", "--timeout", timeout, "-n", ranks, cg_program, *arguments]
         return list(map(str, job)), dict(os.environ)
     launch = examples.launch(build, mpi, ranks)
+    if mpi not in MPI_LIBRARIES:
+        raise peers.MissingError(f"the library of {mpi} is not known here; --mpi takes {', '.join(MPI_LIBRARIES)}")
     prefix = peers.find_prefix(peers.table(build)[mpi], build)
     library = prefix / "lib" / MPI_LIBRARIES[mpi] if prefix else MPI_LIBRARIES[mpi]
-    command = launch.line(ranks, Path("env"), [f"LD_PRELOAD={library}", program, *arguments])
+    command = launch.line(ranks, Path("env"), [f"LD_PRELOAD={library}", str(cg_program), *arguments])
     return command, launch.environment({"MPIEXEC_TIMEOUT": str(math.ceil(timeout))})
 
 

@@ -101,7 +101,7 @@ class Worker:
             except BaseException:
                 self.kill()
                 raise
-        self.startup = time.monotonic() - begin  # seconds until both ranks were ready
+        self.startup = time.monotonic() - begin  # seconds until all ranks were ready
         self.memory = max(private_memory(int(hello["pid"])) for hello in self.hello.values())  # bytes of a rank then
 
     def __enter__(self) -> Worker:
@@ -233,7 +233,7 @@ class Worker:
         listener.settimeout(0.05)
         while len(self.hello) < self.found.ranks:
             if time.monotonic() > deadline:
-                raise self._failure("hung", f"not started after {START_LIMIT:g} s")
+                raise self._failure("hung", f"not started after {START_LIMIT + self.found.ranks:g} s")
             if self._process.poll() is not None:
                 raise self._failure("crashed", "ended while starting")
             with contextlib.suppress(TimeoutError):

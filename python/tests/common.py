@@ -2,6 +2,7 @@
 """What the tests share: peers made of the hostile mock, and looks at what is left behind."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,7 +10,22 @@ import pytest
 from omnipgas import peers
 from omnipgas.runner import Contender
 
+OMNI = [sys.executable, "-m", "omnipgas.cli"]
+LIMIT = 120  # seconds of a command
 MOCK = Path(__file__).parent / "hostile_worker.py"
+
+
+def omni(*arguments: str, build: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """omni ..., as a user types it."""
+    environment = {**os.environ, **({"OMNI_BUILD_DIR": str(build)} if build else {})}
+    return subprocess.run(
+        [*OMNI, *arguments], capture_output=True, text=True, timeout=LIMIT, env=environment, check=False
+    )
+
+
+def unframed(text: str) -> str:
+    """What a command said, without the frame and the line breaks of a terminal."""
+    return " ".join(text.replace("│", " ").split())
 
 
 def mock(mode: str, name: str = "", fail_at: int = 0) -> peers.Found:

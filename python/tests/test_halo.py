@@ -23,12 +23,10 @@ from omnipgas.halo_pattern import PatternError, read, ring
 from omnipgas.runner import Limits
 from typer.testing import CliRunner
 
-from .common import MOCK, built, children, mock
+from .common import LIMIT, MOCK, OMNI, built, children, mock, omni, unframed
 from .test_results import SCHEMA
 
 FAST = Limits(rounds=4, min_rounds=4, tolerance=0.0, seconds=0.001, timeout=2)
-OMNI = [sys.executable, "-m", "omnipgas.cli", "halo"]
-LIMIT = 120
 
 
 @pytest.fixture
@@ -182,27 +180,20 @@ def as_published(figures: Sequence[Figure]) -> list[dict[str, object]]:
 # ---- the command
 
 
-def omni(*arguments: str, build: Path | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, **({"OMNI_BUILD_DIR": str(build)} if build else {})}
-    return subprocess.run(
-        [*OMNI, *arguments], capture_output=True, text=True, timeout=LIMIT, env=environment, check=False
-    )
-
-
 def test_without_an_mpi_the_rest_is_measured(mocks: Path) -> None:
-    done = omni("--strategies", "single,mpi", "--repetitions", "3", "--json", "-", build=mocks)
+    done = omni("halo", "--strategies", "single,mpi", "--repetitions", "3", "--json", "-", build=mocks)
     assert done.returncode == 0, done.stderr
     content = json.loads(done.stdout)
     jsonschema.validate(content, SCHEMA)
     assert {row["op"]: row["status"] for row in content["results"]} == {"single": "ok", "mpi": "skipped"}
     assert "mpi skipped: no MPI is here; absent: no-mpiexec does not exist: buy one" in " ".join(done.stderr.split())
-    assert omni("--strategies", "mpi", "--mpi", "absent", build=mocks).returncode == 2
+    assert omni("halo", "--strategies", "mpi", "--mpi", "absent", build=mocks).returncode == 2
 
 
 def test_an_interrupt_ends_the_ranks_and_writes_what_was_measured(mocks: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     process = subprocess.Popen(
-        [*OMNI, "--strategies", "single,acked", "--timeout", "60", "--json", str(out)],
+        [*OMNI, "halo", "--strategies", "single,acked", "--timeout", "60", "--json", str(out)],
         env={**os.environ, "OMNI_BUILD_DIR": str(mocks)}, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     limit = time.monotonic() + LIMIT
@@ -240,7 +231,7 @@ def test_unusable_options_are_named(
     monkeypatch.setenv("OMNI_BUILD_DIR", str(mocks))
     done = CliRunner().invoke(app, ["halo", *arguments])
     assert done.exit_code == 2
-    assert complaint in " ".join(done.output.replace("│", " ").split())
+    assert complaint in unframed(done.output)
 
 
 def test_the_strategies_of_the_layer(tmp_path: Path) -> None:
@@ -248,8 +239,9 @@ def test_the_strategies_of_the_layer(tmp_path: Path) -> None:
     pattern = tmp_path / "pattern"
     pattern.write_text("0 1 4097\n1 2 1\n2 0 64\n1 1 9\n")
     for shape in (["--ranks", "2"], ["--pattern", str(pattern), "--conduit", "shm"]):
-        done = omni("--strategies", "double-buffer,single,acked,auto", "--base", "acked", *shape, "--repetitions", "2",
-                    "--seconds", "0.001", "--json", "-", "--plot", str(tmp_path / "p.png"))  # fmt: skip
+        done = omni("halo", "--strategies", "double-buffer,single,acked,auto", "--base", "acked", *shape,
+                    "--repetitions", "2", "--seconds", "0.001", "--json", "-",
+                    "--plot", str(tmp_path / "p.png"))  # fmt: skip
         assert done.returncode == 0, done.stderr
         content = json.loads(done.stdout)
         jsonschema.validate(content, SCHEMA)

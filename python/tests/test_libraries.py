@@ -8,7 +8,8 @@ import pytest
 from omnipgas import libraries, peers
 from typer.testing import CliRunner
 
-from .test_cli import mocks, omni
+from .common import omni, unframed
+from .test_cli import mocks
 
 __all__ = ["mocks"]  # a fixture
 
@@ -49,6 +50,5 @@ def test_unusable_additions_are_named_and_not_kept(
     ):
         done = CliRunner().invoke(libraries.app, ["add", *arguments])
         assert done.exit_code == status, done.output
-        said = done.output + capfd.readouterr().err
-        assert complaint in " ".join(said.replace("│", " ").split())
+        assert complaint in unframed(done.output + capfd.readouterr().err)
     assert peers.added() == {}

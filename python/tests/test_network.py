@@ -14,8 +14,7 @@ from omnipgas.peers import Hosts, MissingError
 from omnipgas.runner import Progress
 from omnipgas.worker import Worker
 
-from .common import built, mock
-from .test_cli import omni
+from .common import built, mock, omni
 from .test_results import SCHEMA
 
 HOSTS = Hosts(launch=("outside",), enter=("inside", "{braces}"), interface="net7", hub_interface="hub7")

@@ -3,8 +3,6 @@
 
 import _thread
 import json
-import os
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -18,15 +16,13 @@ from omnipgas.overlap_rounds import Journal, JournalError, Outcome, Record, Samp
 from omnipgas.runner import Limits
 from typer.testing import CliRunner
 
-from .common import MOCK, children, mock
+from .common import MOCK, children, mock, omni, unframed
 from .test_results import SCHEMA
 
 FAST = Limits(rounds=3, seconds=0.001, iterations=20, timeout=2)
 MOCKED = Family(progress={"MOCK_PROGRESS": "1"})
 SMALL, LARGE = Cell("allgather", 8), Cell("allgather", 16384)
 NODES = Layout(2, 4, 1, (0, 1, 2, 3, 4, 5, 6, 7))
-OMNI = [sys.executable, "-m", "omnipgas.cli", "overlap"]
-LIMIT = 120
 
 
 @pytest.fixture
@@ -274,17 +270,10 @@ def test_a_journal_of_another_study_is_refused(tmp_path: Path) -> None:
 # ---- the command
 
 
-def omni(build: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*OMNI, *arguments], capture_output=True, text=True, timeout=LIMIT, check=False,
-        env={**os.environ, "OMNI_BUILD_DIR": str(build)},
-    )  # fmt: skip
-
-
 def test_the_command_measures_what_it_can_and_says_what_it_cannot(mocks: Path) -> None:
-    done = omni(mocks, "--libs", "a,b", "--ranks", "2", "--cores", "2", "--sizes", "8", "--algorithms",
+    done = omni("overlap", "--libs", "a,b", "--ranks", "2", "--cores", "2", "--sizes", "8", "--algorithms",
                 "default,ring", "--repetitions", "1", "--seconds", "0.001", "--json", "-", "--resume",
-                str(mocks / "kept"))  # fmt: skip
+                str(mocks / "kept"), build=mocks)  # fmt: skip
     assert done.returncode == 0, done.stderr
     content = json.loads(done.stdout)
     jsonschema.validate(content, SCHEMA)
@@ -301,9 +290,9 @@ def test_the_command_measures_what_it_can_and_says_what_it_cannot(mocks: Path) -
     assert reasons["ring", NONE] == "its setting has no ring for them"
     said = " ".join(done.stderr.split())
     assert "b spare default, 2 ranks, allgather skipped: it has no progress thread" in said
-    done = omni(mocks, "--libs", "a", "--resume", str(mocks / "kept"))
+    done = omni("overlap", "--libs", "a", "--resume", str(mocks / "kept"), build=mocks)
     assert done.returncode == 2
-    assert "is of another study (series, cells, seconds differ)" in " ".join(done.stderr.replace("│", " ").split())
+    assert "is of another study (series, cells, seconds differ)" in unframed(done.stderr)
 
 
 @pytest.mark.parametrize(
@@ -327,4 +316,4 @@ def test_unusable_options_are_named(
     monkeypatch.setenv("OMNI_BUILD_DIR", str(mocks))
     done = CliRunner().invoke(app, ["overlap", "--libs", "a", *arguments])
     assert done.exit_code == 2
-    assert complaint in " ".join(done.output.replace("│", " ").split())
+    assert complaint in unframed(done.output)

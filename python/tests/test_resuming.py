@@ -10,8 +10,8 @@ import pytest
 import typer
 from omnipgas import resuming
 
-from .common import contender
-from .test_cli import mocks, omni
+from .common import contender, omni
+from .test_cli import mocks
 from .test_results import SCHEMA
 
 __all__ = ["mocks"]  # a fixture

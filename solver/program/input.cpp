@@ -8,7 +8,7 @@
 #include <system_error>
 #include <vector>
 
-#include "solver/error.hpp"
+#include "tools/input_error.hpp"
 
 namespace ompl::solver {
 

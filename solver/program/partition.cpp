@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "solver/csr.hpp"
-#include "solver/error.hpp"
 #include "solver/matrix_file.hpp"
 #include "solver/program/input.hpp"
 #include "solver/program/quality_json.hpp"
 #include "solver/quality.hpp"
+#include "tools/input_error.hpp"
 
 namespace {
 
@@ -65,12 +65,12 @@ void run(const Asked& asked) {
   const Csr matrix =
       generator ? generate(generator->stencil, generator->grid) : read_matrix(asked.matrix);
   check_solvable(matrix);
+  const std::vector<uint32_t> lengths = matrix.row_lengths();
   for (const std::string& how : asked.partitions) {
     for (const uint32_t parts : asked.parts) {
       const auto begin = Clock::now();
-      const Partition partition =
-          partition_by(how, parts, matrix.rows, generator ? &generator->grid : nullptr,
-                       matrix.row_lengths(), matrix);
+      const Partition partition = partition_by(how, parts, matrix.rows,
+                                               generator ? &generator->grid : nullptr, lengths, matrix);
       const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
       const std::vector<PartCost> costs = costs_of_parts(matrix, partition);
       Json out{{"matrix", generator ? asked.generate : asked.matrix},
@@ -104,7 +104,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
     return 0;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kRefused;
-  } catch (const InputError& error) {
+  } catch (const ompl::InputError& error) {
     return refused(error.what());
   } catch (const std::bad_alloc&) {
     return refused("not enough memory; take a smaller matrix");

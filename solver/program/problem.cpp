@@ -4,15 +4,16 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numeric>
 #include <vector>
 
-#include "solver/error.hpp"
 #include "solver/program/input.hpp"
 #include "solver/ranks/alike.hpp"
 #include "solver/ranks/file_rows.hpp"
 #include "solver/ranks/layer.hpp"
 #include "solver/ranks/rows.hpp"
 #include "solver/ranks/whole.hpp"
+#include "tools/input_error.hpp"
 
 namespace ompl::solver {
 
@@ -83,9 +84,13 @@ class Maker {
   [[nodiscard]] Slice rows_of_grid() const {
     const std::vector<uint32_t>& part_of = out_.partition.part_of;
     Slice out;
-    for (uint32_t row = 0; row < out_.rows; ++row)
-      if ((part_of.empty() ? block_of_row(out_.rows, ranks_, row) : part_of[row]) == rank_)
-        out.global.push_back(row);
+    if (part_of.empty()) {
+      const RowRange block = row_block(out_.rows, ranks_, rank_);
+      out.global.resize(block.size());
+      std::iota(out.global.begin(), out.global.end(), block.first);
+    }
+    for (uint32_t row = 0; row < part_of.size(); ++row)
+      if (part_of[row] == rank_) out.global.push_back(row);
     out.rows = generate(generator_.stencil, generator_.grid, out.global);
     return out;
   }

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 
-#include "solver/error.hpp"
 #include "solver/program/mpi.hpp"
 #include "solver/program/problem.hpp"
 #include "solver/program/report.hpp"
@@ -14,6 +13,7 @@
 #include "solver/ranks/layer.hpp"
 #include "solver/ranks/whole.hpp"
 #include "solver/vector_file.hpp"
+#include "tools/input_error.hpp"
 
 namespace ompl::solver {
 

@@ -4,9 +4,9 @@
 #include <new>
 #include <system_error>
 
-#include "solver/error.hpp"
 #include "solver/ranks/all_to_all.hpp"
 #include "solver/ranks/layer.hpp"
+#include "tools/input_error.hpp"
 
 namespace ompl::solver {
 

@@ -4,6 +4,7 @@
 
 #include "api/call.hpp"
 #include "api/team.hpp"
+#include "coll/algorithms/algorithms.hpp"
 #include "coll/engine.hpp"
 #include "core/block.hpp"
 
@@ -110,10 +111,7 @@ int check(const Given& given, const ompl_coll_options& options) {
 
 // The operation of a reduction; its element goes into the call.
 int read_operation(const Given& given, Call& call, Operation* operation) {
-  if (given.op < 0) {
-    if (given.op == -1) return OMPL_OK;
-    return fail(OMPL_ERR_ARG, "{}: there is no operation {}", given.name, given.op);
-  }
+  if (!ompl::coll::is_reduction(call.collective)) return OMPL_OK;
   if (given.type == OMPL_ELEMENT) {
     const Operation* const own = given.team->engine().operation(given.op);
     if (own == nullptr)

@@ -9,6 +9,8 @@
 #include <numeric>
 #include <utility>
 
+#include "util/bytes.hpp"
+#include "util/secret.hpp"
 #include "util/status.hpp"
 
 namespace ompl::coll {
@@ -30,9 +32,10 @@ int32_t mode_of(std::string_view name) {
 
 // Of what all members must agree on; 16 bits.
 uint64_t check_of(const uint32_t* ranks, std::size_t count, uint32_t tags, bool checks) {
-  uint64_t hash = 1469598103934665603U + uint64_t{2} * tags + (checks ? 1 : 0);  // FNV-1a
-  for (std::size_t i = 0; i < count; ++i) hash = (hash ^ ranks[i]) * 1099511628211U;
-  return hash >> kCheckShift;
+  ByteWriter said;
+  said.add(tags).add(checks);
+  for (std::size_t i = 0; i < count; ++i) said.add(ranks[i]);
+  return keyed_hash({}, said.bytes()) >> kCheckShift;
 }
 
 }  // namespace
@@ -40,6 +43,7 @@ uint64_t check_of(const uint32_t* ranks, std::size_t count, uint32_t tags, bool 
 Engine::Engine(Runtime& runtime, uint64_t memory)
     : runtime_(runtime),
       memory_(memory),
+      checks_(runtime.settings().coll_check == "1"),
       allocator_(memory + Meeting::bytes(runtime.size()), memory + runtime.settings().coll_memory),
       meeting_(runtime, memory) {}
 

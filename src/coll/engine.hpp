@@ -28,7 +28,7 @@ class Engine final : public Extension {
   [[nodiscard]] Runtime& runtime() const { return runtime_; }
   [[nodiscard]] Team& world() const { return *world_; }
   // Whether members tell each other what they call before they begin: OMPL_COLL_CHECK.
-  [[nodiscard]] bool checks() const { return runtime_.settings().coll_check == "1"; }
+  [[nodiscard]] bool checks() const { return checks_; }
   // By the ranks listed, together; one thread at a time of a rank. The arguments of destroy_team() and split() were checked.
   int create_team(Context& c, const uint32_t* ranks, std::size_t count, const ompl_team_config* config,
                   Team** out);
@@ -76,6 +76,7 @@ class Engine final : public Extension {
 
   Runtime& runtime_;
   const uint64_t memory_;
+  const bool checks_;
   OffsetAllocator allocator_;
   Meeting meeting_;
   Team* world_ = nullptr;

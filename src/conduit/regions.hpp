@@ -27,8 +27,8 @@ class Regions {
     }
     return kNone;
   }
-  // Takes [begin, end) into the first free place, which it returns, or kNone. `local_key` is what the device calls it.
-  int add(uint64_t begin, uint64_t end, Memory memory, uint32_t local_key) {
+  // Takes [begin, end) into the first free place, which it returns, or kNone. `local_key` is what the device calls it, if it does.
+  int add(uint64_t begin, uint64_t end, Memory memory, uint32_t local_key = 0) {
     const int place = vacant();
     if (place == kNone) return kNone;
     Entry& entry = entries_[index(place)];

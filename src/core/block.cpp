@@ -148,11 +148,16 @@ void Blocker::housekeeping() {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, report.data(), report.size());
 }
 
+// How long to sleep at most, where what is waited for wakes the sleeper, or nothing but time does.
+milliseconds Blocker::slice(bool blind) {
+  const Extension* const extension = runtime_.extension();
+  if (!blind && (extension == nullptr || !extension->wants_idle())) return kSlice;
+  return blind_slice_ = std::min(std::max(kBlindSlice, blind_slice_ * 2), kLongestBlindSlice);
+}
+
 void Blocker::sleep_in_futex(uint32_t events) {
-  const bool idles = runtime_.extension_ != nullptr && runtime_.extension_->wants_idle();
-  const bool blind = idles || (runtime_.network_ != nullptr && !runtime_.network_->can_sleep());
-  if (blind) blind_slice_ = std::min(std::max(kBlindSlice, blind_slice_ * 2), kLongestBlindSlice);
-  const auto limit = deadline_.remaining(blind ? blind_slice_ : kSlice);
+  const bool blind = runtime_.network_ != nullptr && !runtime_.network_->can_sleep();
+  const auto limit = deadline_.remaining(slice(blind));
   if (limit.count() <= 0) return;
   arch::futex_wait(reinterpret_cast<const uint32_t*>(&what_.bucket->events), events, limit);
 }
@@ -169,7 +174,7 @@ bool Blocker::become_sentinel() {
 void Blocker::sleep_as_sentinel() {
   Network& network = *runtime_.network_;
   if (!network.arm_all()) return;
-  const auto limit = std::chrono::ceil<milliseconds>(deadline_.remaining(kSlice));
+  const auto limit = std::chrono::ceil<milliseconds>(deadline_.remaining(slice(false)));
   std::array<epoll_event, 4> events{};
   const int found =
       ::epoll_wait(network.epoll_fd(), events.data(), events.size(), static_cast<int>(limit.count()));

@@ -59,6 +59,7 @@ class Blocker {
   int spin(Ready& ready, int polls);
   template <class Ready>
   int sleep(Ready& ready);
+  std::chrono::milliseconds slice(bool blind);
   void sleep_in_futex(uint32_t events);
   bool become_sentinel();
   void sleep_as_sentinel();
@@ -147,7 +148,7 @@ int Blocker::sleep(Ready& ready) {
 }
 
 inline void Blocker::progress() {
-  if (Extension* const extension = runtime_.extension_.get();
+  if (Extension* const extension = runtime_.extension();
       extension != nullptr && extension->wants_idle()) [[unlikely]]
     extension->idle(*context_);
   if (runtime_.network_ == nullptr) return;

@@ -172,9 +172,14 @@ class Runtime {
   // another thread.
   void set_implicit_lookup(Context* (*lookup)()) { implicit_lookup_ = lookup; }
 
-  // What is built on this runtime and ends with it: at most one, kept from extend() on.
-  void extend(std::unique_ptr<Extension> extension) { extension_ = std::move(extension); }
-  [[nodiscard]] Extension* extension() const { return extension_.get(); }
+  // What is built on this runtime and ends with it: at most one, kept from extend() on. Others may wait meanwhile.
+  void extend(std::unique_ptr<Extension> extension) {
+    known_extension_.store(extension.get(), std::memory_order_release);
+    extension_ = std::move(extension);
+  }
+  [[nodiscard]] Extension* extension() const {
+    return known_extension_.load(std::memory_order_acquire);
+  }
 
   // For those who wait by other means than the functions above: drives communication once; looks for dead ranks, now and
   // then; wakes who waits for several flags or for completions.
@@ -308,6 +313,7 @@ class Runtime {
   void look_for_gpus();
 
   std::unique_ptr<Extension> extension_;
+  std::atomic<Extension*> known_extension_{nullptr};
   Callbacks callbacks_;
   std::mutex regions_mutex_;
   std::map<uintptr_t, std::size_t> regions_;  // registered: address and length

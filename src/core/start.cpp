@@ -163,7 +163,7 @@ void Runtime::count_cores() {
 int Runtime::finalize(Context& context) {
   const int unfinished = extension_ != nullptr ? extension_->finish(context) : OMPL_OK;
   const std::string why = unfinished != OMPL_OK ? error_detail() : "";
-  extension_.reset();
+  extend(nullptr);
   int first_error = quiet_all(context);
   const auto note = [&first_error](int code) {
     if (first_error == OMPL_OK) first_error = code;
@@ -196,7 +196,7 @@ void Runtime::disown() {
 
 // Gives everything back but the contexts themselves, which other threads may still name.
 void Runtime::leave() {
-  extension_.reset();
+  extend(nullptr);
   {
     const std::lock_guard lock(contexts_mutex_);
     disown();

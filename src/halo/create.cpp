@@ -77,8 +77,7 @@ int Halo::read(const ompl_halo_neighbor& given, std::size_t number) {
 
 // A region: flags, then the slots of each neighbour, then room for what is gathered.
 int Halo::lay_out(std::size_t* bytes) {
-  const bool one_slot = config_.strategy == OMPL_HALO_SINGLE || is_mpi(config_.strategy);
-  const std::size_t slots = one_slot ? 1 : 2;
+  const std::size_t slots = is_mpi(config_.strategy) ? 1 : strategy_of(config_.strategy).slots();
   std::size_t at = pattern_.neighbors.size() * sizeof(Flags);
   std::size_t flags = 0;
   for (Neighbor& n : pattern_.neighbors) {

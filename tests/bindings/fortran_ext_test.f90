@@ -14,12 +14,12 @@ contains
 end module called
 
 program fortran_ext_test
+  use expectations
   use omnipgas
   use omnipgas_ext
   use called
-  use, intrinsic :: iso_fortran_env, only: error_unit
   implicit none
-  integer :: rank, partner, code, failures = 0, checks = 0
+  integer :: rank, partner, code
   integer(c_int64_t) :: box, words
   integer(c_int64_t), parameter :: long_ns = 20000000000_c_int64_t
   integer(c_int64_t), pointer, volatile :: mine(:)
@@ -39,19 +39,9 @@ program fortran_ext_test
   call atomics()
   call callbacks()
   call expect(ompl_finalize() == OMPL_OK, "ompl_finalize")
-  if (failures > 0) error stop "FAILED"
-  print "(a, i0, a)", "ok: ", checks, " checks"
+  call report()
 
 contains
-
-  subroutine expect(holds, what)
-    logical, intent(in) :: holds
-    character(*), intent(in) :: what
-    checks = checks + 1
-    if (holds) return
-    failures = failures + 1
-    write (error_unit, "(4a)") "FAILED: ", what, "; ", ompl_error_detail()
-  end subroutine
 
   subroutine meet()
     call expect(ompl_barrier() == OMPL_OK, "ompl_barrier")

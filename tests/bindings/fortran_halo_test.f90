@@ -1,15 +1,15 @@
 ! SPDX-License-Identifier: BSD-3-Clause
 ! Module omnipgas_halo on two ranks: lists of elements, several vectors, waiting for some, time limits, what is refused.
 program fortran_halo_test
+  use expectations
   use omnipgas
   use omnipgas_halo
   use, intrinsic :: iso_c_binding
-  use, intrinsic :: iso_fortran_env, only: error_unit
   implicit none
   integer, parameter :: length = 8
   integer(c_int64_t), parameter :: long_ns = 20000000000_c_int64_t
   integer(c_int32_t), target :: sent(3) = [7, 0, 3], places(3) = [1, 2, 4]
-  integer :: rank, partner, code, strategy, failures = 0, checks = 0
+  integer :: rank, partner, code, strategy
 
   call expect(ompl_init() == OMPL_OK, "ompl_init")
   rank = ompl_rank()
@@ -23,19 +23,9 @@ program fortran_halo_test
   call limits()
   call refused()
   call expect(ompl_finalize() == OMPL_OK, "ompl_finalize")
-  if (failures > 0) error stop "FAILED"
-  print "(a, i0, a)", "ok: ", checks, " checks"
+  call report()
 
 contains
-
-  subroutine expect(holds, what)
-    logical, intent(in) :: holds
-    character(*), intent(in) :: what
-    checks = checks + 1
-    if (holds) return
-    failures = failures + 1
-    write (error_unit, "(4a)") "FAILED: ", what, "; ", ompl_error_detail()
-  end subroutine
 
   ! A halo with the other rank, of the elements `sent` to the `places`.
   function made(config) result(halo)

@@ -2,11 +2,12 @@
 ! Module omnipgas on two ranks: put and get of every intrinsic type and kind, of sections; errors. Most tests put to the
 ! partner and get it back; the values tell who sent what.
 program fortran_test
+  use expectations
   use omnipgas
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env
   implicit none
-  integer :: rank, partner, failures = 0, checks = 0
+  integer :: rank, partner
   integer(c_int64_t) :: box, flag
   integer(c_size_t), parameter :: room = 4096
   ! Kinds that not every machine has.
@@ -30,8 +31,7 @@ program fortran_test
   call errors()
 
   call need(ompl_finalize() == OMPL_OK, "ompl_finalize")
-  if (failures > 0 .or. checks == 0) error stop "FAILED"
-  print "(a, i0, a)", "ok: ", checks, " checks"
+  call report()
 
 contains
 
@@ -39,15 +39,6 @@ contains
     logical, intent(in) :: holds
     character(*), intent(in) :: what
     if (.not. holds) error stop what // ": " // ompl_error_detail()
-  end subroutine
-
-  subroutine expect(holds, what)
-    logical, intent(in) :: holds
-    character(*), intent(in) :: what
-    checks = checks + 1
-    if (holds) return
-    failures = failures + 1
-    write (error_unit, "(2a)") "FAILED: ", what
   end subroutine
 
   ! Both ranks have put what they put.

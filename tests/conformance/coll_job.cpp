@@ -137,7 +137,7 @@ void CollJob::expect(const Bytes& bytes, std::size_t place, std::size_t from, st
       << ompl_coll_name(collective) << ": the first wrong byte, of member " << me_ << ", at " << place;
 }
 
-void CollJob::check(ompl_team* /*team*/, uint32_t round) {
+void CollJob::check(uint32_t round) {
   const std::size_t bytes = length;
   switch (collective) {
     case OMPL_BARRIER:
@@ -178,7 +178,7 @@ void CollJob::run(ompl_team* team) {
   const int code = call(team, nullptr);
   if (lists && code == OMPL_ERR_UNSUPPORTED && algorithm != OMPL_COLL_AUTO) return;  // on every rank
   ASSERT_EQ(code, OMPL_OK) << ompl_error_detail();
-  check(team);
+  check();
 }
 
 int CollJob::start(ompl_team* team) {

@@ -51,7 +51,7 @@ class CollJob : public CollCall {
   void run(ompl_team* team);
   // The call with a request; then, when that is complete, the look.
   int start(ompl_team* team);
-  void check(ompl_team* team, uint32_t round = 0);
+  void check(uint32_t round = 0);
   // New contents of the buffers.
   void fill(ompl_team* team, uint32_t round);
 

@@ -82,6 +82,8 @@ TEST_P(Conformance, Coll_WrongArguments) {
     EXPECT_EQ(ompl_allreduce(team, &in, &out, 1, OMPL_DOUBLE, OMPL_BAND, nullptr, nullptr),
               OMPL_ERR_ARG);
     EXPECT_EQ(ompl_allreduce(team, &in, &out, 1, 99, OMPL_SUM, nullptr, nullptr), OMPL_ERR_ARG);
+    EXPECT_EQ(ompl_allreduce(team, &in, &out, 1, OMPL_DOUBLE, -1, nullptr, nullptr), OMPL_ERR_ARG);
+    EXPECT_EQ(ompl_allreduce(team, &in, &out, 1, OMPL_DOUBLE, -2, nullptr, nullptr), OMPL_ERR_ARG);
     EXPECT_EQ(ompl_allreduce(team, &in, &out, 1, OMPL_ELEMENT, 64, nullptr, nullptr), OMPL_ERR_ARG);
     EXPECT_EQ(ompl_allgatherv(team, &in, &out, nullptr, nullptr, nullptr, nullptr), OMPL_ERR_ARG);
     ompl_coll_options options = OMPL_COLL_OPTIONS_INIT;
@@ -103,7 +105,6 @@ TEST_P(Conformance, Coll_WrongArguments) {
   });
 }
 
-// A request that nobody waits for is complete when ompl_finalize() returns, at the end of the world.
 TEST_P(Conformance, Coll_CheckedCallsAreTheSame) {
   if (GetParam().most_ranks < 2) GTEST_SKIP() << "wants members that call";
   world({.ranks = 3, .checks = true})->run([](Rank&) {
@@ -151,6 +152,7 @@ TEST_P(Conformance, Coll_CheckedCallsThatDifferAreNamed) {
   });
 }
 
+// A request that nobody waits for is complete when ompl_finalize() returns, at the end of the world.
 TEST_P(Conformance, Coll_NeverWaitedFor) {
   constexpr std::size_t kBytes = 200'000;
   std::array<std::vector<std::byte>, 3> buffers;  // of the ranks of this process
@@ -197,7 +199,7 @@ TEST_P(Conformance, Coll_ProgressModes) {
         ok(other.start(team));
         job.run(team);
         ok(ompl_request_wait(r.ctx(), &other.request, kCollLimit));
-        other.check(team);
+        other.check();
       }
       ok(r.barrier());
     }

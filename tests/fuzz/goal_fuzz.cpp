@@ -4,9 +4,9 @@
 #include <sstream>
 
 #include "fuzz.hpp"
-#include "model/error.hpp"
 #include "model/goal.hpp"
 #include "model/replay.hpp"
+#include "tools/input_error.hpp"
 
 void fuzz::one_input(std::string_view bytes) {
   using namespace ompl::model;  // NOLINT(google-build-using-namespace)
@@ -14,7 +14,7 @@ void fuzz::one_input(std::string_view bytes) {
   std::unique_ptr<Program> program;
   try {
     program = read_goal(in);
-  } catch (const InputError& error) {
+  } catch (const ompl::InputError& error) {
     require(*error.what() != '\0');
     return;
   }

@@ -15,7 +15,7 @@ inline void check_reader(std::string_view bytes, ompl::solver::Csr (*read)(ompl:
   try {
     ompl::solver::Lines lines = ompl::solver::Lines::of_text(bytes, "input");
     a = read(lines);
-  } catch (const ompl::solver::InputError& error) {
+  } catch (const ompl::InputError& error) {
     const std::string_view text = error.what();
     require(text.starts_with("input:"));
     require(text.find('\n') == std::string_view::npos);

@@ -19,7 +19,7 @@ uint64_t entries_at_once(std::string_view bytes, const MatrixMarketHead& head, s
     const uint64_t count = read_coordinates(lines, head, head.count, [](const Entry&) {});
     check_complete(lines, head, count, lines.number());
     return count;
-  } catch (const InputError& error) {
+  } catch (const ompl::InputError& error) {
     why = error.what();
     return 0;
   }
@@ -38,7 +38,7 @@ uint64_t entries_in_shares(std::string_view bytes, const MatrixMarketHead& head,
     if (const auto fault = first_fault(open(), head, tallies))
       refuse_share(open(), head, share(fault->share), *fault);
     return count;
-  } catch (const InputError& error) {
+  } catch (const ompl::InputError& error) {
     why = error.what();
     return 0;
   }
@@ -52,7 +52,7 @@ void fuzz::one_input(std::string_view bytes) {
   try {
     Lines lines = Lines::of_text(bytes, "input");
     head = read_matrix_market_head(lines);
-  } catch (const InputError&) {
+  } catch (const ompl::InputError&) {
     return;
   }
   if (head.array) return;

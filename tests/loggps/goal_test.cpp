@@ -4,9 +4,9 @@
 
 #include <sstream>
 
-#include "model/error.hpp"
 #include "model/goal.hpp"
 #include "model/replay.hpp"
+#include "tools/input_error.hpp"
 
 namespace {
 
@@ -96,7 +96,7 @@ TEST(Goal, ABroadcastByATreeTakesItsTime) {
 std::string refusal(const std::string& text) {
   try {
     (void)parse(text);
-  } catch (const InputError& error) {
+  } catch (const ompl::InputError& error) {
     return error.what();
   }
   return "accepted";

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "model/error.hpp"
+#include "tools/input_error.hpp"
 
 namespace {
 
@@ -18,7 +18,7 @@ using namespace ompl::model;  // NOLINT(google-build-using-namespace)
 std::string refusal(const std::function<int()>& work) {
   try {
     (void)isolated("x.otf2", work);
-  } catch (const InputError& error) {
+  } catch (const ompl::InputError& error) {
     return error.what();
   }
   return "";

@@ -10,10 +10,10 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "model/error.hpp"
 #include "model/program.hpp"
 #include "model/replay.hpp"
 #include "model/report.hpp"
+#include "tools/input_error.hpp"
 
 namespace {
 
@@ -106,7 +106,7 @@ int main() {
     json out;
     try {
       out = replay_case(json::parse(line));
-    } catch (const InputError& error) {
+    } catch (const ompl::InputError& error) {
       out = {{"refused", error.what()}};
     }
     std::cout << out.dump() << '\n';

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "model/error.hpp"
 #include "model/otf2/sizes.hpp"
 #include "model/otf2/trace.hpp"
+#include "tools/input_error.hpp"
 
 namespace {
 
@@ -167,7 +167,7 @@ std::string refusal(Maker& maker) {
     const auto trace = read_otf2(maker.finish());
     const auto stream = trace->open();
     for (uint32_t rank = 0; rank < trace->ranks(); ++rank) all(*stream, rank);
-  } catch (const InputError& error) {
+  } catch (const ompl::InputError& error) {
     return error.what();
   }
   return "";

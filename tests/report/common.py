@@ -39,8 +39,13 @@ l2 requires l1
 
 def omni(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """omni model ..., as a user types it."""
+    return command("model", *arguments)
+
+
+def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """omni ..., as a user types it."""
     # `timeout` ends what was started too.
-    command = [
+    line = [
         "timeout",
         "-k",
         "5",
@@ -48,10 +53,9 @@ def omni(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         sys.executable,
         "-m",
         "omnipgas.cli",
-        "model",
         *map(str, arguments),
     ]
-    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+    return subprocess.run(line, capture_output=True, text=True, timeout=LIMIT, check=False)
 
 
 def goal_file(folder: Path) -> Path:

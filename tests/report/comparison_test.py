@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +14,7 @@ from omnipgas import comparison
 
 from . import common
 
-OMNI = ["timeout", "-k", "5", "110", sys.executable, "-m", "omnipgas.cli"]
 KEYS = ["raw put", "raw processes put", "ompl put", "ompl processes put"]
-
-
-def omni(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*OMNI, *map(str, arguments)], capture_output=True, text=True, timeout=common.LIMIT, check=False
-    )
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +24,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     both = ["--quick", "--libs", "raw,ompl,gaspi", "--threads", "1,2", "--repeat", "2"]
     sizes = ["--sizes", "8,4096,65536", "--processes"]
     for bench, more in (("pingpong", [*sizes, "--op", "put"]), ("rate", ["--op", "put"])):
-        done = omni(bench, *both, *more, "--json", folder / f"{bench}.json")
+        done = common.command(bench, *both, *more, "--json", folder / f"{bench}.json")
         assert done.returncode == 0, done.stderr
     return [folder / "pingpong.json", folder / "rate.json"]
 
@@ -41,7 +32,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.fixture(scope="module")
 def page(measured: list[Path]) -> Path:
     path = measured[0].with_name("page.html")
-    done = omni("report", *measured, "-o", path, "--csv", path.with_suffix(".csv"))
+    done = common.command("report", *measured, "-o", path, "--csv", path.with_suffix(".csv"))
     assert done.returncode == 0, done.stderr
     return path
 
@@ -110,7 +101,7 @@ def test_two_files_side_by_side(opened: Any, measured: list[Path]) -> None:
     path = measured[0].with_name("two.html")
     other = measured[0].with_name("after.json")
     other.write_text(measured[0].read_text())
-    done = omni("report", measured[0], "--beside", other, "-o", path)
+    done = common.command("report", measured[0], "--beside", other, "-o", path)
     assert done.returncode == 0, done.stderr
     shown = opened(path).page
     captions = shown.locator("#latency figcaption").all_inner_texts()

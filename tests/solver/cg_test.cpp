@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "solver/cg.hpp"
-#include "solver/error.hpp"
 #include "solver/generate.hpp"
+#include "tools/input_error.hpp"
 
 namespace {
 
@@ -104,10 +104,10 @@ TEST(BlockJacobi,
 
 TEST(Preconditioners, RefuseWhatTheyCannotDo) {
   Team team(1);
-  EXPECT_THROW(Jacobi(diagonal({1, -1}), team), InputError);
-  EXPECT_THROW(BlockJacobi(diagonal({1, 0}), 1, team), InputError);
-  EXPECT_THROW(BlockJacobi(diagonal({1, 1}), 3, team), InputError);
-  EXPECT_THROW(BlockJacobi(diagonal({1, 1}), 0, team), InputError);
+  EXPECT_THROW(Jacobi(diagonal({1, -1}), team), ompl::InputError);
+  EXPECT_THROW(BlockJacobi(diagonal({1, 0}), 1, team), ompl::InputError);
+  EXPECT_THROW(BlockJacobi(diagonal({1, 1}), 3, team), ompl::InputError);
+  EXPECT_THROW(BlockJacobi(diagonal({1, 1}), 0, team), ompl::InputError);
 }
 
 TEST(Cg, StopsWithAReason) {
@@ -147,10 +147,10 @@ TEST(Cg, RightHandSideOfZeros) {
 
 TEST(Cg, RefusesSizesAndTolerances) {
   Problem p(diagonal({1, 2}));
-  EXPECT_THROW(p.solve(nullptr, {.tolerance = NAN}), InputError);
-  EXPECT_THROW(p.solve(nullptr, {.tolerance = 1}), InputError);
+  EXPECT_THROW(p.solve(nullptr, {.tolerance = NAN}), ompl::InputError);
+  EXPECT_THROW(p.solve(nullptr, {.tolerance = 1}), ompl::InputError);
   p.b.push_back(1);
-  EXPECT_THROW(p.solve(), InputError);
+  EXPECT_THROW(p.solve(), ompl::InputError);
 }
 
 TEST(Cg, TheUsersOwnOperator) {  // -u'' on 64 points, no matrix
@@ -168,8 +168,8 @@ TEST(Cg, TheUsersOwnOperator) {  // -u'' on 64 points, no matrix
 }
 
 TEST(Team, RefusesNumbersOfThreads) {
-  EXPECT_THROW(Team(0), InputError);
-  EXPECT_THROW(Team(1025), InputError);
+  EXPECT_THROW(Team(0), ompl::InputError);
+  EXPECT_THROW(Team(1025), ompl::InputError);
 }
 
 TEST(Team, RunsEveryBlockOnce) {

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 BUILD = Path(os.environ["OMNI_BUILD_DIR"])
 LIMIT = 60.0  # seconds of a job
@@ -26,6 +27,11 @@ class Done:
     code: int
     result: dict[str, Any]  # empty if it found none
     errors: str
+
+
+def metis_or_skip(done: Done) -> None:
+    if "built without METIS" in done.errors:
+        pytest.skip(done.errors.strip().splitlines()[0])
 
 
 def command(ranks: int, *arguments: object, keep_going: bool = False, limit: float = LIMIT) -> list[str]:

@@ -35,11 +35,6 @@ def check(result: dict[str, Any], history: list[float]) -> None:
     assert result["true_relative_residual"] == pytest.approx(result["relative_residual"], rel=1e-4)
 
 
-def metis_or_skip(partition: str, done: jobs.Done) -> None:
-    if partition in ("kway", "recursive") and "built without METIS" in done.errors:
-        pytest.skip(done.errors.strip().splitlines()[0])
-
-
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 def test_every_strategy_finds_the_known_history_to_the_bit_alike(ranks: int) -> None:
     history = reference()
@@ -59,7 +54,7 @@ def test_every_partition_finds_the_known_history(ranks: int, partition: str) -> 
     history = reference()
     for form in FORMATS:
         done = jobs.run(ranks, *PROBLEM, "--partition", partition, "--format", form)
-        metis_or_skip(partition, done)
+        jobs.metis_or_skip(done)
         assert done.code == 0, done.errors
         check(done.result, history)
         assert done.result["quality"]["halo"] > 0
@@ -98,7 +93,7 @@ def test_products_to_the_bit_in_the_users_order(tmp_path: Path, partition: str) 
         path = tmp_path / f"{ranks}{form}"
         options = ("--generate", "27pt:9x8x7", "--partition", partition, "--format", form, "--iterations", 3)
         done = jobs.run(ranks, "spmv", *options, "--solution", path)
-        metis_or_skip(partition, done)
+        jobs.metis_or_skip(done)
         assert done.code == 0, done.errors
         assert done.result["iterations"] == 3
         np.testing.assert_array_equal(jobs.read_vector(path), expected)
@@ -121,7 +116,7 @@ def test_products_with_an_unsymmetric_matrix_of_a_file(tmp_path: Path, strategy:
     for partition, ranks in itertools.product(("row", "kway"), (2, 3)):
         options = ("--matrix", matrix, "--strategy", strategy, "--partition", partition)
         done = jobs.run(ranks, "spmv", *options, "--solution", tmp_path / "y")
-        metis_or_skip(partition, done)
+        jobs.metis_or_skip(done)
         assert done.code == 0, done.errors
         np.testing.assert_array_equal(jobs.read_vector(tmp_path / "y"), a @ (1.0 + np.arange(40) % 7))
 

@@ -20,8 +20,7 @@ CASES = [
 @pytest.mark.parametrize(("ranks", "options"), CASES)
 def test_oracle(ranks: int, options: tuple[object, ...]) -> None:
     done = jobs.run(ranks, "cg", "--generate", "27pt:100", *options, limit=SECONDS)
-    if "built without METIS" in done.errors:
-        pytest.skip(done.errors.strip().splitlines()[0])
+    jobs.metis_or_skip(done)
     assert done.code == 0, done.errors
     result = done.result
     assert result["entries"] == 26463592

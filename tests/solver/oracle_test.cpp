@@ -7,10 +7,10 @@
 #include <memory>
 
 #include "solver/cg.hpp"
-#include "solver/error.hpp"
 #include "solver/generate.hpp"
 #include "solver/partition.hpp"
 #include "solver/quality.hpp"
+#include "tools/input_error.hpp"
 
 namespace {
 
@@ -93,7 +93,7 @@ TEST(OracleLong, Metis) {
     Partition partition;
     try {
       partition = partition_metis(matrix(), e.parts, MetisWay::kway);
-    } catch (const InputError& error) {
+    } catch (const ompl::InputError& error) {
       GTEST_SKIP() << error.what();
     }
     expect_quality(partition, e);

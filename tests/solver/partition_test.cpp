@@ -6,9 +6,9 @@
 #include <set>
 
 #include "same.hpp"
-#include "solver/error.hpp"
 #include "solver/local.hpp"
 #include "solver/quality.hpp"
+#include "tools/input_error.hpp"
 
 namespace {
 
@@ -25,7 +25,7 @@ bool have_metis() {
   try {
     (void)partition_metis(generate(stencil_7(), {{2, 2, 2}}), 2, MetisWay::kway);
     return true;
-  } catch (const InputError& error) {
+  } catch (const ompl::InputError& error) {
     EXPECT_NE(std::string(error.what()).find("libmetis-dev"), std::string::npos);
     return false;
   }
@@ -58,16 +58,16 @@ TEST(Partition, Boxes) {
     EXPECT_GT(std::ranges::min(s), 0U) << parts;
   }
   EXPECT_EQ(sizes(partition_blocks({{4, 4, 4}}, 8)), std::vector<uint32_t>(8, 8));
-  EXPECT_THROW((void)partition_blocks({{4, 4, 4}}, 7), InputError);
+  EXPECT_THROW((void)partition_blocks({{4, 4, 4}}, 7), ompl::InputError);
 }
 
 TEST(Partition, RefusesNumbersOfParts) {
   const Csr a = generate(stencil_7(), {{2, 2, 2}});
   for (const uint32_t parts : {0U, 9U}) {
-    EXPECT_THROW((void)partition_rows(8, parts), InputError);
-    EXPECT_THROW((void)partition_entries(a.row_lengths(), parts), InputError);
-    EXPECT_THROW((void)partition_blocks({{2, 2, 2}}, parts), InputError);
-    EXPECT_THROW((void)partition_metis(a, parts, MetisWay::kway), InputError);
+    EXPECT_THROW((void)partition_rows(8, parts), ompl::InputError);
+    EXPECT_THROW((void)partition_entries(a.row_lengths(), parts), ompl::InputError);
+    EXPECT_THROW((void)partition_blocks({{2, 2, 2}}, parts), ompl::InputError);
+    EXPECT_THROW((void)partition_metis(a, parts, MetisWay::kway), ompl::InputError);
   }
 }
 

@@ -3,14 +3,14 @@
 
 #include <string>
 
-#include "solver/error.hpp"
+#include "tools/input_error.hpp"
 
 // What f() refuses with; "" if it does not.
 template <class F>
 std::string refusal(const F& f) {
   try {
     (void)f();
-  } catch (const ompl::solver::InputError& error) {
+  } catch (const ompl::InputError& error) {
     return error.what();
   }
   return "";

@@ -92,13 +92,6 @@ std::string harwell_boeing(const char* type, uint32_t rows, std::vector<Entry> e
          pointers + indices + values;
 }
 
-bool is_its_transpose(const Csr& a) {
-  for (uint32_t row = 0; row < a.rows; ++row)
-    for (uint64_t k = a.start[row]; k < a.start[row + 1]; ++k)
-      if (!has(a, a.column[k], row, a.value[k])) return false;
-  return true;
-}
-
 void expect_as_whole(const std::string& path, std::mt19937& random, uint32_t threads = 1) {
   const Csr whole = read_matrix(path);
   const FileRows file = read_rows(path, threads);
@@ -259,7 +252,7 @@ TEST(Alike, TheLowestRankSpeaks) {
   const auto why = [](uint32_t first) {
     return refusal([&] {
       alike([&] {
-        if (my_rank() >= first) refuse("rank {} cannot", my_rank());
+        if (my_rank() >= first) ompl::refuse("rank {} cannot", my_rank());
       });
       return 0;
     });

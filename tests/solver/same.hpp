@@ -29,3 +29,10 @@ inline void expect_same(const ompl::solver::LocalMatrix& a, const ompl::solver::
     EXPECT_EQ(a.pattern.neighbours[i].receive, b.pattern.neighbours[i].receive);
   }
 }
+
+inline bool is_its_transpose(const ompl::solver::Csr& a) {
+  for (uint32_t row = 0; row < a.rows; ++row)
+    for (uint64_t k = a.start[row]; k < a.start[row + 1]; ++k)
+      if (!ompl::solver::has(a, a.column[k], row, a.value[k])) return false;
+  return true;
+}

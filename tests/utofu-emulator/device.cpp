@@ -77,7 +77,7 @@ Device& device() {
   return one;
 }
 
-// A free VCQ of the own node for a CQ and component, or null. Under the machine's mutex.
+// A free VCQ of the own node, or null. Under the machine's mutex.
 SharedVcq* take_vcq(SharedNode& node) {
   for (SharedVcq& vcq : node.vcqs) {
     if (!vcq.live) return &vcq;

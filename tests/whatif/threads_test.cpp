@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "model/error.hpp"
 #include "model/patterns.hpp"
 #include "model/program.hpp"
 #include "model/replay.hpp"
 #include "model/report.hpp"
+#include "tools/input_error.hpp"
 
 namespace {
 
@@ -235,7 +235,7 @@ TEST(ReplayThreads, AnErrorInOneEndsAll) {
     try {
       (void)said(program, find_parameters("myrinet", Model::loggps), {}, threads);
       FAIL() << threads;
-    } catch (const InputError& error) {
+    } catch (const ompl::InputError& error) {
       EXPECT_STREQ(error.what(), "rank 4: an operation names rank 77, but there are 6");
     }
   }
@@ -245,7 +245,7 @@ TEST(ReplayThreads, NoBranchOfAnotherRankIsWaitedFor) {
   Program program(2);
   program.add(0, branch(1, true, false));
   program.add(0, branch(1, false, false));
-  EXPECT_THROW((void)said(program, find_parameters("myrinet", Model::loggps), {}, 1), InputError);
+  EXPECT_THROW((void)said(program, find_parameters("myrinet", Model::loggps), {}, 1), ompl::InputError);
 }
 
 }  // namespace

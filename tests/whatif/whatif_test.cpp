@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include "model/error.hpp"
 #include "model/fragmenting.hpp"
 #include "model/patterns.hpp"
 #include "model/program.hpp"
+#include "tools/input_error.hpp"
 
 namespace {
 
@@ -102,8 +102,8 @@ TEST(Fragmenting, LeavesBranchesWhole) {
 
 TEST(Fragmenting, RefusesWhatItCannotKnow) {
   const Listed any({{message(OpKind::send, 1, 40000)}, {message(OpKind::recv, -1, 0)}});
-  EXPECT_THROW(Fragmented(any, 16383), InputError);
-  EXPECT_THROW(Fragmented(uncut(), 0), InputError);
+  EXPECT_THROW(Fragmented(any, 16383), ompl::InputError);
+  EXPECT_THROW(Fragmented(uncut(), 0), ompl::InputError);
 }
 
 json ask(const Trace& trace, const json& changes, unsigned jobs = 2) {
@@ -182,7 +182,7 @@ TEST(WhatIf, ChangesThatMakeNoSenseAreRefused) {
     try {
       (void)read_change(json::parse(text), myrinet());
       ADD_FAILURE() << text;
-    } catch (const InputError& error) {
+    } catch (const ompl::InputError& error) {
       EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
     }
   };
@@ -208,7 +208,7 @@ TEST(WhatIf, LogGp1HasNoS) {
         "bytes": {"value": 0, "unit": "bytes"}, "o_send": {"value": 1, "unit": "us"},
         "o_recv": {"value": 1, "unit": "us"}, "G": {"value": 1, "unit": "ns/byte"}}]}}})"),
       Model::loggp1);
-  EXPECT_THROW((void)read_change(json::parse(R"({"set": {"S": 1}})"), loggp1), InputError);
+  EXPECT_THROW((void)read_change(json::parse(R"({"set": {"S": 1}})"), loggp1), ompl::InputError);
   EXPECT_FALSE(what_if(uncut(), loggp1, {}, {}, 1)["survey"]["parameters"].contains("S"));
 }
 

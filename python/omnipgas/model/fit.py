@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from omnipgas import __version__, installation, network, peers, results
-from omnipgas.model import fit_plot, fit_report, parameter_file
+from omnipgas.model import fit_report, parameter_file
 from omnipgas.model.fitting import Fit, fit
 from omnipgas.model.measure import Outcome, Plan, measure
 from omnipgas.model.measurements import DataError, Measurements
@@ -57,8 +57,11 @@ def fit_command(
         raise typer.BadParameter("give either --mpi or --from")
     if rate is not None and hosts != 2:
         raise typer.BadParameter("--rate limits the link between two hosts: give --hosts 2 with it")
-    if plot is not None and plot.suffix not in fit_plot.FORMATS:
-        raise typer.BadParameter(f"--plot {plot}: the name must end in {' or '.join(fit_plot.FORMATS)}")
+    if plot is not None:
+        from omnipgas.model import fit_plot  # slow to load, and seldom wanted
+
+        if plot.suffix not in fit_plot.FORMATS:
+            raise typer.BadParameter(f"--plot {plot}: the name must end in {' or '.join(fit_plot.FORMATS)}")
     if not out.absolute().parent.is_dir():
         raise typer.BadParameter(f"-o {out}: there is no folder {out.absolute().parent}")
     console = Console(stderr=True, highlight=False)
@@ -163,6 +166,8 @@ def finish(
         title = f"{library['name']} {OPERATIONS.get(name, name)}"
         fit_report.show(console, title, one, known)
         if plot is not None and len(one.measurements.lengths) > 1:
+            from omnipgas.model import fit_plot  # slow to load, and seldom wanted
+
             path = plot if len(fits) == 1 else plot.with_stem(f"{plot.stem}-{name}")
             fit_plot.plot(path, title, one)
             console.print(f"plot: {path}", soft_wrap=True)

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import base64
-import json
-import re
 import shlex
 import sys
 import zlib
@@ -15,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from omnipgas import __version__
+from omnipgas import __version__, web_page
 from omnipgas.model import predict
 from omnipgas.model.timelines import PARTS, Timeline, lanes
 
@@ -83,24 +81,8 @@ def write(path: Path, report: Report) -> None:
         "version": __version__,
         "command": shlex.join(["omni", *sys.argv[1:]]),
     }
-    parts = {
-        "title": "omni model report",
-        "style": (WEB / "page.css").read_text(),
-        "script": "\n".join((WEB / name).read_text() for name in SCRIPTS),
-        "data": embedded(data),
-        "columns": packed,
-    }
-    path.write_text(filled((WEB / "page.html").read_text(), parts))
-
-
-def embedded(data: Any) -> str:
-    """Data for a script element: no end of the element in it."""
-    return json.dumps(data).replace("<", "\\u003c")
-
-
-def filled(template: str, parts: dict[str, str]) -> str:
-    """A page with its parts in the places that have their names."""
-    return re.sub(r"@@(\w+)@@", lambda match: parts[match[1]], template)
+    scripts = [WEB / name for name in SCRIPTS]
+    web_page.write(path, "omni model report", WEB / "page.html", {"columns": packed}, data=data, scripts=scripts)
 
 
 def columns(timeline: Timeline) -> dict[str, np.ndarray[Any, Any]]:

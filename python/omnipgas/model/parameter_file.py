@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from omnipgas import files
 from omnipgas.model.estimate import Estimate
 from omnipgas.model.fitting import Fit
 from omnipgas.model.measurements import DataError, Measurements
@@ -86,9 +87,7 @@ def environment() -> dict[str, str]:
 def write(path: Path, content: dict[str, Any]) -> None:
     """Whole or not at all; raises DataError."""
     try:
-        part = path.with_name(path.name + ".part")
-        part.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
-        part.replace(path)
+        files.write(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}") from error
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from omnipgas import peers
 from omnipgas.figure import Figure, interval, missing
 
 BYTES = 1000
@@ -109,7 +110,7 @@ def _measure(build: Path, name: str, source: str, messages: int, bound: float) -
 
 def _several_threads(build: Path, name: str, source: str) -> Figure:
     """Seconds by a thread on each core, of those by one thread; in turn."""
-    cores = len(os.sched_getaffinity(0))
+    cores = peers.cores()
     name += ", by all cores, of one thread's time"
     if cores == 1:
         return missing(name, None, True, "there is one core")

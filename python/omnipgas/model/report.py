@@ -9,7 +9,7 @@ from typing import Any, List, NoReturn, Optional  # noqa: UP035
 import typer
 
 from omnipgas import peers
-from omnipgas.model import page, pictures, predict, sites, timelines, timer, tracers, validate, whatif
+from omnipgas.model import page, predict, sites, timelines, timer, tracers, validate, whatif
 from omnipgas.model.timelines import TimelineError
 from omnipgas.model.trace import prepare
 from omnipgas.model.traces import TraceError
@@ -53,6 +53,8 @@ def report(
         page.write(out, found)
         typer.echo(f"{out}: {out.stat().st_size / 1e6:.1f} MB, opens in any browser", err=True)
         if plot:
+            from omnipgas.model import pictures  # slow to load, and seldom wanted
+
             plot.mkdir(parents=True, exist_ok=True)
             for suffix in ("png", "svg"):
                 pictures.breakdown(plot / f"breakdown.{suffix}", found.prediction)
@@ -69,6 +71,8 @@ def timeline(
     records: int = MOST,
 ) -> None:
     """Predicts, and draws what each rank does and when."""
+    from omnipgas.model import pictures  # slow to load, and seldom wanted
+
     found = run(trace, params, model, records)
     try:
         pictures.timeline(out, found.prediction, found.timeline)

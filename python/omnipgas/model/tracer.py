@@ -9,6 +9,8 @@ import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from omnipgas import files
+
 LIBRARY = re.compile(r"libmpi(?:ch|_abi)?\.so\.\d+")  # of MPICH, Intel MPI, Open MPI, and the standard's interface
 OWN = re.compile(r"libomnipgas\.so\.\d+")  # of programs of this layer
 
@@ -34,10 +36,7 @@ class Tracer:
 
     def write(self) -> None:
         """Leaves this beside the interposer."""
-        path = Path(self.path).with_suffix(".json")
-        partial = path.with_suffix(f".{os.getpid()}")
-        partial.write_text(json.dumps(asdict(self), indent=2) + "\n")
-        partial.replace(path)
+        files.write(Path(self.path).with_suffix(".json"), json.dumps(asdict(self), indent=2) + "\n")
 
 
 def name_of(mpi: str) -> str:

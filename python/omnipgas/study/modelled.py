@@ -38,9 +38,10 @@ def seconds(
     file = params[plan.mpi if strategy == BASE else "ompl"]
     options = ["--no-sensitivity", f"--noise={plan.noise}", f"--seed={plan.seed}"]
     times = []
+    pattern = partition.pattern(cost)
     with tempfile.TemporaryDirectory(prefix="omni-study-") as folder:
         for count in COUNTS:
             path = Path(folder, "iterations.goal")
-            path.write_text(goal(partition.pattern(cost), parts, strategy, work, compute, plan.reset_ns, count))
+            path.write_text(goal(pattern, parts, strategy, work, compute, plan.reset_ns, count))
             times.append(float(predict.run(str(path), file, "loggps", options)["predicted_seconds"]))
     return (times[1] - times[0]) / (COUNTS[1] - COUNTS[0])

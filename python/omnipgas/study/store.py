@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from omnipgas import results
+from omnipgas import files, results
 from omnipgas.study.plan import Plan
 
 SCHEMA = "omnipgas-study-halo-1"
@@ -43,10 +43,8 @@ class Store:
         return steps[name]
 
     def _write(self) -> None:
-        part = self.path.with_name(self.path.name + ".part")
         try:
-            part.write_text(json.dumps(self.content, indent=1, allow_nan=False) + "\n")
-            part.replace(self.path)
+            files.write(self.path, json.dumps(self.content, indent=1, allow_nan=False) + "\n")
         except OSError as error:
             raise StoreError(f"{self.path}: {error.strerror}") from error
 

@@ -10,12 +10,6 @@ function svg(tag, attributes = {}, ...children) {
   out.append(...children);
   return out;
 }
-function element(tag, attributes = {}, ...children) {
-  const out = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) out.setAttribute(name, value);
-  out.append(...children);
-  return out;
-}
 function sizeText(size) {
   if (size >= 1 << 20 && size % (1 << 20) === 0) return `${size >> 20} MiB`;
   return size >= 1024 && size % 1024 === 0 ? `${size / 1024} KiB` : `${size} B`;

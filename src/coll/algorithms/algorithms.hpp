@@ -22,6 +22,9 @@ struct Algorithm {
 
 std::span<const Algorithm> algorithms();
 
+// Whether it combines, by an operation on elements of a type.
+bool is_reduction(int32_t collective);
+
 // The algorithm for a call that leaves it open.
 int32_t choose(const Call& call);
 

@@ -15,9 +15,7 @@ void allgather_neighbor_exchange(const Call& call, Builder& b) {
   }
   const Blocks all = received_blocks(call);
   const uint64_t own = all.of(call.me);
-  const Place mine = kReceived.plus(all.at(call.me));
-  const Place source = call.in_place ? mine : kSent;
-  if (!call.in_place) b.copy(kSent, mine, own);
+  const Place source = own_block(call, b, all);
   const bool even = call.me % 2 == 0;
   const uint32_t pair = call.me - call.me % 2;  // blocks come and go by pairs, named by the first
   const uint32_t partner = even ? call.me + 1 : call.me - 1;

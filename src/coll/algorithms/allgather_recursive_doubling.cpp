@@ -11,9 +11,7 @@ void allgather_recursive_doubling(const Call& call, Builder& b) {
   const Groups groups(call);
   const Blocks all = received_blocks(call);
   const uint64_t own = all.of(call.me);
-  const Place mine = kReceived.plus(all.at(call.me));
-  const Place source = call.in_place ? mine : kSent;
-  if (!call.in_place) b.copy(kSent, mine, own);
+  const Place source = own_block(call, b, all);
   if (groups.hands_over) {
     const uint32_t upper = call.me + 1;
     b.send(upper, source, own);

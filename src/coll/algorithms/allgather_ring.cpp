@@ -8,10 +8,7 @@ namespace ompl::coll {
 
 void allgather_ring(const Call& call, Builder& b) {
   const Blocks all = received_blocks(call);
-  const uint64_t own = all.of(call.me);
-  const Place mine = kReceived.plus(all.at(call.me));
-  const Place source = call.in_place ? mine : kSent;
-  if (!call.in_place) b.copy(kSent, mine, own);
+  const Place source = own_block(call, b, all);
   for (uint32_t k = 0; k + 1 < call.size; ++k) {
     const uint32_t out = below(call, k);
     const uint32_t in = below(call, k + 1);

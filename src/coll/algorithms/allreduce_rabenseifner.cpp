@@ -9,12 +9,7 @@ namespace ompl::coll {
 
 void allreduce_rabenseifner(const Call& call, Builder& b) {
   const Groups groups(call);
-  if (groups.hands_over) {
-    b.send_combined(call.me + 1, call.own(), call.length);
-    b.next_round();
-    b.receive(call.me + 1, kReceived, call.length);
-    return;
-  }
+  if (hand_over(groups, call, b, call.length, call.length)) return;
   Place have = call.own();
   if (groups.takes_over) {
     b.combine(call.me - 1, have, kReceived, call.length);
@@ -22,19 +17,7 @@ void allreduce_rabenseifner(const Call& call, Builder& b) {
     have = kReceived;
   }
   const Parts parts{call.length, call.element, groups.count};
-  uint32_t low = 0;
-  for (uint32_t half = groups.count / 2; half > 0; half /= 2) {
-    const bool upper = (groups.mine & half) != 0;
-    const uint32_t peer = groups.acting(groups.mine ^ half);
-    const uint32_t kept = upper ? low + half : low;
-    const uint32_t given = upper ? low : low + half;
-    b.send_combined(peer, have.plus(parts.at(given)), parts.between(given, given + half));
-    b.combine(peer, have.plus(parts.at(kept)), kReceived.plus(parts.at(kept)),
-              parts.between(kept, kept + half));
-    b.next_round();
-    have = kReceived;
-    low = kept;
-  }
+  halve(groups, b, have, kReceived, [&](uint32_t group) { return parts.at(group); });
   for (uint32_t held = 1; held < groups.count; held *= 2) {
     const uint32_t peer = groups.acting(groups.mine ^ held);
     const uint32_t mine = groups.mine & ~(held - 1);

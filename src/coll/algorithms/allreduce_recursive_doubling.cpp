@@ -9,12 +9,7 @@ namespace ompl::coll {
 
 void allreduce_recursive_doubling(const Call& call, Builder& b) {
   const Groups groups(call);
-  if (groups.hands_over) {
-    b.send_combined(call.me + 1, call.own(), call.length);
-    b.next_round();
-    b.receive(call.me + 1, kReceived, call.length);
-    return;
-  }
+  if (hand_over(groups, call, b, call.length, call.length)) return;
   const Place other = b.scratch(call.length);
   auto left = static_cast<uint32_t>(std::countr_zero(groups.count)) + (groups.takes_over ? 1 : 0);
   const auto next = [&] { return --left % 2 == 0 ? kReceived : other; };  // the last one is the result

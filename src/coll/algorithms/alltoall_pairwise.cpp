@@ -2,26 +2,10 @@
 // Alltoall in n - 1 rounds, with another partner each (R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication
 // operations in MPICH", 2005). (n - 1) (L + 2o + m G).
 #include "coll/algorithms/algorithms.hpp"
-#include "coll/algorithms/parts.hpp"
+#include "coll/algorithms/exchanging.hpp"
 
 namespace ompl::coll {
 
-void alltoall_pairwise(const Call& call, Builder& b) {
-  const Blocks in = received_blocks(call);
-  const Blocks out = call.in_place ? in : sent_blocks(call);
-  const Place source = call.in_place ? b.scratch(extent(in, call.size)) : kSent;
-  if (call.in_place) {
-    b.copy(kReceived, source, extent(in, call.size));
-    b.next_round();
-  }
-  b.copy(source.plus(out.at(call.me)), kReceived.plus(in.at(call.me)), in.of(call.me));
-  for (uint32_t k = 1; k < call.size; ++k) {
-    const uint32_t to = above(call, k);
-    const uint32_t from = below(call, k);
-    b.send(to, source.plus(out.at(to)), out.of(to));
-    b.receive(from, kReceived.plus(in.at(from)), in.of(from));
-    b.next_round();
-  }
-}
+void alltoall_pairwise(const Call& call, Builder& b) { exchange_blocks(call, b, true); }
 
 }  // namespace ompl::coll

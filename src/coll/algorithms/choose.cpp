@@ -41,11 +41,6 @@ constexpr std::array kAlgorithms{
     Algorithm{OMPL_EXSCAN, OMPL_COLL_RECURSIVE_DOUBLING, exscan_recursive_doubling, kOrdered},
 };
 
-bool is_reduction(int32_t collective) {
-  return collective == OMPL_REDUCE || collective == OMPL_ALLREDUCE ||
-         collective == OMPL_REDUCE_SCATTER || collective == OMPL_SCAN || collective == OMPL_EXSCAN;
-}
-
 // Of one member: what it gives is what it gets.
 void alone(const Call& call, Builder& b) {
   const bool gives = call.collective != OMPL_BARRIER && call.collective != OMPL_BROADCAST &&
@@ -62,6 +57,11 @@ void alone(const Call& call, Builder& b) {
 }  // namespace
 
 std::span<const Algorithm> algorithms() { return kAlgorithms; }
+
+bool is_reduction(int32_t collective) {
+  return collective == OMPL_REDUCE || collective == OMPL_ALLREDUCE ||
+         collective == OMPL_REDUCE_SCATTER || collective == OMPL_SCAN || collective == OMPL_EXSCAN;
+}
 
 // The boundaries are estimates for shared memory, not measured yet.
 int32_t choose(const Call& call) {

@@ -33,6 +33,34 @@ struct Groups {
   bool takes_over;
 };
 
+// Who hands over: true, and its schedule is complete, the result included.
+inline bool hand_over(const Groups& groups, const Call& call, Builder& b, uint64_t length,
+                      uint64_t result) {
+  if (!groups.hands_over) return false;
+  b.send_combined(call.me + 1, call.own(), length);
+  b.next_round();
+  b.receive(call.me + 1, kReceived, result);
+  return true;
+}
+
+// Recursive halving: what this group has is combined in `room`, in which its own part, from at(mine) to at(mine + 1), then
+// lies. at(group): where a group's part begins.
+template <class At>
+void halve(const Groups& groups, Builder& b, Place have, Place room, const At& at) {
+  uint32_t low = 0;
+  for (uint32_t half = groups.count / 2; half > 0; half /= 2) {
+    const bool upper = (groups.mine & half) != 0;
+    const uint32_t peer = groups.acting(groups.mine ^ half);
+    const uint32_t kept = upper ? low + half : low;
+    const uint32_t given = upper ? low : low + half;
+    b.send_combined(peer, have.plus(at(given)), at(given + half) - at(given));
+    b.combine(peer, have.plus(at(kept)), room.plus(at(kept)), at(kept + half) - at(kept));
+    b.next_round();
+    have = room;
+    low = kept;
+  }
+}
+
 // Data in parts of whole elements, nearly equal.
 struct Parts {
   uint64_t bytes;
@@ -69,6 +97,14 @@ inline Blocks sent_blocks(const Call& call) {
   Blocks all = call.sent;
   all.length = call.length;
   return all;
+}
+
+// Where the own block of an allgather is sent from; it is copied to its place.
+inline Place own_block(const Call& call, Builder& b, const Blocks& all) {
+  const Place mine = kReceived.plus(all.at(call.me));
+  if (call.in_place) return mine;
+  b.copy(kSent, mine, all.of(call.me));
+  return kSent;
 }
 
 // Bytes from the beginning of a buffer to the end of its last block.

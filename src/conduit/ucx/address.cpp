@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conduit/ucx/address.hpp"
 
-#include "conduit/ucx/wire.hpp"
-#include "util/bytes.hpp"
+#include "conduit/sealed.hpp"
 
 namespace ompl::conduit::ucx {
 namespace {
@@ -13,8 +12,7 @@ std::string Address::encode(std::string_view secret) const {
   ByteWriter out;
   out.add(kMagic).add(version).add(base).add(key).add(static_cast<uint32_t>(slots.size()));
   for (const std::string& slot : slots) out.add(std::string_view(slot));
-  out.add(keyed_hash(secret, out.bytes()));
-  return out.bytes();
+  return seal(out, secret);
 }
 
 const char* Address::parse(std::string_view bytes, std::string_view secret) {
@@ -28,10 +26,8 @@ const char* Address::parse(std::string_view bytes, std::string_view secret) {
   in.get(&read.key);
   in.get(&count);
   for (std::string slot; count > 0 && in.get(&slot); --count) read.slots.push_back(slot);
-  uint64_t hash = 0;
-  if (count > 0 || !in.get(&hash) || !in.complete()) return "an address of the wrong length";
-  if (hash != keyed_hash(secret, bytes.substr(0, bytes.size() - sizeof hash)))
-    return "an address that was changed on its way, or another job's";
+  if (count > 0) return "an address of the wrong length";
+  if (const char* const wrong = check_seal(in, bytes, secret)) return wrong;
   if (read.slots.empty()) return "an address without endpoints";
   *this = std::move(read);
   return nullptr;

@@ -5,10 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "conduit/record.hpp"
-#include "util/secret.hpp"
+#include "conduit/sealed.hpp"
 
 namespace ompl::conduit::ucx {
 
@@ -30,10 +29,5 @@ static_assert(sizeof(Message) == 48);
 inline constexpr uint8_t kHello = 253;  // the first message of a connection
 inline constexpr uint8_t kDataOnly = 254;
 inline constexpr uint8_t kGoodbye = 255;  // the source is about to close its endpoint in order
-
-inline uint64_t cookie(std::string_view secret, uint32_t source, uint32_t target) {
-  const uint32_t pair[] = {source, target};
-  return keyed_hash(secret, {reinterpret_cast<const char*>(pair), sizeof pair});
-}
 
 }  // namespace ompl::conduit::ucx

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conduit/utofu/address.hpp"
 
-#include "util/bytes.hpp"
-#include "util/secret.hpp"
+#include "conduit/sealed.hpp"
 
 namespace ompl::conduit::utofu {
 namespace {
@@ -13,8 +12,7 @@ std::string Address::encode(std::string_view secret) const {
   ByteWriter out;
   out.add(kMagic).add(static_cast<uint32_t>(slots.size()));
   for (const uint64_t slot : slots) out.add(slot);
-  out.add(keyed_hash(secret, out.bytes()));
-  return out.bytes();
+  return seal(out, secret);
 }
 
 const char* Address::parse(std::string_view bytes, std::string_view secret) {
@@ -25,10 +23,8 @@ const char* Address::parse(std::string_view bytes, std::string_view secret) {
   if (!in.get(&magic) || magic != kMagic) return "not an address of this conduit";
   in.get(&count);
   for (uint64_t slot = 0; count > 0 && in.get(&slot); --count) read.slots.push_back(slot);
-  uint64_t hash = 0;
-  if (count > 0 || !in.get(&hash) || !in.complete()) return "an address of the wrong length";
-  if (hash != keyed_hash(secret, bytes.substr(0, bytes.size() - sizeof hash)))
-    return "an address that was changed on its way, or another job's";
+  if (count > 0) return "an address of the wrong length";
+  if (const char* const wrong = check_seal(in, bytes, secret)) return wrong;
   if (read.slots.empty()) return "an address without endpoints";
   *this = std::move(read);
   return nullptr;

@@ -144,7 +144,7 @@ int UtofuConduit::commit(uint64_t offset, std::size_t length) {
   const unsigned stag = kSegmentStag + static_cast<unsigned>(place);
   std::vector<Registered> memory;
   const int code = register_with_all(site_.job->segment + offset, length, stag, &memory);
-  if (code == OMPL_OK) segment_.add(offset, offset + length, std::move(memory), stag);
+  if (code == OMPL_OK) segment_.add(offset, offset + length, std::move(memory));
   return code;
 }
 
@@ -159,7 +159,7 @@ int UtofuConduit::register_memory(const void* address, std::size_t length) {
   std::vector<Registered> memory;
   const int code = register_with_all(address, length, stag, &memory);
   const auto begin = reinterpret_cast<uint64_t>(address);
-  if (code == OMPL_OK) program_.add(begin, begin + length, std::move(memory), stag);
+  if (code == OMPL_OK) program_.add(begin, begin + length, std::move(memory));
   return code;
 }
 

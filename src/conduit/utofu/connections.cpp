@@ -9,6 +9,7 @@ namespace ompl::conduit::utofu {
 namespace {
 
 constexpr int64_t kBeatMs = 1000;
+constexpr uint32_t kPollsPerClock = 16;
 constexpr unsigned long kStrong = UTOFU_ONESIDED_FLAG_STRONG_ORDER;
 
 // A word that the other side puts.
@@ -171,7 +172,7 @@ int Connections::progress() {
     }
     for (std::size_t i = 0; i < owned_.size(); ++i) taken += advance(*owned_[i]) ? 1 : 0;
   }
-  if (taken == 0) beat();
+  if (taken == 0 && ++polls_ % kPollsPerClock == 0) beat();
   return taken;
 }
 
@@ -182,7 +183,8 @@ void Connections::beat() {
   last_beat_ = now;
   for (const auto& link : owned_) {
     const bool silent = link->last_beat == link->window.next();
-    if (silent && link->sends() && !link->window.full() && !operations_.full()) try_out(*link);
+    const bool tried = link->sends() || link->state == Link::State::greeted;  // it may never answer
+    if (silent && tried && !link->window.full() && !operations_.full()) try_out(*link);
     link->last_beat = link->window.next();
   }
 }

@@ -77,6 +77,7 @@ class Connections {
   std::vector<std::unique_ptr<Incoming>> incoming_;
   unsigned connecting_ = 0;  // links that are not up yet, and rings not offered
   int64_t last_beat_ = 0;    // ms
+  uint32_t polls_ = 0;       // that found nothing
 };
 
 }  // namespace ompl::conduit::utofu

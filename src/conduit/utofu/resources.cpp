@@ -28,19 +28,14 @@ int Vcq::open(const std::vector<utofu_tni_id_t>& tnis, std::size_t first) {
               tnis.size(), code, text_of(code));
 }
 
-int Registered::open(const Vcq& vcq, const void* memory, std::size_t length) {
+int Registered::open(const Vcq& vcq, const void* memory, std::size_t length,
+                     std::optional<unsigned> stag) {
   skipped_ = reinterpret_cast<uintptr_t>(memory) % kAlignment;
   auto* const begin = static_cast<std::byte*>(const_cast<void*>(memory)) - skipped_;
-  const int code = vcq.library().reg_mem(vcq.handle(), begin, length + skipped_, 0, &stadd_);
-  if (code == UTOFU_SUCCESS) vcq_ = &vcq;
-  return code;
-}
-
-int Registered::open(const Vcq& vcq, const void* memory, std::size_t length, unsigned stag) {
-  skipped_ = reinterpret_cast<uintptr_t>(memory) % kAlignment;
-  auto* const begin = static_cast<std::byte*>(const_cast<void*>(memory)) - skipped_;
-  const int code =
-      vcq.library().reg_mem_with_stag(vcq.handle(), begin, length + skipped_, stag, 0, &stadd_);
+  const std::size_t whole = length + skipped_;
+  const Library& library = vcq.library();
+  const int code = stag ? library.reg_mem_with_stag(vcq.handle(), begin, whole, *stag, 0, &stadd_)
+                        : library.reg_mem(vcq.handle(), begin, whole, 0, &stadd_);
   if (code == UTOFU_SUCCESS) vcq_ = &vcq;
   return code;
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -68,8 +69,7 @@ class Registered {
 
   // A UTOFU_ code. Registered is from `memory`, or the multiple of kAlignment before it. Without an stag uTofu
   // chooses one.
-  int open(const Vcq& vcq, const void* memory, std::size_t length);
-  int open(const Vcq& vcq, const void* memory, std::size_t length, unsigned stag);
+  int open(const Vcq& vcq, const void* memory, std::size_t length, std::optional<unsigned> stag = {});
   // The steering address of `memory`.
   [[nodiscard]] utofu_stadd_t stadd() const { return stadd_ + skipped_; }
 

@@ -5,10 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "conduit/record.hpp"
-#include "util/secret.hpp"
+#include "conduit/sealed.hpp"
 
 namespace ompl::conduit::utofu {
 
@@ -76,10 +75,5 @@ struct Board {
   }
   static std::size_t size(uint32_t ranks) { return greeting(ranks, greetings(ranks)); }
 };
-
-inline uint64_t cookie(std::string_view secret, uint32_t source, uint32_t target) {
-  const uint32_t pair[] = {source, target};
-  return keyed_hash(secret, {reinterpret_cast<const char*>(pair), sizeof pair});
-}
 
 }  // namespace ompl::conduit::utofu

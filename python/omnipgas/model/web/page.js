@@ -36,12 +36,6 @@ function tickText(at, step, whole) {
   return `${(at / unit).toFixed(Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9)))} ${name}`;
 }
 
-function element(tag, attributes = {}, ...children) {
-  const out = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) out.setAttribute(name, value);
-  out.append(...children);
-  return out;
-}
 const swatch = (kind) => element("span", {class: "swatch", style: `background: var(--${kind})`});
 const byId = (id) => document.getElementById(id);
 

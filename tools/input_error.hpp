@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// How programs that read files refuse them.
 #pragma once
 
 #include <fmt/format.h>
 
 #include <stdexcept>
+#include <string>
 #include <utility>
 
-namespace ompl::solver {
+namespace ompl {
 
 // What was wrong with the input and what to do, in one line.
 class InputError : public std::runtime_error {
@@ -19,4 +21,4 @@ template <class... Args>
   throw InputError(fmt::format(text, std::forward<Args>(args)...));
 }
 
-}  // namespace ompl::solver
+}  // namespace ompl
