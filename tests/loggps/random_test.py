@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from . import common, reference
 
-CASES = 200
+CASES = int(os.environ.get("OMPL_TEST_CASES", "200"))
 EXACT = 1e-9
 MODELS: dict[str, Callable[[random.Random], dict[str, float]]] = {
     "loggps": common.random_loggps,
