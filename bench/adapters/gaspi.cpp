@@ -45,7 +45,7 @@ class Gaspi {
     const int rank = bench::launched_rank();
     const bench::Meeting meeting(setup.control + ".meet", rank);
     as_started_by_gaspi_run(setup.control + ".machines", rank);
-    (void)meeting.swap(rank);
+    (void)meeting.exchange(rank);
     gaspi_config_t config;
     check(gaspi_config_get(&config), "gaspi_config_get");
     config.queue_num = static_cast<gaspi_number_t>(setup.threads);

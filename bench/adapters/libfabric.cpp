@@ -31,7 +31,7 @@ class Libfabric {
     check(fi_fabric(info_->fabric_attr, &fabric_, nullptr), "fi_fabric");
     for (std::size_t i = 0; i < lines_.size(); ++i)
       lines_[i].open(fabric_, info_, memory_, window_.size(), 42 + i, meeting);
-    (void)meeting.swap(rank_);
+    (void)meeting.exchange(rank_);
   }
   ~Libfabric() {
     lines_.clear();

@@ -46,7 +46,7 @@ class alignas(128) Endpoint {
     const bool by_address = (info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
     mine.base = by_address ? reinterpret_cast<uint64_t>(memory) : 0;
     mine.key = fi_mr_key(memory_);
-    peer_ = meeting.swap(mine);
+    peer_ = meeting.exchange(mine);
     if (fi_av_insert(addresses_, peer_.name.data(), 1, &to_, 0, nullptr) != 1)
       throw std::runtime_error("fi_av_insert: the other rank's address was not taken");
   }

@@ -35,11 +35,11 @@ class Ucx {
     void* packed = nullptr;
     std::size_t size = 0;
     check(ucp_rkey_pack(context_, registration_, &packed, &size), "ucp_rkey_pack");
-    const std::vector<char> key = meeting.swap(packed, size);
+    const std::vector<char> key = meeting.exchange(packed, size);
     ucp_rkey_buffer_release(packed);
-    peer_ = meeting.swap(reinterpret_cast<uint64_t>(memory_));
+    peer_ = meeting.exchange(reinterpret_cast<uint64_t>(memory_));
     for (Line& line : lines_) open(line, meeting, key);
-    (void)meeting.swap(rank_);
+    (void)meeting.exchange(rank_);
   }
   ~Ucx() = default;  // UCX's orderly way out would have to be agreed on with the other side
   Ucx(const Ucx&) = delete;
@@ -112,7 +112,7 @@ class Ucx {
     ucp_address_t* own = nullptr;
     std::size_t size = 0;
     check(ucp_worker_get_address(line.worker, &own, &size), "ucp_worker_get_address");
-    const std::vector<char> theirs = meeting.swap(own, size);
+    const std::vector<char> theirs = meeting.exchange(own, size);
     ucp_worker_release_address(line.worker, own);
     ucp_ep_params_t to{};
     to.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;

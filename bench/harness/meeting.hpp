@@ -54,7 +54,7 @@ class Meeting {
   [[nodiscard]] int fd() const { return fd_; }
 
   // Gives the other rank these bytes (a few KiB at most) and returns those it gives; their number may differ.
-  [[nodiscard]] std::vector<char> swap(const void* bytes, std::size_t size) const {
+  [[nodiscard]] std::vector<char> exchange(const void* bytes, std::size_t size) const {
     write(&size, sizeof size);
     write(bytes, size);
     read(&size, sizeof size);
@@ -63,7 +63,7 @@ class Meeting {
     return theirs;
   }
   template <class T>
-  [[nodiscard]] T swap(const T& mine) const {
+  [[nodiscard]] T exchange(const T& mine) const {
     T theirs;
     write(&mine, sizeof mine);
     read(&theirs, sizeof theirs);
