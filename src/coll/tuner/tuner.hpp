@@ -15,7 +15,8 @@ namespace ompl::coll {
 
 class Tuner {
  public:
-  // At most this part of the run's time goes into calls above the best known; in the beginning, of the time of kHorizon calls.
+  // Nothing new is looked at while this part of the run's time has gone into calls above the best known; in the beginning, of the
+  // time of kHorizon calls.
   static constexpr double kMostRegret = 0.1;
   static constexpr double kHorizon = 1000;
 
@@ -39,20 +40,24 @@ class Tuner {
   struct Seen {
     std::vector<double> times;  // of the last runs, the newest last
     uint64_t epoch = 0;         // of the newest
+    double as_best = 0;         // calls while nothing better was known, until it is settled
   };
 
   void add(uint32_t candidate, double seconds);
+  void follow(double change);
   void choose();
   void account(std::span<const double> times);
   void look_for_drift();
-  // Runs of candidates that are not known well enough; none if there are none, or if they would cost too much.
+  // Of a candidate that was not seen, or of those that are not known well enough; none if that would cost too much.
   [[nodiscard]] Plan trials() const;
   // The best one's, and a look at another.
   [[nodiscard]] Plan steady() const;
+  [[nodiscard]] std::vector<uint32_t> by_estimate() const;
+  // With the best one: how many there are, and how many there should be.
+  [[nodiscard]] std::size_t runs_to_compare(uint32_t candidate) const;
   [[nodiscard]] std::size_t runs_wanted(uint32_t candidate) const;
-  // Seconds that a run of it is expected to take above the best known.
-  [[nodiscard]] double price(uint32_t candidate) const;
-  [[nodiscard]] bool affordable(double price) const;
+  // Seconds that calls of it are expected to take above the best known.
+  [[nodiscard]] double price(uint32_t candidate, uint32_t calls) const;
 
   std::vector<Seen> seen_;  // by candidate
   Plan plan_;
@@ -60,11 +65,11 @@ class Tuner {
   uint64_t calls_ = 0;
   uint32_t best_ = 0;
   bool settled_ = false;
-  bool explored_ = false;  // it was settled once
-  double reference_ = 0;   // the best one's time when the others were compared with it
+  double reference_ = 0;  // the best one's time when the others were compared with it
   double total_ = 0;
   double spent_ = 0;
-  double spent_later_ = 0;  // the part of it since it was settled first
+  double spent_on_trials_ = 0;  // of it, after the first look, before it was settled
+  double spent_on_looks_ = 0;   // of it, while it was settled
 };
 
 }  // namespace ompl::coll
