@@ -117,8 +117,8 @@ std::optional<double> cost_of_reduce_scatter(int32_t algorithm, const Terms& t) 
 
 uint32_t size_class(uint64_t bytes) {
   if (bytes < 4) return static_cast<uint32_t>(bytes);
-  const int octave = std::bit_width(bytes) - 1;
-  return static_cast<uint32_t>(4 * (octave - 1)) + static_cast<uint32_t>(bytes >> (octave - 2) & 3);
+  const auto octave = static_cast<uint32_t>(std::bit_width(bytes)) - 1;
+  return 4 * (octave - 1) + static_cast<uint32_t>(bytes >> (octave - 2) & 3);
 }
 
 uint64_t smallest_of_class(uint32_t size_class) {
