@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Among which algorithms a tuner chooses: those that LogGP does not rule out.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "coll/call.hpp"
+
+namespace ompl::coll {
+
+// Seconds, and seconds per byte. The defaults are orders of magnitude of shared memory; only ratios of costs are used.
+struct LogGp {
+  double latency = 300e-9;
+  double overhead = 100e-9;
+  double gap = 100e-9;
+  double per_byte = 0.1e-9;
+  double per_combined_byte = 0.1e-9;
+};
+
+// Calls that are tuned together. All members of a team give the same.
+struct Kind {
+  int32_t collective = 0;
+  uint32_t members = 1;
+  uint32_t size_class = 0;
+  bool commutative = true;
+
+  auto operator<=>(const Kind&) const = default;
+};
+
+// Four classes for each power of two; `bytes` is a Call's length.
+uint32_t size_class(uint64_t bytes);
+// The fewest bytes of a class.
+uint64_t smallest_of_class(uint32_t size_class);
+
+// Of a call whose blocks are not listed: lists differ between members, and so would their tuners.
+Kind kind_of(const Call& call);
+
+// What the algorithm's file says of its cost, in seconds; empty: no cost is known.
+std::optional<double> cost(int32_t collective, int32_t algorithm, uint32_t members, uint64_t bytes,
+                           const LogGp& machine);
+
+// The algorithms that can do it, the cheapest first, without those of more than eight times its cost. Those of unknown cost come last.
+std::vector<int32_t> short_list(const Kind& kind, const LogGp& machine);
+
+}  // namespace ompl::coll

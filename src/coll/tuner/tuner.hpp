@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Decides among the candidates for one kind of call by trials among the program's own calls. Nothing is known here but what all
+// members have agreed on, so all decide the same: a plan says what the calls of an epoch take; then members agree on a
+// time for each of its runs, from which the next plan follows. docs/design/collectives.md says why it decides as it does.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "coll/tuner/epoch.hpp"
+
+namespace ompl::coll {
+
+class Tuner {
+ public:
+  // Nothing new is looked at while this part of the run's time has gone into calls above the best known; in the beginning, of the
+  // time of kHorizon calls.
+  static constexpr double kMostRegret = 0.1;
+  static constexpr double kHorizon = 1000;
+
+  // At least one candidate; the one that is expected to be the best comes first.
+  explicit Tuner(uint32_t candidates);
+
+  // The epoch's runs, one at least.
+  [[nodiscard]] const Plan& plan() const { return plan_; }
+  // What the members agreed on, in seconds, for each run of the plan; what is not above 0 is not known. Makes the next plan.
+  void learn(std::span<const double> times);
+
+  [[nodiscard]] uint32_t best() const { return best_; }
+  // Whether no trial is due but looks at the others now and then.
+  [[nodiscard]] bool settled() const { return settled_; }
+  // Seconds; 0: the candidate has not been seen.
+  [[nodiscard]] double estimate(uint32_t candidate) const;
+  [[nodiscard]] double spent() const { return spent_; }  // seconds above the best known
+  [[nodiscard]] double total() const { return total_; }  // seconds of all calls
+
+ private:
+  struct Seen {
+    std::vector<double> times;  // of the last runs, the newest last
+    uint64_t epoch = 0;         // of the newest
+    double as_best = 0;         // calls while nothing better was known, until it is settled
+  };
+
+  void add(uint32_t candidate, double seconds);
+  void follow(double change);
+  void choose();
+  void account(std::span<const double> times);
+  void look_for_drift();
+  // Of a candidate that was not seen, or of those that are not known well enough; none if that would cost too much.
+  [[nodiscard]] Plan trials() const;
+  // The best one's, and a look at another.
+  [[nodiscard]] Plan steady() const;
+  [[nodiscard]] std::vector<uint32_t> by_estimate() const;
+  // With the best one: how many there are, and how many there should be.
+  [[nodiscard]] std::size_t runs_to_compare(uint32_t candidate) const;
+  [[nodiscard]] std::size_t runs_wanted(uint32_t candidate) const;
+  // Seconds that calls of it are expected to take above the best known.
+  [[nodiscard]] double price(uint32_t candidate, uint32_t calls) const;
+
+  std::vector<Seen> seen_;  // by candidate
+  Plan plan_;
+  uint64_t epoch_ = 0;
+  uint64_t calls_ = 0;
+  uint32_t best_ = 0;
+  bool settled_ = false;
+  double reference_ = 0;  // the best one's time when the others were compared with it
+  double total_ = 0;
+  double spent_ = 0;
+  double spent_on_trials_ = 0;  // of it, after the first look, before it was settled
+  double spent_on_looks_ = 0;   // of it, while it was settled
+};
+
+}  // namespace ompl::coll
