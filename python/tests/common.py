@@ -2,12 +2,13 @@
 """What the tests share: peers made of the hostile mock, and looks at what is left behind."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from omnipgas import peers
+from omnipgas import libraries, peers
 from omnipgas.runner import Contender
 
 OMNI = [sys.executable, "-m", "omnipgas.cli"]
@@ -48,6 +49,33 @@ def built(name: str, kind: str = "bench") -> peers.Found:
         return peers.find(peers.table(build)[name], build, kind)
     except peers.MissingError as missing:
         pytest.skip(f"{name}: {missing}")
+
+
+def compiled_against(name: str, prefix: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A build folder in `folder` whose only library is that row of the table, at `prefix`: its adapter was compiled
+    with the arguments of the build."""
+    build = built("raw").worker.parents[1]
+    harness = build / "lib" / "libbench_harness.a"
+    if not harness.exists():
+        pytest.skip("an installation compiles it elsewhere: tests/install")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+    libraries.remember({name: str(prefix)})
+    bench = Path(libraries.__file__).parents[2] / "bench"
+    made = folder / "build"
+    (made / "bin").mkdir(parents=True)
+    (made / "bin" / peers.LAUNCHER).symlink_to(build / "bin" / peers.LAUNCHER)
+    (made / "bench").mkdir()
+    row = re.search(rf"^\[{name}\]\n.*?(?=^\[[^\[]|\Z)", (bench / "peers.toml").read_text(), re.M | re.S)
+    assert row
+    (made / "bench" / "peers.toml").write_text(row[0])
+    done = subprocess.run(
+        [sys.executable, "-m", "omnipgas.build_workers", made, "--kind", "bench",
+         "--source", bench / "adapters" / "mpi.cpp", "--depends", harness,
+         "--", "-std=c++20", "-pthread", f"-I{bench}", harness, "-lfmt"],
+        capture_output=True, text=True, timeout=LIMIT, check=False,
+    )  # fmt: skip
+    assert "compiled with" in done.stdout, done.stdout + done.stderr
+    return made
 
 
 def alive(pid: int) -> bool:

@@ -32,11 +32,18 @@ class CompletionWindow {
   }
 
   // The operation is complete. Once per ticket; tickets that close() has covered are ignored.
-  void complete(uint64_t ticket) {
+  void complete(uint64_t ticket) { complete(ticket, ticket); }
+
+  // The same of all from `first` to `last`.
+  void complete(uint64_t first, uint64_t last) {
     uint64_t done = done_.load(std::memory_order_relaxed);
-    if (ticket <= done) return;
-    assert(ticket <= issued_);
-    finished_[ticket % Capacity] = true;
+    if (last <= done) return;
+    assert(last <= issued_);
+    if (first <= done + 1) {
+      done = last;
+    } else {
+      for (uint64_t ticket = first; ticket <= last; ++ticket) finished_[ticket % Capacity] = true;
+    }
     while (done < issued_ && finished_[(done + 1) % Capacity]) finished_[++done % Capacity] = false;
     done_.store(done, std::memory_order_release);
   }

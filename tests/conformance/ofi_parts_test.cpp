@@ -189,6 +189,24 @@ TEST(CompletionWindow, ReportsTheOldestGapInAnyOrder) {
   }
 }
 
+TEST(CompletionWindow, CompletesSeveralAtOnce) {
+  CompletionWindow<16> window;
+  for (int i = 0; i < 12; ++i) window.issue();
+  window.complete(5, 8);
+  window.complete(2);
+  window.complete(3, 4);
+  EXPECT_EQ(window.completed(), 0U);
+  window.complete(1);
+  EXPECT_EQ(window.completed(), 8U);
+  window.complete(9, 12);
+  EXPECT_EQ(window.completed(), 12U);
+  for (int i = 0; i < 10; ++i) window.issue();
+  window.complete(15, 22);
+  EXPECT_EQ(window.completed(), 12U);
+  window.complete(13, 14);
+  EXPECT_EQ(window.completed(), 22U);
+}
+
 TEST(CompletionWindow, ClosingCompletesEverythingOnce) {
   CompletionWindow<8> window;
   for (int i = 0; i < 5; ++i) window.issue();

@@ -176,6 +176,16 @@ int Connections::progress() {
   return taken;
 }
 
+void Connections::settle() {
+  for (const auto& link : owned_)
+    if (link->unnoticed > 0) settle(*link);
+}
+
+bool Connections::settle(Link& link) {
+  if (link.unnoticed > 0 && !link.window.full() && !operations_.full()) try_out(link);
+  return link.unnoticed == 0;
+}
+
 // A side to which nothing was sent for a while is tried by a word that nobody reads.
 void Connections::beat() {
   const int64_t now = arch::now_ms();
@@ -194,10 +204,7 @@ void Connections::try_out(Link& link) {
   const int code = site_.library->put_piggyback8(
       vcq_->handle(), link.vcq, 0, link.board + Board::kPulse, sizeof(uint64_t), operation.number,
       kStrong | UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE, report_to(operation));
-  if (code == UTOFU_SUCCESS) {
-    operation.ticket = link.window.issue();
-    return;
-  }
+  if (code == UTOFU_SUCCESS) return operations_.issue(operation);
   operations_.give_back(operation);
   if (code != UTOFU_ERR_BUSY) lost(link, code);
 }
@@ -230,6 +237,7 @@ void Connections::fail(Link& link, int code, std::string_view why) {
   if (!link.left || link.state != Link::State::up) link.state = Link::State::failed;
   link.limit = 0;
   link.why = why;
+  operations_.forget_unnoticed(link);
   link.failure.store(code, std::memory_order_release);
   link.window.close();
   log::info("utofu: connection of endpoint {} to rank {}: {}", slot_, link.rank, link.why);

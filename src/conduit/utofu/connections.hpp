@@ -40,6 +40,10 @@ class Connections {
   void placed(Link& link, uint64_t place);
   // The other side has found that so many of its records were taken.
   void tell(Incoming& from);
+  // Somebody waits for commands that ask for no notice: a word that nobody reads follows them, whose notice is theirs.
+  void settle();
+  // To this side alone. False: there is no room yet.
+  bool settle(Link& link);
   // Takes greetings and answers, tries sides that are silent. Returns how much there was. Outside of records' delivery.
   int progress();
 

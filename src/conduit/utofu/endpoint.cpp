@@ -16,6 +16,7 @@ constexpr int kBatch = 16;
 // Every put is in order with those before it: a record must come after data however long they are.
 constexpr unsigned long kPut = UTOFU_ONESIDED_FLAG_STRONG_ORDER;
 constexpr unsigned long kNotice = UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE;
+constexpr uint64_t kAddOne = Record::tail_of(static_cast<uint8_t>(SignalOp::update32), Function::add);
 
 Post retry(Post::Reason reason) { return {.state = Post::State::retry, .reason = reason}; }
 
@@ -111,6 +112,9 @@ Post UtofuEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_
   Post answer;
   Link* const link = ready(rank, 0, &answer);
   if (link == nullptr || !aim(*link, offset, length, &answer)) return answer;
+  // Gets are in no order: the notice of one says nothing of what was posted before.
+  if (!connections_.settle(*link) || !link->sends() || link->window.full() || operations_.full())
+    return retry(Post::Reason::queue_full);
   Operation& operation = operations_.take(*link);
   utofu_stadd_t local = 0;
   if (!load(target, length, true, &operation, &local, &answer)) {
@@ -147,12 +151,13 @@ Post UtofuEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offse
   return answer;
 }
 
-// Two commands, of which the second gives notice of both: the commonest post and no more. If the second finds no room the
-// first is posted again with it, which writes the same bytes to the same place before anyone was told.
+// Two commands: the commonest post and no more. If the second finds no room the first is posted again with it, which
+// writes the same bytes to the same place before anyone was told. Most ask for no notice, but leave it to one of those
+// that follow in order; if none does and somebody waits, to Connections::settle().
 Post UtofuEndpoint::joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
                            uint64_t flag) {
   Link* const link = connections_.find(rank);
-  if (link == nullptr || link->sent >= link->limit || link->window.full() || operations_.full() ||
+  if (link == nullptr || link->sent >= link->limit || link->window.full() ||
       (length != 0 && !link->aim.covers(offset, length, segment_version_))) [[unlikely]]
     return prepare_joined(rank, source, offset, length, flag);
   if (length != 0) {
@@ -161,22 +166,14 @@ Post UtofuEndpoint::joined(uint32_t rank, const void* source, uint64_t offset, s
     if (code != UTOFU_SUCCESS) [[unlikely]]
       return refused(code, *link);
   }
-  Operation& operation = operations_.take(*link);
-  const uint64_t sent = link->sent;
-  Record record{.offset = flag,
-                .value = 1,
-                .tail = Record::tail_of(static_cast<uint8_t>(SignalOp::update32), Function::add) |
-                        Record::numbered(sent + 1)};
-  const int code =
-      library_.put_piggyback(handle_, link->vcq, &record, link->ring + sent % kRing * sizeof record,
-                             sizeof record, operation.number, kPut | kNotice, report_to(operation));
-  if (code != UTOFU_SUCCESS) [[unlikely]] {
-    operations_.give_back(operation);
+  const Record record{.offset = flag, .value = 1, .tail = kAddOne};
+  if (link->unnoticed == kUnnoticed) [[unlikely]]
+    return operations_.full() ? retry(Post::Reason::queue_full) : post_record(*link, record);
+  const int code = put_record(*link, record, 0, kPut, report_to(*link));
+  if (code != UTOFU_SUCCESS) [[unlikely]]
     return refused(code, *link);
-  }
-  link->sent = sent + 1;
-  operation.ticket = link->window.issue();
-  return {.ticket = operation.ticket};
+  ++link->sent;
+  return {.ticket = operations_.issue_unnoticed(*link)};
 }
 
 // Until joined() can post.
@@ -188,14 +185,19 @@ Post UtofuEndpoint::joined(uint32_t rank, const void* source, uint64_t offset, s
   return joined(rank, source, offset, length, flag);
 }
 
+// `number`: of the operation, if there is one.
+inline int UtofuEndpoint::put_record(const Link& link, Record record, uint8_t number,
+                                     unsigned long flags, void* report) {
+  record.tail |= Record::numbered(link.sent + 1);
+  return library_.put_piggyback(handle_, link.vcq, &record,
+                                link.ring + link.sent % kRing * sizeof record, sizeof record, number,
+                                flags, report);
+}
+
 // There must be room for it, and an operation.
 Post UtofuEndpoint::post_record(Link& link, const Record& record) {
   Operation& operation = operations_.take(link);
-  Record numbered = record;
-  numbered.tail |= Record::numbered(link.sent + 1);
-  const int code = library_.put_piggyback(
-      handle_, link.vcq, &numbered, link.ring + link.sent % kRing * sizeof(Record), sizeof numbered,
-      operation.number, kPut | kNotice, report_to(operation));
+  const int code = put_record(link, record, operation.number, kPut | kNotice, report_to(operation));
   if (code == UTOFU_SUCCESS) ++link.sent;
   return answer_to(code, link, operation, Post::State::done);
 }
@@ -292,7 +294,7 @@ bool UtofuEndpoint::find_region(const void* memory, std::size_t length, utofu_st
 
 Post UtofuEndpoint::answer_to(int code, Link& link, Operation& operation, Post::State state) {
   if (code == UTOFU_SUCCESS) [[likely]] {
-    operation.ticket = link.window.issue();
+    operations_.issue(operation);
     return {.state = state, .ticket = operation.ticket};
   }
   release(operation);
@@ -323,6 +325,7 @@ void UtofuEndpoint::release(Operation& operation) {
 // --- State ---------------------------------------------------------------------------------------------
 
 uint64_t UtofuEndpoint::completed(uint32_t rank) const {
+  if (!awaited_.load(std::memory_order_relaxed)) awaited_.store(true, std::memory_order_relaxed);
   const Link* link = connections_.find(rank);
   return link != nullptr ? link->window.completed() : 0;
 }

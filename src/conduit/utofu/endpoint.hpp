@@ -48,6 +48,7 @@ class UtofuEndpoint final : public Endpoint {
   Post post_record(Link& link, const Record& record);
   Post prepare_joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
                       uint64_t flag);
+  int put_record(const Link& link, Record record, uint8_t number, unsigned long flags, void* report);
   Post refused(int code, Link& link);
   Post answer_to(int code, Link& link, Operation& operation, Post::State state);
   void release(Operation& operation);
@@ -67,9 +68,10 @@ class UtofuEndpoint final : public Endpoint {
   Connections connections_;
   Pages bounce_pages_;
   Registered bounce_memory_;
-  std::vector<uint16_t> bounces_;  // free
-  std::size_t next_incoming_ = 0;  // the ring that is looked into first
-  int source_region_ = 0;          // of the last put or get from the segment, a hint
+  std::vector<uint16_t> bounces_;             // free
+  std::size_t next_incoming_ = 0;             // the ring that is looked into first
+  int source_region_ = 0;                     // of the last put or get from the segment, a hint
+  mutable std::atomic<bool> awaited_{false};  // somebody asked what is completed
 };
 
 }  // namespace ompl::conduit::utofu

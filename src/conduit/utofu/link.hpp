@@ -18,6 +18,9 @@
 
 namespace ompl::conduit::utofu {
 
+// Of the records of put + flag so many go without a notice of their own before one asks for it.
+inline constexpr uint64_t kUnnoticed = 15;
+
 // To a rank's endpoint.
 struct Link {
   explicit Link(uint32_t to_rank) : rank(to_rank) {}
@@ -42,6 +45,7 @@ struct Link {
   const Reply* reply = nullptr;  // on this side's board
   uint64_t sent = 0;             // records,
   uint64_t limit = 0;            // of them as far as this side knows; 0 unless it sends
+  uint64_t unnoticed = 0;        // tickets, the last ones, that the next notice speaks of
   uint64_t last_beat = 0;        // tickets when the other side was last tried
   int region = 0;                // of the last put or get, a hint
   Aim aim;
@@ -72,6 +76,7 @@ struct Operation {
   uint8_t number = 0;      // in the table
   Link* link = nullptr;    // null: free
   uint64_t ticket = 0;     // 0: asks for a place among the greetings
+  uint64_t first = 0;      // tickets from here on are done with this one
   void* target = nullptr;  // of a get through the bounce slot
   std::size_t length = 0;
   uint16_t bounce = kNoBounce;
@@ -96,6 +101,25 @@ class Operations {
     operation.link = &link;
     return operation;
   }
+  // Its command went out, and is in order with those before it that ask for no notice: it tells of them too.
+  void issue(Operation& operation) {
+    Link& link = *operation.link;
+    operation.ticket = link.window.issue();
+    operation.first = operation.ticket - link.unnoticed;
+    forget_unnoticed(link);
+  }
+  // A command went out that asks for no notice. Returns its ticket.
+  uint64_t issue_unnoticed(Link& link) {
+    ++unnoticed_;
+    ++link.unnoticed;
+    return link.window.issue();
+  }
+  void forget_unnoticed(Link& link) {
+    unnoticed_ -= link.unnoticed;
+    link.unnoticed = 0;
+  }
+  // Of all links.
+  [[nodiscard]] uint64_t unnoticed() const { return unnoticed_; }
   void give_back(Operation& operation) {
     const std::size_t now = outstanding() - 1;
     operation.link = nullptr;
@@ -110,6 +134,7 @@ class Operations {
   std::array<Operation, kCount> all_{};
   std::array<uint8_t, kCount> free_{};  // from the outstanding one on
   std::atomic<std::size_t> outstanding_{0};
+  uint64_t unnoticed_ = 0;
 };
 
 }  // namespace ompl::conduit::utofu

@@ -10,7 +10,11 @@ namespace ompl::conduit::utofu {
 
 int UtofuEndpoint::progress(Sink& sink, int budget) {
   int taken = 0;
-  if (operations_.outstanding() > 0) {
+  if (operations_.outstanding() > 0 || operations_.unnoticed() > 0) {
+    if (awaited_.load(std::memory_order_relaxed)) {
+      awaited_.store(false, std::memory_order_relaxed);
+      connections_.settle();
+    }
     taken = take_notices(budget);
     if (taken < 0) return taken;
     take_reports();
@@ -30,7 +34,7 @@ int UtofuEndpoint::take_notices(int budget) {
     Link* const link = operation.link;
     const bool matches = link != nullptr && link->vcq == notice.vcq_id;
     if (code == UTOFU_SUCCESS && matches && !operation.holds && operation.ticket != 0) [[likely]] {
-      link->window.complete(operation.ticket);
+      link->window.complete(operation.first, operation.ticket);
       operations_.give_back(operation);
       continue;
     }
@@ -45,7 +49,7 @@ int UtofuEndpoint::take_notices(int budget) {
         std::memcpy(operation.target, bounce_pages_.data() + operation.bounce * kBounce,
                     operation.length);
       if (operation.ticket == 0) connections_.placed(*link, notice.rmt_value);
-      link->window.complete(operation.ticket);
+      link->window.complete(operation.first, operation.ticket);
     }
     release(operation);
   }
