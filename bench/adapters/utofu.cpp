@@ -30,7 +30,7 @@ class Utofu {
     for (std::size_t i = 0; i < vcqs_.size(); ++i)
       vcqs_[i].open(tnis[i % tnis_], memory_, window_.size(), meeting);
     std::free(tnis);
-    (void)meeting.swap(rank_);
+    (void)meeting.exchange(rank_);
   }
   ~Utofu() {
     vcqs_.clear();

@@ -29,7 +29,7 @@ class alignas(128) Vcq {
     check(utofu_reg_mem(handle_, memory, bytes, 0, &own_), "utofu_reg_mem");
     Card mine{.vcq = 0, .memory = own_};
     check(utofu_query_vcq_id(handle_, &mine.vcq), "utofu_query_vcq_id");
-    peer_ = meeting.swap(mine);
+    peer_ = meeting.exchange(mine);
   }
   ~Vcq() {
     if (own_ != 0) utofu_dereg_mem(handle_, own_, 0);
