@@ -15,8 +15,8 @@ namespace ompl::solver {
 struct CgOptions {
   double tolerance = 1e-8;  // of |r| / |b|
   uint32_t max_iterations = 10000;
-  // Of pipelined_cg(): iterations after which it computes its residual and what follows from it anew, at the price of four
-  // products and two preconditionings, about 8 % more of them at 50; 0: never. Ghysels and Vanroose took 50.
+  // Of pipelined_cg(): iterations after which it computes its residual and what follows from it anew, for four products and
+  // two preconditionings, 8 % more products at 50; 0: never.
   uint32_t replace_every = 50;
   // Called on every rank after each iteration with |r| / |b|; false, on all ranks, ends the solve.
   std::function<bool(uint32_t iteration, double relative_residual)> progress = {};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Gropp's asynchronous conjugate gradients (W. D. Gropp, "Update on libraries for Blue Waters", 2010; the version with a
-// preconditioner is algorithm 2 of P. Ghysels and W. Vanroose, "Hiding global synchronization latency in the preconditioned
-// conjugate gradient algorithm", Parallel Computing 40, 2014). Two sums an iteration: p . s behind M^-1 s, r . z behind A z.
+// Gropp's asynchronous conjugate gradients (P. R. Eller and W. Gropp, "Scalable non-blocking preconditioned conjugate
+// gradient methods", SC 2016). Two sums an iteration: p . s behind M^-1 s, r . z behind A z.
 // s stands for A p and q for M^-1 s, by recurrence. Without a preconditioner z is r and q is s, and nothing hides p . s.
 #include <array>
 

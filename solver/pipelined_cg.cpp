@@ -5,7 +5,8 @@
 // q for M^-1 s, z for A q; without a preconditioner u is r, m is w, q is s.
 //
 // Roundings of these recurrences add up, more than those of plain CG do: the residual by recurrence parts from b - A x.
-// So they are computed anew every replace_every iterations, residual replacement as the paper proposes.
+// So they are computed anew every replace_every iterations: residual replacement, here at a fixed period. (S. Cools, E. F.
+// Yetkin, E. Agullo, L. Giraud and W. Vanroose, SIAM J. Matrix Anal. Appl. 39, 2018, analyse it and choose when by an estimate.)
 #include <array>
 
 #include "solver/recurrence.hpp"
