@@ -22,7 +22,8 @@ double sum_in_order(std::span<const double> partial) {
 
 template <class F>
 double Vectors::sum_of_blocks(const F& f) {
-  return sums_of_blocks<1>([&](uint32_t first, uint32_t size) { return std::array{f(first, size)}; })[0];
+  return sums_of_blocks<1>(
+      [&](uint32_t first, uint32_t size) { return std::array{f(first, size)}; })[0];
 }
 
 double Vectors::dot(const double* a, const double* b) {

@@ -49,7 +49,7 @@ TIMEOUT = typer.Option(3600.0, "--timeout", min=0.1, help="Seconds until the job
 RHS = typer.Option(None, "--rhs", metavar="FILE", help="b, a Matrix Market array. [A times ones]")
 START = typer.Option(None, "--start", metavar="FILE", help="x to start from, for example a checkpoint. [0]")
 SOLVER = typer.Option(
-    "cg", "--solver", help=f"Plain, Gropp's or pipelined conjugate gradients: {', '.join(SOLVERS)}; {ALL} compares them."
+    "cg", "--solver", help=f"Plain, Gropp's or pipelined CG: {', '.join(SOLVERS)}; {ALL} compares them."
 )
 PRECOND = typer.Option("none", "--precond", help="none, jacobi or bjacobi (ILU(0) in blocks).")
 BLOCKS = typer.Option(1, "--blocks", min=1, help="Blocks of bjacobi in each rank.")
@@ -93,7 +93,7 @@ def cg(
     )  # fmt: skip
     if solver == ALL:
         if solution or checkpoint or plot:
-            raise typer.BadParameter("--solver all writes no --solution, --checkpoint or --plot; take one solver for these")
+            raise typer.BadParameter("--solver all writes no --solution, --checkpoint or --plot: take one solver")
         raise typer.Exit(_compare(["cg", *arguments], (ranks, mpi, timeout), json))
     arguments += _options(solver=solver)
     raise typer.Exit(_run(["cg", *arguments, "--progress"], (ranks, mpi, timeout), json, plot))
@@ -171,7 +171,7 @@ def _run(
 
 
 def _compare(arguments: Sequence[str], where: tuple[int, str | None, float], json_path: str | None) -> int:
-    """One job for each solver, one after the other; shows and writes all results. The first exit status that is not 0."""
+    """A job for each solver, one after the other; shows and writes what they found; the first status that is not 0."""
     console = Console(stderr=json_path == "-")
     found, codes = [], []
     try:

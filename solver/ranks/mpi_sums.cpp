@@ -48,8 +48,7 @@ class MpiSums final : public OverlappedReduction {
 
   using Iallreduce = int(const void*, void*, int, Handle, Handle, Handle, Handle*);
   Iallreduce* const iallreduce_ = arch::mpi_function<Iallreduce>("MPI_Iallreduce");
-  int (*const test_)(Handle*, int*, void*) =
-      arch::mpi_function<int(Handle*, int*, void*)>("MPI_Test");
+  int (*const test_)(Handle*, int*, void*) = arch::mpi_function<int(Handle*, int*, void*)>("MPI_Test");
   int (*const wait_)(Handle*, void*) = arch::mpi_function<int(Handle*, void*)>("MPI_Wait");
   const arch::MpiConstants<Handle> mpi_ = arch::mpi_constants<Handle>();
   Handle request_{};
