@@ -54,14 +54,14 @@ CgResult cg(Operator& a, Preconditioner* preconditioner, Reduction& reduction, T
             std::span<const double> b, std::span<double> x, const CgOptions& options = {});
 
 // The same solution, by sums that are on their way while the ranks compute. Two sums an iteration, as cg(): one behind the
-// preconditioner, one behind the product. Work on vectors: 2 more are kept, 4 with a preconditioner. (gropp_cg.cpp)
+// preconditioner, one behind the product. One vector more is kept, two with a preconditioner. (gropp_cg.cpp)
 CgResult gropp_cg(Operator& a, Preconditioner* preconditioner, OverlappedReduction& reduction,
                   Team& team, std::span<const double> b, std::span<double> x,
                   const CgOptions& options = {});
 
-// The same by one sum an iteration, behind both. Its roundings grow: |r| by recurrence may part from |b - A x| sooner than
-// that of cg() does, by far where A is badly conditioned; see CgOptions::replace_every, and look at
-// true_relative_residual(). (pipelined_cg.cpp)
+// The same by one sum an iteration, behind both; three vectors more than cg(), five with a preconditioner. Its roundings
+// grow: |r| by recurrence parts from |b - A x| sooner than that of cg() does, by far where A is badly conditioned; see
+// CgOptions::replace_every, and look at true_relative_residual(). (pipelined_cg.cpp)
 CgResult pipelined_cg(Operator& a, Preconditioner* preconditioner, OverlappedReduction& reduction,
                       Team& team, std::span<const double> b, std::span<double> x,
                       const CgOptions& options = {});
