@@ -3,17 +3,23 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 namespace ompl::solver {
 
-// Brings the values of other ranks' rows that this rank's rows need, in the order of LocalMatrix::pattern.
-class Exchange {
+// What goes on while a rank computes.
+class InBackground {
  public:
-  virtual ~Exchange() = default;
+  virtual ~InBackground() = default;
+  // Moves it on, if it needs that; between start and wait, as often as one likes, and at other times for nothing.
+  virtual void progress() noexcept {}
+};
+
+// Brings the values of other ranks' rows that this rank's rows need, in the order of LocalMatrix::pattern.
+class Exchange : public InBackground {
+ public:
   // x: the values of this rank's rows; unchanged until wait() returns.
   virtual void start(const double* x) = 0;
-  // Moves data on, if they need it; between start() and wait(), as often as one likes.
-  virtual void progress() noexcept {}
   // Of each neighbour where its values landed; valid until the next start().
   [[nodiscard]] virtual const double* const* wait() = 0;
 };
@@ -25,6 +31,16 @@ class Reduction {
   virtual void sum(std::span<double> values) = 0;
 };
 
+// The same while the ranks compute; one sum at a time.
+class OverlappedReduction : public InBackground {
+ public:
+  // values: copied, at most kMostSums.
+  virtual void start(std::span<const double> values) = 0;
+  // The sums, as many; valid until the next start().
+  [[nodiscard]] virtual std::span<const double> wait() = 0;
+};
+inline constexpr std::size_t kMostSums = 8;
+
 // One rank alone.
 class NoExchange final : public Exchange {
  public:
@@ -35,6 +51,15 @@ class NoExchange final : public Exchange {
 class NoReduction final : public Reduction {
  public:
   void sum(std::span<double> /*values*/) override {}
+};
+
+class NoOverlappedReduction final : public OverlappedReduction {
+ public:
+  void start(std::span<const double> values) override { values_.assign(values.begin(), values.end()); }
+  [[nodiscard]] std::span<const double> wait() override { return values_; }
+
+ private:
+  std::vector<double> values_;
 };
 
 }  // namespace ompl::solver

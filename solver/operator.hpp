@@ -47,13 +47,14 @@ class FunctionOperator final : public Operator {
 template <class Format>
 class MatrixOperator final : public Operator {
  public:
-  // interior, coupling: as in LocalMatrix. All must outlive this.
+  // interior, coupling: as in LocalMatrix. beside: is moved on with each product, if given. All must outlive this.
   MatrixOperator(const Format& own, const Coupling& coupling, uint32_t interior, Exchange& exchange,
-                 Team& team)
+                 Team& team, InBackground* beside = nullptr)
       : own_(own),
         coupling_(coupling),
         exchange_(exchange),
         team_(team),
+        beside_(beside),
         first_coupled_(interior / kBlock),
         partial_(blocks_of(own.rows)) {
     if (interior == own.rows) first_coupled_ = blocks_of(own.rows);
@@ -67,16 +68,17 @@ class MatrixOperator final : public Operator {
     team_.for_blocks(0, blocks, [&](uint32_t block, uint32_t thread) {
       const auto [first, last] = rows_of(block);
       multiply(own_, first, last, x, y);
-      if (thread == 0) exchange_.progress();
+      if (thread == 0) progress();
       if (block < first_coupled_) partial_[block] = block_dot(x + first, y + first, last - first);
     });
     const auto begin = std::chrono::steady_clock::now();
     const double* const* const halo = exchange_.wait();
     wait_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (first_coupled_ < blocks) {
-      team_.for_blocks(first_coupled_, blocks, [&](uint32_t block, uint32_t) {
+      team_.for_blocks(first_coupled_, blocks, [&](uint32_t block, uint32_t thread) {
         const auto [first, last] = rows_of(block);
         multiply_add(coupling_, first, last, halo, y);
+        if (thread == 0 && beside_ != nullptr) beside_->progress();
         partial_[block] = block_dot(x + first, y + first, last - first);
       });
     }
@@ -88,10 +90,16 @@ class MatrixOperator final : public Operator {
     return {block * kBlock, std::min(own_.rows, (block + 1) * kBlock)};
   }
 
+  void progress() noexcept {
+    exchange_.progress();
+    if (beside_ != nullptr) beside_->progress();
+  }
+
   const Format& own_;
   const Coupling& coupling_;
   Exchange& exchange_;
   Team& team_;
+  InBackground* const beside_;
   uint32_t first_coupled_;  // the first block with a row that needs the halo
   std::vector<double> partial_;
   double wait_seconds_ = 0;

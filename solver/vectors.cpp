@@ -20,20 +20,10 @@ double sum_in_order(std::span<const double> partial) {
   return std::accumulate(partial.begin(), partial.end(), 0.0);
 }
 
-// f(block, first, size): the block's rows.
-template <class F>
-void Vectors::for_each_block(const F& f) {
-  team_.for_blocks(0, blocks_of(size_), [&](uint32_t block, uint32_t) {
-    const uint32_t first = block * kBlock;
-    f(block, first, std::min(kBlock, size_ - first));
-  });
-}
-
 template <class F>
 double Vectors::sum_of_blocks(const F& f) {
-  for_each_block(
-      [&](uint32_t block, uint32_t first, uint32_t size) { partial_[block] = f(first, size); });
-  return sum_in_order(partial_);
+  return sums_of_blocks<1>(
+      [&](uint32_t first, uint32_t size) { return std::array{f(first, size)}; })[0];
 }
 
 double Vectors::dot(const double* a, const double* b) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <span>
 #include <vector>
 
@@ -28,6 +30,9 @@ class Vectors {
   void direction_step(double alpha, double beta, const double* z, double* x, double* p);
   // x += alpha p.
   void solution_step(double alpha, const double* p, double* x);
+  // f(first, size) of every block of rows gives N values; their sums, added in the order of the blocks.
+  template <std::size_t N, class F>
+  std::array<double, N> sums_of_blocks(const F& f);
 
  private:
   template <class F>
@@ -39,5 +44,28 @@ class Vectors {
   const uint32_t size_;
   std::vector<double> partial_;
 };
+
+// f(block, first, size): the block's rows.
+template <class F>
+void Vectors::for_each_block(const F& f) {
+  team_.for_blocks(0, blocks_of(size_), [&](uint32_t block, uint32_t) {
+    const uint32_t first = block * kBlock;
+    f(block, first, std::min(kBlock, size_ - first));
+  });
+}
+
+template <std::size_t N, class F>
+std::array<double, N> Vectors::sums_of_blocks(const F& f) {
+  const std::size_t blocks = blocks_of(size_);
+  partial_.resize(N * blocks);
+  for_each_block([&](uint32_t block, uint32_t first, uint32_t size) {
+    const std::array<double, N> values = f(first, size);
+    for (std::size_t i = 0; i < N; ++i) partial_[i * blocks + block] = values[i];
+  });
+  std::array<double, N> sums{};
+  for (std::size_t i = 0; i < N; ++i)
+    sums[i] = sum_in_order(std::span(partial_).subspan(i * blocks, blocks));
+  return sums;
+}
 
 }  // namespace ompl::solver

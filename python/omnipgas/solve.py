@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.status import Status
 from rich.table import Table
@@ -22,6 +23,8 @@ from omnipgas.command_line import INTERRUPTED
 from omnipgas.model import examples
 from omnipgas.partition import GENERATE, KINDS, MATRIX, program
 
+SOLVERS = ("cg", "groppcg", "pipecg")
+ALL = "all"
 STRATEGIES = (*halo_rounds.STRATEGIES, halo_rounds.AUTO)
 # In its folder, or where ld.so looks.
 MPI_LIBRARIES = {
@@ -45,6 +48,9 @@ MPI = typer.Option(
 TIMEOUT = typer.Option(3600.0, "--timeout", min=0.1, help="Seconds until the job is ended.")
 RHS = typer.Option(None, "--rhs", metavar="FILE", help="b, a Matrix Market array. [A times ones]")
 START = typer.Option(None, "--start", metavar="FILE", help="x to start from, for example a checkpoint. [0]")
+SOLVER = typer.Option(
+    "cg", "--solver", help=f"Plain, Gropp's or pipelined CG: {', '.join(SOLVERS)}; {ALL} compares them."
+)
 PRECOND = typer.Option("none", "--precond", help="none, jacobi or bjacobi (ILU(0) in blocks).")
 BLOCKS = typer.Option(1, "--blocks", min=1, help="Blocks of bjacobi in each rank.")
 TOL = typer.Option(1e-8, "--tol", help="Of |r| / |b|.")
@@ -64,6 +70,7 @@ def cg(
     strategy: str = STRATEGY,
     partition: str = PARTITION,
     format: str = FORMAT,
+    solver: str = SOLVER,
     precond: str = PRECOND,
     blocks: int = BLOCKS,
     tol: float = TOL,
@@ -84,6 +91,11 @@ def cg(
         precond=precond, blocks=blocks, tol=tol, max_iterations=max_iterations, rhs=rhs, start=start,
         solution=solution, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
     )  # fmt: skip
+    if solver == ALL:
+        if solution or checkpoint or plot:
+            raise typer.BadParameter("--solver all writes no --solution, --checkpoint or --plot: take one solver")
+        raise typer.Exit(_compare(["cg", *arguments], (ranks, mpi, timeout), json))
+    arguments += _options(solver=solver)
     raise typer.Exit(_run(["cg", *arguments, "--progress"], (ranks, mpi, timeout), json, plot))
 
 
@@ -158,6 +170,44 @@ def _run(
     return code
 
 
+def _compare(arguments: Sequence[str], where: tuple[int, str | None, float], json_path: str | None) -> int:
+    """A job for each solver, one after the other; shows and writes what they found; the first status that is not 0."""
+    console = Console(stderr=json_path == "-")
+    found, codes = [], []
+    try:
+        for solver in SOLVERS:
+            result, code = _follow(*_job([*arguments, *_options(solver=solver)], *where), console)
+            if result is None:
+                return code or 1
+            found.append(result)
+            codes.append(code)
+    except peers.MissingError as missing:
+        print(f"omni: {missing}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    console.print(_comparison(found))
+    if json_path:
+        results.write(json_path, {"solvers": found})
+    return next((code for code in codes if code), 0)
+
+
+def _comparison(found: Sequence[dict[str, Any]]) -> Table:
+    """A row for each solver; the time of an iteration also over that of the first."""
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("solver")
+    for head in ("iterations", "sums", "ms an\niteration", "of cg's", "of these\nfor sums", "true\nresidual"):
+        table.add_column(head, justify="right")
+    for one in found:
+        each = one["seconds_per_iteration"]
+        table.add_row(
+            one["solver"], str(one["iterations"]), str(one["reductions"]), f"{each * 1e3:.3f}",
+            f"{each / found[0]['seconds_per_iteration']:.2f}", f"{one['split']['reduction'] * 1e3:.3f}",
+            _residual(one["true_relative_residual"]),
+        )  # fmt: skip
+    return table
+
+
 class SolveError(Exception):
     """A job found nothing; it has said why."""
 
@@ -221,6 +271,7 @@ def _rows(r: dict[str, Any]) -> list[tuple[str, str]]:
         rows.insert(2, ("from start to start", ", ".join(f"{name} {us:.1f} us" for name, us in measured.items())))
     if r["command"] == "cg":
         history = r["history"]
+        rows.append(("solver", f"{r['solver']}, {r['reductions']} sums over the ranks by {r['reductions_by']}"))
         chosen = [i for i in (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000) if i < len(history) - 1]
         rows += [("residual", f"{_residual(history[i])} after {i}") for i in chosen]
         rows += [

@@ -54,6 +54,8 @@ std::optional<int> parse_options(int argc, char** argv, bool loud, Options* out)
   app.require_subcommand(1);
   CLI::App& cg = *app.add_subcommand("cg", "Solves A x = b by conjugate gradients");
   common(cg, out);
+  cg.add_option("--solver", out->solver, "Plain, pipelined or Gropp's conjugate gradients")
+      ->check(CLI::IsMember({"cg", "groppcg", "pipecg"}));
   cg.add_option("--rhs", out->rhs, "File of b; otherwise A times ones");
   cg.add_option("--start", out->start,
                 "File of the x to start from, such as a checkpoint; otherwise 0");

@@ -11,7 +11,8 @@ struct Options {
   bool spmv = false;  // products,
   bool dot = false;   // each with x . A x over all ranks
   std::string generate, matrix, rhs, start, solution, checkpoint;
-  std::string partition = "row", format = "csr", precondition = "none", strategy = "double-buffer";
+  std::string solver = "cg", partition = "row", format = "csr", precondition = "none",
+              strategy = "double-buffer";
   int32_t strategy_number = 0;  // OMPL_HALO_...
   uint32_t threads = 1, blocks = 1, max_iterations = 0, checkpoint_every = 100;
   double tolerance = 1e-8;

@@ -62,7 +62,13 @@ void write_report(const Options& options, const Problem& problem, const Report& 
            {"format", options.format},
            {"instructions", options.format == "sell" ? name_of(best_isa()) : "compiled"}};
   add_carriers(report.carriers, out);
-  if (!options.spmv) out.update({{"precond", options.precondition}, {"tolerance", options.tolerance}});
+  if (!options.spmv) {
+    out.update({{"solver", options.solver},
+                {"precond", options.precondition},
+                {"tolerance", options.tolerance},
+                {"reductions", report.cg.reductions},
+                {"reductions_by", report.reductions_by}});
+  }
   out.update({{"iterations", report.cg.iterations},
               {"seconds_per_iteration", report.seconds / iterations},
               {"setup_seconds", report.setup_seconds},

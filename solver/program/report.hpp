@@ -16,8 +16,9 @@ struct Report {
   CgSplit split;                          // of all iterations, the mean over ranks
   CgResult cg;                            // only `iterations` of products alone
   double true_relative_residual = 0;
-  double dot = 0;        // x . A x, if it was asked for
-  std::string carriers;  // ompl_halo_describe()
+  double dot = 0;                     // x . A x, if it was asked for
+  std::string reductions_by = "put";  // or MPI_Iallreduce, or ompl_allreduce
+  std::string carriers;               // ompl_halo_describe()
 };
 
 void write_progress(uint32_t iteration, double relative_residual);

@@ -11,6 +11,8 @@
 #include "solver/program/report.hpp"
 #include "solver/ranks/halo_exchange.hpp"
 #include "solver/ranks/layer.hpp"
+#include "solver/ranks/mpi_sums.hpp"
+#include "solver/ranks/overlapped_sums.hpp"
 #include "solver/ranks/whole.hpp"
 #include "solver/vector_file.hpp"
 #include "tools/input_error.hpp"
@@ -39,6 +41,7 @@ class Job {
           "ompl_cg: warning: the matrix is not symmetric; conjugate gradients may not converge\n");
     report_.cost = cost_of(problem_, sums_);
     together(sums_, [&] { set_up(); });
+    if (options_.solver != "cg") overlapped_ = make_overlapped_sums();
     HaloExchange exchange(problem_.local, options_.strategy_number);
     Sell chunks;
     std::unique_ptr<Operator> op;
@@ -55,6 +58,15 @@ class Job {
  private:
   [[nodiscard]] uint32_t rows() const { return problem_.local.own.rows; }
 
+  [[nodiscard]] bool by_mpi() const { return options_.strategy.starts_with("mpi"); }
+
+  // By what carries the halo. Collective.
+  std::unique_ptr<OverlappedReduction> make_overlapped_sums() {
+    report_.reductions_by = by_mpi() ? "MPI_Iallreduce" : "ompl_allreduce";
+    if (by_mpi()) return make_mpi_sums();
+    return std::make_unique<OverlappedSums>();
+  }
+
   // The values of this rank's rows of a vector in a file.
   std::vector<double> read_mine(const std::string& path) const {
     const std::vector<double> whole = read_vector(path, problem_.rows);
@@ -64,7 +76,7 @@ class Job {
   }
 
   void set_up() {
-    if (options_.strategy.starts_with("mpi") && !Mpi::present())
+    if (by_mpi() && !Mpi::present())
       refuse("--strategy {}: there is no MPI in this process; start it by omni with --mpi",
              options_.strategy);
     team_.emplace(options_.threads);
@@ -81,9 +93,11 @@ class Job {
   std::unique_ptr<Operator> make_operator(Exchange& exchange, Sell& chunks) {
     LocalMatrix& m = problem_.local;
     if (options_.format == "csr")
-      return std::make_unique<MatrixOperator<Csr>>(m.own, m.coupling, m.interior, exchange, *team_);
+      return std::make_unique<MatrixOperator<Csr>>(m.own, m.coupling, m.interior, exchange, *team_,
+                                                   overlapped_.get());
     chunks = to_sell(m.own);
-    auto out = std::make_unique<MatrixOperator<Sell>>(chunks, m.coupling, m.interior, exchange, *team_);
+    auto out = std::make_unique<MatrixOperator<Sell>>(chunks, m.coupling, m.interior, exchange, *team_,
+                                                      overlapped_.get());
     m.own = {.rows = chunks.rows, .columns = chunks.columns, .start = {}, .column = {}, .value = {}};
     return out;
   }
@@ -126,12 +140,21 @@ class Job {
                          }};
     check(ompl_barrier(), "ompl_barrier");
     const auto begin = Clock::now();
-    report_.cg = cg(op, preconditioner_.get(), sums_, *team_, b_, x_, cg_options);
+    report_.cg = solve_by(op, cg_options);
     report_.seconds = seconds_since(begin);
     add_split(report_.cg.seconds);
     report_.true_relative_residual = true_relative_residual(op, sums_, *team_, b_, x_);
     write_whole(options_.solution, x_, fmt::format("after iteration {}", report_.cg.iterations));
     return report_.cg.stop == Stop::converged;
+  }
+
+  CgResult solve_by(Operator& op, const CgOptions& cg_options) {
+    Preconditioner* const preconditioner = preconditioner_.get();
+    if (options_.solver == "groppcg")
+      return gropp_cg(op, preconditioner, *overlapped_, *team_, b_, x_, cg_options);
+    if (options_.solver == "pipecg")
+      return pipelined_cg(op, preconditioner, *overlapped_, *team_, b_, x_, cg_options);
+    return cg(op, preconditioner, sums_, *team_, b_, x_, cg_options);
   }
 
   void on_the_way(uint32_t iteration, double residual) {
@@ -140,7 +163,9 @@ class Job {
       last_line_ = Clock::now();
     }
     if (iteration % options_.checkpoint_every == 0)
-      write_whole(options_.checkpoint, x_, fmt::format("before iteration {}", iteration));
+      write_whole(
+          options_.checkpoint, x_,
+          fmt::format("{} iteration {}", options_.solver == "cg" ? "before" : "after", iteration));
   }
 
   void add_split(const CgSplit& mine) {
@@ -166,6 +191,7 @@ class Job {
   Report report_;
   std::optional<Team> team_;
   std::unique_ptr<Preconditioner> preconditioner_;
+  std::unique_ptr<OverlappedReduction> overlapped_;  // of the solvers that overlap
   std::vector<double> b_, x_;
   Clock::time_point last_line_;
 };

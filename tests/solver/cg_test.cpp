@@ -4,41 +4,15 @@
 
 #include <cmath>
 
+#include "cg_problem.hpp"
 #include "solver/cg.hpp"
 #include "solver/generate.hpp"
 #include "tools/input_error.hpp"
 
 namespace {
 
-using namespace ompl::solver;  // NOLINT(google-build-using-namespace)
-
-// A matrix alone on its rank, and b = A * ones.
-template <class Format = Csr>
-struct Problem {
-  explicit Problem(Format matrix, uint32_t threads = 1)
-      : a(std::move(matrix)), team(threads), b(a.rows), x(a.rows) {
-    const std::vector<double> ones(a.rows, 1.0);
-    op.apply(ones.data(), b.data());
-  }
-  CgResult solve(Preconditioner* preconditioner = nullptr, const CgOptions& options = {}) {
-    return cg(op, preconditioner, reduction, team, b, x, options);
-  }
-
-  Format a;
-  Coupling none;
-  Team team;
-  NoExchange exchange;
-  NoReduction reduction;
-  MatrixOperator<Format> op{a, none, a.rows, exchange, team};
-  std::vector<double> b, x;
-};
-
-Csr diagonal(const std::vector<double>& values) {
-  std::vector<Entry> entries;
-  for (uint32_t i = 0; i < values.size(); ++i) entries.push_back({i, i, values[i]});
-  const auto rows = static_cast<uint32_t>(values.size());
-  return assemble({0, rows}, rows, entries, Mirror::none, [](uint64_t) { return ""; });
-}
+using namespace ompl::solver;        // NOLINT(google-build-using-namespace)
+using namespace ompl::solver::test;  // NOLINT(google-build-using-namespace)
 
 TEST(Cg, FindsTheSolution) {
   Problem p(generate(stencil_7(), {{17, 18, 19}}));

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -54,6 +55,33 @@ def test_what_stands_in_the_result_file(tmp_path: Path) -> None:
     assert 0 < sum(split.values()) <= 1.05 * result["seconds_per_iteration"]
 
 
+@pytest.mark.parametrize("strategy", ("double-buffer", "single", "acked", "auto"))
+@pytest.mark.parametrize("solver", ("groppcg", "pipecg"))
+def test_solvers_find_the_solution_of_plain_cg(tmp_path: Path, solver: str, strategy: str) -> None:
+    plain = found("cg", *PROBLEM, "--ranks", 2, "--precond", "jacobi")
+    assert (plain["solver"], plain["reductions_by"]) == ("cg", "put")
+    assert plain["reductions"] == 1 + 2 * plain["iterations"]
+    options = ("--ranks", 2, "--precond", "jacobi", "--strategy", strategy, "--solution", tmp_path / "x")
+    result = found("cg", *PROBLEM, "--solver", solver, *options)
+    assert (result["solver"], result["reductions_by"]) == (solver, "ompl_allreduce")
+    assert result["converged"] and result["iterations"] == plain["iterations"]
+    assert result["reductions"] == 1 + {"groppcg": 2, "pipecg": 1}[solver] * result["iterations"]
+    np.testing.assert_allclose(result["history"], plain["history"], rtol=1e-5)
+    assert result["true_relative_residual"] <= 1.01e-8
+    np.testing.assert_allclose(jobs.read_vector(tmp_path / "x"), 1, atol=1e-6)
+
+
+def test_all_solvers_beside_each_other() -> None:
+    done = omni("cg", *PROBLEM, "--ranks", 2, "--solver", "all", "--json", "-", "--timeout", jobs.LIMIT)
+    assert done.returncode == 0, done.stderr
+    solvers = json.loads(done.stdout)["solvers"]
+    assert [one["solver"] for one in solvers] == ["cg", "groppcg", "pipecg"]
+    assert all(one["converged"] and one["solver"] in done.stderr for one in solvers)
+    assert solvers[2]["reductions"] < solvers[1]["reductions"] == solvers[0]["reductions"]
+    refused = omni("cg", *PROBLEM, "--solver", "all", "--plot", "x.svg")
+    assert refused.returncode == 2 and "all writes no" in refused.stderr
+
+
 def test_products() -> None:
     result = found("spmv", *PROBLEM, "--ranks", 3, "--format", "sell", "--iterations", 7)
     assert result["iterations"] == 7
@@ -100,7 +128,8 @@ def test_exit_codes() -> None:
     unsolved = omni("cg", *PROBLEM, "--max-iterations", 3)
     assert unsolved.returncode == 1
     assert "the most iterations are done" in unsolved.stdout
-    for wrong, why in (("--partition=block", "block"), ("--tol=1", "below 1"), ("--matrix=x", "excludes")):
+    for wrong, why in (("--partition=block", "block"), ("--tol=1", "below 1"), ("--matrix=x", "excludes"),
+                       ("--solver=bicg", "bicg not in {cg,groppcg,pipecg}")):  # fmt: skip
         done = omni("cg", *PROBLEM, wrong)
         assert done.returncode == 2, wrong
         assert why in done.stderr, wrong
@@ -135,3 +164,17 @@ def test_exchanges_by_mpi(mpi: str) -> None:
             pytest.skip(done.stderr.strip().splitlines()[-1])
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["history"] == history
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+def test_solvers_that_sum_by_mpi(mpi: str) -> None:
+    history = found("cg", *PROBLEM, "--ranks", 2)["history"]
+    for solver, strategy in itertools.product(("groppcg", "pipecg"), MPI_STRATEGIES[:-1]):
+        options = ("--solver", solver, "--mpi", mpi, "--strategy", strategy)
+        done = omni("cg", *PROBLEM, "--ranks", 2, *options, "--json", "-", "--timeout", 50)
+        if "not installed" in done.stderr or "does not exist" in done.stderr:
+            pytest.skip(done.stderr.strip().splitlines()[-1])
+        assert done.returncode == 0, done.stderr
+        result = json.loads(done.stdout)
+        assert (result["solver"], result["reductions_by"]) == (solver, "MPI_Iallreduce")
+        np.testing.assert_allclose(result["history"], history, rtol=1e-5)

@@ -135,10 +135,13 @@ def test_exchanges_by_mpi_without_one() -> None:
 
 
 @pytest.mark.parametrize("keep_going", [False, True])
-@pytest.mark.parametrize("strategy", ["double-buffer", "single", "acked"])
-def test_a_rank_that_is_killed_on_the_way(tmp_path: Path, strategy: str, keep_going: bool) -> None:
+@pytest.mark.parametrize(
+    ("strategy", "solver"),
+    [("double-buffer", "cg"), ("single", "cg"), ("acked", "cg"), ("double-buffer", "pipecg"), ("single", "groppcg")],
+)
+def test_a_rank_that_is_killed_on_the_way(tmp_path: Path, strategy: str, solver: str, keep_going: bool) -> None:
     checkpoint = tmp_path / "x"
-    problem = ("cg", "--generate", "27pt:40", "--strategy", strategy)
+    problem = ("cg", "--generate", "27pt:40", "--strategy", strategy, "--solver", solver)
     endless = ("--tol", 0, "--max-iterations", 10**9, "--checkpoint", checkpoint, "--checkpoint-every", 1)
     command = jobs.command(3, *problem, *endless, keep_going=keep_going)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:

@@ -137,6 +137,19 @@ def test_a_right_hand_side_and_a_matrix_of_files(tmp_path: Path, precondition: s
         assert (result["iterations"] < 25) == (precondition != "none")
 
 
+@pytest.mark.parametrize("solver", ["groppcg", "pipecg"])
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_sums_behind_the_work_find_the_known_history_to_the_bit_alike(solver: str, ranks: int) -> None:
+    found = []
+    for i, (strategy, form) in enumerate(itertools.product(STRATEGIES, FORMATS)):
+        options = ("--solver", solver, "--strategy", strategy, "--format", form, "--threads", 1 + i % 3)
+        result = jobs.solved(ranks, *PROBLEM, *options)
+        assert result["iterations"] == 30
+        np.testing.assert_allclose(result["history"], reference(), rtol=1e-5)
+        found.append(result["history"])
+    assert all(history == found[0] for history in found)
+
+
 def test_a_checkpoint_is_a_start(tmp_path: Path) -> None:
     begun = jobs.run(3, *PROBLEM, "--max-iterations", 20, "--checkpoint", tmp_path / "x", "--checkpoint-every", 10)
     assert begun.code == 1
