@@ -78,6 +78,8 @@ class Runtime {
 
   [[nodiscard]] uint32_t rank() const { return rank_; }
   [[nodiscard]] uint32_t size() const { return size_; }
+  // The lowest rank that shares memory with this one.
+  [[nodiscard]] uint32_t first_of_node() const { return node_ranks_.front(); }
   [[nodiscard]] uint32_t node_rank() const { return node_rank_; }
   [[nodiscard]] uint32_t node_size() const { return static_cast<uint32_t>(node_ranks_.size()); }
   // The processors that this process might use when it joined: bit i of word i / 64.
