@@ -124,7 +124,8 @@ enum {
   OMPL_COLL_NEIGHBOR_EXCHANGE = 9,
   OMPL_COLL_DIRECT = 10, /* every member puts to every other at once */
   OMPL_COLL_PAIRWISE = 11,
-  OMPL_COLL_RECURSIVE_HALVING = 12
+  OMPL_COLL_RECURSIVE_HALVING = 12,
+  OMPL_COLL_HIERARCHICAL = 13 /* among the members of each node, and among one of each node */
 };
 
 /* Begin with OMPL_COLL_OPTIONS_INIT. Tag and algorithm are the same on every member. */

@@ -158,6 +158,7 @@ int carry_out(Given given, Call call) {
     call.me = team.me();
     call.size = team.size();
     call.algorithm = options.algorithm;
+    call.nodes = &team.nodes();
     Operation operation;
     if (const int code = read_operation(given, call, &operation); code != OMPL_OK) return code;
     if (const int code = check(given, call); code != OMPL_OK) return code;

@@ -137,10 +137,10 @@ const char* ompl_coll_name(int32_t collective) {
 }
 
 const char* ompl_algorithm_name(int32_t algorithm) {
-  static constexpr auto kNames =
-      std::to_array<const char*>({"auto", "dissemination", "binomial", "chain", "scatter-allgather",
-                                  "recursive-doubling", "rabenseifner", "ring", "bruck",
-                                  "neighbor-exchange", "direct", "pairwise", "recursive-halving"});
+  static constexpr auto kNames = std::to_array<const char*>(
+      {"auto", "dissemination", "binomial", "chain", "scatter-allgather", "recursive-doubling",
+       "rabenseifner", "ring", "bruck", "neighbor-exchange", "direct", "pairwise", "recursive-halving",
+       "hierarchical"});
   return name_in(kNames, algorithm);
 }
 

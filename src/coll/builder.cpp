@@ -16,7 +16,9 @@ bool is_remote(const Step& step) { return step.kind <= Step::Kind::combine; }
 
 void Builder::add(const Step& step) {
   schedule_.steps.push_back(step);
-  if (is_remote(step)) schedule_.bytes += step.length;
+  if (!is_remote(step)) return;
+  schedule_.bytes += step.length;
+  if (!members_.empty()) schedule_.steps.back().peer = members_[step.peer];
 }
 
 void Builder::send(uint32_t peer, Place from, uint64_t length) {

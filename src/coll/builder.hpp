@@ -21,6 +21,9 @@ class Builder {
  public:
   explicit Builder(const Call& call) : call_(call) {}
 
+  // What follows numbers peers by their places in this list; an empty one: by their places in the team.
+  void among(const std::vector<uint32_t>& members) { members_ = members; }
+
   // Of no bytes: only the arrival counts.
   void notify(uint32_t peer) { add({.kind = Step::Kind::send, .peer = peer}); }
   void await(uint32_t peer) { add({.kind = Step::Kind::receive, .peer = peer}); }
@@ -49,6 +52,7 @@ class Builder {
 
   const Call& call_;
   Schedule schedule_;
+  std::vector<uint32_t> members_;
   std::vector<Step> afterwards_;  // own reductions of what a round received whole
 };
 

@@ -10,6 +10,8 @@
 
 namespace ompl::coll {
 
+class Nodes;
+
 // Blocks of a buffer, one for each member: all of one length, or listed.
 struct Blocks {
   uint64_t length = 0;
@@ -37,8 +39,9 @@ struct Call {
   uint32_t element = 1;        // bytes of an element of a reduction
   uint32_t most_combined = 0;  // bytes of an element that can be combined as it comes
   uint64_t length = 0;  // bytes of a buffer or, where a buffer has a block for each member, of a block
-  Blocks sent{};        // of alltoall and scatter, if they are listed
-  Blocks received{};    // of alltoall, allgather and gather, if they are listed
+  const Nodes* nodes = nullptr;  // of the members; null: of no interest
+  Blocks sent{};                 // of alltoall and scatter, if they are listed
+  Blocks received{};             // of alltoall, allgather and gather, if they are listed
 
   // Where what this rank contributes lies.
   [[nodiscard]] Place own() const { return {in_place ? Buffer::receive : Buffer::send, 0}; }

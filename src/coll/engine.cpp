@@ -62,9 +62,16 @@ int Engine::open(Runtime& runtime, Context& c) {
   std::unique_ptr<Engine> engine(new Engine(runtime, memory));
   std::vector<uint32_t> all(runtime.size());
   std::iota(all.begin(), all.end(), 0U);
-  const int code = engine->create_team(c, all.data(), all.size(), nullptr, &engine->world_);
+  int code = engine->meeting_.exchange(c, all, runtime.first_of_node(), &engine->hosts_);
+  if (code == OMPL_OK) code = engine->create_team(c, all.data(), all.size(), nullptr, &engine->world_);
   if (code == OMPL_OK) runtime.extend(std::move(engine));
   return code;
+}
+
+std::vector<uint32_t> Engine::hosts(const std::vector<uint32_t>& ranks) const {
+  std::vector<uint32_t> hosts;
+  for (const uint32_t rank : ranks) hosts.push_back(static_cast<uint32_t>(hosts_[rank]));
+  return hosts;
 }
 
 int Engine::check(const uint32_t* ranks, std::size_t count, const ompl_team_config* config) const {

@@ -29,6 +29,8 @@ class Engine final : public Extension {
   [[nodiscard]] Team& world() const { return *world_; }
   // Whether members tell each other what they call before they begin: OMPL_COLL_CHECK.
   [[nodiscard]] bool checks() const { return checks_; }
+  // Of each of these ranks the lowest that shares memory with it.
+  [[nodiscard]] std::vector<uint32_t> hosts(const std::vector<uint32_t>& ranks) const;
   // By the ranks listed, together; one thread at a time of a rank. The arguments of destroy_team() and split() were checked.
   int create_team(Context& c, const uint32_t* ranks, std::size_t count, const ompl_team_config* config,
                   Team** out);
@@ -79,6 +81,7 @@ class Engine final : public Extension {
   const bool checks_;
   OffsetAllocator allocator_;
   Meeting meeting_;
+  std::vector<uint64_t> hosts_;  // of every rank
   Team* world_ = nullptr;
   std::array<Place, kTeams> teams_{};
   std::atomic<std::size_t> places_used_{0};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coll/servant.hpp"
 
+#include <fmt/ranges.h>
 #include <pthread.h>
 #include <sched.h>
 
@@ -9,7 +10,9 @@
 
 #include "arch/futex.hpp"
 #include "coll/engine.hpp"
+#include "coll/placement.hpp"
 #include "core/block.hpp"
+#include "util/log.hpp"
 
 namespace ompl::coll {
 namespace {
@@ -43,17 +46,23 @@ void Servant::set_spinning(bool spins) {
   if (spins_.exchange(spins) != spins && thread_.joinable()) take_core(spins);
 }
 
-// The last core of those that the process may use, or all of them.
+// Not what the thread that comes here may use: that may be bound itself.
 void Servant::take_core(bool own) {
-  cpu_set_t all;
-  if (::sched_getaffinity(0, sizeof all, &all) != 0) return;
-  cpu_set_t wanted = all;
-  for (int core = CPU_SETSIZE - 1; own && core >= 0; --core) {
-    if (!CPU_ISSET(core, &all)) continue;
-    CPU_ZERO(&wanted);
-    CPU_SET(core, &wanted);
-    break;
+  const Runtime& runtime = engine_.runtime();
+  const auto allowed = runtime.processors();
+  cpu_set_t wanted;
+  CPU_ZERO(&wanted);
+  if (own) {
+    const arch::Cores cores = arch::cores_of(allowed);
+    const Placement placement = spare_core(cores, runtime.sharing());
+    for (const unsigned processor : placement.processors) CPU_SET(processor, &wanted);
+    log::info("rank {}: the progress thread gets processor {}: {} ({})", runtime.rank(),
+              fmt::join(placement.processors, ","), placement.why, cores.known_by);
+  } else {
+    for (unsigned i = 0; i < allowed.size() * 64; ++i)
+      if ((allowed[i / 64] >> i % 64 & 1) != 0) CPU_SET(i, &wanted);
   }
+  // An empty set is refused, and so is one that was taken from the process since: the thread stays where it is.
   static_cast<void>(::pthread_setaffinity_np(thread_.native_handle(), sizeof wanted, &wanted));
 }
 

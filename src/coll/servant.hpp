@@ -23,7 +23,8 @@ class Servant {
 
   // Starts the thread, if it is not started; OMPL_ERR_SYSTEM if none can be.
   int begin();
-  // Whether it has a core of its own: it is then bound to the last one that the process may use, and spins for a little before it sleeps.
+  // Whether it has a core of its own (placement.hpp): it is then bound there, and spins for a little before it sleeps. If not, it may run
+  // wherever the process might when it joined.
   void set_spinning(bool spins);
   // There is something to do. Any thread.
   void ring();

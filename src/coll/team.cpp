@@ -14,6 +14,7 @@ Team::Team(Engine& engine, std::vector<uint32_t> ranks, const Layout& layout, ui
     : engine_(engine),
       runtime_(engine.runtime()),
       ranks_(std::move(ranks)),
+      nodes_(engine.hosts(ranks_)),
       layout_(layout),
       memory_(memory),
       staging_(staging),

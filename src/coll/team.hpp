@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "coll/lane.hpp"
+#include "coll/nodes.hpp"
 
 namespace ompl::coll {
 
@@ -28,6 +29,7 @@ class Team {
   [[nodiscard]] const std::vector<uint32_t>& ranks() const { return ranks_; }
   [[nodiscard]] uint32_t me() const { return me_; }
   [[nodiscard]] uint32_t size() const { return layout_.members; }
+  [[nodiscard]] const Nodes& nodes() const { return nodes_; }
   [[nodiscard]] const Layout& layout() const { return layout_; }
   [[nodiscard]] uint64_t memory() const { return memory_; }
   [[nodiscard]] uint64_t staging() const { return staging_; }
@@ -62,6 +64,7 @@ class Team {
   Engine& engine_;
   Runtime& runtime_;
   const std::vector<uint32_t> ranks_;
+  const Nodes nodes_;
   const Layout layout_;
   const uint64_t memory_;
   const uint64_t staging_;

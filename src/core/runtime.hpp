@@ -78,8 +78,18 @@ class Runtime {
 
   [[nodiscard]] uint32_t rank() const { return rank_; }
   [[nodiscard]] uint32_t size() const { return size_; }
+  // The lowest rank that shares memory with this one.
+  [[nodiscard]] uint32_t first_of_node() const { return node_ranks_.front(); }
   [[nodiscard]] uint32_t node_rank() const { return node_rank_; }
   [[nodiscard]] uint32_t node_size() const { return static_cast<uint32_t>(node_ranks_.size()); }
+  // The processors that this process might use when it joined: bit i of word i / 64.
+  [[nodiscard]] std::span<const uint64_t> processors() const { return segment_.header().cores; }
+  // The processes of the node that might use some of these, and how many of them come before this one.
+  struct Sharing {
+    uint32_t place = 0;
+    uint32_t processes = 1;
+  };
+  [[nodiscard]] Sharing sharing() const;
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] const Peer& peer(uint32_t rank) const { return peers_[rank]; }
   [[nodiscard]] bootstrap::Bootstrap& bootstrap() { return *bootstrap_; }

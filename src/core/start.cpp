@@ -160,6 +160,19 @@ void Runtime::count_cores() {
   node_cores_ = std::max(1U, std::min(cores, arch::core_quota()));
 }
 
+Runtime::Sharing Runtime::sharing() const {
+  Sharing sharing{.place = 0, .processes = 0};
+  for (const uint32_t rank : node_ranks_) {
+    bool shares = rank == rank_;
+    for (uint32_t word = 0; word < kCoreWords; ++word)
+      shares = shares || (header_of(bases_[rank]).cores[word] & processors()[word]) != 0;
+    if (!shares) continue;
+    ++sharing.processes;
+    if (rank < rank_) ++sharing.place;
+  }
+  return sharing;
+}
+
 int Runtime::finalize(Context& context) {
   const int unfinished = extension_ != nullptr ? extension_->finish(context) : OMPL_OK;
   const std::string why = unfinished != OMPL_OK ? error_detail() : "";

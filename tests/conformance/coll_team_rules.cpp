@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Around collectives: teams, misuse, members that call different ones, modes of progress, and what is left at the end.
+#include <sched.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 
 #include "api/process.hpp"
+#include "arch/cores.hpp"
+#include "arch/machine.hpp"
+#include "coll/placement.hpp"
 #include "coll_job.hpp"
 #include "conformance.hpp"
 #include "omnipgas/coll.h"
@@ -236,6 +243,44 @@ TEST_P(Conformance, Coll_AServantNeedsNobody) {
     EXPECT_EQ(combined, kCount);
     ok(ompl_request_wait(r.ctx(), &request, kCollLimit));
     EXPECT_EQ(std::ranges::count(sum, 3U), std::ssize(sum));
+  });
+}
+
+// Where each thread of this process with the progress thread's name may run.
+std::vector<arch::Core> processors_of_servants() {
+  std::vector<arch::Core> all;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    if (!std::getline(std::ifstream(task.path() / "comm"), name) || name != "ompl-progress") continue;
+    cpu_set_t set;
+    if (::sched_getaffinity(std::stoi(task.path().filename()), sizeof set, &set) != 0) continue;
+    arch::Core& mine = all.emplace_back();
+    for (unsigned i = 0; i < CPU_SETSIZE; ++i)
+      if (CPU_ISSET(i, &set)) mine.push_back(i);
+  }
+  return all;
+}
+
+// Not where the thread may run that sets the mode.
+TEST_P(Conformance, Coll_TheServantsCore) {
+  world({.ranks = 1})->run([](Rank&) {
+    std::array<uint64_t, 16> allowed{};
+    arch::affinity(allowed);
+    arch::Core all;
+    for (unsigned i = 0; i < allowed.size() * 64; ++i)
+      if ((allowed[i / 64] >> i % 64 & 1) != 0) all.push_back(i);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(all.front(), &one);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+    ompl_team* const team = world_team();
+    ok(ompl_team_set_progress(team, OMPL_PROGRESS_SHARED));
+    EXPECT_EQ(processors_of_servants(), std::vector<arch::Core>{all});
+    ok(ompl_team_set_progress(team, OMPL_PROGRESS_SPARE));
+    const arch::Core spare = coll::spare_core(arch::cores_of(allowed), {}).processors;
+    EXPECT_EQ(processors_of_servants(), std::vector<arch::Core>{spare});
+    ok(ompl_team_set_progress(team, OMPL_PROGRESS_SHARED));
+    EXPECT_EQ(processors_of_servants(), std::vector<arch::Core>{all});
   });
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The core over the mock in several hostilities. `--gtest_random_seed=N` gives other seeds.
+#include "coll/engine.hpp"
+#include "coll_job.hpp"
 #include "conformance.hpp"
 #include "mock_fabric.hpp"
 
@@ -38,6 +40,31 @@ INSTANTIATE_TEST_SUITE_P(slow, Conformance,
                                                                  .completion_delay = 60,
                                                                  .connect_delay = 60})),
                          name_of);
+
+Case nodes(std::string name, NodesFabric::NodeOf node_of) {
+  return {std::move(name),
+          [node_of](uint32_t ranks) { return std::make_unique<NodesFabric>(ranks, node_of); }};
+}
+
+// Two and three ranks of five share a node: side by side, and in turn.
+INSTANTIATE_TEST_SUITE_P(
+    nodes, Conformance,
+    ::testing::Values(nodes("of_neighbors", [](uint32_t rank) { return std::to_string(rank * 2 / 5); }),
+                      nodes("in_turn", [](uint32_t rank) { return std::to_string(rank % 2); })),
+    name_of);
+
+TEST(MockNodes, AreKnownToEveryRank) {
+  ThreadWorld world(
+      std::make_unique<NodesFabric>(5, [](uint32_t rank) { return std::to_string(rank % 2); }),
+      {.ranks = 5});
+  world.run([](Rank&) { world_team(); });
+  for (uint32_t rank = 0; rank < 5; ++rank) {
+    const coll::Nodes& nodes = coll::Engine::of(world.runtime(rank))->world().nodes();
+    ASSERT_EQ(nodes.count(), 2U);
+    EXPECT_EQ(nodes.members(0), (std::vector<uint32_t>{0, 2, 4}));
+    EXPECT_EQ(nodes.members(1), (std::vector<uint32_t>{1, 3}));
+  }
+}
 
 // Three ranks: an endpoint has two connections of 1,000 bytes.
 TEST(MockPool, FitsIntoTheMemoryAllowed) {

@@ -7,6 +7,7 @@
 
 #include "conduit/mock/wire.hpp"
 #include "conduit/self/conduit.hpp"
+#include "conduit/shm/conduit.hpp"
 #include "conformance.hpp"
 
 namespace ompl::conformance {
@@ -39,6 +40,26 @@ class MockFabric : public Fabric {
   }
   conduit::mock::Wire wire_;
   const std::vector<unsigned> pools_;
+};
+
+// Nodes of several ranks: these share memory, and the wire joins the others.
+class NodesFabric final : public MockFabric {
+ public:
+  using NodeOf = std::string (*)(uint32_t rank);
+  NodesFabric(uint32_t ranks, NodeOf node_of) : MockFabric(ranks, {}), node_of_(node_of) {}
+
+  std::vector<std::unique_ptr<conduit::Conduit>> conduits(uint32_t rank) override {
+    auto list = MockFabric::conduits(rank);
+    list.insert(list.begin(), conduit::shm::make());
+    return list;
+  }
+  void tune(uint32_t rank, Settings* settings) const override {
+    MockFabric::tune(rank, settings);
+    settings->node_id = node_of_(rank);
+  }
+
+ private:
+  const NodeOf node_of_;
 };
 
 }  // namespace ompl::conformance

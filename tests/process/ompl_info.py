@@ -47,6 +47,17 @@ class OmplInfo(unittest.TestCase):
     def test_a_conduit_left_out_says_so(self) -> None:
         self.assertRegex(run("ompl-info", OMPL_CONDUITS="self").stdout, r"\n  shm .*left out by OMPL_CONDUITS")
 
+    def test_the_core_of_a_progress_thread(self) -> None:
+        info = run("ompl-info").stdout
+        self.assertRegex(info, r"\nProgress of collectives, if a process is alone on its cores \(.+\)\n  none ")
+        self.assertRegex(info, r"\n  spare   a thread on processor \d+(,\d+)* \(.* of this process.*\)\n")
+        mine = os.sched_getaffinity(0)
+        self.addCleanup(os.sched_setaffinity, 0, mine)
+        for processor in mine:
+            os.sched_setaffinity(0, {processor})
+            text = f"a thread on processor {processor} (1 core(s) of this process: it computes there too"
+            self.assertIn(text, run("ompl-info").stdout)
+
     def test_a_bad_value_is_named(self) -> None:
         info = run("ompl-info", OMPL_CREDITS="many")
         self.assertEqual(info.returncode, 1)
@@ -57,6 +68,7 @@ class OmplInfo(unittest.TestCase):
         self.assertEqual(why.returncode, 0, why.stderr)
         self.assertEqual(why.stdout.count(": self (self: this rank itself)"), 2, why.stdout)
         self.assertEqual(why.stdout.count(": shm (self: another rank; shm: on the same node"), 2)
+        self.assertEqual(len(re.findall(r"\n  progress mode spare: processor \d", why.stdout)), 2, why.stdout)
 
     def test_why_a_rank_cannot_be_reached(self) -> None:
         why = run("omplrun", "-n", "2", "--node-of", "0,1", str(BIN / "ompl-info"), "--why", OMPL_CONDUITS="self,shm")

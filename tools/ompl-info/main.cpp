@@ -14,6 +14,7 @@
 #include "core/runtime.hpp"
 #include "core/segment.hpp"
 #include "memory.hpp"
+#include "progress.hpp"
 #include "util/settings.hpp"
 #include "util/status.hpp"
 
@@ -51,6 +52,11 @@ void print_build() {
   fmt::print("  utofu       built in, loaded when OMPL_CONDUITS names it and a job needs a network\n");
 #else
   fmt::print("  utofu       not built in: its header was not found, or OMPL_WITH_UTOFU is off\n");
+#endif
+#ifdef OMPL_HAVE_HWLOC
+  fmt::print("  hwloc       built in, loaded when a progress thread gets a core\n");
+#else
+  fmt::print("  hwloc       not built in: its headers were not found, or OMPL_WITH_HWLOC is off\n");
 #endif
 }
 
@@ -104,6 +110,9 @@ int print_reasons(const Settings& settings) {
     text +=
         fmt::format("  rank {}: {} ({})\n", rank, runtime->peer(rank).conduit, runtime->peer(rank).why);
   }
+  const ompl::arch::Cores cores = ompl::arch::cores_of(runtime->processors());
+  text += fmt::format("  progress mode spare: {}\n",
+                      text_of(ompl::coll::spare_core(cores, runtime->sharing())));
   fmt::print("{}", text);
   return runtime->finalize(*runtime->open_context());
 }
@@ -121,6 +130,7 @@ int inform(bool why, bool variables_only) {
   if (why) return print_reasons(settings);
   print_build();
   print_conduits(settings);
+  print_progress_modes();
   print_variables(settings);
   return OMPL_OK;
 }
@@ -130,8 +140,10 @@ int run(int argc, char** argv) {
   bool why = false;
   bool variables = false;
   app.set_version_flag("--version", OMPL_VERSION_TEXT);
-  app.add_flag("--why", why,
-               "how each rank of the job is reached, and why so (run it under the launcher)");
+  app.add_flag(
+      "--why", why,
+      "how each rank of the job is reached, and why so; the core of its progress thread (run it "
+      "under the launcher)");
   app.add_flag("--variables", variables, "only the variables, with value and meaning");
   CLI::App* memory = app.add_subcommand(
       "memory", "what the queue pairs of InfiniBand take in large jobs, by transport and pool");

@@ -31,14 +31,20 @@ int32_t choose(const Call& call);
 // Nullptr: there is no such algorithm, or it cannot do what the call asks.
 std::shared_ptr<const Schedule> compile(const Call& call);
 
+// A call of some of the members, whom the builder is among, by the algorithm that a team of theirs would get.
+void compile_part(const Call& call, Builder& b);
+
 void barrier_dissemination(const Call& call, Builder& b);
+void barrier_hierarchical(const Call& call, Builder& b);
 void broadcast_binomial(const Call& call, Builder& b);
 void broadcast_chain(const Call& call, Builder& b);
 void broadcast_scatter_allgather(const Call& call, Builder& b);
+void broadcast_hierarchical(const Call& call, Builder& b);
 void reduce_binomial(const Call& call, Builder& b);
 void allreduce_recursive_doubling(const Call& call, Builder& b);
 void allreduce_rabenseifner(const Call& call, Builder& b);
 void allreduce_ring(const Call& call, Builder& b);
+void allreduce_hierarchical(const Call& call, Builder& b);
 void allgather_ring(const Call& call, Builder& b);
 void allgather_recursive_doubling(const Call& call, Builder& b);
 void allgather_bruck(const Call& call, Builder& b);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "coll/nodes.hpp"
 #include "omnipgas/coll.h"
 
 namespace ompl::coll {
@@ -15,13 +16,16 @@ constexpr bool kEqualOnly = false;
 
 constexpr std::array kAlgorithms{
     Algorithm{OMPL_BARRIER, OMPL_COLL_DISSEMINATION, barrier_dissemination},
+    Algorithm{OMPL_BARRIER, OMPL_COLL_HIERARCHICAL, barrier_hierarchical},
     Algorithm{OMPL_BROADCAST, OMPL_COLL_BINOMIAL, broadcast_binomial},
     Algorithm{OMPL_BROADCAST, OMPL_COLL_CHAIN, broadcast_chain},
     Algorithm{OMPL_BROADCAST, OMPL_COLL_SCATTER_ALLGATHER, broadcast_scatter_allgather},
+    Algorithm{OMPL_BROADCAST, OMPL_COLL_HIERARCHICAL, broadcast_hierarchical},
     Algorithm{OMPL_REDUCE, OMPL_COLL_BINOMIAL, reduce_binomial, kOrdered},
     Algorithm{OMPL_ALLREDUCE, OMPL_COLL_RECURSIVE_DOUBLING, allreduce_recursive_doubling, kOrdered},
     Algorithm{OMPL_ALLREDUCE, OMPL_COLL_RABENSEIFNER, allreduce_rabenseifner},
     Algorithm{OMPL_ALLREDUCE, OMPL_COLL_RING, allreduce_ring},
+    Algorithm{OMPL_ALLREDUCE, OMPL_COLL_HIERARCHICAL, allreduce_hierarchical},
     Algorithm{OMPL_ALLGATHER, OMPL_COLL_RING, allgather_ring},
     Algorithm{OMPL_ALLGATHER, OMPL_COLL_RECURSIVE_DOUBLING, allgather_recursive_doubling},
     Algorithm{OMPL_ALLGATHER, OMPL_COLL_BRUCK, allgather_bruck},
@@ -54,6 +58,13 @@ void alone(const Call& call, Builder& b) {
   b.copy(from, to, length);
 }
 
+const Algorithm* find(int32_t collective, int32_t number) {
+  const auto* const found = std::ranges::find_if(kAlgorithms, [&](const Algorithm& algorithm) {
+    return algorithm.collective == collective && algorithm.number == number;
+  });
+  return found != kAlgorithms.end() ? found : nullptr;
+}
+
 }  // namespace
 
 std::span<const Algorithm> algorithms() { return kAlgorithms; }
@@ -63,20 +74,23 @@ bool is_reduction(int32_t collective) {
          collective == OMPL_REDUCE_SCATTER || collective == OMPL_SCAN || collective == OMPL_EXSCAN;
 }
 
-// The boundaries are estimates for shared memory, not measured yet.
+// The boundaries are estimates for shared memory, not measured yet; so is the use of two levels wherever there are two.
 int32_t choose(const Call& call) {
   constexpr uint64_t kShort = 1024;
   constexpr uint64_t kLong = 32768;
   const bool tall = call.size > 2;
+  const bool clustered = call.nodes != nullptr && call.nodes->clustered();
   switch (call.collective) {
     case OMPL_BARRIER:
-      return OMPL_COLL_DISSEMINATION;
+      return clustered ? OMPL_COLL_HIERARCHICAL : OMPL_COLL_DISSEMINATION;
     case OMPL_BROADCAST:
+      if (clustered) return OMPL_COLL_HIERARCHICAL;
       if (call.length < kLong || !tall) return OMPL_COLL_BINOMIAL;
       return OMPL_COLL_SCATTER_ALLGATHER;
     case OMPL_REDUCE:
       return OMPL_COLL_BINOMIAL;
     case OMPL_ALLREDUCE:
+      if (clustered && call.commutative) return OMPL_COLL_HIERARCHICAL;
       return call.length < kLong || !call.commutative ? OMPL_COLL_RECURSIVE_DOUBLING
                                                       : OMPL_COLL_RABENSEIFNER;
     case OMPL_ALLGATHER:
@@ -92,12 +106,14 @@ int32_t choose(const Call& call) {
   }
 }
 
+void compile_part(const Call& call, Builder& b) {
+  call.size == 1 ? alone(call, b) : find(call.collective, choose(call))->compile(call, b);
+}
+
 std::shared_ptr<const Schedule> compile(const Call& call) {
   const int32_t number = call.algorithm == OMPL_COLL_AUTO ? choose(call) : call.algorithm;
-  const auto* const found = std::ranges::find_if(kAlgorithms, [&](const Algorithm& algorithm) {
-    return algorithm.collective == call.collective && algorithm.number == number;
-  });
-  if (found == kAlgorithms.end()) return nullptr;
+  const Algorithm* const found = find(call.collective, number);
+  if (found == nullptr) return nullptr;
   if (call.listed && !found->takes_lists) return nullptr;
   if (is_reduction(call.collective) && !call.commutative && !found->keeps_order) return nullptr;
   Builder builder(call);

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The two levels of hierarchical forms: the members of a node, and of each node a leader. The root leads its node.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "coll/call.hpp"
+#include "coll/nodes.hpp"
+#include "omnipgas/coll.h"
+
+namespace ompl::coll {
+
+struct Levels {
+  explicit Levels(const Call& call)
+      : mine(call.nodes->of(call.me)), top(call.nodes->of(call.root)), node(call.nodes->members(mine)) {
+    for (uint32_t i = 0; i < call.nodes->count(); ++i)
+      leaders.push_back(i == top ? call.root : call.nodes->members(i).front());
+    std::rotate(node.begin(), std::ranges::find(node, leaders[mine]), node.end());
+  }
+
+  // A collective of the members of this node; the leader is its root.
+  [[nodiscard]] Call within(const Call& call, int32_t collective) const {
+    const auto place = std::ranges::find(node, call.me) - node.begin();
+    return part(call, collective, static_cast<uint32_t>(place), node, 0);
+  }
+  // Of the leaders.
+  [[nodiscard]] Call between(const Call& call, int32_t collective) const {
+    return part(call, collective, mine, leaders, top);
+  }
+  [[nodiscard]] bool leads(const Call& call) const { return node.front() == call.me; }
+
+  uint32_t mine;                  // this node, among the leaders
+  uint32_t top;                   // the root's node, likewise
+  std::vector<uint32_t> node;     // members of this node, the leader first
+  std::vector<uint32_t> leaders;  // one of each node
+
+ private:
+  static Call part(Call call, int32_t collective, uint32_t me, const std::vector<uint32_t>& members,
+                   uint32_t root) {
+    call.collective = collective;
+    call.algorithm = OMPL_COLL_AUTO;
+    call.me = me;
+    call.size = static_cast<uint32_t>(members.size());
+    call.root = root;
+    call.nodes = nullptr;
+    return call;
+  }
+};
+
+}  // namespace ompl::coll

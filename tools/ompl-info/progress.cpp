@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "progress.hpp"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <array>
+
+#include "arch/machine.hpp"
+#include "core/header.hpp"
+
+std::string text_of(const ompl::coll::Placement& placement) {
+  if (placement.processors.empty()) return fmt::format("any processor ({})", placement.why);
+  return fmt::format("processor {} ({})", fmt::join(placement.processors, ","), placement.why);
+}
+
+void print_progress_modes() {
+  std::array<uint64_t, ompl::kCoreWords> allowed{};
+  ompl::arch::affinity(allowed);
+  const ompl::arch::Cores cores = ompl::arch::cores_of(allowed);
+  fmt::print("\nProgress of collectives, if a process is alone on its cores ({})\n", cores.known_by);
+  fmt::print("  none    no thread: callers, where they run\n");
+  fmt::print("  spare   a thread on {}\n", text_of(ompl::coll::spare_core(cores, {})));
+  fmt::print("  shared  a thread on any core of the process: it is not bound\n");
+  fmt::print("  idle    no thread: those that wait in the library, where they run\n");
+}
