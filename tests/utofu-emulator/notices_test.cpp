@@ -21,7 +21,7 @@ uint64_t posts() {
 template <class Body>
 void rank_0_works(Body body) {
   const auto w = utofu_world({.ranks = 2, .endpoints = 1});
-  const uint64_t data = w->allocate(kMost * 8);
+  const uint64_t data = w->allocate(kMost * sizeof(uint64_t));
   const uint64_t flag = w->allocate(64);
   std::atomic<const uint64_t*> other{nullptr};
   std::atomic<bool> done{false};
@@ -35,7 +35,7 @@ void rank_0_works(Body body) {
     ok(r.signal(1, flag + 4));
     while (other == nullptr) std::this_thread::yield();
     const auto put_and_signal = [&](uint64_t value, uint32_t place) {
-      ok(r.put(&value, 1, data + place * 8, 8));
+      ok(r.put(&value, 1, data + place * sizeof value, sizeof value));
       ok(r.signal(1, flag));
     };
     body(r, put_and_signal, data, other.load());
