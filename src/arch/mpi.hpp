@@ -27,7 +27,7 @@ MpiAbi mpi_abi();
 // Names of MPI that stand for different values in each interface. Handle is int or void*, as mpi_abi() says.
 template <class Handle>
 struct MpiConstants {
-  Handle world, self, byte, real, sum, info_null, errors_return;  // real: MPI_DOUBLE
+  Handle world, self, byte, info_null, errors_return;
   void* status_ignore;
   int any_source, mode_nocheck;
   int funneled, serialized, multiple;
