@@ -76,7 +76,9 @@ TEST(Hierarchy, OnePerNodeTalksToOthers) {
       }
       for (const std::vector<bool>& speakers : speaks)
         EXPECT_EQ(std::ranges::count(speakers, true), nodes.count() > 1 ? 1 : 0);
-      if (collective == OMPL_BROADCAST) EXPECT_EQ(bytes, (nodes.count() - 1) * call.length);
+      if (collective == OMPL_BROADCAST) {
+        EXPECT_EQ(bytes, (nodes.count() - 1) * call.length);
+      }
     }
   }
 }
