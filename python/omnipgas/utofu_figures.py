@@ -15,7 +15,7 @@ from omnipgas.figure import Figure, missing
 
 CALLS = 4096
 INSTRUCTIONS = 300.0
-POSTED = 2.05  # data and record, and what the other side writes back: a word for 64 records
+POSTED = 2 + 1 / 64  # data and record, and what the other side writes back: a word for 64 records
 MESSAGES = 1e6
 LIMIT = 3000  # seconds for them
 
