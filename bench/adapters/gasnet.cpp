@@ -16,13 +16,20 @@ void check(int result, const char* what) {
     throw std::runtime_error(std::string(what) + ": " + gasnet_ErrorDesc(result));
 }
 
+// All ranks. Joined before the worker reads its command line: the udp conduit's own arguments come first in it, and
+// GASNet takes them away; its launching process never comes back from here.
+gex_TM_t joined = nullptr;
+
+void join(int& argc, char**& argv) {
+  gex_Client_t client;
+  gex_EP_t endpoint;
+  check(gex_Client_Init(&client, &endpoint, &joined, "omni", &argc, &argv, 0), "gex_Client_Init");
+}
+
 class Gasnet {
  public:
-  Gasnet(const bench::Setup& setup, int argc, char** argv) : window_(setup) {
-    gex_Client_t client;
-    gex_EP_t endpoint;
+  Gasnet(const bench::Setup& setup, int /*argc*/, char** /*argv*/) : window_(setup), team_(joined) {
     gex_Segment_t segment;
-    check(gex_Client_Init(&client, &endpoint, &team_, "omni", &argc, &argv, 0), "gex_Client_Init");
     if (gex_TM_QuerySize(team_) != 2) throw std::runtime_error("needs two ranks");
     rank_ = gex_TM_QueryRank(team_);
     check(gex_Segment_Attach(&segment, team_, window_.size()), "gex_Segment_Attach");
@@ -78,7 +85,7 @@ class Gasnet {
   [[nodiscard]] gex_Rank_t peer() const { return 1 - rank_; }
 
   bench::Window window_;
-  gex_TM_t team_ = nullptr;
+  gex_TM_t team_;
   gex_Rank_t rank_ = 0;
   std::byte* base_ = nullptr;  // of the peer's segment, as the peer sees it
   bool mapped_ = false;
@@ -86,4 +93,12 @@ class Gasnet {
 
 }  // namespace
 
-int main(int argc, char** argv) { return bench::worker_main<Gasnet>(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    join(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+    return 2;
+  }
+  return bench::worker_main<Gasnet>(argc, argv);
+}
