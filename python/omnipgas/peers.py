@@ -221,7 +221,7 @@ def find_prefix(peer: Peer, build: Path) -> Path | None:
 def check_device(peer: Peer) -> None:
     """Raises MissingError if the library runs on a device that this machine has not."""
     if peer.device and not glob.glob(peer.device["files"]):
-        raise MissingError(f"this machine has no {peer.device['name']} (no {peer.device['files']})")
+        raise MissingError(f"this machine has no {peer.device['name']} ({peer.device['files']})")
 
 
 def find_program(peer: Peer, name: str, build: Path, prefix: Path | None) -> Path:
