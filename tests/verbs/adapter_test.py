@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The adapter of bare Verbs in the comparison, in a virtual machine with a Soft-RoCE device: its harness verifies what it
-moves.  adapter_test.py BUILD_DIR
+"""The adapter of bare Verbs in the comparison, in a virtual machine with a Soft-RoCE device: the harness verifies what
+it moves.  adapter_test.py BUILD_DIR
 
 Its times mean nothing there. The worker is driven without `omni`, whose imports take a minute in a guest."""
 
