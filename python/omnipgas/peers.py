@@ -6,6 +6,7 @@ Standard library only, because the build uses it to compile the MPI workers.
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import shutil
@@ -60,6 +61,7 @@ class Peer:
     flags: list[str] = field(default_factory=list)
     packages: list[str] = field(default_factory=list)
     prefix: dict[str, str] = field(default_factory=dict)
+    device: dict[str, str] = field(default_factory=dict)
     family: str = ""  # its table in collectives.toml
     get: str = ""
     hang_signal: str = ""
@@ -216,6 +218,12 @@ def find_prefix(peer: Peer, build: Path) -> Path | None:
     return places[0].absolute()
 
 
+def check_device(peer: Peer) -> None:
+    """Raises MissingError if the library runs on a device that this machine has not."""
+    if peer.device and not glob.glob(peer.device["files"]):
+        raise MissingError(f"this machine has no {peer.device['name']} ({peer.device['files']})")
+
+
 def find_program(peer: Peer, name: str, build: Path, prefix: Path | None) -> Path:
     """A program of the library, by its path under the prefix, or the build's or the PATH's."""
     if prefix and "/" in name:
@@ -240,6 +248,7 @@ def worker_of(peer: Peer, kind: str) -> str:
 def find(peer: Peer, build: Path, kind: str = "bench", made: Path | None = None) -> Found:
     """Everything needed to run a library, its worker in the folder `made`, if not in the build's; raises MissingError
     with the remedy."""
+    check_device(peer)
     prefix = find_prefix(peer, build)
     launcher = find_program(peer, peer.launcher, build, prefix) if peer.launcher else None
     worker = (made or build) / "bin" / worker_of(peer, kind)

@@ -110,6 +110,16 @@ def test_missing_libraries_say_how_to_get_them(tmp_path: Path, monkeypatch: pyte
         peers.find(table["lci"], tmp_path)
 
 
+def test_a_library_without_its_device_is_missing(tmp_path: Path) -> None:
+    row = peers.read_table(TABLE)["verbs"]
+    row = replace(row, device={**row.device, "files": f"{tmp_path}/infiniband/*"})
+    with pytest.raises(peers.MissingError, match="this machine has no InfiniBand or RoCE device"):
+        peers.find(row, tmp_path)
+    (tmp_path / "infiniband" / "rxe0").mkdir(parents=True)
+    with pytest.raises(peers.MissingError, match="omplrun does not exist"):
+        peers.find(row, tmp_path)
+
+
 @pytest.fixture
 def fake_mpi(tmp_path: Path) -> tuple[peers.Peer, build_workers.Recipe]:
     """An MPI whose compiler wrapper copies the source to the program."""

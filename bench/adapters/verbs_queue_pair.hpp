@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A reliable connected queue pair of Verbs, and RDMA writes by it into the other rank's memory, which arrive in the order of
+// the calls. For one thread at a time. Every function throws std::runtime_error.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+
+#include "adapters/verbs_connection.hpp"
+#include "adapters/verbs_port.hpp"
+#include "harness/adapter.hpp"
+#include "harness/meeting.hpp"
+
+namespace bench {
+
+class alignas(128) QueuePair {
+ public:
+  // Collective with the other rank; `memory` is what it may write, and where longer data are read.
+  void open(const Port& port, ibv_pd* domain, const ibv_mr* memory, const Meeting& meeting) {
+    own_ = memory;
+    longest_ = port.limits().max_msg_sz;
+    slots_ = static_cast<std::byte*>(std::aligned_alloc(kPage, kDepth * kSlot));
+    copies_ = made(ibv_reg_mr(domain, slots_, kDepth * kSlot, 0), "ibv_reg_mr");
+    completions_ = made(ibv_create_cq(port.context(), kDepth, nullptr, nullptr, 0), "ibv_create_cq");
+    pair_ = create_pair(domain, completions_, kDepth, &inline_);
+    const Card mine{.number = pair_->qp_num,
+                    .key = memory->rkey,
+                    .base = reinterpret_cast<uint64_t>(memory->addr),
+                    .gid = port.gid(),
+                    .mtu = port.limits().active_mtu,
+                    .lid = port.limits().lid};
+    peer_ = meeting.exchange(mine);
+    connect(pair_, port, peer_);
+  }
+  ~QueuePair() {
+    if (pair_ != nullptr) ibv_destroy_qp(pair_);
+    if (completions_ != nullptr) ibv_destroy_cq(completions_);
+    if (copies_ != nullptr) ibv_dereg_mr(copies_);
+    std::free(slots_);
+  }
+  [[nodiscard]] std::size_t inlined() const { return inline_; }
+
+  // The source may be used again on return: short data travel in the request, longer are copied, and the longest waited for.
+  void put(const std::byte* from, std::size_t to, std::size_t bytes) {
+    make_room();
+    if (bytes <= inline_) {
+      post(from, 0, to, bytes, IBV_SEND_INLINE);
+    } else if (bytes <= kSlot) {
+      std::byte* const slot = slots_ + posted_ % kDepth * kSlot;
+      post(std::memcpy(slot, from, bytes), copies_->lkey, to, bytes);
+    } else {
+      for (std::size_t done = 0, now = 0; done < bytes; done += now) {
+        now = std::min(bytes - done, longest_);
+        post(from + done, own_->lkey, to + done, now, IBV_SEND_SIGNALED);
+        make_room();
+      }
+      await_all();
+    }
+  }
+  // Until the other side has what was put: by a write of nothing behind it, which reports.
+  void flush() {
+    make_room();
+    post(nullptr, 0, 0, 0, IBV_SEND_SIGNALED);
+    await_all();
+  }
+
+ private:
+  static constexpr std::size_t kInline = 220;  // bytes in a request; perftest asks for as many
+  static constexpr std::size_t kSlot = 8192;   // bytes that are copied
+  static constexpr uint64_t kDepth = 64;       // requests under way, each with a slot,
+  static constexpr uint64_t kReported = 16;    // of which each so many-th reports its completion
+
+  // There is room for it.
+  void post(const void* from, uint32_t key, std::size_t to, std::size_t bytes, unsigned flags = 0) {
+    ibv_sge data{
+        .addr = reinterpret_cast<uint64_t>(from), .length = static_cast<uint32_t>(bytes), .lkey = key};
+    ibv_send_wr request{};
+    request.wr_id = ++posted_;
+    request.sg_list = &data;
+    request.num_sge = bytes > 0 ? 1 : 0;
+    request.opcode = IBV_WR_RDMA_WRITE;
+    request.send_flags = posted_ % kReported == 0 ? flags | IBV_SEND_SIGNALED : flags;
+    request.wr.rdma.remote_addr = peer_.base + to;
+    request.wr.rdma.rkey = peer_.key;
+    ibv_send_wr* refused = nullptr;
+    check(ibv_post_send(pair_, &request, &refused), "ibv_post_send");
+  }
+  void make_room() {
+    while (posted_ - completed_ >= kDepth) progress();
+  }
+  // The last that was posted reports.
+  void await_all() {
+    while (completed_ < posted_) progress();
+  }
+  // Requests complete in order: one that reports speaks for those before it.
+  void progress() {
+    std::array<ibv_wc, 16> done;
+    const int found = ibv_poll_cq(completions_, static_cast<int>(done.size()), done.data());
+    if (found < 0) throw std::runtime_error("ibv_poll_cq failed");
+    for (int i = 0; i < found; ++i) {
+      const ibv_wc& each = done[static_cast<std::size_t>(i)];
+      if (each.status != IBV_WC_SUCCESS)
+        throw std::runtime_error(std::string("RDMA write: ") + ibv_wc_status_str(each.status));
+      completed_ = each.wr_id;
+    }
+  }
+
+  ibv_qp* pair_ = nullptr;
+  ibv_cq* completions_ = nullptr;
+  const ibv_mr* own_ = nullptr;
+  ibv_mr* copies_ = nullptr;
+  std::byte* slots_ = nullptr;
+  std::size_t inline_ = kInline, longest_ = 0;
+  Card peer_{};
+  uint64_t posted_ = 0, completed_ = 0;
+};
+
+}  // namespace bench
