@@ -71,6 +71,7 @@ int Engine::open(Runtime& runtime, Context& c) {
 
 std::vector<uint32_t> Engine::hosts(const std::vector<uint32_t>& ranks) const {
   std::vector<uint32_t> hosts;
+  hosts.reserve(ranks.size());
   for (const uint32_t rank : ranks) hosts.push_back(static_cast<uint32_t>(hosts_[rank]));
   return hosts;
 }
