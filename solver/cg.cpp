@@ -14,9 +14,8 @@ namespace {
 
 class HestenesStiefel : Recurrence {
  public:
-  HestenesStiefel(Operator& a, Preconditioner* preconditioner, Reduction& reduction, Team& team,
-                  std::span<const double> b, std::span<double> x, const CgOptions& options)
-      : Recurrence(a, preconditioner, team, b, x, options),
+  HestenesStiefel(const System& system, Reduction& reduction)
+      : Recurrence(system),
         reduction_(reduction),
         r_(vector()),
         p_(vector()),
@@ -86,7 +85,7 @@ std::string_view reason(Stop stop) {
 
 CgResult cg(Operator& a, Preconditioner* preconditioner, Reduction& reduction, Team& team,
             std::span<const double> b, std::span<double> x, const CgOptions& options) {
-  return HestenesStiefel(a, preconditioner, reduction, team, b, x, options).run();
+  return HestenesStiefel({a, preconditioner, team, b, x, options}, reduction).run();
 }
 
 double true_relative_residual(Operator& a, Reduction& reduction, Team& team, std::span<const double> b,

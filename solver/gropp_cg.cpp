@@ -12,9 +12,8 @@ namespace {
 
 class Gropp : Recurrence {
  public:
-  Gropp(Operator& a, Preconditioner* preconditioner, OverlappedReduction& reduction, Team& team,
-        std::span<const double> b, std::span<double> x, const CgOptions& options)
-      : Recurrence(a, preconditioner, team, b, x, options),
+  Gropp(const System& system, OverlappedReduction& reduction)
+      : Recurrence(system),
         reduction_(reduction),
         r_(vector()),
         p_(vector()),
@@ -106,7 +105,7 @@ class Gropp : Recurrence {
 CgResult gropp_cg(Operator& a, Preconditioner* preconditioner, OverlappedReduction& reduction,
                   Team& team, std::span<const double> b, std::span<double> x,
                   const CgOptions& options) {
-  return Gropp(a, preconditioner, reduction, team, b, x, options).run();
+  return Gropp({a, preconditioner, team, b, x, options}, reduction).run();
 }
 
 }  // namespace ompl::solver

@@ -17,11 +17,10 @@ namespace {
 
 class Pipelined : Recurrence {
  public:
-  Pipelined(Operator& a, Preconditioner* preconditioner, OverlappedReduction& reduction, Team& team,
-            std::span<const double> b, std::span<double> x, const CgOptions& options)
-      : Recurrence(a, preconditioner, team, b, x, options),
+  Pipelined(const System& system, OverlappedReduction& reduction)
+      : Recurrence(system),
         reduction_(reduction),
-        replace_every_(options.replace_every),
+        replace_every_(system.options.replace_every),
         r_(vector()),
         w_(vector()),
         n_(vector()),
@@ -125,7 +124,7 @@ class Pipelined : Recurrence {
 CgResult pipelined_cg(Operator& a, Preconditioner* preconditioner, OverlappedReduction& reduction,
                       Team& team, std::span<const double> b, std::span<double> x,
                       const CgOptions& options) {
-  return Pipelined(a, preconditioner, reduction, team, b, x, options).run();
+  return Pipelined({a, preconditioner, team, b, x, options}, reduction).run();
 }
 
 }  // namespace ompl::solver

@@ -21,18 +21,17 @@ void Stopwatch::lap(double& to) {
   last_ = now;
 }
 
-Recurrence::Recurrence(Operator& a, Preconditioner* preconditioner, Team& team,
-                       std::span<const double> b, std::span<double> x, const CgOptions& options)
-    : x_(x),
-      vectors_(team, a.size()),
-      a_(a),
-      preconditioner_(preconditioner),
-      options_(options),
-      b_(b.data()),
-      wait_before_(a.wait_seconds()) {
-  check_sizes(a, b, x);
-  if (!(options.tolerance >= 0 && options.tolerance < 1))
-    refuse("a tolerance of {}; it must be from 0 to below 1", options.tolerance);
+Recurrence::Recurrence(const System& system)
+    : x_(system.x),
+      vectors_(system.team, system.a.size()),
+      a_(system.a),
+      preconditioner_(system.preconditioner),
+      options_(system.options),
+      b_(system.b.data()),
+      wait_before_(a_.wait_seconds()) {
+  check_sizes(a_, system.b, x_);
+  if (!(options_.tolerance >= 0 && options_.tolerance < 1))
+    refuse("a tolerance of {}; it must be from 0 to below 1", options_.tolerance);
 }
 
 double Recurrence::product(const double* in, double* out) {

@@ -22,13 +22,21 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-// What the recurrences of conjugate gradients share: the system A x = b and its preconditioner M, steps whose seconds are
-// noted, the history, and when and why it ends. What a step returns of a product in . out is this rank's part of it.
+// What is solved, A x = b with a preconditioner M or none, and how.
+struct System {
+  Operator& a;
+  Preconditioner* preconditioner;
+  Team& team;
+  std::span<const double> b;
+  std::span<double> x;
+  const CgOptions& options;
+};
+
+// What the recurrences of conjugate gradients share: the system, steps whose seconds are noted, the history, and when and why it ends. What a step returns of a product in . out is this rank's part of it.
 class Recurrence {
  protected:
   // Throws InputError for sizes that differ and a tolerance out of range.
-  Recurrence(Operator& a, Preconditioner* preconditioner, Team& team, std::span<const double> b,
-             std::span<double> x, const CgOptions& options);
+  explicit Recurrence(const System& system);
 
   [[nodiscard]] bool preconditioned() const { return preconditioner_ != nullptr; }
   [[nodiscard]] std::vector<double> vector() const { return std::vector<double>(x_.size()); }

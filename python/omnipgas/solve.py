@@ -150,46 +150,51 @@ def _run(
 ) -> int:
     """Starts the ranks, shows and writes the result; the exit status."""
     console = Console(stderr=json_path == "-")
-    try:
-        result, code = _follow(*_job(arguments, *where), console)
-    except peers.MissingError as missing:
-        print(f"omni: {missing}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    if result is None:
-        return code or 1
-    _show(console, result)
+    found, code = _found([arguments], where, console)
+    if not found:
+        return code
+    _show(console, found[0])
     if json_path:
-        results.write(json_path, result)
+        results.write(json_path, found[0])
     if plot:
         from omnipgas import plots  # slow to load, and seldom wanted
 
-        plots.residuals(plot, result)
+        plots.residuals(plot, found[0])
         console.print(f"Plot: {plot}")
     return code
 
 
 def _compare(arguments: Sequence[str], where: tuple[int, str | None, float], json_path: str | None) -> int:
-    """A job for each solver, one after the other; shows and writes what they found; the first status that is not 0."""
+    """A job for each solver; shows and writes what they found; the exit status."""
     console = Console(stderr=json_path == "-")
-    found, codes = [], []
-    try:
-        for solver in SOLVERS:
-            result, code = _follow(*_job([*arguments, *_options(solver=solver)], *where), console)
-            if result is None:
-                return code or 1
-            found.append(result)
-            codes.append(code)
-    except peers.MissingError as missing:
-        print(f"omni: {missing}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    found, code = _found([[*arguments, *_options(solver=solver)] for solver in SOLVERS], where, console)
+    if len(found) < len(SOLVERS):
+        return code
     console.print(_comparison(found))
     if json_path:
         results.write(json_path, {"solvers": found})
-    return next((code for code in codes if code), 0)
+    return code
+
+
+def _found(
+    jobs: Sequence[Sequence[str]], where: tuple[int, str | None, float], console: Console
+) -> tuple[list[dict[str, Any]], int]:
+    """What jobs found, one after the other, up to one that found nothing; the first exit status that is not 0."""
+    found: list[dict[str, Any]] = []
+    status = 0
+    try:
+        for arguments in jobs:
+            result, code = _follow(*_job(arguments, *where), console)
+            if result is None:
+                return found, code or 1
+            found.append(result)
+            status = status or code
+    except peers.MissingError as missing:
+        print(f"omni: {missing}", file=sys.stderr)
+        return found, 1
+    except KeyboardInterrupt:
+        return found, INTERRUPTED
+    return found, status
 
 
 def _comparison(found: Sequence[dict[str, Any]]) -> Table:

@@ -15,7 +15,6 @@ from omnipgas.figure import Figure, missing
 
 CALLS = 4096
 INSTRUCTIONS = 300.0
-POSTED = 2 + 1 / 64  # data and record, and what the other side writes back: a word for 64 records
 MESSAGES = 1e6
 LIMIT = 3000  # seconds for them
 
@@ -34,7 +33,7 @@ def work(build: Path) -> list[Figure]:
             device="libtofucom.so",
             env={**os.environ, "OMPL_SEGMENT_SIZE": "64M"},
             instructions=INSTRUCTIONS,
-            posted={"put+flag": (POSTED, POSTED), "put_signal": (POSTED, POSTED)},
+            posted={"put+flag": (2.0, 2.0), "put_signal": (2.0, 2.0)},
         )
     )
 

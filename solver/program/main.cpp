@@ -5,11 +5,11 @@
 
 #include <exception>
 
-#include "solver/program/mpi.hpp"
 #include "solver/program/options.hpp"
 #include "solver/program/problem.hpp"
 #include "solver/program/solve.hpp"
 #include "solver/ranks/layer.hpp"
+#include "solver/ranks/mpi.hpp"
 
 namespace {
 

@@ -6,11 +6,11 @@
 #include <memory>
 #include <optional>
 
-#include "solver/program/mpi.hpp"
 #include "solver/program/problem.hpp"
 #include "solver/program/report.hpp"
 #include "solver/ranks/halo_exchange.hpp"
 #include "solver/ranks/layer.hpp"
+#include "solver/ranks/mpi.hpp"
 #include "solver/ranks/mpi_sums.hpp"
 #include "solver/ranks/overlapped_sums.hpp"
 #include "solver/ranks/whole.hpp"

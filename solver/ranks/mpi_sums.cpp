@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solver/ranks/mpi_sums.hpp"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -10,14 +8,11 @@
 #include <stdexcept>
 #include <string>
 
+#include "solver/ranks/mpi.hpp"
+
 namespace ompl::solver {
 
 namespace {
-
-template <class Function>
-Function* function(const char* name) {
-  return reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
-}
 
 // What differs between binary interfaces. Handle: int in MPICH's, which Intel MPI shares, else void*.
 template <class Handle>
@@ -80,9 +75,9 @@ class MpiSums final : public OverlappedReduction {
   }
 
   using Iallreduce = int(const void*, void*, int, Handle, Handle, Handle, Handle*);
-  Iallreduce* const iallreduce_ = function<Iallreduce>("MPI_Iallreduce");
-  int (*const test_)(Handle*, int*, void*) = function<int(Handle*, int*, void*)>("MPI_Test");
-  int (*const wait_)(Handle*, void*) = function<int(Handle*, void*)>("MPI_Wait");
+  Iallreduce* const iallreduce_ = mpi_function<Iallreduce>("MPI_Iallreduce");
+  int (*const test_)(Handle*, int*, void*) = mpi_function<int(Handle*, int*, void*)>("MPI_Test");
+  int (*const wait_)(Handle*, void*) = mpi_function<int(Handle*, void*)>("MPI_Wait");
   const Constants<Handle> mpi_;
   Handle request_{};
   bool under_way_ = false;

@@ -16,7 +16,10 @@ struct Cores {
   std::string known_by{};    // hwloc and its interface, or why every processor counts as a core
 };
 
-// The cores of a set of processors (bit i of word i / 64), each with those of its processors that are in the set. Asks hwloc, whose
+// The processors of a set (bit i of word i / 64).
+Core processors_of(std::span<const uint64_t> set);
+
+// The cores of such a set, each with those of its processors that are in the set. Asks hwloc, whose
 // library is loaded now, if it was there when this was built. Any thread; takes milliseconds.
 Cores cores_of(std::span<const uint64_t> set);
 

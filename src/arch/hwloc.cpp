@@ -2,6 +2,7 @@
 // hwloc, loaded when cores are asked for and not before; only its headers are needed to build.
 #include <hwloc.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "arch/cores.hpp"
@@ -54,14 +55,14 @@ std::string ask_hwloc(std::span<const uint64_t> set, Cores* cores) {
   if (hwloc.load(made) != 0) return version + " cannot read the machine";
   const int depth = hwloc.depth(made, HWLOC_OBJ_CORE);
   if (depth < 0) return version + " sees no cores";
+  const Core wanted = processors_of(set);
   std::vector<Core> list;
   for (unsigned i = 0; i < hwloc.count(made, depth); ++i) {
     Core core;
     const hwloc_obj_t object = hwloc.object(made, depth, i);
     for (int at = hwloc.next(object->cpuset, -1); at >= 0; at = hwloc.next(object->cpuset, at)) {
       const auto processor = static_cast<unsigned>(at);
-      if (processor / 64 < set.size() && (set[processor / 64] >> processor % 64 & 1) != 0)
-        core.push_back(processor);
+      if (std::ranges::binary_search(wanted, processor)) core.push_back(processor);
     }
     if (!core.empty()) list.push_back(std::move(core));
   }

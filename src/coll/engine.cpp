@@ -22,8 +22,7 @@ constexpr uint32_t kLargestCell = 16384;
 // staged.
 constexpr uint64_t kShare = 8;
 constexpr unsigned kCheckShift = 48;
-constexpr int64_t kGrace_ns =
-    1'000'000'000;  // in which nothing moves at the end, all ranks being there
+constexpr int64_t kGrace_ns = 1'000'000'000;  // without a move at the end, all ranks being there
 
 // A value of OMPL_COLL_PROGRESS, which was checked.
 int32_t mode_of(std::string_view name) {

@@ -2,18 +2,15 @@
 #include "coll/nodes.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace ompl::coll {
 
 Nodes::Nodes(const std::vector<uint32_t>& hosts) {
-  std::vector<uint32_t> known;  // by node
+  std::unordered_map<uint32_t, uint32_t> nodes;  // by host
   for (uint32_t member = 0; member < hosts.size(); ++member) {
-    const auto found = std::ranges::find(known, hosts[member]);
-    const auto node = static_cast<uint32_t>(found - known.begin());
-    if (found == known.end()) {
-      known.push_back(hosts[member]);
-      members_.emplace_back();
-    }
+    const uint32_t node = nodes.try_emplace(hosts[member], count()).first->second;
+    if (node == count()) members_.emplace_back();
     members_[node].push_back(member);
     of_.push_back(node);
   }

@@ -49,19 +49,17 @@ void Servant::set_spinning(bool spins) {
 // Not what the thread that comes here may use: that may be bound itself.
 void Servant::take_core(bool own) {
   const Runtime& runtime = engine_.runtime();
-  const auto allowed = runtime.processors();
+  if (own && own_core_.empty()) {
+    const arch::Cores cores = arch::cores_of(runtime.processors());
+    const Placement placement = spare_core(cores, runtime.sharing());
+    own_core_ = placement.processors;
+    log::info("rank {}: the progress thread gets processor {}: {} ({})", runtime.rank(),
+              fmt::join(own_core_, ","), placement.why, cores.known_by);
+  }
   cpu_set_t wanted;
   CPU_ZERO(&wanted);
-  if (own) {
-    const arch::Cores cores = arch::cores_of(allowed);
-    const Placement placement = spare_core(cores, runtime.sharing());
-    for (const unsigned processor : placement.processors) CPU_SET(processor, &wanted);
-    log::info("rank {}: the progress thread gets processor {}: {} ({})", runtime.rank(),
-              fmt::join(placement.processors, ","), placement.why, cores.known_by);
-  } else {
-    for (unsigned i = 0; i < allowed.size() * 64; ++i)
-      if ((allowed[i / 64] >> i % 64 & 1) != 0) CPU_SET(i, &wanted);
-  }
+  for (const unsigned processor : own ? own_core_ : arch::processors_of(runtime.processors()))
+    CPU_SET(processor, &wanted);
   // An empty set is refused, and so is one that was taken from the process since: the thread stays where it is.
   static_cast<void>(::pthread_setaffinity_np(thread_.native_handle(), sizeof wanted, &wanted));
 }

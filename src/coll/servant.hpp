@@ -6,6 +6,8 @@
 #include <atomic>
 #include <thread>
 
+#include "arch/cores.hpp"
+
 namespace ompl {
 class Context;
 }
@@ -40,6 +42,7 @@ class Servant {
   std::atomic<bool> spins_{false};
   std::atomic<uint32_t> bell_{0};
   std::atomic<bool> asleep_{false};
+  arch::Core own_core_;  // once it was chosen
   std::thread thread_;
 };
 

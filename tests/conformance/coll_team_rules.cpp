@@ -266,9 +266,7 @@ TEST_P(Conformance, Coll_TheServantsCore) {
   world({.ranks = 1})->run([](Rank&) {
     std::array<uint64_t, 16> allowed{};
     arch::affinity(allowed);
-    arch::Core all;
-    for (unsigned i = 0; i < allowed.size() * 64; ++i)
-      if ((allowed[i / 64] >> i % 64 & 1) != 0) all.push_back(i);
+    const arch::Core all = arch::processors_of(allowed);
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(all.front(), &one);
