@@ -61,6 +61,12 @@ uint64_t Connections::room(Link& link) {
   return limit - link.sent;
 }
 
+// The code of a command that was posted.
+int Connections::note(int code) {
+  refused_ = refused_ || code == UTOFU_ERR_BUSY;
+  return code;
+}
+
 // One step towards a connection; false: it waits, for room in the queue or for the other side.
 bool Connections::advance(Link& link) {
   using State = Link::State;
@@ -102,7 +108,7 @@ bool Connections::advance(Link& link) {
     default:
       return false;
   }
-  if (code == UTOFU_SUCCESS) return true;
+  if (note(code) == UTOFU_SUCCESS) return true;
   if (code != UTOFU_ERR_BUSY) lost(link, code);
   return false;
 }
@@ -154,7 +160,7 @@ void Connections::tell(Incoming& from) {
   const int code = site_.library->put_piggyback8(vcq_->handle(), from.vcq, from.taken,
                                                  from.reply + offsetof(Reply, taken), sizeof from.taken,
                                                  0, kStrong, nullptr);
-  if (code == UTOFU_SUCCESS) from.told = from.taken;
+  if (note(code) == UTOFU_SUCCESS) from.told = from.taken;
 }
 
 int Connections::progress() {
@@ -165,7 +171,7 @@ int Connections::progress() {
       const int code = site_.library->put_piggyback8(vcq_->handle(), from->vcq, from->memory.stadd(),
                                                      from->reply + offsetof(Reply, ring),
                                                      sizeof(uint64_t), 0, kStrong, nullptr);
-      if (code == UTOFU_ERR_BUSY) continue;
+      if (note(code) == UTOFU_ERR_BUSY) continue;
       from->offered = true;
       --connecting_;
       ++taken;
@@ -204,7 +210,7 @@ void Connections::try_out(Link& link) {
   const int code = site_.library->put_piggyback8(
       vcq_->handle(), link.vcq, 0, link.board + Board::kPulse, sizeof(uint64_t), operation.number,
       kStrong | UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE, report_to(operation));
-  if (code == UTOFU_SUCCESS) return operations_.issue(operation);
+  if (note(code) == UTOFU_SUCCESS) return operations_.issue(operation);
   operations_.give_back(operation);
   if (code != UTOFU_ERR_BUSY) lost(link, code);
 }

@@ -18,6 +18,8 @@ int UtofuEndpoint::progress(Sink& sink, int budget) {
     taken = take_notices(budget);
     if (taken < 0) return taken;
     take_reports();
+  } else if (connections_.refused()) {
+    take_reports();
   }
   taken += take_records(sink, budget - taken);
   return taken + connections_.progress();
