@@ -3,16 +3,20 @@
 #include "../conformance/endpoint_rules.hpp"
 #include "conduit/utofu/conduit.hpp"
 #include "emulator.h"
+#include "utofu.h"
 
 namespace ompl::conduit::utofu::test {
 namespace {
 
 using namespace conduit::test;
 
-EndpointCase plain() {
-  return {"plain",
-          [](uint32_t rank, uint32_t slots) { return std::make_unique<Node>(make(), rank, 2, slots); }};
+// All of whose segment is one allocation.
+std::unique_ptr<Node> allocated(uint32_t rank, uint32_t slots) {
+  auto node = std::make_unique<Node>(make(), rank, 2, slots);
+  EXPECT_EQ(node->conduit->commit(0, kSegment), OMPL_OK) << error_detail();
+  return node;
 }
+EndpointCase plain() { return {"plain", allocated}; }
 std::string name_of(const testing::TestParamInfo<EndpointCase>& info) { return info.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(Utofu, EndpointRules, testing::Values(plain()), name_of);

@@ -57,6 +57,8 @@ class Connections {
   void lost(Link& link, int code);
   // `rank` will close its endpoint in order.
   void said_goodbye(uint32_t rank);
+  // Tells a side whose ring is not there yet that this one will. False: there is no room yet.
+  bool say_goodbye(Link& link);
 
  private:
   Link& add(uint32_t rank);
@@ -65,7 +67,8 @@ class Connections {
   bool advance(Link& link);
   int note(int code);
   void beat();
-  void try_out(Link& link);
+  void try_out(Link& link) { put_word(link, Board::kPulse, 0); }
+  bool put_word(Link& link, std::size_t place, uint64_t word);
   void fail(Link& link, int code, std::string_view why);
   [[nodiscard]] const std::vector<uint64_t>& slots_of(uint32_t rank) const {
     return (*site_.peers)[rank].slots;

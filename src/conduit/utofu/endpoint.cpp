@@ -75,6 +75,7 @@ bool UtofuEndpoint::parted() {
     const bool fits = connections_.room(*link) > 0 && !link->window.full() && !operations_.full();
     if (up && !link->goodbye_said && fits)
       link->goodbye_said = post_record(*link, {.tail = kGoodbye}).state == Post::State::done;
+    if (link->connecting() && !link->left_said) link->left_said = connections_.say_goodbye(*link);
     all = all && !link->connecting() && (!up || (link->goodbye_said && link->left));
   }
   return all && operations_.outstanding() == 0;

@@ -111,7 +111,7 @@ bool UtofuEndpoint::deliver(Sink& sink, Incoming& from, const Record& record) {
   }
   sink.signal(from.rank, {.offset = record.offset,
                           .value = record.value,
-                          .compare = from.compare,
+                          .compare = record.compares() ? from.compare : 0,
                           .token = record.token,
                           .op = static_cast<SignalOp>(record.op()),
                           .function = record.function()});
