@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
 
@@ -14,14 +15,30 @@ namespace {
 
 constexpr std::byte kUntouched{0xA5};
 
-std::byte content(uint32_t member, std::size_t i, uint32_t round) {
-  return static_cast<std::byte>((uint64_t{member} * 7919 + i * 31 + (i >> 8) * 17 + round * 101) >> 1);
+constexpr std::size_t kRow = 256;
+using Row = std::array<std::byte, kRow>;
+
+// All rows that there are, so that buffers are copied together and not computed.
+const std::vector<Row>& rows() {
+  static const std::vector<Row> all = [] {
+    std::vector<Row> made(2 * kRow);
+    for (std::size_t row = 0; row < made.size(); ++row)
+      for (std::size_t i = 0; i < kRow; ++i) made[row][i] = static_cast<std::byte>((row + i * 31) >> 1);
+    return made;
+  }();
+  return all;
 }
 
 // Of its send buffer, bytes `from` to `from` + `count` - 1.
 std::vector<std::byte> sent_by(uint32_t member, uint32_t round, std::size_t from, std::size_t count) {
   std::vector<std::byte> bytes(count);
-  for (std::size_t i = 0; i < count; ++i) bytes[i] = content(member, from + i, round);
+  for (std::size_t done = 0; done < count;) {
+    const std::size_t at = from + done;
+    const std::size_t row = uint64_t{member} * 7919 + at / kRow * 7953 + round * 101;
+    const std::size_t length = std::min(kRow - at % kRow, count - done);
+    std::memcpy(&bytes[done], &rows()[row % rows().size()][at % kRow], length);
+    done += length;
+  }
   return bytes;
 }
 
@@ -133,6 +150,7 @@ int CollJob::call(ompl_team* team, ompl_request** place) {
 
 // `bytes` came to `place` of what is received.
 void CollJob::expect(const Bytes& bytes, std::size_t place) {
+  if (bytes.empty() || std::memcmp(bytes.data(), in_ + place, bytes.size()) == 0) return;
   const auto differs = std::mismatch(bytes.begin(), bytes.end(), in_ + place);
   EXPECT_EQ(differs.first - bytes.begin(), std::ssize(bytes))
       << ompl_coll_name(collective) << ": the first wrong byte, of member " << me_ << ", at " << place;
