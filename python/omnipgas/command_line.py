@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from omnipgas import network, runner
-from omnipgas.peers import Hosts, MissingError
+from omnipgas.peers import Hosts
 
 FILE_WIDTH = 140  # characters of a table that goes into a file
 INTERRUPTED = 130  # exit status after Ctrl-C
@@ -19,7 +19,7 @@ MOST_HOSTS = 4
 
 TWO_HOSTS = typer.Option(1, "--hosts", min=1, max=2, help="2: a network namespace for each rank; needs root.")
 HOSTS = typer.Option(
-    1, "--hosts", min=1, max=MOST_HOSTS, help="Network namespaces that share the ranks out evenly, in order; needs root."
+    1, "--hosts", min=1, max=MOST_HOSTS, help="Network namespaces, as many of the ranks on each, in order; needs root."
 )
 RATE = typer.Option(None, "--rate", metavar="MBIT", min=1, help="Limit of the links between hosts, Mbit/s.")
 

@@ -177,8 +177,9 @@ def show(console: Console, rows: Sequence[Result], outcome: halo_rounds.Outcome,
     smallest, largest = (f"{size:,}" for size in pattern.sizes)
     sizes = largest if smallest == largest else f"{smallest} to {largest}"
     count = pattern.most_neighbors
+    neighbors = f"{count} neighbour{'s' if count > 1 else ''}"
     console.print(
-        f"Halo exchange of {pattern.ranks} ranks ({outcome.found.name}){where}, {count} neighbour{'s' if count > 1 else ''},"
+        f"Halo exchange of {pattern.ranks} ranks ({outcome.found.name}){where}, {neighbors},"
         f" {sizes} B each way; us on the slowest rank",
         style="bold", highlight=False,
     )  # fmt: skip
