@@ -47,7 +47,7 @@ class Way {
     exchange_.start(slab_.x());
     static_cast<void>(exchange_.wait());
   }
-  // Start, the product of the own columns, wait. polls: the exchange is moved on with each block of rows.
+  // Start, the product of the own columns, wait. polls: the exchange is looked after meanwhile.
   void overlap(bool polls) { slab_.apply(polls ? attended_ : left_alone_); }
   // What is wrong after a whole product with content of that number.
   [[nodiscard]] std::optional<std::string> multiply_checked(uint64_t number) {

@@ -30,7 +30,7 @@ AT_THE_ENDS = 2 / 3
 
 @dataclass(frozen=True)
 class Way:
-    """An exchange while the rank computes: moved on by it after each block of 1024 rows, or left alone."""
+    """An exchange while the rank computes: looked after by it, as the solver does, or left alone."""
 
     strategy: str
     polls: bool = True
