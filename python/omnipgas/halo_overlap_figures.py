@@ -13,7 +13,7 @@ from omnipgas.runner import Limits
 from omnipgas.worker import Worker, WorkerError
 
 MPIS = ("mpich", "openmpi")
-# Mbit/s, and points of each side of the plane that is exchanged: messages long beside the 64 kB that a limited link
+# Mbit/s, and points of each side of the plane that is exchanged: messages long beside the 80 kB that a limited link
 # lets pass at once.
 LINKS = {100: 200, 1000: 400}
 MINE, BY_MPI = Way("double-buffer"), Way("mpi")
