@@ -6,6 +6,9 @@
 #include <omnipgas/ompl_ext.h>
 #include <sched.h>
 
+#include <map>
+#include <string>
+
 #include "adapters/mpi_about.hpp"
 #include "harness/must.hpp"
 
