@@ -54,7 +54,7 @@ def launch(build: Path, mpi: str, ranks: int, hosts: peers.Hosts | None = None) 
     command = [part.format(launcher=launcher, prefix=prefix, ranks=ranks) for part in peer.launch if part != "{worker}"]
     at = command.index(RANKS_OPTION)
     del command[at : at + 2]
-    places = {"prefix": prefix, "threads": 1}
+    places: dict[str, object] = {"prefix": prefix, "threads": 1}
     if hosts:
         places |= {"interface": hosts.interface, "hub_interface": hosts.hub_interface}
         network.refuse_memory(peer)
