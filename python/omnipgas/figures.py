@@ -20,6 +20,7 @@ from pathlib import Path
 
 from omnipgas import (
     halo_figures,
+    halo_overlap_figures,
     layer_figures,
     network_figures,
     overlap_figures,
@@ -171,6 +172,7 @@ GROUPS: dict[str, Callable[[Bench], list[Figure]]] = {
     "equations": lambda bench: replay_figures.equations(bench.build),
     "replay": lambda bench: replay_figures.replay(bench.build),
     "halo": halo_figures.figures,
+    "halo-overlap": halo_overlap_figures.figures,
     "cg": solver_figures.figures,
     "overlap": overlap_figures.figures,
     "fit": lambda bench: accuracy_figures.fit(bench.build),
