@@ -71,9 +71,14 @@ void Lane::start(Request* request) {
   under_way_.fetch_add(1, std::memory_order_relaxed);
   team_.engine().note_started();
   push(incoming_, request);
+  if (team_.queue() != nullptr) team_.queue()->add(*this);
 }
 
 void Lane::drive(Context& c, bool* again) {
+  if (team_.queue() != nullptr) {
+    team_.queue()->drive(c, again);
+    return;
+  }
   // What is started while the lane is claimed must not be overlooked.
   do {
     if (claimed_.exchange(true, std::memory_order_seq_cst)) {
@@ -87,21 +92,32 @@ void Lane::drive(Context& c, bool* again) {
 
 void Lane::run(Context& c, bool* again) {
   take_in();
-  while (first_ != nullptr) {
-    Request& request = *first_;
-    const int broken = team_.broken();
-    if (broken != OMPL_OK) {
-      end(request, broken);
-      continue;
-    }
-    const Turn turn = advance(c, request);
-    if (turn == Turn::again) *again = true;
-    if (turn != Turn::done) {
-      if (team_.broken() == OMPL_OK) return;
-      continue;
-    }
-    if (request.promises.empty() || !agree(request)) end(request, request.failure);
+  while (first_ != nullptr && go_on(c, kTurns, again)) {
   }
+}
+
+bool Lane::turn(Context& c, bool* again) {
+  take_in();
+  if (first_ == nullptr) {  // it was counted, and comes in a moment
+    *again = true;
+    return false;
+  }
+  const uint64_t before = moves();
+  return go_on(c, 1, again) || moves() != before;
+}
+
+// Goes on with the first request; true if the next, or its other schedule, can begin.
+bool Lane::go_on(Context& c, int turns, bool* again) {
+  Request& request = *first_;
+  if (const int broken = team_.broken(); broken != OMPL_OK) {
+    end(request, broken);
+    return true;
+  }
+  const Turn turn = advance(c, request, turns);
+  if (turn == Turn::again) *again = true;
+  if (turn != Turn::done) return team_.broken() != OMPL_OK;
+  if (request.promises.empty() || !agree(request)) end(request, request.failure);
+  return true;
 }
 
 // Whether all members call the same: then the collective itself begins.
@@ -119,8 +135,8 @@ bool Lane::agree(Request& request) {
 
 void Lane::ring(const Request& request) const {
   constexpr uint64_t kWorthWaking = 32768;  // bytes; sending fewer takes less time than waking a thread
-  if (team_.is_served() && request.schedule->bytes >= kWorthWaking && request.runs())
-    team_.engine().ring();
+  const bool worth = request.schedule->bytes >= kWorthWaking || team_.queue() != nullptr;
+  if (team_.is_served() && worth && request.runs()) team_.engine().ring();
 }
 
 void Lane::take_in() {
@@ -156,9 +172,9 @@ void Lane::begin_round(Request& request) {
   }
 }
 
-Lane::Turn Lane::advance(Context& c, Request& request) {
+Lane::Turn Lane::advance(Context& c, Request& request, int turns) {
   const Schedule& schedule = request.current();
-  for (int turn = 0; turn < kTurns; ++turn) {
+  for (int turn = 0; turn < turns; ++turn) {
     if (request.round == schedule.rounds.size()) return Turn::done;
     const uint32_t first = request.round == 0 ? 0 : schedule.rounds[request.round - 1];
     const uint32_t end = schedule.rounds[request.round];

@@ -36,6 +36,10 @@ class alignas(arch::kCacheLine) Lane {
   // wake a sleeper. Any thread.
   void drive(Context& c, bool* again);
 
+  // Of the locked queue, whose taker has claimed the lane: the steps of one round that are ready. True if anything was done.
+  bool turn(Context& c, bool* again);
+  bool queued = false;  // under its lock
+
   // Wakes the servant for a request that was started, or left, if it is one for which that pays.
   void ring(const Request& request) const;
 
@@ -53,10 +57,11 @@ class alignas(arch::kCacheLine) Lane {
  private:
   enum class Turn : uint8_t { blocked, again, moved, done };
   void run(Context& c, bool* again);
+  bool go_on(Context& c, int turns, bool* again);
   void take_in();
   void end(Request& request, int code);
   bool agree(Request& request);
-  Turn advance(Context& c, Request& request);
+  Turn advance(Context& c, Request& request, int turns);
   void begin_round(Request& request);
   Turn step(Context& c, Request& request, const Step& step, Progress& progress);
   Turn send(Context& c, Request& request, const Step& step, Progress& progress);

@@ -58,6 +58,8 @@ constexpr std::array kVariables{
     Variable{
         "OMPL_COLL_PROGRESS", "none|spare|shared|idle", &Settings::coll_progress,
         "Who goes on with nonblocking collectives, until ompl_team_set_progress() says otherwise."},
+    Variable{"OMPL_COLL_SCHEDULER", "lock-free|locked-queue", &Settings::coll_scheduler,
+             "How threads share collectives; locked-queue is slower, and for measurement only."},
     Variable{"OMPL_SPIN", "count or -1", &Settings::spin,
              "Polls of a waiter before its first yield; -1: chosen by the load on the cores."},
     Variable{"OMPL_YIELDS", "count or -1", &Settings::yields,

@@ -27,6 +27,7 @@ struct Settings {
   std::size_t coll_memory = std::size_t{16} << 20;  // bytes of a rank's segment for all its teams
   std::string coll_check = "0";                     // "1": members compare what they call
   std::string coll_progress = "none";               // mode of new teams: none, spare, shared, idle
+  std::string coll_scheduler = "lock-free";         // lock-free; for measurement only: locked-queue
   // Waiting
   int spin = -1;    // polls before the first yield; -1: choose by the load on the cores
   int yields = -1;  // yields before sleeping; -1: choose

@@ -43,6 +43,7 @@ TEST(Settings, EveryKindIsRead) {
                       {"OMPL_COLL_CHECK", "1"},
                       {"OMPL_COLL_MEMORY", "2M"},
                       {"OMPL_COLL_PROGRESS", "shared"},
+                      {"OMPL_COLL_SCHEDULER", "locked-queue"},
                       {"OMPL_SPIN", "0"},
                       {"OMPL_YIELDS", "-1"},
                       {"OMPL_ON_PEER_DEATH", "ignore"},
@@ -70,6 +71,7 @@ TEST(Settings, EveryKindIsRead) {
   EXPECT_EQ(settings.coll_check, "1");
   EXPECT_EQ(settings.coll_memory, std::size_t{2} << 20);
   EXPECT_EQ(settings.coll_progress, "shared");
+  EXPECT_EQ(settings.coll_scheduler, "locked-queue");
   EXPECT_EQ(settings.spin, 0);
   EXPECT_EQ(settings.yields, -1);
   EXPECT_EQ(settings.on_peer_death, "ignore");
