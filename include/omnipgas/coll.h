@@ -23,7 +23,7 @@
  *
  * Errors are those of ompl.h. If a member dies, collectives under way in its teams fail with OMPL_ERR_PEER, as do all that
  * follow in these teams. A user-defined operation that fails or throws is an error, OMPL_ERR_ARG, at every member that
- * depends on it.
+ * depends on it. So is, OMPL_ERR_MEMORY, a member that finds no memory for what an algorithm needs beside the buffers.
  */
 #ifndef OMNIPGAS_COLL_H
 #define OMNIPGAS_COLL_H

@@ -2,6 +2,7 @@
 #include "coll/lane.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "coll/algorithms/algorithms.hpp"
@@ -63,8 +64,8 @@ void Lane::start(Request* request) {
   }
   for (const Schedule* schedule : {request->schedule.get(), request->exchange.get()}) {
     if (schedule == nullptr) continue;
-    request->scratch.resize(std::max<std::size_t>(request->scratch.size(), schedule->scratch));
     request->progress.resize(std::max<std::size_t>(request->progress.size(), schedule->widest));
+    find_room(*request, schedule->scratch);
   }
   begin_round(*request);
   request->state.store(Request::kRunning, std::memory_order_relaxed);
@@ -72,6 +73,20 @@ void Lane::start(Request* request) {
   team_.engine().note_started();
   push(incoming_, request);
   if (team_.queue() != nullptr) team_.queue()->add(*this);
+}
+
+// Without it the request goes on and tells the others, who have started it, too.
+void Lane::find_room(Request& request, uint64_t bytes) {
+  if (bytes <= request.scratch.size()) return;
+  try {
+    request.scratch.resize(bytes);
+  } catch (const std::bad_alloc&) {
+    note_failure(
+        request, OMPL_ERR_MEMORY,
+        fmt::format("no memory for {} bytes that the algorithm needs beside the buffers; choose "
+                    "another, or make shorter calls",
+                    bytes));
+  }
 }
 
 void Lane::drive(Context& c, bool* again) {
@@ -116,7 +131,8 @@ bool Lane::go_on(Context& c, int turns, bool* again) {
   const Turn turn = advance(c, request, turns);
   if (turn == Turn::again) *again = true;
   if (turn != Turn::done) return team_.broken() != OMPL_OK;
-  if (request.promises.empty() || !agree(request)) end(request, request.failure);
+  if (request.failure != OMPL_OK || request.promises.empty() || !agree(request))
+    end(request, request.failure);
   return true;
 }
 
@@ -214,15 +230,16 @@ Lane::Turn Lane::step(Context& c, Request& request, const Step& step, Progress& 
     case Step::Kind::combine:
       return receive(c, request, step, progress);
     case Step::Kind::copy:
-      arch::copy(address(request, step.to), address(request, step.from), step.length);
-      return Turn::done;
     case Step::Kind::reduce:
       break;
   }
+  if (request.failure != OMPL_OK) return Turn::done;
   std::byte* const to = address(request, step.to);
-  if (request.failure == OMPL_OK &&
-      !request.operation.apply(address(request, step.from), to, to, step.length, step.behind))
-    note_failure(request, "the user-defined operation failed");
+  std::byte* const from = address(request, step.from);
+  if (step.kind == Step::Kind::copy)
+    arch::copy(to, from, step.length);
+  else if (!request.operation.apply(from, to, to, step.length, step.behind))
+    note_failure(request, OMPL_ERR_ARG, "the user-defined operation failed");
   return Turn::done;
 }
 
@@ -242,11 +259,12 @@ uint64_t Lane::piece(const Request& request) const {
 
 Lane::Turn Lane::send(Context& c, Request& request, const Step& step, Progress& progress) {
   Channel& channel = channels_[step.peer];
-  const std::byte* const data = address(request, step.from);
+  const bool fails = request.failure != OMPL_OK;
   for (int i = 0; i < kBurst; ++i) {
     if (!channel.may_send()) return i > 0 ? Turn::moved : Turn::blocked;
     const uint64_t length = std::min(piece(request), step.length - progress.bytes);
-    const int code = channel.send(c, data + progress.bytes, length, request.failure != OMPL_OK);
+    const std::byte* const data = fails ? nullptr : address(request, step.from) + progress.bytes;
+    const int code = channel.send(c, data, length, request.failure);
     if (code != OMPL_OK) return outcome(code);
     progress.bytes += length;
     if (progress.bytes == step.length) return Turn::done;
@@ -270,11 +288,14 @@ Lane::Turn Lane::send_straight(Context& c, Request& request, const Step& step, P
     progress.handle = {};
   }
   if (progress.bytes == step.length) return Turn::done;
+  if (request.failure != OMPL_OK) {
+    const int code = channel.give_up(c, step.length - progress.bytes, request.failure);
+    return code == OMPL_OK ? Turn::done : outcome(code);
+  }
   const std::size_t length =
       std::min<uint64_t>(channel.mapped() ? kMappedPiece : kPiece, step.length - progress.bytes);
-  const int code =
-      channel.put(c, address(request, step.from) + progress.bytes, progress.offset + progress.bytes,
-                  length, request.failure != OMPL_OK, &progress.handle);
+  const int code = channel.put(c, address(request, step.from) + progress.bytes,
+                               progress.offset + progress.bytes, length, &progress.handle);
   if (code != OMPL_OK && code != OMPL_PENDING) return outcome(code);
   progress.bytes += length;
   return progress.bytes == step.length && code == OMPL_OK ? Turn::done : Turn::moved;
@@ -285,25 +306,27 @@ Lane::Turn Lane::receive(Context& c, Request& request, const Step& step, Progres
   Channel& channel = channels_[step.peer];
   if (step.straight && progress.phase == Phase::begin) {
     uint64_t offset = 0;
-    const bool straight = team_.runtime().offset_of(address(request, step.to), step.length, &offset);
+    const bool straight = request.failure == OMPL_OK &&
+                          team_.runtime().offset_of(address(request, step.to), step.length, &offset);
     const int code = channel.say_place(c, straight ? offset : 0);
     if (code != OMPL_OK) return outcome(code);
     progress.phase = straight ? Phase::straight : Phase::cells;
   }
-  bool failed = false;
+  int failure = OMPL_OK;
   if (progress.phase == Phase::straight) {
-    if (!channel.landed(step.length, &failed)) return Turn::blocked;
-    if (failed) note_failure(request, "the operation of another member failed");
+    if (!channel.landed(step.length, &failure)) return Turn::blocked;
+    note_others(request, failure);
     return Turn::done;
   }
   for (int i = 0; i < kBurst; ++i) {
     const int owed = channel.acknowledge(c);
     if (owed != OMPL_OK && outcome(owed) == Turn::blocked) return Turn::blocked;
-    std::byte* const data = channel.arrived();
+    std::byte* const data = channel.arrived(&failure);
     if (data == nullptr) return i > 0 ? Turn::moved : owed != OMPL_OK ? Turn::again : Turn::blocked;
     const uint64_t length = std::min(piece(request), step.length - progress.bytes);
+    note_others(request, failure);
     accept(request, step, data, progress.bytes, length);
-    if (channel.take()) note_failure(request, "the operation of another member failed");
+    channel.take();
     progress.bytes += length;
     if (progress.bytes == step.length) {
       const int last = channel.acknowledge(c);
@@ -315,20 +338,25 @@ Lane::Turn Lane::receive(Context& c, Request& request, const Step& step, Progres
 
 void Lane::accept(Request& request, const Step& step, std::byte* data, uint64_t at,
                   std::size_t length) {
-  std::byte* const to = address(request, step.to) + at;
-  if (step.kind == Step::Kind::receive) {
-    arch::copy(to, data, length);
-    return;
-  }
   if (request.failure != OMPL_OK) return;
-  if (!request.operation.apply(data, address(request, step.from) + at, to, length, step.behind))
-    note_failure(request, "the user-defined operation failed");
+  std::byte* const to = address(request, step.to) + at;
+  if (step.kind == Step::Kind::receive)
+    arch::copy(to, data, length);
+  else if (!request.operation.apply(data, address(request, step.from) + at, to, length, step.behind))
+    note_failure(request, OMPL_ERR_ARG, "the user-defined operation failed");
 }
 
-void Lane::note_failure(Request& request, const char* why) {
+void Lane::note_failure(Request& request, int code, std::string why) {
   if (request.failure != OMPL_OK) return;
-  request.failure = OMPL_ERR_ARG;
-  request.why = why;
+  request.failure = code;
+  request.why = std::move(why);
+}
+
+void Lane::note_others(Request& request, int code) {
+  if (code != OMPL_OK)
+    note_failure(request, code,
+                 code == OMPL_ERR_MEMORY ? "another member is out of memory"
+                                         : "the operation of another member failed");
 }
 
 std::byte* Lane::address(Request& request, Place place) {

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "coll/channel.hpp"
@@ -62,6 +63,7 @@ class alignas(arch::kCacheLine) Lane {
   void end(Request& request, int code);
   bool agree(Request& request);
   Turn advance(Context& c, Request& request, int turns);
+  static void find_room(Request& request, uint64_t bytes);
   void begin_round(Request& request);
   Turn step(Context& c, Request& request, const Step& step, Progress& progress);
   Turn send(Context& c, Request& request, const Step& step, Progress& progress);
@@ -70,7 +72,8 @@ class alignas(arch::kCacheLine) Lane {
   Turn outcome(int code);
   static std::byte* address(Request& request, Place place);
   void accept(Request& request, const Step& step, std::byte* data, uint64_t at, std::size_t length);
-  static void note_failure(Request& request, const char* why);
+  static void note_failure(Request& request, int code, std::string why);
+  static void note_others(Request& request, int code);
   [[nodiscard]] uint64_t piece(const Request& request) const;
 
   Team& team_;
