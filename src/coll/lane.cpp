@@ -16,6 +16,7 @@ constexpr int kTurns = 64;                       // of a request before a claim 
 constexpr int kBurst = Layout::kCells / 2;       // cells of a step in a turn: both directions stay busy
 constexpr std::size_t kMappedPiece = 256 << 10;  // bytes of a straight message that a turn copies
 constexpr std::size_t kPiece = std::size_t{1} << 30;
+constexpr Operation kPromises{.element = sizeof(Promise)};  // they are not cut
 
 void push(std::atomic<Request*>& list, Request* request) {
   request->next = list.load(std::memory_order_relaxed);
@@ -40,33 +41,33 @@ Request* Lane::fresh() {
 
 void Lane::recycle(Request* request) { push(returned_, request); }
 
-std::shared_ptr<const Schedule> Lane::schedule(const Call& call) {
+std::shared_ptr<const Prepared> Lane::prepare(const Call& call) {
   const auto found = std::ranges::find(compiled_, call, &Compiled::call);
   if (found != compiled_.end()) {
     std::rotate(compiled_.begin(), found, found + 1);
-    return compiled_.front().schedule;
+    return compiled_.front().prepared;
   }
   std::shared_ptr<const Schedule> schedule = compile(call);
   if (schedule == nullptr) return nullptr;
+  const auto prepared = std::make_shared<Prepared>();
+  prepared->add(std::move(schedule));
   if (compiled_.size() == kCompiled) compiled_.pop_back();
-  compiled_.insert(compiled_.begin(), {call, schedule});
-  return schedule;
+  compiled_.insert(compiled_.begin(), {call, prepared});
+  return prepared;
 }
 
 void Lane::start(Request* request) {
-  request->round = 0;
+  request->stage = Request::Stage::waiting;
   request->failure = OMPL_OK;
-  request->promises.clear();
   if (request->exchange != nullptr) {
     request->promises.resize(team_.size());
     request->promises[team_.me()] = request->promise;
   }
-  for (const Schedule* schedule : {request->schedule.get(), request->exchange.get()}) {
-    if (schedule == nullptr) continue;
-    request->scratch.resize(std::max<std::size_t>(request->scratch.size(), schedule->scratch));
-    request->progress.resize(std::max<std::size_t>(request->progress.size(), schedule->widest));
+  for (const Prepared* prepared : {request->prepared.get(), request->exchange.get()}) {
+    if (prepared == nullptr) continue;
+    request->scratch.resize(std::max<std::size_t>(request->scratch.size(), prepared->scratch));
+    request->progress.resize(std::max<std::size_t>(request->progress.size(), prepared->widest));
   }
-  begin_round(*request);
   request->state.store(Request::kRunning, std::memory_order_relaxed);
   under_way_.fetch_add(1, std::memory_order_relaxed);
   team_.engine().note_started();
@@ -94,32 +95,54 @@ void Lane::run(Context& c, bool* again) {
       end(request, broken);
       continue;
     }
+    if (request.stage == Request::Stage::waiting) next_stage(request);
     const Turn turn = advance(c, request);
     if (turn == Turn::again) *again = true;
     if (turn != Turn::done) {
       if (team_.broken() == OMPL_OK) return;
       continue;
     }
-    if (request.promises.empty() || !agree(request)) end(request, request.failure);
+    if (!next_stage(request)) end(request, request.failure);
   }
 }
 
-// Whether all members call the same: then the collective itself begins.
-bool Lane::agree(Request& request) {
-  request.why = disagreement(request.promises);
-  request.promises.clear();
-  if (!request.why.empty()) {
-    request.failure = OMPL_ERR_ARG;
-    return false;
+// Goes on to what comes after the stage that is over; false: nothing.
+bool Lane::next_stage(Request& request) {
+  using Stage = Request::Stage;
+  switch (request.stage) {
+    case Stage::waiting:
+      if (request.exchange == nullptr) break;
+      begin(request, Stage::promises,
+            {.schedule = request.exchange->schedules.front().get(),
+             .receive = reinterpret_cast<std::byte*>(request.promises.data()),
+             .operation = &kPromises});
+      return true;
+    case Stage::promises:
+      request.why = disagreement(request.promises);
+      if (request.why.empty()) break;
+      request.failure = OMPL_ERR_ARG;
+      return false;
+    case Stage::itself:
+      return false;
   }
+  begin(request, Stage::itself,
+        {.schedule = request.prepared->schedules.front().get(),
+         .send = request.send,
+         .receive = request.receive,
+         .operation = &request.operation});
+  return true;
+}
+
+void Lane::begin(Request& request, Request::Stage stage, const Work& work) {
+  request.stage = stage;
+  request.now = work;
   request.round = 0;
   begin_round(request);
-  return true;
 }
 
 void Lane::ring(const Request& request) const {
   constexpr uint64_t kWorthWaking = 32768;  // bytes; sending fewer takes less time than waking a thread
-  if (team_.is_served() && request.schedule->bytes >= kWorthWaking && request.runs())
+  if (team_.is_served() && request.prepared->bytes >= kWorthWaking && request.runs())
     team_.engine().ring();
 }
 
@@ -147,7 +170,7 @@ void Lane::end(Request& request, int code) {
 }
 
 void Lane::begin_round(Request& request) {
-  const Schedule& schedule = request.current();
+  const Schedule& schedule = *request.now.schedule;
   request.begin = request.round == 0 ? 0 : schedule.rounds[request.round - 1];
   if (request.round == schedule.rounds.size()) return;
   for (uint32_t i = 0; i < schedule.rounds[request.round] - request.begin; ++i) {
@@ -157,7 +180,7 @@ void Lane::begin_round(Request& request) {
 }
 
 Lane::Turn Lane::advance(Context& c, Request& request) {
-  const Schedule& schedule = request.current();
+  const Schedule& schedule = *request.now.schedule;
   for (int turn = 0; turn < kTurns; ++turn) {
     if (request.round == schedule.rounds.size()) return Turn::done;
     const uint32_t first = request.round == 0 ? 0 : schedule.rounds[request.round - 1];
@@ -205,7 +228,7 @@ Lane::Turn Lane::step(Context& c, Request& request, const Step& step, Progress& 
   }
   std::byte* const to = address(request, step.to);
   if (request.failure == OMPL_OK &&
-      !request.operation.apply(address(request, step.from), to, to, step.length, step.behind))
+      !request.now.operation->apply(address(request, step.from), to, to, step.length, step.behind))
     note_failure(request, "the user-defined operation failed");
   return Turn::done;
 }
@@ -220,7 +243,7 @@ Lane::Turn Lane::outcome(int code) {
 
 uint64_t Lane::piece(const Request& request) const {
   const uint64_t room = team_.layout().room();
-  const uint64_t element = request.promises.empty() ? request.operation.element : sizeof(Promise);
+  const uint64_t element = request.now.operation->element;
   return element <= room ? room / element * element : room;
 }
 
@@ -305,7 +328,7 @@ void Lane::accept(Request& request, const Step& step, std::byte* data, uint64_t 
     return;
   }
   if (request.failure != OMPL_OK) return;
-  if (!request.operation.apply(data, address(request, step.from) + at, to, length, step.behind))
+  if (!request.now.operation->apply(data, address(request, step.from) + at, to, length, step.behind))
     note_failure(request, "the user-defined operation failed");
 }
 
@@ -317,9 +340,7 @@ void Lane::note_failure(Request& request, const char* why) {
 
 std::byte* Lane::address(Request& request, Place place) {
   if (place.buffer == Buffer::scratch) return request.scratch.data() + place.offset;
-  if (!request.promises.empty())
-    return reinterpret_cast<std::byte*>(request.promises.data()) + place.offset;
-  return (place.buffer == Buffer::send ? request.send : request.receive) + place.offset;
+  return (place.buffer == Buffer::send ? request.now.send : request.now.receive) + place.offset;
 }
 
 }  // namespace ompl::coll

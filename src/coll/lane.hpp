@@ -26,8 +26,8 @@ class alignas(arch::kCacheLine) Lane {
   // One that is over, from any thread.
   void recycle(Request* request);
 
-  // The schedule of a call, compiled if there is none yet; nullptr if the algorithm cannot do it. The same thread.
-  std::shared_ptr<const Schedule> schedule(const Call& call);
+  // A call's schedules, compiled if there are none yet; nullptr if the algorithm cannot do it. The same thread.
+  std::shared_ptr<const Prepared> prepare(const Call& call);
 
   // Starts it; the lane's until it is over. The thread that starts collectives of this tag.
   void start(Request* request);
@@ -55,9 +55,10 @@ class alignas(arch::kCacheLine) Lane {
   void run(Context& c, bool* again);
   void take_in();
   void end(Request& request, int code);
-  bool agree(Request& request);
+  bool next_stage(Request& request);
+  static void begin(Request& request, Request::Stage stage, const Work& work);
   Turn advance(Context& c, Request& request);
-  void begin_round(Request& request);
+  static void begin_round(Request& request);
   Turn step(Context& c, Request& request, const Step& step, Progress& progress);
   Turn send(Context& c, Request& request, const Step& step, Progress& progress);
   Turn send_straight(Context& c, Request& request, const Step& step, Progress& progress);
@@ -78,7 +79,7 @@ class alignas(arch::kCacheLine) Lane {
   std::atomic<Request*> returned_{nullptr};  // over, to be used again
   struct Compiled {
     Call call;
-    std::shared_ptr<const Schedule> schedule;
+    std::shared_ptr<const Prepared> prepared;
   };
   static constexpr std::size_t kCompiled = 64;
   std::vector<Compiled> compiled_;  // of the starting thread, the last used first
