@@ -7,6 +7,7 @@
 #include "coll/algorithms/algorithms.hpp"
 #include "coll/engine.hpp"
 #include "coll/team.hpp"
+#include "coll/tuner/explanation.hpp"
 #include "util/status.hpp"
 
 namespace ompl::coll {
@@ -47,13 +48,47 @@ std::shared_ptr<const Prepared> Lane::prepare(const Call& call) {
     std::rotate(compiled_.begin(), found, found + 1);
     return compiled_.front().prepared;
   }
-  std::shared_ptr<const Schedule> schedule = compile(call);
-  if (schedule == nullptr) return nullptr;
   const auto prepared = std::make_shared<Prepared>();
-  prepared->add(std::move(schedule));
+  prepared->tuning = tuning_of(call);
+  for (const int32_t algorithm :
+       prepared->tuning != nullptr ? prepared->tuning->algorithms() : std::vector{call.algorithm}) {
+    Call one = call;
+    one.algorithm = algorithm;
+    std::shared_ptr<const Schedule> schedule = compile(one);
+    if (schedule == nullptr) return nullptr;
+    prepared->add(std::move(schedule));
+  }
+  if (prepared->tuning != nullptr) {
+    prepared->exchange =
+        compile(exchange_of_times(call, prepared->tuning->tuner().most_runs(), team_.layout().room()));
+    prepared->make_room(*prepared->exchange);
+  }
   if (compiled_.size() == kCompiled) compiled_.pop_back();
   compiled_.insert(compiled_.begin(), {call, prepared});
   return prepared;
+}
+
+// Null: there is nothing to tune. All members come to the same.
+Tuning* Lane::tuning_of(const Call& call) {
+  const Engine& engine = team_.engine();
+  const bool open = call.algorithm == OMPL_COLL_AUTO && !call.listed && call.size > 1;
+  if (!engine.tunes() || !open) return nullptr;
+  const Kind kind = kind_of(call);
+  if (const auto found = tunings_.find(kind); found != tunings_.end()) return found->second.get();
+  std::vector<int32_t> algorithms = short_list(kind, {});
+  if (algorithms.size() < 2) return nullptr;
+  const std::vector<double> known = engine.known().known(kind, algorithms);
+  auto tuning = std::make_unique<Tuning>(kind, std::move(algorithms), known);
+  if (explains()) log::write(log::Level::info, explain_beginning(*tuning, {}));
+  return (tunings_[kind] = std::move(tuning)).get();
+}
+
+// One member does so for all.
+bool Lane::explains() const { return team_.me() == 0 && team_.engine().explains(); }
+
+void Lane::tell(Table* table) const {
+  if (busy()) return;
+  for (const auto& [kind, tuning] : tunings_) table->add(*tuning);
 }
 
 void Lane::start(Request* request) {
@@ -109,6 +144,8 @@ void Lane::run(Context& c, bool* again) {
 // Goes on to what comes after the stage that is over; false: nothing.
 bool Lane::next_stage(Request& request) {
   using Stage = Request::Stage;
+  using Clock = std::chrono::steady_clock;
+  Tuning* const tuning = request.prepared->tuning;
   switch (request.stage) {
     case Stage::waiting:
       if (request.exchange == nullptr) break;
@@ -122,11 +159,29 @@ bool Lane::next_stage(Request& request) {
       if (request.why.empty()) break;
       request.failure = OMPL_ERR_ARG;
       return false;
+    case Stage::times:
+      if (tuning->learn(request.times) && explains())
+        log::write(log::Level::info, explain_decision(*tuning));
+      break;
     case Stage::itself:
+      if (tuning != nullptr)
+        tuning->note(std::chrono::duration<double>(Clock::now() - request.begun).count());
       return false;
   }
+  if (tuning != nullptr && tuning->over()) {
+    request.times = tuning->times();
+    auto* const times = reinterpret_cast<std::byte*>(request.times.data());
+    begin(request, Stage::times,
+          {.schedule = request.prepared->exchange.get(),
+           .send = times,
+           .receive = times,
+           .operation = &tuning->agreement()});
+    return true;
+  }
+  if (tuning != nullptr) request.begun = Clock::now();
+  const std::size_t candidate = tuning != nullptr ? tuning->candidate() : 0;
   begin(request, Stage::itself,
-        {.schedule = request.prepared->schedules.front().get(),
+        {.schedule = request.prepared->schedules[candidate].get(),
          .send = request.send,
          .receive = request.receive,
          .operation = &request.operation});

@@ -4,11 +4,14 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <vector>
 
 #include "coll/channel.hpp"
 #include "coll/request.hpp"
+#include "coll/tuner/table.hpp"
+#include "coll/tuner/tuning.hpp"
 
 namespace ompl::coll {
 
@@ -28,6 +31,9 @@ class alignas(arch::kCacheLine) Lane {
 
   // A call's schedules, compiled if there are none yet; nullptr if the algorithm cannot do it. The same thread.
   std::shared_ptr<const Prepared> prepare(const Call& call);
+
+  // Adds what was found for its calls, if none is under way. Any thread.
+  void tell(Table* table) const;
 
   // Starts it; the lane's until it is over. The thread that starts collectives of this tag.
   void start(Request* request);
@@ -55,7 +61,9 @@ class alignas(arch::kCacheLine) Lane {
   void run(Context& c, bool* again);
   void take_in();
   void end(Request& request, int code);
+  Tuning* tuning_of(const Call& call);
   bool next_stage(Request& request);
+  [[nodiscard]] bool explains() const;
   static void begin(Request& request, Request::Stage stage, const Work& work);
   Turn advance(Context& c, Request& request);
   static void begin_round(Request& request);
@@ -82,7 +90,8 @@ class alignas(arch::kCacheLine) Lane {
     std::shared_ptr<const Prepared> prepared;
   };
   static constexpr std::size_t kCompiled = 64;
-  std::vector<Compiled> compiled_;  // of the starting thread, the last used first
+  std::vector<Compiled> compiled_;                   // of the starting thread, the last used first
+  std::map<Kind, std::unique_ptr<Tuning>> tunings_;  // made by the starting thread
   std::vector<std::unique_ptr<Request>>
       requests_;              // all, also those that nobody waits for; of the starting thread
   Request* free_ = nullptr;   // of the starting thread

@@ -17,6 +17,7 @@ class Tuning;
 struct Prepared {
   std::vector<std::shared_ptr<const Schedule>> schedules;  // one, or by candidate
   Tuning* tuning = nullptr;                                // null: nothing is left open
+  std::shared_ptr<const Schedule> exchange;                // of its times
   // The most of any.
   uint32_t widest = 0;
   uint64_t scratch = 0;
@@ -27,7 +28,6 @@ struct Prepared {
     bytes = std::max(bytes, schedule->bytes);
     schedules.push_back(std::move(schedule));
   }
-  // For what is carried out in front of it.
   void make_room(const Schedule& schedule) {
     widest = std::max(widest, schedule.widest);
     scratch = std::max(scratch, schedule.scratch);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,7 +38,7 @@ struct Work {
 struct Request {
   static constexpr int kRunning = 1;
   // In this order; `waiting`: for its turn on the lane.
-  enum class Stage : uint8_t { waiting, promises, itself };
+  enum class Stage : uint8_t { waiting, promises, times, itself };
 
   // Of the call.
   Lane* lane = nullptr;
@@ -53,6 +54,8 @@ struct Request {
   Stage stage = Stage::waiting;
   Work now;
   std::vector<Promise> promises;  // of all members
+  std::vector<double> times;      // of a tuning: this member's become those that all agree on
+  std::chrono::steady_clock::time_point begun;  // what is tuned
   std::vector<std::byte> scratch;
   std::vector<Progress> progress;  // of the round's steps
   uint32_t round = 0;

@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "coll/call.hpp"
@@ -20,10 +21,14 @@ struct LogGp {
   double per_combined_byte = 0.1e-9;
 };
 
+inline constexpr double kHopeless = 8;  // times the least cost: LogGP is not that wrong
+
 // Calls that are tuned together. All members of a team give the same.
 struct Kind {
   int32_t collective = 0;
   uint32_t members = 1;
+  uint32_t nodes = 1;
+  bool clustered = false;  // see Nodes
   uint32_t size_class = 0;
   bool commutative = true;
 
@@ -38,11 +43,24 @@ uint64_t smallest_of_class(uint32_t size_class);
 // Of a call whose blocks are not listed: lists differ between members, and so would their tuners.
 Kind kind_of(const Call& call);
 
+// "allreduce of 1024 to 1279 bytes, 4 members", with the number of nodes if there are several.
+std::string text_of(const Kind& kind);
+
 // What the algorithm's file says of its cost, in seconds; empty: no cost is known.
 std::optional<double> cost(int32_t collective, int32_t algorithm, uint32_t members, uint64_t bytes,
                            const LogGp& machine);
 
-// The algorithms that can do it, the cheapest first, without those of more than eight times its cost. Those of unknown cost come last.
+struct Candidate {
+  int32_t algorithm = 0;
+  std::optional<double> cost;  // empty: none is known
+  bool hopeless = false;       // of more than kHopeless times the least cost
+};
+
+// The algorithms that can do it, the cheapest first. Those of unknown cost come last, but for the hierarchical one: where there
+// are two levels it comes first, as it does untuned, and elsewhere it is another one's double.
+std::vector<Candidate> candidates(const Kind& kind, const LogGp& machine);
+
+// Those among which a tuner chooses: the candidates without the hopeless.
 std::vector<int32_t> short_list(const Kind& kind, const LogGp& machine);
 
 }  // namespace ompl::coll
