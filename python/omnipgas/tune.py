@@ -9,7 +9,7 @@ import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional
+from typing import Optional
 
 import typer
 from rich.box import SIMPLE_HEAD

@@ -10,7 +10,7 @@ import pytest
 from omnipgas import tune
 from typer.testing import CliRunner, Result
 
-ENTRY = {
+ENTRY: dict[str, Any] = {
     "collective": "allreduce", "members": 4, "nodes": 1, "clustered": False, "commutative": True,
     "bytes": 1024, "calls": 900, "microseconds": {"ring": 6.0, "recursive-doubling": 3.0},
 }  # fmt: skip
