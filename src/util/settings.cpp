@@ -237,7 +237,7 @@ const char* look_up(const Settings::Lookup& lookup, std::string_view name) {
 }
 
 // By the XDG Base Directory Specification; a path that is not absolute does not count.
-std::string cache_folder(const Settings::Lookup& lookup) {
+std::string user_cache(const Settings::Lookup& lookup) {
   const char* const cache = look_up(lookup, "XDG_CACHE_HOME");
   if (cache != nullptr && *cache == '/') return cache;
   const char* const home = look_up(lookup, "HOME");
@@ -256,7 +256,7 @@ int Settings::read(Settings* out, const Lookup& lookup) {
                   accepted(variable.type));
     }
   }
-  settings.cache_folder = cache_folder(lookup);
+  settings.cache_folder = user_cache(lookup);
   *out = std::move(settings);
   return OMPL_OK;
 }
