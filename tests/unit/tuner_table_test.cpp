@@ -69,6 +69,21 @@ TEST(TunerTable, OnlyWhatWasDecidedIsKept) {
   EXPECT_TRUE(table.empty());
 }
 
+TEST(TunerTable, ASingleLookIsNotKept) {
+  const std::vector<int32_t> algorithms = short_list(kKind, {});
+  Tuning tuning(kKind, algorithms, {});
+  const std::vector<double> here = {1e-6, 80e-6, 2e-6};  // the second one is too slow to be tried again
+  for (int epoch = 0; epoch < 20; ++epoch) {
+    while (!tuning.over()) tuning.note(here[tuning.candidate()]);
+    tuning.learn(tuning.times());
+  }
+  ASSERT_DOUBLE_EQ(tuning.tuner().estimate(1), 80e-6);
+  const std::vector<double> known = table_of(tuning).known(kKind, algorithms);
+  EXPECT_GT(known[0], 0);
+  EXPECT_EQ(known[1], 0);
+  EXPECT_GT(known[2], 0);
+}
+
 TEST(TunerTable, WhatIsKnownIsNotTriedAgain) {
   const std::vector<int32_t> algorithms = short_list(kKind, {});
   const std::vector<double> known = {3e-6, 1e-6, 2e-6};

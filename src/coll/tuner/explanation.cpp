@@ -61,9 +61,10 @@ std::string explain_beginning(const Tuning& tuning, const LogGp& machine) {
 
 std::string explain_decision(const Tuning& tuning) {
   const Tuner& tuner = tuning.tuner();
-  return fmt::format("tuner: {}: takes {}, after {} calls; {}; {:.1f} % of their time went into trials",
-                     text_of(tuning.kind()), best_one(tuning), tuner.calls(),
-                     others_beside_the_best(tuning), 100 * tuner.spent() / tuner.total());
+  return fmt::format(
+      "tuner: {}: takes {}, after {} call(s); {}; {:.1f} % of their time went into trials",
+      text_of(tuning.kind()), best_one(tuning), tuner.calls(), others_beside_the_best(tuning),
+      100 * tuner.spent() / tuner.total());
 }
 
 }  // namespace ompl::coll

@@ -108,8 +108,7 @@ void Table::add(const Tuning& tuning) {
   if (entry.calls >= tuner.calls()) return;
   entry = {.calls = tuner.calls(), .seconds = {}};
   for (uint32_t c = 0; c < tuning.algorithms().size(); ++c)
-    if (const double seconds = tuner.estimate(c); seconds > 0)
-      entry.seconds[tuning.algorithms()[c]] = seconds;
+    if (tuner.compared(c)) entry.seconds[tuning.algorithms()[c]] = tuner.estimate(c);
 }
 
 void Table::overwrite(const Table& newer) {

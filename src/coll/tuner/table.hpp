@@ -33,7 +33,7 @@ class Table {
   // Of each of these algorithms; 0: not known.
   [[nodiscard]] std::vector<double> known(const Kind& kind, std::span<const int32_t> algorithms) const;
 
-  // What a tuning has found, if it has decided; of two of one kind that with more calls stays.
+  // What a tuning has compared, if it has decided; of two of one kind that with more calls stays.
   void add(const Tuning& tuning);
   // Its entries take the place of those here.
   void overwrite(const Table& newer);

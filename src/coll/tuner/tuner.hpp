@@ -39,6 +39,10 @@ class Tuner {
   [[nodiscard]] bool settled() const { return settled_; }
   // Seconds; 0: the candidate has not been seen.
   [[nodiscard]] double estimate(uint32_t candidate) const;
+  // The best one, or looked at more than once: a single look may have been disturbed.
+  [[nodiscard]] bool compared(uint32_t candidate) const {
+    return candidate == best_ || seen_[candidate].times.size() > 1;
+  }
   [[nodiscard]] double spent() const { return spent_; }  // seconds above the best known
   [[nodiscard]] double total() const { return total_; }  // seconds of all calls
 
