@@ -9,7 +9,7 @@
 namespace ompl::coll {
 namespace {
 
-Tuner begin(std::size_t candidates, std::span<const double> known) {
+Tuner tuner_of(std::size_t candidates, std::span<const double> known) {
   Tuner tuner(static_cast<uint32_t>(candidates));
   if (std::ranges::any_of(known, [](double seconds) { return seconds > 0; })) tuner.recall(known);
   return tuner;
@@ -31,7 +31,7 @@ bool some_are_done_early(int32_t collective) {
 Tuning::Tuning(const Kind& kind, std::vector<int32_t> algorithms, std::span<const double> known)
     : kind_(kind),
       algorithms_(std::move(algorithms)),
-      tuner_(begin(algorithms_.size(), known)),
+      tuner_(tuner_of(algorithms_.size(), known)),
       epoch_(tuner_.plan()),
       decided_(tuner_.settled()) {}
 
