@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The functions of coll.h that make teams and operations, set modes and tell names, as thin calls of coll/.
+// The functions of coll.h that make teams and operations and set modes, as thin calls of coll/.
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
@@ -21,13 +20,6 @@ using ompl::coll::Engine;
 using ompl::coll::Team;
 
 namespace {
-
-template <std::size_t Count>
-const char* name_in(const std::array<const char*, Count>& names, int32_t number) {
-  return number >= 0 && static_cast<std::size_t>(number) < Count
-             ? names[static_cast<std::size_t>(number)]
-             : nullptr;
-}
 
 // Rank 0 reads what earlier jobs have found, and all others get the same.
 int share_table(Engine& engine) {
@@ -153,21 +145,6 @@ int ompl_coll_algorithms(int32_t collective, int32_t* numbers, size_t most, size
     if (algorithm.collective == collective && found < most) numbers[found++] = algorithm.number;
   *count = found;
   return OMPL_OK;
-}
-
-const char* ompl_coll_name(int32_t collective) {
-  static constexpr auto kNames =
-      std::to_array<const char*>({"barrier", "broadcast", "reduce", "allreduce", "allgather", "gather",
-                                  "scatter", "alltoall", "reduce-scatter", "scan", "exscan"});
-  return name_in(kNames, collective);
-}
-
-const char* ompl_algorithm_name(int32_t algorithm) {
-  static constexpr auto kNames = std::to_array<const char*>(
-      {"auto", "dissemination", "binomial", "chain", "scatter-allgather", "recursive-doubling",
-       "rabenseifner", "ring", "bruck", "neighbor-exchange", "direct", "pairwise", "recursive-halving",
-       "hierarchical"});
-  return name_in(kNames, algorithm);
 }
 
 int ompl_op_create(const ompl_op_config* config, int32_t* op) {

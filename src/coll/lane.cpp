@@ -88,7 +88,7 @@ bool Lane::explains() const { return team_.me() == 0 && team_.engine().explains(
 
 void Lane::tell(Table* table) const {
   if (busy()) return;
-  for (const auto& [kind, tuning] : tunings_) table->add(*tuning);
+  for (const auto& [kind, tuning] : tunings_) tuning->tell(table);
 }
 
 void Lane::start(Request* request) {

@@ -33,7 +33,7 @@ Tuning settled(const Kind& kind, double first) {
 
 Table table_of(const Tuning& tuning) {
   Table table;
-  table.add(tuning);
+  tuning.tell(&table);
   return table;
 }
 
@@ -49,7 +49,7 @@ TEST(TunerTable, WhatIsWrittenIsReadAgain) {
   other.collective = OMPL_ALLTOALL;
   other.nodes = 2;
   other.clustered = true;
-  table.add(settled(other, 5));
+  settled(other, 5).tell(&table);
   ASSERT_EQ(table.entries().size(), 2U);
   Table read;
   EXPECT_EQ(Table::parse(table.text(), &read), "");
@@ -64,9 +64,7 @@ TEST(TunerTable, WhatIsWrittenIsReadAgain) {
 }
 
 TEST(TunerTable, OnlyWhatWasDecidedIsKept) {
-  Table table;
-  table.add(Tuning(kKind, short_list(kKind, {}), {}));
-  EXPECT_TRUE(table.empty());
+  EXPECT_TRUE(table_of(Tuning(kKind, short_list(kKind, {}), {})).empty());
 }
 
 TEST(TunerTable, ASingleLookIsNotKept) {
@@ -118,10 +116,12 @@ TEST(TunerTable, WhatIsWrongWithATextIsSaid) {
       {"{}", "format"},
       {put(good, "omnipgas tuner table", "a song"), "another kind"},
       {put(good, "\"version\": 1", "\"version\": 2"), "version 2"},
-      {put(good, "\"allreduce\"", "\"alldance\""), "no collective alldance"},
-      {put(good, "\"rabenseifner\"", "\"rabbit\""), "no algorithm rabbit"},
-      {put(good, "\"members\": 4", "\"members\": \"four\""), "type"},
-      {put(good, "\"rabenseifner\": ", "\"rabenseifner\": -"), "no such time"}};
+      {put(good, "\"allreduce\"", "\"alldance\""), "no \"alldance\""},
+      {put(good, "\"rabenseifner\"", "\"rabbit\""), "no \"rabbit\""},
+      {put(good, "\"members\": 4", "\"members\": \"four\""), "members cannot be \"four\""},
+      {put(good, "\"members\": 4", "\"members\": -4"), "members cannot be -4"},
+      {put(good, "\"nodes\": 1", "\"nodes\": 99999999999"), "nodes cannot be"},
+      {put(good, "\"rabenseifner\": ", "\"rabenseifner\": -"), "no call takes -"}};
   for (const auto& [text, complaint] : bad) {
     Table read = table;
     const std::string said = Table::parse(text, &read);

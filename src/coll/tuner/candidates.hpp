@@ -2,13 +2,11 @@
 // Among which algorithms a tuner chooses: those that LogGP does not rule out.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "coll/call.hpp"
+#include "coll/tuner/kind.hpp"
 
 namespace ompl::coll {
 
@@ -22,29 +20,6 @@ struct LogGp {
 };
 
 inline constexpr double kHopeless = 8;  // times the least cost: LogGP is not that wrong
-
-// Calls that are tuned together. All members of a team give the same.
-struct Kind {
-  int32_t collective = 0;
-  uint32_t members = 1;
-  uint32_t nodes = 1;
-  bool clustered = false;  // see Nodes
-  uint32_t size_class = 0;
-  bool commutative = true;
-
-  auto operator<=>(const Kind&) const = default;
-};
-
-// Four classes for each power of two; `bytes` is a Call's length.
-uint32_t size_class(uint64_t bytes);
-// The fewest bytes of a class.
-uint64_t smallest_of_class(uint32_t size_class);
-
-// Of a call whose blocks are not listed: lists differ between members, and so would their tuners.
-Kind kind_of(const Call& call);
-
-// "allreduce of 1024 to 1279 bytes, 4 members", with the number of nodes if there are several.
-std::string text_of(const Kind& kind);
 
 // What the algorithm's file says of its cost, in seconds; empty: no cost is known.
 std::optional<double> cost(int32_t collective, int32_t algorithm, uint32_t members, uint64_t bytes,

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <exception>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <utility>
 
 #include "omnipgas/coll.h"
@@ -16,17 +19,47 @@ using nlohmann::json;
 
 constexpr std::string_view kFormat = "omnipgas tuner table";
 
-// The number that `name_of` names so, or -1.
+// What a text may say wrongly is an exception, of the library or std::invalid_argument.
+
+// The number that `name_of` names so.
 int32_t number_of(const char* (*name_of)(int32_t), const std::string& name) {
   for (int32_t number = 0; name_of(number) != nullptr; ++number)
     if (name == name_of(number)) return number;
-  return -1;
+  throw std::invalid_argument(fmt::format("there is no {}", json(name).dump()));
+}
+
+template <class Number>
+Number whole(const json& row, const char* name) {
+  const json& value = row.at(name);
+  if (!value.is_number_unsigned() || value.get<uint64_t>() > std::numeric_limits<Number>::max())
+    throw std::invalid_argument(fmt::format("{} cannot be {}", name, value.dump()));
+  return value.get<Number>();
+}
+
+Kind read_kind(const json& row) {
+  return {.collective = number_of(ompl_coll_name, row.at("collective")),
+          .members = whole<uint32_t>(row, "members"),
+          .nodes = whole<uint32_t>(row, "nodes"),
+          .clustered = row.at("clustered"),
+          .size_class = size_class(whole<uint64_t>(row, "bytes")),
+          .commutative = row.at("commutative")};
+}
+
+Table::Entry read_entry(const json& row) {
+  Table::Entry entry{.calls = whole<uint64_t>(row, "calls"), .microseconds = {}};
+  for (const auto& [name, value] : row.at("microseconds").items()) {
+    const double microseconds = value.get<double>();
+    if (!std::isfinite(microseconds) || microseconds <= 0)
+      throw std::invalid_argument(fmt::format("no call takes {} us", value.dump()));
+    entry.microseconds[number_of(ompl_algorithm_name, name)] = microseconds;
+  }
+  return entry;
 }
 
 json json_of(const Kind& kind, const Table::Entry& entry) {
   json microseconds = json::object();
-  for (const auto& [algorithm, seconds] : entry.seconds)
-    microseconds[ompl_algorithm_name(algorithm)] = seconds * 1e6;
+  for (const auto& [algorithm, time] : entry.microseconds)
+    microseconds[ompl_algorithm_name(algorithm)] = time;
   return {{"collective", ompl_coll_name(kind.collective)},
           {"members", kind.members},
           {"nodes", kind.nodes},
@@ -37,48 +70,19 @@ json json_of(const Kind& kind, const Table::Entry& entry) {
           {"microseconds", std::move(microseconds)}};
 }
 
-// What is missing, or of another type, is an exception of the library's.
-std::string read_entry(const json& row, Kind* kind, Table::Entry* entry) {
-  const std::string collective = row.at("collective");
-  const uint64_t bytes = row.at("bytes");
-  *kind = {.collective = number_of(ompl_coll_name, collective),
-           .members = row.at("members"),
-           .nodes = row.at("nodes"),
-           .clustered = row.at("clustered"),
-           .size_class = size_class(bytes),
-           .commutative = row.at("commutative")};
-  entry->calls = row.at("calls");
-  if (kind->collective < 0) return fmt::format("there is no collective {}", collective);
-  for (const auto& [name, microseconds] : row.at("microseconds").items()) {
-    const int32_t algorithm = number_of(ompl_algorithm_name, name);
-    const double seconds = microseconds.get<double>() * 1e-6;
-    if (algorithm < 0) return fmt::format("there is no algorithm {}", name);
-    if (!std::isfinite(seconds) || seconds <= 0)
-      return fmt::format("{} of {} takes no such time", name, collective);
-    entry->seconds[algorithm] = seconds;
-  }
-  return {};
-}
-
 }  // namespace
 
 std::string Table::parse(std::string_view text, Table* table) {
   try {
     const json all = json::parse(text);
     if (all.at("format") != kFormat) return "it is another kind of file";
-    if (const int version = all.at("version"); version != kVersion)
-      return fmt::format("it is of version {}, and this library's is {}", version, kVersion);
+    if (const json& version = all.at("version"); version != kVersion)
+      return fmt::format("it is of version {}, and this library's is {}", version.dump(), kVersion);
     Table read;
-    for (const json& row : all.at("entries")) {
-      Kind kind;
-      Entry entry;
-      const std::string wrong = read_entry(row, &kind, &entry);
-      if (!wrong.empty()) return wrong;
-      read.entries_[kind] = std::move(entry);
-    }
+    for (const json& row : all.at("entries")) read.entries_[read_kind(row)] = read_entry(row);
     *table = std::move(read);
     return {};
-  } catch (const json::exception& error) {
+  } catch (const std::exception& error) {
     return error.what();
   }
 }
@@ -95,20 +99,15 @@ std::vector<double> Table::known(const Kind& kind, std::span<const int32_t> algo
   const auto found = entries_.find(kind);
   if (found == entries_.end()) return seconds;
   for (std::size_t i = 0; i < algorithms.size(); ++i) {
-    const auto known = found->second.seconds.find(algorithms[i]);
-    if (known != found->second.seconds.end()) seconds[i] = known->second;
+    const auto known = found->second.microseconds.find(algorithms[i]);
+    if (known != found->second.microseconds.end()) seconds[i] = known->second * 1e-6;
   }
   return seconds;
 }
 
-void Table::add(const Tuning& tuning) {
-  const Tuner& tuner = tuning.tuner();
-  if (!tuning.decided() || tuner.calls() == 0) return;
-  Entry& entry = entries_[tuning.kind()];
-  if (entry.calls >= tuner.calls()) return;
-  entry = {.calls = tuner.calls(), .seconds = {}};
-  for (uint32_t c = 0; c < tuning.algorithms().size(); ++c)
-    if (tuner.compared(c)) entry.seconds[tuning.algorithms()[c]] = tuner.estimate(c);
+void Table::add(const Kind& kind, Entry entry) {
+  Entry& here = entries_[kind];
+  if (entry.calls > here.calls) here = std::move(entry);
 }
 
 void Table::overwrite(const Table& newer) {

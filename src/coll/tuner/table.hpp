@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "coll/tuner/tuning.hpp"
+#include "coll/tuner/kind.hpp"
 
 namespace ompl::coll {
 
@@ -18,8 +18,8 @@ class Table {
   static constexpr int kVersion = 1;
 
   struct Entry {
-    uint64_t calls = 0;                 // that were tuned
-    std::map<int32_t, double> seconds;  // by algorithm; above 0
+    uint64_t calls = 0;                      // that were tuned
+    std::map<int32_t, double> microseconds;  // by algorithm; above 0
 
     bool operator==(const Entry&) const = default;
   };
@@ -30,11 +30,11 @@ class Table {
 
   [[nodiscard]] bool empty() const { return entries_.empty(); }
   [[nodiscard]] const std::map<Kind, Entry>& entries() const { return entries_; }
-  // Of each of these algorithms; 0: not known.
+  // Of each of these algorithms, in seconds; 0: not known.
   [[nodiscard]] std::vector<double> known(const Kind& kind, std::span<const int32_t> algorithms) const;
 
-  // What a tuning has compared, if it has decided; of two of one kind that with more calls stays.
-  void add(const Tuning& tuning);
+  // Of two of one kind that with more calls stays.
+  void add(const Kind& kind, Entry entry);
   // Its entries take the place of those here.
   void overwrite(const Table& newer);
 

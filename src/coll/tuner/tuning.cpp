@@ -35,6 +35,14 @@ Tuning::Tuning(const Kind& kind, std::vector<int32_t> algorithms, std::span<cons
       epoch_(tuner_.plan()),
       decided_(tuner_.settled()) {}
 
+void Tuning::tell(Table* table) const {
+  if (!decided_ || tuner_.calls() == 0) return;
+  Table::Entry entry{.calls = tuner_.calls(), .microseconds = {}};
+  for (uint32_t c = 0; c < algorithms_.size(); ++c)
+    if (tuner_.compared(c)) entry.microseconds[algorithms_[c]] = tuner_.estimate(c) * 1e6;
+  table->add(kind_, std::move(entry));
+}
+
 std::vector<double> Tuning::times() const {
   std::vector<double> times = epoch_.times();
   times.resize(tuner_.most_runs());

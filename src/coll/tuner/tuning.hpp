@@ -10,6 +10,7 @@
 #include "coll/operation.hpp"
 #include "coll/tuner/candidates.hpp"
 #include "coll/tuner/epoch.hpp"
+#include "coll/tuner/table.hpp"
 #include "coll/tuner/tuner.hpp"
 
 namespace ompl::coll {
@@ -22,8 +23,8 @@ class Tuning {
   [[nodiscard]] const Kind& kind() const { return kind_; }
   [[nodiscard]] const std::vector<int32_t>& algorithms() const { return algorithms_; }
   [[nodiscard]] const Tuner& tuner() const { return tuner_; }
-  // It has settled before, if not now.
-  [[nodiscard]] bool decided() const { return decided_; }
+  // Adds what was compared, once it has settled for the first time.
+  void tell(Table* table) const;
 
   // The epoch is over: members agree on its times before the next call.
   [[nodiscard]] bool over() const { return epoch_.over(); }
