@@ -112,7 +112,7 @@ typedef struct ompl_request ompl_request;
 
 /* How a collective moves its data. Not every algorithm exists for every collective: ompl_coll_algorithms(). */
 enum {
-  OMPL_COLL_AUTO = 0, /* chosen by the numbers of bytes and members */
+  OMPL_COLL_AUTO = 0, /* chosen by the numbers of bytes and members; with OMPL_TUNER=1 by trials */
   OMPL_COLL_DISSEMINATION = 1,
   OMPL_COLL_BINOMIAL = 2,
   OMPL_COLL_CHAIN = 3, /* in segments, from member to member */

@@ -8,6 +8,7 @@
 #include "coll/algorithms/algorithms.hpp"
 #include "coll/engine.hpp"
 #include "coll/team.hpp"
+#include "coll/tuner/explanation.hpp"
 #include "util/status.hpp"
 
 namespace ompl::coll {
@@ -17,6 +18,7 @@ constexpr int kTurns = 64;                       // of a request before a claim 
 constexpr int kBurst = Layout::kCells / 2;       // cells of a step in a turn: both directions stay busy
 constexpr std::size_t kMappedPiece = 256 << 10;  // bytes of a straight message that a turn copies
 constexpr std::size_t kPiece = std::size_t{1} << 30;
+constexpr Operation kPromises{.element = sizeof(Promise)};  // they are not cut
 
 void push(std::atomic<Request*>& list, Request* request) {
   request->next = list.load(std::memory_order_relaxed);
@@ -41,33 +43,67 @@ Request* Lane::fresh() {
 
 void Lane::recycle(Request* request) { push(returned_, request); }
 
-std::shared_ptr<const Schedule> Lane::schedule(const Call& call) {
+std::shared_ptr<const Prepared> Lane::prepare(const Call& call) {
   const auto found = std::ranges::find(compiled_, call, &Compiled::call);
   if (found != compiled_.end()) {
     std::rotate(compiled_.begin(), found, found + 1);
-    return compiled_.front().schedule;
+    return compiled_.front().prepared;
   }
-  std::shared_ptr<const Schedule> schedule = compile(call);
-  if (schedule == nullptr) return nullptr;
+  const auto prepared = std::make_shared<Prepared>();
+  prepared->tuning = tuning_of(call);
+  for (const int32_t algorithm :
+       prepared->tuning != nullptr ? prepared->tuning->algorithms() : std::vector{call.algorithm}) {
+    Call one = call;
+    one.algorithm = algorithm;
+    std::shared_ptr<const Schedule> schedule = compile(one);
+    if (schedule == nullptr) return nullptr;
+    prepared->add(std::move(schedule));
+  }
+  if (prepared->tuning != nullptr) {
+    prepared->exchange =
+        compile(exchange_of_times(call, prepared->tuning->tuner().most_runs(), team_.layout().room()));
+    prepared->make_room(*prepared->exchange);
+  }
   if (compiled_.size() == kCompiled) compiled_.pop_back();
-  compiled_.insert(compiled_.begin(), {call, schedule});
-  return schedule;
+  compiled_.insert(compiled_.begin(), {call, prepared});
+  return prepared;
+}
+
+// Null: there is nothing to tune. All members come to the same.
+Tuning* Lane::tuning_of(const Call& call) {
+  const Engine& engine = team_.engine();
+  const bool open = call.algorithm == OMPL_COLL_AUTO && !call.listed && call.size > 1;
+  if (!engine.tunes() || !open) return nullptr;
+  const Kind kind = kind_of(call);
+  if (const auto found = tunings_.find(kind); found != tunings_.end()) return found->second.get();
+  std::vector<int32_t> algorithms = short_list(kind, {});
+  if (algorithms.size() < 2) return nullptr;
+  const std::vector<double> known = engine.known().known(kind, algorithms);
+  auto tuning = std::make_unique<Tuning>(kind, std::move(algorithms), known);
+  if (explains()) log::write(log::Level::info, explain_beginning(*tuning, {}));
+  return (tunings_[kind] = std::move(tuning)).get();
+}
+
+// One member does so for all.
+bool Lane::explains() const { return team_.me() == 0 && team_.engine().explains(); }
+
+void Lane::tell(Table* table) const {
+  if (busy()) return;
+  for (const auto& [kind, tuning] : tunings_) tuning->tell(table);
 }
 
 void Lane::start(Request* request) {
-  request->round = 0;
+  request->stage = Request::Stage::waiting;
   request->failure = OMPL_OK;
-  request->promises.clear();
   if (request->exchange != nullptr) {
     request->promises.resize(team_.size());
     request->promises[team_.me()] = request->promise;
   }
-  for (const Schedule* schedule : {request->schedule.get(), request->exchange.get()}) {
-    if (schedule == nullptr) continue;
-    request->progress.resize(std::max<std::size_t>(request->progress.size(), schedule->widest));
-    find_room(*request, schedule->scratch);
+  for (const Prepared* prepared : {request->prepared.get(), request->exchange.get()}) {
+    if (prepared == nullptr) continue;
+    request->progress.resize(std::max<std::size_t>(request->progress.size(), prepared->widest));
+    find_room(*request, prepared->scratch);
   }
-  begin_round(*request);
   request->state.store(Request::kRunning, std::memory_order_relaxed);
   under_way_.fetch_add(1, std::memory_order_relaxed);
   team_.engine().note_started();
@@ -121,37 +157,81 @@ bool Lane::turn(Context& c, bool* again) {
   return go_on(c, 1, again) || moves() != before;
 }
 
-// Goes on with the first request; true if the next, or its other schedule, can begin.
+// Goes on with the first request; true if the next, or its next stage, can begin.
 bool Lane::go_on(Context& c, int turns, bool* again) {
   Request& request = *first_;
   if (const int broken = team_.broken(); broken != OMPL_OK) {
     end(request, broken);
     return true;
   }
+  if (request.stage == Request::Stage::waiting) next_stage(request);
   const Turn turn = advance(c, request, turns);
   if (turn == Turn::again) *again = true;
   if (turn != Turn::done) return team_.broken() != OMPL_OK;
-  if (request.failure != OMPL_OK || request.promises.empty() || !agree(request))
-    end(request, request.failure);
+  if (!next_stage(request)) end(request, request.failure);
   return true;
 }
 
-// Whether all members call the same: then the collective itself begins.
-bool Lane::agree(Request& request) {
-  request.why = disagreement(request.promises);
-  request.promises.clear();
-  if (!request.why.empty()) {
-    request.failure = OMPL_ERR_ARG;
-    return false;
+// Goes on to what comes after the stage that is over; false: nothing.
+bool Lane::next_stage(Request& request) {
+  using Stage = Request::Stage;
+  using Clock = std::chrono::steady_clock;
+  Tuning* const tuning = request.prepared->tuning;
+  // Before the collective itself all members depend on each other: who fails there fails with all.
+  const bool alike = request.stage == Stage::promises || request.stage == Stage::times;
+  if (alike && request.failure != OMPL_OK) return false;
+  switch (request.stage) {
+    case Stage::waiting:
+      if (request.exchange == nullptr) break;
+      begin(request, Stage::promises,
+            {.schedule = request.exchange->schedules.front().get(),
+             .receive = reinterpret_cast<std::byte*>(request.promises.data()),
+             .operation = &kPromises});
+      return true;
+    case Stage::promises:
+      request.why = disagreement(request.promises);
+      if (request.why.empty()) break;
+      request.failure = OMPL_ERR_ARG;
+      return false;
+    case Stage::times:
+      if (tuning->learn(request.times) && explains())
+        log::write(log::Level::info, explain_decision(*tuning));
+      break;
+    case Stage::itself:
+      if (tuning != nullptr)
+        tuning->note(std::chrono::duration<double>(Clock::now() - request.begun).count());
+      return false;
   }
+  if (tuning != nullptr && tuning->over()) {
+    request.times = tuning->times();
+    auto* const times = reinterpret_cast<std::byte*>(request.times.data());
+    begin(request, Stage::times,
+          {.schedule = request.prepared->exchange.get(),
+           .send = times,
+           .receive = times,
+           .operation = &tuning->agreement()});
+    return true;
+  }
+  if (tuning != nullptr) request.begun = Clock::now();
+  const std::size_t candidate = tuning != nullptr ? tuning->candidate() : 0;
+  begin(request, Stage::itself,
+        {.schedule = request.prepared->schedules[candidate].get(),
+         .send = request.send,
+         .receive = request.receive,
+         .operation = &request.operation});
+  return true;
+}
+
+void Lane::begin(Request& request, Request::Stage stage, const Work& work) {
+  request.stage = stage;
+  request.now = work;
   request.round = 0;
   begin_round(request);
-  return true;
 }
 
 void Lane::ring(const Request& request) const {
   constexpr uint64_t kWorthWaking = 32768;  // bytes; sending fewer takes less time than waking a thread
-  const bool worth = request.schedule->bytes >= kWorthWaking || team_.queue() != nullptr;
+  const bool worth = request.prepared->bytes >= kWorthWaking || team_.queue() != nullptr;
   if (team_.is_served() && worth && request.runs()) team_.engine().ring();
 }
 
@@ -179,7 +259,7 @@ void Lane::end(Request& request, int code) {
 }
 
 void Lane::begin_round(Request& request) {
-  const Schedule& schedule = request.current();
+  const Schedule& schedule = *request.now.schedule;
   request.begin = request.round == 0 ? 0 : schedule.rounds[request.round - 1];
   if (request.round == schedule.rounds.size()) return;
   for (uint32_t i = 0; i < schedule.rounds[request.round] - request.begin; ++i) {
@@ -189,7 +269,7 @@ void Lane::begin_round(Request& request) {
 }
 
 Lane::Turn Lane::advance(Context& c, Request& request, int turns) {
-  const Schedule& schedule = request.current();
+  const Schedule& schedule = *request.now.schedule;
   for (int turn = 0; turn < turns; ++turn) {
     if (request.round == schedule.rounds.size()) return Turn::done;
     const uint32_t first = request.round == 0 ? 0 : schedule.rounds[request.round - 1];
@@ -238,7 +318,7 @@ Lane::Turn Lane::step(Context& c, Request& request, const Step& step, Progress& 
   std::byte* const from = address(request, step.from);
   if (step.kind == Step::Kind::copy)
     arch::copy(to, from, step.length);
-  else if (!request.operation.apply(from, to, to, step.length, step.behind))
+  else if (!request.now.operation->apply(from, to, to, step.length, step.behind))
     note_failure(request, OMPL_ERR_ARG, "the user-defined operation failed");
   return Turn::done;
 }
@@ -253,7 +333,7 @@ Lane::Turn Lane::outcome(int code) {
 
 uint64_t Lane::piece(const Request& request) const {
   const uint64_t room = team_.layout().room();
-  const uint64_t element = request.promises.empty() ? request.operation.element : sizeof(Promise);
+  const uint64_t element = request.now.operation->element;
   return element <= room ? room / element * element : room;
 }
 
@@ -342,7 +422,8 @@ void Lane::accept(Request& request, const Step& step, std::byte* data, uint64_t 
   std::byte* const to = address(request, step.to) + at;
   if (step.kind == Step::Kind::receive)
     arch::copy(to, data, length);
-  else if (!request.operation.apply(data, address(request, step.from) + at, to, length, step.behind))
+  else if (!request.now.operation->apply(data, address(request, step.from) + at, to, length,
+                                         step.behind))
     note_failure(request, OMPL_ERR_ARG, "the user-defined operation failed");
 }
 
@@ -361,9 +442,7 @@ void Lane::note_others(Request& request, int code) {
 
 std::byte* Lane::address(Request& request, Place place) {
   if (place.buffer == Buffer::scratch) return request.scratch.data() + place.offset;
-  if (!request.promises.empty())
-    return reinterpret_cast<std::byte*>(request.promises.data()) + place.offset;
-  return (place.buffer == Buffer::send ? request.send : request.receive) + place.offset;
+  return (place.buffer == Buffer::send ? request.now.send : request.now.receive) + place.offset;
 }
 
 }  // namespace ompl::coll

@@ -64,6 +64,10 @@ bool Team::busy() const {
   return std::ranges::any_of(lanes_, [](const std::unique_ptr<Lane>& lane) { return lane->busy(); });
 }
 
+void Team::tell(Table* table) const {
+  for (const std::unique_ptr<Lane>& lane : lanes_) lane->tell(table);
+}
+
 uint64_t Team::moves() const {
   uint64_t all = 0;
   for (const std::unique_ptr<Lane>& lane : lanes_) all += lane->moves();

@@ -43,6 +43,9 @@ class Team {
   [[nodiscard]] bool busy() const;
   [[nodiscard]] uint64_t moves() const;  // see Lane
 
+  // What was found for its calls; see Lane.
+  void tell(Table* table) const;
+
   // OMPL_PROGRESS_NONE, ...
   [[nodiscard]] int32_t progress() const { return progress_.load(std::memory_order_relaxed); }
   void set_progress(int32_t mode) { progress_.store(mode, std::memory_order_relaxed); }
