@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tuner in jobs of processes: tuner_job.py BUILD_DIR. What it says, what it keeps for the next job, and what becomes
+"""The tuner in jobs of processes: tuner_job.py BUILD_DIR. What it says, what it keeps for later jobs, and what becomes
 of a damaged table."""
 
 import json
