@@ -23,7 +23,11 @@ namespace {
 
 // Rank 0 reads what earlier jobs have found, and all others get the same.
 int share_table(Engine& engine) {
-  if (!engine.tunes()) return OMPL_OK;
+  if (!engine.tunes()) {
+    if (engine.explains() && engine.world().me() == 0)
+      ompl::log::write(ompl::log::Level::info, "tuner: it is off; OMPL_TUNER=1 turns it on");
+    return OMPL_OK;
+  }
   auto* const world = reinterpret_cast<ompl_team*>(&engine.world());
   ompl_coll_options options = OMPL_COLL_OPTIONS_INIT;
   options.algorithm = OMPL_COLL_BINOMIAL;  // it must not be tuned itself

@@ -82,10 +82,11 @@ TEST_P(Conformance, Coll_TunedCallsOfSeveralTeamsAtOnce) {
   });
 }
 
-// A persistent request gets its algorithm at each start; long data straight and through cells; members' calls compared first.
+// A persistent request gets its algorithm at each turn, also from a progress thread; long data; members' calls compared first.
 TEST_P(Conformance, Coll_TunedPersistentAndCheckedCalls) {
   world({.ranks = 3, .checks = true, .tunes = true})->run([](Rank& r) {
     ompl_team* const team = world_team();
+    ok(ompl_team_set_progress(team, OMPL_PROGRESS_SHARED));
     for (const int32_t collective : {OMPL_ALLREDUCE, OMPL_BROADCAST, OMPL_ALLTOALL}) {
       CollJob job({.collective = collective, .length = 40'000});
       job.persistent = true;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tuner in jobs of processes: tuner_job.py BUILD_DIR. What it says, what it keeps for the next job, and what becomes of
-a damaged table."""
+"""The tuner in jobs of processes: tuner_job.py BUILD_DIR. What it says, what it keeps for later jobs, and what becomes
+of a damaged table."""
 
 import json
 import os
@@ -66,7 +66,9 @@ class Tuner(unittest.TestCase):
         self.assertIn("by the table", again[0])
 
     def test_off_it_says_and_keeps_nothing(self) -> None:
-        self.assertEqual(self.lines(self.job(OMPL_TUNER="0")), [])
+        off = self.job(OMPL_TUNER="0")
+        self.assertEqual(self.lines(off), [])
+        self.assertEqual(off.stderr.count("tuner: it is off"), 1, off.stderr)
         self.assertEqual(list(self.cache.iterdir()), [])
         self.assertEqual(self.lines(self.job(OMPL_TUNER_EXPLAIN="0", OMPL_TUNER_TABLE="none")), [])
         self.assertEqual(list(self.cache.iterdir()), [])
