@@ -28,6 +28,7 @@ from omnipgas import (
     partition,
     peers,
     performance,
+    rank_command,
     report,
     results,
     resuming,
@@ -43,8 +44,6 @@ from omnipgas.study import command as study
 LIBRARIES = "raw,ompl,mpich,openmpi,intel,mpich-debian,openmpi-debian"
 NETWORK_LIBRARIES = "ofi,ucx,ompl,mpich,openmpi"
 PINGPONG_SIZES = ",".join(str(1 << p) for p in range(2, 23))  # 4 B to 4 MiB
-QUICK_SIZES = "4,64,1024,4096,16384,65536,262144,1048576,4194304"
-QUICK = runner.Limits(rounds=5, min_rounds=3, seconds=0.01, cell_seconds=1.0, timeout=8.0)
 
 app = typer.Typer(
     help="Measures communication layers with threads, each beside a hand-written twin.",
@@ -55,6 +54,7 @@ app = typer.Typer(
 app.command("halo")(halo_command.command)
 app.command("overlap")(overlap_command.command)
 app.command("report")(comparison.command)
+app.command("rank")(rank_command.command)
 app.add_typer(commands.app, name="model")
 app.add_typer(libraries.app, name="libs")
 app.command()(solve.cg)
@@ -101,6 +101,11 @@ PERCENTILES = typer.Option(
 GROUPS = typer.Option(
     ",".join(figures.GROUPS), "--groups", help=f"Which: {', '.join(figures.GROUPS)}."
 )
+GIVEN = typer.Option(
+    None, "--from", metavar="FILE",
+    help="Result files of omni pingpong and omni rate, --libs all, for the groups comparison and ranking. [quick runs]",
+)  # fmt: skip
+GIVEN_BESIDE = typer.Option(None, "--beside", metavar="FILE", help="Those of a second run, for the group ranking.")
 PUBLISH = typer.Option(False, "--publish", help="Also put these groups into docs/results/ and docs/performance.md.")
 
 
@@ -111,7 +116,7 @@ def threads_option(default: str) -> Any:
 def timeout_option(default: float) -> Any:
     return typer.Option(
         None, "--timeout", min=0.1,
-        help=f"Seconds until one block counts as hung. [{default:g}; quick: {QUICK.timeout:g}]",
+        help=f"Seconds until one block counts as hung. [{default:g}; quick: {runner.QUICK.timeout:g}]",
     )  # fmt: skip
 
 
@@ -160,7 +165,8 @@ def pingpong(
 ) -> None:
     """Latency and bandwidth between thread i of one rank and thread i of another."""
     transports = _transports(hosts, over)
-    chosen = numbers("--sizes", sizes or (QUICK_SIZES if quick else PINGPONG_SIZES), 4)
+    usual = ",".join(map(str, runner.QUICK_SIZES)) if quick else PINGPONG_SIZES
+    chosen = numbers("--sizes", sizes or usual, 4)
     request = Request(
         bench="pingpong",
         libs=_libraries(libs, transports),
@@ -278,16 +284,21 @@ def _endpoints(request: Request, sizes: list[int]) -> int:
 @app.command("figures")
 def measure_figures(
     groups: str = GROUPS,
+    given: Optional[list[Path]] = GIVEN,
+    beside: Optional[list[Path]] = GIVEN_BESIDE,
     publish: bool = PUBLISH,
 ) -> None:
     """Measure the "must show" figures; one line each: name, value, bound, met or missed."""
     wanted = words("--groups", groups, list(figures.GROUPS))
+    if beside and not given:
+        raise typer.BadParameter("needs --from, the files of the first run", param_hint="--beside")
+    runs = [comparison.side(files) for files in (given, beside) if files]
     console = Console(stderr=True)
     build = peers.build_dir()
     found: list[Figure] = []
     interrupted = False
     with Bar(console) as bar:
-        bench = Bench(build, bar)
+        bench = Bench(build, bar, runs)
         try:
             for figure in figures.measure(bench, wanted):
                 found.append(figure)
@@ -395,7 +406,7 @@ def _contenders(request: Request, hosts: peers.Hosts | None) -> tuple[list[runne
 
 
 def _limits(quick: bool, repeat: int | None, timeout: float | None, default: float) -> runner.Limits:
-    limits = QUICK if quick else replace(runner.Limits(), timeout=default)
+    limits = runner.QUICK if quick else replace(runner.Limits(), timeout=default)
     limits = replace(limits, timeout=timeout or limits.timeout)
     if repeat is None:
         return limits

@@ -65,6 +65,10 @@ class Limits:
         return (self.large_iterations if size > self.large else self.iterations), self.seconds
 
 
+QUICK = Limits(rounds=5, min_rounds=3, seconds=0.01, cell_seconds=1.0, timeout=8.0)
+QUICK_SIZES = (4, 64, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304)  # bytes
+
+
 @dataclass
 class Cell:
     """All rounds of one contender at one thread count and size."""
