@@ -4,31 +4,18 @@
 // complete at its source only once it is at its target, and GASNet keeps no order between two.
 #include <gasnetex.h>
 
-#include <cstdlib>
-
+#include "adapters/gasnet_join.hpp"
 #include "harness/window.hpp"
 #include "harness/worker.hpp"
 
 namespace {
 
-void check(int result, const char* what) {
-  if (result != GASNET_OK)
-    throw std::runtime_error(std::string(what) + ": " + gasnet_ErrorDesc(result));
-}
-
-// All ranks. Joined before the worker reads its command line: the udp conduit's own arguments come first in it, and
-// GASNet takes them away; its launching process never comes back from here.
-gex_TM_t joined = nullptr;
-
-void join(int& argc, char**& argv) {
-  gex_Client_t client;
-  gex_EP_t endpoint;
-  check(gex_Client_Init(&client, &endpoint, &joined, "omni", &argc, &argv, 0), "gex_Client_Init");
-}
+using bench::check;
 
 class Gasnet {
  public:
-  Gasnet(const bench::Setup& setup, int /*argc*/, char** /*argv*/) : window_(setup), team_(joined) {
+  Gasnet(const bench::Setup& setup, int /*argc*/, char** /*argv*/)
+      : window_(setup), team_(bench::joined) {
     gex_Segment_t segment;
     if (gex_TM_QuerySize(team_) != 2) throw std::runtime_error("needs two ranks");
     rank_ = gex_TM_QueryRank(team_);
@@ -41,18 +28,13 @@ class Gasnet {
     mapped_ = mapped != nullptr;
     gex_Event_Wait(gex_Coll_BarrierNB(team_, 0));
   }
-  // GASNet has no other end than that of the process.
-  ~Gasnet() {
-    gex_Event_Wait(gex_Coll_BarrierNB(team_, 0));
-    gasnet_exit(0);
-  }
+  ~Gasnet() { bench::leave(team_); }
   Gasnet(const Gasnet&) = delete;
   Gasnet& operator=(const Gasnet&) = delete;
 
   [[nodiscard]] int rank() const { return static_cast<int>(rank_); }
   [[nodiscard]] bench::Description describe() const {
-    return {"GASNet-EX " + std::to_string(GASNET_RELEASE_VERSION_MAJOR) + "." +
-                std::to_string(GASNET_RELEASE_VERSION_MINOR),
+    return {bench::gasnet_version(),
             std::string("conduit ") + GASNET_CONDUIT_NAME_STR + (mapped_ ? ", memory mapped" : ""),
             std::nullopt,
             {{"thread level asked", "GASNET_PAR"},
@@ -94,11 +76,5 @@ class Gasnet {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    join(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
-    return 2;
-  }
-  return bench::worker_main<Gasnet>(argc, argv);
+  return bench::after_joining(argc, argv, [&] { return bench::worker_main<Gasnet>(argc, argv); });
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import secrets
 import signal
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -23,6 +22,7 @@ from omnipgas import (
     halo_command,
     installation,
     libraries,
+    memory_command,
     network,
     overlap_command,
     partition,
@@ -40,6 +40,7 @@ from omnipgas.command_line import INTERRUPTED, Bar, console_beside, numbers, wor
 from omnipgas.figure import Figure
 from omnipgas.model import commands
 from omnipgas.study import command as study
+from omnipgas.worker import WorkerError
 
 LIBRARIES = "raw,ompl,mpich,openmpi,intel,mpich-debian,openmpi-debian"
 NETWORK_LIBRARIES = "ofi,ucx,ompl,mpich,openmpi"
@@ -54,6 +55,7 @@ app = typer.Typer(
 app.command("halo")(halo_command.command)
 app.command("overlap")(overlap_command.command)
 app.command("report")(comparison.command)
+app.command("memory")(memory_command.command)
 app.command("rank")(rank_command.command)
 app.add_typer(commands.app, name="model")
 app.add_typer(libraries.app, name="libs")
@@ -274,7 +276,7 @@ def _endpoints(request: Request, sizes: list[int]) -> int:
     for size in [] if outcomes[1].interrupted else sizes:
         try:
             costs[size] = endpoints.peer_cost(build, transport, size)
-        except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+        except (peers.MissingError, WorkerError, OSError) as error:
             console.print(f"memory per peer of {size} endpoints: {error}", style="yellow", markup=False)
     rows = endpoints.rows(outcomes, costs) + rows
     endpoints.show(console, rows)

@@ -7,19 +7,16 @@ from jobs of different size.
 
 from __future__ import annotations
 
-import os
-import re
-import statistics
-import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from omnipgas import network, results
+from omnipgas import memory, network, peers, results
+from omnipgas.memory import PeerCost
 from omnipgas.peers import Found, Hosts, Setting
 from omnipgas.report import figure
 from omnipgas.results import Result
@@ -27,39 +24,14 @@ from omnipgas.runner import Contender, Limits, Outcome, Progress, run_interleave
 
 SIZE = 8  # bytes of a message
 FEW, MANY = 2, 6  # ranks of the jobs whose difference is what a peer costs
-JOB_LIMIT = 60.0  # seconds
-
-
-@dataclass(frozen=True)
-class PeerCost:
-    """What one more rank costs each rank, once every endpoint is connected to it."""
-
-    memory: float  # KiB
-    descriptors: float
 
 
 def peer_cost(build: Path, transport: str, endpoints: int) -> PeerCost:
-    """By jobs of few and of many ranks on this host's loopback, each a node of its own."""
-    few, many = (_job(build, transport, endpoints, ranks) for ranks in (FEW, MANY))
-    more = MANY - FEW
-    return PeerCost((many[0] - few[0]) / more, (many[1] - few[1]) / more)
-
-
-def _job(build: Path, transport: str, endpoints: int, ranks: int) -> tuple[float, float]:
-    """Private KiB and descriptors, medians over the ranks."""
-    _, variables = network.TRANSPORTS[transport]
-    local = {"OMPL_OFI_INTERFACE": "lo", "OMPL_ENDPOINTS": str(endpoints), "OMPL_SEGMENT_SIZE": "1M"}
-    if transport == "ucx":
-        local["UCX_NET_DEVICES"] = "lo"
-    done = subprocess.run(
-        [build / "bin/omplrun", "-n", str(ranks), build / "bin/ompl_bench_connected", str(endpoints)],
-        env={**os.environ, **variables, **local}, capture_output=True, text=True, timeout=JOB_LIMIT, check=False,
-    )  # fmt: skip
-    found = re.findall(r"private (\d+) KiB, descriptors (\d+)", done.stdout)
-    if done.returncode != 0 or len(found) != ranks:
-        raise RuntimeError(f"{ranks} ranks over {transport}: {done.stderr.strip()[-300:]}")
-    private, descriptors = zip(*found, strict=True)
-    return statistics.median(map(int, private)), statistics.median(map(int, descriptors))
+    """What one more rank costs each rank, once every endpoint is connected to it; from jobs on this host's loopback,
+    each rank a node of its own."""
+    here = network.over(memory.find(peers.table(build)["ompl"], build), transport, None, endpoints)
+    few, many = (memory.measure(job, endpoints) for job in memory.alike(here, endpoints, (FEW, MANY)))
+    return memory.between(few, many, MANY - FEW)
 
 
 def pools(found: Found, transport: str, hosts: Hosts, sizes: Sequence[int]) -> list[Found]:

@@ -18,6 +18,7 @@ from typing import Any
 
 RANKS = 2
 LAUNCHER = "omplrun"  # the project's own
+OF_ALL = ("bench", "connected")  # kinds of worker that not only MPIs have
 PROCESSES = "processes"  # added to the name of a library that is measured as processes in place of threads
 
 
@@ -241,7 +242,7 @@ def find_program(peer: Peer, name: str, build: Path, prefix: Path | None) -> Pat
 
 
 def worker_of(peer: Peer, kind: str) -> str:
-    """The library's program of that kind: bench, or a folder of bench/: roundtrip, halo, overlap."""
+    """The library's program of that kind: bench, or a folder of bench/: connected, roundtrip, halo, overlap."""
     return peer.worker.replace("_bench_", f"_{kind}_")
 
 

@@ -113,6 +113,8 @@ def serve(rank: int) -> None:
         command = json.loads(line)
         if command["do"] == "exit":
             return
+        if command["do"] == "rest":
+            continue
         if options.fail_at in (0, command["size"]) and options.fail_op in ("", command["op"]):
             turns += 1
             if turns >= options.nth:
