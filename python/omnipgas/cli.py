@@ -82,8 +82,14 @@ OVER = typer.Option(
     help=f"What OMPL and its twins go over instead of memory: {', '.join(network.TRANSPORTS)}. [with --hosts 2: tcp]",
 )  # fmt: skip
 POOLS = typer.Option("1,2,3,4,8", "--pools", help="Endpoints per rank, comma-separated.")
-PEER_LIBS = typer.Option("mpich,openmpi", "--libs", help="Libraries to set beside it, comma-separated.")
-ONE_OVER = typer.Option("tcp", "--over", help=f"Transport: {', '.join(network.TRANSPORTS)}.")
+PEER_LIBS = typer.Option(
+    "mpich,openmpi", "--libs",
+    help="Libraries to set beside it, comma-separated; --pools also goes for mpich (within a host), UCX and libfabric.",
+)  # fmt: skip
+POOL_HOSTS = typer.Option(2, "--hosts", min=1, max=2, help="1: within a host; libraries then go through memory.")
+ONE_OVER = typer.Option(
+    None, "--over", help=f"What OMPL and its twin go over: {', '.join(network.TRANSPORTS)}. [tcp; one host: ucx-shm]"
+)
 REPEAT = typer.Option(
     None, "--repeat", min=1, help="Rounds at most; fewer once the medians are sure. [30; quick: 5]"
 )
@@ -229,7 +235,8 @@ def rate(
 def measure_endpoints(
     threads: str = PINGPONG_THREADS,
     pools: str = POOLS,
-    over: str = ONE_OVER,
+    hosts: int = POOL_HOSTS,
+    over: Optional[str] = ONE_OVER,
     libs: str = PEER_LIBS,
     repeat: Optional[int] = REPEAT,
     quick: bool = QUICKLY,
@@ -238,8 +245,9 @@ def measure_endpoints(
     plot: Optional[Path] = PLOT,
     seed: Optional[int] = SEED,
 ) -> None:
-    """How few endpoints suffice: threads on pools of different size, between two hosts (needs root): latency, rate,
-    failed claims and memory per peer, beside the twin and MPI."""
+    """How few endpoints suffice: threads on pools of different size: latency, rate, failed claims and memory per peer,
+    beside the twin and libraries that let one choose, or have one for each thread."""
+    possible = [t for t in network.TRANSPORTS if hosts == 1 or t not in network.INSIDE_ONE_HOST]
     request = Request(
         bench="pingpong",
         libs=words("--libs", libs, list(peers.table())) if libs else [],
@@ -250,8 +258,8 @@ def measure_endpoints(
         seed=secrets.randbelow(2**31) if seed is None else seed,
         json=json,
         plot=plot,
-        hosts=2,
-        over=(words("--over", over, [t for t in network.TRANSPORTS if t not in network.INSIDE_ONE_HOST])[0],),
+        hosts=hosts,
+        over=(words("--over", over or ("tcp" if hosts == 2 else "ucx-shm"), possible)[0],),
     )
     raise typer.Exit(_endpoints(request, numbers("--pools", pools, 1)))
 
@@ -263,23 +271,26 @@ def _endpoints(request: Request, sizes: list[int]) -> int:
     machine, started = results.machine(), datetime.now(UTC)
     transport = request.over[0]
     with _hosts(request.hosts) as hosts, Bar(console) as bar:
-        assert hosts is not None
         twin = replace(request, libs=[network.TRANSPORTS[transport][0], *request.libs])
         contenders, rows = _contenders(twin, hosts)
         try:
-            here = peers.find(peers.table(build)["ompl"], build)
+            here = peers.find(peers.table(build)[endpoints.LAYER], build)
         except peers.MissingError as missing:
-            raise typer.BadParameter(str(missing), param_hint="ompl") from missing
+            raise typer.BadParameter(str(missing), param_hint=endpoints.LAYER) from missing
         mine = [runner.Contender(one, "put") for one in endpoints.pools(here, transport, hosts, sizes)]
-        outcomes = endpoints.measure(mine + contenders, request.threads, request.limits, request.seed, bar)
+        all_of_them = mine + endpoints.swept(contenders, sizes)
+        outcomes = endpoints.measure(all_of_them, request.threads, request.limits, request.seed, bar)
     costs = {}
-    for size in [] if outcomes[1].interrupted else sizes:
+    measured = {cell.contender.library for cell in outcomes[1].cells if not outcomes[1].interrupted}
+    for found in {one.library: one.found for one in all_of_them if one.library in measured}.values():
+        if not found.endpoints or (found.hosts and found.peer.name != endpoints.LAYER):
+            continue  # what others take over a network is not known
         try:
-            costs[size] = endpoints.peer_cost(build, transport, size)
+            costs[found.name] = endpoints.peer_cost(build, found)
         except (peers.MissingError, WorkerError, OSError) as error:
-            console.print(f"memory per peer of {size} endpoints: {error}", style="yellow", markup=False)
+            console.print(f"memory per peer of {found.name}: {error}", style="yellow", markup=False)
     rows = endpoints.rows(outcomes, costs) + rows
-    endpoints.show(console, rows)
+    endpoints.show(console, rows, request.hosts)
     return _finish(console, request, outcomes, rows, (machine, started))
 
 
