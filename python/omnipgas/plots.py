@@ -83,6 +83,7 @@ def endpoints(path: Path, results: list[Result]) -> None:
                 if others := [_value(r) for r in here if r["library"].split()[0] in MPIS]:
                     axis.axhline(best(others), color=f"C{color}", linestyle="--", linewidth=0.8)
             axis.set_title(name, fontsize=9)
+            axis.set_xticks(sorted({r["endpoints"] for r in swept}))
             axis.set_xlabel("endpoints per rank")
             axis.set_ylabel(label)
             axis.set_yscale("log")
@@ -96,8 +97,9 @@ def endpoints(path: Path, results: list[Result]) -> None:
 
 
 def _of_pool(row: Result) -> str:
-    """The library whose number of endpoints was chosen, without that."""
-    return str(row["library"]).removesuffix(f" {row['endpoints']} ep")
+    """The library whose number of endpoints was chosen, without that, and its operation."""
+    library = str(row["library"]).removesuffix(f" {row['endpoints']} ep")
+    return f"{library} {row['op']}"
 
 
 def _value(row: Result) -> float:
