@@ -4,6 +4,7 @@
 import json
 import mmap
 import os
+import socket
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,29 +19,36 @@ from .test_results import SCHEMA
 PAGES = 4 << 20  # bytes
 
 
+def touch(memory: mmap.mmap) -> None:
+    """Writes a byte into every page."""
+    for place in range(0, len(memory), mmap.PAGESIZE):
+        memory[place] = 1
+
+
 def test_memory_is_what_is_no_files_and_a_share_of_what_is_shared() -> None:
-    pid, before = os.getpid(), process.own_memory(os.getpid())
     with MOCK.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as of_a_file:
-        assert of_a_file[0]
-        shared = mmap.mmap(-1, PAGES)  # anonymous and shared: shmem
-        shared.write(b"x" * PAGES)
-        alone = process.own_memory(pid) - before
-        assert 0.9 * PAGES < alone < 1.5 * PAGES
-        ready, done = os.pipe(), os.pipe()
-        child = os.fork()
-        if child == 0:
-            assert sum(shared[:: mmap.PAGESIZE])  # maps every page
-            os.write(ready[1], b"1")
-            os.read(done[0], 1)
-            os._exit(0)
-        os.read(ready[0], 1)
-        half = process.own_memory(child)
-        os.write(done[1], b"1")
-        os.waitpid(child, 0)
-        assert half > 0.4 * PAGES
-        shared.close()
-    for end in (*ready, *done):
-        os.close(end)
+        before = process.own_memory(os.getpid())
+        assert of_a_file[0]  # a page of a file, which does not count
+        with mmap.mmap(-1, PAGES) as shared:
+            touch(shared)
+            assert 0.9 * PAGES < process.own_memory(os.getpid()) - before < 1.2 * PAGES
+            here, there = socket.socketpair()
+            child = os.fork()
+            if child == 0:
+                here.close()
+                there.recv(1)
+                touch(shared)
+                there.send(b"1")
+                there.recv(1)
+                os._exit(0)
+            there.close()
+            alone = process.own_memory(child)
+            here.send(b"1")
+            here.recv(1)
+            assert 0.4 * PAGES < process.own_memory(child) - alone < 0.6 * PAGES
+            here.send(b"1")
+            os.waitpid(child, 0)
+            here.close()
 
 
 def test_descriptors_are_counted() -> None:
