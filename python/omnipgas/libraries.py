@@ -113,8 +113,9 @@ def add(name: str = NAME, prefix: Path = PREFIX) -> None:
         remember(before)
         if not isinstance(failure, MissingError):
             raise
-        known = "".join(f"\nKnown of it: {caveat}" for caveat in table[name].caveats)
-        print(f"{name} was not added: {failure}{known}", file=sys.stderr)
+        print(f"{name} was not added: {failure}", file=sys.stderr)
+        for caveat in table[name].caveats:
+            print(f"Known of {name}: {caveat}", file=sys.stderr)
         raise typer.Exit(1) from failure
     print(
         f"{name}: {state.version} over {state.transport}, from {state.place}; omni pingpong --libs {name} measures it"

@@ -47,7 +47,7 @@ def test_unusable_additions_are_named_and_not_kept(
         (["raw", str(tmp_path)], "'raw' is none of mine", 2),
         (["mine", str(tmp_path / "nowhere")], "is no folder", 2),
         (["mine", str(tmp_path)], "mine was not added: cmake failed", 1),
-        (["mine", str(tmp_path)], "Known of it: needs a start", 1),
+        (["mine", str(tmp_path)], "Known of mine: needs a start", 1),
     ):
         done = CliRunner().invoke(libraries.app, ["add", *arguments])
         assert done.exit_code == status, done.output

@@ -75,9 +75,8 @@ def test_this_layer_against_all() -> None:
     tied = [row("ompl", 2, 4), row("b", 1, 3), row("raw", 0.1, 0.1)]
     assert figure_of(tied, "up to 4 KiB") == (0, True)
     assert figure_of([*tied, row("c", 1, 1.9)], "up to 4 KiB") == (1, False)
-    assert figure_of([row("b", 1, 1), row("ompl", 1.04, 1.04, 65536), row("b", 1, 1, 65536)], "bandwidth") == (
-        pytest.approx(1 / 1.04), True,
-    )  # fmt: skip
+    share, near = figure_of([row("b", 1, 1), row("ompl", 1.04, 1.04, 65536), row("b", 1, 1, 65536)], "bandwidth")
+    assert share == pytest.approx(1 / 1.04) and near
     assert figure_of([row("ompl", 2, 2, 65536), row("b", 1, 1, 65536)], "bandwidth") == (0.5, False)
     rates = [row("ompl", 5, 6, bench="rate"), row("b", 7, 8, bench="rate")]
     assert figure_of(rates, "rate") == (1, False)
