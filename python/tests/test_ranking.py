@@ -2,16 +2,18 @@
 """Libraries ranked with ties, two runs against each other, this layer against all: on made results and real ones."""
 
 import json
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from omnipgas import comparison_figures, figures, peers, ranking, results
+from omnipgas import comparison_figures, figures, peers, ranking, results, runner
 from omnipgas.bench import Bench
 from omnipgas.ranking import Contradiction, Place
 from omnipgas.results import Result
 from omnipgas.runner import Progress
 
-from .common import built, omni
+from .common import MOCK, built, omni
 
 AT_8 = Place("pingpong", "put", 1, "up to 4 KiB")
 
@@ -90,6 +92,27 @@ def test_figures_are_read_from_the_runs_that_are_given() -> None:
     assert bench.groups["comparison"]["machine"] == {"cpu": "there"}
     assert bench.groups["comparison"]["results"] == bench.given[0]["results"]
     assert "--beside" in found[-1].note
+
+
+def test_without_files_quick_runs_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("bin", "bench"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "bin" / "worker").touch()
+    launch = json.dumps([sys.executable, str(MOCK), "good"])
+    rows = [
+        f'[{n}]\ntitle = "{n}"\nops = ["put"]\nworker = "worker"\nlaunch = {launch}\n' for n in ("ompl", "b", "raw")
+    ]
+    (tmp_path / "bench" / "peers.toml").write_text("\n".join(rows))
+    monkeypatch.setattr(comparison_figures, "THREADS", {"pingpong": (1, 2), "rate": (1,)})
+    monkeypatch.setattr(comparison_figures, "SIZES", {"pingpong": (8, 65536), "rate": (8,)})
+    monkeypatch.setattr(runner, "QUICK", replace(runner.QUICK, rounds=2, min_rounds=2))
+    bench = Bench(tmp_path, Progress())
+    found = list(figures.measure(bench, ["comparison", "ranking"]))
+    assert [one.value for one in found] == [0, 1, 0, 1, 0, None]  # the mocks are equally fast: all are tied
+    assert all(one.met for one in found[:-1]) and not found[-1].met
+    assert len(bench.quick) == 2  # ranking takes comparison's run for its first
+    measured = {(row["bench"], row["library"]) for row in bench.quick[0]}
+    assert measured == {(what, name) for what in ("pingpong", "rate") for name in ("ompl", "b")}
 
 
 def test_small_real_runs_are_ranked(tmp_path: Path) -> None:

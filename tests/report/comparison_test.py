@@ -26,8 +26,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     for bench, more in (("pingpong", [*sizes, "--op", "put"]), ("rate", ["--op", "put"])):
         done = common.command(bench, *both, *more, "--json", folder / f"{bench}.json")
         assert done.returncode == 0, done.stderr
-    jobs = ["--libs", "ompl", "--threads", "1", "--ranks", "2,3", "--repeat", "1", "--json", folder / "memory.json"]
-    done = common.command("memory", *jobs)
+    jobs = ["--libs", "ompl", "--threads", "1", "--ranks", "2,3", "--repeat", "1"]
+    done = common.command("memory", *jobs, "--json", folder / "memory.json")
     assert done.returncode == 0, done.stderr
     return [folder / f"{bench}.json" for bench in ("pingpong", "rate", "memory")]
 
