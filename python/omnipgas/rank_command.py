@@ -28,7 +28,7 @@ def command(first: Path = FIRST, second: Optional[Path] = SECOND) -> None:
         console.width = FILE_WIDTH
     rows = comparison.read(first)["results"]
     console.print(table(rows))
-    console.print("= between libraries that share a rank. Ranked by 95 % intervals; see omni rank --help.", style="dim")
+    console.print("= between those that are tied: their 95 % intervals overlap, or they cross.", style="dim")
     if second is None:
         return
     found, both = ranking.contradictions(rows, comparison.read(second)["results"])
