@@ -16,9 +16,13 @@
 
 namespace bench::halo {
 
-// By OMPL_HALO_*.
+// By OMPL_HALO_*; what is none of them gets a number that is refused.
 inline constexpr std::array kStrategies{"double-buffer",  "single",       "acked",   "mpi",
                                         "mpi-persistent", "mpi-neighbor", "mpi-put", "auto"};
+
+inline int32_t number_of(const std::string& strategy) {
+  return static_cast<int32_t>(std::ranges::find(kStrategies, strategy) - kStrategies.begin());
+}
 
 // What a rank sends to another and hears of it, in bytes.
 struct Neighbor {
@@ -45,8 +49,7 @@ class Exchange {
     vector_.resize(std::max(vector_.size(), kLine));
     ompl_halo_config config = OMPL_HALO_CONFIG_INIT;
     config.element = 1;
-    const auto* const found = std::ranges::find(kStrategies, strategy);
-    config.strategy = static_cast<int32_t>(found - kStrategies.begin());
+    config.strategy = number_of(strategy);
     if (ompl_halo_create(&config, lists.data(), lists.size(), &halo_) != OMPL_OK)
       refusal_ = ompl_error_detail();
   }

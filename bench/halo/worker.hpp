@@ -1,42 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Halo exchanges by several strategies in one process: each has its own halo on the same pattern, and carries blocks of
-// exchanges, one at once behind the other, when the driver says so. Main thread only.
+// exchanges, one at once behind the other, when the driver says so.
 #pragma once
 
 #include <map>
 #include <stdexcept>
 
 #include "halo/exchange.hpp"
-#include "harness/control.hpp"
+#include "halo/job.hpp"
 #include "harness/report.hpp"
-#include "harness/team.hpp"
 
 namespace bench::halo {
 
 inline constexpr int kWarmUp = 4;  // exchanges: each slot twice
 
-// `World` is how the ranks came to be: meet() returns once all ranks have called it, and until then lets every library go
-// on with what it may still owe another rank.
 template <class World>
-class Layer {
+class Exchanges {
  public:
-  Layer(const Setup& /*setup*/, int argc, char** argv) : world_(argc, argv) {
-    must(ompl_init(), "ompl_init");
-    must(ompl_alloc(1, &place_), "ompl_alloc");
-  }
-  ~Layer() {
-    exchanges_.clear();
-    ompl_finalize();
-  }
-  Layer(const Layer&) = delete;
-  Layer& operator=(const Layer&) = delete;
+  Exchanges(const Setup& /*setup*/, int argc, char** argv) : job_(argc, argv) {}
 
   [[nodiscard]] int rank() const { return ompl_rank(); }
-  [[nodiscard]] Description describe() const {
-    const auto last = static_cast<uint32_t>(ompl_size() - 1);
-    const bool mapped = ompl_ptr(rank() == 0 ? last : 0, place_) != nullptr;
-    return {ompl_version(), mapped ? "shared memory" : "network", std::nullopt, world_.details()};
-  }
+  [[nodiscard]] Description describe() const { return job_.describe(); }
 
   nlohmann::json execute(const Command& command, Control& control) {
     if (command.what == "create") return create(command);
@@ -73,20 +57,8 @@ class Layer {
     return {{"seconds", seconds}, {"uses", exchange.describe()}};
   }
 
-  World world_;
-  uint64_t place_ = 0;  // one byte of the segment
-  std::map<std::string, Exchange> exchanges_;
+  Job<World> job_;
+  std::map<std::string, Exchange> exchanges_;  // behind job_: they end first
 };
-
-// main() of these workers.
-template <class World>
-int worker_main(int argc, char** argv) {
-  return run_worker<Layer<World>>(argc, argv, [](Layer<World>& layer, const Setup&, Control& control) {
-    const auto all = cores();
-    const auto size = static_cast<std::size_t>(ompl_size());
-    bind_to({all[static_cast<std::size_t>(layer.rank()) * all.size() / size]});
-    while (const auto command = control.next()) control.report(layer.execute(*command, control));
-  });
-}
 
 }  // namespace bench::halo

@@ -39,6 +39,7 @@ Command parse(const nlohmann::json& line) {
   command.sequence = line.value("sequence", uint64_t{0});
   command.counts = line.value("counts", std::vector<uint64_t>{});
   command.neighbors = line.value("neighbors", decltype(command.neighbors){});
+  command.grid = line.value("grid", command.grid);
   command.kernel = line.value("kernel", "");
   command.elements = line.value("elements", std::size_t{1});
   command.cores = line.value("cores", std::vector<int>{});

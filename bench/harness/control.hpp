@@ -13,6 +13,8 @@
 //           {"do": "burst", "op", "size", "iterations", "messages"}: workers of roundtrip/  both ranks
 //           {"do": "create", "op", "neighbors"}, {"do": "verify", "op", "iterations", "sequence"},
 //           {"do": "exchange", "op", "iterations"}: workers of halo/                       all ranks
+//           {"do": "grid", "grid"}, {"do": "create", "op"}, {"do": "verify", as above}, {"do": "compute", "iterations"},
+//           {"do": "exchange", as above}, {"do": "overlap", the same, "polls"}: workers of product/  all ranks
 //           {"do": "create", "op", "size", "kernel", "elements", "cores", "helpers"},
 //           {"do": "alone", "kernel", "elements", "cores", "iterations"}, {"do": "verify", "iterations",
 //           "sequence"}, {"do": "pure" or "overlap", "iterations", "skew"}: workers of overlap/  all ranks
@@ -49,17 +51,18 @@ struct Command {
   double asleep = 0;        // pingpong: thread 0 of rank 0 first sleeps so many seconds
   double work = 0;          // roundtrip: seconds that rank 0 computes after its send
   bool timed = false;       // roundtrip: rank 1 counts its sends of more than work / 2
-  bool polls = false;       // roundtrip: rank 0 lets the library make progress while it computes
+  bool polls = false;       // roundtrip, overlap: the library makes progress while a rank computes
   uint64_t messages = 1;    // burst: sent one after the other before the answer
   uint64_t sequence = 0;    // number of this command among the worker's
   std::vector<uint64_t> counts;  // drain: messages that each thread of rank 0 sent
   // create: of each neighbour its rank, the bytes that go there and those that come
   std::vector<std::array<uint64_t, 3>> neighbors;
-  std::string kernel;        // create, alone: memory, registers
-  std::size_t elements = 1;  // the computation's
-  std::vector<int> cores;    // one for each of its threads
-  std::vector<int> helpers;  // create: cores for the threads that the library has started
-  double skew = 0;           // pure, overlap: seconds by which the last rank comes late
+  std::array<uint32_t, 3> grid{};  // grid: points in each dimension
+  std::string kernel;              // create, alone: memory, registers
+  std::size_t elements = 1;        // the computation's
+  std::vector<int> cores;          // one for each of its threads
+  std::vector<int> helpers;        // create: cores for the threads that the library has started
+  double skew = 0;                 // pure, overlap: seconds by which the last rank comes late
 };
 
 // Reads the worker's command line; throws std::runtime_error.

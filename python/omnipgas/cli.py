@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import secrets
 import signal
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,7 +35,7 @@ from omnipgas import (
     solve,
 )
 from omnipgas.bench import Bench
-from omnipgas.command_line import INTERRUPTED, Bar, console_beside, numbers, words
+from omnipgas.command_line import INTERRUPTED, TWO_HOSTS, Bar, console_beside, numbers, on_hosts, words
 from omnipgas.figure import Figure
 from omnipgas.model import commands
 from omnipgas.study import command as study
@@ -76,7 +75,6 @@ AS_PROCESSES = typer.Option(
 RESUME = typer.Option(
     False, "--resume", help="Go on where the result file of --json ends: keep what it has, measure the rest."
 )
-HOSTS = typer.Option(1, "--hosts", min=1, max=2, help="2: a network namespace for each rank; needs root.")
 OVER = typer.Option(
     None, "--over", metavar="TRANSPORTS",
     help=f"What OMPL and its twins go over instead of memory: {', '.join(network.TRANSPORTS)}. [with --hosts 2: tcp]",
@@ -167,7 +165,7 @@ def pingpong(
     resume: bool = RESUME,
     plot: Optional[Path] = PLOT,
     percentiles: bool = PERCENTILES,
-    hosts: int = HOSTS,
+    hosts: int = TWO_HOSTS,
     over: Optional[str] = OVER,
     seed: Optional[int] = SEED,
 ) -> None:
@@ -206,7 +204,7 @@ def rate(
     json: Optional[str] = JSON,
     resume: bool = RESUME,
     plot: Optional[Path] = PLOT,
-    hosts: int = HOSTS,
+    hosts: int = TWO_HOSTS,
     over: Optional[str] = OVER,
     seed: Optional[int] = SEED,
 ) -> None:
@@ -270,7 +268,7 @@ def _endpoints(request: Request, sizes: list[int]) -> int:
     build = peers.build_dir()
     machine, started = results.machine(), datetime.now(UTC)
     transport = request.over[0]
-    with _hosts(request.hosts) as hosts, Bar(console) as bar:
+    with on_hosts(request.hosts, peers.RANKS) as hosts, Bar(console) as bar:
         twin = replace(request, libs=[network.TRANSPORTS[transport][0], *request.libs])
         contenders, rows = _contenders(twin, hosts)
         try:
@@ -340,7 +338,7 @@ def measure(request: Request) -> int:
         command = results.command(started, request.seed, request.limits, kept.libraries | outcome.started, True)
         results.write(str(request.json), results.document(machine, command, found))
 
-    with _hosts(request.hosts) as hosts, Bar(console) as bar:
+    with on_hosts(request.hosts, peers.RANKS) as hosts, Bar(console) as bar:
         contenders, rows = _contenders(request, hosts)
         done = kept.apply(contenders)
         outcome = runner.run_interleaved(
@@ -387,17 +385,6 @@ def _finish(
     if interrupted:
         return INTERRUPTED
     return 0 if any(row["status"] == "ok" for row in rows) else 1
-
-
-@contextmanager
-def _hosts(count: int) -> Iterator[peers.Hosts | None]:
-    """Two hosts, if that many are asked for; without root a clear end."""
-    with ExitStack() as stack:
-        try:
-            hosts = stack.enter_context(network.two_hosts()) if count == 2 else None
-        except peers.MissingError as missing:
-            raise typer.BadParameter(str(missing), param_hint="--hosts") from missing
-        yield hosts
 
 
 def _contenders(request: Request, hosts: peers.Hosts | None) -> tuple[list[runner.Contender], list[results.Result]]:

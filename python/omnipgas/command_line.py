@@ -1,16 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the commands share: the console, a bar for their progress, lists among their options."""
+"""What the commands share: the console, a bar for their progress, lists among their options, hosts."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from omnipgas import runner
+from omnipgas import network, runner
+from omnipgas.peers import Hosts
 
 FILE_WIDTH = 140  # characters of a table that goes into a file
 INTERRUPTED = 130  # exit status after Ctrl-C
+MOST_HOSTS = 4
+
+TWO_HOSTS = typer.Option(1, "--hosts", min=1, max=2, help="2: a network namespace for each rank; needs root.")
+HOSTS = typer.Option(
+    1, "--hosts", min=1, max=MOST_HOSTS, help="Network namespaces, as many of the ranks on each, in order; needs root."
+)
+RATE = typer.Option(None, "--rate", metavar="MBIT", min=1, help="Limit of the links between hosts, Mbit/s.")
 
 
 def console_beside(json: str | None) -> Console:
@@ -74,3 +85,25 @@ def numbers(option: str, text: str, least: int) -> list[int]:
     if min(found) < least:
         raise typer.BadParameter(f"{min(found)} is below {least}", param_hint=option)
     return list(dict.fromkeys(found))
+
+
+@contextmanager
+def on_hosts(count: int, ranks: int, rate: int | None = None) -> Iterator[Hosts | None]:
+    """So many hosts for the ranks, over links of a rate; None for one host: this machine as it is. What cannot be ends
+    the command."""
+    if rate is not None and count == 1:
+        raise typer.BadParameter("it limits the links between hosts: give --hosts 2 with it", param_hint="--rate")
+    if ranks < count:
+        raise typer.BadParameter(f"{count} hosts need as many ranks: give --ranks {count}", param_hint="--hosts")
+    if count == 1:
+        yield None
+        return
+    if reason := network.why_no_hosts():
+        raise typer.BadParameter(reason, param_hint="--hosts")
+    with network.some_hosts(count, ranks, rate) as hosts:
+        yield hosts
+
+
+def between(hosts: int, rate: int | None) -> str:
+    """Of a title: what on_hosts() made; nothing for one host."""
+    return "" if hosts == 1 else f" on {hosts} hosts" + (f", {rate} Mbit/s" if rate else "")

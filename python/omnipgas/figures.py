@@ -21,6 +21,7 @@ from pathlib import Path
 from omnipgas import (
     comparison_figures,
     halo_figures,
+    halo_overlap_figures,
     layer_figures,
     network_figures,
     overlap_figures,
@@ -174,6 +175,7 @@ GROUPS: dict[str, Callable[[Bench], list[Figure]]] = {
     "equations": lambda bench: replay_figures.equations(bench.build),
     "replay": lambda bench: replay_figures.replay(bench.build),
     "halo": halo_figures.figures,
+    "halo-overlap": halo_overlap_figures.figures,
     "cg": solver_figures.figures,
     "overlap": overlap_figures.figures,
     "fit": lambda bench: accuracy_figures.fit(bench.build),

@@ -15,10 +15,10 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from omnipgas import halo_rounds, installation, peers, results
-from omnipgas.command_line import INTERRUPTED, Bar, console_beside, words
+from omnipgas import halo_rounds, installation, network, peers, results
+from omnipgas.command_line import HOSTS, INTERRUPTED, RATE, Bar, between, console_beside, on_hosts, words
 from omnipgas.halo_pattern import Pattern, PatternError, read, ring
-from omnipgas.peers import Found, MissingError
+from omnipgas.peers import Found, Hosts, MissingError
 from omnipgas.report import figure
 from omnipgas.results import Result
 from omnipgas.runner import Limits
@@ -42,7 +42,8 @@ MPI = typer.Option(None, "--mpi", help="Whose processes all strategies run in. [
 CONDUIT = typer.Option(
     None,
     "--conduit",
-    help=f"What strategies without MPI go over: {', '.join(halo_rounds.CONDUITS)}. [as the layer chooses]",
+    help=f"What strategies without MPI go over: {', '.join(halo_rounds.CONDUITS)}. [as the layer chooses; between hosts"
+    " ofi]",
 )
 REPETITIONS = typer.Option(
     30, "--repetitions", "--repeat", min=1, help="Rounds at most; fewer once the medians are sure."
@@ -63,6 +64,8 @@ def command(
     base: Optional[str] = BASE,
     mpi: Optional[str] = MPI,
     conduit: Optional[str] = CONDUIT,
+    hosts: int = HOSTS,
+    rate: Optional[int] = RATE,
     repetitions: int = REPETITIONS,
     seconds: float = SECONDS,
     timeout: float = TIMEOUT,
@@ -77,16 +80,18 @@ def command(
     if divisor not in chosen:
         raise typer.BadParameter(f"{divisor!r} is none of the --strategies {', '.join(chosen)}", param_hint="--base")
     shape = _pattern(ranks, neighbors, size, pattern)
-    found, skipped = _job(chosen, mpi, conduit, shape)
+    found, skipped = _job(chosen, mpi, shape)
+    carrier = _conduit(conduit, hosts)
     limits = Limits(rounds=repetitions, min_rounds=min(repetitions, 5), seconds=seconds, timeout=timeout)
     order = secrets.randbelow(2**31) if seed is None else seed
     console = console_beside(json)
     machine, started = results.machine(), datetime.now(UTC)
-    with Bar(console) as bar:
+    with on_hosts(hosts, shape.ranks, rate) as there, Bar(console) as bar:
+        found = _carried(found, carrier, there)
         outcome = halo_rounds.measure(found, shape, [one for one in chosen if one not in skipped], limits, order, bar)
     rows = halo_rounds.rows(outcome, divisor)
     rows += [results.skipped("halo", found.name, *why) | {"ranks": shape.ranks} for why in skipped.items()]
-    show(console, rows, outcome)
+    show(console, rows, outcome, between(hosts, rate))
     if json:
         said = results.command(started, order, limits, outcome.started, outcome.interrupted)
         results.write(json, results.document(machine, said, rows))
@@ -120,7 +125,7 @@ def _pattern(ranks: int | None, neighbors: int, size: str, file: Path | None) ->
         raise typer.BadParameter(str(error), param_hint="--pattern" if file else "--neighbors") from error
 
 
-def _job(chosen: Sequence[str], mpi: str | None, conduit: str | None, pattern: Pattern) -> tuple[Found, dict[str, str]]:
+def _job(chosen: Sequence[str], mpi: str | None, pattern: Pattern) -> tuple[Found, dict[str, str]]:
     """Whose processes all run in, and the strategies that cannot, with the reason."""
     build = peers.build_dir()
     table = peers.table(build)
@@ -140,20 +145,41 @@ def _job(chosen: Sequence[str], mpi: str | None, conduit: str | None, pattern: P
     skipped = {}
     if found.peer.name == "ompl":
         skipped = {one: f"no MPI is here; {reasons[0]}" for one in chosen if one in halo_rounds.BY_MPI}
-    if conduit:
-        (only,) = words("--conduit", conduit, list(halo_rounds.CONDUITS))
-        found = halo_rounds.over(found, only)
     return found, skipped
 
 
-def show(console: Console, rows: Sequence[Result], outcome: halo_rounds.Outcome) -> None:
-    """The table, then what went wrong and why."""
+def _conduit(asked: str | None, hosts: int) -> str | None:
+    """That of the strategies without MPI; none: as the layer chooses."""
+    if hosts > 1:
+        (one,) = words("--conduit", asked or "ofi", list(network.BETWEEN))
+    elif asked:
+        (one,) = words("--conduit", asked, list(halo_rounds.CONDUITS))
+    else:
+        return None
+    return one
+
+
+def _carried(found: Found, conduit: str | None, hosts: Hosts | None) -> Found:
+    """The job on its hosts, with the conduit."""
+    if conduit is None:
+        return found
+    if hosts is None:
+        return halo_rounds.over(found, conduit)
+    try:
+        return network.spread(found, hosts, conduit)
+    except MissingError as missing:
+        raise typer.BadParameter(f"{found.name}: {missing}", param_hint="--mpi") from missing
+
+
+def show(console: Console, rows: Sequence[Result], outcome: halo_rounds.Outcome, where: str) -> None:
+    """The table, then what went wrong and why; `where`: of the title, may be empty."""
     pattern = outcome.pattern
     smallest, largest = (f"{size:,}" for size in pattern.sizes)
     sizes = largest if smallest == largest else f"{smallest} to {largest}"
     count = pattern.most_neighbors
+    neighbors = f"{count} neighbour{'s' if count > 1 else ''}"
     console.print(
-        f"Halo exchange of {pattern.ranks} ranks ({outcome.found.name}), {count} neighbour{'s' if count > 1 else ''},"
+        f"Halo exchange of {pattern.ranks} ranks ({outcome.found.name}){where}, {neighbors},"
         f" {sizes} B each way; us on the slowest rank",
         style="bold", highlight=False,
     )  # fmt: skip

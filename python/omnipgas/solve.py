@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
@@ -18,8 +18,8 @@ from rich.console import Console
 from rich.status import Status
 from rich.table import Table
 
-from omnipgas import halo_rounds, peers, results
-from omnipgas.command_line import INTERRUPTED
+from omnipgas import halo_rounds, network, peers, results
+from omnipgas.command_line import HOSTS, INTERRUPTED, RATE, on_hosts
 from omnipgas.model import examples
 from omnipgas.partition import GENERATE, KINDS, MATRIX, program
 
@@ -81,6 +81,8 @@ def cg(
     checkpoint: Optional[Path] = CHECKPOINT,
     checkpoint_every: int = EVERY,
     mpi: Optional[str] = MPI,
+    hosts: int = HOSTS,
+    rate: Optional[int] = RATE,
     json: Optional[str] = JSON,
     plot: Optional[Path] = PLOT,
     timeout: float = TIMEOUT,
@@ -91,12 +93,13 @@ def cg(
         precond=precond, blocks=blocks, tol=tol, max_iterations=max_iterations, rhs=rhs, start=start,
         solution=solution, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
     )  # fmt: skip
-    if solver == ALL:
-        if solution or checkpoint or plot:
-            raise typer.BadParameter("--solver all writes no --solution, --checkpoint or --plot: take one solver")
-        raise typer.Exit(_compare(["cg", *arguments], (ranks, mpi, timeout), json))
-    arguments += _options(solver=solver)
-    raise typer.Exit(_run(["cg", *arguments, "--progress"], (ranks, mpi, timeout), json, plot))
+    if solver == ALL and (solution or checkpoint or plot):
+        raise typer.BadParameter("--solver all writes no --solution, --checkpoint or --plot: take one solver")
+    with on_hosts(hosts, ranks, rate) as there:
+        where = Where(ranks, mpi, timeout, there)
+        if solver == ALL:
+            raise typer.Exit(_compare(["cg", *arguments], where, json))
+        raise typer.Exit(_run(["cg", *arguments, *_options(solver=solver), "--progress"], where, json, plot))
 
 
 def spmv(
@@ -111,6 +114,8 @@ def spmv(
     dot: bool = DOT,
     solution: Optional[Path] = SOLUTION,
     mpi: Optional[str] = MPI,
+    hosts: int = HOSTS,
+    rate: Optional[int] = RATE,
     json: Optional[str] = JSON,
     timeout: float = TIMEOUT,
 ) -> None:
@@ -120,7 +125,8 @@ def spmv(
         iterations=iterations, solution=solution,
     )  # fmt: skip
     arguments += ["--dot"] if dot else []
-    raise typer.Exit(_run(["spmv", *arguments], (ranks, mpi, timeout), json, None))
+    with on_hosts(hosts, ranks, rate) as there:
+        raise typer.Exit(_run(["spmv", *arguments], Where(ranks, mpi, timeout, there), json, None))
 
 
 def _options(**values: object) -> list[str]:
@@ -128,26 +134,37 @@ def _options(**values: object) -> list[str]:
     return [f"--{name.replace('_', '-')}={value}" for name, value in values.items() if value is not None]
 
 
-def _job(arguments: Sequence[str], ranks: int, mpi: str | None, timeout: float) -> tuple[list[str], dict[str, str]]:
+@dataclass(frozen=True)
+class Where:
+    """How a job is started."""
+
+    ranks: int
+    mpi: str | None  # the MPI that starts it
+    timeout: float  # seconds
+    hosts: peers.Hosts | None = None  # else this machine as it is
+
+
+def _job(arguments: Sequence[str], where: Where) -> tuple[list[str], dict[str, str]]:
     """The command line and the variables of a job. Raises peers.MissingError."""
     build = peers.build_dir()
     cg_program = program("ompl_cg")
-    if mpi is None:
+    asked = network.between(where.hosts) if where.hosts else {}
+    if where.mpi is None:
         launcher = peers.find_program(peers.table(build)["ompl"], "omplrun", build, None)
-        job = [launcher, "--no-prefix", "--timeout", timeout, "-n", ranks, cg_program, *arguments]
-        return list(map(str, job)), dict(os.environ)
-    launch = examples.launch(build, mpi, ranks)
-    if mpi not in MPI_LIBRARIES:
-        raise peers.MissingError(f"the library of {mpi} is not known here; --mpi takes {', '.join(MPI_LIBRARIES)}")
-    prefix = peers.find_prefix(peers.table(build)[mpi], build)
-    library = prefix / "lib" / MPI_LIBRARIES[mpi] if prefix else MPI_LIBRARIES[mpi]
-    command = launch.line(ranks, Path("env"), [f"LD_PRELOAD={library}", str(cg_program), *arguments])
-    return command, launch.environment({"MPIEXEC_TIMEOUT": str(math.ceil(timeout))})
+        command = [str(launcher), "--no-prefix", "--timeout", str(where.timeout)]
+        launch = examples.Launch(peers.LAUNCHER, command, hosts=where.hosts)
+        return launch.line(where.ranks, cg_program, arguments), launch.environment(asked)
+    launch = examples.launch(build, where.mpi, where.ranks, where.hosts)
+    if where.mpi not in MPI_LIBRARIES:
+        known = ", ".join(MPI_LIBRARIES)
+        raise peers.MissingError(f"the library of {where.mpi} is not known here; --mpi takes {known}")
+    prefix = peers.find_prefix(peers.table(build)[where.mpi], build)
+    library = prefix / "lib" / MPI_LIBRARIES[where.mpi] if prefix else MPI_LIBRARIES[where.mpi]
+    command = launch.line(where.ranks, Path("env"), [f"LD_PRELOAD={library}", str(cg_program), *arguments])
+    return command, launch.environment(asked, {"MPIEXEC_TIMEOUT": str(math.ceil(where.timeout))})
 
 
-def _run(
-    arguments: Sequence[str], where: tuple[int, str | None, float], json_path: str | None, plot: Path | None
-) -> int:
+def _run(arguments: Sequence[str], where: Where, json_path: str | None, plot: Path | None) -> int:
     """Starts the ranks, shows and writes the result; the exit status."""
     console = Console(stderr=json_path == "-")
     found, code = _found([arguments], where, console)
@@ -164,7 +181,7 @@ def _run(
     return code
 
 
-def _compare(arguments: Sequence[str], where: tuple[int, str | None, float], json_path: str | None) -> int:
+def _compare(arguments: Sequence[str], where: Where, json_path: str | None) -> int:
     """A job for each solver; shows and writes what they found; the exit status."""
     console = Console(stderr=json_path == "-")
     found, code = _found([[*arguments, *_options(solver=solver)] for solver in SOLVERS], where, console)
@@ -177,14 +194,14 @@ def _compare(arguments: Sequence[str], where: tuple[int, str | None, float], jso
 
 
 def _found(
-    jobs: Sequence[Sequence[str]], where: tuple[int, str | None, float], console: Console
+    jobs: Sequence[Sequence[str]], where: Where, console: Console
 ) -> tuple[list[dict[str, Any]], int]:
     """What jobs found, one after the other, up to one that found nothing; the first exit status that is not 0."""
     found: list[dict[str, Any]] = []
     status = 0
     try:
         for arguments in jobs:
-            result, code = _follow(*_job(arguments, *where), console)
+            result, code = _follow(*_job(arguments, where), console)
             if result is None:
                 return found, code or 1
             found.append(result)
@@ -219,7 +236,7 @@ class SolveError(Exception):
 
 def result_of(arguments: Sequence[str], ranks: int, mpi: str | None, timeout: float) -> dict[str, Any]:
     """What a job finds, whether it has converged or not. Raises SolveError, peers.MissingError."""
-    command, environment = _job(arguments, ranks, mpi, timeout)
+    command, environment = _job(arguments, Where(ranks, mpi, timeout))
     result, code = _follow(command, environment, Console(quiet=True))
     if result is None:
         raise SolveError(f"{' '.join(command)}: ended with status {code} and no result")

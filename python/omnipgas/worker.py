@@ -207,6 +207,11 @@ class Worker:
         more = [{} if neighbors is None else {"neighbors": neighbors[rank]} for rank in range(self.found.ranks)]
         return self._all(command, more, limit)
 
+    def product(self, what: str, strategy: str, limit: float, iterations: int, more: Message) -> list[Message]:
+        """What each rank reports of `grid`, `create`, `verify`, `exchange`, `compute` or `overlap` (bench/product);
+        `more`: what else it is told."""
+        return self._all(self._measure(what, strategy, self.size, iterations, 0), [more] * self.found.ranks, limit)
+
     def collective(
         self, what: str, op: str, size: int, limit: float, iterations: int = 1, more: Sequence[Message] = ()
     ) -> list[Message]:

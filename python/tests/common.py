@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from omnipgas import libraries, peers
+from omnipgas import libraries, network, peers
 from omnipgas.runner import Contender
 
 OMNI = [sys.executable, "-m", "omnipgas.cli"]
@@ -49,6 +49,12 @@ def built(name: str, kind: str = "bench") -> peers.Found:
         return peers.find(peers.table(build)[name], build, kind)
     except peers.MissingError as missing:
         pytest.skip(f"{name}: {missing}")
+
+
+def need_hosts() -> None:
+    """A skip with the reason where there can be none."""
+    if reason := network.why_no_hosts():
+        pytest.skip(reason)
 
 
 def compiled_against(name: str, prefix: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

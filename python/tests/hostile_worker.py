@@ -7,7 +7,8 @@ It fails when asked the Nth time for a message of SIZE bytes (default: any) by t
 it hangs it makes FILE. As a worker of halo exchange it refuses `create` of OP in the mode refuse; rank r takes r + 1
 microseconds for each letter of a strategy's name. Its allgather takes 20 microseconds at rank 0 and 40 at rank 1, 10 of
 them before it has started; the rest is hidden if MOCK_PROGRESS is set, and the computation, 1 ns an element on one
-thread, then takes a quarter more.
+thread, then takes a quarter more. As a worker of products rank r computes r + 1 microseconds for each of its planes but
+the outer thirds of both ends; what is not polled is not hidden.
 """
 
 import argparse
@@ -36,11 +37,25 @@ options = parser.parse_args()
 def halo(command: dict[str, Any], rank: int) -> dict[str, Any]:
     op, count = command["op"], command["iterations"]
     if command["do"] == "create":
-        assert command["neighbors"]
+        assert planes or command["neighbors"]
         return {"refused": "not today" if options.mode == "refuse" and op == options.fail_op else ""}
     if command["do"] == "verify":
-        return {"exchanges": count}
+        return {"exchanges": count, "products": count}
     return {"seconds": (rank + 1) * len(op) * 1e-6 * count, "uses": f"  other\n* {op}\n"}
+
+
+planes: list[int] = []  # of a rank; the last grid's is last
+
+
+def product(command: dict[str, Any], rank: int) -> dict[str, Any]:
+    if command["do"] == "grid":
+        planes.append(command["grid"][2] // options.ranks)
+        return {"rows": 0, "interior": 0}
+    compute = (rank + 1) * (planes[-1] - 2 / 3) * 1e-6 * command["iterations"]
+    if command["do"] == "compute":
+        return {"seconds": compute}
+    exchange = float(halo(command, rank)["seconds"])
+    return {"seconds": max(exchange, compute) if command["polls"] else exchange + compute}
 
 
 told: dict[str, Any] = {}
@@ -70,6 +85,8 @@ def report(command: dict[str, Any], rank: int) -> dict[str, Any]:
         return {"report": collective(command, rank)}
     if command["do"] in ("create", "verify", "exchange"):
         return {"report": halo(command, rank)}
+    if command["do"] in ("grid", "compute", "overlap"):
+        return {"report": product(command, rank)}
     thread = {"iterations": 10, "seconds": 20e-6 * command["size"], "sent": 10}
     if command["do"] == "flow":  # 2 us a message
         thread = {"iterations": command["iterations"], "seconds": 2e-6 * command["iterations"],

@@ -23,7 +23,7 @@ from omnipgas.halo_pattern import PatternError, read, ring
 from omnipgas.runner import Limits
 from typer.testing import CliRunner
 
-from .common import LIMIT, MOCK, OMNI, built, children, mock, omni, unframed
+from .common import LIMIT, MOCK, OMNI, built, children, mock, need_hosts, omni, unframed
 from .test_results import SCHEMA
 
 FAST = Limits(rounds=4, min_rounds=4, tolerance=0.0, seconds=0.001, timeout=2)
@@ -223,6 +223,9 @@ def test_an_interrupt_ends_the_ranks_and_writes_what_was_measured(mocks: Path, t
         (["--mpi", "ompl"], "'ompl' is none of absent"),
         (["--conduit", "pigeon"], "'pigeon' is none of shm, ofi, ucx, mpi"),
         (["--pattern", "/nowhere"], "/nowhere cannot be read: No such file"),
+        (["--rate", "5"], "it limits the links between hosts: give --hosts 2 with it"),
+        (["--hosts", "3"], "3 hosts need as many ranks: give --ranks 3"),
+        (["--hosts", "2", "--conduit", "shm"], "'shm' is none of ofi, ucx"),
     ],
 )
 def test_unusable_options_are_named(
@@ -252,3 +255,16 @@ def test_the_strategies_of_the_layer(tmp_path: Path) -> None:
         assert rows["auto"]["halo"]["carried_by"] in ("double-buffer", "single", "acked")
         assert all(row["halo"]["of_base"]["rounds"] == 2 for row in rows.values())
         assert (tmp_path / "p.png").stat().st_size > 0
+
+
+def test_exchanges_between_hosts() -> None:
+    built("ompl", "halo")
+    need_hosts()
+    done = omni("halo", "--hosts", "2", "--rate", "100", "--ranks", "4", "--strategies", "double-buffer,single",
+                "--bytes", "4096", "--repetitions", "2", "--seconds", "0.001", "--json", "-")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "of 4 ranks (ompl tcp) on 2 hosts, 100 Mbit/s, 1 neighbour" in unframed(done.stderr)
+    content = json.loads(done.stdout)
+    jsonschema.validate(content, SCHEMA)
+    assert [(row["status"], row["transport"]) for row in content["results"]] == [("ok", "network")] * 2
+    assert "netns" in str(content["command"]["libraries"])

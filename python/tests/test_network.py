@@ -3,6 +3,7 @@
 
 import json
 import os
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,15 +15,10 @@ from omnipgas.peers import Hosts, MissingError
 from omnipgas.runner import Contender, Progress
 from omnipgas.worker import Worker
 
-from .common import built, mock, omni
+from .common import built, mock, need_hosts, omni
 from .test_results import SCHEMA
 
 HOSTS = Hosts(launch=("outside",), enter=("inside", "{braces}"), interface="net7", hub_interface="hub7")
-
-
-def need_hosts() -> None:
-    if reason := network.why_no_hosts():
-        pytest.skip(reason)
 
 
 def test_the_launcher_runs_outside_and_the_worker_on_its_host() -> None:
@@ -46,6 +42,42 @@ def test_the_launcher_runs_outside_and_the_worker_on_its_host() -> None:
 def test_a_library_that_would_use_memory_is_not_measured_between_hosts() -> None:
     with pytest.raises(MissingError, match="shared memory"):
         network.contenders(mock("good"), ["tcp"], HOSTS)
+
+
+def test_a_job_on_hosts_has_memory_within_each_and_a_network_between() -> None:
+    layer = mock("good")
+    mpi = replace(layer, peer=replace(layer.peer, compiler="mpicxx"))
+    for conduit, variable in (("ofi", "OMPL_OFI_INTERFACE"), ("ucx", "UCX_NET_DEVICES")):
+        there = network.spread(layer, HOSTS, conduit)
+        variables = there.environment(1)
+        assert (variables["OMPL_CONDUITS"], variables[variable]) == (f"self,shm,{conduit}", "net7")
+        assert there.command([])[0] == "outside"
+    with pytest.raises(MissingError, match="shared memory"):
+        network.spread(mpi, HOSTS)
+
+
+def test_each_rank_is_on_its_host_with_its_cores_and_link() -> None:
+    need_hosts()
+    look = 'echo $OMPL_NODE_ID $OMNI_OWN_CORES; taskset -pc $$; tc qdisc show dev net0'
+    cores = peers.affinity()
+    with network.some_hosts(3, 6, 20) as hosts:
+        for rank in range(6):
+            done = subprocess.run(
+                [*hosts.launch, *hosts.enter, "sh", "-c", look], env={**os.environ, "PMI_RANK": str(rank)},
+                capture_output=True, text=True, timeout=20, check=True,
+            )  # fmt: skip
+            host = rank // 2
+            where, bound, link = done.stdout.splitlines()
+            assert where == f"host{host} 1"
+            own = cores[len(cores) * host // 3 : len(cores) * (host + 1) // 3] or cores
+            assert numbers_of(bound.rpartition(": ")[2]) == own
+            assert "tbf" in link and "rate 20Mbit" in link
+
+
+def numbers_of(ranges: str) -> list[int]:
+    """0-2,5 as taskset writes it."""
+    ends = [tuple(map(int, part.split("-"))) for part in ranges.split(",")]
+    return [number for pair in ends for number in range(pair[0], pair[-1] + 1)]
 
 
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])

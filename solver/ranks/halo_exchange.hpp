@@ -3,6 +3,7 @@
 
 #include <omnipgas/halo.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ class HaloExchange final : public Exchange {
   HaloExchange& operator=(const HaloExchange&) = delete;
 
   void start(const double* x) override;
+  // Looks after the exchange, if that is not long since.
   void progress() noexcept override;
   [[nodiscard]] const double* const* wait() override;
 
@@ -31,6 +33,7 @@ class HaloExchange final : public Exchange {
  private:
   ompl_halo* halo_ = nullptr;
   std::vector<const double*> landed_;  // of each neighbour
+  std::chrono::steady_clock::time_point looked_;
 };
 
 }  // namespace ompl::solver

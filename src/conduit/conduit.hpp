@@ -153,7 +153,8 @@ class Endpoint {
                           const Signal& record, bool* signalled);
 
   // put() of 0 .. joined_put bytes and the signal ADD 1 on the 32-bit flag at `flag`, below 16 GiB [6], as one request:
-  // what put_signal() does of it, the quickest way. Conduits with joined_put only. Never pending.
+  // what put_signal() does of it, the quickest way. Conduits with joined_put only. Pending: the data went out, and wait
+  // for nothing but the ticket's completion; the signal did not.
   virtual Post joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
                       uint64_t flag);
 

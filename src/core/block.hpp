@@ -56,6 +56,8 @@ class Blocker {
   bool yield();         // one turn for others; true if the thread may sleep as far as they care
   void housekeeping();  // deaths and hang reports
   template <class Ready>
+  int once(Ready& ready);
+  template <class Ready>
   int spin(Ready& ready, int polls);
   template <class Ready>
   int sleep(Ready& ready);
@@ -78,6 +80,7 @@ class Blocker {
 
 template <class Ready>
 int Blocker::run(Ready ready) {
+  if (deadline_.immediate()) return once(ready);
   for (bool slept = false;;) {
     // Who slept and was woken for nothing goes back to sleep soon.
     const Patience limit = what_.background ? Patience{.spins = 1, .yields = 0}
@@ -106,6 +109,19 @@ int Blocker::run(Ready ready) {
     }
     if (result != 0 || over(&result)) return result > 0 ? OMPL_OK : result;
   }
+}
+
+// No patience: who computes looks often, and a poll of the network is a system call or two.
+template <class Ready>
+int Blocker::once(Ready& ready) {
+  int result = ready();
+  if (result == 0) {
+    begin();
+    progress();
+    result = ready();
+  }
+  if (result == 0) over(&result);
+  return result > 0 ? OMPL_OK : result;
 }
 
 template <class Ready>

@@ -67,6 +67,8 @@ class ShortWay {
       ++lane.link->sent;
       ++mine.posts;
       mine.signalled_slots |= lane.slot_bit;
+    } else if (result.state == conduit::Post::State::pending) {  // the long way, on the same slot [14]
+      lane.network->note_data(c, *lane.slot, static_cast<uint32_t>(lane.rank), result);
     }
     lane.slot->claimed.store(false, std::memory_order_seq_cst);
     if (lane.sentinel->load(std::memory_order_seq_cst) != 0) [[unlikely]]

@@ -82,6 +82,10 @@ constexpr std::array kVariables{
         "Bytes of the segments that verbs cuts long puts into; from four segments on a put is long."},
     Variable{"OMPL_VERBS_STRIPE", "count", &Settings::verbs_stripe,
              "Endpoints that segments of one long put go over at most; 0: every put goes whole."},
+    Variable{"OMPL_UTOFU_SEGMENT", "size", &Settings::utofu_segment,
+             "The same as OMPL_VERBS_SEGMENT, over utofu."},
+    Variable{"OMPL_UTOFU_STRIPE", "count", &Settings::utofu_stripe,
+             "The same as OMPL_VERBS_STRIPE, over utofu, where each endpoint has a TNI of six."},
     Variable{"OMPL_OFI_PROVIDER", "text", &Settings::ofi_provider,
              "libfabric provider to use: tcp, tcp;ofi_rxm, net/rdm, shm...; empty: the first usable "
              "one of the built-in preference."},

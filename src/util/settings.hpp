@@ -40,6 +40,8 @@ struct Settings {
   std::string verbs_transport = "auto";   // auto, rc, xrc, dc
   std::size_t verbs_segment = 128 << 10;  // bytes of a long put's segment
   unsigned verbs_stripe = 4;              // endpoints that a long put goes over at most; 0: whole
+  std::size_t utofu_segment = 256 << 10;  // bytes of a long put's segment
+  unsigned utofu_stripe = 6;              // endpoints that a long put goes over at most; 0: whole
   std::string ofi_provider;               // "" : the first usable of our preference list
   std::string ofi_interface;              // network interface or address to bind to
   // Diagnosis

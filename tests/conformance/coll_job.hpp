@@ -62,9 +62,9 @@ class CollJob : public CollCall {
   [[nodiscard]] std::size_t at(uint32_t block) const {
     return lists ? block * (length + 40) : block * length;
   }
-  [[nodiscard]] Bytes sent_by(uint32_t member, uint32_t round) const;
-  [[nodiscard]] Bytes combined(uint32_t first, uint32_t end, uint32_t round) const;
-  void expect(const Bytes& bytes, std::size_t place, std::size_t from, std::size_t count);
+  [[nodiscard]] Bytes combined(uint32_t first, uint32_t end, uint32_t round, std::size_t from,
+                               std::size_t count) const;
+  void expect(const Bytes& bytes, std::size_t place);
 
   uint32_t me_ = 0;
   uint32_t members_ = 1;

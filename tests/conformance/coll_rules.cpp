@@ -22,8 +22,7 @@ std::vector<uint32_t> sizes_of_jobs() {
 }
 
 std::vector<std::size_t> lengths(uint32_t ranks) {
-  const std::size_t longest = ranks < 3 ? 1 << 20 : 1 << 17;
-  if (sweeps()) return {0, 1, 7, 8, 8192, 100'001, longest};
+  if (sweeps()) return {0, 1, 7, 8, 8192, 100'001, 1 << 20};
   if (ranks == 2) return {0, 7, 8, 3000, 40'000};
   return {0, 7, 8, 3000};
 }

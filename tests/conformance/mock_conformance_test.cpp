@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The core over the mock in several hostilities. `--gtest_random_seed=N` gives other seeds.
+#include <sched.h>
+
+#include <atomic>
+
 #include "coll/engine.hpp"
 #include "coll_job.hpp"
 #include "conformance.hpp"
@@ -64,6 +68,39 @@ TEST(MockNodes, AreKnownToEveryRank) {
     EXPECT_EQ(nodes.members(0), (std::vector<uint32_t>{0, 2, 4}));
     EXPECT_EQ(nodes.members(1), (std::vector<uint32_t>{1, 3}));
   }
+}
+
+// The wire counts how often its target looks: a call that has no time looks once, and leaves patience to those that wait.
+TEST(MockPatience, ACallWithoutTimeLooksOnce) {
+  constexpr unsigned kLate = 2000;  // looks at most, half of them on average
+  constexpr int kSignals = 30;
+  ThreadWorld world(std::make_unique<MockFabric>(2, Hostility{.delivery_delay = kLate}),
+                    {.ranks = 2, .endpoints = 1});
+  std::atomic<int> taken{0};
+  world.run([&](Rank& r) {
+    const uint64_t flag = r.allocate(4);
+    ok(r.barrier());
+    if (r.rank == 0) {
+      for (int sent = 0; sent < kSignals; ++sent) {
+        while (taken < sent) ::sched_yield();  // outside the layer
+        ok(r.signal(1, flag));
+      }
+      while (taken < kSignals) ::sched_yield();
+      return;
+    }
+    uint64_t calls = 0;
+    while (taken < kSignals) {
+      const int code = r.wait(flag, 0);
+      ++calls;
+      if (code == OMPL_OK) {
+        ++taken;
+      } else {
+        ASSERT_EQ(code, OMPL_ERR_TIMEOUT);
+        ::sched_yield();
+      }
+    }
+    EXPECT_GT(calls, kSignals * kLate / 6);
+  });
 }
 
 // Three ranks: an endpoint has two connections of 1,000 bytes.

@@ -17,6 +17,9 @@ from contextlib import ExitStack, contextmanager
 INTERFACE = "net0"  # in each host
 BRIDGE = "bridge0"
 PREFIX = "ompl-hosts"
+# What a limited link lets pass at once: a segment of TCP of 64 KiB with the headers of all packets that it stands for.
+# With less the processor would cut each into its packets, which network cards do themselves.
+BURST = "80kb"
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
 # What --at of hosts.py may name, with the number of arguments.
@@ -103,7 +106,7 @@ class Network:
 
     def rate(self, mbit: str) -> None:
         for host in self.hosts:
-            limit = ("tbf", "rate", f"{mbit}mbit", "burst", "64kb", "latency", "100ms")
+            limit = ("tbf", "rate", f"{mbit}mbit", "burst", BURST, "latency", "100ms")
             run("tc", "-n", host, "qdisc", "replace", "dev", INTERFACE, "root", *limit)
 
     def loss(self, percent: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from omnipgas import network
 
 from . import jobs
 
@@ -53,6 +54,17 @@ def test_what_stands_in_the_result_file(tmp_path: Path) -> None:
     assert set(split) == {"product", "halo_wait", "preconditioner", "reduction", "vectors"}
     # Each rank's parts are what it did between the first and the last; a rank's clock goes on while it is not served.
     assert 0 < sum(split.values()) <= 1.05 * result["seconds_per_iteration"]
+
+
+def test_between_hosts_the_same_bits_are_found() -> None:
+    if reason := network.why_no_hosts():
+        pytest.skip(reason)
+    line = ("--ranks", 2, "--partition", "blocks")
+    here = found("cg", *PROBLEM, *line)
+    there = found("cg", *PROBLEM, *line, "--hosts", 2, "--rate", 100)
+    assert there["history"] == here["history"]
+    product = found("spmv", *PROBLEM, *line, "--hosts", 2, "--iterations", 3, "--dot")
+    assert product["dot"] == found("spmv", *PROBLEM, *line, "--iterations", 3, "--dot")["dot"]
 
 
 @pytest.mark.parametrize("strategy", ("double-buffer", "single", "acked", "auto"))

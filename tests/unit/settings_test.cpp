@@ -53,6 +53,8 @@ TEST(Settings, EveryKindIsRead) {
                       {"OMPL_VERBS_TRANSPORT", "dc"},
                       {"OMPL_VERBS_SEGMENT", "64K"},
                       {"OMPL_VERBS_STRIPE", "2"},
+                      {"OMPL_UTOFU_SEGMENT", "1M"},
+                      {"OMPL_UTOFU_STRIPE", "3"},
                       {"OMPL_OFI_PROVIDER", "tcp;ofi_rxm"},
                       {"OMPL_OFI_INTERFACE", "eth0"},
                       {"OMPL_STATISTICS", "1"},
@@ -80,6 +82,8 @@ TEST(Settings, EveryKindIsRead) {
   EXPECT_EQ(settings.verbs_transport, "dc");
   EXPECT_EQ(settings.verbs_segment, std::size_t{64} << 10);
   EXPECT_EQ(settings.verbs_stripe, 2u);
+  EXPECT_EQ(settings.utofu_segment, std::size_t{1} << 20);
+  EXPECT_EQ(settings.utofu_stripe, 3u);
   EXPECT_EQ(settings.ofi_provider, "tcp;ofi_rxm");
   EXPECT_EQ(settings.ofi_interface, "eth0");
   EXPECT_EQ(settings.statistics, "1");

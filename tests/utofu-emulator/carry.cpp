@@ -69,6 +69,10 @@ int Vcq::post(const Command& command) {
   commands_.back().code = code;
   ++used_;
   ++counts().posts;
+  if (command.kind == Kind::put && !command.inlined) {
+    ++counts().puts[shared_.tni];
+    counts().bytes[shared_.tni] += command.length;
+  }
   if (how.delay == 0) step();
   return UTOFU_SUCCESS;
 }

@@ -94,6 +94,8 @@ EXPORT void utofu_emulator_count(utofu_emulator_counts* out) {
           .overtaken = now.overtaken,
           .torn = now.torn,
           .vcqs = now.vcqs};
+  std::ranges::copy(now.puts, out->puts);
+  std::ranges::copy(now.bytes, out->bytes);
 }
 
 }  // extern "C"

@@ -104,6 +104,7 @@ void drop_vcq(utofu_vcq_hdl_t handle);
 
 struct Counts {
   std::atomic<uint64_t> posts{0}, busy{0}, overtaken{0}, torn{0}, vcqs{0};
+  std::array<std::atomic<uint64_t>, kTnis> puts{}, bytes{};
 };
 Counts& counts();
 utofu_emulator_settings settings();

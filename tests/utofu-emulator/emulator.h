@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#define UTOFU_EMULATOR_TNIS 6
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -37,6 +39,8 @@ struct utofu_emulator_counts {
       overtaken; /* commands that ended after one that was posted later by the same VCQ to the same VCQ */
   uint64_t torn; /* pieces of data that were written before others that stand at lower addresses */
   uint64_t vcqs; /* VCQs there are */
+  uint64_t puts[UTOFU_EMULATOR_TNIS];  /* puts from memory taken, by TNI */
+  uint64_t bytes[UTOFU_EMULATOR_TNIS]; /* of them */
 };
 void utofu_emulator_count(struct utofu_emulator_counts* counts);
 

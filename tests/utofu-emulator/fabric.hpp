@@ -11,11 +11,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "emulator.h"
 #include "utofu.h"
 
 namespace emulator {
 
-inline constexpr unsigned kTnis = 6;
+inline constexpr unsigned kTnis = UTOFU_EMULATOR_TNIS;
 inline constexpr unsigned kCqs = 12;  // of a TNI; an exclusive VCQ takes one, others share one
 inline constexpr unsigned kComponents = 8;
 inline constexpr unsigned kNodes = 16;

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from omnipgas import __version__, installation, network, peers, results
+from omnipgas.command_line import RATE, TWO_HOSTS, on_hosts
 from omnipgas.model import fit_report, parameter_file
 from omnipgas.model.fitting import Fit, fit
 from omnipgas.model.measure import Outcome, Plan, measure
@@ -28,8 +29,6 @@ LIBRARY = typer.Option(None, "--mpi", metavar="NAME", help="mpich, openmpi, inte
 OUT = typer.Option(..., "-o", "--out", metavar="FILE", help="Parameter file to write.")
 AGAIN = typer.Option(None, "--from", metavar="FILE", help="Fit what this parameter file has measured again.")
 OVER = typer.Option(None, "--over", help=f"What ompl goes over instead of memory: {', '.join(network.TRANSPORTS)}.")
-HOSTS = typer.Option(1, "--hosts", min=1, max=2, help="2: a network namespace for each rank; needs root.")
-RATE = typer.Option(None, "--rate", metavar="MBIT", min=1, help="Limit of the link between two hosts, Mbit/s.")
 LARGEST = typer.Option(None, "--largest", min=1024, help="Longest message, bytes. [4 MiB; quick: 1 MiB]")
 ROUNDS = typer.Option(None, "--rounds", min=3, help="Rounds over all lengths. [30; quick: 6]")
 QUICKLY = typer.Option(False, "--quick", help="Fewer and shorter rounds, fewer lengths.")
@@ -43,7 +42,7 @@ def fit_command(
     mpi: Optional[str] = LIBRARY,
     again: Optional[Path] = AGAIN,
     over: Optional[str] = OVER,
-    hosts: int = HOSTS,
+    hosts: int = TWO_HOSTS,
     rate: Optional[int] = RATE,
     largest: Optional[int] = LARGEST,
     rounds: Optional[int] = ROUNDS,
@@ -55,8 +54,6 @@ def fit_command(
     """Measures a machine: omni model fit --mpi mpich -o params.json"""
     if (mpi is None) == (again is None):
         raise typer.BadParameter("give either --mpi or --from")
-    if rate is not None and hosts != 2:
-        raise typer.BadParameter("--rate limits the link between two hosts: give --hosts 2 with it")
     if plot is not None:
         from omnipgas.model import fit_plot  # slow to load, and seldom wanted
 
@@ -98,7 +95,7 @@ def run(
             TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console, transient=True
         )  # fmt: skip
         stack.enter_context(bar)
-        two = stack.enter_context(network.two_hosts(rate)) if hosts == 2 else None
+        two = stack.enter_context(on_hosts(hosts, peers.RANKS, rate))
         found = chosen(installation.find(table[mpi], build, "roundtrip"), over, two)
         for operation in OPERATIONS if mpi == "ompl" else ("send",):
             task = bar.add_task(f"{found.name} {operation}", total=1.0)

@@ -15,7 +15,6 @@ from omnipgas.study.plan import BASE, PARTITIONS, STRATEGIES, WORKS, Plan
 
 RING = 18  # ranks
 RING_BYTES = 800  # each way with each neighbour
-OVER = "tcp"  # between two hosts
 
 
 def exchange(pattern: Pattern, plan: Plan, rate: int | None, progress: Progress) -> list[dict[str, Any]]:
@@ -27,7 +26,7 @@ def exchange(pattern: Pattern, plan: Plan, rate: int | None, progress: Progress)
             found = halo_rounds.over(found, "shm")
         else:
             hosts = stack.enter_context(network.two_hosts(rate))
-            found = network.over(network.on_hosts(found, hosts), OVER, hosts)
+            found = network.spread(found, hosts)
         return _rounds(found, pattern, [*STRATEGIES.values(), BASE], BASE, plan, progress)
 
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conduit/utofu/conduit.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "conduit/utofu/endpoint.hpp"
 #include "util/log.hpp"
+#include "util/settings.hpp"
 #include "util/status.hpp"
 
 namespace ompl::conduit::utofu {
@@ -16,14 +18,7 @@ constexpr std::size_t kPage = 4096;
 class UtofuConduit final : public Conduit {
  public:
   [[nodiscard]] std::string_view name() const override { return "utofu"; }
-  [[nodiscard]] Capabilities capabilities() const override {
-    return {.passive_target = true,
-            .ordered_signals = true,
-            .remote_completion = true,
-            .stalls_sender = true,  // a full ring answers retry: the credits are this conduit's own
-            .joined_put = UtofuEndpoint::kPiggyback,
-            .max_message = max_message_};
-  }
+  [[nodiscard]] Capabilities capabilities() const override;
   [[nodiscard]] std::size_t connection_bytes(const Job& /*job*/) const override {
     return sizeof(Link) + sizeof(Incoming);
   }
@@ -52,6 +47,21 @@ class UtofuConduit final : public Conduit {
   ProgramRegions program_;
   std::vector<std::unique_ptr<UtofuEndpoint>> endpoints_;  // until handed out
 };
+
+Capabilities UtofuConduit::capabilities() const {
+  Capabilities out;
+  out.passive_target = true;
+  out.ordered_signals = true;
+  out.remote_completion = true;
+  out.stalls_sender = true;  // a full ring answers retry: the credits are this conduit's own
+  out.joined_put = UtofuEndpoint::kPiggyback;
+  out.max_message = max_message_;
+  if (site_.job != nullptr && site_.job->settings->utofu_stripe != 0) {  // open
+    out.segment = std::min(site_.job->settings->utofu_segment, max_message_);
+    out.stripes = site_.job->settings->utofu_stripe;
+  }
+  return out;
+}
 
 int UtofuConduit::open_device() {
   utofu_tni_id_t* ids = nullptr;

@@ -61,6 +61,12 @@ uint64_t Connections::room(Link& link) {
   return limit - link.sent;
 }
 
+// The code of a command that was posted.
+int Connections::note(int code) {
+  refused_ = refused_ || code == UTOFU_ERR_BUSY;
+  return code;
+}
+
 // One step towards a connection; false: it waits, for room in the queue or for the other side.
 bool Connections::advance(Link& link) {
   using State = Link::State;
@@ -102,7 +108,7 @@ bool Connections::advance(Link& link) {
     default:
       return false;
   }
-  if (code == UTOFU_SUCCESS) return true;
+  if (note(code) == UTOFU_SUCCESS) return true;
   if (code != UTOFU_ERR_BUSY) lost(link, code);
   return false;
 }
@@ -154,7 +160,7 @@ void Connections::tell(Incoming& from) {
   const int code = site_.library->put_piggyback8(vcq_->handle(), from.vcq, from.taken,
                                                  from.reply + offsetof(Reply, taken), sizeof from.taken,
                                                  0, kStrong, nullptr);
-  if (code == UTOFU_SUCCESS) from.told = from.taken;
+  if (note(code) == UTOFU_SUCCESS) from.told = from.taken;
 }
 
 int Connections::progress() {
@@ -165,7 +171,7 @@ int Connections::progress() {
       const int code = site_.library->put_piggyback8(vcq_->handle(), from->vcq, from->memory.stadd(),
                                                      from->reply + offsetof(Reply, ring),
                                                      sizeof(uint64_t), 0, kStrong, nullptr);
-      if (code == UTOFU_ERR_BUSY) continue;
+      if (note(code) == UTOFU_ERR_BUSY) continue;
       from->offered = true;
       --connecting_;
       ++taken;
@@ -199,14 +205,19 @@ void Connections::beat() {
   }
 }
 
-void Connections::try_out(Link& link) {
+// To its board; an operation and its window have room. True: it is under way.
+bool Connections::put_word(Link& link, std::size_t place, uint64_t word) {
   Operation& operation = operations_.take(link);
   const int code = site_.library->put_piggyback8(
-      vcq_->handle(), link.vcq, 0, link.board + Board::kPulse, sizeof(uint64_t), operation.number,
+      vcq_->handle(), link.vcq, word, link.board + place, sizeof word, operation.number,
       kStrong | UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE, report_to(operation));
-  if (code == UTOFU_SUCCESS) return operations_.issue(operation);
+  if (note(code) == UTOFU_SUCCESS) {
+    operations_.issue(operation);
+    return true;
+  }
   operations_.give_back(operation);
   if (code != UTOFU_ERR_BUSY) lost(link, code);
+  return false;
 }
 
 // --- Ends ----------------------------------------------------------------------------------------------
@@ -219,6 +230,7 @@ void Connections::lost(utofu_vcq_id_t vcq, int code) {
 
 void Connections::lost(Link& link, int code) {
   const bool silent = code == UTOFU_ERR_MRQ_PEER;
+  if (silent && read(link.reply->left) != 0) return said_goodbye(link.rank);
   fail(link, silent && !link.left ? OMPL_ERR_PEER : OMPL_ERR_LINK,
        fmt::format("{} ({})", text_of(code), code));
 }
@@ -228,6 +240,11 @@ void Connections::said_goodbye(uint32_t rank) {
   Link& link = known != nullptr ? *known : add(rank);
   link.left = true;
   fail(link, OMPL_ERR_LINK, "it left the job");
+}
+
+bool Connections::say_goodbye(Link& link) {
+  const std::size_t place = Board::reply(site_.job->rank) + offsetof(Reply, left);
+  return !link.window.full() && !operations_.full() && put_word(link, place, 1);
 }
 
 // Everything outstanding on the link counts as complete. Its goodbye may still be said.

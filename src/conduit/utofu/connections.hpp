@@ -8,6 +8,7 @@
 #include <atomic>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "conduit/utofu/link.hpp"
@@ -47,19 +48,27 @@ class Connections {
   // Takes greetings and answers, tries sides that are silent. Returns how much there was. Outside of records' delivery.
   int progress();
 
+  // Whether a command of its own was answered BUSY since this was asked last: the queue's room must be given back, even
+  // if no operation is outstanding.
+  bool refused() { return std::exchange(refused_, false); }
+
   // A command to that VCQ, or one that reports to `cbdata`, ended with that code. Nothing is sent there again [18].
   void lost(utofu_vcq_id_t vcq, int code);
   void lost(Link& link, int code);
   // `rank` will close its endpoint in order.
   void said_goodbye(uint32_t rank);
+  // Tells a side whose ring is not there yet that this one will. False: there is no room yet.
+  bool say_goodbye(Link& link);
 
  private:
   Link& add(uint32_t rank);
   int take_greetings();
   void welcome(const Greeting& greeting);
   bool advance(Link& link);
+  int note(int code);
   void beat();
-  void try_out(Link& link);
+  void try_out(Link& link) { put_word(link, Board::kPulse, 0); }
+  bool put_word(Link& link, std::size_t place, uint64_t word);
   void fail(Link& link, int code, std::string_view why);
   [[nodiscard]] const std::vector<uint64_t>& slots_of(uint32_t rank) const {
     return (*site_.peers)[rank].slots;
@@ -79,6 +88,7 @@ class Connections {
   std::vector<std::atomic<Link*>> links_;  // by rank
   std::vector<std::unique_ptr<Link>> owned_;
   std::vector<std::unique_ptr<Incoming>> incoming_;
+  bool refused_ = false;
   unsigned connecting_ = 0;  // links that are not up yet, and rings not offered
   int64_t last_beat_ = 0;    // ms
   uint32_t polls_ = 0;       // that found nothing

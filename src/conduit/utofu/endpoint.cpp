@@ -75,6 +75,7 @@ bool UtofuEndpoint::parted() {
     const bool fits = connections_.room(*link) > 0 && !link->window.full() && !operations_.full();
     if (up && !link->goodbye_said && fits)
       link->goodbye_said = post_record(*link, {.tail = kGoodbye}).state == Post::State::done;
+    if (link->connecting() && !link->left_said) link->left_said = connections_.say_goodbye(*link);
     all = all && !link->connecting() && (!up || (link->goodbye_said && link->left));
   }
   return all && operations_.outstanding() == 0;
@@ -146,14 +147,15 @@ Post UtofuEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offse
                                const Signal& record, bool* signalled) {
   if (length > kPiggyback || !fits_immediate(record))
     return Endpoint::put_signal(rank, source, offset, length, record, signalled);
-  const Post answer = joined(rank, source, offset, length, record.offset);
+  Post answer = joined(rank, source, offset, length, record.offset);
   *signalled = answer.state == Post::State::done;
+  if (answer.state == Post::State::pending)
+    answer.state = Post::State::done;  // the data are in the command
   return answer;
 }
 
-// Two commands: the commonest post and no more. If the second finds no room the first is posted again with it, which
-// writes the same bytes to the same place before anyone was told. Most ask for no notice, but leave it to one of those
-// that follow in order; if none does and somebody waits, to Connections::settle().
+// Two commands: the commonest post and no more. Most ask for no notice, but leave it to one of those that follow in order;
+// if none does and somebody waits, to Connections::settle().
 Post UtofuEndpoint::joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
                            uint64_t flag) {
   Link* const link = connections_.find(rank);
@@ -167,13 +169,22 @@ Post UtofuEndpoint::joined(uint32_t rank, const void* source, uint64_t offset, s
       return refused(code, *link);
   }
   const Record record{.offset = flag, .value = 1, .tail = kAddOne};
-  if (link->unnoticed == kUnnoticed) [[unlikely]]
-    return operations_.full() ? retry(Post::Reason::queue_full) : post_record(*link, record);
+  if (link->unnoticed >= kUnnoticed) [[unlikely]] {
+    if (operations_.full()) return alone(*link, length, retry(Post::Reason::queue_full));
+    return alone(*link, length, post_record(*link, record));
+  }
   const int code = put_record(*link, record, 0, kPut, report_to(*link));
   if (code != UTOFU_SUCCESS) [[unlikely]]
-    return refused(code, *link);
+    return alone(*link, length, refused(code, *link));
   ++link->sent;
   return {.ticket = operations_.issue_unnoticed(*link)};
+}
+
+// The answer to joined() where that is the record's: data for which there was room, before a record for which there
+// was none, are under way.
+[[gnu::noinline]] Post UtofuEndpoint::alone(Link& link, std::size_t length, const Post& record) {
+  if (length == 0 || record.state != Post::State::retry || !link.sends()) return record;
+  return {.state = Post::State::pending, .ticket = operations_.issue_unnoticed(link)};
 }
 
 // Until joined() can post.

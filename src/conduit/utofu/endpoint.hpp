@@ -48,6 +48,7 @@ class UtofuEndpoint final : public Endpoint {
   Post post_record(Link& link, const Record& record);
   Post prepare_joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
                       uint64_t flag);
+  Post alone(Link& link, std::size_t length, const Post& record);
   int put_record(const Link& link, Record record, uint8_t number, unsigned long flags, void* report);
   Post refused(int code, Link& link);
   Post answer_to(int code, Link& link, Operation& operation, Post::State state);

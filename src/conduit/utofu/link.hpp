@@ -51,7 +51,8 @@ struct Link {
   Aim aim;
   CompletionWindow<> window;
   std::atomic<bool> left{false};  // the other side said goodbye
-  bool goodbye_said = false;
+  bool goodbye_said = false;      // in the ring,
+  bool left_said = false;         // or on the board, while there is none
   std::atomic<int> failure{OMPL_OK};
   std::string why;  // of the failure, before which it is set
 };

@@ -18,6 +18,8 @@ int UtofuEndpoint::progress(Sink& sink, int budget) {
     taken = take_notices(budget);
     if (taken < 0) return taken;
     take_reports();
+  } else if (connections_.refused()) {
+    take_reports();
   }
   taken += take_records(sink, budget - taken);
   return taken + connections_.progress();
@@ -109,7 +111,7 @@ bool UtofuEndpoint::deliver(Sink& sink, Incoming& from, const Record& record) {
   }
   sink.signal(from.rank, {.offset = record.offset,
                           .value = record.value,
-                          .compare = from.compare,
+                          .compare = record.compares() ? from.compare : 0,
                           .token = record.token,
                           .op = static_cast<SignalOp>(record.op()),
                           .function = record.function()});

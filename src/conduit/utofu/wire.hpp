@@ -26,6 +26,7 @@ struct Record {
   static constexpr bool is_numbered(uint64_t tail, uint64_t number) {
     return tail >> 32 == (number & UINT32_MAX);
   }
+  [[nodiscard]] bool compares() const { return function() == Function::compare_swap; }
   [[nodiscard]] uint8_t op() const { return static_cast<uint8_t>(tail); }
   [[nodiscard]] Function function() const {
     return static_cast<Function>(static_cast<uint8_t>(tail >> 8));
@@ -53,6 +54,7 @@ static_assert(sizeof(Greeting) == 32);
 struct Reply {
   uint64_t ring = 0;   // steering address of the ring made for this side; 0: not yet
   uint64_t taken = 0;  // records that the other side has taken out of it
+  uint64_t left = 0;   // 1: the other side closes its endpoint in order, and has no ring to say so in
 };
 
 // Of a pool that is so many times larger than another's all slots can greet one of it.
