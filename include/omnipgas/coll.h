@@ -23,7 +23,7 @@
  *
  * Errors are those of ompl.h. If a member dies, collectives under way in its teams fail with OMPL_ERR_PEER, as do all that
  * follow in these teams. A user-defined operation that fails or throws is an error, OMPL_ERR_ARG, at every member that
- * depends on it.
+ * depends on it. So is, OMPL_ERR_MEMORY, a member that finds no memory for what an algorithm needs beside the buffers.
  */
 #ifndef OMNIPGAS_COLL_H
 #define OMNIPGAS_COLL_H
@@ -112,7 +112,7 @@ typedef struct ompl_request ompl_request;
 
 /* How a collective moves its data. Not every algorithm exists for every collective: ompl_coll_algorithms(). */
 enum {
-  OMPL_COLL_AUTO = 0, /* chosen by the numbers of bytes and members */
+  OMPL_COLL_AUTO = 0, /* chosen by the numbers of bytes and members; with OMPL_TUNER=1 by trials */
   OMPL_COLL_DISSEMINATION = 1,
   OMPL_COLL_BINOMIAL = 2,
   OMPL_COLL_CHAIN = 3, /* in segments, from member to member */

@@ -33,6 +33,7 @@ from omnipgas import (
     resuming,
     runner,
     solve,
+    tune,
 )
 from omnipgas.bench import Bench
 from omnipgas.command_line import INTERRUPTED, TWO_HOSTS, Bar, console_beside, numbers, on_hosts, words
@@ -62,6 +63,7 @@ app.command()(solve.cg)
 app.command()(solve.spmv)
 app.command("partition")(partition.command)
 app.add_typer(study.app, name="study")
+app.add_typer(tune.app, name="tune")
 
 # Options as default values and Optional[]: the typer of Debian 12 knows no other way.
 LIBS = typer.Option(

@@ -17,7 +17,19 @@ from rich.table import Table
 
 from omnipgas import installation, overlap_plan, overlap_rounds, overlap_rows, peers, results
 from omnipgas.command_line import INTERRUPTED, Bar, console_beside, numbers, words
-from omnipgas.overlap_plan import COLLECTIVES, DEFAULT, KERNELS, MODES, NONE, PAPER, Cell, Layout, PlanError, Series
+from omnipgas.overlap_plan import (
+    COLLECTIVES,
+    DEFAULT,
+    KERNELS,
+    MODES,
+    NONE,
+    PAPER,
+    PAPERS_MODES,
+    Cell,
+    Layout,
+    PlanError,
+    Series,
+)
 from omnipgas.overlap_rounds import Journal, JournalError
 from omnipgas.peers import MissingError
 from omnipgas.report import figure, size_text
@@ -37,7 +49,9 @@ CORES = typer.Option(
     None, "--cores", min=1, help="n_cpu, cores of a node. [its part of the machine's; at least 2, shared in time]"
 )
 SIZES = typer.Option(None, "--sizes", help="Bytes of a block, comma-separated. [powers of two, 1 B to 4 MiB]")
-CHOSEN_MODES = typer.Option(",".join(MODES), "--modes", help="Who progresses; none is always measured too.")
+CHOSEN_MODES = typer.Option(
+    ",".join(PAPERS_MODES), "--modes", help=f"Who progresses, of {', '.join(MODES)}; none is always measured too."
+)
 ALGORITHMS = typer.Option(DEFAULT, "--algorithms", help="Comma-separated, pinned by the library's own setting.")
 COMPUTATION = typer.Option(
     PAPER, "--computation",

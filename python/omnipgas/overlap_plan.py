@@ -14,8 +14,10 @@ from typing import Any
 
 from omnipgas.peers import Found, MissingError, Setting
 
-NONE, SPARE, SHARED = "none", "spare", "shared"
-MODES = (NONE, SPARE, SHARED)
+NONE, SPARE, SHARED, IDLE, LOCKED_QUEUE = "none", "spare", "shared", "idle", "locked-queue"
+PAPERS_MODES = (NONE, SPARE, SHARED)
+MODES = (*PAPERS_MODES, IDLE, LOCKED_QUEUE)
+THREADED = (SPARE, SHARED, LOCKED_QUEUE)  # a progress thread in each process
 COLLECTIVES = ("allgather", "allreduce", "broadcast", "alltoall", "reduce-scatter")
 KERNELS = ("memory", "registers")
 DEFAULT = "default"  # algorithm: what the library chooses
@@ -64,7 +66,7 @@ class Layout:
 
     def t_process(self, mode: str) -> int:
         """Threads of a process, its progress thread too."""
-        return self.t_calc(mode) + (mode != NONE)
+        return self.t_calc(mode) + (mode in THREADED)
 
     def t_node(self, mode: str) -> int:
         """Threads of a node."""
@@ -142,22 +144,29 @@ class Family:
 
     always: dict[str, str] = field(default_factory=dict)
     progress: dict[str, str] = field(default_factory=dict)
+    more: dict[str, dict[str, str]] = field(default_factory=dict)  # by mode
     pinned: dict[str, str] = field(default_factory=dict)
     source: str = ""
     algorithms: dict[str, dict[str, str]] = field(default_factory=dict)  # by collective
 
     def settings(self, mode: str, algorithm: str) -> list[Setting]:
-        """Of a series. Raises MissingError where the library has no progress thread."""
+        """Of a series. Raises MissingError where the library has no such mode."""
         found = [self._setting(*one, "one thread communicates") for one in self.always.items()]
-        if mode != NONE:
-            if not self.progress:
-                raise MissingError("it has no progress thread for its collectives")
-            asked = {variable: value.format(mode=mode) for variable, value in self.progress.items()}
-            found += [self._setting(*one, f"mode {mode}") for one in asked.items()]
+        found += [self._setting(*one, f"mode {mode}") for one in self._of_mode(mode).items()]
         if algorithm != DEFAULT:
             pins = {table["variable"]: table[algorithm] for table in self.algorithms.values() if algorithm in table}
             found += [self._setting(*one, f"algorithm {algorithm}") for one in (pins | self.pinned).items()]
         return found
+
+    def _of_mode(self, mode: str) -> dict[str, str]:
+        """Variables that switch it on."""
+        if mode == NONE:
+            return {}
+        if mode in PAPERS_MODES and not self.progress:
+            raise MissingError("it has no progress thread for its collectives")
+        if mode not in PAPERS_MODES and mode not in self.more:
+            raise MissingError(f"it has no mode {mode}")
+        return self.more.get(mode, {variable: value.format(mode=mode) for variable, value in self.progress.items()})
 
     def has(self, collective: str, algorithm: str) -> bool:
         """Whether that algorithm can be pinned."""
@@ -171,7 +180,7 @@ def families(build: Path) -> dict[str, Family]:
     """All tables of the collectives.toml of a build folder or an installation."""
     with (build / "bench" / "collectives.toml").open("rb") as file:
         tables: dict[str, dict[str, Any]] = tomllib.load(file)
-    plain = ("always", "progress", "pinned", "source")
+    plain = ("always", "progress", "more", "pinned", "source")
     return {
         name: Family(
             **{key: table[key] for key in plain if key in table},

@@ -11,7 +11,19 @@ import jsonschema
 import pytest
 from omnipgas import overlap_figures, overlap_plan, overlap_plots, overlap_rounds, overlap_rows, peers, runner
 from omnipgas.cli import app
-from omnipgas.overlap_plan import DEFAULT, NONE, SHARED, SPARE, Cell, Family, Layout, PlanError, Series
+from omnipgas.overlap_plan import (
+    DEFAULT,
+    IDLE,
+    LOCKED_QUEUE,
+    NONE,
+    SHARED,
+    SPARE,
+    Cell,
+    Family,
+    Layout,
+    PlanError,
+    Series,
+)
 from omnipgas.overlap_rounds import Journal, JournalError, Outcome, Record, Sample
 from omnipgas.runner import Limits
 from typer.testing import CliRunner
@@ -47,7 +59,8 @@ def test_threads_of_the_papers_example() -> None:
     example = Layout(1, 8, 2, tuple(range(8)))  # figure 1
     assert (example.t_calc(SHARED), example.t_node(SHARED)) == (4, 10)
     assert (example.t_calc(SPARE), example.t_node(SPARE)) == (3, 8)
-    assert (example.t_calc(NONE), example.t_node(NONE)) == (4, 8)
+    assert (example.t_calc(LOCKED_QUEUE), example.t_node(LOCKED_QUEUE)) == (4, 10)
+    assert [(example.t_calc(mode), example.t_node(mode)) for mode in (NONE, IDLE)] == [(4, 8)] * 2
     assert example.emulation is None
 
 
@@ -99,6 +112,10 @@ def test_settings_of_a_series() -> None:
     chosen = {one.env for one in tables["mpich"].settings(NONE, DEFAULT)}
     assert not chosen & {"MPIR_CVAR_ASYNC_PROGRESS", "MPIR_CVAR_IALLGATHER_INTRA_ALGORITHM"}
     assert [tables["ompl"].settings(mode, DEFAULT)[0].value for mode in (SPARE, SHARED)] == [SPARE, SHARED]
+    assert [one.value for one in tables["ompl"].settings(IDLE, DEFAULT)] == [IDLE]
+    assert [one.value for one in tables["ompl"].settings(LOCKED_QUEUE, DEFAULT)] == [SHARED, LOCKED_QUEUE]
+    with pytest.raises(peers.MissingError, match="it has no mode locked-queue"):
+        tables["mpich"].settings(LOCKED_QUEUE, DEFAULT)
     with pytest.raises(peers.MissingError, match="no progress thread"):
         tables["openmpi"].settings(SHARED, DEFAULT)
     assert not tables["openmpi"].has("allgather", "ring")
@@ -208,22 +225,31 @@ def test_the_best_mpi_is_that_of_the_lowest_median() -> None:
     assert unmeasured.value is None and not unmeasured.met
 
 
+def test_figures_of_modes_at_the_shortest_size() -> None:
+    times = {NONE: 10.0, SHARED: 12.0, IDLE: 14.0, LOCKED_QUEUE: 90.0}
+    records = [recorded("ompl", mode, index, SMALL, pure_us=us) for mode, us in times.items() for index in range(30)]
+    shared, idle, locked = overlap_figures.switched_on(Outcome([], [SMALL], records), Layout(2, 2, 1, (0, 1)))
+    assert shared.value == pytest.approx(1.2) and shared.met
+    assert idle.value == pytest.approx(1.4) and not idle.met
+    assert locked.value == pytest.approx(9) and locked.bound is None and locked.met
+    nothing = overlap_figures.switched_on(Outcome([], [SMALL]), Layout(2, 2, 1, (0, 1)))
+    assert [(one.value, one.met) for one in nothing] == [(None, False)] * 3
+
+
 def test_figures_of_the_progress_thread() -> None:
     layout = Layout(2, 2, 1, (0, 1))
     records = []
     for index in range(30):
-        for cell in (SMALL, LARGE):
-            records.append(recorded("ompl", NONE, index, cell))
-            records.append(recorded("ompl", SPARE, index, cell, overall_us=100.5))
-            records.append(recorded("ompl", SHARED, index, cell, pure_us=12.0, overall_us=112.2))
-    short, hidden, slowed, whole = overlap_figures.modes(Outcome([], [SMALL, LARGE], records), layout)
-    assert short.value == pytest.approx(1.2) and short.met
+        records.append(recorded("ompl", NONE, index, LARGE))
+        records.append(recorded("ompl", SPARE, index, LARGE, overall_us=100.5))
+        records.append(recorded("ompl", SHARED, index, LARGE, overall_us=112.2))
+    hidden, slowed, whole = overlap_figures.hidden(Outcome([], [LARGE], records), layout)
     assert hidden.value == pytest.approx(95) and hidden.met
     assert "share them in time" in hidden.note
     assert slowed.value == pytest.approx(1.25) and not slowed.met
     assert whole.value == pytest.approx(1.1) and not whole.met
-    nothing = overlap_figures.modes(Outcome([], [SMALL, LARGE]), layout)
-    assert [one.value for one in nothing] == [None] * 4 and not any(one.met for one in nothing)
+    nothing = overlap_figures.hidden(Outcome([], [LARGE]), layout)
+    assert [one.value for one in nothing] == [None] * 3 and not any(one.met for one in nothing)
 
 
 # ---- an interrupted study
@@ -300,7 +326,7 @@ def test_the_command_measures_what_it_can_and_says_what_it_cannot(mocks: Path) -
     [
         (["--libs", "psm"], "'psm' is none of a, b"),
         (["--collectives", "gossip"], "'gossip' is none of allgather"),
-        (["--modes", "telepathy"], "'telepathy' is none of none, spare, shared"),
+        (["--modes", "telepathy"], "'telepathy' is none of none, spare, shared, idle, locked-queue"),
         (["--algorithms", "bogosort"], "'bogosort' is none of default, ring"),
         (["--sizes", "0"], "0 is below 1"),
         (["--sizes", "x"], "'x' is no list of numbers"),

@@ -6,7 +6,18 @@ from collections.abc import Sequence
 
 import pytest
 from omnipgas import overlap_plan, overlap_rounds, overlap_rows, peers
-from omnipgas.overlap_plan import COLLECTIVES, DEFAULT, MODES, NONE, SHARED, Cell, Layout
+from omnipgas.overlap_plan import (
+    COLLECTIVES,
+    DEFAULT,
+    IDLE,
+    LOCKED_QUEUE,
+    MODES,
+    NONE,
+    PAPERS_MODES,
+    SHARED,
+    Cell,
+    Layout,
+)
 from omnipgas.overlap_rounds import Journal
 from omnipgas.results import Result
 from omnipgas.runner import Limits, Progress
@@ -28,7 +39,7 @@ def measured(
     collectives = list(dict.fromkeys(cell.collective for cell in cells))
     series = [
         overlap_plan.series(found, family, layout, mode, algorithm, collectives)
-        for mode in modes if mode == NONE or family.progress
+        for mode in modes if mode == NONE or mode in family.more or (mode in PAPERS_MODES and family.progress)
         for algorithm in algorithms
     ]  # fmt: skip
     out = overlap_rounds.measure(series, cells, SHORT, 1, Progress(), Journal(None, {}))
@@ -50,14 +61,16 @@ def check(row: Result) -> None:
 @pytest.mark.parametrize("mpi", MPIS)
 def test_modes(mpi: str) -> None:
     layout = Layout(2, 2, 1, HERE)
-    rows = measured(mpi, (NONE, SHARED), [DEFAULT], [Cell("allgather", 8, "1"), Cell("allgather", 65536, "1")], layout)
+    wanted = (NONE, SHARED, IDLE, LOCKED_QUEUE)
+    rows = measured(mpi, wanted, [DEFAULT], [Cell("allgather", 8, "1"), Cell("allgather", 65536, "1")], layout)
     for row in rows:
         check(row)
         assert (row["ranks"], row["n_node"], row["n_cpu"], row["p_node"], row["t_calc"]) == (2, 2, 2, 1, 2)
-        assert row["t_node"] == (3 if row["mode"] == SHARED else 2)
+        assert row["t_node"] == (3 if row["mode"] in (SHARED, LOCKED_QUEUE) else 2)
         assert row["elements"] >= 2
         assert row["version"] and row["overall_of_none"]["rounds"] == 1
-    expected = {(mode, size) for mode in {row["mode"] for row in rows} for size in (8, 65536)}
+    modes = wanted if mpi == "ompl" else {row["mode"] for row in rows}
+    expected = {(mode, size) for mode in modes for size in (8, 65536)}
     assert {(row["mode"], row["size"]) for row in rows} == expected
 
 

@@ -164,22 +164,22 @@ int carry_out(Given given, Call call) {
     if (const int code = check(given, call); code != OMPL_OK) return code;
     if (team.broken() != OMPL_OK) return ompl::fail_quietly(team.broken(), team.why_broken());
     Lane& lane = team.lane(options.tag);
-    auto schedule = lane.schedule(call);
-    if (schedule == nullptr)
+    auto prepared = lane.prepare(call);
+    if (prepared == nullptr)
       return fail(
           OMPL_ERR_UNSUPPORTED,
           "{}: there is no algorithm {}, or it does not take lists, or does not keep the members' "
           "order, which the operation needs",
           given.name, options.algorithm);
     Request* const request = lane.fresh();
-    request->schedule = std::move(schedule);
+    request->prepared = std::move(prepared);
     request->send = static_cast<std::byte*>(const_cast<void*>(given.send));
     request->receive = static_cast<std::byte*>(given.receive);
     request->operation = operation;
     request->persistent = options.persistent != 0;
     request->exchange = nullptr;
     if (team.engine().checks() && team.size() > 1) {
-      request->exchange = lane.schedule(ompl::coll::exchange_of_promises(call));
+      request->exchange = lane.prepare(ompl::coll::exchange_of_promises(call));
       request->promise = ompl::coll::promise_of(call, given.type, given.op);
     }
     if (request->persistent) {

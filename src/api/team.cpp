@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The functions of coll.h that make teams and operations, set modes and tell names, as thin calls of coll/.
+// The functions of coll.h that make teams and operations and set modes, as thin calls of coll/.
 #include <algorithm>
-#include <array>
+#include <string>
+#include <utility>
 
 #include "api/call.hpp"
 #include "api/team.hpp"
 #include "coll/algorithms/algorithms.hpp"
 #include "coll/engine.hpp"
+#include "coll/tuner/table_file.hpp"
 #include "omnipgas/coll.h"
 
 using ompl::Context;
@@ -19,11 +21,28 @@ using ompl::coll::Team;
 
 namespace {
 
-template <std::size_t Count>
-const char* name_in(const std::array<const char*, Count>& names, int32_t number) {
-  return number >= 0 && static_cast<std::size_t>(number) < Count
-             ? names[static_cast<std::size_t>(number)]
-             : nullptr;
+// Rank 0 reads what earlier jobs have found, and all others get the same.
+int share_table(Engine& engine) {
+  if (!engine.tunes()) {
+    if (engine.explains() && engine.world().me() == 0)
+      ompl::log::write(ompl::log::Level::info, "tuner: it is off; OMPL_TUNER=1 turns it on");
+    return OMPL_OK;
+  }
+  auto* const world = reinterpret_cast<ompl_team*>(&engine.world());
+  ompl_coll_options options = OMPL_COLL_OPTIONS_INIT;
+  options.algorithm = OMPL_COLL_BINOMIAL;  // it must not be tuned itself
+  std::string text;
+  if (engine.world().me() == 0) text = ompl::coll::TableFile(engine.runtime().settings()).read().text();
+  uint64_t length = text.size();
+  int code = ompl_broadcast(world, &length, sizeof length, 0, &options, nullptr);
+  text.resize(length);
+  if (code == OMPL_OK) code = ompl_broadcast(world, text.data(), length, 0, &options, nullptr);
+  if (code != OMPL_OK) return code;
+  ompl::coll::Table known;
+  const std::string wrong = ompl::coll::Table::parse(text, &known);
+  if (!wrong.empty()) return fail(OMPL_ERR_SYSTEM, "ompl_team_world: the tuner's table: {}", wrong);
+  engine.set_known(std::move(known));
+  return OMPL_OK;
 }
 
 }  // namespace
@@ -33,8 +52,11 @@ extern "C" {
 int ompl_team_world(ompl_team** team) {
   return with(nullptr, [=](Context& c, Runtime& r) {
     if (team == nullptr) return fail(OMPL_ERR_ARG, "ompl_team_world: the result pointer is null");
-    if (Engine::of(r) == nullptr)
-      if (const int code = Engine::open(r, c); code != OMPL_OK) return code;
+    if (Engine::of(r) == nullptr) {
+      int code = Engine::open(r, c);
+      if (code == OMPL_OK) code = share_table(*Engine::of(r));
+      if (code != OMPL_OK) return code;
+    }
     *team = reinterpret_cast<ompl_team*>(&Engine::of(r)->world());
     return static_cast<int>(OMPL_OK);
   });
@@ -127,21 +149,6 @@ int ompl_coll_algorithms(int32_t collective, int32_t* numbers, size_t most, size
     if (algorithm.collective == collective && found < most) numbers[found++] = algorithm.number;
   *count = found;
   return OMPL_OK;
-}
-
-const char* ompl_coll_name(int32_t collective) {
-  static constexpr auto kNames =
-      std::to_array<const char*>({"barrier", "broadcast", "reduce", "allreduce", "allgather", "gather",
-                                  "scatter", "alltoall", "reduce-scatter", "scan", "exscan"});
-  return name_in(kNames, collective);
-}
-
-const char* ompl_algorithm_name(int32_t algorithm) {
-  static constexpr auto kNames = std::to_array<const char*>(
-      {"auto", "dissemination", "binomial", "chain", "scatter-allgather", "recursive-doubling",
-       "rabenseifner", "ring", "bruck", "neighbor-exchange", "direct", "pairwise", "recursive-halving",
-       "hierarchical"});
-  return name_in(kNames, algorithm);
 }
 
 int ompl_op_create(const ompl_op_config* config, int32_t* op) {

@@ -21,13 +21,18 @@ void Builder::add(const Step& step) {
   if (!members_.empty()) schedule_.steps.back().peer = members_[step.peer];
 }
 
+Place Builder::real(Place place) const {
+  if (place.buffer == Buffer::scratch) return place;
+  return (place.buffer == Buffer::send ? sent_ : received_).plus(place.offset);
+}
+
 void Builder::send(uint32_t peer, Place from, uint64_t length) {
   if (length == 0) return;
   add({.kind = Step::Kind::send,
        .straight = length >= kStraightFrom,
        .peer = peer,
        .length = length,
-       .from = from});
+       .from = real(from)});
 }
 
 void Builder::receive(uint32_t peer, Place to, uint64_t length) {
@@ -36,17 +41,19 @@ void Builder::receive(uint32_t peer, Place to, uint64_t length) {
        .straight = length >= kStraightFrom,
        .peer = peer,
        .length = length,
-       .to = to});
+       .to = real(to)});
 }
 
 void Builder::send_combined(uint32_t peer, Place from, uint64_t length) {
   if (length == 0) return;
-  add({.kind = Step::Kind::send, .peer = peer, .length = length, .from = from});
+  add({.kind = Step::Kind::send, .peer = peer, .length = length, .from = real(from)});
 }
 
 // An element that is larger than a cell is received whole, and combined after the round.
 void Builder::combine(uint32_t peer, Place from, Place to, uint64_t length, bool behind) {
   if (length == 0) return;
+  from = real(from);
+  to = real(to);
   if (call_.element <= call_.most_combined) {
     add({.kind = Step::Kind::combine,
          .behind = behind,
@@ -58,15 +65,17 @@ void Builder::combine(uint32_t peer, Place from, Place to, uint64_t length, bool
   }
   const Place whole = scratch(length);
   add({.kind = Step::Kind::receive, .peer = peer, .length = length, .to = whole});
-  const bool moves = from.buffer != to.buffer || from.offset != to.offset;
-  if (moves)
+  if (from != to)
     afterwards_.push_back({.kind = Step::Kind::copy, .length = length, .from = from, .to = to});
   afterwards_.push_back(
       {.kind = Step::Kind::reduce, .behind = behind, .length = length, .from = whole, .to = to});
 }
 
 void Builder::copy(Place from, Place to, uint64_t length) {
-  if (length > 0) add({.kind = Step::Kind::copy, .length = length, .from = from, .to = to});
+  from = real(from);
+  to = real(to);
+  if (length > 0 && from != to)
+    add({.kind = Step::Kind::copy, .length = length, .from = from, .to = to});
 }
 
 void Builder::exchange(uint32_t to, const Ranges& out, uint32_t from, const Ranges& in) {

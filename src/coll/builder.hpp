@@ -24,6 +24,12 @@ class Builder {
   // What follows numbers peers by their places in this list; an empty one: by their places in the team.
   void among(const std::vector<uint32_t>& members) { members_ = members; }
 
+  // What follows means these places by the buffers of its call.
+  void buffers(Place sent, Place received) {
+    sent_ = sent;
+    received_ = received;
+  }
+
   // Of no bytes: only the arrival counts.
   void notify(uint32_t peer) { add({.kind = Step::Kind::send, .peer = peer}); }
   void await(uint32_t peer) { add({.kind = Step::Kind::receive, .peer = peer}); }
@@ -34,6 +40,7 @@ class Builder {
   // What the peer combines, or what comes from it combined: to = what comes op from. `behind`: from op what comes.
   void send_combined(uint32_t peer, Place from, uint64_t length);
   void combine(uint32_t peer, Place from, Place to, uint64_t length, bool behind = false);
+  // Nothing if they are the same.
   void copy(Place from, Place to, uint64_t length);
 
   // Sends ranges to one peer and receives ranges from another, in as many rounds as it takes. Begins and ends a round.
@@ -49,10 +56,13 @@ class Builder {
 
  private:
   void add(const Step& step);
+  [[nodiscard]] Place real(Place place) const;
 
   const Call& call_;
   Schedule schedule_;
   std::vector<uint32_t> members_;
+  Place sent_ = kSent;
+  Place received_ = kReceived;
   std::vector<Step> afterwards_;  // own reductions of what a round received whole
 };
 

@@ -6,8 +6,8 @@
 namespace ompl::coll {
 namespace {
 
-constexpr unsigned kPlaceShift = 48;  // an offset has fewer bits
-constexpr uint64_t kFailed = uint64_t{1} << 62;
+constexpr unsigned kPlaceShift = 48;                 // an offset has fewer bits
+constexpr unsigned kFailureShift = 56;               // a message has fewer bytes than that has bits
 constexpr std::size_t kPut = offsetof(Cell, taken);  // where what is put into a cell begins
 
 // Modulo 2^32.
@@ -29,12 +29,13 @@ bool Channel::may_send() {
   return sent_ - freed_ < Layout::kCells;
 }
 
-int Channel::send(Context& c, const std::byte* data, std::size_t length, bool failed) {
+int Channel::send(Context& c, const std::byte* data, std::size_t length, int failure) {
+  if (failure != OMPL_OK) length = 0;
   const uint64_t at = cell_at(sent_);
   std::byte* const cell = (mapped_ != nullptr ? mapped_ : ends_.staging) + at;
-  const uint32_t head[2] = {static_cast<uint32_t>(taken_), failed ? 1U : 0U};
+  const uint32_t head[2] = {static_cast<uint32_t>(taken_), static_cast<uint32_t>(-failure)};
   std::memcpy(cell + kPut, head, sizeof head);
-  arch::copy(cell + sizeof(Cell), data, length);
+  if (length > 0) arch::copy(cell + sizeof(Cell), data, length);
   const uint64_t there = ends_.cells_there + at;
   const Signal arrived{.offset = there};
   const int code = mapped_ != nullptr
@@ -47,18 +48,21 @@ int Channel::send(Context& c, const std::byte* data, std::size_t length, bool fa
   return OMPL_OK;
 }
 
-std::byte* Channel::arrived() const {
+std::byte* Channel::arrived(int* failure) const {
   std::byte* const cell = cells_ + cell_at(taken_);
   const uint32_t count = arch::word32(cell + offsetof(Cell, arrived)).load(std::memory_order_acquire);
-  return count == static_cast<uint32_t>(taken_ / Layout::kCells + 1) ? cell + sizeof(Cell) : nullptr;
+  if (count != static_cast<uint32_t>(taken_ / Layout::kCells + 1)) return nullptr;
+  uint32_t told = 0;
+  std::memcpy(&told, cell + offsetof(Cell, failure), sizeof told);
+  *failure = -static_cast<int>(told);
+  return cell + sizeof(Cell);
 }
 
-bool Channel::take() {
-  Cell cell;
-  std::memcpy(&cell.taken, cells_ + cell_at(taken_) + kPut, sizeof(Cell) - kPut);
-  if (is_after(cell.taken, freed_)) freed_ = cell.taken;
+void Channel::take() {
+  uint32_t told = 0;
+  std::memcpy(&told, cells_ + cell_at(taken_) + offsetof(Cell, taken), sizeof told);
+  if (is_after(told, freed_)) freed_ = told;
   ++taken_;
-  return cell.failed != 0;
 }
 
 int Channel::acknowledge(Context& c) {
@@ -91,19 +95,25 @@ bool Channel::hear_place(uint64_t* offset) {
   return true;
 }
 
-int Channel::put(Context& c, const std::byte* data, uint64_t offset, std::size_t length, bool failed,
+int Channel::put(Context& c, const std::byte* data, uint64_t offset, std::size_t length,
                  Handle* handle) {
-  const Signal landed{.offset = ends_.words_there + offsetof(Words, landed),
-                      .value = length + (failed ? kFailed : 0),
-                      .op = SignalOp::update64};
+  const Signal landed{
+      .offset = ends_.words_there + offsetof(Words, landed), .value = length, .op = SignalOp::update64};
   return runtime_.put_nb(c, data, ends_.rank, offset, length, &landed, true, handle);
 }
 
-bool Channel::landed(uint64_t length, bool* failed) {
+int Channel::give_up(Context& c, uint64_t length, int failure) {
+  return runtime_.signal_nb(c, ends_.rank,
+                            {.offset = ends_.words_there + offsetof(Words, landed),
+                             .value = length + (static_cast<uint64_t>(-failure) << kFailureShift),
+                             .op = SignalOp::update64});
+}
+
+bool Channel::landed(uint64_t length, int* failure) {
   const uint64_t now = std::atomic_ref(words_->landed).load(std::memory_order_acquire);
   const uint64_t news = now - landed_before_;
-  if ((news & (kFailed - 1)) < length) return false;
-  *failed = news >= kFailed;
+  if ((news & ((uint64_t{1} << kFailureShift) - 1)) < length) return false;
+  *failure = -static_cast<int>(news >> kFailureShift);
   landed_before_ = now;
   return true;
 }

@@ -17,8 +17,9 @@ namespace ompl::coll {
 struct Cell {
   uint32_t arrived;
   uint32_t unused;
-  uint32_t taken;   // from here on put: cells that the sender has taken of the channel the other way
-  uint32_t failed;  // 1: the data are worth nothing, for the sender's part of the collective has failed
+  uint32_t taken;  // from here on put: cells that the sender has taken of the channel the other way
+  uint32_t
+      failure;  // 0, or the error, negated, with which the sender's part of the collective has failed: there are no data
 };
 
 // What a peer signals besides, in the memory of the rank that it signals.
@@ -26,7 +27,8 @@ struct alignas(arch::kCacheLine) Words {
   uint32_t taken;  // cells that the peer has taken of what was sent to it
   uint64_t
       place;  // where its next long message is to go: kPlaceTag bits of its number, then the offset, 0: through cells
-  uint64_t landed;  // bytes that have come straight; kFailed is added for those that are worth nothing
+  uint64_t
+      landed;  // bytes that have come straight, or will not come; above kFailureShift, then, a failure as in Cell
 };
 
 // Where things are in the memory that a member has for a team: Words of every lane and peer, then their cells.
@@ -64,14 +66,14 @@ class Channel {
 
   // Whether a cell of the peer is free.
   bool may_send();
-  // Sends at most Layout::room() bytes, which may be used again at once: OMPL_OK, one of OMPL_RETRY_* (nothing was
-  // sent), or an error.
-  int send(Context& c, const std::byte* data, std::size_t length, bool failed);
+  // Sends at most Layout::room() bytes, which may be used again at once; or, if `failure` is not OMPL_OK, nothing but that. OMPL_OK, one of
+  // OMPL_RETRY_* (nothing was sent), or an error.
+  int send(Context& c, const std::byte* data, std::size_t length, int failure);
 
-  // The data of the next message, nullptr if it has not come. They are this rank's until take().
-  std::byte* arrived() const;
-  // Gives the cell back; true if what came is worth nothing.
-  bool take();
+  // The next message, nullptr if it has not come; its data are this rank's until take(), unless it has only a `failure`.
+  std::byte* arrived(int* failure) const;
+  // Gives the cell back.
+  void take();
   // Tells the peer how many cells were taken, if it may soon need to know. OMPL_OK, OMPL_RETRY_* or an error.
   int acknowledge(Context& c);
 
@@ -80,10 +82,11 @@ class Channel {
   // What the peer said of the next one; false: nothing yet. True once for each.
   bool hear_place(uint64_t* offset);
   // Puts a piece of it; OMPL_OK, OMPL_PENDING (the handle is then in use), OMPL_RETRY_*, or an error.
-  int put(Context& c, const std::byte* data, uint64_t offset, std::size_t length, bool failed,
-          Handle* handle);
-  // Whether `length` bytes have come straight; `failed` as take(). True once for each message.
-  bool landed(uint64_t length, bool* failed);
+  int put(Context& c, const std::byte* data, uint64_t offset, std::size_t length, Handle* handle);
+  // Says of all bytes that are left that they will not come. OMPL_OK, OMPL_RETRY_* or an error.
+  int give_up(Context& c, uint64_t length, int failure);
+  // Whether `length` bytes have come straight, or `failure` instead of some. True once for each message.
+  bool landed(uint64_t length, int* failure);
 
   [[nodiscard]] uint32_t rank() const { return ends_.rank; }
   [[nodiscard]] bool mapped() const { return mapped_ != nullptr; }

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "coll/tuner/table_file.hpp"
 #include "util/bytes.hpp"
 #include "util/secret.hpp"
 #include "util/status.hpp"
@@ -31,9 +32,9 @@ int32_t mode_of(std::string_view name) {
 }
 
 // Of what all members must agree on; 16 bits.
-uint64_t check_of(const uint32_t* ranks, std::size_t count, uint32_t tags, bool checks) {
+uint64_t check_of(const uint32_t* ranks, std::size_t count, uint32_t tags, const Engine& engine) {
   ByteWriter said;
-  said.add(tags).add(checks);
+  said.add(tags).add(engine.checks()).add(engine.tunes());
   for (std::size_t i = 0; i < count; ++i) said.add(ranks[i]);
   return keyed_hash({}, said.bytes()) >> kCheckShift;
 }
@@ -44,6 +45,8 @@ Engine::Engine(Runtime& runtime, uint64_t memory)
     : runtime_(runtime),
       memory_(memory),
       checks_(runtime.settings().coll_check == "1"),
+      tunes_(runtime.settings().tuner == "1"),
+      explains_(runtime.settings().tuner_explain == "1"),
       allocator_(memory + Meeting::bytes(runtime.size()), memory + runtime.settings().coll_memory),
       meeting_(runtime, memory) {}
 
@@ -127,7 +130,7 @@ int Engine::create_team(Context& c, const uint32_t* ranks, std::size_t count,
     memory = 0;
   }
   if (memory != 0) std::memset(runtime_.pointer(runtime_.rank(), memory), 0, layout.bytes());
-  const uint64_t sign = check_of(ranks, count, config->tags, checks()) << kCheckShift;
+  const uint64_t sign = check_of(ranks, count, config->tags, *this) << kCheckShift;
   std::vector<uint64_t> theirs;
   int code = meeting_.exchange(c, members, sign | memory, &theirs);
   bool same = true;
@@ -138,9 +141,10 @@ int Engine::create_team(Context& c, const uint32_t* ranks, std::size_t count,
     room = room && told != 0;
   }
   if (code == OMPL_OK && !same)
-    code = fail(
-        OMPL_ERR_ARG,
-        "ompl_team_create: the members give different lists or configs, or differ in OMPL_COLL_CHECK");
+    code = fail(OMPL_ERR_ARG,
+                "ompl_team_create: the members give different lists or configs, or differ in "
+                "OMPL_COLL_CHECK or "
+                "OMPL_TUNER");
   if (code == OMPL_OK && !room)
     code = fail(OMPL_ERR_MEMORY, "ompl_team_create: no room for a team of {}{}; raise OMPL_COLL_MEMORY",
                 count, memory != 0 ? " at another member" : "");
@@ -186,6 +190,7 @@ int Engine::destroy_team(Context& c, Team& team) {
                 "ompl_team_destroy: {} has requests of the team; wait for, or free, them",
                 may ? "another member" : "this rank");
   remove(team);
+  team.tell(&found_);
   const std::unique_ptr<Team> owned(&team);
   if (code != OMPL_OK) return code;  // of a dead job nothing is used again
   allocator_.free(team.memory(), team.layout().bytes());
@@ -304,12 +309,20 @@ int Engine::finish(Context& c) {
     ::sched_yield();
   }
   const uint32_t left = under_way_.load();
+  keep_what_was_found();
   if (left == 0) return OMPL_OK;
   return fail(
       OMPL_ERR_STATE,
       "ompl_finalize: {} collective(s) of this rank are outstanding; not all members have started "
       "them",
       left);
+}
+
+// Teams that rank 0 is not in are left out: what they have found the others of their size have, too.
+void Engine::keep_what_was_found() {
+  if (!tunes_ || runtime_.rank() != 0) return;
+  for_teams([&](const Team& team) { team.tell(&found_); });
+  TableFile(runtime_.settings()).add(found_);
 }
 
 }  // namespace ompl::coll

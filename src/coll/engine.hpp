@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "coll/meeting.hpp"
@@ -29,6 +30,12 @@ class Engine final : public Extension {
   [[nodiscard]] Team& world() const { return *world_; }
   // Whether members tell each other what they call before they begin: OMPL_COLL_CHECK.
   [[nodiscard]] bool checks() const { return checks_; }
+  // Whether algorithms that calls leave open are tuned, and whether decisions are explained: OMPL_TUNER, OMPL_TUNER_EXPLAIN.
+  [[nodiscard]] bool tunes() const { return tunes_; }
+  [[nodiscard]] bool explains() const { return explains_; }
+  // What earlier jobs have found; the same on every rank, and set before the first call that is tuned.
+  [[nodiscard]] const Table& known() const { return known_; }
+  void set_known(Table known) { known_ = std::move(known); }
   // Of each of these ranks the lowest that shares memory with it.
   [[nodiscard]] std::vector<uint32_t> hosts(const std::vector<uint32_t>& ranks) const;
   // By the ranks listed, together; one thread at a time of a rank. The arguments of destroy_team() and split() were checked.
@@ -68,6 +75,7 @@ class Engine final : public Extension {
   };
 
   Engine(Runtime& runtime, uint64_t memory);
+  void keep_what_was_found();
   int check(const uint32_t* ranks, std::size_t count, const ompl_team_config* config) const;
   [[nodiscard]] Layout lay_out(uint32_t members, uint32_t tags) const;
   // Calls `visit(team)` for each.
@@ -79,6 +87,10 @@ class Engine final : public Extension {
   Runtime& runtime_;
   const uint64_t memory_;
   const bool checks_;
+  const bool tunes_;
+  const bool explains_;
+  Table known_;
+  Table found_;  // by teams that have ended
   OffsetAllocator allocator_;
   Meeting meeting_;
   std::vector<uint64_t> hosts_;  // of every rank

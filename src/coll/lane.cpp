@@ -2,11 +2,13 @@
 #include "coll/lane.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "coll/algorithms/algorithms.hpp"
 #include "coll/engine.hpp"
 #include "coll/team.hpp"
+#include "coll/tuner/explanation.hpp"
 #include "util/status.hpp"
 
 namespace ompl::coll {
@@ -16,6 +18,7 @@ constexpr int kTurns = 64;                       // of a request before a claim 
 constexpr int kBurst = Layout::kCells / 2;       // cells of a step in a turn: both directions stay busy
 constexpr std::size_t kMappedPiece = 256 << 10;  // bytes of a straight message that a turn copies
 constexpr std::size_t kPiece = std::size_t{1} << 30;
+constexpr Operation kPromises{.element = sizeof(Promise)};  // they are not cut
 
 void push(std::atomic<Request*>& list, Request* request) {
   request->next = list.load(std::memory_order_relaxed);
@@ -40,40 +43,93 @@ Request* Lane::fresh() {
 
 void Lane::recycle(Request* request) { push(returned_, request); }
 
-std::shared_ptr<const Schedule> Lane::schedule(const Call& call) {
+std::shared_ptr<const Prepared> Lane::prepare(const Call& call) {
   const auto found = std::ranges::find(compiled_, call, &Compiled::call);
   if (found != compiled_.end()) {
     std::rotate(compiled_.begin(), found, found + 1);
-    return compiled_.front().schedule;
+    return compiled_.front().prepared;
   }
-  std::shared_ptr<const Schedule> schedule = compile(call);
-  if (schedule == nullptr) return nullptr;
+  const auto prepared = std::make_shared<Prepared>();
+  prepared->tuning = tuning_of(call);
+  for (const int32_t algorithm :
+       prepared->tuning != nullptr ? prepared->tuning->algorithms() : std::vector{call.algorithm}) {
+    Call one = call;
+    one.algorithm = algorithm;
+    std::shared_ptr<const Schedule> schedule = compile(one);
+    if (schedule == nullptr) return nullptr;
+    prepared->add(std::move(schedule));
+  }
+  if (prepared->tuning != nullptr) {
+    prepared->exchange =
+        compile(exchange_of_times(call, prepared->tuning->tuner().most_runs(), team_.layout().room()));
+    prepared->make_room(*prepared->exchange);
+  }
   if (compiled_.size() == kCompiled) compiled_.pop_back();
-  compiled_.insert(compiled_.begin(), {call, schedule});
-  return schedule;
+  compiled_.insert(compiled_.begin(), {call, prepared});
+  return prepared;
+}
+
+// Null: there is nothing to tune. All members come to the same.
+Tuning* Lane::tuning_of(const Call& call) {
+  const Engine& engine = team_.engine();
+  const bool open = call.algorithm == OMPL_COLL_AUTO && !call.listed && call.size > 1;
+  if (!engine.tunes() || !open) return nullptr;
+  const Kind kind = kind_of(call);
+  if (const auto found = tunings_.find(kind); found != tunings_.end()) return found->second.get();
+  std::vector<int32_t> algorithms = short_list(kind, {});
+  if (algorithms.size() < 2) return nullptr;
+  const std::vector<double> known = engine.known().known(kind, algorithms);
+  auto tuning = std::make_unique<Tuning>(kind, std::move(algorithms), known);
+  if (explains()) log::write(log::Level::info, explain_beginning(*tuning, {}));
+  return (tunings_[kind] = std::move(tuning)).get();
+}
+
+// One member does so for all.
+bool Lane::explains() const { return team_.me() == 0 && team_.engine().explains(); }
+
+void Lane::tell(Table* table) const {
+  if (busy()) return;
+  for (const auto& [kind, tuning] : tunings_) tuning->tell(table);
 }
 
 void Lane::start(Request* request) {
-  request->round = 0;
+  request->stage = Request::Stage::waiting;
   request->failure = OMPL_OK;
-  request->promises.clear();
   if (request->exchange != nullptr) {
     request->promises.resize(team_.size());
     request->promises[team_.me()] = request->promise;
   }
-  for (const Schedule* schedule : {request->schedule.get(), request->exchange.get()}) {
-    if (schedule == nullptr) continue;
-    request->scratch.resize(std::max<std::size_t>(request->scratch.size(), schedule->scratch));
-    request->progress.resize(std::max<std::size_t>(request->progress.size(), schedule->widest));
+  for (const Prepared* prepared : {request->prepared.get(), request->exchange.get()}) {
+    if (prepared == nullptr) continue;
+    request->progress.resize(std::max<std::size_t>(request->progress.size(), prepared->widest));
+    find_room(*request, prepared->scratch);
   }
-  begin_round(*request);
   request->state.store(Request::kRunning, std::memory_order_relaxed);
   under_way_.fetch_add(1, std::memory_order_relaxed);
   team_.engine().note_started();
   push(incoming_, request);
+  if (team_.queue() != nullptr) team_.queue()->add(*this);
+}
+
+// Without it the request goes on and tells the others, who have started it, too.
+void Lane::find_room(Request& request, uint64_t bytes) {
+  if (bytes <= request.scratch.size()) return;
+  try {
+    request.scratch.resize(bytes);
+  } catch (const std::bad_alloc&) {
+    note_failure(
+        request, OMPL_ERR_MEMORY,
+        fmt::format("no memory for {} bytes that the algorithm needs beside the buffers; choose "
+                    "another, or make shorter calls",
+                    bytes));
+  }
 }
 
 void Lane::drive(Context& c, bool* again) {
+  if (team_.queue() != nullptr) {
+    team_.queue()->drive(c, again);
+    return;
+  }
   // What is started while the lane is claimed must not be overlooked.
   do {
     if (claimed_.exchange(true, std::memory_order_seq_cst)) {
@@ -87,40 +143,96 @@ void Lane::drive(Context& c, bool* again) {
 
 void Lane::run(Context& c, bool* again) {
   take_in();
-  while (first_ != nullptr) {
-    Request& request = *first_;
-    const int broken = team_.broken();
-    if (broken != OMPL_OK) {
-      end(request, broken);
-      continue;
-    }
-    const Turn turn = advance(c, request);
-    if (turn == Turn::again) *again = true;
-    if (turn != Turn::done) {
-      if (team_.broken() == OMPL_OK) return;
-      continue;
-    }
-    if (request.promises.empty() || !agree(request)) end(request, request.failure);
+  while (first_ != nullptr && go_on(c, kTurns, again)) {
   }
 }
 
-// Whether all members call the same: then the collective itself begins.
-bool Lane::agree(Request& request) {
-  request.why = disagreement(request.promises);
-  request.promises.clear();
-  if (!request.why.empty()) {
-    request.failure = OMPL_ERR_ARG;
+bool Lane::turn(Context& c, bool* again) {
+  take_in();
+  if (first_ == nullptr) {  // it was counted, and comes in a moment
+    *again = true;
     return false;
   }
+  const uint64_t before = moves();
+  return go_on(c, 1, again) || moves() != before;
+}
+
+// Goes on with the first request; true if the next, or its next stage, can begin.
+bool Lane::go_on(Context& c, int turns, bool* again) {
+  Request& request = *first_;
+  if (const int broken = team_.broken(); broken != OMPL_OK) {
+    end(request, broken);
+    return true;
+  }
+  if (request.stage == Request::Stage::waiting) next_stage(request);
+  const Turn turn = advance(c, request, turns);
+  if (turn == Turn::again) *again = true;
+  if (turn != Turn::done) return team_.broken() != OMPL_OK;
+  if (!next_stage(request)) end(request, request.failure);
+  return true;
+}
+
+// Goes on to what comes after the stage that is over; false: nothing.
+bool Lane::next_stage(Request& request) {
+  using Stage = Request::Stage;
+  using Clock = std::chrono::steady_clock;
+  Tuning* const tuning = request.prepared->tuning;
+  // Before the collective itself all members depend on each other: who fails there fails with all.
+  const bool alike = request.stage == Stage::promises || request.stage == Stage::times;
+  if (alike && request.failure != OMPL_OK) return false;
+  switch (request.stage) {
+    case Stage::waiting:
+      if (request.exchange == nullptr) break;
+      begin(request, Stage::promises,
+            {.schedule = request.exchange->schedules.front().get(),
+             .receive = reinterpret_cast<std::byte*>(request.promises.data()),
+             .operation = &kPromises});
+      return true;
+    case Stage::promises:
+      request.why = disagreement(request.promises);
+      if (request.why.empty()) break;
+      request.failure = OMPL_ERR_ARG;
+      return false;
+    case Stage::times:
+      if (tuning->learn(request.times) && explains())
+        log::write(log::Level::info, explain_decision(*tuning));
+      break;
+    case Stage::itself:
+      if (tuning != nullptr)
+        tuning->note(std::chrono::duration<double>(Clock::now() - request.begun).count());
+      return false;
+  }
+  if (tuning != nullptr && tuning->over()) {
+    request.times = tuning->times();
+    auto* const times = reinterpret_cast<std::byte*>(request.times.data());
+    begin(request, Stage::times,
+          {.schedule = request.prepared->exchange.get(),
+           .send = times,
+           .receive = times,
+           .operation = &tuning->agreement()});
+    return true;
+  }
+  if (tuning != nullptr) request.begun = Clock::now();
+  const std::size_t candidate = tuning != nullptr ? tuning->candidate() : 0;
+  begin(request, Stage::itself,
+        {.schedule = request.prepared->schedules[candidate].get(),
+         .send = request.send,
+         .receive = request.receive,
+         .operation = &request.operation});
+  return true;
+}
+
+void Lane::begin(Request& request, Request::Stage stage, const Work& work) {
+  request.stage = stage;
+  request.now = work;
   request.round = 0;
   begin_round(request);
-  return true;
 }
 
 void Lane::ring(const Request& request) const {
   constexpr uint64_t kWorthWaking = 32768;  // bytes; sending fewer takes less time than waking a thread
-  if (team_.is_served() && request.schedule->bytes >= kWorthWaking && request.runs())
-    team_.engine().ring();
+  const bool worth = request.prepared->bytes >= kWorthWaking || team_.queue() != nullptr;
+  if (team_.is_served() && worth && request.runs()) team_.engine().ring();
 }
 
 void Lane::take_in() {
@@ -147,7 +259,7 @@ void Lane::end(Request& request, int code) {
 }
 
 void Lane::begin_round(Request& request) {
-  const Schedule& schedule = request.current();
+  const Schedule& schedule = *request.now.schedule;
   request.begin = request.round == 0 ? 0 : schedule.rounds[request.round - 1];
   if (request.round == schedule.rounds.size()) return;
   for (uint32_t i = 0; i < schedule.rounds[request.round] - request.begin; ++i) {
@@ -156,9 +268,9 @@ void Lane::begin_round(Request& request) {
   }
 }
 
-Lane::Turn Lane::advance(Context& c, Request& request) {
-  const Schedule& schedule = request.current();
-  for (int turn = 0; turn < kTurns; ++turn) {
+Lane::Turn Lane::advance(Context& c, Request& request, int turns) {
+  const Schedule& schedule = *request.now.schedule;
+  for (int turn = 0; turn < turns; ++turn) {
     if (request.round == schedule.rounds.size()) return Turn::done;
     const uint32_t first = request.round == 0 ? 0 : schedule.rounds[request.round - 1];
     const uint32_t end = schedule.rounds[request.round];
@@ -198,15 +310,16 @@ Lane::Turn Lane::step(Context& c, Request& request, const Step& step, Progress& 
     case Step::Kind::combine:
       return receive(c, request, step, progress);
     case Step::Kind::copy:
-      arch::copy(address(request, step.to), address(request, step.from), step.length);
-      return Turn::done;
     case Step::Kind::reduce:
       break;
   }
+  if (request.failure != OMPL_OK) return Turn::done;
   std::byte* const to = address(request, step.to);
-  if (request.failure == OMPL_OK &&
-      !request.operation.apply(address(request, step.from), to, to, step.length, step.behind))
-    note_failure(request, "the user-defined operation failed");
+  std::byte* const from = address(request, step.from);
+  if (step.kind == Step::Kind::copy)
+    arch::copy(to, from, step.length);
+  else if (!request.now.operation->apply(from, to, to, step.length, step.behind))
+    note_failure(request, OMPL_ERR_ARG, "the user-defined operation failed");
   return Turn::done;
 }
 
@@ -220,17 +333,18 @@ Lane::Turn Lane::outcome(int code) {
 
 uint64_t Lane::piece(const Request& request) const {
   const uint64_t room = team_.layout().room();
-  const uint64_t element = request.promises.empty() ? request.operation.element : sizeof(Promise);
+  const uint64_t element = request.now.operation->element;
   return element <= room ? room / element * element : room;
 }
 
 Lane::Turn Lane::send(Context& c, Request& request, const Step& step, Progress& progress) {
   Channel& channel = channels_[step.peer];
-  const std::byte* const data = address(request, step.from);
+  const bool fails = request.failure != OMPL_OK;
   for (int i = 0; i < kBurst; ++i) {
     if (!channel.may_send()) return i > 0 ? Turn::moved : Turn::blocked;
     const uint64_t length = std::min(piece(request), step.length - progress.bytes);
-    const int code = channel.send(c, data + progress.bytes, length, request.failure != OMPL_OK);
+    const std::byte* const data = fails ? nullptr : address(request, step.from) + progress.bytes;
+    const int code = channel.send(c, data, length, request.failure);
     if (code != OMPL_OK) return outcome(code);
     progress.bytes += length;
     if (progress.bytes == step.length) return Turn::done;
@@ -254,11 +368,14 @@ Lane::Turn Lane::send_straight(Context& c, Request& request, const Step& step, P
     progress.handle = {};
   }
   if (progress.bytes == step.length) return Turn::done;
+  if (request.failure != OMPL_OK) {
+    const int code = channel.give_up(c, step.length - progress.bytes, request.failure);
+    return code == OMPL_OK ? Turn::done : outcome(code);
+  }
   const std::size_t length =
       std::min<uint64_t>(channel.mapped() ? kMappedPiece : kPiece, step.length - progress.bytes);
-  const int code =
-      channel.put(c, address(request, step.from) + progress.bytes, progress.offset + progress.bytes,
-                  length, request.failure != OMPL_OK, &progress.handle);
+  const int code = channel.put(c, address(request, step.from) + progress.bytes,
+                               progress.offset + progress.bytes, length, &progress.handle);
   if (code != OMPL_OK && code != OMPL_PENDING) return outcome(code);
   progress.bytes += length;
   return progress.bytes == step.length && code == OMPL_OK ? Turn::done : Turn::moved;
@@ -269,25 +386,27 @@ Lane::Turn Lane::receive(Context& c, Request& request, const Step& step, Progres
   Channel& channel = channels_[step.peer];
   if (step.straight && progress.phase == Phase::begin) {
     uint64_t offset = 0;
-    const bool straight = team_.runtime().offset_of(address(request, step.to), step.length, &offset);
+    const bool straight = request.failure == OMPL_OK &&
+                          team_.runtime().offset_of(address(request, step.to), step.length, &offset);
     const int code = channel.say_place(c, straight ? offset : 0);
     if (code != OMPL_OK) return outcome(code);
     progress.phase = straight ? Phase::straight : Phase::cells;
   }
-  bool failed = false;
+  int failure = OMPL_OK;
   if (progress.phase == Phase::straight) {
-    if (!channel.landed(step.length, &failed)) return Turn::blocked;
-    if (failed) note_failure(request, "the operation of another member failed");
+    if (!channel.landed(step.length, &failure)) return Turn::blocked;
+    note_others(request, failure);
     return Turn::done;
   }
   for (int i = 0; i < kBurst; ++i) {
     const int owed = channel.acknowledge(c);
     if (owed != OMPL_OK && outcome(owed) == Turn::blocked) return Turn::blocked;
-    std::byte* const data = channel.arrived();
+    std::byte* const data = channel.arrived(&failure);
     if (data == nullptr) return i > 0 ? Turn::moved : owed != OMPL_OK ? Turn::again : Turn::blocked;
     const uint64_t length = std::min(piece(request), step.length - progress.bytes);
+    note_others(request, failure);
     accept(request, step, data, progress.bytes, length);
-    if (channel.take()) note_failure(request, "the operation of another member failed");
+    channel.take();
     progress.bytes += length;
     if (progress.bytes == step.length) {
       const int last = channel.acknowledge(c);
@@ -299,27 +418,31 @@ Lane::Turn Lane::receive(Context& c, Request& request, const Step& step, Progres
 
 void Lane::accept(Request& request, const Step& step, std::byte* data, uint64_t at,
                   std::size_t length) {
-  std::byte* const to = address(request, step.to) + at;
-  if (step.kind == Step::Kind::receive) {
-    arch::copy(to, data, length);
-    return;
-  }
   if (request.failure != OMPL_OK) return;
-  if (!request.operation.apply(data, address(request, step.from) + at, to, length, step.behind))
-    note_failure(request, "the user-defined operation failed");
+  std::byte* const to = address(request, step.to) + at;
+  if (step.kind == Step::Kind::receive)
+    arch::copy(to, data, length);
+  else if (!request.now.operation->apply(data, address(request, step.from) + at, to, length,
+                                         step.behind))
+    note_failure(request, OMPL_ERR_ARG, "the user-defined operation failed");
 }
 
-void Lane::note_failure(Request& request, const char* why) {
+void Lane::note_failure(Request& request, int code, std::string why) {
   if (request.failure != OMPL_OK) return;
-  request.failure = OMPL_ERR_ARG;
-  request.why = why;
+  request.failure = code;
+  request.why = std::move(why);
+}
+
+void Lane::note_others(Request& request, int code) {
+  if (code != OMPL_OK)
+    note_failure(request, code,
+                 code == OMPL_ERR_MEMORY ? "another member is out of memory"
+                                         : "the operation of another member failed");
 }
 
 std::byte* Lane::address(Request& request, Place place) {
   if (place.buffer == Buffer::scratch) return request.scratch.data() + place.offset;
-  if (!request.promises.empty())
-    return reinterpret_cast<std::byte*>(request.promises.data()) + place.offset;
-  return (place.buffer == Buffer::send ? request.send : request.receive) + place.offset;
+  return (place.buffer == Buffer::send ? request.now.send : request.now.receive) + place.offset;
 }
 
 }  // namespace ompl::coll

@@ -4,11 +4,15 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "coll/channel.hpp"
 #include "coll/request.hpp"
+#include "coll/tuner/table.hpp"
+#include "coll/tuner/tuning.hpp"
 
 namespace ompl::coll {
 
@@ -26,8 +30,11 @@ class alignas(arch::kCacheLine) Lane {
   // One that is over, from any thread.
   void recycle(Request* request);
 
-  // The schedule of a call, compiled if there is none yet; nullptr if the algorithm cannot do it. The same thread.
-  std::shared_ptr<const Schedule> schedule(const Call& call);
+  // A call's schedules, compiled if there are none yet; nullptr if the algorithm cannot do it. The same thread.
+  std::shared_ptr<const Prepared> prepare(const Call& call);
+
+  // Adds what was found for its calls, if none is under way. Any thread.
+  void tell(Table* table) const;
 
   // Starts it; the lane's until it is over. The thread that starts collectives of this tag.
   void start(Request* request);
@@ -35,6 +42,10 @@ class alignas(arch::kCacheLine) Lane {
   // Goes on as far as can be without waiting. `again`: set if there may be something to do in a moment, without any event that would
   // wake a sleeper. Any thread.
   void drive(Context& c, bool* again);
+
+  // Of the locked queue, whose taker has claimed the lane: the steps of one round that are ready. True if anything was done.
+  bool turn(Context& c, bool* again);
+  bool queued = false;  // under its lock
 
   // Wakes the servant for a request that was started, or left, if it is one for which that pays.
   void ring(const Request& request) const;
@@ -53,11 +64,16 @@ class alignas(arch::kCacheLine) Lane {
  private:
   enum class Turn : uint8_t { blocked, again, moved, done };
   void run(Context& c, bool* again);
+  bool go_on(Context& c, int turns, bool* again);
   void take_in();
   void end(Request& request, int code);
-  bool agree(Request& request);
-  Turn advance(Context& c, Request& request);
-  void begin_round(Request& request);
+  Tuning* tuning_of(const Call& call);
+  bool next_stage(Request& request);
+  [[nodiscard]] bool explains() const;
+  static void begin(Request& request, Request::Stage stage, const Work& work);
+  Turn advance(Context& c, Request& request, int turns);
+  static void find_room(Request& request, uint64_t bytes);
+  static void begin_round(Request& request);
   Turn step(Context& c, Request& request, const Step& step, Progress& progress);
   Turn send(Context& c, Request& request, const Step& step, Progress& progress);
   Turn send_straight(Context& c, Request& request, const Step& step, Progress& progress);
@@ -65,7 +81,8 @@ class alignas(arch::kCacheLine) Lane {
   Turn outcome(int code);
   static std::byte* address(Request& request, Place place);
   void accept(Request& request, const Step& step, std::byte* data, uint64_t at, std::size_t length);
-  static void note_failure(Request& request, const char* why);
+  static void note_failure(Request& request, int code, std::string why);
+  static void note_others(Request& request, int code);
   [[nodiscard]] uint64_t piece(const Request& request) const;
 
   Team& team_;
@@ -78,10 +95,11 @@ class alignas(arch::kCacheLine) Lane {
   std::atomic<Request*> returned_{nullptr};  // over, to be used again
   struct Compiled {
     Call call;
-    std::shared_ptr<const Schedule> schedule;
+    std::shared_ptr<const Prepared> prepared;
   };
   static constexpr std::size_t kCompiled = 64;
-  std::vector<Compiled> compiled_;  // of the starting thread, the last used first
+  std::vector<Compiled> compiled_;                   // of the starting thread, the last used first
+  std::map<Kind, std::unique_ptr<Tuning>> tunings_;  // made by the starting thread
   std::vector<std::unique_ptr<Request>>
       requests_;              // all, also those that nobody waits for; of the starting thread
   Request* free_ = nullptr;   // of the starting thread

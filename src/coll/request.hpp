@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,7 +11,7 @@
 #include "coll/agreement.hpp"
 #include "coll/call.hpp"
 #include "coll/operation.hpp"
-#include "coll/schedule.hpp"
+#include "coll/prepared.hpp"
 #include "core/handle.hpp"
 
 namespace ompl::coll {
@@ -26,21 +27,35 @@ struct Progress {
   Handle handle{};      // of its piece that is under way
 };
 
+// What a request carries out now, and on which buffers.
+struct Work {
+  const Schedule* schedule = nullptr;
+  std::byte* send = nullptr;
+  std::byte* receive = nullptr;
+  const Operation* operation = nullptr;
+};
+
 struct Request {
   static constexpr int kRunning = 1;
+  // In this order; `waiting`: for its turn on the lane.
+  enum class Stage : uint8_t { waiting, promises, times, itself };
 
   // Of the call.
   Lane* lane = nullptr;
-  std::shared_ptr<const Schedule> schedule;
+  std::shared_ptr<const Prepared> prepared;
   std::byte* send = nullptr;
   std::byte* receive = nullptr;
   Operation operation;
   bool persistent = false;
-  std::shared_ptr<const Schedule> exchange;  // of promises; null: members are taken at their word
+  std::shared_ptr<const Prepared> exchange;  // of promises; null: members are taken at their word
   Promise promise;
 
   // Of the thread that has claimed the lane, while the request runs.
-  std::vector<Promise> promises;  // of all members, while they are exchanged
+  Stage stage = Stage::waiting;
+  Work now;
+  std::vector<Promise> promises;  // of all members
+  std::vector<double> times;      // of a tuning: this member's become those that all agree on
+  std::chrono::steady_clock::time_point begun;  // what is tuned
   std::vector<std::byte> scratch;
   std::vector<Progress> progress;  // of the round's steps
   uint32_t round = 0;
@@ -52,8 +67,6 @@ struct Request {
   std::atomic<int> state{OMPL_OK};  // kRunning, or how it ended
   Request* next = nullptr;          // of those that run, or of those that are free
 
-  // What is carried out now.
-  [[nodiscard]] const Schedule& current() const { return promises.empty() ? *schedule : *exchange; }
   [[nodiscard]] bool runs() const { return state.load(std::memory_order_acquire) == kRunning; }
 };
 

@@ -18,6 +18,7 @@ struct Place {
   uint64_t offset = 0;
 
   [[nodiscard]] Place plus(uint64_t bytes) const { return {buffer, offset + bytes}; }
+  bool operator==(const Place&) const = default;
 };
 
 struct Step {

@@ -19,6 +19,7 @@ Team::Team(Engine& engine, std::vector<uint32_t> ranks, const Layout& layout, ui
       memory_(memory),
       staging_(staging),
       me_(static_cast<uint32_t>(std::ranges::find(ranks_, runtime_.rank()) - ranks_.begin())) {
+  if (runtime_.settings().coll_scheduler == "locked-queue") queue_ = std::make_unique<LockedQueue>();
   for (uint32_t lane = 0; lane < layout.lanes; ++lane) {
     std::vector<Channel> channels;
     channels.reserve(layout.members);
@@ -46,6 +47,10 @@ void Team::drive(Context& c, bool* again) {
 
 bool Team::serve(Context& c, bool* again) {
   look_at_failures();
+  if (queue_ != nullptr) {
+    queue_->drive(c, again);
+    return busy();
+  }
   bool left = false;
   for (const std::unique_ptr<Lane>& lane : lanes_) {
     if (!lane->busy() || lane->attended()) continue;
@@ -57,6 +62,10 @@ bool Team::serve(Context& c, bool* again) {
 
 bool Team::busy() const {
   return std::ranges::any_of(lanes_, [](const std::unique_ptr<Lane>& lane) { return lane->busy(); });
+}
+
+void Team::tell(Table* table) const {
+  for (const std::unique_ptr<Lane>& lane : lanes_) lane->tell(table);
 }
 
 uint64_t Team::moves() const {

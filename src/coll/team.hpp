@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "coll/lane.hpp"
+#include "coll/locked_queue.hpp"
 #include "coll/nodes.hpp"
 
 namespace ompl::coll {
@@ -34,11 +35,16 @@ class Team {
   [[nodiscard]] uint64_t memory() const { return memory_; }
   [[nodiscard]] uint64_t staging() const { return staging_; }
   [[nodiscard]] Lane& lane(uint32_t tag) { return *lanes_[tag]; }
+  // Null, unless lanes are measured under a lock.
+  [[nodiscard]] LockedQueue* queue() const { return queue_.get(); }
 
   // Goes on with every lane. Any thread.
   void drive(Context& c, bool* again);
   [[nodiscard]] bool busy() const;
   [[nodiscard]] uint64_t moves() const;  // see Lane
+
+  // What was found for its calls; see Lane.
+  void tell(Table* table) const;
 
   // OMPL_PROGRESS_NONE, ...
   [[nodiscard]] int32_t progress() const { return progress_.load(std::memory_order_relaxed); }
@@ -70,6 +76,7 @@ class Team {
   const uint64_t staging_;
   uint32_t me_ = 0;
   std::vector<std::unique_ptr<Lane>> lanes_;  // by tag
+  std::unique_ptr<LockedQueue> queue_;
 
   std::atomic<int32_t> progress_{OMPL_PROGRESS_NONE};
   std::atomic<uint32_t> failures_seen_{0};

@@ -58,6 +58,18 @@ constexpr std::array kVariables{
     Variable{
         "OMPL_COLL_PROGRESS", "none|spare|shared|idle", &Settings::coll_progress,
         "Who goes on with nonblocking collectives, until ompl_team_set_progress() says otherwise."},
+    Variable{"OMPL_COLL_SCHEDULER", "lock-free|locked-queue", &Settings::coll_scheduler,
+             "How threads share collectives; locked-queue is slower, and for measurement only."},
+    Variable{
+        "OMPL_TUNER", "0|1", &Settings::tuner,
+        "Whether collectives that leave the algorithm open get it by trials during the program's own "
+        "calls; the same on every rank."},
+    Variable{
+        "OMPL_TUNER_EXPLAIN", "0|1", &Settings::tuner_explain,
+        "Whether the first member of a team says on standard error what the tuner decides, and why."},
+    Variable{"OMPL_TUNER_TABLE", "text", &Settings::tuner_table,
+             "File where rank 0 keeps what the tuner has found, for later jobs; empty: one for this "
+             "machine in the user's cache folder; none: it is not kept."},
     Variable{"OMPL_SPIN", "count or -1", &Settings::spin,
              "Polls of a waiter before its first yield; -1: chosen by the load on the cores."},
     Variable{"OMPL_YIELDS", "count or -1", &Settings::yields,
@@ -230,6 +242,14 @@ const char* look_up(const Settings::Lookup& lookup, std::string_view name) {
   return lookup ? lookup(name.data()) : std::getenv(name.data());  // names are literals: terminated
 }
 
+// By the XDG Base Directory Specification; a path that is not absolute does not count.
+std::string user_cache(const Settings::Lookup& lookup) {
+  const char* const cache = look_up(lookup, "XDG_CACHE_HOME");
+  if (cache != nullptr && *cache == '/') return cache;
+  const char* const home = look_up(lookup, "HOME");
+  return home != nullptr && *home == '/' ? std::string(home) + "/.cache" : std::string();
+}
+
 }  // namespace
 
 int Settings::read(Settings* out, const Lookup& lookup) {
@@ -242,6 +262,7 @@ int Settings::read(Settings* out, const Lookup& lookup) {
                   accepted(variable.type));
     }
   }
+  settings.cache_folder = user_cache(lookup);
   *out = std::move(settings);
   return OMPL_OK;
 }

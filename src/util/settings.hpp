@@ -27,6 +27,10 @@ struct Settings {
   std::size_t coll_memory = std::size_t{16} << 20;  // bytes of a rank's segment for all its teams
   std::string coll_check = "0";                     // "1": members compare what they call
   std::string coll_progress = "none";               // mode of new teams: none, spare, shared, idle
+  std::string coll_scheduler = "lock-free";         // lock-free; for measurement only: locked-queue
+  std::string tuner = "0";                          // "1": algorithms left open are tuned
+  std::string tuner_explain = "0";                  // "1": the first member says what is decided
+  std::string tuner_table;                          // file; "": one in cache_folder; "none": no file
   // Waiting
   int spin = -1;    // polls before the first yield; -1: choose by the load on the cores
   int yields = -1;  // yields before sleeping; -1: choose
@@ -47,6 +51,9 @@ struct Settings {
   // Diagnosis
   std::string statistics = "0";  // "1": contexts count their operations
   log::Level log_level = log::Level::warn;
+
+  // Not a variable of ours: the user's folder for what can be made again; "": there is none.
+  std::string cache_folder;
 
   struct Row {
     std::string name;           // OMPL_...

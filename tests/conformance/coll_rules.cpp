@@ -272,5 +272,26 @@ TEST_P(Conformance, Coll_OperationsOfTheUser) {
   });
 }
 
+// It would go straight, in several pieces: all of it is worth nothing.
+TEST_P(Conformance, Coll_ALongResultOfAnOperationThatFails) {
+  constexpr std::size_t kBytes = 1 << 20;
+  world({.ranks = 3})->run([](Rank& r) {
+    ompl_team* const team = world_team();
+    if (r.size < 3) return;
+    ompl_op_config config = OMPL_OP_CONFIG_INIT;
+    config.function = [](const void*, void*, size_t, void*) { return 1; };
+    config.element = sizeof(uint64_t);
+    int32_t op = -1;
+    ok(ompl_op_create(&config, &op));
+    ompl_coll_options options = OMPL_COLL_OPTIONS_INIT;
+    options.algorithm = OMPL_COLL_RECURSIVE_DOUBLING;
+    const uint64_t memory = r.allocate(2 * kBytes);
+    EXPECT_EQ(ompl_allreduce(team, r.own(memory), r.own(memory) + kBytes, kBytes / sizeof(uint64_t),
+                             OMPL_ELEMENT, op, &options, nullptr),
+              OMPL_ERR_ARG);
+    ok(ompl_team_barrier(team, nullptr, nullptr));
+  });
+}
+
 }  // namespace
 }  // namespace ompl::conformance

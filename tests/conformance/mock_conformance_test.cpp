@@ -45,22 +45,38 @@ INSTANTIATE_TEST_SUITE_P(slow, Conformance,
                                                                  .connect_delay = 60})),
                          name_of);
 
-Case nodes(std::string name, NodesFabric::NodeOf node_of) {
-  return {std::move(name),
-          [node_of](uint32_t ranks) { return std::make_unique<NodesFabric>(ranks, node_of); }};
+// Two and three ranks of five share a node: side by side, and in turn.
+std::string of_neighbors(uint32_t rank) { return std::to_string(rank * 2 / 5); }
+std::string in_turn(uint32_t rank) { return std::to_string(rank % 2); }
+
+Case nodes(std::string name, NodesFabric::NodeOf node_of, const std::string& scheduler = "lock-free") {
+  return {std::move(name), [node_of, scheduler](uint32_t ranks) {
+            return std::make_unique<NodesFabric>(ranks, node_of, scheduler);
+          }};
 }
 
-// Two and three ranks of five share a node: side by side, and in turn.
-INSTANTIATE_TEST_SUITE_P(
-    nodes, Conformance,
-    ::testing::Values(nodes("of_neighbors", [](uint32_t rank) { return std::to_string(rank * 2 / 5); }),
-                      nodes("in_turn", [](uint32_t rank) { return std::to_string(rank % 2); })),
-    name_of);
+INSTANTIATE_TEST_SUITE_P(nodes, Conformance,
+                         ::testing::Values(nodes("of_neighbors", of_neighbors),
+                                           nodes("in_turn", in_turn)),
+                         name_of);
+
+// Collectives only; through memory and over the mock.
+INSTANTIATE_TEST_SUITE_P(locked_queue, Conformance,
+                         ::testing::Values(nodes("of_neighbors", of_neighbors, "locked-queue"),
+                                           nodes("in_turn", in_turn, "locked-queue")),
+                         name_of);
+
+TEST(MockLockedQueue, IsThereOnlyWhereItIsAskedFor) {
+  for (const bool asked : {false, true}) {
+    auto fabric = std::make_unique<NodesFabric>(2, in_turn, asked ? "locked-queue" : "lock-free");
+    ThreadWorld world(std::move(fabric), {.ranks = 2});
+    world.run([](Rank&) { world_team(); });
+    EXPECT_EQ(coll::Engine::of(world.runtime(0))->world().queue() != nullptr, asked);
+  }
+}
 
 TEST(MockNodes, AreKnownToEveryRank) {
-  ThreadWorld world(
-      std::make_unique<NodesFabric>(5, [](uint32_t rank) { return std::to_string(rank % 2); }),
-      {.ranks = 5});
+  ThreadWorld world(std::make_unique<NodesFabric>(5, in_turn), {.ranks = 5});
   world.run([](Rank&) { world_team(); });
   for (uint32_t rank = 0; rank < 5; ++rank) {
     const coll::Nodes& nodes = coll::Engine::of(world.runtime(rank))->world().nodes();

@@ -46,7 +46,8 @@ class MockFabric : public Fabric {
 class NodesFabric final : public MockFabric {
  public:
   using NodeOf = std::string (*)(uint32_t rank);
-  NodesFabric(uint32_t ranks, NodeOf node_of) : MockFabric(ranks, {}), node_of_(node_of) {}
+  NodesFabric(uint32_t ranks, NodeOf node_of, std::string scheduler = "lock-free")
+      : MockFabric(ranks, {}), node_of_(node_of), scheduler_(std::move(scheduler)) {}
 
   std::vector<std::unique_ptr<conduit::Conduit>> conduits(uint32_t rank) override {
     auto list = MockFabric::conduits(rank);
@@ -56,10 +57,12 @@ class NodesFabric final : public MockFabric {
   void tune(uint32_t rank, Settings* settings) const override {
     MockFabric::tune(rank, settings);
     settings->node_id = node_of_(rank);
+    settings->coll_scheduler = scheduler_;
   }
 
  private:
   const NodeOf node_of_;
+  const std::string scheduler_;
 };
 
 }  // namespace ompl::conformance

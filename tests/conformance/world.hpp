@@ -89,6 +89,7 @@ struct Shape {
   unsigned credits = 0;     // likewise
   bool statistics = false;  // contexts count
   bool checks = false;      // collectives: OMPL_COLL_CHECK
+  bool tunes = false;       // collectives: OMPL_TUNER, and no table
   bool ends_well =
       true;  // false: ranks die, so there is no barrier at the end of run(), and no finalize
 };

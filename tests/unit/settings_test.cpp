@@ -43,6 +43,10 @@ TEST(Settings, EveryKindIsRead) {
                       {"OMPL_COLL_CHECK", "1"},
                       {"OMPL_COLL_MEMORY", "2M"},
                       {"OMPL_COLL_PROGRESS", "shared"},
+                      {"OMPL_COLL_SCHEDULER", "locked-queue"},
+                      {"OMPL_TUNER", "1"},
+                      {"OMPL_TUNER_EXPLAIN", "1"},
+                      {"OMPL_TUNER_TABLE", "/tmp/table.json"},
                       {"OMPL_SPIN", "0"},
                       {"OMPL_YIELDS", "-1"},
                       {"OMPL_ON_PEER_DEATH", "ignore"},
@@ -72,6 +76,10 @@ TEST(Settings, EveryKindIsRead) {
   EXPECT_EQ(settings.coll_check, "1");
   EXPECT_EQ(settings.coll_memory, std::size_t{2} << 20);
   EXPECT_EQ(settings.coll_progress, "shared");
+  EXPECT_EQ(settings.coll_scheduler, "locked-queue");
+  EXPECT_EQ(settings.tuner, "1");
+  EXPECT_EQ(settings.tuner_explain, "1");
+  EXPECT_EQ(settings.tuner_table, "/tmp/table.json");
   EXPECT_EQ(settings.spin, 0);
   EXPECT_EQ(settings.yields, -1);
   EXPECT_EQ(settings.on_peer_death, "ignore");
@@ -92,6 +100,20 @@ TEST(Settings, EveryKindIsRead) {
   const auto rows = settings.describe(from(values));
   ASSERT_EQ(rows.size(), values.size());
   for (const auto& row : rows) EXPECT_EQ(row.value, values.at(row.name)) << row.name;
+}
+
+TEST(Settings, TheCacheFolderIsTheUsers) {
+  const std::map<Values, std::string> folders{
+      {{}, ""},
+      {{{"HOME", "/home/me"}}, "/home/me/.cache"},
+      {{{"HOME", "/home/me"}, {"XDG_CACHE_HOME", "/cache"}}, "/cache"},
+      {{{"HOME", "/home/me"}, {"XDG_CACHE_HOME", "relative"}}, "/home/me/.cache"},
+      {{{"HOME", ""}, {"XDG_CACHE_HOME", ""}}, ""}};
+  for (const auto& [values, folder] : folders) {
+    Settings settings;
+    ASSERT_EQ(Settings::read(&settings, from(values)), OMPL_OK);
+    EXPECT_EQ(settings.cache_folder, folder);
+  }
 }
 
 TEST(Settings, SizesTakeUnits) {

@@ -22,6 +22,7 @@ constexpr std::array kAlgorithms{
     Algorithm{OMPL_BROADCAST, OMPL_COLL_SCATTER_ALLGATHER, broadcast_scatter_allgather},
     Algorithm{OMPL_BROADCAST, OMPL_COLL_HIERARCHICAL, broadcast_hierarchical},
     Algorithm{OMPL_REDUCE, OMPL_COLL_BINOMIAL, reduce_binomial, kOrdered},
+    Algorithm{OMPL_REDUCE, OMPL_COLL_HIERARCHICAL, reduce_hierarchical},
     Algorithm{OMPL_ALLREDUCE, OMPL_COLL_RECURSIVE_DOUBLING, allreduce_recursive_doubling, kOrdered},
     Algorithm{OMPL_ALLREDUCE, OMPL_COLL_RABENSEIFNER, allreduce_rabenseifner},
     Algorithm{OMPL_ALLREDUCE, OMPL_COLL_RING, allreduce_ring},
@@ -31,13 +32,17 @@ constexpr std::array kAlgorithms{
     Algorithm{OMPL_ALLGATHER, OMPL_COLL_BRUCK, allgather_bruck},
     Algorithm{OMPL_ALLGATHER, OMPL_COLL_NEIGHBOR_EXCHANGE, allgather_neighbor_exchange},
     Algorithm{OMPL_ALLGATHER, OMPL_COLL_DIRECT, allgather_direct},
+    Algorithm{OMPL_ALLGATHER, OMPL_COLL_HIERARCHICAL, allgather_hierarchical},
     Algorithm{OMPL_GATHER, OMPL_COLL_BINOMIAL, gather_binomial, !kOrdered, kEqualOnly},
     Algorithm{OMPL_GATHER, OMPL_COLL_DIRECT, gather_direct},
+    Algorithm{OMPL_GATHER, OMPL_COLL_HIERARCHICAL, gather_hierarchical, !kOrdered, kEqualOnly},
     Algorithm{OMPL_SCATTER, OMPL_COLL_BINOMIAL, scatter_binomial, !kOrdered, kEqualOnly},
     Algorithm{OMPL_SCATTER, OMPL_COLL_DIRECT, scatter_direct},
+    Algorithm{OMPL_SCATTER, OMPL_COLL_HIERARCHICAL, scatter_hierarchical, !kOrdered, kEqualOnly},
     Algorithm{OMPL_ALLTOALL, OMPL_COLL_PAIRWISE, alltoall_pairwise},
     Algorithm{OMPL_ALLTOALL, OMPL_COLL_BRUCK, alltoall_bruck, !kOrdered, kEqualOnly},
     Algorithm{OMPL_ALLTOALL, OMPL_COLL_DIRECT, alltoall_direct},
+    Algorithm{OMPL_ALLTOALL, OMPL_COLL_HIERARCHICAL, alltoall_hierarchical, !kOrdered, kEqualOnly},
     Algorithm{OMPL_REDUCE_SCATTER, OMPL_COLL_RING, reduce_scatter_ring},
     Algorithm{OMPL_REDUCE_SCATTER, OMPL_COLL_RECURSIVE_HALVING, reduce_scatter_recursive_halving},
     Algorithm{OMPL_REDUCE_SCATTER, OMPL_COLL_BINOMIAL, reduce_scatter_binomial, kOrdered},
@@ -74,7 +79,8 @@ bool is_reduction(int32_t collective) {
          collective == OMPL_REDUCE_SCATTER || collective == OMPL_SCAN || collective == OMPL_EXSCAN;
 }
 
-// The boundaries are estimates for shared memory, not measured yet; so is the use of two levels wherever there are two.
+// The boundaries are estimates for shared memory, not measured yet; so is the use of two levels wherever there are two. Where these save messages
+// but no bytes between nodes, it is for short blocks only.
 int32_t choose(const Call& call) {
   constexpr uint64_t kShort = 1024;
   constexpr uint64_t kLong = 32768;
@@ -88,17 +94,19 @@ int32_t choose(const Call& call) {
       if (call.length < kLong || !tall) return OMPL_COLL_BINOMIAL;
       return OMPL_COLL_SCATTER_ALLGATHER;
     case OMPL_REDUCE:
-      return OMPL_COLL_BINOMIAL;
+      return clustered && call.commutative ? OMPL_COLL_HIERARCHICAL : OMPL_COLL_BINOMIAL;
     case OMPL_ALLREDUCE:
       if (clustered && call.commutative) return OMPL_COLL_HIERARCHICAL;
       return call.length < kLong || !call.commutative ? OMPL_COLL_RECURSIVE_DOUBLING
                                                       : OMPL_COLL_RABENSEIFNER;
     case OMPL_ALLGATHER:
+      if (clustered) return OMPL_COLL_HIERARCHICAL;
       return call.length <= kShort && tall && !call.listed ? OMPL_COLL_BRUCK : OMPL_COLL_DIRECT;
     case OMPL_GATHER:
     case OMPL_SCATTER:
     case OMPL_ALLTOALL:
-      return OMPL_COLL_DIRECT;
+      return clustered && call.length <= kShort && !call.listed ? OMPL_COLL_HIERARCHICAL
+                                                                : OMPL_COLL_DIRECT;
     case OMPL_REDUCE_SCATTER:
       return call.commutative ? OMPL_COLL_RECURSIVE_HALVING : OMPL_COLL_BINOMIAL;
     default:

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <utility>
 
 #include "coll/algorithms/algorithms.hpp"
 #include "omnipgas/coll.h"
 
 namespace ompl::coll {
 namespace {
-
-constexpr double kHopeless = 8;  // times the cheapest: LogGP is not that wrong
 
 // The terms of the comments in algorithms/*.cpp.
 struct Terms {
@@ -115,25 +114,6 @@ std::optional<double> cost_of_reduce_scatter(int32_t algorithm, const Terms& t) 
 
 }  // namespace
 
-uint32_t size_class(uint64_t bytes) {
-  if (bytes < 4) return static_cast<uint32_t>(bytes);
-  const auto octave = static_cast<uint32_t>(std::bit_width(bytes)) - 1;
-  return 4 * (octave - 1) + static_cast<uint32_t>(bytes >> (octave - 2) & 3);
-}
-
-uint64_t smallest_of_class(uint32_t size_class) {
-  if (size_class < 4) return size_class;
-  const uint32_t octave = size_class / 4 + 1;
-  return uint64_t{4 + size_class % 4} << (octave - 2);
-}
-
-Kind kind_of(const Call& call) {
-  return {.collective = call.collective,
-          .members = call.size,
-          .size_class = size_class(call.length),
-          .commutative = call.commutative};
-}
-
 std::optional<double> cost(int32_t collective, int32_t algorithm, uint32_t members, uint64_t bytes,
                            const LogGp& machine) {
   if (members < 2) return 0.0;
@@ -160,26 +140,34 @@ std::optional<double> cost(int32_t collective, int32_t algorithm, uint32_t membe
   }
 }
 
-std::vector<int32_t> short_list(const Kind& kind, const LogGp& machine) {
+std::vector<Candidate> candidates(const Kind& kind, const LogGp& machine) {
   constexpr double kUnknown = std::numeric_limits<double>::infinity();
-  struct Candidate {
-    double cost;
-    int32_t algorithm;
-  };
-  std::vector<Candidate> all;
+  constexpr double kFirst = -1;
+  std::vector<std::pair<double, Candidate>> all;  // with the places in the order
+  double least = kUnknown;
   for (const Algorithm& algorithm : algorithms()) {
     if (algorithm.collective != kind.collective) continue;
     if (is_reduction(kind.collective) && !kind.commutative && !algorithm.keeps_order) continue;
+    const bool hierarchical = algorithm.number == OMPL_COLL_HIERARCHICAL;
+    if (hierarchical && !kind.clustered) continue;
     const auto known = cost(kind.collective, algorithm.number, kind.members,
                             smallest_of_class(kind.size_class), machine);
-    all.push_back({known.value_or(kUnknown), algorithm.number});
+    least = std::min(least, known.value_or(kUnknown));
+    all.push_back({hierarchical ? kFirst : known.value_or(kUnknown), {algorithm.number, known}});
   }
-  std::ranges::stable_sort(all, {}, &Candidate::cost);
+  std::ranges::stable_sort(all, {}, &std::pair<double, Candidate>::first);
+  std::vector<Candidate> list;
+  for (auto& [place, candidate] : all) {
+    candidate.hopeless = candidate.cost && *candidate.cost > kHopeless * least;
+    list.push_back(candidate);
+  }
+  return list;
+}
+
+std::vector<int32_t> short_list(const Kind& kind, const LogGp& machine) {
   std::vector<int32_t> list;
-  for (const Candidate& candidate : all) {
-    const bool hopeless = candidate.cost != kUnknown && candidate.cost > kHopeless * all.front().cost;
-    if (!hopeless) list.push_back(candidate.algorithm);
-  }
+  for (const Candidate& candidate : candidates(kind, machine))
+    if (!candidate.hopeless) list.push_back(candidate.algorithm);
   return list;
 }
 

@@ -2,12 +2,11 @@
 // Among which algorithms a tuner chooses: those that LogGP does not rule out.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
-#include "coll/call.hpp"
+#include "coll/tuner/kind.hpp"
 
 namespace ompl::coll {
 
@@ -20,29 +19,23 @@ struct LogGp {
   double per_combined_byte = 0.1e-9;
 };
 
-// Calls that are tuned together. All members of a team give the same.
-struct Kind {
-  int32_t collective = 0;
-  uint32_t members = 1;
-  uint32_t size_class = 0;
-  bool commutative = true;
-
-  auto operator<=>(const Kind&) const = default;
-};
-
-// Four classes for each power of two; `bytes` is a Call's length.
-uint32_t size_class(uint64_t bytes);
-// The fewest bytes of a class.
-uint64_t smallest_of_class(uint32_t size_class);
-
-// Of a call whose blocks are not listed: lists differ between members, and so would their tuners.
-Kind kind_of(const Call& call);
+inline constexpr double kHopeless = 8;  // times the least cost: LogGP is not that wrong
 
 // What the algorithm's file says of its cost, in seconds; empty: no cost is known.
 std::optional<double> cost(int32_t collective, int32_t algorithm, uint32_t members, uint64_t bytes,
                            const LogGp& machine);
 
-// The algorithms that can do it, the cheapest first, without those of more than eight times its cost. Those of unknown cost come last.
+struct Candidate {
+  int32_t algorithm = 0;
+  std::optional<double> cost;  // empty: none is known
+  bool hopeless = false;       // of more than kHopeless times the least cost
+};
+
+// The algorithms that can do it, the cheapest first. Those of unknown cost come last, but for the hierarchical one: where there
+// are two levels it comes first, as it does untuned, and elsewhere it is another one's double.
+std::vector<Candidate> candidates(const Kind& kind, const LogGp& machine);
+
+// Those among which a tuner chooses: the candidates without the hopeless.
 std::vector<int32_t> short_list(const Kind& kind, const LogGp& machine);
 
 }  // namespace ompl::coll

@@ -29,6 +29,16 @@ constexpr uint64_t kEpochsPerAge = 8;    // an epoch is as long as this part of 
 
 Tuner::Tuner(uint32_t candidates) : seen_(candidates) { plan_ = trials(); }
 
+void Tuner::recall(std::span<const double> times) {
+  for (uint32_t c = 0; c < seen_.size(); ++c)
+    if (times[c] > 0) seen_[c].times.assign(kRemembered, times[c]);
+  choose();
+  make_plan();
+}
+
+// A look at what is new is a plan of its own; trials have a run of each candidate at most.
+std::size_t Tuner::most_runs() const { return std::max(seen_.size(), kSteadyRuns + 1); }
+
 double Tuner::estimate(uint32_t candidate) const {
   const std::vector<double>& times = seen_[candidate].times;
   return times.empty() ? 0 : lower_median(times);
@@ -45,6 +55,10 @@ void Tuner::learn(std::span<const double> times) {
   choose();
   account(times);
   if (settled_) look_for_drift();
+  make_plan();
+}
+
+void Tuner::make_plan() {
   plan_ = trials();
   settled_ = plan_.empty();
   if (!settled_) return;

@@ -22,17 +22,27 @@ class Tuner {
 
   // At least one candidate; the one that is expected to be the best comes first.
   explicit Tuner(uint32_t candidates);
+  // Before anything is learnt: what each candidate took in an earlier run, in seconds; 0: nobody knows. What is known counts as
+  // compared, until the best one takes another time.
+  void recall(std::span<const double> times);
 
   // The epoch's runs, one at least.
   [[nodiscard]] const Plan& plan() const { return plan_; }
+  // No plan has more.
+  [[nodiscard]] std::size_t most_runs() const;
   // What the members agreed on, in seconds, for each run of the plan; what is not above 0 is not known. Makes the next plan.
   void learn(std::span<const double> times);
 
+  [[nodiscard]] uint64_t calls() const { return calls_; }  // of all epochs that are over
   [[nodiscard]] uint32_t best() const { return best_; }
   // Whether no trial is due but looks at the others now and then.
   [[nodiscard]] bool settled() const { return settled_; }
   // Seconds; 0: the candidate has not been seen.
   [[nodiscard]] double estimate(uint32_t candidate) const;
+  // The best one, or looked at more than once: a single look may have been disturbed.
+  [[nodiscard]] bool compared(uint32_t candidate) const {
+    return candidate == best_ || seen_[candidate].times.size() > 1;
+  }
   [[nodiscard]] double spent() const { return spent_; }  // seconds above the best known
   [[nodiscard]] double total() const { return total_; }  // seconds of all calls
 
@@ -43,6 +53,7 @@ class Tuner {
     double as_best = 0;         // calls while nothing better was known, until it is settled
   };
 
+  void make_plan();
   void add(uint32_t candidate, double seconds);
   void follow(double change);
   void choose();

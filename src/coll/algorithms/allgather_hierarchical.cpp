@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Allgather in two levels (J. L. Träff, "Efficient allgather for regular SMP-clusters", 2006): the blocks of a node's members go to their
+// leader, leaders do an allgather of whole nodes, and each broadcasts all blocks in its node. Between nodes every block goes once to each. With p
+// members on each of N nodes, L' and G' within a node, and short blocks:
+// L' + 2o + (p - 2) g + (p - 1) m G' + ceil(log2 N) (L + 2o) + (n - p) m G + ceil(log2 p) (L' + 2o + n m G').
+#include "coll/algorithms/algorithms.hpp"
+#include "coll/algorithms/levels.hpp"
+#include "coll/algorithms/parts.hpp"
+
+namespace ompl::coll {
+namespace {
+
+// Node by node, one behind the other; of one length if nodes are alike.
+Blocks blocks_of_nodes(const Levels& levels, const std::vector<uint64_t>& at) {
+  Blocks nodes;
+  for (std::size_t i = 0; i + 1 < levels.firsts.size(); ++i) {
+    nodes.offsets.push_back(at[levels.firsts[i]]);
+    nodes.lengths.push_back(at[levels.firsts[i + 1]] - at[levels.firsts[i]]);
+  }
+  if (std::ranges::count(nodes.lengths, nodes.lengths.front()) != std::ssize(nodes.lengths))
+    return nodes;
+  return {.length = nodes.lengths.front(), .lengths = {}, .offsets = {}};
+}
+
+}  // namespace
+
+void allgather_hierarchical(const Call& call, Builder& b) {
+  const Levels levels(call);
+  const Blocks all = received_blocks(call);
+  std::vector<uint64_t> at{0};  // of the blocks in the order of the nodes, and the end
+  bool in_order = true;
+  for (const uint32_t member : levels.order) {
+    in_order = in_order && all.at(member) == at.back();
+    at.push_back(at.back() + all.of(member));
+  }
+  const Place room = in_order ? kReceived : b.scratch(at.back());
+  const Place own = call.in_place ? kReceived.plus(all.at(call.me)) : kSent;
+  if (levels.leads(call)) {
+    for (uint32_t i = levels.firsts[levels.mine]; i < levels.firsts[levels.mine + 1]; ++i) {
+      const uint32_t member = levels.order[i];
+      const Place place = room.plus(at[i]);
+      member == call.me ? b.copy(own, place, all.of(member)) : b.receive(member, place, all.of(member));
+    }
+    b.next_round();
+    Call between = levels.between(call, OMPL_ALLGATHER);
+    between.in_place = true;
+    between.received = blocks_of_nodes(levels, at);
+    between.listed = !between.received.lengths.empty();
+    between.length = between.received.length;
+    b.among(levels.leaders);
+    b.buffers(kSent, room);
+    compile_part(between, b);
+  } else {
+    b.send(levels.node.front(), own, all.of(call.me));
+  }
+  b.next_round();
+  Call within = levels.within(call, OMPL_BROADCAST);
+  within.length = at.back();
+  b.among(levels.node);
+  b.buffers(kSent, room);
+  compile_part(within, b);
+  b.next_round();
+  b.buffers(kSent, kReceived);
+  for (uint32_t i = 0; i < call.size && !in_order; ++i)
+    b.copy(room.plus(at[i]), kReceived.plus(all.at(levels.order[i])), all.of(levels.order[i]));
+}
+
+}  // namespace ompl::coll

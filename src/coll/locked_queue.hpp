@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// For measurement only (OMPL_COLL_SCHEDULER=locked-queue): a queue of tasks under a lock, from which the calling threads and the
+// progress thread both take, as MVAPICH2 has one. It carries out the same schedules, and shows what the lock costs ("Performance tuning of
+// nonblocking collective communication with progress threads", sections 2 and 4.4.3).
+//
+// A task is a lane whose oldest request is under way. Who takes it does those steps of one round that are ready, and puts it back.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+
+namespace ompl {
+class Context;
+}
+
+namespace ompl::coll {
+
+class Lane;
+
+class LockedQueue {
+ public:
+  // A lane of which a request was started. Any thread.
+  void add(Lane& lane);
+
+  // Takes tasks until none of them moves, without waiting; `again` as in Lane::drive(). Any thread.
+  void drive(Context& c, bool* again);
+
+ private:
+  // Nullptr: all that are here have been looked at, `seen` of them.
+  Lane* take(std::size_t seen, bool* again);
+  void put_back(Lane& lane);
+
+  std::mutex mutex_;
+  std::deque<Lane*> tasks_;  // each lane at most once
+  uint32_t taken_ = 0;       // tasks that are not in the queue meanwhile
+};
+
+}  // namespace ompl::coll

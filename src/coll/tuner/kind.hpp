@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which calls are tuned together.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+
+#include "coll/call.hpp"
+
+namespace ompl::coll {
+
+// All members of a team give the same.
+struct Kind {
+  int32_t collective = 0;
+  uint32_t members = 1;
+  uint32_t nodes = 1;
+  bool clustered = false;  // see Nodes
+  uint32_t size_class = 0;
+  bool commutative = true;
+
+  auto operator<=>(const Kind&) const = default;
+};
+
+// Four classes for each power of two; `bytes` is a Call's length.
+uint32_t size_class(uint64_t bytes);
+// The fewest bytes of a class.
+uint64_t smallest_of_class(uint32_t size_class);
+
+// Of a call whose blocks are not listed: lists differ between members, and so would their tuners.
+Kind kind_of(const Call& call);
+
+// "allreduce of 1024 to 1279 bytes, 4 members", with the number of nodes if there are several.
+std::string text_of(const Kind& kind);
+
+}  // namespace ompl::coll

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coll/tuner/table.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <exception>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "omnipgas/coll.h"
+
+namespace ompl::coll {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kFormat = "omnipgas tuner table";
+
+// What a text may say wrongly is an exception, of the library or std::invalid_argument.
+
+// The number that `name_of` names so.
+int32_t number_of(const char* (*name_of)(int32_t), const std::string& name) {
+  for (int32_t number = 0; name_of(number) != nullptr; ++number)
+    if (name == name_of(number)) return number;
+  throw std::invalid_argument(fmt::format("there is no {}", json(name).dump()));
+}
+
+template <class Number>
+Number whole(const json& row, const char* name) {
+  const json& value = row.at(name);
+  if (!value.is_number_unsigned() || value.get<uint64_t>() > std::numeric_limits<Number>::max())
+    throw std::invalid_argument(fmt::format("{} cannot be {}", name, value.dump()));
+  return value.get<Number>();
+}
+
+Kind read_kind(const json& row) {
+  return {.collective = number_of(ompl_coll_name, row.at("collective")),
+          .members = whole<uint32_t>(row, "members"),
+          .nodes = whole<uint32_t>(row, "nodes"),
+          .clustered = row.at("clustered"),
+          .size_class = size_class(whole<uint64_t>(row, "bytes")),
+          .commutative = row.at("commutative")};
+}
+
+Table::Entry read_entry(const json& row) {
+  Table::Entry entry{.calls = whole<uint64_t>(row, "calls"), .microseconds = {}};
+  for (const auto& [name, value] : row.at("microseconds").items()) {
+    const double microseconds = value.get<double>();
+    if (!std::isfinite(microseconds) || microseconds <= 0)
+      throw std::invalid_argument(fmt::format("no call takes {} us", value.dump()));
+    entry.microseconds[number_of(ompl_algorithm_name, name)] = microseconds;
+  }
+  return entry;
+}
+
+json json_of(const Kind& kind, const Table::Entry& entry) {
+  json microseconds = json::object();
+  for (const auto& [algorithm, time] : entry.microseconds)
+    microseconds[ompl_algorithm_name(algorithm)] = time;
+  return {{"collective", ompl_coll_name(kind.collective)},
+          {"members", kind.members},
+          {"nodes", kind.nodes},
+          {"clustered", kind.clustered},
+          {"commutative", kind.commutative},
+          {"bytes", smallest_of_class(kind.size_class)},
+          {"calls", entry.calls},
+          {"microseconds", std::move(microseconds)}};
+}
+
+}  // namespace
+
+std::string Table::parse(std::string_view text, Table* table) {
+  try {
+    const json all = json::parse(text);
+    if (all.at("format") != kFormat) return "it is another kind of file";
+    if (const json& version = all.at("version"); version != kVersion)
+      return fmt::format("it is of version {}, and this library's is {}", version.dump(), kVersion);
+    Table read;
+    for (const json& row : all.at("entries")) read.entries_[read_kind(row)] = read_entry(row);
+    *table = std::move(read);
+    return {};
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+std::string Table::text() const {
+  json rows = json::array();
+  for (const auto& [kind, entry] : entries_) rows.push_back(json_of(kind, entry));
+  const json all = {{"format", kFormat}, {"version", kVersion}, {"entries", std::move(rows)}};
+  return all.dump(1) + "\n";
+}
+
+std::vector<double> Table::known(const Kind& kind, std::span<const int32_t> algorithms) const {
+  std::vector<double> seconds(algorithms.size());
+  const auto found = entries_.find(kind);
+  if (found == entries_.end()) return seconds;
+  for (std::size_t i = 0; i < algorithms.size(); ++i) {
+    const auto known = found->second.microseconds.find(algorithms[i]);
+    if (known != found->second.microseconds.end()) seconds[i] = known->second * 1e-6;
+  }
+  return seconds;
+}
+
+void Table::add(const Kind& kind, Entry entry) {
+  Entry& here = entries_[kind];
+  if (entry.calls > here.calls) here = std::move(entry);
+}
+
+void Table::overwrite(const Table& newer) {
+  for (const auto& [kind, entry] : newer.entries_) entries_[kind] = entry;
+}
+
+}  // namespace ompl::coll

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What tuners have found on a machine: by kind of call, what each algorithm took. As text it is versioned JSON, which `omni tune` reads too.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coll/tuner/kind.hpp"
+
+namespace ompl::coll {
+
+class Table {
+ public:
+  static constexpr int kVersion = 1;
+
+  struct Entry {
+    uint64_t calls = 0;                      // that were tuned
+    std::map<int32_t, double> microseconds;  // by algorithm; above 0
+
+    bool operator==(const Entry&) const = default;
+  };
+
+  // Empty, or what is wrong with the text; *table is then untouched.
+  static std::string parse(std::string_view text, Table* table);
+  [[nodiscard]] std::string text() const;
+
+  [[nodiscard]] bool empty() const { return entries_.empty(); }
+  [[nodiscard]] const std::map<Kind, Entry>& entries() const { return entries_; }
+  // Of each of these algorithms, in seconds; 0: not known.
+  [[nodiscard]] std::vector<double> known(const Kind& kind, std::span<const int32_t> algorithms) const;
+
+  // Of two of one kind that with more calls stays.
+  void add(const Kind& kind, Entry entry);
+  // Its entries take the place of those here.
+  void overwrite(const Table& newer);
+
+  bool operator==(const Table&) const = default;
+
+ private:
+  std::map<Kind, Entry> entries_;
+};
+
+}  // namespace ompl::coll

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A member that finds no memory for what an algorithm needs beside the buffers: those that depend on it are told, and nobody waits for ever. Over the
+// mock, and in memory. The allocator of this program refuses what is too long for the thread.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "coll_job.hpp"
+#include "mock_fabric.hpp"
+
+namespace {
+
+thread_local std::size_t t_most = SIZE_MAX;  // bytes at once
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  void* const memory = bytes <= t_most ? std::malloc(bytes) : nullptr;
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void* operator new(std::size_t bytes, const std::nothrow_t& /*none*/) noexcept {
+  return std::malloc(bytes);
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t /*bytes*/) noexcept { std::free(memory); }
+
+namespace ompl::conformance {
+namespace {
+
+constexpr uint32_t kScarce = 1;         // the member
+constexpr std::size_t kMost = 17'000;   // a message of the mock is shorter
+constexpr std::size_t kBlock = 24'000;  // more than that
+
+// Starts a persistent collective; at one member, while memory is scarce.
+int start(Rank& r, ompl_request* request) {
+  if (r.rank == kScarce) t_most = kMost;
+  const int code = ompl_request_start(r.ctx(), request);
+  t_most = SIZE_MAX;
+  return code;
+}
+
+// How a collective ends, by which only one member has no memory.
+int outcome(Rank& r, ompl_team* team, int32_t collective, int32_t algorithm) {
+  CollJob job({.collective = collective, .algorithm = algorithm, .length = kBlock});
+  job.persistent = true;
+  ok(job.start(team));
+  ok(start(r, job.request));
+  const int code = ompl_request_wait(r.ctx(), &job.request, kCollLimit);
+  if (code != OMPL_OK) {
+    const std::string why = ompl_error_detail();
+    EXPECT_NE(why.find("memory"), std::string::npos) << why;
+  }
+  ok(ompl_request_free(&job.request));
+  return code;
+}
+
+using Make = std::unique_ptr<Fabric> (*)(uint32_t ranks);
+
+class ScarceMemory : public testing::TestWithParam<Make> {};
+
+TEST_P(ScarceMemory, IsToldToThoseWhoDependOnIt) {
+  constexpr uint32_t kRanks = 3;
+  ThreadWorld world(GetParam()(kRanks), {.ranks = kRanks});
+  std::atomic<uint32_t> told{0};
+  world.run([&](Rank& r) {
+    ompl_team* const team = world_team();
+    for_every_collective([&](int32_t collective) {
+      std::array<int32_t, 16> algorithms{};
+      std::size_t count = 0;
+      ok(ompl_coll_algorithms(collective, algorithms.data(), algorithms.size(), &count));
+      for (std::size_t i = 0; i < count; ++i) {
+        SCOPED_TRACE(ompl_algorithm_name(algorithms[i]));
+        int32_t code = outcome(r, team, collective, algorithms[i]);
+        EXPECT_TRUE(code == OMPL_OK || code == OMPL_ERR_MEMORY) << ompl_error_detail();
+        // What every member has got; the team goes on.
+        std::array<int32_t, kRanks> codes{};
+        ok(ompl_allgather(team, &code, codes.data(), sizeof code, nullptr, nullptr));
+        const bool by_all =
+            collective == OMPL_ALLREDUCE || collective == OMPL_ALLGATHER || collective == OMPL_ALLTOALL;
+        if (codes[kScarce] == OMPL_OK) {
+          EXPECT_EQ(code, OMPL_OK) << ompl_error_detail();
+        } else if (by_all) {
+          EXPECT_EQ(code, OMPL_ERR_MEMORY);
+          ++told;
+        }
+      }
+    });
+  });
+  EXPECT_GT(told, 0U);
+}
+
+// Member 1 is to put the result straight into a buffer of member 0, which has said where it is.
+TEST_P(ScarceMemory, LongMessagesAreGivenUp) {
+  constexpr std::size_t kCount = 100'000;
+  ThreadWorld world(GetParam()(3), {.ranks = 3});
+  world.run([&](Rank& r) {
+    ompl_team* const team = world_team();
+    const uint64_t memory = r.allocate(2 * kCount * sizeof(uint64_t));
+    auto* const mine = reinterpret_cast<uint64_t*>(r.own(memory));
+    uint64_t* const sum = mine + kCount;
+    std::fill_n(mine, kCount, r.rank + 1);
+    ompl_coll_options options = OMPL_COLL_OPTIONS_INIT;
+    options.algorithm = OMPL_COLL_RECURSIVE_DOUBLING;
+    options.persistent = 1;
+    ompl_request* request = nullptr;
+    ok(ompl_allreduce(team, mine, sum, kCount, OMPL_UINT64, OMPL_SUM, &options, &request));
+    ok(start(r, request));
+    EXPECT_EQ(ompl_request_wait(r.ctx(), &request, kCollLimit), OMPL_ERR_MEMORY);
+    EXPECT_EQ(std::ranges::count(sum, sum + kCount, 6U), 0);
+    ok(ompl_request_start(r.ctx(), request));
+    ok(ompl_request_wait(r.ctx(), &request, kCollLimit));
+    EXPECT_EQ(std::ranges::count(sum, sum + kCount, 6U), std::ptrdiff_t{kCount});
+    ok(ompl_request_free(&request));
+  });
+}
+
+std::unique_ptr<Fabric> apart(uint32_t ranks) {
+  return std::make_unique<MockFabric>(ranks, conduit::mock::Hostility{});
+}
+std::unique_ptr<Fabric> on_one_node(uint32_t ranks) {
+  return std::make_unique<NodesFabric>(ranks, [](uint32_t) { return std::string("a"); });
+}
+std::unique_ptr<Fabric> on_two_nodes(uint32_t ranks) {
+  return std::make_unique<NodesFabric>(ranks, [](uint32_t rank) { return std::to_string(rank % 2); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Members, ScarceMemory, testing::Values(apart, on_one_node, on_two_nodes));
+
+}  // namespace
+}  // namespace ompl::conformance
