@@ -40,9 +40,10 @@ endforeach()
 # is compiled for the user's MPI it compiles there from sources/, when it is first asked for.
 if(TARGET ompl_bench_ompl AND NOT OMPL_SANITIZE)
   set(omni_dir ${CMAKE_INSTALL_LIBEXECDIR}/omnipgas)
-  set_target_properties(ompl_bench_raw ompl_bench_ompl ompl_roundtrip_ompl ompl_halo_ompl ompl_overlap_ompl ompl_cg PROPERTIES
+  set_target_properties(ompl_bench_raw ompl_bench_ompl ompl_connected_ompl ompl_roundtrip_ompl ompl_halo_ompl ompl_overlap_ompl
+    ompl_cg PROPERTIES
     INSTALL_RPATH $ORIGIN/../../../${CMAKE_INSTALL_LIBDIR})
-  set(programs ompl_bench_raw ompl_bench_ompl ompl_roundtrip_ompl ompl_halo_ompl ompl_overlap_ompl ompl_cg
+  set(programs ompl_bench_raw ompl_bench_ompl ompl_connected_ompl ompl_roundtrip_ompl ompl_halo_ompl ompl_overlap_ompl ompl_cg
     ompl_partition ompl-model ompl_trace_dump ompl-timer ompl-trace-omnipgas)
   add_custom_target(omni_programs DEPENDS ${programs})  # what packages build
   install(TARGETS ${programs}
@@ -51,7 +52,7 @@ if(TARGET ompl_bench_ompl AND NOT OMPL_SANITIZE)
   install(FILES ${CMAKE_BINARY_DIR}/lib/libompl-trace-omnipgas.json DESTINATION ${omni_dir}/lib
     COMPONENT omni EXCLUDE_FROM_ALL)
   install(FILES bench/peers.toml bench/collectives.toml DESTINATION ${omni_dir}/bench COMPONENT omni EXCLUDE_FROM_ALL)
-  foreach(folder trace/mpi trace/writer bench/adapters bench/harness bench/roundtrip bench/halo bench/overlap
+  foreach(folder trace/mpi trace/writer bench/adapters bench/connected bench/harness bench/roundtrip bench/halo bench/overlap
       examples/mpi include/omnipgas)
     install(DIRECTORY ${folder}/ DESTINATION ${omni_dir}/sources/${folder} COMPONENT omni EXCLUDE_FROM_ALL
       FILES_MATCHING REGEX "\\.(c|h)(pp)?$")

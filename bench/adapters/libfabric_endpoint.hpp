@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A libfabric domain with one endpoint of type FI_EP_RDM, and puts over it to the other rank's. Every function throws
+// A libfabric domain with one endpoint of type FI_EP_RDM, and puts over it to those of the other ranks. Every function throws
 // std::runtime_error; by how many threads it may be called is what the provider was asked for.
 #pragma once
 
@@ -14,8 +14,9 @@
 #include <atomic>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
-#include "harness/meeting.hpp"
+#include "harness/gathering.hpp"
 
 namespace bench {
 
@@ -26,9 +27,9 @@ inline void check(ssize_t result, const char* what) {
 
 class alignas(128) Endpoint {
  public:
-  // Collective with the other rank; `memory` is what it may write.
+  // Collective with the other ranks; `memory` is what they may write.
   void open(fid_fabric* fabric, fi_info* info, void* memory, std::size_t bytes, uint64_t key,
-            const Meeting& meeting) {
+            const Gathering& others) {
     check(fi_domain(fabric, info, &domain_, nullptr), "fi_domain");
     fi_cq_attr queue{};
     queue.format = FI_CQ_FORMAT_CONTEXT;
@@ -46,9 +47,12 @@ class alignas(128) Endpoint {
     const bool by_address = (info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
     mine.base = by_address ? reinterpret_cast<uint64_t>(memory) : 0;
     mine.key = fi_mr_key(memory_);
-    peer_ = meeting.exchange(mine);
-    if (fi_av_insert(addresses_, peer_.name.data(), 1, &to_, 0, nullptr) != 1)
-      throw std::runtime_error("fi_av_insert: the other rank's address was not taken");
+    for (const Card& card : others.all(mine)) {
+      Peer& peer = peers_.emplace_back(Peer{.base = card.base, .key = card.key});
+      if (static_cast<int>(peers_.size()) - 1 != others.rank() &&
+          fi_av_insert(addresses_, card.name.data(), 1, &peer.to, 0, nullptr) != 1)
+        throw std::runtime_error("fi_av_insert: another rank's address was not taken");
+    }
   }
   ~Endpoint() {
     if (endpoint_ == nullptr) return;
@@ -56,16 +60,19 @@ class alignas(128) Endpoint {
       fi_close(each);
   }
 
-  void write(const void* from, std::size_t to, std::size_t bytes) {
+  // To this offset of the peer's memory.
+  void write(int peer, const void* from, std::size_t to, std::size_t bytes) {
+    const Peer& at = peers_[static_cast<std::size_t>(peer)];
     ++posted_;
     post("fi_write", [&] {
-      return fi_write(endpoint_, from, bytes, nullptr, to_, peer_.base + to, peer_.key, nullptr);
+      return fi_write(endpoint_, from, bytes, nullptr, at.to, at.base + to, at.key, nullptr);
     });
   }
-  // A few bytes, which may be used again at once.
-  void inject(const void* from, std::size_t to, std::size_t bytes) {
+  // The same of a few bytes, which may be used again at once.
+  void inject(int peer, const void* from, std::size_t to, std::size_t bytes) {
+    const Peer& at = peers_[static_cast<std::size_t>(peer)];
     post("fi_inject_write",
-         [&] { return fi_inject_write(endpoint_, from, bytes, to_, peer_.base + to, peer_.key); });
+         [&] { return fi_inject_write(endpoint_, from, bytes, at.to, at.base + to, at.key); });
   }
   // Until what was written before is done.
   void flush() {
@@ -79,9 +86,14 @@ class alignas(128) Endpoint {
   }
 
  private:
-  struct Card {  // what the other rank must know
+  struct Card {  // what the other ranks must know
     std::array<char, 256> name{};
     std::size_t length = 256;
+    uint64_t base = 0, key = 0;
+  };
+
+  struct Peer {
+    fi_addr_t to = FI_ADDR_UNSPEC;
     uint64_t base = 0, key = 0;
   };
 
@@ -97,8 +109,7 @@ class alignas(128) Endpoint {
   fid_cq* queue_ = nullptr;
   fid_av* addresses_ = nullptr;
   fid_ep* endpoint_ = nullptr;
-  fi_addr_t to_ = 0;
-  Card peer_;
+  std::vector<Peer> peers_;
   std::atomic<long> posted_ = 0, completed_ = 0;
 };
 

@@ -106,11 +106,7 @@ class Mpi {
   };
 
   void open(Channel& channel, std::size_t thread) const {
-    MPI_Info whose = MPI_INFO_NULL;  // Intel MPI's thread split asks; others do not know the key
-    MPI_Info_create(&whose);
-    MPI_Info_set(whose, "thread_id", std::to_string(thread).c_str());
-    MPI_Comm_dup_with_info(MPI_COMM_WORLD, whose, &channel.comm);
-    MPI_Info_free(&whose);
+    channel.comm = bench::communicator_of(thread);
     void* memory = nullptr;
     const auto bytes = static_cast<MPI_Aint>(2 * buffer_ + kPage);
     MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, channel.comm, &memory, &channel.window);

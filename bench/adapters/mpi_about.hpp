@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the adapters that use MPI say of it.
+// What the adapters that use MPI have in common: what they say of it, and a communicator for each thread.
 #pragma once
 
 #include <mpi.h>
 
+#include <cstddef>
 #include <string>
 
 namespace bench {
@@ -23,6 +24,17 @@ inline std::string mpi_version() {
 }
 inline std::string mpi_name(const std::string& version) {
   return version.substr(0, version.find_first_of("\n,"));
+}
+
+// A thread's own. Intel MPI's thread split asks whose it is; others do not know the key.
+inline MPI_Comm communicator_of(std::size_t thread) {
+  MPI_Info whose = MPI_INFO_NULL;
+  MPI_Info_create(&whose);
+  MPI_Info_set(whose, "thread_id", std::to_string(thread).c_str());
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Comm_dup_with_info(MPI_COMM_WORLD, whose, &made);
+  MPI_Info_free(&whose);
+  return made;
 }
 
 }  // namespace bench

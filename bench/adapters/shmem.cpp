@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Adapter of OpenSHMEM. Since 1.5 put + flag is shmem_putmem_signal; before, shmem_putmem, shmem_fence and shmem_p of the
-// flag, which is what a 1.4 library has. Each thread has a private context if the library makes one: contexts are how
-// OpenSHMEM keeps threads from disturbing each other (specification 1.4, section 9.4).
+// flag, which is what a 1.4 library has. Each thread has a context of its own if the library makes one: contexts are how
+// OpenSHMEM keeps threads from disturbing each other (specification 1.4, section 9.4). Fewer (OMNI_ENDPOINTS) are shared.
 #include <shmem.h>
 
 #include <vector>
 
+#include "harness/endpoints.hpp"
 #include "harness/worker.hpp"
 
 namespace {
@@ -27,6 +28,7 @@ class Shmem {
   Shmem(const bench::Setup& setup, int /*argc*/, char** /*argv*/)
       : buffer_(bench::pages(setup.bytes)),
         channels_(static_cast<std::size_t>(setup.threads)),
+        contexts_(setup),
         crowded_(bench::crowded(setup.threads)) {
     if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &granted_) != 0)
       throw std::runtime_error("shmem_init_thread failed");
@@ -34,15 +36,21 @@ class Shmem {
     if (shmem_n_pes() != 2) throw std::runtime_error("needs two ranks");
     if (granted_ < SHMEM_THREAD_MULTIPLE) throw std::runtime_error("got " + level_name(granted_));
     for (Channel& channel : channels_) open(channel);
+    // Not granted: the default context, which all may use.
+    for (Context& each : contexts_.all()) {
+      each.own = shmem_ctx_create(contexts_.shared() ? 0 : SHMEM_CTX_SERIALIZED, &each.handle) == 0;
+      if (!each.own) each.handle = SHMEM_CTX_DEFAULT;
+      own_ += each.own ? 1 : 0;
+    }
     shmem_barrier_all();
   }
 
   ~Shmem() {
     shmem_barrier_all();
-    for (const Channel& channel : channels_) {
-      if (channel.own) shmem_ctx_destroy(channel.context);
-      shmem_free(channel.memory);
+    for (const Context& each : contexts_.all()) {
+      if (each.own) shmem_ctx_destroy(each.handle);
     }
+    for (const Channel& channel : channels_) shmem_free(channel.memory);
     shmem_finalize();
   }
   Shmem(const Shmem&) = delete;
@@ -56,8 +64,6 @@ class Shmem {
     int major = 0;
     int minor = 0;
     shmem_info_get_version(&major, &minor);
-    const auto own =
-        std::count_if(channels_.begin(), channels_.end(), [](const Channel& c) { return c.own; });
     const bool mapped = shmem_ptr(channels_[0].memory, 1 - rank_) != nullptr;
     return {"OpenSHMEM " + std::to_string(major) + "." + std::to_string(minor) + " (" + name + ")",
             mapped ? "shared memory (shmem_ptr)" : "chosen by the library",
@@ -66,42 +72,43 @@ class Shmem {
              {"thread level granted", level_name(granted_)},
              {"put + flag",
               kNewerThan14 ? "shmem_putmem_signal in one call, else put, fence, p" : "put, fence, p"},
-             {"contexts of their own",
-              std::to_string(own) + " of " + std::to_string(channels_.size()) + " threads"}}};
+             {"contexts", contexts_.text() + ", granted " + std::to_string(own_)}}};
   }
 
   [[nodiscard]] std::byte* source(int i) const { return at(i).memory + buffer_; }
   [[nodiscard]] std::byte* target(int i) const { return at(i).memory; }
 
   void put(int i, std::size_t offset, std::size_t bytes) {
-    shmem_ctx_putmem(at(i).context, target(i) + offset, source(i) + offset, bytes, 1 - rank_);
+    shmem_ctx_putmem(context(i), target(i) + offset, source(i) + offset, bytes, 1 - rank_);
   }
   void put_alone(int i, std::size_t offset, std::size_t bytes) { put(i, offset, bytes); }
   void signal(int i) {
-    shmem_ctx_fence(at(i).context);
-    shmem_ctx_uint64_p(at(i).context, flag(i), ++at(i).sent, 1 - rank_);
+    shmem_ctx_fence(context(i));
+    shmem_ctx_uint64_p(context(i), flag(i), ++at(i).sent, 1 - rank_);
   }
 #if SHMEM_MAJOR_VERSION > 1 || SHMEM_MINOR_VERSION > 4
   void put_signal(int i, std::size_t bytes) {
-    shmem_ctx_putmem_signal(at(i).context, target(i), source(i), bytes, flag(i), ++at(i).sent,
+    shmem_ctx_putmem_signal(context(i), target(i), source(i), bytes, flag(i), ++at(i).sent,
                             SHMEM_SIGNAL_SET, 1 - rank_);
   }
 #endif
   void wait(int i) {
     const uint64_t wanted = ++at(i).taken;
     for (int looks = 1; shmem_uint64_test(flag(i), SHMEM_CMP_GE, wanted) == 0; ++looks) {
-      if (looks % kLooksPerProgress == 0) shmem_ctx_quiet(at(i).context);
+      if (looks % kLooksPerProgress == 0) shmem_ctx_quiet(context(i));
       if (crowded_) sched_yield();
     }
   }
-  void flush(int i) { shmem_ctx_quiet(at(i).context); }
+  void flush(int i) { shmem_ctx_quiet(context(i)); }
   void look(int i) { (void)shmem_uint64_test(flag(i), SHMEM_CMP_GE, 0); }
 
  private:
+  struct alignas(128) Context {
+    shmem_ctx_t handle = SHMEM_CTX_DEFAULT;
+    bool own = false;
+  };
   // One per thread: a target, a source, and a page with the flag, at the same place of either rank.
   struct alignas(128) Channel {
-    shmem_ctx_t context = SHMEM_CTX_DEFAULT;
-    bool own = false;
     std::byte* memory = nullptr;
     uint64_t sent = 0;
     uint64_t taken = 0;
@@ -113,10 +120,9 @@ class Shmem {
     if (channel.memory == nullptr)
       throw std::runtime_error("no symmetric memory: raise SHMEM_SYMMETRIC_SIZE");
     std::memset(channel.memory, 0, bytes);
-    channel.own = shmem_ctx_create(SHMEM_CTX_SERIALIZED, &channel.context) == 0;
-    if (!channel.own) channel.context = SHMEM_CTX_DEFAULT;
   }
 
+  [[nodiscard]] shmem_ctx_t context(int i) const { return contexts_.of(i).handle; }
   [[nodiscard]] uint64_t* flag(int i) const {
     return reinterpret_cast<uint64_t*>(at(i).memory + 2 * buffer_);
   }
@@ -125,9 +131,11 @@ class Shmem {
 
   std::size_t buffer_;
   std::vector<Channel> channels_;
+  bench::Endpoints<Context> contexts_;
   bool crowded_;  // more threads of both ranks than cores: a waiting thread yields
   int rank_ = 0;
   int granted_ = 0;
+  int own_ = 0;  // contexts that the library made
 };
 
 }  // namespace

@@ -73,11 +73,12 @@ class Meeting {
  private:
   static constexpr std::chrono::seconds kLimit{20};
 
+  // No bytes are left out: the other rank may be through and gone, or recv() wait for one that never comes.
   void write(const void* bytes, std::size_t size) const {
-    if (send(fd_, bytes, size, MSG_NOSIGNAL) != static_cast<ssize_t>(size)) gone();
+    if (size > 0 && send(fd_, bytes, size, MSG_NOSIGNAL) != static_cast<ssize_t>(size)) gone();
   }
   void read(void* bytes, std::size_t size) const {
-    if (recv(fd_, bytes, size, MSG_WAITALL) != static_cast<ssize_t>(size)) gone();
+    if (size > 0 && recv(fd_, bytes, size, MSG_WAITALL) != static_cast<ssize_t>(size)) gone();
   }
   [[noreturn]] static void gone() { throw std::runtime_error("the other rank is gone"); }
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from omnipgas import peers
 from omnipgas.figure import Figure, interval, missing
@@ -35,9 +36,13 @@ def best(cells: Sequence[Cell]) -> Cell | None:
 class Bench:
     """Runs the benches of one build and remembers what they found, by group."""
 
-    def __init__(self, build: Path, progress: Progress) -> None:
+    def __init__(self, build: Path, progress: Progress, given: Sequence[dict[str, Any]] = ()) -> None:
+        """`given`: runs that some groups are read from, each as comparison.side() has it."""
         self.build = build
         self.progress = progress
+        self.given = list(given)
+        self.machine: dict[str, Any] | None = None  # that the group was measured on, if it was given
+        self.quick: list[list[Result]] = []  # runs of all libraries
         self.cells: list[Cell] = []  # of the group that is being measured,
         self.rows: list[Result] = []  # and results that are no cells
         self.groups: dict[str, Group] = {}

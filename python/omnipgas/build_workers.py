@@ -22,9 +22,13 @@ class Recipe:
 
     build: Path
     kind: str
-    source: Path  # of an MPI; the other adapters lie beside it
+    source: Path  # of an MPI; those of other adapters lie beside it
     depends: list[Path]
     arguments: list[str]  # for the compiler
+
+    def source_of(self, peer: peers.Peer) -> Path:
+        """What the library's worker is made from; not there: there is none of this kind."""
+        return self.source.with_name(f"{peer.adapter}.cpp") if self.kind in peers.OF_ALL else self.source
 
 
 def compile_worker(peer: peers.Peer, recipe: Recipe) -> str:
@@ -33,7 +37,7 @@ def compile_worker(peer: peers.Peer, recipe: Recipe) -> str:
     try:
         target = target_of(peer, recipe.build)
         flags = flags_of(peer, target.prefix)
-        source = recipe.source.with_name(f"{peer.adapter}.cpp") if recipe.kind == "bench" else recipe.source
+        source = recipe.source_of(peer)
         command = shlex.join(map(str, [target.compiler, source, *recipe.arguments, *flags]))
         note = recipe.build / "bench" / f"{program.name}.command"  # another place of the library is another command
         same = note.is_file() and note.read_text() == command
@@ -63,7 +67,8 @@ def main() -> None:
     table = peers.table(options.build)
     for name, peer in table.items():
         shared = peer.like and table[peer.like].worker == peer.worker
-        if peer.is_mpi or (peer.compiler and options.kind == "bench" and not shared):
+        of_all = peer.compiler and options.kind in peers.OF_ALL and not shared
+        if peer.is_mpi or (of_all and recipe.source_of(peer).is_file()):
             print(f"{options.kind} worker {name}: {compile_worker(peer, recipe)}")
 
 

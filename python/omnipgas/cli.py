@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import secrets
 import signal
-import subprocess
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -22,11 +21,13 @@ from omnipgas import (
     halo_command,
     installation,
     libraries,
+    memory_command,
     network,
     overlap_command,
     partition,
     peers,
     performance,
+    rank_command,
     report,
     results,
     resuming,
@@ -39,12 +40,11 @@ from omnipgas.command_line import INTERRUPTED, TWO_HOSTS, Bar, console_beside, n
 from omnipgas.figure import Figure
 from omnipgas.model import commands
 from omnipgas.study import command as study
+from omnipgas.worker import WorkerError
 
 LIBRARIES = "raw,ompl,mpich,openmpi,intel,mpich-debian,openmpi-debian"
 NETWORK_LIBRARIES = "ofi,ucx,ompl,mpich,openmpi"
 PINGPONG_SIZES = ",".join(str(1 << p) for p in range(2, 23))  # 4 B to 4 MiB
-QUICK_SIZES = "4,64,1024,4096,16384,65536,262144,1048576,4194304"
-QUICK = runner.Limits(rounds=5, min_rounds=3, seconds=0.01, cell_seconds=1.0, timeout=8.0)
 
 app = typer.Typer(
     help="Measures communication layers with threads, each beside a hand-written twin.",
@@ -55,6 +55,8 @@ app = typer.Typer(
 app.command("halo")(halo_command.command)
 app.command("overlap")(overlap_command.command)
 app.command("report")(comparison.command)
+app.command("memory")(memory_command.command)
+app.command("rank")(rank_command.command)
 app.add_typer(commands.app, name="model")
 app.add_typer(libraries.app, name="libs")
 app.command()(solve.cg)
@@ -80,8 +82,14 @@ OVER = typer.Option(
     help=f"What OMPL and its twins go over instead of memory: {', '.join(network.TRANSPORTS)}. [with --hosts 2: tcp]",
 )  # fmt: skip
 POOLS = typer.Option("1,2,3,4,8", "--pools", help="Endpoints per rank, comma-separated.")
-PEER_LIBS = typer.Option("mpich,openmpi", "--libs", help="Libraries to set beside it, comma-separated.")
-ONE_OVER = typer.Option("tcp", "--over", help=f"Transport: {', '.join(network.TRANSPORTS)}.")
+PEER_LIBS = typer.Option(
+    "mpich,openmpi", "--libs",
+    help="Libraries to set beside it, comma-separated; --pools also goes for mpich (within a host), UCX and libfabric.",
+)  # fmt: skip
+POOL_HOSTS = typer.Option(2, "--hosts", min=1, max=2, help="1: within a host; libraries then go through memory.")
+ONE_OVER = typer.Option(
+    None, "--over", help=f"What OMPL and its twin go over: {', '.join(network.TRANSPORTS)}. [tcp; one host: ucx-shm]"
+)
 REPEAT = typer.Option(
     None, "--repeat", min=1, help="Rounds at most; fewer once the medians are sure. [30; quick: 5]"
 )
@@ -101,6 +109,11 @@ PERCENTILES = typer.Option(
 GROUPS = typer.Option(
     ",".join(figures.GROUPS), "--groups", help=f"Which: {', '.join(figures.GROUPS)}."
 )
+GIVEN = typer.Option(
+    None, "--from", metavar="FILE",
+    help="Result files of omni pingpong and omni rate, --libs all, for the groups comparison and ranking. [quick runs]",
+)  # fmt: skip
+GIVEN_BESIDE = typer.Option(None, "--beside", metavar="FILE", help="Those of a second run, for the group ranking.")
 PUBLISH = typer.Option(False, "--publish", help="Also put these groups into docs/results/ and docs/performance.md.")
 
 
@@ -111,7 +124,7 @@ def threads_option(default: str) -> Any:
 def timeout_option(default: float) -> Any:
     return typer.Option(
         None, "--timeout", min=0.1,
-        help=f"Seconds until one block counts as hung. [{default:g}; quick: {QUICK.timeout:g}]",
+        help=f"Seconds until one block counts as hung. [{default:g}; quick: {runner.QUICK.timeout:g}]",
     )  # fmt: skip
 
 
@@ -160,7 +173,8 @@ def pingpong(
 ) -> None:
     """Latency and bandwidth between thread i of one rank and thread i of another."""
     transports = _transports(hosts, over)
-    chosen = numbers("--sizes", sizes or (QUICK_SIZES if quick else PINGPONG_SIZES), 4)
+    usual = ",".join(map(str, runner.QUICK_SIZES)) if quick else PINGPONG_SIZES
+    chosen = numbers("--sizes", sizes or usual, 4)
     request = Request(
         bench="pingpong",
         libs=_libraries(libs, transports),
@@ -221,7 +235,8 @@ def rate(
 def measure_endpoints(
     threads: str = PINGPONG_THREADS,
     pools: str = POOLS,
-    over: str = ONE_OVER,
+    hosts: int = POOL_HOSTS,
+    over: Optional[str] = ONE_OVER,
     libs: str = PEER_LIBS,
     repeat: Optional[int] = REPEAT,
     quick: bool = QUICKLY,
@@ -230,8 +245,9 @@ def measure_endpoints(
     plot: Optional[Path] = PLOT,
     seed: Optional[int] = SEED,
 ) -> None:
-    """How few endpoints suffice: threads on pools of different size, between two hosts (needs root): latency, rate,
-    failed claims and memory per peer, beside the twin and MPI."""
+    """How few endpoints suffice: threads on pools of different size: latency, rate, failed claims and memory per peer,
+    beside the twin and libraries that let one choose, or have one for each thread."""
+    possible = [t for t in network.TRANSPORTS if hosts == 1 or t not in network.INSIDE_ONE_HOST]
     request = Request(
         bench="pingpong",
         libs=words("--libs", libs, list(peers.table())) if libs else [],
@@ -242,8 +258,8 @@ def measure_endpoints(
         seed=secrets.randbelow(2**31) if seed is None else seed,
         json=json,
         plot=plot,
-        hosts=2,
-        over=(words("--over", over, [t for t in network.TRANSPORTS if t not in network.INSIDE_ONE_HOST])[0],),
+        hosts=hosts,
+        over=(words("--over", over or ("tcp" if hosts == 2 else "ucx-shm"), possible)[0],),
     )
     raise typer.Exit(_endpoints(request, numbers("--pools", pools, 1)))
 
@@ -255,39 +271,47 @@ def _endpoints(request: Request, sizes: list[int]) -> int:
     machine, started = results.machine(), datetime.now(UTC)
     transport = request.over[0]
     with on_hosts(request.hosts, peers.RANKS) as hosts, Bar(console) as bar:
-        assert hosts is not None
         twin = replace(request, libs=[network.TRANSPORTS[transport][0], *request.libs])
         contenders, rows = _contenders(twin, hosts)
         try:
-            here = peers.find(peers.table(build)["ompl"], build)
+            here = peers.find(peers.table(build)[endpoints.LAYER], build)
         except peers.MissingError as missing:
-            raise typer.BadParameter(str(missing), param_hint="ompl") from missing
+            raise typer.BadParameter(str(missing), param_hint=endpoints.LAYER) from missing
         mine = [runner.Contender(one, "put") for one in endpoints.pools(here, transport, hosts, sizes)]
-        outcomes = endpoints.measure(mine + contenders, request.threads, request.limits, request.seed, bar)
+        all_of_them = mine + endpoints.swept(contenders, sizes)
+        outcomes = endpoints.measure(all_of_them, request.threads, request.limits, request.seed, bar)
     costs = {}
-    for size in [] if outcomes[1].interrupted else sizes:
+    measured = {cell.contender.library for cell in outcomes[1].cells if not outcomes[1].interrupted}
+    for found in {one.library: one.found for one in all_of_them if one.library in measured}.values():
+        if not found.endpoints or (found.hosts and found.peer.name != endpoints.LAYER):
+            continue  # what others take over a network is not known
         try:
-            costs[size] = endpoints.peer_cost(build, transport, size)
-        except (RuntimeError, OSError, subprocess.SubprocessError) as error:
-            console.print(f"memory per peer of {size} endpoints: {error}", style="yellow", markup=False)
+            costs[found.name] = endpoints.peer_cost(build, found)
+        except (peers.MissingError, WorkerError, OSError) as error:
+            console.print(f"memory per peer of {found.name}: {error}", style="yellow", markup=False)
     rows = endpoints.rows(outcomes, costs) + rows
-    endpoints.show(console, rows)
+    endpoints.show(console, rows, request.hosts)
     return _finish(console, request, outcomes, rows, (machine, started))
 
 
 @app.command("figures")
 def measure_figures(
     groups: str = GROUPS,
+    given: Optional[list[Path]] = GIVEN,
+    beside: Optional[list[Path]] = GIVEN_BESIDE,
     publish: bool = PUBLISH,
 ) -> None:
     """Measure the "must show" figures; one line each: name, value, bound, met or missed."""
     wanted = words("--groups", groups, list(figures.GROUPS))
+    if beside and not given:
+        raise typer.BadParameter("needs --from, the files of the first run", param_hint="--beside")
+    runs = [comparison.side(files) for files in (given, beside) if files]
     console = Console(stderr=True)
     build = peers.build_dir()
     found: list[Figure] = []
     interrupted = False
     with Bar(console) as bar:
-        bench = Bench(build, bar)
+        bench = Bench(build, bar, runs)
         try:
             for figure in figures.measure(bench, wanted):
                 found.append(figure)
@@ -384,7 +408,7 @@ def _contenders(request: Request, hosts: peers.Hosts | None) -> tuple[list[runne
 
 
 def _limits(quick: bool, repeat: int | None, timeout: float | None, default: float) -> runner.Limits:
-    limits = QUICK if quick else replace(runner.Limits(), timeout=default)
+    limits = runner.QUICK if quick else replace(runner.Limits(), timeout=default)
     limits = replace(limits, timeout=timeout or limits.timeout)
     if repeat is None:
         return limits

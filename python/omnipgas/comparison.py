@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""omni report: result files of omni pingpong and omni rate as one page without a network, and as a table (CSV)."""
+"""omni report: result files of omni pingpong, rate and memory as one page without a network, and as a table (CSV)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from omnipgas.results import SCHEMA, Result
 
 WEB = web_page.WEB
 SCRIPTS = ("chart.js", "comparison.js")
-BENCHES = ("pingpong", "rate", "flow")
+BENCHES = ("pingpong", "rate", "flow", "memory")
 PLAIN = (
     "bench", "library", "op", "ranks", "threads", "size", "status", "reason", "version", "transport", "endpoints",
-    "bandwidth_MBps", "rate_Mps", "cpu_us_per_message", "startup_s", "memory_MiB", "failed_claims",
+    "bandwidth_MBps", "rate_Mps", "cpu_us_per_message", "startup_s", "memory_MiB", "memory_per_peer_KiB",
+    "descriptors_per_peer", "failed_claims",
 )  # fmt: skip
 LATENCY = ("slowest_thread_mean", "fastest_thread_mean", "mean", "p50", "p90", "p99", "min", "max", "count")
 INTERVAL = ("low", "high", "rounds")
 
-FILES = typer.Argument(..., metavar="FILE...", help="Result files of omni pingpong or omni rate; of one run or of two.")
+FILES = typer.Argument(..., metavar="FILE...", help="Result files of omni pingpong, omni rate, omni memory.")
 OUTPUT = typer.Option("report.html", "-o", "--output", help="The page.")
 BESIDE = typer.Option(
     None, "--beside", metavar="FILE", help="A result file to set beside it: before and after, machine A and B."
@@ -51,7 +52,7 @@ def command(
 
 
 def side(paths: Sequence[Path]) -> dict[str, Any]:
-    """What the page shows of the files of one machine: those of pingpong and of rate belong together."""
+    """What the page shows of the files of one machine: those of pingpong, rate and memory belong together."""
     contents = [read(path) for path in paths]
     machines = {json.dumps({k: v for k, v in c["machine"].items() if k != "load"}, sort_keys=True) for c in contents}
     if len(machines) > 1:

@@ -1,72 +1,60 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How few endpoints suffice: threads against the size of the pool that they share, in one table.
+"""How few endpoints suffice: threads against the number of endpoints that they share, of this layer and of libraries
+that let their user choose, in one table.
 
-Latency, rate and failed claims come from interleaved rounds between two hosts; the memory that a further rank costs
-from jobs of different size.
+Latency, rate and failed claims come from interleaved rounds between two hosts or within one; the memory that a further
+rank costs from jobs of different size.
 """
 
 from __future__ import annotations
 
-import os
-import re
-import statistics
-import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from omnipgas import network, results
-from omnipgas.peers import Found, Hosts, Setting
+from omnipgas import memory, network, peers, results
+from omnipgas.memory import PeerCost
+from omnipgas.peers import Found, Hosts, MissingError, Setting
 from omnipgas.report import figure
 from omnipgas.results import Result
 from omnipgas.runner import Contender, Limits, Outcome, Progress, run_interleaved
 
+LAYER = "ompl"
 SIZE = 8  # bytes of a message
 FEW, MANY = 2, 6  # ranks of the jobs whose difference is what a peer costs
-JOB_LIMIT = 60.0  # seconds
 
 
-@dataclass(frozen=True)
-class PeerCost:
-    """What one more rank costs each rank, once every endpoint is connected to it."""
-
-    memory: float  # KiB
-    descriptors: float
-
-
-def peer_cost(build: Path, transport: str, endpoints: int) -> PeerCost:
-    """By jobs of few and of many ranks on this host's loopback, each a node of its own."""
-    few, many = (_job(build, transport, endpoints, ranks) for ranks in (FEW, MANY))
-    more = MANY - FEW
-    return PeerCost((many[0] - few[0]) / more, (many[1] - few[1]) / more)
+def peer_cost(build: Path, found: Found) -> PeerCost:
+    """What one more rank costs each rank, once every endpoint is connected to it; from jobs on this host, where this
+    layer goes over the loopback, each rank a node of its own. Raises MissingError or WorkerError."""
+    endpoints = found.endpoints or 1
+    here = memory.find(found.peer, build)
+    if found.peer.name == LAYER:
+        here = network.over(memory.find(peers.table(build)[LAYER], build), found.transport, None, endpoints)
+    few, many = (memory.measure(job, endpoints) for job in memory.alike(here, endpoints, (FEW, MANY)))
+    return memory.between(few, many, MANY - FEW)
 
 
-def _job(build: Path, transport: str, endpoints: int, ranks: int) -> tuple[float, float]:
-    """Private KiB and descriptors, medians over the ranks."""
-    _, variables = network.TRANSPORTS[transport]
-    local = {"OMPL_OFI_INTERFACE": "lo", "OMPL_ENDPOINTS": str(endpoints), "OMPL_SEGMENT_SIZE": "1M"}
-    if transport == "ucx":
-        local["UCX_NET_DEVICES"] = "lo"
-    done = subprocess.run(
-        [build / "bin/omplrun", "-n", str(ranks), build / "bin/ompl_bench_connected", str(endpoints)],
-        env={**os.environ, **variables, **local}, capture_output=True, text=True, timeout=JOB_LIMIT, check=False,
-    )  # fmt: skip
-    found = re.findall(r"private (\d+) KiB, descriptors (\d+)", done.stdout)
-    if done.returncode != 0 or len(found) != ranks:
-        raise RuntimeError(f"{ranks} ranks over {transport}: {done.stderr.strip()[-300:]}")
-    private, descriptors = zip(*found, strict=True)
-    return statistics.median(map(int, private)), statistics.median(map(int, descriptors))
-
-
-def pools(found: Found, transport: str, hosts: Hosts, sizes: Sequence[int]) -> list[Found]:
-    """The library with pools of these sizes, counting failed claims."""
+def pools(found: Found, transport: str, hosts: Hosts | None, sizes: Sequence[int]) -> list[Found]:
+    """This layer with pools of these sizes, counting failed claims."""
     counts = Setting("OMPL_STATISTICS", "1", "always", "failed claims are counted", "ompl_ext.h")
     made = [network.over(found, transport, hosts, endpoints=size) for size in sizes]
     return [replace(one, peer=replace(one.peer, settings=[*one.peer.settings, counts])) for one in made]
+
+
+def swept(contenders: Sequence[Contender], sizes: Sequence[int]) -> list[Contender]:
+    """Each once for every size where its endpoints can be chosen, else as it is."""
+    made = []
+    for one in contenders:
+        try:
+            made += [replace(one, found=peers.with_endpoints(one.found, size)) for size in sizes]
+        except MissingError:
+            made.append(one)
+    return made
 
 
 def measure(
@@ -79,12 +67,12 @@ def measure(
     return latency, run_interleaved("flow", contenders, threads, [SIZE], limits, seed=seed, progress=progress)
 
 
-def rows(outcomes: Sequence[Outcome], costs: dict[int, PeerCost]) -> list[Result]:
-    """All results, those of the pools with what a peer costs."""
+def rows(outcomes: Sequence[Outcome], costs: dict[str, PeerCost]) -> list[Result]:
+    """All results, with what a peer costs by the name of what was measured."""
     made = []
     for cell in (cell for outcome in outcomes for cell in outcome.cells):
         row = results.from_cell(cell)
-        if cell.contender.found.peer.name == "ompl" and (cost := costs.get(cell.endpoints or 0)):
+        if cost := costs.get(cell.contender.library):
             row |= {"memory_per_peer_KiB": cost.memory, "descriptors_per_peer": cost.descriptors}
         made.append(row)
     return made
@@ -119,9 +107,10 @@ def table(measured: Sequence[Result]) -> Table:
     return out
 
 
-def show(console: Console, measured: list[Result]) -> None:
+def show(console: Console, measured: list[Result], hosts: int) -> None:
     """The table, then what went wrong and why."""
-    console.print(f"Threads and endpoints, messages of {SIZE} B between two hosts", style="bold")
+    where = "between two hosts" if hosts == 2 else "within a host"
+    console.print(f"Threads and endpoints, messages of {SIZE} B {where}", style="bold")
     console.print(table(measured))
     problems = (f"{r['library']} {r['status']}: {r['reason']}" for r in measured if r["status"] != "ok")
     for problem in dict.fromkeys(problems):

@@ -19,6 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from omnipgas import (
+    comparison_figures,
     halo_figures,
     halo_overlap_figures,
     layer_figures,
@@ -163,6 +164,8 @@ GROUPS: dict[str, Callable[[Bench], list[Figure]]] = {
     "sleeper": network_figures.sleeper,
     "cores16": network_figures.cores16,
     "many-threads": many_threads,
+    "comparison": comparison_figures.comparison,
+    "ranking": comparison_figures.ranking,
     "operations": lambda bench: layer_figures.operations(bench.build),
     "bindings": lambda bench: layer_figures.bindings(bench.build),
     "aarch64": lambda bench: layer_figures.aarch64(bench.build),
@@ -185,10 +188,10 @@ GROUPS: dict[str, Callable[[Bench], list[Figure]]] = {
 def measure(bench: Bench, groups: Sequence[str]) -> Iterator[Figure]:
     """The figures of the groups, each as soon as its group is measured."""
     for group in groups:
-        bench.cells, bench.rows = [], []
+        bench.cells, bench.rows, bench.machine = [], [], None
         found = GROUPS[group](bench)
         bench.groups[group] = {
-            "machine": results.machine(),
+            "machine": bench.machine or results.machine(),
             "figures": [asdict(f) | {"met": f.met} for f in found],
             "results": [*map(results.from_cell, bench.cells), *bench.rows],
         }

@@ -23,7 +23,7 @@ from omnipgas.peers import Found, MissingError, Peer
 from omnipgas.worker import Worker, WorkerError
 
 PROBE = 64  # bytes
-TARGET = "bench_mpi_workers"  # of the build: the workers of all libraries that omni compiles
+TARGETS = [f"{kind}_mpi_workers" for kind in peers.OF_ALL]  # of the build: the workers of all libraries
 
 app = typer.Typer(help="The libraries that can be measured.", invoke_without_command=True)
 RUN = typer.Option(True, "--run/--no-run", help="Start each, to see its version and what it goes over.")
@@ -114,6 +114,8 @@ def add(name: str = NAME, prefix: Path = PREFIX) -> None:
         if not isinstance(failure, MissingError):
             raise
         print(f"{name} was not added: {failure}", file=sys.stderr)
+        for caveat in table[name].caveats:
+            print(f"Known of {name}: {caveat}", file=sys.stderr)
         raise typer.Exit(1) from failure
     print(
         f"{name}: {state.version} over {state.transport}, from {state.place}; omni pingpong --libs {name} measures it"
@@ -126,7 +128,7 @@ def compile_for(build: Path, peer: Peer) -> None:
     if peers.sources(build) is not None:
         return
     try:
-        said = output_of(["cmake", "--build", str(build), "--target", TARGET], {})
+        said = output_of(["cmake", "--build", str(build), "--target", *TARGETS], {})
     except FailedError as failure:
         raise MissingError(str(failure)) from failure
     if reason := re.search(

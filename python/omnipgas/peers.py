@@ -18,6 +18,7 @@ from typing import Any
 
 RANKS = 2
 LAUNCHER = "omplrun"  # the project's own
+OF_ALL = ("bench", "connected")  # kinds of worker that not only MPIs have
 PROCESSES = "processes"  # added to the name of a library that is measured as processes in place of threads
 
 
@@ -62,6 +63,7 @@ class Peer:
     packages: list[str] = field(default_factory=list)
     prefix: dict[str, str] = field(default_factory=dict)
     device: dict[str, str] = field(default_factory=dict)
+    sweep: dict[str, str] = field(default_factory=dict)
     family: str = ""  # its table in collectives.toml
     get: str = ""
     hang_signal: str = ""
@@ -132,6 +134,19 @@ class Found:
     def applying(self, threads: int) -> list[Setting]:
         """The settings for `threads` threads per rank."""
         return [s for s in self.peer.settings if s.applies(threads * self.jobs, self.hosts is not None, self.ranks)]
+
+
+def with_endpoints(found: Found, count: int) -> Found:
+    """The library with so many endpoints in each rank for all its threads; raises MissingError where that cannot be
+    chosen."""
+    variable = found.peer.sweep.get("variable")
+    if not variable:
+        raise MissingError("the number of its endpoints cannot be chosen")
+    if found.hosts and any(s.env == variable and s.when == "hosts" for s in found.peer.settings):
+        raise MissingError(f"between hosts {variable} is what peers.toml says")
+    setting = Setting(variable, str(count), "always", "asked for", "--pools")
+    peer = replace(found.peer, settings=[*found.peer.settings, setting])
+    return replace(found, peer=peer, endpoints=count)
 
 
 def affinity() -> list[int]:
@@ -241,7 +256,7 @@ def find_program(peer: Peer, name: str, build: Path, prefix: Path | None) -> Pat
 
 
 def worker_of(peer: Peer, kind: str) -> str:
-    """The library's program of that kind: bench, or a folder of bench/: roundtrip, halo, overlap."""
+    """The library's program of that kind: bench, or a folder of bench/: connected, roundtrip, halo, overlap."""
     return peer.worker.replace("_bench_", f"_{kind}_")
 
 

@@ -63,34 +63,48 @@ def plot(path: Path, bench: str, results: list[Result], percentiles: bool = Fals
 
 
 def endpoints(path: Path, results: list[Result]) -> None:
-    """Mean latency and rate against the size of the pool, a line for each thread count; dashed: the best MPI."""
-    figure, axes = plt.subplots(1, 2, figsize=(2 * PANEL[0], PANEL[1] + 0.6))
-
-
-    def value(row: Result) -> float | None:
-        found = row["latency_us"]["mean"] if row["latency_us"] else row["rate_Mps"]
-        return float(found) if found else None
-
+    """Mean latency and rate against the number of endpoints, a line for each thread count; a row of panels for each
+    library of which it was chosen. Dashed: the best MPI."""
+    swept = [r for r in results if r["library"].endswith(f" {r['endpoints']} ep") and _value(r)]
+    names = list(dict.fromkeys(_of_pool(r) for r in swept))
+    counts = sorted({r["threads"] for r in swept})
+    height = PANEL[1] * max(1, len(names))
+    size = (2 * PANEL[0], height + 0.6)
+    figure, axes = plt.subplots(max(1, len(names)), 2, figsize=size, squeeze=False, sharey="col")
     panels = (("pingpong", "mean latency [us], one way", min), ("flow", "million messages per second", max))
-    for axis, (bench, label, best) in zip(axes, panels, strict=True):
-        measured = [r for r in results if r["bench"] == bench and value(r)]
-        for color, threads in enumerate(sorted({r["threads"] for r in measured})):
-            mine = [r for r in measured if r["threads"] == threads and r["library"].startswith("ompl ")]
-            others = [v for r in measured if r["threads"] == threads and r["library"] in MPIS and (v := value(r))]
-            mine.sort(key=lambda r: r["endpoints"])
-            axis.plot([r["endpoints"] for r in mine], list(map(value, mine)), marker="o", color=f"C{color}",
-                      label=f"{threads} thread{'s' if threads > 1 else ''}")  # fmt: skip
-            if others:
-                axis.axhline(best(others), color=f"C{color}", linestyle="--", linewidth=0.8)
-        axis.set_xlabel("endpoints per rank")
-        axis.set_ylabel(label)
-        axis.set_yscale("log")
-        axis.grid(alpha=0.3)
-    handles, labels = axes[0].get_legend_handles_labels()
+    for row, name in zip(axes, names, strict=False):
+        for axis, (bench, label, best) in zip(row, panels, strict=True):
+            for color, threads in enumerate(counts):
+                here = [r for r in results if (r["bench"], r["threads"]) == (bench, threads) and _value(r)]
+                mine = [r for r in here if r in swept and _of_pool(r) == name]
+                mine.sort(key=lambda r: int(r["endpoints"]))
+                axis.plot([r["endpoints"] for r in mine], list(map(_value, mine)), marker="o", color=f"C{color}",
+                          label=f"{threads} thread{'s' if threads > 1 else ''}")  # fmt: skip
+                if others := [_value(r) for r in here if r["library"].split()[0] in MPIS]:
+                    axis.axhline(best(others), color=f"C{color}", linestyle="--", linewidth=0.8)
+            axis.set_title(name, fontsize=9)
+            axis.set_xticks(sorted({r["endpoints"] for r in swept}))
+            axis.set_xlabel("endpoints per rank")
+            axis.set_ylabel(label)
+            axis.set_yscale("log")
+            axis.grid(alpha=0.3)
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    foot = 0.5 / (height + 0.6)
     figure.legend(handles, labels, loc="lower center", ncols=4, fontsize=8, title="dashed: the best MPI")
-    figure.tight_layout(rect=(0, 0.15, 1, 1))
+    figure.tight_layout(rect=(0, foot, 1, 1))
     figure.savefig(path, dpi=130)
     plt.close(figure)
+
+
+def _of_pool(row: Result) -> str:
+    """The library whose number of endpoints was chosen, without that, and its operation."""
+    library = str(row["library"]).removesuffix(f" {row['endpoints']} ep")
+    return f"{library} {row['op']}"
+
+
+def _value(row: Result) -> float:
+    """What the plot of endpoints shows: mean latency, or rate; 0 if there is none."""
+    return float((row["latency_us"] or {}).get("mean") or row["rate_Mps"] or 0)
 
 
 def halo(path: Path, results: list[Result]) -> None:

@@ -35,6 +35,10 @@ class Contender:
         """Its name, with what of it is measured."""
         return self.found.name
 
+    def fits(self, threads: int) -> bool:
+        """Whether so many threads use all endpoints that were asked for: this layer's pool may be larger."""
+        return not self.found.peer.sweep or (self.found.endpoints or 0) <= threads
+
     @property
     def key(self) -> tuple[str, str]:
         """The library and the operation."""
@@ -63,6 +67,10 @@ class Limits:
     def block(self, size: int) -> tuple[int, float]:
         """Iterations and seconds of one block."""
         return (self.large_iterations if size > self.large else self.iterations), self.seconds
+
+
+QUICK = Limits(rounds=5, min_rounds=3, seconds=0.01, cell_seconds=1.0, timeout=8.0)
+QUICK_SIZES = (4, 64, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304)  # bytes
 
 
 @dataclass
@@ -195,11 +203,12 @@ def run_interleaved(
     """
     run = _Run(bench, limits or Limits(), random.Random(seed), progress or Progress())
     todo = {count: [size for size in sizes if (count, size) not in done] for count in threads}
-    run.progress.plan(len(contenders) * sum(map(len, todo.values())))
+    fit = {count: [one for one in contenders if one.fits(count)] for count in threads}
+    run.progress.plan(sum(len(fit[count]) * len(todo[count]) for count in threads))
     try:
         for count in threads:
-            if todo[count]:
-                run.thread_count(contenders, count, todo[count], keep)
+            if todo[count] and fit[count]:
+                run.thread_count(fit[count], count, todo[count], keep)
     except KeyboardInterrupt:
         run.outcome.interrupted = True
     run.outcome.cells = run.outcome.complete()

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from omnipgas.peers import RANKS, Found
+from omnipgas.process import private_memory, threads_of
 
 START_LIMIT = 30.0  # seconds until all ranks have said hello, and one more for each
 END_LIMIT = 10.0  # until a worker that was told to end is killed
@@ -191,6 +192,12 @@ class Worker:
         command = self._measure(what, op, size, iterations, 0) | extra
         return self._ask(dict.fromkeys(range(RANKS), command), limit)
 
+    def talk(self, limit: float) -> None:
+        """Lets every thread of every rank put into every other rank, and looks whether all came (bench/connected)."""
+        for what in ("talk", "check"):
+            command = self._measure(what, "put", self.size, 1, 0) | {"attend": what == "talk"}
+            self._ask(dict.fromkeys(range(self.found.ranks), command), limit)
+
     def halo(
         self, what: str, strategy: str, limit: float, iterations: int = 1, neighbors: Sequence[Any] | None = None
     ) -> list[Message]:
@@ -277,7 +284,8 @@ class Worker:
                 for key, _ in ready:
                     for report in self._receive(key.data):
                         reports[key.data] = report
-        if self._attends and len(commands) == self.found.ranks:  # each made progress for the other until both were done
+        if all(command["attend"] for command in commands.values()) and len(commands) == self.found.ranks:
+            # each made progress for the others until all were done
             for connection in self._sockets.values():
                 with contextlib.suppress(OSError):  # the next command tells
                     connection.sendall(b'{"do": "rest"}\n')
@@ -394,30 +402,6 @@ def cpu_per_message(reports: dict[int, Message], each: int) -> float | None:
     return float(sum(report["cpu_seconds"] for report in reports.values()) * 1e6 / (each * sent)) if sent else None
 
 
-def private_memory(pid: int) -> int:
-    """Bytes that only this process has, or 0 if the kernel does not say."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) * 1024
-
-
 def exit_text(code: int) -> str:
     """An exit status in words."""
     return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
-
-
-def threads_of(pid: int) -> str:
-    """What the threads of a process are doing, by the kernel's account."""
-    states: Counter[str] = Counter()
-    ticks = 0
-    for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
-        with contextlib.suppress(OSError):
-            fields = stat.read_text().rpartition(")")[2].split()
-            states[fields[0]] += 1
-            ticks += int(fields[11]) + int(fields[12])
-    if not states:
-        return f"(pid {pid}) is gone"
-    text = " ".join(f"{count}x{state}" for state, count in sorted(states.items()))
-    return f"(pid {pid}) threads {text}, CPU {ticks / os.sysconf('SC_CLK_TCK'):.1f} s"

@@ -40,13 +40,14 @@ def test_unusable_additions_are_named_and_not_kept(
     with (mocks / "bench" / "peers.toml").open("a") as file:
         file.write(
             '[mine]\ntitle = "mine"\nops = ["put"]\nworker = "none"\nlaunch = ["{worker}"]\ncompiler = "c++"\n'
-            'prefix = { variable = "OMNI_PEER_MINE" }\n'
+            'prefix = { variable = "OMNI_PEER_MINE" }\ncaveats = ["needs a start"]\n'
         )
     for arguments, complaint, status in (
         (["nonsense", str(tmp_path)], "'nonsense' is none of mine", 2),
         (["raw", str(tmp_path)], "'raw' is none of mine", 2),
         (["mine", str(tmp_path / "nowhere")], "is no folder", 2),
         (["mine", str(tmp_path)], "mine was not added: cmake failed", 1),
+        (["mine", str(tmp_path)], "Known of mine: needs a start", 1),
     ):
         done = CliRunner().invoke(libraries.app, ["add", *arguments])
         assert done.exit_code == status, done.output

@@ -12,7 +12,7 @@ import pytest
 from omnipgas import endpoints, network, network_figures, peers
 from omnipgas.bench import Bench
 from omnipgas.peers import Hosts, MissingError
-from omnipgas.runner import Progress
+from omnipgas.runner import Contender, Progress
 from omnipgas.worker import Worker
 
 from .common import built, mock, need_hosts, omni
@@ -153,5 +153,39 @@ def test_endpoints_in_one_table(tmp_path: Path) -> None:
 
 def test_every_endpoint_costs_connections() -> None:
     built("ompl")
-    costs = [endpoints.peer_cost(peers.build_dir(), "tcp", pool) for pool in (1, 2)]
+    pools = endpoints.pools(built("ompl"), "tcp", None, [1, 2])
+    costs = [endpoints.peer_cost(peers.build_dir(), pool) for pool in pools]
     assert 1 <= costs[0].descriptors < costs[1].descriptors
+
+
+def test_endpoints_of_others_are_swept_where_they_can_be_chosen() -> None:
+    table = peers.read_table(Path(__file__).parents[2] / "bench" / "peers.toml")
+    here = {name: peers.Found(table[name], Path("w"), None, None) for name in ("ucx-workers", "mpich", "openmpi")}
+    chosen = [Contender(found, "put") for found in here.values()]
+    names = [one.library for one in endpoints.swept(chosen, [1, 2])]
+    assert names == ["ucx-workers 1 ep", "ucx-workers 2 ep", "mpich 1 ep", "mpich 2 ep", "openmpi"]
+    two = peers.with_endpoints(here["mpich"], 2)
+    assert two.environment(4)["MPIR_CVAR_CH4_NUM_VCIS"] == "2"
+    assert [Contender(two, "put").fits(threads) for threads in (1, 2)] == [False, True]
+    between = [Contender(network.on_hosts(one.found, HOSTS), "put") for one in chosen]
+    names = [one.library for one in endpoints.swept(between, [1, 2])]
+    assert names == ["ucx-workers 1 ep", "ucx-workers 2 ep", "mpich", "openmpi"]  # MPICH has one there
+
+
+def test_endpoints_of_libraries_in_one_table(tmp_path: Path) -> None:
+    for library in ("ucx", "ucx-workers", "libfabric", "ompl"):
+        built(library)
+    out, plot = tmp_path / "out.json", tmp_path / "endpoints.svg"
+    done = omni("endpoints", "--hosts", "1", "--quick", "--repeat", "1", "--threads", "2", "--pools", "1,2,4",
+                "--libs", "ucx-workers,libfabric", "--json", str(out), "--plot", str(plot))  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    content = json.loads(out.read_text())
+    jsonschema.validate(content, SCHEMA)
+    rows = content["results"]
+    assert all(row["status"] == "ok" for row in rows), done.stdout
+    for library, sizes in (("ompl ucx-shm", [1, 2, 4]), ("ucx-workers", [1, 2]), ("libfabric", [1, 2])):
+        found = [row for row in rows if row["library"].startswith(f"{library} ")]
+        assert [(r["bench"], r["endpoints"]) for r in found] == [(b, e) for b in ("pingpong", "flow") for e in sizes]
+        assert all(row["memory_per_peer_KiB"] is not None for row in found)
+    assert plot.stat().st_size > 0
+    assert "within a host" in done.stdout

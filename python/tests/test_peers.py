@@ -50,7 +50,7 @@ def test_a_row_like_another_takes_over_what_it_does_not_say() -> None:
     assert found.environment(4)["MPIR_CVAR_CH4_NUM_VCIS"] == "1"
     assert peers.Found(model, Path("w"), None, None).environment(4)["MPIR_CVAR_CH4_NUM_VCIS"] == "4"
     assert shared.worker == table["ucx-workers"].worker
-    assert {s.env for s in shared.settings} == {"UCX_TLS", "OMNI_SHARED"}
+    assert {s.env for s in shared.settings if s.when == "always"} == {"UCX_TLS", "OMNI_ENDPOINTS"}
 
 
 def test_jobs_that_run_at_once_crowd_the_cores() -> None:

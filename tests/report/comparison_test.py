@@ -19,14 +19,17 @@ KEYS = ["raw put", "raw processes put", "ompl put", "ompl processes put"]
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """A result file of ping-pong with threads and processes, and one of the rate."""
+    """A result file of ping-pong with threads and processes, one of the rate, and one of memory."""
     folder = tmp_path_factory.mktemp("measured")
     both = ["--quick", "--libs", "raw,ompl,gaspi", "--threads", "1,2", "--repeat", "2"]
     sizes = ["--sizes", "8,4096,65536", "--processes"]
     for bench, more in (("pingpong", [*sizes, "--op", "put"]), ("rate", ["--op", "put"])):
         done = common.command(bench, *both, *more, "--json", folder / f"{bench}.json")
         assert done.returncode == 0, done.stderr
-    return [folder / "pingpong.json", folder / "rate.json"]
+    jobs = ["--libs", "ompl", "--threads", "1", "--ranks", "2,3", "--repeat", "1"]
+    done = common.command("memory", *jobs, "--json", folder / "memory.json")
+    assert done.returncode == 0, done.stderr
+    return [folder / f"{bench}.json" for bench in ("pingpong", "rate", "memory")]
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +89,16 @@ def test_what_the_figures_rest_on_is_told(opened: Any, page: Path, measured: lis
     skipped = [row for row in content["results"] if row["library"] == "gaspi" and row["status"] == "skipped"]
     if skipped:
         assert "omni libs add gaspi PREFIX" in shown.locator("#problems").inner_text()
+
+
+def test_what_a_peer_costs_is_in_a_table(opened: Any, page: Path, measured: list[Path]) -> None:
+    shown = opened(page).page
+    few, many = json.loads(measured[2].read_text())["results"]
+    assert few["memory_per_peer_KiB"] is None and many["memory_per_peer_KiB"] is not None
+    assert shown.locator("#memory tr").count() == 2  # the head, and one library with one number of threads
+    cells = shown.locator("#memory td").all_inner_texts()
+    assert cells[:2] == ["ompl", "1"]
+    assert cells[2].endswith("MiB of 3") and cells[3].endswith("KiB")
 
 
 def test_those_whose_intervals_overlap_are_tied(opened: Any, page: Path) -> None:

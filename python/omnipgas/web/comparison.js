@@ -11,7 +11,8 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const {files} = data;
 const byId = (id) => document.getElementById(id);
 const keyOf = (row) => `${row.library} ${row.op}`;
-const measured = (rows) => rows.filter((row) => row.status === "ok" && row.threads !== null);
+const good = (rows) => rows.filter((row) => row.status === "ok" && row.threads !== null);
+const measured = (rows) => good(rows).filter((row) => row.bench !== "memory");  // in time
 const all = measured(files.flatMap((file) => file.results));
 const unique = (values) => [...new Set(values)];
 const ascending = (values) => unique(values).sort((a, b) => a - b);
@@ -152,6 +153,22 @@ function describe() {
     (file.interrupted ? ", interrupted" : "")).join(" · ");
 }
 
+// What one more rank costs: each library's largest job, beside its smallest.
+function memory() {
+  const head = ["library", "threads", "memory of a rank", "one more rank adds", "and as many descriptors"];
+  const has = files.filter((file) => good(file.results).some((row) => row.bench === "memory"));
+  byId("memory").append(...has.map((file) => {
+    const rows = good(file.results).filter((row) => row.bench === "memory");
+    const lines = [...Map.groupBy(rows, (row) => `${row.library} ${row.threads}`).values()].map((own) => {
+      const [few, ...more] = own.sort((a, b) => a.ranks - b.ranks), last = more.at(-1);
+      return [few.library, `${few.threads}`, own.map((row) => `${figureText(row.memory_MiB)} MiB of ${row.ranks}`).join(", "),
+        last ? `${figureText(last.memory_per_peer_KiB)} KiB` : "", last ? figureText(last.descriptors_per_peer) : ""];
+    });
+    return element("div", {}, element("h3", {}, file.name), tableOf(head, lines));
+  }));
+  byId("memory-section").hidden = !has.length;
+}
+
 // --- What is chosen
 
 const swatch = (background) => element("span", {class: "swatch", style: `background: ${background}`});
@@ -193,5 +210,6 @@ for (const [id, name] of [["smallest", "smallest"], ["largest", "largest"]])
 selection("one", libraries.filter((name) => !name.endsWith(" processes")), (name) => name, "one");
 for (const id of ["winners", "latency", "bandwidth", "scaling"]) byId(`${id}-section`).hidden = !pings.length;
 describe();
+memory();
 draw();
 document.documentElement.dataset.ready = "yes";

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a program becomes a rank of GASNet-EX, and leaves.
+#pragma once
+
+#include <gasnetex.h>
+
+#include <cstdio>
+#include <exception>
+#include <stdexcept>
+#include <string>
+
+namespace bench {
+
+inline void check(int result, const char* what) {
+  if (result != GASNET_OK)
+    throw std::runtime_error(std::string(what) + ": " + gasnet_ErrorDesc(result));
+}
+
+// All ranks. Joined before the program reads its command line: the udp conduit's own arguments come first in it, and
+// GASNet takes them away; its launching process never comes back from here.
+inline gex_TM_t joined = nullptr;
+
+// Joins, then returns what `run` does; 2 if that failed.
+template <class Run>
+int after_joining(int& argc, char**& argv, Run run) {
+  try {
+    gex_Client_t client;
+    gex_EP_t endpoint;
+    check(gex_Client_Init(&client, &endpoint, &joined, "omni", &argc, &argv, 0), "gex_Client_Init");
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+    return 2;
+  }
+  return run();
+}
+
+// GASNet has no other end than that of the process.
+inline void leave(gex_TM_t team) {
+  gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+  gasnet_exit(0);
+}
+
+inline std::string gasnet_version() {
+  return "GASNet-EX " + std::to_string(GASNET_RELEASE_VERSION_MAJOR) + "." +
+         std::to_string(GASNET_RELEASE_VERSION_MINOR);
+}
+
+}  // namespace bench

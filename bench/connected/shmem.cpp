@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a peer costs with OpenSHMEM: all that a put to it needs, in a serialized context for each thread where the library
+// grants it. See harness/connected.hpp.
+#include <shmem.h>
+
+#include <cstring>
+#include <stdexcept>
+#include <vector>
+
+#include "harness/connected.hpp"
+
+namespace {
+
+class Shmem : public bench::Connected {
+ public:
+  Shmem(const bench::Setup& setup, int& /*argc*/, char**& /*argv*/)
+      : channels_(static_cast<std::size_t>(setup.threads)) {
+    int granted = 0;
+    if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &granted) != 0 || granted < SHMEM_THREAD_MULTIPLE)
+      throw std::runtime_error("shmem_init_thread did not grant SHMEM_THREAD_MULTIPLE");
+    for (Channel& channel : channels_) {
+      channel.memory = static_cast<std::byte*>(shmem_align(bench::kPage, kRegion));
+      if (channel.memory == nullptr)
+        throw std::runtime_error("no symmetric memory: raise SHMEM_SYMMETRIC_SIZE");
+      std::memset(channel.memory, 0, kRegion);
+      channel.own = shmem_ctx_create(SHMEM_CTX_SERIALIZED, &channel.context) == 0;
+      if (!channel.own) channel.context = SHMEM_CTX_DEFAULT;
+    }
+    shmem_barrier_all();
+  }
+  ~Shmem() override {
+    shmem_barrier_all();
+    for (const Channel& channel : channels_) {
+      if (channel.own) shmem_ctx_destroy(channel.context);
+      shmem_free(channel.memory);
+    }
+    shmem_finalize();
+  }
+
+  [[nodiscard]] int rank() const override { return shmem_my_pe(); }
+  [[nodiscard]] int ranks() const override { return shmem_n_pes(); }
+  [[nodiscard]] bench::Description describe() const override {
+    char name[SHMEM_MAX_NAME_LEN + 1] = "";
+    shmem_info_get_name(name);
+    return {std::string("OpenSHMEM (") + name + ")", "chosen by the library", std::nullopt, {}};
+  }
+  [[nodiscard]] std::byte* region(int thread) const override { return at(thread).memory; }
+  void put(int thread, int peer, std::size_t from, std::size_t to, std::size_t bytes) override {
+    shmem_ctx_putmem(at(thread).context, region(thread) + to, region(thread) + from, bytes, peer);
+  }
+  void flush(int thread) override { shmem_ctx_quiet(at(thread).context); }
+  void progress() override {
+    for (const Channel& channel : channels_) shmem_ctx_quiet(channel.context);
+  }
+
+ private:
+  struct Channel {
+    shmem_ctx_t context = SHMEM_CTX_DEFAULT;
+    bool own = false;
+    std::byte* memory = nullptr;
+  };
+  [[nodiscard]] const Channel& at(int thread) const {
+    return channels_[static_cast<std::size_t>(thread)];
+  }
+
+  std::vector<Channel> channels_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) { return bench::connected_main<Shmem>(argc, argv); }
