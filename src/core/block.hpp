@@ -120,8 +120,8 @@ int Blocker::once(Ready& ready) {
     progress();
     result = ready();
   }
-  if (result == 0) over(&result);
-  return result > 0 ? OMPL_OK : result;
+  if (result != 0) return result > 0 ? OMPL_OK : result;
+  return over(&result) ? result : OMPL_ERR_TIMEOUT;
 }
 
 template <class Ready>

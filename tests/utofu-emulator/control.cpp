@@ -93,7 +93,9 @@ EXPORT void utofu_emulator_count(utofu_emulator_counts* out) {
           .busy = now.busy,
           .overtaken = now.overtaken,
           .torn = now.torn,
-          .vcqs = now.vcqs};
+          .vcqs = now.vcqs,
+          .puts = {},
+          .bytes = {}};
   std::ranges::copy(now.puts, out->puts);
   std::ranges::copy(now.bytes, out->bytes);
 }
