@@ -54,6 +54,7 @@ std::string missing(const Connected& library, int threads) {
 
 void together(int threads, Connected& library) {
   std::vector<std::thread> team;
+  team.reserve(static_cast<std::size_t>(threads));
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i) {
     team.emplace_back([&library, &failures, i] {
