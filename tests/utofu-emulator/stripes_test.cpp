@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "../conformance/long_put.hpp"
 #include "emulator.h"
 #include "over_utofu.hpp"
 
@@ -47,35 +48,21 @@ Seen difference(const utofu_emulator_counts& before, const utofu_emulator_counts
   return seen;
 }
 
-// What rank 0 does to put `length` bytes from the segment, or from memory of its own, to rank 1 once every endpoint
-// is connected. The receiver looks at every byte as soon as the signal says so.
+utofu_emulator_counts count() {
+  utofu_emulator_counts now{};
+  utofu_emulator_count(&now);
+  return now;
+}
+
+// The puts of a long one, from the segment or from memory of its own.
 Seen put_long(unsigned stripes, unsigned endpoints, std::size_t length, bool own_memory = false) {
   log::set_level(log::Level::off);
   ThreadWorld w(std::make_unique<Tuned>(stripes), {.ranks = 2, .endpoints = endpoints});
-  const uint64_t from = w.allocate(length);
-  const uint64_t to = w.allocate(length);
-  const uint64_t flag = w.allocate(64);
+  utofu_emulator_counts before{};
   Seen seen;
-  w.run([&](Rank& r) {
-    for (uint64_t round = 1; round <= 3; ++round) {
-      if (r.rank == 1) {
-        ok(r.wait(flag));
-        EXPECT_EQ(mismatch(r.own(to), length, round), length);
-        ok(r.signal(0, flag));
-        continue;
-      }
-      const std::vector<std::byte> content = pattern(length, round);
-      std::ranges::copy(content, r.own(from));
-      utofu_emulator_counts before{};
-      utofu_emulator_counts after{};
-      utofu_emulator_count(&before);
-      ok(r.put(own_memory ? content.data() : r.own(from), 1, to, length));
-      utofu_emulator_count(&after);
-      ok(r.signal(1, flag));
-      ok(r.wait(flag));
-      seen = difference(before, after);
-    }
-  });
+  conformance::put_long(
+      w, length, own_memory, put_then_signal, [&] { before = count(); },
+      [&] { seen = difference(before, count()); });
   return seen;
 }
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "../conformance/conformance.hpp"
+#include "../conformance/long_put.hpp"
 #include "conduit/self/conduit.hpp"
 #include "conduit/verbs/conduit.hpp"
 #include "posts.hpp"
@@ -55,38 +55,15 @@ Seen take_bulk() {
   return seen;
 }
 
-// Rank 0 puts `length` bytes to rank 1 as `send` does, twice; every endpoint is connected before the second, of which
-// the requests are returned. The receiver looks at every byte as soon as the signal says so.
+// The requests of a long put over four endpoints.
 template <class Send>
 Seen put_long(unsigned stripes, std::size_t length, Send send) {
   log::set_level(log::Level::off);
   ThreadWorld w(std::make_unique<Tuned>(stripes), {.ranks = 2, .endpoints = 4});
-  const uint64_t from = w.allocate(length);
-  const uint64_t to = w.allocate(length);
-  const uint64_t flag = w.allocate(64);
   Seen seen;
-  w.run([&](Rank& r) {
-    for (uint64_t round = 1; round <= 3; ++round) {
-      if (r.rank == 1) {
-        ok(r.wait(flag));
-        EXPECT_EQ(mismatch(r.own(to), length, round), length);
-        ok(r.signal(0, flag));
-        continue;
-      }
-      const std::vector<std::byte> content = pattern(length, round);
-      std::ranges::copy(content, r.own(from));
-      take_posts();
-      send(r, r.own(from), to, length, flag);
-      ok(r.wait(flag));
-      seen = take_bulk();
-    }
-  });
+  conformance::put_long(
+      w, length, false, send, [] { take_posts(); }, [&] { seen = take_bulk(); });
   return seen;
-}
-
-void put_then_signal(Rank& r, const std::byte* source, uint64_t to, std::size_t length, uint64_t flag) {
-  ok(r.put(source, 1, to, length));
-  ok(r.signal(1, flag));
 }
 
 void put_signal(Rank& r, const std::byte* source, uint64_t to, std::size_t length, uint64_t flag) {
