@@ -9,11 +9,7 @@
 
 namespace bench {
 
-inline int launched_ranks() {
-  const char* text = std::getenv("PMI_SIZE");
-  if (text == nullptr) throw std::runtime_error("no PMI_SIZE: started without a launcher");
-  return std::atoi(text);
-}
+inline int launched_ranks() { return launched("PMI_SIZE"); }
 
 // Waits and throws as Meeting does. Every call is collective.
 class Gathering {

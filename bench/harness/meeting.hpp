@@ -16,11 +16,14 @@
 
 namespace bench {
 
-inline int launched_rank() {
-  const char* text = std::getenv("PMI_RANK");
-  if (text == nullptr) throw std::runtime_error("no PMI_RANK: started without a launcher");
+// A number that the launcher gives.
+inline int launched(const char* name) {
+  const char* text = std::getenv(name);
+  if (text == nullptr)
+    throw std::runtime_error(std::string("no ") + name + ": started without a launcher");
   return std::atoi(text);
 }
+inline int launched_rank() { return launched("PMI_RANK"); }
 
 // A connection between the two ranks. Everything here waits 20 s at most and throws std::runtime_error.
 class Meeting {

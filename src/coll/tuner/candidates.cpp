@@ -136,7 +136,7 @@ std::optional<double> cost(int32_t collective, int32_t algorithm, uint32_t membe
     case OMPL_REDUCE_SCATTER:
       return cost_of_reduce_scatter(algorithm, t);
     default:
-      return std::nullopt;  // there is one algorithm, and nothing to choose
+      return std::nullopt;  // nothing that an estimate could choose between
   }
 }
 
