@@ -2,10 +2,9 @@
 // Adapter of OpenSHMEM. Since 1.5 put + flag is shmem_putmem_signal; before, shmem_putmem, shmem_fence and shmem_p of the
 // flag, which is what a 1.4 library has. Each thread has a context of its own if the library makes one: contexts are how
 // OpenSHMEM keeps threads from disturbing each other (specification 1.4, section 9.4). Fewer (OMNI_ENDPOINTS) are shared.
-#include <shmem.h>
-
 #include <vector>
 
+#include "adapters/shmem_context.hpp"
 #include "harness/endpoints.hpp"
 #include "harness/worker.hpp"
 
@@ -36,10 +35,8 @@ class Shmem {
     if (shmem_n_pes() != 2) throw std::runtime_error("needs two ranks");
     if (granted_ < SHMEM_THREAD_MULTIPLE) throw std::runtime_error("got " + level_name(granted_));
     for (Channel& channel : channels_) open(channel);
-    // Not granted: the default context, which all may use.
-    for (Context& each : contexts_.all()) {
-      each.own = shmem_ctx_create(contexts_.shared() ? 0 : SHMEM_CTX_SERIALIZED, &each.handle) == 0;
-      if (!each.own) each.handle = SHMEM_CTX_DEFAULT;
+    for (bench::ShmemContext& each : contexts_.all()) {
+      each.create(contexts_.shared());
       own_ += each.own ? 1 : 0;
     }
     shmem_barrier_all();
@@ -47,9 +44,7 @@ class Shmem {
 
   ~Shmem() {
     shmem_barrier_all();
-    for (const Context& each : contexts_.all()) {
-      if (each.own) shmem_ctx_destroy(each.handle);
-    }
+    for (const bench::ShmemContext& each : contexts_.all()) each.destroy();
     for (const Channel& channel : channels_) shmem_free(channel.memory);
     shmem_finalize();
   }
@@ -103,10 +98,6 @@ class Shmem {
   void look(int i) { (void)shmem_uint64_test(flag(i), SHMEM_CMP_GE, 0); }
 
  private:
-  struct alignas(128) Context {
-    shmem_ctx_t handle = SHMEM_CTX_DEFAULT;
-    bool own = false;
-  };
   // One per thread: a target, a source, and a page with the flag, at the same place of either rank.
   struct alignas(128) Channel {
     std::byte* memory = nullptr;
@@ -131,7 +122,7 @@ class Shmem {
 
   std::size_t buffer_;
   std::vector<Channel> channels_;
-  bench::Endpoints<Context> contexts_;
+  bench::Endpoints<bench::ShmemContext> contexts_;
   bool crowded_;  // more threads of both ranks than cores: a waiting thread yields
   int rank_ = 0;
   int granted_ = 0;

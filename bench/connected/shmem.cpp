@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a peer costs with OpenSHMEM: all that a put to it needs, in a serialized context for each thread where the library
-// grants it. See harness/connected.hpp.
-#include <shmem.h>
-
+// What a peer costs with OpenSHMEM: all that a put to it needs, in a context for each thread where the library grants it.
+// See harness/connected.hpp.
 #include <cstring>
 #include <stdexcept>
 #include <vector>
 
+#include "adapters/shmem_context.hpp"
 #include "harness/connected.hpp"
 
 namespace {
@@ -23,15 +22,14 @@ class Shmem : public bench::Connected {
       if (channel.memory == nullptr)
         throw std::runtime_error("no symmetric memory: raise SHMEM_SYMMETRIC_SIZE");
       std::memset(channel.memory, 0, kRegion);
-      channel.own = shmem_ctx_create(SHMEM_CTX_SERIALIZED, &channel.context) == 0;
-      if (!channel.own) channel.context = SHMEM_CTX_DEFAULT;
+      channel.context.create(false);
     }
     shmem_barrier_all();
   }
   ~Shmem() override {
     shmem_barrier_all();
     for (const Channel& channel : channels_) {
-      if (channel.own) shmem_ctx_destroy(channel.context);
+      channel.context.destroy();
       shmem_free(channel.memory);
     }
     shmem_finalize();
@@ -46,17 +44,17 @@ class Shmem : public bench::Connected {
   }
   [[nodiscard]] std::byte* region(int thread) const override { return at(thread).memory; }
   void put(int thread, int peer, std::size_t from, std::size_t to, std::size_t bytes) override {
-    shmem_ctx_putmem(at(thread).context, region(thread) + to, region(thread) + from, bytes, peer);
+    shmem_ctx_putmem(at(thread).context.handle, region(thread) + to, region(thread) + from, bytes,
+                     peer);
   }
-  void flush(int thread) override { shmem_ctx_quiet(at(thread).context); }
+  void flush(int thread) override { shmem_ctx_quiet(at(thread).context.handle); }
   void progress() override {
-    for (const Channel& channel : channels_) shmem_ctx_quiet(channel.context);
+    for (const Channel& channel : channels_) shmem_ctx_quiet(channel.context.handle);
   }
 
  private:
   struct Channel {
-    shmem_ctx_t context = SHMEM_CTX_DEFAULT;
-    bool own = false;
+    bench::ShmemContext context;
     std::byte* memory = nullptr;
   };
   [[nodiscard]] const Channel& at(int thread) const {

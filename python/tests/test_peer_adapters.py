@@ -27,7 +27,8 @@ def test_library_moves_verified_data_with_two_threads(library: str) -> None:
     found = built(library)
     ops = [op for op in found.peer.ops if op != "putonly"]
     out = runner.run_interleaved("pingpong", [Contender(found, op) for op in ops], [2], [4, 4096], SHORT)
-    assert [(c.contender.op, c.status, c.reason) for c in out.cells] == [(op, "ok", "") for op in ops] * 2
+    assert [c.reason for c in out.cells if c.status != "ok"] == []
+    assert [c.contender.op for c in out.cells] == ops * 2
     details = out.started[f"{library}, 2 threads"]["details"]
     assert details["thread level asked"] == LEVELS[library]
     assert not children()
@@ -36,7 +37,8 @@ def test_library_moves_verified_data_with_two_threads(library: str) -> None:
 def test_a_target_that_sleeps_has_all_that_was_put() -> None:
     found = built("ucx-workers")
     out = runner.run_interleaved("rate", [Contender(found, op) for op in ("put", "putonly")], [2], [8], SHORT)
-    assert [(c.status, c.reason) for c in out.cells] == [("ok", "")] * 2
+    assert [c.reason for c in out.cells if c.status != "ok"] == []
+    assert len(out.cells) == 2
 
 
 def test_ucx_of_the_wheel_is_another_one() -> None:

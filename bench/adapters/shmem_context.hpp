@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A context of OpenSHMEM, or the default one, which all may use, where the library grants none.
+#pragma once
+
+#include <shmem.h>
+
+namespace bench {
+
+// What a context that one thread uses may be created with. Open MPI takes no locks in a serialized one, yet a thread that
+// waits for room drives the contexts of all threads: messages were lost and ranks crashed (docs/results/notes.md).
+#ifdef OSHMEM_MAJOR_VERSION
+inline constexpr long kOneThread = 0;
+#else
+inline constexpr long kOneThread = SHMEM_CTX_SERIALIZED;
+#endif
+
+struct alignas(128) ShmemContext {
+  void create(bool shared) {
+    own = shmem_ctx_create(shared ? 0 : kOneThread, &handle) == 0;
+    if (!own) handle = SHMEM_CTX_DEFAULT;
+  }
+  void destroy() const {
+    if (own) shmem_ctx_destroy(handle);
+  }
+
+  shmem_ctx_t handle = SHMEM_CTX_DEFAULT;
+  bool own = false;
+};
+
+}  // namespace bench
