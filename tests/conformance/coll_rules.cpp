@@ -16,20 +16,13 @@ namespace {
 // The long sweep, or a sample of it.
 bool sweeps() { return std::getenv("OMPL_TEST_SWEEP") != nullptr; }
 
-// The longest of the sweep: ThreadSanitizer watches every byte, and takes no other way through a megabyte.
-#ifdef __SANITIZE_THREAD__
-constexpr std::size_t kLongest = 262'144;
-#else
-constexpr std::size_t kLongest = 1 << 20;
-#endif
-
 std::vector<uint32_t> sizes_of_jobs() {
   if (sweeps()) return {1, 2, 3, 4, 5, 7, 8, 16};
   return {1, 2, 5};
 }
 
 std::vector<std::size_t> lengths(uint32_t ranks) {
-  if (sweeps()) return {0, 1, 7, 8, 8192, 100'001, kLongest};
+  if (sweeps()) return {0, 1, 7, 8, 8192, 100'001, 1 << 20};
   if (ranks == 2) return {0, 7, 8, 3000, 40'000};
   return {0, 7, 8, 3000};
 }
