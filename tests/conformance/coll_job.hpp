@@ -44,7 +44,7 @@ class CollJob : public CollCall {
 
   ompl_request* request = nullptr;
 
-  // Bytes of a buffer.
+  // Bytes of a buffer for any collective.
   static std::size_t room(std::size_t length, uint32_t members) { return (length + 64) * members + 64; }
 
   // The call as a blocking one, and a look at its results.
@@ -58,6 +58,7 @@ class CollJob : public CollCall {
  private:
   using Bytes = std::vector<std::byte>;
   int call(ompl_team* team, ompl_request** place);
+  [[nodiscard]] std::size_t extent() const;
   [[nodiscard]] std::size_t of(uint32_t block) const { return lists ? length + block : length; }
   [[nodiscard]] std::size_t at(uint32_t block) const {
     return lists ? block * (length + 40) : block * length;
