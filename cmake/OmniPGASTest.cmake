@@ -3,7 +3,7 @@
 # ompl_add_script_test(NAME name COMMAND program arg... [TIMEOUT seconds] [LABELS label...])
 #   Any program; exit code 77 is an honest skip, which prints its reason.
 # ompl_add_pytest(NAME name FILE file [TIMEOUT seconds] [LABELS label...] [ENVIRONMENT NAME=VALUE...])
-#   A pytest file, by the Python that has the tools' libraries.
+#   A pytest file, by the Python that has the tools' libraries; without tests marked `long` unless OMPL_TEST_LONG is `1` or `only`.
 # ompl_add_pytest_of_mpis(NAME name FILE file MPI mpi... [ENVIRONMENT NAME=VALUE...])
 #   One whose cases are the same for each MPI: with the given ones; as NAME_all, long, with every MPI.
 include_guard()
@@ -37,7 +37,7 @@ function(ompl_add_pytest_of_mpis)
   cmake_parse_arguments(T "" "NAME;FILE" "MPI;ENVIRONMENT" ${ARGN})
   string(REPLACE ";" "," mpis "${T_MPI}")
   ompl_add_pytest(NAME ${T_NAME} FILE ${T_FILE} TIMEOUT 300 ENVIRONMENT ${T_ENVIRONMENT} OMPL_TEST_MPIS=${mpis})
-  ompl_add_pytest(NAME ${T_NAME}_all FILE ${T_FILE} TIMEOUT 600 LABELS long ENVIRONMENT ${T_ENVIRONMENT})
+  ompl_add_pytest(NAME ${T_NAME}_all FILE ${T_FILE} TIMEOUT 600 LABELS long ENVIRONMENT ${T_ENVIRONMENT} OMPL_TEST_LONG=1)
 endfunction()
 
 function(ompl_add_pytest)

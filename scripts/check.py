@@ -51,7 +51,7 @@ VARIANTS = (
         (*INSIDE, "tests/process", *(("tests/loggps", "tests/solver", "tests/net") if ALL else ())),
         ("src", "tools/omplrun", "tools/ompl-info", "examples", *(("model",) if ALL else ())),
     ),
-    Variant("tsan", (*INSIDE, *(("tests/solver", "tests/whatif") if ALL else ()))),
+    Variant("tsan", ("tests/conformance", *(("tests/unit", "tests/solver", "tests/whatif") if ALL else ()))),
 )
 
 

@@ -105,7 +105,9 @@ def test_sixteen_cores_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not any(figure.met for figure in figures)
 
 
-@pytest.mark.parametrize("transport", network.TRANSPORTS)
+@pytest.mark.parametrize(
+    "transport", [pytest.param(name, marks=[] if name == "tcp" else pytest.mark.long) for name in network.TRANSPORTS]
+)
 def test_the_twin_delivers_over_every_transport(transport: str) -> None:
     twin = network.over(built(network.TRANSPORTS[transport][0]), transport, None)
     with Worker(twin, threads=2, size=100_000) as worker:
@@ -172,6 +174,7 @@ def test_endpoints_of_others_are_swept_where_they_can_be_chosen() -> None:
     assert names == ["ucx-workers 1 ep", "ucx-workers 2 ep", "mpich", "openmpi"]  # MPICH has one there
 
 
+@pytest.mark.long
 def test_endpoints_of_libraries_in_one_table(tmp_path: Path) -> None:
     for library in ("ucx", "ucx-workers", "libfabric", "ompl"):
         built(library)

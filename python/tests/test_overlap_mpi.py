@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Collectives with computation by the layer and each MPI; OMPL_TEST_MPIS says which, OMPL_TEST_LONG asks for more."""
+"""Collectives with computation by the layer and each MPI; OMPL_TEST_MPIS says which, OMPL_TEST_LONG=1 asks for more."""
 
 import os
 from collections.abc import Sequence
@@ -74,7 +74,7 @@ def test_modes(mpi: str) -> None:
     assert {(row["mode"], row["size"]) for row in rows} == expected
 
 
-@pytest.mark.skipif("OMPL_TEST_LONG" not in os.environ, reason="asked for by the long tests")
+@pytest.mark.long
 @pytest.mark.parametrize("mpi", MPIS)
 def test_everything_there_is(mpi: str) -> None:
     built(mpi, "overlap")

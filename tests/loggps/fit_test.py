@@ -52,6 +52,7 @@ def test_the_equations_of_the_paper_give_its_table() -> None:
         assert value == pytest.approx(table[name], abs=digits), name
 
 
+@pytest.mark.long
 def test_known_parameters_are_found_within_their_intervals(fits: dict[str, Fit]) -> None:
     """Of 66 intervals of 95 % at least 58 hold the true value: fewer is improbable (1 %). None is far off."""
     inside = []

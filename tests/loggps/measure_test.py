@@ -132,6 +132,7 @@ def test_the_command_writes_what_it_can_read_again(tmp_path: Path) -> None:
         assert replayed(first, model, 1000, 0) > 0
 
 
+@pytest.mark.long
 def test_two_hosts_and_a_slow_link() -> None:
     """128 KiB there and back over 100 Mbit/s: what is beyond the 64 KiB that may go at once takes 10.4 ms."""
     if reason := network.why_no_hosts():
