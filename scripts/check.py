@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""check.py [--all]: what `make check` and `make check-all` run after set-up: the release build with all
+"""check.py [--all] [PART...]: what `make check` and `make check-all` run after set-up: the release build with all
 tests, the tests that reach inside under AddressSanitizer and ThreadSanitizer, lint (clang-tidy, which takes minutes,
-with --all).
+with --all). PART: some of release, asan, tsan, lint.
 
 Ends with a summary: how many checks passed, which failed, which were skipped and why. A skip is never
 counted as passed. Logs are in build/check/. Exit status 1 if anything failed, or if nothing ran.
 """
 
+import argparse
 import os
 import re
 import subprocess
@@ -158,9 +159,17 @@ def check(variant: Variant) -> Iterator[Result]:
 
 def main() -> int:
     begin = time.monotonic()
+    names = [*(variant.preset for variant in VARIANTS), "lint"]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("parts", metavar="PART", nargs="*")
+    parts = parser.parse_args().parts or names
+    if unknown := set(parts) - set(names):
+        parser.error(f"no part {', '.join(unknown)}: there are {', '.join(names)}")
     LOGS.mkdir(parents=True, exist_ok=True)
-    results = [result for variant in VARIANTS for result in check(variant)]
-    results += lint()
+    results = [result for variant in VARIANTS if variant.preset in parts for result in check(variant)]
+    if "lint" in parts:
+        results += lint()
     counts = Counter(result.status for result in results)
     print()
     for result in sorted(results, key=lambda result: result.status, reverse=True):
