@@ -9,6 +9,17 @@
 include_guard()
 find_package(GTest REQUIRED)
 
+# Labels of what one kind of build has in its quick set and the others in the long one.
+set(in_long_set LABELS long)
+if(OMPL_SANITIZE)
+  set(quick_if_release ${in_long_set})
+else()
+  set(quick_if_sanitized ${in_long_set})
+endif()
+if(NOT OMPL_SANITIZE MATCHES address)
+  set(quick_if_address ${in_long_set})
+endif()
+
 function(ompl_add_test)
   cmake_parse_arguments(T "" "NAME;TIMEOUT" "SOURCES;LIBS;LABELS;ARGS" ${ARGN})
   add_executable(${T_NAME} ${T_SOURCES})

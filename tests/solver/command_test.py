@@ -178,6 +178,7 @@ def test_exchanges_by_mpi(mpi: str) -> None:
         assert json.loads(done.stdout)["history"] == history
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mpi", MPIS)
 def test_solvers_that_sum_by_mpi(mpi: str) -> None:
     history = found("cg", *PROBLEM, "--ranks", 2)["history"]
