@@ -90,9 +90,10 @@ OMPL_API int ompl_halo_destroy(ompl_halo* halo);
  * Exchange
  */
 
-/* Starts the next exchange: sends the elements of vectors[0 .. config.vectors - 1]. The one before must be complete here and its data
- * are lost. Double buffering never waits for a neighbour here; OMPL_HALO_SINGLE and _ACKED wait until
- * each has read its slot, and OMPL_HALO_MPI_PUT until each has started, whatever the time.
+/* Starts the next exchange: sends the elements of vectors[0 .. config.vectors - 1], which may be NULL on a rank that
+ * sends nothing. The one before must be complete here and its data are lost. Double buffering never waits for a
+ * neighbour here; OMPL_HALO_SINGLE and _ACKED wait until each has read its slot, and OMPL_HALO_MPI_PUT until each has
+ * started, whatever the time.
  * After OMPL_ERR_TIMEOUT the exchange is half started: call again, with the same vectors. Further errors:
  * OMPL_ERR_STATE (the last one is not complete), OMPL_ERR_ARG, OMPL_ERR_PEER, OMPL_ERR_LINK. */
 OMPL_API int ompl_halo_start(ompl_ctx* ctx, ompl_halo* halo, const void* const* vectors,

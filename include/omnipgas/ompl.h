@@ -168,8 +168,8 @@ OMPL_API int ompl_put_word(uint32_t target_rank, uint64_t flag_addr);
  * OMPL_ERR_LINK once the connection to one is known broken, and the flag is zero. */
 OMPL_API int ompl_wait(uint64_t flag_addr);
 
-/* [OMPL] 1 if a wait on the calling rank's flag would return at once (an acquire), 0 if not. Takes
- * nothing, so another thread may still take the signal first. */
+/* [OMPL] 1 if a wait on the calling rank's flag would return at once (an acquire), 0 if not, or where
+ * ompl_wait() would fail, its error. Takes nothing, so another thread may still take the signal first. */
 OMPL_API int ompl_poll(uint64_t flag_addr);
 
 /* ompl_put() and ompl_put_word() in one operation where the fabric has one. */

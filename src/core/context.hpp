@@ -119,6 +119,7 @@ class alignas(arch::kCacheLine) Context {
   uint32_t preferred_slot = 0;  // posts go there, if it can be claimed
   uint32_t arrival_slot = 0;    // where the flag came in that ended the last wait
   uint32_t polls = 0;
+  uint32_t empty_polls = 0;  // of ompl_poll
   Lane lane;
   HeldPut held;
 

@@ -8,6 +8,9 @@
 namespace ompl {
 namespace {
 
+constexpr uint32_t kPollsPerLook =
+    256;  // a look for deaths begins with one at the clock, ten times a poll's cost
+
 int check_rank(const Context& c, uint32_t rank, const char* what) {
   if (rank < c.ranks) return OMPL_OK;
   return fail(OMPL_ERR_RANK, "{}: rank {} does not exist; the job has ranks 0 to {}", what, rank,
@@ -229,10 +232,12 @@ int Runtime::poll(Context& c, uint64_t flag) {
   if (const int code = check_flag(c, rank_, flag, "ompl_poll"); code != OMPL_OK) return code;
   const auto word = arch::word32(segment_.base() + flag);
   if (word.load(std::memory_order_acquire) != 0) return 1;
-  if (network_ == nullptr) return 0;
-  network_->send_held(c);
-  if (network_->progress(c, c.arrival_slot) && word.load(std::memory_order_acquire) != 0) return 1;
-  return 0;
+  if (network_ != nullptr) {
+    network_->send_held(c);
+    if (network_->progress(c, c.arrival_slot) && word.load(std::memory_order_acquire) != 0) return 1;
+  }
+  if (++c.empty_polls % kPollsPerLook == 0) look_for_deaths();
+  return hopeless() ? report_failure() : 0;
 }
 
 // Puts and signals to mapped ranks are stores and atomics of the calling thread: whoever is told of them by

@@ -43,7 +43,8 @@ int Halo::block(Context& c, Ready ready, Deadline deadline) {
 
 int Halo::start(Context& c, const void* const* vectors, Deadline deadline) {
   const uint64_t exchange = exchange_.load(std::memory_order_relaxed);
-  if (vectors == nullptr || std::count(vectors, vectors + pattern_.vectors, nullptr) > 0)
+  if (vectors == nullptr ||
+      (std::count(vectors, vectors + pattern_.vectors, nullptr) > 0 && pattern_.sends()))
     return fail(OMPL_ERR_ARG, "ompl_halo_start: a vector is null");
   if (!is_half_begun_) {
     const int state = chosen_->carrier->test(c);

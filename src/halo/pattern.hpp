@@ -3,6 +3,7 @@
 // in which the exchange may travel.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -42,6 +43,9 @@ struct Pattern {
   }
   [[nodiscard]] std::size_t to_receive(const Neighbor& n) const {
     return n.receive.count * element * vectors;
+  }
+  [[nodiscard]] bool sends() const {
+    return std::ranges::any_of(neighbors, [](const Neighbor& n) { return n.send.count > 0; });
   }
   // What goes to a neighbour as it lies in the vectors; a vector's number of bytes is `to_send() / vectors`.
   [[nodiscard]] const std::byte* consecutive(const Neighbor& n, const void* vector) const {

@@ -72,11 +72,12 @@ class Side {
   [[nodiscard]] std::size_t neighbors() const { return ranks_.size(); }
 
   int start(ompl_ctx* ctx, uint64_t exchange, int64_t timeout_ns = kHaloLimit) {
+    const bool sends = std::ranges::any_of(out_, [](const auto& list) { return !list.empty(); });
     std::vector<const void*> sources;
     for (std::size_t v = 0; v < vectors_.size(); ++v) {
       for (std::size_t i = 0; i < vectors_[v].size(); ++i)
         vectors_[v][i] = content(rank_, exchange, v, i);
-      sources.push_back(vectors_[v].data());
+      sources.push_back(sends ? vectors_[v].data() : nullptr);
     }
     return ompl_halo_start(ctx, halo_, sources.data(), timeout_ns);
   }
@@ -254,6 +255,8 @@ TEST_P(Conformance, Halo_UnpacksToThePositions) {
       vectors[1] = nullptr;
       EXPECT_EQ(ompl_halo_unpack(side.halo(), from, vectors.data()), OMPL_ERR_ARG);
     }
+    const std::array<const void*, 2> none{};  // of a rank that sends
+    EXPECT_EQ(ompl_halo_start(r.ctx(), side.halo(), none.data(), kHaloLimit), OMPL_ERR_ARG);
     EXPECT_EQ(ompl_halo_data(side.halo(), r.size, 0), nullptr);
     EXPECT_EQ(ompl_halo_data(side.halo(), 0, 2), nullptr);
   });

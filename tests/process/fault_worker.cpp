@@ -81,6 +81,11 @@ int die_during(const char* argument) {
     while (code == OMPL_ERR_TIMEOUT) code = ompl_ctx_wait(OMPL_CTX_DEFAULT, flag, 1000);
     check(code, "ompl_ctx_wait");
   }
+  if (call == "polls") {
+    int code = 0;
+    while (code == 0) code = ompl_poll(flag);
+    check(code, "ompl_poll");
+  }
   if (call == "barrier") check(ompl_barrier(), "ompl_barrier");
   if (call == "alloc") allocate(4096);
   if (call == "finalize") check(ompl_finalize(), "ompl_finalize");

@@ -128,7 +128,7 @@ class Death(unittest.TestCase):
         self.assertEqual(set(os.listdir("/dev/shm")) - before, set())
 
     def test_every_blocking_call_of_a_survivor_returns_the_peer_error(self) -> None:
-        for call in ("wait", "short-waits", "barrier", "alloc", "finalize"):
+        for call in ("wait", "short-waits", "polls", "barrier", "alloc", "finalize"):
             with self.subTest(call=call):
                 job = run(omplrun("--keep-going", "-n", "3", worker(), "die-during", call))
                 self.assertEqual(job.stderr.count("OMPL_ERR_PEER"), 2, job.stderr)
