@@ -76,11 +76,11 @@ Tuning* Lane::tuning_of(const Call& call) {
   if (!engine.tunes() || !open) return nullptr;
   const Kind kind = kind_of(call);
   if (const auto found = tunings_.find(kind); found != tunings_.end()) return found->second.get();
-  std::vector<int32_t> algorithms = short_list(kind, {});
+  std::vector<int32_t> algorithms = short_list(kind, engine.known().machine().of(kind));
   if (algorithms.size() < 2) return nullptr;
   const std::vector<double> known = engine.known().known(kind, algorithms);
   auto tuning = std::make_unique<Tuning>(kind, std::move(algorithms), known);
-  if (explains()) log::write(log::Level::info, explain_beginning(*tuning, {}));
+  if (explains()) log::write(log::Level::info, explain_beginning(*tuning, engine.known().machine()));
   return (tunings_[kind] = std::move(tuning)).get();
 }
 

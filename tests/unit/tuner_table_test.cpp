@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What tuners have found as text and as a file: what is written is read again, and nothing is lost without a word.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -43,6 +45,12 @@ std::string put(std::string text, const std::string& from, const std::string& to
   return text.replace(at, from.size(), to);
 }
 
+// Of a table into which nobody has written what messages cost; and what then stands there.
+constexpr const char* kNoTerms = "\"loggp_ns\": {}";
+std::string terms(const std::string& where, double latency) {
+  return fmt::format(R"("loggp_ns": {{"{}": {{"L": {}, "o": 0, "g": 0, "G": 0.1}}}})", where, latency);
+}
+
 TEST(TunerTable, WhatIsWrittenIsReadAgain) {
   Table table = table_of(settled(kKind, 2));
   Kind other = kKind;
@@ -61,6 +69,30 @@ TEST(TunerTable, WhatIsWrittenIsReadAgain) {
   EXPECT_NEAR(known[1], 3e-6, 1e-9);
   EXPECT_EQ(read.known({.collective = OMPL_GATHER}, algorithms),
             std::vector<double>(algorithms.size()));
+}
+
+// What messages cost there decides the order, and whether a ring of eight, which sends more but smaller messages, is hopeless.
+TEST(TunerTable, WhatMessagesCostIsReadAndUsed) {
+  const std::string good = table_of(settled(kKind, 2)).text();
+  Table table;
+  ASSERT_EQ(Table::parse(put(good, kNoTerms, terms("network", 1e6)), &table), "");
+  Table again;
+  EXPECT_EQ(Table::parse(table.text(), &again), "");
+  EXPECT_EQ(again, table);
+  Kind kind{.collective = OMPL_ALLREDUCE, .members = 32, .size_class = size_class(1 << 16)};
+  EXPECT_FALSE(table.machine().measured(kind)) << "nothing is known of messages in a node";
+  EXPECT_EQ(table.machine().of(kind), LogGp{});
+  const std::vector<int32_t> here = short_list(kind, table.machine().of(kind));
+  EXPECT_EQ(std::ranges::count(here, OMPL_COLL_RING), 1);
+  kind.nodes = 32;
+  const LogGp far = table.machine().of(kind);
+  EXPECT_EQ(far.latency, 1e6);
+  const std::vector<int32_t> there = short_list(kind, far);
+  EXPECT_EQ(std::ranges::count(there, OMPL_COLL_RING), 0) << "62 messages instead of 5";
+  const Tuning tuning(kind, there, {});
+  const std::string text = explain_beginning(tuning, table.machine());
+  EXPECT_NE(text.find("by the machine's LogGP terms"), std::string::npos) << text;
+  EXPECT_NE(explain_beginning(tuning, {}).find("by built-in orders"), std::string::npos);
 }
 
 TEST(TunerTable, OnlyWhatWasDecidedIsKept) {
@@ -121,7 +153,10 @@ TEST(TunerTable, WhatIsWrongWithATextIsSaid) {
       {put(good, "\"members\": 4", "\"members\": \"four\""), "members cannot be \"four\""},
       {put(good, "\"members\": 4", "\"members\": -4"), "members cannot be -4"},
       {put(good, "\"nodes\": 1", "\"nodes\": 99999999999"), "nodes cannot be"},
-      {put(good, "\"rabenseifner\": ", "\"rabenseifner\": -"), "no call takes -"}};
+      {put(good, "\"rabenseifner\": ", "\"rabenseifner\": -"), "no call takes -"},
+      {put(good, kNoTerms, R"("loggp_ns": {"node": {"L": 1, "o": 1, "g": 1}})"), "'G' not found"},
+      {put(good, kNoTerms, terms("node", -1)), "L cannot be -1"},
+      {put(good, kNoTerms, terms("network", 0)), "no message takes no time"}};
   for (const auto& [text, complaint] : bad) {
     Table read = table;
     const std::string said = Table::parse(text, &read);

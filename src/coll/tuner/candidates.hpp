@@ -6,22 +6,13 @@
 #include <optional>
 #include <vector>
 
-#include "coll/tuner/kind.hpp"
+#include "coll/tuner/machine.hpp"
 
 namespace ompl::coll {
 
-// Seconds, and seconds per byte. The defaults are orders of magnitude of shared memory; only ratios of costs are used.
-struct LogGp {
-  double latency = 300e-9;
-  double overhead = 100e-9;
-  double gap = 100e-9;
-  double per_byte = 0.1e-9;
-  double per_combined_byte = 0.1e-9;
-};
-
 inline constexpr double kHopeless = 8;  // times the least cost: LogGP is not that wrong
 
-// What the algorithm's file says of its cost, in seconds; empty: no cost is known.
+// What the algorithm's file says of its cost, in nanoseconds; empty: no cost is known.
 std::optional<double> cost(int32_t collective, int32_t algorithm, uint32_t members, uint64_t bytes,
                            const LogGp& machine);
 

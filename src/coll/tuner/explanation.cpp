@@ -15,7 +15,7 @@ std::string microseconds(double seconds) { return fmt::format("{:.3g} us", secon
 
 std::string estimated(const Candidate& candidate) {
   return fmt::format("{} ({})", ompl_algorithm_name(candidate.algorithm),
-                     candidate.cost ? microseconds(*candidate.cost) : "no estimate");
+                     candidate.cost ? microseconds(*candidate.cost * 1e-9) : "no estimate");
 }
 
 // A candidate that is not the best one, beside it.
@@ -43,16 +43,18 @@ std::string best_one(const Tuning& tuning) {
 
 }  // namespace
 
-std::string explain_beginning(const Tuning& tuning, const LogGp& machine) {
+std::string explain_beginning(const Tuning& tuning, const Machine& machine) {
   if (tuning.tuner().estimate(tuning.tuner().best()) > 0)
     return fmt::format("tuner: {}: begins with {}, by the table; {}", text_of(tuning.kind()),
                        best_one(tuning), others_beside_the_best(tuning));
   std::vector<std::string> tried;
   std::vector<std::string> left_out;
-  for (const Candidate& candidate : candidates(tuning.kind(), machine))
+  for (const Candidate& candidate : candidates(tuning.kind(), machine.of(tuning.kind())))
     (candidate.hopeless ? left_out : tried).push_back(estimated(candidate));
-  std::string text = fmt::format("tuner: {}: tries {}, in the order of what they are estimated to take",
-                                 text_of(tuning.kind()), fmt::join(tried, ", "));
+  std::string text = fmt::format(
+      "tuner: {}: tries {}, in the order of what they are estimated to take by {}",
+      text_of(tuning.kind()), fmt::join(tried, ", "),
+      machine.measured(tuning.kind()) ? "the machine's LogGP terms" : "built-in orders of magnitude");
   if (!left_out.empty())
     text += fmt::format("; leaves out {}, of more than {} times the least", fmt::join(left_out, ", "),
                         kHopeless);

@@ -7,6 +7,7 @@
 #include <exception>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -70,6 +71,33 @@ json json_of(const Kind& kind, const Table::Entry& entry) {
           {"microseconds", std::move(microseconds)}};
 }
 
+// Of `omni tune model`; what combining takes is nowhere measured.
+std::optional<LogGp> read_terms(const json& terms, const char* where) {
+  if (!terms.contains(where)) return std::nullopt;
+  const json& row = terms.at(where);
+  const auto term = [&](const char* name) {
+    const double value = row.at(name).get<double>();
+    if (!std::isfinite(value) || value < 0)
+      throw std::invalid_argument(fmt::format("{} cannot be {}", name, row.at(name).dump()));
+    return value;
+  };
+  const LogGp read{
+      .latency = term("L"), .overhead = term("o"), .gap = term("g"), .per_byte = term("G")};
+  if (read.latency + read.overhead <= 0) throw std::invalid_argument("no message takes no time");
+  return read;
+}
+
+json json_of(const LogGp& terms) {
+  return {{"L", terms.latency}, {"o", terms.overhead}, {"g", terms.gap}, {"G", terms.per_byte}};
+}
+
+json json_of(const Machine& machine) {
+  json terms = json::object();
+  if (machine.node) terms["node"] = json_of(*machine.node);
+  if (machine.network) terms["network"] = json_of(*machine.network);
+  return terms;
+}
+
 }  // namespace
 
 std::string Table::parse(std::string_view text, Table* table) {
@@ -80,6 +108,8 @@ std::string Table::parse(std::string_view text, Table* table) {
       return fmt::format("it is of version {}, and this library's is {}", version.dump(), kVersion);
     Table read;
     for (const json& row : all.at("entries")) read.entries_[read_kind(row)] = read_entry(row);
+    if (const auto terms = all.find("loggp_ns"); terms != all.end())
+      read.machine_ = {.node = read_terms(*terms, "node"), .network = read_terms(*terms, "network")};
     *table = std::move(read);
     return {};
   } catch (const std::exception& error) {
@@ -90,7 +120,10 @@ std::string Table::parse(std::string_view text, Table* table) {
 std::string Table::text() const {
   json rows = json::array();
   for (const auto& [kind, entry] : entries_) rows.push_back(json_of(kind, entry));
-  const json all = {{"format", kFormat}, {"version", kVersion}, {"entries", std::move(rows)}};
+  const json all = {{"format", kFormat},
+                    {"version", kVersion},
+                    {"loggp_ns", json_of(machine_)},
+                    {"entries", std::move(rows)}};
   return all.dump(1) + "\n";
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What tuners have found on a machine: by kind of call, what each algorithm took. As text it is versioned JSON, which `omni tune` reads too.
+// What tuners have found on a machine: by kind of call, what each algorithm took; and what messages cost there. As text it is versioned JSON, which `omni tune` reads too.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "coll/tuner/kind.hpp"
+#include "coll/tuner/machine.hpp"
 
 namespace ompl::coll {
 
@@ -30,6 +30,7 @@ class Table {
 
   [[nodiscard]] bool empty() const { return entries_.empty(); }
   [[nodiscard]] const std::map<Kind, Entry>& entries() const { return entries_; }
+  [[nodiscard]] const Machine& machine() const { return machine_; }
   // Of each of these algorithms, in seconds; 0: not known.
   [[nodiscard]] std::vector<double> known(const Kind& kind, std::span<const int32_t> algorithms) const;
 
@@ -42,6 +43,7 @@ class Table {
 
  private:
   std::map<Kind, Entry> entries_;
+  Machine machine_;  // `omni tune model` writes it
 };
 
 }  // namespace ompl::coll
