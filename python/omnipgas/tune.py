@@ -19,11 +19,12 @@ from omnipgas import files, results, tune_model
 from omnipgas.command_line import console_beside
 
 SCHEMA = "omnipgas-tune-1"
-FORMAT, VERSION = "omnipgas tuner table", 1  # of the library's file: src/coll/tuner/table.cpp
+FORMAT, VERSION = "omnipgas tuner table", 2  # of the library's file: src/coll/tuner/table.cpp
 
 app = typer.Typer(
     help="What the tuner of collectives (OMPL_TUNER=1) has found, and keeps for later jobs.", no_args_is_help=True
 )
+
 TABLE = typer.Option(
     None, "--table", metavar="FILE", help="The tuner's table. [OMPL_TUNER_TABLE, or this machine's in the cache folder]"
 )
@@ -38,13 +39,16 @@ class TableError(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """Calls of one kind: what each algorithm took, in microseconds."""
+    """Calls of one kind: what each choice took, in microseconds: an algorithm, or `ring/shared`, one with a mode of
+    progress."""
 
     collective: str
     members: int
     nodes: int
     clustered: bool  # several nodes, with several members each
     commutative: bool
+    modes: bool  # of progress are chosen, too: nonblocking calls, from the start to the end of the wait
+    algorithm: str  # that the calls name; auto: it is chosen
     bytes: int  # the fewest of the class
     calls: int  # that were tuned
     microseconds: dict[str, float]
@@ -60,7 +64,7 @@ class Entry:
 
     @property
     def ranking(self) -> list[tuple[str, float]]:
-        """The algorithms with their times, the best first."""
+        """The choices with their times, the best first."""
         return sorted(self.microseconds.items(), key=lambda one: one[1])
 
 
@@ -180,6 +184,15 @@ def model(fitted: Path = FITTED, table: Optional[Path] = TABLE) -> None:
     print(f"{path}: {where}: {_words(terms)}")
 
 
+def _call(one: Entry) -> str:
+    about = {
+        ", in order": not one.commutative,
+        f", by {one.algorithm}": one.algorithm != "auto",
+        ", nonblocking": one.modes,
+    }
+    return one.collective + "".join(text for text, holds in about.items() if holds)
+
+
 def _words(terms: dict[str, float]) -> str:
     return f"L {terms['L']:.4g} ns, o {terms['o']:.4g} ns, g {terms['g']:.4g} ns, G {terms['G']:.3g} ns/byte"
 
@@ -192,7 +205,7 @@ def table_of(entries: list[Entry]) -> Table:
     for one in entries:
         (best, least), *others = one.ranking
         out.add_row(
-            one.collective + ("" if one.commutative else ", in order"),
+            _call(one),
             f"{one.bytes}-{one.most_bytes}" if one.most_bytes > one.bytes else str(one.bytes),
             str(one.members),
             str(one.nodes),

@@ -12,9 +12,11 @@ from typer.testing import CliRunner, Result
 
 ENTRY: dict[str, Any] = {
     "collective": "allreduce", "members": 4, "nodes": 1, "clustered": False, "commutative": True,
+    "modes": False, "algorithm": "auto",
     "bytes": 1024, "calls": 900, "microseconds": {"ring": 6.0, "recursive-doubling": 3.0},
 }  # fmt: skip
 OTHER = {**ENTRY, "collective": "broadcast", "bytes": 3, "microseconds": {"binomial": 1.25}}
+OPEN = {**ENTRY, "modes": True, "algorithm": "ring", "microseconds": {"ring/none": 4.0, "ring/shared": 3.0}}
 
 
 def write(path: Path, **changes: Any) -> Path:
@@ -56,6 +58,13 @@ def test_show(tmp_path: Path) -> None:
     assert found["schema"] == tune.SCHEMA and found["table"] == str(table)
     assert found["entries"][0] == {**ENTRY, "most_bytes": 1279, "best": "recursive-doubling"}
     assert found["entries"][1]["most_bytes"] == 3
+
+
+def test_show_says_which_progress_is_the_best(tmp_path: Path) -> None:
+    done = run("show", "--table", str(write(tmp_path / "table.json", entries=[OPEN])))
+    assert done.exit_code == 0, done.output
+    for text in ("allreduce, by ring, nonblocking", "ring/shared", "ring/none 1.33"):
+        assert text in done.output
 
 
 @pytest.mark.parametrize("least, most", [(0, 0), (1, 1), (3, 3), (4, 4), (8, 9), (10, 11), (1024, 1279), (1792, 2047)])
@@ -150,7 +159,7 @@ def test_what_is_no_table_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[s
         (tmp_path / "none.json", "a job with OMPL_TUNER=1 makes it"),
         (tmp_path, "cannot be read"),
         (damaged, "is damaged"),
-        (write(tmp_path / "newer.json", version=2), "no tuner's table of version 1"),
+        (write(tmp_path / "newer.json", version=3), "no tuner's table of version 2"),
         (write(tmp_path / "empty.json", entries=[{**ENTRY, "microseconds": {}}]), "allreduce without times"),
         (write(tmp_path / "short.json", entries=[{"collective": "scan"}]), "is damaged"),
     ):

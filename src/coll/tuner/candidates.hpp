@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Among which algorithms a tuner chooses: those that LogGP does not rule out.
+// Among what a tuner chooses: algorithms that LogGP does not rule out and, where it is open, who makes progress.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "coll/tuner/choice.hpp"
 #include "coll/tuner/machine.hpp"
 
 namespace ompl::coll {
@@ -26,7 +27,10 @@ struct Candidate {
 // are two levels it comes first, as it does untuned, and elsewhere it is another one's double.
 std::vector<Candidate> candidates(const Kind& kind, const LogGp& machine);
 
-// Those among which a tuner chooses: the candidates without the hopeless.
-std::vector<int32_t> short_list(const Kind& kind, const LogGp& machine);
+// The modes of progress that a tuner chooses among; Choice::kNotChosen alone if none is open. A short call needs no thread.
+std::vector<int32_t> modes(const Kind& kind);
+
+// What a tuner chooses among: each of the candidates without the hopeless in each of the modes.
+std::vector<Choice> short_list(const Kind& kind, const LogGp& machine);
 
 }  // namespace ompl::coll
