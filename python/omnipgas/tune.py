@@ -15,7 +15,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from omnipgas import files, results, tune_model
+from omnipgas import files, results, tune_advise, tune_model, tune_record
 from omnipgas.command_line import console_beside
 
 SCHEMA = "omnipgas-tune-1"
@@ -24,6 +24,9 @@ FORMAT, VERSION = "omnipgas tuner table", 2  # of the library's file: src/coll/t
 app = typer.Typer(
     help="What the tuner of collectives (OMPL_TUNER=1) has found, and keeps for later jobs.", no_args_is_help=True
 )
+app.command()(tune_record.record)
+app.command()(tune_record.replay)
+app.command()(tune_advise.advise)
 
 TABLE = typer.Option(
     None, "--table", metavar="FILE", help="The tuner's table. [OMPL_TUNER_TABLE, or this machine's in the cache folder]"
