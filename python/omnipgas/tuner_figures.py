@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
-from omnipgas import tuner_runs
+from omnipgas import stats, tuner_runs
 from omnipgas.bench import Bench
 from omnipgas.figure import Figure, missing
 from omnipgas.tuner_runs import Kind, Live, Replayed, RunError
@@ -14,6 +15,7 @@ COLLECTIVES = ("allreduce", "allgather", "broadcast", "alltoall")
 SIZES = (8, 1024, 65536)
 KINDS = [Kind(collective, size, ranks) for ranks in (2, 4) for collective in COLLECTIVES for size in SIZES]
 STEADY, REGRET = 1.05, 0.1  # the bounds
+RECORDINGS = stats.PAIRS_FOR_A_CLAIM  # of each kind: a call that something disturbs weighs as many others
 BLOCK, ROUNDS = 200, 40  # calls, and how often
 
 
@@ -25,23 +27,25 @@ def figures(bench: Bench) -> list[Figure]:
     return made
 
 
-def recorded(bench: Bench, kind: Kind, calls: int = tuner_runs.CALLS) -> list[Figure]:
-    """A run that is recorded here, then replayed."""
+def recorded(bench: Bench, kind: Kind, calls: int = tuner_runs.CALLS, recordings: int = RECORDINGS) -> list[Figure]:
+    """Runs that are recorded here, then replayed."""
     try:
-        (found,) = tuner_runs.replay(bench.build, [tuner_runs.record(bench.build, kind, calls)])
+        made = [tuner_runs.record(bench.build, kind, calls) for _ in range(recordings)]
+        found = tuner_runs.replay(bench.build, made)
     except RunError as error:
         return [missing(name, bound, True, str(error)) for name, bound in _names(kind).items()]
-    bench.rows.append({"bench": "tuner-replayed", **asdict(found)})
+    bench.rows += [{"bench": "tuner-replayed", **asdict(one)} for one in found]
     return judged(found)
 
 
-def judged(found: Replayed) -> list[Figure]:
-    """What a replay shows."""
-    values = (found.steady_of_best, found.regret)
-    note = f"{found.calls} calls; takes {found.takes} of {', '.join(found.short_list)}"
+def judged(found: Sequence[Replayed]) -> list[Figure]:
+    """What replays of one kind show: medians over recordings."""
+    takes = dict.fromkeys(one.takes for one in found)
+    note = f"{len(found)} recordings of {found[0].calls} calls; takes {', '.join(takes)}"
+    values = ([one.steady_of_best for one in found], [one.regret for one in found])
     return [
-        Figure(name, value, bound, True, note=note)
-        for (name, bound), value in zip(_names(found.kind).items(), values, strict=True)
+        Figure(name, middle.median, bound, True, middle.low, middle.high, note=note)
+        for (name, bound), middle in zip(_names(found[0].kind).items(), map(stats.median_interval, values), strict=True)
     ]
 
 

@@ -93,18 +93,22 @@ def test_what_is_no_recording_is_said(tmp_path: Path, capfd: pytest.CaptureFixtu
 
 def test_the_figures_of_a_tiny_run(build: Path) -> None:
     bench = Bench(build, Progress())
-    steady, regret = tuner_figures.recorded(bench, KIND, calls=40)
-    assert steady.value is not None and steady.value >= 1 and steady.bound == 1.05
+    steady, regret = tuner_figures.recorded(bench, KIND, calls=40, recordings=3)
+    assert steady.value is not None and steady.value > 0 and steady.bound == 1.05
     assert regret.value is not None and regret.value < 1 and regret.bound == 0.1
     live = tuner_figures.beside_the_best(bench, KIND, block=20, rounds=30)
     assert live.value is not None and live.low == live.value and live.high is not None and live.high >= live.low
-    assert [row["bench"] for row in bench.rows] == ["tuner-replayed", "tuner-live"]
+    assert [row["bench"] for row in bench.rows] == ["tuner-replayed"] * 3 + ["tuner-live"]
     json.dumps(bench.rows)
 
 
 def test_figures_are_met_or_missed() -> None:
-    good, dear = tuner_figures.judged(Replayed(KIND, 1000, ["ring", "direct"], "ring", 1.04, 0.11))
-    assert good.met and not dear.met
+    replays = [
+        Replayed(KIND, 1000, ["ring", "direct"], "ring", *found) for found in ((1.04, 0.11), (1.2, 0.12), (1, 0))
+    ]
+    good, dear = tuner_figures.judged(replays)
+    assert good.met and good.value == 1.04 and good.high == 1.2
+    assert not dear.met and dear.value == 0.11
     rounds = {"ring": [2.0] * 30, "direct": [1.0] * 30}
     assert tuner_figures.held(Live(KIND, rounds | {TUNED: [1.02] * 30})).met
     slow = tuner_figures.held(Live(KIND, rounds | {TUNED: [1.2] * 30}))
