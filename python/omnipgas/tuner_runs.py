@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the programs that time collectives for the tuner (bench/tuner): a recording of what each algorithm takes at each
-call, its replay through the library's own decisions, and the tuner's calls beside those of each algorithm."""
+"""Runs the programs that time collectives for the tuner (bench/tuner) and replay recorded calls through the library's
+own decisions (tools/tuner-replay): what each algorithm takes at each call, what the tuner would have made of that, and
+the tuner's calls beside those of each algorithm."""
 
 from __future__ import annotations
 

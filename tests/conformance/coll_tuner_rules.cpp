@@ -106,7 +106,7 @@ TEST_P(Conformance, Coll_TunedPersistentAndCheckedCalls) {
 // Who makes progress is chosen with the algorithm, alike by all; also where a member keeps to a mode of its own, and where the next
 // call begins before the last one is over.
 TEST_P(Conformance, Coll_TunedModesOfProgress) {
-  constexpr uint32_t kCalls = 400;
+  constexpr uint32_t kCalls = 300;
   Tables tables;
   world({.ranks = 3, .tunes = true, .modes = true})->run([&](Rank& r) {
     ompl_team* const team = world_team();

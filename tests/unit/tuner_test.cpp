@@ -14,15 +14,15 @@
 #include "coll/tuner/candidates.hpp"
 #include "coll/tuner/tuning.hpp"
 #include "omnipgas/coll.h"
-#include "tuner/replay.hpp"
+#include "tools/tuner-replay/replay.hpp"
 
 namespace ompl::coll {
 namespace {
 
-using bench::tuner::best_fixed;
-using bench::tuner::Recording;
-using bench::tuner::replay;
-using bench::tuner::sum;
+using tuner_replay::best_fixed;
+using tuner_replay::Recording;
+using tuner_replay::replay;
+using tuner_replay::sum;
 
 constexpr std::size_t kCalls = 1000;
 constexpr std::size_t kSteady = 400;  // the last calls

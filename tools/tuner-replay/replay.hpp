@@ -10,7 +10,7 @@
 
 #include "coll/tuner/tuner.hpp"
 
-namespace bench::tuner {
+namespace ompl::tuner_replay {
 
 // Seconds, by candidate and call; one candidate at least, all with as many calls.
 using Recording = std::vector<std::vector<double>>;
@@ -27,10 +27,10 @@ inline double best_fixed(const Recording& recording, std::size_t first = 0) {
 }
 
 // The time of each call, by the candidate that `tuner` has it take.
-inline std::vector<double> replay(const Recording& recording, ompl::coll::Tuner& tuner) {
+inline std::vector<double> replay(const Recording& recording, coll::Tuner& tuner) {
   std::vector<double> taken;
   while (taken.size() < recording.front().size()) {
-    ompl::coll::Epoch epoch(tuner.plan());
+    coll::Epoch epoch(tuner.plan());
     while (!epoch.over() && taken.size() < recording.front().size()) {
       taken.push_back(recording[epoch.candidate()][taken.size()]);
       epoch.note(taken.back());
@@ -40,4 +40,4 @@ inline std::vector<double> replay(const Recording& recording, ompl::coll::Tuner&
   return taken;
 }
 
-}  // namespace bench::tuner
+}  // namespace ompl::tuner_replay

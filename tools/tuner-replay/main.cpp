@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Replays recordings of measure.cpp through the library's tuner: an array of them on standard input, what came of each on standard
+// Replays recordings of bench/tuner through the library's tuner: an array of them on standard input, what came of each on standard
 // output. `omni tune replay` and `omni figures` run it.
-#include "tuner/replay.hpp"
+#include "replay.hpp"
 
 #include <cmath>
 #include <iostream>
@@ -14,12 +14,12 @@
 
 namespace {
 
-using bench::tuner::best_fixed;
-using bench::tuner::Recording;
-using bench::tuner::sum;
 using nlohmann::json;
 using ompl::coll::Choice;
 using ompl::coll::Kind;
+using ompl::tuner_replay::best_fixed;
+using ompl::tuner_replay::Recording;
+using ompl::tuner_replay::sum;
 
 int32_t collective_named(const std::string& name) {
   for (int32_t number = 0; ompl_coll_name(number) != nullptr; ++number)
@@ -57,7 +57,7 @@ json outcome(const json& recorded, std::size_t steady) {
     names.push_back(name);
   }
   ompl::coll::Tuner tuner(static_cast<uint32_t>(listed.size()));
-  const std::vector<double> taken = bench::tuner::replay(listed, tuner);
+  const std::vector<double> taken = ompl::tuner_replay::replay(listed, tuner);
   const double whole = sum(taken);
   return {{"collective", recorded.at("collective")},
           {"bytes", recorded.at("bytes")},
