@@ -169,7 +169,7 @@ std::vector<Candidate> candidates(const Kind& kind, const LogGp& machine) {
 std::vector<int32_t> modes(const Kind& kind) {
   if (!kind.modes) return {Choice::kNotChosen};
   // A member sends and receives about as much in most algorithms, and in none much more.
-  const uint64_t moved = 2 * kind.members * smallest_of_class(kind.size_class);
+  const uint64_t moved = uint64_t{2} * kind.members * smallest_of_class(kind.size_class);
   if (moved < kWorthWaking) return {OMPL_PROGRESS_NONE, OMPL_PROGRESS_IDLE};
   return {OMPL_PROGRESS_NONE, OMPL_PROGRESS_SHARED, OMPL_PROGRESS_SPARE, OMPL_PROGRESS_IDLE};
 }
