@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The nonblocking collectives of the layer, between buffers in the segment. OMPL_COLL_PROGRESS says who makes progress,
 // OMNI_ALGORITHM pins an algorithm by its name.
-#include <omnipgas/coll.h>
-
 #include <cstdlib>
 #include <cstring>
 
 #include "harness/must.hpp"
+#include "overlap/layer.hpp"
 #include "overlap/worker.hpp"
 
 namespace {
 
 using bench::must;
-using bench::overlap::Collective;
 
 // By its name; OMPL_COLL_AUTO without one.
 int32_t algorithm() {
@@ -51,38 +49,20 @@ class Ompl {
     must(ompl_alloc(outgoing + shape.incoming() + bench::kPage, &place_), "ompl_alloc");
     outgoing_ = static_cast<std::byte*>(ompl_ptr(static_cast<uint32_t>(rank()), bench::pages(place_)));
     incoming_ = outgoing_ + outgoing;
-    doubles_ = bench::overlap::reduces_doubles(shape.bytes);
   }
   [[nodiscard]] std::byte* outgoing() { return outgoing_; }
   [[nodiscard]] std::byte* incoming() { return incoming_; }
 
-  void start() { must(post(), "the collective"); }
+  void start() {
+    must(bench::overlap::call(team_, shape_, outgoing_, incoming_, options_, &request_),
+         "the collective");
+  }
   void wait() {
     must(ompl_request_wait(OMPL_CTX_DEFAULT, &request_, OMPL_FOREVER), "ompl_request_wait");
   }
   void barrier() { must(ompl_team_barrier(team_, nullptr, nullptr), "ompl_team_barrier"); }
 
  private:
-  int post() {
-    const std::size_t bytes = shape_.bytes;
-    const std::size_t terms = doubles_ ? bytes / sizeof(double) : bytes;
-    const int32_t type = doubles_ ? OMPL_DOUBLE : OMPL_UINT8;
-    switch (shape_.collective) {
-      case Collective::allgather:
-        return ompl_allgather(team_, outgoing_, incoming_, bytes, &options_, &request_);
-      case Collective::allreduce:
-        return ompl_allreduce(team_, outgoing_, incoming_, terms, type, OMPL_SUM, &options_, &request_);
-      case Collective::broadcast:
-        return ompl_broadcast(team_, incoming_, bytes, bench::overlap::kRoot, &options_, &request_);
-      case Collective::alltoall:
-        return ompl_alltoall(team_, outgoing_, incoming_, bytes, &options_, &request_);
-      case Collective::reduce_scatter:
-        return ompl_reduce_scatter(team_, outgoing_, incoming_, terms, type, OMPL_SUM, &options_,
-                                   &request_);
-    }
-    return OMPL_ERR_ARG;
-  }
-
   ompl_team* team_ = nullptr;
   ompl_coll_options options_ = OMPL_COLL_OPTIONS_INIT;
   ompl_request* request_ = nullptr;
@@ -90,7 +70,6 @@ class Ompl {
   uint64_t place_ = 0;  // of the buffers in the segment
   std::byte* outgoing_ = nullptr;
   std::byte* incoming_ = nullptr;
-  bool doubles_ = false;
 };
 
 }  // namespace

@@ -27,6 +27,7 @@ from omnipgas import (
     overlap_figures,
     results,
     solver_figures,
+    tuner_figures,
     utofu_figures,
     verbs_figures,
 )
@@ -178,6 +179,7 @@ GROUPS: dict[str, Callable[[Bench], list[Figure]]] = {
     "halo-overlap": halo_overlap_figures.figures,
     "cg": solver_figures.figures,
     "overlap": overlap_figures.figures,
+    "tuner": tuner_figures.figures,
     "fit": lambda bench: accuracy_figures.fit(bench.build),
     "predictions": lambda bench: accuracy_figures.predictions(bench.build),
     "elimination": lambda bench: accuracy_figures.elimination(bench.build),

@@ -59,6 +59,7 @@ def _medians(samples: Mapping[int, Sample]) -> dict[str, Any]:
     return {
         "elements": found[0].elements,
         **{name: statistics.median(getattr(one, name) for one in found) for name in names},
+        "overall_interval": stats.median_interval([one.overall_us for one in found]).to_json(),
         "overlap_percent": statistics.median(percents),
         "pure_p99_us": _p99_us([one.pure for one in found]),
         "overall_p99_us": _p99_us([one.overall for one in found]),

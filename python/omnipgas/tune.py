@@ -9,26 +9,31 @@ import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from omnipgas import files, results
+from omnipgas import files, results, tune_advise, tune_model, tune_record
 from omnipgas.command_line import console_beside
 
 SCHEMA = "omnipgas-tune-1"
-FORMAT, VERSION = "omnipgas tuner table", 1  # of the library's file: src/coll/tuner/table.cpp
+FORMAT, VERSION = "omnipgas tuner table", 2  # of the library's file: src/coll/tuner/table.cpp
 
 app = typer.Typer(
     help="What the tuner of collectives (OMPL_TUNER=1) has found, and keeps for later jobs.", no_args_is_help=True
 )
+app.command()(tune_record.record)
+app.command()(tune_record.replay)
+app.command()(tune_advise.advise)
+
 TABLE = typer.Option(
     None, "--table", metavar="FILE", help="The tuner's table. [OMPL_TUNER_TABLE, or this machine's in the cache folder]"
 )
 JSON = typer.Option(None, "--json", metavar="FILE", help="Result file; - for standard output.")
 OUT = typer.Argument("-", metavar="FILE", help="Where to; - for standard output.")
+FITTED = typer.Argument(..., metavar="FILE", help="What `omni model fit --mpi ompl -o FILE` has written.")
 
 
 class TableError(Exception):
@@ -37,13 +42,16 @@ class TableError(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """Calls of one kind: what each algorithm took, in microseconds."""
+    """Calls of one kind: what each choice took, in microseconds: an algorithm, or `ring/shared`, one with a mode of
+    progress."""
 
     collective: str
     members: int
     nodes: int
     clustered: bool  # several nodes, with several members each
     commutative: bool
+    modes: bool  # of progress are chosen, too: nonblocking calls, from the start to the end of the wait
+    algorithm: str  # that the calls name; auto: it is chosen
     bytes: int  # the fewest of the class
     calls: int  # that were tuned
     microseconds: dict[str, float]
@@ -59,7 +67,7 @@ class Entry:
 
     @property
     def ranking(self) -> list[tuple[str, float]]:
-        """The algorithms with their times, the best first."""
+        """The choices with their times, the best first."""
         return sorted(self.microseconds.items(), key=lambda one: one[1])
 
 
@@ -80,14 +88,23 @@ def place(table: Path | None) -> Path:
     return Path(cache) / "omnipgas/tuner" / f"{socket.gethostname().replace('/', '_')}.json"
 
 
-def load(path: Path) -> tuple[str, list[Entry]]:
-    """A table as text, and what is in it; raises TableError."""
+@dataclass(frozen=True)
+class Known:
+    """A table: its text, the kinds of calls in it, and LogGP terms by where messages go (tune_model)."""
+
+    text: str
+    entries: list[Entry]
+    terms: dict[str, dict[str, float]]
+
+
+def load(path: Path) -> Known:
+    """Raises TableError."""
     try:
         text = path.read_text()
         whole = json_.loads(text)
         if whole["format"] != FORMAT or whole["version"] != VERSION:
             raise TableError(f"{path} is no tuner's table of version {VERSION}")
-        return text, [Entry(**row) for row in whole["entries"]]
+        return Known(text, [Entry(**row) for row in whole["entries"]], dict(whole.get("loggp_ns", {})))
     except FileNotFoundError as error:
         raise TableError(f"there is no {path}: a job with OMPL_TUNER=1 makes it at its end") from error
     except OSError as error:
@@ -96,7 +113,7 @@ def load(path: Path) -> tuple[str, list[Entry]]:
         raise TableError(f"{path} is damaged ({error}): `omni tune clear` removes it") from error
 
 
-def refuse(error: TableError) -> typer.Exit:
+def refuse(error: Exception) -> typer.Exit:
     """The end of a command that has no table."""
     print(f"omni: {error}", file=sys.stderr)
     return typer.Exit(1)
@@ -107,15 +124,17 @@ def show(table: Optional[Path] = TABLE, json: Optional[str] = JSON) -> None:
     """Show what is known: for each kind of call the best algorithm, its time, and the others beside it."""
     try:
         path = place(table)
-        entries = load(path)[1]
+        known = load(path)
     except TableError as error:
         raise refuse(error) from error
     console = console_beside(json)
-    console.print(f"{path}: {len(entries)} kind(s) of call", highlight=False)
-    console.print(table_of(entries))
+    console.print(f"{path}: {len(known.entries)} kind(s) of call", highlight=False)
+    for where, terms in known.terms.items():
+        console.print(f"{where}: {_words(terms)}", highlight=False)
+    console.print(table_of(known.entries))
     if json:
-        rows = [{**vars(one), "most_bytes": one.most_bytes, "best": one.ranking[0][0]} for one in entries]
-        results.write(json, {"schema": SCHEMA, "table": str(path), "entries": rows})
+        rows = [{**vars(one), "most_bytes": one.most_bytes, "best": one.ranking[0][0]} for one in known.entries]
+        results.write(json, {"schema": SCHEMA, "table": str(path), "loggp_ns": known.terms, "entries": rows})
 
 
 @app.command()
@@ -138,7 +157,7 @@ def clear(table: Optional[Path] = TABLE) -> None:
 def export(out: str = OUT, table: Optional[Path] = TABLE) -> None:
     """Write the table to a file, for a machine of the same make: there OMPL_TUNER_TABLE names it."""
     try:
-        text = load(place(table))[0]
+        text = load(place(table)).text
         if out == "-":
             sys.stdout.write(text)
         else:
@@ -149,6 +168,38 @@ def export(out: str = OUT, table: Optional[Path] = TABLE) -> None:
         raise refuse(TableError(f"{out} cannot be written: {error.strerror}")) from error
 
 
+@app.command()
+def model(fitted: Path = FITTED, table: Optional[Path] = TABLE) -> None:
+    """Tell the tuner what messages cost here, as measured: the next job orders and leaves out algorithms by that."""
+    try:
+        where, terms = tune_model.read(fitted)
+        path = place(table)
+        whole: dict[str, Any] = {"format": FORMAT, "version": VERSION, "entries": []}
+        if path.exists():
+            whole = json_.loads(load(path).text)
+        whole["loggp_ns"] = {**whole.get("loggp_ns", {}), where: terms}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write(path, json_.dumps(whole, indent=1) + "\n")
+    except (TableError, tune_model.ModelError) as error:
+        raise refuse(error) from error
+    except OSError as error:
+        raise refuse(TableError(f"{path} cannot be written: {error.strerror}")) from error
+    print(f"{path}: {where}: {_words(terms)}")
+
+
+def _call(one: Entry) -> str:
+    about = {
+        ", in order": not one.commutative,
+        f", by {one.algorithm}": one.algorithm != "auto",
+        ", nonblocking": one.modes,
+    }
+    return one.collective + "".join(text for text, holds in about.items() if holds)
+
+
+def _words(terms: dict[str, float]) -> str:
+    return f"L {terms['L']:.4g} ns, o {terms['o']:.4g} ns, g {terms['g']:.4g} ns, G {terms['G']:.3g} ns/byte"
+
+
 def table_of(entries: list[Entry]) -> Table:
     """One row for each kind of call."""
     out = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
@@ -157,7 +208,7 @@ def table_of(entries: list[Entry]) -> Table:
     for one in entries:
         (best, least), *others = one.ranking
         out.add_row(
-            one.collective + ("" if one.commutative else ", in order"),
+            _call(one),
             f"{one.bytes}-{one.most_bytes}" if one.most_bytes > one.bytes else str(one.bytes),
             str(one.members),
             str(one.nodes),

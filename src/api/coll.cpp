@@ -50,7 +50,7 @@ int outcome(const Request& request) {
 class Attendance {
  public:
   Attendance(Lane& lane, const Request& request)
-      : lane_(lane.team().is_served() ? &lane : nullptr), request_(request) {
+      : lane_(ompl::coll::is_served(lane.progress()) ? &lane : nullptr), request_(request) {
     if (lane_ != nullptr) lane_->attend();
   }
   ~Attendance() {
@@ -159,6 +159,7 @@ int carry_out(Given given, Call call) {
     call.size = team.size();
     call.algorithm = options.algorithm;
     call.nodes = &team.nodes();
+    call.modes = given.request != nullptr && team.engine().tunes_modes();
     Operation operation;
     if (const int code = read_operation(given, call, &operation); code != OMPL_OK) return code;
     if (const int code = check(given, call); code != OMPL_OK) return code;
@@ -220,6 +221,7 @@ int no_lists(const char* name) { return fail(OMPL_ERR_ARG, "{}: the team or a li
 // Takes the caller's request away once the collective is over.
 int over(ompl_request** place) {
   auto* const request = reinterpret_cast<Request*>(*place);
+  Lane::note_end(*request);
   const int code = outcome(*request);
   if (request->persistent) return code;
   *place = nullptr;

@@ -8,6 +8,7 @@
 #include "api/team.hpp"
 #include "coll/algorithms/algorithms.hpp"
 #include "coll/engine.hpp"
+#include "coll/progress.hpp"
 #include "coll/tuner/table_file.hpp"
 #include "omnipgas/coll.h"
 
@@ -128,9 +129,13 @@ int ompl_team_world_rank(const ompl_team* team, uint32_t member) {
 
 int ompl_team_set_progress(ompl_team* team, int32_t mode) {
   return with(nullptr, [=](Context&, Runtime&) {
-    if (team == nullptr || mode < OMPL_PROGRESS_NONE || mode > OMPL_PROGRESS_IDLE)
+    if (team == nullptr || ompl::coll::progress_name(mode) == nullptr)
       return fail(OMPL_ERR_ARG, "ompl_team_set_progress: the team is null or there is no mode {}",
                   mode);
+    if (mode == OMPL_PROGRESS_AUTO && !team_of(team)->engine().tunes_modes())
+      return fail(OMPL_ERR_ARG,
+                  "ompl_team_set_progress: modes are tuned only with OMPL_TUNER=1 and "
+                  "OMPL_COLL_PROGRESS=auto, on every rank");
     return team_of(team)->engine().set_progress(*team_of(team), mode);
   });
 }

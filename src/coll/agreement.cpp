@@ -29,6 +29,7 @@ std::string text_of(const Promise& promise) {
   if (promise.collective == OMPL_BROADCAST || promise.collective == OMPL_REDUCE ||
       promise.collective == OMPL_GATHER || promise.collective == OMPL_SCATTER)
     text += fmt::format(" with root {}", promise.root);
+  if (promise.modes != 0) text += " with a request";
   return text;
 }
 
@@ -57,7 +58,8 @@ Promise promise_of(const Call& call, int32_t type, int32_t op) {
           .type = type,
           .op = std::min(op, kFirstOperation),
           .root = call.root,
-          .listed = call.listed ? 1U : 0U,
+          .listed = static_cast<uint16_t>(call.listed ? 1 : 0),
+          .modes = static_cast<uint16_t>(call.modes ? 1 : 0),
           .bytes = call.listed ? 0 : call.length};
 }
 

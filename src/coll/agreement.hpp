@@ -19,7 +19,8 @@ struct Promise {
   int32_t type = 0;
   int32_t op = 0;
   uint32_t root = 0;
-  uint32_t listed = 0;
+  uint16_t listed = 0;
+  uint16_t modes = 0;  // Call::modes
   uint64_t bytes = 0;  // Call::length; 0 if lengths are listed
 
   bool operator==(const Promise&) const = default;

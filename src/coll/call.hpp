@@ -35,6 +35,7 @@ struct Call {
   uint32_t root = 0;
   bool in_place = false;
   bool commutative = true;
+  bool modes = false;          // the tuner chooses who makes progress, too
   bool listed = false;         // blocks have lengths of their own, known to this rank or not
   uint32_t element = 1;        // bytes of an element of a reduction
   uint32_t most_combined = 0;  // bytes of an element that can be combined as it comes

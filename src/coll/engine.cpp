@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "coll/progress.hpp"
 #include "coll/tuner/table_file.hpp"
 #include "util/bytes.hpp"
 #include "util/secret.hpp"
@@ -27,14 +28,13 @@ constexpr int64_t kGrace_ns = 1'000'000'000;  // without a move at the end, all 
 
 // A value of OMPL_COLL_PROGRESS, which was checked.
 int32_t mode_of(std::string_view name) {
-  constexpr std::array kNames = std::to_array<std::string_view>({"none", "spare", "shared", "idle"});
-  return static_cast<int32_t>(std::ranges::find(kNames, name) - kNames.begin());
+  return static_cast<int32_t>(std::ranges::find(kProgressNames, name) - kProgressNames.begin());
 }
 
 // Of what all members must agree on; 16 bits.
 uint64_t check_of(const uint32_t* ranks, std::size_t count, uint32_t tags, const Engine& engine) {
   ByteWriter said;
-  said.add(tags).add(engine.checks()).add(engine.tunes());
+  said.add(tags).add(engine.checks()).add(engine.tunes()).add(engine.tunes_modes());
   for (std::size_t i = 0; i < count; ++i) said.add(ranks[i]);
   return keyed_hash({}, said.bytes()) >> kCheckShift;
 }
@@ -47,6 +47,7 @@ Engine::Engine(Runtime& runtime, uint64_t memory)
       checks_(runtime.settings().coll_check == "1"),
       tunes_(runtime.settings().tuner == "1"),
       explains_(runtime.settings().tuner_explain == "1"),
+      tunes_modes_(tunes_ && mode_of(runtime.settings().coll_progress) == OMPL_PROGRESS_AUTO),
       allocator_(memory + Meeting::bytes(runtime.size()), memory + runtime.settings().coll_memory),
       meeting_(runtime, memory) {}
 
@@ -143,8 +144,7 @@ int Engine::create_team(Context& c, const uint32_t* ranks, std::size_t count,
   if (code == OMPL_OK && !same)
     code = fail(OMPL_ERR_ARG,
                 "ompl_team_create: the members give different lists or configs, or differ in "
-                "OMPL_COLL_CHECK or "
-                "OMPL_TUNER");
+                "OMPL_COLL_CHECK, OMPL_TUNER or OMPL_COLL_PROGRESS=auto");
   if (code == OMPL_OK && !room)
     code = fail(OMPL_ERR_MEMORY, "ompl_team_create: no room for a team of {}{}; raise OMPL_COLL_MEMORY",
                 count, memory != 0 ? " at another member" : "");
@@ -251,7 +251,8 @@ void Engine::drive_all(Context& c, bool* again) {
 bool Engine::serve(Context& c, bool* again) {
   bool left = false;
   for_teams([&](Team& team) {
-    if (team.is_served()) left = team.serve(c, again) || left;
+    if (team.has_lane_of(OMPL_PROGRESS_SPARE) || team.has_lane_of(OMPL_PROGRESS_SHARED))
+      left = team.serve(c, again) || left;
   });
   return left;
 }
@@ -260,7 +261,7 @@ void Engine::idle(Context& c) {
   if (under_way_.load(std::memory_order_relaxed) == 0) return;
   bool again = false;
   for_teams([&](Team& team) {
-    if (team.progress() == OMPL_PROGRESS_IDLE) team.drive(c, &again);
+    if (team.has_lane_of(OMPL_PROGRESS_IDLE)) team.idle(c, &again);
   });
 }
 
@@ -271,22 +272,35 @@ void Engine::ring() {
 
 int Engine::set_progress(Team& team, int32_t mode) {
   const std::lock_guard lock(servant_mutex_);
-  if (mode == OMPL_PROGRESS_SPARE || mode == OMPL_PROGRESS_SHARED) {
+  const bool open = mode == OMPL_PROGRESS_AUTO && tunes_modes_;
+  if (is_served(mode) || open) {
     if (servant_ == nullptr) servant_ = std::make_unique<Servant>(*this);
     if (const int code = servant_->begin(); code != OMPL_OK) return code;
+    // Its core is looked for now: that takes longer than the calls that are tuned.
+    if (open) servant_->set_spinning(true);
     known_servant_.store(servant_.get(), std::memory_order_release);
   }
   team.set_progress(mode);
-  bool spins = false;
-  bool idles = false;
-  for_teams([&](const Team& other) {
-    spins = spins || other.progress() == OMPL_PROGRESS_SPARE;
-    idles = idles || other.progress() == OMPL_PROGRESS_IDLE;
-  });
-  if (servant_ != nullptr) servant_->set_spinning(spins);
-  want_idle(idles);
+  adapt_to_modes();
   ring();
   return OMPL_OK;
+}
+
+void Engine::note_modes() {
+  const std::lock_guard lock(servant_mutex_);
+  adapt_to_modes();
+}
+
+void Engine::adapt_to_modes() {
+  bool spins = false;
+  bool idles = false;
+  for_teams([&](const Team& team) {
+    spins = spins || team.has_lane_of(OMPL_PROGRESS_SPARE);
+    idles = idles || team.has_lane_of(OMPL_PROGRESS_IDLE);
+  });
+  Servant* const servant = known_servant_.load(std::memory_order_acquire);
+  if (servant != nullptr) servant->set_spinning(spins);
+  want_idle(idles);
 }
 
 // First everybody comes here, so that all that will be started is; then what is left gets some time.

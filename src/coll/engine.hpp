@@ -33,6 +33,8 @@ class Engine final : public Extension {
   // Whether algorithms that calls leave open are tuned, and whether decisions are explained: OMPL_TUNER, OMPL_TUNER_EXPLAIN.
   [[nodiscard]] bool tunes() const { return tunes_; }
   [[nodiscard]] bool explains() const { return explains_; }
+  // Whether modes of progress are tuned, too: OMPL_COLL_PROGRESS=auto.
+  [[nodiscard]] bool tunes_modes() const { return tunes_modes_; }
   // What earlier jobs have found; the same on every rank, and set before the first call that is tuned.
   [[nodiscard]] const Table& known() const { return known_; }
   void set_known(Table known) { known_ = std::move(known); }
@@ -58,6 +60,8 @@ class Engine final : public Extension {
   void ring();
   // `mode` was checked. Any thread.
   int set_progress(Team& team, int32_t mode);
+  // A lane has got another mode from its tuner. Any thread.
+  void note_modes();
 
   void note_started() { under_way_.fetch_add(1, std::memory_order_relaxed); }
   void note_ended() { under_way_.fetch_sub(1, std::memory_order_relaxed); }
@@ -77,6 +81,7 @@ class Engine final : public Extension {
   Engine(Runtime& runtime, uint64_t memory);
   void keep_what_was_found();
   int check(const uint32_t* ranks, std::size_t count, const ompl_team_config* config) const;
+  void adapt_to_modes();
   [[nodiscard]] Layout lay_out(uint32_t members, uint32_t tags) const;
   // Calls `visit(team)` for each.
   template <class Visit>
@@ -89,6 +94,7 @@ class Engine final : public Extension {
   const bool checks_;
   const bool tunes_;
   const bool explains_;
+  const bool tunes_modes_;
   Table known_;
   Table found_;  // by teams that have ended
   OffsetAllocator allocator_;

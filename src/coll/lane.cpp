@@ -51,13 +51,16 @@ std::shared_ptr<const Prepared> Lane::prepare(const Call& call) {
   }
   const auto prepared = std::make_shared<Prepared>();
   prepared->tuning = tuning_of(call);
-  for (const int32_t algorithm :
-       prepared->tuning != nullptr ? prepared->tuning->algorithms() : std::vector{call.algorithm}) {
-    Call one = call;
-    one.algorithm = algorithm;
-    std::shared_ptr<const Schedule> schedule = compile(one);
+  Call one = call;
+  std::shared_ptr<const Schedule> schedule;
+  for (const Choice& choice : prepared->tuning != nullptr ? prepared->tuning->choices()
+                                                          : std::vector<Choice>{{call.algorithm}}) {
+    if (schedule == nullptr || choice.algorithm != one.algorithm) {
+      one.algorithm = choice.algorithm;
+      schedule = compile(one);
+    }
     if (schedule == nullptr) return nullptr;
-    prepared->add(std::move(schedule));
+    prepared->add(schedule);
   }
   if (prepared->tuning != nullptr) {
     prepared->exchange =
@@ -72,15 +75,15 @@ std::shared_ptr<const Prepared> Lane::prepare(const Call& call) {
 // Null: there is nothing to tune. All members come to the same.
 Tuning* Lane::tuning_of(const Call& call) {
   const Engine& engine = team_.engine();
-  const bool open = call.algorithm == OMPL_COLL_AUTO && !call.listed && call.size > 1;
-  if (!engine.tunes() || !open) return nullptr;
+  const bool open = call.algorithm == OMPL_COLL_AUTO || call.modes;
+  if (!engine.tunes() || !open || call.listed || call.size < 2) return nullptr;
   const Kind kind = kind_of(call);
   if (const auto found = tunings_.find(kind); found != tunings_.end()) return found->second.get();
-  std::vector<int32_t> algorithms = short_list(kind, {});
-  if (algorithms.size() < 2) return nullptr;
-  const std::vector<double> known = engine.known().known(kind, algorithms);
-  auto tuning = std::make_unique<Tuning>(kind, std::move(algorithms), known);
-  if (explains()) log::write(log::Level::info, explain_beginning(*tuning, {}));
+  std::vector<Choice> choices = short_list(kind, engine.known().machine().of(kind));
+  if (choices.size() < 2) return nullptr;
+  const std::vector<double> known = engine.known().known(kind, choices);
+  auto tuning = std::make_unique<Tuning>(kind, std::move(choices), known);
+  if (explains()) log::write(log::Level::info, explain_beginning(*tuning, engine.known().machine()));
   return (tunings_[kind] = std::move(tuning)).get();
 }
 
@@ -95,6 +98,7 @@ void Lane::tell(Table* table) const {
 void Lane::start(Request* request) {
   request->stage = Request::Stage::waiting;
   request->failure = OMPL_OK;
+  if (request->prepared->tuning != nullptr) request->started = std::chrono::steady_clock::now();
   if (request->exchange != nullptr) {
     request->promises.resize(team_.size());
     request->promises[team_.me()] = request->promise;
@@ -198,8 +202,9 @@ bool Lane::next_stage(Request& request) {
         log::write(log::Level::info, explain_decision(*tuning));
       break;
     case Stage::itself:
-      if (tuning != nullptr)
-        tuning->note(std::chrono::duration<double>(Clock::now() - request.begun).count());
+      if (tuning != nullptr && !tuning->kind().modes)
+        tuning->note(request.ticket,
+                     std::chrono::duration<double>(Clock::now() - request.begun).count());
       return false;
   }
   if (tuning != nullptr && tuning->over()) {
@@ -212,14 +217,39 @@ bool Lane::next_stage(Request& request) {
            .operation = &tuning->agreement()});
     return true;
   }
-  if (tuning != nullptr) request.begun = Clock::now();
-  const std::size_t candidate = tuning != nullptr ? tuning->candidate() : 0;
+  request.ticket = {};
+  if (tuning != nullptr) choose(request);
   begin(request, Stage::itself,
-        {.schedule = request.prepared->schedules[candidate].get(),
+        {.schedule = request.prepared->schedules[request.ticket.candidate].get(),
          .send = request.send,
          .receive = request.receive,
          .operation = &request.operation});
   return true;
+}
+
+// What the request takes. Its turn may come when no thread that would make progress looks at the lane.
+void Lane::choose(Request& request) {
+  Tuning& tuning = *request.prepared->tuning;
+  request.ticket = tuning.take();
+  if (tuning.kind().modes) {
+    const int32_t mode = tuning.choices()[request.ticket.candidate].mode;
+    const bool open = team_.progress() == OMPL_PROGRESS_AUTO;
+    if (chosen_.exchange(mode, std::memory_order_relaxed) != mode && open) team_.engine().note_modes();
+    ring(request);
+  }
+  request.begun = std::chrono::steady_clock::now();
+}
+
+int32_t Lane::progress() const {
+  const int32_t mode = team_.progress();
+  return mode == OMPL_PROGRESS_AUTO ? chosen_.load(std::memory_order_relaxed) : mode;
+}
+
+void Lane::note_end(Request& request) {
+  Tuning* const tuning = request.prepared->tuning;
+  if (tuning == nullptr || !tuning->kind().modes) return;
+  const auto took = std::chrono::steady_clock::now() - request.started;
+  tuning->note(std::exchange(request.ticket, {}), std::chrono::duration<double>(took).count());
 }
 
 void Lane::begin(Request& request, Request::Stage stage, const Work& work) {
@@ -230,9 +260,8 @@ void Lane::begin(Request& request, Request::Stage stage, const Work& work) {
 }
 
 void Lane::ring(const Request& request) const {
-  constexpr uint64_t kWorthWaking = 32768;  // bytes; sending fewer takes less time than waking a thread
   const bool worth = request.prepared->bytes >= kWorthWaking || team_.queue() != nullptr;
-  if (team_.is_served() && worth && request.runs()) team_.engine().ring();
+  if (is_served(progress()) && worth && request.runs()) team_.engine().ring();
 }
 
 void Lane::take_in() {

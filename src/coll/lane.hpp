@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "coll/channel.hpp"
+#include "coll/progress.hpp"
 #include "coll/request.hpp"
 #include "coll/tuner/table.hpp"
 #include "coll/tuner/tuning.hpp"
@@ -47,6 +48,12 @@ class alignas(arch::kCacheLine) Lane {
   bool turn(Context& c, bool* again);
   bool queued = false;  // under its lock
 
+  // OMPL_PROGRESS_NONE, ...: that of the team or, if that is OMPL_PROGRESS_AUTO, what the tuner has chosen for the last call.
+  [[nodiscard]] int32_t progress() const;
+
+  // The caller has learnt that the request is over. The thread that used it.
+  static void note_end(Request& request);
+
   // Wakes the servant for a request that was started, or left, if it is one for which that pays.
   void ring(const Request& request) const;
 
@@ -69,6 +76,7 @@ class alignas(arch::kCacheLine) Lane {
   void end(Request& request, int code);
   Tuning* tuning_of(const Call& call);
   bool next_stage(Request& request);
+  void choose(Request& request);
   [[nodiscard]] bool explains() const;
   static void begin(Request& request, Request::Stage stage, const Work& work);
   Turn advance(Context& c, Request& request, int turns);
@@ -89,7 +97,8 @@ class alignas(arch::kCacheLine) Lane {
   std::vector<Channel> channels_;  // by member
   std::atomic<bool> claimed_{false};
   std::atomic<uint32_t> under_way_{0};
-  std::atomic<uint64_t> moves_{0};  // of whoever has claimed
+  std::atomic<uint64_t> moves_{0};                   // of whoever has claimed
+  std::atomic<int32_t> chosen_{OMPL_PROGRESS_NONE};  // likewise
   std::atomic<uint32_t> attendants_{0};
   std::atomic<Request*> incoming_{nullptr};  // newest first
   std::atomic<Request*> returned_{nullptr};  // over, to be used again

@@ -12,6 +12,7 @@
 #include "coll/call.hpp"
 #include "coll/operation.hpp"
 #include "coll/prepared.hpp"
+#include "coll/tuner/tuning.hpp"
 #include "core/handle.hpp"
 
 namespace ompl::coll {
@@ -47,7 +48,8 @@ struct Request {
   std::byte* receive = nullptr;
   Operation operation;
   bool persistent = false;
-  std::shared_ptr<const Prepared> exchange;  // of promises; null: members are taken at their word
+  std::chrono::steady_clock::time_point started;  // what is tuned with its mode of progress
+  std::shared_ptr<const Prepared> exchange;       // of promises; null: members are taken at their word
   Promise promise;
 
   // Of the thread that has claimed the lane, while the request runs.
@@ -55,7 +57,8 @@ struct Request {
   Work now;
   std::vector<Promise> promises;  // of all members
   std::vector<double> times;      // of a tuning: this member's become those that all agree on
-  std::chrono::steady_clock::time_point begun;  // what is tuned
+  Ticket ticket;                  // of a tuning, and when its turn came
+  std::chrono::steady_clock::time_point begun;
   std::vector<std::byte> scratch;
   std::vector<Progress> progress;  // of the round's steps
   uint32_t round = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "coll/engine.hpp"
+#include "coll/progress.hpp"
 #include "util/status.hpp"
 
 namespace ompl::coll {
@@ -53,11 +54,23 @@ bool Team::serve(Context& c, bool* again) {
   }
   bool left = false;
   for (const std::unique_ptr<Lane>& lane : lanes_) {
-    if (!lane->busy() || lane->attended()) continue;
+    if (!lane->busy() || lane->attended() || !is_served(lane->progress())) continue;
     lane->drive(c, again);
     left = left || lane->busy();
   }
   return left;
+}
+
+void Team::idle(Context& c, bool* again) {
+  look_at_failures();
+  for (const std::unique_ptr<Lane>& lane : lanes_)
+    if (lane->busy() && lane->progress() == OMPL_PROGRESS_IDLE) lane->drive(c, again);
+}
+
+bool Team::has_lane_of(int32_t mode) const {
+  if (progress() != OMPL_PROGRESS_AUTO) return progress() == mode;
+  return std::ranges::any_of(
+      lanes_, [=](const std::unique_ptr<Lane>& lane) { return lane->progress() == mode; });
 }
 
 bool Team::busy() const {

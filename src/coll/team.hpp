@@ -46,14 +46,14 @@ class Team {
   // What was found for its calls; see Lane.
   void tell(Table* table) const;
 
-  // OMPL_PROGRESS_NONE, ...
+  // OMPL_PROGRESS_NONE, ...; with OMPL_PROGRESS_AUTO each lane has its own.
   [[nodiscard]] int32_t progress() const { return progress_.load(std::memory_order_relaxed); }
   void set_progress(int32_t mode) { progress_.store(mode, std::memory_order_relaxed); }
-  [[nodiscard]] bool is_served() const {
-    return progress() == OMPL_PROGRESS_SPARE || progress() == OMPL_PROGRESS_SHARED;
-  }
+  [[nodiscard]] bool has_lane_of(int32_t mode) const;
   // As Engine::serve().
   bool serve(Context& c, bool* again);
+  // Goes on with the lanes of mode idle.
+  void idle(Context& c, bool* again);
 
   // OMPL_OK, or why nothing of the team will be complete any more. Any thread.
   [[nodiscard]] int broken() const { return broken_.load(std::memory_order_acquire); }

@@ -103,6 +103,58 @@ TEST_P(Conformance, Coll_TunedPersistentAndCheckedCalls) {
   });
 }
 
+// Who makes progress is chosen with the algorithm, alike by all; also where a member keeps to a mode of its own, and where the next
+// call begins before the last one is over.
+TEST_P(Conformance, Coll_TunedModesOfProgress) {
+  constexpr uint32_t kCalls = 300;
+  Tables tables;
+  world({.ranks = 3, .tunes = true, .modes = true})->run([&](Rank& r) {
+    ompl_team* const team = world_team();
+    EXPECT_EQ(ompl_team_progress(team), OMPL_PROGRESS_AUTO);
+    if (r.size < 2) return;
+    std::array<CollJob, 2> jobs;
+    for (CollJob& job : jobs) {
+      job.collective = OMPL_ALLREDUCE;
+      job.algorithm = OMPL_COLL_RECURSIVE_DOUBLING;
+      job.length = 8000;
+    }
+    for (uint32_t call = 0; call < rounds(kCalls); ++call) {
+      CollJob& job = jobs[call % 2];
+      CollJob& before = jobs[(call + 1) % 2];
+      ASSERT_EQ(job.start(team), OMPL_OK) << ompl_error_detail();
+      if (call == 40 && r.rank == 1) ok(ompl_team_set_progress(team, OMPL_PROGRESS_SHARED));
+      if (call == 80 && r.rank == 1) ok(ompl_team_set_progress(team, OMPL_PROGRESS_AUTO));
+      ok(ompl_request_wait(r.ctx(), &before.request, kCollLimit));
+      if (call > 0) before.check();
+      ASSERT_FALSE(testing::Test::HasFailure()) << "call " << call;
+    }
+    for (CollJob& job : jobs) ok(ompl_request_wait(r.ctx(), &job.request, kCollLimit));
+    tables[r.rank] = findings(team);
+  });
+  if (GetParam().most_ranks > 1 && rounds(kCalls) == kCalls) expect_alike(tables);
+}
+
+TEST_P(Conformance, Coll_ModesAreTunedOnlyWhereAllKnow) {
+  world({.ranks = 2, .checks = true, .tunes = true, .modes = true})->run([](Rank& r) {
+    ompl_team* const team = world_team();
+    if (r.size < 2) return;
+    CollJob job({.collective = OMPL_ALLREDUCE, .length = 64});
+    ASSERT_EQ(job.start(team), OMPL_OK);
+    ok(ompl_request_wait(r.ctx(), &job.request, kCollLimit));
+    uint32_t value = 1;
+    uint32_t sum = 0;
+    ompl_request* request = nullptr;
+    int code = ompl_allreduce(team, &value, &sum, 1, OMPL_UINT32, OMPL_SUM, nullptr,
+                              r.rank == 0 ? &request : nullptr);
+    if (r.rank == 0) code = ompl_request_wait(r.ctx(), &request, kCollLimit);
+    EXPECT_EQ(code, OMPL_ERR_ARG) << "one waits in the call, the other has a request";
+  });
+  world({.ranks = 2, .tunes = true})->run([](Rank&) {
+    EXPECT_EQ(ompl_team_set_progress(world_team(), OMPL_PROGRESS_AUTO), OMPL_ERR_ARG);
+    EXPECT_EQ(ompl_team_progress(world_team()), OMPL_PROGRESS_NONE);
+  });
+}
+
 // What is not left open, and what has listed lengths, is left alone.
 TEST_P(Conformance, Coll_NothingIsTunedThatNeedNotBe) {
   world({.ranks = 3, .tunes = true})->run([](Rank&) {

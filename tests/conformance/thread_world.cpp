@@ -68,6 +68,7 @@ ThreadWorld::ThreadWorld(std::unique_ptr<Fabric> fabric, const Shape& shape)
     if (shape.credits != 0) settings.credits = shape.credits;
     if (shape.checks) settings.coll_check = "1";
     if (shape.tunes) settings.tuner = "1";
+    if (shape.modes) settings.coll_progress = "auto";
     settings.tuner_table = "none";
     fabric_->tune(rank, &settings);
     const int code = Runtime::create(settings, process != nullptr ? std::move(process) : job.join(rank),

@@ -16,7 +16,7 @@ from pathlib import Path
 BIN = Path(sys.argv.pop(1)).resolve() / "bin"
 LIMIT_S = 60.0
 CALLS = 600  # in far fewer the tuner has settled
-KIND = "tuner: allreduce of 64 to 79 bytes, 2 members: "
+KIND = "tuner: allreduce of 64 to 79 bytes, 2 members"
 ALGORITHMS = {"recursive-doubling", "rabenseifner", "ring"}
 FIRST_RANK_TUNES = 'OMPL_TUNER=$((1 - PMI_RANK)) exec "$0" "$@"'
 
@@ -27,11 +27,13 @@ class Tuner(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.cache)
         self.table = self.cache / "omnipgas/tuner" / f"{socket.gethostname()}.json"
 
-    def job(self, *before: str, calls: int = CALLS, **environment: str) -> subprocess.CompletedProcess[str]:
+    def job(
+        self, *before: str, calls: int = CALLS, more: tuple[str, ...] = (), **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         """Two ranks through shared memory, tuned and explained unless the environment says otherwise."""
         own = {"OMPL_TUNER": "1", "OMPL_TUNER_EXPLAIN": "1", "XDG_CACHE_HOME": str(self.cache)}
         return subprocess.run(
-            [str(BIN / "omplrun"), "-n", "2", *before, str(BIN / "tests/tuner_job"), str(calls)],
+            [str(BIN / "omplrun"), "-n", "2", *before, str(BIN / "tests/tuner_job"), str(calls), *more],
             env={**os.environ, **own, **environment},
             capture_output=True,
             text=True,
@@ -39,10 +41,10 @@ class Tuner(unittest.TestCase):
             check=False,
         )
 
-    def lines(self, job: subprocess.CompletedProcess[str]) -> list[str]:
+    def lines(self, job: subprocess.CompletedProcess[str], kind: str = f"{KIND}: ") -> list[str]:
         """What the tuner has said of the job's calls."""
         self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
-        return [line.partition(KIND)[2] for line in job.stderr.splitlines() if KIND in line]
+        return [line.partition(kind)[2] for line in job.stderr.splitlines() if kind in line]
 
     def test_decisions_are_explained_once_and_kept(self) -> None:
         first = self.lines(self.job())
@@ -52,7 +54,7 @@ class Tuner(unittest.TestCase):
             self.assertIn(name, first[1])
         self.assertLess(len(first), CALLS / 10, "it speaks of decisions, not of calls")
         table = json.loads(self.table.read_text())
-        self.assertEqual((table["format"], table["version"]), ("omnipgas tuner table", 1))
+        self.assertEqual((table["format"], table["version"]), ("omnipgas tuner table", 2))
         (entry,) = table["entries"]
         self.assertEqual((entry["collective"], entry["members"], entry["bytes"]), ("allreduce", 2, 64))
         self.assertLessEqual(set(entry["microseconds"]), ALGORITHMS)
@@ -64,6 +66,21 @@ class Tuner(unittest.TestCase):
         self.assertEqual(len(again), 1, again)
         self.assertTrue(again[0].startswith(f"begins with {best}, "), again)
         self.assertIn("by the table", again[0])
+
+    def test_modes_of_progress_are_explained_and_kept(self) -> None:
+        settings = {"OMPL_COLL_PROGRESS": "auto"}
+        first = self.lines(self.job(more=("request",), **settings), f"{KIND}, nonblocking: ")
+        self.assertIn("each with progress none, idle, from the start to the end of the wait", first[0])
+        self.assertRegex(first[1], r"^takes [a-z-]+/(none|idle), ")
+        (entry,) = json.loads(self.table.read_text())["entries"]
+        self.assertTrue(entry["modes"])
+        self.assertLessEqual(
+            set(entry["microseconds"]), {f"{a}/{mode}" for a in ALGORITHMS for mode in ("none", "idle")}
+        )
+        again = self.lines(self.job(calls=1, more=("request",), **settings), f"{KIND}, nonblocking: ")
+        self.assertIn("by the table", again[0])
+        waits = self.lines(self.job(calls=1, **settings))
+        self.assertTrue(waits[0].startswith("tries "), "calls that wait are of another kind")
 
     def test_off_it_says_and_keeps_nothing(self) -> None:
         off = self.job(OMPL_TUNER="0")
@@ -85,7 +102,7 @@ class Tuner(unittest.TestCase):
     def test_ranks_that_differ_are_told(self) -> None:
         job = self.job("sh", "-c", FIRST_RANK_TUNES, calls=1)
         self.assertNotEqual(job.returncode, 0)
-        self.assertIn("differ in OMPL_COLL_CHECK or OMPL_TUNER", job.stderr)
+        self.assertIn("differ in OMPL_COLL_CHECK, OMPL_TUNER", job.stderr)
 
 
 if __name__ == "__main__":

@@ -102,6 +102,12 @@ TEST(Settings, EveryKindIsRead) {
   for (const auto& row : rows) EXPECT_EQ(row.value, values.at(row.name)) << row.name;
 }
 
+TEST(Settings, ProgressMayBeLeftToTheTuner) {
+  Settings settings;
+  ASSERT_EQ(Settings::read(&settings, from({{"OMPL_COLL_PROGRESS", "auto"}})), OMPL_OK);
+  EXPECT_EQ(settings.coll_progress, "auto");
+}
+
 TEST(Settings, TheCacheFolderIsTheUsers) {
   const std::map<Values, std::string> folders{
       {{}, ""},

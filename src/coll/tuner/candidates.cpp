@@ -147,9 +147,11 @@ std::vector<Candidate> candidates(const Kind& kind, const LogGp& machine) {
   double least = kUnknown;
   for (const Algorithm& algorithm : algorithms()) {
     if (algorithm.collective != kind.collective) continue;
+    const bool named = kind.algorithm != OMPL_COLL_AUTO;
+    if (named && algorithm.number != kind.algorithm) continue;
     if (is_reduction(kind.collective) && !kind.commutative && !algorithm.keeps_order) continue;
     const bool hierarchical = algorithm.number == OMPL_COLL_HIERARCHICAL;
-    if (hierarchical && !kind.clustered) continue;
+    if (hierarchical && !kind.clustered && !named) continue;
     const auto known = cost(kind.collective, algorithm.number, kind.members,
                             smallest_of_class(kind.size_class), machine);
     least = std::min(least, known.value_or(kUnknown));
@@ -164,10 +166,20 @@ std::vector<Candidate> candidates(const Kind& kind, const LogGp& machine) {
   return list;
 }
 
-std::vector<int32_t> short_list(const Kind& kind, const LogGp& machine) {
-  std::vector<int32_t> list;
-  for (const Candidate& candidate : candidates(kind, machine))
-    if (!candidate.hopeless) list.push_back(candidate.algorithm);
+std::vector<int32_t> modes(const Kind& kind) {
+  if (!kind.modes) return {Choice::kNotChosen};
+  // A member sends and receives about as much in most algorithms, and in none much more.
+  const uint64_t moved = uint64_t{2} * kind.members * smallest_of_class(kind.size_class);
+  if (moved < kWorthWaking) return {OMPL_PROGRESS_NONE, OMPL_PROGRESS_IDLE};
+  return {OMPL_PROGRESS_NONE, OMPL_PROGRESS_SHARED, OMPL_PROGRESS_SPARE, OMPL_PROGRESS_IDLE};
+}
+
+std::vector<Choice> short_list(const Kind& kind, const LogGp& machine) {
+  std::vector<Choice> list;
+  for (const Candidate& candidate : candidates(kind, machine)) {
+    if (candidate.hopeless) continue;
+    for (const int32_t mode : modes(kind)) list.push_back({candidate.algorithm, mode});
+  }
   return list;
 }
 

@@ -1,27 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Among which algorithms a tuner chooses: those that LogGP does not rule out.
+// Among what a tuner chooses: algorithms that LogGP does not rule out and, where it is open, who makes progress.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
-#include "coll/tuner/kind.hpp"
+#include "coll/tuner/choice.hpp"
+#include "coll/tuner/machine.hpp"
 
 namespace ompl::coll {
 
-// Seconds, and seconds per byte. The defaults are orders of magnitude of shared memory; only ratios of costs are used.
-struct LogGp {
-  double latency = 300e-9;
-  double overhead = 100e-9;
-  double gap = 100e-9;
-  double per_byte = 0.1e-9;
-  double per_combined_byte = 0.1e-9;
-};
-
 inline constexpr double kHopeless = 8;  // times the least cost: LogGP is not that wrong
 
-// What the algorithm's file says of its cost, in seconds; empty: no cost is known.
+// What the algorithm's file says of its cost, in nanoseconds; empty: no cost is known.
 std::optional<double> cost(int32_t collective, int32_t algorithm, uint32_t members, uint64_t bytes,
                            const LogGp& machine);
 
@@ -35,7 +27,10 @@ struct Candidate {
 // are two levels it comes first, as it does untuned, and elsewhere it is another one's double.
 std::vector<Candidate> candidates(const Kind& kind, const LogGp& machine);
 
-// Those among which a tuner chooses: the candidates without the hopeless.
-std::vector<int32_t> short_list(const Kind& kind, const LogGp& machine);
+// The modes of progress that a tuner chooses among; Choice::kNotChosen alone if none is open. A short call needs no thread.
+std::vector<int32_t> modes(const Kind& kind);
+
+// What a tuner chooses among: each of the candidates without the hopeless in each of the modes.
+std::vector<Choice> short_list(const Kind& kind, const LogGp& machine);
 
 }  // namespace ompl::coll

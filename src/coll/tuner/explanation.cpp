@@ -15,13 +15,13 @@ std::string microseconds(double seconds) { return fmt::format("{:.3g} us", secon
 
 std::string estimated(const Candidate& candidate) {
   return fmt::format("{} ({})", ompl_algorithm_name(candidate.algorithm),
-                     candidate.cost ? microseconds(*candidate.cost) : "no estimate");
+                     candidate.cost ? microseconds(*candidate.cost * 1e-9) : "no estimate");
 }
 
 // A candidate that is not the best one, beside it.
 std::string beside_the_best(const Tuning& tuning, uint32_t candidate) {
   const Tuner& tuner = tuning.tuner();
-  const char* const name = ompl_algorithm_name(tuning.algorithms()[candidate]);
+  const std::string name = name_of(tuning.choices()[candidate]);
   const double seconds = tuner.estimate(candidate);
   if (seconds == 0) return fmt::format("{} was not tried yet", name);
   return fmt::format("{} took {}, {:.2f} times as long", name, microseconds(seconds),
@@ -30,29 +30,37 @@ std::string beside_the_best(const Tuning& tuning, uint32_t candidate) {
 
 std::string others_beside_the_best(const Tuning& tuning) {
   std::vector<std::string> others;
-  for (uint32_t c = 0; c < tuning.algorithms().size(); ++c)
+  for (uint32_t c = 0; c < tuning.choices().size(); ++c)
     if (c != tuning.tuner().best()) others.push_back(beside_the_best(tuning, c));
   return fmt::format("{}", fmt::join(others, "; "));
 }
 
 std::string best_one(const Tuning& tuning) {
   const uint32_t best = tuning.tuner().best();
-  return fmt::format("{}, {}", ompl_algorithm_name(tuning.algorithms()[best]),
+  return fmt::format("{}, {}", name_of(tuning.choices()[best]),
                      microseconds(tuning.tuner().estimate(best)));
 }
 
 }  // namespace
 
-std::string explain_beginning(const Tuning& tuning, const LogGp& machine) {
+std::string explain_beginning(const Tuning& tuning, const Machine& machine) {
   if (tuning.tuner().estimate(tuning.tuner().best()) > 0)
     return fmt::format("tuner: {}: begins with {}, by the table; {}", text_of(tuning.kind()),
                        best_one(tuning), others_beside_the_best(tuning));
   std::vector<std::string> tried;
   std::vector<std::string> left_out;
-  for (const Candidate& candidate : candidates(tuning.kind(), machine))
+  for (const Candidate& candidate : candidates(tuning.kind(), machine.of(tuning.kind())))
     (candidate.hopeless ? left_out : tried).push_back(estimated(candidate));
-  std::string text = fmt::format("tuner: {}: tries {}, in the order of what they are estimated to take",
-                                 text_of(tuning.kind()), fmt::join(tried, ", "));
+  std::string text = fmt::format(
+      "tuner: {}: tries {}, in the order of what they are estimated to take by {}",
+      text_of(tuning.kind()), fmt::join(tried, ", "),
+      machine.measured(tuning.kind()) ? "the machine's LogGP terms" : "built-in orders of magnitude");
+  if (tuning.kind().modes) {
+    std::vector<std::string> names;
+    for (const int32_t mode : modes(tuning.kind())) names.emplace_back(progress_name(mode));
+    text += fmt::format("; each with progress {}, from the start to the end of the wait",
+                        fmt::join(names, ", "));
+  }
   if (!left_out.empty())
     text += fmt::format("; leaves out {}, of more than {} times the least", fmt::join(left_out, ", "),
                         kHopeless);

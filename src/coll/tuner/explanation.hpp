@@ -9,7 +9,7 @@
 namespace ompl::coll {
 
 // What is tried, in which order and why, or what the table says.
-std::string explain_beginning(const Tuning& tuning, const LogGp& machine);
+std::string explain_beginning(const Tuning& tuning, const Machine& machine);
 
 // What it takes from now on, and how the others compare.
 std::string explain_decision(const Tuning& tuning);

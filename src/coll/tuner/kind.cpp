@@ -28,7 +28,9 @@ Kind kind_of(const Call& call) {
           .nodes = call.nodes != nullptr ? call.nodes->count() : 1,
           .clustered = call.nodes != nullptr && call.nodes->clustered(),
           .size_class = size_class(call.length),
-          .commutative = call.commutative};
+          .commutative = call.commutative,
+          .modes = call.modes,
+          .algorithm = call.algorithm};
 }
 
 std::string text_of(const Kind& kind) {
@@ -41,6 +43,9 @@ std::string text_of(const Kind& kind) {
   if (!kind.commutative) text += " by an operation that does not commute";
   text += fmt::format(", {} members", kind.members);
   if (kind.nodes > 1) text += fmt::format(" on {} nodes", kind.nodes);
+  if (kind.algorithm != OMPL_COLL_AUTO)
+    text += fmt::format(", by {}", ompl_algorithm_name(kind.algorithm));
+  if (kind.modes) text += ", nonblocking";
   return text;
 }
 

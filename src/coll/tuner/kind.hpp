@@ -18,6 +18,8 @@ struct Kind {
   bool clustered = false;  // see Nodes
   uint32_t size_class = 0;
   bool commutative = true;
+  bool modes = false;     // of progress are chosen, too: calls that nobody waits in
+  int32_t algorithm = 0;  // that the calls name; OMPL_COLL_AUTO: it is chosen
 
   auto operator<=>(const Kind&) const = default;
 };

@@ -7,6 +7,7 @@
 #include <exception>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -28,6 +29,13 @@ int32_t number_of(const char* (*name_of)(int32_t), const std::string& name) {
   throw std::invalid_argument(fmt::format("there is no {}", json(name).dump()));
 }
 
+Choice read_choice(const std::string& name) {
+  const auto slash = name.find('/');
+  Choice choice{.algorithm = number_of(ompl_algorithm_name, name.substr(0, slash))};
+  if (slash != std::string::npos) choice.mode = number_of(progress_name, name.substr(slash + 1));
+  return choice;
+}
+
 template <class Number>
 Number whole(const json& row, const char* name) {
   const json& value = row.at(name);
@@ -42,7 +50,9 @@ Kind read_kind(const json& row) {
           .nodes = whole<uint32_t>(row, "nodes"),
           .clustered = row.at("clustered"),
           .size_class = size_class(whole<uint64_t>(row, "bytes")),
-          .commutative = row.at("commutative")};
+          .commutative = row.at("commutative"),
+          .modes = row.at("modes"),
+          .algorithm = number_of(ompl_algorithm_name, row.at("algorithm"))};
 }
 
 Table::Entry read_entry(const json& row) {
@@ -51,23 +61,51 @@ Table::Entry read_entry(const json& row) {
     const double microseconds = value.get<double>();
     if (!std::isfinite(microseconds) || microseconds <= 0)
       throw std::invalid_argument(fmt::format("no call takes {} us", value.dump()));
-    entry.microseconds[number_of(ompl_algorithm_name, name)] = microseconds;
+    entry.microseconds[read_choice(name)] = microseconds;
   }
   return entry;
 }
 
 json json_of(const Kind& kind, const Table::Entry& entry) {
   json microseconds = json::object();
-  for (const auto& [algorithm, time] : entry.microseconds)
-    microseconds[ompl_algorithm_name(algorithm)] = time;
+  for (const auto& [choice, time] : entry.microseconds) microseconds[name_of(choice)] = time;
   return {{"collective", ompl_coll_name(kind.collective)},
           {"members", kind.members},
           {"nodes", kind.nodes},
           {"clustered", kind.clustered},
           {"commutative", kind.commutative},
+          {"modes", kind.modes},
+          {"algorithm", ompl_algorithm_name(kind.algorithm)},
           {"bytes", smallest_of_class(kind.size_class)},
           {"calls", entry.calls},
           {"microseconds", std::move(microseconds)}};
+}
+
+// Of `omni tune model`; what combining takes is nowhere measured.
+std::optional<LogGp> read_terms(const json& terms, const char* where) {
+  if (!terms.contains(where)) return std::nullopt;
+  const json& row = terms.at(where);
+  const auto term = [&](const char* name) {
+    const double value = row.at(name).get<double>();
+    if (!std::isfinite(value) || value < 0)
+      throw std::invalid_argument(fmt::format("{} cannot be {}", name, row.at(name).dump()));
+    return value;
+  };
+  const LogGp read{
+      .latency = term("L"), .overhead = term("o"), .gap = term("g"), .per_byte = term("G")};
+  if (read.latency + read.overhead <= 0) throw std::invalid_argument("no message takes no time");
+  return read;
+}
+
+json json_of(const LogGp& terms) {
+  return {{"L", terms.latency}, {"o", terms.overhead}, {"g", terms.gap}, {"G", terms.per_byte}};
+}
+
+json json_of(const Machine& machine) {
+  json terms = json::object();
+  if (machine.node) terms["node"] = json_of(*machine.node);
+  if (machine.network) terms["network"] = json_of(*machine.network);
+  return terms;
 }
 
 }  // namespace
@@ -80,6 +118,8 @@ std::string Table::parse(std::string_view text, Table* table) {
       return fmt::format("it is of version {}, and this library's is {}", version.dump(), kVersion);
     Table read;
     for (const json& row : all.at("entries")) read.entries_[read_kind(row)] = read_entry(row);
+    if (const auto terms = all.find("loggp_ns"); terms != all.end())
+      read.machine_ = {.node = read_terms(*terms, "node"), .network = read_terms(*terms, "network")};
     *table = std::move(read);
     return {};
   } catch (const std::exception& error) {
@@ -90,16 +130,19 @@ std::string Table::parse(std::string_view text, Table* table) {
 std::string Table::text() const {
   json rows = json::array();
   for (const auto& [kind, entry] : entries_) rows.push_back(json_of(kind, entry));
-  const json all = {{"format", kFormat}, {"version", kVersion}, {"entries", std::move(rows)}};
+  const json all = {{"format", kFormat},
+                    {"version", kVersion},
+                    {"loggp_ns", json_of(machine_)},
+                    {"entries", std::move(rows)}};
   return all.dump(1) + "\n";
 }
 
-std::vector<double> Table::known(const Kind& kind, std::span<const int32_t> algorithms) const {
-  std::vector<double> seconds(algorithms.size());
+std::vector<double> Table::known(const Kind& kind, std::span<const Choice> choices) const {
+  std::vector<double> seconds(choices.size());
   const auto found = entries_.find(kind);
   if (found == entries_.end()) return seconds;
-  for (std::size_t i = 0; i < algorithms.size(); ++i) {
-    const auto known = found->second.microseconds.find(algorithms[i]);
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    const auto known = found->second.microseconds.find(choices[i]);
     if (known != found->second.microseconds.end()) seconds[i] = known->second * 1e-6;
   }
   return seconds;

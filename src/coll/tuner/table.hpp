@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What tuners have found on a machine: by kind of call, what each algorithm took. As text it is versioned JSON, which `omni tune` reads too.
+// What tuners have found on a machine: by kind of call, what each choice took; and what messages cost there. As text it is versioned JSON, which `omni tune` reads too.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,18 @@
 #include <string_view>
 #include <vector>
 
-#include "coll/tuner/kind.hpp"
+#include "coll/tuner/choice.hpp"
+#include "coll/tuner/machine.hpp"
 
 namespace ompl::coll {
 
 class Table {
  public:
-  static constexpr int kVersion = 1;
+  static constexpr int kVersion = 2;
 
   struct Entry {
-    uint64_t calls = 0;                      // that were tuned
-    std::map<int32_t, double> microseconds;  // by algorithm; above 0
+    uint64_t calls = 0;                     // that were tuned
+    std::map<Choice, double> microseconds;  // above 0
 
     bool operator==(const Entry&) const = default;
   };
@@ -30,8 +31,9 @@ class Table {
 
   [[nodiscard]] bool empty() const { return entries_.empty(); }
   [[nodiscard]] const std::map<Kind, Entry>& entries() const { return entries_; }
-  // Of each of these algorithms, in seconds; 0: not known.
-  [[nodiscard]] std::vector<double> known(const Kind& kind, std::span<const int32_t> algorithms) const;
+  [[nodiscard]] const Machine& machine() const { return machine_; }
+  // Of each of these choices, in seconds; 0: not known.
+  [[nodiscard]] std::vector<double> known(const Kind& kind, std::span<const Choice> choices) const;
 
   // Of two of one kind that with more calls stays.
   void add(const Kind& kind, Entry entry);
@@ -42,6 +44,7 @@ class Table {
 
  private:
   std::map<Kind, Entry> entries_;
+  Machine machine_;  // `omni tune model` writes it
 };
 
 }  // namespace ompl::coll

@@ -27,7 +27,10 @@ constexpr uint64_t kEpochsPerAge = 8;    // an epoch is as long as this part of 
 
 }  // namespace
 
-Tuner::Tuner(uint32_t candidates) : seen_(candidates) { plan_ = trials(); }
+Tuner::Tuner(uint32_t candidates, bool careful)
+    : seen_(candidates), first_look_(careful ? kTrialCalls : 1) {
+  plan_ = trials();
+}
 
 void Tuner::recall(std::span<const double> times) {
   for (uint32_t c = 0; c < seen_.size(); ++c)
@@ -38,6 +41,10 @@ void Tuner::recall(std::span<const double> times) {
 
 // A look at what is new is a plan of its own; trials have a run of each candidate at most.
 std::size_t Tuner::most_runs() const { return std::max(seen_.size(), kSteadyRuns + 1); }
+
+std::size_t Tuner::most_calls() const {
+  return std::max(seen_.size() * kTrialCalls, kLongestEpoch + kTrialCalls);
+}
 
 double Tuner::estimate(uint32_t candidate) const {
   const std::vector<double>& times = seen_[candidate].times;
@@ -136,11 +143,11 @@ Plan Tuner::trials() const {
   double planned = spent_on_trials_;
   for (const uint32_t c : by_estimate()) {
     if (seen_[c].times.empty()) {
-      if (anything_new) return {{.candidate = c, .calls = 1}};
+      if (anything_new) return {{.candidate = c, .calls = first_look_}};
       continue;
     }
     if (c == best_ || runs_to_compare(c) >= runs_wanted(c)) continue;
-    const uint32_t calls = seen_[c].times.size() == 1 ? 1 : kTrialCalls;
+    const uint32_t calls = seen_[c].times.size() == 1 ? first_look_ : kTrialCalls;
     if (planned + price(c, calls) > most) continue;
     planned += price(c, calls);
     plan.push_back({.candidate = c, .calls = calls});

@@ -20,8 +20,9 @@ class Tuner {
   static constexpr double kMostRegret = 0.1;
   static constexpr double kHorizon = 1000;
 
-  // At least one candidate; the one that is expected to be the best comes first.
-  explicit Tuner(uint32_t candidates);
+  // At least one candidate; the one that is expected to be the best comes first. `careful`: single calls say little, so a first
+  // look takes several.
+  explicit Tuner(uint32_t candidates, bool careful = false);
   // Before anything is learnt: what each candidate took in an earlier run, in seconds; 0: nobody knows. What is known counts as
   // compared, until the best one takes another time.
   void recall(std::span<const double> times);
@@ -30,6 +31,7 @@ class Tuner {
   [[nodiscard]] const Plan& plan() const { return plan_; }
   // No plan has more.
   [[nodiscard]] std::size_t most_runs() const;
+  [[nodiscard]] std::size_t most_calls() const;
   // What the members agreed on, in seconds, for each run of the plan; what is not above 0 is not known. Makes the next plan.
   void learn(std::span<const double> times);
 
@@ -71,6 +73,7 @@ class Tuner {
   [[nodiscard]] double price(uint32_t candidate, uint32_t calls) const;
 
   std::vector<Seen> seen_;  // by candidate
+  uint32_t first_look_;     // calls
   Plan plan_;
   uint64_t epoch_ = 0;
   uint64_t calls_ = 0;

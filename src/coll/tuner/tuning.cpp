@@ -2,6 +2,7 @@
 #include "coll/tuner/tuning.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "omnipgas/coll.h"
@@ -9,8 +10,11 @@
 namespace ompl::coll {
 namespace {
 
-Tuner tuner_of(std::size_t candidates, std::span<const double> known) {
-  Tuner tuner(static_cast<uint32_t>(candidates));
+constexpr uint32_t kMostSlack = 31;  // calls: more are not expected to be under way at once
+
+// Of a time that holds a member's computation and its lateness one call says little.
+Tuner tuner_of(std::size_t candidates, bool modes, std::span<const double> known) {
+  Tuner tuner(static_cast<uint32_t>(candidates), modes);
   if (std::ranges::any_of(known, [](double seconds) { return seconds > 0; })) tuner.recall(known);
   return tuner;
 }
@@ -28,23 +32,51 @@ bool some_are_done_early(int32_t collective) {
 
 }  // namespace
 
-Tuning::Tuning(const Kind& kind, std::vector<int32_t> algorithms, std::span<const double> known)
+Tuning::Tuning(const Kind& kind, std::vector<Choice> choices, std::span<const double> known)
     : kind_(kind),
-      algorithms_(std::move(algorithms)),
-      tuner_(tuner_of(algorithms_.size(), known)),
-      epoch_(tuner_.plan()),
-      decided_(tuner_.settled()) {}
+      choices_(std::move(choices)),
+      tuner_(tuner_of(choices_.size(), kind.modes, known)),
+      decided_(tuner_.settled()),
+      passing_(kind.modes ? 1 : 0),
+      noted_(tuner_.most_calls()) {
+  begin_epoch();
+}
+
+void Tuning::begin_epoch() {
+  calls_.clear();
+  for (const Run& run : tuner_.plan()) calls_.insert(calls_.end(), run.calls, run.candidate);
+  taken_ = 0;
+  ++epoch_;
+}
 
 void Tuning::tell(Table* table) const {
   if (!decided_ || tuner_.calls() == 0) return;
   Table::Entry entry{.calls = tuner_.calls(), .microseconds = {}};
-  for (uint32_t c = 0; c < algorithms_.size(); ++c)
-    if (tuner_.compared(c)) entry.microseconds[algorithms_[c]] = tuner_.estimate(c) * 1e6;
+  for (uint32_t c = 0; c < choices_.size(); ++c)
+    if (tuner_.compared(c)) entry.microseconds[choices_[c]] = tuner_.estimate(c) * 1e6;
   table->add(kind_, std::move(entry));
 }
 
+Ticket Tuning::take() {
+  const uint32_t call = taken_++ - passing_;  // wraps around before the first
+  if (call >= calls_.size()) return {.candidate = tuner_.best()};
+  return {.candidate = calls_[call], .epoch = epoch_, .call = call};
+}
+
+void Tuning::note(const Ticket& ticket, double seconds) {
+  if (ticket.epoch == 0) return;
+  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(seconds));
+  noted_[ticket.call].store(uint64_t{ticket.epoch} << 32 | bits, std::memory_order_relaxed);
+}
+
 std::vector<double> Tuning::times() const {
-  std::vector<double> times = epoch_.times();
+  Epoch epoch(tuner_.plan());
+  for (std::size_t call = 0; call < calls_.size(); ++call) {
+    const uint64_t noted = noted_[call].load(std::memory_order_relaxed);
+    const bool now = noted >> 32 == epoch_;
+    epoch.note(now ? std::bit_cast<float>(static_cast<uint32_t>(noted)) : 0.0F);
+  }
+  std::vector<double> times = epoch.times();
   times.resize(tuner_.most_runs());
   return times;
 }
@@ -52,14 +84,19 @@ std::vector<double> Tuning::times() const {
 const Operation& Tuning::agreement() const {
   static const Operation kLeast = of_times(OMPL_MIN);
   static const Operation kGreatest = of_times(OMPL_MAX);
-  return some_are_done_early(kind_.collective) ? kGreatest : kLeast;
+  return kind_.modes || some_are_done_early(kind_.collective) ? kGreatest : kLeast;
 }
 
 bool Tuning::learn(std::span<const double> agreed) {
   const bool settled = tuner_.settled();
   const uint32_t best = tuner_.best();
-  tuner_.learn(agreed.first(tuner_.plan().size()));
-  epoch_ = Epoch(tuner_.plan());
+  const auto times = agreed.first(tuner_.plan().size());
+  if (kind_.modes) {
+    const bool missing = std::ranges::any_of(times, [](double seconds) { return seconds <= 0; });
+    if (missing) slack_ = std::min(2 * slack_ + 1, kMostSlack);
+  }
+  tuner_.learn(times);
+  begin_epoch();
   decided_ = decided_ || tuner_.settled();
   return tuner_.settled() && (!settled || tuner_.best() != best);
 }
