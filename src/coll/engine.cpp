@@ -22,7 +22,6 @@ constexpr uint32_t kLargestCell = 16384;
 // Of the memory for collectives: what a team's cells take at most, unless they are the smallest; twice that if some are
 // staged.
 constexpr uint64_t kShare = 8;
-constexpr unsigned kCheckShift = 48;
 constexpr int64_t kGrace_ns = 1'000'000'000;  // without a move at the end, all ranks being there
 
 // A value of OMPL_COLL_PROGRESS, which was checked.
@@ -31,13 +30,18 @@ int32_t mode_of(std::string_view name) {
   return static_cast<int32_t>(std::ranges::find(kNames, name) - kNames.begin());
 }
 
-// Of what all members must agree on; 16 bits.
-uint64_t check_of(const uint32_t* ranks, std::size_t count, uint32_t tags, const Engine& engine) {
+enum class Purpose : uint32_t { hosts, creation, end };
+
+// The key of a meeting, of what all must agree on who come to it.
+uint64_t key_of(Purpose purpose, const std::vector<uint32_t>& ranks, uint32_t tags,
+                const Engine& engine) {
   ByteWriter said;
-  said.add(tags).add(engine.checks()).add(engine.tunes());
-  for (std::size_t i = 0; i < count; ++i) said.add(ranks[i]);
-  return keyed_hash({}, said.bytes()) >> kCheckShift;
+  said.add(static_cast<uint32_t>(purpose)).add(tags).add(engine.checks()).add(engine.tunes());
+  for (const uint32_t rank : ranks) said.add(rank);
+  return keyed_hash({}, said.bytes());
 }
+
+bool is_failure(int code) { return code == OMPL_ERR_PEER || code == OMPL_ERR_LINK; }
 
 }  // namespace
 
@@ -65,7 +69,9 @@ int Engine::open(Runtime& runtime, Context& c) {
   std::unique_ptr<Engine> engine(new Engine(runtime, memory));
   std::vector<uint32_t> all(runtime.size());
   std::iota(all.begin(), all.end(), 0U);
-  int code = engine->meeting_.exchange(c, all, runtime.first_of_node(), &engine->hosts_);
+  const Meeting::Word host{.key = key_of(Purpose::hosts, all, 0, *engine),
+                           .value = runtime.first_of_node()};
+  int code = engine->meeting_.exchange(c, "ompl_team_world", all, host, &engine->hosts_);
   if (code == OMPL_OK) code = engine->create_team(c, all.data(), all.size(), nullptr, &engine->world_);
   if (code == OMPL_OK) runtime.extend(std::move(engine));
   return code;
@@ -130,22 +136,11 @@ int Engine::create_team(Context& c, const uint32_t* ranks, std::size_t count,
     memory = 0;
   }
   if (memory != 0) std::memset(runtime_.pointer(runtime_.rank(), memory), 0, layout.bytes());
-  const uint64_t sign = check_of(ranks, count, config->tags, *this) << kCheckShift;
+  const Meeting::Word mine{.key = key_of(Purpose::creation, members, config->tags, *this),
+                           .value = memory};
   std::vector<uint64_t> theirs;
-  int code = meeting_.exchange(c, members, sign | memory, &theirs);
-  bool same = true;
-  bool room = true;
-  for (uint64_t& told : theirs) {
-    same = same && told >> kCheckShift == sign >> kCheckShift;
-    told &= (uint64_t{1} << kCheckShift) - 1;
-    room = room && told != 0;
-  }
-  if (code == OMPL_OK && !same)
-    code = fail(OMPL_ERR_ARG,
-                "ompl_team_create: the members give different lists or configs, or differ in "
-                "OMPL_COLL_CHECK or "
-                "OMPL_TUNER");
-  if (code == OMPL_OK && !room)
+  int code = meeting_.exchange(c, "ompl_team_create", members, mine, &theirs);
+  if (code == OMPL_OK && std::ranges::count(theirs, 0) != 0)
     code = fail(OMPL_ERR_MEMORY, "ompl_team_create: no room for a team of {}{}; raise OMPL_COLL_MEMORY",
                 count, memory != 0 ? " at another member" : "");
   if (code == OMPL_OK) {
@@ -153,7 +148,8 @@ int Engine::create_team(Context& c, const uint32_t* ranks, std::size_t count,
     if (code == OMPL_OK) memory = staging = 0;  // the team's
   }
   if (code == OMPL_OK) code = set_progress(**out, mode_of(runtime_.settings().coll_progress));
-  if (code != OMPL_OK && memory != 0) give_back();
+  // A member that had heard all may have made the team before it learnt of a failure, and puts into that memory.
+  if (code != OMPL_OK && memory != 0 && !is_failure(code)) give_back();
   return code;
 }
 
@@ -177,14 +173,19 @@ void Engine::remove(Team& team) {
   }
 }
 
-// All members tell each other whether they may, once everything that this rank sent has arrived.
+// All members tell each other whether they may, once everything that this rank sent has arrived. Where that cannot be said, or a member has failed,
+// the team's memory is not used again: something may still come.
 int Engine::destroy_team(Context& c, Team& team) {
   constexpr uint64_t kMay = 1;
   constexpr uint64_t kMayNot = 2;
   const bool may = !team.busy() && team.persistent.load() == 0;
-  int code = runtime_.quiet_all(c);
+  const int sent =
+      runtime_.quiet_all(c);  // the others wait for this one, even if it has lost sight of a rank
+  const Meeting::Word mine{.key = key_of(Purpose::end, team.ranks(), team.layout().lanes, *this),
+                           .value = may ? kMay : kMayNot};
   std::vector<uint64_t> answers;
-  if (code == OMPL_OK) code = meeting_.exchange(c, team.ranks(), may ? kMay : kMayNot, &answers);
+  int code = meeting_.exchange(c, "ompl_team_destroy", team.ranks(), mine, &answers);
+  if (code == OMPL_ERR_ARG) return code;
   if (code == OMPL_OK && std::ranges::count(answers, kMayNot) != 0)
     return fail(OMPL_ERR_STATE,
                 "ompl_team_destroy: {} has requests of the team; wait for, or free, them",
@@ -192,7 +193,8 @@ int Engine::destroy_team(Context& c, Team& team) {
   remove(team);
   team.tell(&found_);
   const std::unique_ptr<Team> owned(&team);
-  if (code != OMPL_OK) return code;  // of a dead job nothing is used again
+  if (code == OMPL_OK) code = sent;
+  if (code != OMPL_OK) return code;
   allocator_.free(team.memory(), team.layout().bytes());
   if (team.staging() != 0) allocator_.free(team.staging(), team.layout().cell_bytes());
   return OMPL_OK;
