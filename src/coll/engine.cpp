@@ -41,6 +41,32 @@ uint64_t key_of(Purpose purpose, const std::vector<uint32_t>& ranks, uint32_t ta
   return keyed_hash({}, said.bytes());
 }
 
+// What a member tells that knows of one that has failed, instead of an offset: so nobody makes the team.
+constexpr uint64_t kInVain = 1;
+
+// Memory for a team; 0: none.
+struct Room {
+  Room(OffsetAllocator& from, const Layout& of) : allocator(from), layout(of) {}
+
+  // `staged`: also for cells of members that are not mapped.
+  bool take(bool staged) {
+    memory = allocator.allocate(layout.bytes());
+    if (memory != 0 && staged) staging = allocator.allocate(layout.cell_bytes());
+    if (staged && staging == 0) give_back();
+    return memory != 0;
+  }
+  void give_back() {
+    if (memory != 0) allocator.free(memory, layout.bytes());
+    if (staging != 0) allocator.free(staging, layout.cell_bytes());
+    memory = staging = 0;
+  }
+
+  OffsetAllocator& allocator;
+  const Layout& layout;
+  uint64_t memory = 0;
+  uint64_t staging = 0;
+};
+
 bool is_failure(int code) { return code == OMPL_ERR_PEER || code == OMPL_ERR_LINK; }
 
 }  // namespace
@@ -125,31 +151,31 @@ int Engine::create_team(Context& c, const uint32_t* ranks, std::size_t count,
   const Layout layout = lay_out(static_cast<uint32_t>(count), config->tags);
   const bool staged = std::ranges::any_of(
       members, [&](uint32_t rank) { return runtime_.pointer(rank, memory_) == nullptr; });
-  uint64_t memory = allocator_.allocate(layout.bytes());
-  uint64_t staging = memory != 0 && staged ? allocator_.allocate(layout.cell_bytes()) : 0;
-  const auto give_back = [&] {
-    if (memory != 0) allocator_.free(memory, layout.bytes());
-    if (staging != 0) allocator_.free(staging, layout.cell_bytes());
-  };
-  if (staged && staging == 0) {
-    give_back();
-    memory = 0;
-  }
-  if (memory != 0) std::memset(runtime_.pointer(runtime_.rank(), memory), 0, layout.bytes());
+  const bool in_vain = std::ranges::any_of(
+      members, [&](uint32_t rank) { return runtime_.peer(rank).failure.load() != OMPL_OK; });
+  Room room(allocator_, layout);
+  if (!in_vain && room.take(staged))
+    std::memset(runtime_.pointer(runtime_.rank(), room.memory), 0, layout.bytes());
   const Meeting::Word mine{.key = key_of(Purpose::creation, members, config->tags, *this),
-                           .value = memory};
+                           .value = in_vain ? kInVain : room.memory};
   std::vector<uint64_t> theirs;
   int code = meeting_.exchange(c, "ompl_team_create", members, mine, &theirs);
+  const bool made_by_none = std::ranges::count(theirs, kInVain) != 0;
+  if (code == OMPL_OK && made_by_none)
+    code = fail(OMPL_ERR_PEER, "ompl_team_create: a member has failed, as another one has found");
   if (code == OMPL_OK && std::ranges::count(theirs, 0) != 0)
     code = fail(OMPL_ERR_MEMORY, "ompl_team_create: no room for a team of {}{}; raise OMPL_COLL_MEMORY",
-                count, memory != 0 ? " at another member" : "");
+                count, room.memory != 0 ? " at another member" : "");
   if (code == OMPL_OK) {
-    code = enter(std::make_unique<Team>(*this, members, layout, memory, theirs, staging), out);
-    if (code == OMPL_OK) memory = staging = 0;  // the team's
+    code =
+        enter(std::make_unique<Team>(*this, members, layout, room.memory, theirs, room.staging), out);
+    if (code == OMPL_OK) {
+      room.memory = room.staging = 0;  // the team's
+      code = set_progress(**out, mode_of(runtime_.settings().coll_progress));
+    }
   }
-  if (code == OMPL_OK) code = set_progress(**out, mode_of(runtime_.settings().coll_progress));
   // A member that had heard all may have made the team before it learnt of a failure, and puts into that memory.
-  if (code != OMPL_OK && memory != 0 && !is_failure(code)) give_back();
+  if (code != OMPL_OK && (made_by_none || !is_failure(code))) room.give_back();
   return code;
 }
 
@@ -195,8 +221,10 @@ int Engine::destroy_team(Context& c, Team& team) {
   const std::unique_ptr<Team> owned(&team);
   if (code == OMPL_OK) code = sent;
   if (code != OMPL_OK) return code;
-  allocator_.free(team.memory(), team.layout().bytes());
-  if (team.staging() != 0) allocator_.free(team.staging(), team.layout().cell_bytes());
+  Room room(allocator_, team.layout());
+  room.memory = team.memory();
+  room.staging = team.staging();
+  room.give_back();
   return OMPL_OK;
 }
 

@@ -12,7 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "coll/operation.hpp"
 #include "coll/tuner/candidates.hpp"
+#include "coll/tuner/tuning.hpp"
 #include "omnipgas/coll.h"
 
 namespace ompl::coll {
