@@ -23,7 +23,9 @@
  *
  * Errors are those of ompl.h. If a member dies, collectives under way in its teams fail with OMPL_ERR_PEER, as do all that
  * follow in these teams. A user-defined operation that fails or throws is an error, OMPL_ERR_ARG, at every member that
- * depends on it. So is, OMPL_ERR_MEMORY, a member that finds no memory for what an algorithm needs beside the buffers.
+ * depends on it. So is, OMPL_ERR_MEMORY, a member that finds no memory for what an algorithm needs beside the buffers. One that
+ * finds none to take part at all leaves its team: every member gets OMPL_ERR_MEMORY, for all collectives of the team that are
+ * under way or follow.
  */
 #ifndef OMNIPGAS_COLL_H
 #define OMNIPGAS_COLL_H
@@ -59,7 +61,8 @@ typedef struct ompl_team_config {
  * which must include the own one, with the same list; nobody else takes part. One thread of a rank makes and destroys
  * teams at a time, in the same order as the ranks it shares them with. Errors: OMPL_ERR_STATE (ompl_team_world() comes
  * first), OMPL_ERR_ARG, OMPL_ERR_RANK, OMPL_ERR_MEMORY (on every member, if one has no room: raise OMPL_COLL_MEMORY),
- * OMPL_ERR_PEER, OMPL_ERR_LINK. */
+ * OMPL_ERR_PEER, OMPL_ERR_LINK: a member has failed. Another one may have made the team before it learnt of that; its
+ * collectives fail. The members left can make a team of theirs. */
 OMPL_API int ompl_team_create(const uint32_t* ranks, size_t count, const ompl_team_config* config,
                               ompl_team** team);
 
@@ -69,8 +72,8 @@ OMPL_API int ompl_team_split(ompl_team* parent, int32_t color, int32_t key,
                              const ompl_team_config* config, ompl_team** team);
 
 /* Ends a team, whose collectives are complete and whose persistent requests are freed; NULL is allowed, on every member.
- * Collective in the team. The world cannot be ended (OMPL_ERR_ARG). Further errors: OMPL_ERR_STATE (a request is left; the
- * team stays), OMPL_ERR_PEER, OMPL_ERR_LINK. */
+ * Collective in the team; once a member has failed nobody waits for the others. The world cannot be ended (OMPL_ERR_ARG).
+ * Further errors: OMPL_ERR_STATE (a request is left; the team stays), OMPL_ERR_PEER, OMPL_ERR_LINK. */
 OMPL_API int ompl_team_destroy(ompl_team* team);
 
 /* The number of the calling rank among the members, 0 .. ompl_team_size() - 1, or OMPL_ERR_ARG. Any thread. */

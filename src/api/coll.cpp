@@ -2,6 +2,9 @@
 // The collectives and requests of coll.h: arguments are checked and become a Call, which the lane of its tag carries out.
 #include "omnipgas/coll.h"
 
+#include <new>
+#include <utility>
+
 #include "api/call.hpp"
 #include "api/team.hpp"
 #include "coll/algorithms/algorithms.hpp"
@@ -26,6 +29,12 @@ namespace {
 constexpr uint64_t kMostBytes = uint64_t{1} << 40;
 constexpr ompl_coll_options kDefaults = OMPL_COLL_OPTIONS_INIT;
 
+// Lengths and offsets of a block for each member; without offsets they stand one behind the other. Null: there are none.
+struct Lists {
+  const std::size_t* lengths = nullptr;
+  const std::size_t* offsets = nullptr;
+};
+
 // What a function was given, beside the Call that it fills.
 struct Given {
   const char* name;
@@ -36,6 +45,8 @@ struct Given {
   void* receive = nullptr;
   int32_t type = OMPL_UINT8;  // of a reduction
   int32_t op = -1;            // -1: none
+  Lists sent{};
+  Lists received{};
 };
 
 // How a collective ended; the reason is recorded for this thread.
@@ -149,63 +160,12 @@ int check(const Given& given, const Call& call) {
   return OMPL_OK;
 }
 
-// Starts, or makes, what was asked for, and waits for it if there is no request to give back.
-int carry_out(Given given, Call call) {
-  const ompl_coll_options& options = given.options != nullptr ? *given.options : kDefaults;
-  return with(options.ctx, [&](Context& c, Runtime&) {
-    if (const int code = check(given, options); code != OMPL_OK) return code;
-    Team& team = *given.team;
-    call.me = team.me();
-    call.size = team.size();
-    call.algorithm = options.algorithm;
-    call.nodes = &team.nodes();
-    call.modes = given.request != nullptr && team.engine().tunes_modes();
-    Operation operation;
-    if (const int code = read_operation(given, call, &operation); code != OMPL_OK) return code;
-    if (const int code = check(given, call); code != OMPL_OK) return code;
-    if (team.broken() != OMPL_OK) return ompl::fail_quietly(team.broken(), team.why_broken());
-    Lane& lane = team.lane(options.tag);
-    auto prepared = lane.prepare(call);
-    if (prepared == nullptr)
-      return fail(
-          OMPL_ERR_UNSUPPORTED,
-          "{}: there is no algorithm {}, or it does not take lists, or does not keep the members' "
-          "order, which the operation needs",
-          given.name, options.algorithm);
-    Request* const request = lane.fresh();
-    request->prepared = std::move(prepared);
-    request->send = static_cast<std::byte*>(const_cast<void*>(given.send));
-    request->receive = static_cast<std::byte*>(given.receive);
-    request->operation = operation;
-    request->persistent = options.persistent != 0;
-    request->exchange = nullptr;
-    if (team.engine().checks() && team.size() > 1) {
-      request->exchange = lane.prepare(ompl::coll::exchange_of_promises(call));
-      request->promise = ompl::coll::promise_of(call, given.type, given.op);
-    }
-    if (request->persistent) {
-      team.persistent.fetch_add(1);
-      *given.request = reinterpret_cast<ompl_request*>(request);
-      return static_cast<int>(OMPL_OK);
-    }
-    lane.start(request);
-    if (given.request == nullptr) return finish(c, *request, options.timeout_ns);
-    *given.request = reinterpret_cast<ompl_request*>(request);
-    bool again = false;
-    lane.drive(c, &again);
-    lane.ring(*request);
-    return static_cast<int>(OMPL_OK);
-  });
-}
-
-bool in_place(const void* buffer) { return buffer == OMPL_IN_PLACE; }
-
-// A list of lengths with its offsets, those of blocks one behind the other if there are none.
-ompl::coll::Blocks listed(const size_t* lengths, const size_t* offsets, uint32_t members) {
+ompl::coll::Blocks listed(const Lists& lists, uint32_t members) {
   ompl::coll::Blocks blocks;
-  blocks.lengths.assign(lengths, lengths + members);
-  if (offsets != nullptr) {
-    blocks.offsets.assign(offsets, offsets + members);
+  if (lists.lengths == nullptr) return blocks;
+  blocks.lengths.assign(lists.lengths, lists.lengths + members);
+  if (lists.offsets != nullptr) {
+    blocks.offsets.assign(lists.offsets, lists.offsets + members);
     return blocks;
   }
   std::size_t at = 0;
@@ -215,6 +175,85 @@ ompl::coll::Blocks listed(const size_t* lengths, const size_t* offsets, uint32_t
   }
   return blocks;
 }
+
+// Makes the request for a call.
+int make(const Given& given, const ompl_coll_options& options, Call call, Request** made) {
+  Team& team = *given.team;
+  call.me = team.me();
+  call.size = team.size();
+  call.algorithm = options.algorithm;
+  call.nodes = &team.nodes();
+  call.modes = given.request != nullptr && team.engine().tunes_modes();
+  call.sent = listed(given.sent, call.size);
+  call.received = listed(given.received, call.size);
+  Operation operation;
+  if (const int code = read_operation(given, call, &operation); code != OMPL_OK) return code;
+  if (const int code = check(given, call); code != OMPL_OK) return code;
+  if (team.broken() != OMPL_OK) return ompl::fail_quietly(team.broken(), team.why_broken());
+  Lane& lane = team.lane(options.tag);
+  auto prepared = lane.prepare(call);
+  if (prepared == nullptr)
+    return fail(
+        OMPL_ERR_UNSUPPORTED,
+        "{}: there is no algorithm {}, or it does not take lists, or does not keep the members' "
+        "order, which the operation needs",
+        given.name, options.algorithm);
+  Request* const request = lane.fresh();
+  request->prepared = std::move(prepared);
+  request->send = static_cast<std::byte*>(const_cast<void*>(given.send));
+  request->receive = static_cast<std::byte*>(given.receive);
+  request->operation = operation;
+  request->persistent = options.persistent != 0;
+  request->exchange = nullptr;
+  if (team.engine().checks() && team.size() > 1) {
+    request->exchange = lane.prepare(ompl::coll::exchange_of_promises(call));
+    request->promise = ompl::coll::promise_of(call, given.type, given.op);
+  }
+  *made = request;
+  return OMPL_OK;
+}
+
+// Calls what makes a member take part in a collective. Without memory for that it cannot, and the others must not wait for it.
+template <class Begin>
+int begin_or_leave(Context& c, Team& team, Begin begin) {
+  try {
+    return begin();
+  } catch (const std::bad_alloc&) {
+    team.leave(c);
+    return ompl::fail_quietly(OMPL_ERR_MEMORY, team.why_broken());
+  }
+}
+
+// Starts, or makes, what was asked for, and waits for it if there is no request to give back.
+int carry_out(const Given& given, const Call& call) {
+  const ompl_coll_options& options = given.options != nullptr ? *given.options : kDefaults;
+  return with(options.ctx, [&](Context& c, Runtime&) {
+    if (const int code = check(given, options); code != OMPL_OK) return code;
+    Team& team = *given.team;
+    Request* request = nullptr;
+    if (options.persistent != 0) {
+      if (const int code = make(given, options, call, &request); code != OMPL_OK) return code;
+      team.persistent.fetch_add(1);
+      *given.request = reinterpret_cast<ompl_request*>(request);
+      return static_cast<int>(OMPL_OK);
+    }
+    const int code = begin_or_leave(c, team, [&] {
+      const int made = make(given, options, call, &request);
+      if (made == OMPL_OK) request->lane->start(request);
+      return made;
+    });
+    if (code != OMPL_OK) return code;
+    if (given.request == nullptr) return finish(c, *request, options.timeout_ns);
+    *given.request = reinterpret_cast<ompl_request*>(request);
+    Lane& lane = team.lane(options.tag);
+    bool again = false;
+    lane.drive(c, &again);
+    lane.ring(*request);
+    return static_cast<int>(OMPL_OK);
+  });
+}
+
+bool in_place(const void* buffer) { return buffer == OMPL_IN_PLACE; }
 
 int no_lists(const char* name) { return fail(OMPL_ERR_ARG, "{}: the team or a list is null", name); }
 
@@ -240,9 +279,13 @@ int ompl_request_start(ompl_ctx* ctx, ompl_request* request) {
       return fail(OMPL_ERR_ARG, "ompl_request_start: the request is null or not persistent");
     if (r->runs())
       return fail(OMPL_ERR_STATE, "ompl_request_start: the collective is under way; wait for it first");
-    const Team& team = r->lane->team();
+    Team& team = r->lane->team();
     if (team.broken() != OMPL_OK) return ompl::fail_quietly(team.broken(), team.why_broken());
-    r->lane->start(r);
+    const int code = begin_or_leave(c, team, [&] {
+      r->lane->start(r);
+      return static_cast<int>(OMPL_OK);
+    });
+    if (code != OMPL_OK) return code;
     bool again = false;
     r->lane->drive(c, &again);
     r->lane->ring(*r);
@@ -342,11 +385,9 @@ int ompl_allgather(ompl_team* team, const void* send, void* receive, size_t leng
 int ompl_allgatherv(ompl_team* team, const void* send, void* receive, const size_t* lengths,
                     const size_t* offsets, const ompl_coll_options* options, ompl_request** request) {
   if (team == nullptr || lengths == nullptr) return no_lists("ompl_allgatherv");
-  return carry_out({"ompl_allgatherv", team_of(team), options, request, send, receive},
-                   {.collective = OMPL_ALLGATHER,
-                    .in_place = in_place(send),
-                    .listed = true,
-                    .received = listed(lengths, offsets, team_of(team)->size())});
+  Given given{"ompl_allgatherv", team_of(team), options, request, send, receive};
+  given.received = {lengths, offsets};
+  return carry_out(given, {.collective = OMPL_ALLGATHER, .in_place = in_place(send), .listed = true});
 }
 
 int ompl_gather(ompl_team* team, const void* send, void* receive, size_t length, uint32_t root,
@@ -361,14 +402,13 @@ int ompl_gatherv(ompl_team* team, const void* send, size_t length, void* receive
                  ompl_request** request) {
   const bool at_root = team != nullptr && team_of(team)->me() == root;
   if (team == nullptr || (at_root && lengths == nullptr)) return no_lists("ompl_gatherv");
-  return carry_out(
-      {"ompl_gatherv", team_of(team), options, request, send, receive},
-      {.collective = OMPL_GATHER,
-       .root = root,
-       .in_place = in_place(send),
-       .listed = true,
-       .length = length,
-       .received = at_root ? listed(lengths, offsets, team_of(team)->size()) : ompl::coll::Blocks{}});
+  Given given{"ompl_gatherv", team_of(team), options, request, send, receive};
+  if (at_root) given.received = {lengths, offsets};
+  return carry_out(given, {.collective = OMPL_GATHER,
+                           .root = root,
+                           .in_place = in_place(send),
+                           .listed = true,
+                           .length = length});
 }
 
 int ompl_scatter(ompl_team* team, const void* send, void* receive, size_t length, uint32_t root,
@@ -383,14 +423,13 @@ int ompl_scatterv(ompl_team* team, const void* send, const size_t* lengths, cons
                   ompl_request** request) {
   const bool at_root = team != nullptr && team_of(team)->me() == root;
   if (team == nullptr || (at_root && lengths == nullptr)) return no_lists("ompl_scatterv");
-  return carry_out(
-      {"ompl_scatterv", team_of(team), options, request, send, receive},
-      {.collective = OMPL_SCATTER,
-       .root = root,
-       .in_place = in_place(receive),
-       .listed = true,
-       .length = length,
-       .sent = at_root ? listed(lengths, offsets, team_of(team)->size()) : ompl::coll::Blocks{}});
+  Given given{"ompl_scatterv", team_of(team), options, request, send, receive};
+  if (at_root) given.sent = {lengths, offsets};
+  return carry_out(given, {.collective = OMPL_SCATTER,
+                           .root = root,
+                           .in_place = in_place(receive),
+                           .listed = true,
+                           .length = length});
 }
 
 int ompl_alltoall(ompl_team* team, const void* send, void* receive, size_t length,
@@ -405,14 +444,10 @@ int ompl_alltoallv(ompl_team* team, const void* send, const size_t* send_lengths
                    ompl_request** request) {
   const bool lists = receive_lengths != nullptr && (in_place(send) || send_lengths != nullptr);
   if (team == nullptr || !lists) return no_lists("ompl_alltoallv");
-  const uint32_t members = team_of(team)->size();
-  const ompl::coll::Blocks in = listed(receive_lengths, receive_offsets, members);
-  return carry_out({"ompl_alltoallv", team_of(team), options, request, send, receive},
-                   {.collective = OMPL_ALLTOALL,
-                    .in_place = in_place(send),
-                    .listed = true,
-                    .sent = in_place(send) ? in : listed(send_lengths, send_offsets, members),
-                    .received = in});
+  Given given{"ompl_alltoallv", team_of(team), options, request, send, receive};
+  given.received = {receive_lengths, receive_offsets};
+  given.sent = in_place(send) ? given.received : Lists{send_lengths, send_offsets};
+  return carry_out(given, {.collective = OMPL_ALLTOALL, .in_place = in_place(send), .listed = true});
 }
 
 int ompl_reduce_scatter(ompl_team* team, const void* send, void* receive, size_t count, int32_t type,

@@ -71,6 +71,11 @@ void Builder::combine(uint32_t peer, Place from, Place to, uint64_t length, bool
       {.kind = Step::Kind::reduce, .behind = behind, .length = length, .from = whole, .to = to});
 }
 
+void Builder::reduce(Place from, Place to, uint64_t length) {
+  if (length == 0) return;
+  add({.kind = Step::Kind::reduce, .length = length, .from = real(from), .to = real(to)});
+}
+
 void Builder::copy(Place from, Place to, uint64_t length) {
   from = real(from);
   to = real(to);

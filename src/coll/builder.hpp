@@ -40,6 +40,8 @@ class Builder {
   // What the peer combines, or what comes from it combined: to = what comes op from. `behind`: from op what comes.
   void send_combined(uint32_t peer, Place from, uint64_t length);
   void combine(uint32_t peer, Place from, Place to, uint64_t length, bool behind = false);
+  // to = from op to, both own.
+  void reduce(Place from, Place to, uint64_t length);
   // Nothing if they are the same.
   void copy(Place from, Place to, uint64_t length);
 

@@ -42,7 +42,8 @@ struct Call {
   uint64_t length = 0;  // bytes of a buffer or, where a buffer has a block for each member, of a block
   const Nodes* nodes = nullptr;  // of the members; null: of no interest
   Blocks sent{};                 // of alltoall and scatter, if they are listed
-  Blocks received{};             // of alltoall, allgather and gather, if they are listed
+  Blocks
+      received{};  // of alltoall, allgather, gather and, within another algorithm, reduce-scatter, if they are listed
 
   // Where what this rank contributes lies.
   [[nodiscard]] Place own() const { return {in_place ? Buffer::receive : Buffer::send, 0}; }

@@ -31,7 +31,12 @@ struct alignas(arch::kCacheLine) Words {
       landed;  // bytes that have come straight, or will not come; above kFailureShift, then, a failure as in Cell
 };
 
-// Where things are in the memory that a member has for a team: Words of every lane and peer, then their cells.
+// What any member signals to every other one.
+struct alignas(arch::kCacheLine) Notice {
+  uint32_t left;  // members that cannot go on: the team is of no use any more
+};
+
+// Where things are in the memory that a member has for a team: the Notice, Words of every lane and peer, then their cells.
 struct Layout {
   uint32_t members = 1;
   uint32_t lanes = 1;
@@ -40,13 +45,13 @@ struct Layout {
   static constexpr uint32_t kCells = 8;  // of a channel
   [[nodiscard]] uint64_t pairs() const { return uint64_t{members} * lanes; }
   [[nodiscard]] uint64_t words(uint32_t lane, uint32_t peer) const {
-    return (uint64_t{lane} * members + peer) * sizeof(Words);
+    return sizeof(Notice) + (uint64_t{lane} * members + peer) * sizeof(Words);
   }
   [[nodiscard]] uint64_t cells(uint32_t lane, uint32_t peer) const {
-    return pairs() * sizeof(Words) + (uint64_t{lane} * members + peer) * kCells * stride;
+    return words(lanes, 0) + (uint64_t{lane} * members + peer) * kCells * stride;
   }
   [[nodiscard]] uint64_t cell_bytes() const { return pairs() * kCells * stride; }
-  [[nodiscard]] uint64_t bytes() const { return pairs() * sizeof(Words) + cell_bytes(); }
+  [[nodiscard]] uint64_t bytes() const { return cells(lanes, 0); }
   // Bytes of data that a cell takes.
   [[nodiscard]] uint32_t room() const { return stride - static_cast<uint32_t>(sizeof(Cell)); }
 };

@@ -23,7 +23,6 @@ constexpr uint32_t kLargestCell = 16384;
 // Of the memory for collectives: what a team's cells take at most, unless they are the smallest; twice that if some are
 // staged.
 constexpr uint64_t kShare = 8;
-constexpr unsigned kCheckShift = 48;
 constexpr int64_t kGrace_ns = 1'000'000'000;  // without a move at the end, all ranks being there
 
 // A value of OMPL_COLL_PROGRESS, which was checked.
@@ -31,13 +30,48 @@ int32_t mode_of(std::string_view name) {
   return static_cast<int32_t>(std::ranges::find(kProgressNames, name) - kProgressNames.begin());
 }
 
-// Of what all members must agree on; 16 bits.
-uint64_t check_of(const uint32_t* ranks, std::size_t count, uint32_t tags, const Engine& engine) {
+enum class Purpose : uint32_t { hosts, creation, end };
+
+// The key of a meeting, of what all must agree on who come to it.
+uint64_t key_of(Purpose purpose, const std::vector<uint32_t>& ranks, uint32_t tags,
+                const Engine& engine) {
   ByteWriter said;
-  said.add(tags).add(engine.checks()).add(engine.tunes()).add(engine.tunes_modes());
-  for (std::size_t i = 0; i < count; ++i) said.add(ranks[i]);
-  return keyed_hash({}, said.bytes()) >> kCheckShift;
+  said.add(static_cast<uint32_t>(purpose))
+      .add(tags)
+      .add(engine.checks())
+      .add(engine.tunes())
+      .add(engine.tunes_modes());
+  for (const uint32_t rank : ranks) said.add(rank);
+  return keyed_hash({}, said.bytes());
 }
+
+// What a member tells that knows of one that has failed, instead of an offset: so nobody makes the team.
+constexpr uint64_t kInVain = 1;
+
+// Memory for a team; 0: none.
+struct Room {
+  Room(OffsetAllocator& from, const Layout& of) : allocator(from), layout(of) {}
+
+  // `staged`: also for cells of members that are not mapped.
+  bool take(bool staged) {
+    memory = allocator.allocate(layout.bytes());
+    if (memory != 0 && staged) staging = allocator.allocate(layout.cell_bytes());
+    if (staged && staging == 0) give_back();
+    return memory != 0;
+  }
+  void give_back() {
+    if (memory != 0) allocator.free(memory, layout.bytes());
+    if (staging != 0) allocator.free(staging, layout.cell_bytes());
+    memory = staging = 0;
+  }
+
+  OffsetAllocator& allocator;
+  const Layout& layout;
+  uint64_t memory = 0;
+  uint64_t staging = 0;
+};
+
+bool is_failure(int code) { return code == OMPL_ERR_PEER || code == OMPL_ERR_LINK; }
 
 }  // namespace
 
@@ -66,7 +100,9 @@ int Engine::open(Runtime& runtime, Context& c) {
   std::unique_ptr<Engine> engine(new Engine(runtime, memory));
   std::vector<uint32_t> all(runtime.size());
   std::iota(all.begin(), all.end(), 0U);
-  int code = engine->meeting_.exchange(c, all, runtime.first_of_node(), &engine->hosts_);
+  const Meeting::Word host{.key = key_of(Purpose::hosts, all, 0, *engine),
+                           .value = runtime.first_of_node()};
+  int code = engine->meeting_.exchange(c, "ompl_team_world", all, host, &engine->hosts_);
   if (code == OMPL_OK) code = engine->create_team(c, all.data(), all.size(), nullptr, &engine->world_);
   if (code == OMPL_OK) runtime.extend(std::move(engine));
   return code;
@@ -120,40 +156,31 @@ int Engine::create_team(Context& c, const uint32_t* ranks, std::size_t count,
   const Layout layout = lay_out(static_cast<uint32_t>(count), config->tags);
   const bool staged = std::ranges::any_of(
       members, [&](uint32_t rank) { return runtime_.pointer(rank, memory_) == nullptr; });
-  uint64_t memory = allocator_.allocate(layout.bytes());
-  uint64_t staging = memory != 0 && staged ? allocator_.allocate(layout.cell_bytes()) : 0;
-  const auto give_back = [&] {
-    if (memory != 0) allocator_.free(memory, layout.bytes());
-    if (staging != 0) allocator_.free(staging, layout.cell_bytes());
-  };
-  if (staged && staging == 0) {
-    give_back();
-    memory = 0;
-  }
-  if (memory != 0) std::memset(runtime_.pointer(runtime_.rank(), memory), 0, layout.bytes());
-  const uint64_t sign = check_of(ranks, count, config->tags, *this) << kCheckShift;
+  const bool in_vain = std::ranges::any_of(
+      members, [&](uint32_t rank) { return runtime_.peer(rank).failure.load() != OMPL_OK; });
+  Room room(allocator_, layout);
+  if (!in_vain && room.take(staged))
+    std::memset(runtime_.pointer(runtime_.rank(), room.memory), 0, layout.bytes());
+  const Meeting::Word mine{.key = key_of(Purpose::creation, members, config->tags, *this),
+                           .value = in_vain ? kInVain : room.memory};
   std::vector<uint64_t> theirs;
-  int code = meeting_.exchange(c, members, sign | memory, &theirs);
-  bool same = true;
-  bool room = true;
-  for (uint64_t& told : theirs) {
-    same = same && told >> kCheckShift == sign >> kCheckShift;
-    told &= (uint64_t{1} << kCheckShift) - 1;
-    room = room && told != 0;
-  }
-  if (code == OMPL_OK && !same)
-    code = fail(OMPL_ERR_ARG,
-                "ompl_team_create: the members give different lists or configs, or differ in "
-                "OMPL_COLL_CHECK, OMPL_TUNER or OMPL_COLL_PROGRESS=auto");
-  if (code == OMPL_OK && !room)
+  int code = meeting_.exchange(c, "ompl_team_create", members, mine, &theirs);
+  const bool made_by_none = std::ranges::count(theirs, kInVain) != 0;
+  if (code == OMPL_OK && made_by_none)
+    code = fail(OMPL_ERR_PEER, "ompl_team_create: a member has failed, as another one has found");
+  if (code == OMPL_OK && std::ranges::count(theirs, 0) != 0)
     code = fail(OMPL_ERR_MEMORY, "ompl_team_create: no room for a team of {}{}; raise OMPL_COLL_MEMORY",
-                count, memory != 0 ? " at another member" : "");
+                count, room.memory != 0 ? " at another member" : "");
   if (code == OMPL_OK) {
-    code = enter(std::make_unique<Team>(*this, members, layout, memory, theirs, staging), out);
-    if (code == OMPL_OK) memory = staging = 0;  // the team's
+    code =
+        enter(std::make_unique<Team>(*this, members, layout, room.memory, theirs, room.staging), out);
+    if (code == OMPL_OK) {
+      room.memory = room.staging = 0;  // the team's
+      code = set_progress(**out, mode_of(runtime_.settings().coll_progress));
+    }
   }
-  if (code == OMPL_OK) code = set_progress(**out, mode_of(runtime_.settings().coll_progress));
-  if (code != OMPL_OK && memory != 0) give_back();
+  // A member that had heard all may have made the team before it learnt of a failure, and puts into that memory.
+  if (code != OMPL_OK && (made_by_none || !is_failure(code))) room.give_back();
   return code;
 }
 
@@ -177,14 +204,19 @@ void Engine::remove(Team& team) {
   }
 }
 
-// All members tell each other whether they may, once everything that this rank sent has arrived.
+// All members tell each other whether they may, once everything that this rank sent has arrived. Where that cannot be said, or a member has failed,
+// the team's memory is not used again: something may still come.
 int Engine::destroy_team(Context& c, Team& team) {
   constexpr uint64_t kMay = 1;
   constexpr uint64_t kMayNot = 2;
   const bool may = !team.busy() && team.persistent.load() == 0;
-  int code = runtime_.quiet_all(c);
+  const int sent =
+      runtime_.quiet_all(c);  // the others wait for this one, even if it has lost sight of a rank
+  const Meeting::Word mine{.key = key_of(Purpose::end, team.ranks(), team.layout().lanes, *this),
+                           .value = may ? kMay : kMayNot};
   std::vector<uint64_t> answers;
-  if (code == OMPL_OK) code = meeting_.exchange(c, team.ranks(), may ? kMay : kMayNot, &answers);
+  int code = meeting_.exchange(c, "ompl_team_destroy", team.ranks(), mine, &answers);
+  if (code == OMPL_ERR_ARG) return code;
   if (code == OMPL_OK && std::ranges::count(answers, kMayNot) != 0)
     return fail(OMPL_ERR_STATE,
                 "ompl_team_destroy: {} has requests of the team; wait for, or free, them",
@@ -192,9 +224,12 @@ int Engine::destroy_team(Context& c, Team& team) {
   remove(team);
   team.tell(&found_);
   const std::unique_ptr<Team> owned(&team);
-  if (code != OMPL_OK) return code;  // of a dead job nothing is used again
-  allocator_.free(team.memory(), team.layout().bytes());
-  if (team.staging() != 0) allocator_.free(team.staging(), team.layout().cell_bytes());
+  if (code == OMPL_OK) code = sent;
+  if (code != OMPL_OK) return code;
+  Room room(allocator_, team.layout());
+  room.memory = team.memory();
+  room.staging = team.staging();
+  room.give_back();
   return OMPL_OK;
 }
 

@@ -22,4 +22,13 @@ bool Nodes::clustered() const {
          });
 }
 
+Nodes Nodes::runs() const {
+  std::vector<uint32_t> run_of;
+  for (std::size_t member = 0; member < of_.size(); ++member) {
+    const bool begins = member > 0 && of_[member] != of_[member - 1];
+    run_of.push_back(member == 0 ? 0 : run_of.back() + (begins ? 1 : 0));
+  }
+  return Nodes(run_of);
+}
+
 }  // namespace ompl::coll

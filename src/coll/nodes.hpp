@@ -19,6 +19,8 @@ class Nodes {
   [[nodiscard]] const std::vector<uint32_t>& members(uint32_t node) const { return members_[node]; }
   // Several nodes, with several members each.
   [[nodiscard]] bool clustered() const;
+  // Parts of them: members of a node that stand side by side in the team. These parts have the order of the team.
+  [[nodiscard]] Nodes runs() const;
 
  private:
   std::vector<uint32_t> of_;

@@ -2,6 +2,7 @@
 #include "coll/team.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "coll/engine.hpp"
@@ -18,6 +19,7 @@ Team::Team(Engine& engine, std::vector<uint32_t> ranks, const Layout& layout, ui
       nodes_(engine.hosts(ranks_)),
       layout_(layout),
       memory_(memory),
+      theirs_(theirs),
       staging_(staging),
       me_(static_cast<uint32_t>(std::ranges::find(ranks_, runtime_.rank()) - ranks_.begin())) {
   if (runtime_.settings().coll_scheduler == "locked-queue") queue_ = std::make_unique<LockedQueue>();
@@ -94,7 +96,20 @@ void Team::break_up(int code, const std::string& why) {
   broken_.store(code, std::memory_order_release);
 }
 
+// Who is out of reach cannot be told, and learns of that by itself.
+void Team::leave(Context& c) {
+  for (uint32_t member = 0; member < size(); ++member) {
+    const Signal left{.offset = theirs_[member] + offsetof(Notice, left)};
+    static_cast<void>(runtime_.signal(c, ranks_[member], left));
+  }
+  look_at_failures();
+}
+
 void Team::look_at_failures() {
+  auto* const notice = static_cast<std::byte*>(runtime_.pointer(runtime_.rank(), memory_));
+  const auto left = arch::word32(notice + offsetof(Notice, left));
+  if (left.load(std::memory_order_acquire) != 0 && broken() == OMPL_OK)
+    break_up(OMPL_ERR_MEMORY, "a member has found no memory to take part in a collective");
   const uint32_t known = runtime_.failures();
   if (known == failures_seen_.load(std::memory_order_relaxed)) return;
   failures_seen_.store(known, std::memory_order_relaxed);

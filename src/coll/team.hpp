@@ -60,8 +60,10 @@ class Team {
   void break_up(int code, const std::string& why);
   // The reason; once broken() is not OMPL_OK.
   [[nodiscard]] const std::string& why_broken() const { return why_; }
-  // Breaks up if a member is known to have failed.
+  // Breaks up if a member is known to have failed, or has left.
   void look_at_failures();
+  // This member finds no memory to take part in a collective: breaks up, here and at all others.
+  void leave(Context& c);
 
   // Persistent requests.
   std::atomic<uint32_t> persistent{0};
@@ -73,6 +75,7 @@ class Team {
   const Nodes nodes_;
   const Layout layout_;
   const uint64_t memory_;
+  const std::vector<uint64_t> theirs_;  // the same of the members
   const uint64_t staging_;
   uint32_t me_ = 0;
   std::vector<std::unique_ptr<Lane>> lanes_;  // by tag

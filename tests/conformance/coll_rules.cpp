@@ -216,10 +216,14 @@ TEST_P(Conformance, Coll_OrderOfOperationsThatDoNotCommute) {
       expect(0, r.size, 0);
       ok(ompl_reduce(team, mine.data(), out.data(), count, OMPL_ELEMENT, op, root, nullptr, nullptr));
       if (r.rank == root) expect(0, r.size, 0);
-      ok(ompl_scan(team, mine.data(), out.data(), count, OMPL_ELEMENT, op, nullptr, nullptr));
-      expect(0, r.rank + 1, 0);
-      ok(ompl_exscan(team, mine.data(), out.data(), count, OMPL_ELEMENT, op, nullptr, nullptr));
-      if (r.rank > 0) expect(0, r.rank, 0);
+      for_every_algorithm(OMPL_SCAN, [&](int32_t algorithm) {  // they all keep it
+        ompl_coll_options options = OMPL_COLL_OPTIONS_INIT;
+        options.algorithm = algorithm;
+        ok(ompl_scan(team, mine.data(), out.data(), count, OMPL_ELEMENT, op, &options, nullptr));
+        expect(0, r.rank + 1, 0);
+        ok(ompl_exscan(team, mine.data(), out.data(), count, OMPL_ELEMENT, op, &options, nullptr));
+        if (r.rank > 0) expect(0, r.rank, 0);
+      });
       ok(ompl_reduce_scatter(team, mine.data(), out.data(), count, OMPL_ELEMENT, op, nullptr, nullptr));
       expect(0, r.size, r.rank * count);
       ompl_coll_options ring = OMPL_COLL_OPTIONS_INIT;

@@ -57,6 +57,27 @@ TEST_P(Conformance, Coll_Teams) {
   });
 }
 
+// All are told, and the next team is made all the same.
+TEST_P(Conformance, Coll_TeamsOfDifferentLists) {
+  world({.ranks = 2})->run([](Rank& r) {
+    world_team();
+    if (r.size < 2) return;
+    const std::array<uint32_t, 2> right{0, 1};
+    const std::array<uint32_t, 2> wrong{1, 0};
+    for (uint32_t round = 0; round < rounds(20); ++round) {
+      ompl_team* team = nullptr;
+      const auto& list = r.rank == 0 ? right : wrong;
+      EXPECT_EQ(ompl_team_create(list.data(), list.size(), nullptr, &team), OMPL_ERR_ARG);
+      EXPECT_NE(std::string(ompl_error_detail()).find("different lists"), std::string::npos);
+      EXPECT_EQ(team, nullptr);
+      ok(ompl_team_create(right.data(), right.size(), nullptr, &team));
+      CollJob job({.collective = OMPL_ALLGATHER, .length = 100});
+      job.run(team);
+      ok(ompl_team_destroy(team));
+    }
+  });
+}
+
 TEST_P(Conformance, Coll_WrongArguments) {
   world({.ranks = 2})->run([](Rank& r) {
     ompl_team* team = nullptr;

@@ -161,6 +161,47 @@ TEST(MockFailure, R18_ACollectiveWhoseMemberDiesInTheMiddleFailsAtAllOthers) {
   });
 }
 
+// Of those left all or only one have tried to make, or to end, a team with the dead one.
+TEST(MockFailure, R18_TeamsCanBeMadeAfterOneCouldNot) {
+  const std::array<uint32_t, 3> all{0, 1, 2};
+  const std::array<uint32_t, 2> left{0, 2};
+  for (const bool both_try : {true, false}) {
+    SCOPED_TRACE(both_try);
+    Doomed doomed({}, {.ranks = 3});
+    std::atomic<uint32_t> settled{0};
+    doomed.run([&](Rank& r) {
+      ompl_team* team = nullptr;
+      ompl_team* old = nullptr;
+      ok(ompl_team_world(&team));
+      ok(ompl_team_create(all.data(), all.size(), nullptr, &old));
+      const uint64_t flag = r.allocate(4);
+      settle(r, flag, settled, r.size);
+      if (r.rank == 1) {
+        doomed.wire().kill(1);
+        return;
+      }
+      if (both_try || r.rank == 0) {
+        ompl_team* none = nullptr;
+        EXPECT_TRUE(is_failure(ompl_team_create(all.data(), all.size(), nullptr, &none)));
+        EXPECT_EQ(none, nullptr);
+        EXPECT_TRUE(is_failure(ompl_team_create(all.data(), all.size(), nullptr, &none)));
+        EXPECT_TRUE(is_failure(ompl_team_destroy(old)));
+      }
+      EXPECT_TRUE(is_failure(r.wait(flag)));
+      EXPECT_EQ(ompl_failure_ack(), 1);
+      for (uint32_t round = 0; round < 20; ++round) {
+        ok(ompl_team_create(left.data(), left.size(), nullptr, &team));
+        uint64_t sum = r.rank;
+        ok(ompl_allreduce(team, OMPL_IN_PLACE, &sum, 1, OMPL_UINT64, OMPL_SUM, nullptr, nullptr));
+        EXPECT_EQ(sum, 2U);
+        ok(ompl_team_destroy(team));
+      }
+      static_cast<void>(r.quiet());  // what was sent to the dead rank is told once
+      settle(r, flag, settled, 3 + 2);
+    });
+  }
+}
+
 TEST(MockFailure, R18_WhatIsOutstandingOnABrokenLinkFails) {
   for (const bool is_put : {true, false}) {
     SCOPED_TRACE(is_put);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A member that finds no memory for what an algorithm needs beside the buffers: those that depend on it are told, and nobody waits for ever. Over the
-// mock, and in memory. The allocator of this program refuses what is too long for the thread.
+// A member that finds no memory for what an algorithm needs beside the buffers, or to take part at all: those that depend on it are told, and nobody
+// waits for ever. Over the mock, and in memory. The allocator of this program refuses what is too long for the thread, or one allocation of its.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,11 +18,13 @@
 namespace {
 
 thread_local std::size_t t_most = SIZE_MAX;  // bytes at once
+thread_local std::size_t t_made = 0;         // allocations
+thread_local std::size_t t_refused = 0;      // the one that is
 
 }  // namespace
 
 void* operator new(std::size_t bytes) {
-  void* const memory = bytes <= t_most ? std::malloc(bytes) : nullptr;
+  void* const memory = bytes <= t_most && ++t_made != t_refused ? std::malloc(bytes) : nullptr;
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
@@ -119,6 +121,78 @@ TEST_P(ScarceMemory, LongMessagesAreGivenUp) {
     ok(ompl_request_wait(r.ctx(), &request, kCollLimit));
     EXPECT_EQ(std::ranges::count(sum, sum + kCount, 6U), std::ptrdiff_t{kCount});
     ok(ompl_request_free(&request));
+  });
+}
+
+// Calls of one element, blocks listed or not; persistent, if there is a place for the request.
+using Start = int (*)(ompl_team* team, ompl_request** request);
+int add_up(ompl_team* team, ompl_request** request) {
+  uint64_t sum = 1;
+  ompl_coll_options options = OMPL_COLL_OPTIONS_INIT;
+  options.persistent = request != nullptr ? 1 : 0;
+  return ompl_allreduce(team, OMPL_IN_PLACE, &sum, 1, OMPL_UINT64, OMPL_SUM, &options, request);
+}
+int put_together(ompl_team* team, ompl_request** request) {
+  constexpr std::array<std::size_t, 3> kLengths{8, 8, 8};
+  std::array<uint64_t, 3> all{};
+  ompl_coll_options options = OMPL_COLL_OPTIONS_INIT;
+  options.persistent = request != nullptr ? 1 : 0;
+  return ompl_allgatherv(team, OMPL_IN_PLACE, all.data(), kLengths.data(), nullptr, &options, request);
+}
+
+// To make the request for such a call, the first of its team.
+std::size_t allocations_of(Start call, ompl_team* team) {
+  ompl_request* request = nullptr;
+  const std::size_t before = t_made;
+  ok(call(team, &request));
+  const std::size_t made = t_made - before;
+  ok(ompl_request_free(&request));
+  return made;
+}
+
+// Each allocation in turn that a member makes to take part is refused.
+TEST_P(ScarceMemory, WhoCannotTakePartLeavesTheTeam) {
+  const std::array<uint32_t, 3> everybody{0, 1, 2};
+  ThreadWorld world(GetParam()(3), {.ranks = 3});
+  world.run([&](Rank& r) {
+    ompl_team* const all = world_team();
+    for (const Start call : {add_up, put_together}) {
+      uint64_t count = 1;
+      for (uint64_t i = 0; i <= count; ++i) {  // the first time it is counted how many there are
+        ompl_team* team = nullptr;
+        ok(ompl_team_create(everybody.data(), everybody.size(), nullptr, &team));
+        if (i == 0) {
+          count = allocations_of(call, team);
+          EXPECT_GT(count, 0U);
+          ok(ompl_broadcast(all, &count, sizeof count, kScarce, nullptr, nullptr));
+          ok(call(team, nullptr));
+        } else {
+          if (r.rank == kScarce) t_refused = t_made + i;
+          EXPECT_EQ(call(team, nullptr), OMPL_ERR_MEMORY) << i;
+          t_refused = 0;
+          EXPECT_NE(std::string(ompl_error_detail()).find("memory"), std::string::npos);
+          EXPECT_EQ(ompl_team_barrier(team, nullptr, nullptr), OMPL_ERR_MEMORY) << "and so it stays";
+        }
+        ok(ompl_team_destroy(team));
+      }
+    }
+    ok(ompl_team_barrier(all, nullptr, nullptr));
+  });
+}
+
+// To make one that is persistent is nobody else's business.
+TEST_P(ScarceMemory, APersistentRequestCanBeMadeLater) {
+  ThreadWorld world(GetParam()(3), {.ranks = 3});
+  world.run([&](Rank& r) {
+    ompl_team* const team = world_team();
+    ompl_request* request = nullptr;
+    if (r.rank == kScarce) {
+      t_refused = t_made + 1;
+      EXPECT_EQ(add_up(team, &request), OMPL_ERR_MEMORY);
+      EXPECT_EQ(request, nullptr);
+    }
+    t_refused = 0;
+    ok(add_up(team, nullptr));
   });
 }
 

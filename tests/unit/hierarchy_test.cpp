@@ -4,20 +4,25 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "coll/algorithms/algorithms.hpp"
 #include "coll/nodes.hpp"
+#include "coll/tuner/kind.hpp"
 #include "omnipgas/coll.h"
 
 namespace ompl::coll {
 namespace {
 
-constexpr int32_t kCollectives[] = {OMPL_BARRIER,   OMPL_BROADCAST, OMPL_REDUCE,  OMPL_ALLREDUCE,
-                                    OMPL_ALLGATHER, OMPL_GATHER,    OMPL_SCATTER, OMPL_ALLTOALL};
+constexpr int32_t kCollectives[] = {OMPL_BARRIER,        OMPL_BROADCAST, OMPL_REDUCE,  OMPL_ALLREDUCE,
+                                    OMPL_ALLGATHER,      OMPL_GATHER,    OMPL_SCATTER, OMPL_ALLTOALL,
+                                    OMPL_REDUCE_SCATTER, OMPL_SCAN,      OMPL_EXSCAN};
 using Hosts = std::vector<uint32_t>;
+
+bool scans(int32_t collective) { return collective == OMPL_SCAN || collective == OMPL_EXSCAN; }
 
 Call call_of(const Nodes& nodes, const Hosts& hosts, int32_t collective) {
   return {.collective = collective,
@@ -68,6 +73,8 @@ int64_t least_bytes(const Nodes& nodes, const Call& call) {
       return (n - std::ssize(nodes.members(nodes.of(call.root)))) * m;
     case OMPL_ALLTOALL:
       return apart * m;
+    case OMPL_REDUCE_SCATTER:  // by halves
+      return std::has_single_bit(nodes.count()) ? others * n * m : -1;
     default:
       return -1;
   }
@@ -82,14 +89,24 @@ TEST(Hierarchy, NodesStandInTheOrderOfTheirFirstMembers) {
   EXPECT_TRUE(nodes.clustered());
 }
 
+TEST(Hierarchy, RunsAreMembersOfANodeSideBySide) {
+  const Nodes runs = Nodes({7, 7, 3, 7, 7, 7, 3, 3}).runs();
+  EXPECT_EQ(runs.count(), 4U);
+  EXPECT_EQ(runs.members(0), (Hosts{0, 1}));
+  EXPECT_EQ(runs.members(1), (Hosts{2}));
+  EXPECT_EQ(runs.members(2), (Hosts{3, 4, 5}));
+  EXPECT_EQ(runs.members(3), (Hosts{6, 7}));
+}
+
 TEST(Hierarchy, OnePerNodeTalksToOthers) {
   for (const Hosts& hosts : {Hosts{0, 0, 0, 3, 3}, Hosts{0, 1, 0, 1, 0}, Hosts{0, 0, 2, 2, 4, 4, 4},
                              Hosts{0, 1, 1, 1}, Hosts{0, 0, 0, 0}, Hosts{0, 1, 2, 3, 4}, Hosts{0, 0}}) {
     SCOPED_TRACE(testing::PrintToString(hosts));
-    const Nodes nodes(hosts);
+    const Nodes all(hosts);
     for (const int32_t collective : kCollectives) {
       SCOPED_TRACE(ompl_coll_name(collective));
-      const Call call = call_of(nodes, hosts, collective);
+      const Nodes nodes = scans(collective) ? all.runs() : all;
+      const Call call = call_of(all, hosts, collective);
       Messages sent;
       Messages received;
       ASSERT_NO_FATAL_FAILURE(collect(call, &sent, &received));
@@ -99,7 +116,7 @@ TEST(Hierarchy, OnePerNodeTalksToOthers) {
       int64_t bytes = 0;
       for (const auto& [ends, lengths] : sent) {
         const auto& [from, to] = ends;
-        if (hosts[from] == hosts[to]) continue;
+        if (nodes.of(from) == nodes.of(to)) continue;
         speaks[nodes.of(from)][from] = speaks[nodes.of(to)][to] = true;
         for (const uint64_t length : lengths) bytes += static_cast<int64_t>(length);
       }
@@ -129,6 +146,61 @@ TEST(Hierarchy, ChosenWhereSeveralNodesHaveSeveralMembersEach) {
   }
   EXPECT_EQ(chosen({0, 0, 2, 2}, OMPL_ALLREDUCE, false), OMPL_COLL_RECURSIVE_DOUBLING);
   EXPECT_EQ(chosen({0, 0, 2, 2}, OMPL_REDUCE, false), OMPL_COLL_BINOMIAL);
+  EXPECT_EQ(chosen({0, 0, 2, 2}, OMPL_REDUCE_SCATTER, false), OMPL_COLL_BINOMIAL);
+}
+
+// Whatever the operation: what comes before a member of a node is not whole nodes there.
+TEST(Hierarchy, ScansGoByRuns) {
+  for (const int32_t collective : {OMPL_SCAN, OMPL_EXSCAN}) {
+    for (const bool commutative : {true, false}) {
+      const auto chosen = [&](const Hosts& hosts) {
+        const Nodes nodes(hosts);
+        Call call = call_of(nodes, hosts, collective);
+        call.root = 0;
+        call.commutative = commutative;
+        EXPECT_NE(compile(call), nullptr);
+        EXPECT_EQ(kind_of(call).clustered, nodes.runs().clustered());
+        return choose(call);
+      };
+      EXPECT_EQ(chosen({0, 0, 2, 2}), OMPL_COLL_HIERARCHICAL);
+      EXPECT_EQ(chosen({0, 0, 2, 2, 0, 0}), OMPL_COLL_HIERARCHICAL);
+      EXPECT_EQ(chosen({0, 2, 0, 2}), OMPL_COLL_RECURSIVE_DOUBLING);
+      EXPECT_EQ(chosen({0, 0, 2, 0, 2}), OMPL_COLL_RECURSIVE_DOUBLING);
+    }
+  }
+}
+
+// Each node hears once what came before it, of whoever speaks for the one before.
+TEST(Hierarchy, AScanOfTwoNodesSendsOneMessageBetweenThem) {
+  const Hosts hosts{0, 0, 0, 3, 3};
+  const Nodes nodes(hosts);
+  for (const int32_t collective : {OMPL_SCAN, OMPL_EXSCAN}) {
+    Messages sent;
+    Messages received;
+    const Call call = call_of(nodes, hosts, collective);
+    ASSERT_NO_FATAL_FAILURE(collect(call, &sent, &received));
+    const std::pair<uint32_t, uint32_t> there{0, 3};
+    EXPECT_EQ(sent[there], (std::vector<uint64_t>{call.length}));
+    std::erase_if(sent, [&](const auto& message) {
+      return nodes.of(message.first.first) == nodes.of(message.first.second);
+    });
+    EXPECT_EQ(sent.size(), 1U);
+  }
+}
+
+// Of nodes that are not alike, too.
+TEST(Hierarchy, AReduceScatterSendsANodeItsBlocksTogether) {
+  const Hosts hosts{0, 1, 0, 1, 0};
+  const Nodes nodes(hosts);
+  const Call call = call_of(nodes, hosts, OMPL_REDUCE_SCATTER);
+  Messages sent;
+  Messages received;
+  ASSERT_NO_FATAL_FAILURE(collect(call, &sent, &received));
+  EXPECT_EQ(sent, received);
+  const std::pair<uint32_t, uint32_t> there{0, 1};
+  const std::pair<uint32_t, uint32_t> back{1, 0};
+  EXPECT_EQ(sent[there], (std::vector<uint64_t>{2 * call.length}));
+  EXPECT_EQ(sent[back], (std::vector<uint64_t>{3 * call.length}));
 }
 
 // They send fewer messages between nodes, but no fewer bytes.
@@ -168,7 +240,7 @@ TEST(Hierarchy, ListedBlocksOfANodeGoTogether) {
 TEST(Hierarchy, DoesNotReorderWhatDoesNotCommute) {
   const Hosts hosts{0, 1, 0, 1};
   const Nodes nodes(hosts);
-  for (const int32_t collective : {OMPL_REDUCE, OMPL_ALLREDUCE}) {
+  for (const int32_t collective : {OMPL_REDUCE, OMPL_ALLREDUCE, OMPL_REDUCE_SCATTER}) {
     Call call = call_of(nodes, hosts, collective);
     call.root = 0;
     EXPECT_NE(compile(call), nullptr);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "coll/operation.hpp"
 #include "coll/tuner/candidates.hpp"
 #include "coll/tuner/tuning.hpp"
 #include "omnipgas/coll.h"
@@ -260,6 +261,20 @@ TEST(Candidates, TheShortListBeginsWithTheCheapestAndLeavesOutTheHopeless) {
   kind.size_class = size_class(1 << 20);
   const std::vector<int32_t> all = algorithms_of(short_list(kind, {}));
   EXPECT_EQ(std::ranges::count(all, OMPL_COLL_RING), 1) << "bytes outweigh messages";
+}
+
+// Member 0 of a scan waits for nobody.
+TEST(Tuning, WhereSomeAreDoneEarlyTheLongestTimeCounts) {
+  uint32_t element = 0;
+  for (int32_t collective = OMPL_BARRIER; collective <= OMPL_EXSCAN; ++collective) {
+    SCOPED_TRACE(ompl_coll_name(collective));
+    const Tuning tuning({.collective = collective}, {OMPL_COLL_BINOMIAL, OMPL_COLL_RING}, {});
+    const bool all_wait = collective == OMPL_BARRIER || collective == OMPL_ALLREDUCE ||
+                          collective == OMPL_ALLGATHER || collective == OMPL_ALLTOALL ||
+                          collective == OMPL_REDUCE_SCATTER;
+    const int32_t op = all_wait ? OMPL_MIN : OMPL_MAX;
+    EXPECT_EQ(tuning.agreement().kernel, kernel_of(OMPL_DOUBLE, op, &element));
+  }
 }
 
 TEST(Candidates, AnOperationThatKeepsOrderGetsFewer) {

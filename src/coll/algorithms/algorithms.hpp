@@ -65,7 +65,10 @@ void alltoall_hierarchical(const Call& call, Builder& b);
 void reduce_scatter_ring(const Call& call, Builder& b);
 void reduce_scatter_recursive_halving(const Call& call, Builder& b);
 void reduce_scatter_binomial(const Call& call, Builder& b);
+void reduce_scatter_hierarchical(const Call& call, Builder& b);
 void scan_recursive_doubling(const Call& call, Builder& b);
+void scan_hierarchical(const Call& call, Builder& b);
 void exscan_recursive_doubling(const Call& call, Builder& b);
+void exscan_hierarchical(const Call& call, Builder& b);
 
 }  // namespace ompl::coll

@@ -8,21 +8,6 @@
 #include "coll/algorithms/parts.hpp"
 
 namespace ompl::coll {
-namespace {
-
-// Node by node, one behind the other; of one length if nodes are alike.
-Blocks blocks_of_nodes(const Levels& levels, const std::vector<uint64_t>& at) {
-  Blocks nodes;
-  for (std::size_t i = 0; i + 1 < levels.firsts.size(); ++i) {
-    nodes.offsets.push_back(at[levels.firsts[i]]);
-    nodes.lengths.push_back(at[levels.firsts[i + 1]] - at[levels.firsts[i]]);
-  }
-  if (std::ranges::count(nodes.lengths, nodes.lengths.front()) != std::ssize(nodes.lengths))
-    return nodes;
-  return {.length = nodes.lengths.front(), .lengths = {}, .offsets = {}};
-}
-
-}  // namespace
 
 void allgather_hierarchical(const Call& call, Builder& b) {
   const Levels levels(call);
@@ -42,16 +27,14 @@ void allgather_hierarchical(const Call& call, Builder& b) {
       member == call.me ? b.copy(own, place, all.of(member)) : b.receive(member, place, all.of(member));
     }
     b.next_round();
-    Call between = levels.between(call, OMPL_ALLGATHER);
+    Call between =
+        levels.between(call, OMPL_ALLGATHER, levels.blocks_of_nodes([&](uint32_t i) { return at[i]; }));
     between.in_place = true;
-    between.received = blocks_of_nodes(levels, at);
-    between.listed = !between.received.lengths.empty();
-    between.length = between.received.length;
     b.among(levels.leaders);
     b.buffers(kSent, room);
     compile_part(between, b);
   } else {
-    b.send(levels.node.front(), own, all.of(call.me));
+    b.send(levels.leader(), own, all.of(call.me));
   }
   b.next_round();
   Call within = levels.within(call, OMPL_BROADCAST);

@@ -11,8 +11,9 @@ namespace ompl::coll {
 
 void allreduce_hierarchical(const Call& call, Builder& b) {
   const Levels levels(call);
+  const Call within = levels.within(call, OMPL_REDUCE);
   b.among(levels.node);
-  const Place have = combine_up(levels.within(call, OMPL_REDUCE), b, 0, call.length, kReceived);
+  const Place have = combine_up(within, b, within.root, call.length, kReceived);
   b.next_round();
   if (levels.leads(call)) {
     Call between = levels.between(call, OMPL_ALLREDUCE);

@@ -17,21 +17,17 @@ void exchange_rows(const Call& call, const Levels& levels, Place rows, Builder& 
   const std::size_t p = levels.node.size();
   const Place out = b.scratch(p * n * block);
   const Place in = b.scratch(p * n * block);
-  Blocks nodes;
   for (std::size_t node = 0; node < levels.leaders.size(); ++node) {
     const uint64_t first = levels.firsts[node];
     const uint64_t count = levels.firsts[node + 1] - first;
     for (std::size_t row = 0; row < p; ++row)
       b.copy(rows.plus((row * n + first) * block), out.plus((first * p + row * count) * block),
              count * block);
-    nodes.offsets.push_back(first * p * block);
-    nodes.lengths.push_back(count * p * block);
   }
   b.next_round();
-  Call between = levels.between(call, OMPL_ALLTOALL);
+  Call between = levels.between(call, OMPL_ALLTOALL,
+                                levels.blocks_of_nodes([&](uint64_t i) { return i * p * block; }));
   between.in_place = false;
-  between.listed = true;
-  between.sent = between.received = nodes;
   b.among(levels.leaders);
   b.buffers(out, in);
   compile_part(between, b);
@@ -50,8 +46,8 @@ void alltoall_hierarchical(const Call& call, Builder& b) {
   const Levels levels(call);
   const uint64_t block = call.length;
   const uint64_t row = call.size * block;
-  const uint32_t leader = levels.node.front();
-  const std::vector<uint32_t>& members = call.nodes->members(levels.mine);
+  const uint32_t leader = levels.leader();
+  const std::vector<uint32_t>& members = levels.node;
   const Place rows = b.scratch(levels.leads(call) ? members.size() * row : row);
   const auto of = [&](std::size_t i) { return rows.plus(i * row); };
   const auto place = std::ranges::find(members, call.me) - members.begin();

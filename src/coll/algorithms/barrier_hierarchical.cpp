@@ -9,7 +9,7 @@ namespace ompl::coll {
 
 void barrier_hierarchical(const Call& call, Builder& b) {
   const Levels levels(call);
-  const uint32_t leader = levels.node.front();
+  const uint32_t leader = levels.leader();
   if (!levels.leads(call)) {
     b.notify(leader);
     b.next_round();

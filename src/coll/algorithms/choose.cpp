@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "coll/nodes.hpp"
+#include "coll/algorithms/levels.hpp"
 #include "omnipgas/coll.h"
 
 namespace ompl::coll {
@@ -43,11 +43,15 @@ constexpr std::array kAlgorithms{
     Algorithm{OMPL_ALLTOALL, OMPL_COLL_BRUCK, alltoall_bruck, !kOrdered, kEqualOnly},
     Algorithm{OMPL_ALLTOALL, OMPL_COLL_DIRECT, alltoall_direct},
     Algorithm{OMPL_ALLTOALL, OMPL_COLL_HIERARCHICAL, alltoall_hierarchical, !kOrdered, kEqualOnly},
-    Algorithm{OMPL_REDUCE_SCATTER, OMPL_COLL_RING, reduce_scatter_ring},
+    Algorithm{OMPL_REDUCE_SCATTER, OMPL_COLL_RING, reduce_scatter_ring, !kOrdered, kEqualOnly},
     Algorithm{OMPL_REDUCE_SCATTER, OMPL_COLL_RECURSIVE_HALVING, reduce_scatter_recursive_halving},
-    Algorithm{OMPL_REDUCE_SCATTER, OMPL_COLL_BINOMIAL, reduce_scatter_binomial, kOrdered},
+    Algorithm{OMPL_REDUCE_SCATTER, OMPL_COLL_BINOMIAL, reduce_scatter_binomial, kOrdered, kEqualOnly},
+    Algorithm{OMPL_REDUCE_SCATTER, OMPL_COLL_HIERARCHICAL, reduce_scatter_hierarchical, !kOrdered,
+              kEqualOnly},
     Algorithm{OMPL_SCAN, OMPL_COLL_RECURSIVE_DOUBLING, scan_recursive_doubling, kOrdered},
+    Algorithm{OMPL_SCAN, OMPL_COLL_HIERARCHICAL, scan_hierarchical, kOrdered},
     Algorithm{OMPL_EXSCAN, OMPL_COLL_RECURSIVE_DOUBLING, exscan_recursive_doubling, kOrdered},
+    Algorithm{OMPL_EXSCAN, OMPL_COLL_HIERARCHICAL, exscan_hierarchical, kOrdered},
 };
 
 // Of one member: what it gives is what it gets.
@@ -85,7 +89,7 @@ int32_t choose(const Call& call) {
   constexpr uint64_t kShort = 1024;
   constexpr uint64_t kLong = 32768;
   const bool tall = call.size > 2;
-  const bool clustered = call.nodes != nullptr && call.nodes->clustered();
+  const bool clustered = is_clustered(call);
   switch (call.collective) {
     case OMPL_BARRIER:
       return clustered ? OMPL_COLL_HIERARCHICAL : OMPL_COLL_DISSEMINATION;
@@ -108,9 +112,10 @@ int32_t choose(const Call& call) {
       return clustered && call.length <= kShort && !call.listed ? OMPL_COLL_HIERARCHICAL
                                                                 : OMPL_COLL_DIRECT;
     case OMPL_REDUCE_SCATTER:
+      if (clustered && call.commutative) return OMPL_COLL_HIERARCHICAL;
       return call.commutative ? OMPL_COLL_RECURSIVE_HALVING : OMPL_COLL_BINOMIAL;
     default:
-      return OMPL_COLL_RECURSIVE_DOUBLING;
+      return clustered ? OMPL_COLL_HIERARCHICAL : OMPL_COLL_RECURSIVE_DOUBLING;
   }
 }
 

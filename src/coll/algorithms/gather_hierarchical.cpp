@@ -9,34 +9,24 @@ namespace ompl::coll {
 
 void gather_hierarchical(const Call& call, Builder& b) {
   const Levels levels(call);
-  const uint64_t block = call.length;
-  if (!levels.leads(call)) {
-    b.send(levels.node.front(), kSent, block);
-    return;
-  }
   const bool at_root = call.me == call.root;
-  const bool whole = at_root && levels.in_order();
-  const uint32_t first = at_root ? 0 : levels.firsts[levels.mine];  // that this member holds
-  const uint32_t end = at_root ? call.size : levels.firsts[levels.mine + 1];
-  const Place room = whole ? kReceived : b.scratch((end - first) * block);
-  const Place own = at_root && call.in_place ? kReceived.plus(call.me * block) : kSent;
-  for (uint32_t i = levels.firsts[levels.mine]; i < levels.firsts[levels.mine + 1]; ++i) {
-    const uint32_t member = levels.order[i];
-    const Place place = room.plus((i - first) * block);
-    member == call.me ? b.copy(own, place, block) : b.receive(member, place, block);
-  }
-  if (!at_root) {
-    b.next_round();
-    b.send(call.root, room, (end - first) * block);
-    return;
-  }
-  for (uint32_t node = 0; node < levels.leaders.size(); ++node)
-    if (node != levels.mine)
-      b.receive(levels.leaders[node], room.plus(levels.firsts[node] * block),
-                (levels.firsts[node + 1] - levels.firsts[node]) * block);
+  const Gathered held(call, levels, kReceived, b);
+  Call within = levels.within(call, OMPL_GATHER);
+  within.in_place = false;
+  b.among(levels.node);
+  b.buffers(call.in_place ? kReceived.plus(call.me * call.length) : kSent, held.node);
+  compile_part(within, b);
+  if (!levels.leads(call)) return;
+  if (!at_root) b.next_round();
+  Call between = levels.between(call, OMPL_GATHER, held.nodes);
+  between.in_place = at_root;
+  b.among(levels.leaders);
+  b.buffers(held.node, held.all);
+  compile_part(between, b);
   b.next_round();
-  for (uint32_t i = 0; i < call.size && !whole; ++i)
-    b.copy(room.plus(i * block), kReceived.plus(levels.order[i] * block), block);
+  b.buffers(kSent, kReceived);
+  for (uint32_t i = 0; i < call.size && at_root; ++i)
+    b.copy(held.all.plus(i * call.length), kReceived.plus(levels.order[i] * call.length), call.length);
 }
 
 }  // namespace ompl::coll

@@ -14,7 +14,8 @@ void reduce_hierarchical(const Call& call, Builder& b) {
   const Levels levels(call);
   const Place room = call.me == call.root ? kReceived : b.scratch(call.length);
   b.among(levels.node);
-  const Place have = combine_up(levels.within(call, OMPL_REDUCE), b, 0, call.length, room);
+  const Call within = levels.within(call, OMPL_REDUCE);
+  const Place have = combine_up(within, b, within.root, call.length, room);
   if (!levels.leads(call)) return;
   Call between = levels.between(call, OMPL_REDUCE);
   between.in_place = false;

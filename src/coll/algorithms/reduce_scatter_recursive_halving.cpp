@@ -9,9 +9,9 @@ namespace ompl::coll {
 
 void reduce_scatter_recursive_halving(const Call& call, Builder& b) {
   const Groups groups(call);
-  const uint64_t block = call.length;
-  const uint64_t all = call.size * block;
-  if (hand_over(groups, call, b, all, block)) return;
+  const Blocks blocks = received_blocks(call);
+  const uint64_t all = extent(blocks, call.size);
+  if (hand_over(groups, call, b, all, blocks.of(call.me))) return;
   const Place room = b.scratch(all);
   Place have = call.own();
   if (groups.takes_over) {
@@ -19,9 +19,10 @@ void reduce_scatter_recursive_halving(const Call& call, Builder& b) {
     b.next_round();
     have = room;
   }
-  halve(groups, b, have, room, [&](uint32_t group) { return groups.first(group) * block; });
-  b.copy(room.plus(call.me * block), kReceived, block);
-  if (groups.takes_over) b.send(call.me - 1, room.plus((call.me - 1) * block), block);
+  halve(groups, b, have, room,
+        [&](uint32_t group) { return group < groups.count ? blocks.at(groups.first(group)) : all; });
+  b.copy(room.plus(blocks.at(call.me)), kReceived, blocks.of(call.me));
+  if (groups.takes_over) b.send(call.me - 1, room.plus(blocks.at(call.me - 1)), blocks.of(call.me - 1));
 }
 
 }  // namespace ompl::coll

@@ -9,32 +9,22 @@ namespace ompl::coll {
 
 void scatter_hierarchical(const Call& call, Builder& b) {
   const Levels levels(call);
-  const uint64_t block = call.length;
-  if (!levels.leads(call)) {
-    b.receive(levels.node.front(), kReceived, block);
-    return;
-  }
   const bool at_root = call.me == call.root;
-  const bool whole = at_root && levels.in_order();
-  const uint32_t first = at_root ? 0 : levels.firsts[levels.mine];  // that this member holds
-  const uint32_t end = at_root ? call.size : levels.firsts[levels.mine + 1];
-  const Place room = whole ? kSent : b.scratch((end - first) * block);
-  for (uint32_t i = 0; i < call.size && at_root && !whole; ++i)
-    b.copy(kSent.plus(levels.order[i] * block), room.plus(i * block), block);
-  if (!at_root) b.receive(call.root, room, (end - first) * block);
+  const Gathered held(call, levels, kSent, b);
+  for (uint32_t i = 0; i < call.size && at_root; ++i)
+    b.copy(kSent.plus(levels.order[i] * call.length), held.all.plus(i * call.length), call.length);
   b.next_round();
-  for (uint32_t node = 0; node < levels.leaders.size() && at_root; ++node)
-    if (node != levels.mine)
-      b.send(levels.leaders[node], room.plus(levels.firsts[node] * block),
-             (levels.firsts[node + 1] - levels.firsts[node]) * block);
-  for (uint32_t i = levels.firsts[levels.mine]; i < levels.firsts[levels.mine + 1]; ++i) {
-    const uint32_t member = levels.order[i];
-    const Place place = room.plus((i - first) * block);
-    if (member != call.me)
-      b.send(member, place, block);
-    else if (!at_root || !call.in_place)
-      b.copy(place, kReceived, block);
+  if (levels.leads(call)) {
+    Call between = levels.between(call, OMPL_SCATTER, held.nodes);
+    between.in_place = at_root;
+    b.among(levels.leaders);
+    b.buffers(held.all, held.node);
+    compile_part(between, b);
+    if (!at_root) b.next_round();
   }
+  b.among(levels.node);
+  b.buffers(held.node, kReceived);
+  compile_part(levels.within(call, OMPL_SCATTER), b);
 }
 
 }  // namespace ompl::coll

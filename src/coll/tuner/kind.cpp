@@ -5,6 +5,7 @@
 
 #include <bit>
 
+#include "coll/algorithms/levels.hpp"
 #include "coll/nodes.hpp"
 #include "omnipgas/coll.h"
 
@@ -26,7 +27,7 @@ Kind kind_of(const Call& call) {
   return {.collective = call.collective,
           .members = call.size,
           .nodes = call.nodes != nullptr ? call.nodes->count() : 1,
-          .clustered = call.nodes != nullptr && call.nodes->clustered(),
+          .clustered = is_clustered(call),
           .size_class = size_class(call.length),
           .commutative = call.commutative,
           .modes = call.modes,

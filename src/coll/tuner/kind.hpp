@@ -15,7 +15,7 @@ struct Kind {
   int32_t collective = 0;
   uint32_t members = 1;
   uint32_t nodes = 1;
-  bool clustered = false;  // see Nodes
+  bool clustered = false;  // see levels.hpp
   uint32_t size_class = 0;
   bool commutative = true;
   bool modes = false;     // of progress are chosen, too: calls that nobody waits in

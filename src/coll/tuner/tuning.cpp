@@ -27,7 +27,7 @@ Operation of_times(int32_t op) {
 
 bool some_are_done_early(int32_t collective) {
   return collective == OMPL_BROADCAST || collective == OMPL_REDUCE || collective == OMPL_GATHER ||
-         collective == OMPL_SCATTER;
+         collective == OMPL_SCATTER || collective == OMPL_SCAN || collective == OMPL_EXSCAN;
 }
 
 }  // namespace
