@@ -68,8 +68,7 @@ class Tuner(unittest.TestCase):
         self.assertIn("by the table", again[0])
 
     def test_modes_of_progress_are_explained_and_kept(self) -> None:
-        settings = {"OMPL_COLL_PROGRESS": "auto"}
-        first = self.lines(self.job(more=("request",), **settings), f"{KIND}, nonblocking: ")
+        first = self.lines(self.job(more=("request",), OMPL_COLL_PROGRESS="auto"), f"{KIND}, nonblocking: ")
         self.assertIn("each with progress none, idle, from the start to the end of the wait", first[0])
         self.assertRegex(first[1], r"^takes [a-z-]+/(none|idle), ")
         (entry,) = json.loads(self.table.read_text())["entries"]
@@ -77,9 +76,9 @@ class Tuner(unittest.TestCase):
         self.assertLessEqual(
             set(entry["microseconds"]), {f"{a}/{mode}" for a in ALGORITHMS for mode in ("none", "idle")}
         )
-        again = self.lines(self.job(calls=1, more=("request",), **settings), f"{KIND}, nonblocking: ")
+        again = self.lines(self.job(calls=1, more=("request",), OMPL_COLL_PROGRESS="auto"), f"{KIND}, nonblocking: ")
         self.assertIn("by the table", again[0])
-        waits = self.lines(self.job(calls=1, **settings))
+        waits = self.lines(self.job(calls=1, OMPL_COLL_PROGRESS="auto"))
         self.assertTrue(waits[0].startswith("tries "), "calls that wait are of another kind")
 
     def test_off_it_says_and_keeps_nothing(self) -> None:
