@@ -128,7 +128,7 @@ int ompl_team_world_rank(const ompl_team* team, uint32_t member) {
 
 int ompl_team_set_progress(ompl_team* team, int32_t mode) {
   return with(nullptr, [=](Context&, Runtime&) {
-    if (team == nullptr || mode < OMPL_PROGRESS_NONE || mode > OMPL_PROGRESS_IDLE)
+    if (team == nullptr || mode < OMPL_PROGRESS_NONE || mode > OMPL_PROGRESS_NODE)
       return fail(OMPL_ERR_ARG, "ompl_team_set_progress: the team is null or there is no mode {}",
                   mode);
     return team_of(team)->engine().set_progress(*team_of(team), mode);

@@ -2,15 +2,18 @@
 #include "coll/engine.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <numeric>
+#include <random>
 #include <utility>
 
 #include "coll/tuner/table_file.hpp"
 #include "util/bytes.hpp"
+#include "util/log.hpp"
 #include "util/secret.hpp"
 #include "util/status.hpp"
 
@@ -27,7 +30,8 @@ constexpr int64_t kGrace_ns = 1'000'000'000;  // without a move at the end, all 
 
 // A value of OMPL_COLL_PROGRESS, which was checked.
 int32_t mode_of(std::string_view name) {
-  constexpr std::array kNames = std::to_array<std::string_view>({"none", "spare", "shared", "idle"});
+  constexpr std::array kNames =
+      std::to_array<std::string_view>({"none", "spare", "shared", "idle", "node"});
   return static_cast<int32_t>(std::ranges::find(kNames, name) - kNames.begin());
 }
 
@@ -47,19 +51,22 @@ Engine::Engine(Runtime& runtime, uint64_t memory)
       checks_(runtime.settings().coll_check == "1"),
       tunes_(runtime.settings().tuner == "1"),
       explains_(runtime.settings().tuner_explain == "1"),
-      allocator_(memory + Meeting::bytes(runtime.size()), memory + runtime.settings().coll_memory),
-      meeting_(runtime, memory) {}
+      allocator_(memory + reserved(runtime.size()), memory + runtime.settings().coll_memory),
+      meeting_(runtime, memory) {
+  open_station();
+}
 
 Engine::~Engine() {
   servant_.reset();
+  node_servant_.reset();
   for (Place& place : teams_) delete place.team.exchange(nullptr);
 }
 
 int Engine::open(Runtime& runtime, Context& c) {
   const std::size_t bytes = runtime.settings().coll_memory;
-  if (bytes <= Meeting::bytes(runtime.size()))
+  if (bytes <= reserved(runtime.size()))
     return fail(OMPL_ERR_MEMORY, "ompl_team_world: raise OMPL_COLL_MEMORY above {} for {} ranks",
-                Meeting::bytes(runtime.size()), runtime.size());
+                reserved(runtime.size()), runtime.size());
   uint64_t memory = 0;
   if (const int code = runtime.alloc(c, bytes, &memory); code != OMPL_OK) return code;
   std::unique_ptr<Engine> engine(new Engine(runtime, memory));
@@ -69,6 +76,29 @@ int Engine::open(Runtime& runtime, Context& c) {
   if (code == OMPL_OK) code = engine->create_team(c, all.data(), all.size(), nullptr, &engine->world_);
   if (code == OMPL_OK) runtime.extend(std::move(engine));
   return code;
+}
+
+uint64_t Engine::reserved(uint32_t ranks) {
+  constexpr uint64_t kGranule = OffsetAllocator::kGranule;
+  return Meeting::bytes(ranks) + (sizeof(Station) + kGranule - 1) / kGranule * kGranule;
+}
+
+// Others look at it once they have met this rank.
+void Engine::open_station() {
+  Station& own = station(runtime_.rank());
+  proof_ = (uint64_t{std::random_device{}()} << 32) | std::random_device{}();
+  own.pid = ::getpid();
+  own.segment = reinterpret_cast<uintptr_t>(segment(runtime_.rank()));
+  own.proof = proof_;
+  own.proof_at = reinterpret_cast<uintptr_t>(&proof_);
+}
+
+Station& Engine::station(uint32_t rank) const {
+  return *static_cast<Station*>(runtime_.pointer(rank, memory_ + Meeting::bytes(runtime_.size())));
+}
+
+std::byte* Engine::segment(uint32_t rank) const {
+  return static_cast<std::byte*>(runtime_.pointer(rank, memory_)) - memory_;
 }
 
 std::vector<uint32_t> Engine::hosts(const std::vector<uint32_t>& ranks) const {
@@ -149,7 +179,7 @@ int Engine::create_team(Context& c, const uint32_t* ranks, std::size_t count,
     code = fail(OMPL_ERR_MEMORY, "ompl_team_create: no room for a team of {}{}; raise OMPL_COLL_MEMORY",
                 count, memory != 0 ? " at another member" : "");
   if (code == OMPL_OK) {
-    code = enter(std::make_unique<Team>(*this, members, layout, memory, theirs, staging), out);
+    code = enter(std::make_unique<Team>(*this, members, layout, theirs, staging), out);
     if (code == OMPL_OK) memory = staging = 0;  // the team's
   }
   if (code == OMPL_OK) code = set_progress(**out, mode_of(runtime_.settings().coll_progress));
@@ -168,13 +198,23 @@ int Engine::enter(std::unique_ptr<Team> team, Team** out) {
   return fail(OMPL_ERR_MEMORY, "ompl_team_create: there are {} teams; destroy some", kTeams);
 }
 
-// Waits until nobody looks at the team any more.
+// Until nobody looks at the team any more who came before.
+void Engine::await_visitors(Place& place) {
+  while (place.visitors.load() != 0) ::sched_yield();
+}
+
 void Engine::remove(Team& team) {
   for (Place& place : teams_) {
     if (place.team.load() != &team) continue;
     place.team.store(nullptr);
-    while (place.visitors.load() != 0) ::sched_yield();
+    await_visitors(place);
   }
+}
+
+void Engine::close_service(Team& team) {
+  team.close_service(true);
+  for (Place& place : teams_)
+    if (place.team.load() == &team) await_visitors(place);
 }
 
 // All members tell each other whether they may, once everything that this rank sent has arrived.
@@ -182,13 +222,16 @@ int Engine::destroy_team(Context& c, Team& team) {
   constexpr uint64_t kMay = 1;
   constexpr uint64_t kMayNot = 2;
   const bool may = !team.busy() && team.persistent.load() == 0;
+  close_service(team);  // before a member may use its memory otherwise
   int code = runtime_.quiet_all(c);
   std::vector<uint64_t> answers;
   if (code == OMPL_OK) code = meeting_.exchange(c, team.ranks(), may ? kMay : kMayNot, &answers);
-  if (code == OMPL_OK && std::ranges::count(answers, kMayNot) != 0)
+  if (code == OMPL_OK && std::ranges::count(answers, kMayNot) != 0) {
+    team.close_service(false);
     return fail(OMPL_ERR_STATE,
                 "ompl_team_destroy: {} has requests of the team; wait for, or free, them",
                 may ? "another member" : "this rank");
+  }
   remove(team);
   team.tell(&found_);
   const std::unique_ptr<Team> owned(&team);
@@ -256,6 +299,24 @@ bool Engine::serve(Context& c, bool* again) {
   return left;
 }
 
+bool Engine::serve_node(Context& c, MemberMemories& memories, bool* moved) {
+  bool left = false;
+  for_teams([&](Team& team) {
+    if (team.servant() == runtime_.rank()) left = team.serve_members(c, memories, moved) || left;
+  });
+  return left;
+}
+
+bool Engine::has_orders() {
+  bool any = false;
+  for_teams([&](const Team& team) { any = any || team.has_orders(); });
+  return any;
+}
+
+void Engine::end_service(Context& c) {
+  for_teams([&](Team& team) { team.end_service(c); });
+}
+
 void Engine::idle(Context& c) {
   if (under_way_.load(std::memory_order_relaxed) == 0) return;
   bool again = false;
@@ -269,13 +330,24 @@ void Engine::ring() {
     servant->ring();
 }
 
-int Engine::set_progress(Team& team, int32_t mode) {
-  const std::lock_guard lock(servant_mutex_);
+int Engine::start_servant(int32_t mode, const Team& team) {
   if (mode == OMPL_PROGRESS_SPARE || mode == OMPL_PROGRESS_SHARED) {
     if (servant_ == nullptr) servant_ = std::make_unique<Servant>(*this);
     if (const int code = servant_->begin(); code != OMPL_OK) return code;
     known_servant_.store(servant_.get(), std::memory_order_release);
   }
+  if (mode != OMPL_PROGRESS_NODE) return OMPL_OK;
+  if (team.servant() == kNoRank)
+    log::info("rank {}: mode node is as none for a team of {}: {}", runtime_.rank(), team.size(),
+              team.why_no_servant());
+  if (team.servant() != runtime_.rank()) return OMPL_OK;
+  if (node_servant_ == nullptr) node_servant_ = std::make_unique<NodeServant>(*this);
+  return node_servant_->begin();
+}
+
+int Engine::set_progress(Team& team, int32_t mode) {
+  const std::lock_guard lock(servant_mutex_);
+  if (const int code = start_servant(mode, team); code != OMPL_OK) return code;
   team.set_progress(mode);
   bool spins = false;
   bool idles = false;
@@ -300,7 +372,7 @@ int Engine::finish(Context& c) {
   }
   uint64_t moves = 0;
   Deadline limit = Deadline::in(kGrace_ns);
-  while (under_way_.load() != 0 && !limit.passed()) {
+  while ((under_way_.load() != 0 || has_orders()) && !limit.passed()) {
     runtime_.drive(c);
     drive_all(c, &again);
     uint64_t now = 0;
@@ -311,6 +383,9 @@ int Engine::finish(Context& c) {
   const uint32_t left = under_way_.load();
   keep_what_was_found();
   if (left == 0) return OMPL_OK;
+  // What a servant has of it, it gives back.
+  for_teams([](Team& team) { team.break_up(OMPL_ERR_STATE, "the job has ended"); });
+  drive_all(c, &again);
   return fail(
       OMPL_ERR_STATE,
       "ompl_finalize: {} collective(s) of this rank are outstanding; not all members have started "

@@ -56,7 +56,7 @@ constexpr std::array kVariables{
     Variable{"OMPL_COLL_MEMORY", "size", &Settings::coll_memory,
              "Memory of each rank's segment for the collectives of all its teams."},
     Variable{
-        "OMPL_COLL_PROGRESS", "none|spare|shared|idle", &Settings::coll_progress,
+        "OMPL_COLL_PROGRESS", "none|spare|shared|idle|node", &Settings::coll_progress,
         "Who goes on with nonblocking collectives, until ompl_team_set_progress() says otherwise."},
     Variable{"OMPL_COLL_SCHEDULER", "lock-free|locked-queue", &Settings::coll_scheduler,
              "How threads share collectives; locked-queue is slower, and for measurement only."},
