@@ -21,6 +21,7 @@ class Executor {
   Executor(Team& team, std::vector<Channel> channels) : team_(team), channels_(std::move(channels)) {}
 
   enum class Turn : uint8_t { blocked, again, moved, done };
+  static constexpr int kTurns = 64;  // before others get a turn
   // Goes on with `turns` rounds at most, as far as can be without waiting: done, blocked until something arrives, or again in a moment.
   Turn advance(Context& c, Execution& execution, int turns);
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kPatience_ns = 10'000'000'000;  // with a servant that does not let go
 
-uint64_t number_of(const void* address) { return reinterpret_cast<uintptr_t>(address); }
+uint64_t as_number(const void* address) { return reinterpret_cast<uintptr_t>(address); }
 
 }  // namespace
 
@@ -45,8 +45,8 @@ bool Handover::offer(Request& request) {
   const Schedule& schedule = *request.prepared->schedules.front();
   Order& order = desk_.order(number);
   order.schedule = request.prepared->number;
-  order.steps = number_of(schedule.steps.data());
-  order.rounds = number_of(schedule.rounds.data());
+  order.steps = as_number(schedule.steps.data());
+  order.rounds = as_number(schedule.rounds.data());
   order.step_count = static_cast<uint32_t>(schedule.steps.size());
   order.round_count = static_cast<uint32_t>(schedule.rounds.size());
   order.widest = schedule.widest;
@@ -54,8 +54,8 @@ bool Handover::offer(Request& request) {
   order.type = request.operation.type;
   order.op = request.operation.number;
   order.element = request.operation.element;
-  order.send = number_of(request.send);
-  order.receive = number_of(request.receive);
+  order.send = as_number(request.send);
+  order.receive = as_number(request.receive);
   order.owner.store(Order::Owner::nobody, std::memory_order_relaxed);
   desk_.posted.store(number + 1, std::memory_order_release);
   request.handed_over = true;

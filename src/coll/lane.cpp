@@ -13,7 +13,6 @@
 namespace ompl::coll {
 namespace {
 
-constexpr int kTurns = 64;                                  // of a request before a claim ends
 constexpr Operation kPromises{.element = sizeof(Promise)};  // they are not cut
 
 void push(std::atomic<Request*>& list, Request* request) {
@@ -126,7 +125,7 @@ void Lane::run(Context& c, bool* again) {
   take_in();
   do {
     hand_over();
-  } while (first_ != nullptr && go_on(c, kTurns, again));
+  } while (first_ != nullptr && go_on(c, Executor::kTurns, again));
   if (team_.hands_over() && executor_.moves() != before) handover_.nudge();
 }
 

@@ -16,11 +16,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int64_t kSpin_ns = 50'000;
 // With something left to do, that only members without this servant can move on, or none: they nudge it, unless their mode is another.
-constexpr milliseconds kNap{1};
+constexpr milliseconds kShortestNap{1};
 constexpr milliseconds kLongestNap{10};
-constexpr std::chrono::seconds kLongSleep{100};  // it is rung
 
 }  // namespace
 
@@ -56,22 +54,22 @@ void NodeServant::serve() {
 }
 
 void NodeServant::work(Context& c) {
-  milliseconds nap = kNap;
+  milliseconds nap = kShortestNap;
   for (int64_t moved_at = now_ns(); !stop_.load();) {
     const uint32_t rung = station_.bell.rung.load(std::memory_order_seq_cst);
     bool moved = false;
-    const auto look = [&] { return engine_.serve_node(c, memories_, &moved); };
-    const bool left = look();
+    const auto go_round = [&] { return engine_.serve_node(c, memories_, &moved); };
+    const bool left = go_round();
     if (moved) {
       moved_at = now_ns();
-      nap = kNap;
-    } else if (now_ns() - moved_at < kSpin_ns) {
+      nap = kShortestNap;
+    } else if (now_ns() - moved_at < kProgressSpin_ns) {
       arch::pause();
     } else {
       engine_.runtime().look_for_deaths();
-      const std::chrono::nanoseconds limit = left ? std::chrono::nanoseconds(nap) : kLongSleep;
+      const std::chrono::nanoseconds limit = left ? std::chrono::nanoseconds(nap) : kUntilItIsRung;
       station_.bell.rest(rung, left ? Bell::Sleep::nap : Bell::Sleep::sound, limit, [&] {
-        look();
+        go_round();
         return moved || stop_.load();
       });
       nap = std::min(nap * 2, kLongestNap);

@@ -2,12 +2,17 @@
 // What threads that make progress have in common: how they start, their name, where they run.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <thread>
 
 #include "arch/cores.hpp"
 
 namespace ompl::coll {
+
+inline constexpr int64_t kProgressSpin_ns = 50'000;  // of a thread with a core of its own
+inline constexpr std::chrono::seconds kUntilItIsRung{100};
 
 // OMPL_ERR_SYSTEM if none can be started.
 int start_progress_thread(std::thread* thread, std::function<void()> work);

@@ -13,9 +13,7 @@
 namespace ompl::coll {
 namespace {
 
-constexpr int64_t kSpin_ns = 50'000;             // of a servant with a core of its own
-constexpr std::chrono::milliseconds kNap{1};     // once a rank has failed, when nobody sleeps otherwise
-constexpr std::chrono::seconds kLongSleep{100};  // it is rung
+constexpr std::chrono::milliseconds kNap{1};  // once a rank has failed, when nobody sleeps otherwise
 
 }  // namespace
 
@@ -57,7 +55,7 @@ void Servant::serve() {
   while (!stop_.load()) {
     const uint32_t rung = bell_.rung.load(std::memory_order_seq_cst);
     work(*c);
-    bell_.rest(rung, Bell::Sleep::sound, kLongSleep, [this] { return stop_.load(); });
+    bell_.rest(rung, Bell::Sleep::sound, kUntilItIsRung, [this] { return stop_.load(); });
   }
   runtime.abandon_context(c);
 }
@@ -82,7 +80,7 @@ void Servant::work(Context& c) {
 
 // True if there is still something to wait for after a while in which nothing could be done.
 bool Servant::spin(Context& c, bool* again) {
-  const int64_t end = now_ns() + kSpin_ns;
+  const int64_t end = now_ns() + kProgressSpin_ns;
   while (!stop_.load() && now_ns() < end) {
     engine_.runtime().drive(c);
     engine_.serve(c, again);

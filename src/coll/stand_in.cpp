@@ -10,11 +10,6 @@
 #include "util/status.hpp"
 
 namespace ompl::coll {
-namespace {
-
-constexpr int kTurns = 64;  // before the servant looks at others
-
-}  // namespace
 
 StandIn::StandIn(Team& team, uint32_t member, uint32_t lane)
     : team_(team),
@@ -37,7 +32,7 @@ bool StandIn::serve(Context& c, MemberMemory& memory, bool* moved) {
     return false;
   }
   const uint64_t before = executor_.moves();
-  const bool over = executor_.advance(c, execution_, kTurns) == Executor::Turn::done;
+  const bool over = executor_.advance(c, execution_, Executor::kTurns) == Executor::Turn::done;
   *moved = *moved || over || executor_.moves() != before;
   desk_.moves.store(executor_.moves(), std::memory_order_relaxed);
   if (over) end(c, execution_.failure, execution_.why);

@@ -12,7 +12,7 @@ from pathlib import Path
 from faults import NOBODY, PEER_DIED, Options, omplrun, run
 
 RANKS = 3
-KILLS = 8
+KILLS = 4
 
 
 class NodeServant(unittest.TestCase):

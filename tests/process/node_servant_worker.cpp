@@ -171,7 +171,7 @@ ompl_team* without(uint32_t victim) {
 }
 
 // The victim dies at any moment.
-int kill(ompl_team* team, uint32_t victim) {
+int killed(ompl_team* team, uint32_t victim) {
   ompl_team* const survivors = without(victim);
   check(ompl_barrier(), "ompl_barrier");
   if (rank() == victim) {
@@ -200,7 +200,7 @@ int main(int argc, char** argv) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::alarm(60);  // nothing may hang
   const std::map<std::string, std::function<int(ompl_team*, uint32_t)>> tasks{
-      {"serve", serve}, {"hide", hide}, {"idle", idle}, {"kill", kill}, {"absent", absent}};
+      {"serve", serve}, {"hide", hide}, {"idle", idle}, {"kill", killed}, {"absent", absent}};
   const auto task = tasks.find(argc > 1 ? argv[1] : "");
   if (task == tasks.end()) return 2;
   check(ompl_init(), "ompl_init");
