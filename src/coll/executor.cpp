@@ -63,9 +63,9 @@ std::byte* target(Execution& execution, Place place, std::size_t length, std::si
 // Puts data where they are to be, unless they were made there.
 void store(Execution& execution, Place place, const std::byte* data, std::size_t length) {
   std::byte* const there = address(execution, place);
-  std::byte* const here =
-      is_elsewhere(execution, place) ? execution.memory->mapped(there, length) : there;
-  if (here == nullptr) {
+  const bool elsewhere = is_elsewhere(execution, place);
+  std::byte* const here = elsewhere ? execution.memory->mapped(there, length) : there;
+  if (elsewhere && here == nullptr) {
     const int error = execution.memory->write(reinterpret_cast<uintptr_t>(there), data, length);
     if (error != 0) note_no_access(execution, error);
   } else if (here != data) {
