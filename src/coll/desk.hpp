@@ -15,9 +15,23 @@ namespace ompl::coll {
 
 // A call that a member has handed over. Addresses are the member's.
 struct alignas(arch::kCacheLine) Order {
-  // Whose it is: of nobody so far, of the servant, of the member, who took it back or had it refused.
-  enum class Owner : uint32_t { nobody, servant, member };
-  std::atomic<Owner> owner;
+  // Whose it is: of nobody so far, of the servant, of the member, who took it back or had it refused. With its number: who comes late
+  // must not get a later one in the same place.
+  enum class Owner : uint8_t { nobody, servant, member };
+  static uint64_t claim_of(uint32_t number, Owner owner) {
+    return uint64_t{number} << 8 | static_cast<uint8_t>(owner);
+  }
+  std::atomic<uint64_t> claim;
+
+  // True if it was nobody's.
+  bool take(uint32_t number, Owner taker) {
+    uint64_t nobodys = claim_of(number, Owner::nobody);
+    return claim.compare_exchange_strong(nobodys, claim_of(number, taker));
+  }
+  [[nodiscard]] bool is_of(uint32_t number, Owner owner) const {
+    return claim.load(std::memory_order_acquire) == claim_of(number, owner);
+  }
+
   int32_t code;       // how it ended, by the servant
   uint64_t schedule;  // its number: what is known of it need not be read again
   uint64_t steps, rounds;

@@ -211,10 +211,13 @@ void Engine::remove(Team& team) {
   }
 }
 
-void Engine::close_service(Team& team) {
-  team.close_service(true);
+// Its servant looks at the members' memory no more: only then may they use it otherwise.
+int Engine::close_service(Context& c, Team& team) {
+  team.close_service();
   for (Place& place : teams_)
     if (place.team.load() == &team) await_visitors(place);
+  std::vector<uint64_t> all;
+  return meeting_.exchange(c, team.ranks(), 1, &all);
 }
 
 // All members tell each other whether they may, once everything that this rank sent has arrived.
@@ -222,16 +225,14 @@ int Engine::destroy_team(Context& c, Team& team) {
   constexpr uint64_t kMay = 1;
   constexpr uint64_t kMayNot = 2;
   const bool may = !team.busy() && team.persistent.load() == 0;
-  close_service(team);  // before a member may use its memory otherwise
   int code = runtime_.quiet_all(c);
   std::vector<uint64_t> answers;
   if (code == OMPL_OK) code = meeting_.exchange(c, team.ranks(), may ? kMay : kMayNot, &answers);
-  if (code == OMPL_OK && std::ranges::count(answers, kMayNot) != 0) {
-    team.close_service(false);
+  if (code == OMPL_OK && std::ranges::count(answers, kMayNot) != 0)
     return fail(OMPL_ERR_STATE,
                 "ompl_team_destroy: {} has requests of the team; wait for, or free, them",
                 may ? "another member" : "this rank");
-  }
+  if (code == OMPL_OK && team.nodes().count() == 1) code = close_service(c, team);
   remove(team);
   team.tell(&found_);
   const std::unique_ptr<Team> owned(&team);

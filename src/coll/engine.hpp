@@ -94,7 +94,7 @@ class Engine final : public Extension {
   int enter(std::unique_ptr<Team> team, Team** out);
   void remove(Team& team);
   static void await_visitors(Place& place);
-  void close_service(Team& team);
+  int close_service(Context& c, Team& team);
   int start_servant(int32_t mode, const Team& team);
   void open_station();
   // Bytes at the beginning of the memory: places to meet, then the station.

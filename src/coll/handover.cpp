@@ -56,7 +56,7 @@ bool Handover::offer(Request& request) {
   order.element = request.operation.element;
   order.send = as_number(request.send);
   order.receive = as_number(request.receive);
-  order.owner.store(Order::Owner::nobody, std::memory_order_relaxed);
+  order.claim.store(Order::claim_of(number, Order::Owner::nobody), std::memory_order_relaxed);
   desk_.posted.store(number + 1, std::memory_order_release);
   request.handed_over = true;
   request.order = number;
@@ -66,11 +66,9 @@ bool Handover::offer(Request& request) {
 
 Handover::Owner Handover::owner(const Request& request, bool back) {
   Order& order = desk_.order(request.order);
-  auto owner = order.owner.load(std::memory_order_acquire);
-  if (owner == Order::Owner::member) return Owner::own;
+  if (order.is_of(request.order, Order::Owner::member)) return Owner::own;
   if (desk_.done.load(std::memory_order_acquire) != request.order) return Owner::over;
-  if (owner == Order::Owner::nobody && (back || !servant_is_there()) &&
-      order.owner.compare_exchange_strong(owner, Order::Owner::member))
+  if ((back || !servant_is_there()) && order.take(request.order, Order::Owner::member))
     return Owner::own;
   return Owner::servant;
 }
@@ -103,7 +101,7 @@ int Handover::result(Request& request) {
 
 void Handover::end(const Request& request) {
   ++ended_;
-  if (desk_.order(request.order).owner.load(std::memory_order_relaxed) != Order::Owner::member) return;
+  if (!desk_.order(request.order).is_of(request.order, Order::Owner::member)) return;
   const uint32_t done = desk_.done.fetch_add(1, std::memory_order_seq_cst) + 1;
   if (done != desk_.posted.load(std::memory_order_relaxed)) servant_->bell.ring();
 }

@@ -44,11 +44,10 @@ bool StandIn::take(MemberMemory& memory) {
   const uint32_t number = desk_.done.load(std::memory_order_acquire);
   if (desk_.posted.load(std::memory_order_acquire) == number) return false;
   Order& order = desk_.order(number);
-  auto nobody = Order::Owner::nobody;
-  if (!order.owner.compare_exchange_strong(nobody, Order::Owner::servant)) return false;
+  if (!order.take(number, Order::Owner::servant)) return false;
   if (const int error = learn(order, memory); error != 0) {
     if (error != ENOMEM) refuse(error);
-    order.owner.store(Order::Owner::member, std::memory_order_seq_cst);
+    order.claim.store(Order::claim_of(number, Order::Owner::member), std::memory_order_seq_cst);
     team_.runtime().wake_sleepers(rank_, desk_at_ + offsetof(Desk, done));
     return false;
   }

@@ -74,11 +74,11 @@ class Team {
   }
   // Whether this rank's servant has orders of members that are not over. Any thread.
   [[nodiscard]] bool has_orders() const;
-  // For the servant, if that is of this rank: as StandIn::serve(), and the end of what it has. While the service is closed, it does not look
+  // For the servant, if that is of this rank: as StandIn::serve(), and the end of what it has. Once the service is closed, it does not look
   // at the members' memory, which they may use otherwise.
   bool serve_members(Context& c, MemberMemories& memories, bool* moved);
   void end_service(Context& c);
-  void close_service(bool closed) { closed_.store(closed, std::memory_order_seq_cst); }
+  void close_service() { closed_.store(true, std::memory_order_seq_cst); }
 
   // OMPL_OK, or why nothing of the team will be complete any more. Any thread.
   [[nodiscard]] int broken() const { return broken_.load(std::memory_order_acquire); }
