@@ -14,9 +14,9 @@ from typing import Any
 
 from omnipgas.peers import Found, MissingError, Setting
 
-NONE, SPARE, SHARED, IDLE, LOCKED_QUEUE = "none", "spare", "shared", "idle", "locked-queue"
+NONE, SPARE, SHARED, IDLE, NODE, LOCKED_QUEUE = "none", "spare", "shared", "idle", "node", "locked-queue"
 PAPERS_MODES = (NONE, SPARE, SHARED)
-MODES = (*PAPERS_MODES, IDLE, LOCKED_QUEUE)
+MODES = (*PAPERS_MODES, IDLE, NODE, LOCKED_QUEUE)
 THREADED = (SPARE, SHARED, LOCKED_QUEUE)  # a progress thread in each process
 COLLECTIVES = ("allgather", "allreduce", "broadcast", "alltoall", "reduce-scatter")
 KERNELS = ("memory", "registers")
@@ -69,8 +69,8 @@ class Layout:
         return self.t_calc(mode) + (mode in THREADED)
 
     def t_node(self, mode: str) -> int:
-        """Threads of a node."""
-        return self.p_node * self.t_process(mode)
+        """Threads of a node; with mode node one of them makes progress for all."""
+        return self.p_node * self.t_process(mode) + (mode == NODE)
 
     def elements(self, size: int) -> int:
         """N of a process in the paper, which gives 8192 B to both; here it is small."""

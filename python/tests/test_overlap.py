@@ -15,6 +15,7 @@ from omnipgas.overlap_plan import (
     DEFAULT,
     IDLE,
     LOCKED_QUEUE,
+    NODE,
     NONE,
     SHARED,
     SPARE,
@@ -61,6 +62,7 @@ def test_threads_of_the_papers_example() -> None:
     assert (example.t_calc(SPARE), example.t_node(SPARE)) == (3, 8)
     assert (example.t_calc(LOCKED_QUEUE), example.t_node(LOCKED_QUEUE)) == (4, 10)
     assert [(example.t_calc(mode), example.t_node(mode)) for mode in (NONE, IDLE)] == [(4, 8)] * 2
+    assert (example.t_calc(NODE), example.t_process(NODE), example.t_node(NODE)) == (4, 4, 9)
     assert example.emulation is None
 
 
@@ -112,7 +114,8 @@ def test_settings_of_a_series() -> None:
     chosen = {one.env for one in tables["mpich"].settings(NONE, DEFAULT)}
     assert not chosen & {"MPIR_CVAR_ASYNC_PROGRESS", "MPIR_CVAR_IALLGATHER_INTRA_ALGORITHM"}
     assert [tables["ompl"].settings(mode, DEFAULT)[0].value for mode in (SPARE, SHARED)] == [SPARE, SHARED]
-    assert [one.value for one in tables["ompl"].settings(IDLE, DEFAULT)] == [IDLE]
+    for mode in (IDLE, NODE):
+        assert [one.value for one in tables["ompl"].settings(mode, DEFAULT)] == [mode]
     assert [one.value for one in tables["ompl"].settings(LOCKED_QUEUE, DEFAULT)] == [SHARED, LOCKED_QUEUE]
     with pytest.raises(peers.MissingError, match="it has no mode locked-queue"):
         tables["mpich"].settings(LOCKED_QUEUE, DEFAULT)
@@ -326,7 +329,7 @@ def test_the_command_measures_what_it_can_and_says_what_it_cannot(mocks: Path) -
     [
         (["--libs", "psm"], "'psm' is none of a, b"),
         (["--collectives", "gossip"], "'gossip' is none of allgather"),
-        (["--modes", "telepathy"], "'telepathy' is none of none, spare, shared, idle, locked-queue"),
+        (["--modes", "telepathy"], "'telepathy' is none of none, spare, shared, idle, node, locked-queue"),
         (["--algorithms", "bogosort"], "'bogosort' is none of default, ring"),
         (["--sizes", "0"], "0 is below 1"),
         (["--sizes", "x"], "'x' is no list of numbers"),

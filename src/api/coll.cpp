@@ -54,14 +54,16 @@ int outcome(const Request& request) {
   const int code = request.state.load(std::memory_order_acquire);
   if (code == OMPL_OK) return OMPL_OK;
   const Team& team = request.lane->team();
-  return ompl::fail_quietly(code, request.failure == code ? request.why : team.why_broken());
+  const ompl::coll::Execution& execution = request.execution;
+  return ompl::fail_quietly(code, execution.failure == code ? execution.why : team.why_broken());
 }
 
 // While it lives, the servant leaves the lane to this thread.
 class Attendance {
  public:
   Attendance(Lane& lane, const Request& request)
-      : lane_(ompl::coll::is_served(lane.progress()) ? &lane : nullptr), request_(request) {
+      : lane_(ompl::coll::is_served(lane.progress()) || lane.team().hands_over() ? &lane : nullptr),
+        request_(request) {
     if (lane_ != nullptr) lane_->attend();
   }
   ~Attendance() {
@@ -83,13 +85,17 @@ int await(Context& c, Request& request, int64_t timeout_ns) {
   const ompl::Blocked what{.call = ompl::Call::collective, .bucket = &c.runtime->bucket_any()};
   ompl::Blocker blocker(*c.runtime, c, what, Deadline::in(timeout_ns));
   const Attendance attendance(*request.lane, request);
-  return blocker.run([&] {
-    bool again = false;
+  bool again = false;
+  const int code = blocker.run([&] {
+    again = false;
     engine.drive(c, *request.lane, &again);
     if (!request.runs()) return 1;
     if (again) blocker.stay_awake();
     return 0;
   });
+  // What ended the wait, a death that another thread has seen, may end the request.
+  if (code != OMPL_OK) engine.drive(c, *request.lane, &again);
+  return code;
 }
 
 // Waits for a blocking call's. One that cannot end takes its team with it, and then it does.
@@ -131,6 +137,8 @@ int read_operation(const Given& given, Call& call, Operation* operation) {
     *operation = *own;
   } else {
     operation->kernel = ompl::coll::kernel_of(given.type, given.op, &operation->element);
+    operation->type = given.type;
+    operation->number = given.op;
     if (operation->kernel == nullptr)
       return fail(OMPL_ERR_ARG, "{}: there is no operation {} of type {}", given.name, given.op,
                   given.type);
@@ -204,6 +212,7 @@ int make(const Given& given, const ompl_coll_options& options, Call call, Reques
   request->receive = static_cast<std::byte*>(given.receive);
   request->operation = operation;
   request->persistent = options.persistent != 0;
+  request->in_background = given.request != nullptr;
   request->exchange = nullptr;
   if (team.engine().checks() && team.size() > 1) {
     request->exchange = lane.prepare(ompl::coll::exchange_of_promises(call));

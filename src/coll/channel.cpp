@@ -19,21 +19,22 @@ Channel::Channel(Runtime& runtime, const Ends& ends)
     : runtime_(runtime),
       ends_(ends),
       mapped_(static_cast<std::byte*>(runtime.pointer(ends.rank, ends.cells_there))),
-      cells_(static_cast<std::byte*>(runtime.pointer(runtime.rank(), ends.cells_here))),
-      words_(static_cast<Words*>(runtime.pointer(runtime.rank(), ends.words_here))) {}
+      cells_(static_cast<std::byte*>(runtime.pointer(ends.member, ends.cells_here))),
+      words_(static_cast<Words*>(runtime.pointer(ends.member, ends.words_here))),
+      count_(static_cast<Counters*>(runtime.pointer(ends.member, ends.counters_here))) {}
 
 bool Channel::may_send() {
-  if (sent_ - freed_ < Layout::kCells) return true;
+  if (count_->sent - count_->freed < Layout::kCells) return true;
   const uint32_t told = std::atomic_ref(words_->taken).load(std::memory_order_acquire);
-  if (is_after(told, freed_)) freed_ = told;
-  return sent_ - freed_ < Layout::kCells;
+  if (is_after(told, count_->freed)) count_->freed = told;
+  return count_->sent - count_->freed < Layout::kCells;
 }
 
 int Channel::send(Context& c, const std::byte* data, std::size_t length, int failure) {
   if (failure != OMPL_OK) length = 0;
-  const uint64_t at = cell_at(sent_);
+  const uint64_t at = cell_at(count_->sent);
   std::byte* const cell = (mapped_ != nullptr ? mapped_ : ends_.staging) + at;
-  const uint32_t head[2] = {static_cast<uint32_t>(taken_), static_cast<uint32_t>(-failure)};
+  const uint32_t head[2] = {static_cast<uint32_t>(count_->taken), static_cast<uint32_t>(-failure)};
   std::memcpy(cell + kPut, head, sizeof head);
   if (length > 0) arch::copy(cell + sizeof(Cell), data, length);
   const uint64_t there = ends_.cells_there + at;
@@ -43,15 +44,15 @@ int Channel::send(Context& c, const std::byte* data, std::size_t length, int fai
                        : runtime_.put_nb(c, cell + kPut, ends_.rank, there + kPut,
                                          sizeof(Cell) - kPut + length, &arrived, true, nullptr);
   if (code != OMPL_OK && code != OMPL_PENDING) return code;
-  told_ = head[0];
-  ++sent_;
+  count_->told = head[0];
+  ++count_->sent;
   return OMPL_OK;
 }
 
 std::byte* Channel::arrived(int* failure) const {
-  std::byte* const cell = cells_ + cell_at(taken_);
+  std::byte* const cell = cells_ + cell_at(count_->taken);
   const uint32_t count = arch::word32(cell + offsetof(Cell, arrived)).load(std::memory_order_acquire);
-  if (count != static_cast<uint32_t>(taken_ / Layout::kCells + 1)) return nullptr;
+  if (count != static_cast<uint32_t>(count_->taken / Layout::kCells + 1)) return nullptr;
   uint32_t told = 0;
   std::memcpy(&told, cell + offsetof(Cell, failure), sizeof told);
   *failure = -static_cast<int>(told);
@@ -60,37 +61,37 @@ std::byte* Channel::arrived(int* failure) const {
 
 void Channel::take() {
   uint32_t told = 0;
-  std::memcpy(&told, cells_ + cell_at(taken_) + offsetof(Cell, taken), sizeof told);
-  if (is_after(told, freed_)) freed_ = told;
-  ++taken_;
+  std::memcpy(&told, cells_ + cell_at(count_->taken) + offsetof(Cell, taken), sizeof told);
+  if (is_after(told, count_->freed)) count_->freed = told;
+  ++count_->taken;
 }
 
 int Channel::acknowledge(Context& c) {
-  const auto taken = static_cast<uint32_t>(taken_);
-  if (taken - told_ < Layout::kCells / 2) return OMPL_OK;
+  const auto taken = static_cast<uint32_t>(count_->taken);
+  if (taken - count_->told < Layout::kCells / 2) return OMPL_OK;
   const int code = runtime_.signal_nb(
       c, ends_.rank,
-      {.offset = ends_.words_there + offsetof(Words, taken), .value = taken - acknowledged_});
-  if (code == OMPL_OK) told_ = acknowledged_ = taken;
+      {.offset = ends_.words_there + offsetof(Words, taken), .value = taken - count_->acknowledged});
+  if (code == OMPL_OK) count_->told = count_->acknowledged = taken;
   return code;
 }
 
 int Channel::say_place(Context& c, uint64_t offset) {
-  const auto number = static_cast<uint16_t>(places_said_ + 1);
+  const auto number = static_cast<uint16_t>(count_->places_said + 1);
   const int code = runtime_.signal_nb(c, ends_.rank,
                                       {.offset = ends_.words_there + offsetof(Words, place),
                                        .value = uint64_t{number} << kPlaceShift | offset,
                                        .op = SignalOp::update64,
                                        .function = Function::set});
-  if (code == OMPL_OK) places_said_ = number;
+  if (code == OMPL_OK) count_->places_said = number;
   return code;
 }
 
 bool Channel::hear_place(uint64_t* offset) {
   const uint64_t said = std::atomic_ref(words_->place).load(std::memory_order_acquire);
-  const auto next = static_cast<uint16_t>(places_heard_ + 1);
+  const auto next = static_cast<uint16_t>(count_->places_heard + 1);
   if (said >> kPlaceShift != next) return false;
-  places_heard_ = next;
+  count_->places_heard = next;
   *offset = said & ((uint64_t{1} << kPlaceShift) - 1);
   return true;
 }
@@ -111,10 +112,10 @@ int Channel::give_up(Context& c, uint64_t length, int failure) {
 
 bool Channel::landed(uint64_t length, int* failure) {
   const uint64_t now = std::atomic_ref(words_->landed).load(std::memory_order_acquire);
-  const uint64_t news = now - landed_before_;
+  const uint64_t news = now - count_->landed;
   if ((news & ((uint64_t{1} << kFailureShift) - 1)) < length) return false;
   *failure = -static_cast<int>(news >> kFailureShift);
-  landed_before_ = now;
+  count_->landed = now;
   return true;
 }
 

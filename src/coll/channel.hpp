@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "coll/desk.hpp"
 #include "core/runtime.hpp"
 
 namespace ompl::coll {
@@ -36,7 +37,22 @@ struct alignas(arch::kCacheLine) Notice {
   uint32_t left;  // members that cannot go on: the team is of no use any more
 };
 
-// Where things are in the memory that a member has for a team: the Notice, Words of every lane and peer, then their cells.
+// How far a member has come on a channel: written by whoever carries out its lane, the member or the servant of its node.
+struct alignas(arch::kCacheLine) Counters {
+  // Cells of the peer used, and of these known to be free again; own cells taken, and of these told by any way, and by
+  // the peer's Words::taken.
+  uint32_t sent;
+  uint32_t freed;
+  uint64_t taken;  // never begins again, as the flags of cells do not
+  uint32_t told;
+  uint32_t acknowledged;
+  uint16_t places_said;
+  uint16_t places_heard;
+  uint64_t landed;  // of Words::landed, by messages before
+};
+
+// Where things are in the memory that a member has for a team: the Notice, Words of every lane and peer, then their Counters,
+// then a Desk of each lane, then cells.
 struct Layout {
   uint32_t members = 1;
   uint32_t lanes = 1;
@@ -47,8 +63,12 @@ struct Layout {
   [[nodiscard]] uint64_t words(uint32_t lane, uint32_t peer) const {
     return sizeof(Notice) + (uint64_t{lane} * members + peer) * sizeof(Words);
   }
+  [[nodiscard]] uint64_t counters(uint32_t lane, uint32_t peer) const {
+    return words(lanes, 0) + (uint64_t{lane} * members + peer) * sizeof(Counters);
+  }
+  [[nodiscard]] uint64_t desk(uint32_t lane) const { return counters(lanes, 0) + lane * sizeof(Desk); }
   [[nodiscard]] uint64_t cells(uint32_t lane, uint32_t peer) const {
-    return words(lanes, 0) + (uint64_t{lane} * members + peer) * kCells * stride;
+    return desk(lanes) + (uint64_t{lane} * members + peer) * kCells * stride;
   }
   [[nodiscard]] uint64_t cell_bytes() const { return pairs() * kCells * stride; }
   [[nodiscard]] uint64_t bytes() const { return cells(lanes, 0); }
@@ -58,11 +78,12 @@ struct Layout {
 
 class Channel {
  public:
-  // The memory of the own rank at `here`, of the peer at `there`, for each other; `staging`: own memory for as many
+  // The memory of the member at `here`, of the peer at `there`, for each other; `staging`: own memory for as many
   // cells, nullptr if the peer's memory is mapped.
   struct Ends {
-    uint32_t rank = 0;  // of the peer
-    uint64_t words_here = 0, cells_here = 0;
+    uint32_t member = 0;  // the rank whose channel it is: this one, or one that it maps
+    uint32_t rank = 0;    // of the peer
+    uint64_t words_here = 0, counters_here = 0, cells_here = 0;
     uint64_t words_there = 0, cells_there = 0;
     std::byte* staging = nullptr;
     uint32_t stride = 0;
@@ -106,16 +127,7 @@ class Channel {
   std::byte* mapped_;  // the peer's cells, if they are mapped
   std::byte* cells_;   // own
   Words* words_;       // own
-  // Cells of the peer used, and of these known to be free again; own cells taken, and of these told by any way, and by
-  // the peer's Words::taken.
-  uint32_t sent_ = 0;
-  uint32_t freed_ = 0;
-  uint64_t taken_ = 0;  // never begins again, as the flags of cells do not
-  uint32_t told_ = 0;
-  uint32_t acknowledged_ = 0;
-  uint16_t places_said_ = 0;
-  uint16_t places_heard_ = 0;
-  uint64_t landed_before_ = 0;
+  Counters* count_;    // own
 };
 
 }  // namespace ompl::coll

@@ -2,16 +2,19 @@
 #include "coll/engine.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <numeric>
+#include <random>
 #include <utility>
 
 #include "coll/progress.hpp"
 #include "coll/tuner/table_file.hpp"
 #include "util/bytes.hpp"
+#include "util/log.hpp"
 #include "util/secret.hpp"
 #include "util/status.hpp"
 
@@ -30,7 +33,7 @@ int32_t mode_of(std::string_view name) {
   return static_cast<int32_t>(std::ranges::find(kProgressNames, name) - kProgressNames.begin());
 }
 
-enum class Purpose : uint32_t { hosts, creation, end };
+enum class Purpose : uint32_t { hosts, creation, end, end_of_service };
 
 // The key of a meeting, of what all must agree on who come to it.
 uint64_t key_of(Purpose purpose, const std::vector<uint32_t>& ranks, uint32_t tags,
@@ -82,19 +85,22 @@ Engine::Engine(Runtime& runtime, uint64_t memory)
       tunes_(runtime.settings().tuner == "1"),
       explains_(runtime.settings().tuner_explain == "1"),
       tunes_modes_(tunes_ && mode_of(runtime.settings().coll_progress) == OMPL_PROGRESS_AUTO),
-      allocator_(memory + Meeting::bytes(runtime.size()), memory + runtime.settings().coll_memory),
-      meeting_(runtime, memory) {}
+      allocator_(memory + reserved(runtime.size()), memory + runtime.settings().coll_memory),
+      meeting_(runtime, memory) {
+  open_station();
+}
 
 Engine::~Engine() {
   servant_.reset();
+  node_servant_.reset();
   for (Place& place : teams_) delete place.team.exchange(nullptr);
 }
 
 int Engine::open(Runtime& runtime, Context& c) {
   const std::size_t bytes = runtime.settings().coll_memory;
-  if (bytes <= Meeting::bytes(runtime.size()))
+  if (bytes <= reserved(runtime.size()))
     return fail(OMPL_ERR_MEMORY, "ompl_team_world: raise OMPL_COLL_MEMORY above {} for {} ranks",
-                Meeting::bytes(runtime.size()), runtime.size());
+                reserved(runtime.size()), runtime.size());
   uint64_t memory = 0;
   if (const int code = runtime.alloc(c, bytes, &memory); code != OMPL_OK) return code;
   std::unique_ptr<Engine> engine(new Engine(runtime, memory));
@@ -106,6 +112,29 @@ int Engine::open(Runtime& runtime, Context& c) {
   if (code == OMPL_OK) code = engine->create_team(c, all.data(), all.size(), nullptr, &engine->world_);
   if (code == OMPL_OK) runtime.extend(std::move(engine));
   return code;
+}
+
+uint64_t Engine::reserved(uint32_t ranks) {
+  constexpr uint64_t kGranule = OffsetAllocator::kGranule;
+  return Meeting::bytes(ranks) + (sizeof(Station) + kGranule - 1) / kGranule * kGranule;
+}
+
+// Others look at it once they have met this rank.
+void Engine::open_station() {
+  Station& own = station(runtime_.rank());
+  proof_ = (uint64_t{std::random_device{}()} << 32) | std::random_device{}();
+  own.pid = ::getpid();
+  own.segment = reinterpret_cast<uintptr_t>(segment(runtime_.rank()));
+  own.proof = proof_;
+  own.proof_at = reinterpret_cast<uintptr_t>(&proof_);
+}
+
+Station& Engine::station(uint32_t rank) const {
+  return *static_cast<Station*>(runtime_.pointer(rank, memory_ + Meeting::bytes(runtime_.size())));
+}
+
+std::byte* Engine::segment(uint32_t rank) const {
+  return static_cast<std::byte*>(runtime_.pointer(rank, memory_)) - memory_;
 }
 
 std::vector<uint32_t> Engine::hosts(const std::vector<uint32_t>& ranks) const {
@@ -172,8 +201,7 @@ int Engine::create_team(Context& c, const uint32_t* ranks, std::size_t count,
     code = fail(OMPL_ERR_MEMORY, "ompl_team_create: no room for a team of {}{}; raise OMPL_COLL_MEMORY",
                 count, room.memory != 0 ? " at another member" : "");
   if (code == OMPL_OK) {
-    code =
-        enter(std::make_unique<Team>(*this, members, layout, room.memory, theirs, room.staging), out);
+    code = enter(std::make_unique<Team>(*this, members, layout, theirs, room.staging), out);
     if (code == OMPL_OK) {
       room.memory = room.staging = 0;  // the team's
       code = set_progress(**out, mode_of(runtime_.settings().coll_progress));
@@ -195,13 +223,28 @@ int Engine::enter(std::unique_ptr<Team> team, Team** out) {
   return fail(OMPL_ERR_MEMORY, "ompl_team_create: there are {} teams; destroy some", kTeams);
 }
 
-// Waits until nobody looks at the team any more.
+// Until nobody looks at the team any more who came before.
+void Engine::await_visitors(Place& place) {
+  while (place.visitors.load() != 0) ::sched_yield();
+}
+
 void Engine::remove(Team& team) {
   for (Place& place : teams_) {
     if (place.team.load() != &team) continue;
     place.team.store(nullptr);
-    while (place.visitors.load() != 0) ::sched_yield();
+    await_visitors(place);
   }
+}
+
+// Its servant looks at the members' memory no more: only then may they use it otherwise.
+int Engine::close_service(Context& c, Team& team) {
+  team.close_service();
+  for (Place& place : teams_)
+    if (place.team.load() == &team) await_visitors(place);
+  const Meeting::Word mine{
+      .key = key_of(Purpose::end_of_service, team.ranks(), team.layout().lanes, *this), .value = 1};
+  std::vector<uint64_t> all;
+  return meeting_.exchange(c, "ompl_team_destroy", team.ranks(), mine, &all);
 }
 
 // All members tell each other whether they may, once everything that this rank sent has arrived. Where that cannot be said, or a member has failed,
@@ -221,6 +264,7 @@ int Engine::destroy_team(Context& c, Team& team) {
     return fail(OMPL_ERR_STATE,
                 "ompl_team_destroy: {} has requests of the team; wait for, or free, them",
                 may ? "another member" : "this rank");
+  if (code == OMPL_OK && team.nodes().count() == 1) code = close_service(c, team);
   remove(team);
   team.tell(&found_);
   const std::unique_ptr<Team> owned(&team);
@@ -292,6 +336,24 @@ bool Engine::serve(Context& c, bool* again) {
   return left;
 }
 
+bool Engine::serve_node(Context& c, MemberMemories& memories, bool* moved) {
+  bool left = false;
+  for_teams([&](Team& team) {
+    if (team.servant() == runtime_.rank()) left = team.serve_members(c, memories, moved) || left;
+  });
+  return left;
+}
+
+bool Engine::has_orders() {
+  bool any = false;
+  for_teams([&](const Team& team) { any = any || team.has_orders(); });
+  return any;
+}
+
+void Engine::end_service(Context& c) {
+  for_teams([&](Team& team) { team.end_service(c); });
+}
+
 void Engine::idle(Context& c) {
   if (under_way_.load(std::memory_order_relaxed) == 0) return;
   bool again = false;
@@ -305,8 +367,7 @@ void Engine::ring() {
     servant->ring();
 }
 
-int Engine::set_progress(Team& team, int32_t mode) {
-  const std::lock_guard lock(servant_mutex_);
+int Engine::start_servant(int32_t mode, const Team& team) {
   const bool open = mode == OMPL_PROGRESS_AUTO && tunes_modes_;
   if (is_served(mode) || open) {
     if (servant_ == nullptr) servant_ = std::make_unique<Servant>(*this);
@@ -315,6 +376,18 @@ int Engine::set_progress(Team& team, int32_t mode) {
     if (open) servant_->set_spinning(true);
     known_servant_.store(servant_.get(), std::memory_order_release);
   }
+  if (mode != OMPL_PROGRESS_NODE) return OMPL_OK;
+  if (team.servant() == kNoRank)
+    log::info("rank {}: mode node is as none for a team of {}: {}", runtime_.rank(), team.size(),
+              team.why_no_servant());
+  if (team.servant() != runtime_.rank()) return OMPL_OK;
+  if (node_servant_ == nullptr) node_servant_ = std::make_unique<NodeServant>(*this);
+  return node_servant_->begin();
+}
+
+int Engine::set_progress(Team& team, int32_t mode) {
+  const std::lock_guard lock(servant_mutex_);
+  if (const int code = start_servant(mode, team); code != OMPL_OK) return code;
   team.set_progress(mode);
   adapt_to_modes();
   ring();
@@ -349,7 +422,7 @@ int Engine::finish(Context& c) {
   }
   uint64_t moves = 0;
   Deadline limit = Deadline::in(kGrace_ns);
-  while (under_way_.load() != 0 && !limit.passed()) {
+  while ((under_way_.load() != 0 || has_orders()) && !limit.passed()) {
     runtime_.drive(c);
     drive_all(c, &again);
     uint64_t now = 0;
@@ -360,6 +433,9 @@ int Engine::finish(Context& c) {
   const uint32_t left = under_way_.load();
   keep_what_was_found();
   if (left == 0) return OMPL_OK;
+  // What a servant has of it, it gives back.
+  for_teams([](Team& team) { team.break_up(OMPL_ERR_STATE, "the job has ended"); });
+  drive_all(c, &again);
   return fail(
       OMPL_ERR_STATE,
       "ompl_finalize: {} collective(s) of this rank are outstanding; not all members have started "

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "coll/meeting.hpp"
+#include "coll/node_servant.hpp"
 #include "coll/operation.hpp"
 #include "coll/servant.hpp"
 #include "coll/team.hpp"
@@ -56,6 +57,15 @@ class Engine final : public Extension {
   bool serve(Context& c, bool* again);
   // Teams of mode idle.
   void idle(Context& c) override;
+  // As Team::serve_members() and end_service(), for all teams that this rank is to serve. The servant of the node.
+  bool serve_node(Context& c, MemberMemories& memories, bool* moved);
+  void end_service(Context& c);
+  // As Team::has_orders(), of any team.
+  bool has_orders();
+  // Of a rank of this node.
+  [[nodiscard]] Station& station(uint32_t rank) const;
+  // Where its segment is mapped.
+  [[nodiscard]] std::byte* segment(uint32_t rank) const;
   // The servant, if there is one, has something to do.
   void ring();
   // `mode` was checked. Any thread.
@@ -88,9 +98,16 @@ class Engine final : public Extension {
   void for_teams(Visit visit);
   int enter(std::unique_ptr<Team> team, Team** out);
   void remove(Team& team);
+  static void await_visitors(Place& place);
+  int close_service(Context& c, Team& team);
+  int start_servant(int32_t mode, const Team& team);
+  void open_station();
+  // Bytes at the beginning of the memory: places to meet, then the station.
+  static uint64_t reserved(uint32_t ranks);
 
   Runtime& runtime_;
   const uint64_t memory_;
+  uint64_t proof_ = 0;  // see Station
   const bool checks_;
   const bool tunes_;
   const bool explains_;
@@ -106,6 +123,7 @@ class Engine final : public Extension {
   std::atomic<uint32_t> under_way_{0};
   std::mutex servant_mutex_;
   std::unique_ptr<Servant> servant_;
+  std::unique_ptr<NodeServant> node_servant_;
   std::atomic<Servant*> known_servant_{nullptr};
   std::array<Operation, kOperations> operations_{};
   std::atomic<uint32_t> operations_made_{0};

@@ -2,7 +2,6 @@
 #include "coll/lane.hpp"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "coll/algorithms/algorithms.hpp"
@@ -14,10 +13,6 @@
 namespace ompl::coll {
 namespace {
 
-constexpr int kTurns = 64;                       // of a request before a claim ends
-constexpr int kBurst = Layout::kCells / 2;       // cells of a step in a turn: both directions stay busy
-constexpr std::size_t kMappedPiece = 256 << 10;  // bytes of a straight message that a turn copies
-constexpr std::size_t kPiece = std::size_t{1} << 30;
 constexpr Operation kPromises{.element = sizeof(Promise)};  // they are not cut
 
 void push(std::atomic<Request*>& list, Request* request) {
@@ -28,7 +23,8 @@ void push(std::atomic<Request*>& list, Request* request) {
 
 }  // namespace
 
-Lane::Lane(Team& team, std::vector<Channel> channels) : team_(team), channels_(std::move(channels)) {}
+Lane::Lane(Team& team, uint32_t number)
+    : team_(team), executor_(team, team.channels(team.me(), number)), handover_(team, number) {}
 
 Lane::~Lane() = default;
 
@@ -50,6 +46,7 @@ std::shared_ptr<const Prepared> Lane::prepare(const Call& call) {
     return compiled_.front().prepared;
   }
   const auto prepared = std::make_shared<Prepared>();
+  prepared->number = ++prepared_;
   prepared->tuning = tuning_of(call);
   Call one = call;
   std::shared_ptr<const Schedule> schedule;
@@ -97,36 +94,18 @@ void Lane::tell(Table* table) const {
 
 void Lane::start(Request* request) {
   request->stage = Request::Stage::waiting;
-  request->failure = OMPL_OK;
+  request->execution.failure = OMPL_OK;
+  request->handed_over = false;
   if (request->prepared->tuning != nullptr) request->started = std::chrono::steady_clock::now();
   if (request->exchange != nullptr) {
     request->promises.resize(team_.size());
     request->promises[team_.me()] = request->promise;
-  }
-  for (const Prepared* prepared : {request->prepared.get(), request->exchange.get()}) {
-    if (prepared == nullptr) continue;
-    request->progress.resize(std::max<std::size_t>(request->progress.size(), prepared->widest));
-    find_room(*request, prepared->scratch);
   }
   request->state.store(Request::kRunning, std::memory_order_relaxed);
   under_way_.fetch_add(1, std::memory_order_relaxed);
   team_.engine().note_started();
   push(incoming_, request);
   if (team_.queue() != nullptr) team_.queue()->add(*this);
-}
-
-// Without it the request goes on and tells the others, who have started it, too.
-void Lane::find_room(Request& request, uint64_t bytes) {
-  if (bytes <= request.scratch.size()) return;
-  try {
-    request.scratch.resize(bytes);
-  } catch (const std::bad_alloc&) {
-    note_failure(
-        request, OMPL_ERR_MEMORY,
-        fmt::format("no memory for {} bytes that the algorithm needs beside the buffers; choose "
-                    "another, or make shorter calls",
-                    bytes));
-  }
 }
 
 void Lane::drive(Context& c, bool* again) {
@@ -146,8 +125,19 @@ void Lane::drive(Context& c, bool* again) {
 }
 
 void Lane::run(Context& c, bool* again) {
+  const uint64_t before = executor_.moves();
   take_in();
-  while (first_ != nullptr && go_on(c, kTurns, again)) {
+  do {
+    hand_over();
+  } while (first_ != nullptr && go_on(c, Executor::kTurns, again));
+  if (team_.hands_over() && executor_.moves() != before) handover_.nudge();
+}
+
+// What the servant of the node may have, up to the first request that it may not.
+void Lane::hand_over() {
+  if (!team_.hands_over()) return;
+  for (Request* request = first_; request != nullptr && handover_.offer(*request);
+       request = request->next) {
   }
 }
 
@@ -164,15 +154,33 @@ bool Lane::turn(Context& c, bool* again) {
 // Goes on with the first request; true if the next, or its next stage, can begin.
 bool Lane::go_on(Context& c, int turns, bool* again) {
   Request& request = *first_;
-  if (const int broken = team_.broken(); broken != OMPL_OK) {
+  const int broken = team_.broken();
+  if (request.handed_over) {
+    switch (handover_.owner(request, attended() || broken != OMPL_OK)) {
+      case Handover::Owner::servant:
+        if (broken == OMPL_OK) return false;
+        handover_.recall(request);
+        break;
+      case Handover::Owner::over:
+        end(request, handover_.result(request));
+        return true;
+      case Handover::Owner::own:
+        break;
+    }
+  }
+  if (broken != OMPL_OK) {
     end(request, broken);
     return true;
   }
-  if (request.stage == Request::Stage::waiting) next_stage(request);
-  const Turn turn = advance(c, request, turns);
+  if (request.stage == Request::Stage::waiting) {
+    find_room(request);
+    next_stage(request);
+  }
+  using Turn = Executor::Turn;
+  const Turn turn = executor_.advance(c, request.execution, turns);
   if (turn == Turn::again) *again = true;
   if (turn != Turn::done) return team_.broken() != OMPL_OK;
-  if (!next_stage(request)) end(request, request.failure);
+  if (!next_stage(request)) end(request, request.execution.failure);
   return true;
 }
 
@@ -183,7 +191,7 @@ bool Lane::next_stage(Request& request) {
   Tuning* const tuning = request.prepared->tuning;
   // Before the collective itself all members depend on each other: who fails there fails with all.
   const bool alike = request.stage == Stage::promises || request.stage == Stage::times;
-  if (alike && request.failure != OMPL_OK) return false;
+  if (alike && request.execution.failure != OMPL_OK) return false;
   switch (request.stage) {
     case Stage::waiting:
       if (request.exchange == nullptr) break;
@@ -193,9 +201,9 @@ bool Lane::next_stage(Request& request) {
              .operation = &kPromises});
       return true;
     case Stage::promises:
-      request.why = disagreement(request.promises);
-      if (request.why.empty()) break;
-      request.failure = OMPL_ERR_ARG;
+      request.execution.why = disagreement(request.promises);
+      if (request.execution.why.empty()) break;
+      request.execution.failure = OMPL_ERR_ARG;
       return false;
     case Stage::times:
       if (tuning->learn(request.times) && explains())
@@ -252,15 +260,18 @@ void Lane::note_end(Request& request) {
   tuning->note(std::exchange(request.ticket, {}), std::chrono::duration<double>(took).count());
 }
 
+void Lane::find_room(Request& request) {
+  for (const Prepared* prepared : {request.prepared.get(), request.exchange.get()})
+    if (prepared != nullptr) request.execution.make_room(prepared->widest, prepared->scratch);
+}
+
 void Lane::begin(Request& request, Request::Stage stage, const Work& work) {
   request.stage = stage;
-  request.now = work;
-  request.round = 0;
-  begin_round(request);
+  request.execution.begin(work);
 }
 
 void Lane::ring(const Request& request) const {
-  const bool worth = request.prepared->bytes >= kWorthWaking || team_.queue() != nullptr;
+  const bool worth = request.is_worth_waking() || team_.queue() != nullptr;
   if (is_served(progress()) && worth && request.runs()) team_.engine().ring();
 }
 
@@ -280,198 +291,12 @@ void Lane::take_in() {
 
 // The request is its owner's again at once.
 void Lane::end(Request& request, int code) {
+  if (request.handed_over) handover_.end(request);
   first_ = request.next;
   under_way_.fetch_sub(1, std::memory_order_release);
   team_.engine().note_ended();
   request.state.store(code, std::memory_order_seq_cst);
   team_.runtime().wake_own_completions();
-}
-
-void Lane::begin_round(Request& request) {
-  const Schedule& schedule = *request.now.schedule;
-  request.begin = request.round == 0 ? 0 : schedule.rounds[request.round - 1];
-  if (request.round == schedule.rounds.size()) return;
-  for (uint32_t i = 0; i < schedule.rounds[request.round] - request.begin; ++i) {
-    request.progress[i].phase = Progress::Phase::begin;
-    request.progress[i].bytes = 0;
-  }
-}
-
-Lane::Turn Lane::advance(Context& c, Request& request, int turns) {
-  const Schedule& schedule = *request.now.schedule;
-  for (int turn = 0; turn < turns; ++turn) {
-    if (request.round == schedule.rounds.size()) return Turn::done;
-    const uint32_t first = request.round == 0 ? 0 : schedule.rounds[request.round - 1];
-    const uint32_t end = schedule.rounds[request.round];
-    bool moved = false;
-    bool again = false;
-    bool over = true;
-    for (uint32_t i = request.begin; i < end; ++i) {
-      Progress& progress = request.progress[i - first];
-      if (progress.phase == Progress::Phase::done) continue;
-      const Turn result = step(c, request, schedule.steps[i], progress);
-      moved = moved || result == Turn::moved || result == Turn::done;
-      again = again || result == Turn::again;
-      if (result == Turn::done) {
-        progress.phase = Progress::Phase::done;
-        if (over) request.begin = i + 1;
-      } else {
-        over = false;
-      }
-    }
-    if (moved) moves_.store(moves() + 1, std::memory_order_relaxed);
-    if (over) {
-      ++request.round;
-      begin_round(request);
-    } else if (!moved) {
-      return again ? Turn::again : Turn::blocked;
-    }
-  }
-  return request.round == schedule.rounds.size() ? Turn::done : Turn::again;
-}
-
-Lane::Turn Lane::step(Context& c, Request& request, const Step& step, Progress& progress) {
-  switch (step.kind) {
-    case Step::Kind::send:
-      return step.straight ? send_straight(c, request, step, progress)
-                           : send(c, request, step, progress);
-    case Step::Kind::receive:
-    case Step::Kind::combine:
-      return receive(c, request, step, progress);
-    case Step::Kind::copy:
-    case Step::Kind::reduce:
-      break;
-  }
-  if (request.failure != OMPL_OK) return Turn::done;
-  std::byte* const to = address(request, step.to);
-  std::byte* const from = address(request, step.from);
-  if (step.kind == Step::Kind::copy)
-    arch::copy(to, from, step.length);
-  else if (!request.now.operation->apply(from, to, to, step.length, step.behind))
-    note_failure(request, OMPL_ERR_ARG, "the user-defined operation failed");
-  return Turn::done;
-}
-
-// What the calls of the layer say: go on, or come again, or the team is of no use any more.
-Lane::Turn Lane::outcome(int code) {
-  if (code > OMPL_PENDING) return Turn::again;
-  if (code >= OMPL_OK) return Turn::moved;
-  team_.break_up(code, error_detail());
-  return Turn::blocked;
-}
-
-uint64_t Lane::piece(const Request& request) const {
-  const uint64_t room = team_.layout().room();
-  const uint64_t element = request.now.operation->element;
-  return element <= room ? room / element * element : room;
-}
-
-Lane::Turn Lane::send(Context& c, Request& request, const Step& step, Progress& progress) {
-  Channel& channel = channels_[step.peer];
-  const bool fails = request.failure != OMPL_OK;
-  for (int i = 0; i < kBurst; ++i) {
-    if (!channel.may_send()) return i > 0 ? Turn::moved : Turn::blocked;
-    const uint64_t length = std::min(piece(request), step.length - progress.bytes);
-    const std::byte* const data = fails ? nullptr : address(request, step.from) + progress.bytes;
-    const int code = channel.send(c, data, length, request.failure);
-    if (code != OMPL_OK) return outcome(code);
-    progress.bytes += length;
-    if (progress.bytes == step.length) return Turn::done;
-  }
-  return Turn::moved;
-}
-
-Lane::Turn Lane::send_straight(Context& c, Request& request, const Step& step, Progress& progress) {
-  using Phase = Progress::Phase;
-  Channel& channel = channels_[step.peer];
-  if (progress.phase == Phase::begin) {
-    if (!channel.hear_place(&progress.offset)) return Turn::blocked;
-    progress.phase = progress.offset != 0 ? Phase::straight : Phase::cells;
-    progress.handle = {};
-  }
-  if (progress.phase == Phase::cells) return send(c, request, step, progress);
-  if (progress.handle.kind != Pending::Kind::none) {
-    const int code = team_.runtime().test(c, progress.handle);
-    if (code == 0) return Turn::blocked;
-    if (code < 0) return outcome(code);
-    progress.handle = {};
-  }
-  if (progress.bytes == step.length) return Turn::done;
-  if (request.failure != OMPL_OK) {
-    const int code = channel.give_up(c, step.length - progress.bytes, request.failure);
-    return code == OMPL_OK ? Turn::done : outcome(code);
-  }
-  const std::size_t length =
-      std::min<uint64_t>(channel.mapped() ? kMappedPiece : kPiece, step.length - progress.bytes);
-  const int code = channel.put(c, address(request, step.from) + progress.bytes,
-                               progress.offset + progress.bytes, length, &progress.handle);
-  if (code != OMPL_OK && code != OMPL_PENDING) return outcome(code);
-  progress.bytes += length;
-  return progress.bytes == step.length && code == OMPL_OK ? Turn::done : Turn::moved;
-}
-
-Lane::Turn Lane::receive(Context& c, Request& request, const Step& step, Progress& progress) {
-  using Phase = Progress::Phase;
-  Channel& channel = channels_[step.peer];
-  if (step.straight && progress.phase == Phase::begin) {
-    uint64_t offset = 0;
-    const bool straight = request.failure == OMPL_OK &&
-                          team_.runtime().offset_of(address(request, step.to), step.length, &offset);
-    const int code = channel.say_place(c, straight ? offset : 0);
-    if (code != OMPL_OK) return outcome(code);
-    progress.phase = straight ? Phase::straight : Phase::cells;
-  }
-  int failure = OMPL_OK;
-  if (progress.phase == Phase::straight) {
-    if (!channel.landed(step.length, &failure)) return Turn::blocked;
-    note_others(request, failure);
-    return Turn::done;
-  }
-  for (int i = 0; i < kBurst; ++i) {
-    const int owed = channel.acknowledge(c);
-    if (owed != OMPL_OK && outcome(owed) == Turn::blocked) return Turn::blocked;
-    std::byte* const data = channel.arrived(&failure);
-    if (data == nullptr) return i > 0 ? Turn::moved : owed != OMPL_OK ? Turn::again : Turn::blocked;
-    const uint64_t length = std::min(piece(request), step.length - progress.bytes);
-    note_others(request, failure);
-    accept(request, step, data, progress.bytes, length);
-    channel.take();
-    progress.bytes += length;
-    if (progress.bytes == step.length) {
-      const int last = channel.acknowledge(c);
-      return last < OMPL_OK ? outcome(last) : Turn::done;
-    }
-  }
-  return Turn::moved;
-}
-
-void Lane::accept(Request& request, const Step& step, std::byte* data, uint64_t at,
-                  std::size_t length) {
-  if (request.failure != OMPL_OK) return;
-  std::byte* const to = address(request, step.to) + at;
-  if (step.kind == Step::Kind::receive)
-    arch::copy(to, data, length);
-  else if (!request.now.operation->apply(data, address(request, step.from) + at, to, length,
-                                         step.behind))
-    note_failure(request, OMPL_ERR_ARG, "the user-defined operation failed");
-}
-
-void Lane::note_failure(Request& request, int code, std::string why) {
-  if (request.failure != OMPL_OK) return;
-  request.failure = code;
-  request.why = std::move(why);
-}
-
-void Lane::note_others(Request& request, int code) {
-  if (code != OMPL_OK)
-    note_failure(request, code,
-                 code == OMPL_ERR_MEMORY ? "another member is out of memory"
-                                         : "the operation of another member failed");
-}
-
-std::byte* Lane::address(Request& request, Place place) {
-  if (place.buffer == Buffer::scratch) return request.scratch.data() + place.offset;
-  return (place.buffer == Buffer::send ? request.now.send : request.now.receive) + place.offset;
 }
 
 }  // namespace ompl::coll

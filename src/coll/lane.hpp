@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "coll/channel.hpp"
+#include "coll/executor.hpp"
+#include "coll/handover.hpp"
 #include "coll/progress.hpp"
 #include "coll/request.hpp"
 #include "coll/tuner/table.hpp"
@@ -21,7 +22,7 @@ class Team;
 
 class alignas(arch::kCacheLine) Lane {
  public:
-  Lane(Team& team, std::vector<Channel> channels);
+  Lane(Team& team, uint32_t number);
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
@@ -63,42 +64,30 @@ class alignas(arch::kCacheLine) Lane {
   void leave() { attendants_.fetch_sub(1, std::memory_order_seq_cst); }
 
   // Grows with all that is done here.
-  [[nodiscard]] uint64_t moves() const { return moves_.load(std::memory_order_relaxed); }
+  [[nodiscard]] uint64_t moves() const { return executor_.moves() + handover_.moves(); }
 
   [[nodiscard]] bool busy() const { return under_way_.load(std::memory_order_acquire) != 0; }
   [[nodiscard]] Team& team() const { return team_; }
 
  private:
-  enum class Turn : uint8_t { blocked, again, moved, done };
   void run(Context& c, bool* again);
   bool go_on(Context& c, int turns, bool* again);
   void take_in();
+  void hand_over();
   void end(Request& request, int code);
   Tuning* tuning_of(const Call& call);
   bool next_stage(Request& request);
   void choose(Request& request);
   [[nodiscard]] bool explains() const;
+  static void find_room(Request& request);
   static void begin(Request& request, Request::Stage stage, const Work& work);
-  Turn advance(Context& c, Request& request, int turns);
-  static void find_room(Request& request, uint64_t bytes);
-  static void begin_round(Request& request);
-  Turn step(Context& c, Request& request, const Step& step, Progress& progress);
-  Turn send(Context& c, Request& request, const Step& step, Progress& progress);
-  Turn send_straight(Context& c, Request& request, const Step& step, Progress& progress);
-  Turn receive(Context& c, Request& request, const Step& step, Progress& progress);
-  Turn outcome(int code);
-  static std::byte* address(Request& request, Place place);
-  void accept(Request& request, const Step& step, std::byte* data, uint64_t at, std::size_t length);
-  static void note_failure(Request& request, int code, std::string why);
-  static void note_others(Request& request, int code);
-  [[nodiscard]] uint64_t piece(const Request& request) const;
 
   Team& team_;
-  std::vector<Channel> channels_;  // by member
+  Executor executor_;
+  Handover handover_;
   std::atomic<bool> claimed_{false};
   std::atomic<uint32_t> under_way_{0};
-  std::atomic<uint64_t> moves_{0};                   // of whoever has claimed
-  std::atomic<int32_t> chosen_{OMPL_PROGRESS_NONE};  // likewise
+  std::atomic<int32_t> chosen_{OMPL_PROGRESS_NONE};  // of whoever has claimed
   std::atomic<uint32_t> attendants_{0};
   std::atomic<Request*> incoming_{nullptr};  // newest first
   std::atomic<Request*> returned_{nullptr};  // over, to be used again
@@ -107,6 +96,7 @@ class alignas(arch::kCacheLine) Lane {
     std::shared_ptr<const Prepared> prepared;
   };
   static constexpr std::size_t kCompiled = 64;
+  uint64_t prepared_ = 0;                            // of the starting thread, how many
   std::vector<Compiled> compiled_;                   // of the starting thread, the last used first
   std::map<Kind, std::unique_ptr<Tuning>> tunings_;  // made by the starting thread
   std::vector<std::unique_ptr<Request>>

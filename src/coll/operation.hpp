@@ -18,6 +18,8 @@ struct Operation {
   Kernel kernel = nullptr;        // built in: commutative
   ompl_op_fn function = nullptr;  // else the user's
   void* argument = nullptr;
+  int32_t type = -1;     // of a kernel, by which another process finds it,
+  int32_t number = -1;   // and its operation
   uint32_t element = 1;  // bytes
   bool commutative = true;
 

@@ -25,4 +25,12 @@ Placement spare_core(const arch::Cores& cores, const Runtime::Sharing& sharing) 
   return placement;
 }
 
+Placement node_core(const arch::Cores& cores) {
+  if (cores.list.empty()) return spare_core(cores, {});
+  return {
+      .processors = cores.list.back(),
+      .why = fmt::format("the last of {} core(s) of the servant's process, for all ranks of its node",
+                         cores.list.size())};
+}
+
 }  // namespace ompl::coll

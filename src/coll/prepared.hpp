@@ -16,6 +16,7 @@ class Tuning;
 
 struct Prepared {
   std::vector<std::shared_ptr<const Schedule>> schedules;  // one, or by candidate
+  uint64_t number = 0;                                     // of its lane: no two have the same
   Tuning* tuning = nullptr;                                // null: nothing is left open
   std::shared_ptr<const Schedule> exchange;                // of its times
   // The most of any.

@@ -15,7 +15,7 @@ inline constexpr uint64_t kWorthWaking = 32768;
 
 // By OMPL_PROGRESS_NONE, ...; as OMPL_COLL_PROGRESS has them.
 inline constexpr auto kProgressNames =
-    std::to_array<const char*>({"none", "spare", "shared", "idle", "auto"});
+    std::to_array<const char*>({"none", "spare", "shared", "idle", "node", "auto"});
 
 // Null: there is no such mode.
 constexpr const char* progress_name(int32_t mode) {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "arch/cores.hpp"
+#include "coll/bell.hpp"
 
 namespace ompl {
 class Context;
@@ -29,7 +30,7 @@ class Servant {
   // wherever the process might when it joined.
   void set_spinning(bool spins);
   // There is something to do. Any thread.
-  void ring();
+  void ring() { bell_.ring(); }
 
  private:
   void serve();
@@ -40,8 +41,7 @@ class Servant {
   Engine& engine_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> spins_{false};
-  std::atomic<uint32_t> bell_{0};
-  std::atomic<bool> asleep_{false};
+  Bell bell_;
   arch::Core own_core_;  // once it was chosen
   std::thread thread_;
 };

@@ -11,35 +11,42 @@
 
 namespace ompl::coll {
 
-Team::Team(Engine& engine, std::vector<uint32_t> ranks, const Layout& layout, uint64_t memory,
-           const std::vector<uint64_t>& theirs, uint64_t staging)
+Team::Team(Engine& engine, std::vector<uint32_t> ranks, const Layout& layout,
+           std::vector<uint64_t> memories, uint64_t staging)
     : engine_(engine),
       runtime_(engine.runtime()),
       ranks_(std::move(ranks)),
       nodes_(engine.hosts(ranks_)),
       layout_(layout),
-      memory_(memory),
-      theirs_(theirs),
+      memories_(std::move(memories)),
       staging_(staging),
-      me_(static_cast<uint32_t>(std::ranges::find(ranks_, runtime_.rank()) - ranks_.begin())) {
+      me_(static_cast<uint32_t>(std::ranges::find(ranks_, runtime_.rank()) - ranks_.begin())),
+      servant_(why_no_servant().empty() ? *std::ranges::min_element(ranks_) : kNoRank) {
   if (runtime_.settings().coll_scheduler == "locked-queue") queue_ = std::make_unique<LockedQueue>();
-  for (uint32_t lane = 0; lane < layout.lanes; ++lane) {
-    std::vector<Channel> channels;
-    channels.reserve(layout.members);
-    for (uint32_t peer = 0; peer < layout.members; ++peer) {
-      const uint64_t staged = layout.cells(lane, peer) - layout.cells(0, 0);
-      channels.emplace_back(runtime_,
-                            Channel::Ends{.rank = ranks_[peer],
-                                          .words_here = memory + layout.words(lane, peer),
-                                          .cells_here = memory + layout.cells(lane, peer),
-                                          .words_there = theirs[peer] + layout.words(lane, me_),
-                                          .cells_there = theirs[peer] + layout.cells(lane, me_),
-                                          .staging = static_cast<std::byte*>(runtime_.pointer(
-                                              runtime_.rank(), staging == 0 ? 0 : staging + staged)),
-                                          .stride = layout.stride});
-    }
-    lanes_.push_back(std::make_unique<Lane>(*this, std::move(channels)));
+  for (uint32_t lane = 0; lane < layout.lanes; ++lane)
+    lanes_.push_back(std::make_unique<Lane>(*this, lane));
+}
+
+std::vector<Channel> Team::channels(uint32_t member, uint32_t lane) const {
+  std::vector<Channel> channels;
+  channels.reserve(size());
+  const uint64_t here = memories_[member];
+  for (uint32_t peer = 0; peer < size(); ++peer) {
+    const uint64_t there = memories_[peer];
+    const uint64_t staged = layout_.cells(lane, peer) - layout_.cells(0, 0);
+    channels.emplace_back(runtime_,
+                          Channel::Ends{.member = ranks_[member],
+                                        .rank = ranks_[peer],
+                                        .words_here = here + layout_.words(lane, peer),
+                                        .counters_here = here + layout_.counters(lane, peer),
+                                        .cells_here = here + layout_.cells(lane, peer),
+                                        .words_there = there + layout_.words(lane, member),
+                                        .cells_there = there + layout_.cells(lane, member),
+                                        .staging = static_cast<std::byte*>(runtime_.pointer(
+                                            runtime_.rank(), staging_ == 0 ? 0 : staging_ + staged)),
+                                        .stride = layout_.stride});
   }
+  return channels;
 }
 
 void Team::drive(Context& c, bool* again) {
@@ -75,6 +82,42 @@ bool Team::has_lane_of(int32_t mode) const {
       lanes_, [=](const std::unique_ptr<Lane>& lane) { return lane->progress() == mode; });
 }
 
+std::string Team::why_no_servant() const {
+  if (size() == 1) return "the team has one member";
+  if (nodes_.count() > 1)
+    return fmt::format(
+        "the members are on {} nodes, and what comes over a network only their own "
+        "processes can take in",
+        nodes_.count());
+  if (runtime_.settings().coll_scheduler == "locked-queue")
+    return "OMPL_COLL_SCHEDULER is locked-queue";
+  return {};
+}
+
+// Calls `visit(desk)` for each that this rank's servant looks at.
+template <class Visit>
+void Team::for_orders(Visit visit) const {
+  if (servant_ != runtime_.rank()) return;
+  for (uint32_t member = 0; member < size(); ++member)
+    for (uint32_t lane = 0; lane < layout_.lanes; ++lane) visit(desk(member, lane));
+}
+
+bool Team::has_orders() const {
+  bool any = false;
+  for_orders([&](const Desk& desk) { any = any || desk.posted.load() != desk.done.load(); });
+  return any;
+}
+
+bool Team::serve_members(Context& c, MemberMemories& memories, bool* moved) {
+  if (closed_.load(std::memory_order_seq_cst)) return false;
+  if (service_ == nullptr) service_ = std::make_unique<Service>(*this);
+  return service_->serve(c, memories, moved);
+}
+
+void Team::end_service(Context& c) {
+  if (service_ != nullptr) service_->end(c, OMPL_ERR_STATE, "the servant of the node has ended");
+}
+
 bool Team::busy() const {
   return std::ranges::any_of(lanes_, [](const std::unique_ptr<Lane>& lane) { return lane->busy(); });
 }
@@ -86,6 +129,7 @@ void Team::tell(Table* table) const {
 uint64_t Team::moves() const {
   uint64_t all = 0;
   for (const std::unique_ptr<Lane>& lane : lanes_) all += lane->moves();
+  for_orders([&](const Desk& desk) { all += desk.moves.load(std::memory_order_relaxed); });
   return all;
 }
 
@@ -99,14 +143,14 @@ void Team::break_up(int code, const std::string& why) {
 // Who is out of reach cannot be told, and learns of that by itself.
 void Team::leave(Context& c) {
   for (uint32_t member = 0; member < size(); ++member) {
-    const Signal left{.offset = theirs_[member] + offsetof(Notice, left)};
+    const Signal left{.offset = memories_[member] + offsetof(Notice, left)};
     static_cast<void>(runtime_.signal(c, ranks_[member], left));
   }
   look_at_failures();
 }
 
 void Team::look_at_failures() {
-  auto* const notice = static_cast<std::byte*>(runtime_.pointer(runtime_.rank(), memory_));
+  auto* const notice = static_cast<std::byte*>(runtime_.pointer(runtime_.rank(), memory()));
   const auto left = arch::word32(notice + offsetof(Notice, left));
   if (left.load(std::memory_order_acquire) != 0 && broken() == OMPL_OK)
     break_up(OMPL_ERR_MEMORY, "a member has found no memory to take part in a collective");

@@ -11,6 +11,7 @@
 #include "coll/lane.hpp"
 #include "coll/locked_queue.hpp"
 #include "coll/nodes.hpp"
+#include "coll/service.hpp"
 
 namespace ompl::coll {
 
@@ -18,10 +19,10 @@ class Engine;
 
 class Team {
  public:
-  // `memory`: offset of the layout's bytes in the own segment, zero; `theirs`: those of the members; `staging`: offset of
-  // memory for the cells of peers that are not mapped, 0 if there are none.
-  Team(Engine& engine, std::vector<uint32_t> ranks, const Layout& layout, uint64_t memory,
-       const std::vector<uint64_t>& theirs, uint64_t staging);
+  // `memories`: offsets of the layout's bytes in the members' segments, zero; `staging`: offset of memory for the cells of
+  // peers that are not mapped, 0 if there are none.
+  Team(Engine& engine, std::vector<uint32_t> ranks, const Layout& layout,
+       std::vector<uint64_t> memories, uint64_t staging);
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
@@ -32,16 +33,18 @@ class Team {
   [[nodiscard]] uint32_t size() const { return layout_.members; }
   [[nodiscard]] const Nodes& nodes() const { return nodes_; }
   [[nodiscard]] const Layout& layout() const { return layout_; }
-  [[nodiscard]] uint64_t memory() const { return memory_; }
+  [[nodiscard]] uint64_t memory() const { return memories_[me_]; }
   [[nodiscard]] uint64_t staging() const { return staging_; }
   [[nodiscard]] Lane& lane(uint32_t tag) { return *lanes_[tag]; }
+  // Those of a member, whose memory is mapped, on a lane.
+  [[nodiscard]] std::vector<Channel> channels(uint32_t member, uint32_t lane) const;
   // Null, unless lanes are measured under a lock.
   [[nodiscard]] LockedQueue* queue() const { return queue_.get(); }
 
   // Goes on with every lane. Any thread.
   void drive(Context& c, bool* again);
   [[nodiscard]] bool busy() const;
-  [[nodiscard]] uint64_t moves() const;  // see Lane
+  [[nodiscard]] uint64_t moves() const;  // see Lane; also for members that this rank serves
 
   // What was found for its calls; see Lane.
   void tell(Table* table) const;
@@ -54,6 +57,28 @@ class Team {
   bool serve(Context& c, bool* again);
   // Goes on with the lanes of mode idle.
   void idle(Context& c, bool* again);
+
+  // The rank whose process may serve all members, if they share a node: its lowest; kNoRank, and why.
+  [[nodiscard]] uint32_t servant() const { return servant_; }
+  [[nodiscard]] std::string why_no_servant() const;
+  // Whether requests may go there.
+  [[nodiscard]] bool hands_over() const {
+    return progress() == OMPL_PROGRESS_NODE && servant_ != kNoRank;
+  }
+  // A member's desk of a lane, and where it lies in its segment.
+  [[nodiscard]] uint64_t desk_at(uint32_t member, uint32_t lane) const {
+    return memories_[member] + layout_.desk(lane);
+  }
+  [[nodiscard]] Desk& desk(uint32_t member, uint32_t lane) const {
+    return *static_cast<Desk*>(runtime_.pointer(ranks_[member], desk_at(member, lane)));
+  }
+  // Whether this rank's servant has orders of members that are not over. Any thread.
+  [[nodiscard]] bool has_orders() const;
+  // For the servant, if that is of this rank: as StandIn::serve(), and the end of what it has. Once the service is closed, it does not look
+  // at the members' memory, which they may use otherwise.
+  bool serve_members(Context& c, MemberMemories& memories, bool* moved);
+  void end_service(Context& c);
+  void close_service() { closed_.store(true, std::memory_order_seq_cst); }
 
   // OMPL_OK, or why nothing of the team will be complete any more. Any thread.
   [[nodiscard]] int broken() const { return broken_.load(std::memory_order_acquire); }
@@ -69,17 +94,22 @@ class Team {
   std::atomic<uint32_t> persistent{0};
 
  private:
+  template <class Visit>
+  void for_orders(Visit visit) const;
+
   Engine& engine_;
   Runtime& runtime_;
   const std::vector<uint32_t> ranks_;
   const Nodes nodes_;
   const Layout layout_;
-  const uint64_t memory_;
-  const std::vector<uint64_t> theirs_;  // the same of the members
+  const std::vector<uint64_t> memories_;  // of the members
   const uint64_t staging_;
-  uint32_t me_ = 0;
+  const uint32_t me_;
+  const uint32_t servant_;
   std::vector<std::unique_ptr<Lane>> lanes_;  // by tag
   std::unique_ptr<LockedQueue> queue_;
+  std::unique_ptr<Service> service_;  // made by the servant
+  std::atomic<bool> closed_{false};
 
   std::atomic<int32_t> progress_{OMPL_PROGRESS_NONE};
   std::atomic<uint32_t> failures_seen_{0};

@@ -55,7 +55,7 @@ constexpr std::array kVariables{
         "call another; the same on every rank."},
     Variable{"OMPL_COLL_MEMORY", "size", &Settings::coll_memory,
              "Memory of each rank's segment for the collectives of all its teams."},
-    Variable{"OMPL_COLL_PROGRESS", "none|spare|shared|idle|auto", &Settings::coll_progress,
+    Variable{"OMPL_COLL_PROGRESS", "none|spare|shared|idle|node|auto", &Settings::coll_progress,
              "Who goes on with nonblocking collectives, until ompl_team_set_progress() says otherwise; "
              "auto: "
              "found by OMPL_TUNER=1, without it as none, the same on every rank."},

@@ -26,7 +26,7 @@ struct Settings {
   // Collectives
   std::size_t coll_memory = std::size_t{16} << 20;  // bytes of a rank's segment for all its teams
   std::string coll_check = "0";                     // "1": members compare what they call
-  std::string coll_progress = "none";               // mode of new teams: none, ..., idle, auto
+  std::string coll_progress = "none";               // none, ..., node, auto: of new teams
   std::string coll_scheduler = "lock-free";         // lock-free; for measurement only: locked-queue
   std::string tuner = "0";                          // "1": algorithms left open are tuned
   std::string tuner_explain = "0";                  // "1": the first member says what is decided

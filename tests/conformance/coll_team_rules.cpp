@@ -216,8 +216,8 @@ TEST_P(Conformance, Coll_ProgressModes) {
     ompl_team* const team = world_team();
     EXPECT_EQ(ompl_team_progress(team), OMPL_PROGRESS_NONE);
     EXPECT_EQ(ompl_team_set_progress(team, 99), OMPL_ERR_ARG);
-    for (const int32_t mode : {OMPL_PROGRESS_SPARE, OMPL_PROGRESS_SHARED, OMPL_PROGRESS_IDLE,
-                               OMPL_PROGRESS_NONE, OMPL_PROGRESS_SHARED}) {
+    for (const int32_t mode : {OMPL_PROGRESS_SPARE, OMPL_PROGRESS_SHARED, OMPL_PROGRESS_NODE,
+                               OMPL_PROGRESS_IDLE, OMPL_PROGRESS_NONE, OMPL_PROGRESS_SHARED}) {
       SCOPED_TRACE(mode);
       ok(ompl_team_set_progress(team, r.rank == 0 || mode != OMPL_PROGRESS_SPARE ? mode : 0));
       for (const std::size_t length : {8U, 400'000U}) {

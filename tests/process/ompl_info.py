@@ -51,6 +51,9 @@ class OmplInfo(unittest.TestCase):
         info = run("ompl-info").stdout
         self.assertRegex(info, r"\nProgress of collectives, if a process is alone on its cores \(.+\)\n  none ")
         self.assertRegex(info, r"\n  spare   a thread on processor \d+(,\d+)* \(.* of this process.*\)\n")
+        self.assertRegex(
+            info, r"\n  node    a thread of one process for all ranks of a node, on processor \d+.*; it may "
+        )
         mine = os.sched_getaffinity(0)
         self.addCleanup(os.sched_setaffinity, 0, mine)
         for processor in mine:
@@ -69,6 +72,8 @@ class OmplInfo(unittest.TestCase):
         self.assertEqual(why.stdout.count(": self (self: this rank itself)"), 2, why.stdout)
         self.assertEqual(why.stdout.count(": shm (self: another rank; shm: on the same node"), 2)
         self.assertEqual(len(re.findall(r"\n  progress mode spare: processor \d", why.stdout)), 2, why.stdout)
+        self.assertEqual(len(re.findall(r"\n  progress mode node: a thread of rank 0\b", why.stdout)), 2, why.stdout)
+        self.assertEqual(len(re.findall(r"a thread of rank 0 on processor \d", why.stdout)), 1, why.stdout)
 
     def test_why_a_rank_cannot_be_reached(self) -> None:
         why = run("omplrun", "-n", "2", "--node-of", "0,1", str(BIN / "ompl-info"), "--why", OMPL_CONDUITS="self,shm")

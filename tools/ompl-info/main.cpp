@@ -113,6 +113,9 @@ int print_reasons(const Settings& settings) {
   const ompl::arch::Cores cores = ompl::arch::cores_of(runtime->processors());
   text += fmt::format("  progress mode spare: {}\n",
                       text_of(ompl::coll::spare_core(cores, runtime->sharing())));
+  text += fmt::format("  progress mode node: a thread of rank {}", runtime->first_of_node());
+  text +=
+      runtime->node_rank() != 0 ? "\n" : fmt::format(" on {}\n", text_of(ompl::coll::node_core(cores)));
   fmt::print("{}", text);
   return runtime->finalize(*runtime->open_context());
 }

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Progress mode node with processes: node_servant.py BUILD_DIR. What the servant of the node does for ranks that
+compute; memory that it may not read; its death, and a member's, at any moment."""
+
+import os
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+from faults import NOBODY, PEER_DIED, Options, omplrun, run
+
+RANKS = 3
+KILLS = 4
+
+
+class NodeServant(unittest.TestCase):
+    def job(
+        self, *arguments: str, user: int | None = None, nodes: str | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        worker = str(Options.build / "bin/tests/node_servant_worker")
+        places = [] if nodes is None else ["--node-of", nodes]
+        launcher = omplrun("--keep-going", "--timeout", "30", *places, "-n", str(RANKS))
+        return run([*launcher, worker, *arguments], user=user, OMPL_LOG="info", **environment)
+
+    def test_sums_come_while_nobody_calls(self) -> None:
+        done = self.job("serve")
+        said = done.stdout + done.stderr
+        if "cannot read the memory" in said:
+            self.skipTest("the kernel does not let a process read another one's memory here")
+        self.assertEqual(done.returncode, 0, said)
+        self.assertEqual(done.stdout.count("was served"), RANKS, said)
+        self.assertEqual(said.count("the servant of the node gets processor"), 1, said)
+
+    def test_a_servant_without_work_sleeps(self) -> None:
+        done = self.job("idle")
+        self.assertEqual(done.stdout.count("lets its servant sleep"), RANKS, done.stdout + done.stderr)
+        self.assertNotIn("not: ", done.stdout, done.stderr)
+
+    def test_ranks_of_two_nodes_call_themselves(self) -> None:
+        done = self.job("hide", "none", nodes="0,0,1", OMPL_CONDUITS="self,shm,ofi")
+        said = done.stdout + done.stderr
+        if "is not in this build" in said:
+            self.skipTest("libfabric is not in this build")
+        self.assertEqual(done.stdout.count("has the sums"), RANKS, said)
+        self.assertEqual(said.count("mode node is as none for a team of 3: the members are on 2 nodes"), RANKS, said)
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can take privileges away")
+    def test_a_rank_that_hides_its_memory_calls_itself(self) -> None:
+        done = self.job("hide", "1", user=NOBODY)
+        said = done.stdout + done.stderr
+        self.assertEqual(done.returncode, 0, said)
+        self.assertEqual(done.stdout.count("has the sums"), RANKS, said)
+        self.assertRegex(said, r"rank 0: cannot read the memory of rank 1 \(.+\)")
+
+    def all_learn_of_it(self, task: str, victim: int) -> None:
+        done = self.job(task, str(victim))
+        said = done.stdout + done.stderr
+        self.assertEqual(done.stdout.count("has learnt of it"), RANKS - 1, said)
+        self.assertEqual(said.count(f"exited with code {PEER_DIED}"), RANKS - 1, said)
+
+    def test_the_servant_dies(self) -> None:
+        self.all_learn_of_it("absent", 0)
+        for _ in range(KILLS):
+            self.all_learn_of_it("kill", 0)
+
+    def test_a_member_dies_and_the_servant_goes_on(self) -> None:
+        self.all_learn_of_it("absent", 2)
+        for _ in range(KILLS):
+            self.all_learn_of_it("kill", 2)
+
+
+if __name__ == "__main__":
+    Options.build = Path(sys.argv.pop()).resolve()
+    program = unittest.main(verbosity=2, exit=False)
+    for test, reason in program.result.skipped:
+        print(f"skipped: {test}: {reason}")
+    sys.exit(1 if not program.result.wasSuccessful() else 77 if program.result.skipped else 0)
