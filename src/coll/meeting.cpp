@@ -24,8 +24,10 @@ Meeting::Meeting(Runtime& runtime, uint64_t memory) : runtime_(runtime) {
   sides_.reserve(runtime.size());
   for (uint32_t rank = 0; rank < runtime.size(); ++rank) {
     const uint64_t staged = memory + layout.bytes() + layout.cells(0, rank) - layout.cells(0, 0);
-    sides_.push_back({Channel(runtime, {.rank = rank,
+    sides_.push_back({Channel(runtime, {.member = me,
+                                        .rank = rank,
                                         .words_here = memory + layout.words(0, rank),
+                                        .counters_here = memory + layout.counters(0, rank),
                                         .cells_here = memory + layout.cells(0, rank),
                                         .words_there = memory + layout.words(0, me),
                                         .cells_there = memory + layout.cells(0, me),

@@ -268,7 +268,7 @@ TEST(Tuning, WhereSomeAreDoneEarlyTheLongestTimeCounts) {
   uint32_t element = 0;
   for (int32_t collective = OMPL_BARRIER; collective <= OMPL_EXSCAN; ++collective) {
     SCOPED_TRACE(ompl_coll_name(collective));
-    const Tuning tuning({.collective = collective}, {OMPL_COLL_BINOMIAL, OMPL_COLL_RING}, {});
+    const Tuning tuning({.collective = collective}, {{OMPL_COLL_BINOMIAL}, {OMPL_COLL_RING}}, {});
     const bool all_wait = collective == OMPL_BARRIER || collective == OMPL_ALLREDUCE ||
                           collective == OMPL_ALLGATHER || collective == OMPL_ALLTOALL ||
                           collective == OMPL_REDUCE_SCATTER;
