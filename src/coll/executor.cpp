@@ -2,6 +2,7 @@
 #include "coll/executor.hpp"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "coll/member_memory.hpp"
 #include "coll/team.hpp"
@@ -27,9 +28,10 @@ bool is_elsewhere(const Execution& execution, Place place) {
   return execution.memory != nullptr && place.buffer != Buffer::scratch;
 }
 
+// The kernel says that there is no such process before anybody here knows that the member died.
 void note_no_access(Execution& execution, int error) {
   execution.note_failure(
-      OMPL_ERR_ARG,
+      error == ESRCH ? OMPL_ERR_PEER : OMPL_ERR_ARG,
       fmt::format("the servant of the node cannot reach the buffers: {}", error_text(error)));
 }
 
