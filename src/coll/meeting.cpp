@@ -110,7 +110,7 @@ int Meeting::exchange(Context& c, std::string_view caller, const std::vector<uin
   };
   while (!left.empty()) {
     const uint32_t first = ranks[left.front().place];
-    const Blocked what{.call = Call::collective, .peer = first, .bucket = &runtime_.bucket_any()};
+    const Blocked what{.call = ompl::Call::collective, .peer = first, .bucket = &runtime_.bucket_any()};
     Blocker blocker(runtime_, c, what, Deadline::never());
     const int code = blocker.run([&] {
       outcome.again = false;
