@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -22,6 +23,12 @@ HOSTS = typer.Option(
     1, "--hosts", min=1, max=MOST_HOSTS, help="Network namespaces, as many of the ranks on each, in order; needs root."
 )
 RATE = typer.Option(None, "--rate", metavar="MBIT", min=1, help="Limit of the links between hosts, Mbit/s.")
+
+
+def refuse(why: object) -> typer.Exit:
+    """The end of a command that cannot go on."""
+    print(f"omni: {why}", file=sys.stderr)
+    return typer.Exit(1)
 
 
 def console_beside(json: str | None) -> Console:

@@ -16,7 +16,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from omnipgas import files, results, tune_advise, tune_model, tune_record
-from omnipgas.command_line import console_beside
+from omnipgas.command_line import console_beside, refuse
 
 SCHEMA = "omnipgas-tune-1"
 FORMAT, VERSION = "omnipgas tuner table", 2  # of the library's file: src/coll/tuner/table.cpp
@@ -113,12 +113,6 @@ def load(path: Path) -> Known:
         raise TableError(f"{path} is damaged ({error}): `omni tune clear` removes it") from error
 
 
-def refuse(error: Exception) -> typer.Exit:
-    """The end of a command that has no table."""
-    print(f"omni: {error}", file=sys.stderr)
-    return typer.Exit(1)
-
-
 @app.command()
 def show(table: Optional[Path] = TABLE, json: Optional[str] = JSON) -> None:
     """Show what is known: for each kind of call the best algorithm, its time, and the others beside it."""
@@ -148,7 +142,7 @@ def clear(table: Optional[Path] = TABLE) -> None:
     except FileNotFoundError:
         print(f"There is no {path}.")
     except OSError as error:
-        raise refuse(TableError(f"{path} cannot be removed: {error.strerror}")) from error
+        raise refuse(f"{path} cannot be removed: {error.strerror}") from error
     else:
         print(f"Removed {path}.")
 
@@ -165,7 +159,7 @@ def export(out: str = OUT, table: Optional[Path] = TABLE) -> None:
     except TableError as error:
         raise refuse(error) from error
     except OSError as error:
-        raise refuse(TableError(f"{out} cannot be written: {error.strerror}")) from error
+        raise refuse(f"{out} cannot be written: {error.strerror}") from error
 
 
 @app.command()
@@ -183,7 +177,7 @@ def model(fitted: Path = FITTED, table: Optional[Path] = TABLE) -> None:
     except (TableError, tune_model.ModelError) as error:
         raise refuse(error) from error
     except OSError as error:
-        raise refuse(TableError(f"{path} cannot be written: {error.strerror}")) from error
+        raise refuse(f"{path} cannot be written: {error.strerror}") from error
     print(f"{path}: {where}: {_words(terms)}")
 
 

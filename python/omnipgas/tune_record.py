@@ -13,8 +13,8 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from omnipgas import files, peers, results, tuner_runs
-from omnipgas.command_line import console_beside, numbers, words
+from omnipgas import files, overlap_plan, peers, results, tuner_runs
+from omnipgas.command_line import console_beside, numbers, refuse, words
 from omnipgas.tuner_runs import Kind, Replayed, RunError
 
 SCHEMA = "omnipgas-tuner-recording-1"
@@ -22,7 +22,7 @@ REPLAYED = "omnipgas-tuner-replayed-1"
 
 OUT = typer.Option(..., "-o", "--out", metavar="FILE", help="Where to; - for standard output.")
 RECORDING = typer.Argument(..., metavar="FILE", help="What `omni tune record` has written.")
-COLLECTIVES = typer.Option("allreduce,allgather", "--collectives", help=f"Of {', '.join(tuner_runs.COLLECTIVES)}.")
+COLLECTIVES = typer.Option("allreduce,allgather", "--collectives", help=f"Of {', '.join(overlap_plan.COLLECTIVES)}.")
 SIZES = typer.Option("8,1024,65536", "--sizes", help="Bytes of a rank's block or vector, comma-separated.")
 RANKS = typer.Option("2", "--ranks", help="Ranks on this node, comma-separated.")
 CALLS = typer.Option(tuner_runs.CALLS, "--calls", min=10, help="Of each algorithm.")
@@ -36,7 +36,7 @@ def record(
     kinds = [
         Kind(collective, size, count)
         for count in numbers("--ranks", ranks, 2)
-        for collective in words("--collectives", collectives, list(tuner_runs.COLLECTIVES))
+        for collective in words("--collectives", collectives, list(overlap_plan.COLLECTIVES))
         for size in numbers("--sizes", sizes, 1)
     ]
     try:
@@ -51,7 +51,7 @@ def record(
         else:
             files.write(Path(out), text)
     except RunError as error:
-        raise refuse(str(error)) from error
+        raise refuse(error) from error
     except OSError as error:
         raise refuse(f"{out} cannot be written: {error.strerror}") from error
 
@@ -68,18 +68,12 @@ def replay(recording: Path = RECORDING, json: Optional[str] = JSON) -> None:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise refuse(f"{recording} is no recording of omni tune record: {error}") from error
     except RunError as error:
-        raise refuse(str(error)) from error
+        raise refuse(error) from error
     console_beside(json).print(table_of(found))
     if json:
         results.write(
             json, {"schema": REPLAYED, "recording": str(recording), "replayed": [asdict(one) for one in found]}
         )
-
-
-def refuse(why: str) -> typer.Exit:
-    """The end of a command that cannot go on."""
-    print(f"omni: {why}", file=sys.stderr)
-    return typer.Exit(1)
 
 
 def table_of(found: list[Replayed]) -> Table:

@@ -17,7 +17,6 @@ from typing import Any
 from omnipgas import stats
 from omnipgas.stats import Interval
 
-COLLECTIVES = ("allgather", "allreduce", "broadcast", "alltoall", "reduce-scatter")  # bench/overlap/collective.hpp
 CALLS = 1000  # of a run
 TUNED = "tuned"  # the series that is no algorithm
 LIMIT = 300.0  # seconds of one job

@@ -233,6 +233,14 @@ int begin_or_leave(Context& c, Team& team, Begin begin) {
   }
 }
 
+// Does what can be done at once of what has been started, and wakes who goes on with it.
+int set_going(Context& c, Request& request) {
+  bool again = false;
+  request.lane->drive(c, &again);
+  request.lane->ring(request);
+  return OMPL_OK;
+}
+
 // Starts, or makes, what was asked for, and waits for it if there is no request to give back.
 int carry_out(const Given& given, const Call& call) {
   const ompl_coll_options& options = given.options != nullptr ? *given.options : kDefaults;
@@ -254,11 +262,7 @@ int carry_out(const Given& given, const Call& call) {
     if (code != OMPL_OK) return code;
     if (given.request == nullptr) return finish(c, *request, options.timeout_ns);
     *given.request = reinterpret_cast<ompl_request*>(request);
-    Lane& lane = team.lane(options.tag);
-    bool again = false;
-    lane.drive(c, &again);
-    lane.ring(*request);
-    return static_cast<int>(OMPL_OK);
+    return set_going(c, *request);
   });
 }
 
@@ -295,10 +299,7 @@ int ompl_request_start(ompl_ctx* ctx, ompl_request* request) {
       return static_cast<int>(OMPL_OK);
     });
     if (code != OMPL_OK) return code;
-    bool again = false;
-    r->lane->drive(c, &again);
-    r->lane->ring(*r);
-    return static_cast<int>(OMPL_OK);
+    return set_going(c, *r);
   });
 }
 

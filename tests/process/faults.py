@@ -15,6 +15,7 @@ import unittest
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 PEER_DIED = 3  # exit code of fault_worker
 LIMIT_S = 40.0  # of any one job
@@ -51,6 +52,14 @@ def run(
         timeout=LIMIT_S,
         check=False,
     )
+
+
+def run_tests(*arguments: str) -> NoReturn:
+    """Those of the program, as unittest is told; ends it, with 77 if some were skipped."""
+    program = unittest.main(argv=[sys.argv[0], "-v", *arguments], exit=False)
+    for test, reason in program.result.skipped:
+        print(f"skipped: {test}: {reason}")
+    sys.exit(1 if not program.result.wasSuccessful() else 77 if program.result.skipped else 0)
 
 
 def processes_marked(mark: str) -> list[int]:
@@ -293,7 +302,4 @@ if __name__ == "__main__":
     parser.add_argument("--kills", type=int, default=15)
     parser.parse_args(namespace=Options)
     Options.build = Options.build.resolve()
-    program = unittest.main(argv=[sys.argv[0], "-v"], exit=False)
-    for test, reason in program.result.skipped:
-        print(f"skipped: {test}: {reason}")
-    sys.exit(1 if not program.result.wasSuccessful() else 77 if program.result.skipped else 0)
+    run_tests()

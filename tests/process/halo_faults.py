@@ -7,7 +7,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from faults import PEER_DIED, Options, omplrun, run
+from faults import PEER_DIED, Options, omplrun, run, run_tests
 
 STRATEGIES = {"double-buffer": 0, "single": 1, "acked": 2, "auto": 7}
 TRIAL = 36  # exchanges in which `auto` tries its three ways; it decides at the next
@@ -40,7 +40,4 @@ class HaloFaults(unittest.TestCase):
 
 if __name__ == "__main__":
     Options.build = Path(sys.argv.pop()).resolve()
-    program = unittest.main(verbosity=2, exit=False)
-    for test, reason in program.result.skipped:
-        print(f"skipped: {test}: {reason}")
-    sys.exit(1 if not program.result.wasSuccessful() else 77 if program.result.skipped else 0)
+    run_tests(*sys.argv[1:])

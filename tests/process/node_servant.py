@@ -9,7 +9,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from faults import NOBODY, PEER_DIED, Options, omplrun, run
+from faults import NOBODY, PEER_DIED, Options, omplrun, run, run_tests
 
 RANKS = 3
 KILLS = 4
@@ -73,7 +73,4 @@ class NodeServant(unittest.TestCase):
 
 if __name__ == "__main__":
     Options.build = Path(sys.argv.pop()).resolve()
-    program = unittest.main(verbosity=2, exit=False)
-    for test, reason in program.result.skipped:
-        print(f"skipped: {test}: {reason}")
-    sys.exit(1 if not program.result.wasSuccessful() else 77 if program.result.skipped else 0)
+    run_tests(*sys.argv[1:])

@@ -52,6 +52,16 @@ void collect(Call call, Messages* sent, Messages* received) {
   }
 }
 
+// One message of so many bytes from the leader of a node, member 0, to that of the other one, member 1, and one back.
+void expect_between_leaders(const Call& call, uint64_t there, uint64_t back) {
+  Messages sent;
+  Messages received;
+  ASSERT_NO_FATAL_FAILURE(collect(call, &sent, &received));
+  EXPECT_EQ(sent, received);
+  EXPECT_EQ((sent[{0, 1}]), (std::vector<uint64_t>{there}));
+  EXPECT_EQ((sent[{1, 0}]), (std::vector<uint64_t>{back}));
+}
+
 // Between nodes, of all members; -1 where that depends on the algorithm of the leaders.
 int64_t least_bytes(const Nodes& nodes, const Call& call) {
   const int64_t others = nodes.count() - 1;
@@ -193,14 +203,7 @@ TEST(Hierarchy, AReduceScatterSendsANodeItsBlocksTogether) {
   const Hosts hosts{0, 1, 0, 1, 0};
   const Nodes nodes(hosts);
   const Call call = call_of(nodes, hosts, OMPL_REDUCE_SCATTER);
-  Messages sent;
-  Messages received;
-  ASSERT_NO_FATAL_FAILURE(collect(call, &sent, &received));
-  EXPECT_EQ(sent, received);
-  const std::pair<uint32_t, uint32_t> there{0, 1};
-  const std::pair<uint32_t, uint32_t> back{1, 0};
-  EXPECT_EQ(sent[there], (std::vector<uint64_t>{2 * call.length}));
-  EXPECT_EQ(sent[back], (std::vector<uint64_t>{3 * call.length}));
+  expect_between_leaders(call, 2 * call.length, 3 * call.length);
 }
 
 // They send fewer messages between nodes, but no fewer bytes.
@@ -227,14 +230,7 @@ TEST(Hierarchy, ListedBlocksOfANodeGoTogether) {
   call.length = 0;
   call.listed = true;
   call.received = {.length = 0, .lengths = {10, 20, 30, 40, 50}, .offsets = {0, 100, 200, 300, 400}};
-  Messages sent;
-  Messages received;
-  ASSERT_NO_FATAL_FAILURE(collect(call, &sent, &received));
-  EXPECT_EQ(sent, received);
-  const std::pair<uint32_t, uint32_t> there{0, 1};
-  const std::pair<uint32_t, uint32_t> back{1, 0};
-  EXPECT_EQ(sent[there], (std::vector<uint64_t>{10 + 30 + 50}));
-  EXPECT_EQ(sent[back], (std::vector<uint64_t>{20 + 40}));
+  expect_between_leaders(call, 10 + 30 + 50, 20 + 40);
 }
 
 TEST(Hierarchy, DoesNotReorderWhatDoesNotCommute) {
