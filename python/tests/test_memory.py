@@ -2,11 +2,12 @@
 """What one more rank costs: the kernel's figures of a process, the arithmetic, real jobs in which all have talked."""
 
 import json
-import mmap
 import os
-import socket
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
+from subprocess import PIPE
 
 import jsonschema
 import pytest
@@ -18,37 +19,44 @@ from .test_results import SCHEMA
 
 PAGES = 4 << 20  # bytes
 
-
-def touch(memory: mmap.mmap) -> None:
-    """Writes a byte into every page."""
+# Says its process's id at each step, and waits for a line before the next.
+SHARER = """
+import gc, mmap, os, sys, tempfile
+gc.disable()
+def step():
+    print(os.getpid(), flush=True)
+    sys.stdin.readline()
+def touch(memory):
     for place in range(0, len(memory), mmap.PAGESIZE):
         memory[place] = 1
+step()
+size = int(sys.argv[1])
+with tempfile.TemporaryFile(dir="/var/tmp") as file:  # on no file system in memory
+    file.truncate(size)
+    with mmap.mmap(file.fileno(), 0) as of_a_file:
+        touch(of_a_file)
+        step()
+with mmap.mmap(-1, size) as shared:
+    touch(shared)
+    step()
+    child = os.fork()
+    step() if child == 0 else None
+    touch(shared)
+    step() if child == 0 else os.waitpid(child, 0)
+"""
 
 
 def test_memory_is_what_is_no_files_and_a_share_of_what_is_shared() -> None:
-    with MOCK.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as of_a_file:
-        before = process.own_memory(os.getpid())
-        assert of_a_file[0]  # a page of a file, which does not count
-        with mmap.mmap(-1, PAGES) as shared:
-            touch(shared)
-            assert 0.9 * PAGES < process.own_memory(os.getpid()) - before < 1.2 * PAGES
-            here, there = socket.socketpair()
-            child = os.fork()
-            if child == 0:
-                here.close()
-                there.recv(1)
-                touch(shared)
-                there.send(b"1")
-                there.recv(1)
-                os._exit(0)
-            there.close()
-            alone = process.own_memory(child)
-            here.send(b"1")
-            here.recv(1)
-            assert 0.4 * PAGES < process.own_memory(child) - alone < 0.6 * PAGES
-            here.send(b"1")
-            os.waitpid(child, 0)
-            here.close()
+    found = []
+    with subprocess.Popen([sys.executable, "-c", SHARER, str(PAGES)], stdin=PIPE, stdout=PIPE, text=True) as sharer:
+        assert sharer.stdin and sharer.stdout
+        for _ in range(5):
+            found.append(process.own_memory(int(sharer.stdout.readline())))
+            print(file=sharer.stdin, flush=True)
+    untouched, read, touched, child, both = found
+    assert read - untouched < 0.1 * PAGES
+    assert 0.9 * PAGES < touched - read < 1.1 * PAGES
+    assert 0.4 * PAGES < both - child < 0.6 * PAGES
 
 
 def test_descriptors_are_counted() -> None:

@@ -37,17 +37,22 @@ void Runtime::look_for_deaths() {
       declare_failed(rank, OMPL_ERR_PEER, "its process ended without ompl_finalize");
     }
   }
-  if (network_ == nullptr) return;
   const uint32_t first = looked_from_.load(std::memory_order_relaxed);
   looked_from_.store(size_ - first > kRanksPerLook ? first + kRanksPerLook : 0,
                      std::memory_order_relaxed);
-  for (const auto& [rank, code, why] : network_->broken_peers(first, kRanksPerLook)) {
+  look_for_broken(first, kRanksPerLook);
+}
+
+void Runtime::look_for_broken(uint32_t first, uint32_t count) {
+  if (network_ == nullptr) return;
+  for (const auto& [rank, code, why] : network_->broken_peers(first, count)) {
     if (!peers_[rank].departed.load()) declare_failed(rank, code, why);
   }
 }
 
 // Who is out of reach may still turn out to be dead, but not the other way round.
 void Runtime::declare_failed(uint32_t rank, int code, std::string_view how) {
+  const std::scoped_lock lock(declaring_);  // so that who finds it declared finds it counted
   const int known = peers_[rank].failure.load();
   if (known == code || known == OMPL_ERR_PEER) return;
   say_failed(rank, code, how);
@@ -90,7 +95,9 @@ int Runtime::report_failure() {
                       fmt::format("the connection broke to rank {}", fmt::join(lost, ", ")));
 }
 
+// Also of what calls have reported and no look has found yet.
 uint32_t Runtime::acknowledge_failures() {
+  look_for_broken(0, size_);
   acknowledged_.store(failures_.load());
   uint32_t failed = 0;
   for (uint32_t rank = 0; rank < size_; ++rank)

@@ -287,6 +287,7 @@ class Runtime {
   void note_load(Context& context, int64_t now_ns);
 
   // Failure (failure.cpp).
+  void look_for_broken(uint32_t first, uint32_t count);
   void declare_failed(uint32_t rank, int code, std::string_view how);
   void say_failed(uint32_t rank, int code, std::string_view how);
   [[nodiscard]] bool deaths_are_ignored() const { return settings_.on_peer_death == "ignore"; }
@@ -336,6 +337,7 @@ class Runtime {
   void* yield_argument_ = nullptr;
   Context* (*implicit_lookup_)() = nullptr;
 
+  std::mutex declaring_;
   std::mutex saying_;
   std::atomic<uint32_t> failures_{0};
   std::atomic<uint32_t> acknowledged_{0};
