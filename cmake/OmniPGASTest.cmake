@@ -3,7 +3,8 @@
 # ompl_add_script_test(NAME name COMMAND program arg... [TIMEOUT seconds] [LABELS label...])
 #   Any program; exit code 77 is an honest skip, which prints its reason.
 # ompl_add_pytest(NAME name FILE file [TIMEOUT seconds] [LABELS label...] [ENVIRONMENT NAME=VALUE...])
-#   A pytest file, by the Python that has the tools' libraries; without tests marked `long` unless OMPL_TEST_LONG is `1` or `only`.
+#   A pytest file, by the Python that has the tools' libraries. Its tests marked `long` are run as NAME_long, long, or with
+#   the others where OMPL_TEST_LONG is 1.
 # ompl_add_pytest_of_mpis(NAME name FILE file MPI mpi... [ENVIRONMENT NAME=VALUE...])
 #   One whose cases are the same for each MPI: with the given ones; as NAME_all, long, with every MPI.
 include_guard()
@@ -18,6 +19,9 @@ else()
 endif()
 if(NOT OMPL_SANITIZE MATCHES address)
   set(quick_if_address ${in_long_set})
+endif()
+if(NOT OMPL_SANITIZE MATCHES thread)
+  set(quick_if_thread ${in_long_set})
 endif()
 
 function(ompl_add_test)
@@ -47,7 +51,7 @@ endfunction()
 function(ompl_add_pytest_of_mpis)
   cmake_parse_arguments(T "" "NAME;FILE" "MPI;ENVIRONMENT" ${ARGN})
   string(REPLACE ";" "," mpis "${T_MPI}")
-  ompl_add_pytest(NAME ${T_NAME} FILE ${T_FILE} TIMEOUT 300 ENVIRONMENT ${T_ENVIRONMENT} OMPL_TEST_MPIS=${mpis})
+  ompl_add_pytest(NAME ${T_NAME} FILE ${T_FILE} TIMEOUT 300 ENVIRONMENT ${T_ENVIRONMENT} OMPL_TEST_MPIS=${mpis} OMPL_TEST_LONG=0)
   ompl_add_pytest(NAME ${T_NAME}_all FILE ${T_FILE} TIMEOUT 600 LABELS long ENVIRONMENT ${T_ENVIRONMENT} OMPL_TEST_LONG=1)
 endfunction()
 
@@ -56,4 +60,8 @@ function(ompl_add_pytest)
   ompl_add_script_test(NAME ${T_NAME} TIMEOUT "${T_TIMEOUT}" LABELS ${T_LABELS} COMMAND
     ${CMAKE_COMMAND} -E env OMNI_BUILD_DIR=${CMAKE_BINARY_DIR} ${T_ENVIRONMENT}
     sh ${PROJECT_SOURCE_DIR}/tests/bench/pytest_or_skip.sh ${OMPL_PYTHON} ${T_FILE})
+  file(STRINGS ${T_FILE} marked REGEX "mark\\.long")
+  if(marked AND NOT T_ENVIRONMENT MATCHES "OMPL_TEST_LONG")
+    ompl_add_pytest(NAME ${T_NAME}_long FILE ${T_FILE} TIMEOUT 600 LABELS long ENVIRONMENT ${T_ENVIRONMENT} OMPL_TEST_LONG=only)
+  endif()
 endfunction()

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <lci.hpp>
 
+#include <cstdlib>
 #include <vector>
 
 #include "harness/window.hpp"

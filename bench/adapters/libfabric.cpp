@@ -3,6 +3,8 @@
 // own memory while it drives progress. Where the provider does not keep writes in order (FI_ORDER_WAW) the flag waits for
 // FI_DELIVERY_COMPLETE. Each thread has a domain and an endpoint of its own (FI_THREAD_DOMAIN: no locks); with fewer
 // (OMNI_ENDPOINTS) threads share them in turn, and libfabric locks them (FI_THREAD_SAFE). FI_PROVIDER chooses the provider.
+#include <cstdlib>
+
 #include "adapters/libfabric_endpoint.hpp"
 #include "adapters/libfabric_fabric.hpp"
 #include "harness/endpoints.hpp"

@@ -2,6 +2,7 @@
 // Adapter of OpenSHMEM. Since 1.5 put + flag is shmem_putmem_signal; before, shmem_putmem, shmem_fence and shmem_p of the
 // flag, which is what a 1.4 library has. Each thread has a context of its own if the library makes one: contexts are how
 // OpenSHMEM keeps threads from disturbing each other (specification 1.4, section 9.4). Fewer (OMNI_ENDPOINTS) are shared.
+#include <cstring>
 #include <vector>
 
 #include "adapters/shmem_context.hpp"

@@ -5,6 +5,7 @@
 
 #include <ucp/api/ucp.h>
 
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <vector>

@@ -5,6 +5,7 @@
 // pair; the specification promises it only to who takes a completion. Never run on hardware.
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <vector>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a peer costs with libfabric: its address in the vector of each thread's domain. See harness/connected.hpp.
+#include <cstdlib>
+#include <cstring>
+
 #include "adapters/libfabric_endpoint.hpp"
 #include "adapters/libfabric_fabric.hpp"
 #include "harness/connected.hpp"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a peer costs with UCX: an endpoint to it from each thread's worker. See harness/connected.hpp.
+#include <cstring>
+
 #include "adapters/ucx_worker.hpp"
 #include "harness/connected.hpp"
 

@@ -22,7 +22,7 @@ class Exchanges {
   [[nodiscard]] int rank() const { return ompl_rank(); }
   [[nodiscard]] Description describe() const { return job_.describe(); }
 
-  nlohmann::json execute(const Command& command, Control& control) {
+  Report execute(const Command& command, Control& control) {
     if (command.what == "create") return create(command);
     Exchange& exchange = exchanges_.at(command.op);
     if (command.what == "verify") return verify(command, exchange, control);
@@ -31,7 +31,7 @@ class Exchanges {
   }
 
  private:
-  nlohmann::json create(const Command& command) {
+  Report create(const Command& command) {
     std::vector<Neighbor> neighbors;
     for (const auto& [rank, sends, receives] : command.neighbors)
       neighbors.push_back({static_cast<uint32_t>(rank), sends, receives});
@@ -40,14 +40,14 @@ class Exchanges {
     return {{"refused", place->second.refusal()}};
   }
 
-  nlohmann::json verify(const Command& command, Exchange& exchange, Control& control) {
+  Report verify(const Command& command, Exchange& exchange, Control& control) {
     for (uint64_t i = 0; i < command.iterations; ++i)
       if (const auto wrong = exchange.run_checked(command.sequence << 8U | i)) control.corrupt(*wrong);
     World::meet();
     return {{"exchanges", command.iterations}};
   }
 
-  nlohmann::json block(const Command& command, Exchange& exchange) {
+  Report block(const Command& command, Exchange& exchange) {
     World::meet();
     for (int i = 0; i < kWarmUp; ++i) exchange.run();
     const auto start = Clock::now();

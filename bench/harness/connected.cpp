@@ -82,12 +82,12 @@ int connected_main(int argc, char** argv, Connect connect) {
     while (const auto command = control.next()) {
       if (command->what == "talk") {
         together(setup.threads, *library);
-        control.report(nlohmann::json::object());
+        control.report({});
         while (!control.pending()) library->progress(), sched_yield();
       } else {
         library->progress();
         if (const auto what = missing(*library, setup.threads); !what.empty()) control.corrupt(what);
-        control.report(nlohmann::json::object());
+        control.report({});
       }
     }
     return 0;

@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <system_error>
 
@@ -48,6 +49,27 @@ Command parse(const nlohmann::json& line) {
   return command;
 }
 
+nlohmann::json to_json(const Report& report) {
+  struct Form {
+    nlohmann::json operator()(uint64_t count) const { return count; }
+    nlohmann::json operator()(double number) const { return number; }
+    nlohmann::json operator()(const std::string& text) const { return text; }
+    nlohmann::json operator()(const Histogram& histogram) const { return histogram.counts(); }
+    nlohmann::json operator()(const std::vector<ThreadReport>& threads) const {
+      nlohmann::json list = nlohmann::json::array();
+      for (const ThreadReport& thread : threads) {
+        list.push_back(
+            {{"iterations", thread.iterations}, {"seconds", thread.seconds}, {"sent", thread.sent}});
+        if (thread.failed_claims) list.back()["failed_claims"] = *thread.failed_claims;
+      }
+      return list;
+    }
+  };
+  nlohmann::json body = nlohmann::json::object();
+  for (const auto& [name, value] : report) body[name] = std::visit(Form{}, value);
+  return body;
+}
+
 }  // namespace
 
 Setup parse_setup(int argc, char** argv) {
@@ -76,13 +98,14 @@ Control::Control(const Setup& setup, int rank, const Description& description) {
     fail(setup.control);
   nlohmann::json endpoints;  // null
   if (description.endpoints) endpoints = *description.endpoints;
-  send({{"hello",
-         {{"rank", rank},
-          {"pid", getpid()},
-          {"version", description.version},
-          {"transport", description.transport},
-          {"endpoints", endpoints},
-          {"details", description.details}}}});
+  const nlohmann::json hello{{"hello",
+                              {{"rank", rank},
+                               {"pid", getpid()},
+                               {"version", description.version},
+                               {"transport", description.transport},
+                               {"endpoints", endpoints},
+                               {"details", description.details}}}};
+  send(hello.dump());
   stop_ = eventfd(0, EFD_CLOEXEC);
   if (stop_ < 0) fail("eventfd");
   watcher_ = std::thread(&Control::watch, this);
@@ -127,18 +150,18 @@ bool Control::pending() const {
   return !unread_.empty() || poll(&line, 1, 0) != 0;
 }
 
-void Control::report(const nlohmann::json& body) { send({{"report", body}}); }
+void Control::report(const Report& report) { send(nlohmann::json{{"report", to_json(report)}}.dump()); }
 
 void Control::corrupt(const std::string& what) {
-  send({{"corrupt", what}});
+  send(nlohmann::json{{"corrupt", what}}.dump());
   _exit(3);
 }
 
-void Control::send(const nlohmann::json& line) const {
-  const std::string text = line.dump() + '\n';
+void Control::send(std::string line) const {
+  line += '\n';
   std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t sent = ::send(fd_, text.data() + done, text.size() - done, MSG_NOSIGNAL);
+  while (done < line.size()) {
+    const ssize_t sent = ::send(fd_, line.data() + done, line.size() - done, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) fail("the driver went away");
     done += static_cast<std::size_t>(sent);

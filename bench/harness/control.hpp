@@ -28,13 +28,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "harness/adapter.hpp"
+#include "harness/report.hpp"
 
 namespace bench {
 
@@ -79,12 +79,12 @@ class Control {
   std::optional<Command> next();
   // Whether one is there, or the driver is gone.
   [[nodiscard]] bool pending() const;
-  void report(const nlohmann::json& body);
+  void report(const Report& report);
   // Tells the driver of a wrong payload and ends the process: nothing after it can be trusted.
   [[noreturn]] void corrupt(const std::string& what);
 
  private:
-  void send(const nlohmann::json& line) const;
+  void send(std::string line) const;
   void watch() const;
 
   int fd_ = -1;

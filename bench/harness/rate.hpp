@@ -3,6 +3,8 @@
 // outside the library. Afterwards the driver lets rank 1 take the signals and verify the data.
 #pragma once
 
+#include <algorithm>
+
 #include "harness/control.hpp"
 #include "harness/payload.hpp"
 #include "harness/report.hpp"

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one thread measured, and its form in JSON.
+// What a worker reports of a command, and what one thread measured. JSON is made of it in control.cpp: adapters are compiled
+// for each library that is found, and need not compile the parser, too.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "harness/histogram.hpp"
@@ -48,7 +50,11 @@ struct ThreadReport {
   }
 };
 
+// Names and values.
+using Report = std::vector<std::pair<
+    std::string, std::variant<uint64_t, double, std::string, Histogram, std::vector<ThreadReport>>>>;
+
 // {"threads": [{"iterations", "seconds", "sent", "failed_claims"}], "histogram": [[bucket, count]], "min_ns", "max_ns"}
-nlohmann::json to_json(const std::vector<ThreadReport>& threads);
+Report report_of(const std::vector<ThreadReport>& threads);
 
 }  // namespace bench

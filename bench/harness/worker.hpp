@@ -27,9 +27,9 @@ class Worker {
   void serve() {
     while (const auto command = control_.next()) {
       const double before = cpu_seconds();
-      nlohmann::json body = to_json(execute(*command));
-      body["cpu_seconds"] = cpu_seconds() - before;
-      control_.report(body);
+      Report report = report_of(execute(*command));
+      report.emplace_back("cpu_seconds", cpu_seconds() - before);
+      control_.report(report);
       if (command->attend) attend();
     }
   }

@@ -5,6 +5,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <concepts>
 #include <memory>
 #include <stdexcept>
@@ -44,7 +45,7 @@ class Overlap {
   [[nodiscard]] int rank() const { return library_.rank(); }
   [[nodiscard]] Description describe() const { return library_.describe(); }
 
-  nlohmann::json execute(const Command& command, Control& control) {
+  Report execute(const Command& command, Control& control) {
     if (command.what == "create") return create(command);
     if (command.what == "alone") return alone(command, control);
     if (command.what == "verify") return verify(command, control);
@@ -55,7 +56,7 @@ class Overlap {
 
  private:
   // The collective, the computation, and the places of all threads.
-  nlohmann::json create(const Command& command) {
+  Report create(const Command& command) {
     const auto collective = collective_of(command.op);
     if (!collective) throw std::runtime_error("there is no collective " + command.op);
     shape_ = {*collective, command.size, static_cast<uint32_t>(rank()),
@@ -74,7 +75,7 @@ class Overlap {
   }
 
   // The computation on the command's cores, with nothing to communicate.
-  nlohmann::json alone(const Command& command, Control& control) {
+  Report alone(const Command& command, Control& control) {
     prepare(command);
     for (int i = 0; i < kWarmUp; ++i) computation_->run();
     library_.barrier();
@@ -87,7 +88,7 @@ class Overlap {
   }
 
   // Every byte of the results, with the computation between start and wait.
-  nlohmann::json verify(const Command& command, Control& control) {
+  Report verify(const Command& command, Control& control) {
     for (uint64_t i = 0; i < command.iterations; ++i) {
       const uint64_t number = command.sequence << 8U | i;
       write(shape_, library_.outgoing(), library_.incoming(), number);
@@ -101,7 +102,7 @@ class Overlap {
     return {{"verified", command.iterations}};
   }
 
-  nlohmann::json pure(const Command& command) {
+  Report pure(const Command& command) {
     Times times;
     repeat(command, [&](bool counts) {
       const auto start = Clock::now();
@@ -109,10 +110,10 @@ class Overlap {
       library_.wait();
       if (counts) times.overall(Clock::now() - start);
     });
-    return times.to_json();
+    return times.report();
   }
 
-  nlohmann::json overlap(const Command& command, Control& control) {
+  Report overlap(const Command& command, Control& control) {
     Times times;
     repeat(command, [&](bool counts) {
       const double before = cpu_seconds();
@@ -127,7 +128,7 @@ class Overlap {
       if (counts) times.add(start, started, computed, end, used);
     });
     check_computation(control);
-    return times.to_json();
+    return times.report();
   }
 
   template <class Body>
@@ -161,14 +162,11 @@ class Overlap {
       used_ += used;
       overall(end - start);
     }
-    [[nodiscard]] nlohmann::json to_json() const {
+    [[nodiscard]] Report report() const {
       const auto seconds = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
-      nlohmann::json body{{"init", seconds(init_)}, {"compute", seconds(compute_)},
-                          {"wait", seconds(wait_)}, {"overall", seconds(overall_)},
-                          {"processor", used_},     {"histogram", nlohmann::json::array()}};
-      for (const auto& [bucket, count] : histogram_.counts())
-        body["histogram"].push_back({bucket, count});
-      return body;
+      return {{"init", seconds(init_)}, {"compute", seconds(compute_)},
+              {"wait", seconds(wait_)}, {"overall", seconds(overall_)},
+              {"processor", used_},     {"histogram", histogram_}};
     }
 
    private:

@@ -25,7 +25,7 @@ class Products {
   [[nodiscard]] int rank() const { return ompl_rank(); }
   [[nodiscard]] Description describe() const { return job_.describe(); }
 
-  nlohmann::json execute(const Command& command, Control& control) {
+  Report execute(const Command& command, Control& control) {
     if (command.what == "grid") return make(command);
     if (!slab_) throw std::runtime_error("no grid was named before " + command.what);
     if (command.what == "compute") return block(command, [&] { slab_->apply(*alone_); });
@@ -39,7 +39,7 @@ class Products {
 
  private:
   // A new grid ends what was of the one before.
-  nlohmann::json make(const Command& command) {
+  Report make(const Command& command) {
     ways_.clear();
     alone_.reset();
     slab_.reset();
@@ -48,7 +48,7 @@ class Products {
     return {{"rows", slab_->local().global.size()}, {"interior", slab_->local().interior}};
   }
 
-  nlohmann::json create(const Command& command) {
+  Report create(const Command& command) {
     std::string refusal;
     try {
       ways_[command.op] = std::make_unique<Way>(*slab_, halo::number_of(command.op));
@@ -59,7 +59,7 @@ class Products {
     return {{"refused", refusal}};
   }
 
-  nlohmann::json verify(const Command& command, Way& way, Control& control) {
+  Report verify(const Command& command, Way& way, Control& control) {
     for (uint64_t i = 0; i < command.iterations; ++i)
       if (const auto wrong = way.multiply_checked(command.sequence << 8U | i)) control.corrupt(*wrong);
     World::meet();
@@ -67,7 +67,7 @@ class Products {
   }
 
   template <class Body>
-  nlohmann::json block(const Command& command, const Body& body) {
+  Report block(const Command& command, const Body& body) {
     World::meet();
     for (int i = 0; i < kWarmUp; ++i) body();
     const auto start = Clock::now();

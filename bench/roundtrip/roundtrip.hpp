@@ -10,6 +10,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <concepts>
 #include <cstdio>
 #include <cstring>
@@ -57,7 +58,7 @@ class Block {
   Block(L& link, const Command& command, OnCorrupt on_corrupt)
       : link_(link), command_(command), on_corrupt_(std::move(on_corrupt)), size_(command.size) {}
 
-  nlohmann::json run() {
+  Report run() {
     exchange();
     const bool leads = link_.rank() == 0;
     const bool burst = command_.what == "burst";

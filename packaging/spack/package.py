@@ -15,6 +15,7 @@ class Omnipgas(CMakePackage):
     variant("ofi", default=True, description="Carry the layer over networks, by libfabric")
     variant("verbs", default=True, description="Carry the layer over InfiniBand and RoCE, by Verbs")
     variant("ucx", default=False, description="Carry the layer over networks, by UCX")
+    variant("pmix", default=True, description="Start up under launchers that speak PMIx")
     variant("docs", default=False, description="Make the manual pages")
 
     depends_on("c", type="build")
@@ -23,11 +24,14 @@ class Omnipgas(CMakePackage):
     depends_on("ninja", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("cli11@2:", type="build")
+    depends_on("nlohmann-json@3.11:", type="build")
     depends_on("fmt@9:")
     depends_on("hwloc@2:")
+    depends_on("zlib-api")
     depends_on("libfabric", when="+ofi")
     depends_on("ucx@1.13:", when="+ucx")
     depends_on("rdma-core@32:", when="+verbs")
+    depends_on("pmix@4:", when="+pmix")
     depends_on("python@3.11:", type="build", when="+docs")
 
     conflicts("%gcc@:11", msg="C++20")
@@ -41,6 +45,7 @@ class Omnipgas(CMakePackage):
             self.define_from_variant("OMPL_WITH_OFI", "ofi"),
             self.define_from_variant("OMPL_WITH_UCX", "ucx"),
             self.define_from_variant("OMPL_WITH_VERBS", "verbs"),
+            self.define_from_variant("OMPL_WITH_PMIX", "pmix"),
             self.define_from_variant("OMPL_BUILD_MAN", "docs"),
             self.define("OMPL_BUILD_TESTS", False),
             self.define("OMPL_BUILD_BENCH", False),

@@ -137,6 +137,7 @@ def test_pingpong_and_rate_between_hosts() -> None:
         assert "raw skipped: no settings" in " ".join(done.stderr.split())
 
 
+@pytest.mark.long
 def test_endpoints_in_one_table(tmp_path: Path) -> None:
     built("ofi")
     need_hosts()

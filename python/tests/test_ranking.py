@@ -115,6 +115,7 @@ def test_without_files_quick_runs_are_made(tmp_path: Path, monkeypatch: pytest.M
     assert measured == {(what, name) for what in ("pingpong", "rate") for name in ("ompl", "b")}
 
 
+@pytest.mark.long
 def test_small_real_runs_are_ranked(tmp_path: Path) -> None:
     built("ompl")
     runs = [tmp_path / "a.json", tmp_path / "b.json"]

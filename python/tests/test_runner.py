@@ -56,6 +56,7 @@ def test_a_failing_library_is_reported_and_the_others_go_on(mode: str) -> None:
     assert not children()
 
 
+@pytest.mark.long
 def test_a_library_that_always_fails_is_given_up() -> None:
     out = runner.run_interleaved("pingpong", [contender("crash")], [1, 2], [8, 16, 32], FAST)
     assert [c.status for c in out.cells] == ["crashed", "crashed", "skipped"] * 2

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <sstream>
 #include <string>
 
 #include "coll_job.hpp"
@@ -13,16 +14,20 @@
 namespace ompl::conformance {
 namespace {
 
-// The long sweep, or a sample of it.
-bool sweeps() { return std::getenv("OMPL_TEST_SWEEP") != nullptr; }
+// Numbers of ranks to be swept, 1,2,16; without them a sample is tried.
+const char* sweep() { return std::getenv("OMPL_TEST_SWEEP"); }
 
 std::vector<uint32_t> sizes_of_jobs() {
-  if (sweeps()) return {1, 2, 3, 4, 5, 7, 8, 16};
-  return {1, 2, 5};
+  if (sweep() == nullptr) return {1, 2, 5};
+  std::vector<uint32_t> sizes;
+  std::istringstream text(sweep());
+  for (std::string size; std::getline(text, size, ',');)
+    sizes.push_back(static_cast<uint32_t>(std::stoul(size)));
+  return sizes;
 }
 
 std::vector<std::size_t> lengths(uint32_t ranks) {
-  if (sweeps()) return {0, 1, 7, 8, 8192, 100'001, 1 << 20};
+  if (sweep() != nullptr) return {0, 1, 7, 8, 8192, 100'001, 1 << 20};
   if (ranks == 2) return {0, 7, 8, 3000, 40'000};
   return {0, 7, 8, 3000};
 }

@@ -78,6 +78,7 @@ def test_without_noise_they_are_found_exactly() -> None:
     assert max(error["worst"] for error in found.errors.values()) < 1e-9
 
 
+@pytest.mark.long
 def test_what_cannot_be_identified_is_named(fits: dict[str, Fit]) -> None:
     """Where s = S only Orl + Gl is known, as the paper says of the Cenju-4."""
     cenju = fits["Cenju-4"]

@@ -109,6 +109,7 @@ def test_sends_wait_from_where_the_library_was_told(monkeypatch: pytest.MonkeyPa
     pytest.fail(f"{seen}, but the settings are {limits}")
 
 
+@pytest.mark.long
 def test_the_command_writes_what_it_can_read_again(tmp_path: Path) -> None:
     library("ompl")
     first, second, plot = tmp_path / "one.json", tmp_path / "two.json", tmp_path / "figure.svg"

@@ -50,6 +50,8 @@ def find_mpi(name: str, prefix: str) -> Mpi | str:
         mpiexec, mpicc = f"{prefix}/bin/mpiexec", f"{prefix}/bin/mpicc"
         mpicc += "_abi" if name.endswith("_abi") else ""
         os.environ["I_MPI_ROOT"] = prefix  # Intel's tools ask for it
+        if name == "impi":  # its own libfabric, as its vars.sh has it
+            os.environ["LD_LIBRARY_PATH"] = f"{prefix}/lib"
     else:
         mpiexec, mpicc = f"mpiexec.{name}", f"mpicc.{name}"
     commands = [[mpiexec]]

@@ -79,6 +79,7 @@ def test_hover_tells_what_a_rank_does(opened: Any, small: Path) -> None:
     assert one.tip() == ""
 
 
+@pytest.mark.long
 def test_zoom_and_motion(opened: Any, small: Path) -> None:
     one = opened(small)
     _, total = one.window()
@@ -126,6 +127,7 @@ def test_messages_and_path_can_be_hidden(opened: Any, small: Path) -> None:
         assert one.pixels(color) < before / 2
 
 
+@pytest.mark.long
 def test_a_million_events(opened: Any, million: Path) -> None:
     one = opened(million)
     assert one.page.evaluate("view.lanes.end.length") >= 1_000_000

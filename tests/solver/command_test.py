@@ -109,6 +109,7 @@ def test_products_with_a_sum() -> None:
     assert 0 < result["split"]["reduction"] < result["seconds_per_iteration"]
 
 
+@pytest.mark.long
 def test_what_partitions_cost(tmp_path: Path) -> None:
     costs = {(one["partition"], one["parts"]): one["quality"] for one in found_partitions("row,kway,blocks", "2,4")}
     assert len(costs) == 6
@@ -167,6 +168,7 @@ def test_an_interrupt_ends_the_ranks() -> None:
     assert not any(Path(f"/proc/{rank}").exists() for rank in ranks)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mpi", MPIS)
 def test_exchanges_by_mpi(mpi: str) -> None:
     history = found("cg", *PROBLEM, "--ranks", 3)["history"]

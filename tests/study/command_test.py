@@ -42,6 +42,7 @@ def given(params: Path) -> list[str]:
     return ["--params", f"mpich={params}", "--params", f"ompl={params}"]
 
 
+@pytest.mark.long
 def test_each_section_is_done(out: Path) -> None:
     found = json.loads(out.read_text())
     assert found["schema"] == "omnipgas-study-halo-1"

@@ -60,6 +60,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.long
 def test_every_variant_is_measured_and_predicted(found: dict[str, Any]) -> None:
     rows = {(row["mpi"], row["n"], row["variant"]): row for row in found["rows"]}
     # Intel MPI has no limit to set, so S is not made larger there.

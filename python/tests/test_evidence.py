@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The programs that show without our code what other libraries do: they compile, and say what they saw."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+EVIDENCE = Path(__file__).parents[2] / "bench" / "evidence"
+OPEN_MPI = ["--oversubscribe", "--bind-to", "none"]
+SLEPT = re.compile(r"^\d+ puts by 2 threads were (?:complete|flushed) after (\d\.\d+) s; the target slept 0\.5", re.M)
+ENVIRONMENT = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def said(compiler: str, name: str, *command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    program = folder / name
+    subprocess.run([compiler, "-Wall", "-Wextra", "-Werror", "-pthread", EVIDENCE / f"{name}.c", "-o", program],
+                   check=True, timeout=60)  # fmt: skip
+    return subprocess.run([part.replace("PROGRAM", str(program)) for part in command], env=ENVIRONMENT,
+                          capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+
+
+def test_none_is_forgotten() -> None:
+    assert {path.stem for path in EVIDENCE.glob("*.c")} == {"oshmem_contexts", "sleeping_mpi", "sleeping_shmem"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_a_put_of_mpi_to_a_target_that_sleeps(mpi: str, tmp_path: Path) -> None:
+    launcher = [f"mpiexec.{mpi}", "-n", "2", *(OPEN_MPI if mpi == "openmpi" else [])]
+    done = said(f"mpicc.{mpi}", "sleeping_mpi", *launcher, "PROGRAM", "2", "0.5", folder=tmp_path)
+    took = SLEPT.search(done.stdout)
+    missing = re.search(r"^missing there before it called MPI: (\d+), after the last flush: (\d+)$", done.stdout, re.M)
+    assert took and missing, done.stdout + done.stderr
+    assert (done.returncode == 0) == (float(took[1]) < 0.5 and missing[1] == "0")
+    assert missing[2] == "0"
+
+
+@pytest.mark.long
+def test_a_put_of_openshmem_to_a_target_that_sleeps(tmp_path: Path) -> None:
+    done = said("oshcc", "sleeping_shmem", "oshrun", "-n", "2", *OPEN_MPI, "PROGRAM", "2", "0.5", folder=tmp_path)
+    took = SLEPT.search(done.stdout)
+    assert took, done.stdout + done.stderr
+    assert (done.returncode == 0) == (float(took[1]) < 0.5)
+
+
+@pytest.mark.long
+def test_contexts_of_openshmem_that_are_driven(tmp_path: Path) -> None:
+    command = ["oshrun", "-n", "2", *OPEN_MPI, "PROGRAM", "shared", "quiet", "500"]
+    done = said("oshcc", "oshmem_contexts", *command, folder=tmp_path)
+    assert "all 500 rounds of 2 threads were played" in done.stdout, done.stdout + done.stderr
