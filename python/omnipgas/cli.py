@@ -107,7 +107,7 @@ PERCENTILES = typer.Option(
     False, "--percentiles", help="Plot p50 and p99 beside the slowest thread's mean."
 )
 GROUPS = typer.Option(
-    ",".join(figures.GROUPS), "--groups", help=f"Which: {', '.join(figures.GROUPS)}."
+    ",".join(figures.GROUPS), "--groups", help=f"Which: {', '.join(figures.GROUPS)}.", show_default="all"
 )
 GIVEN = typer.Option(
     None, "--from", metavar="FILE",

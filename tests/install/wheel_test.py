@@ -59,7 +59,7 @@ def use(place: Path) -> None:
 
 
 def main(build: Path) -> int:
-    made = subprocess.run([sys.executable, ROOT / "scripts/wheel.py", build / "wheel"], timeout=1100, check=False)
+    made = subprocess.run([sys.executable, ROOT / "scripts/wheel.py", build / "wheel"], timeout=1500, check=False)
     if made.returncode != 0:
         return made.returncode
     wheel = next((build / "wheel").glob("*.whl"))
