@@ -69,8 +69,8 @@ int main(int argc, char** argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &granted);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (granted < MPI_THREAD_MULTIPLE || threads < 1 || threads > 64) return 2;
-  for (int i = 0; i < threads;
-       ++i) { /* a window for each thread; the key is Intel MPI's, for its thread split */
+  /* A window for each thread; the key is Intel MPI's, for its thread split. */
+  for (int i = 0; i < threads; ++i) {
     char number[16];
     MPI_Info whose;
     MPI_Info_create(&whose);
