@@ -44,7 +44,7 @@ class Sample:
     compute_us: float
     wait_us: float
     overall_us: float
-    cores_charged: float  # processor time of a process over the time from start to the end of wait
+    cores_charged: float  # processor time of a process over the time, from start to the end of wait, it was used in
     pure: list[tuple[int, int]]  # histograms over iterations and ranks: bench/harness/histogram.hpp
     overall: list[tuple[int, int]]
 
@@ -262,7 +262,7 @@ class _Job:
             raise WorkerError("corrupt", f"{cell.collective}: not all results were checked")
         pure, times = self.block("pure", cell)
         both, count = self.block("overlap", cell)
-        processor, whole = (sum(one[name] for one in both) for name in ("processor", "overall"))
+        processor, charged = (sum(one[name] for one in both) for name in ("processor", "charged"))
         return Sample(
             elements=elements,
             pure_us=_mean_us(pure, "overall", times),
@@ -270,7 +270,7 @@ class _Job:
             compute_us=_mean_us(both, "compute", count),
             wait_us=_mean_us(both, "wait", count),
             overall_us=_mean_us(both, "overall", count),
-            cores_charged=processor / whole,
+            cores_charged=processor / charged,
             pure=_merged(pure),
             overall=_merged(both),
         )

@@ -76,7 +76,7 @@ def collective(command: dict[str, Any], rank: int) -> dict[str, Any]:
         times = {"init": 10e-6, "compute": compute * (1.25 if progress else 1.0),
                  "wait": 1e-6 if progress else (10 + 20 * rank) * 1e-6}  # fmt: skip
     overall = sum(times.values())
-    times |= {"overall": overall, "processor": overall * (1.5 if progress else 1.0)}
+    times |= {"overall": overall, "processor": overall * (1.5 if progress else 1.0), "charged": overall}
     return {name: value * count for name, value in times.items()} | {"histogram": [[100 + rank, count]]}
 
 

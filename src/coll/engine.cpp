@@ -411,6 +411,12 @@ void Engine::adapt_to_modes() {
   want_idle(idles);
 }
 
+// Nothing but the end of the job, which some ranks come to before others, ends a collective with OMPL_ERR_STATE.
+void Engine::note_ended(int code) {
+  if (code == OMPL_ERR_STATE) given_back_.fetch_add(1, std::memory_order_relaxed);
+  under_way_.fetch_sub(1, std::memory_order_release);
+}
+
 // First everybody comes here, so that all that will be started is; then what is left gets some time.
 int Engine::finish(Context& c) {
   bool again = false;
@@ -430,7 +436,7 @@ int Engine::finish(Context& c) {
     if (std::exchange(moves, now) != now) limit = Deadline::in(kGrace_ns);
     ::sched_yield();
   }
-  const uint32_t left = under_way_.load();
+  const uint32_t left = under_way_.load(std::memory_order_acquire) + given_back_.load();
   keep_what_was_found();
   if (left == 0) return OMPL_OK;
   // What a servant has of it, it gives back.

@@ -74,7 +74,7 @@ class Engine final : public Extension {
   void note_modes();
 
   void note_started() { under_way_.fetch_add(1, std::memory_order_relaxed); }
-  void note_ended() { under_way_.fetch_sub(1, std::memory_order_relaxed); }
+  void note_ended(int code);
 
   int finish(Context& c) override;
 
@@ -121,6 +121,7 @@ class Engine final : public Extension {
   std::array<Place, kTeams> teams_{};
   std::atomic<std::size_t> places_used_{0};
   std::atomic<uint32_t> under_way_{0};
+  std::atomic<uint32_t> given_back_{0};  // by the servant, unfinished, when its rank ended
   std::mutex servant_mutex_;
   std::unique_ptr<Servant> servant_;
   std::unique_ptr<NodeServant> node_servant_;

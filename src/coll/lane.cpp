@@ -294,7 +294,7 @@ void Lane::end(Request& request, int code) {
   if (request.handed_over) handover_.end(request);
   first_ = request.next;
   under_way_.fetch_sub(1, std::memory_order_release);
-  team_.engine().note_ended();
+  team_.engine().note_ended(code);
   request.state.store(code, std::memory_order_seq_cst);
   team_.runtime().wake_own_completions();
 }

@@ -80,6 +80,9 @@ static void two_sides(void) {
   made("CommSplit", side);
   MPI_Intercomm_create(side, 0, WORLD, 1 - rank_ % 2, 55, &both);
   expect("IntercommCreate", "\"comm\": %d, \"request\": %d", next_comm - 1, next_comm);
+  /* Intel MPI 2021.18 loses, at times, what comes over a communicator that the receiver does not have yet. */
+  MPI_Barrier(WORLD);
+  expect("Barrier", "\"comm\": 1");
   MPI_Sendrecv(&rank_, 1, MPI_INT, rank_ / 2, 3, &got, 1, MPI_INT, rank_ / 2, 3, both,
                MPI_STATUS_IGNORE);
   expect("Sendrecv", "\"comm\": %d, \"peer\": %d, \"matches\": [{\"peer\": %d}]", next_comm, rank_ / 2,
