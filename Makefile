@@ -22,7 +22,7 @@ demo: setup-demo ## Set up the machine, build, compare OMPL with MPICH and Open 
 check: setup-check ## Set up the machine; lint, build, test; sanitizers
 	@scripts/check.py
 
-check-all: setup-check setup-package setup-figures ## The same with the long tests, hours; PART=release, asan, tsan, lint for some of it
+check-all: setup-check setup-package setup-figures ## The same with the long tests, hours; PART=release, fuzz, asan, tsan, lint for some of it
 	@scripts/check.py --all $(PART)
 
 lint: setup-check ## clang-format, clang-tidy, codespell, ruff, mypy

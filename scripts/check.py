@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """check.py [--all] [PART...]: what `make check` and `make check-all` run after set-up: the release build with all
 tests, the tests that reach inside under AddressSanitizer and ThreadSanitizer, lint (clang-tidy, which takes minutes,
-with --all). PART: some of release, asan, tsan, lint.
+with --all), and with --all fuzzing. PART: some of release, fuzz, asan, tsan, lint.
 
 Ends with a summary: how many checks passed, which failed, which were skipped and why. A skip is never
 counted as passed. Logs are in build/check/. Exit status 1 if anything failed, or if nothing ran.
@@ -24,28 +24,33 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 LOGS = BUILD / "check"
 ALL = "--all" in sys.argv
-STEP_LIMIT_S = 7200 if ALL else 1800
+STEP_LIMIT_S = 10800 if ALL else 1800
 QUICK_LINT = ("clang-format", "codespell", "ruff", "mypy")
 SKIP_MARK = "SKIP_RETURN_CODE"  # how ctest tells an honest skip from a test it could not start
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One preset: the folders that are built and whose tests run, and those that are only built."""
+    """A build by one preset: the folders that are built and whose tests run, and those that are only built."""
 
-    preset: str
+    name: str
     folders: tuple[str, ...] = (".",)
     more: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
 
     @property
+    def preset(self) -> str:
+        return "release" if self.name == "fuzz" else self.name
+
+    @property
     def build(self) -> Path:
-        return BUILD if self.preset == "release" else BUILD / self.preset
+        return BUILD if self.preset == "release" else BUILD / self.name
 
 
 INSIDE = ("tests/unit", "tests/conformance")
 VARIANTS = (
-    Variant("release", targets=("fuzzers",) if ALL else ()),
+    Variant("release"),
+    *([Variant("fuzz", ("tests/fuzz",), targets=("fuzzers",))] if ALL else []),
     # The fuzzers bring their own sanitizers; what is only measured, and the bindings, need none.
     Variant(
         "asan",
@@ -107,19 +112,20 @@ def inside(variant: Variant, test: str, output: str) -> Iterator[Result]:
     """The cases that a passed program skipped, as unittest, pytest and GoogleTest (after RUN) say it."""
     for pattern in (r"^(\w+) \(.*\) \.\.\. skipped ['\"](.*)['\"]$", r"^SKIPPED \[\d+\] (\S+): (.*)$"):
         for match in re.finditer(pattern, output, re.MULTILINE):
-            yield Result(f"{variant.preset}/{test}/{match[1]}", "skipped", match[2])
+            yield Result(f"{variant.name}/{test}/{match[1]}", "skipped", match[2])
     for match in re.finditer(r"\[ RUN      \] (\S+)\n(.*?)\[  SKIPPED \] \1 ", output, re.DOTALL):
         said = [line for line in match[2].splitlines() if line and not re.match(r"\S+:\d+: Skipped$", line)]
-        yield Result(f"{variant.preset}/{test}/{match[1]}", "skipped", " ".join(said[-1:]))
+        yield Result(f"{variant.name}/{test}/{match[1]}", "skipped", " ".join(said[-1:]))
 
 
 def tests(variant: Variant, folder: str) -> Iterator[Result]:
-    name = f"{variant.preset}-{folder.removeprefix('tests/')}".removesuffix("-.")
+    name = f"{variant.name}-{folder.removeprefix('tests/')}".removesuffix("-.")
     junit = LOGS / f"{name}.xml"
     junit.unlink(missing_ok=True)
+    labels = "--label-regex" if variant.name == "fuzz" else "--label-exclude", "^fuzz$" if ALL else "^long$"
     status, output = run(
         f"{name}-tests", "ctest", "--test-dir", str(variant.build / folder), "--output-on-failure",
-        *([] if ALL else ["--label-exclude", "^long$"]), "--output-junit", str(junit),
+        *labels, "--output-junit", str(junit),
         "--test-output-size-passed", "1000000", "-j", str(os.cpu_count()),
     )  # fmt: skip
     cases = list(ElementTree.parse(junit).iter("testcase")) if junit.exists() else []
@@ -127,39 +133,39 @@ def tests(variant: Variant, folder: str) -> Iterator[Result]:
         said = case.findtext("system-out") or ""
         test, result = case.attrib["name"], case.attrib["status"]
         if result == "run":
-            yield Result(f"{variant.preset}/{test}", "passed")
+            yield Result(f"{variant.name}/{test}", "passed")
             yield from inside(variant, test, said)
         elif SKIP_MARK in "".join(mark.attrib["message"] for mark in case.iter("skipped")):
-            yield Result(f"{variant.preset}/{test}", "skipped", said.strip().splitlines()[-1])
+            yield Result(f"{variant.name}/{test}", "skipped", said.strip().splitlines()[-1])
         else:
             why = case.find("failure")
             text = "" if why is None else why.attrib.get("message", "")
-            yield Result(f"{variant.preset}/{test}", "failed", f"{text}\n{tail(said)}")
+            yield Result(f"{variant.name}/{test}", "failed", f"{text}\n{tail(said)}")
     if status != 0 and not cases:
         yield Result(f"{name}-tests", "failed", tail(output))
 
 
 def check(variant: Variant) -> Iterator[Result]:
-    preset, jobs = variant.preset, str(os.cpu_count())
+    name, jobs = variant.name, str(os.cpu_count())
     targets = [f"{folder}/all".removeprefix("./") for folder in (*variant.folders, *variant.more)]
     targets += variant.targets
-    configure = ("cmake", "--preset", preset)
+    configure = ("cmake", "--preset", variant.preset)
     build = ("cmake", "--build", str(variant.build), "-j", jobs, "--target", *targets)
     for step, command in (("configure", configure), ("build", build)):
-        status, output = run(f"{preset}-{step}", *command)
+        status, output = run(f"{name}-{step}", *command)
         if status != 0:
-            yield Result(f"{preset}/{step}", "failed", tail(output))
+            yield Result(f"{name}/{step}", "failed", tail(output))
             return
         # Of our files (what GCC 12 says of its own headers is mistaken), and adapters that do not compile.
         warnings = "\n".join(re.findall(r"^(?!/usr/).* warning: .*$|^.* worker .*: skipped, .* failed:$", output, re.M))
-        yield Result(f"{preset}/{step}", "failed" if warnings else "passed", tail(warnings))
+        yield Result(f"{name}/{step}", "failed" if warnings else "passed", tail(warnings))
     for folder in variant.folders:
         yield from tests(variant, folder)
 
 
 def main() -> int:
     begin = time.monotonic()
-    names = [*(variant.preset for variant in VARIANTS), "lint"]
+    names = [*(variant.name for variant in VARIANTS), "lint"]
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--all", action="store_true")
     parser.add_argument("parts", metavar="PART", nargs="*")
@@ -167,7 +173,7 @@ def main() -> int:
     if unknown := set(parts) - set(names):
         parser.error(f"no part {', '.join(unknown)}: there are {', '.join(names)}")
     LOGS.mkdir(parents=True, exist_ok=True)
-    results = [result for variant in VARIANTS if variant.preset in parts for result in check(variant)]
+    results = [result for variant in VARIANTS if variant.name in parts for result in check(variant)]
     if "lint" in parts:
         results += lint()
     counts = Counter(result.status for result in results)
