@@ -16,6 +16,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -145,22 +146,35 @@ def tests(variant: Variant, folder: str) -> Iterator[Result]:
         yield Result(f"{name}-tests", "failed", tail(output))
 
 
-def check(variant: Variant) -> Iterator[Result]:
+def build(variant: Variant) -> tuple[bool, list[Result]]:
+    """Configures and builds; whether that was possible comes first."""
     name, jobs = variant.name, str(os.cpu_count())
     targets = [f"{folder}/all".removeprefix("./") for folder in (*variant.folders, *variant.more)]
     targets += variant.targets
-    configure = ("cmake", "--preset", variant.preset)
-    build = ("cmake", "--build", str(variant.build), "-j", jobs, "--target", *targets)
-    for step, command in (("configure", configure), ("build", build)):
+    gently = () if variant.preset == "release" else ("nice", "-n", "19")  # beside tests of the build before
+    configure = (*gently, "cmake", "--preset", variant.preset)
+    compile_all = (*gently, "cmake", "--build", str(variant.build), "-j", jobs, "--target", *targets)
+    results: list[Result] = []
+    for step, command in (("configure", configure), ("build", compile_all)):
         status, output = run(f"{name}-{step}", *command)
         if status != 0:
-            yield Result(f"{name}/{step}", "failed", tail(output))
-            return
+            return False, [*results, Result(f"{name}/{step}", "failed", tail(output))]
         # Of our files (what GCC 12 says of its own headers is mistaken), and adapters that do not compile.
         warnings = "\n".join(re.findall(r"^(?!/usr/).* warning: .*$|^.* worker .*: skipped, .* failed:$", output, re.M))
-        yield Result(f"{name}/{step}", "failed" if warnings else "passed", tail(warnings))
-    for folder in variant.folders:
-        yield from tests(variant, folder)
+        results.append(Result(f"{name}/{step}", "failed" if warnings else "passed", tail(warnings)))
+    return True, results
+
+
+def check(variants: list[Variant]) -> Iterator[Result]:
+    """Tests each; the quick ones leave time in which the next is built, the long ones want a machine of their own."""
+    with ThreadPoolExecutor(1) as builder:
+        building = [] if ALL else [builder.submit(build, variant) for variant in variants]
+        for i, variant in enumerate(variants):
+            built, results = build(variant) if ALL else building[i].result()
+            yield from results
+            if built:
+                for folder in variant.folders:
+                    yield from tests(variant, folder)
 
 
 def main() -> int:
@@ -173,7 +187,7 @@ def main() -> int:
     if unknown := set(parts) - set(names):
         parser.error(f"no part {', '.join(unknown)}: there are {', '.join(names)}")
     LOGS.mkdir(parents=True, exist_ok=True)
-    results = [result for variant in VARIANTS if variant.name in parts for result in check(variant)]
+    results = list(check([variant for variant in VARIANTS if variant.name in parts]))
     if "lint" in parts:
         results += lint()
     counts = Counter(result.status for result in results)

@@ -121,11 +121,22 @@ class Unit:
         return digest.hexdigest()
 
 
+def sources(file: Path) -> list[Path]:
+    """What CMake has put into one file to be compiled at once; else that file."""
+    if not re.fullmatch(r"unity_\d+_(c\.c|cxx\.cxx)", file.name):
+        return [file]
+    return [Path(name) for name in re.findall(r'^#include "(.+)"$', file.read_text(), re.MULTILINE)]
+
+
 def units() -> list[Unit]:
     database = BUILD / "compile_commands.json"
     if not database.exists():
         raise SkippedError("build/compile_commands.json is missing; `make` writes it")
-    entries = {Path(entry["file"]): entry["command"] for entry in json.loads(database.read_text())}
+    entries = {
+        source: entry["command"]
+        for entry in json.loads(database.read_text())
+        for source in sources(Path(entry["file"]))
+    }
     return [
         Unit(file, command)
         for file, command in sorted(entries.items())

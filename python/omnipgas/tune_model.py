@@ -7,12 +7,12 @@ k bytes takes L + 2 o + (k - 1) (O + G) there (Hoefler, Schneider, Lumsdaine 201
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
 
-from omnipgas.model.parameter_file import SCHEMA
+from omnipgas.model import parameter_file
+from omnipgas.model.measurements import DataError
 
 NODE, NETWORK = "node", "network"  # as the table names them
 LAYER, MEMORY = "ompl", "shared memory"  # as the file does
@@ -26,13 +26,9 @@ class ModelError(Exception):
 def read(path: Path) -> tuple[str, dict[str, float]]:
     """Where messages went, NODE or NETWORK, and the terms L, o, g (ns) and G (ns/byte); raises ModelError."""
     try:
-        content = json.loads(path.read_text())
-    except OSError as error:
-        raise ModelError(f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise ModelError(f"{path} is no JSON file") from error
-    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
-        raise ModelError(f"{path} is no file of omni model fit ({SCHEMA})")
+        content = parameter_file.read(path)
+    except DataError as error:
+        raise ModelError(str(error)) from error
     try:
         library, put = content["library"], content["operations"].get("put")
         if library["name"] != LAYER or put is None:

@@ -21,9 +21,9 @@ constexpr std::size_t kWindow = std::size_t{1} << 20, kLeastPiece = 4096;
 // What a rank has for one other: at the same place everywhere, found by the other's number.
 constexpr uint64_t kArrived = 8, kFree = 12, kPiece = 64;  // after the size of all that comes
 
-class Exchange {
+class Transfer {
  public:
-  Exchange(std::span<const Bytes> out, std::size_t piece)
+  Transfer(std::span<const Bytes> out, std::size_t piece)
       : rank_(my_rank()), ranks_(all_ranks()), piece_(piece), out_(out), place_(ranks_ * slot_size()) {
     // Each rank begins with the next one, so that not all send to the same.
     for (uint32_t i = 1; i < ranks_; ++i) others_.push_back((rank_ + i) % ranks_);
@@ -99,7 +99,7 @@ void exchange_bytes(std::span<const Bytes> out,
   try {
     // Lines of their own for each slot.
     const std::size_t piece = std::max(kLeastPiece, kWindow / all_ranks() / kPiece * kPiece);
-    Exchange(out, piece).run(room);
+    Transfer(out, piece).run(room);
   } catch (const std::bad_alloc&) {
     throw LayerError("not enough memory for what other ranks send; take more machines");
   }

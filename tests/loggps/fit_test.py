@@ -265,9 +265,9 @@ def test_nonsense_is_refused(measured: Measurements, complaint: str) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("{", "not a JSON file"),
-        ("[]", "not a parameter file of this version"),
-        ('{"schema": "omnipgas-model-0"}', "not a parameter file of this version"),
+        ("{", "is no JSON file"),
+        ("[]", "no file of omni model fit of this version"),
+        ('{"schema": "omnipgas-model-0"}', "no file of omni model fit of this version"),
         ('{"schema": "omnipgas-model-1"}', "no measurements in it"),
         ('{"schema": "omnipgas-model-1", "operations": {"send": {"measurements": {"x": 1}}}}', "no measurements"),
     ],

@@ -92,18 +92,24 @@ def write(path: Path, content: dict[str, Any]) -> None:
         raise DataError(f"{path}: {error.strerror}") from error
 
 
-def read_measurements(path: Path) -> tuple[dict[str, Any], dict[str, Measurements]]:
-    """A file that was written here, and the measurements in it; raises DataError."""
+def read(path: Path) -> dict[str, Any]:
+    """A file that was written here; raises DataError."""
     try:
         content = json.loads(path.read_text())
     except OSError as error:
-        raise DataError(f"{path}: {error.strerror}") from error
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise DataError(f"{path}: not a JSON file") from error
+        raise DataError(f"{path} is no JSON file") from error
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
-        raise DataError(f"{path}: not a parameter file of this version ({SCHEMA})")
+        raise DataError(f"{path} is no file of omni model fit of this version ({SCHEMA})")
+    return content
+
+
+def read_measurements(path: Path) -> tuple[dict[str, Any], dict[str, Measurements]]:
+    """A file that was written here, and the measurements in it; raises DataError."""
+    content = read(path)
     try:
         found = {name: Measurements.from_json(one["measurements"]) for name, one in content["operations"].items()}
     except (KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{path}: no measurements in it") from error
+        raise DataError(f"{path} has no measurements in it") from error
     return content, found
