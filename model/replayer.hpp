@@ -164,15 +164,15 @@ class Replayer {
     Thread<Clock>& r = threads_[thread];
     Branch<Clock> b = read_branch(thread, op);
     const uint32_t its = b.caller.rank;
-    const bool owned = group_.owns(its), detached = b.detached;
-    const Clock now = r.now;
-    const uint32_t who = owned ? adopt(std::move(b)) : kNone;
+    const bool detached = b.detached;
+    uint32_t who = kNone;
+    if (group_.owns(its))
+      who = adopt(std::move(b));
+    else
+      transfers_.mail_to(its, r.now).branches.push_back(std::move(b));
     r.requests.push_back({.message = detached ? kNone : who, .is_branch = true});
     if (!op.more) pass(thread, op, transfers_.costs.post_recv());
-    if (owned)
-      go_on(who);
-    else
-      transfers_.mail_to(its, now).branches.push_back(std::move(b));
+    if (who != kNone) go_on(who);
   }
 
   Branch<Clock> read_branch(uint32_t thread, const Op& op) {
