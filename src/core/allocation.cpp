@@ -49,6 +49,12 @@ bool AllocationTable::find(uint64_t offset, Extent* out) const {
   }
 }
 
+// What was found counts, though another allocation may have come or gone since.
+bool AllocationTable::holds(uint64_t offset, uint64_t size, Extent* last) const {
+  if (last->covers(offset, size, generation_.load(std::memory_order_acquire))) return true;
+  return find(offset, last) && last->covers(offset, size, last->generation);
+}
+
 bool AllocationTable::insert(uint64_t begin, uint64_t length) {
   const std::size_t count = count_.load(std::memory_order_relaxed);
   if (count == kMaxEntries) return false;

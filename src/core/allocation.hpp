@@ -36,6 +36,8 @@ class AllocationTable {
   [[nodiscard]] const std::atomic<uint64_t>& generation() const { return generation_; }
   // The allocation that contains `offset`. Any thread.
   bool find(uint64_t offset, Extent* out) const;
+  // Whether [offset, offset + size) lies in one. `last` is what the caller knew, and then knows. Any thread.
+  bool holds(uint64_t offset, uint64_t size, Extent* last) const;
 
   // Writer only. insert() is false when the table is full; erase() of what is not there does nothing.
   bool insert(uint64_t begin, uint64_t length);

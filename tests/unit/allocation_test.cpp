@@ -67,6 +67,27 @@ TEST(AllocationTable, ReadersNeverSeeAHalfMadeChange) {
   EXPECT_EQ(wrong.load(), 0U);
 }
 
+// A record from a network must find its flag whatever else is allocated meanwhile.
+TEST(AllocationTable, HoldsWhatStaysWhileOthersComeAndGo) {
+  AllocationTable table;
+  ASSERT_TRUE(table.insert(512, 64));
+  std::atomic<bool> stop{false};
+  std::thread writer([&table, &stop] {
+    while (!stop.load()) {
+      ASSERT_TRUE(table.insert(4096, 3000));
+      table.erase(4096);
+    }
+  });
+  Extent last;
+  uint64_t missed = 0;
+  while (table.generation().load() < 4'000'000) missed += table.holds(512 + 8, 4, &last) ? 0 : 1;
+  stop.store(true);
+  writer.join();
+  EXPECT_EQ(missed, 0U);
+  EXPECT_FALSE(table.holds(512 + 62, 4, &last));
+  EXPECT_FALSE(table.holds(8192, 4, &last));
+}
+
 TEST(OffsetAllocator, GivesMultiplesOf256AndReusesWhatIsFreed) {
   OffsetAllocator allocator(8192, 8192 + 1024);
   const uint64_t a = allocator.allocate(1);
