@@ -29,6 +29,7 @@ RANKS = 3
 class Launcher:
     command: list[str]
     protocol: str  # as `show` names it
+    may_break: bool = False  # of SIGPIPE, once a job was aborted: Intel's writes to those who have ended
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def find_mpi(name: str, prefix: str) -> Mpi | str:
         if shutil.which(tool) is None:
             return f"{tool} is not installed"
     protocol = "pmix" if name.startswith("openmpi") else "pmi1"
-    launchers = [Launcher(command, protocol) for command in commands]
+    launchers = [Launcher(command, protocol, name == "impi") for command in commands]
     return Mpi(launchers, mpicc, name != "openmpi5")
 
 
@@ -225,7 +226,7 @@ class Start(unittest.TestCase):
         for launcher, program, steps in cases:
             with self.subTest(launcher, steps=steps):
                 done = self.start(launcher, program, steps)
-                self.assertEqual(done.returncode, 9, done.stderr)
+                self.assertIn(done.returncode, [9, -signal.SIGPIPE] if launcher.may_break else [9], done.stderr)
                 if launcher.command[0] == OMPLRUN:  # Hydra 5 may lose a rank's last line
                     self.assertIn("the test wants it", done.stderr)
 
