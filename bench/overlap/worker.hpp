@@ -3,8 +3,6 @@
 // threads (CITATION.cff), for one library. Only the main thread calls the library.
 #pragma once
 
-#include <time.h>
-
 #include <algorithm>
 #include <concepts>
 #include <memory>
@@ -15,7 +13,7 @@
 #include "harness/report.hpp"
 #include "overlap/collective.hpp"
 #include "overlap/computation.hpp"
-#include "overlap/helpers.hpp"
+#include "overlap/threads.hpp"
 
 namespace bench::overlap {
 
@@ -115,8 +113,10 @@ class Overlap {
 
   Report overlap(const Command& command, Control& control) {
     Times times;
+    ProcessorTime processor;
     repeat(command, [&](bool counts) {
-      const Charge charge;
+      const auto since = Clock::now();
+      const double before = processor.seconds();
       const auto start = Clock::now();
       library_.start();
       const auto started = Clock::now();
@@ -124,10 +124,10 @@ class Overlap {
       const auto computed = Clock::now();
       library_.wait();
       const auto end = Clock::now();
-      if (counts) {
-        times.charge(charge);
-        times.add(start, started, computed, end);
-      }
+      const double used = processor.seconds() - before;
+      if (!counts) return;
+      times.add(start, started, computed, end);
+      times.charge(used, Clock::now() - since);
     });
     check_computation(control);
     return times.report();
@@ -149,18 +149,13 @@ class Overlap {
     if (const auto what = computation_->wrong()) control.corrupt(*what);
   }
 
-  // Processor time from here on, and the time in which it was used: with both of its readings, that take long beside a short span.
-  struct Charge {
-    Clock::time_point since = Clock::now();
-    double before = cpu_seconds();
-  };
-
   // Sums over iterations, in seconds, and the histogram of the whole.
   class Times {
    public:
-    void charge(const Charge& charge) {
-      processor_ += cpu_seconds() - charge.before;
-      charged_ += Clock::now() - charge.since;
+    // Processor time, and how long it took, its readings too, which are long beside a short collective.
+    void charge(double processor, Clock::duration span) {
+      processor_ += processor;
+      charged_ += span;
     }
     void overall(Clock::duration took) {
       overall_ += took;
