@@ -207,7 +207,8 @@ class _Run:
         """Measures one and what it is compared with."""
         elements = self.elements(job, cell)
         if elements is None:
-            record.failed.append((cell, "skipped", "its computation is that of mode none, which failed"))
+            _, why = self.outcome.failure(job.series.base, cell) or ("", "not measured")
+            record.failed.append((cell, "skipped", f"its computation is that of mode none: {why}"))
             return
         record.samples.append((cell, job.sample(cell, elements)))
         if job.series.mode != NONE:

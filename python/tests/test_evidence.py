@@ -26,7 +26,8 @@ def said(compiler: str, name: str, *command: str, folder: Path) -> subprocess.Co
 
 
 def test_none_is_forgotten() -> None:
-    assert {path.stem for path in EVIDENCE.glob("*.c")} == {"oshmem_contexts", "sleeping_mpi", "sleeping_shmem"}
+    known = {"async_reduce_scatter", "oshmem_contexts", "sleeping_mpi", "sleeping_shmem"}
+    assert {path.stem for path in EVIDENCE.glob("*.c")} == known
 
 
 @pytest.mark.long
@@ -39,6 +40,14 @@ def test_a_put_of_mpi_to_a_target_that_sleeps(mpi: str, tmp_path: Path) -> None:
     assert took and missing, done.stdout + done.stderr
     assert (done.returncode == 0) == (float(took[1]) < 0.5 and missing[1] == "0")
     assert missing[2] == "0"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_reduce_scatters_of_mpi(mpi: str, tmp_path: Path) -> None:
+    launcher = [f"mpiexec.{mpi}", "-n", "2", *(OPEN_MPI if mpi == "openmpi" else [])]
+    done = said(f"mpicc.{mpi}", "async_reduce_scatter", *launcher, "PROGRAM", "300", folder=tmp_path)
+    assert done.stdout == "300 reduce-scatters are right\n", done.stderr
 
 
 @pytest.mark.long
