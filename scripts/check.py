@@ -168,9 +168,8 @@ def build(variant: Variant) -> tuple[bool, list[Result]]:
 def check(variants: list[Variant]) -> Iterator[Result]:
     """Tests each; the quick ones leave time in which the next is built, the long ones want a machine of their own."""
     with ThreadPoolExecutor(1) as builder:
-        building = [] if ALL else [builder.submit(build, variant) for variant in variants]
-        for i, variant in enumerate(variants):
-            built, results = build(variant) if ALL else building[i].result()
+        builds = map(build, variants) if ALL else builder.map(build, variants)
+        for variant, (built, results) in zip(variants, builds, strict=True):
             yield from results
             if built:
                 for folder in variant.folders:

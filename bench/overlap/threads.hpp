@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/report.hpp"
 #include "harness/team.hpp"
 
 namespace bench::overlap {
@@ -47,8 +48,7 @@ class ProcessorTime {
     double sum = 0;
     for (Of& clock : clocks_) {
       timespec now{};
-      if (clock_gettime(clock.id, &now) == 0)  // else it has ended
-        clock.seconds = static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+      if (clock_gettime(clock.id, &now) == 0) clock.seconds = in_seconds(now);  // else it has ended
       sum += clock.seconds;
     }
     return sum;

@@ -17,6 +17,7 @@ from rich.table import Table
 
 from omnipgas import files, results, tune_advise, tune_model, tune_record
 from omnipgas.command_line import console_beside, refuse
+from omnipgas.model.measurements import DataError
 
 SCHEMA = "omnipgas-tune-1"
 FORMAT, VERSION = "omnipgas tuner table", 2  # of the library's file: src/coll/tuner/table.cpp
@@ -174,7 +175,7 @@ def model(fitted: Path = FITTED, table: Optional[Path] = TABLE) -> None:
         whole["loggp_ns"] = {**whole.get("loggp_ns", {}), where: terms}
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write(path, json_.dumps(whole, indent=1) + "\n")
-    except (TableError, tune_model.ModelError) as error:
+    except (TableError, DataError) as error:
         raise refuse(error) from error
     except OSError as error:
         raise refuse(f"{path} cannot be written: {error.strerror}") from error

@@ -19,33 +19,26 @@ LAYER, MEMORY = "ompl", "shared memory"  # as the file does
 UNITS = {"L": "ns", "o": "ns", "g": "ns", "O": "ns/byte", "G": "ns/byte"}
 
 
-class ModelError(Exception):
-    """Why a file does not say what this layer's messages cost."""
-
-
 def read(path: Path) -> tuple[str, dict[str, float]]:
-    """Where messages went, NODE or NETWORK, and the terms L, o, g (ns) and G (ns/byte); raises ModelError."""
-    try:
-        content = parameter_file.read(path)
-    except DataError as error:
-        raise ModelError(str(error)) from error
+    """Where messages went, NODE or NETWORK, and the terms L, o, g (ns) and G (ns/byte); raises DataError."""
+    content = parameter_file.read(path)
     try:
         library, put = content["library"], content["operations"].get("put")
         if library["name"] != LAYER or put is None:
-            raise ModelError(
+            raise DataError(
                 f"{path} is of {library['name']}; collectives send by this layer: omni model fit --mpi {LAYER} -o FILE"
             )
         terms = {name: _term(put["models"]["loggops"], name) for name in UNITS}
         where = NODE if library["transport"] == MEMORY else NETWORK
     except (KeyError, TypeError, AttributeError) as error:
-        raise ModelError(f"{path} is damaged: {error!r}") from error
+        raise DataError(f"{path} is damaged: {error!r}") from error
     if terms["L"] + terms["o"] <= 0:
-        raise ModelError(f"{path} says that messages take no time: measure again, with more rounds")
+        raise DataError(f"{path} says that messages take no time: measure again, with more rounds")
     return where, {name: terms[name] for name in ("L", "o", "g")} | {"G": terms["O"] + terms["G"]}
 
 
 def _term(model: dict[str, Any], name: str) -> float:
     value, unit = model[name]["value"], model[name]["unit"]
     if unit != UNITS[name] or not isinstance(value, int | float) or not (math.isfinite(value) and value >= 0):
-        raise ModelError(f"{name} must be a number from 0 on, in {UNITS[name]}, not {value} {unit}")
+        raise DataError(f"{name} must be a number from 0 on, in {UNITS[name]}, not {value} {unit}")
     return float(value)

@@ -436,7 +436,9 @@ int Engine::finish(Context& c) {
     if (std::exchange(moves, now) != now) limit = Deadline::in(kGrace_ns);
     ::sched_yield();
   }
-  const uint32_t left = under_way_.load(std::memory_order_acquire) + given_back_.load();
+  uint32_t left = under_way_.load(std::memory_order_acquire);
+  left += given_back_.load(
+      std::memory_order_relaxed);  // after it: what is not under way any more is counted there
   keep_what_was_found();
   if (left == 0) return OMPL_OK;
   // What a servant has of it, it gives back.
