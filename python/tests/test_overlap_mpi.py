@@ -52,6 +52,7 @@ def measured(
 def check(row: Result) -> None:
     """What must hold of any measurement, whatever its times."""
     assert row["status"] == "ok", row["reason"]
+    assert row["reason"] is None
     parts = row["init_us"] + row["compute_us"] + row["wait_us"]
     assert parts == pytest.approx(row["overall_us"], rel=1e-6)
     expected = overlap_rows.overlap_percent(row["pure_us"], row["compute_us"], row["overall_us"])
