@@ -1,83 +1,40 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Adapter of GPI-2 (GASPI). put + flag is gaspi_write and gaspi_notify, which one queue keeps in order; both in one call
-// is gaspi_write_notify. Each thread has a queue of its own, which is what GASPI offers to threads, and a notification.
+// is gaspi_write_notify. Each thread has a queue of its own, which is what GASPI offers to threads, and a notification; with
+// fewer queues (OMNI_ENDPOINTS) threads take them in turn, and GPI-2 locks each.
 // A notification's value is the number of signals so far; taking it clears it, so the highest one seen is kept.
-#include <GASPI.h>
 #include <sched.h>
 
 #include <vector>
 
-#include "harness/meeting.hpp"
+#include "adapters/gaspi_process.hpp"
+#include "harness/endpoints.hpp"
 #include "harness/window.hpp"
 #include "harness/worker.hpp"
 
 namespace {
 
-constexpr gaspi_segment_id_t kSegment = 0;
-
-void check(gaspi_return_t result, const char* what) {
-  if (result == GASPI_SUCCESS) return;
-  gaspi_string_t text = nullptr;
-  const bool known = gaspi_print_error(result, &text) == GASPI_SUCCESS && text != nullptr;
-  throw std::runtime_error(std::string(what) + ": " + (known ? text : "unknown error"));
-}
-
-// gaspi_run's variables, if another launcher started the ranks: it needs ssh, and one machine needs none.
-void as_started_by_gaspi_run(const std::string& machines, int rank) {
-  if (rank == 0) {
-    std::FILE* file = std::fopen(machines.c_str(), "w");
-    if (file == nullptr) throw std::runtime_error("cannot write " + machines);
-    std::fputs("localhost\nlocalhost\n", file);
-    std::fclose(file);
-  }
-  const std::string number = std::to_string(rank);
-  setenv("GASPI_RANK", number.c_str(), 1);
-  setenv("GASPI_SOCKET", number.c_str(), 1);
-  setenv("GASPI_NRANKS", "2", 1);
-  setenv("GASPI_MFILE", machines.c_str(), 1);
-  setenv("GASPI_MASTER", "localhost", 1);
-}
+using bench::check;
 
 class Gaspi {
  public:
   Gaspi(const bench::Setup& setup, int /*argc*/, char** /*argv*/)
-      : window_(setup), channels_(static_cast<std::size_t>(setup.threads)) {
-    const int rank = bench::launched_rank();
-    const bench::Meeting meeting(setup.control + ".meet", rank);
-    as_started_by_gaspi_run(setup.control + ".machines", rank);
-    (void)meeting.exchange(rank);
-    gaspi_config_t config;
-    check(gaspi_config_get(&config), "gaspi_config_get");
-    config.queue_num = static_cast<gaspi_number_t>(setup.threads);
-    check(gaspi_config_set(config), "gaspi_config_set");
-    check(gaspi_proc_init(kLimitMs), "gaspi_proc_init");
-    check(gaspi_proc_rank(&rank_), "gaspi_proc_rank");
-    check(gaspi_segment_create(kSegment, window_.size(), GASPI_GROUP_ALL, kLimitMs,
-                               GASPI_MEM_INITIALIZED),
-          "gaspi_segment_create");
-    gaspi_pointer_t memory = nullptr;
-    check(gaspi_segment_ptr(kSegment, &memory), "gaspi_segment_ptr");
-    window_.place(memory);
-    check(gaspi_barrier(GASPI_GROUP_ALL, kLimitMs), "gaspi_barrier");
+      : window_(setup),
+        channels_(static_cast<std::size_t>(setup.threads)),
+        queues_(setup),
+        process_(setup.control, queues_.count()) {
+    if (process_.ranks() != 2) throw std::runtime_error("needs two ranks");
+    for (std::size_t i = 0; i < queues_.all().size(); ++i)
+      queues_.all()[i] = static_cast<gaspi_queue_id_t>(i);
+    window_.place(bench::GaspiProcess::segment(window_.size()));
   }
-  ~Gaspi() {
-    gaspi_barrier(GASPI_GROUP_ALL, kLimitMs);
-    gaspi_proc_term(kLimitMs);
-  }
-  Gaspi(const Gaspi&) = delete;
-  Gaspi& operator=(const Gaspi&) = delete;
 
-  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int rank() const { return process_.rank(); }
   [[nodiscard]] bench::Description describe() const {
-    float version = 0;
-    check(gaspi_version(&version), "gaspi_version");
-    gaspi_config_t config;
-    check(gaspi_config_get(&config), "gaspi_config_get");
-    return {"GPI-2, version " + std::to_string(version),
-            config.network == GASPI_ETHERNET ? "tcp" : "InfiniBand or another device",
-            static_cast<int>(channels_.size()),
-            {{"thread level asked", "none: GASPI has no levels"},
-             {"queues", std::to_string(config.queue_num) + ", one per thread"}}};
+    return {bench::GaspiProcess::version(),
+            process_.device(),
+            queues_.count(),
+            {{"thread level asked", "none: GASPI has no levels"}, {"queues", queues_.text()}}};
   }
 
   [[nodiscard]] std::byte* source(int i) const { return window_.source(i); }
@@ -124,7 +81,7 @@ class Gaspi {
   void look(int /*i*/) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
  private:
-  static constexpr gaspi_timeout_t kLimitMs = 20000;
+  static constexpr gaspi_segment_id_t kSegment = bench::GaspiProcess::kSegment;
   struct alignas(128) Channel {
     uint32_t sent = 0;
     uint32_t taken = 0;
@@ -132,17 +89,16 @@ class Gaspi {
   };
   template <class Call>
   void post(int i, const char* what, Call call) {
-    gaspi_return_t result = call();
-    while (result == GASPI_QUEUE_FULL) flush(i), result = call();
-    check(result, what);
+    bench::GaspiProcess::post(queue(i), what, call);
   }
-  [[nodiscard]] gaspi_rank_t peer() const { return static_cast<gaspi_rank_t>(1 - rank_); }
-  static gaspi_queue_id_t queue(int i) { return static_cast<gaspi_queue_id_t>(i); }
+  [[nodiscard]] gaspi_rank_t peer() const { return static_cast<gaspi_rank_t>(1 - rank()); }
+  [[nodiscard]] gaspi_queue_id_t queue(int i) const { return queues_.of(i); }
   static gaspi_notification_id_t notification(int i) { return static_cast<gaspi_notification_id_t>(i); }
   Channel& at(int i) { return channels_[static_cast<std::size_t>(i)]; }
   bench::Window window_;
   std::vector<Channel> channels_;
-  gaspi_rank_t rank_ = 0;
+  bench::Endpoints<gaspi_queue_id_t> queues_;
+  bench::GaspiProcess process_;
 };
 
 }  // namespace

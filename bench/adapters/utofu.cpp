@@ -23,14 +23,14 @@ class Utofu {
         window_(setup),
         memory_(static_cast<std::byte*>(std::aligned_alloc(bench::kPage, window_.size()))),
         vcqs_(static_cast<std::size_t>(setup.threads)) {
-    const bench::Meeting meeting(setup.control + ".meet", rank_);
+    const bench::Gathering both(setup.control + ".meet", rank_, 2);
     window_.place(memory_);
     utofu_tni_id_t* tnis = nullptr;
     check(utofu_get_onesided_tnis(&tnis, &tnis_), "utofu_get_onesided_tnis");
     for (std::size_t i = 0; i < vcqs_.size(); ++i)
-      vcqs_[i].open(tnis[i % tnis_], memory_, window_.size(), meeting);
+      vcqs_[i].open(tnis[i % tnis_], memory_, window_.size(), both);
     std::free(tnis);
-    (void)meeting.exchange(rank_);
+    (void)both.all(rank_);
   }
   ~Utofu() {
     vcqs_.clear();
@@ -41,11 +41,8 @@ class Utofu {
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] bench::Description describe() const {
-    int major = 0;
-    int minor = 0;
-    utofu_query_utofu_version(&major, &minor);
-    return {"uTofu " + std::to_string(major) + "." + std::to_string(minor),
-            std::to_string(tnis_) + " TNIs (never run on hardware)",
+    return {bench::utofu_version(),
+            bench::utofu_transport(tnis_),
             static_cast<int>(vcqs_.size()),
             {{"thread level asked", "a VCQ of one thread"}, {"order of writes", "strong"}}};
   }
@@ -53,17 +50,17 @@ class Utofu {
   [[nodiscard]] std::byte* source(int i) const { return window_.source(i); }
   [[nodiscard]] std::byte* target(int i) const { return window_.target(i); }
   void put(int i, std::size_t offset, std::size_t bytes) {
-    at(i).put(source(i) + offset, window_.source_offset(i) + offset, window_.target_offset(i) + offset,
-              bytes);
+    at(i).put(1 - rank_, source(i) + offset, window_.source_offset(i) + offset,
+              window_.target_offset(i) + offset, bytes);
   }
   void put_alone(int i, std::size_t offset, std::size_t bytes) { put(i, offset, bytes); }
-  void signal(int i) { at(i).put_word(window_.next(i), window_.flag_offset(i)); }
+  void signal(int i) { at(i).put_word(1 - rank_, window_.next(i), window_.flag_offset(i)); }
   void wait(int i) {
     window_.wait(i, [] {});
   }
   // By a word that nobody reads, in order behind them.
   void flush(int i) {
-    at(i).put_word(uint64_t{0}, window_.word_offset(i) + sizeof(uint64_t),
+    at(i).put_word(1 - rank_, uint64_t{0}, window_.word_offset(i) + sizeof(uint64_t),
                    UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE);
     at(i).await_notice();
   }

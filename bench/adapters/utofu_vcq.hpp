@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A virtual control queue (VCQ) of uTofu, and puts in strong order over it to the other rank's. For one thread at a time.
+// A virtual control queue (VCQ) of uTofu, and puts in strong order over it to the other ranks'. For one thread at a time.
 // Every function throws std::runtime_error.
 #pragma once
 
@@ -10,8 +10,9 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
-#include "harness/meeting.hpp"
+#include "harness/gathering.hpp"
 
 namespace bench {
 
@@ -20,16 +21,26 @@ inline void check(int code, const char* what) {
     throw std::runtime_error(std::string(what) + ": uTofu's return code " + std::to_string(code));
 }
 
+inline std::string utofu_version() {
+  int major = 0;
+  int minor = 0;
+  utofu_query_utofu_version(&major, &minor);
+  return "uTofu " + std::to_string(major) + "." + std::to_string(minor);
+}
+inline std::string utofu_transport(std::size_t tnis) {
+  return std::to_string(tnis) + " TNIs (never run on hardware)";
+}
+
 class alignas(128) Vcq {
  public:
-  // Collective with the other rank; `memory` is what it may write.
-  void open(utofu_tni_id_t tni, std::byte* memory, std::size_t bytes, const Meeting& meeting) {
+  // Collective; `memory` is what the other ranks may write.
+  void open(utofu_tni_id_t tni, std::byte* memory, std::size_t bytes, const Gathering& ranks) {
     check(utofu_query_onesided_caps(tni, &limits_), "utofu_query_onesided_caps");
     check(utofu_create_vcq(tni, UTOFU_VCQ_FLAG_EXCLUSIVE, &handle_), "utofu_create_vcq");
     check(utofu_reg_mem(handle_, memory, bytes, 0, &own_), "utofu_reg_mem");
     Card mine{.vcq = 0, .memory = own_};
     check(utofu_query_vcq_id(handle_, &mine.vcq), "utofu_query_vcq_id");
-    peer_ = meeting.exchange(mine);
+    cards_ = ranks.all(mine);
   }
   ~Vcq() {
     if (own_ != 0) utofu_dereg_mem(handle_, own_, 0);
@@ -37,10 +48,11 @@ class alignas(128) Vcq {
   }
 
   // From `local` at place `from` of the own memory. Longer data are read by the interconnect: until it has them.
-  void put(std::byte* local, std::size_t from, std::size_t to, std::size_t bytes) {
+  void put(int rank, std::byte* local, std::size_t from, std::size_t to, std::size_t bytes) {
+    const Card& peer = card_of(rank);
     if (bytes <= limits_->max_piggyback_size) {
       post("utofu_put_piggyback", [&] {
-        return utofu_put_piggyback(handle_, peer_.vcq, local, peer_.memory + to, bytes, 0, kOrdered,
+        return utofu_put_piggyback(handle_, peer.vcq, local, peer.memory + to, bytes, 0, kOrdered,
                                    nullptr);
       });
       return;
@@ -48,20 +60,21 @@ class alignas(128) Vcq {
     for (std::size_t done = 0, now = 0; done < bytes; done += now) {
       now = std::min(bytes - done, limits_->max_putget_size);
       post("utofu_put", [&] {
-        return utofu_put(handle_, peer_.vcq, own_ + from + done, peer_.memory + to + done, now, 0,
+        return utofu_put(handle_, peer.vcq, own_ + from + done, peer.memory + to + done, now, 0,
                          kOrdered | UTOFU_ONESIDED_FLAG_TCQ_NOTICE, nullptr);
       });
       while (!took_report()) continue;
     }
   }
   template <class Word>
-  void put_word(Word value, std::size_t to, unsigned long flags = 0) {
+  void put_word(int rank, Word value, std::size_t to, unsigned long flags = 0) {
+    const Card& peer = card_of(rank);
     post("utofu_put_piggyback8", [&] {
-      return utofu_put_piggyback8(handle_, peer_.vcq, value, peer_.memory + to, sizeof value, 0,
+      return utofu_put_piggyback8(handle_, peer.vcq, value, peer.memory + to, sizeof value, 0,
                                   kOrdered | flags, nullptr);
     });
   }
-  // Until the other side has what was put, the last of which asked for this.
+  // Until another side has what was put there, the last of which asked for this.
   void await_notice() {
     utofu_mrq_notice notice;
     int code = UTOFU_ERR_NOT_FOUND;
@@ -72,10 +85,11 @@ class alignas(128) Vcq {
  private:
   static constexpr unsigned long kOrdered = UTOFU_ONESIDED_FLAG_STRONG_ORDER;
 
-  struct Card {  // what the other rank must know
+  struct Card {  // what the other ranks must know
     utofu_vcq_id_t vcq;
     utofu_stadd_t memory;
   };
+  [[nodiscard]] const Card& card_of(int rank) const { return cards_[static_cast<std::size_t>(rank)]; }
 
   template <class Call>
   void post(const char* what, Call call) {
@@ -94,7 +108,7 @@ class alignas(128) Vcq {
   utofu_onesided_caps* limits_ = nullptr;
   utofu_vcq_hdl_t handle_ = 0;
   utofu_stadd_t own_ = 0;
-  Card peer_{};
+  std::vector<Card> cards_;  // by rank
 };
 
 }  // namespace bench

@@ -3,11 +3,13 @@
 // throws std::runtime_error.
 #pragma once
 
+#include <dlfcn.h>
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
 
 #include <cerrno>
 #include <cstdint>
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -22,6 +24,13 @@ template <class Object>
 Object* made(Object* object, const char* what) {
   if (object == nullptr) check(errno, what);
   return object;
+}
+
+// The library tells its version by the name of its file alone.
+inline std::string verbs_version() {
+  Dl_info found{};
+  if (dladdr(dlsym(RTLD_DEFAULT, "ibv_get_device_list"), &found) == 0) return "libibverbs";
+  return std::filesystem::canonical(found.dli_fname).filename();
 }
 
 class Port {

@@ -35,7 +35,7 @@ class Connected {
   // Puts `bytes` at `from` in the own region of the thread to `to` in that of the same thread at `peer`. Called by that
   // thread, as flush() is; the source stays as it is until that.
   virtual void put(int thread, int peer, std::size_t from, std::size_t to, std::size_t bytes) = 0;
-  // Returns when all puts of the thread are at their targets.
+  // Returns when all puts of the thread are at their targets, or those of the others here: all ranks call it after the same.
   virtual void flush(int thread) = 0;
   // Makes progress for the other ranks, and visible what they have put. Called by the main thread while no other is here.
   virtual void progress() = 0;

@@ -15,7 +15,8 @@ from omnipgas.results import Result
 from omnipgas.worker import Worker, WorkerError
 
 KIND = "connected"
-ADAPTERS = ("mpi", "shmem", "ucx", "libfabric", "gasnet")  # that have a program there, beside the layer
+# That have a program there, beside the layer.
+ADAPTERS = ("mpi", "shmem", "ucx", "libfabric", "utofu", "verbs", "gaspi", "gasnet", "lci")
 SIZE = 4096  # bytes of a message there
 LIMIT = 60.0  # seconds until every rank has talked with every other one
 

@@ -58,7 +58,7 @@ def need_hosts() -> None:
 
 
 def compiled_against(name: str, prefix: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A build folder in `folder` whose only library is that row of the table, at `prefix`: its adapter was compiled
+    """A build folder in `folder` whose only library is that row of the table, at `prefix`: its workers were compiled
     with the arguments of the build."""
     build = built("raw").worker.parents[1]
     harness = build / "lib" / "libbench_harness.a"
@@ -74,13 +74,14 @@ def compiled_against(name: str, prefix: Path, folder: Path, monkeypatch: pytest.
     row = re.search(rf"^\[{name}\]\n.*?(?=^\[[^\[]|\Z)", (bench / "peers.toml").read_text(), re.M | re.S)
     assert row
     (made / "bench" / "peers.toml").write_text(row[0])
-    done = subprocess.run(
-        [sys.executable, "-m", "omnipgas.build_workers", made, "--kind", "bench",
-         "--source", bench / "adapters" / "mpi.cpp", "--depends", harness,
-         "--", "-std=c++20", "-pthread", f"-I{bench}", harness, "-lfmt"],
-        capture_output=True, text=True, timeout=LIMIT, check=False,
-    )  # fmt: skip
-    assert "compiled with" in done.stdout, done.stdout + done.stderr
+    for kind, sources in ("bench", "adapters"), ("connected", "connected"):
+        done = subprocess.run(
+            [sys.executable, "-m", "omnipgas.build_workers", made, "--kind", kind,
+             "--source", bench / sources / "mpi.cpp", "--depends", harness,
+             "--", "-std=c++20", "-pthread", f"-I{bench}", harness, "-lfmt"],
+            capture_output=True, text=True, timeout=LIMIT, check=False,
+        )  # fmt: skip
+        assert "compiled with" in done.stdout, done.stdout + done.stderr
     return made
 
 

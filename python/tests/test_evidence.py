@@ -26,7 +26,7 @@ def said(compiler: str, name: str, *command: str, folder: Path) -> subprocess.Co
 
 
 def test_none_is_forgotten() -> None:
-    known = {"async_reduce_scatter", "oshmem_contexts", "sleeping_mpi", "sleeping_shmem"}
+    known = {"async_collectives", "oshmem_contexts", "sleeping_mpi", "sleeping_shmem"}
     assert {path.stem for path in EVIDENCE.glob("*.c")} == known
 
 
@@ -43,11 +43,12 @@ def test_a_put_of_mpi_to_a_target_that_sleeps(mpi: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("collective", ["allgather", "allreduce", "alltoall", "broadcast", "reduce-scatter"])
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
-def test_reduce_scatters_of_mpi(mpi: str, tmp_path: Path) -> None:
+def test_collectives_of_mpi(mpi: str, collective: str, tmp_path: Path) -> None:
     launcher = [f"mpiexec.{mpi}", "-n", "2", *(OPEN_MPI if mpi == "openmpi" else [])]
-    done = said(f"mpicc.{mpi}", "async_reduce_scatter", *launcher, "PROGRAM", "300", folder=tmp_path)
-    assert done.stdout == "300 reduce-scatters are right\n", done.stderr
+    done = said(f"mpicc.{mpi}", "async_collectives", *launcher, "PROGRAM", collective, "300", folder=tmp_path)
+    assert done.stdout == f"300 of {collective} are right\n", done.stderr
 
 
 @pytest.mark.long

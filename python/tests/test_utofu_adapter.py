@@ -4,7 +4,7 @@
 from pathlib import Path
 
 import pytest
-from omnipgas import libraries, peers, runner
+from omnipgas import libraries, memory, peers, runner
 from omnipgas.runner import Contender, Limits
 
 from .common import built, children, compiled_against
@@ -33,4 +33,13 @@ def test_the_adapter_moves_verified_data_and_says_that_it_never_met_hardware(bui
     for bench, ops in {"pingpong": ["put"], "rate": peer.ops}.items():
         out = runner.run_interleaved(bench, [Contender(found, op) for op in ops], [THREADS], SIZES, SHORT)
         assert [(c.status, c.reason) for c in out.cells] == [("ok", "")] * len(ops) * len(SIZES)
+    assert not children()
+
+
+def test_every_rank_has_a_word_from_every_other_one(build: Path) -> None:
+    found = memory.find(peers.table(build)["utofu"], build)
+    for job in memory.alike(found, THREADS, [2, 3]):
+        seen = memory.measure(job, THREADS)  # fails if one has not
+        assert "never run on hardware" in seen.transport
+        assert seen.memory > 0
     assert not children()

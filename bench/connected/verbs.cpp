@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a peer costs with bare Verbs: a reliable connected queue pair for each thread. Never run on hardware. See
+// harness/connected.hpp.
+#include <cstdlib>
+#include <cstring>
+
+#include "adapters/verbs_connection.hpp"
+#include "harness/connected.hpp"
+#include "harness/gathering.hpp"
+
+namespace {
+
+using bench::made;
+
+// A thread's queue pairs, one to each rank, and the completions of all.
+class Pairs {
+ public:
+  // Collective; `memory` is what the others may write.
+  void open(const bench::Port& port, ibv_pd* domain, const ibv_mr* memory,
+            const bench::Gathering& others) {
+    const auto ranks = static_cast<std::size_t>(others.ranks());
+    key_ = memory->lkey;
+    completions_ = made(ibv_create_cq(port.context(), kDepth, nullptr, nullptr, 0), "ibv_create_cq");
+    cards_.resize(ranks);
+    for (std::size_t peer = 0; peer < ranks; ++peer) {
+      std::size_t in_request = 0;
+      pairs_.push_back(bench::create_pair(domain, completions_, kDepth, &in_request));
+      const bench::Card mine{.number = pairs_[peer]->qp_num,
+                             .key = memory->rkey,
+                             .base = reinterpret_cast<uint64_t>(memory->addr),
+                             .gid = port.gid(),
+                             .mtu = port.limits().active_mtu,
+                             .lid = port.limits().lid};
+      const std::vector<bench::Card> of_all = others.all(mine);  // each one's pair to rank `peer`
+      if (static_cast<int>(peer) == others.rank()) cards_ = of_all;
+    }
+    for (std::size_t peer = 0; peer < ranks; ++peer) bench::connect(pairs_[peer], port, cards_[peer]);
+  }
+  ~Pairs() {
+    for (ibv_qp* pair : pairs_) ibv_destroy_qp(pair);
+    if (completions_ != nullptr) ibv_destroy_cq(completions_);
+  }
+
+  void put(int rank, std::byte* from, std::size_t to, std::size_t bytes) {
+    const auto peer = static_cast<std::size_t>(rank);
+    while (under_way_ == kDepth) progress();
+    ibv_sge data{
+        .addr = reinterpret_cast<uint64_t>(from), .length = static_cast<uint32_t>(bytes), .lkey = key_};
+    ibv_send_wr request{};
+    request.sg_list = &data;
+    request.num_sge = 1;
+    request.opcode = IBV_WR_RDMA_WRITE;
+    request.send_flags = IBV_SEND_SIGNALED;
+    request.wr.rdma.remote_addr = cards_[peer].base + to;
+    request.wr.rdma.rkey = cards_[peer].key;
+    ibv_send_wr* refused = nullptr;
+    bench::check(ibv_post_send(pairs_[peer], &request, &refused), "ibv_post_send");
+    ++under_way_;
+  }
+  void flush() {
+    while (under_way_ > 0) progress();
+  }
+
+ private:
+  static constexpr int kDepth = 64;  // requests under way
+
+  void progress() {
+    ibv_wc done;
+    const int found = ibv_poll_cq(completions_, 1, &done);
+    if (found < 0) throw std::runtime_error("ibv_poll_cq failed");
+    if (found == 0) return;
+    if (done.status != IBV_WC_SUCCESS)
+      throw std::runtime_error(std::string("RDMA write: ") + ibv_wc_status_str(done.status));
+    --under_way_;
+  }
+
+  ibv_cq* completions_ = nullptr;
+  std::vector<ibv_qp*> pairs_;
+  std::vector<bench::Card> cards_;  // of the other ends, by rank
+  uint32_t key_ = 0;
+  int under_way_ = 0;
+};
+
+class Verbs : public bench::Connected {
+ public:
+  Verbs(const bench::Setup& setup, int& /*argc*/, char**& /*argv*/)
+      : others_(setup.control + ".meet", bench::launched_rank(), bench::launched_ranks()),
+        memory_(static_cast<std::byte*>(std::aligned_alloc(bench::kPage, offset(setup.threads)))),
+        domain_(made(ibv_alloc_pd(port_.context()), "ibv_alloc_pd")),
+        registered_(made(ibv_reg_mr(domain_, memory_, offset(setup.threads),
+                                    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE),
+                         "ibv_reg_mr (is the limit of locked memory too low, ulimit -l?)")),
+        threads_(static_cast<std::size_t>(setup.threads)) {
+    std::memset(memory_, 0, offset(setup.threads));
+    for (Pairs& each : threads_) each.open(port_, domain_, registered_, others_);
+    (void)others_.all(rank());
+  }
+  ~Verbs() override {
+    threads_.clear();
+    ibv_dereg_mr(registered_);
+    ibv_dealloc_pd(domain_);
+    std::free(memory_);
+  }
+
+  [[nodiscard]] int rank() const override { return others_.rank(); }
+  [[nodiscard]] int ranks() const override { return others_.ranks(); }
+  [[nodiscard]] bench::Description describe() const override {
+    return {bench::verbs_version(), port_.describe(), static_cast<int>(threads_.size()), {}};
+  }
+  [[nodiscard]] std::byte* region(int thread) const override { return memory_ + offset(thread); }
+  void put(int thread, int peer, std::size_t from, std::size_t to, std::size_t bytes) override {
+    at(thread).put(peer, region(thread) + from, offset(thread) + to, bytes);
+  }
+  void flush(int thread) override { at(thread).flush(); }
+  void progress() override { __atomic_thread_fence(__ATOMIC_ACQUIRE); }
+
+ private:
+  static std::size_t offset(int thread) { return static_cast<std::size_t>(thread) * kRegion; }
+  Pairs& at(int thread) { return threads_[static_cast<std::size_t>(thread)]; }
+
+  bench::Port port_;  // before all else that takes time: without one nothing is done
+  bench::Gathering others_;
+  std::byte* memory_;
+  ibv_pd* domain_;
+  ibv_mr* registered_;
+  std::vector<Pairs> threads_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) { return bench::connected_main<Verbs>(argc, argv); }
