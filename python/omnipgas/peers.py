@@ -10,6 +10,7 @@ import glob
 import json
 import os
 import shutil
+import socket
 import sys
 import tomllib
 from dataclasses import dataclass, field, replace
@@ -127,6 +128,7 @@ class Found:
     def environment(self, threads: int) -> dict[str, str]:
         """The variables to set for `threads` threads per rank."""
         places: dict[str, object] = {"prefix": self.prefix, "threads": threads, "ranks": self.ranks}
+        places["host"] = socket.gethostname()
         if self.hosts:
             places |= {"interface": self.hosts.interface, "hub_interface": self.hosts.hub_interface}
         return {s.env: s.value.format(**places) for s in self.applying(threads)}

@@ -84,7 +84,8 @@ def test_every_placeholder_is_known() -> None:
     for peer in peers.read_table(TABLE).values():
         texts = [*peer.launch, peer.get, *(s.value for s in peer.settings)]
         fields = {name for text in texts for _, name, _, _ in string.Formatter().parse(text) if name}
-        assert fields <= {"worker", "ranks", "launcher", "prefix", "build", "threads", "interface", "hub_interface"}
+        known = {"worker", "ranks", "launcher", "prefix", "build", "threads", "host", "interface", "hub_interface"}
+        assert fields <= known
 
 
 def test_crowded_settings_apply_when_threads_exceed_cores() -> None:
