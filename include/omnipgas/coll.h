@@ -60,8 +60,8 @@ typedef struct ompl_team_config {
 /* Makes a team of ranks[0 .. count - 1], each at most once; `config` NULL: OMPL_TEAM_CONFIG_INIT. Called by these ranks,
  * which must include the own one, with the same list; nobody else takes part. One thread of a rank makes and destroys
  * teams at a time, in the same order as the ranks it shares them with. Errors: OMPL_ERR_STATE (ompl_team_world() comes
- * first), OMPL_ERR_ARG, OMPL_ERR_RANK, OMPL_ERR_MEMORY (on every member, if one has no room: raise OMPL_COLL_MEMORY),
- * OMPL_ERR_PEER, OMPL_ERR_LINK: a member has failed. Another one may have made the team before it learnt of that; its
+ * first), OMPL_ERR_ARG, OMPL_ERR_RANK, OMPL_ERR_MEMORY (on every member, if one has no room: raise OMPL_COLL_MEMORY;
+ * at one rank alone, if it is in 1,024 teams already), OMPL_ERR_PEER, OMPL_ERR_LINK: a member has failed. Another one may have made the team before it learnt of that; its
  * collectives fail. The members left can make a team of theirs. */
 OMPL_API int ompl_team_create(const uint32_t* ranks, size_t count, const ompl_team_config* config,
                               ompl_team** team);

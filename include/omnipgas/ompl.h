@@ -25,7 +25,8 @@
  * in the same order everywhere. A context orders operations; each thread has an implicit one.
  *
  * Progress. Every call that may block drives the communication of all threads of its rank while it
- * blocks, and so does ompl_poll(). No thread of the library's own communicates. Signals to a rank that stays
+ * blocks, and so does ompl_poll(). No thread of the library's own communicates, but for those
+ * that a program asks for by the progress modes of coll.h. Signals to a rank that stays
  * outside the library are delayed, never lost. Over a network without progress of its own (TCP) what a rank
  * sent may need its sender too, if the socket was full: call ompl_quiet() before blocking outside the
  * library, in another one or in a join, on something that depends on it. A short put may travel with what its context

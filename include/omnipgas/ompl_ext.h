@@ -307,8 +307,8 @@ OMPL_API int ompl_flag_then(ompl_watch* watch, const ompl_condition* condition,
 /* ------------------------------------------------------------------------------------------------
  * MPI in the same process
  *
- * Only of interest where the layer itself communicates by MPI (conduit mpi) and MPI was initialised with
- * MPI_THREAD_SERIALIZED: the program's calls of MPI and the layer's must then not meet.
+ * Only of interest where the layer itself communicates by MPI (conduit mpi, halo exchanges by MPI) and MPI was
+ * initialised with MPI_THREAD_SERIALIZED: the program's calls of MPI and the layer's must then not meet.
  */
 
 /* Keeps the layer from calling MPI until ompl_mpi_unlock(); call it before each call of MPI, or a few of them. Waits for

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ompl.h and ompl_ext.h, with put, get, put_word, put_nb and fetch_add to mapped ranks compiled into the caller. For
- * language runtimes and inner loops that issue many small operations: it saves the call, which costs more than the
+ * ompl.h and ompl_ext.h, with put, get, put_word, put_nb, handle_wait_all and fetch_add to mapped ranks compiled into the
+ * caller. For language runtimes and inner loops that issue many small operations: it saves the call, which costs more than the
  * operation. Include it instead of the others; meaning, checks and errors are the same. The functions of the
  * library stay what they are, and are called whenever the fast case does not hold.
  *
  * The fast case: the operation falls into the allocation, and goes to the rank, that the calling thread's
  * implicit context used last (its window).
  *
- * What is declared below besides the functions of ompl.h is bound to the library's soname and not for use.
+ * What is declared below besides the functions of ompl.h and ompl_ext.h is bound to the library's soname and not for use.
  */
 #ifndef OMNIPGAS_OMPL_INLINE_H
 #define OMNIPGAS_OMPL_INLINE_H

@@ -84,7 +84,7 @@ OVER = typer.Option(
 POOLS = typer.Option("1,2,3,4,8", "--pools", help="Endpoints per rank, comma-separated.")
 PEER_LIBS = typer.Option(
     "mpich,openmpi", "--libs",
-    help="Libraries to set beside it, comma-separated; --pools also goes for mpich (within a host), UCX and libfabric.",
+    help="Libraries to set beside it, comma-separated; --pools also goes for those with endpoints to choose.",
 )  # fmt: skip
 POOL_HOSTS = typer.Option(2, "--hosts", min=1, max=2, help="1: within a host; libraries then go through memory.")
 ONE_OVER = typer.Option(

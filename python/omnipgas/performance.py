@@ -57,7 +57,8 @@ def publish(result: Path, docs: Path, order: list[str]) -> None:
     groups |= measured["groups"]
     groups = {name: groups[name] for name in order if name in groups}
     published.write_text(json.dumps(measured | {"groups": groups}, indent=1) + "\n")
-    (docs / "performance.md").write_text(page(groups, notes.read_text() if notes.exists() else ""))
+    said = notes.read_text().replace("](../", "](") if notes.exists() else ""  # a page one folder up
+    (docs / "performance.md").write_text(page(groups, said))
     table = result.parent / "coverage.md"
     if "coverage" in measured["groups"] and table.exists():
         (folder / "coverage.md").write_text(table.read_text())
