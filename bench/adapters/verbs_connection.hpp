@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the adapter of Verbs makes a reliable connected queue pair and takes it to another one. Every function throws
-// std::runtime_error.
+// How programs over Verbs make a reliable connected queue pair, take it to another one, write by it and learn what is done.
+// Every function throws std::runtime_error.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 
 #include "adapters/verbs_port.hpp"
 #include "harness/meeting.hpp"
@@ -19,6 +20,16 @@ struct Card {
   ibv_mtu mtu;
   uint16_t lid;
 };
+
+// `memory` is what the other rank may write.
+inline Card card_of(const ibv_qp* pair, const ibv_mr* memory, const Port& port) {
+  return {.number = pair->qp_num,
+          .key = memory->rkey,
+          .base = reinterpret_cast<uint64_t>(memory->addr),
+          .gid = port.gid(),
+          .mtu = port.limits().active_mtu,
+          .lid = port.limits().lid};
+}
 
 // With the largest inline data up to `*in_request` bytes that the device grants, which is returned there.
 inline ibv_qp* create_pair(ibv_pd* domain, ibv_cq* completions, uint32_t depth,
@@ -56,6 +67,35 @@ inline void connect(ibv_qp* pair, const Port& port, const Card& peer) {
   state.retry_cnt = kRetries;
   change(IBV_QPS_RTS, IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                           IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+// Posts an RDMA write of data with that local key, to `to` of what the peer's card names.
+inline void write(ibv_qp* pair, const Card& peer, const void* from, uint32_t key, std::size_t to,
+                  std::size_t bytes, unsigned flags, uint64_t number) {
+  ibv_sge data{
+      .addr = reinterpret_cast<uint64_t>(from), .length = static_cast<uint32_t>(bytes), .lkey = key};
+  ibv_send_wr request{};
+  request.wr_id = number;
+  request.sg_list = &data;
+  request.num_sge = bytes > 0 ? 1 : 0;
+  request.opcode = IBV_WR_RDMA_WRITE;
+  request.send_flags = flags;
+  request.wr.rdma.remote_addr = peer.base + to;
+  request.wr.rdma.rkey = peer.key;
+  ibv_send_wr* refused = nullptr;
+  check(ibv_post_send(pair, &request, &refused), "ibv_post_send");
+}
+
+// Those of the completions that were there; none is a failure.
+inline std::span<const ibv_wc> take(ibv_cq* completions, std::span<ibv_wc> room) {
+  const int found = ibv_poll_cq(completions, static_cast<int>(room.size()), room.data());
+  if (found < 0) throw std::runtime_error("ibv_poll_cq failed");
+  const auto done = room.first(static_cast<std::size_t>(found));
+  for (const ibv_wc& each : done) {
+    if (each.status != IBV_WC_SUCCESS)
+      throw std::runtime_error(std::string("RDMA write: ") + ibv_wc_status_str(each.status));
+  }
+  return done;
 }
 
 }  // namespace bench

@@ -26,13 +26,7 @@ class alignas(128) QueuePair {
     copies_ = made(ibv_reg_mr(domain, slots_, kDepth * kSlot, 0), "ibv_reg_mr");
     completions_ = made(ibv_create_cq(port.context(), kDepth, nullptr, nullptr, 0), "ibv_create_cq");
     pair_ = create_pair(domain, completions_, kDepth, &inline_);
-    const Card mine{.number = pair_->qp_num,
-                    .key = memory->rkey,
-                    .base = reinterpret_cast<uint64_t>(memory->addr),
-                    .gid = port.gid(),
-                    .mtu = port.limits().active_mtu,
-                    .lid = port.limits().lid};
-    peer_ = meeting.exchange(mine);
+    peer_ = meeting.exchange(card_of(pair_, memory, port));
     connect(pair_, port, peer_);
   }
   ~QueuePair() {
@@ -75,18 +69,9 @@ class alignas(128) QueuePair {
 
   // There is room for it.
   void post(const void* from, uint32_t key, std::size_t to, std::size_t bytes, unsigned flags = 0) {
-    ibv_sge data{
-        .addr = reinterpret_cast<uint64_t>(from), .length = static_cast<uint32_t>(bytes), .lkey = key};
-    ibv_send_wr request{};
-    request.wr_id = ++posted_;
-    request.sg_list = &data;
-    request.num_sge = bytes > 0 ? 1 : 0;
-    request.opcode = IBV_WR_RDMA_WRITE;
-    request.send_flags = posted_ % kReported == 0 ? flags | IBV_SEND_SIGNALED : flags;
-    request.wr.rdma.remote_addr = peer_.base + to;
-    request.wr.rdma.rkey = peer_.key;
-    ibv_send_wr* refused = nullptr;
-    check(ibv_post_send(pair_, &request, &refused), "ibv_post_send");
+    ++posted_;
+    if (posted_ % kReported == 0) flags |= IBV_SEND_SIGNALED;
+    write(pair_, peer_, from, key, to, bytes, flags, posted_);
   }
   void make_room() {
     while (posted_ - completed_ >= kDepth) progress();
@@ -97,15 +82,8 @@ class alignas(128) QueuePair {
   }
   // Requests complete in order: one that reports speaks for those before it.
   void progress() {
-    std::array<ibv_wc, 16> done;
-    const int found = ibv_poll_cq(completions_, static_cast<int>(done.size()), done.data());
-    if (found < 0) throw std::runtime_error("ibv_poll_cq failed");
-    for (int i = 0; i < found; ++i) {
-      const ibv_wc& each = done[static_cast<std::size_t>(i)];
-      if (each.status != IBV_WC_SUCCESS)
-        throw std::runtime_error(std::string("RDMA write: ") + ibv_wc_status_str(each.status));
-      completed_ = each.wr_id;
-    }
+    std::array<ibv_wc, 16> room;
+    if (const auto done = take(completions_, room); !done.empty()) completed_ = done.back().wr_id;
   }
 
   ibv_qp* pair_ = nullptr;

@@ -18,7 +18,7 @@ class Gasnet : public bench::Connected {
   Gasnet(const bench::Setup& setup, int& /*argc*/, char**& /*argv*/)
       : team_(bench::joined), bases_(gex_TM_QuerySize(team_)) {
     gex_Segment_t segment;
-    const auto bytes = static_cast<std::size_t>(setup.threads) * kRegion;
+    const std::size_t bytes = offset(setup.threads);
     check(gex_Segment_Attach(&segment, team_, bytes), "gex_Segment_Attach");
     std::memset(gex_Segment_QueryAddr(segment), 0, bytes);
     for (gex_Rank_t i = 0; i < bases_.size(); ++i) {
@@ -47,7 +47,7 @@ class Gasnet : public bench::Connected {
 
  private:
   [[nodiscard]] std::byte* at(int rank, int thread) const {
-    return bases_[static_cast<std::size_t>(rank)] + static_cast<std::size_t>(thread) * kRegion;
+    return bases_[static_cast<std::size_t>(rank)] + offset(thread);
   }
 
   gex_TM_t team_;

@@ -51,7 +51,6 @@ class Gaspi : public bench::Connected {
   void post(int thread, const char* what, Call call) {
     bench::GaspiProcess::post(queue(thread), what, call);
   }
-  static std::size_t offset(int thread) { return static_cast<std::size_t>(thread) * kRegion; }
   static gaspi_queue_id_t queue(int thread) { return static_cast<gaspi_queue_id_t>(thread); }
   [[nodiscard]] gaspi_notification_id_t notification(int rank, int thread) const {
     return static_cast<gaspi_notification_id_t>(rank * queues_ + thread);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a peer costs with LCI: a device for each thread, and all that a put to it needs there. See harness/connected.hpp.
-#include <cstring>
+#include <cstdlib>
 
 #include "adapters/lci_device.hpp"
 #include "harness/connected.hpp"
@@ -10,13 +10,10 @@ namespace {
 class Lci : public bench::Connected {
  public:
   Lci(const bench::Setup& setup, int& /*argc*/, char**& /*argv*/)
-      : bytes_(static_cast<std::size_t>(setup.threads) * kRegion),
-        memory_(static_cast<std::byte*>(std::aligned_alloc(bench::kPage, bytes_))),
-        channels_(static_cast<std::size_t>(setup.threads)) {
-    std::memset(memory_, 0, bytes_);
+      : memory_(make_regions(setup.threads)), channels_(static_cast<std::size_t>(setup.threads)) {
     lci::g_runtime_init_x().alloc_default_device(true)();
     for (Channel& channel : channels_) {
-      channel.device.open(memory_, bytes_, true);
+      channel.device.open(memory_, offset(setup.threads), true);
       channel.arrived = lci::alloc_cq();
       channel.done = lci::alloc_cq();
       channel.remote = lci::register_rcomp(channel.arrived);
@@ -66,10 +63,8 @@ class Lci : public bench::Connected {
     lci::rcomp_t remote = 0;
     int expected = 0;
   };
-  static std::size_t offset(int thread) { return static_cast<std::size_t>(thread) * kRegion; }
   Channel& at(int thread) { return channels_[static_cast<std::size_t>(thread)]; }
 
-  std::size_t bytes_;
   std::byte* memory_;
   std::vector<Channel> channels_;
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a peer costs with libfabric: its address in the vector of each thread's domain. See harness/connected.hpp.
 #include <cstdlib>
-#include <cstring>
 
 #include "adapters/libfabric_endpoint.hpp"
 #include "adapters/libfabric_fabric.hpp"
@@ -14,13 +13,11 @@ class Libfabric : public bench::Connected {
   Libfabric(const bench::Setup& setup, int& /*argc*/, char**& /*argv*/)
       : others_(setup.control + ".meet", bench::launched_rank(), bench::launched_ranks()),
         fabric_(FI_THREAD_DOMAIN),
-        size_(static_cast<std::size_t>(setup.threads) * kRegion),
-        memory_(static_cast<std::byte*>(std::aligned_alloc(bench::kPage, size_))),
+        memory_(make_regions(setup.threads)),
         endpoints_(static_cast<std::size_t>(setup.threads)) {
-    std::memset(memory_, 0, size_);
     uint64_t key = kFirstKey;
     for (bench::Endpoint& each : endpoints_)
-      each.open(fabric_.fabric(), fabric_.info(), memory_, size_, key++, others_);
+      each.open(fabric_.fabric(), fabric_.info(), memory_, offset(setup.threads), key++, others_);
   }
   ~Libfabric() override {
     endpoints_.clear();
@@ -43,12 +40,10 @@ class Libfabric : public bench::Connected {
 
  private:
   static constexpr uint64_t kFirstKey = 42;
-  static std::size_t offset(int thread) { return static_cast<std::size_t>(thread) * kRegion; }
   bench::Endpoint& at(int thread) { return endpoints_[static_cast<std::size_t>(thread)]; }
 
   bench::Gathering others_;
   bench::Fabric fabric_;
-  std::size_t size_;
   std::byte* memory_;
   std::vector<bench::Endpoint> endpoints_;
 };

@@ -51,7 +51,6 @@ class Ompl : public bench::Connected {
 
  private:
   static constexpr int64_t kLimitNs = 20000000000;
-  static std::size_t offset(int thread) { return static_cast<std::size_t>(thread) * kRegion; }
   [[nodiscard]] ompl_ctx* at(int thread) const { return contexts_[static_cast<std::size_t>(thread)]; }
 
   std::vector<ompl_ctx*> contexts_;

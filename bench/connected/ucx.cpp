@@ -41,7 +41,6 @@ class Ucx : public bench::Connected {
   }
 
  private:
-  static std::size_t offset(int thread) { return static_cast<std::size_t>(thread) * kRegion; }
   bench::UcxWorker& at(int thread) { return workers_[static_cast<std::size_t>(thread)]; }
 
   bench::Gathering others_;

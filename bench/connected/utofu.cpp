@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a peer costs with uTofu: its VCQ's address, for each thread's VCQ. Never run on hardware. See harness/connected.hpp.
 #include <cstdlib>
-#include <cstring>
 
 #include "adapters/utofu_vcq.hpp"
 #include "harness/connected.hpp"
@@ -14,9 +13,8 @@ class Utofu : public bench::Connected {
  public:
   Utofu(const bench::Setup& setup, int& /*argc*/, char**& /*argv*/)
       : others_(setup.control + ".meet", bench::launched_rank(), bench::launched_ranks()),
-        memory_(static_cast<std::byte*>(std::aligned_alloc(bench::kPage, offset(setup.threads)))),
+        memory_(make_regions(setup.threads)),
         vcqs_(static_cast<std::size_t>(setup.threads)) {
-    std::memset(memory_, 0, offset(setup.threads));
     utofu_tni_id_t* tnis = nullptr;
     check(utofu_get_onesided_tnis(&tnis, &tni_count_), "utofu_get_onesided_tnis");
     for (std::size_t i = 0; i < vcqs_.size(); ++i)
@@ -51,7 +49,6 @@ class Utofu : public bench::Connected {
   void progress() override { __atomic_thread_fence(__ATOMIC_ACQUIRE); }
 
  private:
-  static std::size_t offset(int thread) { return static_cast<std::size_t>(thread) * kRegion; }
   bench::Vcq& at(int thread) { return vcqs_[static_cast<std::size_t>(thread)]; }
 
   bench::Gathering others_;

@@ -2,7 +2,6 @@
 // What a peer costs with bare Verbs: a reliable connected queue pair for each thread. Never run on hardware. See
 // harness/connected.hpp.
 #include <cstdlib>
-#include <cstring>
 
 #include "adapters/verbs_connection.hpp"
 #include "harness/connected.hpp"
@@ -25,13 +24,8 @@ class Pairs {
     for (std::size_t peer = 0; peer < ranks; ++peer) {
       std::size_t in_request = 0;
       pairs_.push_back(bench::create_pair(domain, completions_, kDepth, &in_request));
-      const bench::Card mine{.number = pairs_[peer]->qp_num,
-                             .key = memory->rkey,
-                             .base = reinterpret_cast<uint64_t>(memory->addr),
-                             .gid = port.gid(),
-                             .mtu = port.limits().active_mtu,
-                             .lid = port.limits().lid};
-      const std::vector<bench::Card> of_all = others.all(mine);  // each one's pair to rank `peer`
+      // Each one's pair to rank `peer`.
+      const std::vector<bench::Card> of_all = others.all(bench::card_of(pairs_[peer], memory, port));
       if (static_cast<int>(peer) == others.rank()) cards_ = of_all;
     }
     for (std::size_t peer = 0; peer < ranks; ++peer) bench::connect(pairs_[peer], port, cards_[peer]);
@@ -44,17 +38,7 @@ class Pairs {
   void put(int rank, std::byte* from, std::size_t to, std::size_t bytes) {
     const auto peer = static_cast<std::size_t>(rank);
     while (under_way_ == kDepth) progress();
-    ibv_sge data{
-        .addr = reinterpret_cast<uint64_t>(from), .length = static_cast<uint32_t>(bytes), .lkey = key_};
-    ibv_send_wr request{};
-    request.sg_list = &data;
-    request.num_sge = 1;
-    request.opcode = IBV_WR_RDMA_WRITE;
-    request.send_flags = IBV_SEND_SIGNALED;
-    request.wr.rdma.remote_addr = cards_[peer].base + to;
-    request.wr.rdma.rkey = cards_[peer].key;
-    ibv_send_wr* refused = nullptr;
-    bench::check(ibv_post_send(pairs_[peer], &request, &refused), "ibv_post_send");
+    bench::write(pairs_[peer], cards_[peer], from, key_, to, bytes, IBV_SEND_SIGNALED, 0);
     ++under_way_;
   }
   void flush() {
@@ -65,13 +49,8 @@ class Pairs {
   static constexpr int kDepth = 64;  // requests under way
 
   void progress() {
-    ibv_wc done;
-    const int found = ibv_poll_cq(completions_, 1, &done);
-    if (found < 0) throw std::runtime_error("ibv_poll_cq failed");
-    if (found == 0) return;
-    if (done.status != IBV_WC_SUCCESS)
-      throw std::runtime_error(std::string("RDMA write: ") + ibv_wc_status_str(done.status));
-    --under_way_;
+    ibv_wc room;
+    under_way_ -= static_cast<int>(bench::take(completions_, {&room, 1}).size());
   }
 
   ibv_cq* completions_ = nullptr;
@@ -85,13 +64,12 @@ class Verbs : public bench::Connected {
  public:
   Verbs(const bench::Setup& setup, int& /*argc*/, char**& /*argv*/)
       : others_(setup.control + ".meet", bench::launched_rank(), bench::launched_ranks()),
-        memory_(static_cast<std::byte*>(std::aligned_alloc(bench::kPage, offset(setup.threads)))),
+        memory_(make_regions(setup.threads)),
         domain_(made(ibv_alloc_pd(port_.context()), "ibv_alloc_pd")),
         registered_(made(ibv_reg_mr(domain_, memory_, offset(setup.threads),
                                     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE),
                          "ibv_reg_mr (is the limit of locked memory too low, ulimit -l?)")),
         threads_(static_cast<std::size_t>(setup.threads)) {
-    std::memset(memory_, 0, offset(setup.threads));
     for (Pairs& each : threads_) each.open(port_, domain_, registered_, others_);
     (void)others_.all(rank());
   }
@@ -115,7 +93,6 @@ class Verbs : public bench::Connected {
   void progress() override { __atomic_thread_fence(__ATOMIC_ACQUIRE); }
 
  private:
-  static std::size_t offset(int thread) { return static_cast<std::size_t>(thread) * kRegion; }
   Pairs& at(int thread) { return threads_[static_cast<std::size_t>(thread)]; }
 
   bench::Port port_;  // before all else that takes time: without one nothing is done

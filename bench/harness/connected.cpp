@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -72,6 +73,13 @@ void together(int threads, Connected& library) {
 }
 
 }  // namespace
+
+std::byte* Connected::make_regions(int threads) {
+  auto* const memory = static_cast<std::byte*>(std::aligned_alloc(kPage, offset(threads)));
+  if (memory == nullptr) throw std::runtime_error("no memory");
+  std::memset(memory, 0, offset(threads));
+  return memory;
+}
 
 int connected_main(int argc, char** argv, Connect connect) {
   try {

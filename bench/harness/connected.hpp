@@ -39,6 +39,12 @@ class Connected {
   virtual void flush(int thread) = 0;
   // Makes progress for the other ranks, and visible what they have put. Called by the main thread while no other is here.
   virtual void progress() = 0;
+
+ protected:
+  // Where a thread's region begins in memory that has those of all, one behind the other.
+  static std::size_t offset(int thread) { return static_cast<std::size_t>(thread) * kRegion; }
+  // Such memory, cleared, for std::free().
+  static std::byte* make_regions(int threads);
 };
 
 using Connect = std::unique_ptr<Connected> (*)(const Setup& setup, int& argc, char**& argv);

@@ -22,11 +22,12 @@ namespace {
 // Nothing in these tests takes a tenth of the minute on an idle machine; a sweep, or what ThreadSanitizer watches, can take
 // it whole, and both together ten minutes if other programs have most of the processor.
 std::chrono::seconds limit() {
-  int minutes = std::getenv("OMPL_TEST_SWEEP") != nullptr ? 10 : 1;
+  const bool sweep = std::getenv("OMPL_TEST_SWEEP") != nullptr;
 #ifdef __SANITIZE_THREAD__
-  minutes = minutes == 1 ? 10 : 40;
+  return std::chrono::minutes(sweep ? 40 : 10);
+#else
+  return std::chrono::minutes(sweep ? 10 : 1);
 #endif
-  return std::chrono::minutes(minutes);
 }
 
 // While it lives, the calling thread is one of the runtime's: the C API acts on an implicit context of it.
