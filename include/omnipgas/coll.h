@@ -21,11 +21,11 @@
  * ompl_request_test() or a wait finds it complete and sets *request to NULL. A persistent one is made but not started;
  * ompl_request_start() starts it, any number of times, and ompl_request_free() ends it.
  *
- * Errors are those of ompl.h. If a member dies, collectives under way in its teams fail with OMPL_ERR_PEER, as do all that
- * follow in these teams. A user-defined operation that fails or throws is an error, OMPL_ERR_ARG, at every member that
- * depends on it. So is, OMPL_ERR_MEMORY, a member that finds no memory for what an algorithm needs beside the buffers. One that
- * finds none to take part at all leaves its team: every member gets OMPL_ERR_MEMORY, for all collectives of the team that are
- * under way or follow.
+ * Errors are those of ompl.h. If a member dies, collectives under way in its teams fail with OMPL_ERR_PEER, as do all
+ * that follow in these teams; teams without it go on. A user-defined operation that fails or throws is an error,
+ * OMPL_ERR_ARG, at every member that depends on it. So is, OMPL_ERR_MEMORY, a member that finds no memory for what an
+ * algorithm needs beside the buffers. One that finds none to take part at all leaves its team: every member gets
+ * OMPL_ERR_MEMORY, for all collectives of the team that are under way or follow.
  */
 #ifndef OMNIPGAS_COLL_H
 #define OMNIPGAS_COLL_H
@@ -218,7 +218,7 @@ enum {
 };
 
 /* Logical ones take nonzero for true and give 1 or 0. Of complex numbers there are sum and product; of floating-point ones
- * all but the bitwise. */
+ * all but the bitwise; a minimum or maximum of what includes a NaN is a NaN. */
 enum {
   OMPL_SUM = 0,
   OMPL_PROD = 1,

@@ -61,41 +61,37 @@ int outcome(const Request& request) {
 // While it lives, the servant leaves the lane to this thread.
 class Attendance {
  public:
-  Attendance(Lane& lane, const Request& request)
+  Attendance(Lane& lane, Request& request)
       : lane_(ompl::coll::is_served(lane.progress()) || lane.team().hands_over() ? &lane : nullptr),
         request_(request) {
-    if (lane_ != nullptr) lane_->attend();
+    if (lane_ != nullptr) lane_->attend(request_);
   }
   ~Attendance() {
-    if (lane_ == nullptr) return;
-    lane_->leave();
-    if (lane_->busy()) lane_->ring(request_);
+    if (lane_ != nullptr) lane_->leave(request_);
   }
   Attendance(const Attendance&) = delete;
   Attendance& operator=(const Attendance&) = delete;
 
  private:
   Lane* const lane_;
-  const Request& request_;
+  Request& request_;
 };
 
-// Waits for a collective that runs: OMPL_OK if it is over.
+// Waits for a collective that runs: OMPL_OK if it is over. The death of a member ends it, others' are no matter.
 int await(Context& c, Request& request, int64_t timeout_ns) {
   Engine& engine = request.lane->team().engine();
-  const ompl::Blocked what{.call = ompl::Call::collective, .bucket = &c.runtime->bucket_any()};
+  const ompl::Blocked what{
+      .call = ompl::Call::collective, .bucket = &c.runtime->bucket_any(), .own_end = true};
   ompl::Blocker blocker(*c.runtime, c, what, Deadline::in(timeout_ns));
   const Attendance attendance(*request.lane, request);
   bool again = false;
-  const int code = blocker.run([&] {
+  return blocker.run([&] {
     again = false;
     engine.drive(c, *request.lane, &again);
     if (!request.runs()) return 1;
     if (again) blocker.stay_awake();
     return 0;
   });
-  // What ended the wait, a death that another thread has seen, may end the request.
-  if (code != OMPL_OK) engine.drive(c, *request.lane, &again);
-  return code;
 }
 
 // Waits for a blocking call's. One that cannot end takes its team with it, and then it does.

@@ -84,8 +84,9 @@ void Builder::copy(Place from, Place to, uint64_t length) {
 }
 
 void Builder::exchange(uint32_t to, const Ranges& out, uint32_t from, const Ranges& in) {
-  const Ranges sent = joined(out);
-  const Ranges received = joined(in);
+  const Ranges sent =
+      call_.listed ? out : joined(out);  // where they are joined other members cannot know
+  const Ranges received = call_.listed ? in : joined(in);
   next_round();
   for (std::size_t i = 0; i < std::max(sent.size(), received.size()); ++i) {
     if (i < sent.size()) send(to, sent[i].place, sent[i].length);

@@ -8,6 +8,7 @@ namespace {
 
 constexpr unsigned kPlaceShift = 48;                 // an offset has fewer bits
 constexpr unsigned kFailureShift = 56;               // a message has fewer bytes than that has bits
+constexpr uint32_t kFarBehind = uint32_t{1} << 30;   // of numbers that are compared modulo 2^32
 constexpr std::size_t kPut = offsetof(Cell, taken);  // where what is put into a cell begins
 
 // Modulo 2^32.
@@ -26,7 +27,7 @@ Channel::Channel(Runtime& runtime, const Ends& ends)
 bool Channel::may_send() {
   if (count_->sent - count_->freed < Layout::kCells) return true;
   const uint32_t told = std::atomic_ref(words_->taken).load(std::memory_order_acquire);
-  if (is_after(told, count_->freed)) count_->freed = told;
+  if (told - count_->freed <= count_->sent - count_->freed) count_->freed = told;  // else it is behind
   return count_->sent - count_->freed < Layout::kCells;
 }
 
@@ -66,9 +67,11 @@ void Channel::take() {
   ++count_->taken;
 }
 
+// Messages the other way tell it too, but the word must not fall far behind.
 int Channel::acknowledge(Context& c) {
   const auto taken = static_cast<uint32_t>(count_->taken);
-  if (taken - count_->told < Layout::kCells / 2) return OMPL_OK;
+  if (taken - count_->told < Layout::kCells / 2 && taken - count_->acknowledged < kFarBehind)
+    return OMPL_OK;
   const int code = runtime_.signal_nb(
       c, ends_.rank,
       {.offset = ends_.words_there + offsetof(Words, taken), .value = taken - count_->acknowledged});

@@ -260,12 +260,13 @@ int Engine::destroy_team(Context& c, Team& team) {
   std::vector<uint64_t> answers;
   int code = meeting_.exchange(c, "ompl_team_destroy", team.ranks(), mine, &answers);
   if (code == OMPL_ERR_ARG) return code;
-  if (code == OMPL_OK && std::ranges::count(answers, kMayNot) != 0)
+  if (!may || (code == OMPL_OK && std::ranges::count(answers, kMayNot) != 0))
     return fail(OMPL_ERR_STATE,
                 "ompl_team_destroy: {} has requests of the team; wait for, or free, them",
                 may ? "another member" : "this rank");
   if (code == OMPL_OK && team.nodes().count() == 1) code = close_service(c, team);
   remove(team);
+  if (code != OMPL_OK) team.end_service(c);  // members wait for what the servant had
   team.tell(&found_);
   const std::unique_ptr<Team> owned(&team);
   if (code == OMPL_OK) code = sent;

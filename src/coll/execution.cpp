@@ -9,8 +9,7 @@
 
 namespace ompl::coll {
 
-void Execution::make_room(uint32_t widest, uint64_t bytes) {
-  progress.resize(std::max<std::size_t>(progress.size(), widest));
+void Execution::find_scratch(uint64_t bytes) {
   if (bytes <= scratch.size()) return;
   try {
     scratch.resize(bytes);

@@ -43,8 +43,12 @@ struct Execution {
       OMPL_OK;  // it goes on, lest others wait for it for ever, and what it sends is worth nothing
   std::string why;
 
-  // At least as much as a schedule needs. Without memory it goes on and tells the others, who have started it, too.
-  void make_room(uint32_t widest, uint64_t bytes);
+  // At least as much as a schedule needs. Before it is started; without memory: std::bad_alloc.
+  void make_room(uint32_t widest) {
+    if (progress.size() < widest) progress.resize(widest);
+  }
+  // Without memory it goes on and tells the others, who have started it, too.
+  void find_scratch(uint64_t bytes);
   void begin(const Work& work);
   void begin_round();
   void note_failure(int code, std::string reason);

@@ -67,7 +67,8 @@ bool Handover::offer(Request& request) {
 Handover::Owner Handover::owner(const Request& request, bool back) {
   Order& order = desk_.order(request.order);
   if (order.is_of(request.order, Order::Owner::member)) return Owner::own;
-  if (desk_.done.load(std::memory_order_acquire) != request.order) return Owner::over;
+  if (static_cast<int32_t>(desk_.done.load(std::memory_order_acquire) - request.order) > 0)
+    return Owner::over;
   if ((back || !servant_is_there()) && order.take(request.order, Order::Owner::member))
     return Owner::own;
   return Owner::servant;

@@ -15,6 +15,18 @@ namespace {
 
 constexpr Operation kPromises{.element = sizeof(Promise)};  // they are not cut
 
+// Of a claim, also if there is no memory for what is to be done.
+class Release {
+ public:
+  explicit Release(std::atomic<bool>& claimed) : claimed_(claimed) {}
+  ~Release() { claimed_.store(false, std::memory_order_seq_cst); }
+  Release(const Release&) = delete;
+  Release& operator=(const Release&) = delete;
+
+ private:
+  std::atomic<bool>& claimed_;
+};
+
 void push(std::atomic<Request*>& list, Request* request) {
   request->next = list.load(std::memory_order_relaxed);
   while (!list.compare_exchange_weak(request->next, request)) {
@@ -93,6 +105,8 @@ void Lane::tell(Table* table) const {
 }
 
 void Lane::start(Request* request) {
+  for (const Prepared* prepared : {request->prepared.get(), request->exchange.get()})
+    if (prepared != nullptr) request->execution.make_room(prepared->widest);
   request->stage = Request::Stage::waiting;
   request->execution.failure = OMPL_OK;
   request->handed_over = false;
@@ -103,6 +117,7 @@ void Lane::start(Request* request) {
   }
   request->state.store(Request::kRunning, std::memory_order_relaxed);
   under_way_.fetch_add(1, std::memory_order_relaxed);
+  if (request->is_worth_waking()) worth_waking_.fetch_add(1, std::memory_order_relaxed);
   team_.engine().note_started();
   push(incoming_, request);
   if (team_.queue() != nullptr) team_.queue()->add(*this);
@@ -119,8 +134,8 @@ void Lane::drive(Context& c, bool* again) {
       *again = true;
       return;
     }
+    const Release release(claimed_);
     run(c, again);
-    claimed_.store(false, std::memory_order_seq_cst);
   } while (incoming_.load(std::memory_order_seq_cst) != nullptr);
 }
 
@@ -151,12 +166,31 @@ bool Lane::turn(Context& c, bool* again) {
   return go_on(c, 1, again) || moves() != before;
 }
 
+// A thread waits for it, or for one behind it. Those that have not been taken in yet are nobody's.
+bool Lane::is_awaited(const Request* request) const {
+  while (request != nullptr && request->attendants.load(std::memory_order_seq_cst) == 0)
+    request = request->next;
+  return request != nullptr;
+}
+
+void Lane::attend(Request& request) {
+  request.attendants.fetch_add(1, std::memory_order_seq_cst);
+  attendants_.fetch_add(1, std::memory_order_seq_cst);
+}
+
+void Lane::leave(Request& request) {
+  attendants_.fetch_sub(1, std::memory_order_seq_cst);
+  request.attendants.fetch_sub(1, std::memory_order_seq_cst);
+  const bool worth = worth_waking_.load(std::memory_order_relaxed) != 0 || team_.queue() != nullptr;
+  if (worth && busy() && is_served(progress())) team_.engine().ring();
+}
+
 // Goes on with the first request; true if the next, or its next stage, can begin.
 bool Lane::go_on(Context& c, int turns, bool* again) {
   Request& request = *first_;
   const int broken = team_.broken();
   if (request.handed_over) {
-    switch (handover_.owner(request, attended() || broken != OMPL_OK)) {
+    switch (handover_.owner(request, is_awaited(&request) || broken != OMPL_OK)) {
       case Handover::Owner::servant:
         if (broken == OMPL_OK) return false;
         handover_.recall(request);
@@ -173,7 +207,7 @@ bool Lane::go_on(Context& c, int turns, bool* again) {
     return true;
   }
   if (request.stage == Request::Stage::waiting) {
-    find_room(request);
+    find_scratch(request);
     next_stage(request);
   }
   using Turn = Executor::Turn;
@@ -260,9 +294,9 @@ void Lane::note_end(Request& request) {
   tuning->note(std::exchange(request.ticket, {}), std::chrono::duration<double>(took).count());
 }
 
-void Lane::find_room(Request& request) {
+void Lane::find_scratch(Request& request) {
   for (const Prepared* prepared : {request.prepared.get(), request.exchange.get()})
-    if (prepared != nullptr) request.execution.make_room(prepared->widest, prepared->scratch);
+    if (prepared != nullptr) request.execution.find_scratch(prepared->scratch);
 }
 
 void Lane::begin(Request& request, Request::Stage stage, const Work& work) {
@@ -293,6 +327,7 @@ void Lane::take_in() {
 void Lane::end(Request& request, int code) {
   if (request.handed_over) handover_.end(request);
   first_ = request.next;
+  if (request.is_worth_waking()) worth_waking_.fetch_sub(1, std::memory_order_relaxed);
   under_way_.fetch_sub(1, std::memory_order_release);
   team_.engine().note_ended(code);
   request.state.store(code, std::memory_order_seq_cst);

@@ -55,13 +55,14 @@ class alignas(arch::kCacheLine) Lane {
   // The caller has learnt that the request is over. The thread that used it.
   static void note_end(Request& request);
 
-  // Wakes the servant for a request that was started, or left, if it is one for which that pays.
+  // Wakes the servant for a request that was started, if it is one for which that pays.
   void ring(const Request& request) const;
 
-  // A thread that waits goes on with the lane itself, and is woken for it.
+  // A thread that waits for a request goes on with the lane itself, and is woken for it. When it leaves, the servant is woken for
+  // what is left.
   [[nodiscard]] bool attended() const { return attendants_.load(std::memory_order_seq_cst) != 0; }
-  void attend() { attendants_.fetch_add(1, std::memory_order_seq_cst); }
-  void leave() { attendants_.fetch_sub(1, std::memory_order_seq_cst); }
+  void attend(Request& request);
+  void leave(Request& request);
 
   // Grows with all that is done here.
   [[nodiscard]] uint64_t moves() const { return executor_.moves() + handover_.moves(); }
@@ -74,12 +75,13 @@ class alignas(arch::kCacheLine) Lane {
   bool go_on(Context& c, int turns, bool* again);
   void take_in();
   void hand_over();
+  [[nodiscard]] bool is_awaited(const Request* request) const;
   void end(Request& request, int code);
   Tuning* tuning_of(const Call& call);
   bool next_stage(Request& request);
   void choose(Request& request);
   [[nodiscard]] bool explains() const;
-  static void find_room(Request& request);
+  static void find_scratch(Request& request);
   static void begin(Request& request, Request::Stage stage, const Work& work);
 
   Team& team_;
@@ -89,6 +91,7 @@ class alignas(arch::kCacheLine) Lane {
   std::atomic<uint32_t> under_way_{0};
   std::atomic<int32_t> chosen_{OMPL_PROGRESS_NONE};  // of whoever has claimed
   std::atomic<uint32_t> attendants_{0};
+  std::atomic<uint32_t> worth_waking_{0};    // of those under way
   std::atomic<Request*> incoming_{nullptr};  // newest first
   std::atomic<Request*> returned_{nullptr};  // over, to be used again
   struct Compiled {

@@ -44,16 +44,21 @@ struct Product {
       return a * b;
   }
 };
+// What is not a number stays, in whatever order the operands come: members combine in different ones.
+template <class T>
+bool is_number(T value) {
+  return value == value;
+}
 struct Least {
   template <class T>
   T operator()(T a, T b) const {
-    return b < a ? b : a;
+    return b < a || !is_number(b) ? b : a;
   }
 };
 struct Greatest {
   template <class T>
   T operator()(T a, T b) const {
-    return a < b ? b : a;
+    return a < b || !is_number(b) ? b : a;
   }
 };
 struct LogicalXor {

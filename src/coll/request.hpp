@@ -40,6 +40,8 @@ struct Request {
   bool handed_over = false;
   uint32_t order = 0;
 
+  std::atomic<uint32_t> attendants{0};  // threads that wait for it
+
   // Of the thread that has claimed the lane, while the request runs.
   Stage stage = Stage::waiting;
   Execution execution;

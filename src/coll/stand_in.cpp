@@ -71,6 +71,7 @@ int StandIn::learn(const Order& order, MemberMemory& memory) {
     try {
       schedule_.steps.resize(order.step_count);
       schedule_.rounds.resize(order.round_count);
+      execution_.make_room(order.widest);
     } catch (const std::bad_alloc&) {
       return ENOMEM;
     }
@@ -84,7 +85,7 @@ int StandIn::learn(const Order& order, MemberMemory& memory) {
   if (order.type >= 0) operation_.kernel = kernel_of(order.type, order.op, &operation_.element);
   execution_.memory = memory.is_own() ? nullptr : &memory;
   execution_.failure = OMPL_OK;
-  execution_.make_room(order.widest, order.scratch);
+  execution_.find_scratch(order.scratch);
   // NOLINTBEGIN(performance-no-int-to-ptr)
   execution_.begin({.schedule = &schedule_,
                     .send = reinterpret_cast<std::byte*>(order.send),

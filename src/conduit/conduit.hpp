@@ -171,9 +171,12 @@ class Endpoint {
   // has closed its endpoint, by which ranks that part know each other gone [21]. Once set it stays, everything
   // outstanding counts as completed, and nothing is sent again [18]. Any thread: an atomic load.
   [[nodiscard]] virtual int failure(uint32_t rank) const = 0;
+  // OMPL_OK, or why something that `rank` has sent to this endpoint may never come: failure(), or the break of a connection
+  // on which only that rank sends, as pools of different sizes bring them in [12]. Any thread: an atomic load, mostly.
+  [[nodiscard]] virtual int loss(uint32_t rank) const { return failure(rank); }
   // That rank has closed its endpoint in order: failure() then tells of no loss. Set before failure(). Any thread.
   [[nodiscard]] virtual bool departed(uint32_t /*rank*/) const { return false; }
-  // failure() in words, of a rank of which failure() is not OMPL_OK. Any thread.
+  // loss() in words, of a rank of which it is not OMPL_OK. Any thread.
   [[nodiscard]] virtual std::string reason(uint32_t /*rank*/) const { return "its connection broke"; }
 
   // A file descriptor that polls readable when progress() has work, after arm() returned true; -1 if

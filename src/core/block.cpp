@@ -67,7 +67,7 @@ bool Blocker::over(int* code) const {
   const bool hopeless = what_.peer == kNoRank ? runtime_.hopeless()
                                               : runtime_.peers_[what_.peer].failure.load() != OMPL_OK &&
                                                     !runtime_.deaths_are_ignored();
-  if (hopeless) {
+  if (hopeless && !what_.own_end) {
     *code = runtime_.report_failure();
     return true;
   }

@@ -17,6 +17,8 @@ struct Blocked {
   Bucket* bucket = nullptr;  // of the own header, where it sleeps
   bool flag = false;         // for the flag at `offset` of the own segment
   bool background = false;   // a thread that serves others: sleeps at once, and is no load
+  // Only `ready` ends it, or time, for what breaks or dies elsewhere frees none of its buffers.
+  bool own_end = false;
 };
 
 class Blocker {

@@ -62,6 +62,7 @@ struct Outstanding {
   uint64_t signalled_slots = 0;  // bit i: signals of unknown fate went through slot i
   uint64_t posts = 0;            // data operations and signals so far
   uint32_t slot = 0;             // where the data operations are
+  int lost = 0;                  // the error in which a held put ended, until it is told
   bool data = false;             // data operations of unknown fate exist
   bool listed = false;           // rank stands in Context::touched
 };

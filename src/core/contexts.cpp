@@ -50,6 +50,7 @@ void Runtime::abandon_context(Context* context) {
   context->windows = nullptr;
   context->outstanding.clear();
   context->touched.clear();
+  context->strays.clear();
   context->lane = {};
   context->activity.thread.store(0, std::memory_order_relaxed);
   context->activity.last_seen_ns.store(0, std::memory_order_relaxed);

@@ -93,7 +93,10 @@ int Runtime::progress_and_test(Context& c, Handle& handle) {
 
 int Runtime::await(Context& c, Handle& handle, Deadline deadline) {
   if (handle.kind == Pending::Kind::none) return OMPL_OK;
-  const Blocked what{.call = Call::handle, .peer = handle.rank, .bucket = &segment_.header().any};
+  const Blocked what{.call = Call::handle,
+                     .peer = handle.rank,
+                     .bucket = &segment_.header().any,
+                     .own_end = handle.kind != Pending::Kind::fetch};
   const int code = Blocker(*this, c, what, deadline).run([&] { return test(c, handle); });
   // A death that the handle itself has not learnt of.
   if (code == OMPL_ERR_PEER && handle.kind != Pending::Kind::none) network_->forget(handle);

@@ -25,7 +25,9 @@ int Network::hold(Context& c, const void* source, uint32_t rank, uint64_t offset
 // send is no error: another thread, which completes the operations of all contexts, may have sent it.
 Post Network::send_held_on(Context& c, Slot& slot, const Signal* record) {
   HeldPut& held = c.held;
-  if (!held.take()) return {.state = Post::State::retry, .reason = Post::Reason::busy};
+  if (!held.take())
+    return held.lost() ? note_lost(c, held.code)
+                       : Post{.state = Post::State::retry, .reason = Post::Reason::busy};
   bool signalled = record == nullptr;
   Post result = record != nullptr
                     ? slot.endpoint->put_signal(held.rank, held.data.data(), held.offset, held.length,
@@ -35,12 +37,9 @@ Post Network::send_held_on(Context& c, Slot& slot, const Signal* record) {
     held.give_back();
     return result;
   }
+  if (result.state == Post::State::failed) return note_lost(c, result.code);
   note_data(c, slot, held.rank, result);
-  if (result.state == Post::State::failed) {  // said once more at the next flush or signal [18]
-    Outstanding& mine = outstanding(c, held.rank);
-    mine.slot = slot.index;
-    mine.data = true;
-  } else if (!signalled) {
+  if (!signalled) {
     result = kNoCredit;  // the signal alone, next time
   } else if (record != nullptr) {
     note_signal(c, slot, held.rank);
@@ -49,18 +48,25 @@ Post Network::send_held_on(Context& c, Slot& slot, const Signal* record) {
   return result;
 }
 
+// What the context held is lost: told by each signal to its rank until a flush tells it too [18]. The short ways know
+// nothing of that.
+Post Network::note_lost(Context& c, int code) {
+  Outstanding& mine = outstanding(c, c.held.rank);
+  mine.lost = code;
+  ++mine.posts;
+  c.lane = {};
+  c.held.forget();
+  return {.state = Post::State::failed, .code = code};
+}
+
 Post Network::try_held(Context& c) {
   const uint32_t rank = c.held.rank;
-  Slot* used = nullptr;
   const Post result = post_once(
-      c, rank, [&] { return used = claim_for(c, rank); },
+      c, rank, [&] { return claim_for(c, rank); },
       [&](Slot& slot) { return send_held_on(c, slot, nullptr); }, Held::joined);
-  if (result.state == Post::State::failed && c.held.take()) {  // the slot's connection is known broken
-    Outstanding& mine = outstanding(c, rank);
-    mine.slot = used->index;
-    mine.data = true;
-    c.held.forget();
-  }
+  // Not even tried where the connection is known broken.
+  if (result.state == Post::State::failed && (c.held.take() || c.held.lost()))
+    note_lost(c, result.code);
   return result;
 }
 
@@ -70,13 +76,16 @@ int Network::post_held(Context& c, Call call, Deadline deadline) {
                      .offset = c.held.offset,
                      .bucket = &runtime_.segment_.header().any};
   Blocker blocker(runtime_, c, what, deadline);
-  return blocker.run([&]() -> int {
+  const int code = blocker.run([&]() -> int {
     if (!c.held.any()) return 1;
     const Post result = try_held(c);
     if (result.reason == Post::Reason::busy) blocker.stay_awake();
     if (result.state == Post::State::retry) return 0;
     return result.state == Post::State::failed ? result.code : 1;
   });
+  if (code != OMPL_OK && code != OMPL_ERR_TIMEOUT && (c.held.take() || c.held.lost()))
+    note_lost(c, code);
+  return code;
 }
 
 // The end of a thread must not wait. What is still held then goes out with the next use of the context, or with
@@ -87,20 +96,24 @@ void Network::let_go(Context& c) {
 }
 
 // Sends, through `c`, what all contexts hold. Until it is complete their threads must not overtake it: forget() it
-// then. A thread that is sending what it holds has it taken; it does not take long.
-std::vector<HeldPut*> Network::take_all_held(Context& c, int* code) {
+// or lose() it then. A thread that is sending what it holds has it taken; it does not take long.
+std::vector<Network::Taken> Network::take_all_held(Context& c, int* code) {
   *code = c.held.any() ? post_held(c, Call::quiet, Deadline::never()) : OMPL_OK;
-  std::vector<HeldPut*> taken;
+  std::vector<Taken> taken;
   for (Context* other = runtime_.contexts_.load(std::memory_order_acquire); other != nullptr;
        other = other->next) {
     HeldPut& held = other->held;
     if (other == &c) continue;
-    while (held.any() && !held.take()) arch::pause();
-    if (!held.any()) continue;
-    taken.push_back(&held);
+    while (held.any() && !held.lost() && !held.take()) arch::pause();
+    if (!held.any() || held.lost()) continue;
     const Piece piece{held.data.data(), held.offset, held.length};
     const int sent = move(c, Call::quiet, held.rank, piece, Deadline::never());
-    if (*code == OMPL_OK) *code = sent;
+    if (sent == OMPL_OK) {
+      taken.push_back({&held, c.outstanding[held.rank].slot});
+    } else {
+      held.lose(sent);
+      if (*code == OMPL_OK) *code = sent;
+    }
   }
   return taken;
 }

@@ -17,9 +17,10 @@ struct HeldPut {
   static constexpr std::size_t kMost = 128;  // bytes
 
   // Written by the context's thread while it is none; taken by who sends it: that thread, or one that completes the
-  // operations of all contexts.
-  enum class State : uint32_t { none, held, taken };
+  // operations of all contexts. Which of that one's posts was lost its own thread has to learn.
+  enum class State : uint32_t { none, held, taken, lost };
   std::atomic<State> state{State::none};
+  int code = 0;  // of what was lost
   uint32_t rank = 0;
   uint64_t offset = 0;
   std::size_t length = 0;
@@ -39,9 +40,14 @@ struct HeldPut {
     return state.compare_exchange_strong(expected, State::taken, std::memory_order_acquire,
                                          std::memory_order_relaxed);
   }
+  [[nodiscard]] bool lost() const { return state.load(std::memory_order_acquire) == State::lost; }
   // Of what was taken.
   void give_back() { state.store(State::held, std::memory_order_release); }
   void forget() { state.store(State::none, std::memory_order_release); }
+  void lose(int error) {
+    code = error;
+    state.store(State::lost, std::memory_order_release);
+  }
 };
 
 }  // namespace ompl

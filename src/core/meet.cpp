@@ -12,9 +12,10 @@
 namespace ompl {
 namespace {
 
-std::string write_card(uint32_t slots, const std::vector<std::unique_ptr<conduit::Conduit>>& conduits) {
+std::string write_card(const Pool& pool,
+                       const std::vector<std::unique_ptr<conduit::Conduit>>& conduits) {
   ByteWriter card;
-  card.add(slots).add(static_cast<uint32_t>(conduits.size()));
+  card.add(pool.slots).add(pool.credits).add(static_cast<uint32_t>(conduits.size()));
   for (const auto& conduit : conduits) card.add(conduit->name()).add(conduit->address());
   return card.bytes();
 }
@@ -22,7 +23,8 @@ std::string write_card(uint32_t slots, const std::vector<std::unique_ptr<conduit
 bool read_card(std::string_view bytes, Card* out) {
   ByteReader reader(bytes);
   uint32_t count = 0;
-  reader.get(&out->slots);
+  reader.get(&out->pool.slots);
+  reader.get(&out->pool.credits);
   reader.get(&count);
   for (uint32_t i = 0; i < count; ++i) {
     std::string name;
@@ -30,7 +32,7 @@ bool read_card(std::string_view bytes, Card* out) {
     if (!reader.get(&name) || !reader.get(&address)) return false;
     out->addresses.emplace_back(std::move(name), std::move(address));
   }
-  return reader.complete() && out->slots != 0;
+  return reader.complete() && out->pool.slots != 0 && out->pool.credits != 0;
 }
 
 }  // namespace
@@ -64,7 +66,8 @@ int Runtime::open_conduits(Conduits& conduits, std::string_view key, std::vector
     return true;
   });
   std::vector<std::string> texts;
-  if (const int code = exchange(key, write_card(job_.slots, conduits), &texts); code != OMPL_OK)
+  if (const int code = exchange(key, write_card({job_.slots, settings_.credits}, conduits), &texts);
+      code != OMPL_OK)
     return code;
   cards->resize(size_);
   for (uint32_t rank = 0; rank < size_; ++rank) {
@@ -72,7 +75,7 @@ int Runtime::open_conduits(Conduits& conduits, std::string_view key, std::vector
       return fail(OMPL_ERR_LAUNCH,
                   "rank {} published an unreadable card: do all ranks run the same version?", rank);
     }
-    peer_slots_[rank] = (*cards)[rank].slots;
+    pools_[rank] = (*cards)[rank].pool;
   }
   return OMPL_OK;
 }
@@ -181,7 +184,7 @@ int Runtime::start_network(Conduits networks) {
   if (none) return OMPL_OK;  // only others need one, and they will say so
   network_ = std::make_unique<Network>(*this, *candidates[chosen], job_.slots);
   conduits_.push_back(std::move(candidates[chosen]));
-  return network_->open(peer_slots_);
+  return network_->open(pools_);
 }
 
 // The first candidate that every rank can do with; their number if there is none. Candidates are the same everywhere.

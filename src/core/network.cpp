@@ -30,8 +30,7 @@ Slot* Network::claim_for(Context& c, uint32_t rank) {
     if (try_claim(slot)) return &slot;
     ++c.statistics.failed_claims;
     slot.wanted.store(true, std::memory_order_relaxed);
-    if (!capabilities_.remote_completion || slot.endpoint->completed(rank) < mine.ticket)
-      return nullptr;
+    if (!capabilities_.remote_completion || landed(mine.slot, rank, mine.ticket) <= 0) return nullptr;
     mine.data = false;
   }
   for (uint32_t i = 0; i < slots(); ++i) {
@@ -97,7 +96,9 @@ void Network::note_first(Context& c, bool data) {
 
 void Network::note_lane(Context& c, Slot& slot, uint32_t rank, Outstanding& mine) {
   constexpr std::size_t kImmediate = std::size_t{1} << 34;  // flags below it fit one [6]
-  if (hold_limit_ == 0 || !c.strays.empty() || runtime_.segment_.capacity() > kImmediate) return;
+  if (hold_limit_ == 0 || mine.lost != OMPL_OK || !c.strays.empty() ||
+      runtime_.segment_.capacity() > kImmediate)
+    return;
   c.lane = {.rank = rank,
             .limit = hold_limit_,
             .network = this,
@@ -116,8 +117,15 @@ Post Network::post_data(Context& c, Slot& slot, Call call, uint32_t rank, const 
   return result;
 }
 
+// Whether a signal to `rank` may go out: done if all that the context put before it is there or ahead of it.
+Post Network::may_signal(Context& c, uint32_t rank) {
+  if (!c.outstanding.empty() && c.outstanding[rank].lost != OMPL_OK)
+    return {.state = Post::State::failed, .code = c.outstanding[rank].lost};
+  return look_at_strays(c, rank);
+}
+
 Post Network::post_signal(Context& c, Slot& slot, uint32_t rank, const Signal& record) {
-  if (const Post landed = look_at_strays(c, rank); landed.state != Post::State::done) return landed;
+  if (const Post may = may_signal(c, rank); may.state != Post::State::done) return may;
   if (c.held.any()) return send_held_on(c, slot, &record);
   const Post result = send_record(slot, rank, record);
   if (result.state == Post::State::done) note_signal(c, slot, rank);
@@ -127,7 +135,7 @@ Post Network::post_signal(Context& c, Slot& slot, uint32_t rank, const Signal& r
 // *signalled: whether the record went out too.
 Post Network::post_put_signal(Context& c, Slot& slot, uint32_t rank, const Piece& piece,
                               const Signal& record, bool* signalled) {
-  if (const Post landed = look_at_strays(c, rank); landed.state != Post::State::done) return landed;
+  if (const Post may = may_signal(c, rank); may.state != Post::State::done) return may;
   if (!take_credit(slot, rank)) return kNoCredit;
   const Post result =
       slot.endpoint->put_signal(rank, piece.local, piece.offset, piece.length, record, signalled);
@@ -295,15 +303,21 @@ int Network::flush(Context& c, Deadline deadline) { return complete(c, Call::flu
 
 int Network::quiet(Context& c, Deadline deadline) { return complete(c, Call::quiet, true, deadline); }
 
-// Waits until a slot's data operations to `rank` up to `ticket` are complete as the conduit means it.
+// Whether a slot's data operations to `rank` up to `ticket` are complete as the conduit means it: 1, 0, or the error
+// that they ended in. After a failure all count as complete, so it is looked for last.
+int Network::landed(uint32_t slot, uint32_t rank, uint64_t ticket) const {
+  const conduit::Endpoint& endpoint = *slots_[slot].endpoint;
+  const bool complete = endpoint.completed(rank) >= ticket;
+  if (const int broken = failure_of(endpoint, rank); broken != OMPL_OK) return broken;
+  return complete ? 1 : 0;
+}
+
+// Until it has landed. Its buffer is in use until then, or until its own connection fails, whatever others do.
 int Network::await_data(Context& c, uint32_t rank, uint32_t slot, uint64_t ticket, Call call,
                         Deadline deadline) {
-  const conduit::Endpoint& endpoint = *slots_[slot].endpoint;
-  const Blocked what{.call = call, .peer = rank, .bucket = &runtime_.segment_.header().any};
-  return Blocker(runtime_, c, what, deadline).run([&]() -> int {
-    if (const int broken = failure_of(endpoint, rank); broken != OMPL_OK) return broken;
-    return endpoint.completed(rank) >= ticket ? 1 : 0;
-  });
+  const Blocked what{
+      .call = call, .peer = rank, .bucket = &runtime_.segment_.header().any, .own_end = true};
+  return Blocker(runtime_, c, what, deadline).run([&] { return landed(slot, rank, ticket); });
 }
 
 // Posts an ack_request for all that went out on the slot before, deferred signals included; unless the last one covers
@@ -378,6 +392,7 @@ int Network::complete(Context& c, Call call, bool signals_too, Deadline deadline
   std::vector<Mark> marks;
   for (const Covered& now : covered) {
     const Outstanding& mine = c.outstanding[now.rank];
+    note(mine.lost);
     uint64_t slots = signals_too ? mine.signalled_slots : 0;
     if (mine.data) {
       const uint32_t slot = mine.slot;
@@ -394,6 +409,7 @@ int Network::complete(Context& c, Call call, bool signals_too, Deadline deadline
     Outstanding& mine = c.outstanding[now.rank];
     if (mine.posts != now.posts) continue;
     mine.data = false;
+    mine.lost = OMPL_OK;
     if (signals_too) mine.signalled_slots = 0;
     mine.listed = mine.signalled_slots != 0;
   }
@@ -407,7 +423,7 @@ int Network::quiet_all(Context& c) {
     if (first_error == OMPL_OK) first_error = code;
   };
   int code = OMPL_OK;
-  const std::vector<HeldPut*> taken = take_all_held(c, &code);
+  const std::vector<Taken> taken = take_all_held(c, &code);
   note(code);
   std::vector<Mark> marks;
   for (Slot& slot : slots_) {
@@ -420,7 +436,10 @@ int Network::quiet_all(Context& c) {
     }
   }
   note(await_marks(c, marks, Call::quiet, Deadline::never()));
-  for (HeldPut* held : taken) held->forget();
+  for (const auto& [held, slot] : taken) {
+    const int lost = slots_[slot].endpoint->failure(held->rank);
+    lost == OMPL_OK ? held->forget() : held->lose(lost);
+  }
   return first_error;
 }
 

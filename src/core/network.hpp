@@ -27,6 +27,7 @@ using conduit::SignalOp;
 
 class Runtime;
 struct Blocked;
+struct Pool;
 
 // An ack_request under way: answered when the slot's link to the rank has acknowledged `number`.
 struct Mark {
@@ -81,8 +82,8 @@ class Network {
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
-  // Opens every endpoint. `peer_slots`: the pool size of each rank.
-  int open(std::vector<uint32_t> peer_slots);
+  // Opens every endpoint. `pools`: of each rank.
+  int open(std::vector<Pool> pools);
 
   // As the functions of Runtime; the arguments were checked.
   int put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
@@ -127,7 +128,7 @@ class Network {
   // Everything any context of this rank has sent is applied or visible.
   int quiet_all(Context& c);
 
-  // Ranks that have not departed and to which some endpoint has failed for good. Looks at `count` ranks from
+  // Ranks that have not departed and to or from which some endpoint has lost something for good. Looks at `count` ranks from
   // `first` on.
   struct Broken {
     uint32_t rank;
@@ -192,6 +193,7 @@ class Network {
   conduit::Post post_signal(Context& c, Slot& slot, uint32_t rank, const Signal& record);
   conduit::Post post_put_signal(Context& c, Slot& slot, uint32_t rank, const Piece& piece,
                                 const Signal& record, bool* signalled);
+  [[nodiscard]] conduit::Post may_signal(Context& c, uint32_t rank);
   void note_data(Context& c, Slot& slot, uint32_t rank, const conduit::Post& result);
   void note_signal(Context& c, Slot& slot, uint32_t rank);
   void note_first(Context& c, bool data);
@@ -206,7 +208,7 @@ class Network {
   int advance(Context& c, Striped& put, bool* again);
   bool drive(Context& c, Slot& slot, Striped& put, uint64_t* ticket);
   void post_segments(Slot& slot, Striped& put, uint64_t* ticket);
-  conduit::Post look_at_strays(Context& c, uint32_t rank);
+  [[nodiscard]] conduit::Post look_at_strays(Context& c, uint32_t rank);
   int await_strays(Context& c, Call call, Deadline deadline);
 
   // Held puts (held.cpp).
@@ -216,7 +218,12 @@ class Network {
   int post_held(Context& c, Call call, Deadline deadline);
   conduit::Post try_held(Context& c);
   conduit::Post send_held_on(Context& c, Slot& slot, const Signal* record);
-  std::vector<HeldPut*> take_all_held(Context& c, int* code);
+  conduit::Post note_lost(Context& c, int code);
+  struct Taken {
+    HeldPut* held;
+    uint32_t slot;  // where it was sent
+  };
+  std::vector<Taken> take_all_held(Context& c, int* code);
   int await_order(Context& c, uint32_t rank, Deadline deadline);
   int await_source(Context& c, uint32_t rank, Call call, Deadline deadline);
   // A signal that goes out by itself, as soon as it may.
@@ -255,6 +262,7 @@ class Network {
   int await_data(Context& c, uint32_t rank, uint32_t slot, uint64_t ticket, Call call,
                  Deadline deadline);
   int await_marks(Context& c, const std::vector<Mark>& marks, Call call, Deadline deadline);
+  [[nodiscard]] int landed(uint32_t slot, uint32_t rank, uint64_t ticket) const;
 
   Runtime& runtime_;
   conduit::Conduit& conduit_;
@@ -262,7 +270,7 @@ class Network {
   const std::size_t hold_limit_;
   const std::size_t long_put_;  // bytes from which a put goes in segments
   std::vector<Slot> slots_;
-  std::vector<uint32_t> peer_slots_;
+  std::vector<Pool> pools_;
   Fetches fetches_;
   const std::atomic<uint32_t>* sentinel_;
   std::atomic<uint32_t> cursor_{0};  // next slot for those who progress others'

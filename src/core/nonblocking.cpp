@@ -80,8 +80,8 @@ int Network::put_nb(Context& c, const void* source, uint32_t rank, uint64_t offs
   const auto attempt = [&](Slot& slot, const Piece& message) -> Post {
     if (record != nullptr && !may_defer(slot, rank)) return kNoCredit;
     if (record != nullptr && !together) {
-      const Post landed = look_at_strays(c, rank);
-      if (landed.state != Post::State::done) return landed;
+      const Post may = may_signal(c, rank);
+      if (may.state != Post::State::done) return may;
     }
     bool signalled = false;
     const Post result = together ? post_put_signal(c, slot, rank, message, *record, &signalled)
@@ -122,8 +122,7 @@ int Network::signal_nb(Context& c, uint32_t rank, const Signal& record, uint32_t
         const bool must_wait =
             !capabilities_.ordered_signals && mine.data && slot.endpoint->completed(rank) < mine.ticket;
         if (!must_wait) return post_signal(c, slot, rank, record);
-        if (const Post landed = look_at_strays(c, rank); landed.state != Post::State::done)
-          return landed;
+        if (const Post may = may_signal(c, rank); may.state != Post::State::done) return may;
         if (!may_defer(slot, rank)) return kNoCredit;
         defer(c, slot, rank, record);
         return {};

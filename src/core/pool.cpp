@@ -51,8 +51,8 @@ Network::~Network() {
   if (epoll_fd_ >= 0) ::close(epoll_fd_);
 }
 
-int Network::open(std::vector<uint32_t> peer_slots) {
-  peer_slots_ = std::move(peer_slots);
+int Network::open(std::vector<Pool> pools) {
+  pools_ = std::move(pools);
   epoll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
   if (epoll_fd_ < 0) return fail(OMPL_ERR_SYSTEM, "epoll_create1: {}", error_text(errno));
   const auto watch = [this](int fd) {
@@ -113,14 +113,14 @@ Link& Network::link(Slot& slot, uint32_t rank) {
 // Credits are those of the target's slot, which several of ours share if the target has fewer; they come back
 // on our slot of that number.
 std::atomic<uint32_t>& Network::credit_count(Slot& slot, uint32_t rank) {
-  return link(slots_[slot.index % peer_slots_[rank]], rank).in_flight;
+  return link(slots_[slot.index % pools_[rank].slots], rank).in_flight;
 }
 
 bool Network::take_credit(Slot& slot, uint32_t rank) {
   link(slot, rank).used.store(true);
   if (capabilities_.stalls_sender) return true;
   std::atomic<uint32_t>& in_flight = credit_count(slot, rank);
-  if (in_flight.fetch_add(1) < runtime_.settings().credits) return true;
+  if (in_flight.fetch_add(1) < pools_[rank].credits) return true;
   in_flight.fetch_sub(1);
   return false;
 }
@@ -240,7 +240,7 @@ bool Network::send_deferred(Slot& slot, uint32_t rank) {
 int Network::fate(const Slot& slot, uint32_t rank) const {
   if (const int broken = failure_of(*slot.endpoint, rank); broken != OMPL_OK) return broken;
   // The answer comes from the target's slot, which may talk to another one of ours [12].
-  return failure_of(*slots_[slot.index % peer_slots_[rank] % slots()].endpoint, rank);
+  return failure_of(*slots_[slot.index % pools_[rank].slots % slots()].endpoint, rank);
 }
 
 int Network::failure_of(const conduit::Endpoint& endpoint, uint32_t rank) const {
@@ -266,7 +266,7 @@ bool Network::pay(Slot& slot, uint32_t rank) {
     if (refused(to.replies.front())) return false;
     to.replies.erase(to.replies.begin());
   }
-  const uint32_t batch = std::max(1U, runtime_.settings().credits / 2);
+  const uint32_t batch = std::max(1U, pools_[runtime_.rank()].credits / 2);
   if (to.consumed >= batch && !capabilities_.stalls_sender) {
     if (refused({.offset = 0, .value = to.consumed, .op = SignalOp::credit})) return false;
     to.consumed = 0;
@@ -284,7 +284,7 @@ std::vector<Network::Broken> Network::broken_peers(uint32_t first, uint32_t coun
     int code = OMPL_OK;
     bool departed = false;
     for (const Slot& slot : slots_) {
-      const int found = slot.endpoint->failure(rank);
+      const int found = slot.endpoint->loss(rank);
       if (found == OMPL_OK) continue;
       departed = departed || slot.endpoint->departed(rank);
       if (code == OMPL_ERR_PEER) continue;

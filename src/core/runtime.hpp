@@ -38,9 +38,15 @@ namespace ompl {
 
 class Network;
 
+// A rank's endpoints.
+struct Pool {
+  uint32_t slots = 0;
+  uint32_t credits = 0;  // records that each of them takes from each rank at once [4]
+};
+
 // What a rank tells the others of its conduits.
 struct Card {
-  uint32_t slots = 0;
+  Pool pool;
   std::vector<std::pair<std::string, std::string>>
       addresses;  // by names of conduits, in order of preference
 
@@ -315,7 +321,7 @@ class Runtime {
   std::vector<std::unique_ptr<conduit::Conduit>> conduits_;  // usable ones, in order of preference
   std::vector<std::byte*> bases_;
   std::unique_ptr<Peer[]> peers_;
-  std::vector<uint32_t> peer_slots_;  // pool sizes
+  std::vector<Pool> pools_;           // by rank
   std::unique_ptr<Network> network_;  // if some rank is not mapped
   int wake_pipe_[2] = {-1, -1};
 

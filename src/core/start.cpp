@@ -49,7 +49,7 @@ Runtime::Runtime(const Settings& settings, std::unique_ptr<bootstrap::Bootstrap>
       allocator_(kFirstOffset, settings.segment_size),
       bases_(size_, nullptr),
       peers_(std::make_unique<Peer[]>(size_)),
-      peer_slots_(size_, 0) {}
+      pools_(size_) {}
 
 Runtime::~Runtime() {
   leave();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Long puts: in segments, over several endpoints of the pool at once. A segment goes to whichever of them can be claimed
 // at once and has fewer than kPaced under way to that rank; one claim is held at a time. The put returns when all
-// have landed, so that any signal may follow it. If it ends before, by a failure or a rank's death, they become strays of
-// the context, which later signals and flushes wait for.
+// have landed, so that any signal may follow it. If it fails they become strays of the context, by which later signals and
+// flushes learn of that.
 #include <algorithm>
 
 #include "core/block.hpp"
@@ -48,7 +48,8 @@ int Network::put_long(Context& c, uint32_t rank, const Piece& piece) {
   const Blocked what{.call = Call::put,
                      .peer = rank,
                      .offset = piece.offset,
-                     .bucket = &runtime_.segment_.header().any};
+                     .bucket = &runtime_.segment_.header().any,
+                     .own_end = true};
   Blocker blocker(runtime_, c, what, Deadline::never());
   const int code = blocker.run([&]() -> int {
     bool again = false;
@@ -74,11 +75,12 @@ int Network::advance(Context& c, Striped& put, bool* again) {
   for (uint32_t stripe = 0; stripe < put.count; ++stripe) {
     Slot& slot = slots_[(put.first + stripe) % slots()];
     const uint64_t ticket = put.tickets[stripe];
-    if (const int failed = failure_of(*slot.endpoint, put.rank); failed != OMPL_OK) {
+    const int state = landed(slot.index, put.rank, ticket);
+    if (state < 0) {
       ++over;
       const bool lost = ticket != 0 || ++broken == put.count;
-      if (lost && put.code == OMPL_OK) put.code = failed;
-    } else if (!put.posts() && slot.endpoint->completed(put.rank) >= ticket) {
+      if (lost && put.code == OMPL_OK) put.code = state;
+    } else if (!put.posts() && state == 1) {
       ++over;
     } else {
       *again = drive(c, slot, put, &put.tickets[stripe]) || *again;
@@ -119,16 +121,15 @@ void Network::post_segments(Slot& slot, Striped& put, uint64_t* ticket) {
   }
 }
 
-// Whether a signal to `rank` may go out: done if nothing of the context strays there any more, else retry or failed.
+// Done if nothing of the context strays there any more, else retry or failed.
 Post Network::look_at_strays(Context& c, uint32_t rank) {
   if (c.strays.empty()) [[likely]]
     return {};
   for (const Stray& stray : c.strays) {
     if (stray.rank != rank) continue;
-    const conduit::Endpoint& endpoint = *slots_[stray.slot].endpoint;
-    const int broken = failure_of(endpoint, rank);
-    if (broken != OMPL_OK) return {.state = Post::State::failed, .code = broken};
-    if (endpoint.completed(rank) < stray.ticket) return kNoCredit;
+    const int state = landed(stray.slot, rank, stray.ticket);
+    if (state < 0) return {.state = Post::State::failed, .code = state};
+    if (state == 0) return kNoCredit;
   }
   std::erase_if(c.strays, [rank](const Stray& stray) { return stray.rank == rank; });
   return {};

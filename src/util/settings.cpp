@@ -48,7 +48,7 @@ constexpr std::array kVariables{
     Variable{"OMPL_PMIX_LIBRARY", "text", &Settings::pmix_library,
              "The libpmix.so.2 to load under PMIx; empty: MPI's, the launcher's own, or the system's."},
     Variable{"OMPL_CREDITS", "count above 0", &Settings::credits,
-             "Signal records a rank may have unacknowledged at each endpoint of a peer."},
+             "Signal records that each endpoint takes from a rank before it acknowledges some."},
     Variable{
         "OMPL_COLL_CHECK", "0|1", &Settings::coll_check,
         "Whether members of a team compare what they call before each collective, and name those that "

@@ -3,9 +3,12 @@
 // place, through cells and straight, many at once; operations that do not commute, fail, or throw.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "coll_job.hpp"
 #include "conformance.hpp"
@@ -106,6 +109,53 @@ TEST_P(Conformance, Coll_ListsOfLengths) {
           ASSERT_FALSE(testing::Test::HasFailure()) << length;
         }
       });
+  });
+}
+
+// Blocks stand side by side at some members and apart at others: lengths must be alike, places need not.
+TEST_P(Conformance, Coll_EachMemberMayPlaceListedBlocksAsItLikes) {
+  world({.ranks = 4})->run([](Rank& r) {
+    ompl_team* const team = world_team();
+    std::vector<std::size_t> lengths(r.size);
+    std::vector<std::size_t> places(r.size);
+    for (std::size_t i = 0; i < r.size; ++i) {
+      lengths[i] = 100 + i;
+      places[i] = i == 0 ? 0 : places[i - 1] + lengths[i - 1] + (r.rank % 2 == 0 ? 0 : 50 * i);
+    }
+    for_every_algorithm(OMPL_ALLGATHER, [&](int32_t algorithm) {
+      const std::vector<std::byte> mine = pattern(lengths[r.rank], r.rank);
+      std::vector<std::byte> all(places.back() + lengths.back());
+      ompl_coll_options options = OMPL_COLL_OPTIONS_INIT;
+      options.algorithm = algorithm;
+      options.timeout_ns = kCollLimit / 4;
+      const int code = ompl_allgatherv(team, mine.data(), all.data(), lengths.data(), places.data(),
+                                       &options, nullptr);
+      if (code == OMPL_ERR_UNSUPPORTED) return;  // it takes no lists
+      ok(code);
+      for (std::size_t member = 0; member < r.size; ++member)
+        ASSERT_EQ(mismatch(&all[places[member]], lengths[member], member), lengths[member]) << member;
+    });
+  });
+}
+
+// One member has a value that is no number: all members get none, wherever it stands among the operands.
+TEST_P(Conformance, Coll_WhatIsNoNumberStaysSoAtAllMembers) {
+  world({.ranks = 4})->run([](Rank& r) {
+    ompl_team* const team = world_team();
+    for_every_algorithm(OMPL_ALLREDUCE, [&](int32_t algorithm) {
+      ompl_coll_options options = OMPL_COLL_OPTIONS_INIT;
+      options.algorithm = algorithm;
+      for (const int32_t op : {OMPL_MIN, OMPL_MAX}) {
+        for (uint32_t which = 0; which < r.size; ++which) {
+          std::vector<double> values(8, r.rank);
+          if (r.rank == which) values[3] = std::numeric_limits<double>::quiet_NaN();
+          ok(ompl_allreduce(team, OMPL_IN_PLACE, values.data(), values.size(), OMPL_DOUBLE, op,
+                            &options, nullptr));
+          EXPECT_TRUE(std::isnan(values[3])) << which;
+          EXPECT_EQ(values[4], op == OMPL_MIN ? 0 : r.size - 1);
+        }
+      }
+    });
   });
 }
 

@@ -33,6 +33,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {.remote_completion = false, .send_depth = 2, .completion_delay = 0}),
         hostile("unordered_signals", {.ordered_signals = false, .delivery_delay = 12}),
         hostile("stalling", {.passive_target = true, .stalls_sender = true, .receive_depth = 2}),
+        hostile("joined", {.stalls_sender = true, .joined_put = 64}),
         hostile("passive", {.passive_target = true}), hostile("few_endpoints", {.max_endpoints = 1}),
         hostile("unequal_pools", {.send_depth = 8}, {3, 1, 2}),
         hostile("no_descriptor", {.descriptor = false})),
@@ -146,6 +147,25 @@ TEST(MockPool, FitsIntoTheMemoryAllowed) {
     world.run([](Rank& r) { EXPECT_EQ(r.barrier(), OMPL_OK); });
     EXPECT_EQ(wire.counts().endpoints, 3 * endpoints);
   }
+}
+
+// Credits are the target's: what it says, not what its senders have been told of themselves.
+TEST(MockCredits, MayDifferFromRankToRank) {
+  class Uneven final : public MockFabric {
+   public:
+    using MockFabric::MockFabric;
+    void tune(uint32_t rank, Settings* settings) const override {
+      settings->credits = rank == 0 ? 2 : 64;
+    }
+  };
+  ThreadWorld world(std::make_unique<Uneven>(2, Hostility{.receive_depth = 64}),
+                    {.ranks = 2, .endpoints = 1});
+  world.run([](Rank& r) {
+    constexpr int64_t kLimit = 20'000'000'000;  // ns
+    const uint64_t flag = r.allocate(4);
+    for (int i = 0; i < 300; ++i) ASSERT_EQ(r.signal(1 - r.rank, flag, kLimit), OMPL_OK);
+    for (int i = 0; i < 300; ++i) ASSERT_EQ(r.wait(flag, kLimit), OMPL_OK);
+  });
 }
 
 // What a thread finds on its own last look before it sleeps, nobody else will tell it of.

@@ -5,7 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <functional>
+#include <optional>
 #include <string>
+#include <thread>
 
 #include "mock_fabric.hpp"
 #include "omnipgas/coll.h"
@@ -161,6 +165,66 @@ TEST(MockFailure, R18_ACollectiveWhoseMemberDiesInTheMiddleFailsAtAllOthers) {
   });
 }
 
+// Who waits in a team of others goes on waiting, and finds it whole.
+TEST(MockFailure, R18_TheDeathOfOthersIsNoMatterOfATeam) {
+  const std::array<uint32_t, 2> pair{0, 1};
+  Doomed doomed({}, {.ranks = 3});
+  std::atomic<uint32_t> settled{0};
+  std::atomic<bool> dead{false};
+  doomed.run([&](Rank& r) {
+    ompl_team* team = nullptr;
+    ok(ompl_team_world(&team));
+    if (r.rank < 2) ok(ompl_team_create(pair.data(), pair.size(), nullptr, &team));
+    const uint64_t flag = r.allocate(4);
+    settle(r, flag, settled, r.size);
+    if (r.rank == 2) {
+      doomed.wire().kill(2);
+      dead = true;
+      return;
+    }
+    for (const bool blocks : {true, false}) {
+      if (r.rank == 1) {
+        while (!dead) ::sched_yield();
+        std::this_thread::sleep_for(
+            std::chrono::milliseconds(300));  // rank 0 looks for deaths meanwhile
+      }
+      uint64_t sum = r.rank + 1;
+      ompl_request* request = nullptr;
+      ok(ompl_allreduce(team, OMPL_IN_PLACE, &sum, 1, OMPL_UINT64, OMPL_SUM, nullptr,
+                        blocks ? nullptr : &request));
+      ok(ompl_request_wait_all(r.ctx(), &request, 1, OMPL_FOREVER));
+      EXPECT_EQ(sum, 3U);
+    }
+    EXPECT_EQ(ompl_failure_ack(), 1);
+    settle(r, flag, settled, 3 + 2);
+  });
+}
+
+// Its request, which nobody has freed, would be left without it.
+TEST(MockFailure, R18_ATeamWithARequestStaysAlsoAfterADeath) {
+  Doomed doomed({}, {.ranks = 2});
+  std::atomic<uint32_t> settled{0};
+  doomed.run([&](Rank& r) {
+    const std::array<uint32_t, 2> all{0, 1};
+    ompl_team* team = nullptr;
+    ok(ompl_team_world(&team));
+    ok(ompl_team_create(all.data(), all.size(), nullptr, &team));
+    settle(r, r.allocate(4), settled, r.size);
+    if (r.rank == 1) {
+      doomed.wire().kill(1);
+      return;
+    }
+    uint64_t sum = 1;
+    ompl_coll_options options = OMPL_COLL_OPTIONS_INIT;
+    options.persistent = 1;
+    ompl_request* request = nullptr;
+    ok(ompl_allreduce(team, OMPL_IN_PLACE, &sum, 1, OMPL_UINT64, OMPL_SUM, &options, &request));
+    EXPECT_EQ(ompl_team_destroy(team), OMPL_ERR_STATE);
+    ok(ompl_request_free(&request));
+    EXPECT_TRUE(is_failure(ompl_team_destroy(team)));
+  });
+}
+
 // Of those left all or only one have tried to make, or to end, a team with the dead one.
 TEST(MockFailure, R18_TeamsCanBeMadeAfterOneCouldNot) {
   const std::array<uint32_t, 3> all{0, 1, 2};
@@ -230,35 +294,188 @@ TEST(MockFailure, R18_WhatIsOutstandingOnABrokenLinkFails) {
   }
 }
 
-// Two of three links carry their segments to the end: what broke is told once more, and nothing is forgotten.
+// Two of three links carry their segments to the end: what broke is told once more, and nothing is forgotten, unless the
+// thread ends: its context's next one has put nothing. More segments are to follow, or all are under way.
 TEST(MockFailure, R18_ALongPutFailsWithOneOfItsLinks) {
   constexpr std::size_t kSegment = 1000;
-  constexpr std::size_t kLength = 40 * kSegment;
-  Doomed doomed({.segment = kSegment, .stripes = 3, .inline_limit = 0}, {.endpoints = 3});
+  constexpr std::size_t kMost = 40 * kSegment;
+  for (const bool asked : {false, true}) {
+    for (const std::size_t length : {kMost, 12 * kSegment}) {
+      SCOPED_TRACE(length);
+      Doomed doomed({.segment = kSegment,
+                     .stripes = 3,
+                     .inline_limit = 0,
+                     .spurious_retry = 0,
+                     .fails_when_asked = asked},
+                    {.endpoints = 3});
+      std::atomic<uint32_t> settled{0};
+      std::atomic<bool> done{false};
+      std::atomic<uint64_t> before{UINT64_MAX};
+      std::atomic<uint64_t> flags{0};
+      doomed.run([&](Rank& r) {
+        const uint64_t data = r.allocate(kMost);
+        const uint64_t flag = r.allocate(8);
+        flags = flag;
+        const std::vector<std::byte> first = pattern(kMost, 1);
+        const std::vector<std::byte> second = pattern(length, 2);
+        if (r.rank == 0) ok(r.put(first.data(), 1, data, kMost));  // connects
+        settle(r, flag, settled, r.size);
+        auto& posted = doomed.wire().counts().posted_data;
+        if (r.rank == 1) {
+          while (before == UINT64_MAX || posted < before + 12) ::sched_yield();  // outside the layer
+          EXPECT_EQ(posted, before + 12) << "three links, four segments each";
+          doomed.wire().break_link(0, 1, 1);
+          return serve(r, flag, done);
+        }
+        before = posted.load();
+        EXPECT_EQ(r.put(second.data(), 1, data, length), OMPL_ERR_LINK);
+        EXPECT_TRUE(is_failure(r.signal(1, flag))) << "the data before it are not all there";
+        if (!asked) {
+          EXPECT_EQ(r.flush(), OMPL_ERR_LINK);
+          EXPECT_EQ(r.flush(), OMPL_OK) << "told once";
+        }
+        done = true;
+      });
+      doomed.run([&](Rank& r) { ok(r.rank == 0 ? r.signal(1, flags + 4) : r.wait(flags + 4)); });
+    }
+  }
+}
+
+// Rank 0 has two endpoints, both connected to rank 1: its thread posts on the first, the context `other` on the second.
+// Rank 1 is outside of the layer meanwhile, and has seen no signal on `flag` in the end.
+using OnTwo = std::function<void(Rank& r, Rank& other, uint64_t data, uint64_t flag)>;
+void on_two_endpoints(Doomed& doomed, const OnTwo& body) {
   std::atomic<uint32_t> settled{0};
   std::atomic<bool> done{false};
-  std::atomic<uint64_t> before{UINT64_MAX};
   doomed.run([&](Rank& r) {
-    const uint64_t data = r.allocate(kLength);
-    const uint64_t flag = r.allocate(4);
-    const std::vector<std::byte> first = pattern(kLength, 1);
-    const std::vector<std::byte> second = pattern(kLength, 2);
-    if (r.rank == 0) ok(r.put(first.data(), 1, data, kLength));  // connects
-    settle(r, flag, settled, r.size);
-    auto& posted = doomed.wire().counts().posted_data;
+    const uint64_t data = r.allocate(8);
+    const uint64_t flag = r.allocate(8);
     if (r.rank == 1) {
-      while (before == UINT64_MAX || posted < before + 12) ::sched_yield();  // outside the layer
-      EXPECT_EQ(posted, before + 12) << "three links, four segments each";
-      doomed.wire().break_link(0, 1, 1);
-      return serve(r, flag, done);
+      settle(r, flag, settled, 2);
+      while (!done) ::sched_yield();
+      serve(r, flag + 4, done);
+      EXPECT_EQ(r.count(flag), 0U) << "a signal without its data";
+      return;
     }
-    before = posted.load();
-    EXPECT_EQ(r.put(second.data(), 1, data, kLength), OMPL_ERR_LINK);
-    EXPECT_TRUE(is_failure(r.signal(1, flag))) << "the data before it are not all there";
-    EXPECT_EQ(r.flush(), OMPL_ERR_LINK);
-    EXPECT_EQ(r.flush(), OMPL_OK) << "told once";
+    const auto other = r.context();
+    const uint64_t value = 1;
+    for (Rank* const each : {&r, other.get()}) ok(each->put_signal(&value, 1, data, 8, flag + 4));
+    ok(other->quiet());
+    settle(r, flag, settled, 2);
+    body(r, *other, data, flag);
     done = true;
   });
+}
+
+// While it lives, a thread of rank 0 has the first endpoint and does not give it back.
+class Busy {
+ public:
+  Busy(Wire& wire, Rank& other)
+      : detention_(std::in_place, wire, 0, 0), thread_([this, &other](const std::stop_token& stop) {
+          while (!stop.stop_requested()) ompl_progress(other.ctx(), 0);
+        }) {
+    while (!detention_->holds()) ::sched_yield();
+  }
+  ~Busy() { detention_.reset(); }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  std::optional<Wire::Detention> detention_;
+  std::jthread thread_;
+};
+
+TEST(MockFailure, R18_NoSignalPassesDataThatAnotherThreadKnowsToBeLost) {
+  Doomed doomed({.spurious_retry = 0}, {.endpoints = 2});
+  on_two_endpoints(doomed, [&](Rank& r, Rank& other, uint64_t data, uint64_t flag) {
+    const uint64_t value = 5;
+    ok(r.put(&value, 1, data, 8));
+    const Busy busy(doomed.wire(), other);
+    doomed.wire().fail_link(0, 0, 1);
+    EXPECT_NE(r.signal(1, flag, 100'000'000), OMPL_OK);
+  });
+}
+
+// Held puts are there only where puts and signals are joined.
+const Hostility kJoined{.stalls_sender = true, .joined_put = 64, .spurious_retry = 0};
+
+// Its own endpoint is busy, and the other one cannot send it: the next signal, by the short way, must not pass it.
+TEST(MockFailure, R18_NoSignalPassesAHeldPutThatIsLostElsewhere) {
+  Doomed doomed(kJoined, {.endpoints = 2});
+  on_two_endpoints(doomed, [&](Rank& r, Rank& other, uint64_t data, uint64_t flag) {
+    const uint64_t value = 5;
+    ok(r.put(&value, 1, data, 8));
+    doomed.wire().fail_link(0, 1, 1);
+    {
+      const Busy busy(doomed.wire(), other);
+      ompl_progress(r.ctx(), 0);
+    }
+    EXPECT_EQ(r.signal(1, flag), OMPL_ERR_LINK);
+    EXPECT_EQ(r.flush(), OMPL_ERR_LINK);
+    EXPECT_EQ(r.flush(), OMPL_OK) << "told once";
+  });
+}
+
+// ompl_free() sends what other contexts hold, through its own endpoint.
+TEST(MockFailure, R18_NoSignalPassesAHeldPutThatAnotherContextLoses) {
+  Doomed doomed(kJoined, {.endpoints = 2});
+  const uint64_t freed = [&] {
+    std::atomic<uint64_t> offset{0};
+    doomed.run([&](Rank& r) { offset = r.allocate(8); });
+    return offset.load();
+  }();
+  on_two_endpoints(doomed, [&](Rank& r, Rank& other, uint64_t data, uint64_t flag) {
+    const uint64_t value = 5;
+    ok(other.put(&value, 1, data, 8));
+    doomed.wire().fail_link(0, 0, 1);
+    EXPECT_EQ(r.free(freed), OMPL_ERR_LINK);
+    EXPECT_EQ(other.signal(1, flag), OMPL_ERR_LINK);
+    EXPECT_EQ(other.flush(), OMPL_ERR_LINK);
+    EXPECT_EQ(other.flush(), OMPL_OK) << "told once";
+  });
+}
+
+// Its buffer is in use until its own connection says something.
+TEST(MockFailure, R18_ABreakEndsNoTransferOfAnotherConnection) {
+  constexpr std::size_t kLength = 4096;
+  for (const bool blocks : {true, false}) {
+    SCOPED_TRACE(blocks);
+    Doomed doomed({.inline_limit = 0, .spurious_retry = 0}, {.endpoints = 2});
+    std::atomic<uint32_t> settled{0};
+    std::atomic<uint64_t> before{UINT64_MAX};
+    std::atomic<bool> done{false};
+    doomed.run([&](Rank& r) {
+      const uint64_t data = r.allocate(kLength);
+      const uint64_t flag = r.allocate(4);
+      const std::vector<std::byte> source = pattern(kLength, 1);
+      const auto& posted = doomed.wire().counts().posted_data;
+      if (r.rank == 1) {
+        settle(r, flag, settled, 2);
+        while (before == UINT64_MAX || posted == before) ::sched_yield();
+        doomed.wire().fail_link(0, 0, 1);
+        std::this_thread::sleep_for(
+            std::chrono::milliseconds(300));  // rank 0 looks for breaks meanwhile
+        EXPECT_FALSE(done);
+        serve(r, flag, done);
+        return;
+      }
+      const auto other = r.context();
+      for (Rank* const each : {&r, other.get()}) ok(each->put(source.data(), 1, data, 8));
+      ok(other->quiet());
+      settle(r, flag, settled, 2);
+      before = posted.load();
+      if (blocks) {
+        ok(other->put(source.data(), 1, data, kLength));
+      } else {
+        ompl_handle handle;
+        EXPECT_EQ(
+            ompl_put_nb(other->ctx(), address(source.data()), 1, data, kLength, nullptr, 0, &handle),
+            OMPL_PENDING);
+        ok(ompl_handle_wait(other->ctx(), &handle, OMPL_FOREVER));
+      }
+      done = true;
+    });
+  }
 }
 
 // Handles, atomics and callbacks of a rank that dies before it answers: each ends with the error, in every way to
@@ -354,11 +571,14 @@ TEST(MockFailure, R18_NothingIsSentAgain) {
   }
 }
 
-// A context that only signalled learns of the loss at its quiet, one that put at its flush.
+// A context that only signalled learns of the loss at its quiet, one that put at its flush; also if it becomes known while
+// they look.
 TEST(MockFailure, R18_FlushAndQuietTellOfTheLoss) {
-  for (const bool with_data : {true, false}) {
-    SCOPED_TRACE(with_data);
-    Doomed doomed({.remote_completion = false}, {.endpoints = 1});
+  for (const unsigned way : {0, 1, 2, 3, 4, 5, 6, 7}) {
+    SCOPED_TRACE(way);
+    const bool with_data = (way & 1) != 0;
+    Doomed doomed({.remote_completion = (way & 2) != 0, .fails_when_asked = (way & 4) != 0},
+                  {.endpoints = 1});
     std::atomic<uint32_t> settled{0};
     std::atomic<bool> done{false};
     doomed.run([&](Rank& r) {

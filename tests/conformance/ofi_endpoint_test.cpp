@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The ofi conduit over the loopback interface: two ranks in one process, for each provider there is.
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
+#include <set>
 
 #include "endpoint_rules.hpp"
 #include "ofi_node.hpp"
@@ -99,6 +103,43 @@ TEST_P(OfiEndpointTest, ASmallPutIsThereBeforeWhateverComesNext) {
   put(from_a(), 1, &++seed, kData, sizeof seed);
   until([&] { return from_a().arm() || there(); }, [&] { step(); });
   ASSERT_TRUE(until(there, [&] { b->progress(); })) << "whoever sleeps leaves nothing behind";
+}
+
+// Of those providers whose connections are sockets of ours.
+class OfiConnectionTest : public EndpointRules {
+ protected:
+  static std::set<int> sockets() {
+    std::set<int> found;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+      const int fd = std::stoi(entry.path().filename());
+      sockaddr_storage peer{};
+      socklen_t length = sizeof peer;
+      if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0) found.insert(fd);
+    }
+    return found;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Providers, OfiConnectionTest, testing::ValuesIn(cases({"tcp", "net"})),
+                         kCaseName);
+
+// Slot 2 of three talks to slot 0 of two, which talks back to slot 0.
+TEST_P(OfiConnectionTest, ABreakOfAConnectionThatOnlyTheOtherSideSendsOnIsALoss) {
+  ASSERT_NO_FATAL_FAILURE(start(3, 2));
+  signal(from_b(), 0, {.offset = kFlag});
+  const std::set<int> before = sockets();
+  signal(from_a(2), 1, {.offset = kFlag});
+  ASSERT_TRUE(until([&] { return b->flag(kFlag) == 1; }, [&] { step(); }));
+  int broken = 0;
+  for (const int fd : sockets()) {
+    if (!before.contains(fd)) broken += ::shutdown(fd, SHUT_RDWR) == 0 ? 1 : 0;
+  }
+  ASSERT_GE(broken, 1);
+  ASSERT_TRUE(until([&] { return from_b().loss(0) != OMPL_OK; }, [&] { step(); }));
+  EXPECT_EQ(from_b().loss(0), OMPL_ERR_LINK);
+  EXPECT_FALSE(from_b().reason(0).empty());
+  EXPECT_FALSE(from_b().departed(0));
+  EXPECT_EQ(from_b().failure(0), OMPL_OK) << "its own connection works";
+  signal(from_b(), 0, {.offset = kFlag});
 }
 
 TEST_P(OfiEndpointTest, AStrangerIsRefused) {

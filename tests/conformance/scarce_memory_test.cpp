@@ -140,14 +140,14 @@ int put_together(ompl_team* team, ompl_request** request) {
   return ompl_allgatherv(team, OMPL_IN_PLACE, all.data(), kLengths.data(), nullptr, &options, request);
 }
 
-// To make the request for such a call, the first of its team.
+// To make the request for such a call, the first of its team, and to start it.
 std::size_t allocations_of(Start call, ompl_team* team) {
   ompl_request* request = nullptr;
   const std::size_t before = t_made;
   ok(call(team, &request));
   const std::size_t made = t_made - before;
   ok(ompl_request_free(&request));
-  return made;
+  return made + 1;  // for how far it has come
 }
 
 // Each allocation in turn that a member makes to take part is refused.

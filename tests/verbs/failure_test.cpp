@@ -101,6 +101,32 @@ TEST_P(VerbsFailure, R18_WhatBreaksOneConnectionLeavesTheOthersAlone) {
   });
 }
 
+// The second of rank 1's two endpoints talks to the only one of rank 0, which talks back to the first.
+TEST(VerbsUnequalPools, R18_AWaitEndsWhenAConnectionBreaksThatOnlyTheOtherSideSendsOn) {
+  log::set_level(log::Level::off);
+  ThreadWorld world(
+      std::make_unique<OverVerbs>(std::vector<std::string>{"rc"}, std::vector<unsigned>{1, 2}),
+      {.ranks = 2, .ends_well = false});
+  std::atomic<bool> done{false};
+  world.run([&](Rank& r) {
+    const uint64_t flag = r.allocate(12);
+    if (r.rank == 0) {
+      ok(r.wait(flag));
+      EXPECT_EQ(r.wait(flag + 4, 20'000'000'000), OMPL_ERR_LINK);
+      ok(r.signal(1, flag + 8));  // its own connection works
+      done = true;
+      return;
+    }
+    const auto other = r.context();
+    ok(other->signal(0, flag));
+    ok(other->quiet());
+    STUB(verbs_stub_refuse_accesses)(1);
+    ok(other->signal(0, flag + 4));
+    while (!done) r.poll(flag);  // which fails once it learns of the break
+    EXPECT_EQ(other->quiet(), OMPL_ERR_LINK);
+  });
+}
+
 TEST_P(VerbsFailure, LostDatagramsAreSentAgain) {
   const auto w = world({.ranks = 3, .endpoints = 2});
   const uint64_t flag = w->allocate(64);

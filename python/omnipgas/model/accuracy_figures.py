@@ -52,10 +52,10 @@ PROGRAMS: dict[str, tuple[str, list[object]]] = {
     "transpose by alltoall": ("transpose", [512, 100, "alltoall"]),
     "pipeline": ("pipeline", [200, 4096, 20]),
 }
-RANKS, TRACES, RUNS = 2, 3, 9
+RANKS, RUNS = 2, 9
 OTHER_EAGER = 65536  # bytes
 RUN_LIMIT = 60.0  # seconds
-STUDY = study.Plan(sizes=[256, 512, 1024], ranks=RANKS, runs=5, limit=16383, timeout=RUN_LIMIT)
+STUDY = study.Plan(sizes=[256, 512, 1024], ranks=RANKS, runs=RUNS, limit=16383, timeout=RUN_LIMIT)
 LARGE = study.Plan(sizes=[256, 512, 1024, 2048, 4096], ranks=16, runs=5, limit=16383, timeout=600.0)
 
 
@@ -143,31 +143,29 @@ def predictions(build: Path) -> list[Figure]:
 class _Job:
     name: str
     line: list[str]
-    predicted: float
+    predicted: list[float] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
 
 
 def measured(build: Path, mpi: str, limit: int | None) -> Iterator[tuple[str, Comparison]]:
-    """Every program, predicted from traces without the limit (their median), then run in turn with the others."""
+    """Every program: in each round predicted from a trace without the limit, then run with it. The medians of both."""
     parameters = str(parameters_of(build, mpi))
     launch = examples.launch(build, mpi, RANKS)
-    jobs = []
-    with tempfile.TemporaryDirectory(prefix="omni-predictions-") as folder:
-        for name, (program, arguments) in PROGRAMS.items():
-            line = launch.line(RANKS, examples.program(build, mpi, program), arguments)
-            predicted = []
-            for number in range(TRACES):
-                trace = Path(folder, f"{name}-{number}")
-                study.trace(line, launch.environment(), trace, RUN_LIMIT)
-                found = study.predict(trace, parameters, "loggps", 0, {"measured": limit})
-                predicted.append(found["measured"]["seconds"])
-            jobs.append(_Job(name, line, statistics.median(predicted)))
     settings = launch.environment((eager.limit(mpi, limit) if limit else None) or {})
-    for _ in range(RUNS):
-        for job in jobs:
-            job.times.append(timer.run(job.line, RUN_LIMIT, settings).asked)
+    jobs = [
+        _Job(name, launch.line(RANKS, examples.program(build, mpi, program), arguments))
+        for name, (program, arguments) in PROGRAMS.items()
+    ]
+    with tempfile.TemporaryDirectory(prefix="omni-predictions-") as folder:
+        for number in range(RUNS):
+            for job in jobs:
+                trace = Path(folder, f"{job.name}-{number}")
+                study.trace(job.line, launch.environment(), trace, RUN_LIMIT)
+                found = study.predict(trace, parameters, "loggps", 0, {"measured": limit})
+                job.predicted.append(found["measured"]["seconds"])
+                job.times.append(timer.run(job.line, RUN_LIMIT, settings).asked)
     for job in jobs:
-        yield job.name, compare(job.times, job.predicted)
+        yield job.name, compare(job.times, statistics.median(job.predicted))
 
 
 def elimination(build: Path) -> list[Figure]:

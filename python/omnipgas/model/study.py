@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni model study gauss: Gaussian elimination predicted and measured, laid out as tables 7 and 10 of the LogGPS paper.
 
-Per size the original program is traced once; from that trace alone its time is predicted with S as it is, with a larger
-S, and with its messages cut (what-if). Then all three are measured, in turn. The cut program is traced too, and
-predicted from its own trace, as the paper does."""
+In each round the original program is traced; from that trace alone its time is predicted with S as it is, with a larger
+S, and with its messages cut (what-if). The cut program is traced too, and predicted from its own trace, as the paper
+does. Then all three are measured. The median of the predictions is set beside that of the measurements: a machine that
+is slower for a while is so for both."""
 
 from __future__ import annotations
 
 import json
+import statistics
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -36,7 +38,7 @@ NAME = typer.Argument(..., metavar="gauss", help="Which study.")
 PARAMS = typer.Option(..., "--params", metavar="MPI=FILE", help="Fitted parameters of an MPI; once for each MPI.")
 SIZE_LIST = typer.Option(SIZES, "--sizes", help="Sizes of the matrix, comma-separated.")
 RANKS = typer.Option(2, "--ranks", min=2, help="Ranks of the program.")
-RUNS = typer.Option(5, "--runs", min=1, help="Untraced runs of each variant.")
+RUNS = typer.Option(5, "--runs", min=1, help="Rounds: each variant traced and predicted, then run untraced.")
 LIMIT = typer.Option(16383, "--eager", min=8, help="S of the original, set in the library where that is possible.")
 OUT = typer.Option(..., "-o", "--out", metavar="FILE", help="Result, JSON; the tables stand beside it as .md.")
 TIMEOUT = typer.Option(600.0, "--timeout", min=0.1, help="Seconds until one run counts as hung.")
@@ -129,17 +131,21 @@ def one_size(plan: Plan, mpi: str, params: str, n: int) -> Iterator[dict[str, An
     env = {one: launch.environment(settings[one] or {}) for one in variants}
     # Without a limit to set, S is what was fitted.
     limits = {one: (plan.larger if one == "larger" else plan.limit) if settings[one] else None for one in variants}
+    rounds: list[dict[str, dict[str, Any]]] = []  # by model and variant
+    cuts: list[dict[str, dict[str, Any]]] = []
+    times: dict[str, list[float]] = {one: [] for one in variants}
     with tempfile.TemporaryDirectory(prefix="omni-study-") as folder:
-        whole, cut = Path(folder, "original"), Path(folder, "fragmented")
-        trace(lines["original"], env["original"], whole, plan.timeout)
-        predicted = {model: predict(whole, params, model, plan.limit, limits) for model in MODELS}
-        times: dict[str, list[float]] = {one: [] for one in variants}
-        for _ in range(plan.runs):
+        for number in range(plan.runs):
+            whole, cut = Path(folder, f"original-{number}"), Path(folder, f"fragmented-{number}")
+            trace(lines["original"], env["original"], whole, plan.timeout)
+            rounds.append({model: predict(whole, params, model, plan.limit, limits) for model in MODELS})
+            trace(lines["fragmented"], env["fragmented"], cut, plan.timeout)
+            only = {"original": limits["fragmented"]}
+            cuts.append({model: predict(cut, params, model, plan.limit, only) for model in MODELS})
             for one in variants:
                 times[one].append(timer.run(lines[one], plan.timeout, env[one]).asked)
-        trace(lines["fragmented"], env["fragmented"], cut, plan.timeout)
-        only = {"original": limits["fragmented"]}
-        own = {model: predict(cut, params, model, plan.limit, only)["original"] for model in MODELS}
+    predicted = {model: {one: middle(rounds, model, one) for one in variants} for model in MODELS}
+    own = {model: middle(cuts, model, "original") for model in MODELS}
     for one in variants:
         # What is compared is the paper's way: the cut program from its own trace, the others from the original's.
         chosen = {model: own[model] if one == "fragmented" else predicted[model][one] for model in MODELS}
@@ -150,6 +156,13 @@ def one_size(plan: Plan, mpi: str, params: str, n: int) -> Iterator[dict[str, An
             "predicted": chosen,
             "what_if": {model: predicted[model][one] for model in MODELS},
         }  # fmt: skip
+
+
+def middle(rounds: list[dict[str, dict[str, Any]]], model: str, variant: str) -> Any:
+    """The prediction with the median time."""
+    found = [one[model][variant] for one in rounds]
+    wanted = statistics.median_low([one["seconds"] for one in found])
+    return next(one for one in found if one["seconds"] == wanted)
 
 
 def trace(command: list[str], env: dict[str, str], folder: Path, limit: float) -> None:

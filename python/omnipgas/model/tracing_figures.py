@@ -20,7 +20,7 @@ from omnipgas.model.tracers import NoTracerError, choose
 
 PROGRAM = Path(__file__).absolute().parents[3] / "tests/trace/programs/cost.c"
 CALLS, ROUNDS = 20000, 15
-HALO, PAIRS = ("256", "2000"), 31
+HALO, PAIRS = {256: 2000, 1024: 200}, 31  # steps by the points of a side: nine calls each, whatever the side
 LIMIT = 60.0  # seconds
 FAILURES = (
     FailedError, NoTracerError, OSError, peers.MissingError, subprocess.SubprocessError, timer.TimerError,
@@ -31,11 +31,14 @@ def tracing(build: Path) -> list[Figure]:
     """Nanoseconds a call, and the halo example, in turns with a tracer and without."""
     figures = []
     for mpi in MPIS:
-        call, halo = f"tracing {mpi}, a call", f"halo example traced, {mpi}, of its time untraced"
+        call = f"tracing {mpi}, a call"
+        halo = {side: f"halo example, {side} x {side}, traced, {mpi}, of its time untraced" for side in HALO}
         try:
-            figures += [cost_of_call(build, mpi, call), cost_of_halo(build, mpi, halo)]
+            figures += [cost_of_call(build, mpi, call)]
+            figures += [cost_of_halo(build, mpi, side, name) for side, name in halo.items()]
         except FAILURES as error:
-            figures += [missing(call, 100.0, True, str(error)), missing(halo, 1.01, True, str(error))]
+            figures += [missing(call, 100.0, True, str(error))]
+            figures += [missing(name, 1.01, True, str(error)) for name in halo.values()]
     return figures
 
 
@@ -71,10 +74,10 @@ def run(line: list[str], env: dict[str, str]) -> str:
     return subprocess.run(line, env=env, capture_output=True, text=True, timeout=LIMIT, check=True).stdout
 
 
-def cost_of_halo(build: Path, mpi: str, name: str) -> Figure:
+def cost_of_halo(build: Path, mpi: str, side: int, name: str) -> Figure:
     """The part that it times itself."""
     launch = examples.launch(build, mpi, 2)
-    line = launch.line(2, examples.program(build, mpi, "halo"), HALO)
+    line = launch.line(2, examples.program(build, mpi, "halo"), [side, HALO[side]])
     times: dict[bool, list[float]] = {True: [], False: []}
     tracer = choose(build, line)
     for i in range(PAIRS):

@@ -66,6 +66,22 @@ Post MockEndpoint::signal(uint32_t rank, const Signal& record) {
   return links_[rank]->post({.kind = Operation::Kind::signal, .record = record});
 }
 
+Post MockEndpoint::joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
+                          uint64_t flag) {
+  const Claim claim(*this);
+  Post data;
+  if (length > 0) {
+    auto* const local = const_cast<std::byte*>(static_cast<const std::byte*>(source));
+    data = links_[rank]->post(
+        {.kind = Operation::Kind::put, .held = true, .local = local, .offset = offset, .left = length});
+    if (data.state != Post::State::done) return data;
+  }
+  const Post signal = links_[rank]->post({.kind = Operation::Kind::signal, .record = {.offset = flag}});
+  if (length == 0) return signal;
+  if (signal.state != Post::State::done) data.state = Post::State::pending;
+  return data;
+}
+
 int MockEndpoint::carry(int budget) {
   port_.list_incoming(&incoming_);
   for (Link* link : incoming_) link->accept();
@@ -116,13 +132,17 @@ int MockEndpoint::progress(Sink& sink, int budget) {
         taken += port_.take(sink, left);
     }
   }
+  wire_.detain(rank_, slot_);
   return taken;
 }
 
 uint64_t MockEndpoint::completed(uint32_t rank) const { return links_[rank]->completed(); }
 
 int MockEndpoint::failure(uint32_t rank) const {
-  return links_[rank] != nullptr ? links_[rank]->failure() : OMPL_OK;
+  if (links_[rank] == nullptr) return OMPL_OK;
+  const int known = links_[rank]->failure();
+  if (known == OMPL_OK && wire_.hostility().fails_when_asked) links_[rank]->learn();
+  return known;
 }
 
 bool MockEndpoint::departed(uint32_t rank) const {

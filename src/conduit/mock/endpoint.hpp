@@ -20,6 +20,8 @@ class MockEndpoint final : public Endpoint {
   Post put(uint32_t rank, const void* source, uint64_t offset, std::size_t length) override;
   Post get(uint32_t rank, void* target, uint64_t offset, std::size_t length) override;
   Post signal(uint32_t rank, const Signal& record) override;
+  Post joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
+              uint64_t flag) override;
   int progress(Sink& sink, int budget) override;
   [[nodiscard]] uint64_t completed(uint32_t rank) const override;
   [[nodiscard]] int failure(uint32_t rank) const override;

@@ -250,6 +250,11 @@ int Link::advance(int budget) {
   return staged + take_completions(budget - std::min(staged, budget));
 }
 
+void Link::learn() {
+  const std::lock_guard lock(mutex_);
+  if (broken_ != OMPL_OK && failure_.load(std::memory_order_relaxed) == OMPL_OK) fail_now();
+}
+
 bool Link::takes_what_it_refused() {
   const std::lock_guard lock(mutex_);
   return refused_ && failure_.load(std::memory_order_relaxed) == OMPL_OK && state_ == State::open &&

@@ -111,6 +111,7 @@ class Link {
   // The initiator's side.
   Post post(Operation op);
   int advance(int budget);  // takes completions, connects, notices that the link broke
+  void learn();             // notices that the link broke, if it has
   [[nodiscard]] bool initiator_has_work();
   [[nodiscard]] bool takes_what_it_refused();
   void fail(

@@ -2,6 +2,7 @@
 #include "conduit/mock/wire.hpp"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -124,6 +125,26 @@ void Wire::break_link(uint32_t rank, uint32_t slot, uint32_t peer, int code) {
   const std::lock_guard lock(mutex_);
   const auto link = links_.find({rank, slot, peer});
   if (link != links_.end()) link->second->break_now(code);
+}
+
+void Wire::fail_link(uint32_t rank, uint32_t slot, uint32_t peer) {
+  const std::lock_guard lock(mutex_);
+  const auto link = links_.find({rank, slot, peer});
+  if (link != links_.end()) link->second->fail(OMPL_ERR_LINK);
+}
+
+Wire::Detention::Detention(Wire& wire, uint32_t rank, uint32_t slot) : wire_(wire) {
+  wire_.detains_ = (uint64_t{rank} << 32 | slot) + 1;
+}
+
+Wire::Detention::~Detention() { wire_.detains_ = 0; }
+
+void Wire::detain(uint32_t rank, uint32_t slot) {
+  const uint64_t endpoint = (uint64_t{rank} << 32 | slot) + 1;
+  if (detains_ != endpoint) return;
+  ++detained_;
+  while (detains_ == endpoint) ::sched_yield();
+  --detained_;
 }
 
 void Wire::break_endpoint(uint32_t rank, uint32_t slot) { port(rank, slot).break_now(); }

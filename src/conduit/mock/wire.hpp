@@ -52,6 +52,7 @@ struct Hostility {
   uint32_t stripes = 1;
   std::size_t connection_bytes = 0;
   uint32_t max_endpoints = UINT32_MAX;
+  std::size_t joined_put = 0;  // at most inline_limit
   // Room. A link with `send_depth` operations outstanding answers retry(queue_full).
   std::size_t send_depth = 64;
   // Records waiting for the target: per endpoint if the mock stalls its senders; else per link, and one
@@ -65,8 +66,10 @@ struct Hostility {
   unsigned completion_delay = 4;  // of completions, in progress() calls of the initiator
   unsigned connect_delay = 4;     // of a connection, in progress() calls of the target
   unsigned spurious_retry = 16;   // one post of so many is refused for no reason; 0: none
-  bool scramble = true;      // overtake wherever the contract promises no order; tear data to pieces
-  bool descriptor = true;    // endpoints have one
+  bool fails_when_asked =
+      false;               // a break becomes known right after somebody found failure() to know of none
+  bool scramble = true;    // overtake wherever the contract promises no order; tear data to pieces
+  bool descriptor = true;  // endpoints have one
   bool death_notice = true;  // Reach::death_fd becomes readable by Wire::kill()
   std::vector<Fault> faults = {};
 
@@ -123,12 +126,28 @@ class Wire {
   void break_link(uint32_t rank, uint32_t slot, uint32_t peer, int code = OMPL_ERR_LINK);
   void break_endpoint(uint32_t rank, uint32_t slot);
   void kill(uint32_t rank);
+  // Like break_link(), and known at once, as if whoever holds the endpoint had just learnt of it.
+  void fail_link(uint32_t rank, uint32_t slot, uint32_t peer);
+
+  // For the test: who progresses the endpoint next stays in there, as if it had lost its core, while this lives.
+  class Detention {
+   public:
+    Detention(Wire& wire, uint32_t rank, uint32_t slot);
+    ~Detention();
+    Detention(const Detention&) = delete;
+    Detention& operator=(const Detention&) = delete;
+    [[nodiscard]] bool holds() const { return wire_.detained_ > 0; }
+
+   private:
+    Wire& wire_;
+  };
 
   // For the conduit.
   Memory& memory(uint32_t rank) { return memory_[rank]; }
   [[nodiscard]] int death_fd(uint32_t rank) const { return death_fds_[rank]; }
   Port& port(uint32_t rank, uint32_t slot);
   Link& link(uint32_t rank, uint32_t slot, uint32_t peer, uint32_t peer_slot);
+  void detain(uint32_t rank, uint32_t slot);
   // The core broke the contract: says so on standard error, with the seed, and aborts.
   [[noreturn]] void violation(std::string_view what) const;
 
@@ -145,6 +164,8 @@ class Wire {
   std::vector<bool> dead_;
   std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<Port>> ports_;
   std::map<Key, std::unique_ptr<Link>> links_;
+  std::atomic<uint64_t> detains_{0};  // one more than rank << 32 | slot; 0: none
+  std::atomic<uint32_t> detained_{0};
 };
 
 // The conduit of one rank on `wire`.

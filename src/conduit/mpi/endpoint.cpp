@@ -245,8 +245,8 @@ void MpiEndpoint<Handle>::fail(uint32_t rank, std::string why, int code) {
   Link& link = links_[rank];
   if (link.failure != OMPL_OK) return;
   link.why = std::move(why);
-  link.window.close();
   link.failure.store(code, std::memory_order_release);
+  link.window.close();
 }
 
 template <class Handle>

@@ -465,9 +465,18 @@ int OfiEndpoint::failure(uint32_t rank) const {
   return link != nullptr ? link->failure.load(std::memory_order_acquire) : OMPL_OK;
 }
 
+int OfiEndpoint::loss(uint32_t rank) const {
+  const int code = failure(rank);
+  return code != OMPL_OK ? code : links_->losses().of(rank);
+}
+
 bool OfiEndpoint::departed(uint32_t rank) const {
   const Link* link = links_->find(rank);
   return link != nullptr && link->goodbye.load(std::memory_order_acquire);
+}
+
+std::string OfiEndpoint::reason(uint32_t rank) const {
+  return failure(rank) != OMPL_OK ? Endpoint::reason(rank) : links_->losses().why(rank);
 }
 
 bool OfiEndpoint::arm() { return post_held() && links_->progress() == 0 && wait_set_.arm(); }

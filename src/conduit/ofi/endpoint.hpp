@@ -34,7 +34,9 @@ class OfiEndpoint final : public Endpoint, public Voice {
   int progress(Sink& sink, int budget) override;
   [[nodiscard]] uint64_t completed(uint32_t rank) const override;
   [[nodiscard]] int failure(uint32_t rank) const override;
+  [[nodiscard]] int loss(uint32_t rank) const override;
   [[nodiscard]] bool departed(uint32_t rank) const override;
+  [[nodiscard]] std::string reason(uint32_t rank) const override;
   [[nodiscard]] int descriptor() const override { return wait_set_.descriptor(); }
   bool arm() override;
   [[nodiscard]] std::string describe() const override;

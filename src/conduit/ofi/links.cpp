@@ -101,6 +101,7 @@ void Links::fail(Link& link, int code, std::string_view why) {
   link.probing = false;
   set_waiting(link, false);
   link.why = why;
+  if (find(link.rank) != &link && !link.goodbye) losses_.add(link.rank, code, link.why);
   link.failure.store(code, std::memory_order_release);
   link.window.close();
   link.confirmed = link.copied;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "conduit/completion_window.hpp"
+#include "conduit/losses.hpp"
 #include "conduit/ofi/address.hpp"
 #include "conduit/ofi/resources.hpp"
 #include "conduit/ofi/wire.hpp"
@@ -119,6 +120,8 @@ class Links {
   // Ends all.
   void close() { all_.clear(); }
 
+  // Breaks of those that only the other side sends on. Any thread.
+  [[nodiscard]] const Losses& losses() const { return losses_; }
   [[nodiscard]] std::string describe() const;
 
  protected:
@@ -148,6 +151,7 @@ class Links {
 
   std::vector<std::atomic<Link*>> by_rank_;  // those this side sends on
   std::vector<std::unique_ptr<Link>> all_;   // those, and the ones only the other side sends on
+  Losses losses_;
   std::atomic<uint32_t> up_{0};
   int waiting_ = 0;  // links
 };

@@ -357,6 +357,7 @@ void Connections::fail(Link& link, int code, std::string_view why) {
   link.why = std::string(why);
   link.failure.store(code, std::memory_order_release);
   link.done.store(UINT64_MAX, std::memory_order_seq_cst);
+  if (made(link.rank) != &link) losses_.add(link.rank, code, link.why);
   log::info("verbs: connection of endpoint {} to endpoint {} of rank {}: {}", slot_, link.slot,
             link.rank, link.why);
 }

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "conduit/losses.hpp"
 #include "conduit/verbs/address.hpp"
 #include "conduit/verbs/link.hpp"
 #include "conduit/verbs/resources.hpp"
@@ -72,6 +73,9 @@ class Connections {
   // The other side has left in order.
   void said_goodbye(Link& link);
 
+  // Breaks of those that only the other side sends on. Any thread.
+  [[nodiscard]] const Losses& losses() const { return losses_; }
+
   [[nodiscard]] std::string describe() const;
 
  private:
@@ -112,6 +116,7 @@ class Connections {
   std::vector<std::atomic<Link*>> links_;            // by rank: those this side sends on
   std::vector<std::unique_ptr<Link>> owned_;         // those, and the ones only the other side sends on
   std::vector<std::pair<uint32_t, Link*>> by_pair_;  // a hash table; its size is a power of two
+  Losses losses_;
   std::atomic<uint32_t> up_{0};
   int waiting_ = 0;  // links
   uint32_t datagrams_sent_ = 0;

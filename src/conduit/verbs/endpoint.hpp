@@ -31,9 +31,10 @@ class VerbsEndpoint final : public Endpoint {
   int progress(Sink& sink, int budget) override;
   [[nodiscard]] uint64_t completed(uint32_t rank) const override;
   [[nodiscard]] int failure(uint32_t rank) const override;
+  [[nodiscard]] int loss(uint32_t rank) const override;
   [[nodiscard]] bool departed(uint32_t rank) const override;
   [[nodiscard]] std::string reason(uint32_t rank) const override {
-    return connections_.find(rank)->why;
+    return failure(rank) != OMPL_OK ? connections_.find(rank)->why : connections_.losses().why(rank);
   }
   // Bytes that a request carries itself.
   [[nodiscard]] uint32_t inline_limit() const { return resources_.inline_limit; }

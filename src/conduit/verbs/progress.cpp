@@ -202,6 +202,11 @@ int VerbsEndpoint::failure(uint32_t rank) const {
   return link != nullptr ? link->failure.load(std::memory_order_acquire) : OMPL_OK;
 }
 
+int VerbsEndpoint::loss(uint32_t rank) const {
+  const int code = failure(rank);
+  return code != OMPL_OK ? code : connections_.losses().of(rank);
+}
+
 bool VerbsEndpoint::departed(uint32_t rank) const {
   const Link* link = connections_.find(rank);
   return link != nullptr && link->left.load(std::memory_order_acquire);

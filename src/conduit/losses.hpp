@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Breaks of connections on which only the other side sends: pools of different sizes bring them in [12]. An endpoint's
+// failure() does not know of them, for its own posts are not concerned, but what was on the way here is lost.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "omnipgas/ompl.h"
+
+namespace ompl::conduit {
+
+// Any thread. Few, and mostly none.
+class Losses {
+ public:
+  void add(uint32_t rank, int code, std::string_view why) {
+    const std::lock_guard lock(mutex_);
+    all_.push_back({rank, code, std::string(why)});
+    count_.store(all_.size(), std::memory_order_release);
+  }
+  // OMPL_OK, or the error of the first one.
+  [[nodiscard]] int of(uint32_t rank) const {
+    return count_.load(std::memory_order_acquire) == 0 ? OMPL_OK : first(rank).code;
+  }
+  [[nodiscard]] std::string why(uint32_t rank) const { return first(rank).why; }
+
+ private:
+  struct Loss {
+    uint32_t rank = 0;
+    int code = OMPL_OK;
+    std::string why;
+  };
+  [[nodiscard]] Loss first(uint32_t rank) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find(all_, rank, &Loss::rank);
+    return found != all_.end() ? *found : Loss{};
+  }
+
+  mutable std::mutex mutex_;
+  std::vector<Loss> all_;
+  std::atomic<std::size_t> count_{0};
+};
+
+}  // namespace ompl::conduit

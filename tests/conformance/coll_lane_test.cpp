@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The inside of the collectives where no call alone leads: channels that are very old, lanes with more than what a thread waits for,
+// and a servant of the node that dies. The ranks share a node. A death cannot be had of a thread: it is written where it would be seen.
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "coll/engine.hpp"
+#include "coll/request.hpp"
+#include "coll_job.hpp"
+#include "mock_fabric.hpp"
+
+namespace ompl::conformance {
+namespace {
+
+constexpr std::size_t kLong = 200'000;  // bytes, worth a servant
+
+std::unique_ptr<Fabric> on_one_node(uint32_t ranks) {
+  return std::make_unique<NodesFabric>(ranks, [](uint32_t) { return std::string("a"); });
+}
+
+coll::Team& inside(ompl_team* team) { return *reinterpret_cast<coll::Team*>(team); }
+
+// Looks without any call of the layer.
+bool comes(const std::function<bool()>& condition) {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!condition() && std::chrono::steady_clock::now() < limit) ::sched_yield();
+  return condition();
+}
+bool ends(ompl_request* request) {
+  return comes([=] { return !reinterpret_cast<coll::Request*>(request)->runs(); });
+}
+
+void seems_dead(coll::Team& team, uint32_t rank) {
+  const_cast<Peer&>(team.runtime().peer(rank)).failure.store(OMPL_ERR_PEER);
+}
+
+// What a member of two keeps of the other one.
+struct Ends {
+  Ends(coll::Team& team, uint32_t lane)
+      : base(static_cast<std::byte*>(team.runtime().pointer(team.runtime().rank(), team.memory()))),
+        words(*reinterpret_cast<coll::Words*>(base + team.layout().words(lane, 1 - team.me()))),
+        counters(
+            *reinterpret_cast<coll::Counters*>(base + team.layout().counters(lane, 1 - team.me()))) {
+    for (uint32_t i = 0; i < cells.size(); ++i)
+      cells[i] = reinterpret_cast<coll::Cell*>(base + team.layout().cells(lane, 1 - team.me()) +
+                                               std::size_t{i} * team.layout().stride);
+  }
+  // As after `messages` in each direction, of which the last `untold` ones alone told how many had been taken.
+  void grow_old(uint32_t messages, uint32_t untold) {
+    counters.sent = counters.freed = counters.told = messages;
+    counters.taken = messages;
+    words.taken = counters.acknowledged = messages - untold;
+    for (coll::Cell* const cell : cells) cell->arrived = messages / coll::Layout::kCells;
+  }
+  std::byte* base;
+  coll::Words& words;
+  coll::Counters& counters;
+  std::array<coll::Cell*, coll::Layout::kCells> cells{};
+};
+
+TEST(CollChannel, FillsAndIsFreeAgainAfterAnyNumberOfMessages) {
+  constexpr std::size_t kCalls = 20;  // more than a channel has cells
+  for (const uint32_t messages : {0U, (1U << 31) + 8, (1U << 31) - 16, UINT32_MAX - 7}) {
+    SCOPED_TRACE(messages);
+    const uint32_t untold = std::min(messages, (1U << 31) + 8);
+    ThreadWorld world(on_one_node(2), {.ranks = 2});
+    std::atomic<bool> started{false};
+    world.run([&](Rank& r) {
+      ompl_team* const team = world_team();
+      Ends(inside(team), 0).grow_old(messages, untold);
+      ok(r.barrier());
+      std::array<uint64_t, kCalls> values{};
+      std::array<ompl_request*, kCalls> requests{};
+      while (r.rank == 1 && !started) ::sched_yield();
+      for (std::size_t i = 0; i < kCalls; ++i) {
+        if (r.rank == 0) values[i] = i + 1;
+        ok(ompl_broadcast(team, &values[i], sizeof values[i], 0, nullptr, &requests[i]));
+      }
+      started = true;
+      ok(ompl_request_wait_all(r.ctx(), requests.data(), kCalls, kCollLimit / 4));
+      for (std::size_t i = 0; i < kCalls; ++i) EXPECT_EQ(values[i], i + 1);
+    });
+  }
+}
+
+// Exchanges tell how many messages were taken as they go; the word that tells it too must not fall far behind.
+TEST(CollChannel, KeepsTheWordOfWhatWasTakenNear) {
+  constexpr uint32_t kOld = (1U << 30) - 8;
+  ThreadWorld world(on_one_node(2), {.ranks = 2});
+  world.run([&](Rank& r) {
+    ompl_team* const team = world_team();
+    Ends ends(inside(team), 0);
+    ends.grow_old(kOld, kOld);
+    ok(r.barrier());
+    for (int i = 0; i < 100; ++i) {
+      uint64_t sum = 1;
+      ok(ompl_allreduce(team, OMPL_IN_PLACE, &sum, 1, OMPL_UINT64, OMPL_SUM, nullptr, nullptr));
+    }
+    ok(r.barrier());
+    EXPECT_GT(ends.words.taken, kOld);
+    EXPECT_GT(ends.counters.acknowledged, kOld);
+  });
+}
+
+// Rank 1 starts the second collective only when rank 0 waits no more.
+TEST(CollLane, TheServantIsWokenForWhatAWaitLeavesBehind) {
+  ThreadWorld world(on_one_node(2), {.ranks = 2});
+  std::atomic<bool> waited{false};
+  world.run([&](Rank& r) {
+    ompl_team* const team = world_team();
+    ok(ompl_team_set_progress(team, OMPL_PROGRESS_SHARED));
+    ok(r.barrier());
+    CollJob first({.collective = OMPL_ALLREDUCE, .length = kLong});
+    CollJob second({.collective = OMPL_ALLREDUCE, .length = kLong});
+    if (r.rank == 0) {
+      ok(first.start(team));
+      ok(second.start(team));
+      ok(ompl_request_wait(r.ctx(), &first.request, kCollLimit));
+      waited = true;
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // so that rank 0 waits
+      ok(first.start(team));
+      ok(ompl_request_wait(r.ctx(), &first.request, kCollLimit));
+      while (!waited) ::sched_yield();
+      ok(second.start(team));
+    }
+    EXPECT_TRUE(ends(second.request));
+    ok(ompl_request_wait(r.ctx(), &second.request, kCollLimit));
+    first.check();
+    second.check();
+  });
+}
+
+// The first is too short for it, so the second is handed over only when the wait for that is about to end.
+TEST(CollLane, TheServantOfTheNodeKeepsWhatNobodyWaitsFor) {
+  ThreadWorld world(on_one_node(2), {.ranks = 2});
+  std::atomic<bool> waited{false};
+  world.run([&](Rank& r) {
+    ompl_team* const team = world_team();
+    ok(ompl_team_set_progress(team, OMPL_PROGRESS_NODE));
+    ok(r.barrier());
+    CollJob first({.collective = OMPL_ALLREDUCE, .length = 8});
+    CollJob second({.collective = OMPL_ALLREDUCE, .length = kLong});
+    coll::Desk& desk = inside(team).desk(inside(team).me(), 0);
+    if (r.rank == 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // so that rank 1 waits
+    ok(first.start(team));
+    if (r.rank == 1) ok(second.start(team));
+    ok(ompl_request_wait(r.ctx(), &first.request, kCollLimit));
+    if (r.rank == 1) {
+      EXPECT_EQ(desk.posted, 1U);
+      EXPECT_FALSE(desk.order(0).is_of(0, coll::Order::Owner::member));
+      waited = true;
+    } else {
+      while (!waited) ::sched_yield();
+      ok(second.start(team));
+    }
+    ok(ompl_request_wait(r.ctx(), &second.request, kCollLimit));
+    first.check();
+    second.check();
+  });
+}
+
+// It had the first of two, and nobody had the second.
+TEST(CollLane, NothingEndsWellThatADeadServantLeavesBehind) {
+  ThreadWorld world(on_one_node(2), {.ranks = 2, .ends_well = false});
+  std::atomic<bool> done{false};
+  world.run([&](Rank& r) {
+    ompl_team* const team = world_team();
+    coll::Team& whole = inside(team);
+    if (r.rank == 0) whole.close_service();  // it takes nothing by itself
+    ok(ompl_team_set_progress(team, OMPL_PROGRESS_NODE));
+    ok(r.barrier());
+    if (r.rank == 0) {
+      while (!done) ::sched_yield();
+      return;
+    }
+    std::array<CollJob, 2> jobs;
+    for (CollJob& job : jobs) {
+      job.collective = OMPL_ALLREDUCE;
+      job.length = kLong;
+      ok(job.start(team));
+    }
+    coll::Desk& desk = whole.desk(whole.me(), 0);
+    ASSERT_EQ(desk.posted, 2U);
+    ASSERT_TRUE(desk.order(0).take(0, coll::Order::Owner::servant));
+    whole.engine().station(0).open = 0;
+    seems_dead(whole, 0);
+    whole.break_up(OMPL_ERR_PEER, "rank 0, of the team, died");
+    for (CollJob& job : jobs)
+      EXPECT_EQ(ompl_request_wait(r.ctx(), &job.request, kCollLimit), OMPL_ERR_PEER);
+    done = true;
+  });
+}
+
+// A member has died, so the team's end fails; what the servant has of another one goes back to that.
+TEST(CollLane, TheServantGivesBackWhenItsTeamCannotEndInOrder) {
+  const std::array<uint32_t, 3> everybody{0, 1, 2};
+  ThreadWorld world(on_one_node(3), {.ranks = 3, .ends_well = false});
+  std::atomic<bool> taken{false};
+  std::atomic<bool> done{false};
+  world.run([&](Rank& r) {
+    world_team();
+    ompl_team* team = nullptr;
+    ok(ompl_team_create(everybody.data(), everybody.size(), nullptr, &team));
+    ok(ompl_team_set_progress(team, OMPL_PROGRESS_NODE));
+    ok(r.barrier());
+    if (r.rank == 1) {
+      CollJob job({.collective = OMPL_ALLREDUCE, .length = kLong});
+      ok(job.start(team));
+      coll::Desk& desk = inside(team).desk(1, 0);
+      ASSERT_TRUE(comes([&] { return desk.order(0).is_of(0, coll::Order::Owner::servant); }));
+      taken = true;
+      EXPECT_TRUE(comes([&] { return desk.done == 1U; }));
+      done = true;
+      EXPECT_EQ(ompl_request_wait(r.ctx(), &job.request, kCollLimit), OMPL_ERR_STATE);
+      return;
+    }
+    if (r.rank == 0) {
+      ASSERT_TRUE(comes([&] { return taken.load(); }));
+      seems_dead(inside(team), 2);
+      EXPECT_EQ(ompl_team_destroy(team), OMPL_ERR_PEER);
+    }
+    while (!done) ::sched_yield();
+  });
+}
+
+}  // namespace
+}  // namespace ompl::conformance
