@@ -2,6 +2,7 @@
 #include "model/program.hpp"
 
 #include <cstring>
+#include <utility>
 
 #include "tools/input_error.hpp"
 
@@ -26,9 +27,12 @@ void put(std::vector<uint8_t>& code, uint64_t value) {
   code.push_back(static_cast<uint8_t>(value));
 }
 
-uint64_t take(const uint8_t*& at) {
-  uint64_t value = 0;
-  for (unsigned shift = 0;; shift += 7) {
+inline uint64_t take(const uint8_t*& at) {
+  uint64_t value = *at++;
+  if (value < 0x80) [[likely]]
+    return value;
+  value &= 0x7f;
+  for (unsigned shift = 7;; shift += 7) {
     const uint64_t byte = *at++;
     value |= (byte & 0x7f) << shift;
     if (byte < 0x80) return value;
@@ -61,7 +65,7 @@ class ProgramStream : public Stream {
     const uint32_t rank = program_.rank_of(thread);
     const uint8_t head = *at++;
     op.kind = static_cast<OpKind>(head & kKindMask);
-    op.site = static_cast<uint32_t>(take(at));
+    op.site = place.site += static_cast<uint32_t>(unfolded(take(at)));
     if (op.kind == OpKind::compute) {
       std::memcpy(&op.ns, at, sizeof op.ns);
       at += sizeof op.ns;
@@ -96,6 +100,7 @@ class ProgramStream : public Stream {
  private:
   struct Place {
     const uint8_t* next = nullptr;
+    uint32_t site = 0;
     uint64_t posted = 0;
     BranchRequests requests;
   };
@@ -107,6 +112,7 @@ uint32_t Program::add_thread(uint32_t rank) {
   further_.push_back(rank);
   code_.emplace_back();
   posted_.push_back(0);
+  site_.push_back(0);
   requests_.emplace_back();
   return threads() - 1;
 }
@@ -116,7 +122,7 @@ void Program::add(uint32_t thread, const Op& op) {
   const uint32_t rank = rank_of(thread);
   const auto begin = [&](uint8_t marks) {
     code.push_back(static_cast<uint8_t>(static_cast<uint8_t>(op.kind) | marks));
-    put(code, op.site);
+    put(code, folded(int64_t{op.site} - std::exchange(site_[thread], op.site)));
   };
   const auto mark = [](bool set, Mark which) { return set ? which : Mark{}; };
   const auto request = [&] {

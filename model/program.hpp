@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operations in memory, in a few bytes each: numbers of variable length, peers relative to the rank, requests
-// counted back from the last.
+// Operations in memory, in a few bytes each: numbers of variable length, peers relative to the rank, sites to the last
+// one, requests counted back from the last.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace ompl::model {
 
 class Program : public Trace {
  public:
-  explicit Program(uint32_t ranks) : code_(ranks), posted_(ranks), requests_(ranks) {}
+  explicit Program(uint32_t ranks) : code_(ranks), posted_(ranks), site_(ranks), requests_(ranks) {}
 
   // One more of this rank; its number.
   uint32_t add_thread(uint32_t rank);
@@ -36,6 +36,7 @@ class Program : public Trace {
   std::vector<uint32_t> further_;           // ranks of the threads behind the first of each
   std::vector<std::vector<uint8_t>> code_;  // by thread, like the others
   std::vector<uint64_t> posted_;            // requests so far
+  std::vector<uint32_t> site_;              // the last one
   std::vector<BranchRequests> requests_;
   std::vector<std::string> sites_;
 };

@@ -37,7 +37,7 @@ FAILURES = (
     peers.MissingError, subprocess.SubprocessError, timer.TimerError,
 )  # fmt: skip
 FIT_LIMIT = 900  # seconds
-FRESH = Plan(rounds=10, launches=2, around=(), seed=2)  # measured once the parameters are fixed
+FRESH = Plan(rounds=20, launches=4, around=(), seed=2)  # measured once the parameters are fixed
 EAGER = 16384  # bytes: set in the library, to be found by the fit
 STEP = 2 ** (1 / Plan.per_octave)  # of the grid of lengths
 # Of Intel MPI only what its own rendezvous over libfabric is told.
