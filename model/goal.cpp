@@ -313,10 +313,10 @@ class Translator {
         needed_.push_back(first->earlier);
       }
       wait_for(thread, schedule_.ops[op].site);
-      if (schedule_.ops[op].kind == OpKind::compute)
-        program_.add(thread.number, schedule_.ops[op]);
-      else
+      if (schedule_.ops[op].kind != OpKind::compute)
         thread.held = op;
+      else if (schedule_.ops[op].ns != 0)  // else it only joins others
+        program_.add(thread.number, schedule_.ops[op]);
       if (!crossings_.empty()) hand_over(thread, op);
     }
     taken_.clear();
