@@ -307,9 +307,9 @@ int Network::quiet(Context& c, Deadline deadline) { return complete(c, Call::qui
 // that they ended in. After a failure all count as complete, so it is looked for last.
 int Network::landed(uint32_t slot, uint32_t rank, uint64_t ticket) const {
   const conduit::Endpoint& endpoint = *slots_[slot].endpoint;
-  const bool complete = endpoint.completed(rank) >= ticket;
-  if (const int broken = failure_of(endpoint, rank); broken != OMPL_OK) return broken;
-  return complete ? 1 : 0;
+  if (endpoint.completed(rank) < ticket) return 0;
+  const int broken = failure_of(endpoint, rank);
+  return broken == OMPL_OK ? 1 : broken;
 }
 
 // Until it has landed. Its buffer is in use until then, or until its own connection fails, whatever others do.
