@@ -154,11 +154,9 @@ int Network::test(Context& c, Handle& handle) {
     if (answered < 0) fetches_.abandon(handle.ticket);
     return answered;
   }
-  if (slot.endpoint->completed(handle.rank) >= handle.ticket) {
-    if (handle.kind == Pending::Kind::local || capabilities_.remote_completion) {
-      const int broken = failure_of(*slot.endpoint, handle.rank);
-      return broken == OMPL_OK ? 1 : broken;
-    }
+  if (handle.kind == Pending::Kind::local || capabilities_.remote_completion) {
+    if (const int state = landed(handle.slot, handle.rank, handle.ticket); state != 0) return state;
+  } else if (slot.endpoint->completed(handle.rank) >= handle.ticket) {
     if (handle.mark == 0) ask_for(c, handle);
     if (handle.mark != 0 && link(slot, handle.rank).acknowledged.load() >= handle.mark) return 1;
   }

@@ -131,6 +131,7 @@ def one_size(plan: Plan, mpi: str, params: str, n: int) -> Iterator[dict[str, An
     env = {one: launch.environment(settings[one] or {}) for one in variants}
     # Without a limit to set, S is what was fitted.
     limits = {one: (plan.larger if one == "larger" else plan.limit) if settings[one] else None for one in variants}
+    only = {"original": limits["fragmented"]}
     rounds: list[dict[str, dict[str, Any]]] = []  # by model and variant
     cuts: list[dict[str, dict[str, Any]]] = []
     times: dict[str, list[float]] = {one: [] for one in variants}
@@ -140,7 +141,6 @@ def one_size(plan: Plan, mpi: str, params: str, n: int) -> Iterator[dict[str, An
             trace(lines["original"], env["original"], whole, plan.timeout)
             rounds.append({model: predict(whole, params, model, plan.limit, limits) for model in MODELS})
             trace(lines["fragmented"], env["fragmented"], cut, plan.timeout)
-            only = {"original": limits["fragmented"]}
             cuts.append({model: predict(cut, params, model, plan.limit, only) for model in MODELS})
             for one in variants:
                 times[one].append(timer.run(lines[one], plan.timeout, env[one]).asked)

@@ -10,6 +10,16 @@
 
 namespace ompl::conduit::mock {
 
+namespace {
+
+// The source is only read; an operation has one pointer for puts and gets.
+Operation put_of(const void* source, uint64_t offset, std::size_t length) {
+  auto* const local = const_cast<std::byte*>(static_cast<const std::byte*>(source));
+  return {.kind = Operation::Kind::put, .held = true, .local = local, .offset = offset, .left = length};
+}
+
+}  // namespace
+
 // Two threads in one endpoint, or a post from within a sink, is an error of the core.
 class MockEndpoint::Claim {
  public:
@@ -46,10 +56,7 @@ MockEndpoint::~MockEndpoint() {
 
 Post MockEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std::size_t length) {
   const Claim claim(*this);
-  // The source is only read; an operation has one pointer for puts and gets.
-  auto* const local = const_cast<std::byte*>(static_cast<const std::byte*>(source));
-  return links_[rank]->post(
-      {.kind = Operation::Kind::put, .held = true, .local = local, .offset = offset, .left = length});
+  return links_[rank]->post(put_of(source, offset, length));
 }
 
 Post MockEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t length) {
@@ -71,9 +78,7 @@ Post MockEndpoint::joined(uint32_t rank, const void* source, uint64_t offset, st
   const Claim claim(*this);
   Post data;
   if (length > 0) {
-    auto* const local = const_cast<std::byte*>(static_cast<const std::byte*>(source));
-    data = links_[rank]->post(
-        {.kind = Operation::Kind::put, .held = true, .local = local, .offset = offset, .left = length});
+    data = links_[rank]->post(put_of(source, offset, length));
     if (data.state != Post::State::done) return data;
   }
   const Post signal = links_[rank]->post({.kind = Operation::Kind::signal, .record = {.offset = flag}});
