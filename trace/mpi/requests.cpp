@@ -12,6 +12,14 @@ namespace {
 // Matched messages (MPI_Mprobe) are remembered beside requests, whose handles have no such bit.
 constexpr uint64_t kMessage = uint64_t{1} << 63;
 
+bool receives(const Posted& posted) {
+  return (posted.flags & (Posted::kReceives | Posted::kSendsToo)) == Posted::kReceives;
+}
+// Its status is known before: from MPI_PROC_NULL nothing comes.
+bool tells_nothing(const Posted& posted) {
+  return (!receives(posted) || posted.peer == kProcNull) && (posted.flags & Posted::kToCancel) == 0;
+}
+
 }  // namespace
 
 void Call::posted(MPI_Request* request, int flags) {
@@ -137,7 +145,7 @@ void Call::completed(int i, const MPI_Status& status, Record& record) {
   const Posted& posted = held_[i].posted;
   record.request = posted.id;
   if (posted.id == 0) return;
-  if ((posted.flags & (Posted::kReceives | Posted::kSendsToo)) == Posted::kReceives) {
+  if (receives(posted)) {
     fill(record, status);
     record.flags |= posted.flags & (kAskedAnySource | kAskedAnyTag);
   }
@@ -180,16 +188,17 @@ void Call::completed_several(int n, const int* indices, const MPI_Status* status
   for (int i = 0; i < n; ++i) {
     const int at = indices != nullptr ? indices[i] : i;
     const Posted posted = held_[at].posted;
-    Record match = side(Kind::kMatch);
-    completed(at, statuses[i], match);
-    const bool receives = (posted.flags & (Posted::kReceives | Posted::kSendsToo)) == Posted::kReceives;
-    const bool as_asked =
-        match.bytes == posted.bytes && match.peer == posted.peer && match.tag == posted.tag;
-    if (posted.id != 0 && ((receives && !as_asked) || (match.flags & kCancelled) != 0)) {
-      append(match);
-    } else {
-      ids_[plain++] = posted.id;
+    bool plainly = posted.id == 0 || tells_nothing(posted);
+    if (!plainly) {
+      Record match = side(Kind::kMatch);
+      completed(at, statuses[i], match);
+      const bool as_asked =
+          match.bytes == posted.bytes && match.peer == posted.peer && match.tag == posted.tag;
+      plainly = (as_asked || !receives(posted)) && (match.flags & kCancelled) == 0;
+      if (!plainly) append(match);
     }
+    held_[at].posted.id = 0;
+    if (plainly) ids_[plain++] = posted.id;
   }
   append_ids(ids_, plain);
 }

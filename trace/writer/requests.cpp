@@ -11,6 +11,7 @@ namespace ompl::trace {
 bool SharedSends::push(uint64_t handle, const Posted& posted) {
   if (entries_ == nullptr) entries_ = map_zeroed<Entry>(kCapacity);
   if (entries_ == nullptr || last_ - first_ == kCapacity) return false;
+  if (first_ == last_) first_ = last_ = 0;  // the same lines of the cache again
   entries_[last_++ % kCapacity] = {handle, posted};
   return true;
 }

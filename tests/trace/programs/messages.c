@@ -136,6 +136,17 @@ static void nonblocking(void) {
   expect("Opaque", "\"name\": \"MPI_Buffer_detach\"");
 }
 
+/* Nothing comes from MPI_PROC_NULL, so that no record need say what came. */
+static void nobody(void) {
+  MPI_Request requests[2];
+  MPI_Irecv(in, kLong, MPI_DOUBLE, MPI_PROC_NULL, 38, WORLD, &requests[0]);
+  expect_post("Irecv", -2, 38, 8L * kLong, ++next_request, "");
+  MPI_Isend(out, 3, MPI_DOUBLE, MPI_PROC_NULL, 39, WORLD, &requests[1]);
+  expect_post("Isend", -2, 39, 24, ++next_request, "");
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  expect("Waitall", "\"completes\": [%d, %d], \"matches\": []", next_request - 1, next_request);
+}
+
 /* Many small sends, which MPI ends at once and may give one handle, completed in another order than they were posted. */
 static void small_sends(void) {
   MPI_Request requests[6];
@@ -306,6 +317,7 @@ int main(void) {
   }
   both_at_once();
   nonblocking();
+  nobody();
   small_sends();
   persistent();
   datatypes();
