@@ -12,6 +12,12 @@ namespace ompl::solver {
 // More rows or columns would need 64-bit indices, or unsigned ones, for which there are no gathers.
 inline constexpr uint64_t kMostRows = (uint64_t{1} << 31) - 1;
 
+// The entries of one row.
+struct Row {
+  std::span<const uint32_t> columns;
+  std::span<const double> values;
+};
+
 // A sparse matrix by rows. The entries of a row are in the order of their columns; all counts from 0.
 struct Csr {
   uint32_t rows = 0, columns = 0;
@@ -22,6 +28,15 @@ struct Csr {
   [[nodiscard]] uint64_t entries() const { return column.size(); }
   [[nodiscard]] std::span<const uint32_t> columns_of(uint32_t row) const {
     return {column.data() + start[row], column.data() + start[row + 1]};
+  }
+  [[nodiscard]] Row operator[](uint32_t row) const {
+    return {columns_of(row), {value.data() + start[row], value.data() + start[row + 1]}};
+  }
+  void append(const Row& row) {
+    column.insert(column.end(), row.columns.begin(), row.columns.end());
+    value.insert(value.end(), row.values.begin(), row.values.end());
+    start.push_back(column.size());
+    ++rows;
   }
   [[nodiscard]] std::vector<uint32_t> row_lengths() const {
     std::vector<uint32_t> out(rows);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solver/generate.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
+#include "solver/large.hpp"
 #include "tools/input_error.hpp"
 
 namespace ompl::solver {
@@ -22,17 +24,13 @@ uint64_t entries_of(const Stencil& stencil, const Grid& grid) {
   return entries;
 }
 
-void append_row(const Stencil& stencil, const Grid& grid, uint32_t row, Csr& out) {
-  const auto [nx, ny, nz] = grid.size;
-  const int64_t x = row % nx, y = row / nx % ny, z = row / nx / ny;
-  for (const Stencil::Leg& leg : stencil.legs) {
-    const int64_t to_x = x + leg.distance[0], to_y = y + leg.distance[1], to_z = z + leg.distance[2];
-    if (to_x < 0 || to_x >= nx || to_y < 0 || to_y >= ny || to_z < 0 || to_z >= nz) continue;
-    out.column.push_back(static_cast<uint32_t>(to_x + nx * (to_y + ny * to_z)));
-    out.value.push_back(leg.value);
-  }
-  out.start.push_back(out.column.size());
-  ++out.rows;
+Csr room_for(const Grid& grid, uint64_t rows, uint64_t entries) {
+  Csr out;
+  out.columns = rows_of(grid);
+  reserve_large(out.start, rows + 1);
+  reserve_large(out.column, entries);
+  reserve_large(out.value, entries);
+  return out;
 }
 
 }  // namespace
@@ -70,25 +68,54 @@ uint32_t rows_of(const Grid& grid) {
   return static_cast<uint32_t>(rows);
 }
 
+GridRows::GridRows(const Stencil& stencil, const Grid& grid)
+    : legs_(stencil.legs), size_(grid.size), columns_(legs_.size()), values_(legs_.size()) {
+  const int64_t nx = size_[0], ny = size_[1];
+  for (const auto& [distance, value] : legs_) {
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      reach_[axis] = std::max(reach_[axis], static_cast<uint32_t>(std::abs(distance[axis])));
+    away_.push_back(static_cast<uint32_t>(distance[0] + nx * (distance[1] + ny * distance[2])));
+    inner_values_.push_back(value);
+  }
+}
+
+Row GridRows::operator[](uint32_t row) {
+  const uint32_t plane = row / size_[0];
+  const std::array at{row % size_[0], plane % size_[1], plane / size_[1]};
+  bool inner = true;
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    inner = inner && at[axis] >= reach_[axis] && at[axis] + uint64_t{reach_[axis]} < size_[axis];
+  if (!inner) return outer(at);
+  for (std::size_t leg = 0; leg < away_.size(); ++leg) columns_[leg] = row + away_[leg];
+  return {columns_, inner_values_};
+}
+
+// Not every leg ends in the grid.
+Row GridRows::outer(const std::array<uint32_t, 3>& at) {
+  const int64_t nx = size_[0], ny = size_[1], nz = size_[2];
+  std::size_t count = 0;
+  for (const auto& [distance, value] : legs_) {
+    const int64_t x = at[0] + int64_t{distance[0]}, y = at[1] + int64_t{distance[1]},
+                  z = at[2] + int64_t{distance[2]};
+    if (x < 0 || x >= nx || y < 0 || y >= ny || z < 0 || z >= nz) continue;
+    columns_[count] = static_cast<uint32_t>(x + nx * (y + ny * z));
+    values_[count++] = value;
+  }
+  return {std::span(columns_).first(count), std::span(values_).first(count)};
+}
+
 Csr generate(const Stencil& stencil, const Grid& grid) {
   const uint32_t rows = rows_of(grid);
-  Csr out;
-  out.columns = rows;
-  const uint64_t entries = entries_of(stencil, grid);
-  out.start.reserve(uint64_t{rows} + 1);
-  out.column.reserve(entries);
-  out.value.reserve(entries);
-  for (uint32_t row = 0; row < rows; ++row) append_row(stencil, grid, row, out);
+  Csr out = room_for(grid, rows, entries_of(stencil, grid));
+  GridRows from(stencil, grid);
+  for (uint32_t row = 0; row < rows; ++row) out.append(from[row]);
   return out;
 }
 
 Csr generate(const Stencil& stencil, const Grid& grid, std::span<const uint32_t> rows) {
-  Csr out;
-  out.columns = rows_of(grid);
-  out.start.reserve(rows.size() + 1);
-  out.column.reserve(rows.size() * stencil.legs.size());
-  out.value.reserve(rows.size() * stencil.legs.size());
-  for (const uint32_t row : rows) append_row(stencil, grid, row, out);
+  Csr out = room_for(grid, rows.size(), rows.size() * stencil.legs.size());
+  GridRows from(stencil, grid);
+  for (const uint32_t row : rows) out.append(from[row]);
   return out;
 }
 

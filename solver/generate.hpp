@@ -32,6 +32,25 @@ struct Stencil {
 // the 7-point Poisson problem; others: an anisotropic one.
 [[nodiscard]] Stencil stencil_7(std::array<double, 3> weight = {1, 1, 1});
 
+// The rows of a stencil's matrix, one at a time. One thread.
+class GridRows {
+ public:
+  GridRows(const Stencil& stencil, const Grid& grid);
+  // Good until the next one is asked for.
+  [[nodiscard]] Row operator[](uint32_t row);
+
+ private:
+  [[nodiscard]] Row outer(const std::array<uint32_t, 3>& at);
+
+  const std::vector<Stencil::Leg> legs_;
+  const std::array<uint32_t, 3> size_;
+  std::array<uint32_t, 3> reach_{};   // of the longest leg along each axis
+  std::vector<uint32_t> away_;        // of each leg: rows from the point, modulo 2^32
+  std::vector<double> inner_values_;  // of each leg
+  std::vector<uint32_t> columns_;     // of the last row
+  std::vector<double> values_;
+};
+
 // The matrix of a stencil; neighbours outside the grid are left out (Dirichlet). Throws InputError for a grid
 // without points or with more than kMostRows.
 [[nodiscard]] Csr generate(const Stencil& stencil, const Grid& grid);

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "solver/large.hpp"
+
 namespace ompl::solver {
 
 namespace {
@@ -22,25 +24,25 @@ struct Order {
   uint32_t interior = 0;
 };
 
-Order order_of(const Slice& mine, const Partition& partition, uint32_t part) {
+Order order_of(const Rows& mine, const Partition& partition, uint32_t part) {
   Order out;
   std::vector<uint32_t> boundary;
   const auto is_own = [&](uint32_t column) { return partition.part_of[column] == part; };
-  for (uint32_t row = 0; row < mine.rows.rows; ++row)
-    (std::ranges::all_of(mine.rows.columns_of(row), is_own) ? out.rows : boundary).push_back(row);
+  for (uint32_t row = 0; row < mine.global.size(); ++row)
+    (std::ranges::all_of(mine.row(row).columns, is_own) ? out.rows : boundary).push_back(row);
   out.interior = static_cast<uint32_t>(out.rows.size());
   out.rows.insert(out.rows.end(), boundary.begin(), boundary.end());
   return out;
 }
 
-// The rows of a slice in their order, their columns counted as in LocalMatrix.
+// The rows in their order, their columns counted as in LocalMatrix.
 class Cut {
  public:
-  Cut(const Slice& mine, const Partition& partition, uint32_t part, const Order& order,
-      const Traffic& traffic)
+  Cut(const Rows& mine, const Partition& partition, const Order& order, const Traffic& traffic,
+      Storage storage)
       : mine_(mine),
         partition_(partition),
-        part_(part),
+        storage_(storage),
         place_(partition.part_of.size()),
         number_(partition.parts) {
     out_.interior = order.interior;
@@ -51,12 +53,24 @@ class Cut {
     for (uint32_t other = 0; other < partition.parts; ++other)
       if (!traffic.send[other].empty() || !traffic.receive[other].empty())
         add_neighbour(other, traffic.send[other], traffic.receive[other]);
-    out_.own.rows = out_.own.columns = static_cast<uint32_t>(out_.global.size());
+    out_.own.columns = out_.chunks.columns = static_cast<uint32_t>(out_.global.size());
+    make_room();
     for (const uint32_t row : order.rows) add_row(row);
+    if (storage == Storage::chunks) end_block();
+    out_.own.rows = out_.own.columns;
   }
   LocalMatrix take() { return std::move(out_); }
 
  private:
+  static constexpr uint32_t kElsewhere = uint32_t{1} << 31;  // kMostRows are fewer
+
+  void make_room() {
+    if (storage_ == Storage::chunks) return reserve(out_.chunks, mine_.entries);
+    reserve_large(out_.own.start, uint64_t{out_.own.columns} + 1);
+    reserve_large(out_.own.column, mine_.entries);
+    reserve_large(out_.own.value, mine_.entries);
+  }
+
   void add_neighbour(uint32_t other, std::span<const uint32_t> send,
                      std::span<const uint32_t> receive) {
     auto& neighbours = out_.pattern.neighbours;
@@ -64,26 +78,46 @@ class Cut {
     Pattern::Neighbour& neighbour = neighbours.emplace_back();
     neighbour.part = other;
     for (const uint32_t row : send) neighbour.send.push_back(place_[row]);
-    for (const uint32_t row : receive) place_[row] = neighbour.receive++;
+    for (const uint32_t row : receive) place_[row] = kElsewhere | neighbour.receive++;
   }
 
-  void add_row(uint32_t row) {
-    const auto here = static_cast<uint32_t>(out_.own.start.size() - 1);
-    for (uint64_t k = mine_.rows.start[row]; k < mine_.rows.start[row + 1]; ++k) {
-      const uint32_t column = mine_.rows.column[k], owner = partition_.part_of[column];
-      if (owner == part_)
-        own_.emplace_back(place_[column], mine_.rows.value[k]);
-      else
-        coupled_.emplace_back(number_[owner], place_[column], mine_.rows.value[k]);
+  void add_row(uint32_t number) {
+    const Row row = mine_.row(number);
+    columns_.resize(row.columns.size());
+    values_.resize(row.columns.size());
+    std::size_t count = 0;
+    for (std::size_t k = 0; k < row.columns.size(); ++k) {
+      const uint32_t column = row.columns[k], place = place_[column];
+      if ((place & kElsewhere) == 0) {
+        columns_[count] = place;
+        values_[count++] = row.values[k];
+      } else {
+        coupled_.emplace_back(number_[partition_.part_of[column]], place & ~kElsewhere, row.values[k]);
+      }
     }
-    std::ranges::sort(own_);
-    for (const auto& [column, value] : own_) {
-      out_.own.column.push_back(column);
-      out_.own.value.push_back(value);
-    }
-    out_.own.start.push_back(out_.own.column.size());
-    own_.clear();
-    add_runs(here);
+    columns_.resize(count);
+    values_.resize(count);
+    if (!std::ranges::is_sorted(columns_)) sort_own();
+    out_.entries += count;
+    out_.own.append({columns_, values_});
+    if (storage_ == Storage::chunks && out_.own.rows == kBlock) end_block();
+    add_runs(place_[mine_.global[number]]);
+  }
+
+  // The rows of `own` go into chunks.
+  void end_block() {
+    append_block(out_.own, 0, out_.own.rows, out_.chunks);
+    out_.own.rows = 0;
+    out_.own.start = {0};
+    out_.own.column.clear();
+    out_.own.value.clear();
+  }
+
+  void sort_own() {
+    std::vector<std::pair<uint32_t, double>> entries;
+    for (std::size_t k = 0; k < columns_.size(); ++k) entries.emplace_back(columns_[k], values_[k]);
+    std::ranges::sort(entries);
+    for (std::size_t k = 0; k < entries.size(); ++k) std::tie(columns_[k], values_[k]) = entries[k];
   }
 
   void add_runs(uint32_t row) {
@@ -101,39 +135,32 @@ class Cut {
     coupled_.clear();
   }
 
-  const Slice& mine_;
+  const Rows& mine_;
   const Partition& partition_;
-  const uint32_t part_;
-  std::vector<uint32_t> place_;   // of a row of the matrix, here or among what comes from its part
-  std::vector<uint32_t> number_;  // of a part among the neighbours
-  std::vector<std::pair<uint32_t, double>> own_;
+  const Storage storage_;
+  std::vector<uint32_t> place_;    // of a row of the matrix: here, or kElsewhere and there
+  std::vector<uint32_t> number_;   // of a part among the neighbours
+  std::vector<uint32_t> columns_;  // of one row, this part's
+  std::vector<double> values_;
   std::vector<std::tuple<uint32_t, uint32_t, double>> coupled_;
   LocalMatrix out_;
 };
 
-void append_row(const Csr& from, uint32_t row, Csr& to) {
-  const auto begin = static_cast<int64_t>(from.start[row]),
-             end = static_cast<int64_t>(from.start[row + 1]);
-  to.column.insert(to.column.end(), from.column.begin() + begin, from.column.begin() + end);
-  to.value.insert(to.value.end(), from.value.begin() + begin, from.value.begin() + end);
-  to.start.push_back(to.column.size());
-  ++to.rows;
-}
-
 }  // namespace
 
-std::vector<std::vector<uint32_t>> needed_by(const Slice& mine, const Partition& partition,
+std::vector<std::vector<uint32_t>> needed_by(const Rows& mine, const Partition& partition,
                                              uint32_t part) {
   std::vector<std::vector<uint32_t>> out(partition.parts);
-  for (const uint32_t column : mine.rows.column)
-    if (partition.part_of[column] != part) out[partition.part_of[column]].push_back(column);
+  for (uint32_t row = 0; row < mine.global.size(); ++row)
+    for (const uint32_t column : mine.row(row).columns)
+      if (partition.part_of[column] != part) out[partition.part_of[column]].push_back(column);
   for (auto& rows : out) sort_out(rows);
   return out;
 }
 
-LocalMatrix localize(const Slice& mine, const Partition& partition, uint32_t part,
-                     const Traffic& traffic) {
-  return Cut(mine, partition, part, order_of(mine, partition, part), traffic).take();
+LocalMatrix localize(const Rows& mine, const Partition& partition, uint32_t part,
+                     const Traffic& traffic, Storage storage) {
+  return Cut(mine, partition, order_of(mine, partition, part), traffic, storage).take();
 }
 
 LocalMatrix localize(const Csr& whole, const Partition& partition, uint32_t part) {
@@ -145,7 +172,7 @@ LocalMatrix localize(const Csr& whole, const Partition& partition, uint32_t part
     const uint32_t owner = partition.part_of[row];
     if (owner == part) {
       mine.global.push_back(row);
-      append_row(whole, row, mine.rows);
+      mine.rows.append(whole[row]);
       continue;
     }
     for (const uint32_t column : whole.columns_of(row))

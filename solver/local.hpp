@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "solver/coupling.hpp"
 #include "solver/csr.hpp"
 #include "solver/partition.hpp"
+#include "solver/sell.hpp"
 
 namespace ompl::solver {
 
@@ -27,10 +31,28 @@ struct Slice {
   Csr rows;                      // with all the columns of the matrix
 };
 
+// The same, wherever they come from.
+struct Rows {
+  std::span<const uint32_t> global;
+  uint64_t entries;  // at most
+  std::function<Row(uint32_t)> row;
+
+  // Those of a slice, which must outlive this.
+  Rows(const Slice& slice)  // NOLINT(google-explicit-constructor)
+      : global(slice.global),
+        entries(slice.rows.entries()),
+        row([&slice](uint32_t number) { return slice.rows[number]; }) {}
+  // What row() gives is used before it is asked again.
+  Rows(std::span<const uint32_t> numbers, uint64_t most, std::function<Row(uint32_t)> given)
+      : global(numbers), entries(most), row(std::move(given)) {}
+};
+
 // One part's rows of a matrix, those that need no other part first, each group in the matrix's order.
 struct LocalMatrix {
   uint32_t interior = 0;         // rows before this one need no halo
-  Csr own;                       // the columns of this part's rows
+  Csr own;                       // the columns of this part's rows; sizes only if they are chunks
+  Sell chunks;                   // the same, if asked for
+  uint64_t entries = 0;          // of either
   Coupling coupling;             // the columns of other parts
   std::vector<uint32_t> global;  // for each row, which of the matrix it is
   Pattern pattern;
@@ -42,12 +64,14 @@ struct Traffic {
 };
 
 // What a part's rows need of each other part: Traffic::receive. What it sends, only the others know.
-[[nodiscard]] std::vector<std::vector<uint32_t>> needed_by(const Slice& mine,
-                                                           const Partition& partition, uint32_t part);
+[[nodiscard]] std::vector<std::vector<uint32_t>> needed_by(const Rows& mine, const Partition& partition,
+                                                           uint32_t part);
+
+enum class Storage { rows, chunks };
 
 // The matrix must be square.
-[[nodiscard]] LocalMatrix localize(const Slice& mine, const Partition& partition, uint32_t part,
-                                   const Traffic& traffic);
+[[nodiscard]] LocalMatrix localize(const Rows& mine, const Partition& partition, uint32_t part,
+                                   const Traffic& traffic, Storage storage = Storage::rows);
 
 // Looks at the whole matrix once, in place of asking.
 [[nodiscard]] LocalMatrix localize(const Csr& whole, const Partition& partition, uint32_t part);

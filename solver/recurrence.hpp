@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "solver/cg.hpp"
+#include "solver/large.hpp"
 #include "solver/vectors.hpp"
 
 namespace ompl::solver {
@@ -39,10 +40,10 @@ class Recurrence {
   explicit Recurrence(const System& system);
 
   [[nodiscard]] bool preconditioned() const { return preconditioner_ != nullptr; }
-  [[nodiscard]] std::vector<double> vector() const { return std::vector<double>(x_.size()); }
+  [[nodiscard]] std::vector<double> vector() const { return large_vector<double>(x_.size()); }
   // Without a preconditioner another one stands for it.
   [[nodiscard]] std::vector<double> vector_if_preconditioned() const {
-    return std::vector<double>(preconditioned() ? x_.size() : 0);
+    return large_vector<double>(preconditioned() ? x_.size() : 0);
   }
 
   // out = A in; in . out.

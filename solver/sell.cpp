@@ -5,16 +5,41 @@
 #include <array>
 #include <numeric>
 
+#include "solver/large.hpp"
 #include "solver/sell_kernels.hpp"
 
 namespace ompl::solver {
 
 namespace {
 
+// Room for the entries of one more chunk.
+template <class T>
+T* extend(std::vector<T>& vector, uint64_t width) {
+  vector.resize(vector.size() + width * Sell::kRows);
+  return &*(vector.end() - static_cast<int64_t>(width * Sell::kRows));
+}
+
+// The entries of a chunk of these rows, columns less `base`.
+template <class Index>
+void fill(const Csr& matrix, std::span<const uint32_t> rows, uint64_t width, uint32_t base,
+          double* value, Index* index) {
+  for (uint32_t lane = 0; lane < Sell::kRows; ++lane, ++value, ++index) {
+    const uint64_t start = lane < rows.size() ? matrix.start[rows[lane]] : 0;
+    const uint64_t size = lane < rows.size() ? matrix.start[rows[lane] + 1] - start : 0;
+    for (uint64_t k = 0; k < size; ++k) {
+      value[k * Sell::kRows] = matrix.value[start + k];
+      index[k * Sell::kRows] = static_cast<Index>(matrix.column[start + k] - base);
+    }
+    // Filled up with value 0 at one whose x the row needs anyway.
+    const Index last = size > 0 ? index[(size - 1) * Sell::kRows] : Index{0};
+    for (uint64_t k = size; k < width; ++k) index[k * Sell::kRows] = last;
+  }
+}
+
 // Appends the chunk of these rows (8, or fewer at the end).
 void append_chunk(const Csr& matrix, std::span<const uint32_t> rows, Sell& out) {
   uint64_t width = 0;
-  uint32_t least = matrix.columns, most = 0;
+  uint32_t least = out.columns, most = 0;
   for (const uint32_t row : rows) {
     const auto columns = matrix.columns_of(row);
     width = std::max<uint64_t>(width, columns.size());
@@ -24,51 +49,48 @@ void append_chunk(const Csr& matrix, std::span<const uint32_t> rows, Sell& out) 
   }
   if (width == 0) least = 0;
   const bool narrow = most - std::min(least, most) <= 0xffff;
+  const uint32_t base = narrow ? least : 0;
   out.chunks.push_back({.value = out.value.size(),
                         .column = narrow ? out.offset.size() : out.column.size(),
                         .width = static_cast<uint32_t>(width),
-                        .base = narrow ? least : 0,
+                        .base = base,
                         .narrow = narrow});
-  for (uint64_t k = 0; k < width; ++k) {
-    for (uint32_t lane = 0; lane < Sell::kRows; ++lane) {
-      uint32_t column = least;
-      double value = 0;
-      if (lane < rows.size()) {
-        const uint64_t start = matrix.start[rows[lane]], size = matrix.start[rows[lane] + 1] - start;
-        if (k < size) value = matrix.value[start + k];
-        if (size > 0)
-          column = matrix.column[start + std::min(k, size - 1)];  // one whose x the row needs anyway
-      }
-      out.value.push_back(value);
-      if (narrow)
-        out.offset.push_back(static_cast<uint16_t>(column - least));
-      else
-        out.column.push_back(column);
-    }
-  }
+  if (width == 0) return;
+  double* const value = extend(out.value, width);
+  if (narrow)
+    fill(matrix, rows, width, base, value, extend(out.offset, width));
+  else
+    fill(matrix, rows, width, base, value, extend(out.column, width));
 }
 
 }  // namespace
 
+void reserve(Sell& chunks, uint64_t entries) {
+  reserve_large(chunks.value, entries + entries / 16);
+  reserve_large(chunks.offset, entries + entries / 16);
+}
+
+void append_block(const Csr& matrix, uint32_t first, uint32_t last, Sell& to) {
+  std::array<uint32_t, kBlock> storage{};
+  const std::span rows(storage.data(), last - first);
+  std::iota(rows.begin(), rows.end(), first);
+  std::ranges::stable_sort(rows, std::greater{},
+                           [&](uint32_t row) { return matrix.columns_of(row).size(); });
+  for (uint32_t at = 0; at < rows.size(); at += Sell::kRows) {
+    const auto chunk = rows.subspan(at, std::min<std::size_t>(Sell::kRows, rows.size() - at));
+    append_chunk(matrix, chunk, to);
+    for (uint32_t lane = 0; lane < Sell::kRows; ++lane)
+      to.row.push_back(lane < chunk.size() ? static_cast<uint16_t>(chunk[lane] - first) : 0);
+  }
+  to.rows += last - first;
+}
+
 Sell to_sell(const Csr& matrix) {
   Sell out;
-  out.rows = matrix.rows;
   out.columns = matrix.columns;
-  out.value.reserve(matrix.entries() + matrix.entries() / 16);
-  out.offset.reserve(matrix.entries() + matrix.entries() / 16);
-  std::array<uint32_t, kBlock> storage{};
-  for (uint32_t first = 0; first < matrix.rows; first += kBlock) {
-    const std::span rows(storage.data(), std::min(kBlock, matrix.rows - first));
-    std::iota(rows.begin(), rows.end(), first);
-    std::ranges::stable_sort(rows, std::greater{},
-                             [&](uint32_t row) { return matrix.columns_of(row).size(); });
-    for (uint32_t at = 0; at < rows.size(); at += Sell::kRows) {
-      const auto chunk = rows.subspan(at, std::min<std::size_t>(Sell::kRows, rows.size() - at));
-      append_chunk(matrix, chunk, out);
-      for (uint32_t lane = 0; lane < Sell::kRows; ++lane)
-        out.row.push_back(lane < chunk.size() ? static_cast<uint16_t>(chunk[lane] - first) : 0);
-    }
-  }
+  reserve(out, matrix.entries());
+  for (uint32_t first = 0; first < matrix.rows; first += kBlock)
+    append_block(matrix, first, std::min(matrix.rows, first + kBlock), out);
   return out;
 }
 

@@ -43,6 +43,10 @@ struct Sell {
 
 [[nodiscard]] Sell to_sell(const Csr& matrix);
 
+// The same, block by block of rows of a matrix with so many columns: kBlock rows, or fewer at the end.
+void reserve(Sell& chunks, uint64_t entries);
+void append_block(const Csr& matrix, uint32_t first, uint32_t last, Sell& to);
+
 // y = A x for the rows first up to, but without, last; whole blocks of kBlock rows, or up to the end.
 void multiply(const Sell& matrix, uint32_t first, uint32_t last, const double* x, double* y);
 

@@ -51,30 +51,42 @@ __attribute__((target("avx512f,avx512vl"))) void kernel_avx512(const Sell& matri
   _mm512_storeu_pd(sums, sum);
 }
 
-__attribute__((target("avx2"))) void kernel_avx2(const Sell& matrix, const Sell::Chunk& chunk,
-                                                 const double* x, double* sums) {
-  const double* value = matrix.value.data() + chunk.value;
+// Whether the rows of a chunk need neighbouring elements, as most of a grid's do.
+__attribute__((target("avx2"))) bool are_neighbours(const uint16_t* index) {
+  const __m128i all = _mm_loadu_si128(reinterpret_cast<const __m128i*>(index));
+  const __m128i wanted =
+      _mm_add_epi16(_mm_broadcastw_epi16(all), _mm_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7));
+  return _mm_movemask_epi8(_mm_cmpeq_epi16(all, wanted)) == 0xffff && index[0] <= 0xffff - 7;
+}
+bool are_neighbours(const uint32_t*) { return false; }
+
+// Four loads took less than a gather where that was measured (docs/performance.md, An iteration of CG).
+template <class Index>
+__attribute__((target("avx2"))) __m256d four(const double* x, const Index* index) {
+  return _mm256_set_pd(x[index[3]], x[index[2]], x[index[1]], x[index[0]]);
+}
+
+template <class Index>
+__attribute__((target("avx2"))) void add_up_avx2(uint32_t width, const double* value,
+                                                 const Index* index, const double* x, double* sums) {
   __m256d low = _mm256_setzero_pd(), high = _mm256_setzero_pd();
-  const auto add = [&](__m128i first, __m128i second) __attribute__((target("avx2"))) {
-    low = _mm256_add_pd(low, _mm256_mul_pd(_mm256_loadu_pd(value), _mm256_i32gather_pd(x, first, 8)));
-    high = _mm256_add_pd(high,
-                         _mm256_mul_pd(_mm256_loadu_pd(value + 4), _mm256_i32gather_pd(x, second, 8)));
-    value += Sell::kRows;
-  };
-  if (chunk.narrow) {
-    x += chunk.base;
-    const uint16_t* const offset = matrix.offset.data() + chunk.column;
-    for (uint64_t k = 0; k < chunk.width; ++k) {
-      const __m128i both = _mm_loadu_si128(reinterpret_cast<const __m128i*>(offset + 8 * k));
-      add(_mm_cvtepu16_epi32(both), _mm_cvtepu16_epi32(_mm_srli_si128(both, 8)));
-    }
-  } else {
-    const auto* column = reinterpret_cast<const __m128i*>(matrix.column.data() + chunk.column);
-    for (uint64_t k = 0; k < chunk.width; ++k)
-      add(_mm_loadu_si128(column + 2 * k), _mm_loadu_si128(column + 2 * k + 1));
+  for (uint32_t k = 0; k < width; ++k, value += Sell::kRows, index += Sell::kRows) {
+    const bool near = are_neighbours(index);
+    const __m256d first = near ? _mm256_loadu_pd(x + index[0]) : four(x, index);
+    const __m256d second = near ? _mm256_loadu_pd(x + index[0] + 4) : four(x, index + 4);
+    low = _mm256_add_pd(low, _mm256_mul_pd(_mm256_loadu_pd(value), first));
+    high = _mm256_add_pd(high, _mm256_mul_pd(_mm256_loadu_pd(value + 4), second));
   }
   _mm256_storeu_pd(sums, low);
   _mm256_storeu_pd(sums + 4, high);
+}
+
+void kernel_avx2(const Sell& matrix, const Sell::Chunk& chunk, const double* x, double* sums) {
+  const double* const value = matrix.value.data() + chunk.value;
+  if (chunk.narrow)
+    add_up_avx2(chunk.width, value, matrix.offset.data() + chunk.column, x + chunk.base, sums);
+  else
+    add_up_avx2(chunk.width, value, matrix.column.data() + chunk.column, x, sums);
 }
 
 #else

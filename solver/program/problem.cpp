@@ -29,16 +29,13 @@ class Maker {
     together(sums_, [&] {
       if (generated()) begin_grid();
       check_parts(out_.rows, ranks_);
-      if (generated() && looks_at_rows()) block_ = rows_of_grid();
+      if (generated() && looks_at_rows()) {
+        block_.global = own_rows();
+        block_.rows = generate(generator_.stencil, generator_.grid, block_.global);
+      }
     });
     find_partition();
-    Slice mine = std::move(block_);
-    if (generated()) {
-      together(sums_, [&] { mine = rows_of_grid(); });
-    } else if (looks_at_rows() && ranks_ > 1) {
-      mine = move_to_owners(std::move(mine), out_.partition);
-    }
-    out_.local = localize(mine, out_.partition);
+    out_.local = generated() ? local_of_grid() : local_of_file();
     return std::move(out_);
   }
 
@@ -80,19 +77,40 @@ class Maker {
                         lengths, pattern);
   }
 
-  // Those of this rank by the partition; before there is one, its block of them.
-  [[nodiscard]] Slice rows_of_grid() const {
+  // By the partition; before there is one, a block of rows.
+  [[nodiscard]] std::vector<uint32_t> own_rows() const {
     const std::vector<uint32_t>& part_of = out_.partition.part_of;
-    Slice out;
+    std::vector<uint32_t> out;
     if (part_of.empty()) {
       const RowRange block = row_block(out_.rows, ranks_, rank_);
-      out.global.resize(block.size());
-      std::iota(out.global.begin(), out.global.end(), block.first);
+      out.resize(block.size());
+      std::iota(out.begin(), out.end(), block.first);
     }
     for (uint32_t row = 0; row < part_of.size(); ++row)
-      if (part_of[row] == rank_) out.global.push_back(row);
-    out.rows = generate(generator_.stencil, generator_.grid, out.global);
+      if (part_of[row] == rank_) out.push_back(row);
     return out;
+  }
+
+  // Preconditioners are made of rows.
+  [[nodiscard]] Storage storage() const {
+    return options_.format == "sell" && options_.precondition == "none" ? Storage::chunks
+                                                                        : Storage::rows;
+  }
+
+  // Rows are made as often as they are looked at, and never kept: that takes less time than new memory.
+  LocalMatrix local_of_grid() {
+    block_ = {};
+    const std::vector<uint32_t> mine = own_rows();
+    GridRows grid(generator_.stencil, generator_.grid);
+    return localize({mine, mine.size() * generator_.stencil.legs.size(),
+                     [&](uint32_t row) { return grid[mine[row]]; }},
+                    out_.partition, storage());
+  }
+
+  LocalMatrix local_of_file() {
+    Slice mine = std::move(block_);
+    if (looks_at_rows() && ranks_ > 1) mine = move_to_owners(std::move(mine), out_.partition);
+    return localize(mine, out_.partition, storage());
   }
 
   const Options& options_;
@@ -129,7 +147,7 @@ Cost cost_of(const Problem& problem, Sums& sums) {
     smallest = std::min(smallest, static_cast<double>(n.receive * sizeof(double)));
   }
   const auto cut = static_cast<double>(local.coupling.entries());
-  std::array sum{cut + static_cast<double>(local.own.entries()), cut, halo, from};
+  std::array sum{cut + static_cast<double>(local.entries), cut, halo, from};
   std::array most{from, rows, -smallest, -static_cast<double>(local.interior) / rows};
   sums.sum(sum);
   sums.max(most);

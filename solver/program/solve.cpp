@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "solver/large.hpp"
 #include "solver/program/problem.hpp"
 #include "solver/program/report.hpp"
 #include "solver/ranks/halo_exchange.hpp"
@@ -43,9 +44,8 @@ class Job {
     together(sums_, [&] { set_up(); });
     if (options_.solver != "cg") overlapped_ = make_overlapped_sums();
     HaloExchange exchange(problem_.local, options_.strategy_number);
-    Sell chunks;
     std::unique_ptr<Operator> op;
-    together(sums_, [&] { op = make_operator(exchange, chunks); });
+    together(sums_, [&] { op = make_operator(exchange); });
     check(ompl_barrier(), "ompl_barrier");
     report_.setup_seconds = seconds_since(begin);
     const bool solved = options_.spmv ? multiply(*op) : conjugate_gradients(*op);
@@ -80,8 +80,8 @@ class Job {
       refuse("--strategy {}: there is no MPI in this process; start it by omni with --mpi",
              options_.strategy);
     team_.emplace(options_.threads);
-    x_.resize(rows());
-    b_.resize(rows());
+    x_ = large_vector<double>(rows());
+    b_ = large_vector<double>(rows());
     if (!options_.rhs.empty()) b_ = read_mine(options_.rhs);
     if (!options_.start.empty()) x_ = read_mine(options_.start);
     const Csr& own = problem_.local.own;
@@ -90,16 +90,15 @@ class Job {
       preconditioner_ = std::make_unique<BlockJacobi>(own, options_.blocks, *team_);
   }
 
-  std::unique_ptr<Operator> make_operator(Exchange& exchange, Sell& chunks) {
+  std::unique_ptr<Operator> make_operator(Exchange& exchange) {
     LocalMatrix& m = problem_.local;
     if (options_.format == "csr")
       return std::make_unique<MatrixOperator<Csr>>(m.own, m.coupling, m.interior, exchange, *team_,
                                                    overlapped_.get());
-    chunks = to_sell(m.own);
-    auto out = std::make_unique<MatrixOperator<Sell>>(chunks, m.coupling, m.interior, exchange, *team_,
-                                                      overlapped_.get());
-    m.own = {.rows = chunks.rows, .columns = chunks.columns, .start = {}, .column = {}, .value = {}};
-    return out;
+    if (m.chunks.rows == 0) m.chunks = to_sell(m.own);
+    m.own = {.rows = rows(), .columns = rows(), .start = {}, .column = {}, .value = {}};
+    return std::make_unique<MatrixOperator<Sell>>(m.chunks, m.coupling, m.interior, exchange, *team_,
+                                                  overlapped_.get());
   }
 
   bool multiply(Operator& op) {

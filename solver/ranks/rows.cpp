@@ -97,12 +97,12 @@ Slice move_to_owners(Slice block, const Partition& partition) {
   return out;
 }
 
-LocalMatrix localize(const Slice& mine, const Partition& partition) {
+LocalMatrix localize(const Rows& mine, const Partition& partition, Storage storage) {
   Traffic traffic{.send = {}, .receive = needed_by(mine, partition, my_rank())};
   const Received<uint32_t> wanted = exchange(traffic.receive);
   for (uint32_t rank = 0; rank < all_ranks(); ++rank)
     traffic.send.emplace_back(wanted.from(rank).begin(), wanted.from(rank).end());
-  return localize(mine, partition, my_rank(), traffic);
+  return localize(mine, partition, my_rank(), traffic, storage);
 }
 
 }  // namespace ompl::solver

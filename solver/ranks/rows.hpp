@@ -20,6 +20,7 @@ namespace ompl::solver {
 [[nodiscard]] Slice move_to_owners(Slice block, const Partition& partition);
 
 // Each rank asks the others for what its rows need.
-[[nodiscard]] LocalMatrix localize(const Slice& mine, const Partition& partition);
+[[nodiscard]] LocalMatrix localize(const Rows& mine, const Partition& partition,
+                                   Storage storage = Storage::rows);
 
 }  // namespace ompl::solver

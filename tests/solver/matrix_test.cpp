@@ -172,6 +172,19 @@ TEST_P(Sells, MultiplyAsCsrDoes) {
   expect_same_product(random_matrix(3000, 4000, 9, 100), GetParam());
 }
 
+// Offsets that are neighbours by their last 16 bits alone.
+TEST_P(Sells, NeighboursEndWithTheOffsets) {
+  if (!has(GetParam())) GTEST_SKIP() << "this processor has no " << name_of(GetParam());
+  for (const uint32_t before : {0U, 1U, 3U, 7U}) {
+    std::vector<Entry> entries;
+    for (uint32_t row = 0; row < Sell::kRows; ++row)
+      entries.push_back({row, (0x10000 - before + row) % 0x10000, row + 1.0});
+    entries.push_back({8, 0, 1});
+    entries.push_back({9, 0xffff, 1});
+    expect_same_product(make(10, 0x10000, entries), GetParam());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(, Sells, ::testing::Values(Isa::portable, Isa::avx2, Isa::avx512),
                          [](const auto& test) { return std::string(name_of(test.param)); });
 

@@ -186,4 +186,29 @@ TEST(Localize, FromASlice) {
   }
 }
 
+// Without the rows in between.
+TEST(Localize, InChunks) {
+  const Grid grid{{16, 17, 18}};
+  const Csr a = generate(stencil_27(), grid);
+  const Partition p = partition_rows(a.rows, 2);
+  for (uint32_t part = 0; part < p.parts; ++part) {
+    const Slice mine = slice_of(a, p, part);
+    Traffic traffic{.send = {}, .receive = needed_by(mine, p, part)};
+    traffic.send.resize(p.parts);
+    const LocalMatrix rows = localize(mine, p, part, traffic);
+    const LocalMatrix chunks = localize(mine, p, part, traffic, Storage::chunks);
+    const Sell expected = to_sell(rows.own);
+    ASSERT_GT(expected.rows, 2 * kBlock);
+    EXPECT_EQ(chunks.own.rows, rows.own.rows);
+    EXPECT_EQ(chunks.own.entries(), 0);
+    EXPECT_EQ(chunks.entries, rows.own.entries());
+    EXPECT_EQ(chunks.coupling.value, rows.coupling.value);
+    EXPECT_EQ(chunks.chunks.rows, expected.rows);
+    EXPECT_EQ(chunks.chunks.columns, expected.columns);
+    EXPECT_EQ(chunks.chunks.value, expected.value);
+    EXPECT_EQ(chunks.chunks.offset, expected.offset);
+    EXPECT_EQ(chunks.chunks.row, expected.row);
+  }
+}
+
 }  // namespace
