@@ -26,10 +26,9 @@ struct Placed {
   uint32_t column;
 };
 
-double row_product(const Csr& matrix, uint32_t row, const double* x) {
-  double sum = 0;
-  const uint64_t end = matrix.start[row + 1];
-  for (uint64_t k = matrix.start[row]; k < end; ++k) sum += matrix.value[k] * x[matrix.column[k]];
+// Of the rest of a row, from entry k on.
+double add_up(const Row& row, std::size_t k, const double* x, double sum) {
+  for (; k < row.columns.size(); ++k) sum += row.values[k] * x[row.columns[k]];
   return sum;
 }
 
@@ -107,7 +106,19 @@ bool has(const Csr& matrix, uint32_t row, uint32_t column, double value) {
 }
 
 void multiply(const Csr& matrix, uint32_t first, uint32_t last, const double* x, double* y) {
-  for (uint32_t row = first; row < last; ++row) y[row] = row_product(matrix, row, x);
+  // Two rows side by side: neither has to wait for the other's sums.
+  for (; first + 1 < last; first += 2) {
+    const Row even = matrix[first], odd = matrix[first + 1];
+    const std::size_t both = std::min(even.columns.size(), odd.columns.size());
+    double even_sum = 0, odd_sum = 0;
+    for (std::size_t k = 0; k < both; ++k) {
+      even_sum += even.values[k] * x[even.columns[k]];
+      odd_sum += odd.values[k] * x[odd.columns[k]];
+    }
+    y[first] = add_up(even, both, x, even_sum);
+    y[first + 1] = add_up(odd, both, x, odd_sum);
+  }
+  if (first < last) y[first] = add_up(matrix[first], 0, x, 0);
 }
 
 }  // namespace ompl::solver
