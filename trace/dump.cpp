@@ -185,7 +185,7 @@ void print_summary(const RankTrace& trace) {
          {"mpi_seconds", static_cast<double>(in_calls) * 1e-9},
          {"tracer_seconds", static_cast<double>(in_tracer) * 1e-9},
          {"bytes_sent", sent},
-         {"clock_uncertainty", header.clock[0].uncertainty},
+         {"clock_uncertainty", trace.clock_uncertainty()},
          {"clock_offset", static_cast<int64_t>(header.clock[0].reference - header.clock[0].local)},
          {"clock", header.clock_name},
          {"unknown", unknown}});

@@ -88,13 +88,14 @@ TEST(Reader, OnlyPublishedRecordsCount) {
 TEST(Reader, TheClockIsCorrectedByItsTwoPoints) {
   FileMaker maker = whole();
   maker.header.clock[0] = {1000, 501000, 10, 1};
-  maker.header.clock[1] = {1001001000, 1001401000, 10, 1};  // 1e9 + 1e6 of ours, 1e9 + 9e5 of theirs
+  maker.header.clock[1] = {1001001000, 1001401000, 70, 1};  // 1e9 + 1e6 of ours, 1e9 + 9e5 of theirs
   const auto bytes = maker.bytes();
   const RankTrace trace("file", bytes);
   EXPECT_EQ(trace.reference_ns(1000), 501000);
   EXPECT_EQ(trace.reference_ns(1001001000), 1001401000);
   EXPECT_NEAR(static_cast<double>(trace.reference_ns(500501000)), 500951000.0, 1.0);
   EXPECT_EQ(trace.reference_ns(0), 500000);
+  EXPECT_EQ(trace.clock_uncertainty(), 70U);
 }
 
 TEST(Reader, AfterACrashTheHostsClockCorrects) {

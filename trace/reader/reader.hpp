@@ -2,6 +2,7 @@
 // Reads a rank's file of a trace, and believes nothing of it that it has not checked.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -65,6 +66,10 @@ class RankTrace {
 
   // The time of rank 0's host, in ns; negative before its clock began.
   int64_t reference_ns(uint64_t local) const;
+  // Of that, ns: the worse of both points.
+  uint64_t clock_uncertainty() const {
+    return std::max(header_.clock[0].uncertainty, header_.clock[1].uncertainty);
+  }
 
   // Calls `visit(const CallView&)` for each call of a thread in order.
   template <typename Visit>
