@@ -81,7 +81,8 @@ def test_the_timer_times_the_whole_and_the_marked_part() -> None:
 )
 def test_a_run_that_fails_is_named(command: str, says: str) -> None:
     name, *arguments = command.split()
-    line, env = job("mpich", "gauss", *arguments)
+    # MPICH's mpiexec loses what an aborted program has said in 2 of 100 runs on busy cores.
+    line, env = job("openmpi", "gauss", *arguments)
     if name != "gauss":
         line = [*line[:-1], name]
     limit = 0.2 if "0.2 s" in says else common.LIMIT
