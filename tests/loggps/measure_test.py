@@ -18,8 +18,9 @@ from omnipgas.model import fit as command
 from omnipgas.model import parameter_file
 from omnipgas.model.equations import LOGGPS
 from omnipgas.model.fitting import fit
-from omnipgas.model.measure import Outcome, Plan, measure
-from omnipgas.worker import WorkerError
+from omnipgas.model.measure import STARTS, Outcome, Plan, _Campaign, measure
+from omnipgas.model.measurements import DataError
+from omnipgas.worker import Worker, WorkerError
 from typer.testing import CliRunner
 
 from .fit_test import replayed
@@ -74,6 +75,25 @@ def test_an_mpi_is_measured_and_fitted(name: str) -> None:
     if m.eager_up_to is not None:
         assert {m.eager_up_to, m.eager_up_to + 1} <= set(m.lengths)
         assert not m.waiting[str(m.eager_up_to)] and m.waiting[str(m.eager_up_to + 1)]
+
+
+def test_a_start_in_which_nothing_can_be_told_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = MPIS[0]
+    searches: list[Worker] = []
+    find = _Campaign.find_S
+
+    def find_later(campaign: _Campaign, worker: Worker, low: int, polls: bool) -> int | None:
+        searches.append(worker)
+        if len({id(one) for one in searches}) < STARTS:
+            raise DataError("nothing can be told")
+        return find(campaign, worker, low, polls)
+
+    monkeypatch.setattr(_Campaign, "find_S", find_later)
+    check(measured(name, "send"))
+    searches[:] = []
+    monkeypatch.setattr(f"{measure.__module__}.STARTS", STARTS - 1)
+    with pytest.raises(DataError, match="nothing can be told"):
+        measured(name, "send")
 
 
 @pytest.mark.parametrize("operation", ["put", "get", "word"])

@@ -20,6 +20,7 @@ FIRST, MOST, LEAST = 4, 2000, 3  # round trips of a block: before anything is kn
 AGREE = 3  # blocks that must say the same of whether sends of a length wait: either rank may lose its core for a while
 SENDS = 9  # of each
 SEARCHES = 5  # for S, until it is confirmed
+STARTS = 3  # of the ranks, until a search succeeds: where they were put stays bad or good
 PILOT = 3  # rounds before the lengths are chosen
 HIDES = 3.0  # computation, as a multiple of the round trip; and seconds more:
 SHORTEST = 2e-6  # so little that a receiver that waits for it does not fall asleep
@@ -66,10 +67,17 @@ class Outcome:
 
 def measure(found: Found, operation: str, plan: Plan, progress: Progress) -> Outcome:
     """One operation of a library; raises WorkerError, DataError."""
-    campaign = _Campaign(found, operation, plan, progress)
-    with campaign.worker() as worker:
-        campaign.explore(worker)
-        hello, command, environment = worker.hello[0], worker.command_line, worker.environment
+    for start in range(1, STARTS + 1):
+        campaign = _Campaign(found, operation, plan, progress)
+        with campaign.worker() as worker:
+            try:
+                campaign.explore(worker)
+            except DataError:
+                if start == STARTS:
+                    raise
+                continue
+            hello, command, environment = worker.hello[0], worker.command_line, worker.environment
+            break
     campaign.rounds()
     return Outcome(campaign.measurements(), hello, command, environment)
 
