@@ -129,8 +129,9 @@ def write_sources(source: Path) -> None:
         target = source / f"{name}.md"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(linked(path, names))
-    for picture in (ROOT / "docs").rglob("*.svg"):
-        shutil.copy(picture, source / picture.relative_to(ROOT / "docs"))
+    for kind in ("svg", "png"):
+        for picture in (ROOT / "docs").rglob(f"*.{kind}"):
+            shutil.copy(picture, source / picture.relative_to(ROOT / "docs"))
     headers = contract.contract()
     functions = contract.exported(headers)
     (source / "api").mkdir()
