@@ -15,8 +15,9 @@ namespace {
 // Room for the entries of one more chunk.
 template <class T>
 T* extend(std::vector<T>& vector, uint64_t width) {
-  vector.resize(vector.size() + width * Sell::kRows);
-  return &*(vector.end() - static_cast<int64_t>(width * Sell::kRows));
+  const std::size_t before = vector.size();
+  vector.resize(before + width * Sell::kRows);
+  return vector.data() + before;
 }
 
 // The entries of a chunk of these rows, columns less `base`.
@@ -55,7 +56,6 @@ void append_chunk(const Csr& matrix, std::span<const uint32_t> rows, Sell& out) 
                         .width = static_cast<uint32_t>(width),
                         .base = base,
                         .narrow = narrow});
-  if (width == 0) return;
   double* const value = extend(out.value, width);
   if (narrow)
     fill(matrix, rows, width, base, value, extend(out.offset, width));

@@ -16,14 +16,22 @@ void add_up(uint32_t width, const double* value, const Index* index, const doubl
     for (uint32_t lane = 0; lane < Sell::kRows; ++lane) sums[lane] += value[lane] * x[index[lane]];
 }
 
+// add(value, index, x) of a chunk's entries, whichever way their columns are kept.
+template <class Add>
+void for_entries(const Sell& matrix, const Sell::Chunk& chunk, const double* x, const Add& add) {
+  const double* const value = matrix.value.data() + chunk.value;
+  if (chunk.narrow)
+    add(value, matrix.offset.data() + chunk.column, x + chunk.base);
+  else
+    add(value, matrix.column.data() + chunk.column, x);
+}
+
 }  // namespace
 
 void kernel_portable(const Sell& matrix, const Sell::Chunk& chunk, const double* x, double* sums) {
-  const double* const value = matrix.value.data() + chunk.value;
-  if (chunk.narrow)
-    add_up(chunk.width, value, matrix.offset.data() + chunk.column, x + chunk.base, sums);
-  else
-    add_up(chunk.width, value, matrix.column.data() + chunk.column, x, sums);
+  for_entries(matrix, chunk, x, [&](const double* value, const auto* index, const double* from) {
+    add_up(chunk.width, value, index, from, sums);
+  });
 }
 
 #if defined(__x86_64__)
@@ -82,11 +90,9 @@ __attribute__((target("avx2"))) void add_up_avx2(uint32_t width, const double* v
 }
 
 void kernel_avx2(const Sell& matrix, const Sell::Chunk& chunk, const double* x, double* sums) {
-  const double* const value = matrix.value.data() + chunk.value;
-  if (chunk.narrow)
-    add_up_avx2(chunk.width, value, matrix.offset.data() + chunk.column, x + chunk.base, sums);
-  else
-    add_up_avx2(chunk.width, value, matrix.column.data() + chunk.column, x, sums);
+  for_entries(matrix, chunk, x, [&](const double* value, const auto* index, const double* from) {
+    add_up_avx2(chunk.width, value, index, from, sums);
+  });
 }
 
 #else

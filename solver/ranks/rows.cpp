@@ -91,9 +91,7 @@ Slice move_to_owners(Slice block, const Partition& partition) {
                     })).all;
   block.rows.column = {};
   out.rows.value =
-      exchange(by_owner<double>(block, partition, [&](uint32_t row) {
-        return std::span(from.value.data() + from.start[row], from.value.data() + from.start[row + 1]);
-      })).all;
+      exchange(by_owner<double>(block, partition, [&](uint32_t row) { return from[row].values; })).all;
   return out;
 }
 

@@ -155,12 +155,7 @@ Slice slice_of(const Csr& a, const Partition& p, uint32_t part) {
   for (uint32_t row = 0; row < a.rows; ++row) {
     if (p.part_of[row] != part) continue;
     out.global.push_back(row);
-    ++out.rows.rows;
-    for (uint64_t k = a.start[row]; k < a.start[row + 1]; ++k) {
-      out.rows.column.push_back(a.column[k]);
-      out.rows.value.push_back(a.value[k]);
-    }
-    out.rows.start.push_back(out.rows.column.size());
+    out.rows.append(a[row]);
   }
   return out;
 }

@@ -188,17 +188,20 @@ void Call::completed_several(int n, const int* indices, const MPI_Status* status
   for (int i = 0; i < n; ++i) {
     const int at = indices != nullptr ? indices[i] : i;
     const Posted posted = held_[at].posted;
-    bool plainly = posted.id == 0 || tells_nothing(posted);
-    if (!plainly) {
-      Record match = side(Kind::kMatch);
-      completed(at, statuses[i], match);
-      const bool as_asked =
-          match.bytes == posted.bytes && match.peer == posted.peer && match.tag == posted.tag;
-      plainly = (as_asked || !receives(posted)) && (match.flags & kCancelled) == 0;
-      if (!plainly) append(match);
+    if (posted.id == 0 || tells_nothing(posted)) {
+      ids_[plain++] = posted.id;
+      held_[at].posted.id = 0;
+      continue;
     }
-    held_[at].posted.id = 0;
-    if (plainly) ids_[plain++] = posted.id;
+    Record match = side(Kind::kMatch);
+    completed(at, statuses[i], match);
+    const bool as_asked =
+        match.bytes == posted.bytes && match.peer == posted.peer && match.tag == posted.tag;
+    if ((receives(posted) && !as_asked) || (match.flags & kCancelled) != 0) {
+      append(match);
+    } else {
+      ids_[plain++] = posted.id;
+    }
   }
   append_ids(ids_, plain);
 }
