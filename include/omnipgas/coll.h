@@ -97,15 +97,16 @@ enum {
       2, /* a thread of the process on a core that computes: it sleeps at once, wakes on work */
   OMPL_PROGRESS_IDLE = 3, /* every thread that waits anywhere in the library */
   OMPL_PROGRESS_NODE =
-      4, /* a thread of one member for all members, if they share a node; sleeps after a short spin */
+      4, /* a thread of one member of each node for all members there; sleeps after a short spin */
   OMPL_PROGRESS_AUTO =
       5 /* one of the others but the last for each call, by trials; needs OMPL_TUNER=1 */
 };
 
 /* Sets the mode of a team from now on; begins as OMPL_COLL_PROGRESS says. Members may differ. Nobody is woken for a short
- * collective, which takes less time than that. With OMPL_PROGRESS_NODE the member of the lowest rank has the thread, once it
- * has set that mode too; it copies the others' buffers, where the kernel permits that. What it cannot do is as with
- * OMPL_PROGRESS_NONE: user-defined operations, checked and tuned calls, teams on several nodes. OMPL_PROGRESS_AUTO is of jobs
+ * collective, which takes less time than that. With OMPL_PROGRESS_NODE a node's member of the lowest rank has the thread, once
+ * it has set that mode too; it copies the others' buffers, where the kernel permits that. What it cannot do is as with
+ * OMPL_PROGRESS_NONE: user-defined operations, checked and tuned calls, messages of the others that leave the node: on
+ * several nodes OMPL_COLL_HIERARCHICAL has none. OMPL_PROGRESS_AUTO is of jobs
  * with OMPL_TUNER=1 and OMPL_COLL_PROGRESS=auto on every rank (else OMPL_ERR_ARG); in them all members start a collective
  * with a request, or all without. Any thread. Errors:
  * OMPL_ERR_ARG, OMPL_ERR_SYSTEM (no thread can be started). */

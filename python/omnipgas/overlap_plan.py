@@ -40,6 +40,7 @@ class Layout:
     n_cpu: int
     p_node: int
     cores: tuple[int, ...]  # of this machine
+    alone: bool = False  # rank 0 computes, the others only communicate, on the core of its progress thread
 
     def __post_init__(self) -> None:
         if self.n_cpu % self.p_node:
@@ -79,6 +80,8 @@ class Layout:
     def places(self, mode: str, rank: int) -> dict[str, list[int]]:
         """The core of each computing thread of a rank, and the cores of the library's own threads: the spare one, or
         all of the process."""
+        if self.alone and rank:
+            return {"cores": [self.cores[-1]], "helpers": [self.cores[-1]]}
         first = rank * self.share  # nodes one behind the other
         mine = [self.cores[core % len(self.cores)] for core in range(first, first + self.share)]
         if mode == SPARE:
@@ -88,6 +91,11 @@ class Layout:
         return {"cores": mine[turn:] + mine[:turn], "helpers": mine}
 
     @property
+    def computing(self) -> range:
+        """The ranks that compute."""
+        return range(1 if self.alone else self.ranks)
+
+    @property
     def shares_cores(self) -> bool:
         """Whether the machine has too few for all nodes."""
         return self.n_node * self.n_cpu > len(self.cores)
@@ -95,6 +103,8 @@ class Layout:
     @property
     def emulation(self) -> str | None:
         """What is not as on nodes of their own."""
+        if self.alone:
+            return "only rank 0 computes; the others communicate, on the core of its progress thread"
         many = self.n_node > 1
         text = f"{self.n_node} node{'s' if many else ''} of {self.n_cpu} cores"
         if self.shares_cores:
@@ -207,4 +217,7 @@ def series(
     )
     peer = found.peer
     settings = [*peer.settings, *family.settings(mode, algorithm), passive]
+    if layout.alone:
+        yields = "who only communicates leaves its core to the progress thread there while it waits"
+        settings.append(Setting("OMPL_SPIN", "0", "always", yields, "ompl-info --variables"))
     return Series(replace(found, peer=replace(peer, settings=settings)), layout, mode, algorithm, offered)

@@ -244,17 +244,20 @@ class _Job:
 
     def told(self, cell: Cell, elements: int, mode: str) -> list[Message]:
         """What each rank computes in that mode, and where."""
-        computation = {"kernel": cell.kernel, "elements": elements}
         layout = self.series.layout
-        return [computation | layout.places(mode, rank) for rank in range(layout.ranks)]
+        return [
+            {"kernel": cell.kernel, "elements": elements if rank in layout.computing else 1} | layout.places(mode, rank)
+            for rank in range(layout.ranks)
+        ]
 
     def block(self, what: str, cell: Cell) -> tuple[list[Message], int]:
-        """The reports of a block about as long as a block shall be, and its iterations."""
+        """The reports, by ranks that compute, of a block about as long as a block shall be, and its iterations."""
         late = [{"skew": cell.skew_us * 1e-6}] * self.series.layout.ranks
         pilot = self.ask(what, cell, PILOT, late)
         expected = max(one["overall"] for one in pilot) / PILOT + cell.skew_us * 1e-6
         count = min(self.limits.iterations, max(FEWEST, int(self.limits.seconds / expected)))
-        return self.ask(what, cell, count, late), count
+        reports = self.ask(what, cell, count, late)
+        return [reports[rank] for rank in self.series.layout.computing], count
 
     def sample(self, cell: Cell, elements: int) -> Sample:
         """One round of a cell, its results checked first."""
@@ -279,9 +282,10 @@ class _Job:
     def alone(self, cell: Cell, elements: int, mode: str) -> float:
         """Microseconds of the computation as mode `mode` places it, with nothing to communicate."""
         told = self.told(cell, elements, mode)
-        pilot = _mean_us(self.ask("alone", cell, PILOT, told), "compute", PILOT)
+        computing = self.series.layout.computing
+        pilot = _mean_us([self.ask("alone", cell, PILOT, told)[rank] for rank in computing], "compute", PILOT)
         count = min(self.limits.iterations, max(FEWEST, int(self.limits.seconds * 1e6 / pilot)))
-        return _mean_us(self.ask("alone", cell, count, told), "compute", count)
+        return _mean_us([self.ask("alone", cell, count, told)[rank] for rank in computing], "compute", count)
 
     def calibrated(self, cell: Cell) -> int:
         """Elements whose computation takes the cell's multiple of the pure time."""

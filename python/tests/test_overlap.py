@@ -229,6 +229,16 @@ def test_the_best_mpi_is_that_of_the_lowest_median() -> None:
     assert unmeasured.value is None and not unmeasured.met
 
 
+def test_one_rank_computes_where_cores_are_few() -> None:
+    layout = Layout(2, 2, 1, (0, 1), alone=True)
+    assert layout.places(SPARE, 0) == {"cores": [0], "helpers": [1]}
+    assert layout.places(SPARE, 1) == {"cores": [1], "helpers": [1]}
+    out = measured(replace(series(NONE), layout=layout), replace(series(SPARE), layout=layout), cells=[LARGE])
+    none, spare = overlap_rows.rows(out)
+    assert (none["status"], spare["status"], spare["elements"]) == ("ok", "ok", layout.elements(LARGE.size))
+    assert "only rank 0 computes" in spare["emulation"]
+
+
 def test_figures_of_modes_at_the_shortest_size() -> None:
     times = {NONE: 10.0, SHARED: 12.0, IDLE: 14.0, LOCKED_QUEUE: 90.0}
     records = [recorded("ompl", mode, index, SMALL, pure_us=us) for mode, us in times.items() for index in range(30)]
@@ -247,13 +257,14 @@ def test_figures_of_the_progress_thread() -> None:
         records.append(recorded("ompl", NONE, index, LARGE))
         records.append(recorded("ompl", SPARE, index, LARGE, overall_us=100.5))
         records.append(recorded("ompl", SHARED, index, LARGE, overall_us=112.2))
-    hidden, slowed, whole = overlap_figures.hidden(Outcome([], [LARGE], records), layout)
+    hidden, slowed = overlap_figures.hidden(Outcome([], [LARGE], records), layout)
+    (whole,) = overlap_figures.subscribed(Outcome([], [LARGE], records), layout)
     assert hidden.value == pytest.approx(95) and hidden.met
     assert "share them in time" in hidden.note
     assert slowed.value == pytest.approx(1.25) and not slowed.met
     assert whole.value == pytest.approx(1.1) and not whole.met
-    nothing = overlap_figures.hidden(Outcome([], [LARGE]), layout)
-    assert [one.value for one in nothing] == [None] * 3 and not any(one.met for one in nothing)
+    nothing = [figure(Outcome([], [LARGE]), layout) for figure in (overlap_figures.hidden, overlap_figures.subscribed)]
+    assert [one.value for figures in nothing for one in figures] == [None] * 3
 
 
 # ---- an interrupted study

@@ -30,16 +30,16 @@ def run(*arguments: str) -> Result:
 
 def recording(calls: int = 1000, **microseconds: float) -> dict[str, Any]:
     """An undisturbed machine."""
-    times = {"recursive_doubling": 1.0, "rabenseifner": 1.0, "ring": 1.0} | microseconds
+    times = {"recursive_doubling": 1.0, "rabenseifner": 1.0, "ring": 1.0, "direct": 1.0} | microseconds
     named = {name.replace("_", "-"): [time] * calls for name, time in times.items()}
     return {"collective": "allreduce", "bytes": 8, "ranks": 2, "microseconds": named}
 
 
 def test_the_tuner_decides_on_a_recording_as_the_library_would(build: Path) -> None:
-    found = tuner_runs.replay(build, [recording(recursive_doubling=2.0, rabenseifner=3.0), recording(ring=5.0)])
+    found = tuner_runs.replay(build, [recording(recursive_doubling=2.0, rabenseifner=3.0, direct=4.0), recording(ring=5.0)])
     first, second = found
     assert (first.kind, first.calls, first.takes) == (KIND, 1000, "ring")
-    assert sorted(first.short_list) == ["rabenseifner", "recursive-doubling", "ring"]
+    assert sorted(first.short_list) == ["direct", "rabenseifner", "recursive-doubling", "ring"]
     assert 1 <= first.steady_of_best < 1.05 and 0 < first.regret < 0.1
     assert second.takes != "ring"
 

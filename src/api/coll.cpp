@@ -229,10 +229,10 @@ int begin_or_leave(Context& c, Team& team, Begin begin) {
   }
 }
 
-// Does what can be done at once of what has been started, and wakes who goes on with it.
+// Does what can be done at once of what has been started, and wakes who goes on with it, or does it all.
 int set_going(Context& c, Request& request) {
   bool again = false;
-  request.lane->drive(c, &again);
+  if (!request.lane->is_left_to_servant(request)) request.lane->drive(c, &again);
   request.lane->ring(request);
   return OMPL_OK;
 }

@@ -10,13 +10,11 @@ namespace {
 constexpr uint64_t kLine = 64;
 constexpr uint64_t kStraightFrom = 32768;  // bytes: below, asking where they go costs more than a copy
 
-bool is_remote(const Step& step) { return step.kind <= Step::Kind::combine; }
-
 }  // namespace
 
 void Builder::add(const Step& step) {
   schedule_.steps.push_back(step);
-  if (!is_remote(step)) return;
+  if (!step.has_peer()) return;
   schedule_.bytes += step.length;
   if (!members_.empty()) schedule_.steps.back().peer = members_[step.peer];
 }
@@ -49,6 +47,11 @@ void Builder::send_combined(uint32_t peer, Place from, uint64_t length) {
   add({.kind = Step::Kind::send, .peer = peer, .length = length, .from = real(from)});
 }
 
+void Builder::receive_uncombined(uint32_t peer, Place to, uint64_t length) {
+  if (length == 0) return;
+  add({.kind = Step::Kind::receive, .peer = peer, .length = length, .to = real(to)});
+}
+
 // An element that is larger than a cell is received whole, and combined after the round.
 void Builder::combine(uint32_t peer, Place from, Place to, uint64_t length, bool behind) {
   if (length == 0) return;
@@ -64,16 +67,20 @@ void Builder::combine(uint32_t peer, Place from, Place to, uint64_t length, bool
     return;
   }
   const Place whole = scratch(length);
-  add({.kind = Step::Kind::receive, .peer = peer, .length = length, .to = whole});
+  receive_uncombined(peer, whole, length);
   if (from != to)
     afterwards_.push_back({.kind = Step::Kind::copy, .length = length, .from = from, .to = to});
   afterwards_.push_back(
       {.kind = Step::Kind::reduce, .behind = behind, .length = length, .from = whole, .to = to});
 }
 
-void Builder::reduce(Place from, Place to, uint64_t length) {
+void Builder::reduce(Place from, Place to, uint64_t length, bool behind) {
   if (length == 0) return;
-  add({.kind = Step::Kind::reduce, .length = length, .from = real(from), .to = real(to)});
+  add({.kind = Step::Kind::reduce,
+       .behind = behind,
+       .length = length,
+       .from = real(from),
+       .to = real(to)});
 }
 
 void Builder::copy(Place from, Place to, uint64_t length) {

@@ -37,11 +37,13 @@ class Builder {
   // Each does nothing if `length` is 0, at both ends.
   void send(uint32_t peer, Place from, uint64_t length);
   void receive(uint32_t peer, Place to, uint64_t length);
+  // Without combining it, what the peer sends to be combined.
+  void receive_uncombined(uint32_t peer, Place to, uint64_t length);
   // What the peer combines, or what comes from it combined: to = what comes op from. `behind`: from op what comes.
   void send_combined(uint32_t peer, Place from, uint64_t length);
   void combine(uint32_t peer, Place from, Place to, uint64_t length, bool behind = false);
-  // to = from op to, both own.
-  void reduce(Place from, Place to, uint64_t length);
+  // to = from op to, both own. `behind`: to op from.
+  void reduce(Place from, Place to, uint64_t length, bool behind = false);
   // Nothing if they are the same.
   void copy(Place from, Place to, uint64_t length);
 

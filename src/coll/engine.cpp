@@ -264,7 +264,7 @@ int Engine::destroy_team(Context& c, Team& team) {
     return fail(OMPL_ERR_STATE,
                 "ompl_team_destroy: {} has requests of the team; wait for, or free, them",
                 may ? "another member" : "this rank");
-  if (code == OMPL_OK && team.nodes().count() == 1) code = close_service(c, team);
+  if (code == OMPL_OK) code = close_service(c, team);
   remove(team);
   if (code != OMPL_OK) team.end_service(c);  // members wait for what the servant had
   team.tell(&found_);

@@ -50,6 +50,9 @@ class Engine final : public Extension {
   int create_operation(const ompl_op_config* config, int32_t* op);
   [[nodiscard]] const Operation* operation(int32_t op) const;
 
+  // Whether the job's ranks are on several nodes.
+  [[nodiscard]] bool has_network() const { return world_->nodes().count() > 1; }
+
   // Goes on with a lane and, if they have something under way, with all others. Any thread.
   void drive(Context& c, Lane& first, bool* again);
   void drive_all(Context& c, bool* again);

@@ -28,12 +28,28 @@ bool Handover::servant_is_there() const {
   return peer.failure.load() == OMPL_OK && servant_->open.load(std::memory_order_seq_cst) != 0;
 }
 
+// A servant that may wait for a network sleeps among its rank's waiters for several flags: any word's signal wakes these.
+void Handover::ring() {
+  servant_->bell.ring();
+  wake_from_network();
+}
+
+void Handover::nudge() {
+  servant_->bell.nudge();
+  wake_from_network();
+}
+
+void Handover::wake_from_network() {
+  if (team_.engine().has_network())
+    team_.runtime().wake_sleepers(team_.servant(), team_.memory());
+}
+
 // A caller that waits has nothing better to do than to go on with it itself. The servant knows no functions of the user's, nor
 // times and promises.
 bool Handover::may_go(const Request& request) const {
   return request.in_background && request.stage == Request::Stage::waiting &&
          request.operation.function == nullptr && request.exchange == nullptr &&
-         request.prepared->tuning == nullptr && request.is_worth_waking() &&
+         request.prepared->can_be_served && request.worth_waking &&
          team_.broken() == OMPL_OK && servant_is_there() &&
          own_.refused.load(std::memory_order_relaxed) == 0;
 }
@@ -60,7 +76,7 @@ bool Handover::offer(Request& request) {
   desk_.posted.store(number + 1, std::memory_order_release);
   request.handed_over = true;
   request.order = number;
-  servant_->bell.ring();
+  ring();
   return true;
 }
 
@@ -78,7 +94,7 @@ Handover::Owner Handover::owner(const Request& request, bool back) {
 void Handover::recall(const Request& request) {
   Runtime& runtime = team_.runtime();
   desk_.recalled.store(1, std::memory_order_release);
-  servant_->bell.ring();
+  ring();
   const Deadline limit = Deadline::in(kPatience_ns);
   while (owner(request, true) == Owner::servant &&
          runtime.peer(team_.servant()).failure.load() == OMPL_OK) {
@@ -104,9 +120,7 @@ void Handover::end(const Request& request) {
   ++ended_;
   if (!desk_.order(request.order).is_of(request.order, Order::Owner::member)) return;
   const uint32_t done = desk_.done.fetch_add(1, std::memory_order_seq_cst) + 1;
-  if (done != desk_.posted.load(std::memory_order_relaxed)) servant_->bell.ring();
+  if (done != desk_.posted.load(std::memory_order_relaxed)) ring();
 }
-
-void Handover::nudge() { servant_->bell.nudge(); }
 
 }  // namespace ompl::coll

@@ -34,6 +34,8 @@ class Handover {
  private:
   [[nodiscard]] bool may_go(const Request& request) const;
   [[nodiscard]] bool servant_is_there() const;
+  void ring();
+  void wake_from_network();
 
   Team& team_;
   Desk& desk_;

@@ -76,6 +76,8 @@ std::shared_ptr<const Prepared> Lane::prepare(const Call& call) {
         compile(exchange_of_times(call, prepared->tuning->tuner().most_runs(), team_.layout().room()));
     prepared->make_room(*prepared->exchange);
   }
+  prepared->can_be_served =
+      prepared->tuning == nullptr && team_.can_be_served(*prepared->schedules.front());
   if (compiled_.size() == kCompiled) compiled_.pop_back();
   compiled_.insert(compiled_.begin(), {call, prepared});
   return prepared;
@@ -117,7 +119,9 @@ void Lane::start(Request* request) {
   }
   request->state.store(Request::kRunning, std::memory_order_relaxed);
   under_way_.fetch_add(1, std::memory_order_relaxed);
-  if (request->is_worth_waking()) worth_waking_.fetch_add(1, std::memory_order_relaxed);
+  const bool shares = progress() == OMPL_PROGRESS_SHARED && !team_.engine().has_network();
+  request->worth_waking = request->prepared->bytes >= (shares ? kWorthSharing : kWorthWaking);
+  if (request->worth_waking) worth_waking_.fetch_add(1, std::memory_order_relaxed);
   team_.engine().note_started();
   push(incoming_, request);
   if (team_.queue() != nullptr) team_.queue()->add(*this);
@@ -304,8 +308,12 @@ void Lane::begin(Request& request, Request::Stage stage, const Work& work) {
   request.execution.begin(work);
 }
 
+bool Lane::is_left_to_servant(const Request& request) const {
+  return request.worth_waking && progress() == OMPL_PROGRESS_SPARE && team_.queue() == nullptr;
+}
+
 void Lane::ring(const Request& request) const {
-  const bool worth = request.is_worth_waking() || team_.queue() != nullptr;
+  const bool worth = request.worth_waking || team_.queue() != nullptr;
   if (is_served(progress()) && worth && request.runs()) team_.engine().ring();
 }
 
@@ -327,7 +335,7 @@ void Lane::take_in() {
 void Lane::end(Request& request, int code) {
   if (request.handed_over) handover_.end(request);
   first_ = request.next;
-  if (request.is_worth_waking()) worth_waking_.fetch_sub(1, std::memory_order_relaxed);
+  if (request.worth_waking) worth_waking_.fetch_sub(1, std::memory_order_relaxed);
   under_way_.fetch_sub(1, std::memory_order_release);
   team_.engine().note_ended(code);
   request.state.store(code, std::memory_order_seq_cst);

@@ -55,6 +55,8 @@ class alignas(arch::kCacheLine) Lane {
   // The caller has learnt that the request is over. The thread that used it.
   static void note_end(Request& request);
 
+  // Whether a thread with a core of its own will do all of it: the caller need not begin.
+  [[nodiscard]] bool is_left_to_servant(const Request& request) const;
   // Wakes the servant for a request that was started, if it is one for which that pays.
   void ring(const Request& request) const;
 

@@ -9,12 +9,14 @@
 #include "coll/engine.hpp"
 #include "coll/placement.hpp"
 #include "coll/progress_thread.hpp"
+#include "core/block.hpp"
 #include "util/log.hpp"
 
 namespace ompl::coll {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
 
 // With something left to do, that only members without this servant can move on, or none: they nudge it, unless their mode is another.
 constexpr milliseconds kShortestNap{1};
@@ -54,27 +56,40 @@ void NodeServant::serve() {
 }
 
 void NodeServant::work(Context& c) {
+  Runtime& runtime = engine_.runtime();
+  const Blocked network{.call = ompl::Call::collective,
+                        .bucket = &runtime.bucket_any(),
+                        .background = true,
+                        .own_end = true};
   milliseconds nap = kShortestNap;
   for (int64_t moved_at = now_ns(); !stop_.load();) {
     const uint32_t rung = station_.bell.rung.load(std::memory_order_seq_cst);
     bool moved = false;
-    const auto go_round = [&] { return engine_.serve_node(c, memories_, &moved); };
-    const bool left = go_round();
-    if (moved) {
+    bool left = false;
+    const auto go_round = [&] {
+      runtime.drive(c);
+      left = engine_.serve_node(c, memories_, &moved);
+      return moved || stop_.load();
+    };
+    if (go_round()) {
       moved_at = now_ns();
       nap = kShortestNap;
-    } else if (now_ns() - moved_at < kProgressSpin_ns) {
-      arch::pause();
-    } else {
-      engine_.runtime().look_for_deaths();
-      const std::chrono::nanoseconds limit = left ? std::chrono::nanoseconds(nap) : kUntilItIsRung;
-      station_.bell.rest(rung, left ? Bell::Sleep::nap : Bell::Sleep::sound, limit, [&] {
-        go_round();
-        return moved || stop_.load();
-      });
-      nap = std::min(nap * 2, kLongestNap);
-      if (moved) moved_at = now_ns();
+      continue;
     }
+    if (now_ns() - moved_at < kProgressSpin_ns) {
+      arch::pause();
+      continue;
+    }
+    runtime.look_for_deaths();
+    if (left && engine_.has_network()) {
+      Blocker blocker(runtime, c, network, Deadline::in(nanoseconds(nap).count()));
+      blocker.run([&] { return go_round() || station_.bell.rung.load() != rung ? 1 : 0; });
+    } else {
+      const nanoseconds limit = left ? nanoseconds(nap) : kUntilItIsRung;
+      station_.bell.rest(rung, left ? Bell::Sleep::nap : Bell::Sleep::sound, limit, go_round);
+    }
+    nap = std::min(nap * 2, kLongestNap);
+    if (moved) moved_at = now_ns();
   }
 }
 

@@ -19,6 +19,7 @@ struct Prepared {
   uint64_t number = 0;                                     // of its lane: no two have the same
   Tuning* tuning = nullptr;                                // null: nothing is left open
   std::shared_ptr<const Schedule> exchange;                // of its times
+  bool can_be_served = false;                              // by the servant of the node
   // The most of any.
   uint32_t widest = 0;
   uint64_t scratch = 0;

@@ -12,6 +12,9 @@ namespace ompl::coll {
 
 // Bytes that a member sends and receives; fewer take less time than waking a thread.
 inline constexpr uint64_t kWorthWaking = 32768;
+// A thread that shares its core takes from the computation what it does itself and two changes of threads, about 10 us. What goes
+// through memory is all work of the core, so it gains nothing but that others need not wait: fewer bytes are no such gain.
+inline constexpr uint64_t kWorthSharing = uint64_t{4} << 20;
 
 // By OMPL_PROGRESS_NONE, ...; as OMPL_COLL_PROGRESS has them.
 inline constexpr auto kProgressNames =

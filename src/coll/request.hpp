@@ -32,6 +32,7 @@ struct Request {
   Operation operation;
   bool persistent = false;
   bool in_background = false;                     // its caller goes on with other work
+  bool worth_waking = false;                      // takes more time than waking a thread for it
   std::chrono::steady_clock::time_point started;  // what is tuned with its mode of progress
   std::shared_ptr<const Prepared> exchange;       // of promises; null: members are taken at their word
   Promise promise;
@@ -53,8 +54,6 @@ struct Request {
   std::atomic<int> state{OMPL_OK};  // kRunning, or how it ended
   Request* next = nullptr;          // of those that run, or of those that are free
 
-  // Whether it takes more time than waking a thread for it.
-  [[nodiscard]] bool is_worth_waking() const { return prepared->bytes >= kWorthWaking; }
   [[nodiscard]] bool runs() const { return state.load(std::memory_order_acquire) == kRunning; }
 };
 

@@ -37,6 +37,8 @@ struct Step {
   uint64_t length = 0;  // bytes; 0 only if nothing but the arrival counts
   Place from{};
   Place to{};
+
+  [[nodiscard]] bool has_peer() const { return kind <= Kind::combine; }
 };
 
 struct Schedule {

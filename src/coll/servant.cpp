@@ -2,6 +2,8 @@
 #include "coll/servant.hpp"
 
 #include <fmt/ranges.h>
+#include <sched.h>
+
 #include <chrono>
 
 #include "coll/engine.hpp"
@@ -13,6 +15,7 @@
 namespace ompl::coll {
 namespace {
 
+constexpr uint32_t kTurnsAlone = 16;
 constexpr std::chrono::milliseconds kNap{1};  // once a rank has failed, when nobody sleeps otherwise
 
 }  // namespace
@@ -80,10 +83,13 @@ void Servant::work(Context& c) {
 
 // True if there is still something to wait for after a while in which nothing could be done.
 bool Servant::spin(Context& c, bool* again) {
+  uint32_t turns = 0;
   const int64_t end = now_ns() + kProgressSpin_ns;
   while (!stop_.load() && now_ns() < end) {
     engine_.runtime().drive(c);
     engine_.serve(c, again);
+    // Its core may be less free than was thought.
+    if (++turns % kTurnsAlone == 0) ::sched_yield();
     arch::pause();
   }
   return engine_.serve(c, again);

@@ -5,18 +5,19 @@
 
 namespace ompl::coll {
 
-Service::Service(Team& team) : team_(team), members_(team.size()) {
-  for (uint32_t member = 0; member < team.size(); ++member)
-    for (uint32_t lane = 0; lane < team.layout().lanes; ++lane)
-      members_[member].emplace_back(team, member, lane);
+Service::Service(Team& team) : team_(team) {
+  for (const uint32_t member : team.neighbours()) {
+    std::deque<StandIn>& lanes = members_.emplace_back();
+    for (uint32_t lane = 0; lane < team.layout().lanes; ++lane) lanes.emplace_back(team, member, lane);
+  }
 }
 
 bool Service::serve(Context& c, MemberMemories& memories, bool* moved) {
   team_.look_at_failures();
   bool left = false;
-  for (uint32_t member = 0; member < team_.size(); ++member) {
-    MemberMemory& memory = memories.of(team_.ranks()[member]);
-    for (StandIn& lane : members_[member]) left = lane.serve(c, memory, moved) || left;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    MemberMemory& memory = memories.of(team_.ranks()[team_.neighbours()[i]]);
+    for (StandIn& lane : members_[i]) left = lane.serve(c, memory, moved) || left;
   }
   return left;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the servant of a node does for one team: a stand-in for every member's lanes. Thread rule: the servant.
+// What the servant of a node does for one team: a stand-in for the lanes of every member there. Thread rule: the servant.
 #pragma once
 
 #include <deque>
@@ -21,7 +21,7 @@ class Service {
 
  private:
   Team& team_;
-  std::vector<std::deque<StandIn>> members_;  // their lanes
+  std::vector<std::deque<StandIn>> members_;  // of the node, their lanes
 };
 
 }  // namespace ompl::coll

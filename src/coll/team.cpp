@@ -21,7 +21,7 @@ Team::Team(Engine& engine, std::vector<uint32_t> ranks, const Layout& layout,
       memories_(std::move(memories)),
       staging_(staging),
       me_(static_cast<uint32_t>(std::ranges::find(ranks_, runtime_.rank()) - ranks_.begin())),
-      servant_(why_no_servant().empty() ? *std::ranges::min_element(ranks_) : kNoRank) {
+      servant_(why_no_servant().empty() ? lowest_of_node() : kNoRank) {
   if (runtime_.settings().coll_scheduler == "locked-queue") queue_ = std::make_unique<LockedQueue>();
   for (uint32_t lane = 0; lane < layout.lanes; ++lane)
     lanes_.push_back(std::make_unique<Lane>(*this, lane));
@@ -82,13 +82,20 @@ bool Team::has_lane_of(int32_t mode) const {
       lanes_, [=](const std::unique_ptr<Lane>& lane) { return lane->progress() == mode; });
 }
 
+uint32_t Team::lowest_of_node() const {
+  uint32_t lowest = runtime_.rank();
+  for (const uint32_t member : neighbours()) lowest = std::min(lowest, ranks_[member]);
+  return lowest;
+}
+
+bool Team::can_be_served(const Schedule& schedule) const {
+  return servant_ == runtime_.rank() || std::ranges::all_of(schedule.steps, [this](const Step& step) {
+           return !step.has_peer() || nodes_.of(step.peer) == nodes_.of(me_);
+         });
+}
+
 std::string Team::why_no_servant() const {
   if (size() == 1) return "the team has one member";
-  if (nodes_.count() > 1)
-    return fmt::format(
-        "the members are on {} nodes, and what comes over a network only their own "
-        "processes can take in",
-        nodes_.count());
   if (runtime_.settings().coll_scheduler == "locked-queue")
     return "OMPL_COLL_SCHEDULER is locked-queue";
   return {};
@@ -98,7 +105,7 @@ std::string Team::why_no_servant() const {
 template <class Visit>
 void Team::for_orders(Visit visit) const {
   if (servant_ != runtime_.rank()) return;
-  for (uint32_t member = 0; member < size(); ++member)
+  for (const uint32_t member : neighbours())
     for (uint32_t lane = 0; lane < layout_.lanes; ++lane) visit(desk(member, lane));
 }
 

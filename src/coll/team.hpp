@@ -58,13 +58,19 @@ class Team {
   // Goes on with the lanes of mode idle.
   void idle(Context& c, bool* again);
 
-  // The rank whose process may serve all members, if they share a node: its lowest; kNoRank, and why.
+  // The members of this node, this one too.
+  [[nodiscard]] const std::vector<uint32_t>& neighbours() const {
+    return nodes_.members(nodes_.of(me_));
+  }
+  // The rank whose process may serve these: the lowest; kNoRank, and why.
   [[nodiscard]] uint32_t servant() const { return servant_; }
   [[nodiscard]] std::string why_no_servant() const;
   // Whether requests may go there.
   [[nodiscard]] bool hands_over() const {
     return progress() == OMPL_PROGRESS_NODE && servant_ != kNoRank;
   }
+  // Whether the servant can carry out a schedule of this member: the other members' of the node if no message of theirs leaves it.
+  [[nodiscard]] bool can_be_served(const Schedule& schedule) const;
   // A member's desk of a lane, and where it lies in its segment.
   [[nodiscard]] uint64_t desk_at(uint32_t member, uint32_t lane) const {
     return memories_[member] + layout_.desk(lane);
@@ -94,6 +100,7 @@ class Team {
   std::atomic<uint32_t> persistent{0};
 
  private:
+  [[nodiscard]] uint32_t lowest_of_node() const;
   template <class Visit>
   void for_orders(Visit visit) const;
 

@@ -118,8 +118,8 @@ TEST(CollLane, TheServantIsWokenForWhatAWaitLeavesBehind) {
     ompl_team* const team = world_team();
     ok(ompl_team_set_progress(team, OMPL_PROGRESS_SHARED));
     ok(r.barrier());
-    CollJob first({.collective = OMPL_ALLREDUCE, .length = kLong});
-    CollJob second({.collective = OMPL_ALLREDUCE, .length = kLong});
+    CollJob first({.collective = OMPL_ALLREDUCE, .length = coll::kWorthSharing});
+    CollJob second({.collective = OMPL_ALLREDUCE, .length = coll::kWorthSharing});
     if (r.rank == 0) {
       ok(first.start(team));
       ok(second.start(team));

@@ -237,7 +237,7 @@ TEST_P(Conformance, Coll_ProgressModes) {
 // The servants of both ranks carry a collective to its end by themselves: the operation, which counts, is called for every element.
 TEST_P(Conformance, Coll_AServantNeedsNobody) {
   world({.ranks = 2})->run([](Rank& r) {
-    constexpr std::size_t kCount = 50'000;
+    constexpr std::size_t kCount = 300'000;  // more bytes than those for which a thread shares a core
     ompl_team* const team = world_team();
     if (r.size < 2) return;
     ok(ompl_team_set_progress(team, OMPL_PROGRESS_SHARED));

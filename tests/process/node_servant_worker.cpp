@@ -131,7 +131,7 @@ int idle(ompl_team* team, uint32_t /*victim*/) {
   ::sleep(1);
   const long woken = sleeps_of_servants() - before;
   check(ompl_barrier(), "ompl_barrier");
-  return say(served && (before > 0) == (rank() == 0) && woken == 0, "lets its servant sleep");
+  return say(served && (before > 0) == (ompl_node_rank() == 0) && woken == 0, "lets its servant sleep");
 }
 
 void die() { ::kill(::getpid(), SIGKILL); }

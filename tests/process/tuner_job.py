@@ -17,7 +17,7 @@ BIN = Path(sys.argv.pop(1)).resolve() / "bin"
 LIMIT_S = 60.0
 CALLS = 600  # in far fewer the tuner has settled
 KIND = "tuner: allreduce of 64 to 79 bytes, 2 members"
-ALGORITHMS = {"recursive-doubling", "rabenseifner", "ring"}
+ALGORITHMS = {"recursive-doubling", "rabenseifner", "ring", "direct"}
 FIRST_RANK_TUNES = 'OMPL_TUNER=$((1 - PMI_RANK)) exec "$0" "$@"'
 
 

@@ -154,7 +154,7 @@ TEST(Hierarchy, ChosenWhereSeveralNodesHaveSeveralMembersEach) {
     EXPECT_NE(chosen({0, 1, 2, 3}, collective), OMPL_COLL_HIERARCHICAL);
     EXPECT_NE(chosen({0, 0, 0, 3}, collective), OMPL_COLL_HIERARCHICAL);
   }
-  EXPECT_EQ(chosen({0, 0, 2, 2}, OMPL_ALLREDUCE, false), OMPL_COLL_RECURSIVE_DOUBLING);
+  EXPECT_EQ(chosen({0, 0, 2, 2}, OMPL_ALLREDUCE, false), OMPL_COLL_DIRECT);
   EXPECT_EQ(chosen({0, 0, 2, 2}, OMPL_REDUCE, false), OMPL_COLL_BINOMIAL);
   EXPECT_EQ(chosen({0, 0, 2, 2}, OMPL_REDUCE_SCATTER, false), OMPL_COLL_BINOMIAL);
 }

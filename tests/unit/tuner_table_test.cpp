@@ -128,18 +128,19 @@ TEST(TunerTable, OnlyWhatWasDecidedIsKept) {
 TEST(TunerTable, ASingleLookIsNotKept) {
   const std::vector<Choice> choices = short_list(kKind, {});
   Tuning tuning(kKind, choices, {});
-  const std::vector<double> here = {1e-6, 80e-6, 2e-6};  // the second one is too slow to be tried again
+  const std::vector<double> here = {1e-6, 80e-6, 2e-6, 3e-6};  // the second one is too slow to be tried again
   pass(tuning, 20, [&](uint32_t candidate) { return here[candidate]; });
   ASSERT_NEAR(tuning.tuner().estimate(1), 80e-6, 1e-9);
   const std::vector<double> known = table_of(tuning).known(kKind, choices);
   EXPECT_GT(known[0], 0);
   EXPECT_EQ(known[1], 0);
   EXPECT_GT(known[2], 0);
+  EXPECT_GT(known[3], 0);
 }
 
 TEST(TunerTable, WhatIsKnownIsNotTriedAgain) {
   const std::vector<Choice> choices = short_list(kKind, {});
-  const std::vector<double> known = {3e-6, 1e-6, 2e-6};
+  const std::vector<double> known = {3e-6, 1e-6, 2e-6, 4e-6};
   ASSERT_EQ(choices.size(), known.size());
   Tuning tuning(kKind, choices, known);
   EXPECT_TRUE(tuning.tuner().settled());
@@ -147,13 +148,13 @@ TEST(TunerTable, WhatIsKnownIsNotTriedAgain) {
   const std::string text = explain_beginning(tuning, {});
   EXPECT_NE(text.find("by the table"), std::string::npos) << text;
   // What was never tried is.
-  EXPECT_EQ(Tuning(kKind, choices, std::vector{3e-6, 1e-6, 0.0}).take().candidate, 2U);
+  EXPECT_EQ(Tuning(kKind, choices, std::vector{3e-6, 1e-6, 0.0, 4e-6}).take().candidate, 2U);
 }
 
 // What the table says is believed until the best one takes another time: then all are compared again.
 TEST(TunerTable, AnotherMachinesTableIsFoundOut) {
-  Tuning tuning(kKind, short_list(kKind, {}), std::vector{1e-6, 5e-6, 6e-6});
-  const std::vector<double> here = {50e-6, 9e-6, 40e-6};
+  Tuning tuning(kKind, short_list(kKind, {}), std::vector{1e-6, 5e-6, 6e-6, 7e-6});
+  const std::vector<double> here = {50e-6, 9e-6, 40e-6, 45e-6};
   pass(tuning, 100, [&](uint32_t candidate) { return here[candidate]; });
   EXPECT_EQ(tuning.tuner().best(), 1U);
 }

@@ -235,6 +235,7 @@ TEST(Candidates, CostsAreThoseOfTheFiles) {
   EXPECT_DOUBLE_EQ(of(OMPL_ALLREDUCE, OMPL_COLL_RECURSIVE_DOUBLING), 3 * (5 + 10 + 1));
   EXPECT_DOUBLE_EQ(of(OMPL_ALLREDUCE, OMPL_COLL_RABENSEIFNER), 6 * 5 + 16 + 0.8);
   EXPECT_DOUBLE_EQ(of(OMPL_ALLREDUCE, OMPL_COLL_RING), 8 * 5 + 16 + 0.8);
+  EXPECT_DOUBLE_EQ(of(OMPL_ALLREDUCE, OMPL_COLL_DIRECT), 5 + 3 * 3 + 40 + 4);
   EXPECT_DOUBLE_EQ(of(OMPL_ALLGATHER, OMPL_COLL_RING), 4 * 5 + 40);
   EXPECT_DOUBLE_EQ(of(OMPL_ALLGATHER, OMPL_COLL_BRUCK), 3 * 5 + 40);
   EXPECT_DOUBLE_EQ(of(OMPL_ALLGATHER, OMPL_COLL_NEIGHBOR_EXCHANGE), 2.5 * 5 + 40);
@@ -282,7 +283,7 @@ TEST(Candidates, AnOperationThatKeepsOrderGetsFewer) {
                   .members = 8,
                   .size_class = size_class(1 << 20),
                   .commutative = false};
-  EXPECT_EQ(short_list(kind, {}), (std::vector<Choice>{{OMPL_COLL_RECURSIVE_DOUBLING}}));
+  EXPECT_EQ(short_list(kind, {}), (std::vector<Choice>{{OMPL_COLL_RECURSIVE_DOUBLING}, {OMPL_COLL_DIRECT}}));
 }
 
 // Each algorithm that is left open in each mode that may pay: for short calls no thread is woken.

@@ -43,6 +43,7 @@ void broadcast_hierarchical(const Call& call, Builder& b);
 void reduce_binomial(const Call& call, Builder& b);
 void reduce_hierarchical(const Call& call, Builder& b);
 void allreduce_recursive_doubling(const Call& call, Builder& b);
+void allreduce_direct(const Call& call, Builder& b);
 void allreduce_rabenseifner(const Call& call, Builder& b);
 void allreduce_ring(const Call& call, Builder& b);
 void allreduce_hierarchical(const Call& call, Builder& b);

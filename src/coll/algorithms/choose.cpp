@@ -26,6 +26,7 @@ constexpr std::array kAlgorithms{
     Algorithm{OMPL_ALLREDUCE, OMPL_COLL_RECURSIVE_DOUBLING, allreduce_recursive_doubling, kOrdered},
     Algorithm{OMPL_ALLREDUCE, OMPL_COLL_RABENSEIFNER, allreduce_rabenseifner},
     Algorithm{OMPL_ALLREDUCE, OMPL_COLL_RING, allreduce_ring},
+    Algorithm{OMPL_ALLREDUCE, OMPL_COLL_DIRECT, allreduce_direct, kOrdered},
     Algorithm{OMPL_ALLREDUCE, OMPL_COLL_HIERARCHICAL, allreduce_hierarchical},
     Algorithm{OMPL_ALLGATHER, OMPL_COLL_RING, allgather_ring},
     Algorithm{OMPL_ALLGATHER, OMPL_COLL_RECURSIVE_DOUBLING, allgather_recursive_doubling},
@@ -89,6 +90,7 @@ int32_t choose(const Call& call) {
   constexpr uint64_t kShort = 1024;
   constexpr uint64_t kLong = 32768;
   const bool tall = call.size > 2;
+  const bool few = call.size <= 8;  // for so many, messages at once are shorter than rounds
   const bool clustered = is_clustered(call);
   switch (call.collective) {
     case OMPL_BARRIER:
@@ -101,11 +103,12 @@ int32_t choose(const Call& call) {
       return clustered && call.commutative ? OMPL_COLL_HIERARCHICAL : OMPL_COLL_BINOMIAL;
     case OMPL_ALLREDUCE:
       if (clustered && call.commutative) return OMPL_COLL_HIERARCHICAL;
+      if (tall && few && call.length <= kShort) return OMPL_COLL_DIRECT;
       return call.length < kLong || !call.commutative ? OMPL_COLL_RECURSIVE_DOUBLING
                                                       : OMPL_COLL_RABENSEIFNER;
     case OMPL_ALLGATHER:
       if (clustered) return OMPL_COLL_HIERARCHICAL;
-      return call.length <= kShort && tall && !call.listed ? OMPL_COLL_BRUCK : OMPL_COLL_DIRECT;
+      return call.length <= kShort && !few && !call.listed ? OMPL_COLL_BRUCK : OMPL_COLL_DIRECT;
     case OMPL_GATHER:
     case OMPL_SCATTER:
     case OMPL_ALLTOALL:

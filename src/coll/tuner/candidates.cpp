@@ -50,6 +50,8 @@ std::optional<double> cost_of_allreduce(int32_t algorithm, const Terms& t) {
       return 2 * t.rounds * t.message() + t.bytes(2 * parts) + t.combined(parts);
     case OMPL_COLL_RING:
       return 2 * (t.n - 1) * t.message() + t.bytes(2 * parts) + t.combined(parts);
+    case OMPL_COLL_DIRECT:
+      return t.direct() + t.combined((t.n - 1) * t.m);
     default:
       return std::nullopt;
   }
