@@ -103,13 +103,14 @@ enum {
 };
 
 /* Sets the mode of a team from now on; begins as OMPL_COLL_PROGRESS says. Members may differ. Nobody is woken for a short
- * collective, which takes less time than that. With OMPL_PROGRESS_NODE a node's member of the lowest rank has the thread, once
- * it has set that mode too; it copies the others' buffers, where the kernel permits that. What it cannot do is as with
- * OMPL_PROGRESS_NONE: user-defined operations, checked and tuned calls, messages of the others that leave the node: on
- * several nodes OMPL_COLL_HIERARCHICAL has none. OMPL_PROGRESS_AUTO is of jobs
- * with OMPL_TUNER=1 and OMPL_COLL_PROGRESS=auto on every rank (else OMPL_ERR_ARG); in them all members start a collective
- * with a request, or all without. Any thread. Errors:
- * OMPL_ERR_ARG, OMPL_ERR_SYSTEM (no thread can be started). */
+ * collective, which takes less time than that, nor, in a job on one node, to share a core for less than 4 MiB.
+ * With OMPL_PROGRESS_NODE the member of the lowest rank on a node has the thread, once it has set that mode too; it copies the
+ * others' buffers, where the kernel permits that. What it cannot do is as with OMPL_PROGRESS_NONE: user-defined operations,
+ * checked and tuned calls, and calls in which another member sends to, or receives from, another node (with
+ * OMPL_COLL_HIERARCHICAL only leaders do).
+ * OMPL_PROGRESS_AUTO is of jobs with OMPL_TUNER=1 and OMPL_COLL_PROGRESS=auto on every rank (else OMPL_ERR_ARG); in them all
+ * members start a collective with a request, or all without. Any thread. Errors: OMPL_ERR_ARG, OMPL_ERR_SYSTEM (no thread can
+ * be started). */
 OMPL_API int ompl_team_set_progress(ompl_team* team, int32_t mode);
 
 /* The mode of a team, or OMPL_ERR_ARG. Any thread. */

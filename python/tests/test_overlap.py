@@ -233,7 +233,7 @@ def test_one_rank_computes_where_cores_are_few() -> None:
     layout = Layout(2, 2, 1, (0, 1), alone=True)
     assert layout.places(SPARE, 0) == {"cores": [0], "helpers": [1]}
     assert layout.places(SPARE, 1) == {"cores": [1], "helpers": [1]}
-    out = measured(replace(series(NONE), layout=layout), replace(series(SPARE), layout=layout), cells=[LARGE])
+    out = measured(replace(series(NONE), layout=layout), replace(series(SPARE), layout=layout), cells=(LARGE,))
     none, spare = overlap_rows.rows(out)
     assert (none["status"], spare["status"], spare["elements"]) == ("ok", "ok", layout.elements(LARGE.size))
     assert "only rank 0 computes" in spare["emulation"]

@@ -40,8 +40,7 @@ void Handover::nudge() {
 }
 
 void Handover::wake_from_network() {
-  if (team_.engine().has_network())
-    team_.runtime().wake_sleepers(team_.servant(), team_.memory());
+  if (team_.engine().has_network()) team_.runtime().wake_sleepers(team_.servant(), team_.memory());
 }
 
 // A caller that waits has nothing better to do than to go on with it itself. The servant knows no functions of the user's, nor
@@ -49,9 +48,8 @@ void Handover::wake_from_network() {
 bool Handover::may_go(const Request& request) const {
   return request.in_background && request.stage == Request::Stage::waiting &&
          request.operation.function == nullptr && request.exchange == nullptr &&
-         request.prepared->can_be_served && request.worth_waking &&
-         team_.broken() == OMPL_OK && servant_is_there() &&
-         own_.refused.load(std::memory_order_relaxed) == 0;
+         request.prepared->can_be_served && request.worth_waking && team_.broken() == OMPL_OK &&
+         servant_is_there() && own_.refused.load(std::memory_order_relaxed) == 0;
 }
 
 bool Handover::offer(Request& request) {

@@ -128,7 +128,8 @@ TEST(TunerTable, OnlyWhatWasDecidedIsKept) {
 TEST(TunerTable, ASingleLookIsNotKept) {
   const std::vector<Choice> choices = short_list(kKind, {});
   Tuning tuning(kKind, choices, {});
-  const std::vector<double> here = {1e-6, 80e-6, 2e-6, 3e-6};  // the second one is too slow to be tried again
+  const std::vector<double> here = {1e-6, 80e-6, 2e-6,
+                                    3e-6};  // the second one is too slow to be tried again
   pass(tuning, 20, [&](uint32_t candidate) { return here[candidate]; });
   ASSERT_NEAR(tuning.tuner().estimate(1), 80e-6, 1e-9);
   const std::vector<double> known = table_of(tuning).known(kKind, choices);

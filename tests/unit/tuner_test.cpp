@@ -283,7 +283,8 @@ TEST(Candidates, AnOperationThatKeepsOrderGetsFewer) {
                   .members = 8,
                   .size_class = size_class(1 << 20),
                   .commutative = false};
-  EXPECT_EQ(short_list(kind, {}), (std::vector<Choice>{{OMPL_COLL_RECURSIVE_DOUBLING}, {OMPL_COLL_DIRECT}}));
+  EXPECT_EQ(short_list(kind, {}),
+            (std::vector<Choice>{{OMPL_COLL_RECURSIVE_DOUBLING}, {OMPL_COLL_DIRECT}}));
 }
 
 // Each algorithm that is left open in each mode that may pay: for short calls no thread is woken.
