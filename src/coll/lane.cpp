@@ -112,7 +112,8 @@ void Lane::start(Request* request) {
   request->stage = Request::Stage::waiting;
   request->execution.failure = OMPL_OK;
   request->handed_over = false;
-  if (request->prepared->tuning != nullptr) request->started = std::chrono::steady_clock::now();
+  if (const Tuning* const tuning = request->prepared->tuning; tuning != nullptr && tuning->kind().modes)
+    request->started = std::chrono::steady_clock::now();
   if (request->exchange != nullptr) {
     request->promises.resize(team_.size());
     request->promises[team_.me()] = request->promise;
@@ -248,7 +249,7 @@ bool Lane::next_stage(Request& request) {
         log::write(log::Level::info, explain_decision(*tuning));
       break;
     case Stage::itself:
-      if (tuning != nullptr && !tuning->kind().modes)
+      if (tuning != nullptr && !tuning->kind().modes && request.ticket.is_timed())
         tuning->note(request.ticket,
                      std::chrono::duration<double>(Clock::now() - request.begun).count());
       return false;
@@ -283,7 +284,7 @@ void Lane::choose(Request& request) {
     if (chosen_.exchange(mode, std::memory_order_relaxed) != mode && open) team_.engine().note_modes();
     ring(request);
   }
-  request.begun = std::chrono::steady_clock::now();
+  if (request.ticket.is_timed()) request.begun = std::chrono::steady_clock::now();
 }
 
 int32_t Lane::progress() const {
@@ -293,7 +294,7 @@ int32_t Lane::progress() const {
 
 void Lane::note_end(Request& request) {
   Tuning* const tuning = request.prepared->tuning;
-  if (tuning == nullptr || !tuning->kind().modes) return;
+  if (tuning == nullptr || !tuning->kind().modes || !request.ticket.is_timed()) return;
   const auto took = std::chrono::steady_clock::now() - request.started;
   tuning->note(std::exchange(request.ticket, {}), std::chrono::duration<double>(took).count());
 }

@@ -83,7 +83,9 @@ void NodeServant::work(Context& c) {
     runtime.look_for_deaths();
     if (left && engine_.has_network()) {
       Blocker blocker(runtime, c, network, Deadline::in(nanoseconds(nap).count()));
-      blocker.run([&] { return go_round() || station_.bell.rung.load() != rung ? 1 : 0; });
+      const int code =
+          blocker.run([&] { return go_round() || station_.bell.rung.load() != rung ? 1 : 0; });
+      if (code != OMPL_OK && code != OMPL_ERR_TIMEOUT) std::this_thread::sleep_for(nap);
     } else {
       const nanoseconds limit = left ? nanoseconds(nap) : kUntilItIsRung;
       station_.bell.rest(rung, left ? Bell::Sleep::nap : Bell::Sleep::sound, limit, go_round);

@@ -43,7 +43,7 @@ Blocker::Patience Blocker::patience() const {
   if (runtime_.crowded_.load(std::memory_order_relaxed)) {
     limit = {.spins = 0, .yields = 1000};
     const bool in_pairs = what_.call != Call::collective;
-    if (idle && in_pairs && !std::exchange(context_->bulky, false)) {
+    if (idle && !std::exchange(context_->bulky, false) && in_pairs) {
       limit = {.spins = 0, .yields = 50, .eager = kTogether};
       limit.between = runtime_.node_rank_ % 2 == 0 ? 2 * kAlone : kAlone;
       if (context_->turn != 0 && context_->eager_spins != Context::kSpunInVain) {

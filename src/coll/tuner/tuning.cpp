@@ -10,6 +10,8 @@
 namespace ompl::coll {
 namespace {
 
+// Calls of a run that are timed, if it has more: two readings of the clock take a third of the time of the shortest calls.
+constexpr uint32_t kTimed = 8;
 constexpr uint32_t kMostSlack = 31;  // calls: more are not expected to be under way at once
 
 // Of a time that holds a member's computation and its lateness one call says little.
@@ -44,7 +46,13 @@ Tuning::Tuning(const Kind& kind, std::vector<Choice> choices, std::span<const do
 
 void Tuning::begin_epoch() {
   calls_.clear();
-  for (const Run& run : tuner_.plan()) calls_.insert(calls_.end(), run.calls, run.candidate);
+  timed_.clear();
+  for (const Run& run : tuner_.plan()) {
+    const uint32_t apart = (run.calls + kTimed - 1) / kTimed;
+    for (uint32_t call = 0; call < run.calls; ++call)
+      calls_.push_back({.candidate = run.candidate, .timed = call % apart == 0});
+    timed_.push_back({.candidate = run.candidate, .calls = (run.calls + apart - 1) / apart});
+  }
   taken_ = 0;
   ++epoch_;
 }
@@ -60,18 +68,20 @@ void Tuning::tell(Table* table) const {
 Ticket Tuning::take() {
   const uint32_t call = taken_++ - passing_;  // wraps around before the first
   if (call >= calls_.size()) return {.candidate = tuner_.best()};
-  return {.candidate = calls_[call], .epoch = epoch_, .call = call};
+  const Planned& planned = calls_[call];
+  return {.candidate = planned.candidate, .epoch = planned.timed ? epoch_ : 0, .call = call};
 }
 
 void Tuning::note(const Ticket& ticket, double seconds) {
-  if (ticket.epoch == 0) return;
+  if (!ticket.is_timed()) return;
   const auto bits = std::bit_cast<uint32_t>(static_cast<float>(seconds));
   noted_[ticket.call].store(uint64_t{ticket.epoch} << 32 | bits, std::memory_order_relaxed);
 }
 
 std::vector<double> Tuning::times() const {
-  Epoch epoch(tuner_.plan());
+  Epoch epoch(timed_);
   for (std::size_t call = 0; call < calls_.size(); ++call) {
+    if (!calls_[call].timed) continue;
     const uint64_t noted = noted_[call].load(std::memory_order_relaxed);
     const bool now = noted >> 32 == epoch_;
     epoch.note(now ? std::bit_cast<float>(static_cast<uint32_t>(noted)) : 0.0F);

@@ -21,6 +21,8 @@ struct Ticket {
   uint32_t candidate = 0;
   uint32_t epoch = 0;  // 0: its time is not wanted
   uint32_t call = 0;   // of the epoch
+
+  [[nodiscard]] bool is_timed() const { return epoch != 0; }
 };
 
 class Tuning {
@@ -56,7 +58,12 @@ class Tuning {
   const std::vector<Choice> choices_;  // by candidate
   Tuner tuner_;
   bool decided_;
-  std::vector<uint32_t> calls_;  // of the epoch, by candidate
+  struct Planned {
+    uint32_t candidate = 0;
+    bool timed = false;
+  };
+  std::vector<Planned> calls_;  // of the epoch
+  Plan timed_;                  // its runs, without the calls that are not timed
   // Calls before and behind them whose times are not wanted: the first waits for members that begin late, later ones have the
   // agreement in them; behind, so that what is still under way when the epoch is over has been noted by then.
   const uint32_t passing_;
