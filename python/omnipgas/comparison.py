@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,8 +55,7 @@ def command(
 def side(paths: Sequence[Path]) -> dict[str, Any]:
     """What the page shows of the files of one machine: those of pingpong, rate and memory belong together."""
     contents = [read(path) for path in paths]
-    machines = {json.dumps({k: v for k, v in c["machine"].items() if k != "load"}, sort_keys=True) for c in contents}
-    if len(machines) > 1:
+    if len({identity(content["machine"]) for content in contents}) > 1:
         raise typer.BadParameter(
             "the files are of different machines: set one beside the other (--beside)", param_hint="FILE"
         )
@@ -68,6 +68,13 @@ def side(paths: Sequence[Path]) -> dict[str, Any]:
         "libraries": {name: how for content in contents for name, how in libraries(content).items()},
         "results": [row for content in contents for row in content["results"]],
     }
+
+
+def identity(machine: dict[str, Any]) -> str:
+    """What is the same of a machine at any hour: not its load, nor how much memory a virtual one has just now."""
+    lasting = {name: value for name, value in machine.items() if name not in ("load", "memory_GiB")}
+    topology = re.sub(r"(Machine \(|NUMANode L#\d+ \(P#\d+ )\d+MB", r"\1", str(lasting.get("topology")))
+    return json.dumps(lasting | {"topology": topology}, sort_keys=True)
 
 
 def read(path: Path) -> dict[str, Any]:

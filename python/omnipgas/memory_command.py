@@ -42,7 +42,7 @@ def command(
     if len(sizes) < 2:
         raise typer.BadParameter("needs jobs of two sizes, for example 2,4", param_hint="--ranks")
     known = [name for name, peer in rows_of.items() if memory.can_tell(peer)]
-    chosen = words("--libs", libs, known) if libs else known
+    chosen = words("--libs", libs, known) if libs and libs != "all" else known
     transports = words("--over", over, list(network.TRANSPORTS))
     console = console_beside(json)
     machine, started = results.machine(), datetime.now(UTC)

@@ -46,8 +46,8 @@ def figures(bench: Bench) -> list[Figure]:
     layout = Layout(2, max(2, len(here) // 2), 1, here)
     modes = (NONE, SHARED, IDLE, LOCKED_QUEUE)
     found += switched_on(study(bench, [("ompl", modes, (DEFAULT,))], layout, [Cell("allgather", 8, "1")], how), layout)
-    # A core free in each of two nodes takes four. Of fewer one rank has them, and the core of its progress thread does the
-    # other rank's work too: the computation is long enough for both.
+    # A core free in each of two nodes takes four cores. Of fewer one rank has both, and the core of its progress thread
+    # does the other rank's work too: the computation is long enough for that.
     cells = [Cell("allgather", size, "4") for size in LONG_SIZES]
     layout = Layout(2, max(2, len(here) // 2), 1, here, alone=len(here) < 4)
     found += hidden(study(bench, [("ompl", (NONE, SPARE), (DEFAULT,))], layout, cells, how), layout)

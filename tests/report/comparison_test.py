@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -151,3 +152,12 @@ def test_files_of_two_machines_are_not_mixed(measured: list[Path], tmp_path: Pat
     (tmp_path / "other.json").write_text(json.dumps(content))
     with pytest.raises(typer.BadParameter, match="--beside"):
         comparison.side([measured[0], tmp_path / "other.json"])
+
+
+def test_a_machine_is_the_same_when_a_virtual_one_has_got_more_memory(measured: list[Path], tmp_path: Path) -> None:
+    content = json.loads(measured[0].read_text())
+    topology = content["machine"]["topology"]
+    less = re.sub(r"(Machine \(|#0 )\d+MB", r"\g<1>1MB", topology)
+    content["machine"] |= {"load": 99.0, "memory_GiB": 1.0, "topology": less}
+    (tmp_path / "later.json").write_text(json.dumps(content))
+    assert len(comparison.side([measured[0], tmp_path / "later.json"])["results"]) > 0
