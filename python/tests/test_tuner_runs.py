@@ -37,7 +37,7 @@ def recording(calls: int = 1000, **microseconds: float) -> dict[str, Any]:
 
 def test_the_tuner_decides_on_a_recording_as_the_library_would(build: Path) -> None:
     slower = {"recursive_doubling": 2.0, "rabenseifner": 3.0, "direct": 4.0}
-    first, second = tuner_runs.replay(build, [recording(**slower), recording(ring=5.0)])
+    first, second = tuner_runs.replay(build, [recording(1000, **slower), recording(ring=5.0)])
     assert (first.kind, first.calls, first.takes) == (KIND, 1000, "ring")
     assert sorted(first.short_list) == ["direct", "rabenseifner", "recursive-doubling", "ring"]
     assert 1 <= first.steady_of_best < 1.05 and 0 < first.regret < 0.1
