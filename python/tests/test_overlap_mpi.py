@@ -91,7 +91,8 @@ def test_everything_there_is(mpi: str) -> None:
     ]
     for layout in (Layout(2, 2, 1, HERE), Layout(1, 2, 1, HERE), Layout(2, 2, 2, HERE)):
         modes = tuple(mode for mode in MODES if layout.share > 1 or mode != "spare")
-        for row in measured(mpi, modes, algorithms, cells, layout):
+        crowded = layout.ranks > len(HERE)  # an MPI that never yields takes milliseconds a call there
+        for row in measured(mpi, modes, algorithms, cells[::3] if crowded else cells, layout):
             if row["algorithm"] != DEFAULT and "not usable" in str(row["reason"]):
                 continue  # MPICH refuses what it cannot use for these ranks or sizes, and says so
             if mpi in UNSOUND and row["mode"] != NONE and row["status"] in ("crashed", "skipped"):
