@@ -19,7 +19,7 @@ from omnipgas.results import Result
 
 OP = "put"
 
-LIBS = typer.Option(None, "--libs", help="Libraries, comma-separated. [all that can tell]")
+LIBS = typer.Option("all", "--libs", help="Libraries, comma-separated, or all that can tell.")
 THREADS = typer.Option("1,2", "--threads", help="Threads per rank, comma-separated.")
 RANKS = typer.Option("2,4", "--ranks", help="Ranks of the jobs, comma-separated, at least two numbers.")
 OVER = typer.Option("", "--over", help=f"What OMPL goes over instead of memory: {', '.join(network.TRANSPORTS)}.")
@@ -29,7 +29,7 @@ JSON = typer.Option(None, "--json", metavar="FILE", help="Result file; - for sta
 
 
 def command(
-    libs: Optional[str] = LIBS,
+    libs: str = LIBS,
     threads: str = THREADS,
     ranks: str = RANKS,
     over: str = OVER,
@@ -42,7 +42,7 @@ def command(
     if len(sizes) < 2:
         raise typer.BadParameter("needs jobs of two sizes, for example 2,4", param_hint="--ranks")
     known = [name for name, peer in rows_of.items() if memory.can_tell(peer)]
-    chosen = words("--libs", libs, known) if libs and libs != "all" else known
+    chosen = known if libs == "all" else words("--libs", libs, known)
     transports = words("--over", over, list(network.TRANSPORTS))
     console = console_beside(json)
     machine, started = results.machine(), datetime.now(UTC)

@@ -97,7 +97,6 @@ def test_crowded_settings_apply_when_threads_exceed_cores() -> None:
 def test_missing_libraries_say_how_to_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = peers.read_table(TABLE)
     monkeypatch.delenv("OMNI_PEER_MPICH", raising=False)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     for name, remedy in [("mpich", "pip install mpich"), ("mpich-debian", "apt-get install mpich")]:
         with pytest.raises(peers.MissingError, match=remedy):

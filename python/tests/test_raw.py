@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The twin, end to end: the real worker under the real driver."""
 
+import os
 import subprocess
 import sys
 import time
@@ -56,7 +57,7 @@ def cpu(pid: int) -> int:
     return int(fields[11]) + int(fields[12])
 
 
-def test_ranks_do_not_outlive_a_driver_that_is_killed() -> None:
+def test_ranks_do_not_outlive_a_driver_that_is_killed(tmp_path: Path) -> None:
     built("raw")  # or a skip
     program = """
 from omnipgas.worker import Worker
@@ -66,7 +67,10 @@ with Worker(built("raw"), threads=2, size=64) as worker:
     worker.pingpong("put", 64, 1 << 40, 60, 120)
 """
     folder = Path(__file__).parents[1]
-    with subprocess.Popen([sys.executable, "-c", program], cwd=folder, stdout=subprocess.PIPE, text=True) as driver:
+    with subprocess.Popen(
+        [sys.executable, "-c", program], cwd=folder, stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},  # where it leaves its folder
+    ) as driver:  # fmt: skip
         assert driver.stdout
         pids = [int(pid) for pid in driver.stdout.readline().split()]
         time.sleep(0.5)  # they are measuring

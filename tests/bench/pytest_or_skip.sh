@@ -12,4 +12,4 @@ for module in pytest typer rich numpy matplotlib jsonschema; do
 done
 tools=$(cd "$(dirname "$0")/../../python" && pwd) || exit 1
 cd "$(dirname "$test")/.." || exit 1
-PYTHONPATH=$tools exec "$python" -B -m pytest -q -rs --durations=5 --durations-min=2 -p no:cacheprovider -p tests.skip_is_77 -p tests.long_tests "$test"
+PYTHONPATH=$tools exec "$python" -B -m pytest -q -rs --durations=5 --durations-min=2 -p no:cacheprovider -p tests.skip_is_77 -p tests.long_tests -p tests.no_added_libraries "$test"

@@ -6,7 +6,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,26 +19,18 @@ KEYS = ["raw put", "raw processes put", "ompl put", "ompl processes put"]
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
+def measured(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """A result file of ping-pong with threads and processes, one of the rate, and one of memory; gaspi is missing."""
     folder = tmp_path_factory.mktemp("measured")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CONFIG_HOME", str(folder))
-        patch.delenv("OMNI_PEER_GASPI", raising=False)
-        yield list(results(folder))
-
-
-def results(folder: Path) -> Iterator[Path]:
     both = ["--quick", "--libs", "raw,ompl,gaspi", "--threads", "1,2", "--repeat", "2"]
     sizes = ["--sizes", "8,4096,65536", "--processes"]
     for bench, more in (("pingpong", [*sizes, "--op", "put"]), ("rate", ["--op", "put"])):
         done = common.command(bench, *both, *more, "--json", folder / f"{bench}.json")
         assert done.returncode == 0, done.stderr
-        yield folder / f"{bench}.json"
     jobs = ["--libs", "ompl", "--threads", "1", "--ranks", "2,3", "--repeat", "1"]
     done = common.command("memory", *jobs, "--json", folder / "memory.json")
     assert done.returncode == 0, done.stderr
-    yield folder / "memory.json"
+    return [folder / f"{bench}.json" for bench in ("pingpong", "rate", "memory")]
 
 
 @pytest.fixture(scope="module")
