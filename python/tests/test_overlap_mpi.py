@@ -2,7 +2,9 @@
 """Collectives with computation by the layer and each MPI; OMPL_TEST_MPIS says which, OMPL_TEST_LONG=1 asks for more."""
 
 import os
+import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from omnipgas import overlap_plan, overlap_rounds, overlap_rows, peers
@@ -21,6 +23,7 @@ from omnipgas.overlap_plan import (
 from omnipgas.overlap_rounds import Journal
 from omnipgas.results import Result
 from omnipgas.runner import Limits, Progress
+from omnipgas.worker import Worker
 
 from .common import built, children
 
@@ -31,6 +34,8 @@ UNSOUND = {"intel"}
 # MPICH 4 never yields: where ranks share cores a call takes milliseconds.
 SLOW = {"mpich-debian"}
 HERE = tuple(peers.affinity())
+LONG = 1 << 20  # bytes
+KERNEL = {"kernel": "memory", "elements": 1000}
 
 
 def measured(
@@ -77,6 +82,32 @@ def test_modes(mpi: str) -> None:
     modes = wanted if mpi == "ompl" else {row["mode"] for row in rows}
     expected = {(mode, size) for mode in modes for size in (8, 65536)}
     assert {(row["mode"], row["size"]) for row in rows} == expected
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != LOCKED_QUEUE])
+def test_a_mode_with_nothing_outstanding_burns_no_cpu(mode: str) -> None:
+    if "ompl" not in MPIS:
+        pytest.skip("of the layer")
+    layout = Layout(2, 2, 1, HERE)
+    family = overlap_plan.families(peers.build_dir())["ompl"]
+    found = peers.with_ranks(built("ompl", "overlap"), layout.ranks, peers.build_dir())
+    series = overlap_plan.series(found, family, layout, mode, DEFAULT, ["allgather"])
+    with Worker(series.found, layout.t_calc(mode), LONG) as worker:
+        ranks = range(layout.ranks)
+        worker.collective("create", "allgather", LONG, 60, 1, [KERNEL | layout.places(mode, rank) for rank in ranks])
+        worker.collective("pure", "allgather", LONG, 60, 20, [{"skew": 0.0} for _ in ranks])
+        pids = [int(hello["pid"]) for hello in worker.hello.values()]
+        time.sleep(0.5)  # its thread has gone to sleep
+        before, begin = [used_ns(pid) for pid in pids], time.monotonic_ns()
+        assert min(before) > 0
+        time.sleep(1)
+        limit = (time.monotonic_ns() - begin) / 1000  # 0.1 % of a core
+        assert all(used_ns(pid) - ns < limit for pid, ns in zip(pids, before, strict=True))
+
+
+def used_ns(pid: int) -> int:
+    """Processor time of all threads of a process."""
+    return sum(int(task.read_text().split()[0]) for task in Path(f"/proc/{pid}/task").glob("*/schedstat"))
 
 
 @pytest.mark.long
