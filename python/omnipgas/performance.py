@@ -56,7 +56,7 @@ def publish(result: Path, docs: Path, order: list[str]) -> None:
     groups = json.loads(published.read_text())["groups"] if published.exists() else {}
     groups |= measured["groups"]
     groups = {name: groups[name] for name in order if name in groups}
-    published.write_text(json.dumps(measured | {"groups": groups}, indent=1) + "\n")
+    published.write_text(json.dumps(measured | {"groups": groups}, indent=0) + "\n")
     said = notes.read_text().replace("](../", "](") if notes.exists() else ""  # a page one folder up
     (docs / "performance.md").write_text(page(groups, said))
     table = result.parent / "coverage.md"
