@@ -15,8 +15,8 @@ mkdir -p build/bin build/peers
 to_build=(g++ gfortran make cmake ninja-build ccache pkg-config git python3-venv python3-dev libfmt-dev libcli11-dev
   nlohmann-json3-dev libgtest-dev libhwloc-dev libfabric-dev libpmix-dev libucx-dev libibverbs-dev libotf2-trace-dev
   libmetis-dev zlib1g-dev)
-to_check=(mpich libmpich-dev openmpi-bin libopenmpi-dev clang clang-tidy clang-format libclang-rt-dev codespell spin
-  valgrind iproute2 nftables munge slurmctld slurmd slurm-client man-db mandoc abigail-tools python3-sphinx
+to_check=(mpich libmpich-dev openmpi-bin libopenmpi-dev libarmci-mpi-dev clang clang-tidy clang-format libclang-rt-dev
+  codespell spin valgrind iproute2 nftables munge slurmctld slurmd slurm-client man-db mandoc abigail-tools python3-sphinx
   python3-myst-parser furo qemu-system-x86 busybox-static kmod cpio rdma-core ibverbs-providers
   ibverbs-utils perftest chromium binutils otf2-tools)
 to_package=(debhelper dpkg-dev lintian dh-python python3-setuptools python3-typer python3-rich python3-numpy

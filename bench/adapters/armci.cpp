@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Adapter of ARMCI, which ComEX provides: put + flag is ARMCI_Put of the data, ARMCI_Fence, and ARMCI_PutValueInt of
-// the flag, which the target reads in its own memory. ARMCI says nothing of threads: ComEX over MPI allows them where MPI
-// gives MPI_THREAD_MULTIPLE.
-#include <armci.h>
+// Adapter of ARMCI, which ARMCI-MPI and ComEX provide: put + flag is ARMCI_Put of the data, ARMCI_Fence, and
+// ARMCI_PutValueInt of the flag, which the target reads in its own memory. ARMCI says nothing of threads: over MPI they are
+// allowed where it gives MPI_THREAD_MULTIPLE.
 #include <mpi.h>
+extern "C" {
+#include <armci.h>  // of C only
+}
 
 #include <vector>
 

@@ -19,6 +19,7 @@ LEVELS = {
     "libfabric-shared": "FI_THREAD_SAFE",
     "libfabric-wheel": "FI_THREAD_DOMAIN",
     "mpi-delegate": "MPI_THREAD_FUNNELED",
+    "armci-debian": "MPI_THREAD_MULTIPLE, of its MPI",
 }
 
 
