@@ -13,7 +13,7 @@ from typing import Any, Optional
 
 import typer
 
-from omnipgas import __version__, web_page
+from omnipgas import __version__, comparison_table, files, web_page
 from omnipgas.results import SCHEMA, Result
 
 WEB = web_page.WEB
@@ -33,23 +33,28 @@ BESIDE = typer.Option(
     None, "--beside", metavar="FILE", help="A result file to set beside it: before and after, machine A and B."
 )
 CSV = typer.Option(None, "--csv", metavar="FILE", help="All results as a table.")
+TABLE = typer.Option(None, "--table", metavar="FILE", help="A row for each library, as Markdown.")
 
 
 def command(
-    files: list[Path] = FILES,
+    paths: list[Path] = FILES,
     beside: Optional[list[Path]] = BESIDE,
     output: Path = OUTPUT,
-    table: Optional[Path] = CSV,
+    rows: Optional[Path] = CSV,
+    table: Optional[Path] = TABLE,
 ) -> None:
     """One offline page of result files: the papers' figures, the fastest, the libraries, the machine."""
-    sides = [side(files)] + ([side(beside)] if beside else [])
+    sides = [side(paths)] + ([side(beside)] if beside else [])
     try:
         write_page(output, sides)
+        if rows:
+            write_csv(rows, sides)
         if table:
-            write_csv(table, sides)
+            files.write(table, "\n".join(map(comparison_table.tables, sides)))
     except OSError as error:
-        raise typer.BadParameter(f"{error.filename}: {error.strerror}", param_hint="-o, --csv") from error
-    print(f"Page: {output}" + (f", table: {table}" if table else ""))
+        raise typer.BadParameter(f"{error.filename}: {error.strerror}", param_hint="-o, --csv, --table") from error
+    written = (("Page", output), ("rows", rows), ("table", table))
+    print(", ".join(f"{what}: {path}" for what, path in written if path))
 
 
 def side(paths: Sequence[Path]) -> dict[str, Any]:
@@ -60,7 +65,7 @@ def side(paths: Sequence[Path]) -> dict[str, Any]:
             "the files are of different machines: set one beside the other (--beside)", param_hint="FILE"
         )
     return {
-        "name": ", ".join(path.stem for path in paths),
+        "name": ", ".join(path.name.partition(".")[0] for path in paths),
         "machine": contents[0]["machine"],
         "date": contents[0]["command"].get("started", "")[:10],
         "interrupted": any(content["command"]["interrupted"] for content in contents),
@@ -80,7 +85,7 @@ def identity(machine: dict[str, Any]) -> str:
 def read(path: Path) -> dict[str, Any]:
     """A result file; ends the command if it is none, or of a bench that the page does not show."""
     try:
-        content: dict[str, Any] = json.loads(path.read_text())
+        content: dict[str, Any] = json.loads(files.read(path))
         schema, rows = content["schema"], content["results"]
         benches = {row["bench"] for row in rows}
     except OSError as error:

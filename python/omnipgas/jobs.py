@@ -46,6 +46,21 @@ class Jobs:
                 self.kill()
                 raise
 
+    @property
+    def pids(self) -> list[int]:
+        """Their processes."""
+        return [pid for worker in self._workers for pid in worker.pids]
+
+    def stop(self) -> None:
+        """Stops all of them."""
+        for worker in self._workers:
+            worker.stop()
+
+    def go_on(self) -> None:
+        """Lets them go on."""
+        for worker in self._workers:
+            worker.go_on()
+
     def ask_to_end(self) -> None:
         """Tells all ranks to leave; close() waits for it."""
         for worker in self._workers:

@@ -16,7 +16,7 @@ from omnipgas.worker import Worker, WorkerError
 
 KIND = "connected"
 # That have a program there, beside the layer.
-ADAPTERS = ("mpi", "shmem", "ucx", "libfabric", "utofu", "verbs", "gaspi", "gasnet", "lci")
+ADAPTERS = ("mpi", "shmem", "ucx", "libfabric", "utofu", "verbs", "gaspi", "gasnet", "lci", "armci")
 SIZE = 4096  # bytes of a message there
 LIMIT = 60.0  # seconds until every rank has talked with every other one
 

@@ -49,6 +49,12 @@ def machine() -> dict[str, Any]:
     }
 
 
+def machine_text(of: dict[str, Any]) -> str:
+    """What names a machine in a line."""
+    units = (("cpu", ""), ("cores", " cores"), ("memory_GiB", " GiB"), ("system", ""))
+    return ", ".join(f"{of[key]}{unit}" for key, unit in units)
+
+
 def topology() -> str | None:
     """The machine as hwloc draws it, without its devices; nothing if hwloc's tools are not installed."""
     tool = shutil.which("lstopo-no-graphics")

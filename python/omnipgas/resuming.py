@@ -15,6 +15,7 @@ from typing import Any
 
 import typer
 
+from omnipgas import files
 from omnipgas.results import SCHEMA, Result
 from omnipgas.runner import Contender
 
@@ -47,7 +48,7 @@ def kept(path: str | None, bench: str, limits: dict[str, Any]) -> Kept:
     if not file.exists():
         return Kept()
     try:
-        content = json.loads(file.read_text())
+        content = json.loads(files.read(file))
         if content["schema"] != SCHEMA:
             raise ValueError(f"schema {content['schema']}")
         rows = [row for row in content["results"] if row["threads"] is not None]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import subprocess
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -134,7 +135,11 @@ def how_started(worker: Worker | Jobs) -> dict[str, Any]:
 
 
 class Crew:
-    """The workers of one thread count, started on first use and again after a failure."""
+    """The workers of one thread count, started on first use and again after a failure. All but the one in use are
+    stopped: threads that a library keeps busy beside its user's would take the cores from the others. If this process
+    is killed they go on, and end since nobody listens."""
+
+    GUARD = 'while read -r pid; do all="$all $pid"; done; kill -CONT $all'  # once no more can come
 
     def __init__(self, threads: int, size: int, started: dict[str, dict[str, Any]]) -> None:
         """`started` gets how each was started."""
@@ -142,13 +147,27 @@ class Crew:
         self._size = size
         self._started = started
         self._workers: dict[str, Worker | Jobs] = {}
+        self._used = ""
+        self._guard = subprocess.Popen(
+            ["sh", "-c", self.GUARD],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
 
     def worker(self, found: Found) -> Worker | Jobs:
         """The library's worker, ready."""
         name = found.name
-        if name not in self._workers:
+        if name != self._used and self._used in self._workers:
+            self._workers[self._used].stop()
+        self._used = name
+        if name in self._workers:
+            self._workers[name].go_on()
+        else:
             start = Jobs if found.processes else Worker
             worker = self._workers[name] = start(found, self._threads, self._size)
+            print(*worker.pids, sep="\n", file=self._guard.stdin, flush=True)
             self._started[f"{name}, {self._threads} threads"] = how_started(worker)
         return self._workers[name]
 
@@ -159,7 +178,9 @@ class Crew:
     def close(self, limit: float) -> None:
         """Ends all workers, each within so many seconds."""
         with contextlib.ExitStack() as stack:
+            stack.enter_context(self._guard)
             for worker in self._workers.values():
+                worker.go_on()
                 worker.ask_to_end()
                 stack.callback(worker.close, limit)
 

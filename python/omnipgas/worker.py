@@ -103,7 +103,7 @@ class Worker:
                 self.kill()
                 raise
         self.startup = time.monotonic() - begin  # seconds until all ranks were ready
-        self.memory = max(private_memory(int(hello["pid"])) for hello in self.hello.values())  # bytes of a rank then
+        self.memory = max(map(private_memory, self.pids))  # bytes of a rank then
 
     def __enter__(self) -> Worker:
         return self
@@ -342,6 +342,21 @@ class Worker:
         tail = self._output("stderr").read_text(errors="replace")[-STDERR_TAIL:].strip()
         self.kill()
         return WorkerError(status, f"{self._last}: {what}" + (f"; stderr: {tail}" if tail else ""))
+
+    # ---- while another one is measured
+
+    @property
+    def pids(self) -> list[int]:
+        """Its processes."""
+        return [int(hello["pid"]) for hello in self.hello.values()]
+
+    def stop(self) -> None:
+        """Stops every process of the library, with all its threads."""
+        self._signal_ranks(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Lets them go on."""
+        self._signal_ranks(signal.SIGCONT)
 
     # ---- the end
 

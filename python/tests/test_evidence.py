@@ -26,7 +26,7 @@ def said(compiler: str, name: str, *command: str, folder: Path) -> subprocess.Co
 
 
 def test_none_is_forgotten() -> None:
-    known = {"async_collectives", "oshmem_contexts", "sleeping_mpi", "sleeping_shmem"}
+    known = {"async_collectives", "oshmem_contexts", "sleeping_mpi", "sleeping_shmem", "threads_mpi"}
     assert {path.stem for path in EVIDENCE.glob("*.c")} == known
 
 
@@ -40,6 +40,15 @@ def test_a_put_of_mpi_to_a_target_that_sleeps(mpi: str, tmp_path: Path) -> None:
     assert took and missing, done.stdout + done.stderr
     assert (done.returncode == 0) == (float(took[1]) < 0.5 and missing[1] == "0")
     assert missing[2] == "0"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_long_messages_between_threads_of_mpi(mpi: str, tmp_path: Path) -> None:
+    launcher = [f"mpiexec.{mpi}", "-n", "2", *(OPEN_MPI if mpi == "openmpi" else [])]
+    done = said(f"mpicc.{mpi}", "threads_mpi", *launcher, "PROGRAM", "2", "65536", "10", "30", folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("2 threads played 10 rounds of 65536 bytes each in ") == 2
 
 
 @pytest.mark.long

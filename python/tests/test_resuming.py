@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 import typer
-from omnipgas import resuming
+from omnipgas import files, resuming
 
 from .common import contender, omni
 from .test_cli import mocks
@@ -66,6 +66,17 @@ def test_what_an_interrupted_run_measured_last_is_measured_again(tmp_path: Path)
     none = resuming.kept(written(tmp_path, False), "pingpong", LIMITS)
     assert none.apply(third) == set() and none.rows == []
     assert resuming.kept(str(tmp_path / "new.json"), "pingpong", LIMITS).apply(both) == set()
+
+
+def test_a_compressed_file_is_one_too_and_a_damaged_one_is_refused(tmp_path: Path) -> None:
+    plain, packed = written(tmp_path, True), tmp_path / "r.json.gz"
+    files.write(packed, Path(plain).read_text())
+    assert packed.stat().st_size < Path(plain).stat().st_size
+    assert resuming.kept(str(packed), "pingpong", LIMITS) == resuming.kept(plain, "pingpong", LIMITS)
+    for damaged in (packed.read_bytes()[:-9], b"no such thing"):
+        packed.write_bytes(damaged)
+        with pytest.raises(typer.BadParameter, match="is no result file"):
+            resuming.kept(str(packed), "pingpong", LIMITS)
 
 
 def test_a_file_that_does_not_fit_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,12 @@
 """Interleaving, repetition, and going on without those that fail."""
 
 import _thread
+import os
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 from omnipgas import runner
@@ -40,6 +46,47 @@ def test_equal_rounds_stop_early_and_noisy_ones_at_the_limit() -> None:
     cell = Cell(contender("good"), "rate", 1, 8)
     cell.rounds = [Round(rate=value) for value in (1.0, 5.0, 2.0, 9.0, 3.0)]
     assert not cell.precise(Limits())
+
+
+def test_only_the_worker_in_use_runs() -> None:
+    one, other = contender("good", "a").found, contender("good", "b").found
+    crew = runner.Crew(1, 64, {})
+    try:
+        workers = [crew.worker(one), crew.worker(other)]
+        assert [states(worker.pids) for worker in workers] == [{"T"}, {"S"}]
+        assert crew.worker(one) is workers[0]
+        assert workers[0].pingpong("put", 8, 10, 1.0, 5.0).count == 10
+        assert [states(worker.pids) for worker in workers] == [{"S"}, {"T"}]
+    finally:
+        crew.close(5)
+    assert not children()
+
+
+def test_stopped_workers_end_when_the_driver_is_killed() -> None:
+    script = """
+import sys, time
+from omnipgas import runner
+from python.tests.common import contender
+crew = runner.Crew(1, 64, {})
+pids = [pid for name in "ab" for pid in crew.worker(contender("good", name).found).pids]
+print(*pids, flush=True)
+time.sleep(60)
+"""
+    root = Path(__file__).parents[2]
+    with subprocess.Popen([sys.executable, "-c", script], cwd=root, stdout=subprocess.PIPE, text=True) as driver:
+        assert driver.stdout is not None
+        pidfds = [os.pidfd_open(int(pid)) for pid in driver.stdout.readline().split()]
+        driver.kill()
+    assert len(pidfds) == 4
+    for pidfd in pidfds:
+        assert select.select([pidfd], [], [], 10)[0], "a worker is still there"
+        os.close(pidfd)
+
+
+def states(pids: list[int]) -> set[str]:
+    """What the processes do: S sleeps, T is stopped. Waits a moment for those that are about to."""
+    time.sleep(0.1)
+    return {Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] for pid in pids}
 
 
 @pytest.mark.parametrize("mode", ["hang", "crash", "corrupt"])

@@ -36,7 +36,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.fixture(scope="module")
 def page(measured: list[Path]) -> Path:
     path = measured[0].with_name("page.html")
-    done = common.command("report", *measured, "-o", path, "--csv", path.with_suffix(".csv"))
+    table = path.with_suffix(".md")
+    done = common.command("report", *measured, "-o", path, "--csv", path.with_suffix(".csv"), "--table", table)
     assert done.returncode == 0, done.stderr
     return path
 
@@ -122,6 +123,9 @@ def test_two_files_side_by_side(opened: Any, measured: list[Path]) -> None:
 
 
 def test_the_table_has_every_result(page: Path, measured: list[Path]) -> None:
+    text = page.with_suffix(".md").read_text()
+    assert "| put + flag: us one way, 1 / 2 threads a rank | 8 B | 4 KiB | 64 KiB |" in text
+    assert [line for line in text.splitlines() if line.startswith("| `ompl` | 0.1.0 |")]
     with page.with_suffix(".csv").open(newline="") as file:
         table = list(csv.DictReader(file))
     rows = [row for path in measured for row in json.loads(path.read_text())["results"]]
