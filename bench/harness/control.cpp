@@ -128,7 +128,6 @@ void Control::watch() const {
 }
 
 std::optional<Command> Control::next() {
-  alarm(0);
   std::size_t end = 0;
   while ((end = unread_.find('\n')) == std::string::npos) {
     char buffer[4096];
@@ -150,7 +149,11 @@ bool Control::pending() const {
   return !unread_.empty() || poll(&line, 1, 0) != 0;
 }
 
-void Control::report(const Report& report) { send(nlohmann::json{{"report", to_json(report)}}.dump()); }
+void Control::report(const Report& report) {
+  alarm(
+      0);  // first: once the driver has the report it may stop this process, for longer than the limit
+  send(nlohmann::json{{"report", to_json(report)}}.dump());
+}
 
 void Control::corrupt(const std::string& what) {
   send(nlohmann::json{{"corrupt", what}}.dump());

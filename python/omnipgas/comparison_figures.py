@@ -13,7 +13,7 @@ from dataclasses import replace
 from omnipgas import results, runner
 from omnipgas.bench import Bench
 from omnipgas.figure import Figure, missing
-from omnipgas.ranking import LARGE, SMALL, contradictions, is_library
+from omnipgas.ranking import LARGE, SMALL, are_apart, contradictions, fastest, is_library
 from omnipgas.results import Result
 
 MINE = "ompl"
@@ -106,19 +106,14 @@ def behind(name: str, rows: Sequence[Result]) -> Figure:
     sizes = sorted(mine.keys() & others.keys())
     if not sizes:
         return missing(name, 0, True, "this layer or all others were not measured")
-    rate = rows[0]["bench"] == "rate"
     lost = []
     for size in sizes:
-        one, other = (_best(side[size], rate) for side in (mine, others))
-        own, first = one["interval"], other["interval"]
-        if first["low"] > own["high"] if rate else first["high"] < own["low"]:
-            times = first["median"] / own["median"] if rate else own["median"] / first["median"]
+        one, other = (fastest(side[size]) for side in (mine, others))
+        if one and other and are_apart(other, one):
+            own, first = (row["interval"]["median"] for row in (one, other))
+            times = max(own, first) / min(own, first)
             lost.append(f"{size} B {other['library']} {other['op']} by {times:.2f}x")
     return Figure(name, len(lost), 0, True, note="; ".join(lost) or f"of {len(sizes)}")
-
-
-def _best(rows: Sequence[Result], rate: bool) -> Result:
-    return (max if rate else min)(rows, key=lambda row: float(row["interval"]["median"]))
 
 
 def bandwidth(name: str, rows: Sequence[Result]) -> Figure:

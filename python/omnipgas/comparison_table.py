@@ -7,13 +7,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from omnipgas.ranking import is_library
+from omnipgas.ranking import are_apart, fastest, is_library
 from omnipgas.report import size_text
 from omnipgas.results import Result, machine_text
 
 KINDS = {"put + flag": ("put", "putsignal"), "send and receive": ("sendrecv",)}
 SIZES = (8, 4096, 65536, 1048576)  # bytes, of latency
-FLAG = ("put", "putonly")  # operations of omni rate
 
 
 def tables(side: dict[str, Any]) -> str:
@@ -39,7 +38,7 @@ def _others(rows: Sequence[Result]) -> dict[str, dict[str, str]]:
     rates = [row for row in rows if row["bench"] == "rate" and row["op"] == "put"]
     threads = sorted({row["threads"] for row in rates})
     fewest = min((row["threads"] for row in rows), default=0)
-    alone = [row for row in rows if row["threads"] == fewest and row["op"] in FLAG]
+    alone = [row for row in rows if row["threads"] == fewest and row["op"] == "put"]
     found = {
         "version": {row["library"]: " ".join(row["version"].split()) for row in rows if row["version"]},
         f"million puts with flag a second at a target that sleeps, {_among(threads)}": _column(rates, threads),
@@ -64,33 +63,18 @@ def _column(rows: Sequence[Result], threads: Sequence[int]) -> dict[str, str]:
 
 
 def _cells(rows: Sequence[Result]) -> dict[str, str]:
-    good: dict[str, Result] = {}
-    for row in rows:
-        if row["status"] == "ok" and (row["library"] not in good or _better(row, good[row["library"]])):
-            good[row["library"]] = row
-    libraries = [row for row in good.values() if is_library(row["library"])]
-    best = libraries[0] if libraries else None
-    for row in libraries:
-        best = row if best and _better(row, best) else best
     cells = {row["library"]: row["status"] for row in rows}
-    for name, row in good.items():
-        text = _number(row["interval"]["median"])
-        cells[name] = f"**{text}**" if best and is_library(name) and not _apart(best, row) else text
+    good = {name: [row for row in rows if row["library"] == name and row["status"] == "ok"] for name in cells}
+    best = fastest(row for name, own in good.items() if is_library(name) for row in own)
+    for name, own in good.items():
+        if row := fastest(own):
+            text = _number(row["interval"]["median"])
+            cells[name] = f"**{text}**" if best and is_library(name) and not are_apart(best, row) else text
     return cells
 
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
-def _better(one: Result, other: Result) -> bool:
-    higher = bool(one["interval"]["median"] > other["interval"]["median"])
-    return higher if one["bench"] == "rate" else not higher
-
-
-def _apart(best: Result, other: Result) -> bool:
-    one, two = best["interval"], other["interval"]
-    return bool(two["high"] < one["low"] if best["bench"] == "rate" else two["low"] > one["high"])
 
 
 def _table(title: str, heads: Sequence[str], columns: Sequence[dict[str, str]]) -> str:

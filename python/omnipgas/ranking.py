@@ -72,6 +72,26 @@ def comparable(rows: Iterable[Result]) -> dict[Place, dict[str, dict[int, Interv
     return found
 
 
+def fastest(rows: Iterable[Result]) -> Result | None:
+    """The row of the best median, of the highest one if they are rates."""
+    best = None
+    for row in rows:
+        if best is None or _lower(row, "median") < _lower(best, "median"):
+            best = row
+    return best
+
+
+def are_apart(first: Result, other: Result) -> bool:
+    """Whether the interval of the first is better than all of the other's."""
+    return max(_lower(first, end) for end in ("low", "high")) < min(_lower(other, end) for end in ("low", "high"))
+
+
+def _lower(row: Result, end: str) -> float:
+    """Of an interval: lower is better."""
+    value = float(row["interval"][end])
+    return value if row["bench"] == "pingpong" else -value
+
+
 def is_before(one: BySize, other: BySize) -> bool:
     """Whether the first is better at some size that both have, and worse at none."""
     both = one.keys() & other.keys()
