@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Thread i of rank 0 and thread i of rank 1 send a long message to and fro: a put, a flush, a put of a flag, a flush; the target looks at
+/* Thread i of rank 0 and thread i of rank 1 send a long message back and forth: a put, a flush, a put of a flag, a flush; the target looks at
  * its memory and calls MPI_Iprobe. Says how long that took, or after how many rounds no thread went on. Without code of this project.
  *
  *   mpicc -pthread threads_mpi.c -o threads_mpi
