@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Adapter of OMPL: thread i uses its implicit context.
+// Adapter of OMPL: thread i uses its implicit context. With OMPL_BENCH_MPI it is compiled by an MPI's wrapper, for the mpi
+// conduit, which uses the MPI of its program.
 #include "omnipgas/ompl_ext.h"
 #include "omnipgas/ompl_inline.h"
 
+#include "adapters/ompl_beside.hpp"
 #include "harness/worker.hpp"
 
 namespace {
@@ -43,7 +45,8 @@ class Ompl {
 
   [[nodiscard]] bench::Description describe() const {
     const bool mapped = ompl_ptr(peer_, first_) != nullptr;
-    return {ompl_version(), mapped ? "shared memory" : "network", std::nullopt, {}};
+    return {ompl_version(), mapped ? "shared memory" : bench::Beside::kBetween, std::nullopt,
+            beside_.details()};
   }
 
   [[nodiscard]] std::byte* source(int i) const { return target(i) + buffer_; }
@@ -81,6 +84,7 @@ class Ompl {
   }
   [[nodiscard]] uint64_t flag_offset(int i) const { return target_offset(i) + 2 * buffer_; }
 
+  bench::Beside beside_;
   std::size_t buffer_;
   std::size_t stride_ = 0;
   uint64_t first_ = 0;

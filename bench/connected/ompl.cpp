@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "adapters/ompl_beside.hpp"
 #include "harness/connected.hpp"
 
 namespace {
@@ -35,7 +36,8 @@ class Ompl : public bench::Connected {
   [[nodiscard]] int ranks() const override { return ompl_size(); }
   [[nodiscard]] bench::Description describe() const override {
     const bool mapped = ompl_ptr(static_cast<uint32_t>((rank() + 1) % ranks()), first_) != nullptr;
-    return {ompl_version(), mapped ? "shared memory" : "network", std::nullopt, {}};
+    return {ompl_version(), mapped ? "shared memory" : bench::Beside::kBetween, std::nullopt,
+            beside_.details()};
   }
   [[nodiscard]] std::byte* region(int thread) const override { return memory_ + offset(thread); }
   void put(int thread, int peer, std::size_t from, std::size_t to, std::size_t bytes) override {
@@ -53,6 +55,7 @@ class Ompl : public bench::Connected {
   static constexpr int64_t kLimitNs = 20000000000;
   [[nodiscard]] ompl_ctx* at(int thread) const { return contexts_[static_cast<std::size_t>(thread)]; }
 
+  bench::Beside beside_;
   std::vector<ompl_ctx*> contexts_;
   uint64_t first_ = 0;
   std::byte* memory_ = nullptr;  // own segment at first_

@@ -91,8 +91,13 @@ ONE_OVER = typer.Option(
     None, "--over", help=f"What OMPL and its twin go over: {', '.join(network.TRANSPORTS)}. [tcp; one host: ucx-shm]"
 )
 REPEAT = typer.Option(
-    None, "--repeat", min=1, help="Rounds at most; fewer once the medians are sure. [30; quick: 5]"
-)
+    None, "--repeat", min=1,
+    help=f"Rounds at most; fewer once the medians are sure. [{runner.FULL.rounds}; quick: {runner.QUICK.rounds}]",
+)  # fmt: skip
+STARTS = typer.Option(
+    None, "--starts", min=1,
+    help=f"Of the jobs, among which the rounds are divided. [{runner.FULL.starts}; quick: {runner.QUICK.starts}]",
+)  # fmt: skip
 QUICKLY = typer.Option(False, "--quick", help="Fewer and shorter rounds, fewer sizes.")
 JSON = typer.Option(None, "--json", metavar="FILE", help="Result file; - for standard output.")
 PLOT = typer.Option(None, "--plot", metavar="FILE", help="Plot, PNG or SVG.")
@@ -160,6 +165,7 @@ def pingpong(
     threads: str = PINGPONG_THREADS,
     sizes: Optional[str] = SIZES,
     repeat: Optional[int] = REPEAT,
+    starts: Optional[int] = STARTS,
     quick: bool = QUICKLY,
     timeout: Optional[float] = PINGPONG_TIMEOUT,
     processes: bool = AS_PROCESSES,
@@ -181,7 +187,7 @@ def pingpong(
         ops=words("--op", op, ["put", "putsignal", "sendrecv"]),
         threads=numbers("--threads", threads, 1),
         sizes=chosen,
-        limits=_limits(quick, repeat, timeout, PINGPONG_LIMIT),
+        limits=_limits(quick, repeat, timeout, PINGPONG_LIMIT, starts),
         seed=secrets.randbelow(2**31) if seed is None else seed,
         json=json,
         plot=plot,
@@ -201,6 +207,7 @@ def rate(
     threads: str = RATE_THREADS,
     size: int = SIZE,
     repeat: Optional[int] = REPEAT,
+    starts: Optional[int] = STARTS,
     quick: bool = QUICKLY,
     timeout: Optional[float] = RATE_TIMEOUT,
     json: Optional[str] = JSON,
@@ -220,7 +227,7 @@ def rate(
         ops=words("--op", op or ("put,sendrecv" if transports else "put,putonly"), known),
         threads=numbers("--threads", threads, 1),
         sizes=[size],
-        limits=replace(_limits(quick, repeat, timeout, RATE_LIMIT), iterations=1 << 22),
+        limits=replace(_limits(quick, repeat, timeout, RATE_LIMIT, starts), iterations=1 << 22),
         seed=secrets.randbelow(2**31) if seed is None else seed,
         json=json,
         plot=plot,
@@ -336,7 +343,8 @@ def measure(request: Request) -> int:
 
     def keep(outcome: runner.Outcome) -> None:
         """What is measured so far goes into the file, as of a run that was interrupted."""
-        found = rows + kept.rows + [results.from_cell(cell) for cell in outcome.complete()]
+        complete = outcome.complete(request.limits.starts)
+        found = rows + kept.rows + [results.from_cell(cell) for cell in complete]
         command = results.command(started, request.seed, request.limits, kept.libraries | outcome.started, True)
         results.write(str(request.json), results.document(machine, command, found))
 
@@ -407,12 +415,14 @@ def _contenders(request: Request, hosts: peers.Hosts | None) -> tuple[list[runne
     return contenders, rows
 
 
-def _limits(quick: bool, repeat: int | None, timeout: float | None, default: float) -> runner.Limits:
-    limits = runner.QUICK if quick else replace(runner.Limits(), timeout=default)
-    limits = replace(limits, timeout=timeout or limits.timeout)
-    if repeat is None:
-        return limits
-    return replace(limits, rounds=repeat, min_rounds=min(repeat, limits.min_rounds))
+def _limits(
+    quick: bool, repeat: int | None, timeout: float | None, default: float, starts: int | None = 1
+) -> runner.Limits:
+    limits = runner.QUICK if quick else replace(runner.FULL, timeout=default)
+    rounds, starts = repeat or limits.rounds, starts or limits.starts
+    starts = min(starts, rounds)
+    fewest = min(rounds, limits.min_rounds)
+    return replace(limits, rounds=rounds, min_rounds=fewest, starts=starts, timeout=timeout or limits.timeout)
 
 
 def _transports(hosts: int, over: str | None) -> tuple[str, ...]:

@@ -49,7 +49,6 @@ def _run(bench: Bench, index: int) -> list[Result]:
     """The results of a run that was given; else of a quick one, which both groups share if it is the first."""
     if bench.given:
         bench.machine = bench.given[index]["machine"]
-        bench.rows += bench.given[index]["results"]
         return list(bench.given[index]["results"])
     while len(bench.quick) <= index:
         bench.quick.append(quick_run(bench))
@@ -92,11 +91,11 @@ def _up_to(rows: Sequence[Result], size: int) -> list[Result]:
 
 
 def _split(rows: Sequence[Result]) -> tuple[dict[int, list[Result]], dict[int, list[Result]]]:
-    """By size: this layer's, in any of its operations, and the others'."""
+    """By size: this layer's, in any of its operations and over any conduit, and the others'."""
     mine: dict[int, list[Result]] = {}
     others: dict[int, list[Result]] = {}
     for row in rows:
-        (mine if row["library"] == MINE else others).setdefault(row["size"], []).append(row)
+        (mine if row["library"].partition("-")[0] == MINE else others).setdefault(row["size"], []).append(row)
     return mine, others
 
 
@@ -117,13 +116,16 @@ def behind(name: str, rows: Sequence[Result]) -> Figure:
 
 
 def bandwidth(name: str, rows: Sequence[Result]) -> Figure:
-    """The lowest share of the highest bandwidth over the large sizes."""
+    """The lowest share of the highest bandwidth over the large sizes: of what each thread has, the slowest too. The sum
+    over threads (`bandwidth_MBps`) counts pairs that take turns on a core as if they ran at once."""
     mine, others = _split([row for row in rows if row["size"] >= LARGE])
     shares = []
     for size in sorted(mine.keys() & others.keys()):
-        own = max(float(row["bandwidth_MBps"]) for row in mine[size])
-        first = max(others[size], key=lambda row: float(row["bandwidth_MBps"]))
-        shares.append((own / float(first["bandwidth_MBps"]), f"{size} B, {first['library']} {first['op']}"))
+        own, first = (fastest(side[size]) for side in (mine, others))
+        if own and first:
+            tied = "" if are_apart(first, own) else ", tied"
+            share = first["interval"]["median"] / own["interval"]["median"]
+            shares.append((share, f"{size} B, {first['library']} {first['op']}{tied}"))
     if not shares:
         return missing(name, BANDWIDTH, False, "this layer or all others were not measured")
     share, where = min(shares)

@@ -197,6 +197,8 @@ def measure(bench: Bench, groups: Sequence[str]) -> Iterator[Figure]:
             "figures": [asdict(f) | {"met": f.met} for f in found],
             "results": [*map(results.from_cell, bench.cells), *bench.rows],
         }
+        if bench.machine:
+            bench.groups[group]["given"] = [run["name"] for run in bench.given]  # whose results stay in their files
         yield from found
 
 

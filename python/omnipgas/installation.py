@@ -114,7 +114,7 @@ def find(peer: Peer, build: Path, kind: str = "bench") -> Found:
     arguments += [f"-I{bench}", f"-I{installed / 'include'}", *map(str, sorted(bench.glob("harness/*.cpp")))]
     if kind == "overlap":
         arguments.append("-fopenmp")
-    if kind == "halo":
+    if kind == "halo" or peer.adapter == "ompl":
         layer = _layer(build)
         arguments += [str(layer), f"-Wl,-rpath,{layer.parent}"]
     worker = ready(

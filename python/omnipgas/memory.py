@@ -15,8 +15,8 @@ from omnipgas.results import Result
 from omnipgas.worker import Worker, WorkerError
 
 KIND = "connected"
-# That have a program there, beside the layer.
-ADAPTERS = ("mpi", "shmem", "ucx", "libfabric", "utofu", "verbs", "gaspi", "gasnet", "lci", "armci")
+# That have a program there.
+ADAPTERS = ("ompl", "mpi", "shmem", "ucx", "libfabric", "utofu", "verbs", "gaspi", "gasnet", "lci", "armci")
 SIZE = 4096  # bytes of a message there
 LIMIT = 60.0  # seconds until every rank has talked with every other one
 

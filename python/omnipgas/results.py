@@ -86,7 +86,7 @@ def from_cell(cell: Cell) -> Result:
     }
     if not cell.rounds:
         return result
-    result["interval"] = stats.median_interval(cell.values()).to_json()
+    result["interval"] = cell.interval().to_json() | {"starts": len(cell.ends)}
     result["startup_s"] = cell.startup
     result["memory_MiB"] = cell.memory / 2**20 if cell.memory else None
     used = [r.cpu_us for r in cell.rounds if r.cpu_us is not None]

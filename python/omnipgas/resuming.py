@@ -2,7 +2,7 @@
 """Going on with a measurement that was interrupted: what its result file has is kept, the rest is measured.
 
 Libraries are comparable only within a round, and all rounds of a thread count and size are measured together. So these
-are kept as a whole or not at all.
+are kept as a whole or not at all, and only if all starts of the jobs that they need were made.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ def kept(path: str | None, bench: str, limits: dict[str, Any]) -> Kept:
             f"{file} was measured with other limits (--quick, --repeat, --timeout): give the same, or another --json",
             param_hint="--resume",
         )
-    if command["interrupted"] and rows:  # what was measured last may lack rounds
-        last = rows[-1]["threads"], rows[-1]["size"]
-        rows = [row for row in rows if (row["threads"], row["size"]) != last]
-    return Kept(rows, command["libraries"])
+    short = {(row["threads"], row["size"]) for row in rows if row["status"] == "ok" and _starts(row) < limits["starts"]}
+    return Kept([row for row in rows if (row["threads"], row["size"]) not in short], command["libraries"])
+
+
+def _starts(row: Result) -> int:
+    return int(row["interval"].get("starts", 1))

@@ -8,11 +8,13 @@ corrupts data is reported and started again for the next size; the others go on.
 from __future__ import annotations
 
 import contextlib
+import math
 import random
 import subprocess
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from omnipgas import stats
@@ -57,6 +59,7 @@ class Limits:
 
     rounds: int = 30  # at most
     min_rounds: int = 5
+    starts: int = 1  # of the jobs, among which the rounds are divided
     tolerance: float = 0.05  # stop once the half interval of every median is below this fraction
     seconds: float = 0.02  # of one block, and
     iterations: int = 100_000  # at most this many per thread,
@@ -69,7 +72,15 @@ class Limits:
         """Iterations and seconds of one block."""
         return (self.large_iterations if size > self.large else self.iterations), self.seconds
 
+    def of_a_start(self) -> Limits:
+        """What each start has of them."""
+        rounds, fewest = (math.ceil(count / self.starts) for count in (self.rounds, self.min_rounds))
+        return replace(self, rounds=rounds, min_rounds=fewest, cell_seconds=self.cell_seconds / self.starts)
 
+
+# All libraries: where a job's memory lies differs with each start, and costs or saves up to half of 4 MiB. Of what
+# differs so, the true median lies outside the values of 3 starts once in 4 runs, of 6 once in 32.
+FULL = Limits(rounds=24, min_rounds=12, starts=6)
 QUICK = Limits(rounds=5, min_rounds=3, seconds=0.01, cell_seconds=1.0, timeout=8.0)
 QUICK_SIZES = (4, 64, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304)  # bytes
 
@@ -90,22 +101,37 @@ class Cell:
     endpoints: int | None = None
     startup: float | None = None  # seconds until its worker was ready, and
     memory: int | None = None  # bytes of one of its ranks then
-    used: float = 0.0  # seconds spent
+    ends: list[int] = field(default_factory=list)  # of each finished start of the jobs: how many rounds there were
+    used: float = 0.0  # seconds spent in this start
 
     def values(self) -> list[float]:
         """The figure that is compared, one per round: slowest thread's latency, or the rate."""
         return [r.slowest_us if self.bench == "pingpong" else r.rate for r in self.rounds]
 
+    def interval(self) -> stats.Interval:
+        """Their median, and how well it is known."""
+        values = self.values()
+        borders = [0, *self.ends, len(values)]
+        return stats.clustered_interval([values[first:end] for first, end in pairwise(borders)])
+
+    def recent(self) -> list[float]:
+        """Those of this start."""
+        return self.values()[self.ends[-1] if self.ends else 0 :]
+
+    def end_start(self) -> None:
+        """The jobs will be started anew."""
+        self.ends.append(len(self.rounds))
+        self.used = 0.0
+
     def exhausted(self, limits: Limits) -> bool:
         """Whether this cell takes no more rounds: it failed, or it has cost enough."""
-        enough = len(self.rounds) >= limits.min_rounds and self.used > limits.cell_seconds
+        enough = len(self.recent()) >= limits.min_rounds and self.used > limits.cell_seconds
         return self.status != "ok" or enough
 
     def precise(self, limits: Limits) -> bool:
-        """Whether the median is known well enough."""
-        if len(self.rounds) < limits.min_rounds:
-            return False
-        return stats.median_interval(self.values()).relative_width < limits.tolerance
+        """Whether the median of this start is known well enough."""
+        recent = self.recent()
+        return len(recent) >= limits.min_rounds and stats.median_interval(recent).relative_width < limits.tolerance
 
 
 class Progress:
@@ -193,9 +219,9 @@ class Outcome:
     started: dict[str, dict[str, Any]] = field(default_factory=dict)  # "library, N threads": how
     interrupted: bool = False
 
-    def complete(self) -> list[Cell]:
-        """The cells that have a result."""
-        return [c for c in self.cells if c.rounds or c.status != "ok"]
+    def complete(self, starts: int = 0) -> list[Cell]:
+        """The cells that have a result, of so many finished starts."""
+        return [c for c in self.cells if (c.rounds and len(c.ends) >= starts) or c.status != "ok"]
 
     def cell(self, library: str, op: str, threads: int, size: int) -> Cell | None:
         """The cell of these coordinates, if it was measured."""
@@ -220,12 +246,12 @@ def run_interleaved(
     """Measures every contender at every thread count and size; `bench` is pingpong, rate or flow.
 
     Ctrl-C ends it early with what was measured so far. Of the thread counts and sizes in `done` nothing is measured;
-    `keep` is called after each of the others, so that a file can be written.
+    `keep` is called after each of the others that is complete, so that a file can be written.
     """
     run = _Run(bench, limits or Limits(), random.Random(seed), progress or Progress())
     todo = {count: [size for size in sizes if (count, size) not in done] for count in threads}
     fit = {count: [one for one in contenders if one.fits(count)] for count in threads}
-    run.progress.plan(sum(len(fit[count]) * len(todo[count]) for count in threads))
+    run.progress.plan(run.limits.starts * sum(len(fit[count]) * len(todo[count]) for count in threads))
     try:
         for count in threads:
             if todo[count] and fit[count]:
@@ -252,17 +278,19 @@ class _Run:
         sizes: Sequence[int],
         keep: Callable[[Outcome], None] | None,
     ) -> None:
-        self.failures = {}
-        with self._crew(threads, max(sizes)) as crew:
-            for size in sizes:
-                cells = [Cell(c, self.bench, threads, size) for c in contenders]
-                self.outcome.cells += cells
-                self._give_up(cells)
-                self._rounds(crew, cells)
-                for _ in cells:
-                    self.progress.done()
-                if keep:
-                    keep(self.outcome)
+        cells = {size: [Cell(c, self.bench, threads, size) for c in contenders] for size in sizes}
+        self.outcome.cells += [cell for some in cells.values() for cell in some]
+        for start in range(self.limits.starts):
+            self.failures = {}
+            with self._crew(threads, max(sizes)) as crew:
+                for size in sizes:
+                    self._give_up(cells[size])
+                    self._rounds(crew, cells[size])
+                    for cell in cells[size]:
+                        cell.end_start()
+                        self.progress.done()
+                    if keep and start + 1 == self.limits.starts:
+                        keep(self.outcome)
 
     @contextlib.contextmanager
     def _crew(self, threads: int, size: int) -> Iterator[Crew]:
@@ -277,14 +305,15 @@ class _Run:
     def _give_up(self, cells: list[Cell]) -> None:
         for cell in cells:
             before = self.failures.get(cell.contender.key, [])
-            if len(before) >= FAILURES_TO_GIVE_UP:
+            if cell.status == "ok" and len(before) >= FAILURES_TO_GIVE_UP:
                 cell.status = "skipped"
                 cell.reason = "not tried, after: " + before[-1]
 
     def _rounds(self, crew: Crew, cells: list[Cell]) -> None:
-        for index in range(self.limits.rounds):
-            active = [c for c in cells if not c.exhausted(self.limits)]
-            if all(c.precise(self.limits) for c in active):
+        limits = self.limits.of_a_start()
+        for index in range(limits.rounds):
+            active = [c for c in cells if not c.exhausted(limits)]
+            if all(c.precise(limits) for c in active):
                 return
             self.order.shuffle(active)
             for cell in active:

@@ -43,6 +43,25 @@ def median_interval(values: Sequence[float], seed: int = 1) -> Interval:
     return Interval(float(np.median(data)), float(low), float(high), int(data.size))
 
 
+def clustered_interval(clusters: Sequence[Sequence[float]], seed: int = 1) -> Interval:
+    """The same of values that were measured in several starts of a job, a cluster each. Those of one start have much in
+    common, such as where its memory lies: so starts are drawn first, then values of each."""
+    groups = [np.asarray(cluster, dtype=float) for cluster in clusters if len(cluster)]
+    values = [value for group in groups for value in group.tolist()]
+    if len(groups) < 2:
+        return median_interval(values, seed)
+    random = np.random.default_rng(seed)
+    widest = max(group.size for group in groups)
+    drawn = np.full((RESAMPLES, len(groups), widest), np.nan)
+    chosen = random.integers(0, len(groups), (RESAMPLES, len(groups)))
+    for number, group in enumerate(groups):
+        resamples, slots = np.nonzero(chosen == number)
+        drawn[resamples, slots, : group.size] = group[random.integers(0, group.size, (slots.size, group.size))]
+    medians = np.nanmedian(drawn.reshape(RESAMPLES, -1), axis=1)
+    low, high = np.percentile(medians, [2.5, 97.5])
+    return Interval(float(np.median(values)), float(low), float(high), len(values))
+
+
 def paired_ratio(
     a_rounds: Sequence[float], b_rounds: Sequence[float], minimum: int = PAIRS_FOR_A_CLAIM
 ) -> Interval:

@@ -19,6 +19,9 @@ LEVELS = {
     "libfabric-shared": "FI_THREAD_SAFE",
     "libfabric-wheel": "FI_THREAD_DOMAIN",
     "mpi-delegate": "MPI_THREAD_FUNNELED",
+    "ompl-mpich": "MPI_THREAD_MULTIPLE",
+    "ompl-openmpi": "MPI_THREAD_MULTIPLE",
+    "ompl-intel": "MPI_THREAD_MULTIPLE",
     "armci-debian": "MPI_THREAD_MULTIPLE, of its MPI",
 }
 

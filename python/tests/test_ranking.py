@@ -77,20 +77,24 @@ def test_this_layer_against_all() -> None:
     tied = [row("ompl", 2, 4), row("b", 1, 3), row("raw", 0.1, 0.1)]
     assert figure_of(tied, "up to 4 KiB") == (0, True)
     assert figure_of([*tied, row("c", 1, 1.9)], "up to 4 KiB") == (1, False)
+    assert figure_of([*tied, row("ompl-mpich", 0.5, 0.6)], "up to 4 KiB") == (0, True)  # this layer too
     share, near = figure_of([row("b", 1, 1), row("ompl", 1.04, 1.04, 65536), row("b", 1, 1, 65536)], "bandwidth")
     assert share == pytest.approx(1 / 1.04) and near
     assert figure_of([row("ompl", 2, 2, 65536), row("b", 1, 1, 65536)], "bandwidth") == (0.5, False)
+    in_turn = row("b", 1, 1, 65536) | {"bandwidth_MBps": 1e9}  # the sum over its threads
+    assert figure_of([row("ompl", 1, 1, 65536), in_turn], "bandwidth") == (1, True)
     rates = [row("ompl", 5, 6, bench="rate"), row("b", 7, 8, bench="rate")]
     assert figure_of(rates, "rate") == (1, False)
     assert figure_of([row("b", 1, 2)], "up to 4 KiB") == (None, False)
 
 
 def test_figures_are_read_from_the_runs_that_are_given() -> None:
-    bench = Bench(peers.build_dir(), Progress(), [{"machine": {"cpu": "there"}, "results": [row("ompl", 1, 2)]}])
+    run = {"name": "run", "machine": {"cpu": "there"}, "results": [row("ompl", 1, 2)]}
+    bench = Bench(peers.build_dir(), Progress(), [run])
     found = list(figures.measure(bench, ["comparison", "ranking"]))
     assert [one.value for one in found] == [None] * 3
     assert bench.groups["comparison"]["machine"] == {"cpu": "there"}
-    assert bench.groups["comparison"]["results"] == bench.given[0]["results"]
+    assert bench.groups["comparison"]["given"] == ["run"] and not bench.groups["comparison"]["results"]
     assert "--beside" in found[-1].note
 
 

@@ -43,33 +43,35 @@ def test_what_a_file_has_is_kept_and_the_rest_is_measured(mocks: Path, tmp_path:
     assert "2 results of" in " ".join(second.stdout.split())
 
 
-LIMITS = {"rounds": 2}
-ROWS = [
-    {"bench": "pingpong", "library": library, "op": "put", "threads": 1, "size": size}
-    for size in (16, 32)
-    for library in ("a", "b")
-]
+LIMITS = {"rounds": 6, "starts": 3}
 
 
-def written(folder: Path, interrupted: bool) -> str:
+def written(folder: Path, starts: int = 3) -> str:
+    """A result file of two libraries; at 32 B one of them was measured in so many starts."""
+    failed = {"status": "hung"}
+    rows = [
+        {"bench": "pingpong", "library": library, "op": "put", "threads": 1, "size": size, **found}
+        for size, count in ((16, 3), (32, starts))
+        for library, found in (("a", {"status": "ok", "interval": {"starts": count}}), ("b", failed))
+    ]
     file = folder / "r.json"
-    command = {"limits": LIMITS, "interrupted": interrupted, "libraries": {}}
-    file.write_text(json.dumps({"schema": "omnipgas-bench-1", "command": command, "results": ROWS}))
+    command = {"limits": LIMITS, "interrupted": starts < 3, "libraries": {}}
+    file.write_text(json.dumps({"schema": "omnipgas-bench-1", "command": command, "results": rows}))
     return str(file)
 
 
-def test_what_an_interrupted_run_measured_last_is_measured_again(tmp_path: Path) -> None:
+def test_what_lacks_starts_of_its_jobs_is_measured_again(tmp_path: Path) -> None:
     both = [contender("good", name) for name in ("a", "b")]
-    assert resuming.kept(written(tmp_path, False), "pingpong", LIMITS).apply(both) == {(1, 16), (1, 32)}
-    assert resuming.kept(written(tmp_path, True), "pingpong", LIMITS).apply(both) == {(1, 16)}
+    assert resuming.kept(written(tmp_path), "pingpong", LIMITS).apply(both) == {(1, 16), (1, 32)}
+    assert resuming.kept(written(tmp_path, starts=2), "pingpong", LIMITS).apply(both) == {(1, 16)}
     third = [*both, contender("good", "c")]
-    none = resuming.kept(written(tmp_path, False), "pingpong", LIMITS)
+    none = resuming.kept(written(tmp_path), "pingpong", LIMITS)
     assert none.apply(third) == set() and none.rows == []
     assert resuming.kept(str(tmp_path / "new.json"), "pingpong", LIMITS).apply(both) == set()
 
 
 def test_a_compressed_file_is_one_too_and_a_damaged_one_is_refused(tmp_path: Path) -> None:
-    plain, packed = written(tmp_path, True), tmp_path / "r.json.gz"
+    plain, packed = written(tmp_path, starts=2), tmp_path / "r.json.gz"
     files.write(packed, Path(plain).read_text())
     assert packed.stat().st_size < Path(plain).stat().st_size
     assert resuming.kept(str(packed), "pingpong", LIMITS) == resuming.kept(plain, "pingpong", LIMITS)
@@ -80,10 +82,10 @@ def test_a_compressed_file_is_one_too_and_a_damaged_one_is_refused(tmp_path: Pat
 
 
 def test_a_file_that_does_not_fit_is_refused(tmp_path: Path) -> None:
-    file, other = written(tmp_path, False), tmp_path / "other"
+    file, other = written(tmp_path), tmp_path / "other"
     other.write_text("{}")
     for path, bench, limits, complaint in (
-        (file, "pingpong", {"rounds": 3}, "other limits"),
+        (file, "pingpong", {**LIMITS, "rounds": 3}, "other limits"),
         (file, "rate", LIMITS, "of another command than rate"),
         (str(other), "rate", LIMITS, "is no result file"),
         (None, "rate", LIMITS, "needs --json FILE"),

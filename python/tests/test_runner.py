@@ -48,6 +48,25 @@ def test_equal_rounds_stop_early_and_noisy_ones_at_the_limit() -> None:
     assert not cell.precise(Limits())
 
 
+def test_rounds_are_divided_among_starts_of_the_jobs() -> None:
+    log, seen = Log(), []
+    limits = Limits(rounds=6, min_rounds=6, starts=3, seconds=0.001)
+    out = runner.run_interleaved(
+        "pingpong", [contender("good")], [1], [16, 64], limits, progress=log,
+        keep=lambda outcome: seen.append([cell.size for cell in outcome.complete(limits.starts)]),
+    )  # fmt: skip
+    assert [line.split(" B")[0].split()[-1] for line in log.lines] == ["16", "16", "64", "64"] * 3
+    assert [cell.ends for cell in out.cells] == [[2, 4, 6]] * 2
+    assert seen == [[16], [16, 64]]
+
+
+def test_a_library_that_fails_in_one_start_is_not_tried_in_the_next() -> None:
+    limits = Limits(rounds=4, min_rounds=4, starts=2, seconds=0.001)
+    both = [contender("crash"), contender("good")]
+    out = runner.run_interleaved("pingpong", both, [1], [16], limits)
+    assert [(cell.status, cell.ends) for cell in out.cells] == [("crashed", [0, 0]), ("ok", [2, 4])]
+
+
 def test_only_the_worker_in_use_runs() -> None:
     one, other = contender("good", "a").found, contender("good", "b").found
     crew = runner.Crew(1, 64, {})

@@ -23,6 +23,27 @@ def test_interval_covers_the_true_median_about_as_often_as_it_says() -> None:
     assert 175 <= inside <= 200  # 95 % of 200, and what chance and 30 values allow
 
 
+def test_starts_that_differ_widen_the_interval_and_equal_ones_do_not() -> None:
+    noise = np.random.default_rng(5).normal(100, 1, (3, 10))
+    plain = stats.median_interval(noise.ravel().tolist())
+    equal = stats.clustered_interval(noise.tolist())
+    apart = stats.clustered_interval((noise + np.array([[0], [30], [60]])).tolist())
+    assert equal.median == plain.median and equal.relative_width < 2 * plain.relative_width
+    assert apart.low < 102 and apart.high > 158
+    assert stats.clustered_interval([[1.0, 2.0, 4.0], []]) == stats.median_interval([1.0, 2.0, 4.0])
+
+
+def test_an_interval_over_starts_covers_what_a_plain_one_misses() -> None:
+    rng = np.random.default_rng(3)
+    inside = [0, 0]
+    for _ in range(200):
+        clusters = (rng.normal(100, 10, (6, 1)) + rng.normal(0, 1, (6, 4))).tolist()
+        plain = stats.median_interval([value for cluster in clusters for value in cluster])
+        for number, interval in enumerate((plain, stats.clustered_interval(clusters))):
+            inside[number] += interval.low <= 100 <= interval.high
+    assert inside[0] < 150 and inside[1] > 170  # of 200
+
+
 def test_one_value_is_known_exactly() -> None:
     interval = stats.median_interval([5.0])
     assert (interval.median, interval.low, interval.high, interval.count) == (5.0, 5.0, 5.0, 1)
