@@ -150,8 +150,8 @@ bool Control::pending() const {
 }
 
 void Control::report(const Report& report) {
-  alarm(
-      0);  // first: once the driver has the report it may stop this process, for longer than the limit
+  // First: once the driver has the report it may stop this process, for longer than the limit.
+  alarm(0);
   send(nlohmann::json{{"report", to_json(report)}}.dump());
 }
 

@@ -341,12 +341,13 @@ def measure(request: Request) -> int:
     machine, started = results.machine(), datetime.now(UTC)
     kept = resuming.kept(request.json, request.bench, asdict(request.limits)) if request.resume else resuming.Kept()
 
-    def keep(outcome: runner.Outcome) -> None:
-        """What is measured so far goes into the file, as of a run that was interrupted."""
-        complete = outcome.complete(request.limits.starts)
-        found = rows + kept.rows + [results.from_cell(cell) for cell in complete]
+    complete: list[results.Result] = []
+
+    def keep(outcome: runner.Outcome, cells: Sequence[runner.Cell]) -> None:
+        """What is complete so far goes into the file, as of a run that was interrupted."""
+        complete.extend(map(results.from_cell, cells))
         command = results.command(started, request.seed, request.limits, kept.libraries | outcome.started, True)
-        results.write(str(request.json), results.document(machine, command, found))
+        results.write(str(request.json), results.document(machine, command, rows + kept.rows + complete))
 
     with on_hosts(request.hosts, peers.RANKS) as hosts, Bar(console) as bar:
         contenders, rows = _contenders(request, hosts)

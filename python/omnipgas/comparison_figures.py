@@ -90,42 +90,37 @@ def _up_to(rows: Sequence[Result], size: int) -> list[Result]:
     return [row for row in rows if row["size"] <= size]
 
 
-def _split(rows: Sequence[Result]) -> tuple[dict[int, list[Result]], dict[int, list[Result]]]:
-    """By size: this layer's, in any of its operations and over any conduit, and the others'."""
+def _both(rows: Sequence[Result]) -> list[tuple[int, Result, Result]]:
+    """By size: the fastest row of this layer, in any of its operations and over any conduit, and that of all others."""
     mine: dict[int, list[Result]] = {}
     others: dict[int, list[Result]] = {}
     for row in rows:
         (mine if row["library"].partition("-")[0] == MINE else others).setdefault(row["size"], []).append(row)
-    return mine, others
+    pairs = [(size, fastest(mine[size]), fastest(others[size])) for size in sorted(mine.keys() & others.keys())]
+    return [(size, own, first) for size, own, first in pairs if own and first]
 
 
 def behind(name: str, rows: Sequence[Result]) -> Figure:
     """At how many sizes another library is before this layer, in whichever operation it is fastest."""
-    mine, others = _split(rows)
-    sizes = sorted(mine.keys() & others.keys())
-    if not sizes:
+    both = _both(rows)
+    if not both:
         return missing(name, 0, True, "this layer or all others were not measured")
     lost = []
-    for size in sizes:
-        one, other = (fastest(side[size]) for side in (mine, others))
-        if one and other and are_apart(other, one):
-            own, first = (row["interval"]["median"] for row in (one, other))
-            times = max(own, first) / min(own, first)
-            lost.append(f"{size} B {other['library']} {other['op']} by {times:.2f}x")
-    return Figure(name, len(lost), 0, True, note="; ".join(lost) or f"of {len(sizes)}")
+    for size, own, first in both:
+        if are_apart(first, own):
+            medians = [row["interval"]["median"] for row in (own, first)]
+            lost.append(f"{size} B {first['library']} {first['op']} by {max(medians) / min(medians):.2f}x")
+    return Figure(name, len(lost), 0, True, note="; ".join(lost) or f"of {len(both)}")
 
 
 def bandwidth(name: str, rows: Sequence[Result]) -> Figure:
     """The lowest share of the highest bandwidth over the large sizes: of what each thread has, the slowest too. The sum
     over threads (`bandwidth_MBps`) counts pairs that take turns on a core as if they ran at once."""
-    mine, others = _split([row for row in rows if row["size"] >= LARGE])
     shares = []
-    for size in sorted(mine.keys() & others.keys()):
-        own, first = (fastest(side[size]) for side in (mine, others))
-        if own and first:
-            tied = "" if are_apart(first, own) else ", tied"
-            share = first["interval"]["median"] / own["interval"]["median"]
-            shares.append((share, f"{size} B, {first['library']} {first['op']}{tied}"))
+    for size, own, first in _both([row for row in rows if row["size"] >= LARGE]):
+        tied = "" if are_apart(first, own) else ", tied"
+        share = first["interval"]["median"] / own["interval"]["median"]
+        shares.append((share, f"{size} B, {first['library']} {first['op']}{tied}"))
     if not shares:
         return missing(name, BANDWIDTH, False, "this layer or all others were not measured")
     share, where = min(shares)

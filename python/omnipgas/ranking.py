@@ -64,11 +64,8 @@ def comparable(rows: Iterable[Result]) -> dict[Place, dict[str, dict[int, Interv
     for row in rows:
         if row["status"] != "ok" or "interval" not in row or not is_library(row["library"]):
             continue
-        low, high = row["interval"]["low"], row["interval"]["high"]
-        if row["bench"] != "pingpong":
-            low, high = 1 / high, 1 / low
         place = Place(row["bench"], row["op"], row["threads"], sizes_of(row["size"]))
-        found.setdefault(place, {}).setdefault(row["library"], {})[row["size"]] = (low, high)
+        found.setdefault(place, {}).setdefault(row["library"], {})[row["size"]] = _interval(row)
     return found
 
 
@@ -83,7 +80,12 @@ def fastest(rows: Iterable[Result]) -> Result | None:
 
 def are_apart(first: Result, other: Result) -> bool:
     """Whether the interval of the first is better than all of the other's."""
-    return max(_lower(first, end) for end in ("low", "high")) < min(_lower(other, end) for end in ("low", "high"))
+    return _interval(first)[1] < _interval(other)[0]
+
+
+def _interval(row: Result) -> Interval:
+    one, other = (_lower(row, end) for end in ("low", "high"))
+    return min(one, other), max(one, other)
 
 
 def _lower(row: Result, end: str) -> float:

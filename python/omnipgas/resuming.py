@@ -59,12 +59,10 @@ def kept(path: str | None, bench: str, limits: dict[str, Any]) -> Kept:
         raise typer.BadParameter(f"{file} is of another command than {bench}", param_hint="--resume")
     if command["limits"] != limits:
         raise typer.BadParameter(
-            f"{file} was measured with other limits (--quick, --repeat, --timeout): give the same, or another --json",
+            f"{file} was measured with other limits (--quick, --repeat, --starts, --timeout): "
+            "give the same, or another --json",
             param_hint="--resume",
         )
-    short = {(row["threads"], row["size"]) for row in rows if row["status"] == "ok" and _starts(row) < limits["starts"]}
+    good = [row for row in rows if row["status"] == "ok"]
+    short = {(row["threads"], row["size"]) for row in good if row["interval"]["starts"] < limits["starts"]}
     return Kept([row for row in rows if (row["threads"], row["size"]) not in short], command["libraries"])
-
-
-def _starts(row: Result) -> int:
-    return int(row["interval"].get("starts", 1))

@@ -219,9 +219,9 @@ class Outcome:
     started: dict[str, dict[str, Any]] = field(default_factory=dict)  # "library, N threads": how
     interrupted: bool = False
 
-    def complete(self, starts: int = 0) -> list[Cell]:
-        """The cells that have a result, of so many finished starts."""
-        return [c for c in self.cells if (c.rounds and len(c.ends) >= starts) or c.status != "ok"]
+    def complete(self) -> list[Cell]:
+        """The cells that have a result."""
+        return [c for c in self.cells if c.rounds or c.status != "ok"]
 
     def cell(self, library: str, op: str, threads: int, size: int) -> Cell | None:
         """The cell of these coordinates, if it was measured."""
@@ -241,12 +241,12 @@ def run_interleaved(
     seed: int = 0,
     progress: Progress | None = None,
     done: Collection[tuple[int, int]] = (),
-    keep: Callable[[Outcome], None] | None = None,
+    keep: Callable[[Outcome, Sequence[Cell]], None] | None = None,
 ) -> Outcome:
     """Measures every contender at every thread count and size; `bench` is pingpong, rate or flow.
 
     Ctrl-C ends it early with what was measured so far. Of the thread counts and sizes in `done` nothing is measured;
-    `keep` is called after each of the others that is complete, so that a file can be written.
+    `keep` is called with the cells of each of the others once they are complete, so that a file can be written.
     """
     run = _Run(bench, limits or Limits(), random.Random(seed), progress or Progress())
     todo = {count: [size for size in sizes if (count, size) not in done] for count in threads}
@@ -276,7 +276,7 @@ class _Run:
         contenders: Sequence[Contender],
         threads: int,
         sizes: Sequence[int],
-        keep: Callable[[Outcome], None] | None,
+        keep: Callable[[Outcome, Sequence[Cell]], None] | None,
     ) -> None:
         cells = {size: [Cell(c, self.bench, threads, size) for c in contenders] for size in sizes}
         self.outcome.cells += [cell for some in cells.values() for cell in some]
@@ -290,7 +290,7 @@ class _Run:
                         cell.end_start()
                         self.progress.done()
                     if keep and start + 1 == self.limits.starts:
-                        keep(self.outcome)
+                        keep(self.outcome, cells[size])
 
     @contextlib.contextmanager
     def _crew(self, threads: int, size: int) -> Iterator[Crew]:
