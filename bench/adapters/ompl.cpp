@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Adapter of OMPL: thread i uses its implicit context. With OMPL_BENCH_MPI it is compiled by an MPI's wrapper, for the mpi
 // conduit, which uses the MPI of its program.
+#include <cstdlib>
+
 #include "omnipgas/ompl_ext.h"
 #include "omnipgas/ompl_inline.h"
 
@@ -23,8 +25,6 @@ class Ompl {
  public:
   Ompl(const bench::Setup& setup, int /*argc*/, char** /*argv*/) : buffer_(bench::pages(setup.bytes)) {
     must(ompl_init(), "ompl_init");
-    ompl_statistics statistics = OMPL_STATISTICS_INIT;
-    counts_ = ompl_ctx_statistics(OMPL_CTX_DEFAULT, &statistics) == OMPL_OK;
     if (ompl_size() != 2) throw std::runtime_error("needs two ranks");
     rank_ = ompl_rank();
     peer_ = static_cast<uint32_t>(1 - rank_);
@@ -91,7 +91,7 @@ class Ompl {
   std::byte* base_ = nullptr;  // own segment at first_
   int rank_ = 0;
   uint32_t peer_ = 0;
-  bool counts_ = false;  // OMPL_STATISTICS=1
+  const bool counts_ = std::getenv("OMPL_STATISTICS") != nullptr;
 };
 
 }  // namespace

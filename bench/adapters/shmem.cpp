@@ -13,9 +13,7 @@ namespace {
 
 using bench::kPage;
 
-// Looks at a flag between two calls that drive the thread's context: Open MPI's makes progress in nothing else, and a p
-// that it has not sent yet would never leave.
-constexpr int kLooksPerProgress = 100;
+constexpr int kLooksPerDrive = 100;  // at a flag
 constexpr bool kNewerThan14 = SHMEM_MAJOR_VERSION > 1 || SHMEM_MINOR_VERSION > 4;
 
 std::string level_name(int level) {
@@ -91,7 +89,7 @@ class Shmem {
   void wait(int i) {
     const uint64_t wanted = ++at(i).taken;
     for (int looks = 1; shmem_uint64_test(flag(i), SHMEM_CMP_GE, wanted) == 0; ++looks) {
-      if (looks % kLooksPerProgress == 0) shmem_ctx_quiet(context(i));
+      if (looks % kLooksPerDrive == 0) bench::drive(context(i));
       if (crowded_) sched_yield();
     }
   }

@@ -49,7 +49,7 @@ class Shmem : public bench::Connected {
   }
   void flush(int thread) override { shmem_ctx_quiet(at(thread).context.handle); }
   void progress() override {
-    for (const Channel& channel : channels_) shmem_ctx_quiet(channel.context.handle);
+    for (const Channel& channel : channels_) bench::drive(channel.context.handle);
   }
 
  private:

@@ -3,13 +3,16 @@
  * one tests in a loop. The specification (1.4, sections 9.4 and 9.9) allows all of it. Without code of this project.
  *
  *   oshcc -pthread oshmem_contexts.c -o oshmem_contexts
- *   oshrun -n 2 --bind-to none --oversubscribe oshmem_contexts serialized|shared [quiet] [ROUNDS]
+ *   oshrun -n 2 --bind-to none --oversubscribe oshmem_contexts serialized|shared test|quiet|wait [ROUNDS]
  *
- * `quiet`: a waiting thread also calls shmem_ctx_quiet, now and then. Open MPI 4.1.4 of Debian 12, two busy cores:
- *   serialized         hangs, or crashes in shmem_ctx_putmem: a thread that waits drives the contexts of all
+ * `quiet`: a waiting thread also calls shmem_ctx_quiet, now and then; `wait`: shmem_wait_until in place of
+ * the loop. Open MPI 4.1.4 of Debian 12, two busy cores:
+ *   serialized test    hangs, or crashes in shmem_ctx_putmem: a thread that waits drives the contexts of all
  *   serialized quiet   crashes there, now and then
- *   shared             hangs: the loop drives the default context only
+ *   serialized wait    crashes there (6 of 6 runs)
+ *   shared test        hangs: the loop drives nothing (oshmem_progress.c)
  *   shared quiet       ends
+ *   shared wait        ends
  */
 #include <pthread.h>
 #include <sched.h>
@@ -26,7 +29,7 @@ static struct channel {
   uint64_t* flag; /* symmetric */
   char* data;     /* symmetric */
 } channels[THREADS];
-static int quiet, me;
+static int quiet, waits, me;
 static uint64_t rounds = 20000;
 
 static void put(struct channel* at, uint64_t count) {
@@ -38,6 +41,10 @@ static void put(struct channel* at, uint64_t count) {
 }
 
 static void await(struct channel* at, uint64_t count) {
+  if (waits) {
+    shmem_uint64_wait_until(at->flag, SHMEM_CMP_GE, count);
+    return;
+  }
   for (int looks = 1; !shmem_uint64_test(at->flag, SHMEM_CMP_GE, count); ++looks) {
     if (quiet && looks % LOOKS == 0) shmem_ctx_quiet(at->context);
     sched_yield();
@@ -57,7 +64,8 @@ static void* play(void* channel) {
 int main(int argc, char** argv) {
   const int serialized = argc > 1 && strcmp(argv[1], "serialized") == 0;
   quiet = argc > 2 && strcmp(argv[2], "quiet") == 0;
-  if (argc > 2 + quiet) rounds = strtoull(argv[2 + quiet], NULL, 10);
+  waits = argc > 2 && strcmp(argv[2], "wait") == 0;
+  if (argc > 3) rounds = strtoull(argv[3], NULL, 10);
   int granted = 0;
   if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &granted) != 0 || granted < SHMEM_THREAD_MULTIPLE)
     return 2;

@@ -27,10 +27,11 @@
  * Progress. Every call that may block drives the communication of all threads of its rank while it
  * blocks, and so does ompl_poll(). No thread of the library's own communicates, but for those
  * that a program asks for by the progress modes of coll.h. Signals to a rank that stays
- * outside the library are delayed, never lost. Over a network without progress of its own (TCP) what a rank
- * sent may need its sender too, if the socket was full: call ompl_quiet() before blocking outside the
- * library, in another one or in a join, on something that depends on it. A short put may travel with what its context
- * does next: only a signal or a completing call promises that it travels at all.
+ * outside the library are delayed, never lost. Over a network without progress of its own
+ * (TCP, MPI) what a rank sent may need its sender too, if the network could not take it at once: call
+ * ompl_quiet() before blocking outside the library, in another one or in a join, on something that
+ * depends on it. A short put may travel with what its context does next: only a signal or a completing
+ * call promises that it travels at all.
  *
  * Errors. Functions that return int return OMPL_OK (0), a value documented with them, or a negative
  * OMPL_ERR_* code; outputs are set on success only. ompl_error_detail() says what was wrong and what

@@ -122,10 +122,6 @@ GIVEN_BESIDE = typer.Option(None, "--beside", metavar="FILE", help="Those of a s
 PUBLISH = typer.Option(False, "--publish", help="Also put these groups into docs/results/ and docs/performance.md.")
 
 
-def threads_option(default: str) -> Any:
-    return typer.Option(default, "--threads", help="Threads per rank, comma-separated.")
-
-
 def timeout_option(default: float) -> Any:
     return typer.Option(
         None, "--timeout", min=0.1,
@@ -133,7 +129,7 @@ def timeout_option(default: float) -> Any:
     )  # fmt: skip
 
 
-PINGPONG_THREADS, RATE_THREADS = threads_option("1,2,4,8"), threads_option("1,2")
+THREADS = typer.Option("1,2,4,8", "--threads", help="Threads per rank, comma-separated.")
 PINGPONG_LIMIT, RATE_LIMIT = 30.0, 10.0  # seconds
 PINGPONG_TIMEOUT, RATE_TIMEOUT = timeout_option(PINGPONG_LIMIT), timeout_option(RATE_LIMIT)
 
@@ -162,7 +158,7 @@ class Request:
 def pingpong(
     libs: Optional[str] = LIBS,
     op: str = PINGPONG_OPS,
-    threads: str = PINGPONG_THREADS,
+    threads: str = THREADS,
     sizes: Optional[str] = SIZES,
     repeat: Optional[int] = REPEAT,
     starts: Optional[int] = STARTS,
@@ -204,7 +200,7 @@ def pingpong(
 def rate(
     libs: Optional[str] = LIBS,
     op: Optional[str] = RATE_OPS,
-    threads: str = RATE_THREADS,
+    threads: str = THREADS,
     size: int = SIZE,
     repeat: Optional[int] = REPEAT,
     starts: Optional[int] = STARTS,
@@ -240,7 +236,7 @@ def rate(
 
 @app.command("endpoints")
 def measure_endpoints(
-    threads: str = PINGPONG_THREADS,
+    threads: str = THREADS,
     pools: str = POOLS,
     hosts: int = POOL_HOSTS,
     over: Optional[str] = ONE_OVER,

@@ -18,7 +18,7 @@ from omnipgas.results import Result
 
 MINE = "ompl"
 BENCHES = {"pingpong": ("put", "putsignal", "sendrecv"), "rate": ("put",)}
-THREADS = {"pingpong": (1, 2, 4, 8), "rate": (1, 2)}
+THREADS = (1, 2, 4, 8)
 SIZES = {"pingpong": runner.QUICK_SIZES, "rate": (8,)}
 BANDWIDTH = 0.95
 ALIKE = "pairs of libraries that two runs rank the other way round"
@@ -61,7 +61,7 @@ def quick_run(bench: Bench) -> list[Result]:
     for what, ops in BENCHES.items():
         contenders = [one for one in bench.contenders(list(bench.table), ops) if is_library(one.library)]
         limits = runner.QUICK if what == "pingpong" else replace(runner.QUICK, iterations=1 << 22)
-        outcome = bench.run(what, contenders, THREADS[what], SIZES[what], limits)
+        outcome = bench.run(what, contenders, THREADS, SIZES[what], limits)
         rows += map(results.from_cell, outcome.cells)
     return rows
 

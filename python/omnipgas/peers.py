@@ -71,6 +71,7 @@ class Peer:
     over: list[str] = field(default_factory=list)
     installed: bool = False
     sessions: bool = False
+    attends: bool = False
     like: str = ""
     caveats: list[str] = field(default_factory=list)
     settings: list[Setting] = field(default_factory=list)

@@ -72,7 +72,7 @@ class Worker:
         self.hello: dict[int, Message] = {}
         self._sequence = 0
         self._last = "start"
-        self._attends = found.hosts is not None or bool(found.transport)
+        self._attends = found.peer.attends or found.hosts is not None or bool(found.transport)
         self._counts: dict[tuple[str, int], int] = {}  # messages of a flow, by operation and size
         self._buffers: dict[int, bytes] = {}
         self._sockets: dict[int, socket.socket] = {}

@@ -114,7 +114,7 @@ def test_pingpong_of_the_twin(tmp_path: Path) -> None:
 
 def test_rate_of_the_twin() -> None:
     built("raw")
-    done = omni("rate", "--quick", "--libs", "raw", "--json", "-")
+    done = omni("rate", "--quick", "--libs", "raw", "--threads", "1,2", "--json", "-")
     assert done.returncode == 0, done.stderr
     content = json.loads(done.stdout)
     jsonschema.validate(content, SCHEMA)

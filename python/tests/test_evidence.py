@@ -19,14 +19,14 @@ def said(compiler: str, name: str, *command: str, folder: Path) -> subprocess.Co
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
     program = folder / name
-    subprocess.run([compiler, "-Wall", "-Wextra", "-Werror", "-pthread", EVIDENCE / f"{name}.c", "-o", program],
-                   check=True, timeout=60)  # fmt: skip
+    subprocess.run([compiler, "-Wall", "-Wextra", "-Werror", "-pthread", "-rdynamic", EVIDENCE / f"{name}.c", "-o",
+                    program], check=True, timeout=60)  # fmt: skip
     return subprocess.run([part.replace("PROGRAM", str(program)) for part in command], env=ENVIRONMENT,
                           capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
 
 
 def test_none_is_forgotten() -> None:
-    known = {"async_collectives", "oshmem_contexts", "sleeping_mpi", "sleeping_shmem", "threads_mpi"}
+    known = {"async_collectives", "oshmem_contexts", "oshmem_progress", "sleeping_mpi", "sleeping_shmem", "threads_mpi"}
     assert {path.stem for path in EVIDENCE.glob("*.c")} == known
 
 
@@ -69,7 +69,16 @@ def test_a_put_of_openshmem_to_a_target_that_sleeps(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_contexts_of_openshmem_that_are_driven(tmp_path: Path) -> None:
-    command = ["oshrun", "-n", "2", *OPEN_MPI, "PROGRAM", "shared", "quiet", "500"]
+@pytest.mark.parametrize("how", ["quiet", "wait"])
+def test_contexts_of_openshmem_that_are_driven(how: str, tmp_path: Path) -> None:
+    command = ["oshrun", "-n", "2", *OPEN_MPI, "PROGRAM", "shared", how, "500"]
     done = said("oshcc", "oshmem_contexts", *command, folder=tmp_path)
     assert "all 500 rounds of 2 threads were played" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.long
+def test_which_calls_drive_openshmem(tmp_path: Path) -> None:
+    done = said("oshcc", "oshmem_progress", "oshrun", "-n", "2", *OPEN_MPI, "PROGRAM", folder=tmp_path)
+    entered = dict(re.findall(r"^(\w+): (\d+)$", done.stdout, re.M))
+    assert entered.pop("shmem_ctx_quiet", None) is not None, done.stdout + done.stderr
+    assert entered == {"shmem_test": "0", "shmem_fence": "0", "shmem_quiet": "0", "MPI_Iprobe": "1000"}

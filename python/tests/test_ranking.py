@@ -107,12 +107,12 @@ def test_without_files_quick_runs_are_made(tmp_path: Path, monkeypatch: pytest.M
         f'[{n}]\ntitle = "{n}"\nops = ["put"]\nworker = "worker"\nlaunch = {launch}\n' for n in ("ompl", "b", "raw")
     ]
     (tmp_path / "bench" / "peers.toml").write_text("\n".join(rows))
-    monkeypatch.setattr(comparison_figures, "THREADS", {"pingpong": (1, 2), "rate": (1,)})
+    monkeypatch.setattr(comparison_figures, "THREADS", (1, 2))
     monkeypatch.setattr(comparison_figures, "SIZES", {"pingpong": (8, 65536), "rate": (8,)})
     monkeypatch.setattr(runner, "QUICK", replace(runner.QUICK, rounds=2, min_rounds=2))
     bench = Bench(tmp_path, Progress())
     found = list(figures.measure(bench, ["comparison", "ranking"]))
-    assert [one.value for one in found] == [0, 1, 0, 1, 0, None]  # the mocks are equally fast: all are tied
+    assert [one.value for one in found] == [0, 1, 0, 1, 0, 0, None]  # the mocks are equally fast: all are tied
     assert all(one.met for one in found[:-1]) and not found[-1].met
     assert len(bench.quick) == 2  # ranking takes comparison's run for its first
     measured = {(row["bench"], row["library"]) for row in bench.quick[0]}
