@@ -110,7 +110,7 @@ def find(peer: Peer, build: Path, kind: str = "bench") -> Found:
     bench, target = installed / "bench", target_of(peer, build)
     flags_of(peer, target.prefix)  # or what is missing
     source = bench / ("adapters" if kind == "bench" else kind) / "mpi.cpp"  # others lie beside it
-    arguments = ["-std=c++20", "-O2", "-pthread", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-DFMT_HEADER_ONLY"]
+    arguments = ["-std=c++20", "-O2", "-pthread", "-DFMT_HEADER_ONLY"]
     arguments += [f"-I{bench}", f"-I{installed / 'include'}", *map(str, sorted(bench.glob("harness/*.cpp")))]
     if kind == "overlap":
         arguments.append("-fopenmp")

@@ -18,6 +18,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "process"), str(HERE.parents[1] / "python")]
 
 from launcher_test import Mpi, leftovers, remove_orphans  # noqa: E402
+from omnipgas.compilers import SKIP_CXX  # noqa: E402
 from omnipgas.model import tracers  # noqa: E402
 
 LIMIT = 60  # seconds
@@ -206,7 +207,7 @@ def program(name: str) -> str:
     compiler = Run.mpi.mpicc.replace("mpicc", "mpicxx") if source.suffix == ".cpp" else Run.mpi.mpicc
     # GCC takes constants like MPI_STATUSES_IGNORE and MPI_UNWEIGHTED for arrays.
     options = ["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow", "-Wno-stringop-overread"]
-    options += ["-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"]
+    options += SKIP_CXX
     command = [compiler, *options, str(source), "-o", str(target), "-lpthread", "-lm"]
     subprocess.run(command, timeout=LIMIT, check=True)
     return str(target)

@@ -3,9 +3,6 @@
 // no MPI, too.
 #pragma once
 
-#define OMPI_SKIP_MPICXX
-#define MPICH_SKIP_MPICXX
-
 // Open MPI's constants are addresses of its data.
 #pragma weak ompi_mpi_comm_world
 #pragma weak ompi_mpi_comm_self

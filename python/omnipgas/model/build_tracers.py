@@ -18,7 +18,6 @@ from omnipgas import peers
 from omnipgas.compilers import FailedError, Target, is_old, targets
 from omnipgas.model.tracer import LIBRARY, Tracer, name_of
 
-SKIP_CXX = ["-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"]
 SOURCES = ("calls.table", "kinds.def", "generate.py", "format.hpp", "mpi/*", "writer/*")  # in trace/
 # It is loaded into programs that may have another C++ library, or none.
 FLAGS = ["-std=c++20", "-O2", "-g1", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti", "-fvisibility-inlines-hidden",
@@ -67,7 +66,7 @@ def compile_tracer(target: Target, recipe: Recipe) -> str:
         tracer = describe(target, library)
         include, wrappers, partial = scratch / "include.cpp", scratch / "wrappers.cpp", library.with_suffix(".new")
         include.write_text("#include <mpi.h>\n")
-        header = target.run("-E", "-P", *SKIP_CXX, include)
+        header = target.run("-E", "-P", include)
         generate = [
             sys.executable,
             *(str(recipe.folder / name) for name in ("generate.py", "calls.table", "kinds.def")),
