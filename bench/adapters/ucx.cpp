@@ -13,7 +13,10 @@ namespace {
 class Ucx {
  public:
   Ucx(const bench::Setup& setup, int /*argc*/, char** /*argv*/)
-      : rank_(bench::launched_rank()), window_(setup), memory_(window_.size()), workers_(setup) {
+      : rank_(bench::launched_rank()),
+        window_(setup),
+        workers_(setup),
+        memory_(window_.size(), workers_.all().size()) {
     const bench::Gathering both(setup.control + ".meet", rank_, 2);
     window_.place(memory_.address());
     for (bench::UcxWorker& worker : workers_.all()) worker.open(memory_, mode(), both);
@@ -62,8 +65,8 @@ class Ucx {
 
   int rank_;
   bench::Window window_;
-  bench::UcxMemory memory_;
   bench::Endpoints<bench::UcxWorker> workers_;
+  bench::UcxMemory memory_;
 };
 
 }  // namespace

@@ -28,10 +28,12 @@ inline std::string ucx_transport() {
 // out would have to be agreed on with the other ranks.
 class UcxMemory {
  public:
-  explicit UcxMemory(std::size_t bytes) {
+  // `workers`: how many there will be, each with threads of its own, which then all use the context.
+  UcxMemory(std::size_t bytes, std::size_t workers) {
     ucp_params_t params{};
-    params.field_mask = UCP_PARAM_FIELD_FEATURES;
+    params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
     params.features = UCP_FEATURE_RMA;
+    params.mt_workers_shared = workers > 1;
     check(ucp_init(&params, nullptr, &context_), "ucp_init");
     ucp_mem_map_params_t wanted{};
     wanted.field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;

@@ -11,8 +11,8 @@ class Ucx : public bench::Connected {
  public:
   Ucx(const bench::Setup& setup, int& /*argc*/, char**& /*argv*/)
       : others_(setup.control + ".meet", bench::launched_rank(), bench::launched_ranks()),
-        memory_(static_cast<std::size_t>(setup.threads) * kRegion),
-        workers_(static_cast<std::size_t>(setup.threads)) {
+        workers_(static_cast<std::size_t>(setup.threads)),
+        memory_(workers_.size() * kRegion, workers_.size()) {
     std::memset(memory_.address(), 0, workers_.size() * kRegion);
     for (bench::UcxWorker& worker : workers_) worker.open(memory_, UCS_THREAD_MODE_SERIALIZED, others_);
   }
@@ -44,8 +44,8 @@ class Ucx : public bench::Connected {
   bench::UcxWorker& at(int thread) { return workers_[static_cast<std::size_t>(thread)]; }
 
   bench::Gathering others_;
-  bench::UcxMemory memory_;
   std::vector<bench::UcxWorker> workers_;
+  bench::UcxMemory memory_;
 };
 
 }  // namespace
