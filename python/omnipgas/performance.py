@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,11 @@ def page(groups: dict[str, Any], notes: str) -> str:
     )
 
 
+def one_folder_up(text: str, folder: str) -> str:
+    """The Markdown of a page in `folder`, with links that lead to the same places from the folder above."""
+    return re.sub(r"\]\((?!\.\./|https?:|#)", f"]({folder}/", text).replace("](../", "](")
+
+
 def publish(result: Path, docs: Path, order: list[str]) -> None:
     """Puts the groups of a result file into docs/results/figures.json, in this order, beside those that it does not
     hold, and writes docs/performance.md; copies the table of coverage if it was measured too."""
@@ -54,7 +60,7 @@ def publish(result: Path, docs: Path, order: list[str]) -> None:
     groups |= measured["groups"]
     groups = {name: groups[name] for name in order if name in groups}
     published.write_text(json.dumps(measured | {"groups": groups}, indent=0) + "\n")
-    said = notes.read_text().replace("](../", "](") if notes.exists() else ""  # a page one folder up
+    said = one_folder_up(notes.read_text(), folder.name) if notes.exists() else ""
     (docs / "performance.md").write_text(page(groups, said))
     table = result.parent / "coverage.md"
     if "coverage" in measured["groups"] and table.exists():

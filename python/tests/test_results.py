@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from omnipgas import plots, results
+from omnipgas import performance, plots, results
 from omnipgas.runner import Cell
 from omnipgas.worker import Round
 
@@ -119,3 +119,9 @@ def test_nothing_measured_still_gives_a_plot(tmp_path: Path) -> None:
     path = tmp_path / "empty.png"
     plots.plot(path, "pingpong", [results.skipped("pingpong", "mpich", "put", "not installed")])
     assert path.stat().st_size > 0
+
+
+def test_notes_keep_their_links_on_the_page_above() -> None:
+    text = "[a](b.md), [c](d/e.md#f), [g](../h.md), [i](https://j/k), [l](#m)"
+    said = "[a](results/b.md), [c](results/d/e.md#f), [g](h.md), [i](https://j/k), [l](#m)"
+    assert performance.one_folder_up(text, "results") == said
