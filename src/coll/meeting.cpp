@@ -120,6 +120,8 @@ int Meeting::exchange(Context& c, std::string_view caller, const std::vector<uin
     });
     if (code != OMPL_OK && runtime_.peer(first).failure.load() == OMPL_OK) return code;
   }
+  // What only a call has reported so far is known to the next meeting.
+  if (outcome.failure != OMPL_OK) runtime_.look_for_broken(outcome.failed, 1);
   return outcome.code(caller);
 }
 

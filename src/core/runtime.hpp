@@ -201,6 +201,8 @@ class Runtime {
   // then; wakes who waits for several flags or for completions.
   void drive(Context& c);
   void look_for_deaths();
+  // Declares failed those of `count` ranks from `first` on to whom a connection is broken: a call may have reported it before any look.
+  void look_for_broken(uint32_t first, uint32_t count);
   void wake_own_completions();
   // Everything that any context of this rank has sent is applied or visible.
   int quiet_all(Context& c);
@@ -293,7 +295,6 @@ class Runtime {
   void note_load(Context& context, int64_t now_ns);
 
   // Failure (failure.cpp).
-  void look_for_broken(uint32_t first, uint32_t count);
   void declare_failed(uint32_t rank, int code, std::string_view how);
   void say_failed(uint32_t rank, int code, std::string_view how);
   [[nodiscard]] bool deaths_are_ignored() const { return settings_.on_peer_death == "ignore"; }
