@@ -23,7 +23,8 @@ Context* Runtime::open_context(ompl_windows* windows) {
     c->bases = bases_.data();
     c->generation = &allocations_.generation();
     c->runtime = this;
-    if (network_ != nullptr) c->preferred_slot = c->arrival_slot = opened % network_->slots();
+    if (network_ != nullptr)
+      c->preferred_slot = c->arrival_slot = c->next_slot = opened % network_->slots();
     contexts_.store(c, std::memory_order_release);
   }
   look_for_gpus();

@@ -67,6 +67,7 @@ struct Link {
 struct alignas(arch::kCacheLine) Slot {
   std::atomic<bool> claimed{false};
   std::atomic<bool> wanted{false};  // somebody had something to post and found it claimed
+  std::atomic<uint32_t> turns{0};   // of progress; counted by whoever holds the claim
   uint32_t index = 0;
   std::unique_ptr<conduit::Endpoint> endpoint;
   std::unique_ptr<std::atomic<Link*>[]> links;  // per rank, made at first use
@@ -137,7 +138,8 @@ class Network {
   };
   [[nodiscard]] std::vector<Broken> broken_peers(uint32_t first, uint32_t count) const;
 
-  // Progresses the slot `first`, and now and then others. True if anything was found. Any thread.
+  // Progresses the slot `first`, and now and then one that nobody else progresses. True if anything was found. Any
+  // thread.
   bool progress(Context& c, uint32_t first);
   // A wait for the flag has ended: the next one looks first where it came in.
   void note_arrival(Context& c, uint64_t flag);
@@ -171,6 +173,10 @@ class Network {
   Link& link(Slot& slot, uint32_t rank);
   Outstanding& outstanding(Context& c, uint32_t rank);
 
+  // A turn of progress, with what it found; false if the slot is claimed. The other: only if nobody had a turn on it since
+  // this context last looked.
+  bool visit(Slot& slot, bool* found);
+  void visit_neglected(Context& c, uint32_t index, bool* found);
   // One turn of progress on a claimed slot: completions, records, what is owed.
   int turn(Slot& slot);
   void receive(Slot& slot, uint32_t source, const Signal& record);
@@ -273,7 +279,6 @@ class Network {
   std::vector<Pool> pools_;
   Fetches fetches_;
   const std::atomic<uint32_t>* sentinel_;
-  std::atomic<uint32_t> cursor_{0};  // next slot for those who progress others'
   int epoll_fd_ = -1;
   bool all_have_descriptors_ = false;
 };

@@ -14,8 +14,9 @@
 
 namespace ompl {
 namespace {
-constexpr int kTurnBudget = 16;  // completions and records of one claim [3]
-constexpr uint32_t kOthers = 4;  // every so manieth poll of a thread looks at others' slots too
+constexpr int kTurnBudget = 16;       // completions and records of one claim [3]
+constexpr uint32_t kMostPauses = 64;  // of who finds its slot claimed again and again: 1 to 3 us
+constexpr uint32_t kOthers = 4;       // every so manieth poll of a thread looks at others' slots too
 }  // namespace
 
 using conduit::Post;
@@ -136,22 +137,39 @@ Post Network::send_record(Slot& slot, uint32_t rank, const Signal& record) {
   return result;
 }
 
-bool Network::progress(Context& c, uint32_t first) {
-  bool found = false;
-  const auto visit = [this, &found](uint32_t index) {
-    Slot& slot = slots_[index];
-    if (!try_claim(slot)) return;
-    found = turn(slot) > 0 || found;
-    release(slot);
-    // Who polls without end gives way: where a conduit yields inside, others would only ever find it claimed.
-    if (!slot.wanted.load(std::memory_order_relaxed)) return;
+bool Network::visit(Slot& slot, bool* found) {
+  if (!try_claim(slot)) return false;
+  *found = turn(slot) > 0 || *found;
+  release(slot);
+  // Who polls without end gives way: where a conduit yields inside, others would only ever find it claimed.
+  if (slot.wanted.load(std::memory_order_relaxed)) {
     slot.wanted.store(false, std::memory_order_relaxed);
     ::sched_yield();
-  };
-  visit(first);
+  }
+  return true;
+}
+
+// Threads that take turns on a slot cost each other far more than a look at it.
+void Network::visit_neglected(Context& c, uint32_t index, bool* found) {
+  Slot& slot = slots_[index];
+  uint32_t& seen = c.seen_turns[index];
+  if (slot.turns.load(std::memory_order_relaxed) == seen) visit(slot, found);
+  seen = slot.turns.load(std::memory_order_relaxed);
+}
+
+bool Network::progress(Context& c, uint32_t first) {
+  bool found = false;
+  if (visit(slots_[first], &found)) {
+    c.stand_back = 1;
+  } else {
+    // Whoever has it is mostly in a system call, and the more threads ask for a claim the longer it takes to pass on.
+    for (uint32_t i = 0; i < c.stand_back; ++i) arch::pause();
+    c.stand_back = std::min(2 * c.stand_back, kMostPauses);
+  }
   if (slots() > 1 && c.polls++ % kOthers == 0) {
-    if (first != c.preferred_slot) visit(c.preferred_slot);
-    visit(cursor_.fetch_add(1, std::memory_order_relaxed) % slots());
+    c.seen_turns.resize(slots());
+    if (first != c.preferred_slot) visit_neglected(c, c.preferred_slot, &found);
+    visit_neglected(c, c.next_slot++ % slots(), &found);
   }
   if (found) wake_completions();
   return found;
@@ -167,6 +185,7 @@ void Network::note_arrival(Context& c, uint64_t flag) {
 }
 
 int Network::turn(Slot& slot) {
+  slot.turns.store(slot.turns.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   Inbox inbox(*this, slot);
   const int found = slot.endpoint->progress(inbox, kTurnBudget);
   if (!slot.debtors.empty()) pay_debts(slot);

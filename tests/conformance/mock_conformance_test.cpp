@@ -149,6 +149,33 @@ TEST(MockPool, FitsIntoTheMemoryAllowed) {
   }
 }
 
+// Two contexts that poll in turn have an endpoint each, and neither looks at the other's until it stands still.
+TEST(MockPool, AnEndpointThatIsProgressedIsLeftAlone) {
+  auto fabric = std::make_unique<MockFabric>(2, Hostility{});
+  conduit::mock::Counts& counts = fabric->wire().counts();
+  ThreadWorld world(std::move(fabric), {.ranks = 2, .endpoints = 2});
+  std::atomic<bool> done{false};
+  world.run([&](Rank& r) {
+    const uint64_t flag = r.allocate(4);
+    ok(r.barrier());
+    const auto other = r.context();
+    while (r.rank == 1 && !done) ::sched_yield();  // outside the layer
+    if (r.rank == 1) return;
+    const auto looks = [&](const std::vector<Rank*>& who) {
+      constexpr int kPolls = 4000;
+      const uint64_t before = counts.progressed;
+      for (int i = 0; i < kPolls; ++i)
+        for (Rank* const each : who) EXPECT_EQ(each->wait(flag, 0), OMPL_ERR_TIMEOUT);
+      return static_cast<double>(counts.progressed - before) / kPolls;
+    };
+    EXPECT_NEAR(looks({&r, other.get()}), 2, 0.01);
+    const double alone = looks({&r});
+    EXPECT_GT(alone, 1.1) << "the endpoint of the other is looked at";
+    EXPECT_LT(alone, 1.3);
+    done = true;
+  });
+}
+
 // Credits are the target's: what it says, not what its senders have been told of themselves.
 TEST(MockCredits, MayDifferFromRankToRank) {
   class Uneven final : public MockFabric {

@@ -119,6 +119,7 @@ int MockEndpoint::break_down() {
 
 int MockEndpoint::progress(Sink& sink, int budget) {
   const Claim claim(*this);
+  ++wire_.counts().progressed;
   if (broken_) return OMPL_ERR_LINK;
   if (port_.broken()) return break_down();
   // Three kinds of work share the budget; which comes first is left to chance, so that none starves.

@@ -79,6 +79,7 @@ struct Hostility {
 // What happened on a wire; for assertions and the hang report.
 struct Counts {
   std::atomic<uint64_t> endpoints{0};     // opened
+  std::atomic<uint64_t> progressed{0};    // calls of progress(), of all endpoints
   std::atomic<uint64_t> posted{0};        // operations accepted,
   std::atomic<uint64_t> posted_data{0};   // puts and gets among them
   std::atomic<uint64_t> retried{0};       // posts answered retry
