@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * ends timer N: sends without end, until a timer kills the process after N microseconds.
+ * ends timer N: sends without end, until a timer kills the process after N microseconds on a core.
  * ends HOW N: rank 0 sends N messages of i % 64 bytes to rank 1, tagged i % 32768, and the job then ends as told. */
 #include <signal.h>
 #include <string.h>
@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   MPI_Barrier(MPI_COMM_WORLD); /* all have their files */
   if (strcmp(argv[1], "timer") == 0) {
     const struct itimerval once = {.it_value = {.tv_sec = 0, .tv_usec = n}};
-    setitimer(ITIMER_REAL, &once, NULL);
+    setitimer(ITIMER_PROF, &once, NULL);
     for (int i = 0;; ++i) MPI_Send(data, i % 64, MPI_CHAR, MPI_PROC_NULL, i % 32768, MPI_COMM_WORLD);
   }
   for (int i = 0; i < n && rank_ == 0; ++i)
