@@ -18,6 +18,9 @@ namespace ompl::bootstrap {
 
 // How long a rank that asked for the end of the job waits to be ended.
 inline constexpr std::chrono::seconds kAbortPatience{5};
+// How long it lets the launcher pass on why before it asks: MPICH 5's ends ranks without reading what they have just
+// written (2 of 100 jobs on two busy cores said nothing).
+inline constexpr std::chrono::milliseconds kLastWords{200};
 
 // Used by one thread, between ompl_init and ompl_finalize. Every call that waits is bounded by a time
 // limit. All int results are OMPL_OK or a negative OMPL_ERR_* recorded by fail().

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "arch/mpi.hpp"
 #include "util/log.hpp"
@@ -107,6 +108,7 @@ class Mpi final : public Bootstrap {
 
   void abort(int exit_code, std::string_view why) override {
     log::error("aborting the job: {}", why);
+    std::this_thread::sleep_for(kLastWords);
     // Once MPI is finalized only the exit status speaks to its launcher, and MPI_Abort must not be called.
     if (mpi_phase() != MpiPhase::running) std::_Exit(exit_code);
     calls_.abort(abi_.world, exit_code);  // MPICH 4.0 hangs when asked to abort a duplicate

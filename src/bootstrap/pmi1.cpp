@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <thread>
 
 #include "bootstrap/environment.hpp"
 #include "bootstrap/mpi.hpp"
@@ -177,6 +178,7 @@ int Pmi1::finish() {
 
 void Pmi1::abort(int exit_code, std::string_view why) {
   log::error("aborting the job: {}", why);
+  std::this_thread::sleep_for(kLastWords);
   if (link_.send(line("abort", {{"exitcode", std::to_string(exit_code)}})) == OMPL_OK) {
     link_.wait_for_end(kAbortPatience);
   }

@@ -83,6 +83,7 @@ void compare_clocks(const FileHeader& header) {
                  "ompl trace: rank %u waits for ranks that are not traced: pass LD_PRELOAD and "
                  "OMPL_TRACE_DIR to all\n",
                  header.rank);
+    usleep(200000);  // MPICH 5's launcher ends ranks without reading what they have just written
     OMPL_REAL(PMPI_Abort)(MPI_COMM_WORLD, 1);
   }
   other_clocks = most[0] != ~most[1];
