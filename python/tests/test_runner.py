@@ -82,7 +82,7 @@ def test_only_the_worker_in_use_runs() -> None:
     assert not children()
 
 
-def test_stopped_workers_end_when_the_driver_is_killed() -> None:
+def test_stopped_workers_end_when_the_driver_is_killed(tmp_path: Path) -> None:
     script = """
 import sys, time
 from omnipgas import runner
@@ -93,7 +93,10 @@ print(*pids, flush=True)
 time.sleep(60)
 """
     root = Path(__file__).parents[2]
-    with subprocess.Popen([sys.executable, "-c", script], cwd=root, stdout=subprocess.PIPE, text=True) as driver:
+    with subprocess.Popen(
+        [sys.executable, "-c", script], cwd=root, stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},  # where it leaves its folders
+    ) as driver:  # fmt: skip
         assert driver.stdout is not None
         pidfds = [os.pidfd_open(int(pid)) for pid in driver.stdout.readline().split()]
         driver.kill()
