@@ -22,7 +22,7 @@ void check(int result, const char* what) {
 class Armci {
  public:
   Armci(const bench::Setup& setup, int argc, char** argv) : window_(setup) {
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &granted_);
+    granted_ = bench::start_mpi(&argc, &argv, MPI_THREAD_MULTIPLE);
     int size = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

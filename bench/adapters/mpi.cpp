@@ -25,7 +25,7 @@ class Mpi {
       : buffer_(bench::pages(setup.bytes)),
         channels_(static_cast<std::size_t>(setup.threads)),
         crowded_(bench::crowded(setup.threads)) {
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &granted_);
+    granted_ = bench::start_mpi(&argc, &argv, MPI_THREAD_MULTIPLE);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     int size = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -1,13 +1,39 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the adapters that use MPI have in common: what they say of it, and a communicator for each thread.
+// What the adapters that use MPI have in common: how they start it, what they say of it, and a communicator for each thread.
 #pragma once
 
 #include <mpi.h>
 
+#include <chrono>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
+#include <thread>
 
 namespace bench {
+
+// Tells an error, and gives it time to be read before the job ends: MPICH 5's launcher ends ranks without reading what
+// they have just written.
+[[noreturn]] inline void tell(MPI_Comm* /*comm*/, int* code, ...) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(*code, text, &length);
+  std::fprintf(stderr, "%s\n", text);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  std::_Exit(2);
+}
+
+// MPI_Init_thread; the level that is granted. Errors of communicators are told.
+inline int start_mpi(int* argc, char*** argv, int level) {
+  int granted = 0;
+  MPI_Init_thread(argc, argv, level, &granted);
+  MPI_Errhandler telling = MPI_ERRHANDLER_NULL;
+  MPI_Comm_create_errhandler(tell, &telling);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, telling);
+  MPI_Errhandler_free(&telling);
+  return granted;
+}
 
 inline std::string mpi_level(int level) {
   if (level == MPI_THREAD_MULTIPLE) return "MPI_THREAD_MULTIPLE";

@@ -22,7 +22,7 @@ class MpiCaller {
 
   // Throws std::runtime_error.
   void open(int argc, char** argv) {
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &granted);
+    granted = start_mpi(&argc, &argv, MPI_THREAD_FUNNELED);
     int size = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (size != 2) throw std::runtime_error("needs two ranks");

@@ -17,8 +17,7 @@ namespace {
 class Armci : public bench::Connected {
  public:
   Armci(const bench::Setup& setup, int& argc, char**& argv) {
-    int granted = 0;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &granted);
+    const int granted = bench::start_mpi(&argc, &argv, MPI_THREAD_MULTIPLE);
     if (granted < MPI_THREAD_MULTIPLE) throw std::runtime_error("got " + bench::mpi_level(granted));
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks_);

@@ -16,10 +16,7 @@ namespace bench::halo {
 
 class InMpi {
  public:
-  InMpi(int argc, char** argv) {
-    int granted = 0;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &granted);
-  }
+  InMpi(int argc, char** argv) { start_mpi(&argc, &argv, MPI_THREAD_FUNNELED); }
   ~InMpi() { MPI_Finalize(); }
   InMpi(const InMpi&) = delete;
   InMpi& operator=(const InMpi&) = delete;

@@ -15,8 +15,7 @@ using bench::overlap::Collective;
 class Mpi {
  public:
   Mpi(int argc, char** argv) {
-    int granted = 0;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &granted);
+    bench::start_mpi(&argc, &argv, MPI_THREAD_FUNNELED);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
   }

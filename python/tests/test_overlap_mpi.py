@@ -84,6 +84,15 @@ def test_modes(mpi: str) -> None:
     assert {(row["mode"], row["size"]) for row in rows} == expected
 
 
+def test_an_algorithm_that_cannot_be_used_is_told() -> None:
+    if "mpich" not in MPIS:
+        pytest.skip("of MPICH")
+    cells = [Cell("allreduce", 1, "1")]  # Rabenseifner's needs an element for each rank
+    (row,) = measured("mpich", (NONE,), ["rabenseifner"], cells, Layout(2, 2, 1, HERE))
+    assert row["status"] == "crashed"
+    assert "User set collective algorithm is not usable" in row["reason"]
+
+
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != LOCKED_QUEUE])
 def test_a_mode_with_nothing_outstanding_burns_no_cpu(mode: str) -> None:
     if "ompl" not in MPIS:
