@@ -19,7 +19,7 @@ class Beside {
  public:
   static constexpr const char* kBetween = "MPI RMA";
 
-  Beside() { MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &granted_); }
+  Beside() : granted_(start_mpi(nullptr, nullptr, MPI_THREAD_MULTIPLE)) {}
   // Where the layer did not start, the other rank may wait elsewhere: what went wrong is then said first.
   ~Beside() {
     if (std::uncaught_exceptions() == 0) MPI_Finalize();
@@ -34,7 +34,7 @@ class Beside {
   }
 
  private:
-  int granted_ = MPI_THREAD_SINGLE;
+  int granted_;
 };
 
 }  // namespace bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The round trip by MPI_Send and MPI_Recv, compiled once with the wrapper of each MPI found. MPI_Init, no threads, no
+// The round trip by MPI_Send and MPI_Recv, compiled once with the wrapper of each MPI found. No threads, no
 // window: each would make the library slower than the programs that are to be predicted.
 #include <mpi.h>
 
@@ -69,7 +69,7 @@ class Mpi {
  public:
   Mpi(const bench::Setup& setup, int argc, char** argv)
       : bytes_(bench::pages(setup.bytes)), memory_(2 * bytes_ + bench::kPage) {
-    MPI_Init(&argc, &argv);
+    bench::start_mpi(&argc, &argv, MPI_THREAD_SINGLE);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     int size = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);

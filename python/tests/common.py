@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tests share: peers made of the hostile mock, and looks at what is left behind."""
 
-import contextlib
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,21 +49,6 @@ def built(name: str, kind: str = "bench") -> peers.Found:
         return peers.find(peers.table(build)[name], build, kind)
     except peers.MissingError as missing:
         pytest.skip(f"{name}: {missing}")
-
-
-@contextlib.contextmanager
-def mpich_segments_removed() -> Iterator[None]:
-    """Removes the segments that MPICH's ranks leave behind when they end early: new ones that no process maps."""
-    before = set(Path("/dev/shm").glob("mpich_shm_*"))
-    yield
-    left = set(Path("/dev/shm").glob("mpich_shm_*")) - before
-    maps = ""
-    for process in Path("/proc").glob("[0-9]*/maps"):
-        with contextlib.suppress(OSError):  # it has just ended
-            maps += process.read_text(errors="replace")
-    for path in left:
-        if str(path) not in maps:
-            path.unlink(missing_ok=True)
 
 
 def need_hosts() -> None:
