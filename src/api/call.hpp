@@ -6,7 +6,7 @@
 #include <new>
 
 #include "api/process.hpp"
-#include "core/runtime.hpp"
+#include "core/job/runtime.hpp"
 #include "util/status.hpp"
 
 namespace ompl::api {

@@ -9,7 +9,7 @@
 #include "api/team.hpp"
 #include "coll/algorithms/algorithms.hpp"
 #include "coll/engine.hpp"
-#include "core/block.hpp"
+#include "core/wait/block.hpp"
 
 using ompl::Context;
 using ompl::Deadline;

@@ -4,7 +4,7 @@
 #include "omnipgas/ompl.h"
 
 #include "api/call.hpp"
-#include "core/short_way.hpp"
+#include "core/data/fast_path.hpp"
 
 using ompl::Context;
 using ompl::Deadline;

@@ -11,14 +11,14 @@
 
 #include "bootstrap/bootstrap.hpp"
 #include "conduit/registry.hpp"
-#include "core/runtime.hpp"
+#include "core/job/runtime.hpp"
 #include "util/settings.hpp"
 #include "util/status.hpp"
 
 extern "C" {
 __thread struct ompl_windows ompl_thread_windows;
 
-// In the tracer that is preloaded (trace/ompl/interposer.cpp), else nowhere. Then what ompl_inline.h compiles into
+// In the tracer that is preloaded (instruments/trace/ompl/interposer.cpp), else nowhere. Then what ompl_inline.h compiles into
 // callers finds no window, and calls the functions.
 OMPL_API __attribute__((weak)) extern const char ompl_tracer;  // NOLINT(readability-identifier-naming)
 }

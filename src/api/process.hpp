@@ -2,7 +2,7 @@
 // What the C API keeps for the process: the runtime, and each thread's implicit context.
 #pragma once
 
-#include "core/context.hpp"
+#include "core/job/context.hpp"
 
 namespace ompl::api {
 

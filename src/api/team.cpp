@@ -8,7 +8,7 @@
 #include "api/team.hpp"
 #include "coll/algorithms/algorithms.hpp"
 #include "coll/engine.hpp"
-#include "coll/progress.hpp"
+#include "coll/progress/modes.hpp"
 #include "coll/tuner/table_file.hpp"
 #include "omnipgas/coll.h"
 

@@ -2,7 +2,7 @@
 // What a team of the C API stands for.
 #pragma once
 
-#include "coll/team.hpp"
+#include "coll/team/team.hpp"
 #include "omnipgas/coll.h"
 
 namespace ompl::api {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "coll/schedule.hpp"
+#include "coll/schedule/schedule.hpp"
 
 namespace ompl::coll {
 

@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "coll/desk.hpp"
-#include "core/runtime.hpp"
+#include "coll/progress/offload_queue.hpp"
+#include "core/job/runtime.hpp"
 
 namespace ompl::coll {
 

@@ -11,7 +11,7 @@
 #include <random>
 #include <utility>
 
-#include "coll/progress.hpp"
+#include "coll/progress/modes.hpp"
 #include "coll/tuner/table_file.hpp"
 #include "util/bytes.hpp"
 #include "util/log.hpp"

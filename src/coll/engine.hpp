@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "coll/meeting.hpp"
-#include "coll/node_servant.hpp"
-#include "coll/operation.hpp"
-#include "coll/servant.hpp"
-#include "coll/team.hpp"
-#include "core/runtime.hpp"
+#include "coll/progress/node_progress_thread.hpp"
+#include "coll/progress/progress_thread.hpp"
+#include "coll/schedule/operation.hpp"
+#include "coll/team/keyed_exchange.hpp"
+#include "coll/team/team.hpp"
+#include "core/job/runtime.hpp"
 
 namespace ompl::coll {
 

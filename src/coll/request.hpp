@@ -7,12 +7,12 @@
 #include <memory>
 #include <vector>
 
-#include "coll/agreement.hpp"
 #include "coll/call.hpp"
-#include "coll/execution.hpp"
-#include "coll/operation.hpp"
-#include "coll/prepared.hpp"
-#include "coll/progress.hpp"
+#include "coll/progress/modes.hpp"
+#include "coll/schedule/execution.hpp"
+#include "coll/schedule/operation.hpp"
+#include "coll/schedule/prepared.hpp"
+#include "coll/team/agreement.hpp"
 #include "coll/tuner/tuning.hpp"
 
 namespace ompl::coll {

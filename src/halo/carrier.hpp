@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "core/runtime.hpp"
+#include "core/job/runtime.hpp"
 
 namespace ompl::halo {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/block.hpp"
+#include "core/wait/block.hpp"
 
 namespace ompl::halo {
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "core/handle.hpp"
+#include "core/data/handle.hpp"
 #include "halo/carrier.hpp"
 #include "halo/strategy.hpp"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/block.hpp"
+#include "core/wait/block.hpp"
 #include "util/status.hpp"
 
 namespace ompl::halo {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "halo/carrier.hpp"
-#include "halo/meeting.hpp"
 #include "halo/pattern.hpp"
+#include "halo/setup_exchange.hpp"
 #include "halo/trial.hpp"
 #include "omnipgas/halo.h"
 

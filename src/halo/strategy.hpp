@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/update.hpp"
+#include "core/data/update.hpp"
 #include "halo/pattern.hpp"
 
 namespace ompl::halo {

@@ -15,7 +15,7 @@
 #include "coll/engine.hpp"
 #include "coll/request.hpp"
 #include "coll_job.hpp"
-#include "mock_fabric.hpp"
+#include "conduit/mock/tests/fabric.hpp"
 
 namespace ompl::conformance {
 namespace {

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <memory>
 
-#include "mock_fabric.hpp"
+#include "conduit/mock/tests/fabric.hpp"
 
 namespace ompl::conformance {
 

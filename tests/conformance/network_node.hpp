@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "conduit/conduit.hpp"
-#include "core/update.hpp"
+#include "core/data/update.hpp"
 #include "util/settings.hpp"
 #include "util/status.hpp"
 

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "coll_job.hpp"
-#include "mock_fabric.hpp"
+#include "conduit/mock/tests/fabric.hpp"
 
 namespace {
 

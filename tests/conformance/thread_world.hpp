@@ -11,7 +11,7 @@
 
 #include "bootstrap/bootstrap.hpp"
 #include "conduit/conduit.hpp"
-#include "core/runtime.hpp"
+#include "core/job/runtime.hpp"
 #include "world.hpp"
 
 namespace ompl::conformance {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/header.hpp"
+#include "core/memory/segment_header.hpp"
 #include "util/status.hpp"
 
 namespace ompl::conformance {

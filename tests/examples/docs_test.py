@@ -53,7 +53,7 @@ def compiler(build: Path, language: str) -> list[str | Path] | None:
         return ["cc", "-std=c11", *common]
     if language == "cpp":
         return ["c++", "-std=c++20", *common]
-    modules = build / "fortran/modules"
+    modules = build / "bindings/fortran/modules"
     return ["gfortran", "-std=f2018", *common, f"-I{modules}"] if modules.exists() else None
 
 
@@ -75,7 +75,7 @@ def check(build: Path, python: str, program: Program, folder: Path) -> str | Non
 
 
 def main(build: Path, python: str) -> int:
-    os.environ |= {"PYTHONPATH": str(ROOT / "python"), "OMNIPGAS_LIBRARY": str(build / "lib/libomnipgas.so.0")}
+    os.environ |= {"PYTHONPATH": str(ROOT / "bindings/python"), "OMNIPGAS_LIBRARY": str(build / "lib/libomnipgas.so.0")}
     failures, left_out, found = 0, 0, programs()
     with tempfile.TemporaryDirectory() as folder:
         for program in found:

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <sstream>
 
+#include "common/input_error.hpp"
 #include "fuzz.hpp"
-#include "model/goal.hpp"
-#include "model/replay.hpp"
-#include "tools/input_error.hpp"
+#include "model/readers/goal.hpp"
+#include "model/replay/replay.hpp"
 
 void fuzz::one_input(std::string_view bytes) {
   using namespace ompl::model;  // NOLINT(google-build-using-namespace)

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "fuzz.hpp"
-#include "solver/csr.hpp"
-#include "solver/lines.hpp"
+#include "solver/matrix/csr.hpp"
+#include "solver/matrix/lines.hpp"
 
 namespace fuzz {
 

@@ -3,7 +3,7 @@
 // coordinate file read in shares.
 #include "fuzz.hpp"
 #include "matrix_laws.hpp"
-#include "solver/shares.hpp"
+#include "solver/partition/shares.hpp"
 
 namespace {
 

@@ -3,9 +3,9 @@
 // bytes over the header, and records into blocks of chosen streams; or, first byte odd, a file as it is.
 #include <cstring>
 
-#include "../trace/file_maker.hpp"
 #include "fuzz.hpp"
-#include "reader/reader.hpp"
+#include "tests/trace/file_maker.hpp"
+#include "trace/reader/reader.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""abi_test.py: scripts/abi.py lets additions pass and catches what would break programs. On libraries of a few
+"""abi_test.py: packaging/abi/abi.py lets additions pass and catches what would break programs. On libraries of a few
 lines, made for the occasion. Skips without abidiff."""
 
 import contextlib
@@ -12,7 +12,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "packaging/abi"))
 import abi
 
 SKIPPED = 77

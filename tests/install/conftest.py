@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from omnipgas import compilers
+from omnipgas_tools.libraries import compilers
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ["OMNI_BUILD_DIR"])
@@ -31,7 +31,8 @@ class Installed:
             install = ["cmake", "--install", str(BUILD), "--prefix", str(place / "first"), "--component", component]
             subprocess.run(install, check=True, capture_output=True, timeout=LIMIT)
         (place / "first").rename(self.prefix)  # nothing knows where it was installed
-        shutil.copytree(ROOT / "python/omnipgas", place / "site/omnipgas", ignore=shutil.ignore_patterns("__pycache__"))
+        package = ROOT / "instruments/omni/omnipgas_tools"
+        shutil.copytree(package, place / "site/omnipgas_tools", ignore=shutil.ignore_patterns("__pycache__"))
         (place / "bin").mkdir()
         for name in ("mpicxx", "mpicc", "mpiexec"):
             there = mpi.compiler.with_name(mpi.compiler.name.replace("mpicxx", name))
@@ -69,7 +70,7 @@ class Installed:
 
     def trace(self, out: str, **env: str) -> subprocess.Popen[str]:
         job = ("mpiexec", "-n", "2", self.app, "64", "20")
-        return self.start(sys.executable, "-m", "omnipgas.cli", "model", "trace", "-o", out, "--", *job, **env)
+        return self.start(sys.executable, "-m", "omnipgas_tools.cli", "model", "trace", "-o", out, "--", *job, **env)
 
 
 @pytest.fixture(scope="module")

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # deb_test.sh
-# The Debian packages build, lintian finds nothing, and they can be installed, used (debian/tests) and purged. The
+# The Debian packages build, lintian finds nothing, and they can be installed, used (packaging/debian/tests) and purged. The
 # system that they are installed into is an overlay over this one which no other process sees.
 set -eu
 cd "$(dirname "$0")/../.."
 [ "$(id -u)" = 0 ] || { echo "not root: cannot install packages"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-scripts/deb.sh "$work/deb"
+packaging/deb.sh "$work/deb"
 
 cat >"$work/use.sh" <<'EOF'
 set -eu
@@ -29,8 +29,8 @@ mine() {
 
 inside sh -c 'dpkg -i $(ls /mnt/*.deb | grep -v dbgsym)'
 [ -n "$(mine)" ]
-inside sh -c "cd '$tree' && debian/tests/hello"
-if inside sh -c 'command -v mpicxx.mpich' >/dev/null; then inside sh "$tree/debian/tests/model"; else echo "no MPICH"; fi
+inside sh -c "cd '$tree' && packaging/debian/tests/hello"
+if inside sh -c 'command -v mpicxx.mpich' >/dev/null; then inside sh "$tree/packaging/debian/tests/model"; else echo "no MPICH"; fi
 for page in "3 ompl_put" "3 ompl_fetch64" "1 omplrun" "1 omni" "7 ompl-environment"; do inside man --where $page; done
 inside dpkg --purge python3-omnipgas omnipgas-tools omnipgas-doc libomnipgas-dev libomnipgas0
 left=$(mine)

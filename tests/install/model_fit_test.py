@@ -10,9 +10,9 @@ from .conftest import Installed
 
 MEASURES = """
 import sys
-from omnipgas import installation, peers
-from omnipgas.model import build_examples
-from omnipgas.worker import Worker
+from omnipgas_tools.libraries import installation, peers
+from omnipgas_tools.model import build_examples
+from omnipgas_tools.measure.worker import Worker
 
 build = peers.build_dir()
 with Worker(installation.find(peers.table(build)["mpi"], build, "roundtrip"), 1, 1024) as worker:
@@ -28,7 +28,7 @@ def test_a_machine_is_measured_and_the_study_has_its_program(installed: Installe
 
 def test_halos_are_exchanged_by_the_mpi_of_the_path(installed: Installed) -> None:
     output, _ = installed.run(
-        sys.executable, "-m", "omnipgas.cli", "halo", "--mpi", "mpi", "--repetitions", "2", "--seconds", "0.001",
+        sys.executable, "-m", "omnipgas_tools.cli", "halo", "--mpi", "mpi", "--repetitions", "2", "--seconds", "0.001",
         "--json", "-",
     )  # fmt: skip
     assert [(row["op"], row["status"]) for row in json.loads(output)["results"]] == [

@@ -20,11 +20,11 @@ def test_a_program_is_traced_and_predicted(installed: Installed) -> None:
     assert ONCE not in installed.end(installed.trace("third"))[1]
     for folder in ("first", "second", "third"):
         command = ("predict", folder, "--params", "myrinet", "--json", "-")
-        found = json.loads(installed.run(sys.executable, "-m", "omnipgas.cli", "model", *command)[0])
+        found = json.loads(installed.run(sys.executable, "-m", "omnipgas_tools.cli", "model", *command)[0])
         assert found["predicted_seconds"] > 0 and len(found["per_rank"]) == 2
         assert found["messages"] == 2 * (20 + 3), "a step's, and those of three collectives"
     validate = ("validate", "--params", "myrinet", "--runs", "2", "--json", "-", "--", "mpiexec", "-n", "2")
-    said = installed.run(sys.executable, "-m", "omnipgas.cli", "model", *validate, installed.app, "64", "20")[0]
+    said = installed.run(sys.executable, "-m", "omnipgas_tools.cli", "model", *validate, installed.app, "64", "20")[0]
     assert len(json.loads(said)["measured"]["runs"]) == 2
 
 

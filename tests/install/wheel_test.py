@@ -53,30 +53,38 @@ def use(place: Path) -> None:
     done = run(place, "omni", "rate", "--quick", "--libs", "raw,ompl", "--threads", "1")
     expect(done.returncode == 0 and "ompl" in done.stdout, "omni measures")
     if shutil.which("mpicxx.mpich", path="/usr/bin"):
-        done = run(place, "sh", ROOT / "debian/tests/model")
+        done = run(place, "sh", ROOT / "packaging/debian/tests/model")
         expect(done.returncode == 0, "an MPI program is traced and predicted")
     expect((place / "venv/share/man/man3/ompl_put.3").is_file(), "the pages are there")
 
 
 def main(build: Path) -> int:
-    made = subprocess.run([sys.executable, ROOT / "scripts/wheel.py", build / "wheel"], timeout=1500, check=False)
+    make = [sys.executable, str(ROOT / "packaging/wheel/wheel.py"), str(build / "wheel")]
+    made = subprocess.run(make, timeout=1500, check=False)
     if made.returncode != 0:
         return made.returncode
-    wheel = next((build / "wheel").glob("*.whl"))
-    show = run(build, ROOT / "build/wheel-tools/bin/auditwheel", "show", wheel).stdout
-    tag = re.search(r"-(manylinux_\d+_\d+_\w+)\.whl$", wheel.name)
-    expect(tag is not None and f'platform tag: "{tag[1]}"' in show.replace("\n", " "), f"{wheel.name}: an honest tag")
+    wheels = {path.name.split("-")[0]: path for path in (build / "wheel").glob("*.whl")}
+    expect(wheels.keys() == {"omnipgas", "omnipgas_tools"}, f"a wheel of the layer and one of the tools: {wheels}")
+    for wheel in wheels.values():
+        show = run(build, ROOT / "build/wheel-tools/bin/auditwheel", "show", wheel).stdout
+        tag = re.search(r"-(manylinux_\d+_\d+_\w+)\.whl$", wheel.name)
+        said = show.replace("\n", " ")
+        expect(tag is not None and f'platform tag: "{tag[1]}"' in said, f"{wheel.name}: an honest tag")
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder).resolve()
         subprocess.run([sys.executable, "-m", "venv", place / "venv"], check=True, timeout=120)
         pip = (place / "venv/bin/pip", "--disable-pip-version-check")
-        done = run(place, *pip, "install", "-q", "--no-compile", wheel, limit=300)
+        done = run(place, *pip, "install", "-q", "--no-compile", wheels["omnipgas"], limit=300)
+        if done.returncode == 0:
+            alone = run(place, "omplrun", "-n", "1", "python", "-c", "import omnipgas as o; o.init(); o.finalize()")
+            expect(alone.returncode == 0 and not (place / "venv/bin/omni").exists(), "the layer alone serves Python")
+            done = run(place, *pip, "install", "-q", "--no-compile", wheels["omnipgas_tools"], limit=300)
         if done.returncode != 0 and "Could not find a version" in done.stdout:
             print("what omni needs (typer, numpy and others) could not be fetched")
             return SKIPPED
-        expect(done.returncode == 0, "pip installs it")
+        expect(done.returncode == 0, "pip installs both")
         use(place)
-        run(place, *pip, "uninstall", "-q", "-y", "omnipgas")
+        run(place, *pip, "uninstall", "-q", "-y", "omnipgas", "omnipgas-tools")
         left = [path for path in place.rglob("*") if path.is_file() and re.search("omnipgas|^omni|^ompl", path.name)]
         expect(not left, f"uninstalling leaves nothing: {left}")
     return 0

@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "../conformance/network_node.hpp"
 #include "conduit/registry.hpp"
+#include "conformance/network_node.hpp"
 
 namespace ompl::conduit::test {
 namespace {

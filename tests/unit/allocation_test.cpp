@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/allocation.hpp"
+#include "core/memory/allocation.hpp"
 
 #include <gtest/gtest.h>
 

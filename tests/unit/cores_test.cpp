@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "coll/placement.hpp"
+#include "coll/progress/placement.hpp"
 
 namespace ompl {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "coll/algorithms/algorithms.hpp"
-#include "coll/nodes.hpp"
+#include "coll/team/nodes.hpp"
 #include "coll/tuner/kind.hpp"
 #include "omnipgas/coll.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Whether a rank lives: the pulse, and the watch of the mpi conduit, which asks for it. The other hosts are further
 // addresses of the loopback; a listener whose queue is full answers as little as a host behind a cut.
-#include "conduit/pulse.hpp"
+#include "conduit/common/liveness_probe.hpp"
 
 #include <gtest/gtest.h>
 #include <net/if.h>

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "coll/operation.hpp"
+#include "coll/schedule/operation.hpp"
 #include "coll/tuner/candidates.hpp"
 #include "coll/tuner/tuning.hpp"
 #include "omnipgas/coll.h"

@@ -8,7 +8,7 @@
 
 #include "arch/machine.hpp"
 #include "arch/process_memory.hpp"
-#include "core/header.hpp"
+#include "core/memory/segment_header.hpp"
 #include "util/status.hpp"
 
 std::string text_of(const ompl::coll::Placement& placement) {

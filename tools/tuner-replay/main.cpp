@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Replays recordings of bench/tuner through the library's tuner: an array of them on standard input, what came of each on standard
+// Replays recordings of instruments/bench/tuner through the library's tuner: an array of them on standard input, what came of each on standard
 // output. `omni tune replay` and `omni figures` run it.
 #include "replay.hpp"
 

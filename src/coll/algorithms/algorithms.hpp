@@ -7,8 +7,8 @@
 #include <memory>
 #include <span>
 
-#include "coll/builder.hpp"
 #include "coll/call.hpp"
+#include "coll/schedule/builder.hpp"
 
 namespace ompl::coll {
 

@@ -2,8 +2,8 @@
 // Combination of all members' data up a binomial tree; of several algorithms a part.
 #pragma once
 
-#include "coll/builder.hpp"
 #include "coll/call.hpp"
+#include "coll/schedule/builder.hpp"
 
 namespace ompl::coll {
 

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "coll/builder.hpp"
 #include "coll/call.hpp"
-#include "coll/nodes.hpp"
+#include "coll/schedule/builder.hpp"
+#include "coll/team/nodes.hpp"
 #include "omnipgas/coll.h"
 
 namespace ompl::coll {

@@ -6,8 +6,8 @@
 #include <bit>
 #include <cstdint>
 
-#include "coll/builder.hpp"
 #include "coll/call.hpp"
+#include "coll/schedule/builder.hpp"
 
 namespace ompl::coll {
 

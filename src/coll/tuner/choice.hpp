@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "coll/progress.hpp"
+#include "coll/progress/modes.hpp"
 #include "omnipgas/coll.h"
 
 namespace ompl::coll {

@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "coll/algorithms/levels.hpp"
-#include "coll/nodes.hpp"
+#include "coll/team/nodes.hpp"
 #include "omnipgas/coll.h"
 
 namespace ompl::coll {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "coll/operation.hpp"
+#include "coll/schedule/operation.hpp"
 #include "coll/tuner/candidates.hpp"
 #include "coll/tuner/epoch.hpp"
 #include "coll/tuner/table.hpp"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "conduit/completion_window.hpp"
+#include "conduit/common/completion_window.hpp"
 #include "conduit/conduit.hpp"
 #include "conduit/mpi/alarm.hpp"
 #include "conduit/mpi/session.hpp"

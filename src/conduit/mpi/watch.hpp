@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "conduit/common/liveness_probe.hpp"
 #include "conduit/conduit.hpp"
-#include "conduit/pulse.hpp"
 
 namespace ompl::conduit::mpi {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "arch/clock.hpp"
-#include "conduit/ofi/connections.hpp"
+#include "conduit/ofi/msg_peers.hpp"
 #include "util/log.hpp"
 #include "util/status.hpp"
 

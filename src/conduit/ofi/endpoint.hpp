@@ -7,11 +7,11 @@
 #include <memory>
 #include <string>
 
+#include "conduit/common/held.hpp"
 #include "conduit/conduit.hpp"
-#include "conduit/held.hpp"
-#include "conduit/ofi/contacts.hpp"
 #include "conduit/ofi/local_memory.hpp"
 #include "conduit/ofi/operation.hpp"
+#include "conduit/ofi/rdm_peers.hpp"
 #include "conduit/ofi/resources.hpp"
 #include "conduit/ofi/wait_set.hpp"
 #include "conduit/ofi/wire.hpp"

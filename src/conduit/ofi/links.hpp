@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "conduit/completion_window.hpp"
-#include "conduit/losses.hpp"
+#include "conduit/common/completion_window.hpp"
+#include "conduit/common/losses.hpp"
 #include "conduit/ofi/address.hpp"
 #include "conduit/ofi/resources.hpp"
 #include "conduit/ofi/wire.hpp"

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "conduit/common/operations.hpp"
 #include "conduit/ofi/library.hpp"
-#include "conduit/operations.hpp"
 
 namespace ompl::conduit::ofi {
 

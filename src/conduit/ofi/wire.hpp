@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "conduit/record.hpp"
+#include "conduit/common/record.hpp"
 #include "util/secret.hpp"
 
 namespace ompl::conduit::ofi {

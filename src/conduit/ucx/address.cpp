@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conduit/ucx/address.hpp"
 
-#include "conduit/sealed.hpp"
+#include "conduit/common/sealed.hpp"
 
 namespace ompl::conduit::ucx {
 namespace {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "conduit/completion_window.hpp"
+#include "conduit/common/completion_window.hpp"
 #include "conduit/conduit.hpp"
 #include "conduit/ucx/address.hpp"
 #include "conduit/ucx/library.hpp"

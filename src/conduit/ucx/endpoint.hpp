@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "conduit/common/held.hpp"
 #include "conduit/conduit.hpp"
-#include "conduit/held.hpp"
 #include "conduit/ucx/connections.hpp"
 #include "conduit/ucx/operation.hpp"
 #include "conduit/ucx/resources.hpp"

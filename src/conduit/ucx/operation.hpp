@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "conduit/held.hpp"
-#include "conduit/operations.hpp"
+#include "conduit/common/held.hpp"
+#include "conduit/common/operations.hpp"
 #include "conduit/ucx/wire.hpp"
 
 namespace ompl::conduit::ucx {

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "conduit/record.hpp"
-#include "conduit/sealed.hpp"
+#include "conduit/common/record.hpp"
+#include "conduit/common/sealed.hpp"
 
 namespace ompl::conduit::ucx {
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "conduit/completion_window.hpp"
-#include "conduit/regions.hpp"
+#include "conduit/common/completion_window.hpp"
+#include "conduit/common/regions.hpp"
 #include "conduit/utofu/resources.hpp"
 #include "conduit/utofu/wire.hpp"
 #include "omnipgas/ompl.h"

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "conduit/common/regions.hpp"
 #include "conduit/conduit.hpp"
-#include "conduit/regions.hpp"
 #include "conduit/utofu/address.hpp"
 #include "conduit/utofu/library.hpp"
 #include "util/status.hpp"

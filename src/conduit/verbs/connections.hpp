@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "conduit/losses.hpp"
+#include "conduit/common/losses.hpp"
 #include "conduit/verbs/address.hpp"
 #include "conduit/verbs/link.hpp"
 #include "conduit/verbs/resources.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "conduit/pulse.hpp"
+#include "conduit/common/liveness_probe.hpp"
 #include "conduit/verbs/resources.hpp"
 #include "omnipgas/ompl.h"
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "conduit/regions.hpp"
+#include "conduit/common/regions.hpp"
 #include "conduit/verbs/library.hpp"
 
 namespace ompl::conduit::verbs {

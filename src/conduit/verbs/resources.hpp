@@ -7,12 +7,12 @@
 #include <memory>
 
 #include "conduit/conduit.hpp"
-#include "conduit/verbs/dc.hpp"
 #include "conduit/verbs/device.hpp"
 #include "conduit/verbs/regions.hpp"
+#include "conduit/verbs/shared_transport/dc.hpp"
+#include "conduit/verbs/shared_transport/xrc.hpp"
 #include "conduit/verbs/transport.hpp"
 #include "conduit/verbs/wire.hpp"
-#include "conduit/verbs/xrc.hpp"
 
 namespace ompl::conduit::verbs {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "conduit/record.hpp"
+#include "conduit/common/record.hpp"
 
 namespace ompl::conduit::verbs {
 

@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// The strategies that need no MPI.
-#include "halo/launched.hpp"
-#include "halo/worker.hpp"
-
-int main(int argc, char** argv) {
-  return bench::halo::worker_main<bench::halo::Exchanges<bench::halo::Launched>>(argc, argv);
-}

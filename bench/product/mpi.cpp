@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// All strategies inside a program of MPI, compiled once with the wrapper of each MPI found.
-#include "halo/in_mpi.hpp"
-#include "product/worker.hpp"
-
-int main(int argc, char** argv) {
-  return bench::halo::worker_main<bench::product::Products<bench::halo::InMpi>>(argc, argv);
-}

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""OmniPGAS: the layer in Python (init, alloc, put, wait, ...), loaded at the first use of one of its names.
+
+The instruments, the command omni, are the package omnipgas_tools.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from omnipgas.halo import Halo, Neighbor
+    from omnipgas.layer import (
+        Array,
+        Context,
+        Handle,
+        OmplError,
+        OmplTimeoutError,
+        Session,
+        abort,
+        alloc,
+        atomic,
+        barrier,
+        failure_ack,
+        finalize,
+        flush,
+        get,
+        get_nb,
+        handle_wait_any,
+        init,
+        node_rank,
+        node_size,
+        poll,
+        progress,
+        put,
+        put_nb,
+        put_signal,
+        put_word,
+        quiet,
+        rank,
+        signal,
+        size,
+        update,
+        version,
+        wait,
+        wait_all,
+        wait_any,
+        wait_some,
+        wait_until,
+    )
+
+__version__ = "0.1.0"
+__all__ = [
+    "Array",
+    "Context",
+    "Halo",
+    "Handle",
+    "Neighbor",
+    "OmplError",
+    "OmplTimeoutError",
+    "Session",
+    "abort",
+    "alloc",
+    "atomic",
+    "barrier",
+    "failure_ack",
+    "finalize",
+    "flush",
+    "get",
+    "get_nb",
+    "handle_wait_any",
+    "init",
+    "node_rank",
+    "node_size",
+    "poll",
+    "progress",
+    "put",
+    "put_nb",
+    "put_signal",
+    "put_word",
+    "quiet",
+    "rank",
+    "signal",
+    "size",
+    "update",
+    "version",
+    "wait",
+    "wait_all",
+    "wait_any",
+    "wait_some",
+    "wait_until",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'omnipgas' has no attribute {name!r}")
+    from omnipgas import halo, layer
+
+    value = globals()[name] = getattr(halo if name in ("Halo", "Neighbor") else layer, name)
+    return value

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""omni halo: strategies of halo exchange side by side."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Optional
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from omnipgas_tools.halo import rounds as halo_rounds
+from omnipgas_tools.halo.pattern import Pattern, PatternError, read, ring
+from omnipgas_tools.libraries import installation, peers
+from omnipgas_tools.libraries.peers import Found, Hosts, MissingError
+from omnipgas_tools.measure import network, results
+from omnipgas_tools.measure.results import Result
+from omnipgas_tools.measure.runner import Limits
+from omnipgas_tools.options import HOSTS, INTERRUPTED, RATE, Bar, between, console_beside, on_hosts, words
+from omnipgas_tools.report.terminal import figure
+
+SIZES = re.compile(r"([1-9]\d*)(?::([1-9]\d*))?")
+
+RANKS = typer.Option(None, "--ranks", min=1, help="Ranks. [2; with --pattern those that it names]")
+NEIGHBORS = typer.Option(
+    1, "--neighbors", help="Of each rank: the nearest on a ring, half on either side; of an odd number one is opposite."
+)
+BYTES = typer.Option(
+    "80000", "--bytes", metavar="N|A:B", help="Each way with each neighbour; A:B: from B, the nearest, down to A."
+)
+PATTERN = typer.Option(None, "--pattern", metavar="FILE", help='Instead of a ring: lines "sender receiver bytes".')
+CHOSEN = typer.Option(
+    "double-buffer,mpi", "--strategies",
+    help=f"Comma-separated: {', '.join(halo_rounds.STRATEGIES)}, {halo_rounds.AUTO}; all: each but {halo_rounds.AUTO}.",
+)  # fmt: skip
+BASE = typer.Option(None, "--base", help="What the others are divided by. [mpi if measured, else the first]")
+MPI = typer.Option(None, "--mpi", help="Whose processes all strategies run in. [the first installed, if one needs MPI]")
+CONDUIT = typer.Option(
+    None,
+    "--conduit",
+    help=f"What strategies without MPI go over: {', '.join(halo_rounds.CONDUITS)}. [as the layer chooses; between hosts"
+    " ofi]",
+)
+REPETITIONS = typer.Option(
+    30, "--repetitions", "--repeat", min=1, help="Rounds at most; fewer once the medians are sure."
+)
+SECONDS = typer.Option(0.02, "--seconds", min=0.0, help="Of a block of exchanges, about.")
+TIMEOUT = typer.Option(60.0, "--timeout", min=0.1, help="Seconds until one block counts as hung.")
+JSON = typer.Option(None, "--json", metavar="FILE", help="Result file; - for standard output.")
+PLOT = typer.Option(None, "--plot", metavar="FILE", help="Plot, PNG or SVG.")
+SEED = typer.Option(None, "--seed", help="Of the order of measurements. [random]")
+
+
+def command(
+    ranks: Optional[int] = RANKS,
+    neighbors: int = NEIGHBORS,
+    size: str = BYTES,
+    pattern: Optional[Path] = PATTERN,
+    strategies: str = CHOSEN,
+    base: Optional[str] = BASE,
+    mpi: Optional[str] = MPI,
+    conduit: Optional[str] = CONDUIT,
+    hosts: int = HOSTS,
+    rate: Optional[int] = RATE,
+    repetitions: int = REPETITIONS,
+    seconds: float = SECONDS,
+    timeout: float = TIMEOUT,
+    json: Optional[str] = JSON,
+    plot: Optional[Path] = PLOT,
+    seed: Optional[int] = SEED,
+) -> None:
+    """Halo exchange, start and wait, by several strategies in one job: microseconds on the slowest rank, and the ratio
+    to one of them. What landed is checked first."""
+    chosen = _strategies(strategies)
+    divisor = base or ("mpi" if "mpi" in chosen else chosen[0])
+    if divisor not in chosen:
+        raise typer.BadParameter(f"{divisor!r} is none of the --strategies {', '.join(chosen)}", param_hint="--base")
+    shape = _pattern(ranks, neighbors, size, pattern)
+    found, skipped = _job(chosen, mpi, shape)
+    carrier = _conduit(conduit, hosts)
+    limits = Limits(rounds=repetitions, min_rounds=min(repetitions, 5), seconds=seconds, timeout=timeout)
+    order = secrets.randbelow(2**31) if seed is None else seed
+    console = console_beside(json)
+    machine, started = results.machine(), datetime.now(UTC)
+    with on_hosts(hosts, shape.ranks, rate) as there, Bar(console) as bar:
+        found = _carried(found, carrier, there)
+        outcome = halo_rounds.measure(found, shape, [one for one in chosen if one not in skipped], limits, order, bar)
+    rows = halo_rounds.rows(outcome, divisor)
+    rows += [results.skipped("halo", found.name, *why) | {"ranks": shape.ranks} for why in skipped.items()]
+    show(console, rows, outcome, between(hosts, rate))
+    if json:
+        said = results.command(started, order, limits, outcome.started, outcome.interrupted)
+        results.write(json, results.document(machine, said, rows))
+    if plot:
+        from omnipgas_tools.report import plots
+
+        plots.halo(plot, rows)
+        console.print(f"Plot: {plot}")
+    if outcome.interrupted:
+        raise typer.Exit(INTERRUPTED)
+    raise typer.Exit(0 if any(row["status"] == "ok" for row in rows) else 1)
+
+
+def _strategies(text: str) -> list[str]:
+    known = [*halo_rounds.STRATEGIES, halo_rounds.AUTO]
+    chosen = words("--strategies", text, [*known, "all"])
+    if not chosen:
+        raise typer.BadParameter("name at least one strategy", param_hint="--strategies")
+    return list(dict.fromkeys(one for word in chosen for one in (halo_rounds.STRATEGIES if word == "all" else [word])))
+
+
+def _pattern(ranks: int | None, neighbors: int, size: str, file: Path | None) -> Pattern:
+    try:
+        if file:
+            return read(file, ranks)
+        if not (sizes := SIZES.fullmatch(size)):
+            raise typer.BadParameter(f"{size!r} is no number of bytes, nor two as in 64:6000", param_hint="--bytes")
+        smallest, largest = int(sizes[1]), int(sizes[2] or sizes[1])
+        return ring(ranks or 2, neighbors, smallest, largest)
+    except PatternError as error:
+        raise typer.BadParameter(str(error), param_hint="--pattern" if file else "--neighbors") from error
+
+
+def _job(chosen: Sequence[str], mpi: str | None, pattern: Pattern) -> tuple[Found, dict[str, str]]:
+    """Whose processes all run in, and the strategies that cannot, with the reason."""
+    build = peers.build_dir()
+    table = peers.table(build)
+    mpis = [name for name, peer in table.items() if peer.is_mpi]
+    if mpi and mpi not in mpis:
+        raise typer.BadParameter(f"{mpi!r} is none of {', '.join(mpis)}", param_hint="--mpi")
+    needs_mpi = any(one in halo_rounds.BY_MPI for one in chosen)
+    reasons = []
+    for name in [mpi] if mpi else [*(mpis if needs_mpi else []), "ompl"]:
+        try:
+            found = peers.with_ranks(installation.find(table[name], build, "halo"), pattern.ranks, build)
+            break
+        except MissingError as missing:
+            reasons.append(f"{name}: {missing}")
+    else:
+        raise typer.BadParameter("; ".join(reasons), param_hint="--mpi")
+    skipped = {}
+    if found.peer.name == "ompl":
+        skipped = {one: f"no MPI is here; {reasons[0]}" for one in chosen if one in halo_rounds.BY_MPI}
+    return found, skipped
+
+
+def _conduit(asked: str | None, hosts: int) -> str | None:
+    """That of the strategies without MPI; none: as the layer chooses."""
+    if hosts > 1:
+        (one,) = words("--conduit", asked or "ofi", list(network.BETWEEN))
+    elif asked:
+        (one,) = words("--conduit", asked, list(halo_rounds.CONDUITS))
+    else:
+        return None
+    return one
+
+
+def _carried(found: Found, conduit: str | None, hosts: Hosts | None) -> Found:
+    """The job on its hosts, with the conduit."""
+    if conduit is None:
+        return found
+    if hosts is None:
+        return halo_rounds.over(found, conduit)
+    try:
+        return network.spread(found, hosts, conduit)
+    except MissingError as missing:
+        raise typer.BadParameter(f"{found.name}: {missing}", param_hint="--mpi") from missing
+
+
+def show(console: Console, rows: Sequence[Result], outcome: halo_rounds.Outcome, where: str) -> None:
+    """The table, then what went wrong and why; `where`: of the title, may be empty."""
+    pattern = outcome.pattern
+    smallest, largest = (f"{size:,}" for size in pattern.sizes)
+    sizes = largest if smallest == largest else f"{smallest} to {largest}"
+    count = pattern.most_neighbors
+    neighbors = f"{count} neighbour{'s' if count > 1 else ''}"
+    console.print(
+        f"Halo exchange of {pattern.ranks} ranks ({outcome.found.name}){where}, {neighbors},"
+        f" {sizes} B each way; us on the slowest rank",
+        style="bold", highlight=False,
+    )  # fmt: skip
+    base = next((row["halo"]["base"] for row in rows if "halo" in row), "")
+    table = Table(box=SIMPLE_HEAD, padding=(0, 2, 0, 0))
+    table.add_column("strategy")
+    for heading in ("us", "95 %\ninterval", f"of\n{base}", "95 %\ninterval"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        name = row["op"]
+        if row["status"] != "ok":
+            table.add_row(name, row["status"])
+            continue
+        if name == halo_rounds.AUTO and (carried := row["halo"]["carried_by"]):
+            name += f" ({carried})"
+        table.add_row(name, *_texts(row["halo"]["exchange_us"]), *_texts(row["halo"]["of_base"]))
+    console.print(table)
+    for row in rows:
+        if row["status"] != "ok":
+            console.print(f"{row['op']} {row['status']}: {row['reason']}", style="yellow", markup=False)
+    if outcome.interrupted:
+        console.print("Interrupted: what was measured until then is reported.", style="bold")
+
+
+def _texts(found: dict[str, float] | None) -> tuple[str, str]:
+    return (figure(found["median"]), f"{figure(found['low'])} to {figure(found['high'])}") if found else ("", "")

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""omni memory: what one more rank costs with each library."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Optional
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries.peers import MissingError
+from omnipgas_tools.measure import memory, network, results, runner
+from omnipgas_tools.measure.results import Result
+from omnipgas_tools.options import INTERRUPTED, Bar, console_beside, numbers, words
+from omnipgas_tools.report.terminal import figure
+
+OP = "put"
+
+LIBS = typer.Option("all", "--libs", help="Libraries, comma-separated, or all that can tell.")
+THREADS = typer.Option("1,2", "--threads", help="Threads per rank, comma-separated.")
+RANKS = typer.Option("2,4", "--ranks", help="Ranks of the jobs, comma-separated, at least two numbers.")
+OVER = typer.Option("", "--over", help=f"What OMPL goes over instead of memory: {', '.join(network.TRANSPORTS)}.")
+REPEAT = typer.Option(3, "--repeat", min=1, help="Jobs of each kind, of which the median is taken.")
+TIMEOUT = typer.Option(memory.LIMIT, "--timeout", min=0.1, help="Seconds until a job counts as hung.")
+JSON = typer.Option(None, "--json", metavar="FILE", help="Result file; - for standard output.")
+
+
+def command(
+    libs: str = LIBS,
+    threads: str = THREADS,
+    ranks: str = RANKS,
+    over: str = OVER,
+    repeat: int = REPEAT,
+    timeout: float = TIMEOUT,
+    json: Optional[str] = JSON,
+) -> None:
+    """Memory and descriptors that one more rank costs, from jobs of different size in which all ranks have talked."""
+    rows_of, sizes = peers.table(), sorted(numbers("--ranks", ranks, 2))
+    if len(sizes) < 2:
+        raise typer.BadParameter("needs jobs of two sizes, for example 2,4", param_hint="--ranks")
+    known = [name for name, peer in rows_of.items() if memory.can_tell(peer)]
+    chosen = known if libs == "all" else words("--libs", libs, known)
+    transports = words("--over", over, list(network.TRANSPORTS))
+    console = console_beside(json)
+    machine, started = results.machine(), datetime.now(UTC)
+    measured: list[Result] = []
+    interrupted = False
+    counts = numbers("--threads", threads, 1)
+    with Bar(console) as bar:
+        bar.plan(len(chosen) * len(counts))
+        try:
+            for name in chosen:
+                try:
+                    here = memory.find(rows_of[name], peers.build_dir())
+                    found = network.contenders(here, transports, None)
+                except MissingError as missing:
+                    measured.append(results.skipped("memory", name, OP, str(missing)))
+                    continue
+                for count in counts:
+                    bar.at(f"{name}, {count} threads")
+                    for one in found:
+                        measured += memory.rows(one, OP, count, sizes, repeat, timeout)
+                    bar.done()
+        except KeyboardInterrupt:
+            interrupted = True
+    show(console, measured)
+    if json:
+        limits = runner.Limits(rounds=repeat, timeout=timeout)
+        content = results.document(machine, results.command(started, 0, limits, {}, interrupted), measured)
+        try:
+            results.write(json, content)
+        except OSError as error:
+            raise typer.BadParameter(f"{error.filename}: {error.strerror}", param_hint="--json") from error
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+    if not any(row["status"] == "ok" for row in measured):
+        raise typer.Exit(1)
+
+
+def show(console: Console, measured: list[Result]) -> None:
+    """The table, then what went wrong and why."""
+    console.print("Memory of a rank, and what one more rank adds to it", style="bold")
+    console.print(table(measured))
+    for row in measured:
+        if row["status"] != "ok":
+            console.print(f"{row['library']} {row['status']}: {row['reason']}", style="yellow", markup=False)
+
+
+def table(measured: list[Result]) -> Table:
+    """A line for each library and thread count."""
+    good = [row for row in measured if row["status"] == "ok"]
+    sizes = sorted({row["ranks"] for row in good})
+    out = Table(box=SIMPLE_HEAD, padding=(0, 2, 0, 0))
+    out.add_column("library")
+    for heading in ("threads", *(f"MiB\nof {size} ranks" for size in sizes), "KiB\nper peer",
+                    "KiB per peer\nand thread", "descriptors\nper peer"):  # fmt: skip
+        out.add_column(heading, justify="right")
+    lines: dict[tuple[str, int], dict[int, Result]] = {}
+    for row in good:
+        lines.setdefault((row["library"], row["threads"]), {})[row["ranks"]] = row
+    for (library, threads), line in lines.items():
+        last = line[max(line)]
+        values = [line[size]["memory_MiB"] if size in line else None for size in sizes]
+        values += [last["memory_per_peer_KiB"], per_thread(good, last), last["descriptors_per_peer"]]
+        out.add_row(library, str(threads), *("" if value is None else figure(value) for value in values))
+    return out
+
+
+def per_thread(rows: list[Result], row: Result) -> float | None:
+    """KiB that each thread beyond the fewest adds to what a peer costs; nothing of the fewest."""
+    costs = {
+        r["threads"]: r["memory_per_peer_KiB"]
+        for r in rows
+        if (r["library"], r["ranks"]) == (row["library"], row["ranks"]) and r["memory_per_peer_KiB"] is not None
+    }
+    fewest = min(costs, default=0)
+    if row["threads"] not in costs or row["threads"] == fewest:
+        return None
+    return float((costs[row["threads"]] - costs[fewest]) / (row["threads"] - fewest))

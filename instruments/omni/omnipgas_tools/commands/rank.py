@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""omni rank: the libraries of a result file in order, and whether a second run has the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from pathlib import Path
+from typing import Optional
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from omnipgas_tools.commands import report as comparison
+from omnipgas_tools.measure.results import Result
+from omnipgas_tools.options import FILE_WIDTH
+from omnipgas_tools.report import ranking
+
+FIRST = typer.Argument(..., metavar="FILE", help="A result file of omni pingpong or omni rate.")
+SECOND = typer.Argument(None, metavar="FILE", help="That of another run, which is held against it.")
+
+
+def command(first: Path = FIRST, second: Optional[Path] = SECOND) -> None:
+    """Rank the libraries of a result file; exit status 1 if a second one ranks two of them the other way round."""
+    console = Console()
+    if not console.is_terminal:
+        console.width = FILE_WIDTH
+    rows = comparison.read(first)["results"]
+    console.print(table(rows))
+    console.print("= between those that are tied: their 95 % intervals overlap, or they cross.", style="dim")
+    if second is None:
+        return
+    found, both = ranking.contradictions(rows, comparison.read(second)["results"])
+    for one in found:
+        console.print(f"{one.place}: {first} has {one.first} before {one.second}, {second} the other way round")
+    console.print(f"{len(found)} of {both} pairs that both runs rank are the other way round.")
+    if not both:
+        console.print("Nothing is ranked by both: too few rounds, or other libraries, threads, sizes.", style="yellow")
+    if found or not both:
+        raise typer.Exit(1)
+
+
+def table(rows: Iterable[Result]) -> Table:
+    """A line for each operation, thread count and class of sizes."""
+    out = Table(box=SIMPLE_HEAD, padding=(0, 2, 0, 0))
+    out.add_column("where")
+    out.add_column("order", overflow="fold")
+    for place, libraries in sorted(ranking.comparable(rows).items()):
+        groups = groupby(ranking.ranked(libraries), key=lambda one: one[0])
+        order = ", ".join(f"{rank}. " + " = ".join(name for _, name in group) for rank, group in groups)
+        out.add_row(str(place), order)
+    return out

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The figures of the fit and of predictions: how near they are to what was measured afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from omnipgas_tools.figures.figure import Figure, missing
+from omnipgas_tools.libraries import peers
+from omnipgas_tools.measure.worker import WorkerError
+from omnipgas_tools.model import examples, study, timer
+from omnipgas_tools.model.fit import command, eager
+from omnipgas_tools.model.fit.curves import medians
+from omnipgas_tools.model.fit.equations import LOGGPS
+from omnipgas_tools.model.fit.measure import Plan, measure
+from omnipgas_tools.model.fit.measurements import DataError
+from omnipgas_tools.model.predict import PredictionError
+from omnipgas_tools.model.tracers import NoTracerError
+from omnipgas_tools.model.validate import Comparison, bounds, compare
+
+MPIS = ("mpich", "openmpi", "intel")
+FAILURES = (
+    DataError, NoTracerError, OSError, PredictionError, WorkerError,
+    peers.MissingError, subprocess.SubprocessError, timer.TimerError,
+)  # fmt: skip
+FIT_LIMIT = 900  # seconds
+FRESH = Plan(rounds=20, launches=4, around=(), seed=2)  # measured once the parameters are fixed
+EAGER = 16384  # bytes: set in the library, to be found by the fit
+STEP = 2 ** (1 / Plan.per_octave)  # of the grid of lengths
+# Of Intel MPI only what its own rendezvous over libfabric is told.
+INTEL_EAGER = {"FI_OFI_RXM_BUFFER_SIZE": str(EAGER), "I_MPI_FABRICS": "ofi"}
+
+# Arguments for some tenths of a second with two ranks.
+PROGRAMS: dict[str, tuple[str, list[object]]] = {
+    "gauss": ("gauss", [1024, 0]),
+    "halo": ("halo", [256, 2000]),
+    "workers": ("workers", [2000, 20000]),
+    "transpose by messages": ("transpose", [512, 100]),
+    "transpose by alltoall": ("transpose", [512, 100, "alltoall"]),
+    "pipeline": ("pipeline", [200, 4096, 20]),
+}
+RANKS, RUNS = 2, 9
+OTHER_EAGER = 65536  # bytes
+RUN_LIMIT = 60.0  # seconds
+STUDY = study.Plan(sizes=[256, 512, 1024], ranks=RANKS, runs=RUNS, limit=16383, timeout=RUN_LIMIT)
+LARGE = study.Plan(sizes=[256, 512, 1024, 2048, 4096], ranks=16, runs=5, limit=16383, timeout=600.0)
+
+
+def fit(build: Path) -> list[Figure]:
+    """Each MPI on one node: intervals, a fresh ping-pong, and S where the library was told to have it."""
+    figures = []
+    for mpi in MPIS:
+        wanted = (
+            (f"fit of {mpi}: parameters of LogGPS with an interval", len(LOGGPS.names) + 2, False),
+            (f"fit of {mpi}: predicted ping-pong, median error of a fresh measurement", 5.0, True),
+            (f"fit of {mpi}: S found, of the limit that was set", STEP, True),
+        )
+        whole, ping_pong, limit = (name for name, *_ in wanted)
+        try:
+            parameters = json.loads(parameters_of(build, mpi).read_text())["models"]["loggps"]
+            known = [one for one in parameters.values() if one["low"] <= one["value"] <= one["high"]]
+            lost = [name for name, one in parameters.items() if not one["identified"]]
+            note = f"not identified: {', '.join(lost)}" if lost else ""
+            figures += [
+                Figure(whole, len(known), len(LOGGPS.names) + 2, False, note=note),
+                Figure(ping_pong, fresh_error(build, mpi, parameters), 5.0, True, unit="%"),
+                limit_found(build, mpi, limit),
+            ]
+        except FAILURES as error:
+            figures += [missing(name, bound, at_most, str(error)) for name, bound, at_most in wanted]
+    return figures
+
+
+@lru_cache
+def parameters_of(build: Path, mpi: str) -> Path:
+    """The file that the fit of an MPI leaves; fixed before anything is predicted."""
+    folder = build / "results"
+    folder.mkdir(exist_ok=True)
+    return _fit(mpi, folder / f"model-{mpi}.json")
+
+
+def _fit(mpi: str, out: Path, *options: str, env: dict[str, str] | None = None) -> Path:
+    line = [sys.executable, "-m", "omnipgas_tools.cli", "model", "fit", "--mpi", mpi, "-o", str(out), *options]
+    done = subprocess.run(
+        line, env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=FIT_LIMIT, check=False
+    )
+    if done.returncode != 0:
+        raise PredictionError(f"omni model fit --mpi {mpi} failed: {done.stderr[-300:].strip()}")
+    return out
+
+
+def fresh_error(build: Path, mpi: str, parameters: dict[str, Any]) -> float:
+    """Percent, the median over lengths."""
+    library = command.chosen(peers.find(peers.table(build)[mpi], build, "roundtrip"), None, None)
+    curves = medians(measure(library, "send", FRESH, lambda text, part: None).measurements)
+    s, S = (int(parameters[name]["value"]) for name in ("s", "S"))
+    values = np.array([parameters[name]["value"] for name in LOGGPS.names])
+    predicted = np.array([LOGGPS.predict(values, int(k), s, S, 0) for k in curves.k])
+    return float(100 * np.median(np.abs(predicted / curves.base - 1)))
+
+
+def limit_found(build: Path, mpi: str, name: str) -> Figure:
+    """By how much S differs from an eager limit that the library was told, as a ratio from 1 on."""
+    settings = eager.limit(mpi, EAGER) or INTEL_EAGER
+    with tempfile.TemporaryDirectory(prefix="omni-fit-") as folder:
+        out = _fit(mpi, Path(folder, "limit.json"), "--quick", "--largest", str(4 * EAGER), env=settings)
+        found = json.loads(out.read_text())["operations"]["send"]["lengths"]["no_wait_for_a_receiver_in_the_library"]
+    if not found:
+        return missing(name, STEP, True, "no send waited")
+    return Figure(name, max(found / EAGER, EAGER / found), STEP, True, unit="x", note=f"{found} bytes")
+
+
+def predictions(build: Path) -> list[Figure]:
+    """The example programs as they are, and with another eager limit, which is predicted first and measured then."""
+    figures = []
+    for mpi in MPIS:
+        for what, limit in ((mpi, None), (f"{mpi}, S = {OTHER_EAGER}", OTHER_EAGER)):
+            title = f"example programs, {RANKS} ranks, {what}"
+            if limit and eager.limit(mpi, limit) is None:
+                figures += bounds(title, [], "this library has no limit to set")
+                continue
+            try:
+                figures += bounds(title, list(measured(build, mpi, limit)), "nothing was measured")
+            except FAILURES as error:
+                figures += bounds(title, [], str(error))
+    return figures
+
+
+@dataclass
+class _Job:
+    name: str
+    line: list[str]
+    predicted: list[float] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+
+
+def measured(build: Path, mpi: str, limit: int | None) -> Iterator[tuple[str, Comparison]]:
+    """Every program: in each round predicted from a trace without the limit, then run with it. The medians of both."""
+    parameters = str(parameters_of(build, mpi))
+    launch = examples.launch(build, mpi, RANKS)
+    settings = launch.environment((eager.limit(mpi, limit) if limit else None) or {})
+    jobs = [
+        _Job(name, launch.line(RANKS, examples.program(build, mpi, program), arguments))
+        for name, (program, arguments) in PROGRAMS.items()
+    ]
+    with tempfile.TemporaryDirectory(prefix="omni-predictions-") as folder:
+        for number in range(RUNS):
+            for job in jobs:
+                trace = Path(folder, f"{job.name}-{number}")
+                study.trace(job.line, launch.environment(), trace, RUN_LIMIT)
+                found = study.predict(trace, parameters, "loggps", 0, {"measured": limit})
+                job.predicted.append(found["measured"]["seconds"])
+                job.times.append(timer.run(job.line, RUN_LIMIT, settings).asked)
+    for job in jobs:
+        yield job.name, compare(job.times, statistics.median(job.predicted))
+
+
+def elimination(build: Path) -> list[Figure]:
+    """Gaussian elimination in the paper's three variants; with 16 ranks where there are cores for them."""
+    figures = []
+    for plan in (STUDY, LARGE):
+        title = f"gauss, {plan.ranks} ranks, n = {plan.sizes[0]} to {plan.sizes[-1]}"
+        try:
+            if peers.cores() < plan.ranks:
+                raise PredictionError(f"needs {plan.ranks} cores, {peers.cores()} here")
+            params = {mpi: str(parameters_of(build, mpi)) for mpi in MPIS}
+            found = study.run(plan, params, Console(stderr=True, highlight=False))
+            (build / "results" / f"gauss-{plan.ranks}.json").write_text(json.dumps(found, indent=1) + "\n")
+            (build / "results" / f"gauss-{plan.ranks}.md").write_text(study.tables(found))
+            figures += study.figures(found, title)
+        except FAILURES as error:
+            figures += study.figures({"rows": []}, title, str(error))
+    return figures

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The figures of halo exchange behind computation: how much of it is hidden behind the product that needs no halo,
+between two hosts over links of limited rate."""
+
+from __future__ import annotations
+
+from omnipgas_tools.figures.bench import Bench, limits
+from omnipgas_tools.figures.figure import Figure, missing
+from omnipgas_tools.halo import overlap as halo_overlap
+from omnipgas_tools.halo.overlap import Job, Outcome, Way
+from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries.peers import MissingError
+from omnipgas_tools.measure import network, stats
+from omnipgas_tools.measure.runner import Limits
+from omnipgas_tools.measure.worker import Worker, WorkerError
+
+MPIS = ("mpich", "openmpi")
+# Mbit/s, and points of each side of the plane that is exchanged: messages long beside the 80 kB that a limited link
+# lets pass at once.
+LINKS = {100: 200, 1000: 400}
+MINE, BY_MPI = Way("double-buffer"), Way("mpi")
+BOUND = 0.8
+# How long the computation takes, of an exchange, and what is measured with it.
+SHORTER, EQUAL, LONGER = 0.5, 1.0, 2.0
+WORDS = {SHORTER: "half as long", EQUAL: "as long", LONGER: "twice as long"}
+OTHERS = (BY_MPI, Way("double-buffer", False), Way("mpi", False), Way("single"), Way("acked"))
+WAYS = {SHORTER: (MINE, BY_MPI), EQUAL: (MINE, *OTHERS), LONGER: (MINE, BY_MPI)}
+
+
+def figures(bench: Bench) -> list[Figure]:
+    """In the processes of each MPI, over each link."""
+    return [
+        figure
+        for rate, side in LINKS.items()
+        for mpi in MPIS
+        for figure in over_link(bench, mpi, rate, side, limits())
+    ]
+
+
+def over_link(bench: Bench, library: str, rate: int, side: int, how: Limits) -> list[Figure]:
+    """Computations shorter and longer than an exchange; in the processes of an MPI, or of none."""
+    made: list[Figure] = []
+    try:
+        found = peers.find(bench.table[library], bench.build, "product")
+        with network.two_hosts(rate) as hosts, Worker(network.spread(found, hosts), 1, side**2 * 8) as worker:
+            job = Job(worker, how, 1, bench.progress)
+            exchange, plane = job.pace(side, MINE.strategy)
+            for factor, ways in WAYS.items():
+                outcome = job.measure(side, halo_overlap.planes_for(factor, exchange, plane), ways)
+                bench.rows.append(
+                    {"bench": "halo-overlap", "library": library, "rate_mbit": rate, "factor": factor}
+                    | outcome.to_json()
+                )
+                made += [one(outcome, way, name(library, rate, side, factor, way)) for way in ways]
+    except (MissingError, WorkerError) as error:
+        left = [(factor, way) for factor, ways in WAYS.items() for way in ways][len(made) :]
+        made += [missing(name(library, rate, side, factor, way), bound(way), False, str(error)) for factor, way in left]
+    return made
+
+
+def name(library: str, rate: int, side: int, factor: float, way: Way) -> str:
+    """Of a figure."""
+    where = f"{rate} Mbit/s, {side**2 * 8 // 1000} kB each way, computation {WORDS[factor]}"
+    return f"part of a halo exchange hidden, {where}, {way} ({library})"
+
+
+def bound(way: Way) -> float | None:
+    """None: whatever comes out."""
+    return BOUND if way == MINE else None
+
+
+def one(outcome: Outcome, way: Way, title: str) -> Figure:
+    """The median over rounds."""
+    if why := outcome.refused.get(way.strategy):
+        return missing(title, bound(way), False, why)
+    parts = outcome.hidden(way)
+    if len(parts) < stats.PAIRS_FOR_A_CLAIM:
+        return missing(title, bound(way), False, f"{len(parts)} rounds, {stats.PAIRS_FOR_A_CLAIM} needed")
+    found = stats.median_interval(parts)
+    exchange, compute, both = (
+        stats.median_interval(times).median * 1e3
+        for times in (outcome.exchange[way.strategy], outcome.compute, outcome.both[way])
+    )
+    note = f"exchange {exchange:.3g} ms, computation {compute:.3g} ms, both {both:.3g} ms; {outcome.planes} planes"
+    return Figure(title, found.median, bound(way), False, found.low, found.high, note=note)

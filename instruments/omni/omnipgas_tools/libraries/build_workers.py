@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Compiles a kind of worker once per library found. Run by the build; standard library only.
+
+python3 -m omnipgas_tools.libraries.build_workers BUILD --kind bench --source mpi.cpp --depends FILE...
+  -- COMPILER ARGUMENTS...
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from omnipgas_tools import files
+from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries.compilers import FailedError, flags_of, is_old, target_of
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What every library's worker is made from."""
+
+    build: Path
+    kind: str
+    source: Path  # of an MPI; those of other adapters lie beside it
+    depends: list[Path]
+    arguments: list[str]  # for the compiler
+
+    def source_of(self, peer: peers.Peer) -> Path:
+        """What the library's worker is made from; not there: there is none of this kind."""
+        return self.source.with_name(f"{peer.adapter}.cpp") if self.kind in peers.OF_ALL else self.source
+
+
+def compile_worker(peer: peers.Peer, recipe: Recipe) -> str:
+    """Brings one worker up to date; returns a line that says what was done."""
+    program = recipe.build / "bin" / peers.worker_of(peer, recipe.kind)
+    try:
+        target = target_of(peer, recipe.build)
+        flags = flags_of(peer, target.prefix)
+        source = recipe.source_of(peer)
+        command = shlex.join(map(str, [target.compiler, source, *recipe.arguments, *flags]))
+        note = recipe.build / "bench" / f"{program.name}.command"  # another place of the library is another command
+        same = note.is_file() and note.read_text() == command
+        if same and not is_old(program, [source, target.compiler, *recipe.depends]):
+            return "up to date"
+        partial = program.with_suffix(".new")
+        target.run(source, "-o", partial, *recipe.arguments, *flags)
+    except (peers.MissingError, FailedError) as failure:
+        program.unlink(missing_ok=True)
+        return f"skipped, {failure}"
+    partial.replace(program)
+    note.parent.mkdir(exist_ok=True)
+    files.write(note, command)
+    return f"compiled with {target.compiler}"
+
+
+def main() -> None:
+    """Compiles what is missing or old; a library that cannot be used is no error."""
+    split = sys.argv.index("--")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--kind", required=True)
+    parser.add_argument("--source", type=Path, required=True)
+    parser.add_argument("--depends", type=Path, nargs="+", required=True)
+    options = parser.parse_args(sys.argv[1:split])
+    recipe = Recipe(options.build, options.kind, options.source, options.depends, sys.argv[split + 1 :])
+    table = peers.table(options.build)
+    for name, peer in table.items():
+        shared = peer.like and table[peer.like].worker == peer.worker
+        of_all = peer.compiler and options.kind in peers.OF_ALL and not shared
+        if peer.is_mpi or (of_all and recipe.source_of(peer).is_file()):
+            print(f"{options.kind} worker {name}: {compile_worker(peer, recipe)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Compiles the interposer once per MPI found. Run by the build; standard library only.
+
+python3 -m omnipgas_tools.model.build_tracers BUILD --folder TRACE -- COMPILER ARGUMENTS...
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries.compilers import FailedError, Target, is_old, targets
+from omnipgas_tools.model.tracer import LIBRARY, Tracer, name_of
+
+SOURCES = ("calls.table", "kinds.def", "generate.py", "format.hpp", "mpi/*", "writer/*")  # in instruments/trace/
+# It is loaded into programs that may have another C++ library, or none.
+FLAGS = ["-std=c++20", "-O2", "-g1", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti", "-fvisibility-inlines-hidden",
+         "-static-libgcc"]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What every interposer is made from."""
+
+    build: Path
+    folder: Path  # instruments/trace/ of the sources
+    arguments: list[str]  # for the compiler, beside FLAGS
+
+
+def library_of(target: Target) -> str:
+    """The MPI library that this compiler links programs with."""
+    with tempfile.TemporaryDirectory(prefix="omni-probe-") as folder:
+        empty, probe = Path(folder, "empty.cpp"), Path(folder, "probe.so")
+        empty.touch()
+        target.run("-shared", "-fPIC", "-Wl,--no-as-needed", empty, "-o", probe)
+        told = subprocess.run(["readelf", "-d", probe], check=True, capture_output=True, text=True).stdout
+    found = LIBRARY.search(told)
+    if not found:
+        raise FailedError(f"{target.compiler} links no MPI library that is known")
+    return found[0]
+
+
+def describe(target: Target, path: Path) -> Tracer:
+    """What there is to know of the interposer at `path`; raises FailedError."""
+    own = target.compiler.parents[1]
+    prefix = target.prefix or ("" if own in (Path("/"), Path("/usr")) else own)
+    return Tracer(target.name, library_of(target), str(prefix), str(path))
+
+
+def compile_tracer(target: Target, recipe: Recipe) -> str:
+    """Brings one interposer up to date; returns a line that says what was done."""
+    library = recipe.build / name_of(target.name)
+    described = library.with_suffix(".json").exists()
+    sources = sorted(path for part in SOURCES for path in recipe.folder.glob(part))
+    if described and not is_old(library, [target.compiler, *sources]):
+        return "up to date"
+    scratch = recipe.build / "trace" / target.name
+    scratch.mkdir(parents=True, exist_ok=True)
+    try:
+        tracer = describe(target, library)
+        include, wrappers, partial = scratch / "include.cpp", scratch / "wrappers.cpp", library.with_suffix(".new")
+        include.write_text("#include <mpi.h>\n")
+        header = target.run("-E", "-P", include)
+        generate = [
+            sys.executable,
+            *(str(recipe.folder / name) for name in ("generate.py", "calls.table", "kinds.def")),
+        ]
+        text = subprocess.run(generate, input=header, check=True, capture_output=True, text=True)
+        wrappers.write_text(text.stdout)
+        parts = [wrappers, *(path for path in sources if path.suffix == ".cpp")]
+        options = [*FLAGS, *recipe.arguments, f"-I{recipe.folder}", f'-DOMPL_TRACE_LIBRARY="{tracer.library}"']
+        target.run(*options, *parts, "-Wl,--as-needed", "-o", partial)
+    except (FailedError, subprocess.CalledProcessError) as failure:
+        library.unlink(missing_ok=True)
+        return f"skipped, {getattr(failure, 'stderr', None) or failure}"
+    partial.replace(library)
+    tracer.write()
+    return f"compiled with {target.compiler}"
+
+
+def compile_installed(target: Target, build: Path, place: Path) -> str:
+    """The same from the sources of an installation, into that folder."""
+    installed = peers.sources(build)
+    assert installed
+    return compile_tracer(target, Recipe(place, installed / "trace", []))
+
+
+def main() -> None:
+    """Compiles what is missing or old; an MPI that cannot be used is no error."""
+    split = sys.argv.index("--")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--folder", type=Path, required=True)
+    options = parser.parse_args(sys.argv[1:split])
+    recipe = Recipe(options.build, options.folder, sys.argv[split + 1 :])
+    found, skipped = targets(recipe.build)
+    for line in skipped:
+        print(f"tracer {line}")
+    with ThreadPoolExecutor(2) as pool:
+        for target, line in zip(found, pool.map(lambda target: compile_tracer(target, recipe), found), strict=True):
+            print(f"tracer {target.name}: {line}")
+
+
+if __name__ == "__main__":
+    main()

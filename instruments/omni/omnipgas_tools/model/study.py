@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""omni model study gauss: Gaussian elimination predicted and measured, laid out as tables 7 and 10 of the LogGPS paper.
+
+In each round the original program is traced; from that trace alone its time is predicted with S as it is, with a larger
+S, and with its messages cut (what-if). The cut program is traced too, and predicted from its own trace, as the paper
+does. Then all three are measured. The median of the predictions is set beside that of the measurements: a machine that
+is slower for a while is so for both."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, List  # noqa: UP035
+
+import typer
+from rich.console import Console
+
+from omnipgas_tools.figures.figure import Figure
+from omnipgas_tools.libraries import peers
+from omnipgas_tools.measure import results
+from omnipgas_tools.model import build_examples, examples, timer
+from omnipgas_tools.model.fit import eager
+from omnipgas_tools.model.predict import PredictionError
+from omnipgas_tools.model.tracers import NoTracerError, choose
+from omnipgas_tools.model.validate import Comparison, bounds, compare
+from omnipgas_tools.model.whatif import ask, time_of
+
+SCHEMA = "omnipgas-study-gauss-1"
+MODELS = ("loggps", "loggp-1", "loggp-2")
+VARIANTS = ("original", "larger", "fragmented")
+SIZES = "256,512,1024,2048,4096"
+PAGE = 65536  # bytes; the larger S of the paper, enough for its longest message
+BYTES_PER_ROW = 16  # of the longest message: two columns of doubles
+
+NAME = typer.Argument(..., metavar="gauss", help="Which study.")
+PARAMS = typer.Option(..., "--params", metavar="MPI=FILE", help="Fitted parameters of an MPI; once for each MPI.")
+SIZE_LIST = typer.Option(SIZES, "--sizes", help="Sizes of the matrix, comma-separated.")
+RANKS = typer.Option(2, "--ranks", min=2, help="Ranks of the program.")
+RUNS = typer.Option(5, "--runs", min=1, help="Rounds: each variant traced and predicted, then run untraced.")
+LIMIT = typer.Option(16383, "--eager", min=8, help="S of the original, set in the library where that is possible.")
+OUT = typer.Option(..., "-o", "--out", metavar="FILE", help="Result, JSON; the tables stand beside it as .md.")
+TIMEOUT = typer.Option(600.0, "--timeout", min=0.1, help="Seconds until one run counts as hung.")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run."""
+
+    sizes: list[int]
+    ranks: int
+    runs: int
+    limit: int  # S of the original
+    timeout: float
+
+    @property
+    def larger(self) -> int:
+        """An S that is enough for every message."""
+        longest = BYTES_PER_ROW * (max(self.sizes) + 1)
+        return max(PAGE, longest + -longest % 1024)
+
+
+def study(
+    name: str = NAME,
+    params: List[str] = PARAMS,  # noqa: UP006
+    sizes: str = SIZE_LIST,
+    ranks: int = RANKS,
+    runs: int = RUNS,
+    eager_limit: int = LIMIT,
+    out: Path = OUT,
+    timeout: float = TIMEOUT,
+) -> None:
+    """Predicts and measures an example in its variants: omni model study gauss --params mpich=p.json -o s.json"""
+    if name != "gauss":
+        raise typer.BadParameter(f"no study {name}; there is gauss")
+    console = Console(stderr=True, highlight=False)
+    try:
+        files = dict(read_pair(text) for text in params)
+        plan = Plan(read_sizes(sizes), ranks, runs, eager_limit, timeout)
+        found = run(plan, files, console)
+    except (PredictionError, NoTracerError, timer.TimerError, peers.MissingError) as error:
+        console.print(f"error: {error}", style="red", soft_wrap=True, markup=False)
+        raise typer.Exit(1) from error
+    out.write_text(json.dumps(found, indent=1) + "\n")
+    out.with_suffix(".md").write_text(tables(found))
+    typer.echo(tables(found))
+
+
+def read_pair(text: str) -> tuple[str, str]:
+    """MPI=FILE."""
+    mpi, equals, file = text.partition("=")
+    if not (mpi and equals and file):
+        raise typer.BadParameter(f"--params {text}: give MPI=FILE, such as mpich=params.json")
+    return mpi, file
+
+
+def read_sizes(text: str) -> list[int]:
+    """Even numbers from 2 on."""
+    try:
+        found = [int(one) for one in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or any(one < 2 or one % 2 for one in found):
+        raise typer.BadParameter(f"--sizes {text}: give even numbers from 2 on, with commas between them")
+    return found
+
+
+def run(plan: Plan, params: dict[str, str], console: Console) -> dict[str, Any]:
+    """Everything measured and predicted."""
+    rows = []
+    for mpi, file in params.items():
+        for n in plan.sizes:
+            console.print(f"{mpi}, n = {n}")
+            rows += list(one_size(plan, mpi, file, n))
+    return {"schema": SCHEMA, "machine": results.machine(), "plan": asdict(plan) | {"larger": plan.larger},
+            "params": params, "rows": rows}  # fmt: skip
+
+
+def one_size(plan: Plan, mpi: str, params: str, n: int) -> Iterator[dict[str, Any]]:
+    """A row for each variant of the program that this MPI can run."""
+    build = peers.build_dir()
+    launch = examples.launch(build, mpi, plan.ranks)
+    program = build_examples.ready(build, mpi, "gauss")
+    if not program.is_file():
+        raise PredictionError(f"{program} is not built: run make")
+    settings = {"original": eager.limit(mpi, plan.limit), "larger": eager.limit(mpi, plan.larger)}
+    settings["fragmented"] = settings["original"]
+    variants = [one for one in VARIANTS if one != "larger" or settings[one] is not None]
+    lines = {one: launch.line(plan.ranks, program, [n, plan.limit if one == "fragmented" else 0]) for one in variants}
+    env = {one: launch.environment(settings[one] or {}) for one in variants}
+    # Without a limit to set, S is what was fitted.
+    limits = {one: (plan.larger if one == "larger" else plan.limit) if settings[one] else None for one in variants}
+    only = {"original": limits["fragmented"]}
+    rounds: list[dict[str, dict[str, Any]]] = []  # by model and variant
+    cuts: list[dict[str, dict[str, Any]]] = []
+    times: dict[str, list[float]] = {one: [] for one in variants}
+    with tempfile.TemporaryDirectory(prefix="omni-study-") as folder:
+        for number in range(plan.runs):
+            whole, cut = Path(folder, f"original-{number}"), Path(folder, f"fragmented-{number}")
+            trace(lines["original"], env["original"], whole, plan.timeout)
+            rounds.append({model: predict(whole, params, model, plan.limit, limits) for model in MODELS})
+            trace(lines["fragmented"], env["fragmented"], cut, plan.timeout)
+            cuts.append({model: predict(cut, params, model, plan.limit, only) for model in MODELS})
+            for one in variants:
+                times[one].append(timer.run(lines[one], plan.timeout, env[one]).asked)
+    predicted = {model: {one: middle(rounds, model, one) for one in variants} for model in MODELS}
+    own = {model: middle(cuts, model, "original") for model in MODELS}
+    for one in variants:
+        # What is compared is the paper's way: the cut program from its own trace, the others from the original's.
+        chosen = {model: own[model] if one == "fragmented" else predicted[model][one] for model in MODELS}
+        measured = compare(times[one], chosen["loggps"]["seconds"])
+        yield {
+            "mpi": mpi, "n": n, "variant": one, "S": limits[one],
+            "measured": {"runs": times[one], "median": measured.median, "low": measured.low, "high": measured.high},
+            "predicted": chosen,
+            "what_if": {model: predicted[model][one] for model in MODELS},
+        }  # fmt: skip
+
+
+def middle(rounds: list[dict[str, dict[str, Any]]], model: str, variant: str) -> Any:
+    """The prediction with the median time."""
+    found = [one[model][variant] for one in rounds]
+    wanted = statistics.median_low([one["seconds"] for one in found])
+    return next(one for one in found if one["seconds"] == wanted)
+
+
+def trace(command: list[str], env: dict[str, str], folder: Path, limit: float) -> None:
+    """A traced run."""
+    folder.mkdir()
+    tracer = choose(peers.build_dir(), command)
+    timer.finish(command, env | tracer.preload(folder), limit)
+
+
+def predict(folder: Path, params: str, model: str, cut: int, limits: dict[str, int | None]) -> dict[str, Any]:
+    """The time of each variant from one trace, and where it goes."""
+    changes: list[dict[str, Any]] = []
+    for variant, limit in limits.items():
+        change: dict[str, Any] = {"name": variant}
+        if limit is not None and model != "loggp-1":  # which knows no synchronization
+            change["set"] = {"S": limit}
+        if variant == "fragmented":
+            change["fragment"] = cut
+        changes.append(change)
+    found = {}
+    for row in ask(str(folder), params, model, [], changes)["changes"]:
+        if "error" in row:
+            raise PredictionError(f"{row['name']} under {model}: {row['error']}")
+        kept = {name: row[name] for name in ("rendezvous", "per_rank_mean")}
+        found[row["name"]] = {"seconds": time_of(row), **kept}
+    return found
+
+
+def error_of(row: dict[str, Any], model: str, kind: str = "predicted") -> float:
+    """Percent; more than 0 if the prediction is too long."""
+    measured: float = row["measured"]["median"]
+    predicted: float = row[kind][model]["seconds"]
+    return 100 * (predicted - measured) / measured
+
+
+def tables(found: dict[str, Any]) -> str:
+    """Tables 7 and 10, and what was predicted from the original's trace alone."""
+    plan = found["plan"]
+    title = f"Gaussian elimination, {plan['ranks']} ranks; seconds, errors in percent"
+    parts = [("Measured and predicted, LogGPS (laid out as table 7)", ["loggps"], "predicted", True)]
+    parts += [("Predicted, LogGP (laid out as table 10)", ["loggp-1", "loggp-2"], "predicted", False)]
+    parts += [("Predicted by what-if from the trace of the original, LogGPS", ["loggps"], "what_if", False)]
+    text = [f"# {title}", ""]
+    for heading, models, kind, measured in parts:
+        text += [f"## {heading}", "", *table(found, models, kind, measured), ""]
+    return "\n".join(text)
+
+
+def table(found: dict[str, Any], models: Sequence[str], kind: str, measured: bool) -> list[str]:
+    """Lines of one table: a row for each MPI and size, columns for each variant."""
+    plan = found["plan"]
+    titles = {"original": f"original, S={plan['limit']}", "larger": f"original, S={plan['larger']}"}
+    titles["fragmented"] = f"fragmented, S={plan['limit']}"
+    heads = ["MPI", "n"]
+    for variant in VARIANTS:
+        heads += [f"{titles[variant]}: meas."] if measured else []
+        for model in models:
+            prefix = "" if len(models) == 1 else f"{model} "
+            heads += [f"{titles[variant]}: {prefix}pred.", "err."]
+    rows = {(row["mpi"], row["n"], row["variant"]): row for row in found["rows"]}
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    for mpi, n in dict.fromkeys((row["mpi"], row["n"]) for row in found["rows"]):
+        cells = [mpi, str(n)]
+        for variant in VARIANTS:
+            row = rows.get((mpi, n, variant))
+            cells += cells_of(row, models, kind, measured)
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def cells_of(row: dict[str, Any] | None, models: Sequence[str], kind: str, measured: bool) -> list[str]:
+    """Of one variant; dashes where the library has no limit to set."""
+    if row is None:
+        return ["-"] * (2 * len(models) + measured)
+    cells = [f"{row['measured']['median']:.4g}"] if measured else []
+    for model in models:
+        cells += [f"{row[kind][model]['seconds']:.4g}", f"{error_of(row, model, kind):+.1f}"]
+    return cells
+
+
+def figures(found: dict[str, Any], title: str = "gauss", why: str = "nothing was measured") -> list[Figure]:
+    """The errors of LogGPS; `why`: if there are no rows."""
+    out = []
+    for kind, what in (("predicted", "predicted"), ("what_if", "what-if")):
+        compared = [
+            (
+                f"{row['mpi']}, n = {row['n']}, {row['variant']}",
+                Comparison(**row["measured"], predicted=row[kind]["loggps"]["seconds"]),
+            )
+            for row in found["rows"]
+        ]
+        out += bounds(f"{title}, {what}", compared, why)
+    return out

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The interposers of the build, and which of them fits a program. Standard library only."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+from omnipgas_tools.libraries import installation, peers
+from omnipgas_tools.libraries.compilers import FailedError, targets
+from omnipgas_tools.model.build_tracers import compile_installed, describe
+from omnipgas_tools.model.tracer import LIBRARY, OWN, Tracer, name_of
+
+LDD_LIMIT = 30  # seconds
+
+
+class NoTracerError(Exception):
+    """No interposer fits; the text says why and what to do."""
+
+
+def available(build: Path) -> list[Tracer]:
+    """The interposers there are; of an installation those that it has or can compile."""
+    found = [_read(path) for path in sorted((build / "lib").glob("libompl-trace-*.json"))]
+    found = [tracer for tracer in found if Path(tracer.path).is_file()]
+    return found if peers.sources(build) is None else found + _of_installation(build)[0]
+
+
+def _read(path: Path) -> Tracer:
+    tracer = Tracer(**json.loads(path.read_text()))
+    return replace(tracer, path=str(path.parent / tracer.path))
+
+
+def _of_installation(build: Path) -> tuple[list[Tracer], list[str]]:
+    """What the MPI compilers here can make, and why others cannot."""
+    found, failed = [], []
+    for target in targets(build)[0]:
+        path = installation.folder(build, target) / name_of(target.name)
+        try:
+            if not path.with_suffix(".json").is_file():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                describe(target, path).write()
+            found.append(_read(path.with_suffix(".json")))
+        except FailedError as failure:
+            failed.append(" ".join(str(failure).split()))
+        except OSError as error:
+            raise NoTracerError(f"{error.filename}: {error.strerror}; set XDG_CACHE_HOME to another folder") from error
+    return found, failed
+
+
+def loaded_library(program: str) -> tuple[str, Path] | None:
+    """The MPI library that a program is linked with, else this layer's, by name and by place; None if with none."""
+    done = subprocess.run(["ldd", program], capture_output=True, text=True, timeout=LDD_LIMIT, check=False)
+    libraries = re.findall(r"(\S+) => (\S.*?)(?: \(0x|$)", done.stdout, re.M)
+    for name, where in sorted(libraries, key=lambda one: OWN.fullmatch(one[0]) is not None):
+        if LIBRARY.fullmatch(name) or OWN.fullmatch(name):
+            if where == "not found":
+                raise NoTracerError(f"{program} needs {name}, which is not found: set LD_LIBRARY_PATH")
+            return name, Path(where)
+    return None
+
+
+def choose(build: Path, command: list[str], name: str | None = None) -> Tracer:
+    """The interposer for a command line: that of the first program in it that is linked with an MPI, else that of
+    the launcher's own MPI. An installation compiles it if it has not yet."""
+    chosen = _choose(build, command, name)
+    if peers.sources(build) is None:
+        return chosen
+    target = next(one for one in targets(build)[0] if one.name == chosen.name)
+    try:
+        installation.ready(build, target, name_of(chosen.name), lambda place: compile_installed(target, build, place))
+    except peers.MissingError as missing:
+        raise NoTracerError(str(missing)) from missing
+    return chosen
+
+
+def _choose(build: Path, command: list[str], name: str | None) -> Tracer:
+    tracers = available(build)
+    if name is not None:
+        if not (named := [tracer for tracer in tracers if tracer.name == name]):
+            known = ", ".join(tracer.name for tracer in tracers) or "none"
+            raise NoTracerError(f"no interposer for {name}; there are {known}")
+        return named[0]
+    if not tracers:
+        raise NoTracerError(f"there is no interposer: {_remedy(build)}")
+    for word in command:
+        program = shutil.which(word)
+        if program is None or (found := loaded_library(program)) is None:
+            continue
+        library, path = found
+        if not (fitting := [tracer for tracer in tracers if tracer.library == library]):
+            raise NoTracerError(f"{word} uses {path}, for which there is no interposer: {_remedy(build)}")
+        return _nearest(fitting, path)
+    launcher = shutil.which(command[0])
+    if launcher is None:
+        raise NoTracerError(f"{command[0]}: no such program")
+    if near := [tracer for tracer in tracers if _inside(Path(launcher), tracer.prefix)]:
+        return near[0]
+    raise NoTracerError(
+        f"no program of {' '.join(command)!r} is linked with an MPI or with this layer: name it with --mpi"
+    )
+
+
+def _remedy(build: Path) -> str:
+    """How to come by the interposer that is missing."""
+    if peers.sources(build) is None:
+        return "build it where that MPI is installed"
+    failed = _of_installation(build)[1]
+    mpis = [peer for peer in peers.table(build).values() if peer.is_mpi]
+    variables = ", ".join(peer.prefix["variable"] for peer in mpis if peer.prefix)
+    how = f"put the mpicxx of your MPI on the PATH, or set one of {variables} to its folder"
+    return "; ".join([how, *failed])
+
+
+def _inside(path: Path, prefix: str) -> bool:
+    return bool(prefix) and path.resolve().is_relative_to(Path(prefix).resolve())
+
+
+def _nearest(tracers: list[Tracer], library: Path) -> Tracer:
+    """Of several with one library's name that of the place where it lies; else that of its maker."""
+    for tracer in tracers:
+        if _inside(library, tracer.prefix):
+            return tracer
+    intel = b"Intel(R) MPI" in library.read_bytes()
+    makers = [tracer for tracer in tracers if tracer.name.startswith("intel") == intel]
+    systems = [tracer for tracer in makers if not tracer.prefix]
+    return (systems or makers or tracers)[0]

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Traces on disk, read by ompl_trace_dump."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from omnipgas_tools.libraries import peers
+
+RANK_FILES = "rank.*.omplt"
+VERSION = 1  # of trace.json
+SUMMARY_LIMIT = 600  # seconds
+
+
+class TraceError(Exception):
+    """A trace that is not whole, or damaged; the text says what is wrong."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What one rank did; ompl_trace_dump --summary says it."""
+
+    rank: int
+    ranks: int
+    host: str
+    library: str
+    program: str
+    state: str
+    code: int  # of MPI_Abort
+    threads: int
+    calls: int
+    records: int
+    lost: int  # records that found no place
+    seconds: float  # from the first call's begin to the last one's end
+    mpi_seconds: float  # in calls, of all threads
+    tracer_seconds: float  # the tracer's own
+    bytes_sent: int  # in messages of its own: no collectives
+    clock_uncertainty: int  # ns
+    clock_offset: int  # ns, of rank 0's host against this rank's clock
+    clock: str
+    unknown: dict[str, int]  # calls of functions that are not traced
+
+
+def dump(*arguments: str | Path) -> list[str]:
+    """The command line of ompl_trace_dump."""
+    program = peers.build_dir() / "bin" / "ompl_trace_dump"
+    if not program.is_file():
+        raise TraceError(f"{program} is not built: run make")
+    return [str(program), *map(str, arguments)]
+
+
+def summaries(place: Path) -> list[Summary]:
+    """A summary of each rank of a folder, or of the one rank of a file."""
+    done = subprocess.run(dump("--summary", place), capture_output=True, text=True, timeout=SUMMARY_LIMIT, check=False)
+    if done.returncode != 0:
+        raise TraceError(done.stderr.strip().removeprefix("error: "))
+    return [Summary(**json.loads(line)) for line in done.stdout.splitlines()]
+
+
+def lines(place: Path) -> Iterator[dict[str, Any]]:
+    """The definitions and calls of a trace, as they are read."""
+    with subprocess.Popen(dump(place), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout and process.stderr
+        for line in process.stdout:
+            yield json.loads(line)
+        error = process.stderr.read().strip()
+    if process.returncode != 0:
+        raise TraceError(error.removeprefix("error: "))

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tables on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from omnipgas_tools.measure import stats
+from omnipgas_tools.measure.results import Result
+from omnipgas_tools.measure.runner import Cell, Outcome
+
+COLUMN = 12  # characters of a column with its margin
+MARKS = {"hung": "hung", "crashed": "crashed", "corrupt": "corrupt", "skipped": "-"}
+
+
+def size_text(size: int) -> str:
+    """A size as one says it: 8 B, 4 KiB."""
+    for unit, name in ((2**20, "MiB"), (2**10, "KiB")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit} {name}"
+    return f"{size} B"
+
+
+def cell_text(cell: Cell | None, twin: Cell | None) -> Text:
+    """A cell's figure, and below it the ratio to the twin where both have rounds."""
+    if cell is None:
+        return Text()
+    if cell.status != "ok":
+        return Text(MARKS[cell.status], style="dim" if cell.status == "skipped" else "red")
+    text = Text(figure(stats.median_interval(cell.values()).median))
+    if twin and twin is not cell and twin.rounds:
+        text.append(f"\n{figure(stats.paired_ratio(cell.values(), twin.values(), 1).median)}x", "dim")
+    return text
+
+
+def figure(value: float) -> str:
+    """Three digits."""
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+
+
+def tables(outcome: Outcome, threads: int, width: int) -> Iterator[Table]:
+    """Sizes down, libraries across; split where the terminal is too narrow."""
+    cells = [c for c in outcome.cells if c.threads == threads]
+    twins = {c.contender.key: c.contender.twin for c in cells}
+    keys = list(twins)
+    fit = max(1, (width - COLUMN) // COLUMN)
+    for first in range(0, len(keys), fit):
+        out = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        out.add_column("size", justify="right")
+        for library, op in keys[first : first + fit]:
+            name = library.replace("-", "- ").replace(";", "; ")  # where it may be broken
+            out.add_column(f"{name}\n{op}", justify="right", max_width=COLUMN - 2)
+        for size in dict.fromkeys(c.size for c in cells):
+            row = [
+                cell_text(outcome.cell(*key, threads, size), outcome.cell(*twins[key], threads, size))
+                for key in keys[first : first + fit]
+            ]
+            out.add_row(size_text(size), *row)
+        yield out
+
+
+def show(console: Console, bench: str, outcome: Outcome, results: list[Result]) -> None:
+    """All tables, then what went wrong and why."""
+    unit = "latency, us, one way, slowest thread" if bench == "pingpong" else "million messages/s"
+    for threads in dict.fromkeys(c.threads for c in outcome.cells):
+        console.print(f"{bench}, threads per rank: {threads}; {unit}", style="bold")
+        for part in tables(outcome, threads, console.width):
+            console.print(part)
+    measured = {c.contender.key for c in outcome.cells}
+    if twins := {c.contender.twin for c in outcome.cells if c.contender.twin != c.contender.key} & measured:
+        names = ", ".join(sorted({name for name, _ in twins}))
+        console.print(f"Second lines: ratio to the hand-written twin ({names}), median over rounds.", style="dim")
+    problems = (f"{r['library']} {r['status']}: {r['reason']}" for r in results if r["status"] != "ok")
+    for problem in dict.fromkeys(problems):
+        console.print(Text(problem, style="yellow"))
+    caveats = {name.rpartition(", ")[0]: how["caveats"] for name, how in outcome.started.items()}
+    for library in (name for name, texts in caveats.items() if texts):
+        console.print(Text(f"{library}: {'; '.join(caveats[library])}", style="dim"))
+    if outcome.interrupted:
+        console.print("Interrupted: what was measured until then is reported.", style="bold")

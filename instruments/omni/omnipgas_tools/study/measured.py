@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the study measures: bare exchanges of partitions' patterns and of rings, and solves on the cores there are."""
+
+from __future__ import annotations
+
+import random
+from contextlib import ExitStack
+from typing import Any
+
+from omnipgas_tools.commands import solve
+from omnipgas_tools.halo import rounds as halo_rounds
+from omnipgas_tools.halo.pattern import Pattern, ring
+from omnipgas_tools.libraries import installation, peers
+from omnipgas_tools.libraries.peers import Found
+from omnipgas_tools.measure import network, stats
+from omnipgas_tools.measure.runner import Limits, Progress
+from omnipgas_tools.study.plan import BASE, PARTITIONS, STRATEGIES, WORKS, Plan
+
+RING = 18  # ranks
+RING_BYTES = 800  # each way with each neighbour
+
+
+def exchange(pattern: Pattern, plan: Plan, rate: int | None, progress: Progress) -> list[dict[str, Any]]:
+    """A partition's exchanges by each strategy, beside MPI's: over shared memory, or between two hosts over a link of
+    so many Mbit/s. Rows as of `omni halo`."""
+    with ExitStack() as stack:
+        found = _processes(plan.mpi, pattern.ranks)
+        if rate is None:
+            found = halo_rounds.over(found, "shm")
+        else:
+            hosts = stack.enter_context(network.two_hosts(rate))
+            found = network.spread(found, hosts)
+        return _rounds(found, pattern, [*STRATEGIES.values(), BASE], BASE, plan, progress)
+
+
+def neighbors(count: int, plan: Plan, progress: Progress) -> list[dict[str, Any]]:
+    """Exchanges on a ring with so many neighbours: double buffering beside one slot whose mark is reset."""
+    found = halo_rounds.over(_processes("ompl", RING), "shm")
+    pattern = ring(RING, count, RING_BYTES, RING_BYTES)
+    return _rounds(found, pattern, list(STRATEGIES.values()), STRATEGIES["rdma"], plan, progress)
+
+
+def _processes(library: str, ranks: int) -> Found:
+    build = peers.build_dir()
+    return peers.with_ranks(installation.find(peers.table(build)[library], build, "halo"), ranks, build)
+
+
+def _rounds(
+    found: Found, pattern: Pattern, strategies: list[str], base: str, plan: Plan, progress: Progress
+) -> list[dict[str, Any]]:
+    limits = Limits(
+        rounds=plan.rounds, min_rounds=min(plan.rounds, 5), seconds=plan.seconds, timeout=min(plan.timeout, 60)
+    )
+    outcome = halo_rounds.measure(found, pattern, strategies, limits, plan.seed, progress)
+    if outcome.interrupted:
+        raise KeyboardInterrupt
+    return halo_rounds.rows(outcome, base)
+
+
+def solves(ranks: int, plan: Plan, progress: Progress) -> list[dict[str, Any]]:
+    """Products, products with a sum over all ranks, and CG, by each strategy on each partition, in rounds of shuffled
+    order; all in processes of the MPI. Seconds of an iteration, and their ratio to MPI on the same partition."""
+    jobs = [(w, kind, way) for w in WORKS for kind in PARTITIONS.values() for way in (BASE, *STRATEGIES.values())]
+    times: dict[tuple[str, str, str], list[float]] = {job: [] for job in jobs}
+    order = random.Random(plan.seed)
+    progress.plan(plan.rounds * len(jobs))
+    for _ in range(plan.rounds):
+        order.shuffle(jobs)
+        for work, kind, strategy in jobs:
+            progress.at(f"{ranks} ranks: {work}, {kind}, {strategy}")
+            line = [*_program(work, plan), plan.matrix, f"--partition={kind}", f"--strategy={strategy}"]
+            done = solve.result_of(line, ranks, plan.mpi, plan.timeout)
+            times[work, kind, strategy].append(done["seconds_per_iteration"])
+            progress.done()
+    return [
+        {"work": work, "partition": kind, "strategy": strategy, "seconds": stats.median_interval(found).to_json(),
+         "of_mpi": stats.paired_ratio(found, times[work, kind, BASE], 1).to_json()}
+        for (work, kind, strategy), found in times.items()
+    ]  # fmt: skip
+
+
+def _program(work: str, plan: Plan) -> list[str]:
+    if work == "cg":
+        return ["cg", "--tol=0", f"--max-iterations={plan.iterations}"]
+    return ["spmv", f"--iterations={plan.iterations}", *(["--dot"] if work == "spmv+dot" else [])]

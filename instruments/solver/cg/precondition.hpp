@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <vector>
+
+#include "solver/cg/vectors.hpp"
+#include "solver/matrix/csr.hpp"
+
+namespace ompl::solver {
+
+// z = M^-1 r on this rank's rows, M symmetric and positive definite; returns r . z over them.
+class Preconditioner {
+ public:
+  virtual ~Preconditioner() = default;
+  virtual double apply(const double* r, double* z) = 0;
+};
+
+// M: the diagonal. Throws InputError where it is not above 0.
+class Jacobi final : public Preconditioner {
+ public:
+  Jacobi(const Csr& own, Team& team);
+  double apply(const double* r, double* z) override;
+
+ private:
+  Team& team_;
+  std::vector<double> inverse_, partial_;
+};
+
+// M: incomplete factors without fill, ILU(0), of blocks on the diagonal, couplings between blocks left out. The number
+// of blocks decides about the iterations, not the number of threads; only as many threads as blocks have work.
+class BlockJacobi final : public Preconditioner {
+ public:
+  // Throws InputError for 0 blocks or fewer rows than blocks, and where a pivot is not above 0.
+  BlockJacobi(const Csr& own, uint32_t blocks, Team& team);
+  double apply(const double* r, double* z) override;
+
+ private:
+  void factor(uint32_t first, uint32_t last);
+  void solve(uint32_t first, uint32_t last, const double* r, double* z) const;
+
+  Team& team_;
+  Vectors vectors_;
+  std::vector<uint32_t> bounds_;    // of the blocks
+  Csr factors_;                     // L without its diagonal of 1, and U, in one
+  std::vector<uint64_t> diagonal_;  // of each row, in factors_
+};
+
+}  // namespace ompl::solver

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tests share: peers made of the hostile mock, and looks at what is left behind."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from omnipgas_tools.commands import libs as libraries
+from omnipgas_tools.libraries import peers
+from omnipgas_tools.measure import network
+from omnipgas_tools.measure.runner import Contender
+
+OMNI = [sys.executable, "-m", "omnipgas_tools.cli"]
+LIMIT = 120  # seconds of a command
+MOCK = Path(__file__).parent / "hostile_worker.py"
+
+
+def omni(*arguments: str, build: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """omni ..., as a user types it."""
+    environment = {**os.environ, **({"OMNI_BUILD_DIR": str(build)} if build else {})}
+    return subprocess.run(
+        [*OMNI, *arguments], capture_output=True, text=True, timeout=LIMIT, env=environment, check=False
+    )
+
+
+def unframed(text: str) -> str:
+    """What a command said, without the frame and the line breaks of a terminal."""
+    return " ".join(text.replace("│", " ").split())
+
+
+def mock(mode: str, name: str = "", fail_at: int = 0) -> peers.Found:
+    """A library that is the hostile mock."""
+    launch = [sys.executable, str(MOCK), mode, "--fail-at", str(fail_at)]
+    peer = peers.Peer(name=name or mode, title=mode, ops=["put"], worker="", launch=launch)
+    return peers.Found(peer, MOCK, None, None)
+
+
+def contender(mode: str, name: str = "", fail_at: int = 0, op: str = "put") -> Contender:
+    return Contender(mock(mode, name, fail_at), op)
+
+
+def built(name: str, kind: str = "bench") -> peers.Found:
+    """A library of the table with its worker of that kind, or a skip with the reason."""
+    build = peers.build_dir()
+    if not (build / "bench" / "peers.toml").exists():
+        pytest.skip(f"{build} is not built")
+    try:
+        return peers.find(peers.table(build)[name], build, kind)
+    except peers.MissingError as missing:
+        pytest.skip(f"{name}: {missing}")
+
+
+def need_hosts() -> None:
+    """A skip with the reason where there can be none."""
+    if reason := network.why_no_hosts():
+        pytest.skip(reason)
+
+
+def compiled_against(name: str, prefix: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A build folder in `folder` whose only library is that row of the table, at `prefix`: its workers were compiled
+    with the arguments of the build."""
+    build = built("raw").worker.parents[1]
+    harness = build / "lib" / "libbench_harness.a"
+    if not harness.exists():
+        pytest.skip("an installation compiles it elsewhere: tests/install")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+    libraries.remember({name: str(prefix)})
+    bench = Path(libraries.__file__).parents[3] / "bench"
+    made = folder / "build"
+    (made / "bin").mkdir(parents=True)
+    (made / "bin" / peers.LAUNCHER).symlink_to(build / "bin" / peers.LAUNCHER)
+    (made / "bench").mkdir()
+    row = re.search(rf"^\[{name}\]\n.*?(?=^\[[^\[]|\Z)", (bench / "peers.toml").read_text(), re.M | re.S)
+    assert row
+    (made / "bench" / "peers.toml").write_text(row[0])
+    for kind, sources in ("bench", "adapters"), ("connected", "connected"):
+        done = subprocess.run(
+            [sys.executable, "-m", "omnipgas_tools.libraries.build_workers", made, "--kind", kind,
+             "--source", bench / sources / "mpi.cpp", "--depends", harness,
+             "--", "-std=c++20", "-pthread", f"-I{bench}", harness, "-lfmt"],
+            capture_output=True, text=True, timeout=LIMIT, check=False,
+        )  # fmt: skip
+        assert "compiled with" in done.stdout, done.stdout + done.stderr
+    return made
+
+
+def alive(pid: int) -> bool:
+    """Whether a process exists and is not a zombie."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def children() -> set[int]:
+    """The living child processes of this one."""
+    found = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text()
+    return {int(pid) for pid in found.split()}

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Interleaving, repetition, and going on without those that fail."""
+
+import _thread
+import os
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from omnipgas_tools.measure import runner
+from omnipgas_tools.measure.runner import Cell, Limits
+from omnipgas_tools.measure.worker import Round
+
+from .common import children, contender
+
+FAST = Limits(rounds=4, min_rounds=2, timeout=2, seconds=0.001)
+
+
+class Log(runner.Progress):
+    """Remembers what was measured in which order."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def at(self, what: str) -> None:
+        self.lines.append(what)
+
+
+def test_rounds_of_two_libraries_are_interleaved_in_shuffled_order() -> None:
+    log = Log()
+    both = [contender("good", "a"), contender("good", "b")]
+    limits = Limits(rounds=12, min_rounds=12, seconds=0.001)
+    runner.run_interleaved("pingpong", both, [1], [64], limits, seed=5, progress=log)
+    order = [line.split()[-2] for line in log.lines]
+    pairs = ["".join(order[i : i + 2]) for i in range(0, len(order), 2)]
+    assert set(pairs) == {"ab", "ba"}  # every round has both, in either order
+    assert len(pairs) == 12
+
+
+def test_equal_rounds_stop_early_and_noisy_ones_at_the_limit() -> None:
+    equal = runner.run_interleaved("pingpong", [contender("good")], [1], [64], Limits(seconds=0.001))
+    assert len(equal.cells[0].rounds) == Limits().min_rounds
+    cell = Cell(contender("good"), "rate", 1, 8)
+    cell.rounds = [Round(rate=value) for value in (1.0, 5.0, 2.0, 9.0, 3.0)]
+    assert not cell.precise(Limits())
+
+
+def test_rounds_are_divided_among_starts_of_the_jobs() -> None:
+    log = Log()
+    seen: list[list[int]] = [[]]
+    limits = Limits(rounds=6, min_rounds=6, starts=3, seconds=0.001)
+    out = runner.run_interleaved(
+        "pingpong", [contender("good")], [1], [16, 64], limits, progress=log,
+        keep=lambda _, cells: seen.append([*seen[-1], *(cell.size for cell in cells)]),
+    )  # fmt: skip
+    assert [line.split(" B")[0].split()[-1] for line in log.lines] == ["16", "16", "64", "64"] * 3
+    assert [cell.ends for cell in out.cells] == [[2, 4, 6]] * 2
+    assert seen[1:] == [[16], [16, 64]]
+
+
+def test_a_library_that_fails_in_one_start_is_not_tried_in_the_next() -> None:
+    limits = Limits(rounds=4, min_rounds=4, starts=2, seconds=0.001)
+    both = [contender("crash"), contender("good")]
+    out = runner.run_interleaved("pingpong", both, [1], [16], limits)
+    assert [(cell.status, cell.ends) for cell in out.cells] == [("crashed", [0, 0]), ("ok", [2, 4])]
+
+
+def test_only_the_worker_in_use_runs() -> None:
+    one, other = contender("good", "a").found, contender("good", "b").found
+    crew = runner.Crew(1, 64, {})
+    try:
+        workers = [crew.worker(one), crew.worker(other)]
+        assert [states(worker.pids) for worker in workers] == [{"T"}, {"S"}]
+        assert crew.worker(one) is workers[0]
+        assert workers[0].pingpong("put", 8, 10, 1.0, 5.0).count == 10
+        assert [states(worker.pids) for worker in workers] == [{"S"}, {"T"}]
+    finally:
+        crew.close(5)
+    assert not children()
+
+
+def test_stopped_workers_end_when_the_driver_is_killed(tmp_path: Path) -> None:
+    script = """
+import sys, time
+from omnipgas_tools.measure import runner
+from omni.common import contender
+crew = runner.Crew(1, 64, {})
+pids = [pid for name in "ab" for pid in crew.worker(contender("good", name).found).pids]
+print(*pids, flush=True)
+time.sleep(60)
+"""
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(
+        [sys.executable, "-c", script], cwd=root, stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},  # where it leaves its folders
+    ) as driver:  # fmt: skip
+        assert driver.stdout is not None
+        pidfds = [os.pidfd_open(int(pid)) for pid in driver.stdout.readline().split()]
+        driver.kill()
+    assert len(pidfds) == 4
+    for pidfd in pidfds:
+        assert select.select([pidfd], [], [], 10)[0], "a worker is still there"
+        os.close(pidfd)
+
+
+def states(pids: list[int]) -> set[str]:
+    """What the processes do: S sleeps, T is stopped. Waits a moment for those that are about to."""
+    time.sleep(0.1)
+    return {Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] for pid in pids}
+
+
+@pytest.mark.parametrize("mode", ["hang", "crash", "corrupt"])
+def test_a_failing_library_is_reported_and_the_others_go_on(mode: str) -> None:
+    out = runner.run_interleaved(
+        "pingpong", [contender("good"), contender(mode, fail_at=64)], [1], [32, 64, 128], FAST
+    )
+    statuses = {cell.size: cell.status for cell in out.cells if cell.contender.library == mode}
+    # It failed at 64 bytes only: its worker was started again for the next size.
+    assert statuses == {32: "ok", 64: {"hang": "hung", "crash": "crashed"}.get(mode, mode), 128: "ok"}
+    good = [cell for cell in out.cells if cell.contender.library == "good"]
+    assert [cell.status for cell in good] == ["ok"] * 3
+    assert all(len(cell.rounds) >= 2 for cell in good)
+    assert not children()
+
+
+@pytest.mark.long
+def test_a_library_that_always_fails_is_given_up() -> None:
+    out = runner.run_interleaved("pingpong", [contender("crash")], [1, 2], [8, 16, 32], FAST)
+    assert [c.status for c in out.cells] == ["crashed", "crashed", "skipped"] * 2
+    assert "not tried, after: pingpong put, threads 2, 16 B" in out.cells[-1].reason
+
+
+def test_ctrl_c_keeps_what_was_measured() -> None:
+    class Interrupt(runner.Progress):
+        def at(self, what: str) -> None:
+            if "64 B, round 2" in what:
+                _thread.interrupt_main()
+
+    out = runner.run_interleaved(
+        "pingpong", [contender("good")], [1], [32, 64, 128], FAST, progress=Interrupt()
+    )
+    assert out.interrupted
+    assert [cell.size for cell in out.cells] == [32, 64]
+    assert out.cells[0].rounds
+    assert not children()
+
+
+def test_how_a_library_was_started_is_kept() -> None:
+    out = runner.run_interleaved("pingpong", [contender("good")], [2], [64], FAST)
+    assert "hostile_worker.py" in " ".join(out.started["good, 2 threads"]["command"])

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tests of the report share."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+BUILD = Path(os.environ["OMNI_BUILD_DIR"])
+MODEL = BUILD / "bin/ompl-model"
+LIMIT = 120  # seconds
+# Each part of the time is in it: rank 1 waits for data, rank 0 for the receiver of a message above S, both compute.
+GOAL = """num_ranks 3
+rank 0 {
+l1: calc 40000
+l2: send 9000b to 1 tag 1
+l3: send 60000b to 1 tag 2
+l2 requires l1
+l3 requires l2
+}
+rank 1 {
+l1: recv 9000b from 0 tag 1
+l2: calc 900000
+l3: recv 60000b from 0 tag 2
+l4: send 100b to 2 tag 3
+l2 requires l1
+l3 requires l2
+l4 requires l3
+}
+rank 2 {
+l1: calc 100000
+l2: recv 100b from 1 tag 3
+l2 requires l1
+}
+"""
+
+
+def omni(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """omni model ..., as a user types it."""
+    return command("model", *arguments)
+
+
+def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """omni ..., as a user types it."""
+    # `timeout` ends what was started too.
+    line = [
+        "timeout",
+        "-k",
+        "5",
+        str(LIMIT - 10),
+        sys.executable,
+        "-m",
+        "omnipgas_tools.cli",
+        *map(str, arguments),
+    ]
+    return subprocess.run(line, capture_output=True, text=True, timeout=LIMIT, check=False)
+
+
+def goal_file(folder: Path) -> Path:
+    path = folder / "three.goal"
+    path.write_text(GOAL)
+    return path

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// CG and its preconditioners on one rank: the answer, the same history for any number of threads, and how it ends.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cg_problem.hpp"
+#include "common/input_error.hpp"
+#include "solver/cg/cg.hpp"
+#include "solver/matrix/generate.hpp"
+
+namespace {
+
+using namespace ompl::solver;        // NOLINT(google-build-using-namespace)
+using namespace ompl::solver::test;  // NOLINT(google-build-using-namespace)
+
+TEST(Cg, FindsTheSolution) {
+  Problem p(generate(stencil_7(), {{17, 18, 19}}));
+  const CgResult result = p.solve();
+  EXPECT_EQ(result.stop, Stop::converged);
+  EXPECT_LE(result.relative_residual(), 1e-8);
+  EXPECT_GT(result.history[result.iterations - 1], 1e-8);
+  EXPECT_LE(true_relative_residual(p.op, p.reduction, p.team, p.b, p.x), 1.01e-8);
+  for (const double value : p.x) EXPECT_NEAR(value, 1, 1e-6);
+}
+
+TEST(Cg, AsManyIterationsAsEigenvalues) {
+  Problem p(diagonal({1, 1, 2, 2, 5, 5, 5}));
+  EXPECT_EQ(p.solve().iterations, 3U);
+}
+
+TEST(Cg, TheSameHistoryForAnyNumberOfThreadsAndFormat) {
+  const Csr a = generate(stencil_27(), {{21, 20, 19}});
+  const std::vector<double> expected = Problem(a).solve().history;
+  for (const uint32_t threads : {2U, 3U, 7U}) {
+    EXPECT_EQ(Problem(a, threads).solve().history, expected) << threads;
+    EXPECT_EQ(Problem(to_sell(a), threads).solve().history, expected) << threads;
+  }
+}
+
+TEST(Cg, PreconditionersGiveTheSameHistoryForAnyNumberOfThreads) {
+  const Csr a = generate(stencil_7({1, 5, 30}), {{12, 13, 14}});
+  std::vector<double> expected_jacobi, expected_ilu;
+  for (const uint32_t threads : {1U, 2U, 5U}) {
+    Problem p(a, threads);
+    Jacobi jacobi(a, p.team);
+    const std::vector<double> with_jacobi = p.solve(&jacobi).history;
+    p.x.assign(a.rows, 0);
+    BlockJacobi ilu(a, 3, p.team);
+    const std::vector<double> with_ilu = p.solve(&ilu).history;
+    if (threads == 1) {
+      expected_jacobi = with_jacobi;
+      expected_ilu = with_ilu;
+    }
+    EXPECT_EQ(with_jacobi, expected_jacobi);
+    EXPECT_EQ(with_ilu, expected_ilu);
+  }
+  EXPECT_LT(expected_ilu.size(), expected_jacobi.size());
+}
+
+TEST(Jacobi, SolvesADiagonalAtOnce) {
+  Problem p(diagonal({1, 20, 300, 4000}));
+  Jacobi jacobi(p.a, p.team);
+  EXPECT_EQ(p.solve(&jacobi).iterations, 1U);
+}
+
+TEST(BlockJacobi,
+     IsExactWithoutFill) {  // a line of points: the factors of a tridiagonal matrix have no fill
+  Problem p(generate(stencil_7(), {{500, 1, 1}}));
+  BlockJacobi whole(p.a, 1, p.team);
+  EXPECT_EQ(p.solve(&whole).iterations, 1U);
+  p.x.assign(p.a.rows, 0);
+  BlockJacobi two(p.a, 2, p.team);
+  const uint32_t iterations = p.solve(&two).iterations;
+  EXPECT_GE(iterations, 2U);
+  EXPECT_LE(iterations, 3U);  // couplings left out have rank 2
+}
+
+TEST(Preconditioners, RefuseWhatTheyCannotDo) {
+  Team team(1);
+  EXPECT_THROW(Jacobi(diagonal({1, -1}), team), ompl::InputError);
+  EXPECT_THROW(BlockJacobi(diagonal({1, 0}), 1, team), ompl::InputError);
+  EXPECT_THROW(BlockJacobi(diagonal({1, 1}), 3, team), ompl::InputError);
+  EXPECT_THROW(BlockJacobi(diagonal({1, 1}), 0, team), ompl::InputError);
+}
+
+TEST(Cg, StopsWithAReason) {
+  Problem indefinite(diagonal({1, -3}));
+  EXPECT_EQ(indefinite.solve().stop, Stop::negative_curvature);
+  Problem infinite(diagonal({1, 2}));
+  infinite.b[1] = NAN;
+  EXPECT_EQ(infinite.solve().stop, Stop::not_finite);
+  Problem few(generate(stencil_7(), {{9, 9, 9}}));
+  EXPECT_EQ(few.solve(nullptr, {.max_iterations = 5}).stop, Stop::iterations);
+  few.x.assign(few.a.rows, 0);
+  const CgResult asked = few.solve(nullptr, {.progress = [](uint32_t i, double) { return i < 4; }});
+  EXPECT_EQ(asked.stop, Stop::asked);
+  EXPECT_EQ(asked.iterations, 4U);
+  EXPECT_LE(std::abs(true_relative_residual(few.op, few.reduction, few.team, few.b, few.x) -
+                     asked.relative_residual()),
+            1e-12);
+}
+
+TEST(Cg, GoesOnFromWhereItStopped) {
+  Problem p(generate(stencil_7(), {{10, 10, 10}}));
+  const CgResult first = p.solve(nullptr, {.max_iterations = 10});
+  const CgResult second = p.solve();
+  EXPECT_NEAR(second.history.front(), first.relative_residual(), 1e-12);
+  EXPECT_EQ(second.stop, Stop::converged);
+}
+
+TEST(Cg, RightHandSideOfZeros) {
+  Problem p(diagonal({1, 2}));
+  p.b = {0, 0};
+  p.x = {3, 4};
+  const CgResult result = p.solve();
+  EXPECT_EQ(result.stop, Stop::converged);
+  EXPECT_EQ(result.iterations, 0U);
+  EXPECT_EQ(p.x, (std::vector<double>{0, 0}));
+}
+
+TEST(Cg, RefusesSizesAndTolerances) {
+  Problem p(diagonal({1, 2}));
+  EXPECT_THROW(p.solve(nullptr, {.tolerance = NAN}), ompl::InputError);
+  EXPECT_THROW(p.solve(nullptr, {.tolerance = 1}), ompl::InputError);
+  p.b.push_back(1);
+  EXPECT_THROW(p.solve(), ompl::InputError);
+}
+
+TEST(Cg, TheUsersOwnOperator) {  // -u'' on 64 points, no matrix
+  constexpr uint32_t kPoints = 64;
+  Team team(2);
+  NoReduction reduction;
+  FunctionOperator op(kPoints, team, [](const double* x, double* y) {
+    for (uint32_t i = 0; i < kPoints; ++i)
+      y[i] = 2 * x[i] - (i > 0 ? x[i - 1] : 0) - (i + 1 < kPoints ? x[i + 1] : 0);
+  });
+  std::vector<double> b(kPoints), x(kPoints);
+  b.front() = b.back() = 1;
+  EXPECT_EQ(cg(op, nullptr, reduction, team, b, x).stop, Stop::converged);
+  for (const double value : x) EXPECT_NEAR(value, 1, 1e-6);
+}
+
+TEST(Team, RefusesNumbersOfThreads) {
+  EXPECT_THROW(Team(0), ompl::InputError);
+  EXPECT_THROW(Team(1025), ompl::InputError);
+}
+
+TEST(Team, RunsEveryBlockOnce) {
+  Team team(4);
+  for (int round = 0; round < 1000; ++round) {
+    std::vector<int> seen(37);
+    team.for_blocks(3, 40, [&](uint32_t block, uint32_t) { ++seen[block - 3]; });
+    ASSERT_EQ(seen, std::vector<int>(37, 1));
+  }
+}
+
+}  // namespace

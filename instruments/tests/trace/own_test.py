@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""omni model trace of a program of this layer: what is recorded, what is said of it, what it is predicted to take."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BUILD = Path(os.environ["OMNI_BUILD_DIR"])
+LIMIT = 60  # seconds
+
+
+def omni(*arguments: str | Path, fails: bool = False) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "omnipgas_tools.cli", "model", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert (done.returncode != 0) == fails, done.stdout + done.stderr
+    return done
+
+
+def traced(out: Path, ranks: int, program: str, *arguments: str) -> Path:
+    done = omni("trace", "-o", out, "--", BUILD / "bin/omplrun", "-n", str(ranks), BUILD / "bin" / program, *arguments)
+    assert "OmniPGAS" in done.stderr
+    assert "warning" not in done.stderr
+    return out
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return traced(tmp_path_factory.mktemp("trace") / "out", 2, "tests/trace_own")
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return traced(tmp_path_factory.mktemp("trace") / "out", 2, "tests/trace_own_ext")
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    done = subprocess.run(
+        [BUILD / "bin/ompl_trace_dump", folder], capture_output=True, text=True, timeout=LIMIT, check=True
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_each_call_is_recorded_with_what_it_was_given(folder: Path) -> None:
+    found = [
+        [line for line in lines(folder) if "call" in line and line["rank"] == rank and line["call"] != "Tracer"]
+        for rank in range(2)
+    ]
+    names = [[call["call"] for call in calls if call["call"] != "OmplPoll"] for calls in found]
+    begin, end = ["Init", "OmplAlloc", "OmplAlloc"], ["OmplFlush", "OmplBarrier", "OmplFree", "Finalize"]
+    first = ["OmplPut", "OmplPutWord", "OmplPut", "OmplQuiet", "OmplPutSignal", "OmplWait"]
+    assert names[0] == [*begin, *first, *end]
+    assert names[1] == [*begin, "OmplWait", "OmplWait", "OmplGet", "OmplPutWord", "OmplWait", *end]
+    given = {(call["call"], call["peer"], call["bytes"]) for call in found[0] if call["peer"] >= 0}
+    assert given == {("OmplPut", 1, 1000), ("OmplPutWord", 1, 0), ("OmplPut", 1, 100), ("OmplPutSignal", 1, 10)}
+    assert ("OmplGet", 0, 200) in {(call["call"], call["peer"], call["bytes"]) for call in found[1]}
+    assert any(call["call"] == "OmplPoll" for call in found[1])
+
+
+def test_show_prints_them(folder: Path) -> None:
+    said = omni("show", folder).stdout
+    for name in ("OmplPut ", "OmplPutSignal", "OmplWait", "OmplBarrier"):
+        assert name in said
+
+
+def predict(folder: Path) -> dict[str, Any]:
+    command = [str(BUILD / "bin/ompl-model"), "predict", str(folder), "--params", "myrinet", "--no-sensitivity"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_it_is_predicted_with_its_messages(folder: Path) -> None:
+    found = predict(folder)
+    # Of two: four barriers, the put with its signal, a put and its reply, a signal with data, a get, a signal.
+    assert found["messages"] == 4 * 2 + 1 + 2 + 1 + 2 + 1
+    assert found["unmatched_count"] == 0
+    assert found["not_modelled"] == {"OmplWait": 1}  # the one that timed out
+
+
+def calls_of(folder: Path, rank: int) -> list[dict[str, Any]]:
+    """In their order, but for what tells of no operation."""
+    apart = ("Tracer", "Init", "Finalize", "OmplAlloc", "OmplProgress")
+    return [line for line in lines(folder) if line.get("rank") == rank and line.get("call", "Tracer") not in apart]
+
+
+def test_what_is_compiled_into_the_caller_is_recorded(extended: Path) -> None:
+    """The second put, too, which an untraced program would do without a call; and the wait for what is complete."""
+    calls = calls_of(extended, 0)
+    assert [call["call"] for call in calls] == [
+        "OmplPut", "OmplPut", "OmplPutNb", "OmplGetNb", "OmplHandleWaitAll", "OmplPutStrided", "OmplGetIndexed",
+        "OmplAtomic", "OmplAtomic", "OmplSignal", "OmplSignalNb", "OmplWaitUntil",
+    ]  # fmt: skip
+    assert [call["bytes"] for call in calls] == [100, 100, 200, 300, 2, 24, 40, 4, 4, 0, 0, 0]
+    assert calls[4]["ids"] == [calls[2]["request"], calls[3]["request"]]
+    assert 0 not in calls[4]["ids"]
+    words = [(word["function"], word["value"], word["width"]) for call in calls for word in call.get("words", [])]
+    assert words == [(2, 5, 32), (2, 1, 32), (2, 2, 32), (1, 7, 64), (0, 0, 32)]
+
+
+def test_calls_of_a_callback_are_recorded(extended: Path) -> None:
+    names = [call["call"] for call in calls_of(extended, 1)]
+    assert names == ["OmplWaitAny", "OmplWait", "OmplWaitUntil", "OmplFlagThen", "OmplPutWord"]
+
+
+def test_each_wait_takes_the_signals_that_it_needed(extended: Path) -> None:
+    found = predict(extended)
+    # Of two: two allocations; two puts, a nonblocking one and a strided one, with their replies; two gets; an atomic
+    # with its result; a signal of two, which two waits take, one that sets, the atomic waited for, the answer.
+    assert found["messages"] == 2 * 2 + 4 * 2 + 2 * 2 + 2 + 4
+    assert found["unmatched_count"] == 0
+    assert found["not_modelled"] == {}
+
+
+def test_a_halo_exchange_is_messages_between_neighbours(tmp_path: Path) -> None:
+    """The rod of examples/heat_halo.c: an end has one neighbour, and 8 bytes go each way in each step."""
+    ranks, steps = 3, 50
+    out = traced(tmp_path / "out", ranks, "heat_halo", str(steps))
+    for rank in range(ranks):
+        calls = calls_of(out, rank)
+        assert [call["call"] for call in calls] == [
+            "OmplHaloCreate", *["OmplHaloStart", "OmplHaloWait"] * steps, "OmplHaloDestroy",
+        ]  # fmt: skip
+        neighbours = [other for other in (rank - 1, rank + 1) if 0 <= other < ranks]
+        assert calls[0]["ids"] == neighbours
+        assert calls[0]["sent"] == calls[0]["received"] == [8] * len(neighbours)
+        assert {call["request"] for call in calls} == {1}
+    found = predict(out)
+    barriers = 2 * ranks * 2  # making and ending it; by dissemination, two rounds of three
+    assert found["messages"] == 2 * (ranks - 1) * steps + barriers
+    assert found["unmatched_count"] == 0
+    assert found["not_modelled"] == {}
+    said = omni("show", out).stdout
+    assert "OmplHaloStart" in said
+    omni("export", str(out), "--chrome", tmp_path / "x.json", "--goal", tmp_path / "x.goal")
+    events = json.loads((tmp_path / "x.json").read_text())["traceEvents"]
+    assert sum(event["name"] == "OmplHaloWait" for event in events) == ranks * steps
+    assert (tmp_path / "x.goal").read_text().count(" send 8b ") == 2 * (ranks - 1) * steps

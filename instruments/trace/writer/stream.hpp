@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The records of one thread, or the definitions: appended in place, readable after each.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "file.hpp"
+#include "format.hpp"
+
+namespace ompl::trace {
+
+class Stream {
+ public:
+  // Trivial, to lie in memory that is all zero; open() makes it one. Only settle() and record_tracer() record time of
+  // the tracer's own.
+  void open(File& file, uint32_t number);
+  void close();
+
+  template <typename AnyRecord>
+  void append(const AnyRecord& record) {
+    static_assert(sizeof record == sizeof(Record));
+    if (idle_.kind != Kind{}) end_idling();
+    if (next_ == limit_ && !next_block()) return file_->count_lost();
+    uint64_t words[6];
+    std::memcpy(words, &record, sizeof words);
+    std::memcpy(next_++, words, sizeof words);
+    sum_ = add_to_sum(sum_, words);
+    Published& slot = block_->published[++used_ & 1];
+    std::atomic_ref(slot.sum).store(sum_, std::memory_order_release);
+    std::atomic_ref(slot.used).store(used_, std::memory_order_release);
+  }
+
+  // A test or probe that found nothing. Those that follow each other at once become one record, when that is over: a
+  // program that looks again and again would else fill its disk. The first stands by itself.
+  void append_idle(const Record& record);
+
+  // Notes that the tracer itself took the time from `begin` ticks until now.
+  void record_tracer(uint64_t begin);
+
+  // After a call and all that belongs to it: makes room for the next, and records the time if that took any.
+  void settle() {
+    if (next_ == limit_) settle_slowly();
+  }
+
+ private:
+  static constexpr uint64_t kAtOnceNs = 1000;
+
+  bool next_block();
+  void settle_slowly();
+  void end_idling();
+
+  Record* next_;
+  Record* limit_;
+  BlockHeader* block_;
+  uint64_t used_;
+  uint64_t sum_;
+  Record
+      idle_;  // of the last append_idle(), no other record since; more than one of them if it is kRepeated
+  File* file_;
+  uint32_t number_;
+  uint32_t blocks_;
+};
+
+}  // namespace ompl::trace

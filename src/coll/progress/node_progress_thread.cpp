@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coll/progress/node_progress_thread.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "coll/engine.hpp"
+#include "coll/progress/placement.hpp"
+#include "coll/progress/thread_start.hpp"
+#include "core/wait/block.hpp"
+#include "util/log.hpp"
+
+namespace ompl::coll {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+// With something left to do, that only members without this servant can move on, or none: they nudge it, unless their mode is another.
+constexpr milliseconds kShortestNap{1};
+constexpr milliseconds kLongestNap{10};
+
+}  // namespace
+
+NodeServant::NodeServant(Engine& engine)
+    : engine_(engine), station_(engine.station(engine.runtime().rank())), memories_(engine) {}
+
+NodeServant::~NodeServant() {
+  station_.open.store(0, std::memory_order_seq_cst);
+  stop_.store(true);
+  station_.bell.ring();
+  if (thread_.joinable()) thread_.join();
+}
+
+int NodeServant::begin() {
+  if (thread_.joinable()) return OMPL_OK;
+  if (const int code = start_progress_thread(&thread_, [this] { serve(); }); code != OMPL_OK)
+    return code;
+  const Runtime& runtime = engine_.runtime();
+  const arch::Cores cores = arch::cores_of(runtime.processors());
+  const Placement placement = node_core(cores);
+  bind_progress_thread(thread_, placement.processors);
+  log::info("rank {}: the servant of the node gets processor {}: {} ({})", runtime.rank(),
+            fmt::join(placement.processors, ","), placement.why, cores.known_by);
+  station_.open.store(1, std::memory_order_seq_cst);
+  return OMPL_OK;
+}
+
+void NodeServant::serve() {
+  Context* const c = engine_.runtime().open_context();
+  work(*c);
+  engine_.end_service(*c);
+  engine_.runtime().abandon_context(c);
+}
+
+void NodeServant::work(Context& c) {
+  Runtime& runtime = engine_.runtime();
+  const Blocked network{.call = ompl::Call::collective,
+                        .bucket = &runtime.bucket_any(),
+                        .background = true,
+                        .own_end = true};
+  milliseconds nap = kShortestNap;
+  for (int64_t moved_at = now_ns(); !stop_.load();) {
+    const uint32_t rung = station_.bell.rung.load(std::memory_order_seq_cst);
+    bool moved = false;
+    bool left = false;
+    const auto go_round = [&] {
+      runtime.drive(c);
+      left = engine_.serve_node(c, memories_, &moved);
+      return moved || stop_.load();
+    };
+    if (go_round()) {
+      moved_at = now_ns();
+      nap = kShortestNap;
+      continue;
+    }
+    if (now_ns() - moved_at < kProgressSpin_ns) {
+      arch::pause();
+      continue;
+    }
+    runtime.look_for_deaths();
+    if (left && engine_.has_network()) {
+      Blocker blocker(runtime, c, network, Deadline::in(nanoseconds(nap).count()));
+      const int code =
+          blocker.run([&] { return go_round() || station_.bell.rung.load() != rung ? 1 : 0; });
+      if (code != OMPL_OK && code != OMPL_ERR_TIMEOUT) std::this_thread::sleep_for(nap);
+    } else {
+      const nanoseconds limit = left ? nanoseconds(nap) : kUntilItIsRung;
+      station_.bell.rest(rung, left ? Bell::Sleep::nap : Bell::Sleep::sound, limit, go_round);
+    }
+    nap = std::min(nap * 2, kLongestNap);
+    if (moved) moved_at = now_ns();
+  }
+}
+
+}  // namespace ompl::coll

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A member's lane at the servant of its node: carries out what the member has handed over there, on the member's channels and buffers.
+// Thread rule: the servant.
+#pragma once
+
+#include <string>
+
+#include "coll/progress/member_memory.hpp"
+#include "coll/progress/offload_queue.hpp"
+#include "coll/schedule/executor.hpp"
+
+namespace ompl::coll {
+
+class Team;
+
+class StandIn {
+ public:
+  StandIn(Team& team, uint32_t member, uint32_t lane);
+
+  // Goes on as far as can be without waiting; `moved`: set if anything was done. True if it has something left.
+  bool serve(Context& c, MemberMemory& memory, bool* moved);
+  // Ends what it has.
+  void end(Context& c, int code, const std::string& why);
+
+ private:
+  bool take(MemberMemory& memory);
+  void refuse(int error);
+  int learn(const Order& order, MemberMemory& memory);
+
+  Team& team_;
+  const uint32_t rank_;
+  const uint64_t desk_at_;  // in the member's segment
+  Desk& desk_;
+  Executor executor_;
+  Order* order_ = nullptr;  // that it has
+  Schedule schedule_;       // the last one,
+  uint64_t known_ = 0;      // and its number
+  Operation operation_;
+  Execution execution_;
+};
+
+}  // namespace ompl::coll

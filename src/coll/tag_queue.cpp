@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coll/tag_queue.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "coll/algorithms/algorithms.hpp"
+#include "coll/engine.hpp"
+#include "coll/team/team.hpp"
+#include "coll/tuner/explanation.hpp"
+#include "util/status.hpp"
+
+namespace ompl::coll {
+namespace {
+
+constexpr Operation kPromises{.element = sizeof(Promise)};  // they are not cut
+
+// Of a claim, also if there is no memory for what is to be done.
+class Release {
+ public:
+  explicit Release(std::atomic<bool>& claimed) : claimed_(claimed) {}
+  ~Release() { claimed_.store(false, std::memory_order_seq_cst); }
+  Release(const Release&) = delete;
+  Release& operator=(const Release&) = delete;
+
+ private:
+  std::atomic<bool>& claimed_;
+};
+
+void push(std::atomic<Request*>& list, Request* request) {
+  request->next = list.load(std::memory_order_relaxed);
+  while (!list.compare_exchange_weak(request->next, request)) {
+  }
+}
+
+}  // namespace
+
+Lane::Lane(Team& team, uint32_t number)
+    : team_(team), executor_(team, team.channels(team.me(), number)), handover_(team, number) {}
+
+Lane::~Lane() = default;
+
+Request* Lane::fresh() {
+  if (free_ == nullptr) free_ = returned_.exchange(nullptr);
+  if (free_ == nullptr) free_ = requests_.emplace_back(std::make_unique<Request>()).get();
+  Request* const request = free_;
+  free_ = request->next;
+  request->lane = this;
+  return request;
+}
+
+void Lane::recycle(Request* request) { push(returned_, request); }
+
+std::shared_ptr<const Prepared> Lane::prepare(const Call& call) {
+  const auto found = std::ranges::find(compiled_, call, &Compiled::call);
+  if (found != compiled_.end()) {
+    std::rotate(compiled_.begin(), found, found + 1);
+    return compiled_.front().prepared;
+  }
+  const auto prepared = std::make_shared<Prepared>();
+  prepared->number = ++prepared_;
+  prepared->tuning = tuning_of(call);
+  Call one = call;
+  std::shared_ptr<const Schedule> schedule;
+  for (const Choice& choice : prepared->tuning != nullptr ? prepared->tuning->choices()
+                                                          : std::vector<Choice>{{call.algorithm}}) {
+    if (schedule == nullptr || choice.algorithm != one.algorithm) {
+      one.algorithm = choice.algorithm;
+      schedule = compile(one);
+    }
+    if (schedule == nullptr) return nullptr;
+    prepared->add(schedule);
+  }
+  if (prepared->tuning != nullptr) {
+    prepared->exchange =
+        compile(exchange_of_times(call, prepared->tuning->tuner().most_runs(), team_.layout().room()));
+    prepared->make_room(*prepared->exchange);
+  }
+  prepared->can_be_served =
+      prepared->tuning == nullptr && team_.can_be_served(*prepared->schedules.front());
+  if (compiled_.size() == kCompiled) compiled_.pop_back();
+  compiled_.insert(compiled_.begin(), {call, prepared});
+  return prepared;
+}
+
+// Null: there is nothing to tune. All members come to the same.
+Tuning* Lane::tuning_of(const Call& call) {
+  const Engine& engine = team_.engine();
+  const bool open = call.algorithm == OMPL_COLL_AUTO || call.modes;
+  if (!engine.tunes() || !open || call.listed || call.size < 2) return nullptr;
+  const Kind kind = kind_of(call);
+  if (const auto found = tunings_.find(kind); found != tunings_.end()) return found->second.get();
+  std::vector<Choice> choices = short_list(kind, engine.known().machine().of(kind));
+  if (choices.size() < 2) return nullptr;
+  const std::vector<double> known = engine.known().known(kind, choices);
+  auto tuning = std::make_unique<Tuning>(kind, std::move(choices), known);
+  if (explains()) log::write(log::Level::info, explain_beginning(*tuning, engine.known().machine()));
+  return (tunings_[kind] = std::move(tuning)).get();
+}
+
+// One member does so for all.
+bool Lane::explains() const { return team_.me() == 0 && team_.engine().explains(); }
+
+void Lane::tell(Table* table) const {
+  if (busy()) return;
+  for (const auto& [kind, tuning] : tunings_) tuning->tell(table);
+}
+
+void Lane::start(Request* request) {
+  for (const Prepared* prepared : {request->prepared.get(), request->exchange.get()})
+    if (prepared != nullptr) request->execution.make_room(prepared->widest);
+  request->stage = Request::Stage::waiting;
+  request->execution.failure = OMPL_OK;
+  request->handed_over = false;
+  if (const Tuning* const tuning = request->prepared->tuning; tuning != nullptr && tuning->kind().modes)
+    request->started = std::chrono::steady_clock::now();
+  if (request->exchange != nullptr) {
+    request->promises.resize(team_.size());
+    request->promises[team_.me()] = request->promise;
+  }
+  request->state.store(Request::kRunning, std::memory_order_relaxed);
+  under_way_.fetch_add(1, std::memory_order_relaxed);
+  const bool shares = progress() == OMPL_PROGRESS_SHARED && !team_.engine().has_network();
+  request->worth_waking = request->prepared->bytes >= (shares ? kWorthSharing : kWorthWaking);
+  if (request->worth_waking) worth_waking_.fetch_add(1, std::memory_order_relaxed);
+  team_.engine().note_started();
+  push(incoming_, request);
+  if (team_.queue() != nullptr) team_.queue()->add(*this);
+}
+
+void Lane::drive(Context& c, bool* again) {
+  if (team_.queue() != nullptr) {
+    team_.queue()->drive(c, again);
+    return;
+  }
+  // What is started while the lane is claimed must not be overlooked.
+  do {
+    if (claimed_.exchange(true, std::memory_order_seq_cst)) {
+      *again = true;
+      return;
+    }
+    const Release release(claimed_);
+    run(c, again);
+  } while (incoming_.load(std::memory_order_seq_cst) != nullptr);
+}
+
+void Lane::run(Context& c, bool* again) {
+  const uint64_t before = executor_.moves();
+  take_in();
+  do {
+    hand_over();
+  } while (first_ != nullptr && go_on(c, Executor::kTurns, again));
+  if (team_.hands_over() && executor_.moves() != before) handover_.nudge();
+}
+
+// What the servant of the node may have, up to the first request that it may not.
+void Lane::hand_over() {
+  if (!team_.hands_over()) return;
+  for (Request* request = first_; request != nullptr && handover_.offer(*request);
+       request = request->next) {
+  }
+}
+
+bool Lane::turn(Context& c, bool* again) {
+  take_in();
+  if (first_ == nullptr) {  // it was counted, and comes in a moment
+    *again = true;
+    return false;
+  }
+  const uint64_t before = moves();
+  return go_on(c, 1, again) || moves() != before;
+}
+
+// A thread waits for it, or for one behind it. Those that have not been taken in yet are nobody's.
+bool Lane::is_awaited(const Request* request) const {
+  while (request != nullptr && request->attendants.load(std::memory_order_seq_cst) == 0)
+    request = request->next;
+  return request != nullptr;
+}
+
+void Lane::attend(Request& request) {
+  request.attendants.fetch_add(1, std::memory_order_seq_cst);
+  attendants_.fetch_add(1, std::memory_order_seq_cst);
+}
+
+void Lane::leave(Request& request) {
+  attendants_.fetch_sub(1, std::memory_order_seq_cst);
+  request.attendants.fetch_sub(1, std::memory_order_seq_cst);
+  const bool worth = worth_waking_.load(std::memory_order_relaxed) != 0 || team_.queue() != nullptr;
+  if (worth && busy() && is_served(progress())) team_.engine().ring();
+}
+
+// Goes on with the first request; true if the next, or its next stage, can begin.
+bool Lane::go_on(Context& c, int turns, bool* again) {
+  Request& request = *first_;
+  const int broken = team_.broken();
+  if (request.handed_over) {
+    switch (handover_.owner(request, is_awaited(&request) || broken != OMPL_OK)) {
+      case Handover::Owner::servant:
+        if (broken == OMPL_OK) return false;
+        handover_.recall(request);
+        break;
+      case Handover::Owner::over:
+        end(request, handover_.result(request));
+        return true;
+      case Handover::Owner::own:
+        break;
+    }
+  }
+  if (broken != OMPL_OK) {
+    end(request, broken);
+    return true;
+  }
+  if (request.stage == Request::Stage::waiting) {
+    find_scratch(request);
+    next_stage(request);
+  }
+  using Turn = Executor::Turn;
+  const Turn turn = executor_.advance(c, request.execution, turns);
+  if (turn == Turn::again) *again = true;
+  if (turn != Turn::done) return team_.broken() != OMPL_OK;
+  if (!next_stage(request)) end(request, request.execution.failure);
+  return true;
+}
+
+// Goes on to what comes after the stage that is over; false: nothing.
+bool Lane::next_stage(Request& request) {
+  using Stage = Request::Stage;
+  using Clock = std::chrono::steady_clock;
+  Tuning* const tuning = request.prepared->tuning;
+  // Before the collective itself all members depend on each other: who fails there fails with all.
+  const bool alike = request.stage == Stage::promises || request.stage == Stage::times;
+  if (alike && request.execution.failure != OMPL_OK) return false;
+  switch (request.stage) {
+    case Stage::waiting:
+      if (request.exchange == nullptr) break;
+      begin(request, Stage::promises,
+            {.schedule = request.exchange->schedules.front().get(),
+             .receive = reinterpret_cast<std::byte*>(request.promises.data()),
+             .operation = &kPromises});
+      return true;
+    case Stage::promises:
+      request.execution.why = disagreement(request.promises);
+      if (request.execution.why.empty()) break;
+      request.execution.failure = OMPL_ERR_ARG;
+      return false;
+    case Stage::times:
+      if (tuning->learn(request.times) && explains())
+        log::write(log::Level::info, explain_decision(*tuning));
+      break;
+    case Stage::itself:
+      if (tuning != nullptr && !tuning->kind().modes && request.ticket.is_timed())
+        tuning->note(request.ticket,
+                     std::chrono::duration<double>(Clock::now() - request.begun).count());
+      return false;
+  }
+  if (tuning != nullptr && tuning->over()) {
+    request.times = tuning->times();
+    auto* const times = reinterpret_cast<std::byte*>(request.times.data());
+    begin(request, Stage::times,
+          {.schedule = request.prepared->exchange.get(),
+           .send = times,
+           .receive = times,
+           .operation = &tuning->agreement()});
+    return true;
+  }
+  request.ticket = {};
+  if (tuning != nullptr) choose(request);
+  begin(request, Stage::itself,
+        {.schedule = request.prepared->schedules[request.ticket.candidate].get(),
+         .send = request.send,
+         .receive = request.receive,
+         .operation = &request.operation});
+  return true;
+}
+
+// What the request takes. Its turn may come when no thread that would make progress looks at the lane.
+void Lane::choose(Request& request) {
+  Tuning& tuning = *request.prepared->tuning;
+  request.ticket = tuning.take();
+  if (tuning.kind().modes) {
+    const int32_t mode = tuning.choices()[request.ticket.candidate].mode;
+    const bool open = team_.progress() == OMPL_PROGRESS_AUTO;
+    if (chosen_.exchange(mode, std::memory_order_relaxed) != mode && open) team_.engine().note_modes();
+    ring(request);
+  }
+  if (request.ticket.is_timed()) request.begun = std::chrono::steady_clock::now();
+}
+
+int32_t Lane::progress() const {
+  const int32_t mode = team_.progress();
+  return mode == OMPL_PROGRESS_AUTO ? chosen_.load(std::memory_order_relaxed) : mode;
+}
+
+void Lane::note_end(Request& request) {
+  Tuning* const tuning = request.prepared->tuning;
+  if (tuning == nullptr || !tuning->kind().modes || !request.ticket.is_timed()) return;
+  const auto took = std::chrono::steady_clock::now() - request.started;
+  tuning->note(std::exchange(request.ticket, {}), std::chrono::duration<double>(took).count());
+}
+
+void Lane::find_scratch(Request& request) {
+  for (const Prepared* prepared : {request.prepared.get(), request.exchange.get()})
+    if (prepared != nullptr) request.execution.find_scratch(prepared->scratch);
+}
+
+void Lane::begin(Request& request, Request::Stage stage, const Work& work) {
+  request.stage = stage;
+  request.execution.begin(work);
+}
+
+bool Lane::is_left_to_servant(const Request& request) const {
+  return request.worth_waking && progress() == OMPL_PROGRESS_SPARE && team_.queue() == nullptr;
+}
+
+void Lane::ring(const Request& request) const {
+  const bool worth = request.worth_waking || team_.queue() != nullptr;
+  if (is_served(progress()) && worth && request.runs()) team_.engine().ring();
+}
+
+void Lane::take_in() {
+  if (incoming_.load(std::memory_order_relaxed) == nullptr) return;
+  Request* oldest = nullptr;
+  for (Request* request = incoming_.exchange(nullptr); request != nullptr;) {
+    Request* const next = request->next;
+    request->next = oldest;
+    oldest = request;
+    request = next;
+  }
+  Request** end = &first_;
+  while (*end != nullptr) end = &(*end)->next;
+  *end = oldest;
+}
+
+// The request is its owner's again at once.
+void Lane::end(Request& request, int code) {
+  if (request.handed_over) handover_.end(request);
+  first_ = request.next;
+  if (request.worth_waking) worth_waking_.fetch_sub(1, std::memory_order_relaxed);
+  under_way_.fetch_sub(1, std::memory_order_release);
+  team_.engine().note_ended(code);
+  request.state.store(code, std::memory_order_seq_cst);
+  team_.runtime().wake_own_completions();
+}
+
+}  // namespace ompl::coll

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coll/team/keyed_exchange.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/wait/block.hpp"
+#include "util/status.hpp"
+
+namespace ompl::coll {
+namespace {
+
+constexpr uint32_t kStride = 64;
+static_assert(kStride >= sizeof(Cell) + sizeof(Meeting::Word));
+
+Layout layout_of(uint32_t ranks) { return {.members = ranks, .lanes = 1, .stride = kStride}; }
+
+}  // namespace
+
+// The cells for ranks that are not mapped come last.
+Meeting::Meeting(Runtime& runtime, uint64_t memory) : runtime_(runtime) {
+  const Layout layout = layout_of(runtime.size());
+  const uint32_t me = runtime.rank();
+  sides_.reserve(runtime.size());
+  for (uint32_t rank = 0; rank < runtime.size(); ++rank) {
+    const uint64_t staged = memory + layout.bytes() + layout.cells(0, rank) - layout.cells(0, 0);
+    sides_.push_back({Channel(runtime, {.member = me,
+                                        .rank = rank,
+                                        .words_here = memory + layout.words(0, rank),
+                                        .counters_here = memory + layout.counters(0, rank),
+                                        .cells_here = memory + layout.cells(0, rank),
+                                        .words_there = memory + layout.words(0, me),
+                                        .cells_there = memory + layout.cells(0, me),
+                                        .staging = static_cast<std::byte*>(runtime.pointer(me, staged)),
+                                        .stride = kStride})});
+  }
+}
+
+uint64_t Meeting::bytes(uint32_t ranks) {
+  const Layout layout = layout_of(ranks);
+  constexpr uint64_t kLine = OffsetAllocator::kGranule;
+  return (layout.bytes() + layout.cell_bytes() + kLine - 1) / kLine * kLine;
+}
+
+int Meeting::Outcome::code(std::string_view caller) const {
+  if (failure != OMPL_OK)
+    return fail_quietly(failure, fmt::format("{}: rank {}, of the team, {}", caller, failed,
+                                             failure == OMPL_ERR_PEER ? "died" : "is out of reach"));
+  if (differs)
+    return ompl::fail(
+        OMPL_ERR_ARG,
+        "{}: the members make or end different teams, or give different lists or configs, or differ in "
+        "OMPL_COLL_CHECK, OMPL_TUNER or OMPL_COLL_PROGRESS=auto",
+        caller);
+  return OMPL_OK;
+}
+
+// True once it has been told, or cannot be.
+bool Meeting::tell(Context& c, uint32_t rank, const Word& mine, Outcome* outcome) {
+  Channel& channel = sides_[rank].channel;
+  if (!channel.may_send()) return false;
+  const int code = channel.send(c, reinterpret_cast<const std::byte*>(&mine), sizeof mine, OMPL_OK);
+  if (code > OMPL_PENDING) outcome->again = true;
+  if (code < OMPL_OK) outcome->fail(code, rank);
+  return code <= OMPL_PENDING;
+}
+
+// True once its word for this meeting is there, or will not come. While no rank has failed nobody has a reason to be at another meeting. A word that was
+// complained of counts all the same if there was one, not known here.
+bool Meeting::hear(Context& c, uint32_t rank, const Word& mine, uint64_t* value, Outcome* outcome) {
+  Side& side = sides_[rank];
+  const bool excused = runtime_.failures() != 0;
+  const auto fits = [&] {
+    return side.kept && side.kept->key == mine.key && (excused || !side.complained);
+  };
+  int failure = OMPL_OK;
+  while (!fits()) {
+    const std::byte* const data = side.channel.arrived(&failure);
+    if (data == nullptr) return false;
+    std::memcpy(&side.kept.emplace(), data, sizeof(Word));
+    side.channel.take();
+    if (const int code = side.channel.acknowledge(c); code < OMPL_OK) outcome->fail(code, rank);
+    side.complained = !excused && side.kept->key != mine.key;
+    if (!side.complained) continue;
+    outcome->differs = true;
+    return true;
+  }
+  *value = side.kept->value;
+  side.kept.reset();
+  return true;
+}
+
+int Meeting::exchange(Context& c, std::string_view caller, const std::vector<uint32_t>& ranks,
+                      const Word& mine, std::vector<uint64_t>* values) {
+  values->assign(ranks.size(), mine.value);
+  std::vector<Exchange> left;  // with whom it is not over
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    if (ranks[i] != runtime_.rank()) left.push_back({.place = i});
+  Outcome outcome;
+  const auto go_on = [&](Exchange& one) {
+    const uint32_t rank = ranks[one.place];
+    if (const int known = runtime_.peer(rank).failure.load(); known != OMPL_OK) {
+      outcome.fail(known, rank);
+      return true;
+    }
+    one.told = one.told || tell(c, rank, mine, &outcome);
+    one.heard = one.heard || hear(c, rank, mine, &(*values)[one.place], &outcome);
+    if (outcome.failure == OMPL_OK) return one.told && one.heard;
+    return one.told || !sides_[rank].channel.may_send();
+  };
+  while (!left.empty()) {
+    const uint32_t first = ranks[left.front().place];
+    const Blocked what{.call = ompl::Call::collective, .peer = first, .bucket = &runtime_.bucket_any()};
+    Blocker blocker(runtime_, c, what, Deadline::never());
+    const int code = blocker.run([&] {
+      outcome.again = false;
+      std::erase_if(left, go_on);
+      if (outcome.again) blocker.stay_awake();
+      return left.empty() || ranks[left.front().place] != first ? 1 : 0;
+    });
+    if (code != OMPL_OK && runtime_.peer(first).failure.load() == OMPL_OK) return code;
+  }
+  // What only a call has reported so far is known to the next meeting.
+  if (outcome.failure != OMPL_OK) runtime_.look_for_broken(outcome.failed, 1);
+  return outcome.code(caller);
+}
+
+}  // namespace ompl::coll

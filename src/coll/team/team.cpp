@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coll/team/team.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "coll/engine.hpp"
+#include "coll/progress/modes.hpp"
+#include "util/status.hpp"
+
+namespace ompl::coll {
+
+Team::Team(Engine& engine, std::vector<uint32_t> ranks, const Layout& layout,
+           std::vector<uint64_t> memories, uint64_t staging)
+    : engine_(engine),
+      runtime_(engine.runtime()),
+      ranks_(std::move(ranks)),
+      nodes_(engine.hosts(ranks_)),
+      layout_(layout),
+      memories_(std::move(memories)),
+      staging_(staging),
+      me_(static_cast<uint32_t>(std::ranges::find(ranks_, runtime_.rank()) - ranks_.begin())),
+      servant_(why_no_servant().empty() ? lowest_of_node() : kNoRank) {
+  if (runtime_.settings().coll_scheduler == "locked-queue") queue_ = std::make_unique<LockedQueue>();
+  for (uint32_t lane = 0; lane < layout.lanes; ++lane)
+    lanes_.push_back(std::make_unique<Lane>(*this, lane));
+}
+
+std::vector<Channel> Team::channels(uint32_t member, uint32_t lane) const {
+  std::vector<Channel> channels;
+  channels.reserve(size());
+  const uint64_t here = memories_[member];
+  for (uint32_t peer = 0; peer < size(); ++peer) {
+    const uint64_t there = memories_[peer];
+    const uint64_t staged = layout_.cells(lane, peer) - layout_.cells(0, 0);
+    channels.emplace_back(runtime_,
+                          Channel::Ends{.member = ranks_[member],
+                                        .rank = ranks_[peer],
+                                        .words_here = here + layout_.words(lane, peer),
+                                        .counters_here = here + layout_.counters(lane, peer),
+                                        .cells_here = here + layout_.cells(lane, peer),
+                                        .words_there = there + layout_.words(lane, member),
+                                        .cells_there = there + layout_.cells(lane, member),
+                                        .staging = static_cast<std::byte*>(runtime_.pointer(
+                                            runtime_.rank(), staging_ == 0 ? 0 : staging_ + staged)),
+                                        .stride = layout_.stride});
+  }
+  return channels;
+}
+
+void Team::drive(Context& c, bool* again) {
+  look_at_failures();
+  for (const std::unique_ptr<Lane>& lane : lanes_)
+    if (lane->busy()) lane->drive(c, again);
+}
+
+bool Team::serve(Context& c, bool* again) {
+  look_at_failures();
+  if (queue_ != nullptr) {
+    queue_->drive(c, again);
+    return busy();
+  }
+  bool left = false;
+  for (const std::unique_ptr<Lane>& lane : lanes_) {
+    if (!lane->busy() || lane->attended() || !is_served(lane->progress())) continue;
+    lane->drive(c, again);
+    left = left || lane->busy();
+  }
+  return left;
+}
+
+void Team::idle(Context& c, bool* again) {
+  look_at_failures();
+  for (const std::unique_ptr<Lane>& lane : lanes_)
+    if (lane->busy() && lane->progress() == OMPL_PROGRESS_IDLE) lane->drive(c, again);
+}
+
+bool Team::has_lane_of(int32_t mode) const {
+  if (progress() != OMPL_PROGRESS_AUTO) return progress() == mode;
+  return std::ranges::any_of(
+      lanes_, [=](const std::unique_ptr<Lane>& lane) { return lane->progress() == mode; });
+}
+
+uint32_t Team::lowest_of_node() const {
+  uint32_t lowest = runtime_.rank();
+  for (const uint32_t member : neighbours()) lowest = std::min(lowest, ranks_[member]);
+  return lowest;
+}
+
+bool Team::can_be_served(const Schedule& schedule) const {
+  return servant_ == runtime_.rank() || std::ranges::all_of(schedule.steps, [this](const Step& step) {
+           return !step.has_peer() || nodes_.of(step.peer) == nodes_.of(me_);
+         });
+}
+
+std::string Team::why_no_servant() const {
+  if (size() == 1) return "the team has one member";
+  if (runtime_.settings().coll_scheduler == "locked-queue")
+    return "OMPL_COLL_SCHEDULER is locked-queue";
+  return {};
+}
+
+// Calls `visit(desk)` for each that this rank's servant looks at.
+template <class Visit>
+void Team::for_orders(Visit visit) const {
+  if (servant_ != runtime_.rank()) return;
+  for (const uint32_t member : neighbours())
+    for (uint32_t lane = 0; lane < layout_.lanes; ++lane) visit(desk(member, lane));
+}
+
+bool Team::has_orders() const {
+  bool any = false;
+  for_orders([&](const Desk& desk) { any = any || desk.posted.load() != desk.done.load(); });
+  return any;
+}
+
+bool Team::serve_members(Context& c, MemberMemories& memories, bool* moved) {
+  if (closed_.load(std::memory_order_seq_cst)) return false;
+  if (service_ == nullptr) service_ = std::make_unique<Service>(*this);
+  return service_->serve(c, memories, moved);
+}
+
+void Team::end_service(Context& c) {
+  if (service_ != nullptr) service_->end(c, OMPL_ERR_STATE, "the servant of the node has ended");
+}
+
+bool Team::busy() const {
+  return std::ranges::any_of(lanes_, [](const std::unique_ptr<Lane>& lane) { return lane->busy(); });
+}
+
+void Team::tell(Table* table) const {
+  for (const std::unique_ptr<Lane>& lane : lanes_) lane->tell(table);
+}
+
+uint64_t Team::moves() const {
+  uint64_t all = 0;
+  for (const std::unique_ptr<Lane>& lane : lanes_) all += lane->moves();
+  for_orders([&](const Desk& desk) { all += desk.moves.load(std::memory_order_relaxed); });
+  return all;
+}
+
+void Team::break_up(int code, const std::string& why) {
+  const std::lock_guard lock(breaking_);
+  if (broken() != OMPL_OK) return;
+  why_ = why;
+  broken_.store(code, std::memory_order_release);
+}
+
+// Who is out of reach cannot be told, and learns of that by itself.
+void Team::leave(Context& c) {
+  for (uint32_t member = 0; member < size(); ++member) {
+    const Signal left{.offset = memories_[member] + offsetof(Notice, left)};
+    static_cast<void>(runtime_.signal(c, ranks_[member], left));
+  }
+  look_at_failures();
+}
+
+void Team::look_at_failures() {
+  auto* const notice = static_cast<std::byte*>(runtime_.pointer(runtime_.rank(), memory()));
+  const auto left = arch::word32(notice + offsetof(Notice, left));
+  if (left.load(std::memory_order_acquire) != 0 && broken() == OMPL_OK)
+    break_up(OMPL_ERR_MEMORY, "a member has found no memory to take part in a collective");
+  const uint32_t known = runtime_.failures();
+  if (known == failures_seen_.load(std::memory_order_relaxed)) return;
+  failures_seen_.store(known, std::memory_order_relaxed);
+  for (const uint32_t rank : ranks_) {
+    const int failure = runtime_.peer(rank).failure.load();
+    if (failure == OMPL_OK) continue;
+    break_up(failure, fmt::format("rank {}, of the team, {}", rank,
+                                  failure == OMPL_ERR_PEER ? "died" : "is out of reach"));
+  }
+}
+
+}  // namespace ompl::coll

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "conduit/ofi/rdm_peers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <random>
+
+#include "arch/clock.hpp"
+#include "util/log.hpp"
+#include "util/status.hpp"
+
+namespace ompl::conduit::ofi {
+namespace {
+
+constexpr int64_t kLookEveryMs = 100;
+constexpr int64_t kProbeEveryMs = 5;  // while one is under way
+constexpr int64_t kSilenceMs = 2000;  // of a link that is up, until its other side is asked;
+constexpr int kMostPatience = 2;      // twice as long after each question without an answer, so often
+constexpr int64_t kGreetMs = 300;     // of one that is not: then also the Hello is said again
+
+uint64_t random_number() {
+  std::random_device random;
+  return uint64_t{random()} << 32 | random();
+}
+
+}  // namespace
+
+Contacts::Contacts(const Site& site, const Resources& resources, uint32_t slot, Voice& voice)
+    : Links(site, resources, slot),
+      voice_(voice),
+      numbered_(site.choice->numbered),
+      over_tcp_(site.choice->over_tcp),
+      cookie_(random_number()) {}
+
+// --- Coming up -----------------------------------------------------------------------------------------
+
+void Contacts::begin(Link& link) {
+  set_waiting(link, true);
+  link.looked_at = arch::now_ms();
+  if (insert(link)) greet(link);
+}
+
+// The name is outside bytes, and libfabric reads on from it as far as its kind of address goes.
+bool Contacts::insert(Link& link) {
+  if (link.endpoint != nullptr) return true;
+  if (numbered_ && link.place >= Numbered::kMaxLinks) {
+    fail(link, OMPL_ERR_LINK, "this endpoint has too many peers");
+    return false;
+  }
+  std::array<char, 2 * Address::kMaxName> name{};
+  (*site_.peers)[link.rank].slots[link.slot].name.copy(name.data(), Address::kMaxName);
+  if (fi_av_insert(resources_.peers.get(), name.data(), 1, &link.address, 0, nullptr) != 1) {
+    fail(link, OMPL_ERR_LINK, "the provider refuses its address");
+    return false;
+  }
+  link.endpoint = resources_.receiver.get();
+  return true;
+}
+
+void Contacts::greet(Link& link) {
+  const Hello hello{
+      .greeting = greeting_for(link), .link = link.place, .knows = link.known, .cookie = cookie_};
+  link.greeted = voice_.say(link, &hello, sizeof hello);
+  owing_ = owing_ || !link.greeted;
+  if (link.greeted && link.known && !link.up && link.failure == OMPL_OK) came_up(link);
+}
+
+void Contacts::greeted_by(const Hello& hello) {
+  if (!is_admissible(hello.greeting)) {
+    log::warn("ofi: dropped a greeting that does not belong to this job");
+    return;
+  }
+  Link& link = link_of(hello.greeting);
+  if (link.failure != OMPL_OK || link.probing || link.spoke) return;  // overheard and said again
+  link.their_place = hello.link;
+  link.their_cookie = hello.cookie;
+  const bool again = link.known;
+  link.known = true;
+  if (!insert(link)) return;
+  if (!link.up) set_waiting(link, true);
+  if (!link.greeted || (again && hello.knows == 0)) {
+    greet(link);  // again: ours was lost
+  } else {
+    came_up(link);
+  }
+}
+
+// --- What comes in -------------------------------------------------------------------------------------
+
+Sealed Contacts::seal(const Link& link, const Message& message) {
+  return {.message = message,
+          .cookie = link.their_cookie,
+          .link = link.their_place,
+          .number = link.sent,
+          .writes = link.written};
+}
+
+bool Contacts::in_order(Link& link, bool nothing_is_missing) {
+  link.spoke = true;
+  link.lively = true;
+  if (nothing_is_missing || !numbered_) return true;
+  give_up(link, "something that it sent was lost: the connection broke");
+  return false;
+}
+
+bool Contacts::take_in(const void* bytes, std::size_t length, uint32_t* source, Signal* record) {
+  if (length == sizeof(Hello)) {
+    Hello hello;
+    std::memcpy(&hello, bytes, sizeof hello);
+    greeted_by(hello);
+    return false;
+  }
+  Sealed sealed;
+  if (length == sizeof sealed) {
+    std::memcpy(&sealed, bytes, sizeof sealed);
+    if (sealed.cookie == cookie_ && sealed.link < all().size()) {
+      Link& link = *all()[sealed.link];
+      if (link.failure != OMPL_OK && !link.goodbye) {
+        if (sealed.message.op != kBroken) tell(link);
+        return false;
+      }
+      const bool all_is_there =
+          sealed.number == link.heard++ && static_cast<int16_t>(link.arrived - sealed.writes) >= 0;
+      return in_order(link, all_is_there) && opened(link, sealed.message, source, record);
+    }
+  }
+  log::warn("ofi: dropped a message of {} bytes that does not belong to this job", length);
+  return false;
+}
+
+bool Contacts::opened(Link& link, const Message& message, uint32_t* source, Signal* record) {
+  switch (message.op) {
+    case kGoodbye:
+      said_goodbye(link.rank, link.slot);
+      return false;
+    case kPing:
+      say(link, kPong);
+      return false;
+    case kPong:
+      return false;
+    case kBroken:
+      fail(link, OMPL_ERR_LINK, "something was lost on the way there: the connection broke");
+      return false;
+    default:
+      *source = link.rank;
+      *record = from_message(message);
+      return true;
+  }
+}
+
+bool Contacts::take_in(uint64_t data, uint32_t* source, Signal* record) {
+  if (!numbered_) {
+    *source = immediate_source(data);
+    *record = from_immediate(data);
+    return *source < site_.job->size;
+  }
+  const Numbered in = Numbered::from(data);
+  if (in.link >= all().size()) return false;
+  Link& link = *all()[in.link];
+  if (!link.known || link.failure != OMPL_OK || !in_order(link, in.number == link.arrived++))
+    return false;
+  *source = link.rank;
+  *record = {.offset = uint64_t{in.flag} * 4};
+  return in.flag != 0;
+}
+
+// --- Going down ----------------------------------------------------------------------------------------
+
+void Contacts::lost(Link& link, std::string_view why) {
+  if (link.failure != OMPL_OK || link.probing) return;
+  take_down(link, why);
+  set_waiting(link, true);
+  next_look_ = 0;
+}
+
+int Contacts::progress() {
+  if (owing_) {
+    owing_ = false;
+    for (const auto& link : all()) {
+      if (link->endpoint != nullptr && !link->greeted && link->failure == OMPL_OK) greet(*link);
+      if (link->untold) tell(*link);
+    }
+  }
+  const int64_t now = arch::now_ms();
+  if (now >= next_look_) look_after(now);
+  return 0;
+}
+
+bool Contacts::say(Link& link, uint8_t op) {
+  if (link.endpoint == nullptr || !link.known) return true;  // to nobody
+  const Sealed sealed = seal(link, {.source = site_.job->rank, .op = op});
+  if (!voice_.say(link, &sealed, sizeof sealed)) return false;
+  ++link.sent;
+  return true;
+}
+
+// The link is of no use any more, but the other side lives and is to know.
+void Contacts::give_up(Link& link, const std::string& why) {
+  fail(link, OMPL_ERR_LINK, why);
+  tell(link);
+}
+
+void Contacts::tell(Link& link) {
+  link.untold = !say(link, kBroken);
+  owing_ = owing_ || link.untold;
+}
+
+// One at a time is looked at closely, those that ended first.
+void Contacts::look_after(int64_t now) {
+  if (probed_ != nullptr) {
+    const Probe::Answer answer = probe_.look(now);
+    next_look_ = now + kProbeEveryMs;
+    if (answer == Probe::Answer::none_yet) return;
+    judge(*probed_, answer);
+    probed_ = nullptr;
+  }
+  for (const auto& link : all()) {
+    if (link->probing && examine(*link, now)) return;
+  }
+  for (std::size_t i = 0; i < all().size(); ++i) {
+    Link& link = *all()[turn_++ % all().size()];
+    if (link.failure == OMPL_OK && examine(link, now)) return;
+  }
+  next_look_ = now + kLookEveryMs;
+}
+
+// True if a probe of it is under way.
+bool Contacts::examine(Link& link, int64_t now) {
+  if (!link.probing) {
+    if (link.lively) {
+      link.lively = false;
+      link.unanswered = 0;
+      link.looked_at = now;
+    }
+    if (now - link.looked_at < (link.up ? kSilenceMs << link.unanswered : kGreetMs)) return false;
+    link.looked_at = now;
+    if (!link.up) {
+      greet(link);
+    } else {
+      if (numbered_ && link.unanswered == 0) say(link, kPing);
+      link.unanswered = std::min(link.unanswered + 1, kMostPatience);
+    }
+    if (link.failure != OMPL_OK) return false;
+  }
+  if (!over_tcp_) {
+    if (link.probing) give_up(link, link.why);
+    return false;
+  }
+  probed_ = &link;
+  next_look_ = now + kProbeEveryMs;
+  probe_.start((*site_.peers)[link.rank].slots[link.slot].name, now);
+  return true;
+}
+
+void Contacts::judge(Link& link, Probe::Answer answer) {
+  if (link.failure != OMPL_OK) return;
+  if (answer == Probe::Answer::dead) {
+    fail(link, OMPL_ERR_PEER, "nobody listens there: its process ended");
+  } else if (link.probing || answer == Probe::Answer::unreachable) {
+    give_up(link, link.probing ? link.why : "its host cannot be reached");
+  }
+}
+
+}  // namespace ompl::conduit::ofi

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The ofi conduit over the loopback interface: two ranks in one process, for each provider there is.
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <set>
+
+#include "conformance/rules/endpoint_rules.hpp"
+#include "node.hpp"
+
+namespace ompl::conduit::ofi::test {
+namespace {
+
+// A provider, used as it would be if it asked for what others do.
+struct Form {
+  std::string name;
+  std::string provider;
+  Demands demands = {};
+  bool addressed = true;
+};
+
+const std::vector<Form> kForms{{"tcp", "tcp", {}, false},
+                               {"net", "net", {}, false},
+                               {"tcp_ofi_rxm", "tcp;ofi_rxm"},
+                               {"net_rdm", "net/rdm"},
+                               {"tcp_rdm", "tcp/rdm"},
+                               {"shm", "shm"},
+                               {"registering", "tcp;ofi_rxm", {.registration = true}},
+                               {"unordered", "tcp;ofi_rxm", {.unordered = true}},
+                               {"unordered_shm", "shm", {.registration = true, .unordered = true}},
+                               {"no_immediates", "shm", {.no_immediates = true}}};
+
+const Form& form(const std::string& name) { return *std::ranges::find(kForms, name, &Form::name); }
+
+std::unique_ptr<Node> make_node_of(const Form& form, uint32_t rank, uint32_t slots,
+                                   const std::string& secret = "a secret of the job") {
+  return make_node(rank, 2, slots, form.provider, form.provider == "shm" ? "" : "lo", secret,
+                   form.demands);
+}
+
+std::vector<EndpointCase> cases(const std::vector<std::string>& names) {
+  std::vector<EndpointCase> out;
+  for (const std::string& name : names) {
+    const Form& one = form(name);
+    const bool shm = one.provider == "shm";
+    out.push_back(
+        {.name = name,
+         .node = [&one](uint32_t rank, uint32_t slots) { return make_node_of(one, rank, slots); },
+         .pending_from = 10'000,  // more than any provider copies
+         .no_early_close =
+             shm ? "libfabric 1.17's shm crashes if an endpoint of the same process closes early" : "",
+         .no_deaths = shm ? "libfabric's shm tells nothing of the dead: README.md" : ""});
+  }
+  return out;
+}
+
+const auto kProviders = testing::ValuesIn(cases({"tcp", "net", "tcp_ofi_rxm"}));
+// Not in the quick set.
+const auto kMore = testing::ValuesIn(
+    cases({"net_rdm", "tcp_rdm", "shm", "registering", "unordered", "unordered_shm", "no_immediates"}));
+constexpr auto kCaseName = [](const auto& test) { return test.param.name; };
+
+INSTANTIATE_TEST_SUITE_P(Providers, EndpointRules, kProviders, kCaseName);
+INSTANTIATE_TEST_SUITE_P(More, EndpointRules, kMore, kCaseName);
+
+class OfiEndpointTest : public EndpointRules {};
+INSTANTIATE_TEST_SUITE_P(Providers, OfiEndpointTest, kProviders, kCaseName);
+INSTANTIATE_TEST_SUITE_P(More, OfiEndpointTest, kMore, kCaseName);
+
+// The endpoint may hold a small put until its signal comes. Whatever comes instead, the data go first; and if nothing
+// comes, progress sends them.
+TEST_P(OfiEndpointTest, ASmallPutIsThereBeforeWhateverComesNext) {
+  uint64_t seed = 0;
+  const auto then = [&](const std::function<void()>& next) {
+    uint64_t sent = ++seed;
+    put(from_a(), 1, &sent, kData, sizeof sent);
+    sent = 0;  // the source may be reused
+    next();
+    ASSERT_TRUE(until([&] { return b->flag(kFlag) == 1; }, [&] { step(); }));
+    *b->at<uint32_t>(kFlag) = 0;
+    ASSERT_EQ(*b->at<uint64_t>(kData), seed);
+  };
+  const uint64_t other = 77;
+  then([&] { signal(from_a(), 1, {.offset = kFlag}); });
+  then([&] { signal(from_a(), 1, {.offset = kFlag, .value = 1, .op = SignalOp::update64}); });
+  then([&] {
+    put(from_a(), 1, &other, kData + 8, sizeof other);
+    bool signalled = false;
+    const auto post = [&] {
+      return from_a().put_signal(1, &other, kData + 16, sizeof other, {.offset = kFlag}, &signalled);
+    };
+    finish(from_a(), 1, insist(post, [&] { step(); }));
+    if (!signalled) signal(from_a(), 1, {.offset = kFlag});
+  });
+  ASSERT_EQ(*b->at<uint64_t>(kData + 8), other);
+  ASSERT_EQ(*b->at<uint64_t>(kData + 16), other);
+
+  const auto there = [&] { return *b->at<std::atomic<uint64_t>>(kData) == seed; };
+  put(from_a(), 1, &++seed, kData, sizeof seed);
+  ASSERT_TRUE(until(there, [&] { step(); }));
+  put(from_a(), 1, &++seed, kData, sizeof seed);
+  until([&] { return from_a().arm() || there(); }, [&] { step(); });
+  ASSERT_TRUE(until(there, [&] { b->progress(); })) << "whoever sleeps leaves nothing behind";
+}
+
+// Of those providers whose connections are sockets of ours.
+class OfiConnectionTest : public EndpointRules {
+ protected:
+  static std::set<int> sockets() {
+    std::set<int> found;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+      const int fd = std::stoi(entry.path().filename());
+      sockaddr_storage peer{};
+      socklen_t length = sizeof peer;
+      if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0) found.insert(fd);
+    }
+    return found;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Providers, OfiConnectionTest, testing::ValuesIn(cases({"tcp", "net"})),
+                         kCaseName);
+
+// Slot 2 of three talks to slot 0 of two, which talks back to slot 0.
+TEST_P(OfiConnectionTest, ABreakOfAConnectionThatOnlyTheOtherSideSendsOnIsALoss) {
+  ASSERT_NO_FATAL_FAILURE(start(3, 2));
+  signal(from_b(), 0, {.offset = kFlag});
+  const std::set<int> before = sockets();
+  signal(from_a(2), 1, {.offset = kFlag});
+  ASSERT_TRUE(until([&] { return b->flag(kFlag) == 1; }, [&] { step(); }));
+  int broken = 0;
+  for (const int fd : sockets()) {
+    if (!before.contains(fd)) broken += ::shutdown(fd, SHUT_RDWR) == 0 ? 1 : 0;
+  }
+  ASSERT_GE(broken, 1);
+  ASSERT_TRUE(until([&] { return from_b().loss(0) != OMPL_OK; }, [&] { step(); }));
+  EXPECT_EQ(from_b().loss(0), OMPL_ERR_LINK);
+  EXPECT_FALSE(from_b().reason(0).empty());
+  EXPECT_FALSE(from_b().departed(0));
+  EXPECT_EQ(from_b().failure(0), OMPL_OK) << "its own connection works";
+  signal(from_b(), 0, {.offset = kFlag});
+}
+
+TEST_P(OfiEndpointTest, AStrangerIsRefused) {
+  const auto stranger = make_node_of(form(GetParam().name), 0, 1, "another job's secret");
+  ASSERT_EQ(stranger->opened, OMPL_OK);
+  ASSERT_TRUE(stranger->conduit->connect(1, b->conduit->address()).usable);
+  stranger->open_endpoints();
+  const auto both = [&] {
+    stranger->progress();
+    b->progress();
+  };
+  const auto knock = [&] { return stranger->endpoints[0]->signal(1, {.offset = kFlag}); };
+  if (form(GetParam().name).addressed) {  // it gets no answer
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    while (std::chrono::steady_clock::now() < end) {
+      EXPECT_EQ(knock().reason, Post::Reason::connecting);
+      both();
+    }
+  } else {
+    EXPECT_EQ(insist(knock, both).state, Post::State::failed);
+    EXPECT_NE(std::string(error_detail()).find("another job"), std::string::npos) << error_detail();
+  }
+  EXPECT_EQ(b->flag(kFlag), 0U);
+  EXPECT_EQ(from_b().failure(0), OMPL_OK);
+  signal(from_a(), 1, {.offset = kFlag});  // and the rank that it pretended to be still gets in
+}
+
+TEST_P(OfiEndpointTest, ConnectExplainsWhatItRefuses) {
+  const std::string good = b->conduit->address();
+  for (const std::string& bad :
+       {std::string(), std::string("x"), good.substr(0, good.size() - 1), good + "y"}) {
+    const Reach reach = a->conduit->connect(1, bad);
+    EXPECT_FALSE(reach.usable);
+    EXPECT_FALSE(reach.why.empty());
+  }
+  std::string other = good;
+  other[5] = 'Q';  // the provider's name
+  EXPECT_NE(a->conduit->connect(1, other).why.find("providers differ"), std::string::npos);
+  EXPECT_FALSE(a->conduit->connect(0, good).usable);
+}
+
+}  // namespace
+}  // namespace ompl::conduit::ofi::test

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "conformance/conformance.hpp"
+#include "conduit/self/conduit.hpp"
+#include "conduit/ucx/conduit.hpp"
+
+namespace ompl::conformance {
+namespace {
+
+// Ranks that are not mapped, over the transports of UCX_TLS.
+INSTANTIATE_TEST_SUITE_P(ucx, Conformance,
+                         ::testing::Values(Case{"ucx",
+                                                every_rank(conduit::self::make, conduit::ucx::make)}),
+                         name_of);
+
+}  // namespace
+}  // namespace ompl::conformance

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// In place of dc.cpp where libmlx5's header is not there.
+#include <cerrno>
+
+#include "conduit/verbs/shared_transport/dc.hpp"
+#include "util/status.hpp"
+
+namespace ompl::conduit::verbs {
+
+int Dc::open(const Site& /*site*/, const Resources& /*resources*/, uint32_t* /*inline_limit*/) {
+  return fail(OMPL_ERR_UNSUPPORTED,
+              "this build has no DC: infiniband/mlx5dv.h (rdma-core) was not there when it was made");
+}
+int Dc::lend(Link& /*link*/) { return ENOSYS; }
+int Dc::post(const Link& /*link*/, const ibv_send_wr* /*list*/) const { return ENOSYS; }
+
+}  // namespace ompl::conduit::verbs

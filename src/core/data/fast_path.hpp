@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The short ways of ompl_put, ompl_put_word and ompl_put_signal over a network whose conduit joins puts and signals:
+// one comparison for the rank, one check of the address, one claim, one call of the endpoint. False: nothing was done;
+// take the long way, which says why, or waits. `known`: the context, null if the thread has none yet.
+#pragma once
+
+#include "core/job/runtime.hpp"
+#include "core/network/network.hpp"
+
+namespace ompl {
+
+class ShortWay {
+ public:
+  static bool put(Context* known, const void* source, uint32_t rank, uint64_t offset,
+                  std::size_t length) {
+    if (!leads(known, rank) || !may_hold(*known, offset, length)) return false;
+    known->held.hold(source, rank, offset, length);
+    return true;
+  }
+
+  static bool signal(Context* known, uint32_t rank, uint64_t flag) {
+    if (!leads(known, rank) || !Runtime::knows_flag(*known, flag)) return false;
+    HeldPut& held = known->held;
+    if (!held.any()) return post<false>(*known, nullptr, 0, 0, flag);
+    if (held.rank != rank || !held.take()) return false;
+    if (post<true>(*known, held.data.data(), held.offset, held.length, flag)) {
+      held.forget();
+      return true;
+    }
+    held.give_back();
+    return false;
+  }
+
+  static bool put_signal(Context* known, const void* source, uint32_t rank, uint64_t offset,
+                         std::size_t length, uint64_t flag) {
+    return leads(known, rank) && may_hold(*known, offset, length) &&
+           Runtime::knows_flag(*known, flag) && post<true>(*known, source, offset, length, flag);
+  }
+
+ private:
+  static bool leads(const Context* known, uint32_t rank) {
+    return known != nullptr && known->lane.rank == rank && known->direct;
+  }
+
+  static bool may_hold(const Context& c, uint64_t offset, std::size_t length) {
+    return length - 1 < c.lane.limit &&
+           c.data.covers(offset, length, c.generation->load(std::memory_order_relaxed)) &&
+           !c.held.any();
+  }
+
+  // A context with data outstanding stays on their slot [14], which is the lane's. Tickets there only grow.
+  template <bool WithData>
+  static bool post(Context& c, const void* source, uint64_t offset, std::size_t length, uint64_t flag) {
+    const Lane& lane = c.lane;
+    if (!Network::try_claim(*lane.slot)) return false;
+    const conduit::Post result =
+        lane.slot->endpoint->joined(static_cast<uint32_t>(lane.rank), source, offset, length, flag);
+    const bool done = result.state == conduit::Post::State::done;
+    if (done) [[likely]] {
+      Outstanding& mine = *lane.mine;
+      if (WithData) {
+        lane.link->last_ticket.store(result.ticket, std::memory_order_release);
+        mine.ticket = result.ticket;
+      }
+      if (!(WithData ? mine.data : mine.listed)) [[unlikely]]  // with data it is listed
+        lane.network->note_first(c, WithData);
+      ++lane.link->sent;
+      ++mine.posts;
+      mine.signalled_slots |= lane.slot_bit;
+    } else if (result.state == conduit::Post::State::pending) {  // the long way, on the same slot [14]
+      lane.network->note_data(c, *lane.slot, static_cast<uint32_t>(lane.rank), result);
+    }
+    lane.slot->claimed.store(false, std::memory_order_seq_cst);
+    if (lane.sentinel->load(std::memory_order_seq_cst) != 0) [[unlikely]]
+      lane.network->arm_released(*lane.slot);
+    return done;
+  }
+};
+
+}  // namespace ompl

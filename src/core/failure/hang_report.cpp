@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The hang report: what every blocked thread waits for, and the state of the endpoints.
+#include <array>
+
+#include "core/job/runtime.hpp"
+#include "core/network/network.hpp"
+
+namespace ompl {
+namespace {
+
+// In the order of Call.
+constexpr std::array kCalls = std::to_array<std::string_view>(
+    {"nothing", "ompl_put", "ompl_get", "ompl_put_word", "ompl_put_signal", "ompl_wait", "ompl_flush",
+     "ompl_quiet", "ompl_handle_wait", "ompl_ctx_wait_until", "a wait for several flags", "an atomic",
+     "ompl_progress", "a halo exchange", "a collective", "ompl_barrier", "ompl_alloc", "ompl_free",
+     "ompl_finalize"});
+static_assert(static_cast<std::size_t>(Call::finalize) + 1 == kCalls.size());
+
+constexpr std::string_view name_of(Call call) { return kCalls[static_cast<std::size_t>(call)]; }
+
+}  // namespace
+
+std::string Runtime::hang_report() const {
+  std::string text =
+      fmt::format("ompl[{}] hang report: rank {} of {}, {} rank(s) on this node, {} core(s)\n", rank_,
+                  rank_, size_, node_size(), node_cores_);
+  const int64_t now = now_ns();
+  for (const Context* c = contexts_.load(std::memory_order_acquire); c != nullptr; c = c->next) {
+    const Activity& activity = c->activity;
+    const Call call = activity.call.load(std::memory_order_acquire);
+    if (call == Call::none) continue;
+    const uint32_t peer = activity.peer.load(std::memory_order_relaxed);
+    const uint64_t offset = activity.offset.load(std::memory_order_relaxed);
+    text += fmt::format(
+        "  thread {}: {} for {:.1f} s", activity.thread.load(std::memory_order_relaxed), name_of(call),
+        static_cast<double>(now - activity.since_ns.load(std::memory_order_relaxed)) * 1e-9);
+    if (peer != kNoRank) text += fmt::format(", rank {} ({})", peer, peers_[peer].conduit);
+    if (offset != 0) text += fmt::format(", offset {:#x}", offset);
+    if (call == Call::wait || call == Call::barrier) {
+      text += fmt::format(", flag is {}",
+                          arch::word32(segment_.base() + offset).load(std::memory_order_relaxed));
+    }
+    text += "\n";
+  }
+  if (network_ != nullptr) text += network_->describe();
+  if (failures() != 0) text += fmt::format("  {} failure(s) of ranks known\n", failures());
+  return text;
+}
+
+bool Runtime::anyone_blocked() const {
+  for (const Context* c = contexts_.load(std::memory_order_acquire); c != nullptr; c = c->next) {
+    if (c->activity.call.load(std::memory_order_relaxed) != Call::none) return true;
+  }
+  return false;
+}
+
+}  // namespace ompl

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A context: the handle that orders operations. Every thread has an implicit one; explicit ones belong to
+// tasks. Used by one thread at a time, but for `activity`, which the hang report reads.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "arch/cpu.hpp"
+#include "core/memory/allocation.hpp"
+#include "core/network/coalesced_put.hpp"
+#include "omnipgas/ompl_ext.h"
+#include "omnipgas/ompl_inline.h"
+
+namespace ompl {
+
+class Runtime;
+class Network;
+struct Slot;
+struct Link;
+
+enum class Call : uint8_t {
+  none,
+  put,
+  get,
+  put_word,
+  put_signal,
+  wait,
+  flush,
+  quiet,
+  handle,
+  wait_until,
+  wait_many,
+  atomic,
+  progress,
+  halo,
+  collective,
+  barrier,
+  alloc,
+  free,
+  finalize
+};
+
+inline constexpr uint32_t kNoRank = UINT32_MAX;
+
+// What a blocked thread waits for. Written when a call begins to block, read by the hang report.
+struct Activity {
+  std::atomic<Call> call{Call::none};  // none: not blocked
+  std::atomic<uint32_t> peer{kNoRank};
+  std::atomic<uint64_t> offset{0};
+  std::atomic<int64_t> since_ns{0};      // steady clock
+  std::atomic<int64_t> last_seen_ns{0};  // when this context last began to block: see Load
+  std::atomic<int> thread{0};            // of the operating system
+};
+
+// What a context has outstanding to one rank over the network.
+struct Outstanding {
+  uint64_t ticket = 0;           // of the last put or get, 0 if the conduit gave none
+  uint64_t number = 0;           // of the same among what slot and rank have been sent
+  uint64_t signalled_slots = 0;  // bit i: signals of unknown fate went through slot i
+  uint64_t posts = 0;            // data operations and signals so far
+  uint32_t slot = 0;             // where the data operations are
+  int lost = 0;                  // the error in which a held put ended, until it is told
+  bool data = false;             // data operations of unknown fate exist
+  bool listed = false;           // rank stands in Context::touched
+};
+
+// Segments of a long put that ended before it knew their fate: up to this ticket. Signals to that rank wait for them.
+struct Stray {
+  uint32_t rank;
+  uint32_t slot;
+  uint64_t ticket;
+};
+
+// Where the context last posted over a conduit that joins puts and signals, with what a post has to note: the short
+// ways of core/short_way.hpp go there.
+struct Lane {
+  uint64_t rank = UINT64_MAX;  // no rank that a caller may name, not even a wrong one
+  std::size_t limit = 0;       // bytes of a put that may be held
+  Network* network = nullptr;
+  Slot* slot = nullptr;
+  uint64_t slot_bit = 0;
+  Link* link = nullptr;
+  Outstanding* mine = nullptr;
+  const std::atomic<uint32_t>* sentinel = nullptr;  // SegmentHeader::sentinel
+};
+
+// The mapped allocation that a thread's implicit context used last, on one rank, with all that a call needs
+// to know of it. Layout and reading side stand in ompl_inline.h; written by its thread, but for the length,
+// which ompl_free and ompl_finalize of any thread set to 0.
+inline void move_window(ompl_window* window, uint32_t rank, uint64_t begin, uint64_t length,
+                        std::byte* base) {
+  window->rank = rank;
+  window->begin = begin;
+  window->base = reinterpret_cast<unsigned char*>(base);
+  std::atomic_ref(window->length).store(length, std::memory_order_relaxed);
+}
+inline void close_window(ompl_window* window) {
+  std::atomic_ref(window->length).store(0, std::memory_order_relaxed);
+}
+
+class alignas(arch::kCacheLine) Context {
+ public:
+  // --- read on every operation; set by Runtime::open_context() and cleared when the runtime ends
+  uint32_t ranks = 0;   // 0: no runtime any more, so every rank is out of range
+  bool direct = false;  // operations may take the short ways, which neither count nor look for GPUs
+  uint32_t rank = 0;
+  std::byte* const* bases = nullptr;  // per rank: where its segment is mapped, nullptr if it is not
+  const std::atomic<uint64_t>* generation = nullptr;
+  Runtime* runtime = nullptr;
+  Extent data;  // allocations used last: by puts and gets,
+  Extent flag;  // and by signals and waits
+
+  // --- network
+  std::vector<Outstanding> outstanding;  // per rank, allocated at first use
+  std::vector<uint32_t> touched;         // ranks with something outstanding
+  std::vector<Stray> strays;
+  uint32_t preferred_slot = 0;  // posts go there, if it can be claimed
+  uint32_t arrival_slot = 0;    // where the flag came in that ended the last wait
+  uint32_t polls = 0;
+  uint32_t stand_back = 1;           // pauses when it next finds the slot that it progresses claimed
+  uint32_t next_slot = 0;            // to be looked at for others
+  std::vector<uint32_t> seen_turns;  // of the slots, when it last looked for others; or empty
+  uint32_t empty_polls = 0;          // of ompl_poll
+  Lane lane;
+  HeldPut held;
+
+  ompl_statistics statistics = OMPL_STATISTICS_INIT;
+  uint64_t host_block = 0;        // the block of memory last found not to be a GPU's
+  std::size_t searched_from = 0;  // where the next search for one of several flags begins
+
+  // --- how long the next wait spins, as Blocker::patience() explains
+  static constexpr int kSpunInVain = -1;
+  int eager_spins = 0;  // polls of ompl_wait before it enters the engine
+  uint32_t turn = 0;    // waits left until the thread, on crowded cores, gives its core away
+  bool bulky = false;   // it has put much since its last wait, and so may the other side
+
+  // --- observed by others
+  Activity activity;
+  // Of a thread's implicit context, else nullptr. Such a context is looked up again after the yield hook ran.
+  ompl_windows* windows = nullptr;
+  std::atomic<bool> in_use{false};
+  std::atomic<bool> counted{false};  // among SegmentHeader::threads
+  Context* next = nullptr;           // all contexts ever opened by the runtime, newest first
+};
+
+}  // namespace ompl

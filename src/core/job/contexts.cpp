@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Opening and closing contexts. They are kept in one list for the hang report and never freed before the
+// runtime ends, so that it can be read without a lock; closed ones are used again.
+#include "arch/device_memory.hpp"
+#include "core/job/runtime.hpp"
+#include "core/network/network.hpp"
+
+namespace ompl {
+
+Context* Runtime::open_context(ompl_windows* windows) {
+  const std::lock_guard lock(contexts_mutex_);
+  Context* c = contexts_.load(std::memory_order_relaxed);
+  uint32_t opened = 0;
+  while (c != nullptr && c->in_use.load(std::memory_order_relaxed)) {
+    c = c->next;
+    ++opened;
+  }
+  if (c == nullptr) {
+    c = new Context;
+    c->next = contexts_.load(std::memory_order_relaxed);
+    c->ranks = size_;
+    c->rank = rank_;
+    c->bases = bases_.data();
+    c->generation = &allocations_.generation();
+    c->runtime = this;
+    if (network_ != nullptr)
+      c->preferred_slot = c->arrival_slot = c->next_slot = opened % network_->slots();
+    contexts_.store(c, std::memory_order_release);
+  }
+  look_for_gpus();
+  c->direct = settings_.statistics == "0" && !gpus_.load();
+  c->statistics = OMPL_STATISTICS_INIT;
+  c->searched_from = 0;
+  c->host_block = 0;
+  c->windows = windows;
+  c->data = {};
+  c->flag = {};
+  c->in_use.store(true, std::memory_order_relaxed);
+  return c;
+}
+
+int Runtime::close_context(Context* context) {
+  const int code = quiet(*context);
+  abandon_context(context);
+  return code;
+}
+
+void Runtime::abandon_context(Context* context) {
+  if (network_ != nullptr) network_->let_go(*context);
+  const std::lock_guard lock(contexts_mutex_);
+  context->windows = nullptr;
+  context->outstanding.clear();
+  context->touched.clear();
+  context->strays.clear();
+  context->lane = {};
+  context->activity.thread.store(0, std::memory_order_relaxed);
+  context->activity.last_seen_ns.store(0, std::memory_order_relaxed);
+  context->in_use.store(false, std::memory_order_relaxed);
+}
+
+// A GPU's driver that was loaded since: from now on no context may take the short ways, which do not look
+// for its addresses. Called with the mutex held.
+void Runtime::look_for_gpus() {
+  if (gpus_.load() || !arch::gpu_driver_is_loaded()) return;
+  gpus_.store(true);
+  for (Context* c = contexts_.load(); c != nullptr; c = c->next) c->direct = false;
+  shut_windows();
+}
+
+// No thread may use what is freed, but a window may still stand on it.
+void Runtime::close_windows() {
+  const std::lock_guard lock(contexts_mutex_);
+  shut_windows();
+}
+
+void Runtime::shut_windows() {
+  for (const Context* c = contexts_.load(); c != nullptr; c = c->next) {
+    if (c->windows == nullptr) continue;
+    close_window(&c->windows->data);
+    close_window(&c->windows->flag);
+  }
+}
+
+}  // namespace ompl

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/memory/segment.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "arch/machine.hpp"
+#include "arch/mapping.hpp"
+#include "util/status.hpp"
+
+namespace ompl {
+namespace {
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kPage = 4096;
+
+constexpr uint64_t page_floor(uint64_t offset) { return offset / kPage * kPage; }
+constexpr uint64_t page_ceil(uint64_t offset) { return page_floor(offset + kPage - 1); }
+}  // namespace
+
+void Segment::destroy() {
+  if (base_ != nullptr) ::munmap(std::exchange(base_, nullptr), capacity_);
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+}
+
+int Segment::create(std::size_t capacity, uint32_t rank, uint64_t nonce, bool huge_pages) {
+  huge_pages_ = huge_pages;
+  fd_ = ::memfd_create("omnipgas-segment", MFD_CLOEXEC);
+  if (fd_ < 0 || ::fchmod(fd_, S_IRUSR | S_IWUSR) != 0 ||
+      ::ftruncate(fd_, static_cast<off_t>(capacity)) != 0) {
+    return fail(OMPL_ERR_SYSTEM, "cannot create a segment of {} bytes: {}", capacity,
+                error_text(errno));
+  }
+  void* base = arch::map_segment(fd_, capacity, rank);
+  if (base == MAP_FAILED) {
+    return fail(OMPL_ERR_MEMORY,
+                "cannot reserve {} bytes of address space for the segment ({}); lower "
+                "OMPL_SEGMENT_SIZE or raise "
+                "the limit on virtual memory (ulimit -v)",
+                capacity, error_text(errno));
+  }
+  base_ = static_cast<std::byte*>(base);
+  capacity_ = capacity;
+  if (const int code = commit(0, kFirstOffset); code != OMPL_OK) return code;
+  auto* header = new (base_) SegmentHeader{};
+  header->nonce = nonce;
+  return OMPL_OK;
+}
+
+int Segment::commit(uint64_t offset, std::size_t length) {
+  const uint64_t begin = page_floor(offset);
+  const uint64_t end = page_ceil(offset + length);
+  if (const std::size_t room = arch::available_memory(); length > room) {
+    return fail(OMPL_ERR_MEMORY,
+                "cannot commit {} bytes: only {} bytes of memory are available on this node", length,
+                room);
+  }
+  if (::fallocate(fd_, 0, static_cast<off_t>(begin), static_cast<off_t>(end - begin)) != 0) {
+    return fail(OMPL_ERR_MEMORY, "cannot commit {} bytes of the segment: {}", length,
+                error_text(errno));
+  }
+  if (huge_pages_ && length >= kHugePage) ::madvise(base_ + begin, end - begin, MADV_HUGEPAGE);
+  // Memory used before is zeroed by stores, never by punching holes: a network card may hold it pinned.
+  if (offset < fresh_from_)
+    std::memset(base_ + offset, 0, std::min<uint64_t>(length, fresh_from_ - offset));
+  fresh_from_ = std::max(fresh_from_, offset + length);
+#ifdef MADV_POPULATE_WRITE
+  ::madvise(base_ + begin, end - begin, MADV_POPULATE_WRITE);  // fewer page faults later; may fail
+#endif
+  return OMPL_OK;
+}
+
+}  // namespace ompl

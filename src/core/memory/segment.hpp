@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// This rank's segment: address space reserved up to the capacity, backed by a memfd, committed in
+// pieces. It vanishes with the last process that maps it, however that one ends.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "core/memory/segment_header.hpp"
+
+namespace ompl {
+
+class Segment {
+ public:
+  Segment() = default;
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+  ~Segment() { destroy(); }
+
+  // Reserves `capacity` bytes and commits the header. `huge_pages`: advise the kernel to use them.
+  int create(std::size_t capacity, uint32_t rank, uint64_t nonce, bool huge_pages);
+
+  // Makes [offset, offset + length) usable and zero, or fails with OMPL_ERR_MEMORY: never SIGBUS later.
+  int commit(uint64_t offset, std::size_t length);
+
+  // Unmaps it; the offsets of other processes' mappings stay valid.
+  void destroy();
+
+  [[nodiscard]] std::byte* base() const { return base_; }
+  [[nodiscard]] std::size_t capacity() const { return capacity_; }
+  [[nodiscard]] int fd() const { return fd_; }
+  [[nodiscard]] SegmentHeader& header() const { return header_of(base_); }
+
+ private:
+  std::byte* base_ = nullptr;
+  std::size_t capacity_ = 0;
+  std::size_t fresh_from_ = 0;  // never used so far: zero as the kernel gives it
+  int fd_ = -1;
+  bool huge_pages_ = false;
+};
+
+}  // namespace ompl

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The one loop in which threads wait: spin, then yield, then sleep, always driving progress.
+// Protocol rules 1, 3, 9, 15-17; docs/design/waiting.md.
+#pragma once
+
+#include "core/job/runtime.hpp"
+#include "core/network/network.hpp"
+#include "util/status.hpp"
+
+namespace ompl {
+
+// What to say of a blocked call, and where it sleeps.
+struct Blocked {
+  Call call = Call::none;
+  uint32_t peer = kNoRank;  // whose death ends the wait; kNoRank: anybody's
+  uint64_t offset = 0;
+  Bucket* bucket = nullptr;  // of the own header, where it sleeps
+  bool flag = false;         // for the flag at `offset` of the own segment
+  bool background = false;   // a thread that serves others: sleeps at once, and is no load
+  // Only `ready` ends it, or time, for what breaks or dies elsewhere frees none of its buffers.
+  bool own_end = false;
+};
+
+class Blocker {
+ public:
+  Blocker(Runtime& runtime, Context& context, const Blocked& what, Deadline deadline)
+      : runtime_(runtime), context_(&context), what_(what), deadline_(deadline) {}
+  ~Blocker() {
+    context_->activity.call.store(Call::none, std::memory_order_relaxed);
+    if (registered_) hand_on_role();
+  }
+  Blocker(const Blocker&) = delete;
+  Blocker& operator=(const Blocker&) = delete;
+
+  // Calls `ready` until it returns nonzero (> 0: OMPL_OK, < 0: an error), a rank's death makes that
+  // hopeless, or the deadline passes (OMPL_ERR_TIMEOUT, `ready` having returned 0 last).
+  template <class Ready>
+  int run(Ready ready);
+
+  // Called by `ready`, returning 0, when what it needs will be free in a moment without any event.
+  void stay_awake() { awake_ = true; }
+
+ private:
+  // How long each phase lasts, in polls; by the load on this node's cores now.
+  struct Patience {
+    int spins;
+    int yields;
+    int between = 0;  // spins after each yield
+    int eager = 0;    // spins of the next ompl_wait, if this one ends while spinning
+  };
+  [[nodiscard]] Patience patience() const;
+  static constexpr uint32_t kTurn = 256;  // waits
+
+  // Whether a death or the deadline ends the wait, and with which code.
+  [[nodiscard]] bool over(int* code) const;
+  void progress();
+  void begin();         // publishes what the thread is blocked in, and that it loads the cores
+  bool yield();         // one turn for others; true if the thread may sleep as far as they care
+  void housekeeping();  // deaths and hang reports
+  template <class Ready>
+  int once(Ready& ready);
+  template <class Ready>
+  int spin(Ready& ready, int polls);
+  template <class Ready>
+  int sleep(Ready& ready);
+  std::chrono::milliseconds slice(bool blind);
+  void sleep_in_futex(uint32_t events);
+  bool become_sentinel();
+  void sleep_as_sentinel();
+  void resign_as_sentinel();
+  void hand_on_role();
+
+  Runtime& runtime_;
+  Context* context_;
+  const Blocked what_;
+  const Deadline deadline_;
+  bool reported_ = false;
+  bool awake_ = false;
+  bool registered_ = false;                   // slept, or nearly
+  std::chrono::milliseconds blind_slice_{0};  // of the last sleep that nothing but time could end
+};
+
+template <class Ready>
+int Blocker::run(Ready ready) {
+  if (deadline_.immediate()) return once(ready);
+  for (bool slept = false;;) {
+    // Who slept and was woken for nothing goes back to sleep soon.
+    const Patience limit = what_.background ? Patience{.spins = 1, .yields = 0}
+                           : slept          ? Patience{.spins = 0, .yields = 1}
+                                            : patience();
+    int result = slept ? 0 : ready();  // a poll of the network may cost more than the operation
+    if (result == 0) result = spin(ready, limit.spins);
+    if (result != 0) {
+      context_->eager_spins = limit.eager;
+      return result > 0 ? OMPL_OK : result;
+    }
+    context_->eager_spins = 0;
+    context_->turn = kTurn;
+    begin();
+    bool may_sleep = runtime_.yield_hook_ == nullptr || what_.background;
+    for (int i = 0; i < limit.yields; ++i) {
+      result = spin(ready, i == 0 ? 1 : 1 + limit.between);
+      if (result != 0) return result > 0 ? OMPL_OK : result;
+      if (over(&result)) return result;
+      may_sleep = yield();
+    }
+    housekeeping();
+    if (may_sleep) {
+      result = sleep(ready);
+      slept = !awake_;
+    }
+    if (result != 0 || over(&result)) return result > 0 ? OMPL_OK : result;
+  }
+}
+
+// No patience: who computes looks often, and a poll of the network is a system call or two.
+template <class Ready>
+int Blocker::once(Ready& ready) {
+  int result = ready();
+  if (result == 0) {
+    begin();
+    progress();
+    result = ready();
+  }
+  if (result != 0) return result > 0 ? OMPL_OK : result;
+  return over(&result) ? result : OMPL_ERR_TIMEOUT;
+}
+
+template <class Ready>
+[[gnu::always_inline]] inline int Blocker::spin(Ready& ready, int polls) {
+  for (int i = 0; i < polls; ++i) {
+    progress();
+    if (const int result = ready(); result != 0) return result;
+    if (i % 64 == 63 && deadline_.passed()) break;
+    if (runtime_.network_ == nullptr) arch::pause();  // else progress() takes long enough
+  }
+  return 0;
+}
+
+// The sleeper's side of rule 15: register, read the count, look again, sleep on the count read.
+template <class Ready>
+int Blocker::sleep(Ready& ready) {
+  Bucket& bucket = *what_.bucket;
+  std::atomic<uint32_t>& all = runtime_.segment_.header().sleepers;
+  bucket.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  all.fetch_add(1, std::memory_order_seq_cst);  // after the bucket: who sees this finds that
+  registered_ = true;
+  // The count before the role: a bump by the last sentinel, which left meanwhile, must not be missed.
+  const uint32_t events = bucket.events.load(std::memory_order_seq_cst);
+  const bool sentinel = become_sentinel();
+  awake_ = false;
+  const int result = ready();
+  int ignored = 0;
+  if (result == 0 && !awake_ && !over(&ignored)) {
+    ++context_->statistics.sleeps;
+    if (sentinel) {
+      sleep_as_sentinel();
+    } else {
+      sleep_in_futex(events);
+    }
+  }
+  if (sentinel) resign_as_sentinel();
+  all.fetch_sub(1, std::memory_order_seq_cst);
+  bucket.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+  return result;
+}
+
+inline void Blocker::progress() {
+  if (Extension* const extension = runtime_.extension();
+      extension != nullptr && extension->wants_idle()) [[unlikely]]
+    extension->idle(*context_);
+  if (runtime_.network_ == nullptr) return;
+  runtime_.network_->progress(*context_,
+                              what_.flag ? context_->arrival_slot : context_->preferred_slot);
+}
+
+}  // namespace ompl
