@@ -21,7 +21,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from launcher_test import Mpi, find_mpi_or_skip, leftovers, remove_orphans
+ROOT = Path(__file__).resolve().parents[4]
+sys.path.insert(0, str(ROOT / "tests/process"))
+from launcher_test import Mpi, find_mpi_or_skip, leftovers, remove_orphans  # noqa: E402
 
 SLOW = "*Data_PutsAndGetsOfAllSizesAndAlignments*:*FlushThenASignalByAnotherThread*:*Starve*"
 SUITE = 75  # tests at least of the whole suite, and of
@@ -52,7 +54,7 @@ FOLDER = Path()
 
 def compile_c(source: str, target: Path, *options: str) -> None:
     here = Path(__file__).parent
-    command = [MPI.mpicc, "-O2", "-Wall", "-Wextra", f"-I{here.parents[1]}/include", str(here / source)]
+    command = [MPI.mpicc, "-O2", "-Wall", "-Wextra", f"-I{ROOT}/include", str(here / source)]
     subprocess.run([*command, "-o", str(target), *options], timeout=60, check=True)
 
 
@@ -180,7 +182,7 @@ class Hosts(Jobs):
     def start(self, ranks: int, *program: str, **variables: str) -> "subprocess.CompletedProcess[str]":
         settings = SETTINGS | TCP[ARGUMENTS.name] | variables
         kind, tool = ("prterun", "prterun") if ARGUMENTS.name.startswith("openmpi") else ("hydra", "mpiexec.hydra")
-        rig = str(Path(__file__).parents[1] / "net/hosts.py")
+        rig = str(ROOT / "tests/net/hosts.py")
         launcher = f"{kind}={ARGUMENTS.prefix}/bin/{tool}"
         job = ["env", *(f"{name}={value}" for name, value in settings.items()), *program]
         done = subprocess.run(
