@@ -8,8 +8,8 @@
 
 using ompl::Context;
 using ompl::Deadline;
+using ompl::FastPath;
 using ompl::Runtime;
-using ompl::ShortWay;
 using ompl::api::known_context;
 using ompl::api::pointer;
 using ompl::api::t_context;
@@ -17,7 +17,7 @@ using ompl::api::with;
 
 namespace {
 
-// The long ways, out of the short ones' code.
+// The slow paths, kept out of the code of the fast ones.
 [[gnu::noinline]] int put(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                           size_t length, int64_t timeout_ns) {
   return with(ctx, [=](Context& c, Runtime& r) {
@@ -42,14 +42,14 @@ namespace {
 }
 
 // Outside the windows. Functions of their own, so that what falls inside needs no stack.
-[[gnu::noinline]] int put_unmapped(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
-                                   size_t length) {
-  if (ShortWay::put(t_context, pointer(src_addr), target_rank, dest_addr, length)) return OMPL_OK;
+[[gnu::noinline]] int put_outside_window(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
+                                         size_t length) {
+  if (FastPath::put(t_context, pointer(src_addr), target_rank, dest_addr, length)) return OMPL_OK;
   return put(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
 }
 
-[[gnu::noinline]] int put_word_unmapped(uint32_t target_rank, uint64_t flag_addr) {
-  if (ShortWay::signal(t_context, target_rank, flag_addr)) return OMPL_OK;
+[[gnu::noinline]] int put_word_outside_window(uint32_t target_rank, uint64_t flag_addr) {
+  if (FastPath::signal(t_context, target_rank, flag_addr)) return OMPL_OK;
   return put_word(OMPL_CTX_DEFAULT, target_rank, flag_addr, OMPL_FOREVER);
 }
 
@@ -103,7 +103,7 @@ int ompl_put(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t
   const struct ompl_window* window = &ompl_thread_windows.data;
   if (target_rank != window->rank || length > OMPL_WINDOW_BULK ||
       !ompl_window_holds(window, target_rank, dest_addr, length)) {
-    return put_unmapped(src_addr, target_rank, dest_addr, length);
+    return put_outside_window(src_addr, target_rank, dest_addr, length);
   }
   ompl::arch::copy(window->base + dest_addr, pointer(src_addr), length);
   return OMPL_OK;
@@ -120,7 +120,7 @@ int ompl_get(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t
 
 int ompl_put_word(uint32_t target_rank, uint64_t flag_addr) {
   void* word = ompl_window_word(target_rank, flag_addr, sizeof(uint32_t));
-  if (word == nullptr) return put_word_unmapped(target_rank, flag_addr);
+  if (word == nullptr) return put_word_outside_window(target_rank, flag_addr);
   std::atomic_ref(*static_cast<uint32_t*>(word)).fetch_add(1, std::memory_order_seq_cst);
   ompl_window_changed(target_rank, flag_addr);
   return OMPL_OK;
@@ -166,7 +166,7 @@ int ompl_ctx_destroy(ompl_ctx* ctx) {
 int ompl_ctx_put(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                  size_t length, int64_t timeout_ns) {
   Context* known = known_context(ctx);
-  if (ShortWay::put(known, pointer(src_addr), target_rank, dest_addr, length)) return OMPL_OK;
+  if (FastPath::put(known, pointer(src_addr), target_rank, dest_addr, length)) return OMPL_OK;
   return put(ctx, src_addr, target_rank, dest_addr, length, timeout_ns);
 }
 
@@ -178,14 +178,14 @@ int ompl_ctx_get(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_
 }
 
 int ompl_ctx_put_word(ompl_ctx* ctx, uint32_t target_rank, uint64_t flag_addr, int64_t timeout_ns) {
-  if (ShortWay::signal(known_context(ctx), target_rank, flag_addr)) return OMPL_OK;
+  if (FastPath::signal(known_context(ctx), target_rank, flag_addr)) return OMPL_OK;
   return put_word(ctx, target_rank, flag_addr, timeout_ns);
 }
 
 int ompl_ctx_put_signal(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                         size_t length, uint64_t flag_addr, int64_t timeout_ns) {
   Context* known = known_context(ctx);
-  if (ShortWay::put_signal(known, pointer(src_addr), target_rank, dest_addr, length, flag_addr))
+  if (FastPath::put_signal(known, pointer(src_addr), target_rank, dest_addr, length, flag_addr))
     return OMPL_OK;
   return put_signal(ctx, src_addr, target_rank, dest_addr, length, flag_addr, timeout_ns);
 }

@@ -34,7 +34,7 @@ int Runtime::call_back(Context& c, Watch& watch, const ompl_condition& condition
 // Whether an entry is over; it then knows how it ended.
 bool Runtime::settle(Context& c, Pending& entry) {
   if (entry.kind == Pending::Kind::flag) {
-    const bool met = meet(static_cast<const Watch&>(entry).condition);
+    const bool met = try_consume(static_cast<const Watch&>(entry).condition);
     entry.code = met ? OMPL_OK : OMPL_ERR_PEER;
     return met || hopeless();
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The short ways of ompl_put, ompl_put_word and ompl_put_signal over a network whose conduit joins puts and signals:
+// The fast paths of ompl_put, ompl_put_word and ompl_put_signal over a network whose conduit joins puts and signals:
 // one comparison for the rank, one check of the address, one claim, one call of the endpoint. False: nothing was done;
-// take the long way, which says why, or waits. `known`: the context, null if the thread has none yet.
+// take the slow path, which says why, or waits. `known`: the context, null if the thread has none yet.
 #pragma once
 
 #include "core/job/runtime.hpp"
@@ -9,7 +9,7 @@
 
 namespace ompl {
 
-class ShortWay {
+class FastPath {
  public:
   static bool put(Context* known, const void* source, uint32_t rank, uint64_t offset,
                   std::size_t length) {
@@ -39,40 +39,40 @@ class ShortWay {
 
  private:
   static bool leads(const Context* known, uint32_t rank) {
-    return known != nullptr && known->lane.rank == rank && known->direct;
+    return known != nullptr && known->route.rank == rank && known->direct;
   }
 
   static bool may_hold(const Context& c, uint64_t offset, std::size_t length) {
-    return length - 1 < c.lane.limit &&
+    return length - 1 < c.route.limit &&
            c.data.covers(offset, length, c.generation->load(std::memory_order_relaxed)) &&
            !c.held.any();
   }
 
-  // A context with data outstanding stays on their slot [14], which is the lane's. Tickets there only grow.
+  // A context with data outstanding stays on their slot [14], which is the route's. Tickets there only grow.
   template <bool WithData>
   static bool post(Context& c, const void* source, uint64_t offset, std::size_t length, uint64_t flag) {
-    const Lane& lane = c.lane;
-    if (!Network::try_claim(*lane.slot)) return false;
+    const CachedRoute& route = c.route;
+    if (!Network::try_claim(*route.slot)) return false;
     const conduit::Post result =
-        lane.slot->endpoint->joined(static_cast<uint32_t>(lane.rank), source, offset, length, flag);
+        route.slot->endpoint->joined(static_cast<uint32_t>(route.rank), source, offset, length, flag);
     const bool done = result.state == conduit::Post::State::done;
     if (done) [[likely]] {
-      Outstanding& mine = *lane.mine;
+      Outstanding& mine = *route.mine;
       if (WithData) {
-        lane.link->last_ticket.store(result.ticket, std::memory_order_release);
+        route.peer->last_ticket.store(result.ticket, std::memory_order_release);
         mine.ticket = result.ticket;
       }
       if (!(WithData ? mine.data : mine.listed)) [[unlikely]]  // with data it is listed
-        lane.network->note_first(c, WithData);
-      ++lane.link->sent;
+        route.network->note_first(c, WithData);
+      ++route.peer->sent;
       ++mine.posts;
-      mine.signalled_slots |= lane.slot_bit;
-    } else if (result.state == conduit::Post::State::pending) {  // the long way, on the same slot [14]
-      lane.network->note_data(c, *lane.slot, static_cast<uint32_t>(lane.rank), result);
+      mine.signalled_slots |= route.slot_bit;
+    } else if (result.state == conduit::Post::State::pending) {  // the slow path, on the same slot [14]
+      route.network->note_data(c, *route.slot, static_cast<uint32_t>(route.rank), result);
     }
-    lane.slot->claimed.store(false, std::memory_order_seq_cst);
-    if (lane.sentinel->load(std::memory_order_seq_cst) != 0) [[unlikely]]
-      lane.network->arm_released(*lane.slot);
+    route.slot->claimed.store(false, std::memory_order_seq_cst);
+    if (route.sentinel->load(std::memory_order_seq_cst) != 0) [[unlikely]]
+      route.network->arm_released(*route.slot);
     return done;
   }
 };

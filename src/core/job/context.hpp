@@ -19,7 +19,7 @@ namespace ompl {
 class Runtime;
 class Network;
 struct Slot;
-struct Link;
+struct SlotPeer;
 
 enum class Call : uint8_t {
   none,
@@ -68,21 +68,21 @@ struct Outstanding {
 };
 
 // Segments of a long put that ended before it knew their fate: up to this ticket. Signals to that rank wait for them.
-struct Stray {
+struct OrphanedSegment {
   uint32_t rank;
   uint32_t slot;
   uint64_t ticket;
 };
 
-// Where the context last posted over a conduit that joins puts and signals, with what a post has to note: the short
-// ways of core/short_way.hpp go there.
-struct Lane {
+// Where the context last posted over a conduit that joins puts and signals, with what a post has to note: the fast
+// paths of core/data/fast_path.hpp go there.
+struct CachedRoute {
   uint64_t rank = UINT64_MAX;  // no rank that a caller may name, not even a wrong one
   std::size_t limit = 0;       // bytes of a put that may be held
   Network* network = nullptr;
   Slot* slot = nullptr;
   uint64_t slot_bit = 0;
-  Link* link = nullptr;
+  SlotPeer* peer = nullptr;
   Outstanding* mine = nullptr;
   const std::atomic<uint32_t>* sentinel = nullptr;  // SegmentHeader::sentinel
 };
@@ -105,7 +105,7 @@ class alignas(arch::kCacheLine) Context {
  public:
   // --- read on every operation; set by Runtime::open_context() and cleared when the runtime ends
   uint32_t ranks = 0;   // 0: no runtime any more, so every rank is out of range
-  bool direct = false;  // operations may take the short ways, which neither count nor look for GPUs
+  bool direct = false;  // operations may take the fast paths, which neither count nor look for GPUs
   uint32_t rank = 0;
   std::byte* const* bases = nullptr;  // per rank: where its segment is mapped, nullptr if it is not
   const std::atomic<uint64_t>* generation = nullptr;
@@ -116,7 +116,7 @@ class alignas(arch::kCacheLine) Context {
   // --- network
   std::vector<Outstanding> outstanding;  // per rank, allocated at first use
   std::vector<uint32_t> touched;         // ranks with something outstanding
-  std::vector<Stray> strays;
+  std::vector<OrphanedSegment> orphans;
   uint32_t preferred_slot = 0;  // posts go there, if it can be claimed
   uint32_t arrival_slot = 0;    // where the flag came in that ended the last wait
   uint32_t polls = 0;
@@ -124,7 +124,7 @@ class alignas(arch::kCacheLine) Context {
   uint32_t next_slot = 0;            // to be looked at for others
   std::vector<uint32_t> seen_turns;  // of the slots, when it last looked for others; or empty
   uint32_t empty_polls = 0;          // of ompl_poll
-  Lane lane;
+  CachedRoute route;
   HeldPut held;
 
   ompl_statistics statistics = OMPL_STATISTICS_INIT;

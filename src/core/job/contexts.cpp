@@ -51,14 +51,14 @@ void Runtime::abandon_context(Context* context) {
   context->windows = nullptr;
   context->outstanding.clear();
   context->touched.clear();
-  context->strays.clear();
-  context->lane = {};
+  context->orphans.clear();
+  context->route = {};
   context->activity.thread.store(0, std::memory_order_relaxed);
   context->activity.last_seen_ns.store(0, std::memory_order_relaxed);
   context->in_use.store(false, std::memory_order_relaxed);
 }
 
-// A GPU's driver that was loaded since: from now on no context may take the short ways, which do not look
+// A GPU's driver that was loaded since: from now on no context may take the fast paths, which do not look
 // for its addresses. Called with the mutex held.
 void Runtime::look_for_gpus() {
   if (gpus_.load() || !arch::gpu_driver_is_loaded()) return;

@@ -110,13 +110,13 @@ class Runtime {
   // In the child of a fork: every context and window becomes unusable, nothing else is touched.
   void disown();
 
-  // The short ways. The put, get and signal of ompl_inline.h call this when somebody of the rank sleeps;
+  // The fast paths. The put, get and signal of ompl_inline.h call this when somebody of the rank sleeps;
   void wake_sleepers(uint32_t rank, uint64_t flag) { wake_sleepers(rank, bases_[rank], flag); }
   // this one looks at the flag for some microseconds, if nothing else has to be done meanwhile;
-  // false: take the long way, which checks everything and blocks.
+  // false: take the slow path, which checks everything and blocks.
   static bool await_mapped(Context& c, uint64_t flag);
 
-  // The long way.
+  // The slow path.
   int put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
           Deadline deadline = Deadline::never());
   int get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
@@ -224,7 +224,7 @@ class Runtime {
  private:
   friend class Network;
   friend class Blocker;
-  friend class ShortWay;
+  friend class FastPath;
   Runtime(const Settings& settings, std::unique_ptr<bootstrap::Bootstrap> bootstrap);
 
   // Start and end (start.cpp).
@@ -274,9 +274,9 @@ class Runtime {
   int signal_any(Context& c, uint32_t rank, const Signal& record, Deadline deadline);
   int wait_flag(Context& c, uint64_t flag, Call call, uint32_t peer, Deadline deadline);
 
-  // Whether a condition holds; meet() also takes. settle(): whether an entry of the callbacks is over.
+  // Whether a condition holds; try_consume() also takes. settle(): whether an entry of the callbacks is over.
   bool holds(const ompl_condition& condition) const;
-  bool meet(const ompl_condition& condition);
+  bool try_consume(const ompl_condition& condition);
   bool meet_all(Conditions conditions);
   template <class Shape, class Given>
   int move(Context& c, Call call, std::byte* local, uint32_t rank, uint64_t offset, const Given& given,

@@ -48,13 +48,13 @@ Post Network::send_held_on(Context& c, Slot& slot, const Signal* record) {
   return result;
 }
 
-// What the context held is lost: told by each signal to its rank until a flush tells it too [18]. The short ways know
+// What the context held is lost: told by each signal to its rank until a flush tells it too [18]. The fast paths know
 // nothing of that.
 Post Network::note_lost(Context& c, int code) {
   Outstanding& mine = outstanding(c, c.held.rank);
   mine.lost = code;
   ++mine.posts;
-  c.lane = {};
+  c.route = {};
   c.held.forget();
   return {.state = Post::State::failed, .code = code};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Long puts: in segments, over several endpoints of the pool at once. A segment goes to whichever of them can be claimed
 // at once and has fewer than kPaced under way to that rank; one claim is held at a time. The put returns when all
-// have landed, so that any signal may follow it. If it fails they become strays of the context, by which later signals and
+// have landed, so that any signal may follow it. If it fails they become orphans of the context, by which later signals and
 // flushes learn of that.
 #include <algorithm>
 
@@ -19,7 +19,7 @@ constexpr std::size_t divide_up(std::size_t number, std::size_t by) { return (nu
 }  // namespace
 
 // A long put under way.
-struct Network::Striped {
+struct Network::MultirailPut {
   uint32_t rank;
   Piece rest;                                    // not posted yet
   uint32_t first;                                // slot of the first stripe; the others follow
@@ -41,10 +41,10 @@ int Network::put_long(Context& c, uint32_t rank, const Piece& piece) {
     const int broken = failure_of(*slots_[c.outstanding[rank].slot].endpoint, rank);
     if (broken != OMPL_OK) return broken;
   }
-  Striped put{.rank = rank,
-              .rest = piece,
-              .first = c.preferred_slot,
-              .count = std::min({capabilities_.stripes, slots(), kMostStripes})};
+  MultirailPut put{.rank = rank,
+                   .rest = piece,
+                   .first = c.preferred_slot,
+                   .count = std::min({capabilities_.stripes, slots(), kMostStripes})};
   const Blocked what{.call = Call::put,
                      .peer = rank,
                      .offset = piece.offset,
@@ -58,24 +58,24 @@ int Network::put_long(Context& c, uint32_t rank, const Piece& piece) {
     return result;
   });
   if (code == OMPL_OK) return code;
-  c.lane = {};  // the short ways know nothing of strays
+  c.route = {};  // the fast paths know nothing of orphans
   for (uint32_t stripe = 0; stripe < put.count; ++stripe) {
     if (put.tickets[stripe] != 0)
-      c.strays.push_back({rank, (put.first + stripe) % slots(), put.tickets[stripe]});
+      c.orphans.push_back({rank, (put.first + stripe) % slots(), put.tickets[stripe]});
   }
   return code;
 }
 
 // One turn of all stripes: 1 if all has landed, 0 if not yet, or the error, once nothing is under way any more. *again:
 // trying again at once may do more.
-int Network::advance(Context& c, Striped& put, bool* again) {
+int Network::advance(Context& c, MultirailPut& put, bool* again) {
   uint32_t over = 0;
   uint32_t broken = 0;
   put.share = divide_up(divide_up(put.rest.length, capabilities_.segment), put.count);
   for (uint32_t stripe = 0; stripe < put.count; ++stripe) {
     Slot& slot = slots_[(put.first + stripe) % slots()];
     const uint64_t ticket = put.tickets[stripe];
-    const int state = landed(slot.index, put.rank, ticket);
+    const int state = completion_status(slot.index, put.rank, ticket);
     if (state < 0) {
       ++over;
       const bool lost = ticket != 0 || ++broken == put.count;
@@ -91,7 +91,7 @@ int Network::advance(Context& c, Striped& put, bool* again) {
 }
 
 // Takes in what one stripe has completed and posts what it may carry. True if trying again at once may do more.
-bool Network::drive(Context& c, Slot& slot, Striped& put, uint64_t* ticket) {
+bool Network::drive(Context& c, Slot& slot, MultirailPut& put, uint64_t* ticket) {
   if (!try_claim(slot)) {
     ++c.statistics.failed_claims;
     slot.wanted.store(true, std::memory_order_relaxed);
@@ -104,8 +104,8 @@ bool Network::drive(Context& c, Slot& slot, Striped& put, uint64_t* ticket) {
   return found;
 }
 
-void Network::post_segments(Slot& slot, Striped& put, uint64_t* ticket) {
-  Link& to = link(slot, put.rank);
+void Network::post_segments(Slot& slot, MultirailPut& put, uint64_t* ticket) {
+  SlotPeer& to = slot_peer(slot, put.rank);
   for (std::size_t left = put.share; left > 0 && put.posts(); --left) {
     if (slot.endpoint->completed(put.rank) < to.paced[to.segments % kPaced]) return;
     Piece& rest = put.rest;
@@ -121,30 +121,30 @@ void Network::post_segments(Slot& slot, Striped& put, uint64_t* ticket) {
   }
 }
 
-// Done if nothing of the context strays there any more, else retry or failed.
+// Done if the context has no orphaned segment there, else retry or failed.
 Post Network::look_at_strays(Context& c, uint32_t rank) {
-  if (c.strays.empty()) [[likely]]
+  if (c.orphans.empty()) [[likely]]
     return {};
-  for (const Stray& stray : c.strays) {
-    if (stray.rank != rank) continue;
-    const int state = landed(stray.slot, rank, stray.ticket);
+  for (const OrphanedSegment& orphan : c.orphans) {
+    if (orphan.rank != rank) continue;
+    const int state = completion_status(orphan.slot, rank, orphan.ticket);
     if (state < 0) return {.state = Post::State::failed, .code = state};
     if (state == 0) return kNoCredit;
   }
-  std::erase_if(c.strays, [rank](const Stray& stray) { return stray.rank == rank; });
+  std::erase_if(c.orphans, [rank](const OrphanedSegment& orphan) { return orphan.rank == rank; });
   return {};
 }
 
 // The yield hook may add some and remove some while this waits.
 int Network::await_strays(Context& c, Call call, Deadline deadline) {
   int first_error = OMPL_OK;
-  for (const Stray& stray : std::vector(c.strays)) {
-    const int code = await_data(c, stray.rank, stray.slot, stray.ticket, call, deadline);
+  for (const OrphanedSegment& orphan : std::vector(c.orphans)) {
+    const int code = await_data(c, orphan.rank, orphan.slot, orphan.ticket, call, deadline);
     if (first_error == OMPL_OK || code == OMPL_ERR_TIMEOUT) first_error = code;
   }
   if (first_error == OMPL_ERR_TIMEOUT) return first_error;
-  std::erase_if(c.strays, [this](const Stray& stray) {
-    return slots_[stray.slot].endpoint->completed(stray.rank) >= stray.ticket;
+  std::erase_if(c.orphans, [this](const OrphanedSegment& orphan) {
+    return slots_[orphan.slot].endpoint->completed(orphan.rank) >= orphan.ticket;
   });
   return first_error;
 }

@@ -30,7 +30,8 @@ Slot* Network::claim_for(Context& c, uint32_t rank) {
     if (try_claim(slot)) return &slot;
     ++c.statistics.failed_claims;
     slot.wanted.store(true, std::memory_order_relaxed);
-    if (!capabilities_.remote_completion || landed(mine.slot, rank, mine.ticket) <= 0) return nullptr;
+    if (!capabilities_.remote_completion || completion_status(mine.slot, rank, mine.ticket) <= 0)
+      return nullptr;
     mine.data = false;
   }
   for (uint32_t i = 0; i < slots(); ++i) {
@@ -65,7 +66,7 @@ int Network::post(Context& c, const Blocked& what, Deadline deadline, Claim clai
 // Remembers a posted data operation: in the context, so that signals follow it, and for quiet_all().
 void Network::note_data(Context& c, Slot& slot, uint32_t rank, const Post& result) {
   if (result.state != Post::State::done && result.state != Post::State::pending) return;
-  Link& shared = link(slot, rank);
+  SlotPeer& shared = slot_peer(slot, rank);
   shared.used.store(true, std::memory_order_relaxed);
   Outstanding& mine = outstanding(c, rank);
   shared.last_ticket.store(std::max(shared.last_ticket.load(), result.ticket));
@@ -74,39 +75,39 @@ void Network::note_data(Context& c, Slot& slot, uint32_t rank, const Post& resul
   mine.slot = slot.index;
   mine.data = true;
   ++mine.posts;
-  note_lane(c, slot, rank, mine);
+  cache_route(c, slot, rank, mine);
 }
 
 // The acknowledgement has to come through the slot that the signal went through.
 void Network::note_signal(Context& c, Slot& slot, uint32_t rank) {
   Outstanding& mine = outstanding(c, rank);
-  ++link(slot, rank).sent;
+  ++slot_peer(slot, rank).sent;
   mine.signalled_slots |= uint64_t{1} << slot.index;
   ++mine.posts;
-  note_lane(c, slot, rank, mine);
+  cache_route(c, slot, rank, mine);
 }
 
-// Of a context that had nothing outstanding, or no data, on its lane.
+// Of a context that had nothing outstanding, or no data, on its route.
 void Network::note_first(Context& c, bool data) {
-  Outstanding& mine = outstanding(c, static_cast<uint32_t>(c.lane.rank));
+  Outstanding& mine = outstanding(c, static_cast<uint32_t>(c.route.rank));
   if (!data) return;
-  mine.slot = c.lane.slot->index;
+  mine.slot = c.route.slot->index;
   mine.data = true;
 }
 
-void Network::note_lane(Context& c, Slot& slot, uint32_t rank, Outstanding& mine) {
+void Network::cache_route(Context& c, Slot& slot, uint32_t rank, Outstanding& mine) {
   constexpr std::size_t kImmediate = std::size_t{1} << 34;  // flags below it fit one [6]
-  if (hold_limit_ == 0 || mine.lost != OMPL_OK || !c.strays.empty() ||
+  if (hold_limit_ == 0 || mine.lost != OMPL_OK || !c.orphans.empty() ||
       runtime_.segment_.capacity() > kImmediate)
     return;
-  c.lane = {.rank = rank,
-            .limit = hold_limit_,
-            .network = this,
-            .slot = &slot,
-            .slot_bit = uint64_t{1} << slot.index,
-            .link = &link(slot, rank),
-            .mine = &mine,
-            .sentinel = sentinel_};
+  c.route = {.rank = rank,
+             .limit = hold_limit_,
+             .network = this,
+             .slot = &slot,
+             .slot_bit = uint64_t{1} << slot.index,
+             .peer = &slot_peer(slot, rank),
+             .mine = &mine,
+             .sentinel = sentinel_};
 }
 
 Post Network::post_data(Context& c, Slot& slot, Call call, uint32_t rank, const Piece& piece) {
@@ -305,7 +306,7 @@ int Network::quiet(Context& c, Deadline deadline) { return complete(c, Call::qui
 
 // Whether a slot's data operations to `rank` up to `ticket` are complete as the conduit means it: 1, 0, or the error
 // that they ended in. After a failure all count as complete, so it is looked for last.
-int Network::landed(uint32_t slot, uint32_t rank, uint64_t ticket) const {
+int Network::completion_status(uint32_t slot, uint32_t rank, uint64_t ticket) const {
   const conduit::Endpoint& endpoint = *slots_[slot].endpoint;
   if (endpoint.completed(rank) < ticket) return 0;
   const int broken = failure_of(endpoint, rank);
@@ -317,14 +318,16 @@ int Network::await_data(Context& c, uint32_t rank, uint32_t slot, uint64_t ticke
                         Deadline deadline) {
   const Blocked what{
       .call = call, .peer = rank, .bucket = &runtime_.segment_.header().any, .own_end = true};
-  return Blocker(runtime_, c, what, deadline).run([&] { return landed(slot, rank, ticket); });
+  return Blocker(runtime_, c, what, deadline).run([&] {
+    return completion_status(slot, rank, ticket);
+  });
 }
 
 // Posts an ack_request for all that went out on the slot before, deferred signals included; unless the last one covers
 // it: who tries again and again within short time limits must not fill the queue with questions.
 Post Network::ask(Slot& slot, uint32_t rank) {
   if (!send_deferred(slot, rank)) return kNoCredit;
-  Link& shared = link(slot, rank);
+  SlotPeer& shared = slot_peer(slot, rank);
   if (shared.asked != 0 && shared.covered == shared.sent) return {};
   const Post result = send_record(
       slot, rank, {.offset = slot.index, .value = shared.asked + 1, .op = SignalOp::ack_request});
@@ -347,7 +350,7 @@ int Network::ask_slots(Context& c, uint32_t rank, uint64_t slots, std::vector<Ma
         [&](Slot& slot) {
           const Post result = ask(slot, rank);
           if (result.state == Post::State::done)
-            marks->push_back({.rank = rank, .slot = slot.index, .number = link(slot, rank).asked});
+            marks->push_back({.rank = rank, .slot = slot.index, .number = slot_peer(slot, rank).asked});
           return result;
         });
     if (code != OMPL_OK) return code;
@@ -359,7 +362,7 @@ int Network::await_marks(Context& c, const std::vector<Mark>& marks, Call call, 
   int first_error = OMPL_OK;
   for (const Mark& mark : marks) {
     Slot& slot = slots_[mark.slot];
-    const Link& shared = link(slot, mark.rank);
+    const SlotPeer& shared = slot_peer(slot, mark.rank);
     const Blocked what{.call = call, .peer = mark.rank, .bucket = &runtime_.segment_.header().any};
     const int code = Blocker(runtime_, c, what, deadline).run([&]() -> int {
       if (shared.acknowledged.load(std::memory_order_seq_cst) >= mark.number) return 1;
@@ -428,7 +431,7 @@ int Network::quiet_all(Context& c) {
   std::vector<Mark> marks;
   for (Slot& slot : slots_) {
     for (uint32_t rank = 0; rank < runtime_.size(); ++rank) {
-      const Link* shared = slot.links[rank].load(std::memory_order_acquire);
+      const SlotPeer* shared = slot.peers[rank].load(std::memory_order_acquire);
       if (shared == nullptr || !shared->used.load() || slot.endpoint->failure(rank) != OMPL_OK)
         continue;
       note(await_data(c, rank, slot.index, shared->last_ticket.load(), Call::quiet, Deadline::never()));

@@ -29,19 +29,19 @@ class Runtime;
 struct Blocked;
 struct Pool;
 
-// An ack_request under way: answered when the slot's link to the rank has acknowledged `number`.
+// An ack_request under way: answered when the rank has acknowledged `number` to the slot.
 struct Mark {
   uint32_t rank;
   uint32_t slot;
   uint64_t number;
 };
 
-// Segments of long puts that a link has under way at most; a put of so many segments is long.
+// Segments of long puts that a slot has under way to a rank at most; a put of so many segments is long.
 inline constexpr uint32_t kPaced = 4;
 
 // What one slot and one rank have between them. Written by whoever holds the slot's claim, but for the
 // atomics, which any thread reads.
-struct Link {
+struct SlotPeer {
   std::atomic<uint32_t> in_flight{0};     // records sent whose credit has not come back [4]
   std::atomic<uint64_t> acknowledged{0};  // ack_request numbers up to this one are answered
   std::atomic<uint64_t> last_ticket{0};   // of all data operations
@@ -59,7 +59,7 @@ struct Link {
     uint64_t ticket;  // goes out once the data operations up to this one are complete
   };
   std::deque<Deferred> deferred;  // own signals
-  bool in_debt = false;           // rank stands in Slot::debtors
+  bool has_replies = false;       // rank stands in Slot::reply_ranks
 };
 
 // One place of the pool. A claim is an exclusive right to call the endpoint; it is held for a bounded
@@ -70,8 +70,8 @@ struct alignas(arch::kCacheLine) Slot {
   std::atomic<uint32_t> turns{0};   // of progress; counted by whoever holds the claim
   uint32_t index = 0;
   std::unique_ptr<conduit::Endpoint> endpoint;
-  std::unique_ptr<std::atomic<Link*>[]> links;  // per rank, made at first use
-  std::vector<uint32_t> debtors;                // ranks this slot owes acks or credits
+  std::unique_ptr<std::atomic<SlotPeer*>[]> peers;  // per rank, made at first use
+  std::vector<uint32_t> reply_ranks;            // ranks to which this slot has acks or credits to send
   Extent flag;                                  // allocation of the last flag signalled from outside,
   std::atomic<uint64_t> last_flag{UINT64_MAX};  // and its offset
 };
@@ -170,19 +170,19 @@ class Network {
   Slot* claim_for(Context& c, uint32_t rank);
   // What is held goes out before anything else of its context, or with a signal to the same rank.
   enum class Held : uint8_t { first, joined };
-  Link& link(Slot& slot, uint32_t rank);
+  SlotPeer& slot_peer(Slot& slot, uint32_t rank);
   Outstanding& outstanding(Context& c, uint32_t rank);
 
   // A turn of progress, with what it found; false if the slot is claimed. The other: only if nobody had a turn on it since
   // this context last looked.
   bool visit(Slot& slot, bool* found);
   void visit_neglected(Context& c, uint32_t index, bool* found);
-  // One turn of progress on a claimed slot: completions, records, what is owed.
+  // One turn of progress on a claimed slot: completions, records, replies.
   int turn(Slot& slot);
   void receive(Slot& slot, uint32_t source, const Signal& record);
-  void pay_debts(Slot& slot);
-  bool pay(Slot& slot, uint32_t rank);
-  bool owes_replies(Slot& slot);
+  void flush_replies(Slot& slot);
+  bool flush_replies_to(Slot& slot, uint32_t rank);
+  bool has_pending_replies(Slot& slot);
 
   // Claims by `claim()`, posts by `attempt(Slot&) -> conduit::Post`, again until it is not refused.
   template <class Claim, class Attempt>
@@ -203,22 +203,22 @@ class Network {
   void note_data(Context& c, Slot& slot, uint32_t rank, const conduit::Post& result);
   void note_signal(Context& c, Slot& slot, uint32_t rank);
   void note_first(Context& c, bool data);
-  void note_lane(Context& c, Slot& slot, uint32_t rank, Outstanding& mine);
+  void cache_route(Context& c, Slot& slot, uint32_t rank, Outstanding& mine);
 
   // Long puts (stripes.cpp).
-  struct Striped;
+  struct MultirailPut;
   [[nodiscard]] bool is_long(std::size_t length, Deadline deadline) const {
     return length >= long_put_ && !deadline.finite();
   }
   int put_long(Context& c, uint32_t rank, const Piece& piece);
-  int advance(Context& c, Striped& put, bool* again);
-  bool drive(Context& c, Slot& slot, Striped& put, uint64_t* ticket);
-  void post_segments(Slot& slot, Striped& put, uint64_t* ticket);
+  int advance(Context& c, MultirailPut& put, bool* again);
+  bool drive(Context& c, Slot& slot, MultirailPut& put, uint64_t* ticket);
+  void post_segments(Slot& slot, MultirailPut& put, uint64_t* ticket);
   [[nodiscard]] conduit::Post look_at_strays(Context& c, uint32_t rank);
   int await_strays(Context& c, Call call, Deadline deadline);
 
   // Held puts (held.cpp).
-  friend class ShortWay;
+  friend class FastPath;
   int hold(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
            Deadline deadline);
   int post_held(Context& c, Call call, Deadline deadline);
@@ -236,7 +236,7 @@ class Network {
   bool may_defer(Slot& slot, uint32_t rank);
   void defer(Context& c, Slot& slot, uint32_t rank, const Signal& record);
   bool send_deferred(Slot& slot, uint32_t rank);
-  void indebt(Slot& slot, uint32_t rank);
+  void schedule_reply(Slot& slot, uint32_t rank);
   // The first message of a piece, tried once by `attempt`; if it went out the rest follows, whatever the time.
   template <class Attempt>
   int post_once_then_rest(Context& c, Call call, uint32_t rank, const Piece& piece, Attempt attempt,
@@ -268,7 +268,7 @@ class Network {
   int await_data(Context& c, uint32_t rank, uint32_t slot, uint64_t ticket, Call call,
                  Deadline deadline);
   int await_marks(Context& c, const std::vector<Mark>& marks, Call call, Deadline deadline);
-  [[nodiscard]] int landed(uint32_t slot, uint32_t rank, uint64_t ticket) const;
+  [[nodiscard]] int completion_status(uint32_t slot, uint32_t rank, uint64_t ticket) const;
 
   Runtime& runtime_;
   conduit::Conduit& conduit_;

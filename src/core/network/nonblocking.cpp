@@ -47,15 +47,15 @@ void Network::fill(Handle* handle, Pending::Kind kind, uint32_t rank, const Outs
 }
 
 bool Network::may_defer(Slot& slot, uint32_t rank) {
-  return link(slot, rank).deferred.size() < runtime_.settings().credits;
+  return slot_peer(slot, rank).deferred.size() < runtime_.settings().credits;
 }
 
 void Network::defer(Context& c, Slot& slot, uint32_t rank, const Signal& record) {
-  Link& to = link(slot, rank);
+  SlotPeer& to = slot_peer(slot, rank);
   to.used.store(true);
   to.deferred.push_back({record, capabilities_.ordered_signals ? 0 : outstanding(c, rank).ticket});
   note_signal(c, slot, rank);
-  indebt(slot, rank);
+  schedule_reply(slot, rank);
 }
 
 template <class Attempt>
@@ -155,10 +155,11 @@ int Network::test(Context& c, Handle& handle) {
     return answered;
   }
   if (handle.kind == Pending::Kind::local || capabilities_.remote_completion) {
-    if (const int state = landed(handle.slot, handle.rank, handle.ticket); state != 0) return state;
+    if (const int state = completion_status(handle.slot, handle.rank, handle.ticket); state != 0)
+      return state;
   } else if (slot.endpoint->completed(handle.rank) >= handle.ticket) {
     if (handle.mark == 0) ask_for(c, handle);
-    if (handle.mark != 0 && link(slot, handle.rank).acknowledged.load() >= handle.mark) return 1;
+    if (handle.mark != 0 && slot_peer(slot, handle.rank).acknowledged.load() >= handle.mark) return 1;
   }
   return fate(slot, handle.rank);
 }
@@ -174,7 +175,7 @@ void Network::ask_for(Context& c, Handle& handle) {
   post_once(
       c, handle.rank, [&] { return try_claim(wanted) ? &wanted : nullptr; },
       [&](Slot& slot) -> Post {
-        const Link& shared = link(slot, handle.rank);
+        const SlotPeer& shared = slot_peer(slot, handle.rank);
         const bool covered = shared.covered >= handle.number;
         const Post result = covered ? Post{} : ask(slot, handle.rank);
         if (result.state == Post::State::done) handle.mark = shared.asked;

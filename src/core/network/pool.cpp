@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The endpoint pool: claims, progress, what arrives, what is owed in return.
+// The endpoint pool: claims, progress, what arrives, replies.
 #include <sched.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -46,8 +46,8 @@ Network::Network(Runtime& runtime, conduit::Conduit& conduit, uint32_t slots)
 Network::~Network() {
   for (Slot& slot : slots_) {
     slot.endpoint.reset();
-    if (slot.links == nullptr) continue;
-    for (uint32_t rank = 0; rank < runtime_.size(); ++rank) delete slot.links[rank].load();
+    if (slot.peers == nullptr) continue;
+    for (uint32_t rank = 0; rank < runtime_.size(); ++rank) delete slot.peers[rank].load();
   }
   if (epoll_fd_ >= 0) ::close(epoll_fd_);
 }
@@ -64,7 +64,7 @@ int Network::open(std::vector<Pool> pools) {
   for (uint32_t i = 0; i < slots(); ++i) {
     Slot& slot = slots_[i];
     slot.index = i;
-    slot.links = std::make_unique<std::atomic<Link*>[]>(runtime_.size());
+    slot.peers = std::make_unique<std::atomic<SlotPeer*>[]>(runtime_.size());
     if (const int code = conduit_.endpoint(i, &slot.endpoint); code != OMPL_OK) return code;
     const int fd = slot.endpoint->descriptor();
     all_have_descriptors_ = all_have_descriptors_ && fd >= 0 && watch(fd);
@@ -81,9 +81,9 @@ void Network::arm_released(Slot& slot) {
 }
 
 // Deferred signals wait for what the endpoint's descriptor tells of: completions and credits.
-bool Network::owes_replies(Slot& slot) {
-  return std::ranges::any_of(slot.debtors, [&](uint32_t rank) {
-    const Link& to = link(slot, rank);
+bool Network::has_pending_replies(Slot& slot) {
+  return std::ranges::any_of(slot.reply_ranks, [&](uint32_t rank) {
+    const SlotPeer& to = slot_peer(slot, rank);
     return !to.replies.empty() || to.deferred.empty();
   });
 }
@@ -94,18 +94,18 @@ bool Network::arm_all() {
   bool quiet = true;
   for (Slot& slot : slots_) {
     if (!try_claim(slot)) continue;
-    quiet = !owes_replies(slot) && slot.endpoint->arm() && quiet;
+    quiet = !has_pending_replies(slot) && slot.endpoint->arm() && quiet;
     slot.claimed.store(false, std::memory_order_seq_cst);
   }
   return quiet;
 }
 
-// Two threads may make the same link at once; one wins, and it stays until the end.
-Link& Network::link(Slot& slot, uint32_t rank) {
-  std::atomic<Link*>& place = slot.links[rank];
-  Link* existing = place.load(std::memory_order_acquire);
+// Two threads may make the same peer at once; one wins, and it stays until the end.
+SlotPeer& Network::slot_peer(Slot& slot, uint32_t rank) {
+  std::atomic<SlotPeer*>& place = slot.peers[rank];
+  SlotPeer* existing = place.load(std::memory_order_acquire);
   if (existing != nullptr) return *existing;
-  auto made = std::make_unique<Link>();
+  auto made = std::make_unique<SlotPeer>();
   if (place.compare_exchange_strong(existing, made.get(), std::memory_order_acq_rel))
     return *made.release();
   return *existing;
@@ -114,11 +114,11 @@ Link& Network::link(Slot& slot, uint32_t rank) {
 // Credits are those of the target's slot, which several of ours share if the target has fewer; they come back
 // on our slot of that number.
 std::atomic<uint32_t>& Network::credit_count(Slot& slot, uint32_t rank) {
-  return link(slots_[slot.index % pools_[rank].slots], rank).in_flight;
+  return slot_peer(slots_[slot.index % pools_[rank].slots], rank).in_flight;
 }
 
 bool Network::take_credit(Slot& slot, uint32_t rank) {
-  link(slot, rank).used.store(true);
+  slot_peer(slot, rank).used.store(true);
   if (capabilities_.stalls_sender) return true;
   std::atomic<uint32_t>& in_flight = credit_count(slot, rank);
   if (in_flight.fetch_add(1) < pools_[rank].credits) return true;
@@ -188,7 +188,7 @@ int Network::turn(Slot& slot) {
   slot.turns.store(slot.turns.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   Inbox inbox(*this, slot);
   const int found = slot.endpoint->progress(inbox, kTurnBudget);
-  if (!slot.debtors.empty()) pay_debts(slot);
+  if (!slot.reply_ranks.empty()) flush_replies(slot);
   return found;
 }
 
@@ -198,14 +198,14 @@ void Network::receive(Slot& slot, uint32_t source, const Signal& record) {
     log::warn("dropped a record of rank {}: there are only {} ranks", source, runtime_.size());
     return;
   }
-  Link& from = link(slot, source);
+  SlotPeer& from = slot_peer(slot, source);
   switch (record.op) {
     case SignalOp::credit:
       from.in_flight.fetch_sub(std::min(static_cast<uint32_t>(record.value), from.in_flight.load()));
       return;
     case SignalOp::ack:
       if (record.offset < slots()) {
-        std::atomic<uint64_t>& answered = link(slots_[record.offset], source).acknowledged;
+        std::atomic<uint64_t>& answered = slot_peer(slots_[record.offset], source).acknowledged;
         uint64_t known = answered.load();
         while (known < record.value && !answered.compare_exchange_weak(known, record.value)) {
         }
@@ -229,26 +229,27 @@ void Network::receive(Slot& slot, uint32_t source, const Signal& record) {
     }
   }
   ++from.consumed;
-  indebt(slot, source);
+  schedule_reply(slot, source);
 }
 
-// Whoever progresses the slot next sees to what its link to `rank` has to send.
-void Network::indebt(Slot& slot, uint32_t rank) {
-  Link& to = link(slot, rank);
-  if (to.in_debt) return;
-  to.in_debt = true;
-  slot.debtors.push_back(rank);
+// Whoever progresses the slot next sees to what its peer `rank` has to send.
+void Network::schedule_reply(Slot& slot, uint32_t rank) {
+  SlotPeer& to = slot_peer(slot, rank);
+  if (to.has_replies) return;
+  to.has_replies = true;
+  slot.reply_ranks.push_back(rank);
 }
 
-void Network::pay_debts(Slot& slot) {
-  std::erase_if(slot.debtors, [this, &slot](uint32_t rank) { return pay(slot, rank); });
+void Network::flush_replies(Slot& slot) {
+  std::erase_if(slot.reply_ranks,
+                [this, &slot](uint32_t rank) { return flush_replies_to(slot, rank); });
 }
 
 // False: some wait for their data, or found no room.
 bool Network::send_deferred(Slot& slot, uint32_t rank) {
-  Link& to = link(slot, rank);
+  SlotPeer& to = slot_peer(slot, rank);
   while (!to.deferred.empty()) {
-    const Link::Deferred& next = to.deferred.front();
+    const SlotPeer::Deferred& next = to.deferred.front();
     if (slot.endpoint->completed(rank) < next.ticket) return false;
     if (send_record(slot, rank, next.record).state == Post::State::retry) return false;
     to.deferred.pop_front();
@@ -276,8 +277,8 @@ int Network::said(uint32_t rank, int code) const {
 }
 
 // True if nothing is left to send to `rank` that is due. What cannot be sent at once stays [3].
-bool Network::pay(Slot& slot, uint32_t rank) {
-  Link& to = link(slot, rank);
+bool Network::flush_replies_to(Slot& slot, uint32_t rank) {
+  SlotPeer& to = slot_peer(slot, rank);
   const auto refused = [&slot, rank](const Signal& reply) {
     return slot.endpoint->signal(rank, reply).state == Post::State::retry;
   };
@@ -291,7 +292,7 @@ bool Network::pay(Slot& slot, uint32_t rank) {
     to.consumed = 0;
   }
   if (!send_deferred(slot, rank)) return false;
-  to.in_debt = false;
+  to.has_replies = false;
   return true;
 }
 

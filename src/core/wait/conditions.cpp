@@ -61,7 +61,7 @@ bool Runtime::holds(const ompl_condition& condition) const {
                  static_cast<uint32_t>(condition.value));
 }
 
-bool Runtime::meet(const ompl_condition& condition) {
+bool Runtime::try_consume(const ompl_condition& condition) {
   if (condition.comparison != OMPL_TAKE) return holds(condition);
   std::byte* const word = segment_.base() + condition.flag_addr;
   return is_wide(condition) ? take<uint64_t>(word) : take<uint32_t>(word);
@@ -73,7 +73,7 @@ bool Runtime::meet_all(Conditions conditions) {
     if (!holds(condition)) return false;
   }
   for (std::size_t met = 0; met < conditions.size(); ++met) {
-    if (meet(conditions[met])) continue;
+    if (try_consume(conditions[met])) continue;
     while (met-- > 0) {
       if (conditions[met].comparison != OMPL_TAKE) continue;
       raise(rank_, segment_.base(),
@@ -92,7 +92,8 @@ int Runtime::wait_until(Context& c, const ompl_condition& condition, Deadline de
                      .offset = condition.flag_addr,
                      .bucket = &bucket_of(segment_.header(), condition.flag_addr),
                      .flag = true};
-  const int code = Blocker(*this, c, what, deadline).run([&] { return meet(condition) ? 1 : 0; });
+  const int code =
+      Blocker(*this, c, what, deadline).run([&] { return try_consume(condition) ? 1 : 0; });
   if (network_ != nullptr) network_->note_arrival(c, condition.flag_addr);
   if (code == OMPL_OK) ++c.statistics.waits;
   return code;
@@ -111,7 +112,7 @@ int Runtime::wait_some(Context& c, Conditions conditions, std::size_t* indices, 
   const int code = Blocker(*this, c, what, deadline).run([&] {
     for (std::size_t i = 0; i < count && met < most; ++i) {
       const std::size_t index = (from + i) % count;
-      if (meet(conditions[index])) indices[met++] = index;
+      if (try_consume(conditions[index])) indices[met++] = index;
     }
     return met > 0 ? 1 : 0;
   });
