@@ -1,5 +1,5 @@
 # ompl_add_test(NAME name SOURCES file... [LIBS target...] [TIMEOUT seconds] [LABELS label...] [ARGS arg...])
-#   A GoogleTest program in build/bin/tests and one ctest entry. Label `long` keeps it out of `make check`.
+#   A GoogleTest program in build/bin/tests and one ctest entry; TIMEOUT is OMPL_TEST_TIMEOUT if not given. Label `long` keeps it out of `make check`.
 # ompl_add_script_test(NAME name COMMAND program arg... [TIMEOUT seconds] [LABELS label...])
 #   Any program; exit code 77 is an honest skip, which prints its reason.
 # ompl_add_pytest(NAME name FILE file [TIMEOUT seconds] [LABELS label...] [ENVIRONMENT NAME=VALUE...])
@@ -9,6 +9,12 @@
 #   One whose cases are the same for each MPI: with the given ones; as NAME_all, long, with every MPI.
 include_guard()
 find_package(GTest REQUIRED)
+
+# Seconds until ctest ends a test, and until a launcher ends a job within one. They only end what hangs: no result
+# depends on them, and on two cores beside eight busy loops every test ends long before.
+set(OMPL_TEST_TIMEOUT 600)
+set(OMPL_TEST_LONG_TIMEOUT 1800)
+set(OMPL_TEST_JOB_TIMEOUT 240)
 
 # Labels of what one kind of build has in its quick set and the others in the long one.
 set(in_long_set LABELS long)
@@ -34,7 +40,7 @@ endfunction()
 function(ompl_add_script_test)
   cmake_parse_arguments(T "" "NAME;TIMEOUT" "COMMAND;LABELS" ${ARGN})
   if(NOT T_TIMEOUT)
-    set(T_TIMEOUT 60)
+    set(T_TIMEOUT ${OMPL_TEST_TIMEOUT})
   endif()
   add_test(NAME ${T_NAME} COMMAND ${T_COMMAND})
   set_tests_properties(${T_NAME} PROPERTIES TIMEOUT ${T_TIMEOUT} SKIP_RETURN_CODE 77 LABELS "${T_LABELS}")
@@ -51,8 +57,8 @@ endfunction()
 function(ompl_add_pytest_of_mpis)
   cmake_parse_arguments(T "" "NAME;FILE" "MPI;ENVIRONMENT" ${ARGN})
   string(REPLACE ";" "," mpis "${T_MPI}")
-  ompl_add_pytest(NAME ${T_NAME} FILE ${T_FILE} TIMEOUT 300 ENVIRONMENT ${T_ENVIRONMENT} OMPL_TEST_MPIS=${mpis} OMPL_TEST_LONG=0)
-  ompl_add_pytest(NAME ${T_NAME}_all FILE ${T_FILE} TIMEOUT 600 LABELS long ENVIRONMENT ${T_ENVIRONMENT} OMPL_TEST_LONG=1)
+  ompl_add_pytest(NAME ${T_NAME} FILE ${T_FILE} ENVIRONMENT ${T_ENVIRONMENT} OMPL_TEST_MPIS=${mpis} OMPL_TEST_LONG=0)
+  ompl_add_pytest(NAME ${T_NAME}_all FILE ${T_FILE} TIMEOUT ${OMPL_TEST_LONG_TIMEOUT} LABELS long ENVIRONMENT ${T_ENVIRONMENT} OMPL_TEST_LONG=1)
 endfunction()
 
 function(ompl_add_pytest)
@@ -62,6 +68,6 @@ function(ompl_add_pytest)
     sh ${PROJECT_SOURCE_DIR}/instruments/tests/pytest_or_skip.sh ${OMPL_PYTHON} ${T_FILE})
   file(STRINGS ${T_FILE} marked REGEX "mark\\.long")
   if(marked AND NOT T_ENVIRONMENT MATCHES "OMPL_TEST_LONG")
-    ompl_add_pytest(NAME ${T_NAME}_long FILE ${T_FILE} TIMEOUT 600 LABELS long ENVIRONMENT ${T_ENVIRONMENT} OMPL_TEST_LONG=only)
+    ompl_add_pytest(NAME ${T_NAME}_long FILE ${T_FILE} TIMEOUT ${OMPL_TEST_LONG_TIMEOUT} LABELS long ENVIRONMENT ${T_ENVIRONMENT} OMPL_TEST_LONG=only)
   endif()
 endfunction()

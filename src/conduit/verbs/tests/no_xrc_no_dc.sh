@@ -4,7 +4,7 @@
 # back to RC with the reasons.
 set -u
 why() { # NAME=VALUE...
-  timeout 60 env OMPL_CONDUITS=self,verbs "$@" "$omplrun" -n 2 --no-prefix "$info" --why 2>&1
+  timeout 200 env OMPL_CONDUITS=self,verbs "$@" "$omplrun" -n 2 --no-prefix "$info" --why 2>&1
 }
 expect() { # TEXT, in $said
   case $said in *"$1"*) ;; *) echo "not said: $1"; echo "$said"; exit 1 ;; esac
