@@ -7,13 +7,13 @@ set -u -o pipefail
 seconds=$1
 shift
 [ "$VM_ID" = 0 ] || exec "$@"
+export HOSTS_DISTURBED=/run/disturbed  # the program goes on until then
 "$@" | while IFS= read -r line; do
   echo "$line"
   [[ $line == *going ]] || continue
   sleep 1
   echo "eth0 goes down"
   ip link set eth0 down
-  [ "$seconds" = 0 ] && continue
-  sleep "$seconds"
-  ip link set eth0 up && echo "eth0 is up"
+  [ "$seconds" = 0 ] || { sleep "$seconds"; ip link set eth0 up && echo "eth0 is up"; }
+  touch "$HOSTS_DISTURBED"
 done

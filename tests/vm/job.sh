@@ -27,7 +27,7 @@ fi
 rank() {
   local number=$1 status
   shift
-  for _ in {1..100}; do
+  for _ in {1..2000}; do
     if { exec {PMI_FD}<>"/dev/tcp/10.7.0.1/$((2000 + number))"; } 2>/dev/null; then
       PMI_FD=$PMI_FD PMI_RANK=$number PMI_SIZE=$ranks "$@" &
       exec {PMI_FD}>&-  # its end is seen only if nobody else holds the connection

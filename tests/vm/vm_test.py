@@ -21,8 +21,9 @@ import vm
 
 HERE = Path(__file__).resolve().parent
 BIN = Path()
+LIMIT = 400.0  # seconds of one run, which vm.py ends before
 # connect PROGRAM...: a client, as soon as its server listens (a program may take seconds to start there).
-CONNECT = 'connect() { for i in {1..50}; do "$@" && return; sleep 0.2; done; false; }\n'
+CONNECT = 'connect() { for i in {1..1000}; do "$@" && return; sleep 0.2; done; false; }\n'
 
 
 def command(*arguments: str) -> list[str]:
@@ -30,7 +31,7 @@ def command(*arguments: str) -> list[str]:
 
 
 def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=230, check=False)
+    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=LIMIT, check=False)
 
 
 def guests_of(folder: Path) -> list[str]:
@@ -58,7 +59,7 @@ class Rig(unittest.TestCase):
         return [*guests_of(self.folder), *map(str, self.folder.iterdir())]
 
     def assert_nothing_is_left(self) -> None:
-        limit = time.monotonic() + 10
+        limit = time.monotonic() + LIMIT
         while self.left() and time.monotonic() < limit:
             time.sleep(0.1)
         self.assertEqual(self.left(), [])
@@ -95,12 +96,10 @@ class One(Rig):
 
 class Failures(Rig):
     def test_a_command_that_hangs(self) -> None:
-        started = time.monotonic()
-        done = run("--seconds", "12", "sleep", "1000")
-        self.assertLess(time.monotonic() - started, 60)
+        done = run("--seconds", "12", "sleep", "10000")
         self.assertEqual(done.returncode, vm.NOT_FINISHED)
         self.assertIn("the console of guest 0:", done.stderr)
-        self.assertIn("guest 0 did not finish (limit: 12 s)", done.stderr)
+        self.assertIn("guest 0 did not finish within 12 s", done.stderr)
         self.assert_nothing_is_left()
 
     def test_a_guest_that_does_not_boot(self) -> None:
@@ -111,7 +110,7 @@ class Failures(Rig):
             done = run("--image", name, "true")
         self.assertEqual(done.returncode, vm.NOT_FINISHED)
         self.assertIn("Kernel panic", done.stderr)
-        self.assertIn("guest 0 did not finish", done.stderr)
+        self.assertIn("guest 0 did not finish before it or the other one ended", done.stderr)
         self.assert_nothing_is_left()
 
     def test_what_is_missing_is_said(self) -> None:
@@ -122,7 +121,7 @@ class Failures(Rig):
     def test_a_rig_that_is_ended(self) -> None:
         for number in (signal.SIGTERM, signal.SIGKILL):
             with self.subTest(signal=number):
-                rig = subprocess.Popen(command("echo started; sleep 1000"), stdout=subprocess.PIPE, text=True)
+                rig = subprocess.Popen(command("echo started; sleep 10000"), stdout=subprocess.PIPE, text=True)
                 with rig:
                     self.addCleanup(rig.kill)
                     assert rig.stdout
@@ -158,7 +157,7 @@ class Jobs(Rig):
         layout = job("4", "--no-prefix", *ofi, f"{BIN}/ompl-info", "--why")
         program = job("2", *ofi, f"{BIN}/pingpong", "64", "20")
         death = job("2", "--keep-going", *ofi, f"{BIN}/tests/fault_worker", "die-during", "wait")
-        done = run("--guests", "2", "--seconds", "200", f"{layout} && {program} && {death}")
+        done = run("--guests", "2", "--seconds", "350", f"{layout} && {program} && {death}")
         said = done.stdout + done.stderr
         reached = Counter(re.findall(r"rank \d: (\w+)", done.stdout))
         self.assertEqual(reached, {"self": 4, "shm": 4, "ofi": 8}, said)
