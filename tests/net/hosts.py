@@ -9,7 +9,8 @@ hosts.py [--seconds S] [--killed RANK] PROGRAM [ARG...]
 
 hosts.py --launcher KIND=PATH [--hosts LIST] [OPTION...] PROGRAM [ARG...]
     Starts a job of the library on so many hosts, once for each number of the list. Passes if the launcher exits with
-    the right code, its output has the text, and all that --at asked for happened. See README.md.
+    the right code, its output has the text, and all that --at asked for happened: then the file HOSTS_DISTURBED of the
+    program's environment exists. See README.md.
 
 Either form takes --set NAME=VALUE, as often as needed: it adds to the environment of the program.
 
@@ -23,6 +24,8 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event, Thread, Timer
 from types import FrameType
 from typing import NoReturn
@@ -73,11 +76,12 @@ def run_pair(hosts: list[str], args: argparse.Namespace) -> bool:
 
 
 class Disturber(Thread):
-    """Does to the network what --at says, each at its time after the job began."""
+    """Does to the network what --at says, each at its time after the job began, and then makes the file."""
 
-    def __init__(self, made: network.Network, actions: list[list[str]]) -> None:
+    def __init__(self, made: network.Network, actions: list[list[str]], file: Path) -> None:
         super().__init__(daemon=True)
         self.made = made
+        self.file = file
         self.wanted = {action[1] for action in actions}
         self.left = list(actions)
         self.over = Event()
@@ -90,6 +94,8 @@ class Disturber(Thread):
             self.hit += getattr(self.made, name)(*arguments) or 0
             print(f"network: {name} {' '.join(arguments)}", flush=True)
             self.left.pop(0)
+        if not self.left:
+            self.file.touch()
 
     def finish(self) -> bool:
         """Heals the network; whether the job was disturbed as it should have been."""
@@ -107,8 +113,16 @@ class Disturber(Thread):
 
 def run_job(made: network.Network, launcher: launchers.Launcher, hosts: int, args: argparse.Namespace) -> bool:
     """The program under the launcher, one rank on each of the first so many hosts."""
-    disturber = Disturber(made, args.at)
+    with TemporaryDirectory(prefix=f"{made.name}-") as folder:
+        return run_disturbed_job(made, launcher, hosts, args, Path(folder) / "disturbed")
+
+
+def run_disturbed_job(
+    made: network.Network, launcher: launchers.Launcher, hosts: int, args: argparse.Namespace, file: Path
+) -> bool:
+    disturber = Disturber(made, args.at, file)
     expired = Event()
+    program = ["env", f"HOSTS_DISTURBED={file}", *args.program] if args.at else args.program
 
     def expire() -> None:
         expired.set()
@@ -118,7 +132,7 @@ def run_job(made: network.Network, launcher: launchers.Launcher, hosts: int, arg
 
     output = ""
     with subprocess.Popen(
-        launcher.command(made.name, args.ranks or hosts, hosts, args.program),
+        launcher.command(made.name, args.ranks or hosts, hosts, program),
         env=launcher.environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -180,7 +194,7 @@ def stop(number: int, _frame: FrameType | None) -> NoReturn:
 
 def main() -> int:
     parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("--seconds", type=float, default=50, help="for each job")
+    parser.add_argument("--seconds", type=float, default=240, help="for each job")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--killed", type=int, metavar="RANK")
     parser.add_argument("--launcher", type=kind_and_path, metavar="KIND=PATH")

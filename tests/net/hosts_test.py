@@ -17,6 +17,8 @@ import network
 SKIP = 77
 OMPLRUN = ""
 HANGS = "echo going; exec sleep 4321"
+UNTIL_DISTURBED = "echo going; until [ -e $HOSTS_DISTURBED ]; do sleep 0.1; done"
+LIMIT = 240.0  # seconds of one run
 
 
 def command(*arguments: str) -> list[str]:
@@ -26,7 +28,7 @@ def command(*arguments: str) -> list[str]:
 
 def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=50, check=False
+        command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT, check=False
     )
 
 
@@ -48,8 +50,8 @@ class Hosts(unittest.TestCase):
         for why, arguments in {
             "exited with 3, 0 is right": ["sh", "-c", "exit 3"],
             'there is no "done"': ["--expect", "done", "true"],
-            "the job ended before": ["--at", "30 loss 5", "echo", "going"],
-            "network: 0 packets were dropped": ["--at", "0 loss 5", "sh", "-c", "echo going; sleep 1"],
+            "the job ended before": ["--at", "3000 loss 5", "echo", "going"],
+            "network: 0 packets were dropped": ["--at", "0 loss 5", "sh", "-c", UNTIL_DISTURBED],
             "did not end in 2 s": ["--seconds", "2", "sh", "-c", HANGS],
         }.items():
             with self.subTest(why):
@@ -73,7 +75,7 @@ class Hosts(unittest.TestCase):
                 job.send_signal(number)
             if number == signal.SIGKILL:  # the processes go at once, the names with the next run
                 run("true")
-            limit = time.monotonic() + 10
+            limit = time.monotonic() + LIMIT
             while left_of(job.pid) and time.monotonic() < limit:
                 time.sleep(0.1)
             self.assertEqual(left_of(job.pid), [], number)

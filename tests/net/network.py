@@ -13,6 +13,8 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import gettempdir
 
 INTERFACE = "net0"  # in each host
 BRIDGE = "bridge0"
@@ -41,16 +43,19 @@ def why_not() -> str:
 
 
 def run(*command: str, text: str = "") -> str:
-    done = subprocess.run(command, input=text, check=True, timeout=30, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(command, input=text, check=True, timeout=120, stdout=subprocess.PIPE, text=True)
     return done.stdout
 
 
 def remove_leftovers() -> None:
-    """Namespaces of runs that were killed: their names carry the process that made them."""
+    """Namespaces and folders of runs that were killed: their names carry the process that made them."""
     names = re.findall(rf"^({PREFIX}-(\d+)-\w+)\b", run("ip", "netns", "list"), re.MULTILINE)
     for name, pid in names:
         if not os.path.exists(f"/proc/{pid}"):
             run("ip", "netns", "del", name)
+    for folder in Path(gettempdir()).glob(f"{PREFIX}-*-*"):
+        if not os.path.exists(f"/proc/{folder.name.split('-')[2]}"):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def enter(namespace: str) -> None:
@@ -71,7 +76,7 @@ def start_up(hosts: list[str]) -> None:
         run("ip", "-n", host, "addr", "add", f"10.77.0.{number + 1}/24", "dev", INTERFACE)
         for device in ("lo", INTERFACE):
             run("ip", "-n", host, "link", "set", device, "up")
-    limit = time.monotonic() + 10
+    limit = time.monotonic() + 120
     while not all(map(is_up, hosts)) and time.monotonic() < limit:
         time.sleep(0.02)
 

@@ -3,7 +3,8 @@
  * Verified traffic for a network that is disturbed: traffic SECONDS THREADS BYTES [MESSAGES]. Each thread of each rank
  * is part of a ring with the same thread of the others, around which a message travels; its length and its contents
  * change with every round, and each rank looks at every byte. It goes on for that time and until all ranks together
- * have had that many messages. Rank 0 says "going" after the first round.
+ * have had that many messages, and until the file HOSTS_DISTURBED of the environment exists (hosts.py). Rank 0 says
+ * "going" after the first round.
  *
  * Exit code 0: all was right; 1: wrong data; 3: a call reported an error, which is printed.
  */
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { kWrong = 1, kError = 3, kLast = 1 };
 
@@ -26,11 +28,17 @@ struct ring {
 static size_t g_words; /* the longest message */
 static time_t g_end;
 static size_t g_rounds; /* at least, of each ring */
+static const char* g_disturbed;
 
 static void require(int result, const char* what) {
   if (result >= 0) return;
   fprintf(stderr, "traffic: %s: %s (%s)\n", what, ompl_strerror(result), ompl_error_detail());
   _Exit(kError); /* the other threads may hang in a call */
+}
+
+static int may_end(uint64_t round) {
+  return round >= g_rounds && time(NULL) >= g_end &&
+         (g_disturbed == NULL || access(g_disturbed, F_OK) == 0);
 }
 
 static uint64_t word(uint64_t ring, uint64_t round, uint64_t index) {
@@ -69,7 +77,7 @@ static void* go_round(void* argument) {
   uint64_t round = 1, first = 0;
   for (; (first & kLast) == 0; ++round) {
     if (ompl_rank() == 0) {
-      pass_on(ring, buffer, round << 1 | (round >= g_rounds && time(NULL) >= g_end));
+      pass_on(ring, buffer, round << 1 | (may_end(round) ? kLast : 0));
       first = receive(ring, round);
       if (round == 1 && ring->number == 0) puts("going");
     } else {
@@ -86,6 +94,7 @@ int main(int argc, char** argv) {
   if (argc != 4 && argc != 5) return fprintf(stderr, "traffic SECONDS THREADS BYTES [MESSAGES]\n"), 2;
   const size_t threads = strtoul(argv[2], NULL, 10);
   g_words = strtoul(argv[3], NULL, 10) / 8 + 1;
+  g_disturbed = getenv("HOSTS_DISTURBED");
   setvbuf(stdout, NULL, _IOLBF, 0);
   struct ring* rings = calloc(threads, sizeof *rings);
   if (rings == NULL) return kError;
