@@ -66,15 +66,21 @@ int churn(const char* /*argument*/) {
   return 1;  // not reached
 }
 
-// Rank 0 dies by SIGKILL while every other rank sits in the named blocking call.
+// Rank 0 dies by SIGKILL once nobody is in the barrier any more, mostly when the others sleep in their next call.
+void die_after_the_barrier() {
+  const uint64_t left = allocate(256);
+  check(ompl_barrier(), "ompl_barrier");
+  if (rank() != 0) return check(ompl_put_word(0, left), "ompl_put_word");
+  for (uint32_t other = 1; other < size(); ++other) check(ompl_wait(left), "ompl_wait");
+  ::usleep(300'000);
+  ::kill(::getpid(), SIGKILL);
+}
+
+// Rank 0 dies while every other rank sits in the named blocking call.
 int die_during(const char* argument) {
   const std::string call = argument;
   const uint64_t flag = allocate(256);
-  check(ompl_barrier(), "ompl_barrier");
-  if (rank() == 0) {
-    ::usleep(300'000);  // the others are asleep by now
-    ::kill(::getpid(), SIGKILL);
-  }
+  die_after_the_barrier();
   if (call == "wait") check(ompl_wait(flag), "ompl_wait");
   if (call == "short-waits") {
     int code = OMPL_ERR_TIMEOUT;
@@ -97,11 +103,7 @@ int die_during(const char* argument) {
 int survive(const char* /*argument*/) {
   const uint64_t never = allocate(256);
   const uint64_t flag = allocate(256);
-  check(ompl_barrier(), "ompl_barrier");
-  if (rank() == 0) {
-    ::usleep(100'000);  // nobody is in the barrier any more
-    ::kill(::getpid(), SIGKILL);
-  }
+  die_after_the_barrier();
   if (const int code = ompl_wait(never); code != OMPL_ERR_PEER) return 1;
   if (ompl_failure_ack() != 1) return 1;
   const uint32_t other = 3 - rank();  // 1 and 2
@@ -180,7 +182,7 @@ int stop(const char* argument) {
 
 int main(int argc, char** argv) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::alarm(60);  // nothing may hang
+  ::alarm(240);  // nothing may hang
   const std::map<std::string, std::function<int(const char*)>> tasks{
       {"churn", churn}, {"die-during", die_during}, {"survive", survive}, {"fill", fill},
       {"hello", hello}, {"block", block},           {"stop", stop}};

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 from collections.abc import Callable
@@ -18,7 +19,8 @@ from pathlib import Path
 from typing import NoReturn
 
 PEER_DIED = 3  # exit code of fault_worker
-LIMIT_S = 40.0  # of any one job
+JOB_LIMIT_S = 240.0  # for omplrun --timeout
+LIMIT_S = JOB_LIMIT_S + 10  # of any one job
 NOBODY = 65534
 SOMEBODY_ELSE = 65533
 
@@ -88,19 +90,70 @@ def workers_of(mark: str) -> list[int]:
     return ranks
 
 
-def wait_for(condition: Callable[[], list[int]], limit: float, what: str) -> list[int]:
+def wait_for(condition: Callable[[], list[int]], what: str) -> list[int]:
     """Polls until the condition holds and returns its value."""
-    end = time.monotonic() + limit
+    end = time.monotonic() + LIMIT_S
     while not (value := condition()):
         if time.monotonic() > end:
-            raise AssertionError(f"{what} took more than {limit} s")
+            raise AssertionError(f"{what} took more than {LIMIT_S} s")
         time.sleep(0.005)
     return value
 
 
+def names_of(pids: list[int]) -> list[str]:
+    """The shared memory that carries the number of one of these processes in its name."""
+    numbers = set(map(str, pids))
+    return [name for name in os.listdir("/dev/shm") if numbers & set(re.findall(r"\d+", name))]
+
+
+class Blocked:
+    """A job whose ranks block for ever, and what its standard error has said so far."""
+
+    def __init__(self, command: list[str], **environment: str) -> None:
+        self.job = subprocess.Popen(
+            command,
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.said = ""
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self) -> None:
+        assert self.job.stderr is not None
+        for line in self.job.stderr:
+            self.said += line
+
+    def pids(self, ranks: int) -> list[int]:
+        assert self.job.stdout is not None
+        return [int(re.findall(r"pid (\d+)", self.job.stdout.readline())[0]) for _ in range(ranks)]
+
+    def says(self, pattern: str, meanwhile: Callable[[], None] = lambda: None) -> re.Match[str]:
+        """Waits until the job has said it; does something meanwhile."""
+        end = time.monotonic() + LIMIT_S
+        while not (found := re.search(pattern, self.said)):
+            if time.monotonic() > end or self.job.poll() is not None:
+                raise AssertionError(f"not said: {pattern}\n{self.said}")
+            meanwhile()
+            time.sleep(0.05)
+        return found
+
+    def __enter__(self) -> "Blocked":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.job.terminate()
+        self.job.wait(LIMIT_S)
+        self.reader.join()
+        assert self.job.stdout is not None and self.job.stderr is not None
+        self.job.stdout.close()
+        self.job.stderr.close()
+
+
 class Death(unittest.TestCase):
     def test_kill_at_a_random_moment_leaves_nothing(self) -> None:
-        before = set(os.listdir("/dev/shm"))
         chance = random.Random(20190305)
         for trial in range(Options.kills):
             mark = f"OMPL_FAULT_TEST=kill-{os.getpid()}-{trial}"
@@ -112,29 +165,28 @@ class Death(unittest.TestCase):
                 stderr=subprocess.PIPE,
                 text=True,
             ) as job:
-                wait_for(partial(workers_of, mark), 20, "starting the ranks")
+                wait_for(partial(workers_of, mark), "starting the ranks")
                 time.sleep(chance.uniform(0, 0.25))
                 ranks = workers_of(mark)
                 victim = chance.choice(ranks)
                 os.kill(victim, signal.SIGKILL)
-                killed = time.monotonic()
                 _, errors = job.communicate(timeout=LIMIT_S)
-                took = time.monotonic() - killed
             self.assertEqual(job.returncode, 128 + signal.SIGKILL, errors)
             self.assertRegex(errors, r"rank \d.*(SIGKILL|Killed|signal 9)", "the launcher must say who and why")
-            self.assertLess(took, 1.0, "the job must end within a second of the death")
             self.assertEqual(processes_marked(mark), [], "a process stayed behind")
-        self.assertEqual(set(os.listdir("/dev/shm")) - before, set(), "a segment stayed behind")
+            self.assertEqual(names_of([job.pid, *ranks]), [], "a segment stayed behind")
 
     def test_omplrun_removes_the_names_of_libfabrics_shared_memory(self) -> None:
-        before = set(os.listdir("/dev/shm"))
-        command = omplrun("-n", "2", worker(), "die-during", "wait")
+        rank = 'echo "pid $$"; exec "$0" "$@"'
+        command = omplrun("-n", "2", "sh", "-c", rank, worker(), "die-during", "wait")
         job = run(command, OMPL_CONDUITS="self,ofi", OMPL_OFI_PROVIDER="shm", OMPL_LOG="info")
         if "conduit ofi of OMPL_CONDUITS is not in this build" in job.stderr:
             self.skipTest("libfabric is not in this build")
         self.assertEqual(job.stderr.count("network: ofi"), 2, job.stderr)
         self.assertEqual(job.returncode, 128 + signal.SIGKILL, job.stderr)
-        self.assertEqual(set(os.listdir("/dev/shm")) - before, set())
+        pids = [int(pid) for pid in re.findall(r"pid (\d+)", job.stdout)]
+        self.assertEqual(len(pids), 2, job.stdout)
+        self.assertEqual(names_of(pids), [])
 
     def test_every_blocking_call_of_a_survivor_returns_the_peer_error(self) -> None:
         for call in ("wait", "short-waits", "polls", "barrier", "alloc", "finalize"):
@@ -248,41 +300,36 @@ class Environment(unittest.TestCase):
 
 
 class HangReport(unittest.TestCase):
-    PATTERN = r"rank 1 of 2.*\n.*thread \d+: ompl_wait for \d+\.\d s, offset 0x[0-9a-f]+, flag is 0"
+    # omplrun says which lines are rank 1's; those of the other one may stand between them.
+    PATTERN = (
+        r"\[1\].*rank 1 of 2.*\n(\[0\].*\n)*"
+        r"\[1\].*thread \d+: ompl_wait for \d+\.\d s, offset 0x[0-9a-f]+, flag is 0"
+    )
 
     def test_after_the_time_that_was_asked_for(self) -> None:
-        job = run(omplrun("--no-prefix", "--timeout", "3", "-n", "2", worker(), "block"), OMPL_HANG_REPORT="1")
-        self.assertRegex(job.stderr, self.PATTERN)
-        self.assertEqual(job.stderr.count("hang report: rank 1"), 1, "once per blocked call")
+        with Blocked(omplrun("-n", "2", worker(), "block"), OMPL_HANG_REPORT="1") as job:
+            job.says(self.PATTERN)
+            time.sleep(2)  # in which no other one may come
+        self.assertEqual(job.said.count("hang report: rank 1"), 1, "once per blocked call")
 
     def test_on_sigusr1(self) -> None:
-        with subprocess.Popen(
-            omplrun("--no-prefix", "-n", "2", worker(), "block"),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as job:
-            assert job.stdout is not None
-            pids = [int(job.stdout.readline().split()[1]) for _ in range(2)]
-            time.sleep(0.3)
-            for pid in pids:
-                os.kill(pid, signal.SIGUSR1)
-            time.sleep(0.5)
-            job.terminate()
-            _, errors = job.communicate(timeout=LIMIT_S)
-        self.assertRegex(errors, self.PATTERN)
+        with Blocked(omplrun("-n", "2", worker(), "block")) as job:
+            pids = job.pids(2)  # said just before the call that blocks
+
+            def ask() -> None:
+                for pid in pids:
+                    os.kill(pid, signal.SIGUSR1)
+
+            job.says(self.PATTERN, ask)
 
 
 class Cores(unittest.TestCase):
     """Rule 22: the cores that the ranks of a node may use together."""
 
     def cores(self, *prefix: str, bind: str) -> str:
-        job = run(
-            [*prefix, *omplrun("--timeout", "3", "-n", "2", "--bind", bind, worker(), "block")],
-            OMPL_HANG_REPORT="1",
-        )
-        found = re.search(r"2 rank\(s\) on this node, (\d+) core", job.stderr)
-        return found[1] if found else job.stderr
+        command = [*prefix, *omplrun("-n", "2", "--bind", bind, worker(), "block")]
+        with Blocked(command, OMPL_HANG_REPORT="1") as job:
+            return job.says(r"2 rank\(s\) on this node, (\d+) core")[1]
 
     def test_all_of_the_affinity(self) -> None:
         self.assertEqual(self.cores(bind="none"), str(len(os.sched_getaffinity(0))))

@@ -7,7 +7,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from faults import PEER_DIED, Options, omplrun, run, run_tests
+from faults import JOB_LIMIT_S, PEER_DIED, Options, omplrun, run, run_tests
 
 STRATEGIES = {"double-buffer": 0, "single": 1, "acked": 2, "auto": 7}
 TRIAL = 36  # exchanges in which `auto` tries its three ways; it decides at the next
@@ -18,7 +18,7 @@ ENDS = (("wait", "kill", "random"), ("wait", "exit", "5"), ("test", "kill", "5")
 
 class HaloFaults(unittest.TestCase):
     def all_learn_of_it(self, *options: str, conduits: str) -> None:
-        job = omplrun("--keep-going", "--timeout", "20", "-n", str(RANKS), *options)
+        job = omplrun("--keep-going", "--timeout", str(JOB_LIMIT_S), "-n", str(RANKS), *options)
         worker = str(Options.build / "bin/tests/halo_fault_worker")
         for name, number in STRATEGIES.items():
             for end in ENDS:

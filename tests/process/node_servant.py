@@ -9,7 +9,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from faults import NOBODY, PEER_DIED, Options, omplrun, run, run_tests
+from faults import JOB_LIMIT_S, NOBODY, PEER_DIED, Options, omplrun, run, run_tests
 
 RANKS = 3
 KILLS = 4
@@ -26,7 +26,7 @@ class NodeServant(unittest.TestCase):
     ) -> subprocess.CompletedProcess[str]:
         worker = str(Options.build / "bin/tests/node_servant_worker")
         places = [] if nodes is None else ["--node-of", nodes]
-        launcher = omplrun("--keep-going", "--timeout", "30", *places, "-n", str(ranks))
+        launcher = omplrun("--keep-going", "--timeout", str(JOB_LIMIT_S), *places, "-n", str(ranks))
         return run([*launcher, worker, *arguments], user=user, OMPL_LOG="info", **environment)
 
     def test_sums_come_while_nobody_calls(self) -> None:

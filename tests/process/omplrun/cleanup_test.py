@@ -39,8 +39,9 @@ class Cleanup(unittest.TestCase):
 
     def test_the_check_sees_what_is_there(self) -> None:
         with started("-n", "2", "sh", "-c", FAMILY.format(self.token, "exec sleep 100")) as job:
-            wait_for_lines(job, 2)
+            self.wait_for_sleepers(6)
             self.assertEqual(self.sleepers(), 6)
+            wait_for_lines(job, 2)
             job.send_signal(signal.SIGTERM)
             self.assertEqual(ended(job).code, 143)
         self.assertEqual(processes_with(self.token), [], "omplrun returns after everything has ended")

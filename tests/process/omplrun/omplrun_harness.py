@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-LIMIT = 30.0  # seconds that any run may take
+LIMIT = 240.0  # seconds that any run may take
 OMPLRUN, RANKS = sys.argv[1:3]
 
 
