@@ -41,8 +41,8 @@ TYPED_TEST(CppWord, SignalsAndConditions) {
   signal(partner(), adding(words[0], 40));
   signal(partner(), setting(words[1], static_cast<TypeParam>(-3)));
   wait(until(words[0], OMPL_EQ, 40));
-  EXPECT_TRUE(wait_for(until(words[1], OMPL_LT, 0), 20s));
-  EXPECT_TRUE(wait_for(until(words[0], OMPL_GE, 40), 20s));
+  EXPECT_TRUE(wait_for(until(words[1], OMPL_LT, 0), 200s));
+  EXPECT_TRUE(wait_for(until(words[0], OMPL_GE, 40), 200s));
   EXPECT_FALSE(wait_for(until(words[0], OMPL_GT, 40), 1ms));
   EXPECT_EQ(words.local()[0], TypeParam{40});
   EXPECT_EQ(words.local()[1], static_cast<TypeParam>(-3));

@@ -70,12 +70,12 @@ TEST(Cpp, PutSignalAndTimedWaits) {
   EXPECT_FALSE(wait_for(flag, -1s));
   barrier();
   put_signal(std::array{7L + static_cast<long>(rank())}, partner(), inbox, flag);
-  EXPECT_TRUE(wait_for(flag, 20s));
+  EXPECT_TRUE(wait_for(flag, 200s));
   EXPECT_EQ(inbox.local()[0], 7L + static_cast<long>(partner()));
   EXPECT_FALSE(poll(flag));
-  EXPECT_TRUE(flush_for(20s));
-  EXPECT_TRUE(quiet_for(20s));
-  EXPECT_TRUE(barrier_for(20s));
+  EXPECT_TRUE(flush_for(200s));
+  EXPECT_TRUE(quiet_for(200s));
+  EXPECT_TRUE(barrier_for(200s));
 }
 
 TEST(Cpp, LimitsInNanoseconds) {
@@ -97,7 +97,7 @@ TEST(Cpp, AContextMovesBetweenThreads) {
   }).join();
   Context mine;
   mine.wait(Flag(word));
-  EXPECT_TRUE(mine.wait_for(Flag(word), 20s));
+  EXPECT_TRUE(mine.wait_for(Flag(word), 200s));
   EXPECT_EQ(inbox.local()[0] + inbox.local()[1], 11);
   std::array<int, 2> copy{};
   mine.get(copy, partner(), inbox);

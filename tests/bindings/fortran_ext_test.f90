@@ -21,7 +21,7 @@ program fortran_ext_test
   implicit none
   integer :: rank, partner, code
   integer(c_int64_t) :: box, words
-  integer(c_int64_t), parameter :: long_ns = 20000000000_c_int64_t
+  integer(c_int64_t), parameter :: long_ns = 200000000000_c_int64_t
   integer(c_int64_t), pointer, volatile :: mine(:)
 
   call expect(ompl_init() == OMPL_OK, "ompl_init")

@@ -7,7 +7,7 @@ program fortran_halo_test
   use, intrinsic :: iso_c_binding
   implicit none
   integer, parameter :: length = 8
-  integer(c_int64_t), parameter :: long_ns = 20000000000_c_int64_t
+  integer(c_int64_t), parameter :: long_ns = 200000000000_c_int64_t
   integer(c_int32_t), target :: sent(3) = [7, 0, 3], places(3) = [1, 2, 4]
   integer :: rank, partner, code, strategy
 

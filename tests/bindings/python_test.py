@@ -228,13 +228,13 @@ class Errors(Ranks):
     def test_a_library_that_is_not_there(self) -> None:
         environment = {**os.environ, "OMNIPGAS_LIBRARY": "/nowhere/libomnipgas.so"}
         command = [sys.executable, "-c", "import omnipgas; omnipgas.init()"]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("ImportError: /nowhere/libomnipgas.so", done.stderr)
 
     def test_the_layer_is_loaded_at_the_first_use_of_a_name(self) -> None:
         test = "import sys, omnipgas; sys.exit('omnipgas.layer' in sys.modules or 'omnipgas._core' in sys.modules)"
-        done = subprocess.run([sys.executable, "-c", test], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([sys.executable, "-c", test], capture_output=True, text=True, timeout=240, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
 
 

@@ -30,7 +30,7 @@ coll::Team& inside(ompl_team* team) { return *reinterpret_cast<coll::Team*>(team
 
 // Looks without any call of the layer.
 bool comes(const std::function<bool()>& condition) {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(240);
   while (!condition() && std::chrono::steady_clock::now() < limit) ::sched_yield();
   return condition();
 }

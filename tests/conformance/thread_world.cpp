@@ -19,14 +19,14 @@
 namespace ompl::conformance {
 namespace {
 
-// Nothing in these tests takes a tenth of the minute on an idle machine; a sweep, or what ThreadSanitizer watches, can take
-// it whole, and both together ten minutes if other programs have most of the processor.
+// Nothing in these tests takes six seconds on an idle machine; a sweep, or what ThreadSanitizer watches, can take a
+// minute, and both together ten if other programs have most of the processor.
 std::chrono::seconds limit() {
   const bool sweep = std::getenv("OMPL_TEST_SWEEP") != nullptr;
 #ifdef __SANITIZE_THREAD__
   return std::chrono::minutes(sweep ? 40 : 10);
 #else
-  return std::chrono::minutes(sweep ? 10 : 1);
+  return std::chrono::minutes(sweep ? 10 : 5);
 #endif
 }
 

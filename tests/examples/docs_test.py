@@ -40,7 +40,7 @@ def programs() -> list[Program]:
 def run(*command: str | Path) -> str | None:
     """None if the command succeeds, else what it said."""
     done = subprocess.run(
-        [str(word) for word in command], timeout=60, check=False, text=True,
+        [str(word) for word in command], timeout=250, check=False, text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     return None if done.returncode == 0 else f"exit status {done.returncode}: {done.stdout}"
@@ -61,7 +61,7 @@ def check(build: Path, python: str, program: Program, folder: Path) -> str | Non
     """What is wrong with a program, "" if it cannot be tried here."""
     source, binary = folder / f"program{SUFFIX[program.language]}", folder / "program"
     source.write_text(program.text)
-    job: list[str | Path] = [build / "bin/omplrun", "-n", "2", "--timeout", "30"]
+    job: list[str | Path] = [build / "bin/omplrun", "-n", "2", "--timeout", "240"]
     if program.language == "python":
         if run(python, "-c", "import numpy, omnipgas._core"):
             return ""

@@ -9,4 +9,4 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_
 export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 # Standard input is closed, not /dev/null: MPICH 5's launcher passes its end on, and dies of SIGPIPE when a short
 # program has ended by then (one in ten of `mpiexec -n 1 true </dev/null` on two busy cores).
-exec timeout --kill-after=5 50 "$launcher" -n "$ranks" "$@" <&-
+exec timeout --kill-after=60 240 "$launcher" -n "$ranks" "$@" <&-

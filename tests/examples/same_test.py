@@ -14,7 +14,7 @@ MEASURED = re.compile(r"\d+\.\d+ (us|MB/s)")
 def said(launcher: str, ranks: str, *command: str) -> list[str]:
     """The lines of a job, in order of the ranks, without what was measured."""
     done = subprocess.run(
-        [launcher, "-n", ranks, "--timeout", "25", *command], stdin=subprocess.DEVNULL, timeout=30, check=False,
+        [launcher, "-n", ranks, "--timeout", "240", *command], stdin=subprocess.DEVNULL, timeout=250, check=False,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     if done.returncode != 0:

@@ -48,7 +48,7 @@ class Abi(unittest.TestCase):
         library = self.folder / name / "libomnipgas.so"
         subprocess.run(
             ["cc", "-g", "-shared", "-fPIC", f"-Wl,-soname,{soname}", f"-I{include}", "-o", library, "a.c"],
-            cwd=self.folder / name, check=True, timeout=60,
+            cwd=self.folder / name, check=True, timeout=240,
         )  # fmt: skip
         return library, include
 

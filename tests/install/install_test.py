@@ -18,7 +18,7 @@ PROGRAM = ROOT / "examples/pingpong.c"
 def run(*command: str | Path, **environment: str) -> str:
     """Runs a command; if it fails, prints what it said and ends the test."""
     done = subprocess.run(
-        [str(word) for word in command], env=os.environ | environment, timeout=120, check=False,
+        [str(word) for word in command], env=os.environ | environment, timeout=250, check=False,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     if done.returncode != 0:
@@ -33,7 +33,7 @@ def expect(holds: bool, what: str) -> None:
 
 
 def pingpong(prefix: Path, program: Path) -> None:
-    output = run(prefix / "bin/omplrun", "-n", "2", "--timeout", "60", program, "64", "200")
+    output = run(prefix / "bin/omplrun", "-n", "2", "--timeout", "240", program, "64", "200")
     expect("64 bytes:" in output, f"{program.name} runs on two ranks: {output.strip()}")
 
 

@@ -19,7 +19,7 @@ SKIPPED = 77
 
 def mandoc(*arguments: str | Path) -> str:
     done = subprocess.run(
-        ["mandoc", *map(str, arguments)], text=True, timeout=60, check=False,
+        ["mandoc", *map(str, arguments)], text=True, timeout=240, check=False,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     return done.stdout
@@ -53,7 +53,7 @@ class Pages(unittest.TestCase):
         pages = [path for path in MAN.glob("man*/*") if not path.read_text().startswith(".so ")]
         done = subprocess.run(
             ["groff", "-mandoc", "-Tutf8", "-rLL=80n", "-wbreak", "-z", *pages],
-            text=True, timeout=60, check=False, stderr=subprocess.PIPE,
+            text=True, timeout=240, check=False, stderr=subprocess.PIPE,
         )  # fmt: skip
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 

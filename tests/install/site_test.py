@@ -65,7 +65,7 @@ def broken(pages: dict[Path, Page]) -> list[str]:
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder).resolve()
-        done = subprocess.run([sys.executable, ROOT / "scripts/site.py", out], timeout=240, check=False)
+        done = subprocess.run([sys.executable, ROOT / "scripts/site.py", out], timeout=500, check=False)
         if done.returncode != 0:
             return done.returncode
         site = out / "html"

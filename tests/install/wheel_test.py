@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SKIPPED = 77
 
 
-def run(place: Path, *command: str | Path, limit: int = 120) -> subprocess.CompletedProcess[str]:
+def run(place: Path, *command: str | Path, limit: int = 250) -> subprocess.CompletedProcess[str]:
     """Runs a command in the place, with nothing of the caller's environment that could help it."""
     known = {name: os.environ[name] for name in ("HOME", "TMPDIR", "LANG") if name in os.environ}
     path = f"{place}/venv/bin:/usr/local/bin:/usr/bin:/bin"
@@ -45,7 +45,7 @@ def use(place: Path) -> None:
     expect(f"-I{place}/venv/" in flags[0], f"pkg-config finds the environment: {flags}")
     done = run(place, "cc", "-Wall", "-Werror", "hello.c", "-o", "hello", *flags, f"-Wl,-rpath,{place}/venv/lib")
     expect(done.returncode == 0, "a C program is built against it")
-    done = run(place, "omplrun", "-n", "2", "--timeout", "60", "./hello")
+    done = run(place, "omplrun", "-n", "2", "--timeout", "240", "./hello")
     expect("rank 1 received: hello, rank 1" in done.stdout, "it runs on two ranks")
     expect("; usable" in run(place, "ompl-info").stdout, "ompl-info runs")
     done = run(place, "omplrun", "-n", "2", "python", "-c", "import omnipgas as o; o.init(); o.barrier(); o.finalize()")
@@ -72,7 +72,7 @@ def main(build: Path) -> int:
         expect(tag is not None and f'platform tag: "{tag[1]}"' in said, f"{wheel.name}: an honest tag")
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder).resolve()
-        subprocess.run([sys.executable, "-m", "venv", place / "venv"], check=True, timeout=120)
+        subprocess.run([sys.executable, "-m", "venv", place / "venv"], check=True, timeout=250)
         pip = (place / "venv/bin/pip", "--disable-pip-version-check")
         done = run(place, *pip, "install", "-q", "--no-compile", wheels["omnipgas"], limit=300)
         if done.returncode == 0:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from launcher_test import Mpi, find_mpi_or_skip, leftovers, remove_orphans
 
-LIMIT_S = 120.0
+LIMIT_S = 240.0
 STRATEGIES = ["double-buffer", "single", "acked", "mpi", "mpi-persistent", "mpi-neighbor", "mpi-put"]
 
 MPI: Mpi
@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--prefix", default="")
     arguments = parser.parse_args()
     MPI = find_mpi_or_skip(arguments.name, arguments.prefix)
-    signal.alarm(390)
+    signal.alarm(1700)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TMPDIR"] = folder  # launchers leave things there when a job is aborted
         PROGRAM = f"{folder}/halo_job"

@@ -20,7 +20,7 @@ import unittest
 from dataclasses import dataclass
 from pathlib import Path
 
-LIMIT = 60.0
+LIMIT = 240.0
 SKIP = 77
 RANKS = 3
 

@@ -25,7 +25,7 @@
 
 /* A ring of up to 4 ranks may be that far ahead of its slowest: a rank that has received message i of its left
  * neighbour knows that its right one has taken message i + 1 - ranks. */
-enum { kSlots = 4, kMostThreads = 8, kOffsets = 65536, kLongest = 262144, kPatience_s = 60 };
+enum { kSlots = 4, kMostThreads = 8, kOffsets = 65536, kLongest = 262144, kPatience_s = 240 };
 
 static const size_t kLengths[] = {1, 8, 100, 128, 129, 1000, 4096, 20000, 65537, kLongest};
 enum { kLengthCount = sizeof kLengths / sizeof kLengths[0] };

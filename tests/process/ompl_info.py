@@ -19,7 +19,7 @@ def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, **environment},
         text=True,
         capture_output=True,
-        timeout=30,
+        timeout=240,
         check=False,
     )
 

@@ -18,7 +18,7 @@ def check(head: str, body: str, *options: str) -> tuple[int, str]:
     with tempfile.TemporaryDirectory(prefix="omnipgas-model-") as name:
         model = Path(name) / "tiny.pml"
         model.write_text(f"/*\n{head}\n*/\n{body}\n")
-        done = subprocess.run([sys.executable, str(CHECK), str(model), *options], text=True, timeout=60,
+        done = subprocess.run([sys.executable, str(CHECK), str(model), *options], text=True, timeout=240,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     return done.returncode, done.stdout
 

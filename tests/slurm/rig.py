@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 NODES = ("n0", "n1")
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "sinfo")
-PATIENCE = 45.0
+PATIENCE = 240.0
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 LIBC = ctypes.CDLL(None)
 os.environ["PATH"] += ":/usr/sbin"  # where daemons are; not everybody's PATH has it

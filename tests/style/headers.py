@@ -25,7 +25,7 @@ def main(include: Path) -> int:
             command += ["-Wshadow", "-Wconversion", "-fsyntax-only", f"-I{include}", "-"]
             for header in (h for h in headers if h.suffix in SUFFIXES[language]):
                 done = subprocess.run(
-                    command, input=f"#include <{header}>\n", text=True, timeout=30, check=False
+                    command, input=f"#include <{header}>\n", text=True, timeout=240, check=False
                 )
                 failures += done.returncode != 0
                 print(f"{'ok' if done.returncode == 0 else 'FAILED'}: {compiler} {standard} {header}")

@@ -90,7 +90,7 @@ TEST(Pmi1, RanksOfAJobMeet) {
   omplrun::PmiServer server("job", nodes);
   std::vector<std::thread> ranks;
   for (uint32_t rank = 0; rank < size; ++rank) {
-    ranks.emplace_back(take_part, Pmi1Session{pairs[rank].ends[1], rank, size, 10s}, nodes);
+    ranks.emplace_back(take_part, Pmi1Session{pairs[rank].ends[1], rank, size, 200s}, nodes);
   }
   serve(pairs, server);
   for (auto& rank : ranks) rank.join();

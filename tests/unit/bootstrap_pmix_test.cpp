@@ -49,7 +49,7 @@ class PmixClient : public testing::Test {
   }
 
   MockPmix* mock_ = nullptr;
-  std::chrono::milliseconds limit_ = 10s;  // never reached where nothing hangs
+  std::chrono::milliseconds limit_ = 200s;  // never reached where nothing hangs
 };
 
 TEST_F(PmixClient, PublishesAndReads) {

@@ -75,7 +75,7 @@ TEST_P(Twin, WakesASleeperInAnotherProcess) {
   twin_flag* flags = flags_of(2);
   const pid_t child = fork();
   if (child == 0) {
-    alarm(20);
+    alarm(240);
     twin_wait(at(flags, 0));
     twin_signal(at(flags, 1));
     _exit(0);

@@ -37,7 +37,7 @@ def parameter_file(model: str, p: dict[str, float]) -> dict[str, Any]:
 
 def replay(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
     text = "".join(json.dumps(case) + "\n" for case in cases)
-    done = subprocess.run([TOOL], input=text, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([TOOL], input=text, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 

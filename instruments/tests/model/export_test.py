@@ -19,13 +19,13 @@ from .recording_test import predict, threads_as_recorded, two_ranks, whole_nanos
 
 def export(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "omnipgas_tools.cli", "model", "export", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
 
 
 def goal_of(trace: Path, out: Path) -> str:
     """What is said about it."""
     command = [str(common.MODEL), "goal", str(trace), str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     return done.stderr
 

@@ -20,7 +20,7 @@ W = 5e5
 
 def predict(machine: str, pattern: str, model: str = "loggps") -> dict[str, Any]:
     command = [str(common.MODEL), "predict", pattern, "--params", machine, "--model", model, "--no-sensitivity"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
     result: dict[str, Any] = json.loads(done.stdout)
     return result
 
@@ -110,7 +110,7 @@ def test_a_parameter_file_that_is_none_is_refused(tmp_path: Any, content: str, s
     file = tmp_path / "params.json"
     file.write_text(content)
     command = [str(common.MODEL), "predict", "ring:2:1:1", "--params", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 1
     assert said in done.stderr
     assert done.stderr.count("\n") == 1

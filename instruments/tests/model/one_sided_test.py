@@ -232,7 +232,7 @@ def test_an_exchange_is_a_message_to_each_neighbour(tmp_path: Path, ends: str) -
 def test_goal_has_no_form_for_it(tmp_path: Path) -> None:
     run(tmp_path, [call("Put", peer=1, size=K), call("WinUnlock", peer=1)], [call("WinLock")])
     command = [str(common.MODEL), "goal", str(tmp_path), str(tmp_path / "x.goal")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 1
     assert "rank 0: one-sided operations have no form in GOAL" in done.stderr
 

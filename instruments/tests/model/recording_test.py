@@ -20,7 +20,7 @@ from .recorded import ANOTHER, WORLD, record
 
 def predict(folder: Path, *more: str, fails: bool = False) -> Any:
     command = [str(common.MODEL), "predict", str(folder), "--params", "myrinet", "--no-sensitivity", *more]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert (done.returncode != 0) == fails, done.stderr
     return done.stderr if fails else json.loads(done.stdout)
 
@@ -162,7 +162,7 @@ def test_messages_are_not_cut_where_threads_share_them(tmp_path: Path) -> None:
         changes = tmp_path / "changes.json"
         changes.write_text('[{"name": "cut", "fragment": 1000}]')
         command = [str(common.MODEL), "whatif", str(tmp_path), "--params", "myrinet", "--changes", str(changes)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
         return json.loads(done.stdout)["changes"][0]
 
     first = [[["send", 1, 1, 0, 5000, False]], [["recv", 0, 1, 0], ["recv", 0, 2, 0]]]
@@ -253,7 +253,7 @@ def test_a_hostile_trace_is_refused_or_replayed(tmp_path: Path) -> None:
             records[i] = bytes(word)
         recorded.write(tmp_path, calls)
         command = [str(common.MODEL), "predict", str(tmp_path), "--params", "myrinet"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
         assert done.returncode in (0, 1), done
         if done.returncode == 1:
             refused += 1

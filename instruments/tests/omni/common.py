@@ -14,7 +14,7 @@ from omnipgas_tools.measure import network
 from omnipgas_tools.measure.runner import Contender
 
 OMNI = [sys.executable, "-m", "omnipgas_tools.cli"]
-LIMIT = 120  # seconds of a command
+LIMIT = 240  # seconds of a command
 MOCK = Path(__file__).parent / "hostile_worker.py"
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from .common import LIMIT
+
 EVIDENCE = Path(__file__).parents[2] / "bench" / "evidence"
 OPEN_MPI = ["--oversubscribe", "--bind-to", "none"]
 SLEPT = re.compile(r"^\d+ puts by 2 threads were (?:complete|flushed) after (\d\.\d+) s; the target slept 0\.5", re.M)
@@ -20,9 +22,9 @@ def said(compiler: str, name: str, *command: str, folder: Path) -> subprocess.Co
         pytest.skip(f"{compiler} is not installed")
     program = folder / name
     subprocess.run([compiler, "-Wall", "-Wextra", "-Werror", "-pthread", "-rdynamic", EVIDENCE / f"{name}.c", "-o",
-                    program], check=True, timeout=60)  # fmt: skip
+                    program], check=True, timeout=LIMIT)  # fmt: skip
     return subprocess.run([part.replace("PROGRAM", str(program)) for part in command], env=ENVIRONMENT,
-                          capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+                          capture_output=True, text=True, timeout=LIMIT, check=False)  # fmt: skip
 
 
 def test_none_is_forgotten() -> None:

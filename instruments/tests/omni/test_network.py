@@ -17,7 +17,7 @@ from omnipgas_tools.measure import endpoints, network
 from omnipgas_tools.measure.runner import Contender, Progress
 from omnipgas_tools.measure.worker import Worker
 
-from .common import built, mock, need_hosts, omni
+from .common import LIMIT, built, mock, need_hosts, omni
 from .test_results import SCHEMA
 
 HOSTS = Hosts(launch=("outside",), enter=("inside", "{braces}"), interface="net7", hub_interface="hub7")
@@ -66,7 +66,7 @@ def test_each_rank_is_on_its_host_with_its_cores_and_link() -> None:
         for rank in range(6):
             done = subprocess.run(
                 [*hosts.launch, *hosts.enter, "sh", "-c", look], env={**os.environ, "PMI_RANK": str(rank)},
-                capture_output=True, text=True, timeout=20, check=True,
+                capture_output=True, text=True, timeout=LIMIT, check=True,
             )  # fmt: skip
             host = rank // 2
             where, bound, link = done.stdout.splitlines()

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from omnipgas_tools.measure import runner
 from omnipgas_tools.measure.runner import Cell, Limits
-from omnipgas_tools.measure.worker import Round
+from omnipgas_tools.measure.worker import Round, Worker
 
-from .common import children, contender
+from .common import LIMIT, children, contender
 
 FAST = Limits(rounds=4, min_rounds=2, timeout=2, seconds=0.001)
 
@@ -73,10 +73,10 @@ def test_only_the_worker_in_use_runs() -> None:
     crew = runner.Crew(1, 64, {})
     try:
         workers = [crew.worker(one), crew.worker(other)]
-        assert [states(worker.pids) for worker in workers] == [{"T"}, {"S"}]
+        assert come_to(workers, "TS")
         assert crew.worker(one) is workers[0]
         assert workers[0].pingpong("put", 8, 10, 1.0, 5.0).count == 10
-        assert [states(worker.pids) for worker in workers] == [{"S"}, {"T"}]
+        assert come_to(workers, "ST")
     finally:
         crew.close(5)
     assert not children()
@@ -102,14 +102,22 @@ time.sleep(60)
         driver.kill()
     assert len(pidfds) == 4
     for pidfd in pidfds:
-        assert select.select([pidfd], [], [], 10)[0], "a worker is still there"
+        assert select.select([pidfd], [], [], LIMIT)[0], "a worker is still there"
         os.close(pidfd)
 
 
-def states(pids: list[int]) -> set[str]:
-    """What the processes do: S sleeps, T is stopped. Waits a moment for those that are about to."""
-    time.sleep(0.1)
-    return {Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] for pid in pids}
+def come_to(workers: list[Worker], states: str) -> bool:
+    """Whether all processes of each worker come to its state: S sleeps, T is stopped."""
+    limit = time.monotonic() + LIMIT
+    while time.monotonic() < limit:
+        if [{state(pid) for pid in worker.pids} for worker in workers] == [{each} for each in states]:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 @pytest.mark.parametrize("mode", ["hang", "crash", "corrupt"])

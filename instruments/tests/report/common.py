@@ -10,7 +10,7 @@ from pathlib import Path
 
 BUILD = Path(os.environ["OMNI_BUILD_DIR"])
 MODEL = BUILD / "bin/ompl-model"
-LIMIT = 120  # seconds
+LIMIT = 240  # seconds
 # Each part of the time is in it: rank 1 waits for data, rank 0 for the receiver of a message above S, both compute.
 GOAL = """num_ranks 3
 rank 0 {

@@ -154,7 +154,7 @@ def test_exit_codes() -> None:
 def test_an_interrupt_ends_the_ranks() -> None:
     command = [sys.executable, "-m", "omnipgas_tools.cli", "spmv", *PROBLEM, "--ranks", "2", "--iterations", str(10**9)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
-        end = time.monotonic() + 30
+        end = time.monotonic() + jobs.LIMIT
         while (
             not (launchers := jobs.children_of(job.pid, "omplrun"))
             or len(jobs.children_of(launchers[0], "ompl_cg")) < 2
@@ -163,7 +163,7 @@ def test_an_interrupt_ends_the_ranks() -> None:
             time.sleep(0.05)
         ranks = jobs.children_of(launchers[0], "ompl_cg")
         job.terminate()
-        _, errors = job.communicate(timeout=30)
+        _, errors = job.communicate(timeout=jobs.LIMIT)
     assert job.returncode == 130, errors
     assert not any(Path(f"/proc/{rank}").exists() for rank in ranks)
 
@@ -173,7 +173,8 @@ def test_an_interrupt_ends_the_ranks() -> None:
 def test_exchanges_by_mpi(mpi: str) -> None:
     history = found("cg", *PROBLEM, "--ranks", 3)["history"]
     for strategy in MPI_STRATEGIES:
-        done = omni("cg", *PROBLEM, "--ranks", 3, "--mpi", mpi, "--strategy", strategy, "--json", "-", "--timeout", 50)
+        options = ("--mpi", mpi, "--strategy", strategy, "--timeout", jobs.LIMIT)
+        done = omni("cg", *PROBLEM, "--ranks", 3, *options, "--json", "-")
         if "not installed" in done.stderr or "does not exist" in done.stderr:
             pytest.skip(done.stderr.strip().splitlines()[-1])
         assert done.returncode == 0, done.stderr
@@ -186,7 +187,7 @@ def test_solvers_that_sum_by_mpi(mpi: str) -> None:
     history = found("cg", *PROBLEM, "--ranks", 2)["history"]
     for solver, strategy in itertools.product(("groppcg", "pipecg"), MPI_STRATEGIES[:-1]):
         options = ("--solver", solver, "--mpi", mpi, "--strategy", strategy)
-        done = omni("cg", *PROBLEM, "--ranks", 2, *options, "--json", "-", "--timeout", 50)
+        done = omni("cg", *PROBLEM, "--ranks", 2, *options, "--json", "-", "--timeout", jobs.LIMIT)
         if "not installed" in done.stderr or "does not exist" in done.stderr:
             pytest.skip(done.stderr.strip().splitlines()[-1])
         assert done.returncode == 0, done.stderr

@@ -145,12 +145,12 @@ def test_a_rank_that_is_killed_on_the_way(tmp_path: Path, strategy: str, solver:
     endless = ("--tol", 0, "--max-iterations", 10**9, "--checkpoint", checkpoint, "--checkpoint-every", 1)
     command = jobs.command(3, *problem, *endless, keep_going=keep_going)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
-        end = time.monotonic() + 30
+        end = time.monotonic() + jobs.LIMIT
         while not checkpoint.exists() or len(jobs.children_of(job.pid, "ompl_cg")) < 3:
             assert job.poll() is None and time.monotonic() < end, "no checkpoint came"
             time.sleep(0.01)
         os.kill(jobs.children_of(job.pid, "ompl_cg")[1], signal.SIGKILL)
-        out, errors = job.communicate(timeout=30)
+        out, errors = job.communicate(timeout=jobs.LIMIT)
     assert job.returncode == (UNSOLVED if keep_going else 128 + signal.SIGKILL), errors
     assert "result" not in out
     assert re.search(r"rank \d.*(SIGKILL|Killed|signal 9)", errors), errors

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pytest
 
 BUILD = Path(os.environ["OMNI_BUILD_DIR"])
-LIMIT = 60.0  # seconds of a job
+LIMIT = 240.0  # seconds of a job
 Vector = npt.NDArray[np.float64]
 
 

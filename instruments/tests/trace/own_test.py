@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 BUILD = Path(os.environ["OMNI_BUILD_DIR"])
-LIMIT = 60  # seconds
+LIMIT = 240  # seconds
 
 
 def omni(*arguments: str | Path, fails: bool = False) -> subprocess.CompletedProcess[str]:

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "trace"))
 from generate import shims
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT = 60  # seconds
+LIMIT = 240  # seconds
 SHARED = ["-shared", "-fPIC"]
 ARGUMENTS = 12  # of each kind: more than there are registers for them
 INTEGERS = ", ".join(f"long i{n}" for n in range(ARGUMENTS))

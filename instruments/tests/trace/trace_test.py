@@ -428,7 +428,7 @@ def main() -> None:
     arguments = parser.parse_args()
     Run.mpi = find_mpi_or_skip(arguments.name, arguments.prefix)
     Run.name, Run.prefix, Run.build, Run.python = arguments.name, arguments.prefix, arguments.build, arguments.python
-    signal.alarm(280)
+    signal.alarm(1700)
     with tempfile.TemporaryDirectory() as folder:
         Run.folder = Path(folder)
         os.environ["TMPDIR"] = folder  # launchers leave things there when a job is aborted

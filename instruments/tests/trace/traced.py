@@ -21,7 +21,7 @@ from launcher_test import Mpi, leftovers, remove_orphans  # noqa: E402
 from omnipgas_tools.libraries.compilers import SKIP_CXX  # noqa: E402
 from omnipgas_tools.model import tracers  # noqa: E402
 
-LIMIT = 60  # seconds
+LIMIT = 240  # seconds
 INTERPOSER = {"mpich": "mpich-debian", "openmpi": "openmpi-debian", "mpich5": "mpich", "mpich5_abi": "mpich-abi"}
 INTERPOSER |= {"openmpi5": "openmpi", "impi": "intel"}
 # Open MPI 5 else spins wherever it waits, with more ranks than cores.

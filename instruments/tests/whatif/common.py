@@ -13,7 +13,7 @@ from omnipgas_tools.model import examples
 
 BUILD = Path(os.environ["OMNI_BUILD_DIR"])
 MPIS = os.environ.get("OMPL_TEST_MPIS", "mpich,openmpi,intel").split(",")
-LIMIT = 60  # seconds
+LIMIT = 240  # seconds
 
 
 def launch(mpi: str, ranks: int) -> examples.Launch:

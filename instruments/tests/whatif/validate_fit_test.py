@@ -11,7 +11,7 @@ from omnipgas_tools.model import examples
 
 from . import common
 
-FIT_LIMIT = 200  # seconds
+FIT_LIMIT = 500  # seconds
 
 
 def test_a_machine_is_measured_before_anything_is_predicted() -> None:

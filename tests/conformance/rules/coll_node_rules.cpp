@@ -41,7 +41,7 @@ class Watcher {
   [[nodiscard]] uint32_t posted() const { return desk_->posted.load(); }
   // Looks until all that was posted is over; no call of the layer.
   [[nodiscard]] bool sees_the_end() const {
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(240);
     while (desk_->done.load() != posted() && std::chrono::steady_clock::now() < limit) ::sched_yield();
     return desk_->done.load() == posted();
   }

@@ -10,7 +10,7 @@
 namespace ompl::conformance {
 namespace {
 
-constexpr int64_t kLong = 60'000'000'000;  // ns; nothing takes so long
+constexpr int64_t kLong = 240'000'000'000;  // ns; nothing takes so long
 
 ompl_condition take(uint64_t flag, uint32_t width = 32) {
   return {.flag_addr = flag, .value = 0, .comparison = OMPL_TAKE, .width = width};

@@ -299,7 +299,7 @@ TEST_P(EndpointRules, ASleeperWakesForDataForARequestAndForADeath) {
       node.progress();
       if (done() || !endpoint.arm()) return;
       pollfd fd{.fd = endpoint.descriptor(), .events = POLLIN, .revents = 0};
-      ASSERT_EQ(poll(&fd, 1, 10'000), 1) << "slept through it";
+      ASSERT_EQ(poll(&fd, 1, 200'000), 1) << "slept through it";
     });
   };
   const auto later = [](const std::function<void()>& action) {

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::array kStrategies{OMPL_HALO_DOUBLE_BUFFER, OMPL_HALO_SINGLE, OMPL_HALO_ACKED,
                                  OMPL_HALO_AUTO};
-constexpr std::size_t kVector = 40;             // elements of a vector
-constexpr int64_t kHaloLimit = 60'000'000'000;  // ns; nothing takes so long
+constexpr std::size_t kVector = 40;              // elements of a vector
+constexpr int64_t kHaloLimit = 240'000'000'000;  // ns; nothing takes so long
 
 // Elements that `from` sends to `to`: consecutive ones, or every third.
 std::vector<uint32_t> elements(uint32_t from, uint32_t to) {

@@ -23,7 +23,7 @@ SAME = ("predicted_seconds", "per_rank", "messages", "rendezvous", "not_modelled
 def model(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     command = [str(common.MODEL), *map(str, arguments)]
     environment = os.environ | {"LSAN_OPTIONS": f"suppressions={common.HERE / 'otf2.supp'}:print_suppressions=0"}
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=environment)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -200,7 +200,7 @@ def test_otf2_print_reads_an_archive(tmp_path: Path) -> None:
     # In a communicator whose rank 0 is rank 1.
     two_ranks(trace, [record("send", 2000, 3000, 8, 0, 5, ANOTHER)], [record("recv", 2000, 3000, 8, 1, 5, ANOTHER)])
     anchor = archive_of(trace)
-    done = subprocess.run(["otf2-print", anchor], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(["otf2-print", anchor], capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]

@@ -188,7 +188,7 @@ TEST(MockCredits, MayDifferFromRankToRank) {
   ThreadWorld world(std::make_unique<Uneven>(2, Hostility{.receive_depth = 64}),
                     {.ranks = 2, .endpoints = 1});
   world.run([](Rank& r) {
-    constexpr int64_t kLimit = 20'000'000'000;  // ns
+    constexpr int64_t kLimit = 240'000'000'000;  // ns
     const uint64_t flag = r.allocate(4);
     for (int i = 0; i < 300; ++i) ASSERT_EQ(r.signal(1 - r.rank, flag, kLimit), OMPL_OK);
     for (int i = 0; i < 300; ++i) ASSERT_EQ(r.wait(flag, kLimit), OMPL_OK);

@@ -38,7 +38,7 @@ class Vcq {
 
 // The next notice, or error; UTOFU_ERR_NOT_FOUND after ten seconds.
 inline int next_notice(Vcq& vcq, utofu_mrq_notice* notice) {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(200);
   int code = UTOFU_ERR_NOT_FOUND;
   while (code == UTOFU_ERR_NOT_FOUND && std::chrono::steady_clock::now() < limit)
     code = utofu_poll_mrq(vcq.handle, 0, notice);

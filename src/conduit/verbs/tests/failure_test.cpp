@@ -218,7 +218,7 @@ TEST_P(VerbsFailure, R4_ASleepingReceiverStallsItsSendersAndLosesNothing) {
   std::atomic<bool> woken{false};
   w->run([&](Rank& r) {
     if (r.rank == 0) {
-      ok(r.wait(flag));  // connected
+      ok(r.wait(flag));                                             // connected
       std::this_thread::sleep_for(std::chrono::milliseconds(300));  // outside the layer
       for (uint32_t i = 1; i < kSignals * (r.size - 1); ++i) ok(r.wait(flag));
       EXPECT_EQ(r.count(flag), 0U);

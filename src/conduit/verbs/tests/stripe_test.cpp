@@ -107,7 +107,7 @@ TEST(VerbsStripe, APutBelowFourSegmentsIsOneRequest) {
 
 // Who may give up, or does not wait at all, leaves the whole to one request.
 TEST(VerbsStripe, WithATimeLimitOrWithoutWaitingItIsOneRequest) {
-  constexpr int64_t kLong = 50'000'000'000;
+  constexpr int64_t kLong = 200'000'000'000;
   const auto limited = [](Rank& r, const std::byte* source, uint64_t to, std::size_t length,
                           uint64_t flag) {
     ok(r.put(source, 1, to, length, kLong));
