@@ -16,12 +16,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from dataclasses import dataclass
 from pathlib import Path
 
 LIMIT = 240.0
 SKIP = 77
+MAPPED_WITHIN = 2.0  # seconds from the creation of a file to its use
 RANKS = 3
 
 
@@ -84,7 +86,11 @@ def leftovers() -> set[Path]:
 
 
 def remove_orphans(paths: set[Path]) -> None:
-    """Removes those files that no process maps or has in its environment."""
+    """Removes those files that no process maps or has in its environment. They may be those of another job that has
+    not mapped them yet, so only what has been there for a while is looked at."""
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            time.sleep(max(0.0, path.stat().st_ctime + MAPPED_WITHIN - time.time()))
     used = ""
     for use in (*Path("/proc").glob("[0-9]*/maps"), *Path("/proc").glob("[0-9]*/environ")):
         with contextlib.suppress(OSError):  # it has just ended, or is another user's
