@@ -139,9 +139,17 @@ TEST(CollLane, TheServantIsWokenForWhatAWaitLeavesBehind) {
   });
 }
 
+// The hook of a rank that waits.
+int says_that_it_waits(void* waits) {
+  *static_cast<std::atomic<bool>*>(waits) = true;
+  ::sched_yield();
+  return 1;
+}
+
 // The first is too short for it, so the second is handed over only when the wait for that is about to end.
 TEST(CollLane, TheServantOfTheNodeKeepsWhatNobodyWaitsFor) {
   ThreadWorld world(on_one_node(2), {.ranks = 2});
+  std::atomic<bool> waits{false};
   std::atomic<bool> waited{false};
   world.run([&](Rank& r) {
     ompl_team* const team = world_team();
@@ -151,11 +159,15 @@ TEST(CollLane, TheServantOfTheNodeKeepsWhatNobodyWaitsFor) {
     CollJob second({.collective = OMPL_ALLREDUCE, .length = kLong});
     coll::Desk& desk = inside(team).desk(inside(team).me(), 0);
     if (r.rank == 0)
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // so that rank 1 waits
+      while (!waits) ::sched_yield();
     ok(first.start(team));
-    if (r.rank == 1) ok(second.start(team));
+    if (r.rank == 1) {
+      ok(second.start(team));
+      r.set_yield(says_that_it_waits, &waits);
+    }
     ok(ompl_request_wait(r.ctx(), &first.request, kCollLimit));
     if (r.rank == 1) {
+      r.set_yield(nullptr, nullptr);
       EXPECT_EQ(desk.posted, 1U);
       EXPECT_FALSE(desk.order(0).is_of(0, coll::Order::Owner::member));
       waited = true;
