@@ -78,7 +78,7 @@ def make_initrd(folder: Path) -> None:
     shutil.copy(INIT, tree)
     listed = "\n".join(str(path.relative_to(tree)) for path in sorted(tree.rglob("*")))
     command = ["cpio", "-o", "-H", "newc", "--quiet", "-R", "0:0"]
-    packed = subprocess.run(command, cwd=tree, check=True, timeout=240, capture_output=True, input=listed.encode())
+    packed = subprocess.run(command, cwd=tree, check=True, timeout=60, capture_output=True, input=listed.encode())
     (folder / "initrd").write_bytes(packed.stdout)
 
 
