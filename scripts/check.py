@@ -5,29 +5,45 @@ tests, the tests that reach inside under AddressSanitizer and ThreadSanitizer, l
 with --all), and with --all fuzzing. PART: some of release, fuzz, asan, tsan, lint.
 
 Ends with a summary: how many checks passed, which failed, which were skipped and why. A skip is never
-counted as passed. Logs are in build/check/. Exit status 1 if anything failed, or if nothing ran.
+counted as passed. Logs are in build/check/. Exit status 1 if anything failed or has no result, or if nothing ran.
+
+A step (a configuration, a build, the tests of a folder) may take half an hour, with --all three hours, multiplied by
+how much slower this machine is than the one for which that was chosen (step.py). A step that takes longer is cut off:
+its results so far count, the summary says that it timed out and which tests have no result, and no process of it is
+left. The same holds for an interruption (Ctrl-C, SIGTERM).
 """
 
 import argparse
+import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import textwrap
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from xml.etree import ElementTree
+from types import FrameType
+
+from results import Result, from_junit, from_log, tail, verdicts_of
+from step import Done, Steps, slowness, span
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 LOGS = BUILD / "check"
 ALL = "--all" in sys.argv
-STEP_LIMIT_S = 10800 if ALL else 1800
+STEPS = Steps(10800 if ALL else 1800)
+CORES = len(os.sched_getaffinity(0))
+MOST_AT_ONCE = 16  # tests, where there are no more cores than that
+BESIDE = 19  # niceness of what runs beside tests
+STOPPING_S = 60.0  # for ctest to end its tests when time is up
+DEFAULT_TEST_LIMIT_S = 1500.0  # ctest's
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 QUICK_LINT = ("clang-format", "codespell", "ruff", "mypy")
-SKIP_MARK = "SKIP_RETURN_CODE"  # how ctest tells an honest skip from a test it could not start
 
 
 @dataclass(frozen=True)
@@ -69,118 +85,156 @@ VARIANTS = (
 )
 
 
-@dataclass(frozen=True)
-class Result:
-    name: str
-    status: str  # passed, failed, skipped
-    why: str = ""
-
-
-def run(name: str, *command: str) -> tuple[int, str]:
-    """Runs a step with its output in build/check/NAME.log; returns exit status and output."""
-    log = LOGS / f"{name}.log"
+def run(name: str, *command: str, more_s: float = 0, niceness: int = 0) -> Done:
+    """Runs a step with its output in build/check/NAME.log."""
     begin = time.monotonic()
     print(f"check: {name} ...", flush=True)
-    try:
-        with log.open("w") as out:
-            status = subprocess.run(
-                command,
-                cwd=ROOT,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                timeout=STEP_LIMIT_S,
-                check=False,
-            ).returncode
-    except subprocess.TimeoutExpired:
-        status = 124
-    print(f"check: {name}: exit status {status} after {time.monotonic() - begin:.0f} s", flush=True)
-    return status, log.read_text(errors="replace")
+    done = STEPS.run(LOGS / f"{name}.log", command, ROOT, more_s, niceness)
+    after = done.cut or f"exit status {done.status} after {time.monotonic() - begin:.0f} s"
+    print(f"check: {name}: {after}", flush=True)
+    return done
 
 
-def tail(text: str, lines: int = 15) -> str:
-    """The last lines, after those where GoogleTest says what failed."""
-    said = text.rstrip().splitlines()
-    last = max(0, len(said) - lines)
-    failed = [i for i, line in enumerate(said) if line.endswith(": Failure")][:10]
-    told = sorted({i for at in failed for i in range(at, min(at + 5, last))})
-    return "\n".join("    " + line for line in [*(said[i] for i in told), *said[last:]])
+def missed(name: str, done: Done) -> Result:
+    """A step that was cut off, or that failed as a whole."""
+    if done.cut.startswith("interrupted"):
+        return Result(name, "not run", done.cut)
+    return Result(name, "failed", "\n".join(filter(None, (done.cut, tail(done.output)))))
 
 
 def lint() -> Iterator[Result]:
-    status, output = run("lint", "scripts/lint.py", *([] if ALL else QUICK_LINT))
+    done = run("lint", "scripts/lint.py", *([] if ALL else QUICK_LINT), niceness=0 if ALL else BESIDE)
     words = {"ok": "passed", "FAILED": "failed", "skipped": "skipped"}
-    found = re.findall(r"^(ok|FAILED|skipped): ([\w-]+)(?:: (.*))?$", output, re.MULTILINE)
+    found = re.findall(r"^(ok|FAILED|skipped): ([\w-]+)(?:: (.*))?$", done.output, re.MULTILINE)
     for word, name, why in found:
-        yield Result(f"lint/{name}", words[word], why or (tail(output) if word == "FAILED" else ""))
-    if status != 0 and not any(word == "FAILED" for word, _, _ in found):
-        yield Result("lint", "failed", tail(output))
+        yield Result(f"lint/{name}", words[word], why or (tail(done.output) if word == "FAILED" else ""))
+    if done.cut or (done.status != 0 and not any(word == "FAILED" for word, _, _ in found)):
+        yield missed("lint", done)
 
 
-def inside(variant: Variant, test: str, output: str) -> Iterator[Result]:
-    """The cases that a passed program skipped, as unittest, pytest and GoogleTest (after RUN) say it."""
-    for pattern in (r"^(\w+) \(.*\) \.\.\. skipped ['\"](.*)['\"]$", r"^SKIPPED \[\d+\] (\S+): (.*)$"):
-        for match in re.finditer(pattern, output, re.MULTILINE):
-            yield Result(f"{variant.name}/{test}/{match[1]}", "skipped", match[2])
-    for match in re.finditer(r"\[ RUN      \] (\S+)\n(.*?)\[  SKIPPED \] \1 ", output, re.DOTALL):
-        said = [line for line in match[2].splitlines() if line and not re.match(r"\S+:\d+: Skipped$", line)]
-        yield Result(f"{variant.name}/{test}/{match[1]}", "skipped", " ".join(said[-1:]))
+def planned(place: Path, *choice: str) -> dict[str, float]:
+    """The tests that ctest is about to run, and the time limit of each."""
+    command = ("ctest", "--test-dir", str(place), *choice, "--show-only=json-v1")
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    limits = {}
+    for test in json.loads(listed.stdout)["tests"] if listed.returncode == 0 else ():
+        properties = {entry["name"]: entry["value"] for entry in test.get("properties", ())}
+        limits[test["name"]] = float(properties.get("TIMEOUT", DEFAULT_TEST_LIMIT_S))
+    return limits
 
 
-def tests(variant: Variant, folder: str) -> Iterator[Result]:
+def tests(variant: Variant, folder: str, jobs: int) -> Iterator[Result]:
+    """The results of a folder's tests; when time is up ctest ends those that run, and still writes what it has."""
     name = f"{variant.name}-{folder.removeprefix('tests/')}".removesuffix("-.")
     junit = LOGS / f"{name}.xml"
     junit.unlink(missing_ok=True)
-    labels = "--label-regex" if variant.name == "fuzz" else "--label-exclude", "^fuzz$" if ALL else "^long$"
-    status, output = run(
-        f"{name}-tests", "ctest", "--test-dir", str(variant.build / folder), "--output-on-failure",
-        *labels, "--output-junit", str(junit),
-        "--test-output-size-passed", "1000000", "-j", str(os.cpu_count()),
+    choice = "--label-regex" if variant.name == "fuzz" else "--label-exclude", "^fuzz$" if ALL else "^long$"
+    limits = planned(variant.build / folder, *choice)
+    # ctest drops parts of a second, twice, and errs in time zones of half hours.
+    stop = time.strftime("%H:%M:%S", time.gmtime(time.time() + STEPS.limit_s + 2))
+    done = run(
+        f"{name}-tests", "env", "TZ=UTC0", "ctest", "--test-dir", str(variant.build / folder), "--output-on-failure",
+        *choice, "--output-junit", str(junit), "--stop-time", stop,
+        "--test-output-size-passed", "1000000", "-j", str(jobs), more_s=STOPPING_S,
     )  # fmt: skip
-    cases = list(ElementTree.parse(junit).iter("testcase")) if junit.exists() else []
-    for case in cases:
-        said = case.findtext("system-out") or ""
-        test, result = case.attrib["name"], case.attrib["status"]
-        if result == "run":
-            yield Result(f"{variant.name}/{test}", "passed")
-            yield from inside(variant, test, said)
-        elif SKIP_MARK in "".join(mark.attrib["message"] for mark in case.iter("skipped")):
-            yield Result(f"{variant.name}/{test}", "skipped", said.strip().splitlines()[-1])
-        else:
-            why = case.find("failure")
-            text = "" if why is None else why.attrib.get("message", "")
-            yield Result(f"{variant.name}/{test}", "failed", f"{text}\n{tail(said)}")
-    if status != 0 and not cases:
-        yield Result(f"{name}-tests", "failed", tail(output))
+    verdicts = verdicts_of(done.output)
+    whole = junit.exists() and junit.read_text(errors="replace").rstrip().endswith("</testsuite>")
+    found = list(from_junit(variant.name, junit, verdicts) if whole else from_log(variant.name, verdicts))
+    if done.cut:
+        # A test that was ended before its own limit says nothing.
+        ended = {test for test, verdict in verdicts.items() if verdict.word == "Timeout"
+                 and verdict.seconds < limits.get(test, 0) - 1}  # fmt: skip
+        known = {result.name for result in found}
+        absent = [test for test in limits if test in ended or f"{variant.name}/{test}" not in known]
+        yield from (result for result in found if result.name.partition("/")[2] not in ended)
+        yield Result(f"{name}-tests", "not run" if done.cut.startswith("interrupted") else "failed",
+                     f"{done.cut}; {len(absent)} of {len(limits)} tests have no result")  # fmt: skip
+        yield from (Result(f"{variant.name}/{test}", "not run") for test in absent)
+        return
+    yield from found
+    if done.status != 0 and not found:
+        yield missed(f"{name}-tests", done)
 
 
 def build(variant: Variant) -> tuple[bool, list[Result]]:
     """Configures and builds; whether that was possible comes first."""
-    name, jobs = variant.name, str(os.cpu_count())
+    name, jobs = variant.name, str(CORES)
     targets = [f"{folder}/all".removeprefix("./") for folder in (*variant.folders, *variant.more)]
     targets += variant.targets
-    gently = () if variant.preset == "release" else ("nice", "-n", "19")  # beside tests of the build before
-    configure = (*gently, "cmake", "--preset", variant.preset)
-    compile_all = (*gently, "cmake", "--build", str(variant.build), "-j", jobs, "--target", *targets)
+    niceness = 0 if ALL or variant.preset == "release" else BESIDE  # beside tests of the build before
+    configure = ("cmake", "--preset", variant.preset)
+    compile_all = ("cmake", "--build", str(variant.build), "-j", jobs, "--target", *targets)
     results: list[Result] = []
     for step, command in (("configure", configure), ("build", compile_all)):
-        status, output = run(f"{name}-{step}", *command)
-        if status != 0:
-            return False, [*results, Result(f"{name}/{step}", "failed", tail(output))]
+        done = run(f"{name}-{step}", *command, niceness=niceness)
+        if done.cut or done.status != 0:
+            return False, [*results, missed(f"{name}/{step}", done)]
         # Of our files (what GCC 12 says of its own headers is mistaken), and adapters that do not compile.
-        warnings = "\n".join(re.findall(r"^(?!/usr/).* warning: .*$|^.* worker .*: skipped, .* failed:$", output, re.M))
-        results.append(Result(f"{name}/{step}", "failed" if warnings else "passed", tail(warnings)))
+        warned = re.findall(r"^(?!/usr/).* warning: .*$|^.* worker .*: skipped, .* failed:$", done.output, re.M)
+        results.append(Result(f"{name}/{step}", "failed" if warned else "passed", tail("\n".join(warned))))
     return True, results
 
 
-def check(variants: list[Variant]) -> Iterator[Result]:
-    """Tests each; the quick ones leave time in which the next is built, the long ones want a machine of their own."""
-    with ThreadPoolExecutor(1) as builder:
-        builds = map(build, variants) if ALL else builder.map(build, variants)
-        for variant, (built, results) in zip(variants, builds, strict=True):
-            yield from results
-            if built:
-                for folder in variant.folders:
-                    yield from tests(variant, folder)
+def conduct(variants: list[Variant], with_lint: bool, found: list[Result]) -> None:
+    """Adds to `found` what the parts find, also when it is interrupted.
+
+    The quick parts share the machine: most tests wait more than they compute, so that there are twice as many at once
+    as cores; builds with sanitizers, then lint, take what the tests of the release leave; and then two folders are
+    tested at once. The long ones want a machine of their own.
+    """
+
+    def phase(variant: Variant, folder: str, jobs: int) -> None:
+        found.extend(tests(variant, folder, jobs))
+
+    with ThreadPoolExecutor(1) as builder, ThreadPoolExecutor(1 if ALL else 2) as testers:
+        try:
+            submitted = (builder.submit(build, variant) for variant in variants)
+            builds = submitted if ALL else list(submitted)
+            linted = [] if ALL or not with_lint else [builder.submit(lambda: found.extend(lint()))]
+            later: list[Future[None]] = []
+            for variant, built in zip(variants, builds, strict=True):
+                possible, results = built.result()
+                found += results
+                alone = ALL or variant.preset == "release"
+                jobs = CORES if ALL or not alone else max(CORES, min(2 * CORES, MOST_AT_ONCE))
+                for folder in variant.folders if possible else ():
+                    later.append(testers.submit(phase, variant, folder, jobs))
+                    if alone:
+                        later.pop().result()
+            for future in [*later, *linted]:
+                future.result()
+            if ALL and with_lint:
+                builder.submit(lambda: found.extend(lint())).result()
+        except BaseException as why:
+            STEPS.stop()
+            if not isinstance(why, KeyboardInterrupt):
+                raise
+
+
+def interrupted(number: int, frame: FrameType | None) -> None:
+    """The first signal ends the check, in order; later ones do not disturb that."""
+    for other in SIGNALS:
+        signal.signal(other, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def summary(results: list[Result], seconds: float) -> int:
+    """Prints what did not pass, and how many did; returns the exit status."""
+    counts = Counter(result.status for result in results)
+    print()
+    for result in sorted(results, key=lambda result: result.status, reverse=True):
+        if result.status != "passed" and (result.status != "not run" or result.why):
+            print(f"{result.status:8} {result.name}: {result.why}")
+    missing = [result.name for result in results if result.status == "not run" and not result.why]
+    if missing:
+        print(textwrap.fill(" ".join(missing), 116, initial_indent="no result: ", subsequent_indent="    ",
+                            break_on_hyphens=False))  # fmt: skip
+    told = [f"{counts[status]} {status}" for status in ("passed", "failed", "skipped")]
+    told += [f"{counts['not run']} not run"] if counts["not run"] else []
+    told += ["interrupted"] if STEPS.stopped else []
+    minutes, seconds = divmod(round(seconds), 60)
+    print(f"check: {', '.join(told)} in {minutes} min {seconds} s; logs in build/check")
+    return 1 if counts["failed"] or counts["not run"] or STEPS.stopped or not counts["passed"] else 0
 
 
 def main() -> int:
@@ -193,20 +247,15 @@ def main() -> int:
     if unknown := set(parts) - set(names):
         parser.error(f"no part {', '.join(unknown)}: there are {', '.join(names)}")
     LOGS.mkdir(parents=True, exist_ok=True)
-    results = list(check([variant for variant in VARIANTS if variant.name in parts]))
-    if "lint" in parts:
-        results += lint()
-    counts = Counter(result.status for result in results)
-    print()
-    for result in sorted(results, key=lambda result: result.status, reverse=True):
-        if result.status != "passed":
-            print(f"{result.status:8} {result.name}: {result.why}")
-    minutes, seconds = divmod(round(time.monotonic() - begin), 60)
-    print(
-        f"check: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped"
-        f" in {minutes} min {seconds} s; logs in build/check"
-    )
-    return 1 if counts["failed"] or not counts["passed"] else 0
+    for number in SIGNALS:
+        signal.signal(number, interrupted)
+    results: list[Result] = []
+    slow = slowness()
+    STEPS.limit_s *= slow
+    why = f", {slow:.1f} times the usual limit, because this machine is slow or busy" if slow > 1 else ""
+    print(f"check: a step may take {span(STEPS.limit_s)}{why}", flush=True)
+    conduct([variant for variant in VARIANTS if variant.name in parts], "lint" in parts, results)
+    return summary(results, time.monotonic() - begin)
 
 
 if __name__ == "__main__":
