@@ -7,8 +7,11 @@
 #   the others where OMPL_TEST_LONG is 1.
 # ompl_add_pytest_of_mpis(NAME name FILE file MPI mpi... [ENVIRONMENT NAME=VALUE...])
 #   One whose cases are the same for each MPI: with the given ones; as NAME_all, long, with every MPI.
+# Tests start in the order of their COST, the longest first: the seconds of costs.txt (scripts/results.py writes it), or 1.
 include_guard()
 find_package(GTest REQUIRED)
+set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/costs.txt)
+file(STRINGS ${PROJECT_SOURCE_DIR}/tests/costs.txt OMPL_TEST_COSTS)
 
 # Seconds until ctest ends a test, and until a launcher ends a job within one. They only end what hangs: no result
 # depends on them, and on two cores beside eight busy loops every test ends long before.
@@ -42,8 +45,14 @@ function(ompl_add_script_test)
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT ${OMPL_TEST_TIMEOUT})
   endif()
+  set(cost 1)
+  set(costs ${OMPL_TEST_COSTS})
+  list(FILTER costs INCLUDE REGEX "^${T_NAME} ")
+  if(costs)
+    string(REPLACE "${T_NAME} " "" cost "${costs}")
+  endif()
   add_test(NAME ${T_NAME} COMMAND ${T_COMMAND})
-  set_tests_properties(${T_NAME} PROPERTIES TIMEOUT ${T_TIMEOUT} SKIP_RETURN_CODE 77 LABELS "${T_LABELS}")
+  set_tests_properties(${T_NAME} PROPERTIES TIMEOUT ${T_TIMEOUT} SKIP_RETURN_CODE 77 LABELS "${T_LABELS}" COST ${cost})
   if(OMPL_SANITIZE)
     # The libraries of GCC 12 take what stands before a thread-local block of a dlopened library for the block's header
     # when the block begins 16 bytes past a page. Under ThreadSanitizer the process ends if that asks for too much, the
