@@ -41,8 +41,11 @@ deb: setup-package ## Debian packages in build/deb
 wheel: setup-demo setup-package ## Python wheels in build/wheel: the layer with headers and launcher, and omni
 	@packaging/wheel/wheel.py build/wheel
 
-install: build ## Install library, headers, tools and manual pages below PREFIX (/usr/local), staged in DESTDIR
-	cmake --install build --prefix $(PREFIX)
+install: ## Build and install library, headers, tools and manual pages below PREFIX (/usr/local), staged in DESTDIR
+	@scripts/setup.sh build
+	cmake --preset release
+	cmake --build build -j $(JOBS) --target installed
+	@scripts/install.sh $(PREFIX)
 
 uninstall: ## Remove what `make install` put there
 	cmake -DMANIFEST=build/install_manifest.txt -P cmake/Uninstall.cmake

@@ -9,7 +9,7 @@ endforeach()
 install(CODE "
   foreach(folder IN ITEMS ${folders})
     cmake_path(ABSOLUTE_PATH folder BASE_DIRECTORY \"\${CMAKE_INSTALL_PREFIX}\")
-    while(NOT EXISTS \"\$ENV{DESTDIR}\${folder}\")
+    while(NOT folder STREQUAL \"/\" AND NOT EXISTS \"\$ENV{DESTDIR}\${folder}\")
       file(APPEND \"${PROJECT_BINARY_DIR}/install_folders.txt\" \"\${folder}\\n\")
       cmake_path(GET folder PARENT_PATH folder)
     endwhile()

@@ -12,9 +12,15 @@ install(TARGETS omnipgas EXPORT OmniPGAS LIBRARY DESTINATION ${CMAKE_INSTALL_LIB
   COMPONENT runtime NAMELINK_COMPONENT devel)
 install(EXPORT OmniPGAS NAMESPACE OmniPGAS:: DESTINATION ${package_dir} COMPONENT devel)
 
+add_custom_target(installed)  # what is installed, without omni
 foreach(tool omplrun ompl-info ompl-bench-verbs)
   if(TARGET ${tool})
     install(TARGETS ${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+  endif()
+endforeach()
+foreach(target omnipgas omnipgas_fortran omplrun ompl-info ompl-bench-verbs installed_man)
+  if(TARGET ${target})
+    add_dependencies(installed ${target})
   endif()
 endforeach()
 install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
@@ -40,11 +46,12 @@ endforeach()
 # is compiled for the user's MPI it compiles there from sources/, when it is first asked for.
 if(TARGET ompl_bench_ompl AND NOT OMPL_SANITIZE)
   set(omni_dir ${CMAKE_INSTALL_LIBEXECDIR}/omnipgas)
-  set_target_properties(ompl_bench_raw ompl_bench_ompl ompl_connected_ompl ompl_roundtrip_ompl ompl_halo_ompl ompl_overlap_ompl
-    ompl_cg PROPERTIES
-    INSTALL_RPATH $ORIGIN/../../../${CMAKE_INSTALL_LIBDIR})
-  set(programs ompl_bench_raw ompl_bench_ompl ompl_connected_ompl ompl_roundtrip_ompl ompl_halo_ompl ompl_overlap_ompl ompl_cg
-    ompl_partition ompl-model ompl_trace_dump ompl-timer ompl-trace-omnipgas)
+  set(workers ompl_bench_raw ompl_bench_ompl ompl_connected_ompl ompl_roundtrip_ompl ompl_halo_ompl ompl_cg)
+  if(TARGET ompl_overlap_ompl)
+    list(APPEND workers ompl_overlap_ompl)
+  endif()
+  set_target_properties(${workers} PROPERTIES INSTALL_RPATH $ORIGIN/../../../${CMAKE_INSTALL_LIBDIR})
+  set(programs ${workers} ompl_partition ompl-model ompl_trace_dump ompl-timer ompl-trace-omnipgas)
   add_custom_target(omni_programs DEPENDS ${programs})  # what packages build
   install(TARGETS ${programs}
     RUNTIME DESTINATION ${omni_dir}/bin COMPONENT omni EXCLUDE_FROM_ALL

@@ -120,6 +120,16 @@ def uninstall(build: Path, scratch: Path) -> None:
     expect(not differing, f"uninstalling leaves what was there before, and nothing else: {differing}")
 
 
+def into_a_new_folder(build: Path, scratch: Path) -> None:
+    """DESTDIR is not there yet, and nothing between it and the root of the file system is in PREFIX."""
+    stage = scratch / "new"
+    run("cmake", "--install", build, "--prefix", "/usr", DESTDIR=str(stage))
+    expect((stage / "usr/include/omnipgas/ompl.h").is_file(), "DESTDIR is made")
+    expect(not list(stage.rglob("omni.1")), "without omni there is no page of it")
+    run("cmake", f"-DMANIFEST={build}/install_manifest.txt", "-P", ROOT / "cmake/Uninstall.cmake", DESTDIR=str(stage))
+    expect(not files(stage), "and uninstalling empties it")
+
+
 def main(build: Path) -> None:
     # What a real installation of this build folder left to be uninstalled by.
     notes = [build / "install_manifest.txt", build / "install_folders.txt"]
@@ -135,6 +145,7 @@ def main(build: Path) -> None:
             everything(scratch / "prefix", scratch)
             components(build, scratch)
             uninstall(build, scratch)
+            into_a_new_folder(build, scratch)
     finally:
         for note in [*notes, *build.glob("install_manifest_*.txt")]:
             note.unlink(missing_ok=True)
