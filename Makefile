@@ -13,11 +13,7 @@ build: ## Build everything into build/; what can be run is in build/bin (default
 	cmake --build build -j $(JOBS)
 
 demo: setup-demo ## Set up the machine, build, compare OMPL with MPICH and Open MPI (table and plot)
-	cmake --preset release
-	cmake --build build -j $(JOBS) --target omnipgas tools/all instruments/bench/all
-	@mkdir -p build/results
-	build/bin/omni pingpong --quick --libs raw,ompl,mpich,openmpi --threads 1,2,4,8 \
-	  --json build/results/demo.json --plot build/results/demo.png
+	@scripts/demo.sh $(JOBS)
 
 check: setup-check ## Set up the machine; lint, build, test; sanitizers
 	@scripts/check.py
