@@ -19,6 +19,17 @@ set(OMPL_TEST_TIMEOUT 600)
 set(OMPL_TEST_LONG_TIMEOUT 1800)
 set(OMPL_TEST_JOB_TIMEOUT 240)
 
+# The first tests of a newcomer (CONTRIBUTING.md), label `smoke`: without root, network or MPI, in less than two minutes.
+# Target `smoke` builds what they need.
+set(OMPL_SMOKE_TESTS
+  style_tree style_tree_self_test style_check_summary
+  allocation_test bootstrap_pmi1_test bootstrap_test bootstrap_wire_test cores_test hierarchy_test mapping_test omplrun_test
+  pulse_test settings_test tuner_table_test
+  conformance_self conformance_shm mock_failure_test mock_test api_errors_test
+  omplrun_cleanup omplrun_exit omplrun_input omplrun_options omplrun_output omplrun_signals ompl_info
+  bindings_cpp_shm bindings_cpp_ext_shm halo_job_1 halo_job_2 halo_job_4
+  example_heat_four_omplrun example_heat_halo_four_omplrun example_pingpong_omplrun example_threads_omplrun)
+
 # Labels of what one kind of build has in its quick set and the others in the long one.
 set(in_long_set LABELS long)
 if(OMPL_SANITIZE)
@@ -44,6 +55,9 @@ function(ompl_add_script_test)
   cmake_parse_arguments(T "" "NAME;TIMEOUT" "COMMAND;LABELS" ${ARGN})
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT ${OMPL_TEST_TIMEOUT})
+  endif()
+  if(T_NAME IN_LIST OMPL_SMOKE_TESTS)
+    list(APPEND T_LABELS smoke)
   endif()
   set(cost 1)
   set(costs ${OMPL_TEST_COSTS})

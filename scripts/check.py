@@ -102,8 +102,8 @@ def missed(name: str, done: Done) -> Result:
     return Result(name, "failed", "\n".join(filter(None, (done.cut, tail(done.output)))))
 
 
-def lint() -> Iterator[Result]:
-    done = run("lint", "scripts/lint.py", *([] if ALL else QUICK_LINT), niceness=0 if ALL else BESIDE)
+def lint(niceness: int) -> Iterator[Result]:
+    done = run("lint", "scripts/lint.py", *([] if ALL else QUICK_LINT), niceness=niceness)
     words = {"ok": "passed", "FAILED": "failed", "skipped": "skipped"}
     found = re.findall(r"^(ok|FAILED|skipped): ([\w-]+)(?:: (.*))?$", done.output, re.MULTILINE)
     for word, name, why in found:
@@ -186,11 +186,14 @@ def conduct(variants: list[Variant], with_lint: bool, found: list[Result]) -> No
     def phase(variant: Variant, folder: str, jobs: int) -> None:
         found.extend(tests(variant, folder, jobs))
 
+    def lint_into(niceness: int) -> None:
+        found.extend(lint(niceness))
+
     with ThreadPoolExecutor(1) as builder, ThreadPoolExecutor(1 if ALL else 2) as testers:
         try:
             submitted = (builder.submit(build, variant) for variant in variants)
             builds = submitted if ALL else list(submitted)
-            linted = [] if ALL or not with_lint else [builder.submit(lambda: found.extend(lint()))]
+            linted = [] if ALL or not with_lint else [builder.submit(lint_into, BESIDE if variants else 0)]
             later: list[Future[None]] = []
             for variant, built in zip(variants, builds, strict=True):
                 possible, results = built.result()
@@ -204,7 +207,7 @@ def conduct(variants: list[Variant], with_lint: bool, found: list[Result]) -> No
             for future in [*later, *linted]:
                 future.result()
             if ALL and with_lint:
-                builder.submit(lambda: found.extend(lint())).result()
+                builder.submit(lint_into, 0).result()
         except BaseException as why:
             STEPS.stop()
             if not isinstance(why, KeyboardInterrupt):

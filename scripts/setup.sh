@@ -16,7 +16,7 @@ progress=build/setup.progress  # apt's, for programs
 mkdir -p build/bin build/peers
 
 mapfile -t quick < <(grep -v '^#' scripts/packages-quick.txt)
-to_build=("${quick[@]}" gfortran python3-venv python3-dev libfabric-dev libpmix-dev libucx-dev
+to_build=("${quick[@]}" make git ccache zlib1g-dev gfortran python3-venv python3-dev libfabric-dev libpmix-dev libucx-dev
   libibverbs-dev libotf2-trace-dev libmetis-dev)
 to_check=(mpich libmpich-dev openmpi-bin libopenmpi-dev libarmci-mpi-dev clang clang-tidy clang-format libclang-rt-dev
   codespell spin valgrind iproute2 nftables munge slurmctld slurmd slurm-client man-db mandoc abigail-tools python3-sphinx
@@ -160,8 +160,6 @@ python_environment() {
   fi
 }
 
-needed=("${to_build[@]}")
-[ "$goal" != quick ] || needed=("${quick[@]}")
 wanted=()
 case $goal in
   quick) wanted=("${quick[@]}") ;;
@@ -173,11 +171,15 @@ case $goal in
   *) say "no goal $goal: there are quick, demo, check, package, figures, build"; exit 2 ;;
 esac
 install_packages "${wanted[@]}"
-mapfile -t missing < <(missing_packages "${needed[@]}")
+mapfile -t missing < <(missing_packages "${quick[@]}")
 if [ ${#missing[@]} -gt 0 ]; then
   say "cannot build without: ${missing[*]}"
-  [ "$goal" != build ] || say "scripts/setup.sh demo installs them"
+  [ "$goal" != build ] || say "scripts/setup.sh quick installs them, scripts/setup.sh demo also those of all parts"
   exit 1
+fi
+if [ "$goal" = build ]; then
+  mapfile -t missing < <(missing_packages "${to_build[@]}")
+  [ ${#missing[@]} = 0 ] || say "the parts that need these are left out (scripts/setup.sh demo installs them): ${missing[*]}"
 fi
 
 if [ "$goal" = package ]; then

@@ -7,10 +7,12 @@ import select
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from omnipgas_tools.measure import runner
+from omnipgas_tools.measure.jobs import Jobs
 from omnipgas_tools.measure.runner import Cell, Limits
 from omnipgas_tools.measure.worker import Round, Worker
 
@@ -106,7 +108,7 @@ time.sleep(60)
         os.close(pidfd)
 
 
-def come_to(workers: list[Worker], states: str) -> bool:
+def come_to(workers: Sequence[Worker | Jobs], states: str) -> bool:
     """Whether all processes of each worker come to its state: S sleeps, T is stopped."""
     limit = time.monotonic() + LIMIT
     while time.monotonic() < limit:
