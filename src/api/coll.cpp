@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The collectives and requests of coll.h: arguments are checked and become a Call, which the lane of its tag carries out.
+// The collectives and requests of coll.h: arguments are checked and become a CollectiveCall, which the queue of its tag carries out.
 #include "omnipgas/coll.h"
 
 #include <new>
@@ -17,11 +17,11 @@ using ompl::fail;
 using ompl::Runtime;
 using ompl::api::team_of;
 using ompl::api::with;
-using ompl::coll::Call;
+using ompl::coll::CollectiveCall;
+using ompl::coll::CollectiveRequest;
 using ompl::coll::Engine;
-using ompl::coll::Lane;
-using ompl::coll::Operation;
-using ompl::coll::Request;
+using ompl::coll::ReductionOperation;
+using ompl::coll::TagQueue;
 using ompl::coll::Team;
 
 namespace {
@@ -35,7 +35,7 @@ struct Lists {
   const std::size_t* offsets = nullptr;
 };
 
-// What a function was given, beside the Call that it fills.
+// What a function was given, beside the CollectiveCall that it fills.
 struct Given {
   const char* name;
   Team* team;
@@ -50,44 +50,45 @@ struct Given {
 };
 
 // How a collective ended; the reason is recorded for this thread.
-int outcome(const Request& request) {
+int outcome(const CollectiveRequest& request) {
   const int code = request.state.load(std::memory_order_acquire);
   if (code == OMPL_OK) return OMPL_OK;
-  const Team& team = request.lane->team();
+  const Team& team = request.queue->team();
   const ompl::coll::Execution& execution = request.execution;
   return ompl::fail_quietly(code, execution.failure == code ? execution.why : team.why_broken());
 }
 
-// While it lives, the servant leaves the lane to this thread.
+// While it lives, the progress thread leaves the tag queue to this thread.
 class Attendance {
  public:
-  Attendance(Lane& lane, Request& request)
-      : lane_(ompl::coll::is_served(lane.progress()) || lane.team().hands_over() ? &lane : nullptr),
+  Attendance(TagQueue& queue, CollectiveRequest& request)
+      : queue_(ompl::coll::has_progress_thread(queue.progress()) || queue.team().offloads() ? &queue
+                                                                                            : nullptr),
         request_(request) {
-    if (lane_ != nullptr) lane_->attend(request_);
+    if (queue_ != nullptr) queue_->attend(request_);
   }
   ~Attendance() {
-    if (lane_ != nullptr) lane_->leave(request_);
+    if (queue_ != nullptr) queue_->leave(request_);
   }
   Attendance(const Attendance&) = delete;
   Attendance& operator=(const Attendance&) = delete;
 
  private:
-  Lane* const lane_;
-  Request& request_;
+  TagQueue* const queue_;
+  CollectiveRequest& request_;
 };
 
 // Waits for a collective that runs: OMPL_OK if it is over. The death of a member ends it, others' are no matter.
-int await(Context& c, Request& request, int64_t timeout_ns) {
-  Engine& engine = request.lane->team().engine();
+int await(Context& c, CollectiveRequest& request, int64_t timeout_ns) {
+  Engine& engine = request.queue->team().engine();
   const ompl::Blocked what{
       .call = ompl::Call::collective, .bucket = &c.runtime->bucket_any(), .own_end = true};
   ompl::Blocker blocker(*c.runtime, c, what, Deadline::in(timeout_ns));
-  const Attendance attendance(*request.lane, request);
+  const Attendance attendance(*request.queue, request);
   bool again = false;
   return blocker.run([&] {
     again = false;
-    engine.drive(c, *request.lane, &again);
+    engine.drive(c, *request.queue, &again);
     if (!request.runs()) return 1;
     if (again) blocker.stay_awake();
     return 0;
@@ -95,18 +96,18 @@ int await(Context& c, Request& request, int64_t timeout_ns) {
 }
 
 // Waits for a blocking call's. One that cannot end takes its team with it, and then it does.
-int finish(Context& c, Request& request, int64_t timeout_ns) {
-  Lane& lane = *request.lane;
+int finish(Context& c, CollectiveRequest& request, int64_t timeout_ns) {
+  TagQueue& queue = *request.queue;
   int code = await(c, request, timeout_ns);
   if (code != OMPL_OK) {
-    lane.team().break_up(code, ompl::error_detail());
+    queue.team().break_up(code, ompl::error_detail());
     while (request.runs()) {
       bool again = false;
-      lane.drive(c, &again);
+      queue.drive(c, &again);
     }
   }
   if (code == OMPL_OK) code = outcome(request);
-  lane.recycle(&request);
+  queue.recycle(&request);
   return code;
 }
 
@@ -114,19 +115,19 @@ int check(const Given& given, const ompl_coll_options& options) {
   if (given.team == nullptr) return fail(OMPL_ERR_ARG, "{}: the team is null", given.name);
   if (options.size != sizeof options)
     return fail(OMPL_ERR_ARG, "{}: begin the options with OMPL_COLL_OPTIONS_INIT", given.name);
-  if (options.tag >= given.team->layout().lanes)
+  if (options.tag >= given.team->layout().tags)
     return fail(OMPL_ERR_ARG, "{}: the team has tags 0 to {}, not {}; see ompl_team_config", given.name,
-                given.team->layout().lanes - 1, options.tag);
+                given.team->layout().tags - 1, options.tag);
   if (options.persistent != 0 && given.request == nullptr)
     return fail(OMPL_ERR_ARG, "{}: a persistent collective needs a place for its request", given.name);
   return OMPL_OK;
 }
 
 // The operation of a reduction; its element goes into the call.
-int read_operation(const Given& given, Call& call, Operation* operation) {
+int read_operation(const Given& given, CollectiveCall& call, ReductionOperation* operation) {
   if (!ompl::coll::is_reduction(call.collective)) return OMPL_OK;
   if (given.type == OMPL_ELEMENT) {
-    const Operation* const own = given.team->engine().operation(given.op);
+    const ReductionOperation* const own = given.team->engine().operation(given.op);
     if (own == nullptr)
       return fail(OMPL_ERR_ARG, "{}: {} is no operation that ompl_op_create() has made", given.name,
                   given.op);
@@ -148,7 +149,7 @@ int read_operation(const Given& given, Call& call, Operation* operation) {
   return OMPL_OK;
 }
 
-int check(const Given& given, const Call& call) {
+int check(const Given& given, const CollectiveCall& call) {
   if (call.root >= call.size)
     return fail(OMPL_ERR_RANK, "{}: the team has members 0 to {}; {} cannot be the root", given.name,
                 call.size - 1, call.root);
@@ -181,7 +182,8 @@ ompl::coll::Blocks listed(const Lists& lists, uint32_t members) {
 }
 
 // Makes the request for a call.
-int make(const Given& given, const ompl_coll_options& options, Call call, Request** made) {
+int make(const Given& given, const ompl_coll_options& options, CollectiveCall call,
+         CollectiveRequest** made) {
   Team& team = *given.team;
   call.me = team.me();
   call.size = team.size();
@@ -190,19 +192,19 @@ int make(const Given& given, const ompl_coll_options& options, Call call, Reques
   call.modes = given.request != nullptr && team.engine().tunes_modes();
   call.sent = listed(given.sent, call.size);
   call.received = listed(given.received, call.size);
-  Operation operation;
+  ReductionOperation operation;
   if (const int code = read_operation(given, call, &operation); code != OMPL_OK) return code;
   if (const int code = check(given, call); code != OMPL_OK) return code;
   if (team.broken() != OMPL_OK) return ompl::fail_quietly(team.broken(), team.why_broken());
-  Lane& lane = team.lane(options.tag);
-  auto prepared = lane.prepare(call);
+  TagQueue& queue = team.queue(options.tag);
+  auto prepared = queue.prepare(call);
   if (prepared == nullptr)
     return fail(
         OMPL_ERR_UNSUPPORTED,
         "{}: there is no algorithm {}, or it does not take lists, or does not keep the members' "
         "order, which the operation needs",
         given.name, options.algorithm);
-  Request* const request = lane.fresh();
+  CollectiveRequest* const request = queue.fresh();
   request->prepared = std::move(prepared);
   request->send = static_cast<std::byte*>(const_cast<void*>(given.send));
   request->receive = static_cast<std::byte*>(given.receive);
@@ -211,8 +213,8 @@ int make(const Given& given, const ompl_coll_options& options, Call call, Reques
   request->in_background = given.request != nullptr;
   request->exchange = nullptr;
   if (team.engine().checks() && team.size() > 1) {
-    request->exchange = lane.prepare(ompl::coll::exchange_of_promises(call));
-    request->promise = ompl::coll::promise_of(call, given.type, given.op);
+    request->exchange = queue.prepare(ompl::coll::exchange_of_signatures(call));
+    request->signature = ompl::coll::signature_of(call, given.type, given.op);
   }
   *made = request;
   return OMPL_OK;
@@ -230,20 +232,20 @@ int begin_or_leave(Context& c, Team& team, Begin begin) {
 }
 
 // Does what can be done at once of what has been started, and wakes who goes on with it, or does it all.
-int set_going(Context& c, Request& request) {
+int set_going(Context& c, CollectiveRequest& request) {
   bool again = false;
-  if (!request.lane->is_left_to_servant(request)) request.lane->drive(c, &again);
-  request.lane->ring(request);
+  if (!request.queue->is_left_to_thread(request)) request.queue->drive(c, &again);
+  request.queue->notify(request);
   return OMPL_OK;
 }
 
 // Starts, or makes, what was asked for, and waits for it if there is no request to give back.
-int carry_out(const Given& given, const Call& call) {
+int carry_out(const Given& given, const CollectiveCall& call) {
   const ompl_coll_options& options = given.options != nullptr ? *given.options : kDefaults;
   return with(options.ctx, [&](Context& c, Runtime&) {
     if (const int code = check(given, options); code != OMPL_OK) return code;
     Team& team = *given.team;
-    Request* request = nullptr;
+    CollectiveRequest* request = nullptr;
     if (options.persistent != 0) {
       if (const int code = make(given, options, call, &request); code != OMPL_OK) return code;
       team.persistent.fetch_add(1);
@@ -252,7 +254,7 @@ int carry_out(const Given& given, const Call& call) {
     }
     const int code = begin_or_leave(c, team, [&] {
       const int made = make(given, options, call, &request);
-      if (made == OMPL_OK) request->lane->start(request);
+      if (made == OMPL_OK) request->queue->start(request);
       return made;
     });
     if (code != OMPL_OK) return code;
@@ -268,12 +270,12 @@ int no_lists(const char* name) { return fail(OMPL_ERR_ARG, "{}: the team or a li
 
 // Takes the caller's request away once the collective is over.
 int over(ompl_request** place) {
-  auto* const request = reinterpret_cast<Request*>(*place);
-  Lane::note_end(*request);
+  auto* const request = reinterpret_cast<CollectiveRequest*>(*place);
+  TagQueue::note_end(*request);
   const int code = outcome(*request);
   if (request->persistent) return code;
   *place = nullptr;
-  request->lane->recycle(request);
+  request->queue->recycle(request);
   return code;
 }
 
@@ -283,15 +285,15 @@ extern "C" {
 
 int ompl_request_start(ompl_ctx* ctx, ompl_request* request) {
   return with(ctx, [=](Context& c, Runtime&) {
-    auto* const r = reinterpret_cast<Request*>(request);
+    auto* const r = reinterpret_cast<CollectiveRequest*>(request);
     if (r == nullptr || !r->persistent)
       return fail(OMPL_ERR_ARG, "ompl_request_start: the request is null or not persistent");
     if (r->runs())
       return fail(OMPL_ERR_STATE, "ompl_request_start: the collective is under way; wait for it first");
-    Team& team = r->lane->team();
+    Team& team = r->queue->team();
     if (team.broken() != OMPL_OK) return ompl::fail_quietly(team.broken(), team.why_broken());
     const int code = begin_or_leave(c, team, [&] {
-      r->lane->start(r);
+      r->queue->start(r);
       return static_cast<int>(OMPL_OK);
     });
     if (code != OMPL_OK) return code;
@@ -303,12 +305,12 @@ int ompl_request_test(ompl_ctx* ctx, ompl_request** request) {
   return with(ctx, [=](Context& c, Runtime& runtime) {
     if (request == nullptr) return fail(OMPL_ERR_ARG, "ompl_request_test: the pointer is null");
     if (*request == nullptr) return 1;
-    auto* const r = reinterpret_cast<Request*>(*request);
+    auto* const r = reinterpret_cast<CollectiveRequest*>(*request);
     if (r->runs()) {
       bool again = false;
       runtime.drive(c);
       runtime.look_for_deaths();
-      r->lane->team().engine().drive(c, *r->lane, &again);
+      r->queue->team().engine().drive(c, *r->queue, &again);
       if (r->runs()) return 0;
     }
     const int code = over(request);
@@ -320,7 +322,7 @@ int ompl_request_wait(ompl_ctx* ctx, ompl_request** request, int64_t timeout_ns)
   return with(ctx, [=](Context& c, Runtime&) {
     if (request == nullptr) return fail(OMPL_ERR_ARG, "ompl_request_wait: the pointer is null");
     if (*request == nullptr) return static_cast<int>(OMPL_OK);
-    auto* const r = reinterpret_cast<Request*>(*request);
+    auto* const r = reinterpret_cast<CollectiveRequest*>(*request);
     const int code = r->runs() ? await(c, *r, timeout_ns) : OMPL_OK;
     return r->runs() ? code : over(request);
   });
@@ -343,13 +345,13 @@ int ompl_request_wait_all(ompl_ctx* ctx, ompl_request** requests, size_t count, 
 
 int ompl_request_free(ompl_request** request) {
   if (request == nullptr || *request == nullptr) return OMPL_OK;
-  auto* const r = reinterpret_cast<Request*>(*request);
+  auto* const r = reinterpret_cast<CollectiveRequest*>(*request);
   if (!r->persistent)
     return fail(OMPL_ERR_ARG, "ompl_request_free: not persistent; wait for it instead");
   if (r->runs())
     return fail(OMPL_ERR_STATE, "ompl_request_free: the collective is under way; wait for it first");
-  r->lane->team().persistent.fetch_sub(1);
-  r->lane->recycle(r);
+  r->queue->team().persistent.fetch_sub(1);
+  r->queue->recycle(r);
   *request = nullptr;
   return OMPL_OK;
 }

@@ -10,7 +10,7 @@
 
 #include "bootstrap/environment.hpp"
 #include "bootstrap/mpi.hpp"
-#include "bootstrap/pmi1_link.hpp"
+#include "bootstrap/pmi1_connection.hpp"
 #include "bootstrap/pmi1_wire.hpp"
 #include "util/log.hpp"
 #include "util/status.hpp"
@@ -19,7 +19,8 @@ namespace ompl::bootstrap {
 namespace {
 
 using pmi1::line;
-using pmi1::Message;
+using pmi1::Pmi1Connection;
+using pmi1::Pmi1Message;
 
 // Longest piece of a value. Some launchers read lines into 1,024 bytes whatever limits they announce.
 constexpr std::size_t kMaxPiece = 800;
@@ -29,8 +30,8 @@ constexpr std::size_t kMaxPiece = 800;
 Pmi1Session g_session_put_off;
 
 int send_finalize(const Pmi1Session& session) {
-  Message answer;
-  return pmi1::Link(session.fd, session.limit).request(line("finalize"), "finalize_ack", &answer);
+  Pmi1Message answer;
+  return Pmi1Connection(session.fd, session.limit).request(line("finalize"), "finalize_ack", &answer);
 }
 
 void finalize_session_at_exit() {
@@ -40,7 +41,8 @@ void finalize_session_at_exit() {
 
 class Pmi1 final : public Bootstrap {
  public:
-  explicit Pmi1(const Pmi1Session& session) : session_(session), link_(session.fd, session.limit) {}
+  explicit Pmi1(const Pmi1Session& session)
+      : session_(session), connection_(session.fd, session.limit) {}
 
   int open();
 
@@ -65,7 +67,7 @@ class Pmi1 final : public Bootstrap {
   }
 
   Pmi1Session session_;
-  pmi1::Link link_;
+  Pmi1Connection connection_;
   std::string kvs_;
   std::size_t max_key_ = 0;
   std::size_t max_value_ = 0;
@@ -79,14 +81,14 @@ int Pmi1::open() {
 }
 
 int Pmi1::handshake() {
-  Message answer;
-  int result = link_.request(line("init", {{"pmi_version", "1"}, {"pmi_subversion", "1"}}),
-                             "response_to_init", &answer);
+  Pmi1Message answer;
+  int result = connection_.request(line("init", {{"pmi_version", "1"}, {"pmi_subversion", "1"}}),
+                                   "response_to_init", &answer);
   if (result != OMPL_OK) return result;
   if (answer.field("rc") != "0") {
     return fail(OMPL_ERR_LAUNCH, "the launcher does not speak PMI version 1; start with omplrun");
   }
-  result = link_.request(line("get_maxes"), "maxes", &answer);
+  result = connection_.request(line("get_maxes"), "maxes", &answer);
   if (result != OMPL_OK) return result;
   max_key_ = answer.number("keylen_max").value_or(0);
   max_value_ = std::min<std::size_t>(answer.number("vallen_max").value_or(0), kMaxPiece);
@@ -96,7 +98,7 @@ int Pmi1::handshake() {
                 "32 of each are needed",
                 max_key_, max_value_);
   }
-  result = link_.request(line("get_my_kvsname"), "my_kvsname", &answer);
+  result = connection_.request(line("get_my_kvsname"), "my_kvsname", &answer);
   if (result != OMPL_OK) return result;
   kvs_ = answer.field("kvsname").value_or("");
   if (!pmi1::is_word(kvs_)) return fail(OMPL_ERR_LAUNCH, "the launcher's PMI named no key-value space");
@@ -105,9 +107,10 @@ int Pmi1::handshake() {
 
 // The layout of nodes is a hint: a launcher without it is fine.
 void Pmi1::read_mapping() {
-  Message answer;
+  Pmi1Message answer;
   const auto request = line("get", {{"kvsname", kvs_}, {"key", "PMI_process_mapping"}});
-  if (link_.request(request, "get_result", &answer) != OMPL_OK || answer.field("rc") != "0") return;
+  if (connection_.request(request, "get_result", &answer) != OMPL_OK || answer.field("rc") != "0")
+    return;
   const auto text = answer.field("value").value_or("");
   if (auto map = pmi1::parse_mapping(text, session_.size)) {
     node_map_ = std::move(*map);
@@ -123,8 +126,8 @@ int Pmi1::set(std::string_view key, std::string_view value) {
     if (!pmi1::is_word(name) || name.size() >= max_key_) {
       return fail(OMPL_ERR_LAUNCH, "the key \"{}\" does not fit into PMI; take a shorter word", key);
     }
-    Message answer;
-    const int result = link_.request(
+    Pmi1Message answer;
+    const int result = connection_.request(
         line("put", {{"kvsname", kvs_}, {"key", name}, {"value", words[i]}}), "put_result", &answer);
     if (result != OMPL_OK) return result;
     if (answer.field("rc") != "0") {
@@ -136,14 +139,14 @@ int Pmi1::set(std::string_view key, std::string_view value) {
 }
 
 int Pmi1::fence() {
-  Message answer;
-  return link_.request(line("barrier_in"), "barrier_out", &answer);
+  Pmi1Message answer;
+  return connection_.request(line("barrier_in"), "barrier_out", &answer);
 }
 
 int Pmi1::read_word(const std::string& name, std::string* word) {
-  Message answer;
+  Pmi1Message answer;
   const int result =
-      link_.request(line("get", {{"kvsname", kvs_}, {"key", name}}), "get_result", &answer);
+      connection_.request(line("get", {{"kvsname", kvs_}, {"key", name}}), "get_result", &answer);
   if (result != OMPL_OK) return result;
   const auto value = answer.field("value");
   if (answer.field("rc") != "0" || !value) {
@@ -179,8 +182,8 @@ int Pmi1::finish() {
 void Pmi1::abort(int exit_code, std::string_view why) {
   log::error("aborting the job: {}", why);
   std::this_thread::sleep_for(kLastWords);
-  if (link_.send(line("abort", {{"exitcode", std::to_string(exit_code)}})) == OMPL_OK) {
-    link_.wait_for_end(kAbortPatience);
+  if (connection_.send(line("abort", {{"exitcode", std::to_string(exit_code)}})) == OMPL_OK) {
+    connection_.wait_for_end(kAbortPatience);
   }
 }
 

@@ -51,12 +51,12 @@ std::optional<uint32_t> take_number(std::string_view* text, char terminator) {
   return number;
 }
 
-struct Block {
+struct NodeBlock {
   uint32_t node, nodes, ranks;
 };
 
-std::optional<std::vector<Block>> parse_blocks(std::string_view text) {
-  std::vector<Block> blocks;
+std::optional<std::vector<NodeBlock>> parse_blocks(std::string_view text) {
+  std::vector<NodeBlock> blocks;
   if (!take(&text, "(vector")) return std::nullopt;
   while (take(&text, ",(")) {
     const auto node = take_number(&text, ',');
@@ -87,8 +87,8 @@ std::optional<std::string> LineBuffer::next() {
   return whole;
 }
 
-std::optional<Message> Message::parse(std::string_view text) {
-  Message message;
+std::optional<Pmi1Message> Pmi1Message::parse(std::string_view text) {
+  Pmi1Message message;
   while (!text.empty()) {
     const auto end = std::min(text.find(' '), text.size());
     const auto word = text.substr(0, end);
@@ -102,14 +102,14 @@ std::optional<Message> Message::parse(std::string_view text) {
   return message;
 }
 
-std::optional<std::string_view> Message::field(std::string_view name) const {
+std::optional<std::string_view> Pmi1Message::field(std::string_view name) const {
   const auto found = std::find_if(fields_.begin(), fields_.end(),
                                   [name](const auto& field) { return field.first == name; });
   if (found == fields_.end()) return std::nullopt;
   return found->second;
 }
 
-std::optional<uint32_t> Message::number(std::string_view name) const {
+std::optional<uint32_t> Pmi1Message::number(std::string_view name) const {
   const auto text = field(name);
   return text ? to_number(*text) : std::nullopt;
 }

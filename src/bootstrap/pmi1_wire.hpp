@@ -31,11 +31,11 @@ class LineBuffer {
 };
 
 // One line, taken apart.
-class Message {
+class Pmi1Message {
  public:
   // Nothing unless the line begins with "cmd=NAME". Words without '=' are passed over: some launchers
   // write messages of several words. Of a field given twice the first counts.
-  static std::optional<Message> parse(std::string_view line);
+  static std::optional<Pmi1Message> parse(std::string_view line);
 
   [[nodiscard]] std::string_view command() const { return fields_.front().second; }
   [[nodiscard]] std::optional<std::string_view> field(std::string_view name) const;

@@ -56,12 +56,12 @@ pmix_info_t attribute(std::string_view key) {
 }
 
 // Takes a value of libpmix apart and frees it.
-struct Taken {
+struct PmixValue {
   std::optional<uint32_t> number;
   std::optional<std::string> bytes;  // of a text too
 
-  static Taken from(pmix_value_t* value) {
-    Taken taken;
+  static PmixValue from(pmix_value_t* value) {
+    PmixValue taken;
     if (value->type == PMIX_UINT32) taken.number = value->data.uint32;
     if (value->type == PMIX_STRING && value->data.string != nullptr) {
       taken.bytes.emplace(value->data.string);
@@ -111,13 +111,13 @@ class Pmix final : public Bootstrap {
 
 // PMIx_Get of one value, without asking the server if `local`; for use within bounded().
 pmix_status_t read_value(const PmixLibrary& pmix, const pmix_proc_t& whose, const std::string& key,
-                         bool local, Taken* out) {
+                         bool local, PmixValue* out) {
   const pmix_info_t how = attribute(local ? PMIX_OPTIONAL : PMIX_IMMEDIATE);
   pmix_value_t* value = nullptr;
   const pmix_status_t status = pmix.get(&whose, key.c_str(), &how, 1, &value);
   if (status != PMIX_SUCCESS) return status;
   if (value == nullptr) return PMIX_ERR_NOT_FOUND;
-  *out = Taken::from(value);
+  *out = PmixValue::from(value);
   return PMIX_SUCCESS;
 }
 
@@ -172,7 +172,7 @@ int Pmix::initialise() {
 }
 
 int Pmix::read_size() {
-  const auto taken = std::make_shared<Taken>();
+  const auto taken = std::make_shared<PmixValue>();
   const int result = run("reading the job's size", [pmix = pmix_, self = self_, taken] {
     return read_value(pmix, process(self, kEveryRank), PMIX_JOB_SIZE, false, taken.get());
   });
@@ -191,7 +191,7 @@ void Pmix::read_mapping() {
   const auto names = std::make_shared<std::vector<std::string>>();
   const auto status = bounded(session_.limit, [pmix = pmix_, self = self_, size = size_, names] {
     for (uint32_t rank = 0; rank < size; ++rank) {
-      Taken taken;
+      PmixValue taken;
       const auto result = read_value(pmix, process(self, rank), PMIX_HOSTNAME, true, &taken);
       if (result != PMIX_SUCCESS) return result;
       names->push_back(taken.bytes.value_or(""));
@@ -232,7 +232,7 @@ int Pmix::fence() {
 
 int Pmix::get(uint32_t rank, std::string_view key, std::string* value) {
   if (rank >= size_) return fail(OMPL_ERR_LAUNCH, "rank {} of {} published nothing", rank, size_);
-  const auto taken = std::make_shared<Taken>();
+  const auto taken = std::make_shared<PmixValue>();
   const int result = run(fmt::format("reading \"{}\" of rank {}", key, rank),
                          [pmix = pmix_, whose = process(self_, rank), name = key_name(key), taken] {
                            return read_value(pmix, whose, name, false, taken.get());

@@ -9,7 +9,7 @@
 namespace ompl::bootstrap {
 namespace {
 
-class Single final : public Bootstrap {
+class SingleBootstrap final : public Bootstrap {
  public:
   [[nodiscard]] std::string_view name() const override { return "single"; }
   [[nodiscard]] uint32_t rank() const override { return 0; }
@@ -41,6 +41,6 @@ class Single final : public Bootstrap {
 
 }  // namespace
 
-std::unique_ptr<Bootstrap> open_single() { return std::make_unique<Single>(); }
+std::unique_ptr<Bootstrap> open_single() { return std::make_unique<SingleBootstrap>(); }
 
 }  // namespace ompl::bootstrap

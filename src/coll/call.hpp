@@ -27,7 +27,7 @@ struct Blocks {
   bool operator==(const Blocks&) const = default;
 };
 
-struct Call {
+struct CollectiveCall {
   int32_t collective = 0;
   int32_t algorithm = 0;
   uint32_t me = 0;
@@ -46,12 +46,12 @@ struct Call {
       received{};  // of alltoall, allgather, gather and, within another algorithm, reduce-scatter, if they are listed
 
   // Where what this rank contributes lies.
-  [[nodiscard]] Place own() const { return {in_place ? Buffer::receive : Buffer::send, 0}; }
-  bool operator==(const Call&) const = default;
+  [[nodiscard]] Place own() const { return {in_place ? CallBuffer::receive : CallBuffer::send, 0}; }
+  bool operator==(const CollectiveCall&) const = default;
 };
 
-inline constexpr Place kSent{Buffer::send, 0};
-inline constexpr Place kReceived{Buffer::receive, 0};
-inline constexpr Place kScratch{Buffer::scratch, 0};
+inline constexpr Place kSent{CallBuffer::send, 0};
+inline constexpr Place kReceived{CallBuffer::receive, 0};
+inline constexpr Place kScratch{CallBuffer::scratch, 0};
 
 }  // namespace ompl::coll

@@ -25,10 +25,10 @@ Channel::Channel(Runtime& runtime, const Ends& ends)
       count_(static_cast<Counters*>(runtime.pointer(ends.member, ends.counters_here))) {}
 
 bool Channel::may_send() {
-  if (count_->sent - count_->freed < Layout::kCells) return true;
+  if (count_->sent - count_->freed < TeamLayout::kCells) return true;
   const uint32_t told = std::atomic_ref(words_->taken).load(std::memory_order_acquire);
   if (told - count_->freed <= count_->sent - count_->freed) count_->freed = told;  // else it is behind
-  return count_->sent - count_->freed < Layout::kCells;
+  return count_->sent - count_->freed < TeamLayout::kCells;
 }
 
 int Channel::send(Context& c, const std::byte* data, std::size_t length, int failure) {
@@ -53,7 +53,7 @@ int Channel::send(Context& c, const std::byte* data, std::size_t length, int fai
 std::byte* Channel::arrived(int* failure) const {
   std::byte* const cell = cells_ + cell_at(count_->taken);
   const uint32_t count = arch::word32(cell + offsetof(Cell, arrived)).load(std::memory_order_acquire);
-  if (count != static_cast<uint32_t>(count_->taken / Layout::kCells + 1)) return nullptr;
+  if (count != static_cast<uint32_t>(count_->taken / TeamLayout::kCells + 1)) return nullptr;
   uint32_t told = 0;
   std::memcpy(&told, cell + offsetof(Cell, failure), sizeof told);
   *failure = -static_cast<int>(told);
@@ -70,7 +70,7 @@ void Channel::take() {
 // Messages the other way tell it too, but the word must not fall far behind.
 int Channel::acknowledge(Context& c) {
   const auto taken = static_cast<uint32_t>(count_->taken);
-  if (taken - count_->told < Layout::kCells / 2 && taken - count_->acknowledged < kFarBehind)
+  if (taken - count_->told < TeamLayout::kCells / 2 && taken - count_->acknowledged < kFarBehind)
     return OMPL_OK;
   const int code = runtime_.signal_nb(
       c, ends_.rank,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two members of a team on one lane: what goes from here to the peer, and what comes from it. Data land in cells of the
+// Two members of a team on one tag: what goes from here to the peer, and what comes from it. Data land in cells of the
 // receiver's segment, taken in turn, each with its flag; long data may go straight into the receiver's buffer, once it has
 // said where that is. Signals only add to a word, or set it to what its reader cannot have seen [5], and nothing is reset.
 //
-// Thread rule: one thread at a time, which has claimed the lane.
+// Thread rule: one thread at a time, which has claimed the tag queue.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ struct alignas(arch::kCacheLine) Notice {
   uint32_t left;  // members that cannot go on: the team is of no use any more
 };
 
-// How far a member has come on a channel: written by whoever carries out its lane, the member or the servant of its node.
+// How far a member has come on a channel: written by whoever carries out its tag queue, the member or the node's progress thread.
 struct alignas(arch::kCacheLine) Counters {
   // Cells of the peer used, and of these known to be free again; own cells taken, and of these told by any way, and by
   // the peer's Words::taken.
@@ -51,27 +51,29 @@ struct alignas(arch::kCacheLine) Counters {
   uint64_t landed;  // of Words::landed, by messages before
 };
 
-// Where things are in the memory that a member has for a team: the Notice, Words of every lane and peer, then their Counters,
-// then a Desk of each lane, then cells.
-struct Layout {
+// Where things are in the memory that a member has for a team: the Notice, Words of every tag and peer, then their Counters,
+// then an OffloadQueue of each tag, then cells.
+struct TeamLayout {
   uint32_t members = 1;
-  uint32_t lanes = 1;
+  uint32_t tags = 1;
   uint32_t stride = 256;  // bytes of a cell
 
   static constexpr uint32_t kCells = 8;  // of a channel
-  [[nodiscard]] uint64_t pairs() const { return uint64_t{members} * lanes; }
-  [[nodiscard]] uint64_t words(uint32_t lane, uint32_t peer) const {
-    return sizeof(Notice) + (uint64_t{lane} * members + peer) * sizeof(Words);
+  [[nodiscard]] uint64_t pairs() const { return uint64_t{members} * tags; }
+  [[nodiscard]] uint64_t words(uint32_t tag, uint32_t peer) const {
+    return sizeof(Notice) + (uint64_t{tag} * members + peer) * sizeof(Words);
   }
-  [[nodiscard]] uint64_t counters(uint32_t lane, uint32_t peer) const {
-    return words(lanes, 0) + (uint64_t{lane} * members + peer) * sizeof(Counters);
+  [[nodiscard]] uint64_t counters(uint32_t tag, uint32_t peer) const {
+    return words(tags, 0) + (uint64_t{tag} * members + peer) * sizeof(Counters);
   }
-  [[nodiscard]] uint64_t desk(uint32_t lane) const { return counters(lanes, 0) + lane * sizeof(Desk); }
-  [[nodiscard]] uint64_t cells(uint32_t lane, uint32_t peer) const {
-    return desk(lanes) + (uint64_t{lane} * members + peer) * kCells * stride;
+  [[nodiscard]] uint64_t offload_queue(uint32_t tag) const {
+    return counters(tags, 0) + tag * sizeof(OffloadQueue);
+  }
+  [[nodiscard]] uint64_t cells(uint32_t tag, uint32_t peer) const {
+    return offload_queue(tags) + (uint64_t{tag} * members + peer) * kCells * stride;
   }
   [[nodiscard]] uint64_t cell_bytes() const { return pairs() * kCells * stride; }
-  [[nodiscard]] uint64_t bytes() const { return cells(lanes, 0); }
+  [[nodiscard]] uint64_t bytes() const { return cells(tags, 0); }
   // Bytes of data that a cell takes.
   [[nodiscard]] uint32_t room() const { return stride - static_cast<uint32_t>(sizeof(Cell)); }
 };
@@ -92,7 +94,7 @@ class Channel {
 
   // Whether a cell of the peer is free.
   bool may_send();
-  // Sends at most Layout::room() bytes, which may be used again at once; or, if `failure` is not OMPL_OK, nothing but that. OMPL_OK, one of
+  // Sends at most TeamLayout::room() bytes, which may be used again at once; or, if `failure` is not OMPL_OK, nothing but that. OMPL_OK, one of
   // OMPL_RETRY_* (nothing was sent), or an error.
   int send(Context& c, const std::byte* data, std::size_t length, int failure);
 
@@ -119,7 +121,7 @@ class Channel {
 
  private:
   [[nodiscard]] uint64_t cell_at(uint64_t number) const {
-    return number % Layout::kCells * ends_.stride;
+    return number % TeamLayout::kCells * ends_.stride;
   }
 
   Runtime& runtime_;

@@ -35,7 +35,7 @@ int32_t mode_of(std::string_view name) {
 
 enum class Purpose : uint32_t { hosts, creation, end, end_of_service };
 
-// The key of a meeting, of what all must agree on who come to it.
+// The key of an exchange, of what all must agree on who come to it.
 uint64_t key_of(Purpose purpose, const std::vector<uint32_t>& ranks, uint32_t tags,
                 const Engine& engine) {
   ByteWriter said;
@@ -52,8 +52,8 @@ uint64_t key_of(Purpose purpose, const std::vector<uint32_t>& ranks, uint32_t ta
 constexpr uint64_t kInVain = 1;
 
 // Memory for a team; 0: none.
-struct Room {
-  Room(OffsetAllocator& from, const Layout& of) : allocator(from), layout(of) {}
+struct TeamMemory {
+  TeamMemory(OffsetAllocator& from, const TeamLayout& of) : allocator(from), layout(of) {}
 
   // `staged`: also for cells of members that are not mapped.
   bool take(bool staged) {
@@ -69,7 +69,7 @@ struct Room {
   }
 
   OffsetAllocator& allocator;
-  const Layout& layout;
+  const TeamLayout& layout;
   uint64_t memory = 0;
   uint64_t staging = 0;
 };
@@ -86,14 +86,14 @@ Engine::Engine(Runtime& runtime, uint64_t memory)
       explains_(runtime.settings().tuner_explain == "1"),
       tunes_modes_(tunes_ && mode_of(runtime.settings().coll_progress) == OMPL_PROGRESS_AUTO),
       allocator_(memory + reserved(runtime.size()), memory + runtime.settings().coll_memory),
-      meeting_(runtime, memory) {
-  open_station();
+      exchange_(runtime, memory) {
+  open_node_endpoint();
 }
 
 Engine::~Engine() {
-  servant_.reset();
-  node_servant_.reset();
-  for (Place& place : teams_) delete place.team.exchange(nullptr);
+  thread_.reset();
+  node_thread_.reset();
+  for (TeamSlot& slot : teams_) delete slot.team.exchange(nullptr);
 }
 
 int Engine::open(Runtime& runtime, Context& c) {
@@ -106,9 +106,9 @@ int Engine::open(Runtime& runtime, Context& c) {
   std::unique_ptr<Engine> engine(new Engine(runtime, memory));
   std::vector<uint32_t> all(runtime.size());
   std::iota(all.begin(), all.end(), 0U);
-  const Meeting::Word host{.key = key_of(Purpose::hosts, all, 0, *engine),
-                           .value = runtime.first_of_node()};
-  int code = engine->meeting_.exchange(c, "ompl_team_world", all, host, &engine->hosts_);
+  const KeyedExchange::Word host{.key = key_of(Purpose::hosts, all, 0, *engine),
+                                 .value = runtime.first_of_node()};
+  int code = engine->exchange_.exchange(c, "ompl_team_world", all, host, &engine->hosts_);
   if (code == OMPL_OK) code = engine->create_team(c, all.data(), all.size(), nullptr, &engine->world_);
   if (code == OMPL_OK) runtime.extend(std::move(engine));
   return code;
@@ -116,12 +116,12 @@ int Engine::open(Runtime& runtime, Context& c) {
 
 uint64_t Engine::reserved(uint32_t ranks) {
   constexpr uint64_t kGranule = OffsetAllocator::kGranule;
-  return Meeting::bytes(ranks) + (sizeof(Station) + kGranule - 1) / kGranule * kGranule;
+  return KeyedExchange::bytes(ranks) + (sizeof(NodeEndpoint) + kGranule - 1) / kGranule * kGranule;
 }
 
 // Others look at it once they have met this rank.
-void Engine::open_station() {
-  Station& own = station(runtime_.rank());
+void Engine::open_node_endpoint() {
+  NodeEndpoint& own = node_endpoint(runtime_.rank());
   proof_ = (uint64_t{std::random_device{}()} << 32) | std::random_device{}();
   own.pid = ::getpid();
   own.segment = reinterpret_cast<uintptr_t>(segment(runtime_.rank()));
@@ -129,8 +129,9 @@ void Engine::open_station() {
   own.proof_at = reinterpret_cast<uintptr_t>(&proof_);
 }
 
-Station& Engine::station(uint32_t rank) const {
-  return *static_cast<Station*>(runtime_.pointer(rank, memory_ + Meeting::bytes(runtime_.size())));
+NodeEndpoint& Engine::node_endpoint(uint32_t rank) const {
+  return *static_cast<NodeEndpoint*>(
+      runtime_.pointer(rank, memory_ + KeyedExchange::bytes(runtime_.size())));
 }
 
 std::byte* Engine::segment(uint32_t rank) const {
@@ -168,9 +169,9 @@ int Engine::check(const uint32_t* ranks, std::size_t count, const ompl_team_conf
 }
 
 // Cells are as large as memory for several such teams allows.
-Layout Engine::lay_out(uint32_t members, uint32_t tags) const {
-  Layout layout{.members = members, .lanes = tags, .stride = kSmallestCell};
-  const uint64_t share = runtime_.settings().coll_memory / kShare / layout.pairs() / Layout::kCells;
+TeamLayout Engine::lay_out(uint32_t members, uint32_t tags) const {
+  TeamLayout layout{.members = members, .tags = tags, .stride = kSmallestCell};
+  const uint64_t share = runtime_.settings().coll_memory / kShare / layout.pairs() / TeamLayout::kCells;
   layout.stride =
       std::bit_floor(static_cast<uint32_t>(std::clamp<uint64_t>(share, kSmallestCell, kLargestCell)));
   return layout;
@@ -182,18 +183,18 @@ int Engine::create_team(Context& c, const uint32_t* ranks, std::size_t count,
   if (config == nullptr) config = &kDefault;
   if (const int code = check(ranks, count, config); code != OMPL_OK) return code;
   const std::vector<uint32_t> members(ranks, ranks + count);
-  const Layout layout = lay_out(static_cast<uint32_t>(count), config->tags);
+  const TeamLayout layout = lay_out(static_cast<uint32_t>(count), config->tags);
   const bool staged = std::ranges::any_of(
       members, [&](uint32_t rank) { return runtime_.pointer(rank, memory_) == nullptr; });
   const bool in_vain = std::ranges::any_of(
       members, [&](uint32_t rank) { return runtime_.peer(rank).failure.load() != OMPL_OK; });
-  Room room(allocator_, layout);
+  TeamMemory room(allocator_, layout);
   if (!in_vain && room.take(staged))
     std::memset(runtime_.pointer(runtime_.rank(), room.memory), 0, layout.bytes());
-  const Meeting::Word mine{.key = key_of(Purpose::creation, members, config->tags, *this),
-                           .value = in_vain ? kInVain : room.memory};
+  const KeyedExchange::Word mine{.key = key_of(Purpose::creation, members, config->tags, *this),
+                                 .value = in_vain ? kInVain : room.memory};
   std::vector<uint64_t> theirs;
-  int code = meeting_.exchange(c, "ompl_team_create", members, mine, &theirs);
+  int code = exchange_.exchange(c, "ompl_team_create", members, mine, &theirs);
   const bool made_by_none = std::ranges::count(theirs, kInVain) != 0;
   if (code == OMPL_OK && made_by_none)
     code = fail(OMPL_ERR_PEER, "ompl_team_create: a member has failed, as another one has found");
@@ -217,34 +218,34 @@ int Engine::enter(std::unique_ptr<Team> team, Team** out) {
     if (teams_[i].team.load() != nullptr) continue;
     *out = team.get();
     teams_[i].team.store(team.release());
-    places_used_.store(std::max(places_used_.load(), i + 1));
+    slots_used_.store(std::max(slots_used_.load(), i + 1));
     return OMPL_OK;
   }
   return fail(OMPL_ERR_MEMORY, "ompl_team_create: there are {} teams; destroy some", kTeams);
 }
 
 // Until nobody looks at the team any more who came before.
-void Engine::await_visitors(Place& place) {
-  while (place.visitors.load() != 0) ::sched_yield();
+void Engine::await_visitors(TeamSlot& slot) {
+  while (slot.visitors.load() != 0) ::sched_yield();
 }
 
 void Engine::remove(Team& team) {
-  for (Place& place : teams_) {
-    if (place.team.load() != &team) continue;
-    place.team.store(nullptr);
-    await_visitors(place);
+  for (TeamSlot& slot : teams_) {
+    if (slot.team.load() != &team) continue;
+    slot.team.store(nullptr);
+    await_visitors(slot);
   }
 }
 
-// Its servant looks at the members' memory no more: only then may they use it otherwise.
+// The node's progress thread looks at the members' memory no more: only then may they use it otherwise.
 int Engine::close_service(Context& c, Team& team) {
   team.close_service();
-  for (Place& place : teams_)
-    if (place.team.load() == &team) await_visitors(place);
-  const Meeting::Word mine{
-      .key = key_of(Purpose::end_of_service, team.ranks(), team.layout().lanes, *this), .value = 1};
+  for (TeamSlot& slot : teams_)
+    if (slot.team.load() == &team) await_visitors(slot);
+  const KeyedExchange::Word mine{
+      .key = key_of(Purpose::end_of_service, team.ranks(), team.layout().tags, *this), .value = 1};
   std::vector<uint64_t> all;
-  return meeting_.exchange(c, "ompl_team_destroy", team.ranks(), mine, &all);
+  return exchange_.exchange(c, "ompl_team_destroy", team.ranks(), mine, &all);
 }
 
 // All members tell each other whether they may, once everything that this rank sent has arrived. Where that cannot be said, or a member has failed,
@@ -255,10 +256,10 @@ int Engine::destroy_team(Context& c, Team& team) {
   const bool may = !team.busy() && team.persistent.load() == 0;
   const int sent =
       runtime_.quiet_all(c);  // the others wait for this one, even if it has lost sight of a rank
-  const Meeting::Word mine{.key = key_of(Purpose::end, team.ranks(), team.layout().lanes, *this),
-                           .value = may ? kMay : kMayNot};
+  const KeyedExchange::Word mine{.key = key_of(Purpose::end, team.ranks(), team.layout().tags, *this),
+                                 .value = may ? kMay : kMayNot};
   std::vector<uint64_t> answers;
-  int code = meeting_.exchange(c, "ompl_team_destroy", team.ranks(), mine, &answers);
+  int code = exchange_.exchange(c, "ompl_team_destroy", team.ranks(), mine, &answers);
   if (code == OMPL_ERR_ARG) return code;
   if (!may || (code == OMPL_OK && std::ranges::count(answers, kMayNot) != 0))
     return fail(OMPL_ERR_STATE,
@@ -266,12 +267,12 @@ int Engine::destroy_team(Context& c, Team& team) {
                 may ? "another member" : "this rank");
   if (code == OMPL_OK) code = close_service(c, team);
   remove(team);
-  if (code != OMPL_OK) team.end_service(c);  // members wait for what the servant had
+  if (code != OMPL_OK) team.end_service(c);  // members wait for what the progress thread had
   team.tell(&found_);
   const std::unique_ptr<Team> owned(&team);
   if (code == OMPL_OK) code = sent;
   if (code != OMPL_OK) return code;
-  Room room(allocator_, team.layout());
+  TeamMemory room(allocator_, team.layout());
   room.memory = team.memory();
   room.staging = team.staging();
   room.give_back();
@@ -299,14 +300,14 @@ int Engine::create_operation(const ompl_op_config* config, int32_t* op) {
   return OMPL_OK;
 }
 
-const Operation* Engine::operation(int32_t op) const {
+const ReductionOperation* Engine::operation(int32_t op) const {
   const int64_t number = int64_t{op} - kFirstOperation;
   if (number < 0 || number >= operations_made_.load(std::memory_order_acquire)) return nullptr;
-  const Operation& found = operations_[static_cast<std::size_t>(number)];
+  const ReductionOperation& found = operations_[static_cast<std::size_t>(number)];
   return found.function != nullptr ? &found : nullptr;
 }
 
-void Engine::drive(Context& c, Lane& first, bool* again) {
+void Engine::drive(Context& c, TagQueue& first, bool* again) {
   first.team().look_at_failures();
   first.drive(c, again);
   if (under_way_.load(std::memory_order_relaxed) > 1) drive_all(c, again);
@@ -314,13 +315,13 @@ void Engine::drive(Context& c, Lane& first, bool* again) {
 
 template <class Visit>
 void Engine::for_teams(Visit visit) {
-  const std::size_t used = places_used_.load();
+  const std::size_t used = slots_used_.load();
   for (std::size_t i = 0; i < used; ++i) {
-    Place& place = teams_[i];
-    if (place.team.load() == nullptr) continue;
-    place.visitors.fetch_add(1);
-    if (Team* const team = place.team.load(); team != nullptr) visit(*team);
-    place.visitors.fetch_sub(1);
+    TeamSlot& slot = teams_[i];
+    if (slot.team.load() == nullptr) continue;
+    slot.visitors.fetch_add(1);
+    if (Team* const team = slot.team.load(); team != nullptr) visit(*team);
+    slot.visitors.fetch_sub(1);
   }
 }
 
@@ -331,7 +332,7 @@ void Engine::drive_all(Context& c, bool* again) {
 bool Engine::serve(Context& c, bool* again) {
   bool left = false;
   for_teams([&](Team& team) {
-    if (team.has_lane_of(OMPL_PROGRESS_SPARE) || team.has_lane_of(OMPL_PROGRESS_SHARED))
+    if (team.has_queue_of(OMPL_PROGRESS_SPARE) || team.has_queue_of(OMPL_PROGRESS_SHARED))
       left = team.serve(c, again) || left;
   });
   return left;
@@ -340,14 +341,14 @@ bool Engine::serve(Context& c, bool* again) {
 bool Engine::serve_node(Context& c, MemberMemories& memories, bool* moved) {
   bool left = false;
   for_teams([&](Team& team) {
-    if (team.servant() == runtime_.rank()) left = team.serve_members(c, memories, moved) || left;
+    if (team.progress_rank() == runtime_.rank()) left = team.serve_members(c, memories, moved) || left;
   });
   return left;
 }
 
-bool Engine::has_orders() {
+bool Engine::has_offloads() {
   bool any = false;
-  for_teams([&](const Team& team) { any = any || team.has_orders(); });
+  for_teams([&](const Team& team) { any = any || team.has_offloads(); });
   return any;
 }
 
@@ -359,44 +360,44 @@ void Engine::idle(Context& c) {
   if (under_way_.load(std::memory_order_relaxed) == 0) return;
   bool again = false;
   for_teams([&](Team& team) {
-    if (team.has_lane_of(OMPL_PROGRESS_IDLE)) team.idle(c, &again);
+    if (team.has_queue_of(OMPL_PROGRESS_IDLE)) team.idle(c, &again);
   });
 }
 
-void Engine::ring() {
-  if (Servant* const servant = known_servant_.load(std::memory_order_acquire); servant != nullptr)
-    servant->ring();
+void Engine::notify() {
+  if (ProgressThread* const thread = known_thread_.load(std::memory_order_acquire); thread != nullptr)
+    thread->notify();
 }
 
-int Engine::start_servant(int32_t mode, const Team& team) {
+int Engine::start_threads(int32_t mode, const Team& team) {
   const bool open = mode == OMPL_PROGRESS_AUTO && tunes_modes_;
-  if (is_served(mode) || open) {
-    if (servant_ == nullptr) servant_ = std::make_unique<Servant>(*this);
-    if (const int code = servant_->begin(); code != OMPL_OK) return code;
+  if (has_progress_thread(mode) || open) {
+    if (thread_ == nullptr) thread_ = std::make_unique<ProgressThread>(*this);
+    if (const int code = thread_->begin(); code != OMPL_OK) return code;
     // Its core is looked for now: that takes longer than the calls that are tuned.
-    if (open) servant_->set_spinning(true);
-    known_servant_.store(servant_.get(), std::memory_order_release);
+    if (open) thread_->set_spinning(true);
+    known_thread_.store(thread_.get(), std::memory_order_release);
   }
   if (mode != OMPL_PROGRESS_NODE) return OMPL_OK;
-  if (team.servant() == kNoRank)
+  if (team.progress_rank() == kNoRank)
     log::info("rank {}: mode node is as none for a team of {}: {}", runtime_.rank(), team.size(),
-              team.why_no_servant());
-  if (team.servant() != runtime_.rank()) return OMPL_OK;
-  if (node_servant_ == nullptr) node_servant_ = std::make_unique<NodeServant>(*this);
-  return node_servant_->begin();
+              team.why_no_progress_rank());
+  if (team.progress_rank() != runtime_.rank()) return OMPL_OK;
+  if (node_thread_ == nullptr) node_thread_ = std::make_unique<NodeProgressThread>(*this);
+  return node_thread_->begin();
 }
 
 int Engine::set_progress(Team& team, int32_t mode) {
-  const std::lock_guard lock(servant_mutex_);
-  if (const int code = start_servant(mode, team); code != OMPL_OK) return code;
+  const std::lock_guard lock(modes_mutex_);
+  if (const int code = start_threads(mode, team); code != OMPL_OK) return code;
   team.set_progress(mode);
   adapt_to_modes();
-  ring();
+  notify();
   return OMPL_OK;
 }
 
 void Engine::note_modes() {
-  const std::lock_guard lock(servant_mutex_);
+  const std::lock_guard lock(modes_mutex_);
   adapt_to_modes();
 }
 
@@ -404,11 +405,11 @@ void Engine::adapt_to_modes() {
   bool spins = false;
   bool idles = false;
   for_teams([&](const Team& team) {
-    spins = spins || team.has_lane_of(OMPL_PROGRESS_SPARE);
-    idles = idles || team.has_lane_of(OMPL_PROGRESS_IDLE);
+    spins = spins || team.has_queue_of(OMPL_PROGRESS_SPARE);
+    idles = idles || team.has_queue_of(OMPL_PROGRESS_IDLE);
   });
-  Servant* const servant = known_servant_.load(std::memory_order_acquire);
-  if (servant != nullptr) servant->set_spinning(spins);
+  ProgressThread* const thread = known_thread_.load(std::memory_order_acquire);
+  if (thread != nullptr) thread->set_spinning(spins);
   want_idle(idles);
 }
 
@@ -429,7 +430,7 @@ int Engine::finish(Context& c) {
   }
   uint64_t moves = 0;
   Deadline limit = Deadline::in(kGrace_ns);
-  while ((under_way_.load() != 0 || has_orders()) && !limit.passed()) {
+  while ((under_way_.load() != 0 || has_offloads()) && !limit.passed()) {
     runtime_.drive(c);
     drive_all(c, &again);
     uint64_t now = 0;
@@ -442,7 +443,7 @@ int Engine::finish(Context& c) {
       std::memory_order_relaxed);  // after it: what is not under way any more is counted there
   keep_what_was_found();
   if (left == 0) return OMPL_OK;
-  // What a servant has of it, it gives back.
+  // What a progress thread has of it, it gives back.
   for_teams([](Team& team) { team.break_up(OMPL_ERR_STATE, "the job has ended"); });
   drive_all(c, &again);
   return fail(

@@ -48,32 +48,32 @@ class Engine final : public Extension {
 
   // Operations of the user. Any thread.
   int create_operation(const ompl_op_config* config, int32_t* op);
-  [[nodiscard]] const Operation* operation(int32_t op) const;
+  [[nodiscard]] const ReductionOperation* operation(int32_t op) const;
 
   // Whether the job's ranks are on several nodes.
   [[nodiscard]] bool has_network() const { return world_->nodes().count() > 1; }
 
-  // Goes on with a lane and, if they have something under way, with all others. Any thread.
-  void drive(Context& c, Lane& first, bool* again);
+  // Goes on with a tag queue and, if they have something under way, with all others. Any thread.
+  void drive(Context& c, TagQueue& first, bool* again);
   void drive_all(Context& c, bool* again);
-  // Goes on with those lanes of teams that a servant serves, in which nobody waits. True if anything is left there to wait for.
+  // Goes on with those tag queues of teams that a progress thread serves, in which nobody waits. True if anything is left there to wait for.
   bool serve(Context& c, bool* again);
   // Teams of mode idle.
   void idle(Context& c) override;
-  // As Team::serve_members() and end_service(), for all teams that this rank is to serve. The servant of the node.
+  // As Team::serve_members() and end_service(), for all teams that this rank is to serve. The node's progress thread.
   bool serve_node(Context& c, MemberMemories& memories, bool* moved);
   void end_service(Context& c);
-  // As Team::has_orders(), of any team.
-  bool has_orders();
+  // As Team::has_offloads(), of any team.
+  bool has_offloads();
   // Of a rank of this node.
-  [[nodiscard]] Station& station(uint32_t rank) const;
+  [[nodiscard]] NodeEndpoint& node_endpoint(uint32_t rank) const;
   // Where its segment is mapped.
   [[nodiscard]] std::byte* segment(uint32_t rank) const;
-  // The servant, if there is one, has something to do.
-  void ring();
+  // The progress thread, if there is one, has something to do.
+  void notify();
   // `mode` was checked. Any thread.
   int set_progress(Team& team, int32_t mode);
-  // A lane has got another mode from its tuner. Any thread.
+  // A tag queue has got another mode from its tuner. Any thread.
   void note_modes();
 
   void note_started() { under_way_.fetch_add(1, std::memory_order_relaxed); }
@@ -86,7 +86,7 @@ class Engine final : public Extension {
   static constexpr std::size_t kOperations = 4096;
 
   // Threads that look at teams, and a team that may go away: who looks says so first.
-  struct Place {
+  struct TeamSlot {
     std::atomic<Team*> team{nullptr};
     std::atomic<uint32_t> visitors{0};
   };
@@ -95,22 +95,22 @@ class Engine final : public Extension {
   void keep_what_was_found();
   int check(const uint32_t* ranks, std::size_t count, const ompl_team_config* config) const;
   void adapt_to_modes();
-  [[nodiscard]] Layout lay_out(uint32_t members, uint32_t tags) const;
+  [[nodiscard]] TeamLayout lay_out(uint32_t members, uint32_t tags) const;
   // Calls `visit(team)` for each.
   template <class Visit>
   void for_teams(Visit visit);
   int enter(std::unique_ptr<Team> team, Team** out);
   void remove(Team& team);
-  static void await_visitors(Place& place);
+  static void await_visitors(TeamSlot& slot);
   int close_service(Context& c, Team& team);
-  int start_servant(int32_t mode, const Team& team);
-  void open_station();
-  // Bytes at the beginning of the memory: places to meet, then the station.
+  int start_threads(int32_t mode, const Team& team);
+  void open_node_endpoint();
+  // Bytes at the beginning of the memory: places to meet, then the NodeEndpoint.
   static uint64_t reserved(uint32_t ranks);
 
   Runtime& runtime_;
   const uint64_t memory_;
-  uint64_t proof_ = 0;  // see Station
+  uint64_t proof_ = 0;  // see NodeEndpoint
   const bool checks_;
   const bool tunes_;
   const bool explains_;
@@ -118,18 +118,18 @@ class Engine final : public Extension {
   Table known_;
   Table found_;  // by teams that have ended
   OffsetAllocator allocator_;
-  Meeting meeting_;
+  KeyedExchange exchange_;
   std::vector<uint64_t> hosts_;  // of every rank
   Team* world_ = nullptr;
-  std::array<Place, kTeams> teams_{};
-  std::atomic<std::size_t> places_used_{0};
+  std::array<TeamSlot, kTeams> teams_{};
+  std::atomic<std::size_t> slots_used_{0};
   std::atomic<uint32_t> under_way_{0};
-  std::atomic<uint32_t> given_back_{0};  // by the servant, unfinished, when its rank ended
-  std::mutex servant_mutex_;
-  std::unique_ptr<Servant> servant_;
-  std::unique_ptr<NodeServant> node_servant_;
-  std::atomic<Servant*> known_servant_{nullptr};
-  std::array<Operation, kOperations> operations_{};
+  std::atomic<uint32_t> given_back_{0};  // by the progress thread, unfinished, when its rank ended
+  std::mutex modes_mutex_;
+  std::unique_ptr<ProgressThread> thread_;
+  std::unique_ptr<NodeProgressThread> node_thread_;
+  std::atomic<ProgressThread*> known_thread_{nullptr};
+  std::array<ReductionOperation, kOperations> operations_{};
   std::atomic<uint32_t> operations_made_{0};
 };
 

@@ -17,42 +17,42 @@
 
 namespace ompl::coll {
 
-class Lane;
+class TagQueue;
 
-struct Request {
+struct CollectiveRequest {
   static constexpr int kRunning = 1;
-  // In this order; `waiting`: for its turn on the lane.
-  enum class Stage : uint8_t { waiting, promises, times, itself };
+  // In this order; `waiting`: for its turn on the tag queue.
+  enum class Stage : uint8_t { waiting, signatures, times, itself };
 
   // Of the call.
-  Lane* lane = nullptr;
+  TagQueue* queue = nullptr;
   std::shared_ptr<const Prepared> prepared;
   std::byte* send = nullptr;
   std::byte* receive = nullptr;
-  Operation operation;
+  ReductionOperation operation;
   bool persistent = false;
   bool in_background = false;                     // its caller goes on with other work
   bool worth_waking = false;                      // takes more time than waking a thread for it
   std::chrono::steady_clock::time_point started;  // what is tuned with its mode of progress
-  std::shared_ptr<const Prepared> exchange;       // of promises; null: members are taken at their word
-  Promise promise;
+  std::shared_ptr<const Prepared> exchange;  // of signatures; null: members are taken at their word
+  CallSignature signature;
 
-  // Of mode node: whether the servant got it, and its number at the desk.
-  bool handed_over = false;
-  uint32_t order = 0;
+  // Of mode node: whether the node's progress thread got it, and its number in the offload queue.
+  bool offloaded = false;
+  uint32_t offload_number = 0;
 
   std::atomic<uint32_t> attendants{0};  // threads that wait for it
 
-  // Of the thread that has claimed the lane, while the request runs.
+  // Of the thread that has claimed the tag queue, while the request runs.
   Stage stage = Stage::waiting;
   Execution execution;
-  std::vector<Promise> promises;  // of all members
-  std::vector<double> times;      // of a tuning: this member's become those that all agree on
-  Ticket ticket;                  // of a tuning, and when its turn came
+  std::vector<CallSignature> signatures;  // of all members
+  std::vector<double> times;              // of a tuning: this member's become those that all agree on
+  Ticket ticket;                          // of a tuning, and when its turn came
   std::chrono::steady_clock::time_point begun;
 
-  std::atomic<int> state{OMPL_OK};  // kRunning, or how it ended
-  Request* next = nullptr;          // of those that run, or of those that are free
+  std::atomic<int> state{OMPL_OK};    // kRunning, or how it ended
+  CollectiveRequest* next = nullptr;  // of those that run, or of those that are free
 
   [[nodiscard]] bool runs() const { return state.load(std::memory_order_acquire) == kRunning; }
 };

@@ -13,7 +13,7 @@
 namespace ompl::coll {
 namespace {
 
-constexpr Operation kPromises{.element = sizeof(Promise)};  // they are not cut
+constexpr ReductionOperation kSignatures{.element = sizeof(CallSignature)};  // they are not cut
 
 // Of a claim, also if there is no memory for what is to be done.
 class Release {
@@ -27,7 +27,7 @@ class Release {
   std::atomic<bool>& claimed_;
 };
 
-void push(std::atomic<Request*>& list, Request* request) {
+void push(std::atomic<CollectiveRequest*>& list, CollectiveRequest* request) {
   request->next = list.load(std::memory_order_relaxed);
   while (!list.compare_exchange_weak(request->next, request)) {
   }
@@ -35,23 +35,23 @@ void push(std::atomic<Request*>& list, Request* request) {
 
 }  // namespace
 
-Lane::Lane(Team& team, uint32_t number)
-    : team_(team), executor_(team, team.channels(team.me(), number)), handover_(team, number) {}
+TagQueue::TagQueue(Team& team, uint32_t number)
+    : team_(team), executor_(team, team.channels(team.me(), number)), offload_client_(team, number) {}
 
-Lane::~Lane() = default;
+TagQueue::~TagQueue() = default;
 
-Request* Lane::fresh() {
+CollectiveRequest* TagQueue::fresh() {
   if (free_ == nullptr) free_ = returned_.exchange(nullptr);
-  if (free_ == nullptr) free_ = requests_.emplace_back(std::make_unique<Request>()).get();
-  Request* const request = free_;
+  if (free_ == nullptr) free_ = requests_.emplace_back(std::make_unique<CollectiveRequest>()).get();
+  CollectiveRequest* const request = free_;
   free_ = request->next;
-  request->lane = this;
+  request->queue = this;
   return request;
 }
 
-void Lane::recycle(Request* request) { push(returned_, request); }
+void TagQueue::recycle(CollectiveRequest* request) { push(returned_, request); }
 
-std::shared_ptr<const Prepared> Lane::prepare(const Call& call) {
+std::shared_ptr<const Prepared> TagQueue::prepare(const CollectiveCall& call) {
   const auto found = std::ranges::find(compiled_, call, &Compiled::call);
   if (found != compiled_.end()) {
     std::rotate(compiled_.begin(), found, found + 1);
@@ -60,10 +60,11 @@ std::shared_ptr<const Prepared> Lane::prepare(const Call& call) {
   const auto prepared = std::make_shared<Prepared>();
   prepared->number = ++prepared_;
   prepared->tuning = tuning_of(call);
-  Call one = call;
+  CollectiveCall one = call;
   std::shared_ptr<const Schedule> schedule;
-  for (const Choice& choice : prepared->tuning != nullptr ? prepared->tuning->choices()
-                                                          : std::vector<Choice>{{call.algorithm}}) {
+  for (const TunerChoice& choice : prepared->tuning != nullptr
+                                       ? prepared->tuning->choices()
+                                       : std::vector<TunerChoice>{{call.algorithm}}) {
     if (schedule == nullptr || choice.algorithm != one.algorithm) {
       one.algorithm = choice.algorithm;
       schedule = compile(one);
@@ -76,21 +77,21 @@ std::shared_ptr<const Prepared> Lane::prepare(const Call& call) {
         compile(exchange_of_times(call, prepared->tuning->tuner().most_runs(), team_.layout().room()));
     prepared->make_room(*prepared->exchange);
   }
-  prepared->can_be_served =
-      prepared->tuning == nullptr && team_.can_be_served(*prepared->schedules.front());
+  prepared->can_be_offloaded =
+      prepared->tuning == nullptr && team_.can_be_offloaded(*prepared->schedules.front());
   if (compiled_.size() == kCompiled) compiled_.pop_back();
   compiled_.insert(compiled_.begin(), {call, prepared});
   return prepared;
 }
 
 // Null: there is nothing to tune. All members come to the same.
-Tuning* Lane::tuning_of(const Call& call) {
+Tuning* TagQueue::tuning_of(const CollectiveCall& call) {
   const Engine& engine = team_.engine();
   const bool open = call.algorithm == OMPL_COLL_AUTO || call.modes;
   if (!engine.tunes() || !open || call.listed || call.size < 2) return nullptr;
-  const Kind kind = kind_of(call);
+  const CallKind kind = kind_of(call);
   if (const auto found = tunings_.find(kind); found != tunings_.end()) return found->second.get();
-  std::vector<Choice> choices = short_list(kind, engine.known().machine().of(kind));
+  std::vector<TunerChoice> choices = short_list(kind, engine.known().machine().of(kind));
   if (choices.size() < 2) return nullptr;
   const std::vector<double> known = engine.known().known(kind, choices);
   auto tuning = std::make_unique<Tuning>(kind, std::move(choices), known);
@@ -99,41 +100,41 @@ Tuning* Lane::tuning_of(const Call& call) {
 }
 
 // One member does so for all.
-bool Lane::explains() const { return team_.me() == 0 && team_.engine().explains(); }
+bool TagQueue::explains() const { return team_.me() == 0 && team_.engine().explains(); }
 
-void Lane::tell(Table* table) const {
+void TagQueue::tell(Table* table) const {
   if (busy()) return;
   for (const auto& [kind, tuning] : tunings_) tuning->tell(table);
 }
 
-void Lane::start(Request* request) {
+void TagQueue::start(CollectiveRequest* request) {
   for (const Prepared* prepared : {request->prepared.get(), request->exchange.get()})
     if (prepared != nullptr) request->execution.make_room(prepared->widest);
-  request->stage = Request::Stage::waiting;
+  request->stage = CollectiveRequest::Stage::waiting;
   request->execution.failure = OMPL_OK;
-  request->handed_over = false;
+  request->offloaded = false;
   if (const Tuning* const tuning = request->prepared->tuning; tuning != nullptr && tuning->kind().modes)
     request->started = std::chrono::steady_clock::now();
   if (request->exchange != nullptr) {
-    request->promises.resize(team_.size());
-    request->promises[team_.me()] = request->promise;
+    request->signatures.resize(team_.size());
+    request->signatures[team_.me()] = request->signature;
   }
-  request->state.store(Request::kRunning, std::memory_order_relaxed);
+  request->state.store(CollectiveRequest::kRunning, std::memory_order_relaxed);
   under_way_.fetch_add(1, std::memory_order_relaxed);
   const bool shares = progress() == OMPL_PROGRESS_SHARED && !team_.engine().has_network();
   request->worth_waking = request->prepared->bytes >= (shares ? kWorthSharing : kWorthWaking);
   if (request->worth_waking) worth_waking_.fetch_add(1, std::memory_order_relaxed);
   team_.engine().note_started();
   push(incoming_, request);
-  if (team_.queue() != nullptr) team_.queue()->add(*this);
+  if (team_.locked_queue() != nullptr) team_.locked_queue()->add(*this);
 }
 
-void Lane::drive(Context& c, bool* again) {
-  if (team_.queue() != nullptr) {
-    team_.queue()->drive(c, again);
+void TagQueue::drive(Context& c, bool* again) {
+  if (team_.locked_queue() != nullptr) {
+    team_.locked_queue()->drive(c, again);
     return;
   }
-  // What is started while the lane is claimed must not be overlooked.
+  // What is started while the tag queue is claimed must not be overlooked.
   do {
     if (claimed_.exchange(true, std::memory_order_seq_cst)) {
       *again = true;
@@ -144,24 +145,24 @@ void Lane::drive(Context& c, bool* again) {
   } while (incoming_.load(std::memory_order_seq_cst) != nullptr);
 }
 
-void Lane::run(Context& c, bool* again) {
+void TagQueue::run(Context& c, bool* again) {
   const uint64_t before = executor_.moves();
   take_in();
   do {
-    hand_over();
+    offload();
   } while (first_ != nullptr && go_on(c, Executor::kTurns, again));
-  if (team_.hands_over() && executor_.moves() != before) handover_.nudge();
+  if (team_.offloads() && executor_.moves() != before) offload_client_.nudge();
 }
 
-// What the servant of the node may have, up to the first request that it may not.
-void Lane::hand_over() {
-  if (!team_.hands_over()) return;
-  for (Request* request = first_; request != nullptr && handover_.offer(*request);
+// What the node's progress thread may have, up to the first request that it may not.
+void TagQueue::offload() {
+  if (!team_.offloads()) return;
+  for (CollectiveRequest* request = first_; request != nullptr && offload_client_.offer(*request);
        request = request->next) {
   }
 }
 
-bool Lane::turn(Context& c, bool* again) {
+bool TagQueue::turn(Context& c, bool* again) {
   take_in();
   if (first_ == nullptr) {  // it was counted, and comes in a moment
     *again = true;
@@ -172,38 +173,39 @@ bool Lane::turn(Context& c, bool* again) {
 }
 
 // A thread waits for it, or for one behind it. Those that have not been taken in yet are nobody's.
-bool Lane::is_awaited(const Request* request) const {
+bool TagQueue::is_awaited(const CollectiveRequest* request) const {
   while (request != nullptr && request->attendants.load(std::memory_order_seq_cst) == 0)
     request = request->next;
   return request != nullptr;
 }
 
-void Lane::attend(Request& request) {
+void TagQueue::attend(CollectiveRequest& request) {
   request.attendants.fetch_add(1, std::memory_order_seq_cst);
   attendants_.fetch_add(1, std::memory_order_seq_cst);
 }
 
-void Lane::leave(Request& request) {
+void TagQueue::leave(CollectiveRequest& request) {
   attendants_.fetch_sub(1, std::memory_order_seq_cst);
   request.attendants.fetch_sub(1, std::memory_order_seq_cst);
-  const bool worth = worth_waking_.load(std::memory_order_relaxed) != 0 || team_.queue() != nullptr;
-  if (worth && busy() && is_served(progress())) team_.engine().ring();
+  const bool worth =
+      worth_waking_.load(std::memory_order_relaxed) != 0 || team_.locked_queue() != nullptr;
+  if (worth && busy() && has_progress_thread(progress())) team_.engine().notify();
 }
 
 // Goes on with the first request; true if the next, or its next stage, can begin.
-bool Lane::go_on(Context& c, int turns, bool* again) {
-  Request& request = *first_;
+bool TagQueue::go_on(Context& c, int turns, bool* again) {
+  CollectiveRequest& request = *first_;
   const int broken = team_.broken();
-  if (request.handed_over) {
-    switch (handover_.owner(request, is_awaited(&request) || broken != OMPL_OK)) {
-      case Handover::Owner::servant:
+  if (request.offloaded) {
+    switch (offload_client_.owner(request, is_awaited(&request) || broken != OMPL_OK)) {
+      case OffloadClient::Owner::proxy:
         if (broken == OMPL_OK) return false;
-        handover_.recall(request);
+        offload_client_.recall(request);
         break;
-      case Handover::Owner::over:
-        end(request, handover_.result(request));
+      case OffloadClient::Owner::over:
+        end(request, offload_client_.result(request));
         return true;
-      case Handover::Owner::own:
+      case OffloadClient::Owner::own:
         break;
     }
   }
@@ -211,7 +213,7 @@ bool Lane::go_on(Context& c, int turns, bool* again) {
     end(request, broken);
     return true;
   }
-  if (request.stage == Request::Stage::waiting) {
+  if (request.stage == CollectiveRequest::Stage::waiting) {
     find_scratch(request);
     next_stage(request);
   }
@@ -224,23 +226,23 @@ bool Lane::go_on(Context& c, int turns, bool* again) {
 }
 
 // Goes on to what comes after the stage that is over; false: nothing.
-bool Lane::next_stage(Request& request) {
-  using Stage = Request::Stage;
+bool TagQueue::next_stage(CollectiveRequest& request) {
+  using Stage = CollectiveRequest::Stage;
   using Clock = std::chrono::steady_clock;
   Tuning* const tuning = request.prepared->tuning;
   // Before the collective itself all members depend on each other: who fails there fails with all.
-  const bool alike = request.stage == Stage::promises || request.stage == Stage::times;
+  const bool alike = request.stage == Stage::signatures || request.stage == Stage::times;
   if (alike && request.execution.failure != OMPL_OK) return false;
   switch (request.stage) {
     case Stage::waiting:
       if (request.exchange == nullptr) break;
-      begin(request, Stage::promises,
+      begin(request, Stage::signatures,
             {.schedule = request.exchange->schedules.front().get(),
-             .receive = reinterpret_cast<std::byte*>(request.promises.data()),
-             .operation = &kPromises});
+             .receive = reinterpret_cast<std::byte*>(request.signatures.data()),
+             .operation = &kSignatures});
       return true;
-    case Stage::promises:
-      request.execution.why = disagreement(request.promises);
+    case Stage::signatures:
+      request.execution.why = disagreement(request.signatures);
       if (request.execution.why.empty()) break;
       request.execution.failure = OMPL_ERR_ARG;
       return false;
@@ -274,67 +276,67 @@ bool Lane::next_stage(Request& request) {
   return true;
 }
 
-// What the request takes. Its turn may come when no thread that would make progress looks at the lane.
-void Lane::choose(Request& request) {
+// What the request takes. Its turn may come when no thread that would make progress looks at the tag queue.
+void TagQueue::choose(CollectiveRequest& request) {
   Tuning& tuning = *request.prepared->tuning;
   request.ticket = tuning.take();
   if (tuning.kind().modes) {
     const int32_t mode = tuning.choices()[request.ticket.candidate].mode;
     const bool open = team_.progress() == OMPL_PROGRESS_AUTO;
     if (chosen_.exchange(mode, std::memory_order_relaxed) != mode && open) team_.engine().note_modes();
-    ring(request);
+    notify(request);
   }
   if (request.ticket.is_timed()) request.begun = std::chrono::steady_clock::now();
 }
 
-int32_t Lane::progress() const {
+int32_t TagQueue::progress() const {
   const int32_t mode = team_.progress();
   return mode == OMPL_PROGRESS_AUTO ? chosen_.load(std::memory_order_relaxed) : mode;
 }
 
-void Lane::note_end(Request& request) {
+void TagQueue::note_end(CollectiveRequest& request) {
   Tuning* const tuning = request.prepared->tuning;
   if (tuning == nullptr || !tuning->kind().modes || !request.ticket.is_timed()) return;
   const auto took = std::chrono::steady_clock::now() - request.started;
   tuning->note(std::exchange(request.ticket, {}), std::chrono::duration<double>(took).count());
 }
 
-void Lane::find_scratch(Request& request) {
+void TagQueue::find_scratch(CollectiveRequest& request) {
   for (const Prepared* prepared : {request.prepared.get(), request.exchange.get()})
     if (prepared != nullptr) request.execution.find_scratch(prepared->scratch);
 }
 
-void Lane::begin(Request& request, Request::Stage stage, const Work& work) {
+void TagQueue::begin(CollectiveRequest& request, CollectiveRequest::Stage stage, const Work& work) {
   request.stage = stage;
   request.execution.begin(work);
 }
 
-bool Lane::is_left_to_servant(const Request& request) const {
-  return request.worth_waking && progress() == OMPL_PROGRESS_SPARE && team_.queue() == nullptr;
+bool TagQueue::is_left_to_thread(const CollectiveRequest& request) const {
+  return request.worth_waking && progress() == OMPL_PROGRESS_SPARE && team_.locked_queue() == nullptr;
 }
 
-void Lane::ring(const Request& request) const {
-  const bool worth = request.worth_waking || team_.queue() != nullptr;
-  if (is_served(progress()) && worth && request.runs()) team_.engine().ring();
+void TagQueue::notify(const CollectiveRequest& request) const {
+  const bool worth = request.worth_waking || team_.locked_queue() != nullptr;
+  if (has_progress_thread(progress()) && worth && request.runs()) team_.engine().notify();
 }
 
-void Lane::take_in() {
+void TagQueue::take_in() {
   if (incoming_.load(std::memory_order_relaxed) == nullptr) return;
-  Request* oldest = nullptr;
-  for (Request* request = incoming_.exchange(nullptr); request != nullptr;) {
-    Request* const next = request->next;
+  CollectiveRequest* oldest = nullptr;
+  for (CollectiveRequest* request = incoming_.exchange(nullptr); request != nullptr;) {
+    CollectiveRequest* const next = request->next;
     request->next = oldest;
     oldest = request;
     request = next;
   }
-  Request** end = &first_;
+  CollectiveRequest** end = &first_;
   while (*end != nullptr) end = &(*end)->next;
   *end = oldest;
 }
 
 // The request is its owner's again at once.
-void Lane::end(Request& request, int code) {
-  if (request.handed_over) handover_.end(request);
+void TagQueue::end(CollectiveRequest& request, int code) {
+  if (request.offloaded) offload_client_.end(request);
   first_ = request.next;
   if (request.worth_waking) worth_waking_.fetch_sub(1, std::memory_order_relaxed);
   under_way_.fetch_sub(1, std::memory_order_release);

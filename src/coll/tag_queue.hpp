@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The collectives of one tag of a team, one after the other, in the order in which they were started. Whoever has time goes on
-// with the first, once it has claimed the lane by one exchange of a word; nobody waits for a claim.
+// with the first, once it has claimed the tag queue by one exchange of a word; nobody waits for a claim.
 #pragma once
 
 #include <atomic>
@@ -20,32 +20,32 @@ namespace ompl::coll {
 
 class Team;
 
-class alignas(arch::kCacheLine) Lane {
+class alignas(arch::kCacheLine) TagQueue {
  public:
-  Lane(Team& team, uint32_t number);
-  ~Lane();
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
+  TagQueue(Team& team, uint32_t number);
+  ~TagQueue();
+  TagQueue(const TagQueue&) = delete;
+  TagQueue& operator=(const TagQueue&) = delete;
 
   // A request for a call; the thread that starts collectives of this tag.
-  Request* fresh();
+  CollectiveRequest* fresh();
   // One that is over, from any thread.
-  void recycle(Request* request);
+  void recycle(CollectiveRequest* request);
 
   // A call's schedules, compiled if there are none yet; nullptr if the algorithm cannot do it. The same thread.
-  std::shared_ptr<const Prepared> prepare(const Call& call);
+  std::shared_ptr<const Prepared> prepare(const CollectiveCall& call);
 
   // Adds what was found for its calls, if none is under way. Any thread.
   void tell(Table* table) const;
 
-  // Starts it; the lane's until it is over. The thread that starts collectives of this tag.
-  void start(Request* request);
+  // Starts it; the tag queue's until it is over. The thread that starts collectives of this tag.
+  void start(CollectiveRequest* request);
 
   // Goes on as far as can be without waiting. `again`: set if there may be something to do in a moment, without any event that would
   // wake a sleeper. Any thread.
   void drive(Context& c, bool* again);
 
-  // Of the locked queue, whose taker has claimed the lane: the steps of one round that are ready. True if anything was done.
+  // Of the locked queue, whose taker has claimed the tag queue: the steps of one round that are ready. True if anything was done.
   bool turn(Context& c, bool* again);
   bool queued = false;  // under its lock
 
@@ -53,21 +53,21 @@ class alignas(arch::kCacheLine) Lane {
   [[nodiscard]] int32_t progress() const;
 
   // The caller has learnt that the request is over. The thread that used it.
-  static void note_end(Request& request);
+  static void note_end(CollectiveRequest& request);
 
   // Whether a thread with a core of its own will do all of it: the caller need not begin.
-  [[nodiscard]] bool is_left_to_servant(const Request& request) const;
-  // Wakes the servant for a request that was started, if it is one for which that pays.
-  void ring(const Request& request) const;
+  [[nodiscard]] bool is_left_to_thread(const CollectiveRequest& request) const;
+  // Wakes the progress thread for a request that was started, if it is one for which that pays.
+  void notify(const CollectiveRequest& request) const;
 
-  // A thread that waits for a request goes on with the lane itself, and is woken for it. When it leaves, the servant is woken for
+  // A thread that waits for a request goes on with the tag queue itself, and is woken for it. When it leaves, the progress thread is woken for
   // what is left.
   [[nodiscard]] bool attended() const { return attendants_.load(std::memory_order_seq_cst) != 0; }
-  void attend(Request& request);
-  void leave(Request& request);
+  void attend(CollectiveRequest& request);
+  void leave(CollectiveRequest& request);
 
   // Grows with all that is done here.
-  [[nodiscard]] uint64_t moves() const { return executor_.moves() + handover_.moves(); }
+  [[nodiscard]] uint64_t moves() const { return executor_.moves() + offload_client_.moves(); }
 
   [[nodiscard]] bool busy() const { return under_way_.load(std::memory_order_acquire) != 0; }
   [[nodiscard]] Team& team() const { return team_; }
@@ -76,38 +76,38 @@ class alignas(arch::kCacheLine) Lane {
   void run(Context& c, bool* again);
   bool go_on(Context& c, int turns, bool* again);
   void take_in();
-  void hand_over();
-  [[nodiscard]] bool is_awaited(const Request* request) const;
-  void end(Request& request, int code);
-  Tuning* tuning_of(const Call& call);
-  bool next_stage(Request& request);
-  void choose(Request& request);
+  void offload();
+  [[nodiscard]] bool is_awaited(const CollectiveRequest* request) const;
+  void end(CollectiveRequest& request, int code);
+  Tuning* tuning_of(const CollectiveCall& call);
+  bool next_stage(CollectiveRequest& request);
+  void choose(CollectiveRequest& request);
   [[nodiscard]] bool explains() const;
-  static void find_scratch(Request& request);
-  static void begin(Request& request, Request::Stage stage, const Work& work);
+  static void find_scratch(CollectiveRequest& request);
+  static void begin(CollectiveRequest& request, CollectiveRequest::Stage stage, const Work& work);
 
   Team& team_;
   Executor executor_;
-  Handover handover_;
+  OffloadClient offload_client_;
   std::atomic<bool> claimed_{false};
   std::atomic<uint32_t> under_way_{0};
   std::atomic<int32_t> chosen_{OMPL_PROGRESS_NONE};  // of whoever has claimed
   std::atomic<uint32_t> attendants_{0};
-  std::atomic<uint32_t> worth_waking_{0};    // of those under way
-  std::atomic<Request*> incoming_{nullptr};  // newest first
-  std::atomic<Request*> returned_{nullptr};  // over, to be used again
+  std::atomic<uint32_t> worth_waking_{0};              // of those under way
+  std::atomic<CollectiveRequest*> incoming_{nullptr};  // newest first
+  std::atomic<CollectiveRequest*> returned_{nullptr};  // over, to be used again
   struct Compiled {
-    Call call;
+    CollectiveCall call;
     std::shared_ptr<const Prepared> prepared;
   };
   static constexpr std::size_t kCompiled = 64;
-  uint64_t prepared_ = 0;                            // of the starting thread, how many
-  std::vector<Compiled> compiled_;                   // of the starting thread, the last used first
-  std::map<Kind, std::unique_ptr<Tuning>> tunings_;  // made by the starting thread
-  std::vector<std::unique_ptr<Request>>
-      requests_;              // all, also those that nobody waits for; of the starting thread
-  Request* free_ = nullptr;   // of the starting thread
-  Request* first_ = nullptr;  // of whoever has claimed, the oldest under way
+  uint64_t prepared_ = 0;                                // of the starting thread, how many
+  std::vector<Compiled> compiled_;                       // of the starting thread, the last used first
+  std::map<CallKind, std::unique_ptr<Tuning>> tunings_;  // made by the starting thread
+  std::vector<std::unique_ptr<CollectiveRequest>>
+      requests_;                        // all, also those that nobody waits for; of the starting thread
+  CollectiveRequest* free_ = nullptr;   // of the starting thread
+  CollectiveRequest* first_ = nullptr;  // of whoever has claimed, the oldest under way
 };
 
 }  // namespace ompl::coll

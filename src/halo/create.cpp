@@ -122,9 +122,9 @@ int Halo::compare(const Neighbor& n) const {
 // Tells every neighbour where its data go, hears the same, and compares.
 int Halo::introduce(Context& c) {
   for (const Neighbor& n : pattern_.neighbors)
-    if (const int code = meeting_.tell(c, n.rank, n.here); code != OMPL_OK) return code;
+    if (const int code = setup_.tell(c, n.rank, n.here); code != OMPL_OK) return code;
   if (const int code = runtime_.barrier(c); code != OMPL_OK) return code;
-  std::vector<Target> heard = meeting_.heard();
+  std::vector<Target> heard = setup_.heard();
   for (Neighbor& n : pattern_.neighbors) {
     n.there = std::exchange(heard[n.rank], {});
     if (const int code = compare(n); code != OMPL_OK) return code;
@@ -145,10 +145,10 @@ void Halo::list_candidates(bool with_mpi) {
 // Collective. Of several candidates those that cannot be had on every rank are dropped; what MPI has made of them stays
 // until MPI_Finalize.
 int Halo::make_carriers(Context& c, uint64_t bytes) {
-  Meeting::Values failed{};
+  SetupExchange::Values failed{};
   int own = OMPL_OK;
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
-    Candidate& candidate = candidates_[i];
+    StrategyCandidate& candidate = candidates_[i];
     const uint64_t region = memory_ + i * bytes;
     if (is_mpi(candidate.strategy)) {
       auto* const memory = static_cast<std::byte*>(runtime_.pointer(runtime_.rank(), region));
@@ -159,9 +159,10 @@ int Halo::make_carriers(Context& c, uint64_t bytes) {
           std::make_unique<Flagged>(runtime_, pattern_, strategy_of(candidate.strategy), region);
     }
   }
-  if (const int code = meeting_.agree(c, &failed); code != OMPL_OK) return code;
+  if (const int code = setup_.agree(c, &failed); code != OMPL_OK) return code;
   std::size_t number = 0;
-  std::erase_if(candidates_, [&](const Candidate& /*candidate*/) { return failed[number++] != 0; });
+  std::erase_if(candidates_,
+                [&](const StrategyCandidate& /*candidate*/) { return failed[number++] != 0; });
   if (candidates_.empty())
     return own != OMPL_OK ? own : fail(OMPL_ERR_LINK, "{}: MPI failed on another rank", kName);
   if (config_.strategy == OMPL_HALO_AUTO) trial_.emplace(candidates_.size());
@@ -171,8 +172,8 @@ int Halo::make_carriers(Context& c, uint64_t bytes) {
 
 // Collective. `own`, or an error if another rank has one.
 int Halo::all_went_on(Context& c, int own) {
-  Meeting::Values failed{own != OMPL_OK};
-  if (const int code = meeting_.agree(c, &failed); code != OMPL_OK) return code;
+  SetupExchange::Values failed{own != OMPL_OK};
+  if (const int code = setup_.agree(c, &failed); code != OMPL_OK) return code;
   if (own != OMPL_OK || failed[0] == 0) return own;
   return fail(OMPL_ERR_ARG, "{}: another rank's lists are wrong; it has said why", kName);
 }
@@ -183,9 +184,9 @@ int Halo::make(Context& c, int own, uint64_t bytes) {
   if (is_mpi(config_.strategy) && !no_mpi.empty())
     own = fail(OMPL_ERR_UNSUPPORTED, "{}: no exchange by MPI: {}", kName, no_mpi);
   const auto strategy = static_cast<uint64_t>(config_.strategy);
-  Meeting::Values most{own == OMPL_OK ? whole_lines(bytes) : kFailed, strategy, ~strategy,
-                       !no_mpi.empty()};
-  if (const int code = meeting_.agree(c, &most); code != OMPL_OK) return code;
+  SetupExchange::Values most{own == OMPL_OK ? whole_lines(bytes) : kFailed, strategy, ~strategy,
+                             !no_mpi.empty()};
+  if (const int code = setup_.agree(c, &most); code != OMPL_OK) return code;
   if (own == OMPL_OK && most[0] == kFailed)
     own = fail(OMPL_ERR_ARG, "{}: another rank's lists are wrong; it has said why", kName);
   if (own == OMPL_OK && most[1] != ~most[2])
@@ -205,7 +206,7 @@ int Halo::create(Runtime& runtime, Context& c, const ompl_halo_config* config,
   std::size_t bytes = 0;
   int own = halo->read(config, {neighbors, count});
   if (own == OMPL_OK) own = halo->lay_out(&bytes);
-  if (const int code = halo->meeting_.open(c, 4); code != OMPL_OK) return code;
+  if (const int code = halo->setup_.open(c, 4); code != OMPL_OK) return code;
   own = halo->make(c, own, bytes);
   // If a rank is dead there is nothing to do together any more.
   const bool together = own != OMPL_ERR_PEER && own != OMPL_ERR_LINK;
@@ -214,7 +215,7 @@ int Halo::create(Runtime& runtime, Context& c, const ompl_halo_config* config,
     const int code = halo->release(c);
     return code == OMPL_OK ? own : code;
   }
-  if (!halo->trial_) own = halo->meeting_.close(c);
+  if (!halo->trial_) own = halo->setup_.close(c);
   if (own == OMPL_OK) *out = std::move(halo);
   return own;
 }

@@ -10,15 +10,15 @@ namespace {
 class DoubleBuffer final : public Strategy {
  public:
   DoubleBuffer() : Strategy(2) {}
-  bool announce(const Link& /*to*/, uint64_t /*exchange*/, Signal* /*signal*/) const override {
+  bool announce(const NeighborLink& /*to*/, uint64_t /*exchange*/, Signal* /*signal*/) const override {
     return false;
   }
-  bool may_send(const Link& /*to*/, uint64_t /*exchange*/) const override { return true; }
-  bool mark(const Link& to, uint64_t exchange, Signal* signal) const override {
+  bool may_send(const NeighborLink& /*to*/, uint64_t /*exchange*/) const override { return true; }
+  bool mark(const NeighborLink& to, uint64_t exchange, Signal* signal) const override {
     *signal = {.offset = arrived_there(to, exchange)};
     return true;
   }
-  bool arrived(const Link& to, uint64_t exchange) const override {
+  bool arrived(const NeighborLink& to, uint64_t exchange) const override {
     return reached(to.flags->arrived[slot(exchange)], turn(exchange));
   }
 };

@@ -13,7 +13,7 @@ Flagged::Flagged(Runtime& runtime, const Pattern& pattern, const Strategy& strat
       strategy_(strategy),
       region_(static_cast<std::byte*>(runtime.pointer(runtime.rank(), region))) {
   for (const Neighbor& n : pattern.neighbors) {
-    Link link{
+    NeighborLink link{
         .with = &n, .flags_there = region + n.there.flags, .landing_there = region + n.there.landing};
     link.flags = reinterpret_cast<Flags*>(region_ + n.here.flags);
     if (n.send.count > 0)
@@ -41,7 +41,7 @@ int Flagged::start(Context& c, const void* const* vectors, Deadline deadline) {
   return OMPL_OK;
 }
 
-int Flagged::announce(Context& c, const Link& to, uint64_t exchange, Deadline deadline) {
+int Flagged::announce(Context& c, const NeighborLink& to, uint64_t exchange, Deadline deadline) {
   Signal signal;
   if (!strategy_.announce(to, exchange, &signal)) return OMPL_OK;
   return runtime_.signal(c, to.with->rank, signal, deadline);
@@ -49,7 +49,7 @@ int Flagged::announce(Context& c, const Link& to, uint64_t exchange, Deadline de
 
 int Flagged::send(Context& c, std::size_t neighbor, std::size_t vector, uint64_t exchange,
                   const void* const* vectors, Deadline deadline) {
-  const Link& to = links_[neighbor];
+  const NeighborLink& to = links_[neighbor];
   const Neighbor& n = *to.with;
   Signal mark;
   if (!strategy_.mark(to, exchange, &mark)) return OMPL_OK;
@@ -73,7 +73,7 @@ int Flagged::send(Context& c, std::size_t neighbor, std::size_t vector, uint64_t
 // Straight into the landing slot where its memory is mapped.
 int Flagged::send_gathered(Context& c, std::size_t neighbor, uint64_t exchange,
                            const void* const* vectors, const Signal& mark, Deadline deadline) {
-  const Link& to = links_[neighbor];
+  const NeighborLink& to = links_[neighbor];
   const Neighbor& n = *to.with;
   const unsigned slot = strategy_.slot(exchange);
   std::byte* const packed =
@@ -85,8 +85,8 @@ int Flagged::send_gathered(Context& c, std::size_t neighbor, uint64_t exchange,
 }
 
 // Waits for room, not for the put.
-int Flagged::put(Context& c, const void* source, const Link& to, uint64_t offset, std::size_t bytes,
-                 const Signal* mark, Deadline deadline) {
+int Flagged::put(Context& c, const void* source, const NeighborLink& to, uint64_t offset,
+                 std::size_t bytes, const Signal* mark, Deadline deadline) {
   Handle handle{};
   const auto post = [&] {
     return runtime_.put_nb(c, source, to.with->rank, offset, bytes, mark, true, &handle);
@@ -110,7 +110,7 @@ int Flagged::put(Context& c, const void* source, const Link& to, uint64_t offset
 int Flagged::test(Context& c) {
   const uint64_t exchange = exchange_.load(std::memory_order_acquire);
   if (exchange == 0) return 1;
-  const auto has_arrived = [&](const Link& from) { return strategy_.arrived(from, exchange); };
+  const auto has_arrived = [&](const NeighborLink& from) { return strategy_.arrived(from, exchange); };
   if (!std::ranges::all_of(links_, has_arrived)) return 0;
   const int sent = sent_.load(std::memory_order_acquire);
   return sent != 0 ? sent : test_sent(c);

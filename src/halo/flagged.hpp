@@ -24,19 +24,19 @@ class Flagged final : public Carrier {
   [[nodiscard]] bool wakes_sleepers() const override { return true; }
 
  private:
-  int announce(Context& c, const Link& to, uint64_t exchange, Deadline deadline);
+  int announce(Context& c, const NeighborLink& to, uint64_t exchange, Deadline deadline);
   int send(Context& c, std::size_t neighbor, std::size_t vector, uint64_t exchange,
            const void* const* vectors, Deadline deadline);
   int send_gathered(Context& c, std::size_t neighbor, uint64_t exchange, const void* const* vectors,
                     const Signal& mark, Deadline deadline);
-  int put(Context& c, const void* source, const Link& to, uint64_t offset, std::size_t bytes,
+  int put(Context& c, const void* source, const NeighborLink& to, uint64_t offset, std::size_t bytes,
           const Signal* mark, Deadline deadline);
   int test_sent(Context& c);
 
   Runtime& runtime_;
   const Pattern& pattern_;
   const Strategy& strategy_;
-  std::vector<Link> links_;            // by neighbour
+  std::vector<NeighborLink> links_;    // by neighbour
   std::byte* region_;                  // this rank's
   std::atomic<uint64_t> exchange_{0};  // begun last
   std::size_t steps_ = 0;              // of the next one, done: it is half begun if not 0

@@ -17,9 +17,9 @@ constexpr std::array kNames{"double-buffer",  "single",       "acked",  "mpi",
 }  // namespace
 
 int Halo::release(Context& c) {
-  for (Candidate& candidate : candidates_)
+  for (StrategyCandidate& candidate : candidates_)
     if (candidate.carrier) candidate.carrier->release();
-  const int closed = meeting_.close(c);
+  const int closed = setup_.close(c);
   const int freed = memory_ != 0 ? runtime_.free(c, memory_) : OMPL_OK;
   return closed != OMPL_OK ? closed : freed;
 }
@@ -71,18 +71,18 @@ int Halo::choose_carrier(Context& c) {
 // Collective. The slowest rank decides.
 int Halo::settle(Context& c) {
   const std::vector<uint64_t> own = trial_->end(now_ns());
-  Meeting::Values all{};
+  SetupExchange::Values all{};
   std::ranges::copy(own, all.begin());
-  if (const int code = meeting_.agree(c, &all); code != OMPL_OK) return code;
+  if (const int code = setup_.agree(c, &all); code != OMPL_OK) return code;
   trial_.reset();
   for (std::size_t i = 0; i < candidates_.size(); ++i) candidates_[i].time = all[i];
-  chosen_ = &*std::ranges::min_element(candidates_, {}, &Candidate::time);
-  for (Candidate& candidate : candidates_) {
+  chosen_ = &*std::ranges::min_element(candidates_, {}, &StrategyCandidate::time);
+  for (StrategyCandidate& candidate : candidates_) {
     if (&candidate == chosen_) continue;
     candidate.carrier->release();
     candidate.carrier.reset();
   }
-  return meeting_.close(c);
+  return setup_.close(c);
 }
 
 int Halo::wait(Context& c, Deadline deadline) {
@@ -131,7 +131,7 @@ int Halo::unpack(std::size_t neighbor, void* const* vectors) const {
 
 std::string Halo::describe() const {
   std::string text;
-  for (const Candidate& candidate : candidates_) {
+  for (const StrategyCandidate& candidate : candidates_) {
     const bool used = !trial_ && &candidate == chosen_;
     text += fmt::format("{} {:<14}", used ? '*' : ' ',
                         kNames[static_cast<std::size_t>(candidate.strategy)]);

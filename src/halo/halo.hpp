@@ -34,13 +34,13 @@ class Halo {
 
  private:
   // One way to carry exchanges.
-  struct Candidate {
+  struct StrategyCandidate {
     int32_t strategy;
     std::unique_ptr<Carrier> carrier;
     uint64_t time = 0;  // nanoseconds of an exchange, on the slowest rank; 0 if it was not tried
   };
 
-  explicit Halo(Runtime& runtime) : runtime_(runtime), meeting_(runtime) {}
+  explicit Halo(Runtime& runtime) : runtime_(runtime), setup_(runtime) {}
 
   [[nodiscard]] bool may_use_mpi() const { return config_.strategy >= OMPL_HALO_MPI; }
   int read(const ompl_halo_config* config, std::span<const ompl_halo_neighbor> neighbors);
@@ -63,12 +63,12 @@ class Halo {
   ompl_halo_config config_ = OMPL_HALO_CONFIG_INIT;
   Pattern pattern_;
   uint64_t memory_ = 0;  // offset of the regions, one for each candidate
-  Meeting meeting_;
-  std::vector<Candidate> candidates_;
-  std::optional<Trial> trial_;         // until one is chosen
-  Candidate* chosen_ = nullptr;        // for this exchange, or for all
-  bool is_half_begun_ = false;         // the next exchange, by the chosen one
-  std::atomic<uint64_t> exchange_{0};  // started last
+  SetupExchange setup_;
+  std::vector<StrategyCandidate> candidates_;
+  std::optional<Trial> trial_;           // until one is chosen
+  StrategyCandidate* chosen_ = nullptr;  // for this exchange, or for all
+  bool is_half_begun_ = false;           // the next exchange, by the chosen one
+  std::atomic<uint64_t> exchange_{0};    // started last
   std::unique_ptr<std::atomic<uint64_t>[]>
       named_;  // by wait_some, per neighbour: in this exchange last
 };

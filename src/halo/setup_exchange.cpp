@@ -9,19 +9,19 @@ namespace ompl::halo {
 namespace {
 
 struct Round {
-  Meeting::Values values;
+  SetupExchange::Values values;
   uint64_t flag;
 };
 std::size_t rounds(uint32_t size) { return static_cast<std::size_t>(std::bit_width(size - 1)); }
 
 }  // namespace
 
-int Meeting::open(Context& c, std::size_t agreements) {
+int SetupExchange::open(Context& c, std::size_t agreements) {
   const uint32_t size = runtime_.size();
   return runtime_.alloc(c, size * sizeof(Target) + agreements * rounds(size) * sizeof(Round), &memory_);
 }
 
-int Meeting::close(Context& c) {
+int SetupExchange::close(Context& c) {
   if (memory_ == 0) return OMPL_OK;
   const int code = runtime_.free(c, memory_);
   memory_ = 0;
@@ -29,7 +29,7 @@ int Meeting::close(Context& c) {
 }
 
 // By dissemination, as the barrier. Each Round is used once, but after a failure, which all that follow will meet too.
-int Meeting::agree(Context& c, Values* values) {
+int SetupExchange::agree(Context& c, Values* values) {
   const uint32_t size = runtime_.size();
   const uint32_t me = runtime_.rank();
   uint64_t round = memory_ + size * sizeof(Target) + agreed_ * rounds(size) * sizeof(Round);
@@ -48,11 +48,11 @@ int Meeting::agree(Context& c, Values* values) {
   return OMPL_OK;
 }
 
-int Meeting::tell(Context& c, uint32_t rank, const Target& what) {
+int SetupExchange::tell(Context& c, uint32_t rank, const Target& what) {
   return runtime_.put(c, &what, rank, memory_ + runtime_.rank() * sizeof what, sizeof what);
 }
 
-std::vector<Target> Meeting::heard() const {
+std::vector<Target> SetupExchange::heard() const {
   std::vector<Target> told(runtime_.size());
   std::memcpy(told.data(), runtime_.pointer(runtime_.rank(), memory_), told.size() * sizeof(Target));
   return told;

@@ -11,11 +11,11 @@
 
 namespace ompl::halo {
 
-class Meeting {
+class SetupExchange {
  public:
   using Values = std::array<uint64_t, 8>;
 
-  explicit Meeting(Runtime& runtime) : runtime_(runtime) {}
+  explicit SetupExchange(Runtime& runtime) : runtime_(runtime) {}
 
   // Collective. Room for so many agreements.
   int open(Context& c, std::size_t agreements);

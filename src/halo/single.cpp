@@ -6,24 +6,24 @@
 namespace ompl::halo {
 namespace {
 
-class Single final : public Strategy {
+class SingleBuffer final : public Strategy {
  public:
-  Single() : Strategy(1) {}
-  bool announce(const Link& to, uint64_t exchange, Signal* signal) const override {
+  SingleBuffer() : Strategy(1) {}
+  bool announce(const NeighborLink& to, uint64_t exchange, Signal* signal) const override {
     if (!to.receives()) return false;
     std::atomic_ref(to.flags->arrived[0])
         .store(0, std::memory_order_relaxed);  // the signal releases it
     *signal = {.offset = freed_there(to, exchange)};
     return true;
   }
-  bool may_send(const Link& to, uint64_t exchange) const override {
+  bool may_send(const NeighborLink& to, uint64_t exchange) const override {
     return !to.sends() || reached(to.flags->freed[0], turn(exchange));
   }
-  bool mark(const Link& to, uint64_t exchange, Signal* signal) const override {
+  bool mark(const NeighborLink& to, uint64_t exchange, Signal* signal) const override {
     *signal = {.offset = arrived_there(to, exchange), .value = 1, .function = Function::set};
     return to.sends();
   }
-  bool arrived(const Link& to, uint64_t /*exchange*/) const override {
+  bool arrived(const NeighborLink& to, uint64_t /*exchange*/) const override {
     return !to.receives() || reached(to.flags->arrived[0], 1);
   }
 };
@@ -31,7 +31,7 @@ class Single final : public Strategy {
 }  // namespace
 
 const Strategy& single() {
-  static const Single kStrategy;
+  static const SingleBuffer kStrategy;
   return kStrategy;
 }
 

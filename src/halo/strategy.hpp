@@ -19,7 +19,7 @@ struct alignas(64) Flags {
 };
 
 // A neighbour as a strategy sees it.
-struct Link {
+struct NeighborLink {
   const Neighbor* with = nullptr;
   uint64_t flags_there = 0;     // offset there of the Flags for this rank
   uint64_t landing_there = 0;   // and of slot 0
@@ -47,13 +47,13 @@ class Strategy {
   }
 
   // What the neighbour is to hear before anything of `exchange` is sent. False: nothing.
-  virtual bool announce(const Link& to, uint64_t exchange, Signal* signal) const = 0;
+  virtual bool announce(const NeighborLink& to, uint64_t exchange, Signal* signal) const = 0;
   // Whether the neighbour's slot may be written.
-  [[nodiscard]] virtual bool may_send(const Link& to, uint64_t exchange) const = 0;
+  [[nodiscard]] virtual bool may_send(const NeighborLink& to, uint64_t exchange) const = 0;
   // The signal behind the data. False: the neighbour gets none, and no data.
-  virtual bool mark(const Link& to, uint64_t exchange, Signal* signal) const = 0;
+  virtual bool mark(const NeighborLink& to, uint64_t exchange, Signal* signal) const = 0;
   // Whether all that comes from the neighbour in `exchange` is there.
-  [[nodiscard]] virtual bool arrived(const Link& to, uint64_t exchange) const = 0;
+  [[nodiscard]] virtual bool arrived(const NeighborLink& to, uint64_t exchange) const = 0;
 
  protected:
   // Whether a counter has reached `turn`, modulo 2^32. An acquire.
@@ -62,10 +62,10 @@ class Strategy {
     return static_cast<int32_t>(count - turn) >= 0;
   }
 
-  [[nodiscard]] uint64_t arrived_there(const Link& to, uint64_t exchange) const {
+  [[nodiscard]] uint64_t arrived_there(const NeighborLink& to, uint64_t exchange) const {
     return to.flags_there + offsetof(Flags, arrived) + sizeof(uint32_t) * slot(exchange);
   }
-  [[nodiscard]] uint64_t freed_there(const Link& to, uint64_t exchange) const {
+  [[nodiscard]] uint64_t freed_there(const NeighborLink& to, uint64_t exchange) const {
     return to.flags_there + offsetof(Flags, freed) + sizeof(uint32_t) * slot(exchange);
   }
 

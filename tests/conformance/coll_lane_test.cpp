@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The inside of the collectives where no call alone leads: channels that are very old, lanes with more than what a thread waits for,
-// and a servant of the node that dies. The ranks share a node. A death cannot be had of a thread: it is written where it would be seen.
+// The inside of the collectives where no call alone leads: channels that are very old, tag queues with more than what a thread waits for,
+// and a node's progress thread that dies. The ranks share a node. A death cannot be had of a thread: it is written where it would be seen.
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -20,7 +20,7 @@
 namespace ompl::conformance {
 namespace {
 
-constexpr std::size_t kLong = 200'000;  // bytes, worth a servant
+constexpr std::size_t kLong = 200'000;  // bytes, worth a progress thread
 
 std::unique_ptr<Fabric> on_one_node(uint32_t ranks) {
   return std::make_unique<NodesFabric>(ranks, [](uint32_t) { return std::string("a"); });
@@ -35,7 +35,7 @@ bool comes(const std::function<bool()>& condition) {
   return condition();
 }
 bool ends(ompl_request* request) {
-  return comes([=] { return !reinterpret_cast<coll::Request*>(request)->runs(); });
+  return comes([=] { return !reinterpret_cast<coll::CollectiveRequest*>(request)->runs(); });
 }
 
 void seems_dead(coll::Team& team, uint32_t rank) {
@@ -44,13 +44,13 @@ void seems_dead(coll::Team& team, uint32_t rank) {
 
 // What a member of two keeps of the other one.
 struct Ends {
-  Ends(coll::Team& team, uint32_t lane)
+  Ends(coll::Team& team, uint32_t tag)
       : base(static_cast<std::byte*>(team.runtime().pointer(team.runtime().rank(), team.memory()))),
-        words(*reinterpret_cast<coll::Words*>(base + team.layout().words(lane, 1 - team.me()))),
+        words(*reinterpret_cast<coll::Words*>(base + team.layout().words(tag, 1 - team.me()))),
         counters(
-            *reinterpret_cast<coll::Counters*>(base + team.layout().counters(lane, 1 - team.me()))) {
+            *reinterpret_cast<coll::Counters*>(base + team.layout().counters(tag, 1 - team.me()))) {
     for (uint32_t i = 0; i < cells.size(); ++i)
-      cells[i] = reinterpret_cast<coll::Cell*>(base + team.layout().cells(lane, 1 - team.me()) +
+      cells[i] = reinterpret_cast<coll::Cell*>(base + team.layout().cells(tag, 1 - team.me()) +
                                                std::size_t{i} * team.layout().stride);
   }
   // As after `messages` in each direction, of which the last `untold` ones alone told how many had been taken.
@@ -58,12 +58,12 @@ struct Ends {
     counters.sent = counters.freed = counters.told = messages;
     counters.taken = messages;
     words.taken = counters.acknowledged = messages - untold;
-    for (coll::Cell* const cell : cells) cell->arrived = messages / coll::Layout::kCells;
+    for (coll::Cell* const cell : cells) cell->arrived = messages / coll::TeamLayout::kCells;
   }
   std::byte* base;
   coll::Words& words;
   coll::Counters& counters;
-  std::array<coll::Cell*, coll::Layout::kCells> cells{};
+  std::array<coll::Cell*, coll::TeamLayout::kCells> cells{};
 };
 
 TEST(CollChannel, FillsAndIsFreeAgainAfterAnyNumberOfMessages) {
@@ -157,7 +157,7 @@ TEST(CollLane, TheServantOfTheNodeKeepsWhatNobodyWaitsFor) {
     ok(r.barrier());
     CollJob first({.collective = OMPL_ALLREDUCE, .length = 8});
     CollJob second({.collective = OMPL_ALLREDUCE, .length = kLong});
-    coll::Desk& desk = inside(team).desk(inside(team).me(), 0);
+    coll::OffloadQueue& queue = inside(team).offload_queue(inside(team).me(), 0);
     if (r.rank == 0)
       while (!waits) ::sched_yield();
     ok(first.start(team));
@@ -168,8 +168,8 @@ TEST(CollLane, TheServantOfTheNodeKeepsWhatNobodyWaitsFor) {
     ok(ompl_request_wait(r.ctx(), &first.request, kCollLimit));
     if (r.rank == 1) {
       r.set_yield(nullptr, nullptr);
-      EXPECT_EQ(desk.posted, 1U);
-      EXPECT_FALSE(desk.order(0).is_of(0, coll::Order::Owner::member));
+      EXPECT_EQ(queue.posted, 1U);
+      EXPECT_FALSE(queue.request(0).is_of(0, coll::OffloadRequest::Owner::member));
       waited = true;
     } else {
       while (!waited) ::sched_yield();
@@ -201,10 +201,10 @@ TEST(CollLane, NothingEndsWellThatADeadServantLeavesBehind) {
       job.length = kLong;
       ok(job.start(team));
     }
-    coll::Desk& desk = whole.desk(whole.me(), 0);
-    ASSERT_EQ(desk.posted, 2U);
-    ASSERT_TRUE(desk.order(0).take(0, coll::Order::Owner::servant));
-    whole.engine().station(0).open = 0;
+    coll::OffloadQueue& queue = whole.offload_queue(whole.me(), 0);
+    ASSERT_EQ(queue.posted, 2U);
+    ASSERT_TRUE(queue.request(0).take(0, coll::OffloadRequest::Owner::proxy));
+    whole.engine().node_endpoint(0).open = 0;
     seems_dead(whole, 0);
     whole.break_up(OMPL_ERR_PEER, "rank 0, of the team, died");
     for (CollJob& job : jobs)
@@ -213,7 +213,7 @@ TEST(CollLane, NothingEndsWellThatADeadServantLeavesBehind) {
   });
 }
 
-// A member has died, so the team's end fails; what the servant has of another one goes back to that.
+// A member has died, so the team's end fails; what the progress thread has of another one goes back to that.
 TEST(CollLane, TheServantGivesBackWhenItsTeamCannotEndInOrder) {
   const std::array<uint32_t, 3> everybody{0, 1, 2};
   ThreadWorld world(on_one_node(3), {.ranks = 3, .ends_well = false});
@@ -228,10 +228,10 @@ TEST(CollLane, TheServantGivesBackWhenItsTeamCannotEndInOrder) {
     if (r.rank == 1) {
       CollJob job({.collective = OMPL_ALLREDUCE, .length = kLong});
       ok(job.start(team));
-      coll::Desk& desk = inside(team).desk(1, 0);
-      ASSERT_TRUE(comes([&] { return desk.order(0).is_of(0, coll::Order::Owner::servant); }));
+      coll::OffloadQueue& queue = inside(team).offload_queue(1, 0);
+      ASSERT_TRUE(comes([&] { return queue.request(0).is_of(0, coll::OffloadRequest::Owner::proxy); }));
       taken = true;
-      EXPECT_TRUE(comes([&] { return desk.done == 1U; }));
+      EXPECT_TRUE(comes([&] { return queue.done == 1U; }));
       done = true;
       EXPECT_EQ(ompl_request_wait(r.ctx(), &job.request, kCollLimit), OMPL_ERR_STATE);
       return;

@@ -16,7 +16,7 @@ void check(const omplrun::PmiServer::Result& result) {
   for (const auto& [rank, line] : result.replies) {
     fuzz::require(rank < kRanks);
     fuzz::require(line.size() < ompl::bootstrap::pmi1::kMaxLine && line.find('\n') == line.size() - 1);
-    fuzz::require(ompl::bootstrap::pmi1::Message::parse(line).has_value());
+    fuzz::require(ompl::bootstrap::pmi1::Pmi1Message::parse(line).has_value());
   }
   if (result.abort_code) fuzz::require(*result.abort_code > 0 && *result.abort_code < 256);
 }

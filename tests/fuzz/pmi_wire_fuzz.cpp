@@ -19,7 +19,7 @@ std::vector<std::string> lines_of(std::string_view bytes, std::size_t piece) {
 }
 
 void check_message(std::string_view line) {
-  const auto message = pmi1::Message::parse(line);
+  const auto message = pmi1::Pmi1Message::parse(line);
   if (!message) return;
   fuzz::require(!message->command().empty());
   fuzz::require(message->field("cmd") == message->command());
@@ -27,7 +27,7 @@ void check_message(std::string_view line) {
   if (!value || !pmi1::is_word(*value) || !pmi1::is_word(message->command())) return;
   std::string again = pmi1::line(message->command(), {{"value", *value}});
   again.pop_back();  // the newline
-  fuzz::require(pmi1::Message::parse(again)->field("value") == value);
+  fuzz::require(pmi1::Pmi1Message::parse(again)->field("value") == value);
 }
 
 void check_values(std::string_view bytes) {

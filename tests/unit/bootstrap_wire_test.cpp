@@ -38,8 +38,9 @@ TEST(LineBuffer, ManyShortLinesAreNotOneLongLine) {
   EXPECT_TRUE(buffer.append(text));
 }
 
-TEST(Message, IsTakenApart) {
-  const auto message = Message::parse("cmd=get_result rc=0 msg=all is well value=a:b size=17 size=18");
+TEST(Pmi1Message, IsTakenApart) {
+  const auto message =
+      Pmi1Message::parse("cmd=get_result rc=0 msg=all is well value=a:b size=17 size=18");
   ASSERT_TRUE(message);
   EXPECT_EQ(message->command(), "get_result");
   EXPECT_EQ(message->field("rc"), "0");
@@ -50,18 +51,20 @@ TEST(Message, IsTakenApart) {
   EXPECT_EQ(message->field("key"), std::nullopt);
 }
 
-TEST(Message, KeepsLaterEqualsSigns) { EXPECT_EQ(Message::parse("cmd=a b=c=d")->field("b"), "c=d"); }
+TEST(Pmi1Message, KeepsLaterEqualsSigns) {
+  EXPECT_EQ(Pmi1Message::parse("cmd=a b=c=d")->field("b"), "c=d");
+}
 
-TEST(Message, RefusesWhatIsNoCommand) {
+TEST(Pmi1Message, RefusesWhatIsNoCommand) {
   for (const char* text : {"", " ", "cmd", "cmd=", "rc=0 cmd=init", "mcmd=spawn", "=", "cmd= init"}) {
-    EXPECT_FALSE(Message::parse(text)) << text;
+    EXPECT_FALSE(Pmi1Message::parse(text)) << text;
   }
 }
 
-TEST(Message, LineIsParsedBack) {
+TEST(Pmi1Message, LineIsParsedBack) {
   const std::string text = line("put", {{"key", "k"}, {"value", "v"}});
   EXPECT_EQ(text, "cmd=put key=k value=v\n");
-  const auto message = Message::parse(std::string_view(text).substr(0, text.size() - 1));
+  const auto message = Pmi1Message::parse(std::string_view(text).substr(0, text.size() - 1));
   ASSERT_TRUE(message);
   EXPECT_EQ(message->field("value"), "v");
 }

@@ -24,7 +24,7 @@ using Hosts = std::vector<uint32_t>;
 
 bool scans(int32_t collective) { return collective == OMPL_SCAN || collective == OMPL_EXSCAN; }
 
-Call call_of(const Nodes& nodes, const Hosts& hosts, int32_t collective) {
+CollectiveCall call_of(const Nodes& nodes, const Hosts& hosts, int32_t collective) {
   return {.collective = collective,
           .algorithm = OMPL_COLL_HIERARCHICAL,
           .size = static_cast<uint32_t>(hosts.size()),
@@ -38,22 +38,22 @@ Call call_of(const Nodes& nodes, const Hosts& hosts, int32_t collective) {
 // By sender and receiver.
 using Messages = std::map<std::pair<uint32_t, uint32_t>, std::vector<uint64_t>>;
 
-void collect(Call call, Messages* sent, Messages* received) {
+void collect(CollectiveCall call, Messages* sent, Messages* received) {
   constexpr std::array kRooted{OMPL_BROADCAST, OMPL_REDUCE, OMPL_GATHER, OMPL_SCATTER};
   if (std::ranges::count(kRooted, call.collective) == 0) call.root = 0;
   for (call.me = 0; call.me < call.size; ++call.me) {
     const auto schedule = compile(call);
     ASSERT_NE(schedule, nullptr);
-    for (const Step& step : schedule->steps) {
-      if (step.kind == Step::Kind::send) (*sent)[{call.me, step.peer}].push_back(step.length);
-      if (step.kind == Step::Kind::receive || step.kind == Step::Kind::combine)
+    for (const ScheduleStep& step : schedule->steps) {
+      if (step.kind == ScheduleStep::Kind::send) (*sent)[{call.me, step.peer}].push_back(step.length);
+      if (step.kind == ScheduleStep::Kind::receive || step.kind == ScheduleStep::Kind::combine)
         (*received)[{step.peer, call.me}].push_back(step.length);
     }
   }
 }
 
 // One message of so many bytes from the leader of a node, member 0, to that of the other one, member 1, and one back.
-void expect_between_leaders(const Call& call, uint64_t there, uint64_t back) {
+void expect_between_leaders(const CollectiveCall& call, uint64_t there, uint64_t back) {
   Messages sent;
   Messages received;
   ASSERT_NO_FATAL_FAILURE(collect(call, &sent, &received));
@@ -63,7 +63,7 @@ void expect_between_leaders(const Call& call, uint64_t there, uint64_t back) {
 }
 
 // Between nodes, of all members; -1 where that depends on the algorithm of the leaders.
-int64_t least_bytes(const Nodes& nodes, const Call& call) {
+int64_t least_bytes(const Nodes& nodes, const CollectiveCall& call) {
   const int64_t others = nodes.count() - 1;
   const int64_t n = call.size;
   const auto m = static_cast<int64_t>(call.length);
@@ -116,7 +116,7 @@ TEST(Hierarchy, OnePerNodeTalksToOthers) {
     for (const int32_t collective : kCollectives) {
       SCOPED_TRACE(ompl_coll_name(collective));
       const Nodes nodes = scans(collective) ? all.runs() : all;
-      const Call call = call_of(all, hosts, collective);
+      const CollectiveCall call = call_of(all, hosts, collective);
       Messages sent;
       Messages received;
       ASSERT_NO_FATAL_FAILURE(collect(call, &sent, &received));
@@ -143,7 +143,7 @@ TEST(Hierarchy, OnePerNodeTalksToOthers) {
 TEST(Hierarchy, ChosenWhereSeveralNodesHaveSeveralMembersEach) {
   const auto chosen = [](const Hosts& hosts, int32_t collective, bool commutative = true) {
     const Nodes nodes(hosts);
-    Call call = call_of(nodes, hosts, collective);
+    CollectiveCall call = call_of(nodes, hosts, collective);
     call.algorithm = OMPL_COLL_AUTO;
     call.commutative = commutative;
     return choose(call);
@@ -165,7 +165,7 @@ TEST(Hierarchy, ScansGoByRuns) {
     for (const bool commutative : {true, false}) {
       const auto chosen = [&](const Hosts& hosts) {
         const Nodes nodes(hosts);
-        Call call = call_of(nodes, hosts, collective);
+        CollectiveCall call = call_of(nodes, hosts, collective);
         call.root = 0;
         call.commutative = commutative;
         EXPECT_NE(compile(call), nullptr);
@@ -187,7 +187,7 @@ TEST(Hierarchy, AScanOfTwoNodesSendsOneMessageBetweenThem) {
   for (const int32_t collective : {OMPL_SCAN, OMPL_EXSCAN}) {
     Messages sent;
     Messages received;
-    const Call call = call_of(nodes, hosts, collective);
+    const CollectiveCall call = call_of(nodes, hosts, collective);
     ASSERT_NO_FATAL_FAILURE(collect(call, &sent, &received));
     const std::pair<uint32_t, uint32_t> there{0, 3};
     EXPECT_EQ(sent[there], (std::vector<uint64_t>{call.length}));
@@ -202,7 +202,7 @@ TEST(Hierarchy, AScanOfTwoNodesSendsOneMessageBetweenThem) {
 TEST(Hierarchy, AReduceScatterSendsANodeItsBlocksTogether) {
   const Hosts hosts{0, 1, 0, 1, 0};
   const Nodes nodes(hosts);
-  const Call call = call_of(nodes, hosts, OMPL_REDUCE_SCATTER);
+  const CollectiveCall call = call_of(nodes, hosts, OMPL_REDUCE_SCATTER);
   expect_between_leaders(call, 2 * call.length, 3 * call.length);
 }
 
@@ -211,7 +211,7 @@ TEST(Hierarchy, NotChosenForLongBlocksThatAreNobodyElses) {
   const Hosts hosts{0, 0, 2, 2};
   const Nodes nodes(hosts);
   for (const int32_t collective : {OMPL_GATHER, OMPL_SCATTER, OMPL_ALLTOALL}) {
-    Call call = call_of(nodes, hosts, collective);
+    CollectiveCall call = call_of(nodes, hosts, collective);
     call.algorithm = OMPL_COLL_AUTO;
     EXPECT_EQ(choose(call), OMPL_COLL_HIERARCHICAL);
     call.length = 8000;
@@ -226,7 +226,7 @@ TEST(Hierarchy, NotChosenForLongBlocksThatAreNobodyElses) {
 TEST(Hierarchy, ListedBlocksOfANodeGoTogether) {
   const Hosts hosts{0, 1, 0, 1, 0};
   const Nodes nodes(hosts);
-  Call call = call_of(nodes, hosts, OMPL_ALLGATHER);
+  CollectiveCall call = call_of(nodes, hosts, OMPL_ALLGATHER);
   call.length = 0;
   call.listed = true;
   call.received = {.length = 0, .lengths = {10, 20, 30, 40, 50}, .offsets = {0, 100, 200, 300, 400}};
@@ -237,7 +237,7 @@ TEST(Hierarchy, DoesNotReorderWhatDoesNotCommute) {
   const Hosts hosts{0, 1, 0, 1};
   const Nodes nodes(hosts);
   for (const int32_t collective : {OMPL_REDUCE, OMPL_ALLREDUCE, OMPL_REDUCE_SCATTER}) {
-    Call call = call_of(nodes, hosts, collective);
+    CollectiveCall call = call_of(nodes, hosts, collective);
     call.root = 0;
     EXPECT_NE(compile(call), nullptr);
     call.commutative = false;

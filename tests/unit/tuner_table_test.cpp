@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Kind kKind{.collective = OMPL_ALLREDUCE, .members = 4, .size_class = 30};
+constexpr CallKind kKind{.collective = OMPL_ALLREDUCE, .members = 4, .size_class = 30};
 
 // Epochs in which a call takes as many seconds as `seconds(candidate)` says.
 template <class Seconds>
@@ -35,7 +35,7 @@ void pass(Tuning& tuning, int epochs, Seconds seconds) {
 }
 
 // One that has settled: `first` microseconds for the first candidate, one more for each that follows.
-Tuning settled(const Kind& kind, double first) {
+Tuning settled(const CallKind& kind, double first) {
   Tuning tuning(kind, short_list(kind, {}), {});
   pass(tuning, 100, [=](uint32_t candidate) { return (first + candidate) * 1e-6; });
   EXPECT_TRUE(tuning.tuner().settled());
@@ -62,7 +62,7 @@ std::string terms(const std::string& where, double latency) {
 
 TEST(TunerTable, WhatIsWrittenIsReadAgain) {
   Table table = table_of(settled(kKind, 2));
-  Kind other = kKind;
+  CallKind other = kKind;
   other.collective = OMPL_ALLTOALL;
   other.nodes = 2;
   other.clustered = true;
@@ -71,7 +71,7 @@ TEST(TunerTable, WhatIsWrittenIsReadAgain) {
   Table read;
   EXPECT_EQ(Table::parse(table.text(), &read), "");
   EXPECT_EQ(read.text(), table.text());
-  const std::vector<Choice> choices = short_list(kKind, {});
+  const std::vector<TunerChoice> choices = short_list(kKind, {});
   ASSERT_GE(choices.size(), 2U);
   const std::vector<double> known = read.known(kKind, choices);
   EXPECT_NEAR(known[0], 2e-6, 1e-9);
@@ -81,7 +81,7 @@ TEST(TunerTable, WhatIsWrittenIsReadAgain) {
 
 // Calls whose mode of progress is open have choices of their own, which are not those of calls that wait.
 TEST(TunerTable, ModesAreWrittenAndReadAgain) {
-  Kind kind = kKind;
+  CallKind kind = kKind;
   kind.modes = true;
   kind.algorithm = OMPL_COLL_RING;
   Table table = table_of(settled(kind, 2));
@@ -104,16 +104,16 @@ TEST(TunerTable, WhatMessagesCostIsReadAndUsed) {
   Table again;
   EXPECT_EQ(Table::parse(table.text(), &again), "");
   EXPECT_EQ(again, table);
-  Kind kind{.collective = OMPL_ALLREDUCE, .members = 32, .size_class = size_class(1 << 16)};
+  CallKind kind{.collective = OMPL_ALLREDUCE, .members = 32, .size_class = size_class(1 << 16)};
   EXPECT_FALSE(table.machine().measured(kind)) << "nothing is known of messages in a node";
   EXPECT_EQ(table.machine().of(kind), LogGp{});
-  const std::vector<Choice> here = short_list(kind, table.machine().of(kind));
-  EXPECT_EQ(std::ranges::count(here, OMPL_COLL_RING, &Choice::algorithm), 1);
+  const std::vector<TunerChoice> here = short_list(kind, table.machine().of(kind));
+  EXPECT_EQ(std::ranges::count(here, OMPL_COLL_RING, &TunerChoice::algorithm), 1);
   kind.nodes = 32;
   const LogGp far = table.machine().of(kind);
   EXPECT_EQ(far.latency, 1e6);
-  const std::vector<Choice> there = short_list(kind, far);
-  EXPECT_EQ(std::ranges::count(there, OMPL_COLL_RING, &Choice::algorithm), 0)
+  const std::vector<TunerChoice> there = short_list(kind, far);
+  EXPECT_EQ(std::ranges::count(there, OMPL_COLL_RING, &TunerChoice::algorithm), 0)
       << "62 messages instead of 5";
   const Tuning tuning(kind, there, {});
   const std::string text = explain_beginning(tuning, table.machine());
@@ -126,7 +126,7 @@ TEST(TunerTable, OnlyWhatWasDecidedIsKept) {
 }
 
 TEST(TunerTable, ASingleLookIsNotKept) {
-  const std::vector<Choice> choices = short_list(kKind, {});
+  const std::vector<TunerChoice> choices = short_list(kKind, {});
   Tuning tuning(kKind, choices, {});
   const std::vector<double> here = {1e-6, 80e-6, 2e-6,
                                     3e-6};  // the second one is too slow to be tried again
@@ -140,7 +140,7 @@ TEST(TunerTable, ASingleLookIsNotKept) {
 }
 
 TEST(TunerTable, WhatIsKnownIsNotTriedAgain) {
-  const std::vector<Choice> choices = short_list(kKind, {});
+  const std::vector<TunerChoice> choices = short_list(kKind, {});
   const std::vector<double> known = {3e-6, 1e-6, 2e-6, 4e-6};
   ASSERT_EQ(choices.size(), known.size());
   Tuning tuning(kKind, choices, known);
@@ -224,7 +224,7 @@ TEST_F(TunerTableFile, IsMadeWithItsFolderAndGrows) {
   const TableFile file(settings_);
   EXPECT_EQ(said_by([&] { EXPECT_TRUE(file.read().empty()); }), "") << "there is none yet";
   file.add(table_of(settled(kKind, 2)));
-  Kind other = kKind;
+  CallKind other = kKind;
   other.members = 8;
   file.add(table_of(settled(other, 3)));
   file.add(table_of(settled(other, 4)));

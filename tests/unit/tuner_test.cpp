@@ -247,14 +247,14 @@ TEST(Candidates, CostsAreThoseOfTheFiles) {
   EXPECT_EQ(of(OMPL_BROADCAST, OMPL_COLL_RING), -1) << "there is none";
 }
 
-std::vector<int32_t> algorithms_of(const std::vector<Choice>& choices) {
+std::vector<int32_t> algorithms_of(const std::vector<TunerChoice>& choices) {
   std::vector<int32_t> algorithms;
-  for (const Choice& choice : choices) algorithms.push_back(choice.algorithm);
+  for (const TunerChoice& choice : choices) algorithms.push_back(choice.algorithm);
   return algorithms;
 }
 
 TEST(Candidates, TheShortListBeginsWithTheCheapestAndLeavesOutTheHopeless) {
-  Kind kind{.collective = OMPL_ALLGATHER, .members = 64, .size_class = size_class(8)};
+  CallKind kind{.collective = OMPL_ALLGATHER, .members = 64, .size_class = size_class(8)};
   const std::vector<int32_t> few = algorithms_of(short_list(kind, {}));
   ASSERT_FALSE(few.empty());
   EXPECT_TRUE(few.front() == OMPL_COLL_BRUCK || few.front() == OMPL_COLL_RECURSIVE_DOUBLING);
@@ -279,37 +279,37 @@ TEST(Tuning, WhereSomeAreDoneEarlyTheLongestTimeCounts) {
 }
 
 TEST(Candidates, AnOperationThatKeepsOrderGetsFewer) {
-  const Kind kind{.collective = OMPL_ALLREDUCE,
-                  .members = 8,
-                  .size_class = size_class(1 << 20),
-                  .commutative = false};
+  const CallKind kind{.collective = OMPL_ALLREDUCE,
+                      .members = 8,
+                      .size_class = size_class(1 << 20),
+                      .commutative = false};
   EXPECT_EQ(short_list(kind, {}),
-            (std::vector<Choice>{{OMPL_COLL_RECURSIVE_DOUBLING}, {OMPL_COLL_DIRECT}}));
+            (std::vector<TunerChoice>{{OMPL_COLL_RECURSIVE_DOUBLING}, {OMPL_COLL_DIRECT}}));
 }
 
 // Each algorithm that is left open in each mode that may pay: for short calls no thread is woken.
 TEST(Candidates, OpenModesMultiplyTheShortList) {
-  Kind kind{.collective = OMPL_ALLREDUCE, .members = 4, .size_class = size_class(8), .modes = true};
+  CallKind kind{.collective = OMPL_ALLREDUCE, .members = 4, .size_class = size_class(8), .modes = true};
   EXPECT_EQ(modes(kind), (std::vector<int32_t>{OMPL_PROGRESS_NONE, OMPL_PROGRESS_IDLE}));
   kind.size_class = size_class(1 << 16);
   EXPECT_EQ(modes(kind).size(), 4U);
   kind.algorithm = OMPL_COLL_RING;
-  const std::vector<Choice> choices = short_list(kind, {});
+  const std::vector<TunerChoice> choices = short_list(kind, {});
   ASSERT_EQ(choices.size(), 4U);
-  EXPECT_EQ(choices.front(), (Choice{OMPL_COLL_RING, OMPL_PROGRESS_NONE}));
+  EXPECT_EQ(choices.front(), (TunerChoice{OMPL_COLL_RING, OMPL_PROGRESS_NONE}));
   EXPECT_EQ(name_of(choices[1]), "ring/shared");
   kind.modes = false;
-  EXPECT_EQ(short_list(kind, {}), (std::vector<Choice>{{OMPL_COLL_RING}}));
+  EXPECT_EQ(short_list(kind, {}), (std::vector<TunerChoice>{{OMPL_COLL_RING}}));
 }
 
 // Of nonblocking calls, whose times come late: the call with the agreement in it counts for nothing, nor do times of an epoch
 // that is gone; and where some are missing, the next epochs end later.
 TEST(Tuning, TimesOfNonblockingCallsMayComeLate) {
-  const Kind kind{.collective = OMPL_ALLREDUCE,
-                  .members = 2,
-                  .size_class = size_class(1 << 16),
-                  .modes = true,
-                  .algorithm = OMPL_COLL_RING};
+  const CallKind kind{.collective = OMPL_ALLREDUCE,
+                      .members = 2,
+                      .size_class = size_class(1 << 16),
+                      .modes = true,
+                      .algorithm = OMPL_COLL_RING};
   Tuning tuning(kind, short_list(kind, {}), {});
   EXPECT_EQ(tuning.take().epoch, 0U) << "a member may begin late";
   Ticket first;
@@ -341,8 +341,8 @@ TEST(Tuning, TimesOfNonblockingCallsMayComeLate) {
 }
 
 TEST(Candidates, AKindIsWhatMembersShare) {
-  const Call call{.collective = OMPL_REDUCE, .me = 3, .size = 8, .root = 2, .length = 1000};
-  Call other = call;
+  const CollectiveCall call{.collective = OMPL_REDUCE, .me = 3, .size = 8, .root = 2, .length = 1000};
+  CollectiveCall other = call;
   other.me = 5;
   other.in_place = true;
   EXPECT_EQ(kind_of(call), kind_of(other));

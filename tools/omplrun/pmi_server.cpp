@@ -38,7 +38,7 @@ PmiServer::PmiServer(std::string job, const std::vector<uint32_t>& nodes)
 }
 
 PmiServer::Result PmiServer::handle(uint32_t rank, std::string_view line) {
-  const auto message = Message::parse(line);
+  const auto message = Pmi1Message::parse(line);
   if (!message)
     return violation(fmt::format("sent \"{}\", which is no PMI-1 command", line.substr(0, 80)));
   const auto command = message->command();
@@ -72,7 +72,7 @@ PmiServer::Result PmiServer::handle(uint32_t rank, std::string_view line) {
 
 // A second init in an open session is allowed: two libraries of one process (ours and an MPI) may each
 // have their own client. Hydra does the same.
-PmiServer::Result PmiServer::init(uint32_t rank, const Message& message) {
+PmiServer::Result PmiServer::init(uint32_t rank, const Pmi1Message& message) {
   if (session(rank) == Session::finalized)
     return violation("began a PMI session after its last one ended");
   if (message.field("pmi_version") != "1") {
@@ -83,7 +83,7 @@ PmiServer::Result PmiServer::init(uint32_t rank, const Message& message) {
                                 {{"pmi_version", "1"}, {"pmi_subversion", "1"}, {"rc", "0"}}));
 }
 
-PmiServer::Result PmiServer::put(uint32_t rank, const Message& message) {
+PmiServer::Result PmiServer::put(uint32_t rank, const Pmi1Message& message) {
   const auto key = message.field("key").value_or("");
   const auto value = message.field("value").value_or("");
   if (message.field("kvsname") != job_) return refuse(rank, "put_result", "no_such_kvsname");
@@ -93,7 +93,7 @@ PmiServer::Result PmiServer::put(uint32_t rank, const Message& message) {
   return reply(rank, pmi1::line("put_result", {{"rc", "0"}, {"msg", "success"}}));
 }
 
-PmiServer::Result PmiServer::get(uint32_t rank, const Message& message) {
+PmiServer::Result PmiServer::get(uint32_t rank, const Pmi1Message& message) {
   const auto found = values_.find(message.field("key").value_or(""));
   if (message.field("kvsname") != job_) return refuse(rank, "get_result", "no_such_kvsname");
   if (found == values_.end()) return refuse(rank, "get_result", "key_not_found");

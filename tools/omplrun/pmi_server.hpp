@@ -44,7 +44,7 @@ class PmiServer {
   [[nodiscard]] Session session(uint32_t rank) const { return ranks_[rank].session; }
 
  private:
-  using Message = ompl::bootstrap::pmi1::Message;
+  using Pmi1Message = ompl::bootstrap::pmi1::Pmi1Message;
 
   struct Rank {
     Session session = Session::none;
@@ -52,9 +52,9 @@ class PmiServer {
     bool ended = false;
   };
 
-  Result init(uint32_t rank, const Message& message);
-  Result put(uint32_t rank, const Message& message);
-  Result get(uint32_t rank, const Message& message);
+  Result init(uint32_t rank, const Pmi1Message& message);
+  Result put(uint32_t rank, const Pmi1Message& message);
+  Result get(uint32_t rank, const Pmi1Message& message);
   Result barrier(uint32_t rank);
   Result finalize(uint32_t rank);
 

@@ -15,8 +15,8 @@
 namespace {
 
 using nlohmann::json;
-using ompl::coll::Choice;
-using ompl::coll::Kind;
+using ompl::coll::CallKind;
+using ompl::coll::TunerChoice;
 using ompl::tuner_replay::best_fixed;
 using ompl::tuner_replay::Recording;
 using ompl::tuner_replay::sum;
@@ -43,14 +43,14 @@ json outcome(const json& recorded, std::size_t steady) {
   const std::size_t calls = microseconds.front().size();
   if (calls == 0 || steady == 0 || steady > calls)
     throw std::runtime_error("the last calls are none, or more than were recorded");
-  const Kind kind{.collective = collective_named(recorded.at("collective")),
-                  .members = recorded.at("ranks"),
-                  .size_class = ompl::coll::size_class(recorded.at("bytes"))};
+  const CallKind kind{.collective = collective_named(recorded.at("collective")),
+                      .members = recorded.at("ranks"),
+                      .size_class = ompl::coll::size_class(recorded.at("bytes"))};
   Recording all;
   for (const json& times : microseconds) all.push_back(seconds_of(times, calls));
   Recording listed;
   json names = json::array();
-  for (const Choice& choice : ompl::coll::short_list(kind, {})) {
+  for (const TunerChoice& choice : ompl::coll::short_list(kind, {})) {
     const std::string name = name_of(choice);
     if (!microseconds.contains(name)) throw std::runtime_error(name + " was not recorded");
     listed.push_back(seconds_of(microseconds.at(name), calls));

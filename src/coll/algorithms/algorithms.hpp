@@ -15,7 +15,7 @@ namespace ompl::coll {
 struct Algorithm {
   int32_t collective;
   int32_t number;  // OMPL_COLL_RING, ...
-  void (*compile)(const Call& call, Builder& builder);
+  void (*compile)(const CollectiveCall& call, Builder& builder);
   bool keeps_order = false;  // combines in the order of the members
   bool takes_lists = true;   // blocks of different lengths
 };
@@ -26,50 +26,50 @@ std::span<const Algorithm> algorithms();
 bool is_reduction(int32_t collective);
 
 // The algorithm for a call that leaves it open.
-int32_t choose(const Call& call);
+int32_t choose(const CollectiveCall& call);
 
 // Nullptr: there is no such algorithm, or it cannot do what the call asks.
-std::shared_ptr<const Schedule> compile(const Call& call);
+std::shared_ptr<const Schedule> compile(const CollectiveCall& call);
 
 // A call of some of the members, whom the builder is among, by the algorithm that a team of theirs would get.
-void compile_part(const Call& call, Builder& b);
+void compile_part(const CollectiveCall& call, Builder& b);
 
-void barrier_dissemination(const Call& call, Builder& b);
-void barrier_hierarchical(const Call& call, Builder& b);
-void broadcast_binomial(const Call& call, Builder& b);
-void broadcast_chain(const Call& call, Builder& b);
-void broadcast_scatter_allgather(const Call& call, Builder& b);
-void broadcast_hierarchical(const Call& call, Builder& b);
-void reduce_binomial(const Call& call, Builder& b);
-void reduce_hierarchical(const Call& call, Builder& b);
-void allreduce_recursive_doubling(const Call& call, Builder& b);
-void allreduce_direct(const Call& call, Builder& b);
-void allreduce_rabenseifner(const Call& call, Builder& b);
-void allreduce_ring(const Call& call, Builder& b);
-void allreduce_hierarchical(const Call& call, Builder& b);
-void allgather_ring(const Call& call, Builder& b);
-void allgather_recursive_doubling(const Call& call, Builder& b);
-void allgather_bruck(const Call& call, Builder& b);
-void allgather_neighbor_exchange(const Call& call, Builder& b);
-void allgather_direct(const Call& call, Builder& b);
-void allgather_hierarchical(const Call& call, Builder& b);
-void gather_binomial(const Call& call, Builder& b);
-void gather_direct(const Call& call, Builder& b);
-void gather_hierarchical(const Call& call, Builder& b);
-void scatter_binomial(const Call& call, Builder& b);
-void scatter_direct(const Call& call, Builder& b);
-void scatter_hierarchical(const Call& call, Builder& b);
-void alltoall_pairwise(const Call& call, Builder& b);
-void alltoall_bruck(const Call& call, Builder& b);
-void alltoall_direct(const Call& call, Builder& b);
-void alltoall_hierarchical(const Call& call, Builder& b);
-void reduce_scatter_ring(const Call& call, Builder& b);
-void reduce_scatter_recursive_halving(const Call& call, Builder& b);
-void reduce_scatter_binomial(const Call& call, Builder& b);
-void reduce_scatter_hierarchical(const Call& call, Builder& b);
-void scan_recursive_doubling(const Call& call, Builder& b);
-void scan_hierarchical(const Call& call, Builder& b);
-void exscan_recursive_doubling(const Call& call, Builder& b);
-void exscan_hierarchical(const Call& call, Builder& b);
+void barrier_dissemination(const CollectiveCall& call, Builder& b);
+void barrier_hierarchical(const CollectiveCall& call, Builder& b);
+void broadcast_binomial(const CollectiveCall& call, Builder& b);
+void broadcast_chain(const CollectiveCall& call, Builder& b);
+void broadcast_scatter_allgather(const CollectiveCall& call, Builder& b);
+void broadcast_hierarchical(const CollectiveCall& call, Builder& b);
+void reduce_binomial(const CollectiveCall& call, Builder& b);
+void reduce_hierarchical(const CollectiveCall& call, Builder& b);
+void allreduce_recursive_doubling(const CollectiveCall& call, Builder& b);
+void allreduce_direct(const CollectiveCall& call, Builder& b);
+void allreduce_rabenseifner(const CollectiveCall& call, Builder& b);
+void allreduce_ring(const CollectiveCall& call, Builder& b);
+void allreduce_hierarchical(const CollectiveCall& call, Builder& b);
+void allgather_ring(const CollectiveCall& call, Builder& b);
+void allgather_recursive_doubling(const CollectiveCall& call, Builder& b);
+void allgather_bruck(const CollectiveCall& call, Builder& b);
+void allgather_neighbor_exchange(const CollectiveCall& call, Builder& b);
+void allgather_direct(const CollectiveCall& call, Builder& b);
+void allgather_hierarchical(const CollectiveCall& call, Builder& b);
+void gather_binomial(const CollectiveCall& call, Builder& b);
+void gather_direct(const CollectiveCall& call, Builder& b);
+void gather_hierarchical(const CollectiveCall& call, Builder& b);
+void scatter_binomial(const CollectiveCall& call, Builder& b);
+void scatter_direct(const CollectiveCall& call, Builder& b);
+void scatter_hierarchical(const CollectiveCall& call, Builder& b);
+void alltoall_pairwise(const CollectiveCall& call, Builder& b);
+void alltoall_bruck(const CollectiveCall& call, Builder& b);
+void alltoall_direct(const CollectiveCall& call, Builder& b);
+void alltoall_hierarchical(const CollectiveCall& call, Builder& b);
+void reduce_scatter_ring(const CollectiveCall& call, Builder& b);
+void reduce_scatter_recursive_halving(const CollectiveCall& call, Builder& b);
+void reduce_scatter_binomial(const CollectiveCall& call, Builder& b);
+void reduce_scatter_hierarchical(const CollectiveCall& call, Builder& b);
+void scan_recursive_doubling(const CollectiveCall& call, Builder& b);
+void scan_hierarchical(const CollectiveCall& call, Builder& b);
+void exscan_recursive_doubling(const CollectiveCall& call, Builder& b);
+void exscan_hierarchical(const CollectiveCall& call, Builder& b);
 
 }  // namespace ompl::coll

@@ -56,7 +56,7 @@ constexpr std::array kAlgorithms{
 };
 
 // Of one member: what it gives is what it gets.
-void alone(const Call& call, Builder& b) {
+void alone(const CollectiveCall& call, Builder& b) {
   const bool gives = call.collective != OMPL_BARRIER && call.collective != OMPL_BROADCAST &&
                      call.collective != OMPL_EXSCAN;
   if (!gives || call.in_place) return;
@@ -86,7 +86,7 @@ bool is_reduction(int32_t collective) {
 
 // The boundaries are estimates for shared memory, not measured yet; so is the use of two levels wherever there are two. Where these save messages
 // but no bytes between nodes, it is for short blocks only.
-int32_t choose(const Call& call) {
+int32_t choose(const CollectiveCall& call) {
   constexpr uint64_t kShort = 1024;
   constexpr uint64_t kLong = 32768;
   const bool tall = call.size > 2;
@@ -122,11 +122,11 @@ int32_t choose(const Call& call) {
   }
 }
 
-void compile_part(const Call& call, Builder& b) {
+void compile_part(const CollectiveCall& call, Builder& b) {
   call.size == 1 ? alone(call, b) : find(call.collective, choose(call))->compile(call, b);
 }
 
-std::shared_ptr<const Schedule> compile(const Call& call) {
+std::shared_ptr<const Schedule> compile(const CollectiveCall& call) {
   const int32_t number = call.algorithm == OMPL_COLL_AUTO ? choose(call) : call.algorithm;
   const Algorithm* const found = find(call.collective, number);
   if (found == nullptr) return nullptr;

@@ -9,6 +9,6 @@ namespace ompl::coll {
 
 // What `length` bytes of every member come to, at member `top`, in the order of the members if that is 0. Members that combine do so in
 // `room`. Returns where this member's part, and at the top the result, then lies.
-Place combine_up(const Call& call, Builder& b, uint32_t top, uint64_t length, Place room);
+Place combine_up(const CollectiveCall& call, Builder& b, uint32_t top, uint64_t length, Place room);
 
 }  // namespace ompl::coll

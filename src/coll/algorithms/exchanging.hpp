@@ -7,7 +7,7 @@
 namespace ompl::coll {
 
 // With one partner in a round, or with all in one.
-inline void exchange_blocks(const Call& call, Builder& b, bool one_at_a_time) {
+inline void exchange_blocks(const CollectiveCall& call, Builder& b, bool one_at_a_time) {
   const Blocks in = received_blocks(call);
   const Blocks out = call.in_place ? in : sent_blocks(call);
   const Place source = call.in_place ? b.scratch(extent(in, call.size)) : kSent;

@@ -16,9 +16,10 @@
 namespace ompl::coll {
 
 struct Levels {
-  explicit Levels(const Call& call) : Levels(call, *call.nodes) {}
+  explicit Levels(const CollectiveCall& call) : Levels(call, *call.nodes) {}
   // With these instead of the call's nodes.
-  Levels(const Call& call, const Nodes& nodes) : mine(nodes.of(call.me)), node(nodes.members(mine)) {
+  Levels(const CollectiveCall& call, const Nodes& nodes)
+      : mine(nodes.of(call.me)), node(nodes.members(mine)) {
     for (uint32_t i = 0; i < nodes.count(); ++i) {
       const std::vector<uint32_t>& members = nodes.members(i);
       leaders.push_back(i == nodes.of(call.root) ? call.root : members.front());
@@ -29,16 +30,17 @@ struct Levels {
   }
 
   // A collective of the members of this node; the leader is its root.
-  [[nodiscard]] Call within(const Call& call, int32_t collective) const {
+  [[nodiscard]] CollectiveCall within(const CollectiveCall& call, int32_t collective) const {
     return part(call, collective, call.me, node, leader());
   }
   // Of the leaders.
-  [[nodiscard]] Call between(const Call& call, int32_t collective) const {
+  [[nodiscard]] CollectiveCall between(const CollectiveCall& call, int32_t collective) const {
     return part(call, collective, leader(), leaders, call.root);
   }
   // Of the leaders, with a block for each node.
-  [[nodiscard]] Call between(const Call& call, int32_t collective, const Blocks& nodes) const {
-    Call leading = between(call, collective);
+  [[nodiscard]] CollectiveCall between(const CollectiveCall& call, int32_t collective,
+                                       const Blocks& nodes) const {
+    CollectiveCall leading = between(call, collective);
     leading.listed = !nodes.lengths.empty();
     leading.length = nodes.of(mine);
     leading.sent = leading.received = nodes;
@@ -61,7 +63,7 @@ struct Levels {
   }
 
   [[nodiscard]] uint32_t leader() const { return leaders[mine]; }
-  [[nodiscard]] bool leads(const Call& call) const { return leader() == call.me; }
+  [[nodiscard]] bool leads(const CollectiveCall& call) const { return leader() == call.me; }
   // Whether blocks of one length lie in that order anyway.
   [[nodiscard]] bool in_order() const { return std::ranges::is_sorted(order); }
 
@@ -72,8 +74,8 @@ struct Levels {
   std::vector<uint32_t> firsts;   // where each node's begin there, and the end
 
  private:
-  static Call part(Call call, int32_t collective, uint32_t me, const std::vector<uint32_t>& members,
-                   uint32_t root) {
+  static CollectiveCall part(CollectiveCall call, int32_t collective, uint32_t me,
+                             const std::vector<uint32_t>& members, uint32_t root) {
     const auto place = [&](uint32_t member) {
       return static_cast<uint32_t>(std::ranges::find(members, member) - members.begin());
     };
@@ -92,7 +94,7 @@ struct Levels {
 // Gather's and scatter's blocks on their way: at the root those of all members, at another leader those of its node, in the order of the nodes.
 struct Gathered {
   // `whole`: the root's buffer of all blocks, which is used where they lie in that order anyway.
-  Gathered(const Call& call, const Levels& levels, Place whole, Builder& b)
+  Gathered(const CollectiveCall& call, const Levels& levels, Place whole, Builder& b)
       : nodes(levels.blocks_of_nodes([&](uint32_t i) { return i * call.length; })),
         all(whole),
         node(whole) {
@@ -110,7 +112,7 @@ struct Gathered {
 
 // Whether the form in two levels is for such a call: there are several nodes, with several members each. For scans these stand side by side: what
 // comes before a member must be whole nodes, and members of its own.
-inline bool is_clustered(const Call& call) {
+inline bool is_clustered(const CollectiveCall& call) {
   if (call.nodes == nullptr) return false;
   const bool scans = call.collective == OMPL_SCAN || call.collective == OMPL_EXSCAN;
   return scans ? call.nodes->runs().clustered() : call.nodes->clustered();

@@ -15,7 +15,7 @@ namespace ompl::coll {
 // for the result (R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations in
 // MPICH", 2005). Groups and members stand in the same order.
 struct Groups {
-  explicit Groups(const Call& call)
+  explicit Groups(const CollectiveCall& call)
       : count(std::bit_floor(call.size)),
         extra(call.size - count),
         mine(call.me < 2 * extra ? call.me / 2 : call.me - extra),
@@ -34,7 +34,7 @@ struct Groups {
 };
 
 // Who hands over: true, and its schedule is complete, the result included.
-inline bool hand_over(const Groups& groups, const Call& call, Builder& b, uint64_t length,
+inline bool hand_over(const Groups& groups, const CollectiveCall& call, Builder& b, uint64_t length,
                       uint64_t result) {
   if (!groups.hands_over) return false;
   b.send_combined(call.me + 1, call.own(), length);
@@ -73,10 +73,10 @@ struct Parts {
 };
 
 // The member `distance` above, or below, in a circle.
-inline uint32_t above(const Call& call, uint32_t distance) {
+inline uint32_t above(const CollectiveCall& call, uint32_t distance) {
   return (call.me + distance % call.size) % call.size;
 }
-inline uint32_t below(const Call& call, uint32_t distance) {
+inline uint32_t below(const CollectiveCall& call, uint32_t distance) {
   return (call.me + call.size - distance % call.size) % call.size;
 }
 
@@ -88,19 +88,19 @@ inline Ranges blocks(const Blocks& of, Place buffer, uint32_t first, uint32_t en
 }
 
 // The blocks of allgather and gather as they lie in the receive buffer, of alltoall and scatter as in the send buffer.
-inline Blocks received_blocks(const Call& call) {
+inline Blocks received_blocks(const CollectiveCall& call) {
   Blocks all = call.received;
   all.length = call.length;
   return all;
 }
-inline Blocks sent_blocks(const Call& call) {
+inline Blocks sent_blocks(const CollectiveCall& call) {
   Blocks all = call.sent;
   all.length = call.length;
   return all;
 }
 
 // Where the own block of an allgather is sent from; it is copied to its place.
-inline Place own_block(const Call& call, Builder& b, const Blocks& all) {
+inline Place own_block(const CollectiveCall& call, Builder& b, const Blocks& all) {
   const Place mine = kReceived.plus(all.at(call.me));
   if (call.in_place) return mine;
   b.copy(kSent, mine, all.of(call.me));

@@ -12,46 +12,46 @@ constexpr int kTasks = 64;  // that a thread takes before it looks elsewhere
 
 }  // namespace
 
-void LockedQueue::add(Lane& lane) {
+void LockedQueue::add(TagQueue& queue) {
   const std::lock_guard lock(mutex_);
-  if (!std::exchange(lane.queued, true)) tasks_.push_back(&lane);
+  if (!std::exchange(queue.queued, true)) tasks_.push_back(&queue);
 }
 
 void LockedQueue::drive(Context& c, bool* again) {
   std::size_t seen = 0;  // since one moved
   for (int i = 0; i < kTasks; ++i) {
-    Lane* const lane = take(seen, again);
-    if (lane == nullptr) return;
+    TagQueue* const queue = take(seen, again);
+    if (queue == nullptr) return;
     bool retry = false;
-    if (lane->turn(c, &retry)) {
+    if (queue->turn(c, &retry)) {
       seen = 0;
     } else {
       ++seen;
       *again = *again || retry;
     }
-    put_back(*lane);
+    put_back(*queue);
   }
   *again = true;
 }
 
 // What this thread needs may have been found by one that has a task: it must not go to sleep.
-Lane* LockedQueue::take(std::size_t seen, bool* again) {
+TagQueue* LockedQueue::take(std::size_t seen, bool* again) {
   const std::lock_guard lock(mutex_);
   if (seen >= tasks_.size()) {
     if (taken_ > 0) *again = true;
     return nullptr;
   }
-  Lane* const lane = tasks_.front();
+  TagQueue* const queue = tasks_.front();
   tasks_.pop_front();
   ++taken_;
-  return lane;
+  return queue;
 }
 
-void LockedQueue::put_back(Lane& lane) {
+void LockedQueue::put_back(TagQueue& queue) {
   const std::lock_guard lock(mutex_);
   --taken_;
-  lane.queued = lane.busy();
-  if (lane.queued) tasks_.push_back(&lane);
+  queue.queued = queue.busy();
+  if (queue.queued) tasks_.push_back(&queue);
 }
 
 }  // namespace ompl::coll

@@ -3,7 +3,7 @@
 // progress thread both take, as MVAPICH2 has one. It carries out the same schedules, and shows what the lock costs ("Performance tuning of
 // nonblocking collective communication with progress threads", sections 2 and 4.4.3).
 //
-// A task is a lane whose oldest request is under way. Who takes it does those steps of one round that are ready, and puts it back.
+// A task is a tag queue whose oldest request is under way. Who takes it does those steps of one round that are ready, and puts it back.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,24 @@ class Context;
 
 namespace ompl::coll {
 
-class Lane;
+class TagQueue;
 
 class LockedQueue {
  public:
-  // A lane of which a request was started. Any thread.
-  void add(Lane& lane);
+  // A tag queue of which a request was started. Any thread.
+  void add(TagQueue& queue);
 
-  // Takes tasks until none of them moves, without waiting; `again` as in Lane::drive(). Any thread.
+  // Takes tasks until none of them moves, without waiting; `again` as in TagQueue::drive(). Any thread.
   void drive(Context& c, bool* again);
 
  private:
   // Nullptr: all that are here have been looked at, `seen` of them.
-  Lane* take(std::size_t seen, bool* again);
-  void put_back(Lane& lane);
+  TagQueue* take(std::size_t seen, bool* again);
+  void put_back(TagQueue& queue);
 
   std::mutex mutex_;
-  std::deque<Lane*> tasks_;  // each lane at most once
-  uint32_t taken_ = 0;       // tasks that are not in the queue meanwhile
+  std::deque<TagQueue*> tasks_;  // each tag queue at most once
+  uint32_t taken_ = 0;           // tasks that are not in the queue meanwhile
 };
 
 }  // namespace ompl::coll

@@ -12,21 +12,21 @@ namespace ompl::coll {
 namespace {
 
 // A number of another process, or of another namespace of processes, is not that rank's.
-int try_to_read(const Station& station) {
+int try_to_read(const NodeEndpoint& node_endpoint) {
   uint64_t proof = 0;
-  const int error = arch::read_process(station.pid, &proof, station.proof_at, sizeof proof);
-  return error == 0 && proof != station.proof ? ESRCH : error;
+  const int error = arch::read_process(node_endpoint.pid, &proof, node_endpoint.proof_at, sizeof proof);
+  return error == 0 && proof != node_endpoint.proof ? ESRCH : error;
 }
 
 }  // namespace
 
 MemberMemory::MemberMemory(const Engine& engine, uint32_t rank)
     : runtime_(engine.runtime()),
-      pid_(engine.station(rank).pid),
-      there_(engine.station(rank).segment),
+      pid_(engine.node_endpoint(rank).pid),
+      there_(engine.node_endpoint(rank).segment),
       here_(engine.segment(rank)),
       own_(engine.segment(runtime_.rank())),
-      refusal_(try_to_read(engine.station(rank))) {
+      refusal_(try_to_read(engine.node_endpoint(rank))) {
   if (refusal_ == 0 && !is_own())
     for (std::vector<std::byte>& room : rooms_) room.resize(kMost);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The memory of another rank of the node, as its servant sees it: what lies in that rank's segment is mapped here, the rest the kernel
-// copies. Thread rule: the servant.
+// The memory of another rank of the node, as the node's progress thread sees it: what lies in that rank's segment is mapped here, the rest the kernel
+// copies. Thread rule: the node's progress thread.
 #pragma once
 
 #include <array>

@@ -27,7 +27,7 @@ constexpr const char* progress_name(int32_t mode) {
 }
 
 // Whether a thread of the process makes progress.
-constexpr bool is_served(int32_t mode) {
+constexpr bool has_progress_thread(int32_t mode) {
   return mode == OMPL_PROGRESS_SPARE || mode == OMPL_PROGRESS_SHARED;
 }
 

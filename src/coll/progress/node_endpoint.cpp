@@ -5,26 +5,26 @@
 
 namespace ompl::coll {
 
-Service::Service(Team& team) : team_(team) {
+TeamProxies::TeamProxies(Team& team) : team_(team) {
   for (const uint32_t member : team.neighbours()) {
-    std::deque<StandIn>& lanes = members_.emplace_back();
-    for (uint32_t lane = 0; lane < team.layout().lanes; ++lane) lanes.emplace_back(team, member, lane);
+    std::deque<ProxyExecutor>& proxies = members_.emplace_back();
+    for (uint32_t tag = 0; tag < team.layout().tags; ++tag) proxies.emplace_back(team, member, tag);
   }
 }
 
-bool Service::serve(Context& c, MemberMemories& memories, bool* moved) {
+bool TeamProxies::advance(Context& c, MemberMemories& memories, bool* moved) {
   team_.look_at_failures();
   bool left = false;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     MemberMemory& memory = memories.of(team_.ranks()[team_.neighbours()[i]]);
-    for (StandIn& lane : members_[i]) left = lane.serve(c, memory, moved) || left;
+    for (ProxyExecutor& proxy : members_[i]) left = proxy.advance(c, memory, moved) || left;
   }
   return left;
 }
 
-void Service::end(Context& c, int code, const std::string& why) {
-  for (std::deque<StandIn>& lanes : members_)
-    for (StandIn& lane : lanes) lane.end(c, code, why);
+void TeamProxies::end(Context& c, int code, const std::string& why) {
+  for (std::deque<ProxyExecutor>& proxies : members_)
+    for (ProxyExecutor& proxy : proxies) proxy.end(c, code, why);
 }
 
 }  // namespace ompl::coll

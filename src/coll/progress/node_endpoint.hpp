@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the servant of a node does for one team: a stand-in for the lanes of every member there. Thread rule: the servant.
+// What a node's progress thread does for one team. Thread rule: that thread.
 #pragma once
 
 #include <deque>
@@ -10,18 +10,18 @@
 
 namespace ompl::coll {
 
-class Service {
+class TeamProxies {
  public:
-  explicit Service(Team& team);
+  explicit TeamProxies(Team& team);
 
-  // As StandIn::serve(), for all.
-  bool serve(Context& c, MemberMemories& memories, bool* moved);
+  // As ProxyExecutor::advance(), for all.
+  bool advance(Context& c, MemberMemories& memories, bool* moved);
   // Ends all that it has.
   void end(Context& c, int code, const std::string& why);
 
  private:
   Team& team_;
-  std::vector<std::deque<StandIn>> members_;  // of the node, their lanes
+  std::vector<std::deque<ProxyExecutor>> members_;  // of the node, their tag queues
 };
 
 }  // namespace ompl::coll

@@ -18,44 +18,43 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-// With something left to do, that only members without this servant can move on, or none: they nudge it, unless their mode is another.
+// With something left to do, that only members without this progress thread can move on, or none: they nudge it, unless their mode is another.
 constexpr milliseconds kShortestNap{1};
 constexpr milliseconds kLongestNap{10};
 
 }  // namespace
 
-NodeServant::NodeServant(Engine& engine)
-    : engine_(engine), station_(engine.station(engine.runtime().rank())), memories_(engine) {}
+NodeProgressThread::NodeProgressThread(Engine& engine)
+    : engine_(engine), endpoint_(engine.node_endpoint(engine.runtime().rank())), memories_(engine) {}
 
-NodeServant::~NodeServant() {
-  station_.open.store(0, std::memory_order_seq_cst);
+NodeProgressThread::~NodeProgressThread() {
+  endpoint_.open.store(0, std::memory_order_seq_cst);
   stop_.store(true);
-  station_.bell.ring();
+  endpoint_.events.notify();
   if (thread_.joinable()) thread_.join();
 }
 
-int NodeServant::begin() {
+int NodeProgressThread::begin() {
   if (thread_.joinable()) return OMPL_OK;
-  if (const int code = start_progress_thread(&thread_, [this] { serve(); }); code != OMPL_OK)
-    return code;
+  if (const int code = start_progress_thread(&thread_, [this] { run(); }); code != OMPL_OK) return code;
   const Runtime& runtime = engine_.runtime();
   const arch::Cores cores = arch::cores_of(runtime.processors());
   const Placement placement = node_core(cores);
   bind_progress_thread(thread_, placement.processors);
   log::info("rank {}: the servant of the node gets processor {}: {} ({})", runtime.rank(),
             fmt::join(placement.processors, ","), placement.why, cores.known_by);
-  station_.open.store(1, std::memory_order_seq_cst);
+  endpoint_.open.store(1, std::memory_order_seq_cst);
   return OMPL_OK;
 }
 
-void NodeServant::serve() {
+void NodeProgressThread::run() {
   Context* const c = engine_.runtime().open_context();
   work(*c);
   engine_.end_service(*c);
   engine_.runtime().abandon_context(c);
 }
 
-void NodeServant::work(Context& c) {
+void NodeProgressThread::work(Context& c) {
   Runtime& runtime = engine_.runtime();
   const Blocked network{.call = ompl::Call::collective,
                         .bucket = &runtime.bucket_any(),
@@ -63,7 +62,7 @@ void NodeServant::work(Context& c) {
                         .own_end = true};
   milliseconds nap = kShortestNap;
   for (int64_t moved_at = now_ns(); !stop_.load();) {
-    const uint32_t rung = station_.bell.rung.load(std::memory_order_seq_cst);
+    const uint32_t notified = endpoint_.events.count.load(std::memory_order_seq_cst);
     bool moved = false;
     bool left = false;
     const auto go_round = [&] {
@@ -84,11 +83,12 @@ void NodeServant::work(Context& c) {
     if (left && engine_.has_network()) {
       Blocker blocker(runtime, c, network, Deadline::in(nanoseconds(nap).count()));
       const int code =
-          blocker.run([&] { return go_round() || station_.bell.rung.load() != rung ? 1 : 0; });
+          blocker.run([&] { return go_round() || endpoint_.events.count.load() != notified ? 1 : 0; });
       if (code != OMPL_OK && code != OMPL_ERR_TIMEOUT) std::this_thread::sleep_for(nap);
     } else {
-      const nanoseconds limit = left ? nanoseconds(nap) : kUntilItIsRung;
-      station_.bell.rest(rung, left ? Bell::Sleep::nap : Bell::Sleep::sound, limit, go_round);
+      const nanoseconds limit = left ? nanoseconds(nap) : kUntilNotified;
+      endpoint_.events.wait(notified, left ? EventCount::Sleep::nap : EventCount::Sleep::sound, limit,
+                            go_round);
     }
     nap = std::min(nap * 2, kLongestNap);
     if (moved) moved_at = now_ns();

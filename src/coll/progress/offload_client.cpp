@@ -11,95 +11,98 @@
 namespace ompl::coll {
 namespace {
 
-constexpr int64_t kPatience_ns = 10'000'000'000;  // with a servant that does not let go
+constexpr int64_t kPatience_ns = 10'000'000'000;  // with a progress thread that does not let go
 
 uint64_t as_number(const void* address) { return reinterpret_cast<uintptr_t>(address); }
 
 }  // namespace
 
-Handover::Handover(Team& team, uint32_t lane)
+OffloadClient::OffloadClient(Team& team, uint32_t tag)
     : team_(team),
-      desk_(team.desk(team.me(), lane)),
-      own_(team.engine().station(team.runtime().rank())),
-      servant_(team.servant() == kNoRank ? nullptr : &team.engine().station(team.servant())) {}
+      queue_(team.offload_queue(team.me(), tag)),
+      own_(team.engine().node_endpoint(team.runtime().rank())),
+      endpoint_(team.progress_rank() == kNoRank ? nullptr
+                                                : &team.engine().node_endpoint(team.progress_rank())) {}
 
-bool Handover::servant_is_there() const {
-  const Peer& peer = team_.runtime().peer(team_.servant());
-  return peer.failure.load() == OMPL_OK && servant_->open.load(std::memory_order_seq_cst) != 0;
+bool OffloadClient::is_thread_there() const {
+  const Peer& peer = team_.runtime().peer(team_.progress_rank());
+  return peer.failure.load() == OMPL_OK && endpoint_->open.load(std::memory_order_seq_cst) != 0;
 }
 
-// A servant that may wait for a network sleeps among its rank's waiters for several flags: any word's signal wakes these.
-void Handover::ring() {
-  servant_->bell.ring();
+// A progress thread that may wait for a network sleeps among its rank's waiters for several flags: any word's signal wakes these.
+void OffloadClient::notify() {
+  endpoint_->events.notify();
   wake_from_network();
 }
 
-void Handover::nudge() {
-  servant_->bell.nudge();
+void OffloadClient::nudge() {
+  endpoint_->events.nudge();
   wake_from_network();
 }
 
-void Handover::wake_from_network() {
-  if (team_.engine().has_network()) team_.runtime().wake_sleepers(team_.servant(), team_.memory());
+void OffloadClient::wake_from_network() {
+  if (team_.engine().has_network())
+    team_.runtime().wake_sleepers(team_.progress_rank(), team_.memory());
 }
 
-// A caller that waits has nothing better to do than to go on with it itself. The servant knows no functions of the user's, nor
-// times and promises.
-bool Handover::may_go(const Request& request) const {
-  return request.in_background && request.stage == Request::Stage::waiting &&
+// A caller that waits has nothing better to do than to go on with it itself. The progress thread knows no functions of the user's, nor
+// times and signatures.
+bool OffloadClient::may_go(const CollectiveRequest& request) const {
+  return request.in_background && request.stage == CollectiveRequest::Stage::waiting &&
          request.operation.function == nullptr && request.exchange == nullptr &&
-         request.prepared->can_be_served && request.worth_waking && team_.broken() == OMPL_OK &&
-         servant_is_there() && own_.refused.load(std::memory_order_relaxed) == 0;
+         request.prepared->can_be_offloaded && request.worth_waking && team_.broken() == OMPL_OK &&
+         is_thread_there() && own_.refused.load(std::memory_order_relaxed) == 0;
 }
 
-bool Handover::offer(Request& request) {
-  if (request.handed_over) return true;
-  const uint32_t number = desk_.posted.load(std::memory_order_relaxed);
-  if (number - ended_ == Desk::kOrders || !may_go(request)) return false;
+bool OffloadClient::offer(CollectiveRequest& request) {
+  if (request.offloaded) return true;
+  const uint32_t number = queue_.posted.load(std::memory_order_relaxed);
+  if (number - ended_ == OffloadQueue::kPlaces || !may_go(request)) return false;
   const Schedule& schedule = *request.prepared->schedules.front();
-  Order& order = desk_.order(number);
-  order.schedule = request.prepared->number;
-  order.steps = as_number(schedule.steps.data());
-  order.rounds = as_number(schedule.rounds.data());
-  order.step_count = static_cast<uint32_t>(schedule.steps.size());
-  order.round_count = static_cast<uint32_t>(schedule.rounds.size());
-  order.widest = schedule.widest;
-  order.scratch = schedule.scratch;
-  order.type = request.operation.type;
-  order.op = request.operation.number;
-  order.element = request.operation.element;
-  order.send = as_number(request.send);
-  order.receive = as_number(request.receive);
-  order.claim.store(Order::claim_of(number, Order::Owner::nobody), std::memory_order_relaxed);
-  desk_.posted.store(number + 1, std::memory_order_release);
-  request.handed_over = true;
-  request.order = number;
-  ring();
+  OffloadRequest& place = queue_.request(number);
+  place.schedule = request.prepared->number;
+  place.steps = as_number(schedule.steps.data());
+  place.rounds = as_number(schedule.rounds.data());
+  place.step_count = static_cast<uint32_t>(schedule.steps.size());
+  place.round_count = static_cast<uint32_t>(schedule.rounds.size());
+  place.widest = schedule.widest;
+  place.scratch = schedule.scratch;
+  place.type = request.operation.type;
+  place.op = request.operation.number;
+  place.element = request.operation.element;
+  place.send = as_number(request.send);
+  place.receive = as_number(request.receive);
+  place.claim.store(OffloadRequest::claim_of(number, OffloadRequest::Owner::nobody),
+                    std::memory_order_relaxed);
+  queue_.posted.store(number + 1, std::memory_order_release);
+  request.offloaded = true;
+  request.offload_number = number;
+  notify();
   return true;
 }
 
-Handover::Owner Handover::owner(const Request& request, bool back) {
-  Order& order = desk_.order(request.order);
-  if (order.is_of(request.order, Order::Owner::member)) return Owner::own;
-  if (static_cast<int32_t>(desk_.done.load(std::memory_order_acquire) - request.order) > 0)
+OffloadClient::Owner OffloadClient::owner(const CollectiveRequest& request, bool back) {
+  OffloadRequest& place = queue_.request(request.offload_number);
+  if (place.is_of(request.offload_number, OffloadRequest::Owner::member)) return Owner::own;
+  if (static_cast<int32_t>(queue_.done.load(std::memory_order_acquire) - request.offload_number) > 0)
     return Owner::over;
-  if ((back || !servant_is_there()) && order.take(request.order, Order::Owner::member))
+  if ((back || !is_thread_there()) && place.take(request.offload_number, OffloadRequest::Owner::member))
     return Owner::own;
-  return Owner::servant;
+  return Owner::proxy;
 }
 
-// Only a servant that died, or is stopped, does not answer.
-void Handover::recall(const Request& request) {
+// Only a progress thread that died, or is stopped, does not answer.
+void OffloadClient::recall(const CollectiveRequest& request) {
   Runtime& runtime = team_.runtime();
-  desk_.recalled.store(1, std::memory_order_release);
-  ring();
+  queue_.recalled.store(1, std::memory_order_release);
+  notify();
   const Deadline limit = Deadline::in(kPatience_ns);
-  while (owner(request, true) == Owner::servant &&
-         runtime.peer(team_.servant()).failure.load() == OMPL_OK) {
+  while (owner(request, true) == Owner::proxy &&
+         runtime.peer(team_.progress_rank()).failure.load() == OMPL_OK) {
     if (limit.passed()) {
       log::warn(
           "rank {}: rank {}, the servant of the node, does not let go the buffers of a collective",
-          runtime.rank(), team_.servant());
+          runtime.rank(), team_.progress_rank());
       return;
     }
     runtime.look_for_deaths();
@@ -107,18 +110,20 @@ void Handover::recall(const Request& request) {
   }
 }
 
-int Handover::result(Request& request) {
-  const Order& order = desk_.order(request.order);
-  request.execution.failure = order.code;
-  request.execution.why = order.why.data();
-  return order.code;
+int OffloadClient::result(CollectiveRequest& request) {
+  const OffloadRequest& place = queue_.request(request.offload_number);
+  request.execution.failure = place.code;
+  request.execution.why = place.why.data();
+  return place.code;
 }
 
-void Handover::end(const Request& request) {
+void OffloadClient::end(const CollectiveRequest& request) {
   ++ended_;
-  if (!desk_.order(request.order).is_of(request.order, Order::Owner::member)) return;
-  const uint32_t done = desk_.done.fetch_add(1, std::memory_order_seq_cst) + 1;
-  if (done != desk_.posted.load(std::memory_order_relaxed)) ring();
+  if (!queue_.request(request.offload_number)
+           .is_of(request.offload_number, OffloadRequest::Owner::member))
+    return;
+  const uint32_t done = queue_.done.fetch_add(1, std::memory_order_seq_cst) + 1;
+  if (done != queue_.posted.load(std::memory_order_relaxed)) notify();
 }
 
 }  // namespace ompl::coll

@@ -19,7 +19,7 @@ struct Placement {
 // the last core of its process's part, near the others and the one that threads placed from the first reach last.
 Placement spare_core(const arch::Cores& cores, const Runtime::Sharing& sharing);
 
-// The core of mode `node`: the last of all that the servant's process may use, whoever else may use them.
+// The core of mode `node`: the last of all that the progress thread's process may use, whoever else may use them.
 Placement node_core(const arch::Cores& cores);
 
 }  // namespace ompl::coll

@@ -20,27 +20,26 @@ constexpr std::chrono::milliseconds kNap{1};  // once a rank has failed, when no
 
 }  // namespace
 
-Servant::~Servant() {
+ProgressThread::~ProgressThread() {
   stop_.store(true);
-  ring();
+  notify();
   engine_.runtime().wake_own_completions();
   if (thread_.joinable()) thread_.join();
 }
 
-int Servant::begin() {
+int ProgressThread::begin() {
   if (thread_.joinable()) return OMPL_OK;
-  if (const int code = start_progress_thread(&thread_, [this] { serve(); }); code != OMPL_OK)
-    return code;
+  if (const int code = start_progress_thread(&thread_, [this] { run(); }); code != OMPL_OK) return code;
   take_core(spins_.load());
   return OMPL_OK;
 }
 
-void Servant::set_spinning(bool spins) {
+void ProgressThread::set_spinning(bool spins) {
   if (spins_.exchange(spins) != spins && thread_.joinable()) take_core(spins);
 }
 
 // Not what the thread that comes here may use: that may be bound itself.
-void Servant::take_core(bool own) {
+void ProgressThread::take_core(bool own) {
   const Runtime& runtime = engine_.runtime();
   if (own && own_core_.empty()) {
     const arch::Cores cores = arch::cores_of(runtime.processors());
@@ -52,19 +51,19 @@ void Servant::take_core(bool own) {
   bind_progress_thread(thread_, own ? own_core_ : arch::processors_of(runtime.processors()));
 }
 
-void Servant::serve() {
+void ProgressThread::run() {
   Runtime& runtime = engine_.runtime();
   Context* const c = runtime.open_context();
   while (!stop_.load()) {
-    const uint32_t rung = bell_.rung.load(std::memory_order_seq_cst);
+    const uint32_t notified = events_.count.load(std::memory_order_seq_cst);
     work(*c);
-    bell_.rest(rung, Bell::Sleep::sound, kUntilItIsRung, [this] { return stop_.load(); });
+    events_.wait(notified, EventCount::Sleep::sound, kUntilNotified, [this] { return stop_.load(); });
   }
   runtime.abandon_context(c);
 }
 
 // Until nothing is left to wait for.
-void Servant::work(Context& c) {
+void ProgressThread::work(Context& c) {
   Runtime& runtime = engine_.runtime();
   bool again = false;
   while (!stop_.load() && (spins_.load() ? spin(c, &again) : engine_.serve(c, &again))) {
@@ -82,7 +81,7 @@ void Servant::work(Context& c) {
 }
 
 // True if there is still something to wait for after a while in which nothing could be done.
-bool Servant::spin(Context& c, bool* again) {
+bool ProgressThread::spin(Context& c, bool* again) {
   uint32_t turns = 0;
   const int64_t end = now_ns() + kProgressSpin_ns;
   while (!stop_.load() && now_ns() < end) {

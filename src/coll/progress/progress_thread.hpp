@@ -17,12 +17,12 @@ namespace ompl::coll {
 
 class Engine;
 
-class Servant {
+class ProgressThread {
  public:
-  explicit Servant(Engine& engine) : engine_(engine) {}
-  ~Servant();
-  Servant(const Servant&) = delete;
-  Servant& operator=(const Servant&) = delete;
+  explicit ProgressThread(Engine& engine) : engine_(engine) {}
+  ~ProgressThread();
+  ProgressThread(const ProgressThread&) = delete;
+  ProgressThread& operator=(const ProgressThread&) = delete;
 
   // Starts the thread, if it is not started; OMPL_ERR_SYSTEM if none can be.
   int begin();
@@ -30,10 +30,10 @@ class Servant {
   // wherever the process might when it joined.
   void set_spinning(bool spins);
   // There is something to do. Any thread.
-  void ring() { bell_.ring(); }
+  void notify() { events_.notify(); }
 
  private:
-  void serve();
+  void run();
   void work(Context& c);
   bool spin(Context& c, bool* again);
   void take_core(bool own);
@@ -41,7 +41,7 @@ class Servant {
   Engine& engine_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> spins_{false};
-  Bell bell_;
+  EventCount events_;
   arch::Core own_core_;  // once it was chosen
   std::thread thread_;
 };

@@ -11,15 +11,15 @@
 
 namespace ompl::coll {
 
-StandIn::StandIn(Team& team, uint32_t member, uint32_t lane)
+ProxyExecutor::ProxyExecutor(Team& team, uint32_t member, uint32_t tag)
     : team_(team),
       rank_(team.ranks()[member]),
-      desk_at_(team.desk_at(member, lane)),
-      desk_(team.desk(member, lane)),
-      executor_(team, team.channels(member, lane)) {}
+      queue_at_(team.offload_queue_at(member, tag)),
+      queue_(team.offload_queue(member, tag)),
+      executor_(team, team.channels(member, tag)) {}
 
-bool StandIn::serve(Context& c, MemberMemory& memory, bool* moved) {
-  if (order_ == nullptr) {
+bool ProxyExecutor::advance(Context& c, MemberMemory& memory, bool* moved) {
+  if (request_ == nullptr) {
     if (!take(memory)) return false;
     *moved = true;
   }
@@ -27,82 +27,87 @@ bool StandIn::serve(Context& c, MemberMemory& memory, bool* moved) {
     end(c, broken, team_.why_broken());
     return false;
   }
-  if (desk_.recalled.load(std::memory_order_acquire) != 0) {
+  if (queue_.recalled.load(std::memory_order_acquire) != 0) {
     end(c, OMPL_ERR_STATE, "the member took it back");
     return false;
   }
   const uint64_t before = executor_.moves();
   const bool over = executor_.advance(c, execution_, Executor::kTurns) == Executor::Turn::done;
   *moved = *moved || over || executor_.moves() != before;
-  desk_.moves.store(executor_.moves(), std::memory_order_relaxed);
+  queue_.moves.store(executor_.moves(), std::memory_order_relaxed);
   if (over) end(c, execution_.failure, execution_.why);
   return !over;
 }
 
 // The next order, if nobody has it; one that cannot be served goes back to the member, who may sleep.
-bool StandIn::take(MemberMemory& memory) {
-  const uint32_t number = desk_.done.load(std::memory_order_acquire);
-  if (desk_.posted.load(std::memory_order_acquire) == number) return false;
-  Order& order = desk_.order(number);
-  if (!order.take(number, Order::Owner::servant)) return false;
-  if (const int error = learn(order, memory); error != 0) {
+bool ProxyExecutor::take(MemberMemory& memory) {
+  const uint32_t number = queue_.done.load(std::memory_order_acquire);
+  if (queue_.posted.load(std::memory_order_acquire) == number) return false;
+  OffloadRequest& request = queue_.request(number);
+  if (!request.take(number, OffloadRequest::Owner::proxy)) return false;
+  if (const int error = learn(request, memory); error != 0) {
     if (error != ENOMEM) refuse(error);
-    order.claim.store(Order::claim_of(number, Order::Owner::member), std::memory_order_seq_cst);
-    team_.runtime().wake_sleepers(rank_, desk_at_ + offsetof(Desk, done));
+    request.claim.store(OffloadRequest::claim_of(number, OffloadRequest::Owner::member),
+                        std::memory_order_seq_cst);
+    team_.runtime().wake_sleepers(rank_, queue_at_ + offsetof(OffloadQueue, done));
     return false;
   }
-  order_ = &order;
+  request_ = &request;
   return true;
 }
 
 // The member hands over no more.
-void StandIn::refuse(int error) {
-  if (team_.engine().station(rank_).refused.exchange(error) != 0) return;
+void ProxyExecutor::refuse(int error) {
+  if (team_.engine().node_endpoint(rank_).refused.exchange(error) != 0) return;
   log::info(
       "rank {}: cannot read the memory of rank {} ({}): its callers go on with collectives themselves",
       team_.runtime().rank(), rank_, error_text(error));
 }
 
 // 0, or why it cannot be served.
-int StandIn::learn(const Order& order, MemberMemory& memory) {
+int ProxyExecutor::learn(const OffloadRequest& request, MemberMemory& memory) {
   if (memory.refusal() != 0) return memory.refusal();
-  if (order.schedule != known_) {
+  if (request.schedule != known_) {
     known_ = 0;
     try {
-      schedule_.steps.resize(order.step_count);
-      schedule_.rounds.resize(order.round_count);
-      execution_.make_room(order.widest);
+      schedule_.steps.resize(request.step_count);
+      schedule_.rounds.resize(request.round_count);
+      execution_.make_room(request.widest);
     } catch (const std::bad_alloc&) {
       return ENOMEM;
     }
-    int error = memory.read(schedule_.steps.data(), order.steps, order.step_count * sizeof(Step));
+    int error =
+        memory.read(schedule_.steps.data(), request.steps, request.step_count * sizeof(ScheduleStep));
     if (error == 0)
-      error = memory.read(schedule_.rounds.data(), order.rounds, order.round_count * sizeof(uint32_t));
+      error =
+          memory.read(schedule_.rounds.data(), request.rounds, request.round_count * sizeof(uint32_t));
     if (error != 0) return error;
-    known_ = order.schedule;
+    known_ = request.schedule;
   }
-  operation_ = {.element = order.element};
-  if (order.type >= 0) operation_.kernel = kernel_of(order.type, order.op, &operation_.element);
+  operation_ = {.element = request.element};
+  if (request.type >= 0) operation_.kernel = kernel_of(request.type, request.op, &operation_.element);
   execution_.memory = memory.is_own() ? nullptr : &memory;
   execution_.failure = OMPL_OK;
-  execution_.find_scratch(order.scratch);
+  execution_.find_scratch(request.scratch);
   // NOLINTBEGIN(performance-no-int-to-ptr)
   execution_.begin({.schedule = &schedule_,
-                    .send = reinterpret_cast<std::byte*>(order.send),
-                    .receive = reinterpret_cast<std::byte*>(order.receive),
+                    .send = reinterpret_cast<std::byte*>(request.send),
+                    .receive = reinterpret_cast<std::byte*>(request.receive),
                     .operation = &operation_});
   // NOLINTEND(performance-no-int-to-ptr)
   return 0;
 }
 
-void StandIn::end(Context& c, int code, const std::string& why) {
-  if (order_ == nullptr) return;
-  order_->code = code;
-  const std::size_t length = code == OMPL_OK ? 0 : why.copy(order_->why.data(), order_->why.size() - 1);
-  order_->why[length] = '\0';
-  order_ = nullptr;
+void ProxyExecutor::end(Context& c, int code, const std::string& why) {
+  if (request_ == nullptr) return;
+  request_->code = code;
+  const std::size_t length =
+      code == OMPL_OK ? 0 : why.copy(request_->why.data(), request_->why.size() - 1);
+  request_->why[length] = '\0';
+  request_ = nullptr;
   // To memory that is mapped nothing can fail.
-  static_cast<void>(team_.runtime().signal(c, rank_, {.offset = desk_at_ + offsetof(Desk, done)}));
+  static_cast<void>(
+      team_.runtime().signal(c, rank_, {.offset = queue_at_ + offsetof(OffloadQueue, done)}));
 }
 
 }  // namespace ompl::coll

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A member's lane at the servant of its node: carries out what the member has handed over there, on the member's channels and buffers.
-// Thread rule: the servant.
+// A member's tag queue at the node's progress thread: carries out what the member has handed over there, on the member's channels and buffers.
+// Thread rule: the node's progress thread.
 #pragma once
 
 #include <string>
@@ -13,29 +13,29 @@ namespace ompl::coll {
 
 class Team;
 
-class StandIn {
+class ProxyExecutor {
  public:
-  StandIn(Team& team, uint32_t member, uint32_t lane);
+  ProxyExecutor(Team& team, uint32_t member, uint32_t tag);
 
   // Goes on as far as can be without waiting; `moved`: set if anything was done. True if it has something left.
-  bool serve(Context& c, MemberMemory& memory, bool* moved);
+  bool advance(Context& c, MemberMemory& memory, bool* moved);
   // Ends what it has.
   void end(Context& c, int code, const std::string& why);
 
  private:
   bool take(MemberMemory& memory);
   void refuse(int error);
-  int learn(const Order& order, MemberMemory& memory);
+  int learn(const OffloadRequest& request, MemberMemory& memory);
 
   Team& team_;
   const uint32_t rank_;
-  const uint64_t desk_at_;  // in the member's segment
-  Desk& desk_;
+  const uint64_t queue_at_;  // in the member's segment
+  OffloadQueue& queue_;
   Executor executor_;
-  Order* order_ = nullptr;  // that it has
-  Schedule schedule_;       // the last one,
-  uint64_t known_ = 0;      // and its number
-  Operation operation_;
+  OffloadRequest* request_ = nullptr;  // that it has
+  Schedule schedule_;                  // the last one,
+  uint64_t known_ = 0;                 // and its number
+  ReductionOperation operation_;
   Execution execution_;
 };
 

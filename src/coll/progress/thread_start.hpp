@@ -12,7 +12,7 @@
 namespace ompl::coll {
 
 inline constexpr int64_t kProgressSpin_ns = 200'000;  // of a thread with a core of its own
-inline constexpr std::chrono::seconds kUntilItIsRung{100};
+inline constexpr std::chrono::seconds kUntilNotified{100};
 
 // OMPL_ERR_SYSTEM if none can be started.
 int start_progress_thread(std::thread* thread, std::function<void()> work);

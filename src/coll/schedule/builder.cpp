@@ -12,7 +12,7 @@ constexpr uint64_t kStraightFrom = 32768;  // bytes: below, asking where they go
 
 }  // namespace
 
-void Builder::add(const Step& step) {
+void Builder::add(const ScheduleStep& step) {
   schedule_.steps.push_back(step);
   if (!step.has_peer()) return;
   schedule_.bytes += step.length;
@@ -20,13 +20,13 @@ void Builder::add(const Step& step) {
 }
 
 Place Builder::real(Place place) const {
-  if (place.buffer == Buffer::scratch) return place;
-  return (place.buffer == Buffer::send ? sent_ : received_).plus(place.offset);
+  if (place.buffer == CallBuffer::scratch) return place;
+  return (place.buffer == CallBuffer::send ? sent_ : received_).plus(place.offset);
 }
 
 void Builder::send(uint32_t peer, Place from, uint64_t length) {
   if (length == 0) return;
-  add({.kind = Step::Kind::send,
+  add({.kind = ScheduleStep::Kind::send,
        .straight = length >= kStraightFrom,
        .peer = peer,
        .length = length,
@@ -35,7 +35,7 @@ void Builder::send(uint32_t peer, Place from, uint64_t length) {
 
 void Builder::receive(uint32_t peer, Place to, uint64_t length) {
   if (length == 0) return;
-  add({.kind = Step::Kind::receive,
+  add({.kind = ScheduleStep::Kind::receive,
        .straight = length >= kStraightFrom,
        .peer = peer,
        .length = length,
@@ -44,12 +44,12 @@ void Builder::receive(uint32_t peer, Place to, uint64_t length) {
 
 void Builder::send_combined(uint32_t peer, Place from, uint64_t length) {
   if (length == 0) return;
-  add({.kind = Step::Kind::send, .peer = peer, .length = length, .from = real(from)});
+  add({.kind = ScheduleStep::Kind::send, .peer = peer, .length = length, .from = real(from)});
 }
 
 void Builder::receive_uncombined(uint32_t peer, Place to, uint64_t length) {
   if (length == 0) return;
-  add({.kind = Step::Kind::receive, .peer = peer, .length = length, .to = real(to)});
+  add({.kind = ScheduleStep::Kind::receive, .peer = peer, .length = length, .to = real(to)});
 }
 
 // An element that is larger than a cell is received whole, and combined after the round.
@@ -58,7 +58,7 @@ void Builder::combine(uint32_t peer, Place from, Place to, uint64_t length, bool
   from = real(from);
   to = real(to);
   if (call_.element <= call_.most_combined) {
-    add({.kind = Step::Kind::combine,
+    add({.kind = ScheduleStep::Kind::combine,
          .behind = behind,
          .peer = peer,
          .length = length,
@@ -69,14 +69,17 @@ void Builder::combine(uint32_t peer, Place from, Place to, uint64_t length, bool
   const Place whole = scratch(length);
   receive_uncombined(peer, whole, length);
   if (from != to)
-    afterwards_.push_back({.kind = Step::Kind::copy, .length = length, .from = from, .to = to});
-  afterwards_.push_back(
-      {.kind = Step::Kind::reduce, .behind = behind, .length = length, .from = whole, .to = to});
+    afterwards_.push_back({.kind = ScheduleStep::Kind::copy, .length = length, .from = from, .to = to});
+  afterwards_.push_back({.kind = ScheduleStep::Kind::reduce,
+                         .behind = behind,
+                         .length = length,
+                         .from = whole,
+                         .to = to});
 }
 
 void Builder::reduce(Place from, Place to, uint64_t length, bool behind) {
   if (length == 0) return;
-  add({.kind = Step::Kind::reduce,
+  add({.kind = ScheduleStep::Kind::reduce,
        .behind = behind,
        .length = length,
        .from = real(from),
@@ -87,7 +90,7 @@ void Builder::copy(Place from, Place to, uint64_t length) {
   from = real(from);
   to = real(to);
   if (length > 0 && from != to)
-    add({.kind = Step::Kind::copy, .length = length, .from = from, .to = to});
+    add({.kind = ScheduleStep::Kind::copy, .length = length, .from = from, .to = to});
 }
 
 void Builder::exchange(uint32_t to, const Ranges& out, uint32_t from, const Ranges& in) {
@@ -112,14 +115,14 @@ void Builder::next_round() {
     rounds.push_back(end);
   };
   end_round();
-  for (const Step& step : std::exchange(afterwards_, {})) {
+  for (const ScheduleStep& step : std::exchange(afterwards_, {})) {
     add(step);
     end_round();
   }
 }
 
 Place Builder::scratch(uint64_t length) {
-  const Place place{Buffer::scratch, schedule_.scratch};
+  const Place place{CallBuffer::scratch, schedule_.scratch};
   schedule_.scratch += (length + kLine - 1) / kLine * kLine;
   return place;
 }

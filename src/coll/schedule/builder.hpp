@@ -19,7 +19,7 @@ using Ranges = std::vector<Range>;
 
 class Builder {
  public:
-  explicit Builder(const Call& call) : call_(call) {}
+  explicit Builder(const CollectiveCall& call) : call_(call) {}
 
   // What follows numbers peers by their places in this list; an empty one: by their places in the team.
   void among(const std::vector<uint32_t>& members) { members_ = members; }
@@ -31,8 +31,8 @@ class Builder {
   }
 
   // Of no bytes: only the arrival counts.
-  void notify(uint32_t peer) { add({.kind = Step::Kind::send, .peer = peer}); }
-  void await(uint32_t peer) { add({.kind = Step::Kind::receive, .peer = peer}); }
+  void notify(uint32_t peer) { add({.kind = ScheduleStep::Kind::send, .peer = peer}); }
+  void await(uint32_t peer) { add({.kind = ScheduleStep::Kind::receive, .peer = peer}); }
 
   // Each does nothing if `length` is 0, at both ends.
   void send(uint32_t peer, Place from, uint64_t length);
@@ -59,15 +59,15 @@ class Builder {
   Schedule finish();
 
  private:
-  void add(const Step& step);
+  void add(const ScheduleStep& step);
   [[nodiscard]] Place real(Place place) const;
 
-  const Call& call_;
+  const CollectiveCall& call_;
   Schedule schedule_;
   std::vector<uint32_t> members_;
   Place sent_ = kSent;
   Place received_ = kReceived;
-  std::vector<Step> afterwards_;  // own reductions of what a round received whole
+  std::vector<ScheduleStep> afterwards_;  // own reductions of what a round received whole
 };
 
 // Those that follow each other joined, empty ones left out.

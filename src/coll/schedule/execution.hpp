@@ -20,7 +20,7 @@ struct Work {
   const Schedule* schedule = nullptr;
   std::byte* send = nullptr;
   std::byte* receive = nullptr;
-  const Operation* operation = nullptr;
+  const ReductionOperation* operation = nullptr;
 };
 
 // A step of the round under way.

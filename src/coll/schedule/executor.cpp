@@ -11,7 +11,7 @@
 namespace ompl::coll {
 namespace {
 
-constexpr int kBurst = Layout::kCells / 2;  // cells of a step in a turn: both directions stay busy
+constexpr int kBurst = TeamLayout::kCells / 2;  // cells of a step in a turn: both directions stay busy
 constexpr std::size_t kMappedPiece =
     MemberMemory::kMost;  // bytes of a straight message that a turn copies
 constexpr std::size_t kPiece = std::size_t{1} << 30;
@@ -19,13 +19,13 @@ constexpr std::size_t kPiece = std::size_t{1} << 30;
 constexpr const char* kFailed = "the user-defined operation failed";
 
 std::byte* address(Execution& execution, Place place) {
-  if (place.buffer == Buffer::scratch) return execution.scratch.data() + place.offset;
-  return (place.buffer == Buffer::send ? execution.now.send : execution.now.receive) + place.offset;
+  if (place.buffer == CallBuffer::scratch) return execution.scratch.data() + place.offset;
+  return (place.buffer == CallBuffer::send ? execution.now.send : execution.now.receive) + place.offset;
 }
 
 // Whether they are to be copied between here and another process.
 bool is_elsewhere(const Execution& execution, Place place) {
-  return execution.memory != nullptr && place.buffer != Buffer::scratch;
+  return execution.memory != nullptr && place.buffer != CallBuffer::scratch;
 }
 
 // The kernel says that there is no such process before anybody here knows that the member died.
@@ -48,7 +48,8 @@ std::byte* look(Execution& execution, Place place, std::size_t length, std::size
 }
 
 // Where in the member's segment the buffer of a step lies, if it does.
-bool offset_of(const Runtime& runtime, Execution& execution, const Step& step, uint64_t* offset) {
+bool offset_of(const Runtime& runtime, Execution& execution, const ScheduleStep& step,
+               uint64_t* offset) {
   const std::byte* const there = address(execution, step.to);
   return is_elsewhere(execution, step.to) ? execution.memory->offset_of(there, step.length, offset)
                                           : runtime.offset_of(there, step.length, offset);
@@ -110,16 +111,17 @@ Executor::Turn Executor::advance(Context& c, Execution& execution, int turns) {
   return execution.round == schedule.rounds.size() ? Turn::done : Turn::again;
 }
 
-Executor::Turn Executor::step(Context& c, Execution& execution, const Step& step, Progress& progress) {
+Executor::Turn Executor::step(Context& c, Execution& execution, const ScheduleStep& step,
+                              Progress& progress) {
   switch (step.kind) {
-    case Step::Kind::send:
+    case ScheduleStep::Kind::send:
       return step.straight ? send_straight(c, execution, step, progress)
                            : send(c, execution, step, progress);
-    case Step::Kind::receive:
-    case Step::Kind::combine:
+    case ScheduleStep::Kind::receive:
+    case ScheduleStep::Kind::combine:
       return receive(c, execution, step, progress);
-    case Step::Kind::copy:
-    case Step::Kind::reduce:
+    case ScheduleStep::Kind::copy:
+    case ScheduleStep::Kind::reduce:
       break;
   }
   rework(execution, step);
@@ -127,8 +129,8 @@ Executor::Turn Executor::step(Context& c, Execution& execution, const Step& step
 }
 
 // A step within the own buffers; in pieces, if they are copied to be worked on.
-void Executor::rework(Execution& execution, const Step& step) {
-  const Operation& operation = *execution.now.operation;
+void Executor::rework(Execution& execution, const ScheduleStep& step) {
+  const ReductionOperation& operation = *execution.now.operation;
   const uint64_t most = execution.memory == nullptr
                             ? step.length
                             : MemberMemory::kMost / operation.element * operation.element;
@@ -137,7 +139,7 @@ void Executor::rework(Execution& execution, const Step& step) {
     length = std::min(most, step.length - at);
     std::byte* const from = look(execution, step.from.plus(at), length, 0);
     if (from == nullptr) return;
-    if (step.kind == Step::Kind::copy) {
+    if (step.kind == ScheduleStep::Kind::copy) {
       store(execution, step.to.plus(at), from, length);
       continue;
     }
@@ -163,7 +165,8 @@ uint64_t Executor::piece(const Execution& execution) const {
   return element <= room ? room / element * element : room;
 }
 
-Executor::Turn Executor::send(Context& c, Execution& execution, const Step& step, Progress& progress) {
+Executor::Turn Executor::send(Context& c, Execution& execution, const ScheduleStep& step,
+                              Progress& progress) {
   Channel& channel = channels_[step.peer];
   for (int i = 0; i < kBurst; ++i) {
     if (!channel.may_send()) return i > 0 ? Turn::moved : Turn::blocked;
@@ -179,7 +182,7 @@ Executor::Turn Executor::send(Context& c, Execution& execution, const Step& step
   return Turn::moved;
 }
 
-Executor::Turn Executor::send_straight(Context& c, Execution& execution, const Step& step,
+Executor::Turn Executor::send_straight(Context& c, Execution& execution, const ScheduleStep& step,
                                        Progress& progress) {
   using Phase = Progress::Phase;
   Channel& channel = channels_[step.peer];
@@ -210,7 +213,7 @@ Executor::Turn Executor::send_straight(Context& c, Execution& execution, const S
   return progress.bytes == step.length && code == OMPL_OK ? Turn::done : Turn::moved;
 }
 
-Executor::Turn Executor::receive(Context& c, Execution& execution, const Step& step,
+Executor::Turn Executor::receive(Context& c, Execution& execution, const ScheduleStep& step,
                                  Progress& progress) {
   using Phase = Progress::Phase;
   Channel& channel = channels_[step.peer];
@@ -246,10 +249,10 @@ Executor::Turn Executor::receive(Context& c, Execution& execution, const Step& s
   return Turn::moved;
 }
 
-void Executor::accept(Execution& execution, const Step& step, std::byte* data, uint64_t at,
+void Executor::accept(Execution& execution, const ScheduleStep& step, std::byte* data, uint64_t at,
                       std::size_t length) {
   if (execution.failure != OMPL_OK) return;
-  if (step.kind == Step::Kind::receive) {
+  if (step.kind == ScheduleStep::Kind::receive) {
     store(execution, step.to.plus(at), data, length);
     return;
   }

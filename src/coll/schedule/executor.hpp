@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Carries out the steps of a schedule on the channels of a member.
 //
-// Thread rule: one thread at a time, which has claimed the lane.
+// Thread rule: one thread at a time, which has claimed the tag queue.
 #pragma once
 
 #include <string>
@@ -29,13 +29,13 @@ class Executor {
   [[nodiscard]] uint64_t moves() const { return moves_.load(std::memory_order_relaxed); }
 
  private:
-  Turn step(Context& c, Execution& execution, const Step& step, Progress& progress);
-  Turn send(Context& c, Execution& execution, const Step& step, Progress& progress);
-  Turn send_straight(Context& c, Execution& execution, const Step& step, Progress& progress);
-  Turn receive(Context& c, Execution& execution, const Step& step, Progress& progress);
+  Turn step(Context& c, Execution& execution, const ScheduleStep& step, Progress& progress);
+  Turn send(Context& c, Execution& execution, const ScheduleStep& step, Progress& progress);
+  Turn send_straight(Context& c, Execution& execution, const ScheduleStep& step, Progress& progress);
+  Turn receive(Context& c, Execution& execution, const ScheduleStep& step, Progress& progress);
   Turn outcome(int code);
-  static void rework(Execution& execution, const Step& step);
-  static void accept(Execution& execution, const Step& step, std::byte* data, uint64_t at,
+  static void rework(Execution& execution, const ScheduleStep& step);
+  static void accept(Execution& execution, const ScheduleStep& step, std::byte* data, uint64_t at,
                      std::size_t length);
   static void note_others(Execution& execution, int code);
   [[nodiscard]] uint64_t piece(const Execution& execution) const;

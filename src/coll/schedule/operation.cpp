@@ -69,7 +69,7 @@ struct LogicalXor {
 };
 
 template <class T>
-Operation::Kernel any_kernel(int32_t op) {
+ReductionOperation::Kernel any_kernel(int32_t op) {
   switch (op) {
     case OMPL_SUM:
       return combine<T, Sum>;
@@ -81,7 +81,7 @@ Operation::Kernel any_kernel(int32_t op) {
 }
 
 template <class T>
-Operation::Kernel real_kernel(int32_t op) {
+ReductionOperation::Kernel real_kernel(int32_t op) {
   switch (op) {
     case OMPL_MIN:
       return combine<T, Least>;
@@ -99,7 +99,7 @@ Operation::Kernel real_kernel(int32_t op) {
 }
 
 template <class T>
-Operation::Kernel integer_kernel(int32_t op) {
+ReductionOperation::Kernel integer_kernel(int32_t op) {
   switch (op) {
     case OMPL_BAND:
       return combine<T, std::bit_and<>>;
@@ -113,7 +113,7 @@ Operation::Kernel integer_kernel(int32_t op) {
 }
 
 template <class T>
-Operation::Kernel kernel_for(int32_t op, uint32_t* element) {
+ReductionOperation::Kernel kernel_for(int32_t op, uint32_t* element) {
   *element = sizeof(T);
   if constexpr (std::is_integral_v<T>) return integer_kernel<T>(op);
   if constexpr (std::is_floating_point_v<T>) return real_kernel<T>(op);
@@ -122,7 +122,7 @@ Operation::Kernel kernel_for(int32_t op, uint32_t* element) {
 
 }  // namespace
 
-Operation::Kernel kernel_of(int32_t type, int32_t op, uint32_t* element) {
+ReductionOperation::Kernel kernel_of(int32_t type, int32_t op, uint32_t* element) {
   switch (type) {
     case OMPL_INT8:
       return kernel_for<int8_t>(op, element);
@@ -153,8 +153,8 @@ Operation::Kernel kernel_of(int32_t type, int32_t op, uint32_t* element) {
   }
 }
 
-bool Operation::apply(std::byte* in, const std::byte* own, std::byte* out, std::size_t bytes,
-                      bool behind) const {
+bool ReductionOperation::apply(std::byte* in, const std::byte* own, std::byte* out, std::size_t bytes,
+                               bool behind) const {
   const std::size_t count = bytes / element;
   if (kernel != nullptr) {
     kernel(in, own, out, count);

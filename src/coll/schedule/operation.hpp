@@ -11,7 +11,7 @@ namespace ompl::coll {
 
 inline constexpr int32_t kFirstOperation = 64;  // of the user; below are those built in
 
-struct Operation {
+struct ReductionOperation {
   // out[i] = in[i] op own[i]; `out` may be `own`. Of any alignment.
   using Kernel = void (*)(const std::byte* in, const std::byte* own, std::byte* out, std::size_t count);
 
@@ -28,6 +28,6 @@ struct Operation {
 };
 
 // The kernel of a built-in operation on a type, nullptr if there is none; `element`: bytes of the type.
-Operation::Kernel kernel_of(int32_t type, int32_t op, uint32_t* element);
+ReductionOperation::Kernel kernel_of(int32_t type, int32_t op, uint32_t* element);
 
 }  // namespace ompl::coll

@@ -16,10 +16,10 @@ class Tuning;
 
 struct Prepared {
   std::vector<std::shared_ptr<const Schedule>> schedules;  // one, or by candidate
-  uint64_t number = 0;                                     // of its lane: no two have the same
+  uint64_t number = 0;                                     // of its tag queue: no two have the same
   Tuning* tuning = nullptr;                                // null: nothing is left open
   std::shared_ptr<const Schedule> exchange;                // of its times
-  bool can_be_served = false;                              // by the servant of the node
+  bool can_be_offloaded = false;                           // by the node's progress thread
   // The most of any.
   uint32_t widest = 0;
   uint64_t scratch = 0;

@@ -10,18 +10,18 @@
 
 namespace ompl::coll {
 
-enum class Buffer : uint8_t { send, receive, scratch };
+enum class CallBuffer : uint8_t { send, receive, scratch };
 
 // Bytes of one of a call's buffers.
 struct Place {
-  Buffer buffer = Buffer::send;
+  CallBuffer buffer = CallBuffer::send;
   uint64_t offset = 0;
 
   [[nodiscard]] Place plus(uint64_t bytes) const { return {buffer, offset + bytes}; }
   bool operator==(const Place&) const = default;
 };
 
-struct Step {
+struct ScheduleStep {
   enum class Kind : uint8_t {
     send,     // `from` to `peer`
     receive,  // `to` from `peer`
@@ -42,7 +42,7 @@ struct Step {
 };
 
 struct Schedule {
-  std::vector<Step> steps;
+  std::vector<ScheduleStep> steps;
   std::vector<uint32_t> rounds;  // where each ends among the steps
   uint32_t widest = 0;           // steps of the largest round
   uint64_t scratch = 0;          // bytes

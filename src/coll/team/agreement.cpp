@@ -14,33 +14,34 @@ namespace {
 
 constexpr std::size_t kMostNamed = 8;
 
-std::string text_of(const Promise& promise) {
-  std::string text = ompl_coll_name(promise.collective);
-  if (promise.algorithm != OMPL_COLL_AUTO)
-    text += fmt::format(" by {}", ompl_algorithm_name(promise.algorithm));
-  if (promise.listed != 0)
+std::string text_of(const CallSignature& signature) {
+  std::string text = ompl_coll_name(signature.collective);
+  if (signature.algorithm != OMPL_COLL_AUTO)
+    text += fmt::format(" by {}", ompl_algorithm_name(signature.algorithm));
+  if (signature.listed != 0)
     text += " of listed lengths";
-  else if (promise.collective != OMPL_BARRIER)
-    text += fmt::format(" of {} bytes", promise.bytes);
-  if (promise.op >= kFirstOperation)
+  else if (signature.collective != OMPL_BARRIER)
+    text += fmt::format(" of {} bytes", signature.bytes);
+  if (signature.op >= kFirstOperation)
     text += " by the user's operation";
-  else if (promise.op >= 0)
-    text += fmt::format(" by operation {} of type {}", promise.op, promise.type);
-  if (promise.collective == OMPL_BROADCAST || promise.collective == OMPL_REDUCE ||
-      promise.collective == OMPL_GATHER || promise.collective == OMPL_SCATTER)
-    text += fmt::format(" with root {}", promise.root);
-  if (promise.modes != 0) text += " with a request";
+  else if (signature.op >= 0)
+    text += fmt::format(" by operation {} of type {}", signature.op, signature.type);
+  if (signature.collective == OMPL_BROADCAST || signature.collective == OMPL_REDUCE ||
+      signature.collective == OMPL_GATHER || signature.collective == OMPL_SCATTER)
+    text += fmt::format(" with root {}", signature.root);
+  if (signature.modes != 0) text += " with a request";
   return text;
 }
 
-// Those who promise the same as `first`, the first of them.
-std::string who(const std::vector<Promise>& promises, std::vector<Promise>::const_iterator first) {
+// Those with the same signature as `first`, the first of them.
+std::string who(const std::vector<CallSignature>& signatures,
+                std::vector<CallSignature>::const_iterator first) {
   std::vector<std::ptrdiff_t> members;
   std::ptrdiff_t more = 0;
-  for (auto one = first; one != promises.end(); ++one) {
+  for (auto one = first; one != signatures.end(); ++one) {
     if (*one != *first) continue;
     if (members.size() < kMostNamed)
-      members.push_back(one - promises.begin());
+      members.push_back(one - signatures.begin());
     else
       ++more;
   }
@@ -52,7 +53,7 @@ std::string who(const std::vector<Promise>& promises, std::vector<Promise>::cons
 
 }  // namespace
 
-Promise promise_of(const Call& call, int32_t type, int32_t op) {
+CallSignature signature_of(const CollectiveCall& call, int32_t type, int32_t op) {
   return {.collective = call.collective,
           .algorithm = call.algorithm,
           .type = type,
@@ -63,21 +64,21 @@ Promise promise_of(const Call& call, int32_t type, int32_t op) {
           .bytes = call.listed ? 0 : call.length};
 }
 
-Call exchange_of_promises(const Call& call) {
+CollectiveCall exchange_of_signatures(const CollectiveCall& call) {
   return {.collective = OMPL_ALLGATHER,
           .algorithm = OMPL_COLL_BRUCK,
           .me = call.me,
           .size = call.size,
           .in_place = true,
-          .length = sizeof(Promise)};
+          .length = sizeof(CallSignature)};
 }
 
-std::string disagreement(const std::vector<Promise>& promises) {
-  if (std::ranges::count(promises, promises.front()) == std::ssize(promises)) return {};
+std::string disagreement(const std::vector<CallSignature>& signatures) {
+  if (std::ranges::count(signatures, signatures.front()) == std::ssize(signatures)) return {};
   std::string text = "the members call different collectives";
-  for (auto one = promises.begin(); one != promises.end(); ++one) {
-    if (std::find(promises.begin(), one, *one) == one)
-      text += fmt::format("; {} at {}", text_of(*one), who(promises, one));
+  for (auto one = signatures.begin(); one != signatures.end(); ++one) {
+    if (std::find(signatures.begin(), one, *one) == one)
+      text += fmt::format("; {} at {}", text_of(*one), who(signatures, one));
   }
   return text;
 }

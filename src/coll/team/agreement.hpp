@@ -13,26 +13,26 @@
 namespace ompl::coll {
 
 // What members must give alike. Of operations of the user, which have numbers of their own at each rank, that they are such.
-struct Promise {
+struct CallSignature {
   int32_t collective = 0;
   int32_t algorithm = 0;
   int32_t type = 0;
   int32_t op = 0;
   uint32_t root = 0;
   uint16_t listed = 0;
-  uint16_t modes = 0;  // Call::modes
-  uint64_t bytes = 0;  // Call::length; 0 if lengths are listed
+  uint16_t modes = 0;  // CollectiveCall::modes
+  uint64_t bytes = 0;  // CollectiveCall::length; 0 if lengths are listed
 
-  bool operator==(const Promise&) const = default;
+  bool operator==(const CallSignature&) const = default;
 };
-static_assert(std::has_unique_object_representations_v<Promise>);
+static_assert(std::has_unique_object_representations_v<CallSignature>);
 
-[[nodiscard]] Promise promise_of(const Call& call, int32_t type, int32_t op);
+[[nodiscard]] CallSignature signature_of(const CollectiveCall& call, int32_t type, int32_t op);
 
-// The allgather, in place, that carries the promises of `call`'s members.
-[[nodiscard]] Call exchange_of_promises(const Call& call);
+// The allgather, in place, that carries the signatures of `call`'s members.
+[[nodiscard]] CollectiveCall exchange_of_signatures(const CollectiveCall& call);
 
 // Empty if they are the same; else who calls what.
-[[nodiscard]] std::string disagreement(const std::vector<Promise>& promises);
+[[nodiscard]] std::string disagreement(const std::vector<CallSignature>& signatures);
 
 }  // namespace ompl::coll

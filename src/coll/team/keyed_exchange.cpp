@@ -11,15 +11,15 @@ namespace ompl::coll {
 namespace {
 
 constexpr uint32_t kStride = 64;
-static_assert(kStride >= sizeof(Cell) + sizeof(Meeting::Word));
+static_assert(kStride >= sizeof(Cell) + sizeof(KeyedExchange::Word));
 
-Layout layout_of(uint32_t ranks) { return {.members = ranks, .lanes = 1, .stride = kStride}; }
+TeamLayout layout_of(uint32_t ranks) { return {.members = ranks, .tags = 1, .stride = kStride}; }
 
 }  // namespace
 
 // The cells for ranks that are not mapped come last.
-Meeting::Meeting(Runtime& runtime, uint64_t memory) : runtime_(runtime) {
-  const Layout layout = layout_of(runtime.size());
+KeyedExchange::KeyedExchange(Runtime& runtime, uint64_t memory) : runtime_(runtime) {
+  const TeamLayout layout = layout_of(runtime.size());
   const uint32_t me = runtime.rank();
   sides_.reserve(runtime.size());
   for (uint32_t rank = 0; rank < runtime.size(); ++rank) {
@@ -36,13 +36,13 @@ Meeting::Meeting(Runtime& runtime, uint64_t memory) : runtime_(runtime) {
   }
 }
 
-uint64_t Meeting::bytes(uint32_t ranks) {
-  const Layout layout = layout_of(ranks);
+uint64_t KeyedExchange::bytes(uint32_t ranks) {
+  const TeamLayout layout = layout_of(ranks);
   constexpr uint64_t kLine = OffsetAllocator::kGranule;
   return (layout.bytes() + layout.cell_bytes() + kLine - 1) / kLine * kLine;
 }
 
-int Meeting::Outcome::code(std::string_view caller) const {
+int KeyedExchange::Outcome::code(std::string_view caller) const {
   if (failure != OMPL_OK)
     return fail_quietly(failure, fmt::format("{}: rank {}, of the team, {}", caller, failed,
                                              failure == OMPL_ERR_PEER ? "died" : "is out of reach"));
@@ -56,7 +56,7 @@ int Meeting::Outcome::code(std::string_view caller) const {
 }
 
 // True once it has been told, or cannot be.
-bool Meeting::tell(Context& c, uint32_t rank, const Word& mine, Outcome* outcome) {
+bool KeyedExchange::tell(Context& c, uint32_t rank, const Word& mine, Outcome* outcome) {
   Channel& channel = sides_[rank].channel;
   if (!channel.may_send()) return false;
   const int code = channel.send(c, reinterpret_cast<const std::byte*>(&mine), sizeof mine, OMPL_OK);
@@ -65,9 +65,10 @@ bool Meeting::tell(Context& c, uint32_t rank, const Word& mine, Outcome* outcome
   return code <= OMPL_PENDING;
 }
 
-// True once its word for this meeting is there, or will not come. While no rank has failed nobody has a reason to be at another meeting. A word that was
+// True once its word for this exchange is there, or will not come. While no rank has failed nobody has a reason to be at another exchange. A word that was
 // complained of counts all the same if there was one, not known here.
-bool Meeting::hear(Context& c, uint32_t rank, const Word& mine, uint64_t* value, Outcome* outcome) {
+bool KeyedExchange::hear(Context& c, uint32_t rank, const Word& mine, uint64_t* value,
+                         Outcome* outcome) {
   Side& side = sides_[rank];
   const bool excused = runtime_.failures() != 0;
   const auto fits = [&] {
@@ -90,14 +91,14 @@ bool Meeting::hear(Context& c, uint32_t rank, const Word& mine, uint64_t* value,
   return true;
 }
 
-int Meeting::exchange(Context& c, std::string_view caller, const std::vector<uint32_t>& ranks,
-                      const Word& mine, std::vector<uint64_t>* values) {
+int KeyedExchange::exchange(Context& c, std::string_view caller, const std::vector<uint32_t>& ranks,
+                            const Word& mine, std::vector<uint64_t>* values) {
   values->assign(ranks.size(), mine.value);
-  std::vector<Exchange> left;  // with whom it is not over
+  std::vector<Partner> left;  // with whom it is not over
   for (std::size_t i = 0; i < ranks.size(); ++i)
     if (ranks[i] != runtime_.rank()) left.push_back({.place = i});
   Outcome outcome;
-  const auto go_on = [&](Exchange& one) {
+  const auto go_on = [&](Partner& one) {
     const uint32_t rank = ranks[one.place];
     if (const int known = runtime_.peer(rank).failure.load(); known != OMPL_OK) {
       outcome.fail(known, rank);
@@ -120,7 +121,7 @@ int Meeting::exchange(Context& c, std::string_view caller, const std::vector<uin
     });
     if (code != OMPL_OK && runtime_.peer(first).failure.load() == OMPL_OK) return code;
   }
-  // What only a call has reported so far is known to the next meeting.
+  // What only a call has reported so far is known to the next exchange.
   if (outcome.failure != OMPL_OK) runtime_.look_for_broken(outcome.failed, 1);
   return outcome.code(caller);
 }

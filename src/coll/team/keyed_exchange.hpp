@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How ranks exchange a number each, without a team: to make one and to end one. Every rank has a channel to every other.
 //
-// A word says what meeting it is for. After a death not all members of a team need come to the same meetings any more: one has heard of it,
-// and goes on, while another one still waits there. So words of other meetings are passed over, and the last one is kept: it may be
-// for a meeting that this rank has not come to yet. As nobody ends a meeting before it has heard all, only those in which a member has failed
+// A word says what exchange it is for. After a death not all members of a team need come to the same exchanges any more: one has heard of it,
+// and goes on, while another one still waits there. So words of other exchanges are passed over, and the last one is kept: it may be
+// for an exchange that this rank has not come to yet. As nobody ends an exchange before it has heard all, only those in which a member has failed
 // are left half done, and these are never met again.
 #pragma once
 
@@ -17,33 +17,33 @@
 
 namespace ompl::coll {
 
-class Meeting {
+class KeyedExchange {
  public:
   struct Word {
-    uint64_t key;    // of the meeting; the same at all who come to it
+    uint64_t key;    // of the exchange; the same at all who come to it
     uint64_t value;  // what this rank has to tell
   };
 
   // `memory`: offset of bytes(), zero, at every rank.
-  Meeting(Runtime& runtime, uint64_t memory);
+  KeyedExchange(Runtime& runtime, uint64_t memory);
 
   // Of memory; what comes behind begins at a line.
   static uint64_t bytes(uint32_t ranks);
 
   // Tells each of `ranks` the value and stores what each tells, by its place in the list. Blocks until all have. Called by all of
   // them, one thread at a time. Errors: OMPL_ERR_PEER, OMPL_ERR_LINK (one of them has failed; the others have been told all the same), OMPL_ERR_ARG
-  // (one has come to another meeting; all get that). `caller`: for their texts.
+  // (one has come to another exchange; all get that). `caller`: for their texts.
   int exchange(Context& c, std::string_view caller, const std::vector<uint32_t>& ranks,
                const Word& mine, std::vector<uint64_t>* values);
 
  private:
   struct Side {
     Channel channel;
-    std::optional<Word> kept{};  // the last one, if it was not for a meeting so far
+    std::optional<Word> kept{};  // the last one, if it was not for an exchange so far
     bool complained = false;     // of that one
   };
   // With one rank; and how far it is.
-  struct Exchange {
+  struct Partner {
     std::size_t place;
     bool told = false;
     bool heard = false;

@@ -11,7 +11,7 @@
 
 namespace ompl::coll {
 
-Team::Team(Engine& engine, std::vector<uint32_t> ranks, const Layout& layout,
+Team::Team(Engine& engine, std::vector<uint32_t> ranks, const TeamLayout& layout,
            std::vector<uint64_t> memories, uint64_t staging)
     : engine_(engine),
       runtime_(engine.runtime()),
@@ -21,27 +21,28 @@ Team::Team(Engine& engine, std::vector<uint32_t> ranks, const Layout& layout,
       memories_(std::move(memories)),
       staging_(staging),
       me_(static_cast<uint32_t>(std::ranges::find(ranks_, runtime_.rank()) - ranks_.begin())),
-      servant_(why_no_servant().empty() ? lowest_of_node() : kNoRank) {
-  if (runtime_.settings().coll_scheduler == "locked-queue") queue_ = std::make_unique<LockedQueue>();
-  for (uint32_t lane = 0; lane < layout.lanes; ++lane)
-    lanes_.push_back(std::make_unique<Lane>(*this, lane));
+      progress_rank_(why_no_progress_rank().empty() ? lowest_of_node() : kNoRank) {
+  if (runtime_.settings().coll_scheduler == "locked-queue")
+    locked_queue_ = std::make_unique<LockedQueue>();
+  for (uint32_t tag = 0; tag < layout.tags; ++tag)
+    queues_.push_back(std::make_unique<TagQueue>(*this, tag));
 }
 
-std::vector<Channel> Team::channels(uint32_t member, uint32_t lane) const {
+std::vector<Channel> Team::channels(uint32_t member, uint32_t tag) const {
   std::vector<Channel> channels;
   channels.reserve(size());
   const uint64_t here = memories_[member];
   for (uint32_t peer = 0; peer < size(); ++peer) {
     const uint64_t there = memories_[peer];
-    const uint64_t staged = layout_.cells(lane, peer) - layout_.cells(0, 0);
+    const uint64_t staged = layout_.cells(tag, peer) - layout_.cells(0, 0);
     channels.emplace_back(runtime_,
                           Channel::Ends{.member = ranks_[member],
                                         .rank = ranks_[peer],
-                                        .words_here = here + layout_.words(lane, peer),
-                                        .counters_here = here + layout_.counters(lane, peer),
-                                        .cells_here = here + layout_.cells(lane, peer),
-                                        .words_there = there + layout_.words(lane, member),
-                                        .cells_there = there + layout_.cells(lane, member),
+                                        .words_here = here + layout_.words(tag, peer),
+                                        .counters_here = here + layout_.counters(tag, peer),
+                                        .cells_here = here + layout_.cells(tag, peer),
+                                        .words_there = there + layout_.words(tag, member),
+                                        .cells_there = there + layout_.cells(tag, member),
                                         .staging = static_cast<std::byte*>(runtime_.pointer(
                                             runtime_.rank(), staging_ == 0 ? 0 : staging_ + staged)),
                                         .stride = layout_.stride});
@@ -51,35 +52,35 @@ std::vector<Channel> Team::channels(uint32_t member, uint32_t lane) const {
 
 void Team::drive(Context& c, bool* again) {
   look_at_failures();
-  for (const std::unique_ptr<Lane>& lane : lanes_)
-    if (lane->busy()) lane->drive(c, again);
+  for (const std::unique_ptr<TagQueue>& queue : queues_)
+    if (queue->busy()) queue->drive(c, again);
 }
 
 bool Team::serve(Context& c, bool* again) {
   look_at_failures();
-  if (queue_ != nullptr) {
-    queue_->drive(c, again);
+  if (locked_queue_ != nullptr) {
+    locked_queue_->drive(c, again);
     return busy();
   }
   bool left = false;
-  for (const std::unique_ptr<Lane>& lane : lanes_) {
-    if (!lane->busy() || lane->attended() || !is_served(lane->progress())) continue;
-    lane->drive(c, again);
-    left = left || lane->busy();
+  for (const std::unique_ptr<TagQueue>& queue : queues_) {
+    if (!queue->busy() || queue->attended() || !has_progress_thread(queue->progress())) continue;
+    queue->drive(c, again);
+    left = left || queue->busy();
   }
   return left;
 }
 
 void Team::idle(Context& c, bool* again) {
   look_at_failures();
-  for (const std::unique_ptr<Lane>& lane : lanes_)
-    if (lane->busy() && lane->progress() == OMPL_PROGRESS_IDLE) lane->drive(c, again);
+  for (const std::unique_ptr<TagQueue>& queue : queues_)
+    if (queue->busy() && queue->progress() == OMPL_PROGRESS_IDLE) queue->drive(c, again);
 }
 
-bool Team::has_lane_of(int32_t mode) const {
+bool Team::has_queue_of(int32_t mode) const {
   if (progress() != OMPL_PROGRESS_AUTO) return progress() == mode;
   return std::ranges::any_of(
-      lanes_, [=](const std::unique_ptr<Lane>& lane) { return lane->progress() == mode; });
+      queues_, [=](const std::unique_ptr<TagQueue>& queue) { return queue->progress() == mode; });
 }
 
 uint32_t Team::lowest_of_node() const {
@@ -88,55 +89,59 @@ uint32_t Team::lowest_of_node() const {
   return lowest;
 }
 
-bool Team::can_be_served(const Schedule& schedule) const {
-  return servant_ == runtime_.rank() || std::ranges::all_of(schedule.steps, [this](const Step& step) {
+bool Team::can_be_offloaded(const Schedule& schedule) const {
+  return progress_rank_ == runtime_.rank() ||
+         std::ranges::all_of(schedule.steps, [this](const ScheduleStep& step) {
            return !step.has_peer() || nodes_.of(step.peer) == nodes_.of(me_);
          });
 }
 
-std::string Team::why_no_servant() const {
+std::string Team::why_no_progress_rank() const {
   if (size() == 1) return "the team has one member";
   if (runtime_.settings().coll_scheduler == "locked-queue")
     return "OMPL_COLL_SCHEDULER is locked-queue";
   return {};
 }
 
-// Calls `visit(desk)` for each that this rank's servant looks at.
+// Calls `visit(queue)` for each that this rank's thread for the node looks at.
 template <class Visit>
-void Team::for_orders(Visit visit) const {
-  if (servant_ != runtime_.rank()) return;
+void Team::for_offload_queues(Visit visit) const {
+  if (progress_rank_ != runtime_.rank()) return;
   for (const uint32_t member : neighbours())
-    for (uint32_t lane = 0; lane < layout_.lanes; ++lane) visit(desk(member, lane));
+    for (uint32_t tag = 0; tag < layout_.tags; ++tag) visit(offload_queue(member, tag));
 }
 
-bool Team::has_orders() const {
+bool Team::has_offloads() const {
   bool any = false;
-  for_orders([&](const Desk& desk) { any = any || desk.posted.load() != desk.done.load(); });
+  for_offload_queues(
+      [&](const OffloadQueue& queue) { any = any || queue.posted.load() != queue.done.load(); });
   return any;
 }
 
 bool Team::serve_members(Context& c, MemberMemories& memories, bool* moved) {
   if (closed_.load(std::memory_order_seq_cst)) return false;
-  if (service_ == nullptr) service_ = std::make_unique<Service>(*this);
-  return service_->serve(c, memories, moved);
+  if (proxies_ == nullptr) proxies_ = std::make_unique<TeamProxies>(*this);
+  return proxies_->advance(c, memories, moved);
 }
 
 void Team::end_service(Context& c) {
-  if (service_ != nullptr) service_->end(c, OMPL_ERR_STATE, "the servant of the node has ended");
+  if (proxies_ != nullptr) proxies_->end(c, OMPL_ERR_STATE, "the servant of the node has ended");
 }
 
 bool Team::busy() const {
-  return std::ranges::any_of(lanes_, [](const std::unique_ptr<Lane>& lane) { return lane->busy(); });
+  return std::ranges::any_of(queues_,
+                             [](const std::unique_ptr<TagQueue>& queue) { return queue->busy(); });
 }
 
 void Team::tell(Table* table) const {
-  for (const std::unique_ptr<Lane>& lane : lanes_) lane->tell(table);
+  for (const std::unique_ptr<TagQueue>& queue : queues_) queue->tell(table);
 }
 
 uint64_t Team::moves() const {
   uint64_t all = 0;
-  for (const std::unique_ptr<Lane>& lane : lanes_) all += lane->moves();
-  for_orders([&](const Desk& desk) { all += desk.moves.load(std::memory_order_relaxed); });
+  for (const std::unique_ptr<TagQueue>& queue : queues_) all += queue->moves();
+  for_offload_queues(
+      [&](const OffloadQueue& queue) { all += queue.moves.load(std::memory_order_relaxed); });
   return all;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks that communicate together: a lane for each tag, and memory of the segment.
+// Ranks that communicate together: a queue for each tag, and memory of the segment.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ class Team {
  public:
   // `memories`: offsets of the layout's bytes in the members' segments, zero; `staging`: offset of memory for the cells of
   // peers that are not mapped, 0 if there are none.
-  Team(Engine& engine, std::vector<uint32_t> ranks, const Layout& layout,
+  Team(Engine& engine, std::vector<uint32_t> ranks, const TeamLayout& layout,
        std::vector<uint64_t> memories, uint64_t staging);
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
@@ -32,55 +32,55 @@ class Team {
   [[nodiscard]] uint32_t me() const { return me_; }
   [[nodiscard]] uint32_t size() const { return layout_.members; }
   [[nodiscard]] const Nodes& nodes() const { return nodes_; }
-  [[nodiscard]] const Layout& layout() const { return layout_; }
+  [[nodiscard]] const TeamLayout& layout() const { return layout_; }
   [[nodiscard]] uint64_t memory() const { return memories_[me_]; }
   [[nodiscard]] uint64_t staging() const { return staging_; }
-  [[nodiscard]] Lane& lane(uint32_t tag) { return *lanes_[tag]; }
-  // Those of a member, whose memory is mapped, on a lane.
-  [[nodiscard]] std::vector<Channel> channels(uint32_t member, uint32_t lane) const;
-  // Null, unless lanes are measured under a lock.
-  [[nodiscard]] LockedQueue* queue() const { return queue_.get(); }
+  [[nodiscard]] TagQueue& queue(uint32_t tag) { return *queues_[tag]; }
+  // Those of a member, whose memory is mapped, for a tag.
+  [[nodiscard]] std::vector<Channel> channels(uint32_t member, uint32_t tag) const;
+  // Null, unless tag queues are measured under a lock.
+  [[nodiscard]] LockedQueue* locked_queue() const { return locked_queue_.get(); }
 
-  // Goes on with every lane. Any thread.
+  // Goes on with every tag queue. Any thread.
   void drive(Context& c, bool* again);
   [[nodiscard]] bool busy() const;
-  [[nodiscard]] uint64_t moves() const;  // see Lane; also for members that this rank serves
+  [[nodiscard]] uint64_t moves() const;  // see TagQueue; also for members that this rank serves
 
-  // What was found for its calls; see Lane.
+  // What was found for its calls; see TagQueue.
   void tell(Table* table) const;
 
-  // OMPL_PROGRESS_NONE, ...; with OMPL_PROGRESS_AUTO each lane has its own.
+  // OMPL_PROGRESS_NONE, ...; with OMPL_PROGRESS_AUTO each tag queue has its own.
   [[nodiscard]] int32_t progress() const { return progress_.load(std::memory_order_relaxed); }
   void set_progress(int32_t mode) { progress_.store(mode, std::memory_order_relaxed); }
-  [[nodiscard]] bool has_lane_of(int32_t mode) const;
+  [[nodiscard]] bool has_queue_of(int32_t mode) const;
   // As Engine::serve().
   bool serve(Context& c, bool* again);
-  // Goes on with the lanes of mode idle.
+  // Goes on with the tag queues of mode idle.
   void idle(Context& c, bool* again);
 
   // The members of this node, this one too.
   [[nodiscard]] const std::vector<uint32_t>& neighbours() const {
     return nodes_.members(nodes_.of(me_));
   }
-  // The rank whose process may serve these: the lowest; kNoRank, and why.
-  [[nodiscard]] uint32_t servant() const { return servant_; }
-  [[nodiscard]] std::string why_no_servant() const;
+  // The rank whose process may have the node's progress thread: the lowest; kNoRank, and why.
+  [[nodiscard]] uint32_t progress_rank() const { return progress_rank_; }
+  [[nodiscard]] std::string why_no_progress_rank() const;
   // Whether requests may go there.
-  [[nodiscard]] bool hands_over() const {
-    return progress() == OMPL_PROGRESS_NODE && servant_ != kNoRank;
+  [[nodiscard]] bool offloads() const {
+    return progress() == OMPL_PROGRESS_NODE && progress_rank_ != kNoRank;
   }
-  // Whether the servant can carry out a schedule of this member: the other members' of the node if no message of theirs leaves it.
-  [[nodiscard]] bool can_be_served(const Schedule& schedule) const;
-  // A member's desk of a lane, and where it lies in its segment.
-  [[nodiscard]] uint64_t desk_at(uint32_t member, uint32_t lane) const {
-    return memories_[member] + layout_.desk(lane);
+  // Whether the node's progress thread can carry out a schedule of this member: the other members' of the node if no message of theirs leaves it.
+  [[nodiscard]] bool can_be_offloaded(const Schedule& schedule) const;
+  // A member's offload queue of a tag, and where it lies in its segment.
+  [[nodiscard]] uint64_t offload_queue_at(uint32_t member, uint32_t tag) const {
+    return memories_[member] + layout_.offload_queue(tag);
   }
-  [[nodiscard]] Desk& desk(uint32_t member, uint32_t lane) const {
-    return *static_cast<Desk*>(runtime_.pointer(ranks_[member], desk_at(member, lane)));
+  [[nodiscard]] OffloadQueue& offload_queue(uint32_t member, uint32_t tag) const {
+    return *static_cast<OffloadQueue*>(runtime_.pointer(ranks_[member], offload_queue_at(member, tag)));
   }
-  // Whether this rank's servant has orders of members that are not over. Any thread.
-  [[nodiscard]] bool has_orders() const;
-  // For the servant, if that is of this rank: as StandIn::serve(), and the end of what it has. Once the service is closed, it does not look
+  // Whether this rank's thread for the node has requests of members that are not over. Any thread.
+  [[nodiscard]] bool has_offloads() const;
+  // For the node's progress thread, if it is of this rank: as ProxyExecutor::advance(), and the end of what it has. Once the service is closed, it does not look
   // at the members' memory, which they may use otherwise.
   bool serve_members(Context& c, MemberMemories& memories, bool* moved);
   void end_service(Context& c);
@@ -102,20 +102,20 @@ class Team {
  private:
   [[nodiscard]] uint32_t lowest_of_node() const;
   template <class Visit>
-  void for_orders(Visit visit) const;
+  void for_offload_queues(Visit visit) const;
 
   Engine& engine_;
   Runtime& runtime_;
   const std::vector<uint32_t> ranks_;
   const Nodes nodes_;
-  const Layout layout_;
+  const TeamLayout layout_;
   const std::vector<uint64_t> memories_;  // of the members
   const uint64_t staging_;
   const uint32_t me_;
-  const uint32_t servant_;
-  std::vector<std::unique_ptr<Lane>> lanes_;  // by tag
-  std::unique_ptr<LockedQueue> queue_;
-  std::unique_ptr<Service> service_;  // made by the servant
+  const uint32_t progress_rank_;
+  std::vector<std::unique_ptr<TagQueue>> queues_;  // by tag
+  std::unique_ptr<LockedQueue> locked_queue_;
+  std::unique_ptr<TeamProxies> proxies_;  // made by the node's progress thread
   std::atomic<bool> closed_{false};
 
   std::atomic<int32_t> progress_{OMPL_PROGRESS_NONE};

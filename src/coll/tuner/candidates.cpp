@@ -142,10 +142,10 @@ std::optional<double> cost(int32_t collective, int32_t algorithm, uint32_t membe
   }
 }
 
-std::vector<Candidate> candidates(const Kind& kind, const LogGp& machine) {
+std::vector<AlgorithmCandidate> candidates(const CallKind& kind, const LogGp& machine) {
   constexpr double kUnknown = std::numeric_limits<double>::infinity();
   constexpr double kFirst = -1;
-  std::vector<std::pair<double, Candidate>> all;  // with the places in the order
+  std::vector<std::pair<double, AlgorithmCandidate>> all;  // with the places in the order
   double least = kUnknown;
   for (const Algorithm& algorithm : algorithms()) {
     if (algorithm.collective != kind.collective) continue;
@@ -159,8 +159,8 @@ std::vector<Candidate> candidates(const Kind& kind, const LogGp& machine) {
     least = std::min(least, known.value_or(kUnknown));
     all.push_back({hierarchical ? kFirst : known.value_or(kUnknown), {algorithm.number, known}});
   }
-  std::ranges::stable_sort(all, {}, &std::pair<double, Candidate>::first);
-  std::vector<Candidate> list;
+  std::ranges::stable_sort(all, {}, &std::pair<double, AlgorithmCandidate>::first);
+  std::vector<AlgorithmCandidate> list;
   for (auto& [place, candidate] : all) {
     candidate.hopeless = candidate.cost && *candidate.cost > kHopeless * least;
     list.push_back(candidate);
@@ -168,17 +168,17 @@ std::vector<Candidate> candidates(const Kind& kind, const LogGp& machine) {
   return list;
 }
 
-std::vector<int32_t> modes(const Kind& kind) {
-  if (!kind.modes) return {Choice::kNotChosen};
+std::vector<int32_t> modes(const CallKind& kind) {
+  if (!kind.modes) return {TunerChoice::kNotChosen};
   // A member sends and receives about as much in most algorithms, and in none much more.
   const uint64_t moved = uint64_t{2} * kind.members * smallest_of_class(kind.size_class);
   if (moved < kWorthWaking) return {OMPL_PROGRESS_NONE, OMPL_PROGRESS_IDLE};
   return {OMPL_PROGRESS_NONE, OMPL_PROGRESS_SHARED, OMPL_PROGRESS_SPARE, OMPL_PROGRESS_IDLE};
 }
 
-std::vector<Choice> short_list(const Kind& kind, const LogGp& machine) {
-  std::vector<Choice> list;
-  for (const Candidate& candidate : candidates(kind, machine)) {
+std::vector<TunerChoice> short_list(const CallKind& kind, const LogGp& machine) {
+  std::vector<TunerChoice> list;
+  for (const AlgorithmCandidate& candidate : candidates(kind, machine)) {
     if (candidate.hopeless) continue;
     for (const int32_t mode : modes(kind)) list.push_back({candidate.algorithm, mode});
   }

@@ -17,7 +17,7 @@ inline constexpr double kHopeless = 8;  // times the least cost: LogGP is not th
 std::optional<double> cost(int32_t collective, int32_t algorithm, uint32_t members, uint64_t bytes,
                            const LogGp& machine);
 
-struct Candidate {
+struct AlgorithmCandidate {
   int32_t algorithm = 0;
   std::optional<double> cost;  // empty: none is known
   bool hopeless = false;       // of more than kHopeless times the least cost
@@ -25,12 +25,12 @@ struct Candidate {
 
 // The algorithms that can do it, the cheapest first. Those of unknown cost come last, but for the hierarchical one: where there
 // are two levels it comes first, as it does untuned, and elsewhere it is another one's double.
-std::vector<Candidate> candidates(const Kind& kind, const LogGp& machine);
+std::vector<AlgorithmCandidate> candidates(const CallKind& kind, const LogGp& machine);
 
-// The modes of progress that a tuner chooses among; Choice::kNotChosen alone if none is open. A short call needs no thread.
-std::vector<int32_t> modes(const Kind& kind);
+// The modes of progress that a tuner chooses among; TunerChoice::kNotChosen alone if none is open. A short call needs no thread.
+std::vector<int32_t> modes(const CallKind& kind);
 
 // What a tuner chooses among: each of the candidates without the hopeless in each of the modes.
-std::vector<Choice> short_list(const Kind& kind, const LogGp& machine);
+std::vector<TunerChoice> short_list(const CallKind& kind, const LogGp& machine);
 
 }  // namespace ompl::coll

@@ -11,19 +11,19 @@
 
 namespace ompl::coll {
 
-struct Choice {
+struct TunerChoice {
   static constexpr int32_t kNotChosen = -1;  // the mode that the team has
 
   int32_t algorithm = 0;
   int32_t mode = kNotChosen;  // OMPL_PROGRESS_NONE, ...
 
-  auto operator<=>(const Choice&) const = default;
+  auto operator<=>(const TunerChoice&) const = default;
 };
 
 // "ring", or "ring/shared".
-inline std::string name_of(const Choice& choice) {
+inline std::string name_of(const TunerChoice& choice) {
   std::string name = ompl_algorithm_name(choice.algorithm);
-  if (choice.mode != Choice::kNotChosen) name.append("/").append(progress_name(choice.mode));
+  if (choice.mode != TunerChoice::kNotChosen) name.append("/").append(progress_name(choice.mode));
   return name;
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 std::string microseconds(double seconds) { return fmt::format("{:.3g} us", seconds * 1e6); }
 
-std::string estimated(const Candidate& candidate) {
+std::string estimated(const AlgorithmCandidate& candidate) {
   return fmt::format("{} ({})", ompl_algorithm_name(candidate.algorithm),
                      candidate.cost ? microseconds(*candidate.cost * 1e-9) : "no estimate");
 }
@@ -49,7 +49,7 @@ std::string explain_beginning(const Tuning& tuning, const Machine& machine) {
                        best_one(tuning), others_beside_the_best(tuning));
   std::vector<std::string> tried;
   std::vector<std::string> left_out;
-  for (const Candidate& candidate : candidates(tuning.kind(), machine.of(tuning.kind())))
+  for (const AlgorithmCandidate& candidate : candidates(tuning.kind(), machine.of(tuning.kind())))
     (candidate.hopeless ? left_out : tried).push_back(estimated(candidate));
   std::string text = fmt::format(
       "tuner: {}: tries {}, in the order of what they are estimated to take by {}",

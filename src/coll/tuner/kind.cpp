@@ -23,7 +23,7 @@ uint64_t smallest_of_class(uint32_t size_class) {
   return uint64_t{4 + size_class % 4} << (octave - 2);
 }
 
-Kind kind_of(const Call& call) {
+CallKind kind_of(const CollectiveCall& call) {
   return {.collective = call.collective,
           .members = call.size,
           .nodes = call.nodes != nullptr ? call.nodes->count() : 1,
@@ -34,7 +34,7 @@ Kind kind_of(const Call& call) {
           .algorithm = call.algorithm};
 }
 
-std::string text_of(const Kind& kind) {
+std::string text_of(const CallKind& kind) {
   std::string text = ompl_coll_name(kind.collective);
   const uint64_t least = smallest_of_class(kind.size_class);
   const uint64_t most = smallest_of_class(kind.size_class + 1) - 1;

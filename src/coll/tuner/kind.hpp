@@ -11,7 +11,7 @@
 namespace ompl::coll {
 
 // All members of a team give the same.
-struct Kind {
+struct CallKind {
   int32_t collective = 0;
   uint32_t members = 1;
   uint32_t nodes = 1;
@@ -21,18 +21,18 @@ struct Kind {
   bool modes = false;     // of progress are chosen, too: calls that nobody waits in
   int32_t algorithm = 0;  // that the calls name; OMPL_COLL_AUTO: it is chosen
 
-  auto operator<=>(const Kind&) const = default;
+  auto operator<=>(const CallKind&) const = default;
 };
 
-// Four classes for each power of two; `bytes` is a Call's length.
+// Four classes for each power of two; `bytes` is a CollectiveCall's length.
 uint32_t size_class(uint64_t bytes);
 // The fewest bytes of a class.
 uint64_t smallest_of_class(uint32_t size_class);
 
 // Of a call whose blocks are not listed: lists differ between members, and so would their tuners.
-Kind kind_of(const Call& call);
+CallKind kind_of(const CollectiveCall& call);
 
 // "allreduce of 1024 to 1279 bytes, 4 members", with the number of nodes if there are several.
-std::string text_of(const Kind& kind);
+std::string text_of(const CallKind& kind);
 
 }  // namespace ompl::coll

@@ -24,10 +24,10 @@ struct Machine {
   std::optional<LogGp> node;
   std::optional<LogGp> network;
 
-  [[nodiscard]] const std::optional<LogGp>& measured(const Kind& kind) const {
+  [[nodiscard]] const std::optional<LogGp>& measured(const CallKind& kind) const {
     return kind.nodes > 1 ? network : node;
   }
-  [[nodiscard]] LogGp of(const Kind& kind) const { return measured(kind).value_or(LogGp{}); }
+  [[nodiscard]] LogGp of(const CallKind& kind) const { return measured(kind).value_or(LogGp{}); }
 
   bool operator==(const Machine&) const = default;
 };

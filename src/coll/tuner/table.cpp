@@ -29,9 +29,9 @@ int32_t number_of(const char* (*name_of)(int32_t), const std::string& name) {
   throw std::invalid_argument(fmt::format("there is no {}", json(name).dump()));
 }
 
-Choice read_choice(const std::string& name) {
+TunerChoice read_choice(const std::string& name) {
   const auto slash = name.find('/');
-  Choice choice{.algorithm = number_of(ompl_algorithm_name, name.substr(0, slash))};
+  TunerChoice choice{.algorithm = number_of(ompl_algorithm_name, name.substr(0, slash))};
   if (slash != std::string::npos) choice.mode = number_of(progress_name, name.substr(slash + 1));
   return choice;
 }
@@ -44,7 +44,7 @@ Number whole(const json& row, const char* name) {
   return value.get<Number>();
 }
 
-Kind read_kind(const json& row) {
+CallKind read_kind(const json& row) {
   return {.collective = number_of(ompl_coll_name, row.at("collective")),
           .members = whole<uint32_t>(row, "members"),
           .nodes = whole<uint32_t>(row, "nodes"),
@@ -66,7 +66,7 @@ Table::Entry read_entry(const json& row) {
   return entry;
 }
 
-json json_of(const Kind& kind, const Table::Entry& entry) {
+json json_of(const CallKind& kind, const Table::Entry& entry) {
   json microseconds = json::object();
   for (const auto& [choice, time] : entry.microseconds) microseconds[name_of(choice)] = time;
   return {{"collective", ompl_coll_name(kind.collective)},
@@ -137,7 +137,7 @@ std::string Table::text() const {
   return all.dump(1) + "\n";
 }
 
-std::vector<double> Table::known(const Kind& kind, std::span<const Choice> choices) const {
+std::vector<double> Table::known(const CallKind& kind, std::span<const TunerChoice> choices) const {
   std::vector<double> seconds(choices.size());
   const auto found = entries_.find(kind);
   if (found == entries_.end()) return seconds;
@@ -148,7 +148,7 @@ std::vector<double> Table::known(const Kind& kind, std::span<const Choice> choic
   return seconds;
 }
 
-void Table::add(const Kind& kind, Entry entry) {
+void Table::add(const CallKind& kind, Entry entry) {
   Entry& here = entries_[kind];
   if (entry.calls > here.calls) here = std::move(entry);
 }

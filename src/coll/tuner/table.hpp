@@ -19,8 +19,8 @@ class Table {
   static constexpr int kVersion = 2;
 
   struct Entry {
-    uint64_t calls = 0;                     // that were tuned
-    std::map<Choice, double> microseconds;  // above 0
+    uint64_t calls = 0;                          // that were tuned
+    std::map<TunerChoice, double> microseconds;  // above 0
 
     bool operator==(const Entry&) const = default;
   };
@@ -30,20 +30,21 @@ class Table {
   [[nodiscard]] std::string text() const;
 
   [[nodiscard]] bool empty() const { return entries_.empty(); }
-  [[nodiscard]] const std::map<Kind, Entry>& entries() const { return entries_; }
+  [[nodiscard]] const std::map<CallKind, Entry>& entries() const { return entries_; }
   [[nodiscard]] const Machine& machine() const { return machine_; }
   // Of each of these choices, in seconds; 0: not known.
-  [[nodiscard]] std::vector<double> known(const Kind& kind, std::span<const Choice> choices) const;
+  [[nodiscard]] std::vector<double> known(const CallKind& kind,
+                                          std::span<const TunerChoice> choices) const;
 
   // Of two of one kind that with more calls stays.
-  void add(const Kind& kind, Entry entry);
+  void add(const CallKind& kind, Entry entry);
   // Its entries take the place of those here.
   void overwrite(const Table& newer);
 
   bool operator==(const Table&) const = default;
 
  private:
-  std::map<Kind, Entry> entries_;
+  std::map<CallKind, Entry> entries_;
   Machine machine_;  // `omni tune model` writes it
 };
 

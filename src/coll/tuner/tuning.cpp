@@ -21,8 +21,8 @@ Tuner tuner_of(std::size_t candidates, bool modes, std::span<const double> known
   return tuner;
 }
 
-Operation of_times(int32_t op) {
-  Operation operation;
+ReductionOperation of_times(int32_t op) {
+  ReductionOperation operation;
   operation.kernel = kernel_of(OMPL_DOUBLE, op, &operation.element);
   return operation;
 }
@@ -34,7 +34,7 @@ bool some_are_done_early(int32_t collective) {
 
 }  // namespace
 
-Tuning::Tuning(const Kind& kind, std::vector<Choice> choices, std::span<const double> known)
+Tuning::Tuning(const CallKind& kind, std::vector<TunerChoice> choices, std::span<const double> known)
     : kind_(kind),
       choices_(std::move(choices)),
       tuner_(tuner_of(choices_.size(), kind.modes, known)),
@@ -91,9 +91,9 @@ std::vector<double> Tuning::times() const {
   return times;
 }
 
-const Operation& Tuning::agreement() const {
-  static const Operation kLeast = of_times(OMPL_MIN);
-  static const Operation kGreatest = of_times(OMPL_MAX);
+const ReductionOperation& Tuning::agreement() const {
+  static const ReductionOperation kLeast = of_times(OMPL_MIN);
+  static const ReductionOperation kGreatest = of_times(OMPL_MAX);
   return kind_.modes || some_are_done_early(kind_.collective) ? kGreatest : kLeast;
 }
 
@@ -111,7 +111,8 @@ bool Tuning::learn(std::span<const double> agreed) {
   return tuner_.settled() && (!settled || tuner_.best() != best);
 }
 
-Call exchange_of_times(const Call& call, std::size_t count, uint32_t most_combined) {
+CollectiveCall exchange_of_times(const CollectiveCall& call, std::size_t count,
+                                 uint32_t most_combined) {
   return {.collective = OMPL_ALLREDUCE,
           .algorithm = OMPL_COLL_RECURSIVE_DOUBLING,
           .me = call.me,

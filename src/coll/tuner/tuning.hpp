@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The calls of one kind on one lane: what each takes, how long it took, and on what the members agree. Made by the thread that
-// starts collectives of the lane; else used by whoever has claimed it. Times may be noted by any thread.
+// The calls of one kind on one tag queue: what each takes, how long it took, and on what the members agree. Made by the thread that
+// starts collectives of the tag queue; else used by whoever has claimed it. Times may be noted by any thread.
 #pragma once
 
 #include <atomic>
@@ -28,10 +28,10 @@ struct Ticket {
 class Tuning {
  public:
   // `choices`: the short list, two at least; `known`: what the table knows of each, in seconds, else 0.
-  Tuning(const Kind& kind, std::vector<Choice> choices, std::span<const double> known);
+  Tuning(const CallKind& kind, std::vector<TunerChoice> choices, std::span<const double> known);
 
-  [[nodiscard]] const Kind& kind() const { return kind_; }
-  [[nodiscard]] const std::vector<Choice>& choices() const { return choices_; }
+  [[nodiscard]] const CallKind& kind() const { return kind_; }
+  [[nodiscard]] const std::vector<TunerChoice>& choices() const { return choices_; }
   [[nodiscard]] const Tuner& tuner() const { return tuner_; }
   // Adds what was compared, once it has settled for the first time.
   void tell(Table* table) const;
@@ -42,7 +42,7 @@ class Tuning {
   [[nodiscard]] std::vector<double> times() const;
   // The least, since who comes last to a call sees its bare time; the greatest where some are done early, and of times that
   // hold a member's computation, whose slowest the others wait for.
-  [[nodiscard]] const Operation& agreement() const;
+  [[nodiscard]] const ReductionOperation& agreement() const;
   // What was agreed on; the next epoch begins. True if something was decided: for the first time, again, or otherwise.
   bool learn(std::span<const double> agreed);
 
@@ -54,8 +54,8 @@ class Tuning {
  private:
   void begin_epoch();
 
-  const Kind kind_;
-  const std::vector<Choice> choices_;  // by candidate
+  const CallKind kind_;
+  const std::vector<TunerChoice> choices_;  // by candidate
   Tuner tuner_;
   bool decided_;
   struct Planned {
@@ -74,6 +74,7 @@ class Tuning {
 };
 
 // The allreduce, in place, by which the members of `call` agree on `count` times.
-[[nodiscard]] Call exchange_of_times(const Call& call, std::size_t count, uint32_t most_combined);
+[[nodiscard]] CollectiveCall exchange_of_times(const CollectiveCall& call, std::size_t count,
+                                               uint32_t most_combined);
 
 }  // namespace ompl::coll

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Progress mode node: what the servant of the node carries out without any call of the members, what stays with the callers, and that either
+// Progress mode node: what the node's progress thread carries out without any call of the members, what stays with the callers, and that either
 // comes out right.
 #include <sched.h>
 #include <unistd.h>
@@ -19,41 +19,41 @@
 namespace ompl::conformance {
 namespace {
 
-// What the calling rank has handed over on a tag, as the servant sees it.
+// What the calling rank has handed over on a tag, as the progress thread sees it.
 class Watcher {
  public:
   Watcher(ompl_team* team, uint32_t tag) {
     const coll::Team& whole = *reinterpret_cast<coll::Team*>(team);
-    has_servant_ = whole.servant() != kNoRank;
-    is_served_ = whole.nodes().count() == 1 || whole.ranks()[whole.me()] == whole.servant();
-    desk_ = &whole.desk(whole.me(), tag);
+    has_thread_ = whole.progress_rank() != kNoRank;
+    is_offloaded_ = whole.nodes().count() == 1 || whole.ranks()[whole.me()] == whole.progress_rank();
+    queue_ = &whole.offload_queue(whole.me(), tag);
   }
 
   // Whether there is one, and the kernel lets it do what it needs.
-  [[nodiscard]] bool has_servant() const {
+  [[nodiscard]] bool has_thread() const {
     uint64_t from = 1;
     uint64_t to = 0;
-    return has_servant_ &&
+    return has_thread_ &&
            arch::read_process(::getpid(), &to, reinterpret_cast<uintptr_t>(&from), sizeof to) == 0;
   }
   // Whether it gets also what leaves the node.
-  [[nodiscard]] bool is_served() const { return is_served_ && has_servant(); }
-  [[nodiscard]] uint32_t posted() const { return desk_->posted.load(); }
+  [[nodiscard]] bool is_offloaded() const { return is_offloaded_ && has_thread(); }
+  [[nodiscard]] uint32_t posted() const { return queue_->posted.load(); }
   // Looks until all that was posted is over; no call of the layer.
   [[nodiscard]] bool sees_the_end() const {
     const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(240);
-    while (desk_->done.load() != posted() && std::chrono::steady_clock::now() < limit) ::sched_yield();
-    return desk_->done.load() == posted();
+    while (queue_->done.load() != posted() && std::chrono::steady_clock::now() < limit) ::sched_yield();
+    return queue_->done.load() == posted();
   }
 
  private:
-  bool has_servant_;
-  bool is_served_;
-  coll::Desk* desk_;
+  bool has_thread_;
+  bool is_offloaded_;
+  coll::OffloadQueue* queue_;
 };
 
-// Every collective goes to its end while no member calls the layer; a barrier, which has no data, is not worth a servant. Here are few
-// members on each node: on several nodes all algorithms are flat, and only the servants' own ranks are served.
+// Every collective goes to its end while no member calls the layer; a barrier, which has no data, is not worth a progress thread. Here are few
+// members on each node: on several nodes all algorithms are flat, and only the progress threads' own ranks are served.
 TEST_P(Conformance, Coll_TheServantOfTheNodeNeedsNobody) {
   world({.ranks = 3})->run([](Rank& r) {
     ompl_team* const team = world_team();
@@ -65,7 +65,7 @@ TEST_P(Conformance, Coll_TheServantOfTheNodeNeedsNobody) {
     const bool on_one_node = reinterpret_cast<coll::Team*>(team)->nodes().count() == 1;
     for_every_collective([&](int32_t collective) {
       // Elsewhere it is as mode none, which others test.
-      if (!watcher.has_servant() && collective != OMPL_ALLREDUCE) return;
+      if (!watcher.has_thread() && collective != OMPL_ALLREDUCE) return;
       for (const std::size_t length : {40'000U, 100'001U}) {
         for (std::byte* const buffers : {static_cast<std::byte*>(nullptr), r.own(memory)}) {
           const uint32_t before = watcher.posted();
@@ -73,7 +73,7 @@ TEST_P(Conformance, Coll_TheServantOfTheNodeNeedsNobody) {
           job.root = r.size - 1;
           job.memory = buffers;
           ok(job.start(team));
-          const bool served = watcher.is_served() && collective != OMPL_BARRIER;
+          const bool served = watcher.is_offloaded() && collective != OMPL_BARRIER;
           EXPECT_EQ(watcher.posted() - before, served ? 1U : 0U);
           if (served && on_one_node) {
             EXPECT_TRUE(watcher.sees_the_end());
@@ -95,7 +95,7 @@ TEST_P(Conformance, Coll_TheServantsOfNodesNeedNobody) {
     ok(ompl_team_set_progress(team, OMPL_PROGRESS_NODE));
     ok(r.barrier());
     const Watcher watcher(team, 0);
-    if (!watcher.has_servant() || !reinterpret_cast<coll::Team*>(team)->nodes().clustered()) return;
+    if (!watcher.has_thread() || !reinterpret_cast<coll::Team*>(team)->nodes().clustered()) return;
     for (const int32_t collective : {OMPL_ALLREDUCE, OMPL_ALLGATHER, OMPL_REDUCE_SCATTER}) {
       for (uint32_t round = 0; round < rounds(3); ++round) {
         const uint32_t before = watcher.posted();
@@ -117,7 +117,7 @@ TEST_P(Conformance, Coll_ManyForTheServantOfTheNode) {
   world({.ranks = 3})->run([](Rank& r) {
     ompl_team* const team = world_team();
     ok(ompl_team_set_progress(team, OMPL_PROGRESS_NODE));
-    if (!Watcher(team, 0).has_servant()) return;
+    if (!Watcher(team, 0).has_thread()) return;
     for (uint32_t round = 0; round < rounds(3); ++round) {
       std::vector<std::unique_ptr<CollJob>> jobs;
       for (uint32_t i = 0; i < 24; ++i) {
@@ -136,11 +136,11 @@ TEST_P(Conformance, Coll_ManyForTheServantOfTheNode) {
   });
 }
 
-// Some members in another mode, the servant's too; then a blocking call, which nobody hands over.
+// Some members in another mode, the progress thread's too; then a blocking call, which nobody hands over.
 TEST_P(Conformance, Coll_SomeMembersAreServed) {
   world({.ranks = 3})->run([](Rank& r) {
     ompl_team* const team = world_team();
-    if (!Watcher(team, 0).has_servant()) return;
+    if (!Watcher(team, 0).has_thread()) return;
     for (uint32_t other = 0; other < r.size; ++other) {
       SCOPED_TRACE(other);
       ok(ompl_team_set_progress(team, r.rank == other ? OMPL_PROGRESS_NONE : OMPL_PROGRESS_NODE));
@@ -158,7 +158,7 @@ TEST_P(Conformance, Coll_SomeMembersAreServed) {
   });
 }
 
-// The functions of the user are not the servant's.
+// The functions of the user are not the progress thread's.
 TEST_P(Conformance, Coll_OperationsOfTheUserStayWithTheCaller) {
   world({.ranks = 2})->run([](Rank& r) {
     ompl_team* const team = world_team();
@@ -182,12 +182,12 @@ TEST_P(Conformance, Coll_OperationsOfTheUserStayWithTheCaller) {
   });
 }
 
-// A team's memory is another team's when it has ended; the servant must not take what lies there for orders.
+// A team's memory is another team's when it has ended; the progress thread must not take what lies there for requests.
 TEST_P(Conformance, Coll_TeamsOfTheServantEnd) {
   world({.ranks = 3})->run([](Rank& r) {
     ompl_team* const all = world_team();
     ok(ompl_team_set_progress(all, OMPL_PROGRESS_NODE));
-    if (!Watcher(all, 0).has_servant()) return;
+    if (!Watcher(all, 0).has_thread()) return;
     for (uint32_t round = 0; round < rounds(6); ++round) {
       ompl_team* team = nullptr;
       const int32_t key = round % 2 == 0 ? static_cast<int32_t>(r.rank) : -static_cast<int32_t>(r.rank);
@@ -222,7 +222,7 @@ TEST_P(Conformance, Coll_ServedAndNeverWaitedFor) {
     if (job.request != nullptr) job.check();
 }
 
-// What one member alone has started, and its servant has begun, ends with the job, as in other modes.
+// What one member alone has started, and its progress thread has begun, ends with the job, as in other modes.
 TEST_P(Conformance, Coll_TheServantGivesBackAtTheEnd) {
   world({.ranks = 2, .ends_well = false})->run([](Rank& r) {
     ompl_team* const team = world_team();

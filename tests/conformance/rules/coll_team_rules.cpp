@@ -234,7 +234,7 @@ TEST_P(Conformance, Coll_ProgressModes) {
   });
 }
 
-// The servants of both ranks carry a collective to its end by themselves: the operation, which counts, is called for every element.
+// The progress threads of both ranks carry a collective to its end by themselves: the operation, which counts, is called for every element.
 TEST_P(Conformance, Coll_AServantNeedsNobody) {
   world({.ranks = 2})->run([](Rank& r) {
     constexpr std::size_t kCount = 300'000;  // more bytes than those for which a thread shares a core

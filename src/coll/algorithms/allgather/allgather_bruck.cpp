@@ -7,7 +7,7 @@
 
 namespace ompl::coll {
 
-void allgather_bruck(const Call& call, Builder& b) {
+void allgather_bruck(const CollectiveCall& call, Builder& b) {
   const uint32_t n = call.size;
   const Blocks all = received_blocks(call);
   std::vector<uint64_t> at(n + 1, 0);  // of the turned blocks

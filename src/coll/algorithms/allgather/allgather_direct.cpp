@@ -5,7 +5,7 @@
 
 namespace ompl::coll {
 
-void allgather_direct(const Call& call, Builder& b) {
+void allgather_direct(const CollectiveCall& call, Builder& b) {
   const Blocks all = received_blocks(call);
   const uint64_t own = all.of(call.me);
   const Place source = own_block(call, b, all);

@@ -9,7 +9,7 @@
 
 namespace ompl::coll {
 
-void allgather_hierarchical(const Call& call, Builder& b) {
+void allgather_hierarchical(const CollectiveCall& call, Builder& b) {
   const Levels levels(call);
   const Blocks all = received_blocks(call);
   std::vector<uint64_t> at{0};  // of the blocks in the order of the nodes, and the end
@@ -27,7 +27,7 @@ void allgather_hierarchical(const Call& call, Builder& b) {
       member == call.me ? b.copy(own, place, all.of(member)) : b.receive(member, place, all.of(member));
     }
     b.next_round();
-    Call between =
+    CollectiveCall between =
         levels.between(call, OMPL_ALLGATHER, levels.blocks_of_nodes([&](uint32_t i) { return at[i]; }));
     between.in_place = true;
     b.among(levels.leaders);
@@ -37,7 +37,7 @@ void allgather_hierarchical(const Call& call, Builder& b) {
     b.send(levels.leader(), own, all.of(call.me));
   }
   b.next_round();
-  Call within = levels.within(call, OMPL_BROADCAST);
+  CollectiveCall within = levels.within(call, OMPL_BROADCAST);
   within.length = at.back();
   b.among(levels.node);
   b.buffers(kSent, room);

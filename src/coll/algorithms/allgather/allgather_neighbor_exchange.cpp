@@ -7,7 +7,7 @@
 
 namespace ompl::coll {
 
-void allgather_neighbor_exchange(const Call& call, Builder& b) {
+void allgather_neighbor_exchange(const CollectiveCall& call, Builder& b) {
   const uint32_t n = call.size;
   if (n % 2 != 0) {
     allgather_ring(call, b);

@@ -7,7 +7,7 @@
 
 namespace ompl::coll {
 
-void allgather_recursive_doubling(const Call& call, Builder& b) {
+void allgather_recursive_doubling(const CollectiveCall& call, Builder& b) {
   const Groups groups(call);
   const Blocks all = received_blocks(call);
   const uint64_t own = all.of(call.me);

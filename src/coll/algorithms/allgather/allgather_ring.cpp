@@ -6,7 +6,7 @@
 
 namespace ompl::coll {
 
-void allgather_ring(const Call& call, Builder& b) {
+void allgather_ring(const CollectiveCall& call, Builder& b) {
   const Blocks all = received_blocks(call);
   const Place source = own_block(call, b, all);
   for (uint32_t k = 0; k + 1 < call.size; ++k) {

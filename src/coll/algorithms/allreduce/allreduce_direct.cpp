@@ -6,7 +6,7 @@
 
 namespace ompl::coll {
 
-void allreduce_direct(const Call& call, Builder& b) {
+void allreduce_direct(const CollectiveCall& call, Builder& b) {
   constexpr bool kBehind = true;
   std::vector<Place> data(call.size, kReceived);
   for (uint32_t k = 1; k < call.size; ++k) {

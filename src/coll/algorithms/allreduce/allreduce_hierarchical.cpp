@@ -9,15 +9,15 @@
 
 namespace ompl::coll {
 
-void allreduce_hierarchical(const Call& call, Builder& b) {
+void allreduce_hierarchical(const CollectiveCall& call, Builder& b) {
   const Levels levels(call);
-  const Call within = levels.within(call, OMPL_REDUCE);
+  const CollectiveCall within = levels.within(call, OMPL_REDUCE);
   b.among(levels.node);
   const Place have = combine_up(within, b, within.root, call.length, kReceived);
   b.next_round();
   if (levels.leads(call)) {
-    Call between = levels.between(call, OMPL_ALLREDUCE);
-    between.in_place = have.buffer == Buffer::receive;
+    CollectiveCall between = levels.between(call, OMPL_ALLREDUCE);
+    between.in_place = have.buffer == CallBuffer::receive;
     b.among(levels.leaders);
     compile_part(between, b);
     b.next_round();

@@ -7,7 +7,7 @@
 
 namespace ompl::coll {
 
-void allreduce_rabenseifner(const Call& call, Builder& b) {
+void allreduce_rabenseifner(const CollectiveCall& call, Builder& b) {
   const Groups groups(call);
   if (hand_over(groups, call, b, call.length, call.length)) return;
   Place have = call.own();

@@ -7,7 +7,7 @@
 
 namespace ompl::coll {
 
-void allreduce_recursive_doubling(const Call& call, Builder& b) {
+void allreduce_recursive_doubling(const CollectiveCall& call, Builder& b) {
   const Groups groups(call);
   if (hand_over(groups, call, b, call.length, call.length)) return;
   const Place other = b.scratch(call.length);

@@ -6,7 +6,7 @@
 
 namespace ompl::coll {
 
-void allreduce_ring(const Call& call, Builder& b) {
+void allreduce_ring(const CollectiveCall& call, Builder& b) {
   const uint32_t n = call.size;
   const Parts parts{call.length, call.element, n};
   for (uint32_t k = 0; k + 1 < n; ++k) {

@@ -7,7 +7,7 @@
 
 namespace ompl::coll {
 
-void alltoall_bruck(const Call& call, Builder& b) {
+void alltoall_bruck(const CollectiveCall& call, Builder& b) {
   const uint32_t n = call.size;
   const uint64_t block = call.length;
   const Place turned = b.scratch(n * block);  // by the distance to go

@@ -5,6 +5,6 @@
 
 namespace ompl::coll {
 
-void alltoall_direct(const Call& call, Builder& b) { exchange_blocks(call, b, false); }
+void alltoall_direct(const CollectiveCall& call, Builder& b) { exchange_blocks(call, b, false); }
 
 }  // namespace ompl::coll

@@ -11,7 +11,7 @@ namespace {
 
 // What the leaders exchange, the rows of their members before and after it: a row has a block for, or of, each member, in the order of the
 // nodes.
-void exchange_rows(const Call& call, const Levels& levels, Place rows, Builder& b) {
+void exchange_rows(const CollectiveCall& call, const Levels& levels, Place rows, Builder& b) {
   const uint64_t block = call.length;
   const uint32_t n = call.size;
   const std::size_t p = levels.node.size();
@@ -25,8 +25,8 @@ void exchange_rows(const Call& call, const Levels& levels, Place rows, Builder& 
              count * block);
   }
   b.next_round();
-  Call between = levels.between(call, OMPL_ALLTOALL,
-                                levels.blocks_of_nodes([&](uint64_t i) { return i * p * block; }));
+  CollectiveCall between = levels.between(
+      call, OMPL_ALLTOALL, levels.blocks_of_nodes([&](uint64_t i) { return i * p * block; }));
   between.in_place = false;
   b.among(levels.leaders);
   b.buffers(out, in);
@@ -42,7 +42,7 @@ void exchange_rows(const Call& call, const Levels& levels, Place rows, Builder& 
 
 }  // namespace
 
-void alltoall_hierarchical(const Call& call, Builder& b) {
+void alltoall_hierarchical(const CollectiveCall& call, Builder& b) {
   const Levels levels(call);
   const uint64_t block = call.length;
   const uint64_t row = call.size * block;

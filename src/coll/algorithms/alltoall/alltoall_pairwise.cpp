@@ -6,6 +6,6 @@
 
 namespace ompl::coll {
 
-void alltoall_pairwise(const Call& call, Builder& b) { exchange_blocks(call, b, true); }
+void alltoall_pairwise(const CollectiveCall& call, Builder& b) { exchange_blocks(call, b, true); }
 
 }  // namespace ompl::coll

@@ -6,7 +6,7 @@
 
 namespace ompl::coll {
 
-void barrier_dissemination(const Call& call, Builder& b) {
+void barrier_dissemination(const CollectiveCall& call, Builder& b) {
   for (uint32_t distance = 1; distance < call.size; distance *= 2) {
     b.notify(above(call, distance));
     b.await(below(call, distance));

@@ -7,7 +7,7 @@
 
 namespace ompl::coll {
 
-void barrier_hierarchical(const Call& call, Builder& b) {
+void barrier_hierarchical(const CollectiveCall& call, Builder& b) {
   const Levels levels(call);
   const uint32_t leader = levels.leader();
   if (!levels.leads(call)) {

@@ -6,7 +6,7 @@
 
 namespace ompl::coll {
 
-void broadcast_binomial(const Call& call, Builder& b) {
+void broadcast_binomial(const CollectiveCall& call, Builder& b) {
   const uint32_t place = below(call, call.root);  // in the tree, the root being 0
   const auto member = [&](uint32_t at) { return (at + call.root) % call.size; };
   uint32_t reach = 1;

@@ -6,7 +6,7 @@
 
 namespace ompl::coll {
 
-void broadcast_chain(const Call& call, Builder& b) {
+void broadcast_chain(const CollectiveCall& call, Builder& b) {
   constexpr uint64_t kSegment = 65536;
   constexpr uint64_t kMostSegments = 1024;
   const uint32_t place = below(call, call.root);

@@ -7,7 +7,7 @@
 
 namespace ompl::coll {
 
-void broadcast_hierarchical(const Call& call, Builder& b) {
+void broadcast_hierarchical(const CollectiveCall& call, Builder& b) {
   const Levels levels(call);
   if (levels.leads(call)) {
     b.among(levels.leaders);

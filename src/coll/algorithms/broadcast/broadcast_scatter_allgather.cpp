@@ -6,7 +6,7 @@
 
 namespace ompl::coll {
 
-void broadcast_scatter_allgather(const Call& call, Builder& b) {
+void broadcast_scatter_allgather(const CollectiveCall& call, Builder& b) {
   const uint32_t n = call.size;
   const Parts parts{call.length, 1, n};
   const uint32_t place = below(call, call.root);

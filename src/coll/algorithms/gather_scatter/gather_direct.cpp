@@ -5,7 +5,7 @@
 
 namespace ompl::coll {
 
-void gather_direct(const Call& call, Builder& b) {
+void gather_direct(const CollectiveCall& call, Builder& b) {
   if (call.me != call.root) {
     b.send(call.root, kSent, call.length);
     return;

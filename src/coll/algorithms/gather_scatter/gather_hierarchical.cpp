@@ -7,18 +7,18 @@
 
 namespace ompl::coll {
 
-void gather_hierarchical(const Call& call, Builder& b) {
+void gather_hierarchical(const CollectiveCall& call, Builder& b) {
   const Levels levels(call);
   const bool at_root = call.me == call.root;
   const Gathered held(call, levels, kReceived, b);
-  Call within = levels.within(call, OMPL_GATHER);
+  CollectiveCall within = levels.within(call, OMPL_GATHER);
   within.in_place = false;
   b.among(levels.node);
   b.buffers(call.in_place ? kReceived.plus(call.me * call.length) : kSent, held.node);
   compile_part(within, b);
   if (!levels.leads(call)) return;
   if (!at_root) b.next_round();
-  Call between = levels.between(call, OMPL_GATHER, held.nodes);
+  CollectiveCall between = levels.between(call, OMPL_GATHER, held.nodes);
   between.in_place = at_root;
   b.among(levels.leaders);
   b.buffers(held.node, held.all);

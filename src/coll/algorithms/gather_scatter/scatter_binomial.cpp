@@ -6,7 +6,7 @@
 
 namespace ompl::coll {
 
-void scatter_binomial(const Call& call, Builder& b) {
+void scatter_binomial(const CollectiveCall& call, Builder& b) {
   const uint32_t n = call.size;
   const uint64_t block = call.length;
   const uint32_t place = below(call, call.root);

@@ -5,7 +5,7 @@
 
 namespace ompl::coll {
 
-void scatter_direct(const Call& call, Builder& b) {
+void scatter_direct(const CollectiveCall& call, Builder& b) {
   if (call.me != call.root) {
     b.receive(call.root, kReceived, call.length);
     return;

@@ -7,7 +7,7 @@
 
 namespace ompl::coll {
 
-void scatter_hierarchical(const Call& call, Builder& b) {
+void scatter_hierarchical(const CollectiveCall& call, Builder& b) {
   const Levels levels(call);
   const bool at_root = call.me == call.root;
   const Gathered held(call, levels, kSent, b);
@@ -15,7 +15,7 @@ void scatter_hierarchical(const Call& call, Builder& b) {
     b.copy(kSent.plus(levels.order[i] * call.length), held.all.plus(i * call.length), call.length);
   b.next_round();
   if (levels.leads(call)) {
-    Call between = levels.between(call, OMPL_SCATTER, held.nodes);
+    CollectiveCall between = levels.between(call, OMPL_SCATTER, held.nodes);
     between.in_place = at_root;
     b.among(levels.leaders);
     b.buffers(held.all, held.node);

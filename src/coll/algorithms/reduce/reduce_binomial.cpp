@@ -7,7 +7,7 @@
 
 namespace ompl::coll {
 
-Place combine_up(const Call& call, Builder& b, uint32_t top, uint64_t length, Place room) {
+Place combine_up(const CollectiveCall& call, Builder& b, uint32_t top, uint64_t length, Place room) {
   const uint32_t place = below(call, top);
   const auto member = [&](uint32_t at) { return (at + top) % call.size; };
   Place have = call.own();
@@ -25,7 +25,7 @@ Place combine_up(const Call& call, Builder& b, uint32_t top, uint64_t length, Pl
   return have;
 }
 
-void reduce_binomial(const Call& call, Builder& b) {
+void reduce_binomial(const CollectiveCall& call, Builder& b) {
   const uint32_t top = call.commutative ? call.root : 0;
   const Place room = call.me == call.root ? kReceived : b.scratch(call.length);
   const Place result = combine_up(call, b, top, call.length, room);

@@ -10,14 +10,14 @@
 
 namespace ompl::coll {
 
-void reduce_hierarchical(const Call& call, Builder& b) {
+void reduce_hierarchical(const CollectiveCall& call, Builder& b) {
   const Levels levels(call);
   const Place room = call.me == call.root ? kReceived : b.scratch(call.length);
   b.among(levels.node);
-  const Call within = levels.within(call, OMPL_REDUCE);
+  const CollectiveCall within = levels.within(call, OMPL_REDUCE);
   const Place have = combine_up(within, b, within.root, call.length, room);
   if (!levels.leads(call)) return;
-  Call between = levels.between(call, OMPL_REDUCE);
+  CollectiveCall between = levels.between(call, OMPL_REDUCE);
   between.in_place = false;
   b.next_round();
   b.among(levels.leaders);

@@ -6,7 +6,7 @@
 
 namespace ompl::coll {
 
-void reduce_scatter_binomial(const Call& call, Builder& b) {
+void reduce_scatter_binomial(const CollectiveCall& call, Builder& b) {
   const uint64_t block = call.length;
   const Place result = combine_up(call, b, 0, call.size * block, b.scratch(call.size * block));
   if (call.me != 0) {

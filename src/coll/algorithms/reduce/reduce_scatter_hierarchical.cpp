@@ -12,12 +12,12 @@
 
 namespace ompl::coll {
 
-void reduce_scatter_hierarchical(const Call& call, Builder& b) {
+void reduce_scatter_hierarchical(const CollectiveCall& call, Builder& b) {
   const Levels levels(call);
   const uint64_t block = call.length;
   const uint64_t all = call.size * block;
   const Blocks nodes = levels.blocks_of_nodes([&](uint32_t i) { return i * block; });
-  const Call up = levels.within(call, OMPL_REDUCE);
+  const CollectiveCall up = levels.within(call, OMPL_REDUCE);
   b.among(levels.node);
   Place sums = combine_up(up, b, up.root, all, b.scratch(all));
   Place mine;  // of the node's members
@@ -29,14 +29,14 @@ void reduce_scatter_hierarchical(const Call& call, Builder& b) {
         b.copy(unordered.plus(levels.order[i] * block), sums.plus(i * block), block);
       b.next_round();
     }
-    Call between = levels.between(call, OMPL_REDUCE_SCATTER, nodes);
+    CollectiveCall between = levels.between(call, OMPL_REDUCE_SCATTER, nodes);
     between.in_place = false;
     b.among(levels.leaders);
     b.buffers(sums, mine);
     compile_part(between, b);
     b.next_round();
   }
-  Call out = levels.within(call, OMPL_SCATTER);
+  CollectiveCall out = levels.within(call, OMPL_SCATTER);
   out.in_place = false;
   b.among(levels.node);
   b.buffers(mine, kReceived);

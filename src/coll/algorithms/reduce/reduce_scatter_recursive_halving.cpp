@@ -7,7 +7,7 @@
 
 namespace ompl::coll {
 
-void reduce_scatter_recursive_halving(const Call& call, Builder& b) {
+void reduce_scatter_recursive_halving(const CollectiveCall& call, Builder& b) {
   const Groups groups(call);
   const Blocks blocks = received_blocks(call);
   const uint64_t all = extent(blocks, call.size);

@@ -7,7 +7,7 @@
 
 namespace ompl::coll {
 
-void reduce_scatter_ring(const Call& call, Builder& b) {
+void reduce_scatter_ring(const CollectiveCall& call, Builder& b) {
   const uint32_t n = call.size;
   const uint64_t block = call.length;
   const Place rooms[2] = {b.scratch(block), b.scratch(block)};

@@ -7,6 +7,6 @@
 
 namespace ompl::coll {
 
-void exscan_hierarchical(const Call& call, Builder& b) { scan_runs(call, b); }
+void exscan_hierarchical(const CollectiveCall& call, Builder& b) { scan_runs(call, b); }
 
 }  // namespace ompl::coll

@@ -6,7 +6,7 @@
 
 namespace ompl::coll {
 
-void exscan_recursive_doubling(const Call& call, Builder& b) {
+void exscan_recursive_doubling(const CollectiveCall& call, Builder& b) {
   const Place other = b.scratch(call.length);
   const uint32_t place = call.me - 1;  // of those that have received
   const bool lands_in_result = call.me > 0 && scan_rounds(place) % 2 == 0;

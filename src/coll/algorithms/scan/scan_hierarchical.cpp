@@ -12,16 +12,16 @@
 
 namespace ompl::coll {
 
-void scan_runs(const Call& call, Builder& b) {
+void scan_runs(const CollectiveCall& call, Builder& b) {
   const Levels levels(call, call.nodes->runs());
   const bool is_last = levels.mine + 1 == levels.leaders.size();
   const Place room = b.scratch(call.length);
-  Call within = levels.within(call, call.collective);
+  CollectiveCall within = levels.within(call, call.collective);
   b.among(levels.node);
   const Place sum = is_last ? call.own() : combine_up(within, b, 0, call.length, room);
   if (levels.leads(call)) {
     const Place before = b.scratch(call.length);
-    Call between = levels.between(call, OMPL_EXSCAN);
+    CollectiveCall between = levels.between(call, OMPL_EXSCAN);
     between.in_place = false;
     b.among(levels.leaders);
     b.buffers(sum, before);
@@ -42,6 +42,6 @@ void scan_runs(const Call& call, Builder& b) {
   compile_part(within, b);
 }
 
-void scan_hierarchical(const Call& call, Builder& b) { scan_runs(call, b); }
+void scan_hierarchical(const CollectiveCall& call, Builder& b) { scan_runs(call, b); }
 
 }  // namespace ompl::coll

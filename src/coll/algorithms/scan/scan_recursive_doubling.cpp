@@ -8,7 +8,8 @@ namespace ompl::coll {
 
 uint32_t scan_rounds(uint32_t place) { return static_cast<uint32_t>(std::bit_width(place)); }
 
-void scan_from(const Call& call, Builder& b, const ScanOrder& order, Place have, Place other) {
+void scan_from(const CollectiveCall& call, Builder& b, const ScanOrder& order, Place have,
+               Place other) {
   uint32_t left = scan_rounds(order.place);
   for (uint32_t distance = 1; distance < order.count; distance *= 2) {
     if (order.place + distance < order.count)
@@ -22,7 +23,7 @@ void scan_from(const Call& call, Builder& b, const ScanOrder& order, Place have,
   }
 }
 
-void scan_recursive_doubling(const Call& call, Builder& b) {
+void scan_recursive_doubling(const CollectiveCall& call, Builder& b) {
   const Place other = b.scratch(call.length);
   Place have = call.own();
   if (call.me == 0 && !call.in_place) b.copy(have, kReceived, call.length);

@@ -15,10 +15,10 @@ struct ScanOrder {
 };
 
 // Turns combinations of what is at `have` into `kReceived`. Two buffers are used in turn, `other` being one.
-void scan_from(const Call& call, Builder& b, const ScanOrder& order, Place have, Place other);
+void scan_from(const CollectiveCall& call, Builder& b, const ScanOrder& order, Place have, Place other);
 
 // Scan or exscan, as the call says, in two levels: see scan_hierarchical.cpp.
-void scan_runs(const Call& call, Builder& b);
+void scan_runs(const CollectiveCall& call, Builder& b);
 
 // How many times a member combines.
 uint32_t scan_rounds(uint32_t place);

@@ -72,7 +72,7 @@ TEST(MockLockedQueue, IsThereOnlyWhereItIsAskedFor) {
     auto fabric = std::make_unique<NodesFabric>(2, in_turn, asked ? "locked-queue" : "lock-free");
     ThreadWorld world(std::move(fabric), {.ranks = 2});
     world.run([](Rank&) { world_team(); });
-    EXPECT_EQ(coll::Engine::of(world.runtime(0))->world().queue() != nullptr, asked);
+    EXPECT_EQ(coll::Engine::of(world.runtime(0))->world().locked_queue() != nullptr, asked);
   }
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Progress mode node with processes: node_servant.py BUILD_DIR. What the servant of the node does for ranks that
+"""Progress mode node with processes: node_progress.py BUILD_DIR. What the servant of the node does for ranks that
 compute; memory that it may not read; its death, and a member's, at any moment."""
 
 import os
@@ -24,7 +24,7 @@ class NodeServant(unittest.TestCase):
         ranks: int = RANKS,
         **environment: str,
     ) -> subprocess.CompletedProcess[str]:
-        worker = str(Options.build / "bin/tests/node_servant_worker")
+        worker = str(Options.build / "bin/tests/node_progress_worker")
         places = [] if nodes is None else ["--node-of", nodes]
         launcher = omplrun("--keep-going", "--timeout", str(JOB_LIMIT_S), *places, "-n", str(ranks))
         return run([*launcher, worker, *arguments], user=user, OMPL_LOG="info", **environment)

@@ -9,13 +9,13 @@
 
 namespace ompl::bootstrap::pmi1 {
 
-class Link {
+class Pmi1Connection {
  public:
-  Link(int fd, std::chrono::milliseconds limit) : fd_(fd), limit_(limit) {}
+  Pmi1Connection(int fd, std::chrono::milliseconds limit) : fd_(fd), limit_(limit) {}
 
   // Sends a line and waits for the answer, which must be the command `expected`. Any trouble is
   // OMPL_ERR_LAUNCH; an `rc` other than 0 in the answer is left to the caller.
-  int request(const std::string& line, std::string_view expected, Message* answer);
+  int request(const std::string& line, std::string_view expected, Pmi1Message* answer);
 
   // Sends a line to which there is no answer.
   int send(const std::string& line) const;

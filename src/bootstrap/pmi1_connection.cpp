@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "bootstrap/pmi1_link.hpp"
+#include "bootstrap/pmi1_connection.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -27,7 +27,7 @@ int wait_readable(int fd, Clock::time_point deadline) {
 
 }  // namespace
 
-int Link::send(const std::string& line) const {
+int Pmi1Connection::send(const std::string& line) const {
   std::string_view rest = line;
   while (!rest.empty()) {
     const ssize_t sent = ::send(fd_, rest.data(), rest.size(), MSG_NOSIGNAL);
@@ -41,7 +41,7 @@ int Link::send(const std::string& line) const {
   return OMPL_OK;
 }
 
-int Link::receive(std::chrono::milliseconds limit, std::string* line) {
+int Pmi1Connection::receive(std::chrono::milliseconds limit, std::string* line) {
   const auto deadline = Clock::now() + limit;
   for (;;) {
     if (auto next = buffer_.next()) {
@@ -70,12 +70,12 @@ int Link::receive(std::chrono::milliseconds limit, std::string* line) {
   }
 }
 
-int Link::request(const std::string& line, std::string_view expected, Message* answer) {
+int Pmi1Connection::request(const std::string& line, std::string_view expected, Pmi1Message* answer) {
   int result = send(line);
   std::string text;
   if (result == OMPL_OK) result = receive(limit_, &text);
   if (result != OMPL_OK) return result;
-  auto message = Message::parse(text);
+  auto message = Pmi1Message::parse(text);
   if (!message || message->command() != expected) {
     return fail(OMPL_ERR_LAUNCH, "the launcher (PMI_FD={}) answered \"{}\" where PMI-1 has cmd={}", fd_,
                 text, expected);
@@ -84,7 +84,7 @@ int Link::request(const std::string& line, std::string_view expected, Message* a
   return OMPL_OK;
 }
 
-void Link::wait_for_end(std::chrono::milliseconds limit) {
+void Pmi1Connection::wait_for_end(std::chrono::milliseconds limit) {
   const auto deadline = Clock::now() + limit;
   std::array<char, 256> ignored;
   while (wait_readable(fd_, deadline) > 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ranks of node_servant.py: node_servant_worker TASK [VICTIM]. Their buffers lie in private memory, which only the kernel can copy for
-// the servant of the node. Exit code 0: done; 3: the victim's death was reported as documented; else there is a line on stderr.
+// The ranks of node_progress.py: node_progress_worker TASK [VICTIM]. Their buffers lie in private memory, which only the kernel can copy for
+// the node's progress thread. Exit code 0: done; 3: the victim's death was reported as documented; else there is a line on stderr.
 #include <omnipgas/coll.h>
 #include <omnipgas/ompl_ext.h>
 #include <sys/prctl.h>
@@ -40,7 +40,7 @@ ompl_team* served_world() {
   ompl_team* team = nullptr;
   check(ompl_team_world(&team), "ompl_team_world");
   check(ompl_team_set_progress(team, OMPL_PROGRESS_NODE), "ompl_team_set_progress");
-  check(ompl_barrier(), "ompl_barrier");  // the servant is there
+  check(ompl_barrier(), "ompl_barrier");  // the progress thread is there
   return team;
 }
 
@@ -102,7 +102,7 @@ int hide(ompl_team* team, uint32_t victim) {
   bool right = true;
   for (int i = 0; i < 5; ++i) {
     Sum sum(team, kCount);
-    ::usleep(100'000);  // who waits takes back what the servant has not begun
+    ::usleep(100'000);  // who waits takes back what the progress thread has not begun
     check(sum.wait(), "ompl_request_wait");
     right = right && sum.is_right();
   }
@@ -122,7 +122,7 @@ long sleeps_of_servants() {
   return sleeps;
 }
 
-// With nothing outstanding the servant falls asleep sooner or later, and then nothing wakes it: a second passes.
+// With nothing outstanding the progress thread falls asleep sooner or later, and then nothing wakes it: a second passes.
 int idle(ompl_team* team, uint32_t /*victim*/) {
   const bool served = is_served(team);
   check(ompl_barrier(), "ompl_barrier");
@@ -162,7 +162,7 @@ int learn(ompl_team* team, ompl_team* survivors) {
   std::_Exit(right ? kPeerDied : 1);  // finalize needs all ranks
 }
 
-// A team without the victim, if its servant lives.
+// A team without the victim, if its progress thread lives.
 ompl_team* without(uint32_t victim) {
   ompl_team* team = nullptr;
   if (victim == 0) return nullptr;
