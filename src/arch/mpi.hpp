@@ -41,6 +41,16 @@ Function* mpi_function(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
 }
 
+// The same, of the type of the pointer that it initialises.
+struct MpiFunction {
+  const char* name;
+
+  template <class Function>
+  operator Function*() const {  // NOLINT(google-explicit-constructor)
+    return mpi_function<Function>(name);
+  }
+};
+
 // Held around every call of MPI where that allows one thread at a time (MPI_THREAD_SERIALIZED).
 std::mutex& mpi_mutex();
 // Whether this thread holds it by ompl_mpi_lock().

@@ -19,16 +19,15 @@ namespace {
 // MPI functions, found at run time. All of them have been in every MPI since 1.0.
 template <class Handle>
 struct Calls {
-  int (*dup)(Handle, Handle*) = arch::mpi_function<int(Handle, Handle*)>("MPI_Comm_dup");
-  int (*free)(Handle*) = arch::mpi_function<int(Handle*)>("MPI_Comm_free");
-  int (*rank)(Handle, int*) = arch::mpi_function<int(Handle, int*)>("MPI_Comm_rank");
-  int (*size)(Handle, int*) = arch::mpi_function<int(Handle, int*)>("MPI_Comm_size");
-  int (*abort)(Handle, int) = arch::mpi_function<int(Handle, int)>("MPI_Abort");
-  int (*allgather)(const void*, int, Handle, void*, int, Handle, Handle) =
-      arch::mpi_function<int(const void*, int, Handle, void*, int, Handle, Handle)>("MPI_Allgather");
-  int (*allgatherv)(const void*, int, Handle, void*, const int*, const int*, Handle, Handle) =
-      arch::mpi_function<int(const void*, int, Handle, void*, const int*, const int*, Handle, Handle)>(
-          "MPI_Allgatherv");
+  int (*dup)(Handle, Handle*) = arch::MpiFunction{"MPI_Comm_dup"};
+  int (*free)(Handle*) = arch::MpiFunction{"MPI_Comm_free"};
+  int (*rank)(Handle, int*) = arch::MpiFunction{"MPI_Comm_rank"};
+  int (*size)(Handle, int*) = arch::MpiFunction{"MPI_Comm_size"};
+  int (*abort)(Handle, int) = arch::MpiFunction{"MPI_Abort"};
+  int (*allgather)(const void*, int, Handle, void*, int, Handle,
+                   Handle) = arch::MpiFunction{"MPI_Allgather"};
+  int (*allgatherv)(const void*, int, Handle, void*, const int*, const int*, Handle,
+                    Handle) = arch::MpiFunction{"MPI_Allgatherv"};
 
   [[nodiscard]] bool complete() const {
     return dup != nullptr && free != nullptr && rank != nullptr && size != nullptr &&

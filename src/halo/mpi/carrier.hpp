@@ -7,11 +7,43 @@
 #include <utility>
 #include <vector>
 
-#include "halo/mpi/functions.hpp"
+#include "arch/mpi_library.hpp"
 #include "halo/mpi/mpi.hpp"
 #include "util/status.hpp"
 
 namespace ompl::halo {
+
+// The functions of MPI that exchanges call besides those of arch/mpi_library.hpp.
+template <class Handle>
+struct Functions : arch::MpiLibrary<Handle> {
+  using Receive = int(void*, int, Handle, int, int, Handle, Handle*);
+  using Send = int(const void*, int, Handle, int, int, Handle, Handle*);
+  using Graph = int(Handle, int, const int*, const int*, int, const int*, const int*, Handle, int,
+                    Handle*);
+  using Alltoallw = int(const void*, const int*, const std::ptrdiff_t*, const Handle*, void*,
+                        const int*, const std::ptrdiff_t*, const Handle*, Handle, Handle*);
+  using Put = int(const void*, int, Handle, int, std::ptrdiff_t, int, Handle, Handle);
+
+  Receive* irecv = arch::MpiFunction{"MPI_Irecv"};
+  Receive* recv_init = arch::MpiFunction{"MPI_Recv_init"};
+  Send* send_init = arch::MpiFunction{"MPI_Send_init"};
+  int (*start)(Handle*) = arch::MpiFunction{"MPI_Start"};
+  int (*request_free)(Handle*) = arch::MpiFunction{"MPI_Request_free"};
+
+  Graph* dist_graph_create_adjacent = arch::MpiFunction{"MPI_Dist_graph_create_adjacent"};
+  Alltoallw* ineighbor_alltoallw = arch::MpiFunction{"MPI_Ineighbor_alltoallw"};
+
+  int (*comm_group)(Handle, Handle*) = arch::MpiFunction{"MPI_Comm_group"};
+  int (*group_incl)(Handle, int, const int*, Handle*) = arch::MpiFunction{"MPI_Group_incl"};
+  int (*group_free)(Handle*) = arch::MpiFunction{"MPI_Group_free"};
+  int (*win_allocate)(std::ptrdiff_t, int, Handle, Handle, void*,
+                      Handle*) = arch::MpiFunction{"MPI_Win_allocate"};
+  int (*win_post)(Handle, int, Handle) = arch::MpiFunction{"MPI_Win_post"};
+  int (*win_start)(Handle, int, Handle) = arch::MpiFunction{"MPI_Win_start"};
+  int (*win_complete)(Handle) = arch::MpiFunction{"MPI_Win_complete"};
+  int (*win_test)(Handle, int*) = arch::MpiFunction{"MPI_Win_test"};
+  Put* put = arch::MpiFunction{"MPI_Put"};
+};
 
 // One thread at a time calls MPI for a carrier. At the level SERIALIZED one of the process does; at FUNNELED only the main
 // thread may.
