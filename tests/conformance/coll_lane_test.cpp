@@ -111,7 +111,7 @@ TEST(CollChannel, KeepsTheWordOfWhatWasTakenNear) {
 }
 
 // Rank 1 starts the second collective only when rank 0 waits no more.
-TEST(CollLane, TheServantIsWokenForWhatAWaitLeavesBehind) {
+TEST(CollLane, TheProgressThreadIsWokenForWhatAWaitLeavesBehind) {
   ThreadWorld world(on_one_node(2), {.ranks = 2});
   std::atomic<bool> waited{false};
   world.run([&](Rank& r) {
@@ -147,7 +147,7 @@ int says_that_it_waits(void* waits) {
 }
 
 // The first is too short for it, so the second is handed over only when the wait for that is about to end.
-TEST(CollLane, TheServantOfTheNodeKeepsWhatNobodyWaitsFor) {
+TEST(CollLane, TheNodesProgressThreadKeepsWhatNobodyWaitsFor) {
   ThreadWorld world(on_one_node(2), {.ranks = 2});
   std::atomic<bool> waits{false};
   std::atomic<bool> waited{false};
@@ -182,7 +182,7 @@ TEST(CollLane, TheServantOfTheNodeKeepsWhatNobodyWaitsFor) {
 }
 
 // It had the first of two, and nobody had the second.
-TEST(CollLane, NothingEndsWellThatADeadServantLeavesBehind) {
+TEST(CollLane, NothingEndsWellThatADeadProgressThreadLeavesBehind) {
   ThreadWorld world(on_one_node(2), {.ranks = 2, .ends_well = false});
   std::atomic<bool> done{false};
   world.run([&](Rank& r) {
@@ -214,7 +214,7 @@ TEST(CollLane, NothingEndsWellThatADeadServantLeavesBehind) {
 }
 
 // A member has died, so the team's end fails; what the progress thread has of another one goes back to that.
-TEST(CollLane, TheServantGivesBackWhenItsTeamCannotEndInOrder) {
+TEST(CollLane, TheProgressThreadGivesBackWhenItsTeamCannotEndInOrder) {
   const std::array<uint32_t, 3> everybody{0, 1, 2};
   ThreadWorld world(on_one_node(3), {.ranks = 3, .ends_well = false});
   std::atomic<bool> taken{false};

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Progress mode node with processes: node_progress.py BUILD_DIR. What the servant of the node does for ranks that
+"""Progress mode node with processes: node_progress.py BUILD_DIR. What the progress thread of a node does for ranks that
 compute; memory that it may not read; its death, and a member's, at any moment."""
 
 import os
@@ -15,7 +15,7 @@ RANKS = 3
 KILLS = 4
 
 
-class NodeServant(unittest.TestCase):
+class NodeProgress(unittest.TestCase):
     def job(
         self,
         *arguments: str,
@@ -38,9 +38,9 @@ class NodeServant(unittest.TestCase):
         self.assertEqual(done.stdout.count("was served"), RANKS, said)
         self.assertEqual(said.count("the servant of the node gets processor"), 1, said)
 
-    def test_a_servant_without_work_sleeps(self) -> None:
+    def test_a_progress_thread_without_work_sleeps(self) -> None:
         done = self.job("idle")
-        self.assertEqual(done.stdout.count("lets its servant sleep"), RANKS, done.stdout + done.stderr)
+        self.assertEqual(done.stdout.count("lets its progress thread sleep"), RANKS, done.stdout + done.stderr)
         self.assertNotIn("not: ", done.stdout, done.stderr)
 
     def between_nodes(self, nodes: str, *arguments: str) -> str:
@@ -63,9 +63,9 @@ class NodeServant(unittest.TestCase):
         said = self.between_nodes("0,1", "serve")
         self.assertEqual(said.count("was served"), 2, said)
 
-    def test_a_servant_of_two_nodes_sleeps_without_work(self) -> None:
+    def test_a_progress_thread_of_two_nodes_sleeps_without_work(self) -> None:
         said = self.between_nodes("0,0,1,1", "idle")
-        self.assertEqual(said.count("lets its servant sleep"), 4, said)
+        self.assertEqual(said.count("lets its progress thread sleep"), 4, said)
         self.assertNotIn("not: ", said)
 
     def test_who_sends_to_another_node_itself_calls_itself(self) -> None:
@@ -86,12 +86,12 @@ class NodeServant(unittest.TestCase):
         self.assertEqual(done.stdout.count("has learnt of it"), RANKS - 1, said)
         self.assertEqual(said.count(f"exited with code {PEER_DIED}"), RANKS - 1, said)
 
-    def test_the_servant_dies(self) -> None:
+    def test_the_progress_threads_process_dies(self) -> None:
         self.all_learn_of_it("absent", 0)
         for _ in range(KILLS):
             self.all_learn_of_it("kill", 0)
 
-    def test_a_member_dies_and_the_servant_goes_on(self) -> None:
+    def test_a_member_dies_and_the_progress_thread_goes_on(self) -> None:
         self.all_learn_of_it("absent", 2)
         for _ in range(KILLS):
             self.all_learn_of_it("kill", 2)

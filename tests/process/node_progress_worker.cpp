@@ -110,7 +110,7 @@ int hide(ompl_team* team, uint32_t victim) {
 }
 
 // How often threads of this name have gone to sleep.
-long sleeps_of_servants() {
+long sleeps_of_progress_threads() {
   long sleeps = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     std::string line;
@@ -130,12 +130,12 @@ int idle(ompl_team* team, uint32_t /*victim*/) {
   long before = 0;
   bool woken = true;
   while (woken && std::chrono::steady_clock::now() < end) {
-    before = sleeps_of_servants();
+    before = sleeps_of_progress_threads();
     ::sleep(1);
-    woken = sleeps_of_servants() != before;
+    woken = sleeps_of_progress_threads() != before;
   }
   check(ompl_barrier(), "ompl_barrier");
-  return say(served && (before > 0) == (ompl_node_rank() == 0) && !woken, "lets its servant sleep");
+  return say(served && (before > 0) == (ompl_node_rank() == 0) && !woken, "lets its progress thread sleep");
 }
 
 void die() { ::kill(::getpid(), SIGKILL); }

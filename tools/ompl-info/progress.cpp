@@ -17,7 +17,7 @@ std::string text_of(const ompl::coll::Placement& placement) {
 }
 
 // Whether it can do its work here.
-std::string reach_of_a_servant() {
+std::string reach_of_a_progress_thread() {
   const int error = ompl::arch::probe_process_memory();
   if (error == 0) return "it may read the memory of other processes";
   return fmt::format(
@@ -35,6 +35,6 @@ void print_progress_modes() {
   fmt::print("  spare   a thread on {}\n", text_of(ompl::coll::spare_core(cores, {})));
   fmt::print("  shared  a thread on any core of the process: it is not bound\n");
   fmt::print("  node    a thread of one process for all ranks of a node, on {}; {}\n",
-             text_of(ompl::coll::node_core(cores)), reach_of_a_servant());
+             text_of(ompl::coll::node_core(cores)), reach_of_a_progress_thread());
   fmt::print("  idle    no thread: those that wait in the library, where they run\n");
 }

@@ -54,7 +54,7 @@ class Watcher {
 
 // Every collective goes to its end while no member calls the layer; a barrier, which has no data, is not worth a progress thread. Here are few
 // members on each node: on several nodes all algorithms are flat, and only the progress threads' own ranks are served.
-TEST_P(Conformance, Coll_TheServantOfTheNodeNeedsNobody) {
+TEST_P(Conformance, Coll_TheNodesProgressThreadNeedsNobody) {
   world({.ranks = 3})->run([](Rank& r) {
     ompl_team* const team = world_team();
     const uint64_t memory = r.allocate(2 * CollJob::room(100'001, r.size));
@@ -89,7 +89,7 @@ TEST_P(Conformance, Coll_TheServantOfTheNodeNeedsNobody) {
 }
 
 // Where every node has several members, leaders speak for all: then nobody needs to call on several nodes either.
-TEST_P(Conformance, Coll_TheServantsOfNodesNeedNobody) {
+TEST_P(Conformance, Coll_TheNodesProgressThreadsNeedNobody) {
   world({.ranks = 5})->run([](Rank& r) {
     ompl_team* const team = world_team();
     ok(ompl_team_set_progress(team, OMPL_PROGRESS_NODE));
@@ -113,7 +113,7 @@ TEST_P(Conformance, Coll_TheServantsOfNodesNeedNobody) {
 }
 
 // More than there are places, on several tags, some of them of the user's operations and some short; waited for in another order.
-TEST_P(Conformance, Coll_ManyForTheServantOfTheNode) {
+TEST_P(Conformance, Coll_ManyForTheNodesProgressThread) {
   world({.ranks = 3})->run([](Rank& r) {
     ompl_team* const team = world_team();
     ok(ompl_team_set_progress(team, OMPL_PROGRESS_NODE));
@@ -183,7 +183,7 @@ TEST_P(Conformance, Coll_OperationsOfTheUserStayWithTheCaller) {
 }
 
 // A team's memory is another team's when it has ended; the progress thread must not take what lies there for requests.
-TEST_P(Conformance, Coll_TeamsOfTheServantEnd) {
+TEST_P(Conformance, Coll_TeamsOfTheNodesProgressThreadEnd) {
   world({.ranks = 3})->run([](Rank& r) {
     ompl_team* const all = world_team();
     ok(ompl_team_set_progress(all, OMPL_PROGRESS_NODE));
@@ -223,7 +223,7 @@ TEST_P(Conformance, Coll_ServedAndNeverWaitedFor) {
 }
 
 // What one member alone has started, and its progress thread has begun, ends with the job, as in other modes.
-TEST_P(Conformance, Coll_TheServantGivesBackAtTheEnd) {
+TEST_P(Conformance, Coll_TheProgressThreadGivesBackAtTheEnd) {
   world({.ranks = 2, .ends_well = false})->run([](Rank& r) {
     ompl_team* const team = world_team();
     ok(ompl_team_set_progress(team, OMPL_PROGRESS_NODE));
