@@ -9,7 +9,19 @@
 #include "core/job/runtime.hpp"
 #include "util/status.hpp"
 
+struct ompl_team;
+
+namespace ompl::coll {
+class Team;
+}
+
 namespace ompl::api {
+
+// What a team of the C API stands for.
+inline coll::Team* team_of(ompl_team* team) { return reinterpret_cast<coll::Team*>(team); }
+inline const coll::Team* team_of(const ompl_team* team) {
+  return reinterpret_cast<const coll::Team*>(team);
+}
 
 // An address of the papers' API.
 inline void* pointer(uint64_t address) {

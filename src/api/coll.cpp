@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "api/call.hpp"
-#include "api/team.hpp"
 #include "coll/algorithms/algorithms.hpp"
 #include "coll/engine.hpp"
 #include "core/wait/block.hpp"

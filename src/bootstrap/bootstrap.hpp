@@ -57,6 +57,9 @@ class Bootstrap {
 // one line that names the variable and what to do.
 int connect(const Settings& settings, std::unique_ptr<Bootstrap>* out);
 
+// A job of one rank, without any launcher.
+std::unique_ptr<Bootstrap> open_single();
+
 // A random word that the ranks of this job share and nobody else knows: drawn by rank 0 and passed on
 // through the launcher's store. Collective, once.
 int share_secret(Bootstrap& bootstrap, std::string* secret);

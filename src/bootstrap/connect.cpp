@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which launcher protocol a process starts up with.
+// Which launcher protocol a process starts up with, and the secret of a job.
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <string_view>
 
@@ -9,7 +14,6 @@
 #include "bootstrap/pmi1.hpp"
 #include "bootstrap/pmi1_wire.hpp"
 #include "bootstrap/pmix.hpp"
-#include "bootstrap/single.hpp"
 #include "util/settings.hpp"
 #include "util/status.hpp"
 
@@ -127,6 +131,20 @@ int connect(const Settings& settings, std::unique_ptr<Bootstrap>* out) {
   if (settings.launcher == "pmix") return connect_pmix(settings, out);
   if (settings.launcher == "mpi") return connect_mpi(out);
   return connect_auto(settings, out);
+}
+
+int share_secret(Bootstrap& bootstrap, std::string* secret) {
+  constexpr std::string_view kKey = "secret";
+  if (bootstrap.rank() == 0) {
+    std::array<unsigned char, 16> random;
+    if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
+      return fail(OMPL_ERR_SYSTEM, "getrandom: {}", error_text(errno));
+    }
+    const int result = bootstrap.set(kKey, fmt::format("{:02x}", fmt::join(random, "")));
+    if (result != OMPL_OK) return result;
+  }
+  const int result = bootstrap.fence();
+  return result == OMPL_OK ? bootstrap.get(0, kKey, secret) : result;
 }
 
 }  // namespace ompl::bootstrap

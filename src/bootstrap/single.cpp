@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "bootstrap/single.hpp"
+#include "bootstrap/bootstrap.hpp"
 
 #include <map>
 

@@ -11,7 +11,7 @@
 #include "coll/progress/modes.hpp"
 #include "coll/schedule/execution.hpp"
 #include "coll/schedule/operation.hpp"
-#include "coll/schedule/prepared.hpp"
+#include "coll/schedule/schedule.hpp"
 #include "coll/team/agreement.hpp"
 #include "coll/tuner/tuning.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "coll/progress/placement.hpp"
+#include "coll/progress/thread_start.hpp"
 
 namespace ompl {
 namespace {
@@ -77,7 +77,7 @@ TEST_F(Placed, ProcessesThatShareCoresGetOneEach) {
   EXPECT_EQ(taken, (std::vector<unsigned>{1, 3, 6}));
 }
 
-TEST_F(Placed, TheServantOfANodeTakesTheLastOfAll) {
+TEST_F(Placed, TheProgressThreadOfANodeTakesTheLastOfAll) {
   const Machine machine("pack:2 core:2 pu:2(indexes=0,4,1,5,2,6,3,7)");
   const coll::Placement placement = coll::node_core(Machine::cores());
   EXPECT_EQ(placement.processors, (Core{3, 7}));

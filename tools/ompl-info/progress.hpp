@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "coll/progress/placement.hpp"
+#include "coll/progress/thread_start.hpp"
 
 // Prints who makes progress in each mode of a team, and on which cores.
 void print_progress_modes();

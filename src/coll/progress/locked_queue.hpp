@@ -3,6 +3,9 @@
 // progress thread both take, as MVAPICH2 has one. It carries out the same schedules, and shows what the lock costs ("Performance tuning of
 // nonblocking collective communication with progress threads", sections 2 and 4.4.3).
 //
+// It is part of the library, not of the instruments: every start, turn and wake-up of a tag queue goes through it where it is used, and
+// no hook reaches those places without a cost to the lock-free way.
+//
 // A task is a tag queue whose oldest request is under way. Who takes it does those steps of one round that are ready, and puts it back.
 #pragma once
 

@@ -7,7 +7,6 @@
 #include <chrono>
 
 #include "coll/engine.hpp"
-#include "coll/progress/placement.hpp"
 #include "coll/progress/thread_start.hpp"
 #include "core/wait/block.hpp"
 #include "util/log.hpp"

@@ -26,7 +26,7 @@ class ProgressThread {
 
   // Starts the thread, if it is not started; OMPL_ERR_SYSTEM if none can be.
   int begin();
-  // Whether it has a core of its own (placement.hpp): it is then bound there, and spins for a little before it sleeps. If not, it may run
+  // Whether it has a core of its own (thread_start.hpp): it is then bound there, and spins for a little before it sleeps. If not, it may run
   // wherever the process might when it joined.
   void set_spinning(bool spins);
   // There is something to do. Any thread.

@@ -3,7 +3,9 @@
 // Thread rule: the node's progress thread.
 #pragma once
 
+#include <deque>
 #include <string>
+#include <vector>
 
 #include "coll/progress/member_memory.hpp"
 #include "coll/progress/offload_queue.hpp"
@@ -37,6 +39,21 @@ class ProxyExecutor {
   uint64_t known_ = 0;                 // and its number
   ReductionOperation operation_;
   Execution execution_;
+};
+
+// What the thread does for one team.
+class TeamProxies {
+ public:
+  explicit TeamProxies(Team& team);
+
+  // As ProxyExecutor::advance(), for all.
+  bool advance(Context& c, MemberMemories& memories, bool* moved);
+  // Ends all that it has.
+  void end(Context& c, int code, const std::string& why);
+
+ private:
+  Team& team_;
+  std::vector<std::deque<ProxyExecutor>> members_;  // of the node, their tag queues
 };
 
 }  // namespace ompl::coll

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "coll/progress/locked_queue.hpp"
-#include "coll/progress/node_endpoint.hpp"
+#include "coll/progress/proxy_executor.hpp"
 #include "coll/tag_queue.hpp"
 #include "coll/team/nodes.hpp"
 
@@ -38,7 +38,7 @@ class Team {
   [[nodiscard]] TagQueue& queue(uint32_t tag) { return *queues_[tag]; }
   // Those of a member, whose memory is mapped, for a tag.
   [[nodiscard]] std::vector<Channel> channels(uint32_t member, uint32_t tag) const;
-  // Null, unless tag queues are measured under a lock.
+  // Null without OMPL_COLL_SCHEDULER=locked-queue.
   [[nodiscard]] LockedQueue* locked_queue() const { return locked_queue_.get(); }
 
   // Goes on with every tag queue. Any thread.

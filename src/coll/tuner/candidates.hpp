@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "coll/tuner/choice.hpp"
 #include "coll/tuner/machine.hpp"
 
 namespace ompl::coll {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which calls are tuned together.
+// Which calls are tuned together, and what a tuner chooses for them.
 #pragma once
 
 #include <compare>
@@ -7,6 +7,8 @@
 #include <string>
 
 #include "coll/call.hpp"
+#include "coll/progress/modes.hpp"
+#include "omnipgas/coll.h"
 
 namespace ompl::coll {
 
@@ -34,5 +36,22 @@ CallKind kind_of(const CollectiveCall& call);
 
 // "allreduce of 1024 to 1279 bytes, 4 members", with the number of nodes if there are several.
 std::string text_of(const CallKind& kind);
+
+// An algorithm and, of calls that leave it open, who makes progress.
+struct TunerChoice {
+  static constexpr int32_t kNotChosen = -1;  // the mode that the team has
+
+  int32_t algorithm = 0;
+  int32_t mode = kNotChosen;  // OMPL_PROGRESS_NONE, ...
+
+  auto operator<=>(const TunerChoice&) const = default;
+};
+
+// "ring", or "ring/shared".
+inline std::string name_of(const TunerChoice& choice) {
+  std::string name = ompl_algorithm_name(choice.algorithm);
+  if (choice.mode != TunerChoice::kNotChosen) name.append("/").append(progress_name(choice.mode));
+  return name;
+}
 
 }  // namespace ompl::coll

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "coll/tuner/choice.hpp"
 #include "coll/tuner/machine.hpp"
 
 namespace ompl::coll {

@@ -27,6 +27,20 @@ constexpr uint64_t kEpochsPerAge = 8;    // an epoch is as long as this part of 
 
 }  // namespace
 
+void Epoch::note(double seconds) {
+  noted_.push_back(seconds);
+  if (noted_.size() < plan_[run_].calls) return;
+  times_.push_back(lower_median(std::move(noted_)));
+  noted_.clear();
+  ++run_;
+}
+
+double lower_median(std::vector<double> values) {
+  const auto middle = values.begin() + (std::ssize(values) - 1) / 2;
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
 Tuner::Tuner(uint32_t candidates, bool careful)
     : seen_(candidates), first_look_(careful ? kTrialCalls : 1) {
   plan_ = trials();

@@ -10,7 +10,6 @@
 
 #include "coll/schedule/operation.hpp"
 #include "coll/tuner/candidates.hpp"
-#include "coll/tuner/epoch.hpp"
 #include "coll/tuner/table.hpp"
 #include "coll/tuner/tuner.hpp"
 

@@ -14,7 +14,7 @@
 #include "api/process.hpp"
 #include "arch/cores.hpp"
 #include "arch/machine.hpp"
-#include "coll/progress/placement.hpp"
+#include "coll/progress/thread_start.hpp"
 #include "conformance/coll_job.hpp"
 #include "conformance/conformance.hpp"
 #include "omnipgas/coll.h"
@@ -235,7 +235,7 @@ TEST_P(Conformance, Coll_ProgressModes) {
 }
 
 // The progress threads of both ranks carry a collective to its end by themselves: the operation, which counts, is called for every element.
-TEST_P(Conformance, Coll_AServantNeedsNobody) {
+TEST_P(Conformance, Coll_AProgressThreadNeedsNobody) {
   world({.ranks = 2})->run([](Rank& r) {
     constexpr std::size_t kCount = 300'000;  // more bytes than those for which a thread shares a core
     ompl_team* const team = world_team();
@@ -268,7 +268,7 @@ TEST_P(Conformance, Coll_AServantNeedsNobody) {
 }
 
 // Where each thread of this process with the progress thread's name may run.
-std::vector<arch::Core> processors_of_servants() {
+std::vector<arch::Core> processors_of_progress_threads() {
   std::vector<arch::Core> all;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     std::string name;
@@ -283,7 +283,7 @@ std::vector<arch::Core> processors_of_servants() {
 }
 
 // Not where the thread may run that sets the mode.
-TEST_P(Conformance, Coll_TheServantsCore) {
+TEST_P(Conformance, Coll_TheProgressThreadsCore) {
   world({.ranks = 1})->run([](Rank&) {
     std::array<uint64_t, 16> allowed{};
     arch::affinity(allowed);
@@ -294,12 +294,12 @@ TEST_P(Conformance, Coll_TheServantsCore) {
     ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
     ompl_team* const team = world_team();
     ok(ompl_team_set_progress(team, OMPL_PROGRESS_SHARED));
-    EXPECT_EQ(processors_of_servants(), std::vector<arch::Core>{all});
+    EXPECT_EQ(processors_of_progress_threads(), std::vector<arch::Core>{all});
     ok(ompl_team_set_progress(team, OMPL_PROGRESS_SPARE));
     const arch::Core spare = coll::spare_core(arch::cores_of(allowed), {}).processors;
-    EXPECT_EQ(processors_of_servants(), std::vector<arch::Core>{spare});
+    EXPECT_EQ(processors_of_progress_threads(), std::vector<arch::Core>{spare});
     ok(ompl_team_set_progress(team, OMPL_PROGRESS_SHARED));
-    EXPECT_EQ(processors_of_servants(), std::vector<arch::Core>{all});
+    EXPECT_EQ(processors_of_progress_threads(), std::vector<arch::Core>{all});
   });
 }
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "api/call.hpp"
 #include "api/process.hpp"
-#include "api/team.hpp"
 #include "coll/engine.hpp"
 #include "conformance/coll_job.hpp"
 #include "conformance/conformance.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "halo/elements.hpp"
+#include "halo/pattern.hpp"
 
 #include <algorithm>
 #include <cstring>
