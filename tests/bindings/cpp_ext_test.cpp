@@ -53,9 +53,9 @@ TYPED_TEST(CppWord, SignalsAndConditions) {
 
 TYPED_TEST(CppWord, Atomics) {
   const Array<TypeParam> words(3);
-  for (int i = 0; i < 1000; ++i) fetch_add(0, words[0], 1);
+  for (int i = 0; i < 100; ++i) fetch_add(0, words[0], 1);
   barrier();
-  EXPECT_EQ(fetch(0, words[0]), TypeParam{2000});
+  EXPECT_EQ(fetch(0, words[0]), TypeParam{200});
   EXPECT_EQ(swap(partner(), words[1], static_cast<TypeParam>(-5)), TypeParam{0});
   EXPECT_EQ(compare_swap(partner(), words[1], 4, 6), static_cast<TypeParam>(-5));
   EXPECT_EQ(compare_swap(partner(), words[1], static_cast<TypeParam>(-5), 12),

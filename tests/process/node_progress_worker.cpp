@@ -135,7 +135,8 @@ int idle(ompl_team* team, uint32_t /*victim*/) {
     woken = sleeps_of_progress_threads() != before;
   }
   check(ompl_barrier(), "ompl_barrier");
-  return say(served && (before > 0) == (ompl_node_rank() == 0) && !woken, "lets its progress thread sleep");
+  return say(served && (before > 0) == (ompl_node_rank() == 0) && !woken,
+             "lets its progress thread sleep");
 }
 
 void die() { ::kill(::getpid(), SIGKILL); }
