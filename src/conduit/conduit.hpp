@@ -82,10 +82,10 @@ struct Capabilities {
   bool remote_completion = false;
   // The hardware stalls a sender whose records find no room; the core then keeps no credits [4].
   bool stalls_sender = false;
-  // Not 0: the conduit has joined(). The core then keeps a put of up to so many bytes until its context's next call,
+  // Not 0: the conduit has put_with_immediate(). The core then keeps a put of up to so many bytes until its context's next call,
   // so that the signal that mostly follows joins it; such puts are `done` when posted. ordered_signals,
   // remote_completion and stalls_sender must hold.
-  std::size_t joined_put = 0;
+  std::size_t max_fused_put = 0;
   // Longest put or get of one post, bytes; the core splits longer ones.
   std::size_t max_message = SIZE_MAX;
   // Not 0: long puts go in segments of so many bytes, a few under way on each connection, over up to `stripes`
@@ -152,11 +152,11 @@ class Endpoint {
   virtual Post put_signal(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
                           const Signal& record, bool* signalled);
 
-  // put() of 0 .. joined_put bytes and the signal ADD 1 on the 32-bit flag at `flag`, below 16 GiB [6], as one request:
-  // what put_signal() does of it, the quickest way. Conduits with joined_put only. Pending: the data went out, and wait
+  // put() of 0 .. max_fused_put bytes and the signal ADD 1 on the 32-bit flag at `flag`, below 16 GiB [6], as one request:
+  // what put_signal() does of it, the quickest way. Conduits with max_fused_put only. Pending: the data went out, and wait
   // for nothing but the ticket's completion; the signal did not.
-  virtual Post joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
-                      uint64_t flag);
+  virtual Post put_with_immediate(uint32_t rank, const void* source, uint64_t offset,
+                                  std::size_t length, uint64_t flag);
 
   // Takes in at most `budget` completions and records, gives records to `sink`, advances connections and
   // what the far side asks of this one. Returns how many it took (0: idle), or OMPL_ERR_LINK if the

@@ -14,8 +14,8 @@ Post Endpoint::put_signal(uint32_t rank, const void* source, uint64_t offset, st
   return data;
 }
 
-Post Endpoint::joined(uint32_t /*rank*/, const void* /*source*/, uint64_t /*offset*/,
-                      std::size_t /*length*/, uint64_t /*flag*/) {
+Post Endpoint::put_with_immediate(uint32_t /*rank*/, const void* /*source*/, uint64_t /*offset*/,
+                                  std::size_t /*length*/, uint64_t /*flag*/) {
   return {.state = Post::State::failed,
           .code = fail(OMPL_ERR_UNSUPPORTED, "this conduit joins no puts and signals")};
 }

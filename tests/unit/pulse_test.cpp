@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether a rank lives: the pulse, and the watch of the mpi conduit, which asks for it. The other hosts are further
+// Whether a rank lives: the liveness listener, and the watch of the mpi conduit, which probes it. The other hosts are further
 // addresses of the loopback; a listener whose queue is full answers as little as a host behind a cut.
 #include "conduit/common/liveness_probe.hpp"
 
@@ -18,7 +18,7 @@
 #include <thread>
 #include <utility>
 
-#include "conduit/mpi/watch.hpp"
+#include "conduit/mpi/liveness_watch.hpp"
 #include "util/bytes.hpp"
 #include "util/settings.hpp"
 
@@ -37,64 +37,65 @@ bool comes(Condition condition) {
   return true;
 }
 
-PulseProbe::Answer answer_of(PulseProbe& probe) {
-  comes([&] { return probe.look() != PulseProbe::Answer::none; });
+LivenessProbe::Answer answer_of(LivenessProbe& probe) {
+  comes([&] { return probe.look() != LivenessProbe::Answer::none; });
   return probe.look();
 }
 
-TEST(Pulse, LivesUntilItsRankIsGone) {
-  std::optional<Pulse> pulse(std::in_place);
+TEST(Liveness, LivesUntilItsRankIsGone) {
+  std::optional<LivenessListener> listener(std::in_place);
   std::string ip;
   uint16_t port = 0;
-  ASSERT_EQ(pulse->open(::if_nametoindex("lo"), &ip, &port), 0);
+  ASSERT_EQ(listener->open(::if_nametoindex("lo"), &ip, &port), 0);
   ASSERT_EQ(ip_text(ip), "127.0.0.1") << "bound to the interface that was asked for";
   ASSERT_NE(port, 0);
-  PulseProbe probe;
+  LivenessProbe probe;
   EXPECT_FALSE(probe.asking());
   probe.begin(ip, port);
   EXPECT_TRUE(probe.asking());
-  EXPECT_EQ(answer_of(probe), PulseProbe::Answer::lives) << "though nobody there takes the connection";
-  pulse->answer();
-  pulse.reset();
+  EXPECT_EQ(answer_of(probe), LivenessProbe::Answer::lives)
+      << "though nobody there takes the connection";
+  listener->answer();
+  listener.reset();
   probe.begin(ip, port);
-  EXPECT_EQ(answer_of(probe), PulseProbe::Answer::dead);
+  EXPECT_EQ(answer_of(probe), LivenessProbe::Answer::dead);
 }
 
 // More often than any queue of connections is long.
-TEST(Pulse, OfAStoppedRankMayBeAskedForWithoutEnd) {
-  Pulse pulse;
+TEST(Liveness, OfAStoppedRankMayBeAskedForWithoutEnd) {
+  LivenessListener listener;
   std::string ip;
   uint16_t port = 0;
-  ASSERT_EQ(pulse.open(::if_nametoindex("lo"), &ip, &port), 0);
-  PulseProbe probe;
+  ASSERT_EQ(listener.open(::if_nametoindex("lo"), &ip, &port), 0);
+  LivenessProbe probe;
   for (int i = 0; i < 10'000; ++i) {
     probe.begin(ip, port);
-    ASSERT_EQ(answer_of(probe), PulseProbe::Answer::lives) << i;
+    ASSERT_EQ(answer_of(probe), LivenessProbe::Answer::lives) << i;
     probe.end();
   }
 }
 
-TEST(Pulse, WithoutAnInterfaceThereIsNone) {
-  Pulse pulse;
+TEST(Liveness, WithoutAnInterfaceThereIsNone) {
+  LivenessListener listener;
   std::string ip;
   uint16_t port = 0;
-  EXPECT_EQ(pulse.open(0, &ip, &port), 0);
+  EXPECT_EQ(listener.open(0, &ip, &port), 0);
   EXPECT_EQ(port, 0);
-  pulse.answer();
-  PulseProbe probe;
+  listener.answer();
+  LivenessProbe probe;
   probe.begin(ip, port);
-  EXPECT_EQ(probe.look(), PulseProbe::Answer::none);
+  EXPECT_EQ(probe.look(), LivenessProbe::Answer::none);
 }
 
 // Asked once more, the system has no error left to tell.
-TEST(Pulse, WhereNoWayLeadsNobodyLives) {
-  PulseProbe probe;
+TEST(Liveness, WhereNoWayLeadsNobodyLives) {
+  LivenessProbe probe;
   probe.begin("\xff\xff\xff\xff", 1);
   EXPECT_TRUE(probe.asking());
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(answer_of(probe), PulseProbe::Answer::unreached);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(answer_of(probe), LivenessProbe::Answer::unreached);
 }
 
-// The pulse of a rank on another host, as the watch sees it.
+// The liveness listener of a rank on another host, as the watch sees it.
 class Host {
  public:
   explicit Host(int queue) {
@@ -168,7 +169,7 @@ class MpiWatch : public ::testing::Test {
   // As a thread that waits does.
   bool comes_while_waiting(const std::function<bool()>& condition) {
     return comes([&] {
-      watch_.endpoint(0).enter(mpi::Watch::kAnyone);
+      watch_.endpoint(0).enter(mpi::LivenessWatch::kAnyone);
       watch_.endpoint(0).leave();
       return condition();
     });
@@ -183,7 +184,7 @@ class MpiWatch : public ::testing::Test {
   Settings settings_;
   Job job_{.rank = 0, .size = 3, .host = {}, .secret = {}, .settings = &settings_};
   Host cut_{kFullAtOnce};
-  mpi::Watch watch_;
+  mpi::LivenessWatch watch_;
 };
 
 // 20 questions, each after two looks without a sign: longer than the silence that a rank is lost for.
@@ -234,7 +235,7 @@ TEST_F(MpiWatch, AsksOnceAndThenOnlyWhileSomebodyWaits) {
 }
 
 TEST_F(MpiWatch, DoesNotRunWhereAllRanksAreOnThisHost) {
-  mpi::Watch same;
+  mpi::LivenessWatch same;
   ASSERT_EQ(same.open(job_), OMPL_OK);
   ASSERT_TRUE(watch_.note(kOther, same.address()));
   begin();
@@ -266,7 +267,7 @@ TEST_F(MpiWatchDeathTest, ACallThatCannotEndEndsTheProcess) {
   };
   constexpr const char* kSaid = "rank 1 is out of reach: its host 127.0.0.2 .* this process ends";
   EXPECT_EXIT(be_stuck(kCut), ::testing::ExitedWithCode(EXIT_FAILURE), kSaid);
-  EXPECT_EXIT(be_stuck(mpi::Watch::kAnyone), ::testing::ExitedWithCode(EXIT_FAILURE), kSaid);
+  EXPECT_EXIT(be_stuck(mpi::LivenessWatch::kAnyone), ::testing::ExitedWithCode(EXIT_FAILURE), kSaid);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ void print_queue_pair_memory(uint64_t ranks_per_node, uint64_t budget) {
   for (const uint64_t nodes : kNodes) {
     for (const auto& [transport, name] : kTransports) {
       fmt::print("{:<6}{:<6}", nodes, name);
-      verbs::Layout job{.nodes = nodes, .ranks_per_node = ranks_per_node};
+      verbs::JobLayout job{.nodes = nodes, .ranks_per_node = ranks_per_node};
       for (const uint64_t pool : kPools) {
         job.endpoints = pool;
         fmt::print("{:>12}", with_unit(verbs::connection_memory(transport, job)));

@@ -83,14 +83,14 @@ int open_socket(const SocketAddress& address) {
 }
 
 // What a connection that was asked for ended with.
-PulseProbe::Answer answer_to(int error) {
-  if (error == 0) return PulseProbe::Answer::lives;
-  return error == ECONNREFUSED ? PulseProbe::Answer::dead : PulseProbe::Answer::unreached;
+LivenessProbe::Answer answer_to(int error) {
+  if (error == 0) return LivenessProbe::Answer::lives;
+  return error == ECONNREFUSED ? LivenessProbe::Answer::dead : LivenessProbe::Answer::unreached;
 }
 
 }  // namespace
 
-unsigned pulse_interface(const std::string& name) {
+unsigned liveness_interface(const std::string& name) {
   if (const unsigned found = ::if_nametoindex(name.c_str()); found != 0) return found;
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return 0;
@@ -110,11 +110,11 @@ std::string ip_text(const std::string& ip) {
   return text.data();
 }
 
-Pulse::~Pulse() {
+LivenessListener::~LivenessListener() {
   if (listener_ >= 0) ::close(listener_);
 }
 
-int Pulse::open(unsigned interface, std::string* ip, uint16_t* port) {
+int LivenessListener::open(unsigned interface, std::string* ip, uint16_t* port) {
   const std::string bytes = ip_of(interface);
   if (bytes.empty()) return OMPL_OK;
   SocketAddress address = make_address(bytes, 0);
@@ -132,7 +132,7 @@ int Pulse::open(unsigned interface, std::string* ip, uint16_t* port) {
   return OMPL_OK;
 }
 
-void Pulse::answer() const {
+void LivenessListener::answer() const {
   if (listener_ < 0) return;
   for (;;) {
     const int asker = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
@@ -141,7 +141,7 @@ void Pulse::answer() const {
   }
 }
 
-void PulseProbe::begin(const std::string& ip, uint16_t port) {
+void LivenessProbe::begin(const std::string& ip, uint16_t port) {
   end();
   answer_ = Answer::none;
   if (port == 0) return;
@@ -152,7 +152,7 @@ void PulseProbe::begin(const std::string& ip, uint16_t port) {
   if (errno != EINPROGRESS) answer_ = answer_to(errno);
 }
 
-PulseProbe::Answer PulseProbe::look() {
+LivenessProbe::Answer LivenessProbe::look() {
   if (socket_ < 0 || answer_ != Answer::none) return answer_;
   pollfd ready{.fd = socket_, .events = POLLOUT, .revents = 0};
   if (::poll(&ready, 1, 0) != 1) return answer_;
@@ -162,7 +162,7 @@ PulseProbe::Answer PulseProbe::look() {
   return answer_ = answer_to(error);
 }
 
-void PulseProbe::end() {
+void LivenessProbe::end() {
   if (socket_ >= 0) ::close(std::exchange(socket_, -1));
 }
 

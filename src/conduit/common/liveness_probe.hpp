@@ -13,17 +13,17 @@ namespace ompl::conduit {
 inline constexpr int64_t kUnreachedMs = 30'000;
 
 // The number of the network interface of that name, else of the first that is up and reaches other hosts; 0: none.
-unsigned pulse_interface(const std::string& name);
+unsigned liveness_interface(const std::string& name);
 // 4 or 16 bytes as one reads them: "192.0.2.1".
 std::string ip_text(const std::string& ip);
 
 // This rank's.
-class Pulse {
+class LivenessListener {
  public:
-  Pulse() = default;
-  ~Pulse();
-  Pulse(const Pulse&) = delete;
-  Pulse& operator=(const Pulse&) = delete;
+  LivenessListener() = default;
+  ~LivenessListener();
+  LivenessListener(const LivenessListener&) = delete;
+  LivenessListener& operator=(const LivenessListener&) = delete;
 
   // Listens on the first address of the network interface of that number. Sets *ip to its 4 (IPv4) or 16 (IPv6) bytes
   // and *port to its port in host byte order; neither if the interface has no address.
@@ -36,12 +36,12 @@ class Pulse {
 };
 
 // One question to another rank's.
-class PulseProbe {
+class LivenessProbe {
  public:
-  PulseProbe() = default;
-  ~PulseProbe() { end(); }
-  PulseProbe(const PulseProbe&) = delete;
-  PulseProbe& operator=(const PulseProbe&) = delete;
+  LivenessProbe() = default;
+  ~LivenessProbe() { end(); }
+  LivenessProbe(const LivenessProbe&) = delete;
+  LivenessProbe& operator=(const LivenessProbe&) = delete;
 
   // unreached: the system knows no way there, or has given up.
   enum class Answer : uint8_t { none, lives, dead, unreached };

@@ -10,11 +10,11 @@ namespace ompl::conduit {
 
 // `Operation` has a member `next` of its own type.
 template <class Operation>
-class Operations {
+class OperationPool {
  public:
   static constexpr std::size_t kCount = 512;
 
-  Operations() {
+  OperationPool() {
     for (Operation& operation : all_) give_back(&operation);
   }
   // Null if all are outstanding.

@@ -2,6 +2,8 @@
 // A signal record as it travels: as an immediate, or in a message of the conduit's own that has the record's members.
 #pragma once
 
+#include <cstddef>
+
 #include "conduit/conduit.hpp"
 
 namespace ompl::conduit {
@@ -11,6 +13,12 @@ inline bool fits_immediate(const Signal& record) {
   return record.op == SignalOp::update32 && record.function == Function::add && record.value == 1 &&
          record.token == 0 && (record.offset >> 34) == 0;
 }
+
+// The data of a message, beside its header.
+struct Payload {
+  const void* source = nullptr;
+  std::size_t length = 0;
+};
 
 template <class Message>
 Message to_message(const Signal& record) {

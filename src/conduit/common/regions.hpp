@@ -15,7 +15,7 @@ namespace ompl::conduit {
 
 // `Memory` is what registers a region and gives it up when it goes.
 template <class Memory, int Max>
-class Regions {
+class RegionTable {
  public:
   static constexpr int kMax = Max;
   static constexpr int kNone = -1;

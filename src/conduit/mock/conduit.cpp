@@ -23,7 +23,7 @@ class MockConduit final : public Conduit {
             .ordered_signals = hostility.ordered_signals,
             .remote_completion = hostility.remote_completion,
             .stalls_sender = hostility.stalls_sender,
-            .joined_put = hostility.joined_put,
+            .max_fused_put = hostility.max_fused_put,
             .max_message = hostility.max_message,
             .segment = hostility.segment,
             .stripes = hostility.stripes,

@@ -13,9 +13,10 @@ namespace ompl::conduit::mock {
 namespace {
 
 // The source is only read; an operation has one pointer for puts and gets.
-Operation put_of(const void* source, uint64_t offset, std::size_t length) {
+MockOperation put_of(const void* source, uint64_t offset, std::size_t length) {
   auto* const local = const_cast<std::byte*>(static_cast<const std::byte*>(source));
-  return {.kind = Operation::Kind::put, .held = true, .local = local, .offset = offset, .left = length};
+  return {
+      .kind = MockOperation::Kind::put, .held = true, .local = local, .offset = offset, .left = length};
 }
 
 }  // namespace
@@ -49,7 +50,7 @@ MockEndpoint::MockEndpoint(Wire& wire, uint32_t rank, uint32_t slot,
 }
 
 MockEndpoint::~MockEndpoint() {
-  for (Link* link : links_)
+  for (MockLink* link : links_)
     if (link != nullptr) link->fail(OMPL_ERR_LINK);
   port_.close();
 }
@@ -61,7 +62,7 @@ Post MockEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std::
 
 Post MockEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t length) {
   const Claim claim(*this);
-  return links_[rank]->post({.kind = Operation::Kind::get,
+  return links_[rank]->post({.kind = MockOperation::Kind::get,
                              .held = true,
                              .local = static_cast<std::byte*>(target),
                              .offset = offset,
@@ -70,18 +71,19 @@ Post MockEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t
 
 Post MockEndpoint::signal(uint32_t rank, const Signal& record) {
   const Claim claim(*this);
-  return links_[rank]->post({.kind = Operation::Kind::signal, .record = record});
+  return links_[rank]->post({.kind = MockOperation::Kind::signal, .record = record});
 }
 
-Post MockEndpoint::joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
-                          uint64_t flag) {
+Post MockEndpoint::put_with_immediate(uint32_t rank, const void* source, uint64_t offset,
+                                      std::size_t length, uint64_t flag) {
   const Claim claim(*this);
   Post data;
   if (length > 0) {
     data = links_[rank]->post(put_of(source, offset, length));
     if (data.state != Post::State::done) return data;
   }
-  const Post signal = links_[rank]->post({.kind = Operation::Kind::signal, .record = {.offset = flag}});
+  const Post signal =
+      links_[rank]->post({.kind = MockOperation::Kind::signal, .record = {.offset = flag}});
   if (length == 0) return signal;
   if (signal.state != Post::State::done) data.state = Post::State::pending;
   return data;
@@ -89,9 +91,9 @@ Post MockEndpoint::joined(uint32_t rank, const void* source, uint64_t offset, st
 
 int MockEndpoint::carry(int budget) {
   port_.list_incoming(&incoming_);
-  for (Link* link : incoming_) link->accept();
+  for (MockLink* link : incoming_) link->accept();
   int moved = 0;
-  const auto pull = [&moved, budget](Link* link) {
+  const auto pull = [&moved, budget](MockLink* link) {
     if (link != nullptr && moved < budget) moved += link->carry(budget - moved);
   };
   std::ranges::for_each(incoming_, pull);
@@ -103,14 +105,14 @@ int MockEndpoint::advance(int budget) {
   int taken = 0;
   const std::size_t first = dice_.up_to(links_.size() - 1);
   for (std::size_t i = 0; i < links_.size() && taken < budget; ++i) {
-    Link* const link = links_[(first + i) % links_.size()];
+    MockLink* const link = links_[(first + i) % links_.size()];
     if (link != nullptr) taken += link->advance(budget - taken);
   }
   return taken;
 }
 
 int MockEndpoint::break_down() {
-  for (Link* link : links_)
+  for (MockLink* link : links_)
     if (link != nullptr) link->fail(OMPL_ERR_LINK);
   port_.close();
   broken_ = true;
@@ -159,29 +161,31 @@ bool MockEndpoint::idle() {
   if (port_.broken()) return broken_;
   if (port_.waiting() > 0) return false;
   port_.list_incoming(&incoming_);
-  for (Link* link : incoming_)
+  for (MockLink* link : incoming_)
     if (link->target_has_work()) return false;
   return std::none_of(links_.begin(), links_.end(),
-                      [](Link* link) { return link != nullptr && link->initiator_has_work(); });
+                      [](MockLink* link) { return link != nullptr && link->initiator_has_work(); });
 }
 
 bool MockEndpoint::arm() {
   const Claim claim(*this);
   if (descriptor() < 0) return false;
-  port_.bell.disarm();
-  port_.bell.arm();
+  port_.wake_event.disarm();
+  port_.wake_event.arm();
   if (idle()) {
-    const auto overslept = [](Link* link) { return link != nullptr && link->takes_what_it_refused(); };
+    const auto overslept = [](MockLink* link) {
+      return link != nullptr && link->takes_what_it_refused();
+    };
     if (std::ranges::any_of(links_, overslept)) ++wire_.counts().overslept;
     return true;
   }
-  port_.bell.disarm();
+  port_.wake_event.disarm();
   return false;
 }
 
 std::string MockEndpoint::describe() const {
   std::string text = fmt::format("{} records waiting", port_.waiting());
-  for (Link* link : links_)
+  for (MockLink* link : links_)
     if (link != nullptr) text += "; " + link->describe();
   return text;
 }

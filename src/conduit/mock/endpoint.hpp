@@ -20,13 +20,13 @@ class MockEndpoint final : public Endpoint {
   Post put(uint32_t rank, const void* source, uint64_t offset, std::size_t length) override;
   Post get(uint32_t rank, void* target, uint64_t offset, std::size_t length) override;
   Post signal(uint32_t rank, const Signal& record) override;
-  Post joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
-              uint64_t flag) override;
+  Post put_with_immediate(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
+                          uint64_t flag) override;
   int progress(Sink& sink, int budget) override;
   [[nodiscard]] uint64_t completed(uint32_t rank) const override;
   [[nodiscard]] int failure(uint32_t rank) const override;
   [[nodiscard]] bool departed(uint32_t rank) const override;
-  [[nodiscard]] int descriptor() const override { return port_.bell.fd(); }
+  [[nodiscard]] int descriptor() const override { return port_.wake_event.fd(); }
   bool arm() override;
   [[nodiscard]] std::string describe() const override;
 
@@ -42,8 +42,8 @@ class MockEndpoint final : public Endpoint {
   Port& port_;
   const uint32_t rank_, slot_;
   Dice dice_;
-  std::vector<Link*> links_;     // by rank
-  std::vector<Link*> incoming_;  // those that end here
+  std::vector<MockLink*> links_;     // by rank
+  std::vector<MockLink*> incoming_;  // those that end here
   bool broken_ = false;
   std::atomic<bool> claimed_{false};  // relaxed: it must not order what it is to check
 };

@@ -25,7 +25,7 @@ std::vector<Fault> faults_of(const Hostility& hostility, uint32_t rank, uint32_t
 
 }  // namespace
 
-Link::Link(Wire& wire, uint32_t source, uint32_t slot, uint32_t target, Port& from, Port& to)
+MockLink::MockLink(Wire& wire, uint32_t source, uint32_t slot, uint32_t target, Port& from, Port& to)
     : wire_(wire),
       source_(source),
       slot_(slot),
@@ -38,9 +38,9 @@ Link::Link(Wire& wire, uint32_t source, uint32_t slot, uint32_t target, Port& fr
 // ------------------------------------------------------------------------------------------------
 // Posting
 
-void Link::check(const Operation& op) const {
+void MockLink::check(const MockOperation& op) const {
   const Hostility& hostility = wire_.hostility();
-  if (op.kind == Operation::Kind::signal) return;
+  if (op.kind == MockOperation::Kind::signal) return;
   if (op.left == 0 || op.left > hostility.max_message)
     wire_.violation(
         fmt::format("a post of {} bytes; 1 to {} are allowed", op.left, hostility.max_message));
@@ -49,7 +49,7 @@ void Link::check(const Operation& op) const {
                                 source_, op.offset, op.left, target_));
 }
 
-void Link::strike() {
+void MockLink::strike() {
   for (const Fault& fault : faults_) {
     if (posted_ < fault.after) continue;
     if (fault.kind == Fault::Kind::break_endpoint) from_.break_now();
@@ -60,7 +60,7 @@ void Link::strike() {
 }
 
 // Why the post cannot be taken; state done if it can.
-Post Link::refuse() {
+Post MockLink::refuse() {
   const Hostility& hostility = wire_.hostility();
   strike();
   if (failure_.load(std::memory_order_relaxed) != OMPL_OK) {
@@ -72,7 +72,7 @@ Post Link::refuse() {
     if (state_ == State::idle) {
       state_ = State::requested;
       accept_delay_ = dice_.up_to(hostility.connect_delay);
-      to_.bell.ring();
+      to_.wake_event.notify();
     }
     reason = Post::Reason::connecting;
   } else if (is_full()) {
@@ -86,16 +86,16 @@ Post Link::refuse() {
   return {.state = Post::State::retry, .reason = reason};
 }
 
-Post Link::post(Operation op) {
+Post MockLink::post(MockOperation op) {
   const Hostility& hostility = wire_.hostility();
   const std::lock_guard lock(mutex_);
   Post answer = refuse();
   if (answer.state != Post::State::done) return answer;
   check(op);
 
-  const bool is_get = op.kind == Operation::Kind::get;
-  const bool is_signal = op.kind == Operation::Kind::signal;
-  if (op.kind == Operation::Kind::put && op.left <= hostility.inline_limit) {
+  const bool is_get = op.kind == MockOperation::Kind::get;
+  const bool is_signal = op.kind == MockOperation::Kind::signal;
+  if (op.kind == MockOperation::Kind::put && op.left <= hostility.inline_limit) {
     op.copy.assign(op.local, op.local + op.left);
     op.held = false;
   }
@@ -115,7 +115,7 @@ Post Link::post(Operation op) {
   bump(wire_.counts().posted);
   if (!is_signal) bump(wire_.counts().posted_data);
   queue_.push_back(std::move(op));
-  to_.bell.ring();
+  to_.wake_event.notify();
   return answer;
 }
 
@@ -123,7 +123,7 @@ Post Link::post(Operation op) {
 // Carrying
 
 // Moves a random part of what is left, the end first: who polls the last byte is shown a torn message.
-void Link::move_data(Operation& op) {
+void MockLink::move_data(MockOperation& op) {
   const bool tear = wire_.hostility().scramble && op.left > 1 && dice_.one_in(4);
   const std::size_t length = tear ? 1 + dice_.up_to(op.left - 1) : op.left;
   std::byte* const remote = wire_.memory(target_).find(op.offset, op.left);
@@ -131,7 +131,7 @@ void Link::move_data(Operation& op) {
     wire_.violation(fmt::format("rank {} released [{}, +{}) under an operation of rank {}", target_,
                                 op.offset, op.left, source_));
   op.left -= length;
-  if (op.kind == Operation::Kind::get) {
+  if (op.kind == MockOperation::Kind::get) {
     std::memcpy(op.local + op.left, remote + op.left, length);
   } else {
     const std::byte* const local = op.copy.empty() ? op.local : op.copy.data();
@@ -140,8 +140,8 @@ void Link::move_data(Operation& op) {
 }
 
 // Carries the operation out, if it can be; true once it is done.
-bool Link::move(Operation& op) {
-  if (op.kind == Operation::Kind::signal) {
+bool MockLink::move(MockOperation& op) {
+  if (op.kind == MockOperation::Kind::signal) {
     const Hostility& hostility = wire_.hostility();
     return to_.push(*this, op.record, hostility.stalls_sender ? hostility.receive_depth : SIZE_MAX);
   }
@@ -152,21 +152,22 @@ bool Link::move(Operation& op) {
 }
 
 // Whether the contract allows the operation to happen now, given what is still ahead of it.
-bool Link::may_move(Operation& op, bool put_ahead, bool record_ahead) {
+bool MockLink::may_move(MockOperation& op, bool put_ahead, bool record_ahead) {
   const Hostility& hostility = wire_.hostility();
   if (op.delay > 0) {
     --op.delay;
     return false;
   }
-  if (op.kind != Operation::Kind::signal) {
-    const bool unstaged = op.kind == Operation::Kind::put && op.held && !hostility.remote_completion;
+  if (op.kind != MockOperation::Kind::signal) {
+    const bool unstaged =
+        op.kind == MockOperation::Kind::put && op.held && !hostility.remote_completion;
     return !unstaged;
   }
   return !(hostility.ordered_signals && put_ahead) &&
          !(op.record.op == SignalOp::ack_request && record_ahead);
 }
 
-int Link::carry(int budget) {
+int MockLink::carry(int budget) {
   const Hostility& hostility = wire_.hostility();
   const std::lock_guard lock(mutex_);
   if (broken_ != OMPL_OK) return 0;
@@ -174,7 +175,7 @@ int Link::carry(int budget) {
   bool put_ahead = false;
   bool record_ahead = false;
   for (auto op = queue_.begin(); op != queue_.end() && moved < budget;) {
-    const bool is_signal = op->kind == Operation::Kind::signal;
+    const bool is_signal = op->kind == MockOperation::Kind::signal;
     const bool free = may_move(*op, put_ahead, record_ahead);
     if (free && move(*op)) {
       if (op->ticket != 0) finish(op->ticket);
@@ -184,7 +185,7 @@ int Link::carry(int budget) {
     }
     const bool stalled = is_signal && free;  // and everything behind it
     if (stalled || !hostility.scramble) break;
-    put_ahead |= op->kind == Operation::Kind::put;
+    put_ahead |= op->kind == MockOperation::Kind::put;
     record_ahead |= is_signal;
     ++op;
   }
@@ -194,27 +195,27 @@ int Link::carry(int budget) {
 // ------------------------------------------------------------------------------------------------
 // Completing
 
-void Link::finish(uint64_t ticket) {
+void MockLink::finish(uint64_t ticket) {
   finished_.push_back({ticket, dice_.up_to(wire_.hostility().completion_delay)});
-  from_.bell.ring();
+  from_.wake_event.notify();
 }
 
 // Copies sources that are in use, so that the puts complete locally long before they are delivered.
-int Link::stage() {
+int MockLink::stage() {
   int staged = 0;
-  for (Operation& op : queue_) {
-    if (op.kind != Operation::Kind::put || !op.held || dice_.one_in(2)) continue;
+  for (MockOperation& op : queue_) {
+    if (op.kind != MockOperation::Kind::put || !op.held || dice_.one_in(2)) continue;
     op.copy.assign(op.local, op.local + op.left);
     op.held = false;
     finish(op.ticket);
     op.ticket = 0;
-    to_.bell.ring();
+    to_.wake_event.notify();
     ++staged;
   }
   return staged;
 }
 
-int Link::take_completions(int budget) {
+int MockLink::take_completions(int budget) {
   int taken = 0;
   for (auto finished = finished_.begin(); finished != finished_.end() && taken < budget;) {
     if (finished->delay > 0) {
@@ -235,7 +236,7 @@ int Link::take_completions(int budget) {
   return taken;
 }
 
-int Link::advance(int budget) {
+int MockLink::advance(int budget) {
   const std::lock_guard lock(mutex_);
   if (failure_.load(std::memory_order_relaxed) != OMPL_OK) return 0;
   if (broken_ != OMPL_OK) {
@@ -250,22 +251,24 @@ int Link::advance(int budget) {
   return staged + take_completions(budget - std::min(staged, budget));
 }
 
-void Link::learn() {
+void MockLink::learn() {
   const std::lock_guard lock(mutex_);
   if (broken_ != OMPL_OK && failure_.load(std::memory_order_relaxed) == OMPL_OK) fail_now();
 }
 
-bool Link::takes_what_it_refused() {
+bool MockLink::takes_what_it_refused() {
   const std::lock_guard lock(mutex_);
   return refused_ && failure_.load(std::memory_order_relaxed) == OMPL_OK && state_ == State::open &&
          !is_full();
 }
 
-bool Link::initiator_has_work() {
+bool MockLink::initiator_has_work() {
   const Hostility& hostility = wire_.hostility();
   const std::lock_guard lock(mutex_);
   if (failure_.load(std::memory_order_relaxed) != OMPL_OK) return false;
-  const auto unstaged = [](const Operation& op) { return op.kind == Operation::Kind::put && op.held; };
+  const auto unstaged = [](const MockOperation& op) {
+    return op.kind == MockOperation::Kind::put && op.held;
+  };
   return broken_ != OMPL_OK || state_ == State::accepted || !finished_.empty() ||
          (hostility.passive_target && !queue_.empty()) ||
          (!hostility.remote_completion && std::any_of(queue_.begin(), queue_.end(), unstaged));
@@ -274,7 +277,7 @@ bool Link::initiator_has_work() {
 // ------------------------------------------------------------------------------------------------
 // Connecting and failing
 
-void Link::accept() {
+void MockLink::accept() {
   const std::lock_guard lock(mutex_);
   if (broken_ != OMPL_OK || state_ != State::requested) return;
   if (accept_delay_ > 0) {
@@ -282,21 +285,21 @@ void Link::accept() {
     return;
   }
   state_ = State::accepted;
-  from_.bell.ring();
+  from_.wake_event.notify();
 }
 
-bool Link::target_has_work() {
+bool MockLink::target_has_work() {
   const std::lock_guard lock(mutex_);
   if (broken_ != OMPL_OK) return false;
   return state_ == State::requested || !queue_.empty();
 }
 
-void Link::record_taken(const Signal& record) {
+void MockLink::record_taken(const Signal& record) {
   if (is_credited(record.op)) records_.fetch_sub(1, std::memory_order_relaxed);
   bump(wire_.counts().records);
 }
 
-void Link::drop() {
+void MockLink::drop() {
   bump(wire_.counts().dropped, queue_.size());
   queue_.clear();
   finished_.clear();
@@ -304,31 +307,31 @@ void Link::drop() {
 }
 
 // failure() is set before completed() moves: who sees the second sees the first.
-void Link::fail_now() {
+void MockLink::fail_now() {
   drop();
   failure_.store(broken_, std::memory_order_release);
   completed_.store(ticket_, std::memory_order_release);
 }
 
-void Link::fail(int code) {
+void MockLink::fail(int code) {
   const std::lock_guard lock(mutex_);
   if (broken_ == OMPL_OK) broken_ = code;
   if (failure_.load(std::memory_order_relaxed) == OMPL_OK) fail_now();
 }
 
-void Link::break_now(int code) {
+void MockLink::break_now(int code) {
   const std::lock_guard lock(mutex_);
   if (broken_ == OMPL_OK) broken_ = code;
-  from_.bell.ring();
-  to_.bell.ring();
+  from_.wake_event.notify();
+  to_.wake_event.notify();
 }
 
-void Link::target_departs() {
+void MockLink::target_departs() {
   departed_.store(true, std::memory_order_release);
   break_now(OMPL_ERR_LINK);
 }
 
-std::string Link::describe() {
+std::string MockLink::describe() {
   const std::lock_guard lock(mutex_);
   return fmt::format("{}.{}->{} {}: {} posted, {} queued, {} finished, ticket {} of {}, failure {}",
                      source_, slot_, target_, state_ == State::open ? "open" : "not open", posted_,

@@ -35,17 +35,17 @@ class Dice {
 };
 
 // Wakes whoever sleeps on an endpoint's descriptor.
-class Bell {
+class WakeEvent {
  public:
-  explicit Bell(bool wanted);
-  ~Bell();
-  Bell(const Bell&) = delete;
-  Bell& operator=(const Bell&) = delete;
+  explicit WakeEvent(bool wanted);
+  ~WakeEvent();
+  WakeEvent(const WakeEvent&) = delete;
+  WakeEvent& operator=(const WakeEvent&) = delete;
 
   [[nodiscard]] int fd() const { return fd_; }
-  void arm();     // the next ring() makes fd() readable
+  void arm();     // the next notify() makes fd() readable
   void disarm();  // and fd() is not readable any more
-  void ring();
+  void notify();
 
  private:
   int fd_ = -1;
@@ -55,38 +55,38 @@ class Bell {
 // The wire's side of one endpoint: where links end and records wait. Exists before the endpoint does.
 class Port {
  public:
-  explicit Port(bool descriptor) : bell(descriptor) {}
+  explicit Port(bool descriptor) : wake_event(descriptor) {}
 
   // A record arrives. False if `limit` records wait already.
-  bool push(Link& link, const Signal& record, std::size_t limit);
+  bool push(MockLink& link, const Signal& record, std::size_t limit);
   // Gives at most `budget` records to `sink`; returns how many.
   int take(Sink& sink, int budget);
   [[nodiscard]] std::size_t waiting();
 
-  void attach(Link& link);
-  void list_incoming(std::vector<Link*>* links);  // brings the list up to date
+  void attach(MockLink& link);
+  void list_incoming(std::vector<MockLink*>* links);  // brings the list up to date
   // The endpoint is to break: its next progress() says so.
   void break_now();
   [[nodiscard]] bool broken();
   // The endpoint has gone, or broke: what is under way to it fails, now and in future.
   void close();
 
-  Bell bell;
+  WakeEvent wake_event;
 
  private:
   struct Arrival {
-    Link* link;
+    MockLink* link;
     Signal record;
   };
 
   std::mutex mutex_;
   std::deque<Arrival> arrivals_;
-  std::vector<Link*> incoming_;
+  std::vector<MockLink*> incoming_;
   bool broken_ = false;
   bool closed_ = false;
 };
 
-struct Operation {
+struct MockOperation {
   enum class Kind : uint8_t { put, get, signal };
   Kind kind = Kind::signal;
   bool held = false;           // `local` is the program's memory and in use
@@ -99,9 +99,9 @@ struct Operation {
   std::size_t delay = 0;
 };
 
-class Link {
+class MockLink {
  public:
-  Link(Wire& wire, uint32_t source, uint32_t slot, uint32_t target, Port& from, Port& to);
+  MockLink(Wire& wire, uint32_t source, uint32_t slot, uint32_t target, Port& from, Port& to);
 
   [[nodiscard]] uint32_t source() const { return source_; }
   [[nodiscard]] uint32_t target() const { return target_; }
@@ -109,7 +109,7 @@ class Link {
   [[nodiscard]] int failure() const { return failure_.load(std::memory_order_acquire); }
 
   // The initiator's side.
-  Post post(Operation op);
+  Post post(MockOperation op);
   int advance(int budget);  // takes completions, connects, notices that the link broke
   void learn();             // notices that the link broke, if it has
   [[nodiscard]] bool initiator_has_work();
@@ -139,15 +139,15 @@ class Link {
     std::size_t delay;
   };
 
-  void check(const Operation& op) const;
+  void check(const MockOperation& op) const;
   [[nodiscard]] bool is_full() const {
     return queue_.size() + finished_.size() >= wire_.hostility().send_depth;
   }
   Post refuse();
   void strike();  // injected faults that are due at this post
-  bool may_move(Operation& op, bool put_ahead, bool record_ahead);
-  bool move(Operation& op);
-  void move_data(Operation& op);
+  bool may_move(MockOperation& op, bool put_ahead, bool record_ahead);
+  bool move(MockOperation& op);
+  void move_data(MockOperation& op);
   int stage();
   int take_completions(int budget);
   void finish(uint64_t ticket);
@@ -168,7 +168,7 @@ class Link {
   int broken_ = OMPL_OK;  // why nothing is carried any more
   uint64_t posted_ = 0;   // operations
   uint64_t ticket_ = 0;   // the last given out
-  std::deque<Operation> queue_;
+  std::deque<MockOperation> queue_;
   std::deque<Finished> finished_;  // completions the initiator has not taken yet
   std::set<uint64_t> done_;        // taken, but an earlier ticket is not
 

@@ -8,31 +8,31 @@
 
 namespace ompl::conduit::mock {
 
-Bell::Bell(bool wanted) : fd_(wanted ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1) {}
+WakeEvent::WakeEvent(bool wanted) : fd_(wanted ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1) {}
 
-Bell::~Bell() {
+WakeEvent::~WakeEvent() {
   if (fd_ >= 0) ::close(fd_);
 }
 
 // Relaxed throughout: work is queued, and looked for after arm(), under the mutex of the link or port
 // it is in. So either the sleeper finds the work or the worker finds armed_.
-void Bell::arm() { armed_.store(true, std::memory_order_relaxed); }
+void WakeEvent::arm() { armed_.store(true, std::memory_order_relaxed); }
 
-void Bell::disarm() {
+void WakeEvent::disarm() {
   armed_.store(false, std::memory_order_relaxed);
-  uint64_t rings = 0;
+  uint64_t count = 0;
   if (fd_ >= 0) [[maybe_unused]]
-    const ssize_t got = ::read(fd_, &rings, sizeof rings);
+    const ssize_t got = ::read(fd_, &count, sizeof count);
 }
 
-void Bell::ring() {
+void WakeEvent::notify() {
   if (!armed_.load(std::memory_order_relaxed) || !armed_.exchange(false, std::memory_order_relaxed))
     return;
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t put = ::write(fd_, &one, sizeof one);
 }
 
-bool Port::push(Link& link, const Signal& record, std::size_t limit) {
+bool Port::push(MockLink& link, const Signal& record, std::size_t limit) {
   const std::lock_guard lock(mutex_);
   if (arrivals_.size() >= limit) return false;
   arrivals_.push_back({&link, record});
@@ -60,7 +60,7 @@ std::size_t Port::waiting() {
   return arrivals_.size();
 }
 
-void Port::attach(Link& link) {
+void Port::attach(MockLink& link) {
   bool too_late = false;
   {
     const std::lock_guard lock(mutex_);
@@ -70,7 +70,7 @@ void Port::attach(Link& link) {
   if (too_late) link.target_departs();
 }
 
-void Port::list_incoming(std::vector<Link*>* links) {
+void Port::list_incoming(std::vector<MockLink*>* links) {
   const std::lock_guard lock(mutex_);
   if (links->size() != incoming_.size()) *links = incoming_;
 }
@@ -78,7 +78,7 @@ void Port::list_incoming(std::vector<Link*>* links) {
 void Port::break_now() {
   const std::lock_guard lock(mutex_);
   broken_ = true;
-  bell.ring();
+  wake_event.notify();
 }
 
 bool Port::broken() {
@@ -87,13 +87,13 @@ bool Port::broken() {
 }
 
 void Port::close() {
-  std::vector<Link*> links;
+  std::vector<MockLink*> links;
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
     links = incoming_;
   }
-  for (Link* link : links) link->target_departs();
+  for (MockLink* link : links) link->target_departs();
 }
 
 }  // namespace ompl::conduit::mock

@@ -109,13 +109,13 @@ Port& Wire::port(uint32_t rank, uint32_t slot) {
   return port_locked(rank, slot);
 }
 
-Link& Wire::link(uint32_t rank, uint32_t slot, uint32_t peer, uint32_t peer_slot) {
+MockLink& Wire::link(uint32_t rank, uint32_t slot, uint32_t peer, uint32_t peer_slot) {
   const std::lock_guard lock(mutex_);
   Port& from = port_locked(rank, slot);
   Port& to = port_locked(peer, peer_slot);
-  std::unique_ptr<Link>& link = links_[{rank, slot, peer}];
+  std::unique_ptr<MockLink>& link = links_[{rank, slot, peer}];
   if (link) violation(fmt::format("rank {} opens endpoint {} twice", rank, slot));
-  link = std::make_unique<Link>(*this, rank, slot, peer, from, to);
+  link = std::make_unique<MockLink>(*this, rank, slot, peer, from, to);
   to.attach(*link);
   if (dead_[rank] || dead_[peer]) link->break_now(OMPL_ERR_PEER);
   return *link;

@@ -21,7 +21,7 @@
 
 namespace ompl::conduit::mock {
 
-class Link;
+class MockLink;
 class Port;
 
 // An injected error at one link: the path from endpoint (rank, slot) to the rank `peer`.
@@ -52,7 +52,7 @@ struct Hostility {
   uint32_t stripes = 1;
   std::size_t connection_bytes = 0;
   uint32_t max_endpoints = UINT32_MAX;
-  std::size_t joined_put = 0;  // at most inline_limit
+  std::size_t max_fused_put = 0;  // at most inline_limit
   // Room. A link with `send_depth` operations outstanding answers retry(queue_full).
   std::size_t send_depth = 64;
   // Records waiting for the target: per endpoint if the mock stalls its senders; else per link, and one
@@ -147,7 +147,7 @@ class Wire {
   Memory& memory(uint32_t rank) { return memory_[rank]; }
   [[nodiscard]] int death_fd(uint32_t rank) const { return death_fds_[rank]; }
   Port& port(uint32_t rank, uint32_t slot);
-  Link& link(uint32_t rank, uint32_t slot, uint32_t peer, uint32_t peer_slot);
+  MockLink& link(uint32_t rank, uint32_t slot, uint32_t peer, uint32_t peer_slot);
   void detain(uint32_t rank, uint32_t slot);
   // The core broke the contract: says so on standard error, with the seed, and aborts.
   [[noreturn]] void violation(std::string_view what) const;
@@ -164,7 +164,7 @@ class Wire {
   std::mutex mutex_;  // of the two maps and the deaths; taken before a link's
   std::vector<bool> dead_;
   std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<Port>> ports_;
-  std::map<Key, std::unique_ptr<Link>> links_;
+  std::map<Key, std::unique_ptr<MockLink>> links_;
   std::atomic<uint64_t> detains_{0};  // one more than rank << 32 | slot; 0: none
   std::atomic<uint32_t> detained_{0};
 };

@@ -42,8 +42,8 @@ MpiEndpoint<Handle>::MpiEndpoint(Session<Handle>& session, uint32_t slot)
       mpi_(session.library()),
       inbox_(session.inbox(slot)),
       slot_(slot),
-      links_(std::make_unique<Link[]>(session.job().size)) {
-  for (Buffer& buffer : *buffers_) free_[free_count_++] = &buffer;
+      links_(std::make_unique<MpiLink[]>(session.job().size)) {
+  for (MessageBuffer& buffer : *buffers_) free_[free_count_++] = &buffer;
   session_.join(*this);
 }
 
@@ -93,7 +93,7 @@ template <class Call>
 Post MpiEndpoint<Handle>::transfer(uint32_t rank, bool is_put, Call call) {
   const Visit visit(session_, *this, rank);
   if (!visit.admitted()) return visit.refusal;
-  Link& link = links_[rank];
+  MpiLink& link = links_[rank];
   if (link.window.full() || outstanding_ == kOperations) return kRetry;
   Handle request{};
   session_.watch().meet(rank);
@@ -107,10 +107,10 @@ Post MpiEndpoint<Handle>::transfer(uint32_t rank, bool is_put, Call call) {
 }
 
 template <class Handle>
-Post MpiEndpoint<Handle>::send(uint32_t rank, Message message, Data data) {
+Post MpiEndpoint<Handle>::send(uint32_t rank, Message message, Payload data) {
   const Visit visit(session_, *this, rank);
   if (!visit.admitted()) return visit.refusal;
-  Link& link = links_[rank];
+  MpiLink& link = links_[rank];
   if (free_count_ == 0 || link.sending == kMostSending || outstanding_ == kOperations) return kRetry;
   if (link.unflushed && follows_puts(message.op)) {  // MPI: flush, then send [7]
     if (link.putting > 0) return kRetry;
@@ -124,9 +124,9 @@ Post MpiEndpoint<Handle>::send(uint32_t rank, Message message, Data data) {
 
 // There is a buffer.
 template <class Handle>
-Post MpiEndpoint<Handle>::emit(uint32_t rank, Message message, Data data) {
-  Link& link = links_[rank];
-  Buffer* const buffer = free_[--free_count_];
+Post MpiEndpoint<Handle>::emit(uint32_t rank, Message message, Payload data) {
+  MpiLink& link = links_[rank];
+  MessageBuffer* const buffer = free_[--free_count_];
   message.source = session_.job().rank;
   message.length = static_cast<uint32_t>(data.length);
   buffer->message = message;
@@ -140,7 +140,7 @@ Post MpiEndpoint<Handle>::emit(uint32_t rank, Message message, Data data) {
   int code = start(buffer, static_cast<int>(sizeof message + data.length), mpi_.constants.byte,
                    static_cast<int>(rank), session_.tag(rank, slot_), session_.comm(), &request);
   if (code == 0) code = mpi_.test(&request, &done, mpi_.constants.status_ignore);
-  const Operation operation{.rank = rank, .buffer = buffer};
+  const MpiOperation operation{.rank = rank, .buffer = buffer};
   if (code == 0 && done == 0) {
     track(request, operation);
   } else {
@@ -150,7 +150,7 @@ Post MpiEndpoint<Handle>::emit(uint32_t rank, Message message, Data data) {
 }
 
 template <class Handle>
-void MpiEndpoint<Handle>::track(Handle request, const Operation& operation) {
+void MpiEndpoint<Handle>::track(Handle request, const MpiOperation& operation) {
   requests_[outstanding_] = request;
   operations_[outstanding_] = operation;
   ++outstanding_;
@@ -166,7 +166,7 @@ int MpiEndpoint<Handle>::progress(Sink& sink, int budget) {
   int found = 0;
   for (int looks = std::exchange(slept_, false) ? kLooks : 1; looks > 0 && found == 0; --looks)
     found = broken_ ? OMPL_ERR_LINK : look(sink, budget);
-  if (found > 0 || outstanding_ > 0) alarm_.hurry();
+  if (found > 0 || outstanding_ > 0) poll_timer_.hurry();
   if (session_.watch().losses() != losses_) fail_lost();
   return found;
 }
@@ -175,7 +175,7 @@ template <class Handle>
 int MpiEndpoint<Handle>::look(Sink& sink, int budget) {
   int taken = 0;
   for (; taken < budget; ++taken) {
-    const Buffer* message = nullptr;
+    const MessageBuffer* message = nullptr;
     if (const int code = inbox_.look(&message); code != 0) return broken("MPI_Imrecv", code);
     if (message == nullptr) break;
     take_in(*message, sink);
@@ -185,7 +185,7 @@ int MpiEndpoint<Handle>::look(Sink& sink, int budget) {
 }
 
 template <class Handle>
-void MpiEndpoint<Handle>::take_in(const Buffer& buffer, Sink& sink) {
+void MpiEndpoint<Handle>::take_in(const MessageBuffer& buffer, Sink& sink) {
   const Job& job = session_.job();
   const Message& message = buffer.message;
   if (message.source >= job.size || message.length > kMostCopied || message.target > job.capacity ||
@@ -193,7 +193,7 @@ void MpiEndpoint<Handle>::take_in(const Buffer& buffer, Sink& sink) {
     log::warn("mpi: dropped a message that makes no sense");
     return;
   }
-  Link& link = links_[message.source];
+  MpiLink& link = links_[message.source];
   link.met = true;
   session_.watch().hear(message.source);
   if (message.after_puts != 0) mpi_.win_sync(session_.window(slot_));
@@ -227,8 +227,8 @@ int MpiEndpoint<Handle>::complete() {
 }
 
 template <class Handle>
-void MpiEndpoint<Handle>::finish(const Operation& operation) {
-  Link& link = links_[operation.rank];
+void MpiEndpoint<Handle>::finish(const MpiOperation& operation) {
+  MpiLink& link = links_[operation.rank];
   if (operation.buffer != nullptr) {
     free_[free_count_++] = operation.buffer;
     --link.sending;
@@ -242,7 +242,7 @@ void MpiEndpoint<Handle>::finish(const Operation& operation) {
 
 template <class Handle>
 void MpiEndpoint<Handle>::fail(uint32_t rank, std::string why, int code) {
-  Link& link = links_[rank];
+  MpiLink& link = links_[rank];
   if (link.failure != OMPL_OK) return;
   link.why = std::move(why);
   link.failure.store(code, std::memory_order_release);
@@ -251,7 +251,7 @@ void MpiEndpoint<Handle>::fail(uint32_t rank, std::string why, int code) {
 
 template <class Handle>
 void MpiEndpoint<Handle>::fail_lost() {
-  const Watch& watch = session_.watch();
+  const LivenessWatch& watch = session_.watch();
   losses_ = watch.losses();
   for (uint32_t rank = 0; rank < session_.job().size; ++rank) {
     if (const int code = watch.lost(rank); code != OMPL_OK) fail(rank, watch.why(rank), code);

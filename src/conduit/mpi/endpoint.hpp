@@ -9,14 +9,14 @@
 
 #include "conduit/common/completion_window.hpp"
 #include "conduit/conduit.hpp"
-#include "conduit/mpi/alarm.hpp"
+#include "conduit/mpi/poll_timer.hpp"
 #include "conduit/mpi/session.hpp"
 #include "conduit/mpi/wire.hpp"
 
 namespace ompl::conduit::mpi {
 
 // What an endpoint and one rank have between them.
-struct Link {
+struct MpiLink {
   std::atomic<int> failure{OMPL_OK};
   std::atomic<bool> departed{false};  // its endpoint was closed in order
   std::string why;                    // of the failure
@@ -26,12 +26,6 @@ struct Link {
   bool unflushed = false;             // some put to its window may not have arrived
   bool met = false;                   // there was a message, either way
   CompletionWindow<64> window;
-};
-
-// Of a message, beside the header.
-struct Data {
-  const void* source = nullptr;
-  std::size_t length = 0;
 };
 
 template <class Handle>
@@ -50,21 +44,21 @@ class MpiEndpoint final : public Endpoint, private Member {
   [[nodiscard]] int failure(uint32_t rank) const override;
   [[nodiscard]] bool departed(uint32_t rank) const override { return links_[rank].departed; }
   [[nodiscard]] std::string reason(uint32_t rank) const override { return links_[rank].why; }
-  [[nodiscard]] int descriptor() const override { return alarm_.descriptor(); }
+  [[nodiscard]] int descriptor() const override { return poll_timer_.descriptor(); }
   bool arm() override {
     // Not at every release beside a sleeper: a long look is a long claim.
-    slept_ = alarm_.set() || slept_;
+    slept_ = poll_timer_.set() || slept_;
     return true;
   }
   [[nodiscard]] std::string describe() const override;
 
  private:
   // What MPI has not completed yet.
-  struct Operation {
+  struct MpiOperation {
     uint32_t rank = 0;
     uint64_t ticket = 0;  // 0: a message
     bool is_put = false;
-    Buffer* buffer = nullptr;  // of a message
+    MessageBuffer* buffer = nullptr;  // of a message
   };
   static constexpr std::size_t kBuffers = 64;  // of messages under way
   static constexpr std::size_t kOperations = 128;
@@ -72,13 +66,13 @@ class MpiEndpoint final : public Endpoint, private Member {
   using Visit = typename Session<Handle>::Visit;
   template <class Call>
   Post transfer(uint32_t rank, bool is_put, Call call);
-  Post send(uint32_t rank, Message message, Data data = {});
-  Post emit(uint32_t rank, Message message, Data data);
-  void track(Handle request, const Operation& operation);
+  Post send(uint32_t rank, Message message, Payload data = {});
+  Post emit(uint32_t rank, Message message, Payload data);
+  void track(Handle request, const MpiOperation& operation);
   int look(Sink& sink, int budget);
-  void take_in(const Buffer& buffer, Sink& sink);
+  void take_in(const MessageBuffer& buffer, Sink& sink);
   int complete();
-  void finish(const Operation& operation);
+  void finish(const MpiOperation& operation);
   void fail(uint32_t rank, std::string why, int code = OMPL_ERR_LINK);
   void fail_lost();
   Post lost(uint32_t rank, const char* function, int code);
@@ -87,22 +81,22 @@ class MpiEndpoint final : public Endpoint, private Member {
 
   Session<Handle>& session_;
   const arch::MpiLibrary<Handle>& mpi_;
-  Inbox<Handle>& inbox_;
+  MessageInbox<Handle>& inbox_;
   const uint32_t slot_;
-  std::unique_ptr<Link[]> links_;  // by rank
+  std::unique_ptr<MpiLink[]> links_;  // by rank
 
-  std::unique_ptr<std::array<Buffer, kBuffers>> buffers_ =
-      std::make_unique<std::array<Buffer, kBuffers>>();
-  std::array<Buffer*, kBuffers> free_{};
+  std::unique_ptr<std::array<MessageBuffer, kBuffers>> buffers_ =
+      std::make_unique<std::array<MessageBuffer, kBuffers>>();
+  std::array<MessageBuffer*, kBuffers> free_{};
   std::size_t free_count_ = 0;
 
   std::array<Handle, kOperations> requests_{};
-  std::array<Operation, kOperations> operations_{};
+  std::array<MpiOperation, kOperations> operations_{};
   std::array<int, kOperations> finished_{};
   std::atomic<std::size_t> outstanding_{0};
   bool broken_ = false;
   uint32_t losses_ = 0;  // ranks that the watch has given up, as far as they are known here
-  Alarm alarm_;
+  PollTimer poll_timer_;
   bool slept_ = false;
 };
 

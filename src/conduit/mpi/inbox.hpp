@@ -11,7 +11,7 @@ namespace ompl::conduit::mpi {
 
 // Used by one thread at a time. Results are MPI's error codes.
 template <class Handle>
-class Inbox {
+class MessageInbox {
  public:
   void open(const arch::MpiLibrary<Handle>& mpi, Handle comm, uint32_t slot) {
     mpi_ = &mpi;
@@ -19,7 +19,7 @@ class Inbox {
     tag_ = static_cast<int>(slot);
   }
   // The next message in *out, or null if there is none; valid until the next call.
-  int look(const Buffer** out) {
+  int look(const MessageBuffer** out) {
     *out = nullptr;
     int there = 0;
     if (!receiving_) {
@@ -40,7 +40,7 @@ class Inbox {
   }
   // Drops what has come.
   void drop() {
-    const Buffer* message = nullptr;
+    const MessageBuffer* message = nullptr;
     while (look(&message) == 0 && message != nullptr) {
     }
   }
@@ -54,7 +54,7 @@ class Inbox {
   bool receiving_ = false;
   uint64_t received_ = 0;
   Handle request_{};
-  Buffer buffer_;
+  MessageBuffer buffer_;
 };
 
 }  // namespace ompl::conduit::mpi

@@ -59,18 +59,18 @@ int Session<Handle>::prepare(const Job& job) {
                 "rank {} of {} of this job is rank {} of {} of MPI_COMM_WORLD: they must be the same",
                 job.rank, job.size, rank, size);
   }
-  if (level >= library_.constants.serialized) level_ = Level::serialized;
-  if (level >= library_.constants.multiple) level_ = Level::multiple;
+  if (level >= library_.constants.serialized) level_ = ThreadLevel::serialized;
+  if (level >= library_.constants.multiple) level_ = ThreadLevel::multiple;
   if (const int code = admits(); code != OMPL_OK) return code;
   return watch_.open(job);
 }
 
 template <class Handle>
 int Session<Handle>::admits() const {
-  if (level_ == Level::serialized && arch::mpi_locked_by_user())
+  if (level_ == ThreadLevel::serialized && arch::mpi_locked_by_user())
     return fail_quietly(OMPL_ERR_STATE,
                         "this thread holds ompl_mpi_lock: the layer could not call MPI");
-  if (level_ != Level::funneled || ended_) return OMPL_OK;
+  if (level_ != ThreadLevel::funneled || ended_) return OMPL_OK;
   int is_main = 0;
   library_.is_thread_main(&is_main);
   if (is_main != 0) return OMPL_OK;
@@ -110,7 +110,7 @@ int Session<Handle>::open() {
     if (code != 0) return failed("MPI_Win_lock_all", code);
   }
   counts_ = std::make_unique<std::vector<uint64_t>>(2 * std::size_t{job_->size});
-  inboxes_ = std::make_unique<std::vector<Inbox<Handle>>>(job_->slots);
+  inboxes_ = std::make_unique<std::vector<MessageInbox<Handle>>>(job_->slots);
   for (uint32_t slot = 0; slot < job_->slots; ++slot) inbox(slot).open(mpi, comm_, slot);
   // MPI_Finalize begins by deleting the attributes of MPI_COMM_SELF [21].
   code = mpi.comm_create_keyval(on_copy, on_end, &keyval_, nullptr);
@@ -137,8 +137,8 @@ int Session<Handle>::on_end(Handle /*comm*/, int /*keyval*/, void* argument, voi
   if (self.ended_.exchange(true)) return 0;
   const std::lock_guard ending(self.ending_);
   for (Member* member : self.members_) {
-    while (member->caller.rank.load() != Watch::kNobody) ::sched_yield();
-    member->caller.enter(Watch::kAnyone);
+    while (member->caller.rank.load() != LivenessWatch::kNobody) ::sched_yield();
+    member->caller.enter(LivenessWatch::kAnyone);
     member->leave(false);
     member->caller.leave();
   }
@@ -149,8 +149,8 @@ int Session<Handle>::on_end(Handle /*comm*/, int /*keyval*/, void* argument, voi
 
 template <class Handle>
 std::unique_lock<std::mutex> Session<Handle>::wait_for_turn() const {
-  return level_ == Level::serialized ? std::unique_lock(arch::mpi_mutex())
-                                     : std::unique_lock<std::mutex>();
+  return level_ == ThreadLevel::serialized ? std::unique_lock(arch::mpi_mutex())
+                                           : std::unique_lock<std::mutex>();
 }
 
 template <class Handle>
@@ -159,7 +159,7 @@ void Session<Handle>::part(Member& member) {
   if (std::erase(members_, &member) == 0) return;
   if (admits() != OMPL_OK) return;  // MPI keeps what it has
   const auto turn = wait_for_turn();
-  member.caller.enter(Watch::kAnyone);
+  member.caller.enter(LivenessWatch::kAnyone);
   member.leave(true);
   member.caller.leave();
 }
@@ -197,7 +197,7 @@ void Session<Handle>::close() {
     static_cast<void>(counts_.release());
     return;
   }
-  watch_.session().enter(Watch::kAnyone);
+  watch_.session().enter(LivenessWatch::kAnyone);
   for (Handle& window : windows_) {
     library_.win_unlock_all(window);
     library_.win_free(&window);
@@ -229,7 +229,7 @@ Session<Handle>::Visit::Visit(Session& session, Member& member, uint32_t rank) :
     refusal = {.state = Post::State::failed, .code = code};
     return;
   }
-  if (session.level_ == Level::serialized) {
+  if (session.level_ == ThreadLevel::serialized) {
     turn_ = std::unique_lock(arch::mpi_mutex(), std::try_to_lock);
     if (!turn_.owns_lock()) return;
   }

@@ -13,7 +13,7 @@
 #include "arch/mpi_library.hpp"
 #include "conduit/conduit.hpp"
 #include "conduit/mpi/inbox.hpp"
-#include "conduit/mpi/watch.hpp"
+#include "conduit/mpi/liveness_watch.hpp"
 
 namespace ompl::conduit::mpi {
 
@@ -24,15 +24,15 @@ class Member {
   // can be sent or received by afterwards.
   virtual void leave(bool in_order) = 0;
 
-  Watch::Caller& caller;  // whether some thread is calling MPI for it
+  LivenessWatch::Caller& caller;  // whether some thread is calling MPI for it
 
  protected:
-  explicit Member(Watch::Caller& its_caller) : caller(its_caller) {}
+  explicit Member(LivenessWatch::Caller& its_caller) : caller(its_caller) {}
   ~Member() = default;
 };
 
 // Who may call MPI. The names are MPI's (MPI_THREAD_...); of a single thread the same is true as of funneled ones.
-enum class Level : uint8_t { funneled, serialized, multiple };
+enum class ThreadLevel : uint8_t { funneled, serialized, multiple };
 
 template <class Handle>
 class Session {
@@ -54,7 +54,7 @@ class Session {
   // A thread's permission to call MPI for one endpoint, because of that rank. Never waits for it.
   class Visit {
    public:
-    Visit(Session& session, Member& member, uint32_t rank = Watch::kAnyone);
+    Visit(Session& session, Member& member, uint32_t rank = LivenessWatch::kAnyone);
     ~Visit();
     Visit(const Visit&) = delete;
     Visit& operator=(const Visit&) = delete;
@@ -74,10 +74,10 @@ class Session {
 
   [[nodiscard]] const arch::MpiLibrary<Handle>& library() const { return library_; }
   [[nodiscard]] const Job& job() const { return *job_; }
-  [[nodiscard]] Watch& watch() { return watch_; }
-  [[nodiscard]] const Watch& watch() const { return watch_; }
+  [[nodiscard]] LivenessWatch& watch() { return watch_; }
+  [[nodiscard]] const LivenessWatch& watch() const { return watch_; }
   [[nodiscard]] Handle comm() const { return comm_; }
-  [[nodiscard]] Inbox<Handle>& inbox(uint32_t slot) { return (*inboxes_)[slot]; }
+  [[nodiscard]] MessageInbox<Handle>& inbox(uint32_t slot) { return (*inboxes_)[slot]; }
   [[nodiscard]] Handle window(uint32_t slot) const { return windows_[slot]; }
   // The slot of a rank that one of ours talks to [12].
   [[nodiscard]] int tag(uint32_t rank, uint32_t slot) const {
@@ -97,17 +97,17 @@ class Session {
 
   arch::MpiLibrary<Handle> library_;
   const Job* job_ = nullptr;
-  Level level_ = Level::funneled;
+  ThreadLevel level_ = ThreadLevel::funneled;
   Handle comm_{};
   int keyval_ = 0;
-  std::vector<Handle> windows_;                          // as many on every rank
-  std::unique_ptr<std::vector<Inbox<Handle>>> inboxes_;  // by own slot
+  std::vector<Handle> windows_;                                 // as many on every rank
+  std::unique_ptr<std::vector<MessageInbox<Handle>>> inboxes_;  // by own slot
   std::vector<uint32_t> peer_slots_;
   std::unique_ptr<std::vector<uint64_t>> counts_;  // of messages to each rank, then of those from each
   std::mutex ending_;                              // held by who makes a member leave, or closes
   std::vector<Member*> members_;
   std::atomic<bool> ended_{false};  // MPI, or this session
-  Watch watch_;
+  LivenessWatch watch_;
 };
 
 extern template class Session<int>;

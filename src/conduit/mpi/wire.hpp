@@ -33,7 +33,7 @@ inline constexpr uint8_t kGoodbye = 255;  // the source closes its endpoint; val
 // A message of this length is still sent at once ("eagerly") by every MPI, over memory and over TCP.
 inline constexpr std::size_t kMostCopied = 2048;
 
-struct Buffer {
+struct MessageBuffer {
   Message message;
   std::array<std::byte, kMostCopied> data;
 };

@@ -53,11 +53,11 @@ class OfiConduit final : public Conduit {
 
   const Demands demands_;
   Library library_;
-  Choice choice_;
+  ProviderChoice choice_;
   Address own_;
-  Regions regions_;
+  RegisteredRanges regions_;
   std::vector<Address> peers_;
-  Site site_;
+  SharedState shared_;
   std::vector<std::unique_ptr<OfiEndpoint>> endpoints_;  // until handed out
 };
 
@@ -86,14 +86,14 @@ int OfiConduit::open(const Job& job) {
   if (result != OMPL_OK) return result;
 
   peers_.resize(job.size);
-  site_ = {
+  shared_ = {
       .library = &library_, .job = &job, .choice = &choice_, .peers = &peers_, .regions = &regions_};
   own_.provider = choice_.name;
   own_.base = choice_.mr_mode(FI_MR_VIRT_ADDR) ? reinterpret_cast<uint64_t>(job.segment) : 0;
   std::random_device random;
   const uint64_t key = uint64_t{random()} << 32 | random();  // for providers that let us choose
   for (uint32_t slot = 0; slot < job.slots; ++slot) {
-    endpoints_.push_back(std::make_unique<OfiEndpoint>(site_, slot));
+    endpoints_.push_back(std::make_unique<OfiEndpoint>(shared_, slot));
     result = endpoints_.back()->open(key, &own_);
     if (result != OMPL_OK) return result;
   }
@@ -118,7 +118,7 @@ Reach OfiConduit::connect(uint32_t rank, std::string_view address) {
   Address peer;
   const char* wrong = peer.parse(address);
   if (wrong != nullptr) return {.why = wrong};
-  if (rank == site_.job->rank) return {.why = "this rank itself"};
+  if (rank == shared_.job->rank) return {.why = "this rank itself"};
   std::string reason = mismatch(peer);
   if (!reason.empty()) return {.why = std::move(reason)};
   const std::string host = peer.host();

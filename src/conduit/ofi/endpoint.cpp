@@ -23,13 +23,13 @@ constexpr int64_t kGoodbyeMs = 100;
 constexpr std::size_t kBounceSize = 4096;
 
 // Without order each put waits for its own completion, wherever its data are.
-std::size_t copy_limit(const Choice& choice) {
+std::size_t copy_limit(const ProviderChoice& choice) {
   if (!choice.ordered) return 0;
   const std::size_t inject = choice.info->tx_attr->inject_size;
   return choice.registers ? std::max(inject, kBounceSize) : inject;
 }
 
-uint64_t number(const Link& link, const Signal* record) {
+uint64_t number(const FabricLink& link, const Signal* record) {
   return Numbered{.link = static_cast<uint16_t>(link.their_place),
                   .number = link.written,
                   .flag = record != nullptr ? static_cast<uint32_t>(record->offset / 4) : 0}
@@ -43,7 +43,7 @@ bool posted(const Post& post) {
 Post retry(Post::Reason reason) { return {.state = Post::State::retry, .reason = reason}; }
 
 // The answer to a post on a link that is not up.
-Post refusal(const Link& link) {
+Post refusal(const FabricLink& link) {
   if (link.failure == OMPL_OK) return retry(Post::Reason::connecting);
   return {.state = Post::State::failed,
           .code = fail(link.failure, "no link to rank {}: {}", link.rank, link.why)};
@@ -51,24 +51,24 @@ Post refusal(const Link& link) {
 
 }  // namespace
 
-OfiEndpoint::OfiEndpoint(const Site& site, uint32_t slot)
-    : site_(site),
+OfiEndpoint::OfiEndpoint(const SharedState& shared, uint32_t slot)
+    : shared_(shared),
       slot_(slot),
-      addressed_(site.choice->addressed),
-      numbered_(site.choice->numbered),
-      immediates_(site.choice->ordered && site.choice->immediates),
-      inject_limit_(site.choice->info->tx_attr->inject_size),
-      copy_limit_(copy_limit(*site.choice)),
-      always_complete_(site.choice->mode(FI_CONTEXT | FI_CONTEXT2)),
-      in_place_flags_(site.choice->ordered ? 0 : FI_DELIVERY_COMPLETE),
-      memory_(*site.choice, *site.job, *site.regions, resources_),
+      addressed_(shared.choice->addressed),
+      numbered_(shared.choice->numbered),
+      immediates_(shared.choice->ordered && shared.choice->immediates),
+      inject_limit_(shared.choice->info->tx_attr->inject_size),
+      copy_limit_(copy_limit(*shared.choice)),
+      always_complete_(shared.choice->mode(FI_CONTEXT | FI_CONTEXT2)),
+      in_place_flags_(shared.choice->ordered ? 0 : FI_DELIVERY_COMPLETE),
+      memory_(*shared.choice, *shared.job, *shared.regions, resources_),
       wait_set_(resources_) {
   if (addressed_) {
-    auto contacts = std::make_unique<Contacts>(site, resources_, slot, *this);
-    contacts_ = contacts.get();
-    links_ = std::move(contacts);
+    auto rdm_peers = std::make_unique<RdmPeers>(shared, resources_, slot, *this);
+    rdm_peers_ = rdm_peers.get();
+    links_ = std::move(rdm_peers);
   } else {
-    links_ = std::make_unique<Connections>(site, resources_, slot);
+    links_ = std::make_unique<MsgPeers>(shared, resources_, slot);
   }
 }
 
@@ -80,27 +80,27 @@ OfiEndpoint::~OfiEndpoint() {
 // Tells the others that this end is meant, and waits for them to say so too, at most 100 ms: they have
 // then read what was sent last. A socket closed earlier may reset its connection and take that with it.
 void OfiEndpoint::say_goodbye() {
-  struct Nobody final : Sink {
+  struct DiscardSink final : Sink {
     void signal(uint32_t /*source*/, const Signal& /*record*/) override {}
-  } nobody;
+  } discard;
   post_held();
   const int64_t limit = arch::now_ms() + kGoodbyeMs;
-  while (progress(nobody, kBatch) > 0 && arch::now_ms() < limit) {
+  while (progress(discard, kBatch) > 0 && arch::now_ms() < limit) {
   }  // somebody's goodbye may be here
-  links_->for_each_up([&](Link& link) {
-    if (site_.choice->over_tcp || !link.goodbye)  // shm crashes on who is gone
+  links_->for_each_up([&](FabricLink& link) {
+    if (shared_.choice->over_tcp || !link.goodbye)  // shm crashes on who is gone
       send_record(link, {.offset = slot_, .op = static_cast<SignalOp>(kGoodbye)});
   });
   bool awaited = true;
-  while (awaited && progress(nobody, kBatch) >= 0 && arch::now_ms() < limit) {
+  while (awaited && progress(discard, kBatch) >= 0 && arch::now_ms() < limit) {
     std::this_thread::yield();
     awaited = operations_.outstanding() > 0;
-    links_->for_each_up([&](const Link& link) { awaited = awaited || !link.goodbye; });
+    links_->for_each_up([&](const FabricLink& link) { awaited = awaited || !link.goodbye; });
   }
 }
 
 int OfiEndpoint::open(uint64_t key, Address* address) {
-  int result = resources_.open(*site_.library, *site_.choice, *site_.job, key);
+  int result = resources_.open(*shared_.library, *shared_.choice, *shared_.job, key);
   if (result == OMPL_OK) result = publish(address);
   if (result == OMPL_OK) result = open_receives();
   return result == OMPL_OK ? wait_set_.open() : result;
@@ -117,7 +117,7 @@ int OfiEndpoint::publish(Address* address) {
                                      address->take(listener, &slot);
   if (!told) {
     return fail(OMPL_ERR_SYSTEM, "provider {} does not tell its own address, or one that is too long",
-                site_.choice->name);
+                shared_.choice->name);
   }
   address->slots.push_back(std::move(slot));
   return OMPL_OK;
@@ -126,16 +126,16 @@ int OfiEndpoint::publish(Address* address) {
 int OfiEndpoint::open_receives() {
   int result = 0;
   if (addressed_) {
-    const bool puts_too = numbered_ || site_.choice->registers;
+    const bool puts_too = numbered_ || shared_.choice->registers;
     const std::size_t room = std::max(sizeof(Hello), puts_too ? copy_limit_ : 0);
-    bounce_ = std::make_unique<std::byte[]>(Operations::kCount * room);
+    bounce_ = std::make_unique<std::byte[]>(FabricOperationPool::kCount * room);
     operations_.hand_out(bounce_.get(), room);
-    result = memory_.open_bounce(bounce_.get(), Operations::kCount * room);
+    result = memory_.open_bounce(bounce_.get(), FabricOperationPool::kCount * room);
     if (result == 0) result = memory_.open_receives(receives_.data(), sizeof receives_);
   }
   if (result != 0) {
     return fail(OMPL_ERR_MEMORY, "the buffers of endpoint {} cannot be registered: {}", slot_,
-                site_.library->text(result));
+                shared_.library->text(result));
   }
   for (Receive& receive : receives_) {
     if (!post_receive(&receive))
@@ -148,7 +148,7 @@ int OfiEndpoint::open_receives() {
 
 Post OfiEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std::size_t length) {
   Post answer;
-  Link* link = ready(rank, &answer);
+  FabricLink* link = ready(rank, &answer);
   if (link == nullptr) return answer;
   if (!post_held()) return retry(Post::Reason::queue_full);
   if (may_hold(length)) {
@@ -162,7 +162,7 @@ Post OfiEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std::s
 
 Post OfiEndpoint::signal(uint32_t rank, const Signal& record) {
   Post answer;
-  Link* link = ready(rank, &answer);
+  FabricLink* link = ready(rank, &answer);
   if (link == nullptr) return answer;
   if (held_.link == link && fits(record)) {
     answer = write(*link, held_.bytes.data(), held_.offset, held_.length, &record);
@@ -177,7 +177,7 @@ Post OfiEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offset,
                              const Signal& record, bool* signalled) {
   if (!fits(record)) return Endpoint::put_signal(rank, source, offset, length, record, signalled);
   Post answer;
-  Link* link = ready(rank, &answer);
+  FabricLink* link = ready(rank, &answer);
   if (link == nullptr) return answer;
   if (!post_held()) return retry(Post::Reason::queue_full);
   answer = write(*link, source, offset, length, &record);
@@ -188,7 +188,7 @@ Post OfiEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offset,
 
 Post OfiEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t length) {
   Post answer;
-  Link* link = ready(rank, &answer);
+  FabricLink* link = ready(rank, &answer);
   if (link == nullptr) return answer;
   Request request{.link = *link, .copied = false, .access = FI_READ, .local = {target, length}};
   if (!begin(&request)) return retry(Post::Reason::queue_full);
@@ -208,7 +208,7 @@ Post OfiEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t 
 // False: the queue is full. A link that broke takes with it what was held for it.
 bool OfiEndpoint::post_held() {
   if (held_.link == nullptr) return true;
-  Link& link = *held_.link;
+  FabricLink& link = *held_.link;
   if (link.up && !link.goodbye) {
     const Post answer = write(link, held_.bytes.data(), held_.offset, held_.length, nullptr);
     if (answer.state == Post::State::retry) return false;
@@ -218,7 +218,7 @@ bool OfiEndpoint::post_held() {
 }
 
 // A put, a put with its signal, or a signal alone (length 0).
-Post OfiEndpoint::write(Link& link, const void* source, uint64_t offset, std::size_t length,
+Post OfiEndpoint::write(FabricLink& link, const void* source, uint64_t offset, std::size_t length,
                         const Signal* record) {
   const bool copied = length <= copy_limit_;
   Request request{.link = link,
@@ -241,7 +241,7 @@ Post OfiEndpoint::write(Link& link, const void* source, uint64_t offset, std::si
     message.data = number(link, record);
     request.flags |= FI_REMOTE_CQ_DATA;
   } else if (record != nullptr && !numbered_) {
-    message.data = to_immediate(site_.job->rank, *record);
+    message.data = to_immediate(shared_.job->rank, *record);
     request.flags |= FI_REMOTE_CQ_DATA;
   }
   const Post answer = end(&request, fi_writemsg(link.endpoint, &message, request.flags));
@@ -249,21 +249,21 @@ Post OfiEndpoint::write(Link& link, const void* source, uint64_t offset, std::si
   return answer;
 }
 
-Post OfiEndpoint::send_record(Link& link, const Signal& record) {
-  const Message message = to_message(site_.job->rank, record);
+Post OfiEndpoint::send_record(FabricLink& link, const Signal& record) {
+  const Message message = to_message(shared_.job->rank, record);
   if (!addressed_) return send(link, &message, sizeof message, 0);
-  const Sealed sealed = Contacts::seal(link, message);
+  const Sealed sealed = RdmPeers::seal(link, message);
   const Post answer = send(link, &sealed, sizeof sealed, 0);
   if (posted(answer)) ++link.sent;
   return answer;
 }
 
-// Errors of what a contact says are wanted.
-bool OfiEndpoint::say(Link& link, const void* bytes, std::size_t length) {
+// Errors of these messages are wanted.
+bool OfiEndpoint::send_message(FabricLink& link, const void* bytes, std::size_t length) {
   return posted(send(link, bytes, length, FI_COMPLETION));
 }
 
-Post OfiEndpoint::send(Link& link, const void* bytes, std::size_t length, uint64_t flags) {
+Post OfiEndpoint::send(FabricLink& link, const void* bytes, std::size_t length, uint64_t flags) {
   Request request{
       .link = link, .copied = true, .flags = flags, .local = {const_cast<void*>(bytes), length}};
   if (!begin(&request)) return retry(Post::Reason::queue_full);
@@ -278,8 +278,8 @@ Post OfiEndpoint::send(Link& link, const void* bytes, std::size_t length, uint64
 }
 
 // The link to `rank` if it can be posted on, else null and the answer to give.
-Link* OfiEndpoint::ready(uint32_t rank, Post* answer) {
-  Link& link = links_->use(rank);
+FabricLink* OfiEndpoint::ready(uint32_t rank, Post* answer) {
+  FabricLink& link = links_->use(rank);
   if (link.up && !link.goodbye) return &link;
   *answer = refusal(link);
   return nullptr;
@@ -288,7 +288,7 @@ Link* OfiEndpoint::ready(uint32_t rank, Post* answer) {
 // Sees that there is room, and takes what the request needs. False: the queue is full.
 bool OfiEndpoint::begin(Request* request) {
   if (request->copied) return begin_copy(request);
-  Link& link = request->link;
+  FabricLink& link = request->link;
   if (link.window.full()) return false;
   request->operation = operations_.take();
   if (request->operation == nullptr) return false;
@@ -305,7 +305,7 @@ bool OfiEndpoint::begin(Request* request) {
 
 // Copied by the provider; or here, if it does not take so much, or would not say what became of it.
 bool OfiEndpoint::begin_copy(Request* request) {
-  Link& link = request->link;
+  FabricLink& link = request->link;
   if (!link.may_copy()) return false;
   const bool inject = !numbered_ && request->local.iov_len <= inject_limit_;
   if (inject) request->flags |= FI_INJECT;
@@ -327,7 +327,7 @@ bool OfiEndpoint::begin_copy(Request* request) {
 
 // The answer to a request that begin() prepared and libfabric took or not.
 Post OfiEndpoint::end(Request* request, ssize_t result) {
-  Link& link = request->link;
+  FabricLink& link = request->link;
   if (result == 0) {
     if (!request->copied) return {.state = Post::State::pending, .ticket = link.window.issue()};
     ++link.copied;
@@ -335,11 +335,11 @@ Post OfiEndpoint::end(Request* request, ssize_t result) {
   }
   if (request->operation != nullptr) operations_.give_back(request->operation);
   if (result == -FI_EAGAIN) return retry(Post::Reason::queue_full);
-  links_->lost(link, site_.library->text(result));
+  links_->lost(link, shared_.library->text(result));
   return refusal(link);
 }
 
-fi_rma_iov OfiEndpoint::remote(const Link& link, uint64_t offset, std::size_t length) const {
+fi_rma_iov OfiEndpoint::remote(const FabricLink& link, uint64_t offset, std::size_t length) const {
   const Address& to = peer(link);
   return {.addr = to.base + offset, .len = length, .key = to.slots[link.slot].key};
 }
@@ -361,7 +361,7 @@ int OfiEndpoint::progress(Sink& sink, int budget) {
       continue;
     }
     if (got < 0)
-      return fail(OMPL_ERR_LINK, "endpoint {} is broken: {}", slot_, site_.library->text(got));
+      return fail(OMPL_ERR_LINK, "endpoint {} is broken: {}", slot_, shared_.library->text(got));
     for (ssize_t i = 0; i < got; ++i) take_in(sink, entries[static_cast<std::size_t>(i)]);
     taken += static_cast<int>(got);
     if (got < wanted) break;
@@ -387,7 +387,7 @@ void OfiEndpoint::take_in(Sink& sink, const fi_cq_data_entry& entry) {
     Signal record;
     if (!addressed_) {
       sink.signal(immediate_source(entry.data), from_immediate(entry.data));
-    } else if (contacts_->take_in(entry.data, &source, &record)) {
+    } else if (rdm_peers_->take_in(entry.data, &source, &record)) {
       sink.signal(source, record);
     }
   } else if ((entry.flags & FI_RECV) != 0) {
@@ -395,7 +395,7 @@ void OfiEndpoint::take_in(Sink& sink, const fi_cq_data_entry& entry) {
     take_message(sink, *receive, entry.len);
     post_receive(receive);
   } else if (entry.op_context != nullptr) {
-    auto* operation = static_cast<Operation*>(entry.op_context);
+    auto* operation = static_cast<FabricOperation*>(entry.op_context);
     complete(*operation);
     operations_.give_back(operation);
   }
@@ -405,7 +405,8 @@ void OfiEndpoint::take_message(Sink& sink, const Receive& receive, std::size_t l
   if (addressed_) {
     uint32_t source = 0;
     Signal record;
-    if (contacts_->take_in(receive.bytes.data(), length, &source, &record)) sink.signal(source, record);
+    if (rdm_peers_->take_in(receive.bytes.data(), length, &source, &record))
+      sink.signal(source, record);
     return;
   }
   Message message;
@@ -421,8 +422,8 @@ void OfiEndpoint::take_message(Sink& sink, const Receive& receive, std::size_t l
   }
 }
 
-void OfiEndpoint::complete(const Operation& operation) {
-  Link& link = *operation.link;
+void OfiEndpoint::complete(const FabricOperation& operation) {
+  FabricLink& link = *operation.link;
   if (operation.ticket != 0) {
     link.window.complete(operation.ticket);
   } else if (static_cast<int32_t>(operation.mark - link.confirmed) > 0) {
@@ -439,9 +440,9 @@ bool OfiEndpoint::take_error() {
     post_receive(static_cast<Receive*>(error.op_context));
     return true;
   }
-  auto* operation = static_cast<Operation*>(error.op_context);
+  auto* operation = static_cast<FabricOperation*>(error.op_context);
   links_->progress();  // which knows more than "canceled", if the connection ended
-  links_->lost(*operation->link, site_.library->strerror(error.err));
+  links_->lost(*operation->link, shared_.library->strerror(error.err));
   if (operation->ticket == 0) complete(*operation);  // it makes room all the same
   operations_.give_back(operation);
   return true;
@@ -456,12 +457,12 @@ bool OfiEndpoint::post_receive(Receive* receive) {
 // --- State ---------------------------------------------------------------------------------------------
 
 uint64_t OfiEndpoint::completed(uint32_t rank) const {
-  const Link* link = links_->find(rank);
+  const FabricLink* link = links_->find(rank);
   return link != nullptr ? link->window.completed() : 0;
 }
 
 int OfiEndpoint::failure(uint32_t rank) const {
-  const Link* link = links_->find(rank);
+  const FabricLink* link = links_->find(rank);
   return link != nullptr ? link->failure.load(std::memory_order_acquire) : OMPL_OK;
 }
 
@@ -471,7 +472,7 @@ int OfiEndpoint::loss(uint32_t rank) const {
 }
 
 bool OfiEndpoint::departed(uint32_t rank) const {
-  const Link* link = links_->find(rank);
+  const FabricLink* link = links_->find(rank);
   return link != nullptr && link->goodbye.load(std::memory_order_acquire);
 }
 
@@ -483,7 +484,7 @@ bool OfiEndpoint::arm() { return post_held() && links_->progress() == 0 && wait_
 
 std::string OfiEndpoint::describe() const {
   return fmt::format("{}, {} of {} operations outstanding", links_->describe(),
-                     operations_.outstanding(), Operations::kCount);
+                     operations_.outstanding(), FabricOperationPool::kCount);
 }
 
 }  // namespace ompl::conduit::ofi

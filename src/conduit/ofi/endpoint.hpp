@@ -18,9 +18,9 @@
 
 namespace ompl::conduit::ofi {
 
-class OfiEndpoint final : public Endpoint, public Voice {
+class OfiEndpoint final : public Endpoint, public MessageSender {
  public:
-  OfiEndpoint(const Site& site, uint32_t slot);
+  OfiEndpoint(const SharedState& shared, uint32_t slot);
   ~OfiEndpoint() override;
 
   // Opens everything and listens; adds this slot to `address`.
@@ -41,35 +41,36 @@ class OfiEndpoint final : public Endpoint, public Voice {
   bool arm() override;
   [[nodiscard]] std::string describe() const override;
 
-  bool say(Link& link, const void* bytes, std::size_t length) override;
+  bool send_message(FabricLink& link, const void* bytes, std::size_t length) override;
 
  private:
   // A receive buffer for one message; the context of its request.
   struct Receive {
-    fi_context2 scratch;                         // the provider's, see Operation
+    fi_context2 scratch;                         // the provider's, see FabricOperation
     std::array<std::byte, sizeof(Hello)> bytes;  // the longest
   };
   // A request about to be posted.
   struct Request {
-    Link& link;
+    FabricLink& link;
     bool copied;  // the source may be reused at once
     uint64_t access = FI_WRITE;
     uint64_t flags = 0;
-    Operation* operation = nullptr;
+    FabricOperation* operation = nullptr;
     iovec local{};
     void* descriptor = nullptr;
   };
   static constexpr std::size_t kReceives = 128;
 
-  Link* ready(uint32_t rank, Post* answer);
+  FabricLink* ready(uint32_t rank, Post* answer);
   bool begin(Request* request);
   bool begin_copy(Request* request);
   Post end(Request* request, ssize_t result);
   bool post_held();
-  Post write(Link& link, const void* source, uint64_t offset, std::size_t length, const Signal* record);
-  Post send(Link& link, const void* bytes, std::size_t length, uint64_t flags);
-  Post send_record(Link& link, const Signal& record);
-  void complete(const Operation& operation);
+  Post write(FabricLink& link, const void* source, uint64_t offset, std::size_t length,
+             const Signal* record);
+  Post send(FabricLink& link, const void* bytes, std::size_t length, uint64_t flags);
+  Post send_record(FabricLink& link, const Signal& record);
+  void complete(const FabricOperation& operation);
   void take_in(Sink& sink, const fi_cq_data_entry& entry);
   void take_message(Sink& sink, const Receive& receive, std::size_t length);
   bool take_error();
@@ -88,10 +89,12 @@ class OfiEndpoint final : public Endpoint, public Voice {
   [[nodiscard]] bool may_hold(std::size_t length) const {
     return immediates_ && length <= std::min(inject_limit_, held_.kMost);
   }
-  [[nodiscard]] const Address& peer(const Link& link) const { return (*site_.peers)[link.rank]; }
-  [[nodiscard]] fi_rma_iov remote(const Link& link, uint64_t offset, std::size_t length) const;
+  [[nodiscard]] const Address& peer(const FabricLink& link) const {
+    return (*shared_.peers)[link.rank];
+  }
+  [[nodiscard]] fi_rma_iov remote(const FabricLink& link, uint64_t offset, std::size_t length) const;
 
-  const Site& site_;
+  const SharedState& shared_;
   const uint32_t slot_;
   const bool addressed_;
   const bool numbered_;
@@ -102,12 +105,12 @@ class OfiEndpoint final : public Endpoint, public Voice {
   const uint64_t in_place_flags_;
   std::unique_ptr<std::byte[]> bounce_;  // the slots; outlives what reads them
   Resources resources_;
-  Operations operations_;
+  FabricOperationPool operations_;
   LocalMemory memory_;
-  std::unique_ptr<Links> links_;
-  Contacts* contacts_ = nullptr;  // links_, without connections
+  std::unique_ptr<FabricLinks> links_;
+  RdmPeers* rdm_peers_ = nullptr;  // links_, without connections
   WaitSet wait_set_;
-  Held<Link> held_;
+  Held<FabricLink> held_;
   std::array<Receive, kReceives> receives_;
   uint32_t polls_ = 0;            // of the links
   int64_t events_looked_at_ = 0;  // ms

@@ -8,21 +8,22 @@
 
 namespace ompl::conduit::ofi {
 
-Links::Links(const Site& site, const Resources& resources, uint32_t slot)
-    : site_(site), resources_(resources), slot_(slot), by_rank_(site.job->size) {}
+FabricLinks::FabricLinks(const SharedState& shared, const Resources& resources, uint32_t slot)
+    : shared_(shared), resources_(resources), slot_(slot), by_rank_(shared.job->size) {}
 
-uint32_t Links::target_slot(uint32_t rank) const {
-  return slot_ % static_cast<uint32_t>((*site_.peers)[rank].slots.size());
+uint32_t FabricLinks::target_slot(uint32_t rank) const {
+  return slot_ % static_cast<uint32_t>((*shared_.peers)[rank].slots.size());
 }
 
-Link& Links::add(uint32_t rank, uint32_t slot) {
-  return *all_.emplace_back(std::make_unique<Link>(rank, slot, static_cast<uint32_t>(all_.size())));
+FabricLink& FabricLinks::add(uint32_t rank, uint32_t slot) {
+  return *all_.emplace_back(
+      std::make_unique<FabricLink>(rank, slot, static_cast<uint32_t>(all_.size())));
 }
 
-Link& Links::prepare(uint32_t rank) {
-  Link* link = by_rank_[rank].load(std::memory_order_relaxed);
+FabricLink& FabricLinks::prepare(uint32_t rank) {
+  FabricLink* link = by_rank_[rank].load(std::memory_order_relaxed);
   if (link == nullptr) {
-    const bool reachable = !(*site_.peers)[rank].slots.empty();
+    const bool reachable = !(*shared_.peers)[rank].slots.empty();
     link = &add(rank, reachable ? target_slot(rank) : 0);
     by_rank_[rank].store(link, std::memory_order_release);
     if (!reachable) fail(*link, OMPL_ERR_LINK, "it is not reached by this conduit");
@@ -31,24 +32,24 @@ Link& Links::prepare(uint32_t rank) {
   return *link;
 }
 
-Greeting Links::greeting_for(const Link& link) const {
+Greeting FabricLinks::greeting_for(const FabricLink& link) const {
   Greeting greeting;
-  greeting.rank = site_.job->rank;
+  greeting.rank = shared_.job->rank;
   greeting.slot = slot_;
   greeting.target_slot = link.slot;
-  greeting.sign(site_.job->secret);
+  greeting.sign(shared_.job->secret);
   return greeting;
 }
 
-bool Links::is_admissible(const Greeting& greeting) const {
-  const Job& job = *site_.job;
+bool FabricLinks::is_admissible(const Greeting& greeting) const {
+  const Job& job = *shared_.job;
   return greeting.is_signed(job.secret) && greeting.target_slot == slot_ && greeting.rank < job.size &&
-         greeting.rank != job.rank && greeting.slot < (*site_.peers)[greeting.rank].slots.size();
+         greeting.rank != job.rank && greeting.slot < (*shared_.peers)[greeting.rank].slots.size();
 }
 
-Link& Links::link_of(const Greeting& greeting) {
+FabricLink& FabricLinks::link_of(const Greeting& greeting) {
   if (target_slot(greeting.rank) == greeting.slot) {
-    Link* link = by_rank_[greeting.rank].load(std::memory_order_relaxed);
+    FabricLink* link = by_rank_[greeting.rank].load(std::memory_order_relaxed);
     if (link == nullptr) {
       link = &add(greeting.rank, greeting.slot);
       by_rank_[greeting.rank].store(link, std::memory_order_release);
@@ -60,14 +61,14 @@ Link& Links::link_of(const Greeting& greeting) {
   return found != all_.end() ? **found : add(greeting.rank, greeting.slot);
 }
 
-void Links::came_up(Link& link) {
+void FabricLinks::came_up(FabricLink& link) {
   link.up = true;
   set_waiting(link, false);
   up_.fetch_add(1, std::memory_order_relaxed);
   log::debug("ofi: endpoint {} joined to endpoint {} of rank {}", slot_, link.slot, link.rank);
 }
 
-void Links::take_down(Link& link, std::string_view why) {
+void FabricLinks::take_down(FabricLink& link, std::string_view why) {
   if (link.up) up_.fetch_sub(1, std::memory_order_relaxed);
   link.up = false;
   link.why = why;
@@ -75,13 +76,13 @@ void Links::take_down(Link& link, std::string_view why) {
   link.probing = true;
 }
 
-void Links::set_waiting(Link& link, bool waiting) {
+void FabricLinks::set_waiting(FabricLink& link, bool waiting) {
   if (waiting != link.waiting) waiting_ += waiting ? 1 : -1;
   link.waiting = waiting;
 }
 
 // It takes nothing in any more. A connection stays open, for the goodbye of this end.
-void Links::said_goodbye(uint32_t rank, uint64_t slot) {
+void FabricLinks::said_goodbye(uint32_t rank, uint64_t slot) {
   for (const auto& link : all_) {
     if (link->rank != rank || link->slot != slot) continue;
     link->goodbye = true;
@@ -92,7 +93,7 @@ void Links::said_goodbye(uint32_t rank, uint64_t slot) {
 }
 
 // Everything outstanding on the link counts as complete.
-void Links::fail(Link& link, int code, std::string_view why) {
+void FabricLinks::fail(FabricLink& link, int code, std::string_view why) {
   if (link.up) up_.fetch_sub(1, std::memory_order_relaxed);
   link.up = false;
   link.connection.reset();
@@ -109,7 +110,7 @@ void Links::fail(Link& link, int code, std::string_view why) {
             link.why);
 }
 
-std::string Links::describe() const {
+std::string FabricLinks::describe() const {
   return fmt::format("{} links", up_.load(std::memory_order_relaxed));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What one endpoint knows of the endpoints it talks to: made on first use, broken once and for all. How a
-// link comes up, and how its end is seen, is the business of two sisters: connections.hpp and contacts.hpp.
+// link comes up, and how its end is seen, is the business of two sisters: msg_peers.hpp and rdm_peers.hpp.
 //
 // A pair of endpoints has one link for both directions. Pools of different sizes also bring in links that
 // this side never sends on. A link that ends after a goodbye is a rank that left.
@@ -21,20 +21,20 @@
 
 namespace ompl::conduit::ofi {
 
-class Regions;
+class RegisteredRanges;
 
 // What all endpoints of a rank share, unchanging while they live.
-struct Site {
+struct SharedState {
   const Library* library = nullptr;
   const Job* job = nullptr;
-  const Choice* choice = nullptr;
+  const ProviderChoice* choice = nullptr;
   const std::vector<Address>* peers = nullptr;  // by rank; without slots if another conduit reaches it
-  const Regions* regions = nullptr;             // of ompl_register()
+  const RegisteredRanges* regions = nullptr;    // of ompl_register()
 };
 
 // Changed under the claim only; what other threads read is atomic.
-struct Link {
-  Link(uint32_t to_rank, uint32_t to_slot, uint32_t its_place)
+struct FabricLink {
+  FabricLink(uint32_t to_rank, uint32_t to_slot, uint32_t its_place)
       : rank(to_rank), slot(to_slot), place(its_place) {}
 
   // Sends whose data the provider copies have no completion of their own; the provider would queue them
@@ -59,12 +59,12 @@ struct Link {
   uint32_t copied = 0;     // sends whose data the provider copied,
   uint32_t confirmed = 0;  // and how many of them have left it
 
-  // Of connections
+  // Of MsgPeers
   Fid<fid_ep> connection;   // accepted, or our request was
   Fid<fid_ep> request;      // ours, not answered yet
   int64_t probe_until = 0;  // ms
 
-  // Of contacts
+  // Of RdmPeers
   bool greeted = false;      // our Hello is sent,
   bool known = false;        // theirs is here
   uint32_t their_place = 0;  // what it told
@@ -80,21 +80,21 @@ struct Link {
   int unanswered = 0;     // looks since anything came, up to a few
 };
 
-class Links {
+class FabricLinks {
  public:
-  Links(const Site& site, const Resources& resources, uint32_t slot);
-  virtual ~Links() = default;
-  Links(const Links&) = delete;
-  Links& operator=(const Links&) = delete;
+  FabricLinks(const SharedState& shared, const Resources& resources, uint32_t slot);
+  virtual ~FabricLinks() = default;
+  FabricLinks(const FabricLinks&) = delete;
+  FabricLinks& operator=(const FabricLinks&) = delete;
 
   // The link to `rank` if one was ever begun, else null. Any thread.
-  [[nodiscard]] const Link* find(uint32_t rank) const {
+  [[nodiscard]] const FabricLink* find(uint32_t rank) const {
     return by_rank_[rank].load(std::memory_order_acquire);
   }
 
   // The link to `rank`; begins it if there is none. Look at `failure` and `up`.
-  Link& use(uint32_t rank) {
-    Link* link = by_rank_[rank].load(std::memory_order_relaxed);
+  FabricLink& use(uint32_t rank) {
+    FabricLink* link = by_rank_[rank].load(std::memory_order_relaxed);
     return link != nullptr && link->up ? *link : prepare(rank);
   }
 
@@ -102,7 +102,7 @@ class Links {
   virtual int progress() = 0;
 
   // The link does not work any more. Nothing is sent on it again [18]; failure() will say why.
-  virtual void lost(Link& link, std::string_view why) = 0;
+  virtual void lost(FabricLink& link, std::string_view why) = 0;
 
   // Whether somebody waits for progress().
   [[nodiscard]] bool connecting() const { return waiting_ > 0; }
@@ -126,31 +126,31 @@ class Links {
 
  protected:
   // Asks the other side: `link` is neither up nor waiting nor failed.
-  virtual void begin(Link& link) = 0;
+  virtual void begin(FabricLink& link) = 0;
 
   [[nodiscard]] bool is_admissible(const Greeting& greeting) const;
-  [[nodiscard]] Greeting greeting_for(const Link& link) const;
+  [[nodiscard]] Greeting greeting_for(const FabricLink& link) const;
   // The link that the other side's greeting is about, new if need be.
-  Link& link_of(const Greeting& greeting);
-  void came_up(Link& link);
+  FabricLink& link_of(const Greeting& greeting);
+  void came_up(FabricLink& link);
   // Nothing can be posted on it any more; what that means is not known yet.
-  void take_down(Link& link, std::string_view why);
-  void set_waiting(Link& link, bool waiting);
-  void fail(Link& link, int code, std::string_view why);
-  [[nodiscard]] const std::vector<std::unique_ptr<Link>>& all() const { return all_; }
+  void take_down(FabricLink& link, std::string_view why);
+  void set_waiting(FabricLink& link, bool waiting);
+  void fail(FabricLink& link, int code, std::string_view why);
+  [[nodiscard]] const std::vector<std::unique_ptr<FabricLink>>& all() const { return all_; }
 
-  const Site& site_;
+  const SharedState& shared_;
   const Resources& resources_;
   const uint32_t slot_;
   int probes_ = 0;  // links
 
  private:
   [[nodiscard]] uint32_t target_slot(uint32_t rank) const;
-  Link& add(uint32_t rank, uint32_t slot);
-  Link& prepare(uint32_t rank);
+  FabricLink& add(uint32_t rank, uint32_t slot);
+  FabricLink& prepare(uint32_t rank);
 
-  std::vector<std::atomic<Link*>> by_rank_;  // those this side sends on
-  std::vector<std::unique_ptr<Link>> all_;   // those, and the ones only the other side sends on
+  std::vector<std::atomic<FabricLink*>> by_rank_;  // those this side sends on
+  std::vector<std::unique_ptr<FabricLink>> all_;   // those, and the ones only the other side sends on
   Losses losses_;
   std::atomic<uint32_t> up_{0};
   int waiting_ = 0;  // links

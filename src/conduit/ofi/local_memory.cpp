@@ -12,7 +12,7 @@ bool lies_in(uintptr_t begin, std::size_t size, uintptr_t address, std::size_t l
 
 }  // namespace
 
-void Regions::add(const void* address, std::size_t length) {
+void RegisteredRanges::add(const void* address, std::size_t length) {
   const auto free_place = std::ranges::find_if(
       regions_, [](const Region& region) { return region.generation.load() == 0; });
   if (free_place == regions_.end()) return;
@@ -21,7 +21,7 @@ void Regions::add(const void* address, std::size_t length) {
   free_place->generation.store(++generations_, std::memory_order_release);
 }
 
-void Regions::remove(const void* address) {
+void RegisteredRanges::remove(const void* address) {
   const auto place = std::ranges::find_if(regions_, [address](const Region& region) {
     return region.generation.load() != 0 && region.begin.load() == reinterpret_cast<uintptr_t>(address);
   });
@@ -31,7 +31,7 @@ void Regions::remove(const void* address) {
 }
 
 // A region that changes meanwhile is not one of memory in use: its fields may be read torn, to no harm.
-Regions::Found Regions::find(const void* address, std::size_t length) const {
+RegisteredRanges::Found RegisteredRanges::find(const void* address, std::size_t length) const {
   const auto wanted = reinterpret_cast<uintptr_t>(address);
   for (std::size_t place = 0; place < kCount; ++place) {
     const Region& region = regions_[place];
@@ -63,8 +63,8 @@ void LocalMemory::forget_removed() {
   }
 }
 
-bool LocalMemory::find(const void* address, std::size_t length, uint64_t access, Operation* operation,
-                       void** descriptor) {
+bool LocalMemory::find(const void* address, std::size_t length, uint64_t access,
+                       FabricOperation* operation, void** descriptor) {
   *descriptor = nullptr;
   if (!choice_.registers) return true;
   if (lies_in(reinterpret_cast<uintptr_t>(job_.segment), job_.capacity,
@@ -73,8 +73,8 @@ bool LocalMemory::find(const void* address, std::size_t length, uint64_t access,
     return true;
   }
   forget_removed();
-  const Regions::Found found = regions_.find(address, length);
-  if (found.place < Regions::kCount) {
+  const RegisteredRanges::Found found = regions_.find(address, length);
+  if (found.place < RegisteredRanges::kCount) {
     Cached& cached = cached_[found.place];
     if (cached.generation != found.generation) {
       cached = {};

@@ -15,7 +15,7 @@
 namespace ompl::conduit::ofi {
 
 // What ompl_register() was told. Written by one thread at a time; endpoints read it without a lock.
-class Regions {
+class RegisteredRanges {
  public:
   static constexpr std::size_t kCount = 64;  // beyond it memory is registered for each operation
 
@@ -48,7 +48,8 @@ class Regions {
 
 class LocalMemory {
  public:
-  LocalMemory(const Choice& choice, const Job& job, const Regions& regions, Resources& resources)
+  LocalMemory(const ProviderChoice& choice, const Job& job, const RegisteredRanges& regions,
+              Resources& resources)
       : choice_(choice), job_(job), regions_(regions), resources_(resources) {}
 
   // Registers the endpoint's bounce slots, and its receive buffers, if need be. libfabric's code.
@@ -60,7 +61,7 @@ class LocalMemory {
   [[nodiscard]] void* receives() const { return describe(receives_); }
   // For any memory that is to be read into (FI_READ) or written from (FI_WRITE): `operation` keeps what had to be
   // registered for it. False if it could not be.
-  bool find(const void* address, std::size_t length, uint64_t access, Operation* operation,
+  bool find(const void* address, std::size_t length, uint64_t access, FabricOperation* operation,
             void** descriptor);
 
  private:
@@ -73,13 +74,13 @@ class LocalMemory {
   }
   void forget_removed();
 
-  const Choice& choice_;
+  const ProviderChoice& choice_;
   const Job& job_;
-  const Regions& regions_;
+  const RegisteredRanges& regions_;
   Resources& resources_;
   Fid<fid_mr> slots_;
   Fid<fid_mr> receives_;
-  std::array<Cached, Regions::kCount> cached_;
+  std::array<Cached, RegisteredRanges::kCount> cached_;
   uint64_t removals_ = 0;
 };
 

@@ -28,28 +28,28 @@ Refusal refusal_of(const fi_eq_err_entry& error) {
   return refusal;
 }
 
-bool is_request(const Link& link, const fid* endpoint) {
+bool is_request(const FabricLink& link, const fid* endpoint) {
   return link.request && endpoint == &link.request->fid;
 }
 
 }  // namespace
 
-void Connections::request(Link& link) {
-  const Address& peer = (*site_.peers)[link.rank];
+void MsgPeers::request(FabricLink& link) {
+  const Address& peer = (*shared_.peers)[link.rank];
   const sockaddr_storage listener = peer.listener(peer.slots[link.slot]);
   const Greeting greeting = greeting_for(link);
   int result = 0;
-  link.request = resources_.make_endpoint(site_.choice->info.get(), &link, &result);
+  link.request = resources_.make_endpoint(shared_.choice->info.get(), &link, &result);
   if (result == 0) {
     result =
         fi_connect(link.request.get(), &listener, &greeting, kGreetingHead + greeting.secret_length);
   }
-  if (result != 0) return fail(link, OMPL_ERR_LINK, site_.library->text(result));
+  if (result != 0) return fail(link, OMPL_ERR_LINK, shared_.library->text(result));
   recount(link);
 }
 
 // A probe without an answer: the network is gone, and whether the rank lives cannot be known.
-void Connections::end_probes() {
+void MsgPeers::end_probes() {
   if (probes_ == 0) return;
   const int64_t now = arch::now_ms();
   for (const auto& link : all()) {
@@ -58,11 +58,11 @@ void Connections::end_probes() {
 }
 
 // It waits for an answer to its request, or for its connection's completion.
-void Connections::recount(Link& link) {
+void MsgPeers::recount(FabricLink& link) {
   set_waiting(link, link.request || (link.connection && !link.up));
 }
 
-int Connections::progress() {
+int MsgPeers::progress() {
   // An event and the private data that follows it.
   alignas(fi_eq_cm_entry) std::array<char, sizeof(fi_eq_cm_entry) + 256> buffer;
   const auto& event = *reinterpret_cast<const fi_eq_cm_entry*>(buffer.data());
@@ -88,7 +88,7 @@ int Connections::progress() {
 }
 
 // The link that the request is for, or null and why not.
-Link* Connections::admissible(std::string_view data, Refusal* refusal) {
+FabricLink* MsgPeers::admissible(std::string_view data, Refusal* refusal) {
   Greeting greeting;
   std::copy_n(data.data(), std::min(data.size(), sizeof greeting), reinterpret_cast<char*>(&greeting));
   if (data.size() < kGreetingHead || data.size() != kGreetingHead + greeting.secret_length ||
@@ -96,19 +96,19 @@ Link* Connections::admissible(std::string_view data, Refusal* refusal) {
     *refusal = Refusal::stranger;
     return nullptr;
   }
-  Link& link = link_of(greeting);
+  FabricLink& link = link_of(greeting);
   if (link.failure != OMPL_OK || link.probing) {
     *refusal = Refusal::broken;
-  } else if (link.connection || (link.request && site_.job->rank < link.rank)) {
+  } else if (link.connection || (link.request && shared_.job->rank < link.rank)) {
     *refusal = Refusal::busy;
   }
   return *refusal == Refusal::none ? &link : nullptr;
 }
 
-void Connections::requested(fi_info* request, std::string_view data) {
-  const Info owner = site_.library->own(request);
+void MsgPeers::requested(fi_info* request, std::string_view data) {
+  const Info owner = shared_.library->own(request);
   Refusal refusal = Refusal::none;
-  Link* link = admissible(data, &refusal);
+  FabricLink* link = admissible(data, &refusal);
   if (refusal == Refusal::stranger) {
     log::warn("ofi: refused a connection from {} that does not belong to this job",
               ip_text(static_cast<const sockaddr*>(request->dest_addr)));
@@ -119,20 +119,20 @@ void Connections::requested(fi_info* request, std::string_view data) {
 }
 
 // A request of our own stays: the lower rank is about to refuse it.
-bool Connections::accept(Link& link, fi_info* request) {
+bool MsgPeers::accept(FabricLink& link, fi_info* request) {
   int result = 0;
   link.connection = resources_.make_endpoint(request, &link, &result);
   if (result == 0) result = fi_accept(link.connection.get(), nullptr, 0);
   if (result != 0) {
-    fail(link, OMPL_ERR_LINK, site_.library->text(result));
+    fail(link, OMPL_ERR_LINK, shared_.library->text(result));
     return false;
   }
   recount(link);
   return true;
 }
 
-void Connections::connected(fid* endpoint) {
-  Link& link = *static_cast<Link*>(endpoint->context);
+void MsgPeers::connected(fid* endpoint) {
+  FabricLink& link = *static_cast<FabricLink*>(endpoint->context);
   if (link.probing) return fail(link, OMPL_ERR_LINK, link.why);
   if (is_request(link, endpoint)) link.connection = std::move(link.request);
   link.endpoint = link.connection.get();
@@ -141,8 +141,8 @@ void Connections::connected(fid* endpoint) {
 }
 
 // A connection ended, or a request of ours was answered by no.
-void Connections::ended(fid* endpoint, int error, Refusal refusal) {
-  Link& link = *static_cast<Link*>(endpoint->context);
+void MsgPeers::ended(fid* endpoint, int error, Refusal refusal) {
+  FabricLink& link = *static_cast<FabricLink*>(endpoint->context);
   if (!is_request(link, endpoint)) return lost(link, "closed by the other side, or broken");
   const bool nobody = refusal == Refusal::none && (error == FI_ECONNREFUSED || error == FI_ECONNRESET);
   if (link.probing) {
@@ -155,11 +155,11 @@ void Connections::ended(fid* endpoint, int error, Refusal refusal) {
     fail(link, OMPL_ERR_PEER, "nobody listens there: its process ended");
   } else {
     fail(link, OMPL_ERR_LINK,
-         refusal != Refusal::none ? text(refusal) : site_.library->strerror(error));
+         refusal != Refusal::none ? text(refusal) : shared_.library->strerror(error));
   }
 }
 
-void Connections::lost(Link& link, std::string_view why) {
+void MsgPeers::lost(FabricLink& link, std::string_view why) {
   if (!link.connection) return;
   if (link.goodbye) return fail(link, OMPL_ERR_LINK, "it left the job");
   take_down(link, why);

@@ -10,23 +10,23 @@
 
 namespace ompl::conduit::ofi {
 
-class Connections final : public Links {
+class MsgPeers final : public FabricLinks {
  public:
-  using Links::Links;
+  using FabricLinks::FabricLinks;
 
   int progress() override;
-  void lost(Link& link, std::string_view why) override;
+  void lost(FabricLink& link, std::string_view why) override;
 
  private:
-  void begin(Link& link) override { request(link); }
-  void request(Link& link);
-  Link* admissible(std::string_view data, Refusal* refusal);
+  void begin(FabricLink& link) override { request(link); }
+  void request(FabricLink& link);
+  FabricLink* admissible(std::string_view data, Refusal* refusal);
   void requested(fi_info* request, std::string_view data);
-  bool accept(Link& link, fi_info* request);
+  bool accept(FabricLink& link, fi_info* request);
   void connected(fid* endpoint);
   void ended(fid* endpoint, int error, Refusal refusal);
   void end_probes();
-  void recount(Link& link);
+  void recount(FabricLink& link);
 };
 
 }  // namespace ompl::conduit::ofi

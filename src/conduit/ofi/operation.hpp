@@ -11,28 +11,28 @@
 
 namespace ompl::conduit::ofi {
 
-struct Link;
+struct FabricLink;
 
 // The context of a request to libfabric.
-struct Operation {
+struct FabricOperation {
   fi_context2 scratch;  // the provider's while the request is under way (FI_CONTEXT, FI_CONTEXT2)
-  Link* link = nullptr;
+  FabricLink* link = nullptr;
   uint64_t ticket = 0;          // 0: data were copied, and
   uint32_t mark = 0;            // this many sends of the link have left once it completes
   std::byte* bounce = nullptr;  // room for data that the provider does not copy
   Fid<fid_mr> registration;     // made for this operation
-  Operation* next = nullptr;
+  FabricOperation* next = nullptr;
 };
 
-class Operations final : public conduit::Operations<Operation> {
+class FabricOperationPool final : public conduit::OperationPool<FabricOperation> {
  public:
-  void give_back(Operation* operation) {
+  void give_back(FabricOperation* operation) {
     operation->registration.reset();
-    conduit::Operations<Operation>::give_back(operation);
+    conduit::OperationPool<FabricOperation>::give_back(operation);
   }
   // Gives each its part of kCount * `size` bytes.
   void hand_out(std::byte* memory, std::size_t size) {
-    for (Operation& operation : all_) {
+    for (FabricOperation& operation : all_) {
       operation.bounce = memory;
       memory += size;
     }

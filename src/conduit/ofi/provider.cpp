@@ -23,7 +23,7 @@ constexpr std::size_t kCqData = sizeof(uint64_t);  // flag and source, see wire.
 // An order that ends at smaller messages is as good as none: every put would go in pieces of that size.
 constexpr std::size_t kLeastOrdered = std::size_t{1} << 20;
 
-struct Candidate {
+struct ProviderCandidate {
   std::string_view name;
   bool addressed = true;
   bool reconnects = true;  // it makes broken connections anew, in secret
@@ -33,7 +33,7 @@ struct Candidate {
 };
 
 // In order of preference. "/rdm" is ours: the address-vector endpoints of a provider that has both kinds.
-constexpr auto kCandidates = std::to_array<Candidate>({
+constexpr auto kCandidates = std::to_array<ProviderCandidate>({
     {"cxi", true, false, true, false, "HPE Slingshot"},
     {"efa", true, false, true, false, "Elastic Fabric Adapter"},
     {"opx", true, false, true, false, "Omni-Path, without a library below"},
@@ -49,11 +49,12 @@ constexpr auto kCandidates = std::to_array<Candidate>({
 });
 
 // What is asked of a provider, the best first.
-struct Wish {
+struct OrderRequest {
   bool ordered;
   bool immediates;
 };
-constexpr auto kWishes = std::to_array<Wish>({{true, true}, {true, false}, {false, false}});
+constexpr auto kOrderRequests =
+    std::to_array<OrderRequest>({{true, true}, {true, false}, {false, false}});
 
 std::string provider_of(std::string_view name) {
   constexpr std::string_view kOurs = "/rdm";
@@ -61,7 +62,7 @@ std::string provider_of(std::string_view name) {
   return std::string(name);
 }
 
-Info empty_hints(const Library& library, const Candidate& candidate) {
+Info empty_hints(const Library& library, const ProviderCandidate& candidate) {
   Info hints = library.copy(nullptr);
   hints->fabric_attr->prov_name =
       strdup(provider_of(candidate.name).c_str());  // fi_freeinfo() frees it
@@ -69,7 +70,7 @@ Info empty_hints(const Library& library, const Candidate& candidate) {
   return hints;
 }
 
-void ask_for_order(fi_info* hints, const Candidate& candidate, bool ordered) {
+void ask_for_order(fi_info* hints, const ProviderCandidate& candidate, bool ordered) {
   uint64_t order = ordered ? FI_ORDER_WAW | FI_ORDER_SAW : 0;
   if (candidate.addressed) order |= FI_ORDER_SAS;
   if (candidate.addressed && candidate.reconnects && ordered) order |= FI_ORDER_WAS;
@@ -78,7 +79,8 @@ void ask_for_order(fi_info* hints, const Candidate& candidate, bool ordered) {
   if (!ordered) hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
 }
 
-Info make_hints(const Library& library, const Candidate& candidate, const Wish& wish) {
+Info make_hints(const Library& library, const ProviderCandidate& candidate,
+                const OrderRequest& request) {
   Info hints = empty_hints(library, candidate);
   hints->caps = FI_MSG | FI_RMA;
   hints->domain_attr->threading = FI_THREAD_DOMAIN;
@@ -92,8 +94,8 @@ Info make_hints(const Library& library, const Candidate& candidate, const Wish& 
   } else {
     hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
   }
-  ask_for_order(hints.get(), candidate, wish.ordered);
-  if (wish.immediates) hints->domain_attr->cq_data_size = kCqData;
+  ask_for_order(hints.get(), candidate, request.ordered);
+  if (request.immediates) hints->domain_attr->cq_data_size = kCqData;
   return hints;
 }
 
@@ -106,13 +108,13 @@ bool is_loopback(const sockaddr* address) {
 }
 
 // And not of something layered over it.
-bool is_of(const fi_info& info, const Candidate& candidate) {
+bool is_of(const fi_info& info, const ProviderCandidate& candidate) {
   return info.fabric_attr->prov_name == provider_of(candidate.name);
 }
 
 // How well an entry suits: 0 not at all. IPv4 before IPv6, loopback last and never chosen unasked when
 // there is another. Link-local addresses need an interface number at the other side: no.
-int suitability(const fi_info& info, const Candidate& candidate, const std::string& wanted) {
+int suitability(const fi_info& info, const ProviderCandidate& candidate, const std::string& wanted) {
   if (!is_of(info, candidate)) return 0;
   const char* interface = info.domain_attr->name;
   const bool named = interface != nullptr && wanted == interface;
@@ -125,7 +127,8 @@ int suitability(const fi_info& info, const Candidate& candidate, const std::stri
   return (is_loopback(address) ? 1 : 3) + (v6 ? 0 : 1);
 }
 
-const fi_info* best(const fi_info* list, const Candidate& candidate, const std::string& interface) {
+const fi_info* best(const fi_info* list, const ProviderCandidate& candidate,
+                    const std::string& interface) {
   const fi_info* found = nullptr;
   int found_suitability = 0;
   for (const fi_info* info = list; info != nullptr; info = info->next) {
@@ -138,8 +141,8 @@ const fi_info* best(const fi_info* list, const Candidate& candidate, const std::
   return found;
 }
 
-// Why a provider that fits no wish does not. Empty if it is not there at all.
-std::string shortcoming(const Library& library, const Candidate& candidate) {
+// Why a provider that fits no request does not. Empty if it is not there at all.
+std::string shortcoming(const Library& library, const ProviderCandidate& candidate) {
   const Info loose = empty_hints(library, candidate);
   loose->domain_attr->mr_mode = ~3;  // every mode bit, neither FI_MR_BASIC nor FI_MR_SCALABLE
   loose->mode = ~uint64_t{0};
@@ -156,15 +159,15 @@ std::string shortcoming(const Library& library, const Candidate& candidate) {
                "and need no registration of local memory";
 }
 
-// Fills `out` from the first wish that the provider fulfils; else false, and a better reason if there is one.
-bool query(const Library& library, const Candidate& candidate, const std::string& interface,
-           const Demands& demands, Choice* out, std::string* reason) {
+// Fills `out` from the first request that the provider fulfils; else false, and a better reason if there is one.
+bool query(const Library& library, const ProviderCandidate& candidate, const std::string& interface,
+           const Demands& demands, ProviderChoice* out, std::string* reason) {
   const bool must_number = candidate.addressed && candidate.reconnects;
-  for (const Wish& wish : kWishes) {
-    if (!candidate.addressed && !(wish.ordered && wish.immediates)) break;
-    if (wish.ordered && demands.unordered) continue;
-    if (wish.immediates && demands.no_immediates) continue;
-    const Info hints = make_hints(library, candidate, wish);
+  for (const OrderRequest& request : kOrderRequests) {
+    if (!candidate.addressed && !(request.ordered && request.immediates)) break;
+    if (request.ordered && demands.unordered) continue;
+    if (request.immediates && demands.no_immediates) continue;
+    const Info hints = make_hints(library, candidate, request);
     fi_info* list = nullptr;
     if (library.getinfo(kApi, nullptr, nullptr, 0, hints.get(), &list) != 0) continue;
     const Info owner = library.own(list);
@@ -172,13 +175,13 @@ bool query(const Library& library, const Candidate& candidate, const std::string
     if (info == nullptr) {
       *reason = interface.empty() ? "has no suitable interface"
                                   : fmt::format("has no interface or address \"{}\"", interface);
-    } else if (wish.ordered && info->ep_attr->max_order_waw_size < kLeastOrdered) {
+    } else if (request.ordered && info->ep_attr->max_order_waw_size < kLeastOrdered) {
       *reason = "orders no writes of a useful size";
     } else {
       out->info = library.copy(info);
-      out->ordered = wish.ordered;
-      out->immediates = wish.immediates;
-      out->numbered = must_number && wish.ordered && wish.immediates;
+      out->ordered = request.ordered;
+      out->immediates = request.immediates;
+      out->numbered = must_number && request.ordered && request.immediates;
       out->registers = out->mr_mode(FI_MR_LOCAL) || demands.registration;
       return true;
     }
@@ -186,9 +189,9 @@ bool query(const Library& library, const Candidate& candidate, const std::string
   return false;
 }
 
-std::vector<Candidate> candidates_for(const std::string& asked) {
-  std::vector<Candidate> out;
-  for (const Candidate& candidate : kCandidates) {
+std::vector<ProviderCandidate> candidates_for(const std::string& asked) {
+  std::vector<ProviderCandidate> out;
+  for (const ProviderCandidate& candidate : kCandidates) {
     if (asked.empty() ? candidate.unasked : candidate.name == asked) out.push_back(candidate);
   }
   if (out.empty()) out.push_back({.name = asked});
@@ -198,12 +201,12 @@ std::vector<Candidate> candidates_for(const std::string& asked) {
 }  // namespace
 
 int choose_provider(const Library& library, const Settings& settings, const Demands& demands,
-                    Choice* out) {
+                    ProviderChoice* out) {
   const uint32_t version = library.version();
   const std::string libfabric = fmt::format("libfabric {}.{}", FI_MAJOR(version), FI_MINOR(version));
   std::string absent;
   std::string unsuitable;
-  for (const Candidate& candidate : candidates_for(settings.ofi_provider)) {
+  for (const ProviderCandidate& candidate : candidates_for(settings.ofi_provider)) {
     std::string reason = shortcoming(library, candidate);
     if (reason.empty()) {
       absent += fmt::format("{}{}", absent.empty() ? "" : ", ", candidate.name);

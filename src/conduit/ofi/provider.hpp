@@ -14,7 +14,7 @@ struct Settings;
 namespace ompl::conduit::ofi {
 
 // One entry of fi_getinfo(), and what follows from it: asked for, never found out by failing.
-struct Choice {
+struct ProviderChoice {
   std::string name;  // as in OMPL_OFI_PROVIDER; both sides must have the same
   Info info;
   bool addressed =
@@ -33,6 +33,6 @@ struct Choice {
 // Finds the first provider of the built-in preference, or the one asked for, that can carry the conduit.
 // OMPL_ERR_UNSUPPORTED, with the reason for each that was tried.
 int choose_provider(const Library& library, const Settings& settings, const Demands& demands,
-                    Choice* out);
+                    ProviderChoice* out);
 
 }  // namespace ompl::conduit::ofi

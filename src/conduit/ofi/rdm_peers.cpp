@@ -26,30 +26,31 @@ uint64_t random_number() {
 
 }  // namespace
 
-Contacts::Contacts(const Site& site, const Resources& resources, uint32_t slot, Voice& voice)
-    : Links(site, resources, slot),
-      voice_(voice),
-      numbered_(site.choice->numbered),
-      over_tcp_(site.choice->over_tcp),
+RdmPeers::RdmPeers(const SharedState& shared, const Resources& resources, uint32_t slot,
+                   MessageSender& sender)
+    : FabricLinks(shared, resources, slot),
+      sender_(sender),
+      numbered_(shared.choice->numbered),
+      over_tcp_(shared.choice->over_tcp),
       cookie_(random_number()) {}
 
 // --- Coming up -----------------------------------------------------------------------------------------
 
-void Contacts::begin(Link& link) {
+void RdmPeers::begin(FabricLink& link) {
   set_waiting(link, true);
   link.looked_at = arch::now_ms();
   if (insert(link)) greet(link);
 }
 
 // The name is outside bytes, and libfabric reads on from it as far as its kind of address goes.
-bool Contacts::insert(Link& link) {
+bool RdmPeers::insert(FabricLink& link) {
   if (link.endpoint != nullptr) return true;
   if (numbered_ && link.place >= Numbered::kMaxLinks) {
     fail(link, OMPL_ERR_LINK, "this endpoint has too many peers");
     return false;
   }
   std::array<char, 2 * Address::kMaxName> name{};
-  (*site_.peers)[link.rank].slots[link.slot].name.copy(name.data(), Address::kMaxName);
+  (*shared_.peers)[link.rank].slots[link.slot].name.copy(name.data(), Address::kMaxName);
   if (fi_av_insert(resources_.peers.get(), name.data(), 1, &link.address, 0, nullptr) != 1) {
     fail(link, OMPL_ERR_LINK, "the provider refuses its address");
     return false;
@@ -58,20 +59,20 @@ bool Contacts::insert(Link& link) {
   return true;
 }
 
-void Contacts::greet(Link& link) {
+void RdmPeers::greet(FabricLink& link) {
   const Hello hello{
       .greeting = greeting_for(link), .link = link.place, .knows = link.known, .cookie = cookie_};
-  link.greeted = voice_.say(link, &hello, sizeof hello);
-  owing_ = owing_ || !link.greeted;
+  link.greeted = sender_.send_message(link, &hello, sizeof hello);
+  replies_pending_ = replies_pending_ || !link.greeted;
   if (link.greeted && link.known && !link.up && link.failure == OMPL_OK) came_up(link);
 }
 
-void Contacts::greeted_by(const Hello& hello) {
+void RdmPeers::greeted_by(const Hello& hello) {
   if (!is_admissible(hello.greeting)) {
     log::warn("ofi: dropped a greeting that does not belong to this job");
     return;
   }
-  Link& link = link_of(hello.greeting);
+  FabricLink& link = link_of(hello.greeting);
   if (link.failure != OMPL_OK || link.probing || link.spoke) return;  // overheard and said again
   link.their_place = hello.link;
   link.their_cookie = hello.cookie;
@@ -88,7 +89,7 @@ void Contacts::greeted_by(const Hello& hello) {
 
 // --- What comes in -------------------------------------------------------------------------------------
 
-Sealed Contacts::seal(const Link& link, const Message& message) {
+Sealed RdmPeers::seal(const FabricLink& link, const Message& message) {
   return {.message = message,
           .cookie = link.their_cookie,
           .link = link.their_place,
@@ -96,7 +97,7 @@ Sealed Contacts::seal(const Link& link, const Message& message) {
           .writes = link.written};
 }
 
-bool Contacts::in_order(Link& link, bool nothing_is_missing) {
+bool RdmPeers::in_order(FabricLink& link, bool nothing_is_missing) {
   link.spoke = true;
   link.lively = true;
   if (nothing_is_missing || !numbered_) return true;
@@ -104,7 +105,7 @@ bool Contacts::in_order(Link& link, bool nothing_is_missing) {
   return false;
 }
 
-bool Contacts::take_in(const void* bytes, std::size_t length, uint32_t* source, Signal* record) {
+bool RdmPeers::take_in(const void* bytes, std::size_t length, uint32_t* source, Signal* record) {
   if (length == sizeof(Hello)) {
     Hello hello;
     std::memcpy(&hello, bytes, sizeof hello);
@@ -115,7 +116,7 @@ bool Contacts::take_in(const void* bytes, std::size_t length, uint32_t* source, 
   if (length == sizeof sealed) {
     std::memcpy(&sealed, bytes, sizeof sealed);
     if (sealed.cookie == cookie_ && sealed.link < all().size()) {
-      Link& link = *all()[sealed.link];
+      FabricLink& link = *all()[sealed.link];
       if (link.failure != OMPL_OK && !link.goodbye) {
         if (sealed.message.op != kBroken) tell(link);
         return false;
@@ -129,13 +130,13 @@ bool Contacts::take_in(const void* bytes, std::size_t length, uint32_t* source, 
   return false;
 }
 
-bool Contacts::opened(Link& link, const Message& message, uint32_t* source, Signal* record) {
+bool RdmPeers::opened(FabricLink& link, const Message& message, uint32_t* source, Signal* record) {
   switch (message.op) {
     case kGoodbye:
       said_goodbye(link.rank, link.slot);
       return false;
     case kPing:
-      say(link, kPong);
+      send_control(link, kPong);
       return false;
     case kPong:
       return false;
@@ -149,15 +150,15 @@ bool Contacts::opened(Link& link, const Message& message, uint32_t* source, Sign
   }
 }
 
-bool Contacts::take_in(uint64_t data, uint32_t* source, Signal* record) {
+bool RdmPeers::take_in(uint64_t data, uint32_t* source, Signal* record) {
   if (!numbered_) {
     *source = immediate_source(data);
     *record = from_immediate(data);
-    return *source < site_.job->size;
+    return *source < shared_.job->size;
   }
   const Numbered in = Numbered::from(data);
   if (in.link >= all().size()) return false;
-  Link& link = *all()[in.link];
+  FabricLink& link = *all()[in.link];
   if (!link.known || link.failure != OMPL_OK || !in_order(link, in.number == link.arrived++))
     return false;
   *source = link.rank;
@@ -167,16 +168,16 @@ bool Contacts::take_in(uint64_t data, uint32_t* source, Signal* record) {
 
 // --- Going down ----------------------------------------------------------------------------------------
 
-void Contacts::lost(Link& link, std::string_view why) {
+void RdmPeers::lost(FabricLink& link, std::string_view why) {
   if (link.failure != OMPL_OK || link.probing) return;
   take_down(link, why);
   set_waiting(link, true);
   next_look_ = 0;
 }
 
-int Contacts::progress() {
-  if (owing_) {
-    owing_ = false;
+int RdmPeers::progress() {
+  if (replies_pending_) {
+    replies_pending_ = false;
     for (const auto& link : all()) {
       if (link->endpoint != nullptr && !link->greeted && link->failure == OMPL_OK) greet(*link);
       if (link->untold) tell(*link);
@@ -187,27 +188,27 @@ int Contacts::progress() {
   return 0;
 }
 
-bool Contacts::say(Link& link, uint8_t op) {
+bool RdmPeers::send_control(FabricLink& link, uint8_t op) {
   if (link.endpoint == nullptr || !link.known) return true;  // to nobody
-  const Sealed sealed = seal(link, {.source = site_.job->rank, .op = op});
-  if (!voice_.say(link, &sealed, sizeof sealed)) return false;
+  const Sealed sealed = seal(link, {.source = shared_.job->rank, .op = op});
+  if (!sender_.send_message(link, &sealed, sizeof sealed)) return false;
   ++link.sent;
   return true;
 }
 
 // The link is of no use any more, but the other side lives and is to know.
-void Contacts::give_up(Link& link, const std::string& why) {
+void RdmPeers::give_up(FabricLink& link, const std::string& why) {
   fail(link, OMPL_ERR_LINK, why);
   tell(link);
 }
 
-void Contacts::tell(Link& link) {
-  link.untold = !say(link, kBroken);
-  owing_ = owing_ || link.untold;
+void RdmPeers::tell(FabricLink& link) {
+  link.untold = !send_control(link, kBroken);
+  replies_pending_ = replies_pending_ || link.untold;
 }
 
 // One at a time is looked at closely, those that ended first.
-void Contacts::look_after(int64_t now) {
+void RdmPeers::look_after(int64_t now) {
   if (probed_ != nullptr) {
     const Probe::Answer answer = probe_.look(now);
     next_look_ = now + kProbeEveryMs;
@@ -219,14 +220,14 @@ void Contacts::look_after(int64_t now) {
     if (link->probing && examine(*link, now)) return;
   }
   for (std::size_t i = 0; i < all().size(); ++i) {
-    Link& link = *all()[turn_++ % all().size()];
+    FabricLink& link = *all()[turn_++ % all().size()];
     if (link.failure == OMPL_OK && examine(link, now)) return;
   }
   next_look_ = now + kLookEveryMs;
 }
 
 // True if a probe of it is under way.
-bool Contacts::examine(Link& link, int64_t now) {
+bool RdmPeers::examine(FabricLink& link, int64_t now) {
   if (!link.probing) {
     if (link.lively) {
       link.lively = false;
@@ -238,7 +239,7 @@ bool Contacts::examine(Link& link, int64_t now) {
     if (!link.up) {
       greet(link);
     } else {
-      if (numbered_ && link.unanswered == 0) say(link, kPing);
+      if (numbered_ && link.unanswered == 0) send_control(link, kPing);
       link.unanswered = std::min(link.unanswered + 1, kMostPatience);
     }
     if (link.failure != OMPL_OK) return false;
@@ -249,11 +250,11 @@ bool Contacts::examine(Link& link, int64_t now) {
   }
   probed_ = &link;
   next_look_ = now + kProbeEveryMs;
-  probe_.start((*site_.peers)[link.rank].slots[link.slot].name, now);
+  probe_.start((*shared_.peers)[link.rank].slots[link.slot].name, now);
   return true;
 }
 
-void Contacts::judge(Link& link, Probe::Answer answer) {
+void RdmPeers::judge(FabricLink& link, Probe::Answer answer) {
   if (link.failure != OMPL_OK) return;
   if (answer == Probe::Answer::dead) {
     fail(link, OMPL_ERR_PEER, "nobody listens there: its process ended");

@@ -11,22 +11,22 @@
 
 namespace ompl::conduit::ofi {
 
-// Sends what contacts have to say. Implemented by the endpoint.
-class Voice {
+// Sends the messages of RdmPeers. Implemented by the endpoint.
+class MessageSender {
  public:
   // Posts a copy on the link; an error will be reported. False: not now.
-  virtual bool say(Link& link, const void* bytes, std::size_t length) = 0;
+  virtual bool send_message(FabricLink& link, const void* bytes, std::size_t length) = 0;
 
  protected:
-  ~Voice() = default;
+  ~MessageSender() = default;
 };
 
-class Contacts final : public Links {
+class RdmPeers final : public FabricLinks {
  public:
-  Contacts(const Site& site, const Resources& resources, uint32_t slot, Voice& voice);
+  RdmPeers(const SharedState& shared, const Resources& resources, uint32_t slot, MessageSender& sender);
 
   int progress() override;
-  void lost(Link& link, std::string_view why) override;
+  void lost(FabricLink& link, std::string_view why) override;
 
   // A message came in. True if it holds a record of `source`.
   bool take_in(const void* bytes, std::size_t length, uint32_t* source, Signal* record);
@@ -34,30 +34,30 @@ class Contacts final : public Links {
   bool take_in(uint64_t data, uint32_t* source, Signal* record);
 
   // The link is about to be posted on: this is what goes with the data.
-  [[nodiscard]] static Sealed seal(const Link& link, const Message& message);
+  [[nodiscard]] static Sealed seal(const FabricLink& link, const Message& message);
 
  private:
-  void begin(Link& link) override;
-  bool insert(Link& link);
-  void greet(Link& link);
+  void begin(FabricLink& link) override;
+  bool insert(FabricLink& link);
+  void greet(FabricLink& link);
   void greeted_by(const Hello& hello);
-  bool opened(Link& link, const Message& message, uint32_t* source, Signal* record);
-  bool in_order(Link& link, bool nothing_is_missing);
-  bool say(Link& link, uint8_t op);
-  void tell(Link& link);
-  void give_up(Link& link, const std::string& why);
+  bool opened(FabricLink& link, const Message& message, uint32_t* source, Signal* record);
+  bool in_order(FabricLink& link, bool nothing_is_missing);
+  bool send_control(FabricLink& link, uint8_t op);
+  void tell(FabricLink& link);
+  void give_up(FabricLink& link, const std::string& why);
   void look_after(int64_t now);
-  void judge(Link& link, Probe::Answer answer);
-  bool examine(Link& link, int64_t now);
+  void judge(FabricLink& link, Probe::Answer answer);
+  bool examine(FabricLink& link, int64_t now);
 
-  Voice& voice_;
+  MessageSender& sender_;
   const bool numbered_;
   const bool over_tcp_;
   const uint64_t cookie_;
-  bool owing_ = false;     // Hellos that could not be sent yet
-  int64_t next_look_ = 0;  // ms
+  bool replies_pending_ = false;  // Hellos that could not be sent yet
+  int64_t next_look_ = 0;         // ms
   Probe probe_;
-  Link* probed_ = nullptr;
+  FabricLink* probed_ = nullptr;
   std::size_t turn_ = 0;  // whose it is to be looked after
 };
 

@@ -22,7 +22,8 @@ int make(Owner* owner, Open&& open_object) {
 
 }  // namespace
 
-int Resources::open(const Library& library, const Choice& choice, const Job& job, uint64_t key) {
+int Resources::open(const Library& library, const ProviderChoice& choice, const Job& job,
+                    uint64_t key) {
   fi_info* const info = choice.info.get();
   bind_registrations_ = choice.mr_mode(FI_MR_ENDPOINT);
   next_key_ = key;

@@ -24,7 +24,7 @@ struct Resources {
 
   // Makes all of them, listens or is ready to receive. Registrations ask for `key` and those after it,
   // which the provider may ignore.
-  int open(const Library& library, const Choice& choice, const Job& job, uint64_t key);
+  int open(const Library& library, const ProviderChoice& choice, const Job& job, uint64_t key);
 
   // A connection's endpoint, bound to the above: for an outgoing connection from choose_provider()'s
   // info, for an incoming one from the request's. Null on failure, with libfabric's code in *result.

@@ -21,7 +21,7 @@ namespace ompl::conduit::shm {
 namespace {
 
 // What a rank tells the others: who it is and where its segment can be opened.
-struct Card {
+struct SegmentCard {
   std::string host;
   int32_t pid = 0;
   int32_t segment_fd = -1;
@@ -121,7 +121,7 @@ class ShmConduit final : public Conduit {
   [[nodiscard]] std::string address() const override { return own_.pack(); }
 
   Reach connect(uint32_t rank, std::string_view address) override {
-    Card peer;
+    SegmentCard peer;
     if (!peer.unpack(address)) return {.why = "unreadable address"};
     if (peer.host != own_.host)
       return {.why = fmt::format("on another node ({}; this is {})", peer.host, own_.host)};
@@ -142,7 +142,7 @@ class ShmConduit final : public Conduit {
     std::size_t length;
   };
 
-  static Reach same_process(const Card& peer) {
+  static Reach same_process(const SegmentCard& peer) {
     return {.usable = true,
             .why = "in the same process",
             .base = reinterpret_cast<std::byte*>(peer.base),  // NOLINT(performance-no-int-to-ptr)
@@ -155,11 +155,11 @@ class ShmConduit final : public Conduit {
   }
 
   // Opens what /proc shows as descriptor `fd` of the peer; -1 with errno if it may not be.
-  int open_theirs(const Card& peer, int fd, int flags) {
+  int open_theirs(const SegmentCard& peer, int fd, int flags) {
     return keep(::open(fmt::format("/proc/{}/fd/{}", peer.pid, fd).c_str(), flags | O_CLOEXEC));
   }
 
-  Reach open_under_proc(uint32_t rank, const Card& peer) {
+  Reach open_under_proc(uint32_t rank, const SegmentCard& peer) {
     // First of all: the pidfd is then of the process whose nonce is read below, or of nobody.
     const int death_fd = keep(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
     const int fd = open_theirs(peer, peer.segment_fd, O_RDWR);
@@ -176,7 +176,7 @@ class ShmConduit final : public Conduit {
   }
 
   // Sends this rank's segment over the peer's socket and takes the peer's from the own one.
-  Reach exchange(uint32_t rank, const Card& peer) {
+  Reach exchange(uint32_t rank, const SegmentCard& peer) {
     const int own_process = static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0));
     const Gift mine{.segment = job_->segment_fd,
                     .wake_read = job_->wake_read_fd,
@@ -199,7 +199,7 @@ class ShmConduit final : public Conduit {
     return reach;
   }
 
-  Reach map(uint32_t rank, const Card& peer, int fd) {
+  Reach map(uint32_t rank, const SegmentCard& peer, int fd) {
     struct stat status {};
     if (::fstat(fd, &status) != 0 || status.st_ino != peer.inode ||
         static_cast<uint64_t>(status.st_size) != peer.capacity) {
@@ -216,7 +216,7 @@ class ShmConduit final : public Conduit {
   }
 
   const Job* job_ = nullptr;
-  Card own_;
+  SegmentCard own_;
   Passing passing_;
   std::vector<Mapping> mappings_;
   std::vector<int> descriptors_;

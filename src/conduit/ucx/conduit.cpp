@@ -13,16 +13,16 @@ class UcxConduit final : public Conduit {
   [[nodiscard]] std::string_view name() const override { return "ucx"; }
   [[nodiscard]] Capabilities capabilities() const override { return {.ordered_signals = true}; }
   int open(const Job& job) override;
-  [[nodiscard]] std::string address() const override { return own_.encode(site_.job->secret); }
+  [[nodiscard]] std::string address() const override { return own_.encode(shared_.job->secret); }
   Reach connect(uint32_t rank, std::string_view address) override;
   int endpoint(uint32_t slot, std::unique_ptr<Endpoint>* out) override;
 
  private:
   Library library_;
-  Context context_{library_};
+  UcpContext context_{library_};
   Address own_;
   std::vector<Address> peers_;
-  Site site_;
+  SharedState shared_;
   std::vector<std::unique_ptr<UcxEndpoint>> endpoints_;  // until handed out
 };
 
@@ -33,18 +33,18 @@ int UcxConduit::open(const Job& job) {
   if (code != OMPL_OK) return code;
 
   peers_.resize(job.size);
-  site_ = {.library = &library_,
-           .job = &job,
-           .peers = &peers_,
-           .error_mode = context_.error_mode(),
-           .cookies = {}};
+  shared_ = {.library = &library_,
+             .job = &job,
+             .peers = &peers_,
+             .error_mode = context_.error_mode(),
+             .cookies = {}};
   for (uint32_t rank = 0; rank < job.size; ++rank)
-    site_.cookies.push_back(cookie(job.secret, rank, job.rank));
+    shared_.cookies.push_back(cookie(job.secret, rank, job.rank));
   own_.version = library_.version();
   own_.base = reinterpret_cast<uintptr_t>(job.segment);
   own_.key = context_.key();
   for (uint32_t slot = 0; slot < job.slots; ++slot) {
-    endpoints_.push_back(std::make_unique<UcxEndpoint>(site_, slot));
+    endpoints_.push_back(std::make_unique<UcxEndpoint>(shared_, slot));
     code = endpoints_.back()->open(context_, &own_);
     if (code != OMPL_OK) return code;
   }
@@ -54,9 +54,9 @@ int UcxConduit::open(const Job& job) {
 
 Reach UcxConduit::connect(uint32_t rank, std::string_view address) {
   Address peer;
-  const char* wrong = peer.parse(address, site_.job->secret);
+  const char* wrong = peer.parse(address, shared_.job->secret);
   if (wrong != nullptr) return {.why = wrong};
-  if (rank == site_.job->rank) return {.why = "this rank itself"};
+  if (rank == shared_.job->rank) return {.why = "this rank itself"};
   if (peer.version != own_.version)
     return {.why =
                 fmt::format("versions of UCX differ (here {}, there {})", own_.version, peer.version)};

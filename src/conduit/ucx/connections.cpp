@@ -16,7 +16,7 @@ constexpr int64_t kProbeMs = 500;
 constexpr int64_t kRefusalMs = 2000;
 constexpr int kShortTests = 10;
 
-ucp_request_param_t with_callback(ucp_send_nbx_callback_t callback, Link& link) {
+ucp_request_param_t with_callback(ucp_send_nbx_callback_t callback, UcpLink& link) {
   ucp_request_param_t out{};
   out.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   out.cb.send = callback;
@@ -26,45 +26,45 @@ ucp_request_param_t with_callback(ucp_send_nbx_callback_t callback, Link& link) 
 
 }  // namespace
 
-Connections::Connections(const Site& site, uint32_t slot)
-    : site_(site), slot_(slot), links_(site.job->size) {}
+Connections::Connections(const SharedState& shared, uint32_t slot)
+    : shared_(shared), slot_(slot), links_(shared.job->size) {}
 
-Link& Connections::add(uint32_t rank) {
-  Link& link = *owned_.emplace_back(std::make_unique<Link>(*this, rank));
+UcpLink& Connections::add(uint32_t rank) {
+  UcpLink& link = *owned_.emplace_back(std::make_unique<UcpLink>(*this, rank));
   links_[rank].store(&link, std::memory_order_release);
   return link;
 }
 
-Link& Connections::use(uint32_t rank) {
-  if (Link* link = find(rank); link != nullptr) return *link;
-  Link& link = add(rank);
+UcpLink& Connections::use(uint32_t rank) {
+  if (UcpLink* link = find(rank); link != nullptr) return *link;
+  UcpLink& link = add(rank);
   if (peer(link).slots.empty()) {
     fail(link, OMPL_ERR_LINK, "it is not reached by this conduit");
     return link;
   }
-  link.hello = {.cookie = cookie(site_.job->secret, site_.job->rank, rank),
-                .source = site_.job->rank,
+  link.hello = {.cookie = cookie(shared_.job->secret, shared_.job->rank, rank),
+                .source = shared_.job->rank,
                 .op = kHello};
   connect(link);
   if (link.endpoint == nullptr) return link;
   const ucs_status_t status =
-      site_.library->ep_rkey_unpack(link.endpoint, peer(link).key.data(), &link.key);
+      shared_.library->ep_rkey_unpack(link.endpoint, peer(link).key.data(), &link.key);
   if (status != UCS_OK) lost(link, status);
   return link;
 }
 
 // Begins a connection. It stands once its first message is sent; others posted before would go out only with
 // progress that this rank need not make any more.
-void Connections::connect(Link& link) {
+void Connections::connect(UcpLink& link) {
   const std::vector<std::string>& slots = peer(link).slots;
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                       UCP_EP_PARAM_FIELD_ERR_HANDLER;
   params.address = reinterpret_cast<const ucp_address_t*>(slots[slot_ % slots.size()].data());
-  params.err_mode = site_.error_mode;
+  params.err_mode = shared_.error_mode;
   params.err_handler = {.cb = on_error, .arg = &link};
   link.error = UCS_OK;
-  const ucs_status_t status = site_.library->ep_create(worker_, &params, &link.endpoint);
+  const ucs_status_t status = shared_.library->ep_create(worker_, &params, &link.endpoint);
   if (status != UCS_OK) {
     link.endpoint = nullptr;
     return lost(link, status);
@@ -75,76 +75,77 @@ void Connections::connect(Link& link) {
 }
 
 void Connections::on_hello_sent(void* request, ucs_status_t status, void* argument) {
-  Link& link = *static_cast<Link*>(argument);
-  link.owner.site_.library->request_free(request);
-  if (status == UCS_OK && (link.state == Link::State::connecting || link.state == Link::State::probing))
+  UcpLink& link = *static_cast<UcpLink*>(argument);
+  link.owner.shared_.library->request_free(request);
+  if (status == UCS_OK &&
+      (link.state == UcpLink::State::connecting || link.state == UcpLink::State::probing))
     link.owner.connected(link);
 }
 
-void Connections::connected(Link& link) {
-  link.state = link.state == Link::State::probing ? Link::State::alive : Link::State::testing;
+void Connections::connected(UcpLink& link) {
+  link.state = link.state == UcpLink::State::probing ? UcpLink::State::alive : UcpLink::State::testing;
   troubled_ = true;
 }
 
 // Some transports take such messages only by another way; a full queue is no proof of that.
-void Connections::test_short(Link& link) {
+void Connections::test_short(UcpLink& link) {
   const ucs_status_ptr_t sent = send_hello(link, UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL);
   link.short_works = sent == nullptr;
   if (!link.short_works && ++link.short_tests < kShortTests) return;
-  link.state = Link::State::up;
+  link.state = UcpLink::State::up;
   up_.fetch_add(1, std::memory_order_relaxed);
   log::debug("ucx: endpoint {} connected to rank {}{}", slot_, link.rank,
              link.short_works ? "" : ", without short messages");
 }
 
-ucs_status_ptr_t Connections::send_hello(Link& link, uint32_t flags) {
+ucs_status_ptr_t Connections::send_hello(UcpLink& link, uint32_t flags) {
   ucp_request_param_t request = with_callback(on_hello_sent, link);
   request.op_attr_mask |= flags;
-  return site_.library->am_send_nbx(link.endpoint, kMessageId, &link.hello, sizeof link.hello, nullptr,
-                                    0, &request);
+  return shared_.library->am_send_nbx(link.endpoint, kMessageId, &link.hello, sizeof link.hello,
+                                      nullptr, 0, &request);
 }
 
 // Aborts what is outstanding, if UCX can.
-void Connections::disconnect(Link& link) {
+void Connections::disconnect(UcpLink& link) {
   if (link.endpoint == nullptr) return;
   ucp_request_param_t params = with_callback(on_closed, link);
   params.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
-  params.flags = site_.error_mode == UCP_ERR_HANDLING_MODE_PEER ? UCP_EP_CLOSE_FLAG_FORCE : 0;
+  params.flags = shared_.error_mode == UCP_ERR_HANDLING_MODE_PEER ? UCP_EP_CLOSE_FLAG_FORCE : 0;
   ucp_ep_h endpoint = std::exchange(link.endpoint, nullptr);
-  link.close_pending = UCS_PTR_IS_PTR(site_.library->ep_close_nbx(endpoint, &params));
+  link.close_pending = UCS_PTR_IS_PTR(shared_.library->ep_close_nbx(endpoint, &params));
 }
 
 void Connections::on_closed(void* request, ucs_status_t /*status*/, void* argument) {
-  Link& link = *static_cast<Link*>(argument);
+  UcpLink& link = *static_cast<UcpLink*>(argument);
   link.close_pending = false;
-  link.owner.site_.library->request_free(request);
+  link.owner.shared_.library->request_free(request);
 }
 
 void Connections::on_error(void* argument, ucp_ep_h /*endpoint*/, ucs_status_t status) {
-  Link& link = *static_cast<Link*>(argument);
+  UcpLink& link = *static_cast<UcpLink*>(argument);
   link.owner.lost(link, status);
 }
 
-void Connections::lost(Link& link, ucs_status_t status) {
+void Connections::lost(UcpLink& link, ucs_status_t status) {
   if (link.error == UCS_OK) link.error = status;
   troubled_ = true;
 }
 
 // It takes nothing in any more. The connection stays, for the goodbye of this end.
 void Connections::said_goodbye(uint32_t rank) {
-  Link* known = find(rank);
-  Link& link = known != nullptr ? *known : add(rank);
+  UcpLink* known = find(rank);
+  UcpLink& link = known != nullptr ? *known : add(rank);
   link.goodbye = true;
   link.why = "it left the job";
   link.failure.store(OMPL_ERR_LINK, std::memory_order_release);
   link.window.close();
 }
 
-bool Connections::flushed(Link& link) {
+bool Connections::flushed(UcpLink& link) {
   if (link.flushed == link.puts) return true;
   if (link.flushing != 0) return false;
   const ucp_request_param_t request = with_callback(on_flushed, link);
-  const ucs_status_ptr_t asked = site_.library->ep_flush_nbx(link.endpoint, &request);
+  const ucs_status_ptr_t asked = shared_.library->ep_flush_nbx(link.endpoint, &request);
   if (UCS_PTR_IS_ERR(asked)) {
     lost(link, UCS_PTR_STATUS(asked));
   } else {
@@ -154,8 +155,8 @@ bool Connections::flushed(Link& link) {
 }
 
 void Connections::on_flushed(void* request, ucs_status_t status, void* argument) {
-  Link& link = *static_cast<Link*>(argument);
-  link.owner.site_.library->request_free(request);
+  UcpLink& link = *static_cast<UcpLink*>(argument);
+  link.owner.shared_.library->request_free(request);
   if (status == UCS_OK) link.flushed = std::exchange(link.flushing, 0);
 }
 
@@ -168,12 +169,12 @@ int Connections::progress() {
 }
 
 // One step of a link that broke.
-void Connections::advance(Link& link) {
-  using State = Link::State;
+void Connections::advance(UcpLink& link) {
+  using State = UcpLink::State;
   if (link.state == State::testing && link.error == UCS_OK && flushed(link)) test_short(link);
   if (link.state <= State::up && link.error != UCS_OK) {
     if (link.state == State::up) up_.fetch_sub(1, std::memory_order_relaxed);
-    if (!link.goodbye) link.why = site_.library->text(link.error);
+    if (!link.goodbye) link.why = shared_.library->text(link.error);
     link.state = State::closing;
     disconnect(link);
   } else if (link.state == State::closing && !link.close_pending) {
@@ -195,9 +196,9 @@ void Connections::advance(Link& link) {
 }
 
 // Everything outstanding on the link counts as complete.
-void Connections::fail(Link& link, int code, std::string_view why) {
+void Connections::fail(UcpLink& link, int code, std::string_view why) {
   disconnect(link);
-  link.state = Link::State::failed;
+  link.state = UcpLink::State::failed;
   link.why = why;
   link.failure.store(code, std::memory_order_release);
   link.window.close();
@@ -215,7 +216,7 @@ int Connections::close() {
 
 void Connections::drop_keys() {
   for (const auto& link : owned_) {
-    if (link->key != nullptr) site_.library->rkey_destroy(link->key);
+    if (link->key != nullptr) shared_.library->rkey_destroy(link->key);
   }
 }
 

@@ -22,7 +22,7 @@
 namespace ompl::conduit::ucx {
 
 // What all endpoints of a rank share, unchanging while they live.
-struct Site {
+struct SharedState {
   const Library* library = nullptr;
   const Job* job = nullptr;
   const std::vector<Address>* peers = nullptr;  // by rank; without slots if another conduit reaches it
@@ -33,8 +33,8 @@ struct Site {
 class Connections;
 
 // One connection. Changed under the claim only; what other threads read is atomic.
-struct Link {
-  Link(Connections& of, uint32_t to_rank) : owner(of), rank(to_rank) {}
+struct UcpLink {
+  UcpLink(Connections& of, uint32_t to_rank) : owner(of), rank(to_rank) {}
 
   enum class State : uint8_t {
     connecting,
@@ -71,14 +71,16 @@ struct Link {
 
 class Connections {
  public:
-  Connections(const Site& site, uint32_t slot);
+  Connections(const SharedState& shared, uint32_t slot);
   void open(ucp_worker_h worker) { worker_ = worker; }
 
   // The connection to `rank` if one was ever begun, else null. Any thread.
-  [[nodiscard]] Link* find(uint32_t rank) const { return links_[rank].load(std::memory_order_acquire); }
+  [[nodiscard]] UcpLink* find(uint32_t rank) const {
+    return links_[rank].load(std::memory_order_acquire);
+  }
 
   // The connection to `rank`, made if there is none.
-  Link& use(uint32_t rank);
+  UcpLink& use(uint32_t rank);
   // A message of `rank` came; progress() sees to a connection in the other direction.
   void met(uint32_t rank) {
     if (find(rank) == nullptr) met_.push_back(rank);
@@ -90,15 +92,15 @@ class Connections {
   [[nodiscard]] bool troubled() const { return troubled_ || !met_.empty(); }
 
   // The connection does not work any more. Nothing is sent on it again [18]; failure() will say why.
-  void lost(Link& link, ucs_status_t status);
+  void lost(UcpLink& link, ucs_status_t status);
 
   // `rank` will close its connection to this endpoint in order.
   void said_goodbye(uint32_t rank);
 
   // Everything put before is sure to have arrived; if not, asks for it.
-  bool flushed(Link& link);
+  bool flushed(UcpLink& link);
 
-  [[nodiscard]] const std::vector<std::unique_ptr<Link>>& all() const { return owned_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<UcpLink>>& all() const { return owned_; }
   // Begins to end all connections. Returns how many still do; progress the worker until none.
   int close();
   // Before the end of the worker; the end of the links comes after it.
@@ -111,21 +113,21 @@ class Connections {
   static void on_closed(void* request, ucs_status_t status, void* link);
   static void on_hello_sent(void* request, ucs_status_t status, void* link);
   static void on_flushed(void* request, ucs_status_t status, void* link);
-  [[nodiscard]] const Address& peer(const Link& link) const { return (*site_.peers)[link.rank]; }
-  Link& add(uint32_t rank);
-  void connect(Link& link);
-  ucs_status_ptr_t send_hello(Link& link, uint32_t flags);
-  void connected(Link& link);
-  void test_short(Link& link);
-  void disconnect(Link& link);
-  void advance(Link& link);
-  void fail(Link& link, int code, std::string_view why);
+  [[nodiscard]] const Address& peer(const UcpLink& link) const { return (*shared_.peers)[link.rank]; }
+  UcpLink& add(uint32_t rank);
+  void connect(UcpLink& link);
+  ucs_status_ptr_t send_hello(UcpLink& link, uint32_t flags);
+  void connected(UcpLink& link);
+  void test_short(UcpLink& link);
+  void disconnect(UcpLink& link);
+  void advance(UcpLink& link);
+  void fail(UcpLink& link, int code, std::string_view why);
 
-  const Site& site_;
+  const SharedState& shared_;
   const uint32_t slot_;
   ucp_worker_h worker_ = nullptr;
-  std::vector<std::atomic<Link*>> links_;  // by rank
-  std::vector<std::unique_ptr<Link>> owned_;
+  std::vector<std::atomic<UcpLink*>> links_;  // by rank
+  std::vector<std::unique_ptr<UcpLink>> owned_;
   std::vector<uint32_t> met_;
   std::atomic<uint32_t> up_{0};
   bool troubled_ = false;  // some link is testing, or broke and has not failed yet

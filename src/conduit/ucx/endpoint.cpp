@@ -17,14 +17,14 @@ constexpr std::size_t kMostCopied = 8192;  // bytes; see README.md
 constexpr int64_t kGoodbyeMs = 100;
 constexpr int kBatch = 16;
 
-struct Nobody final : Sink {
+struct DiscardSink final : Sink {
   void signal(uint32_t /*source*/, const Signal& /*record*/) override {}
 };
 
 Post retry(Post::Reason reason) { return {.state = Post::State::retry, .reason = reason}; }
 
 // The answer to a post on a link that is not up.
-Post refusal(const Link& link) {
+Post refusal(const UcpLink& link) {
   if (link.failure == OMPL_OK) return retry(Post::Reason::connecting);
   return {.state = Post::State::failed,
           .code = fail(link.failure, "no connection to rank {}: {}", link.rank, link.why)};
@@ -32,10 +32,10 @@ Post refusal(const Link& link) {
 
 }  // namespace
 
-UcxEndpoint::UcxEndpoint(const Site& site, uint32_t slot)
-    : site_(site), slot_(slot), connections_(site, slot), worker_(*site.library) {}
+UcxEndpoint::UcxEndpoint(const SharedState& shared, uint32_t slot)
+    : shared_(shared), slot_(slot), connections_(shared, slot), worker_(*shared.library) {}
 
-int UcxEndpoint::open(const Context& context, Address* address) {
+int UcxEndpoint::open(const UcpContext& context, Address* address) {
   const int code = worker_.open(context, on_message, this);
   if (code != OMPL_OK) return code;
   address->slots.push_back(worker_.address());
@@ -46,12 +46,12 @@ int UcxEndpoint::open(const Context& context, Address* address) {
 
 UcxEndpoint::~UcxEndpoint() {
   if (worker_.get() == nullptr) return;
-  Nobody nobody;
+  DiscardSink discard;
   const int64_t limit = arch::now_ms() + kGoodbyeMs;
-  while (!parted() && progress(nobody, kBatch) >= 0 && arch::now_ms() < limit)
+  while (!parted() && progress(discard, kBatch) >= 0 && arch::now_ms() < limit)
     std::this_thread::yield();
   while (connections_.close() > 0 && arch::now_ms() < limit + kGoodbyeMs)
-    site_.library->worker_progress(worker_.get());
+    shared_.library->worker_progress(worker_.get());
   connections_.drop_keys();
 }
 
@@ -74,7 +74,7 @@ bool UcxEndpoint::parted() {
 // no flush after them.
 Post UcxEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std::size_t length) {
   Post answer;
-  Link* link = ready(rank, &answer);
+  UcpLink* link = ready(rank, &answer);
   if (link == nullptr) return answer;
   if (!post_held()) return retry(Post::Reason::queue_full);
   if (length <= held_.kMost) {
@@ -83,29 +83,29 @@ Post UcxEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std::s
   }
   if (length <= copy_limit_) return send(*link, {.token = offset, .op = kDataOnly}, {source, length});
   ucp_request_param_t params;
-  Operation* operation = begin(*link, &params);
+  UcpOperation* operation = begin(*link, &params);
   if (operation == nullptr) return retry(Post::Reason::queue_full);
   ++link->puts;
-  const uint64_t to = (*site_.peers)[rank].base + offset;
-  return end(operation, site_.library->put_nbx(link->endpoint, source, length, to, link->key, &params),
-             true);
+  const uint64_t to = (*shared_.peers)[rank].base + offset;
+  return end(operation,
+             shared_.library->put_nbx(link->endpoint, source, length, to, link->key, &params), true);
 }
 
 Post UcxEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t length) {
   Post answer;
-  Link* link = ready(rank, &answer);
+  UcpLink* link = ready(rank, &answer);
   if (link == nullptr) return answer;
   ucp_request_param_t params;
-  Operation* operation = begin(*link, &params);
+  UcpOperation* operation = begin(*link, &params);
   if (operation == nullptr) return retry(Post::Reason::queue_full);
-  const uint64_t from = (*site_.peers)[rank].base + offset;
+  const uint64_t from = (*shared_.peers)[rank].base + offset;
   return end(operation,
-             site_.library->get_nbx(link->endpoint, target, length, from, link->key, &params), true);
+             shared_.library->get_nbx(link->endpoint, target, length, from, link->key, &params), true);
 }
 
 Post UcxEndpoint::signal(uint32_t rank, const Signal& record) {
   Post answer;
-  Link* link = ready(rank, &answer);
+  UcpLink* link = ready(rank, &answer);
   if (link == nullptr) return answer;
   Message message = to_message<Message>(record);
   if (held_.link == link && record.token == 0) {
@@ -124,7 +124,7 @@ Post UcxEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offset,
   if (length > copy_limit_ || record.token != 0)
     return Endpoint::put_signal(rank, source, offset, length, record, signalled);
   Post answer;
-  Link* link = ready(rank, &answer);
+  UcpLink* link = ready(rank, &answer);
   if (link == nullptr) return answer;
   if (!post_held()) return retry(Post::Reason::queue_full);
   Message message = to_message<Message>(record);
@@ -135,7 +135,7 @@ Post UcxEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offset,
 }
 
 // After the puts that UCX may send another way have arrived [7].
-Post UcxEndpoint::send_record(Link& link, Message message, Data data, bool at_once) {
+Post UcxEndpoint::send_record(UcpLink& link, Message message, Payload data, bool at_once) {
   if (!connections_.flushed(link)) return retry(Post::Reason::queue_full);
   return send(link, message, data, at_once);
 }
@@ -143,7 +143,7 @@ Post UcxEndpoint::send_record(Link& link, Message message, Data data, bool at_on
 // False: the queue is full. A link that broke takes with it what was held for it.
 bool UcxEndpoint::post_held() {
   if (held_.link == nullptr) return true;
-  Link& link = *held_.link;
+  UcpLink& link = *held_.link;
   if (link.up() && !link.goodbye) {
     const Post answer =
         send(link, {.token = held_.offset, .op = kDataOnly}, {held_.bytes.data(), held_.length});
@@ -155,14 +155,14 @@ bool UcxEndpoint::post_held() {
 
 // A record that UCX took but has not sent would go out only with progress that this rank need not make any
 // more. So it is sent at once or refused, where that works, alone or with a small put.
-Post UcxEndpoint::send(Link& link, Message message, Data data, bool at_once) {
+Post UcxEndpoint::send(UcpLink& link, Message message, Payload data, bool at_once) {
   ucp_request_param_t params;
-  Operation* operation = begin(link, &params);
+  UcpOperation* operation = begin(link, &params);
   if (operation == nullptr) return retry(Post::Reason::queue_full);
   params.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
   params.flags = UCP_AM_SEND_FLAG_EAGER;
   message.cookie = link.hello.cookie;
-  message.source = site_.job->rank;
+  message.source = shared_.job->rank;
   operation->message = message;
   const bool copied = !at_once && data.length <= operation->data.size();
   if (copied) {
@@ -171,8 +171,8 @@ Post UcxEndpoint::send(Link& link, Message message, Data data, bool at_once) {
   }
   if (at_once) params.op_attr_mask |= UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
   const ucs_status_ptr_t result =
-      site_.library->am_send_nbx(link.endpoint, kMessageId, &operation->message, sizeof message,
-                                 data.source, data.length, &params);
+      shared_.library->am_send_nbx(link.endpoint, kMessageId, &operation->message, sizeof message,
+                                   data.source, data.length, &params);
   if (at_once && UCS_PTR_RAW_STATUS(result) == UCS_ERR_NO_RESOURCE) {
     operations_.give_back(operation);
     return retry(Post::Reason::queue_full);
@@ -181,17 +181,17 @@ Post UcxEndpoint::send(Link& link, Message message, Data data, bool at_once) {
 }
 
 // The connection to `rank` if it can be posted on, else null and the answer to give.
-Link* UcxEndpoint::ready(uint32_t rank, Post* answer) {
-  Link& link = connections_.use(rank);
+UcpLink* UcxEndpoint::ready(uint32_t rank, Post* answer) {
+  UcpLink& link = connections_.use(rank);
   if (link.up() && !link.goodbye) return &link;
   *answer = refusal(link);
   return nullptr;
 }
 
 // Null: the queue is full.
-Operation* UcxEndpoint::begin(Link& link, ucp_request_param_t* params) {
+UcpOperation* UcxEndpoint::begin(UcpLink& link, ucp_request_param_t* params) {
   if (link.window.full()) return nullptr;
-  Operation* operation = operations_.take();
+  UcpOperation* operation = operations_.take();
   if (operation == nullptr) return nullptr;
   operation->endpoint = this;
   operation->link = &link;
@@ -205,8 +205,8 @@ Operation* UcxEndpoint::begin(Link& link, ucp_request_param_t* params) {
 }
 
 // The answer to a request that begin() prepared. `in_use`: the caller's memory is, until it is complete.
-Post UcxEndpoint::end(Operation* operation, ucs_status_ptr_t result, bool in_use) {
-  Link& link = *operation->link;
+Post UcxEndpoint::end(UcpOperation* operation, ucs_status_ptr_t result, bool in_use) {
+  UcpLink& link = *operation->link;
   if (UCS_PTR_IS_PTR(result)) {
     if (!in_use) return {};
     operation->ticket = link.window.issue();
@@ -219,12 +219,12 @@ Post UcxEndpoint::end(Operation* operation, ucs_status_ptr_t result, bool in_use
 }
 
 void UcxEndpoint::on_sent(void* request, ucs_status_t status, void* argument) {
-  auto* operation = static_cast<Operation*>(argument);
+  auto* operation = static_cast<UcpOperation*>(argument);
   UcxEndpoint& self = *operation->endpoint;
   // After a failure the whole link's operations complete at once, see Connections::fail().
   if (status == UCS_OK && operation->ticket != 0) operation->link->window.complete(operation->ticket);
   self.operations_.give_back(operation);
-  self.site_.library->request_free(request);
+  self.shared_.library->request_free(request);
   ++self.taken_;
 }
 
@@ -236,7 +236,7 @@ int UcxEndpoint::progress(Sink& sink, int budget) {
   taken_ = 0;
   int active = 0;
   for (unsigned found = 1; found > 0 && std::max(active, taken_) < budget;) {
-    found = site_.library->worker_progress(worker_.get());
+    found = shared_.library->worker_progress(worker_.get());
     active += static_cast<int>(found);
   }
   sink_ = nullptr;
@@ -259,9 +259,9 @@ ucs_status_t UcxEndpoint::on_message(void* argument, const void* header, std::si
 }
 
 // False: not of this job.
-bool UcxEndpoint::take_in(const Message& message, Data data) {
-  const Job& job = *site_.job;
-  if (message.source >= job.size || message.cookie != site_.cookies[message.source]) return false;
+bool UcxEndpoint::take_in(const Message& message, Payload data) {
+  const Job& job = *shared_.job;
+  if (message.source >= job.size || message.cookie != shared_.cookies[message.source]) return false;
   if (data.length > 0) {
     if (message.token > job.capacity || data.length > job.capacity - message.token) return false;
     std::memcpy(job.segment + message.token, data.source, data.length);
@@ -282,22 +282,23 @@ bool UcxEndpoint::take_in(const Message& message, Data data) {
 // --- State ---------------------------------------------------------------------------------------------
 
 uint64_t UcxEndpoint::completed(uint32_t rank) const {
-  const Link* link = connections_.find(rank);
+  const UcpLink* link = connections_.find(rank);
   return link != nullptr ? link->window.completed() : 0;
 }
 
 int UcxEndpoint::failure(uint32_t rank) const {
-  const Link* link = connections_.find(rank);
+  const UcpLink* link = connections_.find(rank);
   return link != nullptr ? link->failure.load(std::memory_order_acquire) : OMPL_OK;
 }
 
 bool UcxEndpoint::departed(uint32_t rank) const {
-  const Link* link = connections_.find(rank);
+  const UcpLink* link = connections_.find(rank);
   return link != nullptr && link->goodbye.load(std::memory_order_acquire);
 }
 
 bool UcxEndpoint::arm() {
-  return post_held() && !connections_.troubled() && site_.library->worker_arm(worker_.get()) == UCS_OK;
+  return post_held() && !connections_.troubled() &&
+         shared_.library->worker_arm(worker_.get()) == UCS_OK;
 }
 
 std::string UcxEndpoint::describe() const {

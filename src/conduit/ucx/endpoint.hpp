@@ -13,19 +13,13 @@
 
 namespace ompl::conduit::ucx {
 
-// Of a message, beside the header.
-struct Data {
-  const void* source = nullptr;
-  std::size_t length = 0;
-};
-
 class UcxEndpoint final : public Endpoint {
  public:
-  UcxEndpoint(const Site& site, uint32_t slot);
+  UcxEndpoint(const SharedState& shared, uint32_t slot);
   ~UcxEndpoint() override;
 
   // Makes the worker; adds its address to `address`.
-  int open(const Context& context, Address* address);
+  int open(const UcpContext& context, Address* address);
 
   Post put(uint32_t rank, const void* source, uint64_t offset, std::size_t length) override;
   Post get(uint32_t rank, void* target, uint64_t offset, std::size_t length) override;
@@ -45,22 +39,22 @@ class UcxEndpoint final : public Endpoint {
                                  void* data, std::size_t length, const ucp_am_recv_param_t* param);
   static void on_sent(void* request, ucs_status_t status, void* operation);
 
-  Link* ready(uint32_t rank, Post* answer);
-  Operation* begin(Link& link, ucp_request_param_t* params);
-  Post end(Operation* operation, ucs_status_ptr_t result, bool in_use);
+  UcpLink* ready(uint32_t rank, Post* answer);
+  UcpOperation* begin(UcpLink& link, ucp_request_param_t* params);
+  Post end(UcpOperation* operation, ucs_status_ptr_t result, bool in_use);
   bool post_held();
-  Post send(Link& link, Message message, Data data = {}, bool at_once = false);
-  Post send_record(Link& link, Message message, Data data = {}, bool at_once = false);
+  Post send(UcpLink& link, Message message, Payload data = {}, bool at_once = false);
+  Post send_record(UcpLink& link, Message message, Payload data = {}, bool at_once = false);
   bool parted();
-  bool take_in(const Message& message, Data data);
+  bool take_in(const Message& message, Payload data);
 
-  const Site& site_;
+  const SharedState& shared_;
   const uint32_t slot_;
-  Operations<Operation> operations_;
+  OperationPool<UcpOperation> operations_;
   Connections connections_;
   Worker worker_;               // ends first: it may give back operations
   std::size_t copy_limit_ = 0;  // longest data that travel in a message
-  Held<Link> held_;
+  Held<UcpLink> held_;
   Sink* sink_ = nullptr;  // of the progress() under way
   int taken_ = 0;         // by the progress() under way
   bool warned_ = false;   // of strangers

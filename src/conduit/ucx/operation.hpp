@@ -11,18 +11,18 @@
 
 namespace ompl::conduit::ucx {
 
-struct Link;
+struct UcpLink;
 class UcxEndpoint;
 
 // What UCX was asked for and has not done at once.
-struct Operation {
+struct UcpOperation {
   UcxEndpoint* endpoint = nullptr;
-  Link* link = nullptr;
+  UcpLink* link = nullptr;
   uint64_t ticket = 0;  // 0: nobody waits for it
   // UCX reads these until the operation is complete.
   Message message;
-  std::array<std::byte, Held<Link>::kMost> data;  // of a put that was held
-  Operation* next = nullptr;
+  std::array<std::byte, Held<UcpLink>::kMost> data;  // of a put that was held
+  UcpOperation* next = nullptr;
 };
 
 }  // namespace ompl::conduit::ucx

@@ -6,12 +6,12 @@
 
 namespace ompl::conduit::ucx {
 
-Context::~Context() {
+UcpContext::~UcpContext() {
   if (segment_ != nullptr) library_.mem_unmap(context_, segment_);
   if (context_ != nullptr) library_.cleanup(context_);
 }
 
-int Context::make(const Job& job) {
+int UcpContext::make(const Job& job) {
   ucp_config_t* config = nullptr;
   ucs_status_t status = library_.config_read(nullptr, nullptr, &config);
   if (status == UCS_OK) {
@@ -31,7 +31,7 @@ int Context::make(const Job& job) {
               library_.version(), library_.text(status));
 }
 
-int Context::open(const Job& job) {
+int UcpContext::open(const Job& job) {
   int code = make(job);
   if (code == OMPL_OK) code = register_segment(job);
   if (code == OMPL_OK) code = choose_error_mode();
@@ -39,7 +39,7 @@ int Context::open(const Job& job) {
 }
 
 // By an endpoint to ourselves, never used.
-int Context::choose_error_mode() {
+int UcpContext::choose_error_mode() {
   Worker worker(library_);
   const auto ignore = [](void*, const void*, std::size_t, void*, std::size_t,
                          const ucp_am_recv_param_t*) { return UCS_OK; };
@@ -57,7 +57,7 @@ int Context::choose_error_mode() {
   return OMPL_OK;  // the worker's end is its endpoint's
 }
 
-int Context::register_segment(const Job& job) {
+int UcpContext::register_segment(const Job& job) {
   ucp_mem_map_params_t params{};
   params.field_mask =
       UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
@@ -86,7 +86,7 @@ Worker::~Worker() {
   if (worker_ != nullptr) library_.worker_destroy(worker_);
 }
 
-int Worker::open(const Context& context, ucp_am_recv_callback_t receive, void* argument) {
+int Worker::open(const UcpContext& context, ucp_am_recv_callback_t receive, void* argument) {
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
@@ -106,7 +106,7 @@ int Worker::open(const Context& context, ucp_am_recv_callback_t receive, void* a
   return fail(OMPL_ERR_SYSTEM, "UCX makes no worker: {}", library_.text(status));
 }
 
-ucs_status_t Worker::query(const Context& context) {
+ucs_status_t Worker::query(const UcpContext& context) {
   ucp_worker_attr_t attributes{};
   attributes.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER;
   // Shared memory tells of no failures: where they are asked for its part of the address is of no use.

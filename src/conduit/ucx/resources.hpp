@@ -11,12 +11,12 @@ namespace ompl::conduit::ucx {
 
 inline constexpr unsigned kMessageId = 1;  // of our active messages
 
-class Context {
+class UcpContext {
  public:
-  explicit Context(const Library& library) : library_(library) {}
-  ~Context();
-  Context(const Context&) = delete;
-  Context& operator=(const Context&) = delete;
+  explicit UcpContext(const Library& library) : library_(library) {}
+  ~UcpContext();
+  UcpContext(const UcpContext&) = delete;
+  UcpContext& operator=(const UcpContext&) = delete;
 
   // Makes the context and registers the segment.
   int open(const Job& job);
@@ -44,7 +44,7 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   // Active messages go to `receive` with `argument`.
-  int open(const Context& context, ucp_am_recv_callback_t receive, void* argument);
+  int open(const UcpContext& context, ucp_am_recv_callback_t receive, void* argument);
   [[nodiscard]] ucp_worker_h get() const { return worker_; }
   [[nodiscard]] int descriptor() const { return descriptor_; }
   [[nodiscard]] const std::string& address() const { return address_; }
@@ -52,7 +52,7 @@ class Worker {
   [[nodiscard]] std::size_t one_piece() const { return one_piece_; }
 
  private:
-  ucs_status_t query(const Context& context);
+  ucs_status_t query(const UcpContext& context);
   const Library& library_;
   ucp_worker_h worker_ = nullptr;
   int descriptor_ = -1;

@@ -20,10 +20,10 @@ class UtofuConduit final : public Conduit {
   [[nodiscard]] std::string_view name() const override { return "utofu"; }
   [[nodiscard]] Capabilities capabilities() const override;
   [[nodiscard]] std::size_t connection_bytes(const Job& /*job*/) const override {
-    return sizeof(Link) + sizeof(Incoming);
+    return sizeof(VcqLink) + sizeof(Incoming);
   }
   int open(const Job& job) override;
-  [[nodiscard]] std::string address() const override { return own_.encode(site_.job->secret); }
+  [[nodiscard]] std::string address() const override { return own_.encode(shared_.job->secret); }
   Reach connect(uint32_t rank, std::string_view address) override;
   int endpoint(uint32_t slot, std::unique_ptr<Endpoint>* out) override;
   int commit(uint64_t offset, std::size_t length) override;
@@ -41,7 +41,7 @@ class UtofuConduit final : public Conduit {
   std::size_t max_message_ = kPage;
   Address own_;
   std::vector<Address> peers_;
-  Site site_;
+  SharedState shared_;
   std::vector<std::unique_ptr<Vcq>> vcqs_;  // by slot; end after all that is registered with them
   SegmentRegions segment_;
   ProgramRegions program_;
@@ -54,11 +54,11 @@ Capabilities UtofuConduit::capabilities() const {
   out.ordered_signals = true;
   out.remote_completion = true;
   out.stalls_sender = true;  // a full ring answers retry: the credits are this conduit's own
-  out.joined_put = UtofuEndpoint::kPiggyback;
+  out.max_fused_put = UtofuEndpoint::kPiggyback;
   out.max_message = max_message_;
-  if (site_.job != nullptr && site_.job->settings->utofu_stripe != 0) {  // open
-    out.segment = std::min(site_.job->settings->utofu_segment, max_message_);
-    out.stripes = site_.job->settings->utofu_stripe;
+  if (shared_.job != nullptr && shared_.job->settings->utofu_stripe != 0) {  // open
+    out.segment = std::min(shared_.job->settings->utofu_segment, max_message_);
+    out.stripes = shared_.job->settings->utofu_stripe;
   }
   return out;
 }
@@ -95,20 +95,20 @@ int UtofuConduit::open(const Job& job) {
   if (code == OMPL_OK) code = open_device();
   if (code != OMPL_OK) return code;
   peers_.resize(job.size);
-  site_ = {.library = &library_,
-           .job = &job,
-           .peers = &peers_,
-           .segment = &segment_,
-           .program = &program_,
-           .cookies = {}};
+  shared_ = {.library = &library_,
+             .job = &job,
+             .peers = &peers_,
+             .segment = &segment_,
+             .program = &program_,
+             .cookies = {}};
   for (uint32_t rank = 0; rank < job.size; ++rank)
-    site_.cookies.push_back(cookie(job.secret, rank, job.rank));
+    shared_.cookies.push_back(cookie(job.secret, rank, job.rank));
   for (uint32_t slot = 0; slot < job.slots; ++slot) {
     vcqs_.push_back(std::make_unique<Vcq>(library_));
     code = vcqs_.back()->open(tnis_, job.rank + slot);
     if (code != OMPL_OK) return code;
     own_.slots.push_back(vcqs_.back()->id());
-    endpoints_.push_back(std::make_unique<UtofuEndpoint>(site_, *vcqs_.back(), slot));
+    endpoints_.push_back(std::make_unique<UtofuEndpoint>(shared_, *vcqs_.back(), slot));
     if (code = endpoints_.back()->open(); code != OMPL_OK) return code;
   }
   log::info("utofu: {} endpoints over {} TNIs", job.slots, tnis_.size());
@@ -117,9 +117,9 @@ int UtofuConduit::open(const Job& job) {
 
 Reach UtofuConduit::connect(uint32_t rank, std::string_view address) {
   Address peer;
-  const char* wrong = peer.parse(address, site_.job->secret);
+  const char* wrong = peer.parse(address, shared_.job->secret);
   if (wrong != nullptr) return {.why = wrong};
-  if (rank == site_.job->rank) return {.why = "this rank itself"};
+  if (rank == shared_.job->rank) return {.why = "this rank itself"};
   peers_[rank] = std::move(peer);
   return {.usable = true, .why = fmt::format("uTofu, {} TNIs (never run on hardware)", tnis_.size())};
 }
@@ -153,7 +153,7 @@ int UtofuConduit::commit(uint64_t offset, std::size_t length) {
         kSegmentRegions);
   const unsigned stag = kSegmentStag + static_cast<unsigned>(place);
   std::vector<Registered> memory;
-  const int code = register_with_all(site_.job->segment + offset, length, stag, &memory);
+  const int code = register_with_all(shared_.job->segment + offset, length, stag, &memory);
   if (code == OMPL_OK) segment_.add(offset, offset + length, std::move(memory));
   return code;
 }

@@ -8,7 +8,7 @@
 namespace ompl::conduit::utofu {
 namespace {
 
-constexpr int64_t kBeatMs = 1000;
+constexpr int64_t kHeartbeatMs = 1000;
 constexpr uint32_t kPollsPerClock = 16;
 constexpr unsigned long kStrong = UTOFU_ONESIDED_FLAG_STRONG_ORDER;
 
@@ -19,12 +19,12 @@ uint64_t read(const uint64_t& word) {
 
 }  // namespace
 
-Connections::Connections(const Site& site, uint32_t slot, Operations& operations)
-    : site_(site), slot_(slot), operations_(operations), links_(site.job->size) {}
+Connections::Connections(const SharedState& shared, uint32_t slot, VcqOperationPool& operations)
+    : shared_(shared), slot_(slot), operations_(operations), links_(shared.job->size) {}
 
 int Connections::open(const Vcq& vcq) {
   vcq_ = &vcq;
-  if (const int code = board_.open(Board::size(site_.job->size)); code != OMPL_OK) return code;
+  if (const int code = board_.open(Board::size(shared_.job->size)); code != OMPL_OK) return code;
   const int code = board_memory_.open(vcq, board_.data(), board_.size(), kBoardStag);
   if (code == UTOFU_SUCCESS) return OMPL_OK;
   return ompl::fail(OMPL_ERR_MEMORY,
@@ -32,30 +32,30 @@ int Connections::open(const Vcq& vcq) {
                     text_of(code), code);
 }
 
-Link& Connections::add(uint32_t rank) {
-  Link& link = *owned_.emplace_back(std::make_unique<Link>(rank));
+VcqLink& Connections::add(uint32_t rank) {
+  VcqLink& link = *owned_.emplace_back(std::make_unique<VcqLink>(rank));
   link.reply = on_board<Reply>(Board::reply(rank));
   links_[rank].store(&link, std::memory_order_release);
   return link;
 }
 
-Link& Connections::use(uint32_t rank) {
-  if (Link* link = find(rank); link != nullptr) return *link;
-  Link& link = add(rank);
+VcqLink& Connections::use(uint32_t rank) {
+  if (VcqLink* link = find(rank); link != nullptr) return *link;
+  VcqLink& link = add(rank);
   const std::vector<uint64_t>& slots = slots_of(rank);
   if (slots.empty()) {
     fail(link, OMPL_ERR_LINK, "it is not reached by this conduit");
     return link;
   }
   link.vcq = slots[slot_ % slots.size()];
-  link.board = stadd_of(*site_.library, link.vcq, kBoardStag);
+  link.board = stadd_of(*shared_.library, link.vcq, kBoardStag);
   ++connecting_;
   advance(link);
   return link;
 }
 
-uint64_t Connections::room(Link& link) {
-  if (link.state != Link::State::up) return 0;
+uint64_t Connections::room(VcqLink& link) {
+  if (link.state != VcqLink::State::up) return 0;
   const uint64_t limit = read(link.reply->taken) + kRing;
   if (!link.left) link.limit = limit;
   return limit - link.sent;
@@ -68,17 +68,17 @@ int Connections::note(int code) {
 }
 
 // One step towards a connection; false: it waits, for room in the queue or for the other side.
-bool Connections::advance(Link& link) {
-  using State = Link::State;
+bool Connections::advance(VcqLink& link) {
+  using State = VcqLink::State;
   int code = UTOFU_SUCCESS;
   switch (link.state) {
     case State::fresh: {
       if (operations_.full()) return false;
-      Operation* const operation = &operations_.take(link);
+      VcqOperation* const operation = &operations_.take(link);
       operation->ticket = 0;
-      code = site_.library->armw8(vcq_->handle(), link.vcq, UTOFU_ARMW_OP_ADD, 1,
-                                  link.board + Board::kTickets, operation->number,
-                                  UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE, report_to(*operation));
+      code = shared_.library->armw8(vcq_->handle(), link.vcq, UTOFU_ARMW_OP_ADD, 1,
+                                    link.board + Board::kTickets, operation->number,
+                                    UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE, report_to(*operation));
       if (code == UTOFU_SUCCESS) {
         link.state = State::asked;
       } else {
@@ -87,13 +87,13 @@ bool Connections::advance(Link& link) {
       break;
     }
     case State::placed: {
-      Greeting greeting{.cookie = cookie(site_.job->secret, site_.job->rank, link.rank),
-                        .rank = site_.job->rank,
-                        .slot = slot_,
-                        .there = 1};
-      code = site_.library->put_piggyback(vcq_->handle(), link.vcq, &greeting,
-                                          link.board + Board::greeting(site_.job->size, link.place),
-                                          sizeof greeting, 0, kStrong, report_to(link));
+      BoardGreeting greeting{.cookie = cookie(shared_.job->secret, shared_.job->rank, link.rank),
+                             .rank = shared_.job->rank,
+                             .slot = slot_,
+                             .there = 1};
+      code = shared_.library->put_piggyback(vcq_->handle(), link.vcq, &greeting,
+                                            link.board + Board::greeting(shared_.job->size, link.place),
+                                            sizeof greeting, 0, kStrong, report_to(link));
       if (code == UTOFU_SUCCESS) link.state = State::greeted;
       break;
     }
@@ -113,11 +113,11 @@ bool Connections::advance(Link& link) {
   return false;
 }
 
-void Connections::placed(Link& link, uint64_t place) {
-  if (link.state != Link::State::asked) return;
+void Connections::placed(VcqLink& link, uint64_t place) {
+  if (link.state != VcqLink::State::asked) return;
   link.place = place;
-  link.state = Link::State::placed;
-  if (place >= Board::greetings(site_.job->size))
+  link.state = VcqLink::State::placed;
+  if (place >= Board::greetings(shared_.job->size))
     fail(link, OMPL_ERR_LINK,
          "more endpoints talk to its endpoint than it has room for: set OMPL_ENDPOINTS alike on all "
          "ranks");
@@ -127,8 +127,8 @@ void Connections::placed(Link& link, uint64_t place) {
 
 int Connections::take_greetings() {
   int taken = 0;
-  while (greetings_ < Board::greetings(site_.job->size)) {
-    const auto* const next = on_board<Greeting>(Board::greeting(site_.job->size, greetings_));
+  while (greetings_ < Board::greetings(shared_.job->size)) {
+    const auto* const next = on_board<BoardGreeting>(Board::greeting(shared_.job->size, greetings_));
     if (read(next->there) == 0) break;
     ++greetings_;
     ++taken;
@@ -137,15 +137,15 @@ int Connections::take_greetings() {
   return taken;
 }
 
-void Connections::welcome(const Greeting& greeting) {
-  const Job& job = *site_.job;
+void Connections::welcome(const BoardGreeting& greeting) {
+  const Job& job = *shared_.job;
   const bool known = greeting.rank < job.size && greeting.slot < slots_of(greeting.rank).size() &&
-                     greeting.cookie == site_.cookies[greeting.rank];
+                     greeting.cookie == shared_.cookies[greeting.rank];
   if (!known) return log::warn("utofu: dropped a greeting that does not belong to this job");
   auto from = std::make_unique<Incoming>();
   from->rank = greeting.rank;
   from->vcq = slots_of(greeting.rank)[greeting.slot];
-  from->reply = stadd_of(*site_.library, from->vcq, kBoardStag) + Board::reply(job.rank);
+  from->reply = stadd_of(*shared_.library, from->vcq, kBoardStag) + Board::reply(job.rank);
   const int code = from->memory.open(*vcq_, from->ring.data(), sizeof from->ring);
   if (code != UTOFU_SUCCESS) {
     log::warn("utofu: no ring for rank {}: {} ({})", from->rank, text_of(code), code);
@@ -157,9 +157,9 @@ void Connections::welcome(const Greeting& greeting) {
 }
 
 void Connections::tell(Incoming& from) {
-  const int code = site_.library->put_piggyback8(vcq_->handle(), from.vcq, from.taken,
-                                                 from.reply + offsetof(Reply, taken), sizeof from.taken,
-                                                 0, kStrong, nullptr);
+  const int code = shared_.library->put_piggyback8(vcq_->handle(), from.vcq, from.taken,
+                                                   from.reply + offsetof(Reply, taken),
+                                                   sizeof from.taken, 0, kStrong, nullptr);
   if (note(code) == UTOFU_SUCCESS) from.told = from.taken;
 }
 
@@ -168,9 +168,9 @@ int Connections::progress() {
   if (connecting_ > 0) {
     for (const auto& from : incoming_) {
       if (from->offered) continue;
-      const int code = site_.library->put_piggyback8(vcq_->handle(), from->vcq, from->memory.stadd(),
-                                                     from->reply + offsetof(Reply, ring),
-                                                     sizeof(uint64_t), 0, kStrong, nullptr);
+      const int code = shared_.library->put_piggyback8(vcq_->handle(), from->vcq, from->memory.stadd(),
+                                                       from->reply + offsetof(Reply, ring),
+                                                       sizeof(uint64_t), 0, kStrong, nullptr);
       if (note(code) == UTOFU_ERR_BUSY) continue;
       from->offered = true;
       --connecting_;
@@ -178,7 +178,7 @@ int Connections::progress() {
     }
     for (std::size_t i = 0; i < owned_.size(); ++i) taken += advance(*owned_[i]) ? 1 : 0;
   }
-  if (taken == 0 && ++polls_ % kPollsPerClock == 0) beat();
+  if (taken == 0 && ++polls_ % kPollsPerClock == 0) heartbeat();
   return taken;
 }
 
@@ -187,28 +187,28 @@ void Connections::settle() {
     if (link->unnoticed > 0) settle(*link);
 }
 
-bool Connections::settle(Link& link) {
+bool Connections::settle(VcqLink& link) {
   if (link.unnoticed > 0 && !link.window.full() && !operations_.full()) try_out(link);
   return link.unnoticed == 0;
 }
 
 // A side to which nothing was sent for a while is tried by a word that nobody reads.
-void Connections::beat() {
+void Connections::heartbeat() {
   const int64_t now = arch::now_ms();
-  if (now - last_beat_ < kBeatMs) return;
-  last_beat_ = now;
+  if (now - last_heartbeat_ < kHeartbeatMs) return;
+  last_heartbeat_ = now;
   for (const auto& link : owned_) {
-    const bool silent = link->last_beat == link->window.next();
-    const bool tried = link->sends() || link->state == Link::State::greeted;  // it may never answer
+    const bool silent = link->last_heartbeat == link->window.next();
+    const bool tried = link->sends() || link->state == VcqLink::State::greeted;  // it may never answer
     if (silent && tried && !link->window.full() && !operations_.full()) try_out(*link);
-    link->last_beat = link->window.next();
+    link->last_heartbeat = link->window.next();
   }
 }
 
 // To its board; an operation and its window have room. True: it is under way.
-bool Connections::put_word(Link& link, std::size_t place, uint64_t word) {
-  Operation& operation = operations_.take(link);
-  const int code = site_.library->put_piggyback8(
+bool Connections::put_word(VcqLink& link, std::size_t place, uint64_t word) {
+  VcqOperation& operation = operations_.take(link);
+  const int code = shared_.library->put_piggyback8(
       vcq_->handle(), link.vcq, word, link.board + place, sizeof word, operation.number,
       kStrong | UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE, report_to(operation));
   if (note(code) == UTOFU_SUCCESS) {
@@ -228,7 +228,7 @@ void Connections::lost(utofu_vcq_id_t vcq, int code) {
   }
 }
 
-void Connections::lost(Link& link, int code) {
+void Connections::lost(VcqLink& link, int code) {
   const bool silent = code == UTOFU_ERR_MRQ_PEER;
   if (silent && read(link.reply->left) != 0) return said_goodbye(link.rank);
   fail(link, silent && !link.left ? OMPL_ERR_PEER : OMPL_ERR_LINK,
@@ -236,22 +236,22 @@ void Connections::lost(Link& link, int code) {
 }
 
 void Connections::said_goodbye(uint32_t rank) {
-  Link* const known = find(rank);
-  Link& link = known != nullptr ? *known : add(rank);
+  VcqLink* const known = find(rank);
+  VcqLink& link = known != nullptr ? *known : add(rank);
   link.left = true;
   fail(link, OMPL_ERR_LINK, "it left the job");
 }
 
-bool Connections::say_goodbye(Link& link) {
-  const std::size_t place = Board::reply(site_.job->rank) + offsetof(Reply, left);
+bool Connections::say_goodbye(VcqLink& link) {
+  const std::size_t place = Board::reply(shared_.job->rank) + offsetof(Reply, left);
   return !link.window.full() && !operations_.full() && put_word(link, place, 1);
 }
 
 // Everything outstanding on the link counts as complete. Its goodbye may still be said.
-void Connections::fail(Link& link, int code, std::string_view why) {
+void Connections::fail(VcqLink& link, int code, std::string_view why) {
   if (link.failure != OMPL_OK) return;
-  if (link.state < Link::State::up && link.vcq != 0) --connecting_;
-  if (!link.left || link.state != Link::State::up) link.state = Link::State::failed;
+  if (link.state < VcqLink::State::up && link.vcq != 0) --connecting_;
+  if (!link.left || link.state != VcqLink::State::up) link.state = VcqLink::State::failed;
   link.limit = 0;
   link.why = why;
   operations_.forget_unnoticed(link);

@@ -16,35 +16,37 @@
 namespace ompl::conduit::utofu {
 
 // What a command reports when it cannot be carried out: the operation that is to end, or the link that has broken.
-inline void* report_to(Operation& operation) { return &operation; }
-inline void* report_to(Link& link) {
+inline void* report_to(VcqOperation& operation) { return &operation; }
+inline void* report_to(VcqLink& link) {
   return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(&link) | 1);
 }
 
 class Connections {
  public:
-  Connections(const Site& site, uint32_t slot, Operations& operations);
+  Connections(const SharedState& shared, uint32_t slot, VcqOperationPool& operations);
 
   // Makes the board.
   int open(const Vcq& vcq);
 
   // The connection to `rank` if one was ever begun, else null. Any thread.
-  [[nodiscard]] Link* find(uint32_t rank) const { return links_[rank].load(std::memory_order_acquire); }
+  [[nodiscard]] VcqLink* find(uint32_t rank) const {
+    return links_[rank].load(std::memory_order_acquire);
+  }
   // The connection to `rank`, made if there is none.
-  Link& use(uint32_t rank);
-  [[nodiscard]] const std::vector<std::unique_ptr<Link>>& links() const { return owned_; }
+  VcqLink& use(uint32_t rank);
+  [[nodiscard]] const std::vector<std::unique_ptr<VcqLink>>& links() const { return owned_; }
   [[nodiscard]] const std::vector<std::unique_ptr<Incoming>>& incoming() const { return incoming_; }
 
   // How many records of `link` find room in its ring now. Lets the link know.
-  uint64_t room(Link& link);
+  uint64_t room(VcqLink& link);
   // A place among the greetings was given.
-  void placed(Link& link, uint64_t place);
+  void placed(VcqLink& link, uint64_t place);
   // The other side has found that so many of its records were taken.
   void tell(Incoming& from);
   // Somebody waits for commands that ask for no notice: a word that nobody reads follows them, whose notice is theirs.
   void settle();
   // To this side alone. False: there is no room yet.
-  bool settle(Link& link);
+  bool settle(VcqLink& link);
   // Takes greetings and answers, tries sides that are silent. Returns how much there was. Outside of records' delivery.
   int progress();
 
@@ -54,44 +56,44 @@ class Connections {
 
   // A command to that VCQ, or one that reports to `cbdata`, ended with that code. Nothing is sent there again [18].
   void lost(utofu_vcq_id_t vcq, int code);
-  void lost(Link& link, int code);
+  void lost(VcqLink& link, int code);
   // `rank` will close its endpoint in order.
   void said_goodbye(uint32_t rank);
   // Tells a side whose ring is not there yet that this one will. False: there is no room yet.
-  bool say_goodbye(Link& link);
+  bool say_goodbye(VcqLink& link);
 
  private:
-  Link& add(uint32_t rank);
+  VcqLink& add(uint32_t rank);
   int take_greetings();
-  void welcome(const Greeting& greeting);
-  bool advance(Link& link);
+  void welcome(const BoardGreeting& greeting);
+  bool advance(VcqLink& link);
   int note(int code);
-  void beat();
-  void try_out(Link& link) { put_word(link, Board::kPulse, 0); }
-  bool put_word(Link& link, std::size_t place, uint64_t word);
-  void fail(Link& link, int code, std::string_view why);
+  void heartbeat();
+  void try_out(VcqLink& link) { put_word(link, Board::kHeartbeat, 0); }
+  bool put_word(VcqLink& link, std::size_t place, uint64_t word);
+  void fail(VcqLink& link, int code, std::string_view why);
   [[nodiscard]] const std::vector<uint64_t>& slots_of(uint32_t rank) const {
-    return (*site_.peers)[rank].slots;
+    return (*shared_.peers)[rank].slots;
   }
   template <class T>
   T* on_board(std::size_t offset) const {
     return reinterpret_cast<T*>(board_.data() + offset);
   }
 
-  const Site& site_;
+  const SharedState& shared_;
   const uint32_t slot_;
-  Operations& operations_;
+  VcqOperationPool& operations_;
   const Vcq* vcq_ = nullptr;
   Pages board_;
   Registered board_memory_;
-  uint64_t greetings_ = 0;                 // taken
-  std::vector<std::atomic<Link*>> links_;  // by rank
-  std::vector<std::unique_ptr<Link>> owned_;
+  uint64_t greetings_ = 0;                    // taken
+  std::vector<std::atomic<VcqLink*>> links_;  // by rank
+  std::vector<std::unique_ptr<VcqLink>> owned_;
   std::vector<std::unique_ptr<Incoming>> incoming_;
   bool refused_ = false;
-  unsigned connecting_ = 0;  // links that are not up yet, and rings not offered
-  int64_t last_beat_ = 0;    // ms
-  uint32_t polls_ = 0;       // that found nothing
+  unsigned connecting_ = 0;     // links that are not up yet, and rings not offered
+  int64_t last_heartbeat_ = 0;  // ms
+  uint32_t polls_ = 0;          // that found nothing
 };
 
 }  // namespace ompl::conduit::utofu

@@ -21,7 +21,7 @@ constexpr uint64_t kAddOne = Record::tail_of(static_cast<uint8_t>(SignalOp::upda
 Post retry(Post::Reason reason) { return {.state = Post::State::retry, .reason = reason}; }
 
 // The answer to a post on a link that does not send.
-Post refusal(const Link& link) {
+Post refusal(const VcqLink& link) {
   if (link.failure == OMPL_OK) return retry(Post::Reason::connecting);
   return {.state = Post::State::failed,
           .code = fail(link.failure, "no connection to rank {}: {}", link.rank, link.why)};
@@ -34,19 +34,19 @@ Record record_of(const Signal& signal) {
           .tail = Record::tail_of(static_cast<uint8_t>(signal.op), signal.function)};
 }
 
-struct Nobody final : Sink {
+struct DiscardSink final : Sink {
   void signal(uint32_t /*source*/, const Signal& /*record*/) override {}
 };
 
 }  // namespace
 
-UtofuEndpoint::UtofuEndpoint(const Site& site, const Vcq& vcq, uint32_t slot)
-    : site_(site),
-      segment_version_(site.segment->version()),
+UtofuEndpoint::UtofuEndpoint(const SharedState& shared, const Vcq& vcq, uint32_t slot)
+    : shared_(shared),
+      segment_version_(shared.segment->version()),
       vcq_(vcq),
-      library_(*site.library),
+      library_(*shared.library),
       handle_(vcq.handle()),
-      connections_(site, slot, operations_) {}
+      connections_(shared, slot, operations_) {}
 
 int UtofuEndpoint::open() {
   if (const int code = connections_.open(vcq_); code != OMPL_OK) return code;
@@ -61,9 +61,9 @@ int UtofuEndpoint::open() {
 }
 
 UtofuEndpoint::~UtofuEndpoint() {
-  Nobody nobody;
+  DiscardSink discard;
   const int64_t limit = arch::now_ms() + kGoodbyeMs;
-  while (!parted() && progress(nobody, kBatch) >= 0 && arch::now_ms() < limit)
+  while (!parted() && progress(discard, kBatch) >= 0 && arch::now_ms() < limit)
     std::this_thread::yield();
 }
 
@@ -71,7 +71,7 @@ UtofuEndpoint::~UtofuEndpoint() {
 bool UtofuEndpoint::parted() {
   bool all = true;
   for (const auto& link : connections_.links()) {
-    const bool up = link->state == Link::State::up;
+    const bool up = link->state == VcqLink::State::up;
     const bool fits = connections_.room(*link) > 0 && !link->window.full() && !operations_.full();
     if (up && !link->goodbye_said && fits)
       link->goodbye_said = post_record(*link, {.tail = kGoodbye}).state == Post::State::done;
@@ -85,9 +85,9 @@ bool UtofuEndpoint::parted() {
 
 Post UtofuEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std::size_t length) {
   Post answer;
-  Link* const link = ready(rank, 0, &answer);
+  VcqLink* const link = ready(rank, 0, &answer);
   if (link == nullptr || !aim(*link, offset, length, &answer)) return answer;
-  Operation& operation = operations_.take(*link);
+  VcqOperation& operation = operations_.take(*link);
   const utofu_stadd_t remote = link->aim.base + offset;
   if (length <= kPiggyback) {
     const int code =
@@ -100,7 +100,7 @@ Post UtofuEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std:
     release(operation);
     return answer;
   }
-  const bool copied = operation.bounce != Operation::kNoBounce;
+  const bool copied = operation.bounce != VcqOperation::kNoBounce;
   if (copied)
     std::copy_n(static_cast<const std::byte*>(source), length,
                 bounce_pages_.data() + operation.bounce * kBounce);
@@ -111,12 +111,12 @@ Post UtofuEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std:
 
 Post UtofuEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t length) {
   Post answer;
-  Link* const link = ready(rank, 0, &answer);
+  VcqLink* const link = ready(rank, 0, &answer);
   if (link == nullptr || !aim(*link, offset, length, &answer)) return answer;
   // Gets are in no order: the notice of one says nothing of what was posted before.
   if (!connections_.settle(*link) || !link->sends() || link->window.full() || operations_.full())
     return retry(Post::Reason::queue_full);
-  Operation& operation = operations_.take(*link);
+  VcqOperation& operation = operations_.take(*link);
   utofu_stadd_t local = 0;
   if (!load(target, length, true, &operation, &local, &answer)) {
     release(operation);
@@ -133,7 +133,7 @@ Post UtofuEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_
 Post UtofuEndpoint::signal(uint32_t rank, const Signal& record) {
   const bool compares = record.function == Function::compare_swap && record.op <= SignalOp::update64;
   Post answer;
-  Link* const link = ready(rank, compares ? 2 : 1, &answer);
+  VcqLink* const link = ready(rank, compares ? 2 : 1, &answer);
   if (link == nullptr) return answer;
   if (compares) {
     answer = post_record(*link, {.value = record.compare, .tail = kCompare});
@@ -147,7 +147,7 @@ Post UtofuEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offse
                                const Signal& record, bool* signalled) {
   if (length > kPiggyback || !fits_immediate(record))
     return Endpoint::put_signal(rank, source, offset, length, record, signalled);
-  Post answer = joined(rank, source, offset, length, record.offset);
+  Post answer = put_with_immediate(rank, source, offset, length, record.offset);
   *signalled = answer.state == Post::State::done;
   if (answer.state == Post::State::pending)
     answer.state = Post::State::done;  // the data are in the command
@@ -156,12 +156,12 @@ Post UtofuEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offse
 
 // Two commands: the commonest post and no more. Most ask for no notice, but leave it to one of those that follow in order;
 // if none does and somebody waits, to Connections::settle().
-Post UtofuEndpoint::joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
-                           uint64_t flag) {
-  Link* const link = connections_.find(rank);
+Post UtofuEndpoint::put_with_immediate(uint32_t rank, const void* source, uint64_t offset,
+                                       std::size_t length, uint64_t flag) {
+  VcqLink* const link = connections_.find(rank);
   if (link == nullptr || link->sent >= link->limit || link->window.full() ||
       (length != 0 && !link->aim.covers(offset, length, segment_version_))) [[unlikely]]
-    return prepare_joined(rank, source, offset, length, flag);
+    return prepare_put_with_immediate(rank, source, offset, length, flag);
   if (length != 0) {
     const int code = library_.put_piggyback(handle_, link->vcq, const_cast<void*>(source),
                                             link->aim.base + offset, length, 0, kPut, report_to(*link));
@@ -180,24 +180,25 @@ Post UtofuEndpoint::joined(uint32_t rank, const void* source, uint64_t offset, s
   return {.ticket = operations_.issue_unnoticed(*link)};
 }
 
-// The answer to joined() where that is the record's: data for which there was room, before a record for which there
+// The answer to put_with_immediate() where that is the record's: data for which there was room, before a record for which there
 // was none, are under way.
-[[gnu::noinline]] Post UtofuEndpoint::alone(Link& link, std::size_t length, const Post& record) {
+[[gnu::noinline]] Post UtofuEndpoint::alone(VcqLink& link, std::size_t length, const Post& record) {
   if (length == 0 || record.state != Post::State::retry || !link.sends()) return record;
   return {.state = Post::State::pending, .ticket = operations_.issue_unnoticed(link)};
 }
 
-// Until joined() can post.
-[[gnu::noinline]] Post UtofuEndpoint::prepare_joined(uint32_t rank, const void* source, uint64_t offset,
-                                                     std::size_t length, uint64_t flag) {
+// Until put_with_immediate() can post.
+[[gnu::noinline]] Post UtofuEndpoint::prepare_put_with_immediate(uint32_t rank, const void* source,
+                                                                 uint64_t offset, std::size_t length,
+                                                                 uint64_t flag) {
   Post answer;
-  Link* const link = ready(rank, 1, &answer);
+  VcqLink* const link = ready(rank, 1, &answer);
   if (link == nullptr || (length != 0 && !aim(*link, offset, length, &answer))) return answer;
-  return joined(rank, source, offset, length, flag);
+  return put_with_immediate(rank, source, offset, length, flag);
 }
 
 // `number`: of the operation, if there is one.
-inline int UtofuEndpoint::put_record(const Link& link, Record record, uint8_t number,
+inline int UtofuEndpoint::put_record(const VcqLink& link, Record record, uint8_t number,
                                      unsigned long flags, void* report) {
   record.tail |= Record::numbered(link.sent + 1);
   return library_.put_piggyback(handle_, link.vcq, &record,
@@ -206,16 +207,16 @@ inline int UtofuEndpoint::put_record(const Link& link, Record record, uint8_t nu
 }
 
 // There must be room for it, and an operation.
-Post UtofuEndpoint::post_record(Link& link, const Record& record) {
-  Operation& operation = operations_.take(link);
+Post UtofuEndpoint::post_record(VcqLink& link, const Record& record) {
+  VcqOperation& operation = operations_.take(link);
   const int code = put_record(link, record, operation.number, kPut | kNotice, report_to(operation));
   if (code == UTOFU_SUCCESS) ++link.sent;
   return answer_to(code, link, operation, Post::State::done);
 }
 
 // The connection to `rank` if an operation with so many records can be posted on it, else null and the answer to give.
-Link* UtofuEndpoint::ready(uint32_t rank, uint64_t records, Post* answer) {
-  Link& link = connections_.use(rank);
+VcqLink* UtofuEndpoint::ready(uint32_t rank, uint64_t records, Post* answer) {
+  VcqLink& link = connections_.use(rank);
   if (!link.sends()) [[unlikely]] {
     *answer = refusal(link);
     return nullptr;
@@ -229,11 +230,11 @@ Link* UtofuEndpoint::ready(uint32_t rank, uint64_t records, Post* answer) {
 }
 
 // Lets link.aim cover a place at the other side, whose steering address is computed.
-bool UtofuEndpoint::aim(Link& link, uint64_t offset, std::size_t length, Post* answer) {
+bool UtofuEndpoint::aim(VcqLink& link, uint64_t offset, std::size_t length, Post* answer) {
   if (link.aim.covers(offset, length, segment_version_)) [[likely]]
     return true;
   const uint64_t version = segment_version_;
-  const int place = site_.segment->find(offset, length, link.region);
+  const int place = shared_.segment->find(offset, length, link.region);
   if (place == SegmentRegions::kNone) {
     *answer = {.state = Post::State::failed,
                .code = fail(OMPL_ERR_OFFSET,
@@ -242,18 +243,18 @@ bool UtofuEndpoint::aim(Link& link, uint64_t offset, std::size_t length, Post* a
     return false;
   }
   link.region = place;
-  const uint64_t begin = site_.segment->begin(place);
+  const uint64_t begin = shared_.segment->begin(place);
   const unsigned stag = kSegmentStag + static_cast<unsigned>(place);
   link.aim = {.begin = begin,
-              .length = site_.segment->end(place) - begin,
+              .length = shared_.segment->end(place) - begin,
               .version = version,
-              .base = stadd_of(*site_.library, link.vcq, stag) - begin};
+              .base = stadd_of(*shared_.library, link.vcq, stag) - begin};
   return true;
 }
 
 // The steering address of local memory: of a bounce slot while there is one, so that the caller of a put need not wait for
 // the other side; of registered memory; or registered for this.
-bool UtofuEndpoint::load(const void* memory, std::size_t length, bool read, Operation* operation,
+bool UtofuEndpoint::load(const void* memory, std::size_t length, bool read, VcqOperation* operation,
                          utofu_stadd_t* local, Post* answer) {
   const bool small = length <= kBounce;
   if (read && find_region(memory, length, local)) return true;
@@ -286,24 +287,24 @@ bool UtofuEndpoint::load(const void* memory, std::size_t length, bool read, Oper
 
 bool UtofuEndpoint::find_region(const void* memory, std::size_t length, utofu_stadd_t* local) {
   const auto address = reinterpret_cast<uint64_t>(memory);
-  const uint64_t offset = address - reinterpret_cast<uint64_t>(site_.job->segment);
-  if (offset < site_.job->capacity) {
-    const int place = site_.segment->find(offset, length, source_region_);
+  const uint64_t offset = address - reinterpret_cast<uint64_t>(shared_.job->segment);
+  if (offset < shared_.job->capacity) {
+    const int place = shared_.segment->find(offset, length, source_region_);
     if (place == SegmentRegions::kNone) return false;
     source_region_ = place;
-    *local = stadd_of(*site_.library, vcq_.id(), kSegmentStag + static_cast<unsigned>(place)) +
-             (offset - site_.segment->begin(place));
+    *local = stadd_of(*shared_.library, vcq_.id(), kSegmentStag + static_cast<unsigned>(place)) +
+             (offset - shared_.segment->begin(place));
     return true;
   }
-  const int place = site_.program->find(address, length, 0);
+  const int place = shared_.program->find(address, length, 0);
   if (place == ProgramRegions::kNone) return false;
-  const uint64_t begin = site_.program->begin(place) / kAlignment * kAlignment;
-  *local = stadd_of(*site_.library, vcq_.id(), kProgramStag + static_cast<unsigned>(place)) +
+  const uint64_t begin = shared_.program->begin(place) / kAlignment * kAlignment;
+  *local = stadd_of(*shared_.library, vcq_.id(), kProgramStag + static_cast<unsigned>(place)) +
            (address - begin);
   return true;
 }
 
-Post UtofuEndpoint::answer_to(int code, Link& link, Operation& operation, Post::State state) {
+Post UtofuEndpoint::answer_to(int code, VcqLink& link, VcqOperation& operation, Post::State state) {
   if (code == UTOFU_SUCCESS) [[likely]] {
     operations_.issue(operation);
     return {.state = state, .ticket = operation.ticket};
@@ -313,7 +314,7 @@ Post UtofuEndpoint::answer_to(int code, Link& link, Operation& operation, Post::
 }
 
 // A command that finds no room is posted again once the reports of others are taken.
-Post UtofuEndpoint::refused(int code, Link& link) {
+Post UtofuEndpoint::refused(int code, VcqLink& link) {
   if (code == UTOFU_ERR_BUSY) {
     take_reports();
     return retry(Post::Reason::queue_full);
@@ -322,10 +323,10 @@ Post UtofuEndpoint::refused(int code, Link& link) {
   return refusal(link);
 }
 
-void UtofuEndpoint::release(Operation& operation) {
-  if (operation.bounce != Operation::kNoBounce) {
+void UtofuEndpoint::release(VcqOperation& operation) {
+  if (operation.bounce != VcqOperation::kNoBounce) {
     bounces_.push_back(operation.bounce);
-    operation.bounce = Operation::kNoBounce;
+    operation.bounce = VcqOperation::kNoBounce;
   }
   operation.holds = false;
   operation.target = nullptr;
@@ -337,23 +338,23 @@ void UtofuEndpoint::release(Operation& operation) {
 
 uint64_t UtofuEndpoint::completed(uint32_t rank) const {
   if (!awaited_.load(std::memory_order_relaxed)) awaited_.store(true, std::memory_order_relaxed);
-  const Link* link = connections_.find(rank);
+  const VcqLink* link = connections_.find(rank);
   return link != nullptr ? link->window.completed() : 0;
 }
 
 int UtofuEndpoint::failure(uint32_t rank) const {
-  const Link* link = connections_.find(rank);
+  const VcqLink* link = connections_.find(rank);
   return link != nullptr ? link->failure.load(std::memory_order_acquire) : OMPL_OK;
 }
 
 bool UtofuEndpoint::departed(uint32_t rank) const {
-  const Link* link = connections_.find(rank);
+  const VcqLink* link = connections_.find(rank);
   return link != nullptr && link->left.load(std::memory_order_acquire);
 }
 
 std::string UtofuEndpoint::describe() const {
   return fmt::format("TNI {}, {} of {} operations outstanding", vcq_.tni(), operations_.outstanding(),
-                     Operations::kCount);
+                     VcqOperationPool::kCount);
 }
 
 }  // namespace ompl::conduit::utofu

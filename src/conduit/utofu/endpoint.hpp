@@ -15,7 +15,7 @@ class UtofuEndpoint final : public Endpoint {
   // Data that travel in a command.
   static constexpr std::size_t kPiggyback = 32;
 
-  UtofuEndpoint(const Site& site, const Vcq& vcq, uint32_t slot);
+  UtofuEndpoint(const SharedState& shared, const Vcq& vcq, uint32_t slot);
   ~UtofuEndpoint() override;
 
   int open();
@@ -25,8 +25,8 @@ class UtofuEndpoint final : public Endpoint {
   Post signal(uint32_t rank, const Signal& record) override;
   Post put_signal(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
                   const Signal& record, bool* signalled) override;
-  Post joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
-              uint64_t flag) override;
+  Post put_with_immediate(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
+                          uint64_t flag) override;
   int progress(Sink& sink, int budget) override;
   [[nodiscard]] uint64_t completed(uint32_t rank) const override;
   [[nodiscard]] int failure(uint32_t rank) const override;
@@ -40,19 +40,19 @@ class UtofuEndpoint final : public Endpoint {
   static constexpr std::size_t kBounce = 8192;
   static constexpr uint16_t kBounces = 64;
 
-  Link* ready(uint32_t rank, uint64_t records, Post* answer);
-  bool aim(Link& link, uint64_t offset, std::size_t length, Post* answer);
-  bool load(const void* memory, std::size_t length, bool read, Operation* operation,
+  VcqLink* ready(uint32_t rank, uint64_t records, Post* answer);
+  bool aim(VcqLink& link, uint64_t offset, std::size_t length, Post* answer);
+  bool load(const void* memory, std::size_t length, bool read, VcqOperation* operation,
             utofu_stadd_t* local, Post* answer);
   bool find_region(const void* memory, std::size_t length, utofu_stadd_t* local);
-  Post post_record(Link& link, const Record& record);
-  Post prepare_joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
-                      uint64_t flag);
-  Post alone(Link& link, std::size_t length, const Post& record);
-  int put_record(const Link& link, Record record, uint8_t number, unsigned long flags, void* report);
-  Post refused(int code, Link& link);
-  Post answer_to(int code, Link& link, Operation& operation, Post::State state);
-  void release(Operation& operation);
+  Post post_record(VcqLink& link, const Record& record);
+  Post prepare_put_with_immediate(uint32_t rank, const void* source, uint64_t offset,
+                                  std::size_t length, uint64_t flag);
+  Post alone(VcqLink& link, std::size_t length, const Post& record);
+  int put_record(const VcqLink& link, Record record, uint8_t number, unsigned long flags, void* report);
+  Post refused(int code, VcqLink& link);
+  Post answer_to(int code, VcqLink& link, VcqOperation& operation, Post::State state);
+  void release(VcqOperation& operation);
 
   int take_notices(int budget);
   void take_reports();
@@ -60,12 +60,12 @@ class UtofuEndpoint final : public Endpoint {
   bool deliver(Sink& sink, Incoming& from, const Record& record);
   bool parted();
 
-  const Site& site_;
+  const SharedState& shared_;
   const std::atomic<uint64_t>& segment_version_;
   const Vcq& vcq_;
   const Library& library_;
   const utofu_vcq_hdl_t handle_;
-  Operations operations_;
+  VcqOperationPool operations_;
   Connections connections_;
   Pages bounce_pages_;
   Registered bounce_memory_;

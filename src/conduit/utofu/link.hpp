@@ -22,8 +22,8 @@ namespace ompl::conduit::utofu {
 inline constexpr uint64_t kUnnoticed = 15;
 
 // To a rank's endpoint.
-struct Link {
-  explicit Link(uint32_t to_rank) : rank(to_rank) {}
+struct VcqLink {
+  explicit VcqLink(uint32_t to_rank) : rank(to_rank) {}
 
   enum class State : uint8_t {
     fresh,    // nothing was asked for yet
@@ -46,7 +46,7 @@ struct Link {
   uint64_t sent = 0;             // records,
   uint64_t limit = 0;            // of them as far as this side knows; 0 unless it sends
   uint64_t unnoticed = 0;        // tickets, the last ones, that the next notice speaks of
-  uint64_t last_beat = 0;        // tickets when the other side was last tried
+  uint64_t last_heartbeat = 0;   // tickets when the other side was last tried
   int region = 0;                // of the last put or get, a hint
   Aim aim;
   CompletionWindow<> window;
@@ -71,14 +71,14 @@ struct Incoming {
 };
 
 // A put, a get or a record until its notice comes. Its place in the table is the byte that the notice carries.
-struct Operation {
+struct VcqOperation {
   static constexpr uint16_t kNoBounce = UINT16_MAX;
 
-  uint8_t number = 0;      // in the table
-  Link* link = nullptr;    // null: free
-  uint64_t ticket = 0;     // 0: asks for a place among the greetings
-  uint64_t first = 0;      // tickets from here on are done with this one
-  void* target = nullptr;  // of a get through the bounce slot
+  uint8_t number = 0;       // in the table
+  VcqLink* link = nullptr;  // null: free
+  uint64_t ticket = 0;      // 0: asks for a place among the greetings
+  uint64_t first = 0;       // tickets from here on are done with this one
+  void* target = nullptr;   // of a get through the bounce slot
   std::size_t length = 0;
   uint16_t bounce = kNoBounce;
   bool holds = false;  // a bounce slot or memory registered for it
@@ -86,53 +86,53 @@ struct Operation {
 };
 
 // All of an endpoint: as many as one byte tells apart.
-class Operations {
+class VcqOperationPool {
  public:
   static constexpr std::size_t kCount = 256;
 
-  Operations() {
+  VcqOperationPool() {
     for (std::size_t i = 0; i < kCount; ++i) all_[i].number = free_[i] = static_cast<uint8_t>(i);
   }
   [[nodiscard]] bool full() const { return outstanding() == kCount; }
   // Not when full.
-  Operation& take(Link& link) {
+  VcqOperation& take(VcqLink& link) {
     const std::size_t now = outstanding();
     outstanding_.store(now + 1, std::memory_order_relaxed);
-    Operation& operation = all_[free_[now]];
+    VcqOperation& operation = all_[free_[now]];
     operation.link = &link;
     return operation;
   }
   // Its command went out, and is in order with those before it that ask for no notice: it tells of them too.
-  void issue(Operation& operation) {
-    Link& link = *operation.link;
+  void issue(VcqOperation& operation) {
+    VcqLink& link = *operation.link;
     operation.ticket = link.window.issue();
     operation.first = operation.ticket - link.unnoticed;
     forget_unnoticed(link);
   }
   // A command went out that asks for no notice. Returns its ticket.
-  uint64_t issue_unnoticed(Link& link) {
+  uint64_t issue_unnoticed(VcqLink& link) {
     ++unnoticed_;
     ++link.unnoticed;
     return link.window.issue();
   }
-  void forget_unnoticed(Link& link) {
+  void forget_unnoticed(VcqLink& link) {
     unnoticed_ -= link.unnoticed;
     link.unnoticed = 0;
   }
   // Of all links.
   [[nodiscard]] uint64_t unnoticed() const { return unnoticed_; }
-  void give_back(Operation& operation) {
+  void give_back(VcqOperation& operation) {
     const std::size_t now = outstanding() - 1;
     operation.link = nullptr;
     free_[now] = operation.number;
     outstanding_.store(now, std::memory_order_relaxed);
   }
-  [[nodiscard]] Operation& at(uint64_t number) { return all_[number % kCount]; }
+  [[nodiscard]] VcqOperation& at(uint64_t number) { return all_[number % kCount]; }
   // Any thread.
   [[nodiscard]] std::size_t outstanding() const { return outstanding_.load(std::memory_order_relaxed); }
 
  private:
-  std::array<Operation, kCount> all_{};
+  std::array<VcqOperation, kCount> all_{};
   std::array<uint8_t, kCount> free_{};  // from the outstanding one on
   std::atomic<std::size_t> outstanding_{0};
   uint64_t unnoticed_ = 0;

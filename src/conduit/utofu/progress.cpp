@@ -32,8 +32,8 @@ int UtofuEndpoint::take_notices(int budget) {
     utofu_mrq_notice notice;
     const int code = library_.poll_mrq(handle_, 0, &notice);
     if (code == UTOFU_ERR_NOT_FOUND) break;
-    Operation& operation = operations_.at(notice.edata);
-    Link* const link = operation.link;
+    VcqOperation& operation = operations_.at(notice.edata);
+    VcqLink* const link = operation.link;
     const bool matches = link != nullptr && link->vcq == notice.vcq_id;
     if (code == UTOFU_SUCCESS && matches && !operation.holds && operation.ticket != 0) [[likely]] {
       link->window.complete(operation.first, operation.ticket);
@@ -47,7 +47,7 @@ int UtofuEndpoint::take_notices(int budget) {
     if (code != UTOFU_SUCCESS) connections_.lost(notice.vcq_id, code);
     if (!matches) continue;
     if (code == UTOFU_SUCCESS) {
-      if (operation.bounce != Operation::kNoBounce && operation.target != nullptr)
+      if (operation.bounce != VcqOperation::kNoBounce && operation.target != nullptr)
         std::memcpy(operation.target, bounce_pages_.data() + operation.bounce * kBounce,
                     operation.length);
       if (operation.ticket == 0) connections_.placed(*link, notice.rmt_value);
@@ -67,10 +67,10 @@ void UtofuEndpoint::take_reports() {
     if (code == UTOFU_SUCCESS || of == nullptr) continue;
     const auto value = reinterpret_cast<uintptr_t>(of);
     if ((value & 1) != 0) {
-      connections_.lost(*reinterpret_cast<Link*>(value - 1), code);
+      connections_.lost(*reinterpret_cast<VcqLink*>(value - 1), code);
       continue;
     }
-    auto& operation = *static_cast<Operation*>(of);
+    auto& operation = *static_cast<VcqOperation*>(of);
     if (operation.link == nullptr) continue;
     connections_.lost(*operation.link, code);
     release(operation);

@@ -97,12 +97,12 @@ class Pages {
   std::size_t size_ = 0;
 };
 
-using SegmentRegions = Regions<std::vector<Registered>, kSegmentRegions>;  // by offset
+using SegmentRegions = RegionTable<std::vector<Registered>, kSegmentRegions>;  // by offset
 using ProgramRegions =
-    Regions<std::vector<Registered>, kProgramRegions>;  // by address: ompl_register()
+    RegionTable<std::vector<Registered>, kProgramRegions>;  // by address: ompl_register()
 
 // What all endpoints of a rank share.
-struct Site {
+struct SharedState {
   const Library* library = nullptr;
   const Job* job = nullptr;
   const std::vector<Address>* peers = nullptr;  // by rank; without slots if another conduit reaches it

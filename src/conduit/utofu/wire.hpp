@@ -41,14 +41,14 @@ inline constexpr uint8_t kGoodbye = 255;  // the source is about to close its en
 inline constexpr uint32_t kRing = 128;  // records of one peer, 4 KiB
 
 // The first thing that an endpoint puts to another.
-struct Greeting {
+struct BoardGreeting {
   uint64_t cookie = 0;
   uint64_t unused = 0;
   uint32_t rank = 0;
   uint32_t slot = 0;
   uint64_t there = 0;  // 1
 };
-static_assert(sizeof(Greeting) == 32);
+static_assert(sizeof(BoardGreeting) == 32);
 
 // What this side is told about its connection to a rank.
 struct Reply {
@@ -66,14 +66,14 @@ inline constexpr uint64_t kLanes = 8;
 //   256  Reply of each rank, then kLanes greetings for each rank
 struct Board {
   static constexpr std::size_t kTickets = 0;
-  static constexpr std::size_t kPulse = 8;
+  static constexpr std::size_t kHeartbeat = 8;
   static constexpr std::size_t kReplies = 256;
 
   static std::size_t reply(uint32_t rank) { return kReplies + rank * sizeof(Reply); }
   static uint64_t greetings(uint32_t ranks) { return ranks * kLanes; }
   static std::size_t greeting(uint32_t ranks, uint64_t place) {
     const std::size_t first = (reply(ranks) + 255) / 256 * 256;
-    return first + place * sizeof(Greeting);
+    return first + place * sizeof(BoardGreeting);
   }
   static std::size_t size(uint32_t ranks) { return greeting(ranks, greetings(ranks)); }
 };

@@ -29,8 +29,8 @@ std::string Address::encode() const {
       .add(segment)
       .add(keys)
       .add(keys_key)
-      .add(std::string_view(pulse))
-      .add(pulse_port)
+      .add(std::string_view(liveness_ip))
+      .add(liveness_port)
       .add(static_cast<uint32_t>(slots.size()));
   for (const uint32_t number : slots) out.add(number);
   if (transport == Transport::xrc) out.add(node);
@@ -54,8 +54,8 @@ const char* Address::parse(std::string_view text) {
   reader.get(&read.segment);
   reader.get(&read.keys);
   reader.get(&read.keys_key);
-  reader.get(&read.pulse);
-  reader.get(&read.pulse_port);
+  reader.get(&read.liveness_ip);
+  reader.get(&read.liveness_port);
   if (!reader.get(&count)) return "cut off";
   const bool xrc = kind == static_cast<uint8_t>(Transport::xrc);
   if (!get_numbers(reader, count, &read.slots) || (xrc && !reader.get(&read.node)) ||
@@ -65,7 +65,7 @@ const char* Address::parse(std::string_view text) {
   if (xrc && std::ranges::max(read.queues) > kLargestNumber)
     return "the number of a receive queue is too large";
   if (gid_bytes.size() != sizeof gid.raw || read.ethernet > 1) return "names no port";
-  if (!read.pulse.empty() && read.pulse.size() != 4 && read.pulse.size() != 16)
+  if (!read.liveness_ip.empty() && read.liveness_ip.size() != 4 && read.liveness_ip.size() != 16)
     return "names no IP address";
   if (kind > static_cast<uint8_t>(Transport::dc)) return "names no transport";
   read.transport = static_cast<Transport>(kind);

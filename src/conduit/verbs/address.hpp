@@ -22,8 +22,8 @@ struct Address {
   uint64_t segment = 0;  // where its segment begins
   uint64_t keys = 0;     // where its table of keys stands, and the key to read it (keys.hpp)
   uint32_t keys_key = 0;
-  std::string pulse;             // where its pulse is heard (pulse.hpp): 4 bytes IPv4 or 16 IPv6
-  uint16_t pulse_port = 0;       // in host byte order; 0: nowhere
+  std::string liveness_ip;       // of its LivenessListener: 4 bytes IPv4 or 16 IPv6
+  uint16_t liveness_port = 0;    // in host byte order; 0: nowhere
   uint64_t node = 0;             // XRC: the same of ranks that share a domain
   std::vector<uint32_t> queues;  // XRC: numbers of the endpoints' receive queues
   std::vector<uint32_t> slots;   // queue pair numbers of the connection ends, or of DC targets

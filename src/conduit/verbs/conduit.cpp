@@ -39,14 +39,14 @@ class VerbsConduit final : public Conduit {
   Library library_;
   Device device_;
   XrcDomain xrc_domain_;
-  Pulse pulse_;
+  LivenessListener liveness_listener_;
   Address own_;
   std::vector<Address> peers_;
-  std::unique_ptr<std::array<PublishedKey, Regions::kMax>> keys_;
+  std::unique_ptr<std::array<PublishedKey, PinnedRegions::kMax>> keys_;
   Owned<ibv_mr> keys_memory_{nullptr, nullptr};
-  std::unique_ptr<Regions> segment_ = std::make_unique<Regions>();
-  std::unique_ptr<Regions> registered_ = std::make_unique<Regions>();
-  Site site_;
+  std::unique_ptr<PinnedRegions> segment_ = std::make_unique<PinnedRegions>();
+  std::unique_ptr<PinnedRegions> registered_ = std::make_unique<PinnedRegions>();
+  SharedState shared_;
   std::string how_;                                        // device and transport, in words
   uint32_t inline_limit_ = 0;                              // the same of all endpoints
   std::vector<std::unique_ptr<VerbsEndpoint>> endpoints_;  // until handed out
@@ -58,11 +58,11 @@ Capabilities VerbsConduit::capabilities() const {
   out.ordered_signals = true;
   out.remote_completion = true;
   out.stalls_sender = true;
-  out.joined_put = inline_limit_;
+  out.max_fused_put = inline_limit_;
   out.max_message = std::min<std::size_t>(device_.max_message, kLongest);
-  if (site_.job != nullptr && site_.job->settings->verbs_stripe != 0) {  // open
-    out.segment = std::min(site_.job->settings->verbs_segment, out.max_message);
-    out.stripes = site_.job->settings->verbs_stripe;
+  if (shared_.job != nullptr && shared_.job->settings->verbs_stripe != 0) {  // open
+    out.segment = std::min(shared_.job->settings->verbs_segment, out.max_message);
+    out.stripes = shared_.job->settings->verbs_stripe;
   }
   return out;
 }
@@ -93,10 +93,11 @@ int VerbsConduit::open(const Job& job) {
   }
   int code = library_.load();
   if (code == OMPL_OK) code = open_device(library_, *job.settings, &device_);
-  if (code == OMPL_OK) code = pulse_.open(device_.interface, &own_.pulse, &own_.pulse_port);
+  if (code == OMPL_OK)
+    code = liveness_listener_.open(device_.interface, &own_.liveness_ip, &own_.liveness_port);
   if (code != OMPL_OK) return code;
 
-  keys_ = std::make_unique<std::array<PublishedKey, Regions::kMax>>();
+  keys_ = std::make_unique<std::array<PublishedKey, PinnedRegions::kMax>>();
   keys_memory_ = pin(keys_.get(), sizeof *keys_, IBV_ACCESS_REMOTE_READ, "of keys", &code);
   if (!keys_memory_) return code;
   std::random_device random;
@@ -108,18 +109,18 @@ int VerbsConduit::open(const Job& job) {
   own_.keys = reinterpret_cast<uint64_t>(keys_.get());
   own_.keys_key = keys_memory_->rkey;
   peers_.resize(job.size);
-  site_ = {.library = &library_,
-           .job = &job,
-           .device = &device_,
-           .peers = &peers_,
-           .segment = segment_.get(),
-           .registered = registered_.get(),
-           .pulse = &pulse_,
-           .qkey = own_.qkey,
-           .xrc_domain = &xrc_domain_};
+  shared_ = {.library = &library_,
+             .job = &job,
+             .device = &device_,
+             .peers = &peers_,
+             .segment = segment_.get(),
+             .registered = registered_.get(),
+             .liveness = &liveness_listener_,
+             .qkey = own_.qkey,
+             .xrc_domain = &xrc_domain_};
   std::string lacking;  // what is wanted more, and why it is not there
   for (const Transport transport : wanted_transports(*job.settings, job.size)) {
-    own_.transport = site_.transport = transport;
+    own_.transport = shared_.transport = transport;
     if (code = open_endpoints(job); code == OMPL_OK) break;
     lacking += fmt::format("; no {}: {}", name_of(transport), error_detail());
   }
@@ -140,7 +141,7 @@ int VerbsConduit::open_endpoints(const Job& job) {
     if (code != OMPL_OK) return code;
   }
   for (uint32_t slot = 0; slot < job.slots; ++slot) {
-    endpoints_.push_back(std::make_unique<VerbsEndpoint>(site_, slot));
+    endpoints_.push_back(std::make_unique<VerbsEndpoint>(shared_, slot));
     if (const int code = endpoints_.back()->open(&own_); code != OMPL_OK) return code;
     inline_limit_ = endpoints_.back()->inline_limit();
   }
@@ -152,7 +153,7 @@ Reach VerbsConduit::connect(uint32_t rank, std::string_view address) {
   Address peer;
   const char* wrong = peer.parse(address);
   if (wrong != nullptr) return {.why = wrong};
-  if (rank == site_.job->rank) return {.why = "this rank itself"};
+  if (rank == shared_.job->rank) return {.why = "this rank itself"};
   if (peer.ethernet != own_.ethernet) return {.why = "one side has InfiniBand, the other RoCE"};
   if (peer.transport != own_.transport)
     return {.why = fmt::format("this rank uses {}, that one {}: set OMPL_VERBS_TRANSPORT alike for all",
@@ -170,22 +171,22 @@ int VerbsConduit::endpoint(uint32_t slot, std::unique_ptr<Endpoint>* out) {
 
 int VerbsConduit::commit(uint64_t offset, std::size_t length) {
   int code = OMPL_OK;
-  Owned<ibv_mr> memory = pin(site_.job->segment + offset, length,
+  Owned<ibv_mr> memory = pin(shared_.job->segment + offset, length,
                              IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
                              "of the segment", &code);
   if (!memory) return code;
   const uint32_t key = memory->rkey;
   const int place = segment_->add(offset, offset + length, std::move(memory));
-  if (place == Regions::kNone)
+  if (place == PinnedRegions::kNone)
     return fail(OMPL_ERR_MEMORY, "more than {} allocations at once cannot be registered",
-                Regions::kMax);
+                PinnedRegions::kMax);
   (*keys_)[static_cast<std::size_t>(place)] = {.begin = offset, .key = key, .valid = 1};
   return OMPL_OK;
 }
 
 void VerbsConduit::release(uint64_t offset, std::size_t /*length*/) {
   const int place = segment_->remove(offset);
-  if (place != Regions::kNone) (*keys_)[static_cast<std::size_t>(place)] = {};
+  if (place != PinnedRegions::kNone) (*keys_)[static_cast<std::size_t>(place)] = {};
 }
 
 int VerbsConduit::register_memory(const void* address, std::size_t length) {
@@ -194,8 +195,10 @@ int VerbsConduit::register_memory(const void* address, std::size_t length) {
       pin(const_cast<void*>(address), length, IBV_ACCESS_LOCAL_WRITE, "of the program", &code);
   if (!memory) return code;
   const auto begin = reinterpret_cast<uint64_t>(address);
-  if (registered_->add(begin, begin + length, std::move(memory)) != Regions::kNone) return OMPL_OK;
-  return fail(OMPL_ERR_MEMORY, "more than {} pieces of memory cannot be registered", Regions::kMax);
+  if (registered_->add(begin, begin + length, std::move(memory)) != PinnedRegions::kNone)
+    return OMPL_OK;
+  return fail(OMPL_ERR_MEMORY, "more than {} pieces of memory cannot be registered",
+              PinnedRegions::kMax);
 }
 
 void VerbsConduit::unregister_memory(const void* address, std::size_t /*length*/) {

@@ -14,14 +14,14 @@ namespace ompl::conduit::verbs {
 namespace {
 
 constexpr int64_t kLastAgainMs = 500;
-constexpr int64_t kSilenceMs = 1000;  // of a request, until the other side's pulse is asked
+constexpr int64_t kSilenceMs = 1000;  // of a request, until the other side is probed
 constexpr int64_t kProbeMs = 2000;    // until an unanswered probe is given up
 constexpr const char* kUnreached = "it cannot be reached";
 
 }  // namespace
 
-Connections::Connections(const Site& site, Resources& resources, uint32_t slot)
-    : site_(site), resources_(resources), slot_(slot), links_(site.job->size), by_pair_(64) {}
+Connections::Connections(const SharedState& shared, Resources& resources, uint32_t slot)
+    : shared_(shared), resources_(resources), slot_(slot), links_(shared.job->size), by_pair_(64) {}
 
 void Connections::open() {
   if (!resources_.datagrams) return;
@@ -29,14 +29,15 @@ void Connections::open() {
 }
 
 uint32_t Connections::target_slot(uint32_t rank) const {
-  return slot_ % static_cast<uint32_t>((*site_.peers)[rank].slots.size());
+  return slot_ % static_cast<uint32_t>((*shared_.peers)[rank].slots.size());
 }
 
-Link& Connections::add(uint32_t rank, uint32_t slot) {
-  return *owned_.emplace_back(std::make_unique<Link>(rank, slot, static_cast<uint32_t>(owned_.size())));
+QueuePairLink& Connections::add(uint32_t rank, uint32_t slot) {
+  return *owned_.emplace_back(
+      std::make_unique<QueuePairLink>(rank, slot, static_cast<uint32_t>(owned_.size())));
 }
 
-Link* Connections::find_pair(uint32_t queue_pair) const {
+QueuePairLink* Connections::find_pair(uint32_t queue_pair) const {
   const std::size_t mask = by_pair_.size() - 1;
   for (std::size_t place = queue_pair & mask;; place = (place + 1) & mask) {
     const auto& [number, link] = by_pair_[place];
@@ -44,38 +45,39 @@ Link* Connections::find_pair(uint32_t queue_pair) const {
   }
 }
 
-Link& Connections::use(uint32_t rank) {
-  Link* link = links_[rank].load(std::memory_order_relaxed);
+QueuePairLink& Connections::use(uint32_t rank) {
+  QueuePairLink* link = links_[rank].load(std::memory_order_relaxed);
   if (link == nullptr) {
-    const bool reachable = !(*site_.peers)[rank].slots.empty();
+    const bool reachable = !(*shared_.peers)[rank].slots.empty();
     link = &add(rank, reachable ? target_slot(rank) : 0);
     links_[rank].store(link, std::memory_order_release);
     if (!reachable) fail(*link, OMPL_ERR_LINK, "it is not reached by this conduit");
   }
-  if (link->state == Link::State::idle) begin(*link);
+  if (link->state == QueuePairLink::State::idle) begin(*link);
   return *link;
 }
 
-void Connections::begin(Link& link) {
-  if (site_.transport != Transport::rc) {
+void Connections::begin(QueuePairLink& link) {
+  if (shared_.transport != Transport::rc) {
     begin_shared(link);
   } else if (prepare(link)) {
-    enter(link, Link::State::requested);
-    send(link, Step::request);
+    enter(link, QueuePairLink::State::requested);
+    send(link, HandshakeStep::request);
   }
 }
 
-int Connections::prepare_path(Link& link) {
-  ibv_ah_attr path = site_.device->path_to(peer(link).gid, peer(link).lid);
-  link.path = {site_.library->create_ah(site_.device->domain.get(), &path), site_.library->destroy_ah};
+int Connections::prepare_path(QueuePairLink& link) {
+  ibv_ah_attr path = shared_.device->path_to(peer(link).gid, peer(link).lid);
+  link.path = {shared_.library->create_ah(shared_.device->domain.get(), &path),
+               shared_.library->destroy_ah};
   return link.path ? 0 : errno;
 }
 
 // Makes the link's own side.
-bool Connections::prepare(Link& link) {
+bool Connections::prepare(QueuePairLink& link) {
   if (link.pair) return true;
-  link.pair = resources_.make_pair(site_);
-  int error = link.pair ? to_init(site_, link.pair.get()) : errno;
+  link.pair = resources_.make_pair(shared_);
+  int error = link.pair ? to_init(shared_, link.pair.get()) : errno;
   if (error == 0) error = prepare_path(link);
   if (error != 0) {
     fail(link, OMPL_ERR_LINK, fmt::format("cannot make a queue pair: {}", error_text(error)));
@@ -84,7 +86,7 @@ bool Connections::prepare(Link& link) {
   link.first_packet = random_packet_number(*link.pair);
   // Half empty at least, so that searches are short.
   if (owned_.size() * 2 > by_pair_.size()) {
-    std::vector<std::pair<uint32_t, Link*>> old(by_pair_.size() * 4);
+    std::vector<std::pair<uint32_t, QueuePairLink*>> old(by_pair_.size() * 4);
     old.swap(by_pair_);
     for (const auto& [number, known] : old) {
       if (known != nullptr) enlist(*known);
@@ -95,14 +97,14 @@ bool Connections::prepare(Link& link) {
 }
 
 // For find_pair().
-void Connections::enlist(Link& link) {
+void Connections::enlist(QueuePairLink& link) {
   const std::size_t mask = by_pair_.size() - 1;
   std::size_t place = link.pair->qp_num & mask;
   while (by_pair_[place].second != nullptr) place = (place + 1) & mask;
   by_pair_[place] = {link.pair->qp_num, &link};
 }
 
-void Connections::enter(Link& link, Link::State state) {
+void Connections::enter(QueuePairLink& link, QueuePairLink::State state) {
   const bool was_waiting = link.waiting();
   link.state = state;
   link.limit = link.sends() && link.pair ? link.reaped + kSends : 0;
@@ -112,34 +114,34 @@ void Connections::enter(Link& link, Link::State state) {
   link.next = link.began + link.interval;
 }
 
-void Connections::go_up(Link& link) {
-  const int error = link.pair ? to_send(site_, link.pair.get(), link.first_packet) : 0;
+void Connections::go_up(QueuePairLink& link) {
+  const int error = link.pair ? to_send(shared_, link.pair.get(), link.first_packet) : 0;
   if (error != 0)
     return fail(link, OMPL_ERR_LINK, fmt::format("its queue pair cannot send: {}", error_text(error)));
   link.probe.end();
-  enter(link, Link::State::up);
+  enter(link, QueuePairLink::State::up);
   up_.fetch_add(1, std::memory_order_relaxed);
   log::debug("verbs: endpoint {} is connected to endpoint {} of rank {}", slot_, link.slot, link.rank);
 }
 
 // --- Datagrams -----------------------------------------------------------------------------------------
 
-void Connections::send(Link& link, Step step) {
+void Connections::send(QueuePairLink& link, HandshakeStep step) {
   if (datagrams_sent_ == kDatagrams) return;  // it will be sent again
   const uint32_t place = next_datagram_ % kDatagrams;
   Datagram& datagram = resources_.block->sent_datagrams[place];
   datagram = {};
-  datagram.rank = site_.job->rank;
+  datagram.rank = shared_.job->rank;
   datagram.slot = slot_;
   datagram.target_slot = link.slot;
   datagram.queue_pair = link.pair ? link.pair->qp_num : 0;
   datagram.first_packet = link.first_packet;
   datagram.step = step;
-  if (site_.transport == Transport::xrc && !fill_xrc(link, &datagram)) return;
+  if (shared_.transport == Transport::xrc && !fill_xrc(link, &datagram)) return;
   ++next_datagram_;
-  datagram.mtu = static_cast<uint8_t>(site_.device->mtu);
-  datagram.secret_length = static_cast<uint16_t>(site_.job->secret.size());
-  site_.job->secret.copy(datagram.secret, Datagram::kMaxSecret);
+  datagram.mtu = static_cast<uint8_t>(shared_.device->mtu);
+  datagram.secret_length = static_cast<uint16_t>(shared_.job->secret.size());
+  shared_.job->secret.copy(datagram.secret, Datagram::kMaxSecret);
 
   ibv_sge data{.addr = reinterpret_cast<uint64_t>(&datagram),
                .length = static_cast<uint32_t>(kDatagramHead + datagram.secret_length),
@@ -159,7 +161,7 @@ void Connections::send(Link& link, Step step) {
 
 void Connections::post_receive(uint64_t buffer) {
   ibv_sge data{.addr = reinterpret_cast<uint64_t>(&resources_.block->datagrams[buffer]),
-               .length = sizeof(Block::ReceivedDatagram),
+               .length = sizeof(BufferBlock::ReceivedDatagram),
                .lkey = resources_.memory->lkey};
   ibv_recv_wr request{};
   ibv_recv_wr* bad = nullptr;
@@ -172,7 +174,7 @@ void Connections::post_receive(uint64_t buffer) {
 bool Connections::admit(std::string_view bytes, Datagram* out) const {
   if (bytes.size() < kDatagramHead) return false;
   std::copy_n(bytes.data(), kDatagramHead, reinterpret_cast<char*>(out));
-  const Job& job = *site_.job;
+  const Job& job = *shared_.job;
   return out->magic == Datagram::kMagic && bytes.size() == kDatagramHead + out->secret_length &&
          same_secret(bytes.substr(kDatagramHead), job.secret) && out->target_slot == slot_ &&
          knows(out->rank, out->slot) && out->queue_pair <= kLargestNumber &&
@@ -181,11 +183,12 @@ bool Connections::admit(std::string_view bytes, Datagram* out) const {
 }
 
 bool Connections::knows(uint32_t rank, uint32_t slot) const {
-  return rank < site_.job->size && rank != site_.job->rank && slot < (*site_.peers)[rank].slots.size();
+  return rank < shared_.job->size && rank != shared_.job->rank &&
+         slot < (*shared_.peers)[rank].slots.size();
 }
 
-Link* Connections::find(uint32_t rank, uint32_t slot) const {
-  Link* link = made(rank);
+QueuePairLink* Connections::find(uint32_t rank, uint32_t slot) const {
+  QueuePairLink* link = made(rank);
   if (link != nullptr && link->slot == slot) return link;
   const auto same = [&](const auto& l) { return l->rank == rank && l->slot == slot; };
   const auto found = std::ranges::find_if(owned_, same);
@@ -193,16 +196,16 @@ Link* Connections::find(uint32_t rank, uint32_t slot) const {
 }
 
 // The other side wants it; this side sends on it too if it is the one it would have made.
-Link& Connections::add_from(uint32_t rank, uint32_t slot) {
-  Link& link = add(rank, slot);
+QueuePairLink& Connections::add_from(uint32_t rank, uint32_t slot) {
+  QueuePairLink& link = add(rank, slot);
   if (target_slot(rank) == slot) links_[rank].store(&link, std::memory_order_release);
   return link;
 }
 
 // The link that the datagram speaks of. A request may be the first to do so.
-Link* Connections::wanted(const Datagram& datagram) {
-  Link* const link = find(datagram.rank, datagram.slot);
-  if (link != nullptr || datagram.step != Step::request) return link;
+QueuePairLink* Connections::wanted(const Datagram& datagram) {
+  QueuePairLink* const link = find(datagram.rank, datagram.slot);
+  if (link != nullptr || datagram.step != HandshakeStep::request) return link;
   return &add_from(datagram.rank, datagram.slot);
 }
 
@@ -216,64 +219,66 @@ void Connections::received(uint64_t buffer, uint32_t length) {
     log::info("verbs: endpoint {} ignored a datagram of {} bytes that is not of this job", slot_, size);
     return;
   }
-  Link* link = wanted(datagram);
+  QueuePairLink* link = wanted(datagram);
   if (link == nullptr) return;
   switch (datagram.step) {
-    case Step::request:
+    case HandshakeStep::request:
       return requested(*link, datagram);
-    case Step::reply:
+    case HandshakeStep::reply:
       return replied(*link, datagram);
-    case Step::ready:
+    case HandshakeStep::ready:
       return begun(*link);
-    case Step::refuse:
-      if (link->state == Link::State::requested)
+    case HandshakeStep::refuse:
+      if (link->state == QueuePairLink::State::requested)
         fail(*link, OMPL_ERR_LINK, "refused: it was broken before");
       return;
   }
 }
 
-Route Connections::route_of(const Link& link, const Datagram& datagram) const {
+Route Connections::route_of(const QueuePairLink& link, const Datagram& datagram) const {
   return {.queue_pair = datagram.queue_pair,
           .first_packet = datagram.first_packet,
-          .mtu = std::min(site_.device->mtu, static_cast<ibv_mtu>(datagram.mtu)),
-          .path = site_.device->path_to(peer(link).gid, peer(link).lid)};
+          .mtu = std::min(shared_.device->mtu, static_cast<ibv_mtu>(datagram.mtu)),
+          .path = shared_.device->path_to(peer(link).gid, peer(link).lid)};
 }
 
-bool Connections::route(Link& link, const Datagram& datagram) {
-  const int error = to_receive(site_, link.pair.get(), route_of(link, datagram));
+bool Connections::route(QueuePairLink& link, const Datagram& datagram) {
+  const int error = to_receive(shared_, link.pair.get(), route_of(link, datagram));
   if (error != 0)
     fail(link, OMPL_ERR_LINK, fmt::format("its queue pair cannot receive: {}", error_text(error)));
   link.partner = datagram.queue_pair;
   return error == 0;
 }
 
-void Connections::requested(Link& link, const Datagram& datagram) {
-  if (site_.transport == Transport::xrc) return requested_xrc(link, datagram);
+void Connections::requested(QueuePairLink& link, const Datagram& datagram) {
+  if (shared_.transport == Transport::xrc) return requested_xrc(link, datagram);
   switch (link.state) {
-    case Link::State::requested:
-      if (site_.job->rank < link.rank) return;  // our own request wins
+    case QueuePairLink::State::requested:
+      if (shared_.job->rank < link.rank) return;  // our own request wins
       [[fallthrough]];
-    case Link::State::idle:
+    case QueuePairLink::State::idle:
       if (!prepare(link) || !route(link, datagram)) return;
-      enter(link, Link::State::replied);
-      return send(link, Step::reply);
-    case Link::State::replied:
-    case Link::State::up:
-      return send(link, link.partner == datagram.queue_pair ? Step::reply : Step::refuse);
-    case Link::State::doubtful:
-    case Link::State::failed:
-      return send(link, Step::refuse);
+      enter(link, QueuePairLink::State::replied);
+      return send(link, HandshakeStep::reply);
+    case QueuePairLink::State::replied:
+    case QueuePairLink::State::up:
+      return send(link,
+                  link.partner == datagram.queue_pair ? HandshakeStep::reply : HandshakeStep::refuse);
+    case QueuePairLink::State::doubtful:
+    case QueuePairLink::State::failed:
+      return send(link, HandshakeStep::refuse);
   }
 }
 
-void Connections::replied(Link& link, const Datagram& datagram) {
-  if (site_.transport == Transport::xrc) return replied_xrc(link, datagram);
-  if (link.state == Link::State::requested && route(link, datagram)) go_up(link);
-  if (link.state == Link::State::up && link.partner == datagram.queue_pair) send(link, Step::ready);
+void Connections::replied(QueuePairLink& link, const Datagram& datagram) {
+  if (shared_.transport == Transport::xrc) return replied_xrc(link, datagram);
+  if (link.state == QueuePairLink::State::requested && route(link, datagram)) go_up(link);
+  if (link.state == QueuePairLink::State::up && link.partner == datagram.queue_pair)
+    send(link, HandshakeStep::ready);
 }
 
-void Connections::begun(Link& link) {
-  if (link.state == Link::State::replied) go_up(link);
+void Connections::begun(QueuePairLink& link) {
+  if (link.state == QueuePairLink::State::replied) go_up(link);
 }
 
 // --- Time ----------------------------------------------------------------------------------------------
@@ -285,61 +290,63 @@ void Connections::tick(int64_t now) {
   }
 }
 
-void Connections::look_after(Link& link, int64_t now) {
+void Connections::look_after(QueuePairLink& link, int64_t now) {
   const Address& other = peer(link);
-  if (!link.probe.asking() && (link.state == Link::State::doubtful || now - link.began > kSilenceMs))
-    link.probe.begin(other.pulse, other.pulse_port);
-  const PulseProbe::Answer answer = link.probe.look();
-  if (answer == PulseProbe::Answer::dead)
+  if (!link.probe.asking() &&
+      (link.state == QueuePairLink::State::doubtful || now - link.began > kSilenceMs))
+    link.probe.begin(other.liveness_ip, other.liveness_port);
+  const LivenessProbe::Answer answer = link.probe.look();
+  if (answer == LivenessProbe::Answer::dead)
     return fail(link, OMPL_ERR_PEER, link.why.empty() ? "nobody lives there" : link.why);
-  if (link.state == Link::State::doubtful) {
-    if (answer != PulseProbe::Answer::none || now - link.began > kProbeMs)
+  if (link.state == QueuePairLink::State::doubtful) {
+    if (answer != LivenessProbe::Answer::none || now - link.began > kProbeMs)
       fail(link, OMPL_ERR_LINK, link.why);
     return;
   }
-  if (answer ==
-      PulseProbe::Answer::lives) {  // it computes, and will answer; ask for its pulse again later
+  if (answer == LivenessProbe::Answer::lives) {  // it computes, and will answer; probe again later
     link.began = now;
     link.probe.end();
   } else if (now - link.began > kUnreachedMs) {
     return fail(link, OMPL_ERR_LINK, kUnreached);
   }
-  if (answer == PulseProbe::Answer::unreached) link.probe.end();
-  send(link, link.state == Link::State::requested ? Step::request : Step::reply);
+  if (answer == LivenessProbe::Answer::unreached) link.probe.end();
+  send(link,
+       link.state == QueuePairLink::State::requested ? HandshakeStep::request : HandshakeStep::reply);
   link.interval = std::min(2 * link.interval, kLastAgainMs);
   link.next = now + link.interval;
 }
 
-void Connections::stalled(Link& link, int64_t now) {
+void Connections::stalled(QueuePairLink& link, int64_t now) {
   const Address& other = peer(link);
-  if (!link.probe.asking()) link.probe.begin(other.pulse, other.pulse_port);
-  const PulseProbe::Answer answer = link.probe.look();
-  if (answer == PulseProbe::Answer::lives) link.heard = now;
-  if (answer == PulseProbe::Answer::dead) return broke(link, "nobody lives there");
-  if (other.pulse_port != 0 && now - link.heard > kUnreachedMs) return broke(link, kUnreached);
-  if (answer != PulseProbe::Answer::none) link.probe.end();
+  if (!link.probe.asking()) link.probe.begin(other.liveness_ip, other.liveness_port);
+  const LivenessProbe::Answer answer = link.probe.look();
+  if (answer == LivenessProbe::Answer::lives) link.heard = now;
+  if (answer == LivenessProbe::Answer::dead) return broke(link, "nobody lives there");
+  if (other.liveness_port != 0 && now - link.heard > kUnreachedMs) return broke(link, kUnreached);
+  if (answer != LivenessProbe::Answer::none) link.probe.end();
 }
 
 // --- Ends ----------------------------------------------------------------------------------------------
 
-void Connections::broke(Link& link, std::string_view why) {
-  if (link.state == Link::State::doubtful || link.state == Link::State::failed) return;
+void Connections::broke(QueuePairLink& link, std::string_view why) {
+  if (link.state == QueuePairLink::State::doubtful || link.state == QueuePairLink::State::failed)
+    return;
   stop(link);
-  if (link.state == Link::State::up) up_.fetch_sub(1, std::memory_order_relaxed);
+  if (link.state == QueuePairLink::State::up) up_.fetch_sub(1, std::memory_order_relaxed);
   if (!link.left) link.why = why;
-  enter(link, Link::State::doubtful);
+  enter(link, QueuePairLink::State::doubtful);
   look_after(link, link.began);
 }
 
 // What it has posted fails.
-void Connections::stop(Link& link) const {
-  if (link.pair) to_error(site_, link.pair.get());
+void Connections::stop(QueuePairLink& link) const {
+  if (link.pair) to_error(shared_, link.pair.get());
   if (link.initiator == nullptr) return;
   link.initiator->broken = true;
-  to_error(site_, link.initiator->pair.get());
+  to_error(shared_, link.initiator->pair.get());
 }
 
-void Connections::said_goodbye(Link& link) {
+void Connections::said_goodbye(QueuePairLink& link) {
   if (link.failure != OMPL_OK) return;
   link.left = true;
   link.limit = 0;
@@ -348,11 +355,11 @@ void Connections::said_goodbye(Link& link) {
   link.done.store(UINT64_MAX, std::memory_order_seq_cst);
 }
 
-void Connections::fail(Link& link, int code, std::string_view why) {
-  if (link.state == Link::State::up) up_.fetch_sub(1, std::memory_order_relaxed);
-  if (link.pair && link.state != Link::State::doubtful) to_error(site_, link.pair.get());
+void Connections::fail(QueuePairLink& link, int code, std::string_view why) {
+  if (link.state == QueuePairLink::State::up) up_.fetch_sub(1, std::memory_order_relaxed);
+  if (link.pair && link.state != QueuePairLink::State::doubtful) to_error(shared_, link.pair.get());
   link.probe.end();
-  enter(link, Link::State::failed);
+  enter(link, QueuePairLink::State::failed);
   if (link.failure != OMPL_OK) return;
   link.why = std::string(why);
   link.failure.store(code, std::memory_order_release);

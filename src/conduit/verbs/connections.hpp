@@ -8,7 +8,7 @@
 //
 // XRC and DC differ (connections_shared.cpp): what a link sends by is its node's, or lent to it.
 //
-// A queue pair that breaks does not say why. The other rank's pulse is then asked: it is dead (OMPL_ERR_PEER), or it
+// A queue pair that breaks does not say why. The other rank's liveness listener is then asked: it is dead (OMPL_ERR_PEER), or it
 // lives or cannot be asked (OMPL_ERR_LINK). The same happens if nobody answers a request. A connection on which nothing
 // happens is tried once a second by a write of no bytes.
 #pragma once
@@ -29,49 +29,51 @@ namespace ompl::conduit::verbs {
 
 class Connections {
  public:
-  Connections(const Site& site, Resources& resources, uint32_t slot);
+  Connections(const SharedState& shared, Resources& resources, uint32_t slot);
 
   // Receives datagrams.
   void open();
 
   // The connection to `rank` if one was ever begun, else null. Any thread.
-  [[nodiscard]] const Link* find(uint32_t rank) const {
+  [[nodiscard]] const QueuePairLink* find(uint32_t rank) const {
     return links_[rank].load(std::memory_order_acquire);
   }
   // The same, for whoever holds the claim.
-  [[nodiscard]] Link* made(uint32_t rank) const { return links_[rank].load(std::memory_order_relaxed); }
-  [[nodiscard]] Link* find_pair(uint32_t queue_pair) const;
-  [[nodiscard]] Link& at(std::size_t index) const { return *owned_[index]; }
+  [[nodiscard]] QueuePairLink* made(uint32_t rank) const {
+    return links_[rank].load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] QueuePairLink* find_pair(uint32_t queue_pair) const;
+  [[nodiscard]] QueuePairLink& at(std::size_t index) const { return *owned_[index]; }
   [[nodiscard]] std::size_t count() const { return owned_.size(); }
 
   // The connection to `rank`; asks for it if there is none. Look at `state`.
-  Link& use(uint32_t rank);
+  QueuePairLink& use(uint32_t rank);
 
   // A datagram has come, or one of ours has left.
   void received(uint64_t buffer, uint32_t length);
   void sent() { --datagrams_sent_; }
   // Something came on a connection that waits for "ready".
-  void begun(Link& link);
+  void begun(QueuePairLink& link);
   // XRC, DC: an endpoint of that rank says hello (DC) or goodbye. Both numbers come from outside.
   void greeted(uint32_t rank, uint32_t slot);
   void parted(uint32_t rank, uint32_t slot);
 
-  // Sends again what was not answered, and asks for pulses. Now and then.
+  // Sends again what was not answered, and probes for liveness. Now and then.
   void tick(int64_t now);
   // Whether tick() is wanted soon.
   [[nodiscard]] bool waiting() const { return waiting_ > 0; }
 
-  // Nothing was posted or completed since the last beat, though something should: what was sent stalls for as long as the
+  // Nothing was posted or completed since the last heartbeat, though something should: what was sent stalls for as long as the
   // other side lives. A device that lost it would never say so: Soft-RoCE's does, when its interface goes down.
-  void stalled(Link& link, int64_t now);
+  void stalled(QueuePairLink& link, int64_t now);
 
   // XRC, DC: whether its initiator has room for so many requests. Over DC it is lent one.
-  bool borrows(Link& link, uint64_t requests);
+  bool borrows(QueuePairLink& link, uint64_t requests);
 
   // The queue pair has failed: nothing is sent on it again [18]; failure() will say why.
-  void broke(Link& link, std::string_view why);
+  void broke(QueuePairLink& link, std::string_view why);
   // The other side has left in order.
-  void said_goodbye(Link& link);
+  void said_goodbye(QueuePairLink& link);
 
   // Breaks of those that only the other side sends on. Any thread.
   [[nodiscard]] const Losses& losses() const { return losses_; }
@@ -83,39 +85,43 @@ class Connections {
   static constexpr int64_t kFirstAgainMs = 20;
 
   [[nodiscard]] uint32_t target_slot(uint32_t rank) const;
-  [[nodiscard]] const Address& peer(const Link& link) const { return (*site_.peers)[link.rank]; }
-  Link& add(uint32_t rank, uint32_t slot);
-  void begin(Link& link);
+  [[nodiscard]] const Address& peer(const QueuePairLink& link) const {
+    return (*shared_.peers)[link.rank];
+  }
+  QueuePairLink& add(uint32_t rank, uint32_t slot);
+  void begin(QueuePairLink& link);
   [[nodiscard]] bool knows(uint32_t rank, uint32_t slot) const;
-  Link* find(uint32_t rank, uint32_t slot) const;
-  Link& add_from(uint32_t rank, uint32_t slot);
-  Link* wanted(const Datagram& datagram);
+  QueuePairLink* find(uint32_t rank, uint32_t slot) const;
+  QueuePairLink& add_from(uint32_t rank, uint32_t slot);
+  QueuePairLink* wanted(const Datagram& datagram);
   bool admit(std::string_view bytes, Datagram* out) const;
-  bool prepare(Link& link);
-  int prepare_path(Link& link);
-  void enlist(Link& link);
-  void stop(Link& link) const;
-  void requested(Link& link, const Datagram& datagram);
-  void replied(Link& link, const Datagram& datagram);
-  void begin_shared(Link& link);
-  void requested_xrc(Link& link, const Datagram& datagram);
-  void replied_xrc(Link& link, const Datagram& datagram);
-  [[nodiscard]] bool fill_xrc(Link& link, Datagram* datagram) const;
-  [[nodiscard]] Route route_of(const Link& link, const Datagram& datagram) const;
-  bool route(Link& link, const Datagram& datagram);
-  void send(Link& link, Step step);
+  bool prepare(QueuePairLink& link);
+  int prepare_path(QueuePairLink& link);
+  void enlist(QueuePairLink& link);
+  void stop(QueuePairLink& link) const;
+  void requested(QueuePairLink& link, const Datagram& datagram);
+  void replied(QueuePairLink& link, const Datagram& datagram);
+  void begin_shared(QueuePairLink& link);
+  void requested_xrc(QueuePairLink& link, const Datagram& datagram);
+  void replied_xrc(QueuePairLink& link, const Datagram& datagram);
+  [[nodiscard]] bool fill_xrc(QueuePairLink& link, Datagram* datagram) const;
+  [[nodiscard]] Route route_of(const QueuePairLink& link, const Datagram& datagram) const;
+  bool route(QueuePairLink& link, const Datagram& datagram);
+  void send(QueuePairLink& link, HandshakeStep step);
   void post_receive(uint64_t buffer);
-  void enter(Link& link, Link::State state);
-  void go_up(Link& link);
-  void fail(Link& link, int code, std::string_view why);
-  void look_after(Link& link, int64_t now);
+  void enter(QueuePairLink& link, QueuePairLink::State state);
+  void go_up(QueuePairLink& link);
+  void fail(QueuePairLink& link, int code, std::string_view why);
+  void look_after(QueuePairLink& link, int64_t now);
 
-  const Site& site_;
+  const SharedState& shared_;
   Resources& resources_;
   const uint32_t slot_;
-  std::vector<std::atomic<Link*>> links_;            // by rank: those this side sends on
-  std::vector<std::unique_ptr<Link>> owned_;         // those, and the ones only the other side sends on
-  std::vector<std::pair<uint32_t, Link*>> by_pair_;  // a hash table; its size is a power of two
+  std::vector<std::atomic<QueuePairLink*>> links_;  // by rank: those this side sends on
+  std::vector<std::unique_ptr<QueuePairLink>>
+      owned_;  // those, and the ones only the other side sends on
+  std::vector<std::pair<uint32_t, QueuePairLink*>>
+      by_pair_;  // a hash table; its size is a power of two
   Losses losses_;
   std::atomic<uint32_t> up_{0};
   int waiting_ = 0;  // links

@@ -19,12 +19,12 @@ namespace ompl::conduit::verbs {
 namespace {
 
 // OMPL_VERBS_DEVICE: "NAME" or "NAME:PORT".
-struct Wish {
+struct DeviceRequest {
   std::string name;
   uint8_t port = 0;  // 0: any
 };
 
-int parse_wish(const std::string& text, Wish* out) {
+int parse_request(const std::string& text, DeviceRequest* out) {
   const auto colon = text.find(':');
   out->name = text.substr(0, colon);
   if (colon == std::string::npos) return OMPL_OK;
@@ -87,7 +87,7 @@ class Search {
 
   const Library& library_;
   const Settings& settings_;
-  Wish wish_;
+  DeviceRequest request_;
   Device best_;
   ibv_device* best_device_ = nullptr;
   unsigned best_rate_ = 0;
@@ -115,7 +115,7 @@ bool Search::choose_gid(ibv_context* context, const ibv_port_attr& port, Device*
 
 void Search::look_at_port(ibv_context* context, uint8_t number, const std::string& name) {
   const std::string what = fmt::format("{}:{}", name, number);
-  if (wish_.port != 0 && wish_.port != number) return;
+  if (request_.port != 0 && request_.port != number) return;
   ibv_port_attr port{};
   // The symbol fills the older, shorter structure, which is how every one begins.
   if (library_.query_port(context, number, reinterpret_cast<_compat_ibv_port_attr*>(&port)) != 0)
@@ -140,7 +140,7 @@ void Search::look_at_port(ibv_context* context, uint8_t number, const std::strin
 
 void Search::look_at(ibv_device* device) {
   const std::string name = device->name;
-  if (!wish_.name.empty() && wish_.name != name) return;
+  if (!request_.name.empty() && request_.name != name) return;
   const Owned<ibv_context> context(library_.open_device(device), library_.close_device);
   ibv_device_attr limits{};
   if (!context || library_.query_device(context.get(), &limits) != 0)
@@ -153,7 +153,7 @@ void Search::look_at(ibv_device* device) {
 }
 
 int Search::run(Device* out) {
-  if (const int code = parse_wish(settings_.verbs_device, &wish_); code != OMPL_OK) return code;
+  if (const int code = parse_request(settings_.verbs_device, &request_); code != OMPL_OK) return code;
   int count = 0;
   ibv_device** list = library_.get_device_list(&count);
   for (ibv_device* device : std::span(list, list != nullptr ? static_cast<std::size_t>(count) : 0))
@@ -161,7 +161,7 @@ int Search::run(Device* out) {
   int code = OMPL_OK;
   if (best_device_ == nullptr) {
     if (reasons_.empty())
-      reasons_ = wish_.name.empty() ? "there is none" : fmt::format("there is no {}", wish_.name);
+      reasons_ = request_.name.empty() ? "there is none" : fmt::format("there is no {}", request_.name);
     code = fail(OMPL_ERR_UNSUPPORTED, "no InfiniBand or RoCE device can be used: {}", reasons_);
   } else {
     best_.context = {library_.open_device(best_device_), library_.close_device};

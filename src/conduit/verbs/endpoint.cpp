@@ -20,12 +20,12 @@ constexpr int64_t kGoodbyeMs = 200;
 
 Post retry(Post::Reason reason) { return {.state = Post::State::retry, .reason = reason}; }
 
-uint64_t number_of(const Link& link, uint64_t ticket) {
+uint64_t number_of(const QueuePairLink& link, uint64_t ticket) {
   return link.number | static_cast<uint32_t>(ticket);
 }
 
 // The answer to a post on a link that is not up.
-Post refusal(const Link& link) {
+Post refusal(const QueuePairLink& link) {
   if (link.failure == OMPL_OK) return retry(Post::Reason::connecting);
   return {.state = Post::State::failed,
           .code = fail(link.failure, "no connection to rank {}: {}", link.rank, link.why)};
@@ -33,12 +33,12 @@ Post refusal(const Link& link) {
 
 }  // namespace
 
-VerbsEndpoint::VerbsEndpoint(const Site& site, uint32_t slot)
-    : site_(site),
-      segment_version_(site.segment->version()),
+VerbsEndpoint::VerbsEndpoint(const SharedState& shared, uint32_t slot)
+    : shared_(shared),
+      segment_version_(shared.segment->version()),
       slot_(slot),
-      connections_(site, resources_, slot),
-      wait_set_(site, resources_) {
+      connections_(shared, resources_, slot),
+      wait_set_(shared, resources_) {
   immediate_.work.sg_list = &immediate_.data;
   immediate_.work.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
   immediate_.work.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
@@ -50,16 +50,16 @@ VerbsEndpoint::~VerbsEndpoint() {
 
 // Tells the others that this end is meant, and waits until their devices have it.
 void VerbsEndpoint::say_goodbye() {
-  struct Nobody final : Sink {
+  struct DiscardSink final : Sink {
     void signal(uint32_t /*source*/, const Signal& /*record*/) override {}
-  } nobody;
+  } discard;
   int64_t limit = arch::now_ms() + kGoodbyeMs;
   const auto goes_on = [&] {
     std::this_thread::yield();
-    return progress(nobody, kBatch) >= 0 && arch::now_ms() < limit;
+    return progress(discard, kBatch) >= 0 && arch::now_ms() < limit;
   };
   for (std::size_t i = 0; i < connections_.count(); ++i) {
-    Link& link = connections_.at(i);
+    QueuePairLink& link = connections_.at(i);
     Request request;
     Post answer;
     while (link.sends() && !can_post(link) && goes_on()) {
@@ -72,12 +72,12 @@ void VerbsEndpoint::say_goodbye() {
 }
 
 int VerbsEndpoint::open(Address* address) {
-  if (const int code = resources_.open(site_); code != OMPL_OK) return code;
+  if (const int code = resources_.open(shared_); code != OMPL_OK) return code;
   address->slots.push_back(resources_.end);
-  if (site_.transport == Transport::xrc) {
+  if (shared_.transport == Transport::xrc) {
     uint32_t number = 0;
     if (const int error = ibv_get_srq_num(resources_.queue.get(), &number); error != 0)
-      return fail(OMPL_ERR_SYSTEM, "ibv_get_srq_num of {} failed: {}", site_.device->name,
+      return fail(OMPL_ERR_SYSTEM, "ibv_get_srq_num of {} failed: {}", shared_.device->name,
                   error_text(error));
     address->queues.push_back(number);
   }
@@ -94,14 +94,14 @@ int VerbsEndpoint::open(Address* address) {
 
 Post VerbsEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std::size_t length) {
   Post answer;
-  Link* link = ready(rank, 1, &answer);
+  QueuePairLink* link = ready(rank, 1, &answer);
   return link != nullptr ? write(*link, IBV_WR_RDMA_WRITE, source, offset, length, nullptr) : answer;
 }
 
 Post VerbsEndpoint::signal(uint32_t rank, const Signal& record) {
-  if (fits_immediate(record)) return joined(rank, nullptr, 0, 0, record.offset);
+  if (fits_immediate(record)) return put_with_immediate(rank, nullptr, 0, 0, record.offset);
   Post answer;
-  Link* link = ready(rank, 1, &answer);
+  QueuePairLink* link = ready(rank, 1, &answer);
   if (link == nullptr) return answer;
   Request request;
   return use_message(to_message<Message>(record), &request, &answer) ? post(*link, request) : answer;
@@ -112,8 +112,8 @@ Post VerbsEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offse
                                const Signal& record, bool* signalled) {
   Post answer;
   if (length <= resources_.inline_limit && fits_immediate(record)) {
-    answer = joined(rank, source, offset, length, record.offset);
-  } else if (Link* link = ready(rank, 2, &answer); link != nullptr) {
+    answer = put_with_immediate(rank, source, offset, length, record.offset);
+  } else if (QueuePairLink* link = ready(rank, 2, &answer); link != nullptr) {
     answer = write(*link, IBV_WR_RDMA_WRITE_WITH_IMM, source, offset, length, &record);
   }
   *signalled = answer.state == Post::State::done || answer.state == Post::State::pending;
@@ -121,12 +121,12 @@ Post VerbsEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offse
 }
 
 // The commonest request and no more: a write with immediate of data that travel in the request, or of none.
-Post VerbsEndpoint::joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
-                           uint64_t flag) {
-  Link* link = connections_.made(rank);
+Post VerbsEndpoint::put_with_immediate(uint32_t rank, const void* source, uint64_t offset,
+                                       std::size_t length, uint64_t flag) {
+  QueuePairLink* link = connections_.made(rank);
   if (link == nullptr || !has_room(*link, 1) ||
       (length != 0 && !link->aim.covers(offset, length, segment_version_))) [[unlikely]]
-    return prepare_joined(rank, source, offset, length, flag);
+    return prepare_put_with_immediate(rank, source, offset, length, flag);
   const uint64_t number = link->posted + 1;
   ibv_send_wr& work = immediate_.work;
   work.wr_id = number_of(*link, number);
@@ -145,16 +145,17 @@ Post VerbsEndpoint::joined(uint32_t rank, const void* source, uint64_t offset, s
   return {.ticket = number};
 }
 
-// Until joined() can post; over XRC and DC it never can.
-[[gnu::noinline]] Post VerbsEndpoint::prepare_joined(uint32_t rank, const void* source, uint64_t offset,
-                                                     std::size_t length, uint64_t flag) {
+// Until put_with_immediate() can post; over XRC and DC it never can.
+[[gnu::noinline]] Post VerbsEndpoint::prepare_put_with_immediate(uint32_t rank, const void* source,
+                                                                 uint64_t offset, std::size_t length,
+                                                                 uint64_t flag) {
   Post answer;
-  Link* link = ready(rank, 1, &answer);
+  QueuePairLink* link = ready(rank, 1, &answer);
   if (link == nullptr) return answer;
   const bool aimed = length == 0 || link->aim.covers(offset, length, segment_version_) ||
                      aim_anew(*link, offset, length, &answer);
   if (!aimed) return answer;
-  if (link->limit != 0) return joined(rank, source, offset, length, flag);
+  if (link->limit != 0) return put_with_immediate(rank, source, offset, length, flag);
   Request request;
   request.work.wr.rdma = {.remote_addr = link->aim.base + offset, .rkey = link->aim.key};
   if (length != 0) use_inline(source, length, &request);
@@ -165,13 +166,13 @@ Post VerbsEndpoint::joined(uint32_t rank, const void* source, uint64_t offset, s
 
 Post VerbsEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t length) {
   Post answer;
-  Link* link = ready(rank, 1, &answer);
+  QueuePairLink* link = ready(rank, 1, &answer);
   Request request;
   if (link == nullptr || !aim(*link, offset, length, &request, &answer)) return answer;
   if (!use_region(target, length, &request)) {
     if (length <= kBounce) {
       if (!use_bounce(length, &request, &answer)) return answer;
-      request.held.target = target;
+      request.in_flight.target = target;
     } else if (!register_for(target, length, IBV_ACCESS_LOCAL_WRITE, &request, &answer)) {
       return answer;
     }
@@ -182,8 +183,8 @@ Post VerbsEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_
 }
 
 // A put, alone or with the signal that follows it.
-Post VerbsEndpoint::write(Link& link, ibv_wr_opcode opcode, const void* source, uint64_t offset,
-                          std::size_t length, const Signal* record) {
+Post VerbsEndpoint::write(QueuePairLink& link, ibv_wr_opcode opcode, const void* source,
+                          uint64_t offset, std::size_t length, const Signal* record) {
   Post answer;
   Request request;
   if (!aim(link, offset, length, &request, &answer) || !load(source, length, &request, &answer))
@@ -197,7 +198,7 @@ Post VerbsEndpoint::write(Link& link, ibv_wr_opcode opcode, const void* source, 
   request.work.opcode = IBV_WR_RDMA_WRITE;
   Request message;
   if (!use_message(to_message<Message>(*record), &message, &answer)) {
-    give_back(request.held);
+    give_back(request.in_flight);
     return answer;
   }
   message.state = request.state;
@@ -205,14 +206,14 @@ Post VerbsEndpoint::write(Link& link, ibv_wr_opcode opcode, const void* source, 
 }
 
 // XRC, DC: whether so many requests can be posted now by the link's initiator. Over DC it is lent one.
-bool VerbsEndpoint::borrows(Link& link, uint64_t requests) {
-  return site_.transport != Transport::rc && outstanding_ < kOutstanding - requests &&
+bool VerbsEndpoint::borrows(QueuePairLink& link, uint64_t requests) {
+  return shared_.transport != Transport::rc && outstanding_ < kOutstanding - requests &&
          connections_.borrows(link, requests + 1) && introduce(link);
 }
 
 // DC: the first message of a link.
-bool VerbsEndpoint::introduce(Link& link) {
-  if (link.introduced || site_.transport != Transport::dc) return true;
+bool VerbsEndpoint::introduce(QueuePairLink& link) {
+  if (link.introduced || shared_.transport != Transport::dc) return true;
   Request request;
   Post answer;
   link.introduced =
@@ -221,8 +222,8 @@ bool VerbsEndpoint::introduce(Link& link) {
 }
 
 // The connection to `rank` if so many requests can be posted on it, else null and the answer to give.
-Link* VerbsEndpoint::ready(uint32_t rank, uint64_t requests, Post* answer) {
-  Link& link = connections_.use(rank);
+QueuePairLink* VerbsEndpoint::ready(uint32_t rank, uint64_t requests, Post* answer) {
+  QueuePairLink& link = connections_.use(rank);
   if (has_room(link, requests) || borrows(link, requests)) return &link;
   if (link.sends()) untold_ += std::max(take_in_sent(kBatch), 0);
   if (has_room(link, requests) || borrows(link, requests)) return &link;
@@ -231,7 +232,7 @@ Link* VerbsEndpoint::ready(uint32_t rank, uint64_t requests, Post* answer) {
 }
 
 // The request's place at the other side.
-bool VerbsEndpoint::aim(Link& link, uint64_t offset, std::size_t length, Request* request,
+bool VerbsEndpoint::aim(QueuePairLink& link, uint64_t offset, std::size_t length, Request* request,
                         Post* answer) {
   if (!link.aim.covers(offset, length, segment_version_) && !aim_anew(link, offset, length, answer))
     return false;
@@ -241,10 +242,10 @@ bool VerbsEndpoint::aim(Link& link, uint64_t offset, std::size_t length, Request
 }
 
 // Lets link.aim cover a place at the other side. Its key is fetched on first use.
-bool VerbsEndpoint::aim_anew(Link& link, uint64_t offset, std::size_t length, Post* answer) {
+bool VerbsEndpoint::aim_anew(QueuePairLink& link, uint64_t offset, std::size_t length, Post* answer) {
   const uint64_t version = segment_version_;
-  link.region = site_.segment->find(offset, length, link.region);
-  if (link.region == Regions::kNone) {
+  link.region = shared_.segment->find(offset, length, link.region);
+  if (link.region == PinnedRegions::kNone) {
     link.region = 0;
     *answer = {.state = Post::State::failed,
                .code = fail(OMPL_ERR_OFFSET,
@@ -255,30 +256,30 @@ bool VerbsEndpoint::aim_anew(Link& link, uint64_t offset, std::size_t length, Po
   const auto place = static_cast<std::size_t>(link.region);
   if (place >= link.keys.size()) link.keys.resize(place + 1);
   const PeerKey& key = link.keys[place];
-  if (key.state != PeerKey::State::known || key.generation != site_.segment->generation(link.region))
+  if (key.state != PeerKey::State::known || key.generation != shared_.segment->generation(link.region))
       [[unlikely]] {
     ask_for_key(link, link.region);
     *answer = retry(Post::Reason::connecting);
     return false;
   }
-  const uint64_t begin = site_.segment->begin(link.region);
+  const uint64_t begin = shared_.segment->begin(link.region);
   link.aim = {.begin = begin,
-              .length = site_.segment->end(link.region) - begin,
+              .length = shared_.segment->end(link.region) - begin,
               .version = version,
-              .base = (*site_.peers)[link.rank].segment,
+              .base = (*shared_.peers)[link.rank].segment,
               .key = key.key};
   return true;
 }
 
-void VerbsEndpoint::ask_for_key(Link& link, int place) {
+void VerbsEndpoint::ask_for_key(QueuePairLink& link, int place) {
   PeerKey& key = link.keys[static_cast<std::size_t>(place)];
-  const uint32_t generation = site_.segment->generation(place);
+  const uint32_t generation = shared_.segment->generation(place);
   if (key.state == PeerKey::State::asked && key.generation == generation) return;
   Request request;
   Post answer;
   if (!use_bounce(sizeof(PublishedKey), &request, &answer)) return;
-  const Address& peer = (*site_.peers)[link.rank];
-  request.held.place = place;
+  const Address& peer = (*shared_.peers)[link.rank];
+  request.in_flight.place = place;
   request.work.opcode = IBV_WR_RDMA_READ;
   request.work.wr.rdma.remote_addr = peer.keys + static_cast<uint64_t>(place) * sizeof(PublishedKey);
   request.work.wr.rdma.rkey = peer.keys_key;
@@ -295,7 +296,7 @@ bool VerbsEndpoint::load(const void* source, std::size_t length, Request* reques
   }
   const bool bounces = length <= kBounce;
   if (bounces && use_bounce(length, request, answer)) {
-    std::memcpy(resources_.block->bounces[request->held.bounce].data(), source, length);
+    std::memcpy(resources_.block->bounces[request->in_flight.bounce].data(), source, length);
     return true;
   }
   request->state = Post::State::pending;
@@ -312,12 +313,12 @@ void VerbsEndpoint::use_inline(const void* data, std::size_t length, Request* re
 
 bool VerbsEndpoint::use_region(const void* memory, std::size_t length, Request* request) {
   const auto address = reinterpret_cast<uint64_t>(memory);
-  const uint64_t offset = address - reinterpret_cast<uint64_t>(site_.job->segment);
-  const bool own = offset < site_.job->capacity;
+  const uint64_t offset = address - reinterpret_cast<uint64_t>(shared_.job->segment);
+  const bool own = offset < shared_.job->capacity;
   if (!own && length <= kBounce) return false;
-  const Regions& regions = own ? *site_.segment : *site_.registered;
+  const PinnedRegions& regions = own ? *shared_.segment : *shared_.registered;
   const int place = regions.find(own ? offset : address, length, own ? source_region_ : 0);
-  if (place == Regions::kNone) return false;
+  if (place == PinnedRegions::kNone) return false;
   if (own) source_region_ = place;
   request->data = {
       .addr = address, .length = static_cast<uint32_t>(length), .lkey = regions.local_key(place)};
@@ -330,11 +331,11 @@ bool VerbsEndpoint::use_bounce(std::size_t length, Request* request, Post* answe
     *answer = retry(Post::Reason::no_memory);
     return false;
   }
-  request->held.bounce = bounces_.back();
-  request->held.length = static_cast<uint32_t>(length);
+  request->in_flight.bounce = bounces_.back();
+  request->in_flight.length = static_cast<uint32_t>(length);
   bounces_.pop_back();
   request->data = {
-      .addr = reinterpret_cast<uint64_t>(resources_.block->bounces[request->held.bounce].data()),
+      .addr = reinterpret_cast<uint64_t>(resources_.block->bounces[request->in_flight.bounce].data()),
       .length = static_cast<uint32_t>(length),
       .lkey = resources_.memory->lkey};
   request->work.num_sge = 1;
@@ -344,7 +345,7 @@ bool VerbsEndpoint::use_bounce(std::size_t length, Request* request, Post* answe
 bool VerbsEndpoint::register_for(const void* memory, std::size_t length, int access, Request* request,
                                  Post* answer) {
   ibv_mr* const region =
-      site_.library->reg_mr(site_.device->domain.get(), const_cast<void*>(memory), length, access);
+      shared_.library->reg_mr(shared_.device->domain.get(), const_cast<void*>(memory), length, access);
   if (region == nullptr) {
     *answer = {
         .state = Post::State::failed,
@@ -355,7 +356,7 @@ bool VerbsEndpoint::register_for(const void* memory, std::size_t length, int acc
             length, memory, error_text(errno))};
     return false;
   }
-  request->held.memory = region;
+  request->in_flight.memory = region;
   request->data = {.addr = reinterpret_cast<uint64_t>(memory),
                    .length = static_cast<uint32_t>(length),
                    .lkey = region->lkey};
@@ -367,24 +368,24 @@ bool VerbsEndpoint::use_message(const Message& message, Request* request, Post* 
   request->work.opcode = IBV_WR_SEND;
   request->message = message;
   request->message.slot = static_cast<uint16_t>(slot_);
-  request->message.rank = site_.job->rank;
+  request->message.rank = shared_.job->rank;
   if (sizeof message <= resources_.inline_limit) {
     use_inline(&request->message, sizeof message, request);
     return true;
   }
   if (!use_bounce(sizeof message, request, answer)) return false;
-  std::memcpy(resources_.block->bounces[request->held.bounce].data(), &request->message,
+  std::memcpy(resources_.block->bounces[request->in_flight.bounce].data(), &request->message,
               sizeof message);
   return true;
 }
 
-void VerbsEndpoint::give_back(const Held& held) {
-  if (held.bounce != Held::kNoBounce) bounces_.push_back(held.bounce);
-  if (held.memory != nullptr) site_.library->dereg_mr(held.memory);
+void VerbsEndpoint::give_back(const InFlightResources& in_flight) {
+  if (in_flight.bounce != InFlightResources::kNoBounce) bounces_.push_back(in_flight.bounce);
+  if (in_flight.memory != nullptr) shared_.library->dereg_mr(in_flight.memory);
 }
 
 // One ring of the doorbell. The last request reports its completion, and with it that of all before it.
-Post VerbsEndpoint::post(Link& link, Request& last, Request* first) {
+Post VerbsEndpoint::post(QueuePairLink& link, Request& last, Request* first) {
   const uint64_t number = link.posted + (first != nullptr ? 2 : 1);
   last.work.wr_id = number_of(link, number);
   last.work.send_flags |= IBV_SEND_SIGNALED;
@@ -399,12 +400,12 @@ Post VerbsEndpoint::post(Link& link, Request& last, Request* first) {
   ibv_send_wr* bad = nullptr;
   const int error = send(link, list, &bad);
   if (error != 0) [[unlikely]] {
-    give_back(last.held);
-    if (first != nullptr) give_back(first->held);
+    give_back(last.in_flight);
+    if (first != nullptr) give_back(first->in_flight);
     return refused(link, error, bad == list);
   }
-  if (first != nullptr && first->held.any()) held_.keep(link, number - 1, first->held);
-  if (last.held.any()) held_.keep(link, number, last.held);
+  if (first != nullptr && first->in_flight.any()) in_flight_.keep(link, number - 1, first->in_flight);
+  if (last.in_flight.any()) in_flight_.keep(link, number, last.in_flight);
   const auto count = static_cast<uint32_t>(number - link.posted);
   outstanding_ += count;
   if (link.initiator != nullptr) link.initiator->outstanding += count;
@@ -412,17 +413,17 @@ Post VerbsEndpoint::post(Link& link, Request& last, Request* first) {
   return {.state = last.state, .ticket = number};
 }
 
-int VerbsEndpoint::send(const Link& link, ibv_send_wr* list, ibv_send_wr** bad) const {
+int VerbsEndpoint::send(const QueuePairLink& link, ibv_send_wr* list, ibv_send_wr** bad) const {
   if (link.initiator == nullptr) return ibv_post_send(link.pair.get(), list, bad);
   *bad = list;
-  if (site_.transport == Transport::dc) return resources_.dc.post(link, list);
+  if (shared_.transport == Transport::dc) return resources_.dc.post(link, list);
   for (ibv_send_wr* work = list; work != nullptr; work = work->next)
     work->qp_type.xrc.remote_srqn = link.queue;
   return ibv_post_send(link.initiator->pair.get(), list, bad);
 }
 
 // Nothing was taken, or not all.
-Post VerbsEndpoint::refused(Link& link, int error, bool all) {
+Post VerbsEndpoint::refused(QueuePairLink& link, int error, bool all) {
   if (error == ENOMEM && all) return retry(Post::Reason::queue_full);
   connections_.broke(link, error_text(error));
   return refusal(link);

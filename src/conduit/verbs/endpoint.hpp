@@ -15,7 +15,7 @@ namespace ompl::conduit::verbs {
 
 class VerbsEndpoint final : public Endpoint {
  public:
-  VerbsEndpoint(const Site& site, uint32_t slot);
+  VerbsEndpoint(const SharedState& shared, uint32_t slot);
   ~VerbsEndpoint() override;
 
   // Opens everything; adds this slot to `address`.
@@ -26,8 +26,8 @@ class VerbsEndpoint final : public Endpoint {
   Post signal(uint32_t rank, const Signal& record) override;
   Post put_signal(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
                   const Signal& record, bool* signalled) override;
-  Post joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
-              uint64_t flag) override;
+  Post put_with_immediate(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
+                          uint64_t flag) override;
   int progress(Sink& sink, int budget) override;
   [[nodiscard]] uint64_t completed(uint32_t rank) const override;
   [[nodiscard]] int failure(uint32_t rank) const override;
@@ -47,7 +47,7 @@ class VerbsEndpoint final : public Endpoint {
   struct Request {
     ibv_send_wr work{};
     ibv_sge data{};
-    Held held{};
+    InFlightResources in_flight{};
     Message message;
     Post::State state = Post::State::done;  // of the answer once it is posted
   };
@@ -58,50 +58,50 @@ class VerbsEndpoint final : public Endpoint {
   };
 
   // Whether so many requests can be posted now.
-  [[nodiscard]] bool has_room(const Link& link, uint64_t requests) const {
+  [[nodiscard]] bool has_room(const QueuePairLink& link, uint64_t requests) const {
     return link.posted + requests <= link.limit && outstanding_ <= kOutstanding - requests;
   }
-  bool borrows(Link& link, uint64_t requests);
-  bool can_post(Link& link) { return has_room(link, 1) || borrows(link, 1); }
-  Post prepare_joined(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
-                      uint64_t flag);
-  Link* ready(uint32_t rank, uint64_t requests, Post* answer);
-  bool aim(Link& link, uint64_t offset, std::size_t length, Request* request, Post* answer);
-  bool aim_anew(Link& link, uint64_t offset, std::size_t length, Post* answer);
-  void ask_for_key(Link& link, int place);
+  bool borrows(QueuePairLink& link, uint64_t requests);
+  bool can_post(QueuePairLink& link) { return has_room(link, 1) || borrows(link, 1); }
+  Post prepare_put_with_immediate(uint32_t rank, const void* source, uint64_t offset,
+                                  std::size_t length, uint64_t flag);
+  QueuePairLink* ready(uint32_t rank, uint64_t requests, Post* answer);
+  bool aim(QueuePairLink& link, uint64_t offset, std::size_t length, Request* request, Post* answer);
+  bool aim_anew(QueuePairLink& link, uint64_t offset, std::size_t length, Post* answer);
+  void ask_for_key(QueuePairLink& link, int place);
   bool load(const void* source, std::size_t length, Request* request, Post* answer);
   bool use_region(const void* memory, std::size_t length, Request* request);
   bool use_bounce(std::size_t length, Request* request, Post* answer);
   bool register_for(const void* memory, std::size_t length, int access, Request* request, Post* answer);
   bool use_message(const Message& message, Request* request, Post* answer);
   void use_inline(const void* data, std::size_t length, Request* request) const;
-  void give_back(const Held& held);
-  Post post(Link& link, Request& last, Request* first = nullptr);
-  int send(const Link& link, ibv_send_wr* list, ibv_send_wr** bad) const;
-  bool introduce(Link& link);
-  Post refused(Link& link, int error, bool all);
-  Post write(Link& link, ibv_wr_opcode opcode, const void* source, uint64_t offset, std::size_t length,
-             const Signal* record);
+  void give_back(const InFlightResources& in_flight);
+  Post post(QueuePairLink& link, Request& last, Request* first = nullptr);
+  int send(const QueuePairLink& link, ibv_send_wr* list, ibv_send_wr** bad) const;
+  bool introduce(QueuePairLink& link);
+  Post refused(QueuePairLink& link, int error, bool all);
+  Post write(QueuePairLink& link, ibv_wr_opcode opcode, const void* source, uint64_t offset,
+             std::size_t length, const Signal* record);
 
   int take(ibv_cq* queue, Taken* into, int most);
   int take_in_sent(int most);
   void arrived(Sink& sink, const ibv_wc& completion);
   void arrived_from_anyone(Sink& sink, const ibv_wc& completion, const Message& message);
   void finished(const ibv_wc& completion);
-  void reap(Link& link, uint64_t number, bool good);
-  void fetched(Link& link, const Held& held);
+  void reap(QueuePairLink& link, uint64_t number, bool good);
+  void fetched(QueuePairLink& link, const InFlightResources& in_flight);
   void refill();
   void look_at_clock();
-  void beat(int64_t now);
+  void heartbeat(int64_t now);
   void say_goodbye();
 
-  const Site& site_;
+  const SharedState& shared_;
   const std::atomic<uint64_t>& segment_version_;
   const uint32_t slot_;
   Resources resources_;
   Connections connections_;
   WaitSet wait_set_;
-  HeldPool held_;
+  InFlightPool in_flight_;
   std::vector<uint32_t> bounces_;   // free
   std::vector<uint32_t> receives_;  // buffers to be posted again
   Taken received_, sent_;           // by arm(), for the next progress()
@@ -111,10 +111,10 @@ class VerbsEndpoint final : public Endpoint {
   struct {
     ibv_send_wr work{};
     ibv_sge data{};
-  } immediate_;            // the request of joined()
+  } immediate_;            // the request of put_with_immediate()
   int source_region_ = 0;  // of the last put or get from the segment, a hint
   uint32_t polls_ = 0;
-  int64_t last_tick_ = 0, last_beat_ = 0;  // ms
+  int64_t last_tick_ = 0, last_heartbeat_ = 0;  // ms
 };
 
 }  // namespace ompl::conduit::verbs

@@ -14,7 +14,7 @@
 namespace ompl::conduit::verbs {
 
 // What a request holds until it is complete. A queue pair completes its requests in their order.
-struct Held {
+struct InFlightResources {
   static constexpr uint32_t kNone = UINT32_MAX;
   static constexpr uint32_t kNoBounce = UINT32_MAX;
   static constexpr int kNoPlace = -1;
@@ -38,22 +38,22 @@ struct PeerKey {
 };
 
 // What the requests of an endpoint hold, each link's in a list of its own.
-class HeldPool {
+class InFlightPool {
  public:
-  HeldPool() { all_.reserve(kOutstanding); }
+  InFlightPool() { all_.reserve(kOutstanding); }
 
-  void keep(struct Link& link, uint64_t number, const Held& held);
+  void keep(struct QueuePairLink& link, uint64_t number, const InFlightResources& in_flight);
   // The first of the link up to that number; false if there is none.
-  bool take(Link& link, uint64_t up_to, Held* out);
+  bool take(QueuePairLink& link, uint64_t up_to, InFlightResources* out);
 
  private:
-  std::vector<Held> all_;
-  uint32_t free_ = Held::kNone;
+  std::vector<InFlightResources> all_;
+  uint32_t free_ = InFlightResources::kNone;
 };
 
 // Changed under the claim only; what other threads read is atomic.
-struct Link {
-  Link(uint32_t to_rank, uint32_t to_slot, uint32_t place)
+struct QueuePairLink {
+  QueuePairLink(uint32_t to_rank, uint32_t to_slot, uint32_t place)
       : rank(to_rank), slot(to_slot), number(uint64_t{place} << kTicketBits) {}
 
   enum class State : uint8_t {
@@ -86,7 +86,7 @@ struct Link {
   int64_t began = 0;                       // the present state (ms)
   int64_t next = 0;                        // when to send the last datagram again, or to ask again (ms)
   int64_t interval = 0;                    // ms
-  PulseProbe probe;
+  LivenessProbe probe;
   std::atomic<int> failure{OMPL_OK};
   std::string why;                // of the failure, before which it is set
   std::atomic<bool> left{false};  // the other side said goodbye
@@ -94,37 +94,39 @@ struct Link {
   // Requests are numbered from 1; the number is the ticket.
   uint64_t limit = 0;  // of what may be posted now on its own queue pair; 0 unless it sends and has one
   uint64_t posted = 0;
-  uint64_t reaped = 0;            // their completions were seen, what they held is given back
+  uint64_t reaped = 0;            // their completions were seen, what they used is given back
   std::atomic<uint64_t> done{0};  // reaped, or given up
   uint64_t arrivals = 0;          // records
-  uint64_t last_beat = 0;         // posted + arrivals when the heart last beat,
+  uint64_t last_heartbeat = 0;    // posted + arrivals at the last heartbeat,
   uint64_t last_reaped = 0;       // and reaped
   int64_t heard = 0;              // when the other side was last known to live (ms); while it stalls
-  uint32_t first_held = Held::kNone, last_held = Held::kNone;
+  uint32_t first_in_flight = InFlightResources::kNone, last_in_flight = InFlightResources::kNone;
   std::vector<PeerKey> keys;  // by place of the region
   int region = 0;             // of the last put or get, a hint
   Aim aim;
 };
 
-inline void HeldPool::keep(Link& link, uint64_t number, const Held& held) {
+inline void InFlightPool::keep(QueuePairLink& link, uint64_t number,
+                               const InFlightResources& in_flight) {
   uint32_t place = free_;
-  if (place == Held::kNone) {
+  if (place == InFlightResources::kNone) {
     place = static_cast<uint32_t>(all_.size());
     all_.emplace_back();
   } else {
     free_ = all_[place].next;
   }
-  all_[place] = held;
+  all_[place] = in_flight;
   all_[place].number = number;
-  (link.first_held == Held::kNone ? link.first_held : all_[link.last_held].next) = place;
-  link.last_held = place;
+  (link.first_in_flight == InFlightResources::kNone ? link.first_in_flight
+                                                    : all_[link.last_in_flight].next) = place;
+  link.last_in_flight = place;
 }
 
-inline bool HeldPool::take(Link& link, uint64_t up_to, Held* out) {
-  const uint32_t place = link.first_held;
-  if (place == Held::kNone || all_[place].number > up_to) return false;
+inline bool InFlightPool::take(QueuePairLink& link, uint64_t up_to, InFlightResources* out) {
+  const uint32_t place = link.first_in_flight;
+  if (place == InFlightResources::kNone || all_[place].number > up_to) return false;
   *out = all_[place];
-  link.first_held = out->next;
+  link.first_in_flight = out->next;
   all_[place].next = free_;
   free_ = place;
   return true;

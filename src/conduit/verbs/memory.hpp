@@ -20,17 +20,17 @@ inline constexpr std::size_t kSendQueueBytes = std::bit_ceil(kSends * kRequestBy
 inline constexpr std::size_t kContextBytes = 256;  // the device's own of a queue pair, in host memory
 inline constexpr std::size_t kAddressBytes = 64;   // an address handle
 inline constexpr std::size_t kInitiatorBytes = kSendQueueBytes + kContextBytes;
-inline constexpr std::size_t kLinkBytes = sizeof(Link) + kAddressBytes;
+inline constexpr std::size_t kLinkBytes = sizeof(QueuePairLink) + kAddressBytes;
 inline constexpr std::size_t kConnectionBytes = kInitiatorBytes + kLinkBytes;
 
-struct Layout {
+struct JobLayout {
   uint64_t nodes = 2;
   uint64_t ranks_per_node = 1;
   uint64_t endpoints = 1;  // of each rank
 };
 
 // Bytes of one rank.
-constexpr uint64_t connection_memory(Transport transport, const Layout& job) {
+constexpr uint64_t connection_memory(Transport transport, const JobLayout& job) {
   const uint64_t nodes = job.nodes - 1;
   const uint64_t ranks = nodes * job.ranks_per_node;
   switch (transport) {
@@ -45,7 +45,7 @@ constexpr uint64_t connection_memory(Transport transport, const Layout& job) {
 }
 
 // The largest pool whose connections take at most `budget` bytes of one rank; 0 if none does.
-constexpr uint64_t affordable_endpoints(Transport transport, Layout job, uint64_t budget) {
+constexpr uint64_t affordable_endpoints(Transport transport, JobLayout job, uint64_t budget) {
   job.endpoints = 1;
   return budget / std::max<uint64_t>(1, connection_memory(transport, job));
 }

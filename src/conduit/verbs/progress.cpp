@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kRefill = 32;  // receive requests posted at once
 constexpr uint32_t kPollsPerClock = 16;
 constexpr int64_t kTickMs = 4;
-constexpr int64_t kBeatMs = 1000;
+constexpr int64_t kHeartbeatMs = 1000;
 
 }  // namespace
 
@@ -49,11 +49,11 @@ void VerbsEndpoint::arrived(Sink& sink, const ibv_wc& completion) {
   const auto buffer = static_cast<uint32_t>(completion.wr_id);
   const Message message = resources_.block->receives[buffer].message;
   receives_.push_back(buffer);
-  Link* const link = connections_.find_pair(completion.qp_num);
+  QueuePairLink* const link = connections_.find_pair(completion.qp_num);
   if (completion.status != IBV_WC_SUCCESS) return;
   if (link == nullptr) [[unlikely]]
     return arrived_from_anyone(sink, completion, message);
-  if (link->state == Link::State::replied) connections_.begun(*link);
+  if (link->state == QueuePairLink::State::replied) connections_.begun(*link);
   ++link->arrivals;
   if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
     sink.signal(link->rank, {.offset = uint64_t{ntohl(completion.imm_data)} * 4});
@@ -69,9 +69,9 @@ void VerbsEndpoint::arrived(Sink& sink, const ibv_wc& completion) {
 // Over XRC and DC a message says who has sent it. An immediate does not, and nobody needs to know: only plain updates
 // travel so.
 void VerbsEndpoint::arrived_from_anyone(Sink& sink, const ibv_wc& completion, const Message& message) {
-  if (site_.transport == Transport::rc) return;
+  if (shared_.transport == Transport::rc) return;
   if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
-    sink.signal(site_.job->rank, {.offset = uint64_t{ntohl(completion.imm_data)} * 4});
+    sink.signal(shared_.job->rank, {.offset = uint64_t{ntohl(completion.imm_data)} * 4});
   } else if (completion.byte_len != sizeof message) {
     log::warn("verbs: dropped a message of {} bytes", completion.byte_len);
   } else if (message.op == kHello) {
@@ -100,34 +100,35 @@ int VerbsEndpoint::take_in_sent(int most) {
 
 void VerbsEndpoint::finished(const ibv_wc& completion) {
   if ((completion.wr_id & kDatagramBit) != 0) return connections_.sent();
-  Link& link = connections_.at(completion.wr_id >> kTicketBits);
+  QueuePairLink& link = connections_.at(completion.wr_id >> kTicketBits);
   const bool good = completion.status == IBV_WC_SUCCESS;
   reap(link, link.reaped + static_cast<uint32_t>(completion.wr_id - link.reaped), good);
-  if (!good) connections_.broke(link, site_.library->status_text(completion.status));
+  if (!good) connections_.broke(link, shared_.library->status_text(completion.status));
 }
 
-void VerbsEndpoint::reap(Link& link, uint64_t number, bool good) {
+void VerbsEndpoint::reap(QueuePairLink& link, uint64_t number, bool good) {
   const auto count = static_cast<uint32_t>(number - link.reaped);
   outstanding_ -= count;
   if (link.limit != 0) link.limit = number + kSends;
   if (link.initiator != nullptr) link.initiator->outstanding -= count;
-  for (Held held; held_.take(link, number, &held);) {
-    if (good && held.target != nullptr)
-      std::memcpy(held.target, resources_.block->bounces[held.bounce].data(), held.length);
-    if (good && held.place != Held::kNoPlace) fetched(link, held);
-    give_back(held);
+  for (InFlightResources in_flight; in_flight_.take(link, number, &in_flight);) {
+    if (good && in_flight.target != nullptr)
+      std::memcpy(in_flight.target, resources_.block->bounces[in_flight.bounce].data(),
+                  in_flight.length);
+    if (good && in_flight.place != InFlightResources::kNoPlace) fetched(link, in_flight);
+    give_back(in_flight);
   }
   link.reaped = number;
   if (good && link.failure.load(std::memory_order_relaxed) == OMPL_OK)
     link.done.store(number, std::memory_order_seq_cst);
 }
 
-void VerbsEndpoint::fetched(Link& link, const Held& held) {
+void VerbsEndpoint::fetched(QueuePairLink& link, const InFlightResources& in_flight) {
   PublishedKey published;
-  std::memcpy(&published, resources_.block->bounces[held.bounce].data(), sizeof published);
-  PeerKey& key = link.keys[static_cast<std::size_t>(held.place)];
-  if (key.generation != site_.segment->generation(held.place)) return;  // freed meanwhile
-  if (published.valid == 0 || published.begin != site_.segment->begin(held.place)) {
+  std::memcpy(&published, resources_.block->bounces[in_flight.bounce].data(), sizeof published);
+  PeerKey& key = link.keys[static_cast<std::size_t>(in_flight.place)];
+  if (key.generation != shared_.segment->generation(in_flight.place)) return;  // freed meanwhile
+  if (published.valid == 0 || published.begin != shared_.segment->begin(in_flight.place)) {
     key.state = PeerKey::State::unknown;
     return connections_.broke(link,
                               "it has no such allocation: all ranks must call ompl_alloc in one order");
@@ -144,7 +145,7 @@ void VerbsEndpoint::refill() {
   for (std::size_t i = 0; i < count; ++i) {
     const uint32_t buffer = receives_[receives_.size() - 1 - i];
     data[i] = {.addr = reinterpret_cast<uint64_t>(&resources_.block->receives[buffer]),
-               .length = sizeof(Block::Receive),
+               .length = sizeof(BufferBlock::Receive),
                .lkey = resources_.memory->lkey};
     requests[i] = {.wr_id = buffer,
                    .next = i + 1 < count ? &requests[i + 1] : nullptr,
@@ -162,18 +163,18 @@ void VerbsEndpoint::look_at_clock() {
   if (now - last_tick_ < kTickMs) return;
   last_tick_ = now;
   connections_.tick(now);
-  if (now - last_beat_ < kBeatMs) return;
-  last_beat_ = now;
-  site_.pulse->answer();
-  beat(now);
+  if (now - last_heartbeat_ < kHeartbeatMs) return;
+  last_heartbeat_ = now;
+  shared_.liveness->answer();
+  heartbeat(now);
 }
 
-// Tries the connections on which nothing happened since the last beat, and looks after those that stall.
-void VerbsEndpoint::beat(int64_t now) {
+// Tries the connections on which nothing happened since the last heartbeat, and looks after those that stall.
+void VerbsEndpoint::heartbeat(int64_t now) {
   for (std::size_t i = 0; i < connections_.count(); ++i) {
-    Link& link = connections_.at(i);
-    if (link.state != Link::State::up || link.left) continue;
-    const bool silent = link.posted + link.arrivals == link.last_beat;
+    QueuePairLink& link = connections_.at(i);
+    if (link.state != QueuePairLink::State::up || link.left) continue;
+    const bool silent = link.posted + link.arrivals == link.last_heartbeat;
     if (silent && link.outstanding() != 0 && link.reaped == link.last_reaped) {
       connections_.stalled(link, now);
       continue;
@@ -186,19 +187,19 @@ void VerbsEndpoint::beat(int64_t now) {
       request.work.opcode = IBV_WR_RDMA_WRITE;
       post(link, request);
     }
-    link.last_beat = link.posted + link.arrivals;
+    link.last_heartbeat = link.posted + link.arrivals;
   }
 }
 
 // --- State ---------------------------------------------------------------------------------------------
 
 uint64_t VerbsEndpoint::completed(uint32_t rank) const {
-  const Link* link = connections_.find(rank);
+  const QueuePairLink* link = connections_.find(rank);
   return link != nullptr ? link->done.load(std::memory_order_seq_cst) : 0;
 }
 
 int VerbsEndpoint::failure(uint32_t rank) const {
-  const Link* link = connections_.find(rank);
+  const QueuePairLink* link = connections_.find(rank);
   return link != nullptr ? link->failure.load(std::memory_order_acquire) : OMPL_OK;
 }
 
@@ -208,12 +209,12 @@ int VerbsEndpoint::loss(uint32_t rank) const {
 }
 
 bool VerbsEndpoint::departed(uint32_t rank) const {
-  const Link* link = connections_.find(rank);
+  const QueuePairLink* link = connections_.find(rank);
   return link != nullptr && link->left.load(std::memory_order_acquire);
 }
 
 bool VerbsEndpoint::arm() {
-  if (!wait_set_.arm(connections_.waiting() ? kTickMs : kBeatMs)) return false;
+  if (!wait_set_.arm(connections_.waiting() ? kTickMs : kHeartbeatMs)) return false;
   const auto look = [](ibv_cq* queue, Taken* into) {
     if (into->count == 0) into->count = ibv_poll_cq(queue, kBatch, into->completions.data());
     return into->count == 0;

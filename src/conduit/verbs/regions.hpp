@@ -20,11 +20,11 @@ struct PublishedKey {
   uint32_t valid = 0;
 };
 
-class Regions : public conduit::Regions<Owned<ibv_mr>, 4096> {
+class PinnedRegions : public conduit::RegionTable<Owned<ibv_mr>, 4096> {
  public:
   int add(uint64_t begin, uint64_t end, Owned<ibv_mr> memory) {
     const uint32_t key = memory->lkey;
-    return conduit::Regions<Owned<ibv_mr>, 4096>::add(begin, end, std::move(memory), key);
+    return conduit::RegionTable<Owned<ibv_mr>, 4096>::add(begin, end, std::move(memory), key);
   }
 };
 

@@ -18,22 +18,22 @@ constexpr uint8_t kRetries = 6;
 constexpr uint8_t kWithoutEnd = 7;
 constexpr uint8_t kReads = 16;  // under way at once
 
-int explain(const Site& site, const char* what) {
+int explain(const SharedState& shared, const char* what) {
   const int error = errno;
   const bool memory = error == ENOMEM || error == EPERM || error == EAGAIN;
   return fail(memory ? OMPL_ERR_MEMORY : OMPL_ERR_SYSTEM, "{} of {} failed: {}{}", what,
-              site.device->name, error_text(error),
+              shared.device->name, error_text(error),
               memory ? "; is the limit of locked memory too low (ulimit -l)?" : "");
 }
 
-ibv_qp_type connection_type(const Site& site) {
-  return site.transport == Transport::xrc ? IBV_QPT_XRC_SEND : IBV_QPT_RC;
+ibv_qp_type connection_type(const SharedState& shared) {
+  return shared.transport == Transport::xrc ? IBV_QPT_XRC_SEND : IBV_QPT_RC;
 }
 
 // A queue pair with the largest inline data up to kInline that the device grants.
-Owned<ibv_qp> make(const Site& site, const Resources& resources, ibv_qp_type type, uint32_t inline_data,
-                   uint32_t* granted) {
-  const Library& library = *site.library;
+Owned<ibv_qp> make(const SharedState& shared, const Resources& resources, ibv_qp_type type,
+                   uint32_t inline_data, uint32_t* granted) {
+  const Library& library = *shared.library;
   for (uint32_t wanted = inline_data;; wanted /= 2) {
     ibv_qp_init_attr attributes{};
     attributes.send_cq = resources.sends.get();
@@ -48,7 +48,7 @@ Owned<ibv_qp> make(const Site& site, const Resources& resources, ibv_qp_type typ
     } else if (type == IBV_QPT_RC) {
       attributes.srq = resources.queue.get();
     }
-    Owned<ibv_qp> pair(library.create_qp(site.device->domain.get(), &attributes), library.destroy_qp);
+    Owned<ibv_qp> pair(library.create_qp(shared.device->domain.get(), &attributes), library.destroy_qp);
     if (!pair && wanted > 0) continue;
     if (granted != nullptr) *granted = std::min(attributes.cap.max_inline_data, inline_data);
     return pair;
@@ -57,16 +57,16 @@ Owned<ibv_qp> make(const Site& site, const Resources& resources, ibv_qp_type typ
 
 }  // namespace
 
-int Resources::open(const Site& site) {
-  const Library& library = *site.library;
-  const Device& device = *site.device;
-  block = std::make_unique<Block>();
+int Resources::open(const SharedState& shared) {
+  const Library& library = *shared.library;
+  const Device& device = *shared.device;
+  block = std::make_unique<BufferBlock>();
   memory = {library.reg_mr(device.domain.get(), block.get(), sizeof *block, IBV_ACCESS_LOCAL_WRITE),
             library.dereg_mr};
-  if (!memory) return explain(site, "ibv_reg_mr");
+  if (!memory) return explain(shared, "ibv_reg_mr");
   channel = {library.create_channel(device.context.get()), library.destroy_channel};
   if (!channel || ::fcntl(channel->fd, F_SETFL, O_NONBLOCK) != 0)
-    return explain(site, "ibv_create_comp_channel");
+    return explain(shared, "ibv_create_comp_channel");
   const auto make_queue = [&](uint32_t depth) {
     return Owned<ibv_cq>(
         library.create_cq(device.context.get(), static_cast<int>(depth), nullptr, channel.get(), 0),
@@ -74,35 +74,35 @@ int Resources::open(const Site& site) {
   };
   sends = make_queue(kOutstanding + kDatagrams);
   receives = make_queue(kReceives + kDatagrams);
-  if (!sends || !receives) return explain(site, "ibv_create_cq");
-  if (site.transport == Transport::xrc) {
-    queue = make_xrc_queue(site, receives.get());
+  if (!sends || !receives) return explain(shared, "ibv_create_cq");
+  if (shared.transport == Transport::xrc) {
+    queue = make_xrc_queue(shared, receives.get());
   } else {
     ibv_srq_init_attr attributes{};
     attributes.attr.max_wr = kReceives;
     attributes.attr.max_sge = 1;
     queue = {library.create_srq(device.domain.get(), &attributes), library.destroy_srq};
   }
-  if (!queue) return explain(site, "ibv_create_srq");
-  if (site.transport != Transport::dc) return open_connection_end(site);
+  if (!queue) return explain(shared, "ibv_create_srq");
+  if (shared.transport != Transport::dc) return open_connection_end(shared);
   inline_limit = kInline;
-  const int code = dc.open(site, *this, &inline_limit);
+  const int code = dc.open(shared, *this, &inline_limit);
   if (code == OMPL_OK) end = dc.target();
   return code;
 }
 
-int Resources::open_connection_end(const Site& site) {
-  const Library& library = *site.library;
-  datagrams = make(site, *this, IBV_QPT_UD, 0, nullptr);
-  if (!datagrams) return explain(site, "ibv_create_qp");
+int Resources::open_connection_end(const SharedState& shared) {
+  const Library& library = *shared.library;
+  datagrams = make(shared, *this, IBV_QPT_UD, 0, nullptr);
+  if (!datagrams) return explain(shared, "ibv_create_qp");
   end = datagrams->qp_num;
-  if (!make(site, *this, connection_type(site), kInline, &inline_limit))
-    return explain(site, "ibv_create_qp");
+  if (!make(shared, *this, connection_type(shared), kInline, &inline_limit))
+    return explain(shared, "ibv_create_qp");
 
   ibv_qp_attr state{};
   state.qp_state = IBV_QPS_INIT;
-  state.port_num = site.device->port;
-  state.qkey = site.qkey;
+  state.port_num = shared.device->port;
+  state.qkey = shared.qkey;
   int result = library.modify_qp(datagrams.get(), &state,
                                  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
   state.qp_state = IBV_QPS_RTR;
@@ -110,11 +110,11 @@ int Resources::open_connection_end(const Site& site) {
   state.qp_state = IBV_QPS_RTS;
   if (result == 0) result = library.modify_qp(datagrams.get(), &state, IBV_QP_STATE | IBV_QP_SQ_PSN);
   errno = result;
-  return result == 0 ? OMPL_OK : explain(site, "ibv_modify_qp");
+  return result == 0 ? OMPL_OK : explain(shared, "ibv_modify_qp");
 }
 
-Owned<ibv_qp> Resources::make_pair(const Site& site) const {
-  return make(site, *this, connection_type(site), inline_limit, nullptr);
+Owned<ibv_qp> Resources::make_pair(const SharedState& shared) const {
+  return make(shared, *this, connection_type(shared), inline_limit, nullptr);
 }
 
 uint32_t random_packet_number(const ibv_qp& pair) {
@@ -123,34 +123,34 @@ uint32_t random_packet_number(const ibv_qp& pair) {
   return number & kLargestNumber;
 }
 
-int to_init(const Site& site, ibv_qp* pair) {
+int to_init(const SharedState& shared, ibv_qp* pair) {
   ibv_qp_attr state{};
   state.qp_state = IBV_QPS_INIT;
-  state.port_num = site.device->port;
+  state.port_num = shared.device->port;
   state.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-  return site.library->modify_qp(pair, &state,
-                                 IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+  return shared.library->modify_qp(
+      pair, &state, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
-int to_receive(const Site& site, ibv_qp* pair, const Route& route) {
+int to_receive(const SharedState& shared, ibv_qp* pair, const Route& route) {
   ibv_qp_attr state{};
   state.qp_state = IBV_QPS_RTR;
   state.path_mtu = route.mtu;
   state.dest_qp_num = route.queue_pair;
   state.rq_psn = route.first_packet;
   state.max_dest_rd_atomic =
-      static_cast<uint8_t>(std::min<int>(kReads, site.device->limits.max_qp_rd_atom));
+      static_cast<uint8_t>(std::min<int>(kReads, shared.device->limits.max_qp_rd_atom));
   state.min_rnr_timer = kNotReadyTimer;
   state.ah_attr = route.path;
   // An initiator of XRC receives nothing but answers.
   const int receiver =
       pair->qp_type != IBV_QPT_XRC_SEND ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0;
-  return site.library->modify_qp(
+  return shared.library->modify_qp(
       pair, &state,
       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | receiver);
 }
 
-int to_send(const Site& site, ibv_qp* pair, uint32_t first_packet) {
+int to_send(const SharedState& shared, ibv_qp* pair, uint32_t first_packet) {
   ibv_qp_attr state{};
   state.qp_state = IBV_QPS_RTS;
   state.timeout = kTimeout;
@@ -158,16 +158,16 @@ int to_send(const Site& site, ibv_qp* pair, uint32_t first_packet) {
   state.rnr_retry = kWithoutEnd;
   state.sq_psn = first_packet;
   state.max_rd_atomic =
-      static_cast<uint8_t>(std::min<int>(kReads, site.device->limits.max_qp_init_rd_atom));
-  return site.library->modify_qp(pair, &state,
-                                 IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                                     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+      static_cast<uint8_t>(std::min<int>(kReads, shared.device->limits.max_qp_init_rd_atom));
+  return shared.library->modify_qp(pair, &state,
+                                   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                                       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-void to_error(const Site& site, ibv_qp* pair) {
+void to_error(const SharedState& shared, ibv_qp* pair) {
   ibv_qp_attr state{};
   state.qp_state = IBV_QPS_ERR;
-  site.library->modify_qp(pair, &state, IBV_QP_STATE);
+  shared.library->modify_qp(pair, &state, IBV_QP_STATE);
 }
 
 }  // namespace ompl::conduit::verbs

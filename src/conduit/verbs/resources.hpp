@@ -17,15 +17,15 @@
 namespace ompl::conduit::verbs {
 
 // What all endpoints of a rank share, unchanging while they live but for the tables of regions.
-struct Site {
+struct SharedState {
   const Library* library = nullptr;
   const Job* job = nullptr;
   const Device* device = nullptr;
   const std::vector<struct Address>* peers =
-      nullptr;                          // by rank; without slots if another conduit reaches it
-  const Regions* segment = nullptr;     // by offset
-  const Regions* registered = nullptr;  // by address: ompl_register()
-  const class Pulse* pulse = nullptr;
+      nullptr;                                // by rank; without slots if another conduit reaches it
+  const PinnedRegions* segment = nullptr;     // by offset
+  const PinnedRegions* registered = nullptr;  // by address: ompl_register()
+  const class LivenessListener* liveness = nullptr;
   uint32_t qkey = 0;  // of the connection ends
   Transport transport = Transport::rc;
   const XrcDomain* xrc_domain = nullptr;
@@ -50,7 +50,7 @@ inline constexpr uint8_t kNotReadyTimer = 12;
 inline constexpr unsigned kTicketBits = 32;
 inline constexpr uint64_t kDatagramBit = uint64_t{1} << 63;
 
-struct Block {
+struct BufferBlock {
   struct alignas(64) Receive {
     Message message;
   };
@@ -66,7 +66,7 @@ struct Block {
 
 // In the order of their making; they go in reverse.
 struct Resources {
-  std::unique_ptr<Block> block;
+  std::unique_ptr<BufferBlock> block;
   Owned<ibv_mr> memory{nullptr, nullptr};
   Owned<ibv_comp_channel> channel{nullptr, nullptr};
   Owned<ibv_cq> sends{nullptr, nullptr};      // completions of what was sent
@@ -78,13 +78,13 @@ struct Resources {
   uint32_t end = 0;  // number of the connection end, or of the DC target
   uint32_t inline_limit = 0;
 
-  int open(const Site& site);
+  int open(const SharedState& shared);
 
   // A queue pair for a connection, or an initiator of XRC. Null on failure, with errno set.
-  [[nodiscard]] Owned<ibv_qp> make_pair(const Site& site) const;
+  [[nodiscard]] Owned<ibv_qp> make_pair(const SharedState& shared) const;
 
  private:
-  int open_connection_end(const Site& site);
+  int open_connection_end(const SharedState& shared);
 };
 
 uint32_t random_packet_number(const ibv_qp& pair);
@@ -96,9 +96,9 @@ struct Route {
   ibv_mtu mtu = IBV_MTU_256;
   ibv_ah_attr path{};
 };
-int to_init(const Site& site, ibv_qp* pair);
-int to_receive(const Site& site, ibv_qp* pair, const Route& route);
-int to_send(const Site& site, ibv_qp* pair, uint32_t first_packet);
-void to_error(const Site& site, ibv_qp* pair);
+int to_init(const SharedState& shared, ibv_qp* pair);
+int to_receive(const SharedState& shared, ibv_qp* pair, const Route& route);
+int to_send(const SharedState& shared, ibv_qp* pair, uint32_t first_packet);
+void to_error(const SharedState& shared, ibv_qp* pair);
 
 }  // namespace ompl::conduit::verbs

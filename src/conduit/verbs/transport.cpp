@@ -29,7 +29,7 @@ std::vector<Transport> wanted_transports(const Settings& settings, uint32_t rank
   if (settings.verbs_transport == "xrc") return {Transport::xrc};
   if (settings.verbs_transport == "dc") return {Transport::dc};
   const uint64_t budget = settings.endpoint_memory != 0 ? settings.endpoint_memory : kFairShare;
-  const Layout job{.nodes = ranks, .ranks_per_node = 1, .endpoints = 1};
+  const JobLayout job{.nodes = ranks, .ranks_per_node = 1, .endpoints = 1};
   if (connection_memory(Transport::rc, job) <= budget) return {Transport::rc};
   return {Transport::dc, Transport::xrc, Transport::rc};
 }

@@ -43,8 +43,8 @@ void WaitSet::disarm() {
   armed_ = false;
   ibv_cq* queue = nullptr;
   void* context = nullptr;
-  while (site_.library->get_cq_event(resources_.channel.get(), &queue, &context) == 0)
-    site_.library->ack_cq_events(queue, 1);
+  while (shared_.library->get_cq_event(resources_.channel.get(), &queue, &context) == 0)
+    shared_.library->ack_cq_events(queue, 1);
   uint64_t expirations = 0;
   [[maybe_unused]] const ssize_t drained = ::read(timer_, &expirations, sizeof expirations);
 }

@@ -10,7 +10,8 @@ namespace ompl::conduit::verbs {
 
 class WaitSet {
  public:
-  explicit WaitSet(const Site& site, const Resources& resources) : site_(site), resources_(resources) {}
+  explicit WaitSet(const SharedState& shared, const Resources& resources)
+      : shared_(shared), resources_(resources) {}
   ~WaitSet();
   WaitSet(const WaitSet&) = delete;
   WaitSet& operator=(const WaitSet&) = delete;
@@ -23,7 +24,7 @@ class WaitSet {
   void disarm();
 
  private:
-  const Site& site_;
+  const SharedState& shared_;
   const Resources& resources_;
   int set_ = -1;
   int timer_ = -1;

@@ -14,7 +14,7 @@ inline constexpr uint32_t kLargestNumber = 0xFFFFFF;  // of queue pairs, shared 
 
 // --- Datagrams between the connection ends of two endpoints. Any may be lost: who waits for an answer sends again. ---
 
-enum class Step : uint8_t {
+enum class HandshakeStep : uint8_t {
   request,  // here is my queue pair, make yours
   reply,    // here is mine; it receives
   ready,    // mine sends and receives: you may send
@@ -33,7 +33,7 @@ struct Datagram {
   uint32_t first_packet = 0;  // number of its first packet
   uint32_t target = 0;        // XRC: that the queue pair has at this node, 0 if it is to be made
   uint16_t secret_length = 0;
-  Step step = Step::request;
+  HandshakeStep step = HandshakeStep::request;
   uint8_t mtu = 0;  // ibv_mtu
   char secret[kMaxSecret] = {};
 };

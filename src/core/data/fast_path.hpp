@@ -20,7 +20,7 @@ class FastPath {
 
   static bool signal(Context* known, uint32_t rank, uint64_t flag) {
     if (!leads(known, rank) || !Runtime::knows_flag(*known, flag)) return false;
-    HeldPut& held = known->held;
+    CoalescedPut& held = known->held;
     if (!held.any()) return post<false>(*known, nullptr, 0, 0, flag);
     if (held.rank != rank || !held.take()) return false;
     if (post<true>(*known, held.data.data(), held.offset, held.length, flag)) {
@@ -53,8 +53,8 @@ class FastPath {
   static bool post(Context& c, const void* source, uint64_t offset, std::size_t length, uint64_t flag) {
     const CachedRoute& route = c.route;
     if (!Network::try_claim(*route.slot)) return false;
-    const conduit::Post result =
-        route.slot->endpoint->joined(static_cast<uint32_t>(route.rank), source, offset, length, flag);
+    const conduit::Post result = route.slot->endpoint->put_with_immediate(
+        static_cast<uint32_t>(route.rank), source, offset, length, flag);
     const bool done = result.state == conduit::Post::State::done;
     if (done) [[likely]] {
       Outstanding& mine = *route.mine;

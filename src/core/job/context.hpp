@@ -125,7 +125,7 @@ class alignas(arch::kCacheLine) Context {
   std::vector<uint32_t> seen_turns;  // of the slots, when it last looked for others; or empty
   uint32_t empty_polls = 0;          // of ompl_poll
   CachedRoute route;
-  HeldPut held;
+  CoalescedPut held;
 
   ompl_statistics statistics = OMPL_STATISTICS_INIT;
   uint64_t host_block = 0;        // the block of memory last found not to be a GPU's

@@ -11,7 +11,7 @@ using conduit::Post;
 // What was held before goes out first, so that a signal joins the last put.
 int Network::hold(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
                   Deadline deadline) {
-  HeldPut& held = c.held;
+  CoalescedPut& held = c.held;
   if (held.any()) {
     const uint32_t before = held.rank;
     const int code = post_held(c, Call::put, deadline);
@@ -24,7 +24,7 @@ int Network::hold(Context& c, const void* source, uint32_t rank, uint64_t offset
 // Sends what the context holds, on a slot claimed for its rank: with `record`, or alone if that is null. Nothing to
 // send is no error: another thread, which completes the operations of all contexts, may have sent it.
 Post Network::send_held_on(Context& c, Slot& slot, const Signal* record) {
-  HeldPut& held = c.held;
+  CoalescedPut& held = c.held;
   if (!held.take())
     return held.lost() ? note_lost(c, held.code)
                        : Post{.state = Post::State::retry, .reason = Post::Reason::busy};
@@ -102,7 +102,7 @@ std::vector<Network::Taken> Network::take_all_held(Context& c, int* code) {
   std::vector<Taken> taken;
   for (Context* other = runtime_.contexts_.load(std::memory_order_acquire); other != nullptr;
        other = other->next) {
-    HeldPut& held = other->held;
+    CoalescedPut& held = other->held;
     if (other == &c) continue;
     while (held.any() && !held.lost() && !held.take()) arch::pause();
     if (!held.any() || held.lost()) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A short put over the network that its context keeps until its next call, so that one request carries the put and
 // the signal that follows it. Nobody can know of a put before a signal or a completing call of its context, or
-// ompl_free or ompl_finalize of its rank; these send it. Network::hold() and the rest of held.cpp.
+// ompl_free or ompl_finalize of its rank; these send it. Network::hold() and the rest of coalesced_put.cpp.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace ompl {
 
-struct HeldPut {
+struct CoalescedPut {
   static constexpr std::size_t kMost = 128;  // bytes
 
   // Written by the context's thread while it is none; taken by who sends it: that thread, or one that completes the

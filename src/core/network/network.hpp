@@ -59,7 +59,7 @@ struct SlotPeer {
     uint64_t ticket;  // goes out once the data operations up to this one are complete
   };
   std::deque<Deferred> deferred;  // own signals
-  bool has_replies = false;       // rank stands in Slot::reply_ranks
+  bool reply_pending = false;     // rank stands in Slot::pending_replies
 };
 
 // One place of the pool. A claim is an exclusive right to call the endpoint; it is held for a bounded
@@ -71,7 +71,7 @@ struct alignas(arch::kCacheLine) Slot {
   uint32_t index = 0;
   std::unique_ptr<conduit::Endpoint> endpoint;
   std::unique_ptr<std::atomic<SlotPeer*>[]> peers;  // per rank, made at first use
-  std::vector<uint32_t> reply_ranks;            // ranks to which this slot has acks or credits to send
+  std::vector<uint32_t> pending_replies;        // ranks to which this slot has acks or credits to send
   Extent flag;                                  // allocation of the last flag signalled from outside,
   std::atomic<uint64_t> last_flag{UINT64_MAX};  // and its offset
 };
@@ -181,8 +181,8 @@ class Network {
   int turn(Slot& slot);
   void receive(Slot& slot, uint32_t source, const Signal& record);
   void flush_replies(Slot& slot);
-  bool flush_replies_to(Slot& slot, uint32_t rank);
-  bool has_pending_replies(Slot& slot);
+  bool flush_reply(Slot& slot, uint32_t rank);
+  bool replies_due(Slot& slot);
 
   // Claims by `claim()`, posts by `attempt(Slot&) -> conduit::Post`, again until it is not refused.
   template <class Claim, class Attempt>
@@ -217,7 +217,7 @@ class Network {
   [[nodiscard]] conduit::Post look_at_strays(Context& c, uint32_t rank);
   int await_strays(Context& c, Call call, Deadline deadline);
 
-  // Held puts (held.cpp).
+  // Held puts (coalesced_put.cpp).
   friend class FastPath;
   int hold(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
            Deadline deadline);
@@ -226,7 +226,7 @@ class Network {
   conduit::Post send_held_on(Context& c, Slot& slot, const Signal* record);
   conduit::Post note_lost(Context& c, int code);
   struct Taken {
-    HeldPut* held;
+    CoalescedPut* held;
     uint32_t slot;  // where it was sent
   };
   std::vector<Taken> take_all_held(Context& c, int* code);
@@ -236,7 +236,7 @@ class Network {
   bool may_defer(Slot& slot, uint32_t rank);
   void defer(Context& c, Slot& slot, uint32_t rank, const Signal& record);
   bool send_deferred(Slot& slot, uint32_t rank);
-  void schedule_reply(Slot& slot, uint32_t rank);
+  void note_pending_reply(Slot& slot, uint32_t rank);
   // The first message of a piece, tried once by `attempt`; if it went out the rest follows, whatever the time.
   template <class Attempt>
   int post_once_then_rest(Context& c, Call call, uint32_t rank, const Piece& piece, Attempt attempt,

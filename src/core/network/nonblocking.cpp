@@ -55,7 +55,7 @@ void Network::defer(Context& c, Slot& slot, uint32_t rank, const Signal& record)
   to.used.store(true);
   to.deferred.push_back({record, capabilities_.ordered_signals ? 0 : outstanding(c, rank).ticket});
   note_signal(c, slot, rank);
-  schedule_reply(slot, rank);
+  note_pending_reply(slot, rank);
 }
 
 template <class Attempt>

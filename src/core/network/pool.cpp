@@ -38,7 +38,7 @@ Network::Network(Runtime& runtime, conduit::Conduit& conduit, uint32_t slots)
     : runtime_(runtime),
       conduit_(conduit),
       capabilities_(conduit.capabilities()),
-      hold_limit_(std::min(capabilities_.joined_put, HeldPut::kMost)),
+      hold_limit_(std::min(capabilities_.max_fused_put, CoalescedPut::kMost)),
       long_put_(capabilities_.segment != 0 ? kPaced * capabilities_.segment : SIZE_MAX),
       slots_(slots),
       sentinel_(&runtime.segment_.header().sentinel) {}
@@ -81,8 +81,8 @@ void Network::arm_released(Slot& slot) {
 }
 
 // Deferred signals wait for what the endpoint's descriptor tells of: completions and credits.
-bool Network::has_pending_replies(Slot& slot) {
-  return std::ranges::any_of(slot.reply_ranks, [&](uint32_t rank) {
+bool Network::replies_due(Slot& slot) {
+  return std::ranges::any_of(slot.pending_replies, [&](uint32_t rank) {
     const SlotPeer& to = slot_peer(slot, rank);
     return !to.replies.empty() || to.deferred.empty();
   });
@@ -94,7 +94,7 @@ bool Network::arm_all() {
   bool quiet = true;
   for (Slot& slot : slots_) {
     if (!try_claim(slot)) continue;
-    quiet = !has_pending_replies(slot) && slot.endpoint->arm() && quiet;
+    quiet = !replies_due(slot) && slot.endpoint->arm() && quiet;
     slot.claimed.store(false, std::memory_order_seq_cst);
   }
   return quiet;
@@ -188,7 +188,7 @@ int Network::turn(Slot& slot) {
   slot.turns.store(slot.turns.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   Inbox inbox(*this, slot);
   const int found = slot.endpoint->progress(inbox, kTurnBudget);
-  if (!slot.reply_ranks.empty()) flush_replies(slot);
+  if (!slot.pending_replies.empty()) flush_replies(slot);
   return found;
 }
 
@@ -229,20 +229,19 @@ void Network::receive(Slot& slot, uint32_t source, const Signal& record) {
     }
   }
   ++from.consumed;
-  schedule_reply(slot, source);
+  note_pending_reply(slot, source);
 }
 
 // Whoever progresses the slot next sees to what its peer `rank` has to send.
-void Network::schedule_reply(Slot& slot, uint32_t rank) {
+void Network::note_pending_reply(Slot& slot, uint32_t rank) {
   SlotPeer& to = slot_peer(slot, rank);
-  if (to.has_replies) return;
-  to.has_replies = true;
-  slot.reply_ranks.push_back(rank);
+  if (to.reply_pending) return;
+  to.reply_pending = true;
+  slot.pending_replies.push_back(rank);
 }
 
 void Network::flush_replies(Slot& slot) {
-  std::erase_if(slot.reply_ranks,
-                [this, &slot](uint32_t rank) { return flush_replies_to(slot, rank); });
+  std::erase_if(slot.pending_replies, [this, &slot](uint32_t rank) { return flush_reply(slot, rank); });
 }
 
 // False: some wait for their data, or found no room.
@@ -277,7 +276,7 @@ int Network::said(uint32_t rank, int code) const {
 }
 
 // True if nothing is left to send to `rank` that is due. What cannot be sent at once stays [3].
-bool Network::flush_replies_to(Slot& slot, uint32_t rank) {
+bool Network::flush_reply(Slot& slot, uint32_t rank) {
   SlotPeer& to = slot_peer(slot, rank);
   const auto refused = [&slot, rank](const Signal& reply) {
     return slot.endpoint->signal(rank, reply).state == Post::State::retry;
@@ -292,7 +291,7 @@ bool Network::flush_replies_to(Slot& slot, uint32_t rank) {
     to.consumed = 0;
   }
   if (!send_deferred(slot, rank)) return false;
-  to.has_replies = false;
+  to.reply_pending = false;
   return true;
 }
 

@@ -33,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {.remote_completion = false, .send_depth = 2, .completion_delay = 0}),
         hostile("unordered_signals", {.ordered_signals = false, .delivery_delay = 12}),
         hostile("stalling", {.passive_target = true, .stalls_sender = true, .receive_depth = 2}),
-        hostile("joined", {.stalls_sender = true, .joined_put = 64}),
+        hostile("joined", {.stalls_sender = true, .max_fused_put = 64}),
         hostile("passive", {.passive_target = true}), hostile("few_endpoints", {.max_endpoints = 1}),
         hostile("unequal_pools", {.send_depth = 8}, {3, 1, 2}),
         hostile("no_descriptor", {.descriptor = false})),

@@ -142,10 +142,10 @@ TEST(OfiWire, NumberedDataCarryTheirThreeParts) {
 }
 
 TEST(OfiRegions, AreFoundWhileTheyAreRegistered) {
-  Regions regions;
+  RegisteredRanges regions;
   std::array<std::byte, 1000> memory{};
   const auto found = [&](std::size_t offset, std::size_t length) {
-    return regions.find(memory.data() + offset, length).place < Regions::kCount;
+    return regions.find(memory.data() + offset, length).place < RegisteredRanges::kCount;
   };
   EXPECT_FALSE(found(0, 1));
   regions.add(memory.data() + 100, 200);
@@ -154,16 +154,17 @@ TEST(OfiRegions, AreFoundWhileTheyAreRegistered) {
   EXPECT_FALSE(found(99, 2));
   EXPECT_FALSE(found(299, 2));
   EXPECT_FALSE(found(300, 1));
-  const Regions::Found first = regions.find(memory.data() + 100, 1);
+  const RegisteredRanges::Found first = regions.find(memory.data() + 100, 1);
   regions.remove(memory.data() + 100);
   EXPECT_FALSE(found(100, 1));
   EXPECT_FALSE(regions.has(first.place, first.generation));
   regions.add(memory.data() + 100, 200);
   EXPECT_NE(regions.find(memory.data() + 100, 1).generation, first.generation)
       << "a registration of the old one must not serve the new";
-  for (std::size_t i = 0; i < 2 * Regions::kCount; ++i) regions.add(memory.data() + 400 + i, 1);
+  for (std::size_t i = 0; i < 2 * RegisteredRanges::kCount; ++i)
+    regions.add(memory.data() + 400 + i, 1);
   EXPECT_TRUE(found(400, 1));
-  EXPECT_FALSE(found(400 + 2 * Regions::kCount - 1, 1)) << "there was room for no more";
+  EXPECT_FALSE(found(400 + 2 * RegisteredRanges::kCount - 1, 1)) << "there was room for no more";
 }
 
 TEST(CompletionWindow, ReportsTheOldestGapInAnyOrder) {

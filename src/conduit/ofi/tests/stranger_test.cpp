@@ -93,7 +93,7 @@ class Stranger {
   Library library_;
   Settings settings_;
   Job job_;
-  Choice choice_;
+  ProviderChoice choice_;
   std::array<std::byte, 4096> memory_{};
   Resources resources_;
   fi_context2 context_{};

@@ -58,7 +58,7 @@ TEST_P(UtofuEndpointTest, ASideThatOnlyReceivesGivesRoomBackForEver) {
 TEST_P(UtofuEndpointTest, DataWhoseSignalFoundNoRoomAreOutstanding) {
   for (uint64_t word = 1; word <= 40; ++word) {  // also where a notice is due
     utofu_emulator_inject(2, UTOFU_ERR_BUSY);
-    const Post post = from_a().joined(1, &word, kData, sizeof word, kFlag);
+    const Post post = from_a().put_with_immediate(1, &word, kData, sizeof word, kFlag);
     ASSERT_EQ(post.state, Post::State::pending);
     finish(from_a(), 1, post);
     EXPECT_EQ(*b->at<uint64_t>(kData), word);

@@ -58,13 +58,13 @@ TEST(UtofuRecord, IsKnownByItsNumberAlsoWhereThatWrapsAround) {
 }
 
 TEST(UtofuOperations, AreAsManyAsOneByteTellsApart) {
-  Operations operations;
-  Link link(1);
-  std::vector<Operation*> taken;
+  VcqOperationPool operations;
+  VcqLink link(1);
+  std::vector<VcqOperation*> taken;
   for (std::size_t i = 0; i < 256; ++i) taken.push_back(&operations.take(link));
   EXPECT_TRUE(operations.full());
   std::vector<bool> seen(256);
-  for (Operation* each : taken) seen.at(each->number) = true;
+  for (VcqOperation* each : taken) seen.at(each->number) = true;
   EXPECT_EQ(std::count(seen.begin(), seen.end(), true), 256);
   operations.give_back(*taken[17]);
   EXPECT_EQ(&operations.take(link), taken[17]);
@@ -72,9 +72,9 @@ TEST(UtofuOperations, AreAsManyAsOneByteTellsApart) {
 
 TEST(UtofuBoard, PlacesDoNotOverlap) {
   constexpr uint32_t kJob = 3;
-  EXPECT_GE(Board::reply(0), Board::kPulse + sizeof(uint64_t));
+  EXPECT_GE(Board::reply(0), Board::kHeartbeat + sizeof(uint64_t));
   EXPECT_GE(Board::greeting(kJob, 0), Board::reply(kJob));
-  EXPECT_EQ(Board::greeting(kJob, 0) % sizeof(Greeting), 0U);
+  EXPECT_EQ(Board::greeting(kJob, 0) % sizeof(BoardGreeting), 0U);
   EXPECT_EQ(Board::size(kJob), Board::greeting(kJob, kJob * kLanes));
 }
 

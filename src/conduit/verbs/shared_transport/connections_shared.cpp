@@ -17,30 +17,32 @@
 namespace ompl::conduit::verbs {
 namespace {
 
-XrcInitiator& initiator_of(const Link& link) { return static_cast<XrcInitiator&>(*link.initiator); }
+XrcInitiator& initiator_of(const QueuePairLink& link) {
+  return static_cast<XrcInitiator&>(*link.initiator);
+}
 
 }  // namespace
 
-void Connections::begin_shared(Link& link) {
+void Connections::begin_shared(QueuePairLink& link) {
   if (const int error = link.path ? 0 : prepare_path(link); error != 0)
     return fail(link, OMPL_ERR_LINK, fmt::format("cannot make a path to it: {}", error_text(error)));
-  if (site_.transport == Transport::dc) {
+  if (shared_.transport == Transport::dc) {
     link.partner = peer(link).slots[link.slot];
     return go_up(link);
   }
   link.queue = peer(link).queues[link.slot];
-  link.initiator = resources_.xrc.initiator(site_, resources_, peer(link).node);
+  link.initiator = resources_.xrc.initiator(shared_, resources_, peer(link).node);
   if (link.initiator == nullptr)
     return fail(link, OMPL_ERR_LINK, fmt::format("cannot make a queue pair: {}", error_text(errno)));
-  enter(link, Link::State::requested);
-  send(link, Step::request);
+  enter(link, QueuePairLink::State::requested);
+  send(link, HandshakeStep::request);
 }
 
 // --- XRC -----------------------------------------------------------------------------------------------
 
 // What differs from RC; false if the datagram is not to be sent now.
-bool Connections::fill_xrc(Link& link, Datagram* datagram) const {
-  if (datagram->step != Step::request) {
+bool Connections::fill_xrc(QueuePairLink& link, Datagram* datagram) const {
+  if (datagram->step != HandshakeStep::request) {
     datagram->queue_pair = link.target ? link.target->qp_num : 0;
     return true;
   }
@@ -50,39 +52,39 @@ bool Connections::fill_xrc(Link& link, Datagram* datagram) const {
   datagram->target = initiator.target;
   if (initiator.target != 0) return true;
   const bool another = initiator.asking != nullptr && initiator.asking != &link &&
-                       initiator.asking->state == Link::State::requested;
+                       initiator.asking->state == QueuePairLink::State::requested;
   if (!another) initiator.asking = &link;
   return !another || link.interval > kFirstAgainMs;
 }
 
-void Connections::requested_xrc(Link& link, const Datagram& datagram) {
+void Connections::requested_xrc(QueuePairLink& link, const Datagram& datagram) {
   if (!link.path && prepare_path(link) != 0) return;  // it will ask again
   const bool another = datagram.target != 0 && link.target && link.target->qp_num != datagram.target;
   if ((!link.target || another) && link.failure == OMPL_OK) {
-    link.target = datagram.target == 0 ? make_xrc_target(site_, route_of(link, datagram))
-                                       : open_xrc_target(site_, datagram.target);
+    link.target = datagram.target == 0 ? make_xrc_target(shared_, route_of(link, datagram))
+                                       : open_xrc_target(shared_, datagram.target);
     link.partner = datagram.queue_pair;
   }
   const bool good = link.target && link.partner == datagram.queue_pair && link.failure == OMPL_OK;
-  send(link, good ? Step::reply : Step::refuse);
-  if (good && link.state == Link::State::idle) begin(link);
+  send(link, good ? HandshakeStep::reply : HandshakeStep::refuse);
+  if (good && link.state == QueuePairLink::State::idle) begin(link);
 }
 
-void Connections::replied_xrc(Link& link, const Datagram& datagram) {
-  if (link.state != Link::State::requested) return;
+void Connections::replied_xrc(QueuePairLink& link, const Datagram& datagram) {
+  if (link.state != QueuePairLink::State::requested) return;
   XrcInitiator& initiator = initiator_of(link);
   if (initiator.target == 0) {
     ibv_qp* const pair = initiator.pair.get();
-    int error = to_receive(site_, pair, route_of(link, datagram));
-    if (error == 0) error = to_send(site_, pair, initiator.first_packet);
+    int error = to_receive(shared_, pair, route_of(link, datagram));
+    if (error == 0) error = to_send(shared_, pair, initiator.first_packet);
     if (error != 0)
       return fail(link, OMPL_ERR_LINK,
                   fmt::format("its queue pair cannot send: {}", error_text(error)));
     initiator.target = datagram.queue_pair;
     for (const auto& other : owned_) {  // those that wait for it
       if (other.get() != &link && other->initiator == &initiator &&
-          other->state == Link::State::requested)
-        send(*other, Step::request);
+          other->state == QueuePairLink::State::requested)
+        send(*other, HandshakeStep::request);
     }
   }
   if (datagram.queue_pair == initiator.target) go_up(link);  // else it has not heard of that one yet
@@ -92,19 +94,19 @@ void Connections::replied_xrc(Link& link, const Datagram& datagram) {
 
 void Connections::greeted(uint32_t rank, uint32_t slot) {
   if (!knows(rank, slot) || find(rank, slot) != nullptr) return;
-  Link& link = add_from(rank, slot);
+  QueuePairLink& link = add_from(rank, slot);
   link.introduced = true;
   begin(link);
 }
 
 void Connections::parted(uint32_t rank, uint32_t slot) {
-  Link* const link = knows(rank, slot) ? find(rank, slot) : nullptr;
+  QueuePairLink* const link = knows(rank, slot) ? find(rank, slot) : nullptr;
   if (link != nullptr) said_goodbye(*link);
 }
 
-bool Connections::borrows(Link& link, uint64_t requests) {
+bool Connections::borrows(QueuePairLink& link, uint64_t requests) {
   if (!link.sends()) return false;
-  if (const int error = site_.transport == Transport::dc ? resources_.dc.lend(link) : 0; error != 0) {
+  if (const int error = shared_.transport == Transport::dc ? resources_.dc.lend(link) : 0; error != 0) {
     fail(link, OMPL_ERR_LINK,
          fmt::format("a broken initiator cannot be used again: {}", error_text(error)));
     return false;

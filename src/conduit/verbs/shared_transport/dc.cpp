@@ -14,40 +14,40 @@
 namespace ompl::conduit::verbs {
 namespace {
 
-int explain(const Site& site, const char* what, int error) {
+int explain(const SharedState& shared, const char* what, int error) {
   return fail(error == ENOMEM ? OMPL_ERR_MEMORY : OMPL_ERR_UNSUPPORTED,
-              "{} has no DC: {} failed: {}; OMPL_VERBS_TRANSPORT=rc does without", site.device->name,
+              "{} has no DC: {} failed: {}; OMPL_VERBS_TRANSPORT=rc does without", shared.device->name,
               what, error_text(error));
 }
 
 // A queue pair of a kind that only mlx5 has.
-Owned<ibv_qp> make(const Site& site, const Mlx5& mlx5, ibv_qp_init_attr_ex attributes,
+Owned<ibv_qp> make(const SharedState& shared, const Mlx5& mlx5, ibv_qp_init_attr_ex attributes,
                    const mlx5dv_dc_init_attr& kind) {
   attributes.qp_type = IBV_QPT_DRIVER;
   attributes.comp_mask |= IBV_QP_INIT_ATTR_PD;
-  attributes.pd = site.device->domain.get();
+  attributes.pd = shared.device->domain.get();
   mlx5dv_qp_init_attr own{};
   own.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_DC;
   own.dc_init_attr = kind;
-  return {mlx5.create_qp(site.device->context.get(), &attributes, &own), site.library->destroy_qp};
+  return {mlx5.create_qp(shared.device->context.get(), &attributes, &own), shared.library->destroy_qp};
 }
 
 }  // namespace
 
-int Dc::open(const Site& site, const Resources& resources, uint32_t* inline_limit) {
-  site_ = &site;
-  key_ = keyed_hash(site.job->secret, "DC");
+int Dc::open(const SharedState& shared, const Resources& resources, uint32_t* inline_limit) {
+  shared_ = &shared;
+  key_ = keyed_hash(shared.job->secret, "DC");
   Mlx5 mlx5;
   if (const int code = mlx5.load(); code != OMPL_OK) return code;
-  if (!mlx5.is_supported(site.device->context->device))
+  if (!mlx5.is_supported(shared.device->context->device))
     return fail(OMPL_ERR_UNSUPPORTED,
                 "{} has no DC, only mlx5 devices have it; OMPL_VERBS_TRANSPORT=rc does without",
-                site.device->name);
+                shared.device->name);
   if (const int error = make_target(mlx5, resources); error != 0)
-    return explain(site, "a DC target", error);
+    return explain(shared, "a DC target", error);
   for (DcInitiator& initiator : initiators_) {
     if (const int error = make_initiator(mlx5, resources, inline_limit, &initiator); error != 0)
-      return explain(site, "a DC initiator", error);
+      return explain(shared, "a DC initiator", error);
   }
   return OMPL_OK;
 }
@@ -60,17 +60,17 @@ int Dc::make_target(const Mlx5& mlx5, const Resources& resources) {
   mlx5dv_dc_init_attr kind{};
   kind.dc_type = MLX5DV_DCTYPE_DCT;
   kind.dct_access_key = key_;
-  target_ = make(*site_, mlx5, attributes, kind);
+  target_ = make(*shared_, mlx5, attributes, kind);
   if (!target_) return errno;
-  if (const int error = to_init(*site_, target_.get()); error != 0) return error;
-  const Device& device = *site_->device;
+  if (const int error = to_init(*shared_, target_.get()); error != 0) return error;
+  const Device& device = *shared_->device;
   ibv_qp_attr state{};
   state.qp_state = IBV_QPS_RTR;
   state.path_mtu = device.mtu;
   state.min_rnr_timer = kNotReadyTimer;
   state.ah_attr = device.path_to(device.gid, device.lid);
-  return site_->library->modify_qp(target_.get(), &state,
-                                   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_MIN_RNR_TIMER);
+  return shared_->library->modify_qp(target_.get(), &state,
+                                     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_MIN_RNR_TIMER);
 }
 
 int Dc::make_initiator(const Mlx5& mlx5, const Resources& resources, uint32_t* inline_limit,
@@ -87,7 +87,7 @@ int Dc::make_initiator(const Mlx5& mlx5, const Resources& resources, uint32_t* i
   kind.dc_type = MLX5DV_DCTYPE_DCI;
   for (;; *inline_limit /= 2) {
     attributes.cap.max_inline_data = *inline_limit;
-    out->pair = make(*site_, mlx5, attributes, kind);
+    out->pair = make(*shared_, mlx5, attributes, kind);
     if (out->pair || *inline_limit == 0) break;
   }
   if (!out->pair) return errno;
@@ -97,8 +97,8 @@ int Dc::make_initiator(const Mlx5& mlx5, const Resources& resources, uint32_t* i
 }
 
 int Dc::start(ibv_qp* pair) const {
-  const Device& device = *site_->device;
-  const Library& library = *site_->library;
+  const Device& device = *shared_->device;
+  const Library& library = *shared_->library;
   ibv_qp_attr state{};
   state.qp_state = IBV_QPS_INIT;
   state.port_num = device.port;
@@ -111,10 +111,10 @@ int Dc::start(ibv_qp* pair) const {
   if (const int error = library.modify_qp(pair, &state, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU);
       error != 0)
     return error;
-  return to_send(*site_, pair, 0);
+  return to_send(*shared_, pair, 0);
 }
 
-int Dc::lend(Link& link) {
+int Dc::lend(QueuePairLink& link) {
   if (link.initiator != nullptr) return 0;
   const auto free = std::ranges::find_if(
       initiators_, [](const DcInitiator& initiator) { return initiator.outstanding == 0; });
@@ -122,7 +122,7 @@ int Dc::lend(Link& link) {
   if (free->broken) {
     ibv_qp_attr state{};
     state.qp_state = IBV_QPS_RESET;
-    int error = site_->library->modify_qp(free->pair.get(), &state, IBV_QP_STATE);
+    int error = shared_->library->modify_qp(free->pair.get(), &state, IBV_QP_STATE);
     if (error == 0) error = start(free->pair.get());
     if (error != 0) return error;
     free->broken = false;
@@ -133,7 +133,7 @@ int Dc::lend(Link& link) {
   return 0;
 }
 
-int Dc::post(const Link& link, const ibv_send_wr* list) const {
+int Dc::post(const QueuePairLink& link, const ibv_send_wr* list) const {
   const auto& initiator = static_cast<const DcInitiator&>(*link.initiator);
   ibv_qp_ex* const to = initiator.requests;
   ibv_wr_start(to);

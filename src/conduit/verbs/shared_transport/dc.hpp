@@ -18,14 +18,14 @@ struct mlx5dv_qp_ex;
 
 namespace ompl::conduit::verbs {
 
-struct Link;
+struct QueuePairLink;
 struct Resources;
-struct Site;
+struct SharedState;
 
 struct DcInitiator final : Initiator {
   ibv_qp_ex* requests = nullptr;      // the queue pair, for posting,
   mlx5dv_qp_ex* addresses = nullptr;  // and for naming the target
-  Link* link = nullptr;               // that it serves or served last
+  QueuePairLink* link = nullptr;      // that it serves or served last
 };
 
 inline constexpr uint32_t kInitiators = 8;
@@ -34,14 +34,14 @@ class Dc {
  public:
   // Makes target and initiators. *inline_limit: the inline data wanted, and then what is granted.
   // OMPL_ERR_UNSUPPORTED if the device or this build has no DC.
-  int open(const Site& site, const Resources& resources, uint32_t* inline_limit);
+  int open(const SharedState& shared, const Resources& resources, uint32_t* inline_limit);
   // The target's number.
   [[nodiscard]] uint32_t target() const { return target_->qp_num; }
 
   // Gives the link an initiator if it has none and one is free: link.initiator. An errno if one could not be reset.
-  int lend(Link& link);
+  int lend(QueuePairLink& link);
   // Posts a list of requests of a link that has an initiator; an errno if none was posted.
-  [[nodiscard]] int post(const Link& link, const ibv_send_wr* list) const;
+  [[nodiscard]] int post(const QueuePairLink& link, const ibv_send_wr* list) const;
 
  private:
   [[nodiscard]] int make_target(const struct Mlx5& mlx5, const Resources& resources);
@@ -49,7 +49,7 @@ class Dc {
                                    DcInitiator* out);
   [[nodiscard]] int start(ibv_qp* pair) const;
 
-  const Site* site_ = nullptr;
+  const SharedState* shared_ = nullptr;
   uint64_t key_ = 0;  // of all targets of the job
   Owned<ibv_qp> target_{nullptr, nullptr};
   std::array<DcInitiator, kInitiators> initiators_;

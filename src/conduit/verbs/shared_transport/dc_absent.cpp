@@ -7,11 +7,12 @@
 
 namespace ompl::conduit::verbs {
 
-int Dc::open(const Site& /*site*/, const Resources& /*resources*/, uint32_t* /*inline_limit*/) {
+int Dc::open(const SharedState& /*shared*/, const Resources& /*resources*/,
+             uint32_t* /*inline_limit*/) {
   return fail(OMPL_ERR_UNSUPPORTED,
               "this build has no DC: infiniband/mlx5dv.h (rdma-core) was not there when it was made");
 }
-int Dc::lend(Link& /*link*/) { return ENOSYS; }
-int Dc::post(const Link& /*link*/, const ibv_send_wr* /*list*/) const { return ENOSYS; }
+int Dc::lend(QueuePairLink& /*link*/) { return ENOSYS; }
+int Dc::post(const QueuePairLink& /*link*/, const ibv_send_wr* /*list*/) const { return ENOSYS; }
 
 }  // namespace ompl::conduit::verbs

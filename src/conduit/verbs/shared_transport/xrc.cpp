@@ -44,55 +44,55 @@ void XrcDomain::remove_file() {
   file_.clear();
 }
 
-XrcInitiator* Xrc::initiator(const Site& site, const Resources& resources, uint64_t node) {
+XrcInitiator* Xrc::initiator(const SharedState& shared, const Resources& resources, uint64_t node) {
   const auto found = std::ranges::find_if(initiators_, [=](const auto& i) { return i->node == node; });
   if (found != initiators_.end()) return found->get();
   auto made = std::make_unique<XrcInitiator>();
   made->node = node;
-  made->pair = resources.make_pair(site);
+  made->pair = resources.make_pair(shared);
   if (!made->pair) return nullptr;
   made->first_packet = random_packet_number(*made->pair);
-  errno = to_init(site, made->pair.get());
+  errno = to_init(shared, made->pair.get());
   return errno == 0 ? initiators_.emplace_back(std::move(made)).get() : nullptr;
 }
 
-Owned<ibv_srq> make_xrc_queue(const Site& site, ibv_cq* completions) {
+Owned<ibv_srq> make_xrc_queue(const SharedState& shared, ibv_cq* completions) {
   ibv_srq_init_attr_ex attributes{};
   attributes.attr.max_wr = kReceives;
   attributes.attr.max_sge = 1;
   attributes.comp_mask =
       IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
   attributes.srq_type = IBV_SRQT_XRC;
-  attributes.pd = site.device->domain.get();
-  attributes.xrcd = site.xrc_domain->get();
+  attributes.pd = shared.device->domain.get();
+  attributes.xrcd = shared.xrc_domain->get();
   attributes.cq = completions;
-  ibv_context* const context = site.device->context.get();
-  return {operations(context)->create_srq_ex(context, &attributes), site.library->destroy_srq};
+  ibv_context* const context = shared.device->context.get();
+  return {operations(context)->create_srq_ex(context, &attributes), shared.library->destroy_srq};
 }
 
-Owned<ibv_qp> make_xrc_target(const Site& site, const Route& route) {
+Owned<ibv_qp> make_xrc_target(const SharedState& shared, const Route& route) {
   ibv_qp_init_attr_ex attributes{};
   attributes.qp_type = IBV_QPT_XRC_RECV;
   attributes.comp_mask = IBV_QP_INIT_ATTR_XRCD;
-  attributes.xrcd = site.xrc_domain->get();
-  ibv_context* const context = site.device->context.get();
+  attributes.xrcd = shared.xrc_domain->get();
+  ibv_context* const context = shared.device->context.get();
   Owned<ibv_qp> target(operations(context)->create_qp_ex(context, &attributes),
-                       site.library->destroy_qp);
+                       shared.library->destroy_qp);
   if (!target) return target;
-  int error = to_init(site, target.get());
-  if (error == 0) error = to_receive(site, target.get(), route);
+  int error = to_init(shared, target.get());
+  if (error == 0) error = to_receive(shared, target.get(), route);
   if (error != 0) target.reset();
   errno = error;
   return target;
 }
 
-Owned<ibv_qp> open_xrc_target(const Site& site, uint32_t number) {
+Owned<ibv_qp> open_xrc_target(const SharedState& shared, uint32_t number) {
   ibv_qp_open_attr attributes{};
   attributes.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
   attributes.qp_num = number;
-  attributes.xrcd = site.xrc_domain->get();
+  attributes.xrcd = shared.xrc_domain->get();
   attributes.qp_type = IBV_QPT_XRC_RECV;
-  return {ibv_open_qp(site.device->context.get(), &attributes), site.library->destroy_qp};
+  return {ibv_open_qp(shared.device->context.get(), &attributes), shared.library->destroy_qp};
 }
 
 }  // namespace ompl::conduit::verbs

@@ -17,10 +17,10 @@
 namespace ompl::conduit::verbs {
 
 struct Device;
-struct Link;
+struct QueuePairLink;
 struct Resources;
 struct Route;
-struct Site;
+struct SharedState;
 
 // The XRC domain of a rank's node: it belongs to a file that every rank of the job and node opens.
 class XrcDomain {
@@ -44,25 +44,25 @@ class XrcDomain {
 struct XrcInitiator final : Initiator {
   uint64_t node = 0;
   uint32_t first_packet = 0;
-  uint32_t target = 0;           // at that node; 0 until a rank there has made it
-  const Link* asking = nullptr;  // the link whose rank is to make it
+  uint32_t target = 0;                    // at that node; 0 until a rank there has made it
+  const QueuePairLink* asking = nullptr;  // the link whose rank is to make it
 };
 
 // Of one endpoint.
 class Xrc {
  public:
   // The initiator to that node, made if need be; null on failure, with errno set.
-  XrcInitiator* initiator(const Site& site, const Resources& resources, uint64_t node);
+  XrcInitiator* initiator(const SharedState& shared, const Resources& resources, uint64_t node);
 
  private:
   std::vector<std::unique_ptr<XrcInitiator>> initiators_;
 };
 
 // The endpoint's receive queue; its completions go to `completions`. Null on failure, with errno set.
-Owned<ibv_srq> make_xrc_queue(const Site& site, ibv_cq* completions);
+Owned<ibv_srq> make_xrc_queue(const SharedState& shared, ibv_cq* completions);
 // A target for the initiator at the end of `route`, or another rank's target by its number. Null on failure, with
 // errno set.
-Owned<ibv_qp> make_xrc_target(const Site& site, const Route& route);
-Owned<ibv_qp> open_xrc_target(const Site& site, uint32_t number);
+Owned<ibv_qp> make_xrc_target(const SharedState& shared, const Route& route);
+Owned<ibv_qp> open_xrc_target(const SharedState& shared, uint32_t number);
 
 }  // namespace ompl::conduit::verbs

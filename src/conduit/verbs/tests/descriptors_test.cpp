@@ -90,7 +90,7 @@ TEST_P(VerbsDescriptors, TooFewToStartIsAnErrorThatSaysSo) {
       EXPECT_TRUE(text.empty() || says(text, kTooMany) || says(text, "verbs: not usable on rank"))
           << room << ": " << text;
   }
-  EXPECT_GT(room, 4 * kRanks) << "segment, pipe, pulse and what to sleep on";
+  EXPECT_GT(room, 4 * kRanks) << "segment, pipe, liveness listener and what to sleep on";
   EXPECT_LT(room, kEnough);
 }
 

@@ -21,8 +21,8 @@ Address sample() {
   address.segment = 0x7f0000000000;
   address.keys = 0x7f1000000000;
   address.keys_key = 99;
-  address.pulse = std::string("\x7f\0\0\x01", 4);
-  address.pulse_port = 4711;
+  address.liveness_ip = std::string("\x7f\0\0\x01", 4);
+  address.liveness_port = 4711;
   address.slots = {17, 18, 0xFFFFFF};
   return address;
 }
@@ -33,7 +33,7 @@ TEST(VerbsAddress, ComesBack) {
   ASSERT_EQ(read.parse(sent.encode()), nullptr);
   EXPECT_EQ(read.encode(), sent.encode());
   EXPECT_EQ(read.slots, sent.slots);
-  EXPECT_EQ(read.pulse, sent.pulse);
+  EXPECT_EQ(read.liveness_ip, sent.liveness_ip);
   EXPECT_LT(sent.encode().size(), 100U) << "a launcher may carry 10,000 of them";
 }
 
@@ -99,14 +99,14 @@ Owned<ibv_mr> region(uint32_t key) {
 }
 
 TEST(VerbsMemory, GrowsWithWhatATransportConnects) {
-  const Layout small{.nodes = 2, .ranks_per_node = 1, .endpoints = 1};
+  const JobLayout small{.nodes = 2, .ranks_per_node = 1, .endpoints = 1};
   EXPECT_EQ(connection_memory(Transport::rc, small), kConnectionBytes);
-  const Layout large{.nodes = 1000, .ranks_per_node = 64, .endpoints = 8};
+  const JobLayout large{.nodes = 1000, .ranks_per_node = 64, .endpoints = 8};
   EXPECT_EQ(connection_memory(Transport::rc, large), 8 * 999 * 64 * kConnectionBytes);
   EXPECT_LT(connection_memory(Transport::xrc, large), connection_memory(Transport::rc, large) / 10);
   EXPECT_LT(connection_memory(Transport::dc, large), connection_memory(Transport::xrc, large));
   for (const Transport transport : {Transport::rc, Transport::xrc, Transport::dc}) {
-    Layout fits = large;
+    JobLayout fits = large;
     fits.endpoints = affordable_endpoints(transport, large, uint64_t{8} << 30);
     EXPECT_LE(connection_memory(transport, fits), uint64_t{8} << 30);
     ++fits.endpoints;
@@ -115,32 +115,32 @@ TEST(VerbsMemory, GrowsWithWhatATransportConnects) {
 }
 
 TEST(VerbsRegions, FindWhatIsThereAndNothingElse) {
-  Regions regions;
-  EXPECT_EQ(regions.find(8192, 1, 0), Regions::kNone);
+  PinnedRegions regions;
+  EXPECT_EQ(regions.find(8192, 1, 0), PinnedRegions::kNone);
   ASSERT_EQ(regions.add(8192, 12288, region(5)), 0);
   ASSERT_EQ(regions.add(12288, 12289, region(6)), 1);
   EXPECT_EQ(regions.find(8192, 4096, 0), 0);
   EXPECT_EQ(regions.find(12288, 1, 0), 1);
   EXPECT_EQ(regions.local_key(1), 6U);
-  EXPECT_EQ(regions.find(8191, 2, 0), Regions::kNone);
-  EXPECT_EQ(regions.find(12287, 2, 0), Regions::kNone) << "it lies in two";
-  EXPECT_EQ(regions.find(12289, 1, 0), Regions::kNone);
-  EXPECT_EQ(regions.find(8192, SIZE_MAX, 0), Regions::kNone);
+  EXPECT_EQ(regions.find(8191, 2, 0), PinnedRegions::kNone);
+  EXPECT_EQ(regions.find(12287, 2, 0), PinnedRegions::kNone) << "it lies in two";
+  EXPECT_EQ(regions.find(12289, 1, 0), PinnedRegions::kNone);
+  EXPECT_EQ(regions.find(8192, SIZE_MAX, 0), PinnedRegions::kNone);
   const uint32_t before = regions.generation(0);
   EXPECT_EQ(regions.remove(8192), 0);
   EXPECT_EQ(destroyed, 1);
-  EXPECT_EQ(regions.find(8192, 1, 0), Regions::kNone);
-  EXPECT_EQ(regions.remove(8192), Regions::kNone);
+  EXPECT_EQ(regions.find(8192, 1, 0), PinnedRegions::kNone);
+  EXPECT_EQ(regions.remove(8192), PinnedRegions::kNone);
   ASSERT_EQ(regions.add(8192, 8448, region(7)), 0) << "the first free place";
   EXPECT_NE(regions.generation(0), before);
   EXPECT_EQ(regions.begin(0), 8192U);
 }
 
 TEST(VerbsRegions, HaveAnEnd) {
-  Regions regions;
-  for (uint64_t i = 0; i < Regions::kMax; ++i)
-    ASSERT_NE(regions.add(i, i + 1, region(1)), Regions::kNone);
-  EXPECT_EQ(regions.add(1 << 20, 1 << 21, region(1)), Regions::kNone);
+  PinnedRegions regions;
+  for (uint64_t i = 0; i < PinnedRegions::kMax; ++i)
+    ASSERT_NE(regions.add(i, i + 1, region(1)), PinnedRegions::kNone);
+  EXPECT_EQ(regions.add(1 << 20, 1 << 21, region(1)), PinnedRegions::kNone);
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ namespace ompl::conformance {
 namespace {
 
 using conduit::verbs::Datagram;
+using conduit::verbs::HandshakeStep;
 using conduit::verbs::kDatagramHead;
-using conduit::verbs::Step;
 
 constexpr uint32_t kRanks = 3;
 constexpr unsigned kSlots = 2;
@@ -49,7 +49,8 @@ void inject_garbage(Rank& r, uint64_t idle) {
 // Everything right but the secret: longer, shorter, another, none.
 void inject_forgeries(Rank& r, uint64_t idle) {
   for (const char* secret : {"", "a", "0123456789abcdef0123456789abcdef"}) {
-    for (const Step step : {Step::request, Step::reply, Step::ready, Step::refuse}) {
+    for (const HandshakeStep step :
+         {HandshakeStep::request, HandshakeStep::reply, HandshakeStep::ready, HandshakeStep::refuse}) {
       for (uint32_t rank = 0; rank < kRanks; ++rank) {
         for (uint32_t slot = 0; slot < kSlots * kSlots; ++slot) {
           Datagram forged;

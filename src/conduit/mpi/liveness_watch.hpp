@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Whether those that this rank waits for can still be reached, which MPI does not tell: in a network that is cut for
 // good it waits without end, some of it inside its calls. So a thread looks once a second, if any rank is on another
-// host. It calls nothing of MPI. While somebody waits, it asks silent ranks for their pulse: who sleeps, computes or is
-// stopped has one. Who gave a sign once and then none for kUnreachedMs is lost. Waits learn that from losses(); a
+// host. It calls nothing of MPI. While somebody waits, it probes silent ranks: who sleeps, computes or is
+// stopped answers. Who gave a sign once and then none for kUnreachedMs is lost. Waits learn that from losses(); a
 // thread that MPI does not give back cannot, and its process ends.
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace ompl::conduit::mpi {
 
-class Watch {
+class LivenessWatch {
  public:
   static constexpr uint32_t kNobody = UINT32_MAX;
   static constexpr uint32_t kAnyone = kNobody - 1;
@@ -40,7 +40,7 @@ class Watch {
     uint32_t stuck = 0;  // looks at the same call
   };
 
-  // Makes this rank's own pulse. An error is recorded.
+  // Makes this rank's own liveness listener. An error is recorded.
   int open(const Job& job);
   // What the others need to ask for it.
   [[nodiscard]] std::string address() const;
@@ -77,7 +77,7 @@ class Watch {
     uint32_t unanswered = 0;  // looks since it was asked
     std::string ip;
     uint16_t port = 0;
-    PulseProbe probe;
+    LivenessProbe probe;
   };
 
   [[nodiscard]] Sign sign(uint32_t rank) const {
@@ -89,7 +89,7 @@ class Watch {
   void listen(uint32_t rank);
   void end_if_stuck() const;
 
-  Pulse pulse_;
+  LivenessListener liveness_listener_;
   std::string ip_;
   uint16_t port_ = 0;
   std::vector<Caller> callers_;

@@ -12,14 +12,14 @@
 namespace ompl::conduit::mpi {
 
 // Used by one thread at a time, but for descriptor().
-class Alarm {
+class PollTimer {
  public:
-  Alarm() = default;
-  ~Alarm() {
+  PollTimer() = default;
+  ~PollTimer() {
     if (timer_ >= 0) ::close(timer_);
   }
-  Alarm(const Alarm&) = delete;
-  Alarm& operator=(const Alarm&) = delete;
+  PollTimer(const PollTimer&) = delete;
+  PollTimer& operator=(const PollTimer&) = delete;
 
   // Readable when it is time to look; -1 if the system gives none.
   [[nodiscard]] int descriptor() const { return timer_; }

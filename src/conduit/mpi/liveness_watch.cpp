@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "conduit/mpi/watch.hpp"
+#include "conduit/mpi/liveness_watch.hpp"
 
 #include <pthread.h>
 
@@ -29,18 +29,18 @@ constexpr uint32_t kMostAsked = 64;  // ranks at once: each takes a descriptor
 
 }  // namespace
 
-int Watch::open(const Job& job) {
+int LivenessWatch::open(const Job& job) {
   callers_ = std::vector<Caller>(job.slots + std::size_t{1});
   peers_ = std::vector<Peer>(job.size);
-  return pulse_.open(pulse_interface(job.settings->ofi_interface), &ip_, &port_);
+  return liveness_listener_.open(liveness_interface(job.settings->ofi_interface), &ip_, &port_);
 }
 
-std::string Watch::address() const {
+std::string LivenessWatch::address() const {
   return ByteWriter().add(std::string_view(ip_)).add(port_).bytes();
 }
 
 // A rank with our own address is on this host.
-bool Watch::note(uint32_t rank, std::string_view address) {
+bool LivenessWatch::note(uint32_t rank, std::string_view address) {
   Peer& peer = peers_[rank];
   ByteReader reader(address);
   reader.get(&peer.ip);
@@ -52,7 +52,7 @@ bool Watch::note(uint32_t rank, std::string_view address) {
 }
 
 // The program's signals are for its own threads.
-void Watch::start(std::chrono::milliseconds period) {
+void LivenessWatch::start(std::chrono::milliseconds period) {
   if (std::ranges::none_of(peers_, &Peer::watched)) return;
   sigset_t all;
   sigset_t before;
@@ -71,14 +71,14 @@ void Watch::start(std::chrono::milliseconds period) {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-std::string Watch::why(uint32_t rank) const {
+std::string LivenessWatch::why(uint32_t rank) const {
   const Peer& peer = peers_[rank];
   if (peer.lost == OMPL_ERR_PEER) return "nobody lives there: its process ended";
   return fmt::format("its host {} has answered nothing for {} s", ip_text(peer.ip), kUnreached);
 }
 
-void Watch::look() {
-  pulse_.answer();
+void LivenessWatch::look() {
+  liveness_listener_.answer();
   const bool waited_for = anyone_waits();
   asking_ = std::ranges::count_if(peers_, [](const Peer& peer) { return peer.probe.asking(); });
   for (std::size_t i = 0; i < peers_.size(); ++i)
@@ -87,7 +87,7 @@ void Watch::look() {
   if (losses() != 0) end_if_stuck();
 }
 
-bool Watch::anyone_waits() {
+bool LivenessWatch::anyone_waits() {
   bool found = false;
   for (Caller& caller : callers_) {
     const bool inside = caller.rank.load() != kNobody;
@@ -99,7 +99,7 @@ bool Watch::anyone_waits() {
   return found;
 }
 
-void Watch::look_at(uint32_t rank, bool waited_for) {
+void LivenessWatch::look_at(uint32_t rank, bool waited_for) {
   Peer& peer = peers_[rank];
   if (!peer.watched || sign(rank) == Sign::unmet) return;
   if (sign(rank) == Sign::heard) {
@@ -118,16 +118,16 @@ void Watch::look_at(uint32_t rank, bool waited_for) {
   }
 }
 
-void Watch::listen(uint32_t rank) {
+void LivenessWatch::listen(uint32_t rank) {
   Peer& peer = peers_[rank];
-  const PulseProbe::Answer answer = peer.probe.look();
-  const bool answered = answer == PulseProbe::Answer::lives || answer == PulseProbe::Answer::dead;
+  const LivenessProbe::Answer answer = peer.probe.look();
+  const bool answered = answer == LivenessProbe::Answer::lives || answer == LivenessProbe::Answer::dead;
   if (!answered && ++peer.unanswered < kUnreached) {
     if (peer.unanswered % kAgain == 0) peer.probe.begin(peer.ip, peer.port);
     return;
   }
   peer.probe.end();
-  if (answer == PulseProbe::Answer::lives) {
+  if (answer == LivenessProbe::Answer::lives) {
     peer.answered = true;
     peer.silent = 0;
     return;
@@ -138,13 +138,13 @@ void Watch::listen(uint32_t rank) {
               rank, ip_text(peer.ip));
     return;
   }
-  peer.lost = answer == PulseProbe::Answer::dead ? OMPL_ERR_PEER : OMPL_ERR_LINK;
+  peer.lost = answer == LivenessProbe::Answer::dead ? OMPL_ERR_PEER : OMPL_ERR_LINK;
   losses_.fetch_add(1, std::memory_order_release);
 }
 
 // Like ompl_abort, but without MPI: what could tell it to end the job is stuck as well. Launchers end a job of which
 // a process fails.
-void Watch::end_if_stuck() const {
+void LivenessWatch::end_if_stuck() const {
   for (const Caller& caller : callers_) {
     if (caller.stuck < kStuck) continue;
     const uint32_t wanted = caller.rank.load();

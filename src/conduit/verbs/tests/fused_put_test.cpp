@@ -43,7 +43,7 @@ void put_signal(Rank& r, const std::byte* source, uint64_t data, std::size_t len
 
 constexpr uint32_t kMessages = 50;
 
-// What rank 0 rings and posts for kMessages; the other rank only takes them. Its heart may beat meanwhile.
+// What rank 0 rings and posts for kMessages; the other rank only takes them. It may send heartbeats meanwhile.
 template <class Send>
 void expect_work(std::size_t length, uint64_t each, Send send, const char* transport = "rc") {
   const auto w = make_world({.ranks = 2, .endpoints = 1}, transport);
@@ -63,10 +63,10 @@ void expect_work(std::size_t length, uint64_t each, Send send, const char* trans
     const verbs_stub_counters before = counters();
     for (uint32_t i = 1; i <= kMessages; ++i) send(r, source.data(), data + i * kApart, length, flag);
     const verbs_stub_counters after = counters();
-    constexpr uint64_t kBeats = 2;
+    constexpr uint64_t kHeartbeats = 2;
     EXPECT_GE(after.requests - before.requests, kMessages * each);
-    EXPECT_LE(after.requests - before.requests, kMessages * each + kBeats);
-    EXPECT_LE(after.doorbells - before.doorbells, kMessages * each + kBeats);
+    EXPECT_LE(after.requests - before.requests, kMessages * each + kHeartbeats);
+    EXPECT_LE(after.doorbells - before.doorbells, kMessages * each + kHeartbeats);
   });
 }
 
