@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 #include "arch/clock.hpp"
@@ -34,19 +33,6 @@ uint64_t number(const FabricLink& link, const Signal* record) {
                   .number = link.written,
                   .flag = record != nullptr ? static_cast<uint32_t>(record->offset / 4) : 0}
       .data();
-}
-
-bool posted(const Post& post) {
-  return post.state == Post::State::done || post.state == Post::State::pending;
-}
-
-Post retry(Post::Reason reason) { return {.state = Post::State::retry, .reason = reason}; }
-
-// The answer to a post on a link that is not up.
-Post refusal(const FabricLink& link) {
-  if (link.failure == OMPL_OK) return retry(Post::Reason::connecting);
-  return {.state = Post::State::failed,
-          .code = fail(link.failure, "no link to rank {}: {}", link.rank, link.why)};
 }
 
 }  // namespace
@@ -80,23 +66,21 @@ OfiEndpoint::~OfiEndpoint() {
 // Tells the others that this end is meant, and waits for them to say so too, at most 100 ms: they have
 // then read what was sent last. A socket closed earlier may reset its connection and take that with it.
 void OfiEndpoint::say_goodbye() {
-  struct DiscardSink final : Sink {
-    void signal(uint32_t /*source*/, const Signal& /*record*/) override {}
-  } discard;
+  DiscardSink discard;
   post_held();
   const int64_t limit = arch::now_ms() + kGoodbyeMs;
   while (progress(discard, kBatch) > 0 && arch::now_ms() < limit) {
   }  // somebody's goodbye may be here
   links_->for_each_up([&](FabricLink& link) {
-    if (shared_.choice->over_tcp || !link.goodbye)  // shm crashes on who is gone
+    if (shared_.choice->over_tcp || !link.departed)  // shm crashes on who is gone
       send_record(link, {.offset = slot_, .op = static_cast<SignalOp>(kGoodbye)});
   });
-  bool awaited = true;
-  while (awaited && progress(discard, kBatch) >= 0 && arch::now_ms() < limit) {
-    std::this_thread::yield();
-    awaited = operations_.outstanding() > 0;
-    links_->for_each_up([&](const FabricLink& link) { awaited = awaited || !link.goodbye; });
-  }
+  bool progressed = false;
+  drain(*this, limit, [&] {
+    bool settled = std::exchange(progressed, true) && operations_.outstanding() == 0;
+    links_->for_each_up([&](const FabricLink& link) { settled = settled && link.departed; });
+    return settled;
+  });
 }
 
 int OfiEndpoint::open(uint64_t key, Address* address) {
@@ -156,7 +140,7 @@ Post OfiEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std::s
     return {};
   }
   answer = write(*link, source, offset, length, nullptr);
-  if (goes_unnumbered(length) && posted(answer)) write(*link, nullptr, offset, 0, nullptr);
+  if (goes_unnumbered(length) && is_posted(answer)) write(*link, nullptr, offset, 0, nullptr);
   return answer;
 }
 
@@ -166,7 +150,7 @@ Post OfiEndpoint::signal(uint32_t rank, const Signal& record) {
   if (link == nullptr) return answer;
   if (held_.link == link && fits(record)) {
     answer = write(*link, held_.bytes.data(), held_.offset, held_.length, &record);
-    if (posted(answer)) held_.link = nullptr;
+    if (is_posted(answer)) held_.link = nullptr;
     return answer;
   }
   if (!post_held()) return retry(Post::Reason::queue_full);
@@ -181,8 +165,8 @@ Post OfiEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offset,
   if (link == nullptr) return answer;
   if (!post_held()) return retry(Post::Reason::queue_full);
   answer = write(*link, source, offset, length, &record);
-  *signalled = posted(answer) &&
-               (!goes_unnumbered(length) || posted(write(*link, nullptr, record.offset, 0, &record)));
+  *signalled = is_posted(answer) && (!goes_unnumbered(length) ||
+                                     is_posted(write(*link, nullptr, record.offset, 0, &record)));
   return answer;
 }
 
@@ -209,7 +193,7 @@ Post OfiEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t 
 bool OfiEndpoint::post_held() {
   if (held_.link == nullptr) return true;
   FabricLink& link = *held_.link;
-  if (link.up && !link.goodbye) {
+  if (link.sends()) {
     const Post answer = write(link, held_.bytes.data(), held_.offset, held_.length, nullptr);
     if (answer.state == Post::State::retry) return false;
   }
@@ -245,7 +229,7 @@ Post OfiEndpoint::write(FabricLink& link, const void* source, uint64_t offset, s
     request.flags |= FI_REMOTE_CQ_DATA;
   }
   const Post answer = end(&request, fi_writemsg(link.endpoint, &message, request.flags));
-  if (counts && posted(answer)) ++link.written;
+  if (counts && is_posted(answer)) ++link.written;
   return answer;
 }
 
@@ -254,13 +238,13 @@ Post OfiEndpoint::send_record(FabricLink& link, const Signal& record) {
   if (!addressed_) return send(link, &message, sizeof message, 0);
   const Sealed sealed = RdmPeers::seal(link, message);
   const Post answer = send(link, &sealed, sizeof sealed, 0);
-  if (posted(answer)) ++link.sent;
+  if (is_posted(answer)) ++link.sent;
   return answer;
 }
 
 // Errors of these messages are wanted.
 bool OfiEndpoint::send_message(FabricLink& link, const void* bytes, std::size_t length) {
-  return posted(send(link, bytes, length, FI_COMPLETION));
+  return is_posted(send(link, bytes, length, FI_COMPLETION));
 }
 
 Post OfiEndpoint::send(FabricLink& link, const void* bytes, std::size_t length, uint64_t flags) {
@@ -275,14 +259,6 @@ Post OfiEndpoint::send(FabricLink& link, const void* bytes, std::size_t length, 
   message.addr = link.address;
   message.context = request.operation;
   return end(&request, fi_sendmsg(link.endpoint, &message, request.flags));
-}
-
-// The link to `rank` if it can be posted on, else null and the answer to give.
-FabricLink* OfiEndpoint::ready(uint32_t rank, Post* answer) {
-  FabricLink& link = links_->use(rank);
-  if (link.up && !link.goodbye) return &link;
-  *answer = refusal(link);
-  return nullptr;
 }
 
 // Sees that there is room, and takes what the request needs. False: the queue is full.
@@ -455,26 +431,6 @@ bool OfiEndpoint::post_receive(Receive* receive) {
 }
 
 // --- State ---------------------------------------------------------------------------------------------
-
-uint64_t OfiEndpoint::completed(uint32_t rank) const {
-  const FabricLink* link = links_->find(rank);
-  return link != nullptr ? link->window.completed() : 0;
-}
-
-int OfiEndpoint::failure(uint32_t rank) const {
-  const FabricLink* link = links_->find(rank);
-  return link != nullptr ? link->failure.load(std::memory_order_acquire) : OMPL_OK;
-}
-
-int OfiEndpoint::loss(uint32_t rank) const {
-  const int code = failure(rank);
-  return code != OMPL_OK ? code : links_->losses().of(rank);
-}
-
-bool OfiEndpoint::departed(uint32_t rank) const {
-  const FabricLink* link = links_->find(rank);
-  return link != nullptr && link->goodbye.load(std::memory_order_acquire);
-}
 
 std::string OfiEndpoint::reason(uint32_t rank) const {
   return failure(rank) != OMPL_OK ? Endpoint::reason(rank) : links_->losses().why(rank);

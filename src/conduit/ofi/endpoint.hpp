@@ -8,6 +8,7 @@
 #include <string>
 
 #include "conduit/common/held.hpp"
+#include "conduit/common/link_table.hpp"
 #include "conduit/conduit.hpp"
 #include "conduit/ofi/local_memory.hpp"
 #include "conduit/ofi/operation.hpp"
@@ -18,7 +19,7 @@
 
 namespace ompl::conduit::ofi {
 
-class OfiEndpoint final : public Endpoint, public MessageSender {
+class OfiEndpoint final : public LinkedEndpoint<OfiEndpoint>, public MessageSender {
  public:
   OfiEndpoint(const SharedState& shared, uint32_t slot);
   ~OfiEndpoint() override;
@@ -32,14 +33,13 @@ class OfiEndpoint final : public Endpoint, public MessageSender {
   Post put_signal(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
                   const Signal& record, bool* signalled) override;
   int progress(Sink& sink, int budget) override;
-  [[nodiscard]] uint64_t completed(uint32_t rank) const override;
-  [[nodiscard]] int failure(uint32_t rank) const override;
-  [[nodiscard]] int loss(uint32_t rank) const override;
-  [[nodiscard]] bool departed(uint32_t rank) const override;
   [[nodiscard]] std::string reason(uint32_t rank) const override;
   [[nodiscard]] int descriptor() const override { return wait_set_.descriptor(); }
   bool arm() override;
   [[nodiscard]] std::string describe() const override;
+
+  [[nodiscard]] const FabricLink* find_link(uint32_t rank) const { return links_->find(rank); }
+  [[nodiscard]] const Losses& losses() const { return links_->losses(); }
 
   bool send_message(FabricLink& link, const void* bytes, std::size_t length) override;
 
@@ -61,7 +61,8 @@ class OfiEndpoint final : public Endpoint, public MessageSender {
   };
   static constexpr std::size_t kReceives = 128;
 
-  FabricLink* ready(uint32_t rank, Post* answer);
+  // The link to `rank` if it can be posted on, else null and the answer to give.
+  FabricLink* ready(uint32_t rank, Post* answer) { return sending(links_->use(rank), answer); }
   bool begin(Request* request);
   bool begin_copy(Request* request);
   Post end(Request* request, ssize_t result);

@@ -1,31 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conduit/ofi/links.hpp"
 
-#include <algorithm>
-
 #include "util/log.hpp"
 #include "util/status.hpp"
 
 namespace ompl::conduit::ofi {
 
 FabricLinks::FabricLinks(const SharedState& shared, const Resources& resources, uint32_t slot)
-    : shared_(shared), resources_(resources), slot_(slot), by_rank_(shared.job->size) {}
+    : shared_(shared), resources_(resources), slot_(slot), links_(shared.job->size) {}
 
 uint32_t FabricLinks::target_slot(uint32_t rank) const {
   return slot_ % static_cast<uint32_t>((*shared_.peers)[rank].slots.size());
 }
 
 FabricLink& FabricLinks::add(uint32_t rank, uint32_t slot) {
-  return *all_.emplace_back(
-      std::make_unique<FabricLink>(rank, slot, static_cast<uint32_t>(all_.size())));
+  return links_.add(rank, slot, static_cast<uint32_t>(all().size()));
 }
 
 FabricLink& FabricLinks::prepare(uint32_t rank) {
-  FabricLink* link = by_rank_[rank].load(std::memory_order_relaxed);
+  FabricLink* link = links_.known(rank);
   if (link == nullptr) {
     const bool reachable = !(*shared_.peers)[rank].slots.empty();
     link = &add(rank, reachable ? target_slot(rank) : 0);
-    by_rank_[rank].store(link, std::memory_order_release);
+    links_.use(*link);
     if (!reachable) fail(*link, OMPL_ERR_LINK, "it is not reached by this conduit");
   }
   if (!link->up && !link->waiting && link->failure == OMPL_OK) begin(*link);
@@ -48,17 +45,11 @@ bool FabricLinks::is_admissible(const Greeting& greeting) const {
 }
 
 FabricLink& FabricLinks::link_of(const Greeting& greeting) {
-  if (target_slot(greeting.rank) == greeting.slot) {
-    FabricLink* link = by_rank_[greeting.rank].load(std::memory_order_relaxed);
-    if (link == nullptr) {
-      link = &add(greeting.rank, greeting.slot);
-      by_rank_[greeting.rank].store(link, std::memory_order_release);
-    }
-    return *link;
-  }
-  const auto same = [&](const auto& l) { return l->rank == greeting.rank && l->slot == greeting.slot; };
-  const auto found = std::ranges::find_if(all_, same);
-  return found != all_.end() ? **found : add(greeting.rank, greeting.slot);
+  if (FabricLink* const known = links_.find(greeting.rank, greeting.slot); known != nullptr)
+    return *known;
+  FabricLink& link = add(greeting.rank, greeting.slot);
+  if (target_slot(greeting.rank) == greeting.slot) links_.use(link);
+  return link;
 }
 
 void FabricLinks::came_up(FabricLink& link) {
@@ -83,9 +74,9 @@ void FabricLinks::set_waiting(FabricLink& link, bool waiting) {
 
 // It takes nothing in any more. A connection stays open, for the goodbye of this end.
 void FabricLinks::said_goodbye(uint32_t rank, uint64_t slot) {
-  for (const auto& link : all_) {
+  for (const auto& link : all()) {
     if (link->rank != rank || link->slot != slot) continue;
-    link->goodbye = true;
+    link->departed = true;
     link->why = "it left the job";
     link->failure.store(OMPL_ERR_LINK, std::memory_order_release);
     link->window.close();
@@ -102,7 +93,7 @@ void FabricLinks::fail(FabricLink& link, int code, std::string_view why) {
   link.probing = false;
   set_waiting(link, false);
   link.why = why;
-  if (find(link.rank) != &link && !link.goodbye) losses_.add(link.rank, code, link.why);
+  if (find(link.rank) != &link && !link.departed) losses_.add(link.rank, code, link.why);
   link.failure.store(code, std::memory_order_release);
   link.window.close();
   link.confirmed = link.copied;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "conduit/common/completion_window.hpp"
+#include "conduit/common/link_table.hpp"
 #include "conduit/common/losses.hpp"
 #include "conduit/ofi/address.hpp"
 #include "conduit/ofi/resources.hpp"
@@ -33,9 +34,9 @@ struct SharedState {
 };
 
 // Changed under the claim only; what other threads read is atomic.
-struct FabricLink {
+struct FabricLink : LinkState {
   FabricLink(uint32_t to_rank, uint32_t to_slot, uint32_t its_place)
-      : rank(to_rank), slot(to_slot), place(its_place) {}
+      : LinkState(to_rank), slot(to_slot), place(its_place) {}
 
   // Sends whose data the provider copies have no completion of their own; the provider would queue them
   // without limit. Every kMarkEvery-th has one, and at most kMaxCopied are ahead of the last one seen.
@@ -44,7 +45,9 @@ struct FabricLink {
   [[nodiscard]] bool may_copy() const { return copied - confirmed < kMaxCopied; }
   [[nodiscard]] bool mark_is_due() const { return (copied + 1) % kMarkEvery == 0; }
 
-  const uint32_t rank;
+  [[nodiscard]] bool sends() const { return up && !departed; }
+  [[nodiscard]] uint64_t completed() const { return window.completed(); }
+
   const uint32_t slot;                 // the other side's
   const uint32_t place;                // in the list of links
   fid_ep* endpoint = nullptr;          // to post on,
@@ -52,9 +55,6 @@ struct FabricLink {
   bool up = false;                     // it can be posted on
   bool waiting = false;                // for the other side, to come up
   bool probing = false;                // it ended: does the other side live?
-  std::atomic<bool> goodbye{false};    // the other side said that it leaves
-  std::atomic<int> failure{OMPL_OK};
-  std::string why;  // of the failure
   CompletionWindow<> window;
   uint32_t copied = 0;     // sends whose data the provider copied,
   uint32_t confirmed = 0;  // and how many of them have left it
@@ -87,14 +87,12 @@ class FabricLinks {
   FabricLinks(const FabricLinks&) = delete;
   FabricLinks& operator=(const FabricLinks&) = delete;
 
-  // The link to `rank` if one was ever begun, else null. Any thread.
-  [[nodiscard]] const FabricLink* find(uint32_t rank) const {
-    return by_rank_[rank].load(std::memory_order_acquire);
-  }
+  // Any thread.
+  [[nodiscard]] const FabricLink* find(uint32_t rank) const { return links_.find(rank); }
 
   // The link to `rank`; begins it if there is none. Look at `failure` and `up`.
   FabricLink& use(uint32_t rank) {
-    FabricLink* link = by_rank_[rank].load(std::memory_order_relaxed);
+    FabricLink* const link = links_.known(rank);
     return link != nullptr && link->up ? *link : prepare(rank);
   }
 
@@ -113,12 +111,12 @@ class FabricLinks {
   // Calls `function` with every link that is up.
   template <class Function>
   void for_each_up(Function&& function) {
-    for (const auto& link : all_) {
+    for (const auto& link : all()) {
       if (link->up) function(*link);
     }
   }
   // Ends all.
-  void close() { all_.clear(); }
+  void close() { links_.clear(); }
 
   // Breaks of those that only the other side sends on. Any thread.
   [[nodiscard]] const Losses& losses() const { return losses_; }
@@ -137,7 +135,7 @@ class FabricLinks {
   void take_down(FabricLink& link, std::string_view why);
   void set_waiting(FabricLink& link, bool waiting);
   void fail(FabricLink& link, int code, std::string_view why);
-  [[nodiscard]] const std::vector<std::unique_ptr<FabricLink>>& all() const { return all_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<FabricLink>>& all() const { return links_.all(); }
 
   const SharedState& shared_;
   const Resources& resources_;
@@ -149,8 +147,7 @@ class FabricLinks {
   FabricLink& add(uint32_t rank, uint32_t slot);
   FabricLink& prepare(uint32_t rank);
 
-  std::vector<std::atomic<FabricLink*>> by_rank_;  // those this side sends on
-  std::vector<std::unique_ptr<FabricLink>> all_;   // those, and the ones only the other side sends on
+  LinkTable<FabricLink> links_;
   Losses losses_;
   std::atomic<uint32_t> up_{0};
   int waiting_ = 0;  // links

@@ -161,7 +161,7 @@ void MsgPeers::ended(fid* endpoint, int error, Refusal refusal) {
 
 void MsgPeers::lost(FabricLink& link, std::string_view why) {
   if (!link.connection) return;
-  if (link.goodbye) return fail(link, OMPL_ERR_LINK, "it left the job");
+  if (link.departed) return fail(link, OMPL_ERR_LINK, "it left the job");
   take_down(link, why);
   link.connection.reset();
   link.request.reset();

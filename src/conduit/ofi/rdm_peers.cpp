@@ -117,7 +117,7 @@ bool RdmPeers::take_in(const void* bytes, std::size_t length, uint32_t* source, 
     std::memcpy(&sealed, bytes, sizeof sealed);
     if (sealed.cookie == cookie_ && sealed.link < all().size()) {
       FabricLink& link = *all()[sealed.link];
-      if (link.failure != OMPL_OK && !link.goodbye) {
+      if (link.failure != OMPL_OK && !link.departed) {
         if (sealed.message.op != kBroken) tell(link);
         return false;
       }

@@ -30,8 +30,8 @@ Connections::Connections(const SharedState& shared, uint32_t slot)
     : shared_(shared), slot_(slot), links_(shared.job->size) {}
 
 UcpLink& Connections::add(uint32_t rank) {
-  UcpLink& link = *owned_.emplace_back(std::make_unique<UcpLink>(*this, rank));
-  links_[rank].store(&link, std::memory_order_release);
+  UcpLink& link = links_.add(*this, rank);
+  links_.use(link);
   return link;
 }
 
@@ -135,7 +135,7 @@ void Connections::lost(UcpLink& link, ucs_status_t status) {
 void Connections::said_goodbye(uint32_t rank) {
   UcpLink* known = find(rank);
   UcpLink& link = known != nullptr ? *known : add(rank);
-  link.goodbye = true;
+  link.departed = true;
   link.why = "it left the job";
   link.failure.store(OMPL_ERR_LINK, std::memory_order_release);
   link.window.close();
@@ -164,7 +164,7 @@ int Connections::progress() {
   if (!troubled()) return 0;
   for (const uint32_t rank : std::exchange(met_, {})) use(rank);
   troubled_ = false;
-  for (const auto& link : owned_) advance(*link);
+  for (const auto& link : all()) advance(*link);
   return 1;
 }
 
@@ -174,11 +174,11 @@ void Connections::advance(UcpLink& link) {
   if (link.state == State::testing && link.error == UCS_OK && flushed(link)) test_short(link);
   if (link.state <= State::up && link.error != UCS_OK) {
     if (link.state == State::up) up_.fetch_sub(1, std::memory_order_relaxed);
-    if (!link.goodbye) link.why = shared_.library->text(link.error);
+    if (!link.departed) link.why = shared_.library->text(link.error);
     link.state = State::closing;
     disconnect(link);
   } else if (link.state == State::closing && !link.close_pending) {
-    if (link.goodbye) return fail(link, OMPL_ERR_LINK, link.why);
+    if (link.departed) return fail(link, OMPL_ERR_LINK, link.why);
     link.state = State::probing;
     link.probe_until = arch::now_ms() + kProbeMs;
     connect(link);
@@ -207,7 +207,7 @@ void Connections::fail(UcpLink& link, int code, std::string_view why) {
 
 int Connections::close() {
   int pending = 0;
-  for (const auto& link : owned_) {
+  for (const auto& link : all()) {
     disconnect(*link);
     pending += link->close_pending ? 1 : 0;
   }
@@ -215,7 +215,7 @@ int Connections::close() {
 }
 
 void Connections::drop_keys() {
-  for (const auto& link : owned_) {
+  for (const auto& link : all()) {
     if (link->key != nullptr) shared_.library->rkey_destroy(link->key);
   }
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "conduit/common/completion_window.hpp"
+#include "conduit/common/link_table.hpp"
 #include "conduit/conduit.hpp"
 #include "conduit/ucx/address.hpp"
 #include "conduit/ucx/library.hpp"
@@ -33,8 +34,8 @@ struct SharedState {
 class Connections;
 
 // One connection. Changed under the claim only; what other threads read is atomic.
-struct UcpLink {
-  UcpLink(Connections& of, uint32_t to_rank) : owner(of), rank(to_rank) {}
+struct UcpLink : LinkState {
+  UcpLink(Connections& of, uint32_t to_rank) : LinkState(to_rank), owner(of) {}
 
   enum class State : uint8_t {
     connecting,
@@ -47,9 +48,10 @@ struct UcpLink {
   };
   [[nodiscard]] bool up() const { return state == State::up && error == UCS_OK; }
   [[nodiscard]] bool connecting() const { return state < State::up && error == UCS_OK; }
+  [[nodiscard]] bool sends() const { return up() && !departed; }
+  [[nodiscard]] uint64_t completed() const { return window.completed(); }
 
   Connections& owner;
-  const uint32_t rank;
   State state = State::connecting;
   ucs_status_t error = UCS_OK;  // of `endpoint`
   ucp_ep_h endpoint = nullptr;
@@ -57,15 +59,12 @@ struct UcpLink {
   Message hello;             // its cookie is that of all messages
   bool short_works = false;  // UCX can be asked to send a record at once or not at all
   int short_tests = 0;
-  uint64_t puts = 1;      // posted to its memory, and the hello,
-  uint64_t flushed = 0;   // how many of them are sure to have arrived,
-  uint64_t flushing = 0;  // and how many will have when the flush under way completes; 0: none is
-  std::atomic<bool> goodbye{false};  // the other side said that it leaves
-  bool goodbye_said = false;         // by this side
-  bool close_pending = false;        // of an endpoint that we had
-  int64_t probe_until = 0;           // ms
-  std::atomic<int> failure{OMPL_OK};
-  std::string why;  // of the failure
+  uint64_t puts = 1;           // posted to its memory, and the hello,
+  uint64_t flushed = 0;        // how many of them are sure to have arrived,
+  uint64_t flushing = 0;       // and how many will have when the flush under way completes; 0: none is
+  bool goodbye_said = false;   // by this side
+  bool close_pending = false;  // of an endpoint that we had
+  int64_t probe_until = 0;     // ms
   CompletionWindow<> window;
 };
 
@@ -75,9 +74,7 @@ class Connections {
   void open(ucp_worker_h worker) { worker_ = worker; }
 
   // The connection to `rank` if one was ever begun, else null. Any thread.
-  [[nodiscard]] UcpLink* find(uint32_t rank) const {
-    return links_[rank].load(std::memory_order_acquire);
-  }
+  [[nodiscard]] UcpLink* find(uint32_t rank) const { return links_.find(rank); }
 
   // The connection to `rank`, made if there is none.
   UcpLink& use(uint32_t rank);
@@ -100,7 +97,7 @@ class Connections {
   // Everything put before is sure to have arrived; if not, asks for it.
   bool flushed(UcpLink& link);
 
-  [[nodiscard]] const std::vector<std::unique_ptr<UcpLink>>& all() const { return owned_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<UcpLink>>& all() const { return links_.all(); }
   // Begins to end all connections. Returns how many still do; progress the worker until none.
   int close();
   // Before the end of the worker; the end of the links comes after it.
@@ -126,8 +123,7 @@ class Connections {
   const SharedState& shared_;
   const uint32_t slot_;
   ucp_worker_h worker_ = nullptr;
-  std::vector<std::atomic<UcpLink*>> links_;  // by rank
-  std::vector<std::unique_ptr<UcpLink>> owned_;
+  LinkTable<UcpLink> links_;
   std::vector<uint32_t> met_;
   std::atomic<uint32_t> up_{0};
   bool troubled_ = false;  // some link is testing, or broke and has not failed yet

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 #include "arch/clock.hpp"
@@ -15,20 +14,6 @@ namespace {
 
 constexpr std::size_t kMostCopied = 8192;  // bytes; see README.md
 constexpr int64_t kGoodbyeMs = 100;
-constexpr int kBatch = 16;
-
-struct DiscardSink final : Sink {
-  void signal(uint32_t /*source*/, const Signal& /*record*/) override {}
-};
-
-Post retry(Post::Reason reason) { return {.state = Post::State::retry, .reason = reason}; }
-
-// The answer to a post on a link that is not up.
-Post refusal(const UcpLink& link) {
-  if (link.failure == OMPL_OK) return retry(Post::Reason::connecting);
-  return {.state = Post::State::failed,
-          .code = fail(link.failure, "no connection to rank {}: {}", link.rank, link.why)};
-}
 
 }  // namespace
 
@@ -46,10 +31,8 @@ int UcxEndpoint::open(const UcpContext& context, Address* address) {
 
 UcxEndpoint::~UcxEndpoint() {
   if (worker_.get() == nullptr) return;
-  DiscardSink discard;
   const int64_t limit = arch::now_ms() + kGoodbyeMs;
-  while (!parted() && progress(discard, kBatch) >= 0 && arch::now_ms() < limit)
-    std::this_thread::yield();
+  drain(*this, limit, [this] { return parted(); });
   while (connections_.close() > 0 && arch::now_ms() < limit + kGoodbyeMs)
     shared_.library->worker_progress(worker_.get());
   connections_.drop_keys();
@@ -62,8 +45,8 @@ bool UcxEndpoint::parted() {
   for (const auto& link : connections_.all()) {
     if (link->up() && !link->goodbye_said)
       link->goodbye_said = send(*link, {.op = kGoodbye}).state == Post::State::done;
-    all = all && (!link->connecting() || link->goodbye) &&
-          (!link->up() || (link->goodbye && link->goodbye_said));
+    all = all && (!link->connecting() || link->departed) &&
+          (!link->up() || (link->departed && link->goodbye_said));
   }
   return all;
 }
@@ -130,7 +113,7 @@ Post UcxEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offset,
   Message message = to_message<Message>(record);
   message.token = offset;
   answer = send_record(*link, message, {source, length});
-  *signalled = answer.state == Post::State::done || answer.state == Post::State::pending;
+  *signalled = is_posted(answer);
   return answer;
 }
 
@@ -144,7 +127,7 @@ Post UcxEndpoint::send_record(UcpLink& link, Message message, Payload data, bool
 bool UcxEndpoint::post_held() {
   if (held_.link == nullptr) return true;
   UcpLink& link = *held_.link;
-  if (link.up() && !link.goodbye) {
+  if (link.sends()) {
     const Post answer =
         send(link, {.token = held_.offset, .op = kDataOnly}, {held_.bytes.data(), held_.length});
     if (answer.state == Post::State::retry) return false;
@@ -178,14 +161,6 @@ Post UcxEndpoint::send(UcpLink& link, Message message, Payload data, bool at_onc
     return retry(Post::Reason::queue_full);
   }
   return end(operation, result, !copied);
-}
-
-// The connection to `rank` if it can be posted on, else null and the answer to give.
-UcpLink* UcxEndpoint::ready(uint32_t rank, Post* answer) {
-  UcpLink& link = connections_.use(rank);
-  if (link.up() && !link.goodbye) return &link;
-  *answer = refusal(link);
-  return nullptr;
 }
 
 // Null: the queue is full.
@@ -280,21 +255,6 @@ bool UcxEndpoint::take_in(const Message& message, Payload data) {
 }
 
 // --- State ---------------------------------------------------------------------------------------------
-
-uint64_t UcxEndpoint::completed(uint32_t rank) const {
-  const UcpLink* link = connections_.find(rank);
-  return link != nullptr ? link->window.completed() : 0;
-}
-
-int UcxEndpoint::failure(uint32_t rank) const {
-  const UcpLink* link = connections_.find(rank);
-  return link != nullptr ? link->failure.load(std::memory_order_acquire) : OMPL_OK;
-}
-
-bool UcxEndpoint::departed(uint32_t rank) const {
-  const UcpLink* link = connections_.find(rank);
-  return link != nullptr && link->goodbye.load(std::memory_order_acquire);
-}
 
 bool UcxEndpoint::arm() {
   return post_held() && !connections_.troubled() &&

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "conduit/common/held.hpp"
+#include "conduit/common/link_table.hpp"
 #include "conduit/conduit.hpp"
 #include "conduit/ucx/connections.hpp"
 #include "conduit/ucx/operation.hpp"
@@ -13,7 +14,7 @@
 
 namespace ompl::conduit::ucx {
 
-class UcxEndpoint final : public Endpoint {
+class UcxEndpoint final : public LinkedEndpoint<UcxEndpoint> {
  public:
   UcxEndpoint(const SharedState& shared, uint32_t slot);
   ~UcxEndpoint() override;
@@ -27,19 +28,18 @@ class UcxEndpoint final : public Endpoint {
   Post put_signal(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
                   const Signal& record, bool* signalled) override;
   int progress(Sink& sink, int budget) override;
-  [[nodiscard]] uint64_t completed(uint32_t rank) const override;
-  [[nodiscard]] int failure(uint32_t rank) const override;
-  [[nodiscard]] bool departed(uint32_t rank) const override;
   [[nodiscard]] int descriptor() const override { return worker_.descriptor(); }
   bool arm() override;
   [[nodiscard]] std::string describe() const override;
+  [[nodiscard]] const UcpLink* find_link(uint32_t rank) const { return connections_.find(rank); }
 
  private:
   static ucs_status_t on_message(void* endpoint, const void* header, std::size_t header_length,
                                  void* data, std::size_t length, const ucp_am_recv_param_t* param);
   static void on_sent(void* request, ucs_status_t status, void* operation);
 
-  UcpLink* ready(uint32_t rank, Post* answer);
+  // The connection to `rank` if it can be posted on, else null and the answer to give.
+  UcpLink* ready(uint32_t rank, Post* answer) { return sending(connections_.use(rank), answer); }
   UcpOperation* begin(UcpLink& link, ucp_request_param_t* params);
   Post end(UcpOperation* operation, ucs_status_ptr_t result, bool in_use);
   bool post_held();

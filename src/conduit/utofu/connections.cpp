@@ -33,9 +33,9 @@ int Connections::open(const Vcq& vcq) {
 }
 
 VcqLink& Connections::add(uint32_t rank) {
-  VcqLink& link = *owned_.emplace_back(std::make_unique<VcqLink>(rank));
+  VcqLink& link = links_.add(rank);
   link.reply = on_board<Reply>(Board::reply(rank));
-  links_[rank].store(&link, std::memory_order_release);
+  links_.use(link);
   return link;
 }
 
@@ -57,7 +57,7 @@ VcqLink& Connections::use(uint32_t rank) {
 uint64_t Connections::room(VcqLink& link) {
   if (link.state != VcqLink::State::up) return 0;
   const uint64_t limit = read(link.reply->taken) + kRing;
-  if (!link.left) link.limit = limit;
+  if (!link.departed) link.limit = limit;
   return limit - link.sent;
 }
 
@@ -176,14 +176,14 @@ int Connections::progress() {
       --connecting_;
       ++taken;
     }
-    for (std::size_t i = 0; i < owned_.size(); ++i) taken += advance(*owned_[i]) ? 1 : 0;
+    for (std::size_t i = 0; i < links().size(); ++i) taken += advance(*links()[i]) ? 1 : 0;
   }
   if (taken == 0 && ++polls_ % kPollsPerClock == 0) heartbeat();
   return taken;
 }
 
 void Connections::settle() {
-  for (const auto& link : owned_)
+  for (const auto& link : links())
     if (link->unnoticed > 0) settle(*link);
 }
 
@@ -197,7 +197,7 @@ void Connections::heartbeat() {
   const int64_t now = arch::now_ms();
   if (now - last_heartbeat_ < kHeartbeatMs) return;
   last_heartbeat_ = now;
-  for (const auto& link : owned_) {
+  for (const auto& link : links()) {
     const bool silent = link->last_heartbeat == link->window.next();
     const bool tried = link->sends() || link->state == VcqLink::State::greeted;  // it may never answer
     if (silent && tried && !link->window.full() && !operations_.full()) try_out(*link);
@@ -223,7 +223,7 @@ bool Connections::put_word(VcqLink& link, std::size_t place, uint64_t word) {
 // --- Ends ----------------------------------------------------------------------------------------------
 
 void Connections::lost(utofu_vcq_id_t vcq, int code) {
-  for (const auto& link : owned_) {
+  for (const auto& link : links()) {
     if (link->vcq == vcq) lost(*link, code);
   }
 }
@@ -231,14 +231,14 @@ void Connections::lost(utofu_vcq_id_t vcq, int code) {
 void Connections::lost(VcqLink& link, int code) {
   const bool silent = code == UTOFU_ERR_MRQ_PEER;
   if (silent && read(link.reply->left) != 0) return said_goodbye(link.rank);
-  fail(link, silent && !link.left ? OMPL_ERR_PEER : OMPL_ERR_LINK,
+  fail(link, silent && !link.departed ? OMPL_ERR_PEER : OMPL_ERR_LINK,
        fmt::format("{} ({})", text_of(code), code));
 }
 
 void Connections::said_goodbye(uint32_t rank) {
   VcqLink* const known = find(rank);
   VcqLink& link = known != nullptr ? *known : add(rank);
-  link.left = true;
+  link.departed = true;
   fail(link, OMPL_ERR_LINK, "it left the job");
 }
 
@@ -251,7 +251,7 @@ bool Connections::say_goodbye(VcqLink& link) {
 void Connections::fail(VcqLink& link, int code, std::string_view why) {
   if (link.failure != OMPL_OK) return;
   if (link.state < VcqLink::State::up && link.vcq != 0) --connecting_;
-  if (!link.left || link.state != VcqLink::State::up) link.state = VcqLink::State::failed;
+  if (!link.departed || link.state != VcqLink::State::up) link.state = VcqLink::State::failed;
   link.limit = 0;
   link.why = why;
   operations_.forget_unnoticed(link);

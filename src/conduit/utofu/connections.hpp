@@ -29,12 +29,10 @@ class Connections {
   int open(const Vcq& vcq);
 
   // The connection to `rank` if one was ever begun, else null. Any thread.
-  [[nodiscard]] VcqLink* find(uint32_t rank) const {
-    return links_[rank].load(std::memory_order_acquire);
-  }
+  [[nodiscard]] VcqLink* find(uint32_t rank) const { return links_.find(rank); }
   // The connection to `rank`, made if there is none.
   VcqLink& use(uint32_t rank);
-  [[nodiscard]] const std::vector<std::unique_ptr<VcqLink>>& links() const { return owned_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<VcqLink>>& links() const { return links_.all(); }
   [[nodiscard]] const std::vector<std::unique_ptr<Incoming>>& incoming() const { return incoming_; }
 
   // How many records of `link` find room in its ring now. Lets the link know.
@@ -86,9 +84,8 @@ class Connections {
   const Vcq* vcq_ = nullptr;
   Pages board_;
   Registered board_memory_;
-  uint64_t greetings_ = 0;                    // taken
-  std::vector<std::atomic<VcqLink*>> links_;  // by rank
-  std::vector<std::unique_ptr<VcqLink>> owned_;
+  uint64_t greetings_ = 0;  // taken
+  LinkTable<VcqLink> links_;
   std::vector<std::unique_ptr<Incoming>> incoming_;
   bool refused_ = false;
   unsigned connecting_ = 0;     // links that are not up yet, and rings not offered

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <thread>
 
 #include "arch/clock.hpp"
 #include "util/status.hpp"
@@ -12,20 +11,10 @@ namespace ompl::conduit::utofu {
 namespace {
 
 constexpr int64_t kGoodbyeMs = 200;
-constexpr int kBatch = 16;
 // Every put is in order with those before it: a record must come after data however long they are.
 constexpr unsigned long kPut = UTOFU_ONESIDED_FLAG_STRONG_ORDER;
 constexpr unsigned long kNotice = UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE;
 constexpr uint64_t kAddOne = Record::tail_of(static_cast<uint8_t>(SignalOp::update32), Function::add);
-
-Post retry(Post::Reason reason) { return {.state = Post::State::retry, .reason = reason}; }
-
-// The answer to a post on a link that does not send.
-Post refusal(const VcqLink& link) {
-  if (link.failure == OMPL_OK) return retry(Post::Reason::connecting);
-  return {.state = Post::State::failed,
-          .code = fail(link.failure, "no connection to rank {}: {}", link.rank, link.why)};
-}
 
 Record record_of(const Signal& signal) {
   return {.offset = signal.offset,
@@ -33,10 +22,6 @@ Record record_of(const Signal& signal) {
           .token = signal.token,
           .tail = Record::tail_of(static_cast<uint8_t>(signal.op), signal.function)};
 }
-
-struct DiscardSink final : Sink {
-  void signal(uint32_t /*source*/, const Signal& /*record*/) override {}
-};
 
 }  // namespace
 
@@ -61,10 +46,7 @@ int UtofuEndpoint::open() {
 }
 
 UtofuEndpoint::~UtofuEndpoint() {
-  DiscardSink discard;
-  const int64_t limit = arch::now_ms() + kGoodbyeMs;
-  while (!parted() && progress(discard, kBatch) >= 0 && arch::now_ms() < limit)
-    std::this_thread::yield();
+  drain(*this, arch::now_ms() + kGoodbyeMs, [this] { return parted(); });
 }
 
 // Tells the others that this end is meant; true once they have said so too.
@@ -76,7 +58,7 @@ bool UtofuEndpoint::parted() {
     if (up && !link->goodbye_said && fits)
       link->goodbye_said = post_record(*link, {.tail = kGoodbye}).state == Post::State::done;
     if (link->connecting() && !link->left_said) link->left_said = connections_.say_goodbye(*link);
-    all = all && !link->connecting() && (!up || (link->goodbye_said && link->left));
+    all = all && !link->connecting() && (!up || (link->goodbye_said && link->departed));
   }
   return all && operations_.outstanding() == 0;
 }
@@ -216,17 +198,14 @@ Post UtofuEndpoint::post_record(VcqLink& link, const Record& record) {
 
 // The connection to `rank` if an operation with so many records can be posted on it, else null and the answer to give.
 VcqLink* UtofuEndpoint::ready(uint32_t rank, uint64_t records, Post* answer) {
-  VcqLink& link = connections_.use(rank);
-  if (!link.sends()) [[unlikely]] {
-    *answer = refusal(link);
-    return nullptr;
-  }
-  if (link.window.full() || operations_.full() || (records != 0 && connections_.room(link) < records))
+  VcqLink* const link = sending(connections_.use(rank), answer);
+  if (link == nullptr) return nullptr;
+  if (link->window.full() || operations_.full() || (records != 0 && connections_.room(*link) < records))
       [[unlikely]] {
     *answer = retry(Post::Reason::queue_full);
     return nullptr;
   }
-  return &link;
+  return link;
 }
 
 // Lets link.aim cover a place at the other side, whose steering address is computed.
@@ -335,22 +314,6 @@ void UtofuEndpoint::release(VcqOperation& operation) {
 }
 
 // --- State ---------------------------------------------------------------------------------------------
-
-uint64_t UtofuEndpoint::completed(uint32_t rank) const {
-  if (!awaited_.load(std::memory_order_relaxed)) awaited_.store(true, std::memory_order_relaxed);
-  const VcqLink* link = connections_.find(rank);
-  return link != nullptr ? link->window.completed() : 0;
-}
-
-int UtofuEndpoint::failure(uint32_t rank) const {
-  const VcqLink* link = connections_.find(rank);
-  return link != nullptr ? link->failure.load(std::memory_order_acquire) : OMPL_OK;
-}
-
-bool UtofuEndpoint::departed(uint32_t rank) const {
-  const VcqLink* link = connections_.find(rank);
-  return link != nullptr && link->left.load(std::memory_order_acquire);
-}
 
 std::string UtofuEndpoint::describe() const {
   return fmt::format("TNI {}, {} of {} operations outstanding", vcq_.tni(), operations_.outstanding(),

@@ -10,7 +10,7 @@
 
 namespace ompl::conduit::utofu {
 
-class UtofuEndpoint final : public Endpoint {
+class UtofuEndpoint final : public LinkedEndpoint<UtofuEndpoint> {
  public:
   // Data that travel in a command.
   static constexpr std::size_t kPiggyback = 32;
@@ -28,13 +28,15 @@ class UtofuEndpoint final : public Endpoint {
   Post put_with_immediate(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
                           uint64_t flag) override;
   int progress(Sink& sink, int budget) override;
-  [[nodiscard]] uint64_t completed(uint32_t rank) const override;
-  [[nodiscard]] int failure(uint32_t rank) const override;
-  [[nodiscard]] bool departed(uint32_t rank) const override;
+  [[nodiscard]] uint64_t completed(uint32_t rank) const override {
+    if (!awaited_.load(std::memory_order_relaxed)) awaited_.store(true, std::memory_order_relaxed);
+    return LinkedEndpoint::completed(rank);
+  }
   [[nodiscard]] std::string reason(uint32_t rank) const override {
     return connections_.find(rank)->why;
   }
   [[nodiscard]] std::string describe() const override;
+  [[nodiscard]] const VcqLink* find_link(uint32_t rank) const { return connections_.find(rank); }
 
  private:
   static constexpr std::size_t kBounce = 8192;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "conduit/common/completion_window.hpp"
+#include "conduit/common/link_table.hpp"
 #include "conduit/common/regions.hpp"
 #include "conduit/utofu/resources.hpp"
 #include "conduit/utofu/wire.hpp"
@@ -22,8 +23,8 @@ namespace ompl::conduit::utofu {
 inline constexpr uint64_t kUnnoticed = 15;
 
 // To a rank's endpoint.
-struct VcqLink {
-  explicit VcqLink(uint32_t to_rank) : rank(to_rank) {}
+struct VcqLink : LinkState {
+  using LinkState::LinkState;
 
   enum class State : uint8_t {
     fresh,    // nothing was asked for yet
@@ -33,10 +34,10 @@ struct VcqLink {
     up,
     failed,
   };
-  [[nodiscard]] bool sends() const { return state == State::up && !left; }
-  [[nodiscard]] bool connecting() const { return state < State::up && !left; }
+  [[nodiscard]] bool sends() const { return state == State::up && !departed; }
+  [[nodiscard]] bool connecting() const { return state < State::up && !departed; }
+  [[nodiscard]] uint64_t completed() const { return window.completed(); }
 
-  const uint32_t rank;
   State state = State::fresh;
   utofu_vcq_id_t vcq = 0;        // the other side's
   utofu_stadd_t board = 0;       // its board,
@@ -50,11 +51,8 @@ struct VcqLink {
   int region = 0;                // of the last put or get, a hint
   Aim aim;
   CompletionWindow<> window;
-  std::atomic<bool> left{false};  // the other side said goodbye
-  bool goodbye_said = false;      // in the ring,
-  bool left_said = false;         // or on the board, while there is none
-  std::atomic<int> failure{OMPL_OK};
-  std::string why;  // of the failure, before which it is set
+  bool goodbye_said = false;  // in the ring,
+  bool left_said = false;     // or on the board, while there is none
 };
 
 // From a rank's endpoint: the ring that it puts its records into.

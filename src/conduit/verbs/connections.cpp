@@ -33,8 +33,7 @@ uint32_t Connections::target_slot(uint32_t rank) const {
 }
 
 QueuePairLink& Connections::add(uint32_t rank, uint32_t slot) {
-  return *owned_.emplace_back(
-      std::make_unique<QueuePairLink>(rank, slot, static_cast<uint32_t>(owned_.size())));
+  return links_.add(rank, slot, static_cast<uint32_t>(count()));
 }
 
 QueuePairLink* Connections::find_pair(uint32_t queue_pair) const {
@@ -46,11 +45,11 @@ QueuePairLink* Connections::find_pair(uint32_t queue_pair) const {
 }
 
 QueuePairLink& Connections::use(uint32_t rank) {
-  QueuePairLink* link = links_[rank].load(std::memory_order_relaxed);
+  QueuePairLink* link = known(rank);
   if (link == nullptr) {
     const bool reachable = !(*shared_.peers)[rank].slots.empty();
     link = &add(rank, reachable ? target_slot(rank) : 0);
-    links_[rank].store(link, std::memory_order_release);
+    links_.use(*link);
     if (!reachable) fail(*link, OMPL_ERR_LINK, "it is not reached by this conduit");
   }
   if (link->state == QueuePairLink::State::idle) begin(*link);
@@ -85,7 +84,7 @@ bool Connections::prepare(QueuePairLink& link) {
   }
   link.first_packet = random_packet_number(*link.pair);
   // Half empty at least, so that searches are short.
-  if (owned_.size() * 2 > by_pair_.size()) {
+  if (count() * 2 > by_pair_.size()) {
     std::vector<std::pair<uint32_t, QueuePairLink*>> old(by_pair_.size() * 4);
     old.swap(by_pair_);
     for (const auto& [number, known] : old) {
@@ -187,24 +186,16 @@ bool Connections::knows(uint32_t rank, uint32_t slot) const {
          slot < (*shared_.peers)[rank].slots.size();
 }
 
-QueuePairLink* Connections::find(uint32_t rank, uint32_t slot) const {
-  QueuePairLink* link = made(rank);
-  if (link != nullptr && link->slot == slot) return link;
-  const auto same = [&](const auto& l) { return l->rank == rank && l->slot == slot; };
-  const auto found = std::ranges::find_if(owned_, same);
-  return found != owned_.end() ? found->get() : nullptr;
-}
-
 // The other side wants it; this side sends on it too if it is the one it would have made.
 QueuePairLink& Connections::add_from(uint32_t rank, uint32_t slot) {
   QueuePairLink& link = add(rank, slot);
-  if (target_slot(rank) == slot) links_[rank].store(&link, std::memory_order_release);
+  if (target_slot(rank) == slot) links_.use(link);
   return link;
 }
 
 // The link that the datagram speaks of. A request may be the first to do so.
 QueuePairLink* Connections::wanted(const Datagram& datagram) {
-  QueuePairLink* const link = find(datagram.rank, datagram.slot);
+  QueuePairLink* const link = links_.find(datagram.rank, datagram.slot);
   if (link != nullptr || datagram.step != HandshakeStep::request) return link;
   return &add_from(datagram.rank, datagram.slot);
 }
@@ -285,8 +276,8 @@ void Connections::begun(QueuePairLink& link) {
 
 void Connections::tick(int64_t now) {
   if (waiting_ == 0) return;
-  for (std::size_t i = 0; i < owned_.size(); ++i) {
-    if (owned_[i]->waiting() && now >= owned_[i]->next) look_after(*owned_[i], now);
+  for (std::size_t i = 0; i < count(); ++i) {
+    if (at(i).waiting() && now >= at(i).next) look_after(at(i), now);
   }
 }
 
@@ -333,7 +324,7 @@ void Connections::broke(QueuePairLink& link, std::string_view why) {
     return;
   stop(link);
   if (link.state == QueuePairLink::State::up) up_.fetch_sub(1, std::memory_order_relaxed);
-  if (!link.left) link.why = why;
+  if (!link.departed) link.why = why;
   enter(link, QueuePairLink::State::doubtful);
   look_after(link, link.began);
 }
@@ -348,7 +339,7 @@ void Connections::stop(QueuePairLink& link) const {
 
 void Connections::said_goodbye(QueuePairLink& link) {
   if (link.failure != OMPL_OK) return;
-  link.left = true;
+  link.departed = true;
   link.limit = 0;
   link.why = "it has left";
   link.failure.store(OMPL_ERR_LINK, std::memory_order_release);
@@ -364,7 +355,7 @@ void Connections::fail(QueuePairLink& link, int code, std::string_view why) {
   link.why = std::string(why);
   link.failure.store(code, std::memory_order_release);
   link.done.store(UINT64_MAX, std::memory_order_seq_cst);
-  if (made(link.rank) != &link) losses_.add(link.rank, code, link.why);
+  if (known(link.rank) != &link) losses_.add(link.rank, code, link.why);
   log::info("verbs: connection of endpoint {} to endpoint {} of rank {}: {}", slot_, link.slot,
             link.rank, link.why);
 }

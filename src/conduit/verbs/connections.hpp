@@ -35,16 +35,12 @@ class Connections {
   void open();
 
   // The connection to `rank` if one was ever begun, else null. Any thread.
-  [[nodiscard]] const QueuePairLink* find(uint32_t rank) const {
-    return links_[rank].load(std::memory_order_acquire);
-  }
+  [[nodiscard]] const QueuePairLink* find(uint32_t rank) const { return links_.find(rank); }
   // The same, for whoever holds the claim.
-  [[nodiscard]] QueuePairLink* made(uint32_t rank) const {
-    return links_[rank].load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] QueuePairLink* known(uint32_t rank) const { return links_.known(rank); }
   [[nodiscard]] QueuePairLink* find_pair(uint32_t queue_pair) const;
-  [[nodiscard]] QueuePairLink& at(std::size_t index) const { return *owned_[index]; }
-  [[nodiscard]] std::size_t count() const { return owned_.size(); }
+  [[nodiscard]] QueuePairLink& at(std::size_t index) const { return *links_.all()[index]; }
+  [[nodiscard]] std::size_t count() const { return links_.all().size(); }
 
   // The connection to `rank`; asks for it if there is none. Look at `state`.
   QueuePairLink& use(uint32_t rank);
@@ -91,7 +87,6 @@ class Connections {
   QueuePairLink& add(uint32_t rank, uint32_t slot);
   void begin(QueuePairLink& link);
   [[nodiscard]] bool knows(uint32_t rank, uint32_t slot) const;
-  QueuePairLink* find(uint32_t rank, uint32_t slot) const;
   QueuePairLink& add_from(uint32_t rank, uint32_t slot);
   QueuePairLink* wanted(const Datagram& datagram);
   bool admit(std::string_view bytes, Datagram* out) const;
@@ -117,9 +112,7 @@ class Connections {
   const SharedState& shared_;
   Resources& resources_;
   const uint32_t slot_;
-  std::vector<std::atomic<QueuePairLink*>> links_;  // by rank: those this side sends on
-  std::vector<std::unique_ptr<QueuePairLink>>
-      owned_;  // those, and the ones only the other side sends on
+  LinkTable<QueuePairLink> links_;
   std::vector<std::pair<uint32_t, QueuePairLink*>>
       by_pair_;  // a hash table; its size is a power of two
   Losses losses_;

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <numeric>
-#include <thread>
 
 #include "arch/clock.hpp"
 #include "util/log.hpp"
@@ -18,17 +17,8 @@ namespace {
 
 constexpr int64_t kGoodbyeMs = 200;
 
-Post retry(Post::Reason reason) { return {.state = Post::State::retry, .reason = reason}; }
-
 uint64_t number_of(const QueuePairLink& link, uint64_t ticket) {
   return link.number | static_cast<uint32_t>(ticket);
-}
-
-// The answer to a post on a link that is not up.
-Post refusal(const QueuePairLink& link) {
-  if (link.failure == OMPL_OK) return retry(Post::Reason::connecting);
-  return {.state = Post::State::failed,
-          .code = fail(link.failure, "no connection to rank {}: {}", link.rank, link.why)};
 }
 
 }  // namespace
@@ -50,25 +40,16 @@ VerbsEndpoint::~VerbsEndpoint() {
 
 // Tells the others that this end is meant, and waits until their devices have it.
 void VerbsEndpoint::say_goodbye() {
-  struct DiscardSink final : Sink {
-    void signal(uint32_t /*source*/, const Signal& /*record*/) override {}
-  } discard;
   int64_t limit = arch::now_ms() + kGoodbyeMs;
-  const auto goes_on = [&] {
-    std::this_thread::yield();
-    return progress(discard, kBatch) >= 0 && arch::now_ms() < limit;
-  };
   for (std::size_t i = 0; i < connections_.count(); ++i) {
     QueuePairLink& link = connections_.at(i);
     Request request;
     Post answer;
-    while (link.sends() && !can_post(link) && goes_on()) {
-    }
+    drain(*this, limit, [&] { return !link.sends() || can_post(link); });
     if (can_post(link) && use_message({.op = kGoodbye}, &request, &answer)) post(link, request);
   }
   limit = arch::now_ms() + kGoodbyeMs;
-  while (outstanding_ > 0 && goes_on()) {
-  }
+  drain(*this, limit, [this] { return outstanding_ == 0; });
 }
 
 int VerbsEndpoint::open(Address* address) {
@@ -116,14 +97,14 @@ Post VerbsEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offse
   } else if (QueuePairLink* link = ready(rank, 2, &answer); link != nullptr) {
     answer = write(*link, IBV_WR_RDMA_WRITE_WITH_IMM, source, offset, length, &record);
   }
-  *signalled = answer.state == Post::State::done || answer.state == Post::State::pending;
+  *signalled = is_posted(answer);
   return answer;
 }
 
 // The commonest request and no more: a write with immediate of data that travel in the request, or of none.
 Post VerbsEndpoint::put_with_immediate(uint32_t rank, const void* source, uint64_t offset,
                                        std::size_t length, uint64_t flag) {
-  QueuePairLink* link = connections_.made(rank);
+  QueuePairLink* link = connections_.known(rank);
   if (link == nullptr || !has_room(*link, 1) ||
       (length != 0 && !link->aim.covers(offset, length, segment_version_))) [[unlikely]]
     return prepare_put_with_immediate(rank, source, offset, length, flag);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "conduit/common/link_table.hpp"
 #include "conduit/conduit.hpp"
 #include "conduit/verbs/connections.hpp"
 #include "conduit/verbs/resources.hpp"
@@ -13,7 +14,7 @@
 
 namespace ompl::conduit::verbs {
 
-class VerbsEndpoint final : public Endpoint {
+class VerbsEndpoint final : public LinkedEndpoint<VerbsEndpoint> {
  public:
   VerbsEndpoint(const SharedState& shared, uint32_t slot);
   ~VerbsEndpoint() override;
@@ -29,13 +30,11 @@ class VerbsEndpoint final : public Endpoint {
   Post put_with_immediate(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
                           uint64_t flag) override;
   int progress(Sink& sink, int budget) override;
-  [[nodiscard]] uint64_t completed(uint32_t rank) const override;
-  [[nodiscard]] int failure(uint32_t rank) const override;
-  [[nodiscard]] int loss(uint32_t rank) const override;
-  [[nodiscard]] bool departed(uint32_t rank) const override;
   [[nodiscard]] std::string reason(uint32_t rank) const override {
     return failure(rank) != OMPL_OK ? connections_.find(rank)->why : connections_.losses().why(rank);
   }
+  [[nodiscard]] const QueuePairLink* find_link(uint32_t rank) const { return connections_.find(rank); }
+  [[nodiscard]] const Losses& losses() const { return connections_.losses(); }
   // Bytes that a request carries itself.
   [[nodiscard]] uint32_t inline_limit() const { return resources_.inline_limit; }
   [[nodiscard]] int descriptor() const override { return wait_set_.descriptor(); }

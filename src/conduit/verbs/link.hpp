@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "conduit/common/link_table.hpp"
 #include "conduit/common/liveness_probe.hpp"
 #include "conduit/verbs/resources.hpp"
 #include "omnipgas/ompl.h"
@@ -52,9 +53,9 @@ class InFlightPool {
 };
 
 // Changed under the claim only; what other threads read is atomic.
-struct QueuePairLink {
+struct QueuePairLink : LinkState {
   QueuePairLink(uint32_t to_rank, uint32_t to_slot, uint32_t place)
-      : rank(to_rank), slot(to_slot), number(uint64_t{place} << kTicketBits) {}
+      : LinkState(to_rank), slot(to_slot), number(uint64_t{place} << kTicketBits) {}
 
   enum class State : uint8_t {
     idle,
@@ -68,10 +69,10 @@ struct QueuePairLink {
   [[nodiscard]] bool waiting() const {
     return state == State::requested || state == State::replied || state == State::doubtful;
   }
-  [[nodiscard]] bool sends() const { return state == State::up && !left; }
+  [[nodiscard]] bool sends() const { return state == State::up && !departed; }
   [[nodiscard]] uint64_t outstanding() const { return posted - reaped; }
+  [[nodiscard]] uint64_t completed() const { return done.load(std::memory_order_seq_cst); }
 
-  const uint32_t rank;
   const uint32_t slot;    // the other side's
   const uint64_t number;  // of its requests, without the ticket: its place in the endpoint's list
   State state = State::idle;
@@ -87,9 +88,6 @@ struct QueuePairLink {
   int64_t next = 0;                        // when to send the last datagram again, or to ask again (ms)
   int64_t interval = 0;                    // ms
   LivenessProbe probe;
-  std::atomic<int> failure{OMPL_OK};
-  std::string why;                // of the failure, before which it is set
-  std::atomic<bool> left{false};  // the other side said goodbye
 
   // Requests are numbered from 1; the number is the ticket.
   uint64_t limit = 0;  // of what may be posted now on its own queue pair; 0 unless it sends and has one

@@ -173,7 +173,7 @@ void VerbsEndpoint::look_at_clock() {
 void VerbsEndpoint::heartbeat(int64_t now) {
   for (std::size_t i = 0; i < connections_.count(); ++i) {
     QueuePairLink& link = connections_.at(i);
-    if (link.state != QueuePairLink::State::up || link.left) continue;
+    if (link.state != QueuePairLink::State::up || link.departed) continue;
     const bool silent = link.posted + link.arrivals == link.last_heartbeat;
     if (silent && link.outstanding() != 0 && link.reaped == link.last_reaped) {
       connections_.stalled(link, now);
@@ -192,26 +192,6 @@ void VerbsEndpoint::heartbeat(int64_t now) {
 }
 
 // --- State ---------------------------------------------------------------------------------------------
-
-uint64_t VerbsEndpoint::completed(uint32_t rank) const {
-  const QueuePairLink* link = connections_.find(rank);
-  return link != nullptr ? link->done.load(std::memory_order_seq_cst) : 0;
-}
-
-int VerbsEndpoint::failure(uint32_t rank) const {
-  const QueuePairLink* link = connections_.find(rank);
-  return link != nullptr ? link->failure.load(std::memory_order_acquire) : OMPL_OK;
-}
-
-int VerbsEndpoint::loss(uint32_t rank) const {
-  const int code = failure(rank);
-  return code != OMPL_OK ? code : connections_.losses().of(rank);
-}
-
-bool VerbsEndpoint::departed(uint32_t rank) const {
-  const QueuePairLink* link = connections_.find(rank);
-  return link != nullptr && link->left.load(std::memory_order_acquire);
-}
 
 bool VerbsEndpoint::arm() {
   if (!wait_set_.arm(connections_.waiting() ? kTickMs : kHeartbeatMs)) return false;

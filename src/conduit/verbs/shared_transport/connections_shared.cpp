@@ -81,7 +81,7 @@ void Connections::replied_xrc(QueuePairLink& link, const Datagram& datagram) {
       return fail(link, OMPL_ERR_LINK,
                   fmt::format("its queue pair cannot send: {}", error_text(error)));
     initiator.target = datagram.queue_pair;
-    for (const auto& other : owned_) {  // those that wait for it
+    for (const auto& other : links_.all()) {  // those that wait for it
       if (other.get() != &link && other->initiator == &initiator &&
           other->state == QueuePairLink::State::requested)
         send(*other, HandshakeStep::request);
@@ -93,14 +93,14 @@ void Connections::replied_xrc(QueuePairLink& link, const Datagram& datagram) {
 // --- What is shared ------------------------------------------------------------------------------------
 
 void Connections::greeted(uint32_t rank, uint32_t slot) {
-  if (!knows(rank, slot) || find(rank, slot) != nullptr) return;
+  if (!knows(rank, slot) || links_.find(rank, slot) != nullptr) return;
   QueuePairLink& link = add_from(rank, slot);
   link.introduced = true;
   begin(link);
 }
 
 void Connections::parted(uint32_t rank, uint32_t slot) {
-  QueuePairLink* const link = knows(rank, slot) ? find(rank, slot) : nullptr;
+  QueuePairLink* const link = knows(rank, slot) ? links_.find(rank, slot) : nullptr;
   if (link != nullptr) said_goodbye(*link);
 }
 
