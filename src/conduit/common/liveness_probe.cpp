@@ -10,18 +10,25 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 #include <utility>
 
+#include "arch/clock.hpp"
 #include "util/status.hpp"
 
 namespace ompl::conduit {
 namespace {
 
 constexpr int kBacklog = 1024;  // of ranks that ask at once
+
+// Rule::kept: time for a listener to take a connection, and then for a dying one to hang up. A dying process closes what
+// it has in some order.
+constexpr int64_t kPatienceMs = 1000;
+constexpr int64_t kSettleMs = 50;
 
 union SocketAddress {
   sockaddr any;
@@ -82,12 +89,6 @@ int open_socket(const SocketAddress& address) {
   return ::socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-// What a connection that was asked for ended with.
-LivenessProbe::Answer answer_to(int error) {
-  if (error == 0) return LivenessProbe::Answer::lives;
-  return error == ECONNREFUSED ? LivenessProbe::Answer::dead : LivenessProbe::Answer::unreached;
-}
-
 }  // namespace
 
 unsigned liveness_interface(const std::string& name) {
@@ -146,20 +147,60 @@ void LivenessProbe::begin(const std::string& ip, uint16_t port) {
   answer_ = Answer::none;
   if (port == 0) return;
   const SocketAddress address = make_address(ip, port);
+  begin({reinterpret_cast<const char*>(&address), sizeof address});
+}
+
+void LivenessProbe::begin(std::string_view address) {
+  address_ = {};
+  std::memcpy(&address_, address.data(), std::min(address.size(), sizeof address_));
+  if (rule_ == Rule::kept) until_ = arch::now_ms() + kPatienceMs;
+  ask();
+}
+
+void LivenessProbe::ask() {
+  end();
+  connected_ = false;
+  answer_ = Answer::none;
+  SocketAddress address{.v6 = address_};
   socket_ = open_socket(address);
-  set_option(socket_, SOL_SOCKET, SO_LINGER, linger{.l_onoff = 1, .l_linger = 0});  // leaves no trace
-  if (socket_ < 0 || ::connect(socket_, &address.any, size_of(address)) == 0) return;
-  if (errno != EINPROGRESS) answer_ = answer_to(errno);
+  if (socket_ < 0) {
+    if (rule_ == Rule::kept) answer_ = Answer::unreached;
+    return;
+  }
+  if (rule_ == Rule::accepted)
+    set_option(socket_, SOL_SOCKET, SO_LINGER, linger{.l_onoff = 1, .l_linger = 0});
+  if (::connect(socket_, &address.any, size_of(address)) != 0 && errno != EINPROGRESS)
+    answer_ = answer_to(errno);
 }
 
 LivenessProbe::Answer LivenessProbe::look() {
   if (socket_ < 0 || answer_ != Answer::none) return answer_;
-  pollfd ready{.fd = socket_, .events = POLLOUT, .revents = 0};
-  if (::poll(&ready, 1, 0) != 1) return answer_;
-  int error = 0;
-  socklen_t size = sizeof error;
-  ::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &size);
-  return answer_ = answer_to(error);
+  const int64_t now = rule_ == Rule::kept ? arch::now_ms() : 0;
+  pollfd events{.fd = socket_, .events = POLLIN | POLLOUT, .revents = 0};
+  const bool ready = ::poll(&events, 1, 0) == 1;
+  if (!connected_) {
+    if (!ready) return answer_ = now > until_ ? Answer::silent : Answer::none;
+    int error = 0;
+    socklen_t size = sizeof error;
+    ::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error != 0 || rule_ == Rule::accepted) return answer_ = answer_to(error);
+    connected_ = true;
+    until_ = now + kSettleMs;
+  } else if ((events.revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
+    ask();  // it hung up
+    if (now > until_) answer_ = Answer::silent;
+  } else if (now > until_) {
+    answer_ = Answer::lives;
+  }
+  return answer_;
+}
+
+// What a connection that was asked for ended with.
+LivenessProbe::Answer LivenessProbe::answer_to(int error) const {
+  if (error == 0) return Answer::lives;
+  const bool dead =
+      error == ECONNREFUSED || (rule_ == Rule::kept && (error == ECONNRESET || error == EPIPE));
+  return dead ? Answer::dead : Answer::unreached;
 }
 
 void LivenessProbe::end() {

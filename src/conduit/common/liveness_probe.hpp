@@ -4,8 +4,11 @@
 // it. Who gets no answer at all is cut off.
 #pragma once
 
+#include <netinet/in.h>
+
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace ompl::conduit {
 
@@ -35,27 +38,41 @@ class LivenessListener {
   int listener_ = -1;
 };
 
-// One question to another rank's.
+// One question to another rank's listener.
 class LivenessProbe {
  public:
-  LivenessProbe() = default;
+  // What shows that a rank lives.
+  enum class Rule : uint8_t {
+    accepted,  // its LivenessListener takes the connection, which is reset then and leaves no trace
+    kept,      // a listener of a library takes it, and does not hang up at once as a dying process does
+  };
+  // unreached: the system knows no way there, or has given up. silent: no answer in time, by Rule::kept only.
+  enum class Answer : uint8_t { none, lives, dead, unreached, silent };
+
+  explicit LivenessProbe(Rule rule = Rule::accepted) : rule_(rule) {}
   ~LivenessProbe() { end(); }
   LivenessProbe(const LivenessProbe&) = delete;
   LivenessProbe& operator=(const LivenessProbe&) = delete;
 
-  // unreached: the system knows no way there, or has given up.
-  enum class Answer : uint8_t { none, lives, dead, unreached };
-
   // Asks; not answered before is forgotten. With a port of 0 there will be no answer.
   void begin(const std::string& ip, uint16_t port);
+  // The same of the bytes of a socket address of IP.
+  void begin(std::string_view address);
   // The answer so far. Never blocks.
   Answer look();
   [[nodiscard]] bool asking() const { return socket_ >= 0; }
   void end();
 
  private:
+  void ask();
+  [[nodiscard]] Answer answer_to(int error) const;
+
+  const Rule rule_;
+  sockaddr_in6 address_{};  // or a sockaddr_in
   int socket_ = -1;
+  bool connected_ = false;
   Answer answer_ = Answer::none;
+  int64_t until_ = 0;  // ms; by Rule::kept
 };
 
 }  // namespace ompl::conduit

@@ -210,9 +210,10 @@ void RdmPeers::tell(FabricLink& link) {
 // One at a time is looked at closely, those that ended first.
 void RdmPeers::look_after(int64_t now) {
   if (probed_ != nullptr) {
-    const Probe::Answer answer = probe_.look(now);
+    const LivenessProbe::Answer answer = probe_.look();
     next_look_ = now + kProbeEveryMs;
-    if (answer == Probe::Answer::none_yet) return;
+    if (answer == LivenessProbe::Answer::none) return;
+    probe_.end();
     judge(*probed_, answer);
     probed_ = nullptr;
   }
@@ -250,15 +251,15 @@ bool RdmPeers::examine(FabricLink& link, int64_t now) {
   }
   probed_ = &link;
   next_look_ = now + kProbeEveryMs;
-  probe_.start((*shared_.peers)[link.rank].slots[link.slot].name, now);
+  probe_.begin((*shared_.peers)[link.rank].slots[link.slot].name);
   return true;
 }
 
-void RdmPeers::judge(FabricLink& link, Probe::Answer answer) {
+void RdmPeers::judge(FabricLink& link, LivenessProbe::Answer answer) {
   if (link.failure != OMPL_OK) return;
-  if (answer == Probe::Answer::dead) {
+  if (answer == LivenessProbe::Answer::dead) {
     fail(link, OMPL_ERR_PEER, "nobody listens there: its process ended");
-  } else if (link.probing || answer == Probe::Answer::unreachable) {
+  } else if (link.probing || answer == LivenessProbe::Answer::unreached) {
     give_up(link, link.probing ? link.why : "its host cannot be reached");
   }
 }

@@ -6,8 +6,8 @@
 // kernel too.
 #pragma once
 
+#include "conduit/common/liveness_probe.hpp"
 #include "conduit/ofi/links.hpp"
-#include "conduit/ofi/probe.hpp"
 
 namespace ompl::conduit::ofi {
 
@@ -47,7 +47,7 @@ class RdmPeers final : public FabricLinks {
   void tell(FabricLink& link);
   void give_up(FabricLink& link, const std::string& why);
   void look_after(int64_t now);
-  void judge(FabricLink& link, Probe::Answer answer);
+  void judge(FabricLink& link, LivenessProbe::Answer answer);
   bool examine(FabricLink& link, int64_t now);
 
   MessageSender& sender_;
@@ -56,7 +56,7 @@ class RdmPeers final : public FabricLinks {
   const uint64_t cookie_;
   bool replies_pending_ = false;  // Hellos that could not be sent yet
   int64_t next_look_ = 0;         // ms
-  Probe probe_;
+  LivenessProbe probe_{LivenessProbe::Rule::kept};
   FabricLink* probed_ = nullptr;
   std::size_t turn_ = 0;  // whose it is to be looked after
 };
