@@ -2,7 +2,7 @@
 //
 // The conduit contract. A conduit carries puts, gets and signals between this rank and others over one
 // mechanism. It is one folder src/conduit/<name>/ with the files conduit.cpp (Conduit), endpoint.cpp
-// (Endpoint, if it has any) and README.md, and one line in registry.cpp. core/ knows only this file.
+// (Endpoint, if it has any) and README.md, and one line each in registry.hpp and registry.cpp. core/ knows only this file.
 //
 // Two kinds exist.
 //  * A direct conduit (self, shm) maps the peer's segment: connect() returns its base address and the

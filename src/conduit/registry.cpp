@@ -3,20 +3,8 @@
 
 #include <array>
 
-#include "conduit/mpi/conduit.hpp"
-#include "conduit/self/conduit.hpp"
-#include "conduit/shm/conduit.hpp"
-#ifdef OMPL_HAVE_VERBS
-#include "conduit/verbs/conduit.hpp"
-#endif
 #ifdef OMPL_HAVE_OFI
 #include "conduit/ofi/conduit.hpp"
-#endif
-#ifdef OMPL_HAVE_UCX
-#include "conduit/ucx/conduit.hpp"
-#endif
-#ifdef OMPL_HAVE_UTOFU
-#include "conduit/utofu/conduit.hpp"
 #endif
 
 namespace ompl::conduit {

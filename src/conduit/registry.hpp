@@ -19,4 +19,24 @@ struct Entry {
 
 std::span<const Entry> registry();
 
+// Their makers; those of ofi and mock are in their own headers. Only what this build has is defined.
+namespace self {
+std::unique_ptr<Conduit> make();
+}
+namespace shm {
+std::unique_ptr<Conduit> make();
+}
+namespace verbs {
+std::unique_ptr<Conduit> make();
+}
+namespace utofu {
+std::unique_ptr<Conduit> make();
+}
+namespace ucx {
+std::unique_ptr<Conduit> make();
+}
+namespace mpi {
+std::unique_ptr<Conduit> make();
+}
+
 }  // namespace ompl::conduit

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "conduit/mpi/conduit.hpp"
+#include "conduit/registry.hpp"
 
 #include "conduit/mpi/endpoint.hpp"
 #include "util/status.hpp"

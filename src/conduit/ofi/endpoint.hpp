@@ -11,7 +11,6 @@
 #include "conduit/common/link_table.hpp"
 #include "conduit/conduit.hpp"
 #include "conduit/ofi/local_memory.hpp"
-#include "conduit/ofi/operation.hpp"
 #include "conduit/ofi/rdm_peers.hpp"
 #include "conduit/ofi/resources.hpp"
 #include "conduit/ofi/wait_set.hpp"

@@ -15,6 +15,7 @@
 #include "conduit/common/completion_window.hpp"
 #include "conduit/common/link_table.hpp"
 #include "conduit/common/losses.hpp"
+#include "conduit/common/operations.hpp"
 #include "conduit/ofi/address.hpp"
 #include "conduit/ofi/resources.hpp"
 #include "conduit/ofi/wire.hpp"
@@ -151,6 +152,32 @@ class FabricLinks {
   Losses losses_;
   std::atomic<uint32_t> up_{0};
   int waiting_ = 0;  // links
+};
+
+// The context of a request to libfabric.
+struct FabricOperation {
+  fi_context2 scratch;  // the provider's while the request is under way (FI_CONTEXT, FI_CONTEXT2)
+  FabricLink* link = nullptr;
+  uint64_t ticket = 0;          // 0: data were copied, and
+  uint32_t mark = 0;            // this many sends of the link have left once it completes
+  std::byte* bounce = nullptr;  // room for data that the provider does not copy
+  Fid<fid_mr> registration;     // made for this operation
+  FabricOperation* next = nullptr;
+};
+
+class FabricOperationPool final : public conduit::OperationPool<FabricOperation> {
+ public:
+  void give_back(FabricOperation* operation) {
+    operation->registration.reset();
+    conduit::OperationPool<FabricOperation>::give_back(operation);
+  }
+  // Gives each its part of kCount * `size` bytes.
+  void hand_out(std::byte* memory, std::size_t size) {
+    for (FabricOperation& operation : all_) {
+      operation.bounce = memory;
+      memory += size;
+    }
+  }
 };
 
 }  // namespace ompl::conduit::ofi

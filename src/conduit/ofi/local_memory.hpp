@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "conduit/ofi/operation.hpp"
+#include "conduit/ofi/links.hpp"
 #include "conduit/ofi/resources.hpp"
 
 namespace ompl::conduit::ofi {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "conduit/self/conduit.hpp"
+#include "conduit/registry.hpp"
 
 #include "omnipgas/ompl.h"
 

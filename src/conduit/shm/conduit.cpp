@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "conduit/shm/conduit.hpp"
+#include "conduit/registry.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "conduit/ucx/conduit.hpp"
+#include "conduit/registry.hpp"
 
 #include "conduit/ucx/endpoint.hpp"
 #include "util/log.hpp"

@@ -2,17 +2,32 @@
 // The data path: puts, gets and signals over the connections of one worker, and what comes in.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <string>
 
 #include "conduit/common/held.hpp"
 #include "conduit/common/link_table.hpp"
+#include "conduit/common/operations.hpp"
 #include "conduit/conduit.hpp"
 #include "conduit/ucx/connections.hpp"
-#include "conduit/ucx/operation.hpp"
 #include "conduit/ucx/resources.hpp"
 #include "conduit/ucx/wire.hpp"
 
 namespace ompl::conduit::ucx {
+
+class UcxEndpoint;
+
+// What UCX was asked for and has not done at once.
+struct UcpOperation {
+  UcxEndpoint* endpoint = nullptr;
+  UcpLink* link = nullptr;
+  uint64_t ticket = 0;  // 0: nobody waits for it
+  // UCX reads these until the operation is complete.
+  Message message;
+  std::array<std::byte, Held<UcpLink>::kMost> data;  // of a put that was held
+  UcpOperation* next = nullptr;
+};
 
 class UcxEndpoint final : public LinkedEndpoint<UcxEndpoint> {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "conduit/utofu/conduit.hpp"
+#include "conduit/registry.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -4,17 +4,35 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <memory>
+#include <utility>
 
+#include "conduit/common/regions.hpp"
 #include "conduit/conduit.hpp"
 #include "conduit/verbs/device.hpp"
-#include "conduit/verbs/regions.hpp"
 #include "conduit/verbs/shared_transport/dc.hpp"
 #include "conduit/verbs/shared_transport/xrc.hpp"
 #include "conduit/verbs/transport.hpp"
 #include "conduit/verbs/wire.hpp"
 
 namespace ompl::conduit::verbs {
+
+// Registered memory of this rank. Keys of allocations are published in a table of memory that every peer may read by RDMA:
+// whoever first puts to an allocation reads its key there, and the target has nothing to do. An entry of that table:
+struct PublishedKey {
+  uint64_t begin = 0;  // offset of the allocation, so that a mistaken reader sees it
+  uint32_t key = 0;
+  uint32_t valid = 0;
+};
+
+class PinnedRegions : public conduit::RegionTable<Owned<ibv_mr>, 4096> {
+ public:
+  int add(uint64_t begin, uint64_t end, Owned<ibv_mr> memory) {
+    const uint32_t key = memory->lkey;
+    return conduit::RegionTable<Owned<ibv_mr>, 4096>::add(begin, end, std::move(memory), key);
+  }
+};
 
 // What all endpoints of a rank share, unchanging while they live but for the tables of regions.
 struct SharedState {

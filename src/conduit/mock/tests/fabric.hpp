@@ -6,8 +6,7 @@
 #include <utility>
 
 #include "conduit/mock/wire.hpp"
-#include "conduit/self/conduit.hpp"
-#include "conduit/shm/conduit.hpp"
+#include "conduit/registry.hpp"
 #include "conformance/conformance.hpp"
 
 namespace ompl::conformance {

@@ -3,8 +3,7 @@
 // (src/conduit/mpi/tests/mpi_start.c). Each process runs the same tests, as one rank.
 #include "conformance/conformance.hpp"
 #include "bootstrap/mpi.hpp"
-#include "conduit/mpi/conduit.hpp"
-#include "conduit/self/conduit.hpp"
+#include "conduit/registry.hpp"
 
 namespace ompl::conformance {
 namespace {

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "conduit/ofi/conduit.hpp"
-#include "conduit/self/conduit.hpp"
+#include "conduit/registry.hpp"
 #include "conformance/conformance.hpp"
 
 namespace ompl::conformance {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conformance/conformance.hpp"
-#include "conduit/self/conduit.hpp"
+#include "conduit/registry.hpp"
 
 namespace ompl::conformance {
 namespace {

@@ -5,7 +5,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "conduit/ucx/conduit.hpp"
+#include "conduit/registry.hpp"
 #include "conduit/ucx/wire.hpp"
 #include "conformance/rules/endpoint_rules.hpp"
 

@@ -5,8 +5,8 @@
 
 #include <random>
 
+#include "conduit/registry.hpp"
 #include "conduit/ucx/address.hpp"
-#include "conduit/ucx/conduit.hpp"
 #include "conduit/ucx/library.hpp"
 #include "conduit/ucx/wire.hpp"
 #include "util/settings.hpp"

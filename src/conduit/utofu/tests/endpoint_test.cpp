@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The utofu conduit's endpoints: two ranks in one process, each step made by the test.
-#include "conduit/utofu/conduit.hpp"
+#include "conduit/registry.hpp"
 #include "conduit/utofu/tests/emulator/emulator.h"
 #include "conduit/utofu/tests/emulator/utofu.h"
 #include "conformance/rules/endpoint_rules.hpp"

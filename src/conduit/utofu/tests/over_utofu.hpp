@@ -5,8 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "conduit/self/conduit.hpp"
-#include "conduit/utofu/conduit.hpp"
+#include "conduit/registry.hpp"
 #include "conformance/conformance.hpp"
 
 namespace ompl::conformance {

@@ -2,8 +2,7 @@
 // Of an interconnect that does all at once, so that nothing but our own work is counted.
 #include "conformance/work.hpp"
 
-#include "conduit/self/conduit.hpp"
-#include "conduit/utofu/conduit.hpp"
+#include "conduit/registry.hpp"
 #include "conduit/utofu/tests/emulator/emulator.h"
 
 namespace {

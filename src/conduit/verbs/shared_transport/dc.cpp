@@ -2,16 +2,51 @@
 // Which attributes each state of initiators and targets takes is mlx5's own; rdma-core's tests of DC show them.
 #include "conduit/verbs/shared_transport/dc.hpp"
 
+#include <dlfcn.h>
+#include <infiniband/mlx5dv.h>
+
 #include <algorithm>
 #include <cerrno>
 
+#include "arch/symbols.hpp"
 #include "conduit/verbs/link.hpp"
 #include "conduit/verbs/resources.hpp"
-#include "conduit/verbs/shared_transport/mlx5.hpp"
 #include "util/secret.hpp"
 #include "util/status.hpp"
 
 namespace ompl::conduit::verbs {
+
+// libmlx5's direct verbs, loaded when DC is wanted and not before.
+struct Mlx5 {
+  decltype(&::mlx5dv_is_supported) is_supported = nullptr;
+  decltype(&::mlx5dv_create_qp) create_qp = nullptr;
+  decltype(&::mlx5dv_qp_ex_from_ibv_qp_ex) to_addresses = nullptr;
+  decltype(&::ibv_qp_to_qp_ex) to_requests = nullptr;  // of libibverbs, which libmlx5 needs
+
+  // OMPL_ERR_UNSUPPORTED, with the loader's reason. Loaded again it costs little.
+  int load();
+};
+
+int Mlx5::load() {
+  constexpr const char* file = "libmlx5.so.1";
+  void* handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr)
+    return fail(OMPL_ERR_UNSUPPORTED,
+                "DC needs libmlx5, which cannot be loaded ({}): install "
+                "ibverbs-providers (rdma-core)",
+                dlerror());
+  const char* missing = nullptr;
+  const auto find = [&](const char* name, auto* function) {
+    if (!arch::find_symbol(handle, name, function)) missing = name;
+  };
+  find("mlx5dv_is_supported", &is_supported);
+  find("mlx5dv_create_qp", &create_qp);
+  find("mlx5dv_qp_ex_from_ibv_qp_ex", &to_addresses);
+  find("ibv_qp_to_qp_ex", &to_requests);
+  if (missing == nullptr) return OMPL_OK;
+  return fail(OMPL_ERR_UNSUPPORTED, "{} has no {}: rdma-core 32 or later is needed", file, missing);
+}
+
 namespace {
 
 int explain(const SharedState& shared, const char* what, int error) {

@@ -12,7 +12,7 @@
 #include <array>
 #include <cstdint>
 
-#include "conduit/verbs/shared_transport/initiator.hpp"
+#include "conduit/verbs/shared_transport/xrc.hpp"
 
 struct mlx5dv_qp_ex;
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "conduit/verbs/shared_transport/initiator.hpp"
+#include "conduit/verbs/library.hpp"
 
 namespace ompl::conduit::verbs {
 
@@ -21,6 +21,13 @@ struct QueuePairLink;
 struct Resources;
 struct Route;
 struct SharedState;
+
+// A queue pair that several links send by: to all ranks of a node (XRC), or to one after the other (DC).
+struct Initiator {
+  Owned<ibv_qp> pair{nullptr, nullptr};
+  uint32_t outstanding = 0;  // requests of all links
+  bool broken = false;
+};
 
 // The XRC domain of a rank's node: it belongs to a file that every rank of the job and node opens.
 class XrcDomain {

@@ -3,8 +3,7 @@
 // bounce slot, go from where they are.
 #include <vector>
 
-#include "conduit/self/conduit.hpp"
-#include "conduit/verbs/conduit.hpp"
+#include "conduit/registry.hpp"
 #include "conformance/conformance.hpp"
 #include "posts.hpp"
 

@@ -12,8 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "conduit/self/conduit.hpp"
-#include "conduit/verbs/conduit.hpp"
+#include "conduit/registry.hpp"
 #include "conformance/conformance.hpp"
 #include "posts.hpp"
 

@@ -7,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "conduit/self/conduit.hpp"
-#include "conduit/verbs/conduit.hpp"
+#include "conduit/registry.hpp"
 #include "conformance/conformance.hpp"
 
 namespace ompl::conformance {

@@ -7,7 +7,7 @@
 
 #include "conduit/verbs/address.hpp"
 #include "conduit/verbs/memory.hpp"
-#include "conduit/verbs/regions.hpp"
+#include "conduit/verbs/resources.hpp"
 
 namespace ompl::conduit::verbs {
 namespace {

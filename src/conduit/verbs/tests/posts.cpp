@@ -6,7 +6,7 @@
 #include <mutex>
 #include <utility>
 
-#include "conduit/verbs/regions.hpp"
+#include "conduit/verbs/resources.hpp"
 
 namespace ompl::conformance {
 namespace {

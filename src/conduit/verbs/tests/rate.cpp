@@ -15,8 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "conduit/self/conduit.hpp"
-#include "conduit/verbs/conduit.hpp"
+#include "conduit/registry.hpp"
 #include "conduit/verbs/library.hpp"
 #include "conduit/verbs/tests/stub/stub_call.hpp"
 #include "conformance/conformance.hpp"

@@ -6,8 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "conduit/self/conduit.hpp"
-#include "conduit/verbs/conduit.hpp"
+#include "conduit/registry.hpp"
 #include "conduit/verbs/tests/stub/stub_call.hpp"
 #include "conduit/verbs/wire.hpp"
 #include "conformance/conformance.hpp"

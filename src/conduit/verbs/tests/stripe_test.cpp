@@ -6,8 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "conduit/self/conduit.hpp"
-#include "conduit/verbs/conduit.hpp"
+#include "conduit/registry.hpp"
 #include "conformance/long_put.hpp"
 #include "posts.hpp"
 

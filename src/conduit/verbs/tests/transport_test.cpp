@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "conduit/verbs/conduit.hpp"
+#include "conduit/registry.hpp"
 #include "conduit/verbs/tests/stub/stub_call.hpp"
 #include "conduit/verbs/transport.hpp"
 #include "util/log.hpp"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conformance/work.hpp"
 
-#include "conduit/self/conduit.hpp"
-#include "conduit/verbs/conduit.hpp"
+#include "conduit/registry.hpp"
 #include "conduit/verbs/tests/stub/stub_call.hpp"
 
 namespace {
