@@ -136,7 +136,7 @@ Post OfiEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std::s
   if (link == nullptr) return answer;
   if (!post_held()) return retry(Post::Reason::queue_full);
   if (may_hold(length)) {
-    held_.hold(*link, source, offset, length);
+    coalescer_.hold(*link, source, offset, length);
     return {};
   }
   answer = write(*link, source, offset, length, nullptr);
@@ -148,9 +148,9 @@ Post OfiEndpoint::signal(uint32_t rank, const Signal& record) {
   Post answer;
   FabricLink* link = ready(rank, &answer);
   if (link == nullptr) return answer;
-  if (held_.link == link && fits(record)) {
-    answer = write(*link, held_.bytes.data(), held_.offset, held_.length, &record);
-    if (is_posted(answer)) held_.link = nullptr;
+  if (coalescer_.link == link && fits(record)) {
+    answer = write(*link, coalescer_.bytes.data(), coalescer_.offset, coalescer_.length, &record);
+    if (is_posted(answer)) coalescer_.link = nullptr;
     return answer;
   }
   if (!post_held()) return retry(Post::Reason::queue_full);
@@ -191,13 +191,14 @@ Post OfiEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t 
 
 // False: the queue is full. A link that broke takes with it what was held for it.
 bool OfiEndpoint::post_held() {
-  if (held_.link == nullptr) return true;
-  FabricLink& link = *held_.link;
+  if (coalescer_.link == nullptr) return true;
+  FabricLink& link = *coalescer_.link;
   if (link.sends()) {
-    const Post answer = write(link, held_.bytes.data(), held_.offset, held_.length, nullptr);
+    const Post answer =
+        write(link, coalescer_.bytes.data(), coalescer_.offset, coalescer_.length, nullptr);
     if (answer.state == Post::State::retry) return false;
   }
-  held_.link = nullptr;
+  coalescer_.link = nullptr;
   return true;
 }
 
@@ -324,7 +325,7 @@ fi_rma_iov OfiEndpoint::remote(const FabricLink& link, uint64_t offset, std::siz
 
 int OfiEndpoint::progress(Sink& sink, int budget) {
   wait_set_.disarm();
-  if (held_.is_due()) post_held();
+  if (coalescer_.is_due()) post_held();
   int taken = 0;
   while (taken < budget) {
     std::array<fi_cq_data_entry, kBatch> entries;

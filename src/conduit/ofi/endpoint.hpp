@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "conduit/common/held.hpp"
 #include "conduit/common/link_table.hpp"
+#include "conduit/common/put_coalescer.hpp"
 #include "conduit/conduit.hpp"
 #include "conduit/ofi/local_memory.hpp"
 #include "conduit/ofi/rdm_peers.hpp"
@@ -87,7 +87,7 @@ class OfiEndpoint final : public LinkedEndpoint<OfiEndpoint>, public MessageSend
     return numbered_ && length > inject_limit_;
   }
   [[nodiscard]] bool may_hold(std::size_t length) const {
-    return immediates_ && length <= std::min(inject_limit_, held_.kMost);
+    return immediates_ && length <= std::min(inject_limit_, coalescer_.kMost);
   }
   [[nodiscard]] const Address& peer(const FabricLink& link) const {
     return (*shared_.peers)[link.rank];
@@ -110,7 +110,7 @@ class OfiEndpoint final : public LinkedEndpoint<OfiEndpoint>, public MessageSend
   std::unique_ptr<FabricLinks> links_;
   RdmPeers* rdm_peers_ = nullptr;  // links_, without connections
   WaitSet wait_set_;
-  Held<FabricLink> held_;
+  PutCoalescer<FabricLink> coalescer_;
   std::array<Receive, kReceives> receives_;
   uint32_t polls_ = 0;            // of the links
   int64_t events_looked_at_ = 0;  // ms

@@ -60,8 +60,8 @@ Post UcxEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std::s
   UcpLink* link = ready(rank, &answer);
   if (link == nullptr) return answer;
   if (!post_held()) return retry(Post::Reason::queue_full);
-  if (length <= held_.kMost) {
-    held_.hold(*link, source, offset, length);
+  if (length <= coalescer_.kMost) {
+    coalescer_.hold(*link, source, offset, length);
     return {};
   }
   if (length <= copy_limit_) return send(*link, {.token = offset, .op = kDataOnly}, {source, length});
@@ -91,10 +91,11 @@ Post UcxEndpoint::signal(uint32_t rank, const Signal& record) {
   UcpLink* link = ready(rank, &answer);
   if (link == nullptr) return answer;
   Message message = to_message<Message>(record);
-  if (held_.link == link && record.token == 0) {
-    message.token = held_.offset;
-    answer = send_record(*link, message, {held_.bytes.data(), held_.length}, link->short_works);
-    if (answer.state == Post::State::done) held_.link = nullptr;
+  if (coalescer_.link == link && record.token == 0) {
+    message.token = coalescer_.offset;
+    answer =
+        send_record(*link, message, {coalescer_.bytes.data(), coalescer_.length}, link->short_works);
+    if (answer.state == Post::State::done) coalescer_.link = nullptr;
     if (answer.state != Post::State::retry || !link->short_works) return answer;
     message.token = 0;  // both at once may be too long
   }
@@ -125,14 +126,14 @@ Post UcxEndpoint::send_record(UcpLink& link, Message message, Payload data, bool
 
 // False: the queue is full. A link that broke takes with it what was held for it.
 bool UcxEndpoint::post_held() {
-  if (held_.link == nullptr) return true;
-  UcpLink& link = *held_.link;
+  if (coalescer_.link == nullptr) return true;
+  UcpLink& link = *coalescer_.link;
   if (link.sends()) {
-    const Post answer =
-        send(link, {.token = held_.offset, .op = kDataOnly}, {held_.bytes.data(), held_.length});
+    const Post answer = send(link, {.token = coalescer_.offset, .op = kDataOnly},
+                             {coalescer_.bytes.data(), coalescer_.length});
     if (answer.state == Post::State::retry) return false;
   }
-  held_.link = nullptr;
+  coalescer_.link = nullptr;
   return true;
 }
 
@@ -206,7 +207,7 @@ void UcxEndpoint::on_sent(void* request, ucs_status_t status, void* argument) {
 // --- Progress ------------------------------------------------------------------------------------------
 
 int UcxEndpoint::progress(Sink& sink, int budget) {
-  if (held_.is_due()) post_held();
+  if (coalescer_.is_due()) post_held();
   sink_ = &sink;
   taken_ = 0;
   int active = 0;

@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <string>
 
-#include "conduit/common/held.hpp"
 #include "conduit/common/link_table.hpp"
 #include "conduit/common/operations.hpp"
+#include "conduit/common/put_coalescer.hpp"
 #include "conduit/conduit.hpp"
 #include "conduit/ucx/connections.hpp"
 #include "conduit/ucx/resources.hpp"
@@ -25,7 +25,7 @@ struct UcpOperation {
   uint64_t ticket = 0;  // 0: nobody waits for it
   // UCX reads these until the operation is complete.
   Message message;
-  std::array<std::byte, Held<UcpLink>::kMost> data;  // of a put that was held
+  std::array<std::byte, PutCoalescer<UcpLink>::kMost> data;  // of a put that was held
   UcpOperation* next = nullptr;
 };
 
@@ -69,7 +69,7 @@ class UcxEndpoint final : public LinkedEndpoint<UcxEndpoint> {
   Connections connections_;
   Worker worker_;               // ends first: it may give back operations
   std::size_t copy_limit_ = 0;  // longest data that travel in a message
-  Held<UcpLink> held_;
+  PutCoalescer<UcpLink> coalescer_;
   Sink* sink_ = nullptr;  // of the progress() under way
   int taken_ = 0;         // by the progress() under way
   bool warned_ = false;   // of strangers

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A small put that waits at its endpoint for the signal to its rank which mostly comes at once: then both are one
-// request. Nothing may rely on a put that neither a signal nor a flush follows.
+// Keeps a small put at its endpoint until the signal to its rank, which mostly comes at once: then both are one request.
+// Nothing may rely on a put that neither a signal nor a flush follows. Under the endpoint's claim, so without the states
+// of the core's CoalescedPut, which a thread may take that is not its context's; that one serves max_fused_put.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace ompl::conduit {
 
 template <class Link>
-struct Held {
+struct PutCoalescer {
   static constexpr std::size_t kMost = 64;
 
   Link* link = nullptr;  // null: none
