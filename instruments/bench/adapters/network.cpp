@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Adapter of the network conduits' twins: libfabric or UCX by hand, a channel of its own for each thread.
+// Adapter of the network conduits' baselines: libfabric or UCX by hand, a channel of its own for each thread.
 #include <vector>
 
 #include "harness/meeting.hpp"
@@ -18,7 +18,7 @@ class Network {
       channels_.push_back(channel_open(meeting.fd(), rank_, bench::pages(setup.bytes), crowded));
   }
   ~Network() {
-    for (twin_channel* each : channels_) channel_close(each);
+    for (baseline_channel* each : channels_) channel_close(each);
   }
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
@@ -36,7 +36,7 @@ class Network {
   void put_signal(int i, std::size_t bytes) { channel_put_signal(at(i), 0, bytes); }
   void wait(int i) { channel_wait(at(i)); }
   void attend() {
-    for (twin_channel* each : channels_) channel_progress(each);
+    for (baseline_channel* each : channels_) channel_progress(each);
   }
   // Nothing tells when puts without a signal have arrived; `rate` of these is not offered.
   void flush(int i) { channel_progress(at(i)); }
@@ -44,10 +44,10 @@ class Network {
 
  private:
   static std::byte* bytes(char* memory) { return reinterpret_cast<std::byte*>(memory); }
-  [[nodiscard]] twin_channel* at(int i) const { return channels_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] baseline_channel* at(int i) const { return channels_[static_cast<std::size_t>(i)]; }
 
   int rank_;
-  std::vector<twin_channel*> channels_;
+  std::vector<baseline_channel*> channels_;
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Adapter of the twin: two processes by fork().
+// Adapter of the baseline: two processes by fork().
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <cstdio>
 
 #include "harness/worker.hpp"
-#include "raw/twin.h"
+#include "raw/baseline.h"
 
 namespace {
 
@@ -16,9 +16,9 @@ class Raw {
  public:
   Raw(const bench::Setup& setup, int /*argc*/, char** /*argv*/)
       : buffer_(bench::pages(setup.bytes)),
-        flags_(bench::pages(static_cast<std::size_t>(setup.threads) * twin_flag_size())),
+        flags_(bench::pages(static_cast<std::size_t>(setup.threads) * baseline_flag_size())),
         segment_(flags_ + 2 * static_cast<std::size_t>(setup.threads) * buffer_) {
-    base_ = static_cast<std::byte*>(twin_map(2 * segment_));
+    base_ = static_cast<std::byte*>(baseline_map(2 * segment_));
     if (base_ == nullptr) throw std::runtime_error("no shared memory for the segments");
     child_ = fork();
     if (child_ < 0) throw std::runtime_error("fork failed");
@@ -26,7 +26,7 @@ class Raw {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       rank_ = 1;
     }
-    twin_set(static_cast<int>(bench::measuring(setup.threads)), rank_);
+    baseline_set(static_cast<int>(bench::measuring(setup.threads)), rank_);
   }
 
   ~Raw() {
@@ -47,21 +47,21 @@ class Raw {
   [[nodiscard]] std::byte* target(int channel) const { return buffers(rank_, channel); }
 
   void put(int channel, std::size_t offset, std::size_t bytes) {
-    twin_put(buffers(1 - rank_, channel) + offset, source(channel) + offset, bytes);
+    baseline_put(buffers(1 - rank_, channel) + offset, source(channel) + offset, bytes);
   }
   void put_alone(int channel, std::size_t offset, std::size_t bytes) {
-    twin_put_checked(buffers(1 - rank_, channel), buffer_, offset, source(channel) + offset, bytes);
+    baseline_put_checked(buffers(1 - rank_, channel), buffer_, offset, source(channel) + offset, bytes);
   }
-  void signal(int channel) { twin_signal(flag(1 - rank_, channel)); }
-  void wait(int channel) { twin_wait(flag(rank_, channel)); }
+  void signal(int channel) { baseline_signal(flag(1 - rank_, channel)); }
+  void wait(int channel) { baseline_wait(flag(rank_, channel)); }
   void flush(int /*channel*/) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
   void look(int /*channel*/) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
  private:
   // A segment is the flags of all channels, then a target and a source buffer per channel.
-  [[nodiscard]] twin_flag* flag(int rank, int channel) const {
-    return reinterpret_cast<twin_flag*>(base_ + static_cast<std::size_t>(rank) * segment_ +
-                                        static_cast<std::size_t>(channel) * twin_flag_size());
+  [[nodiscard]] baseline_flag* flag(int rank, int channel) const {
+    return reinterpret_cast<baseline_flag*>(base_ + static_cast<std::size_t>(rank) * segment_ +
+                                            static_cast<std::size_t>(channel) * baseline_flag_size());
   }
   [[nodiscard]] std::byte* buffers(int rank, int channel) const {
     return base_ + static_cast<std::size_t>(rank) * segment_ + flags_ +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Nonblocking puts, strided puts and fetch-add to a mapped rank that sleeps outside the library, each beside its
-// twin: one line of JSON a round, with nanoseconds per operation of both (omni figures).
+// baseline: one line of JSON a round, with nanoseconds per operation of both (omni figures).
 #include <fmt/format.h>
 #include <omnipgas/ompl_inline.h>
 #include <sys/mman.h>
@@ -40,12 +40,12 @@ double time(int calls, Call call) {
 }
 
 // The two in turn, which of them first changing from round to round.
-template <class Mine, class Twin>
-void compare(const char* name, int calls, Mine mine, Twin twin) {
+template <class Mine, class Baseline>
+void compare(const char* name, int calls, Mine mine, Baseline baseline) {
   for (int round = 0; round < kRounds; ++round) {
     double ns[2] = {0, 0};
     for (const int which : {round % 2, 1 - round % 2})
-      ns[which] = which == 0 ? time(calls, mine) : time(calls, twin);
+      ns[which] = which == 0 ? time(calls, mine) : time(calls, baseline);
     fmt::print("{{\"op\": \"{}\", \"ompl_ns\": {:.3f}, \"twin_ns\": {:.3f}}}\n", name, ns[0], ns[1]);
   }
 }
@@ -64,7 +64,7 @@ void measure(uint64_t data, std::byte* raw) {
                            0, &handles[i]));
         must(ompl_handle_wait_all(OMPL_CTX_DEFAULT, handles, kPieces, OMPL_FOREVER));
       },
-      [&] { must(twin_pieces(raw, kCapacity, bytes.data(), kPieces, kPiece)); });
+      [&] { must(baseline_pieces(raw, kCapacity, bytes.data(), kPieces, kPiece)); });
 
   const std::size_t extent = kRows;
   const std::ptrdiff_t stride = kRow;
@@ -79,12 +79,12 @@ void measure(uint64_t data, std::byte* raw) {
         must(ompl_ctx_put_strided(OMPL_CTX_DEFAULT, reinterpret_cast<uint64_t>(column.data()), 1, data,
                                   &block, nullptr, OMPL_FOREVER));
       },
-      [&] { must(twin_column(raw, kCapacity, kRow, column.data(), kRows)); });
+      [&] { must(baseline_column(raw, kCapacity, kRow, column.data(), kRows)); });
 
   uint64_t before = 0;
   compare(
       "fetch_add", 50'000, [&] { must(ompl_fetch_add64(1, data, 1, &before)); },
-      [&] { must(twin_fetch_add(raw, kCapacity, 0, 1, &before)); });
+      [&] { must(baseline_fetch_add(raw, kCapacity, 0, 1, &before)); });
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ concept Adapter = requires(A a, const A& fixed, int channel, std::size_t offset,
   // Copies [offset, offset + bytes) of the own source buffer to the same place of the peer's target
   // buffer. The source may be reused on return.
   a.put(channel, offset, bytes);
-  // put() as `rate` measures it on its own: the same, but that the twin checks the offset too.
+  // put() as `rate` measures it alone: the same, except that the baseline also checks the offset.
   a.put_alone(channel, offset, bytes);
   // Raises the peer's flag after all earlier puts of the channel; counts.
   a.signal(channel);

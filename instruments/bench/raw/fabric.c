@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The twin of the ofi conduit: put + flag written by hand on bare libfabric, as fast as we can write it. fi_write of
- * the data, then fi_writedata of nothing, whose CQ data names the flag; the receiver adds to the flag, fences, looks
- * for sleepers, and takes one, as the library does. While nothing comes it spins, then yields.
+ * The baseline of the ofi conduit: put and flag, written by hand on bare libfabric for the highest speed. fi_write
+ * sends the data; fi_writedata, with no data, names the flag in its CQ data. The receiver adds to the flag, fences,
+ * looks for sleepers, and takes one, as the library does. While nothing comes it spins, then yields.
  *
  * OMPL_OFI_PROVIDER chooses the provider as for the library: endpoints are connected (FI_EP_MSG) with `tcp` (the
  * default) and `net`, and use an address vector (FI_EP_RDM) with a layered name or the suffix /rdm.
@@ -38,7 +38,7 @@ struct card { /* what the other side must know */
   uint64_t base, key;
 };
 
-struct twin_channel {
+struct baseline_channel {
   struct fid_fabric* fabric;
   struct fid_domain* domain;
   struct fid_eq* events; /* connected endpoints only */
@@ -60,7 +60,7 @@ static atomic_int sleepers;
 
 static void check(long result, const char* what) {
   if (result >= 0) return;
-  fprintf(stderr, "libfabric twin: %s: %s\n", what, fi_strerror((int)-result));
+  fprintf(stderr, "libfabric baseline: %s: %s\n", what, fi_strerror((int)-result));
   exit(1);
 }
 
@@ -74,14 +74,14 @@ static void own_address(char* text, socklen_t size) {
     if (strcmp(each->ifa_name, wanted && *wanted ? wanted : "lo") == 0) break;
   }
   if (!each) {
-    fprintf(stderr, "libfabric twin: no address on %s\n", wanted ? wanted : "lo");
+    fprintf(stderr, "libfabric baseline: no address on %s\n", wanted ? wanted : "lo");
     exit(1);
   }
   inet_ntop(AF_INET, &((struct sockaddr_in*)(void*)each->ifa_addr)->sin_addr, text, size);
   freeifaddrs(all);
 }
 
-static struct fi_info* find(twin_channel* at, const char* node, uint64_t flags) {
+static struct fi_info* find(baseline_channel* at, const char* node, uint64_t flags) {
   const char* wanted = getenv("OMPL_OFI_PROVIDER");
   struct fi_info *hints = fi_allocinfo(), *info = NULL;
   char* name = hints->fabric_attr->prov_name = strdup(wanted && *wanted ? wanted : "tcp");
@@ -103,12 +103,12 @@ static struct fi_info* find(twin_channel* at, const char* node, uint64_t flags) 
 static void swap_cards(int meeting, const struct card* mine, struct card* theirs) {
   if (send(meeting, mine, sizeof *mine, MSG_NOSIGNAL) != sizeof *mine ||
       recv(meeting, theirs, sizeof *theirs, MSG_WAITALL) != sizeof *theirs) {
-    fprintf(stderr, "libfabric twin: the other process is gone\n");
+    fprintf(stderr, "libfabric baseline: the other process is gone\n");
     exit(1);
   }
 }
 
-static void open_domain(twin_channel* at, struct fi_info* info, struct card* mine) {
+static void open_domain(baseline_channel* at, struct fi_info* info, struct card* mine) {
   check(fi_domain(at->fabric, info, &at->domain, NULL), "fi_domain");
   struct fi_cq_attr attributes = {.size = 1024, .format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_NONE};
   check(fi_cq_open(at->domain, &attributes, &at->queue, NULL), "fi_cq_open");
@@ -128,7 +128,7 @@ static void open_domain(twin_channel* at, struct fi_info* info, struct card* min
 }
 
 /* Waits for one connection event. */
-static struct fi_info* expect(twin_channel* at, uint32_t wanted) {
+static struct fi_info* expect(baseline_channel* at, uint32_t wanted) {
   struct {
     struct fi_eq_cm_entry entry;
     char data[256];
@@ -141,13 +141,13 @@ static struct fi_info* expect(twin_channel* at, uint32_t wanted) {
   }
   check(length, "fi_eq_read");
   if (event != wanted) {
-    fprintf(stderr, "libfabric twin: connection event %u instead of %u\n", event, wanted);
+    fprintf(stderr, "libfabric baseline: connection event %u instead of %u\n", event, wanted);
     exit(1);
   }
   return got.entry.info;
 }
 
-static void connect_endpoints(twin_channel* at, int meeting, int rank, const char* own) {
+static void connect_endpoints(baseline_channel* at, int meeting, int rank, const char* own) {
   struct fi_eq_attr attributes = {.wait_obj = FI_WAIT_UNSPEC};
   struct fi_info* info = find(at, own, FI_SOURCE);
   struct card mine = {.length = sizeof mine.name}, theirs;
@@ -174,7 +174,7 @@ static void connect_endpoints(twin_channel* at, int meeting, int rank, const cha
   at->key = theirs.key;
 }
 
-static void know_each_other(twin_channel* at, int meeting, const char* own) {
+static void know_each_other(baseline_channel* at, int meeting, const char* own) {
   struct fi_info* info = find(at, own, FI_SOURCE);
   struct card mine = {.length = sizeof mine.name}, theirs;
   check(fi_fabric(info->fabric_attr, &at->fabric, NULL), "fi_fabric");
@@ -187,10 +187,10 @@ static void know_each_other(twin_channel* at, int meeting, const char* own) {
   at->key = theirs.key;
 }
 
-twin_channel* channel_open(int meeting, int rank, size_t bytes, int crowded) {
+baseline_channel* channel_open(int meeting, int rank, size_t bytes, int crowded) {
   const char* wanted = getenv("OMPL_OFI_PROVIDER");
   char own[INET_ADDRSTRLEN];
-  twin_channel* at = calloc(1, sizeof *at);
+  baseline_channel* at = calloc(1, sizeof *at);
   if (!at) abort();
   at->bytes = bytes;
   at->spins = crowded ? 1 : 1000;
@@ -206,7 +206,7 @@ twin_channel* channel_open(int meeting, int rank, size_t bytes, int crowded) {
   return at;
 }
 
-void channel_close(twin_channel* at) {
+void channel_close(baseline_channel* at) {
   enum { handles = 8 };
   struct fid* all[handles] = {&at->endpoint->fid,     at->listener ? &at->listener->fid : NULL,
                               &at->registration->fid, at->addresses ? &at->addresses->fid : NULL,
@@ -218,11 +218,11 @@ void channel_close(twin_channel* at) {
   free(at);
 }
 
-const char* channel_transport(const twin_channel* at) { return at->transport; }
-char* channel_target(const twin_channel* at) { return at->segment + page; }
-char* channel_source(const twin_channel* at) { return at->segment + page + at->bytes; }
+const char* channel_transport(const baseline_channel* at) { return at->transport; }
+char* channel_target(const baseline_channel* at) { return at->segment + page; }
+char* channel_source(const baseline_channel* at) { return at->segment + page + at->bytes; }
 
-void channel_progress(twin_channel* at) {
+void channel_progress(baseline_channel* at) {
   struct fi_cq_data_entry entries[16];
   struct fi_cq_err_entry error = {0};
   const ssize_t got = fi_cq_read(at->queue, entries, 16);
@@ -242,7 +242,7 @@ void channel_progress(twin_channel* at) {
   }
 }
 
-void channel_wait(twin_channel* at) {
+void channel_wait(baseline_channel* at) {
   _Atomic uint32_t* flag = (_Atomic uint32_t*)(void*)(at->segment + (size_t)4 * flag_index);
   for (int polls = 1; !atomic_load_explicit(flag, memory_order_acquire); ++polls) {
     channel_progress(at);
@@ -260,12 +260,12 @@ void channel_wait(twin_channel* at) {
   } while (0)
 
 /* A write with a completion was posted; they are not let pile up. */
-static void wrote(twin_channel* at) {
+static void wrote(baseline_channel* at) {
   ++at->written;
   while (at->written - at->completed > in_place) channel_progress(at);
 }
 
-void channel_put(twin_channel* at, size_t offset, size_t bytes) {
+void channel_put(baseline_channel* at, size_t offset, size_t bytes) {
   const char* from = channel_source(at) + offset;
   const uint64_t to = at->base + page + offset;
   if (bytes <= at->inject_size) {
@@ -276,11 +276,11 @@ void channel_put(twin_channel* at, size_t offset, size_t bytes) {
   }
 }
 
-void channel_signal(twin_channel* at) {
+void channel_signal(baseline_channel* at) {
   POST(at, fi_inject_writedata(at->endpoint, NULL, 0, flag_index, at->to, at->base, at->key));
 }
 
-void channel_put_signal(twin_channel* at, size_t offset, size_t bytes) {
+void channel_put_signal(baseline_channel* at, size_t offset, size_t bytes) {
   const char* from = channel_source(at) + offset;
   const uint64_t to = at->base + page + offset;
   if (bytes <= at->inject_size) {

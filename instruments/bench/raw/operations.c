@@ -13,15 +13,15 @@ __attribute__((noipa)) static int put(char* to, size_t capacity, size_t offset, 
   return 0;
 }
 
-int twin_pieces(void* to, size_t capacity, const void* from, size_t count, size_t bytes) {
+int baseline_pieces(void* to, size_t capacity, const void* from, size_t count, size_t bytes) {
   for (size_t i = 0; i < count; ++i)
     if (put(to, capacity, i * bytes, (const char*)from + i * bytes, bytes)) return -1;
   atomic_thread_fence(memory_order_release);
   return 0;
 }
 
-__attribute__((noipa)) int twin_column(void* to, size_t capacity, size_t stride, const double* from,
-                                       size_t count) {
+__attribute__((noipa)) int baseline_column(void* to, size_t capacity, size_t stride, const double* from,
+                                           size_t count) {
   if (count == 0) return 0;
   if (capacity < sizeof *from || count - 1 > (capacity - sizeof *from) / stride) return -1;
   char* at = to;
@@ -29,8 +29,8 @@ __attribute__((noipa)) int twin_column(void* to, size_t capacity, size_t stride,
   return 0;
 }
 
-__attribute__((noipa)) int twin_fetch_add(void* base, size_t capacity, size_t offset, uint64_t value,
-                                          uint64_t* before) {
+__attribute__((noipa)) int baseline_fetch_add(void* base, size_t capacity, size_t offset,
+                                              uint64_t value, uint64_t* before) {
   if (offset % sizeof value != 0 || offset > capacity || sizeof value > capacity - offset) return -1;
   *before = atomic_fetch_add((_Atomic uint64_t*)(void*)((char*)base + offset), value);
   return 0;

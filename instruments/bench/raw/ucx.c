@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The twin of the ucx conduit: put + flag written by hand on bare UCX, as fast as we can write it. Up to 8 KiB the data
- * are an active message of their own, which the target copies, and the flag is another one behind it: on one endpoint
- * UCX keeps messages of one fragment in order. Longer data are ucp_put_nbx, and a flush before the flag. (TWIN_PUTS=1:
- * ucp_put_nbx and a ucp_worker_fence at every size. Right only over one ordered lane, as TCP with one interface; it
- * was never the faster one.) The receiver adds to the flag, fences, looks for sleepers, and takes one, as the library
- * does. While nothing comes it spins, then yields. UCX_TLS and UCX_NET_DEVICES choose the transport.
+ * The baseline of the ucx conduit: put and flag, written by hand on bare UCX for the highest speed. Data of up to
+ * 8 KiB are an active message, which the target copies, and a second one sets the flag: on one endpoint UCX keeps
+ * messages of one fragment in order. Longer data are ucp_put_nbx, and a flush before the flag. TWIN_PUTS=1 takes
+ * ucp_put_nbx and ucp_worker_fence at every size; this is correct over one ordered lane only, such as TCP with one
+ * interface, and never was faster. The receiver adds to the flag, fences, looks for sleepers, and takes one, as the
+ * library does. While nothing comes it spins, then yields. UCX_TLS and UCX_NET_DEVICES choose the transport.
  */
 #include "network.h"
 
@@ -29,7 +29,7 @@ struct bytes {
   char data[4092];
 };
 
-struct twin_channel {
+struct baseline_channel {
   ucp_context_h context;
   ucp_worker_h worker;
   ucp_ep_h endpoint;
@@ -45,14 +45,14 @@ static atomic_int sleepers;
 
 static void check(ucs_status_t status, const char* what) {
   if (status == UCS_OK) return;
-  fprintf(stderr, "ucx twin: %s: %s\n", what, ucs_status_string(status));
+  fprintf(stderr, "ucx baseline: %s: %s\n", what, ucs_status_string(status));
   exit(1);
 }
 
 static ucs_status_t on_message(void* argument, const void* header, size_t header_length, void* data,
                                size_t length, const ucp_am_recv_param_t* param) {
   (void)header_length, (void)param;
-  twin_channel* at = argument;
+  baseline_channel* at = argument;
   const struct record* record = header;
   if (length) {
     if (record->offset > at->bytes || length > at->bytes - record->offset) abort();
@@ -67,7 +67,7 @@ static ucs_status_t on_message(void* argument, const void* header, size_t header
 }
 
 static void on_sent(void* request, ucs_status_t status, void* argument) {
-  twin_channel* at = argument;
+  baseline_channel* at = argument;
   check(status, "a request");
   ucp_request_free(request);
   ++at->completed;
@@ -79,13 +79,13 @@ static struct bytes swap(int meeting, const void* data, size_t size) {
   memcpy(mine.data, data, size);
   if (send(meeting, &mine, sizeof mine, MSG_NOSIGNAL) != sizeof mine ||
       recv(meeting, &theirs, sizeof theirs, MSG_WAITALL) != sizeof theirs) {
-    fprintf(stderr, "ucx twin: the other process is gone\n");
+    fprintf(stderr, "ucx baseline: the other process is gone\n");
     exit(1);
   }
   return theirs;
 }
 
-static void open_worker(twin_channel* at) {
+static void open_worker(baseline_channel* at) {
   ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES,
                          .features = UCP_FEATURE_RMA | UCP_FEATURE_AM};
   check(ucp_init(&params, NULL, &at->context), "ucp_init");
@@ -101,9 +101,9 @@ static void open_worker(twin_channel* at) {
   check(ucp_worker_set_am_recv_handler(at->worker, &handler), "ucp_worker_set_am_recv_handler");
 }
 
-twin_channel* channel_open(int meeting, int rank, size_t bytes, int crowded) {
+baseline_channel* channel_open(int meeting, int rank, size_t bytes, int crowded) {
   (void)rank;
-  twin_channel* at = calloc(1, sizeof *at);
+  baseline_channel* at = calloc(1, sizeof *at);
   if (!at) abort();
   at->bytes = bytes;
   at->spins = crowded ? 1 : 1000;
@@ -136,18 +136,18 @@ twin_channel* channel_open(int meeting, int rank, size_t bytes, int crowded) {
 }
 
 /* The process is about to end, and UCX's orderly way out would have to be agreed on with the other side. */
-void channel_close(twin_channel* at) { free(at); }
+void channel_close(baseline_channel* at) { free(at); }
 
-const char* channel_transport(const twin_channel* at) {
+const char* channel_transport(const baseline_channel* at) {
   (void)at;
   const char* chosen = getenv("UCX_TLS");
   return chosen ? chosen : "chosen by UCX";
 }
-char* channel_target(const twin_channel* at) { return at->segment + page; }
-char* channel_source(const twin_channel* at) { return at->segment + page + at->bytes; }
-void channel_progress(twin_channel* at) { ucp_worker_progress(at->worker); }
+char* channel_target(const baseline_channel* at) { return at->segment + page; }
+char* channel_source(const baseline_channel* at) { return at->segment + page + at->bytes; }
+void channel_progress(baseline_channel* at) { ucp_worker_progress(at->worker); }
 
-void channel_wait(twin_channel* at) {
+void channel_wait(baseline_channel* at) {
   _Atomic uint32_t* flag = (_Atomic uint32_t*)(void*)at->segment;
   for (int polls = 1; !atomic_load_explicit(flag, memory_order_acquire); ++polls) {
     ucp_worker_progress(at->worker);
@@ -157,14 +157,14 @@ void channel_wait(twin_channel* at) {
 }
 
 /* What UCX did not do at once it reports later; such requests are not let pile up. */
-static void posted(twin_channel* at, ucs_status_ptr_t request, const char* what) {
+static void posted(baseline_channel* at, ucs_status_ptr_t request, const char* what) {
   if (UCS_PTR_IS_ERR(request)) check(UCS_PTR_STATUS(request), what);
   if (request == NULL) return;
   ++at->posted;
   while (at->posted - at->completed > in_place) ucp_worker_progress(at->worker);
 }
 
-static ucp_request_param_t reported(twin_channel* at) {
+static ucp_request_param_t reported(baseline_channel* at) {
   return (ucp_request_param_t){.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                                                UCP_OP_ATTR_FIELD_USER_DATA |
                                                UCP_OP_ATTR_FIELD_MEMORY_TYPE,
@@ -174,7 +174,7 @@ static ucp_request_param_t reported(twin_channel* at) {
 }
 
 /* `record` must live until UCX has taken it: a header is copied only when it is sent at once. */
-static void send_message(twin_channel* at, const struct record* record, const void* data,
+static void send_message(baseline_channel* at, const struct record* record, const void* data,
                          size_t bytes) {
   static _Thread_local struct record records[4 * in_place];
   static _Thread_local unsigned next;
@@ -187,7 +187,7 @@ static void send_message(twin_channel* at, const struct record* record, const vo
          "ucp_am_send_nbx");
 }
 
-void channel_put(twin_channel* at, size_t offset, size_t bytes) {
+void channel_put(baseline_channel* at, size_t offset, size_t bytes) {
   const char* from = channel_source(at) + offset;
   if (bytes <= copied && !at->fence) {
     send_message(at, &(struct record){offset, 0}, from, bytes);
@@ -199,7 +199,7 @@ void channel_put(twin_channel* at, size_t offset, size_t bytes) {
   at->long_put = 1;
 }
 
-void channel_signal(twin_channel* at) {
+void channel_signal(baseline_channel* at) {
   if (at->fence) {
     check(ucp_worker_fence(at->worker), "ucp_worker_fence");
   } else if (at->long_put) {
@@ -211,7 +211,7 @@ void channel_signal(twin_channel* at) {
   send_message(at, &(struct record){0, 1}, NULL, 0);
 }
 
-void channel_put_signal(twin_channel* at, size_t offset, size_t bytes) {
+void channel_put_signal(baseline_channel* at, size_t offset, size_t bytes) {
   if (bytes <= copied) {
     send_message(at, &(struct record){offset, 1}, channel_source(at) + offset, bytes);
   } else {

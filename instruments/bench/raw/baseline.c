@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The twin: what a programmer writes who has nothing but mapped memory, atomics and a futex. It is
- * the bar the library is measured against, so it is as fast as we could write it, and its flag means
- * the same: a counter to which a signal adds one and from which a wait takes one; a waiter spins, then
- * yields, then sleeps; a signal wakes sleepers, and costs one look when there are none.
+ * The baseline: put and flag with nothing but mapped memory, atomics and a futex. The library is compared with it,
+ * so it is as fast as we could write it, and its flag has the library's meaning: a signal adds one to a counter and
+ * a wait takes one from it. A waiter spins, then yields, then sleeps; a signal wakes sleepers, and costs one look
+ * when there are none.
  */
-#include "twin.h"
+#include "baseline.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -27,7 +27,7 @@ enum {
   line_bytes = 128     /* what caches move together */
 };
 
-struct twin_flag {
+struct baseline_flag {
   _Alignas(line_bytes) _Atomic uint32_t count; /* signals not yet taken */
   _Atomic uint32_t sleepers;
   _Atomic uint32_t events; /* changes when sleepers are to look again; the futex */
@@ -42,7 +42,7 @@ static void pause_cpu(void) { __asm__ volatile("yield"); }
 static int crowded, spins_between, yields; /* yields: before sleeping */
 static __thread int waits, together, bulky;
 
-void* twin_map(size_t bytes) {
+void* baseline_map(size_t bytes) {
   void* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return NULL;
   madvise(memory, bytes, MADV_HUGEPAGE);
@@ -50,7 +50,7 @@ void* twin_map(size_t bytes) {
   return memory;
 }
 
-void twin_set(int threads, int rank) {
+void baseline_set(int threads, int rank) {
   cpu_set_t cores;
   CPU_ZERO(&cores);
   sched_getaffinity(0, sizeof cores, &cores);
@@ -59,9 +59,9 @@ void twin_set(int threads, int rank) {
   yields = crowded ? 50 : 1000;
 }
 
-size_t twin_flag_size(void) { return sizeof(twin_flag); }
+size_t baseline_flag_size(void) { return sizeof(baseline_flag); }
 
-void twin_put(void* to, const void* from, size_t bytes) {
+void baseline_put(void* to, const void* from, size_t bytes) {
   if (bytes == 8)
     memcpy(to, from, 8); /* one store, not a call */
   else
@@ -69,10 +69,10 @@ void twin_put(void* to, const void* from, size_t bytes) {
   if (__builtin_expect(bytes > bulk, 0)) bulky = 1;
 }
 
-__attribute__((noipa)) int twin_put_checked(void* base, size_t capacity, size_t offset,
-                                            const void* from, size_t bytes) {
+__attribute__((noipa)) int baseline_put_checked(void* base, size_t capacity, size_t offset,
+                                                const void* from, size_t bytes) {
   if (offset > capacity || bytes > capacity - offset) return -1;
-  twin_put((char*)base + offset, from, bytes);
+  baseline_put((char*)base + offset, from, bytes);
   return 0;
 }
 
@@ -80,7 +80,7 @@ static long futex(_Atomic uint32_t* word, int operation, uint32_t value) {
   return syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
 }
 
-void twin_signal(twin_flag* flag) {
+void baseline_signal(baseline_flag* flag) {
   atomic_fetch_add(&flag->count, 1); /* sequentially consistent: no load passes it */
   if (__builtin_expect(atomic_load(&flag->sleepers) != 0, 0)) {
     atomic_fetch_add(&flag->events, 1);
@@ -88,7 +88,7 @@ void twin_signal(twin_flag* flag) {
   }
 }
 
-static int take(twin_flag* flag) {
+static int take(baseline_flag* flag) {
   uint32_t count = atomic_load_explicit(&flag->count, memory_order_relaxed);
   while (count != 0) {
     if (atomic_compare_exchange_weak_explicit(&flag->count, &count, count - 1, memory_order_acquire,
@@ -98,7 +98,7 @@ static int take(twin_flag* flag) {
   return 0;
 }
 
-static int sleep_once(twin_flag* flag) {
+static int sleep_once(baseline_flag* flag) {
   atomic_fetch_add(&flag->sleepers, 1);
   const uint32_t events = atomic_load(&flag->events);
   const int taken = take(flag); /* a signal before this look did not see us asleep */
@@ -107,7 +107,7 @@ static int sleep_once(twin_flag* flag) {
   return taken;
 }
 
-static int look(twin_flag* flag, int spins) {
+static int look(baseline_flag* flag, int spins) {
   for (int i = 0; i < spins; ++i) {
     if (take(flag)) return 1;
     pause_cpu();
@@ -115,13 +115,13 @@ static int look(twin_flag* flag, int spins) {
   return 0;
 }
 
-static int look_crowded(twin_flag* flag) {
+static int look_crowded(baseline_flag* flag) {
   int spins = ++waits >= turn || bulky ? 1 : together ? spins_together : spins_between;
   together = look(flag, spins);
   return together;
 }
 
-void twin_wait(twin_flag* flag) {
+void baseline_wait(baseline_flag* flag) {
   if (crowded ? look_crowded(flag) : look(flag, spins_alone)) return;
   waits = 0;
   int between = bulky ? 1 : spins_between;
