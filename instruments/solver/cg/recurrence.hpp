@@ -7,7 +7,7 @@
 
 #include "solver/cg/cg.hpp"
 #include "solver/cg/vectors.hpp"
-#include "solver/matrix/large.hpp"
+#include "solver/matrix/csr.hpp"
 
 namespace ompl::solver {
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <sys/mman.h>
+
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -87,5 +89,27 @@ void check_rows(const Csr& some, uint32_t first);
 
 // y = A x for the rows first up to, but without, last.
 void multiply(const Csr& matrix, uint32_t first, uint32_t last, const double* x, double* y);
+
+// Vectors that are as long as a matrix has rows or entries.
+
+// Asks for huge pages before the memory is touched: fewer faults while it is filled, fewer misses when it is read.
+// Where the kernel has none for it, nothing changes.
+template <class T>
+void reserve_large(std::vector<T>& vector, std::size_t size) {
+  constexpr uintptr_t kPage = uintptr_t{2} << 20;
+  vector.reserve(size);
+  const auto begin = reinterpret_cast<uintptr_t>(vector.data());
+  const uintptr_t first = (begin + kPage - 1) / kPage * kPage;
+  const uintptr_t last = (begin + size * sizeof(T)) / kPage * kPage;
+  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+}
+
+template <class T>
+[[nodiscard]] std::vector<T> large_vector(std::size_t size) {
+  std::vector<T> out;
+  reserve_large(out, size);
+  out.resize(size);
+  return out;
+}
 
 }  // namespace ompl::solver

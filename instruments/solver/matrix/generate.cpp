@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "common/input_error.hpp"
-#include "solver/matrix/large.hpp"
+#include "solver/matrix/csr.hpp"
 
 namespace ompl::solver {
 

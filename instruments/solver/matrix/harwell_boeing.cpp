@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "solver/matrix/harwell_boeing.hpp"
+#include "solver/matrix/matrix_file.hpp"
 
 #include <algorithm>
 
-#include "solver/matrix/numbers.hpp"
+#include "solver/matrix/lines.hpp"
 
 namespace ompl::solver {
 

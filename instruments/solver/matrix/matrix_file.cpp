@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solver/matrix/matrix_file.hpp"
 
-#include "solver/matrix/harwell_boeing.hpp"
+#include "solver/matrix/lines.hpp"
 #include "solver/matrix/matrix_market.hpp"
-#include "solver/matrix/numbers.hpp"
 
 namespace ompl::solver {
 

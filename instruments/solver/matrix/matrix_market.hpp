@@ -6,9 +6,11 @@
 #pragma once
 
 #include <functional>
+#include <span>
+#include <string>
 #include <vector>
 
-#include "solver/matrix/listed.hpp"
+#include "solver/matrix/matrix_file.hpp"
 
 namespace ompl::solver {
 
@@ -35,5 +37,12 @@ uint64_t read_coordinates(Lines& lines, const MatrixMarketHead& head, uint64_t m
 
 // Refuses `entries` that are fewer than the head says; `line` is the file's last.
 void check_complete(const Lines& lines, const MatrixMarketHead& head, uint64_t entries, uint64_t line);
+
+// The numbers of a Matrix Market array of one column, compressed or not. Throws InputError, also for other than `rows`.
+[[nodiscard]] std::vector<double> read_vector(const std::string& path, uint32_t rows);
+
+// Such an array, each number to the last bit; `comment` is a line of it. The file is complete or as it was before.
+// Throws InputError.
+void write_vector(const std::string& path, const std::string& comment, std::span<const double> values);
 
 }  // namespace ompl::solver

@@ -5,8 +5,7 @@
 #include <array>
 #include <numeric>
 
-#include "solver/matrix/large.hpp"
-#include "solver/matrix/sell_kernels.hpp"
+#include "solver/matrix/csr.hpp"
 
 namespace ompl::solver {
 

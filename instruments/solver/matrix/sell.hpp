@@ -50,4 +50,11 @@ void append_block(const Csr& matrix, uint32_t first, uint32_t last, Sell& to);
 // y = A x for the rows first up to, but without, last; whole blocks of kBlock rows, or up to the end.
 void multiply(const Sell& matrix, uint32_t first, uint32_t last, const double* x, double* y);
 
+// The sums of the 8 rows of a chunk. All add in the order of the entries, products rounded: the same bits from each.
+
+void kernel_portable(const Sell& matrix, const Sell::Chunk& chunk, const double* x, double* sums);
+// Only where has() says so; on other architectures than x86-64 these are the portable one.
+void kernel_avx2(const Sell& matrix, const Sell::Chunk& chunk, const double* x, double* sums);
+void kernel_avx512(const Sell& matrix, const Sell::Chunk& chunk, const double* x, double* sums);
+
 }  // namespace ompl::solver

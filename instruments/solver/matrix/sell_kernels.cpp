@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "solver/matrix/sell_kernels.hpp"
+#include "solver/matrix/sell.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "solver/matrix/large.hpp"
+#include "solver/matrix/csr.hpp"
 
 namespace ompl::solver {
 
@@ -147,6 +147,20 @@ class Cut {
 };
 
 }  // namespace
+
+void multiply_add(const Coupling& coupling, uint32_t first, uint32_t last, const double* const* halo,
+                  double* y) {
+  const auto begin = std::ranges::lower_bound(coupling.runs, first, {}, &Coupling::Run::row);
+  for (auto run = static_cast<std::size_t>(begin - coupling.runs.begin());
+       run < coupling.runs.size() && coupling.runs[run].row < last; ++run) {
+    const auto [row, neighbour] = coupling.runs[run];
+    const double* const x = halo[neighbour];
+    double sum = y[row];
+    for (uint64_t k = coupling.start[run]; k < coupling.start[run + 1]; ++k)
+      sum += coupling.value[k] * x[coupling.column[k]];
+    y[row] = sum;
+  }
+}
 
 std::vector<std::vector<uint32_t>> needed_by(const Rows& mine, const Partition& partition,
                                              uint32_t part) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "solver/partition/quality.hpp"
+#include "solver/partition/partition.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -69,6 +70,16 @@ Partition partition_by(const std::string& how, uint32_t parts, uint32_t rows, co
   }
   if (how == "entries") return partition_entries(lengths, parts);
   return partition_metis(pattern, parts, how == "kway" ? MetisWay::kway : MetisWay::recursive);
+}
+
+nlohmann::ordered_json json_of(const Quality& q) {
+  return {{"cut", q.cut},
+          {"halo", q.halo},
+          {"neighbours_mean", q.neighbours_mean},
+          {"neighbours_most", q.neighbours_most},
+          {"smallest_message_bytes", q.smallest_message},
+          {"interior_least", q.interior_least},
+          {"rows_most", q.rows_most}};
 }
 
 }  // namespace ompl::solver

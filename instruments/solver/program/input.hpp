@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the options of both programs name: a generated matrix, a way to cut.
+// What both programs share: matrices to generate and ways to partition, by their names on the command line; the quality
+// of a partition in result files.
 #pragma once
 
 #include <array>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 
@@ -29,5 +31,8 @@ struct Generator {
 [[nodiscard]] Partition partition_by(const std::string& how, uint32_t parts, uint32_t rows,
                                      const Grid* grid, std::span<const uint32_t> lengths,
                                      const Csr& pattern);
+
+// As it stands in result files.
+[[nodiscard]] nlohmann::ordered_json json_of(const Quality& q);
 
 }  // namespace ompl::solver

@@ -7,7 +7,6 @@
 
 #include "solver/program/options.hpp"
 #include "solver/program/problem.hpp"
-#include "solver/program/solve.hpp"
 #include "solver/ranks/layer.hpp"
 #include "solver/ranks/mpi.hpp"
 

@@ -15,9 +15,8 @@
 #include "common/input_error.hpp"
 #include "solver/matrix/csr.hpp"
 #include "solver/matrix/matrix_file.hpp"
-#include "solver/partition/quality.hpp"
+#include "solver/partition/partition.hpp"
 #include "solver/program/input.hpp"
-#include "solver/program/quality_json.hpp"
 
 namespace {
 

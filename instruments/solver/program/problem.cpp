@@ -9,8 +9,6 @@
 
 #include "common/input_error.hpp"
 #include "solver/program/input.hpp"
-#include "solver/ranks/alike.hpp"
-#include "solver/ranks/file_rows.hpp"
 #include "solver/ranks/layer.hpp"
 #include "solver/ranks/rows.hpp"
 #include "solver/ranks/whole.hpp"

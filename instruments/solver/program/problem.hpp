@@ -6,7 +6,7 @@
 #include <string>
 
 #include "solver/partition/local.hpp"
-#include "solver/partition/quality.hpp"
+#include "solver/partition/partition.hpp"
 #include "solver/program/options.hpp"
 #include "solver/ranks/sums.hpp"
 
@@ -38,5 +38,9 @@ struct Cost {
   uint64_t entries = 0;
 };
 [[nodiscard]] Cost cost_of(const Problem& problem, Sums& sums);
+
+// What the options ask for. Collective. True if it is solved. Throws Refused on all ranks, LayerError and InputError on
+// one: then the job must be ended.
+bool solve(const Options& options, Sums& sums);
 
 }  // namespace ompl::solver

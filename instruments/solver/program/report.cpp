@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "solver/matrix/sell.hpp"
-#include "solver/program/quality_json.hpp"
+#include "solver/program/input.hpp"
 #include "solver/ranks/layer.hpp"
 
 namespace ompl::solver {

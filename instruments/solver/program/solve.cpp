@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "solver/program/solve.hpp"
+#include "solver/program/problem.hpp"
 
 #include <array>
 #include <chrono>
@@ -7,15 +7,13 @@
 #include <optional>
 
 #include "common/input_error.hpp"
-#include "solver/matrix/large.hpp"
-#include "solver/matrix/vector_file.hpp"
-#include "solver/program/problem.hpp"
+#include "solver/matrix/csr.hpp"
+#include "solver/matrix/matrix_market.hpp"
 #include "solver/program/report.hpp"
 #include "solver/ranks/halo_exchange.hpp"
 #include "solver/ranks/layer.hpp"
 #include "solver/ranks/mpi.hpp"
-#include "solver/ranks/mpi_sums.hpp"
-#include "solver/ranks/overlapped_sums.hpp"
+#include "solver/ranks/sums.hpp"
 #include "solver/ranks/whole.hpp"
 
 namespace ompl::solver {

@@ -10,7 +10,6 @@
 #include <numeric>
 
 #include "solver/ranks/layer.hpp"
-#include "solver/ranks/place.hpp"
 
 namespace ompl::solver {
 

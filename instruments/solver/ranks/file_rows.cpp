@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "solver/ranks/file_rows.hpp"
+#include "solver/ranks/rows.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,9 +8,9 @@
 
 #include "solver/matrix/matrix_file.hpp"
 #include "solver/partition/shares.hpp"
-#include "solver/ranks/alike.hpp"
 #include "solver/ranks/all_to_all.hpp"
 #include "solver/ranks/layer.hpp"
+#include "solver/ranks/whole.hpp"
 
 namespace ompl::solver {
 

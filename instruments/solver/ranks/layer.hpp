@@ -3,6 +3,7 @@
 
 #include <omnipgas/ompl.h>
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 
@@ -28,5 +29,15 @@ inline int check(int code, const char* call) {
 [[nodiscard]] inline uint32_t all_ranks() {
   return static_cast<uint32_t>(check(ompl_size(), "ompl_size"));
 }
+
+// Memory at the same place of every rank, while it is needed. Collective; throws LayerError.
+template <class T>
+struct Place {
+  explicit Place(std::size_t count) { check(ompl_alloc(count * sizeof(T), &offset), "ompl_alloc"); }
+  [[nodiscard]] T* own() const { return static_cast<T*>(ompl_ptr(my_rank(), offset)); }
+  // Collective, and so no destructor's business.
+  void free() const { check(ompl_free(offset), "ompl_free"); }
+  uint64_t offset = 0;
+};
 
 }  // namespace ompl::solver

@@ -3,6 +3,10 @@
 
 #include <dlfcn.h>
 
+#include <memory>
+
+#include "solver/cg/exchange.hpp"
+
 namespace ompl::solver {
 
 // Null if this process's MPI, if any, has no such function.
@@ -30,5 +34,10 @@ class Mpi {
     if (present()) mpi_function<int()>("MPI_Finalize")();
   }
 };
+
+// Sums over all ranks by MPI_Iallreduce() on MPI_COMM_WORLD, of the MPI that this process has initialised; to be moved on
+// by the thread that did. All ranks get the same bits, as MPI demands. Throws std::runtime_error if MPI says of an error,
+// or has no such function.
+[[nodiscard]] std::unique_ptr<OverlappedReduction> make_mpi_sums();
 
 }  // namespace ompl::solver

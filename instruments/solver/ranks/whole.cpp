@@ -2,9 +2,13 @@
 #include "solver/ranks/whole.hpp"
 
 #include <algorithm>
+#include <new>
 #include <numeric>
+#include <system_error>
 
-#include "solver/ranks/place.hpp"
+#include "common/input_error.hpp"
+#include "solver/ranks/all_to_all.hpp"
+#include "solver/ranks/layer.hpp"
 
 namespace ompl::solver {
 
@@ -47,6 +51,28 @@ std::vector<double> gather(const Partition& partition, std::span<const uint32_t>
   }
   place.free();
   return out;
+}
+
+std::string refusal_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const InputError& error) {
+    return error.what();
+  } catch (const std::bad_alloc&) {
+    return "not enough memory; take a smaller matrix or more machines";
+  } catch (const std::system_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void alike(const std::function<void()>& f) {
+  const std::string mine = refusal_of(f);
+  const Received<char> all = gather_everywhere<char>(mine, all_ranks());
+  for (uint32_t rank = 0; rank < all_ranks(); ++rank) {
+    const std::span<const char> why = all.from(rank);
+    if (!why.empty()) throw InputError(std::string(why.begin(), why.end()));
+  }
 }
 
 }  // namespace ompl::solver

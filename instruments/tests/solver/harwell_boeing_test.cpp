@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "refusal.hpp"
-#include "solver/matrix/harwell_boeing.hpp"
+#include "solver/matrix/matrix_file.hpp"
 
 namespace {
 

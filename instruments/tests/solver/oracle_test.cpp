@@ -10,7 +10,6 @@
 #include "solver/cg/cg.hpp"
 #include "solver/matrix/generate.hpp"
 #include "solver/partition/partition.hpp"
-#include "solver/partition/quality.hpp"
 
 namespace {
 

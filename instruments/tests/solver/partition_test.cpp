@@ -8,7 +8,7 @@
 #include "common/input_error.hpp"
 #include "same.hpp"
 #include "solver/partition/local.hpp"
-#include "solver/partition/quality.hpp"
+#include "solver/partition/partition.hpp"
 
 namespace {
 

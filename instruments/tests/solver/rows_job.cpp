@@ -12,11 +12,10 @@
 #include "refusal.hpp"
 #include "same.hpp"
 #include "solver/matrix/matrix_file.hpp"
-#include "solver/ranks/alike.hpp"
 #include "solver/ranks/all_to_all.hpp"
-#include "solver/ranks/file_rows.hpp"
 #include "solver/ranks/layer.hpp"
 #include "solver/ranks/rows.hpp"
+#include "solver/ranks/whole.hpp"
 
 namespace {
 

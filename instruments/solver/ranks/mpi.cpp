@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "solver/ranks/mpi_sums.hpp"
+#include "solver/ranks/mpi.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,6 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
-
-#include "solver/ranks/mpi.hpp"
 
 namespace ompl::solver {
 
