@@ -22,15 +22,16 @@ from omnipgas_tools.commands import overlap as overlap_command
 from omnipgas_tools.commands import partition, solve, study, tune
 from omnipgas_tools.commands import rank as rank_command
 from omnipgas_tools.commands import report as comparison
-from omnipgas_tools.figures import figures, performance
-from omnipgas_tools.figures.bench import Bench
-from omnipgas_tools.figures.figure import Figure
 from omnipgas_tools.libraries import installation, peers
 from omnipgas_tools.measure import endpoints, network, results, resuming, runner
 from omnipgas_tools.measure.worker import WorkerError
 from omnipgas_tools.model import commands
 from omnipgas_tools.options import INTERRUPTED, TWO_HOSTS, Bar, console_beside, numbers, on_hosts, words
+from omnipgas_tools.report import performance
 from omnipgas_tools.report import terminal as report
+from omnipgas_tools.targets import targets
+from omnipgas_tools.targets.bench import Bench
+from omnipgas_tools.targets.target import Target
 
 LIBRARIES = "raw,ompl,mpich,openmpi,intel,mpich-debian,openmpi-debian"
 NETWORK_LIBRARIES = "ofi,ucx,ompl,mpich,openmpi"
@@ -102,7 +103,7 @@ PERCENTILES = typer.Option(
     False, "--percentiles", help="Plot p50 and p99 beside the slowest thread's mean."
 )
 GROUPS = typer.Option(
-    ",".join(figures.GROUPS), "--groups", help=f"Which: {', '.join(figures.GROUPS)}.", show_default="all"
+    ",".join(targets.GROUPS), "--groups", help=f"Which: {', '.join(targets.GROUPS)}.", show_default="all"
 )
 GIVEN = typer.Option(
     None, "--from", metavar="FILE",
@@ -295,30 +296,30 @@ def measure_figures(
     publish: bool = PUBLISH,
 ) -> None:
     """Measure the "must show" figures; one line each: name, value, bound, met or missed."""
-    wanted = words("--groups", groups, list(figures.GROUPS))
+    wanted = words("--groups", groups, list(targets.GROUPS))
     if beside and not given:
         raise typer.BadParameter("needs --from, the files of the first run", param_hint="--beside")
     runs = [comparison.side(files) for files in (given, beside) if files]
     console = Console(stderr=True)
     build = peers.build_dir()
-    found: list[Figure] = []
+    found: list[Target] = []
     interrupted = False
     with Bar(console) as bar:
         bench = Bench(build, bar, runs)
         try:
-            for figure in figures.measure(bench, wanted):
+            for figure in targets.measure(bench, wanted):
                 found.append(figure)
                 print(figure.line(), flush=True)
         except KeyboardInterrupt:
             interrupted = True
-    path = figures.write(build / "results", bench.groups)
+    path = targets.write(build / "results", bench.groups)
     bounded = [figure for figure in found if figure.bound is not None]
     met = sum(figure.met for figure in bounded)
     console.print(f"{met} of {len(bounded)} bounds met. Result file: {path}")
     if interrupted:
         raise typer.Exit(INTERRUPTED)
     if publish:
-        performance.publish(path, CHECKOUT / "docs", list(figures.GROUPS))
+        performance.publish(path, CHECKOUT / "docs", list(targets.GROUPS))
 
 
 def measure(request: Request) -> int:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """callgrind.read(): whose instructions are whose."""
 
-from omnipgas_tools.figures import callgrind
+from omnipgas_tools.targets import callgrind
 
 TEXT = """\
 # callgrind format

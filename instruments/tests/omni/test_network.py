@@ -9,13 +9,13 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from omnipgas_tools.figures import network as network_figures
-from omnipgas_tools.figures.bench import Bench
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.libraries.peers import Hosts, MissingError
 from omnipgas_tools.measure import endpoints, network
 from omnipgas_tools.measure.runner import Contender, Progress
 from omnipgas_tools.measure.worker import Worker
+from omnipgas_tools.targets import network as network_targets
+from omnipgas_tools.targets.bench import Bench
 
 from .common import LIMIT, built, mock, need_hosts, omni
 from .test_results import SCHEMA
@@ -96,13 +96,13 @@ def test_without_root_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(MissingError, match="root"), network.two_hosts():
         pass
     bench = Bench(peers.build_dir(), Progress())
-    figures = [*network_figures.tcp(bench), *network_figures.ofi(bench), *network_figures.sleeper(bench)]
+    figures = [*network_targets.tcp(bench), *network_targets.ofi(bench), *network_targets.sleeper(bench)]
     assert all(not figure.met and "root" in figure.note for figure in figures)
 
 
 def test_sixteen_cores_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers, "cores", lambda: 4)
-    figures = network_figures.cores16(Bench(peers.build_dir(), Progress()))
+    figures = network_targets.cores16(Bench(peers.build_dir(), Progress()))
     assert [figure.note for figure in figures] == ["needs 16 cores, 4 here"] * 2
     assert not any(figure.met for figure in figures)
 

@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from omnipgas_tools.figures import comparison as comparison_figures
-from omnipgas_tools.figures import figures
-from omnipgas_tools.figures.bench import Bench
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.measure import results, runner
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.runner import Progress
 from omnipgas_tools.report import ranking
 from omnipgas_tools.report.ranking import Contradiction, Place
+from omnipgas_tools.targets import comparison as comparison_targets
+from omnipgas_tools.targets import targets
+from omnipgas_tools.targets.bench import Bench
 
 from .common import MOCK, built, omni
 
@@ -73,7 +73,7 @@ def test_the_command_names_what_contradicts(tmp_path: Path) -> None:
 
 def figure_of(rows: list[Result], part: str) -> tuple[float | None, bool]:
     """Value and verdict of the one figure with that in its name."""
-    (figure,) = [one for one in comparison_figures.against_all(rows) if part in one.name]
+    (figure,) = [one for one in comparison_targets.against_all(rows) if part in one.name]
     return figure.value, figure.met
 
 
@@ -95,7 +95,7 @@ def test_this_layer_against_all() -> None:
 def test_figures_are_read_from_the_runs_that_are_given() -> None:
     run = {"name": "run", "machine": {"cpu": "there"}, "results": [row("ompl", 1, 2)]}
     bench = Bench(peers.build_dir(), Progress(), [run])
-    found = list(figures.measure(bench, ["comparison", "ranking"]))
+    found = list(targets.measure(bench, ["comparison", "ranking"]))
     assert [one.value for one in found] == [None] * 3
     assert bench.groups["comparison"]["machine"] == {"cpu": "there"}
     assert bench.groups["comparison"]["given"] == ["run"] and not bench.groups["comparison"]["results"]
@@ -111,11 +111,11 @@ def test_without_files_quick_runs_are_made(tmp_path: Path, monkeypatch: pytest.M
         f'[{n}]\ntitle = "{n}"\nops = ["put"]\nworker = "worker"\nlaunch = {launch}\n' for n in ("ompl", "b", "raw")
     ]
     (tmp_path / "bench" / "peers.toml").write_text("\n".join(rows))
-    monkeypatch.setattr(comparison_figures, "THREADS", (1, 2))
-    monkeypatch.setattr(comparison_figures, "SIZES", {"pingpong": (8, 65536), "rate": (8,)})
+    monkeypatch.setattr(comparison_targets, "THREADS", (1, 2))
+    monkeypatch.setattr(comparison_targets, "SIZES", {"pingpong": (8, 65536), "rate": (8,)})
     monkeypatch.setattr(runner, "QUICK", replace(runner.QUICK, rounds=2, min_rounds=2))
     bench = Bench(tmp_path, Progress())
-    found = list(figures.measure(bench, ["comparison", "ranking"]))
+    found = list(targets.measure(bench, ["comparison", "ranking"]))
     assert [one.value for one in found] == [0, 1, 0, 1, 0, 0, None]  # the mocks are equally fast: all are tied
     assert all(one.met for one in found[:-1]) and not found[-1].met
     assert len(bench.quick) == 2  # ranking takes comparison's run for its first

@@ -9,11 +9,10 @@ from typing import Any
 
 import jsonschema
 import pytest
-from omnipgas_tools.figures import performance
 from omnipgas_tools.measure import results
 from omnipgas_tools.measure.runner import Cell
 from omnipgas_tools.measure.worker import Round
-from omnipgas_tools.report import plots
+from omnipgas_tools.report import performance, plots
 
 from .common import contender
 

@@ -7,36 +7,36 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from omnipgas_tools.figures import solver as solver_figures
-from omnipgas_tools.figures.bench import Bench
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.measure.runner import Progress
+from omnipgas_tools.targets import solver as solver_targets
+from omnipgas_tools.targets.bench import Bench
 
 from . import jobs
 
 SIDE = 12
 
 
-@pytest.mark.parametrize("name", sorted(solver_figures.PEERS))
+@pytest.mark.parametrize("name", sorted(solver_targets.PEERS))
 def test_a_peer_does_the_same_work(name: str) -> None:
     try:
-        found = solver_figures.peer(jobs.BUILD, name, SIDE)
+        found = solver_targets.peer(jobs.BUILD, name, SIDE)
     except peers.MissingError as missing:
         pytest.skip(str(missing))
-    mine = solver_figures.ours(SIDE, "csr")
+    mine = solver_targets.ours(SIDE, "csr")
     assert found["iterations"] == mine["iterations"]
     assert found["relative_residual"] == pytest.approx(mine["relative_residual"], rel=1e-3)
     assert found["seconds_per_iteration"] > 0 and found["setup_seconds"] > 0
 
 
 def test_memory_can_be_read() -> None:
-    assert solver_figures.bandwidth(jobs.BUILD)["bytes_per_second"] > 1e6
+    assert solver_targets.bandwidth(jobs.BUILD)["bytes_per_second"] > 1e6
 
 
 def test_a_group_of_figures() -> None:
     bench = Bench(jobs.BUILD, Progress())
-    figures = solver_figures.figures(bench, side=SIDE, rounds=1)
-    assert len(figures) == 1 + 2 * (len(solver_figures.PEERS) + 2)
+    figures = solver_targets.figures(bench, side=SIDE, rounds=1)
+    assert len(figures) == 1 + 2 * (len(solver_targets.PEERS) + 2)
     assert figures[0].met, figures[0].note
     # A round is too few for a claim.
     assert all(figure.value is None for figure in figures[1:])
@@ -50,7 +50,7 @@ def test_what_is_compared() -> None:
     found = {"csr": [run(0.8, 1)] * 30, "sell": [run(0.7, 3)] * 30, "petsc": [run(1.0, 2)] * 30, "hypre": []}
     # 12 B of an entry and 96 of a row: 2160 B, in 0.5 s.
     found["bandwidth"] = [{"bytes_per_second": 4320.0}] * 30
-    figures = {figure.name: figure for figure in solver_figures.compared(found, {"hypre": "gone"}, 5)}
+    figures = {figure.name: figure for figure in solver_targets.compared(found, {"hypre": "gone"}, 5)}
     found_csr = [figure for name, figure in figures.items() if "CSR" in name]
     assert [figure.value for figure in found_csr] == [
         pytest.approx(0.8), None, pytest.approx(1.6), pytest.approx(0.5)

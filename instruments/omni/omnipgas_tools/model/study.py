@@ -19,7 +19,6 @@ from typing import Any, List  # noqa: UP035
 import typer
 from rich.console import Console
 
-from omnipgas_tools.figures.figure import Figure
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.measure import results
 from omnipgas_tools.model import build_examples, examples, timer
@@ -28,6 +27,7 @@ from omnipgas_tools.model.predict import PredictionError
 from omnipgas_tools.model.tracers import NoTracerError, choose
 from omnipgas_tools.model.validate import Comparison, bounds, compare
 from omnipgas_tools.model.whatif import ask, time_of
+from omnipgas_tools.targets.target import Target
 
 SCHEMA = "omnipgas-study-gauss-1"
 MODELS = ("loggps", "loggp-1", "loggp-2")
@@ -245,7 +245,7 @@ def cells_of(row: dict[str, Any] | None, models: Sequence[str], kind: str, measu
     return cells
 
 
-def figures(found: dict[str, Any], title: str = "gauss", why: str = "nothing was measured") -> list[Figure]:
+def figures(found: dict[str, Any], title: str = "gauss", why: str = "nothing was measured") -> list[Target]:
     """The errors of LogGPS; `why`: if there are no rows."""
     out = []
     for kind, what in (("predicted", "predicted"), ("what_if", "what-if")):

@@ -13,7 +13,6 @@ from typing import Any, List, Optional  # noqa: UP035
 import typer
 from rich.console import Console
 
-from omnipgas_tools.figures.figure import Figure, missing
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.model import timer, traces
 from omnipgas_tools.model.predict import MODEL, SHARING, PredictionError, seconds, write
@@ -21,6 +20,7 @@ from omnipgas_tools.model.predict import run as predict
 from omnipgas_tools.model.trace import prepare
 from omnipgas_tools.model.tracer import Tracer
 from omnipgas_tools.model.tracers import NoTracerError, choose
+from omnipgas_tools.targets.target import Target, missing
 
 PARAMS = typer.Option(
     None, "--params", metavar="FILE", help="Parameters, or cenju4, myrinet, fast-ethernet. [fitted now]"
@@ -68,7 +68,7 @@ def compare(runs: list[float], predicted: float) -> Comparison:
     return Comparison(runs, median, low, high, predicted)
 
 
-def bounds(title: str, compared: list[tuple[str, Comparison]], why: str) -> list[Figure]:
+def bounds(title: str, compared: list[tuple[str, Comparison]], why: str) -> list[Target]:
     """Their errors against what is asked of them: the median at most 5 %, each at most 10 % or what its runs spread.
     `why`: if there are none."""
     median, worst = f"{title}, median error", f"{title}, worst error of what is allowed"
@@ -77,8 +77,8 @@ def bounds(title: str, compared: list[tuple[str, Comparison]], why: str) -> list
     name, last = max(compared, key=lambda one: abs(one[1].error) / one[1].allowed)
     each = ", ".join(f"{name} {one.error:+.1f}" for name, one in compared) if len(compared) <= MOST_NAMED else ""
     return [
-        Figure(median, statistics.median(abs(one.error) for _, one in compared), 5.0, True, unit="%", note=each),
-        Figure(worst, abs(last.error), last.allowed, True, unit="%", note=name),
+        Target(median, statistics.median(abs(one.error) for _, one in compared), 5.0, True, unit="%", note=each),
+        Target(worst, abs(last.error), last.allowed, True, unit="%", note=name),
     ]
 
 

@@ -16,14 +16,14 @@ from pathlib import Path
 import jsonschema
 import pytest
 from omnipgas_tools.cli import app
-from omnipgas_tools.figures import halo as halo_figures
-from omnipgas_tools.figures import performance
-from omnipgas_tools.figures.bench import Bench
-from omnipgas_tools.figures.figure import Figure
 from omnipgas_tools.halo import rounds as halo_rounds
 from omnipgas_tools.halo.pattern import PatternError, read, ring
 from omnipgas_tools.measure import results, runner
 from omnipgas_tools.measure.runner import Limits
+from omnipgas_tools.report import performance
+from omnipgas_tools.targets import halo as halo_targets
+from omnipgas_tools.targets.bench import Bench
+from omnipgas_tools.targets.target import Target
 from typer.testing import CliRunner
 
 from ..common import LIMIT, MOCK, OMNI, built, children, mock, need_hosts, omni, unframed
@@ -153,11 +153,11 @@ def test_ctrl_c_keeps_what_was_measured() -> None:
 # ---- figures
 
 
-def compared(build: Path, **bounds: float | None) -> list[Figure]:
+def compared(build: Path, **bounds: float | None) -> list[Target]:
     others = {name.replace("_", "-"): bound for name, bound in bounds.items()}
     how = Limits(rounds=30, min_rounds=30, tolerance=0.0, seconds=0.001, timeout=2)
     bench = Bench(build, runner.Progress())
-    figures = halo_figures.compare(bench, "ompl", "here", ring(2, 1, 64, 64), others, how)
+    figures = halo_targets.compare(bench, "ompl", "here", ring(2, 1, 64, 64), others, how)
     assert {row["op"] for row in bench.rows} in ({"double-buffer", *others}, set())
     return figures
 
@@ -170,13 +170,13 @@ def test_a_figure_without_a_bound_is_reported_and_one_that_failed_is_missed(mock
     assert free.line().split("(ompl)")[1].split()[-2:] == ["no", "bound"]
     assert failed.value is None and not failed.met and "no answer within 2 s" in failed.note
     bench = Bench(mocks, runner.Progress())
-    (none,) = halo_figures.compare(bench, "absent", "here", ring(2, 1, 8, 8), {"mpi": 0.5}, FAST)
+    (none,) = halo_targets.compare(bench, "absent", "here", ring(2, 1, 8, 8), {"mpi": 0.5}, FAST)
     assert none.value is None and "buy one" in none.note
     page = performance.page({"halo": {"machine": results.machine(), "figures": as_published([whole, free])}}, "")
     assert "1 of 1 bounds met" in page and "| none |  |" in page
 
 
-def as_published(figures: Sequence[Figure]) -> list[dict[str, object]]:
+def as_published(figures: Sequence[Target]) -> list[dict[str, object]]:
     return [asdict(one) | {"met": one.met} for one in figures]
 
 

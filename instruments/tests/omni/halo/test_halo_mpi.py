@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from omnipgas_tools.figures.bench import Bench
-from omnipgas_tools.figures.halo import compare
 from omnipgas_tools.halo import rounds as halo_rounds
 from omnipgas_tools.halo.pattern import Pattern, read, ring
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.measure.runner import Limits, Progress
+from omnipgas_tools.targets.bench import Bench
+from omnipgas_tools.targets.halo import compare
 
 from ..common import built, children
 

@@ -8,16 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from omnipgas_tools.figures import halo_overlap as halo_overlap_figures
-from omnipgas_tools.figures.bench import Bench
-from omnipgas_tools.figures.figure import Figure
-from omnipgas_tools.figures.halo_overlap import BY_MPI, EQUAL, LONGER, MINE, SHORTER, WAYS, over_link
 from omnipgas_tools.halo import overlap as halo_overlap
 from omnipgas_tools.halo.overlap import Job, Way, hidden, planes_for
 from omnipgas_tools.libraries.peers import Hosts
 from omnipgas_tools.measure import network
 from omnipgas_tools.measure.runner import Limits, Progress
 from omnipgas_tools.measure.worker import Worker, WorkerError
+from omnipgas_tools.targets import halo_overlap as halo_overlap_targets
+from omnipgas_tools.targets.bench import Bench
+from omnipgas_tools.targets.halo_overlap import BY_MPI, EQUAL, LONGER, MINE, SHORTER, WAYS, over_link
+from omnipgas_tools.targets.target import Target
 
 from ..common import MOCK, built, children, need_hosts
 
@@ -42,7 +42,7 @@ def test_planes_are_as_many_as_the_computation_shall_take() -> None:
 # ---- figures, of the mock
 
 
-def compared(monkeypatch: pytest.MonkeyPatch, build: Path, *options: str, how: Limits = HOW) -> list[Figure]:
+def compared(monkeypatch: pytest.MonkeyPatch, build: Path, *options: str, how: Limits = HOW) -> list[Target]:
     @contextmanager
     def no_hosts(rate: int) -> Iterator[Hosts]:
         assert rate == RATE
@@ -57,14 +57,14 @@ def compared(monkeypatch: pytest.MonkeyPatch, build: Path, *options: str, how: L
     (build / "bench" / "peers.toml").write_text("\n".join(lines))
     bench = Bench(build, Progress())
     figures = over_link(bench, "ompl", RATE, SIDE, how)
-    assert len({figure.name for figure in figures}) == len(figures) == sum(map(len, halo_overlap_figures.WAYS.values()))
+    assert len({figure.name for figure in figures}) == len(figures) == sum(map(len, halo_overlap_targets.WAYS.values()))
     assert all(row["bytes"] == SIDE**2 * 8 and len(row["compute_s"]) == ROUNDS for row in bench.rows)
     assert not children()
     return figures
 
 
-def of(figures: list[Figure], factor: float, way: Way) -> Figure:
-    (found,) = (f for f in figures if f.name == halo_overlap_figures.name("ompl", RATE, SIDE, factor, way))
+def of(figures: list[Target], factor: float, way: Way) -> Target:
+    (found,) = (f for f in figures if f.name == halo_overlap_targets.name("ompl", RATE, SIDE, factor, way))
     return found
 
 
@@ -82,8 +82,8 @@ def test_the_figure_of_double_buffering_has_a_bound_and_the_others_stand_beside(
 
 
 def test_a_missed_bound_is_missed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(halo_overlap_figures, "WAYS", {EQUAL: (MINE, Way("double-buffer", False))})
-    monkeypatch.setattr(halo_overlap_figures, "MINE", Way("double-buffer", False))
+    monkeypatch.setattr(halo_overlap_targets, "WAYS", {EQUAL: (MINE, Way("double-buffer", False))})
+    monkeypatch.setattr(halo_overlap_targets, "MINE", Way("double-buffer", False))
     figures = compared(monkeypatch, tmp_path)
     assert [figure.met for figure in figures] == [True, False]
     assert "missed" in figures[1].line()

@@ -10,7 +10,6 @@ from pathlib import Path
 import jsonschema
 import pytest
 from omnipgas_tools.cli import app
-from omnipgas_tools.figures import overlap as overlap_figures
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.measure import runner
 from omnipgas_tools.measure.runner import Limits
@@ -33,6 +32,7 @@ from omnipgas_tools.overlap.plan import (
     Series,
 )
 from omnipgas_tools.overlap.rounds import Journal, JournalError, Outcome, Record, Sample
+from omnipgas_tools.targets import overlap as overlap_targets
 from typer.testing import CliRunner
 
 from ..common import MOCK, children, mock, omni, unframed
@@ -230,7 +230,7 @@ def test_the_best_mpi_is_that_of_the_lowest_median() -> None:
     kinds = [("ompl", 6.0), ("mpich", 10.0), ("openmpi", 8.0)]
     records = [recorded(name, NONE, index, SMALL, pure_us=us) for name, us in kinds for index in range(30)]
     chosen = [replace(series(NONE), found=mock("good", name), layout=Layout(1, 2, 2, (0, 1))) for name, _ in kinds]
-    met, unmeasured = overlap_figures.pure(Outcome(chosen, [SMALL, LARGE], records), 2)
+    met, unmeasured = overlap_targets.pure(Outcome(chosen, [SMALL, LARGE], records), 2)
     assert (met.value, met.bound, met.met) == (0.75, 0.7, False)
     assert unmeasured.value is None and not unmeasured.met
 
@@ -248,11 +248,11 @@ def test_one_rank_computes_where_cores_are_few() -> None:
 def test_figures_of_modes_at_the_shortest_size() -> None:
     times = {NONE: 10.0, SHARED: 12.0, IDLE: 14.0, LOCKED_QUEUE: 90.0}
     records = [recorded("ompl", mode, index, SMALL, pure_us=us) for mode, us in times.items() for index in range(30)]
-    shared, idle, locked = overlap_figures.switched_on(Outcome([], [SMALL], records), Layout(2, 2, 1, (0, 1)))
+    shared, idle, locked = overlap_targets.switched_on(Outcome([], [SMALL], records), Layout(2, 2, 1, (0, 1)))
     assert shared.value == pytest.approx(1.2) and shared.met
     assert idle.value == pytest.approx(1.4) and not idle.met
     assert locked.value == pytest.approx(9) and locked.bound is None and locked.met
-    nothing = overlap_figures.switched_on(Outcome([], [SMALL]), Layout(2, 2, 1, (0, 1)))
+    nothing = overlap_targets.switched_on(Outcome([], [SMALL]), Layout(2, 2, 1, (0, 1)))
     assert [(one.value, one.met) for one in nothing] == [(None, False)] * 3
 
 
@@ -263,13 +263,13 @@ def test_figures_of_the_progress_thread() -> None:
         records.append(recorded("ompl", NONE, index, LARGE))
         records.append(recorded("ompl", SPARE, index, LARGE, overall_us=100.5))
         records.append(recorded("ompl", SHARED, index, LARGE, overall_us=112.2))
-    hidden, slowed = overlap_figures.hidden(Outcome([], [LARGE], records), layout)
-    (whole,) = overlap_figures.subscribed(Outcome([], [LARGE], records), layout)
+    hidden, slowed = overlap_targets.hidden(Outcome([], [LARGE], records), layout)
+    (whole,) = overlap_targets.subscribed(Outcome([], [LARGE], records), layout)
     assert hidden.value == pytest.approx(95) and hidden.met
     assert "share them in time" in hidden.note
     assert slowed.value == pytest.approx(1.25) and not slowed.met
     assert whole.value == pytest.approx(1.1) and not whole.met
-    nothing = [figure(Outcome([], [LARGE]), layout) for figure in (overlap_figures.hidden, overlap_figures.subscribed)]
+    nothing = [figure(Outcome([], [LARGE]), layout) for figure in (overlap_targets.hidden, overlap_targets.subscribed)]
     assert [one.value for figures in nothing for one in figures] == [None] * 3
 
 

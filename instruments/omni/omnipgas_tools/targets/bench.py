@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from omnipgas_tools.figures.figure import Figure, interval, missing
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.libraries.peers import MissingError
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.runner import Cell, Contender, Limits, Outcome, Progress, run_interleaved
+from omnipgas_tools.targets.target import Target, interval, missing
 
 Group = dict[str, object]  # of the result file
 ROUNDS = 40
 
 
-def ratio(name: str, mine: Cell | None, other: Cell | None, bound: float, at_most: bool = True) -> Figure:
+def ratio(name: str, mine: Cell | None, other: Cell | None, bound: float, at_most: bool = True) -> Target:
     """The median over rounds of mine / other."""
     for cell in (mine, other):
         if cell is None or cell.status != "ok":

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from omnipgas_tools.figures.bench import Bench
-from omnipgas_tools.figures.figure import Figure, missing
 from omnipgas_tools.measure import stats
+from omnipgas_tools.targets.bench import Bench
+from omnipgas_tools.targets.target import Target, missing
 from omnipgas_tools.tuner import runs as tuner_runs
 from omnipgas_tools.tuner.runs import Kind, Live, Replayed, RunError
 
@@ -20,7 +20,7 @@ RECORDINGS = stats.PAIRS_FOR_A_CLAIM  # of each kind: a call that something dist
 BLOCK, ROUNDS = 200, 40  # calls, and how often
 
 
-def figures(bench: Bench) -> list[Figure]:
+def figures(bench: Bench) -> list[Target]:
     """Of every kind of call."""
     made = []
     for kind in KINDS:
@@ -28,7 +28,7 @@ def figures(bench: Bench) -> list[Figure]:
     return made
 
 
-def recorded(bench: Bench, kind: Kind, calls: int = tuner_runs.CALLS, recordings: int = RECORDINGS) -> list[Figure]:
+def recorded(bench: Bench, kind: Kind, calls: int = tuner_runs.CALLS, recordings: int = RECORDINGS) -> list[Target]:
     """Runs that are recorded here, then replayed."""
     try:
         made = [tuner_runs.record(bench.build, kind, calls) for _ in range(recordings)]
@@ -39,18 +39,18 @@ def recorded(bench: Bench, kind: Kind, calls: int = tuner_runs.CALLS, recordings
     return judged(found)
 
 
-def judged(found: Sequence[Replayed]) -> list[Figure]:
+def judged(found: Sequence[Replayed]) -> list[Target]:
     """What replays of one kind show: medians over recordings."""
     takes = dict.fromkeys(one.takes for one in found)
     note = f"{len(found)} recordings of {found[0].calls} calls; takes {', '.join(takes)}"
     values = ([one.steady_of_best for one in found], [one.regret for one in found])
     return [
-        Figure(name, middle.median, bound, True, middle.low, middle.high, note=note)
+        Target(name, middle.median, bound, True, middle.low, middle.high, note=note)
         for (name, bound), middle in zip(_names(found[0].kind).items(), map(stats.median_interval, values), strict=True)
     ]
 
 
-def beside_the_best(bench: Bench, kind: Kind, block: int = BLOCK, rounds: int = ROUNDS) -> Figure:
+def beside_the_best(bench: Bench, kind: Kind, block: int = BLOCK, rounds: int = ROUNDS) -> Target:
     """The tuner at work, in rounds that take it and every algorithm in turn."""
     try:
         found = tuner_runs.live(bench.build, kind, block, rounds)
@@ -60,14 +60,14 @@ def beside_the_best(bench: Bench, kind: Kind, block: int = BLOCK, rounds: int = 
     return held(found)
 
 
-def held(found: Live) -> Figure:
+def held(found: Live) -> Target:
     """The bound holds if it lies in the interval, or above it: the value is the interval's low end."""
     try:
         ratio = found.ratio()
     except ValueError as error:
         return missing(_live_name(found.kind), STEADY, True, str(error))
     note = f"median {ratio.median:.3f}; the best is {found.best}"
-    return Figure(_live_name(found.kind), ratio.low, STEADY, True, ratio.low, ratio.high, "x", note)
+    return Target(_live_name(found.kind), ratio.low, STEADY, True, ratio.low, ratio.high, "x", note)
 
 
 def _names(kind: Kind) -> dict[str, float]:

@@ -4,8 +4,6 @@ between two hosts over links of limited rate."""
 
 from __future__ import annotations
 
-from omnipgas_tools.figures.bench import Bench, limits
-from omnipgas_tools.figures.figure import Figure, missing
 from omnipgas_tools.halo import overlap as halo_overlap
 from omnipgas_tools.halo.overlap import Job, Outcome, Way
 from omnipgas_tools.libraries import peers
@@ -13,6 +11,8 @@ from omnipgas_tools.libraries.peers import MissingError
 from omnipgas_tools.measure import network, stats
 from omnipgas_tools.measure.runner import Limits
 from omnipgas_tools.measure.worker import Worker, WorkerError
+from omnipgas_tools.targets.bench import Bench, limits
+from omnipgas_tools.targets.target import Target, missing
 
 MPIS = ("mpich", "openmpi")
 # Mbit/s, and points of each side of the plane that is exchanged: messages long beside the 80 kB that a limited link
@@ -27,19 +27,16 @@ OTHERS = (BY_MPI, Way("double-buffer", False), Way("mpi", False), Way("single"),
 WAYS = {SHORTER: (MINE, BY_MPI), EQUAL: (MINE, *OTHERS), LONGER: (MINE, BY_MPI)}
 
 
-def figures(bench: Bench) -> list[Figure]:
+def figures(bench: Bench) -> list[Target]:
     """In the processes of each MPI, over each link."""
     return [
-        figure
-        for rate, side in LINKS.items()
-        for mpi in MPIS
-        for figure in over_link(bench, mpi, rate, side, limits())
+        figure for rate, side in LINKS.items() for mpi in MPIS for figure in over_link(bench, mpi, rate, side, limits())
     ]
 
 
-def over_link(bench: Bench, library: str, rate: int, side: int, how: Limits) -> list[Figure]:
+def over_link(bench: Bench, library: str, rate: int, side: int, how: Limits) -> list[Target]:
     """Computations shorter and longer than an exchange; in the processes of an MPI, or of none."""
-    made: list[Figure] = []
+    made: list[Target] = []
     try:
         found = peers.find(bench.table[library], bench.build, "product")
         with network.two_hosts(rate) as hosts, Worker(network.spread(found, hosts), 1, side**2 * 8) as worker:
@@ -69,7 +66,7 @@ def bound(way: Way) -> float | None:
     return BOUND if way == MINE else None
 
 
-def one(outcome: Outcome, way: Way, title: str) -> Figure:
+def one(outcome: Outcome, way: Way, title: str) -> Target:
     """The median over rounds."""
     if why := outcome.refused.get(way.strategy):
         return missing(title, bound(way), False, why)
@@ -82,4 +79,4 @@ def one(outcome: Outcome, way: Way, title: str) -> Figure:
         for times in (outcome.exchange[way.strategy], outcome.compute, outcome.both[way])
     )
     note = f"exchange {exchange:.3g} ms, computation {compute:.3g} ms, both {both:.3g} ms; {outcome.planes} planes"
-    return Figure(title, found.median, bound(way), False, found.low, found.high, note=note)
+    return Target(title, found.median, bound(way), False, found.low, found.high, note=note)

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from omnipgas_tools.commands import solve
-from omnipgas_tools.figures import bench
-from omnipgas_tools.figures.figure import Figure, interval, missing
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.model import examples
+from omnipgas_tools.targets import bench
+from omnipgas_tools.targets.target import Target, interval, missing
 
 SIDE = 100  # of the cube; its oracle: docs/solver.md
 TOLERANCE = 1e-8
@@ -35,7 +35,7 @@ LIMIT = 300.0  # seconds of a run
 Run = dict[str, Any]
 
 
-def figures(bench_: bench.Bench, side: int = SIDE, rounds: int = bench.ROUNDS) -> list[Figure]:
+def figures(bench_: bench.Bench, side: int = SIDE, rounds: int = bench.ROUNDS) -> list[Target]:
     """Each round takes every solver and the bandwidth once, in shuffled order."""
     contenders: dict[str, Callable[[], Run]] = {
         "csr": lambda: ours(side, "csr"),
@@ -91,18 +91,18 @@ def _run(command: list[str], environment: dict[str, str] | None = None) -> str:
     return done.stdout
 
 
-def compared(found: dict[str, list[Run]], failed: dict[str, str], side: int) -> list[Figure]:
+def compared(found: dict[str, list[Run]], failed: dict[str, str], side: int) -> list[Target]:
     """Of each format: an iteration of each peer's and of the floor, the set-up of PETSc's; and that all took as many
     iterations."""
     where = f"27-point {side}^3, {RANKS} ranks"
     counts = {name: {one["iterations"] for one in runs} for name, runs in found.items() if name != "bandwidth" and runs}
     known = sorted(set().union(*counts.values()))
-    same = Figure(
+    same = Target(
         f"CG, {where}: numbers of iterations that the solvers take", len(known) or None, 1, True,
         note=f"{', '.join(map(str, known))}: {', '.join(counts)}",
     )  # fmt: skip
 
-    def over(name: str, mine: str, other: str, bound: float, value: Callable[[Run, str], float]) -> Figure:
+    def over(name: str, mine: str, other: str, bound: float, value: Callable[[Run, str], float]) -> Target:
         if why := failed.get(mine) or failed.get(other):
             return missing(name, bound, True, why)
         first, second = ([value(run, one) for run in found[one]] for one in (mine, other))

@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from omnipgas_tools.figures.figure import Figure, interval, missing
 from omnipgas_tools.libraries import peers
+from omnipgas_tools.targets.target import Target, interval, missing
 
 BYTES = 1000
 REPEATS = 5
@@ -26,16 +26,16 @@ LONGEST = 900  # seconds until a replay counts as hung
 EQUATIONS = ("loggps_equations_test", "loggps_sharing_test", "loggps_machines", "loggps_random")
 
 
-def equations(build: Path) -> list[Figure]:
+def equations(build: Path) -> list[Target]:
     """The tests that compare with the paper and with another replayer."""
     name = "equations, tables and random messages: tests that pass"
     command = ["ctest", "--test-dir", str(build), "-R", f"^({'|'.join(EQUATIONS)})$"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=False)
     passed = len(re.findall(r" Passed ", done.stdout))
-    return [Figure(name, passed, len(EQUATIONS), False, note=", ".join(EQUATIONS))]
+    return [Target(name, passed, len(EQUATIONS), False, note=", ".join(EQUATIONS))]
 
 
-def replay(build: Path) -> list[Figure]:
+def replay(build: Path) -> list[Target]:
     """2 million messages of a ring in GOAL at P = 64 and 4096, by all cores too; a flood; 100 million messages."""
     figures = []
     with tempfile.TemporaryDirectory(prefix="omni-replay-") as folder:
@@ -52,7 +52,7 @@ def replay(build: Path) -> list[Figure]:
         result, memory = run(build, "ring:64:781250:1000")
         done = result["messages"] / 1e8
         note = f"{result['replay_seconds']:.0f} s, {memory:.0f} MiB"
-        figures.append(Figure(many, done, 1.0, at_most=False, note=note))
+        figures.append(Target(many, done, 1.0, at_most=False, note=note))
     except OSError as error:
         figures.append(missing(many, 1.0, False, str(error)))
     return figures
@@ -90,7 +90,7 @@ def run(build: Path, source: str, *options: str) -> tuple[dict[str, Any], float]
     return result, usage.ru_maxrss / 1024
 
 
-def _measure(build: Path, name: str, source: str, messages: int, bound: float) -> list[Figure]:
+def _measure(build: Path, name: str, source: str, messages: int, bound: float) -> list[Target]:
     """Seconds of the replay, and memory."""
     try:
         runs = [run(build, source) for _ in range(REPEATS)]
@@ -103,12 +103,12 @@ def _measure(build: Path, name: str, source: str, messages: int, bound: float) -
     memory = max(memory for _, memory in runs)
     note = f"fastest {min(seconds):.3f}, reading {read:.2f}"
     return [
-        Figure(name, statistics.median(seconds), bound, True, unit="s", note=note),
-        Figure(f"{name}, memory", memory, LOGGOPSIM_MIB, True, unit="MiB"),
+        Target(name, statistics.median(seconds), bound, True, unit="s", note=note),
+        Target(f"{name}, memory", memory, LOGGOPSIM_MIB, True, unit="MiB"),
     ]
 
 
-def _several_threads(build: Path, name: str, source: str) -> Figure:
+def _several_threads(build: Path, name: str, source: str) -> Target:
     """Seconds by a thread on each core, of those by one thread; in turn."""
     cores = peers.cores()
     name += ", by all cores, of one thread's time"

@@ -11,8 +11,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from omnipgas_tools.figures import work as work_figures
-from omnipgas_tools.figures.figure import Figure, interval, missing
+from omnipgas_tools.targets import work as work_targets
+from omnipgas_tools.targets.target import Target, interval, missing
 
 DEVICE = "libibverbs.so.1"
 CALLS = 4096
@@ -21,7 +21,7 @@ ROUNDS = 30
 MILLISECONDS = 200
 
 
-def figures(build: Path) -> list[Figure]:
+def figures(build: Path) -> list[Target]:
     """All of them."""
     return [*work(build), *rates(build)]
 
@@ -30,10 +30,10 @@ def _env(build: Path) -> dict[str, str]:
     return {**os.environ, "LD_LIBRARY_PATH": str(build / "tests/conduits/verbs/stub"), "OMPL_SEGMENT_SIZE": "64M"}
 
 
-def work(build: Path) -> list[Figure]:
+def work(build: Path) -> list[Target]:
     """Per 8-byte message."""
-    return work_figures.work(
-        work_figures.Stand(
+    return work_targets.work(
+        work_targets.Stand(
             name="verbs",
             command=(str(build / "bin/tests/ompl_verbs_work"), str(CALLS)),
             device=DEVICE,
@@ -54,7 +54,7 @@ def _rate(build: Path, what: str, threads: int, slots: int) -> dict[str, float]:
     return answer
 
 
-def rates(build: Path) -> list[Figure]:
+def rates(build: Path) -> list[Target]:
     """Growth with threads, beside bare queue pairs in rounds that alternate; and many threads on one endpoint."""
     grown = "verbs, 8 B put+flag, growth from 1 to 2 threads on 2 slots, of bare queue pairs'"
     shared = "verbs, 8 threads on 1 slot, messages of the slowest"
@@ -69,5 +69,5 @@ def rates(build: Path) -> list[Figure]:
         return [missing(grown, 0.9, False, str(error)), missing(shared, 1.0, False, str(error))]
     return [
         interval(grown, growth["ompl"], growth["twin"], 0.9, False),
-        Figure(shared, crowd["least"], 1.0, False, note=f"{crowd['failed_claims']:.4f} failed claims per message"),
+        Target(shared, crowd["least"], 1.0, False, note=f"{crowd['failed_claims']:.4f} failed claims per message"),
     ]

@@ -18,23 +18,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from omnipgas_tools.figures import accuracy as accuracy_figures
-from omnipgas_tools.figures import comparison as comparison_figures
-from omnipgas_tools.figures import halo as halo_figures
-from omnipgas_tools.figures import halo_overlap as halo_overlap_figures
-from omnipgas_tools.figures import layer as layer_figures
-from omnipgas_tools.figures import network as network_figures
-from omnipgas_tools.figures import overlap as overlap_figures
-from omnipgas_tools.figures import replay as replay_figures
-from omnipgas_tools.figures import solver as solver_figures
-from omnipgas_tools.figures import tracing as tracing_figures
-from omnipgas_tools.figures import tuner as tuner_figures
-from omnipgas_tools.figures import utofu as utofu_figures
-from omnipgas_tools.figures import verbs as verbs_figures
-from omnipgas_tools.figures.bench import Bench, Group, best, limits, ratio
-from omnipgas_tools.figures.figure import Figure, interval, missing
 from omnipgas_tools.measure import results
 from omnipgas_tools.measure.runner import Cell
+from omnipgas_tools.targets import accuracy as accuracy_targets
+from omnipgas_tools.targets import comparison as comparison_targets
+from omnipgas_tools.targets import halo as halo_targets
+from omnipgas_tools.targets import halo_overlap as halo_overlap_targets
+from omnipgas_tools.targets import layer as layer_targets
+from omnipgas_tools.targets import network as network_targets
+from omnipgas_tools.targets import overlap as overlap_targets
+from omnipgas_tools.targets import replay as replay_targets
+from omnipgas_tools.targets import solver as solver_targets
+from omnipgas_tools.targets import tracing as tracing_targets
+from omnipgas_tools.targets import tuner as tuner_targets
+from omnipgas_tools.targets import utofu as utofu_targets
+from omnipgas_tools.targets import verbs as verbs_targets
+from omnipgas_tools.targets.bench import Bench, Group, best, limits, ratio
+from omnipgas_tools.targets.target import Target, interval, missing
 
 SCHEMA = "omnipgas-figures-2"
 MPIS = ("mpich", "openmpi", "intel", "mpich-debian", "openmpi-debian")
@@ -42,7 +42,7 @@ SMALL = (8, 64, 512, 4096)
 LARGE = (65536, 262144, 1048576, 4194304)
 
 
-def one_thread(bench: Bench) -> list[Figure]:
+def one_thread(bench: Bench) -> list[Target]:
     """Put + flag, one thread, against the twin."""
     pair = bench.contenders(("raw", "ompl"), ("put",))
     figures = []
@@ -54,7 +54,7 @@ def one_thread(bench: Bench) -> list[Figure]:
     return figures
 
 
-def many_threads(bench: Bench) -> list[Figure]:
+def many_threads(bench: Bench) -> list[Target]:
     """Put + flag, more threads than cores, against the twin, the best MPI and each other."""
     contenders = bench.contenders(("raw", "ompl"), ("put",)) + bench.contenders(MPIS, ("sendrecv", "put"))
     figures = []
@@ -73,7 +73,7 @@ def many_threads(bench: Bench) -> list[Figure]:
     return figures
 
 
-def _spread(where: str, mine: Cell | None, twin: Cell | None) -> Figure:
+def _spread(where: str, mine: Cell | None, twin: Cell | None) -> Target:
     """Slowest thread over fastest; the bound is 3, or 1.3 times the twin's where that is more."""
     name = f"{where}, slowest thread of the fastest"
     if mine is None or twin is None or not mine.rounds or not twin.rounds:
@@ -81,10 +81,10 @@ def _spread(where: str, mine: Cell | None, twin: Cell | None) -> Figure:
     spreads = [
         statistics.median(r.slowest_us / r.fastest_us for r in cell.rounds if r.fastest_us > 0) for cell in (mine, twin)
     ]
-    return Figure(name, spreads[0], max(3.0, 1.3 * spreads[1]), True, unit="x", note=f"twin {spreads[1]:.2f}")
+    return Target(name, spreads[0], max(3.0, 1.3 * spreads[1]), True, unit="x", note=f"twin {spreads[1]:.2f}")
 
 
-def rate(bench: Bench) -> list[Figure]:
+def rate(bench: Bench) -> list[Target]:
     """Messages per second at a sleeping target."""
     pair = bench.contenders(("raw", "ompl"), ("put", "putonly"))
     outcome = bench.run("rate", pair, (1, 2), (8,), limits())
@@ -112,7 +112,7 @@ def rate(bench: Bench) -> list[Figure]:
     return [one, grown, alone]
 
 
-def instructions(bench: Bench) -> list[Figure]:
+def instructions(bench: Bench) -> list[Target]:
     """Instructions of an 8-byte put and a signal, all checks on, counted by callgrind."""
     name, bound = "instructions of 8 B ompl_put + ompl_put_word", 150.0
     program = bench.build / "bin" / "ompl_bench_instructions"
@@ -130,10 +130,10 @@ def instructions(bench: Bench) -> list[Figure]:
     calls = re.search(r"calls (\d+)", run.stdout)
     if run.returncode != 0 or not collected or not calls:
         return [missing(name, bound, True, f"the program failed: {run.stderr[-300:]}")]
-    return [Figure(name, int(collected[1]) / int(calls[1]), bound, True, note="with the calling loop")]
+    return [Target(name, int(collected[1]) / int(calls[1]), bound, True, note="with the calling loop")]
 
 
-def footprint(bench: Bench) -> list[Figure]:
+def footprint(bench: Bench) -> list[Target]:
     """Private memory and start-up times."""
     hello = [str(bench.build / "bin" / "omplrun"), "-n", "2", str(bench.build / "bin" / "ompl_bench_hello")]
 
@@ -148,46 +148,46 @@ def footprint(bench: Bench) -> list[Figure]:
     private = subprocess.run(hello, check=True, timeout=60, capture_output=True, text=True).stdout
     kib = [int(found) for found in re.findall(r"private (\d+) KiB", private)]
     return [
-        Figure("private memory (USS) of a rank of a 2-rank hello", max(kib) / 1024, 5.0, True, unit="MiB"),
-        Figure("omplrun -n 2 hello", seconds(2, 15) * 1e3, 150.0, True, unit="ms"),
-        Figure("omplrun -n 64 hello with a barrier", seconds(64, 5), 3.0, True, unit="s"),
+        Target("private memory (USS) of a rank of a 2-rank hello", max(kib) / 1024, 5.0, True, unit="MiB"),
+        Target("omplrun -n 2 hello", seconds(2, 15) * 1e3, 150.0, True, unit="ms"),
+        Target("omplrun -n 64 hello with a barrier", seconds(64, 5), 3.0, True, unit="s"),
     ]
 
 
-GROUPS: dict[str, Callable[[Bench], list[Figure]]] = {
+GROUPS: dict[str, Callable[[Bench], list[Target]]] = {
     "instructions": instructions,
     "footprint": footprint,
     "one-thread": one_thread,
     "rate": rate,
-    "tcp": network_figures.tcp,
-    "ofi": network_figures.ofi,
-    "ucx": network_figures.ucx,
-    "sleeper": network_figures.sleeper,
-    "cores16": network_figures.cores16,
+    "tcp": network_targets.tcp,
+    "ofi": network_targets.ofi,
+    "ucx": network_targets.ucx,
+    "sleeper": network_targets.sleeper,
+    "cores16": network_targets.cores16,
     "many-threads": many_threads,
-    "comparison": comparison_figures.comparison,
-    "ranking": comparison_figures.ranking,
-    "operations": lambda bench: layer_figures.operations(bench.build),
-    "bindings": lambda bench: layer_figures.bindings(bench.build),
-    "aarch64": lambda bench: layer_figures.aarch64(bench.build),
-    "verbs": lambda bench: verbs_figures.figures(bench.build),
-    "utofu": lambda bench: utofu_figures.figures(bench.build),
-    "coverage": lambda bench: layer_figures.coverage(bench.build),
-    "equations": lambda bench: replay_figures.equations(bench.build),
-    "replay": lambda bench: replay_figures.replay(bench.build),
-    "halo": halo_figures.figures,
-    "halo-overlap": halo_overlap_figures.figures,
-    "cg": solver_figures.figures,
-    "overlap": overlap_figures.figures,
-    "tuner": tuner_figures.figures,
-    "fit": lambda bench: accuracy_figures.fit(bench.build),
-    "predictions": lambda bench: accuracy_figures.predictions(bench.build),
-    "elimination": lambda bench: accuracy_figures.elimination(bench.build),
-    "tracing": lambda bench: tracing_figures.tracing(bench.build),
+    "comparison": comparison_targets.comparison,
+    "ranking": comparison_targets.ranking,
+    "operations": lambda bench: layer_targets.operations(bench.build),
+    "bindings": lambda bench: layer_targets.bindings(bench.build),
+    "aarch64": lambda bench: layer_targets.aarch64(bench.build),
+    "verbs": lambda bench: verbs_targets.figures(bench.build),
+    "utofu": lambda bench: utofu_targets.figures(bench.build),
+    "coverage": lambda bench: layer_targets.coverage(bench.build),
+    "equations": lambda bench: replay_targets.equations(bench.build),
+    "replay": lambda bench: replay_targets.replay(bench.build),
+    "halo": halo_targets.figures,
+    "halo-overlap": halo_overlap_targets.figures,
+    "cg": solver_targets.figures,
+    "overlap": overlap_targets.figures,
+    "tuner": tuner_targets.figures,
+    "fit": lambda bench: accuracy_targets.fit(bench.build),
+    "predictions": lambda bench: accuracy_targets.predictions(bench.build),
+    "elimination": lambda bench: accuracy_targets.elimination(bench.build),
+    "tracing": lambda bench: tracing_targets.tracing(bench.build),
 }
 
 
-def measure(bench: Bench, groups: Sequence[str]) -> Iterator[Figure]:
+def measure(bench: Bench, groups: Sequence[str]) -> Iterator[Target]:
     """The figures of the groups, each as soon as its group is measured."""
     for group in groups:
         bench.cells, bench.rows, bench.machine = [], [], None

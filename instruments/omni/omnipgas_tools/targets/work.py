@@ -11,8 +11,8 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from omnipgas_tools.figures import callgrind
-from omnipgas_tools.figures.figure import Figure, missing
+from omnipgas_tools.targets import callgrind
+from omnipgas_tools.targets.target import Target, missing
 
 # Operation as the program (tests/conformance/work.hpp) prints it, and its function.
 OPERATIONS = {"put+flag": "work_put_and_flag", "put_signal": "work_put_signal"}
@@ -33,9 +33,9 @@ class Stand:
     posted: Mapping[str, tuple[float, float]]  # by operation: bounds of doorbells and requests
 
 
-def work(stand: Stand) -> list[Figure]:
+def work(stand: Stand) -> list[Target]:
     """Per 8-byte message, on the initiator's side, from the call until its completion has been taken."""
-    found: list[Figure] = []
+    found: list[Target] = []
     for operation, function in OPERATIONS.items():
         where = f"{stand.name}, 8 B {operation}"
         doorbells, requests = stand.posted[operation]
@@ -66,7 +66,7 @@ def work(stand: Stand) -> list[Figure]:
             ", ".join(sorted(entered)) or "calls of others: " + (", ".join(sorted(seen.calls)) or "none"),
         )
         found += [
-            Figure(name, value, bound, True, note=note)
+            Target(name, value, bound, True, note=note)
             for (name, bound), value, note in zip(names.items(), values, notes, strict=True)
         ]
     return found

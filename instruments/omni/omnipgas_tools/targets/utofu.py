@@ -10,8 +10,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from omnipgas_tools.figures import work as work_figures
-from omnipgas_tools.figures.figure import Figure, missing
+from omnipgas_tools.targets import work as work_targets
+from omnipgas_tools.targets.target import Target, missing
 
 CALLS = 4096
 INSTRUCTIONS = 300.0
@@ -19,15 +19,15 @@ MESSAGES = 1e6
 LIMIT = 3000  # seconds for them
 
 
-def figures(build: Path) -> list[Figure]:
+def figures(build: Path) -> list[Target]:
     """All of them."""
     return [*work(build), messages(build)]
 
 
-def work(build: Path) -> list[Figure]:
+def work(build: Path) -> list[Target]:
     """Per 8-byte message."""
-    return work_figures.work(
-        work_figures.Stand(
+    return work_targets.work(
+        work_targets.Stand(
             name="utofu",
             command=(str(build / "bin/tests/ompl_utofu_work"), str(CALLS)),
             device="libtofucom.so",
@@ -38,7 +38,7 @@ def work(build: Path) -> list[Figure]:
     )
 
 
-def messages(build: Path) -> Figure:
+def messages(build: Path) -> Target:
     """Of 8 to 1,024 bytes, from 1, 2, 4 and 8 threads a rank, each compared to the last word by the one that waits."""
     name = "utofu, messages under scrambled order that arrived whole"
     program = build / "bin/tests/utofu_messages_test"
@@ -53,4 +53,4 @@ def messages(build: Path) -> Figure:
     if run.returncode != 0:
         return missing(name, MESSAGES, False, f"{program.name} failed: {run.stdout.strip()[-200:]}")
     whole = [int(test["whole"]) for suite in suites for test in suite["testsuite"]]
-    return Figure(name, sum(whole), MESSAGES, False, note="by 1, 2, 4 and 8 threads")
+    return Target(name, sum(whole), MESSAGES, False, note="by 1, 2, 4 and 8 threads")

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from omnipgas_tools.figures.figure import Figure, missing
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.measure.worker import WorkerError
 from omnipgas_tools.model import examples, study, timer
@@ -30,6 +29,7 @@ from omnipgas_tools.model.fit.measurements import DataError
 from omnipgas_tools.model.predict import PredictionError
 from omnipgas_tools.model.tracers import NoTracerError
 from omnipgas_tools.model.validate import Comparison, bounds, compare
+from omnipgas_tools.targets.target import Target, missing
 
 MPIS = ("mpich", "openmpi", "intel")
 FAILURES = (
@@ -59,7 +59,7 @@ STUDY = study.Plan(sizes=[256, 512, 1024], ranks=RANKS, runs=RUNS, limit=16383, 
 LARGE = study.Plan(sizes=[256, 512, 1024, 2048, 4096], ranks=16, runs=5, limit=16383, timeout=600.0)
 
 
-def fit(build: Path) -> list[Figure]:
+def fit(build: Path) -> list[Target]:
     """Each MPI on one node: intervals, a fresh ping-pong, and S where the library was told to have it."""
     figures = []
     for mpi in MPIS:
@@ -75,8 +75,8 @@ def fit(build: Path) -> list[Figure]:
             lost = [name for name, one in parameters.items() if not one["identified"]]
             note = f"not identified: {', '.join(lost)}" if lost else ""
             figures += [
-                Figure(whole, len(known), len(LOGGPS.names) + 2, False, note=note),
-                Figure(ping_pong, fresh_error(build, mpi, parameters), 5.0, True, unit="%"),
+                Target(whole, len(known), len(LOGGPS.names) + 2, False, note=note),
+                Target(ping_pong, fresh_error(build, mpi, parameters), 5.0, True, unit="%"),
                 limit_found(build, mpi, limit),
             ]
         except FAILURES as error:
@@ -112,7 +112,7 @@ def fresh_error(build: Path, mpi: str, parameters: dict[str, Any]) -> float:
     return float(100 * np.median(np.abs(predicted / curves.base - 1)))
 
 
-def limit_found(build: Path, mpi: str, name: str) -> Figure:
+def limit_found(build: Path, mpi: str, name: str) -> Target:
     """By how much S differs from an eager limit that the library was told, as a ratio from 1 on."""
     settings = eager.limit(mpi, EAGER) or INTEL_EAGER
     with tempfile.TemporaryDirectory(prefix="omni-fit-") as folder:
@@ -120,10 +120,10 @@ def limit_found(build: Path, mpi: str, name: str) -> Figure:
         found = json.loads(out.read_text())["operations"]["send"]["lengths"]["no_wait_for_a_receiver_in_the_library"]
     if not found:
         return missing(name, STEP, True, "no send waited")
-    return Figure(name, max(found / EAGER, EAGER / found), STEP, True, unit="x", note=f"{found} bytes")
+    return Target(name, max(found / EAGER, EAGER / found), STEP, True, unit="x", note=f"{found} bytes")
 
 
-def predictions(build: Path) -> list[Figure]:
+def predictions(build: Path) -> list[Target]:
     """The example programs as they are, and with another eager limit, which is predicted first and measured then."""
     figures = []
     for mpi in MPIS:
@@ -168,7 +168,7 @@ def measured(build: Path, mpi: str, limit: int | None) -> Iterator[tuple[str, Co
         yield job.name, compare(job.times, statistics.median(job.predicted))
 
 
-def elimination(build: Path) -> list[Figure]:
+def elimination(build: Path) -> list[Target]:
     """Gaussian elimination in the paper's three variants; with 16 ranks where there are cores for them."""
     figures = []
     for plan in (STUDY, LARGE):

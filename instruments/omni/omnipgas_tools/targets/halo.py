@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from omnipgas_tools.figures.bench import Bench, limits
-from omnipgas_tools.figures.figure import Figure, interval, missing
 from omnipgas_tools.halo import rounds as halo_rounds
 from omnipgas_tools.halo.pattern import Pattern, ring
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.libraries.peers import MissingError
 from omnipgas_tools.measure.runner import Limits
+from omnipgas_tools.targets.bench import Bench, limits
+from omnipgas_tools.targets.target import Target, interval, missing
 
 MPIS = ("mpich", "openmpi")
 MINE = "double-buffer"
@@ -22,7 +22,7 @@ NEAR: dict[str, float | None] = {"mpi": 0.5, "mpi-put": 1.0, "single": None, "ac
 MANY: dict[str, float | None] = {"mpi": 0.5, "single": None, "acked": None}
 
 
-def figures(bench: Bench) -> list[Figure]:
+def figures(bench: Bench) -> list[Target]:
     """Beside each MPI: one neighbour with long messages, and many with short ones."""
     near, many = ring(2, 1, 80_000, 80_000), ring(18, 17, 64, 6000)
     found = []
@@ -34,7 +34,7 @@ def figures(bench: Bench) -> list[Figure]:
 
 def compare(
     bench: Bench, mpi: str, where: str, pattern: Pattern, others: Mapping[str, float | None], how: Limits
-) -> list[Figure]:
+) -> list[Target]:
     """Double buffering over the others, in the processes of an MPI."""
     names = {other: f"double-buffered halo exchange, shm, {where}, of {other} ({mpi})" for other in others}
     try:

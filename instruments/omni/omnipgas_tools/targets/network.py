@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, nullcontext
 
-from omnipgas_tools.figures.bench import ROUNDS, Bench, best, limits, ratio
-from omnipgas_tools.figures.figure import Figure, interval, missing
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.libraries.peers import Found, Hosts, MissingError
 from omnipgas_tools.measure import network
 from omnipgas_tools.measure.runner import RATE_REGION, Cell, Contender, Outcome
 from omnipgas_tools.measure.worker import Worker
+from omnipgas_tools.targets.bench import ROUNDS, Bench, best, limits, ratio
+from omnipgas_tools.targets.target import Target, interval, missing
 
 MPIS = ["mpich", "openmpi"]
 TWINS = ["ofi", "ucx"]
@@ -44,19 +44,19 @@ def _with(found: Sequence[Found], *ops: str) -> list[Contender]:
 
 def _of_the_twin(
     outcome: Outcome, transport: str, op: str, size: int, bound: float, name: str, at_most: bool = True
-) -> Figure:
+) -> Target:
     twin, _ = network.TRANSPORTS[transport]
     mine, other = (outcome.cell(f"{library} {transport}", op, 1, size) for library in ("ompl", twin))
     return ratio(name, mine, other, bound, at_most)
 
 
-def _without_hosts(*figures: tuple[str, float, bool]) -> list[Figure] | None:
+def _without_hosts(*figures: tuple[str, float, bool]) -> list[Target] | None:
     """The figures as not measured, if there can be no hosts here."""
     reason = network.why_no_hosts()
     return [missing(name, bound, at_most, reason) for name, bound, at_most in figures] if reason else None
 
 
-def tcp(bench: Bench) -> list[Figure]:
+def tcp(bench: Bench) -> list[Target]:
     """Put + flag over the default transport, connections of TCP."""
     name = "put+flag, TCP between namespaces, 1 thread, 8 B, of the twin"
     if none := _without_hosts((name, 1.1, True)):
@@ -67,7 +67,7 @@ def tcp(bench: Bench) -> list[Figure]:
     return [_of_the_twin(outcome, "tcp", "put", SMALL, 1.1, name)]
 
 
-def ofi(bench: Bench) -> list[Figure]:
+def ofi(bench: Bench) -> list[Target]:
     """The libfabric conduit against its twin, and against MPI with threads."""
     transports = ["tcp;ofi_rxm", "net", "net/rdm"]
     if none := _without_hosts(("put+flag, ofi between namespaces, of the twin", 1.1, True)):
@@ -104,7 +104,7 @@ def ofi(bench: Bench) -> list[Figure]:
 
 def _of_mpi(
     outcome: Outcome, mine: Contender, theirs: list[Contender], threads: int, name: str, at_most: bool = True
-) -> Figure:
+) -> Target:
     """Against the best operation of the best MPI."""
     cells = [c for other in theirs if (c := outcome.cell(*other.key, threads, SMALL))]
     other = best(cells) if at_most else max(cells, key=_rate, default=None)
@@ -124,7 +124,7 @@ def _compared(cell: Cell) -> list[float]:
     return [r.mean_us for r in cell.rounds] if cell.bench == "pingpong" else cell.values()
 
 
-def ucx(bench: Bench) -> list[Figure]:
+def ucx(bench: Bench) -> list[Target]:
     """The UCX conduit against its twin, over TCP between hosts and over UCX's shared memory on one."""
     figures = []
     for transport, where in (("ucx", "TCP between namespaces"), ("ucx-shm", "its shared memory")):
@@ -144,7 +144,7 @@ def ucx(bench: Bench) -> list[Figure]:
     return figures
 
 
-def sleeper(bench: Bench, asleep: float = ASLEEP) -> list[Figure]:
+def sleeper(bench: Bench, asleep: float = ASLEEP) -> list[Target]:
     """One thread sleeps outside the library, having used the only endpoint; its partner waits inside."""
     where = f"{ALL} threads, 1 slot, TCP between namespaces, one asleep for {asleep:g} s"
     going, speed = f"{where}: others that go on", f"{where}: rate of the others, of theirs with all awake"
@@ -160,13 +160,13 @@ def sleeper(bench: Bench, asleep: float = ASLEEP) -> list[Figure]:
             before, meanwhile, after = others(0), others(asleep), others(0)
     awake = (sum(before) + sum(after)) / 2
     return [
-        Figure(going, sum(rate > GOES_ON for rate in meanwhile), ALL - 1, False,
+        Target(going, sum(rate > GOES_ON for rate in meanwhile), ALL - 1, False,
                note=f"the slowest at {min(meanwhile):,.0f} round trips per second"),
-        Figure(speed, sum(meanwhile) / awake, 0.9, False, unit="x"),
+        Target(speed, sum(meanwhile) / awake, 0.9, False, unit="x"),
     ]  # fmt: skip
 
 
-def cores16(bench: Bench) -> list[Figure]:
+def cores16(bench: Bench) -> list[Target]:
     """Few endpoints for many threads, and threads instead of processes, where each thread has a core."""
     slots = "rate of 8 threads on 3 slots, TCP between namespaces, of 8 on 8"
     processes = "rate of 8 threads in one process, TCP between namespaces, of 8 processes"
@@ -183,7 +183,7 @@ def cores16(bench: Bench) -> list[Figure]:
         return [ratio(slots, few, many, 0.9, at_most=False), threads_for_processes(here, hosts, processes, ALL)]
 
 
-def threads_for_processes(here: Found, hosts: Hosts, name: str, count: int, rounds: int = ROUNDS) -> Figure:
+def threads_for_processes(here: Found, hosts: Hosts, name: str, count: int, rounds: int = ROUNDS) -> Target:
     """Threads in one process on each host, of as many processes with a thread each; each pair on cores of its own."""
     half = peers.cores() // 2
 

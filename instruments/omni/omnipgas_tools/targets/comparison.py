@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from omnipgas_tools.figures.bench import Bench
-from omnipgas_tools.figures.figure import Figure, missing
 from omnipgas_tools.measure import results, runner
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.report.ranking import LARGE, SMALL, are_apart, contradictions, fastest, is_library
+from omnipgas_tools.targets.bench import Bench
+from omnipgas_tools.targets.target import Target, missing
 
 MINE = "ompl"
 BENCHES = {"pingpong": ("put", "putsignal", "sendrecv"), "rate": ("put",)}
@@ -24,25 +24,25 @@ BANDWIDTH = 0.95
 ALIKE = "pairs of libraries that two runs rank the other way round"
 
 
-def comparison(bench: Bench) -> list[Figure]:
+def comparison(bench: Bench) -> list[Target]:
     """Whether this layer is first or tied."""
     return against_all(_run(bench, 0))
 
 
-def ranking(bench: Bench) -> list[Figure]:
+def ranking(bench: Bench) -> list[Target]:
     """Whether two runs rank the libraries alike."""
     if len(bench.given) == 1:
         return [missing(ALIKE, 0, True, "of one run only: give the files of another one too (--beside)")]
     return alike(_run(bench, 0), _run(bench, 1))
 
 
-def alike(first: Sequence[Result], second: Sequence[Result]) -> list[Figure]:
+def alike(first: Sequence[Result], second: Sequence[Result]) -> list[Target]:
     """How many pairs of libraries two runs rank the other way round."""
     found, both = contradictions(first, second)
     if not both:
         return [missing(ALIKE, 0, True, "no two libraries are ranked by both runs")]
     worst = "; ".join(f"{one.place}: {one.first}, {one.second}" for one in found[:3])
-    return [Figure(ALIKE, len(found), 0, True, note=f"of {both}" + (f"; {worst}" if worst else ""))]
+    return [Target(ALIKE, len(found), 0, True, note=f"of {both}" + (f"; {worst}" if worst else ""))]
 
 
 def _run(bench: Bench, index: int) -> list[Result]:
@@ -66,7 +66,7 @@ def quick_run(bench: Bench) -> list[Result]:
     return rows
 
 
-def against_all(rows: Sequence[Result]) -> list[Figure]:
+def against_all(rows: Sequence[Result]) -> list[Target]:
     """First or tied in latency up to 4 KiB and in rate, near the first in bandwidth from 64 KiB; by thread count."""
     good = [row for row in rows if row["status"] == "ok" and "interval" in row and is_library(row["library"])]
     pings = [row for row in good if row["bench"] == "pingpong"]
@@ -100,7 +100,7 @@ def _both(rows: Sequence[Result]) -> list[tuple[int, Result, Result]]:
     return [(size, own, first) for size, own, first in pairs if own and first]
 
 
-def behind(name: str, rows: Sequence[Result]) -> Figure:
+def behind(name: str, rows: Sequence[Result]) -> Target:
     """At how many sizes another library is before this layer, in whichever operation it is fastest."""
     both = _both(rows)
     if not both:
@@ -110,10 +110,10 @@ def behind(name: str, rows: Sequence[Result]) -> Figure:
         if are_apart(first, own):
             medians = [row["interval"]["median"] for row in (own, first)]
             lost.append(f"{size} B {first['library']} {first['op']} by {max(medians) / min(medians):.2f}x")
-    return Figure(name, len(lost), 0, True, note="; ".join(lost) or f"of {len(both)}")
+    return Target(name, len(lost), 0, True, note="; ".join(lost) or f"of {len(both)}")
 
 
-def bandwidth(name: str, rows: Sequence[Result]) -> Figure:
+def bandwidth(name: str, rows: Sequence[Result]) -> Target:
     """The lowest share of the highest bandwidth over the large sizes: of what each thread has, the slowest too. The sum
     over threads (`bandwidth_MBps`) counts pairs that take turns on a core as if they ran at once."""
     shares = []
@@ -124,4 +124,4 @@ def bandwidth(name: str, rows: Sequence[Result]) -> Figure:
     if not shares:
         return missing(name, BANDWIDTH, False, "this layer or all others were not measured")
     share, where = min(shares)
-    return Figure(name, share, BANDWIDTH, False, unit="x", note=where)
+    return Target(name, share, BANDWIDTH, False, unit="x", note=where)

@@ -11,14 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from omnipgas_tools import CHECKOUT
-from omnipgas_tools.figures.accuracy import MPIS
-from omnipgas_tools.figures.figure import Figure, interval, missing
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.libraries.compilers import FailedError, target_of
 from omnipgas_tools.measure import stats
 from omnipgas_tools.model import examples, timer
 from omnipgas_tools.model.build_examples import c_compiler
 from omnipgas_tools.model.tracers import NoTracerError, choose
+from omnipgas_tools.targets.accuracy import MPIS
+from omnipgas_tools.targets.target import Target, interval, missing
 
 PROGRAM = CHECKOUT / "instruments/tests/trace/programs/cost.c"
 CALLS, ROUNDS = 20000, 15
@@ -29,7 +29,7 @@ FAILURES = (
 )  # fmt: skip
 
 
-def tracing(build: Path) -> list[Figure]:
+def tracing(build: Path) -> list[Target]:
     """Nanoseconds a call, and the halo example, in turns with a tracer and without."""
     figures = []
     for mpi in MPIS:
@@ -44,7 +44,7 @@ def tracing(build: Path) -> list[Figure]:
     return figures
 
 
-def cost_of_call(build: Path, mpi: str, name: str) -> Figure:
+def cost_of_call(build: Path, mpi: str, name: str) -> Target:
     """Of the functions in cost.c the one that tracing costs most."""
     target = target_of(peers.table(build)[mpi], build)
     launch = examples.launch(build, mpi, 1)
@@ -62,7 +62,7 @@ def cost_of_call(build: Path, mpi: str, name: str) -> Figure:
                 more[call].append(ns - without[call])
     found = {call: stats.median_interval(values) for call, values in more.items()}
     call, worst = max(found.items(), key=lambda one: one[1].median)
-    return Figure(name, worst.median, 100.0, True, worst.low, worst.high, unit="ns", note=call)
+    return Target(name, worst.median, 100.0, True, worst.low, worst.high, unit="ns", note=call)
 
 
 def nanoseconds(line: list[str], env: dict[str, str]) -> dict[str, float]:
@@ -76,7 +76,7 @@ def run(line: list[str], env: dict[str, str]) -> str:
     return subprocess.run(line, env=env, capture_output=True, text=True, timeout=LIMIT, check=True).stdout
 
 
-def cost_of_halo(build: Path, mpi: str, side: int, name: str) -> Figure:
+def cost_of_halo(build: Path, mpi: str, side: int, name: str) -> Target:
     """The part that it times itself."""
     launch = examples.launch(build, mpi, 2)
     line = launch.line(2, examples.program(build, mpi, "halo"), [side, HALO[side]])

@@ -10,7 +10,7 @@ from omnipgas_tools.measure import stats
 
 
 @dataclass(frozen=True)
-class Figure:
+class Target:
     """One measured value and its bound."""
 
     name: str
@@ -44,15 +44,15 @@ class Figure:
         return f"{self.name:<66} {value:>24} {self.unit:<4} {sign} {self.bound:<6g} {verdict}{note}"
 
 
-def missing(name: str, bound: float | None, at_most: bool, why: str) -> Figure:
+def missing(name: str, bound: float | None, at_most: bool, why: str) -> Target:
     """A figure that could not be measured, and why."""
-    return Figure(name, None, bound, at_most, note=why)
+    return Target(name, None, bound, at_most, note=why)
 
 
-def interval(name: str, mine: Sequence[float], other: Sequence[float], bound: float | None, at_most: bool) -> Figure:
+def interval(name: str, mine: Sequence[float], other: Sequence[float], bound: float | None, at_most: bool) -> Target:
     """The median of mine / other over rounds that were measured in turn."""
     try:
         ratio = stats.paired_ratio(mine, other)
     except ValueError as error:
         return missing(name, bound, at_most, str(error))
-    return Figure(name, ratio.median, bound, at_most, ratio.low, ratio.high, "x")
+    return Target(name, ratio.median, bound, at_most, ratio.low, ratio.high, "x")

@@ -13,8 +13,8 @@ from collections import defaultdict
 from pathlib import Path
 
 from omnipgas_tools import CHECKOUT
-from omnipgas_tools.figures import coverage as counted
-from omnipgas_tools.figures.figure import Figure, interval, missing
+from omnipgas_tools.targets import coverage as counted
+from omnipgas_tools.targets.target import Target, interval, missing
 
 # Name, bound, whether it is an upper one of the time (else a lower one of the rate).
 OPERATIONS = {
@@ -24,7 +24,7 @@ OPERATIONS = {
 }
 
 
-def operations(build: Path) -> list[Figure]:
+def operations(build: Path) -> list[Target]:
     """Operations of ompl_ext.h to a rank that sleeps, each in rounds that alternate with its twin's."""
     command = [str(build / "bin/omplrun"), "--no-prefix", "-n", "2", str(build / "bin/ompl_bench_operations")]
     try:
@@ -49,7 +49,7 @@ PING_PONGS = {"C": ["{bin}/pingpong"], "Fortran": ["{bin}/pingpong_f90"],
 PING_PONG_ROUNDS = 30
 
 
-def bindings(build: Path) -> list[Figure]:
+def bindings(build: Path) -> list[Target]:
     """The example's 8-byte ping-pong in each language, in rounds that take them in turn; microseconds one way."""
     names = {
         "Fortran": "ping-pong of 8 B, shm, Fortran, of C",
@@ -73,7 +73,7 @@ def bindings(build: Path) -> list[Figure]:
     over = [2 * (mine - c) for mine, c in zip(took["Python"], took["C"], strict=True)]
     return [
         interval(names["Fortran"], took["Fortran"], took["C"], 1.05, True),
-        Figure(names["Python"], statistics.median(over), 2.0, True, *quartiles(over), unit="us", note="quartiles"),
+        Target(names["Python"], statistics.median(over), 2.0, True, *quartiles(over), unit="us", note="quartiles"),
     ]
 
 
@@ -83,7 +83,7 @@ def quartiles(values: list[float]) -> tuple[float, float]:
     return first, third
 
 
-def aarch64(build: Path) -> list[Figure]:
+def aarch64(build: Path) -> list[Target]:
     """The tests of one node, compiled for aarch64, under qemu-user."""
     del build  # its own, below build/
     name = "tests of one node that fail on aarch64 under qemu-user"
@@ -93,11 +93,11 @@ def aarch64(build: Path) -> list[Figure]:
     )  # fmt: skip
     passed = re.search(r"aarch64: (\d+) passed", done.stdout)
     if done.returncode == 0 and passed:
-        return [Figure(name, 0, 0, True, note=f"{passed[1]} passed")]
+        return [Target(name, 0, 0, True, note=f"{passed[1]} passed")]
     return [missing(name, 0, True, done.stdout.strip().splitlines()[-1])]
 
 
-def coverage(build: Path) -> list[Figure]:
+def coverage(build: Path) -> list[Target]:
     """Functions of the headers over every conduit, and lines of src/ that the tests run."""
     cells = "cells of the coverage table that are empty without a reason"
     share = "lines of src/ that the tests run"
@@ -111,6 +111,6 @@ def coverage(build: Path) -> list[Figure]:
     over = f"{len(found.functions)} functions, conduits {', '.join(found.ran)}"
     where = ", ".join(f"{function} over {conduit}" for function, conduit in empty[:5])
     return [
-        Figure(cells, len(empty), 0, True, note=where or over),
-        Figure(share, found.percent(), 90, False, unit="%"),
+        Target(cells, len(empty), 0, True, note=where or over),
+        Target(share, found.percent(), 90, False, unit="%"),
     ]

@@ -7,8 +7,6 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from omnipgas_tools.figures.bench import Bench
-from omnipgas_tools.figures.figure import Figure, interval, missing
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.libraries.peers import MissingError
 from omnipgas_tools.measure.runner import Limits
@@ -28,6 +26,8 @@ from omnipgas_tools.overlap.plan import (
     Series,
 )
 from omnipgas_tools.overlap.rounds import Journal, Key, Outcome
+from omnipgas_tools.targets.bench import Bench
+from omnipgas_tools.targets.target import Target, interval, missing
 
 MPIS = ("mpich", "openmpi", "intel")
 ALGORITHMS = (DEFAULT, "recursive-doubling", "ring")
@@ -36,7 +36,7 @@ LONG_SIZES = (65536, 262144, 1048576)
 ROUNDS = 30
 
 
-def figures(bench: Bench) -> list[Figure]:
+def figures(bench: Bench) -> list[Target]:
     """All of them."""
     here = tuple(peers.affinity())
     how = Limits(rounds=ROUNDS, seconds=0.02, iterations=1000, timeout=60)
@@ -59,7 +59,7 @@ def figures(bench: Bench) -> list[Figure]:
     return found + subscribed(study(bench, [("ompl", (NONE, SHARED), (DEFAULT,))], layout, cells, how), layout)
 
 
-def pure(out: Outcome, ranks: int) -> list[Figure]:
+def pure(out: Outcome, ranks: int) -> list[Target]:
     """Start and wait, of the best MPI with its best algorithm."""
     made = []
     for cell in out.cells:
@@ -72,7 +72,7 @@ def pure(out: Outcome, ranks: int) -> list[Figure]:
     return made
 
 
-def switched_on(out: Outcome, layout: Layout) -> list[Figure]:
+def switched_on(out: Outcome, layout: Layout) -> list[Target]:
     """What the layer's modes cost a short collective that hides nothing; beside them a progress thread that shares a
     locked queue with the caller, which is the cause of the paper's section 4.4.3."""
     made = []
@@ -87,11 +87,11 @@ def switched_on(out: Outcome, layout: Layout) -> list[Figure]:
     return made
 
 
-def hidden(out: Outcome, layout: Layout) -> list[Figure]:
+def hidden(out: Outcome, layout: Layout) -> list[Target]:
     """What the layer's progress thread on a core of its own hides of long collectives, and what it takes from the
     computation."""
     none, spare = (("ompl", layout.ranks, mode, DEFAULT) for mode in (NONE, SPARE))
-    made: list[Figure] = []
+    made: list[Target] = []
     for cell in out.cells:
         where = f"nonblocking allgather, {cell.size} B"
         made.append(_overlap(out, spare, cell, f"{where}, overlap with a spare core", layout.emulation or ""))
@@ -102,7 +102,7 @@ def hidden(out: Outcome, layout: Layout) -> list[Figure]:
     return made
 
 
-def subscribed(out: Outcome, layout: Layout) -> list[Figure]:
+def subscribed(out: Outcome, layout: Layout) -> list[Target]:
     """What it takes where every core computes: the time of the same work."""
     made = []
     for cell in out.cells:
@@ -145,16 +145,16 @@ def _rounds(out: Outcome, key: Key, cell: Cell, name: str) -> dict[int, float]:
     return {index: getattr(sample, name) for index, sample in out.samples(key, cell).items()}
 
 
-def _overlap(out: Outcome, key: Key, cell: Cell, name: str, note: str) -> Figure:
+def _overlap(out: Outcome, key: Key, cell: Cell, name: str, note: str) -> Target:
     percents = [
         overlap_rows.overlap_percent(one.pure_us, one.compute_us, one.overall_us)
         for one in out.samples(key, cell).values()
     ]
     if not percents:
         return missing(name, 90, False, "was not measured")
-    return Figure(name, statistics.median(percents), 90, False, unit="%", note=note)
+    return Target(name, statistics.median(percents), 90, False, unit="%", note=note)
 
 
-def _ratio(name: str, mine: Mapping[int, float], other: Mapping[int, float], bound: float | None) -> Figure:
+def _ratio(name: str, mine: Mapping[int, float], other: Mapping[int, float], bound: float | None) -> Target:
     both = [index for index in mine if index in other]
     return interval(name, [mine[index] for index in both], [other[index] for index in both], bound, at_most=True)
