@@ -38,6 +38,8 @@ cob=(2)
 cfn=(2)
 calls=1 100
 201 100
+
+totals: 1259
 """
 
 
@@ -45,4 +47,5 @@ def test_own_code_and_what_it_calls_of_others() -> None:
     found = callgrind.read(TEXT, "program", "libibverbs.so.1")
     assert found.own == {"put": 12, "note": 60}
     assert found.others == {"memcpy": 40}
+    assert found.total == 1259
     assert found.calls == {"memcpy": 4}

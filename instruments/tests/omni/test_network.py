@@ -14,7 +14,7 @@ from omnipgas_tools.libraries.peers import Hosts, MissingError
 from omnipgas_tools.measure import endpoints, network
 from omnipgas_tools.measure.runner import Contender, Progress
 from omnipgas_tools.measure.worker import Worker
-from omnipgas_tools.targets import network as network_targets
+from omnipgas_tools.targets import targets
 from omnipgas_tools.targets.bench import Bench
 
 from .common import LIMIT, built, mock, need_hosts, omni
@@ -96,15 +96,15 @@ def test_without_root_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(MissingError, match="root"), network.two_hosts():
         pass
     bench = Bench(peers.build_dir(), Progress())
-    figures = [*network_targets.tcp(bench), *network_targets.ofi(bench), *network_targets.sleeper(bench)]
-    assert all(not figure.met and "root" in figure.note for figure in figures)
+    found = list(targets.measure(bench, ["tcp", "ofi", "sleeper"]))
+    assert all(not target.met and "root" in target.note for target in found)
 
 
 def test_sixteen_cores_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers, "cores", lambda: 4)
-    figures = network_targets.cores16(Bench(peers.build_dir(), Progress()))
-    assert [figure.note for figure in figures] == ["needs 16 cores, 4 here"] * 2
-    assert not any(figure.met for figure in figures)
+    found = list(targets.measure(Bench(peers.build_dir(), Progress()), ["cores16"]))
+    assert [target.note for target in found] == ["needs 16 cores, 4 here"] * 2
+    assert not any(target.met for target in found)
 
 
 @pytest.mark.parametrize(

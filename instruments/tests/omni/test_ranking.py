@@ -71,28 +71,28 @@ def test_the_command_names_what_contradicts(tmp_path: Path) -> None:
     assert "has a before b" in " ".join(apart.stdout.split()) and "1 of 1 pairs" in apart.stdout
 
 
-def figure_of(rows: list[Result], part: str) -> tuple[float | None, bool]:
-    """Value and verdict of the one figure with that in its name."""
-    (figure,) = [one for one in comparison_targets.against_all(rows) if part in one.name]
-    return figure.value, figure.met
+def target_of(rows: list[Result], part: str) -> tuple[float | None, bool]:
+    """Value and verdict of the one target with that in its name."""
+    (target,) = [one for one in comparison_targets.against_all(rows) if part in one.name]
+    return target.value, target.met
 
 
 def test_this_layer_against_all() -> None:
     tied = [row("ompl", 2, 4), row("b", 1, 3), row("raw", 0.1, 0.1)]
-    assert figure_of(tied, "up to 4 KiB") == (0, True)
-    assert figure_of([*tied, row("c", 1, 1.9)], "up to 4 KiB") == (1, False)
-    assert figure_of([*tied, row("ompl-mpich", 0.5, 0.6)], "up to 4 KiB") == (0, True)  # this layer too
-    share, near = figure_of([row("b", 1, 1), row("ompl", 1.04, 1.04, 65536), row("b", 1, 1, 65536)], "bandwidth")
+    assert target_of(tied, "up to 4 KiB") == (0, True)
+    assert target_of([*tied, row("c", 1, 1.9)], "up to 4 KiB") == (1, False)
+    assert target_of([*tied, row("ompl-mpich", 0.5, 0.6)], "up to 4 KiB") == (0, True)  # this layer too
+    share, near = target_of([row("b", 1, 1), row("ompl", 1.04, 1.04, 65536), row("b", 1, 1, 65536)], "bandwidth")
     assert share == pytest.approx(1 / 1.04) and near
-    assert figure_of([row("ompl", 2, 2, 65536), row("b", 1, 1, 65536)], "bandwidth") == (0.5, False)
+    assert target_of([row("ompl", 2, 2, 65536), row("b", 1, 1, 65536)], "bandwidth") == (0.5, False)
     in_turn = row("b", 1, 1, 65536) | {"bandwidth_MBps": 1e9}  # the sum over its threads
-    assert figure_of([row("ompl", 1, 1, 65536), in_turn], "bandwidth") == (1, True)
+    assert target_of([row("ompl", 1, 1, 65536), in_turn], "bandwidth") == (1, True)
     rates = [row("ompl", 5, 6, bench="rate"), row("b", 7, 8, bench="rate")]
-    assert figure_of(rates, "rate") == (1, False)
-    assert figure_of([row("b", 1, 2)], "up to 4 KiB") == (None, False)
+    assert target_of(rates, "rate") == (1, False)
+    assert target_of([row("b", 1, 2)], "up to 4 KiB") == (None, False)
 
 
-def test_figures_are_read_from_the_runs_that_are_given() -> None:
+def test_targets_are_read_from_the_runs_that_are_given() -> None:
     run = {"name": "run", "machine": {"cpu": "there"}, "results": [row("ompl", 1, 2)]}
     bench = Bench(peers.build_dir(), Progress(), [run])
     found = list(targets.measure(bench, ["comparison", "ranking"]))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The solvers that the figures of CG are measured beside solve the same problem in as many iterations; and what the
-figures make of runs. No time is looked at."""
+"""The solvers that the targets of CG are measured beside solve the same problem in as many iterations; and what the
+targets make of runs. No time is looked at."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def test_memory_can_be_read() -> None:
     assert solver_targets.bandwidth(jobs.BUILD)["bytes_per_second"] > 1e6
 
 
-def test_a_group_of_figures() -> None:
+def test_a_group_of_targets() -> None:
     bench = Bench(jobs.BUILD, Progress())
-    figures = solver_targets.figures(bench, side=SIDE, rounds=1)
-    assert len(figures) == 1 + 2 * (len(solver_targets.PEERS) + 2)
-    assert figures[0].met, figures[0].note
+    targets = solver_targets.Rounds(SIDE, rounds=1).answers(bench)
+    assert len(targets) == 1 + 2 * (len(solver_targets.PEERS) + 2)
+    assert targets[0].met, targets[0].note
     # A round is too few for a claim.
-    assert all(figure.value is None for figure in figures[1:])
+    assert all(target.value is None for target in targets[1:])
     assert len(bench.rows) == 1
 
 
@@ -50,10 +50,10 @@ def test_what_is_compared() -> None:
     found = {"csr": [run(0.8, 1)] * 30, "sell": [run(0.7, 3)] * 30, "petsc": [run(1.0, 2)] * 30, "hypre": []}
     # 12 B of an entry and 96 of a row: 2160 B, in 0.5 s.
     found["bandwidth"] = [{"bytes_per_second": 4320.0}] * 30
-    figures = {figure.name: figure for figure in solver_targets.compared(found, {"hypre": "gone"}, 5)}
-    found_csr = [figure for name, figure in figures.items() if "CSR" in name]
-    assert [figure.value for figure in found_csr] == [
+    targets = {target.name: target for target in solver_targets.compared(found, {"hypre": "gone"}, 5)}
+    found_csr = [target for name, target in targets.items() if "CSR" in name]
+    assert [target.value for target in found_csr] == [
         pytest.approx(0.8), None, pytest.approx(1.6), pytest.approx(0.5)
     ]  # fmt: skip
-    assert [figure.met for figure in found_csr] == [True, False, False, True]
+    assert [target.met for target in found_csr] == [True, False, False, True]
     assert "gone" in found_csr[1].note

@@ -20,7 +20,7 @@ from omnipgas_tools.model.predict import run as predict
 from omnipgas_tools.model.trace import prepare
 from omnipgas_tools.model.tracer import Tracer
 from omnipgas_tools.model.tracers import NoTracerError, choose
-from omnipgas_tools.targets.target import Target, missing
+from omnipgas_tools.targets.target import Target, at_most
 
 PARAMS = typer.Option(
     None, "--params", metavar="FILE", help="Parameters, or cenju4, myrinet, fast-ethernet. [fitted now]"
@@ -71,14 +71,14 @@ def compare(runs: list[float], predicted: float) -> Comparison:
 def bounds(title: str, compared: list[tuple[str, Comparison]], why: str) -> list[Target]:
     """Their errors against what is asked of them: the median at most 5 %, each at most 10 % or what its runs spread.
     `why`: if there are none."""
-    median, worst = f"{title}, median error", f"{title}, worst error of what is allowed"
+    median, worst = at_most(f"{title}, median error", 5.0, "%"), f"{title}, worst error of what is allowed"
     if not compared:
-        return [missing(median, 5.0, True, why), missing(worst, 10.0, True, why)]
+        return [median.missing(why), at_most(worst, 10.0).missing(why)]
     name, last = max(compared, key=lambda one: abs(one[1].error) / one[1].allowed)
     each = ", ".join(f"{name} {one.error:+.1f}" for name, one in compared) if len(compared) <= MOST_NAMED else ""
     return [
-        Target(median, statistics.median(abs(one.error) for _, one in compared), 5.0, True, unit="%", note=each),
-        Target(worst, abs(last.error), last.allowed, True, unit="%", note=name),
+        median.found(statistics.median(abs(one.error) for _, one in compared), each),
+        at_most(worst, last.allowed, "%").found(abs(last.error), name),
     ]
 
 

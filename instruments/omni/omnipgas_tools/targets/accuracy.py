@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures of the fit and of predictions: how near they are to what was measured afterwards."""
+"""Targets of the fit and of predictions: how near they are to what was measured afterwards."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +19,18 @@ import numpy as np
 from rich.console import Console
 
 from omnipgas_tools.libraries import peers
-from omnipgas_tools.measure.worker import WorkerError
 from omnipgas_tools.model import examples, study, timer
 from omnipgas_tools.model.fit import command, eager
 from omnipgas_tools.model.fit.curves import medians
 from omnipgas_tools.model.fit.equations import LOGGPS
 from omnipgas_tools.model.fit.measure import Plan, measure
-from omnipgas_tools.model.fit.measurements import DataError
 from omnipgas_tools.model.predict import PredictionError
-from omnipgas_tools.model.tracers import NoTracerError
 from omnipgas_tools.model.validate import Comparison, bounds, compare
-from omnipgas_tools.targets.target import Target, missing
+from omnipgas_tools.targets.bench import Bench
+from omnipgas_tools.targets.measurement import NotMeasuredError, Special
+from omnipgas_tools.targets.target import Target, at_least, at_most
 
 MPIS = ("mpich", "openmpi", "intel")
-FAILURES = (
-    DataError, NoTracerError, OSError, PredictionError, WorkerError,
-    peers.MissingError, subprocess.SubprocessError, timer.TimerError,
-)  # fmt: skip
 FIT_LIMIT = 900  # seconds
 FRESH = Plan(rounds=20, launches=4, around=(), seed=2)  # measured once the parameters are fixed
 EAGER = 16384  # bytes: set in the library, to be found by the fit
@@ -59,29 +54,27 @@ STUDY = study.Plan(sizes=[256, 512, 1024], ranks=RANKS, runs=RUNS, limit=16383, 
 LARGE = study.Plan(sizes=[256, 512, 1024, 2048, 4096], ranks=16, runs=5, limit=16383, timeout=600.0)
 
 
-def fit(build: Path) -> list[Target]:
+def fit() -> Iterator[Special]:
     """Each MPI on one node: intervals, a fresh ping-pong, and S where the library was told to have it."""
-    figures = []
     for mpi in MPIS:
-        wanted = (
-            (f"fit of {mpi}: parameters of LogGPS with an interval", len(LOGGPS.names) + 2, False),
-            (f"fit of {mpi}: predicted ping-pong, median error of a fresh measurement", 5.0, True),
-            (f"fit of {mpi}: S found, of the limit that was set", STEP, True),
+        yield Special(
+            partial(fitted, mpi),
+            at_least(f"fit of {mpi}: parameters of LogGPS with an interval", len(LOGGPS.names) + 2),
+            at_most(f"fit of {mpi}: predicted ping-pong, median error of a fresh measurement", 5.0, "%"),
+            at_most(f"fit of {mpi}: S found, of the limit that was set", STEP, "x"),
         )
-        whole, ping_pong, limit = (name for name, *_ in wanted)
-        try:
-            parameters = json.loads(parameters_of(build, mpi).read_text())["models"]["loggps"]
-            known = [one for one in parameters.values() if one["low"] <= one["value"] <= one["high"]]
-            lost = [name for name, one in parameters.items() if not one["identified"]]
-            note = f"not identified: {', '.join(lost)}" if lost else ""
-            figures += [
-                Target(whole, len(known), len(LOGGPS.names) + 2, False, note=note),
-                Target(ping_pong, fresh_error(build, mpi, parameters), 5.0, True, unit="%"),
-                limit_found(build, mpi, limit),
-            ]
-        except FAILURES as error:
-            figures += [missing(name, bound, at_most, str(error)) for name, bound, at_most in wanted]
-    return figures
+
+
+def fitted(mpi: str, bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
+    """What the fit of an MPI finds."""
+    whole, ping_pong, limit = targets
+    parameters = json.loads(parameters_of(bench.build, mpi).read_text())["models"]["loggps"]
+    known = [one for one in parameters.values() if one["low"] <= one["value"] <= one["high"]]
+    lost = [name for name, one in parameters.items() if not one["identified"]]
+    yield whole.found(len(known), f"not identified: {', '.join(lost)}" if lost else "")
+    yield ping_pong.found(fresh_error(bench.build, mpi, parameters))
+    found = limit_found(mpi)
+    yield limit.found(max(found / EAGER, EAGER / found), f"{found} bytes")
 
 
 @lru_cache
@@ -112,31 +105,30 @@ def fresh_error(build: Path, mpi: str, parameters: dict[str, Any]) -> float:
     return float(100 * np.median(np.abs(predicted / curves.base - 1)))
 
 
-def limit_found(build: Path, mpi: str, name: str) -> Target:
-    """By how much S differs from an eager limit that the library was told, as a ratio from 1 on."""
+def limit_found(mpi: str) -> int:
+    """S where the library was told an eager limit."""
     settings = eager.limit(mpi, EAGER) or INTEL_EAGER
     with tempfile.TemporaryDirectory(prefix="omni-fit-") as folder:
         out = _fit(mpi, Path(folder, "limit.json"), "--quick", "--largest", str(4 * EAGER), env=settings)
         found = json.loads(out.read_text())["operations"]["send"]["lengths"]["no_wait_for_a_receiver_in_the_library"]
     if not found:
-        return missing(name, STEP, True, "no send waited")
-    return Target(name, max(found / EAGER, EAGER / found), STEP, True, unit="x", note=f"{found} bytes")
+        raise NotMeasuredError("no send waited")
+    return int(found)
 
 
-def predictions(build: Path) -> list[Target]:
+def predictions() -> Iterator[Special]:
     """The example programs as they are, and with another eager limit, which is predicted first and measured then."""
-    figures = []
     for mpi in MPIS:
         for what, limit in ((mpi, None), (f"{mpi}, S = {OTHER_EAGER}", OTHER_EAGER)):
             title = f"example programs, {RANKS} ranks, {what}"
-            if limit and eager.limit(mpi, limit) is None:
-                figures += bounds(title, [], "this library has no limit to set")
-                continue
-            try:
-                figures += bounds(title, list(measured(build, mpi, limit)), "nothing was measured")
-            except FAILURES as error:
-                figures += bounds(title, [], str(error))
-    return figures
+            yield Special(partial(predicted, mpi, limit, title), *bounds(title, [], ""))
+
+
+def predicted(mpi: str, limit: int | None, title: str, bench: Bench, _: Sequence[Target]) -> list[Target]:
+    """Errors of the predictions."""
+    if limit and eager.limit(mpi, limit) is None:
+        raise NotMeasuredError("this library has no limit to set")
+    return bounds(title, list(measured(bench.build, mpi, limit)), "nothing was measured")
 
 
 @dataclass
@@ -168,19 +160,20 @@ def measured(build: Path, mpi: str, limit: int | None) -> Iterator[tuple[str, Co
         yield job.name, compare(job.times, statistics.median(job.predicted))
 
 
-def elimination(build: Path) -> list[Target]:
+def elimination() -> Iterator[Special]:
     """Gaussian elimination in the paper's three variants; with 16 ranks where there are cores for them."""
-    figures = []
     for plan in (STUDY, LARGE):
         title = f"gauss, {plan.ranks} ranks, n = {plan.sizes[0]} to {plan.sizes[-1]}"
-        try:
-            if peers.cores() < plan.ranks:
-                raise PredictionError(f"needs {plan.ranks} cores, {peers.cores()} here")
-            params = {mpi: str(parameters_of(build, mpi)) for mpi in MPIS}
-            found = study.run(plan, params, Console(stderr=True, highlight=False))
-            (build / "results" / f"gauss-{plan.ranks}.json").write_text(json.dumps(found, indent=1) + "\n")
-            (build / "results" / f"gauss-{plan.ranks}.md").write_text(study.tables(found))
-            figures += study.figures(found, title)
-        except FAILURES as error:
-            figures += study.figures({"rows": []}, title, str(error))
-    return figures
+        yield Special(partial(eliminated, plan, title), *study.figures({"rows": []}, title))
+
+
+def eliminated(plan: study.Plan, title: str, bench: Bench, _: Sequence[Target]) -> list[Target]:
+    """Errors of the study."""
+    if peers.cores() < plan.ranks:
+        raise NotMeasuredError(f"needs {plan.ranks} cores, {peers.cores()} here")
+    params = {mpi: str(parameters_of(bench.build, mpi)) for mpi in MPIS}
+    found = study.run(plan, params, Console(stderr=True, highlight=False))
+    results = bench.build / "results"
+    (results / f"gauss-{plan.ranks}.json").write_text(json.dumps(found, indent=1) + "\n")
+    (results / f"gauss-{plan.ranks}.md").write_text(study.tables(found))
+    return study.figures(found, title)

@@ -1,36 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What groups of figures are measured with."""
+"""What groups of targets are measured with."""
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from omnipgas_tools.libraries import peers
-from omnipgas_tools.libraries.peers import MissingError
+from omnipgas_tools.libraries.peers import Hosts, MissingError
+from omnipgas_tools.measure import network
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.runner import Cell, Contender, Limits, Outcome, Progress, run_interleaved
-from omnipgas_tools.targets.target import Target, interval, missing
 
 Group = dict[str, object]  # of the result file
 ROUNDS = 40
-
-
-def ratio(name: str, mine: Cell | None, other: Cell | None, bound: float, at_most: bool = True) -> Target:
-    """The median over rounds of mine / other."""
-    for cell in (mine, other):
-        if cell is None or cell.status != "ok":
-            return missing(name, bound, at_most, cell.reason if cell else "was not measured")
-    assert mine is not None and other is not None
-    return interval(name, mine.values(), other.values(), bound, at_most)
-
-
-def best(cells: Sequence[Cell]) -> Cell | None:
-    """The cell of the lowest median latency among those that were measured."""
-    good = [c for c in cells if c.status == "ok" and c.rounds]
-    return min(good, key=lambda c: statistics.median(c.values()), default=None)
 
 
 class Bench:
@@ -48,15 +32,17 @@ class Bench:
         self.groups: dict[str, Group] = {}
         self.table = peers.table(build)
 
-    def contenders(self, libraries: Sequence[str], ops: Sequence[str]) -> list[Contender]:
-        """Those of the libraries that are installed and have the operation."""
+    def contenders(
+        self, libraries: Sequence[str], ops: Sequence[str], transports: Sequence[str] = (), hosts: Hosts | None = None
+    ) -> list[Contender]:
+        """Those of the libraries that are installed, go over a transport, and have the operation."""
         found = []
         for name in libraries:
             try:
-                library = peers.find(self.table[name], self.build)
+                here = network.contenders(peers.find(self.table[name], self.build), list(transports), hosts)
             except MissingError:
-                continue
-            found += [Contender(library, op) for op in ops if op in library.peer.ops]
+                continue  # its targets say "was not measured"
+            found += [Contender(one, op) for one in here for op in ops if op in one.peer.ops]
         return found
 
     def run(

@@ -13,6 +13,7 @@ from pathlib import Path
 
 NAMED = re.compile(r"(ob|fn|cob|cfn)=\((\d+)\)(?: (.*))?$")
 COST = re.compile(r"[-+*\d]\S* (\d+)$")
+TOTALS = re.compile(r"totals: (\d+)")
 CALLS = re.compile(r"calls=(\d+) ")
 
 
@@ -23,6 +24,7 @@ class Profile:
     own: Counter[str] = field(default_factory=Counter)  # instructions by function of the program's own code
     others: Counter[str] = field(default_factory=Counter)  # instructions in functions of libraries that it calls,
     calls: Counter[str] = field(default_factory=Counter)  # and how often it calls them
+    total: int = 0  # instructions in all
     output: str = ""  # of the program
 
 
@@ -39,6 +41,8 @@ def read(text: str, program: str, device: str) -> Profile:
             if name is not None:
                 names[table, number] = name
             now[key] = names[table, number]
+        elif match := TOTALS.match(line):
+            found.total = int(match[1])
         elif match := CALLS.match(line):
             calls = int(match[1])
         elif match := COST.match(line):

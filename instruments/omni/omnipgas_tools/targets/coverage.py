@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from omnipgas_tools.targets.measurement import NotMeasuredError
+
 HEADERS = ("ompl.h", "ompl_ext.h", "halo.h", "coll.h")
 # The counters of a process that ends by _Exit are lost.
 ENDS = "ends the process, and its counters with it: test `rules` (abort)"
@@ -107,7 +109,7 @@ class Counters:
             timeout=limit, check=False,
         )  # fmt: skip
         if done.returncode != 0:
-            raise RuntimeError(f"{what} failed: {(done.stdout + done.stderr)[-2000:]}")
+            raise NotMeasuredError(f"{what} failed: {(done.stdout + done.stderr)[-2000:]}")
 
     def compile(self) -> None:
         """Builds everything."""

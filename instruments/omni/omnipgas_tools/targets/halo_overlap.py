@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures of halo exchange behind computation: how much of it is hidden behind the product that needs no halo,
+"""Targets of halo exchange behind computation: how much of it is hidden behind the product that needs no halo,
 between two hosts over links of limited rate."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
 from omnipgas_tools.halo import overlap as halo_overlap
 from omnipgas_tools.halo.overlap import Job, Outcome, Way
 from omnipgas_tools.libraries import peers
-from omnipgas_tools.libraries.peers import MissingError
 from omnipgas_tools.measure import network, stats
 from omnipgas_tools.measure.runner import Limits
-from omnipgas_tools.measure.worker import Worker, WorkerError
+from omnipgas_tools.measure.worker import Worker
 from omnipgas_tools.targets.bench import Bench, limits
-from omnipgas_tools.targets.target import Target, missing
+from omnipgas_tools.targets.measurement import Measurement
+from omnipgas_tools.targets.target import Target, at_least
 
 MPIS = ("mpich", "openmpi")
 # Mbit/s, and points of each side of the plane that is exchanged: messages long beside the 80 kB that a limited link
@@ -27,56 +30,53 @@ OTHERS = (BY_MPI, Way("double-buffer", False), Way("mpi", False), Way("single"),
 WAYS = {SHORTER: (MINE, BY_MPI), EQUAL: (MINE, *OTHERS), LONGER: (MINE, BY_MPI)}
 
 
-def figures(bench: Bench) -> list[Target]:
-    """In the processes of each MPI, over each link."""
-    return [
-        figure for rate, side in LINKS.items() for mpi in MPIS for figure in over_link(bench, mpi, rate, side, limits())
-    ]
-
-
-def over_link(bench: Bench, library: str, rate: int, side: int, how: Limits) -> list[Target]:
+@dataclass(frozen=True)
+class OverLink(Measurement):
     """Computations shorter and longer than an exchange; in the processes of an MPI, or of none."""
-    made: list[Target] = []
-    try:
-        found = peers.find(bench.table[library], bench.build, "product")
-        with network.two_hosts(rate) as hosts, Worker(network.spread(found, hosts), 1, side**2 * 8) as worker:
-            job = Job(worker, how, 1, bench.progress)
-            exchange, plane = job.pace(side, MINE.strategy)
+
+    library: str
+    rate: int
+    side: int
+    how: Limits = field(default_factory=limits)
+
+    def target(self, factor: float, way: Way) -> Target:
+        """Of a way, beside a computation that takes `factor` times an exchange."""
+        where = f"{self.rate} Mbit/s, {self.side**2 * 8 // 1000} kB each way, computation {WORDS[factor]}"
+        name = f"part of a halo exchange hidden, {where}, {way} ({self.library})"
+        return at_least(name, BOUND if way == MINE else None)
+
+    @property
+    def targets(self) -> list[Target]:
+        return [self.target(factor, way) for factor, ways in WAYS.items() for way in ways]
+
+    def measure(self, bench: Bench) -> Iterator[Target]:
+        found = peers.find(bench.table[self.library], bench.build, "product")
+        size = self.side**2 * 8
+        with network.two_hosts(self.rate) as hosts, Worker(network.spread(found, hosts), 1, size) as worker:
+            job = Job(worker, self.how, 1, bench.progress)
+            exchange, plane = job.pace(self.side, MINE.strategy)
             for factor, ways in WAYS.items():
-                outcome = job.measure(side, halo_overlap.planes_for(factor, exchange, plane), ways)
-                bench.rows.append(
-                    {"bench": "halo-overlap", "library": library, "rate_mbit": rate, "factor": factor}
-                    | outcome.to_json()
-                )
-                made += [one(outcome, way, name(library, rate, side, factor, way)) for way in ways]
-    except (MissingError, WorkerError) as error:
-        left = [(factor, way) for factor, ways in WAYS.items() for way in ways][len(made) :]
-        made += [missing(name(library, rate, side, factor, way), bound(way), False, str(error)) for factor, way in left]
-    return made
+                outcome = job.measure(self.side, halo_overlap.planes_for(factor, exchange, plane), ways)
+                run = {"library": self.library, "rate_mbit": self.rate, "factor": factor}
+                bench.rows.append({"bench": "halo-overlap"} | run | outcome.to_json())
+                yield from (hidden(outcome, way, self.target(factor, way)) for way in ways)
 
 
-def name(library: str, rate: int, side: int, factor: float, way: Way) -> str:
-    """Of a figure."""
-    where = f"{rate} Mbit/s, {side**2 * 8 // 1000} kB each way, computation {WORDS[factor]}"
-    return f"part of a halo exchange hidden, {where}, {way} ({library})"
+def measurements() -> Iterator[OverLink]:
+    """In the processes of each MPI, over each link."""
+    return (OverLink(mpi, rate, side) for rate, side in LINKS.items() for mpi in MPIS)
 
 
-def bound(way: Way) -> float | None:
-    """None: whatever comes out."""
-    return BOUND if way == MINE else None
-
-
-def one(outcome: Outcome, way: Way, title: str) -> Target:
+def hidden(outcome: Outcome, way: Way, target: Target) -> Target:
     """The median over rounds."""
     if why := outcome.refused.get(way.strategy):
-        return missing(title, bound(way), False, why)
+        return target.missing(why)
     parts = outcome.hidden(way)
     if len(parts) < stats.PAIRS_FOR_A_CLAIM:
-        return missing(title, bound(way), False, f"{len(parts)} rounds, {stats.PAIRS_FOR_A_CLAIM} needed")
-    found = stats.median_interval(parts)
+        return target.missing(f"{len(parts)} rounds, {stats.PAIRS_FOR_A_CLAIM} needed")
     exchange, compute, both = (
         stats.median_interval(times).median * 1e3
         for times in (outcome.exchange[way.strategy], outcome.compute, outcome.both[way])
     )
     note = f"exchange {exchange:.3g} ms, computation {compute:.3g} ms, both {both:.3g} ms; {outcome.planes} planes"
-    return Target(title, found.median, bound(way), False, found.low, found.high, note=note)
+    return target.within(stats.median_interval(parts), note)

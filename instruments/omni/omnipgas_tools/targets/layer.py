@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures of the whole layer: operations beside their twins, coverage of the headers and of the sources."""
+"""Targets of the whole layer: instructions, memory, start-up, operations and bindings beside baselines, coverage."""
 
 from __future__ import annotations
 
@@ -9,108 +9,127 @@ import re
 import statistics
 import subprocess
 import sys
+import time
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from omnipgas_tools import CHECKOUT
+from omnipgas_tools.measure.stats import Interval
+from omnipgas_tools.targets import callgrind
 from omnipgas_tools.targets import coverage as counted
-from omnipgas_tools.targets.target import Target, interval, missing
-
-# Name, bound, whether it is an upper one of the time (else a lower one of the rate).
-OPERATIONS = {
-    "put_nb": ("nonblocking puts, shm, 64 of 1 KiB at once, rate of the twin's", 0.9, False),
-    "strided": ("strided put, shm, a column of 1,000 x 8 B, of a loop by hand", 1.3, True),
-    "fetch_add": ("fetch-add of 64 bits, shm, of the checked atomic", 1.3, True),
-}
+from omnipgas_tools.targets.bench import Bench
+from omnipgas_tools.targets.measurement import NotMeasuredError, in_turn, output
+from omnipgas_tools.targets.target import Target
 
 
-def operations(build: Path) -> list[Target]:
-    """Operations of ompl_ext.h to a rank that sleeps, each in rounds that alternate with its twin's."""
-    command = [str(build / "bin/omplrun"), "--no-prefix", "-n", "2", str(build / "bin/ompl_bench_operations")]
-    try:
-        output = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
-    except (OSError, subprocess.SubprocessError) as error:
-        return [missing(name, bound, at_most, str(error)) for name, bound, at_most in OPERATIONS.values()]
+def job(build: Path, ranks: int, *command: object) -> list[object]:
+    """The command line of a job on this node."""
+    return [build / "bin/omplrun", "-n", ranks, *command]
+
+
+# ---- instructions and footprint
+
+
+def instructions(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
+    """An 8-byte put and a signal, all checks on, counted by callgrind."""
+    program = str(bench.build / "bin/ompl_bench_instructions")
+    seen = callgrind.profile([program], "measured_calls", "", {**os.environ, "OMPL_SEGMENT_SIZE": "64M"})
+    if not (calls := re.search(r"calls (\d+)", seen.output)):
+        raise NotMeasuredError(f"the program failed: {seen.output[-300:]}")
+    yield targets[0].found(seen.total / int(calls[1]), "with the calling loop")
+
+
+def footprint(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
+    """Private memory and start-up times."""
+
+    def hello(ranks: int) -> str:
+        return output(job(bench.build, ranks, bench.build / "bin/ompl_bench_hello"), 60)
+
+    def seconds(ranks: int, repeats: int) -> float:
+        taken = []
+        for _ in range(repeats):
+            start = time.monotonic()
+            hello(ranks)
+            taken.append(time.monotonic() - start)
+        return statistics.median(taken)
+
+    memory, two, many = targets
+    yield memory.found(max(int(kib) for kib in re.findall(r"private (\d+) KiB", hello(2))) / 1024)
+    yield two.found(seconds(2, 15) * 1e3)
+    yield many.found(seconds(64, 5))
+
+
+# ---- operations
+
+OPERATIONS = ("put_nb", "strided", "fetch_add")  # in the order of their targets
+
+
+def operations(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
+    """Operations of ompl_ext.h to a rank that sleeps, each in rounds that alternate with its baseline's."""
     mine: dict[str, list[float]] = defaultdict(list)
-    twin: dict[str, list[float]] = defaultdict(list)
-    for line in output.splitlines():
+    baseline: dict[str, list[float]] = defaultdict(list)
+    for line in output(job(bench.build, 2, "--no-prefix", bench.build / "bin/ompl_bench_operations"), 120).splitlines():
         found = json.loads(line)
         mine[found["op"]].append(found["ompl_ns"])
-        twin[found["op"]].append(found["twin_ns"])
-    return [
-        # The rate is the inverse of the time.
-        interval(name, mine[op], twin[op], bound, True) if at_most else interval(name, twin[op], mine[op], bound, False)
-        for op, (name, bound, at_most) in OPERATIONS.items()
-    ]
+        baseline[found["op"]].append(found["twin_ns"])
+    for op, target in zip(OPERATIONS, targets, strict=True):
+        # A lower bound is one of the rate, the inverse of the time.
+        over, under = (mine, baseline) if target.at_most else (baseline, mine)
+        yield target.ratio(over[op], under[op])
 
+
+# ---- bindings
 
 PING_PONGS = {"C": ["{bin}/pingpong"], "Fortran": ["{bin}/pingpong_f90"],
               "Python": [sys.executable, "{examples}/pingpong.py"]}  # fmt: skip
 PING_PONG_ROUNDS = 30
 
 
-def bindings(build: Path) -> list[Target]:
+def bindings(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
     """The example's 8-byte ping-pong in each language, in rounds that take them in turn; microseconds one way."""
-    names = {
-        "Fortran": "ping-pong of 8 B, shm, Fortran, of C",
-        "Python": "ping-pong of 8 B, shm, Python, round trip over C's",
-    }
-    took: dict[str, list[float]] = defaultdict(list)
-    places = {"bin": build / "bin", "examples": CHECKOUT / "examples"}
-    try:
-        for _ in range(PING_PONG_ROUNDS):
-            for language, program in PING_PONGS.items():
-                command = [str(build / "bin/omplrun"), "-n", "2", *(word.format(**places) for word in program)]
-                done = subprocess.run(
-                    [*command, "8", "200000" if language != "Python" else "20000"],
-                    capture_output=True, text=True, timeout=60, check=True,
-                    env={**os.environ, "OMNIPGAS_LIBRARY": str(build / "lib/libomnipgas.so")},
-                )  # fmt: skip
-                found = re.search(r"([\d.]+) us one way", done.stdout)
-                took[language].append(float(found[1]) if found else float("nan"))
-    except (OSError, subprocess.SubprocessError) as error:
-        return [missing(names["Fortran"], 1.05, True, str(error)), missing(names["Python"], 2.0, True, str(error))]
+    places = {"bin": bench.build / "bin", "examples": CHECKOUT / "examples"}
+    library = str(bench.build / "lib/libomnipgas.so")
+
+    def one_way(language: str) -> float:
+        program = [word.format(**places) for word in PING_PONGS[language]]
+        trips = 20000 if language == "Python" else 200000
+        said = output(job(bench.build, 2, *program, 8, trips), 60, OMNIPGAS_LIBRARY=library)
+        found = re.search(r"([\d.]+) us one way", said)
+        return float(found[1]) if found else float("nan")
+
+    took = in_turn(PING_PONG_ROUNDS, {language: partial(one_way, language) for language in PING_PONGS})
+    fortran, python = targets
+    yield fortran.ratio(took["Fortran"], took["C"])
     over = [2 * (mine - c) for mine, c in zip(took["Python"], took["C"], strict=True)]
-    return [
-        interval(names["Fortran"], took["Fortran"], took["C"], 1.05, True),
-        Target(names["Python"], statistics.median(over), 2.0, True, *quartiles(over), unit="us", note="quartiles"),
-    ]
+    first, _, third = statistics.quantiles(over, n=4)
+    yield python.within(Interval(statistics.median(over), first, third, len(over)), "quartiles")
 
 
-def quartiles(values: list[float]) -> tuple[float, float]:
-    """The first and the third."""
-    first, _, third = statistics.quantiles(values, n=4)
-    return first, third
+# ---- tests
 
 
-def aarch64(build: Path) -> list[Target]:
+def aarch64(_: Bench, targets: Sequence[Target]) -> Iterator[Target]:
     """The tests of one node, compiled for aarch64, under qemu-user."""
-    del build  # its own, below build/
-    name = "tests of one node that fail on aarch64 under qemu-user"
     done = subprocess.run(
         [sys.executable, str(CHECKOUT / "scripts/aarch64.py")],
         capture_output=True, text=True, timeout=5400, check=False,
     )  # fmt: skip
     passed = re.search(r"aarch64: (\d+) passed", done.stdout)
-    if done.returncode == 0 and passed:
-        return [Target(name, 0, 0, True, note=f"{passed[1]} passed")]
-    return [missing(name, 0, True, done.stdout.strip().splitlines()[-1])]
+    if done.returncode != 0 or not passed:
+        raise NotMeasuredError(done.stdout.strip().splitlines()[-1])
+    yield targets[0].found(0, f"{passed[1]} passed")
 
 
-def coverage(build: Path) -> list[Target]:
+def coverage(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
     """Functions of the headers over every conduit, and lines of src/ that the tests run."""
-    cells = "cells of the coverage table that are empty without a reason"
-    share = "lines of src/ that the tests run"
-    try:
-        found = counted.measure(CHECKOUT, lambda what: print(what, flush=True))
-    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
-        return [missing(cells, 0, True, str(error)), missing(share, 90, False, "was not measured")]
-    (build / "results").mkdir(exist_ok=True)
-    (build / "results" / "coverage.md").write_text(found.page())
+    found = counted.measure(CHECKOUT, lambda what: print(what, flush=True))
+    (bench.build / "results").mkdir(exist_ok=True)
+    (bench.build / "results" / "coverage.md").write_text(found.page())
     empty = found.empty_cells()
     over = f"{len(found.functions)} functions, conduits {', '.join(found.ran)}"
     where = ", ".join(f"{function} over {conduit}" for function, conduit in empty[:5])
-    return [
-        Target(cells, len(empty), 0, True, note=where or over),
-        Target(share, found.percent(), 90, False, unit="%"),
-    ]
+    cells, share = targets
+    yield cells.found(len(empty), where or over)
+    yield share.found(found.percent())

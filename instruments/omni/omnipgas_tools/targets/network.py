@@ -1,190 +1,127 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures of network conduits, between two hosts that are network namespaces: against twins on bare libfabric and
-bare UCX, against MPI over the same wire, and what threads that share endpoints do to each other."""
+"""Targets of network conduits, between two hosts that are network namespaces: beside baselines on bare libfabric and
+bare UCX, beside MPI over the same wire, and what threads that share endpoints do to each other."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 
 from omnipgas_tools.libraries import peers
-from omnipgas_tools.libraries.peers import Found, Hosts, MissingError
+from omnipgas_tools.libraries.peers import Found, Hosts
 from omnipgas_tools.measure import network
-from omnipgas_tools.measure.runner import RATE_REGION, Cell, Contender, Outcome
+from omnipgas_tools.measure.runner import RATE_REGION, Cell, Contender
 from omnipgas_tools.measure.worker import Worker
-from omnipgas_tools.targets.bench import ROUNDS, Bench, best, limits, ratio
-from omnipgas_tools.targets.target import Target, interval, missing
+from omnipgas_tools.targets.bench import ROUNDS, Bench, limits
+from omnipgas_tools.targets.measurement import Cells, Contenders, Judge, Key, NotMeasuredError, Ratio, RatioToBest
+from omnipgas_tools.targets.target import Target, at_least, at_most
 
-MPIS = ["mpich", "openmpi"]
-TWINS = ["ofi", "ucx"]
+MPIS = ("mpich", "openmpi")
+OFI_TRANSPORTS = ("tcp;ofi_rxm", "net", "net/rdm")
 SMALL, MEDIUM, LONG = 8, 4096, 1 << 20
 THREADS = (2, 4, 8)
 CORES = 16
-ALL = 8  # threads, of the figures about sharing
+ALL = 8  # threads, of the targets about sharing
 ASLEEP = 10.0  # seconds
 GOES_ON = 100  # round trips per second, a hundredth of what a thread does alone
+SHARING = f"{ALL} threads, 1 slot, TCP between namespaces, one asleep for {ASLEEP:g} s"
 
 
-def _find(bench: Bench, libraries: Sequence[str], transports: list[str], hosts: Hosts | None) -> list[Found]:
-    found = []
-    for name in libraries:
-        try:
-            here = peers.find(bench.table[name], bench.build)
-            found += network.contenders(here, transports, hosts)
-        except MissingError:
-            continue  # its figure says "was not measured"
-    return found
+def of_baseline(transport: str, op: str, size: int) -> Ratio:
+    """One thread over a transport, of the baseline's."""
+    baseline, _ = network.TRANSPORTS[transport]
+    return Ratio((f"ompl {transport}", op, 1, size), (f"{baseline} {transport}", op, 1, size))
 
 
-def _with(found: Sequence[Found], *ops: str) -> list[Contender]:
-    return [Contender(one, op) for one in found for op in ops if op in one.peer.ops]
-
-
-def _of_the_twin(
-    outcome: Outcome, transport: str, op: str, size: int, bound: float, name: str, at_most: bool = True
-) -> Target:
-    twin, _ = network.TRANSPORTS[transport]
-    mine, other = (outcome.cell(f"{library} {transport}", op, 1, size) for library in ("ompl", twin))
-    return ratio(name, mine, other, bound, at_most)
-
-
-def _without_hosts(*figures: tuple[str, float, bool]) -> list[Target] | None:
-    """The figures as not measured, if there can be no hosts here."""
-    reason = network.why_no_hosts()
-    return [missing(name, bound, at_most, reason) for name, bound, at_most in figures] if reason else None
-
-
-def tcp(bench: Bench) -> list[Target]:
+def tcp() -> Iterator[Cells]:
     """Put + flag over the default transport, connections of TCP."""
-    name = "put+flag, TCP between namespaces, 1 thread, 8 B, of the twin"
-    if none := _without_hosts((name, 1.1, True)):
-        return none
-    with network.two_hosts() as hosts:
-        both = _with(_find(bench, ["ompl", "ofi"], ["tcp"], hosts), "put")
-        outcome = bench.run("pingpong", both, (1,), (SMALL,), limits())
-    return [_of_the_twin(outcome, "tcp", "put", SMALL, 1.1, name)]
+    both = Contenders(["ompl", "ofi"], ["put"], ["tcp"])
+    target = at_most("put+flag, TCP between namespaces, 1 thread, 8 B, of the twin", 1.1)
+    yield Cells("pingpong", [both], (1,), (SMALL,), {target: of_baseline("tcp", "put", SMALL)}, hosts=True)
 
 
-def ofi(bench: Bench) -> list[Target]:
-    """The libfabric conduit against its twin, and against MPI with threads."""
-    transports = ["tcp;ofi_rxm", "net", "net/rdm"]
-    if none := _without_hosts(("put+flag, ofi between namespaces, of the twin", 1.1, True)):
-        return none
-    figures = []
-    with network.two_hosts() as hosts:
-        for transport in transports:
-            both = _with(_find(bench, ["ompl", "ofi"], [transport], hosts), "put", "putsignal")
-            small = bench.run("pingpong", both, (1,), (SMALL,), limits())
-            stream = bench.run("flow", [c for c in both if c.op == "put"], (1,), (LONG,), limits())
-            where = f"{transport} between namespaces, 1 thread"
-            put = f"put+flag, {where}, 8 B, of fi_write + fi_writedata"
-            both_at_once = f"put_signal, {where}, 8 B, of fi_writedata"
-            long = f"stream of 1 MiB, {where}, of the twin's"
-            figures += [
-                _of_the_twin(small, transport, "put", SMALL, 1.1, put),
-                _of_the_twin(small, transport, "putsignal", SMALL, 1.1, both_at_once),
-                _of_the_twin(stream, transport, "put", LONG, 0.95, long, at_most=False),
-            ]
-        mine = _with(_find(bench, ["ompl"], transports[:2], hosts), "put")
-        # Their put + flag between hosts takes many times as long as their messages.
-        theirs = _with(_find(bench, MPIS, transports, hosts), "sendrecv")
-        for threads in THREADS:
-            latency = bench.run("pingpong", mine + theirs, (threads,), (SMALL,), limits())
-            rate = bench.run("flow", mine + theirs, (threads,), (SMALL,), limits())
-            for one in mine:
-                where = f"{one.found.transport} between namespaces, {threads} threads, 8 B"
-                figures += [
-                    _of_mpi(latency, one, theirs, threads, f"put+flag, {where}, mean latency"),
-                    _of_mpi(rate, one, theirs, threads, f"put+flag, {where}, rate", at_most=False),
-                ]
-    return figures
+def ofi() -> Iterator[Cells]:
+    """The libfabric conduit beside its baseline, and beside MPI with threads."""
+    for transport in OFI_TRANSPORTS:
+        where = f"{transport} between namespaces, 1 thread"
+        small: dict[Target, Judge] = {
+            at_most(f"put+flag, {where}, 8 B, of fi_write + fi_writedata", 1.1): of_baseline(transport, "put", SMALL),
+            at_most(f"put_signal, {where}, 8 B, of fi_writedata", 1.1): of_baseline(transport, "putsignal", SMALL),
+        }
+        both = Contenders(["ompl", "ofi"], ["put", "putsignal"], [transport])
+        yield Cells("pingpong", [both], (1,), (SMALL,), small, hosts=True)
+        stream = at_least(f"stream of 1 MiB, {where}, of the twin's", 0.95)
+        both = Contenders(["ompl", "ofi"], ["put"], [transport])
+        yield Cells("flow", [both], (1,), (LONG,), {stream: of_baseline(transport, "put", LONG)}, hosts=True)
+    # MPI's put + flag between hosts takes many times as long as its messages.
+    rivals = [Contenders(["ompl"], ["put"], OFI_TRANSPORTS[:2]), Contenders(MPIS, ["sendrecv"], OFI_TRANSPORTS)]
+    for threads in THREADS:
+        of_mpi: dict[str, dict[Target, Judge]] = {"pingpong": {}, "flow": {}}
+        theirs: list[Key] = [(mpi, "sendrecv", threads, SMALL) for mpi in MPIS]
+        for transport in OFI_TRANSPORTS[:2]:
+            where = f"put+flag, {transport} between namespaces, {threads} threads, 8 B"
+            judge = RatioToBest((f"ompl {transport}", "put", threads, SMALL), theirs, "{library} {op}", mean)
+            of_mpi["pingpong"][at_most(f"{where}, mean latency, of the best MPI", 1.0)] = judge
+            of_mpi["flow"][at_least(f"{where}, rate, of the best MPI", 1.0)] = judge
+        for bench, judged in of_mpi.items():
+            yield Cells(bench, rivals, (threads,), (SMALL,), judged, hosts=True)
 
 
-def _of_mpi(
-    outcome: Outcome, mine: Contender, theirs: list[Contender], threads: int, name: str, at_most: bool = True
-) -> Target:
-    """Against the best operation of the best MPI."""
-    cells = [c for other in theirs if (c := outcome.cell(*other.key, threads, SMALL))]
-    other = best(cells) if at_most else max(cells, key=_rate, default=None)
-    cell = outcome.cell(*mine.key, threads, SMALL)
-    if other is None or cell is None or not other.rounds or not cell.rounds:
-        return missing(f"{name}, of the best MPI", 1.0, at_most, "was not measured")
-    name += f", of the best MPI ({other.contender.library} {other.contender.op})"
-    return interval(name, _compared(cell), _compared(other), 1.0, at_most)
-
-
-def _rate(cell: Cell) -> float:
-    return statistics.median(cell.values()) if cell.rounds and cell.status == "ok" else 0.0
-
-
-def _compared(cell: Cell) -> list[float]:
+def mean(cell: Cell) -> list[float]:
     """Mean latencies of all threads, or rates."""
     return [r.mean_us for r in cell.rounds] if cell.bench == "pingpong" else cell.values()
 
 
-def ucx(bench: Bench) -> list[Target]:
-    """The UCX conduit against its twin, over TCP between hosts and over UCX's shared memory on one."""
-    figures = []
+def ucx() -> Iterator[Cells]:
+    """The UCX conduit beside its baseline, over TCP between hosts and over UCX's shared memory on one."""
     for transport, where in (("ucx", "TCP between namespaces"), ("ucx-shm", "its shared memory")):
-        names = {
-            (op, size): f"{words}, UCX over {where}, 1 thread, {size} B, of the twin"
+        both = Contenders(["ompl", "ucx"], ["put", "putsignal"], [transport])
+        judged: dict[Target, Judge] = {
+            at_most(f"{words}, UCX over {where}, 1 thread, {size} B, of the twin", 1.15): of_baseline(
+                transport, op, size
+            )
             for op, words in (("put", "put+flag"), ("putsignal", "put_signal"))
             for size in (SMALL, MEDIUM)
         }
-        inside = transport in network.INSIDE_ONE_HOST
-        if not inside and (none := _without_hosts(*((name, 1.15, True) for name in names.values()))):
-            figures += none
-            continue
-        with nullcontext() if inside else network.two_hosts() as hosts:
-            both = _with(_find(bench, ["ompl", "ucx"], [transport], hosts), "put", "putsignal")
-            outcome = bench.run("pingpong", both, (1,), (SMALL, MEDIUM), limits())
-        figures += [_of_the_twin(outcome, transport, op, size, 1.15, name) for (op, size), name in names.items()]
-    return figures
+        hosts = transport not in network.INSIDE_ONE_HOST
+        yield Cells("pingpong", [both], (1,), (SMALL, MEDIUM), judged, hosts)
 
 
-def sleeper(bench: Bench, asleep: float = ASLEEP) -> list[Target]:
+def sleeper(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
     """One thread sleeps outside the library, having used the only endpoint; its partner waits inside."""
-    where = f"{ALL} threads, 1 slot, TCP between namespaces, one asleep for {asleep:g} s"
-    going, speed = f"{where}: others that go on", f"{where}: rate of the others, of theirs with all awake"
-    if none := _without_hosts((going, ALL - 1, False), (speed, 0.9, False)):
-        return none
     with network.two_hosts() as hosts:
         here = peers.find(bench.table["ompl"], bench.build)
         with Worker(network.over(here, "tcp", hosts, endpoints=1), ALL, RATE_REGION) as worker:
 
             def others(sleep: float) -> list[float]:
-                return worker.pingpong("put", SMALL, 1 << 30, asleep, 6 * asleep + 30, sleep).thread_rates[1:]
+                return worker.pingpong("put", SMALL, 1 << 30, ASLEEP, 6 * ASLEEP + 30, sleep).thread_rates[1:]
 
-            before, meanwhile, after = others(0), others(asleep), others(0)
+            before, meanwhile, after = others(0), others(ASLEEP), others(0)
     awake = (sum(before) + sum(after)) / 2
-    return [
-        Target(going, sum(rate > GOES_ON for rate in meanwhile), ALL - 1, False,
-               note=f"the slowest at {min(meanwhile):,.0f} round trips per second"),
-        Target(speed, sum(meanwhile) / awake, 0.9, False, unit="x"),
-    ]  # fmt: skip
+    going, speed = targets
+    slowest = f"the slowest at {min(meanwhile):,.0f} round trips per second"
+    yield going.found(sum(rate > GOES_ON for rate in meanwhile), slowest)
+    yield speed.found(sum(meanwhile) / awake)
 
 
-def cores16(bench: Bench) -> list[Target]:
+def cores16(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
     """Few endpoints for many threads, and threads instead of processes, where each thread has a core."""
-    slots = "rate of 8 threads on 3 slots, TCP between namespaces, of 8 on 8"
-    processes = "rate of 8 threads in one process, TCP between namespaces, of 8 processes"
     if peers.cores() < CORES:
-        why = f"needs {CORES} cores, {peers.cores()} here"
-        return [missing(slots, 0.9, False, why), missing(processes, 1.0, False, why)]
-    if none := _without_hosts((slots, 0.9, False), (processes, 1.0, False)):
-        return none
+        raise NotMeasuredError(f"needs {CORES} cores, {peers.cores()} here")
+    slots, processes = targets
     with network.two_hosts() as hosts:
         here = peers.find(bench.table["ompl"], bench.build)
-        pools = {size: network.over(here, "tcp", hosts, endpoints=size) for size in (3, ALL)}
-        outcome = bench.run("flow", _with([*pools.values()], "put"), (ALL,), (SMALL,), limits())
-        few, many = (outcome.cell(found.name, "put", ALL, SMALL) for found in pools.values())
-        return [ratio(slots, few, many, 0.9, at_most=False), threads_for_processes(here, hosts, processes, ALL)]
+        pools = [network.over(here, "tcp", hosts, endpoints=size) for size in (3, ALL)]
+        outcome = bench.run("flow", [Contender(pool, "put") for pool in pools], (ALL,), (SMALL,), limits())
+        few, many = ((pool.name, "put", ALL, SMALL) for pool in pools)
+        yield Ratio(few, many)(outcome, slots)
+        yield processes.ratio(*threads_and_processes(here, hosts, ALL))
 
 
-def threads_for_processes(here: Found, hosts: Hosts, name: str, count: int, rounds: int = ROUNDS) -> Target:
-    """Threads in one process on each host, of as many processes with a thread each; each pair on cores of its own."""
+def threads_and_processes(here: Found, hosts: Hosts, count: int) -> tuple[Sequence[float], Sequence[float]]:
+    """Rates of threads in one process on each host, and of as many processes with a thread each, in turn; each pair
+    has cores of its own."""
     half = peers.cores() // 2
 
     def bound_to(first: int, cores: int) -> Found:
@@ -200,5 +137,5 @@ def threads_for_processes(here: Found, hosts: Hosts, name: str, count: int, roun
             found = at_once.map(lambda w: w.flow("put", SMALL, 1 << 30, 0.1, 30.0), workers)
             return float(sum(r.rate for r in found))
 
-        threads, processes = zip(*((rate([together]), rate(apart)) for _ in range(rounds)), strict=True)
-    return interval(name, threads, processes, 1.0, at_most=False)
+        threads, processes = zip(*((rate([together]), rate(apart)) for _ in range(ROUNDS)), strict=True)
+    return threads, processes

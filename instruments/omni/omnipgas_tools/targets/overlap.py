@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures of nonblocking collectives: the layer's time beside the best MPI's; what its progress thread costs."""
+"""Targets of nonblocking collectives: the layer's time beside the best MPI's; what its progress thread costs."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.libraries.peers import MissingError
@@ -27,7 +27,8 @@ from omnipgas_tools.overlap.plan import (
 )
 from omnipgas_tools.overlap.rounds import Journal, Key, Outcome
 from omnipgas_tools.targets.bench import Bench
-from omnipgas_tools.targets.target import Target, interval, missing
+from omnipgas_tools.targets.measurement import Measurement
+from omnipgas_tools.targets.target import Target, at_least, at_most
 
 MPIS = ("mpich", "openmpi", "intel")
 ALGORITHMS = (DEFAULT, "recursive-doubling", "ring")
@@ -36,39 +37,60 @@ LONG_SIZES = (65536, 262144, 1048576)
 ROUNDS = 30
 
 
-def figures(bench: Bench) -> list[Target]:
-    """All of them."""
+Wanted = tuple[str, Sequence[str], Sequence[str]]  # a library, its modes and algorithms
+
+
+@dataclass(frozen=True)
+class Study(Measurement):
+    """Series of libraries, their modes and algorithms, at cells; a function makes targets of what comes out."""
+
+    wanted: Sequence[Wanted]
+    layout: Layout
+    cells: Sequence[Cell]
+    judged: Callable[[Outcome, Layout], list[Target]]
+
+    @property
+    def targets(self) -> list[Target]:
+        return self.judged(Outcome([], list(self.cells)), self.layout)
+
+    def measure(self, bench: Bench) -> list[Target]:
+        how = Limits(rounds=ROUNDS, seconds=0.02, iterations=1000, timeout=60)
+        return self.judged(study(bench, self.wanted, self.layout, self.cells, how), self.layout)
+
+
+def measurements() -> Iterator[Study]:
+    """All of them, on the cores that are here."""
     here = tuple(peers.affinity())
-    how = Limits(rounds=ROUNDS, seconds=0.02, iterations=1000, timeout=60)
+    half = len(here) // 2
     beside = [Cell(collective, size, "1") for collective in ("allgather", "allreduce") for size in PURE_SIZES]
     mpis = [(mpi, (NONE,), ALGORITHMS) for mpi in MPIS]
-    found = []
     for ranks in (2, 4):
         layout = Layout(1, max(ranks, len(here) // ranks * ranks), ranks, here)
-        found += pure(study(bench, [("ompl", (NONE,), (DEFAULT,)), *mpis], layout, beside, how), ranks)
-    layout = Layout(2, max(2, len(here) // 2), 1, here)
+        yield Study([_layer(NONE), *mpis], layout, beside, pure)
     modes = (NONE, SHARED, IDLE, LOCKED_QUEUE)
-    found += switched_on(study(bench, [("ompl", modes, (DEFAULT,))], layout, [Cell("allgather", 8, "1")], how), layout)
+    yield Study([_layer(*modes)], Layout(2, max(2, half), 1, here), [Cell("allgather", 8, "1")], switched_on)
     # A core free in each of two nodes takes four cores. Of fewer one rank has both, and the core of its progress thread
     # does the other rank's work too: the computation is long enough for that.
     cells = [Cell("allgather", size, "4") for size in LONG_SIZES]
-    layout = Layout(2, max(2, len(here) // 2), 1, here, alone=len(here) < 4)
-    found += hidden(study(bench, [("ompl", (NONE, SPARE), (DEFAULT,))], layout, cells, how), layout)
+    yield Study([_layer(NONE, SPARE)], Layout(2, max(2, half), 1, here, alone=len(here) < 4), cells, hidden)
     cells = [replace(cell, computation="1") for cell in cells]
-    layout = Layout(2, max(1, len(here) // 2), 1, here)
-    return found + subscribed(study(bench, [("ompl", (NONE, SHARED), (DEFAULT,))], layout, cells, how), layout)
+    yield Study([_layer(NONE, SHARED)], Layout(2, max(1, half), 1, here), cells, subscribed)
 
 
-def pure(out: Outcome, ranks: int) -> list[Target]:
+def _layer(*modes: str) -> Wanted:
+    return "ompl", modes, (DEFAULT,)
+
+
+def pure(out: Outcome, layout: Layout) -> list[Target]:
     """Start and wait, of the best MPI with its best algorithm."""
     made = []
     for cell in out.cells:
         times = {one.key: _rounds(out, one.key, cell, "pure_us") for one in out.series}
         others = [found for key, found in times.items() if key[0] != "ompl" and found]
         best = min(others, key=lambda found: statistics.median(found.values()), default={})
-        mine = times.get(("ompl", ranks, NONE, DEFAULT), {})
-        name = f"nonblocking {cell.collective}, {ranks} ranks, {cell.size} B, of the best MPI"
-        made.append(_ratio(name, mine, best, 0.7))
+        mine = times.get(("ompl", layout.ranks, NONE, DEFAULT), {})
+        name = f"nonblocking {cell.collective}, {layout.ranks} ranks, {cell.size} B, of the best MPI"
+        made.append(_ratio(at_most(name, 0.7), mine, best))
     return made
 
 
@@ -77,13 +99,9 @@ def switched_on(out: Outcome, layout: Layout) -> list[Target]:
     locked queue with the caller, which is the cause of the paper's section 4.4.3."""
     made = []
     for cell in out.cells:
-        times = {
-            mode: _rounds(out, ("ompl", layout.ranks, mode, DEFAULT), cell, "pure_us")
-            for mode in (NONE, SHARED, IDLE, LOCKED_QUEUE)
-        }
         for mode, bound in ((SHARED, 1.3), (IDLE, 1.3), (LOCKED_QUEUE, None)):
-            name = f"nonblocking {cell.collective}, {cell.size} B, {mode}, of mode none"
-            made.append(_ratio(name, times[mode], times[NONE], bound))
+            target = at_most(f"nonblocking {cell.collective}, {cell.size} B, {mode}, of mode none", bound)
+            made.append(_of_mode_none(target, out, layout, mode, cell, "pure_us"))
     return made
 
 
@@ -94,31 +112,33 @@ def hidden(out: Outcome, layout: Layout) -> list[Target]:
     made: list[Target] = []
     for cell in out.cells:
         where = f"nonblocking allgather, {cell.size} B"
-        made.append(_overlap(out, spare, cell, f"{where}, overlap with a spare core", layout.emulation or ""))
-        elements = next(iter(out.samples(spare, cell).values())).elements if made[-1].value is not None else 0
+        samples = out.samples(spare, cell)
+        percents = [
+            overlap_rows.overlap_percent(one.pure_us, one.compute_us, one.overall_us) for one in samples.values()
+        ]
+        share = at_least(f"{where}, overlap with a spare core", 90, "%")
+        note = layout.emulation or ""
+        made.append(share.found(statistics.median(percents), note) if percents else share.missing("was not measured"))
+        elements = next(iter(samples.values())).elements if samples else 0
         alone = out.alone(none, cell.kernel, elements, layout.t_calc(SPARE))
         beside = _rounds(out, spare, cell, "compute_us")
-        made.append(_ratio(f"{where}, computation beside a spare core, of alone", beside, alone, 1.05))
+        made.append(_ratio(at_most(f"{where}, computation beside a spare core, of alone", 1.05), beside, alone))
     return made
 
 
 def subscribed(out: Outcome, layout: Layout) -> list[Target]:
     """What it takes where every core computes: the time of the same work."""
-    made = []
-    for cell in out.cells:
-        shared, none = (
-            _rounds(out, ("ompl", layout.ranks, mode, DEFAULT), cell, "overall_us") for mode in (SHARED, NONE)
+    return [
+        _of_mode_none(
+            at_most(f"nonblocking allgather, {cell.size} B, the same work, shared, of mode none", 1.05),
+            out, layout, SHARED, cell, "overall_us",
         )
-        name = f"nonblocking allgather, {cell.size} B, the same work, shared, of mode none"
-        made.append(_ratio(name, shared, none, 1.05))
-    return made
+        for cell in out.cells
+    ]  # fmt: skip
 
 
-def study(
-    bench: Bench, wanted: Sequence[tuple[str, Sequence[str], Sequence[str]]], layout: Layout, cells: Sequence[Cell],
-    how: Limits,
-) -> Outcome:  # fmt: skip
-    """The series of libraries, their modes and algorithms that are here."""
+def study(bench: Bench, wanted: Sequence[Wanted], layout: Layout, cells: Sequence[Cell], how: Limits) -> Outcome:
+    """The series that are here, measured."""
     tables = overlap_plan.families(bench.build)
     collectives = list(dict.fromkeys(cell.collective for cell in cells))
     series: list[Series] = []
@@ -132,7 +152,7 @@ def study(
                 for algorithm in algorithms
             ]
         except (MissingError, PlanError):
-            continue  # the figure says that it was not measured
+            continue  # the target says that it was not measured
     series = [one for one in series if one.collectives]
     out = overlap_rounds.measure(series, cells, how, 1, bench.progress, Journal(None, {}))
     if out.interrupted:
@@ -145,16 +165,11 @@ def _rounds(out: Outcome, key: Key, cell: Cell, name: str) -> dict[int, float]:
     return {index: getattr(sample, name) for index, sample in out.samples(key, cell).items()}
 
 
-def _overlap(out: Outcome, key: Key, cell: Cell, name: str, note: str) -> Target:
-    percents = [
-        overlap_rows.overlap_percent(one.pure_us, one.compute_us, one.overall_us)
-        for one in out.samples(key, cell).values()
-    ]
-    if not percents:
-        return missing(name, 90, False, "was not measured")
-    return Target(name, statistics.median(percents), 90, False, unit="%", note=note)
+def _of_mode_none(target: Target, out: Outcome, layout: Layout, mode: str, cell: Cell, name: str) -> Target:
+    mine, none = (_rounds(out, ("ompl", layout.ranks, one, DEFAULT), cell, name) for one in (mode, NONE))
+    return _ratio(target, mine, none)
 
 
-def _ratio(name: str, mine: Mapping[int, float], other: Mapping[int, float], bound: float | None) -> Target:
+def _ratio(target: Target, mine: Mapping[int, float], other: Mapping[int, float]) -> Target:
     both = [index for index in mine if index in other]
-    return interval(name, [mine[index] for index in both], [other[index] for index in both], bound, at_most=True)
+    return target.ratio([mine[index] for index in both], [other[index] for index in both])

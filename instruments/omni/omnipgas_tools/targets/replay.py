@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures of the replayer: the paper's numbers; seconds of a replay, reading apart, and memory."""
+"""Targets of the replayer: the paper's numbers; seconds of a replay, reading apart, and memory."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import re
 import statistics
 import subprocess
 import tempfile
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from omnipgas_tools.libraries import peers
-from omnipgas_tools.targets.target import Target, interval, missing
+from omnipgas_tools.targets.bench import Bench
+from omnipgas_tools.targets.measurement import NotMeasuredError, Special, in_turn
+from omnipgas_tools.targets.target import Target, at_least, at_most
 
 BYTES = 1000
 REPEATS = 5
@@ -26,36 +30,47 @@ LONGEST = 900  # seconds until a replay counts as hung
 EQUATIONS = ("loggps_equations_test", "loggps_sharing_test", "loggps_machines", "loggps_random")
 
 
-def equations(build: Path) -> list[Target]:
+def equations(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
     """The tests that compare with the paper and with another replayer."""
-    name = "equations, tables and random messages: tests that pass"
-    command = ["ctest", "--test-dir", str(build), "-R", f"^({'|'.join(EQUATIONS)})$"]
+    command = ["ctest", "--test-dir", str(bench.build), "-R", f"^({'|'.join(EQUATIONS)})$"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=False)
-    passed = len(re.findall(r" Passed ", done.stdout))
-    return [Target(name, passed, len(EQUATIONS), False, note=", ".join(EQUATIONS))]
+    yield targets[0].found(len(re.findall(r" Passed ", done.stdout)), ", ".join(EQUATIONS))
 
 
-def replay(build: Path) -> list[Target]:
+def measurements() -> Iterator[Special]:
     """2 million messages of a ring in GOAL at P = 64 and 4096, by all cores too; a flood; 100 million messages."""
-    figures = []
+    for ranks, rounds, bound in ((64, 15625, 0.5), (4096, 245, 1.0)):
+        name = f"replay of 2 million messages, P = {ranks}"
+        yield Special(
+            partial(ring, ranks, rounds),
+            at_most(name, bound, "s"),
+            at_most(f"{name}, memory", LOGGOPSIM_MIB, "MiB"),
+            at_most(f"{name}, by all cores, of one thread's time", None),
+        )
+    yield Special(flood, at_most("replay of 100,000 unexpected messages", 1.0, "s"))
+    yield Special(many, at_least("100 million messages finish", 1.0))
+
+
+def ring(ranks: int, rounds: int, bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
+    """Seconds of a replay, memory, and what all cores save."""
+    whole, memory, by_all = targets
     with tempfile.TemporaryDirectory(prefix="omni-replay-") as folder:
-        for ranks, rounds, bound in ((64, 15625, 0.5), (4096, 245, 1.0)):
-            schedule = Path(folder, f"ring{ranks}.goal")
-            write_ring(schedule, ranks, rounds)
-            name = f"replay of 2 million messages, P = {ranks}"
-            figures += _measure(build, name, str(schedule), 2 * ranks * rounds, bound)
-            figures.append(_several_threads(build, name, str(schedule)))
-            schedule.unlink()
-    figures += _measure(build, "replay of 100,000 unexpected messages", "flood:11:10000:100", 100000, 1.0)[:1]
-    many = "100 million messages finish"
-    try:
-        result, memory = run(build, "ring:64:781250:1000")
-        done = result["messages"] / 1e8
-        note = f"{result['replay_seconds']:.0f} s, {memory:.0f} MiB"
-        figures.append(Target(many, done, 1.0, at_most=False, note=note))
-    except OSError as error:
-        figures.append(missing(many, 1.0, False, str(error)))
-    return figures
+        schedule = Path(folder, f"ring{ranks}.goal")
+        write_ring(schedule, ranks, rounds)
+        most = yield from _seconds(bench.build, whole, str(schedule), 2 * ranks * rounds)
+        yield memory.found(most)
+        yield _several_threads(bench.build, by_all, str(schedule))
+
+
+def flood(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
+    """Messages that nothing expects."""
+    yield from _seconds(bench.build, targets[0], "flood:11:10000:100", 100000)
+
+
+def many(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
+    """Far more messages than fit into memory at once."""
+    result, memory = run(bench.build, "ring:64:781250:1000")
+    yield targets[0].found(result["messages"] / 1e8, f"{result['replay_seconds']:.0f} s, {memory:.0f} MiB")
 
 
 def write_ring(path: Path, ranks: int, rounds: int) -> None:
@@ -90,36 +105,28 @@ def run(build: Path, source: str, *options: str) -> tuple[dict[str, Any], float]
     return result, usage.ru_maxrss / 1024
 
 
-def _measure(build: Path, name: str, source: str, messages: int, bound: float) -> list[Target]:
-    """Seconds of the replay, and memory."""
-    try:
-        runs = [run(build, source) for _ in range(REPEATS)]
-    except OSError as error:
-        return [missing(name, bound, True, str(error))]
+def _seconds(build: Path, target: Target, source: str, messages: int) -> Generator[Target, None, float]:
+    """Seconds of the replay; returns the memory."""
+    runs = [run(build, source) for _ in range(REPEATS)]
     if any(result["messages"] != messages for result, _ in runs):
-        return [missing(name, bound, True, "not all messages were replayed")]
+        raise NotMeasuredError("not all messages were replayed")
     seconds = [result["replay_seconds"] for result, _ in runs]
     read = statistics.median(result["read_seconds"] for result, _ in runs)
-    memory = max(memory for _, memory in runs)
-    note = f"fastest {min(seconds):.3f}, reading {read:.2f}"
-    return [
-        Target(name, statistics.median(seconds), bound, True, unit="s", note=note),
-        Target(f"{name}, memory", memory, LOGGOPSIM_MIB, True, unit="MiB"),
-    ]
+    yield target.found(statistics.median(seconds), f"fastest {min(seconds):.3f}, reading {read:.2f}")
+    return max(memory for _, memory in runs)
 
 
-def _several_threads(build: Path, name: str, source: str) -> Target:
-    """Seconds by a thread on each core, of those by one thread; in turn."""
+def _several_threads(build: Path, target: Target, source: str) -> Target:
+    """Seconds by a thread on each core, of those by one thread."""
     cores = peers.cores()
-    name += ", by all cores, of one thread's time"
     if cores == 1:
-        return missing(name, None, True, "there is one core")
-    seconds: dict[int, list[float]] = {1: [], cores: []}
-    try:
-        for _ in range(REPEATS):
-            for threads, times in seconds.items():
-                times.append(run(build, source, f"--threads={threads}")[0]["replay_seconds"])
-    except OSError as error:
-        return missing(name, None, True, str(error))
-    found = interval(name, seconds[cores], seconds[1], None, True)
-    return replace(found, note=f"{cores} cores; one thread {statistics.median(seconds[1]):.3f} s")
+        raise NotMeasuredError("there is one core")
+
+    def seconds(threads: int) -> float:
+        return float(run(build, source, f"--threads={threads}")[0]["replay_seconds"])
+
+    took = in_turn(REPEATS, {"one": lambda: seconds(1), "all": lambda: seconds(cores)})
+    return replace(
+        target.ratio(took["all"], took["one"]),
+        note=f"{cores} cores; one thread {statistics.median(took['one']):.3f} s",
+    )

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures of CG: an iteration and the set-up beside PETSc and hypre, and an iteration beside what its bytes take,
+"""Targets of CG: an iteration and the set-up beside PETSc and hypre, and an iteration beside what its bytes take,
 all in the same rounds."""
 
 from __future__ import annotations
 
 import json
 import random
-import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from omnipgas_tools.commands import solve
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.model import examples
-from omnipgas_tools.targets import bench
-from omnipgas_tools.targets.target import Target, interval, missing
+from omnipgas_tools.targets.bench import ROUNDS, Bench
+from omnipgas_tools.targets.measurement import FAILURES, Measurement, output
+from omnipgas_tools.targets.target import Target, at_most
 
 SIDE = 100  # of the cube; its oracle: docs/solver.md
 TOLERANCE = 1e-8
@@ -35,30 +37,38 @@ LIMIT = 300.0  # seconds of a run
 Run = dict[str, Any]
 
 
-def figures(bench_: bench.Bench, side: int = SIDE, rounds: int = bench.ROUNDS) -> list[Target]:
+@dataclass(frozen=True)
+class Rounds(Measurement):
     """Each round takes every solver and the bandwidth once, in shuffled order."""
-    contenders: dict[str, Callable[[], Run]] = {
-        "csr": lambda: ours(side, "csr"),
-        "sell": lambda: ours(side, "sell"),
-        "bandwidth": lambda: bandwidth(bench_.build),
-        **{name: lambda name=name: peer(bench_.build, name, side) for name in PEERS},  # type: ignore[misc]
-    }
-    found: dict[str, list[Run]] = {name: [] for name in contenders}
-    failed: dict[str, str] = {}
-    order = random.Random(1)
-    bench_.progress.plan(rounds)
-    for number in range(rounds):
-        for name in order.sample(sorted(contenders), len(contenders)):
-            if name in failed:
-                continue
-            bench_.progress.at(f"round {number + 1}: {name}")
-            try:
-                found[name].append(contenders[name]())
-            except (peers.MissingError, solve.SolveError, OSError, subprocess.SubprocessError, ValueError) as error:
-                failed[name] = str(error)
-        bench_.progress.done()
-    bench_.rows.append({"bench": "cg", "side": side, "ranks": RANKS, "runs": found, "failed": failed})
-    return compared(found, failed, side)
+
+    side: int = SIDE
+    rounds: int = ROUNDS
+
+    @property
+    def targets(self) -> list[Target]:
+        return compared({}, dict.fromkeys(("csr", "sell"), "was not measured"), self.side)
+
+    def measure(self, bench: Bench) -> list[Target]:
+        contenders: dict[str, Callable[[], Run]] = {format_: partial(ours, self.side, format_) for format_ in OF_PEERS}
+        contenders |= {name: partial(peer, bench.build, name, self.side) for name in PEERS}
+        contenders["bandwidth"] = partial(bandwidth, bench.build)
+        found: dict[str, list[Run]] = {name: [] for name in contenders}
+        failed: dict[str, str] = {}
+        order = random.Random(1)
+        bench.progress.plan(self.rounds)
+        for number in range(self.rounds):
+            for name in order.sample(sorted(contenders), len(contenders)):
+                if name in failed:
+                    continue
+                bench.progress.at(f"round {number + 1}: {name}")
+                try:
+                    found[name].append(contenders[name]())
+                except FAILURES as error:
+                    failed[name] = str(error)
+            bench.progress.done()
+        row = {"bench": "cg", "side": self.side, "ranks": RANKS, "runs": found, "failed": failed}
+        bench.rows.append(row)
+        return compared(found, failed, self.side)
 
 
 def ours(side: int, format_: str) -> Run:
@@ -75,60 +85,44 @@ def peer(build: Path, name: str, side: int) -> Run:
     if not program.is_file():
         raise peers.MissingError(f"{program} is not built: make setup-figures, then make")
     launch = examples.launch(build, PEER_MPI, RANKS)
-    found: Run = json.loads(_run(launch.line(RANKS, program, [side, TOLERANCE]), launch.environment()))
+    found: Run = json.loads(output(launch.line(RANKS, program, [side, TOLERANCE]), LIMIT, launch.environment()))
     return found
 
 
 def bandwidth(build: Path) -> Run:
     """Bytes per second that as many cores as ranks read together."""
-    return {"bytes_per_second": float(_run([str(build / "bin" / "ompl_bandwidth"), str(RANKS), str(BANDWIDTH_MIB)]))}
+    return {"bytes_per_second": float(output([build / "bin/ompl_bandwidth", RANKS, BANDWIDTH_MIB], LIMIT))}
 
 
-def _run(command: list[str], environment: dict[str, str] | None = None) -> str:
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT, check=False)
-    if done.returncode != 0:
-        raise OSError(f"{Path(command[0]).name} ended with status {done.returncode}: {done.stderr.strip()[-200:]}")
-    return done.stdout
-
-
-def compared(found: dict[str, list[Run]], failed: dict[str, str], side: int) -> list[Target]:
+def compared(found: Mapping[str, list[Run]], failed: Mapping[str, str], side: int) -> list[Target]:
     """Of each format: an iteration of each peer's and of the floor, the set-up of PETSc's; and that all took as many
     iterations."""
     where = f"27-point {side}^3, {RANKS} ranks"
     counts = {name: {one["iterations"] for one in runs} for name, runs in found.items() if name != "bandwidth" and runs}
     known = sorted(set().union(*counts.values()))
-    same = Target(
-        f"CG, {where}: numbers of iterations that the solvers take", len(known) or None, 1, True,
-        note=f"{', '.join(map(str, known))}: {', '.join(counts)}",
-    )  # fmt: skip
+    same = at_most(f"CG, {where}: numbers of iterations that the solvers take", 1)
+    made = [replace(same, value=len(known) or None, note=f"{', '.join(map(str, known))}: {', '.join(counts)}")]
 
-    def over(name: str, mine: str, other: str, bound: float, value: Callable[[Run, str], float]) -> Target:
+    def over(target: Target, mine: str, other: str, value: Callable[[Run], float]) -> Target:
         if why := failed.get(mine) or failed.get(other):
-            return missing(name, bound, True, why)
-        first, second = ([value(run, one) for run in found[one]] for one in (mine, other))
-        return interval(name, first, second, bound, True)
+            return target.missing(why)
+        first, second = ([value(run) for run in found.get(one, ())] for one in (mine, other))
+        return target.ratio(first, second)
 
-    made = [same]
     for format_, bound in OF_PEERS.items():
-        for name, title in PEERS.items():
-            made.append(
-                over(f"CG per iteration, {where}, {format_.upper()}, of {title}", format_, name, bound, _iteration)
-            )
-        if found[format_]:
-            some = found[format_][0]
-            bytes_ = OF_ENTRY[format_] * some["entries"] + OF_ROW[format_] * some["rows"]
-        else:
-            bytes_ = 0
+        start = f"CG per iteration, {where}, {format_.upper()}, of"
+        made += [over(at_most(f"{start} {title}", bound), format_, name, _iteration) for name, title in PEERS.items()]
+        some = next(iter(found.get(format_, ())), {"entries": 0, "rows": 0})
+        bytes_ = OF_ENTRY[format_] * some["entries"] + OF_ROW[format_] * some["rows"]
 
-        def floor(run: Run, one: str, bytes_: float = bytes_) -> float:
-            return bytes_ / float(run["bytes_per_second"]) if one == "bandwidth" else _iteration(run, one)
+        def floor(run: Run, bytes_: float = bytes_) -> float:
+            return bytes_ / float(run["bytes_per_second"]) if "bytes_per_second" in run else _iteration(run)
 
-        title = f"CG per iteration, {where}, {format_.upper()}, of the time to read its bytes"
-        made.append(over(title, format_, "bandwidth", OF_FLOOR, floor))
-        title = f"CG set-up, {where}, {format_.upper()}, of {PEERS['petsc']}"
-        made.append(over(title, format_, "petsc", OF_SET_UP, lambda run, _: float(run["setup_seconds"])))
+        made.append(over(at_most(f"{start} the time to read its bytes", OF_FLOOR), format_, "bandwidth", floor))
+        set_up = at_most(f"CG set-up, {where}, {format_.upper()}, of {PEERS['petsc']}", OF_SET_UP)
+        made.append(over(set_up, format_, "petsc", lambda run: float(run["setup_seconds"])))
     return made
 
 
-def _iteration(run: Run, _: str) -> float:
+def _iteration(run: Run) -> float:
     return float(run["seconds_per_iteration"])

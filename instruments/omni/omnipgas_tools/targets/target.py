@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A figure and its bound."""
+"""A target: a name, a bound, and the measured value."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from omnipgas_tools.measure import stats
 
 
 @dataclass(frozen=True)
 class Target:
-    """One measured value and its bound."""
+    """A bound and the value beside it. The result file holds these fields."""
 
     name: str
-    value: float | None  # None: could not be measured; `note` says why
-    bound: float | None  # None: reported, whatever it is
-    at_most: bool  # the bound is an upper one
+    value: float | None = None  # None: could not be measured; `note` says why
+    bound: float | None = None  # None: reported, whatever it is
+    at_most: bool = True  # the bound is an upper one
     low: float | None = None  # 95 % bootstrap interval, where there is one
     high: float | None = None
     unit: str = ""
@@ -43,16 +43,31 @@ class Target:
         verdict = "met" if self.met else "missed"
         return f"{self.name:<66} {value:>24} {self.unit:<4} {sign} {self.bound:<6g} {verdict}{note}"
 
+    def missing(self, why: str) -> Target:
+        """This target as one that could not be measured, and why."""
+        return replace(self, unit="", note=why)
 
-def missing(name: str, bound: float | None, at_most: bool, why: str) -> Target:
-    """A figure that could not be measured, and why."""
-    return Target(name, None, bound, at_most, note=why)
+    def found(self, value: float, note: str = "") -> Target:
+        """This target with its value."""
+        return replace(self, value=value, note=note)
+
+    def within(self, middle: stats.Interval, note: str = "") -> Target:
+        """This target with a median and its interval."""
+        return replace(self, value=middle.median, low=middle.low, high=middle.high, note=note)
+
+    def ratio(self, mine: Sequence[float], other: Sequence[float], note: str = "") -> Target:
+        """This target with the median of mine / other over rounds that were measured in turn."""
+        try:
+            return replace(self.within(stats.paired_ratio(mine, other), note), unit="x")
+        except ValueError as error:
+            return self.missing(str(error))
 
 
-def interval(name: str, mine: Sequence[float], other: Sequence[float], bound: float | None, at_most: bool) -> Target:
-    """The median of mine / other over rounds that were measured in turn."""
-    try:
-        ratio = stats.paired_ratio(mine, other)
-    except ValueError as error:
-        return missing(name, bound, at_most, str(error))
-    return Target(name, ratio.median, bound, at_most, ratio.low, ratio.high, "x")
+def at_most(name: str, bound: float | None, unit: str = "") -> Target:
+    """A target with an upper bound, not yet measured."""
+    return Target(name, bound=bound, unit=unit)
+
+
+def at_least(name: str, bound: float | None, unit: str = "") -> Target:
+    """A target with a lower bound, not yet measured."""
+    return Target(name, bound=bound, at_most=False, unit=unit)

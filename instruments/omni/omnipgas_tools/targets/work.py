@@ -6,67 +6,63 @@ Time on a network in software measures nothing, so work is counted: instructions
 
 from __future__ import annotations
 
+import os
 import re
-import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from omnipgas_tools.targets import callgrind
-from omnipgas_tools.targets.target import Target, missing
+from omnipgas_tools.targets.bench import Bench
+from omnipgas_tools.targets.measurement import Measurement, NotMeasuredError
+from omnipgas_tools.targets.target import Target, at_most
 
+CALLS = "4096"
 # Operation as the program (tests/conformance/work.hpp) prints it, and its function.
-OPERATIONS = {"put+flag": "work_put_and_flag", "put_signal": "work_put_signal"}
+FUNCTIONS = {"put+flag": "work_put_and_flag", "put_signal": "work_put_signal"}
 LOCK = re.compile(r"(?<!c)lock|mutex|sem_")
 # What of the C library enters the kernel; a clock does not.
 SYSTEM = re.compile(r"syscall|futex|epoll|yield|nanosleep|timerfd|poll$|^(__)?(read|write|send|recv|ioctl|mmap|munmap)")
 
 
+def environment(build: Path, libraries: str) -> dict[str, str]:
+    """What a program over a stand-in runs with."""
+    found = {"LD_LIBRARY_PATH": str(build / libraries)} if libraries else {}
+    return {**os.environ, "OMPL_SEGMENT_SIZE": "64M", **found}
+
+
 @dataclass(frozen=True)
-class Stand:
-    """A network without its hardware."""
+class Work(Measurement):
+    """Counts per 8-byte message, on the initiator's side, from the call until its completion has been taken."""
 
-    name: str  # of the conduit
-    command: tuple[str, ...]  # that does the work
+    conduit: str
+    program: str  # below the build folder
     device: str  # the stand-in's library: what it does is nobody's
-    env: Mapping[str, str]
-    instructions: float  # bound of ours per message
-    posted: Mapping[str, tuple[float, float]]  # by operation: bounds of doorbells and requests
+    libraries: str  # folder below the build folder that has it; nothing: where the program looks anyway
+    operation: str
+    bounds: tuple[float, float, float]  # of instructions of ours, doorbells and requests
 
+    @property
+    def targets(self) -> list[Target]:
+        """In the order of the bounds; locks and system calls have none to spare."""
+        where = f"{self.conduit}, 8 B {self.operation}"
+        what = ("instructions of ours", "doorbells", "work requests", "locks and system calls of ours")
+        return [at_most(f"{where}, {one}", bound) for one, bound in zip(what, (*self.bounds, 0.0), strict=True)]
 
-def work(stand: Stand) -> list[Target]:
-    """Per 8-byte message, on the initiator's side, from the call until its completion has been taken."""
-    found: list[Target] = []
-    for operation, function in OPERATIONS.items():
-        where = f"{stand.name}, 8 B {operation}"
-        doorbells, requests = stand.posted[operation]
-        names = {
-            f"{where}, instructions of ours": stand.instructions,
-            f"{where}, doorbells": doorbells,
-            f"{where}, work requests": requests,
-            f"{where}, locks and system calls of ours": 0.0,
-        }
-        try:
-            seen = callgrind.profile(stand.command, function, stand.device, stand.env)
-        except (OSError, subprocess.SubprocessError) as error:
-            found += [missing(name, bound, True, str(error)) for name, bound in names.items()]
-            continue
-        counted = re.search(rf"{re.escape(operation)} calls (\d+) doorbells (\d+) requests (\d+)", seen.output)
+    def measure(self, bench: Bench) -> Iterator[Target]:
+        function = FUNCTIONS[self.operation]
+        command = [str(bench.build / self.program), CALLS]
+        seen = callgrind.profile(command, function, self.device, environment(bench.build, self.libraries))
+        counted = re.search(rf"{re.escape(self.operation)} calls (\d+) doorbells (\d+) requests (\d+)", seen.output)
         if counted is None or not seen.own:
-            found += [missing(name, bound, True, "the program printed no counts") for name, bound in names.items()]
-            continue
+            raise NotMeasuredError("the program printed no counts")
         calls, rung, posted = (int(group) for group in counted.groups())
         loop = seen.own.pop(function, 0)
-        instructions = (seen.own.total() + seen.others.total()) / calls
         entered = {name: count for name, count in seen.calls.items() if LOCK.search(name) or SYSTEM.search(name)}
-        values = (instructions, rung / calls, posted / calls, sum(entered.values()) / calls)
-        notes = (
-            f"with flushes and all polls, without the calling loop's {loop / calls:.0f}",
-            "",
-            "",
-            ", ".join(sorted(entered)) or "calls of others: " + (", ".join(sorted(seen.calls)) or "none"),
-        )
-        found += [
-            Target(name, value, bound, True, note=note)
-            for (name, bound), value, note in zip(names.items(), values, notes, strict=True)
-        ]
-    return found
+        others = ", ".join(sorted(entered)) or "calls of others: " + (", ".join(sorted(seen.calls)) or "none")
+        instructions, doorbells, requests, locks = self.targets
+        note = f"with flushes and all polls, without the calling loop's {loop / calls:.0f}"
+        yield instructions.found((seen.own.total() + seen.others.total()) / calls, note)
+        yield doorbells.found(rung / calls)
+        yield requests.found(posted / calls)
+        yield locks.found(sum(entered.values()) / calls, others)

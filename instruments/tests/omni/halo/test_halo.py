@@ -21,8 +21,8 @@ from omnipgas_tools.halo.pattern import PatternError, read, ring
 from omnipgas_tools.measure import results, runner
 from omnipgas_tools.measure.runner import Limits
 from omnipgas_tools.report import performance
-from omnipgas_tools.targets import halo as halo_targets
 from omnipgas_tools.targets.bench import Bench
+from omnipgas_tools.targets.halo import Exchange
 from omnipgas_tools.targets.target import Target
 from typer.testing import CliRunner
 
@@ -150,19 +150,19 @@ def test_ctrl_c_keeps_what_was_measured() -> None:
     assert not children()
 
 
-# ---- figures
+# ---- targets
 
 
 def compared(build: Path, **bounds: float | None) -> list[Target]:
     others = {name.replace("_", "-"): bound for name, bound in bounds.items()}
     how = Limits(rounds=30, min_rounds=30, tolerance=0.0, seconds=0.001, timeout=2)
     bench = Bench(build, runner.Progress())
-    figures = halo_targets.compare(bench, "ompl", "here", ring(2, 1, 64, 64), others, how)
+    found = Exchange("ompl", "here", ring(2, 1, 64, 64), others, how).answers(bench)
     assert {row["op"] for row in bench.rows} in ({"double-buffer", *others}, set())
-    return figures
+    return found
 
 
-def test_a_figure_without_a_bound_is_reported_and_one_that_failed_is_missed(mocks: Path) -> None:
+def test_a_target_without_a_bound_is_reported_and_one_that_failed_is_missed(mocks: Path) -> None:
     whole, missed, free, failed = compared(mocks, single=3.0, mpi=1.0, mpi_put=None, acked=None)
     assert whole.value == pytest.approx(len("double-buffer") / len("single"))
     assert (whole.met, missed.met) == (True, False)
@@ -170,14 +170,14 @@ def test_a_figure_without_a_bound_is_reported_and_one_that_failed_is_missed(mock
     assert free.line().split("(ompl)")[1].split()[-2:] == ["no", "bound"]
     assert failed.value is None and not failed.met and "no answer within 2 s" in failed.note
     bench = Bench(mocks, runner.Progress())
-    (none,) = halo_targets.compare(bench, "absent", "here", ring(2, 1, 8, 8), {"mpi": 0.5}, FAST)
+    (none,) = Exchange("absent", "here", ring(2, 1, 8, 8), {"mpi": 0.5}, FAST).answers(bench)
     assert none.value is None and "buy one" in none.note
     page = performance.page({"halo": {"machine": results.machine(), "figures": as_published([whole, free])}}, "")
     assert "1 of 1 bounds met" in page and "| none |  |" in page
 
 
-def as_published(figures: Sequence[Target]) -> list[dict[str, object]]:
-    return [asdict(one) | {"met": one.met} for one in figures]
+def as_published(measured: Sequence[Target]) -> list[dict[str, object]]:
+    return [asdict(one) | {"met": one.met} for one in measured]
 
 
 # ---- the command

@@ -16,7 +16,7 @@ from omnipgas_tools.measure.runner import Limits, Progress
 from omnipgas_tools.measure.worker import Worker, WorkerError
 from omnipgas_tools.targets import halo_overlap as halo_overlap_targets
 from omnipgas_tools.targets.bench import Bench
-from omnipgas_tools.targets.halo_overlap import BY_MPI, EQUAL, LONGER, MINE, SHORTER, WAYS, over_link
+from omnipgas_tools.targets.halo_overlap import BY_MPI, EQUAL, LONGER, MINE, SHORTER, WAYS, OverLink
 from omnipgas_tools.targets.target import Target
 
 from ..common import MOCK, built, children, need_hosts
@@ -39,7 +39,7 @@ def test_planes_are_as_many_as_the_computation_shall_take() -> None:
     assert planes_for(2, 1, 1e-9) == halo_overlap.MOST_PLANES
 
 
-# ---- figures, of the mock
+# ---- targets, of the mock
 
 
 def compared(monkeypatch: pytest.MonkeyPatch, build: Path, *options: str, how: Limits = HOW) -> list[Target]:
@@ -56,56 +56,57 @@ def compared(monkeypatch: pytest.MonkeyPatch, build: Path, *options: str, how: L
         (build / place).touch()
     (build / "bench" / "peers.toml").write_text("\n".join(lines))
     bench = Bench(build, Progress())
-    figures = over_link(bench, "ompl", RATE, SIDE, how)
-    assert len({figure.name for figure in figures}) == len(figures) == sum(map(len, halo_overlap_targets.WAYS.values()))
+    targets = OverLink("ompl", RATE, SIDE, how).answers(bench)
+    assert len({target.name for target in targets}) == len(targets) == sum(map(len, halo_overlap_targets.WAYS.values()))
     assert all(row["bytes"] == SIDE**2 * 8 and len(row["compute_s"]) == ROUNDS for row in bench.rows)
     assert not children()
-    return figures
+    return targets
 
 
-def of(figures: list[Target], factor: float, way: Way) -> Target:
-    (found,) = (f for f in figures if f.name == halo_overlap_targets.name("ompl", RATE, SIDE, factor, way))
+def of(targets: list[Target], factor: float, way: Way) -> Target:
+    wanted = OverLink("ompl", RATE, SIDE).target(factor, way).name
+    (found,) = (one for one in targets if one.name == wanted)
     return found
 
 
-def test_the_figure_of_double_buffering_has_a_bound_and_the_others_stand_beside(
+def test_the_target_of_double_buffering_has_a_bound_and_the_others_stand_beside(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    figures = compared(monkeypatch, tmp_path)
+    targets = compared(monkeypatch, tmp_path)
     for factor in (SHORTER, EQUAL, LONGER):
-        mine, other = of(figures, factor, MINE), of(figures, factor, BY_MPI)
+        mine, other = of(targets, factor, MINE), of(targets, factor, BY_MPI)
         assert mine.value == pytest.approx(1) and mine.met and (mine.bound, mine.at_most) == (0.8, False)
         assert other.bound is None and other.value == pytest.approx(1)
-    alone = of(figures, EQUAL, Way("double-buffer", False))
+    alone = of(targets, EQUAL, Way("double-buffer", False))
     assert alone.value == pytest.approx(0, abs=1e-9) and alone.bound is None
-    assert [of(figures, factor, MINE).note.split("; ")[1] for factor in WAYS] == ["7 planes", "14 planes", "27 planes"]
+    assert [of(targets, factor, MINE).note.split("; ")[1] for factor in WAYS] == ["7 planes", "14 planes", "27 planes"]
 
 
 def test_a_missed_bound_is_missed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(halo_overlap_targets, "WAYS", {EQUAL: (MINE, Way("double-buffer", False))})
     monkeypatch.setattr(halo_overlap_targets, "MINE", Way("double-buffer", False))
-    figures = compared(monkeypatch, tmp_path)
-    assert [figure.met for figure in figures] == [True, False]
-    assert "missed" in figures[1].line()
+    targets = compared(monkeypatch, tmp_path)
+    assert [target.met for target in targets] == [True, False]
+    assert "missed" in targets[1].line()
 
 
 def test_what_is_refused_or_breaks_is_missing_with_the_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    figures = compared(monkeypatch, tmp_path, "refuse", "--fail-op", "mpi")
-    refused = of(figures, EQUAL, BY_MPI)
+    targets = compared(monkeypatch, tmp_path, "refuse", "--fail-op", "mpi")
+    refused = of(targets, EQUAL, BY_MPI)
     assert (refused.value, refused.note, refused.met) == (None, "not today", False)
-    assert of(figures, EQUAL, MINE).met
+    assert of(targets, EQUAL, MINE).met
     # The second factor's first turn with `single`, which the others lack.
-    figures = compared(monkeypatch, tmp_path, "hang", "--fail-op", "single", how=replace(HOW, timeout=1))
-    assert of(figures, SHORTER, MINE).met
+    targets = compared(monkeypatch, tmp_path, "hang", "--fail-op", "single", how=replace(HOW, timeout=1))
+    assert of(targets, SHORTER, MINE).met
     for way in WAYS[EQUAL]:
-        assert "no answer within 1 s" in of(figures, EQUAL, way).note
-    assert of(figures, LONGER, MINE).value is None
+        assert "no answer within 1 s" in of(targets, EQUAL, way).note
+    assert of(targets, LONGER, MINE).value is None
 
 
 def test_few_rounds_are_no_claim(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys.modules[__name__], "ROUNDS", 3)
-    figures = compared(monkeypatch, tmp_path, how=replace(HOW, rounds=3))
-    assert {figure.note for figure in figures} == {"3 rounds, 30 needed"}
+    targets = compared(monkeypatch, tmp_path, how=replace(HOW, rounds=3))
+    assert {target.note for target in targets} == {"3 rounds, 30 needed"}
 
 
 # ---- real products

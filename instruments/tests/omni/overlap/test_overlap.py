@@ -230,7 +230,7 @@ def test_the_best_mpi_is_that_of_the_lowest_median() -> None:
     kinds = [("ompl", 6.0), ("mpich", 10.0), ("openmpi", 8.0)]
     records = [recorded(name, NONE, index, SMALL, pure_us=us) for name, us in kinds for index in range(30)]
     chosen = [replace(series(NONE), found=mock("good", name), layout=Layout(1, 2, 2, (0, 1))) for name, _ in kinds]
-    met, unmeasured = overlap_targets.pure(Outcome(chosen, [SMALL, LARGE], records), 2)
+    met, unmeasured = overlap_targets.pure(Outcome(chosen, [SMALL, LARGE], records), chosen[0].layout)
     assert (met.value, met.bound, met.met) == (0.75, 0.7, False)
     assert unmeasured.value is None and not unmeasured.met
 
@@ -245,7 +245,7 @@ def test_one_rank_computes_where_cores_are_few() -> None:
     assert "only rank 0 computes" in spare["emulation"]
 
 
-def test_figures_of_modes_at_the_shortest_size() -> None:
+def test_targets_of_modes_at_the_shortest_size() -> None:
     times = {NONE: 10.0, SHARED: 12.0, IDLE: 14.0, LOCKED_QUEUE: 90.0}
     records = [recorded("ompl", mode, index, SMALL, pure_us=us) for mode, us in times.items() for index in range(30)]
     shared, idle, locked = overlap_targets.switched_on(Outcome([], [SMALL], records), Layout(2, 2, 1, (0, 1)))
@@ -256,7 +256,7 @@ def test_figures_of_modes_at_the_shortest_size() -> None:
     assert [(one.value, one.met) for one in nothing] == [(None, False)] * 3
 
 
-def test_figures_of_the_progress_thread() -> None:
+def test_targets_of_the_progress_thread() -> None:
     layout = Layout(2, 2, 1, (0, 1))
     records = []
     for index in range(30):
@@ -269,8 +269,8 @@ def test_figures_of_the_progress_thread() -> None:
     assert "share them in time" in hidden.note
     assert slowed.value == pytest.approx(1.25) and not slowed.met
     assert whole.value == pytest.approx(1.1) and not whole.met
-    nothing = [figure(Outcome([], [LARGE]), layout) for figure in (overlap_targets.hidden, overlap_targets.subscribed)]
-    assert [one.value for figures in nothing for one in figures] == [None] * 3
+    nothing = [judged(Outcome([], [LARGE]), layout) for judged in (overlap_targets.hidden, overlap_targets.subscribed)]
+    assert [one.value for found in nothing for one in found] == [None] * 3
 
 
 # ---- an interrupted study
