@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -24,10 +23,9 @@ from omnipgas_tools.model.fit import command, eager
 from omnipgas_tools.model.fit.curves import medians
 from omnipgas_tools.model.fit.equations import LOGGPS
 from omnipgas_tools.model.fit.measure import Plan, measure
-from omnipgas_tools.model.predict import PredictionError
 from omnipgas_tools.model.validate import Comparison, bounds, compare
 from omnipgas_tools.targets.bench import Bench
-from omnipgas_tools.targets.measurement import NotMeasuredError, Special
+from omnipgas_tools.targets.measurement import NotMeasuredError, Special, output
 from omnipgas_tools.targets.target import Target, at_least, at_most
 
 MPIS = ("mpich", "openmpi", "intel")
@@ -87,11 +85,7 @@ def parameters_of(build: Path, mpi: str) -> Path:
 
 def _fit(mpi: str, out: Path, *options: str, env: dict[str, str] | None = None) -> Path:
     line = [sys.executable, "-m", "omnipgas_tools.cli", "model", "fit", "--mpi", mpi, "-o", str(out), *options]
-    done = subprocess.run(
-        line, env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=FIT_LIMIT, check=False
-    )
-    if done.returncode != 0:
-        raise PredictionError(f"omni model fit --mpi {mpi} failed: {done.stderr[-300:].strip()}")
+    output(line, FIT_LIMIT, {**os.environ, **(env or {})})
     return out
 
 

@@ -24,6 +24,13 @@ SIZES = {"pingpong": runner.QUICK_SIZES, "rate": (8,)}
 BANDWIDTH = 0.95
 
 
+def declared() -> Iterator[Target]:
+    """The targets of a quick run: latency and bandwidth, then rates."""
+    for threads in THREADS:
+        yield from targets_of(threads)[:2]
+    yield from (targets_of(threads)[2] for threads in THREADS)
+
+
 def targets_of(threads: int) -> tuple[Target, Target, Target]:
     """Latency, bandwidth and rate at a thread count."""
     where = f"{threads} thread{'s' if threads > 1 else ''}"

@@ -1,29 +1,83 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Targets of the verbs and utofu conduits, over stand-ins for their devices: the verbs one completes at once, the
-emulator of uTofu also scrambles the order."""
+emulator of uTofu also scrambles the order.
+
+Time on a network in software measures nothing, so work is counted: instructions, requests, calls of others.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from omnipgas_tools.targets import callgrind
 from omnipgas_tools.targets.bench import Bench
-from omnipgas_tools.targets.measurement import in_turn, output
-from omnipgas_tools.targets.target import Target
-from omnipgas_tools.targets.work import Work, environment
+from omnipgas_tools.targets.measurement import Measurement, NotMeasuredError, in_turn, output
+from omnipgas_tools.targets.target import Target, at_most
 
 STUB = "tests/conduits/verbs/stub"
-VERBS = ("verbs", "bin/tests/ompl_verbs_work", "libibverbs.so.1", STUB)
-UTOFU = ("utofu", "bin/tests/ompl_utofu_work", "libtofucom.so", "")
-WORK = {
-    "verbs": [Work(*VERBS, "put+flag", (250.0, 1.0, 2.0)), Work(*VERBS, "put_signal", (250.0, 1.0, 1.0))],
-    "utofu": [Work(*UTOFU, "put+flag", (300.0, 2.0, 2.0)), Work(*UTOFU, "put_signal", (300.0, 2.0, 2.0))],
-}
 ROUNDS = 30
 MILLISECONDS = 200
 LIMIT = 3000  # seconds for a million messages
+CALLS = "4096"
+# Operation as the program (tests/conformance/work.hpp) prints it, and its function.
+FUNCTIONS = {"put+flag": "work_put_and_flag", "put_signal": "work_put_signal"}
+LOCK = re.compile(r"(?<!c)lock|mutex|sem_")
+# What of the C library enters the kernel; a clock does not.
+SYSTEM = re.compile(r"syscall|futex|epoll|yield|nanosleep|timerfd|poll$|^(__)?(read|write|send|recv|ioctl|mmap|munmap)")
+
+
+def environment(build: Path, libraries: str) -> dict[str, str]:
+    """What a program over a stand-in runs with."""
+    found = {"LD_LIBRARY_PATH": str(build / libraries)} if libraries else {}
+    return {**os.environ, "OMPL_SEGMENT_SIZE": "64M", **found}
+
+
+@dataclass(frozen=True)
+class Work(Measurement):
+    """Counts per 8-byte message, on the initiator's side, from the call until its completion has been taken."""
+
+    conduit: str
+    program: str  # below the build folder
+    device: str  # the stand-in's library: what it does is nobody's
+    libraries: str  # folder below the build folder that has it; nothing: where the program looks anyway
+    operation: str
+    bounds: tuple[float, float, float]  # of instructions of ours, doorbells and requests
+
+    @property
+    def targets(self) -> list[Target]:
+        """In the order of the bounds; locks and system calls have none to spare."""
+        where = f"{self.conduit}, 8 B {self.operation}"
+        what = ("instructions of ours", "doorbells", "work requests", "locks and system calls of ours")
+        return [at_most(f"{where}, {one}", bound) for one, bound in zip(what, (*self.bounds, 0.0), strict=True)]
+
+    def measure(self, bench: Bench) -> Iterator[Target]:
+        function = FUNCTIONS[self.operation]
+        command = [str(bench.build / self.program), CALLS]
+        seen = callgrind.profile(command, function, self.device, environment(bench.build, self.libraries))
+        counted = re.search(rf"{re.escape(self.operation)} calls (\d+) doorbells (\d+) requests (\d+)", seen.output)
+        if counted is None or not seen.own:
+            raise NotMeasuredError("the program printed no counts")
+        calls, rung, posted = (int(group) for group in counted.groups())
+        loop = seen.own.pop(function, 0)
+        entered = {name: count for name, count in seen.calls.items() if LOCK.search(name) or SYSTEM.search(name)}
+        others = ", ".join(sorted(entered)) or "calls of others: " + (", ".join(sorted(seen.calls)) or "none")
+        instructions, doorbells, requests, locks = self.targets
+        note = f"with flushes and all polls, without the calling loop's {loop / calls:.0f}"
+        yield instructions.found((seen.own.total() + seen.others.total()) / calls, note)
+        yield doorbells.found(rung / calls)
+        yield requests.found(posted / calls)
+        yield locks.found(sum(entered.values()) / calls, others)
+
+
+verbs = partial(Work, "verbs", "bin/tests/ompl_verbs_work", "libibverbs.so.1", STUB)
+utofu = partial(Work, "utofu", "bin/tests/ompl_utofu_work", "libtofucom.so", "")
 
 
 def _rate(build: Path, what: str, threads: int, slots: int) -> dict[str, float]:

@@ -146,7 +146,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class RatioToBest:
-    """The same of the best one of several cells, which the target's name tells."""
+    """The same of the best one of several cells; it joins the target's name."""
 
     mine: Key
     others: Sequence[Key]

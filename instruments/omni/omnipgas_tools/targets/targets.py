@@ -38,84 +38,46 @@ SCHEMA = "omnipgas-figures-2"
 # A module that generates many targets by size, library or transport yields them; a few of a kind are written here.
 GROUPS: dict[str, Sequence[Measurement]] = {
     "instructions": [Special(layer.instructions, at_most("instructions of 8 B ompl_put + ompl_put_word", 150.0))],
-    "footprint": [
-        Special(
-            layer.footprint,
-            at_most("private memory (USS) of a rank of a 2-rank hello", 5.0, "MiB"),
-            at_most("omplrun -n 2 hello", 150.0, "ms"),
-            at_most("omplrun -n 64 hello with a barrier", 3.0, "s"),
-        )
-    ],
+    "footprint": [Special(layer.footprint,
+        at_most("private memory (USS) of a rank of a 2-rank hello", 5.0, "MiB"),
+        at_most("omplrun -n 2 hello", 150.0, "ms"),
+        at_most("omplrun -n 64 hello with a barrier", 3.0, "s"))],
     "one-thread": [*shm.one_thread()],
     "rate": [*shm.rate()],
     "tcp": [*network.tcp()],
     "ofi": [*network.ofi()],
     "ucx": [*network.ucx()],
-    "sleeper": [
-        Special(
-            network.sleeper,
-            at_least(f"{network.SHARING}: others that go on", network.ALL - 1),
-            at_least(f"{network.SHARING}: rate of the others, of theirs with all awake", 0.9, "x"),
-        )
-    ],
-    "cores16": [
-        Special(
-            network.cores16,
-            at_least("rate of 8 threads on 3 slots, TCP between namespaces, of 8 on 8", 0.9),
-            at_least("rate of 8 threads in one process, TCP between namespaces, of 8 processes", 1.0),
-        )
-    ],
+    "sleeper": [Special(network.sleeper,
+        at_least(f"{network.SHARING}: others that go on", network.ALL - 1),
+        at_least(f"{network.SHARING}: rate of the others, of theirs with all awake", 0.9, "x"))],
+    "cores16": [Special(network.cores16,
+        at_least("rate of 8 threads on 3 slots, TCP between namespaces, of 8 on 8", 0.9),
+        at_least("rate of 8 threads in one process, TCP between namespaces, of 8 processes", 1.0))],
     "many-threads": [*shm.many_threads()],
-    "comparison": [
-        Special(comparison.comparison, *(t for n in comparison.THREADS for t in comparison.targets_of(n)[:2]),
-                *(comparison.targets_of(n)[2] for n in comparison.THREADS)),
-    ],
-    "ranking": [
-        Special(comparison.ranking, at_most("pairs of libraries that two runs rank the other way round", 0)),
-    ],
-    "operations": [
-        Special(
-            layer.operations,
-            at_least("nonblocking puts, shm, 64 of 1 KiB at once, rate of the twin's", 0.9),
-            at_most("strided put, shm, a column of 1,000 x 8 B, of a loop by hand", 1.3),
-            at_most("fetch-add of 64 bits, shm, of the checked atomic", 1.3),
-        )
-    ],
-    "bindings": [
-        Special(
-            layer.bindings,
-            at_most("ping-pong of 8 B, shm, Fortran, of C", 1.05),
-            at_most("ping-pong of 8 B, shm, Python, round trip over C's", 2.0, "us"),
-        )
-    ],
+    "comparison": [Special(comparison.comparison, *comparison.declared())],
+    "ranking": [Special(comparison.ranking, at_most("pairs of libraries that two runs rank the other way round", 0))],
+    "operations": [Special(layer.operations,
+        at_least("nonblocking puts, shm, 64 of 1 KiB at once, rate of the twin's", 0.9),
+        at_most("strided put, shm, a column of 1,000 x 8 B, of a loop by hand", 1.3),
+        at_most("fetch-add of 64 bits, shm, of the checked atomic", 1.3))],
+    "bindings": [Special(layer.bindings,
+        at_most("ping-pong of 8 B, shm, Fortran, of C", 1.05),
+        at_most("ping-pong of 8 B, shm, Python, round trip over C's", 2.0, "us"))],
     "aarch64": [Special(layer.aarch64, at_most("tests of one node that fail on aarch64 under qemu-user", 0))],
     "verbs": [
-        *conduits.WORK["verbs"],
-        Special(
-            conduits.verbs_growth,
-            at_least("verbs, 8 B put+flag, growth from 1 to 2 threads on 2 slots, of bare queue pairs'", 0.9),
-        ),
-        Special(conduits.verbs_crowd, at_least("verbs, 8 threads on 1 slot, messages of the slowest", 1.0)),
-    ],
+        conduits.verbs("put+flag", (250.0, 1.0, 2.0)),
+        conduits.verbs("put_signal", (250.0, 1.0, 1.0)),
+        Special(conduits.verbs_growth,
+            at_least("verbs, 8 B put+flag, growth from 1 to 2 threads on 2 slots, of bare queue pairs'", 0.9)),
+        Special(conduits.verbs_crowd, at_least("verbs, 8 threads on 1 slot, messages of the slowest", 1.0))],
     "utofu": [
-        *conduits.WORK["utofu"],
-        Special(
-            conduits.utofu_messages, at_least("utofu, messages under scrambled order that arrived whole", 1e6)
-        ),
-    ],
-    "coverage": [
-        Special(
-            layer.coverage,
-            at_most("cells of the coverage table that are empty without a reason", 0),
-            at_least("lines of src/ that the tests run", 90, "%"),
-        )
-    ],
-    "equations": [
-        Special(
-            replay.equations,
-            at_least("equations, tables and random messages: tests that pass", len(replay.EQUATIONS)),
-        )
-    ],
+        conduits.utofu("put+flag", (300.0, 2.0, 2.0)),
+        conduits.utofu("put_signal", (300.0, 2.0, 2.0)),
+        Special(conduits.utofu_messages, at_least("utofu, messages under scrambled order that arrived whole", 1e6))],
+    "coverage": [Special(layer.coverage,
+        at_most("cells of the coverage table that are empty without a reason", 0),
+        at_least("lines of src/ that the tests run", 90, "%"))],
+    "equations": [Special(replay.equations, at_least("equations, tables and random messages: tests that pass", 4))],
     "replay": [*replay.measurements()],
     "halo": [*halo.measurements()],
     "halo-overlap": [*halo_overlap.measurements()],
