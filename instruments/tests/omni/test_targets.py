@@ -12,7 +12,7 @@ from omnipgas_tools.measure.runner import Cell, Outcome, Progress
 from omnipgas_tools.measure.worker import Round
 from omnipgas_tools.targets import targets
 from omnipgas_tools.targets.bench import Bench
-from omnipgas_tools.targets.measurement import NotMeasuredError, Ratio, RatioToBest, Special, in_turn, output
+from omnipgas_tools.targets.measurement import Measurement, NotMeasuredError, Ratio, RatioToBest, in_turn, output
 from omnipgas_tools.targets.target import Target, at_least, at_most
 
 from .common import contender
@@ -50,7 +50,7 @@ def test_a_failure_is_the_reason_of_what_is_left() -> None:
         raise NotMeasuredError("it rained")
 
     bench = Bench(peers.build_dir(), Progress())
-    first, second = Special(measure, at_most("one", 3, "s"), at_least("two", 4, "s")).answers(bench)
+    first, second = Measurement(measure, at_most("one", 3, "s"), at_least("two", 4, "s")).answers(bench)
     assert first == Target("one", 2, 3, unit="s", note="seen") and first.met
     assert second == Target("two", None, 4, at_most=False, note="it rained") and not second.met
     assert first.line().split() == ["one", "2", "s", "<=", "3", "met", "(seen)"]

@@ -35,7 +35,7 @@ def test_memory_can_be_read() -> None:
 
 def test_a_group_of_targets() -> None:
     bench = Bench(jobs.BUILD, Progress())
-    targets = solver_targets.Rounds(SIDE, rounds=1).answers(bench)
+    targets = solver_targets.rounds(SIDE, count=1).answers(bench)
     assert len(targets) == 1 + 2 * (len(solver_targets.PEERS) + 2)
     assert targets[0].met, targets[0].note
     # A round is too few for a claim.

@@ -25,7 +25,7 @@ from omnipgas_tools.model.fit.equations import LOGGPS
 from omnipgas_tools.model.fit.measure import Plan, measure
 from omnipgas_tools.model.validate import Comparison, bounds, compare
 from omnipgas_tools.targets.bench import Bench
-from omnipgas_tools.targets.measurement import NotMeasuredError, Special, output
+from omnipgas_tools.targets.measurement import Measurement, NotMeasuredError, output
 from omnipgas_tools.targets.target import Target, at_least, at_most
 
 MPIS = ("mpich", "openmpi", "intel")
@@ -52,10 +52,10 @@ STUDY = study.Plan(sizes=[256, 512, 1024], ranks=RANKS, runs=RUNS, limit=16383, 
 LARGE = study.Plan(sizes=[256, 512, 1024, 2048, 4096], ranks=16, runs=5, limit=16383, timeout=600.0)
 
 
-def fit() -> Iterator[Special]:
+def fit() -> Iterator[Measurement]:
     """Each MPI on one node: intervals, a fresh ping-pong, and S where the library was told to have it."""
     for mpi in MPIS:
-        yield Special(
+        yield Measurement(
             partial(fitted, mpi),
             at_least(f"fit of {mpi}: parameters of LogGPS with an interval", len(LOGGPS.names) + 2),
             at_most(f"fit of {mpi}: predicted ping-pong, median error of a fresh measurement", 5.0, "%"),
@@ -110,12 +110,12 @@ def limit_found(mpi: str) -> int:
     return int(found)
 
 
-def predictions() -> Iterator[Special]:
+def predictions() -> Iterator[Measurement]:
     """The example programs as they are, and with another eager limit, which is predicted first and measured then."""
     for mpi in MPIS:
         for what, limit in ((mpi, None), (f"{mpi}, S = {OTHER_EAGER}", OTHER_EAGER)):
             title = f"example programs, {RANKS} ranks, {what}"
-            yield Special(partial(predicted, mpi, limit, title), *bounds(title, [], ""))
+            yield Measurement(partial(predicted, mpi, limit, title), *bounds(title, [], ""))
 
 
 def predicted(mpi: str, limit: int | None, title: str, bench: Bench, _: Sequence[Target]) -> list[Target]:
@@ -154,11 +154,11 @@ def measured(build: Path, mpi: str, limit: int | None) -> Iterator[tuple[str, Co
         yield job.name, compare(job.times, statistics.median(job.predicted))
 
 
-def elimination() -> Iterator[Special]:
+def elimination() -> Iterator[Measurement]:
     """Gaussian elimination in the paper's three variants; with 16 ranks where there are cores for them."""
     for plan in (STUDY, LARGE):
         title = f"gauss, {plan.ranks} ranks, n = {plan.sizes[0]} to {plan.sizes[-1]}"
-        yield Special(partial(eliminated, plan, title), *study.figures({"rows": []}, title))
+        yield Measurement(partial(eliminated, plan, title), *study.figures({"rows": []}, title))
 
 
 def eliminated(plan: study.Plan, title: str, bench: Bench, _: Sequence[Target]) -> list[Target]:

@@ -12,7 +12,6 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -39,45 +38,39 @@ def environment(build: Path, libraries: str) -> dict[str, str]:
     return {**os.environ, "OMPL_SEGMENT_SIZE": "64M", **found}
 
 
-@dataclass(frozen=True)
-class Work(Measurement):
-    """Counts per 8-byte message, on the initiator's side, from the call until its completion has been taken."""
+def work(
+    conduit: str, program: str, device: str, libraries: str, operation: str, bounds: tuple[float, float, float]
+) -> Measurement:
+    """Counts per 8-byte message, on the initiator's side, from the call until its completion has been taken.
 
-    conduit: str
-    program: str  # below the build folder
-    device: str  # the stand-in's library: what it does is nobody's
-    libraries: str  # folder below the build folder that has it; nothing: where the program looks anyway
-    operation: str
-    bounds: tuple[float, float, float]  # of instructions of ours, doorbells and requests
+    `device`: the stand-in's library; what it does is nobody's. `libraries`: folder below the build folder that has it.
+    `bounds`: of instructions of ours, doorbells and requests; locks and system calls have none to spare."""
 
-    @property
-    def targets(self) -> list[Target]:
-        """In the order of the bounds; locks and system calls have none to spare."""
-        where = f"{self.conduit}, 8 B {self.operation}"
-        what = ("instructions of ours", "doorbells", "work requests", "locks and system calls of ours")
-        return [at_most(f"{where}, {one}", bound) for one, bound in zip(what, (*self.bounds, 0.0), strict=True)]
-
-    def measure(self, bench: Bench) -> Iterator[Target]:
-        function = FUNCTIONS[self.operation]
-        command = [str(bench.build / self.program), CALLS]
-        seen = callgrind.profile(command, function, self.device, environment(bench.build, self.libraries))
-        counted = re.search(rf"{re.escape(self.operation)} calls (\d+) doorbells (\d+) requests (\d+)", seen.output)
+    def measure(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
+        function = FUNCTIONS[operation]
+        command = [str(bench.build / program), CALLS]
+        seen = callgrind.profile(command, function, device, environment(bench.build, libraries))
+        counted = re.search(rf"{re.escape(operation)} calls (\d+) doorbells (\d+) requests (\d+)", seen.output)
         if counted is None or not seen.own:
             raise NotMeasuredError("the program printed no counts")
         calls, rung, posted = (int(group) for group in counted.groups())
         loop = seen.own.pop(function, 0)
         entered = {name: count for name, count in seen.calls.items() if LOCK.search(name) or SYSTEM.search(name)}
         others = ", ".join(sorted(entered)) or "calls of others: " + (", ".join(sorted(seen.calls)) or "none")
-        instructions, doorbells, requests, locks = self.targets
+        instructions, doorbells, requests, locks = targets
         note = f"with flushes and all polls, without the calling loop's {loop / calls:.0f}"
         yield instructions.found((seen.own.total() + seen.others.total()) / calls, note)
         yield doorbells.found(rung / calls)
         yield requests.found(posted / calls)
         yield locks.found(sum(entered.values()) / calls, others)
 
+    what = ("instructions of ours", "doorbells", "work requests", "locks and system calls of ours")
+    start = f"{conduit}, 8 B {operation}"
+    return Measurement(measure, *map(at_most, (f"{start}, {one}" for one in what), (*bounds, 0.0)))
 
-verbs = partial(Work, "verbs", "bin/tests/ompl_verbs_work", "libibverbs.so.1", STUB)
-utofu = partial(Work, "utofu", "bin/tests/ompl_utofu_work", "libtofucom.so", "")
+
+verbs = partial(work, "verbs", "bin/tests/ompl_verbs_work", "libibverbs.so.1", STUB)
+utofu = partial(work, "utofu", "bin/tests/ompl_utofu_work", "libtofucom.so", "")
 
 
 def _rate(build: Path, what: str, threads: int, slots: int) -> dict[str, float]:

@@ -4,8 +4,7 @@ against."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 
 from omnipgas_tools.halo import rounds as halo_rounds
 from omnipgas_tools.halo.pattern import Pattern, ring
@@ -23,39 +22,33 @@ NEAR: dict[str, float | None] = {"mpi": 0.5, "mpi-put": 1.0, "single": None, "ac
 MANY: dict[str, float | None] = {"mpi": 0.5, "single": None, "acked": None}
 
 
-@dataclass(frozen=True)
-class Exchange(Measurement):
+def exchange(
+    mpi: str, where: str, pattern: Pattern, others: Mapping[str, float | None], how: Limits | None = None
+) -> Measurement:
     """Double buffering over the others, in the processes of an MPI."""
 
-    mpi: str
-    where: str
-    pattern: Pattern
-    others: Mapping[str, float | None]
-    how: Limits = field(default_factory=limits)
-
-    @property
-    def targets(self) -> list[Target]:
-        start = f"double-buffered halo exchange, shm, {self.where}, of"
-        return [at_most(f"{start} {other} ({self.mpi})", bound) for other, bound in self.others.items()]
-
-    def measure(self, bench: Bench) -> Iterator[Target]:
-        found = peers.find(bench.table[self.mpi], bench.build, "halo")
-        here = halo_rounds.over(peers.with_ranks(found, self.pattern.ranks, bench.build), "shm")
-        outcome = halo_rounds.measure(here, self.pattern, [MINE, *self.others], self.how, 1, bench.progress)
+    def measure(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
+        found = peers.with_ranks(peers.find(bench.table[mpi], bench.build, "halo"), pattern.ranks, bench.build)
+        strategies = [MINE, *others]
+        here = halo_rounds.over(found, "shm")
+        outcome = halo_rounds.measure(here, pattern, strategies, how or limits(), 1, bench.progress)
         if outcome.interrupted:
             raise KeyboardInterrupt
         bench.rows += halo_rounds.rows(outcome, "mpi")
         reasons = {timing.strategy: timing.reason for timing in outcome.timings if timing.status != "ok"}
-        for other, target in zip(self.others, self.targets, strict=True):
+        for other, target in zip(others, targets, strict=True):
             if why := reasons.get(MINE) or reasons.get(other):
                 yield target.missing(why)
             else:
                 yield target.ratio(outcome.rounds(MINE), outcome.rounds(other))
 
+    start = f"double-buffered halo exchange, shm, {where}, of"
+    return Measurement(measure, *(at_most(f"{start} {other} ({mpi})", bound) for other, bound in others.items()))
 
-def measurements() -> Iterator[Exchange]:
+
+def measurements() -> Iterator[Measurement]:
     """Beside each MPI: one neighbour with long messages, and many with short ones."""
     near, many = ring(2, 1, 80_000, 80_000), ring(18, 17, 64, 6000)
     for mpi in MPIS:
-        yield Exchange(mpi, "2 ranks, 80 kB each way", near, NEAR)
-        yield Exchange(mpi, "17 neighbours, 64 B to 6 kB, oversubscribed", many, MANY)
+        yield exchange(mpi, "2 ranks, 80 kB each way", near, NEAR)
+        yield exchange(mpi, "17 neighbours, 64 B to 6 kB, oversubscribed", many, MANY)

@@ -4,8 +4,7 @@ between two hosts over links of limited rate."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 
 from omnipgas_tools.halo import overlap as halo_overlap
 from omnipgas_tools.halo.overlap import Job, Outcome, Way
@@ -30,41 +29,33 @@ OTHERS = (BY_MPI, Way("double-buffer", False), Way("mpi", False), Way("single"),
 WAYS = {SHORTER: (MINE, BY_MPI), EQUAL: (MINE, *OTHERS), LONGER: (MINE, BY_MPI)}
 
 
-@dataclass(frozen=True)
-class OverLink(Measurement):
+def over_link(library: str, rate: int, side: int, how: Limits | None = None) -> Measurement:
     """Computations shorter and longer than an exchange; in the processes of an MPI, or of none."""
 
-    library: str
-    rate: int
-    side: int
-    how: Limits = field(default_factory=limits)
-
-    def target(self, factor: float, way: Way) -> Target:
-        """Of a way, beside a computation that takes `factor` times an exchange."""
-        where = f"{self.rate} Mbit/s, {self.side**2 * 8 // 1000} kB each way, computation {WORDS[factor]}"
-        name = f"part of a halo exchange hidden, {where}, {way} ({self.library})"
-        return at_least(name, BOUND if way == MINE else None)
-
-    @property
-    def targets(self) -> list[Target]:
-        return [self.target(factor, way) for factor, ways in WAYS.items() for way in ways]
-
-    def measure(self, bench: Bench) -> Iterator[Target]:
-        found = peers.find(bench.table[self.library], bench.build, "product")
-        size = self.side**2 * 8
-        with network.two_hosts(self.rate) as hosts, Worker(network.spread(found, hosts), 1, size) as worker:
-            job = Job(worker, self.how, 1, bench.progress)
-            exchange, plane = job.pace(self.side, MINE.strategy)
+    def measure(bench: Bench, _: Sequence[Target]) -> Iterator[Target]:
+        found = peers.find(bench.table[library], bench.build, "product")
+        with network.two_hosts(rate) as hosts, Worker(network.spread(found, hosts), 1, side**2 * 8) as worker:
+            job = Job(worker, how or limits(), 1, bench.progress)
+            exchange, plane = job.pace(side, MINE.strategy)
             for factor, ways in WAYS.items():
-                outcome = job.measure(self.side, halo_overlap.planes_for(factor, exchange, plane), ways)
-                run = {"library": self.library, "rate_mbit": self.rate, "factor": factor}
-                bench.rows.append({"bench": "halo-overlap"} | run | outcome.to_json())
-                yield from (hidden(outcome, way, self.target(factor, way)) for way in ways)
+                outcome = job.measure(side, halo_overlap.planes_for(factor, exchange, plane), ways)
+                run = {"bench": "halo-overlap", "library": library, "rate_mbit": rate, "factor": factor}
+                bench.rows.append(run | outcome.to_json())
+                yield from (hidden(outcome, way, target(library, rate, side, factor, way)) for way in ways)
+
+    wanted = (target(library, rate, side, factor, way) for factor, ways in WAYS.items() for way in ways)
+    return Measurement(measure, *wanted)
 
 
-def measurements() -> Iterator[OverLink]:
+def target(library: str, rate: int, side: int, factor: float, way: Way) -> Target:
+    """Of a way, beside a computation that takes `factor` times an exchange."""
+    where = f"{rate} Mbit/s, {side**2 * 8 // 1000} kB each way, computation {WORDS[factor]}"
+    return at_least(f"part of a halo exchange hidden, {where}, {way} ({library})", BOUND if way == MINE else None)
+
+
+def measurements() -> Iterator[Measurement]:
     """In the processes of each MPI, over each link."""
-    return (OverLink(mpi, rate, side) for rate, side in LINKS.items() for mpi in MPIS)
+    return (over_link(mpi, rate, side) for rate, side in LINKS.items() for mpi in MPIS)
 
 
 def hidden(outcome: Outcome, way: Way, target: Target) -> Target:

@@ -2,11 +2,8 @@
 """How targets are measured.
 
 A target is data: its group, name and bound, and how it is measured. Groups are lists of measurements; targets that one
-measurement answers share its runs. The kinds of measurement:
-
-- `Cells`: libraries in interleaved rounds at thread counts and sizes; its targets are ratios of these cells.
-- `Work` (work.py): instructions, requests and calls that callgrind and a conduit's test network count.
-- `Special`: a function of the group's module measures, for what no other group needs.
+measurement answers share its runs. `cells()` is the most common kind of measurement: libraries in interleaved rounds
+at thread counts and sizes, with ratios of these cells. What only one group needs is a function of the group's module.
 
 `Measurement.answers()` runs any of them. A failure becomes the reason of the targets that have no value yet, so a
 measurement only raises and never spells out its targets twice. `in_turn()` and `output()` are the two steps that most
@@ -18,11 +15,11 @@ from __future__ import annotations
 import os
 import statistics
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from omnipgas_tools.commands.solve import SolveError
 from omnipgas_tools.libraries.compilers import FailedError
@@ -49,41 +46,26 @@ FAILURES = (
 )  # fmt: skip
 
 
+Measure = Callable[[Bench, Sequence[Target]], Iterable[Target]]
+
+
 class Measurement:
     """What is measured once, for one or more targets."""
 
-    @property
-    def targets(self) -> Sequence[Target]:
-        """The targets, without values."""
-        raise NotImplementedError
-
-    def measure(self, bench: Bench) -> Iterable[Target]:
-        """The targets with their values, in the same order. Raises one of FAILURES, maybe after some of them."""
-        raise NotImplementedError
+    def __init__(self, measure: Measure, *targets: Target) -> None:
+        """`measure` gives the targets with their values, in the same order. It raises one of FAILURES, maybe after some
+        of them."""
+        self.measure, self.targets = measure, targets
 
     def answers(self, bench: Bench) -> list[Target]:
-        """measure(); a failure is the reason of the targets that are left."""
+        """The measured targets; a failure is the reason of those that are left."""
         made: list[Target] = []
         try:
-            for target in self.measure(bench):
+            for target in self.measure(bench, self.targets):
                 made.append(target)
         except FAILURES as error:
             made += [target.missing(str(error)) for target in self.targets[len(made) :]]
         return made
-
-
-class Special(Measurement):
-    """A function measures."""
-
-    def __init__(self, function: Callable[[Bench, Sequence[Target]], Iterable[Target]], *targets: Target) -> None:
-        self._function, self._targets = function, targets
-
-    @property
-    def targets(self) -> Sequence[Target]:
-        return self._targets
-
-    def measure(self, bench: Bench) -> Iterable[Target]:
-        return self._function(bench, self._targets)
 
 
 # ---- cells
@@ -92,8 +74,7 @@ Key = tuple[str, str, int, int]  # of a cell: library, operation, threads, bytes
 Judge = Callable[[Outcome, Target], Target]
 
 
-@dataclass(frozen=True)
-class Contenders:
+class Contenders(NamedTuple):
     """Libraries and what they are measured with; those that are not installed are left out."""
 
     libraries: Sequence[str]
@@ -101,30 +82,19 @@ class Contenders:
     transports: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
-class Cells(Measurement):
-    """One benchmark of contenders in interleaved rounds."""
+def cells(
+    name: str, contenders: Sequence[Contenders], threads: Sequence[int], sizes: Sequence[int],
+    judged: Mapping[Target, Judge], hosts: bool = False,
+) -> Measurement:  # fmt: skip
+    """One benchmark of contenders in interleaved rounds. `hosts`: between two hosts that are network namespaces."""
 
-    bench: str
-    contenders: Sequence[Contenders]
-    threads: Sequence[int]
-    sizes: Sequence[int]
-    judged: Mapping[Target, Judge]
-    hosts: bool = False  # between two hosts that are network namespaces
+    def measure(bench: Bench, _: Sequence[Target]) -> Iterator[Target]:
+        with network.two_hosts() if hosts else nullcontext() as between:
+            found = [one for who in contenders for one in bench.contenders(*who, hosts=between)]
+            outcome = bench.run(name, found, threads, sizes, limits())
+        return (judge(outcome, target) for target, judge in judged.items())
 
-    @property
-    def targets(self) -> Sequence[Target]:
-        return list(self.judged)
-
-    def measure(self, bench: Bench) -> Iterable[Target]:
-        with network.two_hosts() if self.hosts else nullcontext() as hosts:
-            found = [
-                one
-                for who in self.contenders
-                for one in bench.contenders(who.libraries, who.ops, who.transports, hosts)
-            ]
-            outcome = bench.run(self.bench, found, self.threads, self.sizes, limits())
-        return [judge(outcome, target) for target, judge in self.judged.items()]
+    return Measurement(measure, *judged)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,16 @@ from omnipgas_tools.measure import network
 from omnipgas_tools.measure.runner import RATE_REGION, Cell, Contender
 from omnipgas_tools.measure.worker import Worker
 from omnipgas_tools.targets.bench import ROUNDS, Bench, limits
-from omnipgas_tools.targets.measurement import Cells, Contenders, Judge, Key, NotMeasuredError, Ratio, RatioToBest
+from omnipgas_tools.targets.measurement import (
+    Contenders,
+    Judge,
+    Key,
+    Measurement,
+    NotMeasuredError,
+    Ratio,
+    RatioToBest,
+    cells,
+)
 from omnipgas_tools.targets.target import Target, at_least, at_most
 
 MPIS = ("mpich", "openmpi")
@@ -34,14 +43,14 @@ def of_baseline(transport: str, op: str, size: int) -> Ratio:
     return Ratio((f"ompl {transport}", op, 1, size), (f"{baseline} {transport}", op, 1, size))
 
 
-def tcp() -> Iterator[Cells]:
+def tcp() -> Iterator[Measurement]:
     """Put + flag over the default transport, connections of TCP."""
     both = Contenders(["ompl", "ofi"], ["put"], ["tcp"])
     target = at_most("put+flag, TCP between namespaces, 1 thread, 8 B, of the twin", 1.1)
-    yield Cells("pingpong", [both], (1,), (SMALL,), {target: of_baseline("tcp", "put", SMALL)}, hosts=True)
+    yield cells("pingpong", [both], (1,), (SMALL,), {target: of_baseline("tcp", "put", SMALL)}, hosts=True)
 
 
-def ofi() -> Iterator[Cells]:
+def ofi() -> Iterator[Measurement]:
     """The libfabric conduit beside its baseline, and beside MPI with threads."""
     for transport in OFI_TRANSPORTS:
         where = f"{transport} between namespaces, 1 thread"
@@ -50,10 +59,10 @@ def ofi() -> Iterator[Cells]:
             at_most(f"put_signal, {where}, 8 B, of fi_writedata", 1.1): of_baseline(transport, "putsignal", SMALL),
         }
         both = Contenders(["ompl", "ofi"], ["put", "putsignal"], [transport])
-        yield Cells("pingpong", [both], (1,), (SMALL,), small, hosts=True)
+        yield cells("pingpong", [both], (1,), (SMALL,), small, hosts=True)
         stream = at_least(f"stream of 1 MiB, {where}, of the twin's", 0.95)
         both = Contenders(["ompl", "ofi"], ["put"], [transport])
-        yield Cells("flow", [both], (1,), (LONG,), {stream: of_baseline(transport, "put", LONG)}, hosts=True)
+        yield cells("flow", [both], (1,), (LONG,), {stream: of_baseline(transport, "put", LONG)}, hosts=True)
     # MPI's put + flag between hosts takes many times as long as its messages.
     rivals = [Contenders(["ompl"], ["put"], OFI_TRANSPORTS[:2]), Contenders(MPIS, ["sendrecv"], OFI_TRANSPORTS)]
     for threads in THREADS:
@@ -65,7 +74,7 @@ def ofi() -> Iterator[Cells]:
             of_mpi["pingpong"][at_most(f"{where}, mean latency, of the best MPI", 1.0)] = judge
             of_mpi["flow"][at_least(f"{where}, rate, of the best MPI", 1.0)] = judge
         for bench, judged in of_mpi.items():
-            yield Cells(bench, rivals, (threads,), (SMALL,), judged, hosts=True)
+            yield cells(bench, rivals, (threads,), (SMALL,), judged, hosts=True)
 
 
 def mean(cell: Cell) -> list[float]:
@@ -73,7 +82,7 @@ def mean(cell: Cell) -> list[float]:
     return [r.mean_us for r in cell.rounds] if cell.bench == "pingpong" else cell.values()
 
 
-def ucx() -> Iterator[Cells]:
+def ucx() -> Iterator[Measurement]:
     """The UCX conduit beside its baseline, over TCP between hosts and over UCX's shared memory on one."""
     for transport, where in (("ucx", "TCP between namespaces"), ("ucx-shm", "its shared memory")):
         both = Contenders(["ompl", "ucx"], ["put", "putsignal"], [transport])
@@ -85,7 +94,7 @@ def ucx() -> Iterator[Cells]:
             for size in (SMALL, MEDIUM)
         }
         hosts = transport not in network.INSIDE_ONE_HOST
-        yield Cells("pingpong", [both], (1,), (SMALL, MEDIUM), judged, hosts)
+        yield cells("pingpong", [both], (1,), (SMALL, MEDIUM), judged, hosts)
 
 
 def sleeper(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.libraries.peers import MissingError
@@ -40,25 +40,20 @@ ROUNDS = 30
 Wanted = tuple[str, Sequence[str], Sequence[str]]  # a library, its modes and algorithms
 
 
-@dataclass(frozen=True)
-class Study(Measurement):
+Judge = Callable[[Outcome, Layout], list[Target]]
+
+
+def judged(wanted: Sequence[Wanted], layout: Layout, cells: Sequence[Cell], judge: Judge) -> Measurement:
     """Series of libraries, their modes and algorithms, at cells; a function makes targets of what comes out."""
 
-    wanted: Sequence[Wanted]
-    layout: Layout
-    cells: Sequence[Cell]
-    judged: Callable[[Outcome, Layout], list[Target]]
-
-    @property
-    def targets(self) -> list[Target]:
-        return self.judged(Outcome([], list(self.cells)), self.layout)
-
-    def measure(self, bench: Bench) -> list[Target]:
+    def measure(bench: Bench, _: Sequence[Target]) -> list[Target]:
         how = Limits(rounds=ROUNDS, seconds=0.02, iterations=1000, timeout=60)
-        return self.judged(study(bench, self.wanted, self.layout, self.cells, how), self.layout)
+        return judge(study(bench, wanted, layout, cells, how), layout)
+
+    return Measurement(measure, *judge(Outcome([], list(cells)), layout))
 
 
-def measurements() -> Iterator[Study]:
+def measurements() -> Iterator[Measurement]:
     """All of them, on the cores that are here."""
     here = tuple(peers.affinity())
     half = len(here) // 2
@@ -66,15 +61,15 @@ def measurements() -> Iterator[Study]:
     mpis = [(mpi, (NONE,), ALGORITHMS) for mpi in MPIS]
     for ranks in (2, 4):
         layout = Layout(1, max(ranks, len(here) // ranks * ranks), ranks, here)
-        yield Study([_layer(NONE), *mpis], layout, beside, pure)
+        yield judged([_layer(NONE), *mpis], layout, beside, pure)
     modes = (NONE, SHARED, IDLE, LOCKED_QUEUE)
-    yield Study([_layer(*modes)], Layout(2, max(2, half), 1, here), [Cell("allgather", 8, "1")], switched_on)
+    yield judged([_layer(*modes)], Layout(2, max(2, half), 1, here), [Cell("allgather", 8, "1")], switched_on)
     # A core free in each of two nodes takes four cores. Of fewer one rank has both, and the core of its progress thread
     # does the other rank's work too: the computation is long enough for that.
     cells = [Cell("allgather", size, "4") for size in LONG_SIZES]
-    yield Study([_layer(NONE, SPARE)], Layout(2, max(2, half), 1, here, alone=len(here) < 4), cells, hidden)
+    yield judged([_layer(NONE, SPARE)], Layout(2, max(2, half), 1, here, alone=len(here) < 4), cells, hidden)
     cells = [replace(cell, computation="1") for cell in cells]
-    yield Study([_layer(NONE, SHARED)], Layout(2, max(1, half), 1, here), cells, subscribed)
+    yield judged([_layer(NONE, SHARED)], Layout(2, max(1, half), 1, here), cells, subscribed)
 
 
 def _layer(*modes: str) -> Wanted:

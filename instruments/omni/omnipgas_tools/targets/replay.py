@@ -17,7 +17,7 @@ from typing import Any
 
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.targets.bench import Bench
-from omnipgas_tools.targets.measurement import NotMeasuredError, Special, in_turn
+from omnipgas_tools.targets.measurement import Measurement, NotMeasuredError, in_turn
 from omnipgas_tools.targets.target import Target, at_least, at_most
 
 BYTES = 1000
@@ -37,18 +37,18 @@ def equations(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
     yield targets[0].found(len(re.findall(r" Passed ", done.stdout)), ", ".join(EQUATIONS))
 
 
-def measurements() -> Iterator[Special]:
+def measurements() -> Iterator[Measurement]:
     """2 million messages of a ring in GOAL at P = 64 and 4096, by all cores too; a flood; 100 million messages."""
     for ranks, rounds, bound in ((64, 15625, 0.5), (4096, 245, 1.0)):
         name = f"replay of 2 million messages, P = {ranks}"
-        yield Special(
+        yield Measurement(
             partial(ring, ranks, rounds),
             at_most(name, bound, "s"),
             at_most(f"{name}, memory", LOGGOPSIM_MIB, "MiB"),
             at_most(f"{name}, by all cores, of one thread's time", None),
         )
-    yield Special(flood, at_most("replay of 100,000 unexpected messages", 1.0, "s"))
-    yield Special(many, at_least("100 million messages finish", 1.0))
+    yield Measurement(flood, at_most("replay of 100,000 unexpected messages", 1.0, "s"))
+    yield Measurement(many, at_least("100 million messages finish", 1.0))
 
 
 def ring(ranks: int, rounds: int, bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:

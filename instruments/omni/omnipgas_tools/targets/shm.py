@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterator
 
 from omnipgas_tools.measure.runner import Cell, Outcome
-from omnipgas_tools.targets.measurement import Cells, Contenders, Judge, Key, Ratio, RatioToBest
+from omnipgas_tools.targets.measurement import Contenders, Judge, Key, Measurement, Ratio, RatioToBest, cells
 from omnipgas_tools.targets.target import Target, at_least, at_most
 
 MPIS = ("mpich", "openmpi", "intel", "mpich-debian", "openmpi-debian")
@@ -23,17 +23,17 @@ def of_baseline(op: str, threads: int, size: int) -> Ratio:
     return Ratio(("ompl", op, threads, size), ("raw", op, threads, size))
 
 
-def one_thread() -> Iterator[Cells]:
+def one_thread() -> Iterator[Measurement]:
     """Put + flag, one thread."""
     for sizes, bound in ((SMALL, 1.2), (LARGE, 1.1)):
         judged: dict[Target, Judge] = {
             at_most(f"put+flag, shm, 1 thread, {size} B, of the twin", bound): of_baseline("put", 1, size)
             for size in sizes
         }
-        yield Cells("pingpong", [PUTS], (1,), sizes, judged)
+        yield cells("pingpong", [PUTS], (1,), sizes, judged)
 
 
-def many_threads() -> Iterator[Cells]:
+def many_threads() -> Iterator[Measurement]:
     """Put + flag, more threads than cores, beside the baseline, the best MPI and each other."""
     contenders = [PUTS, Contenders(MPIS, ("sendrecv", "put"))]
     for threads in (2, 4, 8):
@@ -46,7 +46,7 @@ def many_threads() -> Iterator[Cells]:
                 best = RatioToBest(("ompl", "put", threads, size), mpis, "{library}")
                 judged[at_most(f"{where}, of the best MPI {op}", bound)] = best
             judged[at_most(f"{where}, slowest thread of the fastest", EVEN, "x")] = Spread(threads, size)
-        yield Cells("pingpong", contenders, (threads,), SMALL, judged)
+        yield cells("pingpong", contenders, (threads,), SMALL, judged)
 
 
 class Spread:
@@ -56,11 +56,11 @@ class Spread:
         self.keys: list[Key] = [(library, "put", threads, size) for library in ("ompl", "raw")]
 
     def __call__(self, outcome: Outcome, target: Target) -> Target:
-        cells = [cell for key in self.keys if (cell := outcome.cell(*key)) and cell.rounds]
-        if len(cells) < 2:
+        both = [cell for key in self.keys if (cell := outcome.cell(*key)) and cell.rounds]
+        if len(both) < 2:
             return target.missing("was not measured")
         mine, baseline = (
-            statistics.median(r.slowest_us / r.fastest_us for r in cell.rounds if r.fastest_us > 0) for cell in cells
+            statistics.median(r.slowest_us / r.fastest_us for r in cell.rounds if r.fastest_us > 0) for cell in both
         )
         bound = max(EVEN, 1.3 * baseline)
         return at_most(target.name, bound, target.unit).found(mine, f"twin {baseline:.2f}")
@@ -80,7 +80,7 @@ def growth(outcome: Outcome, target: Target) -> Target:
     return target.ratio(mine, baseline)
 
 
-def rate() -> Iterator[Cells]:
+def rate() -> Iterator[Measurement]:
     """Messages per second at a sleeping target."""
     where = "rate at a sleeping target"
     judged: dict[Target, Judge] = {
@@ -88,4 +88,4 @@ def rate() -> Iterator[Cells]:
         at_least(f"{where}, growth from 1 to 2 threads, of the twin's", 0.9): growth,
         at_least("rate of 8 B puts alone, 1 thread, of the checked twin", 0.5): of_baseline("putonly", 1, 8),
     }
-    yield Cells("rate", [Contenders(PAIR, ("put", "putonly"))], (1, 2), (8,), judged)
+    yield cells("rate", [Contenders(PAIR, ("put", "putonly"))], (1, 2), (8,), judged)

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,26 +37,18 @@ LIMIT = 300.0  # seconds of a run
 Run = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Rounds(Measurement):
+def rounds(side: int = SIDE, count: int = ROUNDS) -> Measurement:
     """Each round takes every solver and the bandwidth once, in shuffled order."""
 
-    side: int = SIDE
-    rounds: int = ROUNDS
-
-    @property
-    def targets(self) -> list[Target]:
-        return compared({}, dict.fromkeys(("csr", "sell"), "was not measured"), self.side)
-
-    def measure(self, bench: Bench) -> list[Target]:
-        contenders: dict[str, Callable[[], Run]] = {format_: partial(ours, self.side, format_) for format_ in OF_PEERS}
-        contenders |= {name: partial(peer, bench.build, name, self.side) for name in PEERS}
+    def measure(bench: Bench, _: Sequence[Target]) -> list[Target]:
+        contenders: dict[str, Callable[[], Run]] = {format_: partial(ours, side, format_) for format_ in OF_PEERS}
+        contenders |= {name: partial(peer, bench.build, name, side) for name in PEERS}
         contenders["bandwidth"] = partial(bandwidth, bench.build)
         found: dict[str, list[Run]] = {name: [] for name in contenders}
         failed: dict[str, str] = {}
         order = random.Random(1)
-        bench.progress.plan(self.rounds)
-        for number in range(self.rounds):
+        bench.progress.plan(count)
+        for number in range(count):
             for name in order.sample(sorted(contenders), len(contenders)):
                 if name in failed:
                     continue
@@ -66,9 +58,10 @@ class Rounds(Measurement):
                 except FAILURES as error:
                     failed[name] = str(error)
             bench.progress.done()
-        row = {"bench": "cg", "side": self.side, "ranks": RANKS, "runs": found, "failed": failed}
-        bench.rows.append(row)
-        return compared(found, failed, self.side)
+        bench.rows.append({"bench": "cg", "side": side, "ranks": RANKS, "runs": found, "failed": failed})
+        return compared(found, failed, side)
+
+    return Measurement(measure, *compared({}, dict.fromkeys(OF_PEERS, "was not measured"), side))
 
 
 def ours(side: int, format_: str) -> Run:

@@ -20,7 +20,7 @@ from omnipgas_tools.model.build_examples import c_compiler
 from omnipgas_tools.model.tracers import choose
 from omnipgas_tools.targets.accuracy import MPIS
 from omnipgas_tools.targets.bench import Bench
-from omnipgas_tools.targets.measurement import NotMeasuredError, Special, in_turn, output
+from omnipgas_tools.targets.measurement import Measurement, NotMeasuredError, in_turn, output
 from omnipgas_tools.targets.target import Target, at_most
 
 PROGRAM = CHECKOUT / "instruments/tests/trace/programs/cost.c"
@@ -29,13 +29,13 @@ HALO, PAIRS = {256: 2000, 1024: 200}, 31  # steps by the points of a side: nine 
 LIMIT = 60.0  # seconds
 
 
-def measurements() -> Iterator[Special]:
+def measurements() -> Iterator[Measurement]:
     """Nanoseconds a call, and the halo example, in turns with a tracer and without."""
     for mpi in MPIS:
-        yield Special(partial(cost_of_call, mpi), at_most(f"tracing {mpi}, a call", 100.0, "ns"))
+        yield Measurement(partial(cost_of_call, mpi), at_most(f"tracing {mpi}, a call", 100.0, "ns"))
         for side in HALO:
             name = f"halo example, {side} x {side}, traced, {mpi}, of its time untraced"
-            yield Special(partial(cost_of_halo, mpi, side), at_most(name, 1.01))
+            yield Measurement(partial(cost_of_halo, mpi, side), at_most(name, 1.01))
 
 
 def cost_of_call(mpi: str, bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 
 from omnipgas_tools.measure import stats
 from omnipgas_tools.targets.bench import Bench
@@ -19,60 +19,59 @@ KINDS = [Kind(collective, size, ranks) for ranks in (2, 4) for collective in COL
 STEADY, REGRET = 1.05, 0.1  # the bounds
 
 
-@dataclass(frozen=True)
-class Recorded(Measurement):
-    """Runs that are recorded here, then replayed."""
+def replay_targets(kind: Kind) -> list[Target]:
+    """Of runs that are recorded here, then replayed."""
+    start = f"tuner, replayed: {kind}"
+    return [at_most(f"{start}, steady, of the best", STEADY), at_most(f"{start}, regret", REGRET)]
 
-    kind: Kind
-    calls: int = tuner_runs.CALLS
-    recordings: int = stats.PAIRS_FOR_A_CLAIM  # a call that something disturbs weighs as many others
 
-    @property
-    def targets(self) -> list[Target]:
-        start = f"tuner, replayed: {self.kind}"
-        return [at_most(f"{start}, steady, of the best", STEADY), at_most(f"{start}, regret", REGRET)]
+def recorded(kind: Kind, calls: int = tuner_runs.CALLS, recordings: int = stats.PAIRS_FOR_A_CLAIM) -> Measurement:
+    """Several recordings: a call that something disturbs weighs as many others."""
 
-    def measure(self, bench: Bench) -> list[Target]:
-        made = [tuner_runs.record(bench.build, self.kind, self.calls) for _ in range(self.recordings)]
-        found = tuner_runs.replay(bench.build, made)
+    def measure(bench: Bench, _: Sequence[Target]) -> list[Target]:
+        found = tuner_runs.replay(bench.build, [tuner_runs.record(bench.build, kind, calls) for _ in range(recordings)])
         bench.rows += [{"bench": "tuner-replayed", **asdict(one)} for one in found]
-        return self.judged(found)
+        return judged(found)
 
-    def judged(self, found: Sequence[Replayed]) -> list[Target]:
-        """What the replays show: medians over recordings."""
-        takes = dict.fromkeys(one.takes for one in found)
-        note = f"{len(found)} recordings of {found[0].calls} calls; takes {', '.join(takes)}"
-        values = ([one.steady_of_best for one in found], [one.regret for one in found])
-        pairs = zip(self.targets, values, strict=True)
-        return [target.within(stats.median_interval(each), note) for target, each in pairs]
+    return Measurement(measure, *replay_targets(kind))
 
 
-@dataclass(frozen=True)
-class BesideTheBest(Measurement):
-    """The tuner at work, in rounds that take it and every algorithm in turn."""
+def judged(found: Sequence[Replayed]) -> list[Target]:
+    """What replays of one kind show: medians over recordings."""
+    takes = dict.fromkeys(one.takes for one in found)
+    note = f"{len(found)} recordings of {found[0].calls} calls; takes {', '.join(takes)}"
+    steady, regret = replay_targets(found[0].kind)
+    return [
+        steady.within(stats.median_interval([one.steady_of_best for one in found]), note),
+        regret.within(stats.median_interval([one.regret for one in found]), note),
+    ]
 
-    kind: Kind
-    block: int = 200  # calls
-    rounds: int = 40
 
-    @property
-    def targets(self) -> list[Target]:
-        return [at_most(f"tuner, live: {self.kind}, of the best, low end", STEADY)]
+def beside_the_best(kind: Kind, block: int = 200, rounds: int = 40) -> Measurement:
+    """The tuner at work, in rounds that take it and every algorithm in turn; `block` calls each."""
 
-    def measure(self, bench: Bench) -> list[Target]:
-        found = tuner_runs.live(bench.build, self.kind, self.block, self.rounds)
+    def measure(bench: Bench, _: Sequence[Target]) -> Iterator[Target]:
+        found = tuner_runs.live(bench.build, kind, block, rounds)
         bench.rows.append({"bench": "tuner-live", **asdict(found)})
-        return [self.held(found)]
+        yield held(found)
 
-    def held(self, found: Live) -> Target:
-        """The bound holds if it lies in the interval, or above it: the value is the interval's low end."""
-        ratio = found.ratio()
-        note = f"median {ratio.median:.3f}; the best is {found.best}"
-        return replace(self.targets[0].within(ratio, note), value=ratio.low, unit="x")
+    return Measurement(measure, live_target(kind))
+
+
+def live_target(kind: Kind) -> Target:
+    """Of the tuner at work."""
+    return at_most(f"tuner, live: {kind}, of the best, low end", STEADY)
+
+
+def held(found: Live) -> Target:
+    """The bound holds if it lies in the interval, or above it: the value is the interval's low end."""
+    ratio = found.ratio()
+    note = f"median {ratio.median:.3f}; the best is {found.best}"
+    return replace(live_target(found.kind).within(ratio, note), value=ratio.low, unit="x")
 
 
 def measurements() -> Iterator[Measurement]:
     """Of every kind of call."""
     for kind in KINDS:
-        yield Recorded(kind)
-        yield BesideTheBest(kind)
+        yield recorded(kind)
+        yield beside_the_best(kind)

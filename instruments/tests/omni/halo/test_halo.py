@@ -22,7 +22,7 @@ from omnipgas_tools.measure import results, runner
 from omnipgas_tools.measure.runner import Limits
 from omnipgas_tools.report import performance
 from omnipgas_tools.targets.bench import Bench
-from omnipgas_tools.targets.halo import Exchange
+from omnipgas_tools.targets.halo import exchange
 from omnipgas_tools.targets.target import Target
 from typer.testing import CliRunner
 
@@ -157,7 +157,7 @@ def compared(build: Path, **bounds: float | None) -> list[Target]:
     others = {name.replace("_", "-"): bound for name, bound in bounds.items()}
     how = Limits(rounds=30, min_rounds=30, tolerance=0.0, seconds=0.001, timeout=2)
     bench = Bench(build, runner.Progress())
-    found = Exchange("ompl", "here", ring(2, 1, 64, 64), others, how).answers(bench)
+    found = exchange("ompl", "here", ring(2, 1, 64, 64), others, how).answers(bench)
     assert {row["op"] for row in bench.rows} in ({"double-buffer", *others}, set())
     return found
 
@@ -170,7 +170,7 @@ def test_a_target_without_a_bound_is_reported_and_one_that_failed_is_missed(mock
     assert free.line().split("(ompl)")[1].split()[-2:] == ["no", "bound"]
     assert failed.value is None and not failed.met and "no answer within 2 s" in failed.note
     bench = Bench(mocks, runner.Progress())
-    (none,) = Exchange("absent", "here", ring(2, 1, 8, 8), {"mpi": 0.5}, FAST).answers(bench)
+    (none,) = exchange("absent", "here", ring(2, 1, 8, 8), {"mpi": 0.5}, FAST).answers(bench)
     assert none.value is None and "buy one" in none.note
     page = performance.page({"halo": {"machine": results.machine(), "figures": as_published([whole, free])}}, "")
     assert "1 of 1 bounds met" in page and "| none |  |" in page

@@ -11,7 +11,7 @@ from omnipgas_tools.halo.pattern import Pattern, read, ring
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.measure.runner import Limits, Progress
 from omnipgas_tools.targets.bench import Bench
-from omnipgas_tools.targets.halo import Exchange
+from omnipgas_tools.targets.halo import exchange
 
 from ..common import built, children
 
@@ -43,7 +43,7 @@ def test_targets_hold_ratios_with_intervals(mpi: str) -> None:
     found = built(mpi, "halo")
     bench = Bench(found.worker.parents[1], Progress())
     how = replace(SHORT, rounds=30, min_rounds=30)
-    bounded, free = Exchange(mpi, "here", ring(2, 1, 8, 8), {"mpi": 1e9, "single": None}, how).answers(bench)
+    bounded, free = exchange(mpi, "here", ring(2, 1, 8, 8), {"mpi": 1e9, "single": None}, how).answers(bench)
     assert bounded.met and free.value
     for target in (bounded, free):
         assert target.low is not None and target.high is not None and target.low <= target.high

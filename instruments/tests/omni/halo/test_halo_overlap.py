@@ -16,7 +16,7 @@ from omnipgas_tools.measure.runner import Limits, Progress
 from omnipgas_tools.measure.worker import Worker, WorkerError
 from omnipgas_tools.targets import halo_overlap as halo_overlap_targets
 from omnipgas_tools.targets.bench import Bench
-from omnipgas_tools.targets.halo_overlap import BY_MPI, EQUAL, LONGER, MINE, SHORTER, WAYS, OverLink
+from omnipgas_tools.targets.halo_overlap import BY_MPI, EQUAL, LONGER, MINE, SHORTER, WAYS, over_link
 from omnipgas_tools.targets.target import Target
 
 from ..common import MOCK, built, children, need_hosts
@@ -56,7 +56,7 @@ def compared(monkeypatch: pytest.MonkeyPatch, build: Path, *options: str, how: L
         (build / place).touch()
     (build / "bench" / "peers.toml").write_text("\n".join(lines))
     bench = Bench(build, Progress())
-    targets = OverLink("ompl", RATE, SIDE, how).answers(bench)
+    targets = over_link("ompl", RATE, SIDE, how).answers(bench)
     assert len({target.name for target in targets}) == len(targets) == sum(map(len, halo_overlap_targets.WAYS.values()))
     assert all(row["bytes"] == SIDE**2 * 8 and len(row["compute_s"]) == ROUNDS for row in bench.rows)
     assert not children()
@@ -64,7 +64,7 @@ def compared(monkeypatch: pytest.MonkeyPatch, build: Path, *options: str, how: L
 
 
 def of(targets: list[Target], factor: float, way: Way) -> Target:
-    wanted = OverLink("ompl", RATE, SIDE).target(factor, way).name
+    wanted = halo_overlap_targets.target("ompl", RATE, SIDE, factor, way).name
     (found,) = (one for one in targets if one.name == wanted)
     return found
 

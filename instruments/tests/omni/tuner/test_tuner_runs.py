@@ -11,7 +11,7 @@ from omnipgas_tools.libraries import peers
 from omnipgas_tools.measure.runner import Progress
 from omnipgas_tools.targets import targets
 from omnipgas_tools.targets.bench import Bench
-from omnipgas_tools.targets.tuner import KINDS, BesideTheBest, Recorded
+from omnipgas_tools.targets.tuner import KINDS, beside_the_best, held, judged, recorded
 from omnipgas_tools.tuner import record as tune_record
 from omnipgas_tools.tuner import runs as tuner_runs
 from omnipgas_tools.tuner.runs import TUNED, Kind, Live, Replayed, RunError
@@ -98,10 +98,10 @@ def test_what_is_no_recording_is_said(tmp_path: Path, capfd: pytest.CaptureFixtu
 
 def test_the_targets_of_a_tiny_run(build: Path) -> None:
     bench = Bench(build, Progress())
-    steady, regret = Recorded(KIND, calls=40, recordings=3).answers(bench)
+    steady, regret = recorded(KIND, calls=40, recordings=3).answers(bench)
     assert steady.value is not None and steady.value > 0 and steady.bound == 1.05
     assert regret.value is not None and regret.value < 1 and regret.bound == 0.1
-    (live,) = BesideTheBest(KIND, block=20, rounds=30).answers(bench)
+    (live,) = beside_the_best(KIND, block=20, rounds=30).answers(bench)
     assert live.value is not None and live.low == live.value and live.high is not None and live.high >= live.low
     assert [row["bench"] for row in bench.rows] == ["tuner-replayed"] * 3 + ["tuner-live"]
     json.dumps(bench.rows)
@@ -111,24 +111,24 @@ def test_targets_are_met_or_missed() -> None:
     replays = [
         Replayed(KIND, 1000, ["ring", "direct"], "ring", *found) for found in ((1.04, 0.11), (1.2, 0.12), (1, 0))
     ]
-    good, dear = Recorded(KIND).judged(replays)
+    good, dear = judged(replays)
     assert good.met and good.value == 1.04 and good.high == 1.2
     assert not dear.met and dear.value == 0.11
     rounds = {"ring": [2.0] * 30, "direct": [1.0] * 30}
-    assert BesideTheBest(KIND).held(Live(KIND, rounds | {TUNED: [1.02] * 30})).met
-    slow = BesideTheBest(KIND).held(Live(KIND, rounds | {TUNED: [1.2] * 30}))
+    assert held(Live(KIND, rounds | {TUNED: [1.02] * 30})).met
+    slow = held(Live(KIND, rounds | {TUNED: [1.2] * 30}))
     assert not slow.met and "the best is direct" in slow.note
     # Its median is above the bound, but the bound lies in the interval.
-    doubtful = BesideTheBest(KIND).held(Live(KIND, rounds | {TUNED: [1.0] * 14 + [1.1] * 16}))
+    doubtful = held(Live(KIND, rounds | {TUNED: [1.0] * 14 + [1.1] * 16}))
     assert doubtful.met and doubtful.high is not None and doubtful.high > 1.05
     with pytest.raises(ValueError, match="30 needed"):
-        BesideTheBest(KIND).held(Live(KIND, {name: times[:5] for name, times in rounds.items()} | {TUNED: [1.0] * 5}))
+        held(Live(KIND, {name: times[:5] for name, times in rounds.items()} | {TUNED: [1.0] * 5}))
 
 
 def test_nothing_built_is_no_target(build: Path, tmp_path: Path) -> None:
     assert "tuner" in targets.GROUPS
     bench = Bench(build, Progress())
     bench.build = tmp_path
-    found = [*Recorded(KIND).answers(bench), *BesideTheBest(KIND).answers(bench)]
+    found = [*recorded(KIND).answers(bench), *beside_the_best(KIND).answers(bench)]
     assert [one.value for one in found] == [None] * 3
     assert len(KINDS) == 24
