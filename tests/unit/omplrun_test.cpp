@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "output.hpp"
 #include "pmi_server.hpp"
+#include "streams.hpp"
 
 namespace omplrun {
 namespace {

@@ -13,8 +13,7 @@
 #include "conduit/registry.hpp"
 #include "core/job/runtime.hpp"
 #include "core/memory/segment.hpp"
-#include "memory.hpp"
-#include "progress.hpp"
+#include "tables.hpp"
 #include "util/settings.hpp"
 #include "util/status.hpp"
 

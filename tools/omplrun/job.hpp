@@ -13,13 +13,11 @@
 
 #include "binding.hpp"
 #include "event_loop.hpp"
-#include "input.hpp"
 #include "leftovers.hpp"
 #include "options.hpp"
-#include "output.hpp"
 #include "pmi_server.hpp"
-#include "signals.hpp"
 #include "spawn.hpp"
+#include "streams.hpp"
 
 namespace omplrun {
 

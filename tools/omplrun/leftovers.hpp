@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "fd.hpp"
+#include "event_loop.hpp"
 
 namespace omplrun {
 

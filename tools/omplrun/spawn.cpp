@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "fd.hpp"
+#include "event_loop.hpp"
 
 namespace omplrun {
 namespace {
