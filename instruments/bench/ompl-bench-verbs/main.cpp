@@ -13,8 +13,7 @@
 #include <fstream>
 
 #include "measure.hpp"
-#include "perftest.hpp"
-#include "pools.hpp"
+#include "programs.hpp"
 
 namespace {
 

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perftest.hpp"
+#include "programs.hpp"
 
 #include <fmt/core.h>
 #include <omnipgas/ompl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
 namespace bench_verbs {
+
 namespace {
 
 constexpr int kTries = 25;  // until the server listens
@@ -25,6 +31,12 @@ int run(const std::string& command, std::string* output) {
   std::array<char, 4096> buffer{};
   while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) *output += buffer.data();
   return ::pclose(pipe);
+}
+
+std::string quoted(const std::string& word) {
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
 }
 
 }  // namespace
@@ -68,6 +80,34 @@ std::vector<double> run_perftest(const Perftest& with, const std::string& tool, 
   if (status == 0 && !found.empty()) return found;
   *why = fmt::format("{} printed no figures: {}", command, output.substr(0, output.find('\n')));
   return {};
+}
+
+int run_pools(const std::string& launcher, const std::vector<unsigned>& pools,
+              const std::vector<std::string>& arguments, const std::string& json) {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  nlohmann::json jobs = nlohmann::json::array();
+  for (const unsigned pool : pools) {
+    const std::string file = fmt::format("{}.{}", json, pool);
+    std::string command = fmt::format("{} env OMPL_ENDPOINTS={} {}", launcher, pool, quoted(self));
+    for (const std::string& argument : arguments) command += " " + quoted(argument);
+    command += " --launcher '' --json " + quoted(json.empty() ? "" : file);  // the last ones count
+    fmt::print("\n{} endpoint(s): {}\n", pool, command);
+    std::fflush(stdout);
+    if (std::system(command.c_str()) !=
+        0) {  // NOLINT(cert-env33-c,concurrency-mt-unsafe): a launcher is a command line
+      fmt::print(stderr, "ompl-bench-verbs: that job failed\n");
+      return 1;
+    }
+    if (json.empty()) continue;
+    jobs.push_back(nlohmann::json::parse(std::ifstream(file), nullptr, false));
+    if (jobs.back().is_discarded()) {
+      fmt::print(stderr, "ompl-bench-verbs: that job left no results in {}\n", file);
+      return 1;
+    }
+    std::filesystem::remove(file);
+  }
+  if (!json.empty()) std::ofstream(json) << nlohmann::json{{"jobs", jobs}}.dump(1) << '\n';
+  return 0;
 }
 
 }  // namespace bench_verbs
