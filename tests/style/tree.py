@@ -22,6 +22,7 @@ MAX_LINES = 500
 MAX_CONDITIONALS = 0.02
 
 INCLUDE = re.compile(r'#\s*include\s*"([^"]+)"')
+TYPE = re.compile(r"(?:class|struct|enum class|union) (?:alignas\(.*?\) )?(\w+)(?: final)?(?: : .*)?\s*(?:\{.*)?$")
 CONDITIONAL = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b")
 GETENV = re.compile(r"\b(secure_)?getenv\s*\(")
 
@@ -43,6 +44,11 @@ MAY_INCLUDE: dict[str, set[str]] = {
     "instruments": set(),
     "examples": set(),
 }
+# Type names that stand more than once below src/, and why.
+SISTERS = "every conduit has one: the same files and roles in each conduit's folder"
+SAME_NAME: dict[str, str] = dict.fromkeys(
+    ("Address", "Connections", "Library", "Message", "Resources", "SharedState", "WaitSet"), SISTERS
+)
 LAYERS = ("util/", "arch/", "bootstrap/", "conduit/", "core/", "halo/", "coll/", "api/")
 
 
@@ -83,6 +89,21 @@ def layers(root: Path) -> Iterator[Violation]:
             here = root.joinpath(*path.parts[:2], match[1])  # instruments/bench has folders of those names too
             if not here.is_file() and not include_allowed(path, match[1]):
                 yield Violation(path, number, f'includes "{match[1]}", which is not below it')
+
+
+def type_names(root: Path) -> Iterator[Violation]:
+    """A type of a namespace has one definition below src/, so that its name says which it is."""
+    places: dict[str, list[tuple[Path, int]]] = {}
+    for path, lines in files(root, "src"):
+        if "tests" not in path.parts:
+            for number, line in enumerate(lines, 1):
+                if match := TYPE.match(line):
+                    places.setdefault(match[1], []).append((path, number))
+    for name, found in sorted(places.items()):
+        if len(found) > 1 and name not in SAME_NAME:
+            for path, number in found[1:]:
+                text = f"{name} is also a type of {found[0][0]}: rename it, or say why in tree.py"
+                yield Violation(path, number, text)
 
 
 def environment(root: Path) -> Iterator[Violation]:
@@ -139,7 +160,7 @@ def lengths(root: Path) -> Iterator[Violation]:
 
 
 RULES: list[Callable[[Path], Iterator[Violation]]] = [
-    layers, environment, conditionals, prototypes, licences, lengths,
+    layers, type_names, environment, conditionals, prototypes, licences, lengths,
 ]  # fmt: skip
 
 
@@ -166,6 +187,8 @@ CLEAN = {
     "src/conduit/shm/a.cpp": SPDX + '#include "conduit/shm/a.hpp"\n#ifdef X\n#endif\n',
     "src/conduit/registry.cpp": SPDX + '#include "conduit/shm/a.hpp"\n',
     "src/util/settings.cpp": SPDX + 'auto* v = getenv("OMPL_LOG");\n',
+    "src/core/a.hpp": SPDX + "class A;\nclass B {\n",
+    "src/util/a.hpp": SPDX + "struct A {\n",
     "src/conduit/shm/tests/a.cpp": SPDX + '#include "core/a.hpp"\n',
     "instruments/bench/halo/a.hpp": SPDX,
     "instruments/bench/halo/a.cpp": SPDX + '#include "halo/a.hpp"\n',
@@ -181,6 +204,7 @@ SEEDS: dict[str, dict[str, str]] = {
         "clients/shmem/b.cpp": SPDX + '#include "core/a.hpp"\n',
         "bindings/fortran/b.c": SPDX + '#include "util/a.hpp"\n',
     },
+    "type_names": {"src/util/b.hpp": SPDX + "class A final : public B {\n"},
     "environment": {"src/core/b.cpp": SPDX + 'auto* v = std::getenv("OMPL_LOG");\n'},
     "conditionals": {"src/core/b.cpp": SPDX + "#ifdef A\n#else\n#endif\n"},
     "prototypes": {
