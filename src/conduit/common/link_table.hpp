@@ -78,7 +78,7 @@ inline bool is_posted(const Post& post) {
 }
 
 // The answer to a post on a link that does not send.
-inline Post refusal(const LinkState& link) {
+[[gnu::cold]] inline Post refusal(const LinkState& link) {
   if (link.failure == OMPL_OK) return retry(Post::Reason::connecting);
   return {.state = Post::State::failed,
           .code = fail(link.failure, "no connection to rank {}: {}", link.rank, link.why)};
