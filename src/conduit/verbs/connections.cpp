@@ -45,6 +45,13 @@ QueuePairLink* Connections::find_pair(uint32_t queue_pair) const {
 }
 
 QueuePairLink& Connections::use(uint32_t rank) {
+  QueuePairLink* const link = known(rank);
+  if (link == nullptr || link->state == QueuePairLink::State::idle) [[unlikely]]
+    return begin_first(rank);
+  return *link;
+}
+
+[[gnu::noinline]] QueuePairLink& Connections::begin_first(uint32_t rank) {
   QueuePairLink* link = known(rank);
   if (link == nullptr) {
     const bool reachable = !(*shared_.peers)[rank].slots.empty();

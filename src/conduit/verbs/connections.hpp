@@ -85,6 +85,8 @@ class Connections {
     return (*shared_.peers)[link.rank];
   }
   QueuePairLink& add(uint32_t rank, uint32_t slot);
+  // use(), for the first time.
+  QueuePairLink& begin_first(uint32_t rank);
   void begin(QueuePairLink& link);
   [[nodiscard]] bool knows(uint32_t rank, uint32_t slot) const;
   QueuePairLink& add_from(uint32_t rank, uint32_t slot);
