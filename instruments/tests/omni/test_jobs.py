@@ -39,7 +39,7 @@ def test_jobs_know_of_each_other() -> None:
         assert merged.count == 20
         assert sum(merged.histogram.values()) == 20
     finally:
-        with_two.close()
+        with_two.kill()
     assert not children()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from omnipgas_tools.measure import runner
-from omnipgas_tools.measure.jobs import Jobs
+from omnipgas_tools.measure.rounds import Crew
 from omnipgas_tools.measure.runner import Cell, Limits
 from omnipgas_tools.measure.worker import Round, Worker
 
@@ -71,26 +71,31 @@ def test_a_library_that_fails_in_one_start_is_not_tried_in_the_next() -> None:
 
 
 def test_only_the_worker_in_use_runs() -> None:
-    one, other = contender("good", "a").found, contender("good", "b").found
-    crew = runner.Crew(1, 64, {})
-    try:
-        workers = [crew.worker(one), crew.worker(other)]
+    one, other = (Cell(contender("good", name), "pingpong", 1, 8) for name in "ab")
+    with crew() as both:
+        workers = [both.job(one), both.job(other)]
         assert come_to(workers, "TS")
-        assert crew.worker(one) is workers[0]
-        assert workers[0].pingpong("put", 8, 10, 1.0, 5.0).count == 10
+        assert both.job(one) is workers[0]
+        found = both.turn(one, 0)
+        assert found and found.count == 10
         assert come_to(workers, "ST")
-    finally:
-        crew.close(5)
     assert not children()
+
+
+def crew() -> Crew[Cell, Worker, Round]:
+    """Of the mocks."""
+    return Crew(
+        lambda cell: Worker(cell.contender.found, 1, 64),
+        lambda worker, cell, _: worker.pingpong(cell.contender.op, cell.size, 10, 1.0, 5.0),
+    )
 
 
 def test_stopped_workers_end_when_the_driver_is_killed(tmp_path: Path) -> None:
     script = """
 import sys, time
-from omnipgas_tools.measure import runner
-from omni.common import contender
-crew = runner.Crew(1, 64, {})
-pids = [pid for name in "ab" for pid in crew.worker(contender("good", name).found).pids]
+from omni.test_runner import Cell, contender, crew
+both = crew()
+pids = [pid for name in "ab" for pid in both.job(Cell(contender("good", name), "pingpong", 1, 8)).pids]
 print(*pids, flush=True)
 time.sleep(60)
 """
@@ -108,7 +113,7 @@ time.sleep(60)
         os.close(pidfd)
 
 
-def come_to(workers: Sequence[Worker | Jobs], states: str) -> bool:
+def come_to(workers: Sequence[Worker], states: str) -> bool:
     """Whether all processes of each worker come to its state: S sleeps, T is stopped."""
     limit = time.monotonic() + LIMIT
     while time.monotonic() < limit:

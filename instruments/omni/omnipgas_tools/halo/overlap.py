@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Measures how much of a halo exchange is hidden behind the part of a product that needs no halo (bench/product).
 
-All in one job of the ranks. A round takes the computation alone, each strategy's exchange alone, and each way to do
-both at once, in shuffled order, in short blocks one behind the other. What counts is the mean time on the slowest rank.
+All in one job of the ranks. The contenders of the rounds (measure/rounds.py) are the computation alone, each strategy's
+exchange alone, and each way to do both at once. What counts is the mean time on the slowest rank.
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from omnipgas_tools.measure.runner import Limits, Progress
+from omnipgas_tools.measure.rounds import Entry, Limits, Progress, Rounds, shuffled
 from omnipgas_tools.measure.worker import Message, Worker, WorkerError
 
 CHECKED = 4  # products: each slot twice
@@ -22,8 +21,6 @@ PILOT = 4  # iterations
 PILOT_PLANES = 4
 FEWEST_PLANES, MOST_PLANES = 2, 128  # of a rank; one alone would have no row without a neighbour's
 
-# The times of something, and what takes the next one, told the last.
-Turn = tuple[list[float], Callable[[float | None], float]]
 # Entries that the first and the last plane of a rank have beside other planes, of a plane's.
 AT_THE_ENDS = 2 / 3
 
@@ -79,12 +76,19 @@ def planes_for(factor: float, exchange: float, plane: float) -> int:
     return min(MOST_PLANES, max(FEWEST_PLANES, round(factor * exchange / plane + AT_THE_ENDS)))
 
 
+@dataclass
+class _Turn(Entry[float]):
+    """The seconds of something, and what takes the next ones, told the last."""
+
+    take: Callable[[float | None], float]
+
+
 class Job:
     """What is asked of the running ranks of bench/product. Methods raise WorkerError."""
 
     def __init__(self, worker: Worker, limits: Limits, seed: int, progress: Progress) -> None:
         self.worker, self.limits, self.progress = worker, limits, progress
-        self.order = random.Random(seed)
+        self.arrange = shuffled(seed)
 
     def pace(self, side: int, strategy: str) -> tuple[float, float]:
         """Seconds of an exchange of a plane by that strategy, and of the computation of one plane."""
@@ -107,29 +111,26 @@ class Job:
             out.exchange[strategy] = []
             self.verify(strategy)
         out.both = {way: [] for way in ways if way.strategy in out.exchange}
-        turns: list[Turn] = [(out.compute, partial(self.timed, "compute", ""))]
-        turns += [(times, partial(self.timed, "exchange", one)) for one, times in out.exchange.items()]
+        turns = [_Turn(partial(self.timed, "compute", ""), rounds=out.compute)]
+        turns += [_Turn(partial(self.timed, "exchange", one), rounds=times) for one, times in out.exchange.items()]
         turns += [
-            (times, partial(self.timed, "overlap", one.strategy, polls=one.polls)) for one, times in out.both.items()
+            _Turn(partial(self.timed, "overlap", one.strategy, polls=one.polls), rounds=times)
+            for one, times in out.both.items()
         ]
-        self.rounds(turns, f"{planes} planes")
-        return out
 
-    def rounds(self, turns: Sequence[Turn], where: str) -> None:
-        """Appends to each list of times what its block takes; a block is told how long an iteration took before."""
+        def take(turn: _Turn, index: int) -> float:
+            self.progress.at(f"{planes} planes: round {index + 1}")
+            return turn.take(turn.rounds[-1] if turn.rounds else None)
+
         self.progress.plan(self.limits.rounds)
-        for number in range(self.limits.rounds):
-            self.progress.at(f"{where}: round {number + 1}")
-            for times, take in self.order.sample(turns, len(turns)):
-                times.append(take(times[-1] if times else None))
-            self.progress.done()
+        Rounds(turns, take, self.limits, self.arrange).run(self.progress.done)
+        return out
 
     def timed(self, what: str, strategy: str, expected: float | None, **more: bool) -> float:
         """A block about as long as blocks shall be, if it is known how long one iteration takes."""
         if expected is None:
             expected = self.block(what, strategy, PILOT, **more)
-        count = min(self.limits.iterations, max(FEWEST, int(self.limits.seconds / expected)))
-        return self.block(what, strategy, count, **more)
+        return self.block(what, strategy, self.limits.fitting(expected, FEWEST), **more)
 
     def grid(self, side: int, planes: int) -> None:
         ranks = self.worker.found.ranks

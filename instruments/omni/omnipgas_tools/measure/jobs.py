@@ -6,13 +6,13 @@ The papers' central question is what threads lose against processes; `omni pingp
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 from omnipgas_tools.libraries.peers import Found
-from omnipgas_tools.measure.worker import END_LIMIT, Round, Worker
+from omnipgas_tools.measure.worker import Round, Worker
 
 
 class Jobs:
@@ -21,17 +21,17 @@ class Jobs:
     def __init__(self, found: Found, threads: int, size: int) -> None:
         self.found = found
         self.threads = threads
-        self._workers: list[Worker] = []
+        self.workers: list[Worker] = []
         try:
             for job in range(threads):
-                self._workers.append(Worker(replace(found, jobs=threads), 1, size, job))
+                self.workers.append(Worker(replace(found, jobs=threads), 1, size, job))
         except BaseException:
             self.kill()
             raise
-        first = self._workers[0]
+        first = self.workers[0]
         self.hello, self.command_line, self.environment = first.hello, first.command_line, first.environment
-        self.startup = max(worker.startup for worker in self._workers)
-        self.memory = sum(worker.memory for worker in self._workers)
+        self.startup = max(worker.startup for worker in self.workers)
+        self.memory = sum(worker.memory for worker in self.workers)
 
     def pingpong(self, op: str, size: int, iterations: int, seconds: float, limit: float) -> Round:
         """One block of ping-pong in all jobs at once; a failure of one ends all."""
@@ -39,43 +39,30 @@ class Jobs:
         def one(worker: Worker) -> Round:
             return worker.pingpong(op, size, iterations, seconds, limit)
 
-        with ThreadPoolExecutor(len(self._workers)) as pool:
+        with ThreadPoolExecutor(len(self.workers)) as pool:
             try:
-                return together(list(pool.map(one, self._workers)))
+                return together(list(pool.map(one, self.workers)))
             except BaseException:
                 self.kill()
                 raise
 
-    @property
-    def pids(self) -> list[int]:
-        """Their processes."""
-        return [pid for worker in self._workers for pid in worker.pids]
-
-    def stop(self) -> None:
-        """Stops all of them."""
-        for worker in self._workers:
-            worker.stop()
-
-    def go_on(self) -> None:
-        """Lets them go on."""
-        for worker in self._workers:
-            worker.go_on()
-
-    def ask_to_end(self) -> None:
-        """Tells all ranks to leave; close() waits for it."""
-        for worker in self._workers:
-            worker.ask_to_end()
-
-    def close(self, limit: float = END_LIMIT) -> None:
-        """Lets all end properly, each within a time limit."""
-        with contextlib.ExitStack() as stack:
-            for worker in self._workers:
-                stack.callback(worker.close, limit)
-
     def kill(self) -> None:
         """Ends every process at once."""
-        for worker in self._workers:
+        for worker in self.workers:
             worker.kill()
+
+
+def how_started(worker: Worker | Jobs) -> dict[str, Any]:
+    """For the result file."""
+    return {
+        "command": worker.command_line,
+        "environment": worker.environment,
+        "settings": [
+            {"variable": s.env, "why": s.why, "source": s.source} for s in worker.found.applying(worker.threads)
+        ],
+        "details": worker.hello[0]["details"],
+        "caveats": worker.found.peer.caveats,
+    }
 
 
 def together(rounds: list[Round]) -> Round:

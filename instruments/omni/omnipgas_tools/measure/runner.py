@@ -1,28 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measures several libraries in interleaved rounds: A B, B A, ... in shuffled order.
+"""Measures several libraries in interleaved rounds of each thread count and size; see rounds.py.
 
-The machine drifts; two libraries are comparable only within a round. A worker that hangs, crashes or
-corrupts data is reported and started again for the next size; the others go on.
+A contender is a library with one of its operations at a thread count and size: a cell. A library has one job for all of
+them at a thread count, and another one for each start and after each failure.
 """
 
 from __future__ import annotations
 
-import contextlib
-import math
-import random
-import subprocess
-import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from omnipgas_tools.libraries.peers import Found
 from omnipgas_tools.measure import stats
-from omnipgas_tools.measure.jobs import Jobs
-from omnipgas_tools.measure.worker import END_LIMIT, GRACE, Round, Worker, WorkerError
+from omnipgas_tools.measure.jobs import Jobs, how_started
+from omnipgas_tools.measure.rounds import Arrange, Crew, Entry, Rounds, shuffled
+from omnipgas_tools.measure.rounds import Limits as Limits
+from omnipgas_tools.measure.rounds import Progress as Progress
+from omnipgas_tools.measure.worker import Round, Worker
 
-FAILURES_TO_GIVE_UP = 2  # of one library and operation in a row, at one thread count
 RATE_REGION = 4096  # bytes that the messages of `rate` walk over
 
 
@@ -53,31 +51,6 @@ class Contender:
         return self.found.twin, self.op if self.op.startswith("put") else "put"
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How long and how often to measure."""
-
-    rounds: int = 30  # at most
-    min_rounds: int = 5
-    starts: int = 1  # of the jobs, among which the rounds are divided
-    tolerance: float = 0.05  # stop once the half interval of every median is below this fraction
-    seconds: float = 0.02  # of one block, and
-    iterations: int = 100_000  # at most this many per thread,
-    large_iterations: int = 1_000  # or this many above
-    large: int = 128 * 1024  # bytes
-    cell_seconds: float = 4.0  # a contender that has used this much stops after min_rounds
-    timeout: float = 30.0  # of one block, until its worker counts as hung
-
-    def block(self, size: int) -> tuple[int, float]:
-        """Iterations and seconds of one block."""
-        return (self.large_iterations if size > self.large else self.iterations), self.seconds
-
-    def of_a_start(self) -> Limits:
-        """What each start has of them."""
-        rounds, fewest = (math.ceil(count / self.starts) for count in (self.rounds, self.min_rounds))
-        return replace(self, rounds=rounds, min_rounds=fewest, cell_seconds=self.cell_seconds / self.starts)
-
-
 # All libraries: where a job's memory lies differs with each start, and costs or saves up to half of 4 MiB. Of what
 # differs so, the true median lies outside the values of 3 starts once in 4 runs, of 6 once in 32.
 FULL = Limits(rounds=24, min_rounds=12, starts=6)
@@ -86,23 +59,28 @@ QUICK_SIZES = (4, 64, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304)  # byt
 
 
 @dataclass
-class Cell:
+class Cell(Entry[Round]):
     """All rounds of one contender at one thread count and size."""
 
     contender: Contender
     bench: str
     threads: int
     size: int
-    rounds: list[Round] = field(default_factory=list)
-    status: str = "ok"
-    reason: str = ""
     version: str = ""
     transport: str = ""
     endpoints: int | None = None
     startup: float | None = None  # seconds until its worker was ready, and
     memory: int | None = None  # bytes of one of its ranks then
-    ends: list[int] = field(default_factory=list)  # of each finished start of the jobs: how many rounds there were
-    used: float = 0.0  # seconds spent in this start
+
+    @property
+    def job(self) -> str:
+        """That of its library."""
+        return self.contender.library
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """Its library and operation."""
+        return self.contender.key
 
     def values(self) -> list[float]:
         """The figure that is compared, one per round: slowest thread's latency, or the rate."""
@@ -113,102 +91,6 @@ class Cell:
         values = self.values()
         borders = [0, *self.ends, len(values)]
         return stats.clustered_interval([values[first:end] for first, end in pairwise(borders)])
-
-    def recent(self) -> list[float]:
-        """Those of this start."""
-        return self.values()[self.ends[-1] if self.ends else 0 :]
-
-    def end_start(self) -> None:
-        """The jobs will be started anew."""
-        self.ends.append(len(self.rounds))
-        self.used = 0.0
-
-    def exhausted(self, limits: Limits) -> bool:
-        """Whether this cell takes no more rounds: it failed, or it has cost enough."""
-        enough = len(self.recent()) >= limits.min_rounds and self.used > limits.cell_seconds
-        return self.status != "ok" or enough
-
-    def precise(self, limits: Limits) -> bool:
-        """Whether the median of this start is known well enough."""
-        recent = self.recent()
-        return len(recent) >= limits.min_rounds and stats.median_interval(recent).relative_width < limits.tolerance
-
-
-class Progress:
-    """What a caller may want to see; does nothing by itself."""
-
-    def plan(self, parts: int) -> None:
-        """So many parts will be measured."""
-
-    def at(self, what: str) -> None:
-        """This is being done now."""
-
-    def done(self) -> None:
-        """One of them is finished."""
-
-
-def how_started(worker: Worker | Jobs) -> dict[str, Any]:
-    """For the result file."""
-    return {
-        "command": worker.command_line,
-        "environment": worker.environment,
-        "settings": [
-            {"variable": s.env, "why": s.why, "source": s.source} for s in worker.found.applying(worker.threads)
-        ],
-        "details": worker.hello[0]["details"],
-        "caveats": worker.found.peer.caveats,
-    }
-
-
-class Crew:
-    """The workers of one thread count, started on first use and again after a failure. All but the one in use are
-    stopped: threads that a library keeps busy beside its user's would take the cores from the others. If this process
-    is killed they go on, and end since nobody listens."""
-
-    GUARD = 'while read -r pid; do all="$all $pid"; done; kill -CONT $all'  # once no more can come
-
-    def __init__(self, threads: int, size: int, started: dict[str, dict[str, Any]]) -> None:
-        """`started` gets how each was started."""
-        self._threads = threads
-        self._size = size
-        self._started = started
-        self._workers: dict[str, Worker | Jobs] = {}
-        self._used = ""
-        self._guard = subprocess.Popen(
-            ["sh", "-c", self.GUARD],
-            stdin=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            start_new_session=True,
-        )
-
-    def worker(self, found: Found) -> Worker | Jobs:
-        """The library's worker, ready."""
-        name = found.name
-        if name != self._used and self._used in self._workers:
-            self._workers[self._used].stop()
-        self._used = name
-        if name in self._workers:
-            self._workers[name].go_on()
-        else:
-            start = Jobs if found.processes else Worker
-            worker = self._workers[name] = start(found, self._threads, self._size)
-            print(*worker.pids, sep="\n", file=self._guard.stdin, flush=True)
-            self._started[f"{name}, {self._threads} threads"] = how_started(worker)
-        return self._workers[name]
-
-    def drop(self, library: str) -> None:
-        """Forgets a worker that failed."""
-        self._workers.pop(library, None)
-
-    def close(self, limit: float) -> None:
-        """Ends all workers, each within so many seconds."""
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(self._guard)
-            for worker in self._workers.values():
-                worker.go_on()
-                worker.ask_to_end()
-                stack.callback(worker.close, limit)
 
 
 @dataclass
@@ -248,94 +130,62 @@ def run_interleaved(
     Ctrl-C ends it early with what was measured so far. Of the thread counts and sizes in `done` nothing is measured;
     `keep` is called with the cells of each of the others once they are complete, so that a file can be written.
     """
-    run = _Run(bench, limits or Limits(), random.Random(seed), progress or Progress())
+    limits, progress = limits or Limits(), progress or Progress()
+    outcome, arrange = Outcome(), shuffled(seed)
     todo = {count: [size for size in sizes if (count, size) not in done] for count in threads}
     fit = {count: [one for one in contenders if one.fits(count)] for count in threads}
-    run.progress.plan(run.limits.starts * sum(len(fit[count]) * len(todo[count]) for count in threads))
+    progress.plan(limits.starts * sum(len(fit[count]) * len(todo[count]) for count in threads))
     try:
         for count in threads:
-            if todo[count] and fit[count]:
-                run.thread_count(fit[count], count, todo[count], keep)
+            cells = [[Cell(one, bench, count, size) for one in fit[count]] for size in todo[count]]
+            outcome.cells += [cell for some in cells for cell in some]
+            if cells and fit[count]:
+                _measure(outcome, cells, limits, arrange, progress, keep)
     except KeyboardInterrupt:
-        run.outcome.interrupted = True
-    run.outcome.cells = run.outcome.complete()
-    return run.outcome
+        outcome.interrupted = True
+    outcome.cells = outcome.complete()
+    return outcome
 
 
-class _Run:
-    def __init__(self, bench: str, limits: Limits, order: random.Random, progress: Progress) -> None:
-        self.bench = bench
-        self.limits = limits
-        self.order = order
-        self.progress = progress
-        self.outcome = Outcome()
-        self.failures: dict[tuple[str, str], list[str]] = {}
+def _measure(
+    outcome: Outcome,
+    sizes: Sequence[Sequence[Cell]],
+    limits: Limits,
+    arrange: Arrange,
+    progress: Progress,
+    keep: Callable[[Outcome, Sequence[Cell]], None] | None,
+) -> None:
+    """The cells of one thread count, by size."""
+    largest = max(RATE_REGION, *(cells[0].size for cells in sizes))
+    for start in range(limits.starts):
+        with Crew(partial(_start, outcome.started, largest), partial(_block, limits), _prepare) as crew:
+            for cells in sizes:
+                Rounds(cells, crew.turn, limits.of_a_start(), arrange, progress, _where).run()
+                for _ in cells:
+                    progress.done()
+                if keep and start + 1 == limits.starts:
+                    keep(outcome, cells)
 
-    def thread_count(
-        self,
-        contenders: Sequence[Contender],
-        threads: int,
-        sizes: Sequence[int],
-        keep: Callable[[Outcome, Sequence[Cell]], None] | None,
-    ) -> None:
-        cells = {size: [Cell(c, self.bench, threads, size) for c in contenders] for size in sizes}
-        self.outcome.cells += [cell for some in cells.values() for cell in some]
-        for start in range(self.limits.starts):
-            self.failures = {}
-            with self._crew(threads, max(sizes)) as crew:
-                for size in sizes:
-                    self._give_up(cells[size])
-                    self._rounds(crew, cells[size])
-                    for cell in cells[size]:
-                        cell.end_start()
-                        self.progress.done()
-                    if keep and start + 1 == self.limits.starts:
-                        keep(self.outcome, cells[size])
 
-    @contextlib.contextmanager
-    def _crew(self, threads: int, size: int) -> Iterator[Crew]:
-        crew = Crew(threads, max(size, RATE_REGION), self.outcome.started)
-        patience = GRACE  # after an interrupt
-        try:
-            yield crew
-            patience = END_LIMIT
-        finally:
-            crew.close(patience)
+def _where(cell: Cell, index: int) -> str:
+    library, op = cell.contender.key
+    return f"{cell.threads} threads, {cell.size} B, round {index + 1}: {library} {op}"
 
-    def _give_up(self, cells: list[Cell]) -> None:
-        for cell in cells:
-            before = self.failures.get(cell.contender.key, [])
-            if cell.status == "ok" and len(before) >= FAILURES_TO_GIVE_UP:
-                cell.status = "skipped"
-                cell.reason = "not tried, after: " + before[-1]
 
-    def _rounds(self, crew: Crew, cells: list[Cell]) -> None:
-        limits = self.limits.of_a_start()
-        for index in range(limits.rounds):
-            active = [c for c in cells if not c.exhausted(limits)]
-            if all(c.precise(limits) for c in active):
-                return
-            self.order.shuffle(active)
-            for cell in active:
-                self._measure(crew, cell, index)
+def _start(started: dict[str, dict[str, Any]], largest: int, cell: Cell) -> Worker | Jobs:
+    found = cell.contender.found
+    worker = (Jobs if found.processes else Worker)(found, cell.threads, largest)
+    started[f"{found.name}, {cell.threads} threads"] = how_started(worker)
+    return worker
 
-    def _measure(self, crew: Crew, cell: Cell, index: int) -> None:
-        library, op = cell.contender.key
-        where = f"{cell.threads} threads, {cell.size} B, round {index + 1}"
-        self.progress.at(f"{where}: {library} {op}")
-        start = time.monotonic()
-        try:
-            worker = crew.worker(cell.contender.found)
-            start = time.monotonic()  # starting it is not the cell's cost
-            hello = worker.hello[0]
-            cell.version, cell.transport = hello["version"], hello["transport"]
-            cell.endpoints = cell.contender.found.endpoints or hello["endpoints"]
-            cell.startup, cell.memory = worker.startup, worker.memory or None
-            block = getattr(worker, self.bench)
-            cell.rounds.append(block(op, cell.size, *self.limits.block(cell.size), self.limits.timeout))
-            self.failures.pop(cell.contender.key, None)
-        except WorkerError as failure:
-            crew.drop(library)
-            cell.status, cell.reason = failure.status, failure.reason
-            self.failures.setdefault(cell.contender.key, []).append(failure.reason)
-        cell.used += time.monotonic() - start
+
+def _prepare(worker: Worker | Jobs, cell: Cell) -> None:
+    hello = worker.hello[0]
+    cell.version, cell.transport = hello["version"], hello["transport"]
+    cell.endpoints = cell.contender.found.endpoints or hello["endpoints"]
+    cell.startup, cell.memory = worker.startup, worker.memory or None
+
+
+def _block(limits: Limits, worker: Worker | Jobs, cell: Cell, _index: int) -> Round:
+    block: Callable[..., Round] = getattr(worker, cell.bench)
+    return block(cell.contender.op, cell.size, *limits.block(cell.size), limits.timeout)

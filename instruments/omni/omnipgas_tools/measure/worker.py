@@ -346,6 +346,11 @@ class Worker:
     # ---- while another one is measured
 
     @property
+    def workers(self) -> list[Worker]:
+        """As of Jobs, which are several."""
+        return [self]
+
+    @property
     def pids(self) -> list[int]:
         """Its processes."""
         return [int(hello["pid"]) for hello in self.hello.values()]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Measures nonblocking collectives with computation between start and wait (bench/overlap), in rounds.
 
-A round starts the job of each series once, in shuffled order, and measures all cells in it. Jobs are never there at
-once: a progress thread spins also while its process has nothing to do. What a job of a round has found is kept in a
-journal, so that an interrupted study goes on where it was.
+A round starts the job of each series once, in shuffled order, and measures all cells in it: the contenders are the
+series, and within a job its cells (measure/rounds.py). Jobs are never there at once: a
+progress thread spins also while its process has nothing to do. What a job of a round has found is kept in a journal, so
+that an interrupted study goes on where it was.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from omnipgas_tools import files
-from omnipgas_tools.measure.runner import FAILURES_TO_GIVE_UP, Limits, Progress, how_started
-from omnipgas_tools.measure.worker import END_LIMIT, GRACE, Message, Worker, WorkerError
+from omnipgas_tools.measure.jobs import how_started
+from omnipgas_tools.measure.rounds import OK, SKIPPED, Crew, Entry, Limits, Progress, Rounds
+from omnipgas_tools.measure.worker import Message, Worker, WorkerError
 from omnipgas_tools.overlap.plan import MODES, NONE, PAPER, Cell, PlanError, Series
 
 CHECKED = 3  # collectives whose results are compared byte by byte before each block
@@ -145,96 +147,98 @@ def measure(
     series: Sequence[Series], cells: Sequence[Cell], limits: Limits, seed: int, progress: Progress, journal: Journal
 ) -> Outcome:
     """`cells` are those of all series together; Ctrl-C ends it early with what was measured so far."""
-    run = _Run(Outcome(list(series), sorted(cells), journal.records), limits, progress)
-    progress.plan(limits.rounds * len(series))
-    try:
-        for index in range(limits.rounds):
-            for one in run.order(index, seed):
-                if index not in {record.round for record in run.outcome.of(one.key)}:
-                    journal.append(run.job(one, index))
-                progress.done()
-    except KeyboardInterrupt:
-        run.outcome.interrupted = True
-    return run.outcome
+    outcome = Outcome(list(series), sorted(cells), journal.records)
+    turns = [_Turn(one, rounds=outcome.of(one.key)) for one in series]
 
-
-class _Run:
-    def __init__(self, outcome: Outcome, limits: Limits, progress: Progress) -> None:
-        self.outcome, self.limits, self.progress = outcome, limits, progress
-
-    def order(self, index: int, seed: int) -> list[Series]:
-        """Of a round: the same when an interrupted study goes on. In the first mode none says how much the others
-        compute."""
-        turns = list(self.outcome.series)
-        random.Random(f"{seed} {index}").shuffle(turns)
-        return sorted(turns, key=lambda one: one.mode != NONE) if index == 0 else turns
-
-    def job(self, series: Series, index: int) -> Record:
-        """All cells of a series in one job, and in another what is left after a failure."""
-        record = Record(series.key, index)
-        offered = series.offered(self.outcome.cells)
-        left = [cell for cell in offered if self.outcome.failure(series.key, cell) is None]
-        failures, last = 0, ""
-        while left and failures < FAILURES_TO_GIVE_UP:
-            try:
-                self.visit(series, record, left)
-            except WorkerError as failure:
-                failures, last = failures + 1, failure.reason
-                record.failed.append((left.pop(0), failure.status, last))
-        record.failed += [(cell, "skipped", f"not tried, after: {last}") for cell in left]
+    def job(turn: _Turn, index: int) -> Record:
+        record = _Job(turn.series, Record(turn.series.key, index), outcome, limits).run(progress)
+        journal.append(record)
+        progress.done()
         return record
 
-    def visit(self, series: Series, record: Record, left: list[Cell]) -> None:
-        """Measures the cells that are left, and takes each away once it is done."""
-        worker = Worker(series.found, series.layout.t_process(series.mode), max(cell.size for cell in left))
-        patience = GRACE  # after an interrupt
-        try:
-            record.version, record.transport = (worker.hello[0][key] for key in ("version", "transport"))
-            record.started = how_started(worker)
-            while left:
-                name, ranks, mode, algorithm = series.key
-                self.progress.at(
-                    f"round {record.round + 1}: {name} {mode} {algorithm}, {ranks} ranks,"
-                    f" {left[0].collective} {left[0].size} B"
-                )
-                self.cell(_Job(worker, series, self.limits), record, left[0])
-                left.pop(0)
-            patience = END_LIMIT
-        finally:
-            worker.close(patience)
+    def arrange(index: int, turns: list[_Turn]) -> None:
+        """The same when an interrupted study goes on. In the first round mode none says how much the others compute."""
+        random.Random(f"{seed} {index}").shuffle(turns)
+        if index == 0:
+            turns.sort(key=lambda turn: turn.series.mode != NONE)
 
-    def cell(self, job: _Job, record: Record, cell: Cell) -> None:
-        """Measures one and what it is compared with."""
-        elements = self.elements(job, cell)
+    progress.plan(sum(max(0, limits.rounds - len(turn.rounds)) for turn in turns))
+    try:
+        Rounds(turns, job, limits, arrange).run()
+    except KeyboardInterrupt:
+        outcome.interrupted = True
+    return outcome
+
+
+@dataclass
+class _Turn(Entry[Record]):
+    """The jobs of a series, one a round."""
+
+    series: Series
+
+
+@dataclass
+class _Point(Entry[None]):
+    """A cell in the job of a series. All of these are of one kind."""
+
+    cell: Cell
+    kind = ""
+
+
+class _Job:
+    """The processes of a series in a round, and what is asked of them."""
+
+    worker: Worker  # the last that was started
+
+    def __init__(self, series: Series, record: Record, outcome: Outcome, limits: Limits) -> None:
+        self.series, self.record, self.outcome, self.limits = series, record, outcome, limits
+        offered = series.offered(outcome.cells)
+        self.points = [_Point(cell) for cell in offered if outcome.failure(series.key, cell) is None]
+
+    def run(self, progress: Progress) -> Record:
+        """All cells in one job, and in another what is left after a failure."""
+        name, ranks, mode, algorithm = self.series.key
+        where = f"round {self.record.round + 1}: {name} {mode} {algorithm}, {ranks} ranks"
+        with Crew[_Point, Worker, None](self.start, self.measure, in_a_row=False) as crew:
+            for point in self.points:
+                progress.at(f"{where}, {point.cell.collective} {point.cell.size} B")
+                crew.turn(point, self.record.round)
+        self.record.failed = [(one.cell, one.status, one.reason) for one in self.points if one.status != OK]
+        return self.record
+
+    def start(self, point: _Point) -> Worker:
+        """With room for what is left."""
+        largest = max(one.cell.size for one in self.points[self.points.index(point) :])
+        self.worker = Worker(self.series.found, self.series.layout.t_process(self.series.mode), largest)
+        self.record.version, self.record.transport = (self.worker.hello[0][key] for key in ("version", "transport"))
+        self.record.started = how_started(self.worker)
+        return self.worker
+
+    def measure(self, _worker: Worker, point: _Point, _index: int) -> None:
+        """Measures a cell and what it is compared with."""
+        cell, record = point.cell, self.record
+        elements = self.elements(cell)
         if elements is None:
-            _, why = self.outcome.failure(job.series.base, cell) or ("", "not measured")
-            record.failed.append((cell, "skipped", f"its computation is that of mode none: {why}"))
-            return
-        record.samples.append((cell, job.sample(cell, elements)))
-        if job.series.mode != NONE:
+            _, why = self.outcome.failure(self.series.base, cell) or ("", "not measured")
+            raise WorkerError(SKIPPED, f"its computation is that of mode none: {why}")
+        record.samples.append((cell, self.sample(cell, elements)))
+        if self.series.mode != NONE:
             return
         known = {tuple(what) for *what, _ in record.alone}
         for mode in MODES:
             with contextlib.suppress(PlanError):
-                what = (cell.kernel, elements, job.series.layout.t_calc(mode))
+                what = (cell.kernel, elements, self.series.layout.t_calc(mode))
                 if what not in known:
                     known.add(what)
-                    record.alone.append((*what, job.alone(cell, elements, mode)))
+                    record.alone.append((*what, self.alone(cell, elements, mode)))
 
-    def elements(self, job: _Job, cell: Cell) -> int | None:
+    def elements(self, cell: Cell) -> int | None:
         """Of a process; None if mode none should have said and has not."""
         if cell.computation == PAPER:
-            return job.series.layout.elements(cell.size)
-        if before := self.outcome.samples(job.series.base, cell):
+            return self.series.layout.elements(cell.size)
+        if before := self.outcome.samples(self.series.base, cell):
             return next(iter(before.values())).elements
-        return job.calibrated(cell) if job.series.mode == NONE else None
-
-
-class _Job:
-    """The processes of a series, and what is asked of them."""
-
-    def __init__(self, worker: Worker, series: Series, limits: Limits) -> None:
-        self.worker, self.series, self.limits = worker, series, limits
+        return self.calibrated(cell) if self.series.mode == NONE else None
 
     def ask(self, what: str, cell: Cell, iterations: int, more: Sequence[Message] = ()) -> list[Message]:
         return self.worker.collective(what, cell.collective, cell.size, self.limits.timeout, iterations, more)
@@ -255,7 +259,7 @@ class _Job:
         late = [{"skew": cell.skew_us * 1e-6}] * self.series.layout.ranks
         pilot = self.ask(what, cell, PILOT, late)
         expected = max(one["overall"] for one in pilot) / PILOT + cell.skew_us * 1e-6
-        count = min(self.limits.iterations, max(FEWEST, int(self.limits.seconds / expected)))
+        count = self.limits.fitting(expected, FEWEST)
         reports = self.ask(what, cell, count, late)
         return [reports[rank] for rank in self.series.layout.computing], count
 
@@ -283,9 +287,12 @@ class _Job:
         """Microseconds of the computation as mode `mode` places it, with nothing to communicate."""
         told = self.told(cell, elements, mode)
         computing = self.series.layout.computing
-        pilot = _mean_us([self.ask("alone", cell, PILOT, told)[rank] for rank in computing], "compute", PILOT)
-        count = min(self.limits.iterations, max(FEWEST, int(self.limits.seconds * 1e6 / pilot)))
-        return _mean_us([self.ask("alone", cell, count, told)[rank] for rank in computing], "compute", count)
+
+        def mean_us(count: int) -> float:
+            reports = self.ask("alone", cell, count, told)
+            return _mean_us([reports[rank] for rank in computing], "compute", count)
+
+        return mean_us(self.limits.fitting(mean_us(PILOT) / 1e6, FEWEST))
 
     def calibrated(self, cell: Cell) -> int:
         """Elements whose computation takes the cell's multiple of the pure time."""

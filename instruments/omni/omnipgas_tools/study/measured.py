@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import random
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 from omnipgas_tools.commands import solve
@@ -13,7 +13,7 @@ from omnipgas_tools.halo.pattern import Pattern, ring
 from omnipgas_tools.libraries import installation, peers
 from omnipgas_tools.libraries.peers import Found
 from omnipgas_tools.measure import network, stats
-from omnipgas_tools.measure.runner import Limits, Progress
+from omnipgas_tools.measure.rounds import Entry, Limits, Progress, Rounds, shuffled
 from omnipgas_tools.study.plan import BASE, PARTITIONS, STRATEGIES, WORKS, Plan
 
 RING = 18  # ranks
@@ -57,25 +57,35 @@ def _rounds(
     return halo_rounds.rows(outcome, base)
 
 
+@dataclass
+class _Solve(Entry[float]):
+    """Seconds of an iteration."""
+
+    work: str
+    partition: str
+    strategy: str
+
+
 def solves(ranks: int, plan: Plan, progress: Progress) -> list[dict[str, Any]]:
     """Products, products with a sum over all ranks, and CG, by each strategy on each partition, in rounds of shuffled
     order; all in processes of the MPI. Seconds of an iteration, and their ratio to MPI on the same partition."""
-    jobs = [(w, kind, way) for w in WORKS for kind in PARTITIONS.values() for way in (BASE, *STRATEGIES.values())]
-    times: dict[tuple[str, str, str], list[float]] = {job: [] for job in jobs}
-    order = random.Random(plan.seed)
+    jobs = [_Solve(w, kind, way) for w in WORKS for kind in PARTITIONS.values() for way in (BASE, *STRATEGIES.values())]
+
+    def block(job: _Solve, _index: int) -> float:
+        progress.at(f"{ranks} ranks: {job.work}, {job.partition}, {job.strategy}")
+        line = [*_program(job.work, plan), plan.matrix, f"--partition={job.partition}", f"--strategy={job.strategy}"]
+        done = solve.result_of(line, ranks, plan.mpi, plan.timeout)
+        progress.done()
+        return float(done["seconds_per_iteration"])
+
     progress.plan(plan.rounds * len(jobs))
-    for _ in range(plan.rounds):
-        order.shuffle(jobs)
-        for work, kind, strategy in jobs:
-            progress.at(f"{ranks} ranks: {work}, {kind}, {strategy}")
-            line = [*_program(work, plan), plan.matrix, f"--partition={kind}", f"--strategy={strategy}"]
-            done = solve.result_of(line, ranks, plan.mpi, plan.timeout)
-            times[work, kind, strategy].append(done["seconds_per_iteration"])
-            progress.done()
+    Rounds(jobs, block, Limits(rounds=plan.rounds), shuffled(plan.seed)).run()
+    base = {(job.work, job.partition): job.rounds for job in jobs if job.strategy == BASE}
     return [
-        {"work": work, "partition": kind, "strategy": strategy, "seconds": stats.median_interval(found).to_json(),
-         "of_mpi": stats.paired_ratio(found, times[work, kind, BASE], 1).to_json()}
-        for (work, kind, strategy), found in times.items()
+        {"work": job.work, "partition": job.partition, "strategy": job.strategy,
+         "seconds": stats.median_interval(job.rounds).to_json(),
+         "of_mpi": stats.paired_ratio(job.rounds, base[job.work, job.partition], 1).to_json()}
+        for job in jobs
     ]  # fmt: skip
 
 
