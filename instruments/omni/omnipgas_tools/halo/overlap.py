@@ -149,4 +149,4 @@ class Job:
         return float(max(one["seconds"] for one in self.ask(what, strategy, count, **more)) / count)
 
     def ask(self, what: str, strategy: str = "", count: int = 1, **more: object) -> list[Message]:
-        return self.worker.product(what, strategy, self.limits.timeout, count, more)
+        return self.worker.all_ranks(what, strategy, self.limits.timeout, count, [more] * self.worker.found.ranks)

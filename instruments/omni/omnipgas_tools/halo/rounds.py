@@ -120,12 +120,13 @@ class _Job:
         limit = self.limits.timeout
         self.progress.at(f"checking {timing.strategy}")
         timing.version, timing.transport = (worker.hello[0][key] for key in ("version", "transport"))
-        made = worker.halo("create", timing.strategy, limit, neighbors=self.outcome.pattern.neighbors)
+        neighbors = [{"neighbors": mine} for mine in self.outcome.pattern.neighbors]
+        made = worker.all_ranks("create", timing.strategy, limit, more=neighbors)
         if refusal := next((one["refused"] for one in made if one["refused"]), ""):
             raise WorkerError(SKIPPED, refusal)
         if timing.strategy == AUTO:
             self.block(worker, timing, PILOT_OF_AUTO)
-        checked = worker.halo("verify", timing.strategy, limit, CHECKED)
+        checked = worker.all_ranks("verify", timing.strategy, limit, CHECKED)
         if any(one["exchanges"] != CHECKED for one in checked):
             raise WorkerError("corrupt", f"{timing.strategy}: not all exchanges were checked")
         self.block(worker, timing, PILOT)
@@ -136,7 +137,7 @@ class _Job:
 
     def block(self, worker: Worker, timing: Timing, count: int) -> float:
         """Seconds of an exchange, the mean of so many."""
-        reports = worker.halo("exchange", timing.strategy, self.limits.timeout, count)
+        reports = worker.all_ranks("exchange", timing.strategy, self.limits.timeout, count)
         found = re.search(r"^\* (\S+)", reports[0]["uses"], re.MULTILINE)
         timing.carried_by = found[1] if found else ""
         timing.expected = float(max(one["seconds"] for one in reports) / count)

@@ -198,30 +198,13 @@ class Worker:
             command = self._measure(what, "put", self.size, 1, 0) | {"attend": what == "talk"}
             self._ask(dict.fromkeys(range(self.found.ranks), command), limit)
 
-    def halo(
-        self, what: str, strategy: str, limit: float, iterations: int = 1, neighbors: Sequence[Any] | None = None
+    def all_ranks(
+        self, what: str, op: str, limit: float, iterations: int = 1, more: Sequence[Message] = (), size: int = 0
     ) -> list[Message]:
-        """What each rank reports of `create`, `verify` or `exchange` (bench/halo); `create` needs, of each rank, what
-        it exchanges with its neighbours."""
-        command = self._measure(what, strategy, self.size, iterations, 0)
-        more = [{} if neighbors is None else {"neighbors": neighbors[rank]} for rank in range(self.found.ranks)]
-        return self._all(command, more, limit)
-
-    def product(self, what: str, strategy: str, limit: float, iterations: int, more: Message) -> list[Message]:
-        """What each rank reports of `grid`, `create`, `verify`, `exchange`, `compute` or `overlap` (bench/product);
-        `more`: what else it is told."""
-        return self._all(self._measure(what, strategy, self.size, iterations, 0), [more] * self.found.ranks, limit)
-
-    def collective(
-        self, what: str, op: str, size: int, limit: float, iterations: int = 1, more: Sequence[Message] = ()
-    ) -> list[Message]:
-        """What each rank reports of `create`, `alone`, `verify`, `pure` or `overlap` (bench/overlap); `more`: what
-        else each is told."""
-        return self._all(self._measure(what, op, size, iterations, 0), more or [{}] * self.found.ranks, limit)
-
-    def _all(self, command: Message, more: Sequence[Message], limit: float) -> list[Message]:
-        """The reports of all ranks; `more`: what the command holds for each alone."""
-        reports = self._ask({rank: command | own for rank, own in enumerate(more)}, limit)
+        """What each rank reports of a command of bench/halo, bench/product or bench/overlap; `more`: what else each is
+        told, `size`: bytes, if not those of the worker."""
+        command = self._measure(what, op, size or self.size, iterations, 0)
+        reports = self._ask({rank: command | own for rank, own in enumerate(more or [{}] * self.found.ranks)}, limit)
         return [reports[rank] for rank in range(self.found.ranks)]
 
     def _measure(self, what: str, op: str, size: int, iterations: int, seconds: float) -> Message:

@@ -241,7 +241,7 @@ class _Job:
         return self.calibrated(cell) if self.series.mode == NONE else None
 
     def ask(self, what: str, cell: Cell, iterations: int, more: Sequence[Message] = ()) -> list[Message]:
-        return self.worker.collective(what, cell.collective, cell.size, self.limits.timeout, iterations, more)
+        return self.worker.all_ranks(what, cell.collective, self.limits.timeout, iterations, more, cell.size)
 
     def create(self, cell: Cell, elements: int) -> None:
         self.ask("create", cell, 1, self.told(cell, elements, self.series.mode))

@@ -119,8 +119,8 @@ def test_a_mode_with_nothing_outstanding_burns_no_cpu(mode: str) -> None:
     series = overlap_plan.series(found, family, layout, mode, DEFAULT, ["allgather"])
     with Worker(series.found, layout.t_calc(mode), LONG) as worker:
         ranks = range(layout.ranks)
-        worker.collective("create", "allgather", LONG, 60, 1, [KERNEL | layout.places(mode, rank) for rank in ranks])
-        worker.collective("pure", "allgather", LONG, 60, 20, [{"skew": 0.0} for _ in ranks])
+        worker.all_ranks("create", "allgather", 60, 1, [KERNEL | layout.places(mode, rank) for rank in ranks])
+        worker.all_ranks("pure", "allgather", 60, 20, [{"skew": 0.0} for _ in ranks])
         pids = [int(hello["pid"]) for hello in worker.hello.values()]
         assert min(map(used_ns, pids)) > 0
         assert idle_for_a_second(pids)
