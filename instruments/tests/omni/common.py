@@ -1,17 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tests share: peers made of the hostile mock, and looks at what is left behind."""
 
+import _thread
+import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import pytest
+from omnipgas_tools.cli import app
 from omnipgas_tools.commands import libs as libraries
 from omnipgas_tools.libraries import peers
-from omnipgas_tools.measure import network
-from omnipgas_tools.measure.runner import Contender
+from omnipgas_tools.measure import network, results
+from omnipgas_tools.measure.runner import Contender, Progress
+from typer.testing import CliRunner
 
 OMNI = [sys.executable, "-m", "omnipgas_tools.cli"]
 LIMIT = 240  # seconds of a command
@@ -24,6 +33,57 @@ def omni(*arguments: str, build: Path | None = None) -> subprocess.CompletedProc
     return subprocess.run(
         [*OMNI, *arguments], capture_output=True, text=True, timeout=LIMIT, env=environment, check=False
     )
+
+
+SCHEMA = json.loads((Path(results.__file__).parent / "result.schema.json").read_text())
+
+
+def interrupted(build: Path, out: Path, *arguments: str, number: int = signal.SIGINT) -> dict[str, Any]:
+    """The result file of a command that gets the signal once its worker has made `hangs` in the build folder."""
+    process = subprocess.Popen(
+        [*OMNI, *arguments, "--timeout", "60", "--json", str(out)],
+        env={**os.environ, "OMNI_BUILD_DIR": str(build)}, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    limit = time.monotonic() + LIMIT
+    while not (build / "hangs").exists() and time.monotonic() < limit:
+        time.sleep(0.05)
+    process.send_signal(number)
+    output, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == 130
+    assert "Interrupted" in output
+    content: dict[str, Any] = json.loads(out.read_text())
+    jsonschema.validate(content, SCHEMA)
+    assert content["command"]["interrupted"]
+    return content
+
+
+def refused(build: Path, *arguments: str) -> str:
+    """What a command says of options that cannot be used."""
+    done = CliRunner().invoke(app, arguments, env={"OMNI_BUILD_DIR": str(build)})
+    assert done.exit_code == 2
+    return unframed(done.output)
+
+
+def build_tree(folder: Path, workers: Iterable[str], rows: Iterable[str]) -> Path:
+    """Makes the folder a build tree with these workers, which are empty, and these rows of the table."""
+    for place in (*(f"bin/{name}" for name in workers), "bench/peers.toml"):
+        (folder / place).parent.mkdir(exist_ok=True)
+        (folder / place).touch()
+    (folder / "bench" / "peers.toml").write_text("\n".join(rows))
+    return folder
+
+
+class Log(Progress):
+    """Remembers what was measured in which order; interrupts this process at a text, if one is given."""
+
+    def __init__(self, interrupt: str | None = None) -> None:
+        self.lines: list[str] = []
+        self.interrupt = interrupt
+
+    def at(self, what: str) -> None:
+        self.lines.append(what)
+        if self.interrupt is not None and self.interrupt in what:
+            _thread.interrupt_main()
 
 
 def unframed(text: str) -> str:

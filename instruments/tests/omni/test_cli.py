@@ -2,35 +2,27 @@
 """The command as a user types it."""
 
 import json
-import os
 import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import jsonschema
 import pytest
 
-from .common import LIMIT, MOCK, OMNI, built, omni, unframed
-from .test_results import SCHEMA
+from .common import MOCK, SCHEMA, build_tree, built, interrupted, omni, refused
 
 
 @pytest.fixture
 def mocks(tmp_path: Path) -> Path:
     """A build tree whose libraries are the hostile mock."""
     rows = []
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bench").mkdir()
-    (tmp_path / "bin" / "ompl_bench_raw").touch()
     for name, mode in [("raw", "good"), ("sleepy", "hang"), ("fragile", "crash"), ("liar", "corrupt")]:
         launch = json.dumps([sys.executable, str(MOCK), mode, "--fail-at", "64", "--mark", str(tmp_path / "hangs")])
         rows.append(
             f'[{name}]\ntitle = "{name}"\nops = ["put"]\nworker = "ompl_bench_raw"\nlaunch = {launch}\n'
         )
     rows.append('[absent]\ntitle = "absent"\nops = ["put"]\nworker = "none"\nlaunch = []\n')
-    (tmp_path / "bench" / "peers.toml").write_text("\n".join(rows))
-    return tmp_path
+    return build_tree(tmp_path, ["ompl_bench_raw"], rows)
 
 
 def test_hostile_libraries_are_reported_and_the_run_goes_on(mocks: Path) -> None:
@@ -56,21 +48,8 @@ def test_hostile_libraries_are_reported_and_the_run_goes_on(mocks: Path) -> None
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_writes_what_was_measured(mocks: Path, tmp_path: Path, number: int) -> None:
     out, plot = tmp_path / "out.json", tmp_path / "out.svg"
-    process = subprocess.Popen(
-        [*OMNI, "pingpong", "--libs", "raw,sleepy", "--threads", "1", "--sizes", "32,64",
-         "--timeout", "60", "--json", str(out), "--plot", str(plot)],
-        env={**os.environ, "OMNI_BUILD_DIR": str(mocks)}, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    limit = time.monotonic() + LIMIT
-    while not (mocks / "hangs").exists() and time.monotonic() < limit:
-        time.sleep(0.1)
-    process.send_signal(number)
-    output, _ = process.communicate(timeout=LIMIT)
-    assert process.returncode == 130
-    assert "Interrupted" in output
-    content = json.loads(out.read_text())
-    jsonschema.validate(content, SCHEMA)
-    assert content["command"]["interrupted"]
+    content = interrupted(mocks, out, "pingpong", "--libs", "raw,sleepy", "--threads", "1", "--sizes", "32,64",
+                          "--plot", str(plot), number=number)  # fmt: skip
     assert {(r["library"], r["size"]) for r in content["results"]} >= {("raw", 32), ("sleepy", 32)}
     assert plot.stat().st_size > 0
 
@@ -91,9 +70,7 @@ def test_nothing_measured_is_a_failure(mocks: Path) -> None:
     ],
 )
 def test_unusable_options_are_named(mocks: Path, arguments: list[str], complaint: str) -> None:
-    done = omni("pingpong", "--libs", "raw", *arguments, build=mocks)
-    assert done.returncode == 2
-    assert complaint in unframed(done.stderr)
+    assert complaint in refused(mocks, "pingpong", "--libs", "raw", *arguments)
 
 
 def test_pingpong_of_the_twin(tmp_path: Path) -> None:

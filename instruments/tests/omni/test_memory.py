@@ -16,8 +16,7 @@ from omnipgas_tools.libraries import peers
 from omnipgas_tools.measure import memory, process
 from omnipgas_tools.measure.memory import Job
 
-from .common import MOCK, built, children, mock, omni
-from .test_results import SCHEMA
+from .common import MOCK, SCHEMA, built, children, mock, omni
 
 PAGES = 4 << 20  # bytes
 

@@ -17,8 +17,7 @@ from omnipgas_tools.measure.worker import Worker
 from omnipgas_tools.targets import targets
 from omnipgas_tools.targets.bench import Bench
 
-from .common import LIMIT, built, mock, need_hosts, omni
-from .test_results import SCHEMA
+from .common import LIMIT, SCHEMA, built, mock, need_hosts, omni
 
 HOSTS = Hosts(launch=("outside",), enter=("inside", "{braces}"), interface="net7", hub_interface="hub7")
 

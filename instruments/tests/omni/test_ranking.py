@@ -17,7 +17,7 @@ from omnipgas_tools.targets import comparison as comparison_targets
 from omnipgas_tools.targets import targets
 from omnipgas_tools.targets.bench import Bench
 
-from .common import MOCK, built, omni
+from .common import MOCK, build_tree, built, omni
 
 AT_8 = Place("pingpong", "put", 1, "up to 4 KiB")
 
@@ -103,14 +103,11 @@ def test_targets_are_read_from_the_runs_that_are_given() -> None:
 
 
 def test_without_files_quick_runs_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for folder in ("bin", "bench"):
-        (tmp_path / folder).mkdir()
-    (tmp_path / "bin" / "worker").touch()
     launch = json.dumps([sys.executable, str(MOCK), "good"])
     rows = [
         f'[{n}]\ntitle = "{n}"\nops = ["put"]\nworker = "worker"\nlaunch = {launch}\n' for n in ("ompl", "b", "raw")
     ]
-    (tmp_path / "bench" / "peers.toml").write_text("\n".join(rows))
+    build_tree(tmp_path, ["worker"], rows)
     monkeypatch.setattr(comparison_targets, "THREADS", (1, 2))
     monkeypatch.setattr(comparison_targets, "SIZES", {"pingpong": (8, 65536), "rate": (8,)})
     monkeypatch.setattr(runner, "QUICK", replace(runner.QUICK, rounds=2, min_rounds=2))

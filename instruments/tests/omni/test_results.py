@@ -14,9 +14,7 @@ from omnipgas_tools.measure.runner import Cell
 from omnipgas_tools.measure.worker import Round
 from omnipgas_tools.report import performance, plots
 
-from .common import contender
-
-SCHEMA = json.loads((Path(results.__file__).parent / "result.schema.json").read_text())
+from .common import SCHEMA, contender
 
 
 def cell(bench: str = "pingpong", threads: int = 2, size: int = 64) -> Cell:

@@ -11,9 +11,8 @@ import typer
 from omnipgas_tools import files
 from omnipgas_tools.measure import resuming
 
-from .common import contender, omni
+from .common import SCHEMA, contender, omni
 from .test_cli import mocks
-from .test_results import SCHEMA
 
 __all__ = ["mocks"]  # a fixture
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Interleaving, repetition, and going on without those that fail."""
 
-import _thread
 import os
 import select
 import subprocess
@@ -16,19 +15,9 @@ from omnipgas_tools.measure.rounds import Crew
 from omnipgas_tools.measure.runner import Cell, Limits
 from omnipgas_tools.measure.worker import Round, Worker
 
-from .common import LIMIT, children, contender
+from .common import LIMIT, Log, children, contender
 
 FAST = Limits(rounds=4, min_rounds=2, timeout=2, seconds=0.001)
-
-
-class Log(runner.Progress):
-    """Remembers what was measured in which order."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def at(self, what: str) -> None:
-        self.lines.append(what)
 
 
 def test_rounds_of_two_libraries_are_interleaved_in_shuffled_order() -> None:
@@ -149,13 +138,8 @@ def test_a_library_that_always_fails_is_given_up() -> None:
 
 
 def test_ctrl_c_keeps_what_was_measured() -> None:
-    class Interrupt(runner.Progress):
-        def at(self, what: str) -> None:
-            if "64 B, round 2" in what:
-                _thread.interrupt_main()
-
     out = runner.run_interleaved(
-        "pingpong", [contender("good")], [1], [32, 64, 128], FAST, progress=Interrupt()
+        "pingpong", [contender("good")], [1], [32, 64, 128], FAST, progress=Log("64 B, round 2")
     )
     assert out.interrupted
     assert [cell.size for cell in out.cells] == [32, 64]

@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni halo: patterns, rounds with a hostile mock, and the command as a user types it."""
 
-import _thread
 import json
-import os
-import signal
-import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from itertools import pairwise
@@ -15,7 +10,6 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from omnipgas_tools.cli import app
 from omnipgas_tools.halo import rounds as halo_rounds
 from omnipgas_tools.halo.pattern import PatternError, read, ring
 from omnipgas_tools.measure import results, runner
@@ -24,10 +18,21 @@ from omnipgas_tools.report import performance
 from omnipgas_tools.targets.bench import Bench
 from omnipgas_tools.targets.halo import exchange
 from omnipgas_tools.targets.target import Target
-from typer.testing import CliRunner
 
-from ..common import LIMIT, MOCK, OMNI, built, children, mock, need_hosts, omni, unframed
-from ..test_results import SCHEMA
+from ..common import (
+    MOCK,
+    SCHEMA,
+    Log,
+    build_tree,
+    built,
+    children,
+    interrupted,
+    mock,
+    need_hosts,
+    omni,
+    refused,
+    unframed,
+)
 
 FAST = Limits(rounds=4, min_rounds=4, tolerance=0.0, seconds=0.001, timeout=2)
 
@@ -35,16 +40,12 @@ FAST = Limits(rounds=4, min_rounds=4, tolerance=0.0, seconds=0.001, timeout=2)
 @pytest.fixture
 def mocks(tmp_path: Path) -> Path:
     """A build tree whose layer is the hostile mock, and which has no MPI."""
-    for place in ("bin/ompl_bench_raw", "bin/ompl_halo_ompl", "bench/peers.toml"):
-        (tmp_path / place).parent.mkdir(exist_ok=True)
-        (tmp_path / place).touch()
     mark = str(tmp_path / "hangs")
     launch = [sys.executable, str(MOCK), "hang", "--fail-op", "acked", "--nth", "5", "--mark", mark]
     lines = ["[ompl]", 'title = "mock"', "ops = []", 'worker = "ompl_bench_ompl"', f"launch = {json.dumps(launch)}"]
     lines += ["[absent]", 'title = "MPI"', "ops = []", 'worker = "ompl_bench_absent"', "launch = []"]
     lines += ['compiler = "no-mpicxx"', 'launcher = "no-mpiexec"', 'get = "buy one"']
-    (tmp_path / "bench" / "peers.toml").write_text("\n".join(lines))
-    return tmp_path
+    return build_tree(tmp_path, ["ompl_bench_raw", "ompl_halo_ompl"], lines)
 
 
 # ---- patterns
@@ -139,12 +140,7 @@ def test_ranks_that_never_start_are_an_error_of_all() -> None:
 
 
 def test_ctrl_c_keeps_what_was_measured() -> None:
-    class Interrupt(runner.Progress):
-        def at(self, what: str) -> None:
-            if "round 3" in what:
-                _thread.interrupt_main()
-
-    out = halo_rounds.measure(mock("good"), ring(2, 1, 64, 64), ["single", "acked"], FAST, 1, Interrupt())
+    out = halo_rounds.measure(mock("good"), ring(2, 1, 64, 64), ["single", "acked"], FAST, 1, Log("round 3"))
     assert out.interrupted
     assert {len(timing.rounds) for timing in out.timings} == {2}
     assert not children()
@@ -194,21 +190,7 @@ def test_without_an_mpi_the_rest_is_measured(mocks: Path) -> None:
 
 
 def test_an_interrupt_ends_the_ranks_and_writes_what_was_measured(mocks: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out.json"
-    process = subprocess.Popen(
-        [*OMNI, "halo", "--strategies", "single,acked", "--timeout", "60", "--json", str(out)],
-        env={**os.environ, "OMNI_BUILD_DIR": str(mocks)}, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    limit = time.monotonic() + LIMIT
-    while not (mocks / "hangs").exists() and time.monotonic() < limit:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=LIMIT)
-    assert process.returncode == 130
-    assert "Interrupted" in output
-    content = json.loads(out.read_text())
-    jsonschema.validate(content, SCHEMA)
-    assert content["command"]["interrupted"]
+    content = interrupted(mocks, tmp_path / "out.json", "halo", "--strategies", "single,acked")
     assert [row["op"] for row in content["results"]] == ["single", "acked"]
 
 
@@ -231,13 +213,8 @@ def test_an_interrupt_ends_the_ranks_and_writes_what_was_measured(mocks: Path, t
         (["--hosts", "2", "--conduit", "shm"], "'shm' is none of ofi, ucx"),
     ],
 )
-def test_unusable_options_are_named(
-    mocks: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], complaint: str
-) -> None:
-    monkeypatch.setenv("OMNI_BUILD_DIR", str(mocks))
-    done = CliRunner().invoke(app, ["halo", *arguments])
-    assert done.exit_code == 2
-    assert complaint in unframed(done.output)
+def test_unusable_options_are_named(mocks: Path, arguments: list[str], complaint: str) -> None:
+    assert complaint in refused(mocks, "halo", *arguments)
 
 
 def test_the_strategies_of_the_layer(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from omnipgas_tools.targets.bench import Bench
 from omnipgas_tools.targets.halo_overlap import BY_MPI, EQUAL, LONGER, MINE, SHORTER, WAYS, over_link
 from omnipgas_tools.targets.target import Target
 
-from ..common import MOCK, built, children, need_hosts
+from ..common import MOCK, build_tree, built, children, need_hosts
 
 ROUNDS = 30
 HOW = Limits(rounds=ROUNDS, min_rounds=ROUNDS, tolerance=0.0, seconds=0.001, timeout=5)
@@ -51,11 +51,7 @@ def compared(monkeypatch: pytest.MonkeyPatch, build: Path, *options: str, how: L
     monkeypatch.setattr(network, "two_hosts", no_hosts)
     launch = [sys.executable, str(MOCK), *(options or ["good"])]
     lines = ["[ompl]", 'title = "mock"', "ops = []", 'worker = "ompl_bench_ompl"', f"launch = {launch}"]
-    for place in ("bin/ompl_product_ompl", "bench/peers.toml"):
-        (build / place).parent.mkdir(exist_ok=True)
-        (build / place).touch()
-    (build / "bench" / "peers.toml").write_text("\n".join(lines))
-    bench = Bench(build, Progress())
+    bench = Bench(build_tree(build, ["ompl_product_ompl"], lines), Progress())
     targets = over_link("ompl", RATE, SIDE, how).answers(bench)
     assert len({target.name for target in targets}) == len(targets) == sum(map(len, halo_overlap_targets.WAYS.values()))
     assert all(row["bytes"] == SIDE**2 * 8 and len(row["compute_s"]) == ROUNDS for row in bench.rows)

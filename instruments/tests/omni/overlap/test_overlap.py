@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni overlap: the paper's formulas, rounds with a hostile mock, and the command as a user types it."""
 
-import _thread
 import json
 import sys
 from dataclasses import replace
@@ -9,7 +8,6 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from omnipgas_tools.cli import app
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.measure import runner
 from omnipgas_tools.measure.runner import Limits
@@ -33,10 +31,8 @@ from omnipgas_tools.overlap.plan import (
 )
 from omnipgas_tools.overlap.rounds import Journal, JournalError, Outcome, Record, Sample
 from omnipgas_tools.targets import overlap as overlap_targets
-from typer.testing import CliRunner
 
-from ..common import MOCK, children, mock, omni, unframed
-from ..test_results import SCHEMA
+from ..common import MOCK, SCHEMA, Log, build_tree, children, mock, omni, refused, unframed
 
 FAST = Limits(rounds=3, seconds=0.001, iterations=20, timeout=2)
 MOCKED = Family(progress={"MOCK_PROGRESS": "1"})
@@ -47,13 +43,10 @@ NODES = Layout(2, 4, 1, (0, 1, 2, 3, 4, 5, 6, 7))
 @pytest.fixture
 def mocks(tmp_path: Path) -> Path:
     """A build tree of two libraries that are the mock: one has a progress thread, and one algorithm."""
-    for place in ("bin/ompl_bench_raw", "bin/ompl_overlap_a", "bin/ompl_overlap_b", "bench/peers.toml"):
-        (tmp_path / place).parent.mkdir(exist_ok=True)
-        (tmp_path / place).touch()
     launch = json.dumps([sys.executable, str(MOCK), "good"])
     lines = [f'[{name}]\ntitle = "{name}"\nops = []\nworker = "ompl_bench_{name}"\nfamily = "{name}"\nlaunch = {launch}'
              for name in ("a", "b")]  # fmt: skip
-    (tmp_path / "bench" / "peers.toml").write_text("\n".join(lines))
+    build_tree(tmp_path, ["ompl_bench_raw", "ompl_overlap_a", "ompl_overlap_b"], lines)
     family = '[a]\nprogress = { MOCK_PROGRESS = "1" }\n[a.allgather]\nvariable = "MOCK"\nring = "1"\n[b]\n'
     (tmp_path / "bench" / "collectives.toml").write_text(family)
     return tmp_path
@@ -279,27 +272,17 @@ def test_targets_of_the_progress_thread() -> None:
 def test_an_interrupted_study_goes_on_where_it_was(tmp_path: Path) -> None:
     kept = tmp_path / "study.jsonl"
 
-    class Interrupt(runner.Progress):
-        def at(self, what: str) -> None:
-            if "round 2" in what:
-                _thread.interrupt_main()
-
     chosen = [series(NONE), series(SHARED)]
-    out = overlap_rounds.measure(chosen, [SMALL], FAST, 1, Interrupt(), Journal(kept, {"study": "test"}))
+    out = overlap_rounds.measure(chosen, [SMALL], FAST, 1, Log("round 2"), Journal(kept, {"study": "test"}))
     assert out.interrupted and {one.round for one in out.records} == {0}
     assert not children()
     kept.write_text(kept.read_text() + '{"key": ["torn')
-    seen: list[str] = []
-
-    class Watch(runner.Progress):
-        def at(self, what: str) -> None:
-            seen.append(what)
-
-    out = overlap_rounds.measure(chosen, [SMALL], FAST, 1, Watch(), Journal(kept, {"study": "test"}))
-    assert not out.interrupted and len(seen) == 4
-    assert not any("round 1" in what for what in seen)
-    again = overlap_rounds.measure(chosen, [SMALL], FAST, 1, Watch(), Journal(kept, {"study": "test"}))
-    assert len(seen) == 4
+    log = Log()
+    out = overlap_rounds.measure(chosen, [SMALL], FAST, 1, log, Journal(kept, {"study": "test"}))
+    assert not out.interrupted and len(log.lines) == 4
+    assert not any("round 1" in what for what in log.lines)
+    again = overlap_rounds.measure(chosen, [SMALL], FAST, 1, log, Journal(kept, {"study": "test"}))
+    assert len(log.lines) == 4
     assert overlap_rows.rows(again) == overlap_rows.rows(out)
 
 
@@ -357,10 +340,5 @@ def test_the_command_measures_what_it_can_and_says_what_it_cannot(mocks: Path) -
         (["--kernels", "abacus"], "'abacus' is none of memory, registers"),
     ],
 )
-def test_unusable_options_are_named(
-    mocks: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], complaint: str
-) -> None:
-    monkeypatch.setenv("OMNI_BUILD_DIR", str(mocks))
-    done = CliRunner().invoke(app, ["overlap", "--libs", "a", *arguments])
-    assert done.exit_code == 2
-    assert complaint in unframed(done.output)
+def test_unusable_options_are_named(mocks: Path, arguments: list[str], complaint: str) -> None:
+    assert complaint in refused(mocks, "overlap", "--libs", "a", *arguments)
