@@ -16,7 +16,7 @@ from omnipgas_tools.cli import app
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.measure import network
 from omnipgas_tools.measure.worker import Worker, WorkerError
-from omnipgas_tools.model.fit import command, parameter_file
+from omnipgas_tools.model.fit import machine, parameter_file
 from omnipgas_tools.model.fit.equations import LOGGPS
 from omnipgas_tools.model.fit.fitting import fit
 from omnipgas_tools.model.fit.measure import STARTS, Outcome, Plan, _Campaign, measure
@@ -43,7 +43,7 @@ def library(name: str) -> peers.Found:
     if not (build / "bench" / "peers.toml").exists():
         pytest.skip(f"{build} is not built")
     try:
-        return command.chosen(peers.find(peers.table(build)[name], build, "roundtrip"), None, None)
+        return machine.chosen(peers.find(peers.table(build)[name], build, "roundtrip"), None, None)
     except peers.MissingError as missing:
         pytest.skip(f"{name}: {missing}")
 

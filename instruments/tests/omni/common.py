@@ -16,8 +16,7 @@ from typing import Any
 import jsonschema
 import pytest
 from omnipgas_tools.cli import app
-from omnipgas_tools.commands import libs as libraries
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import adding, peers
 from omnipgas_tools.measure import network, results
 from omnipgas_tools.measure.runner import Contender, Progress
 from typer.testing import CliRunner
@@ -127,8 +126,8 @@ def compiled_against(name: str, prefix: Path, folder: Path, monkeypatch: pytest.
     if not harness.exists():
         pytest.skip("an installation compiles it elsewhere: tests/install")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
-    libraries.remember({name: str(prefix)})
-    bench = Path(libraries.__file__).parents[3] / "bench"
+    adding.remember({name: str(prefix)})
+    bench = Path(adding.__file__).parents[3] / "bench"
     made = folder / "build"
     (made / "bin").mkdir(parents=True)
     (made / "bin" / peers.LAUNCHER).symlink_to(build / "bin" / peers.LAUNCHER)

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from omnipgas_tools.commands import libs as libraries
+from omnipgas_tools.commands import libs
 from omnipgas_tools.libraries import peers
 from typer.testing import CliRunner
 
@@ -50,7 +50,7 @@ def test_unusable_additions_are_named_and_not_kept(
         (["mine", str(tmp_path)], "mine was not added: cmake failed", 1),
         (["mine", str(tmp_path)], "Known of mine: needs a start", 1),
     ):
-        done = CliRunner().invoke(libraries.app, ["add", *arguments])
+        done = CliRunner().invoke(libs.app, ["add", *arguments])
         assert done.exit_code == status, done.output
         assert complaint in unframed(done.output + capfd.readouterr().err)
     assert peers.added() == {}

@@ -4,8 +4,8 @@
 from pathlib import Path
 
 import pytest
-from omnipgas_tools.commands import libs as libraries
 from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries.state import state_of
 from omnipgas_tools.measure import memory, runner
 from omnipgas_tools.measure.runner import Contender, Limits
 
@@ -28,7 +28,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_adapter_moves_verified_data_and_says_that_it_never_met_hardware(build: Path) -> None:
     peer = peers.table(build)["utofu"]
-    state = libraries.state_of(peer, build, run=True)
+    state = state_of(peer, build, run=True)
     assert state.version.startswith("uTofu "), state.remark
     assert "never run on hardware" in state.transport
     found = peers.find(peer, build)

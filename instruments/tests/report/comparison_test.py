@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import typer
-from omnipgas_tools.commands import report as comparison
+from omnipgas_tools.report import comparison
 
 from . import common
 

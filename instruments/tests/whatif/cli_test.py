@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from omnipgas_tools.model import commands, whatif
+from omnipgas_tools.commands import model
+from omnipgas_tools.model import whatif
 
 # Rank 0 sends 20000 bytes three times and 40000 once; rank 1 is busy first.
 PROGRAM = """num_ranks 2
@@ -49,7 +50,7 @@ def omni(*arguments: str | Path, command: str = "whatif") -> Done:
     """The command, in this process: starting Python forty times would take most of a minute."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = commands.app([command, *map(str, arguments), "--params", "myrinet"], standalone_mode=False)
+        code = model.app([command, *map(str, arguments), "--params", "myrinet"], standalone_mode=False)
     return Done(code or 0, out.getvalue(), err.getvalue())
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from omnipgas_tools.model import commands, study
+from omnipgas_tools.commands import model
+from omnipgas_tools.model import study
 
 from . import common
 
@@ -41,7 +42,7 @@ def parameters(folder: Path) -> Path:
 def omni(*arguments: str | Path) -> tuple[int, str]:
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-        code = commands.app(["study", *map(str, arguments)], standalone_mode=False)
+        code = model.app(["study", *map(str, arguments)], standalone_mode=False)
     return code or 0, out.getvalue()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from omnipgas_tools.model import examples, timer, validate
-from omnipgas_tools.model.predict import PredictionError
+from omnipgas_tools.model.program import PredictionError
 
 from . import common
 

@@ -4,16 +4,12 @@
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Optional
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
 from omnipgas_tools.halo import rounds as halo_rounds
 from omnipgas_tools.halo.pattern import Pattern, PatternError, read, ring
@@ -22,39 +18,54 @@ from omnipgas_tools.libraries.peers import Found, Hosts, MissingError
 from omnipgas_tools.measure import network, results
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.runner import Limits
-from omnipgas_tools.options import HOSTS, INTERRUPTED, RATE, Bar, between, console_beside, on_hosts, words
-from omnipgas_tools.report.terminal import figure
+from omnipgas_tools.measure.session import Session
+from omnipgas_tools.options import (
+    HOSTS,
+    JSON,
+    PLOT,
+    RATE,
+    SEED,
+    Bar,
+    between,
+    mpi,
+    on_hosts,
+    repeat,
+    timeout,
+    words,
+)
+from omnipgas_tools.report.terminal import figure, table_of
 
 SIZES = re.compile(r"([1-9]\d*)(?::([1-9]\d*))?")
 
-RANKS = typer.Option(None, "--ranks", min=1, help="Ranks. [2; with --pattern those that it names]")
+RANKS = typer.Option(None, "--ranks", min=1, help="Ranks of the job. [2; with --pattern those that it names]")
 NEIGHBORS = typer.Option(
-    1, "--neighbors", help="Of each rank: the nearest on a ring, half on either side; of an odd number one is opposite."
-)
+    1, "--neighbors",
+    help="Neighbours of each rank: the nearest on a ring, half on either side; of an odd number one is opposite.",
+)  # fmt: skip
 BYTES = typer.Option(
-    "80000", "--bytes", metavar="N|A:B", help="Each way with each neighbour; A:B: from B, the nearest, down to A."
+    "80000", "--bytes", metavar="N|A:B",
+    help="Bytes each way with each neighbour; A:B: from B with the nearest down to A.",
+)  # fmt: skip
+PATTERN = typer.Option(
+    None, "--pattern", metavar="FILE", help='Reads the pattern instead of a ring: lines "sender receiver bytes".'
 )
-PATTERN = typer.Option(None, "--pattern", metavar="FILE", help='Instead of a ring: lines "sender receiver bytes".')
 CHOSEN = typer.Option(
     "double-buffer,mpi", "--strategies",
-    help=f"Comma-separated: {', '.join(halo_rounds.STRATEGIES)}, {halo_rounds.AUTO}; all: each but {halo_rounds.AUTO}.",
+    help=f"Strategies, comma-separated: {', '.join(halo_rounds.STRATEGIES)}, {halo_rounds.AUTO};"
+    f" all: each but {halo_rounds.AUTO}.",
 )  # fmt: skip
-BASE = typer.Option(None, "--base", help="What the others are divided by. [mpi if measured, else the first]")
-MPI = typer.Option(None, "--mpi", help="Whose processes all strategies run in. [the first installed, if one needs MPI]")
+BASE = typer.Option(
+    None, "--base", help="Strategy whose time divides that of the others. [mpi if measured, else the first]"
+)
+MPI = mpi(None, "MPI in whose processes all strategies run. [the first installed, if one needs MPI]")
 CONDUIT = typer.Option(
-    None,
-    "--conduit",
-    help=f"What strategies without MPI go over: {', '.join(halo_rounds.CONDUITS)}. [as the layer chooses; between hosts"
+    None, "--conduit",
+    help=f"Conduit of strategies without MPI: {', '.join(halo_rounds.CONDUITS)}. [as the layer chooses; between hosts"
     " ofi]",
-)
-REPETITIONS = typer.Option(
-    30, "--repetitions", "--repeat", min=1, help="Rounds at most; fewer once the medians are sure."
-)
-SECONDS = typer.Option(0.02, "--seconds", min=0.0, help="Of a block of exchanges, about.")
-TIMEOUT = typer.Option(60.0, "--timeout", min=0.1, help="Seconds until one block counts as hung.")
-JSON = typer.Option(None, "--json", metavar="FILE", help="Result file; - for standard output.")
-PLOT = typer.Option(None, "--plot", metavar="FILE", help="Plot, PNG or SVG.")
-SEED = typer.Option(None, "--seed", help="Of the order of measurements. [random]")
+)  # fmt: skip
+REPETITIONS = repeat(30, "Rounds at most; it stops earlier when the medians are certain.", "--repetitions")
+SECONDS = typer.Option(0.02, "--seconds", min=0.0, help="Seconds that a block of exchanges takes, about.")
+TIMEOUT = timeout(60.0)
 
 
 def command(
@@ -85,26 +96,21 @@ def command(
     found, skipped = _job(chosen, mpi, shape)
     carrier = _conduit(conduit, hosts)
     limits = Limits(rounds=repetitions, min_rounds=min(repetitions, 5), seconds=seconds, timeout=timeout)
-    order = secrets.randbelow(2**31) if seed is None else seed
-    console = console_beside(json)
-    machine, started = results.machine(), datetime.now(UTC)
-    with on_hosts(hosts, shape.ranks, rate) as there, Bar(console) as bar:
+    session = Session(json, plot, limits, seed)
+    with on_hosts(hosts, shape.ranks, rate) as there, Bar(session.console) as bar:
         found = _carried(found, carrier, there)
-        outcome = halo_rounds.measure(found, shape, [one for one in chosen if one not in skipped], limits, order, bar)
+        measured = [one for one in chosen if one not in skipped]
+        outcome = halo_rounds.measure(found, shape, measured, limits, session.seed, bar)
     rows = halo_rounds.rows(outcome, divisor)
     rows += [results.skipped("halo", found.name, *why) | {"ranks": shape.ranks} for why in skipped.items()]
-    show(console, rows, outcome, between(hosts, rate))
-    if json:
-        said = results.command(started, order, limits, outcome.started, outcome.interrupted)
-        results.write(json, results.document(machine, said, rows))
-    if plot:
+    show(session.console, rows, outcome, between(hosts, rate))
+
+    def draw(path: Path) -> None:
         from omnipgas_tools.report import plots
 
-        plots.halo(plot, rows)
-        console.print(f"Plot: {plot}")
-    if outcome.interrupted:
-        raise typer.Exit(INTERRUPTED)
-    raise typer.Exit(0 if any(row["status"] == "ok" for row in rows) else 1)
+        plots.halo(path, rows)
+
+    raise session.end(rows, outcome.started, outcome.interrupted, draw)
 
 
 def _strategies(text: str) -> list[str]:
@@ -186,10 +192,7 @@ def show(console: Console, rows: Sequence[Result], outcome: halo_rounds.Outcome,
         style="bold", highlight=False,
     )  # fmt: skip
     base = next((row["halo"]["base"] for row in rows if "halo" in row), "")
-    table = Table(box=SIMPLE_HEAD, padding=(0, 2, 0, 0))
-    table.add_column("strategy")
-    for heading in ("us", "95 %\ninterval", f"of\n{base}", "95 %\ninterval"):
-        table.add_column(heading, justify="right")
+    table = table_of("strategy", ">us", ">95 %\ninterval", f">of\n{base}", ">95 %\ninterval", right=2)
     for row in rows:
         name = row["op"]
         if row["status"] != "ok":

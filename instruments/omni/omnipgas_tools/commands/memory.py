@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Optional
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -15,18 +13,18 @@ from omnipgas_tools.libraries import peers
 from omnipgas_tools.libraries.peers import MissingError
 from omnipgas_tools.measure import memory, network, results, runner
 from omnipgas_tools.measure.results import Result
-from omnipgas_tools.options import INTERRUPTED, Bar, console_beside, numbers, words
-from omnipgas_tools.report.terminal import figure
+from omnipgas_tools.measure.session import Session
+from omnipgas_tools.options import JSON, Bar, libs, numbers, over, repeat, threads, timeout, words
+from omnipgas_tools.report.terminal import figure, table_of
 
 OP = "put"
 
-LIBS = typer.Option("all", "--libs", help="Libraries, comma-separated, or all that can tell.")
-THREADS = typer.Option("1,2", "--threads", help="Threads per rank, comma-separated.")
+LIBS = libs("all", ", or all that can tell.")
+THREADS = threads("1,2")
 RANKS = typer.Option("2,4", "--ranks", help="Ranks of the jobs, comma-separated, at least two numbers.")
-OVER = typer.Option("", "--over", help=f"What OMPL goes over instead of memory: {', '.join(network.TRANSPORTS)}.")
-REPEAT = typer.Option(3, "--repeat", min=1, help="Jobs of each kind, of which the median is taken.")
-TIMEOUT = typer.Option(memory.LIMIT, "--timeout", min=0.1, help="Seconds until a job counts as hung.")
-JSON = typer.Option(None, "--json", metavar="FILE", help="Result file; - for standard output.")
+OVER = over("", "Transports of OMPL, instead of memory, comma-separated: {transports}.")
+REPEAT = repeat(3, "Jobs of each kind; the median is taken.")
+TIMEOUT = timeout(memory.LIMIT, "a job counts as hung")
 
 
 def command(
@@ -45,12 +43,11 @@ def command(
     known = [name for name, peer in rows_of.items() if memory.can_tell(peer)]
     chosen = known if libs == "all" else words("--libs", libs, known)
     transports = words("--over", over, list(network.TRANSPORTS))
-    console = console_beside(json)
-    machine, started = results.machine(), datetime.now(UTC)
+    session = Session(json, None, runner.Limits(rounds=repeat, timeout=timeout), seed=0)
     measured: list[Result] = []
     interrupted = False
     counts = numbers("--threads", threads, 1)
-    with Bar(console) as bar:
+    with Bar(session.console) as bar:
         bar.plan(len(chosen) * len(counts))
         try:
             for name in chosen:
@@ -67,18 +64,8 @@ def command(
                     bar.done()
         except KeyboardInterrupt:
             interrupted = True
-    show(console, measured)
-    if json:
-        limits = runner.Limits(rounds=repeat, timeout=timeout)
-        content = results.document(machine, results.command(started, 0, limits, {}, interrupted), measured)
-        try:
-            results.write(json, content)
-        except OSError as error:
-            raise typer.BadParameter(f"{error.filename}: {error.strerror}", param_hint="--json") from error
-    if interrupted:
-        raise typer.Exit(INTERRUPTED)
-    if not any(row["status"] == "ok" for row in measured):
-        raise typer.Exit(1)
+    show(session.console, measured)
+    raise session.end(measured, {}, interrupted)
 
 
 def show(console: Console, measured: list[Result]) -> None:
@@ -94,19 +81,18 @@ def table(measured: list[Result]) -> Table:
     """A line for each library and thread count."""
     good = [row for row in measured if row["status"] == "ok"]
     sizes = sorted({row["ranks"] for row in good})
-    out = Table(box=SIMPLE_HEAD, padding=(0, 2, 0, 0))
-    out.add_column("library")
-    for heading in ("threads", *(f"MiB\nof {size} ranks" for size in sizes), "KiB\nper peer",
-                    "KiB per peer\nand thread", "descriptors\nper peer"):  # fmt: skip
-        out.add_column(heading, justify="right")
+    out = table_of(
+        "library", ">threads", *(f">MiB\nof {size} ranks" for size in sizes), ">KiB\nper peer",
+        ">KiB per peer\nand thread", ">descriptors\nper peer", right=2,
+    )  # fmt: skip
     lines: dict[tuple[str, int], dict[int, Result]] = {}
     for row in good:
         lines.setdefault((row["library"], row["threads"]), {})[row["ranks"]] = row
-    for (library, threads), line in lines.items():
+    for (library, count), line in lines.items():
         last = line[max(line)]
         values = [line[size]["memory_MiB"] if size in line else None for size in sizes]
         values += [last["memory_per_peer_KiB"], per_thread(good, last), last["descriptors_per_peer"]]
-        out.add_row(library, str(threads), *("" if value is None else figure(value) for value in values))
+        out.add_row(library, str(count), *("" if value is None else figure(value) for value in values))
     return out
 
 

@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 from typing import Optional
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -20,7 +17,8 @@ from omnipgas_tools.libraries.peers import MissingError
 from omnipgas_tools.measure import results
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.runner import Limits
-from omnipgas_tools.options import INTERRUPTED, Bar, console_beside, numbers, words
+from omnipgas_tools.measure.session import Session
+from omnipgas_tools.options import JSON, SEED, Bar, libs, numbers, repeat, sizes, timeout, words
 from omnipgas_tools.overlap import plan as overlap_plan
 from omnipgas_tools.overlap import rounds as overlap_rounds
 from omnipgas_tools.overlap import rows as overlap_rows
@@ -38,40 +36,51 @@ from omnipgas_tools.overlap.plan import (
     Series,
 )
 from omnipgas_tools.overlap.rounds import Journal, JournalError
-from omnipgas_tools.report.terminal import figure, size_text
+from omnipgas_tools.report.terminal import figure, size_text, table_of
 
 LIBRARIES = "ompl,mpich,openmpi,intel"
 SIZES_OF_THE_PAPER = ",".join(str(1 << p) for p in range(23))  # 1 B to 4 MiB
 
-LIBS = typer.Option(LIBRARIES, "--libs", help="Libraries, comma-separated.")
-CHOSEN = typer.Option("allgather", "--collectives", help=f"Comma-separated: {', '.join(COLLECTIVES)}.")
-RANKS = typer.Option(
-    None, "--ranks", help="Of a job; several, comma-separated. [as many nodes times 1, 2, .. n_cpu/2 processes]"
+LIBS = libs(LIBRARIES, ".")
+CHOSEN = typer.Option(
+    "allgather", "--collectives", help=f"Collectives, comma-separated: {', '.join(COLLECTIVES)}."
 )
-NODES = typer.Option(2, "--nodes", min=1, help="n_node: this machine's cores are divided among so many.")
+RANKS = typer.Option(
+    None, "--ranks",
+    help="Ranks of a job; several, comma-separated. [as many nodes times 1, 2, .. n_cpu/2 processes]",
+)  # fmt: skip
+NODES = typer.Option(2, "--nodes", min=1, help="n_node, nodes among which this machine's cores are divided.")
 CORES = typer.Option(
     None, "--cores", min=1, help="n_cpu, cores of a node. [its part of the machine's; at least 2, shared in time]"
 )
-SIZES = typer.Option(None, "--sizes", help="Bytes of a block, comma-separated. [powers of two, 1 B to 4 MiB]")
+SIZES = sizes(None, "Bytes of a block, comma-separated. [powers of two, 1 B to 4 MiB]")
 CHOSEN_MODES = typer.Option(
-    ",".join(PAPERS_MODES), "--modes", help=f"Who progresses, of {', '.join(MODES)}; none is always measured too."
+    ",".join(PAPERS_MODES), "--modes",
+    help=f"Modes of progress, comma-separated: {', '.join(MODES)}; none is always measured too.",
+)  # fmt: skip
+ALGORITHMS = typer.Option(
+    DEFAULT, "--algorithms", help="Algorithms, comma-separated; each is pinned by the library's own setting."
 )
-ALGORITHMS = typer.Option(DEFAULT, "--algorithms", help="Comma-separated, pinned by the library's own setting.")
 COMPUTATION = typer.Option(
     PAPER, "--computation",
-    help="Comma-separated: paper (a fixed number of elements), multiples of the pure time of mode none (1: as long).",
+    help="Lengths of the computation, comma-separated: paper (a fixed number of elements), or multiples of the pure"
+    " time of mode none (1: as long).",
 )  # fmt: skip
-CHOSEN_KERNELS = typer.Option(KERNELS[0], "--kernels", help=f"What bounds the computation: {', '.join(KERNELS)}.")
-SKEW = typer.Option("0", "--skew", metavar="US", help="Microseconds by which the last rank comes late; several.")
-REPETITIONS = typer.Option(5, "--repetitions", "--repeat", min=1, help="Rounds: each starts every job once.")
-SECONDS = typer.Option(0.1, "--seconds", min=0.0, help="Of a block, about.")
-TIMEOUT = typer.Option(60.0, "--timeout", min=0.1, help="Seconds until one block counts as hung.")
-JSON = typer.Option(None, "--json", metavar="FILE", help="Result file; - for standard output.")
-PLOTS = typer.Option(None, "--plots", metavar="FOLDER", help="Plots after the paper's figures 3 to 14, SVG.")
-RESUME = typer.Option(
-    None, "--resume", metavar="FILE", help="Keeps what each job found, and goes on from there if it is interrupted."
+CHOSEN_KERNELS = typer.Option(
+    KERNELS[0], "--kernels", help=f"What bounds the computation, comma-separated: {', '.join(KERNELS)}."
 )
-SEED = typer.Option(None, "--seed", help="Of the order of measurements. [random]")
+SKEW = typer.Option(
+    "0", "--skew", metavar="US", help="Microseconds by which the last rank comes late, comma-separated."
+)
+REPETITIONS = repeat(5, "Rounds; each starts every job once.", "--repetitions")
+SECONDS = typer.Option(0.1, "--seconds", min=0.0, help="Seconds that a block takes, about.")
+TIMEOUT = timeout(60.0)
+PLOTS = typer.Option(
+    None, "--plots", metavar="FOLDER", help="Writes plots after the paper's figures 3 to 14 to FOLDER, as SVG."
+)
+RESUME = typer.Option(
+    None, "--resume", metavar="FILE", help="Keeps what each job finds in FILE, and continues what FILE has."
+)
 
 
 def command(
@@ -140,29 +149,23 @@ def _measure(
     series: Sequence[Series], cells: Sequence[Cell], missing: Sequence[Result], limits: Limits,
     json: str | None, plots: Path | None, resume: Path | None, seed: int | None,
 ) -> None:  # fmt: skip
-    console = console_beside(json)
-    machine, started = results.machine(), datetime.now(UTC)
+    session = Session(json, None, limits, seed)
     try:
-        journal = Journal(resume, _study(series, cells, limits, machine))
+        journal = Journal(resume, _study(series, cells, limits, session.machine))
     except (JournalError, OSError) as error:
         raise typer.BadParameter(str(error), param_hint="--resume") from error
-    order = secrets.randbelow(2**31) if seed is None else seed
-    with Bar(console) as bar:
-        outcome = overlap_rounds.measure(series, cells, limits, order, bar, journal)
+    with Bar(session.console) as bar:
+        outcome = overlap_rounds.measure(series, cells, limits, session.seed, bar, journal)
     rows = [*overlap_rows.rows(outcome), *missing]
-    show(console, rows, outcome.interrupted)
-    if json:
-        libraries = {" ".join(map(str, one.key)): one.started for one in outcome.records}
-        said = results.command(started, order, limits, libraries, outcome.interrupted)
-        results.write(json, results.document(machine, said, rows))
+    show(session.console, rows, outcome.interrupted)
+    libraries = {" ".join(map(str, one.key)): one.started for one in outcome.records}
+    end = session.end(rows, libraries, outcome.interrupted)
     if plots:
         from omnipgas_tools.overlap import plots as overlap_plots
 
         for path in overlap_plots.draw(plots, rows):
-            console.print(f"Plot: {path}")
-    if outcome.interrupted:
-        raise typer.Exit(INTERRUPTED)
-    raise typer.Exit(0 if any(row["status"] == "ok" for row in rows) else 1)
+            session.console.print(f"Plot: {path}")
+    raise end
 
 
 def _study(
@@ -244,13 +247,8 @@ def _title(row: Result) -> str:
 
 
 def _table(rows: Sequence[Result]) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("size", justify="right")
-    for heading in ("library", "algorithm", "mode"):
-        table.add_column(heading)
-    table.add_column("t_calc", justify="right")
-    for heading in (*COLUMNS.values(), "overall\nof none"):
-        table.add_column(heading, justify="right")
+    columns = (f">{heading}" for heading in (*COLUMNS.values(), "overall\nof none"))
+    table = table_of(">size", "library", "algorithm", "mode", ">t_calc", *columns)
     for row in sorted(rows, key=lambda one: one["size"]):
         values = [figure(row[name]) if row[name] is not None else "" for name in COLUMNS]
         whole = row["overall_of_none"]

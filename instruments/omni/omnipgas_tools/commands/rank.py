@@ -9,24 +9,20 @@ from pathlib import Path
 from typing import Optional
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
-from omnipgas_tools.commands import report as comparison
 from omnipgas_tools.measure.results import Result
-from omnipgas_tools.options import FILE_WIDTH
-from omnipgas_tools.report import ranking
+from omnipgas_tools.options import console_beside
+from omnipgas_tools.report import comparison, ranking
+from omnipgas_tools.report.terminal import table_of
 
 FIRST = typer.Argument(..., metavar="FILE", help="A result file of omni pingpong or omni rate.")
-SECOND = typer.Argument(None, metavar="FILE", help="That of another run, which is held against it.")
+SECOND = typer.Argument(None, metavar="FILE", help="The result file of another run, which is compared with the first.")
 
 
 def command(first: Path = FIRST, second: Optional[Path] = SECOND) -> None:
     """Rank the libraries of a result file; exit status 1 if a second one ranks two of them the other way round."""
-    console = Console()
-    if not console.is_terminal:
-        console.width = FILE_WIDTH
+    console = console_beside(None)
     rows = comparison.read(first)["results"]
     console.print(table(rows))
     console.print("= between those that are tied: their 95 % intervals overlap, or they cross.", style="dim")
@@ -44,9 +40,7 @@ def command(first: Path = FIRST, second: Optional[Path] = SECOND) -> None:
 
 def table(rows: Iterable[Result]) -> Table:
     """A line for each operation, thread count and class of sizes."""
-    out = Table(box=SIMPLE_HEAD, padding=(0, 2, 0, 0))
-    out.add_column("where")
-    out.add_column("order", overflow="fold")
+    out = table_of("where", "+order", right=2)
     for place, libraries in sorted(ranking.comparable(rows).items()):
         groups = groupby(ranking.ranked(libraries), key=lambda one: one[0])
         order = ", ".join(f"{rank}. " + " = ".join(name for _, name in group) for rank, group in groups)

@@ -4,31 +4,30 @@ partitions; measured where there are cores for it, modelled for more parts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, List, Optional  # noqa: UP035
 
 import typer
-from rich.console import Console
 
-from omnipgas_tools.commands import partition, solve
 from omnipgas_tools.libraries import peers
-from omnipgas_tools.measure import network
-from omnipgas_tools.measure.runner import Progress
-from omnipgas_tools.model.fit import command as fit
-from omnipgas_tools.model.predict import PredictionError
 from omnipgas_tools.model.study import read_pair
-from omnipgas_tools.options import INTERRUPTED, Bar, numbers, words
-from omnipgas_tools.study import measured, modelled, tables
-from omnipgas_tools.study.plan import BASE, MOST_RANKS, PARTITIONS, STRATEGIES, WORKS, Plan
-from omnipgas_tools.study.schedule import Compute
-from omnipgas_tools.study.store import Store, StoreError
+from omnipgas_tools.options import (
+    INTERRUPTED,
+    check_writable,
+    matrix_source,
+    mpi,
+    numbers,
+    progress_console,
+    quick,
+    seed,
+    timeout,
+    words,
+)
+from omnipgas_tools.study import tables
+from omnipgas_tools.study.plan import MOST_RANKS, Plan
+from omnipgas_tools.study.steps import FAILURES, SECTIONS, Study, parameters
+from omnipgas_tools.study.store import Store
 
-FAILURES = (
-    PredictionError, StoreError, partition.PartitionError, peers.MissingError, solve.SolveError,
-)  # fmt: skip
-SECTIONS = ("exchanges", "neighbors", "solves", "modelled")  # that may be left out
 FULL = {"generate": "27pt:100", "parts": "4,8,16,32,64,100", "rates": "100,1000", "rounds": 30,
         "neighbors": "1,2,4,8,17"}  # fmt: skip
 QUICK = {"generate": "27pt:16", "parts": "2,4", "rates": "", "rounds": 3, "neighbors": "1,2"}
@@ -37,26 +36,40 @@ SECONDS, SHORT = 0.02, 0.002  # of a block of exchanges
 
 app = typer.Typer(help="The papers' studies.", no_args_is_help=True, pretty_exceptions_enable=False)
 
-GENERATE = typer.Option(None, "--generate", metavar="WHAT", help="As of omni cg. [27pt:100; quick: 27pt:16]")
-MATRIX = typer.Option(None, "--matrix", metavar="FILE", help="Instead: Matrix Market, Harwell- or Rutherford-Boeing.")
+GENERATE = typer.Option(
+    None, "--generate", metavar="WHAT", help="Generates the matrix, as omni cg does. [27pt:100; quick: 27pt:16]"
+)
+MATRIX = typer.Option(
+    None, "--matrix", metavar="FILE", help="Reads the matrix instead: Matrix Market, Harwell- or Rutherford-Boeing."
+)
 PARTS = typer.Option(
     None, "--parts",
-    help=f"Of the model, comma-separated; up to {MOST_RANKS} also exchange for real. [4,8,16,32,64,100; quick: 2,4]",
+    help=f"Numbers of modelled parts, comma-separated; up to {MOST_RANKS} are also measured."
+    " [4,8,16,32,64,100; quick: 2,4]",
 )  # fmt: skip
-MPI = typer.Option("mpich", "--mpi", help="What the others are divided by, in whose processes they run.")
+MPI = mpi("mpich", "MPI in whose processes all strategies run, and by whose time theirs are divided.")
 PARAMS = typer.Option(
-    [], "--params", metavar="NAME=FILE", help="Parameters of the MPI, and of ompl, from omni model fit. [fitted now]"
+    [], "--params", metavar="NAME=FILE",
+    help="Parameters of the MPI, or of ompl, as omni model fit writes them; repeatable. [fitted now]",
+)  # fmt: skip
+RATES = typer.Option(
+    None, "--rates", help="Rates of links between two hosts (root), in Mbit/s, comma-separated; empty: none. [100,1000]"
 )
-RATES = typer.Option(None, "--rates", help="Mbit/s of links between two hosts (root); empty: none. [100,1000]")
-CHOSEN = typer.Option(",".join(SECTIONS), "--sections", help="What is done, comma-separated.")
-ROUNDS = typer.Option(None, "--rounds", min=1, help="Of measurements, at most. [30; quick: 3]")
-NOISE = typer.Option(0.0, "--noise", min=0, help="Modelled computation takes longer by this part on average.")
-RESET = typer.Option(100.0, "--reset-ns", min=0, help="Modelled time of resetting a mark: a cache line comes and goes.")
-OUT = typer.Option(..., "-o", "--out", metavar="FILE", help="Result, JSON; tables and plot stand beside it.")
-RESUME = typer.Option(False, "--resume", help="Go on with what stands in the result file.")
-QUICKLY = typer.Option(False, "--quick", help="A small matrix, few parts and short rounds.")
-TIMEOUT = typer.Option(600.0, "--timeout", min=0.1, help="Seconds until one job counts as hung.")
-SEED = typer.Option(1, "--seed", help="Of the order of measurements, and of the noise.")
+CHOSEN = typer.Option(",".join(SECTIONS), "--sections", help="Sections of the study, comma-separated.")
+ROUNDS = typer.Option(None, "--rounds", min=1, help="Rounds of measurements at most. [30; quick: 3]")
+NOISE = typer.Option(
+    0.0, "--noise", min=0, help="Mean part by which modelled computation takes longer; 0.1 is 10 percent."
+)
+RESET = typer.Option(
+    100.0, "--reset-ns", min=0, help="Modelled nanoseconds to reset a mark, whose cache line comes and goes."
+)
+OUT = typer.Option(
+    ..., "-o", "--out", metavar="FILE", help="Writes the result to FILE, as JSON; tables and plot go beside it."
+)
+RESUME = typer.Option(False, "--resume", help="Keeps what the result file has and measures the rest.")
+QUICKLY = quick("Takes a small matrix, few parts and short rounds.")
+TIMEOUT = timeout(600.0, "one job counts as hung")
+SEED = seed(1, "the order of measurements and of the noise")
 
 
 @app.callback()
@@ -88,7 +101,7 @@ def halo(
         generate = usual["generate"]
     links = usual["rates"] if rates is None else rates
     plan = Plan(
-        matrix=partition.source(generate, matrix),
+        matrix=matrix_source(generate, matrix),
         parts=numbers("--parts", parts or usual["parts"], 2),
         ranks=[ranks for ranks in (2, 4, 8, 16) if ranks <= min(MOST_RANKS, peers.cores())],
         neighbors=numbers("neighbors", usual["neighbors"], 1),
@@ -103,7 +116,8 @@ def halo(
         seed=seed,
     )
     chosen = words("--sections", sections, list(SECTIONS))
-    console = Console(stderr=True, highlight=False)
+    check_writable(out, "-o")
+    console = progress_console()
     try:
         given = dict(read_pair(text) for text in params)
         files = parameters(plan, given, out, quick) if "modelled" in chosen else {}
@@ -122,100 +136,3 @@ def halo(
 
     plot.plot(out.with_suffix(".png"), store.content)
     console.print(f"Plot: {out.with_suffix('.png')}")
-
-
-def parameters(plan: Plan, given: dict[str, str], out: Path, quick: bool) -> dict[str, str]:
-    """The files of the MPI and of this layer: those given, those that an earlier run left, or fitted now."""
-    wanted = (plan.mpi, "ompl")
-    if unknown := set(given) - set(wanted):
-        raise typer.BadParameter(f"--params {unknown.pop()}: parameters are wanted of {' and '.join(wanted)}")
-    files = {}
-    for name in wanted:
-        path = Path(given.get(name, out.with_suffix(f".{name}.json")))
-        if name not in given and not path.exists():
-            fit.fit_command(
-                out=path, mpi=name, again=None, over=None, hosts=1, rate=None, largest=None, rounds=None, quick=quick,
-                timeout=min(plan.timeout, 60), plot=None, seed=plan.seed,
-            )  # fmt: skip
-        if not path.is_file():
-            raise PredictionError(f"{path}: there is no such file")
-        files[name] = str(path)
-    return files
-
-
-class Study:
-    """The steps, those left out that stand in the store."""
-
-    def __init__(self, plan: Plan, params: dict[str, str], store: Store, console: Console) -> None:
-        self.plan, self.params, self.store, self.console = plan, params, store, console
-        self.costs: list[partition.Cost] = []
-
-    def run(self, sections: list[str]) -> None:
-        """All that is asked for."""
-        counts = sorted({*self.plan.parts, *([2] if self.plan.rates else [])})
-        self.costs = self.step("partitions", "all", partial(partitions, self.plan, counts))
-        for section in sections:
-            {"exchanges": self.exchanges, "neighbors": self.neighbors, "solves": self.solves,
-             "modelled": self.modelled}[section]()  # fmt: skip
-
-    def exchanges(self) -> None:
-        """Over shared memory, by more ranks than cores; between two hosts at each rate."""
-        why = network.why_no_hosts() if self.plan.rates else ""
-        if why:
-            self.console.print(f"no exchanges between hosts: {why}", style="yellow", markup=False)
-        for cost in self.costs:
-            pattern = partition.pattern(cost)
-            if cost["parts"] in self.plan.exchanging:
-                self.timed("exchanges", f"{name_of(cost)}, shm", partial(measured.exchange, pattern, self.plan, None))
-            for rate in self.plan.rates if cost["parts"] == 2 and not why else []:
-                name = f"{name_of(cost)}, {rate} Mbit/s"
-                self.timed("exchanges", name, partial(measured.exchange, pattern, self.plan, rate))
-
-    def neighbors(self) -> None:
-        """Of rings: what a reset for each neighbour costs."""
-        for count in self.plan.neighbors:
-            self.timed("neighbors", str(count), partial(measured.neighbors, count, self.plan))
-
-    def solves(self) -> None:
-        """As many ranks as there are cores, and fewer."""
-        for ranks in self.plan.ranks:
-            self.timed("solves", str(ranks), partial(measured.solves, ranks, self.plan))
-
-    def modelled(self) -> None:
-        """Each work by each strategy on each partition."""
-        for cost in (one for one in self.costs if one["parts"] in self.plan.parts):
-            rows = cost["rows"] / cost["parts"]
-            found = self.step("compute", str(cost["parts"]), partial(modelled.compute_at, rows, self.plan))
-            compute = Compute(**found)
-            for work in WORKS:
-                for strategy in (BASE, *STRATEGIES.values()):
-                    make = partial(modelled.seconds, cost, strategy, work, compute, self.params, self.plan)
-                    self.step("modelled", f"{work}, {name_of(cost)}, {strategy}", make)
-
-    def timed(self, section: str, name: str, make: Callable[[Progress], Any]) -> Any:
-        """A step with a bar."""
-
-        def now() -> Any:
-            with Bar(self.console) as bar:
-                return make(bar)
-
-        return self.step(section, name, now)
-
-    def step(self, section: str, name: str, make: Callable[[], Any]) -> Any:
-        """One of the store, with a line when it is made."""
-
-        def now() -> Any:
-            self.console.print(f"{section}: {name}", markup=False)
-            return make()
-
-        return self.store.step(section, name, now)
-
-
-def partitions(plan: Plan, counts: list[int]) -> list[partition.Cost]:
-    """With their messages."""
-    return list(partition.costs(plan.matrix, list(PARTITIONS.values()), counts, plan.timeout, messages=True))
-
-
-def name_of(cost: partition.Cost) -> str:
-    """A partition's, in the store."""
-    return f"{cost['partition']} {cost['parts']}"

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""LogGPS from end to end: omni model. One file for each command; commands.py joins them."""
+"""LogGPS from end to end: what omni model does."""

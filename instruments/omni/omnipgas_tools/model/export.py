@@ -1,45 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""omni model export: a trace in the formats of other tools."""
+"""A trace in the formats of other tools."""
+
+from __future__ import annotations
 
 import functools
 import json
-import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
-import typer
-
-from omnipgas_tools.libraries import peers
-from omnipgas_tools.model import sites, traces
+from omnipgas_tools.model import program, sites, traces
 from omnipgas_tools.model.show import NONE as NO_PEER
 
-PLACE = typer.Argument(..., metavar="TRACE", help="Folder of a trace; for --goal also a pattern.")
-CHROME = typer.Option(None, "--chrome", metavar="FILE", help="JSON for ui.perfetto.dev and chrome://tracing.")
-GOAL = typer.Option(None, "--goal", metavar="FILE", help="Schedule for LogGOPSim and ATLAHS; collectives as messages.")
-OTF2 = typer.Option(None, "--otf2", metavar="NAME.otf2", help="Archive for the tools of Score-P: Vampir, otf2-print.")
 SHOWN = ("peer", "tag", "bytes", "comm", "request", "ids", "sent", "received", "matches", "words", "flags")
-
-
-def export(
-    place: str = PLACE, chrome: Optional[Path] = CHROME, goal: Optional[Path] = GOAL, otf2: Optional[Path] = OTF2
-) -> None:
-    """Writes a trace as Perfetto or Chrome JSON, as a GOAL schedule, or as an OTF2 archive."""
-    if chrome is None and goal is None and otf2 is None:
-        raise typer.BadParameter("nothing to write: give --chrome FILE, --goal FILE or --otf2 FILE")
-    try:
-        if chrome is not None:
-            write_chrome(chrome, Path(place))
-        if goal is not None:
-            convert("goal", place, goal)
-        if otf2 is not None:
-            convert("otf2", place, otf2)
-    except traces.TraceError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(1) from error
-    except OSError as error:
-        typer.echo(f"error: {error.filename}: {error.strerror}", err=True)
-        raise typer.Exit(1) from error
 
 
 def write_chrome(out: Path, place: Path) -> None:
@@ -92,11 +66,5 @@ def place_of(symbol: str, inside: int, module: str, offset: int) -> str:
 
 
 def convert(form: str, place: str, out: Path) -> None:
-    """By ompl-model, which reads a trace as it does to replay it."""
-    program = peers.build_dir() / "bin" / "ompl-model"
-    if not program.is_file():
-        raise traces.TraceError(f"{program} is not built: run make")
-    done = subprocess.run([program, form, place, out], stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode != 0:
-        raise traces.TraceError(done.stderr.strip().removeprefix("ompl-model: "))
-    typer.echo(done.stderr, err=True, nl=False)
+    """By ompl-model, which reads a trace as it does to replay it. Raises PredictionError."""
+    sys.stderr.write(program.run(form, place, out, heard=False).stderr)

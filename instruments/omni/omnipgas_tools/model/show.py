@@ -1,34 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""omni model show: a trace as text."""
+"""A call of a trace as a line of text."""
 
-import subprocess
-from pathlib import Path
+from __future__ import annotations
+
 from typing import Any
 
-import typer
-
-from omnipgas_tools.model import traces
-
 NONE = -3  # a peer that is none
-PLACE = typer.Argument(..., metavar="DIR", help="Folder of a trace, or the file of one rank.")
-JSON = typer.Option(False, "--json", help="Lines of JSON, with everything.")
-
-
-def show(place: Path = PLACE, json: bool = JSON) -> None:
-    """Prints the calls of a trace, a line each."""
-    try:
-        if json:
-            raise typer.Exit(subprocess.run(traces.dump(place), check=False).returncode)
-        start: int | None = None
-        for line in traces.lines(place):
-            if "call" in line:
-                start = line["begin"] if start is None else start
-                typer.echo(text(line, start))
-    except traces.TraceError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(1) from error
-    except BrokenPipeError:  # the reader has seen enough
-        raise typer.Exit(0) from None
 
 
 def text(line: dict[str, Any], start: int) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""omni model study gauss: Gaussian elimination predicted and measured, laid out as tables 7 and 10 of the LogGPS paper.
+"""Gaussian elimination predicted and measured, laid out as tables 7 and 10 of the LogGPS paper.
 
 In each round the original program is traced; from that trace alone its time is predicted with S as it is, with a larger
 S, and with its messages cut (what-if). The cut program is traced too, and predicted from its own trace, as the paper
@@ -8,13 +8,12 @@ is slower for a while is so for both."""
 
 from __future__ import annotations
 
-import json
 import statistics
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, List  # noqa: UP035
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -23,8 +22,8 @@ from omnipgas_tools.libraries import peers
 from omnipgas_tools.measure import results
 from omnipgas_tools.model import build_examples, examples, timer
 from omnipgas_tools.model.fit import eager
-from omnipgas_tools.model.predict import PredictionError
-from omnipgas_tools.model.tracers import NoTracerError, choose
+from omnipgas_tools.model.program import PredictionError
+from omnipgas_tools.model.tracers import choose
 from omnipgas_tools.model.validate import Comparison, bounds, compare
 from omnipgas_tools.model.whatif import ask, time_of
 from omnipgas_tools.targets.target import Target
@@ -32,18 +31,8 @@ from omnipgas_tools.targets.target import Target
 SCHEMA = "omnipgas-study-gauss-1"
 MODELS = ("loggps", "loggp-1", "loggp-2")
 VARIANTS = ("original", "larger", "fragmented")
-SIZES = "256,512,1024,2048,4096"
 PAGE = 65536  # bytes; the larger S of the paper, enough for its longest message
 BYTES_PER_ROW = 16  # of the longest message: two columns of doubles
-
-NAME = typer.Argument(..., metavar="gauss", help="Which study.")
-PARAMS = typer.Option(..., "--params", metavar="MPI=FILE", help="Fitted parameters of an MPI; once for each MPI.")
-SIZE_LIST = typer.Option(SIZES, "--sizes", help="Sizes of the matrix, comma-separated.")
-RANKS = typer.Option(2, "--ranks", min=2, help="Ranks of the program.")
-RUNS = typer.Option(5, "--runs", min=1, help="Rounds: each variant traced and predicted, then run untraced.")
-LIMIT = typer.Option(16383, "--eager", min=8, help="S of the original, set in the library where that is possible.")
-OUT = typer.Option(..., "-o", "--out", metavar="FILE", help="Result, JSON; the tables stand beside it as .md.")
-TIMEOUT = typer.Option(600.0, "--timeout", min=0.1, help="Seconds until one run counts as hung.")
 
 
 @dataclass(frozen=True)
@@ -61,32 +50,6 @@ class Plan:
         """An S that is enough for every message."""
         longest = BYTES_PER_ROW * (max(self.sizes) + 1)
         return max(PAGE, longest + -longest % 1024)
-
-
-def study(
-    name: str = NAME,
-    params: List[str] = PARAMS,  # noqa: UP006
-    sizes: str = SIZE_LIST,
-    ranks: int = RANKS,
-    runs: int = RUNS,
-    eager_limit: int = LIMIT,
-    out: Path = OUT,
-    timeout: float = TIMEOUT,
-) -> None:
-    """Predicts and measures an example in its variants: omni model study gauss --params mpich=p.json -o s.json"""
-    if name != "gauss":
-        raise typer.BadParameter(f"no study {name}; there is gauss")
-    console = Console(stderr=True, highlight=False)
-    try:
-        files = dict(read_pair(text) for text in params)
-        plan = Plan(read_sizes(sizes), ranks, runs, eager_limit, timeout)
-        found = run(plan, files, console)
-    except (PredictionError, NoTracerError, timer.TimerError, peers.MissingError) as error:
-        console.print(f"error: {error}", style="red", soft_wrap=True, markup=False)
-        raise typer.Exit(1) from error
-    out.write_text(json.dumps(found, indent=1) + "\n")
-    out.with_suffix(".md").write_text(tables(found))
-    typer.echo(tables(found))
 
 
 def read_pair(text: str) -> tuple[str, str]:

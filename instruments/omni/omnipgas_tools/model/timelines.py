@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from omnipgas_tools.model.program import ModelError
+
 MAGIC = b"OMPLTL01"
 RECORD = np.dtype([
     ("begin", "<f8"), ("end", "<f8"), ("bytes", "<u8"), ("lane", "<u4"), ("peer", "<i4"), ("site", "<u4"),
@@ -19,7 +21,7 @@ CALLS = ("computation", "send", "nonblocking send", "receive", "nonblocking rece
 MESSAGE = len(PARTS)  # the activity that is none
 
 
-class TimelineError(Exception):
+class TimelineError(ModelError):
     """A file that is none, or damaged."""
 
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from omnipgas_tools.libraries import peers
+from omnipgas_tools.model.program import ModelError
 
 PATIENCE = 10  # seconds that a launcher has to end its ranks
 
 
-class TimerError(Exception):
+class TimerError(ModelError):
     """A run that gave no time; the text says why."""
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""omni model trace: runs a program with its MPI's or this layer's interposer, and says what was recorded."""
+"""Runs a program with its MPI's or this layer's interposer, and says what was recorded."""
+
+from __future__ import annotations
 
 import json
 import os
@@ -7,43 +9,16 @@ import signal
 import subprocess
 from collections import Counter
 from pathlib import Path
-from typing import Optional
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from omnipgas_tools.libraries import peers
 from omnipgas_tools.model import traces
 from omnipgas_tools.model.tracer import Tracer
-from omnipgas_tools.model.tracers import NoTracerError, choose
 from omnipgas_tools.model.traces import Summary, TraceError
 
 MOST_ROWS = 32  # of the table
-
-OUT = typer.Option(..., "-o", "--out", metavar="DIR", help="Folder for the trace; new, or without one.")
-MPI = typer.Option(None, "--mpi", metavar="NAME", help="The interposer to use. [that of the program's MPI]")
-COMMAND = typer.Argument(..., metavar="COMMAND...", help="As one would start it: -- mpiexec -n 16 ./app")
-
-
-def trace(command: list[str] = COMMAND, out: Path = OUT, mpi: Optional[str] = MPI) -> None:
-    """Records every MPI call of an unmodified program: omni model trace -o DIR -- mpiexec -n 16 ./app"""
-    console = Console(stderr=True, highlight=False)
-    try:
-        tracer = choose(peers.build_dir(), command, mpi)
-        prepare(out)
-    except (NoTracerError, TraceError) as error:
-        raise typer.BadParameter(str(error)) from error
-    status = run(command, tracer, out)
-    try:
-        complete = report(console, out)
-    except TraceError as error:
-        console.print(f"error: {error}", style="red", soft_wrap=True)
-        complete = []
-    write_description(out, command, tracer, status, complete)
-    if status != 0:
-        console.print(f"the program ended with status {status}", soft_wrap=True)
-    raise typer.Exit(status or (0 if complete else 1))
 
 
 def prepare(out: Path) -> None:

@@ -13,12 +13,13 @@ from pathlib import Path
 from omnipgas_tools.libraries import installation, peers
 from omnipgas_tools.libraries.compilers import FailedError, targets
 from omnipgas_tools.model.build_tracers import compile_installed, describe
+from omnipgas_tools.model.program import ModelError
 from omnipgas_tools.model.tracer import LIBRARY, OWN, Tracer, name_of
 
 LDD_LIMIT = 30  # seconds
 
 
-class NoTracerError(Exception):
+class NoTracerError(ModelError):
     """No interposer fits; the text says why and what to do."""
 
 

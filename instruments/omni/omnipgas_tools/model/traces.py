@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.model.program import ModelError, built
 
 RANK_FILES = "rank.*.omplt"
 VERSION = 1  # of trace.json
 SUMMARY_LIMIT = 600  # seconds
 
 
-class TraceError(Exception):
+class TraceError(ModelError):
     """A trace that is not whole, or damaged; the text says what is wrong."""
 
 
@@ -48,10 +48,7 @@ class Summary:
 
 def dump(*arguments: str | Path) -> list[str]:
     """The command line of ompl_trace_dump."""
-    program = peers.build_dir() / "bin" / "ompl_trace_dump"
-    if not program.is_file():
-        raise TraceError(f"{program} is not built: run make")
-    return [str(program), *map(str, arguments)]
+    return [built("ompl_trace_dump"), *map(str, arguments)]
 
 
 def summaries(place: Path) -> list[Summary]:

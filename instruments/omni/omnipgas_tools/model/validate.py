@@ -1,37 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""omni model validate: runs a program, and says how far its predicted time is from the measured one."""
+"""How far the predicted time of a program is from the measured one."""
+
+from __future__ import annotations
 
 import statistics
 import subprocess
 import sys
-import tempfile
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, List, Optional  # noqa: UP035
+from typing import Any
 
-import typer
 from rich.console import Console
 
-from omnipgas_tools.libraries import peers
 from omnipgas_tools.model import timer, traces
-from omnipgas_tools.model.predict import MODEL, SHARING, PredictionError, seconds, write
+from omnipgas_tools.model.options import replay_options
 from omnipgas_tools.model.predict import run as predict
+from omnipgas_tools.model.predict import seconds
+from omnipgas_tools.model.program import PredictionError
 from omnipgas_tools.model.trace import prepare
 from omnipgas_tools.model.tracer import Tracer
-from omnipgas_tools.model.tracers import NoTracerError, choose
 from omnipgas_tools.targets.target import Target, at_most
-
-PARAMS = typer.Option(
-    None, "--params", metavar="FILE", help="Parameters, or cenju4, myrinet, fast-ethernet. [fitted now]"
-)
-RUNS = typer.Option(5, "--runs", min=1, help="Untraced runs.")
-OUT = typer.Option(None, "-o", "--out", metavar="DIR", help="Where the trace stays. [nowhere]")
-MPI = typer.Option(None, "--mpi", metavar="NAME", help="The interposer to use. [that of the program's MPI]")
-JSON = typer.Option(None, "--json", metavar="FILE", help="The whole result; - for standard output.")
-TIMEOUT = typer.Option(600.0, "--timeout", min=0.1, help="Seconds until one run counts as hung.")
-COMMAND = typer.Argument(..., metavar="COMMAND...", help="As one would start it: -- mpiexec -n 16 ./app")
-
 
 MOST_NAMED = 8  # errors beside a median
 
@@ -82,37 +70,6 @@ def bounds(title: str, compared: list[tuple[str, Comparison]], why: str) -> list
     ]
 
 
-def validate(
-    command: List[str] = COMMAND,  # noqa: UP006
-    params: Optional[str] = PARAMS,
-    model: str = MODEL,
-    runs: int = RUNS,
-    out: Optional[Path] = OUT,
-    mpi: Optional[str] = MPI,
-    json: Optional[str] = JSON,
-    timeout: float = TIMEOUT,
-    sharing: bool = SHARING,
-) -> None:
-    """Predicted against measured: omni model validate --params params.json -- mpiexec -n 2 ./app"""
-    console = Console(stderr=json == "-", highlight=False)
-    try:
-        tracer = choose(peers.build_dir(), command, mpi)
-        with ExitStack() as stack:
-            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="omni-validate-")))
-            folder = out or scratch / "trace"
-            prepare(folder)
-            parameters = params or fit(tracer, scratch / "params.json")
-            times = [timer.run(command, timeout) for _ in range(runs)]
-            prediction = trace_and_predict(command, tracer, folder, parameters, model, sharing, timeout)
-        result = to_json(command, times, prediction)
-        if json:
-            write(json, result)
-    except (NoTracerError, PredictionError, timer.TimerError, traces.TraceError) as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(1) from error
-    show(console, result)
-
-
 def fit(tracer: Tracer, out: Path) -> str:
     """Measures the machine under the program's MPI, before anything is predicted."""
     name = tracer.name.removesuffix("-abi")
@@ -122,20 +79,20 @@ def fit(tracer: Tracer, out: Path) -> str:
     return str(out)
 
 
-def trace_and_predict(
-    command: list[str],
-    tracer: Tracer,
-    folder: Path,
-    params: str,
-    model: str,
-    sharing: bool,
-    limit: float,
-) -> dict[str, Any]:
-    """One traced run, replayed."""
-    timer.finish(command, tracer.environment(folder), limit)
+def validated(
+    command: list[str], tracer: Tracer, folder: Path, params: str | None, fitted: Path, *,
+    model: str, runs: int, timeout: float, sharing: bool = True,
+) -> tuple[dict[str, Any], str]:  # fmt: skip
+    """Fits the machine's parameters, into `fitted`, if there are none; runs the program, then once traced, into
+    `folder`, and replays that. The result, as to_json() has it, and the parameters. Raises ModelError."""
+    prepare(folder)
+    params = params or fit(tracer, fitted)
+    times = [timer.run(command, timeout) for _ in range(runs)]
+    timer.finish(command, tracer.environment(folder), timeout)
     if any(rank.state != "finalized" for rank in traces.summaries(folder)):
         raise PredictionError("the traced program did not come to MPI_Finalize on all ranks")
-    return predict(str(folder), params, model, ["--no-sensitivity", *([] if sharing else ["--no-sharing"])])
+    prediction = predict(str(folder), params, model, ["--no-sensitivity", *replay_options(sharing)])
+    return to_json(command, times, prediction), params
 
 
 def to_json(command: list[str], times: list[timer.Times], prediction: dict[str, Any]) -> dict[str, Any]:

@@ -1,32 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""omni model whatif: what would change if the machine, the library or the program were different."""
+"""What would change if the machine, the library or the program were different."""
+
+from __future__ import annotations
 
 import json
 import math
 import re
-import subprocess
 from itertools import pairwise
-from typing import Any, List, Optional  # noqa: UP035
+from typing import Any
 
-import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
-from omnipgas_tools.libraries import peers
-from omnipgas_tools.model.predict import (
-    BUFFER,
-    INPUT,
-    JOBS,
-    MODEL,
-    PARAMS,
-    SHARING,
-    THREADS,
-    PredictionError,
-    at_once,
-    seconds,
-    write,
-)
+from omnipgas_tools.model import program
+from omnipgas_tools.model.predict import seconds
+from omnipgas_tools.model.program import PredictionError
+from omnipgas_tools.report.terminal import table_of
 
 POINTS = 32  # of a sweep, at most
 LENGTHS = ("S", "s")
@@ -34,68 +22,13 @@ UNITS = {"": 1.0, "ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 BINARY = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 VALUE = re.compile(r"([0-9.]+(?:e[+-]?[0-9]+)?)([A-Za-z]*)")
 
-SET = typer.Option(
-    [], "--set", metavar="NAME=VALUE", help="A parameter: S=64K, L=2us, Gl=0.5 (ns/byte), or o=0.5x, half of it."
-)
-SWEEP = typer.Option(None, "--sweep", metavar="NAME=FROM:TO", help="S=1K:1M, at lengths that occur; others in steps.")
-MACHINE = typer.Option(None, "--machine", metavar="NAME|FILE", help="The parameters of another machine.")
-FACTOR = typer.Option(None, "--compute-factor", min=0, help="Of all computation: 0.5 is twice as fast.")
-COLLECTIVE = typer.Option([], "--collective", metavar="NAME=ALGORITHM", help="allreduce=ring; docs/model-whatif.md.")
-FRAGMENT = typer.Option(False, "--fragment", help="Cut messages above S into pieces of at most S bytes.")
-JSON = typer.Option(None, "--json", metavar="FILE", help="The whole answer; - for standard output.")
-
 Change = dict[str, Any]
 
 
-def whatif(
-    trace: str = INPUT,
-    params: str = PARAMS,
-    model: str = MODEL,
-    set_: List[str] = SET,  # noqa: UP006
-    sweep: Optional[str] = SWEEP,
-    machine: Optional[str] = MACHINE,
-    compute_factor: Optional[float] = FACTOR,
-    collective: List[str] = COLLECTIVE,  # noqa: UP006
-    fragment: bool = FRAGMENT,
-    json: Optional[str] = JSON,
-    sharing: bool = SHARING,
-    eager_buffer: int = BUFFER,
-    jobs: Optional[int] = JOBS,
-    threads: Optional[int] = THREADS,
-) -> None:
-    """Replays a trace with changes, all at once; without any, what would help most."""
-    options = [f"--eager-buffer={eager_buffer}", *at_once(jobs, threads), *([] if sharing else ["--no-sharing"])]
-    console = Console(stderr=json == "-", highlight=False)
-    try:
-        change = read_change(set_, machine, compute_factor, collective, fragment)
-        ranked = sweep is None and not change
-        first = ask(trace, params, model, options, [])
-        if sweep is not None:
-            changes = sweep_of(sweep, change, first["survey"])
-        else:
-            changes = [{"name": describe(change), **change}] if change else likely(first)
-        answer = compare(ask(trace, params, model, options, changes), changes)
-        if ranked:
-            answer["changes"].sort(key=lambda row: row.get("time_seconds", math.inf))
-        if json:
-            write(json, answer)
-    except PredictionError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(1) from error
-    show(console, answer, ranked)
-
-
 def ask(trace: str, params: str, model: str, options: list[str], changes: list[Change]) -> dict[str, Any]:
-    """What ompl-model says."""
-    program = peers.build_dir() / "bin" / "ompl-model"
-    if not program.is_file():
-        raise PredictionError(f"{program} is not built: run make")
-    command = [str(program), "whatif", trace, "--params", params, "--model", model, "--changes", "-", *options]
-    done = subprocess.run(command, input=json.dumps(changes), capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        text = done.stderr.strip().removeprefix("ompl-model: ")
-        raise PredictionError(text or f"ompl-model ended with status {done.returncode}")
-    answer: dict[str, Any] = json.loads(done.stdout)
+    """What ompl-model says. Raises PredictionError."""
+    line = ["whatif", trace, "--params", params, "--model", model, "--changes", "-", *options]
+    answer: dict[str, Any] = json.loads(program.run(*line, given=json.dumps(changes)).stdout)
     return answer
 
 
@@ -250,10 +183,7 @@ def show(console: Console, answer: dict[str, Any], ranked: bool) -> None:
     base = answer["base"]
     what = "the marked part" if "region_seconds" in base else "the whole program"
     console.print(f"{answer['input']} on {answer['machine']} under {answer['model']}, {what}:", markup=False)
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("change", overflow="fold")
-    for name in ("time", "saves", "%", "rendezvous", "send wait", "recv wait"):
-        table.add_column(name, justify="right")
+    table = table_of("+change", ">time", ">saves", ">%", ">rendezvous", ">send wait", ">recv wait", left=1)
     table.add_row(*cells(base | {"name": "none"}, base["time_seconds"]))
     rows = [row for row in answer["changes"] if not ranked or matters(row, base["time_seconds"])]
     for row in rows:

@@ -18,6 +18,19 @@ COLUMN = 12  # characters of a column with its margin
 MARKS = {"hung": "hung", "crashed": "crashed", "corrupt": "corrupt", "skipped": "-"}
 
 
+def table_of(*heads: str, right: int = 1, left: int = 0) -> Table:
+    """An empty table, with so many blanks beside each cell; columns whose head begins with > are aligned at the right,
+    those with + fold long words."""
+    out = Table(box=SIMPLE_HEAD, padding=(0, right, 0, left))
+    for head in heads:
+        out.add_column(
+            head.lstrip(">+"),
+            justify="right" if head.startswith(">") else "left",
+            overflow="fold" if head.startswith("+") else "ellipsis",
+        )
+    return out
+
+
 def size_text(size: int) -> str:
     """A size as one says it: 8 B, 4 KiB."""
     for unit, name in ((2**20, "MiB"), (2**10, "KiB")):

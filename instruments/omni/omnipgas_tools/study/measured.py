@@ -7,13 +7,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from omnipgas_tools.commands import solve
 from omnipgas_tools.halo import rounds as halo_rounds
 from omnipgas_tools.halo.pattern import Pattern, ring
 from omnipgas_tools.libraries import installation, peers
 from omnipgas_tools.libraries.peers import Found
 from omnipgas_tools.measure import network, stats
 from omnipgas_tools.measure.rounds import Entry, Limits, Progress, Rounds, shuffled
+from omnipgas_tools.solver import jobs as solver
 from omnipgas_tools.study.plan import BASE, PARTITIONS, STRATEGIES, WORKS, Plan
 
 RING = 18  # ranks
@@ -74,7 +74,7 @@ def solves(ranks: int, plan: Plan, progress: Progress) -> list[dict[str, Any]]:
     def block(job: _Solve, _index: int) -> float:
         progress.at(f"{ranks} ranks: {job.work}, {job.partition}, {job.strategy}")
         line = [*_program(job.work, plan), plan.matrix, f"--partition={job.partition}", f"--strategy={job.strategy}"]
-        done = solve.result_of(line, ranks, plan.mpi, plan.timeout)
+        done = solver.result_of(line, ranks, plan.mpi, plan.timeout)
         progress.done()
         return float(done["seconds_per_iteration"])
 

@@ -7,8 +7,9 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from omnipgas_tools.commands import partition, solve
 from omnipgas_tools.model import predict
+from omnipgas_tools.solver import jobs as solver
+from omnipgas_tools.solver import partition
 from omnipgas_tools.study.plan import BASE, Plan
 from omnipgas_tools.study.schedule import Compute, Part, goal
 
@@ -22,7 +23,7 @@ def compute_at(rows: float, plan: Plan) -> dict[str, float]:
     side = max(2, round(rows ** (1 / 3)))
     iterations = int(min(100, max(10, ENTRIES_MEASURED / (27 * side**3))))
     line = ["cg", f"--generate=27pt:{side}", "--tol=0", f"--max-iterations={iterations}"]
-    found = [solve.result_of(line, 1, None, plan.timeout) for _ in range(RUNS)]
+    found = [solver.result_of(line, 1, None, plan.timeout) for _ in range(RUNS)]
     return {
         "entry": statistics.median(1e9 * one["split"]["product"] / one["entries"] for one in found),
         "row": statistics.median(1e9 * one["split"]["vectors"] / one["rows"] for one in found),

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.model import examples, study, timer
-from omnipgas_tools.model.fit import command, eager
+from omnipgas_tools.model.fit import eager, machine
 from omnipgas_tools.model.fit.curves import medians
 from omnipgas_tools.model.fit.equations import LOGGPS
 from omnipgas_tools.model.fit.measure import Plan, measure
@@ -91,7 +91,7 @@ def _fit(mpi: str, out: Path, *options: str, env: dict[str, str] | None = None) 
 
 def fresh_error(build: Path, mpi: str, parameters: dict[str, Any]) -> float:
     """Percent, the median over lengths."""
-    library = command.chosen(peers.find(peers.table(build)[mpi], build, "roundtrip"), None, None)
+    library = machine.chosen(peers.find(peers.table(build)[mpi], build, "roundtrip"), None, None)
     curves = medians(measure(library, "send", FRESH, lambda text, part: None).measurements)
     s, S = (int(parameters[name]["value"]) for name in ("s", "S"))
     values = np.array([parameters[name]["value"] for name in LOGGPS.names])

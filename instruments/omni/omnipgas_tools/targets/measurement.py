@@ -21,16 +21,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from omnipgas_tools.commands.solve import SolveError
 from omnipgas_tools.libraries.compilers import FailedError
 from omnipgas_tools.libraries.peers import MissingError
 from omnipgas_tools.measure import network
 from omnipgas_tools.measure.runner import Cell, Outcome
 from omnipgas_tools.measure.worker import WorkerError
 from omnipgas_tools.model.fit.measurements import DataError
-from omnipgas_tools.model.predict import PredictionError
+from omnipgas_tools.model.program import PredictionError
 from omnipgas_tools.model.timer import TimerError
 from omnipgas_tools.model.tracers import NoTracerError
+from omnipgas_tools.solver.jobs import SolveError
 from omnipgas_tools.targets.bench import Bench, limits
 from omnipgas_tools.targets.target import Target
 from omnipgas_tools.tuner.runs import RunError

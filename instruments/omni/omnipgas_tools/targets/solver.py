@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from omnipgas_tools.commands import solve
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.model import examples
+from omnipgas_tools.solver import jobs
 from omnipgas_tools.targets.bench import ROUNDS, Bench
 from omnipgas_tools.targets.measurement import FAILURES, Measurement, output
 from omnipgas_tools.targets.target import Target, at_most
@@ -67,7 +67,7 @@ def rounds(side: int = SIDE, count: int = ROUNDS) -> Measurement:
 def ours(side: int, format_: str) -> Run:
     """omni cg with that format of the matrix."""
     line = ["cg", f"--generate=27pt:{side}", f"--format={format_}", f"--tol={TOLERANCE}"]
-    done = solve.result_of(line, RANKS, None, LIMIT)
+    done = jobs.result_of(line, RANKS, None, LIMIT)
     wanted = ("iterations", "seconds_per_iteration", "setup_seconds", "relative_residual", "rows", "entries")
     return {name: done[name] for name in wanted}
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from omnipgas_tools.commands import tune
+from omnipgas_tools.tuner import table as tables
 from typer.testing import CliRunner, Result
 
 ENTRY: dict[str, Any] = {
@@ -20,7 +21,7 @@ OPEN = {**ENTRY, "modes": True, "algorithm": "ring", "microseconds": {"ring/none
 
 
 def write(path: Path, **changes: Any) -> Path:
-    whole = {"format": tune.FORMAT, "version": tune.VERSION, "entries": [ENTRY, OTHER], **changes}
+    whole = {"format": tables.FORMAT, "version": tables.VERSION, "entries": [ENTRY, OTHER], **changes}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(whole))
     return path
@@ -35,15 +36,15 @@ def test_the_table_is_where_the_library_keeps_it(tmp_path: Path, monkeypatch: py
     monkeypatch.delenv("OMPL_TUNER_TABLE", raising=False)
     monkeypatch.setenv("HOME", "/home/me")
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert tune.place(None) == Path("/home/me/.cache") / name
+    assert tables.place(None) == Path("/home/me/.cache") / name
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert tune.place(None) == tmp_path / name
+    assert tables.place(None) == tmp_path / name
     monkeypatch.setenv("OMPL_TUNER_TABLE", "/elsewhere")
-    assert tune.place(None) == Path("/elsewhere")
-    assert tune.place(tmp_path) == tmp_path
+    assert tables.place(None) == Path("/elsewhere")
+    assert tables.place(tmp_path) == tmp_path
     monkeypatch.setenv("OMPL_TUNER_TABLE", "none")
-    with pytest.raises(tune.TableError, match="is none"):
-        tune.place(None)
+    with pytest.raises(tables.TableError, match="is none"):
+        tables.place(None)
 
 
 def test_show(tmp_path: Path) -> None:
@@ -69,7 +70,7 @@ def test_show_says_which_progress_is_the_best(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("least, most", [(0, 0), (1, 1), (3, 3), (4, 4), (8, 9), (10, 11), (1024, 1279), (1792, 2047)])
 def test_classes_of_sizes(least: int, most: int) -> None:
-    assert tune.Entry(**{**ENTRY, "bytes": least}).most_bytes == most
+    assert tables.Entry(**{**ENTRY, "bytes": least}).most_bytes == most
 
 
 def test_export_and_clear(tmp_path: Path) -> None:
@@ -107,10 +108,10 @@ def test_what_messages_cost_goes_into_the_table(tmp_path: Path) -> None:
     done = run("model", str(near), "--table", str(table))
     assert done.exit_code == 0, done.output
     assert "node: L 200 ns, o 50 ns, g 60 ns, G 0.75 ns/byte" in done.output
-    write(table, loggp_ns=tune.load(table).terms)
+    write(table, loggp_ns=tables.load(table).terms)
     far = fitted(tmp_path / "far.json", transport="tcp", L=30000.0)
     assert run("model", str(far), "--table", str(table)).exit_code == 0
-    known = tune.load(table)
+    known = tables.load(table)
     assert len(known.entries) == 2, "what was there stays"
     assert known.terms == {
         "node": {"L": 200, "o": 50, "g": 60, "G": 0.75},

@@ -12,7 +12,6 @@ from omnipgas_tools.measure.runner import Progress
 from omnipgas_tools.targets import targets
 from omnipgas_tools.targets.bench import Bench
 from omnipgas_tools.targets.tuner import KINDS, beside_the_best, held, judged, recorded
-from omnipgas_tools.tuner import record as tune_record
 from omnipgas_tools.tuner import runs as tuner_runs
 from omnipgas_tools.tuner.runs import TUNED, Kind, Live, Replayed, RunError
 from typer.testing import CliRunner, Result
@@ -69,7 +68,7 @@ def test_a_recording_is_made_kept_and_replayed(build: Path, tmp_path: Path) -> N
     done = run("record", "-o", str(kept), "--collectives", "allgather,broadcast", "--sizes", "8", "--calls", "30")
     assert done.exit_code == 0, done.output
     content = json.loads(kept.read_text())
-    assert content["schema"] == tune_record.SCHEMA
+    assert content["schema"] == tune.RECORDING_SCHEMA
     assert [one["collective"] for one in content["recordings"]] == ["allgather", "broadcast"]
     for one in content["recordings"]:
         assert len(one["microseconds"]) >= 3

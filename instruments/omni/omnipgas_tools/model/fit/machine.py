@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""omni model fit: measures round trips between two ranks and fits the parameters of LogGPS and its relatives."""
+"""Measures round trips between two ranks of a library, fits the parameters of LogGPS and its relatives to them, and
+writes the parameter file."""
+
+from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -22,64 +25,26 @@ from omnipgas_tools.model.fit import report as fit_report
 from omnipgas_tools.model.fit.fitting import Fit, fit
 from omnipgas_tools.model.fit.measure import Outcome, Plan, measure
 from omnipgas_tools.model.fit.measurements import DataError, Measurements
-from omnipgas_tools.options import RATE, TWO_HOSTS, on_hosts
+from omnipgas_tools.options import on_hosts
 
 QUICK = {"rounds": 6, "launches": 2, "per_octave": 2, "largest": 1 << 20, "seconds": 0.001}
-WIDTH = 140  # of what goes into a file
 OPERATIONS = {"put": "put", "get": "get", "word": "put_word"}  # of this layer, and their names in the file
-
-LIBRARY = typer.Option(None, "--mpi", metavar="NAME", help="mpich, openmpi, intel, mpich-debian, openmpi-debian; ompl.")
-OUT = typer.Option(..., "-o", "--out", metavar="FILE", help="Parameter file to write.")
-AGAIN = typer.Option(None, "--from", metavar="FILE", help="Fit what this parameter file has measured again.")
-OVER = typer.Option(None, "--over", help=f"What ompl goes over instead of memory: {', '.join(network.TRANSPORTS)}.")
-LARGEST = typer.Option(None, "--largest", min=1024, help="Longest message, bytes. [4 MiB; quick: 1 MiB]")
-ROUNDS = typer.Option(None, "--rounds", min=3, help="Rounds over all lengths. [30; quick: 6]")
-QUICKLY = typer.Option(False, "--quick", help="Fewer and shorter rounds, fewer lengths.")
-TIMEOUT = typer.Option(30.0, "--timeout", min=0.1, help="Seconds until one block counts as hung.")
-PLOT = typer.Option(None, "--plot", metavar="FILE", help="Measured and modelled round trips, PNG or SVG.")
-SEED = typer.Option(1, "--seed", help="Of the order of measurements and of the intervals.")
+FAILURES = (DataError, WorkerError, MissingError)
 
 
-def fit_command(
-    out: Path = OUT,
-    mpi: Optional[str] = LIBRARY,
-    again: Optional[Path] = AGAIN,
-    over: Optional[str] = OVER,
-    hosts: int = TWO_HOSTS,
-    rate: Optional[int] = RATE,
-    largest: Optional[int] = LARGEST,
-    rounds: Optional[int] = ROUNDS,
-    quick: bool = QUICKLY,
-    timeout: float = TIMEOUT,
-    plot: Optional[Path] = PLOT,
-    seed: int = SEED,
-) -> None:
-    """Measures a machine: omni model fit --mpi mpich -o params.json"""
-    if (mpi is None) == (again is None):
-        raise typer.BadParameter("give either --mpi or --from")
-    if plot is not None:
-        from omnipgas_tools.model.fit import plot as fit_plot
+def plan(quick: bool, **asked: float | None) -> Plan:
+    """What is measured; what was not asked for is as usual."""
+    given = {name: value for name, value in asked.items() if value is not None}
+    return replace(Plan(), **((QUICK if quick else {}) | given))  # type: ignore[arg-type]
 
-        if plot.suffix not in fit_plot.FORMATS:
-            raise typer.BadParameter(f"--plot {plot}: the name must end in {' or '.join(fit_plot.FORMATS)}")
-    if not out.absolute().parent.is_dir():
-        raise typer.BadParameter(f"-o {out}: there is no folder {out.absolute().parent}")
-    console = Console(stderr=True, highlight=False)
-    if not console.is_terminal:
-        console.width = WIDTH
-    wanted = {"timeout": timeout, "seed": seed, **(QUICK if quick else {})}
-    wanted |= {name: value for name, value in (("largest", largest), ("rounds", rounds)) if value is not None}
-    plan = replace(Plan(), **wanted)  # type: ignore[arg-type]
-    try:
-        if again is not None:
-            content, measured = parameter_file.read_measurements(again)
-        else:
-            assert mpi is not None
-            content, measured = run(console, mpi, over, hosts, rate, plan)
-        finish(console, content, measured, seed, out, plot)
-    except (DataError, WorkerError, MissingError) as error:
-        console.print(f"error: {error}", style="red", soft_wrap=True, markup=False)
-        raise typer.Exit(1) from error
+
+def fit_library(
+    console: Console, mpi: str, out: Path, wanted: Plan, *,
+    over: str | None = None, hosts: int = 1, rate: int | None = None, plot: Path | None = None,
+) -> None:  # fmt: skip
+    """Measures a library, fits, writes the parameter file. Raises one of FAILURES."""
+    content, measured = run(console, mpi, over, hosts, rate, wanted)
+    finish(console, content, measured, wanted.seed, out, plot)
 
 
 def run(

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""omni model study gauss: Gaussian elimination predicted and measured, laid out as tables 7 and 10 of the LogGPS
+paper."""
+
+import json
+from pathlib import Path
+from typing import List  # noqa: UP035
+
+import typer
+
+from omnipgas_tools.libraries.peers import MissingError
+from omnipgas_tools.model import study as gauss
+from omnipgas_tools.model.options import TIMEOUT
+from omnipgas_tools.model.program import ModelError
+from omnipgas_tools.options import check_writable, progress_console, sizes
+
+NAME = typer.Argument(..., metavar="gauss", help="Which study.")
+PARAMS = typer.Option(
+    ..., "--params", metavar="MPI=FILE", help="Fitted parameters of an MPI; once for each MPI that is studied."
+)
+SIZES = sizes("256,512,1024,2048,4096", "Sizes of the matrix, comma-separated.")
+RANKS = typer.Option(2, "--ranks", min=2, help="Ranks of the program.")
+RUNS = typer.Option(
+    5, "--runs", min=1, help="Rounds; in each every variant is traced and predicted, then runs untraced."
+)
+LIMIT = typer.Option(
+    16383, "--eager", min=8, help="S of the original, in bytes; it is set in the library where that is possible."
+)
+OUT = typer.Option(
+    ..., "-o", "--out", metavar="FILE", help="Writes the result to FILE, as JSON; the tables go beside it, as .md."
+)
+
+
+def study(
+    name: str = NAME,
+    params: List[str] = PARAMS,  # noqa: UP006
+    sizes: str = SIZES,
+    ranks: int = RANKS,
+    runs: int = RUNS,
+    eager_limit: int = LIMIT,
+    out: Path = OUT,
+    timeout: float = TIMEOUT,
+) -> None:
+    """Predicts and measures an example in its variants: omni model study gauss --params mpich=p.json -o s.json"""
+    if name != "gauss":
+        raise typer.BadParameter(f"no study {name}; there is gauss")
+    files = dict(gauss.read_pair(text) for text in params)
+    plan = gauss.Plan(gauss.read_sizes(sizes), ranks, runs, eager_limit, timeout)
+    check_writable(out, "-o")
+    console = progress_console()
+    try:
+        found = gauss.run(plan, files, console)
+    except (ModelError, MissingError) as error:
+        console.print(f"error: {error}", style="red", soft_wrap=True, markup=False)
+        raise typer.Exit(1) from error
+    out.write_text(json.dumps(found, indent=1) + "\n")
+    out.with_suffix(".md").write_text(gauss.tables(found))
+    typer.echo(gauss.tables(found))

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""omni model whatif: what would change if the machine, the library or the program were different."""
+
+import math
+from typing import List, Optional  # noqa: UP035
+
+import typer
+
+from omnipgas_tools.model import whatif as changes
+from omnipgas_tools.model.options import (
+    BUFFER,
+    INPUT,
+    JOBS,
+    JSON,
+    MODEL,
+    PARAMS,
+    SHARING,
+    THREADS,
+    answers,
+    replay_options,
+)
+from omnipgas_tools.model.predict import write
+from omnipgas_tools.model.program import ModelError
+from omnipgas_tools.options import check_writable, failing
+
+SET = typer.Option(
+    [], "--set", metavar="NAME=VALUE",
+    help="Sets a parameter: S=64K, L=2us, Gl=0.5 (ns/byte), or o=0.5x, half of it; repeatable.",
+)  # fmt: skip
+SWEEP = typer.Option(
+    None, "--sweep", metavar="NAME=FROM:TO",
+    help="Replays with several values of a parameter: S=1K:1M at the lengths that occur, others in even steps.",
+)  # fmt: skip
+MACHINE = typer.Option(None, "--machine", metavar="NAME|FILE", help="Takes the parameters of another machine.")
+FACTOR = typer.Option(None, "--compute-factor", min=0, help="Factor of all computation; 0.5 is twice as fast.")
+COLLECTIVE = typer.Option(
+    [], "--collective", metavar="NAME=ALGORITHM",
+    help="Takes another algorithm for a collective: allreduce=ring; repeatable; docs/model-whatif.md lists them.",
+)  # fmt: skip
+FRAGMENT = typer.Option(False, "--fragment", help="Cuts messages above S into pieces of at most S bytes.")
+
+
+def whatif(
+    trace: str = INPUT,
+    params: str = PARAMS,
+    model: str = MODEL,
+    set_: List[str] = SET,  # noqa: UP006
+    sweep: Optional[str] = SWEEP,
+    machine: Optional[str] = MACHINE,
+    compute_factor: Optional[float] = FACTOR,
+    collective: List[str] = COLLECTIVE,  # noqa: UP006
+    fragment: bool = FRAGMENT,
+    json: Optional[str] = JSON,
+    sharing: bool = SHARING,
+    eager_buffer: int = BUFFER,
+    jobs: Optional[int] = JOBS,
+    threads: Optional[int] = THREADS,
+) -> None:
+    """Replays a trace with changes, all at once; without any, what would help most."""
+    check_writable(json, "--json")
+    options = replay_options(sharing, eager_buffer, jobs, threads)
+    with failing(ModelError):
+        change = changes.read_change(set_, machine, compute_factor, collective, fragment)
+        ranked = sweep is None and not change
+        first = changes.ask(trace, params, model, options, [])
+        if sweep is not None:
+            wanted = changes.sweep_of(sweep, change, first["survey"])
+        else:
+            wanted = [{"name": changes.describe(change), **change}] if change else changes.likely(first)
+        answer = changes.compare(changes.ask(trace, params, model, options, wanted), wanted)
+        if ranked:
+            answer["changes"].sort(key=lambda row: row.get("time_seconds", math.inf))
+        if json:
+            write(json, answer)
+    changes.show(answers(json), answer, ranked)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One call of a measuring command: what it began with, the result file, the plot, the exit status."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from omnipgas_tools.measure import results
+from omnipgas_tools.measure.results import Result
+from omnipgas_tools.measure.runner import Limits
+from omnipgas_tools.options import INTERRUPTED, check_writable, console_beside, order
+
+
+class Session:
+    """Begins before anything is measured: what cannot be written ends the command then."""
+
+    def __init__(self, json: str | None, plot: Path | None, limits: Limits, seed: int | None = None) -> None:
+        check_writable(json, "--json")
+        check_writable(plot, "--plot")
+        self.json, self.plot, self.limits, self.seed = json, plot, limits, order(seed)
+        self.console = console_beside(json)
+        self.machine, self.started = results.machine(), datetime.now(UTC)
+
+    def write(self, rows: Sequence[Result], libraries: dict[str, Any], interrupted: bool) -> None:
+        """Writes the result file, if one is wanted; `libraries`: how each was started."""
+        if self.json:
+            said = results.command(self.started, self.seed, self.limits, libraries, interrupted)
+            results.write(self.json, results.document(self.machine, said, list(rows)))
+
+    def end(
+        self,
+        rows: Sequence[Result],
+        libraries: dict[str, Any],
+        interrupted: bool,
+        draw: Callable[[Path], None] | None = None,
+    ) -> typer.Exit:
+        """Writes what was asked for; the end of the command, a failure if nothing was measured."""
+        self.write(rows, libraries, interrupted)
+        if self.plot and draw:
+            draw(self.plot)
+            self.console.print(f"Plot: {self.plot}")
+        measured = any(row["status"] == "ok" for row in rows)
+        return typer.Exit(INTERRUPTED if interrupted else 0 if measured else 1)

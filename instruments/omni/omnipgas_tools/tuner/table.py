@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The table of the tuner of collectives: what it has found on this machine, and keeps for later jobs."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from omnipgas_tools import files
+from omnipgas_tools.report import terminal
+
+FORMAT, VERSION = "omnipgas tuner table", 2  # of the library's file: src/coll/tuner/table.cpp
+
+
+class TableError(Exception):
+    """Why there is no table."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Calls of one kind: what each choice took, in microseconds: an algorithm, or `ring/shared`, one with a mode of
+    progress."""
+
+    collective: str
+    members: int
+    nodes: int
+    clustered: bool  # several nodes, with several members each
+    commutative: bool
+    modes: bool  # of progress are chosen, too: nonblocking calls, from the start to the end of the wait
+    algorithm: str  # that the calls name; auto: it is chosen
+    bytes: int  # the fewest of the class
+    calls: int  # that were tuned
+    microseconds: dict[str, float]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.microseconds, dict) or not self.microseconds:
+            raise ValueError(f"{self.collective} without times")
+
+    @property
+    def most_bytes(self) -> int:
+        """The most bytes of the class: there are four for each power of two (src/coll/tuner/candidates.cpp)."""
+        return self.bytes + (1 << max(self.bytes.bit_length() - 3, 0)) - 1
+
+    @property
+    def ranking(self) -> list[tuple[str, float]]:
+        """The choices with their times, the best first."""
+        return sorted(self.microseconds.items(), key=lambda one: one[1])
+
+
+def place(table: Path | None) -> Path:
+    """Where the table is, by the library's rules; raises TableError if none is kept."""
+    if table is not None:
+        return table
+    chosen = os.environ.get("OMPL_TUNER_TABLE", "")
+    if chosen == "none":
+        raise TableError("no table is kept: OMPL_TUNER_TABLE is none")
+    if chosen:
+        return Path(chosen)
+    cache, home = os.environ.get("XDG_CACHE_HOME", ""), os.environ.get("HOME", "")
+    if not cache.startswith("/"):
+        if not home.startswith("/"):
+            raise TableError("no table is kept: there is no cache folder; set OMPL_TUNER_TABLE to a file")
+        cache = f"{home}/.cache"
+    return Path(cache) / "omnipgas/tuner" / f"{socket.gethostname().replace('/', '_')}.json"
+
+
+@dataclass(frozen=True)
+class Known:
+    """A table: its text, the kinds of calls in it, and LogGP terms by where messages go (costs)."""
+
+    text: str
+    entries: list[Entry]
+    terms: dict[str, dict[str, float]]
+
+
+def load(path: Path) -> Known:
+    """Raises TableError."""
+    try:
+        text = path.read_text()
+        whole = json.loads(text)
+        if whole["format"] != FORMAT or whole["version"] != VERSION:
+            raise TableError(f"{path} is no tuner's table of version {VERSION}")
+        return Known(text, [Entry(**row) for row in whole["entries"]], dict(whole.get("loggp_ns", {})))
+    except FileNotFoundError as error:
+        raise TableError(f"there is no {path}: a job with OMPL_TUNER=1 makes it at its end") from error
+    except OSError as error:
+        raise TableError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise TableError(f"{path} is damaged ({error}): `omni tune clear` removes it") from error
+
+
+def tell(table: Path, where: str, terms: dict[str, float]) -> None:
+    """Writes what messages cost into the table, which is made if there is none. Raises TableError, OSError."""
+    whole: dict[str, Any] = {"format": FORMAT, "version": VERSION, "entries": []}
+    if table.exists():
+        whole = json.loads(load(table).text)
+    whole["loggp_ns"] = {**whole.get("loggp_ns", {}), where: terms}
+    table.parent.mkdir(parents=True, exist_ok=True)
+    files.write(table, json.dumps(whole, indent=1) + "\n")
+
+
+def _call(one: Entry) -> str:
+    about = {
+        ", in order": not one.commutative,
+        f", by {one.algorithm}": one.algorithm != "auto",
+        ", nonblocking": one.modes,
+    }
+    return one.collective + "".join(text for text, holds in about.items() if holds)
+
+
+def terms_text(terms: dict[str, float]) -> str:
+    """LogGP terms in a line."""
+    return f"L {terms['L']:.4g} ns, o {terms['o']:.4g} ns, g {terms['g']:.4g} ns, G {terms['G']:.3g} ns/byte"
+
+
+def rows_of(entries: list[Entry]) -> Table:
+    """One row for each kind of call."""
+    heads = ("collective", ">bytes", ">members", ">nodes", "best", ">us", "others, times as long", ">calls")
+    out = terminal.table_of(*heads)
+    for one in entries:
+        (best, least), *others = one.ranking
+        out.add_row(
+            _call(one),
+            f"{one.bytes}-{one.most_bytes}" if one.most_bytes > one.bytes else str(one.bytes),
+            str(one.members),
+            str(one.nodes),
+            best,
+            f"{least:.3g}",
+            ", ".join(f"{name} {time / least:.2f}" for name, time in others),
+            str(one.calls),
+        )
+    return out
