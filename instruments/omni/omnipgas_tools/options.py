@@ -118,20 +118,22 @@ def check_writable(path: str | Path | None, option: str) -> None:
     raise typer.BadParameter(f"{path} cannot be written: {reason}", param_hint=option)
 
 
-def refuse(why: object, start: str = "omni") -> typer.Exit:
+def refuse(why: object) -> typer.Exit:
     """The end of a command that cannot go on."""
-    print(f"{start}: {why}", file=sys.stderr)
+    print(f"omni: {why}", file=sys.stderr)
     return typer.Exit(1)
 
 
 def fail(why: object, cause: BaseException | None = None) -> NoReturn:
-    """Ends a command of omni model."""
-    raise refuse(why, "error") from cause
+    """Ends a command of omni model, or a study."""
+    console = Console(stderr=True, highlight=False)
+    console.print(f"error: {why}", style="red", soft_wrap=True, markup=False)
+    raise typer.Exit(1) from cause
 
 
 @contextmanager
 def failing(*errors: type[Exception]) -> Iterator[None]:
-    """These errors end a command of omni model, with their text; so does a file that cannot be used."""
+    """These errors end a command as fail() does, with their text; so does a file that cannot be used."""
     try:
         yield
     except errors as error:

@@ -11,6 +11,7 @@ from typing import Optional
 import typer
 from rich.console import Console
 
+from omnipgas_tools import options
 from omnipgas_tools.halo import rounds as halo_rounds
 from omnipgas_tools.halo.pattern import Pattern, PatternError, read, ring
 from omnipgas_tools.libraries import installation, peers
@@ -19,20 +20,6 @@ from omnipgas_tools.measure import network, results
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.runner import Limits
 from omnipgas_tools.measure.session import Session
-from omnipgas_tools.options import (
-    HOSTS,
-    JSON,
-    PLOT,
-    RATE,
-    SEED,
-    Bar,
-    between,
-    mpi,
-    on_hosts,
-    repeat,
-    timeout,
-    words,
-)
 from omnipgas_tools.report.terminal import figure, table_of
 
 SIZES = re.compile(r"([1-9]\d*)(?::([1-9]\d*))?")
@@ -57,15 +44,15 @@ CHOSEN = typer.Option(
 BASE = typer.Option(
     None, "--base", help="Strategy whose time divides that of the others. [mpi if measured, else the first]"
 )
-MPI = mpi(None, "MPI in whose processes all strategies run. [the first installed, if one needs MPI]")
+MPI = options.mpi(None, "MPI in whose processes all strategies run. [the first installed, if one needs MPI]")
 CONDUIT = typer.Option(
     None, "--conduit",
     help=f"Conduit of strategies without MPI: {', '.join(halo_rounds.CONDUITS)}. [as the layer chooses; between hosts"
     " ofi]",
 )  # fmt: skip
-REPETITIONS = repeat(30, "Rounds at most; it stops earlier when the medians are certain.", "--repetitions")
+REPETITIONS = options.repeat(30, "Rounds at most; it stops earlier when the medians are certain.", "--repetitions")
 SECONDS = typer.Option(0.02, "--seconds", min=0.0, help="Seconds that a block of exchanges takes, about.")
-TIMEOUT = timeout(60.0)
+TIMEOUT = options.timeout(60.0)
 
 
 def command(
@@ -77,14 +64,14 @@ def command(
     base: Optional[str] = BASE,
     mpi: Optional[str] = MPI,
     conduit: Optional[str] = CONDUIT,
-    hosts: int = HOSTS,
-    rate: Optional[int] = RATE,
+    hosts: int = options.HOSTS,
+    rate: Optional[int] = options.RATE,
     repetitions: int = REPETITIONS,
     seconds: float = SECONDS,
     timeout: float = TIMEOUT,
-    json: Optional[str] = JSON,
-    plot: Optional[Path] = PLOT,
-    seed: Optional[int] = SEED,
+    json: Optional[str] = options.JSON,
+    plot: Optional[Path] = options.PLOT,
+    seed: Optional[int] = options.SEED,
 ) -> None:
     """Halo exchange, start and wait, by several strategies in one job: microseconds on the slowest rank, and the ratio
     to one of them. What landed is checked first."""
@@ -97,13 +84,13 @@ def command(
     carrier = _conduit(conduit, hosts)
     limits = Limits(rounds=repetitions, min_rounds=min(repetitions, 5), seconds=seconds, timeout=timeout)
     session = Session(json, plot, limits, seed)
-    with on_hosts(hosts, shape.ranks, rate) as there, Bar(session.console) as bar:
+    with options.on_hosts(hosts, shape.ranks, rate) as there, options.Bar(session.console) as bar:
         found = _carried(found, carrier, there)
         measured = [one for one in chosen if one not in skipped]
         outcome = halo_rounds.measure(found, shape, measured, limits, session.seed, bar)
     rows = halo_rounds.rows(outcome, divisor)
     rows += [results.skipped("halo", found.name, *why) | {"ranks": shape.ranks} for why in skipped.items()]
-    show(session.console, rows, outcome, between(hosts, rate))
+    show(session.console, rows, outcome, options.between(hosts, rate))
 
     def draw(path: Path) -> None:
         from omnipgas_tools.report import plots
@@ -115,7 +102,7 @@ def command(
 
 def _strategies(text: str) -> list[str]:
     known = [*halo_rounds.STRATEGIES, halo_rounds.AUTO]
-    chosen = words("--strategies", text, [*known, "all"])
+    chosen = options.words("--strategies", text, [*known, "all"])
     if not chosen:
         raise typer.BadParameter("name at least one strategy", param_hint="--strategies")
     return list(dict.fromkeys(one for word in chosen for one in (halo_rounds.STRATEGIES if word == "all" else [word])))
@@ -159,9 +146,9 @@ def _job(chosen: Sequence[str], mpi: str | None, pattern: Pattern) -> tuple[Foun
 def _conduit(asked: str | None, hosts: int) -> str | None:
     """That of the strategies without MPI; none: as the layer chooses."""
     if hosts > 1:
-        (one,) = words("--conduit", asked or "ofi", list(network.BETWEEN))
+        (one,) = options.words("--conduit", asked or "ofi", list(network.BETWEEN))
     elif asked:
-        (one,) = words("--conduit", asked, list(halo_rounds.CONDUITS))
+        (one,) = options.words("--conduit", asked, list(halo_rounds.CONDUITS))
     else:
         return None
     return one

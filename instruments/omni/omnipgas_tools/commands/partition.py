@@ -10,21 +10,9 @@ from typing import Optional
 import typer
 from rich.table import Table
 
+from omnipgas_tools import options
 from omnipgas_tools.libraries.peers import MissingError
 from omnipgas_tools.measure import results
-from omnipgas_tools.options import (
-    GENERATE,
-    INTERRUPTED,
-    JSON,
-    MATRIX,
-    check_writable,
-    console_beside,
-    matrix_source,
-    numbers,
-    refuse,
-    timeout,
-    words,
-)
 from omnipgas_tools.report.terminal import table_of
 from omnipgas_tools.solver.partition import KINDS, Cost, PartitionError, costs
 
@@ -34,35 +22,35 @@ PARTITIONS = typer.Option(
     "row,kway", "--partition", help=f"Ways to cut the matrix, comma-separated: {', '.join(KINDS)}."
 )
 PARTS = typer.Option("2,8,32,100", "--parts", help="Numbers of parts, comma-separated.")
-TIMEOUT = timeout(3600.0, "the program is ended")
+TIMEOUT = options.timeout(3600.0, "the program is ended")
 
 
 def command(
-    generate: Optional[str] = GENERATE,
-    matrix: Optional[Path] = MATRIX,
+    generate: Optional[str] = options.GENERATE,
+    matrix: Optional[Path] = options.MATRIX,
     partition: str = PARTITIONS,
     parts: str = PARTS,
-    json: Optional[str] = JSON,
+    json: Optional[str] = options.JSON,
     timeout: float = TIMEOUT,
 ) -> None:
     """What it costs to cut a matrix into parts: entries cut, values received, neighbours, rows that need no other part,
     the smallest message."""
-    kinds, counts = words("--partition", partition, list(KINDS)), numbers("--parts", parts, 1)
-    check_writable(json, "--json")
-    console = console_beside(json)
+    kinds, counts = options.words("--partition", partition, list(KINDS)), options.numbers("--parts", parts, 1)
+    options.check_writable(json, "--json")
+    console = options.console_beside(json)
     machine, found = results.machine(), []
     try:
         with console.status("") as status:
-            for cost in costs(matrix_source(generate, matrix), kinds, counts, timeout):
+            for cost in costs(options.matrix_source(generate, matrix), kinds, counts, timeout):
                 found.append(cost)
                 status.update(f"{cost['partition']}, {cost['parts']} parts")
     except MissingError as error:
-        raise refuse(error) from error
+        raise options.refuse(error) from error
     except PartitionError as error:
-        refuse(error)
+        options.refuse(error)
         raise typer.Exit(error.code) from error
     except KeyboardInterrupt as stop:
-        raise typer.Exit(INTERRUPTED) from stop
+        raise typer.Exit(options.INTERRUPTED) from stop
     console.print(table(found))
     if json:
         results.write(json, {"schema": SCHEMA, "machine": machine, "partitions": found})

@@ -8,37 +8,23 @@ from typing import Optional
 
 import typer
 
+from omnipgas_tools import options
 from omnipgas_tools.measure import benches, runner
 from omnipgas_tools.measure.benches import LIBRARIES, NETWORK_LIBRARIES
 from omnipgas_tools.measure.session import Session
-from omnipgas_tools.options import (
-    JSON,
-    PLOT,
-    SEED,
-    TWO_HOSTS,
-    libs,
-    numbers,
-    over,
-    quick,
-    repeat,
-    sizes,
-    threads,
-    timeout,
-    words,
-)
 
 USUAL_SIZES = ",".join(str(1 << p) for p in range(2, 23))  # 4 B to 4 MiB
 OPS = ["put", "putsignal", "sendrecv"]
 LIMIT = 30.0  # seconds
 
-LIBS = libs(None, f", or all that omni libs lists. [{LIBRARIES}; with --hosts 2 or --over {NETWORK_LIBRARIES}]")
+LIBS = options.libs(None, f", or all that omni libs lists. [{LIBRARIES}; with --hosts 2 or --over {NETWORK_LIBRARIES}]")
 OP = typer.Option(
     "put,sendrecv", "--op",
     help="Operations, comma-separated: put (a put and a flag), putsignal (both in one call), sendrecv.",
 )  # fmt: skip
-THREADS = threads("1,2,4,8")
-SIZES = sizes(None, "Bytes of a message, at least 4, comma-separated. [powers of two, 4 B to 4 MiB]")
-REPEAT = repeat(
+THREADS = options.threads("1,2,4,8")
+SIZES = options.sizes(None, "Bytes of a message, at least 4, comma-separated. [powers of two, 4 B to 4 MiB]")
+REPEAT = options.repeat(
     None,
     "Rounds at most; it stops earlier when the medians are certain."
     f" [{runner.FULL.rounds}; quick: {runner.QUICK.rounds}]",
@@ -48,8 +34,8 @@ STARTS = typer.Option(
     help="Number of times the jobs are restarted; the rounds are divided among the restarts."
     f" [{runner.FULL.starts}; quick: {runner.QUICK.starts}]",
 )  # fmt: skip
-QUICK = quick()
-TIMEOUT = timeout(None, default=f" [{LIMIT:g}; quick: {runner.QUICK.timeout:g}]")
+QUICK = options.quick()
+TIMEOUT = options.timeout(None, default=f" [{LIMIT:g}; quick: {runner.QUICK.timeout:g}]")
 PROCESSES = typer.Option(
     False, "--processes", help="Also measures T jobs of one thread at once, beside T threads of one job."
 )
@@ -57,7 +43,7 @@ RESUME = typer.Option(
     False, "--resume", help="Continues the result file of --json: keeps what it has and measures the rest."
 )
 PERCENTILES = typer.Option(False, "--percentiles", help="Plots p50 and p99 beside the slowest thread's mean.")
-OVER = over(
+OVER = options.over(
     None,
     "Transports of OMPL and its baselines, instead of memory, comma-separated: {transports}. [with --hosts 2: tcp]",
     "TRANSPORTS",
@@ -74,13 +60,13 @@ def command(
     quick: bool = QUICK,
     timeout: Optional[float] = TIMEOUT,
     processes: bool = PROCESSES,
-    json: Optional[str] = JSON,
+    json: Optional[str] = options.JSON,
     resume: bool = RESUME,
-    plot: Optional[Path] = PLOT,
+    plot: Optional[Path] = options.PLOT,
     percentiles: bool = PERCENTILES,
-    hosts: int = TWO_HOSTS,
+    hosts: int = options.TWO_HOSTS,
     over: Optional[str] = OVER,
-    seed: Optional[int] = SEED,
+    seed: Optional[int] = options.SEED,
 ) -> None:
     """Latency and bandwidth between thread i of one rank and thread i of another."""
     transports = benches.transports(hosts, over)
@@ -88,9 +74,9 @@ def command(
     request = benches.Request(
         bench="pingpong",
         libs=benches.libraries(libs, transports),
-        ops=words("--op", op, OPS),
-        threads=numbers("--threads", threads, 1),
-        sizes=numbers("--sizes", sizes or usual, 4),
+        ops=options.words("--op", op, OPS),
+        threads=options.numbers("--threads", threads, 1),
+        sizes=options.numbers("--sizes", sizes or usual, 4),
         percentiles=percentiles,
         hosts=hosts,
         over=transports,

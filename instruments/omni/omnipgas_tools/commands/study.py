@@ -9,20 +9,9 @@ from typing import Any, List, Optional  # noqa: UP035
 
 import typer
 
+from omnipgas_tools import options
 from omnipgas_tools.libraries import peers
 from omnipgas_tools.model.study import read_pair
-from omnipgas_tools.options import (
-    INTERRUPTED,
-    check_writable,
-    matrix_source,
-    mpi,
-    numbers,
-    progress_console,
-    quick,
-    seed,
-    timeout,
-    words,
-)
 from omnipgas_tools.study import tables
 from omnipgas_tools.study.plan import MOST_RANKS, Plan
 from omnipgas_tools.study.steps import FAILURES, SECTIONS, Study, parameters
@@ -47,7 +36,7 @@ PARTS = typer.Option(
     help=f"Numbers of modelled parts, comma-separated; up to {MOST_RANKS} are also measured."
     " [4,8,16,32,64,100; quick: 2,4]",
 )  # fmt: skip
-MPI = mpi("mpich", "MPI in whose processes all strategies run, and by whose time theirs are divided.")
+MPI = options.mpi("mpich", "MPI in whose processes all strategies run, and by whose time theirs are divided.")
 PARAMS = typer.Option(
     [], "--params", metavar="NAME=FILE",
     help="Parameters of the MPI, or of ompl, as omni model fit writes them; repeatable. [fitted now]",
@@ -67,9 +56,9 @@ OUT = typer.Option(
     ..., "-o", "--out", metavar="FILE", help="Writes the result to FILE, as JSON; tables and plot go beside it."
 )
 RESUME = typer.Option(False, "--resume", help="Keeps what the result file has and measures the rest.")
-QUICKLY = quick("Takes a small matrix, few parts and short rounds.")
-TIMEOUT = timeout(600.0, "one job counts as hung")
-SEED = seed(1, "the order of measurements and of the noise")
+QUICKLY = options.quick("Takes a small matrix, few parts and short rounds.")
+TIMEOUT = options.timeout(600.0, "one job counts as hung")
+SEED = options.seed(1, "the order of measurements and of the noise")
 
 
 @app.callback()
@@ -101,11 +90,11 @@ def halo(
         generate = usual["generate"]
     links = usual["rates"] if rates is None else rates
     plan = Plan(
-        matrix=matrix_source(generate, matrix),
-        parts=numbers("--parts", parts or usual["parts"], 2),
+        matrix=options.matrix_source(generate, matrix),
+        parts=options.numbers("--parts", parts or usual["parts"], 2),
         ranks=[ranks for ranks in (2, 4, 8, 16) if ranks <= min(MOST_RANKS, peers.cores())],
-        neighbors=numbers("neighbors", usual["neighbors"], 1),
-        rates=numbers("--rates", links, 1) if links else [],
+        neighbors=options.numbers("neighbors", usual["neighbors"], 1),
+        rates=options.numbers("--rates", links, 1) if links else [],
         mpi=mpi,
         iterations=FEW if quick else ITERATIONS,
         rounds=rounds or usual["rounds"],
@@ -115,20 +104,19 @@ def halo(
         timeout=timeout,
         seed=seed,
     )
-    chosen = words("--sections", sections, list(SECTIONS))
-    check_writable(out, "-o")
-    console = progress_console()
+    chosen = options.words("--sections", sections, list(SECTIONS))
+    options.check_writable(out, "-o")
+    console = options.progress_console()
     try:
         given = dict(read_pair(text) for text in params)
         files = parameters(plan, given, out, quick) if "modelled" in chosen else {}
         store = Store(out, plan, files, resume)
         Study(plan, files, store, console).run(chosen)
     except FAILURES as error:
-        console.print(f"error: {error}", style="red", soft_wrap=True, markup=False)
-        raise typer.Exit(1) from error
+        options.fail(error, error)
     except KeyboardInterrupt as stop:
         console.print(f"Interrupted; --resume goes on with {out}.")
-        raise typer.Exit(INTERRUPTED) from stop
+        raise typer.Exit(options.INTERRUPTED) from stop
     text = tables.text(store.content)
     out.with_suffix(".md").write_text(text)
     typer.echo(text)

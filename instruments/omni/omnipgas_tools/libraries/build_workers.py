@@ -7,15 +7,13 @@ python3 -m omnipgas_tools.libraries.build_workers BUILD --kind bench --source mp
 
 from __future__ import annotations
 
-import argparse
 import shlex
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from omnipgas_tools import files
 from omnipgas_tools.libraries import peers
-from omnipgas_tools.libraries.compilers import FailedError, flags_of, is_old, target_of
+from omnipgas_tools.libraries.compilers import FailedError, arguments_of_build, flags_of, is_old, target_of
 
 
 @dataclass(frozen=True)
@@ -58,14 +56,9 @@ def compile_worker(peer: peers.Peer, recipe: Recipe) -> str:
 
 def main() -> None:
     """Compiles what is missing or old; a library that cannot be used is no error."""
-    split = sys.argv.index("--")
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("build", type=Path)
-    parser.add_argument("--kind", required=True)
-    parser.add_argument("--source", type=Path, required=True)
-    parser.add_argument("--depends", type=Path, nargs="+", required=True)
-    options = parser.parse_args(sys.argv[1:split])
-    recipe = Recipe(options.build, options.kind, options.source, options.depends, sys.argv[split + 1 :])
+    path = {"type": Path}
+    options, arguments = arguments_of_build(__doc__, kind={}, source=path, depends=path | {"nargs": "+"})
+    recipe = Recipe(options.build, options.kind, options.source, options.depends, arguments)
     table = peers.table(options.build)
     for name, peer in table.items():
         shared = peer.like and table[peer.like].worker == peer.worker

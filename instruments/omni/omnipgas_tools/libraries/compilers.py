@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from omnipgas_tools.libraries import peers
 
@@ -91,6 +94,16 @@ def targets(build: Path) -> tuple[list[Target], list[str]]:
         if standard.is_file():
             found.append(Target(f"{name}-abi", standard, target.prefix, target.env))
     return found, skipped
+
+
+def arguments_of_build(doc: str | None, **more: Any) -> tuple[argparse.Namespace, list[str]]:
+    """The build's command line: BUILD and the options of `more`, and what follows --, for the compiler."""
+    split = sys.argv.index("--")
+    parser = argparse.ArgumentParser(description=doc)
+    parser.add_argument("build", type=Path)
+    for name, about in more.items():
+        parser.add_argument(f"--{name}", required=True, **about)
+    return parser.parse_args(sys.argv[1:split]), sys.argv[split + 1 :]
 
 
 def is_old(made: Path, sources: Iterable[Path]) -> bool:

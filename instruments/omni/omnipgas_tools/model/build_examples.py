@@ -6,13 +6,11 @@ python3 -m omnipgas_tools.model.build_examples BUILD --folder EXAMPLES -- COMPIL
 
 from __future__ import annotations
 
-import argparse
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 from omnipgas_tools.libraries import installation, peers
-from omnipgas_tools.libraries.compilers import FailedError, Target, is_old, target_of, targets
+from omnipgas_tools.libraries.compilers import FailedError, Target, arguments_of_build, is_old, target_of, targets
 from omnipgas_tools.model.examples import program
 
 FLAGS = ["-O3"]
@@ -54,17 +52,13 @@ def c_compiler(of_cpp: Path) -> Path:
 
 def main() -> None:
     """Compiles what is missing or old; an MPI that cannot be used is no error."""
-    split = sys.argv.index("--")
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("build", type=Path)
-    parser.add_argument("--folder", type=Path, required=True)
-    options = parser.parse_args(sys.argv[1:split])
+    options, arguments = arguments_of_build(__doc__, folder={"type": Path})
     found, skipped = targets(options.build)
     for line in skipped:
         print(f"examples for {line}")
     for target in found:
         if not target.name.endswith("-abi"):
-            line = compile_examples(target, options.build, options.folder, sys.argv[split + 1 :])
+            line = compile_examples(target, options.build, options.folder, arguments)
             print(f"examples for {target.name}: {line}")
 
 

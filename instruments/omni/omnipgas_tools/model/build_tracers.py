@@ -6,7 +6,6 @@ python3 -m omnipgas_tools.model.build_tracers BUILD --folder TRACE -- COMPILER A
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import tempfile
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from omnipgas_tools.libraries import peers
-from omnipgas_tools.libraries.compilers import FailedError, Target, is_old, targets
+from omnipgas_tools.libraries.compilers import FailedError, Target, arguments_of_build, is_old, targets
 from omnipgas_tools.model.tracer import LIBRARY, Tracer, name_of
 
 SOURCES = ("calls.table", "kinds.def", "generate.py", "format.hpp", "mpi/*", "writer/*")  # in instruments/trace/
@@ -93,12 +92,8 @@ def compile_installed(target: Target, build: Path, place: Path) -> str:
 
 def main() -> None:
     """Compiles what is missing or old; an MPI that cannot be used is no error."""
-    split = sys.argv.index("--")
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("build", type=Path)
-    parser.add_argument("--folder", type=Path, required=True)
-    options = parser.parse_args(sys.argv[1:split])
-    recipe = Recipe(options.build, options.folder, sys.argv[split + 1 :])
+    options, arguments = arguments_of_build(__doc__, folder={"type": Path})
+    recipe = Recipe(options.build, options.folder, arguments)
     found, skipped = targets(recipe.build)
     for line in skipped:
         print(f"tracer {line}")

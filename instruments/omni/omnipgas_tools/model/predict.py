@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 
 from omnipgas_tools.model import program
-from omnipgas_tools.model.program import PredictionError
 from omnipgas_tools.report.terminal import table_of
 
 MOST_RANKS = 32  # rows of the table
@@ -28,18 +26,6 @@ def run(trace: str, params: str, model: str, options: list[str]) -> dict[str, An
         program.run("predict", trace, "--params", params, "--model", model, "--json", out, *options, heard=False)
         result: dict[str, Any] = json.loads(out.read_text())
     return result
-
-
-def write(place: str, result: dict[str, Any]) -> None:
-    """To a file or standard output."""
-    text = json.dumps(result, indent=1) + "\n"
-    if place == "-":
-        sys.stdout.write(text)
-        return
-    try:
-        Path(place).write_text(text)
-    except OSError as error:
-        raise PredictionError(f"{place}: {error.strerror}") from error
 
 
 def show(console: Console, result: dict[str, Any]) -> None:

@@ -6,33 +6,23 @@ from typing import Optional
 
 import typer
 
+from omnipgas_tools import options
 from omnipgas_tools.model.fit import machine, parameter_file
-from omnipgas_tools.options import (
-    RATE,
-    TWO_HOSTS,
-    check_writable,
-    mpi,
-    over,
-    progress_console,
-    quick,
-    seed,
-    timeout,
-)
 
-LIBRARY = mpi(
+LIBRARY = options.mpi(
     None, "MPI to measure: mpich, openmpi, intel, mpich-debian, openmpi-debian; or ompl, this layer.", "NAME"
 )
 OUT = typer.Option(..., "-o", "--out", metavar="FILE", help="Writes the parameters to FILE.")
 AGAIN = typer.Option(None, "--from", metavar="FILE", help="Fits again what the parameter file FILE has measured.")
-OVER = over(None, "Transport of ompl, instead of memory: {transports}.")
+OVER = options.over(None, "Transport of ompl, instead of memory: {transports}.")
 LARGEST = typer.Option(None, "--largest", min=1024, help="Longest message, in bytes. [4 MiB; quick: 1 MiB]")
 ROUNDS = typer.Option(None, "--rounds", min=3, help="Rounds over all lengths. [30; quick: 6]")
-QUICKLY = quick("Measures fewer and shorter rounds, and fewer lengths.")
-TIMEOUT = timeout(30.0)
+QUICKLY = options.quick("Measures fewer and shorter rounds, and fewer lengths.")
+TIMEOUT = options.timeout(30.0)
 PLOT = typer.Option(
     None, "--plot", metavar="FILE", help="Writes a plot of measured and modelled round trips to FILE, as PNG or SVG."
 )
-SEED = seed(1, "the order of measurements and of the intervals")
+SEED = options.seed(1, "the order of measurements and of the intervals")
 
 
 def fit(
@@ -40,8 +30,8 @@ def fit(
     mpi: Optional[str] = LIBRARY,
     again: Optional[Path] = AGAIN,
     over: Optional[str] = OVER,
-    hosts: int = TWO_HOSTS,
-    rate: Optional[int] = RATE,
+    hosts: int = options.TWO_HOSTS,
+    rate: Optional[int] = options.RATE,
     largest: Optional[int] = LARGEST,
     rounds: Optional[int] = ROUNDS,
     quick: bool = QUICKLY,
@@ -59,14 +49,11 @@ def fit(
             raise typer.BadParameter(f"--plot {plot}: the name must end in {' or '.join(fit_plot.FORMATS)}")
     if not out.absolute().parent.is_dir():
         raise typer.BadParameter(f"-o {out}: there is no folder {out.absolute().parent}")
-    check_writable(plot, "--plot")
-    console = progress_console()
+    options.check_writable(plot, "--plot")
+    console = options.progress_console()
     wanted = machine.plan(quick, timeout=timeout, seed=seed, largest=largest, rounds=rounds)
-    try:
+    with options.failing(*machine.FAILURES):
         if mpi is not None:
             machine.fit_library(console, mpi, out, wanted, over=over, hosts=hosts, rate=rate, plot=plot)
         elif again is not None:
             machine.finish(console, *parameter_file.read_measurements(again), seed, out, plot)
-    except machine.FAILURES as error:
-        console.print(f"error: {error}", style="red", soft_wrap=True, markup=False)
-        raise typer.Exit(1) from error

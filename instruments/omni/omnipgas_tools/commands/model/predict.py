@@ -5,19 +5,9 @@ from typing import Optional
 
 import typer
 
+from omnipgas_tools.measure import results
+from omnipgas_tools.model import options
 from omnipgas_tools.model import predict as model_predict
-from omnipgas_tools.model.options import (
-    BUFFER,
-    INPUT,
-    JOBS,
-    JSON,
-    MODEL,
-    PARAMS,
-    SHARING,
-    THREADS,
-    answers,
-    replay_options,
-)
 from omnipgas_tools.model.program import ModelError
 from omnipgas_tools.options import check_writable, failing, seed
 
@@ -30,25 +20,26 @@ SEED = seed(1, "the noise")
 
 
 def predict(
-    trace: str = INPUT,
-    params: str = PARAMS,
-    model: str = MODEL,
-    json: Optional[str] = JSON,
-    sharing: bool = SHARING,
+    trace: str = options.INPUT,
+    params: str = options.PARAMS,
+    model: str = options.MODEL,
+    json: Optional[str] = options.JSON,
+    sharing: bool = options.SHARING,
     sensitivity: bool = SENSITIVITY,
     compute_scale: float = SCALE,
     noise: float = NOISE,
     seed: int = SEED,
-    eager_buffer: int = BUFFER,
-    jobs: Optional[int] = JOBS,
-    threads: Optional[int] = THREADS,
+    eager_buffer: int = options.BUFFER,
+    jobs: Optional[int] = options.JOBS,
+    threads: Optional[int] = options.THREADS,
 ) -> None:
     """Replays a trace under a model: predicted seconds, and where they go."""
     check_writable(json, "--json")
-    options = replay_options(sharing, eager_buffer, jobs, threads, compute_scale=compute_scale, noise=noise, seed=seed)
-    options += [] if sensitivity else ["--no-sensitivity"]
+    noisy = {"compute_scale": compute_scale, "noise": noise, "seed": seed}
+    replay = options.replay_options(sharing, eager_buffer, jobs, threads, **noisy)
+    replay += [] if sensitivity else ["--no-sensitivity"]
     with failing(ModelError):
-        result = model_predict.run(trace, params, model, options)
+        result = model_predict.run(trace, params, model, replay)
         if json:
-            model_predict.write(json, result)
-    model_predict.show(answers(json), result)
+            results.write(json, result)
+    model_predict.show(options.answers(json), result)

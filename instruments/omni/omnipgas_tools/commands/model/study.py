@@ -12,7 +12,7 @@ from omnipgas_tools.libraries.peers import MissingError
 from omnipgas_tools.model import study as gauss
 from omnipgas_tools.model.options import TIMEOUT
 from omnipgas_tools.model.program import ModelError
-from omnipgas_tools.options import check_writable, progress_console, sizes
+from omnipgas_tools.options import check_writable, failing, progress_console, sizes
 
 NAME = typer.Argument(..., metavar="gauss", help="Which study.")
 PARAMS = typer.Option(
@@ -48,11 +48,8 @@ def study(
     plan = gauss.Plan(gauss.read_sizes(sizes), ranks, runs, eager_limit, timeout)
     check_writable(out, "-o")
     console = progress_console()
-    try:
+    with failing(ModelError, MissingError):
         found = gauss.run(plan, files, console)
-    except (ModelError, MissingError) as error:
-        console.print(f"error: {error}", style="red", soft_wrap=True, markup=False)
-        raise typer.Exit(1) from error
     out.write_text(json.dumps(found, indent=1) + "\n")
     out.with_suffix(".md").write_text(gauss.tables(found))
     typer.echo(gauss.tables(found))

@@ -8,9 +8,9 @@ from typing import List, Optional  # noqa: UP035
 import typer
 
 from omnipgas_tools.libraries import peers
+from omnipgas_tools.measure import results
 from omnipgas_tools.model import validate as validation
 from omnipgas_tools.model.options import COMMAND, FITTED, JSON, MODEL, MPI, RUNS, SHARING, TIMEOUT, answers
-from omnipgas_tools.model.predict import write
 from omnipgas_tools.model.program import ModelError
 from omnipgas_tools.model.tracers import choose
 from omnipgas_tools.options import check_writable, failing
@@ -38,5 +38,5 @@ def validate(
             command, tracer, folder, params, fitted, model=model, runs=runs, timeout=timeout, sharing=sharing
         )
         if json:
-            write(json, result)
+            results.write(json, result)
     validation.show(answers(json), result)

@@ -6,20 +6,9 @@ from typing import List, Optional  # noqa: UP035
 
 import typer
 
+from omnipgas_tools.measure import results
+from omnipgas_tools.model import options
 from omnipgas_tools.model import whatif as changes
-from omnipgas_tools.model.options import (
-    BUFFER,
-    INPUT,
-    JOBS,
-    JSON,
-    MODEL,
-    PARAMS,
-    SHARING,
-    THREADS,
-    answers,
-    replay_options,
-)
-from omnipgas_tools.model.predict import write
 from omnipgas_tools.model.program import ModelError
 from omnipgas_tools.options import check_writable, failing
 
@@ -41,35 +30,35 @@ FRAGMENT = typer.Option(False, "--fragment", help="Cuts messages above S into pi
 
 
 def whatif(
-    trace: str = INPUT,
-    params: str = PARAMS,
-    model: str = MODEL,
+    trace: str = options.INPUT,
+    params: str = options.PARAMS,
+    model: str = options.MODEL,
     set_: List[str] = SET,  # noqa: UP006
     sweep: Optional[str] = SWEEP,
     machine: Optional[str] = MACHINE,
     compute_factor: Optional[float] = FACTOR,
     collective: List[str] = COLLECTIVE,  # noqa: UP006
     fragment: bool = FRAGMENT,
-    json: Optional[str] = JSON,
-    sharing: bool = SHARING,
-    eager_buffer: int = BUFFER,
-    jobs: Optional[int] = JOBS,
-    threads: Optional[int] = THREADS,
+    json: Optional[str] = options.JSON,
+    sharing: bool = options.SHARING,
+    eager_buffer: int = options.BUFFER,
+    jobs: Optional[int] = options.JOBS,
+    threads: Optional[int] = options.THREADS,
 ) -> None:
     """Replays a trace with changes, all at once; without any, what would help most."""
     check_writable(json, "--json")
-    options = replay_options(sharing, eager_buffer, jobs, threads)
+    replay = options.replay_options(sharing, eager_buffer, jobs, threads)
     with failing(ModelError):
         change = changes.read_change(set_, machine, compute_factor, collective, fragment)
         ranked = sweep is None and not change
-        first = changes.ask(trace, params, model, options, [])
+        first = changes.ask(trace, params, model, replay, [])
         if sweep is not None:
             wanted = changes.sweep_of(sweep, change, first["survey"])
         else:
             wanted = [{"name": changes.describe(change), **change}] if change else changes.likely(first)
-        answer = changes.compare(changes.ask(trace, params, model, options, wanted), wanted)
+        answer = changes.compare(changes.ask(trace, params, model, replay, wanted), wanted)
         if ranked:
             answer["changes"].sort(key=lambda row: row.get("time_seconds", math.inf))
         if json:
-            write(json, answer)
-    changes.show(answers(json), answer, ranked)
+            results.write(json, answer)
+    changes.show(options.answers(json), answer, ranked)
