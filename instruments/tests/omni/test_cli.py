@@ -8,8 +8,11 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from omnipgas_tools import __version__
+from omnipgas_tools.model import tracers
+from omnipgas_tools.model.tracer import Tracer
 
-from .common import MOCK, SCHEMA, build_tree, built, interrupted, omni, refused
+from .common import MOCK, SCHEMA, build_tree, built, interrupted, omni, refused, unframed
 
 
 @pytest.fixture
@@ -73,6 +76,39 @@ def test_unusable_options_are_named(mocks: Path, arguments: list[str], complaint
     assert complaint in refused(mocks, "pingpong", "--libs", "raw", *arguments)
 
 
+@pytest.mark.parametrize(
+    ("place", "option", "complaint"),
+    [
+        ("no/file.json", "--json", "there is no folder"),
+        (".", "--json", "it is a folder"),
+        ("no/plot.svg", "--plot", "there is no folder"),
+    ],
+)
+def test_what_cannot_be_written_ends_the_command_before_it_measures(
+    mocks: Path, tmp_path: Path, place: str, option: str, complaint: str
+) -> None:
+    for command in ("pingpong", "rate"):
+        done = omni(command, "--libs", "sleepy", "--timeout", "60", option, str(tmp_path / place), build=mocks)
+        assert done.returncode == 2 and not (mocks / "hangs").exists()
+        assert complaint in unframed(done.stderr)
+
+
+def test_the_version_is_told() -> None:
+    assert omni("--version").stdout == f"omni {__version__}\n"
+
+
+def test_targets_are_figures() -> None:
+    for command in ("figures", "targets"):
+        done = omni(command, "--groups", "nonsense")
+        assert done.returncode == 2 and "'nonsense' is none of" in unframed(done.stderr)
+
+
+def test_a_traced_program_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tracers, "available", lambda build: [Tracer("mpich", "libmpi.so.12", "", "")])
+    with pytest.raises(tracers.NoTracerError, match="nosuch: no such program"):
+        tracers.choose(tmp_path, ["true", "-n", "2", "./nosuch"])
+
+
 def test_pingpong_of_the_twin(tmp_path: Path) -> None:
     built("raw")
     done = omni("pingpong", "--quick", "--libs", "raw", "--threads", "1,2", "--sizes", "8,4096",
@@ -95,6 +131,16 @@ def test_rate_of_the_twin() -> None:
     assert done.returncode == 0, done.stderr
     content = json.loads(done.stdout)
     jsonschema.validate(content, SCHEMA)
+    assert {r["size"] for r in content["results"]} == {8}
     assert {(r["op"], r["threads"]) for r in content["results"]} == {
         ("put", 1), ("put", 2), ("putonly", 1), ("putonly", 2),
     }  # fmt: skip
+
+
+def test_rate_takes_several_sizes(mocks: Path) -> None:
+    for option, sizes in (("--sizes", [8, 32]), ("--size", [16])):
+        given = ",".join(map(str, sizes))
+        done = omni("rate", "--libs", "raw", "--threads", "1", "--repeat", "1", "--op", "put", option, given,
+                    "--json", "-", build=mocks)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert [row["size"] for row in json.loads(done.stdout)["results"]] == sizes

@@ -5,7 +5,7 @@ partitions; measured where there are cores for it, modelled for more parts."""
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, List, Optional  # noqa: UP035
+from typing import Any, Optional
 
 import typer
 
@@ -73,7 +73,7 @@ def halo(
     matrix: Optional[Path] = MATRIX,
     parts: Optional[str] = PARTS,
     mpi: str = MPI,
-    params: List[str] = PARAMS,  # noqa: UP006
+    params: list[str] = PARAMS,
     rates: Optional[str] = RATES,
     sections: str = CHOSEN,
     rounds: Optional[int] = ROUNDS,

@@ -100,6 +100,8 @@ def _choose(build: Path, command: list[str], name: str | None) -> Tracer:
         raise NoTracerError(f"{command[0]}: no such program")
     if near := [tracer for tracer in tracers if _inside(Path(launcher), tracer.prefix)]:
         return near[0]
+    if absent := [word for word in command if word.startswith(("/", "./", "../")) and not Path(word).exists()]:
+        raise NoTracerError(f"{absent[0]}: no such program")
     raise NoTracerError(
         f"no program of {' '.join(command)!r} is linked with an MPI or with this layer: name it with --mpi"
     )

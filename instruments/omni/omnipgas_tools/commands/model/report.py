@@ -2,7 +2,7 @@
 """omni model report: a prediction as one page, and as pictures."""
 
 from pathlib import Path
-from typing import List, Optional  # noqa: UP035
+from typing import Optional
 
 import typer
 
@@ -29,7 +29,7 @@ WHATIF = typer.Option(
 
 
 def report(
-    words: List[str] = WORDS,  # noqa: UP006
+    words: list[str] = WORDS,
     out: Path = OUT,
     params: Optional[str] = FITTED,
     model: str = MODEL,

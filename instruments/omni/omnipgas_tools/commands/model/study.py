@@ -4,7 +4,6 @@ paper."""
 
 import json
 from pathlib import Path
-from typing import List  # noqa: UP035
 
 import typer
 
@@ -33,7 +32,7 @@ OUT = typer.Option(
 
 def study(
     name: str = NAME,
-    params: List[str] = PARAMS,  # noqa: UP006
+    params: list[str] = PARAMS,
     sizes: str = SIZES,
     ranks: int = RANKS,
     runs: int = RUNS,

@@ -3,7 +3,7 @@
 
 import tempfile
 from pathlib import Path
-from typing import List, Optional  # noqa: UP035
+from typing import Optional
 
 import typer
 
@@ -19,7 +19,7 @@ OUT = typer.Option(None, "-o", "--out", metavar="DIR", help="Keeps the trace in 
 
 
 def validate(
-    command: List[str] = COMMAND,  # noqa: UP006
+    command: list[str] = COMMAND,
     params: Optional[str] = FITTED,
     model: str = MODEL,
     runs: int = RUNS,

@@ -2,7 +2,7 @@
 """omni model whatif: what would change if the machine, the library or the program were different."""
 
 import math
-from typing import List, Optional  # noqa: UP035
+from typing import Optional
 
 import typer
 
@@ -33,11 +33,11 @@ def whatif(
     trace: str = options.INPUT,
     params: str = options.PARAMS,
     model: str = options.MODEL,
-    set_: List[str] = SET,  # noqa: UP006
+    set_: list[str] = SET,
     sweep: Optional[str] = SWEEP,
     machine: Optional[str] = MACHINE,
     compute_factor: Optional[float] = FACTOR,
-    collective: List[str] = COLLECTIVE,  # noqa: UP006
+    collective: list[str] = COLLECTIVE,
     fragment: bool = FRAGMENT,
     json: Optional[str] = options.JSON,
     sharing: bool = options.SHARING,
