@@ -8,7 +8,7 @@ import typer
 from omnipgas_tools.model import report
 from omnipgas_tools.model.options import MODEL, MOST, PARAMS
 from omnipgas_tools.model.program import ModelError
-from omnipgas_tools.options import check_writable, fail, failing
+from omnipgas_tools.options import fail, failing
 
 TRACE = typer.Argument(..., metavar="TRACE", help="Folder of a trace, OTF2 archive, GOAL file, or a pattern.")
 PICTURE = typer.Option(
@@ -26,7 +26,6 @@ def timeline(
     """Predicts, and draws what each rank does and when."""
     from omnipgas_tools.model import pictures
 
-    check_writable(out, "-o")
     with failing(ModelError):
         found = report.run(trace, params, model, records)
         try:
