@@ -10,12 +10,12 @@ from .conftest import Installed
 
 MEASURES = """
 import sys
-from omnipgas_tools.libraries import installation, peers
+from omnipgas_tools.libraries import catalog, installation
 from omnipgas_tools.model import build_examples
 from omnipgas_tools.measure.worker import Worker
 
-build = peers.build_dir()
-with Worker(installation.find(peers.table(build)["mpi"], build, "roundtrip"), 1, 1024) as worker:
+build = catalog.build_dir()
+with Worker(installation.find(catalog.table(build)["mpi"], build, "roundtrip"), 1, 1024) as worker:
     print(worker.roundtrip("send", 1024, 5, 0, 30)[0]["seconds"] > 0, build_examples.ready(build, "mpi", "gauss"))
 """
 

@@ -18,7 +18,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from omnipgas_tools.libraries.peers import Hosts
+from omnipgas_tools.libraries.catalog import Hosts
 from omnipgas_tools.measure import network, runner
 
 FILE_WIDTH = 140  # characters of a table that goes into a file

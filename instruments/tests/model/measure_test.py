@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from omnipgas_tools.cli import app
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import network
 from omnipgas_tools.measure.worker import Worker, WorkerError
 from omnipgas_tools.model.fit import machine, parameter_file
@@ -37,14 +37,14 @@ def yielding(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-def library(name: str) -> peers.Found:
+def library(name: str) -> catalog.Found:
     """As the command takes it, or a skip."""
-    build = peers.build_dir()
+    build = catalog.build_dir()
     if not (build / "bench" / "peers.toml").exists():
         pytest.skip(f"{build} is not built")
     try:
-        return machine.chosen(peers.find(peers.table(build)[name], build, "roundtrip"), None, None)
-    except peers.MissingError as missing:
+        return machine.chosen(catalog.find(catalog.table(build)[name], build, "roundtrip"), None, None)
+    except catalog.MissingError as missing:
         pytest.skip(f"{name}: {missing}")
 
 
@@ -159,7 +159,7 @@ def test_two_hosts_and_a_slow_link() -> None:
     if reason := network.why_no_hosts():
         pytest.skip(reason)
     library("openmpi")
-    found = peers.find(peers.table()["openmpi"], peers.build_dir(), "roundtrip")
+    found = catalog.find(catalog.table()["openmpi"], catalog.build_dir(), "roundtrip")
     plan = Plan(smallest=1 << 9, largest=1 << 17, per_octave=1, around=(), rounds=3, launches=1, seconds=0.0002)
     with network.two_hosts(100) as hosts:
         outcome = measure(network.on_hosts(found, hosts), "send", plan, lambda text, part: None)
@@ -175,9 +175,9 @@ def test_two_hosts_and_a_slow_link() -> None:
 )
 def test_a_worker_that_misbehaves_is_named(mode: str, complaint: str) -> None:
     mock = Path(__file__).parents[1] / "omni/hostile_worker.py"
-    peer = peers.Peer(name=mode, title=mode, ops=[], worker="", launch=[sys.executable, str(mock), mode])
+    library = catalog.Library(name=mode, title=mode, ops=[], worker="", launch=[sys.executable, str(mock), mode])
     with pytest.raises(WorkerError, match=complaint):
-        measure(peers.Found(peer, mock, None, None), "send", Plan(timeout=1), lambda text, part: None)
+        measure(catalog.Found(library, mock, None, None), "send", Plan(timeout=1), lambda text, part: None)
     assert not Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text()
 
 

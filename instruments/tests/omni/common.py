@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests share: peers made of the hostile mock, and looks at what is left behind."""
+"""What the tests share: libraries made of the hostile mock, and looks at what is left behind."""
 
 import _thread
 import json
@@ -16,7 +16,7 @@ from typing import Any
 import jsonschema
 import pytest
 from omnipgas_tools.cli import app
-from omnipgas_tools.libraries import adding, peers
+from omnipgas_tools.libraries import adding, catalog
 from omnipgas_tools.measure import network, results
 from omnipgas_tools.measure.runner import Contender, Progress
 from typer.testing import CliRunner
@@ -90,25 +90,25 @@ def unframed(text: str) -> str:
     return " ".join(text.replace("│", " ").split())
 
 
-def mock(mode: str, name: str = "", fail_at: int = 0) -> peers.Found:
+def mock(mode: str, name: str = "", fail_at: int = 0) -> catalog.Found:
     """A library that is the hostile mock."""
     launch = [sys.executable, str(MOCK), mode, "--fail-at", str(fail_at)]
-    peer = peers.Peer(name=name or mode, title=mode, ops=["put"], worker="", launch=launch)
-    return peers.Found(peer, MOCK, None, None)
+    library = catalog.Library(name=name or mode, title=mode, ops=["put"], worker="", launch=launch)
+    return catalog.Found(library, MOCK, None, None)
 
 
 def contender(mode: str, name: str = "", fail_at: int = 0, op: str = "put") -> Contender:
     return Contender(mock(mode, name, fail_at), op)
 
 
-def built(name: str, kind: str = "bench") -> peers.Found:
+def built(name: str, kind: str = "bench") -> catalog.Found:
     """A library of the table with its worker of that kind, or a skip with the reason."""
-    build = peers.build_dir()
+    build = catalog.build_dir()
     if not (build / "bench" / "peers.toml").exists():
         pytest.skip(f"{build} is not built")
     try:
-        return peers.find(peers.table(build)[name], build, kind)
-    except peers.MissingError as missing:
+        return catalog.find(catalog.table(build)[name], build, kind)
+    except catalog.MissingError as missing:
         pytest.skip(f"{name}: {missing}")
 
 
@@ -130,7 +130,7 @@ def compiled_against(name: str, prefix: Path, folder: Path, monkeypatch: pytest.
     bench = Path(adding.__file__).parents[3] / "bench"
     made = folder / "build"
     (made / "bin").mkdir(parents=True)
-    (made / "bin" / peers.LAUNCHER).symlink_to(build / "bin" / peers.LAUNCHER)
+    (made / "bin" / catalog.LAUNCHER).symlink_to(build / "bin" / catalog.LAUNCHER)
     (made / "bench").mkdir()
     row = re.search(rf"^\[{name}\]\n.*?(?=^\[[^\[]|\Z)", (bench / "peers.toml").read_text(), re.M | re.S)
     assert row

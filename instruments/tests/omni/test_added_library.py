@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.libraries.state import state_of
 
 from .common import compiled_against
@@ -30,6 +30,6 @@ def test_an_adapter_is_compiled_against_the_users_installation(
     prefix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = compiled_against("openshmem", prefix, tmp_path, monkeypatch)
-    state = state_of(peers.table(made)["openshmem"], made, run=True)
+    state = state_of(catalog.table(made)["openshmem"], made, run=True)
     assert state.version.startswith("OpenSHMEM 1."), state.remark
     assert state.place == str(prefix)

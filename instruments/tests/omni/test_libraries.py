@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from omnipgas_tools.commands import libs
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from typer.testing import CliRunner
 
 from .common import omni, unframed
@@ -53,4 +53,4 @@ def test_unusable_additions_are_named_and_not_kept(
         done = CliRunner().invoke(libs.app, ["add", *arguments])
         assert done.exit_code == status, done.output
         assert complaint in unframed(done.output + capfd.readouterr().err)
-    assert peers.added() == {}
+    assert catalog.added() == {}

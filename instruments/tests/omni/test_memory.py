@@ -12,7 +12,7 @@ from subprocess import PIPE
 import jsonschema
 import pytest
 from omnipgas_tools.commands import memory as memory_command
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import memory, process
 from omnipgas_tools.measure.memory import Job
 
@@ -95,8 +95,8 @@ def test_a_job_that_fails_ends_the_row(mode: str, status: str) -> None:
 
 
 def test_only_libraries_with_a_program_can_tell() -> None:
-    table = peers.read_table(Path(__file__).parents[2] / "bench" / "peers.toml")
-    can = {name for name, peer in table.items() if memory.can_tell(peer)}
+    table = catalog.read_table(Path(__file__).parents[2] / "bench" / "peers.toml")
+    can = {name for name, library in table.items() if memory.can_tell(library)}
     some = {"ompl", "mpich", "oshmem-debian", "ucx-workers", "libfabric", "gasnet-smp", "verbs", "gaspi", "lci"}
     assert some | {"armci-debian", "ompl-mpich"} <= can
     assert not can & {"raw", "ofi", "ucx", "mpi-delegate"}
@@ -134,10 +134,10 @@ def test_one_size_of_job_is_refused() -> None:
 
 
 def test_jobs_differ_in_nothing_but_their_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peers, "cores", lambda: 2)
-    crowded = peers.Setting("YIELD", "1", "crowded", "", "")
-    per_rank = peers.Setting("RANKS", "{ranks}", "always", "", "")
+    monkeypatch.setattr(catalog, "cores", lambda: 2)
+    crowded = catalog.Setting("YIELD", "1", "crowded", "", "")
+    per_rank = catalog.Setting("RANKS", "{ranks}", "always", "", "")
     found = mock("good")
-    found = replace(found, peer=replace(found.peer, settings=[crowded, per_rank]))
+    found = replace(found, library=replace(found.library, settings=[crowded, per_rank]))
     jobs = memory.alike(found, 1, [2, 4])
     assert [job.environment(1) for job in jobs] == [{"YIELD": "1", "RANKS": "2"}, {"YIELD": "1", "RANKS": "4"}]

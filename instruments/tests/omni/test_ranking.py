@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import results, runner
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.runner import Progress
@@ -94,7 +94,7 @@ def test_this_layer_against_all() -> None:
 
 def test_targets_are_read_from_the_runs_that_are_given() -> None:
     run = {"name": "run", "machine": {"cpu": "there"}, "results": [row("ompl", 1, 2)]}
-    bench = Bench(peers.build_dir(), Progress(), [run])
+    bench = Bench(catalog.build_dir(), Progress(), [run])
     found = list(targets.measure(bench, ["comparison", "ranking"]))
     assert [one.value for one in found] == [None] * 3
     assert bench.groups["comparison"]["machine"] == {"cpu": "there"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The twin, end to end: the real worker under the real driver."""
+"""The baseline, end to end: the real worker under the real driver."""
 
 import os
 import subprocess

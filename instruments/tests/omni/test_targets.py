@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 from omnipgas_tools import CHECKOUT
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure.runner import Cell, Outcome, Progress
 from omnipgas_tools.measure.worker import Round
 from omnipgas_tools.targets import targets
@@ -49,7 +49,7 @@ def test_a_failure_is_the_reason_of_what_is_left() -> None:
         yield wanted[0].found(2, "seen")
         raise NotMeasuredError("it rained")
 
-    bench = Bench(peers.build_dir(), Progress())
+    bench = Bench(catalog.build_dir(), Progress())
     first, second = Measurement(measure, at_most("one", 3, "s"), at_least("two", 4, "s")).answers(bench)
     assert first == Target("one", 2, 3, unit="s", note="seen") and first.met
     assert second == Target("two", None, 4, at_most=False, note="it rained") and not second.met

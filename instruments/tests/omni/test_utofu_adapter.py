@@ -4,7 +4,7 @@
 from pathlib import Path
 
 import pytest
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.libraries.state import state_of
 from omnipgas_tools.measure import memory, runner
 from omnipgas_tools.measure.runner import Contender, Limits
@@ -27,19 +27,19 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_adapter_moves_verified_data_and_says_that_it_never_met_hardware(build: Path) -> None:
-    peer = peers.table(build)["utofu"]
-    state = state_of(peer, build, run=True)
+    library = catalog.table(build)["utofu"]
+    state = state_of(library, build, run=True)
     assert state.version.startswith("uTofu "), state.remark
     assert "never run on hardware" in state.transport
-    found = peers.find(peer, build)
-    for bench, ops in {"pingpong": ["put"], "rate": peer.ops}.items():
+    found = catalog.find(library, build)
+    for bench, ops in {"pingpong": ["put"], "rate": library.ops}.items():
         out = runner.run_interleaved(bench, [Contender(found, op) for op in ops], [THREADS], SIZES, SHORT)
         assert [(c.status, c.reason) for c in out.cells] == [("ok", "")] * len(ops) * len(SIZES)
     assert not children()
 
 
 def test_every_rank_has_a_word_from_every_other_one(build: Path) -> None:
-    found = memory.find(peers.table(build)["utofu"], build)
+    found = memory.find(catalog.table(build)["utofu"], build)
     for job in memory.alike(found, THREADS, [2, 3]):
         seen = memory.measure(job, THREADS)  # fails if one has not
         assert "never run on hardware" in seen.transport

@@ -51,7 +51,7 @@ def test_a_worker_that_never_says_hello_is_hung(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_program_that_ends_at_once_is_crashed() -> None:
     found = mock("good")
-    found.peer.launch[:] = ["/bin/sh", "-c", "echo no such device >&2; exit 7", "sh"]
+    found.library.launch[:] = ["/bin/sh", "-c", "echo no such device >&2; exit 7", "sh"]
     with pytest.raises(WorkerError, match="exit status 7; stderr: no such device") as caught:
         Worker(found, threads=1, size=64)
     assert caught.value.status == "crashed"

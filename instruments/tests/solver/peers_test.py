@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure.runner import Progress
 from omnipgas_tools.targets import solver as solver_targets
 from omnipgas_tools.targets.bench import Bench
@@ -21,7 +21,7 @@ SIDE = 12
 def test_a_peer_does_the_same_work(name: str) -> None:
     try:
         found = solver_targets.peer(jobs.BUILD, name, SIDE)
-    except peers.MissingError as missing:
+    except catalog.MissingError as missing:
         pytest.skip(str(missing))
     mine = solver_targets.ours(SIDE, "csr")
     assert found["iterations"] == mine["iterations"]

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.model import examples
 
 BUILD = Path(os.environ["OMNI_BUILD_DIR"])
@@ -20,7 +20,7 @@ def launch(mpi: str, ranks: int) -> examples.Launch:
     """How it starts its ranks; skips the test where it is not installed."""
     try:
         return examples.launch(BUILD, mpi, ranks)
-    except peers.MissingError as missing:
+    except catalog.MissingError as missing:
         pytest.skip(str(missing))
 
 

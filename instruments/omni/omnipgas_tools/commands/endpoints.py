@@ -9,7 +9,7 @@ from typing import Optional
 import typer
 
 from omnipgas_tools.commands.pingpong import LIMIT, QUICK, REPEAT, THREADS, TIMEOUT
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import benches, endpoints, network
 from omnipgas_tools.measure.session import Session
 from omnipgas_tools.options import JSON, PLOT, SEED, libs, numbers, over, words
@@ -40,7 +40,7 @@ def command(
     possible = [t for t in network.TRANSPORTS if hosts == 1 or t not in network.INSIDE_ONE_HOST]
     request = benches.Request(
         bench="pingpong",
-        libs=words("--libs", libs, list(peers.table())) if libs else [],
+        libs=words("--libs", libs, list(catalog.table())) if libs else [],
         ops=["put", "sendrecv"],
         threads=numbers("--threads", threads, 1),
         sizes=[endpoints.SIZE],

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from omnipgas_tools import CHECKOUT
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.options import INTERRUPTED, Bar, words
 from omnipgas_tools.report import comparison, performance
 from omnipgas_tools.targets import targets
@@ -46,7 +46,7 @@ def command(
         raise typer.BadParameter("needs --from, the files of the first run", param_hint="--beside")
     runs = [comparison.side(files) for files in (given, beside) if files]
     console = Console(stderr=True)
-    build = peers.build_dir()
+    build = catalog.build_dir()
     found: list[Target] = []
     interrupted = False
     with Bar(console) as bar:

@@ -14,8 +14,8 @@ from rich.console import Console
 from omnipgas_tools import options
 from omnipgas_tools.halo import rounds as halo_rounds
 from omnipgas_tools.halo.pattern import Pattern, PatternError, read, ring
-from omnipgas_tools.libraries import installation, peers
-from omnipgas_tools.libraries.peers import Found, Hosts, MissingError
+from omnipgas_tools.libraries import catalog, installation
+from omnipgas_tools.libraries.catalog import Found, Hosts, MissingError
 from omnipgas_tools.measure import network, results
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.runner import Limits
@@ -122,23 +122,23 @@ def _pattern(ranks: int | None, neighbors: int, size: str, file: Path | None) ->
 
 def _job(chosen: Sequence[str], mpi: str | None, pattern: Pattern) -> tuple[Found, dict[str, str]]:
     """Whose processes all run in, and the strategies that cannot, with the reason."""
-    build = peers.build_dir()
-    table = peers.table(build)
-    mpis = [name for name, peer in table.items() if peer.is_mpi]
+    build = catalog.build_dir()
+    table = catalog.table(build)
+    mpis = [name for name, library in table.items() if library.is_mpi]
     if mpi and mpi not in mpis:
         raise typer.BadParameter(f"{mpi!r} is none of {', '.join(mpis)}", param_hint="--mpi")
     needs_mpi = any(one in halo_rounds.BY_MPI for one in chosen)
     reasons = []
     for name in [mpi] if mpi else [*(mpis if needs_mpi else []), "ompl"]:
         try:
-            found = peers.with_ranks(installation.find(table[name], build, "halo"), pattern.ranks, build)
+            found = catalog.with_ranks(installation.find(table[name], build, "halo"), pattern.ranks, build)
             break
         except MissingError as missing:
             reasons.append(f"{name}: {missing}")
     else:
         raise typer.BadParameter("; ".join(reasons), param_hint="--mpi")
     skipped = {}
-    if found.peer.name == "ompl":
+    if found.library.name == "ompl":
         skipped = {one: f"no MPI is here; {reasons[0]}" for one in chosen if one in halo_rounds.BY_MPI}
     return found, skipped
 

@@ -11,8 +11,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from omnipgas_tools.libraries import adding, peers
-from omnipgas_tools.libraries.peers import MissingError
+from omnipgas_tools.libraries import adding, catalog
+from omnipgas_tools.libraries.catalog import MissingError
 from omnipgas_tools.libraries.state import State, state_of
 from omnipgas_tools.options import console_beside
 from omnipgas_tools.report.terminal import table_of
@@ -31,29 +31,29 @@ def listing(context: typer.Context, run: bool = RUN) -> None:
     if context.invoked_subcommand:
         return
     console = console_beside(None)
-    build = peers.build_dir()
-    states = [state_of(peer, build, run) for peer in peers.table(build).values()]
+    build = catalog.build_dir()
+    states = [state_of(library, build, run) for library in catalog.table(build).values()]
     console.print(table(state for state in states if state.place))
     missing = [state for state in states if not state.place]
     if missing:
         console.print("Missing:", style="bold")
     for state in missing:
-        console.print(Text.assemble((f"  {state.peer.name}", "bold"), f" ({state.peer.title}): {state.remark}"))
+        console.print(Text.assemble((f"  {state.library.name}", "bold"), f" ({state.library.title}): {state.remark}"))
 
 
 def table(states: Iterable[State]) -> Table:
     """The libraries that are here."""
     out = table_of("+library", "+what", "+version", "+over", "+place", "+remark")
     for one in states:
-        out.add_row(one.peer.name, one.peer.title, one.version, one.transport, one.place, one.remark)
+        out.add_row(one.library.name, one.library.title, one.version, one.transport, one.place, one.remark)
     return out
 
 
 @app.command("add")
 def add(name: str = NAME, prefix: Path = PREFIX) -> None:
     """Compile a library's adapter against your installation, start it once, and remember the place."""
-    build = peers.build_dir()
-    rows = peers.table(build)
+    build = catalog.build_dir()
+    rows = catalog.table(build)
     if name not in rows or not rows[name].prefix:
         known = ", ".join(row.name for row in rows.values() if row.prefix)
         raise typer.BadParameter(f"{name!r} is none of {known}", param_hint="NAME")

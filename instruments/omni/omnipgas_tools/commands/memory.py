@@ -9,8 +9,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from omnipgas_tools.libraries import peers
-from omnipgas_tools.libraries.peers import MissingError
+from omnipgas_tools.libraries import catalog
+from omnipgas_tools.libraries.catalog import MissingError
 from omnipgas_tools.measure import memory, network, results, runner
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.session import Session
@@ -37,10 +37,10 @@ def command(
     json: Optional[str] = JSON,
 ) -> None:
     """Memory and descriptors that one more rank costs, from jobs of different size in which all ranks have talked."""
-    rows_of, sizes = peers.table(), sorted(numbers("--ranks", ranks, 2))
+    rows_of, sizes = catalog.table(), sorted(numbers("--ranks", ranks, 2))
     if len(sizes) < 2:
         raise typer.BadParameter("needs jobs of two sizes, for example 2,4", param_hint="--ranks")
-    known = [name for name, peer in rows_of.items() if memory.can_tell(peer)]
+    known = [name for name, library in rows_of.items() if memory.can_tell(library)]
     chosen = known if libs == "all" else words("--libs", libs, known)
     transports = words("--over", over, list(network.TRANSPORTS))
     session = Session(json, None, runner.Limits(rounds=repeat, timeout=timeout), seed=0)
@@ -52,7 +52,7 @@ def command(
         try:
             for name in chosen:
                 try:
-                    here = memory.find(rows_of[name], peers.build_dir())
+                    here = memory.find(rows_of[name], catalog.build_dir())
                     found = network.contenders(here, transports, None)
                 except MissingError as missing:
                     measured.append(results.skipped("memory", name, OP, str(missing)))

@@ -12,8 +12,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from omnipgas_tools.libraries import installation, peers
-from omnipgas_tools.libraries.peers import MissingError
+from omnipgas_tools.libraries import catalog, installation
+from omnipgas_tools.libraries.catalog import MissingError
 from omnipgas_tools.measure import results
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.runner import Limits
@@ -105,10 +105,10 @@ def command(
 ) -> None:
     """Nonblocking collectives: start, compute, wait, with and without a progress thread, on a core of its own or not.
     Overlap, and what it costs: computation slowed, cores charged, and the time of the same work on the same cores."""
-    build = peers.build_dir()
+    build = catalog.build_dir()
     tables = overlap_plan.families(build)
-    table = peers.table(build)
-    library_names = words("--libs", libs, [name for name, peer in table.items() if peer.family])
+    table = catalog.table(build)
+    library_names = words("--libs", libs, [name for name, library in table.items() if library.family])
     chosen = words("--collectives", collectives, list(COLLECTIVES))
     cells = [
         Cell(*one)
@@ -128,10 +128,10 @@ def command(
         list(dict.fromkeys([NONE, *words("--modes", modes, list(MODES))])),
         words("--algorithms", algorithms, overlap_plan.algorithms(tables)),
     ):
-        peer = table[name]
-        family = tables[peer.family]
+        library = table[name]
+        family = tables[library.family]
         try:
-            found = peers.with_ranks(installation.find(peer, build, "overlap"), layout.ranks, build)
+            found = catalog.with_ranks(installation.find(library, build, "overlap"), layout.ranks, build)
             series.append(overlap_plan.series(found, family, layout, mode, algorithm, chosen))
             unpinned = [one for one in chosen if one not in series[-1].collectives]
             why = f"its setting has no {algorithm} for them"
@@ -195,7 +195,7 @@ def _computations(text: str) -> list[str]:
 
 def _layouts(nodes: int, cores: int | None, ranks: str | None) -> list[Layout]:
     """One for each number of ranks."""
-    here = tuple(peers.affinity())
+    here = tuple(catalog.affinity())
     n_cpu = cores or max(2, len(here) // nodes)
     every = [nodes << power for power in range(n_cpu.bit_length()) if 1 << power <= max(1, n_cpu // 2)]
     layouts = []

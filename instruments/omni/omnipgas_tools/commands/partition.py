@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from omnipgas_tools import options
-from omnipgas_tools.libraries.peers import MissingError
+from omnipgas_tools.libraries.catalog import MissingError
 from omnipgas_tools.measure import results
 from omnipgas_tools.report.terminal import table_of
 from omnipgas_tools.solver.partition import KINDS, Cost, PartitionError, costs

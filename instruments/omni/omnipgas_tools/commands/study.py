@@ -10,7 +10,7 @@ from typing import Any, Optional
 import typer
 
 from omnipgas_tools import options
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.model.study import read_pair
 from omnipgas_tools.study import tables
 from omnipgas_tools.study.plan import MOST_RANKS, Plan
@@ -92,7 +92,7 @@ def halo(
     plan = Plan(
         matrix=options.matrix_source(generate, matrix),
         parts=options.numbers("--parts", parts or usual["parts"], 2),
-        ranks=[ranks for ranks in (2, 4, 8, 16) if ranks <= min(MOST_RANKS, peers.cores())],
+        ranks=[ranks for ranks in (2, 4, 8, 16) if ranks <= min(MOST_RANKS, catalog.cores())],
         neighbors=options.numbers("neighbors", usual["neighbors"], 1),
         rates=options.numbers("--rates", links, 1) if links else [],
         mpi=mpi,

@@ -15,7 +15,7 @@ import typer
 from rich.table import Table
 
 from omnipgas_tools import files
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import results
 from omnipgas_tools.model.fit.measurements import DataError
 from omnipgas_tools.options import JSON, check_writable, console_beside, numbers, refuse, words
@@ -79,7 +79,7 @@ def record(
     ]
     check_writable(out, "-o")
     with refusing(RunError, writing=out):
-        recordings = [runs.record(peers.build_dir(), kind, calls) for kind in kinds]
+        recordings = [runs.record(catalog.build_dir(), kind, calls) for kind in kinds]
         found = {"schema": RECORDING_SCHEMA, "machine": results.machine(), "recordings": recordings}
         _write(out, json_.dumps(found) + "\n")
 
@@ -93,7 +93,7 @@ def replay(recording: Path = RECORDING, json: Optional[str] = JSON) -> None:
             content = json_.loads(recording.read_text())
             if content["schema"] != RECORDING_SCHEMA:
                 raise ValueError(f"its schema is not {RECORDING_SCHEMA}")
-            found = runs.replay(peers.build_dir(), content["recordings"])
+            found = runs.replay(catalog.build_dir(), content["recordings"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise refuse(f"{recording} is no recording of omni tune record: {error}") from error
     console_beside(json).print(_replays(found))

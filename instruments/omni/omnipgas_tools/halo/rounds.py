@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from omnipgas_tools.halo.pattern import Pattern
-from omnipgas_tools.libraries.peers import Found
+from omnipgas_tools.libraries.catalog import Found
 from omnipgas_tools.measure import network, results, stats
 from omnipgas_tools.measure.jobs import how_started
 from omnipgas_tools.measure.results import Result
@@ -68,7 +68,7 @@ class Outcome:
 
 def over(found: Found, conduit: str) -> Found:
     """The job with that conduit under the strategies without MPI."""
-    return replace(found, peer=network.told(found.peer, {"OMPL_CONDUITS": f"self,{conduit}"}, "--conduit"))
+    return replace(found, library=network.told(found.library, {"OMPL_CONDUITS": f"self,{conduit}"}, "--conduit"))
 
 
 def measure(

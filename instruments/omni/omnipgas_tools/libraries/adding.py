@@ -8,21 +8,21 @@ import re
 from pathlib import Path
 
 from omnipgas_tools import files
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
+from omnipgas_tools.libraries.catalog import Library, MissingError
 from omnipgas_tools.libraries.compilers import FailedError, output_of
-from omnipgas_tools.libraries.peers import MissingError, Peer
 from omnipgas_tools.libraries.state import State, state_of
 
-TARGETS = [f"{kind}_mpi_workers" for kind in peers.OF_ALL]  # of the build: the workers of all libraries
+TARGETS = [f"{kind}_mpi_workers" for kind in catalog.OF_ALL]  # of the build: the workers of all libraries
 
 
-def add(build: Path, peer: Peer, prefix: Path) -> State:
+def add(build: Path, library: Library, prefix: Path) -> State:
     """Raises MissingError, or OSError of added_file(); what was remembered before is kept then."""
-    before = peers.added()
-    remember(before | {peer.name: str(prefix)})
+    before = catalog.added()
+    remember(before | {library.name: str(prefix)})
     try:
-        compile_for(build, peer)
-        state = state_of(peer, build, run=True)
+        compile_for(build, library)
+        state = state_of(library, build, run=True)
         if not state.version:
             raise MissingError(state.remark)
     except BaseException:  # Ctrl-C too
@@ -31,23 +31,23 @@ def add(build: Path, peer: Peer, prefix: Path) -> State:
     return state
 
 
-def compile_for(build: Path, peer: Peer) -> None:
+def compile_for(build: Path, library: Library) -> None:
     """Brings the worker up to date; raises MissingError with the compiler's complaint. Of an installation that is done
     when it is looked for."""
-    if peers.sources(build) is not None:
+    if catalog.sources(build) is not None:
         return
     try:
         said = output_of(["cmake", "--build", str(build), "--target", *TARGETS], {})
     except FailedError as failure:
         raise MissingError(str(failure)) from failure
     if reason := re.search(
-        rf"^bench worker {re.escape(peer.name)}: skipped, (.*?)(?=^\w+ worker |\Z)", said, re.M | re.S
+        rf"^bench worker {re.escape(library.name)}: skipped, (.*?)(?=^\w+ worker |\Z)", said, re.M | re.S
     ):
         raise MissingError(reason[1].strip())
 
 
 def remember(prefixes: dict[str, str]) -> None:
     """Writes the note of added libraries; raises OSError."""
-    file = peers.added_file()
+    file = catalog.added_file()
     file.parent.mkdir(parents=True, exist_ok=True)
     files.write(file, json.dumps(prefixes, indent=1) + "\n")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from omnipgas_tools import files
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.libraries.compilers import FailedError, arguments_of_build, flags_of, is_old, target_of
 
 
@@ -26,18 +26,18 @@ class Recipe:
     depends: list[Path]
     arguments: list[str]  # for the compiler
 
-    def source_of(self, peer: peers.Peer) -> Path:
+    def source_of(self, library: catalog.Library) -> Path:
         """What the library's worker is made from; not there: there is none of this kind."""
-        return self.source.with_name(f"{peer.adapter}.cpp") if self.kind in peers.OF_ALL else self.source
+        return self.source.with_name(f"{library.adapter}.cpp") if self.kind in catalog.OF_ALL else self.source
 
 
-def compile_worker(peer: peers.Peer, recipe: Recipe) -> str:
+def compile_worker(library: catalog.Library, recipe: Recipe) -> str:
     """Brings one worker up to date; returns a line that says what was done."""
-    program = recipe.build / "bin" / peers.worker_of(peer, recipe.kind)
+    program = recipe.build / "bin" / catalog.worker_of(library, recipe.kind)
     try:
-        target = target_of(peer, recipe.build)
-        flags = flags_of(peer, target.prefix)
-        source = recipe.source_of(peer)
+        target = target_of(library, recipe.build)
+        flags = flags_of(library, target.prefix)
+        source = recipe.source_of(library)
         command = shlex.join(map(str, [target.compiler, source, *recipe.arguments, *flags]))
         note = recipe.build / "bench" / f"{program.name}.command"  # another place of the library is another command
         same = note.is_file() and note.read_text() == command
@@ -45,7 +45,7 @@ def compile_worker(peer: peers.Peer, recipe: Recipe) -> str:
             return "up to date"
         partial = program.with_suffix(".new")
         target.run(source, "-o", partial, *recipe.arguments, *flags)
-    except (peers.MissingError, FailedError) as failure:
+    except (catalog.MissingError, FailedError) as failure:
         program.unlink(missing_ok=True)
         return f"skipped, {failure}"
     partial.replace(program)
@@ -59,12 +59,12 @@ def main() -> None:
     path = {"type": Path}
     options, arguments = arguments_of_build(__doc__, kind={}, source=path, depends=path | {"nargs": "+"})
     recipe = Recipe(options.build, options.kind, options.source, options.depends, arguments)
-    table = peers.table(options.build)
-    for name, peer in table.items():
-        shared = peer.like and table[peer.like].worker == peer.worker
-        of_all = peer.compiler and options.kind in peers.OF_ALL and not shared
-        if peer.is_mpi or (of_all and recipe.source_of(peer).is_file()):
-            print(f"{options.kind} worker {name}: {compile_worker(peer, recipe)}")
+    table = catalog.table(options.build)
+    for name, library in table.items():
+        shared = library.like and table[library.like].worker == library.worker
+        of_all = library.compiler and options.kind in catalog.OF_ALL and not shared
+        if library.is_mpi or (of_all and recipe.source_of(library).is_file()):
+            print(f"{options.kind} worker {name}: {compile_worker(library, recipe)}")
 
 
 if __name__ == "__main__":

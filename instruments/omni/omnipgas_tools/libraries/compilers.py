@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 
 COMPILE_LIMIT = 600  # seconds
 SKIP_CXX = ["-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"]  # MPI-2's C++ bindings, which need a library of their own
@@ -52,20 +52,20 @@ def output_of(command: Sequence[str | Path], env: dict[str, str]) -> str:
     return done.stdout
 
 
-def target_of(peer: peers.Peer, build: Path) -> Target:
-    """The compiler of one library; peers.MissingError if it is not here."""
-    prefix = peers.find_prefix(peer, build)
-    compiler = peers.find_program(peer, peer.compiler, build, prefix)
+def target_of(library: catalog.Library, build: Path) -> Target:
+    """The compiler of one library; catalog.MissingError if it is not here."""
+    prefix = catalog.find_prefix(library, build)
+    compiler = catalog.find_program(library, library.compiler, build, prefix)
     # Some wrappers do not know their own place.
-    env = {s.env: s.value.format(prefix=prefix) for s in peer.settings if "{prefix}" in s.value}
-    return Target(peer.name, compiler, prefix, env)
+    env = {s.env: s.value.format(prefix=prefix) for s in library.settings if "{prefix}" in s.value}
+    return Target(library.name, compiler, prefix, env)
 
 
-def flags_of(peer: peers.Peer, prefix: Path | None) -> list[str]:
+def flags_of(library: catalog.Library, prefix: Path | None) -> list[str]:
     """How to compile and link against a library: its row's flags, and what pkg-config says of its packages, first of
-    those under the prefix; peers.MissingError if they are not here."""
-    flags = [flag.format(prefix=prefix) for flag in peer.flags]
-    if not peer.packages:
+    those under the prefix; catalog.MissingError if they are not here."""
+    flags = [flag.format(prefix=prefix) for flag in library.flags]
+    if not library.packages:
         return flags
     env = {}
     if prefix:
@@ -73,20 +73,20 @@ def flags_of(peer: peers.Peer, prefix: Path | None) -> list[str]:
         env["PKG_CONFIG_PATH"] = ":".join([*places, os.environ.get("PKG_CONFIG_PATH", "")])
         flags += [f"-Wl,-rpath,{prefix / folder}" for folder in ("lib", "lib64")]
     try:
-        return flags + shlex.split(output_of(["pkg-config", "--cflags", "--libs", *peer.packages], env))
+        return flags + shlex.split(output_of(["pkg-config", "--cflags", "--libs", *library.packages], env))
     except FailedError as failure:
-        raise peers.MissingError(f"pkg-config finds no {' or '.join(peer.packages)}: {peer.get}") from failure
+        raise catalog.MissingError(f"pkg-config finds no {' or '.join(library.packages)}: {library.get}") from failure
 
 
 def targets(build: Path) -> tuple[list[Target], list[str]]:
     """The MPIs here, and lines about those that are not."""
     found, skipped = [], []
-    for name, peer in peers.table(build).items():
-        if not peer.is_mpi:
+    for name, library in catalog.table(build).items():
+        if not library.is_mpi:
             continue
         try:
-            target = target_of(peer, build)
-        except peers.MissingError as missing:
+            target = target_of(library, build)
+        except catalog.MissingError as missing:
             skipped.append(f"{name}: skipped, {missing}")
             continue
         found.append(target)

@@ -18,9 +18,9 @@ from functools import cache
 from pathlib import Path
 
 from omnipgas_tools import __version__
-from omnipgas_tools.libraries import build_workers, peers
+from omnipgas_tools.libraries import build_workers, catalog
+from omnipgas_tools.libraries.catalog import Found, Library, MissingError
 from omnipgas_tools.libraries.compilers import COMPILE_LIMIT, Target, flags_of, target_of
-from omnipgas_tools.libraries.peers import Found, MissingError, Peer
 
 LIBRARY = "libomnipgas.so.0"
 SCARCE = {  # headers that a machine may lack, and Debian's packages of them
@@ -30,7 +30,7 @@ SCARCE = {  # headers that a machine may lack, and Debian's packages of them
 
 def folder(build: Path, target: Target) -> Path:
     """Where what is made for an MPI lies: the build folder; of an installation a folder of the cache."""
-    if (installed := peers.sources(build)) is None:
+    if (installed := catalog.sources(build)) is None:
         return build
     compiler = target.compiler.resolve()
     state = compiler.stat()
@@ -103,23 +103,23 @@ def _layer(build: Path) -> Path:
     raise MissingError(f"{LIBRARY} is in none of {', '.join(str(place.parent) for place in places)}: install it")
 
 
-def find(peer: Peer, build: Path, kind: str = "bench") -> Found:
-    """peers.find(), with the worker compiled if this is an installation and it is not there."""
-    installed = peers.sources(build)
-    if installed is None or not peer.compiler:
-        return peers.find(peer, build, kind)
-    bench, target = installed / "bench", target_of(peer, build)
-    flags_of(peer, target.prefix)  # or what is missing
+def find(library: Library, build: Path, kind: str = "bench") -> Found:
+    """catalog.find(), with the worker compiled if this is an installation and it is not there."""
+    installed = catalog.sources(build)
+    if installed is None or not library.compiler:
+        return catalog.find(library, build, kind)
+    bench, target = installed / "bench", target_of(library, build)
+    flags_of(library, target.prefix)  # or what is missing
     source = bench / ("adapters" if kind == "bench" else kind) / "mpi.cpp"  # others lie beside it
     arguments = ["-std=c++20", "-O2", "-pthread", "-DFMT_HEADER_ONLY"]
     arguments += [f"-I{bench}", f"-I{installed / 'include'}", *map(str, sorted(bench.glob("harness/*.cpp")))]
     if kind == "overlap":
         arguments.append("-fopenmp")
-    if kind == "halo" or peer.adapter == "ompl":
+    if kind == "halo" or library.adapter == "ompl":
         layer = _layer(build)
         arguments += [str(layer), f"-Wl,-rpath,{layer.parent}"]
     worker = ready(
-        build, target, f"bin/{peers.worker_of(peer, kind)}",
-        lambda place: build_workers.compile_worker(peer, build_workers.Recipe(place, kind, source, [], arguments)),
+        build, target, f"bin/{catalog.worker_of(library, kind)}",
+        lambda place: build_workers.compile_worker(library, build_workers.Recipe(place, kind, source, [], arguments)),
     )  # fmt: skip
-    return peers.find(peer, build, kind, worker.parents[1])
+    return catalog.find(library, build, kind, worker.parents[1])

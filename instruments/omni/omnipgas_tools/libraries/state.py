@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from omnipgas_tools.libraries import installation
-from omnipgas_tools.libraries.peers import Found, MissingError, Peer
+from omnipgas_tools.libraries.catalog import Found, Library, MissingError
 from omnipgas_tools.measure.worker import Worker, WorkerError
 
 PROBE = 64  # bytes
@@ -17,27 +17,27 @@ PROBE = 64  # bytes
 class State:
     """What is known of a library here."""
 
-    peer: Peer
+    library: Library
     place: str  # where it is; empty: not here
     version: str
     transport: str
     remark: str  # why not, and how to get it; or what to know of its figures
 
 
-def state_of(peer: Peer, build: Path, run: bool) -> State:
+def state_of(library: Library, build: Path, run: bool) -> State:
     """Looks for a library and, if asked to, starts it once."""
     try:
-        found = installation.find(peer, build)
+        found = installation.find(library, build)
     except MissingError as missing:
-        return State(peer, "", "", "", str(missing))
-    version, transport, remark = "", "", "; ".join(peer.caveats)
+        return State(library, "", "", "", str(missing))
+    version, transport, remark = "", "", "; ".join(library.caveats)
     if run:
         try:
             with Worker(found, threads=1, size=PROBE) as worker:
                 version, transport = worker.hello[0]["version"], worker.hello[0]["transport"]
         except WorkerError as failure:
             remark = f"{failure.status}: {failure.reason}"
-    return State(peer, place_of(found), version, transport, remark)
+    return State(library, place_of(found), version, transport, remark)
 
 
 def place_of(found: Found) -> str:

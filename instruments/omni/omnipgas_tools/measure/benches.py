@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from omnipgas_tools.libraries import installation, peers
+from omnipgas_tools.libraries import catalog, installation
 from omnipgas_tools.measure import endpoints, network, results, resuming, runner
 from omnipgas_tools.measure.session import Session
 from omnipgas_tools.measure.worker import WorkerError
@@ -47,7 +47,7 @@ def measure(request: Request, session: Session) -> typer.Exit:
         complete.extend(map(results.from_cell, cells))
         session.write(rows + kept.rows + complete, kept.libraries | outcome.started, True)
 
-    with on_hosts(request.hosts, peers.RANKS) as hosts, Bar(session.console) as bar:
+    with on_hosts(request.hosts, catalog.RANKS) as hosts, Bar(session.console) as bar:
         contenders, rows = contenders_of(request, hosts)
         done = kept.apply(contenders)
         outcome = runner.run_interleaved(
@@ -77,14 +77,14 @@ def measure(request: Request, session: Session) -> typer.Exit:
 
 def measure_endpoints(request: Request, sizes: list[int], session: Session) -> typer.Exit:
     """The same over one transport, by pools of these sizes of this layer, and of libraries that let one choose."""
-    build = peers.build_dir()
+    build = catalog.build_dir()
     transport = request.over[0]
-    with on_hosts(request.hosts, peers.RANKS) as hosts, Bar(session.console) as bar:
+    with on_hosts(request.hosts, catalog.RANKS) as hosts, Bar(session.console) as bar:
         baseline = replace(request, libs=[network.TRANSPORTS[transport][0], *request.libs])
         contenders, rows = contenders_of(baseline, hosts)
         try:
-            here = peers.find(peers.table(build)[endpoints.LAYER], build)
-        except peers.MissingError as missing:
+            here = catalog.find(catalog.table(build)[endpoints.LAYER], build)
+        except catalog.MissingError as missing:
             raise typer.BadParameter(str(missing), param_hint=endpoints.LAYER) from missing
         mine = [runner.Contender(one, "put") for one in endpoints.pools(here, transport, hosts, sizes)]
         all_of_them = mine + endpoints.swept(contenders, sizes)
@@ -92,11 +92,11 @@ def measure_endpoints(request: Request, sizes: list[int], session: Session) -> t
     costs = {}
     measured = {cell.contender.library for cell in outcomes[1].cells if not outcomes[1].interrupted}
     for found in {one.library: one.found for one in all_of_them if one.library in measured}.values():
-        if not found.endpoints or (found.hosts and found.peer.name != endpoints.LAYER):
+        if not found.endpoints or (found.hosts and found.library.name != endpoints.LAYER):
             continue  # what others take over a network is not known
         try:
             costs[found.name] = endpoints.peer_cost(build, found)
-        except (peers.MissingError, WorkerError, OSError) as error:
+        except (catalog.MissingError, WorkerError, OSError) as error:
             session.console.print(f"memory per peer of {found.name}: {error}", style="yellow", markup=False)
     rows = endpoints.rows(outcomes, costs) + rows
     endpoints.show(session.console, rows, request.hosts)
@@ -111,21 +111,21 @@ def measure_endpoints(request: Request, sizes: list[int], session: Session) -> t
 
 
 def contenders_of(
-    request: Request, hosts: peers.Hosts | None
+    request: Request, hosts: catalog.Hosts | None
 ) -> tuple[list[runner.Contender], list[results.Result]]:
     """What can be measured, and results that say why the rest cannot."""
-    build = peers.build_dir()
+    build = catalog.build_dir()
     contenders, rows = [], []
     for name in request.libs:
-        peer = peers.table(build)[name]
-        ops = [op for op in request.ops if op in peer.ops]
+        library = catalog.table(build)[name]
+        ops = [op for op in request.ops if op in library.ops]
         try:
-            here = installation.find(peer, build)
+            here = installation.find(library, build)
             found = network.contenders(here, list(request.over), hosts)
             if request.processes and not hosts:
                 found = [*found, *(replace(one, processes=True) for one in found)]
             contenders += [runner.Contender(one, op) for one in found for op in ops]
-        except peers.MissingError as missing:
+        except catalog.MissingError as missing:
             rows += [results.skipped(request.bench, name, op, str(missing)) for op in ops]
     return contenders, rows
 
@@ -150,7 +150,7 @@ def transports(hosts: int, over: str | None) -> tuple[str, ...]:
 def libraries(libs: str | None, over: tuple[str, ...]) -> list[str]:
     """Those asked for, or those that fit; a baseline only if it goes over one of the transports."""
     if libs and libs != "all":
-        return words("--libs", libs, list(peers.table()))
+        return words("--libs", libs, list(catalog.table()))
     baselines = {network.TRANSPORTS[transport][0] for transport in over}
-    chosen = list(peers.table()) if libs else (NETWORK_LIBRARIES if over else LIBRARIES).split(",")
+    chosen = list(catalog.table()) if libs else (NETWORK_LIBRARIES if over else LIBRARIES).split(",")
     return [name for name in chosen if name not in ("ofi", "ucx") or name in baselines]

@@ -16,8 +16,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from omnipgas_tools.libraries import peers
-from omnipgas_tools.libraries.peers import Found, Hosts, MissingError, Setting
+from omnipgas_tools.libraries import catalog
+from omnipgas_tools.libraries.catalog import Found, Hosts, MissingError, Setting
 from omnipgas_tools.measure import memory, network, results
 from omnipgas_tools.measure.memory import PeerCost
 from omnipgas_tools.measure.results import Result
@@ -33,9 +33,9 @@ def peer_cost(build: Path, found: Found) -> PeerCost:
     """What one more rank costs each rank, once every endpoint is connected to it; from jobs on this host, where this
     layer goes over the loopback, each rank a node of its own. Raises MissingError or WorkerError."""
     endpoints = found.endpoints or 1
-    here = memory.find(found.peer, build)
-    if found.peer.name == LAYER:
-        here = network.over(memory.find(peers.table(build)[LAYER], build), found.transport, None, endpoints)
+    here = memory.find(found.library, build)
+    if found.library.name == LAYER:
+        here = network.over(memory.find(catalog.table(build)[LAYER], build), found.transport, None, endpoints)
     few, many = (memory.measure(job, endpoints) for job in memory.alike(here, endpoints, (FEW, MANY)))
     return memory.between(few, many, MANY - FEW)
 
@@ -44,7 +44,7 @@ def pools(found: Found, transport: str, hosts: Hosts | None, sizes: Sequence[int
     """This layer with pools of these sizes, counting failed claims."""
     counts = Setting("OMPL_STATISTICS", "1", "always", "failed claims are counted", "ompl_ext.h")
     made = [network.over(found, transport, hosts, endpoints=size) for size in sizes]
-    return [replace(one, peer=replace(one.peer, settings=[*one.peer.settings, counts])) for one in made]
+    return [replace(one, library=replace(one.library, settings=[*one.library.settings, counts])) for one in made]
 
 
 def swept(contenders: Sequence[Contender], sizes: Sequence[int]) -> list[Contender]:
@@ -52,7 +52,7 @@ def swept(contenders: Sequence[Contender], sizes: Sequence[int]) -> list[Contend
     made = []
     for one in contenders:
         try:
-            made += [replace(one, found=peers.with_endpoints(one.found, size)) for size in sizes]
+            made += [replace(one, found=catalog.with_endpoints(one.found, size)) for size in sizes]
         except MissingError:
             made.append(one)
     return made

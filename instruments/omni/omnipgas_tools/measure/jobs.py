@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from omnipgas_tools.libraries.peers import Found
+from omnipgas_tools.libraries.catalog import Found
 from omnipgas_tools.measure.worker import Round, Worker
 
 
@@ -61,7 +61,7 @@ def how_started(worker: Worker | Jobs) -> dict[str, Any]:
             {"variable": s.env, "why": s.why, "source": s.source} for s in worker.found.applying(worker.threads)
         ],
         "details": worker.hello[0]["details"],
-        "caveats": worker.found.peer.caveats,
+        "caveats": worker.found.library.caveats,
     }
 
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from omnipgas_tools.libraries import installation, peers
-from omnipgas_tools.libraries.peers import Found, MissingError, Peer
+from omnipgas_tools.libraries import catalog, installation
+from omnipgas_tools.libraries.catalog import Found, Library, MissingError
 from omnipgas_tools.measure import process, results
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.worker import Worker, WorkerError
@@ -40,23 +40,23 @@ class PeerCost:
     descriptors: float
 
 
-def can_tell(peer: Peer) -> bool:
+def can_tell(library: Library) -> bool:
     """Whether there is a program that finds this out of a library."""
-    return peer.name == "ompl" or (bool(peer.compiler) and peer.adapter in ADAPTERS and "put" in peer.ops)
+    return library.name == "ompl" or (bool(library.compiler) and library.adapter in ADAPTERS and "put" in library.ops)
 
 
-def find(peer: Peer, build: Path) -> Found:
+def find(library: Library, build: Path) -> Found:
     """The library with that program; raises MissingError."""
-    if not can_tell(peer):
+    if not can_tell(library):
         raise MissingError(f"bench/{KIND} has no program for it")
-    return installation.find(peer, build, KIND)
+    return installation.find(library, build, KIND)
 
 
 def alike(found: Found, threads: int, ranks: Sequence[int]) -> list[Found]:
     """Jobs of so many ranks that differ in nothing else: with the launcher and the settings of the largest."""
-    largest = peers.with_ranks(found, max(ranks), peers.build_dir())
+    largest = catalog.with_ranks(found, max(ranks), catalog.build_dir())
     settings = [replace(one, when="always") for one in largest.applying(threads)]
-    return [replace(largest, peer=replace(largest.peer, settings=settings), ranks=count) for count in ranks]
+    return [replace(largest, library=replace(largest.library, settings=settings), ranks=count) for count in ranks]
 
 
 def measure(found: Found, threads: int, repeat: int = 1, limit: float = LIMIT) -> Job:

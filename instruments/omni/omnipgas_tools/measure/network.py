@@ -12,12 +12,12 @@ from itertools import pairwise
 from typing import Any
 
 from omnipgas_tools import CHECKOUT
-from omnipgas_tools.libraries import peers
-from omnipgas_tools.libraries.peers import RANKS, Found, Hosts, MissingError, Peer, Setting
+from omnipgas_tools.libraries import catalog
+from omnipgas_tools.libraries.catalog import RANKS, Found, Hosts, Library, MissingError, Setting
 
 RIG = CHECKOUT / "tests" / "net"
 OFI, UCX = {"OMPL_CONDUITS": "self,ofi"}, {"OMPL_CONDUITS": "self,ucx"}
-# Of each transport the twin, and what the library and the twin are told.
+# Of each transport the baseline, and what the library and the baseline are told.
 TRANSPORTS: dict[str, tuple[str, dict[str, str]]] = {
     **{name: ("ofi", OFI | {"OMPL_OFI_PROVIDER": name}) for name in ("tcp", "tcp;ofi_rxm", "net", "net/rdm")},
     "ucx": ("ucx", UCX | {"UCX_TLS": "tcp"}),
@@ -29,26 +29,27 @@ BETWEEN = {"ofi": "tcp", "ucx": "ucx"}
 
 
 def over(found: Found, transport: str, hosts: Hosts | None, endpoints: int | None = None) -> Found:
-    """The library or the twin over a transport, with so many endpoints in each rank's pool (as many as threads if not
-    given; a twin has always one for each thread)."""
-    twin, variables = TRANSPORTS[transport]
+    """The library or the baseline over a transport, with so many endpoints in each rank's pool (as many as threads if
+    not given; a baseline has always one for each thread)."""
+    handwritten, variables = TRANSPORTS[transport]
     variables = _on(hosts.interface if hosts else "lo", transport, variables)
-    peer = told(found.peer, variables | {"OMPL_ENDPOINTS": str(endpoints or "{threads}")}, "--over")
+    library = told(found.library, variables | {"OMPL_ENDPOINTS": str(endpoints or "{threads}")}, "--over")
+    baseline = f"{handwritten} {transport}"
     return replace(
-        found, peer=peer, hosts=hosts, transport=transport, endpoints=endpoints, twin=f"{twin} {transport}"
+        found, library=library, hosts=hosts, transport=transport, endpoints=endpoints, baseline=baseline
     )
 
 
-def on_hosts(found: Found, hosts: Hosts | None, twin: str = "raw") -> Found:
+def on_hosts(found: Found, hosts: Hosts | None, baseline: str = "raw") -> Found:
     """A library that finds its own way between two hosts; raises MissingError if it would use memory."""
     if hosts:
-        refuse_memory(found.peer)
-    return replace(found, hosts=hosts, twin=twin)
+        refuse_memory(found.library)
+    return replace(found, hosts=hosts, baseline=baseline)
 
 
-def refuse_memory(peer: Peer) -> None:
+def refuse_memory(library: Library) -> None:
     """Raises MissingError if nothing would keep a library from memory between hosts."""
-    if not any(s.when == "hosts" for s in peer.settings):
+    if not any(s.when == "hosts" for s in library.settings):
         raise MissingError("no settings in peers.toml that keep it from shared memory between hosts")
 
 
@@ -61,16 +62,16 @@ def between(hosts: Hosts, conduit: str = "ofi") -> dict[str, str]:
 
 def spread(found: Found, hosts: Hosts, conduit: str = "ofi") -> Found:
     """A job of this layer, alone or in the processes of an MPI, on hosts. Raises MissingError."""
-    if found.peer.is_mpi:
+    if found.library.is_mpi:
         found = on_hosts(found, hosts)
-    peer = told(found.peer, between(hosts, conduit), "--hosts")
-    return replace(found, peer=peer, hosts=hosts, transport=BETWEEN[conduit])
+    library = told(found.library, between(hosts, conduit), "--hosts")
+    return replace(found, library=library, hosts=hosts, transport=BETWEEN[conduit])
 
 
-def told(peer: Peer, variables: dict[str, str], option: str) -> Peer:
+def told(library: Library, variables: dict[str, str], option: str) -> Library:
     """The library with these variables too, which an option asks for."""
     asked = [Setting(name, value, "always", "asked for", option) for name, value in variables.items()]
-    return replace(peer, settings=[*peer.settings, *asked])
+    return replace(library, settings=[*library.settings, *asked])
 
 
 def _on(interface: str, transport: str, variables: dict[str, str]) -> dict[str, str]:
@@ -83,10 +84,10 @@ def contenders(found: Found, transports: list[str], hosts: Hosts | None) -> list
     """What of a library is measured; raises MissingError if that is nothing."""
     if not transports and not hosts:
         return [found]
-    if not found.peer.over:
-        twin, _ = TRANSPORTS[transports[0]]
-        return [on_hosts(found, hosts, f"{twin} {transports[0]}")]
-    possible = [t for t in transports if t in found.peer.over and not (hosts and t in INSIDE_ONE_HOST)]
+    if not found.library.over:
+        baseline, _ = TRANSPORTS[transports[0]]
+        return [on_hosts(found, hosts, f"{baseline} {transports[0]}")]
+    possible = [t for t in transports if t in found.library.over and not (hosts and t in INSIDE_ONE_HOST)]
     if not possible:
         raise MissingError(f"goes over none of {', '.join(transports)}" + (" between hosts" if hosts else ""))
     return [over(found, transport, hosts) for transport in possible]
@@ -123,7 +124,7 @@ def some_hosts(count: int, ranks: int, mbit: int | None = None) -> Iterator[Host
             interface=network.INTERFACE,
             hub_interface=network.BRIDGE,
         )
-        cores = peers.affinity()
+        cores = catalog.affinity()
         first = [len(cores) * number // count for number in range(count + 1)]
         yield on_cores(hosts, *(cores[begin:end] or cores for begin, end in pairwise(first)))
 

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from omnipgas_tools.libraries.peers import Found
+from omnipgas_tools.libraries.catalog import Found
 from omnipgas_tools.measure import stats
 from omnipgas_tools.measure.jobs import Jobs, how_started
 from omnipgas_tools.measure.rounds import Arrange, Crew, Entry, Rounds, shuffled
@@ -38,7 +38,7 @@ class Contender:
 
     def fits(self, threads: int) -> bool:
         """Whether so many threads use all endpoints that were asked for: this layer's pool may be larger."""
-        return not self.found.peer.sweep or (self.found.endpoints or 0) <= threads
+        return not self.found.library.sweep or (self.found.endpoints or 0) <= threads
 
     @property
     def key(self) -> tuple[str, str]:
@@ -46,9 +46,9 @@ class Contender:
         return self.library, self.op
 
     @property
-    def twin(self) -> tuple[str, str]:
-        """The key of what it is compared with: a twin has no messages."""
-        return self.found.twin, self.op if self.op.startswith("put") else "put"
+    def baseline(self) -> tuple[str, str]:
+        """The key of what it is compared with: a baseline has no messages."""
+        return self.found.baseline, self.op if self.op.startswith("put") else "put"
 
 
 # All libraries: where a job's memory lies differs with each start, and costs or saves up to half of 4 MiB. Of what

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from omnipgas_tools.libraries.peers import RANKS, Found
+from omnipgas_tools.libraries.catalog import RANKS, Found
 from omnipgas_tools.measure.process import private_memory, threads_of
 
 START_LIMIT = 30.0  # seconds until all ranks have said hello, and one more for each
@@ -72,7 +72,7 @@ class Worker:
         self.hello: dict[int, Message] = {}
         self._sequence = 0
         self._last = "start"
-        self._attends = found.peer.attends or found.hosts is not None or bool(found.transport)
+        self._attends = found.library.attends or found.hosts is not None or bool(found.transport)
         self._counts: dict[tuple[str, int], int] = {}  # messages of a flow, by operation and size
         self._buffers: dict[int, bytes] = {}
         self._sockets: dict[int, socket.socket] = {}
@@ -307,7 +307,7 @@ class Worker:
             f"rank {rank} " + ("answered" if rank in reports else threads_of(int(hello["pid"])))
             for rank, hello in sorted(self.hello.items())
         ]
-        if name := self.found.peer.hang_signal:
+        if name := self.found.library.hang_signal:
             self._signal_ranks(signal.Signals[name])
             time.sleep(0.5)
         return self._failure("hung", f"no answer within {limit:g} s; " + "; ".join(state))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from omnipgas_tools.libraries import installation, peers
+from omnipgas_tools.libraries import catalog, installation
 from omnipgas_tools.libraries.compilers import FailedError, Target, arguments_of_build, is_old, target_of, targets
 from omnipgas_tools.model.examples import program
 
@@ -37,8 +37,8 @@ def compile_examples(target: Target, build: Path, folder: Path, arguments: list[
 
 
 def ready(build: Path, mpi: str, name: str) -> Path:
-    """A program; an installation compiles it if it has not yet. Raises peers.MissingError."""
-    target, installed = target_of(peers.table(build)[mpi], build), peers.sources(build)
+    """A program; an installation compiles it if it has not yet. Raises catalog.MissingError."""
+    target, installed = target_of(catalog.table(build)[mpi], build), catalog.sources(build)
     return installation.ready(
         build, target, str(program(Path(), mpi, name)),
         lambda place: compile_examples(target, place, (installed or build) / "examples/mpi", []),

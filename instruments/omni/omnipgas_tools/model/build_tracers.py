@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.libraries.compilers import FailedError, Target, arguments_of_build, is_old, targets
 from omnipgas_tools.model.tracer import LIBRARY, Tracer, name_of
 
@@ -85,7 +85,7 @@ def compile_tracer(target: Target, recipe: Recipe) -> str:
 
 def compile_installed(target: Target, build: Path, place: Path) -> str:
     """The same from the sources of an installation, into that folder."""
-    installed = peers.sources(build)
+    installed = catalog.sources(build)
     assert installed
     return compile_tracer(target, Recipe(place, installed / "trace", []))
 

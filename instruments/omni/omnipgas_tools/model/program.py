@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import subprocess
 
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 
 NAME = "ompl-model"
 
@@ -20,7 +20,7 @@ class PredictionError(ModelError):
 
 def built(name: str) -> str:
     """A program of the build; raises PredictionError."""
-    program = peers.build_dir() / "bin" / name
+    program = catalog.build_dir() / "bin" / name
     if not program.is_file():
         raise PredictionError(f"{program} is not built: run make")
     return str(program)

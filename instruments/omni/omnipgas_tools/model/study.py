@@ -18,7 +18,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import results
 from omnipgas_tools.model import build_examples, examples, timer
 from omnipgas_tools.model.fit import eager
@@ -84,7 +84,7 @@ def run(plan: Plan, params: dict[str, str], console: Console) -> dict[str, Any]:
 
 def one_size(plan: Plan, mpi: str, params: str, n: int) -> Iterator[dict[str, Any]]:
     """A row for each variant of the program that this MPI can run."""
-    build = peers.build_dir()
+    build = catalog.build_dir()
     launch = examples.launch(build, mpi, plan.ranks)
     program = build_examples.ready(build, mpi, "gauss")
     if not program.is_file():
@@ -133,7 +133,7 @@ def middle(rounds: list[dict[str, dict[str, Any]]], model: str, variant: str) ->
 def trace(command: list[str], env: dict[str, str], folder: Path, limit: float) -> None:
     """A traced run."""
     folder.mkdir()
-    tracer = choose(peers.build_dir(), command)
+    tracer = choose(catalog.build_dir(), command)
     timer.finish(command, env | tracer.preload(folder), limit)
 
 

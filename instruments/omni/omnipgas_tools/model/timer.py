@@ -10,7 +10,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.model.program import ModelError
 
 PATIENCE = 10  # seconds that a launcher has to end its ranks
@@ -35,7 +35,7 @@ class Times:
 
 def run(command: list[str], limit: float, env: dict[str, str] | None = None) -> Times:
     """Runs it to its end. `env`: all variables to run it with, if not those of this process."""
-    library = peers.build_dir() / "lib" / "libompl-timer.so"
+    library = catalog.build_dir() / "lib" / "libompl-timer.so"
     if not library.is_file():
         raise TimerError(f"{library} is not built: run make")
     env = dict(os.environ if env is None else env)

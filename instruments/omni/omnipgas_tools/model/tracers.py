@@ -10,7 +10,7 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
-from omnipgas_tools.libraries import installation, peers
+from omnipgas_tools.libraries import catalog, installation
 from omnipgas_tools.libraries.compilers import FailedError, targets
 from omnipgas_tools.model.build_tracers import compile_installed, describe
 from omnipgas_tools.model.program import ModelError
@@ -27,7 +27,7 @@ def available(build: Path) -> list[Tracer]:
     """The interposers there are; of an installation those that it has or can compile."""
     found = [_read(path) for path in sorted((build / "lib").glob("libompl-trace-*.json"))]
     found = [tracer for tracer in found if Path(tracer.path).is_file()]
-    return found if peers.sources(build) is None else found + _of_installation(build)[0]
+    return found if catalog.sources(build) is None else found + _of_installation(build)[0]
 
 
 def _read(path: Path) -> Tracer:
@@ -68,12 +68,12 @@ def choose(build: Path, command: list[str], name: str | None = None) -> Tracer:
     """The interposer for a command line: that of the first program in it that is linked with an MPI, else that of
     the launcher's own MPI. An installation compiles it if it has not yet."""
     chosen = _choose(build, command, name)
-    if peers.sources(build) is None:
+    if catalog.sources(build) is None:
         return chosen
     target = next(one for one in targets(build)[0] if one.name == chosen.name)
     try:
         installation.ready(build, target, name_of(chosen.name), lambda place: compile_installed(target, build, place))
-    except peers.MissingError as missing:
+    except catalog.MissingError as missing:
         raise NoTracerError(str(missing)) from missing
     return chosen
 
@@ -109,11 +109,11 @@ def _choose(build: Path, command: list[str], name: str | None) -> Tracer:
 
 def _remedy(build: Path) -> str:
     """How to come by the interposer that is missing."""
-    if peers.sources(build) is None:
+    if catalog.sources(build) is None:
         return "build it where that MPI is installed"
     failed = _of_installation(build)[1]
-    mpis = [peer for peer in peers.table(build).values() if peer.is_mpi]
-    variables = ", ".join(peer.prefix["variable"] for peer in mpis if peer.prefix)
+    mpis = [library for library in catalog.table(build).values() if library.is_mpi]
+    variables = ", ".join(library.prefix["variable"] for library in mpis if library.prefix)
     how = f"put the mpicxx of your MPI on the PATH, or set one of {variables} to its folder"
     return "; ".join([how, *failed])
 

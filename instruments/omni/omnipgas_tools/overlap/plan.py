@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from omnipgas_tools.libraries.peers import Found, MissingError, Setting
+from omnipgas_tools.libraries.catalog import Found, MissingError, Setting
 
 NONE, SPARE, SHARED, IDLE, NODE, LOCKED_QUEUE = "none", "spare", "shared", "idle", "node", "locked-queue"
 PAPERS_MODES = (NONE, SPARE, SHARED)
@@ -125,12 +125,12 @@ class Series:
     @property
     def key(self) -> tuple[str, int, str, str]:
         """Names it in files."""
-        return self.found.peer.name, self.layout.ranks, self.mode, self.algorithm
+        return self.found.library.name, self.layout.ranks, self.mode, self.algorithm
 
     @property
     def base(self) -> tuple[str, int, str, str]:
         """The key of the same in mode none."""
-        return self.found.peer.name, self.layout.ranks, NONE, self.algorithm
+        return self.found.library.name, self.layout.ranks, NONE, self.algorithm
 
     def offered(self, cells: Iterable[Cell]) -> list[Cell]:
         """Those of its collectives."""
@@ -215,9 +215,9 @@ def series(
     passive = Setting(
         "OMP_WAIT_POLICY", "passive", "always", "threads that have nothing to compute leave their cores", "OpenMP"
     )
-    peer = found.peer
-    settings = [*peer.settings, *family.settings(mode, algorithm), passive]
+    library = found.library
+    settings = [*library.settings, *family.settings(mode, algorithm), passive]
     if layout.alone:
         yields = "who only communicates leaves its core to the progress thread there while it waits"
         settings.append(Setting("OMPL_SPIN", "0", "always", yields, "ompl-info --variables"))
-    return Series(replace(found, peer=replace(peer, settings=settings)), layout, mode, algorithm, offered)
+    return Series(replace(found, library=replace(library, settings=settings)), layout, mode, algorithm, offered)

@@ -27,7 +27,7 @@ def rows(outcome: Outcome) -> list[Result]:
 
 def _row(outcome: Outcome, series: Series, cell: Cell) -> Result:
     layout, mode = series.layout, series.mode
-    row = results.empty("overlap", series.found.peer.name, cell.collective, layout.t_calc(mode), cell.size)
+    row = results.empty("overlap", series.found.library.name, cell.collective, layout.t_calc(mode), cell.size)
     row |= {"ranks": layout.ranks, "algorithm": series.algorithm, "mode": mode}
     records, failure = outcome.of(series.key), outcome.failure(series.key, cell)
     samples = outcome.samples(series.key, cell)

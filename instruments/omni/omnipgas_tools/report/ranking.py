@@ -17,7 +17,7 @@ SMALL, LARGE = (
     4096,
     65536,
 )  # bytes: the papers' figures of latency end at the first, bandwidth is said from the second on
-TWINS = ("raw", "ofi", "ucx")  # written by hand, no libraries
+BASELINES = ("raw", "ofi", "ucx")  # written by hand, no libraries
 
 Interval = tuple[float, float]
 BySize = Mapping[int, Interval]  # of one library: the interval of each size, lower is better
@@ -46,9 +46,9 @@ class Contradiction:
 
 
 def is_library(name: str) -> bool:
-    """Whether that is the name of a library, and not of a twin or of processes in place of threads."""
+    """Whether that is the name of a library, and not of a baseline or of processes in place of threads."""
     words = name.split()
-    return words[0] not in TWINS and words[-1] != "processes"
+    return words[0] not in BASELINES and words[-1] != "processes"
 
 
 def sizes_of(size: int) -> str:

@@ -39,15 +39,15 @@ def size_text(size: int) -> str:
     return f"{size} B"
 
 
-def cell_text(cell: Cell | None, twin: Cell | None) -> Text:
-    """A cell's figure, and below it the ratio to the twin where both have rounds."""
+def cell_text(cell: Cell | None, baseline: Cell | None) -> Text:
+    """A cell's figure, and below it the ratio to the baseline where both have rounds."""
     if cell is None:
         return Text()
     if cell.status != "ok":
         return Text(MARKS[cell.status], style="dim" if cell.status == "skipped" else "red")
     text = Text(figure(stats.median_interval(cell.values()).median))
-    if twin and twin is not cell and twin.rounds:
-        text.append(f"\n{figure(stats.paired_ratio(cell.values(), twin.values(), 1).median)}x", "dim")
+    if baseline and baseline is not cell and baseline.rounds:
+        text.append(f"\n{figure(stats.paired_ratio(cell.values(), baseline.values(), 1).median)}x", "dim")
     return text
 
 
@@ -59,8 +59,8 @@ def figure(value: float) -> str:
 def tables(outcome: Outcome, threads: int, width: int) -> Iterator[Table]:
     """Sizes down, libraries across; split where the terminal is too narrow."""
     cells = [c for c in outcome.cells if c.threads == threads]
-    twins = {c.contender.key: c.contender.twin for c in cells}
-    keys = list(twins)
+    baselines = {c.contender.key: c.contender.baseline for c in cells}
+    keys = list(baselines)
     fit = max(1, (width - COLUMN) // COLUMN)
     for first in range(0, len(keys), fit):
         out = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
@@ -70,7 +70,7 @@ def tables(outcome: Outcome, threads: int, width: int) -> Iterator[Table]:
             out.add_column(f"{name}\n{op}", justify="right", max_width=COLUMN - 2)
         for size in dict.fromkeys(c.size for c in cells):
             row = [
-                cell_text(outcome.cell(*key, threads, size), outcome.cell(*twins[key], threads, size))
+                cell_text(outcome.cell(*key, threads, size), outcome.cell(*baselines[key], threads, size))
                 for key in keys[first : first + fit]
             ]
             out.add_row(size_text(size), *row)
@@ -85,9 +85,9 @@ def show(console: Console, bench: str, outcome: Outcome, results: list[Result]) 
         for part in tables(outcome, threads, console.width):
             console.print(part)
     measured = {c.contender.key for c in outcome.cells}
-    if twins := {c.contender.twin for c in outcome.cells if c.contender.twin != c.contender.key} & measured:
-        names = ", ".join(sorted({name for name, _ in twins}))
-        console.print(f"Second lines: ratio to the hand-written twin ({names}), median over rounds.", style="dim")
+    if baselines := {c.contender.baseline for c in outcome.cells if c.contender.baseline != c.contender.key} & measured:
+        names = ", ".join(sorted({name for name, _ in baselines}))
+        console.print(f"Second lines: ratio to the hand-written baseline ({names}), median over rounds.", style="dim")
     problems = (f"{r['library']} {r['status']}: {r['reason']}" for r in results if r["status"] != "ok")
     for problem in dict.fromkeys(problems):
         console.print(Text(problem, style="yellow"))

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.status import Status
 
 from omnipgas_tools.halo import rounds as halo_rounds
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import network
 from omnipgas_tools.model import examples
 from omnipgas_tools.solver.partition import program
@@ -44,24 +44,24 @@ class Where:
     ranks: int
     mpi: str | None  # the MPI that starts it
     timeout: float  # seconds
-    hosts: peers.Hosts | None = None  # else this machine as it is
+    hosts: catalog.Hosts | None = None  # else this machine as it is
 
 
 def job(arguments: Sequence[str], where: Where) -> tuple[list[str], dict[str, str]]:
-    """The command line and the variables of a job. Raises peers.MissingError."""
-    build = peers.build_dir()
+    """The command line and the variables of a job. Raises catalog.MissingError."""
+    build = catalog.build_dir()
     cg_program = program("ompl_cg")
     asked = network.between(where.hosts) if where.hosts else {}
     if where.mpi is None:
-        launcher = peers.find_program(peers.table(build)["ompl"], "omplrun", build, None)
+        launcher = catalog.find_program(catalog.table(build)["ompl"], "omplrun", build, None)
         command = [str(launcher), "--no-prefix", "--timeout", str(where.timeout)]
-        launch = examples.Launch(peers.LAUNCHER, command, hosts=where.hosts)
+        launch = examples.Launch(catalog.LAUNCHER, command, hosts=where.hosts)
         return launch.line(where.ranks, cg_program, arguments), launch.environment(asked)
     launch = examples.launch(build, where.mpi, where.ranks, where.hosts)
     if where.mpi not in MPI_LIBRARIES:
         known = ", ".join(MPI_LIBRARIES)
-        raise peers.MissingError(f"the library of {where.mpi} is not known here; --mpi takes {known}")
-    prefix = peers.find_prefix(peers.table(build)[where.mpi], build)
+        raise catalog.MissingError(f"the library of {where.mpi} is not known here; --mpi takes {known}")
+    prefix = catalog.find_prefix(catalog.table(build)[where.mpi], build)
     library = prefix / "lib" / MPI_LIBRARIES[where.mpi] if prefix else MPI_LIBRARIES[where.mpi]
     command = launch.line(where.ranks, Path("env"), [f"LD_PRELOAD={library}", str(cg_program), *arguments])
     return command, launch.environment(asked, {"MPIEXEC_TIMEOUT": str(math.ceil(where.timeout))})
@@ -72,7 +72,7 @@ class SolveError(Exception):
 
 
 def result_of(arguments: Sequence[str], ranks: int, mpi: str | None, timeout: float) -> dict[str, Any]:
-    """What a job finds, whether it has converged or not. Raises SolveError, peers.MissingError."""
+    """What a job finds, whether it has converged or not. Raises SolveError, catalog.MissingError."""
     command, environment = job(arguments, Where(ranks, mpi, timeout))
     result, code = follow(command, environment, Console(quiet=True))
     if result is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from omnipgas_tools.halo.pattern import Pattern
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 
 KINDS = ("row", "entries", "kway", "recursive", "blocks")
 DOUBLE = 8  # bytes
@@ -27,10 +27,10 @@ class PartitionError(Exception):
 
 
 def program(name: str) -> Path:
-    """One of the solver's programs; raises peers.MissingError."""
-    path = peers.build_dir() / "bin" / name
+    """One of the solver's programs; raises catalog.MissingError."""
+    path = catalog.build_dir() / "bin" / name
     if not path.is_file():
-        raise peers.MissingError(f"{path} does not exist: build the project, or set OMNI_BUILD_DIR")
+        raise catalog.MissingError(f"{path} does not exist: build the project, or set OMNI_BUILD_DIR")
     return path
 
 
@@ -38,7 +38,7 @@ def costs(
     matrix: str, kinds: Sequence[str], parts: Sequence[int], timeout: float, *, messages: bool = False
 ) -> Iterator[Cost]:
     """Of each kind and number of parts, as soon as it is known. With `messages` also `each`: rows, entries and cut
-    entries of each part; and `messages`: from, to and values. Raises PartitionError, peers.MissingError."""
+    entries of each part; and `messages`: from, to and values. Raises PartitionError, catalog.MissingError."""
     line = ["timeout", str(timeout), str(program("ompl_partition")), matrix]
     line += [f"--partition={','.join(kinds)}", f"--parts={','.join(map(str, parts))}"]
     line += ["--messages"] if messages else []

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import results
 from omnipgas_tools.options import INTERRUPTED, refuse
 from omnipgas_tools.report.terminal import table_of
@@ -62,7 +62,7 @@ def results_of(jobs: Sequence[Sequence[str]], where: Where, console: Console) ->
                 return found, code or 1
             found.append(result)
             status = status or code
-    except peers.MissingError as missing:
+    except catalog.MissingError as missing:
         return found, refuse(missing).exit_code
     except KeyboardInterrupt:
         return found, INTERRUPTED

@@ -9,8 +9,8 @@ from typing import Any
 
 from omnipgas_tools.halo import rounds as halo_rounds
 from omnipgas_tools.halo.pattern import Pattern, ring
-from omnipgas_tools.libraries import installation, peers
-from omnipgas_tools.libraries.peers import Found
+from omnipgas_tools.libraries import catalog, installation
+from omnipgas_tools.libraries.catalog import Found
 from omnipgas_tools.measure import network, stats
 from omnipgas_tools.measure.rounds import Entry, Limits, Progress, Rounds, shuffled
 from omnipgas_tools.solver import jobs as solver
@@ -41,8 +41,8 @@ def neighbors(count: int, plan: Plan, progress: Progress) -> list[dict[str, Any]
 
 
 def _processes(library: str, ranks: int) -> Found:
-    build = peers.build_dir()
-    return peers.with_ranks(installation.find(peers.table(build)[library], build, "halo"), ranks, build)
+    build = catalog.build_dir()
+    return catalog.with_ranks(installation.find(catalog.table(build)[library], build, "halo"), ranks, build)
 
 
 def _rounds(

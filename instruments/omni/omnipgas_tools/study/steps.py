@@ -11,7 +11,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import network
 from omnipgas_tools.measure.runner import Progress
 from omnipgas_tools.model.fit import machine
@@ -24,7 +24,7 @@ from omnipgas_tools.study.schedule import Compute
 from omnipgas_tools.study.store import Store, StoreError
 
 FAILURES = (
-    PredictionError, StoreError, partition.PartitionError, peers.MissingError, jobs.SolveError, *machine.FAILURES,
+    PredictionError, StoreError, partition.PartitionError, catalog.MissingError, jobs.SolveError, *machine.FAILURES,
 )  # fmt: skip
 SECTIONS = ("exchanges", "neighbors", "solves", "modelled")  # that may be left out
 

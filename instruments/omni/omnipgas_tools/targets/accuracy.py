@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.model import examples, study, timer
 from omnipgas_tools.model.fit import eager, machine
 from omnipgas_tools.model.fit.curves import medians
@@ -91,7 +91,7 @@ def _fit(mpi: str, out: Path, *options: str, env: dict[str, str] | None = None) 
 
 def fresh_error(build: Path, mpi: str, parameters: dict[str, Any]) -> float:
     """Percent, the median over lengths."""
-    library = machine.chosen(peers.find(peers.table(build)[mpi], build, "roundtrip"), None, None)
+    library = machine.chosen(catalog.find(catalog.table(build)[mpi], build, "roundtrip"), None, None)
     curves = medians(measure(library, "send", FRESH, lambda text, part: None).measurements)
     s, S = (int(parameters[name]["value"]) for name in ("s", "S"))
     values = np.array([parameters[name]["value"] for name in LOGGPS.names])
@@ -163,8 +163,8 @@ def elimination() -> Iterator[Measurement]:
 
 def eliminated(plan: study.Plan, title: str, bench: Bench, _: Sequence[Target]) -> list[Target]:
     """Errors of the study."""
-    if peers.cores() < plan.ranks:
-        raise NotMeasuredError(f"needs {plan.ranks} cores, {peers.cores()} here")
+    if catalog.cores() < plan.ranks:
+        raise NotMeasuredError(f"needs {plan.ranks} cores, {catalog.cores()} here")
     params = {mpi: str(parameters_of(bench.build, mpi)) for mpi in MPIS}
     found = study.run(plan, params, Console(stderr=True, highlight=False))
     results = bench.build / "results"

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from omnipgas_tools.libraries import peers
-from omnipgas_tools.libraries.peers import Hosts, MissingError
+from omnipgas_tools.libraries import catalog
+from omnipgas_tools.libraries.catalog import Hosts, MissingError
 from omnipgas_tools.measure import network
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.runner import Cell, Contender, Limits, Outcome, Progress, run_interleaved
@@ -30,7 +30,7 @@ class Bench:
         self.cells: list[Cell] = []  # of the group that is being measured,
         self.rows: list[Result] = []  # and results that are no cells
         self.groups: dict[str, Group] = {}
-        self.table = peers.table(build)
+        self.table = catalog.table(build)
 
     def contenders(
         self, libraries: Sequence[str], ops: Sequence[str], transports: Sequence[str] = (), hosts: Hosts | None = None
@@ -39,10 +39,10 @@ class Bench:
         found = []
         for name in libraries:
             try:
-                here = network.contenders(peers.find(self.table[name], self.build), list(transports), hosts)
+                here = network.contenders(catalog.find(self.table[name], self.build), list(transports), hosts)
             except MissingError:
                 continue  # its targets say "was not measured"
-            found += [Contender(one, op) for one in here for op in ops if op in one.peer.ops]
+            found += [Contender(one, op) for one in here for op in ops if op in one.library.ops]
         return found
 
     def run(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from omnipgas_tools.halo import rounds as halo_rounds
 from omnipgas_tools.halo.pattern import Pattern, ring
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure.runner import Limits
 from omnipgas_tools.targets.bench import Bench, limits
 from omnipgas_tools.targets.measurement import Measurement
@@ -28,7 +28,7 @@ def exchange(
     """Double buffering over the others, in the processes of an MPI."""
 
     def measure(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
-        found = peers.with_ranks(peers.find(bench.table[mpi], bench.build, "halo"), pattern.ranks, bench.build)
+        found = catalog.with_ranks(catalog.find(bench.table[mpi], bench.build, "halo"), pattern.ranks, bench.build)
         strategies = [MINE, *others]
         here = halo_rounds.over(found, "shm")
         outcome = halo_rounds.measure(here, pattern, strategies, how or limits(), 1, bench.progress)

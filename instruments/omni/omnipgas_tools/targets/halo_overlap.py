@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from omnipgas_tools.halo import overlap as halo_overlap
 from omnipgas_tools.halo.overlap import Job, Outcome, Way
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import network, stats
 from omnipgas_tools.measure.runner import Limits
 from omnipgas_tools.measure.worker import Worker
@@ -33,7 +33,7 @@ def over_link(library: str, rate: int, side: int, how: Limits | None = None) -> 
     """Computations shorter and longer than an exchange; in the processes of an MPI, or of none."""
 
     def measure(bench: Bench, _: Sequence[Target]) -> Iterator[Target]:
-        found = peers.find(bench.table[library], bench.build, "product")
+        found = catalog.find(bench.table[library], bench.build, "product")
         with network.two_hosts(rate) as hosts, Worker(network.spread(found, hosts), 1, side**2 * 8) as worker:
             job = Job(worker, how or limits(), 1, bench.progress)
             exchange, plane = job.pace(side, MINE.strategy)

@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from omnipgas_tools.libraries.catalog import MissingError
 from omnipgas_tools.libraries.compilers import FailedError
-from omnipgas_tools.libraries.peers import MissingError
 from omnipgas_tools.measure import network
 from omnipgas_tools.measure.runner import Cell, Outcome
 from omnipgas_tools.measure.worker import WorkerError

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
-from omnipgas_tools.libraries import peers
-from omnipgas_tools.libraries.peers import Found, Hosts
+from omnipgas_tools.libraries import catalog
+from omnipgas_tools.libraries.catalog import Found, Hosts
 from omnipgas_tools.measure import network
 from omnipgas_tools.measure.runner import RATE_REGION, Cell, Contender
 from omnipgas_tools.measure.worker import Worker
@@ -100,7 +100,7 @@ def ucx() -> Iterator[Measurement]:
 def sleeper(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
     """One thread sleeps outside the library, having used the only endpoint; its partner waits inside."""
     with network.two_hosts() as hosts:
-        here = peers.find(bench.table["ompl"], bench.build)
+        here = catalog.find(bench.table["ompl"], bench.build)
         with Worker(network.over(here, "tcp", hosts, endpoints=1), ALL, RATE_REGION) as worker:
 
             def others(sleep: float) -> list[float]:
@@ -116,11 +116,11 @@ def sleeper(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
 
 def cores16(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
     """Few endpoints for many threads, and threads instead of processes, where each thread has a core."""
-    if peers.cores() < CORES:
-        raise NotMeasuredError(f"needs {CORES} cores, {peers.cores()} here")
+    if catalog.cores() < CORES:
+        raise NotMeasuredError(f"needs {CORES} cores, {catalog.cores()} here")
     slots, processes = targets
     with network.two_hosts() as hosts:
-        here = peers.find(bench.table["ompl"], bench.build)
+        here = catalog.find(bench.table["ompl"], bench.build)
         pools = [network.over(here, "tcp", hosts, endpoints=size) for size in (3, ALL)]
         outcome = bench.run("flow", [Contender(pool, "put") for pool in pools], (ALL,), (SMALL,), limits())
         few, many = ((pool.name, "put", ALL, SMALL) for pool in pools)
@@ -131,7 +131,7 @@ def cores16(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
 def threads_and_processes(here: Found, hosts: Hosts, count: int) -> tuple[Sequence[float], Sequence[float]]:
     """Rates of threads in one process on each host, and of as many processes with a thread each, in turn; each pair
     has cores of its own."""
-    half = peers.cores() // 2
+    half = catalog.cores() // 2
 
     def bound_to(first: int, cores: int) -> Found:
         one, other = ([*range(start, start + cores)] for start in (first, half + first))

@@ -7,8 +7,8 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from omnipgas_tools.libraries import peers
-from omnipgas_tools.libraries.peers import MissingError
+from omnipgas_tools.libraries import catalog
+from omnipgas_tools.libraries.catalog import MissingError
 from omnipgas_tools.measure.runner import Limits
 from omnipgas_tools.overlap import plan as overlap_plan
 from omnipgas_tools.overlap import rounds as overlap_rounds
@@ -55,7 +55,7 @@ def judged(wanted: Sequence[Wanted], layout: Layout, cells: Sequence[Cell], judg
 
 def measurements() -> Iterator[Measurement]:
     """All of them, on the cores that are here."""
-    here = tuple(peers.affinity())
+    here = tuple(catalog.affinity())
     half = len(here) // 2
     beside = [Cell(collective, size, "1") for collective in ("allgather", "allreduce") for size in PURE_SIZES]
     mpis = [(mpi, (NONE,), ALGORITHMS) for mpi in MPIS]
@@ -139,8 +139,9 @@ def study(bench: Bench, wanted: Sequence[Wanted], layout: Layout, cells: Sequenc
     series: list[Series] = []
     for name, its_modes, algorithms in wanted:
         try:
-            found = peers.with_ranks(peers.find(bench.table[name], bench.build, "overlap"), layout.ranks, bench.build)
-            family = tables[found.peer.family]
+            found = catalog.find(bench.table[name], bench.build, "overlap")
+            found = catalog.with_ranks(found, layout.ranks, bench.build)
+            family = tables[found.library.family]
             series += [
                 overlap_plan.series(found, family, layout, mode, algorithm, collectives)
                 for mode in its_modes

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.targets.bench import Bench
 from omnipgas_tools.targets.measurement import Measurement, NotMeasuredError, in_turn
 from omnipgas_tools.targets.target import Target, at_least, at_most
@@ -118,7 +118,7 @@ def _seconds(build: Path, target: Target, source: str, messages: int) -> Generat
 
 def _several_threads(build: Path, target: Target, source: str) -> Target:
     """Seconds by a thread on each core, of those by one thread."""
-    cores = peers.cores()
+    cores = catalog.cores()
     if cores == 1:
         raise NotMeasuredError("there is one core")
 

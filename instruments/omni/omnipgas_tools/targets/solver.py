@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.model import examples
 from omnipgas_tools.solver import jobs
 from omnipgas_tools.targets.bench import ROUNDS, Bench
@@ -76,7 +76,7 @@ def peer(build: Path, name: str, side: int) -> Run:
     """A solver of bench/solvers."""
     program = build / "bin" / f"ompl_solve_{name}"
     if not program.is_file():
-        raise peers.MissingError(f"{program} is not built: make setup-figures, then make")
+        raise catalog.MissingError(f"{program} is not built: make setup-figures, then make")
     launch = examples.launch(build, PEER_MPI, RANKS)
     found: Run = json.loads(output(launch.line(RANKS, program, [side, TOLERANCE]), LIMIT, launch.environment()))
     return found

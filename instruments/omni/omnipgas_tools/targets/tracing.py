@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from omnipgas_tools import CHECKOUT
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.libraries.compilers import target_of
 from omnipgas_tools.measure import stats
 from omnipgas_tools.model import examples
@@ -40,7 +40,7 @@ def measurements() -> Iterator[Measurement]:
 
 def cost_of_call(mpi: str, bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
     """Of the functions in cost.c the one that tracing costs most."""
-    target = target_of(peers.table(bench.build)[mpi], bench.build)
+    target = target_of(catalog.table(bench.build)[mpi], bench.build)
     launch = examples.launch(bench.build, mpi, 1)
     more: dict[str, list[float]] = defaultdict(list)
     with tempfile.TemporaryDirectory(prefix="omni-tracing-") as folder:

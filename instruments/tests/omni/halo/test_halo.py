@@ -97,7 +97,8 @@ def test_what_is_no_pattern_is_named_by_its_line(tmp_path: Path, text: str, comp
 
 def measured(mode: str, *options: str, ranks: int = 2, limits: Limits = FAST) -> halo_rounds.Outcome:
     found = replace(mock(mode), ranks=ranks)
-    found = replace(found, peer=replace(found.peer, launch=[*found.peer.launch, "--ranks", "{ranks}", *options]))
+    launch = [*found.library.launch, "--ranks", "{ranks}", *options]
+    found = replace(found, library=replace(found.library, launch=launch))
     strategies = ["double-buffer", "single", "mpi"]
     return halo_rounds.measure(found, ring(ranks, ranks - 1, 64, 64), strategies, limits, 1, runner.Progress())
 

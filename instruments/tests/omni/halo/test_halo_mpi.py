@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from omnipgas_tools.halo import rounds as halo_rounds
 from omnipgas_tools.halo.pattern import Pattern, read, ring
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure.runner import Limits, Progress
 from omnipgas_tools.targets.bench import Bench
 from omnipgas_tools.targets.halo import exchange
@@ -30,7 +30,7 @@ def one_way(folder: Path) -> Pattern:
 def test_all_strategies_land_what_was_sent(mpi: str, tmp_path: Path) -> None:
     strategies = [*halo_rounds.STRATEGIES, halo_rounds.AUTO]
     for pattern in (ring(2, 1, 80_000, 80_000), ring(6, 5, 8, 6000), one_way(tmp_path)):
-        found = peers.with_ranks(built(mpi, "halo"), pattern.ranks, peers.build_dir())
+        found = catalog.with_ranks(built(mpi, "halo"), pattern.ranks, catalog.build_dir())
         out = halo_rounds.measure(found, pattern, strategies, SHORT, 1, Progress())
         assert [(t.strategy, t.status, t.reason) for t in out.timings] == [(one, "ok", "") for one in strategies]
         assert [t.carried_by for t in out.timings[:-1]] == strategies[:-1]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from omnipgas_tools.halo import overlap as halo_overlap
 from omnipgas_tools.halo.overlap import Job, Way, hidden, planes_for
-from omnipgas_tools.libraries.peers import Hosts
+from omnipgas_tools.libraries.catalog import Hosts
 from omnipgas_tools.measure import network
 from omnipgas_tools.measure.runner import Limits, Progress
 from omnipgas_tools.measure.worker import Worker, WorkerError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import runner
 from omnipgas_tools.measure.runner import Limits
 from omnipgas_tools.overlap import plan as overlap_plan
@@ -116,14 +116,13 @@ def test_settings_of_a_series() -> None:
     for mode in (IDLE, NODE):
         assert [one.value for one in tables["ompl"].settings(mode, DEFAULT)] == [mode]
     assert [one.value for one in tables["ompl"].settings(LOCKED_QUEUE, DEFAULT)] == [SHARED, LOCKED_QUEUE]
-    with pytest.raises(peers.MissingError, match="it has no mode locked-queue"):
+    with pytest.raises(catalog.MissingError, match="it has no mode locked-queue"):
         tables["mpich"].settings(LOCKED_QUEUE, DEFAULT)
-    with pytest.raises(peers.MissingError, match="no progress thread"):
+    with pytest.raises(catalog.MissingError, match="no progress thread"):
         tables["openmpi"].settings(SHARED, DEFAULT)
     assert not tables["openmpi"].has("allgather", "ring")
-    assert {peer.family for peer in peers.read_table(Path(__file__).parents[3] / "bench/peers.toml").values()} == {
-        "", *tables,
-    }  # fmt: skip
+    libraries = catalog.read_table(Path(__file__).parents[3] / "bench/peers.toml").values()
+    assert {library.family for library in libraries} == {"", *tables}
 
 
 # ---- rounds
@@ -131,7 +130,7 @@ def test_settings_of_a_series() -> None:
 
 def series(mode: str, *options: str, how: str = "good", layout: Layout = NODES) -> Series:
     found = mock(how, "mock")
-    found = replace(found, peer=replace(found.peer, launch=[*found.peer.launch, *options]))
+    found = replace(found, library=replace(found.library, launch=[*found.library.launch, *options]))
     return overlap_plan.series(found, MOCKED, layout, mode, DEFAULT, ["allgather"])
 
 

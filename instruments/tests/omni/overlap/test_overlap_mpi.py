@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.runner import Limits, Progress
 from omnipgas_tools.measure.worker import Worker
@@ -41,7 +41,7 @@ SHORT = Limits(rounds=1, seconds=0.002, iterations=20, timeout=60)
 UNSOUND = {"intel"}
 # MPICH 4 never yields: where ranks share cores a call takes milliseconds.
 SLOW = {"mpich-debian"}
-HERE = tuple(peers.affinity())
+HERE = tuple(catalog.affinity())
 LONG = 1 << 20  # bytes
 KERNEL = {"kernel": "memory", "elements": 1000}
 
@@ -58,9 +58,9 @@ def measured(
     mpi: str, modes: Sequence[str], algorithms: Sequence[str], cells: Sequence[Cell], layout: Layout
 ) -> list[Result]:
     """The rows of the series that the MPI can have."""
-    build = peers.build_dir()
-    found = peers.with_ranks(built(mpi, "overlap"), layout.ranks, build)
-    family = overlap_plan.families(build)[found.peer.family]
+    build = catalog.build_dir()
+    found = catalog.with_ranks(built(mpi, "overlap"), layout.ranks, build)
+    family = overlap_plan.families(build)[found.library.family]
     collectives = list(dict.fromkeys(cell.collective for cell in cells))
     series = [
         overlap_plan.series(found, family, layout, mode, algorithm, collectives)
@@ -114,8 +114,8 @@ def test_a_mode_with_nothing_outstanding_burns_no_cpu(mode: str) -> None:
     if "ompl" not in MPIS:
         pytest.skip("of the layer")
     layout = Layout(2, 2, 1, HERE)
-    family = overlap_plan.families(peers.build_dir())["ompl"]
-    found = peers.with_ranks(built("ompl", "overlap"), layout.ranks, peers.build_dir())
+    family = overlap_plan.families(catalog.build_dir())["ompl"]
+    found = catalog.with_ranks(built("ompl", "overlap"), layout.ranks, catalog.build_dir())
     series = overlap_plan.series(found, family, layout, mode, DEFAULT, ["allgather"])
     with Worker(series.found, layout.t_calc(mode), LONG) as worker:
         ranks = range(layout.ranks)
@@ -148,7 +148,7 @@ def used_ns(pid: int) -> int:
 @pytest.mark.parametrize("mpi", MPIS)
 def test_everything_there_is(mpi: str) -> None:
     built(mpi, "overlap")
-    family = overlap_plan.families(peers.build_dir())[peers.table()[mpi].family]
+    family = overlap_plan.families(catalog.build_dir())[catalog.table()[mpi].family]
     algorithms = overlap_plan.algorithms({mpi: family})
     cells = [
         Cell(collective, size, "1", kernel, skew)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from omnipgas_tools.commands import tune
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure.runner import Progress
 from omnipgas_tools.targets import targets
 from omnipgas_tools.targets.bench import Bench
@@ -22,7 +22,7 @@ KIND = Kind("allreduce", 8, 2)
 @pytest.fixture
 def build(monkeypatch: pytest.MonkeyPatch) -> Path:
     """A build tree that has the programs."""
-    place = peers.build_dir()
+    place = catalog.build_dir()
     if not all((place / "bin" / name).exists() for name in ("ompl_tuner_measure", "ompl_tuner_replay", "omplrun")):
         pytest.skip("the programs of bench/tuner are not built")
     return place

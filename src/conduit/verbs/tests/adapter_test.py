@@ -10,7 +10,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure.worker import Worker
 
 SKIP = 77
@@ -25,7 +25,7 @@ def expect(holds: bool, what: object) -> None:
         sys.exit(f"adapter_test: not so: {what}")
 
 
-def check(found: peers.Found, threads: int, endpoints: int) -> None:
+def check(found: catalog.Found, threads: int, endpoints: int) -> None:
     os.environ["OMNI_ENDPOINTS"] = str(endpoints)
     with Worker(found, threads, max(SIZES)) as worker:
         hello = worker.hello[0]
@@ -43,12 +43,12 @@ def main(folder: str) -> int:
     if not (build / "bin" / "ompl_bench_verbs").exists():
         print("skipped: the worker is not built, for want of libibverbs' header")
         return SKIP
-    peer = peers.table(build)["verbs"]
-    found = peers.find(peer, build)
+    library = catalog.table(build)["verbs"]
+    found = catalog.find(library, build)
     for threads, endpoints in (1, 1), (2, 2), (2, 1):
         check(found, threads, endpoints)
     for ranks in (2, 3):
-        with Worker(replace(peers.find(peer, build, "connected"), ranks=ranks), 2, SIZES[-1]) as worker:
+        with Worker(replace(catalog.find(library, build, "connected"), ranks=ranks), 2, SIZES[-1]) as worker:
             worker.talk(LIMIT)  # fails if a rank has no word from another one
             expect(len(worker.hello) == ranks, worker.hello)
     return 0

@@ -6,7 +6,7 @@ from typing import Optional
 
 import typer
 
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.model import page, tracers
 from omnipgas_tools.model import report as contents
 from omnipgas_tools.model.options import FITTED, MACHINES, MODEL, MOST, RUNS, TIMEOUT
@@ -48,7 +48,7 @@ def report(
     with failing(ModelError):
         if len(words) > 1:  # trace and parameters stay beside the page
             folder = out.with_suffix(".trace")
-            tracer = tracers.choose(peers.build_dir(), words)
+            tracer = tracers.choose(catalog.build_dir(), words)
             validation, params = validated(
                 words, tracer, folder, params, out.with_suffix(".params.json"), model=model, runs=runs, timeout=timeout
             )

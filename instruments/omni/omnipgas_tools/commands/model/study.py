@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from omnipgas_tools.libraries.peers import MissingError
+from omnipgas_tools.libraries.catalog import MissingError
 from omnipgas_tools.model import study as gauss
 from omnipgas_tools.model.options import TIMEOUT
 from omnipgas_tools.model.program import ModelError

@@ -6,7 +6,7 @@ from typing import Optional
 
 import typer
 
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.model import trace as recording
 from omnipgas_tools.model.options import COMMAND, MPI
 from omnipgas_tools.model.program import ModelError
@@ -22,7 +22,7 @@ def trace(command: list[str] = COMMAND, out: Path = OUT, mpi: Optional[str] = MP
     """Records every MPI call of an unmodified program: omni model trace -o DIR -- mpiexec -n 16 ./app"""
     console = progress_console()
     try:
-        tracer = choose(peers.build_dir(), command, mpi)
+        tracer = choose(catalog.build_dir(), command, mpi)
         recording.prepare(out)
     except ModelError as error:
         raise typer.BadParameter(str(error)) from error

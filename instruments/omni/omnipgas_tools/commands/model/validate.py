@@ -7,7 +7,7 @@ from typing import Optional
 
 import typer
 
-from omnipgas_tools.libraries import peers
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import results
 from omnipgas_tools.model import validate as validation
 from omnipgas_tools.model.options import COMMAND, FITTED, JSON, MODEL, MPI, RUNS, SHARING, TIMEOUT, answers
@@ -32,7 +32,7 @@ def validate(
     """Predicted against measured: omni model validate --params params.json -- mpiexec -n 2 ./app"""
     check_writable(json, "--json")
     with failing(ModelError), tempfile.TemporaryDirectory(prefix="omni-validate-") as scratch:
-        tracer = choose(peers.build_dir(), command, mpi)
+        tracer = choose(catalog.build_dir(), command, mpi)
         folder, fitted = out or Path(scratch, "trace"), Path(scratch, "params.json")
         result, _ = validation.validated(
             command, tracer, folder, params, fitted, model=model, runs=runs, timeout=timeout, sharing=sharing

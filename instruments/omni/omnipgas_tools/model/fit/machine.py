@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from omnipgas_tools import __version__
-from omnipgas_tools.libraries import installation, peers
-from omnipgas_tools.libraries.peers import Found, Hosts, MissingError, Setting
+from omnipgas_tools.libraries import catalog, installation
+from omnipgas_tools.libraries.catalog import Found, Hosts, MissingError, Setting
 from omnipgas_tools.measure import network, results
 from omnipgas_tools.measure.worker import WorkerError
 from omnipgas_tools.model.fit import parameter_file
@@ -52,9 +52,9 @@ def run(
 ) -> tuple[dict[str, Any], dict[str, Measurements]]:
     """Measures all operations of a library; what the file says of it, and the measurements."""
     started, machine = datetime.now(UTC), results.machine()
-    build = peers.build_dir()
-    table = peers.table(build)
-    known = [name for name, peer in table.items() if peer.is_mpi or name == "ompl"]
+    build = catalog.build_dir()
+    table = catalog.table(build)
+    known = [name for name, library in table.items() if library.is_mpi or name == "ompl"]
     if mpi not in known:
         raise typer.BadParameter(f"--mpi {mpi}: no such library; there are {', '.join(known)}")
     outcomes: dict[str, Outcome] = {}
@@ -63,7 +63,7 @@ def run(
             TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console, transient=True
         )  # fmt: skip
         stack.enter_context(bar)
-        two = stack.enter_context(on_hosts(hosts, peers.RANKS, rate))
+        two = stack.enter_context(on_hosts(hosts, catalog.RANKS, rate))
         found = chosen(installation.find(table[mpi], build, "roundtrip"), over, two)
         for operation in OPERATIONS if mpi == "ompl" else ("send",):
             task = bar.add_task(f"{found.name} {operation}", total=1.0)
@@ -93,7 +93,7 @@ def run(
 def chosen(found: Found, over: str | None, hosts: Hosts | None) -> Found:
     """The library as a user has it: of the settings in peers.toml those without which it does not run here; what the
     user set goes first. Raises MissingError."""
-    if found.peer.name != "ompl":
+    if found.library.name != "ompl":
         if over:
             raise typer.BadParameter("--over is for ompl: an MPI is told by its own variables")
         found = network.on_hosts(found, hosts)
@@ -101,7 +101,7 @@ def chosen(found: Found, over: str | None, hosts: Hosts | None) -> Found:
         if over not in (None, *network.TRANSPORTS):
             raise typer.BadParameter(f"--over {over}: there are {', '.join(network.TRANSPORTS)}")
         found = network.over(found, over or "tcp", hosts)
-    return replace(found, peer=replace(found.peer, settings=[s for s in found.peer.settings if _needed(s)]))
+    return replace(found, library=replace(found.library, settings=[s for s in found.library.settings if _needed(s)]))
 
 
 def _needed(setting: Setting) -> bool:

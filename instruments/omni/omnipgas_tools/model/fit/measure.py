@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from omnipgas_tools.libraries.peers import Found
+from omnipgas_tools.libraries.catalog import Found
 from omnipgas_tools.measure.worker import Message, Worker
 from omnipgas_tools.model.fit import breakpoints
 from omnipgas_tools.model.fit.measurements import DataError, Measurements

@@ -51,7 +51,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Peer:
+class Library:
     """A row of peers.toml."""
 
     name: str
@@ -99,14 +99,14 @@ class Hosts:
 class Found:
     """Where a library is on this machine."""
 
-    peer: Peer
+    library: Library
     worker: Path
     prefix: Path | None
     launcher: Path | None
     hosts: Hosts | None = None  # one rank on each; else both on this machine
     transport: str = ""  # of `over`
     endpoints: int | None = None  # of each rank's pool, if that was asked for
-    twin: str = "raw"  # the library it is compared with
+    baseline: str = "raw"  # the library it is compared with
     ranks: int = RANKS
     jobs: int = 1  # that run at once, each of two ranks with one thread, in place of threads;
     processes: bool = False  # true: as many as there would be threads
@@ -115,12 +115,12 @@ class Found:
     def name(self) -> str:
         """The row of peers.toml, and what of it is measured."""
         extra = [self.transport, f"{self.endpoints} ep" if self.endpoints else "", PROCESSES if self.processes else ""]
-        return " ".join([self.peer.name, *filter(None, extra)])
+        return " ".join([self.library.name, *filter(None, extra)])
 
     def command(self, arguments: list[str]) -> list[str]:
         """The command line that starts the ranks with `arguments` for the worker."""
         line = [*self.hosts.launch] if self.hosts else []
-        for part in self.peer.launch:
+        for part in self.library.launch:
             if part == "{worker}" and self.hosts:
                 line += self.hosts.enter
             line.append(
@@ -138,20 +138,20 @@ class Found:
 
     def applying(self, threads: int) -> list[Setting]:
         """The settings for `threads` threads per rank."""
-        return [s for s in self.peer.settings if s.applies(threads * self.jobs, self.hosts is not None, self.ranks)]
+        return [s for s in self.library.settings if s.applies(threads * self.jobs, self.hosts is not None, self.ranks)]
 
 
 def with_endpoints(found: Found, count: int) -> Found:
     """The library with so many endpoints in each rank for all its threads; raises MissingError where that cannot be
     chosen."""
-    variable = found.peer.sweep.get("variable")
+    variable = found.library.sweep.get("variable")
     if not variable:
         raise MissingError("the number of its endpoints cannot be chosen")
-    if found.hosts and any(s.env == variable and s.when == "hosts" for s in found.peer.settings):
+    if found.hosts and any(s.env == variable and s.when == "hosts" for s in found.library.settings):
         raise MissingError(f"between hosts {variable} is what peers.toml says")
     setting = Setting(variable, str(count), "always", "asked for", "--pools")
-    peer = replace(found.peer, settings=[*found.peer.settings, setting])
-    return replace(found, peer=peer, endpoints=count)
+    library = replace(found.library, settings=[*found.library.settings, setting])
+    return replace(found, library=library, endpoints=count)
 
 
 def affinity() -> list[int]:
@@ -166,7 +166,7 @@ def cores() -> int:
 
 def build_dir() -> Path:
     """The build tree, or what an installation has of it: OMNI_BUILD_DIR, or the first likely place that holds the
-    twin's worker."""
+    baseline's worker."""
     if chosen := os.environ.get("OMNI_BUILD_DIR"):
         return Path(chosen).absolute()
     installed = Path(sys.prefix) / "libexec" / "omnipgas"
@@ -176,20 +176,20 @@ def build_dir() -> Path:
     return CHECKOUT / "build"
 
 
-def read_table(path: Path) -> dict[str, Peer]:
+def read_table(path: Path) -> dict[str, Library]:
     """All rows of a peers.toml, in its order."""
     with path.open("rb") as file:
         rows: dict[str, dict[str, Any]] = tomllib.load(file)
-    peers: dict[str, Peer] = {}
+    found: dict[str, Library] = {}
     for name, row in rows.items():
         settings = [Setting(**{"when": "always", **s}) for s in row.pop("setting", [])]
-        if model := peers.get(row.get("like", "")):
+        if model := found.get(row.get("like", "")):
             own = {(s.env, s.when) for s in settings}
             settings = [s for s in model.settings if (s.env, s.when) not in own] + settings
-            peers[name] = replace(model, name=name, settings=settings, **row)
+            found[name] = replace(model, name=name, settings=settings, **row)
         else:
-            peers[name] = Peer(name=name, settings=settings, **row)
-    return peers
+            found[name] = Library(name=name, settings=settings, **row)
+    return found
 
 
 def sources(build: Path) -> Path | None:
@@ -198,11 +198,11 @@ def sources(build: Path) -> Path | None:
     return place if place.is_dir() else None
 
 
-def table(build: Path | None = None) -> dict[str, Peer]:
+def table(build: Path | None = None) -> dict[str, Library]:
     """The table of the checkout, as the build copied it, or of the installation."""
     place = build or build_dir()
     rows = read_table(place / "bench" / "peers.toml")
-    return {name: peer for name, peer in rows.items() if not peer.installed or sources(place)}
+    return {name: library for name, library in rows.items() if not library.installed or sources(place)}
 
 
 def added_file() -> Path:
@@ -221,67 +221,68 @@ def added() -> dict[str, str]:
         raise MissingError(f"{added_file()} cannot be read ({error}): delete it and add the libraries again") from error
 
 
-def find_prefix(peer: Peer, build: Path) -> Path | None:
+def find_prefix(library: Library, build: Path) -> Path | None:
     """Where a library with a prefix is installed: by its variable, by `omni libs add`, or where setup.sh puts it; None
     if it comes from the PATH or from pkg-config."""
-    if not peer.prefix:
+    if not library.prefix:
         return None
-    variable, default = peer.prefix["variable"], peer.prefix.get("default", "")
-    chosen = os.environ.get(variable) or added().get(peer.name)
-    if not chosen and peer.packages:
+    variable, default = library.prefix["variable"], library.prefix.get("default", "")
+    chosen = os.environ.get(variable) or added().get(library.name)
+    if not chosen and library.packages:
         return None
     places = [Path(chosen)] if chosen else sorted(build.glob(default)) if default else []
     if not places or not places[0].is_dir():
-        how = f"{peer.get.format(build=build)}; or set {variable}"
+        how = f"{library.get.format(build=build)}; or set {variable}"
         raise MissingError(f"set {variable} to its folder" if sources(build) else f"not installed: {how}")
     return places[0].absolute()
 
 
-def check_device(peer: Peer) -> None:
+def check_device(library: Library) -> None:
     """Raises MissingError if the library runs on a device that this machine has not."""
-    if peer.device and not glob.glob(peer.device["files"]):
-        raise MissingError(f"this machine has no {peer.device['name']} ({peer.device['files']})")
+    if library.device and not glob.glob(library.device["files"]):
+        raise MissingError(f"this machine has no {library.device['name']} ({library.device['files']})")
 
 
-def find_program(peer: Peer, name: str, build: Path, prefix: Path | None) -> Path:
+def find_program(library: Library, name: str, build: Path, prefix: Path | None) -> Path:
     """A program of the library, by its path under the prefix, or the build's or the PATH's."""
     if prefix and "/" in name:
         path = prefix / name
-    elif peer.compiler and name != LAUNCHER:
+    elif library.compiler and name != LAUNCHER:
         path = Path(shutil.which(name) or name)
     else:
         path = build / "bin" / name
         if not path.is_file():  # an installation has its launcher with the other commands
             path = Path(sys.prefix) / "bin" / name
     if not path.is_file():
-        how = peer.get.format(build=build) or "build the project"
+        how = library.get.format(build=build) or "build the project"
         raise MissingError(f"{path} does not exist: {how}")
     return path
 
 
-def worker_of(peer: Peer, kind: str) -> str:
+def worker_of(library: Library, kind: str) -> str:
     """The library's program of that kind: bench, or a folder of bench/: connected, roundtrip, halo, overlap."""
-    return peer.worker.replace("_bench_", f"_{kind}_")
+    return library.worker.replace("_bench_", f"_{kind}_")
 
 
-def find(peer: Peer, build: Path, kind: str = "bench", made: Path | None = None) -> Found:
+def find(library: Library, build: Path, kind: str = "bench", made: Path | None = None) -> Found:
     """Everything needed to run a library, its worker in the folder `made`, if not in the build's; raises MissingError
     with the remedy."""
-    check_device(peer)
-    prefix = find_prefix(peer, build)
-    launcher = find_program(peer, peer.launcher, build, prefix) if peer.launcher else None
-    worker = (made or build) / "bin" / worker_of(peer, kind)
+    check_device(library)
+    prefix = find_prefix(library, build)
+    launcher = find_program(library, library.launcher, build, prefix) if library.launcher else None
+    worker = (made or build) / "bin" / worker_of(library, kind)
     if not worker.is_file():
-        first = f"{peer.get.format(build=build)}, then " if peer.get and (peer.packages or not peer.prefix) else ""
+        by_hand = library.get and (library.packages or not library.prefix)
+        first = f"{library.get.format(build=build)}, then " if by_hand else ""
         raise MissingError(f"{worker} is not built: {first}run make (or cmake --build {build})")
-    return Found(peer, worker, prefix, launcher)
+    return Found(library, worker, prefix, launcher)
 
 
 def with_ranks(found: Found, ranks: int, build: Path) -> Found:
     """The job of so many ranks, by the launcher that suits it (`sessions` in peers.toml)."""
     found = replace(found, ranks=ranks)
-    if not found.peer.sessions or ranks <= cores():
+    if not found.library.sessions or ranks <= cores():
         return found
     layer = table(build)["ompl"]
     launcher = find_program(layer, layer.launcher, build, None)
-    return replace(found, launcher=launcher, peer=replace(found.peer, launch=layer.launch))
+    return replace(found, launcher=launcher, library=replace(found.library, launch=layer.launch))
