@@ -281,7 +281,8 @@ def omni(shelf: Shelf) -> None:
     from omnipgas_tools.cli import app
 
     group = typer.main.get_command(app)
-    commands = dict(getattr(group, "commands"))  # noqa: B009  (typer hides that it is a group)
+    known = getattr(group, "commands")  # noqa: B009  (typer hides that it is a group)
+    commands = {name: command for name, command in known.items() if not command.hidden}
     pages = [(f"omni-{name}", 1) for name in commands]
     for name, command in commands.items():
         context = command.context_class(command, info_name=f"omni {name}")
