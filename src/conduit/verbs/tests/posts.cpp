@@ -2,6 +2,7 @@
 #include "posts.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <mutex>
 #include <utility>
@@ -25,9 +26,10 @@ struct Pair {
 
 std::mutex g_mutex;
 std::map<uint32_t, Pair> g_pairs;
-decltype(&::ibv_open_device) g_open = nullptr;
-decltype(ibv_context_ops::post_send) g_post = nullptr;
-decltype(ibv_context_ops::poll_cq) g_poll = nullptr;
+// Ranks are threads, each of which loads the library.
+std::atomic<decltype(&::ibv_open_device)> g_open{nullptr};
+std::atomic<decltype(ibv_context_ops::post_send)> g_post{nullptr};
+std::atomic<decltype(ibv_context_ops::poll_cq)> g_poll{nullptr};
 
 // A write of no bytes, or the read of a key.
 bool is_own(const ibv_send_wr& work) {
@@ -80,14 +82,14 @@ void completed(const ibv_wc& completion) {
 }
 
 int poll(ibv_cq* queue, int most, ibv_wc* out) {
-  const int count = g_poll(queue, most, out);
+  const int count = g_poll.load()(queue, most, out);
   const std::lock_guard lock(g_mutex);
   for (int i = 0; i < count; ++i) completed(out[i]);
   return count;
 }
 
 ibv_context* open(ibv_device* device) {
-  ibv_context* const context = g_open(device);
+  ibv_context* const context = g_open.load()(device);
   if (context == nullptr) return nullptr;
   const std::lock_guard lock(g_mutex);
   g_post = std::exchange(context->ops.post_send, post);
