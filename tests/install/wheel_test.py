@@ -69,7 +69,9 @@ def main(build: Path) -> int:
         show = run(build, ROOT / "build/wheel-tools/bin/auditwheel", "show", wheel).stdout
         tag = re.search(r"-(manylinux_\d+_\d+_\w+)\.whl$", wheel.name)
         said = show.replace("\n", " ")
-        expect(tag is not None and f'platform tag: "{tag[1]}"' in said, f"{wheel.name}: an honest tag")
+        # The tools' programs need libomnipgas.so.0, which the other wheel brings: of itself auditwheel would say linux.
+        fits = r"platform tag: |constrains the platform tag to " if "libomnipgas.so.0" in said else "platform tag: "
+        expect(tag is not None and re.search(f'({fits})"{tag[1]}"', said) is not None, f"{wheel.name}: an honest tag")
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder).resolve()
         subprocess.run([sys.executable, "-m", "venv", place / "venv"], check=True, timeout=250)
