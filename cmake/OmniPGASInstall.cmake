@@ -42,7 +42,7 @@ foreach(library omnipgas omnipgas_fortran)
   endif()
 endforeach()
 
-# omni looks for its programs in libexec/omnipgas as it does in the build folder: bin/, lib/, instruments/bench/peers.toml; and what
+# omni looks for its programs in libexec/omnipgas as it does in the build folder: bin/, lib/, bench/peers.toml; and what
 # is compiled for the user's MPI it compiles there from sources/, when it is first asked for.
 if(TARGET ompl_bench_ompl AND NOT OMPL_SANITIZE)
   set(omni_dir ${CMAKE_INSTALL_LIBEXECDIR}/omnipgas)
