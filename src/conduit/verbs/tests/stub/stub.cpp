@@ -264,7 +264,7 @@ EXPORT const char* ibv_wc_status_str(ibv_wc_status status) {
 EXPORT void verbs_stub_counts(verbs_stub_counters* out) { *out = {counts.doorbells, counts.requests}; }
 EXPORT void verbs_stub_drop_datagrams(uint64_t count) { counts.datagrams_to_drop = count; }
 EXPORT void verbs_stub_refuse_registrations(uint64_t count) { counts.registrations_to_refuse = count; }
-EXPORT void verbs_stub_refuse_accesses(uint64_t count) { counts.accesses_to_refuse = count; }
+EXPORT void verbs_stub_refuse_accesses(uint64_t count) { accesses_to_refuse = count; }
 EXPORT void verbs_stub_have_all(int on) { counts.have_all = on != 0; }
 EXPORT void verbs_stub_inject_datagram(const void* bytes, uint32_t size) {
   const auto* first = static_cast<const std::byte*>(bytes);

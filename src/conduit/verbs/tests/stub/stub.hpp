@@ -20,7 +20,8 @@ void verbs_stub_inject_datagram(const void* bytes, uint32_t size);
 unsigned verbs_stub_replay_datagrams(void);
 // So many registrations of memory, from now on, fail with ENOMEM.
 void verbs_stub_refuse_registrations(uint64_t count);
-// So many requests over connections or DC, from now on, fail at the other side.
+// So many requests that the calling thread makes over connections or DC, from now on, fail at the other side. Those of
+// other threads, which look now and then whether their peers live, do not.
 void verbs_stub_refuse_accesses(uint64_t count);
 // Whether the device has XRC and DC, from now on; it has at first.
 void verbs_stub_have_all(int on);

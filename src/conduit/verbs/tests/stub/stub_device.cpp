@@ -160,7 +160,10 @@ void deliver(Pair& target, ibv_cq* completions, const Receive& receive, const Pa
 }
 
 Outcome execute(Pair& source, const Send& send) {
-  if (count_down(counts.accesses_to_refuse)) return Outcome::refused;
+  if (accesses_to_refuse > 0) {
+    --accesses_to_refuse;
+    return Outcome::refused;
+  }
   const std::shared_ptr<Pair> target = pair_of(source.initiates() ? send.target : source.partner);
   if (!target || source.initiates() != (target->dynamic && target->dynamic->target))
     return Outcome::gone;

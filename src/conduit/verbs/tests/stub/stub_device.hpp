@@ -30,12 +30,12 @@ inline constexpr uint32_t kMaxInline = 256;
 inline constexpr uint32_t kMaxMessage = 1U << 30;
 
 struct Counts {
-  std::atomic<uint64_t> doorbells{0}, requests{0}, datagrams_to_drop{0}, registrations_to_refuse{0},
-      accesses_to_refuse{0};
+  std::atomic<uint64_t> doorbells{0}, requests{0}, datagrams_to_drop{0}, registrations_to_refuse{0};
   std::atomic<bool> have_all{true};
   alignas(64) std::atomic<bool> discard{false};
 };
 inline Counts counts;
+inline thread_local uint64_t accesses_to_refuse = 0;
 
 struct Queue : ibv_cq {
   std::mutex mutex;
