@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <thread>
+#include <type_traits>
 
 #include "conduit/utofu/tests/emulator/emulator.h"
 #include "conduit/utofu/tests/emulator/utofu.h"
@@ -45,14 +46,15 @@ inline int next_notice(Vcq& vcq, utofu_mrq_notice* notice) {
   return code;
 }
 
-// Posts until the answer is not BUSY.
-template <class Post>
-int insist(Vcq& vcq, Post&& post) {
-  int code = post();
+// Calls one of uTofu's functions that post, until the answer is not BUSY.
+template <class... Parameters>
+int insist(Vcq& vcq, int (*post)(utofu_vcq_hdl_t, Parameters...),
+           std::type_identity_t<Parameters>... arguments) {
+  int code = post(vcq.handle, arguments...);
   while (code == UTOFU_ERR_BUSY) {
     void* done = nullptr;
     utofu_poll_tcq(vcq.handle, 0, &done);
-    code = post();
+    code = post(vcq.handle, arguments...);
   }
   return code;
 }

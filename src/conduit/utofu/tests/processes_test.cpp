@@ -83,36 +83,22 @@ TEST_F(UtofuProcesses, OneWritesReadsAndAddsInTheOthersMemoryUntilItDies) {
   own.memory.words[0] = 11;
   own.memory.words[1] = 12;
   utofu_mrq_notice notice{};
-  EXPECT_EQ(insist(own,
-                   [&] {
-                     return utofu_put(own.handle, other.id, own.stadd, other.stadd, 16, 1, kNotice,
-                                      nullptr);
-                   }),
+  EXPECT_EQ(insist(own, utofu_put, other.id, own.stadd, other.stadd, 16, 1, kNotice, nullptr),
             UTOFU_SUCCESS);
   EXPECT_EQ(next_notice(own, &notice), UTOFU_SUCCESS);
-  EXPECT_EQ(insist(own,
-                   [&] {
-                     return utofu_armw8(own.handle, other.id, UTOFU_ARMW_OP_ADD, 7, other.stadd + 16, 1,
-                                        kNotice, nullptr);
-                   }),
-            UTOFU_SUCCESS);
+  EXPECT_EQ(
+      insist(own, utofu_armw8, other.id, UTOFU_ARMW_OP_ADD, 7, other.stadd + 16, 1, kNotice, nullptr),
+      UTOFU_SUCCESS);
   EXPECT_EQ(next_notice(own, &notice), UTOFU_SUCCESS);
   EXPECT_EQ(notice.rmt_value, 0U);
-  EXPECT_EQ(insist(own,
-                   [&] {
-                     return utofu_get(own.handle, other.id, own.stadd + 4096, other.stadd + 40, 8, 1,
-                                      kNotice, nullptr);
-                   }),
-            UTOFU_SUCCESS);
+  EXPECT_EQ(
+      insist(own, utofu_get, other.id, own.stadd + 4096, other.stadd + 40, 8, 1, kNotice, nullptr),
+      UTOFU_SUCCESS);
   EXPECT_EQ(next_notice(own, &notice), UTOFU_SUCCESS);
   EXPECT_EQ(own.memory.words[512], 55U);
   go_on();
   EXPECT_EQ(ended(), 0);
-  EXPECT_EQ(insist(own,
-                   [&] {
-                     return utofu_put(own.handle, other.id, own.stadd, other.stadd, 16, 1, kNotice,
-                                      nullptr);
-                   }),
+  EXPECT_EQ(insist(own, utofu_put, other.id, own.stadd, other.stadd, 16, 1, kNotice, nullptr),
             UTOFU_SUCCESS);
   EXPECT_EQ(next_notice(own, &notice), UTOFU_ERR_MRQ_PEER);
 }
@@ -123,11 +109,7 @@ TEST_F(UtofuProcesses, ANodeThatIsKilledIsGone) {
   Vcq own{3};
   ASSERT_EQ(kill(child_, SIGKILL), 0);
   EXPECT_TRUE(WIFSIGNALED(ended()));
-  EXPECT_EQ(insist(own,
-                   [&] {
-                     return utofu_put(own.handle, other.id, own.stadd, other.stadd, 16, 1, kNotice,
-                                      nullptr);
-                   }),
+  EXPECT_EQ(insist(own, utofu_put, other.id, own.stadd, other.stadd, 16, 1, kNotice, nullptr),
             UTOFU_SUCCESS);
   utofu_mrq_notice notice{};
   EXPECT_EQ(next_notice(own, &notice), UTOFU_ERR_MRQ_PEER);

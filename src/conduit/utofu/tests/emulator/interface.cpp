@@ -94,15 +94,28 @@ int post_piggyback(const char* function, utofu_vcq_hdl_t handle, utofu_vcq_id_t 
   return post(function, handle, to, 0, remote, command);
 }
 
-int post_atomic(const char* function, utofu_vcq_hdl_t handle, utofu_vcq_id_t to, utofu_stadd_t remote,
-                const Command& command) {
-  if (command.op < 0 || command.op > UTOFU_ARMW_OP_OR)
-    return refuse(UTOFU_ERR_INVALID_OP, "{}: no operation {}", function, command.op);
-  if (remote % command.length != 0)
+// `op` as utofu_armw_op has it; 0 stands for compare and swap.
+int post_atomic(const char* function, std::size_t length, utofu_vcq_hdl_t handle, utofu_vcq_id_t to,
+                int op, uint64_t value, uint64_t compare, utofu_stadd_t remote, uint64_t edata,
+                unsigned long flags, void* cbdata) {
+  if (op < 0 || op > UTOFU_ARMW_OP_OR)
+    return refuse(UTOFU_ERR_INVALID_OP, "{}: no operation {}", function, op);
+  if (remote % length != 0)
     return refuse(UTOFU_ERR_INVALID_STADD, "{}: the word is not aligned to its {} bytes", function,
-                  command.length);
-  return post(function, handle, to, 0, remote, command);
+                  length);
+  return post(function, handle, to, 0, remote,
+              {.kind = Kind::atomic,
+               .length = length,
+               .op = op,
+               .value = value,
+               .compare = compare,
+               .edata = edata,
+               .flags = flags,
+               .cbdata = cbdata});
 }
+
+// Compare and swap has functions of its own.
+int armw(utofu_armw_op op) { return op == 0 ? -1 : static_cast<int>(op); }
 
 int register_memory(const char* function, utofu_vcq_hdl_t handle, void* address, std::size_t size,
                     std::optional<unsigned> stag, unsigned long flags, utofu_stadd_t* stadd) {
@@ -269,55 +282,29 @@ EXPORT int utofu_get(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_s
 EXPORT int utofu_armw4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_armw_op armw_op,
                        uint32_t op_value, utofu_stadd_t rmt_stadd, uint64_t edata, unsigned long flags,
                        void* cbdata) {
-  const int op = armw_op == 0 ? -1 : static_cast<int>(armw_op);
-  return post_atomic("utofu_armw4", vcq_hdl, rmt_vcq_id, rmt_stadd,
-                     {.kind = Kind::atomic,
-                      .length = 4,
-                      .op = op,
-                      .value = op_value,
-                      .edata = edata,
-                      .flags = flags,
-                      .cbdata = cbdata});
+  return post_atomic("utofu_armw4", 4, vcq_hdl, rmt_vcq_id, armw(armw_op), op_value, 0, rmt_stadd,
+                     edata, flags, cbdata);
 }
 
 EXPORT int utofu_armw8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, utofu_armw_op armw_op,
                        uint64_t op_value, utofu_stadd_t rmt_stadd, uint64_t edata, unsigned long flags,
                        void* cbdata) {
-  const int op = armw_op == 0 ? -1 : static_cast<int>(armw_op);
-  return post_atomic("utofu_armw8", vcq_hdl, rmt_vcq_id, rmt_stadd,
-                     {.kind = Kind::atomic,
-                      .length = 8,
-                      .op = op,
-                      .value = op_value,
-                      .edata = edata,
-                      .flags = flags,
-                      .cbdata = cbdata});
+  return post_atomic("utofu_armw8", 8, vcq_hdl, rmt_vcq_id, armw(armw_op), op_value, 0, rmt_stadd,
+                     edata, flags, cbdata);
 }
 
 EXPORT int utofu_cswap4(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, uint32_t old_value,
                         uint32_t new_value, utofu_stadd_t rmt_stadd, uint64_t edata,
                         unsigned long flags, void* cbdata) {
-  return post_atomic("utofu_cswap4", vcq_hdl, rmt_vcq_id, rmt_stadd,
-                     {.kind = Kind::atomic,
-                      .length = 4,
-                      .value = new_value,
-                      .compare = old_value,
-                      .edata = edata,
-                      .flags = flags,
-                      .cbdata = cbdata});
+  return post_atomic("utofu_cswap4", 4, vcq_hdl, rmt_vcq_id, 0, new_value, old_value, rmt_stadd, edata,
+                     flags, cbdata);
 }
 
 EXPORT int utofu_cswap8(utofu_vcq_hdl_t vcq_hdl, utofu_vcq_id_t rmt_vcq_id, uint64_t old_value,
                         uint64_t new_value, utofu_stadd_t rmt_stadd, uint64_t edata,
                         unsigned long flags, void* cbdata) {
-  return post_atomic("utofu_cswap8", vcq_hdl, rmt_vcq_id, rmt_stadd,
-                     {.kind = Kind::atomic,
-                      .length = 8,
-                      .value = new_value,
-                      .compare = old_value,
-                      .edata = edata,
-                      .flags = flags,
-                      .cbdata = cbdata});
+  return post_atomic("utofu_cswap8", 8, vcq_hdl, rmt_vcq_id, 0, new_value, old_value, rmt_stadd, edata,
+                     flags, cbdata);
 }
 
 EXPORT int utofu_poll_tcq(utofu_vcq_hdl_t vcq_hdl, unsigned long /*flags*/, void** cbdata) {
