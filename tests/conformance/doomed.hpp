@@ -23,6 +23,27 @@ class Doomed {
   void run(const Body& body, unsigned threads = 1) { world_.run(body, threads); }
   conduit::mock::Wire& wire() { return wire_; }
 
+  // Returns once nothing is under way between the ranks, `count` in number, of all calls: a failure then takes only what
+  // the test sends, and who leaves the layer holds up nobody.
+  void settle(Rank& r, uint64_t flag, uint32_t count) {
+    ok(r.quiet());
+    ++settled_;
+    while (settled_ < count) {
+      EXPECT_GE(r.poll(flag), 0);  // 1 if another rank has settled already and goes on
+      ::sched_yield();
+    }
+  }
+  void settle(Rank& r, uint64_t flag) { settle(r, flag, r.size); }
+  // Drives progress until the others are done with what needs it.
+  void serve(Rank& r, uint64_t flag) {
+    while (!done) {
+      EXPECT_GE(r.poll(flag), 0);
+      ::sched_yield();
+    }
+    for (int i = 0; i < 1000; ++i) EXPECT_GE(r.poll(flag), 0);
+  }
+  std::atomic<bool> done{false};
+
  private:
   static Shape doomed(Shape shape) {
     shape.ends_well = false;
@@ -31,28 +52,9 @@ class Doomed {
   std::unique_ptr<MockFabric> fabric_;  // until the world has it
   conduit::mock::Wire& wire_;
   ThreadWorld world_;
+  std::atomic<uint32_t> settled_{0};
 };
 
 inline bool is_failure(int code) { return code == OMPL_ERR_PEER || code == OMPL_ERR_LINK; }
-
-// Drives progress until the others are done with what needs it.
-inline void serve(Rank& r, uint64_t flag, const std::atomic<bool>& done) {
-  while (!done) {
-    EXPECT_GE(r.poll(flag), 0);
-    ::sched_yield();
-  }
-  for (int i = 0; i < 1000; ++i) EXPECT_GE(r.poll(flag), 0);
-}
-
-// Returns once nothing is under way between the ranks, `count` in number: a failure then takes only what the test
-// sends, and who leaves the layer holds up nobody. `settled` is shared by the ranks, 0 at first.
-inline void settle(Rank& r, uint64_t flag, std::atomic<uint32_t>& settled, uint32_t count) {
-  ok(r.quiet());
-  ++settled;
-  while (settled < count) {
-    EXPECT_GE(r.poll(flag), 0);  // 1 if another rank has settled already and goes on
-    ::sched_yield();
-  }
-}
 
 }  // namespace ompl::conformance

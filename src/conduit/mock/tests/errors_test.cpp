@@ -6,9 +6,7 @@ namespace ompl::conduit::mock {
 namespace {
 
 TEST(MockWire, R18_ABrokenLinkCarriesNothingMore) {
-  Hostility hostility = prompt();
-  Net net(hostility);
-  net.open(0, 1);
+  Connected net(prompt());
   const auto source = bytes(100, 1);
   const Post post = net[0].ep().put(1, source.data(), kData, source.size());
   net[0].ep().signal(1, {.offset = kFlag});
@@ -27,9 +25,7 @@ TEST(MockWire, R18_ABrokenLinkCarriesNothingMore) {
 }
 
 TEST(MockWire, InjectedFaultsStrikeAfterTheirCount) {
-  Hostility hostility = prompt();
-  hostility.faults = {{.kind = Fault::Kind::fail_post, .rank = 0, .peer = 1, .after = 3}};
-  Net net(hostility);
+  Net net(prompt({.faults = {{.kind = Fault::Kind::fail_post, .rank = 0, .peer = 1, .after = 3}}}));
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(net.insist([&] { return net[0].ep().signal(1, {.offset = kFlag}); }).state,
               Post::State::done);
@@ -39,9 +35,8 @@ TEST(MockWire, InjectedFaultsStrikeAfterTheirCount) {
 }
 
 TEST(MockWire, ABrokenEndpointFailsAllItsLinksAndThoseOfItsPeers) {
-  Hostility hostility = prompt();
-  hostility.faults = {{.kind = Fault::Kind::break_endpoint, .rank = 0, .peer = 1, .after = 1}};
-  Net net(hostility);
+  Net net(
+      prompt({.faults = {{.kind = Fault::Kind::break_endpoint, .rank = 0, .peer = 1, .after = 1}}}));
   net.open(1, 0);
   net.insist([&] { return net[0].ep().signal(1, {.offset = kFlag}); });
   net[0].ep().signal(1, {.offset = kFlag});
@@ -53,8 +48,7 @@ TEST(MockWire, ABrokenEndpointFailsAllItsLinksAndThoseOfItsPeers) {
 }
 
 TEST(MockWire, R19_AKilledRankIsNoticed) {
-  Net net(prompt(), 3);
-  net.open(0, 1);
+  Connected net(prompt(), 3);
   const Reach reach = net[0].conduit->connect(1, net[1].conduit->address());
   EXPECT_FALSE(readable(reach.death_fd));
   net.wire.kill(1);
@@ -65,8 +59,7 @@ TEST(MockWire, R19_AKilledRankIsNoticed) {
 }
 
 TEST(MockWire, ClosingAnEndpointFailsWhatIsUnderWayToIt) {
-  Net net(prompt());
-  net.open(0, 1);
+  Connected net(prompt());
   net[0].ep().signal(1, {.offset = kFlag});
   net[1].endpoints.clear();
   net[0].progress(kMany);
@@ -77,10 +70,7 @@ TEST(MockWire, ClosingAnEndpointFailsWhatIsUnderWayToIt) {
 class MockWireDeathTest : public ::testing::Test {};
 
 TEST(MockWireDeathTest, R4_OverflowingTheReceiveQueue) {
-  Hostility hostility = prompt();
-  hostility.receive_depth = 2;
-  Net net(hostility);
-  net.open(0, 1);
+  Connected net(prompt({.receive_depth = 2}));
   const auto flood = [&] {
     for (int i = 0; i < 3; ++i) net[0].ep().signal(1, {.offset = kFlag});
   };
@@ -88,16 +78,14 @@ TEST(MockWireDeathTest, R4_OverflowingTheReceiveQueue) {
 }
 
 TEST(MockWireDeathTest, WritingWhereNothingIsRegistered) {
-  Net net(prompt());
-  net.open(0, 1);
+  Connected net(prompt());
   const auto source = bytes(64, 1);
   net[1].conduit->release(kData, 256);
   EXPECT_DEATH(net[0].ep().put(1, source.data(), kData, source.size()), "not registered");
 }
 
 TEST(MockWireDeathTest, ReleasingUnderAnOperation) {
-  Net net(prompt());
-  net.open(0, 1);
+  Connected net(prompt());
   const auto source = bytes(64, 1);
   net[0].ep().put(1, source.data(), kData, source.size());
   net[1].conduit->release(kData, 256);
@@ -105,18 +93,14 @@ TEST(MockWireDeathTest, ReleasingUnderAnOperation) {
 }
 
 TEST(MockWireDeathTest, LengthsOutsideTheCapability) {
-  Hostility hostility = prompt();
-  hostility.max_message = 16;
-  Net net(hostility);
-  net.open(0, 1);
+  Connected net(prompt({.max_message = 16}));
   const auto source = bytes(64, 1);
   EXPECT_DEATH(net[0].ep().put(1, source.data(), kData, 17), "1 to 16 are allowed");
   EXPECT_DEATH(net[0].ep().put(1, source.data(), kData, 0), "1 to 16 are allowed");
 }
 
 TEST(MockWireDeathTest, PostingFromASink) {
-  Net net(prompt());
-  net.open(0, 1);
+  Connected net(prompt());
   net[0].ep().signal(1, {.offset = kFlag});
   net[1].sink.on_signal = [&] { net[1].ep().signal(0, {.offset = kFlag}); };
   EXPECT_DEATH(net[1].progress(kMany), "called twice");

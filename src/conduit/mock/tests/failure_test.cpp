@@ -17,11 +17,10 @@ using conduit::mock::Hostility;
 
 TEST(MockFailure, R18_WaitsEndWhenARankDiesAndBlockAgainOnceThatIsAcknowledged) {
   Doomed doomed({}, {.ranks = 3});
-  std::atomic<uint32_t> settled{0};
   std::atomic<uint32_t> acknowledged{0};
   doomed.run([&](Rank& r) {
     const uint64_t flag = r.allocate(8);
-    settle(r, flag, settled, r.size);
+    doomed.settle(r, flag);
     if (r.rank == 2) {
       for (const uint32_t target : {0U, 1U}) ok(r.signal(target, flag));
       ok(r.quiet());
@@ -39,19 +38,17 @@ TEST(MockFailure, R18_WaitsEndWhenARankDiesAndBlockAgainOnceThatIsAcknowledged) 
     // The survivors go on with each other.
     ok(r.signal(1 - r.rank, flag + 4));
     ok(r.wait(flag + 4));
-    settle(r, flag, settled, 3 + 2);
+    doomed.settle(r, flag, 3 + 2);
   });
 }
 
 // It may never come: what was sent on the link is lost.
 TEST(MockFailure, R18_WaitsEndWhenALinkBreaksAndBlockAgainOnceThatIsAcknowledged) {
   Doomed doomed({}, {.ranks = 3, .endpoints = 1});
-  std::atomic<uint32_t> settled{0};
-  std::atomic<bool> done{false};
   doomed.run([&](Rank& r) {
     const uint64_t flag = r.allocate(8);
-    settle(r, flag, settled, r.size);
-    if (r.rank != 0) return serve(r, flag, done);
+    doomed.settle(r, flag);
+    if (r.rank != 0) return doomed.serve(r, flag);
     ok(r.signal(1, flag));
     doomed.wire().break_link(0, 0, 1);
     EXPECT_EQ(r.wait(flag + 4), OMPL_ERR_LINK);
@@ -60,15 +57,14 @@ TEST(MockFailure, R18_WaitsEndWhenALinkBreaksAndBlockAgainOnceThatIsAcknowledged
     EXPECT_EQ(r.failure_ack(), 1);
     EXPECT_EQ(r.wait(flag + 4, 2'000'000), OMPL_ERR_TIMEOUT);
     ok(r.signal(2, flag));  // the others are within reach
-    done = true;
+    doomed.done = true;
   });
 }
 
 TEST(MockFailure, R18_ABarrierWithADeadRankFails) {
   Doomed doomed({}, {.ranks = 3});
-  std::atomic<uint32_t> settled{0};
   doomed.run([&](Rank& r) {
-    settle(r, r.allocate(4), settled, r.size);
+    doomed.settle(r, r.allocate(4));
     if (r.rank == 1) {
       doomed.wire().kill(1);
       return;
@@ -81,13 +77,11 @@ TEST(MockFailure, R18_WhatIsOutstandingOnABrokenLinkFails) {
   for (const bool is_put : {true, false}) {
     SCOPED_TRACE(is_put);
     Doomed doomed({}, {.endpoints = 1});
-    std::atomic<uint32_t> settled{0};
-    std::atomic<bool> done{false};
     doomed.run([&](Rank& r) {
       const uint64_t data = r.allocate(4096);
       const uint64_t flag = r.allocate(4);
       std::vector<std::byte> local(4096);
-      settle(r, flag, settled, r.size);
+      doomed.settle(r, flag);
       if (r.rank == 0) {
         // Rank 1 stays outside, so this cannot complete.
         EXPECT_EQ(is_put ? r.put(local.data(), 1, data, 4096) : r.get(local.data(), 1, data, 4096),
@@ -95,12 +89,12 @@ TEST(MockFailure, R18_WhatIsOutstandingOnABrokenLinkFails) {
         EXPECT_EQ(r.flush(), OMPL_ERR_LINK);
         EXPECT_EQ(r.flush(), OMPL_OK) << "told once";
         EXPECT_EQ(r.put(local.data(), 1, data, 8), OMPL_ERR_LINK) << "nothing is sent there any more";
-        done = true;
+        doomed.done = true;
         return;
       }
       while (doomed.wire().counts().posted_data == 0) ::sched_yield();
       doomed.wire().break_link(0, 0, 1);
-      serve(r, flag, done);
+      doomed.serve(r, flag);
     });
   }
 }
@@ -119,8 +113,6 @@ TEST(MockFailure, R18_ALongPutFailsWithOneOfItsLinks) {
                      .spurious_retry = 0,
                      .fails_when_asked = asked},
                     {.endpoints = 3});
-      std::atomic<uint32_t> settled{0};
-      std::atomic<bool> done{false};
       std::atomic<uint64_t> before{UINT64_MAX};
       std::atomic<uint64_t> flags{0};
       doomed.run([&](Rank& r) {
@@ -130,13 +122,13 @@ TEST(MockFailure, R18_ALongPutFailsWithOneOfItsLinks) {
         const std::vector<std::byte> first = pattern(kMost, 1);
         const std::vector<std::byte> second = pattern(length, 2);
         if (r.rank == 0) ok(r.put(first.data(), 1, data, kMost));  // connects
-        settle(r, flag, settled, r.size);
+        doomed.settle(r, flag);
         auto& posted = doomed.wire().counts().posted_data;
         if (r.rank == 1) {
           while (before == UINT64_MAX || posted < before + 12) ::sched_yield();  // outside the layer
           EXPECT_EQ(posted, before + 12) << "three links, four segments each";
           doomed.wire().break_link(0, 1, 1);
-          return serve(r, flag, done);
+          return doomed.serve(r, flag);
         }
         before = posted.load();
         EXPECT_EQ(r.put(second.data(), 1, data, length), OMPL_ERR_LINK);
@@ -145,7 +137,7 @@ TEST(MockFailure, R18_ALongPutFailsWithOneOfItsLinks) {
           EXPECT_EQ(r.flush(), OMPL_ERR_LINK);
           EXPECT_EQ(r.flush(), OMPL_OK) << "told once";
         }
-        done = true;
+        doomed.done = true;
       });
       doomed.run([&](Rank& r) { ok(r.rank == 0 ? r.signal(1, flags + 4) : r.wait(flags + 4)); });
     }
@@ -158,17 +150,15 @@ TEST(MockFailure, R11_WhatAwaitsADeadRankEndsWithTheError) {
   for (const bool remote_completion : {true, false}) {
     SCOPED_TRACE(remote_completion);
     Doomed doomed({.remote_completion = remote_completion});
-    std::atomic<uint32_t> settled{0};
-    std::atomic<bool> done{false};
     std::atomic<bool> posted{false};
     doomed.run([&](Rank& r) {
       const uint64_t data = r.allocate(4096);
       const uint64_t flag = r.allocate(16);
-      settle(r, flag, settled, r.size);
+      doomed.settle(r, flag);
       if (r.rank == 1) {
         while (!posted) ::sched_yield();  // outside the layer: nothing is answered
         doomed.wire().kill(1);
-        while (!done) ::sched_yield();
+        while (!doomed.done) ::sched_yield();
         return;
       }
       const std::vector<std::byte> local(4096);
@@ -203,7 +193,7 @@ TEST(MockFailure, R11_WhatAwaitsADeadRankEndsWithTheError) {
       EXPECT_EQ(codes[1], OMPL_ERR_PEER);
       EXPECT_EQ(ompl_ctx_wait_until(r.ctx(), &never, OMPL_FOREVER), OMPL_ERR_PEER);
       EXPECT_EQ(ompl_ctx_wait_all(r.ctx(), &never, 1, OMPL_FOREVER), OMPL_ERR_PEER);
-      done = true;
+      doomed.done = true;
     });
   }
 }
@@ -219,14 +209,12 @@ TEST(MockFailure, R18_NothingIsSentAgain) {
       Doomed doomed({.seed = after + 1,
                      .faults = {{.kind = kind, .rank = 0, .peer = 1, .after = after + kSetUp}}},
                     {.endpoints = 1});
-      std::atomic<uint32_t> settled{0};
-      std::atomic<bool> done{false};
       std::atomic<uint32_t> accepted{0};
       doomed.run([&](Rank& r) {
         const uint64_t flag = r.allocate(4);
-        settle(r, flag, settled, r.size);
+        doomed.settle(r, flag);
         if (r.rank == 1) {
-          serve(r, flag, done);
+          doomed.serve(r, flag);
           EXPECT_LE(r.count(flag), accepted);
           return;
         }
@@ -239,7 +227,7 @@ TEST(MockFailure, R18_NothingIsSentAgain) {
         EXPECT_EQ(r.signal(1, flag), OMPL_ERR_LINK);
         const int completed = r.quiet();
         EXPECT_TRUE(completed == OMPL_ERR_LINK || accepted == 0) << completed;
-        done = true;
+        doomed.done = true;
       });
     }
   }
@@ -253,21 +241,19 @@ TEST(MockFailure, R18_FlushAndQuietTellOfTheLoss) {
     const bool with_data = (way & 1) != 0;
     Doomed doomed({.remote_completion = (way & 2) != 0, .fails_when_asked = (way & 4) != 0},
                   {.endpoints = 1});
-    std::atomic<uint32_t> settled{0};
-    std::atomic<bool> done{false};
     doomed.run([&](Rank& r) {
       const uint64_t data = r.allocate(64);
       const uint64_t flag = r.allocate(4);
-      settle(r, flag, settled, r.size);
+      doomed.settle(r, flag);
       if (r.rank == 1) {
-        while (!done) ::sched_yield();  // outside: nothing arrives
+        while (!doomed.done) ::sched_yield();  // outside: nothing arrives
         return;
       }
       const uint64_t value = 1;
       ok(with_data ? r.put(&value, 1, data, sizeof value) : r.signal(1, flag));
       doomed.wire().break_link(0, 0, 1);
       EXPECT_EQ(with_data ? r.flush() : r.quiet(), OMPL_ERR_LINK);
-      done = true;
+      doomed.done = true;
     });
   }
 }

@@ -22,15 +22,13 @@ using conduit::mock::Wire;
 // Rank 1 is outside of the layer meanwhile, and has seen no signal on `flag` in the end.
 using OnTwo = std::function<void(Rank& r, Rank& other, uint64_t data, uint64_t flag)>;
 void on_two_endpoints(Doomed& doomed, const OnTwo& body) {
-  std::atomic<uint32_t> settled{0};
-  std::atomic<bool> done{false};
   doomed.run([&](Rank& r) {
     const uint64_t data = r.allocate(8);
     const uint64_t flag = r.allocate(8);
     if (r.rank == 1) {
-      settle(r, flag, settled, 2);
-      while (!done) ::sched_yield();
-      serve(r, flag + 4, done);
+      doomed.settle(r, flag);
+      while (!doomed.done) ::sched_yield();
+      doomed.serve(r, flag + 4);
       EXPECT_EQ(r.count(flag), 0U) << "a signal without its data";
       return;
     }
@@ -38,9 +36,9 @@ void on_two_endpoints(Doomed& doomed, const OnTwo& body) {
     const uint64_t value = 1;
     for (Rank* const each : {&r, other.get()}) ok(each->put_signal(&value, 1, data, 8, flag + 4));
     ok(other->quiet());
-    settle(r, flag, settled, 2);
+    doomed.settle(r, flag);
     body(r, *other, data, flag);
-    done = true;
+    doomed.done = true;
   });
 }
 
@@ -118,28 +116,26 @@ TEST(MockFailure, R18_ABreakEndsNoTransferOfAnotherConnection) {
   for (const bool blocks : {true, false}) {
     SCOPED_TRACE(blocks);
     Doomed doomed({.inline_limit = 0, .spurious_retry = 0}, {.endpoints = 2});
-    std::atomic<uint32_t> settled{0};
     std::atomic<uint64_t> before{UINT64_MAX};
-    std::atomic<bool> done{false};
     doomed.run([&](Rank& r) {
       const uint64_t data = r.allocate(kLength);
       const uint64_t flag = r.allocate(4);
       const std::vector<std::byte> source = pattern(kLength, 1);
       const auto& posted = doomed.wire().counts().posted_data;
       if (r.rank == 1) {
-        settle(r, flag, settled, 2);
+        doomed.settle(r, flag);
         while (before == UINT64_MAX || posted == before) ::sched_yield();
         doomed.wire().fail_link(0, 0, 1);
         std::this_thread::sleep_for(
             std::chrono::milliseconds(300));  // rank 0 looks for breaks meanwhile
-        EXPECT_FALSE(done);
-        serve(r, flag, done);
+        EXPECT_FALSE(doomed.done);
+        doomed.serve(r, flag);
         return;
       }
       const auto other = r.context();
       for (Rank* const each : {&r, other.get()}) ok(each->put(source.data(), 1, data, 8));
       ok(other->quiet());
-      settle(r, flag, settled, 2);
+      doomed.settle(r, flag);
       before = posted.load();
       if (blocks) {
         ok(other->put(source.data(), 1, data, kLength));
@@ -150,7 +146,7 @@ TEST(MockFailure, R18_ABreakEndsNoTransferOfAnotherConnection) {
             OMPL_PENDING);
         ok(ompl_handle_wait(other->ctx(), &handle, OMPL_FOREVER));
       }
-      done = true;
+      doomed.done = true;
     });
   }
 }

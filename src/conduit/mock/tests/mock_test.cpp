@@ -12,8 +12,7 @@ namespace ompl::conduit::mock {
 namespace {
 
 TEST(MockWire, R2_NothingMovesUnlessTheTargetProgresses) {
-  Net net(prompt());
-  net.open(0, 1);
+  Connected net(prompt());
   const auto source = bytes(100, 7);
   const Post post = net[0].ep().put(1, source.data(), kData, source.size());
   EXPECT_EQ(post.state, Post::State::pending);
@@ -32,10 +31,7 @@ TEST(MockWire, R2_NothingMovesUnlessTheTargetProgresses) {
 }
 
 TEST(MockWire, R2_PassiveTargetsTakeDataButNoRecords) {
-  Hostility hostility = prompt();
-  hostility.passive_target = true;
-  Net net(hostility);
-  net.open(0, 1);
+  Connected net(prompt({.passive_target = true}));
   const auto source = bytes(100, 7);
   ASSERT_TRUE(net[1].ep().arm());
   const Post post = net[0].ep().put(1, source.data(), kData, source.size());
@@ -50,8 +46,7 @@ TEST(MockWire, R2_PassiveTargetsTakeDataButNoRecords) {
 }
 
 TEST(MockWire, SourceIsReadLateUnlessThePostSaidDone) {
-  Net net(prompt());
-  net.open(0, 1);
+  Connected net(prompt());
   auto large = bytes(100, 1);
   auto small = bytes(8, 1);
   EXPECT_EQ(net[0].ep().put(1, large.data(), kData, large.size()).state, Post::State::pending);
@@ -63,10 +58,7 @@ TEST(MockWire, SourceIsReadLateUnlessThePostSaidDone) {
 }
 
 TEST(MockWire, LocalCompletionSaysNothingOfTheTarget) {
-  Hostility hostility = prompt();
-  hostility.remote_completion = false;
-  Net net(hostility);
-  net.open(0, 1);
+  Connected net(prompt({.remote_completion = false}));
   auto source = bytes(100, 1);
   const Post post = net[0].ep().put(1, source.data(), kData, source.size());
   net[0].progress(kMany);
@@ -149,10 +141,7 @@ TEST(MockWire, GetsArriveLate) {
 }
 
 TEST(MockWire, SendQueuesAreTiny) {
-  Hostility hostility = prompt();
-  hostility.send_depth = 2;
-  Net net(hostility);
-  net.open(0, 1);
+  Connected net(prompt({.send_depth = 2}));
   for (int i = 0; i < 2; ++i)
     EXPECT_EQ(net[0].ep().signal(1, {.offset = kFlag}).state, Post::State::done);
   const Post third = net[0].ep().signal(1, {.offset = kFlag});
@@ -166,8 +155,7 @@ TEST(MockWire, R4_FullReceiveQueueStallsTheSenderAndWhatIsBehind) {
   Hostility hostility = prompt();
   hostility.passive_target = hostility.stalls_sender = hostility.scramble = true;
   hostility.receive_depth = 2;
-  Net net(hostility);
-  net.open(0, 1);
+  Connected net(hostility);
   for (int i = 0; i < 3; ++i) net[0].ep().signal(1, {.offset = kFlag});
   const auto source = bytes(8, 1);
   net[0].ep().put(1, source.data(), kData, source.size());
@@ -179,8 +167,7 @@ TEST(MockWire, R4_FullReceiveQueueStallsTheSenderAndWhatIsBehind) {
 }
 
 TEST(MockWire, ConnectionsNeedBothSides) {
-  Hostility hostility = prompt();
-  Net net(hostility);
+  Net net(prompt());
   EXPECT_EQ(net[0].ep().signal(1, {.offset = kFlag}).reason, Post::Reason::connecting);
   net[0].progress(kMany);
   EXPECT_EQ(net[0].ep().signal(1, {.offset = kFlag}).reason, Post::Reason::connecting);
@@ -217,8 +204,7 @@ TEST(MockWire, SelfIsAnOrdinaryTarget) {
 }
 
 TEST(MockWire, R16_DescriptorTellsOfWorkAfterArming) {
-  Net net(prompt());
-  net.open(0, 1);
+  Connected net(prompt());
   ASSERT_TRUE(net[1].ep().arm());
   EXPECT_FALSE(readable(net[1].ep().descriptor()));
   net[0].ep().signal(1, {.offset = kFlag});
@@ -230,9 +216,7 @@ TEST(MockWire, R16_DescriptorTellsOfWorkAfterArming) {
 }
 
 TEST(MockWire, RegistrationIsLimited) {
-  Hostility hostility = prompt();
-  hostility.registration_limit = kCapacity;
-  Net net(hostility);
+  Net net(prompt({.registration_limit = kCapacity}));
   net[0].conduit->release(0, 4096);
   EXPECT_EQ(net[0].conduit->commit(0, 4096), OMPL_OK);
   net[0].conduit->release(4096, kCapacity - 4096);

@@ -102,12 +102,18 @@ struct Net {
   std::vector<std::unique_ptr<Node>> nodes;
 };
 
-inline Hostility prompt() {  // no chance and no delay: each effect can be put on alone
-  return {.delivery_delay = 0,
-          .completion_delay = 0,
-          .connect_delay = 0,
-          .spurious_retry = 0,
-          .scramble = false};
+// Connected from the first rank to the second.
+struct Connected final : Net {
+  explicit Connected(Hostility hostility, uint32_t ranks = 2) : Net(std::move(hostility), ranks) {
+    open(0, 1);
+  }
+};
+
+inline Hostility prompt(
+    Hostility but = {}) {  // no chance and no delay: each effect can be put on alone
+  but.delivery_delay = but.completion_delay = but.connect_delay = but.spurious_retry = 0;
+  but.scramble = false;
+  return but;
 }
 
 inline std::vector<std::byte> bytes(std::size_t count, int value) {

@@ -19,12 +19,11 @@ namespace {
 TEST(MockFailure, R18_ACollectiveWhoseMemberDiesInTheMiddleFailsAtAllOthers) {
   constexpr std::size_t kCount = 200'000;
   Doomed doomed({}, {.ranks = 3});
-  std::atomic<uint32_t> settled{0};
   doomed.run([&](Rank& r) {
     ompl_team* team = nullptr;
     ok(ompl_team_world(&team));
     const uint64_t flag = r.allocate(4);
-    settle(r, flag, settled, r.size);
+    doomed.settle(r, flag);
     const std::vector<uint64_t> mine(kCount, r.rank);
     std::vector<uint64_t> sum(kCount);
     ompl_coll_options options = OMPL_COLL_OPTIONS_INIT;
@@ -49,7 +48,7 @@ TEST(MockFailure, R18_ACollectiveWhoseMemberDiesInTheMiddleFailsAtAllOthers) {
     ok(ompl_allreduce(team, mine.data(), sum.data(), kCount, OMPL_UINT64, OMPL_SUM, nullptr, nullptr));
     EXPECT_EQ(std::ranges::count(sum, 2U), std::ssize(sum));
     static_cast<void>(r.quiet());  // what was sent to the dead rank is told once
-    settle(r, flag, settled, 3 + 2);
+    doomed.settle(r, flag, 3 + 2);
   });
 }
 
@@ -57,14 +56,13 @@ TEST(MockFailure, R18_ACollectiveWhoseMemberDiesInTheMiddleFailsAtAllOthers) {
 TEST(MockFailure, R18_TheDeathOfOthersIsNoMatterOfATeam) {
   const std::array<uint32_t, 2> pair{0, 1};
   Doomed doomed({}, {.ranks = 3});
-  std::atomic<uint32_t> settled{0};
   std::atomic<bool> dead{false};
   doomed.run([&](Rank& r) {
     ompl_team* team = nullptr;
     ok(ompl_team_world(&team));
     if (r.rank < 2) ok(ompl_team_create(pair.data(), pair.size(), nullptr, &team));
     const uint64_t flag = r.allocate(4);
-    settle(r, flag, settled, r.size);
+    doomed.settle(r, flag);
     if (r.rank == 2) {
       doomed.wire().kill(2);
       dead = true;
@@ -84,20 +82,19 @@ TEST(MockFailure, R18_TheDeathOfOthersIsNoMatterOfATeam) {
       EXPECT_EQ(sum, 3U);
     }
     EXPECT_EQ(ompl_failure_ack(), 1);
-    settle(r, flag, settled, 3 + 2);
+    doomed.settle(r, flag, 3 + 2);
   });
 }
 
 // Its request, which nobody has freed, would be left without it.
 TEST(MockFailure, R18_ATeamWithARequestStaysAlsoAfterADeath) {
   Doomed doomed({}, {.ranks = 2});
-  std::atomic<uint32_t> settled{0};
   doomed.run([&](Rank& r) {
     const std::array<uint32_t, 2> all{0, 1};
     ompl_team* team = nullptr;
     ok(ompl_team_world(&team));
     ok(ompl_team_create(all.data(), all.size(), nullptr, &team));
-    settle(r, r.allocate(4), settled, r.size);
+    doomed.settle(r, r.allocate(4));
     if (r.rank == 1) {
       doomed.wire().kill(1);
       return;
@@ -120,14 +117,13 @@ TEST(MockFailure, R18_TeamsCanBeMadeAfterOneCouldNot) {
   for (const bool both_try : {true, false}) {
     SCOPED_TRACE(both_try);
     Doomed doomed({}, {.ranks = 3});
-    std::atomic<uint32_t> settled{0};
     doomed.run([&](Rank& r) {
       ompl_team* team = nullptr;
       ompl_team* old = nullptr;
       ok(ompl_team_world(&team));
       ok(ompl_team_create(all.data(), all.size(), nullptr, &old));
       const uint64_t flag = r.allocate(4);
-      settle(r, flag, settled, r.size);
+      doomed.settle(r, flag);
       if (r.rank == 1) {
         doomed.wire().kill(1);
         return;
@@ -149,7 +145,7 @@ TEST(MockFailure, R18_TeamsCanBeMadeAfterOneCouldNot) {
         ok(ompl_team_destroy(team));
       }
       static_cast<void>(r.quiet());  // what was sent to the dead rank is told once
-      settle(r, flag, settled, 3 + 2);
+      doomed.settle(r, flag, 3 + 2);
     });
   }
 }
