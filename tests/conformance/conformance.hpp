@@ -30,22 +30,32 @@ struct Case {
 inline void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 inline std::string name_of(const ::testing::TestParamInfo<Case>& info) { return info.param.name; }
 
-// The fabric of conduits that find each other by themselves: every rank has the same, in this order.
+// The fabric of conduits that find each other by themselves: every rank has the same, in this order, and the settings
+// that `tune` changes.
+using Tune = std::function<void(uint32_t rank, Settings* settings)>;
 template <class... Make>
-std::function<std::unique_ptr<Fabric>(uint32_t)> every_rank(Make... make) {
+std::unique_ptr<Fabric> fabric_of(Tune tune, Make... make) {
   class Plain final : public Fabric {
    public:
-    explicit Plain(std::tuple<Make...> makers) : makers_(makers) {}
+    Plain(Tune how, std::tuple<Make...> makers) : tune_(std::move(how)), makers_(makers) {}
     std::vector<std::unique_ptr<conduit::Conduit>> conduits(uint32_t /*rank*/) override {
       std::vector<std::unique_ptr<conduit::Conduit>> list;
       std::apply([&list](auto... each) { (list.push_back(each()), ...); }, makers_);
       return list;
     }
+    void tune(uint32_t rank, Settings* settings) const override {
+      if (tune_) tune_(rank, settings);
+    }
 
    private:
+    const Tune tune_;
     std::tuple<Make...> makers_;
   };
-  return [makers = std::tuple(make...)](uint32_t /*ranks*/) { return std::make_unique<Plain>(makers); };
+  return std::make_unique<Plain>(std::move(tune), std::tuple(make...));
+}
+template <class... Make>
+std::function<std::unique_ptr<Fabric>(uint32_t)> every_rank(Make... make) {
+  return [=](uint32_t /*ranks*/) { return fabric_of({}, make...); };
 }
 
 class Conformance : public ::testing::TestWithParam<Case> {

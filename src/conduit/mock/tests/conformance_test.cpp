@@ -122,28 +122,15 @@ TEST(MockPatience, ACallWithoutTimeLooksOnce) {
 
 // Three ranks: an endpoint has two connections of 1,000 bytes.
 TEST(MockPool, FitsIntoTheMemoryAllowed) {
-  class Thrifty final : public Fabric {
-   public:
-    Thrifty(conduit::mock::Wire& wire, std::size_t allowed) : wire_(wire), allowed_(allowed) {}
-    std::vector<std::unique_ptr<conduit::Conduit>> conduits(uint32_t /*rank*/) override {
-      std::vector<std::unique_ptr<conduit::Conduit>> list;
-      list.push_back(conduit::self::make());
-      list.push_back(conduit::mock::make(wire_));
-      return list;
-    }
-    void tune(uint32_t /*rank*/, Settings* settings) const override {
-      settings->endpoint_memory = allowed_;
-    }
-
-   private:
-    conduit::mock::Wire& wire_;
-    const std::size_t allowed_;
-  };
   const std::pair<std::size_t, uint64_t> pools[] = {{0, 4}, {100'000, 4}, {7999, 3}, {2000, 1}, {1, 1}};
   for (const auto& [allowed, endpoints] : pools) {
     SCOPED_TRACE(allowed);
     conduit::mock::Wire wire(3, {.connection_bytes = 1000});
-    ThreadWorld world(std::make_unique<Thrifty>(wire, allowed), {.ranks = 3, .endpoints = 4});
+    const Tune tune = [allowed = allowed](uint32_t /*rank*/, Settings* settings) {
+      settings->endpoint_memory = allowed;
+    };
+    auto fabric = fabric_of(tune, conduit::self::make, [&wire] { return conduit::mock::make(wire); });
+    ThreadWorld world(std::move(fabric), {.ranks = 3, .endpoints = 4});
     world.run([](Rank& r) { EXPECT_EQ(r.barrier(), OMPL_OK); });
     EXPECT_EQ(wire.counts().endpoints, 3 * endpoints);
   }

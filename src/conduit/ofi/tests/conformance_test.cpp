@@ -9,26 +9,6 @@
 namespace ompl::conformance {
 namespace {
 
-// Ranks that are not mapped, each an endpoint of its own, over one provider of libfabric on this host, used as
-// it would be if it asked for what others do.
-class Provider final : public Fabric {
- public:
-  Provider(std::string name, const conduit::ofi::Demands& demands)
-      : name_(std::move(name)), demands_(demands) {}
-  std::vector<std::unique_ptr<conduit::Conduit>> conduits(uint32_t /*rank*/) override {
-    std::vector<std::unique_ptr<conduit::Conduit>> list;
-    list.push_back(conduit::self::make());
-    list.push_back(conduit::ofi::make_demanding(demands_));
-    return list;
-  }
-  void tune(uint32_t /*rank*/, Settings* settings) const override { settings->ofi_provider = name_; }
-  [[nodiscard]] std::string describe() const override { return "provider " + name_; }
-
- private:
-  const std::string name_;
-  const conduit::ofi::Demands demands_;
-};
-
 // One real probe: a job of one rank.
 std::string why_not(const std::string& provider, const conduit::ofi::Demands& demands) {
   Settings settings;
@@ -43,10 +23,17 @@ std::string why_not(const std::string& provider, const conduit::ofi::Demands& de
   return conduit->open(job) == OMPL_OK ? "" : error_detail();
 }
 
+// Ranks that are not mapped, each an endpoint of its own, over one provider of libfabric on this host, used as
+// it would be if it asked for what others do.
 Case over(const std::string& name, const std::string& provider,
           const conduit::ofi::Demands& demands = {}) {
   return {.name = name,
-          .fabric = [=](uint32_t /*ranks*/) { return std::make_unique<Provider>(provider, demands); },
+          .fabric =
+              [=](uint32_t /*ranks*/) {
+                return fabric_of(
+                    [=](uint32_t /*rank*/, Settings* settings) { settings->ofi_provider = provider; },
+                    conduit::self::make, [=] { return conduit::ofi::make_demanding(demands); });
+              },
           .why_not =
               [reason = std::optional<std::string>(), provider, demands]() mutable {
                 if (!reason) reason = why_not(provider, demands);

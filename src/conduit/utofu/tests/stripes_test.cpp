@@ -13,20 +13,12 @@ namespace {
 constexpr std::size_t kSegment = std::size_t{64} << 10;
 constexpr std::size_t kLength = std::size_t{3} << 20;
 
-class Tuned final : public Fabric {
- public:
-  explicit Tuned(unsigned stripes) : stripes_(stripes) {}
-  std::vector<std::unique_ptr<conduit::Conduit>> conduits(uint32_t rank) override {
-    return OverUtofu().conduits(rank);
-  }
-  void tune(uint32_t /*rank*/, Settings* settings) const override {
-    settings->utofu_stripe = stripes_;
+std::unique_ptr<Fabric> tuned(unsigned stripes) {
+  return over_utofu([stripes](uint32_t /*rank*/, Settings* settings) {
+    settings->utofu_stripe = stripes;
     settings->utofu_segment = kSegment;
-  }
-
- private:
-  const unsigned stripes_;
-};
+  });
+}
 
 struct Seen {
   uint64_t tnis = 0;            // that carried data
@@ -57,7 +49,7 @@ utofu_emulator_counts count() {
 // The puts of a long one, from the segment or from memory of its own.
 Seen put_long(unsigned stripes, unsigned endpoints, std::size_t length, bool own_memory = false) {
   log::set_level(log::Level::off);
-  ThreadWorld w(std::make_unique<Tuned>(stripes), {.ranks = 2, .endpoints = endpoints});
+  ThreadWorld w(tuned(stripes), {.ranks = 2, .endpoints = endpoints});
   utofu_emulator_counts before{};
   Seen seen;
   conformance::put_long(

@@ -8,9 +8,7 @@ namespace {
 
 // Ranks that are not mapped, each an endpoint of its own.
 Case over(const char* transport) {
-  return {transport, [transport](uint32_t /*ranks*/) {
-            return std::make_unique<OverVerbs>(std::vector<std::string>{transport});
-          }};
+  return {transport, [transport](uint32_t /*ranks*/) { return over_verbs(transport); }};
 }
 
 INSTANTIATE_TEST_SUITE_P(verbs, Conformance, ::testing::Values(over("rc")), name_of);

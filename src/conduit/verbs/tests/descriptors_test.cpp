@@ -39,16 +39,14 @@ class Room {
 class VerbsDescriptors : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override { log::set_level(log::Level::off); }
-  static std::unique_ptr<OverVerbs> fabric() {
-    return std::make_unique<OverVerbs>(std::vector<std::string>{GetParam()});
-  }
+  static std::unique_ptr<Fabric> fabric() { return over_verbs(GetParam()); }
 };
 
 INSTANTIATE_TEST_SUITE_P(over, VerbsDescriptors, ::testing::Values("rc", "xrc", "dc"),
                          [](const auto& each) { return std::string(each.param); });
 
 // Starts a job, one slot each; what each rank was told, "" if it started. Who fails takes the others with it.
-std::array<std::string, kRanks> start(OverVerbs& fabric) {
+std::array<std::string, kRanks> start(Fabric& fabric) {
   const bootstrap::ThreadJob job(kRanks);
   std::array<std::unique_ptr<Runtime>, kRanks> runtimes;
   std::array<std::string, kRanks> told;

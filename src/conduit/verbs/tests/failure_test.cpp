@@ -17,8 +17,7 @@ class VerbsFailure : public ::testing::TestWithParam<const char*> {
   void SetUp() override { log::set_level(log::Level::off); }
 
   static std::unique_ptr<ThreadWorld> world(Shape shape) {
-    return std::make_unique<ThreadWorld>(
-        std::make_unique<OverVerbs>(std::vector<std::string>{GetParam()}), shape);
+    return std::make_unique<ThreadWorld>(over_verbs(GetParam()), shape);
   }
 };
 
@@ -123,9 +122,7 @@ TEST_P(VerbsFailure, R18_WhatBreaksOneConnectionLeavesTheOthersAlone) {
 // The second of rank 1's two endpoints talks to the only one of rank 0, which talks back to the first.
 TEST(VerbsUnequalPools, R18_AWaitEndsWhenAConnectionBreaksThatOnlyTheOtherSideSendsOn) {
   log::set_level(log::Level::off);
-  ThreadWorld world(
-      std::make_unique<OverVerbs>(std::vector<std::string>{"rc"}, std::vector<unsigned>{1, 2}),
-      {.ranks = 2, .ends_well = false});
+  ThreadWorld world(over_verbs("rc", {1, 2}), {.ranks = 2, .ends_well = false});
   std::atomic<bool> done{false};
   world.run([&](Rank& r) {
     const uint64_t flag = r.allocate(12);

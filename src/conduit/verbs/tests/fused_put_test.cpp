@@ -14,8 +14,7 @@ namespace {
 
 std::unique_ptr<ThreadWorld> make_world(const Shape& shape, const char* transport = "rc") {
   log::set_level(log::Level::off);
-  return std::make_unique<ThreadWorld>(std::make_unique<OverVerbs>(std::vector<std::string>{transport}),
-                                       shape);
+  return std::make_unique<ThreadWorld>(over_verbs(transport), shape);
 }
 
 verbs_stub_counters counters() {

@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "conduit/registry.hpp"
@@ -12,28 +11,16 @@
 
 namespace ompl::conformance {
 
-class OverVerbs final : public Fabric {
- public:
-  // OMPL_VERBS_TRANSPORT of every rank; of several, rank by rank.
-  // `pools`: the number of endpoints of rank 0, 1, ..., over again; where empty, what the test asks for.
-  explicit OverVerbs(std::vector<std::string> transports, std::vector<unsigned> pools = {})
-      : transports_(std::move(transports)), pools_(std::move(pools)) {}
-
-  std::vector<std::unique_ptr<conduit::Conduit>> conduits(uint32_t /*rank*/) override {
-    std::vector<std::unique_ptr<conduit::Conduit>> list;
-    list.push_back(conduit::self::make());
-    list.push_back(conduit::verbs::make());
-    return list;
-  }
-  void tune(uint32_t rank, Settings* settings) const override {
-    settings->verbs_transport = transports_[rank % transports_.size()];
-    if (!pools_.empty()) settings->endpoints = pools_[rank % pools_.size()];
+// `transport`: OMPL_VERBS_TRANSPORT of every rank. `pools`: the number of endpoints of rank 0, 1, ..., over again; where
+// empty, what the test asks for.
+inline std::unique_ptr<Fabric> over_verbs(const std::string& transport,
+                                          const std::vector<unsigned>& pools = {}) {
+  const Tune tune = [transport, pools](uint32_t rank, Settings* settings) {
+    settings->verbs_transport = transport;
+    if (!pools.empty()) settings->endpoints = pools[rank % pools.size()];
     settings->node_id = "node of " + std::to_string(rank / 2 * 2);  // as XRC sees it
-  }
-
- private:
-  const std::vector<std::string> transports_;
-  const std::vector<unsigned> pools_;
-};
+  };
+  return fabric_of(tune, conduit::self::make, conduit::verbs::make);
+}
 
 }  // namespace ompl::conformance

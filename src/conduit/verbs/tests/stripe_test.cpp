@@ -17,23 +17,13 @@ constexpr std::size_t kSegment = std::size_t{128} << 10;
 constexpr std::size_t kLength = std::size_t{2} << 20;
 constexpr uint64_t kPaced = 4;
 
-class Tuned final : public Fabric {
- public:
-  explicit Tuned(unsigned stripes) : stripes_(stripes) {}
-  std::vector<std::unique_ptr<conduit::Conduit>> conduits(uint32_t /*rank*/) override {
-    std::vector<std::unique_ptr<conduit::Conduit>> list;
-    list.push_back(conduit::self::make());
-    list.push_back(conduit::verbs::make());
-    return list;
-  }
-  void tune(uint32_t /*rank*/, Settings* settings) const override {
-    settings->verbs_stripe = stripes_;
+std::unique_ptr<Fabric> tuned(unsigned stripes) {
+  const Tune tune = [stripes](uint32_t /*rank*/, Settings* settings) {
+    settings->verbs_stripe = stripes;
     settings->verbs_segment = kSegment;
-  }
-
- private:
-  const unsigned stripes_;
-};
+  };
+  return fabric_of(tune, conduit::self::make, conduit::verbs::make);
+}
 
 struct Seen {
   uint64_t pairs = 0;           // queue pairs that carried bulk
@@ -58,7 +48,7 @@ Seen take_bulk() {
 template <class Send>
 Seen put_long(unsigned stripes, std::size_t length, Send send) {
   log::set_level(log::Level::off);
-  ThreadWorld w(std::make_unique<Tuned>(stripes), {.ranks = 2, .endpoints = 4});
+  ThreadWorld w(tuned(stripes), {.ranks = 2, .endpoints = 4});
   Seen seen;
   conformance::put_long(
       w, length, false, send, [] { take_posts(); }, [&] { seen = take_bulk(); });
@@ -133,7 +123,7 @@ TEST(VerbsStripe, ThreadsShareThePool) {
   log::set_level(log::Level::off);
   constexpr unsigned kThreads = 4;
   constexpr std::size_t kEach = 5 * kSegment + 12'345;
-  ThreadWorld w(std::make_unique<Tuned>(4), {.ranks = 2, .endpoints = 3});
+  ThreadWorld w(tuned(4), {.ranks = 2, .endpoints = 3});
   const uint64_t from = w.allocate(kThreads * kEach);
   const uint64_t to = w.allocate(kThreads * kEach);
   const uint64_t flags = w.allocate(kThreads * 64);
