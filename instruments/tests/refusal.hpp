@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
+#include <string_view>
 
 #include "common/input_error.hpp"
 
@@ -14,4 +17,10 @@ std::string refusal(const F& f) {
     return error.what();
   }
   return "";
+}
+
+// `said` refuses with these words, of which there may be more.
+inline void expect_in(std::string_view words, const std::string& said) {
+  EXPECT_NE(said, "") << "not refused, but it should say: " << words;
+  EXPECT_PRED_FORMAT2(testing::IsSubstring, std::string(words), said);
 }

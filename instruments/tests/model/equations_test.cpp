@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/program.hpp"
-#include "model/replay/parameters.hpp"
-#include "model/replay/replay.hpp"
+#include "listed_program.hpp"
 
 namespace {
 
@@ -65,12 +63,6 @@ struct Table3 {
   }
 };
 
-Op compute_for(double ns) { return {.kind = OpKind::compute, .ns = ns}; }
-Op message(OpKind kind, int32_t peer, uint64_t k) { return {.kind = kind, .peer = peer, .bytes = k}; }
-Op wait_for(uint64_t request) { return {.kind = OpKind::wait, .request = request}; }
-
-double total(const Breakdown& b) { return b.compute + b.overhead + b.send_wait + b.recv_wait; }
-
 class Machine : public ::testing::TestWithParam<const char*> {
  protected:
   Parameters parameters = find_parameters(GetParam(), Model::loggps);
@@ -86,12 +78,6 @@ class Machine : public ::testing::TestWithParam<const char*> {
             parameters.longest_eager + 1,
             65472};
   }
-  [[nodiscard]] Result run(const std::vector<std::vector<Op>>& ranks) const {
-    Program program(static_cast<uint32_t>(ranks.size()));
-    for (uint32_t rank = 0; rank < ranks.size(); ++rank)
-      for (const Op& op : ranks[rank]) program.add(rank, op);
-    return replay(program, parameters, {});
-  }
 };
 
 constexpr double kTimes_ns[] = {0, 1, 20000, 3e6};
@@ -102,7 +88,8 @@ TEST_P(Machine, SendAndRecvTakeEquations4And5And7To9) {
       for (const double tr : kTimes_ns) {
         const auto k = static_cast<double>(bytes);
         const Result found = run({{compute_for(ts), message(OpKind::send, 1, bytes)},
-                                  {compute_for(tr), message(OpKind::recv, 0, bytes)}});
+                                  {compute_for(tr), message(OpKind::recv, 0, bytes)}},
+                                 parameters);
         expect_exact(total(found.per_rank[0]), ts + t.send(k, ts, tr));
         expect_exact(total(found.per_rank[1]), tr + t.recv(k, ts, tr));
         // Section 2's waiting times: from REQ's arrival to the call of the receive; from it to the message's arrival.
@@ -123,7 +110,8 @@ TEST_P(Machine, NonblockingCallsAndWaitsTakeEquations6And10And11) {
         const auto k = static_cast<double>(bytes);
         const Result found =
             run({{compute_for(ts), message(OpKind::isend, 1, bytes), compute_for(works), wait_for(0)},
-                 {compute_for(tr), message(OpKind::irecv, 0, bytes), compute_for(works), wait_for(0)}});
+                 {compute_for(tr), message(OpKind::irecv, 0, bytes), compute_for(works), wait_for(0)}},
+                parameters);
         const double send_wait = t.wait(t.send(k, ts, tr), ts, ts + t.o + works);
         const double recv_wait = t.wait(t.recv(k, ts, tr), tr, tr + t.o + works);
         expect_exact(total(found.per_rank[0]), ts + t.o + works + send_wait);
@@ -134,13 +122,10 @@ TEST_P(Machine, NonblockingCallsAndWaitsTakeEquations6And10And11) {
 }
 
 double round_trip(const Parameters& parameters, double w, uint64_t k) {
-  Program program(2);
-  program.add(0, message(OpKind::send, 1, k));
-  program.add(0, compute_for(w));
-  program.add(0, message(OpKind::recv, 1, k));
-  program.add(1, message(OpKind::recv, 0, k));
-  program.add(1, message(OpKind::send, 0, k));
-  return total(replay(program, parameters, {}).per_rank[0]);
+  const Result found = run({{message(OpKind::send, 1, k), compute_for(w), message(OpKind::recv, 1, k)},
+                            {message(OpKind::recv, 0, k), message(OpKind::send, 0, k)}},
+                           parameters);
+  return total(found.per_rank[0]);
 }
 
 TEST_P(Machine, RoundTripsTakeEquations12To14) {
@@ -185,10 +170,9 @@ INSTANTIATE_TEST_SUITE_P(Table5, Machine, ::testing::Values("cenju4", "myrinet",
 
 TEST(Section4_4, AMessageOfLengthSTakes298MicrosecondsOnMyrinet) {
   const Parameters myrinet = find_parameters("myrinet", Model::loggps);
-  Program program(2);
-  program.add(0, message(OpKind::send, 1, myrinet.longest_eager));
-  program.add(1, message(OpKind::recv, 0, myrinet.longest_eager));
-  const double found = replay(program, myrinet, {}).predicted_ns;
+  const uint64_t S = myrinet.longest_eager;
+  const double found =
+      run({{message(OpKind::send, 1, S)}, {message(OpKind::recv, 0, S)}}, myrinet).predicted_ns;
   EXPECT_EQ(std::floor(found / 1000), 298);
   // 1,438 such messages: 0.43 s.
   EXPECT_NEAR(1438 * found / 1e9, 0.43, 0.005);

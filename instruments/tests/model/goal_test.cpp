@@ -4,9 +4,9 @@
 
 #include <sstream>
 
-#include "common/input_error.hpp"
 #include "model/readers/goal.hpp"
 #include "model/replay/replay.hpp"
+#include "tests/refusal.hpp"
 
 namespace {
 
@@ -93,35 +93,30 @@ TEST(Goal, ABroadcastByATreeTakesItsTime) {
   EXPECT_NEAR(replay(*program, myrinet, {}).predicted_ns, 2 * step, 1e-6);
 }
 
-std::string refusal(const std::string& text) {
-  try {
-    (void)parse(text);
-  } catch (const ompl::InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string refused(const std::string& text) {
+  return refusal([&] { return parse(text); });
 }
 
 TEST(Goal, WhatIsWrongIsRefusedWithTheLine) {
   const std::string head = "num_ranks 2\nrank 0 {\n";
-  EXPECT_EQ(refusal(""), "a GOAL file begins with num_ranks");
-  EXPECT_EQ(refusal("num_ranks 0\n"), "line 1: no ranks");
-  EXPECT_EQ(refusal("num_ranks 99999999999999999999\n"),
+  EXPECT_EQ(refused(""), "a GOAL file begins with num_ranks");
+  EXPECT_EQ(refused("num_ranks 0\n"), "line 1: no ranks");
+  EXPECT_EQ(refused("num_ranks 99999999999999999999\n"),
             "line 1: the number of ranks is above 1048576");
-  EXPECT_EQ(refusal("num_ranks 2\nrank 2 {\n"), "line 2: the rank is above 1");
-  EXPECT_EQ(refusal("num_ranks 2\nrank 0 {\n}\nrank 0 {\n}\n"), "line 4: rank 0 comes twice");
-  EXPECT_EQ(refusal(head), "the file ends within rank 0");
-  EXPECT_EQ(refusal(head + "a: send 10b from 1\n}\n"), "line 3: expected: send BYTESb to RANK");
-  EXPECT_EQ(refusal(head + "a: send 10b to -1\n}\n"), "line 3: the rank is negative");
-  EXPECT_EQ(refusal(head + "a: send 10b to 7\n}\n"), "line 3: the rank is above 1");
-  EXPECT_EQ(refusal(head + "a: calc\n}\n"), "line 3: the nanoseconds is missing before \"\"");
-  EXPECT_EQ(refusal(head + "a: calc 5\na: calc 5\n}\n"), "line 4: label a comes twice");
-  EXPECT_EQ(refusal(head + "a: calc 5\na requires b\n}\n"), "line 4: no operation has the label b");
-  EXPECT_EQ(refusal(head + "a: calc 5 tag 1\n}\n"), "line 3: expected tag, cpu or nic");
-  EXPECT_EQ(refusal(head + "a: calc 5\nb: calc 6\na requires b\nb requires a\n}\n"),
+  EXPECT_EQ(refused("num_ranks 2\nrank 2 {\n"), "line 2: the rank is above 1");
+  EXPECT_EQ(refused("num_ranks 2\nrank 0 {\n}\nrank 0 {\n}\n"), "line 4: rank 0 comes twice");
+  EXPECT_EQ(refused(head), "the file ends within rank 0");
+  EXPECT_EQ(refused(head + "a: send 10b from 1\n}\n"), "line 3: expected: send BYTESb to RANK");
+  EXPECT_EQ(refused(head + "a: send 10b to -1\n}\n"), "line 3: the rank is negative");
+  EXPECT_EQ(refused(head + "a: send 10b to 7\n}\n"), "line 3: the rank is above 1");
+  EXPECT_EQ(refused(head + "a: calc\n}\n"), "line 3: the nanoseconds is missing before \"\"");
+  EXPECT_EQ(refused(head + "a: calc 5\na: calc 5\n}\n"), "line 4: label a comes twice");
+  EXPECT_EQ(refused(head + "a: calc 5\na requires b\n}\n"), "line 4: no operation has the label b");
+  EXPECT_EQ(refused(head + "a: calc 5 tag 1\n}\n"), "line 3: expected tag, cpu or nic");
+  EXPECT_EQ(refused(head + "a: calc 5\nb: calc 6\na requires b\nb requires a\n}\n"),
             "rank 0: the operation of line 3 requires itself");
-  EXPECT_EQ(refusal(head + "\x1b[2J\n}\n"), "line 3: expected an operation, a label or }");
-  EXPECT_EQ(refusal("/* num_ranks 2"), "line 1: the file ends in a comment");
+  EXPECT_EQ(refused(head + "\x1b[2J\n}\n"), "line 3: expected an operation, a label or }");
+  EXPECT_EQ(refused("/* num_ranks 2"), "line 1: the file ends in a comment");
 }
 
 TEST(Goal, ADeadlockIsNamed) {

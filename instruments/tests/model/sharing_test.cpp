@@ -2,28 +2,11 @@
 // Messages that share a receiver's bandwidth (section 3.2), by hand; and what is off in the paper's mode.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
-#include "model/program.hpp"
-#include "model/replay/parameters.hpp"
-#include "model/replay/replay.hpp"
+#include "listed_program.hpp"
 
 namespace {
 
 using namespace ompl::model;  // NOLINT(google-build-using-namespace)
-
-Op compute_for(double ns) { return {.kind = OpKind::compute, .ns = ns}; }
-Op message(OpKind kind, int32_t peer, uint64_t k) { return {.kind = kind, .peer = peer, .bytes = k}; }
-
-Result run(const std::vector<std::vector<Op>>& ranks, const Parameters& parameters,
-           const Options& options = {}) {
-  Program program(static_cast<uint32_t>(ranks.size()));
-  for (uint32_t rank = 0; rank < ranks.size(); ++rank)
-    for (const Op& op : ranks[rank]) program.add(rank, op);
-  return replay(program, parameters, options);
-}
-
-double total(const Breakdown& b) { return b.compute + b.overhead + b.send_wait + b.recv_wait; }
 
 // Rank 0 receives one message of each of the others, which start at these times.
 std::vector<std::vector<Op>> fan_in(const std::vector<double>& starts, uint64_t k) {
@@ -131,20 +114,7 @@ TEST(Options, ComputationIsScaledAndDisturbed) {
 }
 
 TEST(LogGp1, TakesOverheadsAndGapsOfEachLength) {
-  const auto quantity = [](double value, const char* unit) {
-    return nlohmann::json{{"value", value}, {"unit", unit}};
-  };
-  const auto row = [&](double bytes, double send, double recv, double gap) {
-    return nlohmann::json{{"bytes", quantity(bytes, "bytes")},
-                          {"o_send", quantity(send, "us")},
-                          {"o_recv", quantity(recv, "us")},
-                          {"G", quantity(gap, "ns/byte")}};
-  };
-  const Parameters p = parse_parameters(
-      {{"models",
-        {{"loggp-1",
-          {{"L", quantity(7.46, "us")}, {"lengths", {row(0, 1, 2, 20), row(1000, 3, 6, 10)}}}}}}},
-      Model::loggp1);
+  const Parameters p = loggp1(7.46, {{0, 1, 2, 20}, {1000, 3, 6, 10}});
   const auto time = [&](uint64_t k) {
     return run({{message(OpKind::send, 1, k)}, {message(OpKind::recv, 0, k)}}, p).predicted_ns;
   };

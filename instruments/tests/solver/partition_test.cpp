@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <set>
 
-#include "common/input_error.hpp"
 #include "same.hpp"
 #include "solver/partition/local.hpp"
 #include "solver/partition/partition.hpp"
+#include "tests/refusal.hpp"
 
 namespace {
 
@@ -22,13 +22,11 @@ std::vector<uint32_t> sizes(const Partition& p) {
 
 // Whether this was built with METIS; the refusal is then the test.
 bool have_metis() {
-  try {
-    (void)partition_metis(generate(stencil_7(), {{2, 2, 2}}), 2, MetisWay::kway);
-    return true;
-  } catch (const ompl::InputError& error) {
-    EXPECT_NE(std::string(error.what()).find("libmetis-dev"), std::string::npos);
-    return false;
-  }
+  const std::string why = refusal([] {
+    return partition_metis(generate(stencil_7(), {{2, 2, 2}}), 2, MetisWay::kway);
+  });
+  if (!why.empty()) expect_in("libmetis-dev", why);
+  return why.empty();
 }
 
 TEST(Partition, Rows) {

@@ -9,13 +9,13 @@
 #include <fstream>
 #include <random>
 
-#include "refusal.hpp"
 #include "same.hpp"
 #include "solver/matrix/matrix_file.hpp"
 #include "solver/ranks/all_to_all.hpp"
 #include "solver/ranks/layer.hpp"
 #include "solver/ranks/rows.hpp"
 #include "solver/ranks/whole.hpp"
+#include "tests/refusal.hpp"
 
 namespace {
 

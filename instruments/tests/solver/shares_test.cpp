@@ -2,8 +2,8 @@
 // A coordinate file read in shares is what it is read at once: its entries and their lines, or what is wrong with it.
 #include <gtest/gtest.h>
 
-#include "refusal.hpp"
 #include "solver/partition/shares.hpp"
+#include "tests/refusal.hpp"
 
 namespace {
 
