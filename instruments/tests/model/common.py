@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tests of the replayer share: its program for tests, machines, random programs."""
 
-from __future__ import annotations
-
 import json
-import os
 import random
-import subprocess
 from pathlib import Path
 from typing import Any
 
-BUILD = Path(os.environ["OMNI_BUILD_DIR"])
-TOOL = BUILD / "bin/tests/loggps_ops"
-MODEL = BUILD / "bin/ompl-model"
+from commands import BUILD, run
+
 HERE = Path(__file__).parent
 UNITS = {"s": "bytes", "S": "bytes", "L": "ns", "o": "ns", "g": "ns", "o_short": "ns", "o_long": "ns"}
 
@@ -37,8 +32,7 @@ def parameter_file(model: str, p: dict[str, float]) -> dict[str, Any]:
 
 def replay(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
     text = "".join(json.dumps(case) + "\n" for case in cases)
-    done = subprocess.run([TOOL], input=text, capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stderr
+    done = run(BUILD / "bin/tests/loggps_ops", input=text, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 

@@ -1,79 +1,56 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni model export: GOAL schedules that replay as the trace does, JSON as Chrome and Perfetto read it."""
 
-from __future__ import annotations
-
 import json
-import random
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import MODEL, omni, predict, run
 
-from . import common, recorded, reference
 from .recorded import WORLD, record
-from .recording_test import predict, threads_as_recorded, two_ranks, whole_nanoseconds
+from .recording_test import count_hands, ending, ending_threads, trace_of, two_ranks, whole_nanoseconds
 
 
-def export(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "omnipgas_tools.cli", "model", "export", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+def export(*arguments: str | Path, check: bool = False) -> subprocess.CompletedProcess[str]:
+    return omni("model", "export", *arguments, check=check)
 
 
 def goal_of(trace: Path, out: Path) -> str:
     """What is said about it."""
-    command = [str(common.MODEL), "goal", str(trace), str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stderr
+    done = run(MODEL, "goal", trace, out, check=True)
     return done.stderr
 
 
-def without_synchronous(program: list[list[Any]]) -> list[list[Any]]:
-    return [[*op[:5], False] if op[0] in ("send", "isend") else op for op in program]
+def eager(programs: list[list[Any]]) -> list[list[Any]]:
+    """Without synchronous sends."""
+    return [[[*op[:5], False] if op[0] in ("send", "isend") else op for op in program] for program in programs]
+
+
+def is_the_same(folder: Path) -> None:
+    """The replay of the schedule of a trace is that of the trace."""
+    schedule = folder.with_suffix(".goal")
+    assert goal_of(folder, schedule) == ""
+    of_trace, of_goal = predict(folder), predict(schedule)
+    for name in ("per_rank", "per_thread", "messages", "rendezvous", "predicted_seconds"):
+        assert of_goal.get(name) == of_trace.get(name), (folder.name, name)
 
 
 def test_goal_schedules_take_the_time_of_their_traces(tmp_path: Path) -> None:
     compared = 0
-    for seed in range(40):
-        maker = common.ProgramMaker(random.Random(seed), any_source=False)
-        programs = [without_synchronous(program) for program in whole_nanoseconds(maker.programs)]
-        try:
-            reference.World(programs, "loggps", common.machine("Myrinet"))
-        except reference.Deadlock:
-            continue
-        folder, schedule = tmp_path / str(seed), tmp_path / f"{seed}.goal"
-        folder.mkdir()
-        recorded.write(folder, [recorded.Recorder(program, maker.ranks, {}).calls for program in programs])
-        assert goal_of(folder, schedule) == ""
-        of_trace, of_goal = predict(folder), predict(schedule)
-        for name in ("per_rank", "messages", "rendezvous", "predicted_seconds"):
-            assert of_goal[name] == of_trace[name], (seed, name)
+    for seed, programs, world in ending(range(40), change=lambda programs: eager(whole_nanoseconds(programs))):
+        is_the_same(trace_of(tmp_path / str(seed), programs, world))
         compared += 1
     assert compared > 20
 
 
 def test_threads_are_cpus(tmp_path: Path) -> None:
     compared = handed = 0
-    for seed in range(30):
-        maker = common.ThreadsMaker(random.Random(seed), any_source=False)
-        programs = [without_synchronous(program) for program in threads_as_recorded(maker)]
-        count = len(maker.first)
-        further = [(rank, one) for rank, one in list(zip(maker.owners, programs, strict=True))[count:] if one]
-        try:
-            reference.World(programs[:count], "loggps", common.machine("Myrinet"), threads=further)
-        except reference.Deadlock:
-            continue
-        folder, schedule = tmp_path / str(seed), tmp_path / f"{seed}.goal"
-        folder.mkdir()
-        recorded.write_threads(folder, programs[:count], further)
-        assert goal_of(folder, schedule) == ""
-        of_trace, of_goal = predict(folder), predict(schedule)
-        for name in ("per_rank", "per_thread", "messages", "rendezvous", "predicted_seconds"):
-            assert of_goal.get(name) == of_trace.get(name), (seed, name)
+    for folder, first, further in ending_threads(tmp_path, range(30), eager):
+        is_the_same(folder)
         compared += len(further) > 0
-        handed += sum(op[0] == "hand" for program in programs for op in program)
+        handed += count_hands(first, further)
     assert compared > 10
     assert handed > 10
 
@@ -85,15 +62,13 @@ def test_what_goal_cannot_say_is_counted(tmp_path: Path) -> None:
 
 def test_collectives_are_their_messages(tmp_path: Path) -> None:
     two_ranks(tmp_path, *([record("Allreduce", 2000, 3000, 64, -3, 0, WORLD)] for _ in range(2)))
-    done = export(tmp_path, "--goal", tmp_path / "x.goal")
-    assert done.returncode == 0, done.stderr
+    export(tmp_path, "--goal", tmp_path / "x.goal", check=True)
     assert predict(tmp_path / "x.goal")["messages"] == predict(tmp_path)["messages"] > 0
 
 
 def test_chrome_json_has_each_call(tmp_path: Path) -> None:
     two_ranks(tmp_path, [record("send", 2000, 3500, 800, 1, 5, WORLD)], [record("recv", 2000, 4000, 800, 0, 5, WORLD)])
-    done = export(tmp_path, "--chrome", tmp_path / "x.json")
-    assert done.returncode == 0, done.stderr
+    export(tmp_path, "--chrome", tmp_path / "x.json", check=True)
     events = json.loads((tmp_path / "x.json").read_text())["traceEvents"]
     names = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
     assert names == {0: "rank 0 (host)", 1: "rank 1 (host)"}

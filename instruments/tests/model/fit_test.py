@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The fit of parameters: known machines are found again, what cannot be known is named, and nonsense is refused."""
 
-from __future__ import annotations
-
 import json
 import math
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from commands import predict
 from omnipgas_tools.model.fit import breakpoints, parameter_file
 from omnipgas_tools.model.fit import plot as fit_plot
 from omnipgas_tools.model.fit.equations import LOGGOPS, LOGGP2, LOGGPS, NEVER, Model
@@ -19,7 +17,7 @@ from omnipgas_tools.model.fit.fitting import Fit, fit
 from omnipgas_tools.model.fit.least_squares import nonnegative, solve, unidentified
 from omnipgas_tools.model.fit.measurements import DataError, Measurements
 
-from .common import HERE, MODEL
+from .common import HERE
 from .synthetic import measurements, parameters
 
 MACHINES = ("Cenju-4", "Myrinet", "Fast Ethernet")
@@ -154,9 +152,7 @@ def test_loggp1_gives_back_the_round_trips_without_computation(fits: dict[str, F
 
 def replayed(path: Path, model: str, k: int, work: int) -> float:
     """The round trip by the replayer."""
-    command = [str(MODEL), "predict", f"pingpong:1:{k}:{work}", "--params", str(path), "--model", model]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
-    return float(json.loads(done.stdout)["predicted_seconds"])
+    return float(predict(f"pingpong:1:{k}:{work}", "--params", path, "--model", model)["predicted_seconds"])
 
 
 # ---- parts

@@ -2,8 +2,6 @@
 """Measuring and fitting end to end, over each MPI that is there and over this layer: what is written, not how fast it
 was. And workers that misbehave."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

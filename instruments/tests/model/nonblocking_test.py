@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Nonblocking collectives of traces: they go on in the background from their posting, as equation (11) has it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from commands import predict
 
 from . import common, recorded
 from .export_test import goal_of
 from .recorded import WORLD, record
-from .recording_test import predict
 
 MYRINET = common.machine("Myrinet")
 OVERHEAD, LATENCY = MYRINET["o"], MYRINET["L"]

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni model predict as a user types it."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
+import commands
 import pytest
 
 from . import common
@@ -17,15 +15,13 @@ from . import common
 PARTS = {"compute", "overhead", "send_wait", "recv_wait"}
 
 
-def omni(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "omnipgas_tools.cli", "model", "predict", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+def omni(*arguments: str | Path, check: bool = False) -> subprocess.CompletedProcess[str]:
+    return commands.omni("model", "predict", *arguments, check=check)
 
 
 def test_the_result_has_what_the_interface_promises(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
-    done = omni("ring:4:10:20000", "--params", "myrinet", "--model", "loggps", "--json", out)
-    assert done.returncode == 0, done.stderr
+    done = omni("ring:4:10:20000", "--params", "myrinet", "--model", "loggps", "--json", out, check=True)
     result = json.loads(out.read_text())
     for name in ("predicted_seconds", "read_seconds", "replay_seconds"):
         assert result[name] > 0
@@ -48,8 +44,7 @@ def test_the_result_has_what_the_interface_promises(tmp_path: Path) -> None:
 
 def test_several_threads_predict_the_same() -> None:
     def predict(*options: str) -> dict[str, object]:
-        done = omni("ring:600:3:20000", "--params", "myrinet", "--json", "-", *options)
-        assert done.returncode == 0, done.stderr
+        done = omni("ring:600:3:20000", "--params", "myrinet", "--json", "-", *options, check=True)
         result: dict[str, object] = json.loads(done.stdout)
         for name in ("read_seconds", "replay_seconds"):
             del result[name]
@@ -63,8 +58,7 @@ def test_several_threads_predict_the_same() -> None:
 
 def test_the_step_of_s_is_that_of_a_prediction_with_it(tmp_path: Path) -> None:
     def time(parameters: str | Path) -> dict[str, object]:
-        done = omni("ring:4:10:20000", "--params", parameters, "--json", "-")
-        assert done.returncode == 0, done.stderr
+        done = omni("ring:4:10:20000", "--params", parameters, "--json", "-", check=True)
         result: dict[str, object] = json.loads(done.stdout)
         return result
 
@@ -90,17 +84,14 @@ def test_the_step_of_s_is_that_of_a_prediction_with_it(tmp_path: Path) -> None:
 )
 def test_bad_input_is_one_clear_line(arguments: tuple[str, ...], said: str) -> None:
     done = omni(*arguments)
-    assert done.returncode == 1
-    assert said in done.stderr
+    assert said in commands.refusal(done)
     assert done.stderr.startswith("error: ")
-    assert done.stderr.count("\n") == 1
 
 
 def test_messages_without_partner_are_warned_of_and_deadlocks_refused(tmp_path: Path) -> None:
     schedule = tmp_path / "x.goal"
     schedule.write_text("num_ranks 2\nrank 0 {\nsend 8b to 1 tag 3\n}\nrank 1 {\n}\n")
-    done = omni(schedule, "--params", "myrinet")
-    assert done.returncode == 0
+    done = omni(schedule, "--params", "myrinet", check=True)
     assert "warning: rank 0, line 3: a send to 1, tag 3, has no partner" in done.stdout
     schedule.write_text("num_ranks 2\nrank 0 {\nrecv 8b from 1 tag 3\n}\nrank 1 {\n}\n")
     done = omni(schedule, "--params", "myrinet")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Random programs: the replayer equals the reference, and its derivatives equal finite differences."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes traces as docs/trace-format.md says, of programs as ops_tool.cpp knows them, without any MPI."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path

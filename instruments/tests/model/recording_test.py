@@ -1,54 +1,62 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Traces of random programs give the times of the programs; what else a trace may hold; what is refused."""
 
-from __future__ import annotations
-
 import json
 import random
 import struct
-import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from commands import MODEL, predict, run
 from omnipgas_tools.model import pictures, timelines
 
 from . import common, recorded, reference
 from .recorded import ANOTHER, WORLD, record
 
-
-def predict(folder: Path, *more: str, fails: bool = False) -> Any:
-    command = [str(common.MODEL), "predict", str(folder), "--params", "myrinet", "--no-sensitivity", *more]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
-    assert (done.returncode != 0) == fails, done.stderr
-    return done.stderr if fails else json.loads(done.stdout)
+MYRINET = common.machine("Myrinet")
+Change = Callable[[list[list[Any]]], list[list[Any]]]  # of programs
 
 
 def whole_nanoseconds(programs: list[list[Any]]) -> list[list[Any]]:
     return [[["compute", round(op[1])] if op[0] == "compute" else op for op in program] for program in programs]
 
 
+def replayed(programs: list[list[Any]], **more: Any) -> dict[str, Any]:
+    """By the replayer, on Myrinet."""
+    params = common.parameter_file("loggps", MYRINET)
+    return common.replay([{"params": params, "model": "loggps", "programs": programs, **more}])[0]
+
+
+def ending(
+    seeds: Iterable[int], any_source: bool = False, change: Change = whole_nanoseconds
+) -> Iterator[tuple[int, list[list[Any]], reference.World]]:
+    """Random programs that end, with what the reference makes of them."""
+    for seed in seeds:
+        programs = change(common.ProgramMaker(random.Random(seed), any_source).programs)
+        with suppress(reference.Deadlock):
+            world = reference.World(programs, "loggps", MYRINET)
+            yield seed, programs, world
+
+
+def trace_of(folder: Path, programs: list[list[Any]], world: reference.World) -> Path:
+    """The folder, made, with the trace of programs that end as the reference has them."""
+    folder.mkdir()
+    recorders = [recorded.Recorder(one, len(programs), world.matched(rank)) for rank, one in enumerate(programs)]
+    recorded.write(folder, [recorder.calls for recorder in recorders])
+    return folder
+
+
 @pytest.mark.parametrize("any_source", [False, True])
 def test_a_trace_takes_the_time_of_its_program(tmp_path: Path, any_source: bool) -> None:
-    p = common.machine("Myrinet")
     compared = 0
-    for seed in range(40):
-        maker = common.ProgramMaker(random.Random(seed), any_source)
-        programs = whole_nanoseconds(maker.programs)
-        try:
-            world = reference.World(programs, "loggps", p)
-        except reference.Deadlock:
-            continue
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        matches = [world.matched(rank) for rank in range(maker.ranks)]
-        recorded.write(folder, [recorded.Recorder(program, maker.ranks, matches[rank]).calls
-                                for rank, program in enumerate(programs)])  # fmt: skip
+    for seed, programs, world in ending(range(40), any_source):
         # The order of the matches is the trace's, not that of the replay.
-        expected = common.replay([{"params": common.parameter_file("loggps", p), "model": "loggps",
-                                   "programs": world.with_matches(programs)}])[0]  # fmt: skip
-        found = predict(folder)
+        expected = replayed(world.with_matches(programs))
+        found = predict(trace_of(tmp_path / str(seed), programs, world))
         assert found["predicted_seconds"] == pytest.approx(expected["predicted_seconds"], rel=1e-12), seed
         assert found["per_rank"] == expected["per_rank"], seed
         assert found["predicted_seconds"] * 1e9 == pytest.approx(max(rank.end for rank in world.ranks), rel=1e-9)
@@ -87,26 +95,35 @@ def threads_as_recorded(maker: common.ThreadsMaker) -> list[list[Any]]:
     return programs[:count] + [one[: end + 1] for one, end in zip(programs[count:], ends[count:], strict=True)]
 
 
-def test_threads_of_a_trace_take_the_time_of_their_programs(tmp_path: Path) -> None:
-    p = common.machine("Myrinet")
-    compared = handed = 0
-    for seed in range(40):
+Further = list[tuple[int, list[Any]]]  # threads beyond the first of a rank, with their ranks
+
+
+def ending_threads(
+    folder: Path, seeds: Iterable[int], change: Change = list
+) -> Iterator[tuple[Path, list[list[Any]], Further]]:
+    """Traces, each in a folder of its own, of random programs of threads that end."""
+    for seed in seeds:
         maker = common.ThreadsMaker(random.Random(seed), any_source=False)
-        programs, count = threads_as_recorded(maker), len(maker.first)
+        programs, count = change(threads_as_recorded(maker)), len(maker.first)
         further = [(rank, one) for rank, one in list(zip(maker.owners, programs, strict=True))[count:] if one]
-        try:
-            reference.World(programs[:count], "loggps", p, threads=further)
-        except reference.Deadlock:
-            continue
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        recorded.write_threads(folder, programs[:count], further)
-        expected = common.replay([{"params": common.parameter_file("loggps", p), "model": "loggps",
-                                   "programs": programs[:count], "threads": further}])[0]  # fmt: skip
-        found = predict(folder)
+        with suppress(reference.Deadlock):
+            reference.World(programs[:count], "loggps", MYRINET, threads=further)
+            (folder / str(seed)).mkdir()
+            recorded.write_threads(folder / str(seed), programs[:count], further)
+            yield folder / str(seed), programs[:count], further
+
+
+def count_hands(first: list[list[Any]], further: Further) -> int:
+    return sum(op[0] == "hand" for program in [*first, *(one for _, one in further)] for op in program)
+
+
+def test_threads_of_a_trace_take_the_time_of_their_programs(tmp_path: Path) -> None:
+    compared = handed = 0
+    for folder, first, further in ending_threads(tmp_path, range(40)):
+        expected, found = replayed(first, threads=further), predict(folder)
         for name in ("predicted_seconds", "per_rank", "per_thread", "messages", "unmatched_count"):
-            assert found.get(name) == expected.get(name), (seed, name)
-        handed += sum(op[0] == "hand" for program in programs for op in program)
+            assert found.get(name) == expected.get(name), (folder.name, name)
+        handed += count_hands(first, further)
         compared += len(further) > 0
     assert compared > 15
     assert handed > 15
@@ -127,7 +144,7 @@ def test_threads_are_named_and_have_lanes(tmp_path: Path) -> None:
     found = predict(tmp_path, "--timeline", str(tmp_path / "timeline"))
     assert (found["ranks"], found["messages"], found["unmatched_count"]) == (2, 4, 0)
     assert [(row["rank"], row["thread"]) for row in found["per_thread"]] == [(0, 1), (0, 2), (1, 1), (1, 2)]
-    world = reference.World(first, "loggps", common.machine("Myrinet"), threads=further)
+    world = reference.World(first, "loggps", MYRINET, threads=further)
     assert found["predicted_seconds"] * 1e9 == pytest.approx(max(one.end for one in world.threads), rel=1e-9)
     drawn = timelines.read(tmp_path / "timeline", len(timelines.lanes(found)))
     for lane, (_, row) in enumerate(timelines.lanes(found)):
@@ -161,8 +178,7 @@ def test_messages_are_not_cut_where_threads_share_them(tmp_path: Path) -> None:
     def cut() -> Any:
         changes = tmp_path / "changes.json"
         changes.write_text('[{"name": "cut", "fragment": 1000}]')
-        command = [str(common.MODEL), "whatif", str(tmp_path), "--params", "myrinet", "--changes", str(changes)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
+        done = run(MODEL, "whatif", tmp_path, "--params", "myrinet", "--changes", changes, check=True)
         return json.loads(done.stdout)["changes"][0]
 
     first = [[["send", 1, 1, 0, 5000, False]], [["recv", 0, 1, 0], ["recv", 0, 2, 0]]]
@@ -252,8 +268,7 @@ def test_a_hostile_trace_is_refused_or_replayed(tmp_path: Path) -> None:
                 struct.pack_into("<H", word, place, draw.choice(kinds) if place == 44 else draw.randrange(512))
             records[i] = bytes(word)
         recorded.write(tmp_path, calls)
-        command = [str(common.MODEL), "predict", str(tmp_path), "--params", "myrinet"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+        done = run(MODEL, "predict", tmp_path, "--params", "myrinet")
         assert done.returncode in (0, 1), done
         if done.returncode == 1:
             refused += 1

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Measurements that a machine with known parameters would give, with noise."""
 
-from __future__ import annotations
-
 import numpy as np
 from omnipgas_tools.model.fit.equations import LOGGPS
 from omnipgas_tools.model.fit.measurements import Measurements

@@ -13,28 +13,35 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import commands
 import jsonschema
 import pytest
+from commands import LIMIT, OMNI, unframed
 from omnipgas_tools.cli import app
 from omnipgas_tools.libraries import adding, catalog
 from omnipgas_tools.measure import network, results
 from omnipgas_tools.measure.runner import Contender, Progress
 from typer.testing import CliRunner
 
-OMNI = [sys.executable, "-m", "omnipgas_tools.cli"]
-LIMIT = 240  # seconds of a command
 MOCK = Path(__file__).parent / "hostile_worker.py"
 
 
-def omni(*arguments: str, build: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """omni ..., as a user types it."""
-    environment = {**os.environ, **({"OMNI_BUILD_DIR": str(build)} if build else {})}
-    return subprocess.run(
-        [*OMNI, *arguments], capture_output=True, text=True, timeout=LIMIT, env=environment, check=False
-    )
-
-
 SCHEMA = json.loads((Path(results.__file__).parent / "result.schema.json").read_text())
+Done = subprocess.CompletedProcess[str]
+
+
+def omni(*arguments: str, build: Path | None = None, check: bool = False) -> Done:
+    """omni ..., as a user types it."""
+    places = {"OMNI_BUILD_DIR": str(build)} if build else {}
+    return commands.omni(*arguments, env=os.environ | places, check=check)
+
+
+def result(*arguments: str, build: Path | None = None) -> tuple[dict[str, Any], Done]:
+    """The result file of a command that succeeds, and what it says."""
+    done = omni(*arguments, "--json", "-", build=build, check=True)
+    content: dict[str, Any] = json.loads(done.stdout)
+    jsonschema.validate(content, SCHEMA)
+    return content, done
 
 
 def interrupted(build: Path, out: Path, *arguments: str, number: int = signal.SIGINT) -> dict[str, Any]:
@@ -85,11 +92,6 @@ class Log(Progress):
             _thread.interrupt_main()
 
 
-def unframed(text: str) -> str:
-    """What a command said, without the frame and the line breaks of a terminal."""
-    return " ".join(text.replace("│", " ").split())
-
-
 def mock(mode: str, name: str = "", fail_at: int = 0) -> catalog.Found:
     """A library that is the hostile mock."""
     launch = [sys.executable, str(MOCK), mode, "--fail-at", str(fail_at)]
@@ -136,11 +138,10 @@ def compiled_against(name: str, prefix: Path, folder: Path, monkeypatch: pytest.
     assert row
     (made / "bench" / "peers.toml").write_text(row[0])
     for kind, sources in ("bench", "adapters"), ("connected", "connected"):
-        done = subprocess.run(
-            [sys.executable, "-m", "omnipgas_tools.libraries.build_workers", made, "--kind", kind,
-             "--source", bench / sources / "mpi.cpp", "--depends", harness,
-             "--", "-std=c++20", "-pthread", f"-I{bench}", harness, "-lfmt"],
-            capture_output=True, text=True, timeout=LIMIT, check=False,
+        done = commands.run(
+            sys.executable, "-m", "omnipgas_tools.libraries.build_workers", made, "--kind", kind,
+            "--source", bench / sources / "mpi.cpp", "--depends", harness,
+            "--", "-std=c++20", "-pthread", f"-I{bench}", harness, "-lfmt",
         )  # fmt: skip
         assert "compiled with" in done.stdout, done.stdout + done.stderr
     return made

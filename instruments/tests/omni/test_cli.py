@@ -6,13 +6,13 @@ import signal
 import sys
 from pathlib import Path
 
-import jsonschema
 import pytest
+from commands import unframed
 from omnipgas_tools import __version__
 from omnipgas_tools.model import tracers
 from omnipgas_tools.model.tracer import Tracer
 
-from .common import MOCK, SCHEMA, build_tree, built, interrupted, omni, refused, unframed
+from .common import MOCK, build_tree, built, interrupted, omni, refused, result
 
 
 @pytest.fixture
@@ -21,21 +21,16 @@ def mocks(tmp_path: Path) -> Path:
     rows = []
     for name, mode in [("raw", "good"), ("sleepy", "hang"), ("fragile", "crash"), ("liar", "corrupt")]:
         launch = json.dumps([sys.executable, str(MOCK), mode, "--fail-at", "64", "--mark", str(tmp_path / "hangs")])
-        rows.append(
-            f'[{name}]\ntitle = "{name}"\nops = ["put"]\nworker = "ompl_bench_raw"\nlaunch = {launch}\n'
-        )
+        rows.append(f'[{name}]\ntitle = "{name}"\nops = ["put"]\nworker = "ompl_bench_raw"\nlaunch = {launch}\n')
     rows.append('[absent]\ntitle = "absent"\nops = ["put"]\nworker = "none"\nlaunch = []\n')
     return build_tree(tmp_path, ["ompl_bench_raw"], rows)
 
 
 def test_hostile_libraries_are_reported_and_the_run_goes_on(mocks: Path) -> None:
-    done = omni(
+    content, done = result(
         "pingpong", "--libs", "raw,sleepy,fragile,liar,absent", "--threads", "1", "--sizes", "32,64",
-        "--repeat", "2", "--timeout", "1", "--json", "-", build=mocks,
+        "--repeat", "2", "--timeout", "1", build=mocks,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    content = json.loads(done.stdout)
-    jsonschema.validate(content, SCHEMA)
     found = {(r["library"], r["size"]): r["status"] for r in content["results"]}
     assert found == {
         ("raw", 32): "ok", ("raw", 64): "ok",
@@ -111,26 +106,15 @@ def test_a_traced_program_that_is_not_there_is_named(monkeypatch: pytest.MonkeyP
 
 def test_pingpong_of_the_twin(tmp_path: Path) -> None:
     built("raw")
-    done = omni("pingpong", "--quick", "--libs", "raw", "--threads", "1,2", "--sizes", "8,4096",
-                "--json", "-", "--plot", str(tmp_path / "p.png"))  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    content = json.loads(done.stdout)
-    jsonschema.validate(content, SCHEMA)
-    assert [(r["threads"], r["size"]) for r in content["results"]] == [
-        (1, 8),
-        (1, 4096),
-        (2, 8),
-        (2, 4096),
-    ]
+    content, _ = result("pingpong", "--quick", "--libs", "raw", "--threads", "1,2", "--sizes", "8,4096",
+                        "--plot", str(tmp_path / "p.png"))  # fmt: skip
+    assert [(r["threads"], r["size"]) for r in content["results"]] == [(1, 8), (1, 4096), (2, 8), (2, 4096)]
     assert content["command"]["libraries"]["raw, 2 threads"]["command"]
 
 
 def test_rate_of_the_twin() -> None:
     built("raw")
-    done = omni("rate", "--quick", "--libs", "raw", "--threads", "1,2", "--json", "-")
-    assert done.returncode == 0, done.stderr
-    content = json.loads(done.stdout)
-    jsonschema.validate(content, SCHEMA)
+    content, _ = result("rate", "--quick", "--libs", "raw", "--threads", "1,2")
     assert {r["size"] for r in content["results"]} == {8}
     assert {(r["op"], r["threads"]) for r in content["results"]} == {
         ("put", 1), ("put", 2), ("putonly", 1), ("putonly", 2),
@@ -141,6 +125,5 @@ def test_rate_takes_several_sizes(mocks: Path) -> None:
     for option, sizes in (("--sizes", [8, 32]), ("--size", [16])):
         given = ",".join(map(str, sizes))
         done = omni("rate", "--libs", "raw", "--threads", "1", "--repeat", "1", "--op", "put", option, given,
-                    "--json", "-", build=mocks)  # fmt: skip
-        assert done.returncode == 0, done.stderr
+                    "--json", "-", build=mocks, check=True)  # fmt: skip
         assert [row["size"] for row in json.loads(done.stdout)["results"]] == sizes

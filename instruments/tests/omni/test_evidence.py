@@ -8,8 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
-from .common import LIMIT
+from commands import run
 
 EVIDENCE = Path(__file__).parents[2] / "bench" / "evidence"
 OPEN_MPI = ["--oversubscribe", "--bind-to", "none"]
@@ -21,10 +20,9 @@ def said(compiler: str, name: str, *command: str, folder: Path) -> subprocess.Co
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
     program = folder / name
-    subprocess.run([compiler, "-Wall", "-Wextra", "-Werror", "-pthread", "-rdynamic", EVIDENCE / f"{name}.c", "-o",
-                    program], check=True, timeout=LIMIT)  # fmt: skip
-    return subprocess.run([part.replace("PROGRAM", str(program)) for part in command], env=ENVIRONMENT,
-                          capture_output=True, text=True, timeout=LIMIT, check=False)  # fmt: skip
+    options = ("-Wall", "-Wextra", "-Werror", "-pthread", "-rdynamic")
+    run(compiler, *options, EVIDENCE / f"{name}.c", "-o", program, check=True)
+    return run(*(part.replace("PROGRAM", str(program)) for part in command), env=ENVIRONMENT)
 
 
 def test_none_is_forgotten() -> None:

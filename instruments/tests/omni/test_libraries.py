@@ -5,19 +5,19 @@ import json
 from pathlib import Path
 
 import pytest
+from commands import unframed
 from omnipgas_tools.commands import libs
 from omnipgas_tools.libraries import catalog
 from typer.testing import CliRunner
 
-from .common import omni, unframed
+from .common import omni
 from .test_cli import mocks
 
 __all__ = ["mocks"]  # a fixture
 
 
 def test_what_is_here_and_how_to_get_the_rest(mocks: Path) -> None:
-    done = omni("libs", build=mocks)
-    assert done.returncode == 0, done.stderr
+    done = omni("libs", build=mocks, check=True)
     here, _, missing = done.stdout.partition("Missing:")
     for name in ("raw", "sleepy", "fragile", "liar"):
         assert name in here
@@ -27,8 +27,7 @@ def test_what_is_here_and_how_to_get_the_rest(mocks: Path) -> None:
 
 def test_all_stands_for_every_library(mocks: Path) -> None:
     briefly = ["--threads", "1", "--sizes", "32", "--repeat", "1"]
-    done = omni("pingpong", "--libs", "all", *briefly, "--json", "-", build=mocks)
-    assert done.returncode == 0, done.stderr
+    done = omni("pingpong", "--libs", "all", *briefly, "--json", "-", build=mocks, check=True)
     found = {row["library"]: row["status"] for row in json.loads(done.stdout)["results"]}
     assert found == {"raw": "ok", "sleepy": "ok", "fragile": "ok", "liar": "ok", "absent": "skipped"}
 

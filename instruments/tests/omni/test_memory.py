@@ -117,8 +117,7 @@ def test_the_command(tmp_path: Path) -> None:
     built("ompl", memory.KIND)
     path = tmp_path / "m.json"
     done = omni("memory", "--libs", "ompl", "--over", "tcp", "--threads", "1,2", "--ranks", "2,3", "--repeat", "1",
-                "--json", str(path))  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+                "--json", str(path), check=True)  # fmt: skip
     content = json.loads(path.read_text())
     jsonschema.validate(content, SCHEMA)
     found = [(row["library"], row["threads"], row["ranks"]) for row in content["results"]]

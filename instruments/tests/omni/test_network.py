@@ -3,12 +3,12 @@
 
 import json
 import os
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import pytest
+from commands import run
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.libraries.catalog import Hosts, MissingError
 from omnipgas_tools.measure import endpoints, network
@@ -17,7 +17,7 @@ from omnipgas_tools.measure.worker import Worker
 from omnipgas_tools.targets import targets
 from omnipgas_tools.targets.bench import Bench
 
-from .common import LIMIT, SCHEMA, built, mock, need_hosts, omni
+from .common import SCHEMA, built, mock, need_hosts, omni, result
 
 HOSTS = Hosts(launch=("outside",), enter=("inside", "{braces}"), interface="net7", hub_interface="hub7")
 
@@ -63,10 +63,8 @@ def test_each_rank_is_on_its_host_with_its_cores_and_link() -> None:
     cores = catalog.affinity()
     with network.some_hosts(3, 6, 20) as hosts:
         for rank in range(6):
-            done = subprocess.run(
-                [*hosts.launch, *hosts.enter, "sh", "-c", look], env={**os.environ, "PMI_RANK": str(rank)},
-                capture_output=True, text=True, timeout=LIMIT, check=True,
-            )  # fmt: skip
+            variables = os.environ | {"PMI_RANK": str(rank)}
+            done = run(*hosts.launch, *hosts.enter, "sh", "-c", look, env=variables, check=True)
             host = rank // 2
             where, bound, link = done.stdout.splitlines()
             assert where == f"host{host} 1"
@@ -124,12 +122,9 @@ def test_pingpong_and_rate_between_hosts() -> None:
     built("ofi")
     need_hosts()
     for bench in ("pingpong", "rate"):
-        done = omni(bench, "--hosts", "2", "--over", "tcp,tcp;ofi_rxm", "--libs", "ofi,ompl,raw",
-                    "--op", "put,putsignal", "--quick", "--repeat", "1", "--threads", "2", "--json", "-",
-                    *(["--sizes", "8"] if bench == "pingpong" else []))  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        content = json.loads(done.stdout)
-        jsonschema.validate(content, SCHEMA)
+        content, done = result(bench, "--hosts", "2", "--over", "tcp,tcp;ofi_rxm", "--libs", "ofi,ompl,raw",
+                               "--op", "put,putsignal", "--quick", "--repeat", "1", "--threads", "2",
+                               *(["--sizes", "8"] if bench == "pingpong" else []))  # fmt: skip
         good = {(r["library"], r["op"]) for r in content["results"] if r["status"] == "ok"}
         assert good == {
             (f"{library} {transport}", op)
@@ -143,11 +138,8 @@ def test_endpoints_in_one_table(tmp_path: Path) -> None:
     built("ofi")
     need_hosts()
     plot = tmp_path / "endpoints.svg"
-    done = omni("endpoints", "--quick", "--repeat", "1", "--threads", "2", "--pools", "1,2", "--libs", "",
-                "--json", "-", "--plot", str(plot))  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    content = json.loads(done.stdout)
-    jsonschema.validate(content, SCHEMA)
+    content, done = result("endpoints", "--quick", "--repeat", "1", "--threads", "2", "--pools", "1,2", "--libs", "",
+                           "--plot", str(plot))  # fmt: skip
     pools = [r for r in content["results"] if r["library"].startswith("ompl")]
     assert [(r["bench"], r["endpoints"]) for r in pools] == [(b, e) for b in ("pingpong", "flow") for e in (1, 2)]
     assert all(r["failed_claims"] is not None and r["memory_per_peer_KiB"] is not None for r in pools)
@@ -182,8 +174,7 @@ def test_endpoints_of_libraries_in_one_table(tmp_path: Path) -> None:
         built(library)
     out, plot = tmp_path / "out.json", tmp_path / "endpoints.svg"
     done = omni("endpoints", "--hosts", "1", "--quick", "--repeat", "1", "--threads", "2", "--pools", "1,2,4",
-                "--libs", "ucx-workers,libfabric", "--json", str(out), "--plot", str(plot))  # fmt: skip
-    assert done.returncode == 0, done.stderr
+                "--libs", "ucx-workers,libfabric", "--json", str(out), "--plot", str(plot), check=True)  # fmt: skip
     content = json.loads(out.read_text())
     jsonschema.validate(content, SCHEMA)
     rows = content["results"]

@@ -126,8 +126,7 @@ def test_small_real_runs_are_ranked(tmp_path: Path) -> None:
     runs = [tmp_path / "a.json", tmp_path / "b.json"]
     for path in runs:
         done = omni("pingpong", "--libs", "ompl,ucx-workers", "--op", "put", "--threads", "1", "--sizes", "8,1048576",
-                    "--repeat", "5", "--json", str(path))  # fmt: skip
-        assert done.returncode == 0, done.stderr
+                    "--repeat", "5", "--json", str(path), check=True)  # fmt: skip
     content = [json.loads(path.read_text())["results"] for path in runs]
     measured = {r["library"] for r in content[0] if r["status"] == "ok"}
     found = ranking.comparable(content[0])

@@ -8,11 +8,12 @@ import time
 from pathlib import Path
 
 import pytest
+from commands import LIMIT
 from omnipgas_tools.measure import runner
 from omnipgas_tools.measure.runner import Contender, Limits
 from omnipgas_tools.measure.worker import Worker, WorkerError
 
-from .common import LIMIT, alive, built, children
+from .common import alive, built, children
 
 SHORT = Limits(rounds=2, min_rounds=2, seconds=0.005, timeout=60)
 

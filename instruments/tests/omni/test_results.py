@@ -20,19 +20,9 @@ from .common import SCHEMA, contender
 def cell(bench: str = "pingpong", threads: int = 2, size: int = 64) -> Cell:
     made = Cell(contender("good"), bench, threads, size, version="1", transport="lies")
     for slow in (4.0, 2.0, 3.0):
-        made.rounds.append(
-            Round(
-                mean_us=2.0,
-                fastest_us=1.0,
-                slowest_us=slow,
-                min_us=0.5,
-                max_us=9.0,
-                count=100,
-                bandwidth=10 * slow,
-                rate=0.0 if bench == "pingpong" else slow,
-                histogram=Counter({100: 60, 200: 40}),
-            )
-        )
+        rate = 0.0 if bench == "pingpong" else slow
+        made.rounds.append(Round(mean_us=2.0, fastest_us=1.0, slowest_us=slow, min_us=0.5, max_us=9.0, count=100,
+                                 bandwidth=10 * slow, rate=rate, histogram=Counter({100: 60, 200: 40})))  # fmt: skip
     return made
 
 
@@ -46,15 +36,8 @@ def check(content: dict[str, Any]) -> None:
 
 def test_every_kind_of_result_obeys_the_schema() -> None:
     failed = Cell(contender("good"), "pingpong", 1, 8, status="hung", reason="no answer")
-    check(
-        document(
-            results.from_cell(cell()),
-            results.from_cell(cell("rate")),
-            results.from_cell(cell("flow")),
-            results.from_cell(failed),
-            results.skipped("rate", "mpich", "put", "not installed"),
-        )
-    )
+    rows = [results.from_cell(one) for one in (cell(), cell("rate"), cell("flow"), failed)]
+    check(document(*rows, results.skipped("rate", "mpich", "put", "not installed")))
 
 
 @pytest.mark.parametrize(

@@ -25,15 +25,13 @@ def places(content: dict[str, Any]) -> list[tuple[str, int]]:
 
 def test_what_a_file_has_is_kept_and_the_rest_is_measured(mocks: Path, tmp_path: Path) -> None:
     file = tmp_path / "r.json"
-    first = omni(*ALL, "--sizes", "16,32", "--json", str(file), build=mocks)
-    assert first.returncode == 0, first.stderr
+    omni(*ALL, "--sizes", "16,32", "--json", str(file), build=mocks, check=True)
     content = json.loads(file.read_text())
     kept = next(row for row in content["results"] if (row["library"], row["size"]) == ("raw", 16))
     kept["latency_us"]["p50"] = 12345.0  # which no second measurement would find
     content["results"] = [row for row in content["results"] if (row["library"], row["size"]) != ("raw", 32)]
     file.write_text(json.dumps(content))
-    second = omni(*ALL, "--sizes", "16,32,64", "--resume", "--json", str(file), build=mocks)
-    assert second.returncode == 0, second.stderr
+    second = omni(*ALL, "--sizes", "16,32,64", "--resume", "--json", str(file), build=mocks, check=True)
     content = json.loads(file.read_text())
     jsonschema.validate(content, SCHEMA)
     assert places(content) == [(name, size) for name in ("fragile", "raw") for size in (16, 32, 64)]

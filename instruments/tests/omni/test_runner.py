@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from commands import LIMIT
 from omnipgas_tools.measure import runner
 from omnipgas_tools.measure.rounds import Crew
 from omnipgas_tools.measure.runner import Cell, Limits
 from omnipgas_tools.measure.worker import Round, Worker
 
-from .common import LIMIT, Log, children, contender
+from .common import Log, children, contender
 
 FAST = Limits(rounds=4, min_rounds=2, timeout=2, seconds=0.001)
 

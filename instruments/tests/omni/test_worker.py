@@ -2,10 +2,11 @@
 """What the driver says of workers that misbehave, and that it leaves nothing of them."""
 
 import pytest
+from commands import LIMIT
 from omnipgas_tools.measure import worker as module
 from omnipgas_tools.measure.worker import Worker, WorkerError
 
-from .common import LIMIT, alive, children, mock
+from .common import alive, children, mock
 
 
 def block(mode: str, limit: float = 20) -> tuple[WorkerError, list[int]]:
@@ -20,19 +21,13 @@ def block(mode: str, limit: float = 20) -> tuple[WorkerError, list[int]]:
 @pytest.mark.parametrize(
     ("mode", "status", "evidence"),
     [
-        (
-            "hang",
-            "hung",
-            ["pingpong put, threads 2, 64 B", "no answer within 1 s", "rank 0 (pid", "threads 1xS"],
-        ),
+        ("hang", "hung", ["pingpong put, threads 2, 64 B", "no answer within 1 s", "rank 0 (pid", "threads 1xS"]),
         ("crash", "crashed", ["rank 1 ended", "stderr: about to fall over"]),
         ("corrupt", "corrupt", ["rank 1: thread 0, exchange 3: byte 8 of 64 differs"]),
         ("babble", "crashed", ["this is not JSON"]),
     ],
 )
-def test_failure_is_named_with_evidence_and_nothing_survives(
-    mode: str, status: str, evidence: list[str]
-) -> None:
+def test_failure_is_named_with_evidence_and_nothing_survives(mode: str, status: str, evidence: list[str]) -> None:
     failure, pids = block(mode, limit=1 if mode == "hang" else 20)
     assert failure.status == status
     for text in evidence:

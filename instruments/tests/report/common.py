@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tests of the report share."""
 
-from __future__ import annotations
-
-import os
 import subprocess
-import sys
 from pathlib import Path
 
-BUILD = Path(os.environ["OMNI_BUILD_DIR"])
-MODEL = BUILD / "bin/ompl-model"
-LIMIT = 240  # seconds
+from commands import LIMIT, OMNI, run
+
 # Each part of the time is in it: rank 1 waits for data, rank 0 for the receiver of a message above S, both compute.
 GOAL = """num_ranks 3
 rank 0 {
@@ -37,25 +32,15 @@ l2 requires l1
 """
 
 
-def omni(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def omni(*arguments: str | Path, check: bool = False) -> subprocess.CompletedProcess[str]:
     """omni model ..., as a user types it."""
-    return command("model", *arguments)
+    return command("model", *arguments, check=check)
 
 
-def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def command(*arguments: str | Path, check: bool = False) -> subprocess.CompletedProcess[str]:
     """omni ..., as a user types it."""
     # `timeout` ends what was started too.
-    line = [
-        "timeout",
-        "-k",
-        "5",
-        str(LIMIT - 10),
-        sys.executable,
-        "-m",
-        "omnipgas_tools.cli",
-        *map(str, arguments),
-    ]
-    return subprocess.run(line, capture_output=True, text=True, timeout=LIMIT, check=False)
+    return run("timeout", "-k", 5, LIMIT - 10, *OMNI, *arguments, check=check)
 
 
 def goal_file(folder: Path) -> Path:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni report of measurements made here: the page in a headless Chromium, the table, and files that it refuses."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
@@ -25,11 +23,9 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     both = ["--quick", "--libs", "raw,ompl,gaspi", "--threads", "1,2", "--repeat", "2"]
     sizes = ["--sizes", "8,4096,65536", "--processes"]
     for bench, more in (("pingpong", [*sizes, "--op", "put"]), ("rate", ["--op", "put"])):
-        done = common.command(bench, *both, *more, "--json", folder / f"{bench}.json")
-        assert done.returncode == 0, done.stderr
+        common.command(bench, *both, *more, "--json", folder / f"{bench}.json", check=True)
     jobs = ["--libs", "ompl", "--threads", "1", "--ranks", "2,3", "--repeat", "1"]
-    done = common.command("memory", *jobs, "--json", folder / "memory.json")
-    assert done.returncode == 0, done.stderr
+    common.command("memory", *jobs, "--json", folder / "memory.json", check=True)
     return [folder / f"{bench}.json" for bench in ("pingpong", "rate", "memory")]
 
 
@@ -37,8 +33,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def page(measured: list[Path]) -> Path:
     path = measured[0].with_name("page.html")
     table = path.with_suffix(".md")
-    done = common.command("report", *measured, "-o", path, "--csv", path.with_suffix(".csv"), "--table", table)
-    assert done.returncode == 0, done.stderr
+    common.command("report", *measured, "-o", path, "--csv", path.with_suffix(".csv"), "--table", table, check=True)
     return path
 
 
@@ -115,8 +110,7 @@ def test_two_files_side_by_side(opened: Any, measured: list[Path]) -> None:
     path = measured[0].with_name("two.html")
     other = measured[0].with_name("after.json")
     other.write_text(measured[0].read_text())
-    done = common.command("report", measured[0], "--beside", other, "-o", path)
-    assert done.returncode == 0, done.stderr
+    common.command("report", measured[0], "--beside", other, "-o", path, check=True)
     shown = opened(path).page
     captions = shown.locator("#latency figcaption").all_inner_texts()
     assert captions == [f"{n} per rank ({name})" for n in ("1 thread", "2 threads") for name in ("pingpong", "after")]

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A headless Chromium without a network, and the pages that it opens."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

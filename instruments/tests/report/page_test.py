@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The page of omni model report in a headless Chromium without a network: what it draws, and how it obeys."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -22,16 +20,14 @@ MILLION = "ring:64:3200:9000"  # 64 ranks, 3200 times: four operations, a wait t
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("small")
-    done = common.omni("report", common.goal_file(folder), "--params", "myrinet", "-o", folder / "page.html")
-    assert done.returncode == 0, done.stderr
+    common.omni("report", common.goal_file(folder), "--params", "myrinet", "-o", folder / "page.html", check=True)
     return folder / "page.html"
 
 
 @pytest.fixture(scope="module")
 def million(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("million") / "page.html"
-    done = common.omni("report", MILLION, "--params", "myrinet", "-o", path)
-    assert done.returncode == 0, done.stderr
+    common.omni("report", MILLION, "--params", "myrinet", "-o", path, check=True)
     return path
 
 
@@ -204,8 +200,7 @@ def test_intervals_of_a_fit_are_shown(opened: Any, tmp_path: Path) -> None:
     quantities["L"]["identified"] = False
     parameters = tmp_path / "parameters.json"
     parameters.write_text(json.dumps({"machine": "here", "models": {"loggps": quantities}}))
-    done = common.omni("report", "ring:4:10:1000", "--params", parameters, "-o", tmp_path / "page.html")
-    assert done.returncode == 0, done.stderr
+    common.omni("report", "ring:4:10:1000", "--params", parameters, "-o", tmp_path / "page.html", check=True)
     shown = opened(tmp_path / "page.html").page.locator("#parameters").inner_text()
     assert re.search(r"Gs\t.*\t10 ns/byte\t8.5 to 11.25 ns/byte", shown)
     assert "cannot be identified" in shown

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the replayer writes of each rank, against its own sums; pictures of it; names of call sites."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import commands
 import numpy as np
 import pytest
+from commands import BUILD, run
 from matplotlib import pyplot as plt
 from omnipgas_tools.model import pictures, sites, timelines, tracers
 
@@ -48,13 +47,8 @@ LOGGOPS = {"L": (900, "ns"), "o": (1500, "ns"), "g": (2000, "ns"), "G": (3, "ns/
            "S": (8000, "bytes")}  # fmt: skip
 
 
-def predict(folder: Path, *arguments: str, fails: bool = False) -> dict[str, Any]:
-    command = [str(common.MODEL), "predict", *arguments, "--no-sensitivity", "--timeline", str(folder / "timeline")]
-    if "--params" not in arguments:
-        command += ["--params", "myrinet"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=common.LIMIT, check=False)
-    assert (done.returncode != 0) == fails, done.stderr
-    return {"error": done.stderr} if fails else json.loads(done.stdout)
+def predict(folder: Path, *arguments: str, fails: bool = False) -> Any:
+    return commands.predict(*arguments, "--timeline", folder / "timeline", fails=fails)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -99,7 +93,7 @@ def test_a_limit_keeps_the_first_records_of_each_rank(tmp_path: Path) -> None:
 
 
 def test_files_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
-    assert "cannot write" in predict(tmp_path / "none", "ring:2:1:1", fails=True)["error"]
+    assert "cannot write" in predict(tmp_path / "none", "ring:2:1:1", fails=True)
     predict(tmp_path, "ring:4:5:1000")
     whole = (tmp_path / "timeline").read_bytes()
     for name, damage in (("short", whole[:-1]), ("other", b"x" + whole[1:]), ("empty", b"")):
@@ -120,8 +114,7 @@ def colors_of(path: Path) -> set[str]:
 
 def test_pictures_show_all_parts_of_the_time(tmp_path: Path) -> None:
     goal, folder = common.goal_file(tmp_path), tmp_path / "plots"
-    done = common.omni("report", goal, "--params", "myrinet", "-o", tmp_path / "page.html", "--plot", folder)
-    assert done.returncode == 0, done.stderr
+    common.omni("report", goal, "--params", "myrinet", "-o", tmp_path / "page.html", "--plot", folder, check=True)
     for name in ("breakdown", "timeline"):
         assert set(pictures.COLORS.values()) <= colors_of(folder / f"{name}.png")
         svg = (folder / f"{name}.svg").read_text()
@@ -143,8 +136,7 @@ def test_a_lane_with_more_intervals_than_columns_keeps_its_shares(tmp_path: Path
 
 def test_the_timeline_command_draws_or_says_why_not(tmp_path: Path) -> None:
     goal, picture = common.goal_file(tmp_path), tmp_path / "timeline.png"
-    done = common.omni("timeline", goal, "--params", "myrinet", "-o", picture)
-    assert done.returncode == 0, done.stderr
+    done = common.omni("timeline", goal, "--params", "myrinet", "-o", picture, check=True)
     assert set(pictures.COLORS.values()) <= colors_of(picture)
     for arguments, words in (
         ((goal, "-o", tmp_path / "timeline.xyz"), "not supported"),
@@ -161,8 +153,8 @@ def test_call_sites_get_the_program_s_lines(tmp_path: Path) -> None:
     if compiler is None or shutil.which("addr2line") is None:
         pytest.skip("no gcc, or no binutils")
     (tmp_path / "halo.c").write_text("int other(int);\nint exchange(int x) {\n  return other(x) + 1;\n}\n")
-    subprocess.run([compiler, "-g", "-O0", "-c", "halo.c"], cwd=tmp_path, check=True, timeout=common.LIMIT)
-    listing = subprocess.run(["objdump", "-d", "halo.o"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    run(compiler, "-g", "-O0", "-c", "halo.c", cwd=tmp_path, check=True)
+    listing = run("objdump", "-d", "halo.o", cwd=tmp_path, check=True)
     lines = listing.stdout.splitlines()
     call = next(number for number, line in enumerate(lines) if re.search(r"\bcall", line))
     behind = int(lines[call + 1].split(":")[0], 16)
@@ -195,17 +187,13 @@ int main(int argc, char** argv) {
 
 def test_a_program_is_traced_predicted_and_shown(tmp_path: Path) -> None:
     compiler, launcher = shutil.which("mpicc.mpich"), shutil.which("mpiexec.mpich")
-    if (
-        compiler is None
-        or launcher is None
-        or "mpich-debian" not in {one.name for one in tracers.available(common.BUILD)}
-    ):
+    have = {one.name for one in tracers.available(BUILD)}
+    if compiler is None or launcher is None or "mpich-debian" not in have:
         pytest.skip("no MPICH of Debian, or no interposer for it")
     (tmp_path / "app.c").write_text(PROGRAM)
-    subprocess.run([compiler, "-g", "app.c", "-o", "app"], cwd=tmp_path, check=True, timeout=common.LIMIT)
+    run(compiler, "-g", "app.c", "-o", "app", cwd=tmp_path, check=True)
     page, program = tmp_path / "report.html", ("--runs", "2", "--", launcher, "-n", "2", tmp_path / "app")
-    done = common.omni("report", "-o", page, "--params", "myrinet", *program)
-    assert done.returncode == 0, done.stderr
+    common.omni("report", "-o", page, "--params", "myrinet", *program, check=True)
     assert len(list((tmp_path / "report.trace").glob("rank.*"))) == 2
     for call in ("Send in main, app.c:7", "Recv in main, app.c:8"):
         assert call in page.read_text()

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni cg and omni spmv as a user types them."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import commands
 import numpy as np
 import pytest
 from omnipgas_tools.measure import network
@@ -23,24 +21,22 @@ MPIS = os.environ.get("OMPL_TEST_MPIS", "mpich,openmpi,intel,mpich-debian,openmp
 PROBLEM = ("--generate", "27pt:12")
 
 
-def omni(*arguments: object) -> subprocess.CompletedProcess[str]:
+def omni(*arguments: object, check: bool = False) -> subprocess.CompletedProcess[str]:
     """A command to its end."""
-    command = [sys.executable, "-m", "omnipgas_tools.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=2 * jobs.LIMIT, check=False)
+    return commands.omni(*arguments, timeout=2 * commands.LIMIT, check=check)
 
 
 def found(*arguments: object) -> dict[str, Any]:
     """What a command wrote that must find something."""
-    done = omni(*arguments, "--json", "-", "--timeout", jobs.LIMIT)
-    assert done.returncode == 0, done.stderr
+    done = omni(*arguments, "--json", "-", "--timeout", commands.LIMIT, check=True)
     result: dict[str, Any] = json.loads(done.stdout)
     return result
 
 
 def test_what_stands_in_the_result_file(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
-    done = omni("cg", *PROBLEM, "--ranks", 2, "--threads", 2, "--json", path, "--plot", tmp_path / "plot.svg")
-    assert done.returncode == 0, done.stderr
+    files = ("--json", path, "--plot", tmp_path / "plot.svg")
+    done = omni("cg", *PROBLEM, "--ranks", 2, "--threads", 2, *files, check=True)
     assert "true residual" in done.stdout
     assert "converged" in done.stdout
     assert "<svg" in (tmp_path / "plot.svg").read_text()
@@ -84,8 +80,7 @@ def test_solvers_find_the_solution_of_plain_cg(tmp_path: Path, solver: str, stra
 
 
 def test_all_solvers_beside_each_other() -> None:
-    done = omni("cg", *PROBLEM, "--ranks", 2, "--solver", "all", "--json", "-", "--timeout", jobs.LIMIT)
-    assert done.returncode == 0, done.stderr
+    done = omni("cg", *PROBLEM, "--ranks", 2, "--solver", "all", "--json", "-", "--timeout", commands.LIMIT, check=True)
     solvers = json.loads(done.stdout)["solvers"]
     assert [one["solver"] for one in solvers] == ["cg", "groppcg", "pipecg"]
     assert all(one["converged"] and one["solver"] in done.stderr for one in solvers)
@@ -130,8 +125,7 @@ def test_what_partitions_cost(tmp_path: Path) -> None:
 
 def found_partitions(kinds: str, parts: str) -> list[dict[str, Any]]:
     """What omni partition writes, which its table says too."""
-    done = omni("partition", *PROBLEM, "--partition", kinds, "--parts", parts, "--json", "-")
-    assert done.returncode == 0, done.stderr
+    done = omni("partition", *PROBLEM, "--partition", kinds, "--parts", parts, "--json", "-", check=True)
     assert all(kind in done.stderr for kind in kinds.split(","))
     costs: list[dict[str, Any]] = json.loads(done.stdout)["partitions"]
     return costs
@@ -152,9 +146,9 @@ def test_exit_codes() -> None:
 
 
 def test_an_interrupt_ends_the_ranks() -> None:
-    command = [sys.executable, "-m", "omnipgas_tools.cli", "spmv", *PROBLEM, "--ranks", "2", "--iterations", str(10**9)]
+    command = [*commands.OMNI, "spmv", *PROBLEM, "--ranks", "2", "--iterations", str(10**9)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
-        end = time.monotonic() + jobs.LIMIT
+        end = time.monotonic() + commands.LIMIT
         while (
             not (launchers := jobs.children_of(job.pid, "omplrun"))
             or len(jobs.children_of(launchers[0], "ompl_cg")) < 2
@@ -163,7 +157,7 @@ def test_an_interrupt_ends_the_ranks() -> None:
             time.sleep(0.05)
         ranks = jobs.children_of(launchers[0], "ompl_cg")
         job.terminate()
-        _, errors = job.communicate(timeout=jobs.LIMIT)
+        _, errors = job.communicate(timeout=commands.LIMIT)
     assert job.returncode == 130, errors
     assert not any(Path(f"/proc/{rank}").exists() for rank in ranks)
 
@@ -173,7 +167,7 @@ def test_an_interrupt_ends_the_ranks() -> None:
 def test_exchanges_by_mpi(mpi: str) -> None:
     history = found("cg", *PROBLEM, "--ranks", 3)["history"]
     for strategy in MPI_STRATEGIES:
-        options = ("--mpi", mpi, "--strategy", strategy, "--timeout", jobs.LIMIT)
+        options = ("--mpi", mpi, "--strategy", strategy, "--timeout", commands.LIMIT)
         done = omni("cg", *PROBLEM, "--ranks", 3, *options, "--json", "-")
         if "not installed" in done.stderr or "does not exist" in done.stderr:
             pytest.skip(done.stderr.strip().splitlines()[-1])
@@ -187,7 +181,7 @@ def test_solvers_that_sum_by_mpi(mpi: str) -> None:
     history = found("cg", *PROBLEM, "--ranks", 2)["history"]
     for solver, strategy in itertools.product(("groppcg", "pipecg"), MPI_STRATEGIES[:-1]):
         options = ("--solver", solver, "--mpi", mpi, "--strategy", strategy)
-        done = omni("cg", *PROBLEM, "--ranks", 2, *options, "--json", "-", "--timeout", jobs.LIMIT)
+        done = omni("cg", *PROBLEM, "--ranks", 2, *options, "--json", "-", "--timeout", commands.LIMIT)
         if "not installed" in done.stderr or "does not exist" in done.stderr:
             pytest.skip(done.stderr.strip().splitlines()[-1])
         assert done.returncode == 0, done.stderr

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Jobs of ompl_cg that cannot solve say why, in one line, and end; nobody waits for who has failed."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -12,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import LIMIT
 
 from . import jobs
 
@@ -145,12 +144,12 @@ def test_a_rank_that_is_killed_on_the_way(tmp_path: Path, strategy: str, solver:
     endless = ("--tol", 0, "--max-iterations", 10**9, "--checkpoint", checkpoint, "--checkpoint-every", 1)
     command = jobs.command(3, *problem, *endless, keep_going=keep_going)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
-        end = time.monotonic() + jobs.LIMIT
+        end = time.monotonic() + LIMIT
         while not checkpoint.exists() or len(jobs.children_of(job.pid, "ompl_cg")) < 3:
             assert job.poll() is None and time.monotonic() < end, "no checkpoint came"
             time.sleep(0.01)
         os.kill(jobs.children_of(job.pid, "ompl_cg")[1], signal.SIGKILL)
-        out, errors = job.communicate(timeout=jobs.LIMIT)
+        out, errors = job.communicate(timeout=LIMIT)
     assert job.returncode == (UNSOLVED if keep_going else 128 + signal.SIGKILL), errors
     assert "result" not in out
     assert re.search(r"rank \d.*(SIGKILL|Killed|signal 9)", errors), errors

@@ -1,22 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tests of jobs share: starting them, matrices in files, and conjugate gradients written once more."""
 
-from __future__ import annotations
-
 import json
 import os
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import commands
 import numpy as np
 import numpy.typing as npt
 import pytest
+from commands import BUILD, LIMIT
 
-BUILD = Path(os.environ["OMNI_BUILD_DIR"])
-LIMIT = 240.0  # seconds of a job
 Vector = npt.NDArray[np.float64]
 
 
@@ -43,13 +40,7 @@ def command(ranks: int, *arguments: object, keep_going: bool = False, limit: flo
 
 def run(ranks: int, *arguments: object, limit: float = LIMIT, **environment: str) -> Done:
     """A job to its end; omplrun ends one that hangs."""
-    job = subprocess.run(
-        command(ranks, *arguments, limit=limit),
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    job = commands.run(*command(ranks, *arguments, limit=limit), env=os.environ | environment, timeout=None)
     lines = [json.loads(line) for line in job.stdout.splitlines()]
     found = [line["result"] for line in lines if "result" in line]
     assert len(found) <= 1, job.stdout

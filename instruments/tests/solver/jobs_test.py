@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Jobs of ompl_cg find what was found without it, whatever carries the halo, cuts the matrix or stores it."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 from pathlib import Path

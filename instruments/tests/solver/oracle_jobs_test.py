@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The 27-point problem on 100^3, b = A * ones, on which five code bases agree, by jobs of ompl_cg."""
 
-from __future__ import annotations
-
 import pytest
 
 from . import jobs

@@ -2,17 +2,14 @@
 """The solvers that the targets of CG are measured beside solve the same problem in as many iterations; and what the
 targets make of runs. No time is looked at."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
+from commands import BUILD
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure.runner import Progress
 from omnipgas_tools.targets import solver as solver_targets
 from omnipgas_tools.targets.bench import Bench
-
-from . import jobs
 
 SIDE = 12
 
@@ -20,7 +17,7 @@ SIDE = 12
 @pytest.mark.parametrize("name", sorted(solver_targets.PEERS))
 def test_a_peer_does_the_same_work(name: str) -> None:
     try:
-        found = solver_targets.peer(jobs.BUILD, name, SIDE)
+        found = solver_targets.peer(BUILD, name, SIDE)
     except catalog.MissingError as missing:
         pytest.skip(str(missing))
     mine = solver_targets.ours(SIDE, "csr")
@@ -30,11 +27,11 @@ def test_a_peer_does_the_same_work(name: str) -> None:
 
 
 def test_memory_can_be_read() -> None:
-    assert solver_targets.bandwidth(jobs.BUILD)["bytes_per_second"] > 1e6
+    assert solver_targets.bandwidth(BUILD)["bytes_per_second"] > 1e6
 
 
 def test_a_group_of_targets() -> None:
-    bench = Bench(jobs.BUILD, Progress())
+    bench = Bench(BUILD, Progress())
     targets = solver_targets.rounds(SIDE, count=1).answers(bench)
     assert len(targets) == 1 + 2 * (len(solver_targets.PEERS) + 2)
     assert targets[0].met, targets[0].note

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni study halo as a user types it, small: what is done and said. Its times are no test's."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import unframed
 from omnipgas_tools.cli import app
 from omnipgas_tools.study import plan, tables
 from typer.testing import CliRunner
@@ -19,11 +18,6 @@ def omni(*arguments: object) -> tuple[int, str]:
     """The exit status, and all that was said."""
     done = CliRunner().invoke(app, ["study", "halo", *map(str, arguments)])
     return done.exit_code, done.output
-
-
-def flat(text: str) -> str:
-    """Without the frames and breaks of messages."""
-    return " ".join(text.replace("│", " ").split())
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +76,7 @@ def test_it_goes_on_where_it_was(out: Path, params: Path, tmp_path: Path) -> Non
     assert len(steps) == 2 and all(line.startswith("modelled: ") for line in steps)
     assert json.loads(left.read_text())["modelled"] == found["modelled"]  # from the same computation
     code, said = omni("-o", left, *SMALL, *given(params), "--resume", "--seed", "2")
-    assert code == 1 and "another study" in flat(said)
+    assert code == 1 and "another study" in unframed(said)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +93,7 @@ def test_it_goes_on_where_it_was(out: Path, params: Path, tmp_path: Path) -> Non
 )  # fmt: skip
 def test_wrong_options(tmp_path: Path, options: list[str], code: int, says: str) -> None:
     status, said = omni("-o", tmp_path / "halo.json", *options)
-    assert (status, says in flat(said)) == (code, True), said
+    assert (status, says in unframed(said)) == (code, True), said
 
 
 def test_ratios_and_gains() -> None:

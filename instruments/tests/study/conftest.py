@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Parameters of a machine of round numbers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

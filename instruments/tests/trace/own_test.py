@@ -1,24 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni model trace of a program of this layer: what is recorded, what is said of it, what it is predicted to take."""
 
-from __future__ import annotations
-
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import commands
 import pytest
-
-BUILD = Path(os.environ["OMNI_BUILD_DIR"])
-LIMIT = 240  # seconds
+from commands import BUILD, predict
 
 
 def omni(*arguments: str | Path, fails: bool = False) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "omnipgas_tools.cli", "model", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+    done = commands.omni("model", *arguments)
     assert (done.returncode != 0) == fails, done.stdout + done.stderr
     return done
 
@@ -41,9 +35,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
-    done = subprocess.run(
-        [BUILD / "bin/ompl_trace_dump", folder], capture_output=True, text=True, timeout=LIMIT, check=True
-    )
+    done = commands.run(BUILD / "bin/ompl_trace_dump", folder, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -67,14 +59,6 @@ def test_show_prints_them(folder: Path) -> None:
     said = omni("show", folder).stdout
     for name in ("OmplPut ", "OmplPutSignal", "OmplWait", "OmplBarrier"):
         assert name in said
-
-
-def predict(folder: Path) -> dict[str, Any]:
-    command = [str(BUILD / "bin/ompl-model"), "predict", str(folder), "--params", "myrinet", "--no-sensitivity"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
 
 
 def test_it_is_predicted_with_its_messages(folder: Path) -> None:

@@ -6,8 +6,6 @@ program and a library that stand in for those of an MPI, on this processor or an
 Arguments in registers and on the stack, integers and floating point, and the returned value pass unharmed; the caller
 is noted, on each thread its own."""
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

@@ -7,8 +7,6 @@ trace_test.py NAME BUILD_DIR [--prefix PREFIX] [--python PYTHON] [--only CASE...
 NAME and PREFIX as in launcher_test.py. Those in programs/ are compiled with the MPI's wrappers and run with
 its interposer preloaded; each thread of each rank writes what it expects of its records (expect.h)."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tests of traces are made of: programs compiled for one MPI and run with its interposer; traces read."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni model whatif as a user types it."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tests of this folder share: the MPIs of this build, and programs under them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
+from commands import BUILD, LIMIT
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.model import examples
 
-BUILD = Path(os.environ["OMNI_BUILD_DIR"])
 MPIS = os.environ.get("OMPL_TEST_MPIS", "mpich,openmpi,intel").split(",")
-LIMIT = 240  # seconds
 
 
 def launch(mpi: str, ranks: int) -> examples.Launch:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Nothing stays of jobs that were aborted."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every program of examples/mpi under every MPI says that its result is right; eager limits are where they are set."""
 
-from __future__ import annotations
-
-import subprocess
 from pathlib import Path
 
 import pytest
+from commands import BUILD, run
 from omnipgas_tools.model import examples
 from omnipgas_tools.model.fit import eager
 
@@ -29,7 +27,7 @@ RUNS = [
 @pytest.mark.parametrize(("name", "arguments", "ranks"), RUNS, ids=lambda part: str(part))
 def test_result_is_right(mpi: str, name: str, arguments: list[str], ranks: int) -> None:
     launch = common.launch(mpi, ranks)
-    program = examples.program(common.BUILD, mpi, name)
+    program = examples.program(BUILD, mpi, name)
     out = common.run(launch.line(ranks, program, arguments), launch.environment())
     assert examples.SECONDS.search(out), out
     assert out.startswith(f"{name} ") and out.count("\n") == 1
@@ -41,7 +39,7 @@ def test_result_is_right(mpi: str, name: str, arguments: list[str], ranks: int) 
 )
 def test_bad_arguments_are_named(name: str, arguments: list[str]) -> None:
     launch = common.launch("mpich", 1)
-    program = examples.program(common.BUILD, "mpich", name)
+    program = examples.program(BUILD, "mpich", name)
     err = common.run(launch.line(1, program, arguments), launch.environment(), ok=False)
     assert arguments[-1] in err.splitlines()[0]
 
@@ -51,7 +49,7 @@ def compiler(launch: examples.Launch, tmp_path: Path) -> Path:
     made = tmp_path / "eager"
     mpicc = Path(launch.command[0]).parent / "mpicc"
     source = Path(__file__).with_name("eager.c")
-    subprocess.run([mpicc, source, "-o", made], env=launch.environment(), check=True, timeout=common.LIMIT)
+    run(mpicc, source, "-o", made, env=launch.environment(), check=True)
     return made
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni model study gauss, small: what is run and said. Its times are no test's."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

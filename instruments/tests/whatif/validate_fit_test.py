@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni model validate without parameters measures the machine first."""
 
-from __future__ import annotations
-
 import json
-import subprocess
-import sys
 
+from commands import BUILD, omni
 from omnipgas_tools.model import examples
 
 from . import common
@@ -16,12 +13,9 @@ FIT_LIMIT = 500  # seconds
 
 def test_a_machine_is_measured_before_anything_is_predicted() -> None:
     launch = common.launch("mpich", 2)
-    job = launch.line(2, examples.program(common.BUILD, "mpich", "pipeline"), [20])
-    line = [sys.executable, "-m", "omnipgas_tools.cli", "model", "validate", "--runs", "2", "--json", "-", "--", *job]
-    done = subprocess.run(
-        line, env=launch.environment(), capture_output=True, text=True, timeout=FIT_LIMIT, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    job = launch.line(2, examples.program(BUILD, "mpich", "pipeline"), [20])
+    options = ("--runs", 2, "--json", "-")
+    done = omni("model", "validate", *options, "--", *job, env=launch.environment(), timeout=FIT_LIMIT, check=True)
     found = json.loads(done.stdout)
     assert "mpich" in found["machine"] and len(found["measured"]["runs"]) == 2
     parameters = found["prediction"]["parameters"]

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni model validate under each MPI, and what-if of a real trace: the structure of the answers, not their times."""
 
-from __future__ import annotations
-
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import commands
 import pytest
+from commands import BUILD, LIMIT
 from omnipgas_tools.model import examples, timer, validate
 from omnipgas_tools.model.program import PredictionError
 
@@ -18,22 +17,20 @@ from . import common
 MYRINET = ["--params", "myrinet"]
 
 
-def omni(env: dict[str, str], *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "omnipgas_tools.cli", "model", *map(str, arguments)]
-    return subprocess.run(line, env=env, capture_output=True, text=True, timeout=2 * common.LIMIT, check=False)
+def omni(env: dict[str, str], *arguments: str | Path, check: bool = False) -> subprocess.CompletedProcess[str]:
+    return commands.omni("model", *arguments, env=env, timeout=2 * LIMIT, check=check)
 
 
 def job(mpi: str, name: str, *arguments: str, ranks: int = 2) -> tuple[list[str], dict[str, str]]:
     launch = common.launch(mpi, ranks)
-    return launch.line(ranks, examples.program(common.BUILD, mpi, name), arguments), launch.environment()
+    return launch.line(ranks, examples.program(BUILD, mpi, name), arguments), launch.environment()
 
 
 @pytest.mark.parametrize("mpi", common.MPIS)
 def test_predicted_stands_beside_measured(mpi: str, tmp_path: Path) -> None:
     command, env = job(mpi, "halo", "64", "20")
     kept = tmp_path / "trace"
-    done = omni(env, "validate", *MYRINET, "--runs", "3", "--json", "-", "-o", kept, "--", *command)
-    assert done.returncode == 0, done.stderr
+    done = omni(env, "validate", *MYRINET, "--runs", "3", "--json", "-", "-o", kept, "--", *command, check=True)
     found: dict[str, Any] = json.loads(done.stdout)
     measured = found["measured"]
     assert found["part"] == "between MPI_Pcontrol(1) and (0)"
@@ -50,10 +47,8 @@ def test_predicted_stands_beside_measured(mpi: str, tmp_path: Path) -> None:
 
 def test_what_if_of_a_trace_knows_its_collectives(tmp_path: Path) -> None:
     command, env = job("mpich", "transpose", "32", "5", "alltoall", ranks=4)
-    done = omni(env, "trace", "-o", tmp_path / "trace", "--", *command)
-    assert done.returncode == 0, done.stderr
-    done = omni(env, "whatif", tmp_path / "trace", *MYRINET, "--json", "-")
-    assert done.returncode == 0, done.stderr
+    done = omni(env, "trace", "-o", tmp_path / "trace", "--", *command, check=True)
+    done = omni(env, "whatif", tmp_path / "trace", *MYRINET, "--json", "-", check=True)
     found = json.loads(done.stdout)
     assert found["survey"]["collectives"] == {"alltoall": 4 * 5, "allreduce": 4 * 2, "barrier": 4}
     rows = {row["name"]: row for row in found["changes"]}
@@ -66,7 +61,7 @@ def test_what_if_of_a_trace_knows_its_collectives(tmp_path: Path) -> None:
 
 def test_the_timer_times_the_whole_and_the_marked_part() -> None:
     command, env = job("mpich", "pipeline", "5", "100", "2")
-    times = timer.run(command, common.LIMIT, env)
+    times = timer.run(command, LIMIT, env)
     assert times.region is not None and 0 < times.region < times.seconds
     assert times.asked == times.region
 
@@ -85,7 +80,7 @@ def test_a_run_that_fails_is_named(command: str, says: str) -> None:
     line, env = job("openmpi", "gauss", *arguments)
     if name != "gauss":
         line = [*line[:-1], name]
-    limit = 0.2 if "0.2 s" in says else common.LIMIT
+    limit = 0.2 if "0.2 s" in says else LIMIT
     with pytest.raises(timer.TimerError, match=says.replace("(", r"\(")):
         timer.run(line, limit, env)
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """OTF2 archives of recorded traces replay as the traces do; damaged ones are refused in one line."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -12,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import MODEL, predict, refusal, run
 
-from .. import common, recorded, reference
+from .. import common, recorded
 from ..recorded import ANOTHER, WORLD, counts, record
-from ..recording_test import predict, two_ranks, whole_nanoseconds
+from ..recording_test import ending, trace_of, two_ranks
 
 SAME = ("predicted_seconds", "per_rank", "messages", "rendezvous", "not_modelled", "unmatched_count")
 
 
-def model(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [str(common.MODEL), *map(str, arguments)]
+def model(*arguments: str | Path, check: bool = False) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"LSAN_OPTIONS": f"suppressions={common.HERE / 'otf2.supp'}:print_suppressions=0"}
-    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=environment)
+    return run(MODEL, *arguments, env=environment, check=check)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -32,12 +30,19 @@ def built() -> None:
         pytest.skip("built without OTF2")
 
 
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """A folder for a trace, beside which there is room for its archive."""
+    folder = tmp_path / "trace"
+    folder.mkdir()
+    return folder
+
+
 def archive_of(trace: Path, warning: str = "") -> Path:
     """The archive beside the trace."""
     out = trace.parent / f"{trace.name}-archive" / "x.otf2"
     out.parent.mkdir()
-    done = model("otf2", trace, out)
-    assert done.returncode == 0, done.stderr
+    done = model("otf2", trace, out, check=True)
     assert done.stderr == warning
     return out
 
@@ -50,31 +55,16 @@ def is_the_same(trace: Path, warning: str = "") -> Any:
     return of_archive
 
 
-def program_trace(folder: Path, seed: int, any_source: bool) -> bool:
-    """Whether the program, with what came from any source, ends."""
-    maker = common.ProgramMaker(random.Random(seed), any_source)
-    programs = whole_nanoseconds(maker.programs)
-    try:
-        world = reference.World(programs, "loggps", common.machine("Myrinet"))
-    except reference.Deadlock:
-        return False
-    folder.mkdir()
-    recorded.write(folder, [recorded.Recorder(program, maker.ranks, world.matched(rank)).calls
-                            for rank, program in enumerate(programs)])  # fmt: skip
-    return True
-
-
 @pytest.mark.parametrize("any_source", [False, True])
 def test_archives_take_the_time_of_their_traces(tmp_path: Path, any_source: bool) -> None:
     compared = 0
-    for seed in range(30):
-        if program_trace(tmp_path / str(seed), seed, any_source):
-            is_the_same(tmp_path / str(seed))
-            compared += 1
+    for seed, programs, world in ending(range(30), any_source):
+        is_the_same(trace_of(tmp_path / str(seed), programs, world))
+        compared += 1
     assert compared > 15
 
 
-def test_all_kinds_of_calls(tmp_path: Path) -> None:
+def test_all_kinds_of_calls(trace: Path) -> None:
     def calls(rank: int) -> list[bytes]:
         other, root = 1 - rank, rank == 0
         return [
@@ -128,8 +118,6 @@ def test_all_kinds_of_calls(tmp_path: Path) -> None:
             record("send", 5600, 5700, 100, other, 1, WORLD, flags=64),  # failed
         ]  # fmt: skip
 
-    trace = tmp_path / "trace"
-    trace.mkdir()
     two_ranks(trace, calls(0), calls(1))
     of_trace, of_archive = predict(trace), predict(archive_of(trace))
     for name in set(SAME) - {"not_modelled"}:
@@ -141,7 +129,7 @@ def test_all_kinds_of_calls(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("site", [0, 1])
-def test_loops_of_tests_and_probes_come_back(tmp_path: Path, site: int) -> None:
+def test_loops_of_tests_and_probes_come_back(trace: Path, site: int) -> None:
     found = 4
 
     def calls(_: int) -> list[bytes]:
@@ -154,8 +142,6 @@ def test_loops_of_tests_and_probes_come_back(tmp_path: Path, site: int) -> None:
             record("Test", 6500, 6510, request=7, flags=found, site=site and 2),
         ]  # fmt: skip
 
-    trace = tmp_path / "trace"
-    trace.mkdir()
     starts, ends = record("Init", 10, 1000), record("Finalize", 10**6, 10**6)
     recorded.write(trace, [[starts, *calls(rank), ends] for rank in range(2)])
     computed = is_the_same(trace)["per_rank"][0]["compute"]
@@ -163,9 +149,7 @@ def test_loops_of_tests_and_probes_come_back(tmp_path: Path, site: int) -> None:
     assert computed * 1e9 == pytest.approx(10**6 - 1000 - 1 - 8 * 10 - between)
 
 
-def test_what_otf2_cannot_say_is_counted(tmp_path: Path) -> None:
-    trace = tmp_path / "trace"
-    trace.mkdir()
+def test_what_otf2_cannot_say_is_counted(trace: Path) -> None:
     first = [
         record("SsendInit", 2000, 2100, 8, 1, 5, WORLD, request=1),
         record("Start", 2100, 2200, request=1),
@@ -192,16 +176,13 @@ def test_what_otf2_cannot_say_is_counted(tmp_path: Path) -> None:
     assert predict(archive)["not_modelled"] == dict.fromkeys(computation, 1)
 
 
-def test_otf2_print_reads_an_archive(tmp_path: Path) -> None:
+def test_otf2_print_reads_an_archive(trace: Path) -> None:
     if shutil.which("otf2-print") is None:
         pytest.skip("otf2-print (otf2-tools) is not installed")
-    trace = tmp_path / "trace"
-    trace.mkdir()
     # In a communicator whose rank 0 is rank 1.
     two_ranks(trace, [record("send", 2000, 3000, 8, 0, 5, ANOTHER)], [record("recv", 2000, 3000, 8, 1, 5, ANOTHER)])
     anchor = archive_of(trace)
-    done = subprocess.run(["otf2-print", anchor], capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stderr
+    done = run("otf2-print", anchor, check=True)
     assert done.stderr == ""
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     for event in ("MPI_SEND 0 2000 Receiver: 0", "MPI_RECV 1 2000 Sender: 1"):
@@ -209,9 +190,7 @@ def test_otf2_print_reads_an_archive(tmp_path: Path) -> None:
     assert sum(line.startswith(("ENTER", "LEAVE")) for line in lines) == 12
 
 
-def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
-    trace = tmp_path / "trace"
-    trace.mkdir()
+def test_what_cannot_be_written_is_said(tmp_path: Path, trace: Path) -> None:
     two_ranks(trace, [], [])
     anchor = archive_of(trace)
     for arguments, words in (
@@ -220,19 +199,13 @@ def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
         ((tmp_path, tmp_path / "y.otf2"), "no file rank."),
         ((trace, Path("/proc/none/x.otf2")), "cannot be written"),
     ):
-        done = model("otf2", *arguments)
-        assert done.returncode == 1
-        assert words in done.stderr
-        assert done.stderr.count("\n") == 1
+        assert words in refusal(model("otf2", *arguments))
 
 
-def refusal(anchor: Path) -> str:
-    """One line, and no more."""
-    done = model("predict", anchor, "--params", "myrinet")
-    assert done.returncode == 1, done
-    assert done.stderr.startswith("ompl-model: "), done.stderr
-    assert done.stderr.count("\n") == 1, done.stderr
-    return done.stderr
+def refused(anchor: Path) -> str:
+    said = refusal(model("predict", anchor, "--params", "myrinet"))
+    assert said.startswith("ompl-model: "), said
+    return said
 
 
 def copy(anchor: Path, to: Path) -> Path:
@@ -243,12 +216,12 @@ def copy(anchor: Path, to: Path) -> Path:
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    assert program_trace(tmp_path / "trace", 1, False)
-    return archive_of(tmp_path / "trace")
+    [(_, programs, world)] = ending([1])
+    return archive_of(trace_of(tmp_path / "trace", programs, world))
 
 
 def test_missing_and_truncated_files(tmp_path: Path, archive: Path) -> None:
-    assert "no OTF2 archive" in refusal(tmp_path / "none.otf2")
+    assert "no OTF2 archive" in refused(tmp_path / "none.otf2")
     inside = sorted(path.relative_to(archive.parent) for path in archive.parent.rglob("*") if path.is_file())
     assert len(inside) >= 6
     for path in inside:
@@ -256,10 +229,10 @@ def test_missing_and_truncated_files(tmp_path: Path, archive: Path) -> None:
         damaged = anchor.parent / path
         whole = damaged.read_bytes()
         damaged.unlink()
-        refusal(anchor)
+        refused(anchor)
         for length in (0, 1, len(whole) // 2):
             damaged.write_bytes(whole[:length])
-            refusal(anchor)
+            refused(anchor)
 
 
 def test_damaged_archives_are_refused_or_replayed(tmp_path: Path, archive: Path) -> None:

@@ -8,8 +8,8 @@ from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
 
-import jsonschema
 import pytest
+from commands import unframed
 from omnipgas_tools.halo import rounds as halo_rounds
 from omnipgas_tools.halo.pattern import PatternError, read, ring
 from omnipgas_tools.measure import results, runner
@@ -21,7 +21,6 @@ from omnipgas_tools.targets.target import Target
 
 from ..common import (
     MOCK,
-    SCHEMA,
     Log,
     build_tree,
     built,
@@ -31,7 +30,7 @@ from ..common import (
     need_hosts,
     omni,
     refused,
-    unframed,
+    result,
 )
 
 FAST = Limits(rounds=4, min_rounds=4, tolerance=0.0, seconds=0.001, timeout=2)
@@ -181,10 +180,7 @@ def as_published(measured: Sequence[Target]) -> list[dict[str, object]]:
 
 
 def test_without_an_mpi_the_rest_is_measured(mocks: Path) -> None:
-    done = omni("halo", "--strategies", "single,mpi", "--repetitions", "3", "--json", "-", build=mocks)
-    assert done.returncode == 0, done.stderr
-    content = json.loads(done.stdout)
-    jsonschema.validate(content, SCHEMA)
+    content, done = result("halo", "--strategies", "single,mpi", "--repetitions", "3", build=mocks)
     assert {row["op"]: row["status"] for row in content["results"]} == {"single": "ok", "mpi": "skipped"}
     assert "mpi skipped: no MPI is here; absent: no-mpiexec does not exist: buy one" in " ".join(done.stderr.split())
     assert omni("halo", "--strategies", "mpi", "--mpi", "absent", build=mocks).returncode == 2
@@ -223,12 +219,8 @@ def test_the_strategies_of_the_layer(tmp_path: Path) -> None:
     pattern = tmp_path / "pattern"
     pattern.write_text("0 1 4097\n1 2 1\n2 0 64\n1 1 9\n")
     for shape in (["--ranks", "2"], ["--pattern", str(pattern), "--conduit", "shm"]):
-        done = omni("halo", "--strategies", "double-buffer,single,acked,auto", "--base", "acked", *shape,
-                    "--repetitions", "2", "--seconds", "0.001", "--json", "-",
-                    "--plot", str(tmp_path / "p.png"))  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        content = json.loads(done.stdout)
-        jsonschema.validate(content, SCHEMA)
+        content, _ = result("halo", "--strategies", "double-buffer,single,acked,auto", "--base", "acked", *shape,
+                            "--repetitions", "2", "--seconds", "0.001", "--plot", str(tmp_path / "p.png"))  # fmt: skip
         rows = {row["op"]: row for row in content["results"]}
         assert {name: row["status"] for name, row in rows.items()} == dict.fromkeys(
             ("double-buffer", "single", "acked", "auto"), "ok"
@@ -241,11 +233,8 @@ def test_the_strategies_of_the_layer(tmp_path: Path) -> None:
 def test_exchanges_between_hosts() -> None:
     built("ompl", "halo")
     need_hosts()
-    done = omni("halo", "--hosts", "2", "--rate", "100", "--ranks", "4", "--strategies", "double-buffer,single",
-                "--bytes", "4096", "--repetitions", "2", "--seconds", "0.001", "--json", "-")  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    content, done = result("halo", "--hosts", "2", "--rate", "100", "--ranks", "4", "--bytes", "4096", "--strategies",
+                           "double-buffer,single", "--repetitions", "2", "--seconds", "0.001")  # fmt: skip
     assert "of 4 ranks (ompl tcp) on 2 hosts, 100 Mbit/s, 1 neighbour" in unframed(done.stderr)
-    content = json.loads(done.stdout)
-    jsonschema.validate(content, SCHEMA)
     assert [(row["status"], row["transport"]) for row in content["results"]] == [("ok", "network")] * 2
     assert "netns" in str(content["command"]["libraries"])

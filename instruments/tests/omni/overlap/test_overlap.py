@@ -8,6 +8,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from commands import unframed
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import runner
 from omnipgas_tools.measure.runner import Limits
@@ -32,7 +33,7 @@ from omnipgas_tools.overlap.plan import (
 from omnipgas_tools.overlap.rounds import Journal, JournalError, Outcome, Record, Sample
 from omnipgas_tools.targets import overlap as overlap_targets
 
-from ..common import MOCK, SCHEMA, Log, build_tree, children, mock, omni, refused, unframed
+from ..common import MOCK, SCHEMA, Log, build_tree, children, mock, omni, refused, result
 
 FAST = Limits(rounds=3, seconds=0.001, iterations=20, timeout=2)
 MOCKED = Family(progress={"MOCK_PROGRESS": "1"})
@@ -300,12 +301,9 @@ def test_a_journal_of_another_study_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_command_measures_what_it_can_and_says_what_it_cannot(mocks: Path) -> None:
-    done = omni("overlap", "--libs", "a,b", "--ranks", "2", "--cores", "2", "--sizes", "8", "--algorithms",
-                "default,ring", "--repetitions", "1", "--seconds", "0.001", "--json", "-", "--resume",
+    content, done = result("overlap", "--libs", "a,b", "--ranks", "2", "--cores", "2", "--sizes", "8", "--algorithms",
+                "default,ring", "--repetitions", "1", "--seconds", "0.001", "--resume",
                 str(mocks / "kept"), build=mocks)  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    content = json.loads(done.stdout)
-    jsonschema.validate(content, SCHEMA)
     rows = content["results"]
     assert {(row["library"], row["algorithm"], row["mode"]) for row in rows if row["status"] == "ok"} == {
         *(("a", algorithm, mode) for algorithm in ("default", "ring") for mode in (NONE, SPARE, SHARED)),

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from commands import LIMIT
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.runner import Limits, Progress
@@ -29,7 +30,7 @@ from omnipgas_tools.overlap.plan import (
 )
 from omnipgas_tools.overlap.rounds import Journal
 
-from ..common import LIMIT, built, children
+from ..common import built, children
 
 sys.path.insert(0, str(Path(__file__).parents[4] / "tests/process"))
 
