@@ -14,28 +14,9 @@ namespace {
 using namespace ompl::solver;        // NOLINT(google-build-using-namespace)
 using namespace ompl::solver::test;  // NOLINT(google-build-using-namespace)
 
-TEST(Cg, FindsTheSolution) {
-  Problem p(generate(stencil_7(), {{17, 18, 19}}));
-  const CgResult result = p.solve();
-  EXPECT_EQ(result.stop, Stop::converged);
-  EXPECT_LE(result.relative_residual(), 1e-8);
-  EXPECT_GT(result.history[result.iterations - 1], 1e-8);
-  EXPECT_LE(true_relative_residual(p.op, p.reduction, p.team, p.b, p.x), 1.01e-8);
-  for (const double value : p.x) EXPECT_NEAR(value, 1, 1e-6);
-}
-
 TEST(Cg, AsManyIterationsAsEigenvalues) {
   Problem p(diagonal({1, 1, 2, 2, 5, 5, 5}));
   EXPECT_EQ(p.solve().iterations, 3U);
-}
-
-TEST(Cg, TheSameHistoryForAnyNumberOfThreadsAndFormat) {
-  const Csr a = generate(stencil_27(), {{21, 20, 19}});
-  const std::vector<double> expected = Problem(a).solve().history;
-  for (const uint32_t threads : {2U, 3U, 7U}) {
-    EXPECT_EQ(Problem(a, threads).solve().history, expected) << threads;
-    EXPECT_EQ(Problem(to_sell(a), threads).solve().history, expected) << threads;
-  }
 }
 
 TEST(Cg, PreconditionersGiveTheSameHistoryForAnyNumberOfThreads) {
@@ -84,47 +65,12 @@ TEST(Preconditioners, RefuseWhatTheyCannotDo) {
   EXPECT_THROW(BlockJacobi(diagonal({1, 1}), 0, team), ompl::InputError);
 }
 
-TEST(Cg, StopsWithAReason) {
-  Problem indefinite(diagonal({1, -3}));
-  EXPECT_EQ(indefinite.solve().stop, Stop::negative_curvature);
-  Problem infinite(diagonal({1, 2}));
-  infinite.b[1] = NAN;
-  EXPECT_EQ(infinite.solve().stop, Stop::not_finite);
-  Problem few(generate(stencil_7(), {{9, 9, 9}}));
-  EXPECT_EQ(few.solve(nullptr, {.max_iterations = 5}).stop, Stop::iterations);
-  few.x.assign(few.a.rows, 0);
-  const CgResult asked = few.solve(nullptr, {.progress = [](uint32_t i, double) { return i < 4; }});
-  EXPECT_EQ(asked.stop, Stop::asked);
-  EXPECT_EQ(asked.iterations, 4U);
-  EXPECT_LE(std::abs(true_relative_residual(few.op, few.reduction, few.team, few.b, few.x) -
-                     asked.relative_residual()),
-            1e-12);
-}
-
 TEST(Cg, GoesOnFromWhereItStopped) {
   Problem p(generate(stencil_7(), {{10, 10, 10}}));
   const CgResult first = p.solve(nullptr, {.max_iterations = 10});
   const CgResult second = p.solve();
   EXPECT_NEAR(second.history.front(), first.relative_residual(), 1e-12);
   EXPECT_EQ(second.stop, Stop::converged);
-}
-
-TEST(Cg, RightHandSideOfZeros) {
-  Problem p(diagonal({1, 2}));
-  p.b = {0, 0};
-  p.x = {3, 4};
-  const CgResult result = p.solve();
-  EXPECT_EQ(result.stop, Stop::converged);
-  EXPECT_EQ(result.iterations, 0U);
-  EXPECT_EQ(p.x, (std::vector<double>{0, 0}));
-}
-
-TEST(Cg, RefusesSizesAndTolerances) {
-  Problem p(diagonal({1, 2}));
-  EXPECT_THROW(p.solve(nullptr, {.tolerance = NAN}), ompl::InputError);
-  EXPECT_THROW(p.solve(nullptr, {.tolerance = 1}), ompl::InputError);
-  p.b.push_back(1);
-  EXPECT_THROW(p.solve(), ompl::InputError);
 }
 
 TEST(Cg, TheUsersOwnOperator) {  // -u'' on 64 points, no matrix

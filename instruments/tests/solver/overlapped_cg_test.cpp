@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Gropp's and pipelined conjugate gradients on one rank: the solution of plain ones in as many iterations, how many sums,
-// how they end, and how far the residual by recurrence may be believed.
+// Plain, Gropp's and pipelined conjugate gradients on one rank: the solution of plain ones in as many iterations, how many
+// sums, how they end, and how far the residual by recurrence may be believed.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -38,8 +38,15 @@ class OverlappedCg : public testing::TestWithParam<Kind> {
   }
 };
 
+CgResult plain_cg(Operator& op, Preconditioner* preconditioner, OverlappedReduction& /*overlapped*/,
+                  Team& team, std::span<const double> b, std::span<double> x,
+                  const CgOptions& options) {
+  NoReduction reduction;
+  return cg(op, preconditioner, reduction, team, b, x, options);
+}
+
 INSTANTIATE_TEST_SUITE_P(Solvers, OverlappedCg,
-                         testing::Values(Kind{"gropp", gropp_cg, 2},
+                         testing::Values(Kind{"plain", plain_cg, 2}, Kind{"gropp", gropp_cg, 2},
                                          Kind{"pipelined", pipelined_cg, 1}),
                          [](const auto& kind) { return kind.param.name; });
 
@@ -63,11 +70,13 @@ TEST_P(OverlappedCg, FindsTheSolutionOfPlainCg) {
       EXPECT_NEAR(result.iterations, expected.iterations, 1);
       EXPECT_EQ(result.history.size(), result.iterations + 1);
       EXPECT_LE(result.relative_residual(), 1e-8);
+      EXPECT_GT(result.history[result.iterations - 1], 1e-8);
       EXPECT_LE(true_residual(p), 1.01e-8);
       const std::size_t common = std::min(result.history.size(), expected.history.size()) / 2;
       for (std::size_t i = 0; i < common; ++i)
         EXPECT_NEAR(result.history[i], expected.history[i], 1e-6 * expected.history[i]) << i;
       for (uint32_t i = 0; i < a.rows; ++i) EXPECT_NEAR(p.x[i], plain.x[i], 1e-6);
+      for (const double value : p.x) EXPECT_NEAR(value, 1, 1e-6);
     }
   }
 }
@@ -99,7 +108,9 @@ TEST_P(OverlappedCg, StopsWithAReason) {
   infinite.b[1] = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(solve(infinite).stop, Stop::not_finite);
   Problem few(generate(stencil_7(), {{9, 9, 9}}));
-  EXPECT_EQ(solve(few, nullptr, {.max_iterations = 5}).iterations, 5U);
+  const CgResult some = solve(few, nullptr, {.max_iterations = 5});
+  EXPECT_EQ(some.stop, Stop::iterations);
+  EXPECT_EQ(some.iterations, 5U);
   few.x.assign(few.a.rows, 0);
   const CgResult asked = solve(few, nullptr, {.progress = [](uint32_t i, double) { return i < 4; }});
   EXPECT_EQ(asked.stop, Stop::asked);
@@ -119,6 +130,7 @@ TEST_P(OverlappedCg, RightHandSideOfZeros) {
 
 TEST_P(OverlappedCg, RefusesSizesAndTolerances) {
   Problem p(diagonal({1, 2}));
+  EXPECT_THROW(solve(p, nullptr, {.tolerance = NAN}), ompl::InputError);
   EXPECT_THROW(solve(p, nullptr, {.tolerance = 1}), ompl::InputError);
   p.b.push_back(1);
   EXPECT_THROW(solve(p), ompl::InputError);
