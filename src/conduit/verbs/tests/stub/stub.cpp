@@ -281,12 +281,7 @@ EXPORT unsigned verbs_stub_replay_datagrams(void) {
 }
 EXPORT void verbs_stub_discard(int on) { counts.discard = on != 0; }
 EXPORT unsigned verbs_stub_break_connections(void) {
-  std::vector<std::shared_ptr<Pair>> all;
-  {
-    const std::lock_guard lock(fabric().mutex);
-    for (const auto& [number, pair] : fabric().pairs)
-      if (pair->connected() || pair->initiates()) all.push_back(pair);
-  }
+  const auto all = pairs_that([](const Pair& pair) { return pair.connected() || pair.initiates(); });
   for (const auto& pair : all) to_error(*pair);
   return static_cast<unsigned>(all.size());
 }

@@ -20,16 +20,12 @@ void violation(const char* what) {
 
 namespace {
 
-std::shared_ptr<Pair> pair_of(uint32_t number) {
+// Of the fabric's pairs or queues; null if there is none of that number.
+template <class Map>
+typename Map::mapped_type of_number(const Map& map, uint32_t number) {
   const std::lock_guard lock(fabric().mutex);
-  const auto found = fabric().pairs.find(number);
-  return found != fabric().pairs.end() ? found->second : nullptr;
-}
-
-std::shared_ptr<SharedReceives> queue_of(uint32_t number) {
-  const std::lock_guard lock(fabric().mutex);
-  const auto found = fabric().queues.find(number);
-  return found != fabric().queues.end() ? found->second : nullptr;
+  const auto found = map.find(number);
+  return found != map.end() ? found->second : nullptr;
 }
 
 // Whether the key gives this access to the range.
@@ -78,6 +74,14 @@ void report(Pair& pair, const ibv_send_wr& work, ibv_wc_status status) {
 Fabric& fabric() {
   static auto* const one = new Fabric;  // never destroyed: endpoints may outlive main()
   return *one;
+}
+
+std::vector<std::shared_ptr<Pair>> pairs_that(bool (*hold)(const Pair&)) {
+  std::vector<std::shared_ptr<Pair>> all;
+  const std::lock_guard lock(fabric().mutex);
+  for (const auto& [number, pair] : fabric().pairs)
+    if (hold(*pair)) all.push_back(pair);
+  return all;
 }
 
 bool count_down(std::atomic<uint64_t>& number) {
@@ -164,14 +168,15 @@ Outcome execute(Pair& source, const Send& send) {
     --accesses_to_refuse;
     return Outcome::refused;
   }
-  const std::shared_ptr<Pair> target = pair_of(source.initiates() ? send.target : source.partner);
+  const std::shared_ptr<Pair> target =
+      of_number(fabric().pairs, source.initiates() ? send.target : source.partner);
   if (!target || source.initiates() != (target->dynamic && target->dynamic->target))
     return Outcome::gone;
   const bool xrc = source.qp_type == IBV_QPT_XRC_SEND;
   if (xrc != (target->qp_type == IBV_QPT_XRC_RECV) || (xrc && target->partner != source.qp_num))
     return Outcome::gone;
   const std::shared_ptr<SharedReceives> queue =
-      xrc ? queue_of(send.work.qp_type.xrc.remote_srqn) : nullptr;
+      xrc ? of_number(fabric().queues, send.work.qp_type.xrc.remote_srqn) : nullptr;
   if (xrc && (!queue || queue->domain != target->domain)) return Outcome::refused;
   if (source.initiates() && target->dynamic->key != send.key) return Outcome::refused;
   const std::lock_guard lock(target->receiving);
@@ -228,7 +233,7 @@ void send_datagram(Pair& pair, const Send& send) {
     fabric().datagrams.push_back(std::move(bytes));
   }
   const bool lost = count_down(counts.datagrams_to_drop);
-  const std::shared_ptr<Pair> target = pair_of(send.work.wr.ud.remote_qpn);
+  const std::shared_ptr<Pair> target = of_number(fabric().pairs, send.work.wr.ud.remote_qpn);
   if (lost || !target) return;
   const std::lock_guard lock(target->receiving);
   if (!target->receives || target->qkey_set != send.work.wr.ud.remote_qkey) return;
@@ -239,23 +244,13 @@ void send_datagram(Pair& pair, const Send& send) {
 
 // Whoever waits for receive requests goes on.
 void advance_all() {
-  std::vector<std::shared_ptr<Pair>> all;
-  {
-    const std::lock_guard lock(fabric().mutex);
-    for (const auto& [number, pair] : fabric().pairs) all.push_back(pair);
-  }
-  for (const auto& pair : all) advance(*pair);
+  for (const auto& pair : pairs_that([](const Pair&) { return true; })) advance(*pair);
 }
 
 }  // namespace
 
 void deliver_everywhere(const std::vector<std::byte>& bytes) {
-  std::vector<std::shared_ptr<Pair>> all;
-  {
-    const std::lock_guard lock(fabric().mutex);
-    for (const auto& [number, pair] : fabric().pairs)
-      if (pair->qp_type == IBV_QPT_UD) all.push_back(pair);
-  }
+  const auto all = pairs_that([](const Pair& pair) { return pair.qp_type == IBV_QPT_UD; });
   Send send{.work = {}, .data = {{0, static_cast<uint32_t>(bytes.size()), 0}}, .inlined = bytes};
   send.work.opcode = IBV_WR_SEND;
   for (const auto& target : all) {

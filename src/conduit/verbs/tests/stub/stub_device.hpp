@@ -135,6 +135,7 @@ struct Fabric {
   uint32_t next_pair = 17, next_key = 1000;
 };
 Fabric& fabric();
+std::vector<std::shared_ptr<Pair>> pairs_that(bool (*hold)(const Pair&));
 
 // A rule of the specification was broken: nothing that a test should survive.
 [[noreturn]] void violation(const char* what);
