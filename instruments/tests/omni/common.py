@@ -160,3 +160,21 @@ def children() -> set[int]:
     """The living child processes of this one."""
     found = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text()
     return {int(pid) for pid in found.split()}
+
+
+def idle_for_a_second(pids: list[int]) -> bool:
+    """Whether there comes a second in which each process uses less than 0.1 % of a core: its thread first has to fall
+    asleep."""
+    end = time.monotonic() + LIMIT
+    while time.monotonic() < end:
+        before, begin = [used_ns(pid) for pid in pids], time.monotonic_ns()
+        time.sleep(1)
+        limit = (time.monotonic_ns() - begin) / 1000
+        if all(used_ns(pid) - ns < limit for pid, ns in zip(pids, before, strict=True)):
+            return True
+    return False
+
+
+def used_ns(pid: int) -> int:
+    """Processor time of all threads of a process."""
+    return sum(int(task.read_text().split()[0]) for task in Path(f"/proc/{pid}/task").glob("*/schedstat"))

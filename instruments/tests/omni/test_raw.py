@@ -13,7 +13,7 @@ from omnipgas_tools.measure import runner
 from omnipgas_tools.measure.runner import Contender, Limits
 from omnipgas_tools.measure.worker import Worker, WorkerError
 
-from .common import alive, built, children
+from .common import alive, built, children, idle_for_a_second
 
 SHORT = Limits(rounds=2, min_rounds=2, seconds=0.005, timeout=60)
 
@@ -48,23 +48,6 @@ def test_an_idle_worker_burns_no_cpu() -> None:
         worker.pingpong("put", 64, 100, 0.01, 60)
         pids = [int(hello["pid"]) for hello in worker.hello.values()]
         assert idle_for_a_second(pids)
-
-
-def idle_for_a_second(pids: list[int]) -> bool:
-    """Whether there comes a second in which the processes use no processor time: each first has to fall asleep."""
-    limit = time.monotonic() + LIMIT
-    while time.monotonic() < limit:
-        before = [cpu(pid) for pid in pids]
-        time.sleep(1)
-        if [cpu(pid) for pid in pids] == before:
-            return True
-    return False
-
-
-def cpu(pid: int) -> int:
-    """Clock ticks a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
 
 
 def test_ranks_do_not_outlive_a_driver_that_is_killed(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from commands import BUILD, run
 from matplotlib import pyplot as plt
+from model.common import parameter_file
 from omnipgas_tools.model import pictures, sites, timelines, tracers
 
 from . import common
@@ -43,8 +44,7 @@ l2 requires l1
 l3 requires l2
 }
 """
-LOGGOPS = {"L": (900, "ns"), "o": (1500, "ns"), "g": (2000, "ns"), "G": (3, "ns/byte"), "O": (1, "ns/byte"),
-           "S": (8000, "bytes")}  # fmt: skip
+LOGGOPS = {"L": 900.0, "o": 1500, "g": 2000, "G": 3, "O": 1, "S": 8000}
 
 
 def predict(folder: Path, *arguments: str, fails: bool = False) -> Any:
@@ -54,8 +54,7 @@ def predict(folder: Path, *arguments: str, fails: bool = False) -> Any:
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_intervals_are_whole_and_add_up_to_the_breakdown(case: tuple[str, ...], tmp_path: Path) -> None:
     parameters = tmp_path / "parameters.json"
-    quantities = {name: {"value": value, "unit": unit} for name, (value, unit) in LOGGOPS.items()}
-    parameters.write_text(json.dumps({"machine": "test", "models": {"loggops": quantities}}))
+    parameters.write_text(json.dumps(parameter_file("loggops", LOGGOPS)))
     buffer = tmp_path / "buffer.goal"
     buffer.write_text(BUFFER)
     names = {"GOAL": common.goal_file(tmp_path), "BUFFER": buffer, "FILE": parameters}

@@ -3,12 +3,10 @@
 
 import os
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from commands import LIMIT
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.runner import Limits, Progress
@@ -30,7 +28,7 @@ from omnipgas_tools.overlap.plan import (
 )
 from omnipgas_tools.overlap.rounds import Journal
 
-from ..common import built, children
+from ..common import built, children, idle_for_a_second, used_ns
 
 sys.path.insert(0, str(Path(__file__).parents[4] / "tests/process"))
 
@@ -125,24 +123,6 @@ def test_a_mode_with_nothing_outstanding_burns_no_cpu(mode: str) -> None:
         pids = [int(hello["pid"]) for hello in worker.hello.values()]
         assert min(map(used_ns, pids)) > 0
         assert idle_for_a_second(pids)
-
-
-def idle_for_a_second(pids: list[int]) -> bool:
-    """Whether there comes a second in which each process uses less than 0.1 % of a core: its thread first has to fall
-    asleep."""
-    end = time.monotonic() + LIMIT
-    while time.monotonic() < end:
-        before, begin = [used_ns(pid) for pid in pids], time.monotonic_ns()
-        time.sleep(1)
-        limit = (time.monotonic_ns() - begin) / 1000
-        if all(used_ns(pid) - ns < limit for pid, ns in zip(pids, before, strict=True)):
-            return True
-    return False
-
-
-def used_ns(pid: int) -> int:
-    """Processor time of all threads of a process."""
-    return sum(int(task.read_text().split()[0]) for task in Path(f"/proc/{pid}/task").glob("*/schedstat"))
 
 
 @pytest.mark.long
