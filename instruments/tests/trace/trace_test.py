@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -19,7 +18,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from traced import HERE, INTERPOSER, LIMIT, SETTINGS, Line, Run, Traced, compile_fortran, dump, program, read
+from traced import HERE, INTERPOSER, SETTINGS, Done, Line, Run, Traced, compile_fortran, dump, program, read, run
 
 sys.path.insert(0, str(HERE.parents[2] / "tests/process"))
 
@@ -101,28 +100,14 @@ class Calls(Traced):
             self.assertEqual(users[one], {rank for side in sides for rank in side})
         of_one = [comm for (rank, _), comm in trace.communicators.items() if rank == 2]
         made = [(comm["made_by"], comm["ranks"] or [0, 1, 2, 3]) for comm in of_one]
-        self.assertEqual(
-            made,
-            [
-                ("Init", [0, 1, 2, 3]),
-                ("Init", [2]),
-                ("CommDup", [0, 1, 2, 3]),
-                ("CommSplit", [2, 0]),
-                ("CommSplit", [0, 2, 3]),
-                ("CommSplitType", [0, 1, 2, 3]),
-                ("CommCreate", [2, 0]),
-                ("CommCreateGroup", [2, 0]),
-                ("CommIdup", [0, 1, 2, 3]),
-                ("CartCreate", [0, 1, 2, 3]),
-                ("CartSub", [2, 3]),
-                ("GraphCreate", [0, 1, 2, 3]),
-                ("DistGraphCreateAdjacent", [0, 1, 2, 3]),
-                ("DistGraphCreate", [0, 1, 2, 3]),
-                ("CommSplit", [0, 2]),
-                ("IntercommCreate", [0, 2]),
-                ("IntercommMerge", [0, 2, 1, 3]),
-            ],
-        )
+        self.assertEqual(made, [
+            ("Init", [0, 1, 2, 3]), ("Init", [2]), ("CommDup", [0, 1, 2, 3]), ("CommSplit", [2, 0]),
+            ("CommSplit", [0, 2, 3]), ("CommSplitType", [0, 1, 2, 3]), ("CommCreate", [2, 0]),
+            ("CommCreateGroup", [2, 0]), ("CommIdup", [0, 1, 2, 3]), ("CartCreate", [0, 1, 2, 3]), ("CartSub", [2, 3]),
+            ("GraphCreate", [0, 1, 2, 3]), ("DistGraphCreateAdjacent", [0, 1, 2, 3]),
+            ("DistGraphCreate", [0, 1, 2, 3]), ("CommSplit", [0, 2]), ("IntercommCreate", [0, 2]),
+            ("IntercommMerge", [0, 2, 1, 3]),
+        ])  # fmt: skip
         shapes = {comm["made_by"]: comm["topology"] for comm in of_one if "topology" in comm}
         self.assertEqual(shapes["CartCreate"], [[2, 2], [1, 0]])
         self.assertEqual(shapes["CartSub"], [[2], [0]])
@@ -154,24 +139,20 @@ class Ends(Traced):
     def summary(self) -> list[Line]:
         return [json.loads(line) for line in dump("--summary", self.folder)]
 
-    def messages(self, count: int) -> None:
-        """Rank 0 has sent and rank 1 received that many, each as ends.c says."""
-        trace = read(self.folder)
+    def messages(self) -> list[int]:
+        """How many rank 0 has sent and rank 1 received, each as ends.c says."""
+        trace, counts = read(self.folder), []
         for rank, kind in ((0, "Send"), (1, "Recv")):
             got = [(call["peer"], call["tag"], call["bytes"]) for call in trace.calls[rank, 1] if call["call"] == kind]
-            self.assertEqual(got, [(1 - rank, i % 32768, i % 64) for i in range(count)])
+            self.assertEqual(got, [(1 - rank, i % 32768, i % 64) for i in range(len(got))])
+            counts.append(len(got))
+        return counts
 
     def test_sigkill(self) -> None:
         done = self.run_program("ends", "kill", "20000", ok=False)
         self.assertNotEqual(done.returncode, 0)
         self.assertEqual({one["state"] for one in self.summary()}, {"ended without MPI_Finalize"})
-        trace = read(self.folder)  # the launcher kills the other rank when one is dead
-        whole = 0
-        for rank, kind in ((0, "Send"), (1, "Recv")):
-            got = [(call["peer"], call["tag"], call["bytes"]) for call in trace.calls[rank, 1] if call["call"] == kind]
-            self.assertEqual(got, [(1 - rank, i % 32768, i % 64) for i in range(len(got))])
-            whole += len(got) == 20000
-        self.assertEqual(whole, 2)
+        self.assertEqual(self.messages(), [20000] * 2)  # the launcher kills the other rank when one is dead
 
     def test_death_at_any_moment(self) -> None:
         for i in range(6):
@@ -200,7 +181,7 @@ class Ends(Traced):
 
     def test_no_finalize(self) -> None:
         self.run_program("ends", "exit", "1000", ok=False)
-        self.messages(1000)
+        self.assertEqual(self.messages(), [1000] * 2)
 
     def test_unknown_calls_are_counted(self) -> None:
         self.run_program("ends", "unknown", "1")
@@ -236,7 +217,7 @@ class Ends(Traced):
                 path.write_bytes(bad)
                 self.assertRegex(dump(self.folder, fails=True)[-1], f"^error: .*rank.000001.omplt: .*{said}")
         path.write_bytes(whole)
-        self.messages(30000)
+        self.assertEqual(self.messages(), [30000] * 2)
         path.unlink()
         self.assertRegex(dump(self.folder, fails=True)[-1], r"of 2 ranks these have no file: 1$")
 
@@ -248,7 +229,7 @@ class Clocks(Traced):
 
     def test_the_traces_of_both_have_one_time(self) -> None:
         skewed = ["unshare", "--time", "--fork", "--monotonic", str(self.apart_s)]
-        probe = subprocess.run([*skewed, "true"], capture_output=True, text=True, timeout=LIMIT, check=False)
+        probe = run([*skewed, "true"])
         if probe.returncode != 0:
             self.skipTest(f"no time namespaces here: {probe.stderr.strip()}")
         script = f'[ "${{PMI_RANK:-$PMIX_RANK}}" = 1 ] && exec {" ".join(skewed)} "$0"; exec "$0"'
@@ -327,16 +308,16 @@ class Examples(Traced):
 class Command(Traced):
     """omni model trace."""
 
-    def omni(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    def omni(self, *arguments: str | Path) -> Done:
         places = {"OMNI_BUILD_DIR": str(Run.build), "PYTHONPATH": str(HERE.parents[1] / "omni")}
         env = os.environ | SETTINGS | places
         command = [Run.python, "-m", "omnipgas_tools.cli", "model", *arguments]
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=LIMIT, check=False)
+        done = run(command, env=env)
         if "No module named" in done.stderr:
             self.skipTest(f"{Run.python} lacks the libraries of omni: make check brings them")
         return done
 
-    def trace(self, *program: str, out: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def trace(self, *program: str, out: Path | None = None) -> Done:
         launch = [*Run.mpi.launchers[0].command, "-n", "2"]
         return self.omni("trace", "-o", out or self.folder, "--", *launch, *program)
 

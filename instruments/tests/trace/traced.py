@@ -8,6 +8,7 @@ import sys
 import tempfile
 import unittest
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ SETTINGS = {"OMPI_MCA_mpi_yield_when_idle": "1", "I_MPI_WAIT_MODE": "1"}
 OF_ONE = {"openmpi": {"OMPI_MCA_osc": "pt2pt"}}
 
 Line = dict[str, Any]
+Done = subprocess.CompletedProcess[str]
 
 
 class Run:
@@ -51,10 +53,15 @@ class Trace:
     sites: dict[tuple[int, int], Line] = field(default_factory=dict)
 
 
+def run(command: Sequence[str | Path], **how: Any) -> subprocess.CompletedProcess[str]:
+    """A command to its end."""
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False, **how)
+
+
 def dump(*arguments: str | Path, fails: bool = False) -> list[str]:
     """The lines of ompl_trace_dump, or what it says if it is to fail."""
     command = [Run.build / "bin/ompl_trace_dump", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+    done = run(command)
     if (done.returncode != 0) != fails:
         raise AssertionError(f"{done.args}: {done.returncode}\n{done.stderr}")
     return (done.stderr if fails else done.stdout).splitlines()
@@ -84,20 +91,11 @@ class Traced(unittest.TestCase):
         self.addCleanup(lambda before: remove_orphans(leftovers() - before), leftovers())
         self.folder = Path(tempfile.mkdtemp(dir=Run.folder))
 
-    def run_program(
-        self, name: str, *arguments: str, ranks: int = 2, ok: bool = True
-    ) -> subprocess.CompletedProcess[str]:
+    def run_program(self, name: str, *arguments: str, ranks: int = 2, ok: bool = True) -> Done:
         env = tracers.choose(Run.build, [], INTERPOSER[Run.name]).environment(self.folder)
         command = [*Run.mpi.launchers[0].command, "-n", str(ranks), program(name), *arguments]
-        done = subprocess.run(
-            command,
-            env=env | SETTINGS | OF_ONE.get(Run.name, {}) | {"EXPECT_DIR": str(self.folder)},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT,
-            check=False,
-        )
+        env |= SETTINGS | OF_ONE.get(Run.name, {}) | {"EXPECT_DIR": str(self.folder)}
+        done = run(command, env=env, stdin=subprocess.DEVNULL)
         if ok:
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertNotIn("ompl trace", done.stderr)
@@ -125,9 +123,8 @@ class Traced(unittest.TestCase):
 
     def replayed(self) -> dict[str, Any]:
         """The replay of the trace, in which every message finds its partner."""
-        command = [str(Run.build / "bin/ompl-model"), "predict", str(self.folder), "--params", "myrinet"]
-        command += ["--no-sensitivity"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+        model = Run.build / "bin/ompl-model"
+        done = run([model, "predict", self.folder, "--params", "myrinet", "--no-sensitivity"])
         self.assertEqual(done.returncode, 0, done.stderr)
         found: dict[str, Any] = json.loads(done.stdout)
         self.assertGreater(found["messages"], 0)

@@ -112,20 +112,24 @@ TEST_F(Writer, TestsThatFindNothingBecomeOneRecord) {
   EXPECT_EQ(seen, expected);
 }
 
-Posted posted_of(uint32_t id, const void* where, const SharedSends& own, uint16_t flags = 0) {
-  Posted posted{};
-  posted.id = id;
-  posted.where = where;
-  posted.thread = &own;
-  posted.flags = flags;
-  return posted;
-}
+class WriterRequests : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(requests.create()); }
+  static Posted posted_of(uint32_t id, const void* where, const SharedSends& own, uint16_t flags = 0) {
+    Posted posted{};
+    posted.id = id;
+    posted.where = where;
+    posted.thread = &own;
+    posted.flags = flags;
+    return posted;
+  }
 
-TEST_F(Writer, RequestsAreFoundByTheirHandles) {
   Requests requests;
-  ASSERT_TRUE(requests.create());
   SharedSends own{};
   Posted out{};
+};
+
+TEST_F(WriterRequests, RequestsAreFoundByTheirHandles) {
   const uint64_t pointer = 0x7f0000001240;
   EXPECT_FALSE(requests.take(5, nullptr, own, out));
   EXPECT_TRUE(requests.add(5, posted_of(1, nullptr, own), own));
@@ -141,11 +145,7 @@ TEST_F(Writer, RequestsAreFoundByTheirHandles) {
   EXPECT_FALSE(requests.take(pointer, nullptr, own, out));
 }
 
-TEST_F(Writer, PersistentRequestsStayAndAreCompleteOncePerStart) {
-  Requests requests;
-  ASSERT_TRUE(requests.create());
-  SharedSends own{};
-  Posted out{};
+TEST_F(WriterRequests, PersistentRequestsStayAndAreCompleteOncePerStart) {
   requests.add(9, posted_of(4, nullptr, own, Posted::kPersistent), own);
   EXPECT_FALSE(requests.take(9, nullptr, own, out));
   for (int round = 0; round < 3; ++round) {
@@ -158,11 +158,7 @@ TEST_F(Writer, PersistentRequestsStayAndAreCompleteOncePerStart) {
   EXPECT_EQ(requests.mark(9, Posted::kStarted), 0U);
 }
 
-TEST_F(Writer, SendsWithOneHandleAreToldApartByTheirVariablesAndElseByOrder) {
-  Requests requests;
-  ASSERT_TRUE(requests.create());
-  SharedSends own{};
-  Posted out{};
+TEST_F(WriterRequests, SendsWithOneHandleAreToldApartByTheirVariablesAndElseByOrder) {
   std::array<int, 300> at{};
   for (uint32_t i = 0; i < at.size(); ++i) requests.add(7, posted_of(i + 1, &at[i], own), own);
   requests.take(7, &at[20], own, out);
@@ -183,9 +179,7 @@ TEST_F(Writer, SendsWithOneHandleAreToldApartByTheirVariablesAndElseByOrder) {
   EXPECT_EQ(out.id, 1000U);
 }
 
-TEST_F(Writer, ThreadsPostAndCompleteAtOnce) {
-  Requests requests;
-  ASSERT_TRUE(requests.create());
+TEST_F(WriterRequests, ThreadsPostAndCompleteAtOnce) {
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0};
   for (uint64_t t = 0; t < kThreads; ++t) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "model/readers/otf2/sizes.hpp"
@@ -130,6 +131,13 @@ class Maker {
   std::vector<OTF2_EvtWriter*> events_;
 };
 
+// A record of a call, to be written at its end.
+template <class... Fields>
+auto event(OTF2_ErrorCode (*write)(OTF2_EvtWriter*, OTF2_AttributeList*, OTF2_TimeStamp, Fields...),
+           std::type_identity_t<Fields>... fields) {
+  return [=](OTF2_EvtWriter* out, uint64_t at) { write(out, nullptr, at, fields...); };
+}
+
 std::string text(const Op& op) {
   switch (op.kind) {
     case OpKind::compute:
@@ -178,30 +186,20 @@ TEST(otf2, messages_become_what_they_were_when_they_were_posted) {
   begin(maker);
   maker.call(0, comm_rank, 22, 24);
   OTF2_EvtWriter_Enter(maker[0], nullptr, 25, solve);
-  maker.call(0, irecv, 30, 31,
-             [](auto* out, uint64_t at) { OTF2_EvtWriter_MpiIrecvRequest(out, nullptr, at, 500); });
-  maker.call(0, isend, 33, 34, [](auto* out, uint64_t at) {
-    OTF2_EvtWriter_MpiIsend(out, nullptr, at, 0, kTurned, 8, 64, 501);  // rank 0 of it is rank 1
-  });
-  maker.call(0, test, 34, 35,
-             [](auto* out, uint64_t at) { OTF2_EvtWriter_MpiRequestTest(out, nullptr, at, 500); });
+  maker.call(0, irecv, 30, 31, event(OTF2_EvtWriter_MpiIrecvRequest, 500));
+  maker.call(0, isend, 33, 34, event(OTF2_EvtWriter_MpiIsend, 0, kTurned, 8, 64, 501));  // to rank 1
+  maker.call(0, test, 34, 35, event(OTF2_EvtWriter_MpiRequestTest, 500));
   maker.call(0, waitall, 40, 90, [](auto* out, uint64_t at) {
     OTF2_EvtWriter_MpiIsendComplete(out, nullptr, at, 501);
     OTF2_EvtWriter_MpiIrecv(out, nullptr, at, 1, kWorld, 9, 128, 500);
   });
-  maker.call(0, irecv, 90, 91,
-             [](auto* out, uint64_t at) { OTF2_EvtWriter_MpiIrecvRequest(out, nullptr, at, 502); });
-  maker.call(0, waitall, 91, 92,
-             [](auto* out, uint64_t at) { OTF2_EvtWriter_MpiRequestCancelled(out, nullptr, at, 502); });
+  maker.call(0, irecv, 90, 91, event(OTF2_EvtWriter_MpiIrecvRequest, 502));
+  maker.call(0, waitall, 91, 92, event(OTF2_EvtWriter_MpiRequestCancelled, 502));
   maker.call(0, put, 95, 97);
   OTF2_EvtWriter_Leave(maker[0], nullptr, 98, solve);
   maker.call(0, finalize, 100, 101);
-  maker.call(1, ssend, 50, 60, [](auto* out, uint64_t at) {
-    OTF2_EvtWriter_MpiSend(out, nullptr, at, 0, kWorld, 9, 128);
-  });
-  maker.call(1, recv, 60, 70, [](auto* out, uint64_t at) {
-    OTF2_EvtWriter_MpiRecv(out, nullptr, at, 1, kTurned, 8, 64);
-  });
+  maker.call(1, ssend, 50, 60, event(OTF2_EvtWriter_MpiSend, 0, kWorld, 9, 128));
+  maker.call(1, recv, 60, 70, event(OTF2_EvtWriter_MpiRecv, 1, kTurned, 8, 64));
   OTF2_EvtWriter_Enter(maker[2], nullptr, 30, solve);  // a thread that does not call MPI
   OTF2_EvtWriter_Leave(maker[2], nullptr, 31, solve);
   const auto trace = read_otf2(maker.finish());
@@ -230,13 +228,10 @@ TEST(otf2, collectives_become_messages) {
       OTF2_EvtWriter_MpiCollectiveEnd(out, nullptr, at, OTF2_COLLECTIVE_OP_BCAST, kTurned, 1,
                                       rank == 0 ? 2000 : 0, 1000);
     });
-    maker.call(rank, iallreduce, 50, 51, [](auto* out, uint64_t at) {
-      OTF2_EvtWriter_NonBlockingCollectiveRequest(out, nullptr, at, 9);
-    });
-    maker.call(rank, waitall, 60, 70, [](auto* out, uint64_t at) {
-      OTF2_EvtWriter_NonBlockingCollectiveComplete(out, nullptr, at, OTF2_COLLECTIVE_OP_ALLREDUCE,
-                                                   kWorld, OTF2_COLLECTIVE_ROOT_NONE, 16, 16, 9);
-    });
+    maker.call(rank, iallreduce, 50, 51, event(OTF2_EvtWriter_NonBlockingCollectiveRequest, 9));
+    maker.call(rank, waitall, 60, 70,
+               event(OTF2_EvtWriter_NonBlockingCollectiveComplete, OTF2_COLLECTIVE_OP_ALLREDUCE, kWorld,
+                     OTF2_COLLECTIVE_ROOT_NONE, 16, 16, 9));
   }
   const auto trace = read_otf2(maker.finish());
   const auto stream = trace->open();
@@ -270,13 +265,10 @@ TEST(otf2, a_loop_of_tests_that_find_nothing_is_a_wait) {
 TEST(otf2, a_receive_that_nothing_completes_does_not_stop_the_reading) {
   Maker maker("open");
   begin(maker);
-  maker.call(0, irecv, 30, 31,
-             [](auto* out, uint64_t at) { OTF2_EvtWriter_MpiIrecvRequest(out, nullptr, at, 1); });
+  maker.call(0, irecv, 30, 31, event(OTF2_EvtWriter_MpiIrecvRequest, 1));
   constexpr uint64_t kMany = 70000;  // more than is read ahead
   for (uint64_t i = 0; i < kMany; ++i) maker.call(0, test, 40 + i, 40 + i);
-  maker.call(0, waitall, 40 + kMany, 41 + kMany, [](auto* out, uint64_t at) {
-    OTF2_EvtWriter_MpiIrecv(out, nullptr, at, 1, kWorld, 4, 32, 1);
-  });
+  maker.call(0, waitall, 40 + kMany, 41 + kMany, event(OTF2_EvtWriter_MpiIrecv, 1, kWorld, 4, 32, 1));
   for (uint64_t i = 0; i < 126; ++i)
     maker.call(1, test, 40 + i, 40 + i);  // 256 events of rank 1: whole batches
   OTF2_EvtWriter_Leave(maker[1], nullptr, 300, main_);

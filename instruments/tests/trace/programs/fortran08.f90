@@ -57,19 +57,5 @@ program fortran08
   call MPI_Finalize(code)
 
 contains
-
-  subroutine expect(what, fields)
-    character(len=*), intent(in) :: what, fields
-    write (unit, '(a)') '{"call": "'//what//'", '//fields//'}'
-  end subroutine
-
-  subroutine message(what, to, tag, bytes, flags)
-    character(len=*), intent(in) :: what, flags
-    integer, intent(in) :: to, tag, bytes
-    character(len=256) :: fields
-    write (fields, '(a,i0,a,i0,a,i0,a)') '"peer": ', to, ', "tag": ', tag, ', "bytes": ', bytes, &
-      ', "comm": 1, "flags": ['//flags//'"fortran"]'
-    call expect(what, trim(fields))
-  end subroutine
-
+  include "expect.f90"
 end program
