@@ -20,6 +20,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[4]
 sys.path.insert(0, str(ROOT / "tests/process"))
@@ -34,12 +35,8 @@ SETTINGS = {"OMPL_CONDUITS": "self,mpi", "OMPL_LOG": "info", "OMPI_MCA_mpi_yield
 
 # Between hosts that have one name and one kernel: nothing but TCP over the interface of tests/net.
 UCX_TCP = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "net0"}
-OPEN_MPI_TCP = {
-    "OMPI_MCA_pml": "ob1",
-    "OMPI_MCA_btl": "self,tcp",
-    "OMPI_MCA_btl_tcp_if_include": "net0",
-    "OMPI_MCA_osc": "rdma",
-}
+OPEN_MPI_TCP = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp", "OMPI_MCA_btl_tcp_if_include": "net0"}
+OPEN_MPI_TCP |= {"OMPI_MCA_osc": "rdma"}
 TCP = {
     "mpich5": {"MPIR_CVAR_NOLOCAL": "1"} | UCX_TCP,
     "openmpi5": OPEN_MPI_TCP,
@@ -47,6 +44,7 @@ TCP = {
 }
 SKIP = 77
 
+Done = subprocess.CompletedProcess[str]
 MPI: Mpi
 ARGUMENTS: argparse.Namespace
 FOLDER = Path()
@@ -58,36 +56,38 @@ def compile_c(source: str, target: Path, *options: str) -> None:
     subprocess.run([*command, "-o", str(target), *options], timeout=240, check=True)
 
 
+def ended(command: list[str], limit_s: float, **how: Any) -> Done:
+    """A command at its end."""
+    return subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, timeout=limit_s, check=False, **how
+    )
+
+
+def built(program: str) -> str:
+    return str(ARGUMENTS.build / "bin/tests" / program)
+
+
 class Jobs(unittest.TestCase):
     limit_s = 240.0  # of one job
 
     def setUp(self) -> None:
         self.addCleanup(lambda before: remove_orphans(leftovers() - before), leftovers())
 
-    def start(self, ranks: int, *program: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    def start(self, ranks: int, *program: str, **variables: str) -> Done:
         """A job whose ranks are the program."""
-        return subprocess.run(
-            [*MPI.launchers[0].command, "-n", str(ranks), *program],
-            env=os.environ | SETTINGS | variables,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=self.limit_s,
-            check=False,
-        )
+        command = [*MPI.launchers[0].command, "-n", str(ranks), *program]
+        return ended(command, self.limit_s, env=os.environ | SETTINGS | variables, stderr=subprocess.PIPE)
 
-    def preloaded(self, ranks: int, *program: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    def preloaded(self, ranks: int, *program: str, **variables: str) -> Done:
         """The same, with MPI initialised before main()."""
         return self.start(ranks, "env", f"LD_PRELOAD={FOLDER / 'start.so'}", *program, **variables)
 
     def suite(self, ranks: int, least: int, excluded: str = "", **variables: str) -> None:
         """Every rank has passed the same tests, which are the suite's (for so many ranks), and none failed."""
-        program = str(ARGUMENTS.build / "bin/tests/conformance_mpi")
         with tempfile.TemporaryDirectory(dir=FOLDER) as results:
             script = f'LD_PRELOAD=$0 exec "$@" --gtest_output=json:{results}/$$.json'
-            done = self.start(
-                ranks, "sh", "-c", script, str(FOLDER / "start.so"), program, f"--gtest_filter=-{excluded}", **variables
-            )
+            suite = (built("conformance_mpi"), f"--gtest_filter=-{excluded}")
+            done = self.start(ranks, "sh", "-c", script, str(FOLDER / "start.so"), *suite, **variables)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             reports = [json.loads(report.read_text()) for report in Path(results).iterdir()]
         passed = [
@@ -99,9 +99,15 @@ class Jobs(unittest.TestCase):
         self.assertTrue(all(names == passed[0] for names in passed), passed)
         self.assertGreaterEqual(len(passed[0]), least, done.stdout)
 
+    def traffic_each(self, *cases: tuple[int, int, int, int], seconds: int = 1) -> None:
+        """Of each number of ranks, threads and slots, and length."""
+        for ranks, threads, slots, length in cases:
+            with self.subTest(ranks=ranks, threads=threads, slots=slots):
+                self.traffic(ranks, seconds, threads, slots, length)
+
     def traffic(self, ranks: int, seconds: int, threads: int, slots: int, length: int, least: int = 0) -> int:
         """Messages that were passed around, every byte of them looked at."""
-        program = [str(ARGUMENTS.build / "bin/tests/traffic"), str(seconds), str(threads), str(length), str(least)]
+        program = [built("traffic"), str(seconds), str(threads), str(length), str(least)]
         done = self.preloaded(ranks, *program, OMPL_ENDPOINTS=str(slots), OMPL_SEGMENT_SIZE="1G")
         said = done.stdout + done.stderr
         self.assertEqual(done.returncode, 0, said)
@@ -124,18 +130,16 @@ class Brief(Jobs):
         self.suite(3, OF_THREE, MPI_START_LEVEL="z")
 
     def test_threads_on_slots(self) -> None:
-        for ranks, threads, slots, length in ((2, 1, 1, 100_000), (2, 8, 1, 4000), (3, 4, 3, 30_000), (2, 8, 8, 4000)):
-            with self.subTest(ranks=ranks, threads=threads, slots=slots):
-                self.traffic(ranks, 1, threads, slots, length)
+        self.traffic_each((2, 1, 1, 100_000), (2, 8, 1, 4000), (3, 4, 3, 30_000), (2, 8, 8, 4000))
 
     def test_a_rank_that_dies_ends_the_job(self) -> None:
-        done = self.preloaded(2, str(ARGUMENTS.build / "bin/tests/fault_worker"), "die-during", "wait")
+        done = self.preloaded(2, built("fault_worker"), "die-during", "wait")
         self.assertNotEqual(done.returncode, 0)
         self.assertNotIn("returned although", done.stdout + done.stderr)
 
     def test_pools_of_different_size(self) -> None:
         script = 'OMPL_ENDPOINTS=$((1 + 3 * ${PMI_RANK:-$PMIX_RANK})) LD_PRELOAD=$0 exec "$@"'
-        program = str(ARGUMENTS.build / "bin/tests/traffic")
+        program = built("traffic")
         done = self.start(2, "sh", "-c", script, str(FOLDER / "start.so"), program, "1", "4", "5000")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(done.stdout.count(" rounds"), 4)
@@ -155,7 +159,7 @@ class Brief(Jobs):
                     self.assertEqual(done.stdout.count("the layer was refused"), 2 if end == "mpi" else 0)
 
     def test_an_mpi_that_is_not_initialised_is_named(self) -> None:
-        done = self.start(2, str(ARGUMENTS.build / "bin/tests/traffic"), "1", "1", "8", OMPL_LOG="error")
+        done = self.start(2, built("traffic"), "1", "1", "8", OMPL_LOG="error")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("this process has no MPI library; link the program with one", done.stderr)
 
@@ -179,23 +183,15 @@ class Hosts(Jobs):
 
     at: tuple[str, ...] = ()  # what happens to the network
 
-    def start(self, ranks: int, *program: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    def start(self, ranks: int, *program: str, **variables: str) -> Done:
         settings = SETTINGS | TCP[ARGUMENTS.name] | variables
         kind, tool = ("prterun", "prterun") if ARGUMENTS.name.startswith("openmpi") else ("hydra", "mpiexec.hydra")
         rig = str(ROOT / "tests/net/hosts.py")
         launcher = f"{kind}={ARGUMENTS.prefix}/bin/{tool}"
         job = ["env", *(f"{name}={value}" for name, value in settings.items()), *program]
-        done = subprocess.run(
-            [sys.executable, rig, "--launcher", launcher, "--hosts", str(ranks), "--seconds", str(self.limit_s)]
-            + [word for action in self.at for word in ("--at", action)]
-            + job,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=self.limit_s + 30,
-            check=False,
-        )
+        options = ["--launcher", launcher, "--hosts", str(ranks), "--seconds", str(self.limit_s)]
+        options += [word for action in self.at for word in ("--at", action)]
+        done = ended([sys.executable, rig, *options, *job], self.limit_s + 30, stderr=subprocess.STDOUT)
         if done.returncode == SKIP:
             self.skipTest(done.stdout.strip().removeprefix("skipped: "))
         return subprocess.CompletedProcess(done.args, done.returncode, done.stdout, "")
@@ -203,9 +199,7 @@ class Hosts(Jobs):
 
 class BriefHosts(Hosts):
     def test_threads_on_slots(self) -> None:
-        for ranks, threads, slots, length in ((2, 1, 1, 100_000), (3, 2, 2, 1000), (2, 8, 3, 4000), (4, 2, 4, 20_000)):
-            with self.subTest(ranks=ranks, threads=threads, slots=slots):
-                self.traffic(ranks, 1, threads, slots, length)
+        self.traffic_each((2, 1, 1, 100_000), (3, 2, 2, 1000), (2, 8, 3, 4000), (4, 2, 4, 20_000))
 
     def test_loss(self) -> None:
         self.at = ("0.5 loss 5", "3 heal")
@@ -228,7 +222,7 @@ class LongHosts(Hosts):
         self.at = ("1 cut 1",)
         for ranks, threads, length in ((2, 1, 5_000_000), (3, 2, 1000)):
             with self.subTest(ranks=ranks, threads=threads, length=length):
-                program = [str(ARGUMENTS.build / "bin/tests/traffic"), "90", str(threads), str(length)]
+                program = [built("traffic"), "90", str(threads), str(length)]
                 said = self.preloaded(ranks, *program, OMPL_ENDPOINTS=str(threads), OMPL_SEGMENT_SIZE="1G").stdout
                 self.assertRegex(said, r"network: [1-9]\d* packets were dropped")
                 self.assertRegex(said, r"the launcher exited with [1-9]")
@@ -238,7 +232,7 @@ class LongHosts(Hosts):
 
     def test_a_rank_that_is_stopped_for_longer(self) -> None:
         self.limit_s = 100.0
-        done = self.preloaded(2, str(ARGUMENTS.build / "bin/tests/fault_worker"), "stop", "40", OMPL_SEGMENT_SIZE="1G")
+        done = self.preloaded(2, built("fault_worker"), "stop", "40", OMPL_SEGMENT_SIZE="1G")
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertEqual(done.stdout.count("; a thread watches the network"), 2, done.stdout)
         self.assertIn("answered", done.stdout)
@@ -246,7 +240,7 @@ class LongHosts(Hosts):
 
 class Refused(Jobs):
     def test_open_mpi_4_is_refused_with_the_reason(self) -> None:
-        done = self.preloaded(2, str(ARGUMENTS.build / "bin/tests/traffic"), "1", "1", "8", OMPL_LOG="error")
+        done = self.preloaded(2, built("traffic"), "1", "1", "8", OMPL_LOG="error")
         self.assertNotEqual(done.returncode, 0)
         self.assertRegex(done.stderr, r"Open MPI v4\.\S+ gives threads no turn.*use Open MPI 5")
 
@@ -261,10 +255,8 @@ class Long(Jobs):
         self.suite(2, SUITE, MPI_START_LEVEL="z")
 
     def test_all_threads_on_all_slots(self) -> None:
-        for threads in (1, 2, 4, 8):
-            for slots in (1, 3, 8):
-                with self.subTest(threads=threads, slots=slots):
-                    self.traffic(2, 2, threads, slots, 20_000)
+        cases = [(2, threads, slots, 20_000) for threads in (1, 2, 4, 8) for slots in (1, 3, 8)]
+        self.traffic_each(*cases, seconds=2)
 
     def test_a_million_messages(self) -> None:
         self.assertGreaterEqual(self.traffic(2, 1, 2, 2, 1000, MILLION), MILLION)
