@@ -189,6 +189,14 @@ TEST(ReplayThreads, WhatNeedsOneOrderOfTimeIsReplayedByOne) {
   EXPECT_EQ(used, 4);
 }
 
+// All say the same, with these words.
+void expect_alike(const Program& program, const char* words) {
+  const Parameters machine = find_parameters("myrinet", Model::loggps);
+  const std::string one = said(program, machine, {}, 1);
+  expect_in(words, one);
+  for (const unsigned threads : kThreads) EXPECT_EQ(said(program, machine, {}, threads), one);
+}
+
 TEST(ReplayThreads, StandStillAlike) {
   // A circle of long sends between all groups, a receive of nothing at the last rank.
   constexpr uint32_t kRanks = 8;
@@ -196,20 +204,14 @@ TEST(ReplayThreads, StandStillAlike) {
   for (uint32_t rank = 0; rank + 1 < kRanks; ++rank)
     program.add(rank, message(OpKind::send, (rank + 1) % (kRanks - 1), 0, 1 << 20));
   program.add(kRanks - 1, message(OpKind::recv, 0, 9, 0));
-  const Parameters machine = find_parameters("myrinet", Model::loggps);
-  const std::string one = said(program, machine, {}, 1);
-  expect_in("8 of 8 ranks stand still", one);
-  for (const unsigned threads : kThreads) EXPECT_EQ(said(program, machine, {}, threads), one);
+  expect_alike(program, "8 of 8 ranks stand still");
 }
 
 TEST(ReplayThreads, NameTheSameOfManyWithoutPartner) {
   Program program(9);
   for (uint32_t rank = 0; rank < 9; ++rank)
     for (int32_t tag = 40; tag > 0; --tag) program.add(rank, message(OpKind::isend, 8 - rank, tag, 5));
-  const Parameters machine = find_parameters("myrinet", Model::loggps);
-  const std::string one = said(program, machine, {}, 1);
-  expect_in("\"unmatched_count\":360", one);
-  for (const unsigned threads : kThreads) EXPECT_EQ(said(program, machine, {}, threads), one);
+  expect_alike(program, "\"unmatched_count\":360");
 }
 
 TEST(ReplayThreads, AnErrorInOneEndsAll) {

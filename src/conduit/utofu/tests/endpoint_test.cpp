@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The utofu conduit's endpoints: two ranks in one process, each step made by the test.
 #include "conduit/registry.hpp"
-#include "conduit/utofu/tests/emulator/emulator.h"
-#include "conduit/utofu/tests/emulator/utofu.h"
 #include "conformance/rules/endpoint_rules.hpp"
+#include "pair.hpp"
 
 namespace ompl::conduit::utofu::test {
 namespace {
@@ -25,11 +24,10 @@ INSTANTIATE_TEST_SUITE_P(Utofu, EndpointRules, testing::Values(plain()), name_of
 class UtofuEndpointTest : public EndpointRules {
  protected:
   void SetUp() override {
-    utofu_emulator_get(&before_);
-    utofu_emulator_settings calm = before_;
-    calm.delay = calm.spurious_busy = 0;
-    calm.toq_depth = 4;
-    utofu_emulator_set(&calm);
+    settings_.change([](utofu_emulator_settings& calm) {
+      calm.delay = calm.spurious_busy = 0;
+      calm.toq_depth = 4;
+    });
     EndpointRules::SetUp();
     signal(from_a(), 1, {.offset = kFlag});
     const uint64_t word = 0;
@@ -39,11 +37,10 @@ class UtofuEndpointTest : public EndpointRules {
   void TearDown() override {
     a.reset();
     b.reset();
-    utofu_emulator_set(&before_);
   }
 
  private:
-  utofu_emulator_settings before_{};
+  const emulator::test::Settings settings_;
 };
 INSTANTIATE_TEST_SUITE_P(Utofu, UtofuEndpointTest, testing::Values(plain()), name_of);
 

@@ -5,6 +5,7 @@
 
 #include "conduit/utofu/tests/emulator/emulator.h"
 #include "over_utofu.hpp"
+#include "pair.hpp"
 
 namespace ompl::conformance {
 namespace {
@@ -73,11 +74,8 @@ TEST(UtofuNotices, AGetBehindSignalsTellsNothingOfThem) {
 
 TEST(UtofuNotices, OneInSixteenIsAskedForAndOneMoreWhereSomebodyWaits) {
   log::set_level(log::Level::off);
-  utofu_emulator_settings before{};
-  utofu_emulator_get(&before);
-  utofu_emulator_settings calm = before;
-  calm.delay = calm.spurious_busy = 0;
-  utofu_emulator_set(&calm);
+  const emulator::test::Settings settings;
+  settings.change([](utofu_emulator_settings& calm) { calm.delay = calm.spurious_busy = 0; });
   rank_0_works([](Rank& r, auto put_and_signal, uint64_t /*data*/, const uint64_t* /*other*/) {
     put_and_signal(0, 0);
     ok(r.flush());
@@ -89,7 +87,6 @@ TEST(UtofuNotices, OneInSixteenIsAskedForAndOneMoreWhereSomebodyWaits) {
       EXPECT_EQ(posts() - first, 2 * count + (count % 16 == 0 ? 0 : 1));
     }
   });
-  utofu_emulator_set(&before);
 }
 
 }  // namespace
