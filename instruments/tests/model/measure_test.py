@@ -5,11 +5,11 @@ was. And workers that misbehave."""
 import json
 import math
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from omni.common import built, children, mock, need_hosts
 from omnipgas_tools.cli import app
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import network
@@ -37,11 +37,8 @@ def yielding(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def library(name: str) -> catalog.Found:
     """As the command takes it, or a skip."""
-    build = catalog.build_dir()
-    if not (build / "bench" / "peers.toml").exists():
-        pytest.skip(f"{build} is not built")
     try:
-        return machine.chosen(catalog.find(catalog.table(build)[name], build, "roundtrip"), None, None)
+        return machine.chosen(built(name, "roundtrip"), None, None)
     except catalog.MissingError as missing:
         pytest.skip(f"{name}: {missing}")
 
@@ -154,10 +151,8 @@ def test_the_command_writes_what_it_can_read_again(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_two_hosts_and_a_slow_link() -> None:
     """128 KiB there and back over 100 Mbit/s: what is beyond the 64 KiB that may go at once takes 10.4 ms."""
-    if reason := network.why_no_hosts():
-        pytest.skip(reason)
-    library("openmpi")
-    found = catalog.find(catalog.table()["openmpi"], catalog.build_dir(), "roundtrip")
+    need_hosts()
+    found = built("openmpi", "roundtrip")
     plan = Plan(smallest=1 << 9, largest=1 << 17, per_octave=1, around=(), rounds=3, launches=1, seconds=0.0002)
     with network.two_hosts(100) as hosts:
         outcome = measure(network.on_hosts(found, hosts), "send", plan, lambda text, part: None)
@@ -172,11 +167,9 @@ def test_two_hosts_and_a_slow_link() -> None:
     [("hang", "no answer within 1 s"), ("crash", "rank 1 ended"), ("corrupt", "byte 8 of 64 differs")],
 )
 def test_a_worker_that_misbehaves_is_named(mode: str, complaint: str) -> None:
-    mock = Path(__file__).parents[1] / "omni/hostile_worker.py"
-    library = catalog.Library(name=mode, title=mode, ops=[], worker="", launch=[sys.executable, str(mock), mode])
     with pytest.raises(WorkerError, match=complaint):
-        measure(catalog.Found(library, mock, None, None), "send", Plan(timeout=1), lambda text, part: None)
-    assert not Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text()
+        measure(mock(mode), "send", Plan(timeout=1), lambda text, part: None)
+    assert not children()
 
 
 @pytest.mark.parametrize(

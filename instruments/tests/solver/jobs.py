@@ -26,11 +26,6 @@ class Done:
     errors: str
 
 
-def metis_or_skip(done: Done) -> None:
-    if "built without METIS" in done.errors:
-        pytest.skip(done.errors.strip().splitlines()[0])
-
-
 def command(ranks: int, *arguments: object, keep_going: bool = False, limit: float = LIMIT) -> list[str]:
     """The command line of a job of ompl_cg."""
     more = ["--keep-going"] if keep_going else []
@@ -47,9 +42,11 @@ def run(ranks: int, *arguments: object, limit: float = LIMIT, **environment: str
     return Done(job.returncode, found[0] if found else {}, job.stderr)
 
 
-def solved(ranks: int, *arguments: object) -> dict[str, Any]:
-    """What a job found that must solve its problem."""
-    done = run(ranks, *arguments)
+def solved(ranks: int, *arguments: object, limit: float = LIMIT) -> dict[str, Any]:
+    """What a job found that must solve its problem; a skip where it lacks METIS."""
+    done = run(ranks, *arguments, limit=limit)
+    if "built without METIS" in done.errors:
+        pytest.skip(done.errors.strip().splitlines()[0])
     assert done.code == 0, f"{arguments} on {ranks}: {done.code}\n{done.errors}"
     return done.result
 

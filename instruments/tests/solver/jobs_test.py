@@ -51,12 +51,10 @@ def test_every_strategy_finds_the_known_history_to_the_bit_alike(ranks: int) -> 
 def test_every_partition_finds_the_known_history(ranks: int, partition: str) -> None:
     history = reference()
     for form in FORMATS:
-        done = jobs.run(ranks, *PROBLEM, "--partition", partition, "--format", form)
-        jobs.metis_or_skip(done)
-        assert done.code == 0, done.errors
-        check(done.result, history)
-        assert done.result["quality"]["halo"] > 0
-        assert 0 < done.result["quality"]["interior_least"] < 1
+        result = jobs.solved(ranks, *PROBLEM, "--partition", partition, "--format", form)
+        check(result, history)
+        assert result["quality"]["halo"] > 0
+        assert 0 < result["quality"]["interior_least"] < 1
 
 
 def test_auto_chooses_one_on_the_way() -> None:
@@ -90,10 +88,7 @@ def test_products_to_the_bit_in_the_users_order(tmp_path: Path, partition: str) 
     for ranks, form in itertools.product((1, 3, 4), FORMATS):
         path = tmp_path / f"{ranks}{form}"
         options = ("--generate", "27pt:9x8x7", "--partition", partition, "--format", form, "--iterations", 3)
-        done = jobs.run(ranks, "spmv", *options, "--solution", path)
-        jobs.metis_or_skip(done)
-        assert done.code == 0, done.errors
-        assert done.result["iterations"] == 3
+        assert jobs.solved(ranks, "spmv", *options, "--solution", path)["iterations"] == 3
         np.testing.assert_array_equal(jobs.read_vector(path), expected)
 
 
@@ -113,9 +108,7 @@ def test_products_with_an_unsymmetric_matrix_of_a_file(tmp_path: Path, strategy:
     matrix = jobs.write_matrix(tmp_path / "a.mtx", a)
     for partition, ranks in itertools.product(("row", "kway"), (2, 3)):
         options = ("--matrix", matrix, "--strategy", strategy, "--partition", partition)
-        done = jobs.run(ranks, "spmv", *options, "--solution", tmp_path / "y")
-        jobs.metis_or_skip(done)
-        assert done.code == 0, done.errors
+        jobs.solved(ranks, "spmv", *options, "--solution", tmp_path / "y")
         np.testing.assert_array_equal(jobs.read_vector(tmp_path / "y"), a @ (1.0 + np.arange(40) % 7))
 
 
