@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The omni command: its commands, each a file of commands/."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

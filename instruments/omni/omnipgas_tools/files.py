@@ -2,8 +2,6 @@
 """Files that are written whole or not at all, compressed if their name ends with .gz. Standard library only: the build
 uses it."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import zlib

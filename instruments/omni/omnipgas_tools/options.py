@@ -4,15 +4,13 @@ their progress, and how they end.
 
 Options are default values and Optional[]: the typer of Debian 12 knows no other way."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import typer
 from rich.console import Console
@@ -177,7 +175,7 @@ class Bar(runner.Progress):
         )
         self._task = self._bar.add_task("")
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> Self:
         self._bar.start()
         return self
 

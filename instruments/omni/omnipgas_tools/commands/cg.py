@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni cg: solves a system of equations by the ranks of a job."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Optional
 

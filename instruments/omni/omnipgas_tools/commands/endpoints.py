@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni endpoints: how few endpoints suffice."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Optional
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni figures: the figures that the project must show, each with its bound."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Optional
 

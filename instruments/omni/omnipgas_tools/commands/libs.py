@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni libs: which libraries can be measured here, where they are, how to get the others; and adding one's own."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from pathlib import Path

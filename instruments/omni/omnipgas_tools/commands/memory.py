@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni memory: what one more rank costs with each library."""
 
-from __future__ import annotations
-
 from typing import Optional
 
 import typer

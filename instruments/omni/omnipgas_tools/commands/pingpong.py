@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni pingpong: latency and bandwidth between threads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Optional
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni rank: the libraries of a result file in order, and whether a second run has the same order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path

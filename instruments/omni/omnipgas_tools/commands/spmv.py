@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni spmv: multiplies a matrix with a vector by the ranks of a job."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Optional
 

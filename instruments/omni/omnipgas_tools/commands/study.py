@@ -2,8 +2,6 @@
 """omni study halo: double-buffered halo exchange in products and CG beside plain RDMA and MPI, on row blocks and METIS
 partitions; measured where there are cores for it, modelled for more parts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Optional
 

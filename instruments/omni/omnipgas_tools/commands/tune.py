@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni tune: what the tuner of collectives has found on this machine, and keeps for later jobs."""
 
-from __future__ import annotations
-
 import json as json_
 import sys
 from collections.abc import Iterator

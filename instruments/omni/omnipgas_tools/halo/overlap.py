@@ -5,8 +5,6 @@ All in one job of the ranks. The contenders of the rounds (measure/rounds.py) ar
 exchange alone, and each way to do both at once. What counts is the mean time on the slowest rank.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Who exchanges how much with whom in a halo exchange: rings of any number of neighbours, and patterns from a file."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property

@@ -6,8 +6,6 @@ exchange on the slowest rank. All strategies are created and checked before the 
 after a failure. All have the same rounds, so that ratios are those of one round.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

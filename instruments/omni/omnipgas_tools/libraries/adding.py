@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Adds a library of the user's own: compiles its adapter, starts it once, and remembers the place."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -5,8 +5,6 @@ python3 -m omnipgas_tools.libraries.build_workers BUILD --kind bench --source mp
   -- COMPILER ARGUMENTS...
 """
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@
 Standard library only, because the build uses it to compile the MPI workers.
 """
 
-from __future__ import annotations
-
 import glob
 import json
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The MPI compilers that are installed here. Standard library only: the build runs it."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import shlex

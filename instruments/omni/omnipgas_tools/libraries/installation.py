@@ -4,8 +4,6 @@
 It lies in the user's cache folder as in a build folder: one for each version, state of the installed sources and of the
 MPI's compiler. All of it may be deleted at any time. Standard library only: the build uses it."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which libraries can be measured here, where they are, and how to get the others."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

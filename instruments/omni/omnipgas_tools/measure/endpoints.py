@@ -6,8 +6,6 @@ Latency, rate and failed claims come from interleaved rounds between two hosts o
 rank costs from jobs of different size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -4,8 +4,6 @@
 The papers' central question is what threads lose against processes; `omni pingpong --processes` answers it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

@@ -2,8 +2,6 @@
 """What one more rank costs: the memory and descriptors of a rank in jobs of different size, in which every thread of
 every rank has put into every other rank (bench/connected)."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

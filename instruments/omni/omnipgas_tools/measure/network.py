@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Measuring between ranks that do not share memory: transports, and hosts that are network namespaces."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the kernel says of a process."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections import Counter

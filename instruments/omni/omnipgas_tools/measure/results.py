@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The result file: what was measured, on which machine, by which command. See result.schema.json."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

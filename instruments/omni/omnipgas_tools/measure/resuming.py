@@ -5,8 +5,6 @@ Libraries are comparable only within a round, and all rounds of a thread count a
 are kept as a whole or not at all, and only if all starts of the jobs that they need were made.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field

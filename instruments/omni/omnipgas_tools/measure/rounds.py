@@ -27,8 +27,6 @@ what the blocks before it found is kept, and a crew gives its jobs little time t
 Threads: all of it belongs to the thread that calls it. A block may use threads that end before it returns.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import random
@@ -36,7 +34,7 @@ import subprocess
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from omnipgas_tools.measure import stats
 from omnipgas_tools.measure.jobs import Jobs
@@ -69,7 +67,7 @@ class Limits:
         """Iterations of one block, at least so many, of which each takes about `expected` seconds."""
         return min(self.iterations, max(fewest, int(self.seconds / expected)))
 
-    def of_a_start(self) -> Limits:
+    def of_a_start(self) -> Self:
         """What each start has of them."""
         rounds, fewest = (math.ceil(count / self.starts) for count in (self.rounds, self.min_rounds))
         return replace(self, rounds=rounds, min_rounds=fewest, cell_seconds=self.cell_seconds / self.starts)
@@ -234,7 +232,7 @@ class Crew(Generic[C, J, R]):
             start_new_session=True,
         )
 
-    def __enter__(self) -> Crew[C, J, R]:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:

@@ -5,8 +5,6 @@ A contender is a library with one of its operations at a thread count and size: 
 them at a thread count, and another one for each start and after each failure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial

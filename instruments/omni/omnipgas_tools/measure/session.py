@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One call of a measuring command: what it began with, the result file, the plot, the exit status."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path

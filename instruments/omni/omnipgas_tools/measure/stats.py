@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Statistics of interleaved rounds: medians with bootstrap intervals, and merged histograms."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

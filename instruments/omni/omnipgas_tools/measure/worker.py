@@ -5,8 +5,6 @@ The protocol is described in bench/harness/control.hpp. Whatever a worker does, 
 within its time limit, and a failure carries the evidence.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -21,7 +19,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from omnipgas_tools.libraries.catalog import RANKS, Found
 from omnipgas_tools.measure.process import private_memory, threads_of
@@ -105,7 +103,7 @@ class Worker:
         self.startup = time.monotonic() - begin  # seconds until all ranks were ready
         self.memory = max(map(private_memory, self.pids))  # bytes of a rank then
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -329,7 +327,7 @@ class Worker:
     # ---- while another one is measured
 
     @property
-    def workers(self) -> list[Worker]:
+    def workers(self) -> list[Self]:
         """As of Jobs, which are several."""
         return [self]
 

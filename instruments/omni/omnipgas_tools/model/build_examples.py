@@ -4,8 +4,6 @@
 python3 -m omnipgas_tools.model.build_examples BUILD --folder EXAMPLES -- COMPILER ARGUMENTS...
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -4,8 +4,6 @@
 python3 -m omnipgas_tools.model.build_tracers BUILD --folder TRACE -- COMPILER ARGUMENTS...
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

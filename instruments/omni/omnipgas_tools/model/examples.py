@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The MPI programs of examples/mpi, as they are built and started. Standard library only: the build uses it."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence

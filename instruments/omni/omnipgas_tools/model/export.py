@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A trace in the formats of other tools."""
 
-from __future__ import annotations
-
 import functools
 import json
 import sys

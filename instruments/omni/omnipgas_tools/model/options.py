@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Options that several commands of omni model have, and the console of their answers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import typer

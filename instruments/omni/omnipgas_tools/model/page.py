@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The page of a report: one HTML file that holds all it needs and asks for nothing."""
 
-from __future__ import annotations
-
 import base64
 import shlex
 import sys

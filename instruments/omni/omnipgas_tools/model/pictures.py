@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Breakdown and timeline as pictures: PNG, SVG or PDF by the file's suffix."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The time a traced program would take on a machine, and where it goes."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs ompl-model, which reads, converts and replays traces."""
 
-from __future__ import annotations
-
 import subprocess
 
 from omnipgas_tools.libraries import catalog

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the page of a report and a picture of a timeline show."""
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

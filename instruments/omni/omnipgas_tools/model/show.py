@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A call of a trace as a line of text."""
 
-from __future__ import annotations
-
 from typing import Any
 
 NONE = -3  # a peer that is none

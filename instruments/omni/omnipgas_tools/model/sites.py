@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Call sites for people: the program's own file and line, where binutils are there and the program has them."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

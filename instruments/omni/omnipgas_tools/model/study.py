@@ -6,8 +6,6 @@ S, and with its messages cut (what-if). The cut program is traced too, and predi
 does. Then all three are measured. The median of the predictions is set beside that of the measurements: a machine that
 is slower for a while is so for both."""
 
-from __future__ import annotations
-
 import statistics
 import tempfile
 from collections.abc import Iterator, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What each thread does and when, as ompl-model writes it (model/replay/timeline.hpp), read into columns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

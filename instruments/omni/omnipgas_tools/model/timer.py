@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs a program untraced and times it: instruments/trace/timer.c, preloaded."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs a program with its MPI's or this layer's interposer, and says what was recorded."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

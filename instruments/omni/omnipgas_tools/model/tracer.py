@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """An interposer and what is known of it. Standard library only: the build uses it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The interposers of the build, and which of them fits a program. Standard library only."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Traces on disk, read by ompl_trace_dump."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How far the predicted time of a program is from the measured one."""
 
-from __future__ import annotations
-
 import statistics
 import subprocess
 import sys

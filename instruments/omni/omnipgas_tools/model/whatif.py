@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What would change if the machine, the library or the program were different."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -6,8 +6,6 @@ The same work: as many elements to compute on a node, and as many bytes that a n
 many processes divide both. One way is before another if their 95 % intervals are apart, else they are tied.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

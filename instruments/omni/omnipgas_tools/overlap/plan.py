@@ -4,8 +4,6 @@
 Names and formulas are those of the paper on progress threads (CITATION.cff), table 1 and section 4.3.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -112,6 +110,17 @@ class Layout:
         return f"{text} are cores of one machine" if many else None
 
 
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One point of a series."""
+
+    collective: str
+    size: int
+    computation: str = PAPER  # or a multiple of the pure time, which mode none has
+    kernel: str = KERNELS[0]
+    skew_us: float = 0.0  # by which the last rank comes late
+
+
 @dataclass(frozen=True)
 class Series:
     """The processes of a library in one mode with one algorithm: what one job measures."""
@@ -135,17 +144,6 @@ class Series:
     def offered(self, cells: Iterable[Cell]) -> list[Cell]:
         """Those of its collectives."""
         return [cell for cell in cells if cell.collective in self.collectives]
-
-
-@dataclass(frozen=True, order=True)
-class Cell:
-    """One point of a series."""
-
-    collective: str
-    size: int
-    computation: str = PAPER  # or a multiple of the pure time, which mode none has
-    kernel: str = KERNELS[0]
-    skew_us: float = 0.0  # by which the last rank comes late
 
 
 @dataclass(frozen=True)

@@ -3,25 +3,20 @@
 (7, 8) and the whole time (9 to 14) against the size, a row of panels for each p_node, small sizes beside large ones;
 and overlap against the length of the computation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
 
+from omnipgas_tools.measure.results import Result
 from omnipgas_tools.overlap.plan import MODES, PAPER, SMALL
 from omnipgas_tools.report.plots import PANEL, sizes_below
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from omnipgas_tools.measure.results import Result
 
 KINDS = {
     "overlap_percent": "overlap [%]",

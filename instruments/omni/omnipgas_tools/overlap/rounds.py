@@ -7,8 +7,6 @@ progress thread spins also while its process has nothing to do. What a job of a 
 that an interrupted study goes on where it was.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import random

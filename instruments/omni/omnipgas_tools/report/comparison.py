@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Result files of omni pingpong, rate and memory as one page without a network, and as a table (CSV)."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """docs/performance.md, generated from the committed result files and the notes beside them."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

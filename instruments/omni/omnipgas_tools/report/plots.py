@@ -2,23 +2,18 @@
 """Plots: after the papers' figures 2 to 9, latency and bandwidth against size for each thread count; halo
 exchange; a solver's residuals."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
+from omnipgas_tools.measure.results import Result
 from omnipgas_tools.report.terminal import size_text
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from omnipgas_tools.measure.results import Result
 
 STYLES = {"put": "-", "putsignal": "-.", "putonly": ":", "sendrecv": "--"}
 MPIS = ("mpich", "openmpi", "intel", "mpich-debian", "openmpi-debian")

@@ -5,8 +5,6 @@ Libraries are ranked by operation, thread count and class of sizes. At one size 
 intervals are apart; in a class if that is so at some size and the other way round at none. Otherwise they are tied.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations

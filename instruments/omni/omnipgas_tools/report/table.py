@@ -2,8 +2,6 @@
 """omni report --table: what a page of results says, as a table for text (Markdown): a row for each library, its fastest
 operation of each kind, all thread counts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tables on the terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from rich.box import SIMPLE_HEAD

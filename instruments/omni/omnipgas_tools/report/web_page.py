@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Pages of results: one HTML file that holds all it needs and asks for nothing."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Starts the solver's ranks and reads what they find."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Options that omni cg and omni spmv share."""
 
-from __future__ import annotations
-
 import typer
 
 from omnipgas_tools.options import mpi, timeout

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Iterations at any number of parts, modelled: computation as measured of one rank, messages by LogGPS."""
 
-from __future__ import annotations
-
 import statistics
 import tempfile
 from pathlib import Path

@@ -2,8 +2,6 @@
 """What the study of halo exchange compares: the series of "Performance evaluation of RDMA communication with double
 buffering in the conjugate gradient method", table 2."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 BASE = "mpi"  # on the same partition

@@ -2,22 +2,17 @@
 """The study's plot: the paper's figures 2 and 3, and its two explanations of them. Each panel says what is measured
 and what modelled."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import matplotlib
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
 
 from omnipgas_tools.study import tables
 from omnipgas_tools.study.plan import BASE, PARTITIONS, SERIES, WORKS
 from omnipgas_tools.study.tables import Found
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 STYLES = {"fix": "o-", "metis": "s--"}
 

@@ -6,8 +6,6 @@ As in the solver: a rank multiplies its own columns while the halo is on its way
 messages of MPI are started alike and go on in the background; MPI's receives are posted first, flags are looked at once
 the rank's own columns are done."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 

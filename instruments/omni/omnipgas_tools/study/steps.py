@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The steps of the study of halo exchange: those that its store has are left out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

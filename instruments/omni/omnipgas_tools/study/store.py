@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The result file of a study, which grows step by step, so that a study that was ended can go on."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import asdict

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The study's tables: what was measured, and apart from it what is modelled."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Targets of the fit and of predictions: how near they are to what was measured afterwards."""
 
-from __future__ import annotations
-
 import json
 import os
 import statistics

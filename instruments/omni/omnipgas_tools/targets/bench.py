@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What groups of targets are measured with."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a program's own code costs, by valgrind's callgrind: instructions, and which functions of others it calls."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tempfile

@@ -5,8 +5,6 @@ They are read from result files of `omni pingpong --libs all` and `omni rate --l
 --beside FILE); without them quick runs are made, whose few rounds tie what they cannot tell apart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 

@@ -5,8 +5,6 @@ emulator of uTofu also scrambles the order.
 Time on a network in software measures nothing, so work is counted: instructions, requests, calls of others.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -5,8 +5,6 @@ Measured with gcc's counters in a build of its own (preset `coverage`): per cond
 the conduit joins processes, a job of the process rules; then every test. gcovr reads the counters.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

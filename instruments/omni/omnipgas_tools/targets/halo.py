@@ -2,8 +2,6 @@
 """Targets of halo exchange: bare exchanges over shared memory, by double buffering and by what it is measured
 against."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from omnipgas_tools.halo import rounds as halo_rounds

@@ -2,8 +2,6 @@
 """Targets of halo exchange behind computation: how much of it is hidden behind the product that needs no halo,
 between two hosts over links of limited rate."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from omnipgas_tools.halo import overlap as halo_overlap

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Targets of the whole layer: instructions, memory, start-up, operations and bindings beside baselines, coverage."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -10,8 +10,6 @@ measurement only raises and never spells out its targets twice. `in_turn()` and 
 functions share: rounds that take runs in turn, and a program's output.
 """
 
-from __future__ import annotations
-
 import os
 import statistics
 import subprocess

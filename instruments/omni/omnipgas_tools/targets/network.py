@@ -2,8 +2,6 @@
 """Targets of network conduits, between two hosts that are network namespaces: beside baselines on bare libfabric and
 bare UCX, beside MPI over the same wire, and what threads that share endpoints do to each other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Targets of the replayer: the paper's numbers; seconds of a replay, reading apart, and memory."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

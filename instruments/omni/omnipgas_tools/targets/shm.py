@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Targets of put + flag and of its rate over shared memory, beside the baseline and each MPI."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator
 

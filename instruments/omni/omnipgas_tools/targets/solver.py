@@ -2,8 +2,6 @@
 """Targets of CG: an iteration and the set-up beside PETSc and hypre, and an iteration beside what its bytes take,
 all in the same rounds."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence

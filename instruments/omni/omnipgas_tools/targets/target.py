@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A target: a name, a bound, and the measured value."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from omnipgas_tools.measure import stats
 
@@ -43,19 +42,19 @@ class Target:
         verdict = "met" if self.met else "missed"
         return f"{self.name:<66} {value:>24} {self.unit:<4} {sign} {self.bound:<6g} {verdict}{note}"
 
-    def missing(self, why: str) -> Target:
+    def missing(self, why: str) -> Self:
         """This target as one that could not be measured, and why."""
         return replace(self, unit="", note=why)
 
-    def found(self, value: float, note: str = "") -> Target:
+    def found(self, value: float, note: str = "") -> Self:
         """This target with its value."""
         return replace(self, value=value, note=note)
 
-    def within(self, middle: stats.Interval, note: str = "") -> Target:
+    def within(self, middle: stats.Interval, note: str = "") -> Self:
         """This target with a median and its interval."""
         return replace(self, value=middle.median, low=middle.low, high=middle.high, note=note)
 
-    def ratio(self, mine: Sequence[float], other: Sequence[float], note: str = "") -> Target:
+    def ratio(self, mine: Sequence[float], other: Sequence[float], note: str = "") -> Self:
         """This target with the median of mine / other over rounds that were measured in turn."""
         try:
             return replace(self.within(stats.paired_ratio(mine, other), note), unit="x")

@@ -6,8 +6,6 @@ A target is a ratio of medians over interleaved rounds wherever a time is concer
 are. A missed bound stays in the list as missed. measurement.py says how a target is measured.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Targets of tracing: what it costs."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections import defaultdict

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How many processes per node, and who makes progress, by result files of omni overlap."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

@@ -5,8 +5,6 @@ The tuner orders algorithms by their LogGP cost. Of the fitted models LogGOPS ha
 k bytes takes L + 2 o + (k - 1) (O + G) there (Hoefler, Schneider, Lumsdaine 2010): so a byte costs O + G.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

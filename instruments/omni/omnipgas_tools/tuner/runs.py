@@ -3,8 +3,6 @@
 own decisions (tools/tuner-replay): what each algorithm takes at each call, what the tuner would have made of that, and
 the tuner's calls beside those of each algorithm."""
 
-from __future__ import annotations
-
 import json
 import os
 import statistics

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The table of the tuner of collectives: what it has found on this machine, and keeps for later jobs."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

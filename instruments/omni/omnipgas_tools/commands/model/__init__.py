@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omni model: LogGPS from end to end, a command a file."""
 
-from __future__ import annotations
-
 import typer
 
 from omnipgas_tools.commands.model.export import export

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The tests of section 4.2 of the LogGPS paper: what the model takes for granted of the curves."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -5,8 +5,6 @@ Figure 5 of the paper: without computation the curve bends at s and jumps at S; 
 up to S and jumps there.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

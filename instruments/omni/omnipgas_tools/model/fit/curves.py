@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What is fitted: medians over rounds at each length; and the lengths at which curves change."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

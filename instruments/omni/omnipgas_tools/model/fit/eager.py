@@ -4,8 +4,6 @@
 Of Intel MPI over shared memory there is none to set: sends of at least 4 MiB end without their receive, whatever
 I_MPI_SHM_EAGER_THRESHOLD says (tried, 2021.18)."""
 
-from __future__ import annotations
-
 MPICH_CELL_HEADER = 128  # bytes, at most, of a cell that are no message's
 OPENMPI_HEADER = 80  # bytes of a fragment that are no message's, and that btl_sm_eager_limit counts
 

@@ -9,8 +9,6 @@ base: nothing is hidden, the ranks wait for each other; hidden: the wire is hidd
 (12)-(14) are of this form: (12) is max{2 (T1 + T2 + T3), w + T1 + T3}. Times are nanoseconds, lengths bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ All equations at once: round trips without computation and behind a long one at 
 lengths of the short messages. docs/model-fit.md says what is done where the paper leaves it open.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Robust least squares with parameters from 0 on, and what of them the equations cannot tell."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

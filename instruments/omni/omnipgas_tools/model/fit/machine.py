@@ -2,8 +2,6 @@
 """Measures round trips between two ranks of a library, fits the parameters of LogGPS and its relatives to them, and
 writes the parameter file."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import ExitStack
 from dataclasses import replace

@@ -2,8 +2,6 @@
 """Measures the round trips from which parameters are fitted: every length with and without computation, in shuffled
 order within each round, so that the machine's drift hits all alike; the worker is started anew several times."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

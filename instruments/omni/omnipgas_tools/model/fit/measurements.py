@@ -2,10 +2,8 @@
 """What was measured of one operation between two ranks, all in nanoseconds; in the parameter file it stands beside what
 was fitted to it, so that it can be fitted again."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +38,7 @@ class Measurements:
         """Rounds by lengths."""
         return np.asarray(getattr(self, name), dtype=float)
 
-    def check(self) -> Measurements:
+    def check(self) -> Self:
         """Itself; raises DataError if it cannot be used."""
         if self.lengths != sorted(set(self.lengths)):
             raise DataError(f"{self.operation}: the lengths must rise")
@@ -76,11 +74,11 @@ class Measurements:
         """Rounded to what a clock can tell."""
         return {key: _rounded(value) for key, value in asdict(self).items()}
 
-    @staticmethod
-    def from_json(text: Any) -> Measurements:
+    @classmethod
+    def from_json(cls, text: Any) -> Self:
         """Raises DataError for anything else."""
         try:
-            return Measurements(**text).check()
+            return cls(**text).check()
         except TypeError as error:
             raise DataError(f"no measurements: {error}") from error
 

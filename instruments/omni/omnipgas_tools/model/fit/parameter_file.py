@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The file of parameters: what `omni model fit` writes and the replayer reads (docs/model-fit.md has its format)."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

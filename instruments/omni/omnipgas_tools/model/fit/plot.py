@@ -2,24 +2,19 @@
 """Figures 4 and 5 of the LogGPS paper: the round trip against the length, measured (points) and modelled (lines), for
 each computation w."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import matplotlib
 
 matplotlib.use("Agg")
 import numpy as np
 from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from omnipgas_tools.model.fit.equations import LOGGPS
 from omnipgas_tools.model.fit.fitting import Fit
 from omnipgas_tools.report.terminal import size_text
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 FORMATS = (".png", ".svg")
 POINTS = 400  # of a line

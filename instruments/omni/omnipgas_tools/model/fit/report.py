@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What was fitted, as tables on the terminal."""
 
-from __future__ import annotations
-
 from rich.console import Console
 from rich.table import Table
 
