@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from omnipgas_tools.libraries.catalog import Hosts
-from omnipgas_tools.measure import network, runner
+from omnipgas_tools.measure import network, rounds
 
 FILE_WIDTH = 140  # characters of a table that goes into a file
 INTERRUPTED = 130  # exit status after Ctrl-C
@@ -160,7 +160,7 @@ def progress_console() -> Console:
     return console
 
 
-class Bar(runner.Progress):
+class Bar(rounds.Progress):
     """A progress bar, on a terminal."""
 
     def __init__(self, console: Console) -> None:

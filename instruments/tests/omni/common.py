@@ -20,7 +20,8 @@ from commands import LIMIT, OMNI, unframed
 from omnipgas_tools.cli import app
 from omnipgas_tools.libraries import adding, catalog
 from omnipgas_tools.measure import network, results
-from omnipgas_tools.measure.runner import Contender, Progress
+from omnipgas_tools.measure.rounds import Progress
+from omnipgas_tools.measure.runner import Contender
 from typer.testing import CliRunner
 
 MOCK = Path(__file__).parent / "hostile_worker.py"

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 from omnipgas_tools.measure import runner
 from omnipgas_tools.measure.jobs import Jobs
-from omnipgas_tools.measure.runner import Contender, Limits
+from omnipgas_tools.measure.rounds import Limits
+from omnipgas_tools.measure.runner import Contender
 from omnipgas_tools.measure.worker import WorkerError
 
 from .common import built, children, mock

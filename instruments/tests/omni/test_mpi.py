@@ -3,7 +3,8 @@
 
 import pytest
 from omnipgas_tools.measure import runner
-from omnipgas_tools.measure.runner import Contender, Limits
+from omnipgas_tools.measure.rounds import Limits
+from omnipgas_tools.measure.runner import Contender
 
 from .common import built, children
 

@@ -12,7 +12,8 @@ from commands import run
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.libraries.catalog import Hosts, MissingError
 from omnipgas_tools.measure import endpoints, network
-from omnipgas_tools.measure.runner import Contender, Progress
+from omnipgas_tools.measure.rounds import Progress
+from omnipgas_tools.measure.runner import Contender
 from omnipgas_tools.measure.worker import Worker
 from omnipgas_tools.targets import targets
 from omnipgas_tools.targets.bench import Bench

@@ -5,7 +5,8 @@ import os
 
 import pytest
 from omnipgas_tools.measure import runner
-from omnipgas_tools.measure.runner import Contender, Limits
+from omnipgas_tools.measure.rounds import Limits
+from omnipgas_tools.measure.runner import Contender
 
 from .common import built, children
 

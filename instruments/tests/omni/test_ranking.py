@@ -10,7 +10,7 @@ import pytest
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import results, runner
 from omnipgas_tools.measure.results import Result
-from omnipgas_tools.measure.runner import Progress
+from omnipgas_tools.measure.rounds import Progress
 from omnipgas_tools.report import ranking
 from omnipgas_tools.report.ranking import Contradiction, Place
 from omnipgas_tools.targets import comparison as comparison_targets

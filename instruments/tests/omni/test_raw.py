@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from commands import LIMIT
 from omnipgas_tools.measure import runner
-from omnipgas_tools.measure.runner import Contender, Limits
+from omnipgas_tools.measure.rounds import Limits
+from omnipgas_tools.measure.runner import Contender
 from omnipgas_tools.measure.worker import Worker, WorkerError
 
 from .common import alive, built, children, idle_for_a_second

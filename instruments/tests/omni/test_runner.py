@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from commands import LIMIT
 from omnipgas_tools.measure import runner
-from omnipgas_tools.measure.rounds import Crew
-from omnipgas_tools.measure.runner import Cell, Limits
+from omnipgas_tools.measure.rounds import Crew, Limits
+from omnipgas_tools.measure.runner import Cell
 from omnipgas_tools.measure.worker import Round, Worker
 
 from .common import Log, children, contender

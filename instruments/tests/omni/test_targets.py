@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 from omnipgas_tools import CHECKOUT
 from omnipgas_tools.libraries import catalog
-from omnipgas_tools.measure.runner import Cell, Outcome, Progress
+from omnipgas_tools.measure.rounds import Progress
+from omnipgas_tools.measure.runner import Cell, Outcome
 from omnipgas_tools.measure.worker import Round
 from omnipgas_tools.targets import targets
 from omnipgas_tools.targets.bench import Bench

@@ -7,7 +7,8 @@ import pytest
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.libraries.state import state_of
 from omnipgas_tools.measure import memory, runner
-from omnipgas_tools.measure.runner import Contender, Limits
+from omnipgas_tools.measure.rounds import Limits
+from omnipgas_tools.measure.runner import Contender
 
 from .common import built, children, compiled_against
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from commands import BUILD
 from omnipgas_tools.libraries import catalog
-from omnipgas_tools.measure.runner import Progress
+from omnipgas_tools.measure.rounds import Progress
 from omnipgas_tools.targets import solver as solver_targets
 from omnipgas_tools.targets.bench import Bench
 

@@ -16,7 +16,7 @@ from omnipgas_tools.libraries import catalog, installation
 from omnipgas_tools.libraries.catalog import Found, Hosts, MissingError
 from omnipgas_tools.measure import network, results
 from omnipgas_tools.measure.results import Result
-from omnipgas_tools.measure.runner import Limits
+from omnipgas_tools.measure.rounds import Limits
 from omnipgas_tools.measure.session import Session
 from omnipgas_tools.report.terminal import figure, table_of
 

@@ -9,8 +9,9 @@ from rich.table import Table
 
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.libraries.catalog import MissingError
-from omnipgas_tools.measure import memory, network, results, runner
+from omnipgas_tools.measure import memory, network, results
 from omnipgas_tools.measure.results import Result
+from omnipgas_tools.measure.rounds import Limits
 from omnipgas_tools.measure.session import Session
 from omnipgas_tools.options import JSON, Bar, libs, numbers, over, repeat, threads, timeout, words
 from omnipgas_tools.report.terminal import figure, table_of
@@ -41,7 +42,7 @@ def command(
     known = [name for name, library in rows_of.items() if memory.can_tell(library)]
     chosen = known if libs == "all" else words("--libs", libs, known)
     transports = words("--over", over, list(network.TRANSPORTS))
-    session = Session(json, None, runner.Limits(rounds=repeat, timeout=timeout), seed=0)
+    session = Session(json, None, Limits(rounds=repeat, timeout=timeout), seed=0)
     measured: list[Result] = []
     interrupted = False
     counts = numbers("--threads", threads, 1)

@@ -14,7 +14,7 @@ from omnipgas_tools.libraries import catalog, installation
 from omnipgas_tools.libraries.catalog import MissingError
 from omnipgas_tools.measure import results
 from omnipgas_tools.measure.results import Result
-from omnipgas_tools.measure.runner import Limits
+from omnipgas_tools.measure.rounds import Limits
 from omnipgas_tools.measure.session import Session
 from omnipgas_tools.options import JSON, SEED, Bar, libs, numbers, repeat, sizes, timeout, words
 from omnipgas_tools.overlap import plan as overlap_plan

@@ -9,6 +9,7 @@ import typer
 
 from omnipgas_tools.libraries import catalog, installation
 from omnipgas_tools.measure import endpoints, network, results, resuming, runner
+from omnipgas_tools.measure.rounds import Limits
 from omnipgas_tools.measure.session import Session
 from omnipgas_tools.measure.worker import WorkerError
 from omnipgas_tools.options import Bar, on_hosts, words
@@ -130,7 +131,7 @@ def contenders_of(
 
 def limits(
     quick: bool, repeat: int | None, timeout: float | None, default: float, starts: int | None = 1
-) -> runner.Limits:
+) -> Limits:
     """Those of the options; `default`: the usual timeout."""
     usual = runner.QUICK if quick else replace(runner.FULL, timeout=default)
     rounds, starts = repeat or usual.rounds, starts or usual.starts

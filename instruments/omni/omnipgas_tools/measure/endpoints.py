@@ -19,7 +19,8 @@ from omnipgas_tools.libraries.catalog import Found, Hosts, MissingError, Setting
 from omnipgas_tools.measure import memory, network, results
 from omnipgas_tools.measure.memory import PeerCost
 from omnipgas_tools.measure.results import Result
-from omnipgas_tools.measure.runner import Contender, Limits, Outcome, Progress, run_interleaved
+from omnipgas_tools.measure.rounds import Limits, Progress
+from omnipgas_tools.measure.runner import Contender, Outcome, run_interleaved
 from omnipgas_tools.report.terminal import figure
 
 LAYER = "ompl"

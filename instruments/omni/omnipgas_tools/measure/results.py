@@ -17,7 +17,8 @@ from typing import Any
 from omnipgas_tools import __version__, files
 from omnipgas_tools.libraries.catalog import RANKS, cores
 from omnipgas_tools.measure import stats
-from omnipgas_tools.measure.runner import Cell, Limits
+from omnipgas_tools.measure.rounds import Limits
+from omnipgas_tools.measure.runner import Cell
 from omnipgas_tools.measure.worker import Round
 
 SCHEMA = "omnipgas-bench-1"

@@ -14,9 +14,7 @@ from typing import Any
 from omnipgas_tools.libraries.catalog import Found
 from omnipgas_tools.measure import stats
 from omnipgas_tools.measure.jobs import Jobs, how_started
-from omnipgas_tools.measure.rounds import Arrange, Crew, Entry, Rounds, shuffled
-from omnipgas_tools.measure.rounds import Limits as Limits
-from omnipgas_tools.measure.rounds import Progress as Progress
+from omnipgas_tools.measure.rounds import Arrange, Crew, Entry, Limits, Progress, Rounds, shuffled
 from omnipgas_tools.measure.worker import Round, Worker
 
 RATE_REGION = 4096  # bytes that the messages of `rate` walk over

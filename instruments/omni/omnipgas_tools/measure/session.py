@@ -10,7 +10,7 @@ import typer
 
 from omnipgas_tools.measure import results
 from omnipgas_tools.measure.results import Result
-from omnipgas_tools.measure.runner import Limits
+from omnipgas_tools.measure.rounds import Limits
 from omnipgas_tools.options import INTERRUPTED, check_writable, console_beside, order
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import network
-from omnipgas_tools.measure.runner import Progress
+from omnipgas_tools.measure.rounds import Progress
 from omnipgas_tools.model.fit import machine
 from omnipgas_tools.model.program import PredictionError
 from omnipgas_tools.options import Bar, progress_console

@@ -9,7 +9,8 @@ from omnipgas_tools.libraries import catalog
 from omnipgas_tools.libraries.catalog import Hosts, MissingError
 from omnipgas_tools.measure import network
 from omnipgas_tools.measure.results import Result
-from omnipgas_tools.measure.runner import Cell, Contender, Limits, Outcome, Progress, run_interleaved
+from omnipgas_tools.measure.rounds import Limits, Progress
+from omnipgas_tools.measure.runner import Cell, Contender, Outcome, run_interleaved
 
 Group = dict[str, object]  # of the result file
 ROUNDS = 40

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from omnipgas_tools.halo import rounds as halo_rounds
 from omnipgas_tools.halo.pattern import Pattern, ring
 from omnipgas_tools.libraries import catalog
-from omnipgas_tools.measure.runner import Limits
+from omnipgas_tools.measure.rounds import Limits
 from omnipgas_tools.targets.bench import Bench, limits
 from omnipgas_tools.targets.measurement import Measurement
 from omnipgas_tools.targets.target import Target, at_most

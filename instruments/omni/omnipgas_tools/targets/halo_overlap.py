@@ -8,7 +8,7 @@ from omnipgas_tools.halo import overlap as halo_overlap
 from omnipgas_tools.halo.overlap import Job, Outcome, Way
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import network, stats
-from omnipgas_tools.measure.runner import Limits
+from omnipgas_tools.measure.rounds import Limits
 from omnipgas_tools.measure.worker import Worker
 from omnipgas_tools.targets.bench import Bench, limits
 from omnipgas_tools.targets.measurement import Measurement

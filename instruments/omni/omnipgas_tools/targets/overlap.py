@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.libraries.catalog import MissingError
-from omnipgas_tools.measure.runner import Limits
+from omnipgas_tools.measure.rounds import Limits
 from omnipgas_tools.overlap import plan as overlap_plan
 from omnipgas_tools.overlap import rounds as overlap_rounds
 from omnipgas_tools.overlap import rows as overlap_rows

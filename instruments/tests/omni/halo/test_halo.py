@@ -12,8 +12,8 @@ import pytest
 from commands import unframed
 from omnipgas_tools.halo import rounds as halo_rounds
 from omnipgas_tools.halo.pattern import PatternError, read, ring
-from omnipgas_tools.measure import results, runner
-from omnipgas_tools.measure.runner import Limits
+from omnipgas_tools.measure import results
+from omnipgas_tools.measure.rounds import Limits, Progress
 from omnipgas_tools.report import performance
 from omnipgas_tools.targets.bench import Bench
 from omnipgas_tools.targets.halo import exchange
@@ -99,7 +99,7 @@ def measured(mode: str, *options: str, ranks: int = 2, limits: Limits = FAST) ->
     launch = [*found.library.launch, "--ranks", "{ranks}", *options]
     found = replace(found, library=replace(found.library, launch=launch))
     strategies = ["double-buffer", "single", "mpi"]
-    return halo_rounds.measure(found, ring(ranks, ranks - 1, 64, 64), strategies, limits, 1, runner.Progress())
+    return halo_rounds.measure(found, ring(ranks, ranks - 1, 64, 64), strategies, limits, 1, Progress())
 
 
 def test_the_slowest_rank_counts_and_ratios_are_within_rounds() -> None:
@@ -152,7 +152,7 @@ def test_ctrl_c_keeps_what_was_measured() -> None:
 def compared(build: Path, **bounds: float | None) -> list[Target]:
     others = {name.replace("_", "-"): bound for name, bound in bounds.items()}
     how = Limits(rounds=30, min_rounds=30, tolerance=0.0, seconds=0.001, timeout=2)
-    bench = Bench(build, runner.Progress())
+    bench = Bench(build, Progress())
     found = exchange("ompl", "here", ring(2, 1, 64, 64), others, how).answers(bench)
     assert {row["op"] for row in bench.rows} in ({"double-buffer", *others}, set())
     return found
@@ -165,7 +165,7 @@ def test_a_target_without_a_bound_is_reported_and_one_that_failed_is_missed(mock
     assert missed.line().split("(ompl)")[1].split()[-3:] == ["<=", "1", "missed"]
     assert free.line().split("(ompl)")[1].split()[-2:] == ["no", "bound"]
     assert failed.value is None and not failed.met and "no answer within 2 s" in failed.note
-    bench = Bench(mocks, runner.Progress())
+    bench = Bench(mocks, Progress())
     (none,) = exchange("absent", "here", ring(2, 1, 8, 8), {"mpi": 0.5}, FAST).answers(bench)
     assert none.value is None and "buy one" in none.note
     page = performance.page({"halo": {"machine": results.machine(), "figures": as_published([whole, free])}}, "")

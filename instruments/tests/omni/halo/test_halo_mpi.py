@@ -9,7 +9,7 @@ import pytest
 from omnipgas_tools.halo import rounds as halo_rounds
 from omnipgas_tools.halo.pattern import Pattern, read, ring
 from omnipgas_tools.libraries import catalog
-from omnipgas_tools.measure.runner import Limits, Progress
+from omnipgas_tools.measure.rounds import Limits, Progress
 from omnipgas_tools.targets.bench import Bench
 from omnipgas_tools.targets.halo import exchange
 

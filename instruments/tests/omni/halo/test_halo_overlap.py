@@ -12,7 +12,7 @@ from omnipgas_tools.halo import overlap as halo_overlap
 from omnipgas_tools.halo.overlap import Job, Way, hidden, planes_for
 from omnipgas_tools.libraries.catalog import Hosts
 from omnipgas_tools.measure import network
-from omnipgas_tools.measure.runner import Limits, Progress
+from omnipgas_tools.measure.rounds import Limits, Progress
 from omnipgas_tools.measure.worker import Worker, WorkerError
 from omnipgas_tools.targets import halo_overlap as halo_overlap_targets
 from omnipgas_tools.targets.bench import Bench

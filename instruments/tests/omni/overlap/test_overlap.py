@@ -10,8 +10,7 @@ import jsonschema
 import pytest
 from commands import unframed
 from omnipgas_tools.libraries import catalog
-from omnipgas_tools.measure import runner
-from omnipgas_tools.measure.runner import Limits
+from omnipgas_tools.measure.rounds import Limits, Progress
 from omnipgas_tools.overlap import plan as overlap_plan
 from omnipgas_tools.overlap import plots as overlap_plots
 from omnipgas_tools.overlap import rounds as overlap_rounds
@@ -139,7 +138,7 @@ def measured(
     *chosen: Series, cells: tuple[Cell, ...] = (SMALL, LARGE), journal: Path | None = None, rounds: int = 3
 ) -> Outcome:
     kept = Journal(journal, {"study": "test"})
-    return overlap_rounds.measure(chosen, cells, replace(FAST, rounds=rounds), 1, runner.Progress(), kept)
+    return overlap_rounds.measure(chosen, cells, replace(FAST, rounds=rounds), 1, Progress(), kept)
 
 
 def test_what_rows_hold_of_times_that_are_known() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure.results import Result
-from omnipgas_tools.measure.runner import Limits, Progress
+from omnipgas_tools.measure.rounds import Limits, Progress
 from omnipgas_tools.measure.worker import Worker
 from omnipgas_tools.overlap import plan as overlap_plan
 from omnipgas_tools.overlap import rounds as overlap_rounds

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from omnipgas_tools.commands import tune
 from omnipgas_tools.libraries import catalog
-from omnipgas_tools.measure.runner import Progress
+from omnipgas_tools.measure.rounds import Progress
 from omnipgas_tools.targets import targets
 from omnipgas_tools.targets.bench import Bench
 from omnipgas_tools.targets.tuner import KINDS, beside_the_best, held, judged, recorded
