@@ -8,12 +8,15 @@ lib/libomnipgas.so.0, include/, share/man. So everything finds everything else a
 machines may lack is linked in (OMPL_PORTABLE); auditwheel says which of them it runs on, and that is the tag.
 """
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,14 +74,23 @@ def settle(tree: Path, name: str) -> None:
         shutil.copy(f"/usr/share/doc/{package}/copyright", licences / package)
 
 
+def files_below(tree: Path) -> list[tuple[str, list[str]]]:
+    """As setup() takes data_files: each folder with the files in it."""
+    by_folder = attrgetter("parent")
+    paths = sorted((path for path in sorted(tree.rglob("*")) if path.is_file()), key=by_folder)
+    return [(str(folder.relative_to(tree)), [*map(str, some)]) for folder, some in groupby(paths, by_folder)]
+
+
 def pack(tree: Path, sources: Path, out: Path) -> Path:
     """The wheel of the Python package in `sources`, with the tree, in `out`."""
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder, sources.relative_to(ROOT))  # setuptools leaves its traces beside the sources
         shutil.copytree(sources, package, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
         shutil.copytree(ROOT / "include", Path(folder, "include"))
+        listed = Path(folder, "files.json")
+        listed.write_text(json.dumps(files_below(tree)))
         run(TOOLS / "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, package,
-            OMPL_WHEEL_TREE=str(tree))  # fmt: skip
+            OMPL_WHEEL_FILES=str(listed))  # fmt: skip
         wheel = next(Path(folder).glob("*.whl"))
         tag = re.search(r'"(manylinux_\d+_\d+_\w+)"', run(TOOLS / "auditwheel", "show", wheel))
         if not tag:
