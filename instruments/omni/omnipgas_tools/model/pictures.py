@@ -4,12 +4,9 @@
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
 import numpy as np
-from matplotlib import pyplot as plt
 from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from omnipgas_tools.model.timelines import PARTS, Timeline, lanes
@@ -26,7 +23,8 @@ def breakdown(path: Path, prediction: dict[str, Any]) -> None:
     """A stacked bar for each rank, or for groups of ranks (their mean)."""
     ranks = prediction["per_rank"]
     groups = np.array_split(np.arange(len(ranks)), min(len(ranks), MOST_BARS))
-    figure, axes = plt.subplots(figsize=(WIDTH, 3.6), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
+    axes = figure.subplots()
     bottom = np.zeros(len(groups))
     for part, name in PARTS.items():
         mean = np.array([np.mean([ranks[rank][part] for rank in group]) for group in groups])
@@ -43,7 +41,8 @@ def timeline(path: Path, prediction: dict[str, Any], drawn: Timeline) -> None:
     """A lane for each rank or thread; messages as lines if they are few."""
     total_ns = prediction["predicted_seconds"] * 1e9
     count = min(drawn.lanes, MOST_LANES)
-    figure, axes = plt.subplots(figsize=(WIDTH, min(9.0, 1.2 + 0.32 * count)), layout="constrained")
+    figure = Figure(figsize=(WIDTH, min(9.0, 1.2 + 0.32 * count)), layout="constrained")
+    axes = figure.subplots()
     for number, (part, name) in enumerate(PARTS.items()):
         boxes = [box for one in range(count) for box in lane(drawn, one, number, total_ns)]
         axes.add_collection(PolyCollection(boxes, facecolors=COLORS[part], edgecolors="none", label=name))
@@ -96,4 +95,3 @@ def finish(path: Path, figure: Any, axes: Any, prediction: dict[str, Any]) -> No
         axes.spines[side].set_visible(False)
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=len(PARTS), frameon=False)
     figure.savefig(path, dpi=150)
-    plt.close(figure)

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.overlap.plan import MODES, PAPER, SMALL
@@ -59,7 +57,8 @@ def _against_size(path: Path, rows: Sequence[Result], kind: str, label: str) -> 
     halves: list[tuple[str, Callable[[int], bool]]] = [
         (f"up to {SMALL} B", lambda size: size <= SMALL), (f"from {SMALL} B", lambda size: size >= SMALL),
     ]  # fmt: skip
-    figure, axes = plt.subplots(len(shares), 2, figsize=(2 * PANEL[0], PANEL[1] * len(shares) + 0.4), squeeze=False)
+    figure = Figure(figsize=(2 * PANEL[0], PANEL[1] * len(shares) + 0.4))
+    axes = figure.subplots(len(shares), 2, squeeze=False)
     for line, p_node in zip(axes, shares, strict=True):
         for axis, (title, fits) in zip(line, halves, strict=True):
             mine = [row for row in rows if row["p_node"] == p_node and fits(row["size"])]
@@ -76,7 +75,8 @@ def _against_size(path: Path, rows: Sequence[Result], kind: str, label: str) -> 
 
 def _against_computation(path: Path, rows: Sequence[Result]) -> Path:
     sizes = sorted({row["size"] for row in rows})
-    figure, axes = plt.subplots(1, len(sizes), figsize=(PANEL[0] * len(sizes), PANEL[1] + 0.4), squeeze=False)
+    figure = Figure(figsize=(PANEL[0] * len(sizes), PANEL[1] + 0.4))
+    axes = figure.subplots(1, len(sizes), squeeze=False)
     for axis, size in zip(axes[0], sizes, strict=True):
         mine = [row | {"ratio": float(row["computation"])} for row in rows if row["size"] == size]
         _lines(axis, mine, "ratio", "overlap_percent")
@@ -103,5 +103,4 @@ def _save(figure: Any, legend: Axes, path: Path, rows: Sequence[Result]) -> Path
     figure.tight_layout(rect=(0, 0.06, 1, 1))
     with matplotlib.rc_context({"svg.fonttype": "none"}):  # texts that can be searched
         figure.savefig(path)
-    plt.close(figure)
     return path

@@ -5,11 +5,8 @@ exchange; a solver's residuals."""
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from omnipgas_tools.measure.results import Result
@@ -32,14 +29,8 @@ def plot(path: Path, bench: str, results: list[Result], percentiles: bool = Fals
     lines = -(-len(_series(measured)) // across)
     foot = LEGEND_LINE * lines + 0.2
     height = PANEL[1] * len(rows) + foot
-    figure, axes = plt.subplots(
-        len(rows),
-        columns,
-        figsize=(PANEL[0] * max(columns, 2), height),
-        squeeze=False,
-        sharex=bench == "pingpong",
-        sharey="row",
-    )
+    figure = Figure(figsize=(PANEL[0] * max(columns, 2), height))
+    axes = figure.subplots(len(rows), columns, squeeze=False, sharex=bench == "pingpong", sharey="row")
     if bench != "pingpong":
         _rate(axes[0][0], measured)
     else:
@@ -54,7 +45,6 @@ def plot(path: Path, bench: str, results: list[Result], percentiles: bool = Fals
     figure.legend(handles, labels, loc="lower center", ncols=across, fontsize=8)
     figure.tight_layout(rect=(0, foot / height, 1, 1))
     figure.savefig(path, dpi=130)
-    plt.close(figure)
 
 
 def endpoints(path: Path, results: list[Result]) -> None:
@@ -64,8 +54,8 @@ def endpoints(path: Path, results: list[Result]) -> None:
     names = list(dict.fromkeys(_of_pool(r) for r in swept))
     counts = sorted({r["threads"] for r in swept})
     height = PANEL[1] * max(1, len(names))
-    size = (2 * PANEL[0], height + 0.6)
-    figure, axes = plt.subplots(max(1, len(names)), 2, figsize=size, squeeze=False, sharey="col")
+    figure = Figure(figsize=(2 * PANEL[0], height + 0.6))
+    axes = figure.subplots(max(1, len(names)), 2, squeeze=False, sharey="col")
     panels = (("pingpong", "mean latency [us], one way", min), ("flow", "million messages per second", max))
     for row, name in zip(axes, names, strict=False):
         for axis, (bench, label, best) in zip(row, panels, strict=True):
@@ -88,7 +78,6 @@ def endpoints(path: Path, results: list[Result]) -> None:
     figure.legend(handles, labels, loc="lower center", ncols=4, fontsize=8, title="dashed: the best MPI")
     figure.tight_layout(rect=(0, foot, 1, 1))
     figure.savefig(path, dpi=130)
-    plt.close(figure)
 
 
 def _of_pool(row: Result) -> str:
@@ -105,7 +94,8 @@ def _value(row: Result) -> float:
 def halo(path: Path, results: list[Result]) -> None:
     """The time of an exchange by each strategy, with its interval."""
     measured = [r for r in results if r["status"] == "ok"]
-    figure, axis = plt.subplots(figsize=(6.5, 0.4 * max(3, len(measured)) + 0.9))
+    figure = Figure(figsize=(6.5, 0.4 * max(3, len(measured)) + 0.9), layout="tight")
+    axis = figure.subplots()
     found = [r["halo"]["exchange_us"] for r in measured]
     medians = [one["median"] for one in found]
     reach = [[one["median"] - one["low"] for one in found], [one["high"] - one["median"] for one in found]]
@@ -113,27 +103,19 @@ def halo(path: Path, results: list[Result]) -> None:
     axis.invert_yaxis()
     axis.set_xlabel("exchange on the slowest rank [us], median and 95 % interval")
     axis.grid(alpha=0.3, axis="x")
-    figure.tight_layout()
     figure.savefig(path, dpi=130)
-    plt.close(figure)
 
 
 def residuals(path: Path, result: dict[str, Any]) -> None:
     """The history of a solver's residuals, and its tolerance."""
-    figure, axis = plt.subplots(figsize=(6.4, 4.0))
+    figure = Figure(figsize=(6.4, 4.0), layout="tight")
+    axis = figure.subplots()
     axis.semilogy(result["history"])
     axis.axhline(result["tolerance"], color="gray", linestyle=":")
     axis.set_xlabel("iteration")
     axis.set_ylabel("|r| / |b|")
     axis.set_title(f"{result['matrix']}, {result['precond']}")
-    figure.tight_layout()
     figure.savefig(path, dpi=130)
-    plt.close(figure)
-
-
-def _colors(results: list[Result]) -> dict[str, Any]:
-    libraries = list(dict.fromkeys(r["library"] for r in results))
-    return {library: f"C{i % 10}" for i, library in enumerate(libraries)}
 
 
 def _series(results: list[Result]) -> dict[tuple[str, str], list[Result]]:
@@ -143,29 +125,26 @@ def _series(results: list[Result]) -> dict[tuple[str, str], list[Result]]:
     return series
 
 
-def _latency(axis: Axes, results: list[Result], percentiles: bool) -> None:
-    colors = _colors(results)
+def _lines(axis: Axes, results: list[Result], across: str, up: str, **look: Any) -> None:
+    """One for each library and operation."""
+    libraries = list(dict.fromkeys(r["library"] for r in results))
     for (library, op), rows in _series(results).items():
-        sizes = [r["size"] for r in rows]
-        look: dict[str, Any] = {"color": colors[library], "linestyle": STYLES[op], "linewidth": 1.2}
-        means = [r["latency_us"]["slowest_thread_mean"] for r in rows]
-        axis.plot(sizes, means, marker=".", label=f"{library} {op}", **look)
-        for name, (marker, alpha) in PERCENTILES.items() if percentiles else ():
-            values = [r["latency_us"][name] for r in rows]
-            axis.plot(
-                sizes, values, marker=marker, markersize=3, alpha=alpha, **{**look, "linewidth": 0.5}
-            )
+        color = f"C{libraries.index(library) % 10}"
+        usual = {"marker": ".", "color": color, "linestyle": STYLES[op], "label": f"{library} {op}"}
+        axis.plot([r[across] for r in rows], [r[up] for r in rows], **usual | look)
+
+
+def _latency(axis: Axes, results: list[Result], percentiles: bool) -> None:
+    rows = [r | r["latency_us"] for r in results]
+    _lines(axis, rows, "size", "slowest_thread_mean", linewidth=1.2)
+    for name, (marker, alpha) in PERCENTILES.items() if percentiles else ():
+        _lines(axis, rows, "size", name, marker=marker, markersize=3, alpha=alpha, linewidth=0.5, label=None)
     axis.set_yscale("log")
     sizes_below(axis)
 
 
 def _bandwidth(axis: Axes, results: list[Result]) -> None:
-    colors = _colors(results)
-    for (library, op), rows in _series(results).items():
-        values = [r["bandwidth_MBps"] for r in rows]
-        axis.plot(
-            [r["size"] for r in rows], values, marker=".", color=colors[library], linestyle=STYLES[op]
-        )
+    _lines(axis, results, "size", "bandwidth_MBps")
     axis.set_xlabel("size of a message [byte]")
     sizes_below(axis)
 
@@ -173,25 +152,12 @@ def _bandwidth(axis: Axes, results: list[Result]) -> None:
 def sizes_below(axis: Axes) -> None:
     """Sizes in bytes as the horizontal axis."""
     axis.set_xscale("log", base=2)
-    axis.xaxis.set_major_formatter(
-        FuncFormatter(lambda size, _: size_text(int(size)).replace("iB", ""))
-    )
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda size, _: size_text(int(size)).replace("iB", "")))
     axis.grid(alpha=0.3)
 
 
 def _rate(axis: Axes, results: list[Result]) -> None:
-    colors = _colors(results)
-    for (library, op), rows in _series(results).items():
-        threads = [r["threads"] for r in rows]
-        rates = [r["rate_Mps"] for r in rows]
-        axis.plot(
-            threads,
-            rates,
-            marker="o",
-            color=colors[library],
-            linestyle=STYLES[op],
-            label=f"{library} {op}",
-        )
+    _lines(axis, results, "threads", "rate_Mps", marker="o")
     axis.set_xticks(sorted({r["threads"] for r in results}))
     axis.set_xlabel("threads")
     axis.set_ylabel("million messages per second")

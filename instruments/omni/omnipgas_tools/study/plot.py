@@ -4,11 +4,8 @@ and what modelled."""
 
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from omnipgas_tools.study import tables
 from omnipgas_tools.study.plan import BASE, PARTITIONS, SERIES, WORKS
@@ -19,7 +16,8 @@ STYLES = {"fix": "o-", "metis": "s--"}
 
 def plot(path: Path, found: Found) -> None:
     """Writes it; a panel of what was left out is empty."""
-    figure, axes = plt.subplots(2, 2, figsize=(11, 8))
+    figure = Figure(figsize=(11, 8), layout="tight")
+    axes = figure.subplots(2, 2)
     for axis, work, title in ((axes[0][0], "spmv", "SpMV (figure 2)"), (axes[0][1], "cg", "CG (figure 3)")):
         _ratios(axis, found, work)
         axis.set_title(f"{title}, modelled")
@@ -30,9 +28,7 @@ def plot(path: Path, found: Found) -> None:
         if axis.get_legend_handles_labels()[0]:
             axis.legend(fontsize=8)
     figure.suptitle(f"Halo exchange of {found['plan']['matrix'].partition('=')[2]}")
-    figure.tight_layout()
     figure.savefig(path, dpi=130)
-    plt.close(figure)
 
 
 def _ratios(axis: Axes, found: Found, work: str) -> None:

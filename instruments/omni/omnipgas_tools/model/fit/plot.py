@@ -4,12 +4,9 @@ each computation w."""
 
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
 import numpy as np
-from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from omnipgas_tools.model.fit.equations import LOGGPS
@@ -22,7 +19,8 @@ POINTS = 400  # of a line
 
 def plot(path: Path, title: str, fit: Fit) -> None:
     """Left the round trips, logarithmic; right, around S and linear as in the paper, what they take beyond w."""
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4.5))
+    figure = Figure(figsize=(11, 4.5), layout="tight")
+    axes = figure.subplots(1, 2)
     s, S = fit.lengths.pair
     longest = fit.measurements.lengths[-1]
     near = min(longest, 4 * (s if longest < S else S))
@@ -41,9 +39,7 @@ def plot(path: Path, title: str, fit: Fit) -> None:
     axes[1].set_ylim(bottom=0)
     axes[0].legend(fontsize=8)
     figure.suptitle(f"{title}: measured (points) and LogGPS (lines)")
-    figure.tight_layout()
     figure.savefig(path, dpi=130)
-    plt.close(figure)
 
 
 def _curves(axis: Axes, fit: Fit, top: int, less_work: bool) -> None:
