@@ -4,28 +4,15 @@
 import os
 import signal
 import sys
+from importlib import import_module
 
 import typer
 
 from omnipgas_tools import __version__
-from omnipgas_tools.commands import (
-    cg,
-    endpoints,
-    figures,
-    halo,
-    libs,
-    memory,
-    model,
-    overlap,
-    partition,
-    pingpong,
-    rank,
-    rate,
-    report,
-    spmv,
-    study,
-    tune,
-)
+
+COMMANDS = ("halo", "overlap", "report", "memory", "rank", "cg", "spmv", "partition", "pingpong", "rate", "endpoints",
+            "figures")  # fmt: skip
+GROUPS = ("model", "libs", "study", "tune")
 
 app = typer.Typer(
     help="Measures communication layers with threads, each beside a hand-written baseline.",
@@ -33,24 +20,11 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for name, command in {
-    "halo": halo,
-    "overlap": overlap,
-    "report": report,
-    "memory": memory,
-    "rank": rank,
-    "cg": cg,
-    "spmv": spmv,
-    "partition": partition,
-    "pingpong": pingpong,
-    "rate": rate,
-    "endpoints": endpoints,
-    "figures": figures,
-}.items():
-    app.command(name)(command.command)
-app.command("targets", hidden=True)(figures.command)
-for name, group in {"model": model, "libs": libs, "study": study, "tune": tune}.items():
-    app.add_typer(group.app, name=name)
+for name in COMMANDS:
+    app.command(name)(import_module(f"omnipgas_tools.commands.{name}").command)
+app.command("targets", hidden=True)(import_module("omnipgas_tools.commands.figures").command)
+for name in GROUPS:
+    app.add_typer(import_module(f"omnipgas_tools.commands.{name}").app, name=name)
 
 
 def show_version(wanted: bool) -> None:
