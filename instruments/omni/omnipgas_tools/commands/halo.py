@@ -18,7 +18,7 @@ from omnipgas_tools.measure import network, results
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.rounds import Limits
 from omnipgas_tools.measure.session import Session
-from omnipgas_tools.report.terminal import figure, table_of
+from omnipgas_tools.report.terminal import figure, problems, table_of
 
 SIZES = re.compile(r"([1-9]\d*)(?::([1-9]\d*))?")
 
@@ -89,13 +89,7 @@ def command(
     rows = halo_rounds.rows(outcome, divisor)
     rows += [results.skipped("halo", found.name, *why) | {"ranks": shape.ranks} for why in skipped.items()]
     show(session.console, rows, outcome, options.between(hosts, rate))
-
-    def draw(path: Path) -> None:
-        from omnipgas_tools.report import plots
-
-        plots.halo(path, rows)
-
-    raise session.end(rows, outcome.started, outcome.interrupted, draw)
+    raise session.end(rows, outcome.started, outcome.interrupted, lambda plots, path: plots.halo(path, rows))
 
 
 def _strategies(text: str) -> list[str]:
@@ -187,11 +181,7 @@ def show(console: Console, rows: Sequence[Result], outcome: halo_rounds.Outcome,
             name += f" ({carried})"
         table.add_row(name, *_texts(row["halo"]["exchange_us"]), *_texts(row["halo"]["of_base"]))
     console.print(table)
-    for row in rows:
-        if row["status"] != "ok":
-            console.print(f"{row['op']} {row['status']}: {row['reason']}", style="yellow", markup=False)
-    if outcome.interrupted:
-        console.print("Interrupted: what was measured until then is reported.", style="bold")
+    problems(console, rows, "{op}")
 
 
 def _texts(found: dict[str, float] | None) -> tuple[str, str]:

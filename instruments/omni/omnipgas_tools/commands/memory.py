@@ -14,7 +14,7 @@ from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.rounds import Limits
 from omnipgas_tools.measure.session import Session
 from omnipgas_tools.options import JSON, Bar, libs, numbers, over, repeat, threads, timeout, words
-from omnipgas_tools.report.terminal import figure, table_of
+from omnipgas_tools.report.terminal import figure, problems, table_of
 
 OP = "put"
 
@@ -71,9 +71,7 @@ def show(console: Console, measured: list[Result]) -> None:
     """The table, then what went wrong and why."""
     console.print("Memory of a rank, and what one more rank adds to it", style="bold")
     console.print(table(measured))
-    for row in measured:
-        if row["status"] != "ok":
-            console.print(f"{row['library']} {row['status']}: {row['reason']}", style="yellow", markup=False)
+    problems(console, measured)
 
 
 def table(measured: list[Result]) -> Table:

@@ -34,7 +34,7 @@ from omnipgas_tools.overlap.plan import (
     Series,
 )
 from omnipgas_tools.overlap.rounds import Journal, JournalError
-from omnipgas_tools.report.terminal import figure, size_text, table_of
+from omnipgas_tools.report.terminal import figure, problems, size_text, table_of
 
 LIBRARIES = "ompl,mpich,openmpi,intel"
 SIZES_OF_THE_PAPER = ",".join(str(1 << p) for p in range(23))  # 1 B to 4 MiB
@@ -155,7 +155,7 @@ def _measure(
     with Bar(session.console) as bar:
         outcome = overlap_rounds.measure(series, cells, limits, session.seed, bar, journal)
     rows = [*overlap_rows.rows(outcome), *missing]
-    show(session.console, rows, outcome.interrupted)
+    show(session.console, rows)
     libraries = {" ".join(map(str, one.key)): one.started for one in outcome.records}
     end = session.end(rows, libraries, outcome.interrupted)
     if plots:
@@ -214,7 +214,7 @@ COLUMNS = {
 }  # fmt: skip
 
 
-def show(console: Console, rows: Sequence[Result], interrupted: bool) -> None:
+def show(console: Console, rows: Sequence[Result]) -> None:
     """A table for each collective, number of ranks, computation, kernel and skew; then what went wrong and why."""
     measured = [row for row in rows if row["status"] == "ok"]
     kinds = ("op", "ranks", "computation", "kernel", "skew_us")
@@ -224,15 +224,7 @@ def show(console: Console, rows: Sequence[Result], interrupted: bool) -> None:
         console.print(_table(mine))
     if emulations := dict.fromkeys(row["emulation"] for row in measured if row["emulation"]):
         console.print(f"Emulated: {'; '.join(emulations)}.", style="dim")
-    problems = (
-        f"{row['library']} {row['mode']} {row['algorithm']}, {row['ranks']} ranks, {row['op']} {row['status']}:"
-        f" {row['reason']}"
-        for row in rows if row["status"] != "ok"
-    )  # fmt: skip
-    for problem in dict.fromkeys(problems):
-        console.print(problem, style="yellow", markup=False)
-    if interrupted:
-        console.print("Interrupted: what was measured until then is reported.", style="bold")
+    problems(console, rows, "{library} {mode} {algorithm}, {ranks} ranks, {op}")
 
 
 def _title(row: Result) -> str:

@@ -3,7 +3,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 
 import typer
 
@@ -65,13 +64,10 @@ def measure(request: Request, session: Session) -> typer.Exit:
     terminal.show(session.console, request.bench, outcome, rows)
     if done:
         session.console.print(f"{len(kept.rows)} results of {session.json} were kept.")
-
-    def draw(path: Path) -> None:
-        from omnipgas_tools.report import plots
-
-        plots.plot(path, request.bench, rows, request.percentiles)
-
-    return session.end(rows, outcome.started, outcome.interrupted, draw)
+    return session.end(
+        rows, outcome.started, outcome.interrupted,
+        lambda plots, path: plots.plot(path, request.bench, rows, request.percentiles),
+    )  # fmt: skip
 
 
 def measure_endpoints(request: Request, sizes: list[int], session: Session) -> typer.Exit:
@@ -99,14 +95,9 @@ def measure_endpoints(request: Request, sizes: list[int], session: Session) -> t
             session.console.print(f"memory per peer of {found.name}: {error}", style="yellow", markup=False)
     rows = endpoints.rows(outcomes, costs) + rows
     endpoints.show(session.console, rows, request.hosts)
-
-    def draw(path: Path) -> None:
-        from omnipgas_tools.report import plots
-
-        plots.endpoints(path, rows)
-
     started = {name: how for outcome in outcomes for name, how in outcome.started.items()}
-    return session.end(rows, started, any(outcome.interrupted for outcome in outcomes), draw)
+    interrupted = any(outcome.interrupted for outcome in outcomes)
+    return session.end(rows, started, interrupted, lambda plots, path: plots.endpoints(path, rows))
 
 
 def contenders_of(

@@ -21,7 +21,7 @@ from omnipgas_tools.measure.memory import PeerCost
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.rounds import Limits, Progress
 from omnipgas_tools.measure.runner import Contender, Outcome, run_interleaved
-from omnipgas_tools.report.terminal import figure
+from omnipgas_tools.report.terminal import figure, problems
 
 LAYER = "ompl"
 SIZE = 8  # bytes of a message
@@ -112,6 +112,4 @@ def show(console: Console, measured: list[Result], hosts: int) -> None:
     where = "between two hosts" if hosts == 2 else "within a host"
     console.print(f"Threads and endpoints, messages of {SIZE} B {where}", style="bold")
     console.print(table(measured))
-    problems = (f"{r['library']} {r['status']}: {r['reason']}" for r in measured if r["status"] != "ok")
-    for problem in dict.fromkeys(problems):
-        console.print(problem, style="yellow", markup=False)
+    problems(console, measured)

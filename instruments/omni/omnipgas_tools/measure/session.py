@@ -13,6 +13,8 @@ from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.rounds import Limits
 from omnipgas_tools.options import INTERRUPTED, check_writable, console_beside, order
 
+Draw = Callable[[Any, Path], None]  # told the module report/plots.py, which takes long to load, and the file
+
 
 class Session:
     """Begins before anything is measured: what cannot be written ends the command then."""
@@ -31,16 +33,16 @@ class Session:
             results.write(self.json, results.document(self.machine, said, list(rows)))
 
     def end(
-        self,
-        rows: Sequence[Result],
-        libraries: dict[str, Any],
-        interrupted: bool,
-        draw: Callable[[Path], None] | None = None,
+        self, rows: Sequence[Result], libraries: dict[str, Any], interrupted: bool, draw: Draw | None = None
     ) -> typer.Exit:
         """Writes what was asked for; the end of the command, a failure if nothing was measured."""
+        if interrupted:
+            self.console.print("Interrupted: what was measured until then is reported.", style="bold")
         self.write(rows, libraries, interrupted)
         if self.plot and draw:
-            draw(self.plot)
+            from omnipgas_tools.report import plots
+
+            draw(plots, self.plot)
             self.console.print(f"Plot: {self.plot}")
         measured = any(row["status"] == "ok" for row in rows)
         return typer.Exit(INTERRUPTED if interrupted else 0 if measured else 1)

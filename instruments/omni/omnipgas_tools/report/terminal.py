@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tables on the terminal."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -75,6 +75,13 @@ def tables(outcome: Outcome, threads: int, width: int) -> Iterator[Table]:
         yield out
 
 
+def problems(console: Console, rows: Iterable[Result], name: str = "{library}") -> None:
+    """What went wrong and why, each once; `name`: what a row is called by."""
+    said = (f"{name.format_map(row)} {row['status']}: {row['reason']}" for row in rows if row["status"] != "ok")
+    for line in dict.fromkeys(said):
+        console.print(line, style="yellow", markup=False)
+
+
 def show(console: Console, bench: str, outcome: Outcome, results: list[Result]) -> None:
     """All tables, then what went wrong and why."""
     unit = "latency, us, one way, slowest thread" if bench == "pingpong" else "million messages/s"
@@ -86,11 +93,7 @@ def show(console: Console, bench: str, outcome: Outcome, results: list[Result]) 
     if baselines := {c.contender.baseline for c in outcome.cells if c.contender.baseline != c.contender.key} & measured:
         names = ", ".join(sorted({name for name, _ in baselines}))
         console.print(f"Second lines: ratio to the hand-written baseline ({names}), median over rounds.", style="dim")
-    problems = (f"{r['library']} {r['status']}: {r['reason']}" for r in results if r["status"] != "ok")
-    for problem in dict.fromkeys(problems):
-        console.print(Text(problem, style="yellow"))
+    problems(console, results)
     caveats = {name.rpartition(", ")[0]: how["caveats"] for name, how in outcome.started.items()}
     for library in (name for name, texts in caveats.items() if texts):
         console.print(Text(f"{library}: {'; '.join(caveats[library])}", style="dim"))
-    if outcome.interrupted:
-        console.print("Interrupted: what was measured until then is reported.", style="bold")
