@@ -98,9 +98,8 @@ static PyObject* finish(core_transfer* t, int code) {
 /* Runs one of the above, without the GIL if it may take long. */
 static int run(int (*operation)(const core_transfer*), const core_transfer* t) {
   if (is_short_copy(t)) return operation(t);
-  PyThreadState* thread = PyEval_SaveThread();
-  const int code = operation(t);
-  PyEval_RestoreThread(thread);
+  int code;
+  WITHOUT_GIL(code, operation(t));
   return code;
 }
 
@@ -127,9 +126,8 @@ static int signal_word(ompl_ctx* ctx, uint32_t rank, uint64_t flag) {
     if (ctx == OMPL_CTX_DEFAULT) return core.put_word(rank, flag);
     return core.ctx_put_word(ctx, rank, flag, OMPL_FOREVER);
   }
-  PyThreadState* thread = PyEval_SaveThread();
-  const int code = core.ctx_put_word(ctx, rank, flag, OMPL_FOREVER);
-  PyEval_RestoreThread(thread);
+  int code;
+  WITHOUT_GIL(code, core.ctx_put_word(ctx, rank, flag, OMPL_FOREVER));
   return code;
 }
 
@@ -228,10 +226,7 @@ static PyObject* context_close(PyObject* object, PyObject* unused) {
   (void)unused;
   core_context* self = (core_context*)object;
   int code = OMPL_OK;
-  if (self->state == CORE_OPEN && !core_finalized) {
-    Py_BEGIN_ALLOW_THREADS code = core.ctx_destroy(self->handle);
-    Py_END_ALLOW_THREADS
-  }
+  if (self->state == CORE_OPEN && !core_finalized) WITHOUT_GIL(code, core.ctx_destroy(self->handle));
   if (self->state == CORE_OPEN) self->state = CORE_CLOSED;
   return core_result(code);
 }
@@ -312,13 +307,5 @@ static PyMethodDef context_methods[] = {
 };
 static PyType_Slot context_slots[] = {
     {Py_tp_init, context_init}, {Py_tp_methods, context_methods}, {0, NULL}};
-static PyType_Spec context_spec = {"omnipgas._core.Context", sizeof(core_context), 0,
-                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, context_slots};
-
-int core_add_context(PyObject* module) {
-  PyObject* type = PyType_FromSpec(&context_spec);
-  if (type == NULL) return -1;
-  const int added = PyModule_AddObjectRef(module, "Context", type);
-  Py_DECREF(type);
-  return added;
-}
+PyType_Spec core_context_spec = {"omnipgas._core.Context", sizeof(core_context), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, context_slots};

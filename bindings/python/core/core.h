@@ -62,6 +62,9 @@ PyObject* core_raise(int code);
 /* None, or the exception of a code. */
 PyObject* core_result(int code);
 
+/* A list of numbers. */
+PyObject* core_numbers(const size_t* numbers, size_t count);
+
 /* Converts an argument; 0 with an exception set if that fails. Out of range becomes a rank that does not exist. */
 int core_rank(PyObject* value, uint32_t* rank);
 
@@ -114,9 +117,15 @@ CORE_KEYWORD_METHOD(core_put_nb);
 CORE_KEYWORD_METHOD(core_get_nb);
 CORE_KEYWORD_METHOD(core_handle_wait_any);
 
-/* Add the types Context, Handle and Halo. */
-int core_add_context(PyObject* module);
-int core_add_handle(PyObject* module);
-int core_add_halo(PyObject* module);
+/* The types that their files describe and the module adds. */
+extern PyType_Spec core_context_spec, core_handle_spec, core_halo_spec;
+extern PyTypeObject* core_handle_type;
+
+/* Calls something that may take long without the GIL. */
+#define WITHOUT_GIL(code, call)            \
+  do {                                     \
+    Py_BEGIN_ALLOW_THREADS(code) = (call); \
+    Py_END_ALLOW_THREADS                   \
+  } while (0)
 
 #endif /* OMNIPGAS_PYTHON_CORE_H */

@@ -33,8 +33,8 @@ PyObject* core_signal(PyObject* self, PyObject* args, PyObject* names) {
   if (width == 64) signal.op = set ? OMPL_SET64 : OMPL_ADD64;
   if (width == 32) signal.op = set ? OMPL_SET32 : OMPL_ADD32;
   int code;
-  Py_BEGIN_ALLOW_THREADS code = core.ctx_signal(ctx, rank, &signal, OMPL_FOREVER);
-  Py_END_ALLOW_THREADS return core_result(code);
+  WITHOUT_GIL(code, core.ctx_signal(ctx, rank, &signal, OMPL_FOREVER));
+  return core_result(code);
 }
 
 /* Reads `flag comparison value`. */
@@ -152,10 +152,7 @@ PyObject* core_wait_any(PyObject* self, PyObject* args, PyObject* names) {
 PyObject* core_wait_some(PyObject* self, PyObject* args, PyObject* names) {
   waiting w = {0};
   if (!wait_several(attempt_some, self, args, names, &w)) return release(&w, NULL);
-  PyObject* found = PyList_New((Py_ssize_t)w.found);
-  for (size_t i = 0; found != NULL && i < w.found; ++i)
-    PyList_SetItem(found, (Py_ssize_t)i, PyLong_FromSize_t(w.indices[i]));
-  return release(&w, found);
+  return release(&w, core_numbers(w.indices, w.found));
 }
 
 PyObject* core_wait_all(PyObject* self, PyObject* args, PyObject* names) {
@@ -200,11 +197,12 @@ static PyObject* run_atomic(PyObject* self, PyObject* args, PyObject* names, int
   uint64_t wide = 0;
   uint32_t narrow = 0;
   int code;
-  Py_BEGIN_ALLOW_THREADS if (width == 64) code = core.ctx_atomic64(
-      ctx, rank, word->offset, op, value, expected, wanted ? &wide : NULL, OMPL_FOREVER);
-  else code = core.ctx_atomic32(ctx, rank, word->offset, op, (uint32_t)value, (uint32_t)expected,
-                                wanted ? &narrow : NULL, OMPL_FOREVER);
-  Py_END_ALLOW_THREADS if (code < 0 || !wanted) return core_result(code);
+  WITHOUT_GIL(code, width == 64
+                        ? core.ctx_atomic64(ctx, rank, word->offset, op, value, expected,
+                                            wanted ? &wide : NULL, OMPL_FOREVER)
+                        : core.ctx_atomic32(ctx, rank, word->offset, op, (uint32_t)value,
+                                            (uint32_t)expected, wanted ? &narrow : NULL, OMPL_FOREVER));
+  if (code < 0 || !wanted) return core_result(code);
   if (width == 32)
     return word->is_signed ? PyLong_FromLong((int32_t)narrow) : PyLong_FromUnsignedLong(narrow);
   return word->is_signed ? PyLong_FromLongLong((int64_t)wide) : PyLong_FromUnsignedLongLong(wide);

@@ -70,8 +70,8 @@ static int halo_init(core_halo* self, PyObject* args, PyObject* names) {
   ompl_halo_neighbor* neighbors = read_neighbors(list, self->neighbors);
   if (neighbors == NULL) return -1;
   int code;
-  Py_BEGIN_ALLOW_THREADS code = core.halo_create(&config, neighbors, self->neighbors, &self->halo);
-  Py_END_ALLOW_THREADS PyMem_Free(neighbors);
+  WITHOUT_GIL(code, core.halo_create(&config, neighbors, self->neighbors, &self->halo));
+  PyMem_Free(neighbors);
   return code < 0 ? (core_raise(code), -1) : 0;
 }
 
@@ -92,8 +92,8 @@ static PyObject* halo_start(PyObject* object, PyObject* args) {
   if (PyErr_Occurred() != NULL) return NULL;
   waiting w = {self, NULL, 0};
   int code;
-  Py_BEGIN_ALLOW_THREADS code = attempt_start(&w, 0);
-  Py_END_ALLOW_THREADS if (code == OMPL_ERR_TIMEOUT) code = core_block(attempt_start, &w, timeout_ns);
+  WITHOUT_GIL(code, attempt_start(&w, 0));
+  if (code == OMPL_ERR_TIMEOUT) code = core_block(attempt_start, &w, timeout_ns);
   return core_result(code);
 }
 
@@ -118,9 +118,7 @@ static PyObject* halo_wait_some(PyObject* self, PyObject* const* args, Py_ssize_
   w.indices = PyMem_Calloc(w.of->neighbors + 1, sizeof *w.indices);
   if (w.indices == NULL) return PyErr_NoMemory();
   const int code = core_block(attempt_some, &w, timeout_ns);
-  PyObject* found = code < 0 ? core_raise(code) : PyList_New((Py_ssize_t)w.found);
-  for (size_t i = 0; found != NULL && i < w.found; ++i)
-    PyList_SetItem(found, (Py_ssize_t)i, PyLong_FromSize_t(w.indices[i]));
+  PyObject* found = code < 0 ? core_raise(code) : core_numbers(w.indices, w.found);
   PyMem_Free(w.indices);
   return found;
 }
@@ -153,8 +151,8 @@ static PyObject* halo_free(PyObject* object, PyObject* unused) {
   ompl_halo* halo = self->halo;
   int code;
   self->halo = NULL;
-  Py_BEGIN_ALLOW_THREADS code = core.halo_destroy(halo);
-  Py_END_ALLOW_THREADS return core_result(code);
+  WITHOUT_GIL(code, core.halo_destroy(halo));
+  return core_result(code);
 }
 
 /* Freeing is collective, so what nobody holds any more is not freed here. */
@@ -188,13 +186,5 @@ static PyMethodDef halo_methods[] = {
 };
 static PyType_Slot halo_slots[] = {
     {Py_tp_init, halo_init}, {Py_tp_dealloc, halo_dealloc}, {Py_tp_methods, halo_methods}, {0, NULL}};
-static PyType_Spec halo_spec = {"omnipgas._core.Halo", sizeof(core_halo), 0,
-                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, halo_slots};
-
-int core_add_halo(PyObject* module) {
-  PyObject* type = PyType_FromSpec(&halo_spec);
-  if (type == NULL) return -1;
-  const int added = PyModule_AddObjectRef(module, "Halo", type);
-  Py_DECREF(type);
-  return added;
-}
+PyType_Spec core_halo_spec = {"omnipgas._core.Halo", sizeof(core_halo), 0,
+                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, halo_slots};

@@ -8,8 +8,6 @@ typedef struct {
   ompl_handle operation;
 } core_handle;
 
-static PyTypeObject* handle_type = NULL;
-
 /* The operation is over: gives the buffer back. */
 static void settle(core_handle* self) {
   if (!self->pending) return;
@@ -73,7 +71,7 @@ static PyObject* post(PyObject* self, PyObject* const* sides, int is_get, PyObje
   if (t.strided)
     PyErr_SetString(PyExc_ValueError, "both sides of a nonblocking operation are contiguous");
   else
-    handle = PyObject_New(core_handle, handle_type);
+    handle = PyObject_New(core_handle, core_handle_type);
   if (handle == NULL) {
     PyBuffer_Release(&t.view);
     return NULL;
@@ -138,7 +136,7 @@ PyObject* core_handle_wait_any(PyObject* self, PyObject* args, PyObject* names) 
   if (s.operations == NULL) return PyErr_NoMemory();
   for (size_t i = 0; i < s.count; ++i) {
     PyObject* item = PyList_GetItem(list, (Py_ssize_t)i);
-    if (!PyObject_TypeCheck(item, handle_type)) {
+    if (!PyObject_TypeCheck(item, core_handle_type)) {
       PyMem_Free(s.operations);
       PyErr_SetString(PyExc_TypeError, "a list of handles is wanted");
       return NULL;
@@ -163,10 +161,5 @@ static PyMethodDef handle_methods[] = {
 };
 static PyType_Slot handle_slots[] = {
     {Py_tp_dealloc, handle_dealloc}, {Py_tp_methods, handle_methods}, {0, NULL}};
-static PyType_Spec handle_spec = {"omnipgas._core.Handle", sizeof(core_handle), 0,
-                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, handle_slots};
-
-int core_add_handle(PyObject* module) {
-  handle_type = (PyTypeObject*)PyType_FromSpec(&handle_spec);
-  return handle_type == NULL ? -1 : PyModule_AddObjectRef(module, "Handle", (PyObject*)handle_type);
-}
+PyType_Spec core_handle_spec = {"omnipgas._core.Handle", sizeof(core_handle), 0,
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, handle_slots};

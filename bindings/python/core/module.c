@@ -11,6 +11,7 @@
 struct core_library core;
 int core_finalized = 0;
 PyTypeObject* core_section_type = NULL;
+PyTypeObject* core_handle_type = NULL;
 
 static PyObject* ompl_error = NULL;
 static PyObject* ompl_timeout = NULL;
@@ -36,6 +37,13 @@ PyObject* core_raise(int code) {
 PyObject* core_result(int code) {
   if (code < 0) return core_raise(code);
   Py_RETURN_NONE;
+}
+
+PyObject* core_numbers(const size_t* numbers, size_t count) {
+  PyObject* list = PyList_New((Py_ssize_t)count);
+  for (size_t i = 0; list != NULL && i < count; ++i)
+    PyList_SetItem(list, (Py_ssize_t)i, PyLong_FromSize_t(numbers[i]));
+  return list;
 }
 
 int core_rank(PyObject* value, uint32_t* rank) {
@@ -90,9 +98,7 @@ int core_block(core_attempt attempt, void* call, int64_t timeout_ns) {
   if (code != OMPL_ERR_TIMEOUT || timeout_ns == 0) return code;
   const int64_t end = timeout_ns < 0 ? INT64_MAX : now_ns() + timeout_ns;
   for (int64_t slice = kSlice_ns; slice > 0; slice = end - now_ns()) {
-    PyThreadState* thread = PyEval_SaveThread();
-    code = attempt(call, slice < kSlice_ns ? slice : kSlice_ns);
-    PyEval_RestoreThread(thread);
+    WITHOUT_GIL(code, attempt(call, slice < kSlice_ns ? slice : kSlice_ns));
     if (code != OMPL_ERR_TIMEOUT) return code;
     if (PyErr_CheckSignals() != 0) return CORE_RAISED;
   }
@@ -116,22 +122,17 @@ static PyObject* load(PyObject* module, PyObject* path) {
   Py_RETURN_NONE;
 }
 
-/* Calls a collective function without the GIL. */
-#define WITHOUT_GIL(code, call)       \
-  Py_BEGIN_ALLOW_THREADS code = call; \
-  Py_END_ALLOW_THREADS
-
 static PyObject* init(PyObject* module, PyObject* unused) {
   (void)module, (void)unused;
   int code;
-  WITHOUT_GIL(code, core.init())
+  WITHOUT_GIL(code, core.init());
   return core_result(code);
 }
 
 static PyObject* finalize(PyObject* module, PyObject* unused) {
   (void)module, (void)unused;
   int code;
-  WITHOUT_GIL(code, core.finalize())
+  WITHOUT_GIL(code, core.finalize());
   if (code != OMPL_ERR_STATE) core_finalized = 1;
   return core_result(code);
 }
@@ -172,7 +173,7 @@ static PyObject* alloc(PyObject* module, PyObject* size) {
   if (bytes == (size_t)-1 && PyErr_Occurred() != NULL) return NULL;
   uint64_t offset = 0;
   int code;
-  WITHOUT_GIL(code, core.alloc(bytes, &offset))
+  WITHOUT_GIL(code, core.alloc(bytes, &offset));
   return code < 0 ? core_raise(code) : PyLong_FromUnsignedLongLong(offset);
 }
 
@@ -181,7 +182,7 @@ static PyObject* free_offset(PyObject* module, PyObject* value) {
   uint64_t offset;
   int code;
   if (!core_offset(value, &offset)) return NULL;
-  WITHOUT_GIL(code, core.free(offset))
+  WITHOUT_GIL(code, core.free(offset));
   return core_result(code);
 }
 
@@ -277,6 +278,12 @@ static PyType_Spec section_spec = {"omnipgas._core.Section", sizeof(core_section
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "omnipgas._core", NULL, -1, functions, NULL, NULL, NULL};
 
+/* Makes a type and adds it to the module; NULL if that fails. The reference is the caller's, for good. */
+static PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec* spec) {
+  PyObject* type = PyType_FromSpec(spec);
+  return type != NULL && PyModule_AddObjectRef(module, name, type) == 0 ? (PyTypeObject*)type : NULL;
+}
+
 PyMODINIT_FUNC PyInit__core(void) {
   PyObject* module = PyModule_Create(&definition);
   if (module == NULL) return NULL;
@@ -284,12 +291,13 @@ PyMODINIT_FUNC PyInit__core(void) {
   PyObject* bases = PyTuple_Pack(2, ompl_error, PyExc_TimeoutError);
   ompl_timeout = bases == NULL ? NULL : PyErr_NewException("omnipgas.OmplTimeoutError", bases, NULL);
   Py_XDECREF(bases);
-  core_section_type = (PyTypeObject*)PyType_FromSpec(&section_spec);
-  if (core_section_type == NULL || ompl_timeout == NULL ||
+  core_section_type = add_type(module, "Section", &section_spec);
+  core_handle_type = add_type(module, "Handle", &core_handle_spec);
+  if (core_section_type == NULL || core_handle_type == NULL || ompl_timeout == NULL ||
       PyModule_AddObjectRef(module, "OmplError", ompl_error) < 0 ||
       PyModule_AddObjectRef(module, "OmplTimeoutError", ompl_timeout) < 0 ||
-      PyModule_AddObjectRef(module, "Section", (PyObject*)core_section_type) < 0 ||
-      core_add_context(module) < 0 || core_add_handle(module) < 0 || core_add_halo(module) < 0) {
+      add_type(module, "Context", &core_context_spec) == NULL ||
+      add_type(module, "Halo", &core_halo_spec) == NULL) {
     Py_DECREF(module);
     return NULL;
   }
