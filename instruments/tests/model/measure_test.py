@@ -13,6 +13,7 @@ from omni.common import built, children, mock, need_hosts
 from omnipgas_tools.cli import app
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import network
+from omnipgas_tools.measure.rounds import Progress
 from omnipgas_tools.measure.worker import Worker, WorkerError
 from omnipgas_tools.model.fit import machine, parameter_file
 from omnipgas_tools.model.fit.equations import LOGGPS
@@ -44,7 +45,7 @@ def library(name: str) -> catalog.Found:
 
 
 def measured(name: str, operation: str) -> Outcome:
-    return measure(library(name), operation, SHORT, lambda text, part: None)
+    return measure(library(name), operation, SHORT, Progress())
 
 
 def check(outcome: Outcome) -> None:
@@ -155,7 +156,7 @@ def test_two_hosts_and_a_slow_link() -> None:
     found = built("openmpi", "roundtrip")
     plan = Plan(smallest=1 << 9, largest=1 << 17, per_octave=1, around=(), rounds=3, launches=1, seconds=0.0002)
     with network.two_hosts(100) as hosts:
-        outcome = measure(network.on_hosts(found, hosts), "send", plan, lambda text, part: None)
+        outcome = measure(network.on_hosts(found, hosts), "send", plan, Progress())
     assert min(row[-1] for row in outcome.measurements.base) > 10.4e6
 
 
@@ -168,7 +169,7 @@ def test_two_hosts_and_a_slow_link() -> None:
 )
 def test_a_worker_that_misbehaves_is_named(mode: str, complaint: str) -> None:
     with pytest.raises(WorkerError, match=complaint):
-        measure(mock(mode), "send", Plan(timeout=1), lambda text, part: None)
+        measure(mock(mode), "send", Plan(timeout=1), Progress())
     assert not children()
 
 

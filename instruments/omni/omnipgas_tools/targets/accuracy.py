@@ -16,6 +16,7 @@ import numpy as np
 from rich.console import Console
 
 from omnipgas_tools.libraries import catalog
+from omnipgas_tools.measure.rounds import Progress
 from omnipgas_tools.model import examples, study, timer
 from omnipgas_tools.model.fit import eager, machine
 from omnipgas_tools.model.fit.curves import medians
@@ -90,7 +91,7 @@ def _fit(mpi: str, out: Path, *options: str, env: dict[str, str] | None = None) 
 def fresh_error(build: Path, mpi: str, parameters: dict[str, Any]) -> float:
     """Percent, the median over lengths."""
     library = machine.chosen(catalog.find(catalog.table(build)[mpi], build, "roundtrip"), None, None)
-    curves = medians(measure(library, "send", FRESH, lambda text, part: None).measurements)
+    curves = medians(measure(library, "send", FRESH, Progress()).measurements)
     s, S = (int(parameters[name]["value"]) for name in ("s", "S"))
     values = np.array([parameters[name]["value"] for name in LOGGPS.names])
     predicted = np.array([LOGGPS.predict(values, int(k), s, S, 0) for k in curves.k])

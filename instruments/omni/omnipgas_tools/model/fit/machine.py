@@ -3,7 +3,6 @@
 writes the parameter file."""
 
 import sys
-from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from omnipgas_tools import __version__
 from omnipgas_tools.libraries import catalog, installation
@@ -23,7 +21,7 @@ from omnipgas_tools.model.fit import report as fit_report
 from omnipgas_tools.model.fit.fitting import Fit, fit
 from omnipgas_tools.model.fit.measure import Outcome, Plan, measure
 from omnipgas_tools.model.fit.measurements import DataError, Measurements
-from omnipgas_tools.options import on_hosts
+from omnipgas_tools.options import Bar, on_hosts
 
 QUICK = {"rounds": 6, "launches": 2, "per_octave": 2, "largest": 1 << 20, "seconds": 0.001}
 OPERATIONS = {"put": "put", "get": "get", "word": "put_word"}  # of this layer, and their names in the file
@@ -56,20 +54,12 @@ def run(
     if mpi not in known:
         raise typer.BadParameter(f"--mpi {mpi}: no such library; there are {', '.join(known)}")
     outcomes: dict[str, Outcome] = {}
-    with ExitStack() as stack:
-        bar = Progress(
-            TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console, transient=True
-        )  # fmt: skip
-        stack.enter_context(bar)
-        two = stack.enter_context(on_hosts(hosts, catalog.RANKS, rate))
+    operations = OPERATIONS if mpi == "ompl" else ("send",)
+    with Bar(console) as bar, on_hosts(hosts, catalog.RANKS, rate) as two:
         found = chosen(installation.find(table[mpi], build, "roundtrip"), over, two)
-        for operation in OPERATIONS if mpi == "ompl" else ("send",):
-            task = bar.add_task(f"{found.name} {operation}", total=1.0)
-            outcomes[operation] = measure(
-                found, operation, plan, lambda text, part, task=task, operation=operation: bar.update(  # type: ignore[misc]
-                    task, description=f"{found.name} {operation}: {text}", completed=part
-                ),
-            )  # fmt: skip
+        bar.plan(plan.rounds * len(operations))
+        for operation in operations:
+            outcomes[operation] = measure(found, operation, plan, bar)
     first = next(iter(outcomes.values()))
     where = "between two hosts" if hosts == 2 else "on one node"
     content = {

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from omnipgas_tools.libraries.catalog import Found
+from omnipgas_tools.measure.rounds import Progress
 from omnipgas_tools.measure.worker import Message, Worker
 from omnipgas_tools.model.fit import breakpoints
 from omnipgas_tools.model.fit.measurements import DataError, Measurements
@@ -28,9 +29,6 @@ BURST_LENGTHS = (1, 64, 1024)
 AROUND = (0.7, 0.8, 0.9, 0.95, 1.05, 1.1, 1.2, 1.4)
 SEVERAL = (64, 8192, 1 << 20)  # computations as long as the round trips of these lengths,
 SEVERAL_STEP = 3  # measured at every so manyth length, in every so manyth round
-
-Progress = Callable[[str, float], None]  # what is done, and the part that is done
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -99,6 +97,10 @@ class _Campaign:
         with Worker(self.found, 1, max(self.lengths[-1], 4)) as worker:
             yield worker
 
+    def say(self, what: str) -> None:
+        """This is being done now."""
+        self.progress.at(f"{self.found.name} {self.operation}: {what}")
+
     # ---- before the rounds
 
     def explore(self, worker: Worker) -> None:
@@ -108,7 +110,7 @@ class _Campaign:
             for k in self.lengths:
                 pilot[k].append(self.base(worker, k))
                 self.expected[k] = min(pilot[k]) / 1e9
-        self.progress("where sends begin to wait", 0)
+        self.say("where sends begin to wait")
         if self.two_sided:
             self.eager_up_to = self.find_S(worker, 0, polls=False)
             if self.eager_up_to is not None:
@@ -179,8 +181,9 @@ class _Campaign:
         for part in parts:
             with self.worker() as worker:
                 for number in part:
+                    self.say(f"round {number + 1} of {self.plan.rounds}")
                     self.round(worker, int(number))
-                    self.progress(f"round {number + 1} of {self.plan.rounds}", (number + 1) / self.plan.rounds)
+                    self.progress.done()
 
     def round(self, worker: Worker, number: int) -> None:
         """Each length once, in shuffled order."""
