@@ -146,15 +146,15 @@ def failing(*errors: type[Exception]) -> Iterator[None]:
 
 def console_beside(json: str | None) -> Console:
     """For the report; the result file may want standard output."""
-    console = Console(stderr=json == "-")
-    if not console.is_terminal:
-        console.width = FILE_WIDTH
-    return console
+    return _wide(Console(stderr=json == "-"))
 
 
 def progress_console() -> Console:
     """For what a long command does meanwhile, and for its errors: standard error."""
-    console = Console(stderr=True, highlight=False)
+    return _wide(Console(stderr=True, highlight=False))
+
+
+def _wide(console: Console) -> Console:
     if not console.is_terminal:
         console.width = FILE_WIDTH
     return console

@@ -161,15 +161,6 @@ def rows(outcome: Outcome, base: str) -> list[Result]:
         if measured and (other := outcome.rounds(base)):
             halo["of_base"] = stats.paired_ratio(timing.rounds, other, 1).to_json()
         row = results.empty("halo", outcome.found.name, timing.strategy, 1, largest)
-        made.append(
-            row
-            | {
-                "version": timing.version or None,
-                "transport": timing.transport or None,
-                "ranks": pattern.ranks,
-                "status": timing.status,
-                "reason": timing.reason or None,
-                "halo": halo,
-            }
-        )
+        row |= {"version": timing.version or None, "transport": timing.transport or None, "ranks": pattern.ranks}
+        made.append(row | {"status": timing.status, "reason": timing.reason or None, "halo": halo})
     return made

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -21,7 +20,7 @@ from omnipgas_tools.measure.memory import PeerCost
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.rounds import Limits, Progress
 from omnipgas_tools.measure.runner import Contender, Outcome, run_interleaved
-from omnipgas_tools.report.terminal import figure, problems
+from omnipgas_tools.report.terminal import figure, problems, table_of
 
 LAYER = "ompl"
 SIZE = 8  # bytes of a message
@@ -80,10 +79,10 @@ def rows(outcomes: Sequence[Outcome], costs: dict[str, PeerCost]) -> list[Result
 
 def table(measured: Sequence[Result]) -> Table:
     """One line for each thread count and pool, those of other libraries below."""
-    out = Table(box=SIMPLE_HEAD, padding=(0, 2, 0, 0))
-    for heading in ("threads", "library", "endpoints", "mean\nus", "p99\nus", "slowest\nthread us", "rate\nM/s",
-                    "failed claims\nper message", "KiB\nper peer", "sockets\nper peer"):  # fmt: skip
-        out.add_column(heading, justify="left" if heading == "library" else "right")
+    out = table_of(
+        ">threads", "library", ">endpoints", ">mean\nus", ">p99\nus", ">slowest\nthread us", ">rate\nM/s",
+        ">failed claims\nper message", ">KiB\nper peer", ">sockets\nper peer", right=2,
+    )  # fmt: skip
     lines: dict[tuple[int, str, str, int | None], dict[str, Result]] = {}
     for r in measured:
         if r["threads"]:

@@ -22,6 +22,11 @@ from omnipgas_tools.measure.runner import Cell
 from omnipgas_tools.measure.worker import Round
 
 SCHEMA = "omnipgas-bench-1"
+# Of every row, in this order.
+FIELDS = (
+    "bench", "library", "version", "transport", "op", "ranks", "threads", "endpoints", "size", "latency_us",
+    "bandwidth_MBps", "rate_Mps", "failed_claims", "memory_per_peer_KiB", "descriptors_per_peer", "status", "reason",
+)  # fmt: skip
 
 Result = dict[str, Any]
 TOOL_LIMIT = 10  # seconds
@@ -162,22 +167,5 @@ def write(path: str, content: dict[str, Any]) -> None:
 
 def empty(bench: str, library: str, op: str, threads: int | None, size: int | None) -> Result:
     """A row in which nothing is measured yet."""
-    return {
-        "bench": bench,
-        "library": library,
-        "version": None,
-        "transport": None,
-        "op": op,
-        "ranks": RANKS,
-        "threads": threads,
-        "endpoints": None,
-        "size": size,
-        "latency_us": None,
-        "bandwidth_MBps": None,
-        "rate_Mps": None,
-        "failed_claims": None,
-        "memory_per_peer_KiB": None,
-        "descriptors_per_peer": None,
-        "status": "ok",
-        "reason": None,
-    }
+    known = {"bench": bench, "library": library, "op": op, "ranks": RANKS, "threads": threads, "size": size}
+    return dict.fromkeys(FIELDS) | known | {"status": "ok"}

@@ -115,8 +115,7 @@ class Worker:
         self, op: str, size: int, iterations: int, seconds: float, limit: float, asleep: float = 0.0
     ) -> Round:
         """One block of ping-pong on all threads; thread 0 of rank 0 may sleep first, so many seconds."""
-        command = self._measure("pingpong", op, size, iterations, seconds) | {"asleep": asleep}
-        reports = self._ask(dict.fromkeys(range(RANKS), command), limit)
+        reports = self._both("pingpong", op, size, iterations, limit, seconds, asleep=asleep)
         means = [
             [t["seconds"] / t["iterations"] / 2 * 1e6 for t in reports[rank]["threads"]]
             for rank in range(RANKS)
@@ -144,8 +143,7 @@ class Worker:
         while took < seconds / 2:
             if took:
                 count = min(iterations, int(count * min(8.0, seconds / took)) + 1)
-            command = self._measure("flow", op, size, count, seconds)
-            reports = self._ask(dict.fromkeys(range(RANKS), command), limit)
+            reports = self._both("flow", op, size, count, limit, seconds)
             threads = reports[0]["threads"]
             took = max(t["seconds"] for t in threads)
             if count >= iterations:
@@ -178,16 +176,16 @@ class Worker:
     ) -> dict[int, Message]:
         """What both ranks report of a block of round trips with `work` seconds of computation (bench/roundtrip);
         `timed`, `polls`: see bench/harness/control.hpp."""
-        return self._both("roundtrip", op, size, iterations, limit, {"work": work, **more})
+        return self._both("roundtrip", op, size, iterations, limit, work=work, **more)
 
     def burst(self, op: str, size: int, iterations: int, messages: int, limit: float) -> dict[int, Message]:
         """The same of so many messages sent one after the other, for g."""
-        return self._both("burst", op, size, iterations, limit, {"messages": messages})
+        return self._both("burst", op, size, iterations, limit, messages=messages)
 
     def _both(
-        self, what: str, op: str, size: int, iterations: int, limit: float, extra: Message
+        self, what: str, op: str, size: int, iterations: int, limit: float, seconds: float = 0, **more: Any
     ) -> dict[int, Message]:
-        command = self._measure(what, op, size, iterations, 0) | extra
+        command = self._measure(what, op, size, iterations, seconds) | more
         return self._ask(dict.fromkeys(range(RANKS), command), limit)
 
     def talk(self, limit: float) -> None:

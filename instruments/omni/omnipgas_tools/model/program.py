@@ -17,8 +17,8 @@ class PredictionError(ModelError):
 
 
 def built(name: str) -> str:
-    """A program of the build; raises PredictionError."""
-    program = catalog.build_dir() / "bin" / name
+    """A file of the build; raises PredictionError."""
+    program = catalog.build_dir() / name
     if not program.is_file():
         raise PredictionError(f"{program} is not built: run make")
     return str(program)
@@ -28,7 +28,7 @@ def run(*arguments: object, given: str | None = None, heard: bool = True) -> sub
     """One command of it to its end, with `given` as standard input; its standard output is kept if it is `heard`.
     Raises PredictionError."""
     done = subprocess.run(
-        [built(NAME), *map(str, arguments)], input=given, stdout=subprocess.PIPE if heard else None,
+        [built(f"bin/{NAME}"), *map(str, arguments)], input=given, stdout=subprocess.PIPE if heard else None,
         stderr=subprocess.PIPE, text=True, check=False,
     )  # fmt: skip
     if done.returncode != 0:

@@ -24,6 +24,7 @@ from omnipgas_tools.model.program import PredictionError
 from omnipgas_tools.model.tracers import choose
 from omnipgas_tools.model.validate import Comparison, bounds, compare
 from omnipgas_tools.model.whatif import ask, time_of
+from omnipgas_tools.report.table import markdown
 from omnipgas_tools.targets.target import Target
 
 SCHEMA = "omnipgas-study-gauss-1"
@@ -186,14 +187,14 @@ def table(found: dict[str, Any], models: Sequence[str], kind: str, measured: boo
             prefix = "" if len(models) == 1 else f"{model} "
             heads += [f"{titles[variant]}: {prefix}pred.", "err."]
     rows = {(row["mpi"], row["n"], row["variant"]): row for row in found["rows"]}
-    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    lines = []
     for mpi, n in dict.fromkeys((row["mpi"], row["n"]) for row in found["rows"]):
         cells = [mpi, str(n)]
         for variant in VARIANTS:
             row = rows.get((mpi, n, variant))
             cells += cells_of(row, models, kind, measured)
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+        lines.append(cells)
+    return markdown(heads, lines)
 
 
 def cells_of(row: dict[str, Any] | None, models: Sequence[str], kind: str, measured: bool) -> list[str]:

@@ -8,8 +8,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from omnipgas_tools.libraries import catalog
-from omnipgas_tools.model.program import ModelError
+from omnipgas_tools.model.program import ModelError, built
 
 PATIENCE = 10  # seconds that a launcher has to end its ranks
 
@@ -33,12 +32,10 @@ class Times:
 
 def run(command: list[str], limit: float, env: dict[str, str] | None = None) -> Times:
     """Runs it to its end. `env`: all variables to run it with, if not those of this process."""
-    library = catalog.build_dir() / "lib" / "libompl-timer.so"
-    if not library.is_file():
-        raise TimerError(f"{library} is not built: run make")
+    library = built("lib/libompl-timer.so")
     env = dict(os.environ if env is None else env)
     others = env.get("LD_PRELOAD")
-    env["LD_PRELOAD"] = f"{library}:{others}" if others else str(library)
+    env["LD_PRELOAD"] = f"{library}:{others}" if others else library
     with tempfile.TemporaryDirectory(prefix="omni-timer-") as folder:
         env["OMPL_TIMER_DIR"] = folder
         finish(command, env, limit)

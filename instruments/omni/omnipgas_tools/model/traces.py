@@ -46,7 +46,7 @@ class Summary:
 
 def dump(*arguments: str | Path) -> list[str]:
     """The command line of ompl_trace_dump."""
-    return [built("ompl_trace_dump"), *map(str, arguments)]
+    return [built("bin/ompl_trace_dump"), *map(str, arguments)]
 
 
 def summaries(place: Path) -> list[Summary]:

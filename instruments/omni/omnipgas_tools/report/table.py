@@ -77,10 +77,14 @@ def _number(value: float) -> str:
 
 def _table(title: str, heads: Sequence[str], columns: Sequence[dict[str, str]]) -> str:
     libraries = dict.fromkeys(name for column in columns for name in column)
-    lines = [f"| {title} | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
-    return "\n".join(
-        lines + [f"| `{name}` | {' | '.join(column.get(name, '') for column in columns)} |" for name in libraries]
-    )
+    rows = [[f"`{name}`", *(column.get(name, "") for column in columns)] for name in libraries]
+    return "\n".join(markdown([title, *heads], rows))
+
+
+def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a table."""
+    first, *others = (f"| {' | '.join(cells)} |" for cells in (heads, *rows))
+    return [first, "|" + "---|" * len(heads), *others]
 
 
 def _among(threads: Sequence[int]) -> str:

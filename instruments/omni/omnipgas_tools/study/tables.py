@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The study's tables: what was measured, and apart from it what is modelled."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
+from omnipgas_tools.report.table import markdown
 from omnipgas_tools.study.plan import BASE, PARTITIONS, SERIES, STRATEGIES, WORKS
 
 Found = dict[str, Any]  # the result file
@@ -36,7 +37,7 @@ def qualities(found: Found) -> list[str]:
         neighbors = f"{cost['neighbours_mean']:.1f} ({cost['neighbours_most']})"
         rows.append([one["partition"], str(one["parts"]), f"{cost['halo']:,}", neighbors,
                      f"{cost['smallest_message_bytes']:,}", f"{cost['interior_least']:.0%}"])  # fmt: skip
-    return table(
+    return markdown(
         ["partition", "parts", "halo", "neighbours (most)", "smallest message, B", "interior rows, least"], rows
     )
 
@@ -47,7 +48,7 @@ def exchanges(found: Found) -> list[str]:
     for name, results in found["exchanges"].items():
         of = {row["op"]: (row["halo"] or {}).get("of_base") if row["status"] == "ok" else None for row in results}
         rows.append([name, *(interval(of.get(strategy)) for strategy in STRATEGIES.values())])
-    return table(["exchange", *STRATEGIES], rows)
+    return markdown(["exchange", *STRATEGIES], rows)
 
 
 def ring_gains(found: Found) -> list[tuple[int, float, float, float]]:
@@ -63,7 +64,7 @@ def ring_gains(found: Found) -> list[tuple[int, float, float, float]]:
 def rings(found: Found) -> list[str]:
     """A row for each number of neighbours."""
     rows = [[str(n), f"{gain:+.0f} % [{low:+.0f}, {high:+.0f}]"] for n, gain, low, high in ring_gains(found)]
-    return table(["neighbours", "gain of double buffering"], rows)
+    return markdown(["neighbours", "gain of double buffering"], rows)
 
 
 def solves(found: Found) -> list[str]:
@@ -74,7 +75,7 @@ def solves(found: Found) -> list[str]:
         for work in WORKS:
             cells = [interval(of[work, kind, strategy]) for strategy, kind in SERIES.values()]
             rows.append([work, ranks, *cells])
-    return table(["work", "ranks", *SERIES], rows)
+    return markdown(["work", "ranks", *SERIES], rows)
 
 
 def seconds(found: Found, work: str, kind: str, parts: int, strategy: str) -> float | None:
@@ -95,7 +96,7 @@ def modelled(found: Found) -> list[str]:
     for work, parts in modelled_rows(found):
         cells = [ratio(found, work, kind, parts, (strategy, BASE)) for strategy, kind in SERIES.values()]
         rows.append([work, str(parts), *(NOTHING if cell is None else f"{cell:.4f}" for cell in cells)])
-    return table(["work", "parts", *SERIES], rows)
+    return markdown(["work", "parts", *SERIES], rows)
 
 
 def gain(found: Found, work: str, kind: str, parts: int) -> float | None:
@@ -118,7 +119,7 @@ def gains(found: Found) -> list[str]:
             cells += [f"{mean[kind, parts]:.1f}", NOTHING if percent is None else f"{percent:+.2f} %"]
         rows.append([work, str(parts), *cells])
     heads = [head for cut in PARTITIONS for head in (f"{cut}: neighbours", "gain")]
-    return table(["work", "parts", *heads], rows)
+    return markdown(["work", "parts", *heads], rows)
 
 
 def modelled_rows(found: Found) -> Iterator[tuple[str, int]]:
@@ -132,9 +133,3 @@ def modelled_rows(found: Found) -> Iterator[tuple[str, int]]:
 def interval(one: dict[str, float] | None) -> str:
     """A median and where it lies."""
     return f"{one['median']:.2f} [{one['low']:.2f}, {one['high']:.2f}]" if one else NOTHING
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of Markdown."""
-    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    return lines + ["| " + " | ".join(row) + " |" for row in rows]

@@ -8,7 +8,6 @@ const CALLS = ["computation", "send", "nonblocking send", "receive", "nonblockin
 const MOST_BARS = 48, MOST_SITES = 200, MOST_CHANGES = 16;
 const UNITS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
 
-const data = JSON.parse(document.getElementById("data").textContent);
 const {prediction} = data;
 
 // --- Words
@@ -37,7 +36,6 @@ function tickText(at, step, whole) {
 }
 
 const swatch = (kind) => element("span", {class: "swatch", style: `background: var(--${kind})`});
-const byId = (id) => document.getElementById(id);
 
 // --- The tip at the pointer
 

@@ -7,9 +7,7 @@ const COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"
 const DASHES = {put: "none", putsignal: "8 3 2 3", putonly: "2 3", sendrecv: "6 3"};
 const SMALL = 4096;  // bytes: the papers' figures of latency end there
 
-const data = JSON.parse(document.getElementById("data").textContent);
 const {files} = data;
-const byId = (id) => document.getElementById(id);
 const keyOf = (row) => `${row.library} ${row.op}`;
 const good = (rows) => rows.filter((row) => row.status === "ok" && row.threads !== null);
 const measured = (rows) => good(rows).filter((row) => row.bench !== "memory");  // in time

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An element of a page, made at once.
+// What scripts of a page begin with: its data, its elements, and how one is made at once.
 "use strict";
+
+const byId = (id) => document.getElementById(id);
+const data = JSON.parse(byId("data").textContent);
 
 function element(tag, attributes = {}, ...children) {
   const out = document.createElement(tag);
