@@ -18,7 +18,7 @@ import jsonschema
 import pytest
 from commands import LIMIT, OMNI, unframed
 from omnipgas_tools.cli import app
-from omnipgas_tools.libraries import adding, catalog
+from omnipgas_tools.libraries import catalog, state
 from omnipgas_tools.measure import network, results
 from omnipgas_tools.measure.rounds import Progress
 from omnipgas_tools.measure.runner import Contender
@@ -129,8 +129,8 @@ def compiled_against(name: str, prefix: Path, folder: Path, monkeypatch: pytest.
     if not harness.exists():
         pytest.skip("an installation compiles it elsewhere: tests/install")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
-    adding.remember({name: str(prefix)})
-    bench = Path(adding.__file__).parents[3] / "bench"
+    state.remember({name: str(prefix)})
+    bench = Path(state.__file__).parents[3] / "bench"
     made = folder / "build"
     (made / "bin").mkdir(parents=True)
     (made / "bin" / catalog.LAUNCHER).symlink_to(build / "bin" / catalog.LAUNCHER)

@@ -16,7 +16,7 @@ from omnipgas_tools.measure.rounds import Progress
 from omnipgas_tools.measure.runner import Contender
 from omnipgas_tools.measure.worker import Worker
 from omnipgas_tools.targets import targets
-from omnipgas_tools.targets.bench import Bench
+from omnipgas_tools.targets.measurement import Bench
 
 from .common import SCHEMA, built, mock, need_hosts, omni, result
 

@@ -15,7 +15,7 @@ from omnipgas_tools.report import ranking
 from omnipgas_tools.report.ranking import Contradiction, Place
 from omnipgas_tools.targets import comparison as comparison_targets
 from omnipgas_tools.targets import targets
-from omnipgas_tools.targets.bench import Bench
+from omnipgas_tools.targets.measurement import Bench
 
 from .common import MOCK, build_tree, built, omni
 

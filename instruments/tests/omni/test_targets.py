@@ -12,8 +12,7 @@ from omnipgas_tools.measure.rounds import Progress
 from omnipgas_tools.measure.runner import Cell, Outcome
 from omnipgas_tools.measure.worker import Round
 from omnipgas_tools.targets import targets
-from omnipgas_tools.targets.bench import Bench
-from omnipgas_tools.targets.measurement import Measurement, NotMeasuredError, Ratio, RatioToBest, in_turn, output
+from omnipgas_tools.targets.measurement import Bench, Measurement, NotMeasuredError, Ratio, RatioToBest, in_turn, output
 from omnipgas_tools.targets.target import Target, at_least, at_most
 
 from .common import contender

@@ -9,7 +9,7 @@ from commands import BUILD
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure.rounds import Progress
 from omnipgas_tools.targets import solver as solver_targets
-from omnipgas_tools.targets.bench import Bench
+from omnipgas_tools.targets.measurement import Bench
 
 SIDE = 12
 

@@ -12,7 +12,7 @@ from omnipgas_tools.libraries import catalog
 from omnipgas_tools.options import INTERRUPTED, Bar, words
 from omnipgas_tools.report import comparison, performance
 from omnipgas_tools.targets import targets
-from omnipgas_tools.targets.bench import Bench
+from omnipgas_tools.targets.measurement import Bench
 from omnipgas_tools.targets.target import Target
 
 GROUPS = typer.Option(

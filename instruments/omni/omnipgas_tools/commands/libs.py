@@ -9,9 +9,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from omnipgas_tools.libraries import adding, catalog
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.libraries.catalog import MissingError
-from omnipgas_tools.libraries.state import State, state_of
+from omnipgas_tools.libraries.state import State, add_library, state_of
 from omnipgas_tools.options import console_beside
 from omnipgas_tools.report.terminal import table_of
 
@@ -59,7 +59,7 @@ def add(name: str = NAME, prefix: Path = PREFIX) -> None:
     if not prefix.is_dir():
         raise typer.BadParameter(f"{prefix} is no folder", param_hint="PREFIX")
     try:
-        state = adding.add(build, rows[name], prefix)
+        state = add_library(build, rows[name], prefix)
     except MissingError as failure:
         print(f"{name} was not added: {failure}", file=sys.stderr)
         for caveat in rows[name].caveats:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Optional
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
 from omnipgas_tools import files
@@ -20,8 +21,7 @@ from omnipgas_tools.options import JSON, check_writable, console_beside, numbers
 from omnipgas_tools.options import sizes as sizes_option
 from omnipgas_tools.overlap import advice
 from omnipgas_tools.overlap import plan as overlap_plan
-from omnipgas_tools.report.terminal import table_of
-from omnipgas_tools.tuner import advise as tuner_advice
+from omnipgas_tools.report.terminal import figure, table_of
 from omnipgas_tools.tuner import costs, runs
 from omnipgas_tools.tuner import table as tables
 from omnipgas_tools.tuner.runs import Kind, Replayed, RunError
@@ -106,7 +106,7 @@ def advise(files: list[Path] = FILES, json: Optional[str] = JSON) -> None:
     """Say how many processes per node, and which mode of progress, finish the same work on the same cores first."""
     check_writable(json, "--json")
     try:
-        found = advice.advise(row for path in files for row in tuner_advice.rows_of(path))
+        found = advice.advise(row for path in files for row in _rows_of(path))
     except OSError as error:
         raise typer.BadParameter(f"{error.filename}: {error.strerror}", param_hint="FILE") from error
     except (ValueError, KeyError, TypeError) as error:
@@ -118,12 +118,12 @@ def advise(files: list[Path] = FILES, json: Optional[str] = JSON) -> None:
         )
     console = console_beside(json)
     for one in found:
-        tuner_advice.show(console, one)
+        _show_advice(console, one)
     for library, ways in advice.most_often_first(found).items():
         way, wins, tried = ways[0]
         console.print(f"{library}: {way} is the fastest, or tied with it, at {wins} of {tried} works.", highlight=False)
     if json:
-        works = [tuner_advice.to_json(one) for one in found]
+        works = [_advice_json(one) for one in found]
         results.write(json, {"schema": ADVICE_SCHEMA, "files": [str(path) for path in files], "advice": works})
 
 
@@ -186,3 +186,37 @@ def _replays(found: list[Replayed]) -> Table:
     for one in found:
         out.add_row(str(one.kind), one.takes, f"{one.steady_of_best:.3f}", f"{100 * one.regret:.1f} %")
     return out
+
+
+def _rows_of(path: Path) -> list[results.Result]:
+    """Of a result file; raises OSError, ValueError, KeyError or TypeError."""
+    content = json_.loads(path.read_text())
+    if content["schema"] != results.SCHEMA:
+        raise ValueError(f"{path} is of another kind, {content['schema']}")
+    rows: list[results.Result] = content["results"]
+    return rows
+
+
+def _show_advice(console: Console, one: advice.Advice) -> None:
+    """The ways to do one work, the fastest first."""
+    console.print(str(one.work), style="bold", highlight=False)
+    if one.emulation:
+        console.print(f"Emulated: {one.emulation}.", style="dim")
+    table = table_of("way", ">overall us", ">95 %", ">of the first", "")
+    for way in one.order:
+        took = one.times[way]
+        tied = way in one.first and len(one.first) > 1
+        table.add_row(
+            str(way), figure(took.median), f"{figure(took.low)} - {figure(took.high)}", f"{one.behind(way):.2f}",
+            "tied" if tied else "first" if way in one.first else "",
+        )  # fmt: skip
+    console.print(table)
+
+
+def _advice_json(one: advice.Advice) -> dict[str, object]:
+    """As the result file has it."""
+    return {
+        "work": asdict(one.work),
+        "emulation": one.emulation,
+        "ways": [{**asdict(way), **one.times[way].to_json(), "first": way in one.first} for way in one.order],
+    }

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from omnipgas_tools.model import program, sites, traces
-from omnipgas_tools.model.show import NONE as NO_PEER
 
 SHOWN = ("peer", "tag", "bytes", "comm", "request", "ids", "sent", "received", "matches", "words", "flags")
 
@@ -38,7 +37,7 @@ def chrome_events(place: Path) -> Iterator[dict[str, Any]]:
         if "call" not in line:
             continue
         is_tracer = line["call"] == "Tracer"
-        shown = {key: line[key] for key in SHOWN if line.get(key) and line[key] != NO_PEER}
+        shown = {key: line[key] for key in SHOWN if line.get(key) and line[key] != traces.NONE}
         if at := where.get((line["rank"], line["site"])):
             shown["where"] = at
         yield {

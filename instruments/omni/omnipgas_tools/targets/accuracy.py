@@ -23,8 +23,7 @@ from omnipgas_tools.model.fit.curves import medians
 from omnipgas_tools.model.fit.equations import LOGGPS
 from omnipgas_tools.model.fit.measure import Plan, measure
 from omnipgas_tools.model.validate import Comparison, bounds, compare
-from omnipgas_tools.targets.bench import Bench
-from omnipgas_tools.targets.measurement import Measurement, NotMeasuredError, output
+from omnipgas_tools.targets.measurement import Bench, Measurement, NotMeasuredError, output
 from omnipgas_tools.targets.target import Target, at_least, at_most
 
 MPIS = ("mpich", "openmpi", "intel")

@@ -11,8 +11,7 @@ from dataclasses import replace
 from omnipgas_tools.measure import results, runner
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.report.ranking import LARGE, SMALL, are_apart, contradictions, fastest, is_library
-from omnipgas_tools.targets.bench import Bench
-from omnipgas_tools.targets.measurement import NotMeasuredError
+from omnipgas_tools.targets.measurement import Bench, NotMeasuredError
 from omnipgas_tools.targets.target import Target, at_least, at_most
 
 MINE = "ompl"

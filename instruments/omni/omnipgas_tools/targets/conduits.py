@@ -14,8 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from omnipgas_tools.targets import callgrind
-from omnipgas_tools.targets.bench import Bench
-from omnipgas_tools.targets.measurement import Measurement, NotMeasuredError, in_turn, output
+from omnipgas_tools.targets.measurement import Bench, Measurement, NotMeasuredError, in_turn, output
 from omnipgas_tools.targets.target import Target, at_most
 
 STUB = "tests/conduits/verbs/stub"

@@ -8,8 +8,7 @@ from omnipgas_tools.halo import rounds as halo_rounds
 from omnipgas_tools.halo.pattern import Pattern, ring
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure.rounds import Limits
-from omnipgas_tools.targets.bench import Bench, limits
-from omnipgas_tools.targets.measurement import Measurement
+from omnipgas_tools.targets.measurement import Bench, Measurement, limits
 from omnipgas_tools.targets.target import Target, at_most
 
 MPIS = ("mpich", "openmpi")

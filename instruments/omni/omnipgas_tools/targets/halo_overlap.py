@@ -10,8 +10,7 @@ from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import network, stats
 from omnipgas_tools.measure.rounds import Limits
 from omnipgas_tools.measure.worker import Worker
-from omnipgas_tools.targets.bench import Bench, limits
-from omnipgas_tools.targets.measurement import Measurement
+from omnipgas_tools.targets.measurement import Bench, Measurement, limits
 from omnipgas_tools.targets.target import Target, at_least
 
 MPIS = ("mpich", "openmpi")

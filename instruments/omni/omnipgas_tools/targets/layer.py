@@ -17,8 +17,7 @@ from omnipgas_tools import CHECKOUT
 from omnipgas_tools.measure.stats import Interval
 from omnipgas_tools.targets import callgrind
 from omnipgas_tools.targets import coverage as counted
-from omnipgas_tools.targets.bench import Bench
-from omnipgas_tools.targets.measurement import NotMeasuredError, in_turn, output
+from omnipgas_tools.targets.measurement import Bench, NotMeasuredError, in_turn, output
 from omnipgas_tools.targets.target import Target
 
 

@@ -11,8 +11,9 @@ from omnipgas_tools.libraries.catalog import Found, Hosts
 from omnipgas_tools.measure import network
 from omnipgas_tools.measure.runner import RATE_REGION, Cell, Contender
 from omnipgas_tools.measure.worker import Worker
-from omnipgas_tools.targets.bench import ROUNDS, Bench, limits
 from omnipgas_tools.targets.measurement import (
+    ROUNDS,
+    Bench,
     Contenders,
     Judge,
     Key,
@@ -21,6 +22,7 @@ from omnipgas_tools.targets.measurement import (
     Ratio,
     RatioToBest,
     cells,
+    limits,
 )
 from omnipgas_tools.targets.target import Target, at_least, at_most
 

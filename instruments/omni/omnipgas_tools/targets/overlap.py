@@ -24,8 +24,7 @@ from omnipgas_tools.overlap.plan import (
     Series,
 )
 from omnipgas_tools.overlap.rounds import Journal, Key, Outcome
-from omnipgas_tools.targets.bench import Bench
-from omnipgas_tools.targets.measurement import Measurement
+from omnipgas_tools.targets.measurement import Bench, Measurement
 from omnipgas_tools.targets.target import Target, at_least, at_most
 
 MPIS = ("mpich", "openmpi", "intel")

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from omnipgas_tools.libraries import catalog
-from omnipgas_tools.targets.bench import Bench
-from omnipgas_tools.targets.measurement import Measurement, NotMeasuredError, in_turn
+from omnipgas_tools.targets.measurement import Bench, Measurement, NotMeasuredError, in_turn
 from omnipgas_tools.targets.target import Target, at_least, at_most
 
 BYTES = 1000

@@ -13,8 +13,7 @@ from typing import Any
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.model import examples
 from omnipgas_tools.solver import jobs
-from omnipgas_tools.targets.bench import ROUNDS, Bench
-from omnipgas_tools.targets.measurement import FAILURES, Measurement, output
+from omnipgas_tools.targets.measurement import FAILURES, ROUNDS, Bench, Measurement, output
 from omnipgas_tools.targets.target import Target, at_most
 
 SIDE = 100  # of the cube; its oracle: docs/solver.md

@@ -27,8 +27,7 @@ from omnipgas_tools.targets import (
     tracing,
     tuner,
 )  # fmt: skip
-from omnipgas_tools.targets.bench import Bench, Group
-from omnipgas_tools.targets.measurement import Measurement
+from omnipgas_tools.targets.measurement import Bench, Group, Measurement
 from omnipgas_tools.targets.target import Target, at_least, at_most
 
 SCHEMA = "omnipgas-figures-2"

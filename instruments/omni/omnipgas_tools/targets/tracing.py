@@ -17,8 +17,7 @@ from omnipgas_tools.model import examples
 from omnipgas_tools.model.build_examples import c_compiler
 from omnipgas_tools.model.tracers import choose
 from omnipgas_tools.targets.accuracy import MPIS
-from omnipgas_tools.targets.bench import Bench
-from omnipgas_tools.targets.measurement import Measurement, NotMeasuredError, in_turn, output
+from omnipgas_tools.targets.measurement import Bench, Measurement, NotMeasuredError, in_turn, output
 from omnipgas_tools.targets.target import Target, at_most
 
 PROGRAM = CHECKOUT / "instruments/tests/trace/programs/cost.c"

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 
 from omnipgas_tools.measure import stats
-from omnipgas_tools.targets.bench import Bench
-from omnipgas_tools.targets.measurement import Measurement
+from omnipgas_tools.targets.measurement import Bench, Measurement
 from omnipgas_tools.targets.target import Target, at_most
 from omnipgas_tools.tuner import runs as tuner_runs
 from omnipgas_tools.tuner.runs import Kind, Live, Replayed

@@ -15,8 +15,8 @@ from omnipgas_tools.halo.pattern import PatternError, read, ring
 from omnipgas_tools.measure import results
 from omnipgas_tools.measure.rounds import Limits, Progress
 from omnipgas_tools.report import performance
-from omnipgas_tools.targets.bench import Bench
 from omnipgas_tools.targets.halo import exchange
+from omnipgas_tools.targets.measurement import Bench
 from omnipgas_tools.targets.target import Target
 
 from ..common import (

@@ -10,8 +10,8 @@ from omnipgas_tools.halo import rounds as halo_rounds
 from omnipgas_tools.halo.pattern import Pattern, read, ring
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure.rounds import Limits, Progress
-from omnipgas_tools.targets.bench import Bench
 from omnipgas_tools.targets.halo import exchange
+from omnipgas_tools.targets.measurement import Bench
 
 from ..common import built, children
 

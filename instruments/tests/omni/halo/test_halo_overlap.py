@@ -15,8 +15,8 @@ from omnipgas_tools.measure import network
 from omnipgas_tools.measure.rounds import Limits, Progress
 from omnipgas_tools.measure.worker import Worker, WorkerError
 from omnipgas_tools.targets import halo_overlap as halo_overlap_targets
-from omnipgas_tools.targets.bench import Bench
 from omnipgas_tools.targets.halo_overlap import BY_MPI, EQUAL, LONGER, MINE, SHORTER, WAYS, over_link
+from omnipgas_tools.targets.measurement import Bench
 from omnipgas_tools.targets.target import Target
 
 from ..common import MOCK, build_tree, built, children, need_hosts

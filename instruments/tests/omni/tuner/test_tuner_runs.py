@@ -10,7 +10,7 @@ from omnipgas_tools.commands import tune
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure.rounds import Progress
 from omnipgas_tools.targets import targets
-from omnipgas_tools.targets.bench import Bench
+from omnipgas_tools.targets.measurement import Bench
 from omnipgas_tools.targets.tuner import KINDS, beside_the_best, held, judged, recorded
 from omnipgas_tools.tuner import runs as tuner_runs
 from omnipgas_tools.tuner.runs import TUNED, Kind, Live, Replayed, RunError

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import typer
 
-from omnipgas_tools.model import show as lines
 from omnipgas_tools.model import traces
 from omnipgas_tools.model.program import ModelError
 from omnipgas_tools.options import failing
@@ -24,4 +23,4 @@ def show(place: Path = PLACE, json: bool = JSON) -> None:
         for line in traces.lines(place):
             if "call" in line:
                 start = line["begin"] if start is None else start
-                typer.echo(lines.text(line, start))
+                typer.echo(traces.text(line, start))

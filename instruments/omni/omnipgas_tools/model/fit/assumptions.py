@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from omnipgas_tools.model.fit import breakpoints
-from omnipgas_tools.model.fit.curves import Array, Curves, Lengths
-from omnipgas_tools.model.fit.estimate import INTERVAL, Estimate
+from omnipgas_tools.model.fit.curves import INTERVAL, Array, Curves, Estimate, Lengths
 from omnipgas_tools.model.fit.least_squares import solve
 
 

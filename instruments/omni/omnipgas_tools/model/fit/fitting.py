@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from omnipgas_tools.model.fit import assumptions, breakpoints
-from omnipgas_tools.model.fit.curves import Array, Curves, Lengths, medians
+from omnipgas_tools.model.fit.curves import INTERVAL, Array, Curves, Estimate, Lengths, medians
 from omnipgas_tools.model.fit.equations import LOGGOPS, LOGGP2, LOGGPS, NEVER, Model
-from omnipgas_tools.model.fit.estimate import INTERVAL, Estimate
 from omnipgas_tools.model.fit.least_squares import solve, unidentified
 from omnipgas_tools.model.fit.measurements import Measurements
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from omnipgas_tools import files
-from omnipgas_tools.model.fit.estimate import Estimate
+from omnipgas_tools.model.fit.curves import Estimate
 from omnipgas_tools.model.fit.fitting import Fit
 from omnipgas_tools.model.fit.measurements import DataError, Measurements
 

@@ -4,7 +4,7 @@
 from rich.console import Console
 from rich.table import Table
 
-from omnipgas_tools.model.fit.estimate import Estimate
+from omnipgas_tools.model.fit.curves import Estimate
 from omnipgas_tools.model.fit.fitting import Fit
 from omnipgas_tools.model.fit.parameter_file import agreeing
 
