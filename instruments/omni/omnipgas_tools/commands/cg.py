@@ -9,7 +9,7 @@ import typer
 from omnipgas_tools.options import GENERATE, HOSTS, JSON, MATRIX, RATE, check_writable, on_hosts
 from omnipgas_tools.solver.jobs import SOLVERS, Where, options
 from omnipgas_tools.solver.options import FORMAT, MPI, PARTITION, RANKS, SOLUTION, STRATEGY, THREADS, TIMEOUT
-from omnipgas_tools.solver.report import compare, run
+from omnipgas_tools.solver.report import run
 
 ALL = "all"
 
@@ -62,8 +62,8 @@ def command(
         raise typer.BadParameter("--solver all writes no --solution, --checkpoint or --plot: take one solver")
     check_writable(json, "--json")
     check_writable(plot, "--plot")
+    shown = [] if solver == ALL else ["--progress"]
+    solvers = SOLVERS if solver == ALL else [solver]
     with on_hosts(hosts, ranks, rate) as there:
-        where = Where(ranks, mpi, timeout, there)
-        if solver == ALL:
-            raise typer.Exit(compare(["cg", *arguments], where, json))
-        raise typer.Exit(run(["cg", *arguments, *options(solver=solver), "--progress"], where, json, plot))
+        jobs = [["cg", *arguments, *options(solver=one), *shown] for one in solvers]
+        raise typer.Exit(run(jobs, Where(ranks, mpi, timeout, there), json, plot))

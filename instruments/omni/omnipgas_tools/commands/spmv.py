@@ -40,4 +40,4 @@ def command(
     arguments += ["--dot"] if dot else []
     check_writable(json, "--json")
     with on_hosts(hosts, ranks, rate) as there:
-        raise typer.Exit(run(["spmv", *arguments], Where(ranks, mpi, timeout, there), json, None))
+        raise typer.Exit(run([["spmv", *arguments]], Where(ranks, mpi, timeout, there), json))

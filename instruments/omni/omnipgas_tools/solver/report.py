@@ -12,40 +12,26 @@ from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import results
 from omnipgas_tools.options import INTERRUPTED, refuse
 from omnipgas_tools.report.terminal import table_of
-from omnipgas_tools.solver.jobs import SOLVERS, Where, follow, job, options, residual_text
+from omnipgas_tools.solver.jobs import Where, follow, job, residual_text
 
 SHOWN = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)  # iterations whose residuals are printed
 
 
-def run(arguments: Sequence[str], where: Where, json: str | None, plot: Path | None) -> int:
-    """Starts the ranks, shows and writes the result; the exit status."""
+def run(jobs: Sequence[Sequence[str]], where: Where, json: str | None, plot: Path | None = None) -> int:
+    """Starts a job, or one for each of several solvers, shows and writes what they found; the exit status."""
     console = Console(stderr=json == "-")
-    found, code = results_of([arguments], where, console)
-    if not found:
+    found, code = results_of(jobs, where, console)
+    if len(found) < len(jobs):
         return code
-    table = Table(show_header=False, box=None)
-    for row in rows(found[0]):
-        table.add_row(*row)
-    console.print(table)
+    several = len(jobs) > 1
+    console.print(comparison(found) if several else one_result(found[0]))
     if json:
-        results.write(json, found[0])
+        results.write(json, {"solvers": found} if several else found[0])
     if plot:
         from omnipgas_tools.report import plots
 
         plots.residuals(plot, found[0])
         console.print(f"Plot: {plot}")
-    return code
-
-
-def compare(arguments: Sequence[str], where: Where, json: str | None) -> int:
-    """A job for each solver; shows and writes what they found; the exit status."""
-    console = Console(stderr=json == "-")
-    found, code = results_of([[*arguments, *options(solver=solver)] for solver in SOLVERS], where, console)
-    if len(found) < len(SOLVERS):
-        return code
-    console.print(comparison(found))
-    if json:
-        results.write(json, {"solvers": found})
     return code
 
 
@@ -81,8 +67,8 @@ def comparison(found: Sequence[dict[str, Any]]) -> Table:
     return table
 
 
-def rows(r: dict[str, Any]) -> list[tuple[str, str]]:
-    """Names and values of one result."""
+def one_result(r: dict[str, Any]) -> Table:
+    """Its names and values."""
     cost = r["quality"]
     made = [
         ("matrix", f"{r['matrix']}: {r['rows']} rows, {r['entries']} entries, {r['format']} ({r['instructions']})"),
@@ -109,4 +95,7 @@ def rows(r: dict[str, Any]) -> list[tuple[str, str]]:
             ("residual", f"{residual_text(r['relative_residual'])} at the end, {r['stop']}"),
             ("true residual", residual_text(r["true_relative_residual"])),
         ]
-    return made
+    table = Table(show_header=False, box=None)
+    for row in made:
+        table.add_row(*row)
+    return table
