@@ -27,9 +27,7 @@ GIVEN = typer.Option(
 BESIDE = typer.Option(
     None, "--beside", metavar="FILE", help="Result file of a second run, for the group ranking; repeatable."
 )
-PUBLISH = typer.Option(
-    False, "--publish", help="Also writes these groups into docs/results/ and docs/performance.md."
-)
+PUBLISH = typer.Option(False, "--publish", help="Also writes these groups into docs/results/ and docs/performance.md.")
 
 
 def command(

@@ -40,9 +40,7 @@ LIBRARIES = "ompl,mpich,openmpi,intel"
 SIZES_OF_THE_PAPER = ",".join(str(1 << p) for p in range(23))  # 1 B to 4 MiB
 
 LIBS = libs(LIBRARIES, ".")
-CHOSEN = typer.Option(
-    "allgather", "--collectives", help=f"Collectives, comma-separated: {', '.join(COLLECTIVES)}."
-)
+CHOSEN = typer.Option("allgather", "--collectives", help=f"Collectives, comma-separated: {', '.join(COLLECTIVES)}.")
 RANKS = typer.Option(
     None, "--ranks",
     help="Ranks of a job; several, comma-separated. [as many nodes times 1, 2, .. n_cpu/2 processes]",

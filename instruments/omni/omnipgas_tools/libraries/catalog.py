@@ -121,9 +121,7 @@ class Found:
         for part in self.library.launch:
             if part == "{worker}" and self.hosts:
                 line += self.hosts.enter
-            line.append(
-                part.format(worker=self.worker, launcher=self.launcher, prefix=self.prefix, ranks=self.ranks)
-            )
+            line.append(part.format(worker=self.worker, launcher=self.launcher, prefix=self.prefix, ranks=self.ranks))
         return line + arguments
 
     def environment(self, threads: int) -> dict[str, str]:

@@ -48,7 +48,6 @@ def place_of(found: Found) -> str:
     return str(found.prefix or found.launcher or found.worker)
 
 
-
 def add_library(build: Path, library: Library, prefix: Path) -> State:
     """Compiles its adapter, starts it once, and remembers the place. Raises MissingError, or OSError of added_file();
     what was remembered before is kept then."""

@@ -100,9 +100,7 @@ def measure_endpoints(request: Request, sizes: list[int], session: Session) -> t
     return session.end(rows, started, interrupted, lambda plots, path: plots.endpoints(path, rows))
 
 
-def contenders_of(
-    request: Request, hosts: catalog.Hosts | None
-) -> tuple[list[runner.Contender], list[results.Result]]:
+def contenders_of(request: Request, hosts: catalog.Hosts | None) -> tuple[list[runner.Contender], list[results.Result]]:
     """What can be measured, and results that say why the rest cannot."""
     build = catalog.build_dir()
     contenders, rows = [], []
@@ -120,9 +118,7 @@ def contenders_of(
     return contenders, rows
 
 
-def limits(
-    quick: bool, repeat: int | None, timeout: float | None, default: float, starts: int | None = 1
-) -> Limits:
+def limits(quick: bool, repeat: int | None, timeout: float | None, default: float, starts: int | None = 1) -> Limits:
     """Those of the options; `default`: the usual timeout."""
     usual = runner.QUICK if quick else replace(runner.FULL, timeout=default)
     rounds, starts = repeat or usual.rounds, starts or usual.starts

@@ -33,9 +33,7 @@ def over(found: Found, transport: str, hosts: Hosts | None, endpoints: int | Non
     variables = _on(hosts.interface if hosts else "lo", transport, variables)
     library = told(found.library, variables | {"OMPL_ENDPOINTS": str(endpoints or "{threads}")}, "--over")
     baseline = f"{handwritten} {transport}"
-    return replace(
-        found, library=library, hosts=hosts, transport=transport, endpoints=endpoints, baseline=baseline
-    )
+    return replace(found, library=library, hosts=hosts, transport=transport, endpoints=endpoints, baseline=baseline)
 
 
 def on_hosts(found: Found, hosts: Hosts | None, baseline: str = "raw") -> Found:

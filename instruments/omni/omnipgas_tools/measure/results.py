@@ -46,9 +46,7 @@ def machine() -> dict[str, Any]:
         "cores": cores(),
         "memory_GiB": round(memory / 2**30, 1),
         "kernel": platform.release(),
-        "system": " ".join(
-            platform.freedesktop_os_release().get(k, "") for k in ("NAME", "VERSION_ID")
-        ),
+        "system": " ".join(platform.freedesktop_os_release().get(k, "") for k in ("NAME", "VERSION_ID")),
         "load": os.getloadavg()[0],
         "topology": topology(),
     }
@@ -144,9 +142,7 @@ def command(
     }
 
 
-def document(
-    measured_on: dict[str, Any], command: dict[str, Any], results: list[Result]
-) -> dict[str, Any]:
+def document(measured_on: dict[str, Any], command: dict[str, Any], results: list[Result]) -> dict[str, Any]:
     """The whole result file; `measured_on` is what machine() said before."""
     return {
         "schema": SCHEMA,

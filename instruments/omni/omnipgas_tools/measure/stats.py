@@ -60,9 +60,7 @@ def clustered_interval(clusters: Sequence[Sequence[float]], seed: int = 1) -> In
     return Interval(float(np.median(values)), float(low), float(high), len(values))
 
 
-def paired_ratio(
-    a_rounds: Sequence[float], b_rounds: Sequence[float], minimum: int = PAIRS_FOR_A_CLAIM
-) -> Interval:
+def paired_ratio(a_rounds: Sequence[float], b_rounds: Sequence[float], minimum: int = PAIRS_FOR_A_CLAIM) -> Interval:
     """The median over rounds of a/b, for values measured in the same rounds.
 
     Rounds are paired by position; the longer list's rest is dropped. Fewer than `minimum` pairs are

@@ -111,15 +111,10 @@ class Worker:
 
     # ---- measurements
 
-    def pingpong(
-        self, op: str, size: int, iterations: int, seconds: float, limit: float, asleep: float = 0.0
-    ) -> Round:
+    def pingpong(self, op: str, size: int, iterations: int, seconds: float, limit: float, asleep: float = 0.0) -> Round:
         """One block of ping-pong on all threads; thread 0 of rank 0 may sleep first, so many seconds."""
         reports = self._both("pingpong", op, size, iterations, limit, seconds, asleep=asleep)
-        means = [
-            [t["seconds"] / t["iterations"] / 2 * 1e6 for t in reports[rank]["threads"]]
-            for rank in range(RANKS)
-        ]
+        means = [[t["seconds"] / t["iterations"] / 2 * 1e6 for t in reports[rank]["threads"]] for rank in range(RANKS)]
         one_way = [max(pair) for pair in zip(*means, strict=True)]
         leader = reports[0]
         count = sum(t["iterations"] for t in leader["threads"])

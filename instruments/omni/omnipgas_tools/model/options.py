@@ -19,9 +19,7 @@ MODEL = typer.Option("loggps", "--model", help="Model: loggps, loggp-1, loggp-2,
 JSON = typer.Option(
     None, "--json", metavar="FILE", help="Writes the whole result as JSON to FILE; - is standard output."
 )
-SHARING = typer.Option(
-    True, "--sharing/--no-sharing", help="Whether messages to one receiver share its bandwidth."
-)
+SHARING = typer.Option(True, "--sharing/--no-sharing", help="Whether messages to one receiver share its bandwidth.")
 BUFFER = typer.Option(
     0, "--eager-buffer", min=0, metavar="BYTES",
     help="Bytes that one rank may send another before they are received; 0: any number.",

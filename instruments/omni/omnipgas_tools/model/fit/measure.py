@@ -30,6 +30,7 @@ AROUND = (0.7, 0.8, 0.9, 0.95, 1.05, 1.1, 1.2, 1.4)
 SEVERAL = (64, 8192, 1 << 20)  # computations as long as the round trips of these lengths,
 SEVERAL_STEP = 3  # measured at every so manyth length, in every so manyth round
 
+
 @dataclass(frozen=True)
 class Plan:
     """How much is measured."""
