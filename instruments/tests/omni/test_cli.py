@@ -10,7 +10,7 @@ import pytest
 from commands import unframed
 from omnipgas_tools import __version__
 from omnipgas_tools.model import tracers
-from omnipgas_tools.model.tracer import Tracer
+from omnipgas_tools.model.build_tracers import Tracer
 
 from .common import MOCK, build_tree, built, interrupted, omni, refused, result
 

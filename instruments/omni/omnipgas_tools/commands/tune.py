@@ -22,7 +22,7 @@ from omnipgas_tools.options import sizes as sizes_option
 from omnipgas_tools.overlap import advice
 from omnipgas_tools.overlap import plan as overlap_plan
 from omnipgas_tools.report.terminal import figure, table_of
-from omnipgas_tools.tuner import costs, runs
+from omnipgas_tools.tuner import runs
 from omnipgas_tools.tuner import table as tables
 from omnipgas_tools.tuner.runs import Kind, Replayed, RunError
 from omnipgas_tools.tuner.table import TableError
@@ -166,7 +166,7 @@ def export(out: str = COPY, table: Optional[Path] = TABLE) -> None:
 def model(fitted: Path = FITTED, table: Optional[Path] = TABLE) -> None:
     """Tell the tuner what messages cost here, as measured: the next job orders and leaves out algorithms by that."""
     with refusing(TableError, DataError):
-        where, terms = costs.read(fitted)
+        where, terms = tables.read_costs(fitted)
         path = tables.place(table)
     with refusing(TableError, writing=path):
         tables.tell(path, where, terms)

@@ -1,24 +1,57 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compiles the interposer once per MPI found. Run by the build; standard library only.
+"""Compiles the interposer once per MPI found, and what is known of it then. Run by the build; standard library only.
 
 python3 -m omnipgas_tools.model.build_tracers BUILD --folder TRACE -- COMPILER ARGUMENTS...
 """
 
+import json
+import os
+import re
 import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from omnipgas_tools import files
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.libraries.compilers import FailedError, Target, arguments_of_build, is_old, targets
-from omnipgas_tools.model.tracer import LIBRARY, Tracer, name_of
 
 SOURCES = ("calls.table", "kinds.def", "generate.py", "format.hpp", "mpi/*", "writer/*")  # in instruments/trace/
 # It is loaded into programs that may have another C++ library, or none.
 FLAGS = ["-std=c++20", "-O2", "-g1", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti", "-fvisibility-inlines-hidden",
          "-static-libgcc"]  # fmt: skip
+LIBRARY = re.compile(r"libmpi(?:ch|_abi)?\.so\.\d+")  # of MPICH, Intel MPI, Open MPI, and the standard's interface
+
+
+@dataclass(frozen=True)
+class Tracer:
+    """An interposer: the MPI that it was compiled for."""
+
+    name: str  # row of peers.toml; -abi: its form with the standard's interface
+    library: str  # what its programs load: libmpi.so.12
+    prefix: str  # where that MPI is installed; empty: with the system
+    path: str  # of the interposer; in its file perhaps relative to it
+
+    def environment(self, out: Path) -> dict[str, str]:
+        """All variables under which a launcher's ranks leave a trace in a folder that is there."""
+        return {**os.environ, **self.preload(out)}
+
+    def preload(self, out: Path) -> dict[str, str]:
+        """Those that are added for it."""
+        others = os.environ.get("LD_PRELOAD")
+        preload = f"{self.path}:{others}" if others else self.path
+        return {"LD_PRELOAD": preload, "OMPL_TRACE_DIR": str(out.absolute())}
+
+    def write(self) -> None:
+        """Leaves this beside the interposer."""
+        files.write(Path(self.path).with_suffix(".json"), json.dumps(asdict(self), indent=2) + "\n")
+
+
+def name_of(mpi: str) -> str:
+    """Where the interposer of an MPI lies in a build folder."""
+    return f"lib/libompl-trace-{mpi}.so"
 
 
 @dataclass(frozen=True)

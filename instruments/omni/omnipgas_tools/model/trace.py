@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from omnipgas_tools.model import traces
-from omnipgas_tools.model.tracer import Tracer
+from omnipgas_tools.model.build_tracers import Tracer
 from omnipgas_tools.model.traces import Summary, TraceError
 
 MOST_ROWS = 32  # of the table

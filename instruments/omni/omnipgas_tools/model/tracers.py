@@ -10,11 +10,11 @@ from pathlib import Path
 
 from omnipgas_tools.libraries import catalog, installation
 from omnipgas_tools.libraries.compilers import FailedError, targets
-from omnipgas_tools.model.build_tracers import compile_installed, describe
+from omnipgas_tools.model.build_tracers import LIBRARY, Tracer, compile_installed, describe, name_of
 from omnipgas_tools.model.program import ModelError
-from omnipgas_tools.model.tracer import LIBRARY, OWN, Tracer, name_of
 
 LDD_LIMIT = 30  # seconds
+OWN = re.compile(r"libomnipgas\.so\.\d+")  # of programs of this layer
 
 
 class NoTracerError(ModelError):

@@ -11,12 +11,12 @@ from typing import Any
 from rich.console import Console
 
 from omnipgas_tools.model import timer, traces
+from omnipgas_tools.model.build_tracers import Tracer
 from omnipgas_tools.model.options import replay_options
 from omnipgas_tools.model.predict import run as predict
 from omnipgas_tools.model.predict import seconds
 from omnipgas_tools.model.program import PredictionError
 from omnipgas_tools.model.trace import prepare
-from omnipgas_tools.model.tracer import Tracer
 from omnipgas_tools.targets.target import Target, at_most
 
 MOST_NAMED = 8  # errors beside a median
