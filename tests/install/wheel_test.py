@@ -85,6 +85,8 @@ def main(build: Path) -> int:
             print("what omni needs (typer, numpy and others) could not be fetched")
             return SKIPPED
         expect(done.returncode == 0, "pip installs both")
+        needs = re.search("^Requires: (.*)$", run(place, *pip, "show", "omnipgas-tools").stdout, re.MULTILINE)
+        expect(needs is not None and "omnipgas" in needs[1].split(", "), "the tools need the layer")
         use(place)
         run(place, *pip, "uninstall", "-q", "-y", "omnipgas", "omnipgas-tools")
         left = [path for path in place.rglob("*") if path.is_file() and re.search("omnipgas|^omni|^ompl", path.name)]
