@@ -4,20 +4,18 @@
 import json
 import os
 import platform
+import re
 import shutil
 import statistics
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from omnipgas_tools import __version__, files
+from omnipgas_tools import files
 from omnipgas_tools.libraries.catalog import RANKS, cores
 from omnipgas_tools.measure import stats
-from omnipgas_tools.measure.rounds import Limits
 from omnipgas_tools.measure.runner import Cell
 from omnipgas_tools.measure.worker import Round
 
@@ -34,14 +32,10 @@ TOOL_LIMIT = 10  # seconds
 
 def machine() -> dict[str, Any]:
     """What a reader must know of the machine; its load is the present one."""
-    model = "unknown"
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.lower().startswith("model name"):
-            model = line.partition(":")[2].strip()
-            break
+    model = re.search("^model name.*?:(.*)", Path("/proc/cpuinfo").read_text(), re.MULTILINE | re.IGNORECASE)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
-        "cpu": model,
+        "cpu": model[1].strip() if model else "unknown",
         "architecture": platform.machine(),
         "cores": cores(),
         "memory_GiB": round(memory / 2**30, 1),
@@ -127,23 +121,8 @@ def latency(rounds: list[Round]) -> dict[str, float]:
     }
 
 
-def command(
-    started: datetime, seed: int, limits: Limits, libraries: dict[str, Any], interrupted: bool
-) -> dict[str, Any]:
-    """How it was measured; `libraries`: how each was started."""
-    return {
-        "omni": __version__,
-        "started": started.isoformat(timespec="seconds"),
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seed": seed,
-        "limits": asdict(limits),
-        "libraries": libraries,
-        "interrupted": interrupted,
-    }
-
-
 def document(measured_on: dict[str, Any], command: dict[str, Any], results: list[Result]) -> dict[str, Any]:
-    """The whole result file; `measured_on` is what machine() said before."""
+    """The whole result file; `measured_on` is what machine() said before, `command` how it was measured."""
     return {
         "schema": SCHEMA,
         "machine": measured_on,

@@ -2,12 +2,14 @@
 """One call of a measuring command: what it began with, the result file, the plot, the exit status."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from omnipgas_tools import __version__
 from omnipgas_tools.measure import results
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.rounds import Limits
@@ -29,7 +31,9 @@ class Session:
     def write(self, rows: Sequence[Result], libraries: dict[str, Any], interrupted: bool) -> None:
         """Writes the result file, if one is wanted; `libraries`: how each was started."""
         if self.json:
-            said = results.command(self.started, self.seed, self.limits, libraries, interrupted)
+            started, finished = (time.isoformat(timespec="seconds") for time in (self.started, datetime.now(UTC)))
+            said = {"omni": __version__, "started": started, "finished": finished, "seed": self.seed}
+            said |= {"limits": asdict(self.limits), "libraries": libraries, "interrupted": interrupted}
             results.write(self.json, results.document(self.machine, said, list(rows)))
 
     def end(

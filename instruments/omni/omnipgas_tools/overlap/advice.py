@@ -8,7 +8,8 @@ many processes divide both. One way is before another if their 95 % intervals ar
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.stats import Interval
@@ -57,10 +58,11 @@ class Advice:
     work: Work
     times: Mapping[Way, Interval]
     emulation: str | None = None
-    order: list[Way] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "order", sorted(self.times, key=lambda way: (self.times[way].median, way)))
+    @cached_property
+    def order(self) -> list[Way]:
+        """The fastest first."""
+        return sorted(self.times, key=lambda way: (self.times[way].median, way))
 
     @property
     def first(self) -> list[Way]:

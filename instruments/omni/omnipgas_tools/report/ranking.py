@@ -11,10 +11,7 @@ from itertools import combinations
 
 from omnipgas_tools.measure.results import Result
 
-SMALL, LARGE = (
-    4096,
-    65536,
-)  # bytes: the papers' figures of latency end at the first, bandwidth is said from the second on
+SMALL, LARGE = 4096, 65536  # bytes: the papers' figures of latency end at the first, bandwidth is said from the second
 BASELINES = ("raw", "ofi", "ucx")  # written by hand, no libraries
 
 Interval = tuple[float, float]

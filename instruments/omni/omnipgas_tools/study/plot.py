@@ -4,6 +4,7 @@ and what modelled."""
 
 from pathlib import Path
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -50,10 +51,7 @@ def _neighbors(axis: Axes, found: Found) -> None:
     """Marks are reset for each neighbour: the gain over them."""
     if rings := tables.ring_gains(found):
         counts, gains, lows, highs = zip(*rings, strict=True)
-        reach = [
-            [g - low for g, low in zip(gains, lows, strict=True)],
-            [h - g for g, h in zip(gains, highs, strict=True)],
-        ]
+        reach = np.abs(np.subtract((lows, highs), gains))
         axis.errorbar(
             counts, gains, yerr=reach, fmt="o-", capsize=3, color="C0", label="bare exchange on a ring, measured"
         )

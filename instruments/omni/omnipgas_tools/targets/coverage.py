@@ -23,12 +23,8 @@ HEADERS = ("ompl.h", "ompl_ext.h", "halo.h", "coll.h")
 ENDS = "ends the process, and its counters with it: test `rules` (abort)"
 NO_PROCESS = "its ranks are threads of a test, which start no job"
 REASONS = {
-    ("ompl_abort", "self"): ENDS,
-    ("ompl_abort", "shm"): ENDS,
-    ("ompl_abort", "ofi"): ENDS,
-    ("ompl_abort", "mock"): NO_PROCESS,
-    ("ompl_init", "mock"): NO_PROCESS,
-    ("ompl_finalize", "mock"): NO_PROCESS,
+    **{("ompl_abort", conduit): ENDS for conduit in ("self", "shm", "ofi")},
+    **{(function, "mock"): NO_PROCESS for function in ("ompl_abort", "ompl_init", "ompl_finalize")},
 }
 
 
