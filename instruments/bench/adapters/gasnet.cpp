@@ -15,10 +15,10 @@ namespace {
 
 using bench::check;
 
-class Gasnet {
+class Gasnet : public bench::WindowAdapter {
  public:
   Gasnet(const bench::Setup& setup, int /*argc*/, char** /*argv*/)
-      : window_(setup), team_(bench::joined) {
+      : WindowAdapter(setup), team_(bench::joined) {
     gex_Segment_t segment;
     gex_AM_Entry_t handler{.gex_index = kRaise,
                            .gex_fnptr = reinterpret_cast<gex_AM_Fn_t>(raise),
@@ -28,7 +28,7 @@ class Gasnet {
                            .gex_name = "raise"};
     check(gex_EP_RegisterHandlers(gex_TM_QueryEP(team_), &handler, 1), "gex_EP_RegisterHandlers");
     if (gex_TM_QuerySize(team_) != 2) throw std::runtime_error("needs two ranks");
-    rank_ = gex_TM_QueryRank(team_);
+    rank_ = static_cast<int>(gex_TM_QueryRank(team_));
     check(gex_Segment_Attach(&segment, team_, window_.size()), "gex_Segment_Attach");
     window_.place(gex_Segment_QueryAddr(segment));
     void* theirs = nullptr;
@@ -40,10 +40,7 @@ class Gasnet {
     gex_Event_Wait(gex_Coll_BarrierNB(team_, 0));
   }
   ~Gasnet() { bench::leave(team_); }
-  Gasnet(const Gasnet&) = delete;
-  Gasnet& operator=(const Gasnet&) = delete;
 
-  [[nodiscard]] int rank() const { return static_cast<int>(rank_); }
   [[nodiscard]] bench::Description describe() const {
     return {bench::gasnet_version(),
             std::string("conduit ") + GASNET_CONDUIT_NAME_STR + (mapped_ ? ", memory mapped" : ""),
@@ -55,14 +52,11 @@ class Gasnet {
              {"endpoints", "one for all threads; the conduit decides"}}};
   }
 
-  [[nodiscard]] std::byte* source(int i) const { return window_.source(i); }
-  [[nodiscard]] std::byte* target(int i) const { return window_.target(i); }
   void put(int i, std::size_t offset, std::size_t bytes) {
     check(gex_RMA_PutNBI(team_, peer(), base_ + window_.target_offset(i) + offset, source(i) + offset,
                          bytes, GEX_EVENT_NOW, 0),
           "gex_RMA_PutNBI");
   }
-  void put_alone(int i, std::size_t offset, std::size_t bytes) { put(i, offset, bytes); }
   void signal(int i) {
     flush(i);
     check(gex_RMA_PutBlockingVal(team_, peer(), base_ + window_.flag_offset(i), window_.next(i),
@@ -97,11 +91,9 @@ class Gasnet {
     __atomic_fetch_add(self->window_.flag(channel), 1, __ATOMIC_RELEASE);
   }
 
-  [[nodiscard]] gex_Rank_t peer() const { return 1 - rank_; }
+  [[nodiscard]] gex_Rank_t peer() const { return static_cast<gex_Rank_t>(1 - rank_); }
 
-  bench::Window window_;
   gex_TM_t team_;
-  gex_Rank_t rank_ = 0;
   std::byte* base_ = nullptr;  // of the peer's segment, as the peer sees it
   bool mapped_ = false;
   std::size_t longest_ = 0;  // bytes of an active message

@@ -16,20 +16,20 @@ namespace {
 
 using bench::check;
 
-class Gaspi {
+class Gaspi : public bench::WindowAdapter {
  public:
   Gaspi(const bench::Setup& setup, int /*argc*/, char** /*argv*/)
-      : window_(setup),
+      : WindowAdapter(setup),
         channels_(static_cast<std::size_t>(setup.threads)),
         queues_(setup),
-        process_(setup.control, queues_.count()) {
+        process_(setup, queues_.count()) {
     if (process_.ranks() != 2) throw std::runtime_error("needs two ranks");
+    rank_ = process_.rank();
     for (std::size_t i = 0; i < queues_.all().size(); ++i)
       queues_.all()[i] = static_cast<gaspi_queue_id_t>(i);
     window_.place(bench::GaspiProcess::segment(window_.size()));
   }
 
-  [[nodiscard]] int rank() const { return process_.rank(); }
   [[nodiscard]] bench::Description describe() const {
     return {bench::GaspiProcess::version(),
             process_.device(),
@@ -37,8 +37,6 @@ class Gaspi {
             {{"thread level asked", "none: GASPI has no levels"}, {"queues", queues_.text()}}};
   }
 
-  [[nodiscard]] std::byte* source(int i) const { return window_.source(i); }
-  [[nodiscard]] std::byte* target(int i) const { return window_.target(i); }
   // The source may be used again after the next flush, or once the other side has answered.
   void put(int i, std::size_t offset, std::size_t bytes) {
     post(i, "gaspi_write", [&] {
@@ -46,7 +44,6 @@ class Gaspi {
                          window_.target_offset(i) + offset, bytes, queue(i), GASPI_BLOCK);
     });
   }
-  void put_alone(int i, std::size_t offset, std::size_t bytes) { put(i, offset, bytes); }
   void signal(int i) {
     const uint32_t value = ++at(i).sent;
     post(i, "gaspi_notify",
@@ -95,7 +92,6 @@ class Gaspi {
   [[nodiscard]] gaspi_queue_id_t queue(int i) const { return queues_.of(i); }
   static gaspi_notification_id_t notification(int i) { return static_cast<gaspi_notification_id_t>(i); }
   Channel& at(int i) { return channels_[static_cast<std::size_t>(i)]; }
-  bench::Window window_;
   std::vector<Channel> channels_;
   bench::Endpoints<gaspi_queue_id_t> queues_;
   bench::GaspiProcess process_;

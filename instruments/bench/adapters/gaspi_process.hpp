@@ -26,12 +26,9 @@ class GaspiProcess {
  public:
   static constexpr gaspi_segment_id_t kSegment = 0;  // the only one
 
-  GaspiProcess(const std::string& control, int queues) {
+  GaspiProcess(const Setup& setup, int queues) {
     check(gaspi_config_get(&config_), "gaspi_config_get");
-    {
-      const Gathering ranks(control + ".meet", launched_rank(), launched_ranks());
-      as_started_by_gaspi_run(control + ".machines", ranks);
-    }
+    as_started_by_gaspi_run(setup.control + ".machines", Gathering(setup));
     config_.queue_num = static_cast<gaspi_number_t>(queues);
     check(gaspi_config_set(config_), "gaspi_config_set");
     check(gaspi_proc_init(kLimitMs), "gaspi_proc_init");

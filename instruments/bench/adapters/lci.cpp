@@ -3,7 +3,6 @@
 // put() keeps what signal() then posts. Each thread has a device and completion queues of its own, as LCI advises, and
 // drives their progress; with fewer devices (OMNI_ENDPOINTS) threads take them in turn, and LCI locks them. Messages are
 // post_send and post_recv with a tag for each thread.
-#include <cstdlib>
 #include <vector>
 
 #include "harness/endpoints.hpp"
@@ -13,19 +12,16 @@
 
 namespace {
 
-class Lci {
+class Lci : public bench::WindowAdapter {
  public:
   Lci(const bench::Setup& setup, int /*argc*/, char** /*argv*/)
-      : window_(setup),
-        memory_(static_cast<std::byte*>(std::aligned_alloc(bench::kPage, window_.size()))),
-        channels_(static_cast<std::size_t>(setup.threads)),
-        devices_(setup) {
+      : WindowAdapter(setup), channels_(static_cast<std::size_t>(setup.threads)), devices_(setup) {
     lci::g_runtime_init_x().alloc_default_device(true)();
     if (lci::get_rank_n() != 2) throw std::runtime_error("needs two ranks");
     rank_ = lci::get_rank_me();
-    window_.place(memory_);
+    std::byte* const memory = window_.allocate();
     for (bench::LciDevice& device : devices_.all())
-      device.open(memory_, window_.size(), window_.crowded());
+      device.open(memory, window_.size(), window_.crowded());
     // Handles of remote completions are numbered: both ranks register theirs in the same order.
     for (Channel& channel : channels_) {
       channel.signals = lci::alloc_cq();
@@ -42,12 +38,8 @@ class Lci {
     }
     for (bench::LciDevice& device : devices_.all()) device.close();
     lci::g_runtime_fina();
-    std::free(memory_);
   }
-  Lci(const Lci&) = delete;
-  Lci& operator=(const Lci&) = delete;
 
-  [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] bench::Description describe() const {
     return {"LCI " LCI_VERSION_FULL,
             bench::lci_transport(),
@@ -55,13 +47,10 @@ class Lci {
             {{"thread level asked", "none: LCI has no levels"}, {"devices", devices_.text()}}};
   }
 
-  [[nodiscard]] std::byte* source(int i) const { return window_.source(i); }
-  [[nodiscard]] std::byte* target(int i) const { return window_.target(i); }
   void put(int i, std::size_t offset, std::size_t bytes) {
     if (at(i).bytes != 0) transfer(i, false);
     at(i).offset = offset, at(i).bytes = bytes;
   }
-  void put_alone(int i, std::size_t offset, std::size_t bytes) { put(i, offset, bytes); }
   void signal(int i) { transfer(i, true); }
   void wait(int i) { device(i).take(at(i).signals); }
   void flush(int i) {
@@ -110,11 +99,8 @@ class Lci {
   Channel& at(int i) { return channels_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] bench::LciDevice& device(int i) const { return devices_.of(i); }
 
-  bench::Window window_;
-  std::byte* memory_;
   std::vector<Channel> channels_;
   bench::Endpoints<bench::LciDevice> devices_;
-  int rank_ = 0;
 };
 
 }  // namespace

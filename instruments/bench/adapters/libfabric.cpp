@@ -3,7 +3,6 @@
 // own memory while it drives progress. Where the provider does not keep writes in order (FI_ORDER_WAW) the flag waits for
 // FI_DELIVERY_COMPLETE. Each thread has a domain and an endpoint of its own (FI_THREAD_DOMAIN: no locks); with fewer
 // (OMNI_ENDPOINTS) threads share them in turn, and libfabric locks them (FI_THREAD_SAFE). FI_PROVIDER chooses the provider.
-#include <cstdlib>
 
 #include "harness/endpoints.hpp"
 #include "harness/window.hpp"
@@ -13,29 +12,23 @@
 
 namespace {
 
-class Libfabric {
+class Libfabric : public bench::WindowAdapter {
  public:
   Libfabric(const bench::Setup& setup, int /*argc*/, char** /*argv*/)
-      : rank_(bench::launched_rank()),
-        window_(setup),
-        memory_(static_cast<std::byte*>(std::aligned_alloc(bench::kPage, window_.size()))),
+      : WindowAdapter(setup),
         endpoints_(setup),
         fabric_(endpoints_.shared() ? FI_THREAD_SAFE : FI_THREAD_DOMAIN) {
-    const bench::Gathering both(setup.control + ".meet", rank_, 2);
-    window_.place(memory_);
+    const bench::Gathering both(setup, 2);
+    rank_ = both.rank();
+    std::byte* const memory = window_.allocate();
     uint64_t key = kFirstKey;
     for (bench::Endpoint& each : endpoints_.all())
-      each.open(fabric_.fabric(), fabric_.info(), memory_, window_.size(), key++, both);
+      each.open(fabric_.fabric(), fabric_.info(), memory, window_.size(), key++, both);
     (void)both.all(rank_);
   }
-  ~Libfabric() {
-    endpoints_.all().clear();
-    std::free(memory_);
-  }
-  Libfabric(const Libfabric&) = delete;
-  Libfabric& operator=(const Libfabric&) = delete;
 
-  [[nodiscard]] int rank() const { return rank_; }
+  ~Libfabric() { endpoints_.all().clear(); }  // before the fabric
+
   [[nodiscard]] bench::Description describe() const {
     const auto threading = fabric_.info()->domain_attr->threading;
     return {bench::Fabric::version(),
@@ -48,12 +41,9 @@ class Libfabric {
               fabric_.ordered() ? "kept by the provider" : "the flag waits for FI_DELIVERY_COMPLETE"}}};
   }
 
-  [[nodiscard]] std::byte* source(int i) const { return window_.source(i); }
-  [[nodiscard]] std::byte* target(int i) const { return window_.target(i); }
   void put(int i, std::size_t offset, std::size_t bytes) {
     at(i).write(1 - rank_, source(i) + offset, window_.target_offset(i) + offset, bytes);
   }
-  void put_alone(int i, std::size_t offset, std::size_t bytes) { put(i, offset, bytes); }
   void signal(int i) {
     if (!fabric_.ordered()) flush(i);
     window_.next(i);
@@ -73,9 +63,6 @@ class Libfabric {
   static constexpr uint64_t kFirstKey = 42;
   [[nodiscard]] bench::Endpoint& at(int i) const { return endpoints_.of(i); }
 
-  int rank_;
-  bench::Window window_;
-  std::byte* memory_;
   bench::Endpoints<bench::Endpoint> endpoints_;
   bench::Fabric fabric_;
 };

@@ -24,26 +24,15 @@ class Mpi {
   Mpi(const bench::Setup& setup, int argc, char** argv)
       : buffer_(bench::pages(setup.bytes)),
         channels_(static_cast<std::size_t>(setup.threads)),
-        crowded_(bench::crowded(setup.threads)) {
-    granted_ = bench::start_mpi(&argc, &argv, MPI_THREAD_MULTIPLE);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    int size = 0;
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (size != 2) throw std::runtime_error("needs two ranks");
-    if (granted_ < MPI_THREAD_MULTIPLE) throw std::runtime_error("got " + bench::mpi_level(granted_));
-    for (std::size_t i = 0; i < channels_.size(); ++i) open(channels_[i], i);
+        crowded_(bench::crowded(setup.threads)),
+        mpi_(argc, argv, MPI_THREAD_MULTIPLE, MPI_THREAD_MULTIPLE, true),
+        rank_(mpi_.rank) {
+    for (std::size_t i = 0; i < channels_.size(); ++i) channels_[i].open(i, 2 * buffer_ + kPage);
   }
 
   ~Mpi() {
-    for (Channel& channel : channels_) {
-      MPI_Win_unlock_all(channel.window);
-      MPI_Win_free(&channel.window);
-      MPI_Comm_free(&channel.comm);
-    }
-    MPI_Finalize();
+    for (Channel& channel : channels_) channel.close();
   }
-  Mpi(const Mpi&) = delete;
-  Mpi& operator=(const Mpi&) = delete;
 
   [[nodiscard]] int rank() const { return rank_; }
 
@@ -53,7 +42,7 @@ class Mpi {
             "chosen by the library",
             std::nullopt,
             {{"thread level asked", bench::mpi_level(MPI_THREAD_MULTIPLE)},
-             {"thread level granted", bench::mpi_level(granted_)},
+             {"thread level granted", bench::mpi_level(mpi_.granted)},
              {"library", all.substr(0, 400)}}};
   }
 
@@ -63,7 +52,6 @@ class Mpi {
   void put(int i, std::size_t offset, std::size_t bytes) {
     transfer(i, source(i) + offset, offset, bytes);
   }
-  void put_alone(int i, std::size_t offset, std::size_t bytes) { put(i, offset, bytes); }
   void signal(int i) {
     flush(i);
     ++at(i).sent;
@@ -74,7 +62,7 @@ class Mpi {
     Channel& channel = at(i);
     const uint32_t wanted = ++channel.taken;
     for (int looks = 1; static_cast<int32_t>(flag(channel) - wanted) < 0; ++looks) {
-      if (looks % kLooksPerProgress == 0) progress(channel);
+      if (looks % kLooksPerProgress == 0) bench::mpi_progress(channel.comm);
       if (crowded_) sched_yield();
       MPI_Win_sync(channel.window);
     }
@@ -84,7 +72,7 @@ class Mpi {
   void look(int i) { MPI_Win_sync(at(i).window); }
 
   void attend() {
-    for (const Channel& channel : channels_) progress(channel);
+    for (const Channel& channel : channels_) bench::mpi_progress(channel.comm);
   }
 
   void send(int i, std::size_t bytes) {
@@ -97,33 +85,14 @@ class Mpi {
 
  private:
   // One per thread; the window holds the target buffer, the source buffer and the flag.
-  struct alignas(128) Channel {
-    MPI_Comm comm = MPI_COMM_NULL;
-    MPI_Win window = MPI_WIN_NULL;
-    std::byte* memory = nullptr;
+  struct alignas(128) Channel : bench::MpiWindow {
     uint32_t sent = 0;
     uint32_t taken = 0;
   };
 
-  void open(Channel& channel, std::size_t thread) const {
-    channel.comm = bench::communicator_of(thread);
-    void* memory = nullptr;
-    const auto bytes = static_cast<MPI_Aint>(2 * buffer_ + kPage);
-    MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, channel.comm, &memory, &channel.window);
-    std::memset(memory, 0, static_cast<std::size_t>(bytes));
-    channel.memory = static_cast<std::byte*>(memory);
-    MPI_Win_lock_all(MPI_MODE_NOCHECK, channel.window);
-    MPI_Barrier(channel.comm);
-  }
-
   [[nodiscard]] uint32_t flag(const Channel& channel) const {
     return __atomic_load_n(reinterpret_cast<const uint32_t*>(channel.memory + 2 * buffer_),
                            __ATOMIC_ACQUIRE);
-  }
-
-  static void progress(const Channel& channel) {
-    int found = 0;
-    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, channel.comm, &found, MPI_STATUS_IGNORE);
   }
 
   void transfer(int i, const void* from, std::size_t to, std::size_t bytes) {
@@ -137,8 +106,8 @@ class Mpi {
   std::size_t buffer_;
   std::vector<Channel> channels_;
   bool crowded_;  // more threads of both ranks than cores: a waiting thread yields
-  int rank_ = 0;
-  int granted_ = 0;
+  bench::MpiRank mpi_;
+  int rank_;
 };
 
 }  // namespace

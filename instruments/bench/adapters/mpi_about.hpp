@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -35,6 +37,12 @@ inline int start_mpi(int* argc, char*** argv, int level) {
   return granted;
 }
 
+// The library goes on with what it still owes others there.
+inline void mpi_progress(MPI_Comm comm = MPI_COMM_WORLD) {
+  int found = 0;
+  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &found, MPI_STATUS_IGNORE);
+}
+
 inline std::string mpi_level(int level) {
   if (level == MPI_THREAD_MULTIPLE) return "MPI_THREAD_MULTIPLE";
   if (level == MPI_THREAD_SERIALIZED) return "MPI_THREAD_SERIALIZED";
@@ -52,6 +60,23 @@ inline std::string mpi_name(const std::string& version) {
   return version.substr(0, version.find_first_of("\n,"));
 }
 
+// A rank of a job of MPI, from its start to its end. Throws std::runtime_error if `least` is not granted, or the job is
+// to be a `pair` and is none.
+struct MpiRank {
+  MpiRank(int& argc, char**& argv, int level, int least = MPI_THREAD_SINGLE, bool pair = false)
+      : granted(start_mpi(&argc, &argv, level)) {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (pair && ranks != 2) throw std::runtime_error("needs two ranks");
+    if (granted < least) throw std::runtime_error("got " + mpi_level(granted));
+  }
+  ~MpiRank() { MPI_Finalize(); }
+  MpiRank(const MpiRank&) = delete;
+  MpiRank& operator=(const MpiRank&) = delete;
+
+  int granted, rank = 0, ranks = 1;
+};
+
 // A thread's own. Intel MPI's thread split asks whose it is; others do not know the key.
 inline MPI_Comm communicator_of(std::size_t thread) {
   MPI_Info whose = MPI_INFO_NULL;
@@ -62,5 +87,25 @@ inline MPI_Comm communicator_of(std::size_t thread) {
   MPI_Info_free(&whose);
   return made;
 }
+
+// A thread's window, in a communicator of its own, for as long as it is used; its memory is cleared. Collective.
+struct MpiWindow {
+  void open(std::size_t thread, std::size_t bytes) {
+    comm = communicator_of(thread);
+    MPI_Win_allocate(static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, comm, &memory, &window);
+    std::memset(memory, 0, bytes);
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, window);
+    MPI_Barrier(comm);
+  }
+  void close() {
+    MPI_Win_unlock_all(window);
+    MPI_Win_free(&window);
+    MPI_Comm_free(&comm);
+  }
+
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Win window = MPI_WIN_NULL;
+  std::byte* memory = nullptr;
+};
 
 }  // namespace bench

@@ -42,8 +42,7 @@ class MpiCaller {
   }
 
   void progress() {
-    int found = 0;
-    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+    mpi_progress();
     MPI_Win_sync(mpi_window_);
   }
 

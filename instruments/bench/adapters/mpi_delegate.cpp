@@ -19,16 +19,17 @@ namespace {
 using Line = bench::Requests;
 using What = bench::Request::What;
 
-class Delegate {
+class Delegate : public bench::WindowAdapter {
  public:
   Delegate(const bench::Setup& setup, int argc, char** argv)
-      : window_(setup, 1),
+      : WindowAdapter(setup, 1),
         lines_(static_cast<std::size_t>(setup.threads)),
         mpi_(window_, lines_.size()) {
     std::promise<void> opened;
     caller_ = std::thread([&, argc, argv]() mutable { communicate(argc, argv, opened); });
     try {
       opened.get_future().get();
+      rank_ = mpi_.rank;
     } catch (...) {
       caller_.join();
       throw;
@@ -38,10 +39,7 @@ class Delegate {
     stop_ = true;
     caller_.join();
   }
-  Delegate(const Delegate&) = delete;
-  Delegate& operator=(const Delegate&) = delete;
 
-  [[nodiscard]] int rank() const { return mpi_.rank; }
   [[nodiscard]] bench::Description describe() const {
     return {mpi_.version,
             "chosen by the library",
@@ -51,15 +49,9 @@ class Delegate {
              {"threads that call MPI", "one, besides those that measure"}}};
   }
 
-  [[nodiscard]] std::byte* source(int i) const { return window_.source(i); }
-  [[nodiscard]] std::byte* target(int i) const { return window_.target(i); }
   // The source may be used again after the next flush, or once the other side has answered.
   void put(int i, std::size_t offset, std::size_t bytes) { at(i).add({What::put, offset, bytes}); }
-  void put_alone(int i, std::size_t offset, std::size_t bytes) { put(i, offset, bytes); }
   void signal(int i) { at(i).add({What::signal}); }
-  void wait(int i) {
-    window_.wait(i, [] {});
-  }
   void flush(int i) { ask(i, {What::flush}); }
   void look(int i) { flush(i); }
   void send(int i, std::size_t bytes) { ask(i, {What::send, 0, bytes}); }
@@ -99,7 +91,6 @@ class Delegate {
 
   Line& at(int i) { return lines_[static_cast<std::size_t>(i)]; }
 
-  bench::Window window_;
   std::vector<Line> lines_;
   bench::MpiCaller mpi_;  // the communication thread's, but for what it says of itself
   std::atomic<bool> stop_ = false;

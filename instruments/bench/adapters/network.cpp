@@ -31,7 +31,6 @@ class Network {
   [[nodiscard]] std::byte* source(int i) const { return bytes(channel_source(at(i))); }
   [[nodiscard]] std::byte* target(int i) const { return bytes(channel_target(at(i))); }
   void put(int i, std::size_t offset, std::size_t bytes) { channel_put(at(i), offset, bytes); }
-  void put_alone(int i, std::size_t offset, std::size_t bytes) { put(i, offset, bytes); }
   void signal(int i) { channel_signal(at(i)); }
   void put_signal(int i, std::size_t bytes) { channel_put_signal(at(i), 0, bytes); }
   void wait(int i) { channel_wait(at(i)); }

@@ -6,35 +6,28 @@
 #include "omnipgas/ompl_ext.h"
 #include "omnipgas/ompl_inline.h"
 
+#include "harness/must.hpp"
 #include "harness/worker.hpp"
 #include "ompl_beside.hpp"
 
 namespace {
 
-[[noreturn, gnu::cold]] void give_up(const char* what) {
-  throw std::runtime_error(std::string(what) + ": " + ompl_error_detail());
-}
-
-// Inlined: a call to check a result would cost as much as what is measured.
-[[gnu::always_inline]] inline void must(int code, const char* what) {
-  if (code != OMPL_OK) [[unlikely]]
-    give_up(what);
-}
+using bench::expect;
 
 class Ompl {
  public:
   Ompl(const bench::Setup& setup, int /*argc*/, char** /*argv*/) : buffer_(bench::pages(setup.bytes)) {
-    must(ompl_init(), "ompl_init");
+    expect(ompl_init(), "ompl_init");
     if (ompl_size() != 2) throw std::runtime_error("needs two ranks");
     rank_ = ompl_rank();
     peer_ = static_cast<uint32_t>(1 - rank_);
     const auto channels = static_cast<std::size_t>(setup.threads);
     // One allocation: a target and a source buffer per channel, then a page with the flag.
     stride_ = 2 * buffer_ + bench::kPage;
-    must(ompl_alloc(channels * stride_ + bench::kPage, &first_), "ompl_alloc");
+    expect(ompl_alloc(channels * stride_ + bench::kPage, &first_), "ompl_alloc");
     first_ = bench::pages(first_);
     base_ = static_cast<std::byte*>(ompl_ptr(static_cast<uint32_t>(rank_), first_));
-    must(ompl_barrier(), "ompl_barrier");
+    expect(ompl_barrier(), "ompl_barrier");
   }
 
   ~Ompl() { ompl_finalize(); }
@@ -53,28 +46,24 @@ class Ompl {
   [[nodiscard]] std::byte* target(int i) const { return base_ + static_cast<uint64_t>(i) * stride_; }
 
   void put(int i, std::size_t offset, std::size_t bytes) {
-    must(ompl_put(reinterpret_cast<uint64_t>(source(i) + offset), peer_, target_offset(i) + offset,
-                  bytes),
-         "ompl_put");
+    expect(ompl_put(reinterpret_cast<uint64_t>(source(i) + offset), peer_, target_offset(i) + offset,
+                    bytes),
+           "ompl_put");
   }
-  void put_alone(int i, std::size_t offset, std::size_t bytes) { put(i, offset, bytes); }
-  void signal(int i) { must(ompl_put_word(peer_, flag_offset(i)), "ompl_put_word"); }
+  void signal(int i) { expect(ompl_put_word(peer_, flag_offset(i)), "ompl_put_word"); }
   void put_signal(int i, std::size_t bytes) {
-    must(ompl_put_signal(reinterpret_cast<uint64_t>(source(i)), peer_, target_offset(i), bytes,
-                         flag_offset(i)),
-         "ompl_put_signal");
+    expect(ompl_put_signal(reinterpret_cast<uint64_t>(source(i)), peer_, target_offset(i), bytes,
+                           flag_offset(i)),
+           "ompl_put_signal");
   }
-  void wait(int i) { must(ompl_wait(flag_offset(i)), "ompl_wait"); }
-  void attend() {
-    if (const int code = ompl_progress(OMPL_CTX_DEFAULT, 0); code < 0 && code != OMPL_ERR_TIMEOUT)
-      must(code, "ompl_progress");
-  }
-  void flush(int /*i*/) { must(ompl_flush(), "ompl_flush"); }
-  void look(int /*i*/) { must(ompl_flush(), "ompl_flush"); }
+  void wait(int i) { expect(ompl_wait(flag_offset(i)), "ompl_wait"); }
+  void attend() { expect(bench::progress(), "ompl_progress"); }
+  void flush(int /*i*/) { expect(ompl_flush(), "ompl_flush"); }
+  void look(int /*i*/) { expect(ompl_flush(), "ompl_flush"); }
   [[nodiscard]] std::optional<uint64_t> failed_claims() const {
     if (!counts_) return std::nullopt;
     ompl_statistics statistics = OMPL_STATISTICS_INIT;
-    must(ompl_ctx_statistics(OMPL_CTX_DEFAULT, &statistics), "ompl_ctx_statistics");
+    expect(ompl_ctx_statistics(OMPL_CTX_DEFAULT, &statistics), "ompl_ctx_statistics");
     return statistics.failed_claims;
   }
 

@@ -33,7 +33,7 @@ class Shmem {
     rank_ = shmem_my_pe();
     if (shmem_n_pes() != 2) throw std::runtime_error("needs two ranks");
     if (granted_ < SHMEM_THREAD_MULTIPLE) throw std::runtime_error("got " + level_name(granted_));
-    for (Channel& channel : channels_) open(channel);
+    for (Channel& channel : channels_) channel.memory = bench::symmetric_memory(2 * buffer_ + kPage);
     for (bench::ShmemContext& each : contexts_.all()) {
       each.create(contexts_.shared());
       own_ += each.own ? 1 : 0;
@@ -75,7 +75,6 @@ class Shmem {
   void put(int i, std::size_t offset, std::size_t bytes) {
     shmem_ctx_putmem(context(i), target(i) + offset, source(i) + offset, bytes, 1 - rank_);
   }
-  void put_alone(int i, std::size_t offset, std::size_t bytes) { put(i, offset, bytes); }
   void signal(int i) {
     shmem_ctx_fence(context(i));
     shmem_ctx_uint64_p(context(i), flag(i), ++at(i).sent, 1 - rank_);
@@ -103,14 +102,6 @@ class Shmem {
     uint64_t sent = 0;
     uint64_t taken = 0;
   };
-
-  void open(Channel& channel) const {
-    const std::size_t bytes = 2 * buffer_ + kPage;
-    channel.memory = static_cast<std::byte*>(shmem_align(kPage, bytes));
-    if (channel.memory == nullptr)
-      throw std::runtime_error("no symmetric memory: raise SHMEM_SYMMETRIC_SIZE");
-    std::memset(channel.memory, 0, bytes);
-  }
 
   [[nodiscard]] shmem_ctx_t context(int i) const { return contexts_.of(i).handle; }
   [[nodiscard]] uint64_t* flag(int i) const {

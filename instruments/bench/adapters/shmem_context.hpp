@@ -7,6 +7,12 @@
 #include <mpi.h>
 #endif
 
+#include <cstddef>
+#include <cstring>
+#include <stdexcept>
+
+#include "harness/adapter.hpp"
+
 namespace bench {
 
 // What a context that one thread uses may be created with. Open MPI takes no locks in a serialized one, yet a thread that
@@ -28,6 +34,13 @@ inline void drive(shmem_ctx_t context) {
 #else
   shmem_ctx_quiet(context);
 #endif
+}
+
+// Cleared memory, page-aligned, at the same place of every rank. Throws std::runtime_error.
+inline std::byte* symmetric_memory(std::size_t bytes) {
+  void* const memory = shmem_align(kPage, bytes);
+  if (memory == nullptr) throw std::runtime_error("no symmetric memory: raise SHMEM_SYMMETRIC_SIZE");
+  return static_cast<std::byte*>(std::memset(memory, 0, bytes));
 }
 
 struct alignas(128) ShmemContext {

@@ -10,20 +10,17 @@
 
 namespace {
 
-class Ucx {
+class Ucx : public bench::WindowAdapter {
  public:
   Ucx(const bench::Setup& setup, int /*argc*/, char** /*argv*/)
-      : rank_(bench::launched_rank()),
-        window_(setup),
-        workers_(setup),
-        memory_(window_.size(), workers_.all().size()) {
-    const bench::Gathering both(setup.control + ".meet", rank_, 2);
+      : WindowAdapter(setup), workers_(setup), memory_(window_.size(), workers_.all().size()) {
+    const bench::Gathering both(setup, 2);
+    rank_ = both.rank();
     window_.place(memory_.address());
     for (bench::UcxWorker& worker : workers_.all()) worker.open(memory_, mode(), both);
     (void)both.all(rank_);
   }
 
-  [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] bench::Description describe() const {
     return {std::string("UCX ") + ucp_get_version_string(),
             bench::ucx_transport(),
@@ -33,12 +30,9 @@ class Ucx {
              {"workers", workers_.text()}}};
   }
 
-  [[nodiscard]] std::byte* source(int i) const { return window_.source(i); }
-  [[nodiscard]] std::byte* target(int i) const { return window_.target(i); }
   void put(int i, std::size_t offset, std::size_t bytes) {
     at(i).put(1 - rank_, source(i) + offset, window_.target_offset(i) + offset, bytes);
   }
-  void put_alone(int i, std::size_t offset, std::size_t bytes) { put(i, offset, bytes); }
   void signal(int i) {
     at(i).fence();
     window_.next(i);
@@ -63,8 +57,6 @@ class Ucx {
   }
   [[nodiscard]] bench::UcxWorker& at(int i) const { return workers_.of(i); }
 
-  int rank_;
-  bench::Window window_;
   bench::Endpoints<bench::UcxWorker> workers_;
   bench::UcxMemory memory_;
 };

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -110,5 +110,17 @@ class alignas(128) Vcq {
   utofu_stadd_t own_ = 0;
   std::vector<Card> cards_;  // by rank
 };
+
+// Opens them, on one TNI after the other; how many there are. Collective.
+inline std::size_t open_all(std::vector<Vcq>& vcqs, std::byte* memory, std::size_t bytes,
+                            const Gathering& ranks) {
+  utofu_tni_id_t* tnis = nullptr;
+  std::size_t count = 0;
+  check(utofu_get_onesided_tnis(&tnis, &count), "utofu_get_onesided_tnis");
+  for (std::size_t i = 0; i < vcqs.size(); ++i) vcqs[i].open(tnis[i % count], memory, bytes, ranks);
+  std::free(tnis);
+  (void)ranks.all(ranks.rank());
+  return count;
+}
 
 }  // namespace bench

@@ -4,7 +4,6 @@
 // request in 16 reports its completion. That the flag comes after the data is what devices do with the writes of a queue
 // pair; the specification promises it only to who takes a completion. With fewer queue pairs (OMNI_ENDPOINTS) threads take
 // them in turn, under a lock. Never run on hardware.
-#include <cstdlib>
 #include <mutex>
 
 #include "harness/endpoints.hpp"
@@ -15,32 +14,18 @@
 
 namespace {
 
-class Verbs {
+class Verbs : public bench::WindowAdapter {
  public:
   Verbs(const bench::Setup& setup, int /*argc*/, char** /*argv*/)
-      : rank_(bench::launched_rank()),
-        window_(setup),
-        memory_(static_cast<std::byte*>(std::aligned_alloc(bench::kPage, window_.size()))),
+      : WindowAdapter(setup),
+        registered_(port_, window_.allocate(), window_.size()),
         endpoints_(setup) {
+    rank_ = bench::launched_rank();
     const bench::Meeting meeting(setup.control + ".meet", rank_);
-    window_.place(memory_);
-    domain_ = bench::made(ibv_alloc_pd(port_.context()), "ibv_alloc_pd");
-    registered_ = bench::made(
-        ibv_reg_mr(domain_, memory_, window_.size(), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE),
-        "ibv_reg_mr (is the limit of locked memory too low, ulimit -l?)");
-    for (Endpoint& each : endpoints_.all()) each.pair.open(port_, domain_, registered_, meeting);
+    for (Endpoint& each : endpoints_.all()) each.pair.open(port_, registered_, meeting);
     (void)meeting.exchange(rank_);
   }
-  ~Verbs() {
-    endpoints_.all().clear();
-    ibv_dereg_mr(registered_);
-    ibv_dealloc_pd(domain_);
-    std::free(memory_);
-  }
-  Verbs(const Verbs&) = delete;
-  Verbs& operator=(const Verbs&) = delete;
 
-  [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] bench::Description describe() const {
     return {bench::verbs_version(),
             port_.describe(),
@@ -51,22 +36,16 @@ class Verbs {
              {"order of writes", "as devices keep it on a queue pair"}}};
   }
 
-  [[nodiscard]] std::byte* source(int i) const { return window_.source(i); }
-  [[nodiscard]] std::byte* target(int i) const { return window_.target(i); }
   void put(int i, std::size_t offset, std::size_t bytes) {
     at(i, [&](bench::QueuePair& pair) {
       pair.put(source(i) + offset, window_.target_offset(i) + offset, bytes);
     });
   }
-  void put_alone(int i, std::size_t offset, std::size_t bytes) { put(i, offset, bytes); }
   void signal(int i) {
     window_.next(i);
     at(i, [&](bench::QueuePair& pair) {
       pair.put(window_.at(window_.word_offset(i)), window_.flag_offset(i), sizeof(uint32_t));
     });
-  }
-  void wait(int i) {
-    window_.wait(i, [] {});
   }
   void flush(int i) {
     at(i, [](bench::QueuePair& pair) { pair.flush(); });
@@ -86,13 +65,9 @@ class Verbs {
     call(endpoint.pair);
   }
 
-  int rank_;
   bench::Port port_;  // before all else that takes time: without one nothing is done
-  bench::Window window_;
-  std::byte* memory_;
+  bench::Registered registered_;
   bench::Endpoints<Endpoint> endpoints_;
-  ibv_pd* domain_ = nullptr;
-  ibv_mr* registered_ = nullptr;
 };
 
 }  // namespace

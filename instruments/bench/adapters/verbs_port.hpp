@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <stdexcept>
@@ -115,6 +116,23 @@ class Port {
   ibv_port_attr limits_{};
   ibv_gid gid_{};
   uint8_t gid_index_ = 0;
+};
+
+// Memory that other ranks may write, in a protection domain of its own.
+struct Registered {
+  Registered(const Port& port, std::byte* base, std::size_t bytes)
+      : domain(made(ibv_alloc_pd(port.context()), "ibv_alloc_pd")),
+        memory(made(ibv_reg_mr(domain, base, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE),
+                    "ibv_reg_mr (is the limit of locked memory too low, ulimit -l?)")) {}
+  ~Registered() {
+    ibv_dereg_mr(memory);
+    ibv_dealloc_pd(domain);
+  }
+  Registered(const Registered&) = delete;
+  Registered& operator=(const Registered&) = delete;
+
+  ibv_pd* const domain;
+  ibv_mr* const memory;
 };
 
 }  // namespace bench

@@ -18,15 +18,15 @@ namespace bench {
 
 class alignas(128) QueuePair {
  public:
-  // Collective with the other rank; `memory` is what it may write, and where longer data are read.
-  void open(const Port& port, ibv_pd* domain, const ibv_mr* memory, const Meeting& meeting) {
-    own_ = memory;
+  // Collective with the other rank; `own` is what it may write, and where longer data are read.
+  void open(const Port& port, const Registered& own, const Meeting& meeting) {
+    own_ = own.memory;
     longest_ = port.limits().max_msg_sz;
     slots_ = static_cast<std::byte*>(std::aligned_alloc(kPage, kDepth * kSlot));
-    copies_ = made(ibv_reg_mr(domain, slots_, kDepth * kSlot, 0), "ibv_reg_mr");
+    copies_ = made(ibv_reg_mr(own.domain, slots_, kDepth * kSlot, 0), "ibv_reg_mr");
     completions_ = made(ibv_create_cq(port.context(), kDepth, nullptr, nullptr, 0), "ibv_create_cq");
-    pair_ = create_pair(domain, completions_, kDepth, &inline_);
-    peer_ = meeting.exchange(card_of(pair_, memory, port));
+    pair_ = create_pair(own.domain, completions_, kDepth, &inline_);
+    peer_ = meeting.exchange(card_of(pair_, own_, port));
     connect(pair_, port, peer_);
   }
   ~QueuePair() {

@@ -3,7 +3,6 @@
 #include <gasnetex.h>
 
 #include <cstring>
-#include <stdexcept>
 #include <vector>
 
 #include "adapters/gasnet_join.hpp"
@@ -17,6 +16,8 @@ class Gasnet : public bench::Connected {
  public:
   Gasnet(const bench::Setup& setup, int& /*argc*/, char**& /*argv*/)
       : team_(bench::joined), bases_(gex_TM_QuerySize(team_)) {
+    rank_ = static_cast<int>(gex_TM_QueryRank(team_));
+    ranks_ = static_cast<int>(bases_.size());
     gex_Segment_t segment;
     const std::size_t bytes = offset(setup.threads);
     check(gex_Segment_Attach(&segment, team_, bytes), "gex_Segment_Attach");
@@ -30,8 +31,6 @@ class Gasnet : public bench::Connected {
   }
   ~Gasnet() override { bench::leave(team_); }
 
-  [[nodiscard]] int rank() const override { return static_cast<int>(gex_TM_QueryRank(team_)); }
-  [[nodiscard]] int ranks() const override { return static_cast<int>(bases_.size()); }
   [[nodiscard]] bench::Description describe() const override {
     return {
         bench::gasnet_version(), std::string("conduit ") + GASNET_CONDUIT_NAME_STR, std::nullopt, {}};

@@ -10,16 +10,15 @@ using bench::check;
 class Gaspi : public bench::Connected {
  public:
   Gaspi(const bench::Setup& setup, int& /*argc*/, char**& /*argv*/)
-      : queues_(setup.threads),
-        process_(setup.control, queues_),
-        memory_(bench::GaspiProcess::segment(offset(queues_))) {}
+      : queues_(setup.threads), process_(setup, queues_) {
+    rank_ = process_.rank();
+    ranks_ = process_.ranks();
+    memory_ = bench::GaspiProcess::segment(offset(queues_));
+  }
 
-  [[nodiscard]] int rank() const override { return process_.rank(); }
-  [[nodiscard]] int ranks() const override { return process_.ranks(); }
   [[nodiscard]] bench::Description describe() const override {
     return {bench::GaspiProcess::version(), process_.device(), queues_, {}};
   }
-  [[nodiscard]] std::byte* region(int thread) const override { return memory_ + offset(thread); }
   void put(int thread, int peer, std::size_t from, std::size_t to, std::size_t bytes) override {
     post(thread, "gaspi_write", [&] {
       return gaspi_write(kSegment, offset(thread) + from, static_cast<gaspi_rank_t>(peer), kSegment,
@@ -58,7 +57,6 @@ class Gaspi : public bench::Connected {
 
   int queues_;
   bench::GaspiProcess process_;
-  std::byte* memory_;
 };
 
 }  // namespace

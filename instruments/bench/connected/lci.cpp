@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a peer costs with LCI: a device for each thread, and all that a put to it needs there. See harness/connected.hpp.
-#include <cstdlib>
-
 #include "adapters/lci_device.hpp"
 #include "harness/connected.hpp"
 
@@ -10,8 +8,11 @@ namespace {
 class Lci : public bench::Connected {
  public:
   Lci(const bench::Setup& setup, int& /*argc*/, char**& /*argv*/)
-      : memory_(make_regions(setup.threads)), channels_(static_cast<std::size_t>(setup.threads)) {
+      : channels_(static_cast<std::size_t>(setup.threads)) {
+    make_regions(setup.threads);
     lci::g_runtime_init_x().alloc_default_device(true)();
+    rank_ = lci::get_rank_me();
+    ranks_ = lci::get_rank_n();
     for (Channel& channel : channels_) {
       channel.device.open(memory_, offset(setup.threads), true);
       channel.arrived = lci::alloc_cq();
@@ -28,15 +29,11 @@ class Lci : public bench::Connected {
       channel.device.close();
     }
     lci::g_runtime_fina();
-    std::free(memory_);
   }
 
-  [[nodiscard]] int rank() const override { return lci::get_rank_me(); }
-  [[nodiscard]] int ranks() const override { return lci::get_rank_n(); }
   [[nodiscard]] bench::Description describe() const override {
     return {"LCI " LCI_VERSION_FULL, bench::lci_transport(), static_cast<int>(channels_.size()), {}};
   }
-  [[nodiscard]] std::byte* region(int thread) const override { return memory_ + offset(thread); }
   void put(int thread, int peer, std::size_t from, std::size_t to, std::size_t bytes) override {
     Channel& channel = at(thread);
     const auto post = [&] {
@@ -65,7 +62,6 @@ class Lci : public bench::Connected {
   };
   Channel& at(int thread) { return channels_[static_cast<std::size_t>(thread)]; }
 
-  std::byte* memory_;
   std::vector<Channel> channels_;
 };
 

@@ -3,53 +3,46 @@
 // begins with the endpoint of its number. See harness/connected.hpp.
 #include <omnipgas/ompl_ext.h>
 
-#include <cstring>
-#include <stdexcept>
 #include <vector>
 
 #include "adapters/ompl_beside.hpp"
 #include "harness/connected.hpp"
+#include "harness/must.hpp"
 
 namespace {
 
-void must(int code, const char* what) {
-  if (code != OMPL_OK) throw std::runtime_error(std::string(what) + ": " + ompl_error_detail());
-}
+using bench::expect;
 
 class Ompl : public bench::Connected {
  public:
   Ompl(const bench::Setup& setup, int& /*argc*/, char**& /*argv*/)
       : contexts_(static_cast<std::size_t>(setup.threads)) {
-    must(ompl_init(), "ompl_init");
-    for (ompl_ctx*& context : contexts_) must(ompl_ctx_create(&context), "ompl_ctx_create");
-    must(ompl_alloc(contexts_.size() * kRegion + bench::kPage, &first_), "ompl_alloc");
+    expect(ompl_init(), "ompl_init");
+    rank_ = ompl_rank();
+    ranks_ = ompl_size();
+    for (ompl_ctx*& context : contexts_) expect(ompl_ctx_create(&context), "ompl_ctx_create");
+    expect(ompl_alloc(contexts_.size() * kRegion + bench::kPage, &first_), "ompl_alloc");
     first_ = bench::pages(first_);
     memory_ = static_cast<std::byte*>(ompl_ptr(static_cast<uint32_t>(ompl_rank()), first_));
-    must(ompl_barrier(), "ompl_barrier");
+    expect(ompl_barrier(), "ompl_barrier");
   }
   ~Ompl() override {
     for (ompl_ctx* context : contexts_) ompl_ctx_destroy(context);
     ompl_finalize();
   }
 
-  [[nodiscard]] int rank() const override { return ompl_rank(); }
-  [[nodiscard]] int ranks() const override { return ompl_size(); }
   [[nodiscard]] bench::Description describe() const override {
     const bool mapped = ompl_ptr(static_cast<uint32_t>((rank() + 1) % ranks()), first_) != nullptr;
     return {ompl_version(), mapped ? "shared memory" : bench::Beside::kBetween, std::nullopt,
             beside_.details()};
   }
-  [[nodiscard]] std::byte* region(int thread) const override { return memory_ + offset(thread); }
   void put(int thread, int peer, std::size_t from, std::size_t to, std::size_t bytes) override {
-    must(ompl_ctx_put(at(thread), reinterpret_cast<uint64_t>(region(thread) + from),
-                      static_cast<uint32_t>(peer), first_ + offset(thread) + to, bytes, kLimitNs),
-         "ompl_ctx_put");
+    expect(ompl_ctx_put(at(thread), reinterpret_cast<uint64_t>(region(thread) + from),
+                        static_cast<uint32_t>(peer), first_ + offset(thread) + to, bytes, kLimitNs),
+           "ompl_ctx_put");
   }
-  void flush(int thread) override { must(ompl_ctx_quiet(at(thread), kLimitNs), "ompl_ctx_quiet"); }
-  void progress() override {
-    if (const int code = ompl_progress(OMPL_CTX_DEFAULT, 0); code < 0 && code != OMPL_ERR_TIMEOUT)
-      must(code, "ompl_progress");
-  }
+  void flush(int thread) override { expect(ompl_ctx_quiet(at(thread), kLimitNs), "ompl_ctx_quiet"); }
+  void progress() override { expect(bench::progress(), "ompl_progress"); }
 
  private:
   static constexpr int64_t kLimitNs = 20000000000;
@@ -58,7 +51,6 @@ class Ompl : public bench::Connected {
   bench::Beside beside_;
   std::vector<ompl_ctx*> contexts_;
   uint64_t first_ = 0;
-  std::byte* memory_ = nullptr;  // own segment at first_
 };
 
 }  // namespace

@@ -17,11 +17,10 @@ class Shmem : public bench::Connected {
     int granted = 0;
     if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &granted) != 0 || granted < SHMEM_THREAD_MULTIPLE)
       throw std::runtime_error("shmem_init_thread did not grant SHMEM_THREAD_MULTIPLE");
+    rank_ = shmem_my_pe();
+    ranks_ = shmem_n_pes();
     for (Channel& channel : channels_) {
-      channel.memory = static_cast<std::byte*>(shmem_align(bench::kPage, kRegion));
-      if (channel.memory == nullptr)
-        throw std::runtime_error("no symmetric memory: raise SHMEM_SYMMETRIC_SIZE");
-      std::memset(channel.memory, 0, kRegion);
+      channel.memory = bench::symmetric_memory(kRegion);
       channel.context.create(false);
     }
     shmem_barrier_all();
@@ -35,8 +34,6 @@ class Shmem : public bench::Connected {
     shmem_finalize();
   }
 
-  [[nodiscard]] int rank() const override { return shmem_my_pe(); }
-  [[nodiscard]] int ranks() const override { return shmem_n_pes(); }
   [[nodiscard]] bench::Description describe() const override {
     char name[SHMEM_MAX_NAME_LEN + 1] = "";
     shmem_info_get_name(name);

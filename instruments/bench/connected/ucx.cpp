@@ -7,26 +7,22 @@
 
 namespace {
 
-class Ucx : public bench::Connected {
+class Ucx : public bench::Gathered {
  public:
   Ucx(const bench::Setup& setup, int& /*argc*/, char**& /*argv*/)
-      : others_(setup.control + ".meet", bench::launched_rank(), bench::launched_ranks()),
+      : Gathered(setup),
         workers_(static_cast<std::size_t>(setup.threads)),
-        memory_(workers_.size() * kRegion, workers_.size()) {
-    std::memset(memory_.address(), 0, workers_.size() * kRegion);
-    for (bench::UcxWorker& worker : workers_) worker.open(memory_, UCS_THREAD_MODE_SERIALIZED, others_);
+        of_ucx_(workers_.size() * kRegion, workers_.size()) {
+    memory_ = static_cast<std::byte*>(of_ucx_.address());
+    std::memset(memory_, 0, workers_.size() * kRegion);
+    for (bench::UcxWorker& worker : workers_) worker.open(of_ucx_, UCS_THREAD_MODE_SERIALIZED, others_);
   }
 
-  [[nodiscard]] int rank() const override { return others_.rank(); }
-  [[nodiscard]] int ranks() const override { return others_.ranks(); }
   [[nodiscard]] bench::Description describe() const override {
     return {std::string("UCX ") + ucp_get_version_string(),
             bench::ucx_transport(),
             static_cast<int>(workers_.size()),
             {{"workers", "one per thread"}}};
-  }
-  [[nodiscard]] std::byte* region(int thread) const override {
-    return static_cast<std::byte*>(memory_.address()) + offset(thread);
   }
   void put(int thread, int peer, std::size_t from, std::size_t to, std::size_t bytes) override {
     at(thread).put(peer, region(thread) + from, offset(thread) + to, bytes);
@@ -43,9 +39,8 @@ class Ucx : public bench::Connected {
  private:
   bench::UcxWorker& at(int thread) { return workers_[static_cast<std::size_t>(thread)]; }
 
-  bench::Gathering others_;
   std::vector<bench::UcxWorker> workers_;
-  bench::UcxMemory memory_;
+  bench::UcxMemory of_ucx_;
 };
 
 }  // namespace

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a peer costs with bare Verbs: a reliable connected queue pair for each thread. Never run on hardware. See
 // harness/connected.hpp.
-#include <cstdlib>
-
 #include "adapters/verbs_connection.hpp"
 #include "harness/connected.hpp"
 #include "harness/gathering.hpp"
@@ -14,18 +12,18 @@ using bench::made;
 // A thread's queue pairs, one to each rank, and the completions of all.
 class Pairs {
  public:
-  // Collective; `memory` is what the others may write.
-  void open(const bench::Port& port, ibv_pd* domain, const ibv_mr* memory,
-            const bench::Gathering& others) {
+  // Collective; `own` is what the others may write.
+  void open(const bench::Port& port, const bench::Registered& own, const bench::Gathering& others) {
     const auto ranks = static_cast<std::size_t>(others.ranks());
-    key_ = memory->lkey;
+    key_ = own.memory->lkey;
     completions_ = made(ibv_create_cq(port.context(), kDepth, nullptr, nullptr, 0), "ibv_create_cq");
     cards_.resize(ranks);
     for (std::size_t peer = 0; peer < ranks; ++peer) {
       std::size_t in_request = 0;
-      pairs_.push_back(bench::create_pair(domain, completions_, kDepth, &in_request));
+      pairs_.push_back(bench::create_pair(own.domain, completions_, kDepth, &in_request));
       // Each one's pair to rank `peer`.
-      const std::vector<bench::Card> of_all = others.all(bench::card_of(pairs_[peer], memory, port));
+      const std::vector<bench::Card> of_all =
+          others.all(bench::card_of(pairs_[peer], own.memory, port));
       if (static_cast<int>(peer) == others.rank()) cards_ = of_all;
     }
     for (std::size_t peer = 0; peer < ranks; ++peer) bench::connect(pairs_[peer], port, cards_[peer]);
@@ -63,29 +61,18 @@ class Pairs {
 class Verbs : public bench::Connected {
  public:
   Verbs(const bench::Setup& setup, int& /*argc*/, char**& /*argv*/)
-      : others_(setup.control + ".meet", bench::launched_rank(), bench::launched_ranks()),
-        memory_(make_regions(setup.threads)),
-        domain_(made(ibv_alloc_pd(port_.context()), "ibv_alloc_pd")),
-        registered_(made(ibv_reg_mr(domain_, memory_, offset(setup.threads),
-                                    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE),
-                         "ibv_reg_mr (is the limit of locked memory too low, ulimit -l?)")),
+      : others_(setup),
+        registered_(port_, make_regions(setup.threads), offset(setup.threads)),
         threads_(static_cast<std::size_t>(setup.threads)) {
-    for (Pairs& each : threads_) each.open(port_, domain_, registered_, others_);
+    rank_ = others_.rank();
+    ranks_ = others_.ranks();
+    for (Pairs& each : threads_) each.open(port_, registered_, others_);
     (void)others_.all(rank());
   }
-  ~Verbs() override {
-    threads_.clear();
-    ibv_dereg_mr(registered_);
-    ibv_dealloc_pd(domain_);
-    std::free(memory_);
-  }
 
-  [[nodiscard]] int rank() const override { return others_.rank(); }
-  [[nodiscard]] int ranks() const override { return others_.ranks(); }
   [[nodiscard]] bench::Description describe() const override {
     return {bench::verbs_version(), port_.describe(), static_cast<int>(threads_.size()), {}};
   }
-  [[nodiscard]] std::byte* region(int thread) const override { return memory_ + offset(thread); }
   void put(int thread, int peer, std::size_t from, std::size_t to, std::size_t bytes) override {
     at(thread).put(peer, region(thread) + from, offset(thread) + to, bytes);
   }
@@ -97,9 +84,7 @@ class Verbs : public bench::Connected {
 
   bench::Port port_;  // before all else that takes time: without one nothing is done
   bench::Gathering others_;
-  std::byte* memory_;
-  ibv_pd* domain_;
-  ibv_mr* registered_;
+  bench::Registered registered_;
   std::vector<Pairs> threads_;
 };
 

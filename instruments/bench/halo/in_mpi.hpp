@@ -16,10 +16,7 @@ namespace bench::halo {
 
 class InMpi {
  public:
-  InMpi(int argc, char** argv) { start_mpi(&argc, &argv, MPI_THREAD_FUNNELED); }
-  ~InMpi() { MPI_Finalize(); }
-  InMpi(const InMpi&) = delete;
-  InMpi& operator=(const InMpi&) = delete;
+  InMpi(int argc, char** argv) : mpi_(argc, argv, MPI_THREAD_FUNNELED) {}
 
   [[nodiscard]] static std::map<std::string, std::string> details() {
     return {{"library", mpi_version().substr(0, 400)}};
@@ -30,10 +27,12 @@ class InMpi {
     MPI_Ibarrier(MPI_COMM_WORLD, &request);
     for (int all = 0; all == 0; sched_yield()) {
       MPI_Test(&request, &all, MPI_STATUS_IGNORE);
-      const int code = ompl_progress(OMPL_CTX_DEFAULT, 0);
-      if (code < 0 && code != OMPL_ERR_TIMEOUT) give_up("ompl_progress");
+      must(progress(), "ompl_progress");
     }
   }
+
+ private:
+  MpiRank mpi_;
 };
 
 }  // namespace bench::halo

@@ -32,6 +32,25 @@ class Job {
     return {ompl_version(), mapped ? "shared memory" : "network", std::nullopt, world_.details()};
   }
 
+  // wrong(number) of as many numbers as the command says: what it finds ends the worker.
+  template <class Wrong>
+  static void verify(const Command& command, Control& control, const Wrong& wrong) {
+    for (uint64_t i = 0; i < command.iterations; ++i)
+      if (const auto what = wrong(command.sequence << 8U | i)) control.corrupt(*what);
+    World::meet();
+  }
+  // As many times as the command says, `warm_up` more times before: the seconds, between two meetings.
+  template <class Body>
+  static double block(const Command& command, int warm_up, const Body& body) {
+    World::meet();
+    for (int i = 0; i < warm_up; ++i) body();
+    const auto start = Clock::now();
+    for (uint64_t i = 0; i < command.iterations; ++i) body();
+    const double seconds = seconds_since(start);
+    World::meet();
+    return seconds;
+  }
+
  private:
   World world_;
   uint64_t place_ = 0;  // one byte of the segment

@@ -41,19 +41,12 @@ class Exchanges {
   }
 
   Report verify(const Command& command, Exchange& exchange, Control& control) {
-    for (uint64_t i = 0; i < command.iterations; ++i)
-      if (const auto wrong = exchange.run_checked(command.sequence << 8U | i)) control.corrupt(*wrong);
-    World::meet();
+    job_.verify(command, control, [&](uint64_t number) { return exchange.run_checked(number); });
     return {{"exchanges", command.iterations}};
   }
 
   Report block(const Command& command, Exchange& exchange) {
-    World::meet();
-    for (int i = 0; i < kWarmUp; ++i) exchange.run();
-    const auto start = Clock::now();
-    for (uint64_t i = 0; i < command.iterations; ++i) exchange.run();
-    const double seconds = seconds_since(start);
-    World::meet();
+    const double seconds = job_.block(command, kWarmUp, [&] { exchange.run(); });
     return {{"seconds", seconds}, {"uses", exchange.describe()}};
   }
 

@@ -49,8 +49,6 @@ concept Adapter = requires(A a, const A& fixed, int channel, std::size_t offset,
   // Copies [offset, offset + bytes) of the own source buffer to the same place of the peer's target
   // buffer. The source may be reused on return.
   a.put(channel, offset, bytes);
-  // put() as `rate` measures it alone: the same, except that the baseline also checks the offset.
-  a.put_alone(channel, offset, bytes);
   // Raises the peer's flag after all earlier puts of the channel; counts.
   a.signal(channel);
   // Takes one signal from the own flag.
@@ -59,6 +57,12 @@ concept Adapter = requires(A a, const A& fixed, int channel, std::size_t offset,
   a.flush(channel);
   // Makes what the peer put and flushed visible to the caller's loads.
   a.look(channel);
+};
+
+// The baseline, whose put() also checks the offset where `rate` measures it alone.
+template <class A>
+concept Checking = requires(A a, int channel, std::size_t offset, std::size_t bytes) {
+  a.put_alone(channel, offset, bytes);
 };
 
 // Libraries with messages offer these too: the source buffer goes to the peer's target buffer.

@@ -3,7 +3,6 @@
 
 #include <sched.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -75,10 +74,10 @@ void together(int threads, Connected& library) {
 }  // namespace
 
 std::byte* Connected::make_regions(int threads) {
-  auto* const memory = static_cast<std::byte*>(std::aligned_alloc(kPage, offset(threads)));
-  if (memory == nullptr) throw std::runtime_error("no memory");
-  std::memset(memory, 0, offset(threads));
-  return memory;
+  own_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, offset(threads))));
+  if (own_ == nullptr) throw std::runtime_error("no memory");
+  std::memset(own_.get(), 0, offset(threads));
+  return memory_ = own_.get();
 }
 
 int connected_main(int argc, char** argv, Connect connect) {

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
 
 #include "adapter.hpp"
+#include "gathering.hpp"
 
 namespace bench {
 
@@ -27,11 +29,11 @@ class Connected {
   Connected(const Connected&) = delete;
   Connected& operator=(const Connected&) = delete;
 
-  [[nodiscard]] virtual int rank() const = 0;
-  [[nodiscard]] virtual int ranks() const = 0;
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int ranks() const { return ranks_; }
   [[nodiscard]] virtual Description describe() const = 0;
   // The region of a thread in this rank's memory: kRegion bytes, page-aligned, cleared at the start.
-  [[nodiscard]] virtual std::byte* region(int thread) const = 0;
+  [[nodiscard]] virtual std::byte* region(int thread) const { return memory_ + offset(thread); }
   // Puts `bytes` at `from` in the own region of the thread to `to` in that of the same thread at `peer`. Called by that
   // thread, as flush() is; the source stays as it is until that.
   virtual void put(int thread, int peer, std::size_t from, std::size_t to, std::size_t bytes) = 0;
@@ -43,8 +45,29 @@ class Connected {
  protected:
   // Where a thread's region begins in memory that has those of all, one behind the other.
   static std::size_t offset(int thread) { return static_cast<std::size_t>(thread) * kRegion; }
-  // Such memory, cleared, for std::free().
-  static std::byte* make_regions(int threads);
+  // Such memory, cleared, which lasts as long as this.
+  std::byte* make_regions(int threads);
+
+  // Of this rank; the memory of a library that gives it for all threads at once.
+  int rank_ = 0, ranks_ = 1;
+  std::byte* memory_ = nullptr;
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<std::byte, Free> own_;
+};
+
+// A library without a start-up of its own.
+class Gathered : public Connected {
+ protected:
+  explicit Gathered(const Setup& setup) : others_(setup) {
+    rank_ = others_.rank();
+    ranks_ = others_.ranks();
+  }
+
+  Gathering others_;
 };
 
 using Connect = std::unique_ptr<Connected> (*)(const Setup& setup, int& argc, char**& argv);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <list>
 
+#include "adapter.hpp"
 #include "meeting.hpp"
 
 namespace bench {
@@ -14,10 +15,12 @@ inline int launched_ranks() { return launched("PMI_SIZE"); }
 // Waits and throws as Meeting does. Every call is collective.
 class Gathering {
  public:
-  Gathering(const std::string& path, int rank, int ranks) : rank_(rank), ranks_(ranks) {
-    for (int other = 1; other < ranks; ++other) {
-      if (rank == 0 || rank == other) meetings_.emplace_back(path + '.' + std::to_string(other), rank);
-    }
+  // Beside the socket of the driver; of so many ranks as the launcher started, unless told.
+  explicit Gathering(const Setup& setup, int ranks = launched_ranks())
+      : rank_(launched_rank()), ranks_(ranks) {
+    for (int other = 1; other < ranks; ++other)
+      if (rank_ == 0 || rank_ == other)
+        meetings_.emplace_back(setup.control + ".meet." + std::to_string(other), rank_);
   }
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int ranks() const { return ranks_; }

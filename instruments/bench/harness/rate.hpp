@@ -57,11 +57,11 @@ class Stream {
     const std::size_t end = region();
     std::size_t offset = offset_;
     for (uint64_t i = 0; i < kChunk; ++i) {
-      if constexpr (WithFlag) {
-        library_.put(channel_, offset, size);
-        library_.signal(channel_);
-      } else {
+      if constexpr (!WithFlag && Checking<A>) {
         library_.put_alone(channel_, offset, size);
+      } else {
+        library_.put(channel_, offset, size);
+        if constexpr (WithFlag) library_.signal(channel_);
       }
       offset = offset + size < end ? offset + size : 0;
     }

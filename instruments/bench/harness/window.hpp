@@ -7,7 +7,9 @@
 
 #include <sched.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "adapter.hpp"
@@ -30,6 +32,13 @@ class Window {
   void place(void* base) {
     base_ = static_cast<std::byte*>(base);
     std::memset(base, 0, size());
+  }
+
+  // The same of memory of its own, for libraries that bring none.
+  std::byte* allocate() {
+    own_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, size())));
+    place(own_.get());
+    return base_;
   }
 
   // Places within either rank's memory.
@@ -66,6 +75,9 @@ class Window {
     uint32_t sent = 0;
     uint32_t taken = 0;
   };
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
 
   [[nodiscard]] std::size_t stride() const { return 2 * buffer_ + kPage; }
   [[nodiscard]] uint32_t* word(std::size_t offset) const {
@@ -73,9 +85,32 @@ class Window {
   }
 
   std::size_t buffer_;
+  std::unique_ptr<std::byte, Free> own_;
   std::byte* base_ = nullptr;
   std::vector<Counters> counters_;
   bool crowded_;  // more threads of both ranks than cores: a waiting thread yields
+};
+
+// An adapter of such a library: what an Adapter has of its window and its rank.
+class WindowAdapter {
+ public:
+  explicit WindowAdapter(const Setup& setup, int more = 0) : window_(setup, more) {}
+  WindowAdapter(const WindowAdapter&) = delete;
+  WindowAdapter& operator=(const WindowAdapter&) = delete;
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] std::byte* source(int i) const { return window_.source(i); }
+  [[nodiscard]] std::byte* target(int i) const { return window_.target(i); }
+  // Of libraries whose puts land without progress here.
+  void wait(int i) {
+    window_.wait(i, [] {});
+  }
+
+ protected:
+  ~WindowAdapter() = default;
+
+  Window window_;
+  int rank_ = 0;
 };
 
 }  // namespace bench

@@ -4,8 +4,6 @@
 
 #include <sched.h>
 
-#include <cstdio>
-#include <exception>
 #include <stdexcept>
 #include <thread>
 

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "harness/message.hpp"
 

@@ -3,8 +3,6 @@
 // an MPI that progresses by a thread of its own raises the level itself.
 #include <mpi.h>
 
-#include <stdexcept>
-
 #include "adapters/mpi_about.hpp"
 #include "worker.hpp"
 
@@ -14,17 +12,10 @@ using bench::overlap::Collective;
 
 class Mpi {
  public:
-  Mpi(int argc, char** argv) {
-    bench::start_mpi(&argc, &argv, MPI_THREAD_FUNNELED);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
-  }
-  ~Mpi() { MPI_Finalize(); }
-  Mpi(const Mpi&) = delete;
-  Mpi& operator=(const Mpi&) = delete;
+  Mpi(int argc, char** argv) : mpi_(argc, argv, MPI_THREAD_FUNNELED) {}
 
-  [[nodiscard]] int rank() const { return rank_; }
-  [[nodiscard]] int ranks() const { return ranks_; }
+  [[nodiscard]] int rank() const { return mpi_.rank; }
+  [[nodiscard]] int ranks() const { return mpi_.ranks; }
   [[nodiscard]] static bench::Description describe() {
     const std::string all = bench::mpi_version();
     int level = 0;
@@ -72,8 +63,7 @@ class Mpi {
   static void barrier() { MPI_Barrier(MPI_COMM_WORLD); }
 
  private:
-  int rank_ = 0;
-  int ranks_ = 1;
+  bench::MpiRank mpi_;
   bench::overlap::Shape shape_;
   std::vector<std::byte> outgoing_, incoming_;
   bool doubles_ = false;

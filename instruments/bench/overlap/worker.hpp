@@ -7,7 +7,6 @@
 #include <concepts>
 #include <memory>
 #include <stdexcept>
-#include <string>
 
 #include "collective.hpp"
 #include "computation.hpp"

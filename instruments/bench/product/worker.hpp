@@ -60,21 +60,13 @@ class Products {
   }
 
   Report verify(const Command& command, Way& way, Control& control) {
-    for (uint64_t i = 0; i < command.iterations; ++i)
-      if (const auto wrong = way.multiply_checked(command.sequence << 8U | i)) control.corrupt(*wrong);
-    World::meet();
+    job_.verify(command, control, [&](uint64_t number) { return way.multiply_checked(number); });
     return {{"products", command.iterations}};
   }
 
   template <class Body>
   Report block(const Command& command, const Body& body) {
-    World::meet();
-    for (int i = 0; i < kWarmUp; ++i) body();
-    const auto start = Clock::now();
-    for (uint64_t i = 0; i < command.iterations; ++i) body();
-    const double seconds = seconds_since(start);
-    World::meet();
-    return {{"seconds", seconds}};
+    return {{"seconds", job_.block(command, kWarmUp, body)}};
   }
 
   halo::Job<World> job_;

@@ -68,18 +68,13 @@ std::map<std::string, std::string> limits() {
 class Mpi {
  public:
   Mpi(const bench::Setup& setup, int argc, char** argv)
-      : bytes_(bench::pages(setup.bytes)), memory_(2 * bytes_ + bench::kPage) {
-    bench::start_mpi(&argc, &argv, MPI_THREAD_SINGLE);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    int size = 0;
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (size != 2) throw std::runtime_error("needs two ranks");
+      : bytes_(bench::pages(setup.bytes)),
+        memory_(2 * bytes_ + bench::kPage),
+        mpi_(argc, argv, MPI_THREAD_SINGLE, MPI_THREAD_SINGLE, true),
+        rank_(mpi_.rank) {
     const auto place = reinterpret_cast<std::uintptr_t>(memory_.data());
     first_ = memory_.data() + (bench::pages(place) - place);
   }
-  ~Mpi() { MPI_Finalize(); }
-  Mpi(const Mpi&) = delete;
-  Mpi& operator=(const Mpi&) = delete;
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] static bench::Description describe() {
@@ -95,10 +90,7 @@ class Mpi {
     MPI_Recv(target(), static_cast<int>(bytes), MPI_BYTE, 1 - rank_, 0, MPI_COMM_WORLD,
              MPI_STATUS_IGNORE);
   }
-  static void attend() {
-    int found = 0;
-    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
-  }
+  static void attend() { bench::mpi_progress(); }
 
   void serve(const bench::Command& command, bench::Control& control) {
     bench::roundtrip::answer(*this, command, control);
@@ -108,7 +100,8 @@ class Mpi {
   std::size_t bytes_;
   std::vector<std::byte> memory_;
   std::byte* first_ = nullptr;
-  int rank_ = 0;
+  bench::MpiRank mpi_;
+  int rank_;
 };
 
 }  // namespace

@@ -5,19 +5,18 @@
 //   word  the flag alone; messages of no length.
 #include "omnipgas/ompl_ext.h"
 
+#include "harness/must.hpp"
 #include "roundtrip.hpp"
 
 namespace {
 
-void must(int code, const char* what) {
-  if (code != OMPL_OK) throw std::runtime_error(std::string(what) + ": " + ompl_error_detail());
-}
+using bench::expect;
 
 // This rank's source buffer, target buffer and flag, in this order in the segment.
 class Segment {
  public:
   explicit Segment(std::size_t bytes) : bytes_(bench::pages(bytes)) {
-    must(ompl_alloc(2 * bytes_ + 2 * bench::kPage, &first_), "ompl_alloc");
+    expect(ompl_alloc(2 * bytes_ + 2 * bench::kPage, &first_), "ompl_alloc");
     first_ = bench::pages(first_);
     rank_ = ompl_rank();
     base_ = static_cast<std::byte*>(ompl_ptr(static_cast<uint32_t>(rank_), first_));
@@ -25,14 +24,11 @@ class Segment {
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] std::byte* source() const { return base_; }
   [[nodiscard]] std::byte* target() const { return base_ + bytes_; }
-  static void attend() {
-    if (const int code = ompl_progress(OMPL_CTX_DEFAULT, 0); code < 0 && code != OMPL_ERR_TIMEOUT)
-      must(code, "ompl_progress");
-  }
+  static void attend() { expect(bench::progress(), "ompl_progress"); }
 
   [[nodiscard]] uint32_t peer() const { return static_cast<uint32_t>(1 - rank_); }
-  void raise() const { must(ompl_put_word(peer(), flag()), "ompl_put_word"); }
-  void wait() const { must(ompl_wait(flag()), "ompl_wait"); }
+  void raise() const { expect(ompl_put_word(peer(), flag()), "ompl_put_word"); }
+  void wait() const { expect(ompl_wait(flag()), "ompl_wait"); }
   [[nodiscard]] uint64_t source_offset() const { return first_; }
   [[nodiscard]] uint64_t target_offset() const { return first_ + bytes_; }
   [[nodiscard]] bool mapped() const { return ompl_ptr(peer(), first_) != nullptr; }
@@ -50,7 +46,7 @@ uint64_t address(const std::byte* memory) { return reinterpret_cast<uint64_t>(me
 
 struct Put : Segment {
   void send(std::size_t bytes) const {
-    must(ompl_put(address(source()), peer(), target_offset(), bytes), "ompl_put");
+    expect(ompl_put(address(source()), peer(), target_offset(), bytes), "ompl_put");
     raise();
   }
   void receive(std::size_t /*bytes*/) const { wait(); }
@@ -60,7 +56,7 @@ struct Get : Segment {
   void send(std::size_t /*bytes*/) const { raise(); }
   void receive(std::size_t bytes) const {
     wait();
-    must(ompl_get(address(target()), peer(), source_offset(), bytes), "ompl_get");
+    expect(ompl_get(address(target()), peer(), source_offset(), bytes), "ompl_get");
   }
 };
 
@@ -73,9 +69,9 @@ struct Word : Segment {
 class Ompl {
  public:
   Ompl(const bench::Setup& setup, int /*argc*/, char** /*argv*/)
-      : started_(ompl_init()), segment_((must(started_, "ompl_init"), setup.bytes)) {
+      : started_(ompl_init()), segment_((expect(started_, "ompl_init"), setup.bytes)) {
     if (ompl_size() != 2) throw std::runtime_error("needs two ranks");
-    must(ompl_barrier(), "ompl_barrier");
+    expect(ompl_barrier(), "ompl_barrier");
   }
   ~Ompl() { ompl_finalize(); }
   Ompl(const Ompl&) = delete;

@@ -12,11 +12,7 @@
 
 #include <algorithm>
 #include <concepts>
-#include <cstdio>
 #include <cstring>
-#include <exception>
-#include <stdexcept>
-#include <vector>
 
 #include "harness/control.hpp"
 #include "harness/payload.hpp"
