@@ -14,39 +14,19 @@
 #include <system_error>
 
 namespace bench {
+
+// All but `what`, which is called "do" there.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Command, op, threads, size, iterations, seconds, limit,
+                                                attend, asleep, work, timed, polls, messages, sequence,
+                                                counts, neighbors, grid, kernel, elements, cores,
+                                                helpers, skew)
+
 namespace {
 
 constexpr int kEndMs = 1000;
 
 [[noreturn]] void fail(const std::string& what) {
   throw std::system_error(errno, std::generic_category(), what);
-}
-
-Command parse(const nlohmann::json& line) {
-  Command command;
-  command.what = line.at("do");
-  command.op = line.value("op", "");
-  command.threads = line.value("threads", 1);
-  command.size = line.value("size", std::size_t{8});
-  command.iterations = line.value("iterations", uint64_t{1});
-  command.seconds = line.value("seconds", 0.0);
-  command.limit = line.value("limit", 60U);
-  command.attend = line.value("attend", false);
-  command.asleep = line.value("asleep", 0.0);
-  command.work = line.value("work", 0.0);
-  command.timed = line.value("timed", false);
-  command.polls = line.value("polls", false);
-  command.messages = line.value("messages", uint64_t{1});
-  command.sequence = line.value("sequence", uint64_t{0});
-  command.counts = line.value("counts", std::vector<uint64_t>{});
-  command.neighbors = line.value("neighbors", decltype(command.neighbors){});
-  command.grid = line.value("grid", command.grid);
-  command.kernel = line.value("kernel", "");
-  command.elements = line.value("elements", std::size_t{1});
-  command.cores = line.value("cores", std::vector<int>{});
-  command.helpers = line.value("helpers", std::vector<int>{});
-  command.skew = line.value("skew", 0.0);
-  return command;
 }
 
 nlohmann::json to_json(const Report& report) {
@@ -136,7 +116,9 @@ std::optional<Command> Control::next() {
     if (got <= 0) return std::nullopt;  // the driver is gone
     unread_.append(buffer, static_cast<std::size_t>(got));
   }
-  const Command command = parse(nlohmann::json::parse(unread_.substr(0, end)));
+  const auto line = nlohmann::json::parse(unread_.substr(0, end));
+  auto command = line.get<Command>();
+  command.what = line.at("do");
   unread_.erase(0, end + 1);
   if (command.what == "rest") return next();
   if (command.what == "exit") return std::nullopt;
