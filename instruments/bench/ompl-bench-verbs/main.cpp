@@ -164,18 +164,18 @@ void declare(CLI::App& app, Options& options) {
       "Latency and bandwidth of puts, flags and gets over Verbs, in the form of ib_write_lat and "
       "ib_write_bw. Two ranks on two machines.");
   app.footer("Exit status: 0, or 1 if something failed, or 2 for a job that has not two ranks.");
-  app.add_option("--sizes", options.sizes, "bytes of the latencies; 8 ... 65536")
-      ->option_text("BYTES,...")
-      ->delimiter(',')
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
-  app.add_option("--long-sizes", options.long_sizes, "bytes of the bandwidths; 64 KiB ... 8 MiB")
-      ->option_text("BYTES,...")
-      ->delimiter(',')
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
-  app.add_option("--threads", options.threads, "threads of the multithreaded latencies; 1,2,4,8")
-      ->option_text("N,...")
-      ->delimiter(',')
-      ->check(CLI::Range(1U, 1024U));
+  const auto list = [&app](const char* name, auto& values, const char* what, const char* text,
+                           auto most) {
+    app.add_option(name, values, what)
+        ->option_text(text)
+        ->delimiter(',')
+        ->check(CLI::Range(decltype(most){1}, most));
+  };
+  list("--sizes", options.sizes, "bytes of the latencies; 8 ... 65536", "BYTES,...",
+       std::size_t{1} << 30);
+  list("--long-sizes", options.long_sizes, "bytes of the bandwidths; 64 KiB ... 8 MiB", "BYTES,...",
+       std::size_t{1} << 30);
+  list("--threads", options.threads, "threads of the multithreaded latencies; 1,2,4,8", "N,...", 1024U);
   app.add_option("-n,--iterations", options.iterations, "of each latency; 1000")
       ->option_text("N")
       ->check(CLI::PositiveNumber);
@@ -190,10 +190,7 @@ void declare(CLI::App& app, Options& options) {
          "--launcher", options.launcher,
          "start the jobs by this command, one for each size of the pool: \"mpirun -n 2 -ppn 1\"")
       ->take_last();
-  app.add_option("--pools", options.pools, "sizes of the pool, with --launcher; 1,3,8")
-      ->option_text("N,...")
-      ->delimiter(',')
-      ->check(CLI::Range(1U, 64U));
+  list("--pools", options.pools, "sizes of the pool, with --launcher; 1,3,8", "N,...", 64U);
 }
 
 int run(int argc, char** argv) {
