@@ -177,11 +177,17 @@ def read_table(path: Path) -> dict[str, Library]:
     with path.open("rb") as file:
         rows: dict[str, dict[str, Any]] = tomllib.load(file)
     found: dict[str, Library] = {}
-    for name, row in rows.items():
-        settings = [Setting(**{"when": "always", **s}) for s in row.pop("setting", [])]
+    for name, own in rows.items():
+        row = rows[own["also"]] | own if "also" in own else dict(own)
+        row.pop("also", None)
+        settings = [
+            Setting(**{"when": "always", **s, "env": variable})
+            for s in row.pop("setting", [])
+            for variable in ([s["env"]] if isinstance(s["env"], str) else s["env"])
+        ]
         if model := found.get(row.get("like", "")):
-            own = {(s.env, s.when) for s in settings}
-            settings = [s for s in model.settings if (s.env, s.when) not in own] + settings
+            mine = {(s.env, s.when) for s in settings}
+            settings = [s for s in model.settings if (s.env, s.when) not in mine] + settings
             found[name] = replace(model, name=name, settings=settings, **row)
         else:
             found[name] = Library(name=name, settings=settings, **row)
