@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace ompl {
@@ -19,6 +21,14 @@ class InputError : public std::runtime_error {
 template <class... Args>
 [[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) {
   throw InputError(fmt::format(text, std::forward<Args>(args)...));
+}
+
+// What a message can bear of a word, without what a terminal might obey.
+[[nodiscard]] inline std::string shown(std::string_view text, std::size_t most = 30) {
+  std::string out(text.substr(0, most));
+  std::ranges::replace_if(
+      out, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return out;
 }
 
 }  // namespace ompl

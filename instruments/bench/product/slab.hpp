@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,9 +67,7 @@ class Slab {
   static solver::LocalMatrix rows_of_rank(const solver::Grid& grid) {
     const uint32_t rows = solver::rows_of(grid), ranks = solver::all_ranks();
     solver::Slice mine;
-    const solver::RowRange block = solver::row_block(rows, ranks, solver::my_rank());
-    mine.global.resize(block.size());
-    std::iota(mine.global.begin(), mine.global.end(), block.first);
+    mine.global = solver::row_block(rows, ranks, solver::my_rank()).numbers();
     mine.rows = solver::generate(solver::stencil_27(), grid, mine.global);
     return solver::localize(mine, solver::partition_rows(rows, ranks));
   }

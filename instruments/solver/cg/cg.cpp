@@ -15,12 +15,7 @@ namespace {
 class HestenesStiefel : Recurrence {
  public:
   HestenesStiefel(const System& system, Reduction& reduction)
-      : Recurrence(system),
-        reduction_(reduction),
-        r_(vector()),
-        p_(vector()),
-        q_(vector()),
-        z_(vector_if_preconditioned()) {}
+      : Recurrence(system), reduction_(reduction) {}
 
   CgResult run() {
     bool more = begin();
@@ -66,7 +61,7 @@ class HestenesStiefel : Recurrence {
   }
 
   Reduction& reduction_;
-  std::vector<double> r_, p_, q_, z_;
+  std::vector<double> r_ = vector(), p_ = vector(), q_ = vector(), z_ = vector_if_preconditioned();
   double rz_ = 0;
 };
 

@@ -13,14 +13,7 @@ namespace {
 class Gropp : Recurrence {
  public:
   Gropp(const System& system, OverlappedReduction& reduction)
-      : Recurrence(system),
-        reduction_(reduction),
-        r_(vector()),
-        p_(vector()),
-        s_(vector()),
-        w_(vector()),
-        z_(vector_if_preconditioned()),
-        q_(vector_if_preconditioned()) {}
+      : Recurrence(system), reduction_(reduction) {}
 
   CgResult run() {
     bool more = begin();
@@ -95,7 +88,8 @@ class Gropp : Recurrence {
   }
 
   OverlappedReduction& reduction_;
-  std::vector<double> r_, p_, s_, w_, z_, q_;
+  std::vector<double> r_ = vector(), p_ = vector(), s_ = vector(), w_ = vector(),
+                      z_ = vector_if_preconditioned(), q_ = vector_if_preconditioned();
   double gamma_ = 0;  // r . z
   double delta_ = 0;  // this rank's part of p . s
 };

@@ -18,18 +18,7 @@ namespace {
 class Pipelined : Recurrence {
  public:
   Pipelined(const System& system, OverlappedReduction& reduction)
-      : Recurrence(system),
-        reduction_(reduction),
-        replace_every_(system.options.replace_every),
-        r_(vector()),
-        w_(vector()),
-        n_(vector()),
-        z_(vector()),
-        s_(vector()),
-        p_(vector()),
-        u_(vector_if_preconditioned()),
-        m_(vector_if_preconditioned()),
-        q_(vector_if_preconditioned()) {}
+      : Recurrence(system), reduction_(reduction), replace_every_(system.options.replace_every) {}
 
   CgResult run() {
     const double bb = norm_of_rhs();
@@ -114,7 +103,9 @@ class Pipelined : Recurrence {
 
   OverlappedReduction& reduction_;
   const uint32_t replace_every_;
-  std::vector<double> r_, w_, n_, z_, s_, p_, u_, m_, q_;
+  std::vector<double> r_ = vector(), w_ = vector(), n_ = vector(), z_ = vector(), s_ = vector(),
+                      p_ = vector(), u_ = vector_if_preconditioned(), m_ = vector_if_preconditioned(),
+                      q_ = vector_if_preconditioned();
   std::array<double, 3> mine_{};  // this rank's parts of r . u, w . u, r . r
   double gamma_ = 0, alpha_ = 0;  // of the iteration before
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solver/cg/vectors.hpp"
 
-#include <algorithm>
 #include <numeric>
 
 namespace ompl::solver {

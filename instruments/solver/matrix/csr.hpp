@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -63,6 +64,11 @@ struct RowRange {
 
   [[nodiscard]] uint32_t size() const { return last - first; }
   [[nodiscard]] bool has(uint32_t row) const { return row >= first && row < last; }
+  [[nodiscard]] std::vector<uint32_t> numbers() const {
+    std::vector<uint32_t> out(size());
+    std::iota(out.begin(), out.end(), first);
+    return out;
+  }
   // Whether the entry, or what it also stands for, is in one of these rows.
   [[nodiscard]] bool touches(const Entry& e, Mirror mirror) const {
     return has(e.row) || (mirror != Mirror::none && has(e.column));

@@ -161,13 +161,6 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-std::string shown(std::string_view text) {
-  std::string out(text.substr(0, 30));
-  std::ranges::replace_if(
-      out, [](char c) { return c < ' ' || c > '~'; }, '?');
-  return out;
-}
-
 uint64_t parse_count(const Lines& lines, std::string_view word, const char* what) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);

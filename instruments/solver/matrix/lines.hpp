@@ -73,9 +73,6 @@ class Lines {
 [[nodiscard]] std::string_view trim(std::string_view text);
 [[nodiscard]] std::string lower(std::string_view text);
 
-// What a message can bear of a word, without what a terminal might obey.
-[[nodiscard]] std::string shown(std::string_view text);
-
 // These fail with the line, naming what was meant.
 [[nodiscard]] uint64_t parse_count(const Lines& lines, std::string_view word, const char* what);
 // A size that must fit kMostRows and be above 0.

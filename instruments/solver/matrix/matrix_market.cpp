@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 
 namespace ompl::solver {
 
@@ -117,14 +116,13 @@ void check_complete(const Lines& lines, const MatrixMarketHead& head, uint64_t e
            head.count);
 }
 
+Listed listed_of(const MatrixMarketHead& head) {
+  return {head.rows, head.columns, head.mirror, head.count, head.line, {}};
+}
+
 Listed list_matrix_market(Lines& lines, const Wanted& wanted) {
   const MatrixMarketHead head = read_matrix_market_head(lines);
-  Listed out{.rows = head.rows,
-             .columns = head.columns,
-             .mirror = head.mirror,
-             .count = 0,
-             .line = head.line,
-             .entries = {}};
+  Listed out = listed_of(head);
   const RowRange mine = wanted(head.rows);
   const auto keep = [&](const Entry& e) {
     if (mine.touches(e, head.mirror)) out.entries.push_back(e);

@@ -30,6 +30,8 @@ struct MatrixMarketHead {
   uint64_t line = 0, bytes = 0;  // where the sizes stand; what is before the entries
 };
 [[nodiscard]] MatrixMarketHead read_matrix_market_head(Lines& lines);
+// Of it, with no entries yet.
+[[nodiscard]] Listed listed_of(const MatrixMarketHead& head);
 
 // Gives each entry to take(), to the end of the lines. Returns how many; more than `most` are refused.
 uint64_t read_coordinates(Lines& lines, const MatrixMarketHead& head, uint64_t most,

@@ -2,9 +2,7 @@
 #include "solver/partition/local.hpp"
 
 #include <algorithm>
-#include <span>
 #include <tuple>
-#include <utility>
 
 #include "solver/matrix/csr.hpp"
 

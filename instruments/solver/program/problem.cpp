@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <numeric>
 #include <vector>
 
 #include "common/input_error.hpp"
@@ -78,12 +77,8 @@ class Maker {
   // By the partition; before there is one, a block of rows.
   [[nodiscard]] std::vector<uint32_t> own_rows() const {
     const std::vector<uint32_t>& part_of = out_.partition.part_of;
+    if (part_of.empty()) return row_block(out_.rows, ranks_, rank_).numbers();
     std::vector<uint32_t> out;
-    if (part_of.empty()) {
-      const RowRange block = row_block(out_.rows, ranks_, rank_);
-      out.resize(block.size());
-      std::iota(out.begin(), out.end(), block.first);
-    }
     for (uint32_t row = 0; row < part_of.size(); ++row)
       if (part_of[row] == rank_) out.push_back(row);
     return out;

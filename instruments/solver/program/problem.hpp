@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <stdexcept>
-#include <string>
 
 #include "solver/partition/local.hpp"
 #include "solver/partition/partition.hpp"

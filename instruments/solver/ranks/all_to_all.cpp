@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <numeric>
 
 #include "solver/ranks/layer.hpp"
 

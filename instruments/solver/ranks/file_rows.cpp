@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <future>
-#include <numeric>
 
 #include "solver/matrix/matrix_file.hpp"
 #include "solver/partition/shares.hpp"
@@ -46,8 +45,7 @@ class Reader {
     alike([&] {
       check_square(listed_.rows, listed_.columns);
       check_rows(out.mine.rows, block.first);
-      out.mine.global.resize(block.size());
-      std::iota(out.mine.global.begin(), out.mine.global.end(), block.first);
+      out.mine.global = block.numbers();
     });
     return out;
   }
@@ -85,12 +83,7 @@ class Reader {
     for (const Found& f : found) mine.push_back(f.tally);
     const std::vector<Tally> all = gather_everywhere<Tally>(mine, ranks_).all;
     alike([&] { check_shares(all); });
-    listed_ = {.rows = head_.rows,
-               .columns = head_.columns,
-               .mirror = head_.mirror,
-               .count = head_.count,
-               .line = head_.line,
-               .entries = {}};
+    listed_ = listed_of(head_);
     uint64_t line = head_.line;
     for (std::size_t i = 0; i < first_share(); ++i) line += all[i].lines;
     for (Found& f : found) {
