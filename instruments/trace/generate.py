@@ -26,7 +26,7 @@ LOCAL = re.compile(
 )
 PROTOTYPE = re.compile(r"\bint\s+MPI_(\w+)\s*\(([^;{}]*?)\)\s*(?:__attribute__\s*\(\(.*?\)\)\s*)*;", re.S)
 PARAMETER = re.compile(r"(?P<type>.*?)(?P<name>\b\w+)?\s*(?P<array>(?:\[[^\]]*\]\s*)*)", re.S)
-ROW = re.compile(r"(\w+)\((.*?)\)\s*(?:=\s*(\w+))?\s*\|(.*)")
+ROW = re.compile(r"(?:([IR]):)?([\w ]+)\((.*?)\)\s*(?:=\s*(\w+))?\s*\|(.*)")
 FORTRAN = ("mpi_{}_", "mpi_{}__", "mpi_{}_f08_", "mpi_{}_f08ts_", "mpi_{}_c_f08ts_", "mpi_{}_f08ts_large_")
 
 WRAPPER = """\
@@ -82,12 +82,25 @@ def read_table(path: Path) -> dict[str, Row]:
             continue
         if not (match := ROW.fullmatch(line)):
             sys.exit(f"{path}:{number}: not a row: {line}")
-        name, parameters, kind, actions = match.groups()
-        before, _, after = actions.partition("|")
-        kind = kind or "".join(word[0].upper() + word[1:] for word in name.split("_"))
-        split = [[part.strip() for part in side.split(";") if part.strip()] for side in (before, after)]
-        rows[name] = Row([word.strip() for word in parameters.split(",")], kind, *split)
+        letter, names, listed, kind, actions = match.groups()
+        parameters = [word.strip() for word in listed.split(",")]
+        before, after = ([*filter(None, map(str.strip, side.split(";")))] for side in actions.partition("|")[::2])
+        for name in names.split():
+            rows[name] = Row(parameters, kind or kind_of(name), before, after)
+            if letter:
+                posts = letter + name[0].lower() + name[1:]
+                rows[posts] = Row([*parameters, "request"], kind_of(posts), before, ["posted(request)", *after])
     return rows
+
+
+def kind_of(name: str) -> str:
+    return "".join(word[0].upper() + word[1:] for word in name.split("_"))
+
+
+def kinds_of(path: Path) -> set[str]:
+    """The names in kinds.def."""
+    found = re.findall(r"^(?:KIND|COLLECTIVE)\((\w+)(?:, ([A-Z]\w+))?", path.read_text(), re.M)
+    return {name for names in found for name in names}
 
 
 def prototypes(header: str) -> dict[str, list[tuple[str, str]]]:
@@ -145,7 +158,7 @@ def shims(names: list[str]) -> str:
 
 
 def main() -> None:
-    table, kinds = read_table(Path(sys.argv[1])), set(re.findall(r"KIND\((\w+)", Path(sys.argv[2]).read_text()))
+    table, kinds = read_table(Path(sys.argv[1])), kinds_of(Path(sys.argv[2]))
     if unknown := {row.kind for row in table.values()} - kinds:
         sys.exit(f"{sys.argv[2]} lacks {', '.join(sorted(unknown))}")
     functions = prototypes(sys.stdin.read())
