@@ -87,20 +87,34 @@ struct Record {
   uint16_t flags;    // of Flag
 };
 
-struct Ids {  // kIds
+struct Ids {
+  static constexpr Kind kKind = Kind::kIds;
   static constexpr std::size_t kMost = 11;
-  uint32_t ids[kMost];
+  uint32_t numbers[kMost];
   Kind kind;
   uint16_t count;
 };
 
-struct Counts {  // kCounts
+struct Counts {
+  static constexpr Kind kKind = Kind::kCounts;
   static constexpr std::size_t kMost = 5;
-  uint64_t counts[kMost];
+  uint64_t numbers[kMost];
   uint32_t received;  // 1: what this rank receives from each, 0: what it sends to each
   Kind kind;
   uint16_t count;
 };
+
+// `number(i)` of each in such records: append() gets them, as few as hold all.
+template <class Part, class Number, class Append>
+void in_parts(std::size_t count, const Number& number, const Append& append) {
+  for (std::size_t at = 0; at < count; at += Part::kMost) {
+    Part part{};
+    part.kind = Part::kKind;
+    part.count = static_cast<uint16_t>(std::min(count - at, Part::kMost));
+    for (std::size_t i = 0; i < part.count; ++i) part.numbers[i] = number(at + i);
+    append(part);
+  }
+}
 
 struct Word {  // kWord
   // What signals and atomics do to it, as OMPL_ATOMIC_FETCH ... OMPL_ATOMIC_CSWAP; what is waited for, as OMPL_TAKE ... OMPL_LE.

@@ -2,7 +2,6 @@
 // One call of MPI while it is recorded. What calls.table says of a function are calls of these.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -193,15 +192,13 @@ class Call {
   template <typename Count, typename Types>
   void counts(bool received, const Count* ns, Types types) {
     const int peers = received ? peers_from_ : peers_to_;
-    for (int first = 0; first < peers; first += static_cast<int>(Counts::kMost)) {
-      Counts part{};
-      part.kind = Kind::kCounts;
-      part.received = received ? 1 : 0;
-      part.count = static_cast<uint16_t>(std::min<int>(peers - first, Counts::kMost));
-      for (int i = 0; i < part.count; ++i)
-        part.counts[i] = bytes_of(ns[first + i], type_at(types, first + i));
-      append(part);
-    }
+    in_parts<Counts>(
+        static_cast<std::size_t>(peers),
+        [&](std::size_t i) { return bytes_of(ns[i], type_at(types, static_cast<int>(i))); },
+        [&](Counts& part) {
+          part.received = received ? 1 : 0;
+          append(part);
+        });
   }
   template <typename Count, typename Types>
   void counts_unless_in_place(const Count* ns, Types types) {

@@ -83,13 +83,9 @@ class Members {
 };
 
 void append_numbers(const int* numbers, int n) {
-  for (int first = 0; first < n; first += static_cast<int>(Ids::kMost)) {
-    Ids part{};
-    part.kind = Kind::kIds;
-    part.count = static_cast<uint16_t>(std::min<int>(n - first, Ids::kMost));
-    for (int i = 0; i < part.count; ++i) part.ids[i] = static_cast<uint32_t>(numbers[first + i]);
-    tracer.definitions.append(part);
-  }
+  in_parts<Ids>(
+      static_cast<std::size_t>(n), [&](std::size_t i) { return static_cast<uint32_t>(numbers[i]); },
+      [](const Ids& part) { tracer.definitions.append(part); });
 }
 
 void append_topology(uint32_t comm, Kind made_by, int first_n, const int* first, int second_n,

@@ -157,6 +157,18 @@ int initialize(void* caller, const Initialize& real) {
   return code;
 }
 
+// A call that is recorded at a moment; whether it is.
+bool note(Kind kind, void* caller, int tag) {
+  Thread* const thread = enter();
+  if (thread == nullptr) return false;
+  Call call(*thread, kind, caller);
+  call.begin();
+  call.end(MPI_SUCCESS);
+  call.record().tag = tag;
+  call.finish();
+  return true;
+}
+
 }  // namespace
 
 }  // namespace ompl::trace
@@ -198,12 +210,7 @@ int MPI_Finalize() {
 int PMPI_Finalize() OMPL_ALSO_AS(MPI_Finalize);
 
 int MPI_Abort(MPI_Comm comm, int error) {
-  if (ompl::trace::Thread* const thread = ompl::trace::enter()) {
-    ompl::trace::Call call(*thread, ompl::trace::Kind::kAbort, __builtin_return_address(0));
-    call.begin();
-    call.end(MPI_SUCCESS);
-    call.record().tag = error;
-    call.finish();
+  if (ompl::trace::note(ompl::trace::Kind::kAbort, __builtin_return_address(0), error)) {
     tracer.file.header().code = error;
     tracer.file.header().state = ompl::trace::State::kAborted;
   }
@@ -213,13 +220,7 @@ int PMPI_Abort(MPI_Comm, int) OMPL_ALSO_AS(MPI_Abort);
 
 // What it does is a tracer's to say: levels 1 and 0 mark the part of a program whose time is asked for.
 int MPI_Pcontrol(const int level, ...) {
-  if (ompl::trace::Thread* const thread = ompl::trace::enter()) {
-    ompl::trace::Call call(*thread, ompl::trace::Kind::kPcontrol, __builtin_return_address(0));
-    call.begin();
-    call.end(MPI_SUCCESS);
-    call.record().tag = level;
-    call.finish();
-  }
+  ompl::trace::note(ompl::trace::Kind::kPcontrol, __builtin_return_address(0), level);
   return MPI_SUCCESS;
 }
 int PMPI_Pcontrol(int, ...) OMPL_ALSO_AS(MPI_Pcontrol);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Requests and their completion.
-#include <algorithm>
 
 #include "call.hpp"
 #include "writer/handles.hpp"
@@ -207,13 +206,8 @@ void Call::completed_several(int n, const int* indices, const MPI_Status* status
 }
 
 void Call::append_ids(const uint32_t* ids, std::size_t n) {
-  for (std::size_t first = 0; first < n; first += Ids::kMost) {
-    Ids part{};
-    part.kind = Kind::kIds;
-    part.count = static_cast<uint16_t>(std::min(n - first, Ids::kMost));
-    std::copy_n(ids + first, part.count, part.ids);
-    append(part);
-  }
+  in_parts<Ids>(
+      n, [&](std::size_t i) { return ids[i]; }, [this](const Ids& part) { append(part); });
 }
 
 void Call::group_ranks(MPI_Group group, MPI_Win window) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The interposer's atomics: all are one kind of record, and a Word that says which.
-#include "words.hpp"
+#include "call.hpp"
 
 namespace ompl::trace {
 

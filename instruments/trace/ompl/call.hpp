@@ -5,7 +5,6 @@
 
 #include <omnipgas/ompl_ext.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <iterator>
 
@@ -14,9 +13,41 @@
 
 namespace ompl::trace {
 
+// From a halo to its number, before the first one is made. False if there is no memory.
+bool create_halo_table();
+
 // Number of a word, by its offset.
 inline uint32_t word_number(uint64_t offset) {
   return static_cast<uint32_t>(offset / sizeof(uint32_t));
+}
+
+// Words of a segment as calls name them: flags that are signalled or waited for, and those of atomics.
+inline Word word_of(uint64_t offset, uint32_t function, uint32_t width, uint64_t value,
+                    uint64_t compare = 0) {
+  Word word{};
+  word.kind = Kind::kWord;
+  word.number = word_number(offset);
+  word.function = function;
+  word.width = width;
+  word.value = value;
+  word.compare = compare;
+  return word;
+}
+
+inline Word word_of(const ompl_signal& signal) {
+  const bool sets = signal.op == OMPL_SET32 || signal.op == OMPL_SET64;
+  const bool wide = signal.op == OMPL_ADD64 || signal.op == OMPL_SET64;
+  const uint64_t value = wide ? signal.value : static_cast<uint32_t>(signal.value);
+  return word_of(signal.flag_addr, sets ? Word::kSet : Word::kAdd, wide ? 64 : 32, value);
+}
+
+static_assert(uint32_t{Word::kTake} == OMPL_TAKE && uint32_t{Word::kEqual} == OMPL_EQ &&
+              uint32_t{Word::kNotEqual} == OMPL_NE && uint32_t{Word::kGreater} == OMPL_GT &&
+              uint32_t{Word::kGreaterOrEqual} == OMPL_GE && uint32_t{Word::kLess} == OMPL_LT &&
+              uint32_t{Word::kLessOrEqual} == OMPL_LE);
+
+inline Word word_of(const ompl_condition& condition) {
+  return word_of(condition.flag_addr, condition.comparison, condition.width, condition.value);
 }
 
 // What of a call is recorded beside its time.
@@ -108,24 +139,16 @@ class Call {
   // `number(i)` of each.
   template <typename Number>
   void append_ids(std::size_t count, const Number& number) {
-    for (std::size_t at = 0; thread_ != nullptr && at < count; at += Ids::kMost) {
-      Ids ids{};
-      ids.kind = Kind::kIds;
-      ids.count = static_cast<uint16_t>(std::min(count - at, Ids::kMost));
-      for (std::size_t i = 0; i < ids.count; ++i) ids.ids[i] = number(at + i);
-      thread_->stream.append(ids);
-    }
+    if (thread_ == nullptr) return;
+    in_parts<Ids>(count, number, [&](const Ids& part) { thread_->stream.append(part); });
   }
   template <typename Number>
   void append_counts(bool received, std::size_t count, const Number& number) {
-    for (std::size_t at = 0; thread_ != nullptr && at < count; at += Counts::kMost) {
-      Counts counts{};
-      counts.kind = Kind::kCounts;
-      counts.received = received ? 1 : 0;
-      counts.count = static_cast<uint16_t>(std::min(count - at, Counts::kMost));
-      for (std::size_t i = 0; i < counts.count; ++i) counts.counts[i] = number(at + i);
-      thread_->stream.append(counts);
-    }
+    if (thread_ == nullptr) return;
+    in_parts<Counts>(count, number, [&](Counts& part) {
+      part.received = received ? 1 : 0;
+      thread_->stream.append(part);
+    });
   }
 
  private:

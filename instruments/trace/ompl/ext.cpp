@@ -3,7 +3,7 @@
 // conditions, strided and indexed data, callbacks.
 #include <utility>
 
-#include "words.hpp"
+#include "call.hpp"
 
 namespace ompl::trace {
 

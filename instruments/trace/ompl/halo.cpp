@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The interposer's part for halo.h. A halo's number is the same on every rank, since making one is collective.
-#include "halo.hpp"
-
 #include <omnipgas/halo.h>
 
 #include <mutex>

@@ -5,7 +5,6 @@
 #include <cstdlib>
 
 #include "call.hpp"
-#include "halo.hpp"
 
 namespace ompl::trace {
 

@@ -27,4 +27,10 @@ Group group_of(Kind kind) {
   return number < 0x9000 ? Group::kSide : Group::kDefinition;
 }
 
+Kind blocking(Kind kind) {
+  constexpr uint16_t kNonblocking = 40;  // more (kinds.def)
+  if (group_of(kind) != Group::kPostCollective) return kind;
+  return static_cast<Kind>(static_cast<uint16_t>(kind) - kNonblocking);
+}
+
 }  // namespace ompl::trace

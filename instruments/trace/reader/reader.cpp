@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 
 namespace ompl::trace {
@@ -34,13 +33,20 @@ std::vector<uint32_t> take_ids(std::span<const Record>& left, uint64_t count) {
   while (numbers.size() < count && !left.empty() && left[0].kind == Kind::kIds) {
     const Ids ids = as<Ids>(left[0]);
     if (ids.count == 0 || ids.count > Ids::kMost || ids.count > count - numbers.size()) break;
-    numbers.insert(numbers.end(), ids.ids, ids.ids + ids.count);
+    numbers.insert(numbers.end(), ids.numbers, ids.numbers + ids.count);
     left = left.subspan(1);
   }
   return numbers;
 }
 
 }  // namespace
+
+std::vector<uint32_t> CallView::requests() const {
+  if ((call->flags & kSeveral) == 0) return {call->request};
+  std::vector<uint32_t> all = ids;
+  for (const Record& match : matches) all.push_back(match.request);
+  return all;
+}
 
 RankTrace::RankTrace(std::string name, std::span<const std::byte> bytes) : name_(std::move(name)) {
   read_header(bytes);
@@ -235,11 +241,11 @@ bool RankTrace::add_side(CallView& view, const Record& record) {
     view.matches.push_back(record);
   } else if (record.kind == Kind::kIds) {
     const Ids part = as<Ids>(record);
-    view.ids.insert(view.ids.end(), part.ids, part.ids + part.count);
+    view.ids.insert(view.ids.end(), part.numbers, part.numbers + part.count);
   } else if (record.kind == Kind::kCounts) {
     const Counts part = as<Counts>(record);
     auto& to = part.received != 0 ? view.received : view.sent;
-    to.insert(to.end(), part.counts, part.counts + part.count);
+    to.insert(to.end(), part.numbers, part.numbers + part.count);
   } else if (record.kind == Kind::kWord) {
     view.words.push_back(as<Word>(record));
   }

@@ -41,6 +41,9 @@ struct CallView {
   std::vector<uint64_t> sent;      // bytes to each rank
   std::vector<uint64_t> received;  // and from each
   std::vector<Word> words;         // what is done to them, or was waited for
+
+  // That it starts or completes.
+  std::vector<uint32_t> requests() const;
 };
 
 // The records of a thread in their order; blocks lie in the mapped file.
@@ -107,6 +110,8 @@ class RankTrace {
 
 // The name of a kind, or null.
 const char* name_of(Kind kind);
+// The blocking form of a nonblocking collective; of other kinds themselves.
+Kind blocking(Kind kind);
 // Its group; kinds this version does not know are kOpaque, kSide or kDefinition by their number.
 Group group_of(Kind kind);
 
