@@ -2,7 +2,6 @@
 // Which receive gets which message, in MPI's order, without searching lists.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <deque>
 #include <unordered_map>
