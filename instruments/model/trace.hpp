@@ -124,4 +124,21 @@ class Trace {
   [[nodiscard]] virtual const Address* address(uint32_t /*site*/) const { return nullptr; }
 };
 
+// A trace that is another one, which must live longer, but for its operations.
+class Remade : public Trace {
+ public:
+  explicit Remade(const Trace& trace) : trace_(trace) {}
+  [[nodiscard]] uint32_t ranks() const override { return trace_.ranks(); }
+  [[nodiscard]] std::span<const uint32_t> further_threads() const override {
+    return trace_.further_threads();
+  }
+  [[nodiscard]] uint32_t sites() const override { return trace_.sites(); }
+  [[nodiscard]] std::string where(uint32_t rank, uint32_t site) const override {
+    return trace_.where(rank, site);
+  }
+
+ protected:
+  const Trace& trace_;
+};
+
 }  // namespace ompl::model

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/readers/call_reader.hpp"
 
-#include <array>
-#include <limits>
+#include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace ompl::model {
 
@@ -38,40 +39,29 @@ bool found_nothing(const Record& call) {
 }
 
 std::optional<Collective> collective_of(Kind kind) {
-  constexpr uint16_t kNonblocking = 40;
-  if (trace::group_of(kind) == Group::kPostCollective)
-    kind = static_cast<Kind>(static_cast<uint16_t>(kind) - kNonblocking);
-  switch (kind) {
-    case Kind::kBarrier:
-      return Collective::barrier;
-    case Kind::kBcast:
-      return Collective::bcast;
-    case Kind::kReduce:
-      return Collective::reduce;
-    case Kind::kGather:
-    case Kind::kGatherv:
-      return Collective::gather;
-    case Kind::kScatter:
-    case Kind::kScatterv:
-      return Collective::scatter;
-    case Kind::kAllgather:
-    case Kind::kAllgatherv:
-      return Collective::allgather;
-    case Kind::kAllreduce:
-      return Collective::allreduce;
-    case Kind::kAlltoall:
-    case Kind::kAlltoallv:
-    case Kind::kAlltoallw:
-      return Collective::alltoall;
-    case Kind::kReduceScatter:
-    case Kind::kReduceScatterBlock:
-      return Collective::reduce_scatter;
-    case Kind::kScan:
-    case Kind::kExscan:
-      return Collective::scan;
-    default:
-      return std::nullopt;
-  }
+  using enum Kind;
+  static constexpr std::pair<Kind, Collective> kModelled[] = {
+      {kBarrier, Collective::barrier},
+      {kBcast, Collective::bcast},
+      {kReduce, Collective::reduce},
+      {kGather, Collective::gather},
+      {kGatherv, Collective::gather},
+      {kScatter, Collective::scatter},
+      {kScatterv, Collective::scatter},
+      {kAllgather, Collective::allgather},
+      {kAllgatherv, Collective::allgather},
+      {kAllreduce, Collective::allreduce},
+      {kAlltoall, Collective::alltoall},
+      {kAlltoallv, Collective::alltoall},
+      {kAlltoallw, Collective::alltoall},
+      {kReduceScatter, Collective::reduce_scatter},
+      {kReduceScatterBlock, Collective::reduce_scatter},
+      {kScan, Collective::scan},
+      {kExscan, Collective::scan},
+  };
+  const auto* const found =
+      std::ranges::find(kModelled, trace::blocking(kind), &std::pair<Kind, Collective>::first);
+  return found == std::end(kModelled) ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace
@@ -213,9 +203,7 @@ void CallReader::open(uint32_t request, uint64_t ours) {
 }
 
 void CallReader::start(const CallView& view) {
-  std::vector<uint32_t> requests = view.ids;
-  if ((view.call->flags & Flag::kSeveral) == 0) requests = {view.call->request};
-  for (const uint32_t request : requests) {
+  for (const uint32_t request : view.requests()) {
     const auto made = persistent_.find(request);
     const Record* const known = made != persistent_.end() ? &made->second : made_elsewhere(request);
     if (known != nullptr) {
@@ -229,11 +217,8 @@ void CallReader::start(const CallView& view) {
 
 // What a test or a wait completed; of one that completed nothing there is nothing to say.
 void CallReader::complete(const CallView& view) {
-  std::vector<uint32_t> requests = view.ids;
-  for (const Record& match : view.matches) requests.push_back(match.request);
-  if ((view.call->flags & Flag::kSeveral) == 0) requests = {view.call->request};
   std::vector<Op> waits;
-  for (const uint32_t request : requests) {
+  for (const uint32_t request : view.requests()) {
     if (const auto number = taken(request)) {
       waits.push_back({.kind = OpKind::wait, .more = true, .handed = true, .number = *number});
       continue;

@@ -125,15 +125,13 @@ class CallReader {
   void take_signals(uint32_t word);
   void join(const trace::Record& call);
   void exchange(const trace::CallView& view);
-  void receive_from(const Halo& halo, uint32_t number, uint32_t neighbour);
   void answer(uint32_t target, uint64_t bytes);
-  [[nodiscard]] Op part_of_access(OpKind kind, uint32_t peer, uint32_t communicator,
-                                  uint64_t bytes = 0) const;
   void finish_accesses(uint32_t window, int32_t target, bool locally);
   void synchronize(const trace::CallView& view);
   void opaque(const trace::Record& call);
 
   static constexpr uint64_t kNone = UINT64_MAX;
+  static constexpr uint32_t kMostTags = std::numeric_limits<int32_t>::max();
   // A one-sided operation that is not yet known to be over.
   struct Access {
     int32_t target = 0;    // in the window's communicator
@@ -142,6 +140,8 @@ class CallReader {
     // been waited for.
     uint64_t local = kNone, remote = kNone;
   };
+  void request_and_reply(Access& one, uint32_t target, uint64_t request, uint64_t reply, bool apart);
+  void open(uint32_t window, const Access& one);
   struct Epochs {  // whom the open ones are with, as ranks of the communicator
     std::vector<uint32_t> posted, started;
   };
@@ -159,6 +159,26 @@ class CallReader {
     if (op.kind == OpKind::isend || op.kind == OpKind::irecv) ++posted_;
     if (op.kind == OpKind::branch) posted_ = branch_requests_.after(op, posted_);
     ops_.push_back(op);
+  }
+  // A message beside those of MPI, whose receiver its sender does not wait for.
+  [[nodiscard]] static Op hidden(OpKind kind, uint32_t communicator, uint32_t peer, int32_t tag,
+                                 uint64_t bytes = 0) {
+    return {.kind = kind,
+            .buffered = true,
+            .collective = true,
+            .communicator = communicator,
+            .peer = static_cast<int32_t>(peer),
+            .tag = tag,
+            .bytes = bytes};
+  }
+  // One of the two messages of an access, whose tag both have.
+  [[nodiscard]] Op part_of_access(OpKind kind, uint32_t peer, uint32_t communicator,
+                                  uint64_t bytes = 0) const {
+    return hidden(kind, communicator, peer, static_cast<int32_t>(accesses_ % kMostTags), bytes);
+  }
+  // Of a word or a halo.
+  [[nodiscard]] static int32_t tag_of(uint32_t number) {
+    return static_cast<int32_t>(number & kMostTags);
   }
   // What is added between the two goes on in the background; the end tells the number of its request.
   void begin_branch(uint32_t of_rank, bool more = false) {

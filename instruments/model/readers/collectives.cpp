@@ -16,32 +16,39 @@ uint64_t sent_to(const CollectiveCall& call, uint32_t rank) {
   return call.sent.empty() ? call.bytes : call.sent[rank];
 }
 
-uint32_t around(const CollectiveCall& call, uint64_t rank) {
-  return static_cast<uint32_t>(rank % call.size);
+// The rank so many above, or below, around.
+uint32_t above(const CollectiveCall& call, uint64_t distance) {
+  return static_cast<uint32_t>((call.rank + distance) % call.size);
+}
+uint32_t below(const CollectiveCall& call, uint64_t distance) {
+  return above(call, call.size - distance);
+}
+
+// All send to the rank so many above them, and receive from the one below.
+Exchange shift(const CollectiveCall& call, uint64_t distance, uint64_t bytes, uint64_t tag) {
+  return {.to = above(call, distance),
+          .bytes = bytes,
+          .from = below(call, distance),
+          .tag = static_cast<int32_t>(tag)};
 }
 
 // In round i each tells the one 2^i above.
 Steps dissemination(const CollectiveCall& call) {
   Steps steps;
-  int32_t round = 0;
   for (uint64_t distance = 1; distance < call.size; distance *= 2)
-    steps.push_back({.to = around(call, call.rank + distance),
-                     .bytes = call.bytes,
-                     .from = around(call, uint64_t{call.rank} + call.size - distance),
-                     .tag = round++});
+    steps.push_back(shift(call, distance, call.bytes, steps.size()));
   return steps;
 }
 
 // From the root down: a rank's parent is it without its lowest bit, counted from the root.
 Steps tree_down(const CollectiveCall& call) {
   Steps steps;
-  const uint64_t place = (uint64_t{call.rank} + call.size - call.root) % call.size;
+  const uint64_t place = below(call, call.root);
   uint64_t bit = 1;
   while (bit < call.size && (place & bit) == 0) bit *= 2;
-  if (place != 0) steps.push_back({.from = around(call, place - bit + call.root)});
+  if (place != 0) steps.push_back({.from = below(call, bit)});
   for (bit /= 2; bit > 0; bit /= 2)
-    if (place + bit < call.size)
-      steps.push_back({.to = around(call, place + bit + call.root), .bytes = call.bytes});
+    if (place + bit < call.size) steps.push_back({.to = above(call, bit), .bytes = call.bytes});
   return steps;
 }
 
@@ -62,23 +69,22 @@ Steps to_root(const CollectiveCall& call) {
   return steps;
 }
 
-Steps from_root(const CollectiveCall& call) {
+// bytes_of(call, rank): what each gets.
+Steps from_root(const CollectiveCall& call, uint64_t (*bytes_of)(const CollectiveCall&, uint32_t)) {
   if (call.rank != call.root) return {{.from = call.root}};
   Steps steps;
   for (uint32_t rank = 0; rank < call.size; ++rank)
-    if (rank != call.root) steps.push_back({.to = rank, .bytes = sent_to(call, rank)});
+    if (rank != call.root) steps.push_back({.to = rank, .bytes = bytes_of(call, rank)});
   return steps;
 }
+Steps linear_from_root(const CollectiveCall& call) { return from_root(call, sent_to); }
 
 // Each passes on to its right neighbour what it received in the step before; its own block first.
 Steps ring(const CollectiveCall& call) {
   Steps steps;
   for (uint32_t step = 0; step + 1 < call.size; ++step) {
-    const uint32_t owner = around(call, uint64_t{call.rank} + call.size - step);
-    steps.push_back({.to = around(call, uint64_t{call.rank} + 1),
-                     .bytes = call.received.empty() ? call.bytes : call.received[owner],
-                     .from = around(call, uint64_t{call.rank} + call.size - 1),
-                     .tag = static_cast<int32_t>(step)});
+    const uint32_t owner = below(call, step);
+    steps.push_back(shift(call, 1, call.received.empty() ? call.bytes : call.received[owner], step));
   }
   return steps;
 }
@@ -102,13 +108,8 @@ Steps recursive_doubling(const CollectiveCall& call) {
 
 Steps pairwise(const CollectiveCall& call) {
   Steps steps;
-  for (uint32_t step = 1; step < call.size; ++step) {
-    const uint32_t to = around(call, uint64_t{call.rank} + step);
-    steps.push_back({.to = to,
-                     .bytes = sent_to(call, to),
-                     .from = around(call, uint64_t{call.rank} + call.size - step),
-                     .tag = static_cast<int32_t>(step)});
-  }
+  for (uint32_t step = 1; step < call.size; ++step)
+    steps.push_back(shift(call, step, sent_to(call, above(call, step)), step));
   return steps;
 }
 
@@ -121,28 +122,24 @@ Steps chain(const CollectiveCall& call) {
 
 // One after the other, from the root on.
 Steps chain_from_root(const CollectiveCall& call) {
-  const uint32_t place = around(call, uint64_t{call.rank} + call.size - call.root);
+  const uint32_t place = below(call, call.root);
   Steps steps;
-  if (place > 0) steps.push_back({.from = around(call, uint64_t{call.rank} + call.size - 1)});
-  if (place + 1 < call.size)
-    steps.push_back({.to = around(call, uint64_t{call.rank} + 1), .bytes = call.bytes});
+  if (place > 0) steps.push_back({.from = below(call, 1)});
+  if (place + 1 < call.size) steps.push_back({.to = above(call, 1), .bytes = call.bytes});
   return steps;
 }
 
 // The vector is cut into as many parts as there are ranks.
-uint64_t part(const CollectiveCall& call, uint64_t rank) {
-  return call.bytes * (rank + 1) / call.size - call.bytes * rank / call.size;
+uint64_t part(const CollectiveCall& call, uint32_t rank) {
+  return call.bytes * (rank + uint64_t{1}) / call.size - call.bytes * rank / call.size;
 }
 
 // Appends a ring in which each passes on to its right neighbour, first the part of the rank that many to its left.
 // `tag` is that of its first step.
 void add_ring_of_parts(Steps& steps, const CollectiveCall& call, uint32_t first, uint32_t tag) {
   for (uint32_t step = 0; step + 1 < call.size; ++step)
-    steps.push_back({.to = around(call, uint64_t{call.rank} + 1),
-                     .bytes = part(call, around(call, uint64_t{call.rank} + 2 * uint64_t{call.size} -
-                                                          first - step)),
-                     .from = around(call, uint64_t{call.rank} + call.size - 1),
-                     .tag = static_cast<int32_t>(tag + step)});
+    steps.push_back(
+        shift(call, 1, part(call, above(call, 2 * uint64_t{call.size} - first - step)), tag + step));
 }
 
 // Parts are reduced on their way round, then the results go round.
@@ -167,10 +164,7 @@ Steps up_and_down(const CollectiveCall& call) {
 
 // The root hands out parts, which then go round.
 Steps scatter_then_allgather(const CollectiveCall& call) {
-  Steps steps;
-  if (call.rank != call.root) steps.push_back({.from = call.root});
-  for (uint32_t rank = 0; rank < call.size && call.rank == call.root; ++rank)
-    if (rank != call.root) steps.push_back({.to = rank, .bytes = part(call, rank)});
+  Steps steps = from_root(call, part);
   add_ring_of_parts(steps, call, 0, 1);
   return steps;
 }
@@ -179,14 +173,10 @@ Steps scatter_then_allgather(const CollectiveCall& call) {
 Steps bruck(const CollectiveCall& call) {
   if (!call.sent.empty() || !call.received.empty()) return pairwise(call);
   Steps steps;
-  int32_t round = 0;
   for (uint64_t bit = 1; bit < call.size; bit *= 2) {
     uint64_t blocks = 0;
     for (uint64_t block = 1; block < call.size; ++block) blocks += (block & bit) != 0 ? 1 : 0;
-    steps.push_back({.to = around(call, call.rank + bit),
-                     .bytes = blocks * call.bytes,
-                     .from = around(call, uint64_t{call.rank} + call.size - bit),
-                     .tag = round++});
+    steps.push_back(shift(call, bit, blocks * call.bytes, steps.size()));
   }
   return steps;
 }
@@ -214,12 +204,12 @@ const std::array<Operation, kCollectives>& operations() {
       {"barrier", {{"dissemination", dissemination}, {"tree", up_and_down}}},
       {"bcast",
        {{"binomial", tree_down},
-        {"linear", from_root},
+        {"linear", linear_from_root},
         {"chain", chain_from_root},
         {"scatter-allgather", scatter_then_allgather}}},
       {"reduce", {{"binomial", tree_up}, {"linear", to_root}}},
       {"gather", {{"linear", to_root}}},
-      {"scatter", {{"linear", from_root}}},
+      {"scatter", {{"linear", linear_from_root}}},
       {"allgather", {{"ring", ring}, {"pairwise", allgather_pairwise}}},
       {"allreduce",
        {{"recursive-doubling", recursive_doubling},

@@ -90,13 +90,8 @@ class Lexer {
     rest_.remove_prefix(size);
     return out;
   }
-  // Of what follows, as much as a message can bear, without what a terminal might obey.
-  [[nodiscard]] std::string shown() const {
-    std::string out{rest_.substr(0, 20)};
-    std::ranges::replace_if(
-        out, [](char c) { return c < ' ' || c > '~'; }, '?');
-    return out;
-  }
+  // Of what follows.
+  [[nodiscard]] std::string shown() const { return ompl::shown(rest_, 20); }
   void drop_comments() {
     std::size_t at = 0;
     while (true) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // This layer's own operations, as messages; docs/model.md says which.
 #include <algorithm>
-#include <limits>
 
 #include "model/readers/call_reader.hpp"
 
@@ -103,15 +102,14 @@ void CallReader::put_and_reply(const Record& call) {
   add(part_of_access(OpKind::recv, target, kReplies));
   accesses_open_[0].push_back({.target = call.peer, .remote = end_branch()});
   answer(target, 0);
-  accesses_ += access_step_;
 }
 
 void CallReader::get_and_wait(const Record& call) {
   const uint32_t target = group(call.comm).world_rank(rank_, call.peer);
   add(part_of_access(OpKind::send, target, kRequests));
+  const Op reply = part_of_access(OpKind::recv, target, kReplies);
   answer(target, call.bytes);
-  add(part_of_access(OpKind::recv, target, kReplies));
-  accesses_ += access_step_;
+  add(reply);
 }
 
 // All in the background. With a signal, whose message nobody answers, the handle stands for the source alone.
@@ -119,25 +117,16 @@ void CallReader::own_post(const CallView& view) {
   const Record& call = *view.call;
   Access one{.target = call.peer, .request = call.request};
   const bool puts = call.kind == Kind::kOmplPutNb;
-  begin_branch(rank_);
   if (!view.words.empty()) {
+    begin_branch(rank_);
     send_signal(call, view.words.front().number, call.bytes);
     one.local = end_branch();
   } else {
     const uint32_t target = group(call.comm).world_rank(rank_, call.peer);
-    add(part_of_access(OpKind::send, target, kRequests, puts ? call.bytes : 0));
-    const bool apart = puts && (call.tag & kLocal) != 0;
-    if (apart) {
-      one.local = end_branch();
-      begin_branch(rank_, true);
-    }
-    add(part_of_access(OpKind::recv, target, kReplies));
-    (apart ? one.remote : one.local) = end_branch();
-    answer(target, puts ? 0 : call.bytes);
-    accesses_ += access_step_;
+    request_and_reply(one, target, puts ? call.bytes : 0, puts ? 0 : call.bytes,
+                      puts && (call.tag & kLocal) != 0);
   }
-  if (one.request != 0) open_[one.request] = one.local;
-  accesses_open_[0].push_back(one);
+  open(0, one);
 }
 
 // Its result comes back as that of a get; without one it is complete as a put is. Who waits for the word hears of it by a
@@ -154,35 +143,19 @@ void CallReader::own_atomic(const CallView& view) {
   }
   if (call.kind == Kind::kOmplAtomic) return fetches ? get_and_wait(call) : put_and_reply(call);
   Access one{.target = call.peer, .request = call.request};
-  begin_branch(rank_);
-  add(part_of_access(OpKind::send, target, kRequests, call.bytes));
-  add(part_of_access(OpKind::recv, target, kReplies));
-  one.local = end_branch();
-  answer(target, fetches ? call.bytes : 0);
-  accesses_ += access_step_;
-  if (one.request != 0) open_[one.request] = one.local;
-  accesses_open_[0].push_back(one);
+  request_and_reply(one, target, call.bytes, fetches ? call.bytes : 0, false);
+  open(0, one);
 }
 
 void CallReader::send_signal(const Record& call, uint32_t word, uint64_t bytes) {
-  add({.kind = OpKind::send,
-       .buffered = true,
-       .collective = true,
-       .communicator = kFlags,
-       .peer = static_cast<int32_t>(group(call.comm).world_rank(rank_, call.peer)),
-       .tag = static_cast<int32_t>(word & std::numeric_limits<int32_t>::max()),
-       .bytes = bytes});
+  const uint32_t target = group(call.comm).world_rank(rank_, call.peer);
+  add(hidden(OpKind::send, kFlags, target, tag_of(word), bytes));
 }
 
 // From whichever ranks they come.
 void CallReader::take_signals(uint32_t word) {
   for (uint32_t left = signals_of(word); left > 0; --left)
-    add({.kind = OpKind::recv,
-         .buffered = true,
-         .collective = true,
-         .communicator = kFlags,
-         .peer = Op::kAny,
-         .tag = static_cast<int32_t>(word & std::numeric_limits<int32_t>::max())});
+    add(hidden(OpKind::recv, kFlags, static_cast<uint32_t>(Op::kAny), tag_of(word)));
 }
 
 void CallReader::join(const Record& call) {
@@ -199,7 +172,8 @@ void CallReader::exchange(const CallView& view) {
   if (call.kind == Kind::kOmplHaloTest && (call.flags & trace::kCompleted) == 0) return;
   std::vector<uint32_t>& arriving = arriving_[call.request];
   const auto receive = [&](uint32_t neighbour) {
-    if (std::erase(arriving, neighbour) > 0) receive_from(*halo, call.request, neighbour);
+    if (std::erase(arriving, neighbour) == 0) return;
+    add(hidden(OpKind::recv, kHalos, halo->ranks[neighbour], tag_of(call.request)));
   };
   const bool all = call.kind != Kind::kOmplHaloWaitSome || view.ids.empty();
   const std::vector<uint32_t> arrived = all ? arriving : view.ids;
@@ -208,23 +182,9 @@ void CallReader::exchange(const CallView& view) {
   for (uint32_t i = 0; i < halo->ranks.size(); ++i) {
     if (halo->received[i] > 0) arriving.push_back(i);
     if (halo->sent[i] == 0) continue;
-    add({.kind = OpKind::send,
-         .buffered = true,
-         .collective = true,
-         .communicator = kHalos,
-         .peer = static_cast<int32_t>(group(call.comm).world_rank(rank_, halo->ranks[i])),
-         .tag = static_cast<int32_t>(call.request & std::numeric_limits<int32_t>::max()),
-         .bytes = halo->sent[i]});
+    const uint32_t target = group(call.comm).world_rank(rank_, halo->ranks[i]);
+    add(hidden(OpKind::send, kHalos, target, tag_of(call.request), halo->sent[i]));
   }
-}
-
-void CallReader::receive_from(const Halo& halo, uint32_t number, uint32_t neighbour) {
-  add({.kind = OpKind::recv,
-       .buffered = true,
-       .collective = true,
-       .communicator = kHalos,
-       .peer = static_cast<int32_t>(halo.ranks[neighbour]),
-       .tag = static_cast<int32_t>(number & std::numeric_limits<int32_t>::max())});
 }
 
 }  // namespace ompl::model

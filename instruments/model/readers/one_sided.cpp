@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One-sided operations of a rank, as messages; docs/model.md says which.
-#include <limits>
 
 #include "model/readers/call_reader.hpp"
 
@@ -38,23 +37,32 @@ bool fetches(Kind kind) {
 
 }  // namespace
 
-// One of the two messages of an access, whose tag both have.
-Op CallReader::part_of_access(OpKind kind, uint32_t peer, uint32_t communicator, uint64_t bytes) const {
-  return {.kind = kind,
-          .buffered = true,
-          .collective = true,
-          .communicator = communicator,
-          .peer = static_cast<int32_t>(peer),
-          .tag = static_cast<int32_t>(accesses_ % std::numeric_limits<int32_t>::max()),
-          .bytes = bytes};
-}
-
-// What the target does with a request takes none of its time.
+// What the target does with a request takes none of its time. The end of what is added of an access.
 void CallReader::answer(uint32_t target, uint64_t bytes) {
   begin_branch(target, true);
   add(part_of_access(OpKind::recv, rank_, kRequests));
   add(part_of_access(OpKind::send, rank_, kReplies, bytes));
   end_branch(true);
+  accesses_ += access_step_;
+}
+
+// In the background: a request of so many bytes, and its reply. `apart`: the origin's memory is its own again before that.
+void CallReader::request_and_reply(Access& one, uint32_t target, uint64_t request, uint64_t reply,
+                                   bool apart) {
+  begin_branch(rank_);
+  add(part_of_access(OpKind::send, target, kRequests, request));
+  if (apart) {
+    one.local = end_branch();
+    begin_branch(rank_, true);
+  }
+  add(part_of_access(OpKind::recv, target, kReplies));
+  (apart ? one.remote : one.local) = end_branch();
+  answer(target, reply);
+}
+
+void CallReader::open(uint32_t window, const Access& one) {
+  if (one.request != 0) open_[one.request] = one.local;  // threads do not hand these over
+  accesses_open_[window].push_back(one);
 }
 
 // The request leaves with the call.
@@ -65,18 +73,8 @@ void CallReader::access(const Record& call) {
   const uint32_t target = win->of->world_rank(rank_, call.peer);
   const Lengths lengths = lengths_of(call);
   Access one{.target = call.peer, .request = call.request};
-  begin_branch(rank_);
-  add(part_of_access(OpKind::send, target, kRequests, lengths.request));
-  if (!fetches(call.kind)) {
-    one.local = end_branch();
-    begin_branch(rank_, true);
-  }
-  add(part_of_access(OpKind::recv, target, kReplies));
-  (fetches(call.kind) ? one.local : one.remote) = end_branch();
-  answer(target, lengths.reply);
-  accesses_ += access_step_;
-  if (one.request != 0) open_[one.request] = one.local;  // threads do not hand these over
-  accesses_open_[call.comm].push_back(one);
+  request_and_reply(one, target, lengths.request, lengths.reply, !fetches(call.kind));
+  open(call.comm, one);
 }
 
 // Waits for the accesses to a target, or to all if it is kNoPeer; if `locally`, until the origin's memory is its own again.
@@ -102,12 +100,8 @@ void CallReader::synchronize(const CallView& view) {
   // An empty message that opens or closes an epoch for those that it names.
   const auto notices = [&](OpKind kind, const std::vector<uint32_t>& ranks, int32_t which) {
     for (const uint32_t rank : ranks)
-      add({.kind = kind,
-           .buffered = true,
-           .collective = true,
-           .communicator = communicator(*win->of, Traffic::windows),
-           .peer = static_cast<int32_t>(win->of->world_rank(rank_, rank)),
-           .tag = 2 * win->ordinal + which});
+      add(hidden(kind, communicator(*win->of, Traffic::windows), win->of->world_rank(rank_, rank),
+                 2 * win->ordinal + which));
   };
   constexpr int32_t kOpens = 0, kCloses = 1;
   Epochs& epochs = epochs_[call.comm];

@@ -68,7 +68,6 @@ class Learner {
 
   void learn_of_several(const CallView& view, Group group, std::size_t thread) {
     const Record& call = *view.call;
-    const bool several_requests = (call.flags & Flag::kSeveral) != 0;
     switch (group) {
       case Group::kPostSend:
         if (!view.matches.empty()) return;  // Isendrecv
@@ -81,13 +80,10 @@ class Learner {
         file_.collectives_before[call.request] = collectives_[call.comm]++;
         return;
       case Group::kStart:
-        if (!several_requests) open_[call.request] = thread;
-        for (const uint32_t request : view.ids) open_[request] = thread;
+        for (const uint32_t request : view.requests()) open_[request] = thread;
         return;
       case Group::kComplete:
-        if (!several_requests) end(call.request, thread);
-        for (const uint32_t request : view.ids) end(request, thread);
-        for (const Record& match : view.matches) end(match.request, thread);
+        for (const uint32_t request : view.requests()) end(request, thread);
         return;
       default:
         return;

@@ -44,7 +44,7 @@ bool Fragmented::may_be_cut(const Op& op) const {
   return (sends(op) || receives(op)) && !op.collective;
 }
 
-Fragmented::Fragmented(const Trace& trace, uint64_t most) : trace_(trace), most_(most) {
+Fragmented::Fragmented(const Trace& trace, uint64_t most) : Remade(trace), most_(most) {
   if (most == 0) refuse("messages cannot be cut to 0 bytes");
   const auto stream = trace.open();
   Op op;

@@ -25,21 +25,13 @@ struct FragmentingCost {
 // A trace in which every message longer than `most` bytes, but those of collectives and of MPI_Bsend, is sent as several: all of `most`
 // bytes but the last, one call each. Throws InputError for a receive that does not say which message it gets, and if that
 // depends on which of two threads of a rank comes first.
-class Fragmented : public Trace {
+class Fragmented : public Remade {
  public:
   // `trace` must live longer.
   Fragmented(const Trace& trace, uint64_t most);
 
-  [[nodiscard]] uint32_t ranks() const override { return trace_.ranks(); }
-  [[nodiscard]] std::span<const uint32_t> further_threads() const override {
-    return trace_.further_threads();
-  }
   [[nodiscard]] std::unique_ptr<Stream> open() const override { return open_with({}); }
   [[nodiscard]] std::unique_ptr<Stream> open_with(const Algorithms& algorithms) const override;
-  [[nodiscard]] uint32_t sites() const override { return trace_.sites(); }
-  [[nodiscard]] std::string where(uint32_t rank, uint32_t site) const override {
-    return trace_.where(rank, site);
-  }
 
  private:
   friend class FragmentedStream;
@@ -59,7 +51,6 @@ class Fragmented : public Trace {
   void keep_to_one_thread(const Channel& channel, const Op& op, uint32_t thread);
   [[nodiscard]] bool may_be_cut(const Op& op) const;
 
-  const Trace& trace_;
   uint64_t most_;
   std::unordered_map<Channel, std::vector<Run>, Hash> sent_;  // lengths in the order of the sends
   std::unordered_map<Channel, uint32_t, Hash> senders_, receivers_;  // threads, if any rank has several

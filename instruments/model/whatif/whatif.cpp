@@ -82,22 +82,13 @@ json outcome(const Result& result) {
 }
 
 // The trace with its collectives by other algorithms.
-class Rearranged : public Trace {
+class Rearranged : public Remade {
  public:
   Rearranged(const Trace& trace, const Algorithms& algorithms)
-      : trace_(trace), algorithms_(algorithms) {}
-  [[nodiscard]] uint32_t ranks() const override { return trace_.ranks(); }
-  [[nodiscard]] std::span<const uint32_t> further_threads() const override {
-    return trace_.further_threads();
-  }
+      : Remade(trace), algorithms_(algorithms) {}
   [[nodiscard]] std::unique_ptr<Stream> open() const override { return trace_.open_with(algorithms_); }
-  [[nodiscard]] uint32_t sites() const override { return trace_.sites(); }
-  [[nodiscard]] std::string where(uint32_t rank, uint32_t site) const override {
-    return trace_.where(rank, site);
-  }
 
  private:
-  const Trace& trace_;
   Algorithms algorithms_;
 };
 

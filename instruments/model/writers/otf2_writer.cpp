@@ -123,16 +123,9 @@ class RankWriter {
     return record.peer != trace::kProcNull && record.peer != trace::kNoPeer;
   }
 
-  static std::vector<uint32_t> requests(const CallView& view) {
-    if ((view.call->flags & Flag::kSeveral) == 0) return {view.call->request};
-    std::vector<uint32_t> out = view.ids;
-    for (const Record& match : view.matches) out.push_back(match.request);
-    return out;
-  }
-
   [[nodiscard]] bool starts_unknown(const CallView& view) const {
     return trace::group_of(view.call->kind) == Group::kStart &&
-           std::ranges::any_of(requests(view), [&](uint32_t one) { return !made_.contains(one); });
+           std::ranges::any_of(view.requests(), [&](uint32_t one) { return !made_.contains(one); });
   }
 
   uint32_t region_of(const Record& call, bool opaque) {
@@ -177,7 +170,7 @@ class RankWriter {
         made_[call.request] = call;
         return;
       case Group::kStart:
-        for (const uint32_t request : requests(view)) post(made_.at(request), request);
+        for (const uint32_t request : view.requests()) post(made_.at(request), request);
         return;
       case Group::kProbe:
         return outcome(call);
@@ -202,16 +195,17 @@ class RankWriter {
       check(OTF2_EvtWriter_ParameterUnsignedInt(out_, nullptr, now_, 3, 1));
   }
 
-  void send(const Record& call) {
-    if (!names_peer(call)) return;
-    check(OTF2_EvtWriter_MpiSend(out_, nullptr, now_, static_cast<uint32_t>(call.peer),
-                                 communicator(call), static_cast<uint32_t>(call.tag), call.bytes));
+  // An event of a message in the communicator of a call; `request`: its number, if it has one.
+  template <class Event, class... Request>
+  void message(Event event, const Record& in, const Record& what, Request... request) {
+    check(event(out_, nullptr, now_, static_cast<uint32_t>(what.peer), communicator(in),
+                static_cast<uint32_t>(what.tag), what.bytes, request...));
   }
-
+  void send(const Record& call) {
+    if (names_peer(call)) message(OTF2_EvtWriter_MpiSend, call, call);
+  }
   void receive(const Record& call) {
-    if (!names_peer(call)) return;
-    check(OTF2_EvtWriter_MpiRecv(out_, nullptr, now_, static_cast<uint32_t>(call.peer),
-                                 communicator(call), static_cast<uint32_t>(call.tag), call.bytes));
+    if (names_peer(call)) message(OTF2_EvtWriter_MpiRecv, call, call);
   }
 
   void post(const Record& call, uint32_t request) {
@@ -219,9 +213,7 @@ class RankWriter {
     open_[request] = {call, {}};
     if (!sends(call)) return check(OTF2_EvtWriter_MpiIrecvRequest(out_, nullptr, now_, request));
     if (call.kind == Kind::kSsendInit || call.kind == Kind::kBsendInit) ++tables_.losses.modes;
-    check(OTF2_EvtWriter_MpiIsend(out_, nullptr, now_, static_cast<uint32_t>(call.peer),
-                                  communicator(call), static_cast<uint32_t>(call.tag), call.bytes,
-                                  request));
+    message(OTF2_EvtWriter_MpiIsend, call, call, request);
   }
 
   void complete(const CallView& view) {
@@ -254,9 +246,7 @@ class RankWriter {
       ++tables_.losses.open;
       return;
     }
-    check(OTF2_EvtWriter_MpiIrecv(out_, nullptr, now_, static_cast<uint32_t>(got.peer),
-                                  communicator(posted), static_cast<uint32_t>(got.tag), got.bytes,
-                                  request));
+    message(OTF2_EvtWriter_MpiIrecv, posted, got, request);
   }
 
   static uint32_t root(const Record& call) {

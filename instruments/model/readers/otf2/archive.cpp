@@ -5,7 +5,6 @@
 
 #include <cstdarg>
 #include <cstdio>
-#include <utility>
 
 #include "common/input_error.hpp"
 

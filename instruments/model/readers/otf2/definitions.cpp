@@ -36,11 +36,43 @@ struct Raw {
   std::unordered_map<uint32_t, uint32_t> parameters;  // their names
   Caught caught;
 
-  template <class Work>
-  static OTF2_CallbackCode during(void* data, const Work& work) {
+  // The library's callbacks, with the arguments after `data`.
+  template <auto Method, class... Arguments>
+  static OTF2_CallbackCode on(void* data, Arguments... arguments) {
     auto& raw = *static_cast<Raw*>(data);
-    return raw.caught.during([&] { work(raw); });
+    return raw.caught.during([&] { (raw.*Method)(arguments...); });
   }
+  void on_clock(uint64_t ticks, uint64_t /*offset*/, uint64_t /*length*/, uint64_t /*realtime*/) {
+    resolution = ticks;
+  }
+  void on_string(uint32_t self, const char* string) { strings[self] = string; }
+  void on_location(uint64_t self, uint32_t /*name*/, OTF2_LocationType type, uint64_t events,
+                   uint32_t /*group*/) {
+    if (type == OTF2_LOCATION_TYPE_CPU_THREAD) threads[self] = events;
+  }
+  void on_region(uint32_t self, uint32_t name, uint32_t /*canonical*/, uint32_t /*description*/,
+                 OTF2_RegionRole role, OTF2_Paradigm paradigm, OTF2_RegionFlag /*flags*/, uint32_t file,
+                 uint32_t line, uint32_t /*end*/) {
+    regions.push_back({self, name, file, line, role, paradigm});
+  }
+  void on_group(uint32_t self, uint32_t /*name*/, OTF2_GroupType type, OTF2_Paradigm paradigm,
+                OTF2_GroupFlag /*flags*/, uint32_t count, const uint64_t* members) {
+    if (paradigm != OTF2_PARADIGM_MPI) return;
+    groups[self] = {type, {members, members + count}};
+    if (type == OTF2_GROUP_TYPE_COMM_LOCATIONS) mpi_locations.assign(members, members + count);
+  }
+  void on_communicator(uint32_t self, uint32_t /*name*/, uint32_t group, uint32_t /*parent*/,
+                       OTF2_CommFlag /*flags*/) {
+    communicators.push_back({self, group, OTF2_UNDEFINED_GROUP});
+  }
+  void on_intercommunicator(uint32_t self, uint32_t /*name*/, uint32_t group, uint32_t other,
+                            uint32_t /*common*/, OTF2_CommFlag /*flags*/) {
+    communicators.push_back({self, group, other});
+  }
+  void on_parameter(uint32_t self, uint32_t name, OTF2_ParameterType /*type*/) {
+    parameters[self] = name;
+  }
+
   [[nodiscard]] const std::string& text(uint32_t string) const {
     static const std::string kNone;
     const auto found = strings.find(string);
@@ -48,68 +80,18 @@ struct Raw {
   }
 };
 
-OTF2_CallbackCode on_clock(void* data, uint64_t resolution, uint64_t /*offset*/, uint64_t /*length*/,
-                           uint64_t /*realtime*/) {
-  return Raw::during(data, [&](Raw& raw) { raw.resolution = resolution; });
-}
-
-OTF2_CallbackCode on_string(void* data, uint32_t self, const char* string) {
-  return Raw::during(data, [&](Raw& raw) { raw.strings[self] = string; });
-}
-
-OTF2_CallbackCode on_location(void* data, uint64_t self, uint32_t /*name*/, OTF2_LocationType type,
-                              uint64_t events, uint32_t /*group*/) {
-  return Raw::during(data, [&](Raw& raw) {
-    if (type == OTF2_LOCATION_TYPE_CPU_THREAD) raw.threads[self] = events;
-  });
-}
-
-OTF2_CallbackCode on_region(void* data, uint32_t self, uint32_t name, uint32_t /*canonical*/,
-                            uint32_t /*description*/, OTF2_RegionRole role, OTF2_Paradigm paradigm,
-                            OTF2_RegionFlag /*flags*/, uint32_t file, uint32_t line, uint32_t /*end*/) {
-  return Raw::during(data, [&](Raw& raw) {
-    raw.regions.push_back({self, name, file, line, role, paradigm});
-  });
-}
-
-OTF2_CallbackCode on_group(void* data, uint32_t self, uint32_t /*name*/, OTF2_GroupType type,
-                           OTF2_Paradigm paradigm, OTF2_GroupFlag /*flags*/, uint32_t count,
-                           const uint64_t* members) {
-  return Raw::during(data, [&](Raw& raw) {
-    if (paradigm != OTF2_PARADIGM_MPI) return;
-    raw.groups[self] = {type, {members, members + count}};
-    if (type == OTF2_GROUP_TYPE_COMM_LOCATIONS) raw.mpi_locations.assign(members, members + count);
-  });
-}
-
-OTF2_CallbackCode on_communicator(void* data, uint32_t self, uint32_t /*name*/, uint32_t group,
-                                  uint32_t /*parent*/, OTF2_CommFlag /*flags*/) {
-  return Raw::during(data, [&](Raw& raw) {
-    raw.communicators.push_back({self, group, OTF2_UNDEFINED_GROUP});
-  });
-}
-
-OTF2_CallbackCode on_intercommunicator(void* data, uint32_t self, uint32_t /*name*/, uint32_t group,
-                                       uint32_t other, uint32_t /*common*/, OTF2_CommFlag /*flags*/) {
-  return Raw::during(data, [&](Raw& raw) { raw.communicators.push_back({self, group, other}); });
-}
-
-OTF2_CallbackCode on_parameter(void* data, uint32_t self, uint32_t name, OTF2_ParameterType /*type*/) {
-  return Raw::during(data, [&](Raw& raw) { raw.parameters[self] = name; });
-}
-
 void read(Archive& archive, Raw& raw) {
   const std::unique_ptr<OTF2_GlobalDefReaderCallbacks, void (*)(OTF2_GlobalDefReaderCallbacks*)>
       callbacks(OTF2_GlobalDefReaderCallbacks_New(), OTF2_GlobalDefReaderCallbacks_Delete);
   auto* const to = callbacks.get();
-  OTF2_GlobalDefReaderCallbacks_SetClockPropertiesCallback(to, on_clock);
-  OTF2_GlobalDefReaderCallbacks_SetStringCallback(to, on_string);
-  OTF2_GlobalDefReaderCallbacks_SetLocationCallback(to, on_location);
-  OTF2_GlobalDefReaderCallbacks_SetRegionCallback(to, on_region);
-  OTF2_GlobalDefReaderCallbacks_SetGroupCallback(to, on_group);
-  OTF2_GlobalDefReaderCallbacks_SetCommCallback(to, on_communicator);
-  OTF2_GlobalDefReaderCallbacks_SetInterCommCallback(to, on_intercommunicator);
-  OTF2_GlobalDefReaderCallbacks_SetParameterCallback(to, on_parameter);
+  OTF2_GlobalDefReaderCallbacks_SetClockPropertiesCallback(to, Raw::on<&Raw::on_clock>);
+  OTF2_GlobalDefReaderCallbacks_SetStringCallback(to, Raw::on<&Raw::on_string>);
+  OTF2_GlobalDefReaderCallbacks_SetLocationCallback(to, Raw::on<&Raw::on_location>);
+  OTF2_GlobalDefReaderCallbacks_SetRegionCallback(to, Raw::on<&Raw::on_region>);
+  OTF2_GlobalDefReaderCallbacks_SetGroupCallback(to, Raw::on<&Raw::on_group>);
+  OTF2_GlobalDefReaderCallbacks_SetCommCallback(to, Raw::on<&Raw::on_communicator>);
+  OTF2_GlobalDefReaderCallbacks_SetInterCommCallback(to, Raw::on<&Raw::on_intercommunicator>);
+  OTF2_GlobalDefReaderCallbacks_SetParameterCallback(to, Raw::on<&Raw::on_parameter>);
   archive.read_definitions(*to, &raw, raw.caught);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/readers/otf2/events.hpp"
 
-#include <algorithm>
 #include <limits>
 
 #include "model/readers/otf2/names.hpp"
@@ -42,36 +41,14 @@ Record tracer(uint64_t begin, uint64_t end) {
 
 // OTF2's callbacks: nothing may be thrown through the library.
 struct Handlers {
-  template <class Work>
-  static OTF2_CallbackCode during(void* data, uint64_t time, const Work& work) {
-    auto& rank = *static_cast<Rank*>(data);
-    return rank.caught_.during([&] {
-      rank.at(time);
-      work(rank);
-    });
-  }
-
   // A callback for each kind of event, with the arguments after the five that all have.
   template <auto Method, class... Arguments>
   static OTF2_CallbackCode on(OTF2_LocationRef /*location*/, OTF2_TimeStamp time, uint64_t /*position*/,
                               void* data, OTF2_AttributeList* /*attributes*/, Arguments... arguments) {
-    return during(data, time, [&](Rank& rank) { (rank.*Method)(arguments...); });
-  }
-
-  static OTF2_CallbackCode on_level(OTF2_LocationRef /*location*/, OTF2_TimeStamp time,
-                                    uint64_t /*position*/, void* data,
-                                    OTF2_AttributeList* /*attributes*/, uint32_t parameter,
-                                    int64_t value) {
-    return during(data, time,
-                  [&](Rank& rank) { rank.parameter(parameter, static_cast<uint64_t>(value)); });
-  }
-  static OTF2_CallbackCode on_context(OTF2_LocationRef /*location*/, OTF2_TimeStamp time,
-                                      uint64_t /*position*/, void* data,
-                                      OTF2_AttributeList* /*attributes*/, uint32_t /*context*/,
-                                      uint32_t /*distance*/) {
-    return during(data, time, [&](Rank& rank) {
-      refuse("rank {}: its regions are calling contexts, as in sampled traces; record it instrumented",
-             rank.rank());
+    auto& rank = *static_cast<Rank*>(data);
+    return rank.caught_.during([&] {
+      rank.at(time);
+      (rank.*Method)(arguments...);
     });
   }
 
@@ -81,8 +58,8 @@ struct Handlers {
       OTF2_EvtReaderCallbacks_SetEnterCallback(to, on<&Rank::enter>);
       OTF2_EvtReaderCallbacks_SetLeaveCallback(to, on<&Rank::leave>);
       OTF2_EvtReaderCallbacks_SetBufferFlushCallback(to, on<&Rank::flush>);
-      OTF2_EvtReaderCallbacks_SetCallingContextEnterCallback(to, on_context);
-      OTF2_EvtReaderCallbacks_SetParameterIntCallback(to, on_level);
+      OTF2_EvtReaderCallbacks_SetCallingContextEnterCallback(to, on<&Rank::context>);
+      OTF2_EvtReaderCallbacks_SetParameterIntCallback(to, on<&Rank::level>);
       OTF2_EvtReaderCallbacks_SetParameterUnsignedIntCallback(to, on<&Rank::parameter>);
       OTF2_EvtReaderCallbacks_SetMpiSendCallback(to, on<&Rank::send>);
       OTF2_EvtReaderCallbacks_SetMpiRecvCallback(to, on<&Rank::receive>);
@@ -227,6 +204,15 @@ void Rank::require_call() const {
     refuse(
         "rank {}: a record of MPI outside of all of MPI's functions: how long they took is not known",
         rank());
+}
+
+void Rank::context(uint32_t /*context*/, uint32_t /*distance*/) {
+  refuse("rank {}: its regions are calling contexts, as in sampled traces; record it instrumented",
+         rank());
+}
+
+void Rank::level(uint32_t parameter, int64_t value) {
+  this->parameter(parameter, static_cast<uint64_t>(value));
 }
 
 void Rank::parameter(uint32_t parameter, uint64_t value) {

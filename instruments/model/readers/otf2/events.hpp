@@ -76,6 +76,8 @@ class Rank : public CallReader {
   void enter(uint32_t region);
   void leave(uint32_t region);
   void flush(uint64_t stop);
+  void context(uint32_t context, uint32_t distance);
+  void level(uint32_t parameter, int64_t value);
   void parameter(uint32_t parameter, uint64_t value);
   void send(uint32_t peer, uint32_t communicator, uint32_t tag, uint64_t bytes);
   void receive(uint32_t peer, uint32_t communicator, uint32_t tag, uint64_t bytes);

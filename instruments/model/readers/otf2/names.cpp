@@ -22,23 +22,12 @@ constexpr std::array kAllKinds{
 };
 
 // The place is OTF2's number.
-constexpr std::array kOperations{Kind::kBarrier,
-                                 Kind::kBcast,
-                                 Kind::kGather,
-                                 Kind::kGatherv,
-                                 Kind::kScatter,
-                                 Kind::kScatterv,
-                                 Kind::kAllgather,
-                                 Kind::kAllgatherv,
-                                 Kind::kAlltoall,
-                                 Kind::kAlltoallv,
-                                 Kind::kAlltoallw,
-                                 Kind::kAllreduce,
-                                 Kind::kReduce,
-                                 Kind::kReduceScatter,
-                                 Kind::kScan,
-                                 Kind::kExscan,
-                                 Kind::kReduceScatterBlock};
+constexpr auto kOperations = [] {
+  using enum Kind;
+  return std::array{kBarrier,   kBcast,         kGather,   kGatherv,   kScatter,           kScatterv,
+                    kAllgather, kAllgatherv,    kAlltoall, kAlltoallv, kAlltoallw,         kAllreduce,
+                    kReduce,    kReduceScatter, kScan,     kExscan,    kReduceScatterBlock};
+}();
 static_assert(kOperations[OTF2_COLLECTIVE_OP_REDUCE_SCATTER_BLOCK] == Kind::kReduceScatterBlock);
 static_assert(kOperations[OTF2_COLLECTIVE_OP_ALLREDUCE] == Kind::kAllreduce);
 
@@ -87,9 +76,7 @@ std::optional<Kind> kind_of(OTF2_CollectiveOp operation) {
 }
 
 std::optional<OTF2_CollectiveOp> operation_of(Kind kind) {
-  if (trace::group_of(kind) == trace::Group::kPostCollective)
-    kind = static_cast<Kind>(static_cast<uint16_t>(kind) - kNonblocking);
-  const auto* const found = std::ranges::find(kOperations, kind);
+  const auto* const found = std::ranges::find(kOperations, trace::blocking(kind));
   if (found == kOperations.end()) return std::nullopt;
   return static_cast<OTF2_CollectiveOp>(found - kOperations.begin());
 }
