@@ -19,6 +19,9 @@ from omnipgas_tools import CHECKOUT
 
 RANKS = 2
 LAUNCHER = "omplrun"  # the project's own
+# How a row is started that does not say.
+OMPLRUN_LINE = ["{launcher}", "-n", "{ranks}", "--bind", "none", "{worker}"]
+BY_OMPLRUN: dict[str, Any] = {"launcher": LAUNCHER, "launch": OMPLRUN_LINE}
 OF_ALL = ("bench", "connected")  # kinds of worker that not only MPIs have
 PROCESSES = "processes"  # added to the name of a library that is measured as processes in place of threads
 
@@ -190,7 +193,7 @@ def read_table(path: Path) -> dict[str, Library]:
             settings = [s for s in model.settings if (s.env, s.when) not in mine] + settings
             found[name] = replace(model, name=name, settings=settings, **row)
         else:
-            found[name] = Library(name=name, settings=settings, **row)
+            found[name] = Library(name=name, settings=settings, **({} if "launch" in row else BY_OMPLRUN), **row)
     return found
 
 
