@@ -8,7 +8,7 @@
 
 using ompl::Context;
 using ompl::Deadline;
-using ompl::FastPath;
+using ompl::PeerChannel;
 using ompl::Runtime;
 using ompl::api::known_context;
 using ompl::api::pointer;
@@ -44,12 +44,12 @@ namespace {
 // Outside the windows. Functions of their own, so that what falls inside needs no stack.
 [[gnu::noinline]] int put_outside_window(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                                          size_t length) {
-  if (FastPath::put(t_context, pointer(src_addr), target_rank, dest_addr, length)) return OMPL_OK;
+  if (PeerChannel::try_put(t_context, pointer(src_addr), target_rank, dest_addr, length)) return OMPL_OK;
   return put(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
 }
 
 [[gnu::noinline]] int put_word_outside_window(uint32_t target_rank, uint64_t flag_addr) {
-  if (FastPath::signal(t_context, target_rank, flag_addr)) return OMPL_OK;
+  if (PeerChannel::try_signal(t_context, target_rank, flag_addr)) return OMPL_OK;
   return put_word(OMPL_CTX_DEFAULT, target_rank, flag_addr, OMPL_FOREVER);
 }
 
@@ -166,7 +166,7 @@ int ompl_ctx_destroy(ompl_ctx* ctx) {
 int ompl_ctx_put(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                  size_t length, int64_t timeout_ns) {
   Context* known = known_context(ctx);
-  if (FastPath::put(known, pointer(src_addr), target_rank, dest_addr, length)) return OMPL_OK;
+  if (PeerChannel::try_put(known, pointer(src_addr), target_rank, dest_addr, length)) return OMPL_OK;
   return put(ctx, src_addr, target_rank, dest_addr, length, timeout_ns);
 }
 
@@ -178,14 +178,14 @@ int ompl_ctx_get(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_
 }
 
 int ompl_ctx_put_word(ompl_ctx* ctx, uint32_t target_rank, uint64_t flag_addr, int64_t timeout_ns) {
-  if (FastPath::signal(known_context(ctx), target_rank, flag_addr)) return OMPL_OK;
+  if (PeerChannel::try_signal(known_context(ctx), target_rank, flag_addr)) return OMPL_OK;
   return put_word(ctx, target_rank, flag_addr, timeout_ns);
 }
 
 int ompl_ctx_put_signal(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                         size_t length, uint64_t flag_addr, int64_t timeout_ns) {
   Context* known = known_context(ctx);
-  if (FastPath::put_signal(known, pointer(src_addr), target_rank, dest_addr, length, flag_addr))
+  if (PeerChannel::try_put_signal(known, pointer(src_addr), target_rank, dest_addr, length, flag_addr))
     return OMPL_OK;
   return put_signal(ctx, src_addr, target_rank, dest_addr, length, flag_addr, timeout_ns);
 }

@@ -82,14 +82,16 @@ struct Capabilities {
   bool remote_completion = false;
   // The hardware stalls a sender whose records find no room; the core then keeps no credits [4].
   bool stalls_sender = false;
-  // Not 0: the conduit has put_with_immediate(). The core then keeps a put of up to so many bytes until its context's next call,
-  // so that the signal that mostly follows joins it; such puts are `done` when posted. ordered_signals,
-  // remote_completion and stalls_sender must hold.
+  // Not 0: put_signal() of so many bytes is one request. The core then keeps a put of up to so many until its context's
+  // next call, so that the signal that mostly follows joins it. ordered_signals must hold.
   std::size_t max_fused_put = 0;
+  // The conduit has put_with_immediate(). Puts of up to max_fused_put bytes are `done` when posted, and remote_completion
+  // and stalls_sender hold.
+  bool immediate_puts = false;
   // Longest put or get of one post, bytes; the core splits longer ones.
   std::size_t max_message = SIZE_MAX;
   // Not 0: long puts go in segments of so many bytes, a few under way on each connection, over up to `stripes`
-  // endpoints at once (core/stripes.cpp). remote_completion must hold.
+  // endpoints at once (core/network/multirail_put.cpp). remote_completion must hold.
   std::size_t segment = 0;
   uint32_t stripes = 1;
   // Most endpoints one rank can open.
@@ -153,7 +155,7 @@ class Endpoint {
                           const Signal& record, bool* signalled);
 
   // put() of 0 .. max_fused_put bytes and the signal ADD 1 on the 32-bit flag at `flag`, below 16 GiB [6], as one request:
-  // what put_signal() does of it, the quickest way. Conduits with max_fused_put only. Pending: the data went out, and wait
+  // what put_signal() does of it, the quickest way. Conduits with immediate_puts only. Pending: the data went out, and wait
   // for nothing but the ticket's completion; the signal did not.
   virtual Post put_with_immediate(uint32_t rank, const void* source, uint64_t offset,
                                   std::size_t length, uint64_t flag);

@@ -24,6 +24,7 @@ class MockConduit final : public Conduit {
             .remote_completion = hostility.remote_completion,
             .stalls_sender = hostility.stalls_sender,
             .max_fused_put = hostility.max_fused_put,
+            .immediate_puts = hostility.immediate_puts,
             .max_message = hostility.max_message,
             .segment = hostility.segment,
             .stripes = hostility.stripes,

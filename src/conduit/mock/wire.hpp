@@ -53,6 +53,7 @@ struct Hostility {
   std::size_t connection_bytes = 0;
   uint32_t max_endpoints = UINT32_MAX;
   std::size_t max_fused_put = 0;  // at most inline_limit
+  bool immediate_puts = false;
   // Room. A link with `send_depth` operations outstanding answers retry(queue_full).
   std::size_t send_depth = 64;
   // Records waiting for the target: per endpoint if the mock stalls its senders; else per link, and one

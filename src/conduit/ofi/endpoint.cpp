@@ -67,7 +67,6 @@ OfiEndpoint::~OfiEndpoint() {
 // then read what was sent last. A socket closed earlier may reset its connection and take that with it.
 void OfiEndpoint::say_goodbye() {
   DiscardSink discard;
-  post_held();
   const int64_t limit = arch::now_ms() + kGoodbyeMs;
   while (progress(discard, kBatch) > 0 && arch::now_ms() < limit) {
   }  // somebody's goodbye may be here
@@ -134,11 +133,6 @@ Post OfiEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std::s
   Post answer;
   FabricLink* link = ready(rank, &answer);
   if (link == nullptr) return answer;
-  if (!post_held()) return retry(Post::Reason::queue_full);
-  if (may_hold(length)) {
-    coalescer_.hold(*link, source, offset, length);
-    return {};
-  }
   answer = write(*link, source, offset, length, nullptr);
   if (goes_unnumbered(length) && is_posted(answer)) write(*link, nullptr, offset, 0, nullptr);
   return answer;
@@ -148,12 +142,6 @@ Post OfiEndpoint::signal(uint32_t rank, const Signal& record) {
   Post answer;
   FabricLink* link = ready(rank, &answer);
   if (link == nullptr) return answer;
-  if (coalescer_.link == link && fits(record)) {
-    answer = write(*link, coalescer_.bytes.data(), coalescer_.offset, coalescer_.length, &record);
-    if (is_posted(answer)) coalescer_.link = nullptr;
-    return answer;
-  }
-  if (!post_held()) return retry(Post::Reason::queue_full);
   return fits(record) ? write(*link, nullptr, record.offset, 0, &record) : send_record(*link, record);
 }
 
@@ -163,7 +151,6 @@ Post OfiEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offset,
   Post answer;
   FabricLink* link = ready(rank, &answer);
   if (link == nullptr) return answer;
-  if (!post_held()) return retry(Post::Reason::queue_full);
   answer = write(*link, source, offset, length, &record);
   *signalled = is_posted(answer) && (!goes_unnumbered(length) ||
                                      is_posted(write(*link, nullptr, record.offset, 0, &record)));
@@ -187,19 +174,6 @@ Post OfiEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t 
   message.rma_iov_count = 1;
   message.context = request.operation;
   return end(&request, fi_readmsg(link->endpoint, &message, request.flags));
-}
-
-// False: the queue is full. A link that broke takes with it what was held for it.
-bool OfiEndpoint::post_held() {
-  if (coalescer_.link == nullptr) return true;
-  FabricLink& link = *coalescer_.link;
-  if (link.sends()) {
-    const Post answer =
-        write(link, coalescer_.bytes.data(), coalescer_.offset, coalescer_.length, nullptr);
-    if (answer.state == Post::State::retry) return false;
-  }
-  coalescer_.link = nullptr;
-  return true;
 }
 
 // A put, a put with its signal, or a signal alone (length 0).
@@ -325,7 +299,6 @@ fi_rma_iov OfiEndpoint::remote(const FabricLink& link, uint64_t offset, std::siz
 
 int OfiEndpoint::progress(Sink& sink, int budget) {
   wait_set_.disarm();
-  if (coalescer_.is_due()) post_held();
   int taken = 0;
   while (taken < budget) {
     std::array<fi_cq_data_entry, kBatch> entries;
@@ -437,7 +410,7 @@ std::string OfiEndpoint::reason(uint32_t rank) const {
   return failure(rank) != OMPL_OK ? Endpoint::reason(rank) : links_->losses().why(rank);
 }
 
-bool OfiEndpoint::arm() { return post_held() && links_->progress() == 0 && wait_set_.arm(); }
+bool OfiEndpoint::arm() { return links_->progress() == 0 && wait_set_.arm(); }
 
 std::string OfiEndpoint::describe() const {
   return fmt::format("{}, {} of {} operations outstanding", links_->describe(),

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "conduit/common/link_table.hpp"
-#include "conduit/common/put_coalescer.hpp"
 #include "conduit/conduit.hpp"
 #include "conduit/ofi/local_memory.hpp"
 #include "conduit/ofi/rdm_peers.hpp"
@@ -65,7 +64,6 @@ class OfiEndpoint final : public LinkedEndpoint<OfiEndpoint>, public MessageSend
   bool begin(Request* request);
   bool begin_copy(Request* request);
   Post end(Request* request, ssize_t result);
-  bool post_held();
   Post write(FabricLink& link, const void* source, uint64_t offset, std::size_t length,
              const Signal* record);
   Post send(FabricLink& link, const void* bytes, std::size_t length, uint64_t flags);
@@ -85,9 +83,6 @@ class OfiEndpoint final : public LinkedEndpoint<OfiEndpoint>, public MessageSend
   // a connection ends inside a write with CQ data.
   [[nodiscard]] bool goes_unnumbered(std::size_t length) const {
     return numbered_ && length > inject_limit_;
-  }
-  [[nodiscard]] bool may_hold(std::size_t length) const {
-    return immediates_ && length <= std::min(inject_limit_, coalescer_.kMost);
   }
   [[nodiscard]] const Address& peer(const FabricLink& link) const {
     return (*shared_.peers)[link.rank];
@@ -110,7 +105,6 @@ class OfiEndpoint final : public LinkedEndpoint<OfiEndpoint>, public MessageSend
   std::unique_ptr<FabricLinks> links_;
   RdmPeers* rdm_peers_ = nullptr;  // links_, without connections
   WaitSet wait_set_;
-  PutCoalescer<FabricLink> coalescer_;
   std::array<Receive, kReceives> receives_;
   uint32_t polls_ = 0;            // of the links
   int64_t events_looked_at_ = 0;  // ms

@@ -11,7 +11,9 @@ namespace {
 class UcxConduit final : public Conduit {
  public:
   [[nodiscard]] std::string_view name() const override { return "ucx"; }
-  [[nodiscard]] Capabilities capabilities() const override { return {.ordered_signals = true}; }
+  [[nodiscard]] Capabilities capabilities() const override {
+    return {.ordered_signals = true, .max_fused_put = max_fused_put_};
+  }
   int open(const Job& job) override;
   [[nodiscard]] std::string address() const override { return own_.encode(shared_.job->secret); }
   Reach connect(uint32_t rank, std::string_view address) override;
@@ -23,6 +25,7 @@ class UcxConduit final : public Conduit {
   Address own_;
   std::vector<Address> peers_;
   SharedState shared_;
+  std::size_t max_fused_put_ = 0;
   std::vector<std::unique_ptr<UcxEndpoint>> endpoints_;  // until handed out
 };
 
@@ -47,6 +50,7 @@ int UcxConduit::open(const Job& job) {
     endpoints_.push_back(std::make_unique<UcxEndpoint>(shared_, slot));
     code = endpoints_.back()->open(context_, &own_);
     if (code != OMPL_OK) return code;
+    max_fused_put_ = endpoints_.back()->copy_limit();
   }
   log::info("ucx: UCX {}, {} endpoints", own_.version, job.slots);
   return OMPL_OK;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "arch/clock.hpp"
@@ -41,7 +42,7 @@ UcxEndpoint::~UcxEndpoint() {
 // Tells the others that this end is meant; true once they have said so too: they have then read what was sent
 // last. A socket closed earlier may reset its connection and take that with it.
 bool UcxEndpoint::parted() {
-  bool all = post_held() && operations_.outstanding() == 0;
+  bool all = operations_.outstanding() == 0;
   for (const auto& link : connections_.all()) {
     if (link->up() && !link->goodbye_said)
       link->goodbye_said = send(*link, {.op = kGoodbye}).state == Post::State::done;
@@ -59,11 +60,6 @@ Post UcxEndpoint::put(uint32_t rank, const void* source, uint64_t offset, std::s
   Post answer;
   UcpLink* link = ready(rank, &answer);
   if (link == nullptr) return answer;
-  if (!post_held()) return retry(Post::Reason::queue_full);
-  if (length <= coalescer_.kMost) {
-    coalescer_.hold(*link, source, offset, length);
-    return {};
-  }
   if (length <= copy_limit_) return send(*link, {.token = offset, .op = kDataOnly}, {source, length});
   ucp_request_param_t params;
   UcpOperation* operation = begin(*link, &params);
@@ -90,17 +86,7 @@ Post UcxEndpoint::signal(uint32_t rank, const Signal& record) {
   Post answer;
   UcpLink* link = ready(rank, &answer);
   if (link == nullptr) return answer;
-  Message message = to_message<Message>(record);
-  if (coalescer_.link == link && record.token == 0) {
-    message.token = coalescer_.offset;
-    answer =
-        send_record(*link, message, {coalescer_.bytes.data(), coalescer_.length}, link->short_works);
-    if (answer.state == Post::State::done) coalescer_.link = nullptr;
-    if (answer.state != Post::State::retry || !link->short_works) return answer;
-    message.token = 0;  // both at once may be too long
-  }
-  if (!post_held()) return retry(Post::Reason::queue_full);
-  return send_record(*link, message, {}, link->short_works);
+  return send_record(*link, to_message<Message>(record), {}, link->short_works);
 }
 
 Post UcxEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
@@ -110,11 +96,13 @@ Post UcxEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offset,
   Post answer;
   UcpLink* link = ready(rank, &answer);
   if (link == nullptr) return answer;
-  if (!post_held()) return retry(Post::Reason::queue_full);
   Message message = to_message<Message>(record);
   message.token = offset;
-  answer = send_record(*link, message, {source, length});
+  const bool at_once = link->short_works && length <= std::tuple_size_v<decltype(UcpOperation::data)>;
+  answer = send_record(*link, message, {source, length}, at_once);
   *signalled = is_posted(answer);
+  if (at_once && !*signalled)  // both at once may be too long
+    return Endpoint::put_signal(rank, source, offset, length, record, signalled);
   return answer;
 }
 
@@ -122,19 +110,6 @@ Post UcxEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offset,
 Post UcxEndpoint::send_record(UcpLink& link, Message message, Payload data, bool at_once) {
   if (!connections_.flushed(link)) return retry(Post::Reason::queue_full);
   return send(link, message, data, at_once);
-}
-
-// False: the queue is full. A link that broke takes with it what was held for it.
-bool UcxEndpoint::post_held() {
-  if (coalescer_.link == nullptr) return true;
-  UcpLink& link = *coalescer_.link;
-  if (link.sends()) {
-    const Post answer = send(link, {.token = coalescer_.offset, .op = kDataOnly},
-                             {coalescer_.bytes.data(), coalescer_.length});
-    if (answer.state == Post::State::retry) return false;
-  }
-  coalescer_.link = nullptr;
-  return true;
 }
 
 // A record that UCX took but has not sent would go out only with progress that this rank need not make any
@@ -207,7 +182,6 @@ void UcxEndpoint::on_sent(void* request, ucs_status_t status, void* argument) {
 // --- Progress ------------------------------------------------------------------------------------------
 
 int UcxEndpoint::progress(Sink& sink, int budget) {
-  if (coalescer_.is_due()) post_held();
   sink_ = &sink;
   taken_ = 0;
   int active = 0;
@@ -258,7 +232,7 @@ bool UcxEndpoint::take_in(const Message& message, Payload data) {
 // --- State ---------------------------------------------------------------------------------------------
 
 bool UcxEndpoint::arm() {
-  return post_held() && !connections_.troubled() &&
+  return !connections_.troubled() &&
          shared_.library->worker_arm(worker_.get()) == UCS_OK;
 }
 

@@ -8,7 +8,6 @@
 
 #include "conduit/common/link_table.hpp"
 #include "conduit/common/operations.hpp"
-#include "conduit/common/put_coalescer.hpp"
 #include "conduit/conduit.hpp"
 #include "conduit/ucx/connections.hpp"
 #include "conduit/ucx/resources.hpp"
@@ -25,7 +24,7 @@ struct UcpOperation {
   uint64_t ticket = 0;  // 0: nobody waits for it
   // UCX reads these until the operation is complete.
   Message message;
-  std::array<std::byte, PutCoalescer<UcpLink>::kMost> data;  // of a put that was held
+  std::array<std::byte, 64> data;  // of a short put, a copy
   UcpOperation* next = nullptr;
 };
 
@@ -42,6 +41,8 @@ class UcxEndpoint final : public LinkedEndpoint<UcxEndpoint> {
   Post signal(uint32_t rank, const Signal& record) override;
   Post put_signal(uint32_t rank, const void* source, uint64_t offset, std::size_t length,
                   const Signal& record, bool* signalled) override;
+  // Longest data that travel in a message.
+  [[nodiscard]] std::size_t copy_limit() const { return copy_limit_; }
   int progress(Sink& sink, int budget) override;
   [[nodiscard]] int descriptor() const override { return worker_.descriptor(); }
   bool arm() override;
@@ -57,7 +58,6 @@ class UcxEndpoint final : public LinkedEndpoint<UcxEndpoint> {
   UcpLink* ready(uint32_t rank, Post* answer) { return sending(connections_.use(rank), answer); }
   UcpOperation* begin(UcpLink& link, ucp_request_param_t* params);
   Post end(UcpOperation* operation, ucs_status_ptr_t result, bool in_use);
-  bool post_held();
   Post send(UcpLink& link, Message message, Payload data = {}, bool at_once = false);
   Post send_record(UcpLink& link, Message message, Payload data = {}, bool at_once = false);
   bool parted();
@@ -68,8 +68,7 @@ class UcxEndpoint final : public LinkedEndpoint<UcxEndpoint> {
   OperationPool<UcpOperation> operations_;
   Connections connections_;
   Worker worker_;               // ends first: it may give back operations
-  std::size_t copy_limit_ = 0;  // longest data that travel in a message
-  PutCoalescer<UcpLink> coalescer_;
+  std::size_t copy_limit_ = 0;
   Sink* sink_ = nullptr;  // of the progress() under way
   int taken_ = 0;         // by the progress() under way
   bool warned_ = false;   // of strangers

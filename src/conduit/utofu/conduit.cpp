@@ -55,6 +55,7 @@ Capabilities UtofuConduit::capabilities() const {
   out.remote_completion = true;
   out.stalls_sender = true;  // a full ring answers retry: the credits are this conduit's own
   out.max_fused_put = UtofuEndpoint::kPiggyback;
+  out.immediate_puts = true;
   out.max_message = max_message_;
   if (shared_.job != nullptr && shared_.job->settings->utofu_stripe != 0) {  // open
     out.segment = std::min(shared_.job->settings->utofu_segment, max_message_);

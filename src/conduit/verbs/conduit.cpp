@@ -59,6 +59,7 @@ Capabilities VerbsConduit::capabilities() const {
   out.remote_completion = true;
   out.stalls_sender = true;
   out.max_fused_put = inline_limit_;
+  out.immediate_puts = inline_limit_ != 0;
   out.max_message = std::min<std::size_t>(device_.max_message, kLongest);
   if (shared_.job != nullptr && shared_.job->settings->verbs_stripe != 0) {  // open
     out.segment = std::min(shared_.job->settings->verbs_segment, out.max_message);

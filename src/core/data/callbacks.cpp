@@ -47,8 +47,8 @@ int Runtime::progress(Context& c, Deadline deadline) {
   look_for_deaths();
   bool busy = false;
   const auto is_over = [&](Pending& entry) { return settle(c, entry); };
-  if (network_ != nullptr) network_->send_held(c);
-  const bool found = network_ != nullptr && network_->progress(c, c.preferred_slot);
+  if (network_ != nullptr) network_->sender.send_held(c);
+  const bool found = network_ != nullptr && network_->pool.progress(c, c.preferred_slot);
   Pending* over = callbacks_.collect(is_over, &busy);
   if (!found && over == nullptr && !deadline.immediate()) {
     const Blocked what{.call = Call::progress, .bucket = &segment_.header().any};

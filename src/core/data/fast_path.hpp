@@ -1,80 +1,69 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The fast paths of ompl_put, ompl_put_word and ompl_put_signal over a network whose conduit joins puts and signals:
-// one comparison for the rank, one check of the address, one claim, one call of the endpoint. False: nothing was done;
-// take the slow path, which says why, or waits. `known`: the context, null if the thread has none yet.
+// The fast paths of PeerChannel, inlined into the functions of the C API.
 #pragma once
 
 #include "core/job/runtime.hpp"
-#include "core/network/network.hpp"
+#include "core/network/endpoint_pool.hpp"
 
 namespace ompl {
 
-class FastPath {
- public:
-  static bool put(Context* known, const void* source, uint32_t rank, uint64_t offset,
-                  std::size_t length) {
-    if (!leads(known, rank) || !may_hold(*known, offset, length)) return false;
-    known->held.hold(source, rank, offset, length);
-    return true;
-  }
+inline PeerChannel* PeerChannel::leading(const Context* known, uint32_t rank) {
+  if (known == nullptr) return nullptr;
+  PeerChannel* const fast = known->fast.load(std::memory_order_relaxed);
+  return fast->rank_ == rank ? fast : nullptr;
+}
 
-  static bool signal(Context* known, uint32_t rank, uint64_t flag) {
-    if (!leads(known, rank) || !Runtime::knows_flag(*known, flag)) return false;
-    CoalescedPut& held = known->held;
-    if (!held.any()) return post<false>(*known, nullptr, 0, 0, flag);
-    if (held.rank != rank || !held.take()) return false;
-    if (post<true>(*known, held.data.data(), held.offset, held.length, flag)) {
-      held.forget();
-      return true;
-    }
+inline bool PeerChannel::may_hold(const Context& c, uint64_t offset, std::size_t length) const {
+  return length - 1 < short_limit_ &&
+         c.data.covers(offset, length, c.generation->load(std::memory_order_relaxed)) &&
+         c.holder.load(std::memory_order_relaxed) == nullptr;
+}
+
+inline bool PeerChannel::try_put(Context* known, const void* source, uint32_t rank, uint64_t offset,
+                                 std::size_t length) {
+  PeerChannel* const self = leading(known, rank);
+  if (self == nullptr || !self->may_hold(*known, offset, length)) return false;
+  known->holder.store(self, std::memory_order_relaxed);
+  self->held.hold_short(source, offset, length);
+  return true;
+}
+
+inline bool PeerChannel::try_signal(Context* known, uint32_t rank, uint64_t flag) {
+  PeerChannel* const self = leading(known, rank);
+  if (self == nullptr || !Runtime::knows_flag(*known, flag)) return false;
+  const PeerChannel* const holder = known->holder.load(std::memory_order_relaxed);
+  if (holder == nullptr) return self->post<false>(*known, nullptr, 0, 0, flag);
+  CoalescedPut& held = self->held;
+  if (holder != self || !held.take()) return false;
+  if (!self->post<true>(*known, held.short_data(), held.offset(), held.length(), flag)) {
     held.give_back();
     return false;
   }
+  held.forget();
+  known->holder.store(nullptr, std::memory_order_relaxed);
+  return true;
+}
 
-  static bool put_signal(Context* known, const void* source, uint32_t rank, uint64_t offset,
-                         std::size_t length, uint64_t flag) {
-    return leads(known, rank) && may_hold(*known, offset, length) &&
-           Runtime::knows_flag(*known, flag) && post<true>(*known, source, offset, length, flag);
-  }
+inline bool PeerChannel::try_put_signal(Context* known, const void* source, uint32_t rank,
+                                        uint64_t offset, std::size_t length, uint64_t flag) {
+  PeerChannel* const self = leading(known, rank);
+  return self != nullptr && self->may_hold(*known, offset, length) &&
+         Runtime::knows_flag(*known, flag) &&
+         self->post<true>(*known, source, offset, length, flag);
+}
 
- private:
-  static bool leads(const Context* known, uint32_t rank) {
-    return known != nullptr && known->route.rank == rank && known->direct;
-  }
-
-  static bool may_hold(const Context& c, uint64_t offset, std::size_t length) {
-    return length - 1 < c.route.limit &&
-           c.data.covers(offset, length, c.generation->load(std::memory_order_relaxed)) &&
-           !c.held.any();
-  }
-
-  // A context with data outstanding stays on their slot [14], which is the route's. Tickets there only grow.
-  template <bool WithData>
-  static bool post(Context& c, const void* source, uint64_t offset, std::size_t length, uint64_t flag) {
-    const CachedRoute& route = c.route;
-    if (!Network::try_claim(*route.slot)) return false;
-    const conduit::Post result = route.slot->endpoint->put_with_immediate(
-        static_cast<uint32_t>(route.rank), source, offset, length, flag);
-    const bool done = result.state == conduit::Post::State::done;
-    if (done) [[likely]] {
-      Outstanding& mine = *route.mine;
-      if (WithData) {
-        route.peer->last_ticket.store(result.ticket, std::memory_order_release);
-        mine.ticket = result.ticket;
-      }
-      if (!(WithData ? mine.data : mine.listed)) [[unlikely]]  // with data it is listed
-        route.network->note_first(c, WithData);
-      ++route.peer->sent;
-      ++mine.posts;
-      mine.signalled_slots |= route.slot_bit;
-    } else if (result.state == conduit::Post::State::pending) {  // the slow path, on the same slot [14]
-      route.network->note_data(c, *route.slot, static_cast<uint32_t>(route.rank), result);
-    }
-    route.slot->claimed.store(false, std::memory_order_seq_cst);
-    if (route.sentinel->load(std::memory_order_seq_cst) != 0) [[unlikely]]
-      route.network->arm_released(*route.slot);
-    return done;
-  }
-};
+// A context with data outstanding stays on their slot [14], which is the channel's.
+template <bool WithData>
+inline bool PeerChannel::post(Context& c, const void* source, uint64_t offset, std::size_t length,
+                              uint64_t flag) {
+  if (!slot_->try_claim()) return false;
+  const conduit::Post result =
+      slot_->endpoint->put_with_immediate(rank(), source, offset, length, flag);
+  if (result.state != conduit::Post::State::done) [[unlikely]]
+    return leave(c, result);
+  note_immediate<WithData>(c, result.ticket);
+  pool_->release(*slot_);
+  return true;
+}
 
 }  // namespace ompl

@@ -25,9 +25,9 @@ int Runtime::put_nb(Context& c, const void* source, uint32_t rank, uint64_t offs
     put_mapped(c, base, source, rank, offset, length);
     if (record != nullptr) raise(rank, base, *record);
   } else if (length > 0) {
-    code = network_->put_nb(c, source, rank, offset, length, record, local, handle);
+    code = network_->sender.put_nb(c, source, rank, offset, length, record, local, handle);
   } else if (record != nullptr) {
-    code = network_->signal_nb(c, rank, *record);
+    code = network_->sender.signal_nb(c, rank, *record);
   }
   if (code == OMPL_OK || code == OMPL_PENDING) count_put(c, length, record);
   return code == OMPL_OK ? complete(handle) : code;
@@ -40,7 +40,7 @@ int Runtime::get_nb(Context& c, void* target, uint32_t rank, uint64_t offset, st
   if (std::byte* base = c.bases[rank]; base != nullptr) {
     get_mapped(c, base, target, rank, offset, length);
   } else if (length > 0) {
-    code = network_->get_nb(c, target, rank, offset, length, handle);
+    code = network_->sender.get_nb(c, target, rank, offset, length, handle);
   }
   if (code == OMPL_OK || code == OMPL_PENDING) count_get(c, length);
   return code == OMPL_OK ? complete(handle) : code;
@@ -52,7 +52,7 @@ int Runtime::signal_nb(Context& c, uint32_t rank, const Signal& record) {
   if (std::byte* base = c.bases[rank]; base != nullptr) {
     raise(rank, base, record);
   } else {
-    code = network_->signal_nb(c, rank, record);
+    code = network_->sender.signal_nb(c, rank, record);
   }
   if (code == OMPL_OK) ++c.statistics.signals;
   return code;
@@ -66,12 +66,12 @@ int Runtime::atomic_nb(Context& c, uint32_t rank, const Signal& record, void* be
     const uint64_t old = raise(rank, base, record);
     if (before != nullptr) std::memcpy(before, &old, width_of(record));
   } else if (before == nullptr) {
-    code = network_->signal_nb(c, rank, record);
+    code = network_->sender.signal_nb(c, rank, record);
   } else {
     Handle request{};
     request.before = before;
     request.width = static_cast<uint32_t>(width_of(record));
-    code = network_->fetch_nb(c, rank, record, &request);
+    code = network_->sender.fetch_nb(c, rank, record, &request);
     if (code == OMPL_PENDING) *handle = request;
   }
   if (code == OMPL_OK || code == OMPL_PENDING) ++c.statistics.atomics;
@@ -80,14 +80,14 @@ int Runtime::atomic_nb(Context& c, uint32_t rank, const Signal& record, void* be
 
 int Runtime::test(Context& c, Handle& handle) {
   if (handle.kind == Pending::Kind::none) return 1;
-  const int state = network_->test(c, handle);
+  const int state = network_->completion.test(c, handle);
   if (state != 0) handle.kind = Pending::Kind::none;
   return state;
 }
 
 int Runtime::progress_and_test(Context& c, Handle& handle) {
   const int state = test(c, handle);
-  if (state != 0 || !network_->progress(c, c.preferred_slot)) return state;
+  if (state != 0 || !network_->pool.progress(c, c.preferred_slot)) return state;
   return test(c, handle);
 }
 
@@ -99,7 +99,7 @@ int Runtime::await(Context& c, Handle& handle, Deadline deadline) {
                      .own_end = handle.kind != Pending::Kind::fetch};
   const int code = Blocker(*this, c, what, deadline).run([&] { return test(c, handle); });
   // A death that the handle itself has not learnt of.
-  if (code == OMPL_ERR_PEER && handle.kind != Pending::Kind::none) network_->forget(handle);
+  if (code == OMPL_ERR_PEER && handle.kind != Pending::Kind::none) network_->completion.forget(handle);
   return code;
 }
 

@@ -138,7 +138,7 @@ int Runtime::put(Context& c, const void* source, uint32_t rank, uint64_t offset,
   if (std::byte* base = c.bases[rank]; base != nullptr) {
     put_mapped(c, base, source, rank, offset, length);
   } else if (length > 0) {
-    code = network_->put(c, source, rank, offset, length, deadline);
+    code = network_->sender.put(c, source, rank, offset, length, deadline);
   }
   if (code >= OMPL_OK) count_put(c, length, nullptr);
   return code;
@@ -151,7 +151,7 @@ int Runtime::get(Context& c, void* target, uint32_t rank, uint64_t offset, std::
   if (const std::byte* base = c.bases[rank]; base != nullptr) {
     get_mapped(c, base, target, rank, offset, length);
   } else if (length > 0) {
-    code = network_->get(c, target, rank, offset, length, deadline);
+    code = network_->sender.get(c, target, rank, offset, length, deadline);
   }
   if (code >= OMPL_OK) count_get(c, length);
   return code;
@@ -171,7 +171,7 @@ int Runtime::signal_any(Context& c, uint32_t rank, const Signal& record, Deadlin
     raise(rank, base, record);
     return OMPL_OK;
   }
-  return network_->signal(c, rank, record, deadline);
+  return network_->sender.signal(c, rank, record, deadline);
 }
 
 int Runtime::atomic(Context& c, uint32_t rank, const Signal& record, uint64_t* before,
@@ -183,9 +183,9 @@ int Runtime::atomic(Context& c, uint32_t rank, const Signal& record, uint64_t* b
     const uint64_t old = raise(rank, base, record);
     if (before != nullptr) *before = old;
   } else if (before != nullptr) {
-    code = network_->fetch(c, rank, record, before, deadline);
+    code = network_->sender.fetch(c, rank, record, before, deadline);
   } else {
-    code = network_->signal(c, rank, record, deadline);
+    code = network_->sender.signal(c, rank, record, deadline);
   }
   if (code == OMPL_OK) ++c.statistics.atomics;
   return code;
@@ -199,9 +199,9 @@ int Runtime::put_signal(Context& c, const void* source, uint32_t rank, uint64_t 
     arch::copy(base + offset, source, length);
     raise(rank, base, record);
   } else if (length == 0) {
-    code = network_->signal(c, rank, record, deadline);
+    code = network_->sender.signal(c, rank, record, deadline);
   } else {
-    code = network_->put_signal(c, source, rank, offset, length, record, deadline);
+    code = network_->sender.put_signal(c, source, rank, offset, length, record, deadline);
   }
   if (code >= OMPL_OK) count_put(c, length, &record);
   return code;
@@ -224,7 +224,7 @@ int Runtime::wait_flag(Context& c, uint64_t flag, Call call, uint32_t peer, Dead
                      .flag = true};
   const int code =
       Blocker(*this, c, what, deadline).run([word] { return take<uint32_t>(word) ? 1 : 0; });
-  if (network_ != nullptr) network_->note_arrival(c, flag);
+  if (network_ != nullptr) network_->pool.note_arrival(c, flag);
   return code;
 }
 
@@ -233,8 +233,8 @@ int Runtime::poll(Context& c, uint64_t flag) {
   const auto word = arch::word32(segment_.base() + flag);
   if (word.load(std::memory_order_acquire) != 0) return 1;
   if (network_ != nullptr) {
-    network_->send_held(c);
-    if (network_->progress(c, c.arrival_slot) && word.load(std::memory_order_acquire) != 0) return 1;
+    network_->sender.send_held(c);
+    if (network_->pool.progress(c, c.arrival_slot) && word.load(std::memory_order_acquire) != 0) return 1;
   }
   if (++c.empty_polls % kPollsPerLook == 0) look_for_deaths();
   return hopeless() ? report_failure() : 0;
@@ -243,19 +243,19 @@ int Runtime::poll(Context& c, uint64_t flag) {
 // Puts and signals to mapped ranks are stores and atomics of the calling thread: whoever is told of them by
 // anything that synchronises sees them, so there is nothing to complete.
 int Runtime::flush(Context& c, Deadline deadline) {
-  return network_ != nullptr ? network_->flush(c, deadline) : OMPL_OK;
+  return network_ != nullptr ? network_->completion.flush(c, deadline) : OMPL_OK;
 }
 
 int Runtime::quiet(Context& c, Deadline deadline) {
-  return network_ != nullptr ? network_->quiet(c, deadline) : OMPL_OK;
+  return network_ != nullptr ? network_->completion.quiet(c, deadline) : OMPL_OK;
 }
 
-int Runtime::quiet_all(Context& c) { return network_ != nullptr ? network_->quiet_all(c) : OMPL_OK; }
+int Runtime::quiet_all(Context& c) { return network_ != nullptr ? network_->completion.quiet_all(c) : OMPL_OK; }
 
 void Runtime::drive(Context& c) {
   if (network_ == nullptr) return;
-  network_->send_held(c);
-  network_->progress(c, c.preferred_slot);
+  network_->sender.send_held(c);
+  network_->pool.progress(c, c.preferred_slot);
 }
 
 void* Runtime::pointer(uint32_t rank, uint64_t offset) const {

@@ -87,9 +87,9 @@ class Strided {
   }
 
   // The elements one by one.
-  [[nodiscard]] Network::Pieces pieces(std::byte* local, uint64_t offset) const {
+  [[nodiscard]] Sender::Pieces pieces(std::byte* local, uint64_t offset) const {
     return [this, local, offset, at = std::array<std::size_t, OMPL_MAX_DIMENSIONS>{},
-            more = true](Network::Piece* piece) mutable {
+            more = true](Sender::Piece* piece) mutable {
       if (!more) return false;
       std::ptrdiff_t l = 0;
       std::ptrdiff_t r = 0;
@@ -217,8 +217,8 @@ class Indexed {
     }
   }
 
-  [[nodiscard]] Network::Pieces pieces(std::byte* local, uint64_t offset) const {
-    return [this, local, offset, i = std::size_t{0}](Network::Piece* piece) mutable {
+  [[nodiscard]] Sender::Pieces pieces(std::byte* local, uint64_t offset) const {
+    return [this, local, offset, i = std::size_t{0}](Sender::Piece* piece) mutable {
       if (i == list_.count) return false;
       *piece = {local + place(list_.local, i), offset + place(list_.remote, i), list_.element};
       ++i;
@@ -256,7 +256,7 @@ int Runtime::move(Context& c, Call call, std::byte* local, uint32_t rank, uint64
     if (std::byte* base = c.bases[rank]; base != nullptr) {
       shape.copy(local, base + offset, put);
     } else {
-      code = network_->transfer(c, call, rank, shape.pieces(local, offset), deadline);
+      code = network_->sender.transfer(c, call, rank, shape.pieces(local, offset), deadline);
     }
   }
   if (code != OMPL_OK && code != OMPL_PENDING) return code;

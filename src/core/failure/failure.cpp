@@ -45,7 +45,7 @@ void Runtime::look_for_deaths() {
 
 void Runtime::look_for_broken(uint32_t first, uint32_t count) {
   if (network_ == nullptr) return;
-  for (const auto& [rank, code, why] : network_->broken_peers(first, count)) {
+  for (const auto& [rank, code, why] : network_->pool.broken_peers(first, count)) {
     if (!peers_[rank].departed.load()) declare_failed(rank, code, why);
   }
 }

@@ -42,7 +42,7 @@ std::string Runtime::hang_report() const {
     }
     text += "\n";
   }
-  if (network_ != nullptr) text += network_->describe();
+  if (network_ != nullptr) text += network_->pool.describe();
   if (failures() != 0) text += fmt::format("  {} failure(s) of ranks known\n", failures());
   return text;
 }

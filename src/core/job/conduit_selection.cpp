@@ -184,7 +184,7 @@ int Runtime::start_network(Conduits networks) {
   if (none) return OMPL_OK;  // only others need one, and they will say so
   network_ = std::make_unique<Network>(*this, *candidates[chosen], job_.slots);
   conduits_.push_back(std::move(candidates[chosen]));
-  return network_->open(pools_);
+  return network_->pool.open(pools_);
 }
 
 // The first candidate that every rank can do with; their number if there is none. Candidates are the same everywhere.

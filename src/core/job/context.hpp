@@ -10,16 +10,13 @@
 
 #include "arch/cpu.hpp"
 #include "core/memory/allocation.hpp"
-#include "core/network/coalesced_put.hpp"
+#include "core/network/peer_channel.hpp"
 #include "omnipgas/ompl_ext.h"
 #include "omnipgas/ompl_inline.h"
 
 namespace ompl {
 
 class Runtime;
-class Network;
-struct Slot;
-struct SlotPeer;
 
 enum class Call : uint8_t {
   none,
@@ -55,38 +52,6 @@ struct Activity {
   std::atomic<int> thread{0};            // of the operating system
 };
 
-// What a context has outstanding to one rank over the network.
-struct Outstanding {
-  uint64_t ticket = 0;           // of the last put or get, 0 if the conduit gave none
-  uint64_t number = 0;           // of the same among what slot and rank have been sent
-  uint64_t signalled_slots = 0;  // bit i: signals of unknown fate went through slot i
-  uint64_t posts = 0;            // data operations and signals so far
-  uint32_t slot = 0;             // where the data operations are
-  int lost = 0;                  // the error in which a held put ended, until it is told
-  bool data = false;             // data operations of unknown fate exist
-  bool listed = false;           // rank stands in Context::touched
-};
-
-// Segments of a long put that ended before it knew their fate: up to this ticket. Signals to that rank wait for them.
-struct OrphanedSegment {
-  uint32_t rank;
-  uint32_t slot;
-  uint64_t ticket;
-};
-
-// Where the context last posted over a conduit that joins puts and signals, with what a post has to note: the fast
-// paths of core/data/fast_path.hpp go there.
-struct CachedRoute {
-  uint64_t rank = UINT64_MAX;  // no rank that a caller may name, not even a wrong one
-  std::size_t limit = 0;       // bytes of a put that may be held
-  Network* network = nullptr;
-  Slot* slot = nullptr;
-  uint64_t slot_bit = 0;
-  SlotPeer* peer = nullptr;
-  Outstanding* mine = nullptr;
-  const std::atomic<uint32_t>* sentinel = nullptr;  // SegmentHeader::sentinel
-};
-
 // The mapped allocation that a thread's implicit context used last, on one rank, with all that a call needs
 // to know of it. Layout and reading side stand in ompl_inline.h; written by its thread, but for the length,
 // which ompl_free and ompl_finalize of any thread set to 0.
@@ -105,7 +70,8 @@ class alignas(arch::kCacheLine) Context {
  public:
   // --- read on every operation; set by Runtime::open_context() and cleared when the runtime ends
   uint32_t ranks = 0;   // 0: no runtime any more, so every rank is out of range
-  bool direct = false;  // operations may take the fast paths, which neither count nor look for GPUs
+  // Operations may take the fast paths, which neither count nor look for GPUs. Other threads may end that.
+  std::atomic<bool> direct{false};
   uint32_t rank = 0;
   std::byte* const* bases = nullptr;  // per rank: where its segment is mapped, nullptr if it is not
   const std::atomic<uint64_t>* generation = nullptr;
@@ -114,9 +80,9 @@ class alignas(arch::kCacheLine) Context {
   Extent flag;  // and by signals and waits
 
   // --- network
-  std::vector<Outstanding> outstanding;  // per rank, allocated at first use
-  std::vector<uint32_t> touched;         // ranks with something outstanding
-  std::vector<OrphanedSegment> orphans;
+  PeerChannels channels;
+  std::atomic<PeerChannel*> fast{&nobody};    // where the fast paths may go
+  std::atomic<PeerChannel*> holder{nullptr};  // the one channel that holds a put; ompl_free looks at all
   uint32_t preferred_slot = 0;  // posts go there, if it can be claimed
   uint32_t arrival_slot = 0;    // where the flag came in that ended the last wait
   uint32_t polls = 0;
@@ -124,8 +90,11 @@ class alignas(arch::kCacheLine) Context {
   uint32_t next_slot = 0;            // to be looked at for others
   std::vector<uint32_t> seen_turns;  // of the slots, when it last looked for others; or empty
   uint32_t empty_polls = 0;          // of ompl_poll
-  CachedRoute route;
-  CoalescedPut held;
+  static PeerChannel nobody;
+  void end_direct() {
+    direct = false;
+    fast = &nobody;
+  }
 
   ompl_statistics statistics = OMPL_STATISTICS_INIT;
   uint64_t host_block = 0;        // the block of memory last found not to be a GPU's

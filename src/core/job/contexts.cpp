@@ -24,7 +24,7 @@ Context* Runtime::open_context(ompl_windows* windows) {
     c->generation = &allocations_.generation();
     c->runtime = this;
     if (network_ != nullptr)
-      c->preferred_slot = c->arrival_slot = c->next_slot = opened % network_->slots();
+      c->preferred_slot = c->arrival_slot = c->next_slot = opened % network_->pool.size();
     contexts_.store(c, std::memory_order_release);
   }
   look_for_gpus();
@@ -46,13 +46,11 @@ int Runtime::close_context(Context* context) {
 }
 
 void Runtime::abandon_context(Context* context) {
-  if (network_ != nullptr) network_->let_go(*context);
+  if (network_ != nullptr) network_->sender.let_go(*context);
   const std::lock_guard lock(contexts_mutex_);
   context->windows = nullptr;
-  context->outstanding.clear();
-  context->touched.clear();
-  context->orphans.clear();
-  context->route = {};
+  context->channels.forget_outstanding();
+  context->fast = &Context::nobody;
   context->activity.thread.store(0, std::memory_order_relaxed);
   context->activity.last_seen_ns.store(0, std::memory_order_relaxed);
   context->in_use.store(false, std::memory_order_relaxed);
@@ -63,7 +61,7 @@ void Runtime::abandon_context(Context* context) {
 void Runtime::look_for_gpus() {
   if (gpus_.load() || !arch::gpu_driver_is_loaded()) return;
   gpus_.store(true);
-  for (Context* c = contexts_.load(); c != nullptr; c = c->next) c->direct = false;
+  for (Context* c = contexts_.load(); c != nullptr; c = c->next) c->end_direct();
   shut_windows();
 }
 

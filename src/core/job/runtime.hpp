@@ -31,18 +31,13 @@
 #include "core/memory/allocation.hpp"
 #include "core/memory/segment.hpp"
 #include "core/memory/segment_header.hpp"
+#include "core/network/endpoint_pool.hpp"
 #include "core/wait/deadline.hpp"
 #include "util/settings.hpp"
 
 namespace ompl {
 
-class Network;
-
-// A rank's endpoints.
-struct Pool {
-  uint32_t slots = 0;
-  uint32_t credits = 0;  // records that each of them takes from each rank at once [4]
-};
+struct Network;
 
 // What a rank tells the others of its conduits.
 struct Card {
@@ -222,9 +217,10 @@ class Runtime {
   [[nodiscard]] bool anyone_blocked() const;
 
  private:
-  friend class Network;
+  friend class EndpointPool;
+  friend class Sender;
   friend class Blocker;
-  friend class FastPath;
+  friend class PeerChannel;
   Runtime(const Settings& settings, std::unique_ptr<bootstrap::Bootstrap> bootstrap);
 
   // Start and end (start.cpp).
@@ -387,7 +383,7 @@ inline bool take(std::byte* word) {
 }
 
 inline bool Runtime::await_mapped(Context& c, uint64_t flag) {
-  if (!c.direct || !knows_flag(c, flag)) return false;
+  if (!c.direct.load(std::memory_order_relaxed) || !knows_flag(c, flag)) return false;
   std::byte* word = c.bases[c.rank] + flag;
   if (take<uint32_t>(word)) return true;
   if (c.turn == 0) return false;

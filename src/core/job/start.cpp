@@ -105,7 +105,7 @@ int Runtime::start(Conduits conduits) {
   segment_.header().state.store(RankState::active);
   log::info("rank {} of {} by {}: {} rank(s) and {} core(s) on this node; network: {}", rank_, size_,
             bootstrap_->name(), node_size(), node_cores_,
-            network_ != nullptr ? network_->conduit().name() : "none");
+            network_ != nullptr ? network_->pool.conduit().name() : "none");
   for (uint32_t rank = 0; rank < size_; ++rank)
     log::debug("rank {} is reached by {} ({})", rank, peers_[rank].conduit, peers_[rank].why);
   return OMPL_OK;
@@ -195,7 +195,7 @@ int Runtime::finalize(Context& context) {
 // has gone, which then had left the barrier. Not by the launcher: an MPI of this process may have ended that.
 void Runtime::part(Context& context) {
   for (uint32_t rank = 0; rank < size_; ++rank) peers_[rank].departed.store(true);
-  static_cast<void>(network_->quiet_all(context));
+  static_cast<void>(network_->completion.quiet_all(context));
 }
 
 // Without the mutex, which another thread of the parent may have held when it forked.
@@ -203,7 +203,7 @@ void Runtime::disown() {
   shut_windows();
   for (Context* c = contexts_.load(); c != nullptr; c = c->next) {
     c->ranks = 0;
-    c->direct = false;
+    c->end_direct();
   }
 }
 

@@ -1,121 +1,157 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Short puts that wait for the signal that follows them; how they go out with it, or alone.
-#include "core/job/runtime.hpp"
-#include "core/network/network.hpp"
-#include "core/wait/block.hpp"
+// Puts that wait for the signal that follows them; how they go out with it, or alone.
+#include "core/network/coalesced_put.hpp"
+
+#include "core/network/post.hpp"
 
 namespace ompl {
 
 using conduit::Post;
 
-// What was held before goes out first, so that a signal joins the last put.
-int Network::hold(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
-                  Deadline deadline) {
-  CoalescedPut& held = c.held;
-  if (held.any()) {
-    const uint32_t before = held.rank;
-    const int code = post_held(c, Call::put, deadline);
-    if (code == OMPL_ERR_TIMEOUT || (code != OMPL_OK && before == rank)) return code;
-  }
-  held.hold(source, rank, offset, length);
-  return OMPL_OK;
+// Another thread may have sent it.
+PeerChannel* Sender::holder(Context& c) {
+  PeerChannel* const channel = c.holder.load(std::memory_order_relaxed);
+  if (channel == nullptr || channel->held.any()) return channel;
+  c.holder.store(nullptr, std::memory_order_relaxed);
+  return nullptr;
+}
+
+int Sender::send_before(Context& c, const PeerChannel& next, Deadline deadline) {
+  const PeerChannel* const before = holder(c);
+  const int code = post_held(c, Call::put, deadline);
+  return code == OMPL_ERR_TIMEOUT || before == &next ? code : OMPL_OK;
+}
+
+bool Sender::hold(Context& c, PeerChannel& channel, const void* source, uint64_t offset,
+                  std::size_t length) {
+  const bool room = channel.held.make_room(length, [&](uint32_t slot, uint64_t ticket) {
+    return pool_.completion_status(slot, channel.rank(), ticket) != 0;
+  });
+  if (!room) return false;
+  c.holder.store(&channel, std::memory_order_relaxed);
+  channel.held.hold(source, offset, length);
+  return true;
 }
 
 // Sends what the context holds, on a slot claimed for its rank: with `record`, or alone if that is null. Nothing to
 // send is no error: another thread, which completes the operations of all contexts, may have sent it.
-Post Network::send_held_on(Context& c, Slot& slot, const Signal* record) {
-  CoalescedPut& held = c.held;
-  if (!held.take())
-    return held.lost() ? note_lost(c, held.code)
-                       : Post{.state = Post::State::retry, .reason = Post::Reason::busy};
+Post Sender::send_held_on(Context& c, Slot& slot, const Signal* record) {
+  PeerChannel& channel = *c.holder.load(std::memory_order_relaxed);
+  CoalescedPut& held = channel.held;
+  if (!held.take()) {
+    if (!held.lost()) return {.state = Post::State::retry, .reason = Post::Reason::busy};
+    note_lost(c, channel, held.code());
+    return {.state = Post::State::failed, .code = channel.lost()};
+  }
+  if (record != nullptr && !pool_.take_credit(slot, channel.rank())) {
+    held.give_back();
+    return EndpointPool::kNoCredit;
+  }
   bool signalled = record == nullptr;
   Post result = record != nullptr
-                    ? slot.endpoint->put_signal(held.rank, held.data.data(), held.offset, held.length,
-                                                *record, &signalled)
-                    : slot.endpoint->put(held.rank, held.data.data(), held.offset, held.length);
+                    ? slot.endpoint->put_signal(channel.rank(), held.data(), held.offset(),
+                                                held.length(), *record, &signalled)
+                    : slot.endpoint->put(channel.rank(), held.data(), held.offset(), held.length());
+  if (record != nullptr && !signalled) pool_.give_credit(slot, channel.rank());
   if (result.state == Post::State::retry) {
     held.give_back();
     return result;
   }
-  if (result.state == Post::State::failed) return note_lost(c, result.code);
-  note_data(c, slot, held.rank, result);
+  if (result.state == Post::State::failed) {
+    note_lost(c, channel, result.code);
+    return result;
+  }
+  note_data(c, channel, slot, result);
+  if (result.state == Post::State::pending) held.in_use_until(slot.index, result.ticket);
   if (!signalled) {
-    result = kNoCredit;  // the signal alone, next time
+    result = EndpointPool::kNoCredit;  // the signal alone, next time
   } else if (record != nullptr) {
-    note_signal(c, slot, held.rank);
+    note_signal(c, channel, slot);
   }
   held.forget();
+  c.holder.store(nullptr, std::memory_order_relaxed);
   return result;
 }
 
-// What the context held is lost: told by each signal to its rank until a flush tells it too [18]. The fast paths know
-// nothing of that.
-Post Network::note_lost(Context& c, int code) {
-  Outstanding& mine = outstanding(c, c.held.rank);
-  mine.lost = code;
-  ++mine.posts;
-  c.route = {};
-  c.held.forget();
-  return {.state = Post::State::failed, .code = code};
+// What the context held is lost. The fast paths know nothing of that.
+void Sender::note_lost(Context& c, PeerChannel& channel, int code) {
+  channel.note_lost(code);
+  c.channels.touch(channel);
+  c.fast = &Context::nobody;
+  channel.held.forget();
+  c.holder.store(nullptr, std::memory_order_relaxed);
 }
 
-Post Network::try_held(Context& c) {
-  const uint32_t rank = c.held.rank;
+Post Sender::try_held(Context& c) {
+  PeerChannel& channel = *c.holder.load(std::memory_order_relaxed);
   const Post result = post_once(
-      c, rank, [&] { return claim_for(c, rank); },
+      c, channel, [&] { return claim_for(c, channel); },
       [&](Slot& slot) { return send_held_on(c, slot, nullptr); }, Held::joined);
   // Not even tried where the connection is known broken.
-  if (result.state == Post::State::failed && (c.held.take() || c.held.lost()))
-    note_lost(c, result.code);
+  if (result.state == Post::State::failed && holder(c) == &channel &&
+      (channel.held.take() || channel.held.lost()))
+    note_lost(c, channel, result.code);
   return result;
 }
 
-int Network::post_held(Context& c, Call call, Deadline deadline) {
+int Sender::post_held(Context& c, Call call, Deadline deadline) {
+  PeerChannel* const channel = holder(c);
+  if (channel == nullptr) return OMPL_OK;
   const Blocked what{.call = call,
-                     .peer = c.held.rank,
-                     .offset = c.held.offset,
-                     .bucket = &runtime_.segment_.header().any};
+                     .peer = channel->rank(),
+                     .offset = channel->held.offset(),
+                     .bucket = &runtime_.bucket_any()};
   Blocker blocker(runtime_, c, what, deadline);
   const int code = blocker.run([&]() -> int {
-    if (!c.held.any()) return 1;
+    if (holder(c) == nullptr) return 1;
     const Post result = try_held(c);
     if (result.reason == Post::Reason::busy) blocker.stay_awake();
     if (result.state == Post::State::retry) return 0;
     return result.state == Post::State::failed ? result.code : 1;
   });
-  if (code != OMPL_OK && code != OMPL_ERR_TIMEOUT && (c.held.take() || c.held.lost()))
-    note_lost(c, code);
+  if (code != OMPL_OK && code != OMPL_ERR_TIMEOUT && holder(c) == channel &&
+      (channel->held.take() || channel->held.lost()))
+    note_lost(c, *channel, code);
   return code;
 }
 
 // The end of a thread must not wait. What is still held then goes out with the next use of the context, or with
 // ompl_free or ompl_finalize.
-void Network::let_go(Context& c) {
+void Sender::let_go(Context& c) {
   constexpr int kTries = 1000;
-  for (int i = 0; i < kTries && c.held.any(); ++i) send_held(c);
+  for (int i = 0; i < kTries && holder(c) != nullptr; ++i) send_held(c);
 }
 
-// Sends, through `c`, what all contexts hold. Until it is complete their threads must not overtake it: forget() it
-// or lose() it then. A thread that is sending what it holds has it taken; it does not take long.
-std::vector<Network::Taken> Network::take_all_held(Context& c, int* code) {
-  *code = c.held.any() ? post_held(c, Call::quiet, Deadline::never()) : OMPL_OK;
+// Until it is complete their threads must not overtake what was taken. A thread that is sending what it holds has it
+// taken; it does not take long.
+std::vector<Sender::Taken> Sender::take_all_held(Context& c, int* code) {
+  *code = post_held(c, Call::quiet, Deadline::never());
   std::vector<Taken> taken;
   for (Context* other = runtime_.contexts_.load(std::memory_order_acquire); other != nullptr;
        other = other->next) {
-    CoalescedPut& held = other->held;
-    if (other == &c) continue;
+    PeerChannel* const theirs = other->holder.load(std::memory_order_acquire);
+    if (other == &c || theirs == nullptr) continue;
+    CoalescedPut& held = theirs->held;
     while (held.any() && !held.lost() && !held.take()) arch::pause();
     if (!held.any() || held.lost()) continue;
-    const Piece piece{held.data.data(), held.offset, held.length};
-    const int sent = move(c, Call::quiet, held.rank, piece, Deadline::never());
+    const Piece piece{const_cast<std::byte*>(held.data()), held.offset(), held.length()};
+    PeerChannel& mine = channel(c, theirs->rank());
+    const int sent = move(c, mine, Call::quiet, piece, Deadline::never());
     if (sent == OMPL_OK) {
-      taken.push_back({&held, c.outstanding[held.rank].slot});
+      taken.push_back({theirs, mine.slot()});
     } else {
       held.lose(sent);
       if (*code == OMPL_OK) *code = sent;
     }
   }
   return taken;
+}
+
+void Sender::settle_taken(const std::vector<Taken>& taken) {
+  for (const auto& [channel, slot] : taken) {
+    const int lost = pool_.slot(slot).endpoint->failure(channel->rank());
+    lost == OMPL_OK ? channel->held.forget() : channel->held.lose(lost);
+  }
 }
 
 }  // namespace ompl

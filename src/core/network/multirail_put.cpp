@@ -5,8 +5,7 @@
 // flushes learn of that.
 #include <algorithm>
 
-#include "core/job/runtime.hpp"
-#include "core/wait/block.hpp"
+#include "core/network/post.hpp"
 
 namespace ompl {
 
@@ -19,7 +18,7 @@ constexpr std::size_t divide_up(std::size_t number, std::size_t by) { return (nu
 }  // namespace
 
 // A long put under way.
-struct Network::MultirailPut {
+struct Sender::MultirailPut {
   uint32_t rank;
   Piece rest;                                    // not posted yet
   uint32_t first;                                // slot of the first stripe; the others follow
@@ -31,24 +30,21 @@ struct Network::MultirailPut {
   [[nodiscard]] bool posts() const { return rest.length > 0 && code == OMPL_OK; }
 };
 
-int Network::put_long(Context& c, uint32_t rank, const Piece& piece) {
-  if (c.held.any()) {
-    const uint32_t before = c.held.rank;
-    const int code = post_held(c, Call::put, Deadline::never());
-    if (code != OMPL_OK && before == rank) return code;
-  }
-  if (!c.outstanding.empty() && c.outstanding[rank].data) {  // told of its endpoint's failure [18]
-    const int broken = failure_of(*slots_[c.outstanding[rank].slot].endpoint, rank);
+int Sender::put_long(Context& c, PeerChannel& channel, const Piece& piece) {
+  if (const int code = send_before(c, channel, Deadline::never()); code != OMPL_OK) return code;
+  const uint32_t rank = channel.rank();
+  if (channel.has_data()) {  // told of its endpoint's failure [18]
+    const int broken = pool_.failure_of(*pool_.slot(channel.slot()).endpoint, rank);
     if (broken != OMPL_OK) return broken;
   }
   MultirailPut put{.rank = rank,
                    .rest = piece,
                    .first = c.preferred_slot,
-                   .count = std::min({capabilities_.stripes, slots(), kMostStripes})};
+                   .count = std::min({capabilities_.stripes, pool_.size(), kMostStripes})};
   const Blocked what{.call = Call::put,
                      .peer = rank,
                      .offset = piece.offset,
-                     .bucket = &runtime_.segment_.header().any,
+                     .bucket = &runtime_.bucket_any(),
                      .own_end = true};
   Blocker blocker(runtime_, c, what, Deadline::never());
   const int code = blocker.run([&]() -> int {
@@ -58,24 +54,25 @@ int Network::put_long(Context& c, uint32_t rank, const Piece& piece) {
     return result;
   });
   if (code == OMPL_OK) return code;
-  c.route = {};  // the fast paths know nothing of orphans
+  c.fast = &Context::nobody;  // the fast paths know nothing of orphans
   for (uint32_t stripe = 0; stripe < put.count; ++stripe) {
     if (put.tickets[stripe] != 0)
-      c.orphans.push_back({rank, (put.first + stripe) % slots(), put.tickets[stripe]});
+      channel.orphans().push_back({pool_.slot(put.first + stripe).index, put.tickets[stripe]});
   }
+  c.channels.touch(channel);
   return code;
 }
 
 // One turn of all stripes: 1 if all has landed, 0 if not yet, or the error, once nothing is under way any more. *again:
 // trying again at once may do more.
-int Network::advance(Context& c, MultirailPut& put, bool* again) {
+int Sender::advance(Context& c, MultirailPut& put, bool* again) {
   uint32_t over = 0;
   uint32_t broken = 0;
   put.share = divide_up(divide_up(put.rest.length, capabilities_.segment), put.count);
   for (uint32_t stripe = 0; stripe < put.count; ++stripe) {
-    Slot& slot = slots_[(put.first + stripe) % slots()];
+    Slot& slot = pool_.slot(put.first + stripe);
     const uint64_t ticket = put.tickets[stripe];
-    const int state = completion_status(slot.index, put.rank, ticket);
+    const int state = pool_.completion_status(slot.index, put.rank, ticket);
     if (state < 0) {
       ++over;
       const bool lost = ticket != 0 || ++broken == put.count;
@@ -91,21 +88,17 @@ int Network::advance(Context& c, MultirailPut& put, bool* again) {
 }
 
 // Takes in what one stripe has completed and posts what it may carry. True if trying again at once may do more.
-bool Network::drive(Context& c, Slot& slot, MultirailPut& put, uint64_t* ticket) {
-  if (!try_claim(slot)) {
-    ++c.statistics.failed_claims;
-    slot.wanted.store(true, std::memory_order_relaxed);
-    return put.posts();
-  }
-  const bool found = turn(slot) > 0;
+bool Sender::drive(Context& c, Slot& slot, MultirailPut& put, uint64_t* ticket) {
+  if (!pool_.claim(c, slot)) return put.posts();
+  const bool found = pool_.turn(slot) > 0;
   post_segments(slot, put, ticket);
-  release(slot);
-  if (found) wake_completions();
+  pool_.release(slot);
+  if (found) pool_.wake_completions();
   return found;
 }
 
-void Network::post_segments(Slot& slot, MultirailPut& put, uint64_t* ticket) {
-  SlotPeer& to = slot_peer(slot, put.rank);
+void Sender::post_segments(Slot& slot, MultirailPut& put, uint64_t* ticket) {
+  SlotPeer& to = pool_.peer(slot, put.rank);
   for (std::size_t left = put.share; left > 0 && put.posts(); --left) {
     if (slot.endpoint->completed(put.rank) < to.paced[to.segments % kPaced]) return;
     Piece& rest = put.rest;
@@ -121,30 +114,26 @@ void Network::post_segments(Slot& slot, MultirailPut& put, uint64_t* ticket) {
   }
 }
 
-// Done if the context has no orphaned segment there, else retry or failed.
-Post Network::look_at_strays(Context& c, uint32_t rank) {
-  if (c.orphans.empty()) [[likely]]
-    return {};
-  for (const OrphanedSegment& orphan : c.orphans) {
-    if (orphan.rank != rank) continue;
-    const int state = completion_status(orphan.slot, rank, orphan.ticket);
+// Done if there is none, else retry or failed.
+Post Sender::look_at_orphans(PeerChannel& channel) {
+  for (const OrphanedSegment& orphan : channel.orphans()) {
+    const int state = pool_.completion_status(orphan.slot, channel.rank(), orphan.ticket);
     if (state < 0) return {.state = Post::State::failed, .code = state};
-    if (state == 0) return kNoCredit;
+    if (state == 0) return EndpointPool::kNoCredit;
   }
-  std::erase_if(c.orphans, [rank](const OrphanedSegment& orphan) { return orphan.rank == rank; });
+  channel.orphans().clear();
   return {};
 }
 
-// The yield hook may add some and remove some while this waits.
-int Network::await_strays(Context& c, Call call, Deadline deadline) {
+int Sender::await_orphans(Context& c, PeerChannel& channel, Call call, Deadline deadline) {
   int first_error = OMPL_OK;
-  for (const OrphanedSegment& orphan : std::vector(c.orphans)) {
-    const int code = await_data(c, orphan.rank, orphan.slot, orphan.ticket, call, deadline);
+  for (const OrphanedSegment& orphan : std::vector(channel.orphans())) {
+    const int code = pool_.await(c, channel.rank(), orphan.slot, orphan.ticket, call, deadline);
     if (first_error == OMPL_OK || code == OMPL_ERR_TIMEOUT) first_error = code;
   }
   if (first_error == OMPL_ERR_TIMEOUT) return first_error;
-  std::erase_if(c.orphans, [this](const OrphanedSegment& orphan) {
-    return slots_[orphan.slot].endpoint->completed(orphan.rank) >= orphan.ticket;
+  std::erase_if(channel.orphans(), [&](const OrphanedSegment& orphan) {
+    return pool_.slot(orphan.slot).endpoint->completed(channel.rank()) >= orphan.ticket;
   });
   return first_error;
 }

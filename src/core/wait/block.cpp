@@ -73,7 +73,7 @@ bool Blocker::over(int* code) const {
     return true;
   }
   if (runtime_.network_ != nullptr) {
-    *code = runtime_.network_->conduit().admits();
+    *code = runtime_.network_->pool.conduit().admits();
     if (*code != OMPL_OK) return true;
   }
   if (!passed) return false;
@@ -93,7 +93,7 @@ void Blocker::begin() {
     }
     activity.call.store(what_.call, std::memory_order_release);
   }
-  if (runtime_.network_ != nullptr) runtime_.network_->send_held(*context_);
+  if (runtime_.network_ != nullptr) runtime_.network_->sender.send_held(*context_);
   if (!what_.background) runtime_.note_load(*context_, now);
 }
 
@@ -157,7 +157,7 @@ milliseconds Blocker::slice(bool blind) {
 }
 
 void Blocker::sleep_in_futex(uint32_t events) {
-  const bool blind = runtime_.network_ != nullptr && !runtime_.network_->can_sleep();
+  const bool blind = runtime_.network_ != nullptr && !runtime_.network_->pool.can_sleep();
   const auto limit = deadline_.remaining(slice(blind));
   if (limit.count() <= 0) return;
   arch::futex_wait(reinterpret_cast<const uint32_t*>(&what_.bucket->events), events, limit);
@@ -166,19 +166,19 @@ void Blocker::sleep_in_futex(uint32_t events) {
 // One sleeper of the rank watches the network for all; it sleeps in epoll, so producers that find it
 // registered also write to its pipe.
 bool Blocker::become_sentinel() {
-  if (runtime_.network_ == nullptr || !runtime_.network_->can_sleep()) return false;
+  if (runtime_.network_ == nullptr || !runtime_.network_->pool.can_sleep()) return false;
   uint32_t nobody = 0;
   return runtime_.segment_.header().sentinel.compare_exchange_strong(nobody, 1,
                                                                      std::memory_order_seq_cst);
 }
 
 void Blocker::sleep_as_sentinel() {
-  Network& network = *runtime_.network_;
-  if (!network.arm_all()) return;
+  EndpointPool& pool = runtime_.network_->pool;
+  if (!pool.arm_all()) return;
   const auto limit = std::chrono::ceil<milliseconds>(deadline_.remaining(slice(false)));
   std::array<epoll_event, 4> events{};
   const int found =
-      ::epoll_wait(network.epoll_fd(), events.data(), events.size(), static_cast<int>(limit.count()));
+      ::epoll_wait(pool.epoll_fd(), events.data(), events.size(), static_cast<int>(limit.count()));
   for (int i = 0; i < found; ++i) {
     if (events[static_cast<std::size_t>(i)].data.fd != runtime_.wake_pipe_[0]) continue;
     std::array<char, 256> bytes{};

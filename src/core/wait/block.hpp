@@ -170,7 +170,7 @@ inline void Blocker::progress() {
       extension != nullptr && extension->wants_idle()) [[unlikely]]
     extension->idle(*context_);
   if (runtime_.network_ == nullptr) return;
-  runtime_.network_->progress(*context_,
+  runtime_.network_->pool.progress(*context_,
                               what_.flag ? context_->arrival_slot : context_->preferred_slot);
 }
 

@@ -94,7 +94,7 @@ int Runtime::wait_until(Context& c, const ompl_condition& condition, Deadline de
                      .flag = true};
   const int code =
       Blocker(*this, c, what, deadline).run([&] { return try_consume(condition) ? 1 : 0; });
-  if (network_ != nullptr) network_->note_arrival(c, condition.flag_addr);
+  if (network_ != nullptr) network_->pool.note_arrival(c, condition.flag_addr);
   if (code == OMPL_OK) ++c.statistics.waits;
   return code;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The endpoint pool: claims, progress, what arrives, replies.
+#include "core/network/endpoint_pool.hpp"
+
 #include <sched.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -9,7 +10,7 @@
 #include <cstring>
 
 #include "core/job/runtime.hpp"
-#include "core/network/network.hpp"
+#include "core/wait/block.hpp"
 #include "util/status.hpp"
 
 namespace ompl {
@@ -21,29 +22,27 @@ constexpr uint32_t kOthers = 4;       // every so manieth poll of a thread looks
 
 using conduit::Post;
 
-// Gives what an endpoint receives to the network, with the slot it came in on.
-class Network::Inbox final : public conduit::Sink {
+// Gives what an endpoint receives to the pool, with the slot it came in on.
+class EndpointPool::Inbox final : public conduit::Sink {
  public:
-  Inbox(Network& network, Slot& slot) : network_(network), slot_(slot) {}
+  Inbox(EndpointPool& pool, Slot& slot) : pool_(pool), slot_(slot) {}
   void signal(uint32_t source, const Signal& record) override {
-    network_.receive(slot_, source, record);
+    pool_.receive(slot_, source, record);
   }
 
  private:
-  Network& network_;
+  EndpointPool& pool_;
   Slot& slot_;
 };
 
-Network::Network(Runtime& runtime, conduit::Conduit& conduit, uint32_t slots)
+EndpointPool::EndpointPool(Runtime& runtime, conduit::Conduit& conduit, uint32_t slots)
     : runtime_(runtime),
       conduit_(conduit),
       capabilities_(conduit.capabilities()),
-      hold_limit_(std::min(capabilities_.max_fused_put, CoalescedPut::kMost)),
-      long_put_(capabilities_.segment != 0 ? kPaced * capabilities_.segment : SIZE_MAX),
       slots_(slots),
       sentinel_(&runtime.segment_.header().sentinel) {}
 
-Network::~Network() {
+EndpointPool::~EndpointPool() {
   for (Slot& slot : slots_) {
     slot.endpoint.reset();
     if (slot.peers == nullptr) continue;
@@ -52,7 +51,7 @@ Network::~Network() {
   if (epoll_fd_ >= 0) ::close(epoll_fd_);
 }
 
-int Network::open(std::vector<Pool> pools) {
+int EndpointPool::open(std::vector<Pool> pools) {
   pools_ = std::move(pools);
   epoll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
   if (epoll_fd_ < 0) return fail(OMPL_ERR_SYSTEM, "epoll_create1: {}", error_text(errno));
@@ -61,7 +60,7 @@ int Network::open(std::vector<Pool> pools) {
     return ::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) == 0 || errno == EEXIST;
   };
   all_have_descriptors_ = watch(runtime_.wake_pipe_[0]);
-  for (uint32_t i = 0; i < slots(); ++i) {
+  for (uint32_t i = 0; i < size(); ++i) {
     Slot& slot = slots_[i];
     slot.index = i;
     slot.peers = std::make_unique<std::atomic<SlotPeer*>[]>(runtime_.size());
@@ -73,27 +72,27 @@ int Network::open(std::vector<Pool> pools) {
 }
 
 // While a sentinel sleeps, whoever leaves a slot arms it: the sentinel could not [16].
-void Network::arm_released(Slot& slot) {
-  if (!try_claim(slot)) return;  // the new holder will come here too
+void EndpointPool::arm_released(Slot& slot) {
+  if (!slot.try_claim()) return;  // the new holder will come here too
   const bool armed = slot.endpoint->arm();
   slot.claimed.store(false, std::memory_order_seq_cst);
   if (!armed) runtime_.poke_sentinel(runtime_.rank());
 }
 
 // Deferred signals wait for what the endpoint's descriptor tells of: completions and credits.
-bool Network::replies_due(Slot& slot) {
+bool EndpointPool::replies_due(Slot& slot) {
   return std::ranges::any_of(slot.pending_replies, [&](uint32_t rank) {
-    const SlotPeer& to = slot_peer(slot, rank);
+    const SlotPeer& to = peer(slot, rank);
     return !to.replies.empty() || to.deferred.empty();
   });
 }
 
-void Network::wake_completions() { runtime_.wake_own_completions(); }
+void EndpointPool::wake_completions() { runtime_.wake_own_completions(); }
 
-bool Network::arm_all() {
+bool EndpointPool::arm_all() {
   bool quiet = true;
   for (Slot& slot : slots_) {
-    if (!try_claim(slot)) continue;
+    if (!slot.try_claim()) continue;
     quiet = !replies_due(slot) && slot.endpoint->arm() && quiet;
     slot.claimed.store(false, std::memory_order_seq_cst);
   }
@@ -101,7 +100,7 @@ bool Network::arm_all() {
 }
 
 // Two threads may make the same peer at once; one wins, and it stays until the end.
-SlotPeer& Network::slot_peer(Slot& slot, uint32_t rank) {
+SlotPeer& EndpointPool::peer(Slot& slot, uint32_t rank) {
   std::atomic<SlotPeer*>& place = slot.peers[rank];
   SlotPeer* existing = place.load(std::memory_order_acquire);
   if (existing != nullptr) return *existing;
@@ -113,12 +112,12 @@ SlotPeer& Network::slot_peer(Slot& slot, uint32_t rank) {
 
 // Credits are those of the target's slot, which several of ours share if the target has fewer; they come back
 // on our slot of that number.
-std::atomic<uint32_t>& Network::credit_count(Slot& slot, uint32_t rank) {
-  return slot_peer(slots_[slot.index % pools_[rank].slots], rank).in_flight;
+std::atomic<uint32_t>& EndpointPool::credit_count(Slot& slot, uint32_t rank) {
+  return peer(slots_[slot.index % pools_[rank].slots], rank).in_flight;
 }
 
-bool Network::take_credit(Slot& slot, uint32_t rank) {
-  slot_peer(slot, rank).used.store(true);
+bool EndpointPool::take_credit(Slot& slot, uint32_t rank) {
+  peer(slot, rank).used.store(true);
   if (capabilities_.stalls_sender) return true;
   std::atomic<uint32_t>& in_flight = credit_count(slot, rank);
   if (in_flight.fetch_add(1) < pools_[rank].credits) return true;
@@ -126,19 +125,26 @@ bool Network::take_credit(Slot& slot, uint32_t rank) {
   return false;
 }
 
-void Network::give_credit(Slot& slot, uint32_t rank) {
+void EndpointPool::give_credit(Slot& slot, uint32_t rank) {
   if (!capabilities_.stalls_sender) credit_count(slot, rank).fetch_sub(1);
 }
 
-Post Network::send_record(Slot& slot, uint32_t rank, const Signal& record) {
+bool EndpointPool::claim(Context& c, Slot& slot) {
+  if (slot.try_claim()) return true;
+  ++c.statistics.failed_claims;
+  slot.wanted.store(true, std::memory_order_relaxed);
+  return false;
+}
+
+Post EndpointPool::send_record(Slot& slot, uint32_t rank, const Signal& record) {
   if (!take_credit(slot, rank)) return kNoCredit;
   const Post result = slot.endpoint->signal(rank, record);
   if (result.state != Post::State::done) give_credit(slot, rank);
   return result;
 }
 
-bool Network::visit(Slot& slot, bool* found) {
-  if (!try_claim(slot)) return false;
+bool EndpointPool::visit(Slot& slot, bool* found) {
+  if (!slot.try_claim()) return false;
   *found = turn(slot) > 0 || *found;
   release(slot);
   // Who polls without end gives way: where a conduit yields inside, others would only ever find it claimed.
@@ -150,14 +156,14 @@ bool Network::visit(Slot& slot, bool* found) {
 }
 
 // Threads that take turns on a slot cost each other far more than a look at it.
-void Network::visit_neglected(Context& c, uint32_t index, bool* found) {
+void EndpointPool::visit_neglected(Context& c, uint32_t index, bool* found) {
   Slot& slot = slots_[index];
   uint32_t& seen = c.seen_turns[index];
   if (slot.turns.load(std::memory_order_relaxed) == seen) visit(slot, found);
   seen = slot.turns.load(std::memory_order_relaxed);
 }
 
-bool Network::progress(Context& c, uint32_t first) {
+bool EndpointPool::progress(Context& c, uint32_t first) {
   bool found = false;
   if (visit(slots_[first], &found)) {
     c.stand_back = 1;
@@ -166,16 +172,16 @@ bool Network::progress(Context& c, uint32_t first) {
     for (uint32_t i = 0; i < c.stand_back; ++i) arch::pause();
     c.stand_back = std::min(2 * c.stand_back, kMostPauses);
   }
-  if (slots() > 1 && c.polls++ % kOthers == 0) {
-    c.seen_turns.resize(slots());
+  if (size() > 1 && c.polls++ % kOthers == 0) {
+    c.seen_turns.resize(size());
     if (first != c.preferred_slot) visit_neglected(c, c.preferred_slot, &found);
-    visit_neglected(c, c.next_slot++ % slots(), &found);
+    visit_neglected(c, c.next_slot++ % size(), &found);
   }
   if (found) wake_completions();
   return found;
 }
 
-void Network::note_arrival(Context& c, uint64_t flag) {
+void EndpointPool::note_arrival(Context& c, uint64_t flag) {
   const auto came_in = [flag](const Slot& slot) {
     return slot.last_flag.load(std::memory_order_relaxed) == flag;
   };
@@ -184,7 +190,7 @@ void Network::note_arrival(Context& c, uint64_t flag) {
   if (found != slots_.end()) c.arrival_slot = found->index;
 }
 
-int Network::turn(Slot& slot) {
+int EndpointPool::turn(Slot& slot) {
   slot.turns.store(slot.turns.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   Inbox inbox(*this, slot);
   const int found = slot.endpoint->progress(inbox, kTurnBudget);
@@ -193,19 +199,19 @@ int Network::turn(Slot& slot) {
 }
 
 // `source` and `record` are outside bytes.
-void Network::receive(Slot& slot, uint32_t source, const Signal& record) {
+void EndpointPool::receive(Slot& slot, uint32_t source, const Signal& record) {
   if (source >= runtime_.size()) {
     log::warn("dropped a record of rank {}: there are only {} ranks", source, runtime_.size());
     return;
   }
-  SlotPeer& from = slot_peer(slot, source);
+  SlotPeer& from = peer(slot, source);
   switch (record.op) {
     case SignalOp::credit:
       from.in_flight.fetch_sub(std::min(static_cast<uint32_t>(record.value), from.in_flight.load()));
       return;
     case SignalOp::ack:
-      if (record.offset < slots()) {
-        std::atomic<uint64_t>& answered = slot_peer(slots_[record.offset], source).acknowledged;
+      if (record.offset < size()) {
+        std::atomic<uint64_t>& answered = peer(slots_[record.offset], source).acknowledged;
         uint64_t known = answered.load();
         while (known < record.value && !answered.compare_exchange_weak(known, record.value)) {
         }
@@ -233,20 +239,31 @@ void Network::receive(Slot& slot, uint32_t source, const Signal& record) {
 }
 
 // Whoever progresses the slot next sees to what its peer `rank` has to send.
-void Network::note_pending_reply(Slot& slot, uint32_t rank) {
-  SlotPeer& to = slot_peer(slot, rank);
+void EndpointPool::note_pending_reply(Slot& slot, uint32_t rank) {
+  SlotPeer& to = peer(slot, rank);
   if (to.reply_pending) return;
   to.reply_pending = true;
   slot.pending_replies.push_back(rank);
 }
 
-void Network::flush_replies(Slot& slot) {
+bool EndpointPool::may_defer(Slot& slot, uint32_t rank) {
+  return peer(slot, rank).deferred.size() < runtime_.settings().credits;
+}
+
+void EndpointPool::defer(Slot& slot, uint32_t rank, const Signal& record, uint64_t ticket) {
+  SlotPeer& to = peer(slot, rank);
+  to.used.store(true);
+  to.deferred.push_back({record, ticket});
+  note_pending_reply(slot, rank);
+}
+
+void EndpointPool::flush_replies(Slot& slot) {
   std::erase_if(slot.pending_replies, [this, &slot](uint32_t rank) { return flush_reply(slot, rank); });
 }
 
 // False: some wait for their data, or found no room.
-bool Network::send_deferred(Slot& slot, uint32_t rank) {
-  SlotPeer& to = slot_peer(slot, rank);
+bool EndpointPool::send_deferred(Slot& slot, uint32_t rank) {
+  SlotPeer& to = peer(slot, rank);
   while (!to.deferred.empty()) {
     const SlotPeer::Deferred& next = to.deferred.front();
     if (slot.endpoint->completed(rank) < next.ticket) return false;
@@ -256,28 +273,60 @@ bool Network::send_deferred(Slot& slot, uint32_t rank) {
   return true;
 }
 
-int Network::fate(const Slot& slot, uint32_t rank) const {
-  if (const int broken = failure_of(*slot.endpoint, rank); broken != OMPL_OK) return broken;
-  // The answer comes from the target's slot, which may talk to another one of ours [12].
-  return failure_of(*slots_[slot.index % pools_[rank].slots % slots()].endpoint, rank);
+// Deferred signals go before it. Nothing is asked if the last question covers all: who tries again and again within short
+// time limits must not fill the queue with questions.
+Post EndpointPool::ask(Slot& slot, uint32_t rank) {
+  if (!send_deferred(slot, rank)) return kNoCredit;
+  SlotPeer& shared = peer(slot, rank);
+  if (shared.asked != 0 && shared.covered == shared.sent) return {};
+  const Post result = send_record(
+      slot, rank, {.offset = slot.index, .value = shared.asked + 1, .op = SignalOp::ack_request});
+  if (result.state == Post::State::done) {
+    ++shared.asked;
+    shared.covered = shared.sent;
+  }
+  return result;
 }
 
-int Network::failure_of(const conduit::Endpoint& endpoint, uint32_t rank) const {
+// After a failure all count as complete, so it is looked for last.
+int EndpointPool::completion_status(uint32_t slot, uint32_t rank, uint64_t ticket) const {
+  const conduit::Endpoint& endpoint = *slots_[slot].endpoint;
+  if (endpoint.completed(rank) < ticket) return 0;
+  const int broken = failure_of(endpoint, rank);
+  return broken == OMPL_OK ? 1 : broken;
+}
+
+int EndpointPool::await(Context& c, uint32_t rank, uint32_t slot, uint64_t ticket, Call call,
+                        Deadline deadline) {
+  const Blocked what{
+      .call = call, .peer = rank, .bucket = &runtime_.bucket_any(), .own_end = true};
+  return Blocker(runtime_, c, what, deadline).run([&] {
+    return completion_status(slot, rank, ticket);
+  });
+}
+
+int EndpointPool::fate(const Slot& slot, uint32_t rank) const {
+  if (const int broken = failure_of(*slot.endpoint, rank); broken != OMPL_OK) return broken;
+  // The answer comes from the target's slot, which may talk to another one of ours [12].
+  return failure_of(*slots_[slot.index % pools_[rank].slots % size()].endpoint, rank);
+}
+
+int EndpointPool::failure_of(const conduit::Endpoint& endpoint, uint32_t rank) const {
   const int code = endpoint.failure(rank);
   if (code == OMPL_OK) return code;
   said(rank, code);
   return fail_quietly(code, fmt::format("nothing reaches rank {}: {}", rank, endpoint.reason(rank)));
 }
 
-int Network::said(uint32_t rank, int code) const {
+int EndpointPool::said(uint32_t rank, int code) const {
   if (runtime_.peers_[rank].departed.load()) return code;
   for (const Broken& broken : broken_peers(rank, 1)) runtime_.say_failed(rank, broken.code, broken.why);
   return code;
 }
 
 // True if nothing is left to send to `rank` that is due. What cannot be sent at once stays [3].
-bool Network::flush_reply(Slot& slot, uint32_t rank) {
-  SlotPeer& to = slot_peer(slot, rank);
+bool EndpointPool::flush_reply(Slot& slot, uint32_t rank) {
+  SlotPeer& to = peer(slot, rank);
   const auto refused = [&slot, rank](const Signal& reply) {
     return slot.endpoint->signal(rank, reply).state == Post::State::retry;
   };
@@ -295,7 +344,7 @@ bool Network::flush_reply(Slot& slot, uint32_t rank) {
   return true;
 }
 
-std::vector<Network::Broken> Network::broken_peers(uint32_t first, uint32_t count) const {
+std::vector<EndpointPool::Broken> EndpointPool::broken_peers(uint32_t first, uint32_t count) const {
   std::vector<Broken> broken;
   const uint32_t end = first + std::min(count, runtime_.size() - first);
   for (uint32_t rank = first; rank < end; ++rank) {
@@ -315,7 +364,7 @@ std::vector<Network::Broken> Network::broken_peers(uint32_t first, uint32_t coun
   return broken;
 }
 
-std::string Network::describe() const {
+std::string EndpointPool::describe() const {
   std::string text;
   for (const Slot& slot : slots_) {
     text += fmt::format("  endpoint {} ({}): {}{}\n", slot.index, conduit_.name(),

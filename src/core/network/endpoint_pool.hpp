@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The endpoints of the network conduit: claims, progress, what arrives, what goes back by itself (replies, credits,
+// deferred signals), the fate of what was sent. Protocol rules 1-4, 11-13, 16, 18.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "conduit/conduit.hpp"
+#include "core/network/fetches.hpp"
+#include "core/network/slot.hpp"
+#include "core/wait/deadline.hpp"
+
+namespace ompl {
+
+class Context;
+class Runtime;
+enum class Call : uint8_t;
+
+// A rank's endpoints.
+struct Pool {
+  uint32_t slots = 0;
+  uint32_t credits = 0;  // records that each of them takes from each rank at once [4]
+};
+
+class EndpointPool {
+ public:
+  EndpointPool(Runtime& runtime, conduit::Conduit& conduit, uint32_t slots);
+  ~EndpointPool();
+  EndpointPool(const EndpointPool&) = delete;
+  EndpointPool& operator=(const EndpointPool&) = delete;
+
+  // Opens every endpoint. `pools`: of each rank.
+  int open(std::vector<Pool> pools);
+
+  [[nodiscard]] const conduit::Conduit& conduit() const { return conduit_; }
+  [[nodiscard]] const conduit::Capabilities& capabilities() const { return capabilities_; }
+  [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(slots_.size()); }
+  [[nodiscard]] Slot& slot(uint32_t index) { return slots_[index % slots_.size()]; }
+  [[nodiscard]] std::vector<Slot>& slots() { return slots_; }
+  // Two threads may ask for the same at once.
+  SlotPeer& peer(Slot& slot, uint32_t rank);
+
+  // --- Claims and progress
+  // Claims for a context, which counts that in vain it was.
+  bool claim(Context& c, Slot& slot);
+  void release(Slot& slot) {
+    slot.claimed.store(false, std::memory_order_seq_cst);
+    if (sentinel_->load(std::memory_order_seq_cst) != 0) [[unlikely]]
+      arm_released(slot);
+  }
+  // Progresses the slot `first`, and now and then one that nobody else progresses. True if anything was found. Any
+  // thread.
+  bool progress(Context& c, uint32_t first);
+  // One turn of progress on a claimed slot: completions, records, replies. What it found.
+  int turn(Slot& slot);
+  // Wakes those of this rank who sleep until something completes.
+  void wake_completions();
+  // A wait for the flag has ended: the next one looks first where it came in.
+  void note_arrival(Context& c, uint64_t flag);
+
+  // --- Records, on a claimed slot. They go out only with a credit of the target's slot [4].
+  static constexpr conduit::Post kNoCredit{.state = conduit::Post::State::retry,
+                                           .reason = conduit::Post::Reason::queue_full};
+  bool take_credit(Slot& slot, uint32_t rank);
+  void give_credit(Slot& slot, uint32_t rank);
+  conduit::Post send_record(Slot& slot, uint32_t rank, const Signal& record);
+  // A signal that goes out by itself, once the data operations up to that ticket are complete.
+  bool may_defer(Slot& slot, uint32_t rank);
+  void defer(Slot& slot, uint32_t rank, const Signal& record, uint64_t ticket);
+  // An ack_request for all that went out there before.
+  conduit::Post ask(Slot& slot, uint32_t rank);
+  // Replies that are awaited.
+  [[nodiscard]] Fetches& fetches() { return fetches_; }
+
+  // --- Fate
+  // Whether a slot's data operations to `rank` up to `ticket` are complete as the conduit means it: 1, 0, or the error
+  // that they ended in.
+  [[nodiscard]] int completion_status(uint32_t slot, uint32_t rank, uint64_t ticket) const;
+  // Until they are. Their buffers are in use until then, or until their own connection fails, whatever others do.
+  int await(Context& c, uint32_t rank, uint32_t slot, uint64_t ticket, Call call, Deadline deadline);
+  // OMPL_OK, or why no answer of `rank` to what went out on `slot` can come any more.
+  int fate(const Slot& slot, uint32_t rank) const;
+  // OMPL_OK, or the endpoint's failure, recorded with its reason and said.
+  int failure_of(const conduit::Endpoint& endpoint, uint32_t rank) const;
+  // `code`, that a call is about to report; a line in the log says why.
+  int said(uint32_t rank, int code) const;
+  // Ranks that have not departed and to or from which some endpoint has lost something for good. Looks at `count` ranks
+  // from `first` on.
+  struct Broken {
+    uint32_t rank;
+    int code;  // OMPL_ERR_PEER if any says so, else OMPL_ERR_LINK
+    std::string why;
+  };
+  [[nodiscard]] std::vector<Broken> broken_peers(uint32_t first, uint32_t count) const;
+
+  // --- Sleep
+  // For the sentinel: arms every endpoint that can be claimed (the holders of the others arm theirs on
+  // release). False: there is work, do not sleep.
+  bool arm_all();
+  // Polls readable when an armed endpoint has work, or the pipe was written.
+  [[nodiscard]] int epoll_fd() const { return epoll_fd_; }
+  // Every endpoint has a descriptor; if not, sleeps must be short.
+  [[nodiscard]] bool can_sleep() const { return all_have_descriptors_; }
+
+  [[nodiscard]] std::string describe() const;
+
+ private:
+  class Inbox;
+  void arm_released(Slot& slot);
+  // A turn of progress, with what it found; false if the slot is claimed. The other: only if nobody had a turn on it since
+  // this context last looked.
+  bool visit(Slot& slot, bool* found);
+  void visit_neglected(Context& c, uint32_t index, bool* found);
+  void receive(Slot& slot, uint32_t source, const Signal& record);
+  void note_pending_reply(Slot& slot, uint32_t rank);
+  void flush_replies(Slot& slot);
+  bool flush_reply(Slot& slot, uint32_t rank);
+  bool replies_due(Slot& slot);
+  bool send_deferred(Slot& slot, uint32_t rank);
+  std::atomic<uint32_t>& credit_count(Slot& slot, uint32_t rank);
+
+  Runtime& runtime_;
+  conduit::Conduit& conduit_;
+  const conduit::Capabilities capabilities_;
+  std::vector<Slot> slots_;
+  std::vector<Pool> pools_;
+  Fetches fetches_;
+  const std::atomic<uint32_t>* sentinel_;
+  int epoll_fd_ = -1;
+  bool all_have_descriptors_ = false;
+};
+
+}  // namespace ompl

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How the sender posts: on a claimed slot, with the progress that a refusal needs, again until it is taken.
+#pragma once
+
+#include "core/network/sender.hpp"
+#include "core/wait/block.hpp"
+
+namespace ompl {
+
+template <class Claim, class Attempt>
+conduit::Post Sender::post_once(Context& c, PeerChannel& channel, Claim claim, Attempt attempt,
+                                Held held) {
+  using conduit::Post;
+  if (const PeerChannel* const before = holder(c);
+      before != nullptr && (held == Held::first || before != &channel)) {
+    const Post sent = try_held(c);
+    if (sent.state == Post::State::retry || (sent.state == Post::State::failed && before == &channel))
+      return sent;
+  }
+  Post result{.state = Post::State::retry, .reason = Post::Reason::busy};
+  if (Slot* slot = claim(); slot != nullptr) {
+    const auto look = [&] {
+      const int broken = pool_.failure_of(*slot->endpoint, channel.rank());
+      return broken == OMPL_OK ? attempt(*slot) : Post{.state = Post::State::failed, .code = broken};
+    };
+    result = look();
+    // What this turn finds nobody will find again, and it may be all that the post, or others that sleep, waited for.
+    const bool found = result.state == Post::State::retry && pool_.turn(*slot) > 0;
+    if (found) result = look();
+    pool_.release(*slot);
+    if (found) pool_.wake_completions();
+  }
+  if (result.state == Post::State::retry) ++c.statistics.retries;
+  return result;
+}
+
+// Nearly every post is taken at once.
+template <class Claim, class Attempt>
+int Sender::post(Context& c, PeerChannel& channel, const Blocked& what, Deadline deadline, Claim claim,
+                 Attempt attempt, Held held) {
+  using conduit::Post;
+  Post result = post_once(c, channel, claim, attempt, held);
+  if (result.state != Post::State::retry)
+    return result.state == Post::State::failed ? pool_.said(what.peer, result.code) : OMPL_OK;
+  Blocker blocker(runtime_, c, what, deadline);
+  return blocker.run([&]() -> int {
+    result = post_once(c, channel, claim, attempt, held);
+    if (result.reason == Post::Reason::busy) blocker.stay_awake();
+    if (result.state == Post::State::retry) return 0;
+    return result.state == Post::State::failed ? pool_.said(what.peer, result.code) : 1;
+  });
+}
+
+}  // namespace ompl

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/network/sender.hpp"
+
+#include <algorithm>
+
+#include "core/network/post.hpp"
+#include "util/status.hpp"
+
+namespace ompl {
+
+using conduit::Post;
+
+namespace {
+constexpr std::size_t kImmediateOffsets = std::size_t{1} << 34;  // flags below it fit an immediate [6]
+}
+
+Sender::Sender(Runtime& runtime, EndpointPool& pool)
+    : runtime_(runtime),
+      pool_(pool),
+      capabilities_(pool.capabilities()),
+      fast_(capabilities_.immediate_puts && runtime.segment_.capacity() <= kImmediateOffsets),
+      hold_limit_(capabilities_.immediate_puts
+                      ? std::min(capabilities_.max_fused_put, CoalescedPut::kShort)
+                      : capabilities_.max_fused_put),
+      long_put_(capabilities_.segment != 0 ? kPaced * capabilities_.segment : SIZE_MAX) {}
+
+PeerChannel& Sender::find_channel(Context& c, uint32_t rank) {
+  return c.channels.at(rank, [&] {
+    return std::make_unique<PeerChannel>(
+        &pool_, rank, fast_ ? hold_limit_ : 0);
+  });
+}
+
+// A context with data of unknown fate at a rank stays on their slot, so that a signal follows them [14].
+Slot* Sender::claim_for(Context& c, PeerChannel& channel) {
+  if (channel.has_data()) {
+    Slot& slot = pool_.slot(channel.slot());
+    if (pool_.claim(c, slot)) return &slot;
+    if (!capabilities_.remote_completion ||
+        pool_.completion_status(slot.index, channel.rank(), channel.ticket()) <= 0)
+      return nullptr;
+    channel.data_done();
+  }
+  for (uint32_t i = 0; i < pool_.size(); ++i) {
+    Slot& slot = pool_.slot(c.preferred_slot + i);
+    if (!pool_.claim(c, slot)) continue;
+    c.preferred_slot = slot.index;
+    return &slot;
+  }
+  return nullptr;
+}
+
+// Whoever ends `direct` closes it then, perhaps at this moment.
+void Sender::open_fast_path(Context& c, PeerChannel& channel) {
+  if (c.fast.load(std::memory_order_relaxed) == &channel || !c.direct) return;
+  c.fast = &channel;
+  if (!c.direct) c.fast = &Context::nobody;
+}
+
+// Further posts follow there, by the fast paths if they may.
+void Sender::go_to(Context& c, PeerChannel& channel, Slot& slot) {
+  channel.go_to(slot, pool_.peer(slot, channel.rank()));
+  c.channels.touch(channel);
+  if (fast_ && channel.may_be_fast()) open_fast_path(c, channel);
+}
+
+void Sender::note_data(Context& c, PeerChannel& channel, Slot& slot, const Post& result) {
+  if (result.state != Post::State::done && result.state != Post::State::pending) return;
+  go_to(c, channel, slot);
+  pool_.peer(slot, channel.rank()).used.store(true, std::memory_order_relaxed);
+  channel.note_data(result);
+}
+
+void Sender::note_signal(Context& c, PeerChannel& channel, Slot& slot) {
+  go_to(c, channel, slot);
+  channel.note_signal();
+}
+
+Post Sender::post_data(Context& c, PeerChannel& channel, Slot& slot, Call call, const Piece& piece) {
+  conduit::Endpoint& endpoint = *slot.endpoint;
+  const uint32_t rank = channel.rank();
+  const Post result = call == Call::get ? endpoint.get(rank, piece.local, piece.offset, piece.length)
+                                        : endpoint.put(rank, piece.local, piece.offset, piece.length);
+  note_data(c, channel, slot, result);
+  return result;
+}
+
+// Whether a signal may go out: done if all that the context put before it is there or ahead of it.
+Post Sender::may_signal(PeerChannel& channel) {
+  if (channel.lost() != OMPL_OK) return {.state = Post::State::failed, .code = channel.lost()};
+  return look_at_orphans(channel);
+}
+
+Post Sender::post_signal(Context& c, PeerChannel& channel, Slot& slot, const Signal& record) {
+  if (const Post may = may_signal(channel); may.state != Post::State::done) return may;
+  if (channel.held.any()) return send_held_on(c, slot, &record);
+  const Post result = pool_.send_record(slot, channel.rank(), record);
+  if (result.state == Post::State::done) note_signal(c, channel, slot);
+  return result;
+}
+
+// *signalled: whether the record went out too.
+Post Sender::post_put_signal(Context& c, PeerChannel& channel, Slot& slot, const Piece& piece,
+                             const Signal& record, bool* signalled) {
+  if (const Post may = may_signal(channel); may.state != Post::State::done) return may;
+  if (!pool_.take_credit(slot, channel.rank())) return EndpointPool::kNoCredit;
+  const Post result = slot.endpoint->put_signal(channel.rank(), piece.local, piece.offset, piece.length,
+                                                record, signalled);
+  note_data(c, channel, slot, result);
+  if (*signalled) {
+    note_signal(c, channel, slot);
+  } else {
+    pool_.give_credit(slot, channel.rank());
+  }
+  return result;
+}
+
+// In messages as long as the conduit carries; the first within the deadline.
+int Sender::post_piece(Context& c, PeerChannel& channel, Call call, const Piece& piece,
+                       Deadline deadline, bool* pending) {
+  const Blocked what{.call = call,
+                     .peer = channel.rank(),
+                     .offset = piece.offset,
+                     .bucket = &runtime_.bucket_any()};
+  for (std::size_t moved = 0; moved < piece.length;) {
+    const Piece message{.local = piece.local + moved,
+                        .offset = piece.offset + moved,
+                        .length = std::min(piece.length - moved, capabilities_.max_message)};
+    const int code = post(
+        c, channel, what, moved == 0 ? deadline : Deadline::never(),
+        [&] { return claim_for(c, channel); },
+        [&](Slot& slot) {
+          const Post result = post_data(c, channel, slot, call, message);
+          *pending = *pending || result.state == Post::State::pending;
+          return result;
+        });
+    if (code != OMPL_OK) return code;
+    moved += message.length;
+  }
+  return OMPL_OK;
+}
+
+int Sender::transfer(Context& c, Call call, uint32_t rank, const Pieces& next, Deadline deadline) {
+  PeerChannel& to = channel(c, rank);
+  bool pending = false;
+  Deadline limit = deadline;
+  for (Piece piece; next(&piece); limit = Deadline::never()) {
+    const int code = post_piece(c, to, call, piece, limit, &pending);
+    if (code != OMPL_OK) return code;
+  }
+  return pending ? await_source(c, to, call, deadline) : OMPL_OK;
+}
+
+// Until the buffer of what was just posted may be reused, or the time is up.
+int Sender::await_source(Context& c, PeerChannel& channel, Call call, Deadline deadline) {
+  const int code =
+      pool_.await(c, channel.rank(), channel.slot(), channel.ticket(), call, deadline);
+  return code == OMPL_ERR_TIMEOUT ? OMPL_PENDING : code;
+}
+
+int Sender::move(Context& c, PeerChannel& channel, Call call, const Piece& piece, Deadline deadline) {
+  bool pending = false;
+  const int code = post_piece(c, channel, call, piece, deadline, &pending);
+  return code == OMPL_OK && pending ? await_source(c, channel, call, deadline) : code;
+}
+
+int Sender::put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
+                Deadline deadline) {
+  PeerChannel& to = channel(c, rank);
+  to.saw_put();
+  if (length <= hold_limit_ && (length <= CoalescedPut::kShort || to.holding_pays())) {
+    if (const int code = send_before(c, to, deadline); code != OMPL_OK) return code;
+    if (hold(c, to, source, offset, length)) return OMPL_OK;
+  }
+  auto* local = static_cast<std::byte*>(const_cast<void*>(source));  // only read: Call::put
+  const Piece piece{local, offset, length};
+  return is_long(length, deadline) ? put_long(c, to, piece) : move(c, to, Call::put, piece, deadline);
+}
+
+int Sender::get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
+                Deadline deadline) {
+  return move(c, channel(c, rank), Call::get, {static_cast<std::byte*>(target), offset, length},
+              deadline);
+}
+
+// Where signals do not follow data by themselves: until the data are there.
+int Sender::await_order(Context& c, PeerChannel& channel, Deadline deadline) {
+  if (!channel.has_data() || capabilities_.ordered_signals) return OMPL_OK;
+  const uint64_t before = channel.posts();
+  const int code =
+      pool_.await(c, channel.rank(), channel.slot(), channel.ticket(), Call::put_word, deadline);
+  if (code == OMPL_OK && channel.posts() == before) channel.data_done();
+  return code;
+}
+
+int Sender::signal(Context& c, uint32_t rank, const Signal& record, Deadline deadline) {
+  PeerChannel& to = channel(c, rank);
+  to.saw_signal();
+  if (const int code = await_order(c, to, deadline); code != OMPL_OK) return code;
+  const Blocked what{.call = Call::put_word,
+                     .peer = rank,
+                     .offset = record.offset,
+                     .bucket = &runtime_.bucket_any()};
+  return post(
+      c, to, what, deadline, [&] { return claim_for(c, to); },
+      [&](Slot& slot) { return post_signal(c, to, slot, record); }, Held::joined);
+}
+
+int Sender::put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset,
+                       std::size_t length, const Signal& record, Deadline deadline) {
+  bool signalled = false;
+  int code = OMPL_OK;
+  if (capabilities_.ordered_signals && length <= capabilities_.max_message &&
+      !is_long(length, deadline)) {
+    PeerChannel& to = channel(c, rank);
+    const Piece piece{static_cast<std::byte*>(const_cast<void*>(source)), offset, length};
+    const Blocked what{.call = Call::put_signal,
+                       .peer = rank,
+                       .offset = offset,
+                       .bucket = &runtime_.bucket_any()};
+    bool pending = false;
+    code = post(
+        c, to, what, deadline, [&] { return claim_for(c, to); },
+        [&](Slot& slot) {
+          const Post result = post_put_signal(c, to, slot, piece, record, &signalled);
+          pending = result.state == Post::State::pending;
+          return result;
+        });
+    if (code != OMPL_OK) return code;
+    if (pending) code = await_source(c, to, what.call, deadline);
+  } else {
+    code = put(c, source, rank, offset, length, deadline);
+  }
+  if (signalled || (code != OMPL_OK && code != OMPL_PENDING)) return code;
+  // The data are under way: the signal must follow them, whatever the time.
+  const int sent = signal(c, rank, record, Deadline::never());
+  return sent != OMPL_OK ? sent : code;
+}
+
+// The request goes out within the deadline; its reply is then awaited whatever the time.
+int Sender::fetch(Context& c, uint32_t rank, Signal record, uint64_t* before, Deadline deadline) {
+  PeerChannel& to = channel(c, rank);
+  if (const int code = await_order(c, to, deadline); code != OMPL_OK) return code;
+  const Blocked what{.call = Call::atomic,
+                     .peer = rank,
+                     .offset = record.offset,
+                     .bucket = &runtime_.bucket_any()};
+  const Slot* asked = nullptr;
+  int code = post(
+      c, to, what, deadline, [&] { return claim_for(c, to); },
+      [&](Slot& slot) {
+        if (record.token == 0) record.token = pool_.fetches().take(rank);
+        if (record.token == 0) return EndpointPool::kNoCredit;
+        asked = &slot;
+        return post_signal(c, to, slot, record);
+      },
+      Held::joined);
+  if (code == OMPL_OK) {
+    code = Blocker(runtime_, c, what, Deadline::never()).run([&]() -> int {
+      const int answered = answer_of(record.token, before);
+      return answered != 0 ? answered : pool_.fate(*asked, rank);
+    });
+    if (code == OMPL_OK || code == OMPL_ERR_OFFSET) return code;
+  }
+  if (record.token != 0) pool_.fetches().abandon(record.token);
+  return code;
+}
+
+int Sender::answer_of(uint64_t token, uint64_t* before) {
+  switch (pool_.fetches().look(token, before)) {
+    case Fetches::Answer::none:
+      return 0;
+    case Fetches::Answer::value:
+      return 1;
+    case Fetches::Answer::refused:
+      break;
+  }
+  return fail(OMPL_ERR_OFFSET, "an atomic was refused by its target: the word is not allocated there");
+}
+
+int Sender::ask(Context& c, PeerChannel& channel, Slot& slot, uint64_t* number, Call call,
+                Deadline deadline) {
+  const Blocked what{.call = call, .peer = channel.rank(), .bucket = &runtime_.bucket_any()};
+  return post(
+      c, channel, what, deadline, [&] { return slot.try_claim() ? &slot : nullptr; },
+      [&](Slot& claimed) {
+        const Post result = pool_.ask(claimed, channel.rank());
+        if (result.state == Post::State::done) *number = pool_.peer(claimed, channel.rank()).asked;
+        return result;
+      });
+}
+
+// One question serves many handles.
+void Sender::try_to_ask(Context& c, Handle& handle) {
+  Slot& slot = pool_.slot(handle.slot);
+  post_once(
+      c, channel(c, handle.rank), [&] { return slot.try_claim() ? &slot : nullptr; },
+      [&](Slot& claimed) -> Post {
+        const SlotPeer& shared = pool_.peer(claimed, handle.rank);
+        const bool covered = shared.covered >= handle.number;
+        const Post result = covered ? Post{} : pool_.ask(claimed, handle.rank);
+        if (result.state == Post::State::done) handle.mark = shared.asked;
+        return result;
+      });
+}
+
+}  // namespace ompl

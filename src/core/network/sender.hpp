@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What contexts send to ranks that are not mapped: puts, gets, signals, atomics; blocking and nonblocking. The
+// arguments were checked. Protocol rules 5-7, 12, 14.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core/data/handle.hpp"
+#include "core/job/context.hpp"
+#include "core/network/endpoint_pool.hpp"
+#include "core/wait/deadline.hpp"
+
+namespace ompl {
+
+struct Blocked;
+
+class Sender {
+ public:
+  Sender(Runtime& runtime, EndpointPool& pool);
+
+  // As the functions of Runtime.
+  int put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
+          Deadline deadline);
+  int get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
+          Deadline deadline);
+  int signal(Context& c, uint32_t rank, const Signal& record, Deadline deadline);
+  int put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
+                 const Signal& record, Deadline deadline);
+  // An update with the word's value before in *before.
+  int fetch(Context& c, uint32_t rank, Signal record, uint64_t* before, Deadline deadline);
+
+  // Nonblocking (nonblocking.cpp): OMPL_OK, OMPL_PENDING (then `handle`, unless null, stands for the operation) or
+  // OMPL_RETRY_*.
+  int put_nb(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
+             const Signal* record, bool local, Handle* handle);
+  int get_nb(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
+             Handle* handle);
+  int signal_nb(Context& c, uint32_t rank, const Signal& record);
+  int fetch_nb(Context& c, uint32_t rank, const Signal& record, Handle* handle);
+
+  // Made at first use.
+  PeerChannel& channel(Context& c, uint32_t rank) {
+    PeerChannel* const fast = c.fast.load(std::memory_order_relaxed);
+    return fast->leads_to(rank) ? *fast : find_channel(c, rank);
+  }
+
+  // A put or get in pieces, as `next` gives them until it returns false. The first is posted within the
+  // deadline, the rest whatever the time: a half-posted transfer could not be told from a whole one.
+  struct Piece {
+    std::byte* local = nullptr;
+    uint64_t offset = 0;
+    std::size_t length = 0;
+  };
+  using Pieces = std::function<bool(Piece*)>;
+  int transfer(Context& c, Call call, uint32_t rank, const Pieces& next, Deadline deadline);
+
+  // --- What contexts hold (coalesced_put.cpp). Tries once to send it: any call that blocks does, and ompl_poll().
+  void send_held(Context& c) {
+    if (holder(c) != nullptr) static_cast<void>(try_held(c));
+  }
+  // Until it is sent.
+  int post_held(Context& c, Call call, Deadline deadline);
+  // As send_held(), more than once, for a context that will not be used by its thread again.
+  void let_go(Context& c);
+  // Sends through `c` what all contexts hold; settle_taken() once that is complete.
+  struct Taken {
+    PeerChannel* channel;
+    uint32_t slot;  // where it was sent
+  };
+  std::vector<Taken> take_all_held(Context& c, int* code);
+  void settle_taken(const std::vector<Taken>& taken);
+
+  // --- For those that complete
+  // Orphans of long puts (multirail_put.cpp). The yield hook may add some and remove some while this waits.
+  int await_orphans(Context& c, PeerChannel& channel, Call call, Deadline deadline);
+  // Asks the target on that slot to acknowledge all that went there, until it is asked or the time is up; *number: of the
+  // question. The other: tries once.
+  int ask(Context& c, PeerChannel& channel, Slot& slot, uint64_t* number, Call call, Deadline deadline);
+  void try_to_ask(Context& c, Handle& handle);
+  // 1: the answer to a fetch came; 0; or the error that it is.
+  int answer_of(uint64_t token, uint64_t* before);
+
+ private:
+  // What is held goes out before anything else of its context, or with a signal to the same rank.
+  enum class Held : uint8_t { first, joined };
+
+  PeerChannel& find_channel(Context& c, uint32_t rank);
+  // What was just posted on that slot.
+  void note_data(Context& c, PeerChannel& channel, Slot& slot, const conduit::Post& result);
+  void note_signal(Context& c, PeerChannel& channel, Slot& slot);
+  void note_lost(Context& c, PeerChannel& channel, int code);
+  void go_to(Context& c, PeerChannel& channel, Slot& slot);
+  static void open_fast_path(Context& c, PeerChannel& channel);
+
+  // The slot on which `c` may post to that rank now, claimed, or nullptr.
+  Slot* claim_for(Context& c, PeerChannel& channel);
+  // Claims by `claim()`, posts by `attempt(Slot&) -> conduit::Post`, again until it is not refused.
+  template <class Claim, class Attempt>
+  int post(Context& c, PeerChannel& channel, const Blocked& what, Deadline deadline, Claim claim,
+           Attempt attempt, Held held = Held::first);
+  // The same, once: the result may be retry.
+  template <class Claim, class Attempt>
+  conduit::Post post_once(Context& c, PeerChannel& channel, Claim claim, Attempt attempt,
+                          Held held = Held::first);
+
+  int move(Context& c, PeerChannel& channel, Call call, const Piece& piece, Deadline deadline);
+  int post_piece(Context& c, PeerChannel& channel, Call call, const Piece& piece, Deadline deadline,
+                 bool* pending);
+  conduit::Post post_data(Context& c, PeerChannel& channel, Slot& slot, Call call, const Piece& piece);
+  conduit::Post post_signal(Context& c, PeerChannel& channel, Slot& slot, const Signal& record);
+  conduit::Post post_put_signal(Context& c, PeerChannel& channel, Slot& slot, const Piece& piece,
+                                const Signal& record, bool* signalled);
+  [[nodiscard]] conduit::Post may_signal(PeerChannel& channel);
+  int await_order(Context& c, PeerChannel& channel, Deadline deadline);
+  int await_source(Context& c, PeerChannel& channel, Call call, Deadline deadline);
+  template <class Attempt>
+  int post_once_then_rest(Context& c, PeerChannel& channel, Call call, const Piece& piece,
+                          Attempt attempt, bool* pending);
+  void defer(Context& c, PeerChannel& channel, Slot& slot, const Signal& record);
+  int signal_nb(Context& c, PeerChannel& channel, const Signal& record, uint32_t* slot_used);
+
+  // Long puts (multirail_put.cpp).
+  struct MultirailPut;
+  [[nodiscard]] bool is_long(std::size_t length, Deadline deadline) const {
+    return length >= long_put_ && !deadline.finite();
+  }
+  int put_long(Context& c, PeerChannel& channel, const Piece& piece);
+  int advance(Context& c, MultirailPut& put, bool* again);
+  bool drive(Context& c, Slot& slot, MultirailPut& put, uint64_t* ticket);
+  void post_segments(Slot& slot, MultirailPut& put, uint64_t* ticket);
+  [[nodiscard]] conduit::Post look_at_orphans(PeerChannel& channel);
+
+  // The channel that holds a put of the context, or null.
+  static PeerChannel* holder(Context& c);
+  // What is held goes out before a further put; its error is that put's if both are for the same rank.
+  int send_before(Context& c, const PeerChannel& next, Deadline deadline);
+  // False: there is no room now. While nothing is held.
+  bool hold(Context& c, PeerChannel& channel, const void* source, uint64_t offset, std::size_t length);
+  conduit::Post try_held(Context& c);
+  conduit::Post send_held_on(Context& c, Slot& slot, const Signal* record);
+
+  Runtime& runtime_;
+  EndpointPool& pool_;
+  const conduit::Capabilities& capabilities_;
+  const bool fast_;               // channels may take the fast paths
+  const std::size_t hold_limit_;  // bytes of a put that may be held
+  const std::size_t long_put_;  // bytes from which a put goes in segments
+};
+
+}  // namespace ompl
