@@ -44,7 +44,8 @@ namespace {
 // Outside the windows. Functions of their own, so that what falls inside needs no stack.
 [[gnu::noinline]] int put_outside_window(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                                          size_t length) {
-  if (PeerChannel::try_put(t_context, pointer(src_addr), target_rank, dest_addr, length)) return OMPL_OK;
+  if (PeerChannel::try_put(t_context, pointer(src_addr), target_rank, dest_addr, length))
+    return OMPL_OK;
   return put(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
 }
 

@@ -232,8 +232,7 @@ bool UcxEndpoint::take_in(const Message& message, Payload data) {
 // --- State ---------------------------------------------------------------------------------------------
 
 bool UcxEndpoint::arm() {
-  return !connections_.troubled() &&
-         shared_.library->worker_arm(worker_.get()) == UCS_OK;
+  return !connections_.troubled() && shared_.library->worker_arm(worker_.get()) == UCS_OK;
 }
 
 std::string UcxEndpoint::describe() const {

@@ -67,7 +67,7 @@ class UcxEndpoint final : public LinkedEndpoint<UcxEndpoint> {
   const uint32_t slot_;
   OperationPool<UcpOperation> operations_;
   Connections connections_;
-  Worker worker_;               // ends first: it may give back operations
+  Worker worker_;  // ends first: it may give back operations
   std::size_t copy_limit_ = 0;
   Sink* sink_ = nullptr;  // of the progress() under way
   int taken_ = 0;         // by the progress() under way

@@ -48,8 +48,7 @@ inline bool PeerChannel::try_put_signal(Context* known, const void* source, uint
                                         uint64_t offset, std::size_t length, uint64_t flag) {
   PeerChannel* const self = leading(known, rank);
   return self != nullptr && self->may_hold(*known, offset, length) &&
-         Runtime::knows_flag(*known, flag) &&
-         self->post<true>(*known, source, offset, length, flag);
+         Runtime::knows_flag(*known, flag) && self->post<true>(*known, source, offset, length, flag);
 }
 
 // A context with data outstanding stays on their slot [14], which is the channel's.

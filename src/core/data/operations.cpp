@@ -234,7 +234,8 @@ int Runtime::poll(Context& c, uint64_t flag) {
   if (word.load(std::memory_order_acquire) != 0) return 1;
   if (network_ != nullptr) {
     network_->sender.send_held(c);
-    if (network_->pool.progress(c, c.arrival_slot) && word.load(std::memory_order_acquire) != 0) return 1;
+    if (network_->pool.progress(c, c.arrival_slot) && word.load(std::memory_order_acquire) != 0)
+      return 1;
   }
   if (++c.empty_polls % kPollsPerLook == 0) look_for_deaths();
   return hopeless() ? report_failure() : 0;
@@ -250,7 +251,9 @@ int Runtime::quiet(Context& c, Deadline deadline) {
   return network_ != nullptr ? network_->completion.quiet(c, deadline) : OMPL_OK;
 }
 
-int Runtime::quiet_all(Context& c) { return network_ != nullptr ? network_->completion.quiet_all(c) : OMPL_OK; }
+int Runtime::quiet_all(Context& c) {
+  return network_ != nullptr ? network_->completion.quiet_all(c) : OMPL_OK;
+}
 
 void Runtime::drive(Context& c) {
   if (network_ == nullptr) return;

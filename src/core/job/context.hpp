@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "arch/cpu.hpp"
+#include "core/job/activity.hpp"
 #include "core/memory/allocation.hpp"
 #include "core/network/peer_channel.hpp"
 #include "omnipgas/ompl_ext.h"
@@ -17,40 +18,6 @@
 namespace ompl {
 
 class Runtime;
-
-enum class Call : uint8_t {
-  none,
-  put,
-  get,
-  put_word,
-  put_signal,
-  wait,
-  flush,
-  quiet,
-  handle,
-  wait_until,
-  wait_many,
-  atomic,
-  progress,
-  halo,
-  collective,
-  barrier,
-  alloc,
-  free,
-  finalize
-};
-
-inline constexpr uint32_t kNoRank = UINT32_MAX;
-
-// What a blocked thread waits for. Written when a call begins to block, read by the hang report.
-struct Activity {
-  std::atomic<Call> call{Call::none};  // none: not blocked
-  std::atomic<uint32_t> peer{kNoRank};
-  std::atomic<uint64_t> offset{0};
-  std::atomic<int64_t> since_ns{0};      // steady clock
-  std::atomic<int64_t> last_seen_ns{0};  // when this context last began to block: see Load
-  std::atomic<int> thread{0};            // of the operating system
-};
 
 // The mapped allocation that a thread's implicit context used last, on one rank, with all that a call needs
 // to know of it. Layout and reading side stand in ompl_inline.h; written by its thread, but for the length,
@@ -69,7 +36,7 @@ inline void close_window(ompl_window* window) {
 class alignas(arch::kCacheLine) Context {
  public:
   // --- read on every operation; set by Runtime::open_context() and cleared when the runtime ends
-  uint32_t ranks = 0;   // 0: no runtime any more, so every rank is out of range
+  uint32_t ranks = 0;  // 0: no runtime any more, so every rank is out of range
   // Operations may take the fast paths, which neither count nor look for GPUs. Other threads may end that.
   std::atomic<bool> direct{false};
   uint32_t rank = 0;
@@ -81,8 +48,9 @@ class alignas(arch::kCacheLine) Context {
 
   // --- network
   PeerChannels channels;
-  std::atomic<PeerChannel*> fast{&nobody};    // where the fast paths may go
-  std::atomic<PeerChannel*> holder{nullptr};  // the one channel that holds a put; ompl_free looks at all
+  std::atomic<PeerChannel*> fast{&nobody};  // where the fast paths may go
+  std::atomic<PeerChannel*> holder{
+      nullptr};                 // the one channel that holds a put; ompl_free looks at all
   uint32_t preferred_slot = 0;  // posts go there, if it can be claimed
   uint32_t arrival_slot = 0;    // where the flag came in that ended the last wait
   uint32_t polls = 0;

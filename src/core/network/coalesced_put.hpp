@@ -52,9 +52,7 @@ class CoalescedPut {
   }
 
   // What was taken was posted, and is read until that ticket is complete on that slot.
-  void in_use_until(uint32_t slot, uint64_t ticket) {
-    busy_[current_] = {slot, ticket};
-  }
+  void in_use_until(uint32_t slot, uint64_t ticket) { busy_[current_] = {slot, ticket}; }
   // While it is none: chooses a place for `length` bytes that nothing reads any more, `is_complete(slot, ticket)` being
   // asked. False: all are read.
   template <class IsComplete>

@@ -52,7 +52,8 @@ int Completion::complete(Context& c, Call call, bool signals_too, Deadline deadl
   };
   std::vector<Covered> covered;
   covered.reserve(c.channels.touched().size());
-  for (PeerChannel* const channel : c.channels.touched()) covered.push_back({channel, channel->posts()});
+  for (PeerChannel* const channel : c.channels.touched())
+    covered.push_back({channel, channel->posts()});
 
   std::vector<Mark> marks;
   for (const auto& [channel, posts] : covered) {

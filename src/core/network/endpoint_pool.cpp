@@ -26,9 +26,7 @@ using conduit::Post;
 class EndpointPool::Inbox final : public conduit::Sink {
  public:
   Inbox(EndpointPool& pool, Slot& slot) : pool_(pool), slot_(slot) {}
-  void signal(uint32_t source, const Signal& record) override {
-    pool_.receive(slot_, source, record);
-  }
+  void signal(uint32_t source, const Signal& record) override { pool_.receive(slot_, source, record); }
 
  private:
   EndpointPool& pool_;
@@ -298,8 +296,7 @@ int EndpointPool::completion_status(uint32_t slot, uint32_t rank, uint64_t ticke
 
 int EndpointPool::await(Context& c, uint32_t rank, uint32_t slot, uint64_t ticket, Call call,
                         Deadline deadline) {
-  const Blocked what{
-      .call = call, .peer = rank, .bucket = &runtime_.bucket_any(), .own_end = true};
+  const Blocked what{.call = call, .peer = rank, .bucket = &runtime_.bucket_any(), .own_end = true};
   return Blocker(runtime_, c, what, deadline).run([&] {
     return completion_status(slot, rank, ticket);
   });

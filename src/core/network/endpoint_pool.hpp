@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "conduit/conduit.hpp"
+#include "core/job/activity.hpp"
 #include "core/network/fetches.hpp"
 #include "core/network/slot.hpp"
 #include "core/wait/deadline.hpp"
@@ -18,7 +19,6 @@ namespace ompl {
 
 class Context;
 class Runtime;
-enum class Call : uint8_t;
 
 // A rank's endpoints.
 struct Pool {

@@ -40,12 +40,22 @@ class PeerChannel {
 
   // --- What is outstanding
   [[nodiscard]] bool has_data() const { return has_data_; }
-  [[nodiscard]] uint32_t slot() const { return slot_->index; }  // of the data; of whatever was posted last, if none
-  [[nodiscard]] uint64_t ticket() const { return ticket_; }     // of the last data operation, 0 if it has none
-  [[nodiscard]] uint64_t number() const { return number_; }     // of the same among what slot and rank have been sent
-  [[nodiscard]] uint64_t posts() const { return posts_; }       // data operations and signals so far
-  [[nodiscard]] uint64_t signalled_slots() const { return signalled_slots_; }  // bit i: signals went through slot i
-  [[nodiscard]] int lost() const { return lost_; }  // the error in which a held put ended, until it is told
+  [[nodiscard]] uint32_t slot() const {
+    return slot_->index;
+  }  // of the data; of whatever was posted last, if none
+  [[nodiscard]] uint64_t ticket() const {
+    return ticket_;
+  }  // of the last data operation, 0 if it has none
+  [[nodiscard]] uint64_t number() const {
+    return number_;
+  }  // of the same among what slot and rank have been sent
+  [[nodiscard]] uint64_t posts() const { return posts_; }  // data operations and signals so far
+  [[nodiscard]] uint64_t signalled_slots() const {
+    return signalled_slots_;
+  }  // bit i: signals went through slot i
+  [[nodiscard]] int lost() const {
+    return lost_;
+  }  // the error in which a held put ended, until it is told
   [[nodiscard]] std::vector<OrphanedSegment>& orphans() { return orphans_; }
 
   // Its next operations are on that slot, whose claim the caller holds.
@@ -125,8 +135,7 @@ class PeerChannel {
   static PeerChannel* leading(const Context* known, uint32_t rank);
   bool may_hold(const Context& c, uint64_t offset, std::size_t length) const;
   template <bool WithData>
-  bool post(Context& c, const void* source, uint64_t offset, std::size_t length,
-            uint64_t flag);
+  bool post(Context& c, const void* source, uint64_t offset, std::size_t length, uint64_t flag);
   void note_first(Context& c, bool data);
   bool leave(Context& c, const conduit::Post& refused);
 

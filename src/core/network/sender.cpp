@@ -25,10 +25,8 @@ Sender::Sender(Runtime& runtime, EndpointPool& pool)
       long_put_(capabilities_.segment != 0 ? kPaced * capabilities_.segment : SIZE_MAX) {}
 
 PeerChannel& Sender::find_channel(Context& c, uint32_t rank) {
-  return c.channels.at(rank, [&] {
-    return std::make_unique<PeerChannel>(
-        &pool_, rank, fast_ ? hold_limit_ : 0);
-  });
+  return c.channels.at(
+      rank, [&] { return std::make_unique<PeerChannel>(&pool_, rank, fast_ ? hold_limit_ : 0); });
 }
 
 // A context with data of unknown fate at a rank stays on their slot, so that a signal follows them [14].
@@ -118,10 +116,8 @@ Post Sender::post_put_signal(Context& c, PeerChannel& channel, Slot& slot, const
 // In messages as long as the conduit carries; the first within the deadline.
 int Sender::post_piece(Context& c, PeerChannel& channel, Call call, const Piece& piece,
                        Deadline deadline, bool* pending) {
-  const Blocked what{.call = call,
-                     .peer = channel.rank(),
-                     .offset = piece.offset,
-                     .bucket = &runtime_.bucket_any()};
+  const Blocked what{
+      .call = call, .peer = channel.rank(), .offset = piece.offset, .bucket = &runtime_.bucket_any()};
   for (std::size_t moved = 0; moved < piece.length;) {
     const Piece message{.local = piece.local + moved,
                         .offset = piece.offset + moved,
@@ -153,8 +149,7 @@ int Sender::transfer(Context& c, Call call, uint32_t rank, const Pieces& next, D
 
 // Until the buffer of what was just posted may be reused, or the time is up.
 int Sender::await_source(Context& c, PeerChannel& channel, Call call, Deadline deadline) {
-  const int code =
-      pool_.await(c, channel.rank(), channel.slot(), channel.ticket(), call, deadline);
+  const int code = pool_.await(c, channel.rank(), channel.slot(), channel.ticket(), call, deadline);
   return code == OMPL_ERR_TIMEOUT ? OMPL_PENDING : code;
 }
 
@@ -197,10 +192,8 @@ int Sender::signal(Context& c, uint32_t rank, const Signal& record, Deadline dea
   PeerChannel& to = channel(c, rank);
   to.saw_signal();
   if (const int code = await_order(c, to, deadline); code != OMPL_OK) return code;
-  const Blocked what{.call = Call::put_word,
-                     .peer = rank,
-                     .offset = record.offset,
-                     .bucket = &runtime_.bucket_any()};
+  const Blocked what{
+      .call = Call::put_word, .peer = rank, .offset = record.offset, .bucket = &runtime_.bucket_any()};
   return post(
       c, to, what, deadline, [&] { return claim_for(c, to); },
       [&](Slot& slot) { return post_signal(c, to, slot, record); }, Held::joined);
@@ -214,10 +207,8 @@ int Sender::put_signal(Context& c, const void* source, uint32_t rank, uint64_t o
       !is_long(length, deadline)) {
     PeerChannel& to = channel(c, rank);
     const Piece piece{static_cast<std::byte*>(const_cast<void*>(source)), offset, length};
-    const Blocked what{.call = Call::put_signal,
-                       .peer = rank,
-                       .offset = offset,
-                       .bucket = &runtime_.bucket_any()};
+    const Blocked what{
+        .call = Call::put_signal, .peer = rank, .offset = offset, .bucket = &runtime_.bucket_any()};
     bool pending = false;
     code = post(
         c, to, what, deadline, [&] { return claim_for(c, to); },
@@ -241,10 +232,8 @@ int Sender::put_signal(Context& c, const void* source, uint32_t rank, uint64_t o
 int Sender::fetch(Context& c, uint32_t rank, Signal record, uint64_t* before, Deadline deadline) {
   PeerChannel& to = channel(c, rank);
   if (const int code = await_order(c, to, deadline); code != OMPL_OK) return code;
-  const Blocked what{.call = Call::atomic,
-                     .peer = rank,
-                     .offset = record.offset,
-                     .bucket = &runtime_.bucket_any()};
+  const Blocked what{
+      .call = Call::atomic, .peer = rank, .offset = record.offset, .bucket = &runtime_.bucket_any()};
   const Slot* asked = nullptr;
   int code = post(
       c, to, what, deadline, [&] { return claim_for(c, to); },

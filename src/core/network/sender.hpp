@@ -146,7 +146,7 @@ class Sender {
   const conduit::Capabilities& capabilities_;
   const bool fast_;               // channels may take the fast paths
   const std::size_t hold_limit_;  // bytes of a put that may be held
-  const std::size_t long_put_;  // bytes from which a put goes in segments
+  const std::size_t long_put_;    // bytes from which a put goes in segments
 };
 
 }  // namespace ompl

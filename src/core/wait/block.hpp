@@ -171,7 +171,7 @@ inline void Blocker::progress() {
     extension->idle(*context_);
   if (runtime_.network_ == nullptr) return;
   runtime_.network_->pool.progress(*context_,
-                              what_.flag ? context_->arrival_slot : context_->preferred_slot);
+                                   what_.flag ? context_->arrival_slot : context_->preferred_slot);
 }
 
 }  // namespace ompl

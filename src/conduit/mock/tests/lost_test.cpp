@@ -72,7 +72,8 @@ TEST(MockFailure, R18_NoSignalPassesDataThatAnotherThreadKnowsToBeLost) {
 }
 
 // Held puts are there only where puts and signals are joined.
-const Hostility kJoined{.stalls_sender = true, .max_fused_put = 64, .immediate_puts = true, .spurious_retry = 0};
+const Hostility kJoined{
+    .stalls_sender = true, .max_fused_put = 64, .immediate_puts = true, .spurious_retry = 0};
 
 // Its own endpoint is busy, and the other one cannot send it: the next signal, by the fast path, must not pass it.
 TEST(MockFailure, R18_NoSignalPassesAHeldPutThatIsLostElsewhere) {

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a thread is blocked in.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace ompl {
+
+enum class Call : uint8_t {
+  none,
+  put,
+  get,
+  put_word,
+  put_signal,
+  wait,
+  flush,
+  quiet,
+  handle,
+  wait_until,
+  wait_many,
+  atomic,
+  progress,
+  halo,
+  collective,
+  barrier,
+  alloc,
+  free,
+  finalize
+};
+
+inline constexpr uint32_t kNoRank = UINT32_MAX;
+
+// What a blocked thread waits for. Written when a call begins to block, read by the hang report.
+struct Activity {
+  std::atomic<Call> call{Call::none};  // none: not blocked
+  std::atomic<uint32_t> peer{kNoRank};
+  std::atomic<uint64_t> offset{0};
+  std::atomic<int64_t> since_ns{0};      // steady clock
+  std::atomic<int64_t> last_seen_ns{0};  // when this context last began to block: see Load
+  std::atomic<int> thread{0};            // of the operating system
+};
+
+}  // namespace ompl
