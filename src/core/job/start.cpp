@@ -18,7 +18,7 @@
 namespace ompl {
 namespace {
 
-constexpr uint32_t kMaxSlots = 64;  // Outstanding keeps a bit for each
+constexpr uint32_t kMaxSlots = 64;  // PeerChannel keeps a bit for each
 
 uint64_t random_number() {
   uint64_t number = 0;
