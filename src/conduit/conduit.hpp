@@ -54,7 +54,7 @@ inline constexpr uint64_t kNonceOffset = 256;
 
 // What a signal record is. An update is executed on the word at `offset` by a CPU of the target's node; the
 // rest are the core's own and only pass through. Up to ack_request they take a credit.
-enum class SignalOp : uint8_t { update32, update64, ack_request, ack, credit, reply };
+enum class SignalOp : uint8_t { update32, update64, ack_request, ack, credit, reply, news };
 
 // What an update does to its word; the numbers are those of OMPL_ATOMIC_*.
 enum class Function : uint8_t { fetch, set, add, bit_and, bit_or, bit_xor, compare_swap };

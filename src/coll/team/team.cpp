@@ -166,15 +166,20 @@ void Team::look_at_failures() {
   const auto left = arch::word32(notice + offsetof(Notice, left));
   if (left.load(std::memory_order_acquire) != 0 && broken() == OMPL_OK)
     break_up(OMPL_ERR_MEMORY, "a member has found no memory to take part in a collective");
-  const uint32_t known = runtime_.failures();
+  const uint32_t known = runtime_.failure_events();
   if (known == failures_seen_.load(std::memory_order_relaxed)) return;
   failures_seen_.store(known, std::memory_order_relaxed);
+  uint32_t torn = 0;
   for (const uint32_t rank : ranks_) {
-    const int failure = runtime_.peer(rank).failure.load();
+    const Peer& member = runtime_.peer(rank);
+    torn += member.torn.load() ? 1 : 0;
+    const int failure = member.failure.load();
     if (failure == OMPL_OK) continue;
     break_up(failure, fmt::format("rank {}, of the team, {}", rank,
                                   failure == OMPL_ERR_PEER ? "died" : "is out of reach"));
   }
+  // Whom they have lost is not known: perhaps each other.
+  if (torn > 1) break_up(OMPL_ERR_LINK, "members of the team have lost connections");
 }
 
 }  // namespace ompl::coll

@@ -80,7 +80,13 @@ int Runtime::atomic_nb(Context& c, uint32_t rank, const Signal& record, void* be
 
 int Runtime::test(Context& c, Handle& handle) {
   if (handle.kind == Pending::Kind::none) return 1;
-  const int state = network_->completion.test(c, handle);
+  int state = network_->completion.test(c, handle);
+  // A reply comes by whichever of the target's connections: its death may be known elsewhere.
+  if (state == 0 && handle.kind == Pending::Kind::fetch && !deaths_are_ignored() &&
+      peers_[handle.rank].failure.load() != OMPL_OK) {
+    network_->completion.forget(handle);
+    state = report_failure();
+  }
   if (state != 0) handle.kind = Pending::Kind::none;
   return state;
 }
@@ -93,20 +99,15 @@ int Runtime::progress_and_test(Context& c, Handle& handle) {
 
 int Runtime::await(Context& c, Handle& handle, Deadline deadline) {
   if (handle.kind == Pending::Kind::none) return OMPL_OK;
-  const Blocked what{.call = Call::handle,
-                     .peer = handle.rank,
-                     .bucket = &segment_.header().any,
-                     .own_end = handle.kind != Pending::Kind::fetch};
-  const int code = Blocker(*this, c, what, deadline).run([&] { return test(c, handle); });
-  // A death that the handle itself has not learnt of.
-  if (code == OMPL_ERR_PEER && handle.kind != Pending::Kind::none) network_->completion.forget(handle);
-  return code;
+  const Blocked what{
+      .call = Call::handle, .peer = handle.rank, .bucket = &segment_.header().any, .own_end = true};
+  return Blocker(*this, c, what, deadline).run([&] { return test(c, handle); });
 }
 
 int Runtime::await_some(Context& c, std::span<ompl_handle> handles, std::size_t* indices,
                         std::size_t most, std::size_t* found, Deadline deadline) {
   std::size_t over = 0;
-  const Blocked what{.call = Call::handle, .bucket = &segment_.header().any};
+  const Blocked what{.call = Call::handle, .bucket = &segment_.header().any, .own_end = true};
   const int code = Blocker(*this, c, what, deadline).run([&] {
     bool any = false;
     int error = 0;

@@ -221,7 +221,8 @@ int Runtime::wait_flag(Context& c, uint64_t flag, Call call, uint32_t peer, Dead
                      .peer = peer,
                      .offset = flag,
                      .bucket = &bucket_of(segment_.header(), flag),
-                     .flag = true};
+                     .flag = true,
+                     .world = call == Call::barrier};
   const int code =
       Blocker(*this, c, what, deadline).run([word] { return take<uint32_t>(word) ? 1 : 0; });
   if (network_ != nullptr) network_->pool.note_arrival(c, flag);

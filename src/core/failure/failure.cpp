@@ -37,6 +37,7 @@ void Runtime::look_for_deaths() {
       declare_failed(rank, OMPL_ERR_PEER, "its process ended without ompl_finalize");
     }
   }
+  look_at_news();
   const uint32_t first = looked_from_.load(std::memory_order_relaxed);
   looked_from_.store(size_ - first > kRanksPerLook ? first + kRanksPerLook : 0,
                      std::memory_order_relaxed);
@@ -58,7 +59,11 @@ void Runtime::declare_failed(uint32_t rank, int code, std::string_view how) {
   say_failed(rank, code, how);
   peers_[rank].failure.store(code);
   if (settings_.on_peer_death == "abort") bootstrap_->abort(1, failure_text(rank, code, how));
+  world_.store(world_.load() == OMPL_ERR_PEER ? OMPL_ERR_PEER : code);
   failures_.fetch_add(1, std::memory_order_seq_cst);
+  failure_events_.fetch_add(1);
+  spread(code == OMPL_ERR_PEER, rank);
+  if (code != OMPL_ERR_PEER) spread(false, rank_);
   SegmentHeader& header = segment_.header();
   if (header.any.sleepers.load() != 0) wake(rank_, header, header.any);
   for (Bucket& bucket : header.buckets) {
@@ -93,6 +98,84 @@ int Runtime::report_failure() {
   }
   return fail_quietly(OMPL_ERR_LINK,
                       fmt::format("the connection broke to rank {}", fmt::join(lost, ", ")));
+}
+
+int Runtime::report_world_failure() {
+  if (failures() != 0) return report_failure();
+  return fail_quietly(
+      OMPL_ERR_LINK,
+      "two ranks of the job have lost each other, so no collective of all ranks can end");
+}
+
+// --- News (rule 23). A failure is known where it is noticed: where a process was watched, or a connection broke. Everybody
+// else would wait for ever, so it is told on: to the node through the headers of its segments, to the barrier's neighbours
+// by records, and by each of them again when it is new to it.
+
+void Runtime::spread(bool dead, uint32_t rank) {
+  if (rank >= kNewsRanks) return;
+  for (const uint32_t mate : node_ranks_) {
+    SegmentHeader& header = header_of(bases_[mate]);
+    if (!(dead ? header.dead : header.torn).add(rank)) continue;
+    header.news.fetch_add(1);
+    if (mate != rank_ && header.any.sleepers.load() != 0) wake(mate, header, header.any);
+  }
+  if (network_ == nullptr) return;
+  std::vector<uint32_t> others;
+  const auto add = [&](uint32_t to) {
+    if (bases_[to] == nullptr && peers_[to].failure.load() == OMPL_OK) others.push_back(to);
+  };
+  for (uint64_t distance = 1; distance < size_; distance *= 2) {
+    add(static_cast<uint32_t>((rank_ + distance) % size_));
+    add(static_cast<uint32_t>((rank_ + size_ - distance) % size_));
+  }
+  // One rank of each node tries whether it reaches who is said to be out of reach: it may be dead.
+  if (!dead && rank_ == first_of_node()) add(rank);
+  network_->pool.tell({.offset = rank, .value = dead ? 1U : 0U, .op = SignalOp::news}, others);
+}
+
+// Outside bytes.
+void Runtime::hear(const Signal& news) {
+  if (news.offset >= std::min(size_, kNewsRanks)) return;
+  const auto rank = static_cast<uint32_t>(news.offset);
+  const bool dead = news.value == 1;
+  SegmentHeader& header = segment_.header();
+  if (!(dead ? header.dead : header.torn).has(rank)) learn(dead, rank);
+}
+
+void Runtime::look_at_news() {
+  SegmentHeader& header = segment_.header();
+  const uint32_t now = header.news.load();
+  if (news_seen_.exchange(now) == now) return;
+  for (uint32_t rank = 0; rank < std::min(size_, kNewsRanks); ++rank) {
+    if (header.dead.has(rank)) learn(true, rank);
+    if (header.torn.has(rank)) learn(false, rank);
+  }
+}
+
+void Runtime::learn(bool dead, uint32_t rank) {
+  Peer& peer = peers_[rank];
+  if (peer.departed.load() || (rank == rank_ && dead)) return;
+  if (dead) {
+    declare_failed(rank, OMPL_ERR_PEER, "another rank has noticed it");
+  } else if (!peer.torn.exchange(true)) {
+    int intact = OMPL_OK;
+    world_.compare_exchange_strong(intact, OMPL_ERR_LINK);
+    failure_events_.fetch_add(1);
+    spread(false, rank);
+  }
+  // What the first rank of a node finds out of reach is so for the node.
+  const uint32_t first = first_of_node();
+  if (!dead && rank_ != first && rank != rank_ && rank != first && peers_[first].torn.load() &&
+      bases_[rank] == nullptr)
+    declare_failed(rank, OMPL_ERR_LINK, "the first rank of this node does not reach it");
+}
+
+std::vector<uint32_t> Runtime::failed_ranks() const {
+  std::vector<uint32_t> failed;
+  for (uint32_t rank = 0; rank < size_; ++rank) {
+    if (peers_[rank].failure.load() != OMPL_OK) failed.push_back(rank);
+  }
+  return failed;
 }
 
 // Also of what calls have reported and no look has found yet.

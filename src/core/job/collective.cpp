@@ -2,14 +2,31 @@
 // What all ranks do together: barrier, alloc, free. Protocol rules 5, 20.
 #include "core/job/runtime.hpp"
 #include "core/network/network.hpp"
+#include "core/wait/block.hpp"
 #include "util/status.hpp"
 
 namespace ompl {
+
+namespace {
+
+// A hash of what a rank calls, never 0 (the finalizer of splitmix64).
+uint64_t signature(uint64_t kind, uint64_t argument) {
+  uint64_t x = argument * 4 + kind;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
+  return (x ^ (x >> 31)) | 1;
+}
+
+constexpr uint32_t kUnlike =
+    uint32_t{1} << 20;  // in the word of shortages: ranks whose neighbour calls something else
+
+}  // namespace
 
 // Dissemination barrier (Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", 1988): in
 // round k rank r signals r + 2^k and waits for r - 2^k; ceil(log2 n) rounds. The flags count, so a rank that
 // runs ahead into the next barrier does no harm.
 int Runtime::run_barrier(Context& c, Deadline deadline) {
+  if (world_failure() != OMPL_OK) return report_world_failure();
   if (barrier_round_ == 0 && !barrier_signalled_) {
     if (const int code = quiet(c, deadline); code != OMPL_OK) return code;
   }
@@ -45,42 +62,83 @@ int Runtime::meet_all_ranks(Context& c) {
   return barrier(c);
 }
 
-int Runtime::alloc(Context& c, std::size_t size, uint64_t* offset) {
-  if (size == 0 || offset == nullptr) {
-    return fail(OMPL_ERR_ARG, "ompl_alloc: {}",
-                size == 0 ? "the size is 0" : "the result pointer is null");
-  }
-  const uint64_t begin = allocator_.allocate(size);
-  int code =
-      begin != 0
-          ? commit(begin, size)
-          : fail(OMPL_ERR_MEMORY,
-                 "ompl_alloc: no room for {} bytes in the segment of {}; raise OMPL_SEGMENT_SIZE", size,
-                 segment_.capacity());
-  // Known here before any other rank can use it: the barrier below lets them.
-  if (code == OMPL_OK && !allocations_.insert(begin, size)) {
-    revoke(begin, size, conduits_.size());
-    code = fail(OMPL_ERR_MEMORY, "ompl_alloc: too many allocations");
-  }
+// What the left neighbour calls.
+int Runtime::await_call(Context& c, uint64_t* call) {
+  const auto word = arch::word64(segment_.base() + kCallWord);
+  const Blocked what{.call = Call::barrier,
+                     .offset = kCallWord,
+                     .bucket = &bucket_of(segment_.header(), kCallWord),
+                     .world = true};
+  return Blocker(*this, c, what, Deadline::never()).run([&] {
+    *call = word.load();
+    return *call != 0 ? 1 : 0;
+  });
+}
 
-  // A rank that is short tells all before the barrier. Two flags in turn: a quick rank may already tell of
-  // the next allocation while a slow one still looks at this one's.
-  const uint64_t shortage = kShortageFlag + sizeof(uint32_t) * (allocation_count_++ % 2);
-  for (uint32_t rank = 0; rank < size_ && code != OMPL_OK; ++rank) {
-    const int told = signal_any(c, rank, {.offset = shortage}, Deadline::never());
+// A barrier before which each rank tells its right neighbour what it calls, and whoever is short of memory, or has a
+// neighbour that calls something else, tells all. The word of shortages is one of two in turn: a quick rank may already
+// tell of the next collective while a slow one still looks at this one's.
+int Runtime::agree(Context& c, Collective kind, uint64_t argument, bool short_of_memory,
+                   Agreement* out) {
+  const uint64_t shortage = kShortageFlag + sizeof(uint32_t) * (agreements_++ % 2);
+  const uint64_t call = signature(static_cast<uint64_t>(kind), argument);
+  uint64_t theirs = call;
+  if (size_ > 1) {
+    const Signal mine{.offset = kCallWord, .value = call, .op = SignalOp::update64};
+    int code = signal_any(c, (rank_ + 1) % size_, mine, Deadline::never());
+    if (code == OMPL_OK) code = await_call(c, &theirs);
+    if (code != OMPL_OK) return code;
+    arch::word64(segment_.base() + kCallWord).fetch_sub(theirs);
+  }
+  const uint64_t said = (short_of_memory ? 1 : 0) + (theirs != call ? kUnlike : 0);
+  for (uint32_t rank = 0; rank < size_ && said != 0; ++rank) {
+    const int told = signal_any(c, rank, {.offset = shortage, .value = said}, Deadline::never());
     if (told != OMPL_OK) return told;
   }
   if (const int met = meet_all_ranks(c); met != OMPL_OK) return met;
-  const uint32_t short_ranks = arch::word32(segment_.base() + shortage).exchange(0);
-  if (short_ranks == 0) {
+  const uint32_t heard = arch::word32(segment_.base() + shortage).exchange(0);
+  *out = {.alike = heard < kUnlike, .short_of_memory = heard % kUnlike};
+  return OMPL_OK;
+}
+
+int Runtime::alloc(Context& c, std::size_t size, uint64_t* offset) {
+  const bool usable = size != 0 && offset != nullptr;
+  uint64_t begin = 0;
+  int code = OMPL_OK;
+  if (usable) {
+    begin = allocator_.allocate(size);
+    code = begin != 0 ? commit(begin, size)
+                      : fail(OMPL_ERR_MEMORY,
+                             "ompl_alloc: no room for {} bytes in the segment of {}; raise "
+                             "OMPL_SEGMENT_SIZE",
+                             size, segment_.capacity());
+  }
+  // Known here before any other rank can use it: the barrier below lets them.
+  if (code == OMPL_OK && usable && !allocations_.insert(begin, size)) {
+    revoke(begin, size, conduits_.size());
+    code = fail(OMPL_ERR_MEMORY, "ompl_alloc: too many allocations");
+  }
+  Agreement all;
+  const int met = agree(c, Collective::alloc, usable ? size : 0, code != OMPL_OK, &all);
+  if (met == OMPL_OK && usable && all.alike && all.short_of_memory == 0) {
     *offset = begin;
     return OMPL_OK;
   }
-  if (code == OMPL_OK) revoke(begin, size, conduits_.size());
-  allocations_.erase(begin);
-  if (begin != 0) allocator_.free(begin, size);
-  if (code != OMPL_OK) return code;
-  return fail(OMPL_ERR_MEMORY, "ompl_alloc: {} other rank(s) are short of memory", short_ranks);
+  if (begin != 0) {
+    if (code == OMPL_OK) revoke(begin, size, conduits_.size());
+    allocations_.erase(begin);
+    allocator_.free(begin, size);
+  }
+  if (!usable)
+    return fail(OMPL_ERR_ARG, "ompl_alloc: {}",
+                size == 0 ? "the size is 0" : "the result pointer is null");
+  if (met != OMPL_OK || code != OMPL_OK) return met != OMPL_OK ? met : code;
+  if (!all.alike)
+    return fail(OMPL_ERR_ARG,
+                "ompl_alloc: not all ranks ask for {} bytes, or some call something else; collective "
+                "functions need the same call with the same arguments on every rank",
+                size);
+  return fail(OMPL_ERR_MEMORY, "ompl_alloc: {} other rank(s) are short of memory", all.short_of_memory);
 }
 
 int Runtime::commit(uint64_t begin, std::size_t size) {
@@ -101,12 +159,20 @@ void Runtime::revoke(uint64_t begin, std::size_t size, std::size_t count) {
 
 int Runtime::free(Context& c, uint64_t offset) {
   Extent found;
-  if (!allocations_.find(offset, &found) || found.begin != offset) {
+  const bool usable = allocations_.find(offset, &found) && found.begin == offset;
+  if (usable) {
+    if (const int code = quiet_all(c); code != OMPL_OK) return code;
+  }
+  Agreement all;
+  const int met = agree(c, Collective::free, offset, false, &all);
+  if (!usable)
     return fail(OMPL_ERR_OFFSET,
                 "ompl_free: {:#x} is not what an ompl_alloc returned, or was freed before", offset);
-  }
-  if (const int code = quiet_all(c); code != OMPL_OK) return code;
-  if (const int code = meet_all_ranks(c); code != OMPL_OK) return code;
+  if (met != OMPL_OK) return met;
+  if (!all.alike)
+    return fail(OMPL_ERR_ARG,
+                "ompl_free: not all ranks free {:#x}, or some call something else; nothing was freed",
+                offset);
   allocations_.erase(offset);
   close_windows();
   revoke(offset, found.length, conduits_.size());

@@ -56,6 +56,7 @@ struct Peer {
   int death_fd = -1;    // see conduit::Reach
   int wake_fd = -1;
   std::atomic<int> failure{0};        // OMPL_ERR_PEER: dead; OMPL_ERR_LINK: out of reach
+  std::atomic<bool> torn{false};      // it, or somebody who tried, says that it has lost a connection
   int said = 0;                       // the same, of the last line in the log
   std::atomic<bool> departed{false};  // it has come to ompl_finalize: its end is not its death
 };
@@ -207,7 +208,13 @@ class Runtime {
   // Failures of ranks known; after acknowledge_failures(), which counts the ranks, waits block again until a
   // further one.
   [[nodiscard]] uint32_t failures() const { return failures_.load(std::memory_order_acquire); }
+  // Grows with each of them, and with each rank that is said to have lost a connection.
+  [[nodiscard]] uint32_t failure_events() const {
+    return failure_events_.load(std::memory_order_acquire);
+  }
   uint32_t acknowledge_failures();
+  // Ranks known to be dead or out of reach, ascending.
+  [[nodiscard]] std::vector<uint32_t> failed_ranks() const;
 
   // What every blocked thread waits for, and the state of the endpoints: one line each. Any thread.
   [[nodiscard]] std::string hang_report() const;
@@ -238,6 +245,7 @@ class Runtime {
   [[nodiscard]] unsigned own_cores() const;
   void count_cores();
   void part(Context& context);
+  void leave_word(Context& context);
   void leave();
 
   // Checks of user input; what passes is remembered in the context (operations.cpp). A flag is a word
@@ -290,7 +298,16 @@ class Runtime {
   // Counts the threads that load this node's cores; called by a context that begins to block (block.cpp).
   void note_load(Context& context, int64_t now_ns);
 
-  // Failure (failure.cpp).
+  // Failure (failure.cpp). OMPL_OK, or why collectives of all ranks can never end any more.
+  [[nodiscard]] int world_failure() const {
+    return deaths_are_ignored() ? static_cast<int>(OMPL_OK) : world_.load();
+  }
+  int report_world_failure();
+  // News of failures (rule 23): what a record says, what ranks of the node have written, and telling others.
+  void hear(const Signal& news);
+  void look_at_news();
+  void spread(bool dead, uint32_t rank);
+  void learn(bool dead, uint32_t rank);
   void declare_failed(uint32_t rank, int code, std::string_view how);
   void say_failed(uint32_t rank, int code, std::string_view how);
   [[nodiscard]] bool deaths_are_ignored() const { return settings_.on_peer_death == "ignore"; }
@@ -300,6 +317,13 @@ class Runtime {
   // Collective parts (collective.cpp): memory for an allocation; the rest of the barrier under way.
   int commit(uint64_t begin, std::size_t size);
   void revoke(uint64_t begin, std::size_t size, std::size_t count);
+  enum class Collective : uint64_t { alloc = 1, free, finalize };
+  struct Agreement {
+    bool alike = true;             // all ranks make the same call with the same argument
+    uint32_t short_of_memory = 0;  // ranks
+  };
+  int agree(Context& c, Collective kind, uint64_t argument, bool short_of_memory, Agreement* out);
+  int await_call(Context& c, uint64_t* call);
   int run_barrier(Context& c, Deadline deadline);
   int meet_all_ranks(Context& c);
 
@@ -343,6 +367,9 @@ class Runtime {
   std::mutex declaring_;
   std::mutex saying_;
   std::atomic<uint32_t> failures_{0};
+  std::atomic<uint32_t> failure_events_{0};
+  std::atomic<int> world_{OMPL_OK};
+  std::atomic<uint32_t> news_seen_{0};
   std::atomic<uint32_t> acknowledged_{0};
   std::atomic<int64_t> deaths_looked_ns_{0};
   std::atomic<uint32_t> looked_from_{0};  // the rank at which the next look at the network begins
@@ -350,7 +377,7 @@ class Runtime {
   std::atomic<bool> crowded_{false};  // more threads use the layer on this node than it has cores
   std::atomic<bool> report_requested_{false};
 
-  uint64_t allocation_count_ = 0;
+  uint64_t agreements_ = 0;
   uint32_t barrier_round_ = 0;  // of the barrier under way: one that timed out is gone on with
   bool barrier_signalled_ = false;
   bool barrier_open_ = false;

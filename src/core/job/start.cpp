@@ -181,14 +181,32 @@ int Runtime::finalize(Context& context) {
   const auto note = [&first_error](int code) {
     if (first_error == OMPL_OK) first_error = code;
   };
-  if (first_error == OMPL_OK) note(meet_all_ranks(context));
+  if (first_error == OMPL_OK) {
+    Agreement all;
+    note(agree(context, Collective::finalize, 0, false, &all));
+    if (first_error == OMPL_OK && !all.alike)
+      note(fail(OMPL_ERR_STATE, "ompl_finalize: some ranks call another collective function"));
+  }
   segment_.header().state.store(RankState::departed);
-  if (network_ != nullptr && first_error == OMPL_OK) part(context);
+  if (first_error != OMPL_OK) {
+    leave_word(context);
+  } else if (network_ != nullptr) {
+    part(context);
+  }
   network_.reset();  // others may wait for this rank to leave the network, the launcher for them
   note(bootstrap_->finish());
   leave();
   if (unfinished != OMPL_OK && first_error == OMPL_OK) return fail_quietly(unfinished, why);
   return first_error;
+}
+
+// Whoever leaves before the last barrier says so, lest others wait in it for ever.
+void Runtime::leave_word(Context& context) {
+  if (world_failure() == OMPL_OK) learn(false, rank_);
+  if (network_ == nullptr) return;
+  constexpr int64_t kLimit_ns = 200'000'000;
+  const int64_t limit = now_ns() + kLimit_ns;
+  while (!network_->pool.all_told() && now_ns() < limit) network_->pool.progress(context, 0);
 }
 
 // The last barrier's own signals may still need this rank's progress: it stays until each is applied, or its target

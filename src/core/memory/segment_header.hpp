@@ -22,10 +22,25 @@ struct alignas(arch::kCacheLine) Bucket {
 enum class RankState : uint32_t { joining, active, departed };
 
 inline constexpr uint32_t kBuckets = 64;
-inline constexpr uint64_t kFirstOffset = 8192;  // of the user's memory
-inline constexpr uint32_t kMaxRounds = 32;      // of a dissemination barrier
+inline constexpr uint64_t kFirstOffset = 16384;  // of the user's memory
+inline constexpr uint32_t kMaxRounds = 32;       // of a dissemination barrier
 
 inline constexpr uint32_t kCoreWords = 16;  // 1,024 cores
+
+// What ranks of the node tell each other of a failure: a bit for each rank of the job (rule 23).
+inline constexpr uint32_t kNewsRanks = 32768;  // of further ones there are no news
+struct RankSet {
+  std::atomic<uint64_t> words[kNewsRanks / 64];
+
+  // False: it was there already.
+  bool add(uint32_t rank) {
+    const uint64_t bit = uint64_t{1} << rank % 64;
+    return (words[rank / 64].fetch_or(bit) & bit) == 0;
+  }
+  [[nodiscard]] bool has(uint32_t rank) const {
+    return (words[rank / 64].load(std::memory_order_acquire) >> rank % 64 & 1) != 0;
+  }
+};
 
 struct SegmentHeader {
   // Words 0 .. 63: flags of the layer itself; the only flags an immediate value below 64 can name.
@@ -39,6 +54,9 @@ struct SegmentHeader {
   uint64_t cores[kCoreWords];           // affinity mask of this rank's process
   Bucket any;                           // waiters on several flags, or on completions
   Bucket buckets[kBuckets];
+  std::atomic<uint32_t> news;  // how much was added to these sets
+  RankSet dead;
+  RankSet torn;  // has lost the connection to some other rank
 };
 
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
@@ -49,6 +67,10 @@ static_assert(sizeof(SegmentHeader) <= kFirstOffset);
 // Offsets of the layer's own flags.
 inline constexpr uint64_t barrier_flag(uint32_t round) { return (1 + round) * sizeof(uint32_t); }
 inline constexpr uint64_t kShortageFlag = (1 + kMaxRounds) * sizeof(uint32_t);
+// A word of 64 bits: what the left neighbour calls (rule 20).
+inline constexpr uint64_t kCallWord = (4 + kMaxRounds) * sizeof(uint32_t);
+inline constexpr uint64_t kLayersEnd = kCallWord + sizeof(uint64_t);
+static_assert(kCallWord % sizeof(uint64_t) == 0 && kLayersEnd <= sizeof(SegmentHeader::flags));
 
 inline SegmentHeader& header_of(std::byte* base) { return *reinterpret_cast<SegmentHeader*>(base); }
 

@@ -190,6 +190,8 @@ void EndpointPool::note_arrival(Context& c, uint64_t flag) {
 
 int EndpointPool::turn(Slot& slot) {
   slot.turns.store(slot.turns.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (has_news_.load(std::memory_order_relaxed) && slot.index == 0) [[unlikely]]
+    take_up_news(slot);
   Inbox inbox(*this, slot);
   const int found = slot.endpoint->progress(inbox, kTurnBudget);
   if (!slot.pending_replies.empty()) flush_replies(slot);
@@ -217,6 +219,9 @@ void EndpointPool::receive(Slot& slot, uint32_t source, const Signal& record) {
       return;
     case SignalOp::reply:
       fetches_.answer(source, record);
+      return;
+    case SignalOp::news:
+      runtime_.hear(record);
       return;
     case SignalOp::ack_request:
       from.replies.push_back({.offset = record.offset, .value = record.value, .op = SignalOp::ack});
@@ -253,6 +258,32 @@ void EndpointPool::defer(Slot& slot, uint32_t rank, const Signal& record, uint64
   to.used.store(true);
   to.deferred.push_back({record, ticket});
   note_pending_reply(slot, rank);
+}
+
+void EndpointPool::tell(const Signal& news, std::span<const uint32_t> ranks) {
+  const std::scoped_lock lock(news_mutex_);
+  for (const uint32_t rank : ranks) news_.emplace_back(rank, news);
+  has_news_.store(!news_.empty());
+}
+
+void EndpointPool::take_up_news(Slot& slot) {
+  const std::scoped_lock lock(news_mutex_);
+  for (const auto& [rank, news] : news_) {
+    peer(slot, rank).replies.push_back(news);
+    note_pending_reply(slot, rank);
+  }
+  news_.clear();
+  has_news_.store(false);
+}
+
+bool EndpointPool::all_told() {
+  if (has_news_.load()) return false;
+  Slot& slot = slots_.front();
+  if (!slot.try_claim()) return false;
+  const bool told = std::ranges::all_of(
+      slot.pending_replies, [&](uint32_t rank) { return peer(slot, rank).replies.empty(); });
+  release(slot);
+  return told;
 }
 
 void EndpointPool::flush_replies(Slot& slot) {

@@ -6,7 +6,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "conduit/conduit.hpp"
@@ -97,6 +100,11 @@ class EndpointPool {
   };
   [[nodiscard]] std::vector<Broken> broken_peers(uint32_t first, uint32_t count) const;
 
+  // --- News of failures (rule 23): to the ranks given, by whoever progresses slot 0. Any thread.
+  void tell(const Signal& news, std::span<const uint32_t> ranks);
+  // All of it has been sent, or cannot be.
+  [[nodiscard]] bool all_told();
+
   // --- Sleep
   // For the sentinel: arms every endpoint that can be claimed (the holders of the others arm theirs on
   // release). False: there is work, do not sleep.
@@ -121,6 +129,7 @@ class EndpointPool {
   bool flush_reply(Slot& slot, uint32_t rank);
   bool replies_due(Slot& slot);
   bool send_deferred(Slot& slot, uint32_t rank);
+  void take_up_news(Slot& slot);
   std::atomic<uint32_t>& credit_count(Slot& slot, uint32_t rank);
 
   Runtime& runtime_;
@@ -129,6 +138,9 @@ class EndpointPool {
   std::vector<Slot> slots_;
   std::vector<Pool> pools_;
   Fetches fetches_;
+  std::mutex news_mutex_;
+  std::vector<std::pair<uint32_t, Signal>> news_;  // to be told, and to whom
+  std::atomic<bool> has_news_{false};
   const std::atomic<uint32_t>* sentinel_;
   int epoll_fd_ = -1;
   bool all_have_descriptors_ = false;

@@ -56,7 +56,8 @@ int Sender::post_once_then_rest(Context& c, PeerChannel& channel, Call call, con
   *pending = code == OMPL_PENDING;
   if (code != OMPL_OK && code != OMPL_PENDING) return code;
   const Piece rest{piece.local + first, piece.offset + first, piece.length - first};
-  return post_piece(c, channel, call, rest, Deadline::never(), pending);
+  const int after = post_piece(c, channel, call, rest, Deadline::never(), pending);
+  return after == OMPL_OK ? after : give_up(c, channel, call, *pending, after);
 }
 
 // A signal that goes out by itself, as soon as it may.
@@ -89,7 +90,7 @@ int Sender::put_nb(Context& c, const void* source, uint32_t rank, uint64_t offse
   int code = post_once_then_rest(c, to, Call::put, piece, attempt, &pending);
   if (code == OMPL_OK && record != nullptr && !whole)
     code = signal(c, rank, *record, Deadline::never());
-  if (code != OMPL_OK) return code;
+  if (code != OMPL_OK) return give_up(c, to, Call::put, pending, code);
   if (!pending && (local || handle == nullptr)) return OMPL_OK;  // the source may be reused
   fill(handle, local ? Pending::Kind::local : Pending::Kind::remote, to);
   return OMPL_PENDING;

@@ -142,7 +142,7 @@ int Sender::transfer(Context& c, Call call, uint32_t rank, const Pieces& next, D
   Deadline limit = deadline;
   for (Piece piece; next(&piece); limit = Deadline::never()) {
     const int code = post_piece(c, to, call, piece, limit, &pending);
-    if (code != OMPL_OK) return code;
+    if (code != OMPL_OK) return give_up(c, to, call, pending, code);
   }
   return pending ? await_source(c, to, call, deadline) : OMPL_OK;
 }
@@ -153,10 +153,17 @@ int Sender::await_source(Context& c, PeerChannel& channel, Call call, Deadline d
   return code == OMPL_ERR_TIMEOUT ? OMPL_PENDING : code;
 }
 
+// The rest of a transfer cannot be posted: the caller may have its memory back once nothing reads it any more.
+int Sender::give_up(Context& c, PeerChannel& channel, Call call, bool pending, int code) {
+  if (pending) await_source(c, channel, call, Deadline::never());
+  return code;
+}
+
 int Sender::move(Context& c, PeerChannel& channel, Call call, const Piece& piece, Deadline deadline) {
   bool pending = false;
   const int code = post_piece(c, channel, call, piece, deadline, &pending);
-  return code == OMPL_OK && pending ? await_source(c, channel, call, deadline) : code;
+  if (code != OMPL_OK) return give_up(c, channel, call, pending, code);
+  return pending ? await_source(c, channel, call, deadline) : OMPL_OK;
 }
 
 int Sender::put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,

@@ -115,6 +115,7 @@ class Sender {
   [[nodiscard]] conduit::Post may_signal(PeerChannel& channel);
   int await_order(Context& c, PeerChannel& channel, Deadline deadline);
   int await_source(Context& c, PeerChannel& channel, Call call, Deadline deadline);
+  int give_up(Context& c, PeerChannel& channel, Call call, bool pending, int code);
   template <class Attempt>
   int post_once_then_rest(Context& c, PeerChannel& channel, Call call, const Piece& piece,
                           Attempt attempt, bool* pending);

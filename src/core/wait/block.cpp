@@ -72,6 +72,10 @@ bool Blocker::over(int* code) const {
     *code = runtime_.report_failure();
     return true;
   }
+  if (what_.world && runtime_.world_failure() != OMPL_OK) {
+    *code = runtime_.report_world_failure();
+    return true;
+  }
   if (runtime_.network_ != nullptr) {
     *code = runtime_.network_->pool.conduit().admits();
     if (*code != OMPL_OK) return true;

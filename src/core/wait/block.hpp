@@ -17,6 +17,7 @@ struct Blocked {
   Bucket* bucket = nullptr;  // of the own header, where it sleeps
   bool flag = false;         // for the flag at `offset` of the own segment
   bool background = false;   // a thread that serves others: sleeps at once, and is no load
+  bool world = false;        // needs every rank: any failure in the job ends it, acknowledged or not
   // Only `ready` ends it, or time, for what breaks or dies elsewhere frees none of its buffers.
   bool own_end = false;
 };

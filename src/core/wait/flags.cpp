@@ -39,7 +39,7 @@ void Runtime::wake_own_completions() {
 bool Runtime::apply(const Signal& record, Extent& last, uint64_t* before) {
   const std::size_t size = width_of(record);
   const uint64_t offset = record.offset;
-  const bool layers_own = offset >= barrier_flag(0) && offset <= kShortageFlag + sizeof(uint32_t);
+  const bool layers_own = offset >= barrier_flag(0) && offset < kLayersEnd;
   if (!is_update(record.op) || record.function > Function::compare_swap || offset % size != 0 ||
       (!layers_own && !allocations_.holds(offset, size, &last))) {
     log::warn("dropped a record from outside: operation {}, function {}, offset {:#x}",

@@ -73,6 +73,71 @@ TEST(MockFailure, R18_ABarrierWithADeadRankFails) {
   });
 }
 
+// Only the two at its ends notice the break; the others learn of it from them.
+TEST(MockFailure, R23_CollectivesOfAllRanksEndOnceTwoHaveLostEachOther) {
+  Doomed doomed({.spurious_retry = 0}, {.ranks = 7, .endpoints = 1});
+  std::atomic<uint32_t> done{0};
+  doomed.run([&](Rank& r) {
+    const uint64_t flag = r.allocate(8);
+    doomed.settle(r, flag);
+    if (r.rank == 0) {
+      doomed.wire().break_link(0, 0, 1);
+      while (!is_failure(r.signal(1, flag))) {
+      }
+    }
+    uint64_t more = 0;
+    EXPECT_TRUE(is_failure(r.barrier()));
+    EXPECT_LE(r.failure_ack(), 1) << "who has not lost anybody knows of none";
+    EXPECT_TRUE(is_failure(r.barrier())) << "acknowledged or not";
+    EXPECT_TRUE(is_failure(r.alloc(64, &more)));
+    EXPECT_TRUE(is_failure(r.free(flag)));
+    if (r.rank > 1)
+      ok(r.signal(r.rank == 6 ? 2 : r.rank + 1, flag + 4));  // the others reach each other
+    if (r.rank > 1) ok(r.wait(flag + 4));
+    ++done;
+    while (done < r.size) static_cast<void>(r.poll(flag));
+  });
+}
+
+TEST(MockFailure, R23_EveryRankLearnsOfADeathThatOneHasNoticed) {
+  Doomed doomed({.spurious_retry = 0, .death_notice = false}, {.ranks = 6});
+  std::atomic<uint32_t> done{0};
+  doomed.run([&](Rank& r) {
+    const uint64_t flag = r.allocate(8);
+    doomed.settle(r, flag);
+    if (r.rank == 5) return doomed.wire().kill(5);
+    while (r.rank == 0 && !is_failure(r.signal(5, flag))) {
+    }
+    EXPECT_TRUE(is_failure(r.wait(flag + 4))) << "it waits for nobody in particular";
+    EXPECT_EQ(r.failure_ack(), 1);
+    ++done;
+    while (done < r.size - 1) static_cast<void>(r.poll(flag));
+  });
+}
+
+// A size that differs, or a wrong argument, at one rank.
+TEST(MockCollectives, R20_UnlikeCallsAreAnErrorAtEveryRank) {
+  const auto world =
+      std::make_unique<ThreadWorld>(std::make_unique<MockFabric>(3, Hostility{}), Shape{.ranks = 3});
+  world->run([&](Rank& r) {
+    uint64_t first = 0;
+    ok(r.alloc(64, &first));
+    uint64_t second = 77;
+    EXPECT_EQ(r.alloc(r.rank == 1 ? 65 : 64, &second), OMPL_ERR_ARG);
+    EXPECT_EQ(r.alloc(r.rank == 1 ? 0 : 64, &second), OMPL_ERR_ARG);
+    EXPECT_EQ(r.alloc(64, r.rank == 2 ? nullptr : &second), OMPL_ERR_ARG);
+    EXPECT_EQ(r.rank == 0 ? r.alloc(64, &second) : r.free(first), OMPL_ERR_ARG);
+    EXPECT_EQ(second, 77U);
+    ok(r.alloc(64, &second));
+    const uint64_t other = r.rank == 0 ? second : first;
+    EXPECT_EQ(r.free(other), OMPL_ERR_ARG) << "nothing was freed";
+    ok(r.signal(r.right(), first));
+    ok(r.wait(first));
+    ok(r.free(first));
+    ok(r.free(second));
+  });
+}
+
 TEST(MockFailure, R18_WhatIsOutstandingOnABrokenLinkFails) {
   for (const bool is_put : {true, false}) {
     SCOPED_TRACE(is_put);
@@ -149,7 +214,7 @@ TEST(MockFailure, R18_ALongPutFailsWithOneOfItsLinks) {
 TEST(MockFailure, R11_WhatAwaitsADeadRankEndsWithTheError) {
   for (const bool remote_completion : {true, false}) {
     SCOPED_TRACE(remote_completion);
-    Doomed doomed({.remote_completion = remote_completion});
+    Doomed doomed({.remote_completion = remote_completion, .spurious_retry = 0});
     std::atomic<bool> posted{false};
     doomed.run([&](Rank& r) {
       const uint64_t data = r.allocate(4096);
