@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What ranks tell each other so that strangers cannot: with a hash that needs the job's secret.
+//
+// Each rank publishes a challenge with its address: a number of this process alone. What others prove to it they prove
+// for that challenge, so nothing that was said to one process is of use to say to another.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +13,11 @@
 #include "util/secret.hpp"
 
 namespace ompl::conduit {
+
+// Why bytes that begin otherwise than this conduit's addresses are refused.
+inline constexpr const char* kNotAnAddress =
+    "not an address of this conduit, or published by another version of the library: use one version "
+    "on all ranks";
 
 // What was written, sealed.
 inline std::string seal(ByteWriter& out, std::string_view secret) {
@@ -26,10 +34,10 @@ inline const char* check_seal(ByteReader& in, std::string_view bytes, std::strin
   return nullptr;
 }
 
-// What a rank's messages to another carry.
-inline uint64_t cookie(std::string_view secret, uint32_t source, uint32_t target) {
-  const uint32_t pair[] = {source, target};
-  return keyed_hash(secret, {reinterpret_cast<const char*>(pair), sizeof pair});
+// What the messages of rank `source` to rank `target` carry; `challenge` is the target's. Whoever learns one learns no
+// other, and nothing about the secret.
+inline uint64_t cookie(std::string_view secret, uint32_t source, uint32_t target, uint64_t challenge) {
+  return prove(secret, "cookie", {source, target, challenge})[0];
 }
 
 }  // namespace ompl::conduit

@@ -7,10 +7,12 @@
 #include <cstring>
 #include <type_traits>
 
+#include "conduit/common/sealed.hpp"
+
 namespace ompl::conduit::ofi {
 namespace {
 
-constexpr std::string_view kMagic = "OFI2";
+constexpr std::string_view kMagic = "OFI3";
 
 template <class Integer>
 void append(std::string* out, Integer value) {
@@ -56,6 +58,7 @@ std::string Address::encode() const {
   out += provider;
   out.push_back(static_cast<char>(ip.size()));
   out += ip;
+  append(&out, challenge);
   append(&out, base);
   append(&out, static_cast<uint16_t>(slots.size()));
   for (const Slot& slot : slots) {
@@ -73,9 +76,10 @@ std::string Address::encode() const {
 const char* Address::parse(std::string_view text) {
   Reader in(text);
   Address read;
-  if (in.take(kMagic.size()) != kMagic) return "not an address of this conduit";
+  if (in.take(kMagic.size()) != kMagic) return kNotAnAddress;
   read.provider = in.take(in.number<uint8_t>());
   read.ip = in.take(in.number<uint8_t>());
+  read.challenge = in.number<uint64_t>();
   read.base = in.number<uint64_t>();
   const std::size_t count = in.number<uint16_t>();
   if (!read.ip.empty() && read.ip.size() != sizeof(in_addr) && read.ip.size() != sizeof(in6_addr))

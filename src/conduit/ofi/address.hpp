@@ -24,10 +24,11 @@ struct Address {
 
   std::string provider;     // both sides must use the same
   std::string ip;           // 4 bytes (IPv4) or 16 (IPv6), network byte order; empty: slots have names
+  uint64_t challenge = 0;   // of this process: what others prove to it that they are of the job for
   uint64_t base = 0;        // the segment's address if the provider wants virtual addresses, else 0
   std::vector<Slot> slots;  // at least one
 
-  // The text that is published: about 40 bytes and 10 per slot, or 25 with names of IP.
+  // The text that is published: about 50 bytes and 10 per slot, or 25 with names of IP.
   [[nodiscard]] std::string encode() const;
 
   // Reads encode()'s text back. These are outside bytes: nothing is believed, and nothing is allocated

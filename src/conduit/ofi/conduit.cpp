@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <random>
 
 #include "arch/signals.hpp"
 #include "conduit/ofi/conduit.hpp"
@@ -78,10 +77,7 @@ Capabilities OfiConduit::capabilities() const {
 }
 
 int OfiConduit::open(const Job& job) {
-  if (job.secret.size() > Greeting::kMaxSecret || (job.size > 1 && job.secret.empty())) {
-    return fail(OMPL_ERR_ARG, "the job's secret has {} bytes; 1 to {} are needed", job.secret.size(),
-                Greeting::kMaxSecret);
-  }
+  if (job.size > 1 && job.secret.empty()) return fail(OMPL_ERR_ARG, "the job has no secret");
   const arch::KeptSignals kept;  // libpsm2, which libfabric may load, takes SIGINT, SIGTERM and more
   int result = library_.load();
   if (result == OMPL_OK) result = choose_provider(library_, *job.settings, demands_, &choice_);
@@ -90,12 +86,16 @@ int OfiConduit::open(const Job& job) {
   if (result != OMPL_OK) return result;
 
   peers_.resize(job.size);
-  shared_ = {
-      .library = &library_, .job = &job, .choice = &choice_, .peers = &peers_, .regions = &regions_};
+  own_.challenge = unpredictable_number();
+  shared_ = {.library = &library_,
+             .job = &job,
+             .choice = &choice_,
+             .peers = &peers_,
+             .challenge = own_.challenge,
+             .regions = &regions_};
   own_.provider = choice_.name;
   own_.base = choice_.mr_mode(FI_MR_VIRT_ADDR) ? reinterpret_cast<uint64_t>(job.segment) : 0;
-  std::random_device random;
-  const uint64_t key = uint64_t{random()} << 32 | random();  // for providers that let us choose
+  const uint64_t key = unpredictable_number();  // for providers that let us choose
   for (uint32_t slot = 0; slot < job.slots; ++slot) {
     endpoints_.push_back(std::make_unique<OfiEndpoint>(shared_, slot));
     result = endpoints_.back()->open(key, &own_);

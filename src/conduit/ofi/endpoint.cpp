@@ -110,7 +110,7 @@ int OfiEndpoint::open_receives() {
   int result = 0;
   if (addressed_) {
     const bool puts_too = numbered_ || shared_.choice->registers;
-    const std::size_t room = std::max(sizeof(Hello), puts_too ? copy_limit_ : 0);
+    const std::size_t room = std::max(sizeof(Greeting), puts_too ? copy_limit_ : 0);
     bounce_ = std::make_unique<std::byte[]>(FabricOperationPool::kCount * room);
     operations_.hand_out(bounce_.get(), room);
     result = memory_.open_bounce(bounce_.get(), FabricOperationPool::kCount * room);
@@ -399,7 +399,7 @@ bool OfiEndpoint::take_error() {
 }
 
 bool OfiEndpoint::post_receive(Receive* receive) {
-  const std::size_t room = addressed_ ? sizeof(Hello) : sizeof(Message);
+  const std::size_t room = addressed_ ? sizeof(Greeting) : sizeof(Message);
   return fi_recv(resources_.receiver.get(), receive->bytes.data(), room, memory_.receives(),
                  FI_ADDR_UNSPEC, receive) == 0;
 }

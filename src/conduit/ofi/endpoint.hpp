@@ -44,8 +44,8 @@ class OfiEndpoint final : public LinkedEndpoint<OfiEndpoint>, public MessageSend
  private:
   // A receive buffer for one message; the context of its request.
   struct Receive {
-    fi_context2 scratch;                         // the provider's, see FabricOperation
-    std::array<std::byte, sizeof(Hello)> bytes;  // the longest
+    fi_context2 scratch;                            // the provider's, see FabricOperation
+    std::array<std::byte, sizeof(Greeting)> bytes;  // the longest
   };
   // A request about to be posted.
   struct Request {

@@ -34,14 +34,20 @@ Greeting FabricLinks::greeting_for(const FabricLink& link) const {
   greeting.rank = shared_.job->rank;
   greeting.slot = slot_;
   greeting.target_slot = link.slot;
-  greeting.sign(shared_.job->secret);
+  greeting.asked = (*shared_.peers)[link.rank].challenge;
   return greeting;
+}
+
+bool FabricLinks::is_for_us(const Greeting& greeting) const {
+  const Job& job = *shared_.job;
+  return greeting.magic == Greeting::kMagic && greeting.target_slot == slot_ &&
+         greeting.rank < job.size && greeting.rank != job.rank &&
+         greeting.slot < (*shared_.peers)[greeting.rank].slots.size();
 }
 
 bool FabricLinks::is_admissible(const Greeting& greeting) const {
   const Job& job = *shared_.job;
-  return greeting.is_signed(job.secret) && greeting.target_slot == slot_ && greeting.rank < job.size &&
-         greeting.rank != job.rank && greeting.slot < (*shared_.peers)[greeting.rank].slots.size();
+  return is_for_us(greeting) && greeting.is_signed(job.rank, shared_.challenge, job.secret);
 }
 
 FabricLink& FabricLinks::link_of(const Greeting& greeting) {
@@ -89,6 +95,7 @@ void FabricLinks::fail(FabricLink& link, int code, std::string_view why) {
   link.up = false;
   link.connection.reset();
   link.request.reset();
+  link.ask_again = 0;
   if (link.probing) --probes_;
   link.probing = false;
   set_waiting(link, false);

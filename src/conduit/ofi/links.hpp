@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,6 +32,7 @@ struct SharedState {
   const Job* job = nullptr;
   const ProviderChoice* choice = nullptr;
   const std::vector<Address>* peers = nullptr;  // by rank; without slots if another conduit reaches it
+  uint64_t challenge = 0;                       // that this process has published
   const RegisteredRanges* regions = nullptr;    // of ompl_register()
 };
 
@@ -63,19 +65,25 @@ struct FabricLink : LinkState {
   // Of MsgPeers
   Fid<fid_ep> connection;   // accepted, or our request was
   Fid<fid_ep> request;      // ours, not answered yet
+  Greeting asked;           // what it says
   int64_t probe_until = 0;  // ms
+  int64_t ask_again =
+      0;  // ms: a request failed for want of an answer, and the next is due then; 0: none is
+  int64_t ask_until = 0;  // ms
+  int64_t pause = 0;      // ms, between requests
 
   // Of RdmPeers
-  bool greeted = false;      // our Hello is sent,
-  bool known = false;        // theirs is here
-  uint32_t their_place = 0;  // what it told
-  uint64_t their_cookie = 0;
-  uint16_t written = 0;  // writes and messages there,
+  bool greeted = false;       // our greeting is sent,
+  bool known = false;         // theirs is here
+  uint32_t their_place = 0;   // what it told
+  uint64_t their_cookie = 0;  // of what goes there,
+  uint64_t our_cookie = 0;    // and of what comes
+  uint16_t written = 0;       // writes and messages there,
   uint16_t sent = 0;
   uint16_t arrived = 0;  // and here
   uint16_t heard = 0;
   bool untold = false;    // it failed, and the other side is to know
-  bool spoke = false;     // more than a Hello came
+  bool spoke = false;     // more than a greeting came
   bool lively = false;    // something came since the last look, which was at
   int64_t looked_at = 0;  // ms
   int unanswered = 0;     // looks since anything came, up to a few
@@ -127,8 +135,19 @@ class FabricLinks {
   // Asks the other side: `link` is neither up nor waiting nor failed.
   virtual void begin(FabricLink& link) = 0;
 
+  // Whether it speaks of this endpoint and one of another rank; is_admissible(): and proves that it is from there.
+  [[nodiscard]] bool is_for_us(const Greeting& greeting) const;
   [[nodiscard]] bool is_admissible(const Greeting& greeting) const;
+  // Not signed yet.
   [[nodiscard]] Greeting greeting_for(const FabricLink& link) const;
+  void sign(const FabricLink& link, Greeting* greeting) const {
+    greeting->sign(link.rank, shared_.job->secret);
+  }
+  // Warns of the first stranger, and then of the second, the fourth, the eighth ...
+  template <class Text>
+  void warn_of_stranger(Text&& text) {
+    if (std::has_single_bit(++strangers_)) text(strangers_);
+  }
   // The link that the other side's greeting is about, new if need be.
   FabricLink& link_of(const Greeting& greeting);
   void came_up(FabricLink& link);
@@ -152,6 +171,7 @@ class FabricLinks {
   Losses losses_;
   std::atomic<uint32_t> up_{0};
   int waiting_ = 0;  // links
+  uint64_t strangers_ = 0;
 };
 
 // The context of a request to libfabric.

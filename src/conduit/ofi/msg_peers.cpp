@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include "arch/clock.hpp"
 #include "util/log.hpp"
@@ -12,20 +13,21 @@
 namespace ompl::conduit::ofi {
 namespace {
 
-constexpr std::size_t kGreetingHead = offsetof(Greeting, secret);
 constexpr int64_t kProbeMs = 500;
+// A request that ended without an answer is made again, after pauses that grow, for so long.
+constexpr int64_t kAskForMs = 20'000;
+constexpr int64_t kFirstPauseMs = 5;
+constexpr int64_t kLastPauseMs = 500;
+constexpr const char* kForeign =
+    "another job's process answers at its address, so its own ended or the address leads elsewhere";
 
-const char* text(Refusal refusal) {
-  return refusal == Refusal::stranger ? "refused: another job listens there"
-                                      : "refused: it was broken before";
-}
-
-Refusal refusal_of(const fi_eq_err_entry& error) {
-  Refusal refusal = Refusal::none;
-  if (error.err == FI_ECONNREFUSED && error.err_data_size == sizeof refusal) {
-    std::memcpy(&refusal, error.err_data, sizeof refusal);
-  }
-  return refusal;
+// A structure of the wire, if these are the bytes of one.
+template <class Structure>
+std::optional<Structure> read(const void* bytes, std::size_t length) {
+  Structure out;
+  if (length != sizeof out) return std::nullopt;
+  std::memcpy(&out, bytes, sizeof out);
+  return out;
 }
 
 bool is_request(const FabricLink& link, const fid* endpoint) {
@@ -34,33 +36,59 @@ bool is_request(const FabricLink& link, const fid* endpoint) {
 
 }  // namespace
 
+// --- Requests ------------------------------------------------------------------------------------------
+
 void MsgPeers::request(FabricLink& link) {
+  link.pause = kFirstPauseMs;
+  link.ask_until = link.probing ? link.probe_until : arch::now_ms() + kAskForMs;
+  make_request(link);
+}
+
+void MsgPeers::make_request(FabricLink& link) {
   const Address& peer = (*shared_.peers)[link.rank];
   const sockaddr_storage listener = peer.listener(peer.slots[link.slot]);
-  const Greeting greeting = greeting_for(link);
+  link.ask_again = 0;
+  link.asked = greeting_for(link);
+  link.asked.challenge = unpredictable_number();
+  if (link.probing) {
+    link.asked.kind = GreetingKind::probe;
+  } else {
+    sign(link, &link.asked);
+  }
   int result = 0;
   link.request = resources_.make_endpoint(shared_.choice->info.get(), &link, &result);
-  if (result == 0) {
-    result =
-        fi_connect(link.request.get(), &listener, &greeting, kGreetingHead + greeting.secret_length);
-  }
-  if (result != 0) return fail(link, OMPL_ERR_LINK, shared_.library->text(result));
+  if (result == 0) result = fi_connect(link.request.get(), &listener, &link.asked, sizeof link.asked);
+  if (result != 0 && !is_put_off(link)) return fail(link, OMPL_ERR_LINK, shared_.library->text(result));
   recount(link);
 }
 
+// The request came to nothing, which proves nothing: another one is made later. False: that has been tried for long
+// enough.
+bool MsgPeers::is_put_off(FabricLink& link) {
+  const int64_t now = arch::now_ms();
+  if (now >= link.ask_until) return false;
+  link.request.reset();
+  link.ask_again = now + link.pause;
+  link.pause = std::min(2 * link.pause, kLastPauseMs);
+  return true;
+}
+
 // A probe without an answer: the network is gone, and whether the rank lives cannot be known.
-void MsgPeers::end_probes() {
-  if (probes_ == 0) return;
+void MsgPeers::look_at_clock() {
+  if (probes_ == 0 && !connecting()) return;
   const int64_t now = arch::now_ms();
   for (const auto& link : all()) {
+    if (link->ask_again != 0 && now >= link->ask_again) make_request(*link);
     if (link->probing && now > link->probe_until) fail(*link, OMPL_ERR_LINK, link->why);
   }
 }
 
 // It waits for an answer to its request, or for its connection's completion.
 void MsgPeers::recount(FabricLink& link) {
-  set_waiting(link, link.request || (link.connection && !link.up));
+  set_waiting(link, link.request || link.ask_again != 0 || (link.connection && !link.up));
 }
+
+// --- Events --------------------------------------------------------------------------------------------
 
 int MsgPeers::progress() {
   // An event and the private data that follows it.
@@ -72,27 +100,29 @@ int MsgPeers::progress() {
     if (length == -FI_EAVAIL) {
       fi_eq_err_entry error{};
       if (fi_eq_readerr(resources_.events.get(), &error, 0) <= 0 || error.fid == nullptr) continue;
-      ended(error.fid, error.err, refusal_of(error));
-    } else if (length <= 0) {
-      end_probes();
+      const auto answer = read<Answer>(error.err_data, error.err_data_size);
+      ended(error.fid, error.err, error.err == FI_ECONNREFUSED && answer ? &*answer : nullptr);
+      continue;
+    }
+    if (length <= 0) {
+      look_at_clock();
       return taken;
-    } else if (kind == FI_CONNREQ) {
-      requested(event.info,
-                std::string_view(buffer.data(), static_cast<std::size_t>(length)).substr(sizeof event));
+    }
+    const auto data =
+        std::string_view(buffer.data(), static_cast<std::size_t>(length)).substr(sizeof event);
+    if (kind == FI_CONNREQ) {
+      requested(event.info, data);
     } else if (kind == FI_CONNECTED) {
-      connected(event.fid);
+      connected(event.fid, data);
     } else if (kind == FI_SHUTDOWN) {
-      ended(event.fid, FI_ECONNRESET, Refusal::none);
+      ended(event.fid, FI_ECONNRESET, nullptr);
     }
   }
 }
 
 // The link that the request is for, or null and why not.
-FabricLink* MsgPeers::admissible(std::string_view data, Refusal* refusal) {
-  Greeting greeting;
-  std::copy_n(data.data(), std::min(data.size(), sizeof greeting), reinterpret_cast<char*>(&greeting));
-  if (data.size() < kGreetingHead || data.size() != kGreetingHead + greeting.secret_length ||
-      !is_admissible(greeting)) {
+FabricLink* MsgPeers::admissible(const Greeting& greeting, Refusal* refusal) {
+  if (greeting.kind != GreetingKind::connection || !is_admissible(greeting)) {
     *refusal = Refusal::stranger;
     return nullptr;
   }
@@ -107,55 +137,104 @@ FabricLink* MsgPeers::admissible(std::string_view data, Refusal* refusal) {
 
 void MsgPeers::requested(fi_info* request, std::string_view data) {
   const Info owner = shared_.library->own(request);
+  const Greeting greeting = read<Greeting>(data.data(), data.size()).value_or(Greeting{.magic = 0});
+  if (greeting.kind == GreetingKind::probe && is_for_us(greeting))
+    return answer_no(request, greeting, Refusal::broken);
   Refusal refusal = Refusal::none;
-  FabricLink* link = admissible(data, &refusal);
+  FabricLink* link = admissible(greeting, &refusal);
   if (refusal == Refusal::stranger) {
-    log::warn("ofi: refused a connection from {} that does not belong to this job",
-              ip_text(static_cast<const sockaddr*>(request->dest_addr)));
+    warn_of_stranger([&](uint64_t times) {
+      log::warn("ofi: refused a connection from {} that does not belong to this job ({} times so far)",
+                ip_text(static_cast<const sockaddr*>(request->dest_addr)), times);
+    });
   }
-  if (link != nullptr && !accept(*link, request)) refusal = Refusal::broken;
-  if (refusal == Refusal::none) return;
-  fi_reject(resources_.listener.get(), request->handle, &refusal, sizeof refusal);
+  if (link != nullptr && !accept(*link, request, greeting)) refusal = Refusal::broken;
+  if (refusal != Refusal::none) answer_no(request, greeting, refusal);
+}
+
+// To who does not know the secret nothing is proven.
+void MsgPeers::answer_no(fi_info* request, const Greeting& greeting, Refusal refusal) {
+  Answer answer{.refusal = refusal};
+  const Job& job = *shared_.job;
+  if (refusal != Refusal::stranger)
+    answer.proof = answer.proof_of(job.rank, slot_, greeting, job.secret);
+  fi_reject(resources_.listener.get(), request->handle, &answer, sizeof answer);
 }
 
 // A request of our own stays: the lower rank is about to refuse it.
-bool MsgPeers::accept(FabricLink& link, fi_info* request) {
+bool MsgPeers::accept(FabricLink& link, fi_info* request, const Greeting& greeting) {
+  Answer answer;
+  answer.proof = answer.proof_of(shared_.job->rank, slot_, greeting, shared_.job->secret);
   int result = 0;
   link.connection = resources_.make_endpoint(request, &link, &result);
-  if (result == 0) result = fi_accept(link.connection.get(), nullptr, 0);
+  if (result == 0) result = fi_accept(link.connection.get(), &answer, sizeof answer);
   if (result != 0) {
     fail(link, OMPL_ERR_LINK, shared_.library->text(result));
     return false;
   }
+  link.ask_again = 0;
   recount(link);
   return true;
 }
 
-void MsgPeers::connected(fid* endpoint) {
+// Whether the other side of the link says so, about the request that is under way.
+bool MsgPeers::is_proven(const FabricLink& link, const Answer& answer) const {
+  return answer.magic == Greeting::kMagic &&
+         same_proof(answer.proof,
+                    answer.proof_of(link.rank, link.slot, link.asked, shared_.job->secret));
+}
+
+void MsgPeers::connected(fid* endpoint, std::string_view data) {
   FabricLink& link = *static_cast<FabricLink*>(endpoint->context);
-  if (link.probing) return fail(link, OMPL_ERR_LINK, link.why);
-  if (is_request(link, endpoint)) link.connection = std::move(link.request);
+  if (is_request(link, endpoint)) {
+    const auto answer = read<Answer>(data.data(), data.size());
+    if (!answer || answer->refusal != Refusal::none || !is_proven(link, *answer)) {
+      if (link.connection) {  // the other side's request came in its place
+        link.request.reset();
+        return recount(link);
+      }
+      return refused(link, {.refusal = Refusal::stranger});
+    }
+    if (link.probing) return fail(link, OMPL_ERR_LINK, link.why);
+    link.connection = std::move(link.request);
+  } else if (link.probing) {
+    return fail(link, OMPL_ERR_LINK, link.why);
+  }
   link.endpoint = link.connection.get();
   came_up(link);
   recount(link);
 }
 
 // A connection ended, or a request of ours was answered by no.
-void MsgPeers::ended(fid* endpoint, int error, Refusal refusal) {
+void MsgPeers::ended(fid* endpoint, int error, const Answer* answer) {
   FabricLink& link = *static_cast<FabricLink*>(endpoint->context);
   if (!is_request(link, endpoint)) return lost(link, "closed by the other side, or broken");
-  const bool nobody = refusal == Refusal::none && (error == FI_ECONNREFUSED || error == FI_ECONNRESET);
-  if (link.probing) {
-    if (nobody) link.why = "its process ended";
-    fail(link, nobody ? OMPL_ERR_PEER : OMPL_ERR_LINK, link.why);
-  } else if (refusal == Refusal::busy || link.connection) {
-    link.request.reset();  // the other side's request came, or comes, in its place
+  if (!link.probing && link.connection) {  // the other side's request came in its place
+    link.request.reset();
     recount(link);
-  } else if (nobody) {
-    fail(link, OMPL_ERR_PEER, "nobody listens there: its process ended");
+  } else if (answer != nullptr) {
+    refused(link, is_proven(link, *answer) ? *answer : Answer{.refusal = Refusal::stranger});
+  } else if (error == FI_ECONNREFUSED) {
+    fail(link, OMPL_ERR_PEER,
+         link.probing ? "its process ended" : "nobody listens there: its process ended");
+  } else if (is_put_off(link)) {
+    recount(link);
   } else {
-    fail(link, OMPL_ERR_LINK,
-         refusal != Refusal::none ? text(refusal) : shared_.library->strerror(error));
+    fail(link, OMPL_ERR_LINK, link.probing ? link.why : shared_.library->strerror(error));
+  }
+}
+
+// By an answer that is proven; Refusal::stranger: that is not.
+void MsgPeers::refused(FabricLink& link, const Answer& answer) {
+  if (answer.refusal == Refusal::stranger) {
+    fail(link, link.probing ? OMPL_ERR_PEER : OMPL_ERR_LINK, kForeign);
+  } else if (link.probing) {
+    fail(link, OMPL_ERR_LINK, link.why);
+  } else if (answer.refusal == Refusal::busy) {
+    link.request.reset();  // the other side's request comes in its place
+    recount(link);
+  } else {
+    fail(link, OMPL_ERR_LINK, "refused: it was broken before");
   }
 }
 
@@ -165,6 +244,7 @@ void MsgPeers::lost(FabricLink& link, std::string_view why) {
   take_down(link, why);
   link.connection.reset();
   link.request.reset();
+  link.ask_again = 0;
   link.probe_until = arch::now_ms() + kProbeMs;
   request(link);
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Links that are connections of their own (FI_EP_MSG). When both sides ask for one at once the lower rank's
-// request wins [12]. A request carries the job's secret; without it the listener refuses.
+// request wins [12]. A request proves that it comes from a rank of the job, and so does its answer: a listener
+// refuses strangers, and who asks believes nobody who has got hold of a rank's port.
 //
-// If a connection ends without a goodbye the other side is probed by a request: it refuses, then the
-// connection broke; nobody listens, then the rank is dead.
+// If a connection ends without a goodbye the other side is probed by a request: it answers, then the
+// connection broke; no rank of the job listens there, then the rank is dead. A request that ends without an answer, as
+// where the other side has no descriptor left for it, is made again for a while.
 #pragma once
 
 #include "conduit/ofi/links.hpp"
@@ -20,12 +22,17 @@ class MsgPeers final : public FabricLinks {
  private:
   void begin(FabricLink& link) override { request(link); }
   void request(FabricLink& link);
-  FabricLink* admissible(std::string_view data, Refusal* refusal);
+  void make_request(FabricLink& link);
+  bool is_put_off(FabricLink& link);
+  [[nodiscard]] bool is_proven(const FabricLink& link, const Answer& answer) const;
+  FabricLink* admissible(const Greeting& greeting, Refusal* refusal);
+  void answer_no(fi_info* request, const Greeting& greeting, Refusal refusal);
   void requested(fi_info* request, std::string_view data);
-  bool accept(FabricLink& link, fi_info* request);
-  void connected(fid* endpoint);
-  void ended(fid* endpoint, int error, Refusal refusal);
-  void end_probes();
+  bool accept(FabricLink& link, fi_info* request, const Greeting& greeting);
+  void connected(fid* endpoint, std::string_view data);
+  void ended(fid* endpoint, int error, const Answer* answer);
+  void refused(FabricLink& link, const Answer& answer);
+  void look_at_clock();
   void recount(FabricLink& link);
 };
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <random>
 
 #include "arch/clock.hpp"
 #include "util/log.hpp"
@@ -17,12 +16,7 @@ constexpr int64_t kLookEveryMs = 100;
 constexpr int64_t kProbeEveryMs = 5;  // while one is under way
 constexpr int64_t kSilenceMs = 2000;  // of a link that is up, until its other side is asked;
 constexpr int kMostPatience = 2;      // twice as long after each question without an answer, so often
-constexpr int64_t kGreetMs = 300;     // of one that is not: then also the Hello is said again
-
-uint64_t random_number() {
-  std::random_device random;
-  return uint64_t{random()} << 32 | random();
-}
+constexpr int64_t kGreetMs = 300;     // of one that is not: then also the greeting is said again
 
 }  // namespace
 
@@ -31,8 +25,7 @@ RdmPeers::RdmPeers(const SharedState& shared, const Resources& resources, uint32
     : FabricLinks(shared, resources, slot),
       sender_(sender),
       numbered_(shared.choice->numbered),
-      over_tcp_(shared.choice->over_tcp),
-      cookie_(random_number()) {}
+      over_tcp_(shared.choice->over_tcp) {}
 
 // --- Coming up -----------------------------------------------------------------------------------------
 
@@ -45,6 +38,10 @@ void RdmPeers::begin(FabricLink& link) {
 // The name is outside bytes, and libfabric reads on from it as far as its kind of address goes.
 bool RdmPeers::insert(FabricLink& link) {
   if (link.endpoint != nullptr) return true;
+  const Job& job = *shared_.job;
+  link.their_cookie = Pair{job.rank, slot_, link.rank, link.slot}.cookie(
+      (*shared_.peers)[link.rank].challenge, job.secret);
+  link.our_cookie = Pair{link.rank, link.slot, job.rank, slot_}.cookie(shared_.challenge, job.secret);
   if (numbered_ && link.place >= Numbered::kMaxLinks) {
     fail(link, OMPL_ERR_LINK, "this endpoint has too many peers");
     return false;
@@ -60,27 +57,29 @@ bool RdmPeers::insert(FabricLink& link) {
 }
 
 void RdmPeers::greet(FabricLink& link) {
-  const Hello hello{
-      .greeting = greeting_for(link), .link = link.place, .knows = link.known, .cookie = cookie_};
-  link.greeted = sender_.send_message(link, &hello, sizeof hello);
+  Greeting greeting = greeting_for(link);
+  greeting.link = link.place;
+  greeting.knows = link.known;
+  sign(link, &greeting);
+  link.greeted = sender_.send_message(link, &greeting, sizeof greeting);
   replies_pending_ = replies_pending_ || !link.greeted;
   if (link.greeted && link.known && !link.up && link.failure == OMPL_OK) came_up(link);
 }
 
-void RdmPeers::greeted_by(const Hello& hello) {
-  if (!is_admissible(hello.greeting)) {
-    log::warn("ofi: dropped a greeting that does not belong to this job");
-    return;
+void RdmPeers::greeted_by(const Greeting& greeting) {
+  if (!is_admissible(greeting)) {
+    return warn_of_stranger([](uint64_t times) {
+      log::warn("ofi: dropped a greeting that does not belong to this job ({} times so far)", times);
+    });
   }
-  FabricLink& link = link_of(hello.greeting);
+  FabricLink& link = link_of(greeting);
   if (link.failure != OMPL_OK || link.probing || link.spoke) return;  // overheard and said again
-  link.their_place = hello.link;
-  link.their_cookie = hello.cookie;
+  link.their_place = greeting.link;
   const bool again = link.known;
   link.known = true;
   if (!insert(link)) return;
   if (!link.up) set_waiting(link, true);
-  if (!link.greeted || (again && hello.knows == 0)) {
+  if (!link.greeted || (again && greeting.knows == 0)) {
     greet(link);  // again: ours was lost
   } else {
     came_up(link);
@@ -106,16 +105,16 @@ bool RdmPeers::in_order(FabricLink& link, bool nothing_is_missing) {
 }
 
 bool RdmPeers::take_in(const void* bytes, std::size_t length, uint32_t* source, Signal* record) {
-  if (length == sizeof(Hello)) {
-    Hello hello;
-    std::memcpy(&hello, bytes, sizeof hello);
-    greeted_by(hello);
+  if (length == sizeof(Greeting)) {
+    Greeting greeting;
+    std::memcpy(&greeting, bytes, sizeof greeting);
+    greeted_by(greeting);
     return false;
   }
   Sealed sealed;
   if (length == sizeof sealed) {
     std::memcpy(&sealed, bytes, sizeof sealed);
-    if (sealed.cookie == cookie_ && sealed.link < all().size()) {
+    if (sealed.link < all().size() && sealed.cookie == all()[sealed.link]->our_cookie) {
       FabricLink& link = *all()[sealed.link];
       if (link.failure != OMPL_OK && !link.departed) {
         if (sealed.message.op != kBroken) tell(link);
@@ -126,7 +125,10 @@ bool RdmPeers::take_in(const void* bytes, std::size_t length, uint32_t* source, 
       return in_order(link, all_is_there) && opened(link, sealed.message, source, record);
     }
   }
-  log::warn("ofi: dropped a message of {} bytes that does not belong to this job", length);
+  warn_of_stranger([length](uint64_t times) {
+    log::warn("ofi: dropped a message of {} bytes that does not belong to this job ({} times so far)",
+              length, times);
+  });
   return false;
 }
 

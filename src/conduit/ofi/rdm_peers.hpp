@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Links through one endpoint and an address vector (FI_EP_RDM), where the provider has the connections, if
-// there are any, and tells nothing of them. Both sides say Hello once, with the job's secret and a cookie; what
-// comes without the cookie is dropped. Where the provider would make a broken connection anew, everything is
+// there are any, and tells nothing of them. Both sides greet each other once, and prove that they know the job's
+// secret; what comes later without the cookie of the pair is dropped. Where the provider would make a broken connection anew, everything is
 // numbered: a gap is the end of the link, on both sides. Who has been silent is asked, and over TCP its
 // kernel too.
 #pragma once
@@ -40,7 +40,7 @@ class RdmPeers final : public FabricLinks {
   void begin(FabricLink& link) override;
   bool insert(FabricLink& link);
   void greet(FabricLink& link);
-  void greeted_by(const Hello& hello);
+  void greeted_by(const Greeting& greeting);
   bool opened(FabricLink& link, const Message& message, uint32_t* source, Signal* record);
   bool in_order(FabricLink& link, bool nothing_is_missing);
   bool send_control(FabricLink& link, uint8_t op);
@@ -53,8 +53,7 @@ class RdmPeers final : public FabricLinks {
   MessageSender& sender_;
   const bool numbered_;
   const bool over_tcp_;
-  const uint64_t cookie_;
-  bool replies_pending_ = false;  // Hellos that could not be sent yet
+  bool replies_pending_ = false;  // greetings that could not be sent yet
   int64_t next_look_ = 0;         // ms
   LivenessProbe probe_{LivenessProbe::Rule::kept};
   FabricLink* probed_ = nullptr;

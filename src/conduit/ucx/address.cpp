@@ -5,12 +5,13 @@
 
 namespace ompl::conduit::ucx {
 namespace {
-constexpr std::string_view kMagic = "UCX1";
+constexpr std::string_view kMagic = "UCX2";
 }
 
 std::string Address::encode(std::string_view secret) const {
   ByteWriter out;
-  out.add(kMagic).add(version).add(base).add(key).add(static_cast<uint32_t>(slots.size()));
+  out.add(kMagic).add(version).add(challenge).add(base).add(key).add(
+      static_cast<uint32_t>(slots.size()));
   for (const std::string& slot : slots) out.add(std::string_view(slot));
   return seal(out, secret);
 }
@@ -20,8 +21,9 @@ const char* Address::parse(std::string_view bytes, std::string_view secret) {
   std::string magic;
   Address read;
   uint32_t count = 0;
-  if (!in.get(&magic) || magic != kMagic) return "not an address of this conduit";
+  if (!in.get(&magic) || magic != kMagic) return kNotAnAddress;
   in.get(&read.version);
+  in.get(&read.challenge);
   in.get(&read.base);
   in.get(&read.key);
   in.get(&count);

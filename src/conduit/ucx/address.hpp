@@ -11,6 +11,7 @@ namespace ompl::conduit::ucx {
 
 struct Address {
   std::string version;             // of UCX: its addresses and keys are understood by the same only
+  uint64_t challenge = 0;          // see conduit/common/sealed.hpp
   uint64_t base = 0;               // the segment's address in its process
   std::string key;                 // of the segment, packed by UCX
   std::vector<std::string> slots;  // address of each slot's worker; at least one

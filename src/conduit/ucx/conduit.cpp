@@ -41,8 +41,9 @@ int UcxConduit::open(const Job& job) {
              .peers = &peers_,
              .error_mode = context_.error_mode(),
              .cookies = {}};
+  own_.challenge = unpredictable_number();
   for (uint32_t rank = 0; rank < job.size; ++rank)
-    shared_.cookies.push_back(cookie(job.secret, rank, job.rank));
+    shared_.cookies.push_back(cookie(job.secret, rank, job.rank, own_.challenge));
   own_.version = library_.version();
   own_.base = reinterpret_cast<uintptr_t>(job.segment);
   own_.key = context_.key();

@@ -42,7 +42,7 @@ UcpLink& Connections::use(uint32_t rank) {
     fail(link, OMPL_ERR_LINK, "it is not reached by this conduit");
     return link;
   }
-  link.hello = {.cookie = cookie(shared_.job->secret, shared_.job->rank, rank),
+  link.hello = {.cookie = cookie(shared_.job->secret, shared_.job->rank, rank, peer(link).challenge),
                 .source = shared_.job->rank,
                 .op = kHello};
   connect(link);

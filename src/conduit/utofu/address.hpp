@@ -10,6 +10,7 @@
 namespace ompl::conduit::utofu {
 
 struct Address {
+  uint64_t challenge = 0;       // see conduit/common/sealed.hpp
   std::vector<uint64_t> slots;  // id of each slot's VCQ; at least one
 
   // What is published. It ends in a hash that needs the job's secret.

@@ -102,8 +102,9 @@ int UtofuConduit::open(const Job& job) {
              .segment = &segment_,
              .program = &program_,
              .cookies = {}};
+  own_.challenge = unpredictable_number();
   for (uint32_t rank = 0; rank < job.size; ++rank)
-    shared_.cookies.push_back(cookie(job.secret, rank, job.rank));
+    shared_.cookies.push_back(cookie(job.secret, rank, job.rank, own_.challenge));
   for (uint32_t slot = 0; slot < job.slots; ++slot) {
     vcqs_.push_back(std::make_unique<Vcq>(library_));
     code = vcqs_.back()->open(tnis_, job.rank + slot);

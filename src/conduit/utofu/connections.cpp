@@ -87,10 +87,12 @@ bool Connections::advance(VcqLink& link) {
       break;
     }
     case State::placed: {
-      BoardGreeting greeting{.cookie = cookie(shared_.job->secret, shared_.job->rank, link.rank),
-                             .rank = shared_.job->rank,
-                             .slot = slot_,
-                             .there = 1};
+      const uint64_t challenge = (*shared_.peers)[link.rank].challenge;
+      BoardGreeting greeting{
+          .cookie = cookie(shared_.job->secret, shared_.job->rank, link.rank, challenge),
+          .rank = shared_.job->rank,
+          .slot = slot_,
+          .there = 1};
       code = shared_.library->put_piggyback(vcq_->handle(), link.vcq, &greeting,
                                             link.board + Board::greeting(shared_.job->size, link.place),
                                             sizeof greeting, 0, kStrong, report_to(link));

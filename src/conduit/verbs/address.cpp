@@ -9,7 +9,7 @@
 namespace ompl::conduit::verbs {
 namespace {
 
-constexpr uint8_t kVersion = 2;
+constexpr uint8_t kVersion = 3;
 // So many of them; nothing is allocated beyond what is there.
 bool get_numbers(ByteReader& reader, uint32_t count, std::vector<uint32_t>* out) {
   for (uint32_t number = 0; out->size() < count && reader.get(&number);) out->push_back(number);
@@ -26,6 +26,7 @@ std::string Address::encode() const {
       .add(ethernet)
       .add(static_cast<uint8_t>(transport))
       .add(qkey)
+      .add(challenge)
       .add(segment)
       .add(keys)
       .add(keys_key)
@@ -45,12 +46,14 @@ const char* Address::parse(std::string_view text) {
   uint32_t count = 0;
   uint8_t kind = 0;
   std::string gid_bytes;
-  if (!reader.get(&version) || version != kVersion) return "published by another version";
+  if (!reader.get(&version) || version != kVersion)
+    return "published by another version of the library: use one version on all ranks";
   reader.get(&gid_bytes);
   reader.get(&read.lid);
   reader.get(&read.ethernet);
   reader.get(&kind);
   reader.get(&read.qkey);
+  reader.get(&read.challenge);
   reader.get(&read.segment);
   reader.get(&read.keys);
   reader.get(&read.keys_key);

@@ -18,9 +18,10 @@ struct Address {
   uint16_t lid = 0;
   uint8_t ethernet = 0;  // 1: RoCE
   Transport transport = Transport::rc;
-  uint32_t qkey = 0;     // of the connection ends
-  uint64_t segment = 0;  // where its segment begins
-  uint64_t keys = 0;     // where its table of keys stands, and the key to read it (PublishedKey)
+  uint32_t qkey = 0;       // of the connection ends
+  uint64_t challenge = 0;  // of this process: what its datagrams are proven for
+  uint64_t segment = 0;    // where its segment begins
+  uint64_t keys = 0;       // where its table of keys stands, and the key to read it (PublishedKey)
   uint32_t keys_key = 0;
   std::string liveness_ip;       // of its LivenessListener: 4 bytes IPv4 or 16 IPv6
   uint16_t liveness_port = 0;    // in host byte order; 0: nowhere

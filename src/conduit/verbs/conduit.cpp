@@ -88,10 +88,7 @@ Owned<ibv_mr> VerbsConduit::pin(void* address, std::size_t length, int access, c
 }
 
 int VerbsConduit::open(const Job& job) {
-  if (job.secret.size() > Datagram::kMaxSecret || (job.size > 1 && job.secret.empty())) {
-    return fail(OMPL_ERR_ARG, "the job's secret has {} bytes; 1 to {} are needed", job.secret.size(),
-                Datagram::kMaxSecret);
-  }
+  if (job.size > 1 && job.secret.empty()) return fail(OMPL_ERR_ARG, "the job has no secret");
   int code = library_.load();
   if (code == OMPL_OK) code = open_device(library_, *job.settings, &device_);
   if (code == OMPL_OK)
@@ -103,6 +100,7 @@ int VerbsConduit::open(const Job& job) {
   if (!keys_memory_) return code;
   std::random_device random;
   own_.qkey = random() & kControlledKeys;
+  own_.challenge = unpredictable_number();
   own_.gid = device_.gid;
   own_.lid = device_.lid;
   own_.ethernet = device_.ethernet ? 1 : 0;
@@ -118,6 +116,7 @@ int VerbsConduit::open(const Job& job) {
              .registered = registered_.get(),
              .liveness = &liveness_listener_,
              .qkey = own_.qkey,
+             .challenge = own_.challenge,
              .xrc_domain = &xrc_domain_};
   std::string lacking;  // what is wanted more, and why it is not there
   for (const Transport transport : wanted_transports(*job.settings, job.size)) {

@@ -7,7 +7,6 @@
 
 #include "arch/clock.hpp"
 #include "util/log.hpp"
-#include "util/secret.hpp"
 #include "util/status.hpp"
 
 namespace ompl::conduit::verbs {
@@ -146,11 +145,10 @@ void Connections::send(QueuePairLink& link, HandshakeStep step) {
   if (shared_.transport == Transport::xrc && !fill_xrc(link, &datagram)) return;
   ++next_datagram_;
   datagram.mtu = static_cast<uint8_t>(shared_.device->mtu);
-  datagram.secret_length = static_cast<uint16_t>(shared_.job->secret.size());
-  shared_.job->secret.copy(datagram.secret, Datagram::kMaxSecret);
+  datagram.proof = datagram.proof_to(link.rank, peer(link).challenge, shared_.job->secret);
 
   ibv_sge data{.addr = reinterpret_cast<uint64_t>(&datagram),
-               .length = static_cast<uint32_t>(kDatagramHead + datagram.secret_length),
+               .length = sizeof datagram,
                .lkey = resources_.memory->lkey};
   ibv_send_wr request{};
   ibv_send_wr* bad = nullptr;
@@ -178,11 +176,11 @@ void Connections::post_receive(uint64_t buffer) {
 }
 
 bool Connections::admit(std::string_view bytes, Datagram* out) const {
-  if (bytes.size() < kDatagramHead) return false;
-  std::copy_n(bytes.data(), kDatagramHead, reinterpret_cast<char*>(out));
+  if (bytes.size() != sizeof *out) return false;
+  std::copy_n(bytes.data(), sizeof *out, reinterpret_cast<char*>(out));
   const Job& job = *shared_.job;
-  return out->magic == Datagram::kMagic && bytes.size() == kDatagramHead + out->secret_length &&
-         same_secret(bytes.substr(kDatagramHead), job.secret) && out->target_slot == slot_ &&
+  return out->magic == Datagram::kMagic && out->target_slot == slot_ &&
+         same_proof(out->proof, out->proof_to(job.rank, shared_.challenge, job.secret)) &&
          knows(out->rank, out->slot) && out->queue_pair <= kLargestNumber &&
          out->first_packet <= kLargestNumber && out->target <= kLargestNumber &&
          out->mtu >= IBV_MTU_256 && out->mtu <= IBV_MTU_4096;

@@ -3,8 +3,8 @@
 //
 // An endpoint's connection end is a queue pair of datagrams, whose number every rank knows. The side that needs a
 // connection sends a request; the other answers with its own queue pair; "ready" ends it. All three are sent again
-// until answered. When both sides ask at once the lower rank's request wins [12]. Datagrams carry the job's secret; who
-// does not know it is not heard.
+// until answered. When both sides ask at once the lower rank's request wins [12]. Datagrams prove that their sender knows
+// the job's secret, to the rank that they are for; who does not is not heard.
 //
 // XRC and DC differ (connections_shared.cpp): what a link sends by is its node's, or lent to it.
 //

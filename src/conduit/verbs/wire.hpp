@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "conduit/common/record.hpp"
+#include "util/secret.hpp"
 
 namespace ompl::conduit::verbs {
 
@@ -22,8 +24,7 @@ enum class HandshakeStep : uint8_t {
 };
 
 struct Datagram {
-  static constexpr uint32_t kMagic = 0x4F4D5633;  // "3VMO" on the wire
-  static constexpr std::size_t kMaxSecret = 128;
+  static constexpr uint32_t kMagic = 0x4F4D5634;  // "4VMO" on the wire
 
   uint32_t magic = kMagic;
   uint32_t rank = 0;         // who says so,
@@ -32,13 +33,18 @@ struct Datagram {
   uint32_t queue_pair = 0;
   uint32_t first_packet = 0;  // number of its first packet
   uint32_t target = 0;        // XRC: that the queue pair has at this node, 0 if it is to be made
-  uint16_t secret_length = 0;
   HandshakeStep step = HandshakeStep::request;
   uint8_t mtu = 0;  // ibv_mtu
-  char secret[kMaxSecret] = {};
+  uint8_t unused[2] = {};
+  Proof proof{};  // of all the above, to rank `to`, which published that challenge
+
+  [[nodiscard]] Proof proof_to(uint32_t to, uint64_t challenge, std::string_view secret) const {
+    return prove(secret, "verbs datagram",
+                 {rank, slot, target_slot, queue_pair, first_packet, target,
+                  static_cast<uint64_t>(step), mtu, to, challenge});
+  }
 };
-static_assert(sizeof(Datagram) <= 256, "the smallest path carries it");
-inline constexpr std::size_t kDatagramHead = offsetof(Datagram, secret);
+static_assert(sizeof(Datagram) == 48);
 
 // --- A record as an immediate: ADD 1 on a 32-bit flag below 16 GiB [6] ---
 

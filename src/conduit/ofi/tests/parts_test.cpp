@@ -99,7 +99,7 @@ TEST(OfiAddress, GarbageIsRefusedOrHarmless) {
     if (round % 4 == 0) {
       text.resize(random() % 200);
       for (char& c : text) c = static_cast<char>(random());
-      if (round % 8 == 0) text.replace(0, std::min<std::size_t>(4, text.size()), "OFI2");
+      if (round % 8 == 0) text.replace(0, std::min<std::size_t>(4, text.size()), "OFI3");
     } else {
       for (unsigned i = 0; i <= random() % 4; ++i)
         text[random() % text.size()] = static_cast<char>(random());
@@ -114,23 +114,42 @@ TEST(OfiAddress, GarbageIsRefusedOrHarmless) {
 
 TEST(OfiWire, OnlyTheSecretSignsAGreeting) {
   const std::string secret = "the secret of this job";
-  Greeting greeting;
-  greeting.sign(secret);
-  EXPECT_TRUE(greeting.is_signed(secret));
-  EXPECT_FALSE(greeting.is_signed(secret + "!"));
-  EXPECT_FALSE(greeting.is_signed(secret.substr(1)));
-  EXPECT_FALSE(greeting.is_signed(""));
-  for (std::size_t i = 0; i < secret.size(); ++i) {
+  constexpr uint64_t kPublished = 7;
+  Greeting greeting{.rank = 1, .slot = 2, .target_slot = 3, .challenge = 5, .asked = kPublished};
+  greeting.sign(4, secret);
+  EXPECT_TRUE(greeting.is_signed(4, kPublished, secret));
+  EXPECT_FALSE(greeting.is_signed(5, kPublished, secret)) << "it is for another rank";
+  EXPECT_FALSE(greeting.is_signed(4, kPublished + 1, secret)) << "it is for another process";
+  for (const std::string& other : {secret + "!", secret.substr(1), std::string()})
+    EXPECT_FALSE(greeting.is_signed(4, kPublished, other));
+  for (std::size_t i = 0; i < sizeof greeting; ++i) {
     Greeting forged = greeting;
-    forged.secret[i] = static_cast<char>(forged.secret[i] ^ 1);
-    EXPECT_FALSE(forged.is_signed(secret)) << i;
+    reinterpret_cast<char*>(&forged)[i] ^= 1;
+    const bool unused = i >= offsetof(Greeting, unused) && i < offsetof(Greeting, challenge);
+    EXPECT_EQ(forged.is_signed(4, kPublished, secret), unused) << i;
   }
-  Greeting other_order = greeting;
-  other_order.magic = 0x31504D4F;
-  EXPECT_FALSE(other_order.is_signed(secret));
-  Greeting too_long = greeting;
-  too_long.secret_length = UINT32_MAX;
-  EXPECT_FALSE(too_long.is_signed(secret));
+}
+
+// Whoever is told something learns nothing that helps him to say something to others.
+TEST(OfiWire, WhatIsSentTellsNothingOfTheSecret) {
+  const std::string secret = "the secret of this job";
+  Greeting greeting{.rank = 1};
+  greeting.sign(0, secret);
+  Answer answer;
+  answer.proof = answer.proof_of(0, 0, greeting, secret);
+  for (const std::string_view sent :
+       {std::string_view(reinterpret_cast<const char*>(&greeting), sizeof greeting),
+        std::string_view(reinterpret_cast<const char*>(&answer), sizeof answer)})
+    EXPECT_EQ(sent.find(std::string_view(secret).substr(0, 4)), std::string_view::npos);
+  EXPECT_FALSE(same_proof(answer.proof, greeting.proof));
+  Greeting again = greeting;
+  again.challenge = 1;
+  EXPECT_FALSE(same_proof(answer.proof, answer.proof_of(0, 0, again, secret)))
+      << "each answer is for one question";
+  const Pair there{.source = 0, .slot = 0, .target = 1, .target_slot = 0};
+  const Pair back{.source = 1, .slot = 0, .target = 0, .target_slot = 0};
+  EXPECT_NE(there.cookie(1, secret), back.cookie(1, secret));
+  EXPECT_NE(there.cookie(1, secret), there.cookie(2, secret));
 }
 
 TEST(OfiWire, NumberedDataCarryTheirThreeParts) {

@@ -3,7 +3,9 @@
 // job's secret, can do to it.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <random>
+#include <vector>
 
 #include "conduit/ofi/address.hpp"
 #include "conduit/ofi/resources.hpp"
@@ -135,12 +137,10 @@ class OfiStranger : public testing::TestWithParam<std::string> {
   std::unique_ptr<Stranger> stranger;
 };
 
-Hello hello_of_rank_0(const std::string& secret) {
-  Hello hello;
-  hello.greeting.rank = 0;
-  hello.greeting.sign(secret);
-  hello.cookie = 0x0BADC00C1E;
-  return hello;
+Greeting greeting_of_rank_0(const std::string& secret, uint64_t published) {
+  Greeting greeting{.rank = 0, .asked = published};
+  greeting.sign(1, secret);
+  return greeting;
 }
 
 TEST_P(OfiStranger, GarbageIsDropped) {
@@ -157,11 +157,11 @@ TEST_P(OfiStranger, GarbageIsDropped) {
 }
 
 TEST_P(OfiStranger, AGreetingNeedsTheSecret) {
-  const Hello forged = hello_of_rank_0("another secret");
+  const Greeting forged = greeting_of_rank_0("another secret", stranger->victim.challenge);
   for (int i = 0; i < 5; ++i) send(forged);
   EXPECT_EQ(b->endpoints[0]->failure(0), OMPL_OK);
   Sealed record{.message = to_message(0, {.offset = kFlag})};
-  record.cookie = forged.cookie;
+  record.cookie = Pair{0, 0, 1, 0}.cookie(stranger->victim.challenge, "another secret");
   send(record);
   EXPECT_EQ(b->sink.count, 0U);
   still_works();
@@ -179,10 +179,21 @@ TEST_P(OfiStranger, RecordsNeedTheCookie) {
   still_works();
 }
 
+// It was meant for another process, which had rank 1 before or has got hold of its port.
+TEST_P(OfiStranger, AGreetingForAnotherProcessIsNotBelieved) {
+  const Greeting other = greeting_of_rank_0(kSecret, stranger->victim.challenge + 1);
+  for (int i = 0; i < 5; ++i) send(other);
+  Sealed record{.message = to_message(0, {.offset = kFlag})};
+  record.cookie = Pair{0, 0, 1, 0}.cookie(stranger->victim.challenge + 1, kSecret);
+  send(record);
+  EXPECT_EQ(b->sink.count, 0U);
+  still_works();
+}
+
 // Somebody has read the network and says again what he heard. It changes nothing, and gives him no cookie.
 TEST_P(OfiStranger, AGreetingSaidAgainChangesNothing) {
   still_works();
-  const Hello again = hello_of_rank_0(kSecret);
+  const Greeting again = greeting_of_rank_0(kSecret, stranger->victim.challenge);
   for (int i = 0; i < 5; ++i) send(again);
   const Post post = insist([&] { return b->endpoints[0]->signal(0, {.offset = kFlag, .value = 2}); },
                            [&] { step(); });
@@ -207,6 +218,100 @@ TEST_P(OfiStranger, WritesNeedTheKey) {
   EXPECT_EQ(b->sink.count, 1U);
   still_works();
 }
+
+// Bare libfabric on the port that a rank had, which says yes to everybody.
+class Thief {
+ public:
+  explicit Thief(const std::string& provider) {
+    settings_.ofi_provider = provider;
+    settings_.ofi_interface = "lo";
+    job_.segment = memory_.data();
+    job_.capacity = memory_.size();
+    if (library_.load() != OMPL_OK || choose_provider(library_, settings_, {}, &choice_) != OMPL_OK ||
+        resources_.open(library_, choice_, job_, 1) != OMPL_OK)
+      return;
+    sockaddr_storage name{};
+    std::size_t length = sizeof name;
+    Address::Slot slot{.port = 0, .key = fi_mr_key(resources_.segment.get()), .name = {}};
+    opened = fi_getname(&resources_.listener->fid, &name, &length) == 0 && address.take(name, &slot);
+    address.provider = choice_.name;
+    address.challenge = 7;
+    address.slots.push_back(slot);
+    for (auto& message : messages_)
+      EXPECT_EQ(fi_recv(resources_.receiver.get(), &message, sizeof message, nullptr, 0, &message), 0);
+  }
+  void progress() {
+    alignas(fi_eq_cm_entry) std::array<char, sizeof(fi_eq_cm_entry) + 256> buffer;
+    const auto& event = *reinterpret_cast<const fi_eq_cm_entry*>(buffer.data());
+    uint32_t kind = 0;
+    fi_eq_err_entry error{};
+    const ssize_t got = fi_eq_read(resources_.events.get(), &kind, buffer.data(), buffer.size(), 0);
+    if (got == -FI_EAVAIL) static_cast<void>(fi_eq_readerr(resources_.events.get(), &error, 0));
+    if (got > 0 && kind == FI_CONNREQ) {
+      const Info owner = library_.own(event.info);
+      heard.append(buffer.data() + sizeof event, static_cast<std::size_t>(got) - sizeof event);
+      int result = 0;
+      accepted_.push_back(resources_.make_endpoint(event.info, nullptr, &result));
+      const Answer answer;  // without a proof
+      ASSERT_EQ(fi_accept(accepted_.back().get(), with_answer ? &answer : nullptr,
+                          with_answer ? sizeof answer : 0),
+                0);
+    }
+    std::array<fi_cq_data_entry, 4> entries;
+    if (fi_cq_read(resources_.queue.get(), entries.data(), entries.size()) > 0) ++arrived;
+  }
+
+  bool opened = false;
+  bool with_answer = false;
+  Address address;
+  std::string heard;  // what requests said
+  int arrived = 0;
+
+ private:
+  Library library_;
+  Settings settings_;
+  Job job_;
+  ProviderChoice choice_;
+  std::array<std::byte, 4096> memory_{};
+  std::array<Message, 8> messages_{};
+  Resources resources_;
+  std::vector<Fid<fid_ep>> accepted_;
+};
+
+class OfiThief : public testing::TestWithParam<std::string> {};
+
+TEST_P(OfiThief, OfAPortLearnsNothingAndIsSentNothing) {
+  for (const bool with_answer : {false, true}) {
+    Thief thief(GetParam());
+    if (!thief.opened) GTEST_SKIP() << error_detail();
+    thief.with_answer = with_answer;
+    const auto a = make_node(0, 2, 1, GetParam(), "lo", kSecret);
+    ASSERT_EQ(a->opened, OMPL_OK) << error_detail();
+    ASSERT_TRUE(a->conduit->connect(1, thief.address.encode()).usable);
+    a->open_endpoints();
+    const auto step = [&] {
+      a->progress();
+      thief.progress();
+    };
+    const uint64_t data = 1;
+    EXPECT_EQ(insist([&] { return a->endpoints[0]->put(1, &data, kFlag, sizeof data); }, step).state,
+              Post::State::failed);
+    EXPECT_NE(std::string(error_detail()).find("another job"), std::string::npos) << error_detail();
+    EXPECT_EQ(insist([&] { return a->endpoints[0]->signal(1, {.offset = kFlag}); }, step).state,
+              Post::State::failed);
+    EXPECT_EQ(thief.heard.size(), sizeof(Greeting));
+    EXPECT_EQ(thief.heard.find(std::string_view(kSecret).substr(0, 8)), std::string::npos);
+    EXPECT_EQ(thief.arrived, 0);
+    // What he heard opens no door: it was said to a process that published another challenge.
+    Greeting heard;
+    std::memcpy(&heard, thief.heard.data(), sizeof heard);
+    EXPECT_TRUE(heard.is_signed(1, thief.address.challenge, kSecret));
+    EXPECT_FALSE(heard.is_signed(1, thief.address.challenge + 1, kSecret));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Providers, OfiThief, testing::Values("tcp", "net"),
+                         [](const auto& test) { return test.param; });
 
 INSTANTIATE_TEST_SUITE_P(Providers, OfiStranger, testing::Values("tcp;ofi_rxm", "net/rdm", "tcp/rdm"),
                          [](const auto& test) {

@@ -57,11 +57,12 @@ TEST(UcxAddress, ChangedBytesAndOtherSecretsAreRefused) {
   EXPECT_NE(got.parse(good, "another secret"), nullptr);
 }
 
-TEST(UcxWire, CookiesDifferBySecretSourceAndTarget) {
-  EXPECT_EQ(cookie(kSecret, 1, 2), cookie(kSecret, 1, 2));
-  EXPECT_NE(cookie(kSecret, 1, 2), cookie(kSecret, 2, 1));
-  EXPECT_NE(cookie(kSecret, 1, 2), cookie(kSecret, 1, 3));
-  EXPECT_NE(cookie(kSecret, 1, 2), cookie("another secret", 1, 2));
+TEST(UcxWire, CookiesDifferBySecretSourceTargetAndChallenge) {
+  EXPECT_EQ(cookie(kSecret, 1, 2, 7), cookie(kSecret, 1, 2, 7));
+  EXPECT_NE(cookie(kSecret, 1, 2, 7), cookie(kSecret, 2, 1, 7));
+  EXPECT_NE(cookie(kSecret, 1, 2, 7), cookie(kSecret, 1, 3, 7));
+  EXPECT_NE(cookie(kSecret, 1, 2, 7), cookie(kSecret, 1, 2, 8));
+  EXPECT_NE(cookie(kSecret, 1, 2, 7), cookie("another secret", 1, 2, 7));
 }
 
 TEST(UcxLibrary, IsNotLoadedBeforeItIsNeeded) {

@@ -27,7 +27,7 @@ TEST(UtofuAddress, IsRefusedIfAnythingIsWrong) {
   const Address sent{.slots = {1, 2}};
   const std::string good = sent.encode("secret");
   Address read{.slots = {7}};
-  EXPECT_STREQ(read.parse("", "secret"), "not an address of this conduit");
+  EXPECT_STREQ(read.parse("", "secret"), kNotAnAddress);
   EXPECT_STREQ(read.parse(good.substr(0, good.size() - 1), "secret"), "an address of the wrong length");
   EXPECT_STREQ(read.parse(good + "x", "secret"), "an address of the wrong length");
   EXPECT_NE(std::strstr(read.parse(good, "another"), "another job's"), nullptr);

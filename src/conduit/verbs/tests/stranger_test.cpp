@@ -16,7 +16,6 @@ namespace {
 
 using conduit::verbs::Datagram;
 using conduit::verbs::HandshakeStep;
-using conduit::verbs::kDatagramHead;
 
 constexpr uint32_t kRanks = 3;
 constexpr unsigned kSlots = 2;
@@ -45,7 +44,7 @@ void inject_garbage(Rank& r, uint64_t idle) {
   }
 }
 
-// Everything right but the secret: longer, shorter, another, none.
+// Everything right but the proof: of another secret, or none.
 void inject_forgeries(Rank& r, uint64_t idle) {
   for (const char* secret : {"", "a", "0123456789abcdef0123456789abcdef"}) {
     for (const HandshakeStep step :
@@ -57,11 +56,10 @@ void inject_forgeries(Rank& r, uint64_t idle) {
           forged.slot = slot / kSlots;
           forged.target_slot = slot % kSlots;
           forged.queue_pair = 0xBAD;
-          forged.secret_length = static_cast<uint16_t>(std::strlen(secret));
           forged.step = step;
           forged.mtu = 3;
-          std::memcpy(forged.secret, secret, forged.secret_length);
-          inject(&forged, kDatagramHead + forged.secret_length);
+          if (*secret != '\0') forged.proof = forged.proof_to(r.rank, 0, secret);
+          inject(&forged, sizeof forged);
           EXPECT_EQ(r.poll(idle), 0);
         }
       }
