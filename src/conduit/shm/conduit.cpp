@@ -33,7 +33,7 @@ struct SegmentCard {
   uint64_t pid_namespace = 0;
   uint8_t dumpable = 1;  // 0: nobody may open its descriptors under /proc
   std::string socket;    // where it takes what others pass it
-  uint64_t secret = 0;
+  uint64_t word = 0;     // who passes something proves that it has read this
 
   [[nodiscard]] std::string pack() const {
     return ByteWriter()
@@ -48,7 +48,7 @@ struct SegmentCard {
         .add(pid_namespace)
         .add(dumpable)
         .add(socket)
-        .add(secret)
+        .add(word)
         .bytes();
   }
   bool unpack(std::string_view bytes) {
@@ -64,7 +64,7 @@ struct SegmentCard {
     reader.get(&pid_namespace);
     reader.get(&dumpable);
     reader.get(&socket);
-    reader.get(&secret);
+    reader.get(&word);
     return reader.complete();
   }
 };
@@ -110,19 +110,26 @@ class ShmConduit final : public Conduit {
             .pid_namespace = own_pid_namespace(),
             .dumpable = ::prctl(PR_GET_DUMPABLE) == 1,
             .socket = {},
-            .secret = 0};
+            .word = 0};
     if (job.size == 1) return OMPL_OK;
     if (const int code = passing_.open(); code != OMPL_OK) return code;
     own_.socket = passing_.name();
-    own_.secret = passing_.secret();
+    own_.word = passing_.word();
     return OMPL_OK;
   }
 
   [[nodiscard]] std::string address() const override { return own_.pack(); }
 
+  // The first memory is about to be used, so this rank has connected to all: whoever had to send has sent.
+  int commit(uint64_t /*offset*/, std::size_t /*length*/) override {
+    passing_.close();
+    return OMPL_OK;
+  }
+
   Reach connect(uint32_t rank, std::string_view address) override {
     SegmentCard peer;
-    if (!peer.unpack(address)) return {.why = "unreadable address"};
+    if (!peer.unpack(address))
+      return {.why = "unreadable address: do all ranks use the same version of the library?"};
     if (peer.host != own_.host)
       return {.why = fmt::format("on another node ({}; this is {})", peer.host, own_.host)};
     if (peer.capacity != own_.capacity) {
@@ -182,7 +189,7 @@ class ShmConduit final : public Conduit {
                     .wake_read = job_->wake_read_fd,
                     .wake_write = job_->wake_fd,
                     .process = own_process};
-    const bool sent = Passing::send(peer.socket, peer.secret, job_->rank, mine);
+    const bool sent = passing_.send(peer.socket, peer.word, job_->rank, mine);
     if (own_process >= 0) ::close(own_process);
     Gift theirs;
     if (!sent || !passing_.receive(rank, &theirs)) {

@@ -2,12 +2,17 @@
 // Passing a segment to a rank that cannot open it under /proc (another PID namespace, a process that is not
 // dumpable): file descriptors over an abstract Unix socket. Both sides send first and then receive, rank by
 // rank in ascending order, so nobody waits for somebody who waits for him.
+//
+// Everybody on the machine may connect to an abstract socket. So nothing is sent to a process of another user, which may
+// have taken the name of a rank that died, and connections of other users are closed as soon as they are seen. One
+// poll() waits for all connections; none is ever waited for alone.
 #pragma once
 
 #include <sys/un.h>
 
 #include <array>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <string>
 
@@ -30,24 +35,38 @@ class Passing {
 
   // Listens under a random name. OMPL_OK or OMPL_ERR_SYSTEM.
   int open();
+  // Nothing will come any more: connections are no longer taken.
+  void close();
 
-  // What others must know to send: the socket's name, and a word that only ranks of the job have read.
+  // What others must know to send: the socket's name, and a word that only ranks of the job have read. The word itself is
+  // never sent to a socket.
   [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] uint64_t secret() const { return secret_; }
+  [[nodiscard]] uint64_t word() const { return word_; }
 
-  // Sends `gift` as from rank `from` to the rank that listens as `name`. False if it cannot be reached.
-  static bool send(const std::string& name, uint64_t secret, uint32_t from, const Gift& gift);
+  // Sends `gift` as from rank `from` to the rank that listens as `name` and has published `word`; takes in meanwhile what
+  // others send. False if it cannot be reached within a time limit, or the name is another user's.
+  bool send(const std::string& name, uint64_t word, uint32_t from, const Gift& gift);
 
   // The gift of rank `from`, waiting for it up to a time limit. False if none came. What comes from another
-  // user or without the secret is thrown away.
+  // user or from who does not know the word is thrown away, with its descriptors.
   bool receive(uint32_t from, Gift* gift);
 
  private:
-  void accept_one();
+  // A connection of this user that has said nothing yet.
+  struct Visitor {
+    int connection = -1;
+    int64_t until = 0;  // ms
+  };
+  bool serve(int64_t limit);
+  void accept_all();
+  void welcome(int connection);
+  void hear(int connection);
+  void turn_away_late();
 
   int socket_ = -1;
   std::string name_;
-  uint64_t secret_ = 0;
+  uint64_t word_ = 0;
+  std::list<Visitor> visitors_;
   std::map<uint32_t, Gift> arrived_;
 };
 
