@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "arch/library.hpp"
 #include "arch/symbols.hpp"
 #endif
 
@@ -30,8 +31,10 @@ struct Hwloc {
 
   // Why not; "" if it can be used. It stays loaded.
   std::string open() {
-    void* const library = ::dlopen(kSoname, RTLD_NOW | RTLD_LOCAL);
-    const bool whole = library != nullptr && find_symbol(library, "hwloc_get_api_version", &version) &&
+    std::string why;
+    void* const library = open_library(kSoname, &why);
+    if (library == nullptr) return why;
+    const bool whole = find_symbol(library, "hwloc_get_api_version", &version) &&
                        find_symbol(library, "hwloc_topology_init", &init) &&
                        find_symbol(library, "hwloc_topology_load", &load) &&
                        find_symbol(library, "hwloc_topology_destroy", &destroy) &&

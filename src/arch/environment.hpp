@@ -6,16 +6,19 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
 namespace ompl::arch {
 
 // While it lives the process has these variables too, "NAME=value" (literals), but for those that are set already.
-// Other threads may read the environment meanwhile, from `all`, which therefore stays; they may not change it.
+// Other threads may read the environment meanwhile, from `all`, which therefore stays; they may not change it. One of
+// them lives at a time.
 class AddedVariables {
  public:
-  AddedVariables(std::vector<char*>* all, std::initializer_list<const char*> added) : kept_(environ) {
+  AddedVariables(std::vector<char*>* all, std::initializer_list<const char*> added)
+      : lock_(one_at_a_time()), kept_(environ) {
     all->clear();
     for (char** entry = kept_; entry != nullptr && *entry != nullptr; ++entry) all->push_back(*entry);
     for (const char* variable : added) {
@@ -32,6 +35,11 @@ class AddedVariables {
   AddedVariables& operator=(const AddedVariables&) = delete;
 
  private:
+  static std::mutex& one_at_a_time() {
+    static std::mutex mutex;
+    return mutex;
+  }
+  const std::lock_guard<std::mutex> lock_;
   char** const kept_;
 };
 

@@ -8,12 +8,14 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "arch/library.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/environment.hpp"
 #include "bootstrap/mpi.hpp"
 #include "bootstrap/pmi1.hpp"
 #include "bootstrap/pmi1_wire.hpp"
 #include "bootstrap/pmix.hpp"
+#include "util/log.hpp"
 #include "util/settings.hpp"
 #include "util/status.hpp"
 
@@ -47,8 +49,8 @@ int connect_mpi(std::unique_ptr<Bootstrap>* out) {
 
 // Both PMI and PMIx are there, as when a launcher starts another: of the same rank, or which one is meant?
 int refuse_two_launchers() {
-  const char* pmi = std::getenv("PMI_RANK");
-  const char* pmix = std::getenv("PMIX_RANK");
+  const char* pmi = ::secure_getenv("PMI_RANK");
+  const char* pmix = ::secure_getenv("PMIX_RANK");
   if (pmi == nullptr || pmix == nullptr || std::string_view(pmi) == pmix) return OMPL_OK;
   return fail(OMPL_ERR_LAUNCH,
               "PMI_RANK={} and PMIX_RANK={} contradict each other: two launchers have set them; set "
@@ -78,14 +80,14 @@ int refuse_to_come_before_mpi() {
 
 // Whether the environment variable holds a number above 1. Leftovers of other kinds are not ours to judge.
 bool above_one(const char* name) {
-  const char* text = std::getenv(name);
+  const char* text = ::secure_getenv(name);
   return text != nullptr && pmi1::to_number(text).value_or(0) > 1;
 }
 
 // A launcher that we cannot talk to must not give N jobs of one rank each.
 int refuse_foreign_launchers() {
   for (const char* foreign : {"PMI_PORT", "PMI_ID"}) {
-    if (const char* value = std::getenv(foreign)) {
+    if (const char* value = ::secure_getenv(foreign)) {
       return fail(OMPL_ERR_LAUNCH,
                   "the launcher set {}={}, but not PMI_FD: it speaks neither PMI-1 nor PMIx. Call "
                   "MPI_Init before ompl_init, or start with omplrun, or set OMPL_LAUNCHER=single for "
@@ -98,11 +100,11 @@ int refuse_foreign_launchers() {
     return fail(OMPL_ERR_LAUNCH,
                 "srun started {} tasks (SLURM_STEP_NUM_TASKS) but offers no PMI; start with srun "
                 "--mpi=pmix or --mpi=pmi2, or set OMPL_LAUNCHER=single for ranks on their own",
-                std::getenv("SLURM_STEP_NUM_TASKS"));
+                ::secure_getenv("SLURM_STEP_NUM_TASKS"));
   }
   const char* of_open_mpi =
       above_one("OMPI_COMM_WORLD_SIZE") ? "OMPI_COMM_WORLD_SIZE" : "PRTE_LAUNCHED";
-  if (const char* value = std::getenv(of_open_mpi)) {
+  if (const char* value = ::secure_getenv(of_open_mpi)) {
     return fail(
         OMPL_ERR_LAUNCH,
         "Open MPI's launcher set {}={}, but PMIX_NAMESPACE and its sisters are not set; pass its "
@@ -119,6 +121,11 @@ int connect_auto(const Settings& settings, std::unique_ptr<Bootstrap>* out) {
   if (result != OMPL_OK) return result;
   if (pmi1_offered()) return connect_pmi1(out);
   if (pmix_offered()) return connect_pmix(settings, out);
+  if (arch::is_privileged())
+    log::warn(
+        "this process has more rights than who started it (AT_SECURE), so the environment is ignored, "
+        "with "
+        "the launcher and every OMPL_ variable: it is a job of one rank, unless MPI runs in it");
   result = refuse_foreign_launchers();
   return result == OMPL_OK ? connect_single(out) : result;
 }

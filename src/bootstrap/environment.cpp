@@ -6,6 +6,7 @@
 #include <limits>
 #include <string_view>
 
+#include "arch/library.hpp"
 #include "bootstrap/pmi1_wire.hpp"
 #include "bootstrap/pmix.hpp"
 #include "util/status.hpp"
@@ -17,6 +18,7 @@ namespace {
 
 // Servers give one address for each version of the protocol: PMIX_SERVER_URI2, PMIX_SERVER_URI41, ...
 bool server_is_named() {
+  if (arch::is_privileged()) return false;  // as secure_getenv()
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     if (std::string_view(*entry).starts_with("PMIX_SERVER_URI")) return true;
   }
@@ -27,11 +29,11 @@ bool server_is_named() {
 
 bool any_set(std::initializer_list<const char*> names) {
   return std::any_of(names.begin(), names.end(),
-                     [](const char* name) { return std::getenv(name) != nullptr; });
+                     [](const char* name) { return ::secure_getenv(name) != nullptr; });
 }
 
 int read_text(const char* name, const Protocol& protocol, const char** out) {
-  const char* text = std::getenv(name);
+  const char* text = ::secure_getenv(name);
   if (text == nullptr) {
     return fail(OMPL_ERR_LAUNCH,
                 "{} is not set, but {} needs it; start with {}, or set OMPL_LAUNCHER=single", name,

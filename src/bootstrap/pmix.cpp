@@ -135,7 +135,7 @@ int Pmix::run(std::string_view what, std::function<pmix_status_t()> call) const 
 }
 
 std::string Pmix::advice() const {
-  const char* launchers = std::getenv("PMIX_VERSION");
+  const char* launchers = ::secure_getenv("PMIX_VERSION");
   const std::string_view ours = pmix_.get_version();
   if (launchers == nullptr || ours.find(launchers) != std::string_view::npos) {
     return fmt::format("is the launcher (PMIX_NAMESPACE={}) still there?", session_.name_space);

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "arch/library.hpp"
 #include "arch/symbols.hpp"
 #include "util/log.hpp"
 #include "util/status.hpp"
@@ -43,29 +44,30 @@ std::string launchers_library() {
   return {};
 }
 
-void* load_best(std::string* file) {
+void* load_best(std::string* file, std::string* why) {
   *file = kSoname;
   if (void* loaded = dlopen(kSoname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) return loaded;
   const std::string launchers = launchers_library();
-  void* handle = launchers.empty() ? nullptr : dlopen(launchers.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* handle = launchers.empty() ? nullptr : arch::open_library(launchers.c_str(), why);
   if (handle != nullptr) {
     *file = launchers;
     return handle;
   }
-  return dlopen(kSoname, RTLD_NOW | RTLD_LOCAL);
+  return arch::open_library(kSoname, why);
 }
 
 }  // namespace
 
 int PmixLibrary::load(const std::string& file) {
   std::string chosen = file;
-  void* handle = file.empty() ? load_best(&chosen) : dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  std::string why;
+  void* handle = file.empty() ? load_best(&chosen, &why) : arch::open_library(file.c_str(), &why);
   if (handle == nullptr) {
     return fail(
         OMPL_ERR_LAUNCH,
         "the launcher speaks PMIx, but its library cannot be loaded ({}); set OMPL_PMIX_LIBRARY to "
         "the launcher's {}, or install it",
-        dlerror(), kSoname);
+        why, kSoname);
   }
   return find_all(handle, chosen);
 }

@@ -240,7 +240,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }
 
 const char* look_up(const Settings::Lookup& lookup, std::string_view name) {
-  return lookup ? lookup(name.data()) : std::getenv(name.data());  // names are literals: terminated
+  return lookup ? lookup(name.data()) : ::secure_getenv(name.data());  // names are literals: terminated
 }
 
 // By the XDG Base Directory Specification; a path that is not absolute does not count.

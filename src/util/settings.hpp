@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every OMPL_* variable of the library: one object, one table. The manual and ompl-info are generated
-// from describe(); nothing else calls getenv() for settings.
+// from describe(); nothing else calls secure_getenv() for settings.
 #pragma once
 
 #include <cstddef>
@@ -66,7 +66,7 @@ struct Settings {
   };
   using Lookup = std::function<const char*(const char* name)>;
 
-  // Reads every variable through `lookup` (getenv by default). An unusable value is OMPL_ERR_ARG, with
+  // Reads every variable through `lookup` (secure_getenv by default). An unusable value is OMPL_ERR_ARG, with
   // one line naming the variable, the value and what is accepted; *out is then untouched.
   static int read(Settings* out, const Lookup& lookup = {});
 

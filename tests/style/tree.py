@@ -108,6 +108,10 @@ def type_names(root: Path) -> Iterator[Violation]:
 
 def environment(root: Path) -> Iterator[Violation]:
     for path, lines in files(root, "src", "tools"):
+        for number, line in enumerate(lines, 1):
+            found = GETENV.search(line.split("//")[0])
+            if found and not found[1] and "tests" not in path.parts:
+                yield Violation(path, number, "calls getenv(): a set-user-ID program needs secure_getenv()")
         if path == Path("src/util/settings.cpp") or path.is_relative_to("src/bootstrap") or "tests" in path.parts:
             continue
         for number, line in enumerate(lines, 1):
@@ -186,7 +190,7 @@ CLEAN = {
     "src/core/a.cpp": SPDX + '#include "conduit/conduit.hpp"\n#include "core/a.hpp"\n',
     "src/conduit/shm/a.cpp": SPDX + '#include "conduit/shm/a.hpp"\n#ifdef X\n#endif\n',
     "src/conduit/registry.cpp": SPDX + '#include "conduit/shm/a.hpp"\n',
-    "src/util/settings.cpp": SPDX + 'auto* v = getenv("OMPL_LOG");\n',
+    "src/util/settings.cpp": SPDX + 'auto* v = secure_getenv("OMPL_LOG");\n',
     "src/core/a.hpp": SPDX + "class A;\nclass B {\n",
     "src/util/a.hpp": SPDX + "struct A {\n",
     "src/conduit/shm/tests/a.cpp": SPDX + '#include "core/a.hpp"\n',
@@ -205,7 +209,10 @@ SEEDS: dict[str, dict[str, str]] = {
         "bindings/fortran/b.c": SPDX + '#include "util/a.hpp"\n',
     },
     "type_names": {"src/util/b.hpp": SPDX + "class A final : public B {\n"},
-    "environment": {"src/core/b.cpp": SPDX + 'auto* v = std::getenv("OMPL_LOG");\n'},
+    "environment": {
+        "src/core/b.cpp": SPDX + 'auto* v = ::secure_getenv("OMPL_LOG");\n',
+        "src/bootstrap/c.cpp": SPDX + 'auto* v = std::getenv("PMI_RANK");\n',
+    },
     "conditionals": {"src/core/b.cpp": SPDX + "#ifdef A\n#else\n#endif\n"},
     "prototypes": {
         "include/omnipgas/b.h": SPDX + "OMPL_API int ompl_b(int);\n\n",

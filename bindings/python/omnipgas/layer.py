@@ -30,12 +30,13 @@ LIBRARY = "libomnipgas.so.0"
 
 
 def _library() -> str:
-    """The library: $OMNIPGAS_LIBRARY, beside the package, in its environment, in the built tree around it,
-    or the system's."""
+    """The library: $OMNIPGAS_LIBRARY (but in a process with another user's rights), beside the package, in its
+    environment, in the built tree around it, or the system's."""
     here = Path(__file__).resolve().parent
     places = (here / LIBRARY, Path(sys.prefix) / "lib" / LIBRARY, here.parents[2] / "build/lib" / LIBRARY)
     found = next((str(place) for place in places if place.exists()), LIBRARY)
-    return os.environ.get("OMNIPGAS_LIBRARY") or found
+    own_rights = (os.getuid(), os.getgid()) == (os.geteuid(), os.getegid())
+    return (own_rights and os.environ.get("OMNIPGAS_LIBRARY")) or found
 
 
 _core.load(_library())

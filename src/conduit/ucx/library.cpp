@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "arch/environment.hpp"
+#include "arch/library.hpp"
 #include "arch/signals.hpp"
 #include "arch/symbols.hpp"
 #include "util/status.hpp"
@@ -17,7 +18,7 @@ namespace {
 
 // The first time UCX would take the signals of errors, put hooks into malloc and munmap, and print on
 // standard output.
-void* open_library(const char* file) {
+void* open_library(const char* file, std::string* why) {
   static std::mutex one_at_a_time;
   static std::vector<char*> variables;
   const std::lock_guard lock(one_at_a_time);
@@ -26,17 +27,17 @@ void* open_library(const char* file) {
   const arch::KeptSignals kept;
   const arch::AddedVariables added(
       &variables, {"UCX_HANDLE_ERRORS=none", "UCX_MEM_EVENTS=no", "UCX_LOG_FILE=stderr"});
-  return dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  return arch::open_library(file, why);
 }
 
 }  // namespace
 
 int Library::load(const char* file) {
-  void* handle = open_library(file);
+  std::string why;
+  void* const handle = open_library(file, &why);
   if (handle == nullptr) {
     return fail(OMPL_ERR_UNSUPPORTED,
-                "UCX cannot be loaded ({}): install UCX, or add its folder to LD_LIBRARY_PATH",
-                dlerror());
+                "UCX cannot be loaded ({}): install UCX, or add its folder to LD_LIBRARY_PATH", why);
   }
   bool complete = true;
   const auto find = [&](const char* name, auto* function) {

@@ -3,18 +3,20 @@
 
 #include <dlfcn.h>
 
+#include "arch/library.hpp"
 #include "arch/symbols.hpp"
 #include "util/status.hpp"
 
 namespace ompl::conduit::utofu {
 
 int Library::load(const char* file) {
-  void* handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  std::string why;
+  void* const handle = arch::open_library(file, &why);
   if (handle == nullptr) {
     return fail(OMPL_ERR_UNSUPPORTED,
                 "uTofu cannot be loaded ({}): this machine has no Tofu interconnect, or the folder of "
                 "libtofucom.so is missing in LD_LIBRARY_PATH",
-                dlerror());
+                why);
   }
   const char* missing = nullptr;
   const auto find = [&](const char* name, auto* function) {

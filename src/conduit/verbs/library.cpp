@@ -3,19 +3,21 @@
 
 #include <dlfcn.h>
 
+#include "arch/library.hpp"
 #include "arch/symbols.hpp"
 #include "util/status.hpp"
 
 namespace ompl::conduit::verbs {
 
 int Library::load(const char* file) {
-  void* handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  std::string why;
+  void* const handle = arch::open_library(file, &why);
   if (handle == nullptr) {
     return fail(
         OMPL_ERR_UNSUPPORTED,
         "libibverbs cannot be loaded ({}): install libibverbs1 (rdma-core), or add its folder to "
         "LD_LIBRARY_PATH",
-        dlerror());
+        why);
   }
   const char* missing = nullptr;
   const auto find = [&](const char* name, auto* function) {

@@ -2,12 +2,12 @@
 // Which attributes each state of initiators and targets takes is mlx5's own; rdma-core's tests of DC show them.
 #include "conduit/verbs/shared_transport/dc.hpp"
 
-#include <dlfcn.h>
 #include <infiniband/mlx5dv.h>
 
 #include <algorithm>
 #include <cerrno>
 
+#include "arch/library.hpp"
 #include "arch/symbols.hpp"
 #include "conduit/verbs/link.hpp"
 #include "conduit/verbs/resources.hpp"
@@ -29,12 +29,13 @@ struct Mlx5 {
 
 int Mlx5::load() {
   constexpr const char* file = "libmlx5.so.1";
-  void* handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  std::string why;
+  void* const handle = arch::open_library(file, &why);
   if (handle == nullptr)
     return fail(OMPL_ERR_UNSUPPORTED,
                 "DC needs libmlx5, which cannot be loaded ({}): install "
                 "ibverbs-providers (rdma-core)",
-                dlerror());
+                why);
   const char* missing = nullptr;
   const auto find = [&](const char* name, auto* function) {
     if (!arch::find_symbol(handle, name, function)) missing = name;

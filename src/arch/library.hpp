@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Libraries that are loaded at run time, when they are needed and not before.
+#pragma once
+
+#include <string>
+
+namespace ompl::arch {
+
+// Whether this process has more rights than who started it (AT_SECURE: set-user-ID, file capabilities): what the
+// environment says is then a stranger's.
+bool is_privileged();
+
+// dlopen() with RTLD_NOW | RTLD_LOCAL. Null, and *why, if it cannot be loaded. Also in a privileged process: network
+// libraries and hwloc take folders of plug-ins from the environment, which the loader cannot keep them from.
+void* open_library(const char* file, std::string* why);
+
+}  // namespace ompl::arch
