@@ -164,6 +164,7 @@ void Job::on_user_signal(int signal) {
   passed_on_ = signal;
   signal_ranks(signal);
   const bool ends_programs = signal != SIGUSR1 && signal != SIGUSR2;
+  if (ends_programs && !mercy_) mercy_ = Clock::now() + options_.grace;
   if (running_ == 0 && ends_programs) {  // all that is left is output that nobody takes
     exit_code_ = exit_code_.value_or(128 + signal);
     deadline_ = Clock::now();
@@ -262,7 +263,8 @@ void Job::send(const PmiServer::Reply& reply) {
 
 void Job::check_barrier() {
   if (const auto rank = server_.missing_from_barrier()) {
-    end(1, fmt::format("rank {} left the job while others wait for it in a PMI barrier", *rank));
+    end(exit_code_.value_or(1),
+        fmt::format("rank {} left the job while others wait for it in a PMI barrier", *rank));
   }
 }
 
@@ -272,7 +274,9 @@ void Job::on_broken(std::string_view stream, int error) {
 }
 
 void Job::on_time() {
-  if (!deadline_ || Clock::now() < *deadline_) return;
+  const auto now = Clock::now();
+  if (mercy_ && now >= *mercy_ && phase_ != Phase::killing && running_ > 0) kill_for_user();
+  if (!deadline_ || now < *deadline_) return;
   if (phase_ == Phase::running) {
     end(kTimeoutCode, fmt::format("the job did not end within --timeout {} s",
                                   std::chrono::duration<double>(*options_.timeout).count()));
@@ -292,6 +296,16 @@ void Job::end(int exit_code, const std::string& why) {
                        : fmt::format("{}; ending {} rank{}", why, running_, running_ == 1 ? "" : "s"));
   signal_ranks(SIGTERM);
   signal_ranks(SIGCONT);  // a stopped process, too, shall see it
+}
+
+// A rank may hold on to life for a reason of its own, or hang in what a library does on the signal.
+void Job::kill_for_user() {
+  report(fmt::format("{} rank{} still there {} s after {}: killing {}", running_,
+                     running_ == 1 ? " is" : "s are",
+                     std::chrono::duration<double>(options_.grace).count(), signal_name(passed_on_),
+                     running_ == 1 ? "it" : "them"));
+  exit_code_ = exit_code_.value_or(128 + passed_on_);
+  kill_ranks();
 }
 
 void Job::kill_ranks() {
@@ -322,9 +336,10 @@ bool Job::over() const {
 }
 
 std::chrono::milliseconds Job::time_left() const {
-  if (!deadline_) return 1h;
-  return std::clamp(std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now()), 0ms,
-                    std::chrono::milliseconds(1h));
+  auto next = Clock::now() + 1h;
+  if (deadline_) next = std::min(next, *deadline_);
+  if (mercy_ && phase_ != Phase::killing && running_ > 0) next = std::min(next, *mercy_);
+  return std::max(std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()), 0ms);
 }
 
 void Job::report(std::string_view text) { err_.write(fmt::format("omplrun: {}\n", text)); }

@@ -58,6 +58,7 @@ class Job {
   void on_time();
   // End
   void end(int exit_code, const std::string& why);
+  void kill_for_user();
   void kill_ranks();
   void signal_ranks(int signal) const;
   void sweep();
@@ -81,6 +82,7 @@ class Job {
 
   Phase phase_ = Phase::running;
   std::optional<Clock::time_point> deadline_;  // of the phase
+  std::optional<Clock::time_point> mercy_;     // for ranks that do not end by a signal of the user's
   std::optional<int> exit_code_;               // decided by the first failure
   int passed_on_ = 0;                          // the last signal that the user sent
 };

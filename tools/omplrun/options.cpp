@@ -20,7 +20,7 @@ constexpr const char* kFooter =
     "ended it, 1 if it left without ending its PMI session, 124 after --timeout, 126 or 127 if the\n"
     "program cannot be started. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to all "
     "ranks; a\n"
-    "second SIGINT kills them.";
+    "second SIGINT kills them, and so does what --grace says.";
 
 std::string check_assignment(const std::string& text) {
   const auto equals = text.find('=');
@@ -45,6 +45,7 @@ std::string check(const Options& options) {
 std::optional<int> parse_options(int argc, char** argv, Options* out) {
   Options options;
   double timeout = 0;
+  double grace = std::chrono::duration<double>(options.grace).count();
   bool no_prefix = false;
   const std::map<std::string, Options::Bind> binds{
       {"auto", Options::Bind::automatic}, {"none", Options::Bind::none}, {"core", Options::Bind::core}};
@@ -66,6 +67,11 @@ std::optional<int> parse_options(int argc, char** argv, Options* out) {
                "When a rank dies, let the others go on (their calls return OMPL_ERR_PEER)");
   app.add_option("--timeout", timeout, "End the job after this many seconds")
       ->check(CLI::Range(0.001, 1e9))
+      ->option_text("SECONDS");
+  app.add_option("--grace", grace,
+                 "Kill ranks that are still there this many seconds after SIGINT, SIGTERM or SIGHUP\n"
+                 "was passed on (default: 3)")
+      ->check(CLI::Range(0.0, 1e9))
       ->option_text("SECONDS");
   app.add_option("--bind", options.bind,
                  "How to share out the cores: an equal share of whole cores for each rank\n"
@@ -93,6 +99,7 @@ std::optional<int> parse_options(int argc, char** argv, Options* out) {
 
   options.prefix = !no_prefix;
   if (timeout > 0) options.timeout = std::chrono::milliseconds(static_cast<int64_t>(timeout * 1000));
+  options.grace = std::chrono::milliseconds(static_cast<int64_t>(grace * 1000));
   options.command = app.remaining();
   if (!options.command.empty() && options.command.front() == "--") {
     options.command.erase(options.command.begin());

@@ -17,6 +17,7 @@ struct Options {
   bool prefix = true;
   bool keep_going = false;  // when a rank dies
   std::optional<std::chrono::milliseconds> timeout;
+  std::chrono::milliseconds grace{3000};  // from a signal of the user's until ranks are killed
   Bind bind = Bind::automatic;
   std::vector<std::string> environment;  // NAME=VALUE
   std::string directory;                 // to start in; empty: the current one

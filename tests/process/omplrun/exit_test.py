@@ -56,6 +56,12 @@ class Exit(unittest.TestCase):
         self.assertEqual(done.code, 1)
         self.assertIn("rank 1 left the job while others wait for it in a PMI barrier", done.err)
 
+    def test_a_death_while_others_wait_in_a_barrier_keeps_its_code(self) -> None:
+        script = f"[ $PMI_RANK = 1 ] && kill -KILL $$; exec {RANKS} open exchange finish"
+        for options in ([], ["--keep-going"]):
+            with self.subTest(options):
+                self.assertEqual(shell(3, script, *options).code, 128 + 9)
+
     def test_a_rank_that_does_not_speak_pmi(self) -> None:
         # Not by a shell's redirection: dash knows descriptors of one digit only.
         rank = 'import os, time; os.write(int(os.environ["PMI_FD"]), b"hello\\n"); time.sleep(100)'

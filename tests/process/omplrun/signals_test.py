@@ -16,6 +16,7 @@ echo ready
 until [ $finish ]; do sleep 0.05; done
 exit 0
 """
+SURVIVE_USR1 = "trap 'echo got USR1; got=1' USR1; echo ready; until [ $got ]; do sleep 0.05; done; exit 0"
 SURVIVE_INT = "trap 'echo got INT' INT; echo ready; while :; do sleep 0.05; done"
 
 
@@ -49,6 +50,25 @@ class Signals(unittest.TestCase):
             done = ended(job)
             self.assertEqual(done.code, 130)
             self.assertIn("second SIGINT: killing all ranks", done.err)
+
+    def test_who_does_not_end_is_killed(self) -> None:
+        """As a library does that handles the signal and hangs."""
+        script = "trap '' INT TERM HUP; echo ready; while :; do sleep 0.05; done"
+        for name in ("INT", "TERM", "HUP"):
+            with self.subTest(name), started("-n", "2", "--grace", "0.2", "sh", "-c", script) as job:
+                wait_for_lines(job, 2)
+                number = getattr(signal, f"SIG{name}")
+                job.send_signal(number)
+                done = ended(job)
+                self.assertEqual(done.code, 128 + number)
+                self.assertIn("2 ranks are still there 0.2 s after SIG" + name, done.err)
+
+    def test_other_signals_kill_nobody(self) -> None:
+        with started("-n", "1", "--grace", "0", "sh", "-c", SURVIVE_USR1) as job:
+            wait_for_lines(job, 1)
+            job.send_signal(signal.SIGUSR1)
+            self.assertEqual(wait_for_lines(job, 1), ["[0] got USR1\n"])
+            self.assertEqual(ended(job).code, 0)
 
     def test_what_is_ignored_stays_ignored(self) -> None:
         script = " ".join(command("-n", "1", "sh", "-c", "'echo ready; sleep 0.5; echo alive'"))
