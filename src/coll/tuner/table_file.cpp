@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "util/log.hpp"
+#include "util/whole_file.hpp"
 
 namespace ompl::coll {
 namespace {
@@ -39,20 +40,11 @@ std::string load(const std::string& path, Table* table) {
   return Table::parse(text, table);
 }
 
-// Writes a new file beside `path` and renames it. Empty, or what failed.
+// Empty, or what failed.
 std::string replace(const std::string& path, const std::string& text) {
   std::error_code error;
   fs::create_directories(fs::path(path).parent_path(), error);
-  std::string name = path + ".XXXXXX";
-  const int file = ::mkstemp(name.data());
-  if (file < 0) return "no file can be made beside it";
-  const auto written = ::write(file, text.data(), text.size());
-  const bool whole = written == static_cast<ssize_t>(text.size()) && ::fsync(file) == 0;
-  ::close(file);
-  if (whole) fs::rename(name, path, error);
-  if (whole && !error) return {};
-  ::unlink(name.c_str());
-  return whole ? error.message() : "no room";
+  return write_whole(path, text);
 }
 
 }  // namespace

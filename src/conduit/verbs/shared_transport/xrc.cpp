@@ -2,6 +2,7 @@
 #include "conduit/verbs/shared_transport/xrc.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +25,12 @@ int XrcDomain::open(const Device& device, const std::string& name) {
   const std::string file = "/dev/shm/" + name;
   const int fd = ::open(file.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return fail(OMPL_ERR_SYSTEM, "cannot make {} for XRC: {}", file, error_text(errno));
+  // Ranks of the node open the same file, so it may be there; nobody else can foresee its name.
+  struct stat status {};
+  if (::fstat(fd, &status) != 0 || status.st_uid != ::geteuid() || !S_ISREG(status.st_mode)) {
+    ::close(fd);
+    return fail(OMPL_ERR_SYSTEM, "{} is another user's, or no file: remove it", file);
+  }
   file_ = file;
   ibv_xrcd_init_attr attributes{};
   attributes.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
