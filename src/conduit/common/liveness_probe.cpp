@@ -18,12 +18,14 @@
 #include <utility>
 
 #include "arch/clock.hpp"
+#include "conduit/common/doorkeeper.hpp"
 #include "util/status.hpp"
 
 namespace ompl::conduit {
 namespace {
 
-constexpr int kBacklog = 1024;  // of ranks that ask at once
+constexpr int kBacklog = 4096;    // of ranks that ask at once
+constexpr int kMostAnswers = 64;  // at once: strangers may come as fast as they are closed
 
 // Rule::kept: time for a listener to take a connection, and then for a dying one to hang up. A dying process closes what
 // it has in some order.
@@ -122,7 +124,7 @@ int LivenessListener::open(unsigned interface, std::string* ip, uint16_t* port) 
   socklen_t size = size_of(address);
   listener_ = open_socket(address);
   // TCP_DEFER_ACCEPT: who says nothing never gets into the queue, which a stopped rank would not empty.
-  if (listener_ < 0 || !set_option(listener_, IPPROTO_TCP, TCP_DEFER_ACCEPT, 1) ||
+  if (listener_ < 0 || !set_option(listener_, IPPROTO_TCP, TCP_DEFER_ACCEPT, kDeferSeconds) ||
       ::bind(listener_, &address.any, size) != 0 || ::listen(listener_, kBacklog) != 0 ||
       ::getsockname(listener_, &address.any, &size) != 0) {
     return fail(OMPL_ERR_SYSTEM, "cannot listen for those who ask whether this rank lives: {}",
@@ -135,7 +137,7 @@ int LivenessListener::open(unsigned interface, std::string* ip, uint16_t* port) 
 
 void LivenessListener::answer() const {
   if (listener_ < 0) return;
-  for (;;) {
+  for (int i = 0; i < kMostAnswers; ++i) {
     const int asker = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (asker < 0) return;
     ::close(asker);

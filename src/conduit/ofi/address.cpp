@@ -147,6 +147,19 @@ std::string Address::host() const {
   return ip_text(reinterpret_cast<const sockaddr*>(&address));
 }
 
+bool is_same_address(const sockaddr_storage& a, const sockaddr_storage& b) {
+  if (a.ss_family != b.ss_family) return false;
+  if (a.ss_family == AF_INET) {
+    const auto& first = reinterpret_cast<const sockaddr_in&>(a);
+    const auto& second = reinterpret_cast<const sockaddr_in&>(b);
+    return first.sin_port == second.sin_port && first.sin_addr.s_addr == second.sin_addr.s_addr;
+  }
+  const auto& first = reinterpret_cast<const sockaddr_in6&>(a);
+  const auto& second = reinterpret_cast<const sockaddr_in6&>(b);
+  return first.sin6_port == second.sin6_port &&
+         std::memcmp(&first.sin6_addr, &second.sin6_addr, sizeof first.sin6_addr) == 0;
+}
+
 std::string ip_text(const sockaddr* address) {
   char text[INET6_ADDRSTRLEN] = "";
   if (address != nullptr && address->sa_family == AF_INET) {

@@ -49,6 +49,9 @@ inline bool speaks_ip(const fi_info& info) {
          info.addr_format == FI_SOCKADDR_IN6;
 }
 
+// Of IP: the same host and port.
+bool is_same_address(const sockaddr_storage& a, const sockaddr_storage& b);
+
 // The address in words, "192.0.2.1"; "" if it is not an IP address.
 std::string ip_text(const sockaddr* address);
 

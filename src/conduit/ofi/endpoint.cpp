@@ -102,6 +102,9 @@ int OfiEndpoint::publish(Address* address) {
     return fail(OMPL_ERR_SYSTEM, "provider {} does not tell its own address, or one that is too long",
                 shared_.choice->name);
   }
+  if (addressed_ && shared_.choice->over_tcp)
+    slot.name.copy(reinterpret_cast<char*>(&listener), sizeof listener);
+  if (const uint16_t port = port_of(listener); port != 0) links_->listens_at(port);
   address->slots.push_back(std::move(slot));
   return OMPL_OK;
 }

@@ -6,8 +6,9 @@
 
 namespace ompl::conduit::ofi {
 
-FabricLinks::FabricLinks(const SharedState& shared, const Resources& resources, uint32_t slot)
-    : shared_(shared), resources_(resources), slot_(slot), links_(shared.job->size) {}
+FabricLinks::FabricLinks(const SharedState& shared, const Resources& resources, uint32_t slot,
+                         uint64_t least)
+    : shared_(shared), resources_(resources), slot_(slot), door_(least), links_(shared.job->size) {}
 
 uint32_t FabricLinks::target_slot(uint32_t rank) const {
   return slot_ % static_cast<uint32_t>((*shared_.peers)[rank].slots.size());

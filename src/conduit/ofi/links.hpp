@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "conduit/common/completion_window.hpp"
+#include "conduit/common/doorkeeper.hpp"
 #include "conduit/common/link_table.hpp"
 #include "conduit/common/losses.hpp"
 #include "conduit/common/operations.hpp"
@@ -69,7 +70,7 @@ struct FabricLink : LinkState {
   int64_t probe_until = 0;  // ms
   int64_t ask_again =
       0;  // ms: a request failed for want of an answer, and the next is due then; 0: none is
-  int64_t ask_until = 0;  // ms
+  int64_t ask_until = 0;  // ms; 0: none has failed
   int64_t pause = 0;      // ms, between requests
 
   // Of RdmPeers
@@ -91,7 +92,8 @@ struct FabricLink : LinkState {
 
 class FabricLinks {
  public:
-  FabricLinks(const SharedState& shared, const Resources& resources, uint32_t slot);
+  // `least`: bytes that whoever is of the job says before anything is awaited of it.
+  FabricLinks(const SharedState& shared, const Resources& resources, uint32_t slot, uint64_t least);
   virtual ~FabricLinks() = default;
   FabricLinks(const FabricLinks&) = delete;
   FabricLinks& operator=(const FabricLinks&) = delete;
@@ -107,6 +109,9 @@ class FabricLinks {
 
   // Takes in what happened to links. Returns how many events there were.
   virtual int progress() = 0;
+
+  // This endpoint's listener has that TCP port.
+  void listens_at(uint16_t port) { door_.guard(port); }
 
   // The link does not work any more. Nothing is sent on it again [18]; failure() will say why.
   virtual void lost(FabricLink& link, std::string_view why) = 0;
@@ -161,6 +166,7 @@ class FabricLinks {
   const Resources& resources_;
   const uint32_t slot_;
   int probes_ = 0;  // links
+  Doorkeeper door_;
 
  private:
   [[nodiscard]] uint32_t target_slot(uint32_t rank) const;

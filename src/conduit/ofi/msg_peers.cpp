@@ -14,7 +14,7 @@ namespace ompl::conduit::ofi {
 namespace {
 
 constexpr int64_t kProbeMs = 500;
-// A request that ended without an answer is made again, after pauses that grow, for so long.
+// A request that ended without an answer is made again, after pauses that grow, for so long after the first.
 constexpr int64_t kAskForMs = 20'000;
 constexpr int64_t kFirstPauseMs = 5;
 constexpr int64_t kLastPauseMs = 500;
@@ -40,7 +40,7 @@ bool is_request(const FabricLink& link, const fid* endpoint) {
 
 void MsgPeers::request(FabricLink& link) {
   link.pause = kFirstPauseMs;
-  link.ask_until = link.probing ? link.probe_until : arch::now_ms() + kAskForMs;
+  link.ask_until = link.probing ? link.probe_until : 0;
   make_request(link);
 }
 
@@ -66,6 +66,7 @@ void MsgPeers::make_request(FabricLink& link) {
 // enough.
 bool MsgPeers::is_put_off(FabricLink& link) {
   const int64_t now = arch::now_ms();
+  if (link.ask_until == 0) link.ask_until = now + kAskForMs;
   if (now >= link.ask_until) return false;
   link.request.reset();
   link.ask_again = now + link.pause;
@@ -81,6 +82,18 @@ void MsgPeers::look_at_clock() {
     if (link->ask_again != 0 && now >= link->ask_again) make_request(*link);
     if (link->probing && now > link->probe_until) fail(*link, OMPL_ERR_LINK, link->why);
   }
+}
+
+// Whether that is the other side of a connection that was accepted; true too where the provider does not tell.
+bool MsgPeers::is_of_a_link(const sockaddr_storage& peer) const {
+  for (const auto& link : all()) {
+    sockaddr_storage theirs{};
+    std::size_t length = sizeof theirs;
+    if (link->connection &&
+        (fi_getpeer(link->connection.get(), &theirs, &length) != 0 || is_same_address(peer, theirs)))
+      return true;
+  }
+  return false;
 }
 
 // It waits for an answer to its request, or for its connection's completion.
@@ -106,6 +119,7 @@ int MsgPeers::progress() {
     }
     if (length <= 0) {
       look_at_clock();
+      door_.look(arch::now_ms(), [this](const sockaddr_storage& peer) { return is_of_a_link(peer); });
       return taken;
     }
     const auto data =

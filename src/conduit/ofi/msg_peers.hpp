@@ -5,7 +5,8 @@
 //
 // If a connection ends without a goodbye the other side is probed by a request: it answers, then the
 // connection broke; no rank of the job listens there, then the rank is dead. A request that ends without an answer, as
-// where the other side has no descriptor left for it, is made again for a while.
+// where the other side has no descriptor left for it, is made again for a while. So is one whose connection the other side's
+// Doorkeeper ended, since this side was outside the layer before it had said anything.
 #pragma once
 
 #include "conduit/ofi/links.hpp"
@@ -14,7 +15,8 @@ namespace ompl::conduit::ofi {
 
 class MsgPeers final : public FabricLinks {
  public:
-  using FabricLinks::FabricLinks;
+  MsgPeers(const SharedState& shared, const Resources& resources, uint32_t slot)
+      : FabricLinks(shared, resources, slot, sizeof(Greeting)) {}
 
   int progress() override;
   void lost(FabricLink& link, std::string_view why) override;
@@ -33,6 +35,7 @@ class MsgPeers final : public FabricLinks {
   void ended(fid* endpoint, int error, const Answer* answer);
   void refused(FabricLink& link, const Answer& answer);
   void look_at_clock();
+  [[nodiscard]] bool is_of_a_link(const sockaddr_storage& peer) const;
   void recount(FabricLink& link);
 };
 

@@ -12,6 +12,7 @@
 namespace ompl::conduit::ofi {
 namespace {
 
+constexpr uint64_t kLeast = 17;  // more than the head of a provider's own first message
 constexpr int64_t kLookEveryMs = 100;
 constexpr int64_t kProbeEveryMs = 5;  // while one is under way
 constexpr int64_t kSilenceMs = 2000;  // of a link that is up, until its other side is asked;
@@ -22,7 +23,7 @@ constexpr int64_t kGreetMs = 300;     // of one that is not: then also the greet
 
 RdmPeers::RdmPeers(const SharedState& shared, const Resources& resources, uint32_t slot,
                    MessageSender& sender)
-    : FabricLinks(shared, resources, slot),
+    : FabricLinks(shared, resources, slot, kLeast),
       sender_(sender),
       numbered_(shared.choice->numbered),
       over_tcp_(shared.choice->over_tcp) {}
@@ -186,6 +187,7 @@ int RdmPeers::progress() {
     }
   }
   const int64_t now = arch::now_ms();
+  door_.look(now);
   if (now >= next_look_) look_after(now);
   return 0;
 }

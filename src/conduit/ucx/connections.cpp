@@ -15,6 +15,7 @@ constexpr int64_t kProbeMs = 500;
 // UCX's TCP connects while its caller waits: a refusal comes at once, what comes later is the system giving up.
 constexpr int64_t kRefusalMs = 2000;
 constexpr int kShortTests = 10;
+constexpr int64_t kPutOffMs = 20'000;
 
 ucp_request_param_t with_callback(ucp_send_nbx_callback_t callback, UcpLink& link) {
   ucp_request_param_t out{};
@@ -45,12 +46,25 @@ UcpLink& Connections::use(uint32_t rank) {
   link.hello = {.cookie = cookie(shared_.job->secret, shared_.job->rank, rank, peer(link).challenge),
                 .source = shared_.job->rank,
                 .op = kHello};
+  begin(link);
+  return link;
+}
+
+// UCX takes a want of descriptors for the death of the other side. Strangers may hold them for a moment.
+void Connections::begin(UcpLink& link) {
+  const int64_t now = arch::now_ms();
+  if (!Doorkeeper::has_room() && (link.put_off_until == 0 || now < link.put_off_until)) {
+    if (link.put_off_until == 0) link.put_off_until = now + kPutOffMs;
+    door_.look(now);
+    troubled_ = true;
+    return;
+  }
+  link.put_off_until = 0;
   connect(link);
-  if (link.endpoint == nullptr) return link;
+  if (link.endpoint == nullptr) return;
   const ucs_status_t status =
       shared_.library->ep_rkey_unpack(link.endpoint, peer(link).key.data(), &link.key);
   if (status != UCS_OK) lost(link, status);
-  return link;
 }
 
 // Begins a connection. It stands once its first message is sent; others posted before would go out only with
@@ -171,6 +185,7 @@ int Connections::progress() {
 // One step of a link that broke.
 void Connections::advance(UcpLink& link) {
   using State = UcpLink::State;
+  if (link.put_off_until != 0 && link.failure == OMPL_OK) begin(link);
   if (link.state == State::testing && link.error == UCS_OK && flushed(link)) test_short(link);
   if (link.state <= State::up && link.error != UCS_OK) {
     if (link.state == State::up) up_.fetch_sub(1, std::memory_order_relaxed);
@@ -190,8 +205,8 @@ void Connections::advance(UcpLink& link) {
     // Without an answer the network is gone, and whether the rank lives cannot be known.
     return fail(link, OMPL_ERR_LINK, link.why);
   }
-  const bool steady =
-      link.state == State::connecting || link.state == State::up || link.state == State::failed;
+  const bool steady = (link.state == State::connecting && link.put_off_until == 0) ||
+                      link.state == State::up || link.state == State::failed;
   troubled_ = troubled_ || !steady;
 }
 

@@ -12,7 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "arch/clock.hpp"
 #include "conduit/common/completion_window.hpp"
+#include "conduit/common/doorkeeper.hpp"
 #include "conduit/common/link_table.hpp"
 #include "conduit/conduit.hpp"
 #include "conduit/ucx/address.hpp"
@@ -64,6 +66,7 @@ struct UcpLink : LinkState {
   uint64_t flushing = 0;       // and how many will have when the flush under way completes; 0: none is
   bool goodbye_said = false;   // by this side
   bool close_pending = false;  // of an endpoint that we had
+  int64_t put_off_until = 0;   // ms; not begun yet, for want of descriptors; 0: not put off
   int64_t probe_until = 0;     // ms
   CompletionWindow<> window;
 };
@@ -75,6 +78,11 @@ class Connections {
 
   // The connection to `rank` if one was ever begun, else null. Any thread.
   [[nodiscard]] UcpLink* find(uint32_t rank) const { return links_.find(rank); }
+
+  // The worker has a listener at that TCP port.
+  void listens_at(uint16_t port) { door_.guard(port); }
+  // Now and then.
+  void look_at_strangers() { door_.look(arch::now_ms()); }
 
   // The connection to `rank`, made if there is none.
   UcpLink& use(uint32_t rank);
@@ -112,6 +120,7 @@ class Connections {
   static void on_flushed(void* request, ucs_status_t status, void* link);
   [[nodiscard]] const Address& peer(const UcpLink& link) const { return (*shared_.peers)[link.rank]; }
   UcpLink& add(uint32_t rank);
+  void begin(UcpLink& link);
   void connect(UcpLink& link);
   ucs_status_ptr_t send_hello(UcpLink& link, uint32_t flags);
   void connected(UcpLink& link);
@@ -126,7 +135,8 @@ class Connections {
   LinkTable<UcpLink> links_;
   std::vector<uint32_t> met_;
   std::atomic<uint32_t> up_{0};
-  bool troubled_ = false;  // some link is testing, or broke and has not failed yet
+  Doorkeeper door_{9};     // UCX begins with a word of 8 bytes, in the call that connects
+  bool troubled_ = false;  // some link is put off or testing, or broke and has not failed yet
 };
 
 }  // namespace ompl::conduit::ucx

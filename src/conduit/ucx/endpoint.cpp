@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conduit/ucx/endpoint.hpp"
 
+#include <netinet/in.h>
+
 #include <algorithm>
 #include <cstring>
+#include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "arch/clock.hpp"
+#include "conduit/common/doorkeeper.hpp"
 #include "util/log.hpp"
 #include "util/status.hpp"
 
@@ -15,6 +20,7 @@ namespace {
 
 constexpr std::size_t kMostCopied = 8192;  // bytes; see README.md
 constexpr int64_t kGoodbyeMs = 100;
+constexpr uint32_t kIdlePerLook = 64;
 
 }  // namespace
 
@@ -22,8 +28,16 @@ UcxEndpoint::UcxEndpoint(const SharedState& shared, uint32_t slot)
     : shared_(shared), slot_(slot), connections_(shared, slot), worker_(*shared.library) {}
 
 int UcxEndpoint::open(const UcpContext& context, Address* address) {
+  const std::set<uint16_t> before = listening_ports();
   const int code = worker_.open(context, on_message, this);
   if (code != OMPL_OK) return code;
+  for (const uint16_t port : listening_ports()) {
+    // Another thread of the program may open a listener at the same time: UCX's ports stand in its address.
+    const uint16_t sent = htons(port);
+    const std::string_view text(reinterpret_cast<const char*>(&sent), sizeof sent);
+    if (!before.contains(port) && worker_.address().find(text) != std::string::npos)
+      connections_.listens_at(port);
+  }
   address->slots.push_back(worker_.address());
   connections_.open(worker_.get());
   copy_limit_ = std::min(kMostCopied, worker_.one_piece()) - sizeof(Message);
@@ -190,7 +204,9 @@ int UcxEndpoint::progress(Sink& sink, int budget) {
     active += static_cast<int>(found);
   }
   sink_ = nullptr;
-  return std::max(active, taken_) + connections_.progress();
+  const int moved = std::max(active, taken_) + connections_.progress();
+  if (moved == 0 && ++idle_ % kIdlePerLook == 0) connections_.look_at_strangers();
+  return moved;
 }
 
 ucs_status_t UcxEndpoint::on_message(void* argument, const void* header, std::size_t header_length,

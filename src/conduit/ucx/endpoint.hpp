@@ -72,6 +72,7 @@ class UcxEndpoint final : public LinkedEndpoint<UcxEndpoint> {
   Sink* sink_ = nullptr;  // of the progress() under way
   int taken_ = 0;         // by the progress() under way
   bool warned_ = false;   // of strangers
+  uint32_t idle_ = 0;     // calls of progress() that found nothing
 };
 
 }  // namespace ompl::conduit::ucx

@@ -7,9 +7,11 @@
 #include <random>
 #include <vector>
 
+#include "conduit/common/doorkeeper.hpp"
 #include "conduit/ofi/address.hpp"
 #include "conduit/ofi/resources.hpp"
 #include "conduit/ofi/wire.hpp"
+#include "conformance/strangers.hpp"
 #include "node.hpp"
 
 namespace ompl::conduit::ofi::test {
@@ -312,6 +314,53 @@ TEST_P(OfiThief, OfAPortLearnsNothingAndIsSentNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Providers, OfiThief, testing::Values("tcp", "net"),
                          [](const auto& test) { return test.param; });
+
+// Of another user of the machine, to a rank's listener.
+class OfiFlood : public testing::TestWithParam<std::string> {
+ protected:
+  static uint16_t port_of_slot(const std::string& published) {
+    Address address;
+    EXPECT_EQ(address.parse(published), nullptr);
+    if (address.slots[0].port != 0) return address.slots[0].port;
+    sockaddr_storage name{};
+    address.slots[0].name.copy(reinterpret_cast<char*>(&name), sizeof name);
+    return port_of(name);
+  }
+};
+
+// Strangers have few of this process's descriptors, and ranks meet beside them.
+TEST_P(OfiFlood, CostsLivingRanksNothing) {
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}}) {
+    const auto a = make_node(0, 2, 1, GetParam(), "lo", kSecret);
+    if (a->opened == OMPL_ERR_UNSUPPORTED) GTEST_SKIP() << error_detail();
+    const auto b = make_node(1, 2, 1, GetParam(), "lo", kSecret);
+    ASSERT_EQ(b->opened, OMPL_OK) << error_detail();
+    introduce({a.get(), b.get()});
+    const auto step = [&] {
+      a->progress();
+      b->progress();
+    };
+    const std::size_t before = open_descriptors();
+    const Strangers strangers(port_of_slot(b->conduit->address()), 300, bytes);
+    ASSERT_TRUE(until([&] { return strangers.came(); }, step));
+    ASSERT_TRUE(strangers.are_there());
+    ASSERT_TRUE(until([&] { return open_descriptors() < before + 150; }, step));
+    const Post post = insist([&] { return a->endpoints[0]->signal(1, {.offset = kFlag}); }, step);
+    EXPECT_EQ(post.state, Post::State::done);
+    EXPECT_TRUE(until([&] { return b->flag(kFlag) == 1; }, step));
+    EXPECT_EQ(a->endpoints[0]->failure(1), OMPL_OK);
+    EXPECT_EQ(b->endpoints[0]->failure(0), OMPL_OK);
+    EXPECT_LT(open_descriptors(), before + 150) << "strangers have no descriptors for long";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Providers, OfiFlood,
+                         testing::Values("tcp", "net", "tcp;ofi_rxm", "net/rdm", "tcp/rdm"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           for (char& c : name) c = std::isalnum(c) != 0 ? c : '_';
+                           return name;
+                         });
 
 INSTANTIATE_TEST_SUITE_P(Providers, OfiStranger, testing::Values("tcp;ofi_rxm", "net/rdm", "tcp/rdm"),
                          [](const auto& test) {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The ucx conduit over the transports of UCX_TLS: two ranks in one process.
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <csignal>
 #include <cstring>
 
+#include "conduit/common/doorkeeper.hpp"
 #include "conduit/registry.hpp"
 #include "conduit/ucx/wire.hpp"
 #include "conformance/rules/endpoint_rules.hpp"
+#include "conformance/strangers.hpp"
 
 namespace ompl::conduit::ucx::test {
 namespace {
@@ -79,6 +82,39 @@ TEST_P(UcxEndpointTest, AStrangersRecordsAndDataAreDropped) {
   EXPECT_EQ(b->flag(kFlag), 0U);
   EXPECT_EQ(*b->at<uint64_t>(kData), 0U);
   EXPECT_EQ(from_b().failure(0), OMPL_OK);
+}
+
+// UCX accepts everybody, and waits for ever for his first words.
+TEST_P(UcxEndpointTest, StrangersHoldFewDescriptors) {
+  int tried = 0;
+  const std::size_t before = open_descriptors();
+  for (const uint16_t port : listening_ports()) {  // of UCX: nobody else listens in this process
+    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}}) {
+      const Strangers strangers(port, 300, bytes);
+      ASSERT_TRUE(until([&] { return strangers.came(); }, [&] { step(); }));
+      if (!strangers.are_there()) continue;  // it is not at the loopback
+      ++tried;
+      ASSERT_TRUE(until([&] { return open_descriptors() < before + 150; }, [&] { step(); }));
+      signal(from_a(), 1, {.offset = kFlag});
+      EXPECT_EQ(from_a().failure(1), OMPL_OK);
+      EXPECT_LT(open_descriptors(), before + 150);
+    }
+  }
+  if (tried == 0) GTEST_SKIP() << "these transports of UCX do not listen at the loopback";
+}
+
+// As many descriptors as the process may have are taken for a moment: the other rank is not dead.
+TEST_P(UcxEndpointTest, AConnectionWaitsForDescriptors) {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const rlimit low{.rlim_cur = open_descriptors() + 2, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  EXPECT_EQ(from_a().signal(1, {.offset = kFlag}).reason, Post::Reason::connecting);
+  for (int i = 0; i < 100; ++i) step();
+  EXPECT_EQ(from_a().failure(1), OMPL_OK);
+  setrlimit(RLIMIT_NOFILE, &limit);
+  signal(from_a(), 1, {.offset = kFlag});
+  ASSERT_TRUE(until([&] { return b->flag(kFlag) == 1; }, [&] { step(); }));
 }
 
 TEST_P(UcxEndpointTest, ConnectExplainsWhatItRefuses) {
