@@ -103,6 +103,19 @@ TEST_F(DoorkeeperTest, WhoSaidEnoughButIsNotKnownHasATimeToo) {
   EXPECT_FALSE(is_ended(friendly));
 }
 
+TEST_F(DoorkeeperTest, TellsHowManyWait) {
+  Doorkeeper door(kLeast);
+  EXPECT_EQ(door.look(1), 0U) << "it watches no listener";
+  door.guard(port_of(name));
+  EXPECT_EQ(door.look(2), 0U);
+  for (int i = 0; i < 5; ++i) {
+    held.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(::connect(held.back(), reinterpret_cast<sockaddr*>(&name), sizeof name), 0);
+    ASSERT_EQ(::send(held.back(), "", 1, MSG_NOSIGNAL), 1);
+  }
+  EXPECT_EQ(door.look(1000), 5U);
+}
+
 // Of other listeners and other descriptors nothing is touched.
 TEST_F(DoorkeeperTest, LooksAtItsOwnListenerOnly) {
   Doorkeeper door(kLeast);

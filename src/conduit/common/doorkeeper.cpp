@@ -98,9 +98,10 @@ bool Doorkeeper::has_room() {
 void Doorkeeper::guard(uint16_t port) {
   if (!descriptors_) descriptors_.reset(::opendir("/proc/self/fd"));
   if (!descriptors_) return;
-  for_each_descriptor(descriptors_.get(), [port](int fd) {
-    if (local_port(fd) == port && listens(fd))
-      ::setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &kDeferSeconds, sizeof(int));
+  for_each_descriptor(descriptors_.get(), [this, port](int fd) {
+    if (local_port(fd) != port || !listens(fd)) return;
+    ::setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &kDeferSeconds, sizeof(int));
+    listeners_.push_back(fd);
   });
   ports_.push_back(port);
 }
@@ -114,10 +115,23 @@ bool Doorkeeper::has_grown() {
   return lowest >= lowest_free_ + kGrowth;
 }
 
-void Doorkeeper::look(int64_t now, const Known& known) {
-  if (now < next_look_ || ports_.empty()) return;
+unsigned Doorkeeper::look(int64_t now, const Known& known) {
+  if (now < next_look_ || ports_.empty()) return 0;
   next_look_ = now + kLookEveryMs;
   if (now >= next_examination_ || has_grown()) examine(now, known);
+  return waiting();
+}
+
+// Of a socket that listens the kernel tells the length of its queue as that of what is not acknowledged.
+unsigned Doorkeeper::waiting() const {
+  unsigned most = 0;
+  for (const int fd : listeners_) {
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_state == TCP_LISTEN)
+      most = std::max(most, info.tcpi_unacked);
+  }
+  return most;
 }
 
 void Doorkeeper::examine(int64_t now, const Known& known) {

@@ -46,18 +46,21 @@ class Doorkeeper {
 
   // Whether the other side of a connection that said enough is known, where that can be told. Else all are.
   using Known = std::function<bool(const sockaddr_storage& peer)>;
-  // Turns strangers out. Cheap while no descriptors are added to the process: often. `now` in ms.
-  void look(int64_t now, const Known& known = {});
+  // Turns strangers out. Cheap while no descriptors are added to the process: often. `now` in ms. How many connections wait to
+  // be accepted: where strangers come faster than a library takes them, ranks would wait behind them.
+  unsigned look(int64_t now, const Known& known = {});
 
  private:
   struct CloseDirectory {
     void operator()(DIR* directory) const { ::closedir(directory); }
   };
   [[nodiscard]] bool has_grown();
+  [[nodiscard]] unsigned waiting() const;
   void examine(int64_t now, const Known& known);
 
   const uint64_t least_;
   std::vector<uint16_t> ports_;
+  std::vector<int> listeners_;  // their descriptors, which stay while the endpoint lives
   std::unique_ptr<DIR, CloseDirectory> descriptors_;  // kept open for when there are none left
   std::map<ino_t, int64_t> strangers_;                // sockets, and when each was seen first
   int64_t next_look_ = 0;

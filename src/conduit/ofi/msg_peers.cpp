@@ -16,6 +16,7 @@ namespace {
 constexpr int64_t kProbeMs = 500;
 // A request that ended without an answer is made again, after pauses that grow, for so long after the first.
 constexpr int64_t kAskForMs = 20'000;
+constexpr unsigned kMostAtOnce = 64;  // connections accepted, where more wait
 constexpr int64_t kFirstPauseMs = 5;
 constexpr int64_t kLastPauseMs = 500;
 constexpr const char* kForeign =
@@ -103,7 +104,17 @@ void MsgPeers::recount(FabricLink& link) {
 
 // --- Events --------------------------------------------------------------------------------------------
 
+// Each reading of events lets the provider accept one connection, or a few.
 int MsgPeers::progress() {
+  int taken = take_events();
+  look_at_clock();
+  const unsigned waiting =
+      door_.look(arch::now_ms(), [this](const sockaddr_storage& peer) { return is_of_a_link(peer); });
+  for (unsigned i = 0; i < std::min(waiting, kMostAtOnce); ++i) taken += take_events();
+  return taken;
+}
+
+int MsgPeers::take_events() {
   // An event and the private data that follows it.
   alignas(fi_eq_cm_entry) std::array<char, sizeof(fi_eq_cm_entry) + 256> buffer;
   const auto& event = *reinterpret_cast<const fi_eq_cm_entry*>(buffer.data());
@@ -117,11 +128,7 @@ int MsgPeers::progress() {
       ended(error.fid, error.err, error.err == FI_ECONNREFUSED && answer ? &*answer : nullptr);
       continue;
     }
-    if (length <= 0) {
-      look_at_clock();
-      door_.look(arch::now_ms(), [this](const sockaddr_storage& peer) { return is_of_a_link(peer); });
-      return taken;
-    }
+    if (length <= 0) return taken;
     const auto data =
         std::string_view(buffer.data(), static_cast<std::size_t>(length)).substr(sizeof event);
     if (kind == FI_CONNREQ) {

@@ -19,10 +19,12 @@ class MsgPeers final : public FabricLinks {
       : FabricLinks(shared, resources, slot, sizeof(Greeting)) {}
 
   int progress() override;
+
   void lost(FabricLink& link, std::string_view why) override;
 
  private:
   void begin(FabricLink& link) override { request(link); }
+  int take_events();
   void request(FabricLink& link);
   void make_request(FabricLink& link);
   bool is_put_off(FabricLink& link);
