@@ -55,4 +55,7 @@ if __name__ == "__main__":
     if os.geteuid() != 0:
         print("not root: no program can be made that changes its user")
         sys.exit(77)
+    if os.statvfs(tempfile.gettempdir()).f_flag & os.ST_NOSUID:
+        print(f"{tempfile.gettempdir()} is mounted nosuid")
+        sys.exit(77)
     unittest.main(argv=[sys.argv[0], "-v"])
