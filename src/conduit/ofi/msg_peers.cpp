@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <optional>
 
@@ -29,6 +30,11 @@ std::optional<Structure> read(const void* bytes, std::size_t length) {
   if (length != sizeof out) return std::nullopt;
   std::memcpy(&out, bytes, sizeof out);
   return out;
+}
+
+bool is_of_the_network(int error) {
+  return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH || error == EHOSTDOWN ||
+         error == ENETDOWN;
 }
 
 bool is_request(const FabricLink& link, const fid* endpoint) {
@@ -59,13 +65,15 @@ void MsgPeers::make_request(FabricLink& link) {
   int result = 0;
   link.request = resources_.make_endpoint(shared_.choice->info.get(), &link, &result);
   if (result == 0) result = fi_connect(link.request.get(), &listener, &link.asked, sizeof link.asked);
-  if (result != 0 && !is_put_off(link)) return fail(link, OMPL_ERR_LINK, shared_.library->text(result));
+  if (result != 0 && !is_put_off(link, -result))
+    return fail(link, OMPL_ERR_LINK, shared_.library->text(result));
   recount(link);
 }
 
 // The request came to nothing, which proves nothing: another one is made later. False: that has been tried for long
-// enough.
-bool MsgPeers::is_put_off(FabricLink& link) {
+// enough, or the system has tried for long.
+bool MsgPeers::is_put_off(FabricLink& link, int error) {
+  if (is_of_the_network(error)) return false;
   const int64_t now = arch::now_ms();
   if (link.ask_until == 0) link.ask_until = now + kAskForMs;
   if (now >= link.ask_until) return false;
@@ -238,7 +246,7 @@ void MsgPeers::ended(fid* endpoint, int error, const Answer* answer) {
   } else if (error == FI_ECONNREFUSED) {
     fail(link, OMPL_ERR_PEER,
          link.probing ? "its process ended" : "nobody listens there: its process ended");
-  } else if (is_put_off(link)) {
+  } else if (is_put_off(link, error)) {
     recount(link);
   } else {
     fail(link, OMPL_ERR_LINK, link.probing ? link.why : shared_.library->strerror(error));

@@ -27,7 +27,7 @@ class MsgPeers final : public FabricLinks {
   int take_events();
   void request(FabricLink& link);
   void make_request(FabricLink& link);
-  bool is_put_off(FabricLink& link);
+  bool is_put_off(FabricLink& link, int error);
   [[nodiscard]] bool is_proven(const FabricLink& link, const Answer& answer) const;
   FabricLink* admissible(const Greeting& greeting, Refusal* refusal);
   void answer_no(fi_info* request, const Greeting& greeting, Refusal refusal);
