@@ -293,6 +293,16 @@ class Environment(unittest.TestCase):
         why = run(omplrun("-n", "2", *hidden, str(Options.build / "bin/ompl-info"), "--why"))
         self.assertEqual(why.stdout.count("its segment passed over a socket"), 2, why.stdout + why.stderr)
 
+    def test_ranks_of_which_only_one_maps_the_other_use_the_network(self) -> None:
+        # Address space for five of the six segments of 16 GiB.
+        limited = "ulimit -v 88080384 && exec \"$@\""
+        job = run(
+            omplrun("-n", "6", "sh", "-c", limited, "sh", worker(), "fill", "100000"),
+            OMPL_CONDUITS="self,shm,ofi",
+        )
+        self.assertEqual(job.returncode, 0, job.stderr)
+        self.assertEqual(job.stdout.count("filled 100000"), 6, job.stdout)
+
     def test_64_ranks(self) -> None:
         job = run(omplrun("-n", "64", worker(), "hello"))
         self.assertEqual(job.returncode, 0, job.stderr)

@@ -54,14 +54,6 @@ int Runtime::barrier(Context& c, Deadline deadline) {
   return run_barrier(c, deadline);
 }
 
-// The barrier of another collective call.
-int Runtime::meet_all_ranks(Context& c) {
-  if (barrier_open_) {
-    if (const int code = barrier(c); code != OMPL_OK) return code;
-  }
-  return barrier(c);
-}
-
 // What the left neighbour calls.
 int Runtime::await_call(Context& c, uint64_t* call) {
   const auto word = arch::word64(segment_.base() + kCallWord);
@@ -80,6 +72,9 @@ int Runtime::await_call(Context& c, uint64_t* call) {
 // tell of the next collective while a slow one still looks at this one's.
 int Runtime::agree(Context& c, Collective kind, uint64_t argument, bool short_of_memory,
                    Agreement* out) {
+  if (barrier_open_) {  // one that timed out
+    if (const int code = barrier(c); code != OMPL_OK) return code;
+  }
   const uint64_t shortage = kShortageFlag + sizeof(uint32_t) * (agreements_++ % 2);
   const uint64_t call = signature(static_cast<uint64_t>(kind), argument);
   uint64_t theirs = call;
@@ -95,7 +90,7 @@ int Runtime::agree(Context& c, Collective kind, uint64_t argument, bool short_of
     const int told = signal_any(c, rank, {.offset = shortage, .value = said}, Deadline::never());
     if (told != OMPL_OK) return told;
   }
-  if (const int met = meet_all_ranks(c); met != OMPL_OK) return met;
+  if (const int met = barrier(c); met != OMPL_OK) return met;
   const uint32_t heard = arch::word32(segment_.base() + shortage).exchange(0);
   *out = {.alike = heard < kUnlike, .short_of_memory = heard % kUnlike};
   return OMPL_OK;

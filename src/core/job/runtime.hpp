@@ -234,6 +234,7 @@ class Runtime {
   using Conduits = std::vector<std::unique_ptr<conduit::Conduit>>;
   int start(Conduits conduits);
   int prepare();
+  void agree_on_mappings();
   // Those that cannot be opened here leave `conduits`, with the reasons in *refused.
   int open_conduits(Conduits& conduits, std::string_view key, std::vector<Card>* cards,
                     std::string* refused);
@@ -325,7 +326,6 @@ class Runtime {
   int agree(Context& c, Collective kind, uint64_t argument, bool short_of_memory, Agreement* out);
   int await_call(Context& c, uint64_t* call);
   int run_barrier(Context& c, Deadline deadline);
-  int meet_all_ranks(Context& c);
 
   Settings settings_;
   std::unique_ptr<bootstrap::Bootstrap> bootstrap_;

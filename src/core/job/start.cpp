@@ -92,9 +92,13 @@ int Runtime::start(Conduits conduits) {
     node_ranks_.push_back(rank_);
     peers_[rank_].conduit = "self";
   }
+  for (uint32_t rank = 0; rank < std::min(size_, kNewsRanks); ++rank) {
+    if (bases_[rank] != nullptr) segment_.header().mapped.add(rank);
+  }
   segment_.header().needs_network.store(std::ranges::count(bases_, nullptr) > 0 ? 1 : 0);
   // Everybody's flag stands before anybody reads it: all come to the same decision.
   if (const int code = size_ > 1 ? bootstrap_->fence() : OMPL_OK; code != OMPL_OK) return code;
+  agree_on_mappings();
   const bool networked = std::ranges::any_of(bases_, [](std::byte* base) {
     return base == nullptr || header_of(base).needs_network.load() != 0;
   });
@@ -109,6 +113,21 @@ int Runtime::start(Conduits conduits) {
   for (uint32_t rank = 0; rank < size_; ++rank)
     log::debug("rank {} is reached by {} ({})", rank, peers_[rank].conduit, peers_[rank].why);
   return OMPL_OK;
+}
+
+// Two ranks reach each other by memory if each maps the other. One side may fail to, for want of address space, say.
+void Runtime::agree_on_mappings() {
+  for (uint32_t rank = 0; rank < std::min(size_, kNewsRanks); ++rank) {
+    if (rank == rank_ || bases_[rank] == nullptr || rank_ >= kNewsRanks ||
+        header_of(bases_[rank]).mapped.has(rank_))
+      continue;
+    Peer& peer = peers_[rank];
+    peer.why = fmt::format("{}: only this rank maps the other's memory, not the other way round; ",
+                           peer.conduit);
+    log::info("rank {} does not map this rank's memory, and is reached over the network", rank);
+    bases_[rank] = nullptr;
+    std::erase(node_ranks_, rank);
+  }
 }
 
 // This rank's own things: segment, pipe, what conduits may know.

@@ -22,13 +22,13 @@ struct alignas(arch::kCacheLine) Bucket {
 enum class RankState : uint32_t { joining, active, departed };
 
 inline constexpr uint32_t kBuckets = 64;
-inline constexpr uint64_t kFirstOffset = 16384;  // of the user's memory
+inline constexpr uint64_t kFirstOffset = 20480;  // of the user's memory
 inline constexpr uint32_t kMaxRounds = 32;       // of a dissemination barrier
 
 inline constexpr uint32_t kCoreWords = 16;  // 1,024 cores
 
-// What ranks of the node tell each other of a failure: a bit for each rank of the job (rule 23).
-inline constexpr uint32_t kNewsRanks = 32768;  // of further ones there are no news
+// A bit for each rank of the job. What ranks of the node tell each other: whom they map, and of failures (rule 23).
+inline constexpr uint32_t kNewsRanks = 32768;  // of further ones nothing is told
 struct RankSet {
   std::atomic<uint64_t> words[kNewsRanks / 64];
 
@@ -54,6 +54,7 @@ struct SegmentHeader {
   uint64_t cores[kCoreWords];           // affinity mask of this rank's process
   Bucket any;                           // waiters on several flags, or on completions
   Bucket buckets[kBuckets];
+  RankSet mapped;              // by this rank
   std::atomic<uint32_t> news;  // how much was added to these sets
   RankSet dead;
   RankSet torn;  // has lost the connection to some other rank
