@@ -46,6 +46,7 @@ template <class Word>
                                         Word compare, Word* before) {
   void* const place = ompl_window_word(rank, addr, sizeof(Word));
   if (place == nullptr) return checked(nullptr, rank, addr, op, operand, compare, before, OMPL_FOREVER);
+  if (before != nullptr) ompl_window_fence_before_fetch(op == OMPL_ATOMIC_FETCH);
   const std::atomic_ref<Word> word(*static_cast<Word*>(place));
   const Word old = ompl::detail::update(word, static_cast<Function>(op), operand, compare);
   if (before != nullptr) *before = old;

@@ -86,7 +86,11 @@ static PyObject* post(PyObject* self, PyObject* const* sides, int is_get, PyObje
                                         signals ? &signal : NULL, 0, &handle->operation);
   if (code == OMPL_PENDING) return (PyObject*)handle;
   settle(handle);
-  if (code == OMPL_OK) return (PyObject*)handle;
+  if (code == OMPL_OK) {
+    /* Orders the data before later loads: test() and wait() of a complete handle do not ask the layer. */
+    (void)core.handle_test(t.ctx, &handle->operation);
+    return (PyObject*)handle;
+  }
   Py_DECREF(handle);
   return code < 0 ? core_raise(code) : Py_NewRef(Py_None);
 }

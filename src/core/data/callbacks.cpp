@@ -39,6 +39,7 @@ bool Runtime::settle(Context& c, Pending& entry) {
     return met || hopeless();
   }
   const int state = test(c, static_cast<Handle&>(entry));
+  if (state != 0) ompl_window_fence();
   entry.code = state < 0 ? state : OMPL_OK;
   return state != 0;
 }

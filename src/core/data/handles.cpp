@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Nonblocking operations of a context, and waiting for their handles. What is mapped is done at once.
+// Nonblocking operations of a context, and waiting for their handles. What is mapped is done at once, and who waits for or
+// tests its handle sees to it that the stores come before the caller's later loads [25].
 #include <cstring>
 
 #include "core/job/runtime.hpp"
@@ -63,6 +64,7 @@ int Runtime::atomic_nb(Context& c, uint32_t rank, const Signal& record, void* be
   if (code != OMPL_OK) return code;
   if (handle == nullptr) return fail(OMPL_ERR_ARG, "a nonblocking atomic: the handle is null");
   if (std::byte* base = c.bases[rank]; base != nullptr) {
+    if (before != nullptr) ompl_window_fence_before_fetch(record.function == Function::fetch);
     const uint64_t old = raise(rank, base, record);
     if (before != nullptr) std::memcpy(before, &old, width_of(record));
   } else if (before == nullptr) {
@@ -92,12 +94,19 @@ int Runtime::test(Context& c, Handle& handle) {
 }
 
 int Runtime::progress_and_test(Context& c, Handle& handle) {
-  const int state = test(c, handle);
-  if (state != 0 || !network_->pool.progress(c, c.preferred_slot)) return state;
-  return test(c, handle);
+  int state = test(c, handle);
+  if (state == 0 && network_->pool.progress(c, c.preferred_slot)) state = test(c, handle);
+  if (state != 0) ompl_window_fence();
+  return state;
 }
 
 int Runtime::await(Context& c, Handle& handle, Deadline deadline) {
+  const int code = await_unordered(c, handle, deadline);
+  ompl_window_fence();
+  return code;
+}
+
+int Runtime::await_unordered(Context& c, Handle& handle, Deadline deadline) {
   if (handle.kind == Pending::Kind::none) return OMPL_OK;
   const Blocked what{
       .call = Call::handle, .peer = handle.rank, .bucket = &segment_.header().any, .own_end = true};
@@ -123,6 +132,7 @@ int Runtime::await_some(Context& c, std::span<ompl_handle> handles, std::size_t*
     return over > 0 || !any ? 1 : 0;
   });
   if (code == OMPL_OK || over > 0) *found = over;
+  ompl_window_fence();
   return code;
 }
 
@@ -131,10 +141,11 @@ int Runtime::await_all(Context& c, std::span<ompl_handle> handles, Deadline dead
   for (ompl_handle& memory : handles) {
     Handle& handle = handle_of(memory);
     if (handle.kind == Pending::Kind::none) continue;
-    const int code = await(c, handle, deadline);
+    const int code = await_unordered(c, handle, deadline);
     if (code == OMPL_ERR_TIMEOUT) return code;
     if (first_error == OMPL_OK) first_error = code;
   }
+  ompl_window_fence();
   return first_error;
 }
 

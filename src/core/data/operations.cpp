@@ -180,6 +180,7 @@ int Runtime::atomic(Context& c, uint32_t rank, const Signal& record, uint64_t* b
   if (code != OMPL_OK) return code;
   if (std::byte* base = c.bases[rank]; base != nullptr) {
     open_flag_window(c, rank);
+    if (before != nullptr) ompl_window_fence_before_fetch(record.function == Function::fetch);
     const uint64_t old = raise(rank, base, record);
     if (before != nullptr) *before = old;
   } else if (before != nullptr) {
@@ -242,18 +243,25 @@ int Runtime::poll(Context& c, uint64_t flag) {
   return hopeless() ? report_failure() : 0;
 }
 
-// Puts and signals to mapped ranks are stores and atomics of the calling thread: whoever is told of them by
-// anything that synchronises sees them, so there is nothing to complete.
+// Puts and signals to mapped ranks are stores and atomics of the calling thread. A thread that is told of them by anything
+// that synchronises sees them. The fence makes them visible to all others too, before the caller's next load [25]. It comes
+// last, since a network may deliver by stores of this thread.
 int Runtime::flush(Context& c, Deadline deadline) {
-  return network_ != nullptr ? network_->completion.flush(c, deadline) : OMPL_OK;
+  const int code = network_ != nullptr ? network_->completion.flush(c, deadline) : OMPL_OK;
+  ompl_window_fence();
+  return code;
 }
 
 int Runtime::quiet(Context& c, Deadline deadline) {
-  return network_ != nullptr ? network_->completion.quiet(c, deadline) : OMPL_OK;
+  const int code = network_ != nullptr ? network_->completion.quiet(c, deadline) : OMPL_OK;
+  ompl_window_fence();
+  return code;
 }
 
 int Runtime::quiet_all(Context& c) {
-  return network_ != nullptr ? network_->completion.quiet_all(c) : OMPL_OK;
+  const int code = network_ != nullptr ? network_->completion.quiet_all(c) : OMPL_OK;
+  ompl_window_fence();
+  return code;
 }
 
 void Runtime::drive(Context& c) {

@@ -287,6 +287,8 @@ class Runtime {
   int move(Context& c, Call call, std::byte* local, uint32_t rank, uint64_t offset, const Given& given,
            const Signal* record, Deadline deadline, const char* what);
   bool settle(Context& c, Pending& entry);
+  // await() but for the order of earlier stores and later loads.
+  int await_unordered(Context& c, Handle& handle, Deadline deadline);
 
   // Flags (flags.cpp). raise() applies a signal to a mapped rank and wakes its waiters [15].
   uint64_t raise(uint32_t rank, std::byte* base, const Signal& record);
