@@ -178,11 +178,15 @@ OMPL_API int ompl_poll(uint64_t flag_addr);
 OMPL_API int ompl_put_signal(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length,
                              uint64_t flag_addr);
 
-/* Returns when all earlier puts of this context are visible at their targets. Needed before another
- * context may signal them; an own signal needs no flush. */
+/* Returns when all earlier puts of this context are visible at their targets: to every later read by any
+ * means, and before the caller's own later loads and gets. So of two ranks that each put, flush and read
+ * what the other puts, at least one sees it. Own stores through ompl_ptr() are covered too. Needed before
+ * another context may signal the puts; an own signal needs no flush. docs/design/memory-model.md says
+ * all about order. */
 OMPL_API int ompl_flush(void);
 
-/* ompl_flush(), and all earlier signals of this context are applied at their targets. */
+/* ompl_flush(), and all earlier signals of this context are applied at their targets: also before the caller's
+ * own later loads, gets and polls. */
 OMPL_API int ompl_quiet(void);
 
 /* ------------------------------------------------------------------------------------------------

@@ -48,7 +48,9 @@ OMPL_API int ompl_ctx_signal(ompl_ctx* ctx, uint32_t target_rank, const ompl_sig
  *
  * They never wait: they return OMPL_OK (complete), OMPL_PENDING (posted), or one of the OMPL_RETRY_*
  * (nothing was posted: call ompl_progress(), or do other work, and call again). The buffer of a pending
- * operation is in use until its handle, or a flush of its context, completes.
+ * operation is in use until its handle, or a flush of its context, completes. OMPL_OK says what the return of the
+ * blocking function does. Before the caller's own later loads an operation comes only once a test or wait has found its handle
+ * complete, also the handle of one that was complete at once, or its callback has run, or a flush has returned.
  */
 
 enum {
@@ -147,7 +149,7 @@ OMPL_API int ompl_ctx_wait_all(ompl_ctx* ctx, const ompl_condition* conditions, 
  *
  * On words of 32 or 64 bits, aligned to their size, inside an allocation of the target's segment; executed by a
  * CPU of the target's node. *before receives the value that the word had; the call then returns when it is
- * known. Without it (NULL, and the functions that have none) the operation is complete as a signal is: after ompl_quiet().
+ * known: the earlier puts of its context to that rank, and the caller's own stores, are visible by then. Without it (NULL, and the functions that have none) the operation is complete as a signal is: after ompl_quiet().
  */
 
 enum {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The fences of rule 23 on weakly ordered memory, as aarch64 has it: what a thread did before flush, quiet, the completion of a
+ * The fences of rule 25 on weakly ordered memory, as aarch64 has it: what a thread did before flush, quiet, the completion of a
  * handle or a fetch is done for all before the thread's later loads.
  *
  * Memory is multi-copy atomic: one value for all. What a thread has begun and not performed yet, at most two accesses, is performed

@@ -397,12 +397,12 @@ void run_table(World& world, std::size_t least, std::size_t most) {
   }
 }
 
-TEST_P(Conformance, Litmus_R23_TwoPrograms) {
+TEST_P(Conformance, Litmus_R25_TwoPrograms) {
   const auto w = world();
   run_table(*w, 2, 2);
 }
 
-TEST_P(Conformance, Litmus_R23_ThreeAndFourPrograms) {
+TEST_P(Conformance, Litmus_R25_ThreeAndFourPrograms) {
   const auto w = world({.ranks = 4});
   run_table(*w, 3, 4);
 }
