@@ -7,6 +7,8 @@
 
 #include <cerrno>
 
+#include "arch/system_call.hpp"
+
 namespace ompl::arch {
 namespace {
 
@@ -53,7 +55,8 @@ int probe_process_memory() {
     ::_exit(read_process(::getppid(), &copy, reinterpret_cast<uintptr_t>(&word), sizeof copy));
   }
   int status = 0;
-  if (::waitpid(child, &status, 0) != child || !WIFEXITED(status)) return ECHILD;
+  if (uninterrupted([&] { return ::waitpid(child, &status, 0); }) != child || !WIFEXITED(status))
+    return ECHILD;
   return WEXITSTATUS(status);
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "arch/library.hpp"
+#include "arch/system_call.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/environment.hpp"
 #include "bootstrap/mpi.hpp"
@@ -144,7 +145,8 @@ int share_secret(Bootstrap& bootstrap, std::string* secret) {
   constexpr std::string_view kKey = "secret";
   if (bootstrap.rank() == 0) {
     std::array<unsigned char, 16> random;
-    if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
+    if (arch::uninterrupted([&] { return getrandom(random.data(), random.size(), 0); }) !=
+        static_cast<ssize_t>(random.size())) {
       return fail(OMPL_ERR_SYSTEM, "getrandom: {}", error_text(errno));
     }
     const int result = bootstrap.set(kKey, fmt::format("{:02x}", fmt::join(random, "")));

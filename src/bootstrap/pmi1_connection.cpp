@@ -1,29 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bootstrap/pmi1_connection.hpp"
 
-#include <poll.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 
+#include "arch/system_call.hpp"
 #include "util/status.hpp"
 
 namespace ompl::bootstrap::pmi1 {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// Until `fd` is readable: 1, or 0 when the time is over, or -1 (errno).
-int wait_readable(int fd, Clock::time_point deadline) {
-  for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-    pollfd entry{fd, POLLIN, 0};
-    const int ready = poll(&entry, 1, static_cast<int>(std::max<int64_t>(left.count(), 0)));
-    if (ready >= 0 || errno != EINTR) return ready;
-  }
-}
 
 }  // namespace
 
@@ -48,7 +37,7 @@ int Pmi1Connection::receive(std::chrono::milliseconds limit, std::string* line) 
       *line = std::move(*next);
       return OMPL_OK;
     }
-    const int ready = wait_readable(fd_, deadline);
+    const int ready = arch::await_readable(fd_, deadline);
     if (ready == 0) {
       return fail(OMPL_ERR_LAUNCH,
                   "the launcher (PMI_FD={}) gave no answer for {} ms; has another rank hung before its "
@@ -87,8 +76,8 @@ int Pmi1Connection::request(const std::string& line, std::string_view expected, 
 void Pmi1Connection::wait_for_end(std::chrono::milliseconds limit) {
   const auto deadline = Clock::now() + limit;
   std::array<char, 256> ignored;
-  while (wait_readable(fd_, deadline) > 0) {
-    if (recv(fd_, ignored.data(), ignored.size(), 0) <= 0) return;
+  while (arch::await_readable(fd_, deadline) > 0) {
+    if (arch::uninterrupted([&] { return recv(fd_, ignored.data(), ignored.size(), 0); }) <= 0) return;
   }
 }
 
