@@ -2,6 +2,11 @@
 #include "arch/device_memory.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
 
 #include "arch/symbols.hpp"
 
@@ -15,15 +20,37 @@ constexpr unsigned kDevice = 2;  // CU_MEMORYTYPE_DEVICE
 using GetAttribute = int (*)(void* data, int attribute, unsigned long long address);
 
 struct Driver {
-  const char* library;
+  std::string_view library;  // without the version, which differs between releases
   const char* function;
 };
-constexpr Driver kDrivers[] = {{"libcuda.so.1", "cuPointerGetAttribute"},
+constexpr Driver kDrivers[] = {{"libcuda.so", "cuPointerGetAttribute"},
                                {"libamdhip64.so", "hipPointerGetAttribute"}};
+
+// The file of a library that is loaded, of whatever version; "" if it is not.
+std::string loaded_file(std::string_view library) {
+  struct Search {
+    std::string_view wanted;
+    std::string found;
+  } search{.wanted = library, .found = {}};
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t /*size*/, void* data) {
+        auto& wanted = *static_cast<Search*>(data);
+        const std::string_view path = object->dlpi_name != nullptr ? object->dlpi_name : "";
+        const std::string_view name = path.substr(path.rfind('/') + 1);
+        const std::string_view version = name.substr(std::min(name.size(), wanted.wanted.size()));
+        if (!name.starts_with(wanted.wanted) || (!version.empty() && version[0] != '.')) return 0;
+        wanted.found = path;
+        return 1;
+      },
+      &search);
+  return search.found;
+}
 
 // The function of a library that the program has loaded, or nullptr.
 GetAttribute find(const Driver& driver) {
-  void* library = ::dlopen(driver.library, RTLD_LAZY | RTLD_NOLOAD);
+  const std::string file = loaded_file(driver.library);
+  if (file.empty()) return nullptr;
+  void* library = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return nullptr;
   GetAttribute function = nullptr;
   find_symbol(library, driver.function, &function);
