@@ -90,6 +90,14 @@ Owned<ibv_mr> VerbsConduit::pin(void* address, std::size_t length, int access, c
 int VerbsConduit::open(const Job& job) {
   if (job.size > 1 && job.secret.empty()) return fail(OMPL_ERR_ARG, "the job has no secret");
   int code = library_.load();
+  // Before anything is registered: where the kernel does not copy registered pages for the child of a fork, the child has none.
+  if (const int error = code == OMPL_OK ? library_.fork_init() : 0; error != 0) {
+    log::warn(
+        "verbs: ibv_fork_init: {}; a fork of this process, system() among them, may corrupt what the "
+        "network writes: fork "
+        "before MPI or another user of libibverbs begins, or not at all",
+        error_text(error));
+  }
   if (code == OMPL_OK) code = open_device(library_, *job.settings, &device_);
   if (code == OMPL_OK)
     code = liveness_listener_.open(device_.interface, &own_.liveness_ip, &own_.liveness_port);

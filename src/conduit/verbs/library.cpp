@@ -23,6 +23,7 @@ int Library::load(const char* file) {
   const auto find = [&](const char* name, auto* function) {
     if (!arch::find_symbol(handle, name, function)) missing = name;
   };
+  find("ibv_fork_init", &fork_init);
   find("ibv_get_device_list", &get_device_list);
   find("ibv_free_device_list", &free_device_list);
   find("ibv_open_device", &open_device);

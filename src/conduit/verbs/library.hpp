@@ -15,6 +15,7 @@ using Owned = std::unique_ptr<Object, int (*)(Object*)>;
 
 // The functions libibverbs exports. Once loaded it stays: drivers register exit handlers.
 struct Library {
+  decltype(&::ibv_fork_init) fork_init = nullptr;
   decltype(&::ibv_get_device_list) get_device_list = nullptr;
   decltype(&::ibv_free_device_list) free_device_list = nullptr;
   decltype(&::ibv_open_device) open_device = nullptr;

@@ -207,6 +207,15 @@ TEST_P(VerbsFailure, R20_KeysOfFreedAllocationsAreNotUsedAgain) {
   });
 }
 
+// The library is told that the process may fork, before memory is registered: else a fork would take registered pages away.
+TEST_P(VerbsFailure, ForksAreAnnouncedBeforeMemoryIsRegistered) {
+  const auto w = world({.ranks = 2});
+  w->run([](Rank& r) { ok(r.barrier()); });
+  auto* const forks_are_safe = STUB(verbs_stub_forks_are_safe);
+  if (forks_are_safe == nullptr) GTEST_SKIP() << "not over the stand-in";
+  EXPECT_EQ(forks_are_safe(), 1);
+}
+
 // More than its receive queue and its completion queue hold [4].
 TEST_P(VerbsFailure, R4_ASleepingReceiverStallsItsSendersAndLosesNothing) {
   constexpr uint32_t kSignals = 4000;

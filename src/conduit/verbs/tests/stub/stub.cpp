@@ -4,6 +4,7 @@
 #include <net/if.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -27,6 +28,15 @@ EXPORT ibv_device** ibv_get_device_list(int* count) {
   return list;
 }
 EXPORT void ibv_free_device_list(ibv_device**) {}
+
+// As the library's, it must come before the first registration; the registrations are counted in ibv_reg_mr().
+static std::atomic<bool> asked_for_forks{false};
+static std::atomic<uint64_t> registered_before{0};
+EXPORT int ibv_fork_init() {
+  asked_for_forks = true;
+  return 0;
+}
+EXPORT int verbs_stub_forks_are_safe() { return asked_for_forks && registered_before == 0 ? 1 : 0; }
 
 EXPORT ibv_context* ibv_open_device(ibv_device* device) {
   auto* extended = new verbs_context{};
@@ -83,6 +93,7 @@ EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
 }
 
 EXPORT ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, size_t length, int access) {
+  if (!asked_for_forks) ++registered_before;
   if (count_down(counts.registrations_to_refuse)) {
     errno = ENOMEM;
     return nullptr;

@@ -18,6 +18,8 @@ void verbs_stub_drop_datagrams(uint64_t count);
 void verbs_stub_inject_datagram(const void* bytes, uint32_t size);
 // Delivers every datagram sent since the last call once more, to every connection end; returns their number.
 unsigned verbs_stub_replay_datagrams(void);
+// Whether ibv_fork_init() was called, and before the first registration of memory.
+int verbs_stub_forks_are_safe(void);
 // So many registrations of memory, from now on, fail with ENOMEM.
 void verbs_stub_refuse_registrations(uint64_t count);
 // So many requests that the calling thread makes over connections or DC, from now on, fail at the other side. Those of
