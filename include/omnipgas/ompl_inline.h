@@ -75,6 +75,26 @@ OMPL_EXTERN_INLINE void ompl_window_fence_before_fetch(int only_reads) {
   ompl_window_fence();
 }
 
+/* The windows of the thread that runs now. A task may go on in another thread after a call that yields, which compilers do not
+ * know: they keep the thread pointer, or an address made with it, in a register across calls. On x86-64 they address by %fs;
+ * elsewhere the pointer is read anew here. */
+OMPL_EXTERN_INLINE struct ompl_windows* ompl_windows_here(void) {
+#if defined(__aarch64__) && !defined(OMPL_BUILDS_LIBRARY)
+  unsigned long here;
+  unsigned long place;
+  __asm__ volatile("mrs %0, tpidr_el0" : "=r"(here));
+  __asm__("adrp %0, :gottprel:ompl_thread_windows\n\tldr %0, [%0, #:gottprel_lo12:ompl_thread_windows]"
+          : "=r"(place));
+  return (struct ompl_windows*)(here + place);
+#elif defined(__riscv) && !defined(OMPL_BUILDS_LIBRARY)
+  struct ompl_windows* here;
+  __asm__ volatile("la.tls.ie %0, ompl_thread_windows\n\tadd %0, %0, tp" : "=r"(here));
+  return here;
+#else
+  return &ompl_thread_windows;
+#endif
+}
+
 /* Whether [offset, offset + length) of the rank lies in the window. */
 OMPL_EXTERN_INLINE int ompl_window_holds(const struct ompl_window* window, uint32_t rank,
                                          uint64_t offset, size_t length) {
@@ -87,7 +107,7 @@ OMPL_EXTERN_INLINE int ompl_window_holds(const struct ompl_window* window, uint3
 
 /* The word at (target_rank, addr) if it lies in the flags' window, else NULL. */
 OMPL_EXTERN_INLINE void* ompl_window_word(uint32_t target_rank, uint64_t addr, size_t width) {
-  const struct ompl_window* window = &ompl_thread_windows.flag;
+  const struct ompl_window* window = &ompl_windows_here()->flag;
   if (__builtin_expect(addr % width != 0, 0) ||
       __builtin_expect(!ompl_window_holds(window, target_rank, addr, width), 0))
     return NULL;
@@ -96,7 +116,7 @@ OMPL_EXTERN_INLINE void* ompl_window_word(uint32_t target_rank, uint64_t addr, s
 
 /* Wakes who waits for a word of the flags' window that was changed. */
 OMPL_EXTERN_INLINE void ompl_window_changed(uint32_t target_rank, uint64_t addr) {
-  const unsigned char* base = ompl_thread_windows.flag.base;
+  const unsigned char* base = ompl_windows_here()->flag.base;
   if (__builtin_expect(__atomic_load_n((const uint32_t*)(const void*)(base + OMPL_WINDOW_SLEEPERS),
                                        __ATOMIC_SEQ_CST) != 0,
                        0))
@@ -128,7 +148,7 @@ OMPL_EXTERN_INLINE void ompl_window_copy(void* to, const void* from, size_t leng
 OMPL_EXTERN_INLINE int ompl_put_nb_inline(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank,
                                           uint64_t dest_addr, size_t length, const ompl_signal* signal,
                                           unsigned options, ompl_handle* handle) {
-  const struct ompl_window* window = &ompl_thread_windows.data;
+  const struct ompl_window* window = &ompl_windows_here()->data;
   if (__builtin_expect(ctx != OMPL_CTX_DEFAULT || signal != NULL || options > OMPL_LOCAL, 0) ||
       __builtin_expect(length > OMPL_WINDOW_BULK, 0) ||
       __builtin_expect(!ompl_window_holds(window, target_rank, dest_addr, length), 0))
@@ -148,7 +168,7 @@ OMPL_EXTERN_INLINE size_t ompl_handles_complete(const ompl_handle* handles, size
 #ifndef OMPL_BUILDS_LIBRARY
 OMPL_EXTERN_INLINE int ompl_put(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                                 size_t length) {
-  const struct ompl_window* window = &ompl_thread_windows.data;
+  const struct ompl_window* window = &ompl_windows_here()->data;
   if (__builtin_expect(length > OMPL_WINDOW_BULK, 0) ||
       __builtin_expect(!ompl_window_holds(window, target_rank, dest_addr, length), 0))
     return ompl_ctx_put(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
@@ -158,7 +178,7 @@ OMPL_EXTERN_INLINE int ompl_put(uint64_t src_addr, uint32_t target_rank, uint64_
 
 OMPL_EXTERN_INLINE int ompl_get(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                                 size_t length) {
-  const struct ompl_window* window = &ompl_thread_windows.data;
+  const struct ompl_window* window = &ompl_windows_here()->data;
   if (__builtin_expect(!ompl_window_holds(window, target_rank, dest_addr, length), 0))
     return ompl_ctx_get(OMPL_CTX_DEFAULT, src_addr, target_rank, dest_addr, length, OMPL_FOREVER);
   ompl_window_copy((void*)src_addr, window->base + dest_addr, length);
@@ -187,7 +207,7 @@ OMPL_EXTERN_INLINE int ompl_put_nb(ompl_ctx* ctx, uint64_t src_addr, uint32_t ta
 OMPL_EXTERN_INLINE int ompl_handle_wait_all(ompl_ctx* ctx, ompl_handle* handles, size_t count,
                                             int64_t timeout_ns) {
   /* Without a window, as in a traced program, the call is not saved. */
-  const int has_window = __atomic_load_n(&ompl_thread_windows.data.length, __ATOMIC_RELAXED) != 0;
+  const int has_window = __atomic_load_n(&ompl_windows_here()->data.length, __ATOMIC_RELAXED) != 0;
   const size_t complete = has_window ? ompl_handles_complete(handles, count) : 0;
   if (complete == count && has_window) {
     ompl_window_fence();
