@@ -5,6 +5,7 @@
 
 #include <iterator>
 #include <new>
+#include <utility>
 
 namespace ompl {
 
@@ -100,15 +101,23 @@ uint64_t OffsetAllocator::allocate(std::size_t size) {
   for (auto hole = holes_.begin(); hole != holes_.end(); ++hole) {
     if (hole->second < need) continue;
     const uint64_t offset = hole->first;
-    const uint64_t rest = hole->second - need;
-    holes_.erase(hole);
-    if (rest > 0) holes_.emplace(offset + need, rest);
+    if (hole->second == need) {
+      used_.insert(holes_.extract(hole));
+      return offset;
+    }
+    used_.emplace(offset, need);
+    auto rest = holes_.extract(hole);
+    rest.key() += need;
+    rest.mapped() -= need;
+    holes_.insert(std::move(rest));
     return offset;
   }
   return 0;
 }
 
 void OffsetAllocator::free(uint64_t offset, std::size_t size) {
+  auto freed = used_.extract(offset);
+  if (freed.empty()) return;
   uint64_t length = (size + kGranule - 1) / kGranule * kGranule;
   auto next = holes_.upper_bound(offset);
   if (next != holes_.end() && next->first == offset + length) {
@@ -122,7 +131,8 @@ void OffsetAllocator::free(uint64_t offset, std::size_t size) {
       return;
     }
   }
-  holes_.emplace(offset, length);
+  freed.mapped() = length;
+  holes_.insert(std::move(freed));
 }
 
 }  // namespace ompl

@@ -62,14 +62,16 @@ class OffsetAllocator {
  public:
   OffsetAllocator(uint64_t first, uint64_t capacity);
 
-  // 0 if there is no room.
+  // 0 if there is no room. Throws std::bad_alloc, having changed nothing.
   uint64_t allocate(std::size_t size);
+  // What allocate() gave; needs no memory.
   void free(uint64_t offset, std::size_t size);
 
   static constexpr uint64_t kGranule = 256;
 
  private:
   std::map<uint64_t, uint64_t> holes_;  // begin -> length
+  std::map<uint64_t, uint64_t> used_;   // the same, so that a hole needs no memory to come back
 };
 
 }  // namespace ompl
