@@ -198,7 +198,9 @@ struct Reach {
   std::string why;            // one line, either way: "same process", "host differs (a, b)"
   std::byte* base = nullptr;  // direct conduits: where the peer's segment is mapped here
   int death_fd = -1;  // readable once that rank's process has died (a pidfd), or -1; the conduit's
-  int wake_fd = -1;   // a byte written here wakes that rank's sentinel [16], or -1; the conduit's
+  int segment_fd =
+      -1;  // that rank's segment, or -1: tells of its death where there is no pidfd; the conduit's
+  int wake_fd = -1;  // a byte written here wakes that rank's sentinel [16], or -1; the conduit's
 };
 
 // One mechanism, opened once per rank. Called by one thread: open, address, connect*, endpoint*, close.

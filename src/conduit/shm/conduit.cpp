@@ -10,11 +10,13 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "arch/mapping.hpp"
 #include "conduit/shm/passing.hpp"
 #include "util/bytes.hpp"
+#include "util/log.hpp"
 #include "util/status.hpp"
 
 namespace ompl::conduit::shm {
@@ -166,9 +168,22 @@ class ShmConduit final : public Conduit {
     return keep(::open(fmt::format("/proc/{}/fd/{}", peer.pid, fd).c_str(), flags | O_CLOEXEC));
   }
 
+  // A descriptor that tells of the process's death, or -1.
+  int open_process(pid_t pid) {
+    const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+    if (fd < 0 && errno != ESRCH && !std::exchange(warned_, true)) {
+      log::warn(
+          "shm: the system call pidfd_open failed: {}; deaths of ranks of this node are looked for by "
+          "the locks that "
+          "they hold on their segments",
+          error_text(errno));
+    }
+    return fd;
+  }
+
   Reach open_under_proc(uint32_t rank, const SegmentCard& peer) {
     // First of all: the pidfd is then of the process whose nonce is read below, or of nobody.
-    const int death_fd = keep(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
+    const int death_fd = keep(open_process(peer.pid));
     const int fd = open_theirs(peer, peer.segment_fd, O_RDWR);
     if (fd < 0) {
       return {.why = fmt::format("cannot open its segment, /proc/{}/fd/{}: {}", peer.pid,
@@ -178,13 +193,14 @@ class ShmConduit final : public Conduit {
     if (!reach.usable) return reach;
     reach.why = "on the same node, its segment mapped";
     reach.death_fd = death_fd;
+    reach.segment_fd = fd;
     reach.wake_fd = open_theirs(peer, peer.wake_fd, O_RDWR | O_NONBLOCK);
     return reach;
   }
 
   // Sends this rank's segment over the peer's socket and takes the peer's from the own one.
   Reach exchange(uint32_t rank, const SegmentCard& peer) {
-    const int own_process = static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0));
+    const int own_process = open_process(::getpid());
     const Gift mine{.segment = job_->segment_fd,
                     .wake_read = job_->wake_read_fd,
                     .wake_write = job_->wake_fd,
@@ -202,6 +218,7 @@ class ShmConduit final : public Conduit {
     if (!reach.usable) return reach;
     reach.why = "on the same node, its segment passed over a socket and mapped";
     reach.death_fd = theirs.process;
+    reach.segment_fd = theirs.segment;
     reach.wake_fd = theirs.wake_write;
     return reach;
   }
@@ -227,6 +244,7 @@ class ShmConduit final : public Conduit {
   Passing passing_;
   std::vector<Mapping> mappings_;
   std::vector<int> descriptors_;
+  bool warned_ = false;  // of processes that cannot be watched
 };
 
 }  // namespace

@@ -12,8 +12,10 @@
 #include <new>
 #include <utility>
 
+#include "arch/life_lock.hpp"
 #include "arch/machine.hpp"
 #include "arch/mapping.hpp"
+#include "arch/system_call.hpp"
 #include "util/status.hpp"
 
 namespace ompl {
@@ -32,6 +34,13 @@ void Segment::destroy() {
 
 int Segment::create(std::size_t capacity, uint32_t rank, uint64_t nonce, bool huge_pages) {
   huge_pages_ = huge_pages;
+  if (capacity <= kFirstOffset) {
+    return fail(OMPL_ERR_MEMORY,
+                "OMPL_SEGMENT_SIZE={} leaves no room: a segment begins with {} bytes of the layer's "
+                "own; set it "
+                "to the bytes that the program allocates on a rank and {} more",
+                capacity, kFirstOffset, kFirstOffset);
+  }
   fd_ = ::memfd_create("omnipgas-segment", MFD_CLOEXEC);
   if (fd_ < 0 || ::fchmod(fd_, S_IRUSR | S_IWUSR) != 0 ||
       ::ftruncate(fd_, static_cast<off_t>(capacity)) != 0) {
@@ -51,7 +60,17 @@ int Segment::create(std::size_t capacity, uint32_t rank, uint64_t nonce, bool hu
   if (const int code = commit(0, kFirstOffset); code != OMPL_OK) return code;
   auto* header = new (base_) SegmentHeader{};
   header->nonce = nonce;
+  header->life_lock.store(arch::hold_life_lock(fd_) ? 1 : 0);
   return OMPL_OK;
+}
+
+// The kernel undoes all of it when a signal comes; with a timer's it would never end.
+int Segment::allocate(uint64_t begin, uint64_t length) const {
+  const arch::BlockedSignals none_comes;
+  const auto call = [&] {
+    return ::fallocate(fd_, 0, static_cast<off_t>(begin), static_cast<off_t>(length));
+  };
+  return arch::uninterrupted(call) == 0 ? 0 : errno;
 }
 
 int Segment::commit(uint64_t offset, std::size_t length) {
@@ -62,9 +81,9 @@ int Segment::commit(uint64_t offset, std::size_t length) {
                 "cannot commit {} bytes: only {} bytes of memory are available on this node", length,
                 room);
   }
-  if (::fallocate(fd_, 0, static_cast<off_t>(begin), static_cast<off_t>(end - begin)) != 0) {
+  if (const int error = allocate(begin, end - begin); error != 0) {
     return fail(OMPL_ERR_MEMORY, "cannot commit {} bytes of the segment: {}", length,
-                error_text(errno));
+                error_text(error));
   }
   if (huge_pages_ && length >= kHugePage) ::madvise(base_ + begin, end - begin, MADV_HUGEPAGE);
   // Memory used before is zeroed by stores, never by punching holes: a network card may hold it pinned.

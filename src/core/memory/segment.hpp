@@ -33,6 +33,8 @@ class Segment {
   [[nodiscard]] SegmentHeader& header() const { return header_of(base_); }
 
  private:
+  [[nodiscard]] int allocate(uint64_t begin, uint64_t length) const;  // 0 or an error number
+
   std::byte* base_ = nullptr;
   std::size_t capacity_ = 0;
   std::size_t fresh_from_ = 0;  // never used so far: zero as the kernel gives it

@@ -3,6 +3,7 @@
 // kFirstOffset are never given out by the allocator, so no user's put reaches them.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -42,22 +43,36 @@ struct RankSet {
   }
 };
 
+// Which flags of a rank were changed, for its watches (core/data/watches.hpp): a bit for each of so many classes of flags, and one
+// for each word of them.
+inline constexpr uint32_t kMarks = 1U << 14;
+inline constexpr uint32_t kMarkWords = kMarks / 64;
+struct FlagMarks {
+  std::atomic<uint32_t>
+      watches;  // each also counts among the rank's sleepers: nobody leaves a mark while there is none
+  std::array<std::atomic<uint64_t>, kMarkWords / 64> groups;
+  std::array<std::atomic<uint64_t>, kMarkWords> words;
+};
+
 struct SegmentHeader {
   // Words 0 .. 63: flags of the layer itself; the only flags an immediate value below 64 can name.
   uint32_t flags[64];
   uint64_t nonce;                  // proves that a mapping is of this very segment
-  std::atomic<uint32_t> sleepers;  // of all buckets: what a producer looks at first
+  std::atomic<uint32_t> sleepers;  // of all buckets, and watches: what a producer looks at first
   std::atomic<RankState> state;
   std::atomic<uint32_t> threads;   // contexts in use: who may spin on this node's cores
   std::atomic<uint32_t> sentinel;  // 1 while a waiter of this rank sleeps in epoll, not on a bucket
   std::atomic<uint32_t> needs_network;  // 1: this rank could not map some other
-  uint64_t cores[kCoreWords];           // affinity mask of this rank's process
-  Bucket any;                           // waiters on several flags, or on completions
+  std::atomic<uint32_t>
+      life_lock;  // 1: its process holds a lock on the segment until it ends (arch/life_lock.hpp)
+  uint64_t cores[kCoreWords];  // affinity mask of this rank's process
+  Bucket any;                  // waiters on several flags, or on completions
   Bucket buckets[kBuckets];
   RankSet mapped;              // by this rank
   std::atomic<uint32_t> news;  // how much was added to these sets
   RankSet dead;
   RankSet torn;  // has lost the connection to some other rank
+  FlagMarks marks;
 };
 
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
@@ -80,5 +95,22 @@ inline Bucket& bucket_of(SegmentHeader& header, uint64_t flag) {
   return header.buckets[(static_cast<uint32_t>(flag >> 2) * 2654435769U) >> 26];
 }
 static_assert(kBuckets == 1U << (32 - 26));
+
+inline uint32_t mark_of(uint64_t flag) {
+  return (static_cast<uint32_t>(flag >> 2) * 2654435769U) >> 18;
+}
+static_assert(kMarks == 1U << (32 - 18));
+
+// A flag has changed. Whoever takes a mark away looks at the flags afterwards, so one that stands serves this change too.
+inline void leave_mark(FlagMarks& marks, uint64_t flag) {
+  const auto set = [](std::atomic<uint64_t>& word, uint32_t bit) {
+    const uint64_t mask = uint64_t{1} << bit;
+    if ((word.load(std::memory_order_seq_cst) & mask) == 0)
+      word.fetch_or(mask, std::memory_order_seq_cst);
+  };
+  const uint32_t mark = mark_of(flag);
+  set(marks.words[mark / 64], mark % 64);
+  set(marks.groups[mark / 64 / 64], mark / 64 % 64);
+}
 
 }  // namespace ompl
