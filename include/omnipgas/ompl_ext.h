@@ -284,7 +284,8 @@ OMPL_API int ompl_unregister(const void* address);
  * with no resource of the library held: they may call every function, and use their handle or watch again.
  */
 
-/* code: OMPL_OK, or the error that the operation or the wait ended with. */
+/* code: OMPL_OK, or the error that the operation or the wait ended with. A C++ callback should not throw: ompl_progress() calls
+ * the others all the same, drops the exception, and returns OMPL_ERR_SYSTEM. */
 typedef void (*ompl_callback_fn)(void* arg, int code);
 
 /* Drives the communication of the rank and runs the callbacks that are due. Returns 1 if anything was found
@@ -326,7 +327,7 @@ OMPL_API int ompl_mpi_unlock(void);
  * The job, and counters
  */
 
-/* Ends the whole job with `exit_code` (1 .. 255), saying `why`, by way of the launcher. Does not return. */
+/* Ends the whole job with `exit_code` (1 .. 255; any other becomes 1), saying `why`, by way of the launcher. Does not return. */
 OMPL_API void ompl_abort(int exit_code, const char* why);
 
 /* What a context has done since it was created. */

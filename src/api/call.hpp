@@ -2,8 +2,9 @@
 // How a function of the C API calls the runtime.
 #pragma once
 
-#include <exception>
-#include <new>
+#include <cxxabi.h>
+
+#include <utility>
 
 #include "api/process.hpp"
 #include "core/job/runtime.hpp"
@@ -39,20 +40,29 @@ inline Context* known_context(ompl_ctx* explicit_context) {
   return explicit_context != nullptr ? reinterpret_cast<Context*>(explicit_context) : t_context;
 }
 
-// Runs `call(context, runtime)`: the errors of state and the exceptions of the standard library become codes.
+// Runs `call()` for a function of the C interface, which no exception leaves: it becomes a code. The unwinding of a thread that
+// ends (pthread_exit, pthread_cancel) is none and goes on.
+template <class Call>
+int guarded(Call call) {
+  try {
+    return call();
+  } catch (const abi::__forced_unwind&) {
+    throw;
+  } catch (...) {
+    return code_of_exception();
+  }
+}
+
+// Runs `call(context, runtime)` so; errors of state become codes too.
 template <class Call>
 int with(ompl_ctx* explicit_context, Call call) {
-  Context* c = context_of(explicit_context);
-  if (c == nullptr) return OMPL_ERR_STATE;
-  if (c->ranks == 0) [[unlikely]]
-    return wrong_state();
-  try {
+  return guarded([&]() -> int {
+    Context* c = context_of(explicit_context);
+    if (c == nullptr) return OMPL_ERR_STATE;
+    if (c->ranks == 0) [[unlikely]]
+      return wrong_state();
     return call(*c, *c->runtime);
-  } catch (const std::bad_alloc&) {
-    return fail(OMPL_ERR_MEMORY, "out of memory");
-  } catch (const std::exception& error) {
-    return fail(OMPL_ERR_SYSTEM, "{}", error.what());
-  }
+  });
 }
 
 }  // namespace ompl::api

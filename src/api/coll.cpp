@@ -87,7 +87,7 @@ int await(Context& c, CollectiveRequest& request, int64_t timeout_ns) {
   bool again = false;
   return blocker.run([&] {
     again = false;
-    engine.drive(c, *request.queue, &again);
+    engine.drive(blocker.context(), *request.queue, &again);
     if (!request.runs()) return 1;
     if (again) blocker.stay_awake();
     return 0;
@@ -97,12 +97,13 @@ int await(Context& c, CollectiveRequest& request, int64_t timeout_ns) {
 // Waits for a blocking call's. One that cannot end takes its team with it, and then it does.
 int finish(Context& c, CollectiveRequest& request, int64_t timeout_ns) {
   TagQueue& queue = *request.queue;
+  ompl::Caller caller(c);
   int code = await(c, request, timeout_ns);
   if (code != OMPL_OK) {
     queue.team().break_up(code, ompl::error_detail());
     while (request.runs()) {
       bool again = false;
-      queue.drive(c, &again);
+      queue.drive(caller.now(*c.runtime), &again);
     }
   }
   if (code == OMPL_OK) code = outcome(request);

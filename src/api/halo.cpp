@@ -8,6 +8,7 @@
 using ompl::Context;
 using ompl::Deadline;
 using ompl::Runtime;
+using ompl::api::guarded;
 using ompl::api::with;
 using ompl::halo::Halo;
 
@@ -79,9 +80,15 @@ int ompl_halo_unpack(const ompl_halo* halo, size_t neighbor, void* const* vector
 }
 
 size_t ompl_halo_describe(const ompl_halo* halo, char* text, size_t size) {
-  const std::string all = halo != nullptr ? halo_of(halo)->describe() : "";
-  if (text != nullptr && size > 0) text[all.copy(text, size - 1)] = '\0';
-  return all.size();
+  if (text != nullptr && size > 0) *text = '\0';
+  size_t length = 0;
+  guarded([&]() -> int {
+    const std::string all = halo != nullptr ? halo_of(halo)->describe() : "";
+    if (text != nullptr && size > 0) text[all.copy(text, size - 1)] = '\0';
+    length = all.size();
+    return OMPL_OK;
+  });
+  return length;
 }
 
 }  // extern "C"

@@ -10,6 +10,7 @@ using ompl::Context;
 using ompl::Deadline;
 using ompl::PeerChannel;
 using ompl::Runtime;
+using ompl::api::guarded;
 using ompl::api::known_context;
 using ompl::api::pointer;
 using ompl::api::t_context;
@@ -64,7 +65,7 @@ const char* ompl_version(void) { return OMPL_VERSION_TEXT; }
 
 int ompl_init(void) { return ompl::api::init(); }
 
-int ompl_finalize(void) { return ompl::api::finalize(); }
+int ompl_finalize(void) { return guarded(ompl::api::finalize); }
 
 int ompl_rank(void) {
   return with(nullptr, [](Context&, const Runtime& r) { return static_cast<int>(r.rank()); });
@@ -94,8 +95,13 @@ int ompl_free(uint64_t offset) {
 }
 
 void* ompl_ptr(uint32_t rank, uint64_t offset) {
-  const Context* c = ompl::api::context_of(nullptr);
-  return c == nullptr || c->ranks == 0 ? nullptr : c->runtime->pointer(rank, offset);
+  void* found = nullptr;
+  guarded([&]() -> int {
+    const Context* c = ompl::api::context_of(nullptr);
+    found = c == nullptr || c->ranks == 0 ? nullptr : c->runtime->pointer(rank, offset);
+    return OMPL_OK;
+  });
+  return found;
 }
 
 // The library's own copies of what ompl_inline.h expands.
@@ -128,7 +134,10 @@ int ompl_put_word(uint32_t target_rank, uint64_t flag_addr) {
 }
 
 void ompl_window_wake(uint32_t target_rank, uint64_t flag_addr) {
-  ompl::api::t_context->runtime->wake_sleepers(target_rank, flag_addr);
+  with(nullptr, [=](Context&, Runtime& r) {
+    r.wake_sleepers(target_rank, flag_addr);
+    return static_cast<int>(OMPL_OK);
+  });
 }
 
 int ompl_wait(uint64_t flag_addr) {

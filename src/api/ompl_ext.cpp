@@ -8,6 +8,7 @@
 
 #include "api/call.hpp"
 #include "arch/mpi.hpp"
+#include "util/log.hpp"
 
 using ompl::Context;
 using ompl::Deadline;
@@ -248,6 +249,13 @@ int ompl_mpi_unlock(void) {
 }
 
 void ompl_abort(int exit_code, const char* why) {
+  // A parent process sees the lowest eight bits only, and 0 would be success.
+  if (exit_code < 1 || exit_code > 255) {
+    ompl::log::warn(
+        "ompl_abort: {} is no exit code of a failure, which is 1 to 255; the job ends with 1",
+        exit_code);
+    exit_code = 1;
+  }
   with(nullptr, [=](Context&, Runtime& r) {
     r.bootstrap().abort(exit_code, why != nullptr ? why : "ompl_abort");
     return static_cast<int>(OMPL_OK);

@@ -4,11 +4,14 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <climits>
 #include <csignal>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 
+#include "arch/cancellation.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "conduit/registry.hpp"
 #include "core/job/runtime.hpp"
@@ -36,15 +39,18 @@ std::atomic<State> g_state{State::fresh};
 // Never destroyed: threads may end, and name their contexts, after finalize. Also read by the signal handler.
 std::atomic<Runtime*> g_runtime{nullptr};
 
-// Gives the implicit context back when its thread ends.
-struct ThreadEnd {
-  Context* context = nullptr;
-  ~ThreadEnd() {
-    if (context != nullptr) context->runtime->abandon_context(context);
-    t_context = nullptr;
-  }
-};
-thread_local ThreadEnd t_end;
+// A thread's implicit context is also a value of this key: thread-specific data end after the destructors of thread-local objects,
+// and again if those of other data use the library.
+pthread_key_t g_thread_end;
+thread_local constinit int t_ends = 0;  // how often its context was given back
+
+// Gives the implicit context of a thread that ends back.
+void give_back_context(void* context) {
+  ++t_ends;
+  t_context = nullptr;
+  auto* const c = static_cast<Context*>(context);
+  c->runtime->abandon_context(c);
+}
 
 thread_local constinit ompl_windows t_hidden_windows{};
 
@@ -66,7 +72,7 @@ void in_forked_child() {
   g_state.store(State::forked);
   g_runtime.load()->disown();
   t_context = nullptr;
-  t_end.context = nullptr;
+  ::pthread_setspecific(g_thread_end, nullptr);
 }
 
 // Only where the program has not its own use for the signal.
@@ -102,6 +108,7 @@ int init() {
   if (g_state.load() != State::fresh) {
     return wrong_state("ompl_init: already called; it may be called once per process");
   }
+  const arch::Uncancelled whole;
   int code = OMPL_OK;
   try {
     code = start();
@@ -109,18 +116,21 @@ int init() {
     code = fail(OMPL_ERR_MEMORY, "ompl_init: {}", error.what());
   }
   if (code != OMPL_OK) return code;
+  if (const int error = ::pthread_key_create(&g_thread_end, give_back_context); error != 0)
+    return fail(OMPL_ERR_SYSTEM, "ompl_init: no key for thread-specific data is left: {}",
+                error_text(error));
   g_state.store(State::running);
   install_report_signal();
   ::pthread_atfork(nullptr, nullptr, in_forked_child);
   return OMPL_OK;
 }
 
+// Without the mutex: a yield hook may go on in another thread.
 int finalize() {
-  const std::lock_guard lock(g_mutex);
-  if (g_state.load() != State::running) return wrong_state();
-  Context* context = t_context != nullptr ? t_context : implicit_context();
-  g_state.store(State::finalized);
-  return g_runtime.load()->finalize(*context);
+  State running = State::running;
+  if (!g_state.compare_exchange_strong(running, State::finalized)) return wrong_state();
+  Runtime& runtime = *g_runtime.load();
+  return runtime.finalize(t_context != nullptr ? *t_context : runtime.last_context());
 }
 
 Context* implicit_context() {
@@ -128,10 +138,35 @@ Context* implicit_context() {
     wrong_state();
     return nullptr;
   }
-  const bool is_traced = &ompl_tracer != nullptr;
-  t_end.context = g_runtime.load()->open_context(is_traced ? &t_hidden_windows : &ompl_thread_windows);
-  t_context = t_end.context;
-  return t_context;
+  if (t_ends == PTHREAD_DESTRUCTOR_ITERATIONS) {
+    fail(OMPL_ERR_STATE,
+         "this thread has ended but for the last destructors of its thread-specific data; call the "
+         "library before");
+    return nullptr;
+  }
+  const arch::Uncancelled whole;
+  // Who comes here while the thread ends may be too late to be given back: its windows would be written when they are gone.
+  ompl_windows* const windows = &ompl_tracer != nullptr ? &t_hidden_windows : &ompl_thread_windows;
+  Runtime& runtime = *g_runtime.load();
+  Context* const context = runtime.open_context(t_ends == 0 ? windows : nullptr);
+  if (::pthread_setspecific(g_thread_end, context) != 0) {
+    runtime.abandon_context(context);
+    throw std::bad_alloc();
+  }
+  t_context = context;
+  return context;
+}
+
+int code_of_exception() noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return fail(OMPL_ERR_MEMORY, "out of memory");
+  } catch (const std::exception& error) {
+    return fail(OMPL_ERR_SYSTEM, "{}", error.what());
+  } catch (...) {
+    return fail(OMPL_ERR_SYSTEM, "the yield hook threw what is no std::exception");
+  }
 }
 
 int wrong_state(const char* when_running) {

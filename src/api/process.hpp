@@ -9,8 +9,12 @@ namespace ompl::api {
 // The calling thread's implicit context, or nullptr before its first use. Initial-exec: one load.
 [[gnu::tls_model("initial-exec")]] extern thread_local constinit Context* t_context;
 
-// Opens the calling thread's implicit context; nullptr, with the reason recorded, outside init .. finalize.
+// Opens the calling thread's implicit context; nullptr, with the reason recorded, outside init .. finalize and where the thread has
+// all but ended.
 Context* implicit_context();
+
+// Records the exception that is being handled: its code.
+int code_of_exception() noexcept;
 
 // Records that the library is not initialised, was finalized or forked, or else `when_running`: OMPL_ERR_STATE.
 int wrong_state(const char* when_running = "this context is destroyed");

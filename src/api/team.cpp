@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The functions of coll.h that make teams and operations and set modes, as thin calls of coll/.
 #include <algorithm>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -83,21 +84,29 @@ int ompl_team_split(ompl_team* parent, int32_t color, int32_t key, const ompl_te
     int32_t color, key;
     uint32_t member;
   };
-  const Team& all = *team_of(parent);
-  const Wish own{color, key, all.me()};
-  std::vector<Wish> wishes(all.size());
-  const int code = ompl_allgather(parent, &own, wishes.data(), sizeof own, nullptr, nullptr);
-  if (code != OMPL_OK) return code;
-  if (color < 0) {
-    *team = nullptr;
-    return OMPL_OK;
-  }
-  std::erase_if(wishes, [&](const Wish& wish) { return wish.color != color; });
-  std::ranges::stable_sort(wishes, {}, &Wish::key);
-  std::vector<uint32_t> ranks;
-  ranks.reserve(wishes.size());
-  for (const Wish& wish : wishes) ranks.push_back(all.ranks()[wish.member]);
-  return ompl_team_create(ranks.data(), ranks.size(), config, team);
+  return with(nullptr, [&](Context& c, Runtime&) -> int {
+    Team& all = *team_of(parent);
+    const Wish own{color, key, all.me()};
+    std::vector<Wish> wishes;
+    std::vector<uint32_t> ranks;
+    try {
+      wishes.resize(all.size());
+      ranks.reserve(all.size());
+    } catch (const std::bad_alloc&) {  // the others must not wait for this member
+      all.leave(c);
+      return ompl::fail_quietly(OMPL_ERR_MEMORY, all.why_broken());
+    }
+    const int code = ompl_allgather(parent, &own, wishes.data(), sizeof own, nullptr, nullptr);
+    if (code != OMPL_OK) return code;
+    if (color < 0) {
+      *team = nullptr;
+      return OMPL_OK;
+    }
+    std::erase_if(wishes, [&](const Wish& wish) { return wish.color != color; });
+    std::ranges::stable_sort(wishes, {}, &Wish::key);
+    for (const Wish& wish : wishes) ranks.push_back(all.ranks()[wish.member]);
+    return ompl_team_create(ranks.data(), ranks.size(), config, team);
+  });
 }
 
 int ompl_team_destroy(ompl_team* team) {

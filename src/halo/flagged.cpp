@@ -23,16 +23,19 @@ Flagged::Flagged(Runtime& runtime, const Pattern& pattern, const Strategy& strat
 }
 
 // A step for each neighbour to announce, then one for each put: a time limit leaves what is left for the next call.
-int Flagged::start(Context& c, const void* const* vectors, Deadline deadline) {
+int Flagged::start(Context& context, const void* const* vectors, Deadline deadline) {
   const uint64_t exchange = exchange_.load(std::memory_order_relaxed) + 1;
   const std::size_t count = links_.size();
+  Caller caller(context);
   for (; steps_ < count; ++steps_) {
-    if (const int code = announce(c, links_[steps_], exchange, deadline); code != OMPL_OK) return code;
+    if (const int code = announce(caller.now(runtime_), links_[steps_], exchange, deadline);
+        code != OMPL_OK)
+      return code;
   }
   for (; steps_ < count * (1 + pattern_.vectors); ++steps_) {
     const std::size_t put = steps_ - count;
-    const int code =
-        send(c, put / pattern_.vectors, put % pattern_.vectors, exchange, vectors, deadline);
+    const int code = send(caller.now(runtime_), put / pattern_.vectors, put % pattern_.vectors,
+                          exchange, vectors, deadline);
     if (code != OMPL_OK) return code;
   }
   steps_ = 0;
@@ -47,19 +50,21 @@ int Flagged::announce(Context& c, const NeighborLink& to, uint64_t exchange, Dea
   return runtime_.signal(c, to.with->rank, signal, deadline);
 }
 
-int Flagged::send(Context& c, std::size_t neighbor, std::size_t vector, uint64_t exchange,
+int Flagged::send(Context& context, std::size_t neighbor, std::size_t vector, uint64_t exchange,
                   const void* const* vectors, Deadline deadline) {
+  Caller caller(context);
   const NeighborLink& to = links_[neighbor];
   const Neighbor& n = *to.with;
   Signal mark;
   if (!strategy_.mark(to, exchange, &mark)) return OMPL_OK;
   if (vector == 0 && !strategy_.may_send(to, exchange)) {
     const Blocked what{.call = Call::halo, .bucket = &runtime_.bucket_any()};
-    const int code = Blocker(runtime_, c, what, deadline).run([&] {
+    const int code = Blocker(runtime_, context, what, deadline).run([&] {
       return strategy_.may_send(to, exchange) ? 1 : 0;
     });
     if (code != OMPL_OK) return code;
   }
+  Context& c = caller.now(runtime_);
   const bool last = vector + 1 == pattern_.vectors;
   if (n.send.count == 0) return last ? runtime_.signal(c, n.rank, mark, deadline) : OMPL_OK;
   if (!n.send.consecutive())
@@ -87,24 +92,28 @@ int Flagged::send_gathered(Context& c, std::size_t neighbor, uint64_t exchange,
 // Waits for room, not for the put.
 int Flagged::put(Context& c, const void* source, const NeighborLink& to, uint64_t offset,
                  std::size_t bytes, const Signal* mark, Deadline deadline) {
+  handles_.emplace_back();  // before the put: it must not fail once that is posted
   Handle handle{};
-  const auto post = [&] {
-    return runtime_.put_nb(c, source, to.with->rank, offset, bytes, mark, true, &handle);
+  const auto post = [&](Context& by) {
+    return runtime_.put_nb(by, source, to.with->rank, offset, bytes, mark, true, &handle);
   };
-  int code = post();
+  int code = post(c);
   if (code > OMPL_PENDING) {  // one of OMPL_RETRY_*
     const Blocked what{.call = Call::halo, .bucket = &runtime_.bucket_any()};
     Blocker blocker(runtime_, c, what, deadline);
     const int waited = blocker.run([&] {
-      code = post();
+      code = post(blocker.context());
       if (code == OMPL_RETRY_BUSY) blocker.stay_awake();
       return code > OMPL_PENDING ? 0 : code < OMPL_OK ? code : 1;
     });
-    if (waited != OMPL_OK) return waited;
+    if (waited != OMPL_OK) code = waited;
   }
-  if (code != OMPL_PENDING) return code;
-  handles_.push_back(handle);
-  return OMPL_OK;
+  if (code == OMPL_PENDING) {
+    handles_.back() = handle;
+    return OMPL_OK;
+  }
+  handles_.pop_back();
+  return code;
 }
 
 int Flagged::test(Context& c) {

@@ -34,7 +34,7 @@ int Halo::block(Context& c, Ready ready, Deadline deadline) {
   const Blocked what{.call = Call::halo, .bucket = &runtime_.bucket_any()};
   Blocker blocker(runtime_, c, what, deadline);
   return blocker.run([&] {
-    state = carrier.test(c);
+    state = carrier.test(blocker.context());
     if (!carrier.wakes_sleepers()) blocker.stay_awake();
     if (state < 0) return state;
     return ready(state == 1) ? 1 : 0;

@@ -15,11 +15,13 @@ void set_level(Level level);
 void set_rank(int rank);
 bool enabled(Level level);
 
-void write(Level level, std::string_view text);
+// Any thread. Without memory to put the line together its parts are written one by one.
+void write(Level level, std::string_view text) noexcept;
+void write_formatted(Level level, fmt::string_view text, fmt::format_args args) noexcept;
 
 template <class... Args>
 void at(Level level, fmt::format_string<Args...> text, Args&&... args) {
-  if (enabled(level)) write(level, fmt::format(text, std::forward<Args>(args)...));
+  if (enabled(level)) write_formatted(level, text, fmt::make_format_args(args...));
 }
 template <class... Args>
 void error(fmt::format_string<Args...> text, Args&&... args) {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "util/status.hpp"
 
+#include <pthread.h>
+
+#include <exception>
+#include <memory>
 #include <system_error>
 
 #include "omnipgas/ompl_ext.h"
@@ -8,26 +12,68 @@
 
 namespace ompl {
 namespace {
-thread_local std::string t_detail;
-thread_local int t_tolerant = 0;
+
+constexpr const char* kNoMemory = "out of memory, also for the details of the error";
+
+// The thread's last detail: of `t_text`, else `t_plain`. Thread-specific data end after thread-local objects, whose destructors
+// may still fail.
+thread_local constinit std::string* t_text = nullptr;
+thread_local constinit const char* t_plain = "";
+thread_local constinit int t_tolerant = 0;
+
+void forget_text(void* text) {
+  t_text = nullptr;
+  t_plain = "";
+  delete static_cast<std::string*>(text);
+}
+
+// The place for the calling thread's detail; null: there is no memory for one.
+std::string* text_of_thread() {
+  struct Key {
+    pthread_key_t key = 0;
+    const bool made = ::pthread_key_create(&key, forget_text) == 0;
+  };
+  static const Key key;
+  if (t_text != nullptr || !key.made) return t_text;
+  auto text = std::make_unique<std::string>();
+  if (::pthread_setspecific(key.key, text.get()) == 0) t_text = text.release();
+  return t_text;
+}
+
 }  // namespace
 
 Tolerance::Tolerance() { ++t_tolerant; }
 Tolerance::~Tolerance() { --t_tolerant; }
 
-int fail_with(int code, std::string detail) {
+int fail_with(int code, std::string detail) noexcept {
   log::at(t_tolerant > 0 ? log::Level::info : log::Level::error, "{}", detail);
   return fail_quietly(code, std::move(detail));
 }
 
-int fail_quietly(int code, std::string detail) {
-  t_detail = std::move(detail);
+int fail_quietly(int code, std::string detail) noexcept {
+  t_plain = kNoMemory;
+  try {
+    if (std::string* const text = text_of_thread(); text != nullptr) {
+      *text = std::move(detail);
+      t_plain = nullptr;
+    }
+  } catch (const std::exception&) {  // without memory
+  }
   return code;
+}
+
+int fail_formatted(int code, fmt::string_view text, fmt::format_args args) noexcept {
+  try {
+    return fail_with(code, fmt::vformat(text, args));
+  } catch (const std::exception&) {  // without memory
+    t_plain = kNoMemory;
+    return code;
+  }
 }
 
 std::string error_text(int error) { return std::generic_category().message(error); }
 
-const char* error_detail() { return t_detail.c_str(); }
+const char* error_detail() { return t_plain != nullptr ? t_plain : t_text->c_str(); }
 
 }  // namespace ompl
 

@@ -12,16 +12,18 @@
 
 namespace ompl {
 
-// Records `detail` for the calling thread, logs it at level `error`, returns `code`. Any thread.
-int fail_with(int code, std::string detail);
+// Records `detail` for the calling thread, logs it at level `error`, returns `code`. Any thread, also in the destructors of its
+// thread-local objects. Without memory for the detail it records that.
+int fail_with(int code, std::string detail) noexcept;
 
 // As fail_with(), for what is already logged elsewhere: records the detail only. Any thread.
-int fail_quietly(int code, std::string detail);
+int fail_quietly(int code, std::string detail) noexcept;
 
 // As fail_with(), the text formatted by {fmt}. Say what was wrong and what to do.
+int fail_formatted(int code, fmt::string_view text, fmt::format_args args) noexcept;
 template <class... Args>
 int fail(int code, fmt::format_string<Args...> text, Args&&... args) {
-  return fail_with(code, fmt::format(text, std::forward<Args>(args)...));
+  return fail_formatted(code, text, fmt::make_format_args(args...));
 }
 
 // While it lives, fail() of this thread informs: the caller has another way to go on.

@@ -59,8 +59,33 @@ class Rules(unittest.TestCase):
     def test_signals_interrupt_nothing(self) -> None:
         self.holds("signals")
 
+    def test_signals_do_not_interrupt_the_start(self) -> None:
+        done = worker("start")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_memory_of_a_gpu_is_refused(self) -> None:
-        self.holds("gpu", OMPL_LOG="off", LD_LIBRARY_PATH=str(BUILD / "tests/process/fake_gpu"))
+        folder = str(BUILD / "tests/process/fake_gpu")
+        for library in ("libcuda.so.1", "libamdhip64.so.6"):
+            with self.subTest(library=library):
+                self.holds("gpu", OMPL_LOG="off", LD_LIBRARY_PATH=folder, RULES_GPU_LIBRARY=library)
+
+    def test_a_death_is_noticed_without_pidfd_open(self) -> None:
+        rank = str(BUILD / "bin/tests/rules_worker")
+        done = job("--keep-going", rank, "no-pidfd")
+        self.assertIn("noticed", done.stdout, done.stderr)
+        self.assertRegex(done.stderr, "warning: shm: the system call pidfd_open")
+
+    def test_a_segment_without_room_is_an_error(self) -> None:
+        for size in ("1", "4096", "8192"):
+            done = worker("logging", OMPL_SEGMENT_SIZE=size)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(f"OMPL_SEGMENT_SIZE={size} leaves no room", done.stderr)
+
+    def test_abort_is_never_a_success(self) -> None:
+        for code in ("0", "256", "-1"):
+            done = worker("abort", RULES_ABORT_CODE=code)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(f"ompl_abort: {code} is no exit code", done.stderr)
 
     def test_abort_ends_the_job_with_its_code(self) -> None:
         for name, over in conduits().items():
@@ -94,6 +119,44 @@ class Rules(unittest.TestCase):
                 "debug": {"error", "warning", "info", "debug"},
             },
         )
+
+
+class Threads(unittest.TestCase):
+    """What thread_worker shows; with one endpoint what another thread holds for ever ends the job."""
+
+    def holds(self, rule: str, **environment: str) -> None:
+        for name, over in conduits().items():
+            with self.subTest(conduit=name):
+                rank = str(BUILD / "bin/tests/thread_worker")
+                done = job(rank, rule, **{**over, "OMPL_LOG": "off", "OMPL_ENDPOINTS": "1"}, **environment)
+                self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_thread_local_objects_use_the_library_last(self) -> None:
+        self.holds("late")
+
+    def test_thread_specific_data_use_the_library_later(self) -> None:
+        self.holds("late-data")
+
+    def test_a_waiting_thread_may_be_cancelled(self) -> None:
+        self.holds("cancel")
+
+    def test_a_hook_or_a_callback_may_end_its_thread(self) -> None:
+        self.holds("exit")
+
+    def test_exceptions_become_codes(self) -> None:
+        self.holds("throw")
+
+    def test_without_memory_calls_say_so_to_all(self) -> None:
+        self.holds("memory")
+        alone = subprocess.run(
+            [str(BUILD / "bin/tests/thread_worker"), "memory"],
+            env={**os.environ, "OMPL_SEGMENT_SIZE": "64M", "OMPL_LOG": "off"},
+            text=True,
+            capture_output=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+        self.assertEqual(alone.returncode, 0, alone.stderr)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,19 @@
 // The program that rules.py runs as ranks: rules_worker RULE. Each shows one rule of docs/rules.md from within
 // a process; exit code 0 if it holds, else 1 with a line on stderr.
 #include <dlfcn.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <omnipgas/ompl_inline.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -142,10 +148,11 @@ void signals_rule() {
 
 // Memory of a GPU is refused, by name; the driver is a stand-in (fake_cuda.cpp).
 void gpu_rule() {
+  const char* const library = std::getenv("RULES_GPU_LIBRARY");
   const uint64_t data = allocate(64);
   const uint64_t word = 5;
   ok(ompl_put(address(&word), next(), data, 8), "a put before the driver");
-  void* driver = ::dlopen("libcuda.so.1", RTLD_NOW);
+  void* driver = ::dlopen(library, RTLD_NOW);
   expect(driver != nullptr, ::dlerror());
   const auto device_memory = reinterpret_cast<uint64_t (*)()>(::dlsym(driver, "fake_device_memory"));
   const uint64_t device = device_memory();
@@ -180,9 +187,48 @@ std::vector<bool> defaults() {
 // Ends the whole job with the exit code, whatever the others do.
 void abort_rule() {
   const uint64_t flag = allocate(8);
-  if (rank() == 1) ompl_abort(42, "as the rule says");
+  const char* const code = std::getenv("RULES_ABORT_CODE");
+  if (rank() == 1) ompl_abort(code != nullptr ? std::atoi(code) : 42, "as the rule says");
   ompl_wait(flag);
   broken("a rank went on after ompl_abort");
+}
+
+// Joins the job, and allocates, under a timer's signals; the others may not look under /proc.
+void start_under_signals() {
+  ::prctl(PR_SET_DUMPABLE, 0);
+  struct sigaction action {};
+  action.sa_handler = [](int) { g_alarms.fetch_add(1); };
+  ::sigaction(SIGALRM, &action, nullptr);
+  const itimerval often{.it_interval = {0, 500}, .it_value = {0, 500}};
+  ::setitimer(ITIMER_REAL, &often, nullptr);
+}
+void start_rule() {
+  expect(ompl_node_size() == ompl_size(), "a signal kept ranks of a node apart");
+  const uint64_t data = allocate(std::size_t{48} << 20);
+  ok(ompl_free(data), "ompl_free");
+  const itimerval never{};
+  ::setitimer(ITIMER_REAL, &never, nullptr);
+}
+
+// A system without pidfd_open(), as some containers are.
+void refuse_pidfd_open() {
+  sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog program{.len = 4, .filter = filter};
+  expect(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+             ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0,
+         "no filter for system calls");
+}
+void no_pidfd_rule() {
+  const uint64_t flag = allocate(8);
+  ok(ompl_barrier(), "ompl_barrier");
+  if (rank() == 1) ::kill(::getpid(), SIGKILL);
+  expect(ompl_wait(flag) == OMPL_ERR_PEER, "a death went unnoticed");
+  std::printf("noticed\n");
+  std::fflush(stdout);
+  std::_Exit(0);
 }
 
 // Writes a line at every level but off.
@@ -200,10 +246,14 @@ int main(int argc, char** argv) {
                                                            {"signals", signals_rule},
                                                            {"gpu", gpu_rule},
                                                            {"abort", abort_rule},
+                                                           {"start", start_rule},
+                                                           {"no-pidfd", no_pidfd_rule},
                                                            {"logging", logging_rule}};
   const auto rule = rules.find(argc > 1 ? argv[1] : "");
   expect(rule != rules.end(), "no such rule");
   std::signal(SIGHUP, SIG_IGN);
+  if (rule->first == "start") start_under_signals();
+  if (rule->first == "no-pidfd") refuse_pidfd_open();
   const std::vector<bool> before = defaults();
   ok(ompl_init(), "ompl_init");
   expect(defaults() == before, "ompl_init changed what the program does on a signal");

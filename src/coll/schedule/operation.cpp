@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coll/schedule/operation.hpp"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <complex>
 #include <cstring>
@@ -168,6 +170,8 @@ bool ReductionOperation::apply(std::byte* in, const std::byte* own, std::byte* o
     }
     if (own != out) arch::copy(out, own, bytes);
     return function(in, out, count, argument) == 0;
+  } catch (const abi::__forced_unwind&) {  // the end of the thread
+    throw;
   } catch (...) {
     return false;
   }

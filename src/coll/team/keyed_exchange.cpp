@@ -91,14 +91,18 @@ bool KeyedExchange::hear(Context& c, uint32_t rank, const Word& mine, uint64_t* 
   return true;
 }
 
-int KeyedExchange::exchange(Context& c, std::string_view caller, const std::vector<uint32_t>& ranks,
-                            const Word& mine, std::vector<uint64_t>* values) {
+int KeyedExchange::exchange(Context& context, std::string_view caller,
+                            const std::vector<uint32_t>& ranks, const Word& mine,
+                            std::vector<uint64_t>* values) {
   values->assign(ranks.size(), mine.value);
   std::vector<Partner> left;  // with whom it is not over
   for (std::size_t i = 0; i < ranks.size(); ++i)
     if (ranks[i] != runtime_.rank()) left.push_back({.place = i});
   Outcome outcome;
+  Caller by(context);
+  Context* now = &context;
   const auto go_on = [&](Partner& one) {
+    Context& c = *now;
     const uint32_t rank = ranks[one.place];
     if (const int known = runtime_.peer(rank).failure.load(); known != OMPL_OK) {
       outcome.fail(known, rank);
@@ -112,8 +116,9 @@ int KeyedExchange::exchange(Context& c, std::string_view caller, const std::vect
   while (!left.empty()) {
     const uint32_t first = ranks[left.front().place];
     const Blocked what{.call = ompl::Call::collective, .peer = first, .bucket = &runtime_.bucket_any()};
-    Blocker blocker(runtime_, c, what, Deadline::never());
+    Blocker blocker(runtime_, by.now(runtime_), what, Deadline::never());
     const int code = blocker.run([&] {
+      now = &blocker.context();
       outcome.again = false;
       std::erase_if(left, go_on);
       if (outcome.again) blocker.stay_awake();

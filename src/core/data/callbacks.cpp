@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Progress asked for by the program, and the callbacks that run there and nowhere else. Protocol rule 3.
+#include <cxxabi.h>
+
+#include <exception>
+#include <optional>
 #include <utility>
 
 #include "core/job/runtime.hpp"
@@ -7,6 +11,42 @@
 #include "util/status.hpp"
 
 namespace ompl {
+namespace {
+
+// Callbacks that are due. If one ends its thread, the others are left to the next call.
+class DueCallbacks {
+ public:
+  DueCallbacks(Callbacks& from, Pending* first) : from_(from), first_(first) {}
+  ~DueCallbacks() { from_.give_back(first_); }
+  DueCallbacks(const DueCallbacks&) = delete;
+  DueCallbacks& operator=(const DueCallbacks&) = delete;
+
+  // Runs all of them; what the first exception said, if there was one.
+  std::optional<std::string> run() {
+    std::optional<std::string> thrown;
+    while (first_ != nullptr) {
+      Pending* const entry = std::exchange(first_, first_->next);
+      const Pending done = *entry;
+      entry->kind = Pending::Kind::none;  // the caller's again
+      try {
+        done.callback(done.argument, done.code);
+      } catch (const abi::__forced_unwind&) {
+        throw;
+      } catch (const std::exception& error) {
+        if (!thrown) thrown = error.what();
+      } catch (...) {
+        if (!thrown) thrown = "what is no std::exception";
+      }
+    }
+    return thrown;
+  }
+
+ private:
+  Callbacks& from_;
+  Pending* first_;
+};
+
+}  // namespace
 
 int Runtime::call_back(Handle& handle, ompl_callback_fn callback, void* argument) {
   if (callback == nullptr) return fail(OMPL_ERR_ARG, "ompl_handle_then: the callback is null");
@@ -21,11 +61,15 @@ int Runtime::call_back(Context& c, Watch& watch, const ompl_condition& condition
                        ompl_callback_fn callback, void* argument) {
   if (const int code = check_condition(c, condition, "ompl_flag_then"); code != OMPL_OK) return code;
   if (callback == nullptr) return fail(OMPL_ERR_ARG, "ompl_flag_then: the callback is null");
+  callbacks_.prepare_for_watches();
   watch = {};
   watch.kind = Pending::Kind::flag;
   watch.condition = condition;
   watch.callback = callback;
   watch.argument = argument;
+  // Before the flag is first looked at: whoever changes it later leaves a mark.
+  segment_.header().marks.watches.fetch_add(1, std::memory_order_seq_cst);
+  segment_.header().sleepers.fetch_add(1, std::memory_order_seq_cst);
   callbacks_.add(&watch);
   wake_own_completions();
   return OMPL_OK;
@@ -36,7 +80,10 @@ bool Runtime::settle(Context& c, Pending& entry) {
   if (entry.kind == Pending::Kind::flag) {
     const bool met = try_consume(static_cast<const Watch&>(entry).condition);
     entry.code = met ? OMPL_OK : OMPL_ERR_PEER;
-    return met || hopeless();
+    if (!met && !hopeless()) return false;
+    segment_.header().sleepers.fetch_sub(1, std::memory_order_seq_cst);
+    segment_.header().marks.watches.fetch_sub(1, std::memory_order_seq_cst);
+    return true;
   }
   const int state = test(c, static_cast<Handle&>(entry));
   if (state != 0) ompl_window_fence();
@@ -47,30 +94,39 @@ bool Runtime::settle(Context& c, Pending& entry) {
 int Runtime::progress(Context& c, Deadline deadline) {
   look_for_deaths();
   bool busy = false;
-  const auto is_over = [&](Pending& entry) { return settle(c, entry); };
+  Context* now = &c;
+  const auto collect = [&] {
+    return callbacks_.collect(
+        segment_.header().marks, hopeless(), [&](Pending& entry) { return settle(*now, entry); },
+        &busy);
+  };
   if (network_ != nullptr) network_->sender.send_held(c);
   const bool found = network_ != nullptr && network_->pool.progress(c, c.preferred_slot);
-  Pending* over = callbacks_.collect(is_over, &busy);
+  Pending* over = collect();
   if (!found && over == nullptr && !deadline.immediate()) {
     const Blocked what{.call = Call::progress, .bucket = &segment_.header().any};
     Blocker blocker(*this, c, what, deadline);
     const int code = blocker.run([&] {
-      over = callbacks_.collect(is_over, &busy);
+      now = &blocker.context();
+      over = collect();
       if (busy) blocker.stay_awake();
       return over != nullptr ? 1 : 0;
     });
     if (code == OMPL_ERR_TIMEOUT) return 0;
     if (code != OMPL_OK) {  // a death, say: whom it concerns is told first
-      over = callbacks_.collect(is_over, &busy);
+      now = &blocker.context();
+      over = collect();
       if (over == nullptr) return code;
     }
   }
   const bool any = found || over != nullptr;
-  while (over != nullptr) {
-    Pending* const entry = std::exchange(over, over->next);
-    const Pending done = *entry;
-    entry->kind = Pending::Kind::none;  // the caller's again
-    done.callback(done.argument, done.code);
+  const std::optional<std::string> thrown = DueCallbacks(callbacks_, over).run();
+  if (thrown) {
+    return fail(
+        OMPL_ERR_SYSTEM,
+        "ompl_progress: a callback threw an exception ({}); all callbacks that were due have run, and "
+        "later exceptions are dropped: catch them in the callback",
+        *thrown);
   }
   return any ? 1 : 0;
 }

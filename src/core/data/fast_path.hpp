@@ -57,7 +57,7 @@ inline bool PeerChannel::post(Context& c, const void* source, uint64_t offset, s
                               uint64_t flag) {
   if (!slot_->try_claim()) return false;
   const conduit::Post result =
-      slot_->endpoint->put_with_immediate(rank(), source, offset, length, flag);
+      slot_->endpoint->put_with_immediate(rank(), source, offset, length, flag);  // throws nothing
   if (result.state != conduit::Post::State::done) [[unlikely]]
     return leave(c, result);
   note_immediate<WithData>(c, result.ticket);

@@ -110,21 +110,23 @@ int Runtime::await_unordered(Context& c, Handle& handle, Deadline deadline) {
   if (handle.kind == Pending::Kind::none) return OMPL_OK;
   const Blocked what{
       .call = Call::handle, .peer = handle.rank, .bucket = &segment_.header().any, .own_end = true};
-  return Blocker(*this, c, what, deadline).run([&] { return test(c, handle); });
+  Blocker blocker(*this, c, what, deadline);
+  return blocker.run([&] { return test(blocker.context(), handle); });
 }
 
 int Runtime::await_some(Context& c, std::span<ompl_handle> handles, std::size_t* indices,
                         std::size_t most, std::size_t* found, Deadline deadline) {
   std::size_t over = 0;
   const Blocked what{.call = Call::handle, .bucket = &segment_.header().any, .own_end = true};
-  const int code = Blocker(*this, c, what, deadline).run([&] {
+  Blocker blocker(*this, c, what, deadline);
+  const int code = blocker.run([&] {
     bool any = false;
     int error = 0;
     for (std::size_t i = 0; i < handles.size() && over < most && error == 0; ++i) {
       Handle& handle = handle_of(handles[i]);
       if (handle.kind == Pending::Kind::none) continue;
       any = true;
-      const int state = test(c, handle);
+      const int state = test(blocker.context(), handle);
       if (state != 0) indices[over++] = i;
       if (state < 0) error = state;
     }
@@ -137,11 +139,12 @@ int Runtime::await_some(Context& c, std::span<ompl_handle> handles, std::size_t*
 }
 
 int Runtime::await_all(Context& c, std::span<ompl_handle> handles, Deadline deadline) {
+  Caller caller(c);
   int first_error = OMPL_OK;
   for (ompl_handle& memory : handles) {
     Handle& handle = handle_of(memory);
     if (handle.kind == Pending::Kind::none) continue;
-    const int code = await_unordered(c, handle, deadline);
+    const int code = await_unordered(caller.now(*this), handle, deadline);
     if (code == OMPL_ERR_TIMEOUT) return code;
     if (first_error == OMPL_OK) first_error = code;
   }

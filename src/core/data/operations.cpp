@@ -133,6 +133,7 @@ void Runtime::get_mapped(Context& c, const std::byte* base, void* target, uint32
 
 int Runtime::put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
                  Deadline deadline) {
+  Caller caller(c);
   int code = check_transfer(c, source, rank, offset, length, nullptr, "ompl_put");
   if (code != OMPL_OK) return code;
   if (std::byte* base = c.bases[rank]; base != nullptr) {
@@ -140,12 +141,13 @@ int Runtime::put(Context& c, const void* source, uint32_t rank, uint64_t offset,
   } else if (length > 0) {
     code = network_->sender.put(c, source, rank, offset, length, deadline);
   }
-  if (code >= OMPL_OK) count_put(c, length, nullptr);
+  if (code >= OMPL_OK) count_put(caller.now(*this), length, nullptr);
   return code;
 }
 
 int Runtime::get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
                  Deadline deadline) {
+  Caller caller(c);
   int code = check_transfer(c, target, rank, offset, length, nullptr, "ompl_get");
   if (code != OMPL_OK) return code;
   if (const std::byte* base = c.bases[rank]; base != nullptr) {
@@ -153,15 +155,16 @@ int Runtime::get(Context& c, void* target, uint32_t rank, uint64_t offset, std::
   } else if (length > 0) {
     code = network_->sender.get(c, target, rank, offset, length, deadline);
   }
-  if (code >= OMPL_OK) count_get(c, length);
+  if (code >= OMPL_OK) count_get(caller.now(*this), length);
   return code;
 }
 
 int Runtime::signal(Context& c, uint32_t rank, const Signal& record, Deadline deadline) {
   if (const int code = check_record(c, rank, &record, "ompl_put_word"); code != OMPL_OK) return code;
   if (c.bases[rank] != nullptr) open_flag_window(c, rank);
+  Caller caller(c);
   const int code = signal_any(c, rank, record, deadline);
-  if (code == OMPL_OK) ++c.statistics.signals;
+  if (code == OMPL_OK) ++caller.now(*this).statistics.signals;
   return code;
 }
 
@@ -176,6 +179,7 @@ int Runtime::signal_any(Context& c, uint32_t rank, const Signal& record, Deadlin
 
 int Runtime::atomic(Context& c, uint32_t rank, const Signal& record, uint64_t* before,
                     Deadline deadline) {
+  Caller caller(c);
   int code = check_update(c, rank, record, before, "an atomic");
   if (code != OMPL_OK) return code;
   if (std::byte* base = c.bases[rank]; base != nullptr) {
@@ -188,12 +192,13 @@ int Runtime::atomic(Context& c, uint32_t rank, const Signal& record, uint64_t* b
   } else {
     code = network_->sender.signal(c, rank, record, deadline);
   }
-  if (code == OMPL_OK) ++c.statistics.atomics;
+  if (code == OMPL_OK) ++caller.now(*this).statistics.atomics;
   return code;
 }
 
 int Runtime::put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset,
                         std::size_t length, const Signal& record, Deadline deadline) {
+  Caller caller(c);
   int code = check_transfer(c, source, rank, offset, length, &record, "ompl_put_signal");
   if (code != OMPL_OK) return code;
   if (std::byte* base = c.bases[rank]; base != nullptr) {
@@ -204,14 +209,15 @@ int Runtime::put_signal(Context& c, const void* source, uint32_t rank, uint64_t 
   } else {
     code = network_->sender.put_signal(c, source, rank, offset, length, record, deadline);
   }
-  if (code >= OMPL_OK) count_put(c, length, &record);
+  if (code >= OMPL_OK) count_put(caller.now(*this), length, &record);
   return code;
 }
 
 int Runtime::wait(Context& c, uint64_t flag, Deadline deadline) {
   if (const int code = check_flag(c, rank_, flag, "ompl_wait"); code != OMPL_OK) return code;
+  Caller caller(c);
   const int code = wait_flag(c, flag, Call::wait, kNoRank, deadline);
-  if (code == OMPL_OK) ++c.statistics.waits;
+  if (code == OMPL_OK) ++caller.now(*this).statistics.waits;
   return code;
 }
 
@@ -224,9 +230,9 @@ int Runtime::wait_flag(Context& c, uint64_t flag, Call call, uint32_t peer, Dead
                      .bucket = &bucket_of(segment_.header(), flag),
                      .flag = true,
                      .world = call == Call::barrier};
-  const int code =
-      Blocker(*this, c, what, deadline).run([word] { return take<uint32_t>(word) ? 1 : 0; });
-  if (network_ != nullptr) network_->pool.note_arrival(c, flag);
+  Blocker blocker(*this, c, what, deadline);
+  const int code = blocker.run([word] { return take<uint32_t>(word) ? 1 : 0; });
+  if (network_ != nullptr) network_->pool.note_arrival(blocker.context(), flag);
   return code;
 }
 

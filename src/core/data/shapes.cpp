@@ -251,20 +251,23 @@ int Runtime::move(Context& c, Call call, std::byte* local, uint32_t rank, uint64
     if (const int code = shape.check(check_range, offset); code != OMPL_OK) return code;
   }
   if (const int code = check_record(c, rank, record, what); code != OMPL_OK) return code;
+  Caller caller(c);
   int code = OMPL_OK;
   if (!shape.empty()) {
     if (std::byte* base = c.bases[rank]; base != nullptr) {
       shape.copy(local, base + offset, put);
     } else {
-      code = network_->sender.transfer(c, call, rank, shape.pieces(local, offset), deadline);
+      code = network_->sender.transfer(c, call, rank, shape.pieces(local, offset), deadline,
+                                       record != nullptr);
     }
   }
   if (code != OMPL_OK && code != OMPL_PENDING) return code;
-  put ? count_put(c, shape.bytes(), record) : count_get(c, shape.bytes());
+  Context& now = caller.now(*this);
+  put ? count_put(now, shape.bytes(), record) : count_get(now, shape.bytes());
   if (record == nullptr) return code;
   // What was posted is followed by its signal, whatever the time.
   const int sent =
-      signal_any(c, rank, *record, code == OMPL_OK && shape.empty() ? deadline : Deadline::never());
+      signal_any(now, rank, *record, code == OMPL_OK && shape.empty() ? deadline : Deadline::never());
   return sent != OMPL_OK ? sent : code;
 }
 

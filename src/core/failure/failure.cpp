@@ -3,6 +3,8 @@
 // rules 16, 18, 19.
 #include <poll.h>
 
+#include "arch/cancellation.hpp"
+#include "arch/life_lock.hpp"
 #include "core/job/runtime.hpp"
 #include "core/network/network.hpp"
 #include "util/status.hpp"
@@ -12,6 +14,16 @@ namespace {
 constexpr int64_t kLookPeriod_ns = 50'000'000;
 constexpr uint32_t kRanksPerLook =
     4096;  // of the network: a look takes 0.2 ms at most, however large the job
+
+// By its pidfd or, where the system has none, by the lock that its process holds on its segment.
+bool has_ended(const Peer& peer, const SegmentHeader& header) {
+  if (peer.death_fd >= 0) {
+    pollfd death{.fd = peer.death_fd, .events = POLLIN, .revents = 0};
+    return ::poll(&death, 1, 0) == 1;
+  }
+  return peer.segment_fd >= 0 && header.life_lock.load() != 0 &&
+         !arch::is_life_lock_held(peer.segment_fd);
+}
 
 std::string failure_text(uint32_t rank, int code, std::string_view how) {
   return fmt::format("rank {} {}: {}", rank, code == OMPL_ERR_PEER ? "died" : "is out of reach", how);
@@ -24,12 +36,12 @@ void Runtime::look_for_deaths() {
   const int64_t now = now_ns();
   if (now - last < kLookPeriod_ns) return;
   if (!deaths_looked_ns_.compare_exchange_strong(last, now, std::memory_order_relaxed)) return;
+  const arch::Uncancelled whole;
 
   for (const uint32_t rank : node_ranks_) {
     Peer& peer = peers_[rank];
-    if (peer.death_fd < 0 || peer.failure.load() == OMPL_ERR_PEER || peer.departed.load()) continue;
-    pollfd death{.fd = peer.death_fd, .events = POLLIN, .revents = 0};
-    if (::poll(&death, 1, 0) != 1) continue;
+    if (peer.failure.load() == OMPL_ERR_PEER || peer.departed.load()) continue;
+    if (!has_ended(peer, header_of(bases_[rank]))) continue;
     // The process is gone: its last word on its own state is final.
     if (header_of(bases_[rank]).state.load() == RankState::departed) {
       peer.departed.store(true);

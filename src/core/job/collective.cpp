@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What all ranks do together: barrier, alloc, free. Protocol rules 5, 20.
+#include <new>
+
+#include "arch/cancellation.hpp"
 #include "core/job/runtime.hpp"
 #include "core/network/network.hpp"
 #include "core/wait/block.hpp"
@@ -25,19 +28,22 @@ constexpr uint32_t kUnlike =
 // Dissemination barrier (Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", 1988): in
 // round k rank r signals r + 2^k and waits for r - 2^k; ceil(log2 n) rounds. The flags count, so a rank that
 // runs ahead into the next barrier does no harm.
-int Runtime::run_barrier(Context& c, Deadline deadline) {
+int Runtime::run_barrier(Context& context, Deadline deadline) {
   if (world_failure() != OMPL_OK) return report_world_failure();
+  Caller caller(context);
   if (barrier_round_ == 0 && !barrier_signalled_) {
-    if (const int code = quiet(c, deadline); code != OMPL_OK) return code;
+    if (const int code = quiet(context, deadline); code != OMPL_OK) return code;
   }
   for (; (uint64_t{1} << barrier_round_) < size_; ++barrier_round_, barrier_signalled_ = false) {
     const uint64_t flag = barrier_flag(barrier_round_);
     const auto to = static_cast<uint32_t>((rank_ + (uint64_t{1} << barrier_round_)) % size_);
     if (!barrier_signalled_) {
+      Context& c = caller.now(*this);
       if (const int code = signal_any(c, to, {.offset = flag}, deadline); code != OMPL_OK) return code;
       barrier_signalled_ = true;
     }
-    if (const int code = wait_flag(c, flag, Call::barrier, kNoRank, deadline); code != OMPL_OK)
+    if (const int code = wait_flag(caller.now(*this), flag, Call::barrier, kNoRank, deadline);
+        code != OMPL_OK)
       return code;
   }
   barrier_open_ = false;
@@ -72,6 +78,7 @@ int Runtime::await_call(Context& c, uint64_t* call) {
 // tell of the next collective while a slow one still looks at this one's.
 int Runtime::agree(Context& c, Collective kind, uint64_t argument, bool short_of_memory,
                    Agreement* out) {
+  Caller caller(c);
   if (barrier_open_) {  // one that timed out
     if (const int code = barrier(c); code != OMPL_OK) return code;
   }
@@ -80,17 +87,18 @@ int Runtime::agree(Context& c, Collective kind, uint64_t argument, bool short_of
   uint64_t theirs = call;
   if (size_ > 1) {
     const Signal mine{.offset = kCallWord, .value = call, .op = SignalOp::update64};
-    int code = signal_any(c, (rank_ + 1) % size_, mine, Deadline::never());
-    if (code == OMPL_OK) code = await_call(c, &theirs);
+    int code = signal_any(caller.now(*this), (rank_ + 1) % size_, mine, Deadline::never());
+    if (code == OMPL_OK) code = await_call(caller.now(*this), &theirs);
     if (code != OMPL_OK) return code;
     arch::word64(segment_.base() + kCallWord).fetch_sub(theirs);
   }
   const uint64_t said = (short_of_memory ? 1 : 0) + (theirs != call ? kUnlike : 0);
   for (uint32_t rank = 0; rank < size_ && said != 0; ++rank) {
-    const int told = signal_any(c, rank, {.offset = shortage, .value = said}, Deadline::never());
+    const Signal word{.offset = shortage, .value = said};
+    const int told = signal_any(caller.now(*this), rank, word, Deadline::never());
     if (told != OMPL_OK) return told;
   }
-  if (const int met = barrier(c); met != OMPL_OK) return met;
+  if (const int met = barrier(caller.now(*this)); met != OMPL_OK) return met;
   const uint32_t heard = arch::word32(segment_.base() + shortage).exchange(0);
   *out = {.alike = heard < kUnlike, .short_of_memory = heard % kUnlike};
   return OMPL_OK;
@@ -101,12 +109,16 @@ int Runtime::alloc(Context& c, std::size_t size, uint64_t* offset) {
   uint64_t begin = 0;
   int code = OMPL_OK;
   if (usable) {
-    begin = allocator_.allocate(size);
-    code = begin != 0 ? commit(begin, size)
-                      : fail(OMPL_ERR_MEMORY,
-                             "ompl_alloc: no room for {} bytes in the segment of {}; raise "
-                             "OMPL_SEGMENT_SIZE",
-                             size, segment_.capacity());
+    try {
+      begin = allocator_.allocate(size);
+      code = begin != 0 ? commit(begin, size)
+                        : fail(OMPL_ERR_MEMORY,
+                               "ompl_alloc: no room for {} bytes in the segment of {}; raise "
+                               "OMPL_SEGMENT_SIZE",
+                               size, segment_.capacity());
+    } catch (const std::bad_alloc&) {  // told to the others as any shortage
+      code = fail(OMPL_ERR_MEMORY, "ompl_alloc: out of memory");
+    }
   }
   // Known here before any other rank can use it: the barrier below lets them.
   if (code == OMPL_OK && usable && !allocations_.insert(begin, size)) {
@@ -137,9 +149,17 @@ int Runtime::alloc(Context& c, std::size_t size, uint64_t* offset) {
 }
 
 int Runtime::commit(uint64_t begin, std::size_t size) {
+  const arch::Uncancelled whole;
   if (const int code = segment_.commit(begin, size); code != OMPL_OK) return code;
   for (std::size_t done = 0; done < conduits_.size(); ++done) {
-    if (const int code = conduits_[done]->commit(begin, size); code != OMPL_OK) {
+    int code = OMPL_ERR_MEMORY;
+    try {
+      code = conduits_[done]->commit(begin, size);
+    } catch (const std::bad_alloc&) {
+      revoke(begin, size, done);
+      throw;
+    }
+    if (code != OMPL_OK) {
       revoke(begin, size, done);
       return code;
     }

@@ -98,6 +98,7 @@ int Runtime::start_direct(Conduits conduits) {
       if (!reach.usable) continue;
       peer.conduit = conduit->name();
       peer.death_fd = reach.death_fd;
+      peer.segment_fd = reach.segment_fd;
       peer.wake_fd = reach.wake_fd;
       bases_[rank] = reach.base;
       node_ranks_.push_back(rank);

@@ -78,9 +78,25 @@ class alignas(arch::kCacheLine) Context {
   Activity activity;
   // Of a thread's implicit context, else nullptr. Such a context is looked up again after the yield hook ran.
   ompl_windows* windows = nullptr;
-  std::atomic<bool> in_use{false};
-  std::atomic<bool> counted{false};  // among SegmentHeader::threads
-  Context* next = nullptr;           // all contexts ever opened by the runtime, newest first
+  std::atomic<bool> counted{
+      false};  // among SegmentHeader::threads; then it is, or is about to be, in that list:
+  Context* next_counted = nullptr;
+  Context* next = nullptr;         // all contexts ever opened by the runtime, newest first
+  Context* next_closed = nullptr;  // those that are in nobody's use
+};
+
+// The context of a call that may enter the yield hook. An implicit one belongs to the thread: if the hook goes on in another
+// thread the call has that one's from then on, and leaves the other to its thread.
+class Caller {
+ public:
+  explicit Caller(Context& context) : context_(&context), is_implicit_(context.windows != nullptr) {}
+  // The context, looked up again.
+  Context& now(const Runtime& runtime);
+  [[nodiscard]] bool is_implicit() const { return is_implicit_; }
+
+ private:
+  Context* context_;
+  bool is_implicit_;
 };
 
 }  // namespace ompl

@@ -54,6 +54,7 @@ struct Peer {
   std::string conduit;  // how it is reached
   std::string why;      // why so: the answers of all conduits asked
   int death_fd = -1;    // see conduit::Reach
+  int segment_fd = -1;
   int wake_fd = -1;
   std::atomic<int> failure{0};        // OMPL_ERR_PEER: dead; OMPL_ERR_LINK: out of reach
   std::atomic<bool> torn{false};      // it, or somebody who tried, says that it has lost a connection
@@ -102,6 +103,9 @@ class Runtime {
   int close_context(Context* context);
   // For the end of a thread: nothing may block, so what is outstanding is left to the slots.
   void abandon_context(Context* context);
+
+  // For ompl_finalize() of a thread without a context: it is made when the job is joined, so that leaving needs no memory for it.
+  [[nodiscard]] Context& last_context() { return *last_context_; }
 
   // In the child of a fork: every context and window becomes unusable, nothing else is touched.
   void disown();
@@ -228,6 +232,7 @@ class Runtime {
   friend class Sender;
   friend class Blocker;
   friend class PeerChannel;
+  friend class Caller;
   Runtime(const Settings& settings, std::unique_ptr<bootstrap::Bootstrap> bootstrap);
 
   // Start and end (start.cpp).
@@ -348,6 +353,9 @@ class Runtime {
   std::unique_ptr<Network> network_;  // if some rank is not mapped
   int wake_pipe_[2] = {-1, -1};
 
+  [[nodiscard]] std::unique_ptr<Context> make_context();
+  void count_load(Context* context);
+  void uncount_idle(int64_t now_ns);
   void close_windows();
   void shut_windows();
   void look_for_gpus();
@@ -361,6 +369,11 @@ class Runtime {
   std::mutex contexts_mutex_;      // opening, closing, and closing windows
   std::atomic<bool> gpus_{false};  // a GPU's driver is in this process: addresses may be its
   std::atomic<Context*> contexts_{nullptr};
+  Context* closed_contexts_ = nullptr;  // of them; under the mutex
+  uint32_t contexts_made_ = 0;          // the same
+  std::atomic<Context*> counted_contexts_{
+      nullptr};                            // those that load this node's cores, or did a moment ago
+  std::unique_ptr<Context> last_context_;  // stands in no list
 
   YieldHook yield_hook_ = nullptr;
   void* yield_argument_ = nullptr;
@@ -376,6 +389,7 @@ class Runtime {
   std::atomic<int64_t> deaths_looked_ns_{0};
   std::atomic<uint32_t> looked_from_{0};  // the rank at which the next look at the network begins
   std::atomic<int64_t> load_counted_ns_{0};
+  std::atomic<bool> counting_load_{false};
   std::atomic<bool> crowded_{false};  // more threads use the layer on this node than it has cores
   std::atomic<bool> report_requested_{false};
 
@@ -386,6 +400,13 @@ class Runtime {
 };
 
 // ------------------------------------------------------------------------------------------------
+
+inline Context& Caller::now(const Runtime& runtime) {
+  if (is_implicit_ && runtime.implicit_lookup_ != nullptr) {
+    if (Context* const found = runtime.implicit_lookup_(); found != nullptr) context_ = found;
+  }
+  return *context_;
+}
 
 // The producer's side of protocol rule 15: the add and the looks are sequentially consistent. The first look is
 // at the number of all the rank's sleepers; only if there are any, at the flag's bucket.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <new>
 #include <utility>
 
 #include "arch/machine.hpp"
@@ -106,6 +107,7 @@ int Runtime::start(Conduits conduits) {
     if (const int code = start_network(std::move(networks)); code != OMPL_OK) return code;
   }
   count_cores();
+  last_context_ = make_context();
   segment_.header().state.store(RankState::active);
   log::info("rank {} of {} by {}: {} rank(s) and {} core(s) on this node; network: {}", rank_, size_,
             bootstrap_->name(), node_size(), node_cores_,
@@ -193,27 +195,38 @@ Runtime::Sharing Runtime::sharing() const {
 }
 
 int Runtime::finalize(Context& context) {
+  Caller caller(context);
   const int unfinished = extension_ != nullptr ? extension_->finish(context) : OMPL_OK;
   const std::string why = unfinished != OMPL_OK ? error_detail() : "";
   extend(nullptr);
-  int first_error = quiet_all(context);
+  int first_error = OMPL_OK;
+  try {
+    first_error = quiet_all(caller.now(*this));
+  } catch (const std::bad_alloc&) {  // the others must not wait for this rank
+    first_error =
+        fail(OMPL_ERR_MEMORY, "ompl_finalize: no memory to complete all operations; some may be lost");
+  }
   const auto note = [&first_error](int code) {
     if (first_error == OMPL_OK) first_error = code;
   };
-  if (first_error == OMPL_OK) {
+  if (first_error == OMPL_OK || first_error == OMPL_ERR_MEMORY) {
     Agreement all;
-    note(agree(context, Collective::finalize, 0, false, &all));
+    note(agree(caller.now(*this), Collective::finalize, 0, false, &all));
     if (first_error == OMPL_OK && !all.alike)
       note(fail(OMPL_ERR_STATE, "ompl_finalize: some ranks call another collective function"));
   }
   segment_.header().state.store(RankState::departed);
   if (first_error != OMPL_OK) {
-    leave_word(context);
+    leave_word(caller.now(*this));
   } else if (network_ != nullptr) {
-    part(context);
+    part(caller.now(*this));
   }
   network_.reset();  // others may wait for this rank to leave the network, the launcher for them
-  note(bootstrap_->finish());
+  try {
+    note(bootstrap_->finish());
+  } catch (const std::bad_alloc&) {
+    note(fail(OMPL_ERR_MEMORY, "ompl_finalize: no memory to tell the launcher that this rank leaves"));
+  }
   leave();
   if (unfinished != OMPL_OK && first_error == OMPL_OK) return fail_quietly(unfinished, why);
   return first_error;
@@ -242,6 +255,7 @@ void Runtime::disown() {
     c->ranks = 0;
     c->end_direct();
   }
+  if (last_context_ != nullptr) last_context_->ranks = 0;
 }
 
 // Gives everything back but the contexts themselves, which other threads may still name.

@@ -16,10 +16,10 @@ PeerChannel* Sender::holder(Context& c) {
   return nullptr;
 }
 
-int Sender::send_before(Context& c, const PeerChannel& next, Deadline deadline) {
-  const PeerChannel* const before = holder(c);
-  const int code = post_held(c, Call::put, deadline);
-  return code == OMPL_ERR_TIMEOUT || before == &next ? code : OMPL_OK;
+int Sender::send_before(Caller& caller, uint32_t next, Deadline deadline) {
+  const PeerChannel* const before = holder(caller.now(runtime_));
+  const int code = post_held(caller.now(runtime_), Call::put, deadline);
+  return code == OMPL_ERR_TIMEOUT || (before != nullptr && before->rank() == next) ? code : OMPL_OK;
 }
 
 bool Sender::hold(Context& c, PeerChannel& channel, const void* source, uint64_t offset,
@@ -85,8 +85,9 @@ void Sender::note_lost(Context& c, PeerChannel& channel, int code) {
 Post Sender::try_held(Context& c) {
   PeerChannel& channel = *c.holder.load(std::memory_order_relaxed);
   const Post result = post_once(
-      c, channel, [&] { return claim_for(c, channel); },
-      [&](Slot& slot) { return send_held_on(c, slot, nullptr); }, Held::joined);
+      c, channel, [&](Context& by, PeerChannel& to) { return claim_for(by, to); },
+      [&](Context& by, PeerChannel&, Slot& slot) { return send_held_on(by, slot, nullptr); },
+      Held::joined);
   // Not even tried where the connection is known broken.
   if (result.state == Post::State::failed && holder(c) == &channel &&
       (channel.held.take() || channel.held.lost()))
@@ -102,14 +103,16 @@ int Sender::post_held(Context& c, Call call, Deadline deadline) {
                      .offset = channel->held.offset(),
                      .bucket = &runtime_.bucket_any()};
   Blocker blocker(runtime_, c, what, deadline);
+  // In another thread the call goes on with what that one's context holds.
   const int code = blocker.run([&]() -> int {
-    if (holder(c) == nullptr) return 1;
-    const Post result = try_held(c);
+    Context& now = blocker.context();
+    if (holder(now) == nullptr) return 1;
+    const Post result = try_held(now);
     if (result.reason == Post::Reason::busy) blocker.stay_awake();
     if (result.state == Post::State::retry) return 0;
     return result.state == Post::State::failed ? result.code : 1;
   });
-  if (code != OMPL_OK && code != OMPL_ERR_TIMEOUT && holder(c) == channel &&
+  if (code != OMPL_OK && code != OMPL_ERR_TIMEOUT && &blocker.context() == &c && holder(c) == channel &&
       (channel->held.take() || channel->held.lost()))
     note_lost(c, *channel, code);
   return code;
@@ -124,8 +127,10 @@ void Sender::let_go(Context& c) {
 
 // Until it is complete their threads must not overtake what was taken. A thread that is sending what it holds has it
 // taken; it does not take long.
-std::vector<Sender::Taken> Sender::take_all_held(Context& c, int* code) {
-  *code = post_held(c, Call::quiet, Deadline::never());
+std::vector<Sender::Taken> Sender::take_all_held(Context& context, int* code) {
+  Caller caller(context);
+  *code = post_held(context, Call::quiet, Deadline::never());
+  Context& c = caller.now(runtime_);  // from here on the thread is kept
   std::vector<Taken> taken;
   for (Context* other = runtime_.contexts_.load(std::memory_order_acquire); other != nullptr;
        other = other->next) {
@@ -136,7 +141,7 @@ std::vector<Sender::Taken> Sender::take_all_held(Context& c, int* code) {
     if (!held.any() || held.lost()) continue;
     const Piece piece{const_cast<std::byte*>(held.data()), held.offset(), held.length()};
     PeerChannel& mine = channel(c, theirs->rank());
-    const int sent = move(c, mine, Call::quiet, piece, Deadline::never());
+    const int sent = move(c, theirs->rank(), Call::quiet, piece, Deadline::never(), true);
     if (sent == OMPL_OK) {
       taken.push_back({theirs, mine.slot()});
     } else {

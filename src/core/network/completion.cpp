@@ -8,25 +8,28 @@
 namespace ompl {
 
 // Asks the target on every slot of the set, and notes the questions.
-int Completion::ask(Context& c, PeerChannel& channel, uint64_t slots, std::vector<Mark>* marks,
+int Completion::ask(Caller& caller, uint32_t rank, uint64_t slots, std::pmr::vector<Mark>* marks,
                     Call call, Deadline deadline) {
   for (uint32_t i = 0; slots != 0; ++i, slots >>= 1) {
     if ((slots & 1) == 0) continue;
-    Mark mark{.rank = channel.rank(), .slot = i, .number = 0};
-    const int code = sender_.ask(c, channel, pool_.slot(i), &mark.number, call, deadline);
+    Mark mark{.rank = rank, .slot = i, .number = 0};
+    Context& c = caller.now(runtime_);
+    const int code =
+        sender_.ask(c, sender_.channel(c, rank), pool_.slot(i), &mark.number, call, deadline);
     if (code != OMPL_OK) return code;
     marks->push_back(mark);
   }
   return OMPL_OK;
 }
 
-int Completion::await_marks(Context& c, const std::vector<Mark>& marks, Call call, Deadline deadline) {
+int Completion::await_marks(Caller& caller, const std::pmr::vector<Mark>& marks, Call call,
+                            Deadline deadline) {
   int first_error = OMPL_OK;
   for (const Mark& mark : marks) {
     Slot& slot = pool_.slot(mark.slot);
     const SlotPeer& shared = pool_.peer(slot, mark.rank);
     const Blocked what{.call = call, .peer = mark.rank, .bucket = &runtime_.bucket_any()};
-    const int code = Blocker(runtime_, c, what, deadline).run([&]() -> int {
+    const int code = Blocker(runtime_, caller.now(runtime_), what, deadline).run([&]() -> int {
       if (shared.acknowledged.load(std::memory_order_seq_cst) >= mark.number) return 1;
       return pool_.fate(slot, mark.rank);
     });
@@ -36,72 +39,90 @@ int Completion::await_marks(Context& c, const std::vector<Mark>& marks, Call cal
 }
 
 // Asks the slots concerned, then awaits the answers. While it waits the yield hook may put, signal and complete on the
-// same context: only what was outstanding at the beginning and is still the last of its rank is done with.
-int Completion::complete(Context& c, Call call, bool signals_too, Deadline deadline) {
+// same context: only what was outstanding at the beginning and is still the last of its rank is done with. It may also move the
+// task: the context is then left to its thread as it is.
+int Completion::complete(Context& context, Call call, bool signals_too, Deadline deadline) {
+  Caller caller(context);
   int first_error = OMPL_OK;
   bool timed_out = false;
   const auto note = [&](int code) {
     if (first_error == OMPL_OK) first_error = code;
     timed_out = timed_out || code == OMPL_ERR_TIMEOUT;
   };
-  note(sender_.post_held(c, call, deadline));
+  note(sender_.post_held(context, call, deadline));
   if (timed_out) return first_error;
+  Context& c = caller.now(runtime_);
   struct Covered {
     PeerChannel* channel;
+    uint32_t rank;
+    uint32_t slot;
+    uint64_t ticket;  // 0: no data
+    uint64_t slots;   // whose signals are to be acknowledged
     uint64_t posts;
   };
-  std::vector<Covered> covered;
+  Scratch scratch;
+  std::pmr::vector<Covered> covered(&scratch);
   covered.reserve(c.channels.touched().size());
-  for (PeerChannel* const channel : c.channels.touched())
-    covered.push_back({channel, channel->posts()});
-
-  std::vector<Mark> marks;
-  for (const auto& [channel, posts] : covered) {
+  for (PeerChannel* const channel : c.channels.touched()) {
     channel->saw_flush();
     note(channel->lost());
-    uint64_t slots = signals_too ? channel->signalled_slots() : 0;
-    if (channel->has_data()) {
-      const uint32_t slot = channel->slot();
-      note(pool_.await(c, channel->rank(), slot, channel->ticket(), call, deadline));
-      if (!pool_.capabilities().remote_completion) slots |= uint64_t{1} << slot;
-    }
-    note(ask(c, *channel, slots, &marks, call, deadline));
-    note(sender_.await_orphans(c, *channel, call, deadline));
+    const bool data = channel->has_data();
+    covered.push_back({.channel = channel,
+                       .rank = channel->rank(),
+                       .slot = data ? channel->slot() : 0,
+                       .ticket = data ? channel->ticket() : 0,
+                       .slots = signals_too ? channel->signalled_slots() : 0,
+                       .posts = channel->posts()});
+    if (data && !pool_.capabilities().remote_completion)
+      covered.back().slots |= uint64_t{1} << channel->slot();
   }
-  note(await_marks(c, marks, call, deadline));
-  if (timed_out) return first_error;  // nothing is forgotten: flush again
+  const auto same_context = [&] { return &caller.now(runtime_) == &c; };
 
-  for (const auto& [channel, posts] : covered) {  // done, or told: an error is told once [18]
-    if (channel->posts() == posts) channel->all_done(signals_too);
+  std::pmr::vector<Mark> marks(&scratch);
+  for (const Covered& one : covered) {
+    Context& now = caller.now(runtime_);
+    if (one.ticket != 0) note(pool_.await(now, one.rank, one.slot, one.ticket, call, deadline));
+    note(ask(caller, one.rank, one.slots, &marks, call, deadline));
+    if (same_context()) note(sender_.await_orphans(c, *one.channel, call, deadline));
+  }
+  note(await_marks(caller, marks, call, deadline));
+  // Nothing is forgotten then: flush again.
+  if (timed_out || !same_context()) return first_error;
+
+  for (const Covered& one : covered) {  // done, or told: an error is told once [18]
+    if (one.channel->posts() == one.posts) one.channel->all_done(signals_too);
   }
   c.channels.drop_idle();
   return first_error;
 }
 
-int Completion::quiet_all(Context& c) {
+int Completion::quiet_all(Context& context) {
+  Caller caller(context);
   int first_error = OMPL_OK;
   const auto note = [&first_error](int code) {
     if (first_error == OMPL_OK) first_error = code;
   };
   int code = OMPL_OK;
-  const std::vector<Sender::Taken> taken = sender_.take_all_held(c, &code);
+  const std::vector<Sender::Taken> taken = sender_.take_all_held(context, &code);
   note(code);
-  std::vector<Mark> marks;
+  Scratch scratch;
+  std::pmr::vector<Mark> marks(&scratch);
   for (Slot& slot : pool_.slots()) {
     for (uint32_t rank = 0; rank < runtime_.size(); ++rank) {
       const SlotPeer* shared = slot.peers[rank].load(std::memory_order_acquire);
       if (shared == nullptr || !shared->used.load() || slot.endpoint->failure(rank) != OMPL_OK)
         continue;
       const uint64_t last = shared->last_ticket.load();
-      note(pool_.await(c, rank, slot.index, last, Call::quiet, Deadline::never()));
+      note(pool_.await(caller.now(runtime_), rank, slot.index, last, Call::quiet, Deadline::never()));
       Mark mark{.rank = rank, .slot = slot.index, .number = 0};
+      Context& c = caller.now(runtime_);
       PeerChannel& channel = sender_.channel(c, rank);
       const int asked = sender_.ask(c, channel, slot, &mark.number, Call::quiet, Deadline::never());
       note(asked);
       if (asked == OMPL_OK) marks.push_back(mark);
     }
   }
-  note(await_marks(c, marks, Call::quiet, Deadline::never()));
+  note(await_marks(caller, marks, Call::quiet, Deadline::never()));
   sender_.settle_taken(taken);
   return first_error;
 }

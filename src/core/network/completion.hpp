@@ -2,6 +2,9 @@
 // How what was sent comes to be known as complete: flush, quiet, handles. Protocol rules 5, 7, 13, 18.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <memory_resource>
 #include <vector>
 
 #include "core/network/sender.hpp"
@@ -30,10 +33,18 @@ class Completion {
     uint32_t slot;
     uint64_t number;
   };
+  // For lists of a call: a rank that has no memory left can still come to a barrier and tell the others.
+  class Scratch : public std::pmr::monotonic_buffer_resource {
+   public:
+    Scratch() : monotonic_buffer_resource(bytes_.data(), bytes_.size()) {}
+
+   private:
+    alignas(std::max_align_t) std::array<std::byte, 4096> bytes_;
+  };
   int complete(Context& c, Call call, bool signals_too, Deadline deadline);
-  int ask(Context& c, PeerChannel& channel, uint64_t slots, std::vector<Mark>* marks, Call call,
+  int ask(Caller& caller, uint32_t rank, uint64_t slots, std::pmr::vector<Mark>* marks, Call call,
           Deadline deadline);
-  int await_marks(Context& c, const std::vector<Mark>& marks, Call call, Deadline deadline);
+  int await_marks(Caller& caller, const std::pmr::vector<Mark>& marks, Call call, Deadline deadline);
 
   Runtime& runtime_;
   EndpointPool& pool_;

@@ -8,13 +8,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
+#include "arch/cancellation.hpp"
 #include "core/job/runtime.hpp"
 #include "core/wait/block.hpp"
 #include "util/status.hpp"
 
 namespace ompl {
 namespace {
+constexpr std::size_t kReplies =
+    8;  // to one rank that need no memory: a request whose reply finds none is lost
 constexpr int kTurnBudget = 16;       // completions and records of one claim [3]
 constexpr uint32_t kMostPauses = 64;  // of who finds its slot claimed again and again: 1 to 3 us
 constexpr uint32_t kOthers = 4;       // every so manieth poll of a thread looks at others' slots too
@@ -61,6 +65,7 @@ int EndpointPool::open(std::vector<Pool> pools) {
   for (uint32_t i = 0; i < size(); ++i) {
     Slot& slot = slots_[i];
     slot.index = i;
+    slot.pending_replies.reserve(runtime_.size());
     slot.peers = std::make_unique<std::atomic<SlotPeer*>[]>(runtime_.size());
     if (const int code = conduit_.endpoint(i, &slot.endpoint); code != OMPL_OK) return code;
     const int fd = slot.endpoint->descriptor();
@@ -70,14 +75,24 @@ int EndpointPool::open(std::vector<Pool> pools) {
 }
 
 // While a sentinel sleeps, whoever leaves a slot arms it: the sentinel could not [16].
-void EndpointPool::arm_released(Slot& slot) {
+void EndpointPool::arm_released(Slot& slot) noexcept {
+  const arch::Uncancelled whole;
   if (!slot.try_claim()) return;  // the new holder will come here too
-  const bool armed = slot.endpoint->arm();
+  const bool armed = try_arm(slot);
   slot.claimed.store(false, std::memory_order_seq_cst);
   if (!armed) runtime_.poke_sentinel(runtime_.rank());
 }
 
 // Deferred signals wait for what the endpoint's descriptor tells of: completions and credits.
+// Without memory it is not armed.
+bool EndpointPool::try_arm(Slot& slot) {
+  try {
+    return slot.endpoint->arm();
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
 bool EndpointPool::replies_due(Slot& slot) {
   return std::ranges::any_of(slot.pending_replies, [&](uint32_t rank) {
     const SlotPeer& to = peer(slot, rank);
@@ -91,7 +106,7 @@ bool EndpointPool::arm_all() {
   bool quiet = true;
   for (Slot& slot : slots_) {
     if (!slot.try_claim()) continue;
-    quiet = !replies_due(slot) && slot.endpoint->arm() && quiet;
+    quiet = !replies_due(slot) && try_arm(slot) && quiet;
     slot.claimed.store(false, std::memory_order_seq_cst);
   }
   return quiet;
@@ -103,6 +118,7 @@ SlotPeer& EndpointPool::peer(Slot& slot, uint32_t rank) {
   SlotPeer* existing = place.load(std::memory_order_acquire);
   if (existing != nullptr) return *existing;
   auto made = std::make_unique<SlotPeer>();
+  made->replies.reserve(kReplies);
   if (place.compare_exchange_strong(existing, made.get(), std::memory_order_acq_rel))
     return *made.release();
   return *existing;
@@ -143,8 +159,10 @@ Post EndpointPool::send_record(Slot& slot, uint32_t rank, const Signal& record) 
 
 bool EndpointPool::visit(Slot& slot, bool* found) {
   if (!slot.try_claim()) return false;
-  *found = turn(slot) > 0 || *found;
-  release(slot);
+  {
+    const Claim claimed(*this, slot);
+    *found = turn(slot) > 0 || *found;
+  }
   // Who polls without end gives way: where a conduit yields inside, others would only ever find it claimed.
   if (slot.wanted.load(std::memory_order_relaxed)) {
     slot.wanted.store(false, std::memory_order_relaxed);
@@ -162,6 +180,7 @@ void EndpointPool::visit_neglected(Context& c, uint32_t index, bool* found) {
 }
 
 bool EndpointPool::progress(Context& c, uint32_t first) {
+  const arch::Uncancelled whole;
   bool found = false;
   if (visit(slots_[first], &found)) {
     c.stand_back = 1;
@@ -326,8 +345,12 @@ int EndpointPool::completion_status(uint32_t slot, uint32_t rank, uint64_t ticke
 }
 
 int EndpointPool::await(Context& c, uint32_t rank, uint32_t slot, uint64_t ticket, Call call,
-                        Deadline deadline) {
-  const Blocked what{.call = call, .peer = rank, .bucket = &runtime_.bucket_any(), .own_end = true};
+                        Deadline deadline, bool keeps_thread) {
+  const Blocked what{.call = call,
+                     .peer = rank,
+                     .bucket = &runtime_.bucket_any(),
+                     .own_end = true,
+                     .keeps_thread = keeps_thread};
   return Blocker(runtime_, c, what, deadline).run([&] {
     return completion_status(slot, rank, ticket);
   });

@@ -48,7 +48,19 @@ class EndpointPool {
   SlotPeer& peer(Slot& slot, uint32_t rank);
 
   // --- Claims and progress
-  // Claims for a context, which counts that in vain it was.
+  // A slot that was claimed, given back at the end of its life, however that comes.
+  class Claim {
+   public:
+    Claim(EndpointPool& pool, Slot& slot) : pool_(pool), slot_(slot) {}
+    ~Claim() { pool_.release(slot_); }
+    Claim(const Claim&) = delete;
+    Claim& operator=(const Claim&) = delete;
+
+   private:
+    EndpointPool& pool_;
+    Slot& slot_;
+  };
+  // Claims for a context, which counts that in vain it was. Who holds the claim makes a Claim at once.
   bool claim(Context& c, Slot& slot);
   void release(Slot& slot) {
     slot.claimed.store(false, std::memory_order_seq_cst);
@@ -84,7 +96,8 @@ class EndpointPool {
   // that they ended in.
   [[nodiscard]] int completion_status(uint32_t slot, uint32_t rank, uint64_t ticket) const;
   // Until they are. Their buffers are in use until then, or until their own connection fails, whatever others do.
-  int await(Context& c, uint32_t rank, uint32_t slot, uint64_t ticket, Call call, Deadline deadline);
+  int await(Context& c, uint32_t rank, uint32_t slot, uint64_t ticket, Call call, Deadline deadline,
+            bool keeps_thread = false);
   // OMPL_OK, or why no answer of `rank` to what went out on `slot` can come any more.
   int fate(const Slot& slot, uint32_t rank) const;
   // OMPL_OK, or the endpoint's failure, recorded with its reason and said.
@@ -118,7 +131,8 @@ class EndpointPool {
 
  private:
   class Inbox;
-  void arm_released(Slot& slot);
+  void arm_released(Slot& slot) noexcept;
+  static bool try_arm(Slot& slot);
   // A turn of progress, with what it found; false if the slot is claimed. The other: only if nobody had a turn on it since
   // this context last looked.
   bool visit(Slot& slot, bool* found);

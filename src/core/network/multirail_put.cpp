@@ -30,9 +30,10 @@ struct Sender::MultirailPut {
   [[nodiscard]] bool posts() const { return rest.length > 0 && code == OMPL_OK; }
 };
 
-int Sender::put_long(Context& c, PeerChannel& channel, const Piece& piece) {
-  if (const int code = send_before(c, channel, Deadline::never()); code != OMPL_OK) return code;
-  const uint32_t rank = channel.rank();
+int Sender::put_long(Caller& caller, uint32_t rank, const Piece& piece) {
+  if (const int code = send_before(caller, rank, Deadline::never()); code != OMPL_OK) return code;
+  Context& c = caller.now(runtime_);
+  PeerChannel& channel = this->channel(c, rank);
   if (channel.has_data()) {  // told of its endpoint's failure [18]
     const int broken = pool_.failure_of(*pool_.slot(channel.slot()).endpoint, rank);
     if (broken != OMPL_OK) return broken;
@@ -45,7 +46,8 @@ int Sender::put_long(Context& c, PeerChannel& channel, const Piece& piece) {
                      .peer = rank,
                      .offset = piece.offset,
                      .bucket = &runtime_.bucket_any(),
-                     .own_end = true};
+                     .own_end = true,
+                     .keeps_thread = true};  // should it fail, the context learns what is an orphan
   Blocker blocker(runtime_, c, what, Deadline::never());
   const int code = blocker.run([&]() -> int {
     bool again = false;
@@ -90,9 +92,12 @@ int Sender::advance(Context& c, MultirailPut& put, bool* again) {
 // Takes in what one stripe has completed and posts what it may carry. True if trying again at once may do more.
 bool Sender::drive(Context& c, Slot& slot, MultirailPut& put, uint64_t* ticket) {
   if (!pool_.claim(c, slot)) return put.posts();
-  const bool found = pool_.turn(slot) > 0;
-  post_segments(slot, put, ticket);
-  pool_.release(slot);
+  bool found = false;
+  {
+    const EndpointPool::Claim claimed(pool_, slot);
+    found = pool_.turn(slot) > 0;
+    post_segments(slot, put, ticket);
+  }
   if (found) pool_.wake_completions();
   return found;
 }
@@ -128,7 +133,7 @@ Post Sender::look_at_orphans(PeerChannel& channel) {
 int Sender::await_orphans(Context& c, PeerChannel& channel, Call call, Deadline deadline) {
   int first_error = OMPL_OK;
   for (const OrphanedSegment& orphan : std::vector(channel.orphans())) {
-    const int code = pool_.await(c, channel.rank(), orphan.slot, orphan.ticket, call, deadline);
+    const int code = pool_.await(c, channel.rank(), orphan.slot, orphan.ticket, call, deadline, true);
     if (first_error == OMPL_OK || code == OMPL_ERR_TIMEOUT) first_error = code;
   }
   if (first_error == OMPL_ERR_TIMEOUT) return first_error;

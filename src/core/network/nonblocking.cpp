@@ -51,13 +51,15 @@ int Sender::post_once_then_rest(Context& c, PeerChannel& channel, Call call, con
   const std::size_t first = std::min(piece.length, capabilities_.max_message);
   const Piece message{piece.local, piece.offset, first};
   const int code = code_of(post_once(
-      c, channel, [&] { return claim_for(c, channel); },
-      [&](Slot& slot) { return attempt(slot, message); }));
+      c, channel, [&](Context& by, PeerChannel& to) { return claim_for(by, to); },
+      [&](Context&, PeerChannel&, Slot& slot) { return attempt(slot, message); }));
   *pending = code == OMPL_PENDING;
   if (code != OMPL_OK && code != OMPL_PENDING) return code;
   const Piece rest{piece.local + first, piece.offset + first, piece.length - first};
-  const int after = post_piece(c, channel, call, rest, Deadline::never(), pending);
-  return after == OMPL_OK ? after : give_up(c, channel, call, *pending, after);
+  Caller caller(c);
+  const int after =
+      post_piece(caller, channel.rank(), call, rest, Deadline::never(), pending, true);
+  return after == OMPL_OK ? after : give_up(caller, channel.rank(), call, *pending, after);
 }
 
 // A signal that goes out by itself, as soon as it may.
@@ -90,7 +92,10 @@ int Sender::put_nb(Context& c, const void* source, uint32_t rank, uint64_t offse
   int code = post_once_then_rest(c, to, Call::put, piece, attempt, &pending);
   if (code == OMPL_OK && record != nullptr && !whole)
     code = signal(c, rank, *record, Deadline::never());
-  if (code != OMPL_OK) return give_up(c, to, Call::put, pending, code);
+  if (code != OMPL_OK) {
+    Caller caller(c);
+    return give_up(caller, rank, Call::put, pending, code);
+  }
   if (!pending && (local || handle == nullptr)) return OMPL_OK;  // the source may be reused
   fill(handle, local ? Pending::Kind::local : Pending::Kind::remote, to);
   return OMPL_PENDING;
@@ -112,8 +117,8 @@ int Sender::get_nb(Context& c, void* target, uint32_t rank, uint64_t offset, std
 
 int Sender::signal_nb(Context& c, PeerChannel& channel, const Signal& record, uint32_t* slot_used) {
   return code_of(post_once(
-      c, channel, [&] { return claim_for(c, channel); },
-      [&](Slot& slot) -> Post {
+      c, channel, [&](Context& by, PeerChannel& to) { return claim_for(by, to); },
+      [&](Context&, PeerChannel&, Slot& slot) -> Post {
         *slot_used = slot.index;
         const bool must_wait = !capabilities_.ordered_signals && channel.has_data() &&
                                slot.endpoint->completed(channel.rank()) < channel.ticket();

@@ -112,6 +112,9 @@ class PeerChannel {
     return !has_data_ && lost_ == OMPL_OK && signalled_slots_ == 0 && orphans_.empty();
   }
 
+  // Whether a signal has to follow data that went through here, or wait here.
+  [[nodiscard]] bool has_to_be_followed() const { return has_data_ || held.any() || !orphans_.empty(); }
+
   // --- The put that is held, and whether it is worth it to hold a long one: not if no signal follows.
   CoalescedPut held;
   void saw_put() { holding_pays_ = !std::exchange(put_was_last_, true) && holding_pays_; }
@@ -168,7 +171,11 @@ class PeerChannels {
   template <class Make>
   PeerChannel& at(uint32_t rank, Make make) {
     std::unique_ptr<PeerChannel>& channel = channels_[rank];
-    if (channel == nullptr) channel = make();
+    if (channel == nullptr) {
+      if (touched_.capacity() < channels_.size())
+        touched_.reserve(2 * channels_.size());  // touch() needs no memory
+      channel = make();
+    }
     return *channel;
   }
   // Those with something outstanding.

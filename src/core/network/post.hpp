@@ -2,6 +2,10 @@
 // How the sender posts: on a claimed slot, with the progress that a refusal needs, again until it is taken.
 #pragma once
 
+#include <optional>
+#include <utility>
+
+#include "arch/cancellation.hpp"
 #include "core/network/sender.hpp"
 #include "core/wait/block.hpp"
 
@@ -11,6 +15,7 @@ template <class Claim, class Attempt>
 conduit::Post Sender::post_once(Context& c, PeerChannel& channel, Claim claim, Attempt attempt,
                                 Held held) {
   using conduit::Post;
+  const arch::Uncancelled whole;
   if (const PeerChannel* const before = holder(c);
       before != nullptr && (held == Held::first || before != &channel)) {
     const Post sent = try_held(c);
@@ -18,16 +23,18 @@ conduit::Post Sender::post_once(Context& c, PeerChannel& channel, Claim claim, A
       return sent;
   }
   Post result{.state = Post::State::retry, .reason = Post::Reason::busy};
-  if (Slot* slot = claim(); slot != nullptr) {
+  if (Slot* slot = claim(c, channel); slot != nullptr) {
+    std::optional<EndpointPool::Claim> claimed(std::in_place, pool_, *slot);
     const auto look = [&] {
       const int broken = pool_.failure_of(*slot->endpoint, channel.rank());
-      return broken == OMPL_OK ? attempt(*slot) : Post{.state = Post::State::failed, .code = broken};
+      return broken == OMPL_OK ? attempt(c, channel, *slot)
+                               : Post{.state = Post::State::failed, .code = broken};
     };
     result = look();
     // What this turn finds nobody will find again, and it may be all that the post, or others that sleep, waited for.
     const bool found = result.state == Post::State::retry && pool_.turn(*slot) > 0;
     if (found) result = look();
-    pool_.release(*slot);
+    claimed.reset();
     if (found) pool_.wake_completions();
   }
   if (result.state == Post::State::retry) ++c.statistics.retries;
@@ -43,8 +50,10 @@ int Sender::post(Context& c, PeerChannel& channel, const Blocked& what, Deadline
   if (result.state != Post::State::retry)
     return result.state == Post::State::failed ? pool_.said(what.peer, result.code) : OMPL_OK;
   Blocker blocker(runtime_, c, what, deadline);
+  const uint32_t rank = channel.rank();
   return blocker.run([&]() -> int {
-    result = post_once(c, channel, claim, attempt, held);
+    Context& now = blocker.context();
+    result = post_once(now, this->channel(now, rank), claim, attempt, held);
     if (result.reason == Post::Reason::busy) blocker.stay_awake();
     if (result.state == Post::State::retry) return 0;
     return result.state == Post::State::failed ? pool_.said(what.peer, result.code) : 1;

@@ -114,19 +114,23 @@ Post Sender::post_put_signal(Context& c, PeerChannel& channel, Slot& slot, const
 }
 
 // In messages as long as the conduit carries; the first within the deadline.
-int Sender::post_piece(Context& c, PeerChannel& channel, Call call, const Piece& piece,
-                       Deadline deadline, bool* pending) {
-  const Blocked what{
-      .call = call, .peer = channel.rank(), .offset = piece.offset, .bucket = &runtime_.bucket_any()};
+int Sender::post_piece(Caller& caller, uint32_t rank, Call call, const Piece& piece, Deadline deadline,
+                       bool* pending, bool keeps_thread) {
   for (std::size_t moved = 0; moved < piece.length;) {
+    const Blocked what{.call = call,
+                       .peer = rank,
+                       .offset = piece.offset,
+                       .bucket = &runtime_.bucket_any(),
+                       .keeps_thread = keeps_thread || moved != 0};
     const Piece message{.local = piece.local + moved,
                         .offset = piece.offset + moved,
                         .length = std::min(piece.length - moved, capabilities_.max_message)};
+    Context& c = caller.now(runtime_);
     const int code = post(
-        c, channel, what, moved == 0 ? deadline : Deadline::never(),
-        [&] { return claim_for(c, channel); },
-        [&](Slot& slot) {
-          const Post result = post_data(c, channel, slot, call, message);
+        c, channel(c, rank), what, moved == 0 ? deadline : Deadline::never(),
+        [&](Context& now, PeerChannel& to) { return claim_for(now, to); },
+        [&](Context& now, PeerChannel& to, Slot& slot) {
+          const Post result = post_data(now, to, slot, call, message);
           *pending = *pending || result.state == Post::State::pending;
           return result;
         });
@@ -136,129 +140,173 @@ int Sender::post_piece(Context& c, PeerChannel& channel, Call call, const Piece&
   return OMPL_OK;
 }
 
-int Sender::transfer(Context& c, Call call, uint32_t rank, const Pieces& next, Deadline deadline) {
-  PeerChannel& to = channel(c, rank);
+int Sender::transfer(Context& c, Call call, uint32_t rank, const Pieces& next, Deadline deadline,
+                     bool signal_follows) {
+  Caller caller(c);
   bool pending = false;
+  bool begun = false;
   Deadline limit = deadline;
   for (Piece piece; next(&piece); limit = Deadline::never()) {
-    const int code = post_piece(c, to, call, piece, limit, &pending);
-    if (code != OMPL_OK) return give_up(c, to, call, pending, code);
+    const int code = post_piece(caller, rank, call, piece, limit, &pending, begun);
+    if (code != OMPL_OK) return give_up(caller, rank, call, pending, code);
+    begun = true;
   }
-  return pending ? await_source(c, to, call, deadline) : OMPL_OK;
+  if (!pending) return OMPL_OK;
+  Context& now = caller.now(runtime_);
+  return await_source(now, channel(now, rank), call, deadline, signal_follows);
 }
 
 // Until the buffer of what was just posted may be reused, or the time is up.
-int Sender::await_source(Context& c, PeerChannel& channel, Call call, Deadline deadline) {
-  const int code = pool_.await(c, channel.rank(), channel.slot(), channel.ticket(), call, deadline);
+int Sender::await_source(Context& c, PeerChannel& channel, Call call, Deadline deadline,
+                         bool keeps_thread) {
+  const int code =
+      pool_.await(c, channel.rank(), channel.slot(), channel.ticket(), call, deadline, keeps_thread);
   return code == OMPL_ERR_TIMEOUT ? OMPL_PENDING : code;
 }
 
 // The rest of a transfer cannot be posted: the caller may have its memory back once nothing reads it any more.
-int Sender::give_up(Context& c, PeerChannel& channel, Call call, bool pending, int code) {
-  if (pending) await_source(c, channel, call, Deadline::never());
+int Sender::give_up(Caller& caller, uint32_t rank, Call call, bool pending, int code) {
+  if (!pending) return code;
+  Context& now = caller.now(runtime_);
+  await_source(now, channel(now, rank), call, Deadline::never());
   return code;
 }
 
-int Sender::move(Context& c, PeerChannel& channel, Call call, const Piece& piece, Deadline deadline) {
+int Sender::move(Context& c, uint32_t rank, Call call, const Piece& piece, Deadline deadline,
+                 bool keeps_thread) {
+  Caller caller(c);
   bool pending = false;
-  const int code = post_piece(c, channel, call, piece, deadline, &pending);
-  if (code != OMPL_OK) return give_up(c, channel, call, pending, code);
-  return pending ? await_source(c, channel, call, deadline) : OMPL_OK;
+  const int code = post_piece(caller, rank, call, piece, deadline, &pending, keeps_thread);
+  if (code != OMPL_OK) return give_up(caller, rank, call, pending, code);
+  if (!pending) return code;
+  Context& now = caller.now(runtime_);
+  return await_source(now, channel(now, rank), call, deadline, keeps_thread);
 }
 
 int Sender::put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
-                Deadline deadline) {
+                Deadline deadline, bool signal_follows) {
+  Caller caller(c);
   PeerChannel& to = channel(c, rank);
   to.saw_put();
   if (length <= hold_limit_ && (length <= CoalescedPut::kShort || to.holding_pays())) {
-    if (const int code = send_before(c, to, deadline); code != OMPL_OK) return code;
-    if (hold(c, to, source, offset, length)) return OMPL_OK;
+    if (const int code = send_before(caller, rank, deadline); code != OMPL_OK) return code;
+    Context& now = caller.now(runtime_);
+    if (hold(now, channel(now, rank), source, offset, length)) return OMPL_OK;
   }
   auto* local = static_cast<std::byte*>(const_cast<void*>(source));  // only read: Call::put
   const Piece piece{local, offset, length};
-  return is_long(length, deadline) ? put_long(c, to, piece) : move(c, to, Call::put, piece, deadline);
+  if (is_long(length, deadline)) return put_long(caller, rank, piece);
+  bool pending = false;
+  const int code = post_piece(caller, rank, Call::put, piece, deadline, &pending);
+  if (code != OMPL_OK || !pending) return code;
+  Context& now = caller.now(runtime_);
+  return await_source(now, channel(now, rank), Call::put, deadline, signal_follows);
 }
 
 int Sender::get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
                 Deadline deadline) {
-  return move(c, channel(c, rank), Call::get, {static_cast<std::byte*>(target), offset, length},
-              deadline);
+  return move(c, rank, Call::get, {static_cast<std::byte*>(target), offset, length}, deadline);
 }
 
 // Where signals do not follow data by themselves: until the data are there.
-int Sender::await_order(Context& c, PeerChannel& channel, Deadline deadline) {
-  if (!channel.has_data() || capabilities_.ordered_signals) return OMPL_OK;
-  const uint64_t before = channel.posts();
-  const int code =
-      pool_.await(c, channel.rank(), channel.slot(), channel.ticket(), Call::put_word, deadline);
-  if (code == OMPL_OK && channel.posts() == before) channel.data_done();
+int Sender::await_order(Caller& caller, uint32_t rank, Deadline deadline) {
+  Context& c = caller.now(runtime_);
+  PeerChannel& to = channel(c, rank);
+  if (!to.has_data() || capabilities_.ordered_signals) return OMPL_OK;
+  const uint64_t before = to.posts();
+  const int code = pool_.await(c, rank, to.slot(), to.ticket(), Call::put_word, deadline);
+  if (code == OMPL_OK && &caller.now(runtime_) == &c && to.posts() == before) to.data_done();
   return code;
 }
 
 int Sender::signal(Context& c, uint32_t rank, const Signal& record, Deadline deadline) {
-  PeerChannel& to = channel(c, rank);
-  to.saw_signal();
-  if (const int code = await_order(c, to, deadline); code != OMPL_OK) return code;
-  const Blocked what{
-      .call = Call::put_word, .peer = rank, .offset = record.offset, .bucket = &runtime_.bucket_any()};
+  Caller caller(c);
+  channel(c, rank).saw_signal();
+  if (const int code = await_order(caller, rank, deadline); code != OMPL_OK) return code;
+  Context& now = caller.now(runtime_);
+  const Blocked what{.call = Call::put_word,
+                     .peer = rank,
+                     .offset = record.offset,
+                     .bucket = &runtime_.bucket_any(),
+                     .keeps_thread = channel(now, rank).has_to_be_followed()};
   return post(
-      c, to, what, deadline, [&] { return claim_for(c, to); },
-      [&](Slot& slot) { return post_signal(c, to, slot, record); }, Held::joined);
+      now, channel(now, rank), what, deadline,
+      [&](Context& by, PeerChannel& to) { return claim_for(by, to); },
+      [&](Context& by, PeerChannel& to, Slot& slot) { return post_signal(by, to, slot, record); },
+      Held::joined);
 }
 
 int Sender::put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset,
                        std::size_t length, const Signal& record, Deadline deadline) {
+  Caller caller(c);
   bool signalled = false;
   int code = OMPL_OK;
   if (capabilities_.ordered_signals && length <= capabilities_.max_message &&
       !is_long(length, deadline)) {
-    PeerChannel& to = channel(c, rank);
     const Piece piece{static_cast<std::byte*>(const_cast<void*>(source)), offset, length};
-    const Blocked what{
-        .call = Call::put_signal, .peer = rank, .offset = offset, .bucket = &runtime_.bucket_any()};
+    const Blocked what{.call = Call::put_signal,
+                       .peer = rank,
+                       .offset = offset,
+                       .bucket = &runtime_.bucket_any(),
+                       .keeps_thread = channel(c, rank).has_to_be_followed()};
     bool pending = false;
     code = post(
-        c, to, what, deadline, [&] { return claim_for(c, to); },
-        [&](Slot& slot) {
-          const Post result = post_put_signal(c, to, slot, piece, record, &signalled);
+        c, channel(c, rank), what, deadline,
+        [&](Context& by, PeerChannel& to) { return claim_for(by, to); },
+        [&](Context& by, PeerChannel& to, Slot& slot) {
+          const Post result = post_put_signal(by, to, slot, piece, record, &signalled);
           pending = result.state == Post::State::pending;
           return result;
         });
     if (code != OMPL_OK) return code;
-    if (pending) code = await_source(c, to, what.call, deadline);
+    Context& now = caller.now(runtime_);
+    if (pending) code = await_source(now, channel(now, rank), what.call, deadline, !signalled);
   } else {
-    code = put(c, source, rank, offset, length, deadline);
+    code = put(c, source, rank, offset, length, deadline, true);
   }
   if (signalled || (code != OMPL_OK && code != OMPL_PENDING)) return code;
   // The data are under way: the signal must follow them, whatever the time.
-  const int sent = signal(c, rank, record, Deadline::never());
+  const int sent = signal(caller.now(runtime_), rank, record, Deadline::never());
   return sent != OMPL_OK ? sent : code;
 }
 
 // The request goes out within the deadline; its reply is then awaited whatever the time.
 int Sender::fetch(Context& c, uint32_t rank, Signal record, uint64_t* before, Deadline deadline) {
-  PeerChannel& to = channel(c, rank);
-  if (const int code = await_order(c, to, deadline); code != OMPL_OK) return code;
-  const Blocked what{
-      .call = Call::atomic, .peer = rank, .offset = record.offset, .bucket = &runtime_.bucket_any()};
+  Caller caller(c);
+  if (const int code = await_order(caller, rank, deadline); code != OMPL_OK) return code;
+  Blocked what{.call = Call::atomic,
+               .peer = rank,
+               .offset = record.offset,
+               .bucket = &runtime_.bucket_any(),
+               .keeps_thread = channel(caller.now(runtime_), rank).has_to_be_followed()};
+  // Its entry is given back however this ends.
+  struct Token {
+    Fetches& fetches;
+    uint64_t& token;
+    bool answered = false;
+    ~Token() {
+      if (token != 0 && !answered) fetches.abandon(token);
+    }
+  } token{.fetches = pool_.fetches(), .token = record.token};
   const Slot* asked = nullptr;
+  Context& now = caller.now(runtime_);
   int code = post(
-      c, to, what, deadline, [&] { return claim_for(c, to); },
-      [&](Slot& slot) {
+      now, channel(now, rank), what, deadline,
+      [&](Context& by, PeerChannel& to) { return claim_for(by, to); },
+      [&](Context& by, PeerChannel& to, Slot& slot) {
         if (record.token == 0) record.token = pool_.fetches().take(rank);
         if (record.token == 0) return EndpointPool::kNoCredit;
         asked = &slot;
-        return post_signal(c, to, slot, record);
+        return post_signal(by, to, slot, record);
       },
       Held::joined);
-  if (code == OMPL_OK) {
-    code = Blocker(runtime_, c, what, Deadline::never()).run([&]() -> int {
-      const int answered = answer_of(record.token, before);
-      return answered != 0 ? answered : pool_.fate(*asked, rank);
-    });
-    if (code == OMPL_OK || code == OMPL_ERR_OFFSET) return code;
-  }
-  if (record.token != 0) pool_.fetches().abandon(record.token);
+  if (code != OMPL_OK) return code;
+  what.keeps_thread = false;
+  code = Blocker(runtime_, caller.now(runtime_), what, Deadline::never()).run([&]() -> int {
+    const int answered = answer_of(record.token, before);
+    return answered != 0 ? answered : pool_.fate(*asked, rank);
+  });
+  token.answered = code == OMPL_OK || code == OMPL_ERR_OFFSET;
   return code;
 }
 
@@ -278,8 +326,9 @@ int Sender::ask(Context& c, PeerChannel& channel, Slot& slot, uint64_t* number, 
                 Deadline deadline) {
   const Blocked what{.call = call, .peer = channel.rank(), .bucket = &runtime_.bucket_any()};
   return post(
-      c, channel, what, deadline, [&] { return slot.try_claim() ? &slot : nullptr; },
-      [&](Slot& claimed) {
+      c, channel, what, deadline,
+      [&](Context&, PeerChannel&) { return slot.try_claim() ? &slot : nullptr; },
+      [&](Context&, PeerChannel&, Slot& claimed) {
         const Post result = pool_.ask(claimed, channel.rank());
         if (result.state == Post::State::done) *number = pool_.peer(claimed, channel.rank()).asked;
         return result;
@@ -290,8 +339,9 @@ int Sender::ask(Context& c, PeerChannel& channel, Slot& slot, uint64_t* number, 
 void Sender::try_to_ask(Context& c, Handle& handle) {
   Slot& slot = pool_.slot(handle.slot);
   post_once(
-      c, channel(c, handle.rank), [&] { return slot.try_claim() ? &slot : nullptr; },
-      [&](Slot& claimed) -> Post {
+      c, channel(c, handle.rank),
+      [&](Context&, PeerChannel&) { return slot.try_claim() ? &slot : nullptr; },
+      [&](Context&, PeerChannel&, Slot& claimed) -> Post {
         const SlotPeer& shared = pool_.peer(claimed, handle.rank);
         const bool covered = shared.covered >= handle.number;
         const Post result = covered ? Post{} : pool_.ask(claimed, handle.rank);

@@ -22,7 +22,7 @@ class Sender {
 
   // As the functions of Runtime.
   int put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
-          Deadline deadline);
+          Deadline deadline, bool signal_follows = false);
   int get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
           Deadline deadline);
   int signal(Context& c, uint32_t rank, const Signal& record, Deadline deadline);
@@ -54,7 +54,9 @@ class Sender {
     std::size_t length = 0;
   };
   using Pieces = std::function<bool(Piece*)>;
-  int transfer(Context& c, Call call, uint32_t rank, const Pieces& next, Deadline deadline);
+  // `signal_follows`: through the same context.
+  int transfer(Context& c, Call call, uint32_t rank, const Pieces& next, Deadline deadline,
+               bool signal_follows);
 
   // --- What contexts hold (coalesced_put.cpp). Tries once to send it: any call that blocks does, and ompl_poll().
   void send_held(Context& c) {
@@ -96,7 +98,9 @@ class Sender {
 
   // The slot on which `c` may post to that rank now, claimed, or nullptr.
   Slot* claim_for(Context& c, PeerChannel& channel);
-  // Claims by `claim()`, posts by `attempt(Slot&) -> conduit::Post`, again until it is not refused.
+  // Claims by `claim(Context&, PeerChannel&) -> Slot*`, posts by `attempt(Context&, PeerChannel&, Slot&) -> conduit::Post`, again
+  // until it is not refused. Context and channel are those of the calling thread at that moment, which is another one if the
+  // yield hook has moved the task.
   template <class Claim, class Attempt>
   int post(Context& c, PeerChannel& channel, const Blocked& what, Deadline deadline, Claim claim,
            Attempt attempt, Held held = Held::first);
@@ -105,17 +109,21 @@ class Sender {
   conduit::Post post_once(Context& c, PeerChannel& channel, Claim claim, Attempt attempt,
                           Held held = Held::first);
 
-  int move(Context& c, PeerChannel& channel, Call call, const Piece& piece, Deadline deadline);
-  int post_piece(Context& c, PeerChannel& channel, Call call, const Piece& piece, Deadline deadline,
-                 bool* pending);
+  // `keeps_thread`: something of the call was posted before.
+  int move(Context& c, uint32_t rank, Call call, const Piece& piece, Deadline deadline,
+           bool keeps_thread = false);
+  int post_piece(Caller& caller, uint32_t rank, Call call, const Piece& piece, Deadline deadline,
+                 bool* pending, bool keeps_thread = false);
   conduit::Post post_data(Context& c, PeerChannel& channel, Slot& slot, Call call, const Piece& piece);
   conduit::Post post_signal(Context& c, PeerChannel& channel, Slot& slot, const Signal& record);
   conduit::Post post_put_signal(Context& c, PeerChannel& channel, Slot& slot, const Piece& piece,
                                 const Signal& record, bool* signalled);
   [[nodiscard]] conduit::Post may_signal(PeerChannel& channel);
-  int await_order(Context& c, PeerChannel& channel, Deadline deadline);
-  int await_source(Context& c, PeerChannel& channel, Call call, Deadline deadline);
-  int give_up(Context& c, PeerChannel& channel, Call call, bool pending, int code);
+  int await_order(Caller& caller, uint32_t rank, Deadline deadline);
+  // `keeps_thread`: a signal is to follow through the same context.
+  int await_source(Context& c, PeerChannel& channel, Call call, Deadline deadline,
+                   bool keeps_thread = false);
+  int give_up(Caller& caller, uint32_t rank, Call call, bool pending, int code);
   template <class Attempt>
   int post_once_then_rest(Context& c, PeerChannel& channel, Call call, const Piece& piece,
                           Attempt attempt, bool* pending);
@@ -127,7 +135,7 @@ class Sender {
   [[nodiscard]] bool is_long(std::size_t length, Deadline deadline) const {
     return length >= long_put_ && !deadline.finite();
   }
-  int put_long(Context& c, PeerChannel& channel, const Piece& piece);
+  int put_long(Caller& caller, uint32_t rank, const Piece& piece);
   int advance(Context& c, MultirailPut& put, bool* again);
   bool drive(Context& c, Slot& slot, MultirailPut& put, uint64_t* ticket);
   void post_segments(Slot& slot, MultirailPut& put, uint64_t* ticket);
@@ -136,7 +144,7 @@ class Sender {
   // The channel that holds a put of the context, or null.
   static PeerChannel* holder(Context& c);
   // What is held goes out before a further put; its error is that put's if both are for the same rank.
-  int send_before(Context& c, const PeerChannel& next, Deadline deadline);
+  int send_before(Caller& caller, uint32_t next, Deadline deadline);
   // False: there is no room now. While nothing is held.
   bool hold(Context& c, PeerChannel& channel, const void* source, uint64_t offset, std::size_t length);
   conduit::Post try_held(Context& c);

@@ -103,18 +103,17 @@ void Blocker::begin() {
 
 void Runtime::note_load(Context& context, int64_t now) {
   context.activity.last_seen_ns.store(now, std::memory_order_relaxed);
-  std::atomic<uint32_t>& threads = segment_.header().threads;
-  const bool fresh = !context.counted.exchange(true, std::memory_order_relaxed);
-  if (fresh) threads.fetch_add(1, std::memory_order_relaxed);
+  const bool fresh = !context.counted.exchange(true, std::memory_order_acq_rel);
+  if (fresh) {
+    segment_.header().threads.fetch_add(1, std::memory_order_relaxed);
+    count_load(&context);
+  }
   int64_t last = load_counted_ns_.load(std::memory_order_relaxed);
   if (!fresh && now - last < kLoadPeriod_ns) return;
   if (!load_counted_ns_.compare_exchange_strong(last, now, std::memory_order_relaxed) && !fresh) return;
-  for (Context* c = contexts_.load(std::memory_order_acquire); c != nullptr; c = c->next) {
-    if (c->activity.last_seen_ns.load(std::memory_order_relaxed) + kLoadMemory_ns < now &&
-        c->activity.call.load(std::memory_order_relaxed) == Call::none &&
-        c->counted.exchange(false, std::memory_order_relaxed)) {
-      threads.fetch_sub(1, std::memory_order_relaxed);
-    }
+  if (!counting_load_.exchange(true, std::memory_order_acquire)) {
+    uncount_idle(now);
+    counting_load_.store(false, std::memory_order_release);
   }
   uint32_t all = 0;
   for (const uint32_t rank : node_ranks_)
@@ -122,21 +121,44 @@ void Runtime::note_load(Context& context, int64_t now) {
   crowded_.store(all > node_cores_, std::memory_order_relaxed);
 }
 
+void Runtime::count_load(Context* context) {
+  context->next_counted = counted_contexts_.load(std::memory_order_relaxed);
+  while (!counted_contexts_.compare_exchange_weak(
+      context->next_counted, context, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+}
+
+// Takes the whole list, and puts back those that still load a core. One thread at a time.
+void Runtime::uncount_idle(int64_t now) {
+  Context* next = nullptr;
+  for (Context* c = counted_contexts_.exchange(nullptr, std::memory_order_acquire); c != nullptr;
+       c = next) {
+    next = c->next_counted;
+    const bool idle = c->activity.last_seen_ns.load(std::memory_order_relaxed) + kLoadMemory_ns < now &&
+                      c->activity.call.load(std::memory_order_relaxed) == Call::none;
+    if (!idle) {
+      count_load(c);
+      continue;
+    }
+    segment_.header().threads.fetch_sub(1, std::memory_order_relaxed);
+    c->counted.store(false, std::memory_order_release);  // last: it may be counted again at once
+  }
+}
+
 bool Blocker::yield() {
   ++context_->statistics.yields;
-  if (runtime_.yield_hook_ == nullptr) {
+  if (!enters_hook()) {
     ::sched_yield();
     return true;
   }
   if (registered_) hand_on_role();  // the hook may run for long
-  const bool may_sleep = runtime_.yield_hook_(runtime_.yield_argument_) == 0;
-  if (context_->windows != nullptr && runtime_.implicit_lookup_ != nullptr) {
-    Context* now = runtime_.implicit_lookup_();
-    if (now != nullptr && now != context_) {
-      context_->activity.call.store(Call::none, std::memory_order_relaxed);
-      context_ = now;
-      begin();
-    }
+  const bool may_sleep =
+      uncancelled_.pause([this] { return runtime_.yield_hook_(runtime_.yield_argument_) == 0; });
+  Context& now = caller_.now(runtime_);
+  if (&now != context_) {
+    context_->activity.call.store(Call::none, std::memory_order_relaxed);
+    context_ = &now;
+    begin();
   }
   return may_sleep;
 }

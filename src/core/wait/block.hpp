@@ -3,6 +3,7 @@
 // Protocol rules 1, 3, 9, 15-17; docs/design/waiting.md.
 #pragma once
 
+#include "arch/cancellation.hpp"
 #include "core/job/runtime.hpp"
 #include "core/network/network.hpp"
 #include "util/status.hpp"
@@ -20,12 +21,16 @@ struct Blocked {
   bool world = false;        // needs every rank: any failure in the job ends it, acknowledged or not
   // Only `ready` ends it, or time, for what breaks or dies elsewhere frees none of its buffers.
   bool own_end = false;
+  // What the call posts must go through the same context as what went before: an implicit one would be another after the yield
+  // hook, which is then not entered.
+  bool keeps_thread = false;
 };
 
+// Its thread is cancelled where a wait that changes nothing begins to block, and nowhere else.
 class Blocker {
  public:
   Blocker(Runtime& runtime, Context& context, const Blocked& what, Deadline deadline)
-      : runtime_(runtime), context_(&context), what_(what), deadline_(deadline) {}
+      : runtime_(runtime), caller_(context), context_(&context), what_(what), deadline_(deadline) {}
   ~Blocker() {
     context_->activity.call.store(Call::none, std::memory_order_relaxed);
     if (registered_) hand_on_role();
@@ -37,6 +42,9 @@ class Blocker {
   // hopeless, or the deadline passes (OMPL_ERR_TIMEOUT, `ready` having returned 0 last).
   template <class Ready>
   int run(Ready ready);
+
+  // The caller's, which is another one once the yield hook has moved the task to another thread.
+  [[nodiscard]] Context& context() const { return *context_; }
 
   // Called by `ready`, returning 0, when what it needs will be free in a moment without any event.
   void stay_awake() { awake_ = true; }
@@ -71,8 +79,29 @@ class Blocker {
   void resign_as_sentinel();
   void hand_on_role();
 
+  // A registered sleeper, perhaps the sentinel, however the sleep ends [15, 16].
+  struct Sleeper {
+    explicit Sleeper(Blocker& by);
+    ~Sleeper();
+    Sleeper(const Sleeper&) = delete;
+    Sleeper& operator=(const Sleeper&) = delete;
+    Blocker& blocker;
+    uint32_t events;  // of its bucket, before it looks again
+    bool sentinel;
+  };
+  [[nodiscard]] bool enters_hook() const {
+    return runtime_.yield_hook_ != nullptr && !(what_.keeps_thread && caller_.is_implicit());
+  }
+  // Whether the thread may be cancelled: nothing is given back but what the caller has not got yet.
+  [[nodiscard]] bool may_be_cancelled() const {
+    return what_.call == Call::wait || what_.call == Call::wait_until ||
+           what_.call == Call::wait_many || what_.call == Call::progress;
+  }
+
+  arch::Uncancelled uncancelled_;
   Runtime& runtime_;
-  Context* context_;
+  Caller caller_;
+  Context* context_;  // of the caller, now
   const Blocked what_;
   const Deadline deadline_;
   bool reported_ = false;
@@ -98,7 +127,8 @@ int Blocker::run(Ready ready) {
     context_->eager_spins = 0;
     context_->turn = kTurn;
     begin();
-    bool may_sleep = runtime_.yield_hook_ == nullptr || what_.background;
+    if (may_be_cancelled()) uncancelled_.cancellation_point();
+    bool may_sleep = !enters_hook() || what_.background;
     for (int i = 0; i < limit.yields; ++i) {
       result = spin(ready, i == 0 ? 1 : 1 + limit.between);
       if (result != 0) return result > 0 ? OMPL_OK : result;
@@ -141,29 +171,36 @@ template <class Ready>
 // The sleeper's side of rule 15: register, read the count, look again, sleep on the count read.
 template <class Ready>
 int Blocker::sleep(Ready& ready) {
-  Bucket& bucket = *what_.bucket;
-  std::atomic<uint32_t>& all = runtime_.segment_.header().sleepers;
-  bucket.sleepers.fetch_add(1, std::memory_order_seq_cst);
-  all.fetch_add(1, std::memory_order_seq_cst);  // after the bucket: who sees this finds that
-  registered_ = true;
-  // The count before the role: a bump by the last sentinel, which left meanwhile, must not be missed.
-  const uint32_t events = bucket.events.load(std::memory_order_seq_cst);
-  const bool sentinel = become_sentinel();
+  const Sleeper registered(*this);
   awake_ = false;
   const int result = ready();
   int ignored = 0;
   if (result == 0 && !awake_ && !over(&ignored)) {
     ++context_->statistics.sleeps;
-    if (sentinel) {
+    if (registered.sentinel) {
       sleep_as_sentinel();
     } else {
-      sleep_in_futex(events);
+      sleep_in_futex(registered.events);
     }
   }
-  if (sentinel) resign_as_sentinel();
-  all.fetch_sub(1, std::memory_order_seq_cst);
-  bucket.sleepers.fetch_sub(1, std::memory_order_seq_cst);
   return result;
+}
+
+inline Blocker::Sleeper::Sleeper(Blocker& by) : blocker(by) {
+  Bucket& bucket = *by.what_.bucket;
+  bucket.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  // After the bucket: who sees this finds that.
+  by.runtime_.segment_.header().sleepers.fetch_add(1, std::memory_order_seq_cst);
+  by.registered_ = true;
+  // The count before the role: a bump by the last sentinel, which left meanwhile, must not be missed.
+  events = bucket.events.load(std::memory_order_seq_cst);
+  sentinel = by.become_sentinel();
+}
+
+inline Blocker::Sleeper::~Sleeper() {
+  if (sentinel) blocker.resign_as_sentinel();
+  blocker.runtime_.segment_.header().sleepers.fetch_sub(1, std::memory_order_seq_cst);
+  blocker.what_.bucket->sleepers.fetch_sub(1, std::memory_order_seq_cst);
 }
 
 inline void Blocker::progress() {

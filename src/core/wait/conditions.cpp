@@ -92,10 +92,10 @@ int Runtime::wait_until(Context& c, const ompl_condition& condition, Deadline de
                      .offset = condition.flag_addr,
                      .bucket = &bucket_of(segment_.header(), condition.flag_addr),
                      .flag = true};
-  const int code =
-      Blocker(*this, c, what, deadline).run([&] { return try_consume(condition) ? 1 : 0; });
-  if (network_ != nullptr) network_->pool.note_arrival(c, condition.flag_addr);
-  if (code == OMPL_OK) ++c.statistics.waits;
+  Blocker blocker(*this, c, what, deadline);
+  const int code = blocker.run([&] { return try_consume(condition) ? 1 : 0; });
+  if (network_ != nullptr) network_->pool.note_arrival(blocker.context(), condition.flag_addr);
+  if (code == OMPL_OK) ++blocker.context().statistics.waits;
   return code;
 }
 
@@ -109,7 +109,8 @@ int Runtime::wait_some(Context& c, Conditions conditions, std::size_t* indices, 
   const std::size_t count = conditions.size();
   const std::size_t from = most == 1 ? c.searched_from % count : 0;
   const Blocked what{.call = Call::wait_many, .bucket = &segment_.header().any};
-  const int code = Blocker(*this, c, what, deadline).run([&] {
+  Blocker blocker(*this, c, what, deadline);
+  const int code = blocker.run([&] {
     for (std::size_t i = 0; i < count && met < most; ++i) {
       const std::size_t index = (from + i) % count;
       if (try_consume(conditions[index])) indices[met++] = index;
@@ -118,8 +119,9 @@ int Runtime::wait_some(Context& c, Conditions conditions, std::size_t* indices, 
   });
   if (code != OMPL_OK) return code;
   *found = met;
-  c.searched_from = indices[met - 1] + 1;
-  c.statistics.waits += met;
+  Context& now = blocker.context();
+  now.searched_from = indices[met - 1] + 1;
+  now.statistics.waits += met;
   return OMPL_OK;
 }
 
@@ -127,8 +129,9 @@ int Runtime::wait_all(Context& c, Conditions conditions, Deadline deadline) {
   if (const int code = check_conditions(c, conditions, "ompl_ctx_wait_all"); code != OMPL_OK)
     return code;
   const Blocked what{.call = Call::wait_many, .bucket = &segment_.header().any};
-  const int code = Blocker(*this, c, what, deadline).run([&] { return meet_all(conditions) ? 1 : 0; });
-  if (code == OMPL_OK) c.statistics.waits += conditions.size();
+  Blocker blocker(*this, c, what, deadline);
+  const int code = blocker.run([&] { return meet_all(conditions) ? 1 : 0; });
+  if (code == OMPL_OK) blocker.context().statistics.waits += conditions.size();
   return code;
 }
 

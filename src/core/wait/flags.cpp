@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Signals at their target: applied by a CPU of the target's node, then the sleepers are looked for.
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "arch/futex.hpp"
@@ -13,6 +14,7 @@ void Runtime::wake_sleepers(uint32_t rank, std::byte* base, uint64_t flag) {
   SegmentHeader& header = header_of(base);
   Bucket& bucket = bucket_of(header, flag);
   if (bucket.sleepers.load(std::memory_order_seq_cst) != 0) wake(rank, header, bucket);
+  if (header.marks.watches.load(std::memory_order_seq_cst) != 0) leave_mark(header.marks, flag);
   if (header.any.sleepers.load(std::memory_order_seq_cst) != 0) wake(rank, header, header.any);
 }
 
@@ -25,8 +27,8 @@ void Runtime::wake(uint32_t rank, SegmentHeader& header, Bucket& bucket) {
 void Runtime::poke_sentinel(uint32_t rank) {
   const int fd = rank == rank_ ? wake_pipe_[1] : peers_[rank].wake_fd;
   // A full pipe wakes just as well. Without a descriptor the sentinel sees it at the end of its slice.
-  if (fd >= 0) [[maybe_unused]]
-    const ssize_t written = ::write(fd, "", 1);
+  // By syscall(), which unlike write() is no cancellation point: the quick puts and signals come here too.
+  if (fd >= 0) static_cast<void>(::syscall(SYS_write, fd, "", std::size_t{1}));
 }
 
 void Runtime::wake_own_completions() {
