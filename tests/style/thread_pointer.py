@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""thread_pointer.py ROOT: what ompl_inline.h compiles into a task finds the thread it runs in after each call that may yield.
+"""thread_pointer.py ROOT: what ompl_inline.h compiles into a task finds the thread that it runs in after each call that
+may yield.
 
-A task may go on in another thread after such a call, but compilers may keep the thread pointer, or an address made with it, in a
-register. This looks at the machine code of three puts with waits between: on AArch64 each reads the thread pointer for itself, on
-x86-64 each addresses by %fs."""
+A task may go on in another thread after such a call, but compilers may keep the thread pointer, or an address made with
+it, in a register. This looks at the machine code of three puts with waits between: on AArch64 each reads the thread
+pointer for itself, on x86-64 each addresses by %fs."""
 
 import re
 import shutil
