@@ -57,8 +57,7 @@ int Sender::post_once_then_rest(Context& c, PeerChannel& channel, Call call, con
   if (code != OMPL_OK && code != OMPL_PENDING) return code;
   const Piece rest{piece.local + first, piece.offset + first, piece.length - first};
   Caller caller(c);
-  const int after =
-      post_piece(caller, channel.rank(), call, rest, Deadline::never(), pending, true);
+  const int after = post_piece(caller, channel.rank(), call, rest, Deadline::never(), pending, true);
   return after == OMPL_OK ? after : give_up(caller, channel.rank(), call, *pending, after);
 }
 
