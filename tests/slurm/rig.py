@@ -124,6 +124,8 @@ class Slurm:
         foreign = ("SLURM", "PMI", "OMPI", "PRTE")
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith(foreign)}
         self.environment["SLURM_CONF"] = f"{folder}/slurm.conf"
+        # Interfaces of other tests come and go; Open MPI would try them all, and dies of one that went.
+        self.environment["OMPI_MCA_btl_tcp_if_include"] = "lo"
 
     def start(self, name: str, *arguments: str) -> None:
         with (self.folder / "daemons.log").open("ab") as log:
