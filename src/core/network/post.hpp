@@ -2,7 +2,6 @@
 // How the sender posts: on a claimed slot, with the progress that a refusal needs, again until it is taken.
 #pragma once
 
-#include <optional>
 #include <utility>
 
 #include "arch/cancellation.hpp"
@@ -24,17 +23,19 @@ conduit::Post Sender::post_once(Context& c, PeerChannel& channel, Claim claim, A
   }
   Post result{.state = Post::State::retry, .reason = Post::Reason::busy};
   if (Slot* slot = claim(c, channel); slot != nullptr) {
-    std::optional<EndpointPool::Claim> claimed(std::in_place, pool_, *slot);
+    bool found = false;
     const auto look = [&] {
       const int broken = pool_.failure_of(*slot->endpoint, channel.rank());
       return broken == OMPL_OK ? attempt(c, channel, *slot)
                                : Post{.state = Post::State::failed, .code = broken};
     };
-    result = look();
-    // What this turn finds nobody will find again, and it may be all that the post, or others that sleep, waited for.
-    const bool found = result.state == Post::State::retry && pool_.turn(*slot) > 0;
-    if (found) result = look();
-    claimed.reset();
+    {
+      const EndpointPool::Claim claimed(pool_, *slot);
+      result = look();
+      // What this turn finds nobody will find again, and it may be all that the post, or others that sleep, waited for.
+      found = result.state == Post::State::retry && pool_.turn(*slot) > 0;
+      if (found) result = look();
+    }
     if (found) pool_.wake_completions();
   }
   if (result.state == Post::State::retry) ++c.statistics.retries;
