@@ -26,6 +26,20 @@ struct Driver {
 constexpr Driver kDrivers[] = {{"libcuda.so", "cuPointerGetAttribute"},
                                {"libamdhip64.so", "hipPointerGetAttribute"}};
 
+// Whether a path ends in that name, with or without a version. ThreadSanitizer does not see the lock of the dynamic linker,
+// under which names are made and read.
+[[gnu::no_sanitize("thread"), gnu::noinline]] bool is_file_of(const char* path,
+                                                              std::string_view library) {
+  const char* name = path;
+  for (; *path != '\0'; ++path) {
+    if (*path == '/') name = path + 1;
+  }
+  for (const char wanted : library) {
+    if (*name++ != wanted) return false;
+  }
+  return *name == '\0' || *name == '.';
+}
+
 // The file of a library that is loaded, of whatever version; "" if it is not.
 std::string loaded_file(std::string_view library) {
   struct Search {
@@ -35,11 +49,8 @@ std::string loaded_file(std::string_view library) {
   ::dl_iterate_phdr(
       [](dl_phdr_info* object, std::size_t /*size*/, void* data) {
         auto& wanted = *static_cast<Search*>(data);
-        const std::string_view path = object->dlpi_name != nullptr ? object->dlpi_name : "";
-        const std::string_view name = path.substr(path.rfind('/') + 1);
-        const std::string_view version = name.substr(std::min(name.size(), wanted.wanted.size()));
-        if (!name.starts_with(wanted.wanted) || (!version.empty() && version[0] != '.')) return 0;
-        wanted.found = path;
+        if (object->dlpi_name == nullptr || !is_file_of(object->dlpi_name, wanted.wanted)) return 0;
+        wanted.found = object->dlpi_name;
         return 1;
       },
       &search);
