@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -52,6 +51,14 @@ uint64_t received(int fd) {
     return UINT64_MAX;
   std::memcpy(&bytes, told.data() + kPlace, sizeof bytes);
   return bytes;
+}
+
+// What tells a socket from the next one with that descriptor.
+uint64_t name_of(int fd) {
+  auto cookie = static_cast<uint64_t>(fd);  // on kernels before 4.12
+  socklen_t size = sizeof cookie;
+  ::getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size);
+  return cookie;
 }
 
 template <class Function>
@@ -135,25 +142,24 @@ unsigned Doorkeeper::waiting() const {
 }
 
 void Doorkeeper::examine(int64_t now, const Known& known) {
-  std::map<ino_t, int64_t> still_there;
+  std::map<uint64_t, int64_t> still_there;
   std::size_t silent = 0;
   std::size_t ended = 0;
   for_each_descriptor(descriptors_.get(), [&](int fd) {
     const uint16_t port = local_port(fd);
     sockaddr_storage peer{};
     socklen_t length = sizeof peer;
-    struct stat status {};
     if (port == 0 || std::ranges::find(ports_, port) == ports_.end() ||
-        ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) != 0 ||
-        ::fstat(fd, &status) != 0)
+        ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) != 0)
       return;
+    const uint64_t name = name_of(fd);
     const bool is_silent = received(fd) < least_;
     if (!is_silent && (!known || known(peer))) return;
-    const auto before = strangers_.find(status.st_ino);
+    const auto before = strangers_.find(name);
     const int64_t since = before != strangers_.end() ? before->second : now;
     const bool too_many = is_silent && ++silent > kMostSilent;
     if (now - since < kTimeToSpeakMs && !too_many) {
-      still_there[status.st_ino] = since;
+      still_there[name] = since;
     } else if (::shutdown(fd, SHUT_RDWR) == 0) {
       ++ended;
     }

@@ -62,7 +62,7 @@ class Doorkeeper {
   std::vector<uint16_t> ports_;
   std::vector<int> listeners_;  // their descriptors, which stay while the endpoint lives
   std::unique_ptr<DIR, CloseDirectory> descriptors_;  // kept open for when there are none left
-  std::map<ino_t, int64_t> strangers_;                // sockets, and when each was seen first
+  std::map<uint64_t, int64_t> strangers_;             // sockets, and when each was seen first
   int64_t next_look_ = 0;
   int64_t next_examination_ = 0;
   int lowest_free_ = 0;  // descriptor, at the last examination
