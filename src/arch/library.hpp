@@ -2,6 +2,7 @@
 // Libraries that are loaded at run time, when they are needed and not before.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 
 namespace ompl::arch {
@@ -13,5 +14,9 @@ bool is_privileged();
 // dlopen() with RTLD_NOW | RTLD_LOCAL. Null, and *why, if it cannot be loaded. Also in a privileged process: network
 // libraries and hwloc take folders of plug-ins from the environment, which the loader cannot keep them from.
 void* open_library(const char* file, std::string* why);
+
+// The same for a library that takes signals, and can be told not to only by variables of the environment ("NAME=value",
+// literals; those that are set stay) when it is loaded first. What is loaded already is left as it is.
+void* open_library(const char* file, std::initializer_list<const char*> variables, std::string* why);
 
 }  // namespace ompl::arch

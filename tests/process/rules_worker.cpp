@@ -24,27 +24,10 @@
 #include <thread>
 #include <vector>
 
+#include "process/ranks_worker.hpp"
+
 namespace {
 
-uint32_t rank() { return static_cast<uint32_t>(ompl_rank()); }
-uint32_t next() { return (rank() + 1) % static_cast<uint32_t>(ompl_size()); }
-uint64_t address(const void* memory) { return reinterpret_cast<uint64_t>(memory); }
-
-[[noreturn]] void broken(const char* what) {
-  std::fprintf(stderr, "rules_worker: %s; last error: %s\n", what, ompl_error_detail());
-  std::_Exit(1);
-}
-void expect(bool holds, const char* what) {
-  if (!holds) broken(what);
-}
-void ok(int code, const char* what) {
-  if (code != OMPL_OK) broken(what);
-}
-uint64_t allocate(std::size_t bytes) {
-  uint64_t offset = 0;
-  ok(ompl_alloc(bytes, &offset), "ompl_alloc");
-  return offset;
-}
 uint32_t& own_word(uint64_t offset) { return *static_cast<uint32_t*>(ompl_ptr(rank(), offset)); }
 
 // Runs `child` in a fork and returns its exit code.

@@ -15,29 +15,11 @@
 #include <string>
 #include <thread>
 
+#include "process/ranks_worker.hpp"
+
 namespace {
 
 constexpr int64_t kLong_ns = 200'000'000'000;  // for what must happen at all
-
-uint32_t rank() { return static_cast<uint32_t>(ompl_rank()); }
-uint32_t next() { return (rank() + 1) % static_cast<uint32_t>(ompl_size()); }
-uint64_t address(const void* memory) { return reinterpret_cast<uint64_t>(memory); }
-
-[[noreturn]] void broken(const char* what) {
-  std::fprintf(stderr, "thread_worker: %s; last error: %s\n", what, ompl_error_detail());
-  std::_Exit(1);
-}
-void expect(bool holds, const char* what) {
-  if (!holds) broken(what);
-}
-void ok(int code, const char* what) {
-  if (code != OMPL_OK) broken(what);
-}
-uint64_t allocate(std::size_t bytes) {
-  uint64_t offset = 0;
-  ok(ompl_alloc(bytes, &offset), "ompl_alloc");
-  return offset;
-}
 
 // Runs `body` in a thread whose stack and thread-local memory are unmapped when it has ended; its result.
 void* in_thread(void* (*body)(void*), void* argument, const std::function<void(pthread_t)>& meanwhile) {

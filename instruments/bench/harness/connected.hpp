@@ -48,7 +48,7 @@ class Connected {
   // Such memory, cleared, which lasts as long as this.
   std::byte* make_regions(int threads);
 
-  // Of this rank; the memory of a library that gives it for all threads at once.
+  // This rank's own; the memory of a library that gives it for all threads at once.
   int rank_ = 0, ranks_ = 1;
   std::byte* memory_ = nullptr;
 

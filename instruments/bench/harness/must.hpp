@@ -11,7 +11,7 @@
 
 namespace bench {
 
-// Of two ranks the driver ends the other one, so an error is thrown.
+// The driver ends the other one of two ranks, so an error is thrown.
 [[noreturn, gnu::cold]] inline void fail(const char* what) {
   throw std::runtime_error(std::string(what) + ": " + ompl_error_detail());
 }
@@ -21,7 +21,7 @@ namespace bench {
     fail(what);
 }
 
-// Of many, one that fails ends at once: to leave in order it would wait for the others.
+// One of many ranks that fails ends at once: to leave in order it would wait for the others.
 [[noreturn, gnu::cold]] inline void give_up(const char* what) {
   std::fprintf(stderr, "%s: %s\n", what, ompl_error_detail());
   std::_Exit(2);

@@ -101,7 +101,7 @@ class WindowAdapter {
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] std::byte* source(int i) const { return window_.source(i); }
   [[nodiscard]] std::byte* target(int i) const { return window_.target(i); }
-  // Of libraries whose puts land without progress here.
+  // For libraries whose puts land without progress here.
   void wait(int i) {
     window_.wait(i, [] {});
   }

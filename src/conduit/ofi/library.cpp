@@ -3,38 +3,19 @@
 
 #include <dlfcn.h>
 
-#include <mutex>
 #include <string>
-#include <vector>
 
-#include "arch/environment.hpp"
 #include "arch/library.hpp"
-#include "arch/signals.hpp"
 #include "arch/symbols.hpp"
 #include "util/status.hpp"
 
 namespace ompl::conduit::ofi {
 
-namespace {
-
 // libpsm2, of which many builds of libfabric are linked, takes SIGTERM, SIGINT and the signals of errors as soon as it is
 // loaded, and ends the process inside its own destructors, where it may hang.
-void* open_quietly(const char* file, std::string* why) {
-  static std::mutex one_at_a_time;
-  static std::vector<char*> variables;
-  const std::lock_guard lock(one_at_a_time);
-  if (void* loaded = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD); loaded != nullptr)
-    return loaded;
-  const arch::KeptSignals kept;
-  const arch::AddedVariables added(&variables, {"IPATH_NO_BACKTRACE=1", "HFI_NO_BACKTRACE=1"});
-  return arch::open_library(file, why);
-}
-
-}  // namespace
-
 int Library::load(const char* file) {
   std::string why;
-  void* const handle = open_quietly(file, &why);
+  void* const handle = arch::open_library(file, {"IPATH_NO_BACKTRACE=1", "HFI_NO_BACKTRACE=1"}, &why);
   if (handle == nullptr) {
     return fail(
         OMPL_ERR_UNSUPPORTED,

@@ -3,38 +3,20 @@
 
 #include <dlfcn.h>
 
-#include <mutex>
-#include <vector>
+#include <string>
 
-#include "arch/environment.hpp"
 #include "arch/library.hpp"
-#include "arch/signals.hpp"
 #include "arch/symbols.hpp"
 #include "util/status.hpp"
 
 namespace ompl::conduit::ucx {
 
-namespace {
-
 // The first time UCX would take the signals of errors, put hooks into malloc and munmap, and print on
 // standard output.
-void* open_library(const char* file, std::string* why) {
-  static std::mutex one_at_a_time;
-  static std::vector<char*> variables;
-  const std::lock_guard lock(one_at_a_time);
-  if (void* loaded = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD); loaded != nullptr)
-    return loaded;
-  const arch::KeptSignals kept;
-  const arch::AddedVariables added(
-      &variables, {"UCX_HANDLE_ERRORS=none", "UCX_MEM_EVENTS=no", "UCX_LOG_FILE=stderr"});
-  return arch::open_library(file, why);
-}
-
-}  // namespace
-
 int Library::load(const char* file) {
   std::string why;
-  void* const handle = open_library(file, &why);
+  void* const handle = arch::open_library(
+      file, {"UCX_HANDLE_ERRORS=none", "UCX_MEM_EVENTS=no", "UCX_LOG_FILE=stderr"}, &why);
   if (handle == nullptr) {
     return fail(OMPL_ERR_UNSUPPORTED,
                 "UCX cannot be loaded ({}): install UCX, or add its folder to LD_LIBRARY_PATH", why);
