@@ -184,12 +184,12 @@ TEST_F(WriterRequests, ThreadsPostAndCompleteAtOnce) {
   std::atomic<int> wrong{0};
   for (uint64_t t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
-      SharedSends own{};
-      Posted out{};
+      SharedSends mine{};
+      Posted taken{};
       for (uint32_t i = 0; i < 20000; ++i) {
         const uint64_t handle = 16 + kThreads * (i % 50) + t;
-        if (!requests.add(handle, posted_of(i + 1, nullptr, own), own)) ++wrong;
-        if (!requests.take(handle, nullptr, own, out) || out.id != i + 1) ++wrong;
+        if (!requests.add(handle, posted_of(i + 1, nullptr, mine), mine)) ++wrong;
+        if (!requests.take(handle, nullptr, mine, taken) || taken.id != i + 1) ++wrong;
       }
     });
   }
