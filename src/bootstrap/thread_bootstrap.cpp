@@ -3,9 +3,9 @@
 
 #include <condition_variable>
 #include <map>
-#include <mutex>
 #include <utility>
 
+#include "util/mutex.hpp"
 #include "util/status.hpp"
 
 namespace ompl::bootstrap {
@@ -17,14 +17,14 @@ struct ThreadStore {
   std::vector<uint32_t> node_map;
   std::chrono::milliseconds limit{};
 
-  std::mutex mutex;  // of everything below
-  std::condition_variable changed;
-  std::map<Key, std::string> published;  // readable
-  std::map<Key, std::string> fresh;      // set since the last fence
-  uint32_t arrived = 0;                  // ranks inside the current fence
-  uint64_t fences = 0;                   // finished
-  uint32_t finished = 0;
-  std::string aborted;
+  Mutex mutex;
+  std::condition_variable_any changed;
+  std::map<Key, std::string> published OMPL_GUARDED_BY(mutex);  // readable
+  std::map<Key, std::string> fresh OMPL_GUARDED_BY(mutex);      // set since the last fence
+  uint32_t arrived OMPL_GUARDED_BY(mutex) = 0;                  // ranks inside the current fence
+  uint64_t fences OMPL_GUARDED_BY(mutex) = 0;                   // finished
+  uint32_t finished OMPL_GUARDED_BY(mutex) = 0;
+  std::string aborted OMPL_GUARDED_BY(mutex);
 };
 
 namespace {
@@ -40,13 +40,13 @@ class ThreadBootstrap final : public Bootstrap {
   [[nodiscard]] std::vector<uint32_t> node_map() const override { return store_->node_map; }
 
   int set(std::string_view key, std::string_view value) override {
-    const std::lock_guard lock(store_->mutex);
+    const Lock lock(store_->mutex);
     store_->fresh[{rank_, std::string(key)}] = value;
     return OMPL_OK;
   }
 
   int fence() override {
-    std::unique_lock lock(store_->mutex);
+    const Lock lock(store_->mutex);
     const uint64_t mine = store_->fences;
     if (++store_->arrived == store_->size) {
       store_->fresh.merge(store_->published);  // fresh values win
@@ -55,16 +55,19 @@ class ThreadBootstrap final : public Bootstrap {
       ++store_->fences;
       store_->changed.notify_all();
     }
-    const bool done = store_->changed.wait_for(
-        lock, store_->limit, [&] { return store_->fences > mine || !store_->aborted.empty(); });
+    const auto limit = std::chrono::steady_clock::now() + store_->limit;
+    while (store_->fences == mine && store_->aborted.empty()) {
+      if (store_->changed.wait_until(store_->mutex, limit) == std::cv_status::timeout) break;
+    }
     if (store_->fences > mine) return OMPL_OK;
-    if (done) return fail(OMPL_ERR_PEER, "a rank aborted the job: {}", store_->aborted);
+    if (!store_->aborted.empty())
+      return fail(OMPL_ERR_PEER, "a rank aborted the job: {}", store_->aborted);
     return fail(OMPL_ERR_LAUNCH, "only {} of {} ranks came to a fence in time", store_->arrived,
                 store_->size);
   }
 
   int get(uint32_t rank, std::string_view key, std::string* value) override {
-    const std::lock_guard lock(store_->mutex);
+    const Lock lock(store_->mutex);
     const auto found = store_->published.find({rank, std::string(key)});
     if (found == store_->published.end()) {
       return fail(OMPL_ERR_LAUNCH, "rank {} has not published \"{}\"", rank, key);
@@ -75,17 +78,18 @@ class ThreadBootstrap final : public Bootstrap {
 
   // Unlike processes, ranks of one process use each other's own mapping: nobody may go before all are done.
   int finish() override {
-    std::unique_lock lock(store_->mutex);
+    const Lock lock(store_->mutex);
     ++store_->finished;
     store_->changed.notify_all();
-    store_->changed.wait_for(lock, store_->limit, [this] {
-      return store_->finished == store_->size || !store_->aborted.empty();
-    });
+    const auto limit = std::chrono::steady_clock::now() + store_->limit;
+    while (store_->finished != store_->size && store_->aborted.empty()) {
+      if (store_->changed.wait_until(store_->mutex, limit) == std::cv_status::timeout) break;
+    }
     return OMPL_OK;
   }
 
   void abort(int exit_code, std::string_view why) override {
-    const std::lock_guard lock(store_->mutex);
+    const Lock lock(store_->mutex);
     if (store_->aborted.empty()) store_->aborted = fmt::format("{} (exit code {})", why, exit_code);
     store_->changed.notify_all();
   }
@@ -109,12 +113,12 @@ std::unique_ptr<Bootstrap> ThreadJob::join(uint32_t rank) const {
 }
 
 std::string ThreadJob::aborted() const {
-  const std::lock_guard lock(store_->mutex);
+  const Lock lock(store_->mutex);
   return store_->aborted;
 }
 
 uint32_t ThreadJob::finished() const {
-  const std::lock_guard lock(store_->mutex);
+  const Lock lock(store_->mutex);
   return store_->finished;
 }
 

@@ -388,7 +388,7 @@ int Engine::start_threads(int32_t mode, const Team& team) {
 }
 
 int Engine::set_progress(Team& team, int32_t mode) {
-  const std::lock_guard lock(modes_mutex_);
+  const Lock lock(modes_mutex_);
   if (const int code = start_threads(mode, team); code != OMPL_OK) return code;
   team.set_progress(mode);
   adapt_to_modes();
@@ -397,7 +397,7 @@ int Engine::set_progress(Team& team, int32_t mode) {
 }
 
 void Engine::note_modes() {
-  const std::lock_guard lock(modes_mutex_);
+  const Lock lock(modes_mutex_);
   adapt_to_modes();
 }
 

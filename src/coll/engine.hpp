@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "coll/team/keyed_exchange.hpp"
 #include "coll/team/team.hpp"
 #include "core/job/runtime.hpp"
+#include "util/mutex.hpp"
 
 namespace ompl::coll {
 
@@ -94,7 +94,7 @@ class Engine final : public Extension {
   Engine(Runtime& runtime, uint64_t memory);
   void keep_what_was_found();
   int check(const uint32_t* ranks, std::size_t count, const ompl_team_config* config) const;
-  void adapt_to_modes();
+  void adapt_to_modes() OMPL_REQUIRES(modes_mutex_);
   [[nodiscard]] TeamLayout lay_out(uint32_t members, uint32_t tags) const;
   // Calls `visit(team)` for each.
   template <class Visit>
@@ -103,7 +103,7 @@ class Engine final : public Extension {
   void remove(Team& team);
   static void await_visitors(TeamSlot& slot);
   int close_service(Context& c, Team& team);
-  int start_threads(int32_t mode, const Team& team);
+  int start_threads(int32_t mode, const Team& team) OMPL_REQUIRES(modes_mutex_);
   void open_node_endpoint();
   // Bytes at the beginning of the memory: places to meet, then the NodeEndpoint.
   static uint64_t reserved(uint32_t ranks);
@@ -125,7 +125,7 @@ class Engine final : public Extension {
   std::atomic<std::size_t> slots_used_{0};
   std::atomic<uint32_t> under_way_{0};
   std::atomic<uint32_t> given_back_{0};  // by the progress thread, unfinished, when its rank ended
-  std::mutex modes_mutex_;
+  Mutex modes_mutex_;
   std::unique_ptr<ProgressThread> thread_;
   std::unique_ptr<NodeProgressThread> node_thread_;
   std::atomic<ProgressThread*> known_thread_{nullptr};

@@ -36,7 +36,7 @@ class NodeProgress(unittest.TestCase):
             self.skipTest("the kernel does not let a process read another one's memory here")
         self.assertEqual(done.returncode, 0, said)
         self.assertEqual(done.stdout.count("was served"), RANKS, said)
-        self.assertEqual(said.count("the servant of the node gets processor"), 1, said)
+        self.assertEqual(said.count("the node's progress thread gets processor"), 1, said)
 
     def test_a_progress_thread_without_work_sleeps(self) -> None:
         done = self.job("idle")
@@ -57,7 +57,7 @@ class NodeProgress(unittest.TestCase):
     def test_sums_of_two_nodes_come_while_nobody_calls(self) -> None:
         said = self.between_nodes("0,0,1,1", "serve")
         self.assertEqual(said.count("was served"), 4, said)
-        self.assertEqual(said.count("the servant of the node gets processor"), 2, said)
+        self.assertEqual(said.count("the node's progress thread gets processor"), 2, said)
 
     def test_a_rank_alone_on_its_node_serves_itself(self) -> None:
         said = self.between_nodes("0,1", "serve")

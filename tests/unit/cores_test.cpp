@@ -81,7 +81,9 @@ TEST_F(Placed, TheProgressThreadOfANodeTakesTheLastOfAll) {
   const Machine machine("pack:2 core:2 pu:2(indexes=0,4,1,5,2,6,3,7)");
   const coll::Placement placement = coll::node_core(Machine::cores());
   EXPECT_EQ(placement.processors, (Core{3, 7}));
-  EXPECT_EQ(placement.why, "the last of 4 core(s) of the servant's process, for all ranks of its node");
+  EXPECT_EQ(
+      placement.why,
+      "the last of 4 core(s) of the process of the node's progress thread, for all ranks of its node");
   EXPECT_EQ(coll::node_core(Machine::cores(0b0011'0011)).processors, (Core{1, 5}));
   EXPECT_TRUE(coll::node_core({}).processors.empty());
 }

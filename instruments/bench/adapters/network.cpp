@@ -25,7 +25,7 @@ class Network {
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] bench::Description describe() const {
-    return {"the twin", channel_transport(at(0)), static_cast<int>(channels_.size()), {}};
+    return {"the baseline", channel_transport(at(0)), static_cast<int>(channels_.size()), {}};
   }
 
   [[nodiscard]] std::byte* source(int i) const { return bytes(channel_source(at(i))); }

@@ -40,7 +40,7 @@ class Raw {
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] bench::Description describe() const {
-    return {"the twin", "shared memory", std::nullopt, {}};
+    return {"the baseline", "shared memory", std::nullopt, {}};
   }
 
   [[nodiscard]] std::byte* source(int channel) const { return buffers(rank_, channel) + buffer_; }

@@ -130,7 +130,7 @@ def test_threads_of_a_trace_take_the_time_of_their_programs(tmp_path: Path) -> N
 
 
 def pairs(rank: int) -> list[list[Any]]:
-    """Two threads of two ranks; each exchanges with its twin, the second waits for what the first has posted too."""
+    """Two threads of two ranks. Each exchanges with its counterpart; the second also waits for the first's requests."""
     other = 1 - rank
     first = [["compute", 50], ["isend", other, 1, 0, 20000, False], ["hand", 0, 1], ["recv", other, 1, 0]]
     second = [["compute", 9000 + rank], ["irecv", other, 2, 0], ["send", other, 2, 0, 100, False], ["wait", [0], [1]]]

@@ -13,7 +13,7 @@ constexpr int kTasks = 64;  // that a thread takes before it looks elsewhere
 }  // namespace
 
 void LockedQueue::add(TagQueue& queue) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (!std::exchange(queue.queued, true)) tasks_.push_back(&queue);
 }
 
@@ -36,7 +36,7 @@ void LockedQueue::drive(Context& c, bool* again) {
 
 // What this thread needs may have been found by one that has a task: it must not go to sleep.
 TagQueue* LockedQueue::take(std::size_t seen, bool* again) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (seen >= tasks_.size()) {
     if (taken_ > 0) *again = true;
     return nullptr;
@@ -48,7 +48,7 @@ TagQueue* LockedQueue::take(std::size_t seen, bool* again) {
 }
 
 void LockedQueue::put_back(TagQueue& queue) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   --taken_;
   queue.queued = queue.busy();
   if (queue.queued) tasks_.push_back(&queue);

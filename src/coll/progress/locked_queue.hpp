@@ -11,7 +11,8 @@
 
 #include <cstdint>
 #include <deque>
-#include <mutex>
+
+#include "util/mutex.hpp"
 
 namespace ompl {
 class Context;
@@ -34,9 +35,9 @@ class LockedQueue {
   TagQueue* take(std::size_t seen, bool* again);
   void put_back(TagQueue& queue);
 
-  std::mutex mutex_;
-  std::deque<TagQueue*> tasks_;  // each tag queue at most once
-  uint32_t taken_ = 0;           // tasks that are not in the queue meanwhile
+  Mutex mutex_;
+  std::deque<TagQueue*> tasks_ OMPL_GUARDED_BY(mutex_);  // each tag queue at most once
+  uint32_t taken_ OMPL_GUARDED_BY(mutex_) = 0;           // tasks that are not in the queue meanwhile
 };
 
 }  // namespace ompl::coll

@@ -40,7 +40,7 @@ int NodeProgressThread::begin() {
   const arch::Cores cores = arch::cores_of(runtime.processors());
   const Placement placement = node_core(cores);
   bind_progress_thread(thread_, placement.processors);
-  log::info("rank {}: the servant of the node gets processor {}: {} ({})", runtime.rank(),
+  log::info("rank {}: the node's progress thread gets processor {}: {} ({})", runtime.rank(),
             fmt::join(placement.processors, ","), placement.why, cores.known_by);
   endpoint_.open.store(1, std::memory_order_seq_cst);
   return OMPL_OK;

@@ -101,7 +101,8 @@ void OffloadClient::recall(const CollectiveRequest& request) {
          runtime.peer(team_.progress_rank()).failure.load() == OMPL_OK) {
     if (limit.passed()) {
       log::warn(
-          "rank {}: rank {}, the servant of the node, does not let go the buffers of a collective",
+          "rank {}: rank {}, which has the node's progress thread, does not release the buffers of a "
+          "collective",
           runtime.rank(), team_.progress_rank());
       return;
     }

@@ -51,10 +51,10 @@ Placement spare_core(const arch::Cores& cores, const Runtime::Sharing& sharing) 
 
 Placement node_core(const arch::Cores& cores) {
   if (cores.list.empty()) return spare_core(cores, {});
-  return {
-      .processors = cores.list.back(),
-      .why = fmt::format("the last of {} core(s) of the servant's process, for all ranks of its node",
-                         cores.list.size())};
+  return {.processors = cores.list.back(),
+          .why = fmt::format("the last of {} core(s) of the process of the node's progress thread, for "
+                             "all ranks of its node",
+                             cores.list.size())};
 }
 
 }  // namespace ompl::coll

@@ -32,7 +32,7 @@ bool is_elsewhere(const Execution& execution, Place place) {
 void note_no_access(Execution& execution, int error) {
   execution.note_failure(
       error == ESRCH ? OMPL_ERR_PEER : OMPL_ERR_ARG,
-      fmt::format("the servant of the node cannot reach the buffers: {}", error_text(error)));
+      fmt::format("the node's progress thread cannot reach the buffers: {}", error_text(error)));
 }
 
 // Bytes as they can be read here: where they lie or a copy, in one of two rooms. Nullptr: the execution has failed.

@@ -125,7 +125,7 @@ bool Team::serve_members(Context& c, MemberMemories& memories, bool* moved) {
 }
 
 void Team::end_service(Context& c) {
-  if (proxies_ != nullptr) proxies_->end(c, OMPL_ERR_STATE, "the servant of the node has ended");
+  if (proxies_ != nullptr) proxies_->end(c, OMPL_ERR_STATE, "the node's progress thread has ended");
 }
 
 bool Team::busy() const {
@@ -146,7 +146,7 @@ uint64_t Team::moves() const {
 }
 
 void Team::break_up(int code, const std::string& why) {
-  const std::lock_guard lock(breaking_);
+  const Lock lock(breaking_);
   if (broken() != OMPL_OK) return;
   why_ = why;
   broken_.store(code, std::memory_order_release);

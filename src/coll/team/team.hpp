@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "coll/progress/proxy_executor.hpp"
 #include "coll/tag_queue.hpp"
 #include "coll/team/nodes.hpp"
+#include "util/mutex.hpp"
 
 namespace ompl::coll {
 
@@ -121,8 +121,8 @@ class Team {
   std::atomic<int32_t> progress_{OMPL_PROGRESS_NONE};
   std::atomic<uint32_t> failures_seen_{0};
   std::atomic<int> broken_{OMPL_OK};
-  std::mutex breaking_;
-  std::string why_;
+  Mutex breaking_;
+  std::string why_;  // written once, under breaking_, before broken_
 };
 
 }  // namespace ompl::coll

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "omnipgas/ompl.h"
+#include "util/mutex.hpp"
 
 namespace ompl::conduit {
 
@@ -19,7 +19,7 @@ namespace ompl::conduit {
 class Losses {
  public:
   void add(uint32_t rank, int code, std::string_view why) {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     all_.push_back({rank, code, std::string(why)});
     count_.store(all_.size(), std::memory_order_release);
   }
@@ -36,13 +36,13 @@ class Losses {
     std::string why;
   };
   [[nodiscard]] Loss first(uint32_t rank) const {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     const auto found = std::ranges::find(all_, rank, &Loss::rank);
     return found != all_.end() ? *found : Loss{};
   }
 
-  mutable std::mutex mutex_;
-  std::vector<Loss> all_;
+  mutable Mutex mutex_;
+  std::vector<Loss> all_ OMPL_GUARDED_BY(mutex_);
   std::atomic<std::size_t> count_{0};
 };
 

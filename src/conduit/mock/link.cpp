@@ -56,7 +56,7 @@ void MockLink::strike() {
     if (broken_ == OMPL_OK) broken_ = fault.code;
     if (fault.kind == Fault::Kind::fail_post) fail_now();
   }
-  std::erase_if(faults_, [this](const Fault& fault) { return posted_ >= fault.after; });
+  std::erase_if(faults_, [posted = posted_](const Fault& fault) { return posted >= fault.after; });
 }
 
 // Why the post cannot be taken; state done if it can.
@@ -88,7 +88,7 @@ Post MockLink::refuse() {
 
 Post MockLink::post(MockOperation op) {
   const Hostility& hostility = wire_.hostility();
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   Post answer = refuse();
   if (answer.state != Post::State::done) return answer;
   check(op);
@@ -169,7 +169,7 @@ bool MockLink::may_move(MockOperation& op, bool put_ahead, bool record_ahead) {
 
 int MockLink::carry(int budget) {
   const Hostility& hostility = wire_.hostility();
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (broken_ != OMPL_OK) return 0;
   int moved = 0;
   bool put_ahead = false;
@@ -237,7 +237,7 @@ int MockLink::take_completions(int budget) {
 }
 
 int MockLink::advance(int budget) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (failure_.load(std::memory_order_relaxed) != OMPL_OK) return 0;
   if (broken_ != OMPL_OK) {
     if (dice_.one_in(2)) fail_now();
@@ -252,19 +252,19 @@ int MockLink::advance(int budget) {
 }
 
 void MockLink::learn() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (broken_ != OMPL_OK && failure_.load(std::memory_order_relaxed) == OMPL_OK) fail_now();
 }
 
 bool MockLink::takes_what_it_refused() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return refused_ && failure_.load(std::memory_order_relaxed) == OMPL_OK && state_ == State::open &&
          !is_full();
 }
 
 bool MockLink::initiator_has_work() {
   const Hostility& hostility = wire_.hostility();
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (failure_.load(std::memory_order_relaxed) != OMPL_OK) return false;
   const auto unstaged = [](const MockOperation& op) {
     return op.kind == MockOperation::Kind::put && op.held;
@@ -278,7 +278,7 @@ bool MockLink::initiator_has_work() {
 // Connecting and failing
 
 void MockLink::accept() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (broken_ != OMPL_OK || state_ != State::requested) return;
   if (accept_delay_ > 0) {
     --accept_delay_;
@@ -289,7 +289,7 @@ void MockLink::accept() {
 }
 
 bool MockLink::target_has_work() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (broken_ != OMPL_OK) return false;
   return state_ == State::requested || !queue_.empty();
 }
@@ -314,13 +314,13 @@ void MockLink::fail_now() {
 }
 
 void MockLink::fail(int code) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (broken_ == OMPL_OK) broken_ = code;
   if (failure_.load(std::memory_order_relaxed) == OMPL_OK) fail_now();
 }
 
 void MockLink::break_now(int code) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (broken_ == OMPL_OK) broken_ = code;
   from_.wake_event.notify();
   to_.wake_event.notify();
@@ -332,7 +332,7 @@ void MockLink::target_departs() {
 }
 
 std::string MockLink::describe() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return fmt::format("{}.{}->{} {}: {} posted, {} queued, {} finished, ticket {} of {}, failure {}",
                      source_, slot_, target_, state_ == State::open ? "open" : "not open", posted_,
                      queue_.size(), finished_.size(), completed(), ticket_, failure());

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <deque>
 #include <initializer_list>
-#include <mutex>
 #include <random>
 #include <set>
 #include <string>
@@ -16,6 +15,7 @@
 
 #include "conduit/conduit.hpp"
 #include "conduit/mock/wire.hpp"
+#include "util/mutex.hpp"
 
 namespace ompl::conduit::mock {
 
@@ -79,11 +79,11 @@ class Port {
     Signal record;
   };
 
-  std::mutex mutex_;
-  std::deque<Arrival> arrivals_;
-  std::vector<MockLink*> incoming_;
-  bool broken_ = false;
-  bool closed_ = false;
+  Mutex mutex_;
+  std::deque<Arrival> arrivals_ OMPL_GUARDED_BY(mutex_);
+  std::vector<MockLink*> incoming_ OMPL_GUARDED_BY(mutex_);
+  bool broken_ OMPL_GUARDED_BY(mutex_) = false;
+  bool closed_ OMPL_GUARDED_BY(mutex_) = false;
 };
 
 struct MockOperation {
@@ -140,19 +140,19 @@ class MockLink {
   };
 
   void check(const MockOperation& op) const;
-  [[nodiscard]] bool is_full() const {
+  [[nodiscard]] bool is_full() const OMPL_REQUIRES(mutex_) {
     return queue_.size() + finished_.size() >= wire_.hostility().send_depth;
   }
-  Post refuse();
-  void strike();  // injected faults that are due at this post
-  bool may_move(MockOperation& op, bool put_ahead, bool record_ahead);
-  bool move(MockOperation& op);
-  void move_data(MockOperation& op);
-  int stage();
-  int take_completions(int budget);
-  void finish(uint64_t ticket);
-  void drop();
-  void fail_now();
+  Post refuse() OMPL_REQUIRES(mutex_);
+  void strike() OMPL_REQUIRES(mutex_);  // injected faults that are due at this post
+  bool may_move(MockOperation& op, bool put_ahead, bool record_ahead) OMPL_REQUIRES(mutex_);
+  bool move(MockOperation& op) OMPL_REQUIRES(mutex_);
+  void move_data(MockOperation& op) OMPL_REQUIRES(mutex_);
+  int stage() OMPL_REQUIRES(mutex_);
+  int take_completions(int budget) OMPL_REQUIRES(mutex_);
+  void finish(uint64_t ticket) OMPL_REQUIRES(mutex_);
+  void drop() OMPL_REQUIRES(mutex_);
+  void fail_now() OMPL_REQUIRES(mutex_);
 
   Wire& wire_;
   const uint32_t source_, slot_, target_;
@@ -160,17 +160,18 @@ class MockLink {
   Port& to_;
   std::vector<Fault> faults_;
 
-  std::mutex mutex_;  // of everything down to the atomics
-  Dice dice_;
-  State state_ = State::idle;
-  bool refused_ = false;  // the last post, for want of a connection or room
-  std::size_t accept_delay_ = 0;
-  int broken_ = OMPL_OK;  // why nothing is carried any more
-  uint64_t posted_ = 0;   // operations
-  uint64_t ticket_ = 0;   // the last given out
-  std::deque<MockOperation> queue_;
-  std::deque<Finished> finished_;  // completions the initiator has not taken yet
-  std::set<uint64_t> done_;        // taken, but an earlier ticket is not
+  Mutex mutex_;
+  Dice dice_ OMPL_GUARDED_BY(mutex_);
+  State state_ OMPL_GUARDED_BY(mutex_) = State::idle;
+  bool refused_ OMPL_GUARDED_BY(mutex_) = false;  // the last post, for want of a connection or room
+  std::size_t accept_delay_ OMPL_GUARDED_BY(mutex_) = 0;
+  int broken_ OMPL_GUARDED_BY(mutex_) = OMPL_OK;  // why nothing is carried any more
+  uint64_t posted_ OMPL_GUARDED_BY(mutex_) = 0;   // operations
+  uint64_t ticket_ OMPL_GUARDED_BY(mutex_) = 0;   // the last given out
+  std::deque<MockOperation> queue_ OMPL_GUARDED_BY(mutex_);
+  std::deque<Finished> finished_
+      OMPL_GUARDED_BY(mutex_);                       // completions the initiator has not taken yet
+  std::set<uint64_t> done_ OMPL_GUARDED_BY(mutex_);  // taken, but an earlier ticket is not
 
   std::atomic<uint64_t> completed_{0};
   std::atomic<int> failure_{OMPL_OK};

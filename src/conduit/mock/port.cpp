@@ -33,7 +33,7 @@ void WakeEvent::notify() {
 }
 
 bool Port::push(MockLink& link, const Signal& record, std::size_t limit) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (arrivals_.size() >= limit) return false;
   arrivals_.push_back({&link, record});
   return true;
@@ -42,7 +42,7 @@ bool Port::push(MockLink& link, const Signal& record, std::size_t limit) {
 int Port::take(Sink& sink, int budget) {
   std::deque<Arrival> taken;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     const auto count = std::min(arrivals_.size(), static_cast<std::size_t>(std::max(budget, 0)));
     const auto end = arrivals_.begin() + static_cast<std::ptrdiff_t>(count);
     taken.assign(arrivals_.begin(), end);
@@ -56,14 +56,14 @@ int Port::take(Sink& sink, int budget) {
 }
 
 std::size_t Port::waiting() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return arrivals_.size();
 }
 
 void Port::attach(MockLink& link) {
   bool too_late = false;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     incoming_.push_back(&link);
     too_late = closed_;
   }
@@ -71,25 +71,25 @@ void Port::attach(MockLink& link) {
 }
 
 void Port::list_incoming(std::vector<MockLink*>* links) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (links->size() != incoming_.size()) *links = incoming_;
 }
 
 void Port::break_now() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   broken_ = true;
   wake_event.notify();
 }
 
 bool Port::broken() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return broken_;
 }
 
 void Port::close() {
   std::vector<MockLink*> links;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     closed_ = true;
     links = incoming_;
   }

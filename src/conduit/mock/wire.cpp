@@ -27,7 +27,7 @@ std::string Hostility::describe() const {
 // Memory
 
 void Memory::open(std::byte* base, std::size_t capacity) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   base_ = base;
   capacity_ = capacity;
   ranges_.clear();
@@ -50,7 +50,7 @@ void Memory::erase(uint64_t begin, uint64_t end) {
 }
 
 bool Memory::commit(uint64_t offset, std::size_t length, std::size_t limit) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   uint64_t begin = offset;
   uint64_t end = offset + length;
   if (end < begin || end > capacity_) return false;
@@ -71,12 +71,12 @@ bool Memory::commit(uint64_t offset, std::size_t length, std::size_t limit) {
 }
 
 void Memory::release(uint64_t offset, std::size_t length) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   erase(offset, offset + length);
 }
 
 std::byte* Memory::find(uint64_t offset, std::size_t length) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   auto range = ranges_.upper_bound(offset);
   if (range == ranges_.begin()) return nullptr;
   --range;
@@ -105,12 +105,12 @@ Port& Wire::port_locked(uint32_t rank, uint32_t slot) {
 }
 
 Port& Wire::port(uint32_t rank, uint32_t slot) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return port_locked(rank, slot);
 }
 
 MockLink& Wire::link(uint32_t rank, uint32_t slot, uint32_t peer, uint32_t peer_slot) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   Port& from = port_locked(rank, slot);
   Port& to = port_locked(peer, peer_slot);
   std::unique_ptr<MockLink>& link = links_[{rank, slot, peer}];
@@ -122,13 +122,13 @@ MockLink& Wire::link(uint32_t rank, uint32_t slot, uint32_t peer, uint32_t peer_
 }
 
 void Wire::break_link(uint32_t rank, uint32_t slot, uint32_t peer, int code) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const auto link = links_.find({rank, slot, peer});
   if (link != links_.end()) link->second->break_now(code);
 }
 
 void Wire::fail_link(uint32_t rank, uint32_t slot, uint32_t peer) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const auto link = links_.find({rank, slot, peer});
   if (link != links_.end()) link->second->fail(OMPL_ERR_LINK);
 }
@@ -150,7 +150,7 @@ void Wire::detain(uint32_t rank, uint32_t slot) {
 void Wire::break_endpoint(uint32_t rank, uint32_t slot) { port(rank, slot).break_now(); }
 
 void Wire::kill(uint32_t rank) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   dead_[rank] = true;
   for (const auto& [key, link] : links_)
     if (link->source() == rank || link->target() == rank) link->break_now(OMPL_ERR_PEER);

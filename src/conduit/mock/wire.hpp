@@ -10,7 +10,6 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -18,6 +17,7 @@
 
 #include "conduit/conduit.hpp"
 #include "omnipgas/ompl.h"
+#include "util/mutex.hpp"
 
 namespace ompl::conduit::mock {
 
@@ -104,12 +104,12 @@ class Memory {
   std::byte* find(uint64_t offset, std::size_t length);
 
  private:
-  void erase(uint64_t begin, uint64_t end);
+  void erase(uint64_t begin, uint64_t end) OMPL_REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  std::byte* base_ = nullptr;
-  std::size_t capacity_ = 0;
-  std::map<uint64_t, uint64_t> ranges_;  // begin to end, disjoint, not adjacent
+  Mutex mutex_;
+  std::byte* base_ OMPL_GUARDED_BY(mutex_) = nullptr;
+  std::size_t capacity_ OMPL_GUARDED_BY(mutex_) = 0;
+  std::map<uint64_t, uint64_t> ranges_ OMPL_GUARDED_BY(mutex_);  // begin to end, disjoint, not adjacent
 };
 
 // Joins the conduits of one job. Created by the test; outlives the conduits. All functions: any thread.
@@ -156,16 +156,16 @@ class Wire {
  private:
   using Key = std::tuple<uint32_t, uint32_t, uint32_t>;  // rank, slot, peer
 
-  Port& port_locked(uint32_t rank, uint32_t slot);
+  Port& port_locked(uint32_t rank, uint32_t slot) OMPL_REQUIRES(mutex_);
 
   const Hostility hostility_;
   Counts counts_;
   std::vector<Memory> memory_;
   std::vector<int> death_fds_;
-  std::mutex mutex_;  // of the two maps and the deaths; taken before a link's
-  std::vector<bool> dead_;
-  std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<Port>> ports_;
-  std::map<Key, std::unique_ptr<MockLink>> links_;
+  Mutex mutex_;  // taken before a link's
+  std::vector<bool> dead_ OMPL_GUARDED_BY(mutex_);
+  std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<Port>> ports_ OMPL_GUARDED_BY(mutex_);
+  std::map<Key, std::unique_ptr<MockLink>> links_ OMPL_GUARDED_BY(mutex_);
   std::atomic<uint64_t> detains_{0};  // one more than rank << 32 | slot; 0: none
   std::atomic<uint32_t> detained_{0};
 };

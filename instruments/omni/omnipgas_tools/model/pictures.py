@@ -93,5 +93,5 @@ def finish(path: Path, figure: Any, axes: Any, prediction: dict[str, Any]) -> No
     axes.set_title(f"{Path(prediction['input']).name} on {prediction['machine']}, {prediction['model']}", fontsize=10)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=len(PARTS), frameon=False)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=len(PARTS), frameon=False)
     figure.savefig(path, dpi=150)

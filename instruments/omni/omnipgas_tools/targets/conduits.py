@@ -83,8 +83,8 @@ def verbs_growth(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
         one, two = (_rate(bench.build, what, threads, 2)["per_second"] for threads in (1, 2))
         return two / one
 
-    found = in_turn(ROUNDS, {"ompl": lambda: growth("ompl"), "twin": lambda: growth("twin")})
-    yield targets[0].ratio(found["ompl"], found["twin"])
+    found = in_turn(ROUNDS, {"ompl": lambda: growth("ompl"), "baseline": lambda: growth("baseline")})
+    yield targets[0].ratio(found["ompl"], found["baseline"])
 
 
 def verbs_crowd(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:

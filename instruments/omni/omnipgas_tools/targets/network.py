@@ -28,7 +28,7 @@ from omnipgas_tools.targets.target import Target, at_least, at_most
 
 MPIS = ("mpich", "openmpi")
 OFI_TRANSPORTS = ("tcp;ofi_rxm", "net", "net/rdm")
-SMALL, MEDIUM, LONG = 8, 4096, 1 << 20
+SMALL, MEDIUM, LARGE, LONG = 8, 4096, 1 << 16, 1 << 20
 THREADS = (2, 4, 8)
 CORES = 16
 ALL = 8  # threads, of the targets about sharing
@@ -46,8 +46,18 @@ def of_baseline(transport: str, op: str, size: int) -> Ratio:
 def tcp() -> Iterator[Measurement]:
     """Put + flag over the default transport, connections of TCP."""
     both = Contenders(["ompl", "ofi"], ["put"], ["tcp"])
-    target = at_most("put+flag, TCP between namespaces, 1 thread, 8 B, of the twin", 1.1)
+    target = at_most("put+flag, TCP between namespaces, 1 thread, 8 B, of the baseline", 1.1)
     yield cells("pingpong", [both], (1,), (SMALL,), {target: of_baseline("tcp", "put", SMALL)}, hosts=True)
+    both, sizes = Contenders(["ompl"], ["put", "putsignal"], ["tcp"]), (SMALL, MEDIUM, LARGE)
+    for threads in (1, *THREADS):
+        where = f"TCP between namespaces, {threads} thread{'s' if threads > 1 else ''}"
+        judged: dict[Target, Judge] = {
+            at_most(f"put+flag, {where}, {size} B, of put_signal", 1.1): Ratio(
+                ("ompl tcp", "put", threads, size), ("ompl tcp", "putsignal", threads, size)
+            )
+            for size in sizes
+        }
+        yield cells("pingpong", [both], (threads,), sizes, judged, hosts=True)
 
 
 def ofi() -> Iterator[Measurement]:
@@ -60,7 +70,7 @@ def ofi() -> Iterator[Measurement]:
         }
         both = Contenders(["ompl", "ofi"], ["put", "putsignal"], [transport])
         yield cells("pingpong", [both], (1,), (SMALL,), small, hosts=True)
-        stream = at_least(f"stream of 1 MiB, {where}, of the twin's", 0.95)
+        stream = at_least(f"stream of 1 MiB, {where}, of the baseline's", 0.95)
         both = Contenders(["ompl", "ofi"], ["put"], [transport])
         yield cells("flow", [both], (1,), (LONG,), {stream: of_baseline(transport, "put", LONG)}, hosts=True)
     # MPI's put + flag between hosts takes many times as long as its messages.
@@ -87,7 +97,7 @@ def ucx() -> Iterator[Measurement]:
     for transport, where in (("ucx", "TCP between namespaces"), ("ucx-shm", "its shared memory")):
         both = Contenders(["ompl", "ucx"], ["put", "putsignal"], [transport])
         judged: dict[Target, Judge] = {
-            at_most(f"{words}, UCX over {where}, 1 thread, {size} B, of the twin", 1.15): of_baseline(
+            at_most(f"{words}, UCX over {where}, 1 thread, {size} B, of the baseline", 1.15): of_baseline(
                 transport, op, size
             )
             for op, words in (("put", "put+flag"), ("putsignal", "put_signal"))

@@ -25,7 +25,7 @@ def one_thread() -> Iterator[Measurement]:
     """Put + flag, one thread."""
     for sizes, bound in ((SMALL, 1.2), (LARGE, 1.1)):
         judged: dict[Target, Judge] = {
-            at_most(f"put+flag, shm, 1 thread, {size} B, of the twin", bound): of_baseline("put", 1, size)
+            at_most(f"put+flag, shm, 1 thread, {size} B, of the baseline", bound): of_baseline("put", 1, size)
             for size in sizes
         }
         yield cells("pingpong", [PUTS], (1,), sizes, judged)
@@ -38,7 +38,7 @@ def many_threads() -> Iterator[Measurement]:
         judged: dict[Target, Judge] = {}
         for size in SMALL:
             where = f"put+flag, shm, {threads} threads, {size} B"
-            judged[at_most(f"{where}, of the twin", 1.3)] = of_baseline("put", threads, size)
+            judged[at_most(f"{where}, of the baseline", 1.3)] = of_baseline("put", threads, size)
             for op, bound in (("sendrecv", 0.5), ("put", 1.0)):
                 mpis: list[Key] = [(mpi, op, threads, size) for mpi in MPIS]
                 best = RatioToBest(("ompl", "put", threads, size), mpis, "{library}")
@@ -61,7 +61,7 @@ class Spread:
             statistics.median(r.slowest_us / r.fastest_us for r in cell.rounds if r.fastest_us > 0) for cell in both
         )
         bound = max(EVEN, 1.3 * baseline)
-        return at_most(target.name, bound, target.unit).found(mine, f"twin {baseline:.2f}")
+        return at_most(target.name, bound, target.unit).found(mine, f"baseline {baseline:.2f}")
 
 
 def growth(outcome: Outcome, target: Target) -> Target:
@@ -82,8 +82,8 @@ def rate() -> Iterator[Measurement]:
     """Messages per second at a sleeping target."""
     where = "rate at a sleeping target"
     judged: dict[Target, Judge] = {
-        at_least(f"{where}, 8 B put + flag, 1 thread, of the twin", 0.8): of_baseline("put", 1, 8),
-        at_least(f"{where}, growth from 1 to 2 threads, of the twin's", 0.9): growth,
-        at_least("rate of 8 B puts alone, 1 thread, of the checked twin", 0.5): of_baseline("putonly", 1, 8),
+        at_least(f"{where}, 8 B put + flag, 1 thread, of the baseline", 0.8): of_baseline("put", 1, 8),
+        at_least(f"{where}, growth from 1 to 2 threads, of the baseline's", 0.9): growth,
+        at_least("rate of 8 B puts alone, 1 thread, of the checked baseline", 0.5): of_baseline("putonly", 1, 8),
     }
     yield cells("rate", [Contenders(PAIR, ("put", "putonly"))], (1, 2), (8,), judged)

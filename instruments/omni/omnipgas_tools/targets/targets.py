@@ -55,7 +55,7 @@ GROUPS: dict[str, Sequence[Measurement]] = {
     "ranking": [Measurement(comparison.ranking,
         at_most("pairs of libraries that two runs rank the other way round", 0))],
     "operations": [Measurement(layer.operations,
-        at_least("nonblocking puts, shm, 64 of 1 KiB at once, rate of the twin's", 0.9),
+        at_least("nonblocking puts, shm, 64 of 1 KiB at once, rate of the baseline's", 0.9),
         at_most("strided put, shm, a column of 1,000 x 8 B, of a loop by hand", 1.3),
         at_most("fetch-add of 64 bits, shm, of the checked atomic", 1.3))],
     "bindings": [Measurement(layer.bindings,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * threads COUNT MESSAGES: threads of two ranks that exchange messages, each with its twin; some complete requests
+ * threads COUNT MESSAGES: threads of two ranks that exchange messages, each with its counterpart; some complete requests
  * that other threads posted. */
 #include <pthread.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 // Rates of 8-byte put + flag over the stand-in device, which completes at once and delivers nothing meanwhile:
 //   ompl_verbs_rate ompl THREADS SLOTS MILLISECONDS   threads of one rank, on a pool of so many endpoints
 //   ompl_verbs_rate claims THREADS SLOTS MILLISECONDS the same, counting claims that failed
-//   ompl_verbs_rate twin THREADS - MILLISECONDS       bare queue pairs, one per thread: write with immediate, and polls
+//   ompl_verbs_rate baseline THREADS - MILLISECONDS       bare queue pairs, one per thread: write with immediate, and polls
 // prints one line of JSON (omni figures).
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -136,7 +136,7 @@ struct Bare {
   static constexpr uint32_t kDepth = 128;
 };
 
-std::vector<Done> run_twin(const Task& task) {
+std::vector<Done> run_baseline(const Task& task) {
   std::vector<Done> done(task.threads);
   Library library;
   if (library.load() != 0) std::abort();
@@ -162,15 +162,16 @@ std::vector<Done> run_twin(const Task& task) {
 
 int main(int argc, char** argv) {
   const std::string_view what = argc == 5 ? argv[1] : "";
-  if (what != "ompl" && what != "claims" && what != "twin") {
-    fmt::print(stderr, "usage: ompl_verbs_rate ompl|claims|twin THREADS SLOTS MILLISECONDS\n");
+  if (what != "ompl" && what != "claims" && what != "baseline") {
+    fmt::print(stderr, "usage: ompl_verbs_rate ompl|claims|baseline THREADS SLOTS MILLISECONDS\n");
     return 2;
   }
   const Task task{.threads = std::max(1U, static_cast<unsigned>(std::atoi(argv[2]))),
                   .slots = std::max(1U, static_cast<unsigned>(std::atoi(argv[3]))),
                   .time = std::chrono::milliseconds(std::atoi(argv[4]))};
   ompl::log::set_level(ompl::log::Level::error);
-  const std::vector<Done> done = what == "twin" ? run_twin(task) : run_ompl(task, what == "claims");
+  const std::vector<Done> done =
+      what == "baseline" ? run_baseline(task) : run_ompl(task, what == "claims");
   uint64_t messages = 0, retries = 0, least = UINT64_MAX;
   for (const Done& thread : done) {
     messages += thread.messages;
