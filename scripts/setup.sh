@@ -22,7 +22,7 @@ to_check=(mpich libmpich-dev openmpi-bin libopenmpi-dev libarmci-mpi-dev clang c
   codespell spin valgrind iproute2 nftables munge slurmctld slurmd slurm-client man-db mandoc abigail-tools python3-sphinx
   python3-myst-parser furo qemu-system-x86 busybox-static kmod cpio rdma-core ibverbs-providers
   ibverbs-utils perftest chromium binutils otf2-tools)
-to_package=(build-essential debhelper dpkg-dev lintian dh-python python3-setuptools python3-typer python3-rich python3-numpy
+to_package=(build-essential debhelper dpkg-dev lintian dh-python python3-setuptools python3-typer python3-rich python3-numpy python3-fastjsonschema
   python3-matplotlib python3-sphinx python3-myst-parser furo)
 
 to_figures=(libpetsc-real-dev libhypre-dev)

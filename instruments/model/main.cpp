@@ -184,6 +184,15 @@ int whatif(const Request& request) {
 }
 
 // What both commands take.
+// nan passes every comparison of CLI11's ranges.
+const CLI::Validator kFinite(
+    [](std::string& text) {
+      double value = 0;
+      const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value);
+      return good ? std::string() : text + " is no finite number";
+    },
+    "");
+
 void declare_common(CLI::App* command, Request& request) {
   command
       ->add_option(
@@ -223,11 +232,11 @@ void declare(CLI::App& app, Request& request) {
                       "of it at most, of each rank its first ones; 2000000");
   predict->add_flag("--no-sensitivity", request.no_sensitivity, "no critical path and no derivatives");
   predict->add_option("--compute-scale", request.compute_scale, "factor of all computation; 1")
-      ->check(CLI::NonNegativeNumber);
+      ->check(kFinite & CLI::NonNegativeNumber);
   predict
       ->add_option("--noise", request.options.noise,
                    "computation takes longer by this part on average; 0")
-      ->check(CLI::NonNegativeNumber);
+      ->check(kFinite & CLI::NonNegativeNumber);
   predict->add_option("--seed", request.options.seed, "of the noise; 1");
   CLI::App* const goal = app.add_subcommand("goal", "write a trace as a GOAL schedule");
   goal->add_option("input", request.input, "folder of a trace, OTF2 archive, or a pattern")->required();

@@ -4,7 +4,7 @@
 # every test of the file was skipped. OMNI_BUILD_DIR is where its folders stand, until it ends.
 python=$1
 test=$2
-for module in pytest typer rich numpy matplotlib jsonschema; do
+for module in pytest typer rich numpy matplotlib fastjsonschema jsonschema; do
   if ! "$python" -c "import $module" 2>/dev/null; then
     echo "skipped: $python has no $module; scripts/setup.sh check brings it"
     exit 77

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <map>
+#include <string>
 
 #include "omnipgas/ompl.h"
 
@@ -13,6 +15,15 @@ namespace {
 
 constexpr uint32_t kMostRanks = 4096;  // each takes three descriptors and a process
 constexpr int kUsageError = 2;
+
+// nan passes every comparison of CLI11's ranges.
+const CLI::Validator kFinite(
+    [](std::string& text) {
+      double value = 0;
+      const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value);
+      return good ? std::string() : text + " is no finite number";
+    },
+    "");
 
 constexpr const char* kFooter =
     "Exit code: 0 if every rank exits with 0; else that of the first rank that fails, 128 + N if "
@@ -66,12 +77,12 @@ std::optional<int> parse_options(int argc, char** argv, Options* out) {
   app.add_flag("--keep-going", options.keep_going,
                "When a rank dies, let the others go on (their calls return OMPL_ERR_PEER)");
   app.add_option("--timeout", timeout, "End the job after this many seconds")
-      ->check(CLI::Range(0.001, 1e9))
+      ->check(kFinite & CLI::Range(0.001, 1e9))
       ->option_text("SECONDS");
   app.add_option("--grace", grace,
                  "Kill ranks that are still there this many seconds after SIGINT, SIGTERM or SIGHUP\n"
                  "was passed on (default: 3)")
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(kFinite & CLI::Range(0.0, 1e9))
       ->option_text("SECONDS");
   app.add_option("--bind", options.bind,
                  "How to share out the cores: an equal share of whole cores for each rank\n"

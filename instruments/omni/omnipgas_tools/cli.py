@@ -4,6 +4,8 @@
 import os
 import signal
 import sys
+import unicodedata
+from collections.abc import Sequence
 from importlib import import_module
 
 import typer
@@ -45,10 +47,18 @@ def options(version: bool = VERSION) -> None:
 def main() -> None:
     """Entry point. SIGTERM is taken as Ctrl-C: what was started is ended, what was measured is kept."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    refuse_control_characters(sys.argv[1:])
     try:
         app()
     finally:
         silence_broken_pipe()
+
+
+def refuse_control_characters(arguments: Sequence[str]) -> None:
+    """Names of files and libraries are printed, and a terminal obeys such characters. Ends the program."""
+    for given in arguments:
+        if any(unicodedata.category(character) == "Cc" and character not in "\t\n" for character in given):
+            sys.exit(f"omni: the argument {given!a} has control characters; rename the file")
 
 
 def silence_broken_pipe() -> None:

@@ -124,8 +124,8 @@ def refuse(why: object) -> typer.Exit:
 
 def fail(why: object, cause: BaseException | None = None) -> NoReturn:
     """Ends a command of omni model, or a study."""
-    console = Console(stderr=True, highlight=False)
-    console.print(f"error: {why}", style="red", soft_wrap=True, markup=False)
+    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    console.print(f"error: {why}", style="red", soft_wrap=True)
     raise typer.Exit(1) from cause
 
 
@@ -146,12 +146,12 @@ def failing(*errors: type[Exception]) -> Iterator[None]:
 
 def console_beside(json: str | None) -> Console:
     """For the report; the result file may want standard output."""
-    return _wide(Console(stderr=json == "-"))
+    return _wide(Console(stderr=json == "-", markup=False, emoji=False))
 
 
 def progress_console() -> Console:
     """For what a long command does meanwhile, and for its errors: standard error."""
-    return _wide(Console(stderr=True, highlight=False))
+    return _wide(Console(stderr=True, highlight=False, markup=False, emoji=False))
 
 
 def _wide(console: Console) -> Console:

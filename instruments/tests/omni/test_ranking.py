@@ -26,8 +26,12 @@ def row(library: str, low: float, high: float, size: int = 8, bench: str = "ping
     """A made result with that interval."""
     middle = (low + high) / 2
     interval = {"median": middle, "low": low, "high": high, "rounds": 30}
-    figure = {"bandwidth_MBps": threads * size / middle} if bench == "pingpong" else {"rate_Mps": middle}
-    return results.empty(bench, library, "put", threads, size) | {"interval": interval} | figure
+    figure: Result = {"rate_Mps": middle}
+    if bench == "pingpong":
+        names = ("p50", "p90", "p99", "mean", "min", "max", "fastest_thread_mean", "slowest_thread_mean")
+        figure = {"bandwidth_MBps": threads * size / middle, "latency_us": dict.fromkeys(names, middle) | {"count": 9}}
+    made = results.empty(bench, library, "put", threads, size)
+    return made | {"version": "1", "transport": "made", "interval": interval} | figure
 
 
 def test_those_whose_intervals_overlap_share_a_rank() -> None:

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 import typer
 from omnipgas_tools import files
-from omnipgas_tools.measure import resuming
+from omnipgas_tools.measure import results, resuming
 
 from .common import SCHEMA, contender, omni
 from .test_cli import mocks
@@ -46,15 +46,20 @@ LIMITS = {"rounds": 6, "starts": 3}
 
 def written(folder: Path, starts: int = 3) -> str:
     """A result file of two libraries; at 32 B one of them was measured in so many starts."""
-    failed = {"status": "hung"}
+    interval = {"median": 2.0, "low": 1.0, "high": 3.0, "rounds": 6}
+    latency = dict.fromkeys(
+        ("p50", "p90", "p99", "mean", "min", "max", "fastest_thread_mean", "slowest_thread_mean"), 2.0
+    )
+    good = {"version": "1", "transport": "made", "latency_us": latency | {"count": 9}, "bandwidth_MBps": 1.0}
+    failed = {"status": "hung", "reason": "no answer"}
     rows = [
-        {"bench": "pingpong", "library": library, "op": "put", "threads": 1, "size": size, **found}
+        results.empty("pingpong", library, "put", 1, size) | found
         for size, count in ((16, 3), (32, starts))
-        for library, found in (("a", {"status": "ok", "interval": {"starts": count}}), ("b", failed))
+        for library, found in (("a", good | {"interval": interval | {"starts": count}}), ("b", failed))
     ]
     file = folder / "r.json"
     command = {"limits": LIMITS, "interrupted": starts < 3, "libraries": {}}
-    file.write_text(json.dumps({"schema": "omnipgas-bench-1", "command": command, "results": rows}))
+    file.write_text(json.dumps(results.document(results.machine(), command, rows)))
     return str(file)
 
 
@@ -75,7 +80,7 @@ def test_a_compressed_file_is_one_too_and_a_damaged_one_is_refused(tmp_path: Pat
     assert resuming.kept(str(packed), "pingpong", LIMITS) == resuming.kept(plain, "pingpong", LIMITS)
     for damaged in (packed.read_bytes()[:-9], b"no such thing"):
         packed.write_bytes(damaged)
-        with pytest.raises(typer.BadParameter, match="is no result file"):
+        with pytest.raises(typer.BadParameter, match="no result file"):
             resuming.kept(str(packed), "pingpong", LIMITS)
 
 
@@ -85,7 +90,7 @@ def test_a_file_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     for path, bench, limits, complaint in (
         (file, "pingpong", {**LIMITS, "rounds": 3}, "other limits"),
         (file, "rate", LIMITS, "of another command than rate"),
-        (str(other), "rate", LIMITS, "is no result file"),
+        (str(other), "rate", LIMITS, "no result file"),
         (None, "rate", LIMITS, "needs --json FILE"),
         ("-", "rate", LIMITS, "needs --json FILE"),
     ):

@@ -26,6 +26,8 @@ class Options(unittest.TestCase):
             (["-n", "2", "--env", "NOVALUE", "true"], "NOVALUE"),
             (["-n", "2", "--bind", "socket", "true"], "socket"),
             (["-n", "2", "--timeout", "-1", "true"], "--timeout"),
+            (["-n", "2", "--timeout", "nan", "true"], "no finite number"),
+            (["-n", "2", "--grace", "inf", "true"], "no finite number"),
             (["-n", "2", "--wdir", "/no/such/directory", "true"], "/no/such/directory"),
         ):
             with self.subTest(arguments):

@@ -41,7 +41,7 @@ def command(
     if beside and not given:
         raise typer.BadParameter("needs --from, the files of the first run", param_hint="--beside")
     runs = [comparison.side(files) for files in (given, beside) if files]
-    console = Console(stderr=True)
+    console = Console(stderr=True, markup=False, emoji=False)
     build = catalog.build_dir()
     found: list[Target] = []
     interrupted = False

@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 import typer
 
-from omnipgas_tools import options
+from omnipgas_tools import files, options
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.model.study import read_pair
 from omnipgas_tools.study import tables
@@ -107,16 +107,16 @@ def halo(
     console = options.progress_console()
     try:
         given = dict(read_pair(text) for text in params)
-        files = parameters(plan, given, out, quick) if "modelled" in chosen else {}
-        store = Store(out, plan, files, resume)
-        Study(plan, files, store, console).run(chosen)
+        fitted = parameters(plan, given, out, quick) if "modelled" in chosen else {}
+        store = Store(out, plan, fitted, resume)
+        Study(plan, fitted, store, console).run(chosen)
     except FAILURES as error:
         options.fail(error, error)
     except KeyboardInterrupt as stop:
         console.print(f"Interrupted; --resume goes on with {out}.")
         raise typer.Exit(options.INTERRUPTED) from stop
     text = tables.text(store.content)
-    out.with_suffix(".md").write_text(text)
+    files.write(out.with_suffix(".md"), text)
     typer.echo(text)
     from omnipgas_tools.study import plot
 

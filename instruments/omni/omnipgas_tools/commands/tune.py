@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from omnipgas_tools import files
+from omnipgas_tools.documents import DocumentError
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import results
 from omnipgas_tools.model.fit.measurements import DataError
@@ -107,9 +108,7 @@ def advise(files: list[Path] = FILES, json: Optional[str] = JSON) -> None:
     check_writable(json, "--json")
     try:
         found = advice.advise(row for path in files for row in _rows_of(path))
-    except OSError as error:
-        raise typer.BadParameter(f"{error.filename}: {error.strerror}", param_hint="FILE") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (DocumentError, ValueError, KeyError) as error:
         raise typer.BadParameter(f"no result files of omni overlap: {error}", param_hint="FILE") from error
     if not found:
         raise typer.BadParameter(
@@ -159,7 +158,7 @@ def clear(table: Optional[Path] = TABLE) -> None:
 def export(out: str = COPY, table: Optional[Path] = TABLE) -> None:
     """Write the table to a file, for a machine of the same make: there OMPL_TUNER_TABLE names it."""
     with refusing(TableError, writing=out):
-        _write(out, tables.load(tables.place(table)).text)
+        _write(out, json_.dumps(tables.load(tables.place(table)).whole, indent=1) + "\n")
 
 
 @app.command()
@@ -189,11 +188,8 @@ def _replays(found: list[Replayed]) -> Table:
 
 
 def _rows_of(path: Path) -> list[results.Result]:
-    """Of a result file; raises OSError, ValueError, KeyError or TypeError."""
-    content = json_.loads(path.read_text())
-    if content["schema"] != results.SCHEMA:
-        raise ValueError(f"{path} is of another kind, {content['schema']}")
-    rows: list[results.Result] = content["results"]
+    """Of a result file; raises DocumentError."""
+    rows: list[results.Result] = results.read(path)["results"]
     return rows
 
 

@@ -92,7 +92,7 @@ def measure_endpoints(request: Request, sizes: list[int], session: Session) -> t
         try:
             costs[found.name] = endpoints.peer_cost(build, found)
         except (catalog.MissingError, WorkerError, OSError) as error:
-            session.console.print(f"memory per peer of {found.name}: {error}", style="yellow", markup=False)
+            session.console.print(f"memory per peer of {found.name}: {error}", style="yellow")
     rows = endpoints.rows(outcomes, costs) + rows
     endpoints.show(session.console, rows, request.hosts)
     started = {name: how for outcome in outcomes for name, how in outcome.started.items()}

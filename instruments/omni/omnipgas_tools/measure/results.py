@@ -13,13 +13,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from omnipgas_tools import files
+from omnipgas_tools import documents, files
 from omnipgas_tools.libraries.catalog import RANKS, cores
 from omnipgas_tools.measure import stats
 from omnipgas_tools.measure.runner import Cell
 from omnipgas_tools.measure.worker import Round
 
 SCHEMA = "omnipgas-bench-1"
+SCHEMA_FILE = Path(__file__).with_name("result.schema.json")
 # Of every row, in this order.
 FIELDS = (
     "bench", "library", "version", "transport", "op", "ranks", "threads", "endpoints", "size", "latency_us",
@@ -129,6 +130,11 @@ def document(measured_on: dict[str, Any], command: dict[str, Any], results: list
         "command": {"argv": sys.argv, **command},
         "results": results,
     }
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A result file. Raises DocumentError."""
+    return documents.read(path, SCHEMA_FILE)
 
 
 def write(path: str, content: dict[str, Any]) -> None:

@@ -5,7 +5,6 @@ Libraries are comparable only within a round, and all rounds of a thread count a
 are kept as a whole or not at all, and only if all starts of the jobs that they need were made.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,8 +12,9 @@ from typing import Any
 
 import typer
 
-from omnipgas_tools import files
-from omnipgas_tools.measure.results import SCHEMA, Result
+from omnipgas_tools.documents import DocumentError
+from omnipgas_tools.measure import results
+from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.runner import Contender
 
 
@@ -46,13 +46,11 @@ def kept(path: str | None, bench: str, limits: dict[str, Any]) -> Kept:
     if not file.exists():
         return Kept()
     try:
-        content = json.loads(files.read(file))
-        if content["schema"] != SCHEMA:
-            raise ValueError(f"schema {content['schema']}")
-        rows = [row for row in content["results"] if row["threads"] is not None]
-        command = content["command"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise typer.BadParameter(f"{file} is no result file: {error}", param_hint="--resume") from error
+        content = results.read(file)
+    except DocumentError as error:
+        raise typer.BadParameter(f"no result file: {error}", param_hint="--resume") from error
+    rows = [row for row in content["results"] if row["threads"] is not None]
+    command = content["command"]
     if any(row["bench"] != bench for row in rows):
         raise typer.BadParameter(f"{file} is of another command than {bench}", param_hint="--resume")
     if command["limits"] != limits:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from omnipgas_tools import files
 from omnipgas_tools.model import program, sites, traces
 
 SHOWN = ("peer", "tag", "bytes", "comm", "request", "ids", "sent", "received", "matches", "words", "flags")
@@ -15,13 +16,13 @@ SHOWN = ("peer", "tag", "bytes", "comm", "request", "ids", "sent", "received", "
 
 def write_chrome(out: Path, place: Path) -> None:
     """A process for each rank, a complete event for each call, as the trace is read."""
-    with out.open("w") as file:
-        file.write('{"displayTimeUnit": "ns", "traceEvents": [')
+    with files.replacing(out) as file:
+        file.write(b'{"displayTimeUnit": "ns", "traceEvents": [')
         separator = "\n"
         for event in chrome_events(place):
-            file.write(separator + json.dumps(event))
+            file.write((separator + json.dumps(event)).encode())
             separator = ",\n"
-        file.write("\n]}\n")
+        file.write(b"\n]}\n")
 
 
 def chrome_events(place: Path) -> Iterator[dict[str, Any]]:

@@ -48,4 +48,4 @@ def replay_options(
 
 def answers(json: str | None) -> Console:
     """For what a command found; the result file may want standard output."""
-    return Console(stderr=json == "-", highlight=False)
+    return Console(stderr=json == "-", highlight=False, markup=False, emoji=False)

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from omnipgas_tools.model.timelines import PARTS, Timeline, lanes
+from omnipgas_tools.report.picture import save
 
 COLORS = {"compute": "#2c6cab", "overhead": "#7fbfea", "send_wait": "#eda20c", "recv_wait": "#c9481d"}
 WIDTH = 9.0  # inches
@@ -94,4 +95,4 @@ def finish(path: Path, figure: Any, axes: Any, prediction: dict[str, Any]) -> No
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=len(PARTS), frameon=False)
-    figure.savefig(path, dpi=150)
+    save(figure, path, 150)

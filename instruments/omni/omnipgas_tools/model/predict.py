@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from omnipgas_tools.model import program
 from omnipgas_tools.report.terminal import table_of
@@ -29,9 +30,9 @@ def run(trace: str, params: str, model: str, options: list[str]) -> dict[str, An
 def show(console: Console, result: dict[str, Any]) -> None:
     """The result as tables."""
     console.print(
-        f"{result['input']} on {result['machine']} under {result['model']}: "
-        f"[bold]{seconds(result['predicted_seconds'])}[/bold], {result['messages']} messages, "
-        f"{result['rendezvous']} of them synchronized"
+        f"{result['input']} on {result['machine']} under {result['model']}:",
+        Text(seconds(result["predicted_seconds"]) + ",", "bold"),
+        f"{result['messages']} messages, {result['rendezvous']} of them synchronized",
     )
     for what, rows in (("rank", list(enumerate(result["per_rank"]))), ("thread", threads(result))):
         if rows:
@@ -45,7 +46,7 @@ def show(console: Console, result: dict[str, Any]) -> None:
     if "sensitivity" in result:
         console.print(sensitivities(result))
     for line in warnings(result):
-        console.print(f"warning: {line}", style="yellow", soft_wrap=True, markup=False)
+        console.print(f"warning: {line}", style="yellow", soft_wrap=True)
     console.print(f"read in {seconds(result['read_seconds'])}, replayed in {seconds(result['replay_seconds'])}")
 
 

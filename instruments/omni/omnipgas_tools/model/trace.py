@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from omnipgas_tools import files
 from omnipgas_tools.model import traces
 from omnipgas_tools.model.build_tracers import Tracer
 from omnipgas_tools.model.traces import Summary, TraceError
@@ -124,4 +125,4 @@ def write_description(out: Path, command: list[str], tracer: Tracer, status: int
         "hosts": list(dict.fromkeys(one.host for one in ranks)),
         "clock": ranks[0].clock if ranks else None,
     }
-    (out / "trace.json").write_text(json.dumps(text, indent=2) + "\n")
+    files.write(out / "trace.json", json.dumps(text, indent=2) + "\n")

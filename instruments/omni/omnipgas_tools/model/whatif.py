@@ -180,7 +180,7 @@ def show(console: Console, answer: dict[str, Any], ranked: bool) -> None:
     """The answer as a table; one that is ranked without what changes next to nothing."""
     base = answer["base"]
     what = "the marked part" if "region_seconds" in base else "the whole program"
-    console.print(f"{answer['input']} on {answer['machine']} under {answer['model']}, {what}:", markup=False)
+    console.print(f"{answer['input']} on {answer['machine']} under {answer['model']}, {what}:")
     table = table_of("+change", ">time", ">saves", ">%", ">rendezvous", ">send wait", ">recv wait", left=1)
     table.add_row(*cells(base | {"name": "none"}, base["time_seconds"]))
     rows = [row for row in answer["changes"] if not ranked or matters(row, base["time_seconds"])]

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.overlap.plan import MODES, PAPER, SMALL
+from omnipgas_tools.report.picture import save
 from omnipgas_tools.report.plots import PANEL, sizes_below
 
 KINDS = {
@@ -102,5 +103,5 @@ def _save(figure: Any, legend: Axes, path: Path, rows: Sequence[Result]) -> Path
     figure.legend(handles, labels, loc="lower center", ncols=len(MODES), fontsize=8)
     figure.tight_layout(rect=(0, 0.06, 1, 1))
     with matplotlib.rc_context({"svg.fonttype": "none"}):  # texts that can be searched
-        figure.savefig(path)
+        save(figure, path)
     return path

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Result files of omni pingpong, rate and memory as one page without a network, and as a table (CSV)."""
+"""results.Result files of omni pingpong, rate and memory as one page without a network, and as a table (CSV)."""
 
 import csv
+import io
 import json
 import re
 import shlex
@@ -12,7 +13,8 @@ from typing import Any
 import typer
 
 from omnipgas_tools import __version__, files
-from omnipgas_tools.measure.results import SCHEMA, Result
+from omnipgas_tools.documents import DocumentError
+from omnipgas_tools.measure import results
 from omnipgas_tools.report import web_page
 
 WEB = web_page.WEB
@@ -55,17 +57,13 @@ def identity(machine: dict[str, Any]) -> str:
 def read(path: Path) -> dict[str, Any]:
     """A result file; ends the command if it is none, or of a bench that the page does not show."""
     try:
-        content: dict[str, Any] = json.loads(files.read(path))
-        schema, rows = content["schema"], content["results"]
-        benches = {row["bench"] for row in rows}
-    except OSError as error:
-        raise typer.BadParameter(f"{path}: {error.strerror}", param_hint="FILE") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise typer.BadParameter(f"{path} is no result file of omni", param_hint="FILE") from error
-    if schema != SCHEMA or not benches <= set(BENCHES):
+        content = results.read(path)
+    except DocumentError as error:
+        raise typer.BadParameter(f"no result file of omni: {error}", param_hint="FILE") from error
+    rows = content["results"]
+    if not (benches := {row["bench"] for row in rows}) <= set(BENCHES):
         raise typer.BadParameter(
-            f"{path} has {schema} of {', '.join(sorted(benches))}; the page shows {SCHEMA} of {', '.join(BENCHES)}",
-            param_hint="FILE",
+            f"{path} is of {', '.join(sorted(benches))}; the page shows {', '.join(BENCHES)}", param_hint="FILE"
         )
     if not any(row["status"] == "ok" for row in rows):
         raise typer.BadParameter(f"nothing was measured in {path}", param_hint="FILE")
@@ -77,7 +75,7 @@ def libraries(content: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, how in content["command"]["libraries"].items():
         library = name.rpartition(", ")[0]
-        settings = [f"{s['variable']}={how['environment'][s['variable']]}" for s in how["settings"]]
+        settings = [f"{s['variable']}={how['environment'].get(s['variable'], '')}" for s in how["settings"]]
         own = {"details": how["details"], "settings": list(dict.fromkeys(settings)), "caveats": how.get("caveats", [])}
         found.setdefault(library, own)
     return found
@@ -95,14 +93,15 @@ def write_csv(path: Path, sides: list[dict[str, Any]]) -> None:
     """Writes all results, a row each."""
     latency = [f"latency_us_{name}" for name in LATENCY]
     interval = [f"interval_{name}" for name in INTERVAL]
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["file", *PLAIN, *latency, *interval])
-        for one in sides:
-            writer.writerows([one["name"], *record(row)] for row in one["results"])
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(["file", *PLAIN, *latency, *interval])
+    for one in sides:
+        writer.writerows([one["name"], *record(row)] for row in one["results"])
+    files.write(path, text.getvalue())
 
 
-def record(row: Result) -> list[Any]:
+def record(row: results.Result) -> list[Any]:
     """A result as the table has it; what is missing is empty."""
     plain = [row.get(name) for name in PLAIN]
     latency = [(row["latency_us"] or {}).get(name) for name in LATENCY]

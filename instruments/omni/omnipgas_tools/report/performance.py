@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from omnipgas_tools import files
 from omnipgas_tools.measure.results import machine_text
 
 HEAD = """# Performance
@@ -57,9 +58,9 @@ def publish(result: Path, docs: Path, order: list[str]) -> None:
     groups = json.loads(published.read_text())["groups"] if published.exists() else {}
     groups |= measured["groups"]
     groups = {name: groups[name] for name in order if name in groups}
-    published.write_text(json.dumps(measured | {"groups": groups}, indent=0) + "\n")
+    files.write(published, json.dumps(measured | {"groups": groups}, indent=0) + "\n")
     said = one_folder_up(notes.read_text(), folder.name) if notes.exists() else ""
-    (docs / "performance.md").write_text(page(groups, said))
+    files.write(docs / "performance.md", page(groups, said))
     table = result.parent / "coverage.md"
     if "coverage" in measured["groups"] and table.exists():
-        (folder / "coverage.md").write_text(table.read_text())
+        files.write(folder / "coverage.md", table.read_text())

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from omnipgas_tools.measure.results import Result
+from omnipgas_tools.report.picture import save
 from omnipgas_tools.report.terminal import size_text
 
 STYLES = {"put": "-", "putsignal": "-.", "putonly": ":", "sendrecv": "--"}
@@ -44,7 +45,7 @@ def plot(path: Path, bench: str, results: list[Result], percentiles: bool = Fals
     handles, labels = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncols=across, fontsize=8)
     figure.tight_layout(rect=(0, foot / height, 1, 1))
-    figure.savefig(path, dpi=130)
+    save(figure, path)
 
 
 def endpoints(path: Path, results: list[Result]) -> None:
@@ -77,7 +78,7 @@ def endpoints(path: Path, results: list[Result]) -> None:
     foot = 0.5 / (height + 0.6)
     figure.legend(handles, labels, loc="lower center", ncols=4, fontsize=8, title="dashed: the best MPI")
     figure.tight_layout(rect=(0, foot, 1, 1))
-    figure.savefig(path, dpi=130)
+    save(figure, path)
 
 
 def _of_pool(row: Result) -> str:
@@ -103,7 +104,7 @@ def halo(path: Path, results: list[Result]) -> None:
     axis.invert_yaxis()
     axis.set_xlabel("exchange on the slowest rank [us], median and 95 % interval")
     axis.grid(alpha=0.3, axis="x")
-    figure.savefig(path, dpi=130)
+    save(figure, path)
 
 
 def residuals(path: Path, result: dict[str, Any]) -> None:
@@ -115,7 +116,7 @@ def residuals(path: Path, result: dict[str, Any]) -> None:
     axis.set_xlabel("iteration")
     axis.set_ylabel("|r| / |b|")
     axis.set_title(f"{result['matrix']}, {result['precond']}")
-    figure.savefig(path, dpi=130)
+    save(figure, path)
 
 
 def _series(results: list[Result]) -> dict[tuple[str, str], list[Result]]:

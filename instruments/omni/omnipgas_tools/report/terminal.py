@@ -79,7 +79,7 @@ def problems(console: Console, rows: Iterable[Result], name: str = "{library}") 
     """What went wrong and why, each once; `name`: what a row is called by."""
     said = (f"{name.format_map(row)} {row['status']}: {row['reason']}" for row in rows if row["status"] != "ok")
     for line in dict.fromkeys(said):
-        console.print(line, style="yellow", markup=False)
+        console.print(line, style="yellow")
 
 
 def show(console: Console, bench: str, outcome: Outcome, results: list[Result]) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from omnipgas_tools import files
+
 WEB = Path(__file__).parent / "web"
 
 
@@ -23,7 +25,7 @@ def write(
         "data": json.dumps(data).replace("<", "\\u003c"),  # no end of the element in it
         "script": "\n".join(one.read_text() for one in (WEB / "element.js", *scripts)),
     }
-    path.write_text(_filled((WEB / "shell.html").read_text(), shell))
+    files.write(path, _filled((WEB / "shell.html").read_text(), shell))
 
 
 def _filled(template: str, parts: Mapping[str, str]) -> str:

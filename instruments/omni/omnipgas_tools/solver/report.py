@@ -19,7 +19,7 @@ SHOWN = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)  # iterations 
 
 def run(jobs: Sequence[Sequence[str]], where: Where, json: str | None, plot: Path | None = None) -> int:
     """Starts a job, or one for each of several solvers, shows and writes what they found; the exit status."""
-    console = Console(stderr=json == "-")
+    console = Console(stderr=json == "-", markup=False, emoji=False)
     found, code = results_of(jobs, where, console)
     if len(found) < len(jobs):
         return code

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from omnipgas_tools.report.picture import save
 from omnipgas_tools.study import tables
 from omnipgas_tools.study.plan import BASE, PARTITIONS, SERIES, WORKS
 from omnipgas_tools.study.tables import Found
@@ -29,7 +30,7 @@ def plot(path: Path, found: Found) -> None:
         if axis.get_legend_handles_labels()[0]:
             axis.legend(fontsize=8)
     figure.suptitle(f"Halo exchange of {found['plan']['matrix'].partition('=')[2]}")
-    figure.savefig(path, dpi=130)
+    save(figure, path)
 
 
 def _ratios(axis: Axes, found: Found, work: str) -> None:

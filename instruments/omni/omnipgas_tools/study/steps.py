@@ -63,7 +63,7 @@ class Study:
         """Over shared memory, by more ranks than cores; between two hosts at each rate."""
         why = network.why_no_hosts() if self.plan.rates else ""
         if why:
-            self.console.print(f"no exchanges between hosts: {why}", style="yellow", markup=False)
+            self.console.print(f"no exchanges between hosts: {why}", style="yellow")
         for cost in self.costs:
             pattern = partition.pattern(cost)
             if cost["parts"] in self.plan.exchanging:
@@ -106,7 +106,7 @@ class Study:
         """One of the store, with a line when it is made."""
 
         def now() -> Any:
-            self.console.print(f"{section}: {name}", markup=False)
+            self.console.print(f"{section}: {name}")
             return make()
 
         return self.store.step(section, name, now)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from omnipgas_tools import files
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure.rounds import Progress
 from omnipgas_tools.model import examples, study, timer
@@ -164,8 +165,8 @@ def eliminated(plan: study.Plan, title: str, bench: Bench, _: Sequence[Target]) 
     if catalog.cores() < plan.ranks:
         raise NotMeasuredError(f"needs {plan.ranks} cores, {catalog.cores()} here")
     params = {mpi: str(parameters_of(bench.build, mpi)) for mpi in MPIS}
-    found = study.run(plan, params, Console(stderr=True, highlight=False))
+    found = study.run(plan, params, Console(stderr=True, highlight=False, markup=False, emoji=False))
     results = bench.build / "results"
-    (results / f"gauss-{plan.ranks}.json").write_text(json.dumps(found, indent=1) + "\n")
-    (results / f"gauss-{plan.ranks}.md").write_text(study.tables(found))
+    files.write(results / f"gauss-{plan.ranks}.json", json.dumps(found, indent=1) + "\n")
+    files.write(results / f"gauss-{plan.ranks}.md", study.tables(found))
     return study.figures(found, title)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from omnipgas_tools import CHECKOUT
+from omnipgas_tools import CHECKOUT, files
 from omnipgas_tools.measure.stats import Interval
 from omnipgas_tools.targets import callgrind
 from omnipgas_tools.targets import coverage as counted
@@ -123,7 +123,7 @@ def coverage(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
     """Functions of the headers over every conduit, and lines of src/ that the tests run."""
     found = counted.measure(CHECKOUT, lambda what: print(what, flush=True))
     (bench.build / "results").mkdir(exist_ok=True)
-    (bench.build / "results" / "coverage.md").write_text(found.page())
+    files.write(bench.build / "results" / "coverage.md", found.page())
     empty = found.empty_cells()
     over = f"{len(found.functions)} functions, conduits {', '.join(found.ran)}"
     where = ", ".join(f"{function} over {conduit}" for function, conduit in empty[:5])

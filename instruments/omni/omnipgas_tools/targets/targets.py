@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from omnipgas_tools import files
 from omnipgas_tools.measure import results
 from omnipgas_tools.targets import (
     accuracy,
@@ -114,5 +115,5 @@ def write(folder: Path, groups: Mapping[str, Group]) -> Path:
     """Stores the result file: per group the machine, the targets, and every cell behind them."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "figures.json"
-    path.write_text(json.dumps({"schema": SCHEMA, "groups": dict(groups)}, indent=1) + "\n")
+    files.write(path, json.dumps({"schema": SCHEMA, "groups": dict(groups)}, indent=1) + "\n")
     return path

@@ -16,11 +16,13 @@ from typing import Any
 
 from rich.table import Table
 
-from omnipgas_tools import files
+from omnipgas_tools import documents, files
+from omnipgas_tools.documents import DocumentError
 from omnipgas_tools.model.fit import parameter_file
 from omnipgas_tools.model.fit.measurements import DataError
 from omnipgas_tools.report import terminal
 
+SCHEMA_FILE = Path(__file__).with_name("table.schema.json")
 FORMAT, VERSION = "omnipgas tuner table", 2  # of the library's file: src/coll/tuner/table.cpp
 NODE, NETWORK = "node", "network"  # as the table names them
 LAYER, MEMORY = "ompl", "shared memory"  # as the file does
@@ -46,10 +48,6 @@ class Entry:
     bytes: int  # the fewest of the class
     calls: int  # that were tuned
     microseconds: dict[str, float]
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.microseconds, dict) or not self.microseconds:
-            raise ValueError(f"{self.collective} without times")
 
     @property
     def most_bytes(self) -> int:
@@ -81,9 +79,9 @@ def place(table: Path | None) -> Path:
 
 @dataclass(frozen=True)
 class Known:
-    """A table: its text, the kinds of calls in it, and LogGP terms by where messages go."""
+    """A table: all of it, the kinds of calls in it, and LogGP terms by where messages go."""
 
-    text: str
+    whole: dict[str, Any]
     entries: list[Entry]
     terms: dict[str, dict[str, float]]
 
@@ -91,24 +89,21 @@ class Known:
 def load(path: Path) -> Known:
     """Raises TableError."""
     try:
-        text = path.read_text()
-        whole = json.loads(text)
-        if whole["format"] != FORMAT or whole["version"] != VERSION:
-            raise TableError(f"{path} is no tuner's table of version {VERSION}")
-        return Known(text, [Entry(**row) for row in whole["entries"]], dict(whole.get("loggp_ns", {})))
-    except FileNotFoundError as error:
-        raise TableError(f"there is no {path}: a job with OMPL_TUNER=1 makes it at its end") from error
-    except OSError as error:
-        raise TableError(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise TableError(f"{path} is damaged ({error}): `omni tune clear` removes it") from error
+        whole = documents.read(path, SCHEMA_FILE)
+    except DocumentError as error:
+        if not path.exists():
+            raise TableError(f"there is no {path}: a job with OMPL_TUNER=1 makes it at its end") from error
+        raise TableError(f"no tuner's table: {error}; `omni tune clear` removes it") from error
+    if whole["version"] != VERSION:
+        raise TableError(f"{path} is a tuner's table of version {whole['version']}; this is omni for version {VERSION}")
+    return Known(whole, [Entry(**row) for row in whole["entries"]], whole.get("loggp_ns", {}))
 
 
 def tell(table: Path, where: str, terms: dict[str, float]) -> None:
     """Writes what messages cost into the table, which is made if there is none. Raises TableError, OSError."""
     whole: dict[str, Any] = {"format": FORMAT, "version": VERSION, "entries": []}
     if table.exists():
-        whole = json.loads(load(table).text)
+        whole = load(table).whole
     whole["loggp_ns"] = {**whole.get("loggp_ns", {}), where: terms}
     table.parent.mkdir(parents=True, exist_ok=True)
     files.write(table, json.dumps(whole, indent=1) + "\n")

@@ -13,21 +13,28 @@ from omnipgas_tools.overlap import advice as overlap_advice
 from omnipgas_tools.overlap.advice import Way
 from typer.testing import CliRunner, Result
 
+TIMES = (
+    "pure_us", "pure_p99_us", "init_us", "compute_us", "wait_us", "overall_us", "overall_p99_us", "overlap_percent",
+    "alone_us", "compute_slowdown", "cores_charged",
+)  # fmt: skip
 FOUR_CORES = 400_000  # elements of a node in the paper
 
 
 def row(p_node: int, mode: str, median: float, wide: float = 0.01, **changed: Any) -> dict[str, Any]:
     """Of omni overlap: an allgather to which a node gives 64 KiB, unless something else is said."""
     found = {"median": median, "low": median * (1 - wide), "high": median * (1 + wide), "rounds": 5}
-    return {
-        "bench": "overlap", "status": "ok", "library": "ompl", "op": "allgather", "size": 65536 // p_node,
-        "n_node": 2, "n_cpu": 4, "p_node": p_node, "elements": FOUR_CORES // p_node, "kernel": "memory",
+    plain = results.empty("overlap", "ompl", "allgather", 1, 65536 // p_node)
+    return plain | dict.fromkeys(TIMES, 1.0) | {
+        "version": "1", "transport": "made", "t_calc": 1, "t_node": 2, "computation": "paper", "rounds": 5,
+        "overall_of_none": None, "pure_of_none": None, "n_node": 2, "n_cpu": 4, "p_node": p_node,
+        "elements": FOUR_CORES // p_node, "kernel": "memory",
         "skew_us": 0.0, "mode": mode, "algorithm": "default", "emulation": None, "overall_interval": found,
     } | changed  # fmt: skip
 
 
 def document(path: Path, *rows: dict[str, Any], schema: str = results.SCHEMA) -> Path:
-    path.write_text(json.dumps({"schema": schema, "results": rows}))
+    made = results.document(results.machine(), {"interrupted": False, "libraries": {}}, list(rows))
+    path.write_text(json.dumps(made | {"schema": schema}))
     return path
 
 
@@ -88,15 +95,25 @@ def test_the_command(tmp_path: Path) -> None:
     [
         ("{", "no result files"),
         ("[]", "no result files"),
-        ('{"schema": "a song", "results": []}', "another kind"),
-        (json.dumps({"schema": results.SCHEMA, "results": []}), "several p_node"),
-        (json.dumps({"schema": results.SCHEMA, "results": [{"bench": "overlap", "status": "ok"}]}), "no intervals"),
     ],
 )
-def test_what_gives_no_advice_is_said(tmp_path: Path, text: str, complaint: str) -> None:
+def test_what_is_no_result_file_is_said(tmp_path: Path, text: str, complaint: str) -> None:
     path = tmp_path / "file.json"
     path.write_text(text)
     done = run(str(path))
     assert done.exit_code == 2
     assert complaint in unframed(done.output)
     assert run(str(tmp_path / "none.json")).exit_code == 2
+
+
+def test_what_gives_no_advice_is_said(tmp_path: Path) -> None:
+    old = row(1, "none", 1.0)
+    del old["overall_interval"]
+    for path, complaint in (
+        (document(tmp_path / "song.json", schema="a song"), "schema must be"),
+        (document(tmp_path / "empty.json"), "several p_node"),
+        (document(tmp_path / "old.json", old), "no intervals"),
+    ):
+        done = run(str(path))
+        assert done.exit_code == 2
+        assert complaint in unframed(done.output)

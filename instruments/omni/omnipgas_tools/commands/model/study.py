@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 
+from omnipgas_tools import files
 from omnipgas_tools.libraries.catalog import MissingError
 from omnipgas_tools.model import study as gauss
 from omnipgas_tools.model.options import TIMEOUT
@@ -43,12 +44,12 @@ def study(
     """Predicts and measures an example in its variants: omni model study gauss --params mpich=p.json -o s.json"""
     if name != "gauss":
         raise typer.BadParameter(f"no study {name}; there is gauss")
-    files = dict(gauss.read_pair(text) for text in params)
+    fitted = dict(gauss.read_pair(text) for text in params)
     plan = gauss.Plan(gauss.read_sizes(sizes), ranks, runs, eager_limit, timeout)
     check_writable(out, "-o")
     console = progress_console()
     with failing(ModelError, MissingError):
-        found = gauss.run(plan, files, console)
-    out.write_text(json.dumps(found, indent=1) + "\n")
-    out.with_suffix(".md").write_text(gauss.tables(found))
+        found = gauss.run(plan, fitted, console)
+    files.write(out, json.dumps(found, indent=1) + "\n")
+    files.write(out.with_suffix(".md"), gauss.tables(found))
     typer.echo(gauss.tables(found))

@@ -11,6 +11,7 @@ from matplotlib.ticker import FuncFormatter
 
 from omnipgas_tools.model.fit.equations import LOGGPS
 from omnipgas_tools.model.fit.fitting import Fit
+from omnipgas_tools.report.picture import save
 from omnipgas_tools.report.terminal import size_text
 
 FORMATS = (".png", ".svg")
@@ -39,7 +40,7 @@ def plot(path: Path, title: str, fit: Fit) -> None:
     axes[1].set_ylim(bottom=0)
     axes[0].legend(fontsize=8)
     figure.suptitle(f"{title}: measured (points) and LogGPS (lines)")
-    figure.savefig(path, dpi=130)
+    save(figure, path)
 
 
 def _curves(axis: Axes, fit: Fit, top: int, less_work: bool) -> None:

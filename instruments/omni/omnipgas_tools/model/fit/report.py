@@ -20,7 +20,7 @@ def show(console: Console, title: str, fit: Fit, known: dict[str, int]) -> None:
         table.add_row("o'" if name == "o" else name, *_cells(estimate))
     console.print(table)
     for line in remarks(fit, known):
-        console.print(line, soft_wrap=True, markup=False)
+        console.print(line, soft_wrap=True)
     if fit.tests:
         console.print(tests(fit))
     console.print(others(fit))
