@@ -43,10 +43,12 @@ void EventLoop::run_once(std::chrono::milliseconds limit) {
 }
 
 Signals::Signals() {
+  // Whoever starts omplrun may ignore SIGCHLD: then no child of ours could be waited for, and ranks inherit it.
+  signal(SIGCHLD, SIG_DFL);
   sigset_t taken;
   sigemptyset(&taken);
   sigaddset(&taken, SIGCHLD);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP}) {
     struct sigaction action {};
     sigaction(number, nullptr, &action);
     if (action.sa_handler != SIG_IGN) sigaddset(&taken, number);
@@ -61,6 +63,16 @@ std::optional<int> Signals::next() const {
   signalfd_siginfo info{};
   if (read(fd_.get(), &info, sizeof info) != sizeof info) return std::nullopt;
   return static_cast<int>(info.ssi_signo);
+}
+
+// By the action that the signal has by default: the system stops nobody whom no shell would continue.
+void Signals::stop_like_others() {
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTSTP);
+  raise(SIGTSTP);
+  sigprocmask(SIG_UNBLOCK, &stop, nullptr);
+  sigprocmask(SIG_BLOCK, &stop, nullptr);
 }
 
 std::string signal_name(int signal) {

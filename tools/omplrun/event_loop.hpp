@@ -62,8 +62,8 @@ class EventLoop {
 // Signals as events: they are blocked, and read from a descriptor instead.
 class Signals {
  public:
-  // Takes over SIGCHLD and the signals that are passed on to the ranks, but for those that are ignored
-  // already (as SIGHUP under nohup).
+  // Takes over SIGCHLD, which is never ignored from then on, and the signals that are passed on to the ranks, but for
+  // those that are ignored already (as SIGHUP under nohup).
   Signals();
 
   [[nodiscard]] int descriptor() const { return fd_.get(); }
@@ -71,6 +71,8 @@ class Signals {
   [[nodiscard]] std::optional<int> next() const;
   // The mask that programs are to be started with.
   [[nodiscard]] const sigset_t& original_mask() const { return original_; }
+  // Stops this process as SIGTSTP does that is not taken over. Returns when it is continued.
+  static void stop_like_others();
 
  private:
   sigset_t original_{};

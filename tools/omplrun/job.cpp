@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -48,6 +49,12 @@ pid_t ended_child() {
   return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 ? info.si_pid : -1;
 }
 
+// Whether a process of this group is a child of ours, as those become whose parents have ended.
+bool has_children_in(pid_t group) {
+  siginfo_t info{};
+  return waitid(P_PGID, static_cast<id_t>(group), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
 // Its status. From now on others can have its pid.
 int bury(pid_t pid) {
   remove_names_of(pid);
@@ -61,6 +68,7 @@ int bury(pid_t pid) {
 Job::Job(const Options& options)
     : options_(options),
       mark_(random_mark()),
+      elders_(ended_child() < 0 ? std::set<pid_t>{} : children()),
       guard_(mark_),
       binding_(options.bind, options.ranks),
       out_(loop_, STDOUT_FILENO, [this](int error) { on_broken("output", error); }),
@@ -70,10 +78,30 @@ Job::Job(const Options& options)
       ranks_(options.ranks) {
   // What ranks leave behind when they end becomes our child, so that sweep() can wait for it.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  // Each rank takes three descriptors here.
+  limit_descriptors();
+}
+
+// Each rank takes three descriptors here, or two.
+void Job::limit_descriptors() {
+  constexpr rlim_t kForItself = 64;
+  const rlim_t ranks = ranks_.size();
   getrlimit(RLIMIT_NOFILE, &descriptors_);
-  const rlimit most{descriptors_.rlim_max, descriptors_.rlim_max};
-  setrlimit(RLIMIT_NOFILE, &most);
+  rlimit now{descriptors_.rlim_max, descriptors_.rlim_max};
+  if (now.rlim_cur < 3 * ranks + kForItself) now = {3 * ranks + kForItself, 3 * ranks + kForItself};
+  if (setrlimit(RLIMIT_NOFILE, &now) == 0) return;  // above the hard limit only with privileges
+  now = {descriptors_.rlim_max, descriptors_.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &now);
+  if (now.rlim_cur < 2 * ranks + kForItself) {
+    throw std::runtime_error(fmt::format(
+        "{} ranks take {} descriptors, and no more than {} are allowed: raise the hard limit "
+        "(ulimit -Hn), or start fewer ranks",
+        ranks, 2 * ranks + kForItself, now.rlim_cur));
+  }
+  joined_streams_ = true;
+  report(
+      fmt::format("warning: {} descriptors are too few for {} ranks with two streams each: the ranks' "
+                  "standard error goes with their standard output (raise the hard limit, ulimit -Hn)",
+                  now.rlim_cur, ranks));
 }
 
 int Job::run() {
@@ -82,6 +110,7 @@ int Job::run() {
   if (start()) input_.all_started();
   while (!over()) {
     loop_.run_once(time_left());
+    look_at_helpers();
     on_time();
   }
   guard_.dismiss();
@@ -101,14 +130,14 @@ bool Job::start() {
 bool Job::start_rank(uint32_t rank) {
   auto pmi = make_socket_pair();
   auto output = make_pipe();
-  auto errors = make_pipe();
+  auto errors = joined_streams_ ? std::array<Fd, 2>{} : make_pipe();
   ProcessPlan plan;
   plan.command = options_.command;
   plan.environment = environment_of(rank, pmi[1].get());
   plan.directory = options_.directory;
   plan.standard_input = input_.for_rank(rank);
   plan.standard_output = output[1].get();
-  plan.standard_error = errors[1].get();
+  plan.standard_error = (joined_streams_ ? output : errors)[1].get();
   plan.pmi = pmi[1].get();
   plan.signal_mask = signals_.original_mask();
   plan.prepare = [this, rank] {
@@ -127,7 +156,8 @@ bool Job::start_rank(uint32_t rank) {
   guard_.begun(pid);
   slot.pmi = std::move(pmi[0]);
   slot.output = std::make_unique<RankStream>(loop_, std::move(output[0]), prefix, out_);
-  slot.errors = std::make_unique<RankStream>(loop_, std::move(errors[0]), prefix, err_);
+  if (!joined_streams_)
+    slot.errors = std::make_unique<RankStream>(loop_, std::move(errors[0]), prefix, err_);
   loop_.watch(slot.pmi.get(), EPOLLIN, [this, rank] { on_pmi(rank); });
   ++running_;
   return true;
@@ -135,7 +165,8 @@ bool Job::start_rank(uint32_t rank) {
 
 std::vector<std::string> Job::environment_of(uint32_t rank, int pmi) const {
   std::vector<std::string> environment{fmt::format("PMI_FD={}", pmi), fmt::format("PMI_RANK={}", rank),
-                                       fmt::format("PMI_SIZE={}", ranks_.size()), mark_ + "=1"};
+                                       fmt::format("PMI_SIZE={}", ranks_.size()),
+                                       fmt::format("{}={}", mark_, rank)};
   if (!options_.nodes.empty()) {
     environment.push_back(fmt::format("OMPL_NODE_ID=node{}", options_.nodes[rank]));
   }
@@ -149,6 +180,9 @@ void Job::on_signals() {
   while (const auto signal = signals_.next()) {
     if (*signal == SIGCHLD) {
       on_children();
+      on_stops();
+    } else if (*signal == SIGTSTP) {
+      suspend();
     } else {
       on_user_signal(*signal);
     }
@@ -164,6 +198,7 @@ void Job::on_user_signal(int signal) {
   passed_on_ = signal;
   signal_ranks(signal);
   const bool ends_programs = signal != SIGUSR1 && signal != SIGUSR2;
+  if (ends_programs) signal_ranks(SIGCONT);  // a stopped process, too, shall see it
   if (ends_programs && !mercy_) mercy_ = Clock::now() + options_.grace;
   if (running_ == 0 && ends_programs) {  // all that is left is output that nobody takes
     exit_code_ = exit_code_.value_or(128 + signal);
@@ -172,14 +207,42 @@ void Job::on_user_signal(int signal) {
   }
 }
 
+// ^Z: the terminal stops omplrun only, the ranks being in groups of their own.
+void Job::suspend() {
+  const auto stopped_at = Clock::now();
+  signal_ranks(SIGTSTP);
+  Signals::stop_like_others();
+  signal_ranks(SIGCONT);
+  input_.continued();
+  const auto stopped_for = Clock::now() - stopped_at;
+  if (deadline_) *deadline_ += stopped_for;
+  if (mercy_) *mercy_ += stopped_for;
+}
+
+// A rank that uses the terminal is stopped by it, as any process in the background.
+void Job::on_stops() {
+  siginfo_t info{};
+  while (waitid(P_ALL, 0, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0) {
+    const auto found = std::find_if(ranks_.begin(), ranks_.end(), [&info](const Rank& candidate) {
+      return candidate.pid == info.si_pid;
+    });
+    const bool by_terminal = info.si_status == SIGTTIN || info.si_status == SIGTTOU;
+    if (found == ranks_.end() || !by_terminal) continue;
+    report(fmt::format(
+        "rank {} is stopped by {}: it uses the terminal (/dev/tty), which is not a rank's to "
+        "use; what is typed comes to rank 0 on its standard input",
+        found - ranks_.begin(), signal_name(info.si_status)));
+    info = {};
+  }
+}
+
 void Job::on_children() {
   std::vector<std::pair<uint32_t, int>> ended;  // rank, status
   for (pid_t pid = 0; (pid = ended_child()) > 0;) {
     const auto found = std::find_if(ranks_.begin(), ranks_.end(),
                                     [pid](const Rank& candidate) { return candidate.pid == pid; });
-    // Nothing of the rank's process group outlives the rank.
-    if (found != ranks_.end()) kill(-pid, SIGKILL);
     const int status = bury(pid);
+    elders_.erase(pid);
     if (found != ranks_.end()) ended.emplace_back(found - ranks_.begin(), status);
   }
   // The kernel names children in no order of death. A rank killed by a signal comes first: the others may
@@ -191,11 +254,14 @@ void Job::on_children() {
 
 void Job::on_rank_end(uint32_t rank, int status) {
   auto& slot = ranks_[rank];
+  slot.group = slot.pid;
   guard_.ended(std::exchange(slot.pid, -1));
   --running_;
   if (slot.pmi) on_pmi(rank);  // its last words
-  slot.output->finish();
-  slot.errors->finish();
+  slot.output->drain();
+  if (slot.errors) slot.errors->drain();
+  slot.helped_until = Clock::now() + options_.grace;
+  ++helped_;
   const auto session = server_.session(rank);
   server_.rank_ended(rank);
   if (WIFSIGNALED(status)) {
@@ -211,6 +277,24 @@ void Job::on_rank_end(uint32_t rank, int status) {
                 fmt::format("rank {} died: it exited with code 0, but without leaving the job", rank));
   }
   check_barrier();
+}
+
+// What a rank has started may take some time after its end, as the `tee` does that keeps its log.
+void Job::look_at_helpers() {
+  for (uint32_t rank = 0; rank < ranks_.size() && helped_ > 0; ++rank) {
+    auto& slot = ranks_[rank];
+    if (slot.group < 0) continue;
+    const bool holds_output = slot.output->open() || (slot.errors && slot.errors->open());
+    if (!holds_output && !has_children_in(slot.group)) {
+      slot.group = -1;
+      --helped_;
+    } else if (Clock::now() >= slot.helped_until) {
+      report(
+          fmt::format("processes that rank {} started are still there {} s after its end: killing them",
+                      rank, std::chrono::duration<double>(options_.grace).count()));
+      end_helpers(rank);
+    }
+  }
 }
 
 // The ranks end together, unless the user wants to see what the survivors make of it.
@@ -312,6 +396,7 @@ void Job::kill_ranks() {
   phase_ = Phase::killing;
   deadline_ = Clock::now() + kPatience;
   signal_ranks(SIGKILL);
+  for (uint32_t rank = 0; rank < ranks_.size(); ++rank) end_helpers(rank);
 }
 
 void Job::signal_ranks(int signal) const {
@@ -320,18 +405,40 @@ void Job::signal_ranks(int signal) const {
   }
 }
 
+// Kills what a rank has left behind, if anything, and closes its streams.
+void Job::end_helpers(uint32_t rank) {
+  auto& slot = ranks_[rank];
+  if (slot.group < 0) return;
+  // While a child of ours is in the group, the group's number is nobody else's.
+  if (has_children_in(slot.group)) kill(-slot.group, SIGKILL);
+  kill_marked(fmt::format("{}={}", mark_, rank) + '\0');
+  slot.output->finish();
+  if (slot.errors) slot.errors->finish();
+  slot.group = -1;
+  --helped_;
+}
+
 // Ends what left the ranks' process groups. Having become its parent, we know when there is nothing more.
 void Job::sweep() {
   const auto give_up = Clock::now() + kPatience;
   for (pid_t pid = 0; (pid = ended_child()) >= 0 && Clock::now() < give_up;) {
-    if (pid > 0) bury(pid);
-    kill_marked(mark_);
+    if (pid > 0) {
+      bury(pid);
+      elders_.erase(pid);
+    }
+    bool found = pid > 0;
+    for (const pid_t child : children()) {
+      if (elders_.contains(child)) continue;
+      kill(child, SIGKILL);
+      found = true;
+    }
+    if (kill_marked(mark_).empty() && !found) break;  // all that is left was here before the job
     usleep(1000);
   }
 }
 
 bool Job::over() const {
-  if (running_ == 0 && out_.empty() && err_.empty()) return true;
+  if (running_ == 0 && helped_ == 0 && out_.empty() && err_.empty()) return true;
   return phase_ == Phase::killing && Clock::now() >= *deadline_;
 }
 
@@ -339,6 +446,9 @@ std::chrono::milliseconds Job::time_left() const {
   auto next = Clock::now() + 1h;
   if (deadline_) next = std::min(next, *deadline_);
   if (mercy_ && phase_ != Phase::killing && running_ > 0) next = std::min(next, *mercy_);
+  for (uint32_t rank = 0; rank < ranks_.size() && helped_ > 0; ++rank) {
+    if (ranks_[rank].group >= 0) next = std::min(next, ranks_[rank].helped_until);
+  }
   return std::max(std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()), 0ms);
 }
 

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,19 +37,25 @@ class Job {
     Fd pmi;
     ompl::bootstrap::pmi1::LineBuffer lines;
     std::unique_ptr<RankStream> output;
-    std::unique_ptr<RankStream> errors;
+    std::unique_ptr<RankStream> errors;  // null: goes with the output
+    pid_t group = -1;                    // of processes that outlive the rank, else -1
+    Clock::time_point helped_until;      // when those are ended
   };
   enum class Phase { running, ending, killing };
 
   // Start
+  void limit_descriptors();
   bool start();
   bool start_rank(uint32_t rank);
   std::vector<std::string> environment_of(uint32_t rank, int pmi) const;
   // Events
   void on_signals();
   void on_user_signal(int signal);
+  void suspend();
   void on_children();
+  void on_stops();
   void on_rank_end(uint32_t rank, int status);
+  void look_at_helpers();
   void rank_failed(int exit_code, const std::string& why);
   void on_pmi(uint32_t rank);
   void handle_pmi_line(uint32_t rank, std::string_view line);
@@ -61,14 +68,17 @@ class Job {
   void kill_for_user();
   void kill_ranks();
   void signal_ranks(int signal) const;
+  void end_helpers(uint32_t rank);
   void sweep();
   [[nodiscard]] bool over() const;
   [[nodiscard]] std::chrono::milliseconds time_left() const;
   void report(std::string_view text);
 
   Options options_;
-  rlimit descriptors_{};  // the limit that omplrun was started with, and its ranks are
+  rlimit descriptors_{};         // the limit that omplrun was started with, and its ranks are
+  bool joined_streams_ = false;  // too few descriptors: ranks' standard error goes with their output
   std::string mark_;
+  std::set<pid_t> elders_;  // processes whose parent was this process before it became omplrun
   Signals signals_;
   Guard guard_;
   Binding binding_;
@@ -79,6 +89,7 @@ class Job {
   PmiServer server_;
   std::vector<Rank> ranks_;
   uint32_t running_ = 0;  // ranks whose process has not ended
+  uint32_t helped_ = 0;   // ranks that have ended, but not all that they started
 
   Phase phase_ = Phase::running;
   std::optional<Clock::time_point> deadline_;  // of the phase

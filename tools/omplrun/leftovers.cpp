@@ -6,17 +6,19 @@
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <set>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 
@@ -29,6 +31,8 @@ namespace {
 constexpr int kQuietRounds = 3;
 constexpr useconds_t kRoundMicroseconds = 5000;
 constexpr int kMostRounds = 1000;
+// Beyond, closing one after another takes too long; omplrun itself has no more.
+constexpr rlim_t kMostDescriptors = 65536;
 
 struct CloseDirectory {
   void operator()(DIR* directory) const { closedir(directory); }
@@ -40,12 +44,35 @@ bool is_marked(std::string_view pid, const std::string& mark) {
   return environment.find(mark) != std::string::npos;
 }
 
+// The system call is newer than some kernels, and some containers refuse it.
+void close_all_from(int first) {
+  if (close_range(static_cast<unsigned>(first), ~0U, 0) == 0) return;
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const auto end = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, kMostDescriptors));
+  for (int fd = first; fd < end; ++fd) close(fd);
+}
+
+// That of a process, or -1.
+pid_t parent_of(std::string_view pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text;
+  std::getline(file, text);
+  const auto name_end = text.rfind(')');  // the name may hold anything
+  if (name_end == std::string::npos) return -1;
+  std::istringstream rest(text.substr(name_end + 1));
+  char state = 0;
+  pid_t parent = -1;
+  rest >> state >> parent;
+  return parent;
+}
+
 [[noreturn]] void guard(int line, const std::string& mark) {
   prctl(PR_SET_NAME, "omplrun-guard");
   setsid();  // what is sent to omplrun's terminal or process group is not for this process
   dup2(line, STDIN_FILENO);
-  close_range(STDERR_FILENO + 1, ~0U, 0);  // above all, the other end of the line
-  dup2(STDIN_FILENO, STDOUT_FILENO);       // nobody shall wait for this process to close them
+  close_all_from(STDERR_FILENO + 1);  // above all, the other end of the line
+  dup2(STDIN_FILENO, STDOUT_FILENO);  // nobody shall wait for this process to close them
   dup2(STDIN_FILENO, STDERR_FILENO);
   std::set<pid_t> ranks;
   for (pid_t word = 0;;) {
@@ -84,6 +111,17 @@ std::vector<pid_t> kill_marked(const std::string& mark) {
     const auto pid = ompl::bootstrap::pmi1::to_number(entry->d_name);
     if (!pid || !is_marked(entry->d_name, mark)) continue;
     if (kill(static_cast<pid_t>(*pid), SIGKILL) == 0) found.push_back(static_cast<pid_t>(*pid));
+  }
+  return found;
+}
+
+std::set<pid_t> children() {
+  std::set<pid_t> found;
+  const std::unique_ptr<DIR, CloseDirectory> processes(opendir("/proc"));
+  if (!processes) return found;
+  while (const dirent* entry = readdir(processes.get())) {
+    const auto pid = ompl::bootstrap::pmi1::to_number(entry->d_name);
+    if (pid && parent_of(entry->d_name) == getpid()) found.insert(static_cast<pid_t>(*pid));
   }
   return found;
 }

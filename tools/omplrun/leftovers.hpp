@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ std::string random_mark();
 
 // Kills every process that was started with `mark` in its environment; returns those that it found.
 std::vector<pid_t> kill_marked(const std::string& mark);
+
+// Processes whose parent is this one, those included that have ended and are not buried. Empty too without /proc.
+std::set<pid_t> children();
 
 // Removes what libfabric's shm leaves in /dev/shm of a process that ended before it could: this user's files
 // PID:UID:NUMBER. To be called while no other process can have that pid.

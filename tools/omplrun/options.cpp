@@ -13,7 +13,7 @@
 namespace omplrun {
 namespace {
 
-constexpr uint32_t kMostRanks = 4096;  // each takes three descriptors and a process
+constexpr uint32_t kMostRanks = 4096;  // each takes two or three descriptors and a process
 constexpr int kUsageError = 2;
 
 // nan passes every comparison of CLI11's ranges.
@@ -31,7 +31,9 @@ constexpr const char* kFooter =
     "ended it, 1 if it left without ending its PMI session, 124 after --timeout, 126 or 127 if the\n"
     "program cannot be started. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to all "
     "ranks; a\n"
-    "second SIGINT kills them, and so does what --grace says.";
+    "second SIGINT kills them, and so does what --grace says. SIGTSTP (^Z) stops the job with its "
+    "ranks, SIGCONT\n"
+    "(fg, bg) continues them.";
 
 std::string check_assignment(const std::string& text) {
   const auto equals = text.find('=');
@@ -81,7 +83,8 @@ std::optional<int> parse_options(int argc, char** argv, Options* out) {
       ->option_text("SECONDS");
   app.add_option("--grace", grace,
                  "Kill ranks that are still there this many seconds after SIGINT, SIGTERM or SIGHUP\n"
-                 "was passed on (default: 3)")
+                 "was passed on, and what a rank has started this many seconds after the rank's end\n"
+                 "(default: 3)")
       ->check(kFinite & CLI::Range(0.0, 1e9))
       ->option_text("SECONDS");
   app.add_option("--bind", options.bind,

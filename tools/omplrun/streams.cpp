@@ -105,9 +105,13 @@ bool RankStream::read_some() {
   return false;
 }
 
-void RankStream::finish() {
+void RankStream::drain() {
   while (pipe_ && read_some()) {
   }
+}
+
+void RankStream::finish() {
+  drain();
   if (!pipe_) return;
   sink_.write(lines_.finish());
   loop_.forget(pipe_.get());
@@ -134,20 +138,37 @@ int Input::for_rank(uint32_t rank) const {
 
 void Input::all_started() {
   typed_.reset();
-  if (to_rank_) loop_.watch(STDIN_FILENO, EPOLLIN, [this] { pass_on(); });
+  await_typing();
+}
+
+// In the background what is typed is for others, and reading it would stop omplrun.
+void Input::await_typing() {
+  if (to_rank_ && tcgetpgrp(STDIN_FILENO) == getpgrp())
+    loop_.watch(STDIN_FILENO, EPOLLIN, [this] { pass_on(); });
+}
+
+// No write blocks: the pipe first has to take as much again.
+void Input::await_room() {
+  loop_.forget(STDIN_FILENO);
+  loop_.watch(to_rank_.get(), EPOLLOUT, [this] {
+    loop_.forget(to_rank_.get());
+    await_typing();
+  });
+}
+
+void Input::continued() {
+  if (!to_rank_ || typed_) return;  // typed_: not all ranks are there
+  loop_.forget(to_rank_.get());
+  await_room();
 }
 
 void Input::pass_on() {
+  if (tcgetpgrp(STDIN_FILENO) != getpgrp()) return loop_.forget(STDIN_FILENO);
   std::array<char, PIPE_BUF> bytes;
   const ssize_t count = read(STDIN_FILENO, bytes.data(), bytes.size());
   if (count <= 0 || write(to_rank_.get(), bytes.data(), static_cast<std::size_t>(count)) < 0)
     return stop();
-  // The next read waits until the pipe takes as much again, so that no write blocks.
-  loop_.forget(STDIN_FILENO);
-  loop_.watch(to_rank_.get(), EPOLLOUT, [this] {
-    loop_.forget(to_rank_.get());
-    loop_.watch(STDIN_FILENO, EPOLLIN, [this] { pass_on(); });
-  });
+  await_room();
 }
 
 void Input::stop() {

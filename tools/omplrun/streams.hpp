@@ -67,7 +67,11 @@ class RankStream {
   RankStream(const RankStream&) = delete;
   RankStream& operator=(const RankStream&) = delete;
 
-  // The rank has ended: takes what is still in the pipe, whoever else may hold it open.
+  // Takes what is in the pipe now.
+  void drain();
+  // Whether a process may still write to the pipe.
+  [[nodiscard]] bool open() const { return static_cast<bool>(pipe_); }
+  // Takes what is still in the pipe, and nothing more, whoever may hold it open.
   void finish();
 
  private:
@@ -89,12 +93,17 @@ class Input {
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
 
+  // The job was stopped, and goes on, perhaps in the background or in the foreground again.
+  void continued();
+
   // What `rank` is to have as its standard input. Valid until all_started().
   [[nodiscard]] int for_rank(uint32_t rank) const;
   // Every rank has its copy: from now on, what is typed is passed on.
   void all_started();
 
  private:
+  void await_typing();
+  void await_room();
   void pass_on();
   void stop();
 

@@ -4,14 +4,19 @@
 
 import os
 import signal
+import subprocess
+import time
 import unittest
 from pathlib import Path
 
 from omplrun_harness import (
+    LIMIT,
     OMPLRUN,
+    command,
     ended,
     main,
     processes_with,
+    refuse_calls,
     run,
     shell,
     started,
@@ -68,6 +73,38 @@ class Cleanup(unittest.TestCase):
             job.kill()
             job.wait()
         self.assert_nothing_left()
+
+    def test_after_omplrun_is_killed_where_there_is_no_close_range(self) -> None:
+        close_range = 436
+        script = FAMILY.format(self.token, f"sleep {self.token}")
+        with started("-n", "2", "sh", "-c", script, before=lambda: refuse_calls(close_range)) as job:
+            wait_for_lines(job, 2)
+            job.kill()
+            job.wait()
+        self.assert_nothing_left()
+
+    def test_what_was_there_before_is_left_alone(self) -> None:
+        """A script starts something, and then becomes omplrun."""
+        job = " ".join(command("-n", "1", "true"))
+        durations = []
+        for _ in range(3):
+            begin = time.monotonic()
+            with subprocess.Popen(
+                ["sh", "-c", f"sleep {self.token} >/dev/null 2>&1 & echo $!; exec {job}"],
+                stdout=subprocess.PIPE,
+                text=True,
+            ) as script:
+                out, _ = script.communicate(timeout=LIMIT)
+            durations.append(time.monotonic() - begin)
+            self.assertEqual(script.returncode, 0)
+            os.kill(int(out), signal.SIGKILL)  # it is still there
+        self.assertLess(min(durations), 4, "omplrun gave up waiting for it after 5 s")
+        self.assert_nothing_left()
+
+    def test_what_cleared_its_environment(self) -> None:
+        """No mark leads to it."""
+        self.assertEqual(shell(1, f"env -i setsid sleep {self.token} >/dev/null 2>&1 &").code, 0)
+        self.assertEqual(processes_with(self.token), [])
 
     def test_after_its_process_group_is_killed(self) -> None:
         pid = os.fork()

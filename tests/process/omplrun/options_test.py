@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """omplrun's options, and the command lines it refuses."""
 
+import ctypes
 import os
+import resource
 import tempfile
 import unittest
 
@@ -60,6 +62,24 @@ class Options(unittest.TestCase):
         self.assertEqual(
             sorted(done.out.splitlines()), ["[0] node0", "[1] node0", "[2] node3", "[3] node1"]
         )
+
+    def test_too_few_descriptors(self) -> None:
+        """For two streams of each rank, and for one."""
+
+        def limit() -> None:
+            drop_from_bounding_set, raise_limits = 24, 24
+            ctypes.CDLL(None).prctl(drop_from_bounding_set, raise_limits, 0, 0, 0)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (96, 96))
+
+        script = ["sh", "-c", "ulimit -n; echo error >&2"]
+        done = run("-n", "14", *script, before=limit)
+        self.assertEqual(done.code, 0, done.err)
+        self.assertIn("standard error goes with their standard output", done.err)
+        lines = [f"[{rank}] {text}" for rank in range(14) for text in ("96", "error")]
+        self.assertEqual(sorted(done.out.splitlines()), sorted(lines))
+        done = run("-n", "20", *script, before=limit)
+        self.assertEqual(done.code, 1)
+        self.assertIn("20 ranks take 104 descriptors, and no more than 96 are allowed", done.err)
 
     def test_bind(self) -> None:
         cpus = os.sched_getaffinity(0)

@@ -7,7 +7,7 @@ import time
 import unittest
 from collections import Counter
 
-from omplrun_harness import LIMIT, command, main, run, shell
+from omplrun_harness import LIMIT, command, main, processes_with, run, shell, token
 
 
 class Output(unittest.TestCase):
@@ -24,6 +24,25 @@ class Output(unittest.TestCase):
     def test_last_words_before_a_crash(self) -> None:
         done = shell(1, "printf 'the end'; kill -SEGV $$")
         self.assertEqual(done.out, "[0] the end\n")
+
+    def test_what_a_helper_writes_after_the_end_of_its_rank(self) -> None:
+        """As the `tee` of a log."""
+        helper = "(while kill -0 $$; do sleep 0.01; done; echo late) 2>/dev/null &"
+        for code in (0, 5):
+            done = shell(2, f"{helper} exit {code}")
+            self.assertEqual(done.code, code, done.err)
+            self.assertIn("late\n", done.out)
+        self.assertEqual(sorted(shell(2, helper).out.splitlines()), ["[0] late", "[1] late"])
+
+    def test_a_helper_that_stays_is_ended_with_a_line(self) -> None:
+        mark = token()
+        done = shell(1, f"sleep {mark} & exit 0", "--grace", "0.2")
+        self.assertEqual(done.code, 0)
+        self.assertEqual(
+            done.err,
+            "omplrun: processes that rank 0 started are still there 0.2 s after its end: killing them\n",
+        )
+        self.assertEqual(processes_with(mark), [])
 
     def test_no_prefix_keeps_every_byte(self) -> None:
         script = "head -c 300000 /dev/zero; printf 'a\\nb'"

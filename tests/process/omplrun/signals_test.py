@@ -81,6 +81,11 @@ class Signals(unittest.TestCase):
             self.assertEqual(job.stdout.readline(), "[0] alive\n")
             self.assertEqual(job.wait(timeout=LIMIT), 0)
 
+    def test_who_starts_omplrun_may_ignore_sigchld(self) -> None:
+        job = " ".join(command("-n", "2", "sh", "-c", "'sleep 0.01 & wait $!; exit 3'"))
+        done = subprocess.run(["sh", "-c", f"trap '' CHLD; exec {job}"], timeout=LIMIT, check=False)
+        self.assertEqual(done.returncode, 3)
+
     def test_ranks_start_with_an_ordinary_mask(self) -> None:
         with started("-n", "1", "grep", "-E", "^Sig(Blk|Ign):", "/proc/self/status") as job:
             blocked, ignored = (int(line.split()[2], 16) for line in ended(job).out.splitlines())
