@@ -18,7 +18,22 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from traced import HERE, INTERPOSER, SETTINGS, Done, Line, Run, Traced, compile_fortran, dump, program, read, run
+from traced import (
+    HERE,
+    INTERPOSER,
+    SETTINGS,
+    Done,
+    Line,
+    Run,
+    Traced,
+    compile_fortran,
+    dump,
+    program,
+    program_as_library,
+    program_without_mpi,
+    read,
+    run,
+)
 
 sys.path.insert(0, str(HERE.parents[2] / "tests/process"))
 
@@ -40,6 +55,10 @@ class Calls(Traced):
                 self.traced("messages", ranks=ranks)
                 unknown = {"Opaque", "Startall", "Isendrecv", "PsendInit", "PrecvInit"}
                 self.assertLessEqual(self.taken_for_computation(), unknown)
+
+    def test_an_mpi_that_is_loaded_later(self) -> None:
+        """As Python loads it."""
+        self.traced(program_without_mpi("module"), program_as_library("messages"))
 
     def test_collectives(self) -> None:
         for ranks in (2, 3):

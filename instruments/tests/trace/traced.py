@@ -192,6 +192,23 @@ def compile_fortran(name: str) -> str:
     return ""
 
 
+def program_without_mpi(name: str) -> str:
+    """A program that is compiled without MPI."""
+    target = str(Run.folder / name)
+    source = str(HERE / "programs" / f"{name}.c")
+    subprocess.run(["cc", "-O1", "-Wall", "-Wextra", source, "-o", target, "-ldl"], timeout=LIMIT, check=True)
+    return target
+
+
+def program_as_library(name: str) -> str:
+    """A program of this MPI as a library, whose module_main() is what was main()."""
+    target = str(Run.folder / f"lib{name}.so")
+    source = str(HERE / "programs" / f"{name}.c")
+    options = ["-shared", "-fPIC", "-Dmain=module_main", "-O1", "-Wno-stringop-overflow", "-Wno-stringop-overread"]
+    subprocess.run([Run.mpi.mpicc, *options, source, "-o", target, "-lpthread", "-lm"], timeout=LIMIT, check=True)
+    return target
+
+
 def program(name: str) -> str:
     """A program of this MPI, compiled when it is first asked for; what is a path already stays."""
     target = Run.folder / name

@@ -3,25 +3,19 @@
 // no MPI, too.
 #pragma once
 
-// Open MPI's constants are addresses of its data.
-#pragma weak ompi_mpi_comm_world
-#pragma weak ompi_mpi_comm_self
-#pragma weak ompi_mpi_comm_null
-#pragma weak ompi_mpi_group_null
-#pragma weak ompi_mpi_byte
-#pragma weak ompi_mpi_uint64_t
-#pragma weak ompi_mpi_op_max
-#pragma weak ompi_mpi_datatype_null
-#pragma weak ompi_request_null
-#pragma weak ompi_message_no_proc
-#pragma weak ompi_mpi_win_null
-
 #include <mpi.h>
 
 #include <cstdint>
 #include <type_traits>
 
 #include "writer/behind.hpp"
+
+// Open MPI's constants are addresses of its data. A weak reference would stay null where MPI is loaded later, as Python
+// does: they are looked up when they are used first.
+#ifdef OMPI_PREDEFINED_GLOBAL
+#undef OMPI_PREDEFINED_GLOBAL
+#define OMPI_PREDEFINED_GLOBAL(type, global) (static_cast<type>(OMPL_REAL_OF(void, global)))
+#endif
 
 namespace ompl::trace {
 

@@ -7,12 +7,16 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <type_traits>
 
 namespace ompl::trace {
 
-// Ends the process if there is none.
-inline void* find_function(const char* name) {
-  void* at = dlsym(RTLD_NEXT, name);
+enum class Symbol { function, data };
+
+// Ends the process if there is none. Of functions that behind this interposer is wanted; of data that which everybody uses:
+// a program may have a copy of its own, which is then the library's too.
+inline void* find_symbol(const char* name, Symbol kind) {
+  void* at = dlsym(kind == Symbol::function ? RTLD_NEXT : RTLD_DEFAULT, name);
   if (at == nullptr) {  // a library that was loaded later, by name
     void* const library = dlopen(OMPL_TRACE_LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
     at = library != nullptr ? dlsym(library, name) : nullptr;
@@ -26,14 +30,15 @@ inline void* find_function(const char* name) {
 }
 
 // Looked up without a lock, that the C++ library would bring along: whoever comes first finds the same.
-template <typename Function>
+template <typename Type>
 class Real {
  public:
   explicit constexpr Real(const char* name) : name_(name) {}
-  Function* get() {
+  Type* get() {
+    constexpr Symbol kKind = std::is_function_v<Type> ? Symbol::function : Symbol::data;
     void* at = at_.load(std::memory_order_relaxed);
-    if (at == nullptr) at_.store(at = find_function(name_), std::memory_order_relaxed);
-    return reinterpret_cast<Function*>(at);
+    if (at == nullptr) at_.store(at = find_symbol(name_, kKind), std::memory_order_relaxed);
+    return reinterpret_cast<Type*>(at);
   }
 
  private:
@@ -41,11 +46,13 @@ class Real {
   std::atomic<void*> at_{nullptr};
 };
 
-// OMPL_REAL(PMPI_Send)(...): calls it.
-#define OMPL_REAL(function)                                                   \
-  ([]() {                                                                     \
-    static constinit ::ompl::trace::Real<decltype(function)> real(#function); \
-    return real.get();                                                        \
+// The address of a function or of data, as a pointer to that type.
+#define OMPL_REAL_OF(type, name)                            \
+  ([]() {                                                   \
+    static constinit ::ompl::trace::Real<type> real(#name); \
+    return real.get();                                      \
   }())
+// OMPL_REAL(PMPI_Send)(...): calls it.
+#define OMPL_REAL(function) OMPL_REAL_OF(decltype(function), function)
 
 }  // namespace ompl::trace
