@@ -39,6 +39,7 @@ std::string read_all(int file) {
 int isolated(const std::string& input, const std::function<int()>& work) {
   const int errors = memfd_create("errors", MFD_CLOEXEC);
   std::fflush(nullptr);
+  std::signal(SIGCHLD, SIG_DFL);  // where it is ignored a child leaves no status
   const pid_t parent = getpid();
   const pid_t child = errors < 0 ? -1 : fork();
   if (child < 0) refuse("{}: no process to read it in: {}", input, std::strerror(errno));

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The omni command: its commands, each a file of commands/."""
 
+import codecs
+import errno
+import io
+import locale
 import os
 import signal
 import sys
@@ -44,14 +48,37 @@ def options(version: bool = VERSION) -> None:
     """Measures communication layers with threads, each beside a hand-written baseline."""
 
 
+# What a full disk, a quota, a limit on sizes or a broken device says.
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
+
+
 def main() -> None:
     """Entry point. SIGTERM is taken as Ctrl-C: what was started is ended, what was measured is kept."""
+    use_utf8()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     refuse_control_characters(sys.argv[1:])
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, every child seems to end well
     try:
-        app()
-    finally:
-        silence_broken_pipe()
+        try:
+            app()
+        finally:
+            silence_broken_pipe()
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        sys.exit(f"omni: cannot write {error.filename or 'the results or the output'}: {error.strerror}")
+
+
+def use_utf8() -> None:
+    """Files are UTF-8 in every locale; what a terminal of another encoding cannot show becomes a question mark."""
+    encoding = locale.getencoding()
+    if codecs.lookup(encoding).name == "utf-8":
+        return
+    if not sys.flags.utf8_mode:
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding=encoding, errors="replace")
 
 
 def refuse_control_characters(arguments: Sequence[str]) -> None:
@@ -65,8 +92,10 @@ def silence_broken_pipe() -> None:
     """A reader that has seen enough is no failure to tell of at the end, when Python flushes."""
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python tries again at its very end
+        if not isinstance(error, BrokenPipeError):
+            raise
 
 
 if __name__ == "__main__":

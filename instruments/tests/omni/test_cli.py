@@ -2,7 +2,9 @@
 """The command as a user types it."""
 
 import json
+import shutil
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -50,6 +52,34 @@ def test_an_interrupt_writes_what_was_measured(mocks: Path, tmp_path: Path, numb
                           "--plot", str(plot), number=number)  # fmt: skip
     assert {(r["library"], r["size"]) for r in content["results"]} >= {("raw", 32), ("sleepy", 32)}
     assert plot.stat().st_size > 0
+
+
+COMPARISON = Path(__file__).parents[3] / "docs/results/comparison/memory.json.gz"
+
+
+def test_a_locale_that_is_not_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are read and written all the same."""
+    if shutil.which("localedef") is None:
+        pytest.skip("no localedef makes the locale")
+    made = ["localedef", "-i", "ja_JP", "-f", "EUC-JP", str(tmp_path / "ja_JP.eucjp")]
+    if subprocess.run(made, capture_output=True, check=False).returncode != 0:
+        pytest.skip("the locale ja_JP.eucjp cannot be made")
+    monkeypatch.setenv("LOCPATH", str(tmp_path))
+    monkeypatch.setenv("LC_ALL", "ja_JP.eucjp")
+    page = tmp_path / "page.html"
+    done = omni("report", str(COMPARISON), "-o", str(page))
+    assert done.returncode == 0, done.stderr
+    assert "µ" in page.read_text(encoding="utf-8")
+
+
+def test_a_full_disk_is_one_line() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "omnipgas_tools.cli", "rank", str(COMPARISON)],
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == "omni: cannot write the results or the output: No space left on device\n"
 
 
 def test_nothing_measured_is_a_failure(mocks: Path) -> None:

@@ -36,6 +36,7 @@ def command(
         if table:
             files.write(table, "\n".join(map(comparison_table.tables, sides)))
     except OSError as error:
-        raise typer.BadParameter(f"{error.filename}: {error.strerror}", param_hint="-o, --csv, --table") from error
+        where = error.filename or output
+        raise typer.BadParameter(f"{where}: {error.strerror}", param_hint="-o, --csv, --table") from error
     written = (("Page", output), ("rows", rows), ("table", table))
     print(", ".join(f"{what}: {path}" for what, path in written if path))
