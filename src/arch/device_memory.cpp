@@ -2,12 +2,11 @@
 #include "arch/device_memory.hpp"
 
 #include <dlfcn.h>
-#include <link.h>
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 
+#include "arch/library.hpp"
 #include "arch/symbols.hpp"
 
 namespace ompl::arch {
@@ -26,46 +25,16 @@ struct Driver {
 constexpr Driver kDrivers[] = {{"libcuda.so", "cuPointerGetAttribute"},
                                {"libamdhip64.so", "hipPointerGetAttribute"}};
 
-// Whether a path ends in that name, with or without a version. ThreadSanitizer does not see the lock of the dynamic linker,
-// under which names are made and read.
-[[gnu::no_sanitize("thread"), gnu::noinline]] bool is_file_of(const char* path,
-                                                              std::string_view library) {
-  const char* name = path;
-  for (; *path != '\0'; ++path) {
-    if (*path == '/') name = path + 1;
-  }
-  for (const char wanted : library) {
-    if (*name++ != wanted) return false;
-  }
-  return *name == '\0' || *name == '.';
-}
-
-// The file of a library that is loaded, of whatever version; "" if it is not.
-std::string loaded_file(std::string_view library) {
-  struct Search {
-    std::string_view wanted;
-    std::string found;
-  } search{.wanted = library, .found = {}};
-  ::dl_iterate_phdr(
-      [](dl_phdr_info* object, std::size_t /*size*/, void* data) {
-        auto& wanted = *static_cast<Search*>(data);
-        if (object->dlpi_name == nullptr || !is_file_of(object->dlpi_name, wanted.wanted)) return 0;
-        wanted.found = object->dlpi_name;
-        return 1;
-      },
-      &search);
-  return search.found;
-}
-
 // The function of a library that the program has loaded, or nullptr.
 GetAttribute find(const Driver& driver) {
-  const std::string file = loaded_file(driver.library);
-  if (file.empty()) return nullptr;
-  void* library = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-  if (library == nullptr) return nullptr;
   GetAttribute function = nullptr;
-  find_symbol(library, driver.function, &function);
-  ::dlclose(library);  // the program's own reference keeps it
+  for (const std::string& file : loaded_files(driver.library)) {
+    void* library = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) continue;
+    find_symbol(library, driver.function, &function);
+    ::dlclose(library);  // the program's own reference keeps it
+    if (function != nullptr) break;
+  }
   return function;
 }
 

@@ -2,16 +2,33 @@
 #include "arch/library.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <sys/auxv.h>
 
 #include <list>
 #include <mutex>
-#include <vector>
+#include <utility>
 
 #include "arch/environment.hpp"
 #include "arch/signals.hpp"
 
 namespace ompl::arch {
+namespace {
+
+// Whether a path's last part begins so. ThreadSanitizer does not see the lock of the dynamic linker, under which names are
+// made and read.
+[[gnu::no_sanitize("thread"), gnu::noinline]] bool is_named(const char* path, std::string_view begin) {
+  const char* name = path;
+  for (; *path != '\0'; ++path) {
+    if (*path == '/') name = path + 1;
+  }
+  for (const char wanted : begin) {
+    if (*name++ != wanted) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 bool is_privileged() { return ::getauxval(AT_SECURE) != 0; }
 
@@ -36,6 +53,22 @@ void* open_library(const char* file, std::initializer_list<const char*> variable
   const KeptSignals kept;
   const AddedVariables added(&environments.emplace_back(), variables);
   return open_library(file, why);
+}
+
+std::vector<std::string> loaded_files(std::string_view begin) {
+  struct Search {
+    std::string_view begin;
+    std::vector<std::string> found;
+  } search{.begin = begin, .found = {}};
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t /*size*/, void* data) {
+        auto& wanted = *static_cast<Search*>(data);
+        if (object->dlpi_name != nullptr && is_named(object->dlpi_name, wanted.begin))
+          wanted.found.emplace_back(object->dlpi_name);
+        return 0;
+      },
+      &search);
+  return std::move(search.found);
 }
 
 }  // namespace ompl::arch

@@ -4,6 +4,8 @@
 
 #include <initializer_list>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace ompl::arch {
 
@@ -18,5 +20,8 @@ void* open_library(const char* file, std::string* why);
 // The same for a library that takes signals, and can be told not to only by variables of the environment ("NAME=value",
 // literals; those that are set stay) when it is loaded first. What is loaded already is left as it is.
 void* open_library(const char* file, std::initializer_list<const char*> variables, std::string* why);
+
+// The files of all libraries that this process has loaded, however it did so, whose names begin so ("libmpi").
+std::vector<std::string> loaded_files(std::string_view begin);
 
 }  // namespace ompl::arch

@@ -2,9 +2,11 @@
 #include "arch/mpi.hpp"
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <string_view>
 
+#include "arch/library.hpp"
 #include "arch/mpi_library.hpp"
 
 namespace ompl::arch {
@@ -13,7 +15,23 @@ namespace {
 using Pointer = void*;
 
 Pointer standard_handle(uintptr_t value) { return reinterpret_cast<Pointer>(value); }
-Pointer open_mpi_handle(const char* name) { return ::dlsym(RTLD_DEFAULT, name); }
+Pointer open_mpi_handle(const char* name) { return mpi_symbol(name); }
+
+// An MPI that was loaded for its user alone (RTLD_LOCAL, as Python loads modules); null if there is none. It stays loaded.
+void* local_library() {
+  static std::atomic<void*> found{nullptr};
+  if (void* const known = found.load(std::memory_order_relaxed); known != nullptr) return known;
+  for (const std::string& file : loaded_files("libmpi")) {
+    void* const library = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) continue;
+    if (::dlsym(library, "MPI_Initialized") != nullptr) {
+      found.store(library, std::memory_order_relaxed);
+      return library;
+    }
+    ::dlclose(library);
+  }
+  return nullptr;
+}
 
 bool ask(const char* name) {
   auto* const function = mpi_function<int(int*)>(name);
@@ -23,16 +41,23 @@ bool ask(const char* name) {
 
 }  // namespace
 
+void* mpi_symbol(const char* name) {
+  void* const symbol = ::dlsym(RTLD_DEFAULT, name);
+  if (symbol != nullptr) return symbol;
+  void* const library = local_library();
+  return library != nullptr ? ::dlsym(library, name) : nullptr;
+}
+
 MpiPhase mpi_phase() {
-  if (::dlsym(RTLD_DEFAULT, "MPI_Initialized") == nullptr) return MpiPhase::absent;
+  if (mpi_symbol("MPI_Initialized") == nullptr) return MpiPhase::absent;
   if (ask("MPI_Finalized")) return MpiPhase::finalized;
   return ask("MPI_Initialized") ? MpiPhase::running : MpiPhase::before_init;
 }
 
 MpiAbi mpi_abi() {
-  if (::dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != nullptr) return MpiAbi::open_mpi;
+  if (mpi_symbol("ompi_mpi_comm_world") != nullptr) return MpiAbi::open_mpi;
   Dl_info info{};  // only the name of the file tells
-  const bool standard = ::dladdr(::dlsym(RTLD_DEFAULT, "MPI_Initialized"), &info) != 0 &&
+  const bool standard = ::dladdr(mpi_symbol("MPI_Initialized"), &info) != 0 &&
                         info.dli_fname != nullptr &&
                         std::strstr(info.dli_fname, "libmpi_abi") != nullptr;
   return standard ? MpiAbi::standard : MpiAbi::mpich;

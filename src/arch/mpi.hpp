@@ -35,10 +35,11 @@ struct MpiConstants {
 template <class Handle>
 MpiConstants<Handle> mpi_constants();
 
-// Null if this process's MPI, if any, has no such function.
+// Null if this process's MPI, if any, has no such function or data. It may have been loaded in any way.
+void* mpi_symbol(const char* name);
 template <class Function>
 Function* mpi_function(const char* name) {
-  return reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
+  return reinterpret_cast<Function*>(mpi_symbol(name));
 }
 
 // The same, of the type of the pointer that it initialises.

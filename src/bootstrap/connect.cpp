@@ -134,11 +134,16 @@ int connect_auto(const Settings& settings, std::unique_ptr<Bootstrap>* out) {
 }  // namespace
 
 int connect(const Settings& settings, std::unique_ptr<Bootstrap>* out) {
-  if (settings.launcher == "single") return connect_single(out);
-  if (settings.launcher == "pmi1") return connect_pmi1(out);
-  if (settings.launcher == "pmix") return connect_pmix(settings, out);
-  if (settings.launcher == "mpi") return connect_mpi(out);
-  return connect_auto(settings, out);
+  const auto chosen = [&] {
+    if (settings.launcher == "single") return connect_single(out);
+    if (settings.launcher == "pmi1") return connect_pmi1(out);
+    if (settings.launcher == "pmix") return connect_pmix(settings, out);
+    if (settings.launcher == "mpi") return connect_mpi(out);
+    return connect_auto(settings, out);
+  };
+  const int result = chosen();
+  if (result == OMPL_OK && settings.launcher != "single") keep_from_children();
+  return result;
 }
 
 int share_secret(Bootstrap& bootstrap, std::string* secret) {

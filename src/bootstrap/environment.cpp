@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bootstrap/environment.hpp"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <string>
 #include <string_view>
 
 #include "arch/library.hpp"
@@ -23,6 +28,26 @@ bool server_is_named() {
     if (std::string_view(*entry).starts_with("PMIX_SERVER_URI")) return true;
   }
   return false;
+}
+
+// Set by the first process that joins a job by PMIx: which rank it is, and its process.
+constexpr const char* kJoined = "OMPL_JOINED_AS";
+
+// "NAMESPACE.RANK", or "" without PMIx.
+std::string pmix_rank() {
+  const char* const name_space = ::secure_getenv("PMIX_NAMESPACE");
+  const char* const rank = ::secure_getenv("PMIX_RANK");
+  return name_space != nullptr && rank != nullptr ? fmt::format("{}.{}", name_space, rank) : "";
+}
+
+// Whether another process is that rank already, which then has started this one.
+bool is_taken_by_another() {
+  const char* const joined = ::secure_getenv(kJoined);
+  if (joined == nullptr) return false;
+  const std::string_view text = joined;
+  const auto space = text.rfind(' ');
+  return space != std::string_view::npos && text.substr(0, space) == pmix_rank() &&
+         text.substr(space + 1) != std::to_string(::getpid());
 }
 
 }  // namespace
@@ -56,6 +81,15 @@ int read_number(const char* name, const Protocol& protocol, uint32_t max, uint32
   return OMPL_OK;
 }
 
+// PMI-1: the socket is not inherited. PMIx, whose server takes whoever names the rank: by a variable that names the process.
+void keep_from_children() {
+  const char* const socket = ::secure_getenv("PMI_FD");
+  if (const auto fd = pmi1::to_number(socket != nullptr ? socket : ""); fd)
+    ::fcntl(static_cast<int>(*fd), F_SETFD, FD_CLOEXEC);
+  if (const std::string rank = pmix_rank(); !rank.empty())
+    ::setenv(kJoined, fmt::format("{} {}", rank, ::getpid()).c_str(), 1);
+}
+
 bool pmix_offered() { return any_set({"PMIX_NAMESPACE", "PMIX_RANK"}) || server_is_named(); }
 
 int pmix_environment(PmixSession* out) {
@@ -71,6 +105,13 @@ int pmix_environment(PmixSession* out) {
                 "PMIX_RANK={}, but no PMIX_SERVER_URI names the launcher's server; pass the launcher's "
                 "environment on unchanged, or set OMPL_LAUNCHER=single",
                 rank);
+  }
+  if (is_taken_by_another()) {
+    return fail(
+        OMPL_ERR_LAUNCH,
+        "PMIX_RANK={} is the process that has started this one, which is no rank; start it with a "
+        "launcher of its own, or set OMPL_LAUNCHER=single to run it alone",
+        rank);
   }
   out->name_space = name_space;
   out->rank = rank;

@@ -22,4 +22,8 @@ int read_text(const char* name, const Protocol& protocol, const char** out);
 // As read_text(), a number from 0 to `max`.
 int read_number(const char* name, const Protocol& protocol, uint32_t max, uint32_t* out);
 
+// A program that this rank starts inherits its launcher's environment, but is no rank. From now on it is told so instead of
+// speaking to the launcher in the rank's name.
+void keep_from_children();
+
 }  // namespace ompl::bootstrap

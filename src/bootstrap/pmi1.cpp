@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bootstrap/pmi1.hpp"
 
-#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -26,8 +27,9 @@ using pmi1::Pmi1Message;
 constexpr std::size_t kMaxPiece = 800;
 
 // The session that ends at the exit of the process; see the top of pmi1.hpp. The only global, because
-// exit handlers take no argument.
+// exit handlers take no argument; and the process whose exit it is, not that of its children.
 Pmi1Session g_session_put_off;
+pid_t g_pmi1_put_off_by = 0;
 
 int send_finalize(const Pmi1Session& session) {
   Pmi1Message answer;
@@ -35,6 +37,7 @@ int send_finalize(const Pmi1Session& session) {
 }
 
 void finalize_session_at_exit() {
+  if (::getpid() != g_pmi1_put_off_by) return;  // the child of a fork
   const auto phase = mpi_phase();
   if (phase == MpiPhase::absent || phase == MpiPhase::before_init) send_finalize(g_session_put_off);
 }
@@ -174,6 +177,7 @@ int Pmi1::finish() {
   if (!mpi_may_use_pmi1()) return send_finalize(session_);
   if (mpi_phase() == MpiPhase::before_init) {
     g_session_put_off = session_;
+    g_pmi1_put_off_by = ::getpid();
     if (std::atexit(finalize_session_at_exit) != 0) return fail(OMPL_ERR_SYSTEM, "atexit: no room");
   }
   return OMPL_OK;
@@ -204,11 +208,14 @@ int pmi1_environment(Pmi1Session* out) {
   if (session.rank >= session.size) {
     return fail(OMPL_ERR_LAUNCH, "PMI_RANK={} is not below PMI_SIZE={}", session.rank, session.size);
   }
-  if (fcntl(session.fd, F_GETFD) < 0) {
-    return fail(OMPL_ERR_LAUNCH,
-                "PMI_FD={} is not open in this process; was it started by a rank rather than by the "
-                "launcher? Set OMPL_LAUNCHER=single to run it alone",
-                session.fd);
+  int type = 0;
+  socklen_t size = sizeof type;
+  if (::getsockopt(session.fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0) {
+    return fail(
+        OMPL_ERR_LAUNCH,
+        "PMI_FD={} is no open socket in this process; a program that a rank starts is no rank: start "
+        "it with a launcher of its own, or set OMPL_LAUNCHER=single to run it alone",
+        session.fd);
   }
   *out = session;
   return OMPL_OK;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bootstrap/pmix.hpp"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -35,8 +37,10 @@ std::optional<pmix_status_t> bounded(std::chrono::milliseconds limit,
 
 // The session that ends at the exit of the process; see the top of pmix.hpp. Exit handlers take no argument.
 decltype(&::PMIx_Finalize) g_finalize_put_off;
+pid_t g_pmix_put_off_by = 0;
 
 void finalize_client_at_exit() {
+  if (::getpid() != g_pmix_put_off_by) return;  // the child of a fork
   bounded(kAbortPatience, [] { return g_finalize_put_off(nullptr, 0); });
 }
 
@@ -251,6 +255,7 @@ int Pmix::finish() {
     return run("PMIx_Finalize", [pmix = pmix_] { return pmix.finalize(nullptr, 0); });
   }
   g_finalize_put_off = pmix_.finalize;
+  g_pmix_put_off_by = ::getpid();
   return std::atexit(finalize_client_at_exit) == 0 ? OMPL_OK : fail(OMPL_ERR_SYSTEM, "atexit: no room");
 }
 

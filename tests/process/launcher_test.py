@@ -189,6 +189,29 @@ class Start(unittest.TestCase):
                 with self.subTest(launcher, steps=steps):
                     self.assert_ranks(self.job(launcher, MPI_RANKS, steps), "mpi", "")
 
+    def test_through_an_mpi_that_was_loaded_for_its_user_alone(self) -> None:
+        linked = subprocess.run(["ldd", MPI_RANKS], capture_output=True, text=True, timeout=LIMIT, check=True)
+        library = re.search(r"libmpi\S* => (\S+)", linked.stdout)
+        assert library, linked.stdout
+        for launcher in LAUNCHERS:
+            with self.subTest(launcher):
+                steps = f"load:{library[1]} init open exchange show finish finalize"
+                self.assert_ranks(self.job(launcher, PLAIN_RANKS, steps), "mpi", "")
+
+    def test_a_program_that_a_rank_starts_is_no_rank(self) -> None:
+        for launcher in LAUNCHERS:
+            with self.subTest(launcher):
+                done = self.start(launcher, PLAIN_RANKS, "open exchange child finish")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("OMPL_LAUNCHER=single to run it alone", done.stderr)
+
+    def test_the_end_of_a_fork_is_no_ranks_end(self) -> None:
+        for launcher in LAUNCHERS:
+            for steps in ("open exchange finish fork", "open exchange fork finish"):
+                with self.subTest(launcher, steps=steps):
+                    done = self.start(launcher, MPI_RANKS, steps, OMPL_LAUNCHER=launcher.protocol)
+                    self.assertEqual((done.returncode, "PMI" in done.stderr), (0, False), done.stderr)
+
     def test_before_mpi_and_beside_it(self) -> None:
         # finish() must leave the launcher's connection usable for an MPI that comes later, and must not
         # wait for the launcher when MPI has ended the connection.

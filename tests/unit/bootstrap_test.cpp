@@ -82,7 +82,8 @@ TEST_F(Connect, UnusableValuesAreNamed) {
   EXPECT_NE(refusal(with("0", "", "1")).find("PMI_RANK=\"\""), std::string::npos);
   EXPECT_NE(refusal(with("0", "0", "1e3")).find("PMI_SIZE=\"1e3\""), std::string::npos);
   EXPECT_NE(refusal(with("0", "2", "2")).find("PMI_RANK=2 is not below PMI_SIZE=2"), std::string::npos);
-  EXPECT_NE(refusal(with("1000000", "0", "1")).find("PMI_FD=1000000 is not open"), std::string::npos);
+  EXPECT_NE(refusal(with("1000000", "0", "1")).find("PMI_FD=1000000 is no open socket"),
+            std::string::npos);
 }
 
 TEST_F(Connect, ADescriptorThatIsNoLauncherIsNamed) {
