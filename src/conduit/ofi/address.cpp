@@ -12,7 +12,7 @@
 namespace ompl::conduit::ofi {
 namespace {
 
-constexpr std::string_view kMagic = "OFI3";
+constexpr std::string_view kMagic = "OFI4";
 
 template <class Integer>
 void append(std::string* out, Integer value) {
@@ -56,13 +56,15 @@ std::string Address::encode() const {
   std::string out(kMagic);
   out.push_back(static_cast<char>(provider.size()));
   out += provider;
-  out.push_back(static_cast<char>(ip.size()));
-  out += ip;
+  out.push_back(static_cast<char>(ips.size()));
+  out.push_back(static_cast<char>(ips.empty() ? 0 : ips.front().size()));
+  for (const std::string& ip : ips) out += ip;
+  append(&out, network);
   append(&out, challenge);
   append(&out, base);
   append(&out, static_cast<uint16_t>(slots.size()));
   for (const Slot& slot : slots) {
-    if (ip.empty()) {
+    if (ips.empty()) {
       out.push_back(static_cast<char>(slot.name.size()));
       out += slot.name;
     } else {
@@ -78,15 +80,18 @@ const char* Address::parse(std::string_view text) {
   Address read;
   if (in.take(kMagic.size()) != kMagic) return kNotAnAddress;
   read.provider = in.take(in.number<uint8_t>());
-  read.ip = in.take(in.number<uint8_t>());
+  const std::size_t ip_count = in.number<uint8_t>();
+  const std::size_t ip_size = in.number<uint8_t>();
+  const bool is_ip = ip_size == sizeof(in_addr) || ip_size == sizeof(in6_addr);
+  if (ip_count > kMaxIps || (ip_count != 0 ? !is_ip : ip_size != 0)) return "not an IP address";
+  for (std::size_t i = 0; i < ip_count; ++i) read.ips.emplace_back(in.take(ip_size));
+  read.network = in.number<uint64_t>();
   read.challenge = in.number<uint64_t>();
   read.base = in.number<uint64_t>();
   const std::size_t count = in.number<uint16_t>();
-  if (!read.ip.empty() && read.ip.size() != sizeof(in_addr) && read.ip.size() != sizeof(in6_addr))
-    return "not an IP address";
   for (std::size_t i = 0; i < count && !in.failed(); ++i) {
     Slot slot;
-    if (read.ip.empty()) {
+    if (read.ips.empty()) {
       slot.name = in.take(in.number<uint8_t>());
     } else {
       slot.port = in.number<uint16_t>();
@@ -107,21 +112,22 @@ const char* Address::parse(std::string_view text) {
 bool Address::take(const sockaddr_storage& listener, Slot* slot) {
   if (listener.ss_family == AF_INET) {
     const auto& v4 = reinterpret_cast<const sockaddr_in&>(listener);
-    ip.assign(reinterpret_cast<const char*>(&v4.sin_addr), sizeof v4.sin_addr);
+    ips = {{reinterpret_cast<const char*>(&v4.sin_addr), sizeof v4.sin_addr}};
     slot->port = ntohs(v4.sin_port);
     return true;
   }
   if (listener.ss_family == AF_INET6) {
     const auto& v6 = reinterpret_cast<const sockaddr_in6&>(listener);
-    ip.assign(reinterpret_cast<const char*>(&v6.sin6_addr), sizeof v6.sin6_addr);
+    ips = {{reinterpret_cast<const char*>(&v6.sin6_addr), sizeof v6.sin6_addr}};
     slot->port = ntohs(v6.sin6_port);
     return true;
   }
   return false;
 }
 
-sockaddr_storage Address::listener(const Slot& slot) const {
+sockaddr_storage Address::listener(const Slot& slot, std::size_t place) const {
   sockaddr_storage out{};
+  const std::string& ip = ips.at(place);
   if (ip.size() == sizeof(in_addr)) {
     auto& v4 = reinterpret_cast<sockaddr_in&>(out);
     v4.sin_family = AF_INET;
@@ -138,12 +144,13 @@ sockaddr_storage Address::listener(const Slot& slot) const {
 
 std::string Address::host() const {
   sockaddr_storage address{};
-  if (!ip.empty()) {
-    address = listener(slots.front());
-  } else {
-    std::memcpy(&address, slots.front().name.data(),
-                std::min(slots.front().name.size(), sizeof address));
+  std::string out;
+  for (std::size_t i = 0; i < ips.size(); ++i) {
+    address = listener(slots.front(), i);
+    out += (i == 0 ? "" : ", ") + ip_text(reinterpret_cast<const sockaddr*>(&address));
   }
+  if (!ips.empty()) return out;
+  std::memcpy(&address, slots.front().name.data(), std::min(slots.front().name.size(), sizeof address));
   return ip_text(reinterpret_cast<const sockaddr*>(&address));
 }
 

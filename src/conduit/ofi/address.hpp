@@ -22,24 +22,30 @@ struct Address {
     std::string name;   // 1 .. kMaxName bytes; empty if it has a port
   };
 
-  std::string provider;     // both sides must use the same
-  std::string ip;           // 4 bytes (IPv4) or 16 (IPv6), network byte order; empty: slots have names
+  std::string provider;  // both sides must use the same
+  // 4 bytes (IPv4) or 16 (IPv6), network byte order; the ports are the same at each, and the most plausible is first.
+  // Empty: slots have names.
+  std::vector<std::string> ips;
+  uint64_t network = 0;     // of which host and network namespace it is (interfaces.hpp); 0: not known
   uint64_t challenge = 0;   // of this process: what others prove to it that they are of the job for
   uint64_t base = 0;        // the segment's address if the provider wants virtual addresses, else 0
   std::vector<Slot> slots;  // at least one
 
-  // The text that is published: about 50 bytes and 10 per slot, or 25 with names of IP.
+  static constexpr std::size_t kMaxIps = 16;
+
+  // The text that is published: about 60 bytes and 10 per slot, or 25 with names of IP.
   [[nodiscard]] std::string encode() const;
 
   // Reads encode()'s text back. These are outside bytes: nothing is believed, and nothing is allocated
   // beyond their own length. Null on success, else what is wrong; *this is then untouched.
   const char* parse(std::string_view text);
 
-  // Takes ip and slot's port from a listener's address. False: not an IP address.
+  // Takes its only IP and slot's port from a listener's address. False: not an IP address.
   bool take(const sockaddr_storage& listener, Slot* slot);
-  [[nodiscard]] sockaddr_storage listener(const Slot& slot) const;
+  // At that place of `ips`.
+  [[nodiscard]] sockaddr_storage listener(const Slot& slot, std::size_t ip = 0) const;
 
-  // Its host in words; "" if slots have names that are not of IP.
+  // Its host in words, all addresses; "" if slots have names that are not of IP.
   [[nodiscard]] std::string host() const;
 };
 

@@ -8,8 +8,10 @@
 #include "arch/signals.hpp"
 #include "conduit/ofi/conduit.hpp"
 #include "conduit/ofi/endpoint.hpp"
+#include "conduit/ofi/interfaces.hpp"
 #include "conduit/ofi/provider.hpp"
 #include "util/log.hpp"
+#include "util/settings.hpp"
 #include "util/status.hpp"
 
 namespace ompl::conduit::ofi {
@@ -35,6 +37,11 @@ bool is_like(const std::string& name, const std::string& own) {
          name.substr(0, sizeof(sa_family_t)) == own.substr(0, sizeof(sa_family_t));
 }
 
+// 4 or 16 bytes, 0 where slots have names.
+std::size_t size_of_ips(const Address& address) {
+  return address.ips.empty() ? 0 : address.ips.front().size();
+}
+
 class OfiConduit final : public Conduit {
  public:
   explicit OfiConduit(const Demands& demands) : demands_(demands) {}
@@ -48,12 +55,15 @@ class OfiConduit final : public Conduit {
   void unregister_memory(const void* address, std::size_t length) override;
 
  private:
+  void open_to_all(const Settings& settings);
   [[nodiscard]] std::string mismatch(const Address& peer) const;
 
   const Demands demands_;
   Library library_;
   ProviderChoice choice_;
   Address own_;
+  std::vector<Interface> interfaces_;  // of the family that the provider has chosen
+  bool open_to_all_ = false;
   RegisteredRanges regions_;
   std::vector<Address> peers_;
   SharedState shared_;
@@ -87,11 +97,14 @@ int OfiConduit::open(const Job& job) {
 
   peers_.resize(job.size);
   own_.challenge = unpredictable_number();
+  own_.network = network_identity();
+  if (!choice_.addressed && speaks_ip(*choice_.info)) open_to_all(*job.settings);
   shared_ = {.library = &library_,
              .job = &job,
              .choice = &choice_,
              .peers = &peers_,
              .challenge = own_.challenge,
+             .network = own_.network,
              .regions = &regions_};
   own_.provider = choice_.name;
   own_.base = choice_.mr_mode(FI_MR_VIRT_ADDR) ? reinterpret_cast<uint64_t>(job.segment) : 0;
@@ -101,8 +114,24 @@ int OfiConduit::open(const Job& job) {
     result = endpoints_.back()->open(key, &own_);
     if (result != OMPL_OK) return result;
   }
+  if (open_to_all_) {
+    own_.ips.clear();
+    for (const Interface& one : interfaces_) own_.ips.push_back(one.ip);
+  }
   log::info("ofi: {}; {} endpoints", choice_.why, job.slots);
   return OMPL_OK;
+}
+
+// Listens at all of this host's addresses, if the user has not chosen one.
+void OfiConduit::open_to_all(const Settings& settings) {
+  auto* const source = static_cast<sockaddr*>(choice_.info->src_addr);
+  interfaces_ = own_interfaces(source->sa_family);
+  open_to_all_ = settings.ofi_interface.empty() && !interfaces_.empty();
+  if (!open_to_all_) return;
+  if (source->sa_family == AF_INET)
+    reinterpret_cast<sockaddr_in*>(source)->sin_addr.s_addr = htonl(INADDR_ANY);
+  else
+    reinterpret_cast<sockaddr_in6*>(source)->sin6_addr = in6addr_any;
 }
 
 // Why this rank and that one cannot talk; empty if they can.
@@ -114,7 +143,7 @@ std::string OfiConduit::mismatch(const Address& peer) const {
                                               [this](const Address::Slot& slot) {
                                                 return is_like(slot.name, own_.slots.front().name);
                                               })
-                        : peer.ip.size() == own_.ip.size();
+                        : size_of_ips(peer) == size_of_ips(own_);
   return same ? "" : "one side uses IPv4, the other IPv6";
 }
 
@@ -125,6 +154,12 @@ Reach OfiConduit::connect(uint32_t rank, std::string_view address) {
   if (rank == shared_.job->rank) return {.why = "this rank itself"};
   std::string reason = mismatch(peer);
   if (!reason.empty()) return {.why = std::move(reason)};
+  if (!order_for_use(interfaces_, own_.network, &peer)) {
+    return {.why =
+                "that host has loopback addresses only, which lead to no other: give it another "
+                "address, or set "
+                "OMPL_OFI_INTERFACE"};
+  }
   const std::string host = peer.host();
   peers_[rank] = std::move(peer);
   return {.usable = true, .why = fmt::format("{}{}{}", host, host.empty() ? "" : " by ", choice_.why)};

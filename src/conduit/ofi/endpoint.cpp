@@ -410,10 +410,10 @@ bool OfiEndpoint::post_receive(Receive* receive) {
 // --- State ---------------------------------------------------------------------------------------------
 
 std::string OfiEndpoint::reason(uint32_t rank) const {
-  return failure(rank) != OMPL_OK ? Endpoint::reason(rank) : links_->losses().why(rank);
+  return failure(rank) != OMPL_OK ? links_->find(rank)->why : links_->losses().why(rank);
 }
 
-bool OfiEndpoint::arm() { return links_->progress() == 0 && wait_set_.arm(); }
+bool OfiEndpoint::arm() { return links_->progress() == 0 && !links_->is_seeking() && wait_set_.arm(); }
 
 std::string OfiEndpoint::describe() const {
   return fmt::format("{}, {} of {} operations outstanding", links_->describe(),

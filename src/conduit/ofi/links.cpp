@@ -96,6 +96,7 @@ void FabricLinks::fail(FabricLink& link, int code, std::string_view why) {
   link.up = false;
   link.connection.reset();
   link.request.reset();
+  link.seeking.reset();
   link.ask_again = 0;
   if (link.probing) --probes_;
   link.probing = false;

@@ -6,6 +6,7 @@
 // this side never sends on. A link that ends after a goodbye is a rank that left.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "conduit/common/completion_window.hpp"
 #include "conduit/common/doorkeeper.hpp"
 #include "conduit/common/link_table.hpp"
+#include "conduit/common/liveness_probe.hpp"
 #include "conduit/common/losses.hpp"
 #include "conduit/common/operations.hpp"
 #include "conduit/ofi/address.hpp"
@@ -34,6 +36,7 @@ struct SharedState {
   const ProviderChoice* choice = nullptr;
   const std::vector<Address>* peers = nullptr;  // by rank; without slots if another conduit reaches it
   uint64_t challenge = 0;                       // that this process has published
+  uint64_t network = 0;                         // see Address
   const RegisteredRanges* regions = nullptr;    // of ompl_register()
 };
 
@@ -72,6 +75,11 @@ struct FabricLink : LinkState {
       0;  // ms: a request failed for want of an answer, and the next is due then; 0: none is
   int64_t ask_until = 0;  // ms; 0: none has failed
   int64_t pause = 0;      // ms, between requests
+  std::size_t route = 0;  // which of the other side's addresses is asked; it has taken a connection:
+  bool routed = false;
+  std::unique_ptr<LivenessProbe> seeking;  // does it? Until:
+  int64_t seek_until = 0;                  // ms
+  std::string refusals;                    // what the addresses before it said
 
   // Of RdmPeers
   bool greeted = false;       // our greeting is sent,
@@ -118,6 +126,11 @@ class FabricLinks {
 
   // Whether somebody waits for progress().
   [[nodiscard]] bool connecting() const { return waiting_ > 0; }
+  // Or waits for something of which no descriptor tells.
+  [[nodiscard]] bool is_seeking() const {
+    return connecting() &&
+           std::ranges::any_of(all(), [](const auto& link) { return link->seeking != nullptr; });
+  }
 
   // Endpoint `slot` of `rank` will close its end in order.
   void said_goodbye(uint32_t rank, uint64_t slot);

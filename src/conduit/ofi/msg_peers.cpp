@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "arch/clock.hpp"
 #include "util/log.hpp"
@@ -20,6 +21,9 @@ constexpr int64_t kAskForMs = 20'000;
 constexpr unsigned kMostAtOnce = 64;  // connections accepted, where more wait
 constexpr int64_t kFirstPauseMs = 5;
 constexpr int64_t kLastPauseMs = 500;
+constexpr int64_t kRouteMs = 2'000;  // for an address to take a connection, or to refuse it
+constexpr const char* kHint =
+    "OMPL_OFI_INTERFACE names the network interface or address to use, on each host its own";
 constexpr const char* kForeign =
     "another job's process answers at its address, so its own ended or the address leads elsewhere";
 
@@ -47,14 +51,16 @@ bool is_request(const FabricLink& link, const fid* endpoint) {
 
 void MsgPeers::request(FabricLink& link) {
   link.pause = kFirstPauseMs;
+  link.refusals.clear();
   link.ask_until = link.probing ? link.probe_until : 0;
   make_request(link);
 }
 
 void MsgPeers::make_request(FabricLink& link) {
   const Address& peer = (*shared_.peers)[link.rank];
-  const sockaddr_storage listener = peer.listener(peer.slots[link.slot]);
   link.ask_again = 0;
+  if (!link.routed && peer.ips.size() > 1) return seek(link);
+  const sockaddr_storage listener = peer.listener(peer.slots[link.slot], link.route);
   link.asked = greeting_for(link);
   link.asked.challenge = unpredictable_number();
   if (link.probing) {
@@ -68,6 +74,70 @@ void MsgPeers::make_request(FabricLink& link) {
   if (result != 0 && !is_put_off(link, -result))
     return fail(link, OMPL_ERR_LINK, shared_.library->text(result));
   recount(link);
+}
+
+// "192.0.2.1 port 4711"
+std::string MsgPeers::place_of(const FabricLink& link) const {
+  const Address& peer = (*shared_.peers)[link.rank];
+  const Address::Slot& slot = peer.slots[link.slot];
+  const sockaddr_storage address = peer.listener(slot, link.route);
+  return fmt::format("{} port {}", ip_text(reinterpret_cast<const sockaddr*>(&address)), slot.port);
+}
+
+void MsgPeers::seek(FabricLink& link) {
+  const Address& peer = (*shared_.peers)[link.rank];
+  if (!link.seeking) link.seeking = std::make_unique<LivenessProbe>();
+  link.seek_until = arch::now_ms() + kRouteMs;
+  link.seeking->begin(peer.ips[link.route], peer.slots[link.slot].port);
+  recount(link);
+}
+
+void MsgPeers::look_for_route(FabricLink& link, int64_t now) {
+  const LivenessProbe::Answer answer = link.seeking->look();
+  if (answer == LivenessProbe::Answer::none && now < link.seek_until) return;
+  if (answer == LivenessProbe::Answer::lives) {
+    link.routed = true;
+    link.seeking.reset();
+    log::debug("ofi: rank {} is reached at {}", link.rank, place_of(link));
+    return make_request(link);
+  }
+  try_next_route(link, answer == LivenessProbe::Answer::dead        ? "refuses connections"
+                       : answer == LivenessProbe::Answer::unreached ? "has no route"
+                                                                    : "does not answer");
+}
+
+void MsgPeers::try_next_route(FabricLink& link, std::string_view refusal) {
+  const std::size_t count = (*shared_.peers)[link.rank].ips.size();
+  link.refusals += fmt::format("{}{} {}", link.refusals.empty() ? "" : ", ", place_of(link), refusal);
+  link.routed = false;
+  if (++link.route < count) return seek(link);
+  link.route = 0;
+  find_no_route(link, link.refusals.find(" has no ") == std::string::npos &&
+                          link.refusals.find(" does not ") == std::string::npos);
+}
+
+// None of its addresses takes a connection.
+void MsgPeers::find_no_route(FabricLink& link, bool all_refuse) {
+  link.seeking.reset();
+  if (all_refuse) return turned_away(link);
+  const std::string refusals = std::exchange(link.refusals, {});
+  if (!is_put_off(link, FI_EAGAIN)) {
+    return fail(
+        link, OMPL_ERR_LINK,
+        link.probing ? link.why : fmt::format("no address of it is reached: {}; {}", refusals, kHint));
+  }
+  recount(link);
+}
+
+// A rank listens from before others know its address until it ends. But what rejects a connection may be a firewall.
+void MsgPeers::turned_away(FabricLink& link) {
+  const Address& peer = (*shared_.peers)[link.rank];
+  const std::string refusals =
+      link.refusals.empty() ? fmt::format("{} refuses connections", place_of(link)) : link.refusals;
+  if (link.probing || (shared_.network != 0 && shared_.network == peer.network))
+    return fail(link, OMPL_ERR_PEER, fmt::format("its process ended ({})", refusals));
+  fail(link, OMPL_ERR_LINK,
+       fmt::format("{}: a firewall is between, or its process has ended; {}", refusals, kHint));
 }
 
 // The request came to nothing, which proves nothing: another one is made later. False: that has been tried for long
@@ -88,6 +158,7 @@ void MsgPeers::look_at_clock() {
   if (probes_ == 0 && !connecting()) return;
   const int64_t now = arch::now_ms();
   for (const auto& link : all()) {
+    if (link->seeking) look_for_route(*link, now);
     if (link->ask_again != 0 && now >= link->ask_again) make_request(*link);
     if (link->probing && now > link->probe_until) fail(*link, OMPL_ERR_LINK, link->why);
   }
@@ -107,7 +178,8 @@ bool MsgPeers::is_of_a_link(const sockaddr_storage& peer) const {
 
 // It waits for an answer to its request, or for its connection's completion.
 void MsgPeers::recount(FabricLink& link) {
-  set_waiting(link, link.request || link.ask_again != 0 || (link.connection && !link.up));
+  set_waiting(link,
+              link.request || link.seeking || link.ask_again != 0 || (link.connection && !link.up));
 }
 
 // --- Events --------------------------------------------------------------------------------------------
@@ -202,6 +274,7 @@ bool MsgPeers::accept(FabricLink& link, fi_info* request, const Greeting& greeti
     return false;
   }
   link.ask_again = 0;
+  link.seeking.reset();
   recount(link);
   return true;
 }
@@ -244,18 +317,24 @@ void MsgPeers::ended(fid* endpoint, int error, const Answer* answer) {
   } else if (answer != nullptr) {
     refused(link, is_proven(link, *answer) ? *answer : Answer{.refusal = Refusal::stranger});
   } else if (error == FI_ECONNREFUSED) {
-    fail(link, OMPL_ERR_PEER,
-         link.probing ? "its process ended" : "nobody listens there: its process ended");
+    turned_away(link);
   } else if (is_put_off(link, error)) {
     recount(link);
   } else {
-    fail(link, OMPL_ERR_LINK, link.probing ? link.why : shared_.library->strerror(error));
+    fail(link, OMPL_ERR_LINK,
+         link.probing
+             ? link.why
+             : fmt::format("{}: {}; {}", place_of(link), shared_.library->strerror(error), kHint));
   }
 }
 
 // By an answer that is proven; Refusal::stranger: that is not.
 void MsgPeers::refused(FabricLink& link, const Answer& answer) {
-  if (answer.refusal == Refusal::stranger) {
+  if (answer.refusal == Refusal::stranger && !link.probing &&
+      link.route + 1 < (*shared_.peers)[link.rank].ips.size()) {
+    link.request.reset();
+    try_next_route(link, "answers for another job");
+  } else if (answer.refusal == Refusal::stranger) {
     fail(link, link.probing ? OMPL_ERR_PEER : OMPL_ERR_LINK, kForeign);
   } else if (link.probing) {
     fail(link, OMPL_ERR_LINK, link.why);
@@ -273,6 +352,7 @@ void MsgPeers::lost(FabricLink& link, std::string_view why) {
   take_down(link, why);
   link.connection.reset();
   link.request.reset();
+  link.seeking.reset();
   link.ask_again = 0;
   link.probe_until = arch::now_ms() + kProbeMs;
   request(link);

@@ -7,6 +7,8 @@
 // connection broke; no rank of the job listens there, then the rank is dead. A request that ends without an answer, as
 // where the other side has no descriptor left for it, is made again for a while. So is one whose connection the other side's
 // Doorkeeper ended, since this side was outside the layer before it had said anything.
+//
+// Where the other side has several addresses, a TCP connection that is reset at once shows which of them leads to it.
 #pragma once
 
 #include "conduit/ofi/links.hpp"
@@ -27,6 +29,12 @@ class MsgPeers final : public FabricLinks {
   int take_events();
   void request(FabricLink& link);
   void make_request(FabricLink& link);
+  void seek(FabricLink& link);
+  void look_for_route(FabricLink& link, int64_t now);
+  void try_next_route(FabricLink& link, std::string_view refusal);
+  void find_no_route(FabricLink& link, bool all_refuse);
+  void turned_away(FabricLink& link);
+  [[nodiscard]] std::string place_of(const FabricLink& link) const;
   bool is_put_off(FabricLink& link, int error);
   [[nodiscard]] bool is_proven(const FabricLink& link, const Answer& answer) const;
   FabricLink* admissible(const Greeting& greeting, Refusal* refusal);
