@@ -10,6 +10,7 @@
 #include <numeric>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 
 #include "util/status.hpp"
@@ -22,22 +23,40 @@ namespace {
 using Member = std::variant<std::size_t Settings::*, unsigned Settings::*, int Settings::*,
                             double Settings::*, std::string Settings::*, log::Level Settings::*>;
 
+// What a number may be, besides what its type says.
+struct NumberRange {
+  std::size_t least = 0;
+  std::size_t most = std::numeric_limits<std::size_t>::max();
+};
+constexpr std::size_t kMostBytes = std::size_t{64}
+                                   << 40;  // half of what processors with 47 bits can address
+constexpr std::size_t kMostCount = 1'000'000'000;
+
 struct Variable {
   std::string_view name;
   std::string_view type;  // see Settings::Row
   Member member;
   std::string_view text;
+  NumberRange range{};
 };
 
 // The one list of variables. The type decides how a value is read and what an error says is accepted.
 constexpr std::array kVariables{
-    Variable{"OMPL_SEGMENT_SIZE", "size", &Settings::segment_size,
-             "Capacity of each rank's segment; memory is used only as it is allocated."},
-    Variable{"OMPL_ENDPOINTS", "count", &Settings::endpoints,
-             "Endpoints in each rank's pool; 0: chosen from the cores and OMPL_ENDPOINT_MEMORY."},
-    Variable{
-        "OMPL_ENDPOINT_MEMORY", "size", &Settings::endpoint_memory,
-        "Memory that the connections of a rank may take, all made: the pool gets smaller; 0: any."},
+    Variable{"OMPL_SEGMENT_SIZE",
+             "size",
+             &Settings::segment_size,
+             "Capacity of each rank's segment; memory is used only as it is allocated.",
+             {.most = kMostBytes}},
+    Variable{"OMPL_ENDPOINTS",
+             "count",
+             &Settings::endpoints,
+             "Endpoints in each rank's pool; 0: chosen from the cores and OMPL_ENDPOINT_MEMORY.",
+             {.most = 64}},
+    Variable{"OMPL_ENDPOINT_MEMORY",
+             "size",
+             &Settings::endpoint_memory,
+             "Memory that the connections of a rank may take, all made: the pool gets smaller; 0: any.",
+             {.most = kMostBytes}},
     Variable{"OMPL_CONDUITS", "text", &Settings::conduits,
              "Conduits that may be used, in order of preference, separated by commas."},
     Variable{"OMPL_NODE_ID", "text", &Settings::node_id,
@@ -47,14 +66,20 @@ constexpr std::array kVariables{
         "How the ranks find each other; auto: an initialised MPI, else PMI-1, else PMIx, else alone."},
     Variable{"OMPL_PMIX_LIBRARY", "text", &Settings::pmix_library,
              "The libpmix.so.2 to load under PMIx; empty: MPI's, the launcher's own, or the system's."},
-    Variable{"OMPL_CREDITS", "count above 0", &Settings::credits,
-             "Signal records that each endpoint takes from a rank before it acknowledges some."},
+    Variable{"OMPL_CREDITS",
+             "count above 0",
+             &Settings::credits,
+             "Signal records that each endpoint takes from a rank before it acknowledges some.",
+             {.most = 1'000'000}},
     Variable{
         "OMPL_COLL_CHECK", "0|1", &Settings::coll_check,
         "Whether members of a team compare what they call before each collective, and name those that "
         "call another; the same on every rank."},
-    Variable{"OMPL_COLL_MEMORY", "size", &Settings::coll_memory,
-             "Memory of each rank's segment for the collectives of all its teams."},
+    Variable{"OMPL_COLL_MEMORY",
+             "size",
+             &Settings::coll_memory,
+             "Memory of each rank's segment for the collectives of all its teams.",
+             {.most = kMostBytes}},
     Variable{"OMPL_COLL_PROGRESS", "none|spare|shared|idle|node|auto", &Settings::coll_progress,
              "Who goes on with nonblocking collectives, until ompl_team_set_progress() says otherwise; "
              "auto: "
@@ -71,34 +96,58 @@ constexpr std::array kVariables{
     Variable{"OMPL_TUNER_TABLE", "text", &Settings::tuner_table,
              "File where rank 0 keeps what the tuner has found, for later jobs; empty: one for this "
              "machine in the user's cache folder; none: it is not kept."},
-    Variable{"OMPL_SPIN", "count or -1", &Settings::spin,
-             "Polls of a waiter before its first yield; -1: chosen by the load on the cores."},
-    Variable{"OMPL_YIELDS", "count or -1", &Settings::yields,
-             "Yields of a waiter before it sleeps; -1: chosen by the load on the cores."},
+    Variable{"OMPL_SPIN",
+             "count or -1",
+             &Settings::spin,
+             "Polls of a waiter before its first yield; -1: chosen by the load on the cores.",
+             {.most = kMostCount}},
+    Variable{"OMPL_YIELDS",
+             "count or -1",
+             &Settings::yields,
+             "Yields of a waiter before it sleeps; -1: chosen by the load on the cores.",
+             {.most = kMostCount}},
     Variable{"OMPL_ON_PEER_DEATH", "error|abort|ignore", &Settings::on_peer_death,
              "When a rank dies or its connection breaks: waits fail, the job is aborted, or nothing "
              "happens."},
-    Variable{"OMPL_HANG_REPORT", "seconds", &Settings::hang_report,
-             "Time a call may block before a report of all threads is printed; 0: never."},
+    Variable{"OMPL_HANG_REPORT",
+             "seconds",
+             &Settings::hang_report,
+             "Time a call may block before a report of all threads is printed; 0: never.",
+             {.most = kMostCount}},
     Variable{"OMPL_HUGE_PAGES", "auto|never", &Settings::huge_pages,
              "Whether segments may use huge pages where the system offers them."},
     Variable{
         "OMPL_VERBS_DEVICE", "text", &Settings::verbs_device,
         "InfiniBand or RoCE device, or its port (mlx5_0:1), to use; empty: the fastest active one."},
-    Variable{"OMPL_VERBS_GID", "count or -1", &Settings::verbs_gid,
-             "Index of the port's GID to use; -1: the best one."},
+    Variable{"OMPL_VERBS_GID",
+             "count or -1",
+             &Settings::verbs_gid,
+             "Index of the port's GID to use; -1: the best one.",
+             {.most = 255}},
     Variable{"OMPL_VERBS_TRANSPORT", "auto|rc|xrc|dc", &Settings::verbs_transport,
              "How verbs connects; xrc and dc (mlx5) have never run on hardware; auto: rc, unless its "
              "connections would take too much memory."},
     Variable{
-        "OMPL_VERBS_SEGMENT", "size", &Settings::verbs_segment,
-        "Bytes of the segments that verbs cuts long puts into; from four segments on a put is long."},
-    Variable{"OMPL_VERBS_STRIPE", "count", &Settings::verbs_stripe,
-             "Endpoints that segments of one long put go over at most; 0: every put goes whole."},
-    Variable{"OMPL_UTOFU_SEGMENT", "size", &Settings::utofu_segment,
-             "The same as OMPL_VERBS_SEGMENT, over utofu."},
-    Variable{"OMPL_UTOFU_STRIPE", "count", &Settings::utofu_stripe,
-             "The same as OMPL_VERBS_STRIPE, over utofu, where each endpoint has a TNI of six."},
+        "OMPL_VERBS_SEGMENT",
+        "size",
+        &Settings::verbs_segment,
+        "Bytes of the segments that verbs cuts long puts into; from four segments on a put is long.",
+        {.least = 512, .most = kMostBytes}},
+    Variable{"OMPL_VERBS_STRIPE",
+             "count",
+             &Settings::verbs_stripe,
+             "Endpoints that segments of one long put go over at most; 0: every put goes whole.",
+             {.most = 64}},
+    Variable{"OMPL_UTOFU_SEGMENT",
+             "size",
+             &Settings::utofu_segment,
+             "The same as OMPL_VERBS_SEGMENT, over utofu.",
+             {.least = 512, .most = kMostBytes}},
+    Variable{"OMPL_UTOFU_STRIPE",
+             "count",
+             &Settings::utofu_stripe,
+             "The same as OMPL_VERBS_STRIPE, over utofu, where each endpoint has a TNI of six.",
+             {.most = 64}},
     Variable{"OMPL_OFI_PROVIDER", "text", &Settings::ofi_provider,
              "libfabric provider to use: tcp, tcp;ofi_rxm, net/rdm, shm...; empty: the first usable "
              "one of the built-in preference."},
@@ -164,13 +213,20 @@ std::string format_size(std::size_t bytes) {
   return unit == 0 ? fmt::to_string(bytes) : fmt::format("{}{}", bytes, kUnits[unit - 1]);
 }
 
-std::string accepted(std::string_view type) {
-  if (type == "size")
-    return "a number of bytes above 0, with K, M, G or T after it if you like: 64M, 16G";
-  if (type == "count") return "a whole number, 0 or more";
-  if (type == "count above 0") return "a whole number, 1 or more";
-  if (type == "count or -1") return "a whole number, 0 or more, or -1";
-  if (type == "seconds") return "a number of seconds, 0 or more: 0.5, 30";
+std::string accepted(std::string_view type, const NumberRange& range) {
+  if (type == "size") {
+    return fmt::format(
+        "a number of bytes from {} to {}, with K, M, G or T after it if you like: 64M, 16G",
+        std::max<std::size_t>(range.least, 1), format_size(range.most));
+  }
+  if (type == "count") return fmt::format("a whole number from {} to {}", range.least, range.most);
+  if (type == "count above 0")
+    return fmt::format("a whole number from {} to {}", std::max<std::size_t>(range.least, 1),
+                       range.most);
+  if (type == "count or -1")
+    return fmt::format("a whole number from {} to {}, or -1", range.least, range.most);
+  if (type == "seconds")
+    return fmt::format("a number of seconds from {} to {}: 0.5, 30", range.least, range.most);
   return fmt::format("one of {}", type);
 }
 
@@ -179,24 +235,36 @@ struct Store {
   Settings& settings;
   std::string_view type;
   std::string_view value;
+  const NumberRange& range;
 
   template <class T>
   bool put(T Settings::*member, std::optional<T> parsed) const {
     if (parsed) settings.*member = *parsed;
     return parsed.has_value();
   }
-  bool operator()(std::size_t Settings::*member) const { return put(member, parse_size(value)); }
+  // Of a number that is not negative.
+  template <class T>
+  [[nodiscard]] bool is_within(T number) const {
+    return number >= static_cast<T>(range.least) &&
+           (std::is_floating_point_v<T> ? static_cast<double>(number) <= static_cast<double>(range.most)
+                                        : static_cast<std::size_t>(number) <= range.most);
+  }
+  bool operator()(std::size_t Settings::*member) const {
+    const auto number = parse_size(value);
+    return number && is_within(*number) && put(member, number);
+  }
   bool operator()(unsigned Settings::*member) const {
     const auto number = parse_number<unsigned>(value);
-    return number && (*number > 0 || type == "count") && put(member, number);
+    return number && (*number > 0 || type == "count") && is_within(*number) && put(member, number);
   }
   bool operator()(int Settings::*member) const {
     const auto number = parse_number<int>(value);
-    return number && *number >= -1 && put(member, number);
+    return number && (*number == -1 || (*number >= 0 && is_within(*number))) && put(member, number);
   }
   bool operator()(double Settings::*member) const {
     const auto number = parse_number<double>(value);
-    return number && std::isfinite(*number) && *number >= 0 && put(member, number);
+    return number && std::isfinite(*number) && *number >= 0 && is_within(*number) &&
+           put(member, number);
   }
   bool operator()(std::string Settings::*member) const {
     if (is_choice(type) && !choice_index(type, value)) return false;
@@ -258,9 +326,9 @@ int Settings::read(Settings* out, const Lookup& lookup) {
   for (const auto& variable : kVariables) {
     const char* value = look_up(lookup, variable.name);
     if (value == nullptr) continue;
-    if (!std::visit(Store{settings, variable.type, value}, variable.member)) {
+    if (!std::visit(Store{settings, variable.type, value, variable.range}, variable.member)) {
       return fail(OMPL_ERR_ARG, "{}=\"{}\" is not usable; set it to {}", variable.name, value,
-                  accepted(variable.type));
+                  accepted(variable.type, variable.range));
     }
   }
   settings.cache_folder = user_cache(lookup);
