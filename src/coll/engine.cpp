@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coll/engine.hpp"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <random>
 #include <utility>
 
+#include "arch/give_way.hpp"
 #include "coll/progress/modes.hpp"
 #include "coll/tuner/table_file.hpp"
 #include "util/bytes.hpp"
@@ -226,7 +226,7 @@ int Engine::enter(std::unique_ptr<Team> team, Team** out) {
 
 // Until nobody looks at the team any more who came before.
 void Engine::await_visitors(TeamSlot& slot) {
-  while (slot.visitors.load() != 0) ::sched_yield();
+  while (slot.visitors.load() != 0) arch::give_way();
 }
 
 void Engine::remove(Team& team) {
@@ -436,7 +436,7 @@ int Engine::finish(Context& c) {
     uint64_t now = 0;
     for_teams([&](const Team& team) { now += team.moves(); });
     if (std::exchange(moves, now) != now) limit = Deadline::in(kGrace_ns);
-    ::sched_yield();
+    arch::give_way();
   }
   uint32_t left = under_way_.load(std::memory_order_acquire);
   left += given_back_.load(

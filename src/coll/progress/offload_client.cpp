@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coll/progress/offload_client.hpp"
 
-#include <sched.h>
-
+#include "arch/give_way.hpp"
 #include "coll/engine.hpp"
 #include "coll/team/team.hpp"
 #include "core/wait/deadline.hpp"
@@ -107,7 +106,7 @@ void OffloadClient::recall(const CollectiveRequest& request) {
       return;
     }
     runtime.look_for_deaths();
-    ::sched_yield();
+    arch::give_way();
   }
 }
 

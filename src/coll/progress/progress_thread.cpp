@@ -2,10 +2,10 @@
 #include "coll/progress/progress_thread.hpp"
 
 #include <fmt/ranges.h>
-#include <sched.h>
 
 #include <chrono>
 
+#include "arch/give_way.hpp"
 #include "coll/engine.hpp"
 #include "coll/progress/thread_start.hpp"
 #include "core/wait/block.hpp"
@@ -87,7 +87,7 @@ bool ProgressThread::spin(Context& c, bool* again) {
     engine_.runtime().drive(c);
     engine_.serve(c, again);
     // Its core may be less free than was thought.
-    if (++turns % kTurnsAlone == 0) ::sched_yield();
+    if (++turns % kTurnsAlone == 0) arch::give_way();
     arch::pause();
   }
   return engine_.serve(c, again);

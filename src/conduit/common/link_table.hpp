@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "arch/clock.hpp"
+#include "arch/give_way.hpp"
 #include "conduit/common/losses.hpp"
 #include "conduit/conduit.hpp"
 #include "omnipgas/ompl.h"
@@ -137,7 +137,7 @@ template <class Settled>
 void drain(Endpoint& endpoint, int64_t limit, Settled settled) {
   DiscardSink discard;
   while (!settled() && endpoint.progress(discard, kDrainBatch) >= 0 && arch::now_ms() < limit)
-    std::this_thread::yield();
+    arch::give_way();
 }
 
 }  // namespace ompl::conduit

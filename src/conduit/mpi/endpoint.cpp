@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conduit/mpi/endpoint.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstring>
 #include <functional>
 #include <utility>
 
 #include "arch/clock.hpp"
+#include "arch/give_way.hpp"
 #include "util/log.hpp"
 #include "util/status.hpp"
 
@@ -276,7 +275,7 @@ template <class Handle>
 void MpiEndpoint<Handle>::leave(bool in_order) {
   const int64_t limit = arch::now_ms() + kLeaveMs;
   const auto settle = [&](auto settled) {
-    while (!broken_ && !settled() && complete() >= 0 && arch::now_ms() < limit) ::sched_yield();
+    while (!broken_ && !settled() && complete() >= 0 && arch::now_ms() < limit) arch::give_way();
   };
   for (uint32_t rank = 0; rank < session_.job().size; ++rank) {
     if (!links_[rank].met || links_[rank].failure != OMPL_OK) continue;

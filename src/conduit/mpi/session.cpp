@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conduit/mpi/session.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
 #include <numeric>
 
 #include "arch/clock.hpp"
+#include "arch/give_way.hpp"
 #include "util/log.hpp"
 #include "util/status.hpp"
 
@@ -137,7 +136,7 @@ int Session<Handle>::on_end(Handle /*comm*/, int /*keyval*/, void* argument, voi
   if (self.ended_.exchange(true)) return 0;
   const std::lock_guard ending(self.ending_);
   for (Member* member : self.members_) {
-    while (member->caller.rank.load() != LivenessWatch::kNobody) ::sched_yield();
+    while (member->caller.rank.load() != LivenessWatch::kNobody) arch::give_way();
     member->caller.enter(LivenessWatch::kAnyone);
     member->leave(false);
     member->caller.leave();
@@ -183,7 +182,7 @@ bool Session<Handle>::all_meet() {
     }
     if (met == 0 && library_.test(&exchange, &met, library_.constants.status_ignore) != 0) return false;
     if (met != 0 && received == std::accumulate(from, counts_->end(), uint64_t{0})) return true;
-    ::sched_yield();
+    arch::give_way();
   }
   return false;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/network/endpoint_pool.hpp"
 
-#include <sched.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <new>
 
 #include "arch/cancellation.hpp"
+#include "arch/give_way.hpp"
 #include "core/job/runtime.hpp"
 #include "core/wait/block.hpp"
 #include "util/status.hpp"
@@ -166,7 +166,7 @@ bool EndpointPool::visit(Slot& slot, bool* found) {
   // Who polls without end gives way: where a conduit yields inside, others would only ever find it claimed.
   if (slot.wanted.load(std::memory_order_relaxed)) {
     slot.wanted.store(false, std::memory_order_relaxed);
-    ::sched_yield();
+    arch::give_way();
   }
   return true;
 }

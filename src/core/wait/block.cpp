@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/wait/block.hpp"
 
-#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "arch/futex.hpp"
+#include "arch/give_way.hpp"
 
 namespace ompl {
 namespace {
@@ -148,7 +148,7 @@ void Runtime::uncount_idle(int64_t now) {
 bool Blocker::yield() {
   ++context_->statistics.yields;
   if (!enters_hook()) {
-    ::sched_yield();
+    arch::give_way();
     return true;
   }
   if (registered_) hand_on_role();  // the hook may run for long
