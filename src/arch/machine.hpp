@@ -2,6 +2,8 @@
 // Facts about the machine, as this process may use it.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -9,14 +11,19 @@
 
 namespace ompl::arch {
 
-// The process's affinity mask, bit i of word i / 64 for core i; cores beyond the span are left out.
+// The process's affinity mask, bit i of word i / 64 for processor i; those beyond the span begin again at its first bit.
 void affinity(std::span<uint64_t> mask);
 
-// Cores the cgroup's CPU quota amounts to, rounded up, or a huge number if there is none.
-unsigned core_quota();
+// Cores that the CPU quotas of the cgroup and of those above it amount to, rounded up, or a huge number if there is none.
+unsigned core_quota(const std::string& root = "");
 
-// Bytes of memory that can be had without swapping: MemAvailable, cut by the cgroup's limit.
-std::size_t available_memory();
+// Bytes of memory that can be had without swapping: MemAvailable, cut by the limits of this process's cgroup and of those
+// above it, of version 1 or 2. What the kernel can drop of a cgroup's use (caches of files) does not count as used.
+// `root`: where /proc and /sys are found, for tests.
+std::size_t available_memory(const std::string& root = "");
+
+// Raises this process's limit on descriptors (the soft one, ulimit -Sn) to that number, or as near as it may. Lowers nothing.
+void allow_descriptors(rlim_t count);
 
 // Identity of the running host: equal for processes that could share memory, also across containers
 // with the same kernel (they find out by trying).

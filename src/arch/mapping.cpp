@@ -12,6 +12,7 @@ constexpr std::size_t kPeriod = 128 * kStep;
 std::byte* map(void* where, std::size_t length, int fd, int flags) {
   void* mapped =
       ::mmap(where, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | flags, fd, 0);
+  if (mapped != MAP_FAILED) ::madvise(mapped, length, MADV_DONTDUMP);
   return static_cast<std::byte*>(mapped);
 }
 

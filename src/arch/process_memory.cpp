@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "arch/process_memory.hpp"
 
+#include <fcntl.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,18 +47,26 @@ int write_process(int pid, uint64_t there, const void* from, std::size_t length)
   });
 }
 
+// The answer comes through a pipe: where SIGCHLD is ignored a child leaves no status.
 int probe_process_memory() {
   const uint64_t word = 1;
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return errno;
   const pid_t child = ::fork();
-  if (child < 0) return errno;
   if (child == 0) {
     uint64_t copy = 0;
-    ::_exit(read_process(::getppid(), &copy, reinterpret_cast<uintptr_t>(&word), sizeof copy));
+    const int error = read_process(::getppid(), &copy, reinterpret_cast<uintptr_t>(&word), sizeof copy);
+    ::_exit(::write(ends[1], &error, sizeof error) == sizeof error ? 0 : 1);
   }
-  int status = 0;
-  if (uninterrupted([&] { return ::waitpid(child, &status, 0); }) != child || !WIFEXITED(status))
-    return ECHILD;
-  return WEXITSTATUS(status);
+  int error = errno;
+  ::close(ends[1]);
+  if (child > 0) {
+    if (uninterrupted([&] { return ::read(ends[0], &error, sizeof error); }) != sizeof error)
+      error = ECHILD;
+    uninterrupted([&] { return ::waitpid(child, nullptr, 0); });
+  }
+  ::close(ends[0]);
+  return error;
 }
 
 }  // namespace ompl::arch

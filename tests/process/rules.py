@@ -15,16 +15,21 @@ BUILD = Path()
 NETWORK = {"OMPL_CONDUITS": "self,ofi", "OMPL_ENDPOINTS": "2"}
 
 
-def job(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs a job of two ranks to its end."""
+def job_of(ranks: int, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs a job to its end."""
     return subprocess.run(
-        [str(BUILD / "bin/omplrun"), "-n", "2", "--timeout", "240", *command],
+        [str(BUILD / "bin/omplrun"), "-n", str(ranks), "--timeout", "240", *command],
         env={**os.environ, "OMPL_SEGMENT_SIZE": "64M", **environment},
         text=True,
         capture_output=True,
         timeout=LIMIT_S,
         check=False,
     )
+
+
+def job(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Of two ranks."""
+    return job_of(2, *command, **environment)
 
 
 def worker(rule: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -74,6 +79,47 @@ class Rules(unittest.TestCase):
         done = job("--keep-going", rank, "no-pidfd")
         self.assertIn("noticed", done.stdout, done.stderr)
         self.assertRegex(done.stderr, "warning: shm: the system call pidfd_open")
+
+    def test_closed_descriptors_are_no_deaths(self) -> None:
+        done = job("--keep-going", str(BUILD / "bin/tests/rules_worker"), "closed")
+        self.assertEqual(done.stdout.count("alive"), 2, done.stderr)
+
+    def limited(self, ranks: int, limit: str, rule: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """A rule in a shell with that limit."""
+        rank = str(BUILD / "bin/tests/rules_worker")
+        return job_of(ranks, "sh", "-c", f"ulimit {limit} && exec {rank} {rule}", **environment)
+
+    def test_ranks_take_two_descriptors_for_each_other(self) -> None:
+        for limit in ("-n 80", "-Sn 40"):
+            with self.subTest(limit=limit):
+                done = self.limited(30, limit, "node")
+                self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_segment_beyond_the_limit_of_files_is_an_error(self) -> None:
+        done = self.limited(1, "-f 100", "node")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("raise the limit on the size of files (ulimit -f)", done.stderr)
+
+    def test_ranks_in_user_namespaces_share_memory(self) -> None:
+        enter = ["unshare", "--user", "--map-root-user"]
+        if subprocess.run([*enter, "true"], timeout=LIMIT_S, check=False).returncode != 0:
+            self.skipTest("no user namespaces may be made here")
+        rank = str(BUILD / "bin/tests/rules_worker")
+        for which in ("true", "[ $PMI_RANK = 1 ]"):  # all, or one
+            with self.subTest(which=which):
+                script = f"{which} && exec {' '.join(enter)} {rank} node; exec {rank} node"
+                done = job_of(3, "sh", "-c", script)
+                self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_ranks_of_a_node_that_use_a_network_are_told(self) -> None:
+        if "ofi" not in conduits():
+            self.skipTest("no network is built in")
+        rank = str(BUILD / "bin/tests/rules_worker")
+        script = f"[ $PMI_RANK = 1 ] && ulimit -v 3000000; exec {rank} logging"
+        done = job("sh", "-c", script, OMPL_SEGMENT_SIZE="1500M", OMPL_ENDPOINTS="1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("shm: rank 0 is on this node, but cannot map its segment", done.stderr)
+        self.assertIn("use a network instead", done.stderr)
 
     def test_a_segment_without_room_is_an_error(self) -> None:
         for size in ("1", "4096", "8192"):

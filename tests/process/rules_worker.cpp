@@ -2,6 +2,7 @@
 // The program that rules.py runs as ranks: rules_worker RULE. Each shows one rule of docs/rules.md from within
 // a process; exit code 0 if it holds, else 1 with a line on stderr.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <omnipgas/ompl_inline.h>
@@ -214,6 +215,26 @@ void no_pidfd_rule() {
   std::_Exit(0);
 }
 
+// Closes every descriptor, the layer's too, and opens files of its own under their numbers: nobody dies of that.
+void closed_rule() {
+  constexpr useconds_t kLongerThanBetweenLooks = 120'000;
+  const uint64_t flag = allocate(8);
+  ok(ompl_barrier(), "ompl_barrier");
+  for (int fd = 3; fd < 1024; ++fd) ::close(fd);
+  for (int i = 0; i < 20; ++i) expect(::open("/dev/zero", O_RDONLY) >= 0, "no /dev/zero");
+  for (int i = 0; i < 5; ++i) {
+    if (rank() == 1) ::usleep(kLongerThanBetweenLooks);
+    ok(ompl_put_word(next(), flag), "ompl_put_word");
+    ok(ompl_wait(flag), "ompl_wait");
+  }
+  std::printf("alive\n");
+  std::fflush(stdout);
+  std::_Exit(0);  // the launcher's connection is closed, too
+}
+
+// All ranks share memory.
+void node_rule() { expect(ompl_node_size() == ompl_size(), "ranks of the node do not share memory"); }
+
 // Writes a line at every level but off.
 void logging_rule() {
   uint64_t word = 0;
@@ -231,6 +252,8 @@ int main(int argc, char** argv) {
                                                            {"abort", abort_rule},
                                                            {"start", start_rule},
                                                            {"no-pidfd", no_pidfd_rule},
+                                                           {"closed", closed_rule},
+                                                           {"node", node_rule},
                                                            {"logging", logging_rule}};
   const auto rule = rules.find(argc > 1 ? argv[1] : "");
   expect(rule != rules.end(), "no such rule");

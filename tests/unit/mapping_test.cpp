@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Segments lie where equal offsets do not meet in a cache's hash.
+// Segments lie where equal offsets do not meet in a cache's hash, and only what is allocated of them is dumped.
 #include "arch/mapping.hpp"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <fstream>
+#include <optional>
 #include <set>
+#include <string>
+
+#include "arch/file_turn.hpp"
+#include "core/memory/segment.hpp"
+#include "util/status.hpp"
 
 namespace ompl::arch {
 namespace {
@@ -44,6 +54,69 @@ TEST(MapSegment, GivesBackWhatItReservedAround) {
   EXPECT_NE(::mincore(base + kLength, 4096, &resident), 0) << "the page behind is still mapped";
   EXPECT_EQ(::munmap(base, kLength), 0);
   ::close(fd);
+}
+
+// Whether the mapping at that address has the flag (proc(5), smaps).
+bool has_flag(const void* address, const std::string& flag) {
+  std::ifstream file("/proc/self/smaps");
+  bool here = false;
+  for (std::string line; std::getline(file, line);) {
+    unsigned long begin = 0;
+    unsigned long end = 0;
+    const auto wanted = reinterpret_cast<uintptr_t>(address);
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2)
+      here = begin <= wanted && wanted < end;
+    if (here && line.starts_with("VmFlags:")) return line.find(" " + flag) != std::string::npos;
+  }
+  ADD_FAILURE() << "no mapping";
+  return false;
+}
+
+TEST(MapSegment, IsNoPartOfACoreDump) {
+  const int fd = ::memfd_create("mapping_test", MFD_CLOEXEC);
+  ASSERT_EQ(::ftruncate(fd, kLength), 0);
+  void* base = map_segment(fd, kLength, 0);
+  ASSERT_NE(base, MAP_FAILED);
+  EXPECT_TRUE(has_flag(base, "dd"));
+  EXPECT_EQ(::munmap(base, kLength), 0);
+  ::close(fd);
+}
+
+TEST(Segment, OnlyWhatIsCommittedIsPartOfACoreDump) {
+  Segment segment;
+  ASSERT_EQ(segment.create(kLength, 0, 1, false), OMPL_OK) << error_detail();
+  constexpr std::size_t kPage = 4096;
+  EXPECT_FALSE(has_flag(segment.base(), "dd")) << "the layer's own";
+  const uint64_t offset = kFirstOffset + 16 * kPage;
+  ASSERT_EQ(segment.commit(offset, 3 * kPage), OMPL_OK);
+  EXPECT_FALSE(has_flag(segment.base() + offset + 2 * kPage, "dd"));
+  EXPECT_TRUE(has_flag(segment.base() + offset - kPage, "dd"));
+  EXPECT_TRUE(has_flag(segment.base() + offset + 3 * kPage, "dd"));
+}
+
+TEST(Segment, TakesTurnsWhereMemoryIsShort) {
+  Segment segment;
+  ASSERT_EQ(segment.create(kLength, 0, 1, false), OMPL_OK) << error_detail();
+  // So many ranks that half of all memory does not do for each.
+  const NodeShare crowd{.ranks = SIZE_MAX / 4, .lock_fd = segment.fd()};
+  EXPECT_EQ(segment.commit(kFirstOffset, 4096, crowd), OMPL_OK);
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  std::optional<FileTurn> turn(std::in_place, segment.fd());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const FileTurn theirs(segment.fd());
+    ::_exit(::write(ends[1], "x", 1) == 1 ? 0 : 1);
+  }
+  pollfd written{.fd = ends[0], .events = POLLIN, .revents = 0};
+  EXPECT_EQ(::poll(&written, 1, 100), 0) << "it does not wait for its turn";
+  turn.reset();
+  EXPECT_EQ(::poll(&written, 1, 120'000), 1);
+  int status = 1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 TEST(MapSegment, SaysWhyNot) {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "arch/machine.hpp"
 #include "arch/mapping.hpp"
 #include "conduit/shm/passing.hpp"
 #include "util/bytes.hpp"
@@ -31,11 +33,12 @@ struct SegmentCard {
   uint64_t inode = 0;
   uint64_t capacity = 0;
   uint64_t nonce = 0;
-  uint64_t base = 0;  // in the owner's address space
-  uint64_t pid_namespace = 0;
-  uint8_t dumpable = 1;  // 0: nobody may open its descriptors under /proc
-  std::string socket;    // where it takes what others pass it
-  uint64_t word = 0;     // who passes something proves that it has read this
+  uint64_t base = 0;            // in the owner's address space
+  uint64_t pid_namespace = 0;   // 0: not known, as without /proc
+  uint64_t user_namespace = 0;  // likewise
+  uint8_t dumpable = 1;         // 0: nobody may open its descriptors under /proc
+  std::string socket;           // where it takes what others pass it
+  uint64_t word = 0;            // who passes something proves that it has read this
 
   [[nodiscard]] std::string pack() const {
     return ByteWriter()
@@ -48,6 +51,7 @@ struct SegmentCard {
         .add(nonce)
         .add(base)
         .add(pid_namespace)
+        .add(user_namespace)
         .add(dumpable)
         .add(socket)
         .add(word)
@@ -64,6 +68,7 @@ struct SegmentCard {
     reader.get(&nonce);
     reader.get(&base);
     reader.get(&pid_namespace);
+    reader.get(&user_namespace);
     reader.get(&dumpable);
     reader.get(&socket);
     reader.get(&word);
@@ -76,9 +81,9 @@ uint64_t inode_of(int fd) {
   return fd >= 0 && ::fstat(fd, &status) == 0 ? status.st_ino : 0;
 }
 
-uint64_t own_pid_namespace() {
+uint64_t own_namespace(const char* kind) {
   struct stat status {};
-  return ::stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+  return ::stat(fmt::format("/proc/self/ns/{}", kind).c_str(), &status) == 0 ? status.st_ino : 0;
 }
 
 uint64_t nonce_at(const std::byte* base) {
@@ -109,11 +114,13 @@ class ShmConduit final : public Conduit {
             .capacity = job.capacity,
             .nonce = job.nonce,
             .base = reinterpret_cast<uint64_t>(job.segment),
-            .pid_namespace = own_pid_namespace(),
+            .pid_namespace = own_namespace("pid"),
+            .user_namespace = own_namespace("user"),
             .dumpable = ::prctl(PR_GET_DUMPABLE) == 1,
             .socket = {},
             .word = 0};
     if (job.size == 1) return OMPL_OK;
+    arch::allow_descriptors(kPerPeer * job.size + kForTheProgram);
     if (const int code = passing_.open(); code != OMPL_OK) return code;
     own_.socket = passing_.name();
     own_.word = passing_.word();
@@ -139,13 +146,28 @@ class ShmConduit final : public Conduit {
                                  peer.capacity, own_.capacity)};
     }
     if (peer.pid == own_.pid && inode_of(peer.segment_fd) == peer.inode) return same_process(peer);
-    // Both sides come to the same answer from the two cards, so both pass, or neither.
-    const bool proc_will_do =
-        peer.pid_namespace == own_.pid_namespace && peer.dumpable != 0 && own_.dumpable != 0;
-    return proc_will_do ? open_under_proc(rank, peer) : exchange(rank, peer);
+    Reach reach = shows_under_proc(peer) ? open_under_proc(rank, peer) : exchange(rank, peer);
+    if (!reach.usable && !std::exchange(warned_of_network_, true)) {
+      log::warn(
+          "shm: rank {} is on this node, but {}; ranks that do not map each other use a network "
+          "instead",
+          rank, reach.why);
+    }
+    return reach;
   }
 
  private:
+  // Its pidfd and its wake-up pipe; while it is mapped its segment too.
+  static constexpr rlim_t kPerPeer = 2;
+  static constexpr rlim_t kForTheProgram = 128;
+
+  // Both sides come to the same answer from the two cards, so both pass, or neither.
+  [[nodiscard]] bool shows_under_proc(const SegmentCard& peer) const {
+    return own_.pid_namespace != 0 && peer.pid_namespace == own_.pid_namespace &&
+           own_.user_namespace != 0 && peer.user_namespace == own_.user_namespace &&
+           peer.dumpable != 0 && own_.dumpable != 0;
+  }
+
   struct Mapping {
     void* base;
     std::size_t length;
@@ -164,8 +186,8 @@ class ShmConduit final : public Conduit {
   }
 
   // Opens what /proc shows as descriptor `fd` of the peer; -1 with errno if it may not be.
-  int open_theirs(const SegmentCard& peer, int fd, int flags) {
-    return keep(::open(fmt::format("/proc/{}/fd/{}", peer.pid, fd).c_str(), flags | O_CLOEXEC));
+  static int open_theirs(const SegmentCard& peer, int fd, int flags) {
+    return ::open(fmt::format("/proc/{}/fd/{}", peer.pid, fd).c_str(), flags | O_CLOEXEC);
   }
 
   // A descriptor that tells of the process's death, or -1.
@@ -189,12 +211,10 @@ class ShmConduit final : public Conduit {
       return {.why = fmt::format("cannot open its segment, /proc/{}/fd/{}: {}", peer.pid,
                                  peer.segment_fd, error_text(errno))};
     }
-    Reach reach = map(rank, peer, fd);
+    Reach reach = map(rank, peer, fd, death_fd);
     if (!reach.usable) return reach;
     reach.why = "on the same node, its segment mapped";
-    reach.death_fd = death_fd;
-    reach.segment_fd = fd;
-    reach.wake_fd = open_theirs(peer, peer.wake_fd, O_RDWR | O_NONBLOCK);
+    reach.wake_fd = keep(open_theirs(peer, peer.wake_fd, O_RDWR | O_NONBLOCK));
     return reach;
   }
 
@@ -210,20 +230,33 @@ class ShmConduit final : public Conduit {
     Gift theirs;
     if (!sent || !passing_.receive(rank, &theirs)) {
       return {.why =
-                  "its process is hidden from this one (PID namespace, not dumpable), and no socket "
-                  "leads to it"};
+                  "its process is hidden from this one (PID or user namespace, not dumpable, no "
+                  "/proc), and "
+                  "no socket leads to it (network namespace)"};
     }
-    for (const int fd : {theirs.segment, theirs.wake_read, theirs.wake_write, theirs.process}) keep(fd);
-    Reach reach = map(rank, peer, theirs.segment);
+    for (const int fd : {theirs.wake_read, theirs.wake_write, theirs.process}) keep(fd);
+    Reach reach = map(rank, peer, theirs.segment, theirs.process);
     if (!reach.usable) return reach;
     reach.why = "on the same node, its segment passed over a socket and mapped";
-    reach.death_fd = theirs.process;
-    reach.segment_fd = theirs.segment;
     reach.wake_fd = theirs.wake_write;
     return reach;
   }
 
-  Reach map(uint32_t rank, const SegmentCard& peer, int fd) {
+  // Takes `fd`, and keeps it where it is needed later: to see the peer's death, if there is no pidfd; and of the first
+  // rank of the node, for its lock.
+  Reach map(uint32_t rank, const SegmentCard& peer, int fd, int death_fd) {
+    Reach reach = map_at(rank, peer, fd);
+    const bool first = job_->rank > rank && mappings_.size() == 1;
+    if (reach.usable && (death_fd < 0 || first)) {
+      reach.segment_fd = keep(fd);
+    } else {
+      ::close(fd);
+    }
+    reach.death_fd = death_fd;
+    return reach;
+  }
+
+  Reach map_at(uint32_t rank, const SegmentCard& peer, int fd) {
     struct stat status {};
     if (::fstat(fd, &status) != 0 || status.st_ino != peer.inode ||
         static_cast<uint64_t>(status.st_size) != peer.capacity) {
@@ -244,7 +277,8 @@ class ShmConduit final : public Conduit {
   Passing passing_;
   std::vector<Mapping> mappings_;
   std::vector<int> descriptors_;
-  bool warned_ = false;  // of processes that cannot be watched
+  bool warned_ = false;             // of processes that cannot be watched
+  bool warned_of_network_ = false;  // in place of memory
 };
 
 }  // namespace

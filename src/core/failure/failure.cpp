@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Death of ranks, and connections that break: learnt from pidfds and the network, off the fast path. Protocol
 // rules 16, 18, 19.
-#include <poll.h>
-
 #include "arch/cancellation.hpp"
 #include "arch/life_lock.hpp"
+#include "arch/process_watch.hpp"
 #include "core/job/runtime.hpp"
 #include "core/network/network.hpp"
 #include "util/status.hpp"
@@ -17,10 +16,7 @@ constexpr uint32_t kRanksPerLook =
 
 // By its pidfd or, where the system has none, by the lock that its process holds on its segment.
 bool has_ended(const Peer& peer, const SegmentHeader& header) {
-  if (peer.death_fd >= 0) {
-    pollfd death{.fd = peer.death_fd, .events = POLLIN, .revents = 0};
-    return ::poll(&death, 1, 0) == 1;
-  }
+  if (peer.death_fd >= 0) return arch::tells_of_end(peer.death_fd);
   return peer.segment_fd >= 0 && header.life_lock.load() != 0 &&
          !arch::is_life_lock_held(peer.segment_fd);
 }

@@ -150,7 +150,10 @@ int Runtime::alloc(Context& c, std::size_t size, uint64_t* offset) {
 
 int Runtime::commit(uint64_t begin, std::size_t size) {
   const arch::Uncancelled whole;
-  if (const int code = segment_.commit(begin, size); code != OMPL_OK) return code;
+  const uint32_t first = first_of_node();
+  const NodeShare node{.ranks = node_ranks_.size(),
+                       .lock_fd = first == rank_ ? segment_.fd() : peers_[first].segment_fd};
+  if (const int code = segment_.commit(begin, size, node); code != OMPL_OK) return code;
   for (std::size_t done = 0; done < conduits_.size(); ++done) {
     int code = OMPL_ERR_MEMORY;
     try {

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,8 +11,10 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <utility>
 
+#include "arch/file_turn.hpp"
 #include "arch/life_lock.hpp"
 #include "arch/machine.hpp"
 #include "arch/mapping.hpp"
@@ -40,6 +43,14 @@ int Segment::create(std::size_t capacity, uint32_t rank, uint64_t nonce, bool hu
                 "own; set it "
                 "to the bytes that the program allocates on a rank and {} more",
                 capacity, kFirstOffset, kFirstOffset);
+  }
+  rlimit files{};
+  if (::getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur < capacity) {
+    return fail(
+        OMPL_ERR_MEMORY,
+        "the segment of {} bytes is more than files may have here, {} bytes: lower OMPL_SEGMENT_SIZE "
+        "or raise the limit on the size of files (ulimit -f)",
+        capacity, files.rlim_cur);
   }
   fd_ = ::memfd_create("omnipgas-segment", MFD_CLOEXEC);
   if (fd_ < 0 || ::fchmod(fd_, S_IRUSR | S_IWUSR) != 0 ||
@@ -73,18 +84,28 @@ int Segment::allocate(uint64_t begin, uint64_t length) const {
   return arch::uninterrupted(call) == 0 ? 0 : errno;
 }
 
-int Segment::commit(uint64_t offset, std::size_t length) {
+int Segment::commit(uint64_t offset, std::size_t length, const NodeShare& node) {
   const uint64_t begin = page_floor(offset);
   const uint64_t end = page_ceil(offset + length);
-  if (const std::size_t room = arch::available_memory(); length > room) {
-    return fail(OMPL_ERR_MEMORY,
-                "cannot commit {} bytes: only {} bytes of memory are available on this node", length,
-                room);
+  // Ranks of a node allocate at the same time, and what each finds may not do for all: then one after the other.
+  std::size_t room = arch::available_memory();
+  std::optional<arch::FileTurn> turn;
+  if (node.ranks > 1 && length > room / 2 / node.ranks) {
+    turn.emplace(node.lock_fd);
+    room = arch::available_memory();
+  }
+  if (length > room) {
+    return fail(
+        OMPL_ERR_MEMORY,
+        "cannot commit {} bytes: only {} bytes of memory are available on this node, or to this "
+        "process's cgroup",
+        length, room);
   }
   if (const int error = allocate(begin, end - begin); error != 0) {
     return fail(OMPL_ERR_MEMORY, "cannot commit {} bytes of the segment: {}", length,
                 error_text(error));
   }
+  ::madvise(base_ + begin, end - begin, MADV_DODUMP);
   if (huge_pages_ && length >= kHugePage) ::madvise(base_ + begin, end - begin, MADV_HUGEPAGE);
   // Memory used before is zeroed by stores, never by punching holes: a network card may hold it pinned.
   if (offset < fresh_from_)

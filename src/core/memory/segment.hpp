@@ -11,6 +11,12 @@
 
 namespace ompl {
 
+// The ranks that share this node's memory, and a file of theirs that tells whose turn it is; -1: there is none.
+struct NodeShare {
+  std::size_t ranks = 1;
+  int lock_fd = -1;
+};
+
 class Segment {
  public:
   Segment() = default;
@@ -21,8 +27,9 @@ class Segment {
   // Reserves `capacity` bytes and commits the header. `huge_pages`: advise the kernel to use them.
   int create(std::size_t capacity, uint32_t rank, uint64_t nonce, bool huge_pages);
 
-  // Makes [offset, offset + length) usable and zero, or fails with OMPL_ERR_MEMORY: never SIGBUS later.
-  int commit(uint64_t offset, std::size_t length);
+  // Makes [offset, offset + length) usable and zero, or fails with OMPL_ERR_MEMORY: never SIGBUS later. Only what is
+  // committed is part of a core dump.
+  int commit(uint64_t offset, std::size_t length, const NodeShare& node = {});
 
   // Unmaps it; the offsets of other processes' mappings stay valid.
   void destroy();
