@@ -7,6 +7,7 @@
 #include <linux/seccomp.h>
 #include <omnipgas/ompl_inline.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -232,6 +233,30 @@ void closed_rule() {
   std::_Exit(0);  // the launcher's connection is closed, too
 }
 
+// Every rank puts its number into every other one and raises a flag there. Rank 0 tells what it has taken for that.
+void everybody_rule() {
+  const auto size = static_cast<uint32_t>(ompl_size());
+  const uint64_t data = allocate(size * sizeof(uint64_t));
+  const uint64_t flag = allocate(8);
+  ok(ompl_barrier(), "ompl_barrier");
+  const uint64_t word = rank() + 1;
+  for (uint32_t i = 1; i < size; ++i) {
+    const uint32_t to = (rank() + i) % size;
+    ok(ompl_put(address(&word), to, data + rank() * sizeof word, sizeof word), "ompl_put");
+    ok(ompl_put_word(to, flag), "ompl_put_word");
+  }
+  for (uint32_t i = 1; i < size; ++i) ok(ompl_wait(flag), "ompl_wait");
+  const auto* const words = static_cast<const uint64_t*>(ompl_ptr(rank(), data));
+  for (uint32_t i = 0; i < size; ++i) expect(i == rank() || words[i] == i + 1, "a word is wrong");
+  if (rank() == 0) {
+    int highest = 0;
+    for (int fd = 0; fd < 65536; ++fd) highest = ::fcntl(fd, F_GETFD) >= 0 ? fd : highest;
+    rusage used{};
+    ::getrusage(RUSAGE_SELF, &used);
+    std::printf("%u ranks: descriptors up to %d, %ld KiB at most\n", size, highest, used.ru_maxrss);
+  }
+}
+
 // All ranks share memory.
 void node_rule() { expect(ompl_node_size() == ompl_size(), "ranks of the node do not share memory"); }
 
@@ -254,6 +279,7 @@ int main(int argc, char** argv) {
                                                            {"no-pidfd", no_pidfd_rule},
                                                            {"closed", closed_rule},
                                                            {"node", node_rule},
+                                                           {"everybody", everybody_rule},
                                                            {"logging", logging_rule}};
   const auto rule = rules.find(argc > 1 ? argv[1] : "");
   expect(rule != rules.end(), "no such rule");
