@@ -80,9 +80,8 @@ class Attendance {
 // Waits for a collective that runs: OMPL_OK if it is over. The death of a member ends it, others' are no matter.
 int await(Context& c, CollectiveRequest& request, int64_t timeout_ns) {
   Engine& engine = request.queue->team().engine();
-  const ompl::Blocked what{
-      .call = ompl::Call::collective, .bucket = &c.runtime->bucket_any(), .own_end = true};
-  ompl::Blocker blocker(*c.runtime, c, what, Deadline::in(timeout_ns));
+  const ompl::Blocked what{.call = ompl::Call::collective, .own_end = true};
+  ompl::Blocker blocker(c, what, Deadline::in(timeout_ns));
   const Attendance attendance(*request.queue, request);
   bool again = false;
   return blocker.run([&] {
@@ -103,7 +102,7 @@ int finish(Context& c, CollectiveRequest& request, int64_t timeout_ns) {
     queue.team().break_up(code, ompl::error_detail());
     while (request.runs()) {
       bool again = false;
-      queue.drive(caller.now(*c.runtime), &again);
+      queue.drive(caller.now(), &again);
     }
   }
   if (code == OMPL_OK) code = outcome(request);

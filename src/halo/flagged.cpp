@@ -28,14 +28,13 @@ int Flagged::start(Context& context, const void* const* vectors, Deadline deadli
   const std::size_t count = links_.size();
   Caller caller(context);
   for (; steps_ < count; ++steps_) {
-    if (const int code = announce(caller.now(runtime_), links_[steps_], exchange, deadline);
-        code != OMPL_OK)
+    if (const int code = announce(caller.now(), links_[steps_], exchange, deadline); code != OMPL_OK)
       return code;
   }
   for (; steps_ < count * (1 + pattern_.vectors); ++steps_) {
     const std::size_t put = steps_ - count;
-    const int code = send(caller.now(runtime_), put / pattern_.vectors, put % pattern_.vectors,
-                          exchange, vectors, deadline);
+    const int code =
+        send(caller.now(), put / pattern_.vectors, put % pattern_.vectors, exchange, vectors, deadline);
     if (code != OMPL_OK) return code;
   }
   steps_ = 0;
@@ -58,13 +57,12 @@ int Flagged::send(Context& context, std::size_t neighbor, std::size_t vector, ui
   Signal mark;
   if (!strategy_.mark(to, exchange, &mark)) return OMPL_OK;
   if (vector == 0 && !strategy_.may_send(to, exchange)) {
-    const Blocked what{.call = Call::halo, .bucket = &runtime_.bucket_any()};
-    const int code = Blocker(runtime_, context, what, deadline).run([&] {
-      return strategy_.may_send(to, exchange) ? 1 : 0;
-    });
+    const Blocked what{.call = Call::halo};
+    const int code =
+        Blocker(context, what, deadline).run([&] { return strategy_.may_send(to, exchange) ? 1 : 0; });
     if (code != OMPL_OK) return code;
   }
-  Context& c = caller.now(runtime_);
+  Context& c = caller.now();
   const bool last = vector + 1 == pattern_.vectors;
   if (n.send.count == 0) return last ? runtime_.signal(c, n.rank, mark, deadline) : OMPL_OK;
   if (!n.send.consecutive())
@@ -99,8 +97,8 @@ int Flagged::put(Context& c, const void* source, const NeighborLink& to, uint64_
   };
   int code = post(c);
   if (code > OMPL_PENDING) {  // one of OMPL_RETRY_*
-    const Blocked what{.call = Call::halo, .bucket = &runtime_.bucket_any()};
-    Blocker blocker(runtime_, c, what, deadline);
+    const Blocked what{.call = Call::halo};
+    Blocker blocker(c, what, deadline);
     const int waited = blocker.run([&] {
       code = post(blocker.context());
       if (code == OMPL_RETRY_BUSY) blocker.stay_awake();

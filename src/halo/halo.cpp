@@ -31,8 +31,8 @@ int Halo::block(Context& c, Ready ready, Deadline deadline) {
   int state = carrier.test(c);
   if (state >= 0 && ready(state == 1)) return OMPL_OK;
   if (state < 0) return state;
-  const Blocked what{.call = Call::halo, .bucket = &runtime_.bucket_any()};
-  Blocker blocker(runtime_, c, what, deadline);
+  const Blocked what{.call = Call::halo};
+  Blocker blocker(c, what, deadline);
   return blocker.run([&] {
     state = carrier.test(blocker.context());
     if (!carrier.wakes_sleepers()) blocker.stay_awake();

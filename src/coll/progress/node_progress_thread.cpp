@@ -55,10 +55,7 @@ void NodeProgressThread::run() {
 
 void NodeProgressThread::work(Context& c) {
   Runtime& runtime = engine_.runtime();
-  const Blocked network{.call = ompl::Call::collective,
-                        .bucket = &runtime.bucket_any(),
-                        .background = true,
-                        .own_end = true};
+  const Blocked network{.call = ompl::Call::collective, .background = true, .own_end = true};
   milliseconds nap = kShortestNap;
   for (int64_t moved_at = now_ns(); !stop_.load();) {
     const uint32_t notified = endpoint_.events.count.load(std::memory_order_seq_cst);
@@ -80,7 +77,7 @@ void NodeProgressThread::work(Context& c) {
     }
     runtime.look_for_deaths();
     if (left && engine_.has_network()) {
-      Blocker blocker(runtime, c, network, Deadline::in(nanoseconds(nap).count()));
+      Blocker blocker(c, network, Deadline::in(nanoseconds(nap).count()));
       const int code =
           blocker.run([&] { return go_round() || endpoint_.events.count.load() != notified ? 1 : 0; });
       if (code != OMPL_OK && code != OMPL_ERR_TIMEOUT) std::this_thread::sleep_for(nap);

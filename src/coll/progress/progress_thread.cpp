@@ -63,12 +63,10 @@ void ProgressThread::run() {
 
 // Until nothing is left to wait for.
 void ProgressThread::work(Context& c) {
-  Runtime& runtime = engine_.runtime();
   bool again = false;
   while (!stop_.load() && (spins_.load() ? spin(c, &again) : engine_.serve(c, &again))) {
-    const Blocked what{
-        .call = ompl::Call::collective, .bucket = &runtime.bucket_any(), .background = true};
-    Blocker blocker(runtime, c, what, Deadline::never());
+    const Blocked what{.call = ompl::Call::collective, .background = true};
+    Blocker blocker(c, what, Deadline::never());
     const int code = blocker.run([&] {
       again = false;
       const bool left = engine_.serve(c, &again);

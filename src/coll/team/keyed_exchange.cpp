@@ -115,8 +115,8 @@ int KeyedExchange::exchange(Context& context, std::string_view caller,
   };
   while (!left.empty()) {
     const uint32_t first = ranks[left.front().place];
-    const Blocked what{.call = ompl::Call::collective, .peer = first, .bucket = &runtime_.bucket_any()};
-    Blocker blocker(runtime_, by.now(runtime_), what, Deadline::never());
+    const Blocked what{.call = ompl::Call::collective, .peer = first};
+    Blocker blocker(by.now(), what, Deadline::never());
     const int code = blocker.run([&] {
       now = &blocker.context();
       outcome.again = false;

@@ -104,8 +104,8 @@ int Runtime::progress(Context& c, Deadline deadline) {
   const bool found = network_ != nullptr && network_->pool.progress(c, c.preferred_slot);
   Pending* over = collect();
   if (!found && over == nullptr && !deadline.immediate()) {
-    const Blocked what{.call = Call::progress, .bucket = &segment_.header().any};
-    Blocker blocker(*this, c, what, deadline);
+    const Blocked what{.call = Call::progress};
+    Blocker blocker(c, what, deadline);
     const int code = blocker.run([&] {
       now = &blocker.context();
       over = collect();

@@ -108,17 +108,16 @@ int Runtime::await(Context& c, Handle& handle, Deadline deadline) {
 
 int Runtime::await_unordered(Context& c, Handle& handle, Deadline deadline) {
   if (handle.kind == Pending::Kind::none) return OMPL_OK;
-  const Blocked what{
-      .call = Call::handle, .peer = handle.rank, .bucket = &segment_.header().any, .own_end = true};
-  Blocker blocker(*this, c, what, deadline);
+  const Blocked what{.call = Call::handle, .peer = handle.rank, .own_end = true};
+  Blocker blocker(c, what, deadline);
   return blocker.run([&] { return test(blocker.context(), handle); });
 }
 
 int Runtime::await_some(Context& c, std::span<ompl_handle> handles, std::size_t* indices,
                         std::size_t most, std::size_t* found, Deadline deadline) {
   std::size_t over = 0;
-  const Blocked what{.call = Call::handle, .bucket = &segment_.header().any, .own_end = true};
-  Blocker blocker(*this, c, what, deadline);
+  const Blocked what{.call = Call::handle, .own_end = true};
+  Blocker blocker(c, what, deadline);
   const int code = blocker.run([&] {
     bool any = false;
     int error = 0;
@@ -144,7 +143,7 @@ int Runtime::await_all(Context& c, std::span<ompl_handle> handles, Deadline dead
   for (ompl_handle& memory : handles) {
     Handle& handle = handle_of(memory);
     if (handle.kind == Pending::Kind::none) continue;
-    const int code = await_unordered(caller.now(*this), handle, deadline);
+    const int code = await_unordered(caller.now(), handle, deadline);
     if (code == OMPL_ERR_TIMEOUT) return code;
     if (first_error == OMPL_OK) first_error = code;
   }

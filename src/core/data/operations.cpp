@@ -141,7 +141,7 @@ int Runtime::put(Context& c, const void* source, uint32_t rank, uint64_t offset,
   } else if (length > 0) {
     code = network_->sender.put(c, source, rank, offset, length, deadline);
   }
-  if (code >= OMPL_OK) count_put(caller.now(*this), length, nullptr);
+  if (code >= OMPL_OK) count_put(caller.now(), length, nullptr);
   return code;
 }
 
@@ -155,7 +155,7 @@ int Runtime::get(Context& c, void* target, uint32_t rank, uint64_t offset, std::
   } else if (length > 0) {
     code = network_->sender.get(c, target, rank, offset, length, deadline);
   }
-  if (code >= OMPL_OK) count_get(caller.now(*this), length);
+  if (code >= OMPL_OK) count_get(caller.now(), length);
   return code;
 }
 
@@ -164,7 +164,7 @@ int Runtime::signal(Context& c, uint32_t rank, const Signal& record, Deadline de
   if (c.bases[rank] != nullptr) open_flag_window(c, rank);
   Caller caller(c);
   const int code = signal_any(c, rank, record, deadline);
-  if (code == OMPL_OK) ++caller.now(*this).statistics.signals;
+  if (code == OMPL_OK) ++caller.now().statistics.signals;
   return code;
 }
 
@@ -192,7 +192,7 @@ int Runtime::atomic(Context& c, uint32_t rank, const Signal& record, uint64_t* b
   } else {
     code = network_->sender.signal(c, rank, record, deadline);
   }
-  if (code == OMPL_OK) ++caller.now(*this).statistics.atomics;
+  if (code == OMPL_OK) ++caller.now().statistics.atomics;
   return code;
 }
 
@@ -209,7 +209,7 @@ int Runtime::put_signal(Context& c, const void* source, uint32_t rank, uint64_t 
   } else {
     code = network_->sender.put_signal(c, source, rank, offset, length, record, deadline);
   }
-  if (code >= OMPL_OK) count_put(caller.now(*this), length, &record);
+  if (code >= OMPL_OK) count_put(caller.now(), length, &record);
   return code;
 }
 
@@ -217,7 +217,7 @@ int Runtime::wait(Context& c, uint64_t flag, Deadline deadline) {
   if (const int code = check_flag(c, rank_, flag, "ompl_wait"); code != OMPL_OK) return code;
   Caller caller(c);
   const int code = wait_flag(c, flag, Call::wait, kNoRank, deadline);
-  if (code == OMPL_OK) ++caller.now(*this).statistics.waits;
+  if (code == OMPL_OK) ++caller.now().statistics.waits;
   return code;
 }
 
@@ -230,7 +230,7 @@ int Runtime::wait_flag(Context& c, uint64_t flag, Call call, uint32_t peer, Dead
                      .bucket = &bucket_of(segment_.header(), flag),
                      .flag = true,
                      .world = call == Call::barrier};
-  Blocker blocker(*this, c, what, deadline);
+  Blocker blocker(c, what, deadline);
   const int code = blocker.run([word] { return take<uint32_t>(word) ? 1 : 0; });
   if (network_ != nullptr) network_->pool.note_arrival(blocker.context(), flag);
   return code;

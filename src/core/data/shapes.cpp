@@ -262,7 +262,7 @@ int Runtime::move(Context& c, Call call, std::byte* local, uint32_t rank, uint64
     }
   }
   if (code != OMPL_OK && code != OMPL_PENDING) return code;
-  Context& now = caller.now(*this);
+  Context& now = caller.now();
   put ? count_put(now, shape.bytes(), record) : count_get(now, shape.bytes());
   if (record == nullptr) return code;
   // What was posted is followed by its signal, whatever the time.

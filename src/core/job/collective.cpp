@@ -38,11 +38,11 @@ int Runtime::run_barrier(Context& context, Deadline deadline) {
     const uint64_t flag = barrier_flag(barrier_round_);
     const auto to = static_cast<uint32_t>((rank_ + (uint64_t{1} << barrier_round_)) % size_);
     if (!barrier_signalled_) {
-      Context& c = caller.now(*this);
+      Context& c = caller.now();
       if (const int code = signal_any(c, to, {.offset = flag}, deadline); code != OMPL_OK) return code;
       barrier_signalled_ = true;
     }
-    if (const int code = wait_flag(caller.now(*this), flag, Call::barrier, kNoRank, deadline);
+    if (const int code = wait_flag(caller.now(), flag, Call::barrier, kNoRank, deadline);
         code != OMPL_OK)
       return code;
   }
@@ -67,7 +67,7 @@ int Runtime::await_call(Context& c, uint64_t* call) {
                      .offset = kCallWord,
                      .bucket = &bucket_of(segment_.header(), kCallWord),
                      .world = true};
-  return Blocker(*this, c, what, Deadline::never()).run([&] {
+  return Blocker(c, what, Deadline::never()).run([&] {
     *call = word.load();
     return *call != 0 ? 1 : 0;
   });
@@ -87,18 +87,18 @@ int Runtime::agree(Context& c, Collective kind, uint64_t argument, bool short_of
   uint64_t theirs = call;
   if (size_ > 1) {
     const Signal mine{.offset = kCallWord, .value = call, .op = SignalOp::update64};
-    int code = signal_any(caller.now(*this), (rank_ + 1) % size_, mine, Deadline::never());
-    if (code == OMPL_OK) code = await_call(caller.now(*this), &theirs);
+    int code = signal_any(caller.now(), (rank_ + 1) % size_, mine, Deadline::never());
+    if (code == OMPL_OK) code = await_call(caller.now(), &theirs);
     if (code != OMPL_OK) return code;
     arch::word64(segment_.base() + kCallWord).fetch_sub(theirs);
   }
   const uint64_t said = (short_of_memory ? 1 : 0) + (theirs != call ? kUnlike : 0);
   for (uint32_t rank = 0; rank < size_ && said != 0; ++rank) {
     const Signal word{.offset = shortage, .value = said};
-    const int told = signal_any(caller.now(*this), rank, word, Deadline::never());
+    const int told = signal_any(caller.now(), rank, word, Deadline::never());
     if (told != OMPL_OK) return told;
   }
-  if (const int met = barrier(caller.now(*this)); met != OMPL_OK) return met;
+  if (const int met = barrier(caller.now()); met != OMPL_OK) return met;
   const uint32_t heard = arch::word32(segment_.base() + shortage).exchange(0);
   *out = {.alike = heard < kUnlike, .short_of_memory = heard % kUnlike};
   return OMPL_OK;

@@ -91,7 +91,7 @@ class Caller {
  public:
   explicit Caller(Context& context) : context_(&context), is_implicit_(context.windows != nullptr) {}
   // The context, looked up again.
-  Context& now(const Runtime& runtime);
+  Context& now();
   [[nodiscard]] bool is_implicit() const { return is_implicit_; }
 
  private:

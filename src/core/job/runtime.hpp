@@ -153,9 +153,6 @@ class Runtime {
                 std::size_t* found, Deadline deadline);
   int wait_all(Context& c, Conditions conditions, Deadline deadline);
 
-  // Where those sleep who wait for several own flags by a Blocker of their own (block.hpp).
-  [[nodiscard]] Bucket& bucket_any() { return segment_.header().any; }
-
   // Strided and indexed data (shapes.cpp).
   int put_strided(Context& c, const void* source, uint32_t rank, uint64_t offset,
                   const ompl_strided& block, const Signal* record, Deadline deadline);
@@ -401,9 +398,10 @@ class Runtime {
 
 // ------------------------------------------------------------------------------------------------
 
-inline Context& Caller::now(const Runtime& runtime) {
-  if (is_implicit_ && runtime.implicit_lookup_ != nullptr) {
-    if (Context* const found = runtime.implicit_lookup_(); found != nullptr) context_ = found;
+inline Context& Caller::now() {
+  if (is_implicit_ && context_->runtime->implicit_lookup_ != nullptr) {
+    if (Context* const found = context_->runtime->implicit_lookup_(); found != nullptr)
+      context_ = found;
   }
   return *context_;
 }

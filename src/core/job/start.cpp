@@ -201,7 +201,7 @@ int Runtime::finalize(Context& context) {
   extend(nullptr);
   int first_error = OMPL_OK;
   try {
-    first_error = quiet_all(caller.now(*this));
+    first_error = quiet_all(caller.now());
   } catch (const std::bad_alloc&) {  // the others must not wait for this rank
     first_error =
         fail(OMPL_ERR_MEMORY, "ompl_finalize: no memory to complete all operations; some may be lost");
@@ -211,15 +211,15 @@ int Runtime::finalize(Context& context) {
   };
   if (first_error == OMPL_OK || first_error == OMPL_ERR_MEMORY) {
     Agreement all;
-    note(agree(caller.now(*this), Collective::finalize, 0, false, &all));
+    note(agree(caller.now(), Collective::finalize, 0, false, &all));
     if (first_error == OMPL_OK && !all.alike)
       note(fail(OMPL_ERR_STATE, "ompl_finalize: some ranks call another collective function"));
   }
   segment_.header().state.store(RankState::departed);
   if (first_error != OMPL_OK) {
-    leave_word(caller.now(*this));
+    leave_word(caller.now());
   } else if (network_ != nullptr) {
-    part(caller.now(*this));
+    part(caller.now());
   }
   network_.reset();  // others may wait for this rank to leave the network, the launcher for them
   try {

@@ -17,8 +17,8 @@ PeerChannel* Sender::holder(Context& c) {
 }
 
 int Sender::send_before(Caller& caller, uint32_t next, Deadline deadline) {
-  const PeerChannel* const before = holder(caller.now(runtime_));
-  const int code = post_held(caller.now(runtime_), Call::put, deadline);
+  const PeerChannel* const before = holder(caller.now());
+  const int code = post_held(caller.now(), Call::put, deadline);
   return code == OMPL_ERR_TIMEOUT || (before != nullptr && before->rank() == next) ? code : OMPL_OK;
 }
 
@@ -98,11 +98,8 @@ Post Sender::try_held(Context& c) {
 int Sender::post_held(Context& c, Call call, Deadline deadline) {
   PeerChannel* const channel = holder(c);
   if (channel == nullptr) return OMPL_OK;
-  const Blocked what{.call = call,
-                     .peer = channel->rank(),
-                     .offset = channel->held.offset(),
-                     .bucket = &runtime_.bucket_any()};
-  Blocker blocker(runtime_, c, what, deadline);
+  const Blocked what{.call = call, .peer = channel->rank(), .offset = channel->held.offset()};
+  Blocker blocker(c, what, deadline);
   // In another thread the call goes on with what that one's context holds.
   const int code = blocker.run([&]() -> int {
     Context& now = blocker.context();
@@ -130,7 +127,7 @@ void Sender::let_go(Context& c) {
 std::vector<Sender::Taken> Sender::take_all_held(Context& context, int* code) {
   Caller caller(context);
   *code = post_held(context, Call::quiet, Deadline::never());
-  Context& c = caller.now(runtime_);  // from here on the thread is kept
+  Context& c = caller.now();  // from here on the thread is kept
   std::vector<Taken> taken;
   for (Context* other = runtime_.contexts_.load(std::memory_order_acquire); other != nullptr;
        other = other->next) {

@@ -13,7 +13,7 @@ int Completion::ask(Caller& caller, uint32_t rank, uint64_t slots, std::pmr::vec
   for (uint32_t i = 0; slots != 0; ++i, slots >>= 1) {
     if ((slots & 1) == 0) continue;
     Mark mark{.rank = rank, .slot = i, .number = 0};
-    Context& c = caller.now(runtime_);
+    Context& c = caller.now();
     const int code =
         sender_.ask(c, sender_.channel(c, rank), pool_.slot(i), &mark.number, call, deadline);
     if (code != OMPL_OK) return code;
@@ -28,8 +28,8 @@ int Completion::await_marks(Caller& caller, const std::pmr::vector<Mark>& marks,
   for (const Mark& mark : marks) {
     Slot& slot = pool_.slot(mark.slot);
     const SlotPeer& shared = pool_.peer(slot, mark.rank);
-    const Blocked what{.call = call, .peer = mark.rank, .bucket = &runtime_.bucket_any()};
-    const int code = Blocker(runtime_, caller.now(runtime_), what, deadline).run([&]() -> int {
+    const Blocked what{.call = call, .peer = mark.rank};
+    const int code = Blocker(caller.now(), what, deadline).run([&]() -> int {
       if (shared.acknowledged.load(std::memory_order_seq_cst) >= mark.number) return 1;
       return pool_.fate(slot, mark.rank);
     });
@@ -51,7 +51,7 @@ int Completion::complete(Context& context, Call call, bool signals_too, Deadline
   };
   note(sender_.post_held(context, call, deadline));
   if (timed_out) return first_error;
-  Context& c = caller.now(runtime_);
+  Context& c = caller.now();
   struct Covered {
     PeerChannel* channel;
     uint32_t rank;
@@ -76,11 +76,11 @@ int Completion::complete(Context& context, Call call, bool signals_too, Deadline
     if (data && !pool_.capabilities().remote_completion)
       covered.back().slots |= uint64_t{1} << channel->slot();
   }
-  const auto same_context = [&] { return &caller.now(runtime_) == &c; };
+  const auto same_context = [&] { return &caller.now() == &c; };
 
   std::pmr::vector<Mark> marks(&scratch);
   for (const Covered& one : covered) {
-    Context& now = caller.now(runtime_);
+    Context& now = caller.now();
     if (one.ticket != 0) note(pool_.await(now, one.rank, one.slot, one.ticket, call, deadline));
     note(ask(caller, one.rank, one.slots, &marks, call, deadline));
     if (same_context()) note(sender_.await_orphans(c, *one.channel, call, deadline));
@@ -113,9 +113,9 @@ int Completion::quiet_all(Context& context) {
       if (shared == nullptr || !shared->used.load() || slot.endpoint->failure(rank) != OMPL_OK)
         continue;
       const uint64_t last = shared->last_ticket.load();
-      note(pool_.await(caller.now(runtime_), rank, slot.index, last, Call::quiet, Deadline::never()));
+      note(pool_.await(caller.now(), rank, slot.index, last, Call::quiet, Deadline::never()));
       Mark mark{.rank = rank, .slot = slot.index, .number = 0};
-      Context& c = caller.now(runtime_);
+      Context& c = caller.now();
       PeerChannel& channel = sender_.channel(c, rank);
       const int asked = sender_.ask(c, channel, slot, &mark.number, Call::quiet, Deadline::never());
       note(asked);

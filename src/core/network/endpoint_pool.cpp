@@ -346,14 +346,8 @@ int EndpointPool::completion_status(uint32_t slot, uint32_t rank, uint64_t ticke
 
 int EndpointPool::await(Context& c, uint32_t rank, uint32_t slot, uint64_t ticket, Call call,
                         Deadline deadline, bool keeps_thread) {
-  const Blocked what{.call = call,
-                     .peer = rank,
-                     .bucket = &runtime_.bucket_any(),
-                     .own_end = true,
-                     .keeps_thread = keeps_thread};
-  return Blocker(runtime_, c, what, deadline).run([&] {
-    return completion_status(slot, rank, ticket);
-  });
+  const Blocked what{.call = call, .peer = rank, .own_end = true, .keeps_thread = keeps_thread};
+  return Blocker(c, what, deadline).run([&] { return completion_status(slot, rank, ticket); });
 }
 
 int EndpointPool::fate(const Slot& slot, uint32_t rank) const {

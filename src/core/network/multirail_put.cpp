@@ -32,7 +32,7 @@ struct Sender::MultirailPut {
 
 int Sender::put_long(Caller& caller, uint32_t rank, const Piece& piece) {
   if (const int code = send_before(caller, rank, Deadline::never()); code != OMPL_OK) return code;
-  Context& c = caller.now(runtime_);
+  Context& c = caller.now();
   PeerChannel& channel = this->channel(c, rank);
   if (channel.has_data()) {  // told of its endpoint's failure [18]
     const int broken = pool_.failure_of(*pool_.slot(channel.slot()).endpoint, rank);
@@ -45,10 +45,9 @@ int Sender::put_long(Caller& caller, uint32_t rank, const Piece& piece) {
   const Blocked what{.call = Call::put,
                      .peer = rank,
                      .offset = piece.offset,
-                     .bucket = &runtime_.bucket_any(),
                      .own_end = true,
                      .keeps_thread = true};  // should it fail, the context learns what is an orphan
-  Blocker blocker(runtime_, c, what, Deadline::never());
+  Blocker blocker(c, what, Deadline::never());
   const int code = blocker.run([&]() -> int {
     bool again = false;
     const int result = advance(c, put, &again);

@@ -50,7 +50,7 @@ int Sender::post(Context& c, PeerChannel& channel, const Blocked& what, Deadline
   Post result = post_once(c, channel, claim, attempt, held);
   if (result.state != Post::State::retry)
     return result.state == Post::State::failed ? pool_.said(what.peer, result.code) : OMPL_OK;
-  Blocker blocker(runtime_, c, what, deadline);
+  Blocker blocker(c, what, deadline);
   const uint32_t rank = channel.rank();
   return blocker.run([&]() -> int {
     Context& now = blocker.context();

@@ -117,15 +117,12 @@ Post Sender::post_put_signal(Context& c, PeerChannel& channel, Slot& slot, const
 int Sender::post_piece(Caller& caller, uint32_t rank, Call call, const Piece& piece, Deadline deadline,
                        bool* pending, bool keeps_thread) {
   for (std::size_t moved = 0; moved < piece.length;) {
-    const Blocked what{.call = call,
-                       .peer = rank,
-                       .offset = piece.offset,
-                       .bucket = &runtime_.bucket_any(),
-                       .keeps_thread = keeps_thread || moved != 0};
+    const Blocked what{
+        .call = call, .peer = rank, .offset = piece.offset, .keeps_thread = keeps_thread || moved != 0};
     const Piece message{.local = piece.local + moved,
                         .offset = piece.offset + moved,
                         .length = std::min(piece.length - moved, capabilities_.max_message)};
-    Context& c = caller.now(runtime_);
+    Context& c = caller.now();
     const int code = post(
         c, channel(c, rank), what, moved == 0 ? deadline : Deadline::never(),
         [&](Context& now, PeerChannel& to) { return claim_for(now, to); },
@@ -152,7 +149,7 @@ int Sender::transfer(Context& c, Call call, uint32_t rank, const Pieces& next, D
     begun = true;
   }
   if (!pending) return OMPL_OK;
-  Context& now = caller.now(runtime_);
+  Context& now = caller.now();
   return await_source(now, channel(now, rank), call, deadline, signal_follows);
 }
 
@@ -167,7 +164,7 @@ int Sender::await_source(Context& c, PeerChannel& channel, Call call, Deadline d
 // The rest of a transfer cannot be posted: the caller may have its memory back once nothing reads it any more.
 int Sender::give_up(Caller& caller, uint32_t rank, Call call, bool pending, int code) {
   if (!pending) return code;
-  Context& now = caller.now(runtime_);
+  Context& now = caller.now();
   await_source(now, channel(now, rank), call, Deadline::never());
   return code;
 }
@@ -179,7 +176,7 @@ int Sender::move(Context& c, uint32_t rank, Call call, const Piece& piece, Deadl
   const int code = post_piece(caller, rank, call, piece, deadline, &pending, keeps_thread);
   if (code != OMPL_OK) return give_up(caller, rank, call, pending, code);
   if (!pending) return code;
-  Context& now = caller.now(runtime_);
+  Context& now = caller.now();
   return await_source(now, channel(now, rank), call, deadline, keeps_thread);
 }
 
@@ -190,7 +187,7 @@ int Sender::put(Context& c, const void* source, uint32_t rank, uint64_t offset, 
   to.saw_put();
   if (length <= hold_limit_ && (length <= CoalescedPut::kShort || to.holding_pays())) {
     if (const int code = send_before(caller, rank, deadline); code != OMPL_OK) return code;
-    Context& now = caller.now(runtime_);
+    Context& now = caller.now();
     if (hold(now, channel(now, rank), source, offset, length)) return OMPL_OK;
   }
   auto* local = static_cast<std::byte*>(const_cast<void*>(source));  // only read: Call::put
@@ -199,7 +196,7 @@ int Sender::put(Context& c, const void* source, uint32_t rank, uint64_t offset, 
   bool pending = false;
   const int code = post_piece(caller, rank, Call::put, piece, deadline, &pending);
   if (code != OMPL_OK || !pending) return code;
-  Context& now = caller.now(runtime_);
+  Context& now = caller.now();
   return await_source(now, channel(now, rank), Call::put, deadline, signal_follows);
 }
 
@@ -210,12 +207,12 @@ int Sender::get(Context& c, void* target, uint32_t rank, uint64_t offset, std::s
 
 // Where signals do not follow data by themselves: until the data are there.
 int Sender::await_order(Caller& caller, uint32_t rank, Deadline deadline) {
-  Context& c = caller.now(runtime_);
+  Context& c = caller.now();
   PeerChannel& to = channel(c, rank);
   if (!to.has_data() || capabilities_.ordered_signals) return OMPL_OK;
   const uint64_t before = to.posts();
   const int code = pool_.await(c, rank, to.slot(), to.ticket(), Call::put_word, deadline);
-  if (code == OMPL_OK && &caller.now(runtime_) == &c && to.posts() == before) to.data_done();
+  if (code == OMPL_OK && &caller.now() == &c && to.posts() == before) to.data_done();
   return code;
 }
 
@@ -223,11 +220,10 @@ int Sender::signal(Context& c, uint32_t rank, const Signal& record, Deadline dea
   Caller caller(c);
   channel(c, rank).saw_signal();
   if (const int code = await_order(caller, rank, deadline); code != OMPL_OK) return code;
-  Context& now = caller.now(runtime_);
+  Context& now = caller.now();
   const Blocked what{.call = Call::put_word,
                      .peer = rank,
                      .offset = record.offset,
-                     .bucket = &runtime_.bucket_any(),
                      .keeps_thread = channel(now, rank).has_to_be_followed()};
   return post(
       now, channel(now, rank), what, deadline,
@@ -247,7 +243,6 @@ int Sender::put_signal(Context& c, const void* source, uint32_t rank, uint64_t o
     const Blocked what{.call = Call::put_signal,
                        .peer = rank,
                        .offset = offset,
-                       .bucket = &runtime_.bucket_any(),
                        .keeps_thread = channel(c, rank).has_to_be_followed()};
     bool pending = false;
     code = post(
@@ -259,14 +254,14 @@ int Sender::put_signal(Context& c, const void* source, uint32_t rank, uint64_t o
           return result;
         });
     if (code != OMPL_OK) return code;
-    Context& now = caller.now(runtime_);
+    Context& now = caller.now();
     if (pending) code = await_source(now, channel(now, rank), what.call, deadline, !signalled);
   } else {
     code = put(c, source, rank, offset, length, deadline, true);
   }
   if (signalled || (code != OMPL_OK && code != OMPL_PENDING)) return code;
   // The data are under way: the signal must follow them, whatever the time.
-  const int sent = signal(caller.now(runtime_), rank, record, Deadline::never());
+  const int sent = signal(caller.now(), rank, record, Deadline::never());
   return sent != OMPL_OK ? sent : code;
 }
 
@@ -277,8 +272,7 @@ int Sender::fetch(Context& c, uint32_t rank, Signal record, uint64_t* before, De
   Blocked what{.call = Call::atomic,
                .peer = rank,
                .offset = record.offset,
-               .bucket = &runtime_.bucket_any(),
-               .keeps_thread = channel(caller.now(runtime_), rank).has_to_be_followed()};
+               .keeps_thread = channel(caller.now(), rank).has_to_be_followed()};
   // Its entry is given back however this ends.
   struct Token {
     Fetches& fetches;
@@ -289,7 +283,7 @@ int Sender::fetch(Context& c, uint32_t rank, Signal record, uint64_t* before, De
     }
   } token{.fetches = pool_.fetches(), .token = record.token};
   const Slot* asked = nullptr;
-  Context& now = caller.now(runtime_);
+  Context& now = caller.now();
   int code = post(
       now, channel(now, rank), what, deadline,
       [&](Context& by, PeerChannel& to) { return claim_for(by, to); },
@@ -302,7 +296,7 @@ int Sender::fetch(Context& c, uint32_t rank, Signal record, uint64_t* before, De
       Held::joined);
   if (code != OMPL_OK) return code;
   what.keeps_thread = false;
-  code = Blocker(runtime_, caller.now(runtime_), what, Deadline::never()).run([&]() -> int {
+  code = Blocker(caller.now(), what, Deadline::never()).run([&]() -> int {
     const int answered = answer_of(record.token, before);
     return answered != 0 ? answered : pool_.fate(*asked, rank);
   });
@@ -324,7 +318,7 @@ int Sender::answer_of(uint64_t token, uint64_t* before) {
 
 int Sender::ask(Context& c, PeerChannel& channel, Slot& slot, uint64_t* number, Call call,
                 Deadline deadline) {
-  const Blocked what{.call = call, .peer = channel.rank(), .bucket = &runtime_.bucket_any()};
+  const Blocked what{.call = call, .peer = channel.rank()};
   return post(
       c, channel, what, deadline,
       [&](Context&, PeerChannel&) { return slot.try_claim() ? &slot : nullptr; },

@@ -154,7 +154,7 @@ bool Blocker::yield() {
   if (registered_) hand_on_role();  // the hook may run for long
   const bool may_sleep =
       uncancelled_.pause([this] { return runtime_.yield_hook_(runtime_.yield_argument_) == 0; });
-  Context& now = caller_.now(runtime_);
+  Context& now = caller_.now();
   if (&now != context_) {
     context_->activity.call.store(Call::none, std::memory_order_relaxed);
     context_ = &now;
@@ -186,7 +186,7 @@ void Blocker::sleep_in_futex(uint32_t events) {
   const bool blind = runtime_.network_ != nullptr && !runtime_.network_->pool.can_sleep();
   const auto limit = deadline_.remaining(slice(blind));
   if (limit.count() <= 0) return;
-  arch::futex_wait(reinterpret_cast<const uint32_t*>(&what_.bucket->events), events, limit);
+  arch::futex_wait(reinterpret_cast<const uint32_t*>(&bucket_.events), events, limit);
 }
 
 // One sleeper of the rank watches the network for all; it sleeps in epoll, so producers that find it

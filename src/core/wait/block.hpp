@@ -15,10 +15,11 @@ struct Blocked {
   Call call = Call::none;
   uint32_t peer = kNoRank;  // whose death ends the wait; kNoRank: anybody's
   uint64_t offset = 0;
-  Bucket* bucket = nullptr;  // of the own header, where it sleeps
-  bool flag = false;         // for the flag at `offset` of the own segment
-  bool background = false;   // a thread that serves others: sleeps at once, and is no load
-  bool world = false;        // needs every rank: any failure in the job ends it, acknowledged or not
+  // Of the own header, where it sleeps; null: among those who wait for several flags, or for completions.
+  Bucket* bucket = nullptr;
+  bool flag = false;        // for the flag at `offset` of the own segment
+  bool background = false;  // a thread that serves others: sleeps at once, and is no load
+  bool world = false;       // needs every rank: any failure in the job ends it, acknowledged or not
   // Only `ready` ends it, or time, for what breaks or dies elsewhere frees none of its buffers.
   bool own_end = false;
   // What the call posts must go through the same context as what went before: an implicit one would be another after the yield
@@ -29,8 +30,13 @@ struct Blocked {
 // Its thread is cancelled where a wait that changes nothing begins to block, and nowhere else.
 class Blocker {
  public:
-  Blocker(Runtime& runtime, Context& context, const Blocked& what, Deadline deadline)
-      : runtime_(runtime), caller_(context), context_(&context), what_(what), deadline_(deadline) {}
+  Blocker(Context& context, const Blocked& what, Deadline deadline)
+      : runtime_(*context.runtime),
+        caller_(context),
+        context_(&context),
+        what_(what),
+        bucket_(what.bucket != nullptr ? *what.bucket : runtime_.segment_.header().any),
+        deadline_(deadline) {}
   ~Blocker() {
     context_->activity.call.store(Call::none, std::memory_order_relaxed);
     if (registered_) hand_on_role();
@@ -103,6 +109,7 @@ class Blocker {
   Caller caller_;
   Context* context_;  // of the caller, now
   const Blocked what_;
+  Bucket& bucket_;
   const Deadline deadline_;
   bool reported_ = false;
   bool awake_ = false;
@@ -187,20 +194,19 @@ int Blocker::sleep(Ready& ready) {
 }
 
 inline Blocker::Sleeper::Sleeper(Blocker& by) : blocker(by) {
-  Bucket& bucket = *by.what_.bucket;
-  bucket.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  by.bucket_.sleepers.fetch_add(1, std::memory_order_seq_cst);
   // After the bucket: who sees this finds that.
   by.runtime_.segment_.header().sleepers.fetch_add(1, std::memory_order_seq_cst);
   by.registered_ = true;
   // The count before the role: a bump by the last sentinel, which left meanwhile, must not be missed.
-  events = bucket.events.load(std::memory_order_seq_cst);
+  events = by.bucket_.events.load(std::memory_order_seq_cst);
   sentinel = by.become_sentinel();
 }
 
 inline Blocker::Sleeper::~Sleeper() {
   if (sentinel) blocker.resign_as_sentinel();
   blocker.runtime_.segment_.header().sleepers.fetch_sub(1, std::memory_order_seq_cst);
-  blocker.what_.bucket->sleepers.fetch_sub(1, std::memory_order_seq_cst);
+  blocker.bucket_.sleepers.fetch_sub(1, std::memory_order_seq_cst);
 }
 
 inline void Blocker::progress() {

@@ -92,7 +92,7 @@ int Runtime::wait_until(Context& c, const ompl_condition& condition, Deadline de
                      .offset = condition.flag_addr,
                      .bucket = &bucket_of(segment_.header(), condition.flag_addr),
                      .flag = true};
-  Blocker blocker(*this, c, what, deadline);
+  Blocker blocker(c, what, deadline);
   const int code = blocker.run([&] { return try_consume(condition) ? 1 : 0; });
   if (network_ != nullptr) network_->pool.note_arrival(blocker.context(), condition.flag_addr);
   if (code == OMPL_OK) ++blocker.context().statistics.waits;
@@ -108,8 +108,8 @@ int Runtime::wait_some(Context& c, Conditions conditions, std::size_t* indices, 
   std::size_t met = 0;
   const std::size_t count = conditions.size();
   const std::size_t from = most == 1 ? c.searched_from % count : 0;
-  const Blocked what{.call = Call::wait_many, .bucket = &segment_.header().any};
-  Blocker blocker(*this, c, what, deadline);
+  const Blocked what{.call = Call::wait_many};
+  Blocker blocker(c, what, deadline);
   const int code = blocker.run([&] {
     for (std::size_t i = 0; i < count && met < most; ++i) {
       const std::size_t index = (from + i) % count;
@@ -128,8 +128,8 @@ int Runtime::wait_some(Context& c, Conditions conditions, std::size_t* indices, 
 int Runtime::wait_all(Context& c, Conditions conditions, Deadline deadline) {
   if (const int code = check_conditions(c, conditions, "ompl_ctx_wait_all"); code != OMPL_OK)
     return code;
-  const Blocked what{.call = Call::wait_many, .bucket = &segment_.header().any};
-  Blocker blocker(*this, c, what, deadline);
+  const Blocked what{.call = Call::wait_many};
+  Blocker blocker(c, what, deadline);
   const int code = blocker.run([&] { return meet_all(conditions) ? 1 : 0; });
   if (code == OMPL_OK) blocker.context().statistics.waits += conditions.size();
   return code;
