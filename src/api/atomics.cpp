@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The atomics of ompl_ext.h. The quick case is that of ompl_put_word(): a word in the thread's window.
 #include "api/call.hpp"
+#include "core/data/operations.hpp"
 #include "omnipgas/ompl_ext.h"
 
 using ompl::Context;
 using ompl::Deadline;
 using ompl::Function;
 using ompl::Handle;
-using ompl::Runtime;
 using ompl::Signal;
 using ompl::SignalOp;
 using ompl::api::with;
@@ -30,11 +30,11 @@ Signal record_of(uint64_t addr, int op, Word operand, Word compare) {
 template <class Word>
 int checked(ompl_ctx* ctx, uint32_t rank, uint64_t addr, int op, Word operand, Word compare,
             Word* before, int64_t timeout_ns) {
-  return with(ctx, [=](Context& c, Runtime& r) {
+  return with(ctx, [=](Context& c) {
     if (op < OMPL_ATOMIC_FETCH || op > OMPL_ATOMIC_CSWAP) return no_such_operation(op);
     uint64_t old = 0;
-    const int code = r.atomic(c, rank, record_of(addr, op, operand, compare),
-                              before != nullptr ? &old : nullptr, Deadline::in(timeout_ns));
+    const int code = ompl::atomic(c, rank, record_of(addr, op, operand, compare),
+                                  before != nullptr ? &old : nullptr, Deadline::in(timeout_ns));
     if (code == OMPL_OK && before != nullptr) *before = static_cast<Word>(old);
     return code;
   });
@@ -64,10 +64,10 @@ int fetching(uint32_t rank, uint64_t addr, int op, Word operand, Word compare, W
 template <class Word>
 int nonblocking(ompl_ctx* ctx, uint32_t rank, uint64_t addr, int op, Word operand, Word compare,
                 Word* before, ompl_handle* handle) {
-  return with(ctx, [=](Context& c, Runtime& r) {
+  return with(ctx, [=](Context& c) {
     if (op < OMPL_ATOMIC_FETCH || op > OMPL_ATOMIC_CSWAP) return no_such_operation(op);
-    return r.atomic_nb(c, rank, record_of(addr, op, operand, compare), before,
-                       reinterpret_cast<Handle*>(handle));
+    return ompl::atomic_nb(c, rank, record_of(addr, op, operand, compare), before,
+                           reinterpret_cast<Handle*>(handle));
   });
 }
 

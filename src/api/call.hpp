@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a function of the C API calls the runtime.
+// How a function of the C API finds its context.
 #pragma once
 
 #include <cxxabi.h>
@@ -53,7 +53,7 @@ int guarded(Call call) {
   }
 }
 
-// Runs `call(context, runtime)` so; errors of state become codes too.
+// Runs `call(context)` so; errors of state become codes too.
 template <class Call>
 int with(ompl_ctx* explicit_context, Call call) {
   return guarded([&]() -> int {
@@ -61,7 +61,7 @@ int with(ompl_ctx* explicit_context, Call call) {
     if (c == nullptr) return OMPL_ERR_STATE;
     if (c->ranks == 0) [[unlikely]]
       return wrong_state();
-    return call(*c, *c->runtime);
+    return call(*c);
   });
 }
 

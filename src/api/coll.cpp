@@ -8,12 +8,12 @@
 #include "api/call.hpp"
 #include "coll/algorithms/algorithms.hpp"
 #include "coll/engine.hpp"
+#include "core/data/operations.hpp"
 #include "core/wait/block.hpp"
 
 using ompl::Context;
 using ompl::Deadline;
 using ompl::fail;
-using ompl::Runtime;
 using ompl::api::team_of;
 using ompl::api::with;
 using ompl::coll::CollectiveCall;
@@ -241,7 +241,7 @@ int set_going(Context& c, CollectiveRequest& request) {
 // Starts, or makes, what was asked for, and waits for it if there is no request to give back.
 int carry_out(const Given& given, const CollectiveCall& call) {
   const ompl_coll_options& options = given.options != nullptr ? *given.options : kDefaults;
-  return with(options.ctx, [&](Context& c, Runtime&) {
+  return with(options.ctx, [&](Context& c) {
     if (const int code = check(given, options); code != OMPL_OK) return code;
     Team& team = *given.team;
     CollectiveRequest* request = nullptr;
@@ -283,7 +283,7 @@ int over(ompl_request** place) {
 extern "C" {
 
 int ompl_request_start(ompl_ctx* ctx, ompl_request* request) {
-  return with(ctx, [=](Context& c, Runtime&) {
+  return with(ctx, [=](Context& c) {
     auto* const r = reinterpret_cast<CollectiveRequest*>(request);
     if (r == nullptr || !r->persistent)
       return fail(OMPL_ERR_ARG, "ompl_request_start: the request is null or not persistent");
@@ -301,14 +301,14 @@ int ompl_request_start(ompl_ctx* ctx, ompl_request* request) {
 }
 
 int ompl_request_test(ompl_ctx* ctx, ompl_request** request) {
-  return with(ctx, [=](Context& c, Runtime& runtime) {
+  return with(ctx, [=](Context& c) {
     if (request == nullptr) return fail(OMPL_ERR_ARG, "ompl_request_test: the pointer is null");
     if (*request == nullptr) return 1;
     auto* const r = reinterpret_cast<CollectiveRequest*>(*request);
     if (r->runs()) {
       bool again = false;
-      runtime.drive(c);
-      runtime.look_for_deaths();
+      ompl::drive(c);
+      c.runtime->failures.look_for_deaths();
       r->queue->team().engine().drive(c, *r->queue, &again);
       if (r->runs()) return 0;
     }
@@ -318,7 +318,7 @@ int ompl_request_test(ompl_ctx* ctx, ompl_request** request) {
 }
 
 int ompl_request_wait(ompl_ctx* ctx, ompl_request** request, int64_t timeout_ns) {
-  return with(ctx, [=](Context& c, Runtime&) {
+  return with(ctx, [=](Context& c) {
     if (request == nullptr) return fail(OMPL_ERR_ARG, "ompl_request_wait: the pointer is null");
     if (*request == nullptr) return static_cast<int>(OMPL_OK);
     auto* const r = reinterpret_cast<CollectiveRequest*>(*request);

@@ -7,7 +7,6 @@
 
 using ompl::Context;
 using ompl::Deadline;
-using ompl::Runtime;
 using ompl::api::guarded;
 using ompl::api::with;
 using ompl::halo::Halo;
@@ -20,7 +19,7 @@ const Halo* halo_of(const ompl_halo* halo) { return reinterpret_cast<const Halo*
 // Runs `call(context, halo)`.
 template <class Call>
 int with_halo(ompl_ctx* ctx, ompl_halo* halo, const char* what, Call call) {
-  return with(ctx, [=](Context& c, Runtime&) {
+  return with(ctx, [=](Context& c) {
     if (halo == nullptr) return ompl::fail(OMPL_ERR_ARG, "{}: the halo is null", what);
     return call(c, *halo_of(halo));
   });
@@ -32,11 +31,11 @@ extern "C" {
 
 int ompl_halo_create(const ompl_halo_config* config, const ompl_halo_neighbor* neighbors, size_t count,
                      ompl_halo** halo) {
-  return with(nullptr, [=](Context& c, Runtime& r) {
+  return with(nullptr, [=](Context& c) {
     if (halo == nullptr)
       return ompl::fail(OMPL_ERR_ARG, "ompl_halo_create: the result pointer is null");
     std::unique_ptr<Halo> made;
-    const int code = Halo::create(r, c, config, neighbors, count, &made);
+    const int code = Halo::create(*c.runtime, c, config, neighbors, count, &made);
     if (code == OMPL_OK) *halo = reinterpret_cast<ompl_halo*>(made.release());
     return code;
   });
@@ -45,7 +44,7 @@ int ompl_halo_create(const ompl_halo_config* config, const ompl_halo_neighbor* n
 int ompl_halo_destroy(ompl_halo* halo) {
   if (halo == nullptr) return OMPL_OK;
   const std::unique_ptr<Halo> owned(halo_of(halo));
-  return with(nullptr, [&](Context& c, Runtime&) { return owned->release(c); });
+  return with(nullptr, [&](Context& c) { return owned->release(c); });
 }
 
 int ompl_halo_start(ompl_ctx* ctx, ompl_halo* halo, const void* const* vectors, int64_t timeout_ns) {

@@ -5,11 +5,12 @@
 
 #include "api/call.hpp"
 #include "core/data/fast_path.hpp"
+#include "core/data/operations.hpp"
+#include "core/wait/conditions.hpp"
 
 using ompl::Context;
 using ompl::Deadline;
 using ompl::PeerChannel;
-using ompl::Runtime;
 using ompl::api::guarded;
 using ompl::api::known_context;
 using ompl::api::pointer;
@@ -21,24 +22,24 @@ namespace {
 // The slow paths, kept out of the code of the fast ones.
 [[gnu::noinline]] int put(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                           size_t length, int64_t timeout_ns) {
-  return with(ctx, [=](Context& c, Runtime& r) {
-    return r.put(c, pointer(src_addr), target_rank, dest_addr, length, Deadline::in(timeout_ns));
+  return with(ctx, [=](Context& c) {
+    return ompl::put(c, pointer(src_addr), target_rank, dest_addr, length, Deadline::in(timeout_ns));
   });
 }
 
 [[gnu::noinline]] int put_word(ompl_ctx* ctx, uint32_t target_rank, uint64_t flag_addr,
                                int64_t timeout_ns) {
-  return with(ctx, [=](Context& c, Runtime& r) {
-    return r.signal(c, target_rank, {.offset = flag_addr}, Deadline::in(timeout_ns));
+  return with(ctx, [=](Context& c) {
+    return ompl::signal(c, target_rank, {.offset = flag_addr}, Deadline::in(timeout_ns));
   });
 }
 
 [[gnu::noinline]] int put_signal(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank,
                                  uint64_t dest_addr, size_t length, uint64_t flag_addr,
                                  int64_t timeout_ns) {
-  return with(ctx, [=](Context& c, Runtime& r) {
-    return r.put_signal(c, pointer(src_addr), target_rank, dest_addr, length, {.offset = flag_addr},
-                        Deadline::in(timeout_ns));
+  return with(ctx, [=](Context& c) {
+    return ompl::put_signal(c, pointer(src_addr), target_rank, dest_addr, length, {.offset = flag_addr},
+                            Deadline::in(timeout_ns));
   });
 }
 
@@ -68,37 +69,40 @@ int ompl_init(void) { return ompl::api::init(); }
 int ompl_finalize(void) { return guarded(ompl::api::finalize); }
 
 int ompl_rank(void) {
-  return with(nullptr, [](Context&, const Runtime& r) { return static_cast<int>(r.rank()); });
+  return with(nullptr, [](const Context& c) { return static_cast<int>(c.rank); });
 }
 int ompl_size(void) {
-  return with(nullptr, [](Context&, const Runtime& r) { return static_cast<int>(r.size()); });
+  return with(nullptr, [](const Context& c) { return static_cast<int>(c.ranks); });
 }
 int ompl_node_rank(void) {
-  return with(nullptr, [](Context&, const Runtime& r) { return static_cast<int>(r.node_rank()); });
+  return with(nullptr,
+              [](const Context& c) { return static_cast<int>(c.runtime->members.node_rank()); });
 }
 int ompl_node_size(void) {
-  return with(nullptr, [](Context&, const Runtime& r) { return static_cast<int>(r.node_size()); });
+  return with(nullptr,
+              [](const Context& c) { return static_cast<int>(c.runtime->members.node_size()); });
 }
 
 int ompl_barrier(void) { return ompl_barrier_timed(OMPL_FOREVER); }
 
 int ompl_barrier_timed(int64_t timeout_ns) {
-  return with(nullptr, [=](Context& c, Runtime& r) { return r.barrier(c, Deadline::in(timeout_ns)); });
+  return with(nullptr,
+              [=](Context& c) { return c.runtime->collective.barrier(c, Deadline::in(timeout_ns)); });
 }
 
 int ompl_alloc(size_t size, uint64_t* offset) {
-  return with(nullptr, [=](Context& c, Runtime& r) { return r.alloc(c, size, offset); });
+  return with(nullptr, [=](Context& c) { return c.runtime->collective.alloc(c, size, offset); });
 }
 
 int ompl_free(uint64_t offset) {
-  return with(nullptr, [=](Context& c, Runtime& r) { return r.free(c, offset); });
+  return with(nullptr, [=](Context& c) { return c.runtime->collective.free(c, offset); });
 }
 
 void* ompl_ptr(uint32_t rank, uint64_t offset) {
   void* found = nullptr;
   guarded([&]() -> int {
     const Context* c = ompl::api::context_of(nullptr);
-    found = c == nullptr || c->ranks == 0 ? nullptr : c->runtime->pointer(rank, offset);
+    found = c == nullptr || c->ranks == 0 ? nullptr : c->runtime->memory.pointer(rank, offset);
     return OMPL_OK;
   });
   return found;
@@ -134,20 +138,20 @@ int ompl_put_word(uint32_t target_rank, uint64_t flag_addr) {
 }
 
 void ompl_window_wake(uint32_t target_rank, uint64_t flag_addr) {
-  with(nullptr, [=](Context&, Runtime& r) {
-    r.wake_sleepers(target_rank, flag_addr);
+  with(nullptr, [=](Context& c) {
+    c.runtime->sleepers.wake_sleepers(target_rank, flag_addr);
     return static_cast<int>(OMPL_OK);
   });
 }
 
 int ompl_wait(uint64_t flag_addr) {
   Context* c = ompl::api::t_context;
-  if (c != nullptr && Runtime::await_mapped(*c, flag_addr)) return OMPL_OK;
+  if (c != nullptr && ompl::await_mapped(*c, flag_addr)) return OMPL_OK;
   return ompl_ctx_wait(OMPL_CTX_DEFAULT, flag_addr, OMPL_FOREVER);
 }
 
 int ompl_poll(uint64_t flag_addr) {
-  return with(nullptr, [=](Context& c, Runtime& r) { return r.poll(c, flag_addr); });
+  return with(nullptr, [=](Context& c) { return ompl::poll(c, flag_addr); });
 }
 
 int ompl_put_signal(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length,
@@ -161,16 +165,16 @@ int ompl_flush(void) { return ompl_ctx_flush(OMPL_CTX_DEFAULT, OMPL_FOREVER); }
 int ompl_quiet(void) { return ompl_ctx_quiet(OMPL_CTX_DEFAULT, OMPL_FOREVER); }
 
 int ompl_ctx_create(ompl_ctx** ctx) {
-  return with(nullptr, [=](Context&, Runtime& r) {
+  return with(nullptr, [=](Context& c) {
     if (ctx == nullptr) return ompl::fail(OMPL_ERR_ARG, "ompl_ctx_create: the result pointer is null");
-    *ctx = reinterpret_cast<ompl_ctx*>(r.open_context());
+    *ctx = reinterpret_cast<ompl_ctx*>(c.runtime->contexts.open());
     return static_cast<int>(OMPL_OK);
   });
 }
 
 int ompl_ctx_destroy(ompl_ctx* ctx) {
   if (ctx == nullptr) return OMPL_OK;
-  return with(ctx, [](Context& c, Runtime& r) { return r.close_context(&c); });
+  return with(ctx, [](Context& c) { return c.runtime->contexts.close(&c); });
 }
 
 int ompl_ctx_put(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
@@ -182,8 +186,8 @@ int ompl_ctx_put(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_
 
 int ompl_ctx_get(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                  size_t length, int64_t timeout_ns) {
-  return with(ctx, [=](Context& c, Runtime& r) {
-    return r.get(c, pointer(src_addr), target_rank, dest_addr, length, Deadline::in(timeout_ns));
+  return with(ctx, [=](Context& c) {
+    return ompl::get(c, pointer(src_addr), target_rank, dest_addr, length, Deadline::in(timeout_ns));
   });
 }
 
@@ -201,27 +205,27 @@ int ompl_ctx_put_signal(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, 
 }
 
 int ompl_ctx_wait(ompl_ctx* ctx, uint64_t flag_addr, int64_t timeout_ns) {
-  return with(ctx,
-              [=](Context& c, Runtime& r) { return r.wait(c, flag_addr, Deadline::in(timeout_ns)); });
+  return with(ctx, [=](Context& c) { return ompl::wait(c, flag_addr, Deadline::in(timeout_ns)); });
 }
 
 int ompl_ctx_flush(ompl_ctx* ctx, int64_t timeout_ns) {
-  return with(ctx, [=](Context& c, Runtime& r) { return r.flush(c, Deadline::in(timeout_ns)); });
+  return with(ctx, [=](Context& c) { return ompl::flush(c, Deadline::in(timeout_ns)); });
 }
 
 int ompl_ctx_quiet(ompl_ctx* ctx, int64_t timeout_ns) {
-  return with(ctx, [=](Context& c, Runtime& r) { return r.quiet(c, Deadline::in(timeout_ns)); });
+  return with(ctx, [=](Context& c) { return ompl::quiet(c, Deadline::in(timeout_ns)); });
 }
 
 int ompl_set_yield(ompl_yield_fn hook, void* arg) {
-  return with(nullptr, [=](Context&, Runtime& r) {
-    r.set_yield(hook, arg);
+  return with(nullptr, [=](Context& c) {
+    c.runtime->yield_hook.argument = arg;
+    c.runtime->yield_hook.function = hook;
     return static_cast<int>(OMPL_OK);
   });
 }
 
 int ompl_failure_ack(void) {
-  return with(nullptr, [](Context&, Runtime& r) { return static_cast<int>(r.acknowledge_failures()); });
+  return with(nullptr, [](Context& c) { return static_cast<int>(c.runtime->failures.acknowledge()); });
 }
 
 }  // extern "C"

@@ -8,12 +8,14 @@
 
 #include "api/call.hpp"
 #include "arch/mpi.hpp"
+#include "core/data/callbacks.hpp"
+#include "core/data/operations.hpp"
+#include "core/wait/conditions.hpp"
 #include "util/log.hpp"
 
 using ompl::Context;
 using ompl::Deadline;
 using ompl::Handle;
-using ompl::Runtime;
 using ompl::Signal;
 using ompl::api::pointer;
 using ompl::api::with;
@@ -36,13 +38,13 @@ int read(const ompl_signal* signal, std::optional<Signal>* record, const char* w
   return OMPL_OK;
 }
 
-// Runs `call(context, runtime, record or nullptr)`.
+// Runs `call(context, record or nullptr)`.
 template <class Call>
 int with_signal(ompl_ctx* ctx, const ompl_signal* signal, const char* what, Call call) {
-  return with(ctx, [&](Context& c, Runtime& r) {
+  return with(ctx, [&](Context& c) {
     std::optional<Signal> record;
     const int code = read(signal, &record, what);
-    return code != OMPL_OK ? code : call(c, r, record.has_value() ? &*record : nullptr);
+    return code != OMPL_OK ? code : call(c, record.has_value() ? &*record : nullptr);
   });
 }
 
@@ -56,10 +58,10 @@ Handle* handle_of(ompl_handle* handle) {
 
 int wait_some(ompl_ctx* ctx, ompl_handle* handles, size_t count, size_t* indices, size_t most,
               size_t* found, int64_t timeout_ns) {
-  return with(ctx, [=](Context& c, Runtime& r) {
+  return with(ctx, [=](Context& c) {
     if (indices == nullptr || found == nullptr || (handles == nullptr && count > 0))
       return null("ompl_handle_wait_any or _some", "an argument");
-    return r.await_some(c, {handles, count}, indices, most, found, Deadline::in(timeout_ns));
+    return ompl::await_some(c, {handles, count}, indices, most, found, Deadline::in(timeout_ns));
   });
 }
 
@@ -70,9 +72,9 @@ extern "C" {
 int ompl_ctx_signal(ompl_ctx* ctx, uint32_t target_rank, const ompl_signal* signal,
                     int64_t timeout_ns) {
   constexpr const char* kName = "ompl_ctx_signal";
-  return with_signal(ctx, signal, kName, [=](Context& c, Runtime& r, const Signal* record) {
+  return with_signal(ctx, signal, kName, [=](Context& c, const Signal* record) {
     if (record == nullptr) return null(kName, "the signal");
-    return r.signal(c, target_rank, *record, Deadline::in(timeout_ns));
+    return ompl::signal(c, target_rank, *record, Deadline::in(timeout_ns));
   });
 }
 
@@ -80,39 +82,39 @@ int ompl_put_nb(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t
                 size_t length, const ompl_signal* signal, unsigned options, ompl_handle* handle) {
   if (ompl_put_nb_inline(ctx, src_addr, target_rank, dest_addr, length, signal, options, handle))
     return OMPL_OK;
-  return with_signal(ctx, signal, "ompl_put_nb", [=](Context& c, Runtime& r, const Signal* record) {
+  return with_signal(ctx, signal, "ompl_put_nb", [=](Context& c, const Signal* record) {
     if ((options & ~unsigned{OMPL_LOCAL}) != 0)
       return ompl::fail(OMPL_ERR_ARG, "ompl_put_nb: {:#x} are no options", options);
-    return r.put_nb(c, pointer(src_addr), target_rank, dest_addr, length, record,
-                    (options & OMPL_LOCAL) != 0, handle_of(handle));
+    return ompl::put_nb(c, pointer(src_addr), target_rank, dest_addr, length, record,
+                        (options & OMPL_LOCAL) != 0, handle_of(handle));
   });
 }
 
 int ompl_get_nb(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                 size_t length, ompl_handle* handle) {
-  return with(ctx, [=](Context& c, Runtime& r) {
-    return r.get_nb(c, pointer(src_addr), target_rank, dest_addr, length, handle_of(handle));
+  return with(ctx, [=](Context& c) {
+    return ompl::get_nb(c, pointer(src_addr), target_rank, dest_addr, length, handle_of(handle));
   });
 }
 
 int ompl_signal_nb(ompl_ctx* ctx, uint32_t target_rank, const ompl_signal* signal) {
   constexpr const char* kName = "ompl_signal_nb";
-  return with_signal(ctx, signal, kName, [=](Context& c, Runtime& r, const Signal* record) {
-    return record != nullptr ? r.signal_nb(c, target_rank, *record) : null(kName, "the signal");
+  return with_signal(ctx, signal, kName, [=](Context& c, const Signal* record) {
+    return record != nullptr ? ompl::signal_nb(c, target_rank, *record) : null(kName, "the signal");
   });
 }
 
 int ompl_handle_test(ompl_ctx* ctx, ompl_handle* handle) {
-  return with(ctx, [=](Context& c, Runtime& r) {
+  return with(ctx, [=](Context& c) {
     if (handle == nullptr) return null("ompl_handle_test", "the handle");
-    return r.progress_and_test(c, *handle_of(handle));
+    return ompl::progress_and_test(c, *handle_of(handle));
   });
 }
 
 int ompl_handle_wait(ompl_ctx* ctx, ompl_handle* handle, int64_t timeout_ns) {
-  return with(ctx, [=](Context& c, Runtime& r) {
+  return with(ctx, [=](Context& c) {
     if (handle == nullptr) return null("ompl_handle_wait", "the handle");
-    return r.await(c, *handle_of(handle), Deadline::in(timeout_ns));
+    return ompl::await(c, *handle_of(handle), Deadline::in(timeout_ns));
   });
 }
 
@@ -132,103 +134,104 @@ int ompl_handle_wait_some(ompl_ctx* ctx, ompl_handle* handles, size_t count, siz
 }
 
 int ompl_handle_wait_all(ompl_ctx* ctx, ompl_handle* handles, size_t count, int64_t timeout_ns) {
-  return with(ctx, [=](Context& c, Runtime& r) {
+  return with(ctx, [=](Context& c) {
     if (handles == nullptr && count > 0) return null("ompl_handle_wait_all", "the list of handles");
-    return r.await_all(c, {handles, count}, Deadline::in(timeout_ns));
+    return ompl::await_all(c, {handles, count}, Deadline::in(timeout_ns));
   });
 }
 
 int ompl_ctx_wait_until(ompl_ctx* ctx, const ompl_condition* condition, int64_t timeout_ns) {
-  return with(ctx, [=](Context& c, Runtime& r) {
+  return with(ctx, [=](Context& c) {
     if (condition == nullptr) return null("ompl_ctx_wait_until", "the condition");
-    return r.wait_until(c, *condition, Deadline::in(timeout_ns));
+    return ompl::wait_until(c, *condition, Deadline::in(timeout_ns));
   });
 }
 
 int ompl_ctx_wait_any(ompl_ctx* ctx, const ompl_condition* conditions, size_t count, size_t* which,
                       int64_t timeout_ns) {
-  return with(ctx, [=](Context& c, Runtime& r) {
+  return with(ctx, [=](Context& c) {
     size_t found = 0;
-    return r.wait_some(c, {conditions, count}, which, 1, &found, Deadline::in(timeout_ns));
+    return ompl::wait_some(c, {conditions, count}, which, 1, &found, Deadline::in(timeout_ns));
   });
 }
 
 int ompl_ctx_wait_some(ompl_ctx* ctx, const ompl_condition* conditions, size_t count, size_t* indices,
                        size_t* found, int64_t timeout_ns) {
-  return with(ctx, [=](Context& c, Runtime& r) {
-    return r.wait_some(c, {conditions, count}, indices, count, found, Deadline::in(timeout_ns));
+  return with(ctx, [=](Context& c) {
+    return ompl::wait_some(c, {conditions, count}, indices, count, found, Deadline::in(timeout_ns));
   });
 }
 
 int ompl_ctx_wait_all(ompl_ctx* ctx, const ompl_condition* conditions, size_t count,
                       int64_t timeout_ns) {
-  return with(ctx, [=](Context& c, Runtime& r) {
-    return r.wait_all(c, {conditions, count}, Deadline::in(timeout_ns));
+  return with(ctx, [=](Context& c) {
+    return ompl::wait_all(c, {conditions, count}, Deadline::in(timeout_ns));
   });
 }
 
 int ompl_ctx_put_strided(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                          const ompl_strided* block, const ompl_signal* signal, int64_t timeout_ns) {
   constexpr const char* kName = "ompl_ctx_put_strided";
-  return with_signal(ctx, signal, kName, [=](Context& c, Runtime& r, const Signal* record) {
+  return with_signal(ctx, signal, kName, [=](Context& c, const Signal* record) {
     if (block == nullptr) return null(kName, "the block");
-    return r.put_strided(c, pointer(src_addr), target_rank, dest_addr, *block, record,
-                         Deadline::in(timeout_ns));
+    return ompl::put_strided(c, pointer(src_addr), target_rank, dest_addr, *block, record,
+                             Deadline::in(timeout_ns));
   });
 }
 
 int ompl_ctx_get_strided(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                          const ompl_strided* block, int64_t timeout_ns) {
-  return with(ctx, [=](Context& c, Runtime& r) {
+  return with(ctx, [=](Context& c) {
     if (block == nullptr) return null("ompl_ctx_get_strided", "the block");
-    return r.get_strided(c, pointer(src_addr), target_rank, dest_addr, *block,
-                         Deadline::in(timeout_ns));
+    return ompl::get_strided(c, pointer(src_addr), target_rank, dest_addr, *block,
+                             Deadline::in(timeout_ns));
   });
 }
 
 int ompl_ctx_put_indexed(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                          const ompl_indexed* list, const ompl_signal* signal, int64_t timeout_ns) {
   constexpr const char* kName = "ompl_ctx_put_indexed";
-  return with_signal(ctx, signal, kName, [=](Context& c, Runtime& r, const Signal* record) {
+  return with_signal(ctx, signal, kName, [=](Context& c, const Signal* record) {
     if (list == nullptr) return null(kName, "the list");
-    return r.put_indexed(c, pointer(src_addr), target_rank, dest_addr, *list, record,
-                         Deadline::in(timeout_ns));
+    return ompl::put_indexed(c, pointer(src_addr), target_rank, dest_addr, *list, record,
+                             Deadline::in(timeout_ns));
   });
 }
 
 int ompl_ctx_get_indexed(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                          const ompl_indexed* list, int64_t timeout_ns) {
-  return with(ctx, [=](Context& c, Runtime& r) {
+  return with(ctx, [=](Context& c) {
     if (list == nullptr) return null("ompl_ctx_get_indexed", "the list");
-    return r.get_indexed(c, pointer(src_addr), target_rank, dest_addr, *list, Deadline::in(timeout_ns));
+    return ompl::get_indexed(c, pointer(src_addr), target_rank, dest_addr, *list,
+                             Deadline::in(timeout_ns));
   });
 }
 
 int ompl_register(const void* address, size_t length) {
-  return with(nullptr, [=](Context&, Runtime& r) { return r.register_memory(address, length); });
+  return with(nullptr, [=](Context& c) { return c.runtime->memory.register_memory(address, length); });
 }
 
 int ompl_unregister(const void* address) {
-  return with(nullptr, [=](Context&, Runtime& r) { return r.unregister_memory(address); });
+  return with(nullptr, [=](Context& c) { return c.runtime->memory.unregister_memory(address); });
 }
 
 int ompl_progress(ompl_ctx* ctx, int64_t timeout_ns) {
-  return with(ctx, [=](Context& c, Runtime& r) { return r.progress(c, Deadline::in(timeout_ns)); });
+  return with(ctx, [=](Context& c) { return ompl::progress(c, Deadline::in(timeout_ns)); });
 }
 
 int ompl_handle_then(ompl_handle* handle, ompl_callback_fn callback, void* arg) {
-  return with(nullptr, [=](Context&, Runtime& r) {
+  return with(nullptr, [=](Context& c) {
     if (handle == nullptr) return null("ompl_handle_then", "the handle");
-    return r.call_back(*handle_of(handle), callback, arg);
+    return ompl::call_back(c, *handle_of(handle), callback, arg);
   });
 }
 
 int ompl_flag_then(ompl_watch* watch, const ompl_condition* condition, ompl_callback_fn callback,
                    void* arg) {
-  return with(nullptr, [=](Context& c, Runtime& r) {
+  return with(nullptr, [=](Context& c) {
     if (watch == nullptr || condition == nullptr)
       return null("ompl_flag_then", watch == nullptr ? "the watch" : "the condition");
-    return r.call_back(c, reinterpret_cast<ompl::Watch&>(*watch), *condition, callback, arg);
+    return ompl::call_back(c, reinterpret_cast<ompl::Watch&>(*watch), *condition, callback, arg);
   });
 }
 
@@ -256,19 +259,19 @@ void ompl_abort(int exit_code, const char* why) {
         exit_code);
     exit_code = 1;
   }
-  with(nullptr, [=](Context&, Runtime& r) {
-    r.bootstrap().abort(exit_code, why != nullptr ? why : "ompl_abort");
+  with(nullptr, [=](Context& c) {
+    c.runtime->bootstrap->abort(exit_code, why != nullptr ? why : "ompl_abort");
     return static_cast<int>(OMPL_OK);
   });
   std::_Exit(exit_code);
 }
 
 int ompl_ctx_statistics(ompl_ctx* ctx, ompl_statistics* out) {
-  return with(ctx, [=](const Context& c, const Runtime& r) {
+  return with(ctx, [=](const Context& c) {
     constexpr const char* kName = "ompl_ctx_statistics";
     if (out == nullptr || out->size < sizeof out->size)
       return ompl::fail(OMPL_ERR_ARG, "{}: begin with OMPL_STATISTICS_INIT", kName);
-    if (r.settings().statistics != "1")
+    if (c.runtime->settings.statistics != "1")
       return ompl::fail(OMPL_ERR_UNSUPPORTED, "{}: set OMPL_STATISTICS=1 for the program", kName);
     const size_t size = std::min(out->size, sizeof *out);
     std::memcpy(out, &c.statistics, size);

@@ -49,7 +49,7 @@ void give_back_context(void* context) {
   ++t_ends;
   t_context = nullptr;
   auto* const c = static_cast<Context*>(context);
-  c->runtime->abandon_context(c);
+  c->runtime->contexts.abandon(c);
 }
 
 thread_local constinit ompl_windows t_hidden_windows{};
@@ -58,8 +58,8 @@ thread_local constinit ompl_windows t_hidden_windows{};
 void on_report_signal(int /*number*/) {
   Runtime* runtime = g_runtime.load();
   if (runtime == nullptr || g_state.load() != State::running) return;
-  if (runtime->anyone_blocked()) {
-    runtime->request_report();
+  if (runtime->contexts.anyone_blocked()) {
+    runtime->report_requested.store(true, std::memory_order_relaxed);
     return;
   }
   constexpr std::string_view kNone = "ompl hang report: no thread is blocked in the library\n";
@@ -70,7 +70,7 @@ void on_report_signal(int /*number*/) {
 void in_forked_child() {
   if (g_state.load() != State::running) return;
   g_state.store(State::forked);
-  g_runtime.load()->disown();
+  g_runtime.load()->contexts.disown();
   t_context = nullptr;
   ::pthread_setspecific(g_thread_end, nullptr);
 }
@@ -96,7 +96,9 @@ int start() {
   std::unique_ptr<Runtime> runtime;
   const int code = Runtime::create(settings, std::move(bootstrap), conduit::registry(), &runtime);
   if (code != OMPL_OK) return code;
-  runtime->set_implicit_lookup([] { return t_context != nullptr ? t_context : implicit_context(); });
+  runtime->yield_hook.implicit_context = [] {
+    return t_context != nullptr ? t_context : implicit_context();
+  };
   g_runtime.store(runtime.release());
   return OMPL_OK;
 }
@@ -130,7 +132,7 @@ int finalize() {
   State running = State::running;
   if (!g_state.compare_exchange_strong(running, State::finalized)) return wrong_state();
   Runtime& runtime = *g_runtime.load();
-  return runtime.finalize(t_context != nullptr ? *t_context : runtime.last_context());
+  return runtime.finalize(t_context != nullptr ? *t_context : runtime.contexts.last());
 }
 
 Context* implicit_context() {
@@ -147,10 +149,10 @@ Context* implicit_context() {
   const arch::Uncancelled whole;
   // Who comes here while the thread ends may be too late to be given back: its windows would be written when they are gone.
   ompl_windows* const windows = &ompl_tracer != nullptr ? &t_hidden_windows : &ompl_thread_windows;
-  Runtime& runtime = *g_runtime.load();
-  Context* const context = runtime.open_context(t_ends == 0 ? windows : nullptr);
+  ContextTable& contexts = g_runtime.load()->contexts;
+  Context* const context = contexts.open(t_ends == 0 ? windows : nullptr);
   if (::pthread_setspecific(g_thread_end, context) != 0) {
-    runtime.abandon_context(context);
+    contexts.abandon(context);
     throw std::bad_alloc();
   }
   t_context = context;

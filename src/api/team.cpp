@@ -14,7 +14,6 @@
 
 using ompl::Context;
 using ompl::fail;
-using ompl::Runtime;
 using ompl::api::team_of;
 using ompl::api::with;
 using ompl::coll::Engine;
@@ -33,7 +32,7 @@ int share_table(Engine& engine) {
   ompl_coll_options options = OMPL_COLL_OPTIONS_INIT;
   options.algorithm = OMPL_COLL_BINOMIAL;  // it must not be tuned itself
   std::string text;
-  if (engine.world().me() == 0) text = ompl::coll::TableFile(engine.runtime().settings()).read().text();
+  if (engine.world().me() == 0) text = ompl::coll::TableFile(engine.runtime().settings).read().text();
   uint64_t length = text.size();
   int code = ompl_broadcast(world, &length, sizeof length, 0, &options, nullptr);
   text.resize(length);
@@ -51,26 +50,26 @@ int share_table(Engine& engine) {
 extern "C" {
 
 int ompl_team_world(ompl_team** team) {
-  return with(nullptr, [=](Context& c, Runtime& r) {
+  return with(nullptr, [=](Context& c) {
     if (team == nullptr) return fail(OMPL_ERR_ARG, "ompl_team_world: the result pointer is null");
-    if (Engine::of(r) == nullptr) {
-      int code = Engine::open(r, c);
-      if (code == OMPL_OK) code = share_table(*Engine::of(r));
+    if (Engine::of(*c.runtime) == nullptr) {
+      int code = Engine::open(*c.runtime, c);
+      if (code == OMPL_OK) code = share_table(*Engine::of(*c.runtime));
       if (code != OMPL_OK) return code;
     }
-    *team = reinterpret_cast<ompl_team*>(&Engine::of(r)->world());
+    *team = reinterpret_cast<ompl_team*>(&Engine::of(*c.runtime)->world());
     return static_cast<int>(OMPL_OK);
   });
 }
 
 int ompl_team_create(const uint32_t* ranks, size_t count, const ompl_team_config* config,
                      ompl_team** team) {
-  return with(nullptr, [=](Context& c, Runtime& r) {
+  return with(nullptr, [=](Context& c) {
     if (team == nullptr) return fail(OMPL_ERR_ARG, "ompl_team_create: the result pointer is null");
-    if (Engine::of(r) == nullptr)
+    if (Engine::of(*c.runtime) == nullptr)
       return fail(OMPL_ERR_STATE, "ompl_team_create: call ompl_team_world() first, on every rank");
     Team* made = nullptr;
-    const int code = Engine::of(r)->create_team(c, ranks, count, config, &made);
+    const int code = Engine::of(*c.runtime)->create_team(c, ranks, count, config, &made);
     if (code == OMPL_OK) *team = reinterpret_cast<ompl_team*>(made);
     return code;
   });
@@ -84,7 +83,7 @@ int ompl_team_split(ompl_team* parent, int32_t color, int32_t key, const ompl_te
     int32_t color, key;
     uint32_t member;
   };
-  return with(nullptr, [&](Context& c, Runtime&) -> int {
+  return with(nullptr, [&](Context& c) -> int {
     Team& all = *team_of(parent);
     const Wish own{color, key, all.me()};
     std::vector<Wish> wishes;
@@ -111,7 +110,7 @@ int ompl_team_split(ompl_team* parent, int32_t color, int32_t key, const ompl_te
 
 int ompl_team_destroy(ompl_team* team) {
   if (team == nullptr) return OMPL_OK;
-  return with(nullptr, [=](Context& c, Runtime&) {
+  return with(nullptr, [=](Context& c) {
     Engine& engine = team_of(team)->engine();
     if (team_of(team) == &engine.world())
       return fail(OMPL_ERR_ARG, "ompl_team_destroy: the world ends with ompl_finalize()");
@@ -136,7 +135,7 @@ int ompl_team_world_rank(const ompl_team* team, uint32_t member) {
 }
 
 int ompl_team_set_progress(ompl_team* team, int32_t mode) {
-  return with(nullptr, [=](Context&, Runtime&) {
+  return with(nullptr, [=](Context&) {
     if (team == nullptr || ompl::coll::progress_name(mode) == nullptr)
       return fail(OMPL_ERR_ARG, "ompl_team_set_progress: the team is null or there is no mode {}",
                   mode);
@@ -165,10 +164,10 @@ int ompl_coll_algorithms(int32_t collective, int32_t* numbers, size_t most, size
 }
 
 int ompl_op_create(const ompl_op_config* config, int32_t* op) {
-  return with(nullptr, [=](Context&, Runtime& r) {
-    if (Engine::of(r) == nullptr)
+  return with(nullptr, [=](Context& c) {
+    if (Engine::of(*c.runtime) == nullptr)
       return fail(OMPL_ERR_STATE, "ompl_op_create: call ompl_team_world() first, on every rank");
-    return Engine::of(r)->create_operation(config, op);
+    return Engine::of(*c.runtime)->create_operation(config, op);
   });
 }
 

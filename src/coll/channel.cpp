@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "core/data/operations.hpp"
+
 namespace ompl::coll {
 namespace {
 
@@ -16,13 +18,12 @@ bool is_after(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b) > 0; 
 
 }  // namespace
 
-Channel::Channel(Runtime& runtime, const Ends& ends)
-    : runtime_(runtime),
-      ends_(ends),
-      mapped_(static_cast<std::byte*>(runtime.pointer(ends.rank, ends.cells_there))),
-      cells_(static_cast<std::byte*>(runtime.pointer(ends.member, ends.cells_here))),
-      words_(static_cast<Words*>(runtime.pointer(ends.member, ends.words_here))),
-      count_(static_cast<Counters*>(runtime.pointer(ends.member, ends.counters_here))) {}
+Channel::Channel(const GlobalMemory& memory, const Ends& ends)
+    : ends_(ends),
+      mapped_(static_cast<std::byte*>(memory.pointer(ends.rank, ends.cells_there))),
+      cells_(static_cast<std::byte*>(memory.pointer(ends.member, ends.cells_here))),
+      words_(static_cast<Words*>(memory.pointer(ends.member, ends.words_here))),
+      count_(static_cast<Counters*>(memory.pointer(ends.member, ends.counters_here))) {}
 
 bool Channel::may_send() {
   if (count_->sent - count_->freed < TeamLayout::kCells) return true;
@@ -41,9 +42,9 @@ int Channel::send(Context& c, const std::byte* data, std::size_t length, int fai
   const uint64_t there = ends_.cells_there + at;
   const Signal arrived{.offset = there};
   const int code = mapped_ != nullptr
-                       ? runtime_.signal(c, ends_.rank, arrived)
-                       : runtime_.put_nb(c, cell + kPut, ends_.rank, there + kPut,
-                                         sizeof(Cell) - kPut + length, &arrived, true, nullptr);
+                       ? ompl::signal(c, ends_.rank, arrived)
+                       : ompl::put_nb(c, cell + kPut, ends_.rank, there + kPut,
+                                      sizeof(Cell) - kPut + length, &arrived, true, nullptr);
   if (code != OMPL_OK && code != OMPL_PENDING) return code;
   count_->told = head[0];
   ++count_->sent;
@@ -72,7 +73,7 @@ int Channel::acknowledge(Context& c) {
   const auto taken = static_cast<uint32_t>(count_->taken);
   if (taken - count_->told < TeamLayout::kCells / 2 && taken - count_->acknowledged < kFarBehind)
     return OMPL_OK;
-  const int code = runtime_.signal_nb(
+  const int code = ompl::signal_nb(
       c, ends_.rank,
       {.offset = ends_.words_there + offsetof(Words, taken), .value = taken - count_->acknowledged});
   if (code == OMPL_OK) count_->told = count_->acknowledged = taken;
@@ -81,11 +82,11 @@ int Channel::acknowledge(Context& c) {
 
 int Channel::say_place(Context& c, uint64_t offset) {
   const auto number = static_cast<uint16_t>(count_->places_said + 1);
-  const int code = runtime_.signal_nb(c, ends_.rank,
-                                      {.offset = ends_.words_there + offsetof(Words, place),
-                                       .value = uint64_t{number} << kPlaceShift | offset,
-                                       .op = SignalOp::update64,
-                                       .function = Function::set});
+  const int code = ompl::signal_nb(c, ends_.rank,
+                                   {.offset = ends_.words_there + offsetof(Words, place),
+                                    .value = uint64_t{number} << kPlaceShift | offset,
+                                    .op = SignalOp::update64,
+                                    .function = Function::set});
   if (code == OMPL_OK) count_->places_said = number;
   return code;
 }
@@ -103,14 +104,14 @@ int Channel::put(Context& c, const std::byte* data, uint64_t offset, std::size_t
                  Handle* handle) {
   const Signal landed{
       .offset = ends_.words_there + offsetof(Words, landed), .value = length, .op = SignalOp::update64};
-  return runtime_.put_nb(c, data, ends_.rank, offset, length, &landed, true, handle);
+  return ompl::put_nb(c, data, ends_.rank, offset, length, &landed, true, handle);
 }
 
 int Channel::give_up(Context& c, uint64_t length, int failure) {
-  return runtime_.signal_nb(c, ends_.rank,
-                            {.offset = ends_.words_there + offsetof(Words, landed),
-                             .value = length + (static_cast<uint64_t>(-failure) << kFailureShift),
-                             .op = SignalOp::update64});
+  return ompl::signal_nb(c, ends_.rank,
+                         {.offset = ends_.words_there + offsetof(Words, landed),
+                          .value = length + (static_cast<uint64_t>(-failure) << kFailureShift),
+                          .op = SignalOp::update64});
 }
 
 bool Channel::landed(uint64_t length, int* failure) {

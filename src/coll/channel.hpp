@@ -10,7 +10,9 @@
 #include <cstdint>
 
 #include "coll/progress/offload_queue.hpp"
-#include "core/job/runtime.hpp"
+#include "core/data/handle.hpp"
+#include "core/job/context.hpp"
+#include "core/memory/global_memory.hpp"
 
 namespace ompl::coll {
 
@@ -90,7 +92,7 @@ class Channel {
     std::byte* staging = nullptr;
     uint32_t stride = 0;
   };
-  Channel(Runtime& runtime, const Ends& ends);
+  Channel(const GlobalMemory& memory, const Ends& ends);
 
   // Whether a cell of the peer is free.
   bool may_send();
@@ -124,7 +126,6 @@ class Channel {
     return number % TeamLayout::kCells * ends_.stride;
   }
 
-  Runtime& runtime_;
   const Ends ends_;
   std::byte* mapped_;  // the peer's cells, if they are mapped
   std::byte* cells_;   // own

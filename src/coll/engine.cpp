@@ -13,6 +13,7 @@
 #include "arch/give_way.hpp"
 #include "coll/progress/modes.hpp"
 #include "coll/tuner/table_file.hpp"
+#include "core/data/operations.hpp"
 #include "util/bytes.hpp"
 #include "util/log.hpp"
 #include "util/secret.hpp"
@@ -81,11 +82,11 @@ bool is_failure(int code) { return code == OMPL_ERR_PEER || code == OMPL_ERR_LIN
 Engine::Engine(Runtime& runtime, uint64_t memory)
     : runtime_(runtime),
       memory_(memory),
-      checks_(runtime.settings().coll_check == "1"),
-      tunes_(runtime.settings().tuner == "1"),
-      explains_(runtime.settings().tuner_explain == "1"),
-      tunes_modes_(tunes_ && mode_of(runtime.settings().coll_progress) == OMPL_PROGRESS_AUTO),
-      allocator_(memory + reserved(runtime.size()), memory + runtime.settings().coll_memory),
+      checks_(runtime.settings.coll_check == "1"),
+      tunes_(runtime.settings.tuner == "1"),
+      explains_(runtime.settings.tuner_explain == "1"),
+      tunes_modes_(tunes_ && mode_of(runtime.settings.coll_progress) == OMPL_PROGRESS_AUTO),
+      allocator_(memory + reserved(runtime.size()), memory + runtime.settings.coll_memory),
       exchange_(runtime, memory) {
   open_node_endpoint();
 }
@@ -97,17 +98,17 @@ Engine::~Engine() {
 }
 
 int Engine::open(Runtime& runtime, Context& c) {
-  const std::size_t bytes = runtime.settings().coll_memory;
+  const std::size_t bytes = runtime.settings.coll_memory;
   if (bytes <= reserved(runtime.size()))
     return fail(OMPL_ERR_MEMORY, "ompl_team_world: raise OMPL_COLL_MEMORY above {} for {} ranks",
                 reserved(runtime.size()), runtime.size());
   uint64_t memory = 0;
-  if (const int code = runtime.alloc(c, bytes, &memory); code != OMPL_OK) return code;
+  if (const int code = runtime.collective.alloc(c, bytes, &memory); code != OMPL_OK) return code;
   std::unique_ptr<Engine> engine(new Engine(runtime, memory));
   std::vector<uint32_t> all(runtime.size());
   std::iota(all.begin(), all.end(), 0U);
   const KeyedExchange::Word host{.key = key_of(Purpose::hosts, all, 0, *engine),
-                                 .value = runtime.first_of_node()};
+                                 .value = runtime.members.first_of_node()};
   int code = engine->exchange_.exchange(c, "ompl_team_world", all, host, &engine->hosts_);
   if (code == OMPL_OK) code = engine->create_team(c, all.data(), all.size(), nullptr, &engine->world_);
   if (code == OMPL_OK) runtime.extend(std::move(engine));
@@ -131,11 +132,11 @@ void Engine::open_node_endpoint() {
 
 NodeEndpoint& Engine::node_endpoint(uint32_t rank) const {
   return *static_cast<NodeEndpoint*>(
-      runtime_.pointer(rank, memory_ + KeyedExchange::bytes(runtime_.size())));
+      runtime_.memory.pointer(rank, memory_ + KeyedExchange::bytes(runtime_.size())));
 }
 
 std::byte* Engine::segment(uint32_t rank) const {
-  return static_cast<std::byte*>(runtime_.pointer(rank, memory_)) - memory_;
+  return static_cast<std::byte*>(runtime_.memory.pointer(rank, memory_)) - memory_;
 }
 
 std::vector<uint32_t> Engine::hosts(const std::vector<uint32_t>& ranks) const {
@@ -171,7 +172,7 @@ int Engine::check(const uint32_t* ranks, std::size_t count, const ompl_team_conf
 // Cells are as large as memory for several such teams allows.
 TeamLayout Engine::lay_out(uint32_t members, uint32_t tags) const {
   TeamLayout layout{.members = members, .tags = tags, .stride = kSmallestCell};
-  const uint64_t share = runtime_.settings().coll_memory / kShare / layout.pairs() / TeamLayout::kCells;
+  const uint64_t share = runtime_.settings.coll_memory / kShare / layout.pairs() / TeamLayout::kCells;
   layout.stride =
       std::bit_floor(static_cast<uint32_t>(std::clamp<uint64_t>(share, kSmallestCell, kLargestCell)));
   return layout;
@@ -185,12 +186,12 @@ int Engine::create_team(Context& c, const uint32_t* ranks, std::size_t count,
   const std::vector<uint32_t> members(ranks, ranks + count);
   const TeamLayout layout = lay_out(static_cast<uint32_t>(count), config->tags);
   const bool staged = std::ranges::any_of(
-      members, [&](uint32_t rank) { return runtime_.pointer(rank, memory_) == nullptr; });
+      members, [&](uint32_t rank) { return runtime_.memory.pointer(rank, memory_) == nullptr; });
   const bool in_vain = std::ranges::any_of(
-      members, [&](uint32_t rank) { return runtime_.peer(rank).failure.load() != OMPL_OK; });
+      members, [&](uint32_t rank) { return runtime_.failures.peer(rank).failure.load() != OMPL_OK; });
   TeamMemory room(allocator_, layout);
   if (!in_vain && room.take(staged))
-    std::memset(runtime_.pointer(runtime_.rank(), room.memory), 0, layout.bytes());
+    std::memset(runtime_.memory.pointer(runtime_.rank(), room.memory), 0, layout.bytes());
   const KeyedExchange::Word mine{.key = key_of(Purpose::creation, members, config->tags, *this),
                                  .value = in_vain ? kInVain : room.memory};
   std::vector<uint64_t> theirs;
@@ -205,7 +206,7 @@ int Engine::create_team(Context& c, const uint32_t* ranks, std::size_t count,
     code = enter(std::make_unique<Team>(*this, members, layout, theirs, room.staging), out);
     if (code == OMPL_OK) {
       room.memory = room.staging = 0;  // the team's
-      code = set_progress(**out, mode_of(runtime_.settings().coll_progress));
+      code = set_progress(**out, mode_of(runtime_.settings.coll_progress));
     }
   }
   // A member that had heard all may have made the team before it learnt of a failure, and puts into that memory.
@@ -255,7 +256,7 @@ int Engine::destroy_team(Context& c, Team& team) {
   constexpr uint64_t kMayNot = 2;
   const bool may = !team.busy() && team.persistent.load() == 0;
   const int sent =
-      runtime_.quiet_all(c);  // the others wait for this one, even if it has lost sight of a rank
+      ompl::quiet_all(c);  // the others wait for this one, even if it has lost sight of a rank
   const KeyedExchange::Word mine{.key = key_of(Purpose::end, team.ranks(), team.layout().tags, *this),
                                  .value = may ? kMay : kMayNot};
   std::vector<uint64_t> answers;
@@ -424,14 +425,15 @@ int Engine::finish(Context& c) {
   bool again = false;
   for (;;) {
     drive_all(c, &again);
-    const int code = runtime_.barrier(c, Deadline::in(under_way_.load() != 0 ? 100'000 : -1));
+    const int code =
+        runtime_.collective.barrier(c, Deadline::in(under_way_.load() != 0 ? 100'000 : -1));
     if (code == OMPL_OK) break;
     if (code != OMPL_ERR_TIMEOUT) return code;
   }
   uint64_t moves = 0;
   Deadline limit = Deadline::in(kGrace_ns);
   while ((under_way_.load() != 0 || has_offloads()) && !limit.passed()) {
-    runtime_.drive(c);
+    ompl::drive(c);
     drive_all(c, &again);
     uint64_t now = 0;
     for_teams([&](const Team& team) { now += team.moves(); });
@@ -457,7 +459,7 @@ int Engine::finish(Context& c) {
 void Engine::keep_what_was_found() {
   if (!tunes_ || runtime_.rank() != 0) return;
   for_teams([&](const Team& team) { team.tell(&found_); });
-  TableFile(runtime_.settings()).add(found_);
+  TableFile(runtime_.settings).add(found_);
 }
 
 }  // namespace ompl::coll

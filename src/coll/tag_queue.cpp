@@ -342,7 +342,7 @@ void TagQueue::end(CollectiveRequest& request, int code) {
   under_way_.fetch_sub(1, std::memory_order_release);
   team_.engine().note_ended(code);
   request.state.store(code, std::memory_order_seq_cst);
-  team_.runtime().wake_own_completions();
+  team_.runtime().sleepers.wake_own_completions();
 }
 
 }  // namespace ompl::coll

@@ -123,7 +123,7 @@ int Halo::compare(const Neighbor& n) const {
 int Halo::introduce(Context& c) {
   for (const Neighbor& n : pattern_.neighbors)
     if (const int code = setup_.tell(c, n.rank, n.here); code != OMPL_OK) return code;
-  if (const int code = runtime_.barrier(c); code != OMPL_OK) return code;
+  if (const int code = runtime_.collective.barrier(c); code != OMPL_OK) return code;
   std::vector<Target> heard = setup_.heard();
   for (Neighbor& n : pattern_.neighbors) {
     n.there = std::exchange(heard[n.rank], {});
@@ -151,7 +151,7 @@ int Halo::make_carriers(Context& c, uint64_t bytes) {
     StrategyCandidate& candidate = candidates_[i];
     const uint64_t region = memory_ + i * bytes;
     if (is_mpi(candidate.strategy)) {
-      auto* const memory = static_cast<std::byte*>(runtime_.pointer(runtime_.rank(), region));
+      auto* const memory = static_cast<std::byte*>(runtime_.memory.pointer(runtime_.rank(), region));
       own = make_mpi(candidate.strategy, pattern_, memory, bytes, &candidate.carrier);
       failed[i] = own != OMPL_OK;
     } else {
@@ -194,7 +194,7 @@ int Halo::make(Context& c, int own, uint64_t bytes) {
   if (own != OMPL_OK) return own;
 
   list_candidates(most[3] == 0);
-  own = runtime_.alloc(c, candidates_.size() * most[0], &memory_);  // the same everywhere
+  own = runtime_.collective.alloc(c, candidates_.size() * most[0], &memory_);  // the same everywhere
   if (own != OMPL_OK) return own;
   own = all_went_on(c, introduce(c));
   return own == OMPL_OK ? make_carriers(c, most[0]) : own;

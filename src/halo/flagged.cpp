@@ -3,21 +3,21 @@
 
 #include <algorithm>
 
+#include "core/data/operations.hpp"
 #include "core/wait/block.hpp"
 
 namespace ompl::halo {
 
 Flagged::Flagged(Runtime& runtime, const Pattern& pattern, const Strategy& strategy, uint64_t region)
-    : runtime_(runtime),
-      pattern_(pattern),
+    : pattern_(pattern),
       strategy_(strategy),
-      region_(static_cast<std::byte*>(runtime.pointer(runtime.rank(), region))) {
+      region_(static_cast<std::byte*>(runtime.memory.pointer(runtime.rank(), region))) {
   for (const Neighbor& n : pattern.neighbors) {
     NeighborLink link{
         .with = &n, .flags_there = region + n.there.flags, .landing_there = region + n.there.landing};
     link.flags = reinterpret_cast<Flags*>(region_ + n.here.flags);
     if (n.send.count > 0)
-      link.mapped = static_cast<std::byte*>(runtime.pointer(n.rank, link.landing_there));
+      link.mapped = static_cast<std::byte*>(runtime.memory.pointer(n.rank, link.landing_there));
     links_.push_back(link);
   }
 }
@@ -46,7 +46,7 @@ int Flagged::start(Context& context, const void* const* vectors, Deadline deadli
 int Flagged::announce(Context& c, const NeighborLink& to, uint64_t exchange, Deadline deadline) {
   Signal signal;
   if (!strategy_.announce(to, exchange, &signal)) return OMPL_OK;
-  return runtime_.signal(c, to.with->rank, signal, deadline);
+  return ompl::signal(c, to.with->rank, signal, deadline);
 }
 
 int Flagged::send(Context& context, std::size_t neighbor, std::size_t vector, uint64_t exchange,
@@ -64,7 +64,7 @@ int Flagged::send(Context& context, std::size_t neighbor, std::size_t vector, ui
   }
   Context& c = caller.now();
   const bool last = vector + 1 == pattern_.vectors;
-  if (n.send.count == 0) return last ? runtime_.signal(c, n.rank, mark, deadline) : OMPL_OK;
+  if (n.send.count == 0) return last ? ompl::signal(c, n.rank, mark, deadline) : OMPL_OK;
   if (!n.send.consecutive())
     return last ? send_gathered(c, neighbor, exchange, vectors, mark, deadline) : OMPL_OK;
   const std::size_t bytes = n.send.count * pattern_.element;
@@ -83,7 +83,7 @@ int Flagged::send_gathered(Context& c, std::size_t neighbor, uint64_t exchange,
       to.mapped != nullptr ? to.mapped + slot * n.there.stride : region_ + n.gathered;
   pattern_.gather(n, vectors, packed);
   // The signal releases what was stored [10], so it must not fail to follow.
-  if (to.mapped != nullptr) return runtime_.signal(c, n.rank, mark);
+  if (to.mapped != nullptr) return ompl::signal(c, n.rank, mark);
   return put(c, packed, to, to.slot_there(slot), pattern_.to_send(n), &mark, deadline);
 }
 
@@ -93,7 +93,7 @@ int Flagged::put(Context& c, const void* source, const NeighborLink& to, uint64_
   handles_.emplace_back();  // before the put: it must not fail once that is posted
   Handle handle{};
   const auto post = [&](Context& by) {
-    return runtime_.put_nb(by, source, to.with->rank, offset, bytes, mark, true, &handle);
+    return ompl::put_nb(by, source, to.with->rank, offset, bytes, mark, true, &handle);
   };
   int code = post(c);
   if (code > OMPL_PENDING) {  // one of OMPL_RETRY_*
@@ -130,7 +130,7 @@ int Flagged::test_sent(Context& c) {
   if (const int sent = sent_.load(std::memory_order_relaxed); sent != 0) return sent;
   int code = 1;
   while (code == 1 && !handles_.empty()) {
-    code = runtime_.test(c, handles_.back());
+    code = ompl::test(c, handles_.back());
     if (code != 0) handles_.pop_back();
   }
   sent_.store(code, std::memory_order_release);

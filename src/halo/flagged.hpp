@@ -33,7 +33,6 @@ class Flagged final : public Carrier {
           const Signal* mark, Deadline deadline);
   int test_sent(Context& c);
 
-  Runtime& runtime_;
   const Pattern& pattern_;
   const Strategy& strategy_;
   std::vector<NeighborLink> links_;    // by neighbour

@@ -20,7 +20,7 @@ int Halo::release(Context& c) {
   for (StrategyCandidate& candidate : candidates_)
     if (candidate.carrier) candidate.carrier->release();
   const int closed = setup_.close(c);
-  const int freed = memory_ != 0 ? runtime_.free(c, memory_) : OMPL_OK;
+  const int freed = memory_ != 0 ? runtime_.collective.free(c, memory_) : OMPL_OK;
   return closed != OMPL_OK ? closed : freed;
 }
 

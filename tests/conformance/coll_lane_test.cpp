@@ -39,13 +39,14 @@ bool ends(ompl_request* request) {
 }
 
 void seems_dead(coll::Team& team, uint32_t rank) {
-  const_cast<Peer&>(team.runtime().peer(rank)).failure.store(OMPL_ERR_PEER);
+  const_cast<PeerState&>(team.runtime().failures.peer(rank)).failure.store(OMPL_ERR_PEER);
 }
 
 // What a member of two keeps of the other one.
 struct Ends {
   Ends(coll::Team& team, uint32_t tag)
-      : base(static_cast<std::byte*>(team.runtime().pointer(team.runtime().rank(), team.memory()))),
+      : base(static_cast<std::byte*>(
+            team.runtime().memory.pointer(team.runtime().rank(), team.memory()))),
         words(*reinterpret_cast<coll::Words*>(base + team.layout().words(tag, 1 - team.me()))),
         counters(
             *reinterpret_cast<coll::Counters*>(base + team.layout().counters(tag, 1 - team.me()))) {

@@ -34,11 +34,11 @@ std::chrono::seconds limit() {
 class ThreadOf {
  public:
   explicit ThreadOf(Runtime& runtime) : runtime_(runtime) {
-    api::t_context = runtime.open_context(&ompl_thread_windows);
+    api::t_context = runtime.contexts.open(&ompl_thread_windows);
   }
   // Like the end of a thread, which completes nothing.
   ~ThreadOf() {
-    runtime_.abandon_context(api::t_context);
+    runtime_.contexts.abandon(api::t_context);
     api::t_context = nullptr;
     ompl_thread_windows = {};
   }
@@ -86,7 +86,7 @@ ThreadWorld::ThreadWorld(std::unique_ptr<Fabric> fabric, const Shape& shape)
 ThreadWorld::~ThreadWorld() {
   if (!shape_.ends_well) return;
   in_every_thread(1, [this](uint32_t rank, unsigned) {
-    Context* const context = runtimes_[rank]->open_context();
+    Context* const context = runtimes_[rank]->contexts.open();
     EXPECT_EQ(runtimes_[rank]->finalize(*context), OMPL_OK) << error_detail();
   });
 }
@@ -133,7 +133,7 @@ void ThreadWorld::in_every_thread(unsigned threads, const Work& work) {
 void ThreadWorld::give_up() {
   fmt::print(stderr, "conformance: no end after {} s\n{}\n", limit().count(), fabric_->describe());
   for (const auto& runtime : runtimes_)
-    if (runtime != nullptr) fmt::print(stderr, "{}", runtime->hang_report());
+    if (runtime != nullptr) fmt::print(stderr, "{}", hang_report(*runtime));
   std::abort();
 }
 

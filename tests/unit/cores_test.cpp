@@ -29,7 +29,7 @@ class Machine {
   [[nodiscard]] static Cores cores(uint64_t allowed = kAll) { return arch::cores_of({&allowed, 1}); }
 };
 
-Core spare(uint64_t allowed = kAll, const Runtime::Sharing& sharing = {}) {
+Core spare(uint64_t allowed = kAll, const Sharing& sharing = {}) {
   return coll::spare_core(Machine::cores(allowed), sharing).processors;
 }
 
@@ -90,7 +90,7 @@ TEST_F(Placed, TheProgressThreadOfANodeTakesTheLastOfAll) {
 
 TEST_F(Placed, SaysWhereNoneIsFree) {
   const Machine machine("core:2 pu:1");
-  const auto why = [](const Runtime::Sharing& sharing) {
+  const auto why = [](const Sharing& sharing) {
     return coll::spare_core(Machine::cores(), sharing).why;
   };
   EXPECT_EQ(why({}), "the last of 2 core(s) of this process");

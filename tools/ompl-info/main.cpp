@@ -106,17 +106,18 @@ int print_reasons(const Settings& settings) {
   const int code = ompl::Runtime::create(settings, std::move(bootstrap), conduit::registry(), &runtime);
   if (code != OMPL_OK) return code;
   for (uint32_t rank = 0; rank < runtime->size(); ++rank) {
-    text +=
-        fmt::format("  rank {}: {} ({})\n", rank, runtime->peer(rank).conduit, runtime->peer(rank).why);
+    text += fmt::format("  rank {}: {} ({})\n", rank, runtime->members.peer(rank).conduit,
+                        runtime->members.peer(rank).why);
   }
-  const ompl::arch::Cores cores = ompl::arch::cores_of(runtime->processors());
+  const ompl::arch::Cores cores = ompl::arch::cores_of(runtime->members.processors());
   text += fmt::format("  progress mode spare: {}\n",
-                      text_of(ompl::coll::spare_core(cores, runtime->sharing())));
-  text += fmt::format("  progress mode node: a thread of rank {}", runtime->first_of_node());
-  text +=
-      runtime->node_rank() != 0 ? "\n" : fmt::format(" on {}\n", text_of(ompl::coll::node_core(cores)));
+                      text_of(ompl::coll::spare_core(cores, runtime->members.sharing())));
+  text += fmt::format("  progress mode node: a thread of rank {}", runtime->members.first_of_node());
+  text += runtime->members.node_rank() != 0
+              ? "\n"
+              : fmt::format(" on {}\n", text_of(ompl::coll::node_core(cores)));
   fmt::print("{}", text);
-  return runtime->finalize(*runtime->open_context());
+  return runtime->finalize(*runtime->contexts.open());
 }
 
 int inform(bool why, bool variables_only) {

@@ -21,11 +21,11 @@ int try_to_read(const NodeEndpoint& node_endpoint) {
 }  // namespace
 
 MemberMemory::MemberMemory(const Engine& engine, uint32_t rank)
-    : runtime_(engine.runtime()),
+    : memory_(engine.runtime().memory),
       pid_(engine.node_endpoint(rank).pid),
       there_(engine.node_endpoint(rank).segment),
       here_(engine.segment(rank)),
-      own_(engine.segment(runtime_.rank())),
+      own_(engine.segment(engine.runtime().rank())),
       refusal_(try_to_read(engine.node_endpoint(rank))) {
   if (refusal_ == 0 && !is_own())
     for (std::vector<std::byte>& room : rooms_) room.resize(kMost);
@@ -37,9 +37,9 @@ bool MemberMemory::is_own() const { return pid_ == ::getpid(); }
 bool MemberMemory::offset_of(const std::byte* address, uint64_t length, uint64_t* offset) const {
   const uint64_t at = reinterpret_cast<uintptr_t>(address) - there_;
   const uint64_t own = reinterpret_cast<uintptr_t>(own_) + at;
-  return runtime_.offset_of(reinterpret_cast<const void*>(own),
-                            length,  // NOLINT(performance-no-int-to-ptr)
-                            offset);
+  return memory_.offset_of(reinterpret_cast<const void*>(own),
+                           length,  // NOLINT(performance-no-int-to-ptr)
+                           offset);
 }
 
 std::byte* MemberMemory::mapped(const std::byte* address, uint64_t length) const {

@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "coll/progress/offload_queue.hpp"
-#include "core/job/runtime.hpp"
+#include "core/job/context.hpp"
+#include "core/memory/global_memory.hpp"
 
 namespace ompl::coll {
 
@@ -39,7 +40,7 @@ class MemberMemory {
   std::byte* room(std::size_t which) { return rooms_[which].data(); }
 
  private:
-  const Runtime& runtime_;
+  const GlobalMemory& memory_;  // of this rank
   const int pid_;
   const uint64_t there_;   // the rank's segment in its own memory,
   std::byte* const here_;  // and here,

@@ -8,6 +8,7 @@
 
 #include "coll/engine.hpp"
 #include "coll/progress/thread_start.hpp"
+#include "core/data/operations.hpp"
 #include "core/wait/block.hpp"
 #include "util/log.hpp"
 
@@ -37,7 +38,7 @@ int NodeProgressThread::begin() {
   if (thread_.joinable()) return OMPL_OK;
   if (const int code = start_progress_thread(&thread_, [this] { run(); }); code != OMPL_OK) return code;
   const Runtime& runtime = engine_.runtime();
-  const arch::Cores cores = arch::cores_of(runtime.processors());
+  const arch::Cores cores = arch::cores_of(runtime.members.processors());
   const Placement placement = node_core(cores);
   bind_progress_thread(thread_, placement.processors);
   log::info("rank {}: the node's progress thread gets processor {}: {} ({})", runtime.rank(),
@@ -47,10 +48,10 @@ int NodeProgressThread::begin() {
 }
 
 void NodeProgressThread::run() {
-  Context* const c = engine_.runtime().open_context();
+  Context* const c = engine_.runtime().contexts.open();
   work(*c);
   engine_.end_service(*c);
-  engine_.runtime().abandon_context(c);
+  engine_.runtime().contexts.abandon(c);
 }
 
 void NodeProgressThread::work(Context& c) {
@@ -62,7 +63,7 @@ void NodeProgressThread::work(Context& c) {
     bool moved = false;
     bool left = false;
     const auto go_round = [&] {
-      runtime.drive(c);
+      ompl::drive(c);
       left = engine_.serve_node(c, memories_, &moved);
       return moved || stop_.load();
     };
@@ -75,7 +76,7 @@ void NodeProgressThread::work(Context& c) {
       arch::pause();
       continue;
     }
-    runtime.look_for_deaths();
+    runtime.failures.look_for_deaths();
     if (left && engine_.has_network()) {
       Blocker blocker(c, network, Deadline::in(nanoseconds(nap).count()));
       const int code =

@@ -24,7 +24,7 @@ OffloadClient::OffloadClient(Team& team, uint32_t tag)
                                                 : &team.engine().node_endpoint(team.progress_rank())) {}
 
 bool OffloadClient::is_thread_there() const {
-  const Peer& peer = team_.runtime().peer(team_.progress_rank());
+  const PeerState& peer = team_.runtime().failures.peer(team_.progress_rank());
   return peer.failure.load() == OMPL_OK && endpoint_->open.load(std::memory_order_seq_cst) != 0;
 }
 
@@ -41,7 +41,7 @@ void OffloadClient::nudge() {
 
 void OffloadClient::wake_from_network() {
   if (team_.engine().has_network())
-    team_.runtime().wake_sleepers(team_.progress_rank(), team_.memory());
+    team_.runtime().sleepers.wake_sleepers(team_.progress_rank(), team_.memory());
 }
 
 // A caller that waits has nothing better to do than to go on with it itself. The progress thread knows no functions of the user's, nor
@@ -97,7 +97,7 @@ void OffloadClient::recall(const CollectiveRequest& request) {
   notify();
   const Deadline limit = Deadline::in(kPatience_ns);
   while (owner(request, true) == Owner::proxy &&
-         runtime.peer(team_.progress_rank()).failure.load() == OMPL_OK) {
+         runtime.failures.peer(team_.progress_rank()).failure.load() == OMPL_OK) {
     if (limit.passed()) {
       log::warn(
           "rank {}: rank {}, which has the node's progress thread, does not release the buffers of a "
@@ -105,7 +105,7 @@ void OffloadClient::recall(const CollectiveRequest& request) {
           runtime.rank(), team_.progress_rank());
       return;
     }
-    runtime.look_for_deaths();
+    runtime.failures.look_for_deaths();
     arch::give_way();
   }
 }

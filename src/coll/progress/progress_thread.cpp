@@ -8,6 +8,7 @@
 #include "arch/give_way.hpp"
 #include "coll/engine.hpp"
 #include "coll/progress/thread_start.hpp"
+#include "core/data/operations.hpp"
 #include "core/wait/block.hpp"
 #include "util/log.hpp"
 
@@ -22,7 +23,7 @@ constexpr std::chrono::milliseconds kNap{1};  // once a rank has failed, when no
 ProgressThread::~ProgressThread() {
   stop_.store(true);
   notify();
-  engine_.runtime().wake_own_completions();
+  engine_.runtime().sleepers.wake_own_completions();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -41,24 +42,24 @@ void ProgressThread::set_spinning(bool spins) {
 void ProgressThread::take_core(bool own) {
   const Runtime& runtime = engine_.runtime();
   if (own && own_core_.empty()) {
-    const arch::Cores cores = arch::cores_of(runtime.processors());
-    const Placement placement = spare_core(cores, runtime.sharing());
+    const arch::Cores cores = arch::cores_of(runtime.members.processors());
+    const Placement placement = spare_core(cores, runtime.members.sharing());
     own_core_ = placement.processors;
     log::info("rank {}: the progress thread gets processor {}: {} ({})", runtime.rank(),
               fmt::join(own_core_, ","), placement.why, cores.known_by);
   }
-  bind_progress_thread(thread_, own ? own_core_ : arch::processors_of(runtime.processors()));
+  bind_progress_thread(thread_, own ? own_core_ : arch::processors_of(runtime.members.processors()));
 }
 
 void ProgressThread::run() {
   Runtime& runtime = engine_.runtime();
-  Context* const c = runtime.open_context();
+  Context* const c = runtime.contexts.open();
   while (!stop_.load()) {
     const uint32_t notified = events_.count.load(std::memory_order_seq_cst);
     work(*c);
     events_.wait(notified, EventCount::Sleep::sound, kUntilNotified, [this] { return stop_.load(); });
   }
-  runtime.abandon_context(c);
+  runtime.contexts.abandon(c);
 }
 
 // Until nothing is left to wait for.
@@ -82,7 +83,7 @@ bool ProgressThread::spin(Context& c, bool* again) {
   uint32_t turns = 0;
   const int64_t end = now_ns() + kProgressSpin_ns;
   while (!stop_.load() && now_ns() < end) {
-    engine_.runtime().drive(c);
+    ompl::drive(c);
     engine_.serve(c, again);
     // Its core may be less free than was thought.
     if (++turns % kTurnsAlone == 0) arch::give_way();

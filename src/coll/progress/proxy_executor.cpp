@@ -6,6 +6,7 @@
 
 #include "coll/engine.hpp"
 #include "coll/team/team.hpp"
+#include "core/data/operations.hpp"
 #include "util/log.hpp"
 #include "util/status.hpp"
 
@@ -49,7 +50,7 @@ bool ProxyExecutor::take(MemberMemory& memory) {
     if (error != ENOMEM) refuse(error);
     request.claim.store(OffloadRequest::claim_of(number, OffloadRequest::Owner::member),
                         std::memory_order_seq_cst);
-    team_.runtime().wake_sleepers(rank_, queue_at_ + offsetof(OffloadQueue, done));
+    team_.runtime().sleepers.wake_sleepers(rank_, queue_at_ + offsetof(OffloadQueue, done));
     return false;
   }
   request_ = &request;
@@ -106,8 +107,7 @@ void ProxyExecutor::end(Context& c, int code, const std::string& why) {
   request_->why[length] = '\0';
   request_ = nullptr;
   // To memory that is mapped nothing can fail.
-  static_cast<void>(
-      team_.runtime().signal(c, rank_, {.offset = queue_at_ + offsetof(OffloadQueue, done)}));
+  static_cast<void>(ompl::signal(c, rank_, {.offset = queue_at_ + offsetof(OffloadQueue, done)}));
 }
 
 TeamProxies::TeamProxies(Team& team) : team_(team) {

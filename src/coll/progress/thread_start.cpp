@@ -31,7 +31,7 @@ void bind_progress_thread(std::thread& thread, const arch::Core& processors) {
   static_cast<void>(::pthread_setaffinity_np(thread.native_handle(), sizeof wanted, &wanted));
 }
 
-Placement spare_core(const arch::Cores& cores, const Runtime::Sharing& sharing) {
+Placement spare_core(const arch::Cores& cores, const Sharing& sharing) {
   const uint64_t count = cores.list.size();
   if (count == 0) return {.why = "the processors of this process are not known"};
   const uint64_t first = count * sharing.place / sharing.processes;

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "arch/cores.hpp"
-#include "core/job/runtime.hpp"
+#include "core/job/membership.hpp"
 
 namespace ompl::coll {
 
@@ -30,7 +30,7 @@ struct Placement {
 
 // Cores that several processes may use alike count as divided among them, as omplrun divides them: in a row to each. The thread gets
 // the last core of its process's part, near the others and the one that threads placed from the first reach last.
-Placement spare_core(const arch::Cores& cores, const Runtime::Sharing& sharing);
+Placement spare_core(const arch::Cores& cores, const Sharing& sharing);
 
 // The core of mode `node`: the last of all that the progress thread's process may use, whoever else may use them.
 Placement node_core(const arch::Cores& cores);

@@ -6,6 +6,7 @@
 
 #include "coll/progress/member_memory.hpp"
 #include "coll/team/team.hpp"
+#include "core/data/operations.hpp"
 #include "util/status.hpp"
 
 namespace ompl::coll {
@@ -48,11 +49,11 @@ std::byte* look(Execution& execution, Place place, std::size_t length, std::size
 }
 
 // Where in the member's segment the buffer of a step lies, if it does.
-bool offset_of(const Runtime& runtime, Execution& execution, const ScheduleStep& step,
+bool offset_of(const GlobalMemory& memory, Execution& execution, const ScheduleStep& step,
                uint64_t* offset) {
   const std::byte* const there = address(execution, step.to);
   return is_elsewhere(execution, step.to) ? execution.memory->offset_of(there, step.length, offset)
-                                          : runtime.offset_of(there, step.length, offset);
+                                          : memory.offset_of(there, step.length, offset);
 }
 
 // Where a result of that many bytes is made: where it is to be or, if that cannot be written here, a room.
@@ -193,7 +194,7 @@ Executor::Turn Executor::send_straight(Context& c, Execution& execution, const S
   }
   if (progress.phase == Phase::cells) return send(c, execution, step, progress);
   if (progress.handle.kind != Pending::Kind::none) {
-    const int code = team_.runtime().test(c, progress.handle);
+    const int code = ompl::test(c, progress.handle);
     if (code == 0) return Turn::blocked;
     if (code < 0) return outcome(code);
     progress.handle = {};
@@ -220,7 +221,7 @@ Executor::Turn Executor::receive(Context& c, Execution& execution, const Schedul
   if (step.straight && progress.phase == Phase::begin) {
     uint64_t offset = 0;
     const bool straight =
-        execution.failure == OMPL_OK && offset_of(team_.runtime(), execution, step, &offset);
+        execution.failure == OMPL_OK && offset_of(team_.runtime().memory, execution, step, &offset);
     const int code = channel.say_place(c, straight ? offset : 0);
     if (code != OMPL_OK) return outcome(code);
     progress.phase = straight ? Phase::straight : Phase::cells;

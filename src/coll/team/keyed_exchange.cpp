@@ -24,15 +24,16 @@ KeyedExchange::KeyedExchange(Runtime& runtime, uint64_t memory) : runtime_(runti
   sides_.reserve(runtime.size());
   for (uint32_t rank = 0; rank < runtime.size(); ++rank) {
     const uint64_t staged = memory + layout.bytes() + layout.cells(0, rank) - layout.cells(0, 0);
-    sides_.push_back({Channel(runtime, {.member = me,
-                                        .rank = rank,
-                                        .words_here = memory + layout.words(0, rank),
-                                        .counters_here = memory + layout.counters(0, rank),
-                                        .cells_here = memory + layout.cells(0, rank),
-                                        .words_there = memory + layout.words(0, me),
-                                        .cells_there = memory + layout.cells(0, me),
-                                        .staging = static_cast<std::byte*>(runtime.pointer(me, staged)),
-                                        .stride = kStride})});
+    sides_.push_back({Channel(runtime.memory,
+                              {.member = me,
+                               .rank = rank,
+                               .words_here = memory + layout.words(0, rank),
+                               .counters_here = memory + layout.counters(0, rank),
+                               .cells_here = memory + layout.cells(0, rank),
+                               .words_there = memory + layout.words(0, me),
+                               .cells_there = memory + layout.cells(0, me),
+                               .staging = static_cast<std::byte*>(runtime.memory.pointer(me, staged)),
+                               .stride = kStride})});
   }
 }
 
@@ -70,7 +71,7 @@ bool KeyedExchange::tell(Context& c, uint32_t rank, const Word& mine, Outcome* o
 bool KeyedExchange::hear(Context& c, uint32_t rank, const Word& mine, uint64_t* value,
                          Outcome* outcome) {
   Side& side = sides_[rank];
-  const bool excused = runtime_.failures() != 0;
+  const bool excused = runtime_.failures.count() != 0;
   const auto fits = [&] {
     return side.kept && side.kept->key == mine.key && (excused || !side.complained);
   };
@@ -104,7 +105,7 @@ int KeyedExchange::exchange(Context& context, std::string_view caller,
   const auto go_on = [&](Partner& one) {
     Context& c = *now;
     const uint32_t rank = ranks[one.place];
-    if (const int known = runtime_.peer(rank).failure.load(); known != OMPL_OK) {
+    if (const int known = runtime_.failures.peer(rank).failure.load(); known != OMPL_OK) {
       outcome.fail(known, rank);
       return true;
     }
@@ -124,10 +125,10 @@ int KeyedExchange::exchange(Context& context, std::string_view caller,
       if (outcome.again) blocker.stay_awake();
       return left.empty() || ranks[left.front().place] != first ? 1 : 0;
     });
-    if (code != OMPL_OK && runtime_.peer(first).failure.load() == OMPL_OK) return code;
+    if (code != OMPL_OK && runtime_.failures.peer(first).failure.load() == OMPL_OK) return code;
   }
   // What only a call has reported so far is known to the next exchange.
-  if (outcome.failure != OMPL_OK) runtime_.look_for_broken(outcome.failed, 1);
+  if (outcome.failure != OMPL_OK) runtime_.failures.look_for_broken(outcome.failed, 1);
   return outcome.code(caller);
 }
 

@@ -7,6 +7,7 @@
 
 #include "coll/engine.hpp"
 #include "coll/progress/modes.hpp"
+#include "core/data/operations.hpp"
 #include "util/status.hpp"
 
 namespace ompl::coll {
@@ -22,7 +23,7 @@ Team::Team(Engine& engine, std::vector<uint32_t> ranks, const TeamLayout& layout
       staging_(staging),
       me_(static_cast<uint32_t>(std::ranges::find(ranks_, runtime_.rank()) - ranks_.begin())),
       progress_rank_(why_no_progress_rank().empty() ? lowest_of_node() : kNoRank) {
-  if (runtime_.settings().coll_scheduler == "locked-queue")
+  if (runtime_.settings.coll_scheduler == "locked-queue")
     locked_queue_ = std::make_unique<LockedQueue>();
   for (uint32_t tag = 0; tag < layout.tags; ++tag)
     queues_.push_back(std::make_unique<TagQueue>(*this, tag));
@@ -35,7 +36,7 @@ std::vector<Channel> Team::channels(uint32_t member, uint32_t tag) const {
   for (uint32_t peer = 0; peer < size(); ++peer) {
     const uint64_t there = memories_[peer];
     const uint64_t staged = layout_.cells(tag, peer) - layout_.cells(0, 0);
-    channels.emplace_back(runtime_,
+    channels.emplace_back(runtime_.memory,
                           Channel::Ends{.member = ranks_[member],
                                         .rank = ranks_[peer],
                                         .words_here = here + layout_.words(tag, peer),
@@ -43,7 +44,7 @@ std::vector<Channel> Team::channels(uint32_t member, uint32_t tag) const {
                                         .cells_here = here + layout_.cells(tag, peer),
                                         .words_there = there + layout_.words(tag, member),
                                         .cells_there = there + layout_.cells(tag, member),
-                                        .staging = static_cast<std::byte*>(runtime_.pointer(
+                                        .staging = static_cast<std::byte*>(runtime_.memory.pointer(
                                             runtime_.rank(), staging_ == 0 ? 0 : staging_ + staged)),
                                         .stride = layout_.stride});
   }
@@ -98,8 +99,7 @@ bool Team::can_be_offloaded(const Schedule& schedule) const {
 
 std::string Team::why_no_progress_rank() const {
   if (size() == 1) return "the team has one member";
-  if (runtime_.settings().coll_scheduler == "locked-queue")
-    return "OMPL_COLL_SCHEDULER is locked-queue";
+  if (runtime_.settings.coll_scheduler == "locked-queue") return "OMPL_COLL_SCHEDULER is locked-queue";
   return {};
 }
 
@@ -156,22 +156,22 @@ void Team::break_up(int code, const std::string& why) {
 void Team::leave(Context& c) {
   for (uint32_t member = 0; member < size(); ++member) {
     const Signal left{.offset = memories_[member] + offsetof(Notice, left)};
-    static_cast<void>(runtime_.signal(c, ranks_[member], left));
+    static_cast<void>(ompl::signal(c, ranks_[member], left));
   }
   look_at_failures();
 }
 
 void Team::look_at_failures() {
-  auto* const notice = static_cast<std::byte*>(runtime_.pointer(runtime_.rank(), memory()));
+  auto* const notice = static_cast<std::byte*>(runtime_.memory.pointer(runtime_.rank(), memory()));
   const auto left = arch::word32(notice + offsetof(Notice, left));
   if (left.load(std::memory_order_acquire) != 0 && broken() == OMPL_OK)
     break_up(OMPL_ERR_MEMORY, "a member has found no memory to take part in a collective");
-  const uint32_t known = runtime_.failure_events();
+  const uint32_t known = runtime_.failures.events();
   if (known == failures_seen_.load(std::memory_order_relaxed)) return;
   failures_seen_.store(known, std::memory_order_relaxed);
   uint32_t torn = 0;
   for (const uint32_t rank : ranks_) {
-    const Peer& member = runtime_.peer(rank);
+    const PeerState& member = runtime_.failures.peer(rank);
     torn += member.torn.load() ? 1 : 0;
     const int failure = member.failure.load();
     if (failure == OMPL_OK) continue;

@@ -11,6 +11,7 @@
 #include "coll/progress/proxy_executor.hpp"
 #include "coll/tag_queue.hpp"
 #include "coll/team/nodes.hpp"
+#include "core/job/runtime.hpp"
 #include "util/mutex.hpp"
 
 namespace ompl::coll {
@@ -76,7 +77,8 @@ class Team {
     return memories_[member] + layout_.offload_queue(tag);
   }
   [[nodiscard]] OffloadQueue& offload_queue(uint32_t member, uint32_t tag) const {
-    return *static_cast<OffloadQueue*>(runtime_.pointer(ranks_[member], offload_queue_at(member, tag)));
+    return *static_cast<OffloadQueue*>(
+        runtime_.memory.pointer(ranks_[member], offload_queue_at(member, tag)));
   }
   // Whether this rank's thread for the node has requests of members that are not over. Any thread.
   [[nodiscard]] bool has_offloads() const;

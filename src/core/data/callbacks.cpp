@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Progress asked for by the program, and the callbacks that run there and nowhere else. Protocol rule 3.
+// Progress that the program asks for, and the callbacks that run there and nowhere else. Protocol rule 3.
+#include "core/data/callbacks.hpp"
+
 #include <cxxabi.h>
 
 #include <exception>
 #include <optional>
 #include <utility>
 
+#include "core/data/checks.hpp"
+#include "core/data/operations.hpp"
 #include "core/job/runtime.hpp"
 #include "core/wait/block.hpp"
+#include "core/wait/conditions.hpp"
 #include "util/status.hpp"
 
 namespace ompl {
@@ -46,43 +51,15 @@ class DueCallbacks {
   Pending* first_;
 };
 
-}  // namespace
-
-int Runtime::call_back(Handle& handle, ompl_callback_fn callback, void* argument) {
-  if (callback == nullptr) return fail(OMPL_ERR_ARG, "ompl_handle_then: the callback is null");
-  handle.callback = callback;
-  handle.argument = argument;
-  callbacks_.add(&handle);
-  wake_own_completions();
-  return OMPL_OK;
-}
-
-int Runtime::call_back(Context& c, Watch& watch, const ompl_condition& condition,
-                       ompl_callback_fn callback, void* argument) {
-  if (const int code = check_condition(c, condition, "ompl_flag_then"); code != OMPL_OK) return code;
-  if (callback == nullptr) return fail(OMPL_ERR_ARG, "ompl_flag_then: the callback is null");
-  callbacks_.prepare_for_watches();
-  watch = {};
-  watch.kind = Pending::Kind::flag;
-  watch.condition = condition;
-  watch.callback = callback;
-  watch.argument = argument;
-  // Before the flag is first looked at: whoever changes it later leaves a mark.
-  segment_.header().marks.watches.fetch_add(1, std::memory_order_seq_cst);
-  segment_.header().sleepers.fetch_add(1, std::memory_order_seq_cst);
-  callbacks_.add(&watch);
-  wake_own_completions();
-  return OMPL_OK;
-}
-
 // Whether an entry is over; it then knows how it ended.
-bool Runtime::settle(Context& c, Pending& entry) {
+bool settle(Context& c, Pending& entry) {
   if (entry.kind == Pending::Kind::flag) {
-    const bool met = try_consume(static_cast<const Watch&>(entry).condition);
+    const GlobalMemory& memory = c.runtime->memory;
+    const bool met = try_consume(memory.segment().base(), static_cast<const Watch&>(entry).condition);
     entry.code = met ? OMPL_OK : OMPL_ERR_PEER;
-    if (!met && !hopeless()) return false;
-    segment_.header().sleepers.fetch_sub(1, std::memory_order_seq_cst);
-    segment_.header().marks.watches.fetch_sub(1, std::memory_order_seq_cst);
+    if (!met && !c.runtime->failures.hopeless()) return false;
+    memory.header().sleepers.fetch_sub(1, std::memory_order_seq_cst);
+    memory.header().marks.watches.fetch_sub(1, std::memory_order_seq_cst);
     return true;
   }
   const int state = test(c, static_cast<Handle&>(entry));
@@ -91,17 +68,48 @@ bool Runtime::settle(Context& c, Pending& entry) {
   return state != 0;
 }
 
-int Runtime::progress(Context& c, Deadline deadline) {
-  look_for_deaths();
+}  // namespace
+
+int call_back(Context& c, Handle& handle, ompl_callback_fn callback, void* argument) {
+  if (callback == nullptr) return fail(OMPL_ERR_ARG, "ompl_handle_then: the callback is null");
+  handle.callback = callback;
+  handle.argument = argument;
+  c.runtime->callbacks.add(&handle);
+  c.runtime->sleepers.wake_own_completions();
+  return OMPL_OK;
+}
+
+int call_back(Context& c, Watch& watch, const ompl_condition& condition, ompl_callback_fn callback,
+              void* argument) {
+  if (const int code = check_condition(c, condition, "ompl_flag_then"); code != OMPL_OK) return code;
+  if (callback == nullptr) return fail(OMPL_ERR_ARG, "ompl_flag_then: the callback is null");
+  Runtime& runtime = *c.runtime;
+  runtime.callbacks.prepare_for_watches();
+  watch = {};
+  watch.kind = Pending::Kind::flag;
+  watch.condition = condition;
+  watch.callback = callback;
+  watch.argument = argument;
+  // Before the flag is first looked at: whoever changes it later leaves a mark.
+  runtime.memory.header().marks.watches.fetch_add(1, std::memory_order_seq_cst);
+  runtime.memory.header().sleepers.fetch_add(1, std::memory_order_seq_cst);
+  runtime.callbacks.add(&watch);
+  runtime.sleepers.wake_own_completions();
+  return OMPL_OK;
+}
+
+int progress(Context& c, Deadline deadline) {
+  Runtime& runtime = *c.runtime;
+  runtime.failures.look_for_deaths();
   bool busy = false;
   Context* now = &c;
   const auto collect = [&] {
-    return callbacks_.collect(
-        segment_.header().marks, hopeless(), [&](Pending& entry) { return settle(*now, entry); },
-        &busy);
+    return runtime.callbacks.collect(
+        runtime.memory.header().marks, runtime.failures.hopeless(),
+        [&](Pending& entry) { return settle(*now, entry); }, &busy);
   };
-  if (network_ != nullptr) network_->sender.send_held(c);
-  const bool found = network_ != nullptr && network_->pool.progress(c, c.preferred_slot);
+  if (runtime.network != nullptr) runtime.network->sender.send_held(c);
+  const bool found = runtime.network != nullptr && runtime.network->pool.progress(c, c.preferred_slot);
   Pending* over = collect();
   if (!found && over == nullptr && !deadline.immediate()) {
     const Blocked what{.call = Call::progress};
@@ -120,7 +128,7 @@ int Runtime::progress(Context& c, Deadline deadline) {
     }
   }
   const bool any = found || over != nullptr;
-  const std::optional<std::string> thrown = DueCallbacks(callbacks_, over).run();
+  const std::optional<std::string> thrown = DueCallbacks(runtime.callbacks, over).run();
   if (thrown) {
     return fail(
         OMPL_ERR_SYSTEM,

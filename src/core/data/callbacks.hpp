@@ -8,8 +8,11 @@
 
 #include "core/data/handle.hpp"
 #include "core/data/watches.hpp"
+#include "core/wait/deadline.hpp"
 
 namespace ompl {
+
+class Context;
 
 class Callbacks {
  public:
@@ -121,5 +124,11 @@ class Callbacks {
   Pending* handles_ = nullptr;
   Watches watches_;
 };
+
+// Progress with callbacks (ompl_progress), and what they are for.
+int progress(Context& c, Deadline deadline);
+int call_back(Context& c, Handle& handle, ompl_callback_fn callback, void* argument);
+int call_back(Context& c, Watch& watch, const ompl_condition& condition, ompl_callback_fn callback,
+              void* argument);
 
 }  // namespace ompl

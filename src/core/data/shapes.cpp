@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include "core/data/checks.hpp"
+#include "core/data/operations.hpp"
 #include "core/job/runtime.hpp"
 #include "core/network/network.hpp"
 #include "util/status.hpp"
@@ -36,8 +38,6 @@ void copy_row(std::byte* to, std::ptrdiff_t to_stride, const std::byte* from,
       for (; count > 0; --count, to += to_stride, from += from_stride) arch::copy(to, from, element);
   }
 }
-
-}  // namespace
 
 // An ompl_strided, checked, with as few dimensions as it has gaps.
 class Strided {
@@ -237,8 +237,8 @@ class Indexed {
 
 // What both have in common. `given` is what the user says of the shape.
 template <class Shape, class Given>
-int Runtime::move(Context& c, Call call, std::byte* local, uint32_t rank, uint64_t offset,
-                  const Given& given, const Signal* record, Deadline deadline, const char* what) {
+int move(Context& c, Call call, std::byte* local, uint32_t rank, uint64_t offset, const Given& given,
+         const Signal* record, Deadline deadline, const char* what) {
   const bool put = call == Call::put;
   Shape shape;
   if (const int code = shape.read(given, what); code != OMPL_OK) return code;
@@ -257,13 +257,13 @@ int Runtime::move(Context& c, Call call, std::byte* local, uint32_t rank, uint64
     if (std::byte* base = c.bases[rank]; base != nullptr) {
       shape.copy(local, base + offset, put);
     } else {
-      code = network_->sender.transfer(c, call, rank, shape.pieces(local, offset), deadline,
-                                       record != nullptr);
+      code = c.runtime->network->sender.transfer(c, call, rank, shape.pieces(local, offset), deadline,
+                                                 record != nullptr);
     }
   }
   if (code != OMPL_OK && code != OMPL_PENDING) return code;
   Context& now = caller.now();
-  put ? count_put(now, shape.bytes(), record) : count_get(now, shape.bytes());
+  put ? now.count_put(shape.bytes(), record != nullptr) : now.count_get(shape.bytes());
   if (record == nullptr) return code;
   // What was posted is followed by its signal, whatever the time.
   const int sent =
@@ -271,29 +271,31 @@ int Runtime::move(Context& c, Call call, std::byte* local, uint32_t rank, uint64
   return sent != OMPL_OK ? sent : code;
 }
 
-int Runtime::put_strided(Context& c, const void* source, uint32_t rank, uint64_t offset,
-                         const ompl_strided& block, const Signal* record, Deadline deadline) {
+}  // namespace
+
+int put_strided(Context& c, const void* source, uint32_t rank, uint64_t offset,
+                const ompl_strided& block, const Signal* record, Deadline deadline) {
   auto* from = static_cast<std::byte*>(const_cast<void*>(source));  // only read
   return move<Strided>(c, Call::put, from, rank, offset, block, record, deadline,
                        "ompl_ctx_put_strided");
 }
 
-int Runtime::get_strided(Context& c, void* target, uint32_t rank, uint64_t offset,
-                         const ompl_strided& block, Deadline deadline) {
+int get_strided(Context& c, void* target, uint32_t rank, uint64_t offset, const ompl_strided& block,
+                Deadline deadline) {
   auto* into = static_cast<std::byte*>(target);
   return move<Strided>(c, Call::get, into, rank, offset, block, nullptr, deadline,
                        "ompl_ctx_get_strided");
 }
 
-int Runtime::put_indexed(Context& c, const void* source, uint32_t rank, uint64_t offset,
-                         const ompl_indexed& list, const Signal* record, Deadline deadline) {
+int put_indexed(Context& c, const void* source, uint32_t rank, uint64_t offset,
+                const ompl_indexed& list, const Signal* record, Deadline deadline) {
   auto* from = static_cast<std::byte*>(const_cast<void*>(source));  // only read
   return move<Indexed>(c, Call::put, from, rank, offset, list, record, deadline,
                        "ompl_ctx_put_indexed");
 }
 
-int Runtime::get_indexed(Context& c, void* target, uint32_t rank, uint64_t offset,
-                         const ompl_indexed& list, Deadline deadline) {
+int get_indexed(Context& c, void* target, uint32_t rank, uint64_t offset, const ompl_indexed& list,
+                Deadline deadline) {
   auto* into = static_cast<std::byte*>(target);
   return move<Indexed>(c, Call::get, into, rank, offset, list, nullptr, deadline,
                        "ompl_ctx_get_indexed");

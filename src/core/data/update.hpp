@@ -3,6 +3,7 @@
 // of sisters on this node and from outside. Sequentially consistent, for the sleep protocol.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -52,6 +53,17 @@ inline uint64_t update(std::byte* word, const Signal& record) {
     return detail::update(arch::word64(word), record.function, record.value, record.compare);
   return detail::update(arch::word32(word), record.function, static_cast<uint32_t>(record.value),
                         static_cast<uint32_t>(record.compare));
+}
+
+// Takes one from a positive flag. An acquire when it succeeds.
+template <class Word>
+inline bool take(std::byte* word) {
+  const std::atomic_ref<Word> flag(*reinterpret_cast<Word*>(word));
+  Word count = flag.load(std::memory_order_seq_cst);
+  while (count != 0) {
+    if (flag.compare_exchange_weak(count, count - 1, std::memory_order_seq_cst)) return true;
+  }
+  return false;
 }
 
 }  // namespace ompl

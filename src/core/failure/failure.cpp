@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Death of ranks, and connections that break: learnt from pidfds and the network, off the fast path. Protocol
 // rules 16, 18, 19.
+#include "core/failure/failure.hpp"
+
+#include <algorithm>
+
 #include "arch/cancellation.hpp"
 #include "arch/life_lock.hpp"
 #include "arch/process_watch.hpp"
-#include "core/job/runtime.hpp"
-#include "core/network/network.hpp"
+#include "core/network/endpoint_pool.hpp"
+#include "core/wait/deadline.hpp"
+#include "util/log.hpp"
 #include "util/status.hpp"
 
 namespace ompl {
@@ -26,20 +31,32 @@ std::string failure_text(uint32_t rank, int code, std::string_view how) {
 }
 }  // namespace
 
+Failures::Failures(const Settings& settings, bootstrap::Bootstrap& bootstrap, const Membership& members,
+                   const GlobalMemory& memory, Sleepers& sleepers)
+    : ignores_(settings.on_peer_death == "ignore"),
+      aborts_(settings.on_peer_death == "abort"),
+      bootstrap_(bootstrap),
+      members_(members),
+      memory_(memory),
+      sleepers_(sleepers),
+      rank_(members.rank()),
+      size_(members.size()),
+      peers_(std::make_unique<PeerState[]>(members.size())) {}
+
 // At most one thread looks, and not more often than the period.
-void Runtime::look_for_deaths() {
+void Failures::look_for_deaths() {
   int64_t last = deaths_looked_ns_.load(std::memory_order_relaxed);
   const int64_t now = now_ns();
   if (now - last < kLookPeriod_ns) return;
   if (!deaths_looked_ns_.compare_exchange_strong(last, now, std::memory_order_relaxed)) return;
   const arch::Uncancelled whole;
 
-  for (const uint32_t rank : node_ranks_) {
-    Peer& peer = peers_[rank];
+  for (const uint32_t rank : members_.node_ranks()) {
+    PeerState& peer = peers_[rank];
     if (peer.failure.load() == OMPL_ERR_PEER || peer.departed.load()) continue;
-    if (!has_ended(peer, header_of(bases_[rank]))) continue;
+    if (!has_ended(members_.peer(rank), memory_.header(rank))) continue;
     // The process is gone: its last word on its own state is final.
-    if (header_of(bases_[rank]).state.load() == RankState::departed) {
+    if (memory_.header(rank).state.load() == RankState::departed) {
       peer.departed.store(true);
     } else {
       declare_failed(rank, OMPL_ERR_PEER, "its process ended without ompl_finalize");
@@ -52,35 +69,34 @@ void Runtime::look_for_deaths() {
   look_for_broken(first, kRanksPerLook);
 }
 
-void Runtime::look_for_broken(uint32_t first, uint32_t count) {
-  if (network_ == nullptr) return;
-  for (const auto& [rank, code, why] : network_->pool.broken_peers(first, count)) {
+void Failures::look_for_broken(uint32_t first, uint32_t count) {
+  if (pool_ == nullptr) return;
+  for (const auto& [rank, code, why] : pool_->broken_peers(first, count)) {
     if (!peers_[rank].departed.load()) declare_failed(rank, code, why);
   }
 }
 
 // Who is out of reach may still turn out to be dead, but not the other way round.
-void Runtime::declare_failed(uint32_t rank, int code, std::string_view how) {
+void Failures::declare_failed(uint32_t rank, int code, std::string_view how) {
   const std::scoped_lock lock(declaring_);  // so that who finds it declared finds it counted
   const int known = peers_[rank].failure.load();
   if (known == code || known == OMPL_ERR_PEER) return;
   say_failed(rank, code, how);
   peers_[rank].failure.store(code);
-  if (settings_.on_peer_death == "abort") bootstrap_->abort(1, failure_text(rank, code, how));
+  if (aborts_) bootstrap_.abort(1, failure_text(rank, code, how));
   world_.store(world_.load() == OMPL_ERR_PEER ? OMPL_ERR_PEER : code);
   failures_.fetch_add(1, std::memory_order_seq_cst);
   failure_events_.fetch_add(1);
   spread(code == OMPL_ERR_PEER, rank);
   if (code != OMPL_ERR_PEER) spread(false, rank_);
-  SegmentHeader& header = segment_.header();
-  if (header.any.sleepers.load() != 0) wake(rank_, header, header.any);
+  SegmentHeader& header = memory_.header();
+  if (header.any.sleepers.load() != 0) sleepers_.wake(rank_, header, header.any);
   for (Bucket& bucket : header.buckets) {
-    if (bucket.sleepers.load() != 0) wake(rank_, header, bucket);
+    if (bucket.sleepers.load() != 0) sleepers_.wake(rank_, header, bucket);
   }
 }
 
-// Once, and before any call reports it.
-void Runtime::say_failed(uint32_t rank, int code, std::string_view how) {
+void Failures::say_failed(uint32_t rank, int code, std::string_view how) {
   const std::scoped_lock lock(saying_);
   int& said = peers_[rank].said;
   if (said == code || said == OMPL_ERR_PEER) return;
@@ -88,12 +104,14 @@ void Runtime::say_failed(uint32_t rank, int code, std::string_view how) {
   log::error("{}", failure_text(rank, code, how));
 }
 
-// Some rank has failed, and nobody has acknowledged it: what is not satisfied ends with the error.
-bool Runtime::hopeless() const {
-  return failures_.load() != acknowledged_.load() && !deaths_are_ignored();
+// Of any rank: one has failed, and nobody has acknowledged it.
+bool Failures::hopeless(uint32_t rank) const {
+  if (ignores_) return false;
+  return rank == kNoRank ? failures_.load() != acknowledged_.load()
+                         : peers_[rank].failure.load() != OMPL_OK;
 }
 
-int Runtime::report_failure() {
+int Failures::report_failure() {
   std::vector<uint32_t> dead;
   std::vector<uint32_t> lost;
   for (uint32_t rank = 0; rank < size_; ++rank) {
@@ -108,8 +126,8 @@ int Runtime::report_failure() {
                       fmt::format("the connection broke to rank {}", fmt::join(lost, ", ")));
 }
 
-int Runtime::report_world_failure() {
-  if (failures() != 0) return report_failure();
+int Failures::report_world_failure() {
+  if (count() != 0) return report_failure();
   return fail_quietly(
       OMPL_ERR_LINK,
       "two ranks of the job have lost each other, so no collective of all ranks can end");
@@ -119,39 +137,38 @@ int Runtime::report_world_failure() {
 // else would wait for ever, so it is told on: to the node through the headers of its segments, to the barrier's neighbours
 // by records, and by each of them again when it is new to it.
 
-void Runtime::spread(bool dead, uint32_t rank) {
+void Failures::spread(bool dead, uint32_t rank) {
   if (rank >= kNewsRanks) return;
-  for (const uint32_t mate : node_ranks_) {
-    SegmentHeader& header = header_of(bases_[mate]);
+  for (const uint32_t mate : members_.node_ranks()) {
+    SegmentHeader& header = memory_.header(mate);
     if (!(dead ? header.dead : header.torn).add(rank)) continue;
     header.news.fetch_add(1);
-    if (mate != rank_ && header.any.sleepers.load() != 0) wake(mate, header, header.any);
+    if (mate != rank_ && header.any.sleepers.load() != 0) sleepers_.wake(mate, header, header.any);
   }
-  if (network_ == nullptr) return;
+  if (pool_ == nullptr) return;
   std::vector<uint32_t> others;
   const auto add = [&](uint32_t to) {
-    if (bases_[to] == nullptr && peers_[to].failure.load() == OMPL_OK) others.push_back(to);
+    if (memory_.bases()[to] == nullptr && peers_[to].failure.load() == OMPL_OK) others.push_back(to);
   };
   for (uint64_t distance = 1; distance < size_; distance *= 2) {
     add(static_cast<uint32_t>((rank_ + distance) % size_));
     add(static_cast<uint32_t>((rank_ + size_ - distance) % size_));
   }
   // One rank of each node tries whether it reaches who is said to be out of reach: it may be dead.
-  if (!dead && rank_ == first_of_node()) add(rank);
-  network_->pool.tell({.offset = rank, .value = dead ? 1U : 0U, .op = SignalOp::news}, others);
+  if (!dead && rank_ == members_.first_of_node()) add(rank);
+  pool_->tell({.offset = rank, .value = dead ? 1U : 0U, .op = SignalOp::news}, others);
 }
 
-// Outside bytes.
-void Runtime::hear(const Signal& news) {
+void Failures::hear(const Signal& news) {
   if (news.offset >= std::min(size_, kNewsRanks)) return;
   const auto rank = static_cast<uint32_t>(news.offset);
   const bool dead = news.value == 1;
-  SegmentHeader& header = segment_.header();
+  SegmentHeader& header = memory_.header();
   if (!(dead ? header.dead : header.torn).has(rank)) learn(dead, rank);
 }
 
-void Runtime::look_at_news() {
-  SegmentHeader& header = segment_.header();
+void Failures::look_at_news() {
+  SegmentHeader& header = memory_.header();
   const uint32_t now = header.news.load();
   if (news_seen_.exchange(now) == now) return;
   for (uint32_t rank = 0; rank < std::min(size_, kNewsRanks); ++rank) {
@@ -160,8 +177,8 @@ void Runtime::look_at_news() {
   }
 }
 
-void Runtime::learn(bool dead, uint32_t rank) {
-  Peer& peer = peers_[rank];
+void Failures::learn(bool dead, uint32_t rank) {
+  PeerState& peer = peers_[rank];
   if (peer.departed.load() || (rank == rank_ && dead)) return;
   if (dead) {
     declare_failed(rank, OMPL_ERR_PEER, "another rank has noticed it");
@@ -172,13 +189,21 @@ void Runtime::learn(bool dead, uint32_t rank) {
     spread(false, rank);
   }
   // What the first rank of a node finds out of reach is so for the node.
-  const uint32_t first = first_of_node();
+  const uint32_t first = members_.first_of_node();
   if (!dead && rank_ != first && rank != rank_ && rank != first && peers_[first].torn.load() &&
-      bases_[rank] == nullptr)
+      memory_.bases()[rank] == nullptr)
     declare_failed(rank, OMPL_ERR_LINK, "the first rank of this node does not reach it");
 }
 
-std::vector<uint32_t> Runtime::failed_ranks() const {
+void Failures::all_depart() {
+  for (uint32_t rank = 0; rank < size_; ++rank) peers_[rank].departed.store(true);
+}
+
+void Failures::leave_early() {
+  if (world_failure() == OMPL_OK) learn(false, rank_);
+}
+
+std::vector<uint32_t> Failures::failed_ranks() const {
   std::vector<uint32_t> failed;
   for (uint32_t rank = 0; rank < size_; ++rank) {
     if (peers_[rank].failure.load() != OMPL_OK) failed.push_back(rank);
@@ -187,7 +212,7 @@ std::vector<uint32_t> Runtime::failed_ranks() const {
 }
 
 // Also of what calls have reported and no look has found yet.
-uint32_t Runtime::acknowledge_failures() {
+uint32_t Failures::acknowledge() {
   look_for_broken(0, size_);
   acknowledged_.store(failures_.load());
   uint32_t failed = 0;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The hang report: what every blocked thread waits for, and the state of the endpoints.
 #include <array>
 
 #include "core/job/runtime.hpp"
@@ -20,12 +19,12 @@ constexpr std::string_view name_of(Call call) { return kCalls[static_cast<std::s
 
 }  // namespace
 
-std::string Runtime::hang_report() const {
+std::string hang_report(const Runtime& r) {
   std::string text =
-      fmt::format("ompl[{}] hang report: rank {} of {}, {} rank(s) on this node, {} core(s)\n", rank_,
-                  rank_, size_, node_size(), node_cores_);
+      fmt::format("ompl[{}] hang report: rank {} of {}, {} rank(s) on this node, {} core(s)\n",
+                  r.rank(), r.rank(), r.size(), r.members.node_size(), r.members.node_cores());
   const int64_t now = now_ns();
-  for (const Context* c = contexts_.load(std::memory_order_acquire); c != nullptr; c = c->next) {
+  for (const Context* c = r.contexts.newest(); c != nullptr; c = c->next) {
     const Activity& activity = c->activity;
     const Call call = activity.call.load(std::memory_order_acquire);
     if (call == Call::none) continue;
@@ -34,24 +33,19 @@ std::string Runtime::hang_report() const {
     text += fmt::format(
         "  thread {}: {} for {:.1f} s", activity.thread.load(std::memory_order_relaxed), name_of(call),
         static_cast<double>(now - activity.since_ns.load(std::memory_order_relaxed)) * 1e-9);
-    if (peer != kNoRank) text += fmt::format(", rank {} ({})", peer, peers_[peer].conduit);
+    if (peer != kNoRank) text += fmt::format(", rank {} ({})", peer, r.members.peer(peer).conduit);
     if (offset != 0) text += fmt::format(", offset {:#x}", offset);
     if (call == Call::wait || call == Call::barrier) {
-      text += fmt::format(", flag is {}",
-                          arch::word32(segment_.base() + offset).load(std::memory_order_relaxed));
+      text +=
+          fmt::format(", flag is {}",
+                      arch::word32(r.memory.segment().base() + offset).load(std::memory_order_relaxed));
     }
     text += "\n";
   }
-  if (network_ != nullptr) text += network_->pool.describe();
-  if (failures() != 0) text += fmt::format("  {} failure(s) of ranks known\n", failures());
+  if (r.network != nullptr) text += r.network->pool.describe();
+  if (const uint32_t known = r.failures.count(); known != 0)
+    text += fmt::format("  {} failure(s) of ranks known\n", known);
   return text;
-}
-
-bool Runtime::anyone_blocked() const {
-  for (const Context* c = contexts_.load(std::memory_order_acquire); c != nullptr; c = c->next) {
-    if (c->activity.call.load(std::memory_order_relaxed) != Call::none) return true;
-  }
-  return false;
 }
 
 }  // namespace ompl

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What all ranks do together: barrier, alloc, free. Protocol rules 5, 20.
-#include <new>
+#include "core/job/collective.hpp"
 
-#include "arch/cancellation.hpp"
-#include "core/job/runtime.hpp"
-#include "core/network/network.hpp"
+#include "core/data/operations.hpp"
 #include "core/wait/block.hpp"
+#include "core/wait/conditions.hpp"
 #include "util/status.hpp"
 
 namespace ompl {
@@ -28,22 +26,23 @@ constexpr uint32_t kUnlike =
 // Dissemination barrier (Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", 1988): in
 // round k rank r signals r + 2^k and waits for r - 2^k; ceil(log2 n) rounds. The flags count, so a rank that
 // runs ahead into the next barrier does no harm.
-int Runtime::run_barrier(Context& context, Deadline deadline) {
-  if (world_failure() != OMPL_OK) return report_world_failure();
+int CollectiveCalls::run_barrier(Context& context, Deadline deadline) {
+  if (failures_.world_failure() != OMPL_OK) return failures_.report_world_failure();
+  const uint64_t rank = members_.rank();
+  const uint32_t size = members_.size();
   Caller caller(context);
   if (barrier_round_ == 0 && !barrier_signalled_) {
     if (const int code = quiet(context, deadline); code != OMPL_OK) return code;
   }
-  for (; (uint64_t{1} << barrier_round_) < size_; ++barrier_round_, barrier_signalled_ = false) {
+  for (; (uint64_t{1} << barrier_round_) < size; ++barrier_round_, barrier_signalled_ = false) {
     const uint64_t flag = barrier_flag(barrier_round_);
-    const auto to = static_cast<uint32_t>((rank_ + (uint64_t{1} << barrier_round_)) % size_);
+    const auto to = static_cast<uint32_t>((rank + (uint64_t{1} << barrier_round_)) % size);
     if (!barrier_signalled_) {
       Context& c = caller.now();
       if (const int code = signal_any(c, to, {.offset = flag}, deadline); code != OMPL_OK) return code;
       barrier_signalled_ = true;
     }
-    if (const int code = wait_flag(caller.now(), flag, Call::barrier, kNoRank, deadline);
-        code != OMPL_OK)
+    if (const int code = wait_flag(caller.now(), flag, Call::barrier, deadline); code != OMPL_OK)
       return code;
   }
   barrier_open_ = false;
@@ -51,7 +50,7 @@ int Runtime::run_barrier(Context& context, Deadline deadline) {
 }
 
 // Goes on with the one that timed out, if any.
-int Runtime::barrier(Context& c, Deadline deadline) {
+int CollectiveCalls::barrier(Context& c, Deadline deadline) {
   if (!barrier_open_) {
     barrier_open_ = true;
     barrier_round_ = 0;
@@ -61,11 +60,11 @@ int Runtime::barrier(Context& c, Deadline deadline) {
 }
 
 // What the left neighbour calls.
-int Runtime::await_call(Context& c, uint64_t* call) {
-  const auto word = arch::word64(segment_.base() + kCallWord);
+int CollectiveCalls::await_call(Context& c, uint64_t* call) {
+  const auto word = arch::word64(memory_.segment().base() + kCallWord);
   const Blocked what{.call = Call::barrier,
                      .offset = kCallWord,
-                     .bucket = &bucket_of(segment_.header(), kCallWord),
+                     .bucket = &bucket_of(memory_.header(), kCallWord),
                      .world = true};
   return Blocker(c, what, Deadline::never()).run([&] {
     *call = word.load();
@@ -76,8 +75,8 @@ int Runtime::await_call(Context& c, uint64_t* call) {
 // A barrier before which each rank tells its right neighbour what it calls, and whoever is short of memory, or has a
 // neighbour that calls something else, tells all. The word of shortages is one of two in turn: a quick rank may already
 // tell of the next collective while a slow one still looks at this one's.
-int Runtime::agree(Context& c, Collective kind, uint64_t argument, bool short_of_memory,
-                   Agreement* out) {
+int CollectiveCalls::agree(Context& c, Kind kind, uint64_t argument, bool short_of_memory,
+                           Agreement* out) {
   Caller caller(c);
   if (barrier_open_) {  // one that timed out
     if (const int code = barrier(c); code != OMPL_OK) return code;
@@ -85,56 +84,40 @@ int Runtime::agree(Context& c, Collective kind, uint64_t argument, bool short_of
   const uint64_t shortage = kShortageFlag + sizeof(uint32_t) * (agreements_++ % 2);
   const uint64_t call = signature(static_cast<uint64_t>(kind), argument);
   uint64_t theirs = call;
-  if (size_ > 1) {
+  const uint32_t size = members_.size();
+  if (size > 1) {
     const Signal mine{.offset = kCallWord, .value = call, .op = SignalOp::update64};
-    int code = signal_any(caller.now(), (rank_ + 1) % size_, mine, Deadline::never());
+    int code = signal_any(caller.now(), (members_.rank() + 1) % size, mine, Deadline::never());
     if (code == OMPL_OK) code = await_call(caller.now(), &theirs);
     if (code != OMPL_OK) return code;
-    arch::word64(segment_.base() + kCallWord).fetch_sub(theirs);
+    arch::word64(memory_.segment().base() + kCallWord).fetch_sub(theirs);
   }
   const uint64_t said = (short_of_memory ? 1 : 0) + (theirs != call ? kUnlike : 0);
-  for (uint32_t rank = 0; rank < size_ && said != 0; ++rank) {
+  for (uint32_t rank = 0; rank < size && said != 0; ++rank) {
     const Signal word{.offset = shortage, .value = said};
     const int told = signal_any(caller.now(), rank, word, Deadline::never());
     if (told != OMPL_OK) return told;
   }
   if (const int met = barrier(caller.now()); met != OMPL_OK) return met;
-  const uint32_t heard = arch::word32(segment_.base() + shortage).exchange(0);
+  const uint32_t heard = arch::word32(memory_.segment().base() + shortage).exchange(0);
   *out = {.alike = heard < kUnlike, .short_of_memory = heard % kUnlike};
   return OMPL_OK;
 }
 
-int Runtime::alloc(Context& c, std::size_t size, uint64_t* offset) {
+int CollectiveCalls::alloc(Context& c, std::size_t size, uint64_t* offset) {
   const bool usable = size != 0 && offset != nullptr;
   uint64_t begin = 0;
-  int code = OMPL_OK;
-  if (usable) {
-    try {
-      begin = allocator_.allocate(size);
-      code = begin != 0 ? commit(begin, size)
-                        : fail(OMPL_ERR_MEMORY,
-                               "ompl_alloc: no room for {} bytes in the segment of {}; raise "
-                               "OMPL_SEGMENT_SIZE",
-                               size, segment_.capacity());
-    } catch (const std::bad_alloc&) {  // told to the others as any shortage
-      code = fail(OMPL_ERR_MEMORY, "ompl_alloc: out of memory");
-    }
-  }
   // Known here before any other rank can use it: the barrier below lets them.
-  if (code == OMPL_OK && usable && !allocations_.insert(begin, size)) {
-    revoke(begin, size, conduits_.size());
-    code = fail(OMPL_ERR_MEMORY, "ompl_alloc: too many allocations");
-  }
+  const int code = usable ? memory_.allocate(size, &begin) : OMPL_OK;
   Agreement all;
-  const int met = agree(c, Collective::alloc, usable ? size : 0, code != OMPL_OK, &all);
+  const int met = agree(c, Kind::alloc, usable ? size : 0, code != OMPL_OK, &all);
   if (met == OMPL_OK && usable && all.alike && all.short_of_memory == 0) {
     *offset = begin;
     return OMPL_OK;
   }
   if (begin != 0) {
-    if (code == OMPL_OK) revoke(begin, size, conduits_.size());
-    allocations_.erase(begin);
-    allocator_.free(begin, size);
+    memory_.withdraw(begin);
+    memory_.release(begin, size);
   }
   if (!usable)
     return fail(OMPL_ERR_ARG, "ompl_alloc: {}",
@@ -148,41 +131,14 @@ int Runtime::alloc(Context& c, std::size_t size, uint64_t* offset) {
   return fail(OMPL_ERR_MEMORY, "ompl_alloc: {} other rank(s) are short of memory", all.short_of_memory);
 }
 
-int Runtime::commit(uint64_t begin, std::size_t size) {
-  const arch::Uncancelled whole;
-  const uint32_t first = first_of_node();
-  const NodeShare node{.ranks = node_ranks_.size(),
-                       .lock_fd = first == rank_ ? segment_.fd() : peers_[first].segment_fd};
-  if (const int code = segment_.commit(begin, size, node); code != OMPL_OK) return code;
-  for (std::size_t done = 0; done < conduits_.size(); ++done) {
-    int code = OMPL_ERR_MEMORY;
-    try {
-      code = conduits_[done]->commit(begin, size);
-    } catch (const std::bad_alloc&) {
-      revoke(begin, size, done);
-      throw;
-    }
-    if (code != OMPL_OK) {
-      revoke(begin, size, done);
-      return code;
-    }
-  }
-  return OMPL_OK;
-}
-
-// Of the first `count` conduits.
-void Runtime::revoke(uint64_t begin, std::size_t size, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) conduits_[i]->release(begin, size);
-}
-
-int Runtime::free(Context& c, uint64_t offset) {
+int CollectiveCalls::free(Context& c, uint64_t offset) {
   Extent found;
-  const bool usable = allocations_.find(offset, &found) && found.begin == offset;
+  const bool usable = memory_.allocations().find(offset, &found) && found.begin == offset;
   if (usable) {
     if (const int code = quiet_all(c); code != OMPL_OK) return code;
   }
   Agreement all;
-  const int met = agree(c, Collective::free, offset, false, &all);
+  const int met = agree(c, Kind::free, offset, false, &all);
   if (!usable)
     return fail(OMPL_ERR_OFFSET,
                 "ompl_free: {:#x} is not what an ompl_alloc returned, or was freed before", offset);
@@ -191,11 +147,17 @@ int Runtime::free(Context& c, uint64_t offset) {
     return fail(OMPL_ERR_ARG,
                 "ompl_free: not all ranks free {:#x}, or some call something else; nothing was freed",
                 offset);
-  allocations_.erase(offset);
-  close_windows();
-  revoke(offset, found.length, conduits_.size());
-  allocator_.free(offset, found.length);
+  memory_.withdraw(offset);
+  contexts_.close_windows();
+  memory_.release(offset, found.length);
   return OMPL_OK;
+}
+
+int CollectiveCalls::agree_to_finalize(Context& c, bool* alike) {
+  Agreement all;
+  const int code = agree(c, Kind::finalize, 0, false, &all);
+  *alike = all.alike;
+  return code;
 }
 
 }  // namespace ompl

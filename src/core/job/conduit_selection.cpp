@@ -1,16 +1,39 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the ranks of a job come to know each other: conduits are opened, what peers must know of them is published, and
-// for every peer a conduit is chosen. The choice is the same at both ends.
+#include "core/job/conduit_selection.hpp"
+
 #include <algorithm>
 #include <utility>
 
-#include "core/job/runtime.hpp"
-#include "core/network/network.hpp"
 #include "util/bytes.hpp"
+#include "util/log.hpp"
 #include "util/status.hpp"
 
 namespace ompl {
+
+// What a rank tells the others of its conduits.
+struct Card {
+  Pool pool;
+  std::vector<std::pair<std::string, std::string>>
+      addresses;  // by names of conduits, in order of preference
+
+  // Null if that conduit is not open there.
+  [[nodiscard]] const std::string* find(std::string_view conduit) const {
+    const auto found =
+        std::ranges::find(addresses, conduit, &std::pair<std::string, std::string>::first);
+    return found != addresses.end() ? &found->second : nullptr;
+  }
+};
+
 namespace {
+
+using Conduits = ConduitSelection::Conduits;
+
+// Networks that are open on every rank, and what became of trying them.
+struct Candidates {
+  Conduits conduits;
+  std::string verdict;            // of each, '1': it reaches all that is needed
+  std::vector<std::string> whys;  // by rank, of each
+};
 
 std::string write_card(const Pool& pool,
                        const std::vector<std::unique_ptr<conduit::Conduit>>& conduits) {
@@ -35,29 +58,97 @@ bool read_card(std::string_view bytes, Card* out) {
   return reader.complete() && out->pool.slots != 0 && out->pool.credits != 0;
 }
 
-}  // namespace
-
-const std::string* Card::find(std::string_view conduit) const {
-  const auto found = std::ranges::find(addresses, conduit, &std::pair<std::string, std::string>::first);
-  return found != addresses.end() ? &found->second : nullptr;
+// *absent: what is no candidate, and why.
+Candidates find_candidates(Conduits& networks, const std::vector<Card>& cards, std::string* absent) {
+  Candidates candidates;
+  for (const auto& offered : cards[0].addresses) {
+    const std::string& name = offered.first;
+    const auto lacking =
+        std::ranges::find(cards, nullptr, [&name](const Card& card) { return card.find(name); });
+    if (lacking != cards.end()) {
+      if (absent->find(name + ": ") == std::string::npos)
+        *absent += fmt::format("{}: not usable on rank {}; ", name, lacking - cards.begin());
+      continue;
+    }
+    const auto own = std::ranges::find_if(networks, [&name](const auto& network) {
+      return network != nullptr && network->name() == name;
+    });
+    candidates.conduits.push_back(std::move(*own));
+  }
+  for (const auto& network : networks) {
+    if (network != nullptr && cards[0].find(network->name()) == nullptr)
+      *absent += fmt::format("{}: not usable on rank 0; ", network->name());
+  }
+  return candidates;
 }
 
+void try_candidates(Candidates& candidates, const std::vector<Card>& cards,
+                    const GlobalMemory& memory) {
+  const auto size = static_cast<uint32_t>(cards.size());
+  const std::size_t count = candidates.conduits.size();
+  candidates.verdict.assign(count, '1');
+  candidates.whys.resize(size * count);
+  for (uint32_t rank = 0; rank < size; ++rank) {
+    if (memory.bases()[rank] != nullptr) continue;
+    for (std::size_t i = 0; i < count; ++i) {
+      conduit::Conduit& network = *candidates.conduits[i];
+      const conduit::Reach reach = network.connect(rank, *cards[rank].find(network.name()));
+      if (!reach.usable) candidates.verdict[i] = '0';
+      candidates.whys[rank * count + i] = fmt::format("{}: {}", network.name(), reach.why);
+    }
+  }
+}
+
+// Notes of every rank that is not mapped how it is reached, and why so; returns the same of those that are not reached.
+std::string note_choice(const Candidates& candidates, std::size_t chosen, const std::string& absent,
+                        const GlobalMemory& memory, Membership& members) {
+  const std::size_t count = candidates.conduits.size();
+  std::string unreached;
+  for (uint32_t rank = 0; rank < members.size(); ++rank) {
+    if (memory.bases()[rank] != nullptr) continue;
+    Peer& peer = members.peer(rank);
+    peer.why += absent;
+    for (std::size_t i = 0; i < std::min(chosen + 1, count); ++i)
+      peer.why += candidates.whys[rank * count + i] + (i == chosen ? "" : " (not so on every rank); ");
+    if (chosen < count) {
+      peer.conduit = candidates.conduits[chosen]->name();
+    } else {
+      unreached += fmt::format("\n  rank {}: {}", rank, peer.why.empty() ? "no conduit" : peer.why);
+    }
+  }
+  return unreached;
+}
+
+}  // namespace
+
+ConduitSelection::ConduitSelection(const Settings& settings, bootstrap::Bootstrap& bootstrap,
+                                   conduit::Job& job, GlobalMemory& memory, Membership& members)
+    : settings_(settings),
+      bootstrap_(bootstrap),
+      job_(job),
+      memory_(memory),
+      members_(members),
+      rank_(members.rank()),
+      size_(members.size()),
+      pools_(size_) {}
+
 // What every rank says under a key, by rank.
-int Runtime::exchange(std::string_view key, const std::string& own, std::vector<std::string>* all) {
+int ConduitSelection::exchange(std::string_view key, const std::string& own,
+                               std::vector<std::string>* all) {
   all->resize(size_);
   (*all)[rank_] = own;
   if (size_ == 1) return OMPL_OK;
-  if (const int code = bootstrap_->set(key, own); code != OMPL_OK) return code;
-  if (const int code = bootstrap_->fence(); code != OMPL_OK) return code;
+  if (const int code = bootstrap_.set(key, own); code != OMPL_OK) return code;
+  if (const int code = bootstrap_.fence(); code != OMPL_OK) return code;
   for (uint32_t rank = 0; rank < size_; ++rank) {
     if (rank == rank_) continue;
-    if (const int code = bootstrap_->get(rank, key, &(*all)[rank]); code != OMPL_OK) return code;
+    if (const int code = bootstrap_.get(rank, key, &(*all)[rank]); code != OMPL_OK) return code;
   }
   return OMPL_OK;
 }
 
 // Opens what can be opened here, and learns what is open elsewhere.
-int Runtime::open_conduits(Conduits& conduits, std::string_view key, std::vector<Card>* cards,
+int ConduitSelection::open(Conduits& conduits, std::string_view key, std::vector<Card>* cards,
                            std::string* refused) {
   std::erase_if(conduits, [this, refused](const auto& conduit) {
     const Tolerance others_may_do;
@@ -80,14 +171,12 @@ int Runtime::open_conduits(Conduits& conduits, std::string_view key, std::vector
   return OMPL_OK;
 }
 
-// Each rank by the first conduit that maps it.
-int Runtime::start_direct(Conduits conduits) {
+int ConduitSelection::map_ranks(Conduits conduits) {
   std::vector<Card> cards;
   std::string refused;
-  if (const int code = open_conduits(conduits, "direct", &cards, &refused); code != OMPL_OK)
-    return code;
+  if (const int code = open(conduits, "direct", &cards, &refused); code != OMPL_OK) return code;
   for (uint32_t rank = 0; rank < size_; ++rank) {
-    Peer& peer = peers_[rank];
+    Peer& peer = members_.peer(rank);
     peer.why = refused;
     for (const auto& conduit : conduits) {
       const std::string* const address = cards[rank].find(conduit->name());
@@ -100,20 +189,23 @@ int Runtime::start_direct(Conduits conduits) {
       peer.death_fd = reach.death_fd;
       peer.segment_fd = reach.segment_fd;
       peer.wake_fd = reach.wake_fd;
-      bases_[rank] = reach.base;
-      node_ranks_.push_back(rank);
+      memory_.map(rank, reach.base);
       break;
     }
   }
-  conduits_ = std::move(conduits);
+  if (memory_.bases()[rank_] == nullptr) {
+    memory_.map(rank_, memory_.segment().base());
+    members_.peer(rank_).conduit = "self";
+  }
+  for (auto& conduit : conduits) memory_.keep(std::move(conduit));
   return OMPL_OK;
 }
 
 // The pool that the network can open, and of which all connections fit into the memory allowed.
-void Runtime::limit_pool(const conduit::Conduit& network) {
+void ConduitSelection::limit_pool(const conduit::Conduit& network) {
   job_.slots = std::min(job_.slots, network.capabilities().max_endpoints);
   const std::size_t each =
-      network.connection_bytes(job_) * (size_ - node_ranks_.size());  // of an endpoint
+      network.connection_bytes(job_) * (size_ - members_.node_size());  // of an endpoint
   if (settings_.endpoint_memory == 0 || each == 0) return;
   const std::size_t affordable = settings_.endpoint_memory / each;
   if (affordable == 0)
@@ -121,75 +213,29 @@ void Runtime::limit_pool(const conduit::Conduit& network) {
   job_.slots = static_cast<uint32_t>(std::clamp<std::size_t>(affordable, 1, job_.slots));
 }
 
-// One network conduit for all ranks that are not mapped: in rank 0's order of preference the first that is open on every
-// rank, and by which every rank reaches all that it needs.
-int Runtime::start_network(Conduits networks) {
+int ConduitSelection::choose_network(Conduits networks, std::unique_ptr<conduit::Conduit>* chosen) {
   if (size_ > 1) {
-    if (const int code = bootstrap::share_secret(*bootstrap_, &job_.secret); code != OMPL_OK)
+    if (const int code = bootstrap::share_secret(bootstrap_, &job_.secret); code != OMPL_OK)
       return code;
   }
   for (const auto& network : networks) limit_pool(*network);
   std::vector<Card> cards;
   std::string absent;  // what cannot be used, and why
-  if (const int code = open_conduits(networks, "network", &cards, &absent); code != OMPL_OK)
-    return code;
-
-  Conduits candidates;
-  for (const auto& offered : cards[0].addresses) {
-    const std::string& name = offered.first;
-    const auto lacking =
-        std::ranges::find(cards, nullptr, [&name](const Card& card) { return card.find(name); });
-    if (lacking != cards.end()) {
-      if (absent.find(name + ": ") == std::string::npos)
-        absent += fmt::format("{}: not usable on rank {}; ", name, lacking - cards.begin());
-      continue;
-    }
-    const auto own = std::ranges::find_if(networks, [&name](const auto& network) {
-      return network != nullptr && network->name() == name;
-    });
-    candidates.push_back(std::move(*own));
-  }
-  for (const auto& network : networks) {
-    if (network != nullptr && cards[0].find(network->name()) == nullptr)
-      absent += fmt::format("{}: not usable on rank 0; ", network->name());
-  }
-  std::string verdict(candidates.size(), '1');  // '1': this rank can do with it
-  std::vector<std::string> whys(size_ * candidates.size());
-  for (uint32_t rank = 0; rank < size_; ++rank) {
-    if (bases_[rank] != nullptr) continue;
-    peers_[rank].why += absent;
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      const conduit::Reach reach =
-          candidates[i]->connect(rank, *cards[rank].find(candidates[i]->name()));
-      if (!reach.usable) verdict[i] = '0';
-      whys[rank * candidates.size() + i] = fmt::format("{}: {}", candidates[i]->name(), reach.why);
-    }
-  }
-  std::size_t chosen = 0;
-  if (const int code = agree(&verdict, &chosen); code != OMPL_OK) return code;
-  const bool none = chosen == candidates.size();
-  std::string unreached;
-  for (uint32_t rank = 0; rank < size_; ++rank) {
-    if (bases_[rank] != nullptr) continue;
-    Peer& peer = peers_[rank];
-    for (std::size_t i = 0; i < std::min(chosen + 1, candidates.size()); ++i)
-      peer.why += whys[rank * candidates.size() + i] + (i == chosen ? "" : " (not so on every rank); ");
-    if (none)
-      unreached += fmt::format("\n  rank {}: {}", rank, peer.why.empty() ? "no conduit" : peer.why);
-    if (!none) peer.conduit = candidates[chosen]->name();
-  }
-  if (!unreached.empty()) {
+  if (const int code = open(networks, "network", &cards, &absent); code != OMPL_OK) return code;
+  Candidates candidates = find_candidates(networks, cards, &absent);
+  try_candidates(candidates, cards, memory_);
+  std::size_t number = 0;
+  if (const int code = agree(&candidates.verdict, &number); code != OMPL_OK) return code;
+  const std::string unreached = note_choice(candidates, number, absent, memory_, members_);
+  if (!unreached.empty())
     return fail(OMPL_ERR_UNSUPPORTED, "some ranks cannot be reached (OMPL_CONDUITS is {}):{}",
                 settings_.conduits, unreached);
-  }
-  if (none) return OMPL_OK;  // only others need one, and they will say so
-  network_ = std::make_unique<Network>(*this, *candidates[chosen], job_.slots);
-  conduits_.push_back(std::move(candidates[chosen]));
-  return network_->pool.open(pools_);
+  if (number < candidates.conduits.size()) *chosen = std::move(candidates.conduits[number]);
+  return OMPL_OK;  // without one, only others need it, and they will say so
 }
 
 // The first candidate that every rank can do with; their number if there is none. Candidates are the same everywhere.
-int Runtime::agree(std::string* verdict, std::size_t* chosen) {
+int ConduitSelection::agree(std::string* verdict, std::size_t* chosen) {
   if (verdict->size() > 1) {
     std::vector<std::string> all;
     if (const int code = exchange("network-choice", *verdict, &all); code != OMPL_OK) return code;

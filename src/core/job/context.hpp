@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "arch/copy.hpp"
 #include "arch/cpu.hpp"
 #include "core/job/activity.hpp"
 #include "core/memory/allocation.hpp"
@@ -35,7 +36,7 @@ inline void close_window(ompl_window* window) {
 
 class alignas(arch::kCacheLine) Context {
  public:
-  // --- read on every operation; set by Runtime::open_context() and cleared when the runtime ends
+  // --- read on every operation; set by ContextTable::open() and cleared when the runtime ends
   uint32_t ranks = 0;  // 0: no runtime any more, so every rank is out of range
   // Operations may take the fast paths, which neither count nor look for GPUs. Other threads may end that.
   std::atomic<bool> direct{false};
@@ -45,6 +46,14 @@ class alignas(arch::kCacheLine) Context {
   Runtime* runtime = nullptr;
   Extent data;  // allocations used last: by puts and gets,
   Extent flag;  // and by signals and waits
+  // Whether these bytes, or a flag of `width` bytes, lie there.
+  [[nodiscard]] bool knows_data(uint64_t offset, std::size_t length) const {
+    return data.covers(offset, length, generation->load(std::memory_order_relaxed));
+  }
+  [[nodiscard]] bool knows_flag(uint64_t offset, std::size_t width = sizeof(uint32_t)) const {
+    return offset % width == 0 &&
+           flag.covers(offset, width, generation->load(std::memory_order_relaxed));
+  }
 
   // --- network
   PeerChannels channels;
@@ -65,6 +74,15 @@ class alignas(arch::kCacheLine) Context {
   }
 
   ompl_statistics statistics = OMPL_STATISTICS_INIT;
+  void count_put(std::size_t length, bool with_signal) {
+    ++statistics.puts;
+    statistics.put_bytes += length;
+    if (with_signal) ++statistics.signals;
+  }
+  void count_get(std::size_t length) {
+    ++statistics.gets;
+    statistics.get_bytes += length;
+  }
   uint64_t host_block = 0;        // the block of memory last found not to be a GPU's
   std::size_t searched_from = 0;  // where the next search for one of several flags begins
 
@@ -78,11 +96,41 @@ class alignas(arch::kCacheLine) Context {
   Activity activity;
   // Of a thread's implicit context, else nullptr. Such a context is looked up again after the yield hook ran.
   ompl_windows* windows = nullptr;
+  // The next put or get on the allocation used last, or signal, to that rank, which is mapped, need not come to the checks.
+  void open_data_window(uint32_t to) const {
+    if (windows == nullptr || !direct) return;
+    move_window(&windows->data, to, data.begin, data.length, bases[to]);
+  }
+  void put_mapped(const void* source, uint32_t to, uint64_t offset, std::size_t length) {
+    if (length == 0) return;
+    if (length > OMPL_WINDOW_BULK) bulky = true;
+    open_data_window(to);
+    arch::copy(bases[to] + offset, source, length);
+  }
+  void get_mapped(void* target, uint32_t from, uint64_t offset, std::size_t length) const {
+    if (length == 0) return;
+    open_data_window(from);
+    arch::copy(target, bases[from] + offset, length);
+  }
+  // Whole flags only: then every aligned offset inside is a flag.
+  void open_flag_window(uint32_t to) const {
+    if (windows == nullptr || !direct) return;
+    const uint64_t whole = flag.length / sizeof(uint32_t) * sizeof(uint32_t);
+    move_window(&windows->flag, to, flag.begin, whole, bases[to]);
+  }
   std::atomic<bool> counted{
       false};  // among SegmentHeader::threads; then it is, or is about to be, in that list:
   Context* next_counted = nullptr;
   Context* next = nullptr;         // all contexts ever opened by the runtime, newest first
   Context* next_closed = nullptr;  // those that are in nobody's use
+};
+
+// The program's yield hook (ompl_set_yield), nullptr for sched_yield(); and what finds the calling thread's implicit context
+// again after the hook, which may have moved the task to another thread, nullptr if nothing does.
+struct YieldHook {
+  int (*function)(void*) = nullptr;
+  void* argument = nullptr;
+  Context* (*implicit_context)() = nullptr;
 };
 
 // The context of a call that may enter the yield hook. An implicit one belongs to the thread: if the hook goes on in another

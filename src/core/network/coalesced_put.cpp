@@ -129,8 +129,7 @@ std::vector<Sender::Taken> Sender::take_all_held(Context& context, int* code) {
   *code = post_held(context, Call::quiet, Deadline::never());
   Context& c = caller.now();  // from here on the thread is kept
   std::vector<Taken> taken;
-  for (Context* other = runtime_.contexts_.load(std::memory_order_acquire); other != nullptr;
-       other = other->next) {
+  for (Context* other = contexts_.newest(); other != nullptr; other = other->next) {
     PeerChannel* const theirs = other->holder.load(std::memory_order_acquire);
     if (other == &c || theirs == nullptr) continue;
     CoalescedPut& held = theirs->held;

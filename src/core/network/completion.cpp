@@ -108,7 +108,7 @@ int Completion::quiet_all(Context& context) {
   Scratch scratch;
   std::pmr::vector<Mark> marks(&scratch);
   for (Slot& slot : pool_.slots()) {
-    for (uint32_t rank = 0; rank < runtime_.size(); ++rank) {
+    for (uint32_t rank = 0; rank < pool_.ranks(); ++rank) {
       const SlotPeer* shared = slot.peers[rank].load(std::memory_order_acquire);
       if (shared == nullptr || !shared->used.load() || slot.endpoint->failure(rank) != OMPL_OK)
         continue;

@@ -13,8 +13,7 @@ namespace ompl {
 
 class Completion {
  public:
-  Completion(Runtime& runtime, EndpointPool& pool, Sender& sender)
-      : runtime_(runtime), pool_(pool), sender_(sender) {}
+  Completion(EndpointPool& pool, Sender& sender) : pool_(pool), sender_(sender) {}
 
   int flush(Context& c, Deadline deadline) { return complete(c, Call::flush, false, deadline); }
   int quiet(Context& c, Deadline deadline) { return complete(c, Call::quiet, true, deadline); }
@@ -46,7 +45,6 @@ class Completion {
           Deadline deadline);
   int await_marks(Caller& caller, const std::pmr::vector<Mark>& marks, Call call, Deadline deadline);
 
-  Runtime& runtime_;
   EndpointPool& pool_;
   Sender& sender_;
 };

@@ -11,7 +11,6 @@
 
 #include "arch/cancellation.hpp"
 #include "arch/give_way.hpp"
-#include "core/job/runtime.hpp"
 #include "core/wait/block.hpp"
 #include "util/status.hpp"
 
@@ -37,18 +36,22 @@ class EndpointPool::Inbox final : public conduit::Sink {
   Slot& slot_;
 };
 
-EndpointPool::EndpointPool(Runtime& runtime, conduit::Conduit& conduit, uint32_t slots)
-    : runtime_(runtime),
+EndpointPool::EndpointPool(const Membership& members, Sleepers& sleepers, Failures& failures,
+                           conduit::Conduit& conduit, uint32_t slots)
+    : ranks_(members.size()),
+      rank_(members.rank()),
+      sleepers_(sleepers),
+      failures_(failures),
       conduit_(conduit),
       capabilities_(conduit.capabilities()),
       slots_(slots),
-      sentinel_(&runtime.segment_.header().sentinel) {}
+      sentinel_(&sleepers.sentinel()) {}
 
 EndpointPool::~EndpointPool() {
   for (Slot& slot : slots_) {
     slot.endpoint.reset();
     if (slot.peers == nullptr) continue;
-    for (uint32_t rank = 0; rank < runtime_.size(); ++rank) delete slot.peers[rank].load();
+    for (uint32_t rank = 0; rank < ranks_; ++rank) delete slot.peers[rank].load();
   }
   if (epoll_fd_ >= 0) ::close(epoll_fd_);
 }
@@ -61,12 +64,12 @@ int EndpointPool::open(std::vector<Pool> pools) {
     epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
     return ::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) == 0 || errno == EEXIST;
   };
-  all_have_descriptors_ = watch(runtime_.wake_pipe_[0]);
+  all_have_descriptors_ = watch(sleepers_.pipe_reader());
   for (uint32_t i = 0; i < size(); ++i) {
     Slot& slot = slots_[i];
     slot.index = i;
-    slot.pending_replies.reserve(runtime_.size());
-    slot.peers = std::make_unique<std::atomic<SlotPeer*>[]>(runtime_.size());
+    slot.pending_replies.reserve(ranks_);
+    slot.peers = std::make_unique<std::atomic<SlotPeer*>[]>(ranks_);
     if (const int code = conduit_.endpoint(i, &slot.endpoint); code != OMPL_OK) return code;
     const int fd = slot.endpoint->descriptor();
     all_have_descriptors_ = all_have_descriptors_ && fd >= 0 && watch(fd);
@@ -80,7 +83,7 @@ void EndpointPool::arm_released(Slot& slot) noexcept {
   if (!slot.try_claim()) return;  // the new holder will come here too
   const bool armed = try_arm(slot);
   slot.claimed.store(false, std::memory_order_seq_cst);
-  if (!armed) runtime_.poke_sentinel(runtime_.rank());
+  if (!armed) sleepers_.poke_sentinel(rank_);
 }
 
 // Deferred signals wait for what the endpoint's descriptor tells of: completions and credits.
@@ -100,7 +103,7 @@ bool EndpointPool::replies_due(Slot& slot) {
   });
 }
 
-void EndpointPool::wake_completions() { runtime_.wake_own_completions(); }
+void EndpointPool::wake_completions() { sleepers_.wake_own_completions(); }
 
 bool EndpointPool::arm_all() {
   bool quiet = true;
@@ -219,8 +222,8 @@ int EndpointPool::turn(Slot& slot) {
 
 // `source` and `record` are outside bytes.
 void EndpointPool::receive(Slot& slot, uint32_t source, const Signal& record) {
-  if (source >= runtime_.size()) {
-    log::warn("dropped a record of rank {}: there are only {} ranks", source, runtime_.size());
+  if (source >= ranks_) {
+    log::warn("dropped a record of rank {}: there are only {} ranks", source, ranks_);
     return;
   }
   SlotPeer& from = peer(slot, source);
@@ -240,7 +243,7 @@ void EndpointPool::receive(Slot& slot, uint32_t source, const Signal& record) {
       fetches_.answer(source, record);
       return;
     case SignalOp::news:
-      runtime_.hear(record);
+      failures_.hear(record);
       return;
     case SignalOp::ack_request:
       from.replies.push_back({.offset = record.offset, .value = record.value, .op = SignalOp::ack});
@@ -248,7 +251,7 @@ void EndpointPool::receive(Slot& slot, uint32_t source, const Signal& record) {
     default: {
       slot.last_flag.store(record.offset, std::memory_order_relaxed);
       uint64_t before = 0;
-      const bool applied = runtime_.apply(record, slot.flag, &before);
+      const bool applied = sleepers_.apply(record, slot.flag, &before);
       if (record.token != 0)
         from.replies.push_back({.offset = applied ? 0U : 1U,
                                 .value = before,
@@ -269,7 +272,7 @@ void EndpointPool::note_pending_reply(Slot& slot, uint32_t rank) {
 }
 
 bool EndpointPool::may_defer(Slot& slot, uint32_t rank) {
-  return peer(slot, rank).deferred.size() < runtime_.settings().credits;
+  return peer(slot, rank).deferred.size() < pools_[rank_].credits;
 }
 
 void EndpointPool::defer(Slot& slot, uint32_t rank, const Signal& record, uint64_t ticket) {
@@ -364,8 +367,9 @@ int EndpointPool::failure_of(const conduit::Endpoint& endpoint, uint32_t rank) c
 }
 
 int EndpointPool::said(uint32_t rank, int code) const {
-  if (runtime_.peers_[rank].departed.load()) return code;
-  for (const Broken& broken : broken_peers(rank, 1)) runtime_.say_failed(rank, broken.code, broken.why);
+  if (failures_.peer(rank).departed.load()) return code;
+  for (const Broken& broken : broken_peers(rank, 1))
+    failures_.say_failed(rank, broken.code, broken.why);
   return code;
 }
 
@@ -379,7 +383,7 @@ bool EndpointPool::flush_reply(Slot& slot, uint32_t rank) {
     if (refused(to.replies.front())) return false;
     to.replies.erase(to.replies.begin());
   }
-  const uint32_t batch = std::max(1U, pools_[runtime_.rank()].credits / 2);
+  const uint32_t batch = std::max(1U, pools_[rank_].credits / 2);
   if (to.consumed >= batch && !capabilities_.stalls_sender) {
     if (refused({.offset = 0, .value = to.consumed, .op = SignalOp::credit})) return false;
     to.consumed = 0;
@@ -391,7 +395,7 @@ bool EndpointPool::flush_reply(Slot& slot, uint32_t rank) {
 
 std::vector<EndpointPool::Broken> EndpointPool::broken_peers(uint32_t first, uint32_t count) const {
   std::vector<Broken> broken;
-  const uint32_t end = first + std::min(count, runtime_.size() - first);
+  const uint32_t end = first + std::min(count, ranks_ - first);
   for (uint32_t rank = first; rank < end; ++rank) {
     const conduit::Endpoint* failed = nullptr;
     int code = OMPL_OK;

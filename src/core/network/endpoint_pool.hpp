@@ -21,7 +21,9 @@
 namespace ompl {
 
 class Context;
-class Runtime;
+class Failures;
+class Membership;
+class Sleepers;
 
 // A rank's endpoints.
 struct Pool {
@@ -31,7 +33,8 @@ struct Pool {
 
 class EndpointPool {
  public:
-  EndpointPool(Runtime& runtime, conduit::Conduit& conduit, uint32_t slots);
+  EndpointPool(const Membership& members, Sleepers& sleepers, Failures& failures,
+               conduit::Conduit& conduit, uint32_t slots);
   ~EndpointPool();
   EndpointPool(const EndpointPool&) = delete;
   EndpointPool& operator=(const EndpointPool&) = delete;
@@ -41,6 +44,7 @@ class EndpointPool {
 
   [[nodiscard]] const conduit::Conduit& conduit() const { return conduit_; }
   [[nodiscard]] const conduit::Capabilities& capabilities() const { return capabilities_; }
+  [[nodiscard]] uint32_t ranks() const { return ranks_; }
   [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(slots_.size()); }
   [[nodiscard]] Slot& slot(uint32_t index) { return slots_[index % slots_.size()]; }
   [[nodiscard]] std::vector<Slot>& slots() { return slots_; }
@@ -146,7 +150,10 @@ class EndpointPool {
   void take_up_news(Slot& slot);
   std::atomic<uint32_t>& credit_count(Slot& slot, uint32_t rank);
 
-  Runtime& runtime_;
+  const uint32_t ranks_;  // of the job
+  const uint32_t rank_;
+  Sleepers& sleepers_;
+  Failures& failures_;
   conduit::Conduit& conduit_;
   const conduit::Capabilities capabilities_;
   std::vector<Slot> slots_;

@@ -14,11 +14,11 @@ namespace {
 constexpr std::size_t kImmediateOffsets = std::size_t{1} << 34;  // flags below it fit an immediate [6]
 }
 
-Sender::Sender(Runtime& runtime, EndpointPool& pool)
-    : runtime_(runtime),
-      pool_(pool),
+Sender::Sender(EndpointPool& pool, std::size_t capacity, const ContextTable& contexts)
+    : pool_(pool),
+      contexts_(contexts),
       capabilities_(pool.capabilities()),
-      fast_(capabilities_.immediate_puts && runtime.segment_.capacity() <= kImmediateOffsets),
+      fast_(capabilities_.immediate_puts && capacity <= kImmediateOffsets),
       hold_limit_(capabilities_.immediate_puts
                       ? std::min(capabilities_.max_fused_put, CoalescedPut::kShort)
                       : capabilities_.max_fused_put),

@@ -15,12 +15,14 @@
 namespace ompl {
 
 struct Blocked;
+class ContextTable;
 
 class Sender {
  public:
-  Sender(Runtime& runtime, EndpointPool& pool);
+  // `capacity`: of a segment.
+  Sender(EndpointPool& pool, std::size_t capacity, const ContextTable& contexts);
 
-  // As the functions of Runtime.
+  // As the functions of data/.
   int put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
           Deadline deadline, bool signal_follows = false);
   int get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
@@ -150,8 +152,8 @@ class Sender {
   conduit::Post try_held(Context& c);
   conduit::Post send_held_on(Context& c, Slot& slot, const Signal* record);
 
-  Runtime& runtime_;
   EndpointPool& pool_;
+  const ContextTable& contexts_;
   const conduit::Capabilities& capabilities_;
   const bool fast_;               // channels may take the fast paths
   const std::size_t hold_limit_;  // bytes of a put that may be held

@@ -20,9 +20,6 @@ constexpr milliseconds kSlice{100};
 // If a conduit cannot wake us, the slice is how long a record may lie unseen.
 constexpr milliseconds kBlindSlice{1};
 constexpr milliseconds kLongestBlindSlice{10};
-// How long a context counts as loading a core after it last blocked, and how often that is counted.
-constexpr int64_t kLoadMemory_ns = 100'000'000;
-constexpr int64_t kLoadPeriod_ns = 1'000'000;
 }  // namespace
 
 // While every thread has a core, spin. On crowded cores whoever signals may need this one, but yielding at
@@ -35,17 +32,17 @@ Blocker::Patience Blocker::patience() const {
   constexpr int kEager = 250;  // polls, of 20 to 50 ns
   constexpr int kTogether = 50;
   constexpr int kAlone = 100;
-  const Settings& settings = runtime_.settings();
+  const Settings& settings = runtime_.settings;
   // A poll of a network is a system call or two; a hook has other work.
-  const bool idle = runtime_.network_ == nullptr && runtime_.yield_hook_ == nullptr;
+  const bool idle = runtime_.network == nullptr && runtime_.yield_hook.function == nullptr;
   Patience limit{
-      .spins = runtime_.network_ != nullptr ? 100 : 2000, .yields = 200, .eager = idle ? kEager : 0};
-  if (runtime_.crowded_.load(std::memory_order_relaxed)) {
+      .spins = runtime_.network != nullptr ? 100 : 2000, .yields = 200, .eager = idle ? kEager : 0};
+  if (runtime_.load.crowded()) {
     limit = {.spins = 0, .yields = 1000};
     const bool in_pairs = what_.call != Call::collective;
     if (idle && !std::exchange(context_->bulky, false) && in_pairs) {
       limit = {.spins = 0, .yields = 50, .eager = kTogether};
-      limit.between = runtime_.node_rank_ % 2 == 0 ? 2 * kAlone : kAlone;
+      limit.between = runtime_.members.node_rank() % 2 == 0 ? 2 * kAlone : kAlone;
       if (context_->turn != 0 && context_->eager_spins != Context::kSpunInVain) {
         --context_->turn;
         limit.spins = context_->eager_spins != 0 ? kTogether : limit.between;
@@ -64,20 +61,18 @@ Blocker::Patience Blocker::patience() const {
 
 bool Blocker::over(int* code) const {
   const bool passed = deadline_.passed();
-  if (passed) runtime_.look_for_deaths();  // whose waits are all short gets no further than here
-  const bool hopeless = what_.peer == kNoRank ? runtime_.hopeless()
-                                              : runtime_.peers_[what_.peer].failure.load() != OMPL_OK &&
-                                                    !runtime_.deaths_are_ignored();
-  if (hopeless && !what_.own_end) {
-    *code = runtime_.report_failure();
+  Failures& failures = runtime_.failures;
+  if (passed) failures.look_for_deaths();  // whose waits are all short gets no further than here
+  if (!what_.own_end && failures.hopeless(what_.peer)) {
+    *code = failures.report_failure();
     return true;
   }
-  if (what_.world && runtime_.world_failure() != OMPL_OK) {
-    *code = runtime_.report_world_failure();
+  if (what_.world && failures.world_failure() != OMPL_OK) {
+    *code = failures.report_world_failure();
     return true;
   }
-  if (runtime_.network_ != nullptr) {
-    *code = runtime_.network_->pool.conduit().admits();
+  if (runtime_.network != nullptr) {
+    *code = runtime_.network->pool.conduit().admits();
     if (*code != OMPL_OK) return true;
   }
   if (!passed) return false;
@@ -97,52 +92,8 @@ void Blocker::begin() {
     }
     activity.call.store(what_.call, std::memory_order_release);
   }
-  if (runtime_.network_ != nullptr) runtime_.network_->sender.send_held(*context_);
-  if (!what_.background) runtime_.note_load(*context_, now);
-}
-
-void Runtime::note_load(Context& context, int64_t now) {
-  context.activity.last_seen_ns.store(now, std::memory_order_relaxed);
-  const bool fresh = !context.counted.exchange(true, std::memory_order_acq_rel);
-  if (fresh) {
-    segment_.header().threads.fetch_add(1, std::memory_order_relaxed);
-    count_load(&context);
-  }
-  int64_t last = load_counted_ns_.load(std::memory_order_relaxed);
-  if (!fresh && now - last < kLoadPeriod_ns) return;
-  if (!load_counted_ns_.compare_exchange_strong(last, now, std::memory_order_relaxed) && !fresh) return;
-  if (!counting_load_.exchange(true, std::memory_order_acquire)) {
-    uncount_idle(now);
-    counting_load_.store(false, std::memory_order_release);
-  }
-  uint32_t all = 0;
-  for (const uint32_t rank : node_ranks_)
-    all += header_of(bases_[rank]).threads.load(std::memory_order_relaxed);
-  crowded_.store(all > node_cores_, std::memory_order_relaxed);
-}
-
-void Runtime::count_load(Context* context) {
-  context->next_counted = counted_contexts_.load(std::memory_order_relaxed);
-  while (!counted_contexts_.compare_exchange_weak(
-      context->next_counted, context, std::memory_order_release, std::memory_order_relaxed)) {
-  }
-}
-
-// Takes the whole list, and puts back those that still load a core. One thread at a time.
-void Runtime::uncount_idle(int64_t now) {
-  Context* next = nullptr;
-  for (Context* c = counted_contexts_.exchange(nullptr, std::memory_order_acquire); c != nullptr;
-       c = next) {
-    next = c->next_counted;
-    const bool idle = c->activity.last_seen_ns.load(std::memory_order_relaxed) + kLoadMemory_ns < now &&
-                      c->activity.call.load(std::memory_order_relaxed) == Call::none;
-    if (!idle) {
-      count_load(c);
-      continue;
-    }
-    segment_.header().threads.fetch_sub(1, std::memory_order_relaxed);
-    c->counted.store(false, std::memory_order_release);  // last: it may be counted again at once
-  }
+  if (runtime_.network != nullptr) runtime_.network->sender.send_held(*context_);
+  if (!what_.background) runtime_.load.note(*context_, now);
 }
 
 bool Blocker::yield() {
@@ -152,8 +103,8 @@ bool Blocker::yield() {
     return true;
   }
   if (registered_) hand_on_role();  // the hook may run for long
-  const bool may_sleep =
-      uncancelled_.pause([this] { return runtime_.yield_hook_(runtime_.yield_argument_) == 0; });
+  const YieldHook& hook = runtime_.yield_hook;
+  const bool may_sleep = uncancelled_.pause([&hook] { return hook.function(hook.argument) == 0; });
   Context& now = caller_.now();
   if (&now != context_) {
     context_->activity.call.store(Call::none, std::memory_order_relaxed);
@@ -164,14 +115,14 @@ bool Blocker::yield() {
 }
 
 void Blocker::housekeeping() {
-  runtime_.look_for_deaths();
-  const double limit = runtime_.settings().hang_report;
+  runtime_.failures.look_for_deaths();
+  const double limit = runtime_.settings.hang_report;
   const int64_t blocked = now_ns() - context_->activity.since_ns.load(std::memory_order_relaxed);
   const bool hangs = limit > 0 && !reported_ && static_cast<double>(blocked) > limit * 1e9;
-  if (!hangs && !runtime_.report_requested_.load(std::memory_order_relaxed)) return;
-  if (!runtime_.report_requested_.exchange(false) && !hangs) return;
+  if (!hangs && !runtime_.report_requested.load(std::memory_order_relaxed)) return;
+  if (!runtime_.report_requested.exchange(false) && !hangs) return;
   reported_ = true;
-  const std::string report = runtime_.hang_report();
+  const std::string report = hang_report(runtime_);
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, report.data(), report.size());
 }
 
@@ -183,7 +134,7 @@ milliseconds Blocker::slice(bool blind) {
 }
 
 void Blocker::sleep_in_futex(uint32_t events) {
-  const bool blind = runtime_.network_ != nullptr && !runtime_.network_->pool.can_sleep();
+  const bool blind = runtime_.network != nullptr && !runtime_.network->pool.can_sleep();
   const auto limit = deadline_.remaining(slice(blind));
   if (limit.count() <= 0) return;
   arch::futex_wait(reinterpret_cast<const uint32_t*>(&bucket_.events), events, limit);
@@ -192,43 +143,42 @@ void Blocker::sleep_in_futex(uint32_t events) {
 // One sleeper of the rank watches the network for all; it sleeps in epoll, so producers that find it
 // registered also write to its pipe.
 bool Blocker::become_sentinel() {
-  if (runtime_.network_ == nullptr || !runtime_.network_->pool.can_sleep()) return false;
+  if (runtime_.network == nullptr || !runtime_.network->pool.can_sleep()) return false;
   uint32_t nobody = 0;
-  return runtime_.segment_.header().sentinel.compare_exchange_strong(nobody, 1,
-                                                                     std::memory_order_seq_cst);
+  return runtime_.memory.header().sentinel.compare_exchange_strong(nobody, 1,
+                                                                   std::memory_order_seq_cst);
 }
 
 void Blocker::sleep_as_sentinel() {
-  EndpointPool& pool = runtime_.network_->pool;
+  EndpointPool& pool = runtime_.network->pool;
   if (!pool.arm_all()) return;
   const auto limit = std::chrono::ceil<milliseconds>(deadline_.remaining(slice(false)));
   std::array<epoll_event, 4> events{};
   const int found =
       ::epoll_wait(pool.epoll_fd(), events.data(), events.size(), static_cast<int>(limit.count()));
   for (int i = 0; i < found; ++i) {
-    if (events[static_cast<std::size_t>(i)].data.fd != runtime_.wake_pipe_[0]) continue;
-    std::array<char, 256> bytes{};
-    [[maybe_unused]] const ssize_t drained = ::read(runtime_.wake_pipe_[0], bytes.data(), bytes.size());
+    if (events[static_cast<std::size_t>(i)].data.fd == runtime_.sleepers.pipe_reader())
+      runtime_.sleepers.drain_pipe();
   }
 }
 
 void Blocker::resign_as_sentinel() {
-  runtime_.segment_.header().sentinel.store(0, std::memory_order_seq_cst);
+  runtime_.memory.header().sentinel.store(0, std::memory_order_seq_cst);
 }
 
 // Whoever was registered and goes away, sentinel or not, may be the one that was woken to take the role over:
 // if nobody has it, wake a bucket, whose threads compete for it [16].
 void Blocker::hand_on_role() {
-  if (runtime_.network_ == nullptr) return;
-  SegmentHeader& header = runtime_.segment_.header();
+  if (runtime_.network == nullptr) return;
+  SegmentHeader& header = runtime_.memory.header();
   if (header.sentinel.load(std::memory_order_seq_cst) != 0) return;
   if (header.any.sleepers.load(std::memory_order_seq_cst) != 0) {
-    runtime_.wake(runtime_.rank(), header, header.any);
+    runtime_.sleepers.wake(runtime_.rank(), header, header.any);
     return;
   }
   for (Bucket& bucket : header.buckets) {
     if (bucket.sleepers.load(std::memory_order_seq_cst) == 0) continue;
-    runtime_.wake(runtime_.rank(), header, bucket);
+    runtime_.sleepers.wake(runtime_.rank(), header, bucket);
     return;
   }
 }

@@ -35,7 +35,7 @@ class Blocker {
         caller_(context),
         context_(&context),
         what_(what),
-        bucket_(what.bucket != nullptr ? *what.bucket : runtime_.segment_.header().any),
+        bucket_(what.bucket != nullptr ? *what.bucket : runtime_.memory.header().any),
         deadline_(deadline) {}
   ~Blocker() {
     context_->activity.call.store(Call::none, std::memory_order_relaxed);
@@ -96,7 +96,7 @@ class Blocker {
     bool sentinel;
   };
   [[nodiscard]] bool enters_hook() const {
-    return runtime_.yield_hook_ != nullptr && !(what_.keeps_thread && caller_.is_implicit());
+    return runtime_.yield_hook.function != nullptr && !(what_.keeps_thread && caller_.is_implicit());
   }
   // Whether the thread may be cancelled: nothing is given back but what the caller has not got yet.
   [[nodiscard]] bool may_be_cancelled() const {
@@ -170,7 +170,7 @@ template <class Ready>
     progress();
     if (const int result = ready(); result != 0) return result;
     if (i % 64 == 63 && deadline_.passed()) break;
-    if (runtime_.network_ == nullptr) arch::pause();  // else progress() takes long enough
+    if (runtime_.network == nullptr) arch::pause();  // else progress() takes long enough
   }
   return 0;
 }
@@ -196,7 +196,7 @@ int Blocker::sleep(Ready& ready) {
 inline Blocker::Sleeper::Sleeper(Blocker& by) : blocker(by) {
   by.bucket_.sleepers.fetch_add(1, std::memory_order_seq_cst);
   // After the bucket: who sees this finds that.
-  by.runtime_.segment_.header().sleepers.fetch_add(1, std::memory_order_seq_cst);
+  by.runtime_.memory.header().sleepers.fetch_add(1, std::memory_order_seq_cst);
   by.registered_ = true;
   // The count before the role: a bump by the last sentinel, which left meanwhile, must not be missed.
   events = by.bucket_.events.load(std::memory_order_seq_cst);
@@ -205,7 +205,7 @@ inline Blocker::Sleeper::Sleeper(Blocker& by) : blocker(by) {
 
 inline Blocker::Sleeper::~Sleeper() {
   if (sentinel) blocker.resign_as_sentinel();
-  blocker.runtime_.segment_.header().sleepers.fetch_sub(1, std::memory_order_seq_cst);
+  blocker.runtime_.memory.header().sleepers.fetch_sub(1, std::memory_order_seq_cst);
   blocker.bucket_.sleepers.fetch_sub(1, std::memory_order_seq_cst);
 }
 
@@ -213,9 +213,9 @@ inline void Blocker::progress() {
   if (Extension* const extension = runtime_.extension();
       extension != nullptr && extension->wants_idle()) [[unlikely]]
     extension->idle(*context_);
-  if (runtime_.network_ == nullptr) return;
-  runtime_.network_->pool.progress(*context_,
-                                   what_.flag ? context_->arrival_slot : context_->preferred_slot);
+  if (runtime_.network == nullptr) return;
+  runtime_.network->pool.progress(*context_,
+                                  what_.flag ? context_->arrival_slot : context_->preferred_slot);
 }
 
 }  // namespace ompl

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Opening and closing contexts. They are kept in one list for the hang report and never freed before the
-// runtime ends, so that it can be read without a lock; closed ones are used again.
+#include "core/job/context_table.hpp"
+
 #include <new>
 #include <utility>
 
 #include "arch/device_memory.hpp"
+#include "core/data/operations.hpp"
 #include "core/job/runtime.hpp"
 #include "core/network/network.hpp"
 #include "util/log.hpp"
@@ -19,31 +20,35 @@ void shut(ompl_windows& windows) {
 
 }  // namespace
 
-std::unique_ptr<Context> Runtime::make_context() {
+ContextTable::~ContextTable() {
+  for (Context* c = contexts_.load(); c != nullptr;) delete std::exchange(c, c->next);
+}
+
+std::unique_ptr<Context> ContextTable::make() {
   auto c = std::make_unique<Context>();
-  c->ranks = size_;
-  c->rank = rank_;
-  c->bases = bases_.data();
-  c->generation = &allocations_.generation();
-  c->runtime = this;
-  if (network_ != nullptr)
-    c->preferred_slot = c->arrival_slot = c->next_slot = contexts_made_ % network_->pool.size();
+  c->ranks = runtime_.size();
+  c->rank = runtime_.rank();
+  c->bases = runtime_.memory.bases().data();
+  c->generation = &runtime_.memory.allocations().generation();
+  c->runtime = &runtime_;
+  if (runtime_.network != nullptr)
+    c->preferred_slot = c->arrival_slot = c->next_slot = made_ % runtime_.network->pool.size();
   return c;
 }
 
-Context* Runtime::open_context(ompl_windows* windows) {
-  const std::lock_guard lock(contexts_mutex_);
-  Context* c = closed_contexts_;
+Context* ContextTable::open(ompl_windows* windows) {
+  const std::lock_guard lock(mutex_);
+  Context* c = closed_;
   if (c != nullptr) {
-    closed_contexts_ = c->next_closed;
+    closed_ = c->next_closed;
   } else {
-    c = make_context().release();
-    ++contexts_made_;
+    c = make().release();
+    ++made_;
     c->next = contexts_.load(std::memory_order_relaxed);
     contexts_.store(c, std::memory_order_release);
   }
   look_for_gpus();
-  c->direct = settings_.statistics == "0" && !gpus_.load();
+  c->direct = runtime_.settings.statistics == "0" && !gpus_.load();
   c->statistics = OMPL_STATISTICS_INIT;
   c->searched_from = 0;
   c->host_block = 0;
@@ -53,49 +58,69 @@ Context* Runtime::open_context(ompl_windows* windows) {
   return c;
 }
 
-int Runtime::close_context(Context* context) {
+int ContextTable::close(Context* context) {
   const int code = quiet(*context);
-  abandon_context(context);
+  abandon(context);
   return code;
 }
 
 // Nothing of the thread may be touched from here on: whoever closes windows finds none.
-void Runtime::abandon_context(Context* context) {
+void ContextTable::abandon(Context* context) {
   try {
-    if (network_ != nullptr) network_->sender.let_go(*context);
+    if (runtime_.network != nullptr) runtime_.network->sender.let_go(*context);
   } catch (const std::bad_alloc&) {
     log::warn(
         "a context has ended with a put that could not be sent for want of memory; it is sent later");
   }
-  const std::lock_guard lock(contexts_mutex_);
+  const std::lock_guard lock(mutex_);
   if (context->windows != nullptr) shut(*std::exchange(context->windows, nullptr));
   context->channels.forget_outstanding();
   context->fast = &Context::nobody;
   context->activity.thread.store(0, std::memory_order_relaxed);
   context->activity.last_seen_ns.store(0, std::memory_order_relaxed);
-  context->next_closed = closed_contexts_;
-  closed_contexts_ = context;
+  context->next_closed = closed_;
+  closed_ = context;
 }
 
 // A GPU's driver that was loaded since: from now on no context may take the fast paths, which do not look
 // for its addresses. Called with the mutex held.
-void Runtime::look_for_gpus() {
+void ContextTable::look_for_gpus() {
   if (gpus_.load() || !arch::gpu_driver_is_loaded()) return;
   gpus_.store(true);
   for (Context* c = contexts_.load(); c != nullptr; c = c->next) c->end_direct();
   shut_windows();
 }
 
-// No thread may use what is freed, but a window may still stand on it.
-void Runtime::close_windows() {
-  const std::lock_guard lock(contexts_mutex_);
+void ContextTable::close_windows() {
+  const std::lock_guard lock(mutex_);
   shut_windows();
 }
 
-void Runtime::shut_windows() {
+void ContextTable::shut_windows() {
   for (const Context* c = contexts_.load(); c != nullptr; c = c->next) {
     if (c->windows != nullptr) shut(*c->windows);
   }
+}
+
+bool ContextTable::anyone_blocked() const {
+  for (const Context* c = newest(); c != nullptr; c = c->next) {
+    if (c->activity.call.load(std::memory_order_relaxed) != Call::none) return true;
+  }
+  return false;
+}
+
+void ContextTable::close_all() {
+  const std::lock_guard lock(mutex_);
+  disown();
+}
+
+void ContextTable::disown() {
+  shut_windows();
+  for (Context* c = contexts_.load(); c != nullptr; c = c->next) {
+    c->ranks = 0;
+    c->end_direct();
+  }
+  if (last_ != nullptr) last_->ranks = 0;
 }
 
 }  // namespace ompl

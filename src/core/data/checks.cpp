@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/data/checks.hpp"
+
+#include "arch/device_memory.hpp"
+#include "core/job/runtime.hpp"
+#include "util/status.hpp"
+
+namespace ompl {
+namespace {
+
+int check_rank(const Context& c, uint32_t rank, const char* what) {
+  if (rank < c.ranks) return OMPL_OK;
+  return fail(OMPL_ERR_RANK, "{}: rank {} does not exist; the job has ranks 0 to {}", what, rank,
+              c.ranks - 1);
+}
+
+int outside(const char* what, uint64_t offset) {
+  return fail(OMPL_ERR_OFFSET, "{}: offset {:#x} is not allocated; use what ompl_alloc returned", what,
+              offset);
+}
+
+}  // namespace
+
+int check_data(Context& c, uint32_t rank, uint64_t offset, std::size_t length, const char* what) {
+  if (const int code = check_rank(c, rank, what); code != OMPL_OK) return code;
+  if (length == 0 || c.knows_data(offset, length)) return OMPL_OK;
+  Extent found;
+  if (!c.runtime->memory.allocations().find(offset, &found)) return outside(what, offset);
+  if (!found.covers(offset, length, found.generation)) {
+    return fail(OMPL_ERR_LENGTH,
+                "{}: {} bytes at offset {:#x} leave the allocation of {} bytes at {:#x}", what, length,
+                offset, found.length, found.begin);
+  }
+  c.data = found;
+  return OMPL_OK;
+}
+
+int check_flag(Context& c, uint32_t rank, uint64_t flag, const char* what, std::size_t width) {
+  if (const int code = check_rank(c, rank, what); code != OMPL_OK) return code;
+  if (c.knows_flag(flag, width)) return OMPL_OK;
+  if (flag % width != 0) {
+    return fail(OMPL_ERR_ALIGN, "{}: flag offset {:#x} is not a multiple of {}", what, flag, width);
+  }
+  Extent found;
+  if (!c.runtime->memory.allocations().find(flag, &found)) return outside(what, flag);
+  if (!found.covers(flag, width, found.generation)) {
+    return fail(OMPL_ERR_LENGTH, "{}: the flag at {:#x} leaves the allocation of {} bytes at {:#x}",
+                what, flag, found.length, found.begin);
+  }
+  c.flag = found;
+  return OMPL_OK;
+}
+
+int check_update(Context& c, uint32_t rank, const Signal& record, const void* before,
+                 const char* what) {
+  const bool fetches = record.function == Function::fetch || record.function == Function::compare_swap;
+  if (fetches && before == nullptr) {
+    return fail(OMPL_ERR_ARG, "{}: a fetch and a compare-swap need a place for the value before", what);
+  }
+  return check_flag(c, rank, record.offset, what, width_of(record));
+}
+
+// Memory of a GPU would crash the copy, or the network. One block of memory is never of both kinds.
+int check_local(Context& c, const void* address, const char* what) {
+  if (!c.runtime->contexts.has_gpus()) return OMPL_OK;
+  const uint64_t block = reinterpret_cast<uintptr_t>(address) / arch::kDeviceBlock;
+  if (block == c.host_block) return OMPL_OK;
+  if (arch::is_device_memory(address)) {
+    return fail(OMPL_ERR_UNSUPPORTED,
+                "{}: {} is memory of a GPU; copy to host memory first, or allocate it managed", what,
+                address);
+  }
+  c.host_block = block;
+  return OMPL_OK;
+}
+
+// Both addresses are checked before anything is written.
+int check_transfer(Context& c, const void* local, uint32_t rank, uint64_t offset, std::size_t length,
+                   const Signal* record, const char* what) {
+  if (const int code = check_data(c, rank, offset, length, what); code != OMPL_OK) return code;
+  if (const int code = check_record(c, rank, record, what); code != OMPL_OK) return code;
+  return length == 0 ? OMPL_OK : check_local(c, local, what);
+}
+
+int check_condition(Context& c, const ompl_condition& condition, const char* what) {
+  if (condition.width != 32 && condition.width != 64)
+    return fail(OMPL_ERR_ARG, "{}: a flag has a width of 32 or 64 bits, not {}", what, condition.width);
+  if (condition.comparison > OMPL_LE)
+    return fail(OMPL_ERR_ARG, "{}: {} is no comparison; use OMPL_TAKE, OMPL_EQ, ... OMPL_LE", what,
+                condition.comparison);
+  return check_flag(c, c.rank, condition.flag_addr, what, condition.width / 8);
+}
+
+int check_conditions(Context& c, std::span<const ompl_condition> conditions, const char* what) {
+  if (conditions.empty() || conditions.data() == nullptr)
+    return fail(OMPL_ERR_ARG, "{}: there is no condition to wait for", what);
+  for (const ompl_condition& condition : conditions) {
+    if (const int code = check_condition(c, condition, what); code != OMPL_OK) return code;
+  }
+  return OMPL_OK;
+}
+
+}  // namespace ompl

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which ranks have failed, how that is learnt, and how others are told. Protocol rules 16, 18, 19, 23. Any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "bootstrap/bootstrap.hpp"
+#include "core/job/activity.hpp"
+#include "core/job/membership.hpp"
+#include "core/wait/sleepers.hpp"
+#include "util/settings.hpp"
+
+namespace ompl {
+
+class EndpointPool;
+
+// What is known of another rank's life.
+struct PeerState {
+  std::atomic<int> failure{0};        // OMPL_ERR_PEER: dead; OMPL_ERR_LINK: out of reach
+  std::atomic<bool> torn{false};      // it, or somebody who tried, says that it has lost a connection
+  int said = 0;                       // the same, of the last line in the log
+  std::atomic<bool> departed{false};  // it has come to ompl_finalize: its end is not its death
+};
+
+class Failures {
+ public:
+  Failures(const Settings& settings, bootstrap::Bootstrap& bootstrap, const Membership& members,
+           const GlobalMemory& memory, Sleepers& sleepers);
+
+  // Endpoints that tell of broken connections and carry news, until nullptr is given. One thread.
+  void watch(EndpointPool* pool) { pool_ = pool; }
+
+  // Looks for dead ranks, now and then.
+  void look_for_deaths();
+  // Declares failed those of `count` ranks from `first` on to whom a connection is broken: a call may have reported it before any look.
+  void look_for_broken(uint32_t first, uint32_t count);
+  // What a record says of a failure: outside bytes.
+  void hear(const Signal& news);
+  // One line in the log for each failure, before any call reports it.
+  void say_failed(uint32_t rank, int code, std::string_view how);
+  // At the end: every rank's silence is its departure; or this rank leaves before the last barrier, lest others wait in it for ever.
+  void all_depart();
+  void leave_early();
+
+  [[nodiscard]] const PeerState& peer(uint32_t rank) const { return peers_[rank]; }
+  // Failures of ranks known; after acknowledge(), which counts the ranks, waits block again until a
+  // further one.
+  [[nodiscard]] uint32_t count() const { return failures_.load(std::memory_order_acquire); }
+  // Grows with each of them, and with each rank that is said to have lost a connection.
+  [[nodiscard]] uint32_t events() const { return failure_events_.load(std::memory_order_acquire); }
+  uint32_t acknowledge();
+  // Ranks known to be dead or out of reach, ascending.
+  [[nodiscard]] std::vector<uint32_t> failed_ranks() const;
+
+  // Whether a wait for that rank, or for any, cannot be satisfied any more, and the error that then ends it.
+  [[nodiscard]] bool hopeless(uint32_t rank = kNoRank) const;
+  int report_failure();
+  // OMPL_OK, or why collectives of all ranks can never end any more.
+  [[nodiscard]] int world_failure() const {
+    return ignores_ ? static_cast<int>(OMPL_OK) : world_.load();
+  }
+  int report_world_failure();
+
+ private:
+  void look_at_news();
+  void spread(bool dead, uint32_t rank);
+  void learn(bool dead, uint32_t rank);
+  void declare_failed(uint32_t rank, int code, std::string_view how);
+
+  const bool ignores_;  // OMPL_ON_PEER_DEATH
+  const bool aborts_;
+  bootstrap::Bootstrap& bootstrap_;
+  const Membership& members_;
+  const GlobalMemory& memory_;
+  Sleepers& sleepers_;
+  EndpointPool* pool_ = nullptr;
+  const uint32_t rank_;
+  const uint32_t size_;
+  std::unique_ptr<PeerState[]> peers_;
+  std::mutex declaring_;
+  std::mutex saying_;
+  std::atomic<uint32_t> failures_{0};
+  std::atomic<uint32_t> failure_events_{0};
+  std::atomic<int> world_{OMPL_OK};
+  std::atomic<uint32_t> news_seen_{0};
+  std::atomic<uint32_t> acknowledged_{0};
+  std::atomic<int64_t> deaths_looked_ns_{0};
+  std::atomic<uint32_t> looked_from_{0};  // the rank at which the next look at the network begins
+};
+
+}  // namespace ompl

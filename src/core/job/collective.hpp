@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What all ranks of the job do together: barrier, alloc, free. By one thread of every rank, in the same order. Protocol
+// rules 5, 20.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/failure/failure.hpp"
+#include "core/job/context_table.hpp"
+#include "core/job/membership.hpp"
+#include "core/wait/deadline.hpp"
+
+namespace ompl {
+
+class CollectiveCalls {
+ public:
+  CollectiveCalls(const Membership& members, GlobalMemory& memory, Failures& failures,
+                  ContextTable& contexts)
+      : members_(members), memory_(memory), failures_(failures), contexts_(contexts) {}
+
+  int barrier(Context& c, Deadline deadline = Deadline::never());
+  int alloc(Context& c, std::size_t size, uint64_t* offset);
+  int free(Context& c, uint64_t offset);
+  // The last barrier; *alike: all ranks have come to it by ompl_finalize().
+  int agree_to_finalize(Context& c, bool* alike);
+
+ private:
+  enum class Kind : uint64_t { alloc = 1, free, finalize };
+  struct Agreement {
+    bool alike = true;             // all ranks make the same call with the same argument
+    uint32_t short_of_memory = 0;  // ranks
+  };
+  int agree(Context& c, Kind kind, uint64_t argument, bool short_of_memory, Agreement* out);
+  int await_call(Context& c, uint64_t* call);
+  int run_barrier(Context& c, Deadline deadline);
+
+  const Membership& members_;
+  GlobalMemory& memory_;
+  Failures& failures_;
+  ContextTable& contexts_;
+  uint64_t agreements_ = 0;
+  uint32_t barrier_round_ = 0;  // of the barrier under way: one that timed out is gone on with
+  bool barrier_signalled_ = false;
+  bool barrier_open_ = false;
+};
+
+}  // namespace ompl
