@@ -228,7 +228,6 @@ bool TagQueue::go_on(Context& c, int turns, bool* again) {
 // Goes on to what comes after the stage that is over; false: nothing.
 bool TagQueue::next_stage(CollectiveRequest& request) {
   using Stage = CollectiveRequest::Stage;
-  using Clock = std::chrono::steady_clock;
   Tuning* const tuning = request.prepared->tuning;
   // Before the collective itself all members depend on each other: who fails there fails with all.
   const bool alike = request.stage == Stage::signatures || request.stage == Stage::times;
@@ -236,10 +235,7 @@ bool TagQueue::next_stage(CollectiveRequest& request) {
   switch (request.stage) {
     case Stage::waiting:
       if (request.exchange == nullptr) break;
-      begin(request, Stage::signatures,
-            {.schedule = request.exchange->schedules.front().get(),
-             .receive = reinterpret_cast<std::byte*>(request.signatures.data()),
-             .operation = &kSignatures});
+      exchange_signatures(request);
       return true;
     case Stage::signatures:
       request.execution.why = disagreement(request.signatures);
@@ -251,29 +247,47 @@ bool TagQueue::next_stage(CollectiveRequest& request) {
         log::write(log::Level::info, explain_decision(*tuning));
       break;
     case Stage::itself:
-      if (tuning != nullptr && !tuning->kind().modes && request.ticket.is_timed())
-        tuning->note(request.ticket,
-                     std::chrono::duration<double>(Clock::now() - request.begun).count());
+      if (tuning != nullptr && !tuning->kind().modes) note_time(request, request.begun);
       return false;
   }
-  if (tuning != nullptr && tuning->over()) {
-    request.times = tuning->times();
-    auto* const times = reinterpret_cast<std::byte*>(request.times.data());
-    begin(request, Stage::times,
-          {.schedule = request.prepared->exchange.get(),
-           .send = times,
-           .receive = times,
-           .operation = &tuning->agreement()});
-    return true;
-  }
+  tuning != nullptr && tuning->over() ? exchange_times(request) : begin_itself(request);
+  return true;
+}
+
+void TagQueue::exchange_signatures(CollectiveRequest& request) {
+  begin(request, CollectiveRequest::Stage::signatures,
+        {.schedule = request.exchange->schedules.front().get(),
+         .receive = reinterpret_cast<std::byte*>(request.signatures.data()),
+         .operation = &kSignatures});
+}
+
+void TagQueue::exchange_times(CollectiveRequest& request) {
+  Tuning& tuning = *request.prepared->tuning;
+  request.times = tuning.times();
+  auto* const times = reinterpret_cast<std::byte*>(request.times.data());
+  begin(request, CollectiveRequest::Stage::times,
+        {.schedule = request.prepared->exchange.get(),
+         .send = times,
+         .receive = times,
+         .operation = &tuning.agreement()});
+}
+
+void TagQueue::begin_itself(CollectiveRequest& request) {
   request.ticket = {};
-  if (tuning != nullptr) choose(request);
-  begin(request, Stage::itself,
+  if (request.prepared->tuning != nullptr) choose(request);
+  begin(request, CollectiveRequest::Stage::itself,
         {.schedule = request.prepared->schedules[request.ticket.candidate].get(),
          .send = request.send,
          .receive = request.receive,
          .operation = &request.operation});
-  return true;
+}
+
+// What is tuned learns how long the request has taken, if its ticket asks for that.
+void TagQueue::note_time(CollectiveRequest& request, std::chrono::steady_clock::time_point since) {
+  if (!request.ticket.is_timed()) return;
+  const auto took = std::chrono::steady_clock::now() - since;
+  request.prepared->tuning->note(std::exchange(request.ticket, {}),
+                                 std::chrono::duration<double>(took).count());
 }
 
 // What the request takes. Its turn may come when no thread that would make progress looks at the tag queue.
@@ -295,10 +309,8 @@ int32_t TagQueue::progress() const {
 }
 
 void TagQueue::note_end(CollectiveRequest& request) {
-  Tuning* const tuning = request.prepared->tuning;
-  if (tuning == nullptr || !tuning->kind().modes || !request.ticket.is_timed()) return;
-  const auto took = std::chrono::steady_clock::now() - request.started;
-  tuning->note(std::exchange(request.ticket, {}), std::chrono::duration<double>(took).count());
+  const Tuning* const tuning = request.prepared->tuning;
+  if (tuning != nullptr && tuning->kind().modes) note_time(request, request.started);
 }
 
 void TagQueue::find_scratch(CollectiveRequest& request) {

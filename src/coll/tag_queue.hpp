@@ -81,6 +81,10 @@ class alignas(arch::kCacheLine) TagQueue {
   void end(CollectiveRequest& request, int code);
   Tuning* tuning_of(const CollectiveCall& call);
   bool next_stage(CollectiveRequest& request);
+  static void exchange_signatures(CollectiveRequest& request);
+  static void exchange_times(CollectiveRequest& request);
+  void begin_itself(CollectiveRequest& request);
+  static void note_time(CollectiveRequest& request, std::chrono::steady_clock::time_point since);
   void choose(CollectiveRequest& request);
   [[nodiscard]] bool explains() const;
   static void find_scratch(CollectiveRequest& request);

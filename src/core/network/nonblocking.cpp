@@ -67,25 +67,31 @@ void Sender::defer(Context& c, PeerChannel& channel, Slot& slot, const Signal& r
   note_signal(c, channel, slot);
 }
 
-// The record goes with the data where one request carries both; else it is deferred, never waited for.
+// A message that a record follows: with it where one request carries both; else the record is deferred, never waited for,
+// unless there is more data, `whole` being false.
+Post Sender::post_and_defer(Context& c, PeerChannel& channel, Slot& slot, const Piece& message,
+                            const Signal& record, bool whole) {
+  if (!pool_.may_defer(slot, channel.rank())) return EndpointPool::kNoCredit;
+  const bool together = whole && capabilities_.ordered_signals;
+  if (!together) {
+    if (const Post may = may_signal(channel); may.state != Post::State::done) return may;
+  }
+  bool signalled = false;
+  const Post result = together ? post_put_signal(c, channel, slot, message, record, &signalled)
+                               : post_data(c, channel, slot, Call::put, message);
+  const bool posted = result.state == Post::State::done || result.state == Post::State::pending;
+  if (whole && posted && !signalled) defer(c, channel, slot, record);
+  return result;
+}
+
 int Sender::put_nb(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
                    const Signal* record, bool local, Handle* handle) {
   PeerChannel& to = channel(c, rank);
   const Piece piece{static_cast<std::byte*>(const_cast<void*>(source)), offset, length};
   const bool whole = length <= capabilities_.max_message;
-  const bool together = record != nullptr && whole && capabilities_.ordered_signals;
-  const auto attempt = [&](Slot& slot, const Piece& message) -> Post {
-    if (record != nullptr && !pool_.may_defer(slot, rank)) return EndpointPool::kNoCredit;
-    if (record != nullptr && !together) {
-      const Post may = may_signal(to);
-      if (may.state != Post::State::done) return may;
-    }
-    bool signalled = false;
-    const Post result = together ? post_put_signal(c, to, slot, message, *record, &signalled)
-                                 : post_data(c, to, slot, Call::put, message);
-    const bool posted = result.state == Post::State::done || result.state == Post::State::pending;
-    if (record != nullptr && whole && posted && !signalled) defer(c, to, slot, *record);
-    return result;
+  const auto attempt = [&](Slot& slot, const Piece& message) {
+    return record != nullptr ? post_and_defer(c, to, slot, message, *record, whole)
+                             : post_data(c, to, slot, Call::put, message);
   };
   bool pending = false;
   int code = post_once_then_rest(c, to, Call::put, piece, attempt, &pending);

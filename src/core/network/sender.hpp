@@ -130,6 +130,8 @@ class Sender {
   int post_once_then_rest(Context& c, PeerChannel& channel, Call call, const Piece& piece,
                           Attempt attempt, bool* pending);
   void defer(Context& c, PeerChannel& channel, Slot& slot, const Signal& record);
+  conduit::Post post_and_defer(Context& c, PeerChannel& channel, Slot& slot, const Piece& message,
+                               const Signal& record, bool whole);
   int signal_nb(Context& c, PeerChannel& channel, const Signal& record, uint32_t* slot_used);
 
   // Long puts (multirail_put.cpp).
