@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which launcher protocol a process starts up with, and the secret of a job.
 #include <fmt/format.h>
-#include <sys/random.h>
 
-#include <array>
-#include <cerrno>
 #include <cstdlib>
 #include <string_view>
 
 #include "arch/library.hpp"
-#include "arch/system_call.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/environment.hpp"
 #include "bootstrap/mpi.hpp"
@@ -17,6 +13,7 @@
 #include "bootstrap/pmi1_wire.hpp"
 #include "bootstrap/pmix.hpp"
 #include "util/log.hpp"
+#include "util/secret.hpp"
 #include "util/settings.hpp"
 #include "util/status.hpp"
 
@@ -149,12 +146,9 @@ int connect(const Settings& settings, std::unique_ptr<Bootstrap>* out) {
 int share_secret(Bootstrap& bootstrap, std::string* secret) {
   constexpr std::string_view kKey = "secret";
   if (bootstrap.rank() == 0) {
-    std::array<unsigned char, 16> random;
-    if (arch::uninterrupted([&] { return getrandom(random.data(), random.size(), 0); }) !=
-        static_cast<ssize_t>(random.size())) {
-      return fail(OMPL_ERR_SYSTEM, "getrandom: {}", error_text(errno));
-    }
-    const int result = bootstrap.set(kKey, fmt::format("{:02x}", fmt::join(random, "")));
+    const std::string word =
+        fmt::format("{:016x}{:016x}", unpredictable_number(), unpredictable_number());
+    const int result = bootstrap.set(kKey, word);
     if (result != OMPL_OK) return result;
   }
   const int result = bootstrap.fence();

@@ -37,7 +37,7 @@ def networks(build: Path) -> list[str]:
 def once(build: Path, conduit: str, number: int, delay: float, mark: str) -> str:
     """What went wrong, if anything did."""
     environment = os.environ | {"OMPL_CONDUITS": f"self,{conduit}", "OMPL_SEGMENT_SIZE": "64M", mark: "1"}
-    command = [build / "bin/omplrun", "-n", "2", build / "bin/tests/rules_worker", "late-thread"]
+    command = [str(build / "bin/omplrun"), "-n", "2", str(build / "bin/tests/rules_worker"), "late-thread"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as job:
         time.sleep(delay)
         job.send_signal(number)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Joining the job. First the ranks that share memory find each other; only if some rank cannot map some other is a network
 // conduit opened, so that a job of one node never loads a network stack.
-#include <sys/random.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -10,6 +8,7 @@
 #include "core/job/conduit_selection.hpp"
 #include "core/job/runtime.hpp"
 #include "core/network/network.hpp"
+#include "util/secret.hpp"
 #include "util/status.hpp"
 
 namespace ompl {
@@ -19,9 +18,7 @@ constexpr uint32_t kMaxSlots = 64;  // PeerChannel keeps a bit for each
 
 uint64_t random_number() {
   uint64_t number = 0;
-  while (number == 0) {
-    if (::getrandom(&number, sizeof number, 0) != sizeof number) number = 0;
-  }
+  while (number == 0) number = unpredictable_number();
   return number;
 }
 

@@ -5,6 +5,7 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 import unittest
 from pathlib import Path
@@ -16,7 +17,6 @@ from omplrun_harness import (
     ended,
     main,
     processes_with,
-    refuse_calls,
     run,
     shell,
     started,
@@ -24,6 +24,10 @@ from omplrun_harness import (
     wait_for_lines,
     wait_until,
 )
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from refuse_calls import refuse_calls
 
 # A rank with a child in its process group, one that left its session, and one whose parent has ended.
 FAMILY = "sleep {0} & setsid sleep {0} & (setsid sleep {0} &) ; sleep 0.2; echo ready; {1}"

@@ -3,12 +3,9 @@
 
 A test program is called with the paths of omplrun and of bootstrap_ranks."""
 
-import ctypes
-import errno
 import os
 import secrets
 import signal
-import struct
 import subprocess
 import sys
 import time
@@ -45,21 +42,6 @@ def run(*arguments: str, stdin: str = "", before: Callable[[], None] | None = No
         preexec_fn=before,
     )
     return Done(done.returncode, done.stdout, done.stderr)
-
-
-def refuse_calls(*numbers: int) -> None:
-    """These system calls fail with ENOSYS from now on, here and in children, as in an old kernel or a container."""
-    load, equal, give, allow, refuse = 0x20, 0x15, 0x06, 0x7FFF0000, 0x00050000 | errno.ENOSYS
-    steps = [(load, 0, 0, 0)]  # of BPF; the number of the call comes first in what it is given
-    for number in numbers:
-        steps += [(equal, 0, 1, number), (give, 0, 0, refuse)]
-    steps.append((give, 0, 0, allow))
-    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
-    described = struct.pack("HxxxxxxP", len(steps), ctypes.addressof(program))
-    libc = ctypes.CDLL(None, use_errno=True)
-    no_new_privileges, set_filter, by_filter = 38, 22, 2
-    if libc.prctl(no_new_privileges, 1, 0, 0, 0) or libc.prctl(set_filter, by_filter, described, 0, 0):
-        raise OSError(ctypes.get_errno(), "seccomp")
 
 
 def shell(ranks: int, script: str, *options: str, stdin: str = "") -> Done:

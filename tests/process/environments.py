@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A job in many environments: environments.py BUILD_DIR [NAME...]
+
+In each it works, works with a warning, or fails with a clear error; it never hangs, and no rank dies by a signal.
+Prints a line for each."""
+
+import platform
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+LIMIT_S = 240.0
+WORKS, WARNS, FAILS = "works", "warns", "fails"
+REFUSE = f"{sys.executable} {Path(__file__).with_name('refuse_calls.py')}"
+NO_PROC = "mount -t tmpfs none /proc"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What a rank's shell does first, what its program is wrapped into, and what omplrun's shell does first."""
+
+    name: str
+    allowed: tuple[str, ...] = (WORKS,)
+    first: str = "true"
+    wrap: str = ""
+    around: str = "true"
+    only: bool = False  # rank 1, not all
+    options: str = ""  # of omplrun
+    ranks: int = 3
+    says: str = ""
+
+
+def inside(commands: str) -> str:
+    """A wrapper: these commands in a mount namespace of its own."""
+    return f"unshare --mount sh -c '{commands}; exec \"$@\"' sh"
+
+
+def without(*numbers: int) -> str:
+    """A wrapper: without these system calls of x86-64."""
+    return f"{REFUSE} {' '.join(map(str, numbers))} --"
+
+
+ENVIRONMENTS = [
+    Environment("nothing special"),
+    # Limits
+    Environment("64 descriptors", first="ulimit -n 64"),
+    Environment("a soft limit of 20 descriptors", first="ulimit -Sn 20"),
+    Environment("11 descriptors", (WARNS, FAILS), first="ulimit -n 11", says="open"),
+    Environment("files of 100 KiB", (FAILS,), first="ulimit -f 100", says="ulimit -f"),
+    Environment("files of 100 KiB for one rank", (FAILS,), first="ulimit -f 100", only=True, says="ulimit -f"),
+    Environment("address space of 1 GB", (FAILS,), first="ulimit -v 1000000", says="ulimit -v"),
+    Environment("address space for one segment", (WARNS, FAILS), first="ulimit -v 20000000", says="memory"),
+    Environment("the same for one rank", (WARNS, FAILS), first="ulimit -v 20000000", only=True, says="memory"),
+    Environment("no locked memory", first="ulimit -l 0"),
+    Environment("stacks of 256 KiB", first="ulimit -s 256"),
+    Environment("core dumps allowed", first="ulimit -c unlimited"),
+    # Namespaces of each rank, and of one
+    Environment("user namespaces", wrap="unshare --user --map-root-user"),
+    Environment("a user namespace for one rank", wrap="unshare --user --map-root-user", only=True),
+    Environment("PID namespaces", wrap="unshare --pid --fork --kill-child"),
+    Environment("a PID namespace for one rank", wrap="unshare --pid --fork --kill-child", only=True),
+    Environment("PID namespaces with their own /proc", wrap="unshare --pid --fork --kill-child --mount-proc"),
+    Environment("network namespaces", wrap="unshare --net"),
+    Environment("a network namespace for one rank", wrap="unshare --net", only=True),
+    Environment("user and network namespaces", (WARNS, FAILS), wrap="unshare --user --map-root-user --net",
+                says="no socket leads to it"),
+    Environment("IPC and UTS namespaces", wrap="unshare --ipc --uts"),
+    Environment("cgroup namespaces", wrap="unshare --cgroup"),
+    # What is missing
+    Environment("no /proc", wrap=inside(NO_PROC)),
+    Environment("no /proc for one rank", wrap=inside(NO_PROC), only=True),
+    Environment("no /proc for omplrun either", around=f"{NO_PROC}", wrap=""),
+    Environment("no /sys, no /dev/shm", wrap=inside("mount -t tmpfs none /sys; mount -t tmpfs none /dev/shm")),
+    Environment("no HOME, no writable folder for temporary files", first="unset HOME; export TMPDIR=/nowhere"),
+    Environment("a folder that is gone", first="d=$(mktemp -d) && cd $d && rmdir $d"),
+    Environment("closed standard streams of omplrun", around="exec <&- 2>&-"),
+    Environment("SIGCHLD and SIGPIPE ignored", around="trap '' CHLD PIPE"),
+    # Refused system calls
+    Environment("no pidfd_open", (WARNS,), wrap=without(434), says="pidfd_open"),
+    Environment("no pidfd_open, close_range, pidfd_send_signal, clone3", (WARNS,), wrap=without(434, 436, 424, 435)),
+    Environment("no memfd_create", (FAILS,), wrap=without(319), says="segment"),
+    Environment("no fallocate", (FAILS,), wrap=without(285), says="commit"),
+    Environment("no madvise", wrap=without(28)),
+    Environment("no getrandom", (WORKS, FAILS), wrap=without(318)),
+    Environment("no sched_getaffinity, sched_yield", wrap=without(204, 24)),
+    Environment("no process_vm_readv, ptrace", wrap=without(310, 101)),
+    Environment("no sockets", (WORKS, WARNS, FAILS), wrap=without(41)),
+    # Scheduling and rights
+    Environment("one processor", wrap="taskset -c 0", options="--bind none"),
+    Environment("idle priority", wrap="chrt --idle 0"),
+    Environment("real-time priority on one processor", wrap="chrt --fifo 1 taskset -c 0", options="--bind none"),
+    Environment("another user", wrap="setpriv --reuid 65534 --regid 65534 --clear-groups"),
+    Environment("another user for one rank", (WARNS, FAILS), only=True, says="is on this node",
+                wrap="setpriv --reuid 65534 --regid 65534 --clear-groups"),
+    Environment("no new privileges", wrap="setpriv --no-new-privs"),
+    Environment("no capabilities", wrap="setpriv --bounding-set -all --inh-caps -all"),
+    Environment("many ranks on few processors", ranks=24),
+    Environment("a job inside a rank", options="-n 1 --no-prefix {omplrun}", ranks=2),
+]  # fmt: skip
+
+
+def classify(done: "subprocess.CompletedProcess[str]") -> str:
+    """Which of the three it was; else what went wrong."""
+    if done.returncode == 124:
+        return "hangs"
+    if done.returncode >= 128 or "was killed by" in done.stderr:
+        return f"dies with {done.returncode}"
+    if done.returncode == 0:
+        return WARNS if "warning" in done.stderr else WORKS
+    clear = any(" error: " in line or line.startswith("omplrun: ") for line in done.stderr.splitlines())
+    return FAILS if clear else f"fails without a word, {done.returncode}"
+
+
+def possible(environment: Environment) -> bool:
+    """Whether this machine allows it at all."""
+    script = f"{environment.first}; exec {environment.wrap} true"
+    return subprocess.run(["sh", "-c", script], capture_output=True, timeout=LIMIT_S, check=False).returncode == 0
+
+
+def run(build: Path, environment: Environment) -> "subprocess.CompletedProcess[str]":
+    program = f"{build}/bin/tests/rules_worker everybody"
+    changed = f"{environment.first}; exec {environment.wrap} {program}"
+    rank = f"[ $PMI_RANK = 1 ] || exec {program}; {changed}" if environment.only else changed
+    options = environment.options.format(omplrun=f"{build}/bin/omplrun")
+    omplrun = f"exec {build}/bin/omplrun {options} -n {environment.ranks} --timeout 100 sh -c \"$0\""
+    apart = ["unshare", "--mount"] if "mount" in environment.around else []
+    return subprocess.run(
+        [*apart, "sh", "-c", f"{environment.around}; {omplrun}", rank],
+        capture_output=True, text=True, timeout=LIMIT_S, check=False,
+    )  # fmt: skip
+
+
+def main(build: Path, names: list[str]) -> None:
+    if platform.machine() != "x86_64":
+        print("the numbers of system calls are those of x86-64")
+        sys.exit(77)
+    failed = 0
+    for environment in ENVIRONMENTS:
+        if names and environment.name not in names:
+            continue
+        if not possible(environment):
+            print(f"{environment.name}: not possible here", flush=True)
+            continue
+        done = run(build, environment)
+        found = classify(done)
+        right = found in environment.allowed and (found == WORKS or environment.says in done.stderr)
+        failed += not right
+        said = next((line for line in done.stderr.splitlines() if "warning" in line or "error" in line), "")
+        print(f"{environment.name}: {found}{'' if right else ', WRONG'} {said[:150]}", flush=True)
+        if not right:
+            print(done.stdout + done.stderr)
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve(), sys.argv[2:])
