@@ -257,6 +257,22 @@ void everybody_rule() {
   }
 }
 
+// A rank crashes with a few pages of its segment in use.
+void crash_rule() {
+  const uint64_t flag = allocate(4096);
+  ok(ompl_barrier(), "ompl_barrier");
+  if (rank() == 0) std::abort();
+  expect(ompl_wait(flag) == OMPL_ERR_PEER, "a crash went unnoticed");
+}
+
+// Every rank asks for more memory than there is for all (RULES_MIB): none gets it, and nobody is killed.
+void scarce_rule() {
+  const char* const mib = std::getenv("RULES_MIB");
+  uint64_t data = 0;
+  const int code = ompl_alloc((mib != nullptr ? std::strtoull(mib, nullptr, 10) : 1) << 20, &data);
+  expect(code == OMPL_ERR_MEMORY, "the memory was given, or the error is another one");
+}
+
 // All ranks share memory.
 void node_rule() { expect(ompl_node_size() == ompl_size(), "ranks of the node do not share memory"); }
 
@@ -278,6 +294,8 @@ int main(int argc, char** argv) {
                                                            {"start", start_rule},
                                                            {"no-pidfd", no_pidfd_rule},
                                                            {"closed", closed_rule},
+                                                           {"crash", crash_rule},
+                                                           {"scarce", scarce_rule},
                                                            {"node", node_rule},
                                                            {"everybody", everybody_rule},
                                                            {"logging", logging_rule}};
