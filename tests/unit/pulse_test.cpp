@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -255,6 +257,34 @@ TEST_F(MpiWatch, ACallForALivingRankMayTakeItsTime) {
   watch_.endpoint(0).enter(kOther);
   for (int questions = 0; questions < 5;) questions += living.asked() ? 1 : 0;
   watch_.endpoint(0).leave();
+}
+
+// In a network of its own, where a bridge comes first.
+TEST(LivenessInterface, ABridgeIsTheLastChoice) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(120);
+    const auto does = [](const char* command) { return std::system(command) == 0; };
+    if (::unshare(CLONE_NEWNET) != 0 || !does("ip link add docker0 type bridge 2>/dev/null"))
+      ::_exit(2);
+    if (!does("ip addr add 172.17.0.1/16 dev docker0 && ip link set docker0 up && "
+              "ip link add in0 type veth peer name in1 && ip link set in0 master docker0 up && ip link "
+              "set in1 up"))
+      ::_exit(3);
+    while (liveness_interface("") == 0) ::usleep(10'000);  // until the bridge has a carrier
+    if (liveness_interface("") != ::if_nametoindex("docker0")) ::_exit(4);
+    if (!does("ip link add eth0 type veth peer name eth1 && ip addr add 10.1.2.1/24 dev eth0 && ip "
+              "link set eth0 up && "
+              "ip link set eth1 up"))
+      ::_exit(3);
+    while (liveness_interface("") != ::if_nametoindex("eth0")) ::usleep(10'000);
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+    GTEST_SKIP() << "no network namespace can be made here";
+  EXPECT_EQ(status, 0);
 }
 
 using MpiWatchDeathTest = MpiWatch;

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "arch/clock.hpp"
+#include "conduit/common/bridge.hpp"
 #include "conduit/common/doorkeeper.hpp"
 #include "util/status.hpp"
 
@@ -96,15 +97,17 @@ int open_socket(const SocketAddress& address) {
 unsigned liveness_interface(const std::string& name) {
   if (const unsigned found = ::if_nametoindex(name.c_str()); found != 0) return found;
   ifaddrs* list = nullptr;
+  unsigned bridge = 0;
   if (getifaddrs(&list) != 0) return 0;
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, &freeifaddrs);
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
     const unsigned number = ::if_nametoindex(entry->ifa_name);
     constexpr unsigned kWanted = IFF_UP | IFF_RUNNING;
-    if ((entry->ifa_flags & (kWanted | IFF_LOOPBACK)) == kWanted && !ip_of(number).empty())
-      return number;
+    if ((entry->ifa_flags & (kWanted | IFF_LOOPBACK)) != kWanted || ip_of(number).empty()) continue;
+    if (!is_bridge(entry->ifa_name)) return number;
+    if (bridge == 0) bridge = number;
   }
-  return 0;
+  return bridge;
 }
 
 std::string ip_text(const std::string& ip) {

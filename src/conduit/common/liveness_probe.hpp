@@ -15,7 +15,8 @@ namespace ompl::conduit {
 // A rank that answers nothing for so long is out of reach.
 inline constexpr int64_t kUnreachedMs = 30'000;
 
-// The number of the network interface of that name, else of the first that is up and reaches other hosts; 0: none.
+// The number of the network interface of that name, else of the first that is up and reaches other hosts, a bridge only if there is
+// nothing else; 0: none.
 unsigned liveness_interface(const std::string& name);
 // 4 or 16 bytes as one reads them: "192.0.2.1".
 std::string ip_text(const std::string& ip);

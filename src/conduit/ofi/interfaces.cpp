@@ -6,12 +6,12 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
 
 #include "arch/machine.hpp"
+#include "conduit/common/bridge.hpp"
 #include "conduit/ofi/address.hpp"
 #include "util/secret.hpp"
 
@@ -73,11 +73,10 @@ std::vector<Interface> own_interfaces(int family) {
     if (entry->ifa_addr == nullptr || entry->ifa_netmask == nullptr ||
         entry->ifa_addr->sa_family != family || (entry->ifa_flags & IFF_UP) == 0)
       continue;
-    const std::string folder = std::string("/sys/class/net/") + entry->ifa_name;
     Interface one{.name = entry->ifa_name,
                   .ip = ip_of(entry->ifa_addr),
                   .loopback = (entry->ifa_flags & IFF_LOOPBACK) != 0,
-                  .bridge = ::access((folder + "/bridge").c_str(), F_OK) == 0,
+                  .bridge = is_bridge(entry->ifa_name),
                   .running = (entry->ifa_flags & IFF_RUNNING) != 0};
     entry->ifa_netmask->sa_family = static_cast<sa_family_t>(family);  // not always set
     one.prefix = bits_of(ip_of(entry->ifa_netmask));
