@@ -59,7 +59,7 @@ def refuse(hosts: list[str], interface: str, verdict: str = "reject with tcp res
         network.run("ip", "netns", "exec", host, "nft", "-f", "-", text=rules)
 
 
-def job(hosts: list[str]) -> "subprocess.CompletedProcess[str]":
+def job(hosts: list[str], **variables: str) -> "subprocess.CompletedProcess[str]":
     """One rank on each host."""
     name = hosts[0].removesuffix("0")
     script = f"exec ip netns exec {name}$PMI_RANK {TRAFFIC} 1 4 100"
@@ -67,7 +67,7 @@ def job(hosts: list[str]) -> "subprocess.CompletedProcess[str]":
     environment = {name: value for name, value in os.environ.items() if name != "OMPL_OFI_INTERFACE"}
     return subprocess.run(
         [OMPLRUN, "-n", "2", "--node-of", "0,1", "--timeout", "200", "sh", "-c", script],
-        env=environment | ours,
+        env=environment | ours | variables,
         capture_output=True,
         text=True,
         timeout=LIMIT,
@@ -77,10 +77,11 @@ def job(hosts: list[str]) -> "subprocess.CompletedProcess[str]":
 
 class Routes(unittest.TestCase):
     def test_a_bridge_with_the_same_address_on_both_hosts(self) -> None:
-        with two_hosts() as hosts:
-            add_bridges(hosts)
-            done = job(hosts)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        for provider in ("", "tcp;ofi_rxm"):
+            with self.subTest(provider), two_hosts() as hosts:
+                add_bridges(hosts)
+                done = job(hosts, OMPL_OFI_PROVIDER=provider)
+                self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_network_that_refuses_is_left_for_another(self) -> None:
         for verdict in ("reject with tcp reset", "drop"):

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "conduit/common/bridge.hpp"
 #include "conduit/ofi/address.hpp"
 #include "util/log.hpp"
 #include "util/settings.hpp"
@@ -112,7 +113,7 @@ bool is_of(const fi_info& info, const ProviderCandidate& candidate) {
   return info.fabric_attr->prov_name == provider_of(candidate.name);
 }
 
-// How well an entry suits: 0 not at all. IPv4 before IPv6, loopback last and never chosen unasked when
+// How well an entry suits: 0 not at all. IPv4 before IPv6; bridges, and then loopback, last and never chosen unasked when
 // there is another. Link-local addresses need an interface number at the other side: no.
 int suitability(const fi_info& info, const ProviderCandidate& candidate, const std::string& wanted) {
   if (!is_of(info, candidate)) return 0;
@@ -124,7 +125,8 @@ int suitability(const fi_info& info, const ProviderCandidate& candidate, const s
   const bool v6 = address->sa_family == AF_INET6;
   if (v6 && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr)) return 0;
   if (!wanted.empty() && !named && wanted != ip_text(address)) return 0;
-  return (is_loopback(address) ? 1 : 3) + (v6 ? 0 : 1);
+  const bool bridge = interface != nullptr && is_bridge(interface);
+  return (is_loopback(address) ? 1 : bridge ? 3 : 5) + (v6 ? 0 : 1);
 }
 
 const fi_info* best(const fi_info* list, const ProviderCandidate& candidate,
