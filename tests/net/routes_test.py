@@ -101,6 +101,16 @@ class Routes(unittest.TestCase):
         self.assertIn("OMPL_OFI_INTERFACE", done.stderr)
         self.assertNotIn(" died:", done.stderr)
 
+    def test_a_firewall_is_no_death_over_ucx(self) -> None:
+        with two_hosts() as hosts:
+            refuse(hosts, network.INTERFACE)
+            done = job(hosts, OMPL_CONDUITS="self,ucx")
+        if "conduit ucx of OMPL_CONDUITS is not in this build" in done.stderr:
+            self.skipTest("ucx is not built in")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"rank \d is out of reach: .*UCX_NET_DEVICES")
+        self.assertNotIn(" died:", done.stderr)
+
     def test_loopback_leads_to_no_other_host(self) -> None:
         with two_hosts() as hosts:
             for host in hosts:

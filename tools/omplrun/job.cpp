@@ -288,6 +288,8 @@ void Job::look_at_helpers() {
     if (!holds_output && !has_children_in(slot.group)) {
       slot.group = -1;
       --helped_;
+    } else if (phase_ == Phase::killing) {
+      end_helpers(rank);
     } else if (Clock::now() >= slot.helped_until) {
       report(
           fmt::format("processes that rank {} started are still there {} s after its end: killing them",

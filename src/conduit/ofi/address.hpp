@@ -26,7 +26,8 @@ struct Address {
   // 4 bytes (IPv4) or 16 (IPv6), network byte order; the ports are the same at each, and the most plausible is first.
   // Empty: slots have names.
   std::vector<std::string> ips;
-  uint64_t network = 0;     // of which host and network namespace it is (interfaces.hpp); 0: not known
+  uint64_t network =
+      0;  // of which host and network namespace it is (common/network_identity.hpp); 0: not known
   uint64_t challenge = 0;   // of this process: what others prove to it that they are of the job for
   uint64_t base = 0;        // the segment's address if the provider wants virtual addresses, else 0
   std::vector<Slot> slots;  // at least one

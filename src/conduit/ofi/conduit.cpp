@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "arch/signals.hpp"
+#include "conduit/common/network_identity.hpp"
 #include "conduit/ofi/conduit.hpp"
 #include "conduit/ofi/endpoint.hpp"
 #include "conduit/ofi/interfaces.hpp"

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conduit/ofi/interfaces.hpp"
 
-#include <fmt/format.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <memory>
 
-#include "arch/machine.hpp"
 #include "conduit/common/bridge.hpp"
 #include "conduit/ofi/address.hpp"
-#include "util/secret.hpp"
 
 namespace ompl::conduit::ofi {
 namespace {
@@ -85,12 +81,6 @@ std::vector<Interface> own_interfaces(int family) {
   std::ranges::stable_sort(found, {}, doubt);
   if (found.size() > Address::kMaxIps) found.resize(Address::kMaxIps);
   return found;
-}
-
-uint64_t network_identity() {
-  struct stat status {};
-  if (::stat("/proc/self/ns/net", &status) != 0) return 0;
-  return keyed_hash("network", fmt::format("{} {}", arch::host_identity(), status.st_ino)) | 1;
 }
 
 bool order_for_use(const std::vector<Interface>& own, uint64_t own_network, Address* peer) {

@@ -27,9 +27,6 @@ struct Interface {
 // probably lead to other hosts, loopback last.
 std::vector<Interface> own_interfaces(int family);
 
-// The same number for processes that have their interfaces in common; 0: not known.
-uint64_t network_identity();
-
 // Puts the peer's addresses into the order in which they are to be tried from here, and removes those that lead nowhere.
 // False: none is left.
 bool order_for_use(const std::vector<Interface>& own, uint64_t own_network, Address* peer);

@@ -5,12 +5,12 @@
 
 namespace ompl::conduit::ucx {
 namespace {
-constexpr std::string_view kMagic = "UCX2";
+constexpr std::string_view kMagic = "UCX3";
 }
 
 std::string Address::encode(std::string_view secret) const {
   ByteWriter out;
-  out.add(kMagic).add(version).add(challenge).add(base).add(key).add(
+  out.add(kMagic).add(version).add(challenge).add(network).add(base).add(key).add(
       static_cast<uint32_t>(slots.size()));
   for (const std::string& slot : slots) out.add(std::string_view(slot));
   return seal(out, secret);
@@ -24,6 +24,7 @@ const char* Address::parse(std::string_view bytes, std::string_view secret) {
   if (!in.get(&magic) || magic != kMagic) return kNotAnAddress;
   in.get(&read.version);
   in.get(&read.challenge);
+  in.get(&read.network);
   in.get(&read.base);
   in.get(&read.key);
   in.get(&count);

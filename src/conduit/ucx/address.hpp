@@ -10,10 +10,11 @@
 namespace ompl::conduit::ucx {
 
 struct Address {
-  std::string version;             // of UCX: its addresses and keys are understood by the same only
-  uint64_t challenge = 0;          // see conduit/common/sealed.hpp
-  uint64_t base = 0;               // the segment's address in its process
-  std::string key;                 // of the segment, packed by UCX
+  std::string version;     // of UCX: its addresses and keys are understood by the same only
+  uint64_t challenge = 0;  // see conduit/common/sealed.hpp
+  uint64_t network = 0;    // of which host and network namespace it is (common/network_identity.hpp)
+  uint64_t base = 0;       // the segment's address in its process
+  std::string key;         // of the segment, packed by UCX
   std::vector<std::string> slots;  // address of each slot's worker; at least one
 
   // What is published. It ends in a hash that needs the job's secret: UCX believes the bytes it is given.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conduit/registry.hpp"
 
+#include "conduit/common/network_identity.hpp"
 #include "conduit/ucx/endpoint.hpp"
 #include "util/log.hpp"
 #include "util/status.hpp"
@@ -40,7 +41,9 @@ int UcxConduit::open(const Job& job) {
              .job = &job,
              .peers = &peers_,
              .error_mode = context_.error_mode(),
-             .cookies = {}};
+             .cookies = {},
+             .network = network_identity()};
+  own_.network = shared_.network;
   own_.challenge = unpredictable_number();
   for (uint32_t rank = 0; rank < job.size; ++rank)
     shared_.cookies.push_back(cookie(job.secret, rank, job.rank, own_.challenge));

@@ -107,6 +107,7 @@ void Connections::test_short(UcpLink& link) {
   link.short_works = sent == nullptr;
   if (!link.short_works && ++link.short_tests < kShortTests) return;
   link.state = UcpLink::State::up;
+  link.was_up = true;
   up_.fetch_add(1, std::memory_order_relaxed);
   log::debug("ucx: endpoint {} connected to rank {}{}", slot_, link.rank,
              link.short_works ? "" : ", without short messages");
@@ -150,7 +151,7 @@ void Connections::said_goodbye(uint32_t rank) {
   UcpLink* known = find(rank);
   UcpLink& link = known != nullptr ? *known : add(rank);
   link.departed = true;
-  link.why = "it left the job";
+  if (link.failure == OMPL_OK) link.why = "it left the job";
   link.failure.store(OMPL_ERR_LINK, std::memory_order_release);
   link.window.close();
 }
@@ -199,7 +200,7 @@ void Connections::advance(UcpLink& link) {
     connect(link);
   } else if (link.state == State::probing && link.error != UCS_OK &&
              arch::now_ms() < link.probe_until - kProbeMs + kRefusalMs) {
-    return fail(link, OMPL_ERR_PEER, fmt::format("its process ended ({})", link.why));
+    return turned_away(link);
   } else if (link.state == State::alive ||
              (link.state == State::probing && arch::now_ms() > link.probe_until)) {
     // Without an answer the network is gone, and whether the rank lives cannot be known.
@@ -208,6 +209,17 @@ void Connections::advance(UcpLink& link) {
   const bool steady = (link.state == State::connecting && link.put_off_until == 0) ||
                       link.state == State::up || link.state == State::failed;
   troubled_ = troubled_ || !steady;
+}
+
+// A rank listens from before others know its address until it ends. But what rejects a first connection may be a firewall.
+void Connections::turned_away(UcpLink& link) {
+  const bool same_network = shared_.network != 0 && shared_.network == peer(link).network;
+  if (link.was_up || same_network)
+    return fail(link, OMPL_ERR_PEER, fmt::format("its process ended ({})", link.why));
+  fail(link, OMPL_ERR_LINK,
+       fmt::format("{}: a firewall is between, or its process has ended; UCX_NET_DEVICES names the "
+                   "network devices to use",
+                   link.why));
 }
 
 // Everything outstanding on the link counts as complete.

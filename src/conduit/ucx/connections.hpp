@@ -31,6 +31,7 @@ struct SharedState {
   const std::vector<Address>* peers = nullptr;  // by rank; without slots if another conduit reaches it
   ucp_err_handling_mode_t error_mode = UCP_ERR_HANDLING_MODE_NONE;
   std::vector<uint64_t> cookies;  // by rank: what its messages to us carry
+  uint64_t network = 0;           // see Address
 };
 
 class Connections;
@@ -55,6 +56,7 @@ struct UcpLink : LinkState {
 
   Connections& owner;
   State state = State::connecting;
+  bool was_up = false;
   ucs_status_t error = UCS_OK;  // of `endpoint`
   ucp_ep_h endpoint = nullptr;
   ucp_rkey_h key = nullptr;  // of the other side's segment
@@ -127,6 +129,7 @@ class Connections {
   void test_short(UcpLink& link);
   void disconnect(UcpLink& link);
   void advance(UcpLink& link);
+  void turned_away(UcpLink& link);
   void fail(UcpLink& link, int code, std::string_view why);
 
   const SharedState& shared_;

@@ -251,6 +251,9 @@ bool UcxEndpoint::arm() {
   return !connections_.troubled() && shared_.library->worker_arm(worker_.get()) == UCS_OK;
 }
 
+// Of a rank of which failure() is not OMPL_OK.
+std::string UcxEndpoint::reason(uint32_t rank) const { return find_link(rank)->why; }
+
 std::string UcxEndpoint::describe() const {
   return fmt::format("{}, {} of {} operations outstanding", connections_.describe(),
                      operations_.outstanding(), operations_.kCount);

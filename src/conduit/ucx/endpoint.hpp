@@ -47,6 +47,7 @@ class UcxEndpoint final : public LinkedEndpoint<UcxEndpoint> {
   [[nodiscard]] int descriptor() const override { return worker_.descriptor(); }
   bool arm() override;
   [[nodiscard]] std::string describe() const override;
+  [[nodiscard]] std::string reason(uint32_t rank) const override;
   [[nodiscard]] const UcpLink* find_link(uint32_t rank) const { return connections_.find(rank); }
 
  private:
