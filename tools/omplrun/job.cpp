@@ -437,6 +437,7 @@ void Job::sweep() {
     if (kill_marked(mark_).empty() && !found) break;  // all that is left was here before the job
     usleep(1000);
   }
+  if (exit_code_) remove_unused_names(begun_);  // a rank may have ended anywhere
 }
 
 bool Job::over() const {

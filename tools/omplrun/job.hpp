@@ -77,6 +77,7 @@ class Job {
   Options options_;
   rlimit descriptors_{};         // the limit that omplrun was started with, and its ranks are
   bool joined_streams_ = false;  // too few descriptors: ranks' standard error goes with their output
+  timespec begun_ = time_of_files();
   std::string mark_;
   std::set<pid_t> elders_;  // processes whose parent was this process before it became omplrun
   Signals signals_;

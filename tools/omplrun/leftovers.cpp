@@ -17,10 +17,12 @@
 #include <csignal>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "bootstrap/pmi1_wire.hpp"
 
@@ -67,7 +69,27 @@ pid_t parent_of(std::string_view pid) {
   return parent;
 }
 
+bool is_earlier(const timespec& a, const timespec& b) {
+  return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
+}
+
+// The files that a process has open, by device and inode; a file that is mapped only is not among them.
+using FileNumber = std::pair<dev_t, ino_t>;
+void forget_open_files(std::string_view pid, std::map<FileNumber, std::string>* files) {
+  const std::unique_ptr<DIR, CloseDirectory> open(opendir(fmt::format("/proc/{}/fd", pid).c_str()));
+  while (const dirent* entry = open ? readdir(open.get()) : nullptr) {
+    struct stat file {};
+    if (fstatat(dirfd(open.get()), entry->d_name, &file, 0) == 0)
+      files->erase({file.st_dev, file.st_ino});
+  }
+  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+  const std::string text{std::istreambuf_iterator<char>(maps), {}};
+  std::erase_if(*files,
+                [&text](const auto& file) { return text.find(file.second) != std::string::npos; });
+}
+
 [[noreturn]] void guard(int line, const std::string& mark) {
+  const timespec since = time_of_files();
   prctl(PR_SET_NAME, "omplrun-guard");
   setsid();  // what is sent to omplrun's terminal or process group is not for this process
   dup2(line, STDIN_FILENO);
@@ -90,6 +112,7 @@ pid_t parent_of(std::string_view pid) {
     usleep(kRoundMicroseconds);
   }
   for (const pid_t pid : ranks) remove_names_of(pid);
+  remove_unused_names(since);
   _exit(0);
 }
 
@@ -137,6 +160,30 @@ void remove_names_of(pid_t pid) {
     if (S_ISREG(file.st_mode) && file.st_uid == geteuid())
       unlinkat(dirfd(names.get()), entry->d_name, 0);
   }
+}
+
+timespec time_of_files() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return now;
+}
+
+void remove_unused_names(const timespec& since) {
+  const std::unique_ptr<DIR, CloseDirectory> names(opendir("/dev/shm"));
+  const std::unique_ptr<DIR, CloseDirectory> processes(opendir("/proc"));
+  if (!names || !processes) return;
+  std::map<FileNumber, std::string> files;
+  while (const dirent* entry = readdir(names.get())) {
+    struct stat file {};
+    if (!std::string_view(entry->d_name).starts_with("ucx_shm_posix_")) continue;
+    if (fstatat(dirfd(names.get()), entry->d_name, &file, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (S_ISREG(file.st_mode) && file.st_uid == geteuid() && !is_earlier(file.st_mtim, since))
+      files[{file.st_dev, file.st_ino}] = entry->d_name;
+  }
+  while (const dirent* entry = files.empty() ? nullptr : readdir(processes.get())) {
+    if (ompl::bootstrap::pmi1::to_number(entry->d_name)) forget_open_files(entry->d_name, &files);
+  }
+  for (const auto& [number, name] : files) unlinkat(dirfd(names.get()), name.c_str(), 0);
 }
 
 Guard::Guard(const std::string& mark) {

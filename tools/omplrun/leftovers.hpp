@@ -6,6 +6,8 @@
 
 #include <sys/types.h>
 
+#include <ctime>
+
 #include <set>
 #include <string>
 #include <vector>
@@ -26,6 +28,13 @@ std::set<pid_t> children();
 // Removes what libfabric's shm leaves in /dev/shm of a process that ended before it could: this user's files
 // PID:UID:NUMBER. To be called while no other process can have that pid.
 void remove_names_of(pid_t pid);
+
+// Removes what UCX leaves in /dev/shm of processes that ended after it had made a file and before it had removed the name:
+// this user's files ucx_shm_posix_* that were made since then and that no process has open.
+void remove_unused_names(const timespec& since);
+
+// Now, as files are stamped: a little earlier.
+timespec time_of_files();
 
 // A process that kills what is left of the job, and removes the names of its ranks, if omplrun ends without calling
 // dismiss(), above all when omplrun is killed.

@@ -164,6 +164,29 @@ class Cleanup(unittest.TestCase):
             job.wait()
         self.assertTrue(wait_until(lambda: not self.names()))
 
+    def test_names_of_shared_memory_of_ucx(self) -> None:
+        """They tell of no process: those stay that are older than the job, or that somebody has open."""
+        kept = Path(f"/dev/shm/ucx_shm_posix_old{self.token}")
+        held = Path(f"/dev/shm/ucx_shm_posix_held{self.token}")
+        left = f"/dev/shm/ucx_shm_posix_left{self.token}"
+        self.addCleanup(self.forget)
+        kept.touch()
+        os.utime(kept, (0, 0))
+        with held.open("w") as file:
+            script = f"touch {left} {held}; [ $PMI_RANK = 1 ] && kill -KILL $$; exec sleep {self.token}"
+            self.assertEqual(shell(2, script).code, 137)
+            self.assertEqual(self.ucx_names(), {kept.name, held.name})
+            file.write("x")
+        self.forget()
+        with started("-n", "1", "sh", "-c", f"touch {left}; echo ready; exec sleep {self.token}") as job:
+            wait_for_lines(job, 1)
+            job.kill()
+            job.wait()
+        self.assertTrue(wait_until(lambda: not self.ucx_names()))
+
+    def ucx_names(self) -> set[str]:
+        return {name for name in os.listdir("/dev/shm") if name.endswith(self.token)}
+
     def test_names_of_others_stay(self) -> None:
         """Of another process, another user, another form."""
         user = os.geteuid()
