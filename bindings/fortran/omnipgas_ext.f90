@@ -237,6 +237,13 @@ module omnipgas_ext
       integer(c_int), value :: exit_code
       character(kind=c_char), intent(in) :: why(*)
     end subroutine
+    ! ranks(capacity); not to be given to learn the number alone, with a capacity of 0.
+    integer(c_int) function ompl_failed_ranks(ranks, capacity, count) bind(C)
+      import
+      integer(c_int32_t), intent(inout), optional :: ranks(*)
+      integer(c_size_t), value :: capacity
+      integer(c_size_t), intent(inout) :: count
+    end function
     integer(c_int) function ompl_ctx_statistics(ctx, statistics) bind(C)
       import
       type(c_ptr), value :: ctx

@@ -244,7 +244,8 @@ OMPL_API int ompl_set_yield(ompl_yield_fn hook, void* arg);
 
 /* A dead rank makes unsatisfied waits fail with OMPL_ERR_PEER, a broken connection to a rank that may live
  * with OMPL_ERR_LINK; after this call waits block again, until a further rank fails. Returns the number of
- * ranks known to have failed, those that a call has reported among them, or OMPL_ERR_STATE. Any thread. */
+ * ranks known to have failed, those that a call has reported among them, or OMPL_ERR_STATE. Any thread.
+ * ompl_failed_ranks() of ompl_ext.h says which. */
 OMPL_API int ompl_failure_ack(void);
 
 #ifdef __cplusplus

@@ -330,6 +330,12 @@ OMPL_API int ompl_mpi_unlock(void);
 /* Ends the whole job with `exit_code` (1 .. 255; any other becomes 1), saying `why`, by way of the launcher. Does not return. */
 OMPL_API void ompl_abort(int exit_code, const char* why);
 
+/* Lists the ranks known to be dead or out of reach, acknowledged (ompl_failure_ack) or not: *count receives how many there
+ * are, ranks[0 .. capacity - 1] the lowest of them, ascending. A capacity of 0 asks for their number, and ranks may then be
+ * NULL. A rank stays in the list. What a call has reported is in it; what only other ranks know comes with progress.
+ * Does not block. Errors: OMPL_ERR_STATE, OMPL_ERR_ARG. */
+OMPL_API int ompl_failed_ranks(uint32_t* ranks, size_t capacity, size_t* count);
+
 /* What a context has done since it was created. */
 typedef struct ompl_statistics {
   size_t size; /* of this struct: set it with OMPL_STATISTICS_INIT */

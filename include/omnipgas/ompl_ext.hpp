@@ -13,6 +13,7 @@
 
 #include <coroutine>
 #include <optional>
+#include <vector>
 
 namespace omnipgas {
 
@@ -306,6 +307,15 @@ class HandleAwaiter : public Awaiter {
   Handle& handle_;
 };
 inline HandleAwaiter operator co_await(Handle& handle) { return HandleAwaiter(handle); }
+
+// The ranks known to be dead or out of reach, ascending.
+inline std::vector<uint32_t> failed_ranks() {
+  std::vector<uint32_t> failed(size());
+  std::size_t count = 0;
+  check(ompl_failed_ranks(failed.data(), failed.size(), &count));
+  failed.resize(count);
+  return failed;
+}
 
 }  // namespace omnipgas
 

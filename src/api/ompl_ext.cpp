@@ -266,6 +266,18 @@ void ompl_abort(int exit_code, const char* why) {
   std::_Exit(exit_code);
 }
 
+int ompl_failed_ranks(uint32_t* ranks, size_t capacity, size_t* count) {
+  return with(nullptr, [=](Context& c) {
+    if (count == nullptr || (ranks == nullptr && capacity != 0))
+      return ompl::fail(OMPL_ERR_ARG, "ompl_failed_ranks: {} is null",
+                        count == nullptr ? "the pointer to the count" : "the list of ranks");
+    auto& failures = c.runtime->failures;
+    failures.look_for_broken(0, c.ranks);  // what calls have reported and no look has found yet
+    *count = failures.failed_ranks({ranks, capacity});
+    return static_cast<int>(OMPL_OK);
+  });
+}
+
 int ompl_ctx_statistics(ompl_ctx* ctx, ompl_statistics* out) {
   return with(ctx, [=](const Context& c) {
     constexpr const char* kName = "ompl_ctx_statistics";

@@ -92,6 +92,8 @@ TEST(CppExt, SeveralFlags) {
   barrier();
 }
 
+TEST(CppExt, NoRankHasFailed) { EXPECT_EQ(failed_ranks(), std::vector<uint32_t>{}); }
+
 // Posts until the layer accepts.
 template <class Post>
 void post(Post attempt) {

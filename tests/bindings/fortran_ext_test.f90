@@ -124,6 +124,8 @@ contains
     integer(c_int), target, volatile :: seen
     type(ompl_watch) :: watch
     type(ompl_statistics) :: counts
+    integer(c_int32_t) :: ranks(2)
+    integer(c_size_t) :: failed
     seen = 0
     code = ompl_flag_then(watch, ompl_condition(words + 48), c_funloc(note), c_loc(seen))
     call expect(code == OMPL_OK .and. seen == 0, "flag_then")
@@ -133,6 +135,9 @@ contains
     end do
     call expect(seen == 100, "called with OMPL_OK")
     call expect(ompl_ctx_statistics(c_null_ptr, counts) == OMPL_ERR_UNSUPPORTED, "statistics are off")
+    failed = 7
+    call expect(ompl_failed_ranks(ranks, 2_c_size_t, failed) == OMPL_OK .and. failed == 0, "no rank has failed")
+    call expect(ompl_failed_ranks(capacity=0_c_size_t, count=failed) == OMPL_OK, "their number alone")
     call meet()
   end subroutine
 

@@ -41,6 +41,9 @@ class Conditions(Ranks):
             self.assertEqual(int(words.local[0]), big - 1)
             omnipgas.barrier()
 
+    def test_no_rank_has_failed(self) -> None:
+        self.assertEqual(omnipgas.failed_ranks(), [])
+
     def test_several_flags(self) -> None:
         words = omnipgas.alloc(3, np.uint32)
         flags: list[Array] = [words[i] for i in range(3)]

@@ -102,6 +102,7 @@ std::vector<std::pair<std::string, std::function<int()>>> all_calls() {
          return ompl_flag_then(
              &watch, &condition, [](void*, int) {}, nullptr);
        }},
+      {"failed_ranks", [] { return ompl_failed_ranks(nullptr, 0, &index); }},
       {"ctx_statistics", [] { return ompl_ctx_statistics(OMPL_CTX_DEFAULT, &statistics); }},
   };
 }
@@ -200,6 +201,10 @@ TEST(ApiErrors, T4_MemoryRunsOutInWords) {
   expect_error(OMPL_ERR_OFFSET, "ompl_free", ompl_free(g_freed));
   expect_error(OMPL_ERR_OFFSET, "ompl_free", ompl_free(g_data + 256));
   expect_error(OMPL_ERR_ARG, "null", ompl_ctx_create(nullptr));
+  std::size_t count = 77;
+  expect_error(OMPL_ERR_ARG, "null", ompl_failed_ranks(nullptr, 1, &count));
+  expect_error(OMPL_ERR_ARG, "null", ompl_failed_ranks(nullptr, 0, nullptr));
+  EXPECT_EQ(count, 77U);
 }
 
 TEST(ApiErrors, T5_TimeLimitsTakeNothing) {

@@ -19,7 +19,7 @@
   X(ctx_create) X(ctx_destroy) X(ctx_put) X(ctx_get) X(ctx_put_word) X(ctx_put_signal) X(ctx_wait) \
   X(ctx_flush) X(ctx_quiet) X(ctx_signal) X(ctx_wait_until) X(ctx_wait_any) X(ctx_wait_some) \
   X(ctx_wait_all) X(ctx_put_strided) X(ctx_get_strided) X(ctx_atomic32) X(ctx_atomic64) X(put_nb) \
-  X(get_nb) X(handle_test) X(handle_wait) X(handle_wait_any) X(progress) X(abort) \
+  X(get_nb) X(handle_test) X(handle_wait) X(handle_wait_any) X(progress) X(abort) X(failed_ranks) \
   X(halo_create) X(halo_destroy) X(halo_start) X(halo_test) X(halo_wait) X(halo_wait_some) X(halo_data) \
   X(halo_describe)
 /* clang-format on */

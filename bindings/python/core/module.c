@@ -162,6 +162,21 @@ NUMBER_FUNCTION(node_rank)
 NUMBER_FUNCTION(node_size)
 NUMBER_FUNCTION(failure_ack)
 
+static PyObject* failed_ranks(PyObject* module, PyObject* unused) {
+  (void)module, (void)unused;
+  const int size = core.size();
+  if (size < 0) return core_raise(size);
+  uint32_t* const ranks = PyMem_New(uint32_t, (size_t)size);
+  if (ranks == NULL) return PyErr_NoMemory();
+  size_t count = 0;
+  const int code = core.failed_ranks(ranks, (size_t)size, &count);
+  PyObject* list = code < 0 ? core_raise(code) : PyList_New((Py_ssize_t)count);
+  for (size_t i = 0; list != NULL && i < count; ++i)
+    PyList_SetItem(list, (Py_ssize_t)i, PyLong_FromUnsignedLong(ranks[i]));
+  PyMem_Free(ranks);
+  return list;
+}
+
 static PyObject* version(PyObject* module, PyObject* unused) {
   (void)module, (void)unused;
   return PyUnicode_FromString(core.version());
@@ -227,6 +242,8 @@ static PyMethodDef functions[] = {
     {"failure_ack", failure_ack, METH_NOARGS,
      "failure_ack()\n--\n\nLets waits block again after a rank has died; the number of ranks known "
      "dead."},
+    {"failed_ranks", failed_ranks, METH_NOARGS,
+     "failed_ranks()\n--\n\nThe ranks known to be dead or out of reach, ascending."},
     {"version", version, METH_NOARGS, "version()\n--\n\nThe library's version."},
     {"alloc", alloc, METH_O, NULL},
     {"free", free_offset, METH_O, NULL},

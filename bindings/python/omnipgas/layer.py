@@ -52,6 +52,7 @@ node_rank = _core.node_rank
 node_size = _core.node_size
 barrier = _core.barrier
 failure_ack = _core.failure_ack
+failed_ranks = _core.failed_ranks
 version = _core.version
 finalize = _core.finalize
 abort = _core.abort

@@ -18,6 +18,10 @@ namespace {
 constexpr int64_t kLookPeriod_ns = 50'000'000;
 constexpr uint32_t kRanksPerLook =
     4096;  // of the network: a look takes 0.2 ms at most, however large the job
+// What a record of news says of its rank.
+constexpr uint64_t kTorn = 0;
+constexpr uint64_t kDead = 1;
+constexpr uint64_t kLeft = 2;
 
 // By its pidfd or, where the system has none, by the lock that its process holds on its segment.
 bool has_ended(const Peer& peer, const SegmentHeader& header) {
@@ -56,9 +60,11 @@ void Failures::look_for_deaths() {
     if (peer.failure.load() == OMPL_ERR_PEER || peer.departed.load()) continue;
     if (!has_ended(members_.peer(rank), memory_.header(rank))) continue;
     // The process is gone: its last word on its own state is final.
-    if (memory_.header(rank).state.load() == RankState::departed) {
+    const RankState state = memory_.header(rank).state.load();
+    if (state == RankState::departed) {
       peer.departed.store(true);
     } else {
+      if (state == RankState::left) peer.left.store(true);
       declare_failed(rank, OMPL_ERR_PEER, "its process ended without ompl_finalize");
     }
   }
@@ -71,8 +77,10 @@ void Failures::look_for_deaths() {
 
 void Failures::look_for_broken(uint32_t first, uint32_t count) {
   if (pool_ == nullptr) return;
-  for (const auto& [rank, code, why] : pool_->broken_peers(first, count)) {
-    if (!peers_[rank].departed.load()) declare_failed(rank, code, why);
+  for (const auto& [rank, code, left, why] : pool_->broken_peers(first, count)) {
+    if (peers_[rank].departed.load()) continue;
+    if (left) peers_[rank].left.store(true);
+    declare_failed(rank, code, why);
   }
 }
 
@@ -101,6 +109,7 @@ void Failures::say_failed(uint32_t rank, int code, std::string_view how) {
   int& said = peers_[rank].said;
   if (said == code || said == OMPL_ERR_PEER) return;
   said = code;
+  if (peers_[rank].left.load()) return log::info("rank {} left the job after an error", rank);
   log::error("{}", failure_text(rank, code, how));
 }
 
@@ -113,14 +122,20 @@ bool Failures::hopeless(uint32_t rank) const {
 
 int Failures::report_failure() {
   std::vector<uint32_t> dead;
+  std::vector<uint32_t> left;
   std::vector<uint32_t> lost;
   for (uint32_t rank = 0; rank < size_; ++rank) {
     const int failure = peers_[rank].failure.load();
-    if (failure != OMPL_OK) (failure == OMPL_ERR_PEER ? dead : lost).push_back(rank);
+    if (failure == OMPL_ERR_LINK) lost.push_back(rank);
+    if (failure == OMPL_ERR_PEER) (peers_[rank].left.load() ? left : dead).push_back(rank);
   }
   if (!dead.empty()) {
     return fail_quietly(OMPL_ERR_PEER,
                         fmt::format("died without ompl_finalize: rank {}", fmt::join(dead, ", ")));
+  }
+  if (!left.empty()) {
+    return fail_quietly(OMPL_ERR_PEER,
+                        fmt::format("left the job after an error: rank {}", fmt::join(left, ", ")));
   }
   return fail_quietly(OMPL_ERR_LINK,
                       fmt::format("the connection broke to rank {}", fmt::join(lost, ", ")));
@@ -135,7 +150,7 @@ int Failures::report_world_failure() {
 
 // --- News (rule 23). A failure is known where it is noticed: where a process was watched, or a connection broke. Everybody
 // else would wait for ever, so it is told on: to the node through the headers of its segments, to the barrier's neighbours
-// by records, and by each of them again when it is new to it.
+// by records, and by each of them again when it is new to it. Whoever leaves after an error is told of like the dead.
 
 void Failures::spread(bool dead, uint32_t rank) {
   if (rank >= kNewsRanks) return;
@@ -156,13 +171,28 @@ void Failures::spread(bool dead, uint32_t rank) {
   }
   // One rank of each node tries whether it reaches who is said to be out of reach: it may be dead.
   if (!dead && rank_ == members_.first_of_node()) add(rank);
-  pool_->tell({.offset = rank, .value = dead ? 1U : 0U, .op = SignalOp::news}, others);
+  const uint64_t what = dead ? (peers_[rank].left.load() ? kLeft : kDead) : kTorn;
+  pool_->tell({.offset = rank, .value = what, .op = SignalOp::news}, others);
+}
+
+// Whoever leaves in order has seen all its signals applied before it closes its endpoints.
+void Failures::look_at_awaited(uint32_t rank, uint64_t flag, bool ask) {
+  PeerState& peer = peers_[rank];
+  if (pool_ == nullptr || memory_.bases()[rank] != nullptr || peer.failure.load() != OMPL_OK) return;
+  if (pool_->departed(rank)) {
+    if (arch::word32(memory_.segment().base() + flag).load() != 0) return;
+    peer.left.store(true);
+    declare_failed(rank, OMPL_ERR_PEER, "it left the job");
+  } else if (ask) {
+    pool_->tell({.offset = kNewsRanks, .value = kTorn, .op = SignalOp::news}, {&rank, 1});
+  }
 }
 
 void Failures::hear(const Signal& news) {
   if (news.offset >= std::min(size_, kNewsRanks)) return;
   const auto rank = static_cast<uint32_t>(news.offset);
-  const bool dead = news.value == 1;
+  const bool dead = news.value == kDead || news.value == kLeft;
+  if (news.value == kLeft && rank != rank_) peers_[rank].left.store(true);
   SegmentHeader& header = memory_.header();
   if (!(dead ? header.dead : header.torn).has(rank)) learn(dead, rank);
 }
@@ -181,6 +211,8 @@ void Failures::learn(bool dead, uint32_t rank) {
   PeerState& peer = peers_[rank];
   if (peer.departed.load() || (rank == rank_ && dead)) return;
   if (dead) {
+    if (memory_.bases()[rank] != nullptr && memory_.header(rank).state.load() == RankState::left)
+      peer.left.store(true);
     declare_failed(rank, OMPL_ERR_PEER, "another rank has noticed it");
   } else if (!peer.torn.exchange(true)) {
     int intact = OMPL_OK;
@@ -200,25 +232,25 @@ void Failures::all_depart() {
 }
 
 void Failures::leave_early() {
-  if (world_failure() == OMPL_OK) learn(false, rank_);
+  peers_[rank_].left.store(true);
+  spread(true, rank_);
 }
 
-std::vector<uint32_t> Failures::failed_ranks() const {
-  std::vector<uint32_t> failed;
+std::size_t Failures::failed_ranks(std::span<uint32_t> lowest) const {
+  std::size_t count = 0;
   for (uint32_t rank = 0; rank < size_; ++rank) {
-    if (peers_[rank].failure.load() != OMPL_OK) failed.push_back(rank);
+    if (peers_[rank].failure.load() == OMPL_OK) continue;
+    if (count < lowest.size()) lowest[count] = rank;
+    ++count;
   }
-  return failed;
+  return count;
 }
 
 // Also of what calls have reported and no look has found yet.
 uint32_t Failures::acknowledge() {
   look_for_broken(0, size_);
   acknowledged_.store(failures_.load());
-  uint32_t failed = 0;
-  for (uint32_t rank = 0; rank < size_; ++rank)
-    failed += peers_[rank].failure.load() != OMPL_OK ? 1 : 0;
-  return failed;
+  return static_cast<uint32_t>(failed_ranks({}));
 }
 
 }  // namespace ompl

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string_view>
-#include <vector>
 
 #include "bootstrap/bootstrap.hpp"
 #include "core/job/activity.hpp"
@@ -23,6 +23,7 @@ class EndpointPool;
 struct PeerState {
   std::atomic<int> failure{0};        // OMPL_ERR_PEER: dead; OMPL_ERR_LINK: out of reach
   std::atomic<bool> torn{false};      // it, or somebody who tried, says that it has lost a connection
+  std::atomic<bool> left{false};      // it has come out of ompl_finalize with an error
   int said = 0;                       // the same, of the last line in the log
   std::atomic<bool> departed{false};  // it has come to ompl_finalize: its end is not its death
 };
@@ -43,9 +44,17 @@ class Failures {
   void hear(const Signal& news);
   // One line in the log for each failure, before any call reports it.
   void say_failed(uint32_t rank, int code, std::string_view how);
-  // At the end: every rank's silence is its departure; or this rank leaves before the last barrier, lest others wait in it for ever.
+  // A wait for that rank's signal on the flag at `flag`: whether it has left without. `ask`: sends it a record that says nothing,
+  // since a rank to which nobody has a connection might die unnoticed.
+  void look_at_awaited(uint32_t rank, uint64_t flag, bool ask);
+  // At the end: this rank has come to the last barrier, and only from now on may others leave in order; every rank's silence is
+  // its departure; or this rank leaves after an error, lest others wait for ever: in the barrier, or for its signals.
+  void note_last_barrier() { in_last_barrier_.store(true); }
+  [[nodiscard]] bool in_last_barrier() const { return in_last_barrier_.load(); }
   void all_depart();
   void leave_early();
+  // That rank has come out of ompl_finalize with an error.
+  void note_left(uint32_t rank) { peers_[rank].left.store(true); }
 
   [[nodiscard]] const PeerState& peer(uint32_t rank) const { return peers_[rank]; }
   // Failures of ranks known; after acknowledge(), which counts the ranks, waits block again until a
@@ -54,8 +63,8 @@ class Failures {
   // Grows with each of them, and with each rank that is said to have lost a connection.
   [[nodiscard]] uint32_t events() const { return failure_events_.load(std::memory_order_acquire); }
   uint32_t acknowledge();
-  // Ranks known to be dead or out of reach, ascending.
-  [[nodiscard]] std::vector<uint32_t> failed_ranks() const;
+  // The number of ranks known to be dead or out of reach; the lowest of them, ascending, as far as there is room.
+  [[nodiscard]] std::size_t failed_ranks(std::span<uint32_t> lowest) const;
 
   // Whether a wait for that rank, or for any, cannot be satisfied any more, and the error that then ends it.
   [[nodiscard]] bool hopeless(uint32_t rank = kNoRank) const;
@@ -87,6 +96,7 @@ class Failures {
   std::atomic<uint32_t> failures_{0};
   std::atomic<uint32_t> failure_events_{0};
   std::atomic<int> world_{OMPL_OK};
+  std::atomic<bool> in_last_barrier_{false};
   std::atomic<uint32_t> news_seen_{0};
   std::atomic<uint32_t> acknowledged_{0};
   std::atomic<int64_t> deaths_looked_ns_{0};

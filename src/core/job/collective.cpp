@@ -42,7 +42,8 @@ int CollectiveCalls::run_barrier(Context& context, Deadline deadline) {
       if (const int code = signal_any(c, to, {.offset = flag}, deadline); code != OMPL_OK) return code;
       barrier_signalled_ = true;
     }
-    if (const int code = wait_flag(caller.now(), flag, Call::barrier, deadline); code != OMPL_OK)
+    const auto from = static_cast<uint32_t>((rank + size - (uint64_t{1} << barrier_round_)) % size);
+    if (const int code = wait_flag(caller.now(), flag, Call::barrier, deadline, from); code != OMPL_OK)
       return code;
   }
   barrier_open_ = false;
@@ -63,6 +64,7 @@ int CollectiveCalls::barrier(Context& c, Deadline deadline) {
 int CollectiveCalls::await_call(Context& c, uint64_t* call) {
   const auto word = arch::word64(memory_.segment().base() + kCallWord);
   const Blocked what{.call = Call::barrier,
+                     .awaited = (members_.rank() + members_.size() - 1) % members_.size(),
                      .offset = kCallWord,
                      .bucket = &bucket_of(memory_.header(), kCallWord),
                      .world = true};

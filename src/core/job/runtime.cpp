@@ -76,11 +76,12 @@ int Runtime::finalize(Context& context) {
   };
   if (first_error == OMPL_OK || first_error == OMPL_ERR_MEMORY) {
     bool alike = true;
+    failures.note_last_barrier();
     note(collective.agree_to_finalize(caller.now(), &alike));
     if (first_error == OMPL_OK && !alike)
       note(fail(OMPL_ERR_STATE, "ompl_finalize: some ranks call another collective function"));
   }
-  memory.header().state.store(RankState::departed);
+  memory.header().state.store(first_error == OMPL_OK ? RankState::departed : RankState::left);
   if (first_error != OMPL_OK) {
     say_early_leave(caller.now());
   } else if (network != nullptr) {
@@ -97,7 +98,6 @@ int Runtime::finalize(Context& context) {
   return first_error;
 }
 
-// Whoever leaves before the last barrier says so, lest others wait in it for ever.
 void Runtime::say_early_leave(Context& context) {
   failures.leave_early();
   if (network == nullptr) return;

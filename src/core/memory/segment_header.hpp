@@ -20,7 +20,8 @@ struct alignas(arch::kCacheLine) Bucket {
   std::atomic<uint32_t> events;    // bumped once per wake-up; the word they sleep on
 };
 
-enum class RankState : uint32_t { joining, active, departed };
+// left: through ompl_finalize, but with an error, so that others may wait for it in vain.
+enum class RankState : uint32_t { joining, active, departed, left };
 
 inline constexpr uint32_t kBuckets = 64;
 inline constexpr uint64_t kFirstOffset = 20480;  // of the user's memory

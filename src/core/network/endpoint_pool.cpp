@@ -368,8 +368,10 @@ int EndpointPool::failure_of(const conduit::Endpoint& endpoint, uint32_t rank) c
 
 int EndpointPool::said(uint32_t rank, int code) const {
   if (failures_.peer(rank).departed.load()) return code;
-  for (const Broken& broken : broken_peers(rank, 1))
+  for (const Broken& broken : broken_peers(rank, 1)) {
+    if (broken.left) failures_.note_left(rank);
     failures_.say_failed(rank, broken.code, broken.why);
+  }
   return code;
 }
 
@@ -399,18 +401,24 @@ std::vector<EndpointPool::Broken> EndpointPool::broken_peers(uint32_t first, uin
   for (uint32_t rank = first; rank < end; ++rank) {
     const conduit::Endpoint* failed = nullptr;
     int code = OMPL_OK;
-    bool departed = false;
     for (const Slot& slot : slots_) {
       const int found = slot.endpoint->loss(rank);
-      if (found == OMPL_OK) continue;
-      departed = departed || slot.endpoint->departed(rank);
-      if (code == OMPL_ERR_PEER) continue;
+      if (found == OMPL_OK || code == OMPL_ERR_PEER) continue;
       failed = slot.endpoint.get();
       code = found;
     }
-    if (failed != nullptr && !departed) broken.push_back({rank, code, failed->reason(rank)});
+    if (failed == nullptr) continue;
+    const bool left = departed(rank);
+    if (left && failures_.in_last_barrier()) continue;
+    broken.push_back({rank, left ? int{OMPL_ERR_PEER} : code, left, failed->reason(rank)});
   }
   return broken;
+}
+
+bool EndpointPool::departed(uint32_t rank) const {
+  return std::ranges::any_of(slots_, [rank](const Slot& slot) {
+    return slot.endpoint->loss(rank) != OMPL_OK && slot.endpoint->departed(rank);
+  });
 }
 
 std::string EndpointPool::describe() const {

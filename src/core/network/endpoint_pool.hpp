@@ -108,14 +108,17 @@ class EndpointPool {
   int failure_of(const conduit::Endpoint& endpoint, uint32_t rank) const;
   // `code`, that a call is about to report; a line in the log says why.
   int said(uint32_t rank, int code) const;
-  // Ranks that have not departed and to or from which some endpoint has lost something for good. Looks at `count` ranks
-  // from `first` on.
+  // Ranks to or from which some endpoint has lost something for good, or that have closed theirs before this rank came to
+  // the job's last barrier. Looks at `count` ranks from `first` on.
   struct Broken {
     uint32_t rank;
-    int code;  // OMPL_ERR_PEER if any says so, else OMPL_ERR_LINK
+    int code;   // OMPL_ERR_PEER if any says so, else OMPL_ERR_LINK
+    bool left;  // it has closed its endpoints
     std::string why;
   };
   [[nodiscard]] std::vector<Broken> broken_peers(uint32_t first, uint32_t count) const;
+  // Whether the rank has closed its endpoints in order.
+  [[nodiscard]] bool departed(uint32_t rank) const;
 
   // --- News of failures (rule 23): to the ranks given, by whoever progresses slot 0. Any thread.
   void tell(const Signal& news, std::span<const uint32_t> ranks);

@@ -20,6 +20,8 @@ constexpr milliseconds kSlice{100};
 // If a conduit cannot wake us, the slice is how long a record may lie unseen.
 constexpr milliseconds kBlindSlice{1};
 constexpr milliseconds kLongestBlindSlice{10};
+// How long a rank that is awaited may be silent before it is asked.
+constexpr int64_t kUnasked_ns = 500'000'000;
 }  // namespace
 
 // While every thread has a core, spin. On crowded cores whoever signals may need this one, but yielding at
@@ -118,6 +120,11 @@ void Blocker::housekeeping() {
   runtime_.failures.look_for_deaths();
   const double limit = runtime_.settings.hang_report;
   const int64_t blocked = now_ns() - context_->activity.since_ns.load(std::memory_order_relaxed);
+  if (what_.awaited != kNoRank) {
+    const bool ask = !asked_ && blocked > kUnasked_ns;
+    asked_ = asked_ || ask;
+    runtime_.failures.look_at_awaited(what_.awaited, what_.offset, ask);
+  }
   const bool hangs = limit > 0 && !reported_ && static_cast<double>(blocked) > limit * 1e9;
   if (!hangs && !runtime_.report_requested.load(std::memory_order_relaxed)) return;
   if (!runtime_.report_requested.exchange(false) && !hangs) return;

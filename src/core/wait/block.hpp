@@ -13,7 +13,8 @@ namespace ompl {
 // What to say of a blocked call, and where it sleeps.
 struct Blocked {
   Call call = Call::none;
-  uint32_t peer = kNoRank;  // whose death ends the wait; kNoRank: anybody's
+  uint32_t peer = kNoRank;     // whose death ends the wait; kNoRank: anybody's
+  uint32_t awaited = kNoRank;  // who is to signal the flag at `offset`, if that is known
   uint64_t offset = 0;
   // Of the own header, where it sleeps; null: among those who wait for several flags, or for completions.
   Bucket* bucket = nullptr;
@@ -112,6 +113,7 @@ class Blocker {
   Bucket& bucket_;
   const Deadline deadline_;
   bool reported_ = false;
+  bool asked_ = false;
   bool awake_ = false;
   bool registered_ = false;                   // slept, or nearly
   std::chrono::milliseconds blind_slice_{0};  // of the last sleep that nothing but time could end

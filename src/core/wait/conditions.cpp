@@ -74,10 +74,11 @@ int wait(Context& c, uint64_t flag, Deadline deadline) {
   return code;
 }
 
-int wait_flag(Context& c, uint64_t flag, Call call, Deadline deadline) {
+int wait_flag(Context& c, uint64_t flag, Call call, Deadline deadline, uint32_t awaited) {
   Runtime& runtime = *c.runtime;
   std::byte* word = runtime.memory.segment().base() + flag;
   const Blocked what{.call = call,
+                     .awaited = awaited,
                      .offset = flag,
                      .bucket = &bucket_of(runtime.memory.header(), flag),
                      .flag = true,

@@ -17,7 +17,7 @@ using Conditions = std::span<const ompl_condition>;
 int wait(Context& c, uint64_t flag, Deadline deadline = Deadline::never());
 int poll(Context& c, uint64_t flag);
 // A flag that was checked, or one of the layer's own. Call::barrier: any failure in the job ends it.
-int wait_flag(Context& c, uint64_t flag, Call call, Deadline deadline);
+int wait_flag(Context& c, uint64_t flag, Call call, Deadline deadline, uint32_t awaited = kNoRank);
 int wait_until(Context& c, const ompl_condition& condition, Deadline deadline);
 // `most`: 1 for any, else the number of conditions.
 int wait_some(Context& c, Conditions conditions, std::size_t* indices, std::size_t most,

@@ -46,6 +46,10 @@ TEST_P(Conformance, Job_SaysWhatItIsAndWhatWasWrong) {
     EXPECT_LE(ompl_node_size(), ompl_size());
     EXPECT_STREQ(ompl_version(), OMPL_VERSION_TEXT);
     EXPECT_EQ(ompl_failure_ack(), 0);
+    uint32_t failed[2];
+    std::size_t count = 7;
+    ok(ompl_failed_ranks(failed, 2, &count));
+    EXPECT_EQ(count, 0U);
     const uint64_t word = 1;
     const int code = r.put(&word, r.size, 8192, sizeof word);
     EXPECT_EQ(code, OMPL_ERR_RANK);

@@ -2,6 +2,7 @@
 // What the core does when the network fails: only the mock can break a link at a chosen operation.
 #include <sched.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <string>
@@ -14,6 +15,19 @@ namespace {
 
 using conduit::mock::Fault;
 using conduit::mock::Hostility;
+using Ranks = std::vector<uint32_t>;
+
+// As far as there is room for them.
+Ranks failed_ranks(std::size_t room) {
+  Ranks lowest(room);
+  std::size_t count = 0;
+  ok(ompl_failed_ranks(lowest.data(), room, &count));
+  lowest.resize(std::min(room, count));
+  std::size_t alone = 0;
+  ok(ompl_failed_ranks(nullptr, 0, &alone));
+  EXPECT_GE(alone, count);
+  return lowest;
+}
 
 TEST(MockFailure, R18_WaitsEndWhenARankDiesAndBlockAgainOnceThatIsAcknowledged) {
   Doomed doomed({}, {.ranks = 3});
@@ -31,7 +45,9 @@ TEST(MockFailure, R18_WaitsEndWhenARankDiesAndBlockAgainOnceThatIsAcknowledged) 
     EXPECT_EQ(r.wait(flag), OMPL_ERR_PEER);
     EXPECT_EQ(r.wait(flag), OMPL_ERR_PEER) << "and so it stays";
     EXPECT_TRUE(is_failure(r.signal(2, flag)));
+    EXPECT_EQ(failed_ranks(3), Ranks{2});
     EXPECT_EQ(r.failure_ack(), 1);
+    EXPECT_EQ(failed_ranks(3), Ranks{2}) << "acknowledged or not";
     EXPECT_EQ(r.wait(flag, 2'000'000), OMPL_ERR_TIMEOUT);
     ++acknowledged;
     while (acknowledged < 2) EXPECT_EQ(r.poll(flag), 0);
@@ -54,9 +70,46 @@ TEST(MockFailure, R18_WaitsEndWhenALinkBreaksAndBlockAgainOnceThatIsAcknowledged
     EXPECT_EQ(r.wait(flag + 4), OMPL_ERR_LINK);
     EXPECT_STREQ(error_detail(), "the connection broke to rank 1");
     EXPECT_EQ(r.wait(flag + 4), OMPL_ERR_LINK) << "and so it stays";
+    EXPECT_EQ(failed_ranks(3), Ranks{1});
     EXPECT_EQ(r.failure_ack(), 1);
     EXPECT_EQ(r.wait(flag + 4, 2'000'000), OMPL_ERR_TIMEOUT);
     ok(r.signal(2, flag));  // the others are within reach
+    doomed.done = true;
+  });
+}
+
+TEST(MockFailure, R23_FailedRanksAreListedInOrder) {
+  Doomed doomed({}, {.ranks = 5});
+  std::atomic<uint32_t> done{0};
+  doomed.run([&](Rank& r) {
+    const uint64_t flag = r.allocate(8);
+    doomed.settle(r, flag);
+    if (r.rank == 1 || r.rank == 3) {
+      while (r.rank == 1 && done < 1) ::sched_yield();
+      return doomed.wire().kill(r.rank);
+    }
+    const Ranks later{1, 3};
+    while (r.rank == 0 && failed_ranks(5) != Ranks{3}) static_cast<void>(r.poll(flag));
+    if (r.rank == 0) done = 1;
+    while (failed_ranks(5) != later) static_cast<void>(r.poll(flag));
+    EXPECT_EQ(failed_ranks(1), Ranks{1});
+    EXPECT_EQ(failed_ranks(0), Ranks{});
+    ++done;
+    while (done < 4) static_cast<void>(r.poll(flag));  // rank 0 counts twice
+  });
+}
+
+// A call that fails has its rank in the list at once, before anybody has looked for deaths.
+TEST(MockFailure, R18_AFailedCallsRankIsListed) {
+  Doomed doomed({.spurious_retry = 0}, {.endpoints = 1});
+  doomed.run([&](Rank& r) {
+    const uint64_t flag = r.allocate(8);
+    doomed.settle(r, flag);
+    if (r.rank == 1) return doomed.serve(r, flag);
+    doomed.wire().break_link(0, 0, 1);
+    while (!is_failure(r.signal(1, flag))) {
+    }
+    EXPECT_EQ(failed_ranks(2), Ranks{1});
     doomed.done = true;
   });
 }
@@ -279,7 +332,12 @@ TEST(MockFailure, R18_NothingIsSentAgain) {
         const uint64_t flag = r.allocate(4);
         doomed.settle(r, flag);
         if (r.rank == 1) {
-          doomed.serve(r, flag);
+          if (kind == Fault::Kind::break_endpoint) {  // closed, as if its rank had left after an error
+            while (!doomed.done) static_cast<void>(r.poll(flag));
+            for (int i = 0; i < 1000; ++i) static_cast<void>(r.poll(flag));
+          } else {
+            doomed.serve(r, flag);
+          }
           EXPECT_LE(r.count(flag), accepted);
           return;
         }
