@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -188,6 +189,17 @@ class Threads(unittest.TestCase):
 
     def test_a_hook_or_a_callback_may_end_its_thread(self) -> None:
         self.holds("exit")
+
+    def test_a_task_may_move_to_another_thread_in_the_hook(self) -> None:
+        for name, over in conduits().items():
+            with self.subTest(conduit=name), tempfile.NamedTemporaryFile() as board:
+                board.truncate(4096)
+                # Every call that does not end at its first look enters the hook.
+                settings = {"OMPL_SPIN": "0", "OMPL_YIELDS": "100", "OMPL_STATISTICS": "1", "OMPL_SEGMENT_SIZE": "128M"}
+                done = job(str(BUILD / "bin/tests/moving_worker"), board.name, **{**over, **settings})
+                if done.returncode == 77:
+                    self.skipTest("sanitizers do not follow stacks from thread to thread")
+                self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_exceptions_become_codes(self) -> None:
         self.holds("throw")
