@@ -36,7 +36,7 @@ from faults import processes_marked
 LIMIT_S = 200.0  # for anything that must happen at all
 WANTED_S = 2.0  # for a survivor; told, not required, for the machine may be busy
 MOST_FAILURES = 5
-# UCX 1.13 aborts its process where a message meets an endpoint that has just failed; counted, for nothing can be done.
+# UCX 1.13 aborts a process into which one that has just failed was putting (src/conduit/ucx/README.md); counted.
 UCX_ABORTS = re.compile(r"ucp_request\.inl:\d+ +Fatal: unexpected error")
 PHASES = ("init", "alloc", "barrier", "puts", "collectives", "halo", "finalize")
 EVENTS = ("kill", "pause", "cut")
