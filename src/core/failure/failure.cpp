@@ -232,6 +232,8 @@ void Failures::all_depart() {
 }
 
 void Failures::leave_early() {
+  look_for_broken(0, size_);  // nobody else may be left to tell of what has come here
+  look_at_news();
   peers_[rank_].left.store(true);
   spread(true, rank_);
 }
