@@ -17,9 +17,9 @@
  * @small RANKS=3 CUT RING
  * @long  RANKS=3 KILL CUT
  * @long  RANKS=4 KILL
- * @long  RANKS=5 KILL RING
  * @bug RANKS=4 KILL NOBODY_TELLS    : invalid end state
  * @bug RANKS=6 KILL RING NOBODY_TELLS_ON : invalid end state
+ * @bug RANKS=5 KILL RING LEAVES_NEWS_UNREAD : invalid end state
  * @bug RANKS=4 CUT RING TORN_IS_NO_MATTER : invalid end state
  * @bug RANKS=2 CUT  GOODBYE_EXCUSES : invalid end state
  * @bug RANKS=2 CUT  NOBODY_LOOKS_AT_AWAITED : invalid end state
@@ -275,7 +275,14 @@ proctype rank(byte me) {
     :: else ->
       if
       :: !failed -> departed = departed | BIT(me)
-      :: else -> last_word()
+      :: else ->
+        do                      /* nobody else may be left to tell of what has come here */
+#ifndef LEAVES_NEWS_UNREAD
+        :: has_news(me) -> take_up_news()
+#endif
+        :: else -> break
+        od;
+        last_word()
       fi;
       said_goodbye = said_goodbye | BIT(me)
     fi
