@@ -87,8 +87,9 @@ int run_pools(const std::string& launcher, const std::vector<unsigned>& pools,
   for (const unsigned pool : pools) {
     const std::string file = fmt::format("{}.{}", json, pool);
     std::string command = fmt::format("{} env OMPL_ENDPOINTS={} {}", launcher, pool, quoted(self));
-    for (const std::string& argument : arguments) command += " " + quoted(argument);
-    command += " --launcher '' --json " + quoted(json.empty() ? "" : file);  // the last ones count
+    for (const std::string& argument : arguments) command += fmt::format(" {}", quoted(argument));
+    command += fmt::format(" --launcher '' --json {}",
+                           quoted(json.empty() ? "" : file));  // the last ones count
     fmt::print("\n{} endpoint(s): {}\n", pool, command);
     std::fflush(stdout);
     if (std::system(command.c_str()) !=
