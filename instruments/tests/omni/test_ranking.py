@@ -30,8 +30,7 @@ def row(library: str, low: float, high: float, size: int = 8, bench: str = "ping
     if bench == "pingpong":
         names = ("p50", "p90", "p99", "mean", "min", "max", "fastest_thread_mean", "slowest_thread_mean")
         figure = {"bandwidth_MBps": threads * size / middle, "latency_us": dict.fromkeys(names, middle) | {"count": 9}}
-    made = results.empty(bench, library, "put", threads, size)
-    return made | {"version": "1", "transport": "made", "interval": interval} | figure
+    return results.empty(bench, library, "put", threads, size) | {"interval": interval} | figure
 
 
 def test_those_whose_intervals_overlap_share_a_rank() -> None:
@@ -66,7 +65,8 @@ def test_the_command_names_what_contradicts(tmp_path: Path) -> None:
     runs = []
     for name, middle in (("first", 1.0), ("second", 9.0)):
         runs.append(str(tmp_path / f"{name}.json"))
-        rows = [row("a", middle, middle + 1), row("b", 4, 5)]
+        said = {"version": "1", "transport": "made"}
+        rows = [row("a", middle, middle + 1) | said, row("b", 4, 5) | said]
         command = {"interrupted": False, "libraries": {}}
         Path(runs[-1]).write_text(json.dumps(results.document(machine, command, rows)))
     alone, same, apart = omni("rank", runs[0]), omni("rank", runs[0], runs[0]), omni("rank", *runs)
