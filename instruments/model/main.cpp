@@ -183,7 +183,6 @@ int whatif(const Request& request) {
   return 0;
 }
 
-// What both commands take.
 // nan passes every comparison of CLI11's ranges.
 const CLI::Validator kFinite(
     [](std::string& text) {
@@ -193,6 +192,7 @@ const CLI::Validator kFinite(
     },
     "");
 
+// What both commands take.
 void declare_common(CLI::App* command, Request& request) {
   command
       ->add_option(

@@ -251,7 +251,7 @@ bool UcxEndpoint::arm() {
   return !connections_.troubled() && shared_.library->worker_arm(worker_.get()) == UCS_OK;
 }
 
-// Of a rank of which failure() is not OMPL_OK.
+// For a rank whose failure() is not OMPL_OK.
 std::string UcxEndpoint::reason(uint32_t rank) const { return find_link(rank)->why; }
 
 std::string UcxEndpoint::describe() const {

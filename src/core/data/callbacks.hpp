@@ -120,7 +120,7 @@ class Callbacks {
   std::atomic<Pending*> added_{nullptr};
   std::atomic<Pending*> due_{nullptr};
   std::atomic<bool> claimed_{false};
-  // Of whoever claimed.
+  // Whoever has claimed the list alone uses these.
   Pending* handles_ = nullptr;
   Watches watches_;
 };

@@ -113,7 +113,7 @@ void Failures::say_failed(uint32_t rank, int code, std::string_view how) {
   log::error("{}", failure_text(rank, code, how));
 }
 
-// Of any rank: one has failed, and nobody has acknowledged it.
+// A wait for any rank is hopeless once one has failed, until that is acknowledged.
 bool Failures::hopeless(uint32_t rank) const {
   if (ignores_) return false;
   return rank == kNoRank ? failures_.load() != acknowledged_.load()
