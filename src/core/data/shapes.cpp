@@ -265,10 +265,8 @@ int move(Context& c, Call call, std::byte* local, uint32_t rank, uint64_t offset
   Context& now = caller.now();
   put ? now.count_put(shape.bytes(), record != nullptr) : now.count_get(shape.bytes());
   if (record == nullptr) return code;
-  // What was posted is followed by its signal, whatever the time.
-  const int sent =
-      signal_any(now, rank, *record, code == OMPL_OK && shape.empty() ? deadline : Deadline::never());
-  return sent != OMPL_OK ? sent : code;
+  if (shape.empty() || c.bases[rank] != nullptr) return signal_any(now, rank, *record, deadline);
+  return c.runtime->network->sender.signal_after(caller, rank, *record, code);
 }
 
 }  // namespace

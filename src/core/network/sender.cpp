@@ -195,7 +195,8 @@ int Sender::put(Context& c, const void* source, uint32_t rank, uint64_t offset, 
   if (is_long(length, deadline)) return put_long(caller, rank, piece);
   bool pending = false;
   const int code = post_piece(caller, rank, Call::put, piece, deadline, &pending);
-  if (code != OMPL_OK || !pending) return code;
+  if (code != OMPL_OK) return give_up(caller, rank, Call::put, pending, code);
+  if (!pending) return code;
   Context& now = caller.now();
   return await_source(now, channel(now, rank), Call::put, deadline, signal_follows);
 }
@@ -260,9 +261,13 @@ int Sender::put_signal(Context& c, const void* source, uint32_t rank, uint64_t o
     code = put(c, source, rank, offset, length, deadline, true);
   }
   if (signalled || (code != OMPL_OK && code != OMPL_PENDING)) return code;
-  // The data are under way: the signal must follow them, whatever the time.
+  return signal_after(caller, rank, record, code);
+}
+
+// The data are under way: the signal must follow them, whatever the time.
+int Sender::signal_after(Caller& caller, uint32_t rank, const Signal& record, int code) {
   const int sent = signal(caller.now(), rank, record, Deadline::never());
-  return sent != OMPL_OK ? sent : code;
+  return sent == OMPL_OK ? code : give_up(caller, rank, Call::put, code == OMPL_PENDING, sent);
 }
 
 // The request goes out within the deadline; its reply is then awaited whatever the time.

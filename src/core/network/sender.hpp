@@ -59,6 +59,9 @@ class Sender {
   // `signal_follows`: through the same context.
   int transfer(Context& c, Call call, uint32_t rank, const Pieces& next, Deadline deadline,
                bool signal_follows);
+  // The signal that follows data of which `code` was said, OMPL_OK or OMPL_PENDING: that again, or the error, once their
+  // buffer is not in use any more.
+  int signal_after(Caller& caller, uint32_t rank, const Signal& record, int code);
 
   // --- What contexts hold (coalesced_put.cpp). Tries once to send it: any call that blocks does, and ompl_poll().
   void send_held(Context& c) {

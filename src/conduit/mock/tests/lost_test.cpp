@@ -2,6 +2,7 @@
 // What is lost is not taken for landed, and what is not lost not for over, whoever learns of the break.
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -147,6 +148,52 @@ TEST(MockFailure, R18_ABreakEndsNoTransferOfAnotherConnection) {
             OMPL_PENDING);
         ok(ompl_handle_wait(other->ctx(), &handle, OMPL_FOREVER));
       }
+      doomed.done = true;
+    });
+  }
+}
+
+// A put in several messages of which the second cannot be posted any more, or one of which only the signal cannot, after its
+// time is up: the first message still reads the caller's memory.
+TEST(MockFailure, R24_APutThatFailsHalfWayReturnsOnceNothingReadsItsSource) {
+  constexpr std::size_t kMessage = 1024;
+  constexpr std::size_t kLength = 4 * kMessage;
+  constexpr int64_t kSoon = 1'000'000;
+  for (const int way : {0, 1, 2}) {
+    SCOPED_TRACE(way);
+    Doomed doomed({.max_message = kMessage, .send_depth = 1, .inline_limit = 0, .spurious_retry = 0},
+                  {.endpoints = 2});
+    std::atomic<uint64_t> before{UINT64_MAX};
+    doomed.run([&](Rank& r) {
+      const uint64_t data = r.allocate(kLength);
+      const uint64_t flag = r.allocate(8);
+      std::vector<std::byte> source = pattern(kLength, 1);
+      const auto& posted = doomed.wire().counts().posted_data;
+      if (r.rank == 1) {
+        doomed.settle(r, flag);
+        while (before == UINT64_MAX || posted == before) ::sched_yield();
+        doomed.wire().fail_link(0, 0, 1);
+        std::this_thread::sleep_for(
+            std::chrono::milliseconds(300));  // rank 0 looks for breaks meanwhile
+        EXPECT_FALSE(doomed.done);
+        doomed.serve(r, flag);
+        EXPECT_EQ(mismatch(r.own(data), kMessage, 1), kMessage);
+        EXPECT_EQ(r.count(flag + 4), 0U);
+        return;
+      }
+      const auto other = r.context();
+      for (Rank* const each : {&r, other.get()}) ok(each->put(source.data(), 1, data, 8));
+      ok(other->quiet());
+      doomed.settle(r, flag);
+      before = posted.load();
+      const ompl_strided block{.element = kMessage};
+      const ompl_signal signal{.flag_addr = flag + 4, .value = 1, .op = OMPL_ADD32};
+      const uint64_t from = address(source.data());
+      EXPECT_EQ(way == 0   ? other->put(source.data(), 1, data, kLength)
+                : way == 1 ? other->put_signal(source.data(), 1, data, kMessage, flag + 4, kSoon)
+                           : ompl_ctx_put_strided(other->ctx(), from, 1, data, &block, &signal, kSoon),
+                OMPL_ERR_LINK);
+      std::ranges::fill(source, std::byte{0xEE});
       doomed.done = true;
     });
   }
