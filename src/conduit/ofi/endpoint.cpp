@@ -379,6 +379,7 @@ void OfiEndpoint::complete(const FabricOperation& operation) {
   FabricLink& link = *operation.link;
   if (operation.ticket != 0) {
     link.window.complete(operation.ticket);
+    links_->note_complete(link);
   } else if (static_cast<int32_t>(operation.mark - link.confirmed) > 0) {
     link.confirmed = operation.mark;
   }

@@ -5,6 +5,9 @@
 #include "util/status.hpp"
 
 namespace ompl::conduit::ofi {
+namespace {
+constexpr std::string_view kLeft = "it left the job";
+}
 
 FabricLinks::FabricLinks(const SharedState& shared, const Resources& resources, uint32_t slot,
                          uint64_t least)
@@ -79,15 +82,24 @@ void FabricLinks::set_waiting(FabricLink& link, bool waiting) {
   link.waiting = waiting;
 }
 
-// It takes nothing in any more. A connection stays open, for the goodbye of this end.
+// It takes nothing in any more. What is outstanding uses the memory of callers: first that has to end.
 void FabricLinks::said_goodbye(uint32_t rank, uint64_t slot) {
   for (const auto& link : all()) {
-    if (link->rank != rank || link->slot != slot) continue;
+    if (link->rank != rank || link->slot != slot || link->failure != OMPL_OK) continue;
     link->departed = true;
-    link->why = "it left the job";
-    link->failure.store(OMPL_ERR_LINK, std::memory_order_release);
-    link->window.close();
+    link->why = kLeft;
+    if (link->window.outstanding() > 0) {
+      end_outstanding(*link);
+    } else {
+      part_from(*link);
+    }
   }
+}
+
+// A connection stays open, for the goodbye of this end.
+void FabricLinks::part_from(FabricLink& link) {
+  link.failure.store(OMPL_ERR_LINK, std::memory_order_release);
+  link.window.close();
 }
 
 // Everything outstanding on the link counts as complete.
@@ -101,7 +113,8 @@ void FabricLinks::fail(FabricLink& link, int code, std::string_view why) {
   if (link.probing) --probes_;
   link.probing = false;
   set_waiting(link, false);
-  link.why = why;
+  link.why = link.departed ? kLeft : why;
+  if (link.departed) code = OMPL_ERR_LINK;
   if (find(link.rank) != &link && !link.departed) losses_.add(link.rank, code, link.why);
   link.failure.store(code, std::memory_order_release);
   link.window.close();

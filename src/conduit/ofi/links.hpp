@@ -134,6 +134,10 @@ class FabricLinks {
 
   // Endpoint `slot` of `rank` will close its end in order.
   void said_goodbye(uint32_t rank, uint64_t slot);
+  // An operation on the link that used a caller's memory is complete.
+  void note_complete(FabricLink& link) {
+    if (link.departed && link.failure == OMPL_OK && link.window.outstanding() == 0) part_from(link);
+  }
 
   // Calls `function` with every link that is up.
   template <class Function>
@@ -152,6 +156,8 @@ class FabricLinks {
  protected:
   // Asks the other side: `link` is neither up nor waiting nor failed.
   virtual void begin(FabricLink& link) = 0;
+  // The other side has said goodbye: makes the provider let go of what is outstanding, or else waits for that.
+  virtual void end_outstanding(FabricLink& link) = 0;
 
   // Whether it speaks of this endpoint and one of another rank; is_admissible(): and proves that it is from there.
   [[nodiscard]] bool is_for_us(const Greeting& greeting) const;
@@ -183,6 +189,7 @@ class FabricLinks {
 
  private:
   [[nodiscard]] uint32_t target_slot(uint32_t rank) const;
+  void part_from(FabricLink& link);
   FabricLink& add(uint32_t rank, uint32_t slot);
   FabricLink& prepare(uint32_t rank);
 

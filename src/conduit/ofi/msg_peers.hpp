@@ -26,6 +26,7 @@ class MsgPeers final : public FabricLinks {
 
  private:
   void begin(FabricLink& link) override { request(link); }
+  void end_outstanding(FabricLink& link) override { fail(link, OMPL_ERR_LINK, link.why); }
   int take_events();
   void request(FabricLink& link);
   void make_request(FabricLink& link);

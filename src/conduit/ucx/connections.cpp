@@ -146,12 +146,19 @@ void Connections::lost(UcpLink& link, ucs_status_t status) {
   troubled_ = true;
 }
 
-// It takes nothing in any more. The connection stays, for the goodbye of this end.
+// It takes nothing in any more. What is outstanding uses the memory of callers: first that has to end, with the other side or
+// with its connection.
 void Connections::said_goodbye(uint32_t rank) {
   UcpLink* known = find(rank);
   UcpLink& link = known != nullptr ? *known : add(rank);
   link.departed = true;
   if (link.failure == OMPL_OK) link.why = "it left the job";
+  part_if_idle(link);
+}
+
+// The connection stays, for the goodbye of this end.
+void Connections::part_if_idle(UcpLink& link) {
+  if (!link.departed || link.window.outstanding() > 0) return;
   link.failure.store(OMPL_ERR_LINK, std::memory_order_release);
   link.window.close();
 }

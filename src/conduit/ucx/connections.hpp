@@ -103,6 +103,8 @@ class Connections {
 
   // `rank` will close its connection to this endpoint in order.
   void said_goodbye(uint32_t rank);
+  // Something is complete that used a caller's memory.
+  void part_if_idle(UcpLink& link);
 
   // Everything put before is sure to have arrived; if not, asks for it.
   bool flushed(UcpLink& link);

@@ -187,7 +187,10 @@ void UcxEndpoint::on_sent(void* request, ucs_status_t status, void* argument) {
   auto* operation = static_cast<UcpOperation*>(argument);
   UcxEndpoint& self = *operation->endpoint;
   // After a failure the whole link's operations complete at once, see Connections::fail().
-  if (status == UCS_OK && operation->ticket != 0) operation->link->window.complete(operation->ticket);
+  if (status == UCS_OK && operation->ticket != 0) {
+    operation->link->window.complete(operation->ticket);
+    self.connections_.part_if_idle(*operation->link);
+  }
   self.operations_.give_back(operation);
   self.shared_.library->request_free(request);
   ++self.taken_;

@@ -241,7 +241,14 @@ void Connections::said_goodbye(uint32_t rank) {
   VcqLink* const known = find(rank);
   VcqLink& link = known != nullptr ? *known : add(rank);
   link.departed = true;
-  fail(link, OMPL_ERR_LINK, "it left the job");
+  link.limit = 0;
+  part_if_idle(link);
+}
+
+// What is outstanding uses the memory of callers, but for what asked for no notice: first that has to end.
+void Connections::part_if_idle(VcqLink& link) {
+  if (link.departed && link.window.outstanding() == link.unnoticed)
+    fail(link, OMPL_ERR_LINK, "it left the job");
 }
 
 bool Connections::say_goodbye(VcqLink& link) {

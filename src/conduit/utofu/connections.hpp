@@ -57,6 +57,8 @@ class Connections {
   void lost(VcqLink& link, int code);
   // `rank` will close its endpoint in order.
   void said_goodbye(uint32_t rank);
+  // Something is complete that used a caller's memory.
+  void part_if_idle(VcqLink& link);
   // Tells a side whose ring is not there yet that this one will. False: there is no room yet.
   bool say_goodbye(VcqLink& link);
 

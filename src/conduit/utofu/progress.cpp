@@ -38,6 +38,8 @@ int UtofuEndpoint::take_notices(int budget) {
     if (code == UTOFU_SUCCESS && matches && !operation.holds && operation.ticket != 0) [[likely]] {
       link->window.complete(operation.first, operation.ticket);
       operations_.give_back(operation);
+      if (link->departed) [[unlikely]]
+        connections_.part_if_idle(*link);
       continue;
     }
     if (code != UTOFU_SUCCESS && (code > UTOFU_ERR_MRQ_OTHER || code < UTOFU_ERR_MRQ_RMT_LENGTH))
@@ -54,6 +56,7 @@ int UtofuEndpoint::take_notices(int budget) {
       link->window.complete(operation.first, operation.ticket);
     }
     release(operation);
+    connections_.part_if_idle(*link);
   }
   return taken;
 }

@@ -347,6 +347,12 @@ void Connections::said_goodbye(QueuePairLink& link) {
   link.departed = true;
   link.limit = 0;
   link.why = "it has left";
+  part_if_idle(link);
+}
+
+// What is outstanding uses the memory of callers: first that has to end.
+void Connections::part_if_idle(QueuePairLink& link) {
+  if (!link.departed || link.outstanding() > 0 || link.failure != OMPL_OK) return;
   link.failure.store(OMPL_ERR_LINK, std::memory_order_release);
   link.done.store(UINT64_MAX, std::memory_order_seq_cst);
 }
@@ -357,10 +363,11 @@ void Connections::fail(QueuePairLink& link, int code, std::string_view why) {
   link.probe.end();
   enter(link, QueuePairLink::State::failed);
   if (link.failure != OMPL_OK) return;
+  if (link.departed) code = OMPL_ERR_LINK;
   link.why = std::string(why);
   link.failure.store(code, std::memory_order_release);
   link.done.store(UINT64_MAX, std::memory_order_seq_cst);
-  if (known(link.rank) != &link) losses_.add(link.rank, code, link.why);
+  if (known(link.rank) != &link && !link.departed) losses_.add(link.rank, code, link.why);
   log::info("verbs: connection of endpoint {} to endpoint {} of rank {}: {}", slot_, link.slot,
             link.rank, link.why);
 }

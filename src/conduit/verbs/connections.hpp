@@ -70,6 +70,8 @@ class Connections {
   void broke(QueuePairLink& link, std::string_view why);
   // The other side has left in order.
   void said_goodbye(QueuePairLink& link);
+  // Something is complete that used a caller's memory.
+  void part_if_idle(QueuePairLink& link);
 
   // Breaks of those that only the other side sends on. Any thread.
   [[nodiscard]] const Losses& losses() const { return losses_; }

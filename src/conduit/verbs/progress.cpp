@@ -121,6 +121,8 @@ void VerbsEndpoint::reap(QueuePairLink& link, uint64_t number, bool good) {
   link.reaped = number;
   if (good && link.failure.load(std::memory_order_relaxed) == OMPL_OK)
     link.done.store(number, std::memory_order_seq_cst);
+  if (link.departed) [[unlikely]]
+    connections_.part_if_idle(link);
 }
 
 void VerbsEndpoint::fetched(QueuePairLink& link, const InFlightResources& in_flight) {
@@ -173,7 +175,7 @@ void VerbsEndpoint::look_at_clock() {
 void VerbsEndpoint::heartbeat(int64_t now) {
   for (std::size_t i = 0; i < connections_.count(); ++i) {
     QueuePairLink& link = connections_.at(i);
-    if (link.state != QueuePairLink::State::up || link.departed) continue;
+    if (link.state != QueuePairLink::State::up || link.failure != OMPL_OK) continue;
     const bool silent = link.posted + link.arrivals == link.last_heartbeat;
     if (silent && link.outstanding() != 0 && link.reaped == link.last_reaped) {
       connections_.stalled(link, now);

@@ -260,6 +260,44 @@ TEST_P(EndpointRules, AClosedPeerIsAFailureForGood) {
   EXPECT_NE(from_a().describe().find(", 0 of "), std::string::npos) << from_a().describe();
 }
 
+// A get that counts as completed since its rank has left writes no memory of the caller any more [24].
+TEST_P(EndpointRules, WhatAPeerLeavesUndoneUsesNoMemory) {
+  if (const std::string& why = GetParam().no_early_close; !why.empty()) GTEST_SKIP() << why;
+  constexpr std::size_t kLength = 1 << 18;
+  constexpr std::byte kMine{0xEE};
+  for (uint32_t repeat = 0; repeat < rounds(5); ++repeat) {
+    ASSERT_NO_FATAL_FAILURE(start(1, 1));
+    signal(from_a(), 1, {.offset = kFlag});
+    ASSERT_TRUE(until([&] { return b->flag(kFlag) == 1; }, [&] { step(); }));
+    std::vector<std::vector<std::byte>> got(16, std::vector<std::byte>(kLength));
+    std::vector<uint64_t> tickets(got.size(), 0);
+    const auto get_all = [&] {
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        if (from_a().completed(1) < tickets[i]) continue;
+        const Post post = from_a().get(1, got[i].data(), kData, kLength);
+        if (post.state == Post::State::pending) tickets[i] = post.ticket;
+      }
+      a->progress();
+    };
+    std::atomic<bool> gone{false};
+    std::jthread leaver([&] {
+      until([&] { return b->sink.count > 1; }, [&] { b->progress(); });
+      b.reset();
+      gone = true;
+    });
+    for (int i = 0; i < 100; ++i) get_all();
+    insist([&] { return from_a().signal(1, {.offset = kFlag}); }, get_all);
+    ASSERT_TRUE(until([&] { return from_a().failure(1) != OMPL_OK; }, get_all));
+    const uint64_t last = *std::ranges::max_element(tickets);
+    ASSERT_TRUE(until([&] { return from_a().completed(1) >= last; }, [&] { a->progress(); }));
+    for (auto& buffer : got) std::ranges::fill(buffer, kMine);
+    ASSERT_TRUE(until([&] { return gone.load(); }, [&] { a->progress(); }));
+    for (int i = 0; i < 100; ++i) a->progress();
+    for (const auto& buffer : got)
+      ASSERT_EQ(std::ranges::count(buffer, kMine), std::ptrdiff_t{kLength}) << "in round " << repeat;
+  }
+}
+
 TEST_P(EndpointRules, APeerThatLeavesInOrderIsNotDead) {
   signal(from_a(), 1, {.offset = kFlag});
   ASSERT_TRUE(until([&] { return b->flag(kFlag) == 1; }, [&] { step(); }));
