@@ -67,6 +67,7 @@ Post Sender::send_held_on(Context& c, Slot& slot, const Signal* record) {
     result = EndpointPool::kNoCredit;  // the signal alone, next time
   } else if (record != nullptr) {
     note_signal(c, channel, slot);
+    result = {};  // the signal is accepted; what is still read is no memory of the caller
   }
   held.forget();
   c.holder.store(nullptr, std::memory_order_relaxed);

@@ -147,6 +147,40 @@ TEST_P(Conformance, Nonblocking_ASignalFollowsItsPut) {
   });
 }
 
+// A put may wait for the signal or atomic that follows it, which then takes it along, whether its data are copied or not.
+TEST_P(Conformance, Nonblocking_WhatFollowsABlockingPutIsAcceptedOnce) {
+  constexpr std::size_t kMost = 60'000;
+  const auto w = world();
+  const uint64_t data = w->allocate(kMost);
+  const uint64_t flag = w->allocate(8);
+  const uint64_t word = w->allocate(8);
+  w->run([&](Rank& r) {
+    const ompl_signal signal{.flag_addr = flag, .value = 1, .op = OMPL_ADD32};
+    uint64_t added = 0;
+    for (uint64_t i = 1; i <= rounds(40); ++i) {
+      for (const std::size_t length : {std::size_t{24}, std::size_t{8192}, kMost}) {
+        const auto source = pattern(length, i + length);
+        ok(r.put(source.data(), r.right(), data, length));
+        ok(insist(r, [&] { return ompl_signal_nb(r.ctx(), r.right(), &signal); }));
+        ok(r.wait(flag));
+        EXPECT_EQ(mismatch(r.own(data), length, i + length), length) << i;
+        ok(r.signal(r.left(), flag + 4));
+        ok(r.wait(flag + 4));
+        ok(r.put(source.data(), r.right(), data, length));
+        uint64_t before = UINT64_MAX;
+        ompl_handle handle = OMPL_HANDLE_INIT;
+        posted(insist(r, [&] {
+          return ompl_atomic64_nb(r.ctx(), r.right(), word, OMPL_ATOMIC_ADD, 1, 0, &before, &handle);
+        }));
+        ok(ompl_handle_wait(r.ctx(), &handle, OMPL_FOREVER));
+        EXPECT_EQ(before, added++);
+      }
+    }
+    ok(r.barrier());
+    EXPECT_EQ(r.count(flag), 0U);
+  });
+}
+
 TEST_P(Conformance, Nonblocking_AGetArrives) {
   constexpr std::size_t kCount = 16;
   const auto w = world();
