@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t kHeartbeatMs = 1000;
 constexpr uint32_t kPollsPerClock = 16;
 constexpr unsigned long kStrong = UTOFU_ONESIDED_FLAG_STRONG_ORDER;
+constexpr const char* kLeft = "it left the job";
 
 // A word that the other side puts.
 uint64_t read(const uint64_t& word) {
@@ -232,9 +233,9 @@ void Connections::lost(utofu_vcq_id_t vcq, int code) {
 
 void Connections::lost(VcqLink& link, int code) {
   const bool silent = code == UTOFU_ERR_MRQ_PEER;
-  if (silent && read(link.reply->left) != 0) return said_goodbye(link.rank);
-  fail(link, silent && !link.departed ? OMPL_ERR_PEER : OMPL_ERR_LINK,
-       fmt::format("{} ({})", text_of(code), code));
+  if (silent && read(link.reply->left) != 0) link.departed = true;
+  if (link.departed) return fail(link, OMPL_ERR_LINK, kLeft);
+  fail(link, silent ? OMPL_ERR_PEER : OMPL_ERR_LINK, fmt::format("{} ({})", text_of(code), code));
 }
 
 void Connections::said_goodbye(uint32_t rank) {
@@ -248,7 +249,7 @@ void Connections::said_goodbye(uint32_t rank) {
 // What is outstanding uses the memory of callers, but for what asked for no notice: first that has to end.
 void Connections::part_if_idle(VcqLink& link) {
   if (link.departed && link.window.outstanding() == link.unnoticed)
-    fail(link, OMPL_ERR_LINK, "it left the job");
+    fail(link, OMPL_ERR_LINK, kLeft);
 }
 
 bool Connections::say_goodbye(VcqLink& link) {

@@ -49,7 +49,8 @@ int UtofuEndpoint::take_notices(int budget) {
     if (code != UTOFU_SUCCESS) connections_.lost(notice.vcq_id, code);
     if (!matches) continue;
     if (code == UTOFU_SUCCESS) {
-      if (operation.bounce != VcqOperation::kNoBounce && operation.target != nullptr)
+      const bool is_awaited = link->failure == OMPL_OK;  // else its memory is the caller's again
+      if (operation.bounce != VcqOperation::kNoBounce && operation.target != nullptr && is_awaited)
         std::memcpy(operation.target, bounce_pages_.data() + operation.bounce * kBounce,
                     operation.length);
       if (operation.ticket == 0) connections_.placed(*link, notice.rmt_value);

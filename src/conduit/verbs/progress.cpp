@@ -106,7 +106,9 @@ void VerbsEndpoint::finished(const ibv_wc& completion) {
   if (!good) connections_.broke(link, shared_.library->status_text(completion.status));
 }
 
+// After a failure all has counted as complete, and the memory of callers is theirs again.
 void VerbsEndpoint::reap(QueuePairLink& link, uint64_t number, bool good) {
+  good = good && link.failure.load(std::memory_order_relaxed) == OMPL_OK;
   const auto count = static_cast<uint32_t>(number - link.reaped);
   outstanding_ -= count;
   if (link.limit != 0) link.limit = number + kSends;
@@ -119,8 +121,7 @@ void VerbsEndpoint::reap(QueuePairLink& link, uint64_t number, bool good) {
     give_back(in_flight);
   }
   link.reaped = number;
-  if (good && link.failure.load(std::memory_order_relaxed) == OMPL_OK)
-    link.done.store(number, std::memory_order_seq_cst);
+  if (good) link.done.store(number, std::memory_order_seq_cst);
   if (link.departed) [[unlikely]]
     connections_.part_if_idle(link);
 }
