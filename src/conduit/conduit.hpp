@@ -171,7 +171,8 @@ class Endpoint {
 
   // OMPL_OK, or why nothing to `rank` can succeed on this endpoint any more: OMPL_ERR_LINK also once that rank
   // has closed its endpoint, by which ranks that part know each other gone [21]. Once set it stays, everything
-  // outstanding counts as completed, and nothing is sent again [18]. Any thread: an atomic load.
+  // outstanding counts as completed, and nothing is sent again [18]. So it is set only once nothing outstanding reads or
+  // writes the callers' memory any more [24]; until then posts are answered by a retry. Any thread: an atomic load.
   [[nodiscard]] virtual int failure(uint32_t rank) const = 0;
   // OMPL_OK, or why something that `rank` has sent to this endpoint may never come: failure(), or the break of a connection
   // on which only that rank sends, as pools of different sizes bring them in [12]. Any thread: an atomic load, mostly.

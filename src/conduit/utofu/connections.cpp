@@ -248,8 +248,7 @@ void Connections::said_goodbye(uint32_t rank) {
 
 // What is outstanding uses the memory of callers, but for what asked for no notice: first that has to end.
 void Connections::part_if_idle(VcqLink& link) {
-  if (link.departed && link.window.outstanding() == link.unnoticed)
-    fail(link, OMPL_ERR_LINK, kLeft);
+  if (link.departed && link.window.outstanding() == link.unnoticed) fail(link, OMPL_ERR_LINK, kLeft);
 }
 
 bool Connections::say_goodbye(VcqLink& link) {
