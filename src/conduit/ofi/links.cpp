@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conduit/ofi/links.hpp"
 
+#include "arch/clock.hpp"
 #include "util/log.hpp"
 #include "util/status.hpp"
 
 namespace ompl::conduit::ofi {
 namespace {
 constexpr std::string_view kLeft = "it left the job";
-}
+constexpr int64_t kPartMs = 1000;  // its endpoint is gone long before
+}  // namespace
 
 FabricLinks::FabricLinks(const SharedState& shared, const Resources& resources, uint32_t slot,
                          uint64_t least)
@@ -88,11 +90,18 @@ void FabricLinks::said_goodbye(uint32_t rank, uint64_t slot) {
     if (link->rank != rank || link->slot != slot || link->failure != OMPL_OK) continue;
     link->departed = true;
     link->why = kLeft;
+    link->part_by = arch::now_ms() + kPartMs;
     if (link->window.outstanding() > 0) {
       end_outstanding(*link);
     } else {
       part_from(*link);
     }
+  }
+}
+
+void FabricLinks::look_at_departed(int64_t now) {
+  for (const auto& link : all()) {
+    if (link->departed && link->failure == OMPL_OK && now > link->part_by) part_from(*link);
   }
 }
 

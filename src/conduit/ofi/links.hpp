@@ -81,6 +81,8 @@ struct FabricLink : LinkState {
   int64_t seek_until = 0;                  // ms
   std::string refusals;                    // what the addresses before it said
 
+  int64_t part_by = 0;  // ms; the other side has said goodbye
+
   // Of RdmPeers
   bool greeted = false;       // our greeting is sent,
   bool known = false;         // theirs is here
@@ -156,8 +158,10 @@ class FabricLinks {
  protected:
   // Asks the other side: `link` is neither up nor waiting nor failed.
   virtual void begin(FabricLink& link) = 0;
-  // The other side has said goodbye: makes the provider let go of what is outstanding, or else waits for that.
+  // The other side has said goodbye: makes the provider let go of what is outstanding. If it cannot, that is waited for, a
+  // second at most: some providers tell nothing of what they have lost.
   virtual void end_outstanding(FabricLink& link) = 0;
+  void look_at_departed(int64_t now);
 
   // Whether it speaks of this endpoint and one of another rank; is_admissible(): and proves that it is from there.
   [[nodiscard]] bool is_for_us(const Greeting& greeting) const;

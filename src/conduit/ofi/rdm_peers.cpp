@@ -213,6 +213,7 @@ void RdmPeers::tell(FabricLink& link) {
 
 // One at a time is looked at closely, those that ended first.
 void RdmPeers::look_after(int64_t now) {
+  look_at_departed(now);
   if (probed_ != nullptr) {
     const LivenessProbe::Answer answer = probe_.look();
     next_look_ = now + kProbeEveryMs;

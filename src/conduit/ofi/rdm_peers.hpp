@@ -38,7 +38,7 @@ class RdmPeers final : public FabricLinks {
 
  private:
   void begin(FabricLink& link) override;
-  void end_outstanding(FabricLink& /*link*/) override {}  // nothing but its end ends it
+  void end_outstanding(FabricLink& /*link*/) override {}  // it cannot
   bool insert(FabricLink& link);
   void greet(FabricLink& link);
   void greeted_by(const Greeting& greeting);

@@ -16,6 +16,7 @@ constexpr int64_t kProbeMs = 500;
 constexpr int64_t kRefusalMs = 2000;
 constexpr int kShortTests = 10;
 constexpr int64_t kPutOffMs = 20'000;
+constexpr int64_t kPartMs = 1000;  // of a rank that has said goodbye: its endpoint is gone long before
 
 ucp_request_param_t with_callback(ucp_send_nbx_callback_t callback, UcpLink& link) {
   ucp_request_param_t out{};
@@ -153,6 +154,8 @@ void Connections::said_goodbye(uint32_t rank) {
   UcpLink& link = known != nullptr ? *known : add(rank);
   link.departed = true;
   if (link.failure == OMPL_OK) link.why = "it left the job";
+  link.part_by = arch::now_ms() + kPartMs;
+  troubled_ = true;
   part_if_idle(link);
 }
 
@@ -194,6 +197,11 @@ int Connections::progress() {
 void Connections::advance(UcpLink& link) {
   using State = UcpLink::State;
   if (link.put_off_until != 0 && link.failure == OMPL_OK) begin(link);
+  const bool parting = link.departed && link.failure == OMPL_OK;
+  if (parting && link.state <= State::up && arch::now_ms() > link.part_by) {
+    if (shared_.error_mode == UCP_ERR_HANDLING_MODE_NONE) return fail(link, OMPL_ERR_LINK, link.why);
+    lost(link, UCS_ERR_TIMED_OUT);  // which makes UCX give back what is outstanding
+  }
   if (link.state == State::testing && link.error == UCS_OK && flushed(link)) test_short(link);
   if (link.state <= State::up && link.error != UCS_OK) {
     if (link.state == State::up) up_.fetch_sub(1, std::memory_order_relaxed);
@@ -214,7 +222,7 @@ void Connections::advance(UcpLink& link) {
     return fail(link, OMPL_ERR_LINK, link.why);
   }
   const bool steady = (link.state == State::connecting && link.put_off_until == 0) ||
-                      link.state == State::up || link.state == State::failed;
+                      (link.state == State::up && !parting) || link.state == State::failed;
   troubled_ = troubled_ || !steady;
 }
 

@@ -70,6 +70,7 @@ struct UcpLink : LinkState {
   bool close_pending = false;  // of an endpoint that we had
   int64_t put_off_until = 0;   // ms; not begun yet, for want of descriptors; 0: not put off
   int64_t probe_until = 0;     // ms
+  int64_t part_by = 0;         // ms; the other side has said goodbye
   CompletionWindow<> window;
 };
 
