@@ -15,10 +15,12 @@ module omnipgas_ext
   end enum
   enum, bind(C)
     enumerator :: OMPL_ATOMIC_FETCH = 0, OMPL_ATOMIC_SET, OMPL_ATOMIC_ADD, OMPL_ATOMIC_AND, OMPL_ATOMIC_OR, &
-      OMPL_ATOMIC_XOR, OMPL_ATOMIC_CSWAP
+      OMPL_ATOMIC_XOR, OMPL_ATOMIC_CSWAP, OMPL_ATOMIC_UMIN, OMPL_ATOMIC_UMAX, OMPL_ATOMIC_SMIN, OMPL_ATOMIC_SMAX, &
+      OMPL_ATOMIC_FADD, OMPL_ATOMIC_FMIN, OMPL_ATOMIC_FMAX
   end enum
   integer(c_int), parameter :: OMPL_RETRY_FULL = 2, OMPL_RETRY_MEMORY = 3, OMPL_RETRY_CONNECTING = 4, OMPL_RETRY_BUSY = 5
   integer(c_int), parameter :: OMPL_LOCAL = 1
+  integer(c_int32_t), parameter :: OMPL_ALL_RANKS = -1  ! in place of a rank
 
   type, bind(C) :: ompl_signal
     integer(c_int64_t) :: flag_addr
@@ -46,6 +48,36 @@ module omnipgas_ext
     integer(c_int64_t) :: puts = 0, put_bytes = 0, gets = 0, get_bytes = 0, signals = 0, atomics = 0
     integer(c_int64_t) :: waits = 0, retries = 0, yields = 0, sleeps = 0, failed_claims = 0
   end type
+
+  ! Order and completion. A context that threads share: ompl_ctx_shared().
+  interface
+    integer(c_int) function ompl_ctx_fence(ctx, rank, timeout_ns) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      integer(c_int32_t), value :: rank
+      integer(c_int64_t), value :: timeout_ns
+    end function
+    integer(c_int) function ompl_ctx_flush_rank(ctx, rank, timeout_ns) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      integer(c_int32_t), value :: rank
+      integer(c_int64_t), value :: timeout_ns
+    end function
+    integer(c_int) function ompl_ctx_quiet_rank(ctx, rank, timeout_ns) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      integer(c_int32_t), value :: rank
+      integer(c_int64_t), value :: timeout_ns
+    end function
+    integer(c_int) function ompl_process_quiet() bind(C)
+      import
+    end function
+    integer(c_int) function ompl_handle_test_source(ctx, handle) bind(C)
+      import
+      type(c_ptr), value :: ctx
+      type(ompl_handle), intent(inout) :: handle
+    end function
+  end interface
 
   ! Signals and waits.
   interface

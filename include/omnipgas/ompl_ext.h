@@ -21,6 +21,8 @@
 
 #include <omnipgas/ompl.h>
 
+#include <string.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -42,6 +44,32 @@ typedef struct ompl_signal {
 /* Signals (target_rank, signal->flag_addr), as ompl_ctx_put_word() does. */
 OMPL_API int ompl_ctx_signal(ompl_ctx* ctx, uint32_t target_rank, const ompl_signal* signal,
                              int64_t timeout_ns);
+
+/* ------------------------------------------------------------------------------------------------
+ * Order and completion, of one rank and of the whole process
+ */
+
+/* In place of a rank: all of them. */
+#define OMPL_ALL_RANKS UINT32_MAX
+
+/* In place of a context: one that all threads of the process may use at the same time. An operation goes by the calling
+ * thread's implicit context; a flush, a quiet or a fence covers the operations of all contexts of the process. */
+#define OMPL_CTX_SHARED ((ompl_ctx*)1)
+
+/* Orders what the context has sent to `rank`, or to each rank (OMPL_ALL_RANKS): every put, signal and atomic before the
+ * fence is visible at its target before any after it to the same rank. Sends nothing to ranks that share memory with this
+ * one, nor where the conduit keeps puts to a rank in order and only puts were sent since the last quiet; else it waits, as
+ * ompl_ctx_flush_rank() or, after signals, as ompl_ctx_quiet_rank(). Order between two ranks needs a quiet. */
+OMPL_API int ompl_ctx_fence(ompl_ctx* ctx, uint32_t rank, int64_t timeout_ns);
+
+/* ompl_ctx_flush() and ompl_ctx_quiet() of what the context has sent to one rank, or to all. */
+OMPL_API int ompl_ctx_flush_rank(ompl_ctx* ctx, uint32_t rank, int64_t timeout_ns);
+OMPL_API int ompl_ctx_quiet_rank(ompl_ctx* ctx, uint32_t rank, int64_t timeout_ns);
+
+/* Returns once everything that any context of this process sent before is visible at its target or applied, as by
+ * ompl_quiet() of each. Other threads may go on to communicate meanwhile. No time limit: the failure of a rank ends it.
+ * Errors: OMPL_ERR_STATE, OMPL_ERR_PEER, OMPL_ERR_LINK. */
+OMPL_API int ompl_process_quiet(void);
 
 /* ------------------------------------------------------------------------------------------------
  * Nonblocking operations
@@ -92,6 +120,10 @@ OMPL_API int ompl_signal_nb(ompl_ctx* ctx, uint32_t target_rank, const ompl_sign
 /* 1 if the operation is complete, 0 if not, or the error it ended with (then it is over too). `ctx` is any
  * context that the caller may use: it drives progress. */
 OMPL_API int ompl_handle_test(ompl_ctx* ctx, ompl_handle* handle);
+
+/* 1: the source of that put, which was made without OMPL_LOCAL, may be changed; the data may not be visible yet. 0: not
+ * yet; or an error. Makes progress. The handle still stands for the operation. */
+OMPL_API int ompl_handle_test_source(ompl_ctx* ctx, ompl_handle* handle);
 
 /* Waits until the operation is complete. */
 OMPL_API int ompl_handle_wait(ompl_ctx* ctx, ompl_handle* handle, int64_t timeout_ns);
@@ -159,8 +191,38 @@ enum {
   OMPL_ATOMIC_AND = 3,
   OMPL_ATOMIC_OR = 4,
   OMPL_ATOMIC_XOR = 5,
-  OMPL_ATOMIC_CSWAP = 6 /* stores `operand` if the word equals `compare`; needs `before` */
+  OMPL_ATOMIC_CSWAP = 6, /* stores `operand` if the word equals `compare`; needs `before` */
+  OMPL_ATOMIC_UMIN = 7,  /* minimum and maximum of words without sign, */
+  OMPL_ATOMIC_UMAX = 8,
+  OMPL_ATOMIC_SMIN = 9, /* and of words with sign, in two's complement */
+  OMPL_ATOMIC_SMAX = 10,
+  OMPL_ATOMIC_FADD = 11, /* of the word as float (32 bits) or double (64), in rounding to nearest; */
+  OMPL_ATOMIC_FMIN = 12, /* as fmin() and fmax(): a NaN gives way to a number */
+  OMPL_ATOMIC_FMAX = 13
 };
+
+/* The operand and the value before of an atomic on float or double are the bits of the number. A compare-swap compares the
+ * bits, so 0.0 and -0.0 differ, and a NaN equals itself. */
+static inline uint32_t ompl_bits_of_float(float number) {
+  uint32_t bits;
+  memcpy(&bits, &number, sizeof bits);
+  return bits;
+}
+static inline uint64_t ompl_bits_of_double(double number) {
+  uint64_t bits;
+  memcpy(&bits, &number, sizeof bits);
+  return bits;
+}
+static inline float ompl_float_of_bits(uint32_t bits) {
+  float number;
+  memcpy(&number, &bits, sizeof number);
+  return number;
+}
+static inline double ompl_double_of_bits(uint64_t bits) {
+  double number;
+  memcpy(&number, &bits, sizeof number);
+  return number;
+}
 
 /* One atomic on the word at (target_rank, addr). A timeout means that nothing was posted; once posted, a
  * call that wants `before` waits for it without limit. */

@@ -11,6 +11,8 @@
 #include <omnipgas/ompl_ext.h>
 #include <omnipgas/ompl.hpp>
 
+#include <bit>
+#include <concepts>
 #include <coroutine>
 #include <optional>
 #include <vector>
@@ -21,12 +23,28 @@ namespace omnipgas {
 class Via {
  public:
   constexpr Via() = default;
+  // One that all threads may use at the same time: OMPL_CTX_SHARED.
+  static Via shared() { return Via(OMPL_CTX_SHARED); }
   Via(const Context& context) : handle_(context.get_handle()) {}  // NOLINT(google-explicit-constructor)
   operator ompl_ctx*() const { return handle_; }                  // NOLINT(google-explicit-constructor)
 
  private:
+  explicit Via(ompl_ctx* handle) : handle_(handle) {}
   ompl_ctx* handle_ = OMPL_CTX_DEFAULT;
 };
+
+// ---- Order and completion, of one rank, of all (OMPL_ALL_RANKS), and of the whole process ----
+
+inline void fence(uint32_t rank = OMPL_ALL_RANKS, Via context = {}) {
+  check(ompl_ctx_fence(context, rank, OMPL_FOREVER));
+}
+inline void flush(uint32_t rank, Via context = {}) {
+  check(ompl_ctx_flush_rank(context, rank, OMPL_FOREVER));
+}
+inline void quiet(uint32_t rank, Via context = {}) {
+  check(ompl_ctx_quiet_rank(context, rank, OMPL_FOREVER));
+}
+inline void process_quiet() { check(ompl_process_quiet()); }
 
 // Words that can be signalled with a value, waited for and changed atomically.
 template <class T>
@@ -130,6 +148,8 @@ class Handle {
   }
   // Whether the operation is complete.
   bool test(Via context = {}) { return check(ompl_handle_test(context, &handle_)) != 0; }
+  // Whether the source of a put may be changed.
+  bool test_source(Via context = {}) { return check(ompl_handle_test_source(context, &handle_)) != 0; }
   void wait(Via context = {}) { check(ompl_handle_wait(context, &handle_, OMPL_FOREVER)); }
   template <class Rep, class Period>
   bool wait_for(std::chrono::duration<Rep, Period> limit, Via context = {}) {
@@ -181,8 +201,28 @@ template <Transferable T>
 
 // ---- Atomics: each returns what the word was ----
 
+// What atomics compute with: words, and floating point.
+template <class T>
+concept Number = Word<T> || std::same_as<T, float> || std::same_as<T, double>;
+
+template <Number T>
+constexpr auto word_of(T value) {
+  return std::bit_cast<std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>(value);
+}
+// The number of an operation on numbers of type T.
+template <Number T>
+constexpr int add_of = std::floating_point<T> ? OMPL_ATOMIC_FADD : OMPL_ATOMIC_ADD;
+template <Number T>
+constexpr int min_of = std::floating_point<T>    ? OMPL_ATOMIC_FMIN
+                       : std::signed_integral<T> ? OMPL_ATOMIC_SMIN
+                                                 : OMPL_ATOMIC_UMIN;
+template <Number T>
+constexpr int max_of = std::floating_point<T>    ? OMPL_ATOMIC_FMAX
+                       : std::signed_integral<T> ? OMPL_ATOMIC_SMAX
+                                                 : OMPL_ATOMIC_UMAX;
+
 // The function for words of this width.
-template <Word T>
+template <Number T>
 constexpr auto* atomic_of = [] {
   if constexpr (sizeof(T) == 4)
     return &ompl_ctx_atomic32;
@@ -190,26 +230,35 @@ constexpr auto* atomic_of = [] {
     return &ompl_ctx_atomic64;
 }();
 
-template <Word T>
+template <Number T>
 T atomic(uint32_t rank, const Section<T>& word, int op, std::type_identity_t<T> operand = 0,
          std::type_identity_t<T> compare = 0, Via context = {}) {
   check_sizes(1, word.size());
-  Bits<T> before = 0;
-  check(atomic_of<T>(context, rank, word.offset(), op, static_cast<Bits<T>>(operand),
-                     static_cast<Bits<T>>(compare), &before, OMPL_FOREVER));
-  return static_cast<T>(before);
+  decltype(word_of(operand)) before = 0;
+  check(atomic_of<T>(context, rank, word.offset(), op, word_of(operand), word_of(compare), &before,
+                     OMPL_FOREVER));
+  return std::bit_cast<T>(before);
 }
-template <Word T>
+template <Number T>
 T fetch(uint32_t rank, const Section<T>& word) {
   return atomic(rank, word, OMPL_ATOMIC_FETCH);
 }
-template <Word T>
+template <Number T>
 T swap(uint32_t rank, const Section<T>& word, std::type_identity_t<T> value) {
   return atomic(rank, word, OMPL_ATOMIC_SET, value);
 }
-template <Word T>
+template <Number T>
 T fetch_add(uint32_t rank, const Section<T>& word, std::type_identity_t<T> value) {
-  return atomic(rank, word, OMPL_ATOMIC_ADD, value);
+  return atomic(rank, word, add_of<T>, value);
+}
+// The minimum and the maximum of the word and `value` as numbers of type T.
+template <Number T>
+T fetch_min(uint32_t rank, const Section<T>& word, std::type_identity_t<T> value) {
+  return atomic(rank, word, min_of<T>, value);
+}
+template <Number T>
+T fetch_max(uint32_t rank, const Section<T>& word, std::type_identity_t<T> value) {
+  return atomic(rank, word, max_of<T>, value);
 }
 template <Word T>
 T fetch_and(uint32_t rank, const Section<T>& word, std::type_identity_t<T> value) {
@@ -224,19 +273,19 @@ T fetch_xor(uint32_t rank, const Section<T>& word, std::type_identity_t<T> value
   return atomic(rank, word, OMPL_ATOMIC_XOR, value);
 }
 // Sets the word to `value` if it equals `compare`; it was set if `compare` is returned.
-template <Word T>
+template <Number T>
 T compare_swap(uint32_t rank, const Section<T>& word, std::type_identity_t<T> compare,
                std::type_identity_t<T> value) {
   return atomic(rank, word, OMPL_ATOMIC_CSWAP, value, compare);
 }
 
-// The same without the answer: complete after quiet(). `op`: OMPL_ATOMIC_SET ... OMPL_ATOMIC_XOR.
-template <Word T>
+// The same without the answer: complete after quiet(). `op`: one that needs no value before,
+// such as OMPL_ATOMIC_SET or add_of<T>.
+template <Number T>
 void update(uint32_t rank, const Section<T>& word, int op, std::type_identity_t<T> operand,
             Via context = {}) {
   check_sizes(1, word.size());
-  check(atomic_of<T>(context, rank, word.offset(), op, static_cast<Bits<T>>(operand), 0, nullptr,
-                     OMPL_FOREVER));
+  check(atomic_of<T>(context, rank, word.offset(), op, word_of(operand), 0, nullptr, OMPL_FOREVER));
 }
 
 // ---- Progress, and coroutines ----

@@ -117,9 +117,24 @@ void in_parts(std::size_t count, const Number& number, const Append& append) {
 }
 
 struct Word {  // kWord
-  // What signals and atomics do to it, as OMPL_ATOMIC_FETCH ... OMPL_ATOMIC_CSWAP; what is waited for, as OMPL_TAKE ... OMPL_LE.
+  // What signals and atomics do to it, as OMPL_ATOMIC_FETCH ... OMPL_ATOMIC_FMAX; what is waited for, as OMPL_TAKE ... OMPL_LE.
   // NOLINTBEGIN(readability-identifier-naming)
-  enum Function : uint32_t { kFetch, kSet, kAdd, kAnd, kOr, kXor, kSwapIfEqual };
+  enum Function : uint32_t {
+    kFetch,
+    kSet,
+    kAdd,
+    kAnd,
+    kOr,
+    kXor,
+    kSwapIfEqual,
+    kUnsignedMin,
+    kUnsignedMax,
+    kSignedMin,
+    kSignedMax,
+    kFloatAdd,
+    kFloatMin,
+    kFloatMax
+  };
   enum Comparison : uint32_t {
     kTake,
     kEqual,

@@ -15,7 +15,7 @@ using ompl::api::with;
 namespace {
 
 int no_such_operation(int op) {
-  return ompl::fail(OMPL_ERR_ARG, "{} is no atomic; use OMPL_ATOMIC_FETCH ... OMPL_ATOMIC_CSWAP", op);
+  return ompl::fail(OMPL_ERR_ARG, "{} is no atomic; use OMPL_ATOMIC_FETCH ... OMPL_ATOMIC_FMAX", op);
 }
 
 template <class Word>
@@ -31,7 +31,7 @@ template <class Word>
 int checked(ompl_ctx* ctx, uint32_t rank, uint64_t addr, int op, Word operand, Word compare,
             Word* before, int64_t timeout_ns) {
   return with(ctx, [=](Context& c) {
-    if (op < OMPL_ATOMIC_FETCH || op > OMPL_ATOMIC_CSWAP) return no_such_operation(op);
+    if (op < OMPL_ATOMIC_FETCH || op > OMPL_ATOMIC_FMAX) return no_such_operation(op);
     uint64_t old = 0;
     const int code = ompl::atomic(c, rank, record_of(addr, op, operand, compare),
                                   before != nullptr ? &old : nullptr, Deadline::in(timeout_ns));
@@ -65,7 +65,7 @@ template <class Word>
 int nonblocking(ompl_ctx* ctx, uint32_t rank, uint64_t addr, int op, Word operand, Word compare,
                 Word* before, ompl_handle* handle) {
   return with(ctx, [=](Context& c) {
-    if (op < OMPL_ATOMIC_FETCH || op > OMPL_ATOMIC_CSWAP) return no_such_operation(op);
+    if (op < OMPL_ATOMIC_FETCH || op > OMPL_ATOMIC_FMAX) return no_such_operation(op);
     return ompl::atomic_nb(c, rank, record_of(addr, op, operand, compare), before,
                            reinterpret_cast<Handle*>(handle));
   });

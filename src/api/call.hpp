@@ -8,6 +8,7 @@
 
 #include "api/process.hpp"
 #include "core/job/runtime.hpp"
+#include "omnipgas/ompl_ext.h"
 #include "util/status.hpp"
 
 struct ompl_team;
@@ -29,15 +30,20 @@ inline void* pointer(uint64_t address) {
   return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
 }
 
+// Neither the thread's implicit context nor OMPL_CTX_SHARED, which goes by it.
+inline bool is_own(ompl_ctx* context) {
+  return reinterpret_cast<uintptr_t>(context) > reinterpret_cast<uintptr_t>(OMPL_CTX_SHARED);
+}
+
 // The context of a call, or nullptr after recording why there is none.
 inline Context* context_of(ompl_ctx* explicit_context) {
-  if (explicit_context != nullptr) return reinterpret_cast<Context*>(explicit_context);
+  if (is_own(explicit_context)) return reinterpret_cast<Context*>(explicit_context);
   return t_context != nullptr ? t_context : implicit_context();
 }
 
 // The context of a call, or nullptr if it has none yet.
 inline Context* known_context(ompl_ctx* explicit_context) {
-  return explicit_context != nullptr ? reinterpret_cast<Context*>(explicit_context) : t_context;
+  return is_own(explicit_context) ? reinterpret_cast<Context*>(explicit_context) : t_context;
 }
 
 // Runs `call()` for a function of the C interface, which no exception leaves: it becomes a code. The unwinding of a thread that

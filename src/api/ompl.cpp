@@ -173,7 +173,7 @@ int ompl_ctx_create(ompl_ctx** ctx) {
 }
 
 int ompl_ctx_destroy(ompl_ctx* ctx) {
-  if (ctx == nullptr) return OMPL_OK;
+  if (!ompl::api::is_own(ctx)) return OMPL_OK;
   return with(ctx, [](Context& c) { return c.runtime->contexts.close(&c); });
 }
 
@@ -209,10 +209,12 @@ int ompl_ctx_wait(ompl_ctx* ctx, uint64_t flag_addr, int64_t timeout_ns) {
 }
 
 int ompl_ctx_flush(ompl_ctx* ctx, int64_t timeout_ns) {
+  if (ctx == OMPL_CTX_SHARED) return ompl_process_quiet();
   return with(ctx, [=](Context& c) { return ompl::flush(c, Deadline::in(timeout_ns)); });
 }
 
 int ompl_ctx_quiet(ompl_ctx* ctx, int64_t timeout_ns) {
+  if (ctx == OMPL_CTX_SHARED) return ompl_process_quiet();
   return with(ctx, [=](Context& c) { return ompl::quiet(c, Deadline::in(timeout_ns)); });
 }
 

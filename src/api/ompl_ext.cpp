@@ -48,6 +48,17 @@ int with_signal(ompl_ctx* ctx, const ompl_signal* signal, const char* what, Call
   });
 }
 
+// Runs `call(context)` for a rank that exists, or all; a shared context is completed as a whole.
+template <class Call>
+int with_ranks(ompl_ctx* ctx, uint32_t rank, const char* what, Call call) {
+  return with(ctx, [=](Context& c) {
+    if (rank != OMPL_ALL_RANKS && rank >= c.ranks)
+      return ompl::fail(OMPL_ERR_RANK, "{}: rank {} does not exist; the job has ranks 0 to {}", what,
+                        rank, c.ranks - 1);
+    return ctx == OMPL_CTX_SHARED ? ompl_process_quiet() : call(c);
+  });
+}
+
 int null(const char* what, const char* which) {
   return ompl::fail(OMPL_ERR_ARG, "{}: {} is null", what, which);
 }
@@ -75,6 +86,31 @@ int ompl_ctx_signal(ompl_ctx* ctx, uint32_t target_rank, const ompl_signal* sign
   return with_signal(ctx, signal, kName, [=](Context& c, const Signal* record) {
     if (record == nullptr) return null(kName, "the signal");
     return ompl::signal(c, target_rank, *record, Deadline::in(timeout_ns));
+  });
+}
+
+static_assert(OMPL_ALL_RANKS == ompl::kNoRank);
+
+int ompl_ctx_fence(ompl_ctx* ctx, uint32_t rank, int64_t timeout_ns) {
+  return with_ranks(ctx, rank, "ompl_ctx_fence",
+                    [=](Context& c) { return ompl::fence(c, Deadline::in(timeout_ns), rank); });
+}
+
+int ompl_ctx_flush_rank(ompl_ctx* ctx, uint32_t rank, int64_t timeout_ns) {
+  return with_ranks(ctx, rank, "ompl_ctx_flush_rank",
+                    [=](Context& c) { return ompl::flush(c, Deadline::in(timeout_ns), rank); });
+}
+
+int ompl_ctx_quiet_rank(ompl_ctx* ctx, uint32_t rank, int64_t timeout_ns) {
+  return with_ranks(ctx, rank, "ompl_ctx_quiet_rank",
+                    [=](Context& c) { return ompl::quiet(c, Deadline::in(timeout_ns), rank); });
+}
+
+int ompl_process_quiet(void) {
+  return with(nullptr, [](Context& c) {
+    const int code = ompl::quiet_all(c);
+    return code == OMPL_OK && c.runtime->failures.hopeless() ? c.runtime->failures.report_failure()
+                                                             : code;
   });
 }
 
@@ -108,6 +144,13 @@ int ompl_handle_test(ompl_ctx* ctx, ompl_handle* handle) {
   return with(ctx, [=](Context& c) {
     if (handle == nullptr) return null("ompl_handle_test", "the handle");
     return ompl::progress_and_test(c, *handle_of(handle));
+  });
+}
+
+int ompl_handle_test_source(ompl_ctx* ctx, ompl_handle* handle) {
+  return with(ctx, [=](Context& c) {
+    if (handle == nullptr) return null("ompl_handle_test_source", "the handle");
+    return ompl::progress_and_test_source(c, *handle_of(handle));
   });
 }
 

@@ -56,8 +56,25 @@ inline constexpr uint64_t kNonceOffset = 256;
 // rest are the core's own and only pass through. Up to ack_request they take a credit.
 enum class SignalOp : uint8_t { update32, update64, ack_request, ack, credit, reply, news };
 
-// What an update does to its word; the numbers are those of OMPL_ATOMIC_*.
-enum class Function : uint8_t { fetch, set, add, bit_and, bit_or, bit_xor, compare_swap };
+// What an update does to its word; the numbers are those of OMPL_ATOMIC_*. Minimum and maximum of words without sign, with
+// sign, and of float or double by the width of the word.
+enum class Function : uint8_t {
+  fetch,
+  set,
+  add,
+  bit_and,
+  bit_or,
+  bit_xor,
+  compare_swap,
+  unsigned_min,
+  unsigned_max,
+  signed_min,
+  signed_max,
+  float_add,
+  float_min,
+  float_max,
+};
+inline constexpr Function kLastFunction = Function::float_max;
 
 struct Signal {
   uint64_t offset = 0;  // of the word, in the target's segment; else as the operation means it
@@ -77,6 +94,8 @@ struct Capabilities {
   // A signal() becomes visible after every earlier put on this endpoint to the same rank. If not, the
   // core waits for the puts' completion first, and remote_completion must hold.
   bool ordered_signals = false;
+  // Of two puts on this endpoint to the same rank the earlier one becomes visible first [27].
+  bool ordered_puts = false;
   // completed() speaks of data visible in the target's memory. If not, it speaks of the source's reuse
   // only, and the core asks the target (ack_request), for which ordered_signals must hold.
   bool remote_completion = false;

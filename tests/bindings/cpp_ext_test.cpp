@@ -67,7 +67,54 @@ TYPED_TEST(CppWord, Atomics) {
   update(partner(), words[2], OMPL_ATOMIC_ADD, 7);
   quiet();
   EXPECT_EQ(fetch(partner(), words[2]), TypeParam{7});
+  EXPECT_EQ(fetch_min(partner(), words[2], static_cast<TypeParam>(-1)), TypeParam{7});
+  EXPECT_EQ(fetch_max(partner(), words[2], 9),
+            std::signed_integral<TypeParam> ? static_cast<TypeParam>(-1) : TypeParam{7});
+  EXPECT_EQ(fetch(partner(), words[2]), TypeParam{9});
   expect_error(OMPL_ERR_LENGTH, "differ", [&] { fetch(partner(), words); });
+  barrier();
+}
+
+template <class T>
+void floating_point() {
+  const Array<T> words(2);
+  for (int i = 0; i < 100; ++i) update(0, words[0], add_of<T>, T{0.5});
+  quiet();
+  barrier();
+  EXPECT_EQ(fetch(0, words[0]), T{100});
+  EXPECT_EQ(swap(partner(), words[1], T{-2.5}), T{0});
+  EXPECT_EQ(fetch_min(partner(), words[1], T{-3}), T{-2.5});
+  EXPECT_EQ(fetch_max(partner(), words[1], T{1.25}), T{-3});
+  EXPECT_EQ(fetch_add(partner(), words[1], T{1}), T{1.25});
+  EXPECT_EQ(compare_swap(partner(), words[1], T{2.25}, T{8}), T{2.25});
+  EXPECT_EQ(fetch(partner(), words[1]), T{8});
+  barrier();
+}
+
+TEST(CppExt, AtomicsOnFloatingPoint) {
+  floating_point<float>();
+  floating_point<double>();
+}
+
+TEST(CppExt, OrderAndCompletion) {
+  const Array<uint64_t> words(2);
+  const std::array<uint64_t, 1> first{7};
+  put(first, partner(), words[0]);
+  fence(partner());
+  put_value(uint64_t{8}, partner(), words[1]);
+  flush(partner());
+  fetch_add(partner(), words[0], 1);
+  quiet(partner(), Via::shared());
+  process_quiet();
+  fence();
+  EXPECT_EQ(fetch(partner(), words[0]), 8U);
+  Handle handle;
+  ASSERT_TRUE(put_nb(first, partner(), words[1], handle).accepted());
+  while (!handle.test_source()) {
+  }
+  handle.wait();
+  EXPECT_EQ(fetch(partner(), words[1]), 7U);
+  expect_error(OMPL_ERR_RANK, "rank 9", [&] { fence(9); });
   barrier();
 }
 

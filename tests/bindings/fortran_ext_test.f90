@@ -115,6 +115,13 @@ contains
     call expect(code == OMPL_OK .and. before == 42, "fetch")
     code = ompl_ctx_atomic32(c_null_ptr, partner, words + 40, OMPL_ATOMIC_CSWAP, 7, 0, before32, OMPL_FOREVER)
     call expect(code == OMPL_OK .and. before32 == 0, "compare and swap")
+    code = ompl_ctx_fence(c_null_ptr, OMPL_ALL_RANKS, OMPL_FOREVER)
+    call expect(all([code, ompl_ctx_flush_rank(c_null_ptr, partner, OMPL_FOREVER), &
+      ompl_ctx_quiet_rank(c_null_ptr, partner, OMPL_FOREVER), ompl_process_quiet()] == OMPL_OK), "order and completion")
+    code = ompl_ctx_atomic32(c_null_ptr, partner, words + 40, OMPL_ATOMIC_SMIN, -3, 0, before32, OMPL_FOREVER)
+    call expect(code == OMPL_OK .and. before32 == 7, "minimum")
+    code = ompl_ctx_atomic32(c_null_ptr, partner, words + 40, OMPL_ATOMIC_SMAX, 7, 0, before32, OMPL_FOREVER)
+    call expect(code == OMPL_OK .and. before32 == -3, "maximum")
     call meet()
     call expect(mine(6) == 7, "it was set")
     call meet()

@@ -104,6 +104,43 @@ class Atomics(Ranks):
             self.assertEqual(omnipgas.atomic(partner, words[2], "fetch"), 7)
             omnipgas.barrier()
             self.assertEqual(words.local[1:].tolist(), [10, 7])
+            omnipgas.barrier()
+            self.assertEqual(omnipgas.atomic(partner, word, "min", -1), 10)
+            lower = -1 if np.issubdtype(kind, np.signedinteger) else 10
+            self.assertEqual(omnipgas.atomic(partner, word, "max", 11), lower)
+            self.assertEqual(omnipgas.atomic(partner, word, "fetch"), 11)
+
+    def test_floating_point(self) -> None:
+        for kind in (np.float32, np.float64):
+            words = omnipgas.alloc(2, kind)
+            for _ in range(100):
+                omnipgas.update(0, words[0], "add", 0.5)
+            omnipgas.quiet()
+            omnipgas.barrier()
+            self.assertEqual(omnipgas.atomic(0, words[0], "fetch"), 100.0)
+            self.assertEqual(omnipgas.atomic(partner, words[1], "swap", -2.5), 0.0)
+            self.assertEqual(omnipgas.atomic(partner, words[1], "min", -3), -2.5)
+            self.assertEqual(omnipgas.atomic(partner, words[1], "max", 1.25), -3.0)
+            self.assertEqual(omnipgas.atomic(partner, words[1], "cswap", 8.0, compare=1.25), 1.25)
+            self.assertEqual(omnipgas.atomic(partner, words[1], "fetch"), 8.0)
+            with self.assertRaisesRegex(ValueError, "floating point"):
+                omnipgas.atomic(partner, words[1], "and", 1)
+            with self.assertRaises(TypeError):
+                omnipgas.atomic(partner, words[1], "add", "1")
+        with self.assertRaises(TypeError):
+            omnipgas.atomic(partner, omnipgas.alloc(1, np.int32)[0], "add", 0.5)
+
+
+class Order(Ranks):
+    def test_a_fence_and_the_whole_process(self) -> None:
+        words = omnipgas.alloc(2, np.uint64)
+        omnipgas.put(np.uint64(5), partner, words[0])
+        omnipgas.fence(OK_LIMIT)
+        omnipgas.put(np.uint64(6), partner, words[1])
+        omnipgas.process_quiet()
+        self.assertEqual(omnipgas.atomic(partner, words[1], "fetch"), 6)
+        self.assertEqual(omnipgas.atomic(partner, words[0], "fetch"), 5)
+        omnipgas.barrier()
 
 
 class Handles(Ranks):
@@ -164,4 +201,4 @@ class TheEnd(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    sys.exit(run(Conditions, Atomics, Handles, TheEnd))
+    sys.exit(run(Conditions, Atomics, Order, Handles, TheEnd))

@@ -171,6 +171,10 @@ static int attempt_quiet(void* call, int64_t timeout_ns) {
   return core.ctx_quiet(((waiting*)call)->ctx, timeout_ns);
 }
 
+static int attempt_fence(void* call, int64_t timeout_ns) {
+  return core.ctx_fence(((waiting*)call)->ctx, OMPL_ALL_RANKS, timeout_ns);
+}
+
 static PyObject* context_wait(PyObject* self, PyObject* const* args, Py_ssize_t count,
                               PyObject* names) {
   waiting w;
@@ -181,7 +185,7 @@ static PyObject* context_wait(PyObject* self, PyObject* const* args, Py_ssize_t 
   return core_result(core_block(attempt_wait, &w, timeout_ns));
 }
 
-/* flush() and quiet(). */
+/* flush(), quiet() and fence(). */
 static PyObject* complete(core_attempt attempt, PyObject* self, PyObject* const* args, Py_ssize_t count,
                           PyObject* names) {
   waiting w = {OMPL_CTX_DEFAULT, 0};
@@ -199,6 +203,11 @@ static PyObject* context_flush(PyObject* self, PyObject* const* args, Py_ssize_t
 static PyObject* context_quiet(PyObject* self, PyObject* const* args, Py_ssize_t count,
                                PyObject* names) {
   return complete(attempt_quiet, self, args, count, names);
+}
+
+static PyObject* context_fence(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                               PyObject* names) {
+  return complete(attempt_fence, self, args, count, names);
 }
 
 static PyObject* context_poll(PyObject* self, PyObject* value) {
@@ -257,6 +266,9 @@ static PyMethodDef context_methods[] = {
          "Returns when all earlier puts of this context are visible at their targets."),
     FAST(quiet, METH_KEYWORDS,
          "($self, timeout=None)\n--\n\nflush(), and all earlier signals are applied."),
+    FAST(fence, METH_KEYWORDS,
+         "($self, timeout=None)\n--\n\n"
+         "What this context has sent to a rank becomes visible there before what it sends later."),
     SLOW(signal,
          "($self, rank, flag, value=1, set=False)\n--\n\n"
          "Adds `value` to the flag at (rank, flag), or sets it, after every earlier put of this "
@@ -278,10 +290,12 @@ static PyMethodDef context_methods[] = {
     SLOW(wait_all,
          "($self, conditions, timeout=None)\n--\n\n"
          "Waits until all hold at once, then takes from those that are flags: from all, or from none."),
-    SLOW(atomic,
-         "($self, rank, word, op, operand=0, compare=0)\n--\n\n"
-         "'fetch', 'swap', 'add', 'and', 'or', 'xor' or 'cswap' (stores `operand` if the word equals\n"
-         "`compare`) on an Array of one integer of 32 or 64 bits; returns what it was."),
+    SLOW(
+        atomic,
+        "($self, rank, word, op, operand=0, compare=0)\n--\n\n"
+        "'fetch', 'swap', 'add', 'min', 'max', 'and', 'or', 'xor' or 'cswap' (stores `operand` if the\n"
+        "word equals `compare`) on an Array of one number of 32 or 64 bits, with the arithmetic of\n"
+        "its type; returns what it was. 'and', 'or' and 'xor' are for integers."),
     SLOW(update,
          "($self, rank, word, op, operand)\n--\n\n"
          "The same without the answer ('set' for 'swap'); complete after quiet()."),

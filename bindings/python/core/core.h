@@ -17,7 +17,7 @@
   X(strerror) X(error_detail) X(version) X(init) X(finalize) X(rank) X(size) X(node_rank) X(node_size) \
   X(barrier_timed) X(alloc) X(free) X(ptr) X(put) X(get) X(put_word) X(poll) X(failure_ack) \
   X(ctx_create) X(ctx_destroy) X(ctx_put) X(ctx_get) X(ctx_put_word) X(ctx_put_signal) X(ctx_wait) \
-  X(ctx_flush) X(ctx_quiet) X(ctx_signal) X(ctx_wait_until) X(ctx_wait_any) X(ctx_wait_some) \
+  X(ctx_flush) X(ctx_quiet) X(ctx_fence) X(process_quiet) X(ctx_signal) X(ctx_wait_until) X(ctx_wait_any) X(ctx_wait_some) \
   X(ctx_wait_all) X(ctx_put_strided) X(ctx_get_strided) X(ctx_atomic32) X(ctx_atomic64) X(put_nb) \
   X(get_nb) X(handle_test) X(handle_wait) X(handle_wait_any) X(progress) X(abort) X(failed_ranks) \
   X(halo_create) X(halo_destroy) X(halo_start) X(halo_test) X(halo_wait) X(halo_wait_some) X(halo_data) \
@@ -31,13 +31,16 @@ struct core_library {
 };
 extern struct core_library core;
 
+/* What the elements of a section are; layer.py gives the number. */
+enum { CORE_UNSIGNED = 0, CORE_SIGNED = 1, CORE_FLOAT = 2 };
+
 /* A place in every rank's segment: the base of the Python class Array. */
 typedef struct {
   PyObject_HEAD unsigned long long offset;
   Py_ssize_t nbytes;
   Py_ssize_t itemsize;
   char contiguous; /* in the order of C */
-  char is_signed;  /* its elements are signed integers */
+  char sort;       /* of its elements: CORE_UNSIGNED, CORE_SIGNED or CORE_FLOAT */
   int dimensions;
   size_t extents[OMPL_MAX_DIMENSIONS];
   ptrdiff_t strides[OMPL_MAX_DIMENSIONS];

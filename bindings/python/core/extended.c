@@ -161,14 +161,53 @@ PyObject* core_wait_all(PyObject* self, PyObject* args, PyObject* names) {
   return release(&w, done ? Py_NewRef(Py_None) : NULL);
 }
 
-/* The number of an operation of atomic() and update(), or -1 with an exception set. */
-static int operation_of(const char* name) {
-  static const char* const names[] = {"fetch", "set", "add", "and", "or", "xor", "cswap", "swap"};
-  for (int i = 0; i < (int)(sizeof names / sizeof *names); ++i) {
-    if (strcmp(name, names[i]) == 0) return i == 7 ? OMPL_ATOMIC_SET : OMPL_ATOMIC_FETCH + i;
+/* The number of an operation of atomic() and update() on elements of that sort, or -1 with an exception set. */
+static int operation_of(const char* name, char sort) {
+  static const struct {
+    const char* name;
+    int operations[3]; /* by sort; -1: there is none */
+  } table[] = {
+      {"fetch", {OMPL_ATOMIC_FETCH, OMPL_ATOMIC_FETCH, OMPL_ATOMIC_FETCH}},
+      {"set", {OMPL_ATOMIC_SET, OMPL_ATOMIC_SET, OMPL_ATOMIC_SET}},
+      {"swap", {OMPL_ATOMIC_SET, OMPL_ATOMIC_SET, OMPL_ATOMIC_SET}},
+      {"add", {OMPL_ATOMIC_ADD, OMPL_ATOMIC_ADD, OMPL_ATOMIC_FADD}},
+      {"min", {OMPL_ATOMIC_UMIN, OMPL_ATOMIC_SMIN, OMPL_ATOMIC_FMIN}},
+      {"max", {OMPL_ATOMIC_UMAX, OMPL_ATOMIC_SMAX, OMPL_ATOMIC_FMAX}},
+      {"and", {OMPL_ATOMIC_AND, OMPL_ATOMIC_AND, -1}},
+      {"or", {OMPL_ATOMIC_OR, OMPL_ATOMIC_OR, -1}},
+      {"xor", {OMPL_ATOMIC_XOR, OMPL_ATOMIC_XOR, -1}},
+      {"cswap", {OMPL_ATOMIC_CSWAP, OMPL_ATOMIC_CSWAP, OMPL_ATOMIC_CSWAP}},
+  };
+  for (size_t i = 0; i < sizeof table / sizeof *table; ++i) {
+    if (strcmp(name, table[i].name) == 0 && table[i].operations[(int)sort] >= 0)
+      return table[i].operations[(int)sort];
   }
-  PyErr_Format(PyExc_ValueError, "'%s' is no atomic operation", name);
+  PyErr_Format(PyExc_ValueError, "'%s' is no atomic operation%s", name,
+               sort == CORE_FLOAT ? " on floating point" : "");
   return -1;
+}
+
+/* The bits of an operand, 0 if it is left out; with an exception set if it is no number of that sort. */
+static uint64_t operand_bits(PyObject* operand, char sort, int width) {
+  if (operand == NULL) return 0;
+  if (sort != CORE_FLOAT) {
+    PyObject* const whole = PyNumber_Index(operand);
+    if (whole == NULL) return 0;
+    const uint64_t bits = PyLong_AsUnsignedLongLongMask(whole);
+    Py_DECREF(whole);
+    return bits;
+  }
+  const double number = PyFloat_AsDouble(operand);
+  return width == 64 ? ompl_bits_of_double(number) : ompl_bits_of_float((float)number);
+}
+
+/* A word as the object that its sort asks for. */
+static PyObject* number_of(uint64_t bits, char sort, int width) {
+  if (sort == CORE_FLOAT)
+    return PyFloat_FromDouble(width == 64 ? ompl_double_of_bits(bits)
+                                          : ompl_float_of_bits((uint32_t)bits));
+  if (sort == CORE_UNSIGNED) return PyLong_FromUnsignedLongLong(bits);
+  return PyLong_FromLongLong(width == 64 ? (int64_t)bits : (int32_t)(uint32_t)bits);
 }
 
 /* One atomic; `wanted`: returns what the word was. */
@@ -181,19 +220,21 @@ static PyObject* run_atomic(PyObject* self, PyObject* args, PyObject* names, int
   PyObject* compare = NULL;
   ompl_ctx* ctx;
   uint32_t rank;
-  if (!PyArg_ParseTupleAndKeywords(args, names, "OO!s|O!O!", keywords, &rank_object, core_section_type,
-                                   &word, &name, &PyLong_Type, &operand, &PyLong_Type, &compare) ||
+  if (!PyArg_ParseTupleAndKeywords(args, names, "OO!s|OO", keywords, &rank_object, core_section_type,
+                                   &word, &name, &operand, &compare) ||
       !core_usable(self, &ctx) || !core_rank(rank_object, &rank))
     return NULL;
   const int width = width_of((PyObject*)word);
-  const int op = operation_of(name);
-  if (width == 0 || op < 0) return NULL;
+  if (width == 0) return NULL;
+  const int op = operation_of(name, word->sort);
+  if (op < 0) return NULL;
   if (word->nbytes != word->itemsize) {
     PyErr_SetString(PyExc_ValueError, "an atomic is on one element");
     return NULL;
   }
-  const uint64_t value = operand == NULL ? 0 : PyLong_AsUnsignedLongLongMask(operand);
-  const uint64_t expected = compare == NULL ? 0 : PyLong_AsUnsignedLongLongMask(compare);
+  const uint64_t value = operand_bits(operand, word->sort, width);
+  const uint64_t expected = operand_bits(compare, word->sort, width);
+  if (PyErr_Occurred() != NULL) return NULL;
   uint64_t wide = 0;
   uint32_t narrow = 0;
   int code;
@@ -203,9 +244,7 @@ static PyObject* run_atomic(PyObject* self, PyObject* args, PyObject* names, int
                         : core.ctx_atomic32(ctx, rank, word->offset, op, (uint32_t)value,
                                             (uint32_t)expected, wanted ? &narrow : NULL, OMPL_FOREVER));
   if (code < 0 || !wanted) return core_result(code);
-  if (width == 32)
-    return word->is_signed ? PyLong_FromLong((int32_t)narrow) : PyLong_FromUnsignedLong(narrow);
-  return word->is_signed ? PyLong_FromLongLong((int64_t)wide) : PyLong_FromUnsignedLongLong(wide);
+  return number_of(width == 64 ? wide : narrow, word->sort, width);
 }
 
 PyObject* core_atomic(PyObject* self, PyObject* args, PyObject* names) {

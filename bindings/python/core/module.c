@@ -162,6 +162,14 @@ NUMBER_FUNCTION(node_rank)
 NUMBER_FUNCTION(node_size)
 NUMBER_FUNCTION(failure_ack)
 
+static PyObject* process_quiet(PyObject* module, PyObject* unused) {
+  (void)module;
+  (void)unused;
+  int code;
+  WITHOUT_GIL(code, core.process_quiet());
+  return core_result(code);
+}
+
 static PyObject* failed_ranks(PyObject* module, PyObject* unused) {
   (void)module, (void)unused;
   const int size = core.size();
@@ -242,6 +250,9 @@ static PyMethodDef functions[] = {
     {"failure_ack", failure_ack, METH_NOARGS,
      "failure_ack()\n--\n\nLets waits block again after a rank has died; the number of ranks known "
      "dead."},
+    {"process_quiet", process_quiet, METH_NOARGS,
+     "process_quiet()\n--\n\nquiet() of all contexts of this process; other threads may go on "
+     "meanwhile."},
     {"failed_ranks", failed_ranks, METH_NOARGS,
      "failed_ranks()\n--\n\nThe ranks known to be dead or out of reach, ascending."},
     {"version", version, METH_NOARGS, "version()\n--\n\nThe library's version."},
@@ -253,14 +264,14 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* Section(offset, itemsize, signed, contiguous, shape, strides) */
+/* Section(offset, itemsize, sort, contiguous, shape, strides) */
 static int section_init(core_section* self, PyObject* args, PyObject* names) {
   (void)names;
-  int is_signed;
+  int sort;
   int contiguous;
   PyObject* shape;
   PyObject* strides;
-  if (!PyArg_ParseTuple(args, "KnppO!O!", &self->offset, &self->itemsize, &is_signed, &contiguous,
+  if (!PyArg_ParseTuple(args, "KnipO!O!", &self->offset, &self->itemsize, &sort, &contiguous,
                         &PyTuple_Type, &shape, &PyTuple_Type, &strides))
     return -1;
   const Py_ssize_t dimensions = PyTuple_Size(shape);
@@ -275,7 +286,7 @@ static int section_init(core_section* self, PyObject* args, PyObject* names) {
     self->nbytes *= (Py_ssize_t)self->extents[i];
   }
   self->dimensions = (int)dimensions;
-  self->is_signed = (char)is_signed;
+  self->sort = (char)sort;
   self->contiguous = (char)contiguous;
   return PyErr_Occurred() == NULL ? 0 : -1;
 }

@@ -53,6 +53,7 @@ node_size = _core.node_size
 barrier = _core.barrier
 failure_ack = _core.failure_ack
 failed_ranks = _core.failed_ranks
+process_quiet = _core.process_quiet
 version = _core.version
 finalize = _core.finalize
 abort = _core.abort
@@ -91,8 +92,8 @@ class Array(_core.Section):
     """
 
     def __init__(self, offset: int, local: NDArray[Any], root: Array | None = None) -> None:
-        is_signed = local.dtype.kind == "i"
-        super().__init__(offset, local.itemsize, is_signed, local.flags.c_contiguous, local.shape, local.strides)
+        sort = {"i": 1, "f": 2}.get(local.dtype.kind, 0)
+        super().__init__(offset, local.itemsize, sort, local.flags.c_contiguous, local.shape, local.strides)
         self.local = local
         self._root = root or self
 
@@ -179,6 +180,7 @@ wait = _implicit.wait
 poll = _implicit.poll
 flush = _implicit.flush
 quiet = _implicit.quiet
+fence = _implicit.fence
 signal = _implicit.signal
 wait_until = _implicit.wait_until
 wait_any = _implicit.wait_any

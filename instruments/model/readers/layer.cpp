@@ -66,7 +66,7 @@ void CallReader::own(const CallView& view) {
       return complete(view);
     case Kind::kOmplFlush:
     case Kind::kOmplQuiet:
-      return finish_accesses(0, trace::kNoPeer, false);
+      return finish_accesses(0, call.peer, false);
     case Kind::kOmplBarrier:
     case Kind::kOmplAlloc:
     case Kind::kOmplFree:

@@ -2,6 +2,9 @@
 #include "model/readers/signals.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <type_traits>
 
 namespace ompl::model {
 
@@ -13,6 +16,25 @@ using trace::Word;
 
 uint64_t cut(uint64_t value, uint32_t width) {
   return width == 32 ? static_cast<uint32_t>(value) : value;
+}
+
+// What functions of signed words and of floating point do; both words as values of T.
+template <class T, class Bits = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>>
+uint64_t computed(uint64_t before, const Word& by) {
+  const T old = std::bit_cast<T>(static_cast<Bits>(before));
+  const T operand = std::bit_cast<T>(static_cast<Bits>(by.value));
+  switch (by.function) {
+    case Word::kFloatAdd:
+      return std::bit_cast<Bits>(static_cast<T>(old + operand));
+    case Word::kSignedMin:
+      return std::bit_cast<Bits>(std::min(old, operand));
+    case Word::kSignedMax:
+      return std::bit_cast<Bits>(std::max(old, operand));
+    case Word::kFloatMin:
+      return std::bit_cast<Bits>(static_cast<T>(std::fmin(old, operand)));
+    default:
+      return std::bit_cast<Bits>(static_cast<T>(std::fmax(old, operand)));
+  }
 }
 
 uint64_t applied(uint64_t before, const Word& by) {
@@ -29,6 +51,17 @@ uint64_t applied(uint64_t before, const Word& by) {
       return before ^ by.value;
     case Word::kSwapIfEqual:
       return before == by.compare ? by.value : before;
+    case Word::kUnsignedMin:
+      return std::min(before, by.value);
+    case Word::kUnsignedMax:
+      return std::max(before, by.value);
+    case Word::kSignedMin:
+    case Word::kSignedMax:
+      return by.width == 32 ? computed<int32_t>(before, by) : computed<int64_t>(before, by);
+    case Word::kFloatAdd:
+    case Word::kFloatMin:
+    case Word::kFloatMax:
+      return by.width == 32 ? computed<float>(before, by) : computed<double>(before, by);
     default:
       return before;
   }

@@ -9,7 +9,8 @@ namespace {
 static_assert(uint32_t{Word::kFetch} == OMPL_ATOMIC_FETCH && uint32_t{Word::kSet} == OMPL_ATOMIC_SET &&
               uint32_t{Word::kAdd} == OMPL_ATOMIC_ADD && uint32_t{Word::kAnd} == OMPL_ATOMIC_AND &&
               uint32_t{Word::kOr} == OMPL_ATOMIC_OR && uint32_t{Word::kXor} == OMPL_ATOMIC_XOR &&
-              uint32_t{Word::kSwapIfEqual} == OMPL_ATOMIC_CSWAP);
+              uint32_t{Word::kSwapIfEqual} == OMPL_ATOMIC_CSWAP &&
+              uint32_t{Word::kFloatMax} == OMPL_ATOMIC_FMAX);
 
 Fields fields_of(uint32_t rank, uint32_t width, bool fetches) {
   return {.peer = static_cast<int32_t>(rank), .bytes = width / 8, .tag = fetches ? 1 : 0};

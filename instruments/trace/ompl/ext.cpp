@@ -119,6 +119,11 @@ int ompl_handle_test(ompl_ctx* ctx, ompl_handle* handle) {
     return code;
   });
 }
+// A look at the source alone: the handle's completion is recorded when that is asked for.
+int ompl_handle_test_source(ompl_ctx* ctx, ompl_handle* handle) {
+  Call call(Kind::kOmplProgress, __builtin_return_address(0), {});
+  return call.look([&] { return OMPL_REAL(ompl_handle_test_source)(ctx, handle); });
+}
 int ompl_handle_wait(ompl_ctx* ctx, ompl_handle* handle, int64_t timeout_ns) {
   Call call(Kind::kOmplHandleWait, __builtin_return_address(0), {});
   const int code = call.run([&] { return OMPL_REAL(ompl_handle_wait)(ctx, handle, timeout_ns); });

@@ -45,6 +45,12 @@ void start(uint64_t begin, uint64_t end, void* caller) {
 using ompl::trace::tracer;
 using ompl::trace::word_number;
 
+namespace {
+int32_t one_or_all(uint32_t rank) {
+  return rank == OMPL_ALL_RANKS ? ompl::trace::kNoPeer : static_cast<int32_t>(rank);
+}
+}  // namespace
+
 extern "C" {
 
 // libomnipgas looks whether this is there (src/api/process.cpp), and then lets nothing be done without a call of it.
@@ -133,6 +139,16 @@ int ompl_quiet() { OMPL_TRACED(kOmplQuiet, ompl_quiet, (), ); }
 int ompl_ctx_destroy(ompl_ctx* ctx) { OMPL_TRACED(kOmplQuiet, ompl_ctx_destroy, (ctx), ); }
 int ompl_ctx_quiet(ompl_ctx* ctx, int64_t timeout_ns) {
   OMPL_TRACED(kOmplQuiet, ompl_ctx_quiet, (ctx, timeout_ns), );
+}
+int ompl_ctx_flush_rank(ompl_ctx* ctx, uint32_t rank, int64_t timeout_ns) {
+  OMPL_TRACED(kOmplFlush, ompl_ctx_flush_rank, (ctx, rank, timeout_ns), .peer = one_or_all(rank));
+}
+int ompl_ctx_quiet_rank(ompl_ctx* ctx, uint32_t rank, int64_t timeout_ns) {
+  OMPL_TRACED(kOmplQuiet, ompl_ctx_quiet_rank, (ctx, rank, timeout_ns), .peer = one_or_all(rank));
+}
+int ompl_process_quiet() { OMPL_TRACED(kOmplQuiet, ompl_process_quiet, (), ); }
+int ompl_ctx_fence(ompl_ctx* ctx, uint32_t rank, int64_t timeout_ns) {
+  OMPL_TRACED(kOmplFence, ompl_ctx_fence, (ctx, rank, timeout_ns), .peer = one_or_all(rank));
 }
 int ompl_poll(uint64_t flag_addr) {
   ompl::trace::Call call(ompl::trace::Kind::kOmplPoll, __builtin_return_address(0),

@@ -21,6 +21,7 @@ class MockConduit final : public Conduit {
     return {.direct = false,
             .passive_target = hostility.passive_target,
             .ordered_signals = hostility.ordered_signals,
+            .ordered_puts = hostility.ordered_puts,
             .remote_completion = hostility.remote_completion,
             .stalls_sender = hostility.stalls_sender,
             .max_fused_put = hostility.max_fused_put,

@@ -161,7 +161,7 @@ bool MockLink::may_move(MockOperation& op, bool put_ahead, bool record_ahead) {
   if (op.kind != MockOperation::Kind::signal) {
     const bool unstaged =
         op.kind == MockOperation::Kind::put && op.held && !hostility.remote_completion;
-    return !unstaged;
+    return !unstaged && !(hostility.ordered_puts && put_ahead);
   }
   return !(hostility.ordered_signals && put_ahead) &&
          !(op.record.op == SignalOp::ack_request && record_ahead);

@@ -45,6 +45,7 @@ struct Hostility {
   // What capabilities() answers; the mock then keeps exactly that and no more.
   bool passive_target = false;
   bool ordered_signals = true;
+  bool ordered_puts = false;
   bool remote_completion = true;
   bool stalls_sender = false;
   std::size_t max_message = SIZE_MAX;

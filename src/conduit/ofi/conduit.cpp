@@ -77,6 +77,7 @@ constexpr std::size_t kMostFused = std::size_t{64} << 10;
 Capabilities OfiConduit::capabilities() const {
   Capabilities out;
   out.ordered_signals = choice_.ordered;
+  out.ordered_puts = choice_.ordered;  // FI_ORDER_WAW, up to max_order_waw_size
   out.remote_completion = !choice_.ordered;
   if (choice_.ordered && choice_.immediates) out.max_fused_put = kMostFused;
   if (choice_.info) {

@@ -56,6 +56,8 @@ Capabilities VerbsConduit::capabilities() const {
   Capabilities out;
   out.passive_target = true;
   out.ordered_signals = true;
+  out.ordered_puts =
+      true;  // a queue pair carries writes out in order, and regions allow no relaxed ordering
   out.remote_completion = true;
   out.stalls_sender = true;
   out.max_fused_put = inline_limit_;

@@ -109,6 +109,15 @@ int progress_and_test(Context& c, Handle& handle) {
   return state;
 }
 
+int progress_and_test_source(Context& c, const Handle& handle) {
+  Network* const network = c.runtime->network.get();
+  if (network == nullptr) return 1;
+  const int state = network->completion.test_source(handle);
+  return state == 0 && network->pool.progress(c, c.preferred_slot)
+             ? network->completion.test_source(handle)
+             : state;
+}
+
 int await(Context& c, Handle& handle, Deadline deadline) {
   const int code = await_unordered(c, handle, deadline);
   ompl_window_fence();

@@ -90,18 +90,25 @@ int put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset, s
 // Puts and signals to mapped ranks are stores and atomics of the calling thread. A thread that is told of them by anything
 // that synchronises sees them. The fence makes them visible to all others too, before the caller's next load [25]. It comes
 // last, since a network may deliver by stores of this thread.
-int flush(Context& c, Deadline deadline) {
+int flush(Context& c, Deadline deadline, uint32_t rank) {
   Network* const network = c.runtime->network.get();
-  const int code = network != nullptr ? network->completion.flush(c, deadline) : OMPL_OK;
+  const int code = network != nullptr ? network->completion.flush(c, rank, deadline) : OMPL_OK;
   ompl_window_fence();
   return code;
 }
 
-int quiet(Context& c, Deadline deadline) {
+int quiet(Context& c, Deadline deadline, uint32_t rank) {
   Network* const network = c.runtime->network.get();
-  const int code = network != nullptr ? network->completion.quiet(c, deadline) : OMPL_OK;
+  const int code = network != nullptr ? network->completion.quiet(c, rank, deadline) : OMPL_OK;
   ompl_window_fence();
   return code;
+}
+
+// Stores to mapped memory become visible in their order once the processor, and the compiler, are told to keep it [27].
+int fence(Context& c, Deadline deadline, uint32_t rank) {
+  std::atomic_thread_fence(std::memory_order_release);
+  Network* const network = c.runtime->network.get();
+  return network != nullptr ? network->completion.fence(c, rank, deadline) : OMPL_OK;
 }
 
 int quiet_all(Context& c) {

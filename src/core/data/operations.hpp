@@ -27,8 +27,10 @@ int put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset, s
 // A signal that was checked, or to a flag of the layer's own, which no user's check lets through.
 int signal_any(Context& c, uint32_t rank, const Signal& record, Deadline deadline);
 
-int flush(Context& c, Deadline deadline = Deadline::never());
-int quiet(Context& c, Deadline deadline = Deadline::never());
+// To one rank, or to all: kNoRank.
+int flush(Context& c, Deadline deadline = Deadline::never(), uint32_t rank = kNoRank);
+int quiet(Context& c, Deadline deadline = Deadline::never(), uint32_t rank = kNoRank);
+int fence(Context& c, Deadline deadline, uint32_t rank);
 // Everything that any context of this rank has sent is applied or visible.
 int quiet_all(Context& c);
 // Drives communication once, for those who wait by other means than a Blocker.
@@ -45,7 +47,8 @@ int signal_nb(Context& c, uint32_t rank, const Signal& record);
 int atomic_nb(Context& c, uint32_t rank, const Signal& record, void* before, Handle* handle);
 
 int test(Context& c, Handle& handle);  // 1: complete, 0: not, or an error; without progress,
-int progress_and_test(Context& c, Handle& handle);  // and with
+int progress_and_test(Context& c, Handle& handle);               // and with
+int progress_and_test_source(Context& c, const Handle& handle);  // the same, of a put's source
 int await(Context& c, Handle& handle, Deadline deadline);
 int await_some(Context& c, std::span<ompl_handle> handles, std::size_t* indices, std::size_t most,
                std::size_t* found, Deadline deadline);

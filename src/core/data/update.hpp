@@ -3,9 +3,13 @@
 // of sisters on this node and from outside. Sequentially consistent, for the sleep protocol.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "arch/cpu.hpp"
 #include "conduit/conduit.hpp"
@@ -24,6 +28,42 @@ inline std::size_t width_of(const Signal& record) {
 }
 
 namespace detail {
+// Replaces the word by `next` of it, both taken as values of T; returns the word before.
+template <class T, class Word, class Next>
+inline Word replace(std::atomic_ref<Word> word, Next next) {
+  Word before = word.load(std::memory_order_relaxed);
+  while (!word.compare_exchange_weak(before, std::bit_cast<Word>(T(next(std::bit_cast<T>(before)))))) {
+  }
+  return before;
+}
+
+// The functions that processors have no instruction for. NaN is no number to fmin and fmax: the other one is taken.
+template <class Word>
+inline Word update_by_exchange(std::atomic_ref<Word> word, Function function, Word operand) {
+  using Signed = std::make_signed_t<Word>;
+  using Float = std::conditional_t<sizeof(Word) == 8, double, float>;
+  const auto integer = static_cast<Signed>(operand);
+  const auto real = std::bit_cast<Float>(operand);
+  switch (function) {
+    case Function::unsigned_min:
+      return replace<Word>(word, [=](Word old) { return std::min(old, operand); });
+    case Function::unsigned_max:
+      return replace<Word>(word, [=](Word old) { return std::max(old, operand); });
+    case Function::signed_min:
+      return replace<Signed>(word, [=](Signed old) { return std::min(old, integer); });
+    case Function::signed_max:
+      return replace<Signed>(word, [=](Signed old) { return std::max(old, integer); });
+    case Function::float_add:
+      return replace<Float>(word, [=](Float old) { return old + real; });
+    case Function::float_min:
+      return replace<Float>(word, [=](Float old) { return std::fmin(old, real); });
+    case Function::float_max:
+      return replace<Float>(word, [=](Float old) { return std::fmax(old, real); });
+    default:
+      return 0;  // not a function: from outside
+  }
+}
+
 template <class Word>
 inline Word update(std::atomic_ref<Word> word, Function function, Word value, Word compare) {
   switch (function) {
@@ -42,8 +82,9 @@ inline Word update(std::atomic_ref<Word> word, Function function, Word value, Wo
     case Function::compare_swap:
       word.compare_exchange_strong(compare, value);
       return compare;
+    default:
+      return update_by_exchange(word, function, value);
   }
-  return 0;  // not a function: from outside
 }
 }  // namespace detail
 

@@ -8,11 +8,26 @@ namespace ompl {
 namespace {
 
 // In the order of Call.
-constexpr std::array kCalls = std::to_array<std::string_view>(
-    {"nothing", "ompl_put", "ompl_get", "ompl_put_word", "ompl_put_signal", "ompl_wait", "ompl_flush",
-     "ompl_quiet", "ompl_handle_wait", "ompl_ctx_wait_until", "a wait for several flags", "an atomic",
-     "ompl_progress", "a halo exchange", "a collective", "ompl_barrier", "ompl_alloc", "ompl_free",
-     "ompl_finalize"});
+constexpr std::array kCalls = std::to_array<std::string_view>({"nothing",
+                                                               "ompl_put",
+                                                               "ompl_get",
+                                                               "ompl_put_word",
+                                                               "ompl_put_signal",
+                                                               "ompl_wait",
+                                                               "ompl_flush",
+                                                               "ompl_quiet",
+                                                               "ompl_ctx_fence",
+                                                               "ompl_handle_wait",
+                                                               "ompl_ctx_wait_until",
+                                                               "a wait for several flags",
+                                                               "an atomic",
+                                                               "ompl_progress",
+                                                               "a halo exchange",
+                                                               "a collective",
+                                                               "ompl_barrier",
+                                                               "ompl_alloc",
+                                                               "ompl_free",
+                                                               "ompl_finalize"});
 static_assert(static_cast<std::size_t>(Call::finalize) + 1 == kCalls.size());
 
 constexpr std::string_view name_of(Call call) { return kCalls[static_cast<std::size_t>(call)]; }

@@ -16,6 +16,7 @@ enum class Call : uint8_t {
   wait,
   flush,
   quiet,
+  fence,
   handle,
   wait_until,
   wait_many,

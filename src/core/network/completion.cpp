@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/network/completion.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/wait/block.hpp"
@@ -41,7 +42,7 @@ int Completion::await_marks(Caller& caller, const std::pmr::vector<Mark>& marks,
 // Asks the slots concerned, then awaits the answers. While it waits the yield hook may put, signal and complete on the
 // same context: only what was outstanding at the beginning and is still the last of its rank is done with. It may also move the
 // task: the context is then left to its thread as it is.
-int Completion::complete(Context& context, Call call, bool signals_too, Deadline deadline) {
+int Completion::complete(Context& context, Call call, const Selection& selected, Deadline deadline) {
   Caller caller(context);
   int first_error = OMPL_OK;
   bool timed_out = false;
@@ -59,11 +60,15 @@ int Completion::complete(Context& context, Call call, bool signals_too, Deadline
     uint64_t ticket;  // 0: no data
     uint64_t slots;   // whose signals are to be acknowledged
     uint64_t posts;
+    bool signals_too;
   };
   Scratch scratch;
   std::pmr::vector<Covered> covered(&scratch);
   covered.reserve(c.channels.touched().size());
   for (PeerChannel* const channel : c.channels.touched()) {
+    const Extent extent = selected(*channel);
+    if (extent == Extent::nothing) continue;
+    const bool signals_too = extent == Extent::all;
     channel->saw_flush();
     note(channel->lost());
     const bool data = channel->has_data();
@@ -72,7 +77,8 @@ int Completion::complete(Context& context, Call call, bool signals_too, Deadline
                        .slot = data ? channel->slot() : 0,
                        .ticket = data ? channel->ticket() : 0,
                        .slots = signals_too ? channel->signalled_slots() : 0,
-                       .posts = channel->posts()});
+                       .posts = channel->posts(),
+                       .signals_too = signals_too});
     if (data && !pool_.capabilities().remote_completion)
       covered.back().slots |= uint64_t{1} << channel->slot();
   }
@@ -90,10 +96,31 @@ int Completion::complete(Context& context, Call call, bool signals_too, Deadline
   if (timed_out || !same_context()) return first_error;
 
   for (const Covered& one : covered) {  // done, or told: an error is told once [18]
-    if (one.channel->posts() == one.posts) one.channel->all_done(signals_too);
+    if (one.channel->posts() == one.posts) one.channel->all_done(one.signals_too);
   }
   c.channels.drop_idle();
   return first_error;
+}
+
+// Data of a channel stay on one slot, which keeps them in order if its conduit does, but for segments of long puts; a record is
+// carried out by a CPU of the target, before or after data that come later.
+Completion::Extent Completion::needed_for_order(const PeerChannel& channel) const {
+  if (channel.signalled_slots() != 0 || channel.lost() != OMPL_OK) return Extent::all;
+  if (pool_.capabilities().ordered_puts && channel.orphans().empty()) return Extent::nothing;
+  return channel.has_data() || !channel.orphans().empty() ? Extent::data : Extent::nothing;
+}
+
+int Completion::fence(Context& c, uint32_t rank, Deadline deadline) {
+  const Selection selected = [this, rank](const PeerChannel& channel) {
+    return is_meant(channel, rank) ? needed_for_order(channel) : Extent::nothing;
+  };
+  // What is held goes out before anything later of its context.
+  const bool ordered = pool_.capabilities().ordered_puts || c.holder.load() == nullptr;
+  const auto needs_nothing = [&](const PeerChannel* channel) {
+    return selected(*channel) == Extent::nothing;
+  };
+  if (ordered && std::ranges::all_of(c.channels.touched(), needs_nothing)) return OMPL_OK;
+  return complete(c, Call::fence, selected, deadline);
 }
 
 int Completion::quiet_all(Context& context) {
@@ -144,6 +171,13 @@ int Completion::test(Context& c, Handle& handle) {
     if (handle.mark == 0) sender_.try_to_ask(c, handle);
     if (handle.mark != 0 && pool_.peer(slot, handle.rank).acknowledged.load() >= handle.mark) return 1;
   }
+  return pool_.fate(slot, handle.rank);
+}
+
+int Completion::test_source(const Handle& handle) {
+  if (handle.kind != Pending::Kind::remote && handle.kind != Pending::Kind::local) return 1;
+  const Slot& slot = pool_.slot(handle.slot);
+  if (slot.endpoint->completed(handle.rank) >= handle.ticket) return 1;
   return pool_.fate(slot, handle.rank);
 }
 

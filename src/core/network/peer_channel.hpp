@@ -57,6 +57,7 @@ class PeerChannel {
     return lost_;
   }  // the error in which a held put ended, until it is told
   [[nodiscard]] std::vector<OrphanedSegment>& orphans() { return orphans_; }
+  [[nodiscard]] const std::vector<OrphanedSegment>& orphans() const { return orphans_; }
 
   // Its next operations are on that slot, whose claim the caller holds.
   void go_to(Slot& slot, SlotPeer& peer) {

@@ -62,7 +62,7 @@ bool Sleepers::apply(const Signal& record, Extent& last, uint64_t* before) {
   const std::size_t size = width_of(record);
   const uint64_t offset = record.offset;
   const bool layers_own = offset >= barrier_flag(0) && offset < kLayersEnd;
-  if (!is_update(record.op) || record.function > Function::compare_swap || offset % size != 0 ||
+  if (!is_update(record.op) || record.function > conduit::kLastFunction || offset % size != 0 ||
       (!layers_own && !memory_.allocations().holds(offset, size, &last))) {
     log::warn("dropped a record from outside: operation {}, function {}, offset {:#x}",
               static_cast<int>(record.op), static_cast<int>(record.function), offset);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Signals of any value, and atomics: executed by a CPU of the target's node, in every way there is to ask.
 #include <array>
+#include <bit>
 #include <thread>
 
 #include "conformance/conformance.hpp"
@@ -162,6 +163,98 @@ TEST_P(Conformance, Atomics_EachDoesWhatItSays) {
   });
 }
 
+// What atomics compute with: the words of numbers of type T.
+template <class T>
+using BitsOf = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+
+// A sequence on a word of the right neighbour that nobody else touches: each operation returns the number before.
+template <class T>
+void computes(Rank& r, uint64_t word, int add, int min, int max) {
+  struct Step {
+    int op;
+    T operand, after;
+  };
+  const auto low = static_cast<T>(-7);
+  const T lowest = std::min(low, T{3});  // without a sign -7 is large
+  const T highest = std::max(low, T{3});
+  const auto steps = std::to_array<Step>({{OMPL_ATOMIC_SET, T{3}, T{3}},
+                                          {min, low, lowest},
+                                          {max, T{3}, T{3}},
+                                          {max, low, highest},
+                                          {min, T{3}, T{3}},
+                                          {add, low, static_cast<T>(-4)},
+                                          {add, T{9}, T{5}}});
+  const auto call = [&](const Step& step, BitsOf<T>* before) {
+    if constexpr (sizeof(T) == 8)
+      return ompl_ctx_atomic64(r.ctx(), r.right(), word, step.op, std::bit_cast<uint64_t>(step.operand),
+                               0, before, OMPL_FOREVER);
+    else
+      return ompl_ctx_atomic32(r.ctx(), r.right(), word, step.op, std::bit_cast<uint32_t>(step.operand),
+                               0, before, OMPL_FOREVER);
+  };
+  for (const bool fetches : {true, false}) {
+    T expected = fetches ? T{0} : T{5};
+    for (const Step& step : steps) {
+      BitsOf<T> before = 0;
+      ok(call(step, fetches ? &before : nullptr));
+      if (fetches) {
+        EXPECT_EQ(std::bit_cast<T>(before), expected) << "operation " << step.op;
+      }
+      expected = step.after;
+      if (fetches) continue;
+      ok(r.quiet());
+      ok(call({.op = OMPL_ATOMIC_FETCH, .operand = {}, .after = {}}, &before));
+      EXPECT_EQ(std::bit_cast<T>(before), expected) << "operation " << step.op;
+    }
+  }
+}
+
+TEST_P(Conformance, Atomics_MinimumMaximumAndFloatingPoint) {
+  const auto w = world();
+  const uint64_t words = w->allocate(64);
+  w->run([&](Rank& r) {
+    computes<uint32_t>(r, words + 4, OMPL_ATOMIC_ADD, OMPL_ATOMIC_UMIN, OMPL_ATOMIC_UMAX);
+    computes<int32_t>(r, words + 8, OMPL_ATOMIC_ADD, OMPL_ATOMIC_SMIN, OMPL_ATOMIC_SMAX);
+    computes<float>(r, words + 12, OMPL_ATOMIC_FADD, OMPL_ATOMIC_FMIN, OMPL_ATOMIC_FMAX);
+    computes<uint64_t>(r, words + 16, OMPL_ATOMIC_ADD, OMPL_ATOMIC_UMIN, OMPL_ATOMIC_UMAX);
+    computes<int64_t>(r, words + 24, OMPL_ATOMIC_ADD, OMPL_ATOMIC_SMIN, OMPL_ATOMIC_SMAX);
+    computes<double>(r, words + 32, OMPL_ATOMIC_FADD, OMPL_ATOMIC_FMIN, OMPL_ATOMIC_FMAX);
+    ok(r.barrier());
+    EXPECT_EQ(read<uint32_t>(r, words), 0U);
+    EXPECT_EQ(read<uint64_t>(r, words + 40), 0U);
+  });
+}
+
+// Sums, minimum and maximum of what all threads of all ranks have sent, in doubles that add exactly.
+TEST_P(Conformance, Atomics_R11_FloatingPointLosesNoUpdate) {
+  constexpr unsigned kThreads = 3;
+  const auto w = world({.ranks = 3, .endpoints = 2});
+  const uint64_t words = w->allocate(24);
+  const uint32_t each = rounds(100);
+  w->run(
+      [&](Rank& r) {
+        for (uint32_t i = 0; i < each; ++i) {
+          const double number = 0.25 * (r.rank + 1);
+          uint64_t before = 0;
+          ok(ompl_ctx_atomic64(r.ctx(), 0, words, OMPL_ATOMIC_FADD, std::bit_cast<uint64_t>(number), 0,
+                               i % 2 == 0 ? &before : nullptr, OMPL_FOREVER));
+          const auto far = std::bit_cast<uint64_t>(i * number);
+          ok(ompl_ctx_atomic64(r.ctx(), 0, words + 8, OMPL_ATOMIC_FMAX, far, 0, nullptr, OMPL_FOREVER));
+          ok(ompl_ctx_atomic64(r.ctx(), 0, words + 16, OMPL_ATOMIC_FMIN, far ^ uint64_t{1} << 63, 0,
+                               nullptr, OMPL_FOREVER));
+        }
+        ok(r.quiet());
+      },
+      kThreads);
+  w->run([&](Rank& r) {
+    ok(r.barrier());
+    if (r.rank != 0) return;
+    EXPECT_EQ(read<double>(r, words), 0.25 * 6 * each * kThreads) << "an addition was lost";
+    EXPECT_EQ(read<double>(r, words + 8), 0.75 * (each - 1));
+    EXPECT_EQ(read<double>(r, words + 16), -0.75 * (each - 1));
+  });
+}
+
 // Every value is given out once, whoever asks, by atomics, signals and the CPU's own.
 TEST_P(Conformance, Atomics_R11_AreAtomicWithSignalsAndTheCpu) {
   constexpr unsigned kThreads = 3;
@@ -232,7 +325,8 @@ TEST_P(Conformance, Atomics_BadArguments) {
     EXPECT_EQ(ompl_fetch64(0, words, nullptr), OMPL_ERR_ARG);
     EXPECT_EQ(ompl_compare_swap32(0, words, 0, 1, nullptr), OMPL_ERR_ARG);
     EXPECT_EQ(ompl_fetch_add32(0, words, 1, nullptr), OMPL_ERR_ARG);
-    EXPECT_EQ(ompl_ctx_atomic64(r.ctx(), 0, words, 7, 0, 0, &before, 0), OMPL_ERR_ARG);
+    EXPECT_EQ(ompl_ctx_atomic64(r.ctx(), 0, words, OMPL_ATOMIC_FMAX + 1, 0, 0, &before, 0),
+              OMPL_ERR_ARG);
     EXPECT_EQ(ompl_ctx_atomic64(r.ctx(), 0, words, OMPL_ATOMIC_FETCH, 0, 0, nullptr, 0), OMPL_ERR_ARG);
     EXPECT_EQ(ompl_atomic64_nb(r.ctx(), 0, words, OMPL_ATOMIC_ADD, 1, 0, &before, nullptr),
               OMPL_ERR_ARG);

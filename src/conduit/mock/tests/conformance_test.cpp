@@ -31,6 +31,7 @@ INSTANTIATE_TEST_SUITE_P(
         hostile("local_completion", {.remote_completion = false, .delivery_delay = 12}),
         hostile("local_completion_tiny",
                 {.remote_completion = false, .send_depth = 2, .completion_delay = 0}),
+        hostile("ordered_puts", {.ordered_puts = true, .delivery_delay = 12}),
         hostile("unordered_signals", {.ordered_signals = false, .delivery_delay = 12}),
         hostile("stalling", {.passive_target = true, .stalls_sender = true, .receive_depth = 2}),
         hostile("fused", {.max_fused_put = 4000, .inline_limit = 16}),
