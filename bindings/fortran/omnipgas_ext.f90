@@ -11,7 +11,7 @@ module omnipgas_ext
     enumerator :: OMPL_ADD32 = 0, OMPL_SET32, OMPL_ADD64, OMPL_SET64
   end enum
   enum, bind(C)
-    enumerator :: OMPL_TAKE = 0, OMPL_EQ, OMPL_NE, OMPL_GT, OMPL_GE, OMPL_LT, OMPL_LE
+    enumerator :: OMPL_TAKE = 0, OMPL_EQ, OMPL_NE, OMPL_GT, OMPL_GE, OMPL_LT, OMPL_LE, OMPL_TAKE_MANY
   end enum
   enum, bind(C)
     enumerator :: OMPL_ATOMIC_FETCH = 0, OMPL_ATOMIC_SET, OMPL_ATOMIC_ADD, OMPL_ATOMIC_AND, OMPL_ATOMIC_OR, &
@@ -269,6 +269,10 @@ module omnipgas_ext
       integer(c_int), value :: exit_code
       character(kind=c_char), intent(in) :: why(*)
     end subroutine
+    integer(c_int) function ompl_job_exit(status) bind(C)
+      import
+      integer(c_int), value :: status
+    end function
     ! ranks(capacity); not to be given to learn the number alone, with a capacity of 0.
     integer(c_int) function ompl_failed_ranks(ranks, capacity, count) bind(C)
       import

@@ -151,10 +151,13 @@ OMPL_API int ompl_handle_wait_all(ompl_ctx* ctx, ompl_handle* handles, size_t co
  * a - b, taken as a signed number, is positive. So counters may wrap. */
 enum { OMPL_TAKE = 0, OMPL_EQ = 1, OMPL_NE = 2, OMPL_GT = 3, OMPL_GE = 4, OMPL_LT = 5, OMPL_LE = 6 };
 
+/* As OMPL_TAKE, but until the flag is at least `value` (> 0), taking that much from it at once. */
+enum { OMPL_TAKE_MANY = 7 };
+
 typedef struct ompl_condition {
   uint64_t flag_addr;
   uint64_t value;      /* not used by OMPL_TAKE */
-  uint32_t comparison; /* OMPL_TAKE, OMPL_EQ ... OMPL_LE */
+  uint32_t comparison; /* OMPL_TAKE, OMPL_EQ ... OMPL_LE, OMPL_TAKE_MANY */
   uint32_t width;      /* bits of the flag: 32 or 64 */
 } ompl_condition;
 
@@ -391,6 +394,11 @@ OMPL_API int ompl_mpi_unlock(void);
 
 /* Ends the whole job with `exit_code` (1 .. 255; any other becomes 1), saying `why`, by way of the launcher. Does not return. */
 OMPL_API void ompl_abort(int exit_code, const char* why);
+
+/* Ends the whole job in order with the exit code `status`, 0 .. 255, which is a success if it is 0; by one rank alone, whatever
+ * the others do. By omplrun the job's exit code is `status`; other launchers may make something else of it. Does not return.
+ * Another status is OMPL_ERR_ARG, and returns. */
+OMPL_API int ompl_job_exit(int status);
 
 /* Lists the ranks known to be dead or out of reach, acknowledged (ompl_failure_ack) or not: *count receives how many there
  * are, ranks[0 .. capacity - 1] the lowest of them, ascending. A capacity of 0 asks for their number, and ranks may then be

@@ -92,6 +92,12 @@ constexpr Condition taking(const Section<T>& word) {
   return Condition(ompl_condition{word.offset(), 0, OMPL_TAKE, 8 * sizeof(T)});
 }
 
+// Takes `amount` at once, as soon as it is there.
+template <Word T>
+constexpr Condition taking(const Section<T>& word, std::type_identity_t<T> amount) {
+  return Condition(ompl_condition{word.offset(), bits_of(amount), OMPL_TAKE_MANY, 8 * sizeof(T)});
+}
+
 inline void wait(const Condition& condition, Via context = {}) {
   check(ompl_ctx_wait_until(context, &condition, OMPL_FOREVER));
 }

@@ -117,7 +117,7 @@ void in_parts(std::size_t count, const Number& number, const Append& append) {
 }
 
 struct Word {  // kWord
-  // What signals and atomics do to it, as OMPL_ATOMIC_FETCH ... OMPL_ATOMIC_FMAX; what is waited for, as OMPL_TAKE ... OMPL_LE.
+  // What signals and atomics do to it, as OMPL_ATOMIC_FETCH ... OMPL_ATOMIC_FMAX; what is waited for, as OMPL_TAKE ... OMPL_TAKE_MANY.
   // NOLINTBEGIN(readability-identifier-naming)
   enum Function : uint32_t {
     kFetch,
@@ -142,7 +142,8 @@ struct Word {  // kWord
     kGreater,
     kGreaterOrEqual,
     kLess,
-    kLessOrEqual
+    kLessOrEqual,
+    kTakeMany
   };
   // NOLINTEND(readability-identifier-naming)
   uint64_t value;     // operand, or what is waited for

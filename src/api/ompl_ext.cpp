@@ -309,6 +309,17 @@ void ompl_abort(int exit_code, const char* why) {
   std::_Exit(exit_code);
 }
 
+int ompl_job_exit(int status) {
+  if (status < 0 || status > 255)
+    return ompl::fail(OMPL_ERR_ARG, "ompl_job_exit: {} is no exit code; use 0 to 255", status);
+  const int code = with(nullptr, [=](Context& c) {
+    c.runtime->bootstrap->abort(status, status == 0 ? "" : "ompl_job_exit");
+    return static_cast<int>(OMPL_OK);
+  });
+  if (code != OMPL_OK) return code;
+  std::_Exit(status);
+}
+
 int ompl_failed_ranks(uint32_t* ranks, size_t capacity, size_t* count) {
   return with(nullptr, [=](Context& c) {
     if (count == nullptr || (ranks == nullptr && capacity != 0))

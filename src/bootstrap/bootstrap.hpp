@@ -47,7 +47,7 @@ class Bootstrap {
 
   // Ends the session with the launcher: this rank will exit properly. Called once, last.
   virtual int finish() = 0;
-  // Asks the launcher to end the whole job; does not return where the launcher obeys.
+  // Asks the launcher to end the whole job, in order if `exit_code` is 0; does not return where the launcher obeys.
   virtual void abort(int exit_code, std::string_view why) = 0;
 };
 

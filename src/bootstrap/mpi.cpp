@@ -106,7 +106,7 @@ class Mpi final : public Bootstrap {
   int finish() override { return OMPL_OK; }
 
   void abort(int exit_code, std::string_view why) override {
-    log::error("aborting the job: {}", why);
+    if (exit_code != 0) log::error("aborting the job: {}", why);
     std::this_thread::sleep_for(kLastWords);
     // Once MPI is finalized only the exit status speaks to its launcher, and MPI_Abort must not be called.
     if (mpi_phase() != MpiPhase::running) std::_Exit(exit_code);

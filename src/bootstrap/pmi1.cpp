@@ -184,9 +184,13 @@ int Pmi1::finish() {
 }
 
 void Pmi1::abort(int exit_code, std::string_view why) {
-  log::error("aborting the job: {}", why);
+  if (exit_code != 0) log::error("aborting the job: {}", why);
   std::this_thread::sleep_for(kLastWords);
-  if (connection_.send(line("abort", {{"exitcode", std::to_string(exit_code)}})) == OMPL_OK) {
+  const std::string code = std::to_string(exit_code);
+  const std::string request =
+      exit_code != 0 ? line("abort", {{"exitcode", code}})
+                     : line("abort", {{"exitcode", code}, {"orderly", "1"}});  // to omplrun
+  if (connection_.send(request) == OMPL_OK) {
     connection_.wait_for_end(kAbortPatience);
   }
 }

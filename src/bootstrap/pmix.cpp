@@ -260,7 +260,7 @@ int Pmix::finish() {
 }
 
 void Pmix::abort(int exit_code, std::string_view why) {
-  log::error("aborting the job: {}", why);
+  if (exit_code != 0) log::error("aborting the job: {}", why);
   const auto status = bounded(kAbortPatience, [pmix = pmix_, exit_code, text = std::string(why)] {
     return pmix.abort(exit_code, text.c_str(), nullptr, 0);
   });

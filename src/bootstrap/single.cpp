@@ -31,8 +31,8 @@ class SingleBootstrap final : public Bootstrap {
   }
 
   int finish() override { return OMPL_OK; }
-  void abort(int /*exit_code*/, std::string_view why) override {
-    log::error("aborting: {}", why);  // no launcher: ending is left to the caller
+  void abort(int exit_code, std::string_view why) override {
+    if (exit_code != 0) log::error("aborting: {}", why);  // no launcher: ending is left to the caller
   }
 
  private:

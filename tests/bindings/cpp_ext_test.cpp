@@ -48,6 +48,9 @@ TYPED_TEST(CppWord, SignalsAndConditions) {
   EXPECT_EQ(words.local()[1], static_cast<TypeParam>(-3));
   wait(taking(words[0]));
   EXPECT_EQ(words.local()[0], TypeParam{39});
+  EXPECT_FALSE(wait_for(taking(words[0], 40), 1ms));
+  wait(taking(words[0], 30));
+  EXPECT_EQ(words.local()[0], TypeParam{9});
   barrier();
 }
 

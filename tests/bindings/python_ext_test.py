@@ -126,7 +126,7 @@ class Atomics(Ranks):
             with self.assertRaisesRegex(ValueError, "floating point"):
                 omnipgas.atomic(partner, words[1], "and", 1)
             with self.assertRaises(TypeError):
-                omnipgas.atomic(partner, words[1], "add", "1")
+                omnipgas.atomic(partner, words[1], "add", "1")  # type: ignore[arg-type]
         with self.assertRaises(TypeError):
             omnipgas.atomic(partner, omnipgas.alloc(1, np.int32)[0], "add", 0.5)
 
@@ -134,9 +134,9 @@ class Atomics(Ranks):
 class Order(Ranks):
     def test_a_fence_and_the_whole_process(self) -> None:
         words = omnipgas.alloc(2, np.uint64)
-        omnipgas.put(np.uint64(5), partner, words[0])
+        omnipgas.put(np.array([5], np.uint64), partner, words[0])
         omnipgas.fence(OK_LIMIT)
-        omnipgas.put(np.uint64(6), partner, words[1])
+        omnipgas.put(np.array([6], np.uint64), partner, words[1])
         omnipgas.process_quiet()
         self.assertEqual(omnipgas.atomic(partner, words[1], "fetch"), 6)
         self.assertEqual(omnipgas.atomic(partner, words[0], "fetch"), 5)

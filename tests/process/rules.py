@@ -141,6 +141,16 @@ class Rules(unittest.TestCase):
                 self.assertEqual(done.returncode, 42, done.stderr)
                 self.assertIn("as the rule says", done.stderr)
 
+    def test_one_rank_ends_the_job_in_order(self) -> None:
+        for name, over in conduits().items():
+            for status in (0, 7):
+                with self.subTest(conduit=name, status=status):
+                    done = worker("job-exit", RULES_STATUS=str(status), **over)
+                    self.assertEqual(done.returncode, status, done.stderr)
+                    self.assertNotIn("went on", done.stderr)
+                    if status == 0:
+                        self.assertNotIn("abort", done.stderr)
+
     def test_the_library_can_be_loaded_by_name(self) -> None:
         for name, over in conduits().items():
             with self.subTest(conduit=name):

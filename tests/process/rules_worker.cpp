@@ -178,6 +178,17 @@ void abort_rule() {
   broken("a rank went on after ompl_abort");
 }
 
+// Ends the whole job in order, whatever the others do.
+void exit_rule() {
+  const uint64_t flag = allocate(8);
+  const int status = std::atoi(std::getenv("RULES_STATUS"));
+  expect(ompl_job_exit(-1) == OMPL_ERR_ARG && ompl_job_exit(256) == OMPL_ERR_ARG,
+         "a wrong status was taken");
+  if (rank() == 1) ompl_job_exit(status);
+  ompl_wait(flag);
+  broken("a rank went on after ompl_job_exit");
+}
+
 // Joins the job, and allocates, under a timer's signals; the others may not look under /proc.
 void start_under_signals() {
   ::prctl(PR_SET_DUMPABLE, 0);
@@ -291,6 +302,7 @@ int main(int argc, char** argv) {
                                                            {"signals", signals_rule},
                                                            {"gpu", gpu_rule},
                                                            {"abort", abort_rule},
+                                                           {"job-exit", exit_rule},
                                                            {"start", start_rule},
                                                            {"no-pidfd", no_pidfd_rule},
                                                            {"closed", closed_rule},

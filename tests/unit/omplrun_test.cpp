@@ -128,6 +128,7 @@ TEST_F(Server, NamesViolations) {
 
 TEST_F(Server, TakesAborts) {
   EXPECT_EQ(server_.handle(0, "cmd=abort exitcode=17").abort_code, 17);
+  EXPECT_EQ(server_.handle(0, "cmd=abort exitcode=0 orderly=1").abort_code, 0);
   for (const char* odd :
        {"cmd=abort", "cmd=abort exitcode=0", "cmd=abort exitcode=256", "cmd=abort exitcode=-3"}) {
     EXPECT_EQ(server_.handle(0, odd).abort_code, 1) << odd;

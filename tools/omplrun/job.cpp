@@ -330,8 +330,8 @@ void Job::handle_pmi_line(uint32_t rank, std::string_view line) {
     end(1, fmt::format("rank {} broke the PMI protocol: it {}", rank, result.violation));
   }
   if (result.abort_code) {
-    end(*result.abort_code,
-        fmt::format("rank {} aborted the job with code {}", rank, *result.abort_code));
+    const int code = *result.abort_code;
+    end(code, code != 0 ? fmt::format("rank {} aborted the job with code {}", rank, code) : "");
   }
   check_barrier();
 }
@@ -378,8 +378,11 @@ void Job::end(int exit_code, const std::string& why) {
   phase_ = Phase::ending;
   exit_code_ = exit_code;
   deadline_ = Clock::now() + kGrace;
-  report(running_ == 0 ? why
-                       : fmt::format("{}; ending {} rank{}", why, running_, running_ == 1 ? "" : "s"));
+  if (!why.empty()) {  // else the job asked for its end in order
+    report(running_ == 0
+               ? why
+               : fmt::format("{}; ending {} rank{}", why, running_, running_ == 1 ? "" : "s"));
+  }
   signal_ranks(SIGTERM);
   signal_ranks(SIGCONT);  // a stopped process, too, shall see it
 }

@@ -23,9 +23,11 @@ PmiServer::Result refuse(uint32_t rank, std::string_view command, std::string_vi
   return reply(rank, pmi1::line(command, {{"rc", "-1"}, {"msg", why}}));
 }
 
-int exit_code_of(std::string_view text) {
-  const auto code = pmi1::to_number(text);
-  return code && *code > 0 && *code < 256 ? static_cast<int>(*code) : 1;
+// 0 only where a rank ends the job in order (ompl_job_exit): an abort without a code is no success.
+int exit_code_of(const pmi1::Pmi1Message& request) {
+  const auto code = pmi1::to_number(request.field("exitcode").value_or(""));
+  const uint32_t least = request.field("orderly") ? 0 : 1;
+  return code && *code >= least && *code < 256 ? static_cast<int>(*code) : 1;
 }
 
 }  // namespace
@@ -43,7 +45,7 @@ PmiServer::Result PmiServer::handle(uint32_t rank, std::string_view line) {
     return violation(fmt::format("sent \"{}\", which is no PMI-1 command", line.substr(0, 80)));
   const auto command = message->command();
   if (command == "init") return init(rank, *message);
-  if (command == "abort") return {{}, {}, exit_code_of(message->field("exitcode").value_or(""))};
+  if (command == "abort") return {{}, {}, exit_code_of(*message)};
   if (session(rank) != Session::open) {
     return violation(fmt::format("sent cmd={} outside a PMI session", command));
   }

@@ -75,6 +75,8 @@ bool holds(uint64_t value, const Word& condition) {
   switch (condition.function) {
     case Word::kTake:
       return value != 0;
+    case Word::kTakeMany:
+      return value >= condition.value;
     case Word::kEqual:
       return difference == 0;
     case Word::kNotEqual:
@@ -88,6 +90,11 @@ bool holds(uint64_t value, const Word& condition) {
     default:
       return difference <= 0;
   }
+}
+
+uint64_t taken_amount(const Word& condition) {
+  if (condition.function == Word::kTakeMany) return condition.value;
+  return condition.function == Word::kTake ? 1 : 0;
 }
 
 // Of a flag that the record alone tells of: ompl_put_word() and ompl_wait().
@@ -163,7 +170,7 @@ void Signals::settle(const Place& place, Uses& uses) {
     if (holds(now, wait.word)) {
       count = static_cast<uint32_t>(last - next);
       next = last;
-      value = wait.word.function == Word::kTake ? cut(now - 1, wait.word.width) : now;
+      value = cut(now - taken_amount(wait.word), wait.word.width);
     }
     taken_[{place.first, wait.thread, place.second}].push_back(count);
   }

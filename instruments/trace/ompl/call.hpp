@@ -3,7 +3,7 @@
 // -Bsymbolic-functions), so what comes inside of a call is the program's: of a callback, or of the yield hook.
 #pragma once
 
-#include <omnipgas/ompl_ext.h>
+#include <omnipgas/ompl_memory.h>
 
 #include <cstdint>
 #include <iterator>

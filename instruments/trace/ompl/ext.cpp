@@ -191,6 +191,24 @@ int ompl_ctx_wait_all(ompl_ctx* ctx, const ompl_condition* conditions, size_t co
   return code;
 }
 
+// Who wrote the memory is not known: a wait for it is recorded as time of the call alone.
+int ompl_wait_memory(ompl_ctx* ctx, const ompl_condition* condition, int64_t timeout_ns) {
+  OMPL_TRACED(kOmplWaitMemory, ompl_wait_memory, (ctx, condition, timeout_ns), );
+}
+int ompl_wait_memory_any(ompl_ctx* ctx, const ompl_condition* conditions, size_t count, size_t* which,
+                         int64_t timeout_ns) {
+  OMPL_TRACED(kOmplWaitMemory, ompl_wait_memory_any, (ctx, conditions, count, which, timeout_ns), );
+}
+int ompl_wait_memory_some(ompl_ctx* ctx, const ompl_condition* conditions, size_t count,
+                          size_t* indices, size_t* found, int64_t timeout_ns) {
+  OMPL_TRACED(kOmplWaitMemory, ompl_wait_memory_some,
+              (ctx, conditions, count, indices, found, timeout_ns), );
+}
+int ompl_wait_memory_all(ompl_ctx* ctx, const ompl_condition* conditions, size_t count,
+                         int64_t timeout_ns) {
+  OMPL_TRACED(kOmplWaitMemory, ompl_wait_memory_all, (ctx, conditions, count, timeout_ns), );
+}
+
 int ompl_ctx_put_strided(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                          const ompl_strided* block, const ompl_signal* signal, int64_t timeout_ns) {
   return put(Kind::kOmplPutStrided, __builtin_return_address(0), to(target_rank, bytes_of(block)),

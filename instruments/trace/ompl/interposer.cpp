@@ -46,6 +46,16 @@ using ompl::trace::tracer;
 using ompl::trace::word_number;
 
 namespace {
+// One rank ends the whole job.
+void note_end_of_job(int exit_code, void* caller) {
+  if (!tracer.recording()) return;
+  ompl::trace::Call call(ompl::trace::Kind::kAbort, caller, {.tag = exit_code});
+  call.run([] { return OMPL_OK; });
+  call.append();
+  tracer.file.header().code = exit_code;
+  tracer.file.header().state = ompl::trace::State::kAborted;
+}
+
 int32_t one_or_all(uint32_t rank) {
   return rank == OMPL_ALL_RANKS ? ompl::trace::kNoPeer : static_cast<int32_t>(rank);
 }
@@ -76,14 +86,12 @@ int ompl_finalize() {
 }
 
 void ompl_abort(int exit_code, const char* why) {
-  if (tracer.recording()) {
-    ompl::trace::Call call(ompl::trace::Kind::kAbort, __builtin_return_address(0), {.tag = exit_code});
-    call.run([] { return OMPL_OK; });
-    call.append();
-    tracer.file.header().code = exit_code;
-    tracer.file.header().state = ompl::trace::State::kAborted;
-  }
+  note_end_of_job(exit_code, __builtin_return_address(0));
   OMPL_REAL(ompl_abort)(exit_code, why);
+}
+int ompl_job_exit(int status) {
+  if (status >= 0 && status <= UINT8_MAX) note_end_of_job(status, __builtin_return_address(0));
+  return OMPL_REAL(ompl_job_exit)(status);
 }
 
 int ompl_put(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length) {

@@ -85,9 +85,14 @@ int check_transfer(Context& c, const void* local, uint32_t rank, uint64_t offset
 int check_condition(Context& c, const ompl_condition& condition, const char* what) {
   if (condition.width != 32 && condition.width != 64)
     return fail(OMPL_ERR_ARG, "{}: a flag has a width of 32 or 64 bits, not {}", what, condition.width);
-  if (condition.comparison > OMPL_LE)
-    return fail(OMPL_ERR_ARG, "{}: {} is no comparison; use OMPL_TAKE, OMPL_EQ, ... OMPL_LE", what,
+  if (condition.comparison > OMPL_TAKE_MANY)
+    return fail(OMPL_ERR_ARG,
+                "{}: {} is no comparison; use OMPL_TAKE, OMPL_EQ, ... OMPL_LE or OMPL_TAKE_MANY", what,
                 condition.comparison);
+  if (condition.comparison == OMPL_TAKE_MANY &&
+      (condition.value == 0 || (condition.width == 32 && condition.value > UINT32_MAX)))
+    return fail(OMPL_ERR_ARG, "{}: {} cannot be taken from a flag of {} bits; take 1 or more", what,
+                condition.value, condition.width);
   return check_flag(c, c.rank, condition.flag_addr, what, condition.width / 8);
 }
 

@@ -96,13 +96,13 @@ inline uint64_t update(std::byte* word, const Signal& record) {
                         static_cast<uint32_t>(record.compare));
 }
 
-// Takes one from a positive flag. An acquire when it succeeds.
+// Takes so much from a flag that has it. An acquire when it succeeds.
 template <class Word>
-inline bool take(std::byte* word) {
+inline bool take(std::byte* word, Word amount = 1) {
   const std::atomic_ref<Word> flag(*reinterpret_cast<Word*>(word));
   Word count = flag.load(std::memory_order_seq_cst);
-  while (count != 0) {
-    if (flag.compare_exchange_weak(count, count - 1, std::memory_order_seq_cst)) return true;
+  while (count >= amount) {
+    if (flag.compare_exchange_weak(count, count - amount, std::memory_order_seq_cst)) return true;
   }
   return false;
 }

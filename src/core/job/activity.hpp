@@ -20,6 +20,7 @@ enum class Call : uint8_t {
   handle,
   wait_until,
   wait_many,
+  wait_memory,
   atomic,
   progress,
   halo,

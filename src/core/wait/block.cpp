@@ -20,6 +20,9 @@ constexpr milliseconds kSlice{100};
 // If a conduit cannot wake us, the slice is how long a record may lie unseen.
 constexpr milliseconds kBlindSlice{1};
 constexpr milliseconds kLongestBlindSlice{10};
+// The same for memory that a plain store may change.
+constexpr std::chrono::nanoseconds kUnannounced = std::chrono::microseconds(50);
+constexpr std::chrono::nanoseconds kLongestUnannounced = milliseconds(1);
 // How long a rank that is awaited may be silent before it is asked.
 constexpr int64_t kUnasked_ns = 500'000'000;
 }  // namespace
@@ -134,10 +137,13 @@ void Blocker::housekeeping() {
 }
 
 // How long to sleep at most, where what is waited for wakes the sleeper, or nothing but time does.
-milliseconds Blocker::slice(bool blind) {
+std::chrono::nanoseconds Blocker::slice(bool blind) {
+  if (what_.unannounced)
+    return blind_slice_ = std::min(std::max(kUnannounced, blind_slice_ * 2), kLongestUnannounced);
   const Extension* const extension = runtime_.extension();
   if (!blind && (extension == nullptr || !extension->wants_idle())) return kSlice;
-  return blind_slice_ = std::min(std::max(kBlindSlice, blind_slice_ * 2), kLongestBlindSlice);
+  return blind_slice_ = std::min(std::max<std::chrono::nanoseconds>(kBlindSlice, blind_slice_ * 2),
+                                 std::chrono::nanoseconds(kLongestBlindSlice));
 }
 
 void Blocker::sleep_in_futex(uint32_t events) {

@@ -26,6 +26,8 @@ struct Blocked {
   // What the call posts must go through the same context as what went before: an implicit one would be another after the yield
   // hook, which is then not entered.
   bool keeps_thread = false;
+  // What ends it may be a plain store, of which nobody is told [28].
+  bool unannounced = false;
 };
 
 // Its thread is cancelled where a wait that changes nothing begins to block, and nowhere else.
@@ -79,7 +81,7 @@ class Blocker {
   int spin(Ready& ready, int polls);
   template <class Ready>
   int sleep(Ready& ready);
-  std::chrono::milliseconds slice(bool blind);
+  std::chrono::nanoseconds slice(bool blind);
   void sleep_in_futex(uint32_t events);
   bool become_sentinel();
   void sleep_as_sentinel();
@@ -102,7 +104,8 @@ class Blocker {
   // Whether the thread may be cancelled: nothing is given back but what the caller has not got yet.
   [[nodiscard]] bool may_be_cancelled() const {
     return what_.call == Call::wait || what_.call == Call::wait_until ||
-           what_.call == Call::wait_many || what_.call == Call::progress;
+           what_.call == Call::wait_many || what_.call == Call::wait_memory ||
+           what_.call == Call::progress;
   }
 
   arch::Uncancelled uncancelled_;
@@ -115,8 +118,8 @@ class Blocker {
   bool reported_ = false;
   bool asked_ = false;
   bool awake_ = false;
-  bool registered_ = false;                   // slept, or nearly
-  std::chrono::milliseconds blind_slice_{0};  // of the last sleep that nothing but time could end
+  bool registered_ = false;                  // slept, or nearly
+  std::chrono::nanoseconds blind_slice_{0};  // of the last sleep that nothing but time could end
 };
 
 template <class Ready>

@@ -16,6 +16,8 @@ bool compare(Word flag, uint32_t comparison, Word value) {
   switch (comparison) {
     case OMPL_TAKE:
       return flag != 0;
+    case OMPL_TAKE_MANY:
+      return flag >= value;
     case OMPL_EQ:
       return difference == 0;
     case OMPL_NE:
@@ -32,6 +34,12 @@ bool compare(Word flag, uint32_t comparison, Word value) {
 }
 
 bool is_wide(const ompl_condition& condition) { return condition.width == 64; }
+
+// What a condition takes from its flag; 0: nothing, it compares.
+uint64_t amount_of(const ompl_condition& condition) {
+  if (condition.comparison == OMPL_TAKE_MANY) return condition.value;
+  return condition.comparison == OMPL_TAKE ? 1 : 0;
+}
 
 bool holds(std::byte* segment, const ompl_condition& condition) {
   std::byte* const word = segment + condition.flag_addr;
@@ -50,10 +58,12 @@ bool meet_all(Runtime& runtime, Conditions conditions) {
   for (std::size_t met = 0; met < conditions.size(); ++met) {
     if (try_consume(segment, conditions[met])) continue;
     while (met-- > 0) {
-      if (conditions[met].comparison != OMPL_TAKE) continue;
+      const uint64_t amount = amount_of(conditions[met]);
+      if (amount == 0) continue;
       runtime.sleepers.raise(
           runtime.rank(), segment,
           {.offset = conditions[met].flag_addr,
+           .value = amount,
            .op = is_wide(conditions[met]) ? SignalOp::update64 : SignalOp::update32});
     }
     return false;
@@ -104,9 +114,11 @@ int poll(Context& c, uint64_t flag) {
 }
 
 bool try_consume(std::byte* segment, const ompl_condition& condition) {
-  if (condition.comparison != OMPL_TAKE) return holds(segment, condition);
+  const uint64_t amount = amount_of(condition);
+  if (amount == 0) return holds(segment, condition);
   std::byte* const word = segment + condition.flag_addr;
-  return is_wide(condition) ? take<uint64_t>(word) : take<uint32_t>(word);
+  return is_wide(condition) ? take<uint64_t>(word, amount)
+                            : take<uint32_t>(word, static_cast<uint32_t>(amount));
 }
 
 int wait_until(Context& c, const ompl_condition& condition, Deadline deadline) {

@@ -47,6 +47,44 @@ TEST_P(Conformance, Conditions_CompareModuloTheWidth) {
   });
 }
 
+// As much as is asked for, at once or not at all, by several threads from one flag; all or none with other conditions.
+TEST_P(Conformance, Conditions_R9_ManyAreTakenAtOnce) {
+  constexpr unsigned kThreads = 3;
+  const auto w = world();
+  const uint64_t flags = w->allocate(24);
+  const uint32_t each = rounds(40);
+  w->run(
+      [&](Rank& r) {
+        const uint64_t amount = r.thread + 1;
+        const ompl_condition some{
+            .flag_addr = flags, .value = amount, .comparison = OMPL_TAKE_MANY, .width = 64};
+        for (uint32_t i = 0; i < each; ++i) {
+          for (uint64_t sent = 0; sent < amount; ++sent) ok(ompl_add64(r.right(), flags, 1));
+          ok(ompl_ctx_wait_until(r.ctx(), &some, kLong));
+        }
+        ok(r.quiet());
+      },
+      kThreads);
+  w->run([&](Rank& r) {
+    ok(r.barrier());
+    EXPECT_EQ(*static_cast<uint64_t*>(ompl_ptr(r.rank, flags)), 0U);
+    ok(ompl_add32(r.rank, flags + 8, 5));
+    ok(r.quiet());
+    std::array<ompl_condition, 2> both{
+        ompl_condition{.flag_addr = flags + 8, .value = 4, .comparison = OMPL_TAKE_MANY, .width = 32},
+        ompl_condition{.flag_addr = flags + 16, .value = 1, .comparison = OMPL_TAKE_MANY, .width = 32}};
+    EXPECT_EQ(ompl_ctx_wait_all(r.ctx(), both.data(), both.size(), 1000), OMPL_ERR_TIMEOUT);
+    EXPECT_EQ(r.count(flags + 8), 5U);
+    ok(ompl_add32(r.rank, flags + 16, 1));
+    ok(ompl_ctx_wait_all(r.ctx(), both.data(), both.size(), kLong));
+    EXPECT_EQ(r.count(flags + 8), 1U);
+    both[0].value = 0;
+    EXPECT_EQ(ompl_ctx_wait_until(r.ctx(), both.data(), 0), OMPL_ERR_ARG);
+    both[0].value = uint64_t{1} << 32;
+    EXPECT_EQ(ompl_ctx_wait_until(r.ctx(), both.data(), 0), OMPL_ERR_ARG);
+  });
+}
+
 // Nothing is taken by comparing; a 64-bit flag can be taken from.
 TEST_P(Conformance, Conditions_OnlyTakingTakes) {
   world()->run([](Rank& r) {

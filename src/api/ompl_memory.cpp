@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The functions of ompl_memory.h as thin calls of the runtime.
+#include "omnipgas/ompl_memory.h"
+
+#include "api/call.hpp"
+#include "core/wait/memory_conditions.hpp"
+
+using ompl::Context;
+using ompl::Deadline;
+using ompl::api::with;
+
+extern "C" {
+
+int ompl_wait_memory(ompl_ctx* ctx, const ompl_condition* condition, int64_t timeout_ns) {
+  return with(ctx, [=](Context& c) {
+    return ompl::wait_memory_all(c, {condition, condition != nullptr ? size_t{1} : 0},
+                                 Deadline::in(timeout_ns));
+  });
+}
+
+int ompl_wait_memory_any(ompl_ctx* ctx, const ompl_condition* conditions, size_t count, size_t* which,
+                         int64_t timeout_ns) {
+  return with(ctx, [=](Context& c) {
+    size_t found = 0;
+    return ompl::wait_memory_some(c, {conditions, count}, which, 1, &found, Deadline::in(timeout_ns));
+  });
+}
+
+int ompl_wait_memory_some(ompl_ctx* ctx, const ompl_condition* conditions, size_t count,
+                          size_t* indices, size_t* found, int64_t timeout_ns) {
+  return with(ctx, [=](Context& c) {
+    return ompl::wait_memory_some(c, {conditions, count}, indices, count, found,
+                                  Deadline::in(timeout_ns));
+  });
+}
+
+int ompl_wait_memory_all(ompl_ctx* ctx, const ompl_condition* conditions, size_t count,
+                         int64_t timeout_ns) {
+  return with(ctx, [=](Context& c) {
+    return ompl::wait_memory_all(c, {conditions, count}, Deadline::in(timeout_ns));
+  });
+}
+
+}  // extern "C"
