@@ -136,7 +136,7 @@ int Completion::quiet_all(Context& context) {
   std::pmr::vector<Mark> marks(&scratch);
   for (Slot& slot : pool_.slots()) {
     for (uint32_t rank = 0; rank < pool_.ranks(); ++rank) {
-      const SlotPeer* shared = slot.peers[rank].load(std::memory_order_acquire);
+      const SlotPeer* shared = slot.peers->find(rank);
       if (shared == nullptr || !shared->used.load() || slot.endpoint->failure(rank) != OMPL_OK)
         continue;
       const uint64_t last = shared->last_ticket.load();

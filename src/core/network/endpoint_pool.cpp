@@ -50,8 +50,7 @@ EndpointPool::EndpointPool(const Membership& members, Sleepers& sleepers, Failur
 EndpointPool::~EndpointPool() {
   for (Slot& slot : slots_) {
     slot.endpoint.reset();
-    if (slot.peers == nullptr) continue;
-    for (uint32_t rank = 0; rank < ranks_; ++rank) delete slot.peers[rank].load();
+    slot.peers.reset();
   }
   if (epoll_fd_ >= 0) ::close(epoll_fd_);
 }
@@ -69,7 +68,7 @@ int EndpointPool::open(std::vector<Pool> pools) {
     Slot& slot = slots_[i];
     slot.index = i;
     slot.pending_replies.reserve(ranks_);
-    slot.peers = std::make_unique<std::atomic<SlotPeer*>[]>(ranks_);
+    slot.peers = std::make_unique<PeerTable<SlotPeer>>(ranks_);
     if (const int code = conduit_.endpoint(i, &slot.endpoint); code != OMPL_OK) return code;
     const int fd = slot.endpoint->descriptor();
     all_have_descriptors_ = all_have_descriptors_ && fd >= 0 && watch(fd);
@@ -115,16 +114,12 @@ bool EndpointPool::arm_all() {
   return quiet;
 }
 
-// Two threads may make the same peer at once; one wins, and it stays until the end.
 SlotPeer& EndpointPool::peer(Slot& slot, uint32_t rank) {
-  std::atomic<SlotPeer*>& place = slot.peers[rank];
-  SlotPeer* existing = place.load(std::memory_order_acquire);
-  if (existing != nullptr) return *existing;
-  auto made = std::make_unique<SlotPeer>();
-  made->replies.reserve(kReplies);
-  if (place.compare_exchange_strong(existing, made.get(), std::memory_order_acq_rel))
-    return *made.release();
-  return *existing;
+  return slot.peers->at(rank, [] {
+    auto made = std::make_unique<SlotPeer>();
+    made->replies.reserve(kReplies);
+    return made;
+  });
 }
 
 // Credits are those of the target's slot, which several of ours share if the target has fewer; they come back
