@@ -180,6 +180,16 @@ std::size_t available_memory(const std::string& root) {
   return std::min(available, cgroup_memory(root));
 }
 
+std::size_t available_tasks(const std::string& root) {
+  std::size_t least = SIZE_MAX;
+  for (const auto& [folder, v2] : cgroup_folders(root, "pids")) {
+    const auto limit = number_in(folder + "/pids.max");
+    const auto used = number_in(folder + "/pids.current");
+    if (limit && used) least = std::min(least, *limit - std::min(*limit, *used));
+  }
+  return least;
+}
+
 void allow_descriptors(rlim_t count) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= count) return;

@@ -22,6 +22,10 @@ unsigned core_quota(const std::string& root = "");
 // `root`: where /proc and /sys are found, for tests.
 std::size_t available_memory(const std::string& root = "");
 
+// Tasks (processes and threads) that may still be started within the limits of this process's cgroup (pids) and of those above
+// it; SIZE_MAX if there is none.
+std::size_t available_tasks(const std::string& root = "");
+
 // Raises this process's limit on descriptors (the soft one, ulimit -Sn) to that number, or as near as it may. Lowers nothing.
 void allow_descriptors(rlim_t count);
 

@@ -323,17 +323,24 @@ std::string user_cache(const Settings::Lookup& lookup) {
 
 int Settings::read(Settings* out, const Lookup& lookup) {
   Settings settings;
+  if (const auto refused = read_usable(&settings, lookup); !refused.empty())
+    return fail(OMPL_ERR_ARG, "{}", refused.front());
+  *out = std::move(settings);
+  return OMPL_OK;
+}
+
+std::vector<std::string> Settings::read_usable(Settings* out, const Lookup& lookup) {
+  std::vector<std::string> refused;
   for (const auto& variable : kVariables) {
     const char* value = look_up(lookup, variable.name);
     if (value == nullptr) continue;
-    if (!std::visit(Store{settings, variable.type, value, variable.range}, variable.member)) {
-      return fail(OMPL_ERR_ARG, "{}=\"{}\" is not usable; set it to {}", variable.name, value,
-                  accepted(variable.type, variable.range));
+    if (!std::visit(Store{*out, variable.type, value, variable.range}, variable.member)) {
+      refused.push_back(fmt::format("{}=\"{}\" is not usable; set it to {}", variable.name, value,
+                                    accepted(variable.type, variable.range)));
     }
   }
-  settings.cache_folder = user_cache(lookup);
-  *out = std::move(settings);
-  return OMPL_OK;
+  out->cache_folder = user_cache(lookup);
+  return refused;
 }
 
 std::vector<Settings::Row> Settings::describe(const Lookup& lookup) const {
@@ -349,7 +356,9 @@ std::vector<Settings::Row> Settings::describe(const Lookup& lookup) const {
   return rows;
 }
 
-void Settings::warn_of_near_misses() {
+std::vector<Settings::Stranger> Settings::strangers() {
+  constexpr std::size_t kMostErrors = 2;
+  std::vector<Stranger> found;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const auto name = text.substr(0, text.find('='));
@@ -358,10 +367,17 @@ void Settings::warn_of_near_misses() {
         kVariables.begin(), kVariables.end(),
         [&](const auto& a, const auto& b) { return distance(name, a.name) < distance(name, b.name); });
     const auto errors = distance(name, near->name);
-    if (errors > 0 && errors <= 2) {
-      log::warn("{} is not a variable of this library and has no effect; did you mean {}?", name,
-                near->name);
-    }
+    if (errors == 0) continue;
+    found.push_back({std::string(name), std::string(errors <= kMostErrors ? near->name : "")});
+  }
+  return found;
+}
+
+void Settings::warn_of_near_misses() {
+  for (const Stranger& stranger : strangers()) {
+    if (stranger.meant.empty()) continue;
+    log::warn("{} is not a variable of this library and has no effect; did you mean {}?", stranger.name,
+              stranger.meant);
   }
 }
 

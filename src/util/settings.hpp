@@ -70,6 +70,16 @@ struct Settings {
   // one line naming the variable, the value and what is accepted; *out is then untouched.
   static int read(Settings* out, const Lookup& lookup = {});
 
+  // Reads every usable variable; others keep their defaults. Returns the line that read() would fail with for each of those.
+  static std::vector<std::string> read_usable(Settings* out, const Lookup& lookup = {});
+
+  // A variable OMPL_* of the environment that is not in the table.
+  struct Stranger {
+    std::string name;
+    std::string meant;  // the name of ours that it seems to be, mistyped; "": it resembles none
+  };
+  static std::vector<Stranger> strangers();
+
   // Warns about variables of the environment that look like a mistyped name of ours.
   static void warn_of_near_misses();
 

@@ -153,6 +153,25 @@ TEST_F(Cgroups, OfVersion1) {
   EXPECT_EQ(core_quota(root_), 3U);
 }
 
+TEST_F(Cgroups, TasksOfBothVersions) {
+  EXPECT_EQ(available_tasks(root_), SIZE_MAX);
+  mounted("/", "cgroup", "/sys/fs/cgroup/pids", "rw,pids");
+  write("/proc/self/cgroup", "3:pids:/job/step\n");
+  write("/sys/fs/cgroup/pids/job/step/cgroup.procs", "");
+  write("/sys/fs/cgroup/pids/job/step/pids.max", "max");
+  write("/sys/fs/cgroup/pids/job/step/pids.current", "7");
+  EXPECT_EQ(available_tasks(root_), SIZE_MAX);
+  write("/sys/fs/cgroup/pids/job/pids.max", "50");
+  write("/sys/fs/cgroup/pids/job/pids.current", "20");
+  EXPECT_EQ(available_tasks(root_), 30U);
+  mounted("/", "cgroup2", "/sys/fs/cgroup", "rw");
+  write("/proc/self/cgroup", "3:pids:/job/step\n0::/new\n");
+  write("/sys/fs/cgroup/new/cgroup.procs", "");
+  write("/sys/fs/cgroup/new/pids.max", "4");
+  write("/sys/fs/cgroup/new/pids.current", "9");  // a limit that was lowered
+  EXPECT_EQ(available_tasks(root_), 0U);
+}
+
 TEST_F(Cgroups, InAContainerTheFileSystemBeginsAtItsOwn) {
   mounted("/docker/abc", "cgroup2", "/sys/fs/cgroup", "rw");
   write("/proc/self/cgroup", "0::/docker/abc\n");

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "util/status.hpp"
 
@@ -194,16 +195,32 @@ TEST(Settings, DescribeTellsDefaultsAndOrigin) {
   EXPECT_EQ(shown["OMPL_LOG"], "warn warn");
 }
 
+TEST(Settings, WhatIsUsableIsReadBesideWhatIsNot) {
+  const Values values{{"OMPL_CREDITS", "0"}, {"OMPL_NODE_ID", "here"}, {"OMPL_SPIN", "1.5"}};
+  Settings settings;
+  const std::vector<std::string> refused = Settings::read_usable(&settings, from(values));
+  ASSERT_EQ(refused.size(), 2U);
+  EXPECT_TRUE(refused[0].starts_with("OMPL_CREDITS=\"0\" is not usable")) << refused[0];
+  EXPECT_TRUE(refused[1].starts_with("OMPL_SPIN=\"1.5\" is not usable")) << refused[1];
+  EXPECT_EQ(settings.node_id, "here");
+  EXPECT_EQ(settings.credits, 256U);
+}
+
 TEST(Settings, MistypedNamesAreWarnedAbout) {
   setenv("OMPL_SEGMENT_SIEZ", "1M", 1);
   setenv("OMPL_SOMETHING_ELSE", "1", 1);
   testing::internal::CaptureStderr();
   Settings::warn_of_near_misses();
+  const std::vector<Settings::Stranger> strangers = Settings::strangers();
   const std::string said = testing::internal::GetCapturedStderr();
   unsetenv("OMPL_SEGMENT_SIEZ");
   unsetenv("OMPL_SOMETHING_ELSE");
   EXPECT_NE(said.find("did you mean OMPL_SEGMENT_SIZE?"), std::string::npos) << said;
   EXPECT_EQ(said.find("OMPL_SOMETHING_ELSE"), std::string::npos) << said;
+  std::map<std::string, std::string> meant;
+  for (const auto& stranger : strangers) meant[stranger.name] = stranger.meant;
+  EXPECT_EQ(meant["OMPL_SEGMENT_SIEZ"], "OMPL_SEGMENT_SIZE");
+  EXPECT_TRUE(meant.contains("OMPL_SOMETHING_ELSE") && meant["OMPL_SOMETHING_ELSE"].empty());
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ class ShmConduit final : public Conduit {
             .socket = {},
             .word = 0};
     if (job.size == 1) return OMPL_OK;
-    arch::allow_descriptors(kPerPeer * job.size + kForTheProgram);
+    arch::allow_descriptors(descriptors_of_peers(job.size) + kDescriptorsOfTheProgram);
     if (const int code = passing_.open(); code != OMPL_OK) return code;
     own_.socket = passing_.name();
     own_.word = passing_.word();
@@ -157,10 +157,6 @@ class ShmConduit final : public Conduit {
   }
 
  private:
-  // Its pidfd and its wake-up pipe; while it is mapped its segment too.
-  static constexpr rlim_t kPerPeer = 2;
-  static constexpr rlim_t kForTheProgram = 128;
-
   // Both sides come to the same answer from the two cards, so both pass, or neither.
   [[nodiscard]] bool shows_under_proc(const SegmentCard& peer) const {
     return own_.pid_namespace != 0 && peer.pid_namespace == own_.pid_namespace &&

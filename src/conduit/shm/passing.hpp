@@ -8,6 +8,7 @@
 // poll() waits for all connections; none is ever waited for alone.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/un.h>
 
 #include <array>
@@ -17,6 +18,12 @@
 #include <string>
 
 namespace ompl::conduit::shm {
+
+// Descriptors that a rank needs for so many ranks of its node: the pidfd and the wake-up pipe of each; while it is mapped its
+// segment too.
+constexpr rlim_t descriptors_of_peers(uint32_t ranks) { return rlim_t{2} * ranks; }
+// What is left beside them for the program and its network.
+inline constexpr rlim_t kDescriptorsOfTheProgram = 128;
 
 // What a rank gives away. Owned by whoever holds it last.
 struct Gift {
