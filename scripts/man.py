@@ -250,6 +250,12 @@ def output(*command: str) -> str:
     return done.stdout
 
 
+def listing_of(text: str, first: str) -> str:
+    """The list of terms, which begin with that pattern, of a part of --help."""
+    found = re.findall(rf"^  ({first}.*?)  +(.*(?:\n {{10}}.*)*)", text, re.MULTILINE)
+    return terms([(term, wrapped(escape(meaning))) for term, meaning in found])
+
+
 def tool(shelf: Shelf, program: str) -> None:
     """The page of a tool of ours from its --help: what it is, usage, options, and what stands after them."""
     name = Path(program).name
@@ -258,18 +264,18 @@ def tool(shelf: Shelf, program: str) -> None:
     options, _, after = rest.partition("\n\n")
     line = re.match(rf"({name} [^:]*): (.*)", what, re.DOTALL)
     synopsis = line[1] if line else usage.strip().replace(program, name)
-    rows = [
-        (term, wrapped(escape(meaning)))
-        for term, meaning in re.findall(r"^  (-.*?)  +(.*(?:\n {10}.*)*)", options, re.MULTILINE)
-    ]
-    head, _, end = after.strip().partition(": ")
+    sections = []
+    for block in after.strip().split("\n\n"):
+        head, _, end = block.partition(":")
+        listed = listing_of(end, r"\w") if head == "Subcommands" else ""
+        sections.append((head.upper(), listed or wrapped(escape(end))))
     also = [(other, 1) for other in ("omplrun", "ompl-info") if other != name]
     brief = line[2] if line else what
     parts = [
         ("SYNOPSIS", wrapped(f"\\fB{escape(name)}\\fP{escape(synopsis.removeprefix(name))}")),
         ("DESCRIPTION", wrapped(escape(brief[:1].upper() + brief[1:]))),
-        ("OPTIONS", terms(rows)),
-        (head.upper(), wrapped(escape(end))),
+        ("OPTIONS", listing_of(options, "-")),
+        *sections,
         ("SEE ALSO", references([*also, ("omnipgas", 3), ("ompl-environment", 7)])),
     ]
     shelf.write(name, 1, escape(brief.split(".")[0]), parts)

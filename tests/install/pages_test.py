@@ -79,7 +79,9 @@ class Pages(unittest.TestCase):
 
     def test_tools_and_variables(self) -> None:
         self.assertIn("--keep-going", shown(1, "omplrun"))
-        self.assertIn("--why", shown(1, "ompl-info"))
+        info = shown(1, "ompl-info")
+        self.assertIn("--why", info)
+        self.assertRegex(info, "SUBCOMMANDS memory .* EXIT STATUS with --check 0 if all is fine")
         source = (ROOT / "src/util/settings.cpp").read_text()
         names = set(re.findall(r'Variable\{"(OMPL_\w+)"', source))
         self.assertGreater(len(names), 10)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ompl-info: what this installation is, which conduits it can use here and why not, every variable; under a
-// launcher also how each rank reaches the others.
+// ompl-info: what this installation is, which conduits it can use here and why not, every variable; what would make a job slow here
+// or fail; under a launcher also how each rank reaches the others.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -8,11 +8,11 @@
 #include <cstdio>
 #include <exception>
 
-#include "arch/machine.hpp"
 #include "bootstrap/bootstrap.hpp"
+#include "check/check.hpp"
+#include "check/conduits.hpp"
 #include "conduit/registry.hpp"
 #include "core/job/runtime.hpp"
-#include "core/memory/segment.hpp"
 #include "tables.hpp"
 #include "util/settings.hpp"
 #include "util/status.hpp"
@@ -20,6 +20,7 @@
 namespace {
 
 using ompl::Settings;
+namespace check = ompl::check;
 namespace conduit = ompl::conduit;
 
 void print_build() {
@@ -59,31 +60,17 @@ void print_build() {
 #endif
 }
 
-// Opens each conduit alone, as a job of one rank would, and says what came of it.
 void print_conduits(const Settings& settings) {
   fmt::print("\nConduits, in order of preference (OMPL_CONDUITS={})\n", settings.conduits);
-  ompl::Segment segment;
-  if (segment.create(std::size_t{1} << 20, 0, 1, false) != OMPL_OK) {
-    fmt::print("  none: {}\n", ompl::error_detail());
-    return;
-  }
-  const conduit::Job job{.host = ompl::arch::host_identity(),
-                         .secret = {},
-                         .settings = &settings,
-                         .segment = segment.base(),
-                         .capacity = segment.capacity(),
-                         .segment_fd = segment.fd(),
-                         .nonce = 1};
-  const std::string wanted = "," + settings.conduits + ",";
-  for (const conduit::Entry& entry : conduit::registry()) {
-    std::string state = "usable";
-    if (wanted.find(fmt::format(",{},", entry.name)) == std::string::npos) {
-      state = "left out by OMPL_CONDUITS";
-    } else if (const auto made = entry.make(); made->open(job) != OMPL_OK) {
-      state = fmt::format("not usable: {}", ompl::error_detail());
-    }
-    fmt::print("  {:<6} {}; {}{}\n", entry.name, entry.text, state,
-               entry.verified ? "" : "; never run on real hardware");
+  std::string error;
+  const std::vector<check::ConduitState> states = check::try_conduits(settings, &error);
+  if (states.empty()) fmt::print("  none: {}\n", error);
+  for (const check::ConduitState& state : states) {
+    const std::string how = state.why_not.empty() ? "usable"
+                            : state.wanted        ? "not usable: " + state.why_not
+                                                  : state.why_not;
+    fmt::print("  {:<6} {}; {}{}\n", state.entry.name, state.entry.text, how,
+               state.entry.verified ? "" : "; never run on real hardware");
   }
 }
 
@@ -138,8 +125,58 @@ int inform(bool why, bool variables_only) {
   return OMPL_OK;
 }
 
+struct CheckOptions {
+  bool wanted = false;
+  bool json = false;
+  check::Plan plan{.ranks = 0, .threads = 1, .nodes = 0};  // 0: what the launcher says
+};
+
+// Prints what would make a job slow, or fail; the exit status.
+int look_at_everything(const CheckOptions& options) {
+  ompl::log::set_level(ompl::log::Level::off);
+  check::Surroundings at{
+      .plan = options.plan, .build_type = OMPL_INFO_BUILD_TYPE, .sanitizers = OMPL_INFO_SANITIZE};
+  Settings::read_usable(&at.settings);
+  at.launched = check::ask_launcher(at.settings);
+  if (at.plan.ranks == 0) at.plan.ranks = at.launched.on_node;
+  if (at.plan.nodes == 0) at.plan.nodes = at.launched.nodes;
+  std::vector<check::Row> rows;
+  for (const check::Check& one : check::all_checks())
+    rows.push_back({.check = one, .finding = check::look_apart(one, at)});
+  fmt::print("{}", options.json ? check::json(at, rows) : check::table(rows));
+  return check::status_of(check::verdict_of(rows));
+}
+
+void add_check_options(CLI::App& app, CheckOptions& options) {
+  CLI::Option* const wanted = app.add_flag(
+      "--check", options.wanted,
+      "what would make a job slow here, or fail, and what to change; see the exit status below");
+  app.add_flag("--json", options.json, "with --check: as a JSON document")
+      ->needs(wanted)
+      ->option_text(" ");
+  const auto add_count = [&](const char* name, uint32_t& count, const char* text) {
+    app.add_option(name, count, text)->needs(wanted)->check(CLI::Range(1U, 1U << 20))->option_text("N");
+  };
+  add_count(
+      "--ranks", options.plan.ranks,
+      "with --check: ranks that the job has on this node; without it those of the launcher, or 1");
+  add_count("--threads", options.plan.threads, "with --check: threads of each rank; 1 by default");
+  add_count("--nodes", options.plan.nodes,
+            "with --check: nodes of the job; without it those of the launcher, or 1");
+  app.add_option("--allocate", options.plan.allocated,
+                 "with --check: bytes that each rank allocates (as 1GiB); 0 by default")
+      ->needs(wanted)
+      ->transform(CLI::AsSizeValue(false))
+      ->option_text("SIZE");
+  app.footer(
+      "Exit status: with --check 0 if all is fine, 1 if something will be slow, 2 if something will "
+      "fail; else 0, or 1 if "
+      "the layer cannot start; above 100 if an option is wrong.");
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"What this OmniPGAS installation is and can do here."};
+  CheckOptions checks;
   bool why = false;
   bool variables = false;
   app.set_version_flag("--version", OMPL_VERSION_TEXT);
@@ -148,6 +185,7 @@ int run(int argc, char** argv) {
       "how each rank of the job is reached, and why so; the core of its progress thread (run it "
       "under the launcher)");
   app.add_flag("--variables", variables, "only the variables, with value and meaning");
+  add_check_options(app, checks);
   CLI::App* memory = app.add_subcommand(
       "memory", "what the queue pairs of InfiniBand take in large jobs, by transport and pool");
   uint64_t ranks_per_node = 1;
@@ -162,6 +200,7 @@ int run(int argc, char** argv) {
     print_queue_pair_memory(ranks_per_node, budget);
     return 0;
   }
+  if (checks.wanted) return look_at_everything(checks);
   const int code = inform(why, variables);
   if (code == OMPL_OK) return 0;
   fmt::print(stderr, "ompl-info: {}: {}\n", ompl_strerror(code), ompl::error_detail());

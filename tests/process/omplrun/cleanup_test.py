@@ -81,7 +81,7 @@ class Cleanup(unittest.TestCase):
     def test_after_omplrun_is_killed_where_there_is_no_close_range(self) -> None:
         close_range = 436
         script = FAMILY.format(self.token, f"sleep {self.token}")
-        with started("-n", "2", "sh", "-c", script, before=lambda: refuse_calls(close_range)) as job:
+        with started("-n", "2", "sh", "-c", script, before=lambda: refuse_calls((close_range, None))) as job:
             wait_for_lines(job, 2)
             job.kill()
             job.wait()
