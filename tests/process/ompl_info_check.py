@@ -21,6 +21,7 @@ BIN = Path(sys.argv.pop(1)).resolve() / "bin"
 LIMIT_S = 240.0
 REFUSE = f"{sys.executable} {Path(__file__).with_name('refuse_calls.py')}"
 NOBODY = "setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all --inh-caps -all"
+WITH_OFI = "self,shm,ofi"
 CABLE = "ip link add d0 type veth peer name d1 && ip link set d1 up && ip link set d0 up"
 STATUS = {"fine": 0, "note": 0, "slow": 1, "fails": 2}
 
@@ -46,7 +47,7 @@ class Case(unittest.TestCase):
     def look(self, options: str = "", wrap: str = "", first: str = "true", **environment: str) -> dict[str, Any]:
         """The findings by name, of a check that a shell starts after `first`, inside `wrap`."""
         command = f"{first} && exec {wrap} {shlex.quote(str(BIN / 'ompl-info'))} --check --json {options}"
-        done = shell(command, **environment)
+        done = shell(command, **{"OMPL_CONDUITS": "self,shm", **environment})  # network libraries take long to load
         try:
             document: dict[str, Any] = json.loads(done.stdout)
         except ValueError:
@@ -255,10 +256,17 @@ class Environment(Case):
         self.expect("conduits", "slow", 'not in this build: "smh"', OMPL_CONDUITS="self,smh,ofi")
 
     def test_libfabric(self) -> None:
-        if "libfabric" not in (found := self.look()):
+        if "libfabric" not in (found := self.look(OMPL_CONDUITS=WITH_OFI)):
             self.skipTest("this build has no conduit ofi")
         self.assertIn(found["libfabric"]["verdict"], ("fine", "note"), found["libfabric"])
-        self.expect("libfabric", "slow", options="--nodes 2", OMPL_OFI_PROVIDER="net")
+        self.assertRegex(found["conduits"]["found"], r"\bofi: usable")
+        self.expect("libfabric", "slow", options="--nodes 2", OMPL_OFI_PROVIDER="net", OMPL_CONDUITS=WITH_OFI)
+
+    def test_ucx(self) -> None:
+        if "UCX" not in self.look():
+            self.skipTest("this build has no conduit ucx")
+        one = self.look(OMPL_CONDUITS="self,shm,ucx")["UCX"]
+        self.assertEqual(one["verdict"], "note" if "UCX 1.13" in one["found"] else "fine", one)
 
     def test_a_library_that_hurts(self) -> None:
         """A libfabric that ends the process that loads it."""
@@ -274,7 +282,7 @@ class Environment(Case):
             if made.returncode != 0:
                 self.skipTest(f"no C compiler: {made.stderr}")
             stack.callback(library.unlink)
-            found = self.look(LD_LIBRARY_PATH=str(folder))
+            found = self.look(LD_LIBRARY_PATH=str(folder), OMPL_CONDUITS=WITH_OFI)
         self.assertEqual(found["libfabric"]["verdict"], "fails")
         self.assertIn("killed by SIGILL", found["libfabric"]["found"])
         self.assertEqual(found["segment"]["verdict"], "fine")

@@ -17,7 +17,7 @@ import typer
 from omnipgas_tools import __version__
 
 COMMANDS = ("halo", "overlap", "report", "memory", "rank", "cg", "spmv", "partition", "pingpong", "rate", "endpoints",
-            "figures")  # fmt: skip
+            "figures", "doctor")  # fmt: skip
 GROUPS = ("model", "libs", "study", "tune")
 
 app = typer.Typer(

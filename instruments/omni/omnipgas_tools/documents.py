@@ -23,19 +23,29 @@ class DocumentError(Exception):
 
 
 def read(path: Path, schema: Path) -> dict[str, Any]:
-    """The content of a file that fulfils a JSON schema, with ? for control characters. Raises DocumentError."""
+    """The content of a file that fulfils a JSON schema, as parse() has it. Raises DocumentError."""
     try:
-        text = ESCAPED.sub(r"\1?", files.read(path)).translate(BARE)
+        text = files.read(path)
+    except OSError as error:
+        raise DocumentError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise DocumentError(f"{path} is damaged: {error}") from error
+    return parse(text, str(path), schema)
+
+
+def parse(text: str, source: str, schema: Path) -> dict[str, Any]:
+    """The content of a text that fulfils a JSON schema, with ? for control characters; `source` is whose it is. Raises
+    DocumentError."""
+    try:
+        text = ESCAPED.sub(r"\1?", text).translate(BARE)
         content: dict[str, Any] = json.loads(text, parse_int=_whole, parse_constant=_refuse)
         if "\\ud" in text.lower():  # half a character can be neither printed nor written
             json.dumps(content, ensure_ascii=False).encode()
         _validator(schema)(content)
-    except OSError as error:
-        raise DocumentError(f"{path}: {error.strerror}") from error
     except fastjsonschema.JsonSchemaValueException as error:
-        raise DocumentError(f"{path}: {error.message.removeprefix('data').lstrip('. ')}") from error
+        raise DocumentError(f"{source}: {error.message.removeprefix('data').lstrip('. ')}") from error
     except (ValueError, RecursionError) as error:
-        raise DocumentError(f"{path} is damaged: {error}") from error
+        raise DocumentError(f"{source} is damaged: {error}") from error
     return content
 
 

@@ -72,8 +72,13 @@ std::string place_of(std::string_view library) {
   return files.empty() ? std::string(library) : files.front();
 }
 
+bool is_wanted(const Settings& settings, std::string_view conduit) {
+  return ("," + settings.conduits + ",").find(fmt::format(",{},", conduit)) != std::string::npos;
+}
+
 #ifdef OMPL_HAVE_OFI
 Finding libfabric(const Surroundings& at) {
+  if (!is_wanted(at.settings, "ofi")) return {.found = "not wanted (OMPL_CONDUITS)"};
   conduit::ofi::Library library;
   if (library.load() != OMPL_OK)
     return {.verdict = at.between_nodes(Verdict::slow),
@@ -105,7 +110,7 @@ Finding libfabric(const Surroundings& at) {
 
 #ifdef OMPL_HAVE_UCX
 Finding ucx(const Surroundings& at) {
-  const bool wanted = ("," + at.settings.conduits + ",").find(",ucx,") != std::string::npos;
+  const bool wanted = is_wanted(at.settings, "ucx");
   conduit::ucx::Library library;
   if (library.load() != OMPL_OK) {
     return {.verdict = wanted ? at.between_nodes(Verdict::slow) : Verdict::fine,
