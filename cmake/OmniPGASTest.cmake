@@ -23,7 +23,7 @@ set(OMPL_TEST_JOB_TIMEOUT 240)
 # Target `smoke` builds what they need.
 set(OMPL_SMOKE_TESTS
   style_tree style_tree_self_test style_check_summary
-  allocation_test bootstrap_pmi1_test bootstrap_test bootstrap_wire_test cores_test hierarchy_test mapping_test omplrun_test
+  allocation_test bootstrap_pmi1_test bootstrap_test bootstrap_wire_test check_test cores_test hierarchy_test mapping_test omplrun_test
   pulse_test secret_test settings_test tuner_table_test whole_file_test
   conformance_self conformance_shm mock_failure_test mock_test api_errors_test
   omplrun_cleanup omplrun_exit omplrun_input omplrun_options omplrun_output omplrun_signals ompl_info

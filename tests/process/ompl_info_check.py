@@ -67,6 +67,15 @@ class Case(unittest.TestCase):
         self.assertEqual(one["verdict"], verdict, one)
         self.assertIn(says, f"{one['found']} {one['means']} {one['change']}")
 
+    def inside(self, commands: str, kinds: str = "--mount") -> str:
+        """A wrapper: these commands first, in namespaces of its own."""
+        needs_root()
+        script = commands + '; exec "$@"'
+        wrap = f"unshare {kinds} sh -c {shlex.quote(script)} sh"
+        if shell(f"{wrap} true").returncode != 0:
+            raise unittest.SkipTest(f"not possible here: {commands}")
+        return wrap
+
 
 class Limits(Case):
     def test_descriptors(self) -> None:
@@ -137,15 +146,6 @@ class SystemCalls(Case):
 
 
 class Namespaces(Case):
-    def inside(self, commands: str, kinds: str = "--mount") -> str:
-        """A wrapper: these commands first, in namespaces of its own."""
-        needs_root()
-        script = commands + '; exec "$@"'
-        wrap = f"unshare {kinds} sh -c {shlex.quote(script)} sh"
-        if shell(f"{wrap} true").returncode != 0:
-            raise unittest.SkipTest(f"not possible here: {commands}")
-        return wrap
-
     def test_missing_proc_and_sys(self) -> None:
         self.expect("/proc and /sys", "fine")
         self.expect("/proc and /sys", "slow", "/proc is missing", wrap=self.inside("mount -t tmpfs none /proc"))
@@ -159,6 +159,12 @@ class Namespaces(Case):
     def test_namespaces(self) -> None:
         for kind, option in (("user", "--user --map-root-user"), ("pid", "--pid --fork"), ("ipc", "--ipc")):
             self.expect("namespaces", "note", f"its own: {kind}", wrap=self.inside("true", option))
+
+
+class Networks(Case):
+    def setUp(self) -> None:
+        if "libfabric" not in self.look():
+            self.skipTest("this build has no conduit ofi")
 
     def test_no_network(self) -> None:
         wrap = self.inside("true", "--net")
@@ -198,7 +204,7 @@ class Namespaces(Case):
         self.expect("own address", "fails", "no answer", wrap=self.firewall("drop"), options="--nodes 2")
 
     def test_the_name_of_the_host(self) -> None:
-        hosts = "mount --bind /tmp /tmp; f=$(mktemp); echo 127.0.0.1 here >$f; mount --bind $f /etc/hosts; rm $f"
+        hosts = "f=$(mktemp); echo 127.0.0.1 here >$f; mount --bind $f /etc/hosts; rm $f"
         wrap = self.inside(f"hostname here; {hosts}", "--uts --net --mount")
         self.expect("host name", "fine", "here: resolved", wrap=wrap, options="--nodes 2")
         wrap = self.inside("hostname there.invalid", "--uts --net")

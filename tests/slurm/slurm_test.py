@@ -62,6 +62,17 @@ class Srun(unittest.TestCase):
                     self.assertEqual(why.returncode, 0, why.stderr)
                     self.assertEqual(sorted(re.findall(r"rank \d: (\w+)", why.stdout)), sorted(2 * reached))
 
+    def test_the_checks_know_the_job(self) -> None:
+        look = f"{BIN}/ompl-info --check | grep 'environment: launcher'"
+        for mpi, bootstrap in PROTOCOLS.items():
+            for nodes, ranks in ((1, 2), (2, 1)):
+                with self.subTest(mpi=mpi, nodes=nodes):
+                    done = srun(mpi, nodes, 2, "sh", "-c", look)
+                    if "was built without" in done.stdout:
+                        continue
+                    said = f"fine   environment: launcher +{bootstrap}: 2 rank\\(s\\), {ranks} on this node\n"
+                    self.assertRegex(done.stdout, f"^(?:{said}){{2}}$", done.stderr)
+
     def test_a_whole_program(self) -> None:
         # A halo exchange by puts and signals, ended by a comparison with the exact solution.
         if not (BIN / "heat").exists():

@@ -12,6 +12,7 @@
 
 #include "arch/library.hpp"
 #include "check/check.hpp"
+#include "conduit/registry.hpp"
 #include "omnipgas/ompl.h"
 
 namespace ompl::check {
@@ -19,10 +20,12 @@ namespace {
 
 Finding build(const Surroundings& at) {
   const bool slow = at.build_type == "Debug" || !at.sanitizers.empty();
+  std::string conduits;
+  for (const conduit::Entry& entry : conduit::registry()) conduits += fmt::format(" {}", entry.name);
   return {.verdict = slow ? Verdict::slow : Verdict::fine,
-          .found = fmt::format("omnipgas {}, {}{}{}", OMPL_VERSION_TEXT,
+          .found = fmt::format("omnipgas {}, {}{}{}; conduits{}", OMPL_VERSION_TEXT,
                                at.build_type.empty() ? "no build type" : at.build_type,
-                               at.sanitizers.empty() ? "" : ", sanitizers ", at.sanitizers)};
+                               at.sanitizers.empty() ? "" : ", sanitizers ", at.sanitizers, conduits)};
 }
 
 Finding settings(const Surroundings& at) {

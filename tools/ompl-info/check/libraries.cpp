@@ -67,12 +67,12 @@ Finding conduits(const Surroundings& at) {
 }
 
 // "libfabric.so.1 of /usr/lib", of what this process has loaded.
-std::string place_of(std::string_view library) {
+[[maybe_unused]] std::string place_of(std::string_view library) {
   const std::vector<std::string> files = arch::loaded_files(library);
   return files.empty() ? std::string(library) : files.front();
 }
 
-bool is_wanted(const Settings& settings, std::string_view conduit) {
+[[maybe_unused]] bool is_wanted(const Settings& settings, std::string_view conduit) {
   return ("," + settings.conduits + ",").find(fmt::format(",{},", conduit)) != std::string::npos;
 }
 
