@@ -19,6 +19,8 @@ from typing import Any
 
 BIN = Path(sys.argv.pop(1)).resolve() / "bin"
 LIMIT_S = 240.0
+TOOLS = Path(__file__).resolve().parents[2] / "instruments/omni/omnipgas_tools"
+SCHEMA = json.loads((TOOLS / "doctor/findings.schema.json").read_text())
 REFUSE = f"{sys.executable} {Path(__file__).with_name('refuse_calls.py')}"
 NOBODY = "setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all --inh-caps -all"
 WITH_OFI = "self,shm,ofi"
@@ -52,10 +54,13 @@ class Case(unittest.TestCase):
             document: dict[str, Any] = json.loads(done.stdout)
         except ValueError:
             self.fail(f"{command}: {done.returncode}\n{done.stdout}{done.stderr}")
+        self.assertEqual(sorted(document), sorted(SCHEMA["required"]))
+        self.assertEqual(sorted(document["job"]), sorted(SCHEMA["properties"]["job"]["required"]))
         self.assertEqual(done.returncode, document["status"])
         self.assertEqual(STATUS[document["verdict"]], document["status"])
         self.assertEqual(max(STATUS[one["verdict"]] for one in document["findings"]), document["status"])
         for one in document["findings"]:
+            self.assertEqual(sorted(one), sorted(SCHEMA["$defs"]["finding"]["required"]))
             fine = one["verdict"] == "fine"
             self.assertEqual(fine, one["means"] == "", one)
             self.assertTrue(one["found"], one)
@@ -93,6 +98,10 @@ class Limits(Case):
         self.expect("address space", "fine", wrap=wrap, options="--ranks 2")
         found = self.look(wrap="prlimit --as=4000000000")
         self.assertEqual((found["address space"]["verdict"], found["segment"]["verdict"]), ("fails", "fails"))
+
+    def test_processor_time(self) -> None:
+        self.expect("processor time", "fine", "unlimited", wrap="prlimit --cpu=unlimited")
+        self.expect("processor time", "note", "100 s for each rank", wrap="prlimit --cpu=100")
 
     def test_processes(self) -> None:
         needs_root()
@@ -179,6 +188,12 @@ class Networks(Case):
         self.expect("interfaces", "fine", "first d0 192.0.2.7, then lo", wrap=wrap, options="--nodes 2")
         self.expect("interfaces", "fails", "nonesuch", wrap=wrap, OMPL_OFI_INTERFACE="nonesuch")
         self.expect("interfaces", "fine", "first d0", wrap=wrap, options="--nodes 2", OMPL_OFI_INTERFACE="192.0.2.7")
+
+    def test_several_networks(self) -> None:
+        second = CABLE.replace("d0", "e0").replace("d1", "e1") + "; ip addr add 198.51.100.7/24 dev e0"
+        wrap = self.inside(f"{CABLE}; ip addr add 192.0.2.7/24 dev d0; {second}", "--net")
+        self.expect("interfaces", "note", "swallows packets", wrap=wrap, options="--nodes 2")
+        self.expect("interfaces", "fine", "first e0", wrap=wrap, options="--nodes 2", OMPL_OFI_INTERFACE="e0")
 
     def test_a_bridge(self) -> None:
         bridge = "ip link add b0 type bridge; ip addr add 192.0.2.8/24 dev b0; ip link set b0 up"

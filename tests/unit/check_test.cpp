@@ -116,6 +116,7 @@ TEST_F(Checks, AllValuesOutOfRangeAreTold) {
 }
 
 TEST_F(Checks, UnknownVariables) {
+  for (const Settings::Stranger& stranger : Settings::strangers()) ::unsetenv(stranger.name.c_str());
   expect("unknown variables", Verdict::fine);
   ::setenv("OMPL_QUITE_ELSE", "1", 1);
   expect("unknown variables", Verdict::note, "OMPL_QUITE_ELSE");
@@ -146,6 +147,12 @@ TEST_F(Checks, FoldersThatCannotBeWritten) {
   expect("cache folder", Verdict::slow);
   at_.settings.cache_folder = "";
   expect("cache folder", Verdict::slow, "neither HOME nor XDG_CACHE_HOME");
+  at_.settings.tuner_table = at_.root + "/tables/mine.json";
+  expect("cache folder", Verdict::fine, "/tables");
+  at_.settings.tuner_table = "/proc/self/mine.json";
+  expect("cache folder", Verdict::slow, "/proc/self");
+  at_.settings.tuner_table = "none";
+  expect("cache folder", Verdict::fine);
 }
 
 TEST_F(Checks, AddressSpace) {
@@ -368,6 +375,8 @@ TEST_F(Checks, ConduitsThatAreNotThere) {
   expect("conduits", Verdict::note, "no network");
   at_.plan.nodes = 2;
   expect("conduits", Verdict::fails, "no network");
+  at_.settings.conduits = "self,shm,mpi";  // only the program knows its MPI
+  expect("conduits", Verdict::fine, "mpi: ");
   at_.plan = {.ranks = 2};
   at_.settings.conduits = "self";
   expect("conduits", Verdict::fails, "shm: left out");

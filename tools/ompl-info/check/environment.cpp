@@ -79,10 +79,13 @@ Finding temporary_files(const Surroundings& at) {
           .found = why.empty() ? folder + " is writable" : fmt::format("{}: {}", folder, why)};
 }
 
-// The nearest folder of the path that exists: the rest would be made.
+// What the tuner would write into. The nearest folder of the path that exists: the rest would be made.
 Finding cache_folder(const Surroundings& at) {
-  const std::string& wanted = at.settings.cache_folder;
+  const std::string& table = at.settings.tuner_table;
   const Verdict verdict = at.settings.tuner == "1" ? Verdict::slow : Verdict::note;
+  if (table == "none") return {.found = "not wanted: OMPL_TUNER_TABLE is none"};
+  const std::filesystem::path wanted = table.empty() ? std::filesystem::path(at.settings.cache_folder)
+                                                     : std::filesystem::absolute(table).parent_path();
   if (wanted.empty()) return {.verdict = verdict, .found = "neither HOME nor XDG_CACHE_HOME is set"};
   std::filesystem::path place = wanted;
   std::error_code error;
@@ -90,10 +93,10 @@ Finding cache_folder(const Surroundings& at) {
     place = place.parent_path();
   const std::string why = why_not_writable(place.string());
   return {.verdict = why.empty() ? Verdict::fine : verdict,
-          .found = why.empty() ? wanted : fmt::format("{}: {}", place.string(), why)};
+          .found = why.empty() ? wanted.string() : fmt::format("{}: {}", place.string(), why)};
 }
 
-constexpr auto kChecks = std::to_array<Check>({
+constexpr auto kEnvironmentChecks = std::to_array<Check>({
     {"environment", "build", build, "a build for finding faults: several times slower",
      "build with the preset release"},
     {"environment", "settings", settings, "ompl_init returns OMPL_ERR_ARG on this rank",
@@ -110,6 +113,6 @@ constexpr auto kChecks = std::to_array<Check>({
 
 }  // namespace
 
-std::span<const Check> checks_of_the_environment() { return kChecks; }
+std::span<const Check> checks_of_the_environment() { return kEnvironmentChecks; }
 
 }  // namespace ompl::check

@@ -39,7 +39,9 @@ Finding conduits(const Surroundings& at) {
   Finding out;
   bool networks = false;
   for (const ConduitState& state : states) {
-    networks = networks || (!state.direct && state.why_not.empty());
+    const bool of_the_program = state.entry.name == "mpi";  // whose MPI is not to be seen from here
+    networks =
+        networks || (!state.direct && (state.why_not.empty() || (state.wanted && of_the_program)));
     if (!state.wanted) continue;
     if (state.direct && !state.why_not.empty()) out.verdict = Verdict::fails;
     out.found += fmt::format("{}{}: {}", out.found.empty() ? "" : "; ", state.entry.name,
@@ -125,7 +127,7 @@ Finding ucx(const Surroundings& at) {
 }
 #endif
 
-constexpr auto kChecks = std::to_array<Check>({
+constexpr auto kLibraryChecks = std::to_array<Check>({
     {"libraries", "conduits", conduits, "a mechanism that OMPL_CONDUITS names cannot be used",
      "change what the text names, or OMPL_CONDUITS"},
 #ifdef OMPL_HAVE_OFI
@@ -142,6 +144,6 @@ constexpr auto kChecks = std::to_array<Check>({
 
 }  // namespace
 
-std::span<const Check> checks_of_libraries() { return kChecks; }
+std::span<const Check> checks_of_libraries() { return kLibraryChecks; }
 
 }  // namespace ompl::check

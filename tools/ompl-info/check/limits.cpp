@@ -117,7 +117,13 @@ Finding core_dumps(const Surroundings& at) {
           .found = fmt::format("{}, to \"{}\"", size_text(limit.rlim_cur), pattern)};
 }
 
-constexpr auto kChecks = std::to_array<Check>({
+Finding processor_time(const Surroundings& /*at*/) {
+  const rlim_t limit = limit_of(RLIMIT_CPU).rlim_cur;
+  return {.verdict = limit == RLIM_INFINITY ? Verdict::fine : Verdict::note,
+          .found = limit == RLIM_INFINITY ? "unlimited" : fmt::format("{} s for each rank", limit)};
+}
+
+constexpr auto kLimitChecks = std::to_array<Check>({
     {"limits", "open files", open_files,
      "ranks of this node cannot hold each other's descriptors: the job fails to start, or uses a "
      "network",
@@ -132,12 +138,14 @@ constexpr auto kChecks = std::to_array<Check>({
     {"limits", "locked memory", locked_memory,
      "memory cannot be registered with the RDMA device: verbs fails, TCP is used if it is allowed",
      "raise ulimit -l to unlimited (limits.conf; PropagateResourceLimitsExcept=MEMLOCK under Slurm)"},
+    {"limits", "processor time", processor_time,
+     "a rank whose threads have used so much is killed (SIGXCPU)", "raise ulimit -t"},
     {"limits", "core dumps", core_dumps, "ranks that crash overwrite each other's core file",
      "set kernel.core_uses_pid to 1, or put %p into kernel.core_pattern"},
 });
 
 }  // namespace
 
-std::span<const Check> checks_of_limits() { return kChecks; }
+std::span<const Check> checks_of_limits() { return kLimitChecks; }
 
 }  // namespace ompl::check

@@ -87,7 +87,7 @@ Finding numa(const Surroundings& at) {
       .found = fmt::format("memory nodes {}, automatic balancing {}", nodes, balances ? "on" : "off")};
 }
 
-constexpr auto kChecks = std::to_array<Check>({
+constexpr auto kMemoryChecks = std::to_array<Check>({
     {"memory", "available memory", memory,
      "ompl_alloc returns OMPL_ERR_MEMORY, or the job is killed for want of memory",
      "allocate less on each rank, use fewer ranks on a node, or raise memory.max of the cgroup (--mem "
@@ -108,6 +108,6 @@ constexpr auto kChecks = std::to_array<Check>({
 
 }  // namespace
 
-std::span<const Check> checks_of_memory() { return kChecks; }
+std::span<const Check> checks_of_memory() { return kMemoryChecks; }
 
 }  // namespace ompl::check

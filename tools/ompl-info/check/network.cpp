@@ -61,6 +61,9 @@ std::vector<Published> published(const Settings& settings) {
   return out;
 }
 
+// Probably to other nodes.
+bool leads_somewhere(const Published& one) { return !one.loopback && !one.doubtful; }
+
 Finding no_addresses() { return {.found = "this build has no conduit ofi, which publishes addresses"}; }
 
 Finding interfaces(const Surroundings& at) {
@@ -81,6 +84,11 @@ Finding interfaces(const Surroundings& at) {
     out.change = "bring a network interface up, or start the container with the host's network";
   } else if (all.front().doubtful) {
     out.verdict = at.between_nodes(Verdict::slow);
+  } else if (std::ranges::count_if(all, leads_somewhere) > 1) {
+    out.verdict = Verdict::note;
+    out.means =
+        "another node tries those in a subnet of its own first; one that swallows packets costs "
+        "minutes";
   }
   return out;
 }
@@ -180,7 +188,7 @@ Finding rdma(const Surroundings& at) {
   return out;
 }
 
-constexpr auto kChecks = std::to_array<Check>({
+constexpr auto kNetworkChecks = std::to_array<Check>({
     {"network", "interfaces", interfaces,
      "ranks of other nodes try an address that probably leads nowhere first",
      "set OMPL_OFI_INTERFACE to the interface or address that other nodes reach"},
@@ -195,6 +203,6 @@ constexpr auto kChecks = std::to_array<Check>({
 
 }  // namespace
 
-std::span<const Check> checks_of_networks() { return kChecks; }
+std::span<const Check> checks_of_networks() { return kNetworkChecks; }
 
 }  // namespace ompl::check

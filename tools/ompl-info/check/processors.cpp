@@ -148,7 +148,7 @@ Finding clock(const Surroundings& at) {
   return {.verdict = quick ? Verdict::fine : Verdict::slow, .found = source};
 }
 
-constexpr auto kChecks = std::to_array<Check>({
+constexpr auto kProcessorChecks = std::to_array<Check>({
     {"processors", "processors", processors,
      "threads take turns: one that waits yields or sleeps, and a message takes until its partner runs "
      "again, milliseconds in place of microseconds",
@@ -170,6 +170,6 @@ constexpr auto kChecks = std::to_array<Check>({
 
 }  // namespace
 
-std::span<const Check> checks_of_processors() { return kChecks; }
+std::span<const Check> checks_of_processors() { return kProcessorChecks; }
 
 }  // namespace ompl::check

@@ -206,7 +206,7 @@ Finding namespaces(const Surroundings& at) {
                                own.empty() ? "" : fmt::format("; its own: {}", fmt::join(own, ", ")))};
 }
 
-constexpr auto kChecks = std::to_array<Check>({
+constexpr auto kSystemChecks = std::to_array<Check>({
     {"system", "/proc and /sys", proc_and_sys,
      "limits of cgroups, processors and the identity of the node are not seen",
      "mount /proc and /sys in the container"},
@@ -228,6 +228,6 @@ constexpr auto kChecks = std::to_array<Check>({
 
 }  // namespace
 
-std::span<const Check> checks_of_the_system() { return kChecks; }
+std::span<const Check> checks_of_the_system() { return kSystemChecks; }
 
 }  // namespace ompl::check
