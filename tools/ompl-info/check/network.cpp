@@ -137,7 +137,7 @@ Finding host_name(const Surroundings& at) {
   const int error = ::getaddrinfo(name.data(), nullptr, nullptr, &list);
   if (error == 0) ::freeaddrinfo(list);
   const std::chrono::duration<double> taken = steady_clock::now() - begin;
-  const bool slow = error != 0 || taken > std::chrono::seconds(1);
+  const bool slow = error != 0 || taken > std::chrono::seconds(2);
   return {.verdict = slow ? at.between_nodes(Verdict::slow) : Verdict::fine,
           .found = fmt::format("{}: {} after {:.1f} s", name.data(),
                                error == 0 ? "resolved" : ::gai_strerror(error), taken.count())};

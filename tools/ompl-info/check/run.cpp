@@ -115,18 +115,24 @@ Finding look_here(const Check& check, const Surroundings& at) {
   }
 }
 
-// The child has killed itself with its group only after it had written: an empty answer is one that never came.
+std::string name_of(int signal) {
+  const char* name = ::sigabbrev_np(signal);
+  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
+}
+
+// Of a child that has given no answer, or none that can be read.
 Finding bad_end(const Answer& answer, std::chrono::milliseconds limit) {
-  const std::string how =
-      answer.end == End::late
-          ? fmt::format("no answer within {} s", std::chrono::duration<double>(limit).count())
-      : answer.error != 0 ? fmt::format("the check was killed by SIG{}", ::sigabbrev_np(answer.error))
-                          : "the check ended without an answer";
-  return {
-      .verdict = Verdict::fails,
-      .found = how,
-      .means = "a program that does the same hangs or dies in the same way",
-      .change = "run ompl-info --check again with OMPL_LOG=debug, and report the text if it repeats"};
+  std::string how = "the check ended without an answer";
+  if (answer.end == End::late) {
+    how = fmt::format("no answer within {} s", std::chrono::duration<double>(limit).count());
+  } else if (answer.error != 0) {
+    how = "the check was killed by " + name_of(answer.error);
+  }
+  return {.verdict = Verdict::fails,
+          .found = std::move(how),
+          .means = "a program that does the same hangs or dies in the same way",
+          .change =
+              "run ompl-info with OMPL_LOG=debug, which does the same aloud, and report what it says"};
 }
 
 Launched join(const Settings& settings) {

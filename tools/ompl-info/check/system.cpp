@@ -85,7 +85,7 @@ Finding system_calls(const Surroundings& /*at*/) {
 // library, which ends a process that is refused its futexes.
 class SleepingChild {
  public:
-  static constexpr std::chrono::seconds kSleep{5};
+  static constexpr std::chrono::seconds kSleep{10};
 
   SleepingChild() {
     void* page =
