@@ -122,7 +122,6 @@ class Limits(Case):
     def test_scheduling(self) -> None:
         self.expect("scheduling", "fine", "policy other, nice 0")
         self.expect("scheduling", "slow", "nice 5", wrap="nice -n 5")
-        self.expect("scheduling", "slow", "policy idle", wrap="chrt --idle 0")
         if shell("chrt --fifo 1 true").returncode == 0:
             self.expect("scheduling", "slow", "sleeps for 50 us", wrap="chrt --fifo 1")
 

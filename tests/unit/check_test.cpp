@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +25,16 @@
 
 #include "arch/cores.hpp"
 #include "arch/machine.hpp"
+
+namespace {
+int pretended_policy = -1;  // -1: the real one
+}  // namespace
+
+// In place of the C library's: a test that had the idle policy would not end beside others.
+extern "C" int sched_getscheduler(pid_t pid) noexcept {
+  return pretended_policy >= 0 ? pretended_policy
+                               : static_cast<int>(::syscall(SYS_sched_getscheduler, pid));
+}
 
 namespace ompl::check {
 namespace {
@@ -316,6 +328,17 @@ TEST_F(Checks, FrequencyGovernors) {
   expect("frequency governor", Verdict::note, "by the processor");
   govern("schedutil", "acpi-cpufreq");
   expect("frequency governor", Verdict::note, "schedutil");
+}
+
+TEST_F(Checks, PoliciesThatLetOthersGoFirst) {
+  for (const auto& [policy, verdict] : {std::pair{SCHED_IDLE, Verdict::slow},
+                                        {SCHED_FIFO, Verdict::slow},
+                                        {SCHED_RR | SCHED_RESET_ON_FORK, Verdict::slow}}) {
+    pretended_policy = policy;
+    expect("scheduling", verdict, "policy ");
+  }
+  pretended_policy = -1;
+  if (::getpriority(PRIO_PROCESS, 0) == 0) expect("scheduling", Verdict::fine, "policy other, nice 0");
 }
 
 TEST_F(Checks, Clocks) {
