@@ -92,7 +92,13 @@ class Limits(Case):
         self.expect("segment", "fails", "ulimit -f", wrap="prlimit --fsize=1000000")
         self.expect("segment", "fine", wrap="prlimit --fsize=1000000", OMPL_SEGMENT_SIZE="900000")
 
+    def needs_no_sanitizer(self) -> None:
+        """One needs more address space, and a thread when the process ends."""
+        if "sanitizers" in self.look()["build"]["found"]:
+            self.skipTest("this build has a sanitizer")
+
     def test_address_space(self) -> None:
+        self.needs_no_sanitizer()
         wrap = "prlimit --as=40000000000"
         self.expect("address space", "slow", "3 segment(s)", wrap=wrap, options="--ranks 3")
         self.expect("address space", "fine", wrap=wrap, options="--ranks 2")
@@ -111,6 +117,7 @@ class Limits(Case):
 
     def test_no_process_is_left_for_the_checks(self) -> None:
         needs_root()
+        self.needs_no_sanitizer()
         self.expect("processes and threads", "fails", wrap=f"prlimit --nproc=1 {NOBODY}")
 
     def test_processors(self) -> None:
