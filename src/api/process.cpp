@@ -12,6 +12,7 @@
 #include <new>
 
 #include "arch/cancellation.hpp"
+#include "arch/futex.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "conduit/registry.hpp"
 #include "core/job/runtime.hpp"
@@ -90,6 +91,11 @@ int start() {
   if (const int code = Settings::read(&settings); code != OMPL_OK) return code;
   log::set_level(settings.log_level);
   Settings::warn_of_near_misses();
+  if (const int error = arch::futex_refusal(true); error != 0) {
+    return fail(OMPL_ERR_SYSTEM,
+                "ompl_init: {}, since the C library aborts a process whose locks need it",
+                call_text("futex", error));
+  }
   std::unique_ptr<bootstrap::Bootstrap> bootstrap;
   if (const int code = bootstrap::connect(settings, &bootstrap); code != OMPL_OK) return code;
   log::set_rank(static_cast<int>(bootstrap->rank()));

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <limits>
 #include <thread>
@@ -215,6 +216,7 @@ int pmi1_environment(Pmi1Session* out) {
   int type = 0;
   socklen_t size = sizeof type;
   if (::getsockopt(session.fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0) {
+    if (is_refusal(errno)) return fail(OMPL_ERR_SYSTEM, "{}", call_text("getsockopt", errno));
     return fail(
         OMPL_ERR_LAUNCH,
         "PMI_FD={} is no open socket in this process; a program that a rank starts is no rank: start "

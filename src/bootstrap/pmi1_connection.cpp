@@ -23,7 +23,7 @@ int Pmi1Connection::send(const std::string& line) const {
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) {
       return fail(OMPL_ERR_LAUNCH, "cannot write to the launcher (PMI_FD={}): {}", fd_,
-                  error_text(errno));
+                  call_text("sendto", errno));
     }
     rest.remove_prefix(static_cast<std::size_t>(sent));
   }
@@ -49,7 +49,7 @@ int Pmi1Connection::receive(std::chrono::milliseconds limit, std::string* line) 
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
       return fail(OMPL_ERR_LAUNCH, "cannot read from the launcher (PMI_FD={}): {}", fd_,
-                  error_text(errno));
+                  call_text(ready < 0 ? "poll" : "recvfrom", errno));
     }
     if (count == 0) return fail(OMPL_ERR_LAUNCH, "the launcher closed the connection (PMI_FD={})", fd_);
     if (!buffer_.append({bytes.data(), static_cast<std::size_t>(count)})) {

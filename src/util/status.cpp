@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <cerrno>
 #include <exception>
 #include <memory>
 #include <system_error>
@@ -72,6 +73,15 @@ int fail_formatted(int code, fmt::string_view text, fmt::format_args args) noexc
 }
 
 std::string error_text(int error) { return std::generic_category().message(error); }
+
+bool is_refusal(int error) { return error == EPERM || error == ENOSYS; }
+
+std::string call_text(std::string_view call, int error) {
+  return fmt::format("{}: {}{}", call, error_text(error),
+                     is_refusal(error)
+                         ? "; the system refuses this call: a container's seccomp profile must allow it"
+                         : "");
+}
 
 const char* error_detail() { return t_plain != nullptr ? t_plain : t_text->c_str(); }
 

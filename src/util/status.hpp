@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
 
 #include "omnipgas/ompl.h"
 
@@ -37,6 +38,12 @@ class Tolerance {
 
 // What the system says of an error number. Any thread.
 std::string error_text(int error);
+
+// Whether an error number says that the system refuses a call itself, as an old kernel or a container's seccomp profile does.
+bool is_refusal(int error);
+
+// "CALL: what the system says" and, if it refuses the call itself, what to do. Any thread.
+std::string call_text(std::string_view call, int error);
 
 // The calling thread's last recorded detail; "" if none.
 const char* error_detail();

@@ -23,6 +23,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -227,6 +228,39 @@ void no_pidfd_rule() {
   std::_Exit(0);
 }
 
+// A rank ends without a word, and the others, which sleep, are told.
+void survivors_rule() {
+  const uint64_t flag = allocate(8);
+  ok(ompl_barrier(), "ompl_barrier");
+  if (rank() == 1) std::_Exit(0);
+  expect(ompl_wait(flag) == OMPL_ERR_PEER, "a death went unnoticed");
+  std::printf("noticed\n");
+  std::fflush(stdout);
+  std::_Exit(0);
+}
+
+// Two threads of each rank, or one where the system allows no more, pass a token each around, and sleep meanwhile (OMPL_SPIN=0, OMPL_YIELDS=0).
+void sleepers_rule() {
+  constexpr int kRounds = 20;
+  const uint64_t flags = allocate(1024);
+  ok(ompl_barrier(), "ompl_barrier");
+  const auto pass = [](uint64_t flag) {
+    for (int i = 0; i < kRounds; ++i) {
+      if (rank() != 0) ok(ompl_wait(flag), "ompl_wait");
+      ok(ompl_put_word(next(), flag), "ompl_put_word");
+      if (rank() == 0) ok(ompl_wait(flag), "ompl_wait");
+    }
+  };
+  std::thread other;
+  try {
+    other = std::thread(pass, flags + 512);
+  } catch (const std::system_error&) {
+    std::printf("no thread can be made here\n");
+  }
+  pass(flags);
+  if (other.joinable()) other.join();
+}
+
 // Closes every descriptor, the layer's too, and opens files of its own under their numbers: nobody dies of that.
 void closed_rule() {
   constexpr useconds_t kLongerThanBetweenLooks = 120'000;
@@ -310,6 +344,8 @@ int main(int argc, char** argv) {
                                                            {"scarce", scarce_rule},
                                                            {"node", node_rule},
                                                            {"everybody", everybody_rule},
+                                                           {"survivors", survivors_rule},
+                                                           {"sleepers", sleepers_rule},
                                                            {"logging", logging_rule}};
   const auto rule = rules.find(argc > 1 ? argv[1] : "");
   expect(rule != rules.end(), "no such rule");

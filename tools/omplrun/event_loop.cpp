@@ -8,12 +8,22 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <system_error>
+#include <stdexcept>
+
+#include "util/status.hpp"
 
 namespace omplrun {
 
+void give_up(const char* call) { throw std::runtime_error(ompl::call_text(call, errno)); }
+
+// watch() cannot tell a refused call from a descriptor of the wrong kind, so the calls are tried here.
 EventLoop::EventLoop() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
-  if (!epoll_) throw std::system_error(errno, std::generic_category(), "epoll_create1");
+  if (!epoll_) give_up("epoll_create1");
+  const Fd other(epoll_create1(EPOLL_CLOEXEC));
+  epoll_event event{};
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, other.get(), &event) != 0 ||
+      epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, other.get(), nullptr) != 0)
+    give_up("epoll_ctl");
 }
 
 bool EventLoop::watch(int fd, uint32_t events, Handler handler) {
@@ -33,6 +43,7 @@ void EventLoop::run_once(std::chrono::milliseconds limit) {
   std::array<epoll_event, 64> events;
   const int ready = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
                                static_cast<int>(limit.count()));
+  if (ready < 0 && errno != EINTR) give_up("epoll_wait");
   for (int i = 0; i < ready; ++i) {
     // Looked up now, since an earlier handler may have forgotten it, and held, since it may forget itself.
     const auto found = handlers_.find(events[static_cast<std::size_t>(i)].data.fd);
@@ -53,10 +64,10 @@ Signals::Signals() {
     sigaction(number, nullptr, &action);
     if (action.sa_handler != SIG_IGN) sigaddset(&taken, number);
   }
-  sigprocmask(SIG_BLOCK, &taken, &original_);
+  if (sigprocmask(SIG_BLOCK, &taken, &original_) != 0) give_up("rt_sigprocmask");
   signal(SIGPIPE, SIG_IGN);
   fd_ = Fd(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!fd_) throw std::system_error(errno, std::generic_category(), "signalfd");
+  if (!fd_) give_up("signalfd4");
 }
 
 std::optional<int> Signals::next() const {

@@ -16,6 +16,9 @@
 
 namespace omplrun {
 
+// Ends what the caller is doing, by an exception that says which call the system did not do, why, and what to do.
+[[noreturn]] void give_up(const char* call);
+
 // A file descriptor that closes itself.
 class Fd {
  public:
@@ -43,6 +46,7 @@ class EventLoop {
  public:
   using Handler = std::function<void()>;
 
+  // Throws where the system refuses what it takes.
   EventLoop();
 
   // Calls `handler` whenever `fd` is ready for `events` (EPOLLIN, EPOLLOUT; hang-ups always count).

@@ -13,8 +13,9 @@
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
+
+#include "util/status.hpp"
 
 namespace omplrun {
 namespace {
@@ -30,29 +31,34 @@ constexpr int kNotRunnableCode = 126;
 
 std::array<Fd, 2> make_pipe() {
   std::array<int, 2> ends;
-  if (pipe2(ends.data(), O_CLOEXEC) != 0)
-    throw std::system_error(errno, std::generic_category(), "pipe2");
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) give_up("pipe2");
   return {Fd(ends[0]), Fd(ends[1])};
 }
 
 std::array<Fd, 2> make_socket_pair() {
   std::array<int, 2> ends;
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    throw std::system_error(errno, std::generic_category(), "socketpair");
-  }
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) give_up("socketpair");
   return {Fd(ends[0]), Fd(ends[1])};
 }
 
 // A child that has ended, whose pid is nobody else's yet; 0: none has; -1: there is no child.
 pid_t ended_child() {
   siginfo_t info{};
-  return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 ? info.si_pid : -1;
+  if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0) return info.si_pid;
+  if (errno != ECHILD) give_up("waitid");
+  return -1;
 }
 
 // Whether a process of this group is a child of ours, as those become whose parents have ended.
 bool has_children_in(pid_t group) {
   siginfo_t info{};
   return waitid(P_PGID, static_cast<id_t>(group), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+// Throws where the system refuses to wait for children. No child is waited for: the options are wrong.
+void try_waitpid() {
+  constexpr int kNoOptions = ~0;
+  if (waitpid(-1, nullptr, kNoOptions) != 0 && ompl::is_refusal(errno)) give_up("wait4");
 }
 
 // Its status. From now on others can have its pid.
@@ -79,17 +85,21 @@ Job::Job(const Options& options)
   // What ranks leave behind when they end becomes our child, so that sweep() can wait for it.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   limit_descriptors();
+  try_waitpid();
 }
 
 // Each rank takes three descriptors here, or two.
 void Job::limit_descriptors() {
   constexpr rlim_t kForItself = 64;
   const rlim_t ranks = ranks_.size();
-  getrlimit(RLIMIT_NOFILE, &descriptors_);
-  rlimit now{descriptors_.rlim_max, descriptors_.rlim_max};
+  rlimit before{};
+  if (getrlimit(RLIMIT_NOFILE, &before) != 0)
+    return;  // refused: then nobody knows, and nothing is changed
+  descriptors_ = before;
+  rlimit now{before.rlim_max, before.rlim_max};
   if (now.rlim_cur < 3 * ranks + kForItself) now = {3 * ranks + kForItself, 3 * ranks + kForItself};
   if (setrlimit(RLIMIT_NOFILE, &now) == 0) return;  // above the hard limit only with privileges
-  now = {descriptors_.rlim_max, descriptors_.rlim_max};
+  now = {before.rlim_max, before.rlim_max};
   setrlimit(RLIMIT_NOFILE, &now);
   if (now.rlim_cur < 2 * ranks + kForItself) {
     throw std::runtime_error(fmt::format(
@@ -142,12 +152,13 @@ bool Job::start_rank(uint32_t rank) {
   plan.signal_mask = signals_.original_mask();
   plan.prepare = [this, rank] {
     binding_.apply(rank);
-    setrlimit(RLIMIT_NOFILE, &descriptors_);
+    if (descriptors_) setrlimit(RLIMIT_NOFILE, &*descriptors_);
   };
-  const pid_t pid = spawn(plan);
+  std::string why;
+  const pid_t pid = spawn(plan, &why);
   if (pid < 0) {
     end(pid == -ENOENT ? kNotFoundCode : kNotRunnableCode,
-        fmt::format("cannot start \"{}\": {}", options_.command.front(), std::strerror(-pid)));
+        fmt::format("cannot start \"{}\": {}", options_.command.front(), why));
     return false;
   }
   const std::string prefix = options_.prefix ? fmt::format("[{}] ", rank) : "";

@@ -75,7 +75,7 @@ class Job {
   void report(std::string_view text);
 
   Options options_;
-  rlimit descriptors_{};         // the limit that omplrun was started with, and its ranks are
+  std::optional<rlimit> descriptors_;  // the limit that omplrun was started with, and its ranks are
   bool joined_streams_ = false;  // too few descriptors: ranks' standard error goes with their output
   timespec begun_ = time_of_files();
   std::string mark_;

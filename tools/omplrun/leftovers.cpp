@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -15,16 +14,17 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <sstream>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "bootstrap/pmi1_wire.hpp"
+#include "util/secret.hpp"
 
 namespace omplrun {
 namespace {
@@ -120,8 +120,9 @@ void forget_open_files(std::string_view pid, std::map<FileNumber, std::string>* 
 
 std::string random_mark() {
   std::array<unsigned char, 12> random;
-  if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
-    throw std::system_error(errno, std::generic_category(), "getrandom");
+  for (std::size_t at = 0; at < random.size(); at += sizeof(uint64_t)) {
+    const uint64_t number = ompl::unpredictable_number();
+    std::memcpy(random.data() + at, &number, std::min(sizeof number, random.size() - at));
   }
   return fmt::format("OMPLRUN_JOB_{:02x}", fmt::join(random, ""));
 }
@@ -188,12 +189,11 @@ void remove_unused_names(const timespec& since) {
 
 Guard::Guard(const std::string& mark) {
   std::array<int, 2> ends;
-  if (pipe2(ends.data(), O_CLOEXEC) != 0)
-    throw std::system_error(errno, std::generic_category(), "pipe2");
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) give_up("pipe2");
   const Fd read_end(ends[0]);
   line_ = Fd(ends[1]);
   pid_ = fork();
-  if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (pid_ < 0) give_up("fork");
   if (pid_ == 0) guard(read_end.get(), mark);
 }
 

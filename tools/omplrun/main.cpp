@@ -5,9 +5,25 @@
 #include <unistd.h>
 
 #include <exception>
+#include <string>
 
+#include "arch/futex.hpp"
 #include "job.hpp"
 #include "options.hpp"
+#include "util/status.hpp"
+
+namespace {
+
+// Runs before the C++ library sets up its streams, which abort the process where the system refuses futexes.
+[[gnu::constructor(101)]] void look_for_futexes() {
+  const int error = ompl::arch::futex_refusal(true);
+  if (error == 0) return;
+  const std::string line = "omplrun: " + ompl::call_text("futex", error) + '\n';
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+  _exit(1);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   // Nothing we open may take the number of a standard stream that was closed.

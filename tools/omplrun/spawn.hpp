@@ -24,7 +24,8 @@ struct ProcessPlan {
 };
 
 // Starts the program as the leader of its own process group; it is killed when the calling thread ends.
-// Returns its pid, or minus the errno that says why the program cannot be run.
-pid_t spawn(const ProcessPlan& plan);
+// Returns its pid, or minus the errno that says why the program cannot be run, as does `*why` in words. Throws if there can be no
+// process.
+pid_t spawn(const ProcessPlan& plan, std::string* why);
 
 }  // namespace omplrun

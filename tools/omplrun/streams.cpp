@@ -118,7 +118,19 @@ void RankStream::finish() {
   pipe_.reset();
 }
 
-Input::Input(EventLoop& loop) : loop_(loop), nothing_(open("/dev/null", O_RDONLY | O_CLOEXEC)) {
+namespace {
+// Something to read that is at its end: without /dev a pipe that nobody writes to.
+Fd open_nothing() {
+  Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (null) return null;
+  std::array<int, 2> ends;
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) give_up("pipe2");
+  close(ends[1]);
+  return Fd(ends[0]);
+}
+}  // namespace
+
+Input::Input(EventLoop& loop) : loop_(loop), nothing_(open_nothing()) {
   if (isatty(STDIN_FILENO) == 0) return;
   std::array<int, 2> ends;
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return;

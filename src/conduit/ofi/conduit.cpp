@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "arch/signals.hpp"
+#include "conduit/common/needed_calls.hpp"
 #include "conduit/common/network_identity.hpp"
 #include "conduit/ofi/conduit.hpp"
 #include "conduit/ofi/endpoint.hpp"
@@ -93,6 +94,8 @@ int OfiConduit::open(const Job& job) {
   const arch::KeptSignals kept;  // libpsm2, which libfabric may load, takes SIGINT, SIGTERM and more
   int result = library_.load();
   if (result == OMPL_OK) result = choose_provider(library_, *job.settings, demands_, &choice_);
+  if (result == OMPL_OK && !choice_.addressed)
+    result = try_calls("libfabric", {{"accept", SYS_accept}});  // else its connections wait for ever
   if (result == OMPL_OK && choice_.mr_mode(FI_MR_ALLOCATED))
     result = allocate_segment(job, choice_.name);
   if (result != OMPL_OK) return result;

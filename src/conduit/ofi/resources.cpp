@@ -66,7 +66,11 @@ int Resources::open(const Library& library, const ProviderChoice& choice, const 
     result = fi_listen(listener.get());
   }
   if (result == 0) return OMPL_OK;
-  return fail(OMPL_ERR_SYSTEM, "{} of provider {} failed: {}", step, choice.name, library.text(result));
+  return fail(OMPL_ERR_SYSTEM, "{} of provider {} failed: {}{}", step, choice.name,
+              library.text(result),
+              is_refusal(static_cast<int>(-result))
+                  ? "; the system may refuse a call that it makes: see a container's seccomp profile"
+                  : "");
 }
 
 int Resources::open_connected(fi_info* info, const char** step) {

@@ -121,7 +121,11 @@ class ShmConduit final : public Conduit {
             .word = 0};
     if (job.size == 1) return OMPL_OK;
     arch::allow_descriptors(descriptors_of_peers(job.size) + kDescriptorsOfTheProgram);
-    if (const int code = passing_.open(); code != OMPL_OK) return code;
+    const Tolerance without_one;  // ranks that see each other under /proc need no sockets
+    if (passing_.open() != OMPL_OK) {
+      log::warn("shm: {}; ranks map each other's memory under /proc only", error_detail());
+      return OMPL_OK;
+    }
     own_.socket = passing_.name();
     own_.word = passing_.word();
     return OMPL_OK;
@@ -216,6 +220,12 @@ class ShmConduit final : public Conduit {
 
   // Sends this rank's segment over the peer's socket and takes the peer's from the own one.
   Reach exchange(uint32_t rank, const SegmentCard& peer) {
+    if (own_.socket.empty() || peer.socket.empty()) {
+      return {.why = fmt::format(
+                  "its process is hidden from this one (PID or user namespace, no /proc), and {} "
+                  "has no Unix socket",
+                  own_.socket.empty() ? "this one" : "it")};
+    }
     const int own_process = open_process(::getpid());
     const Gift mine{.segment = job_->segment_fd,
                     .wake_read = job_->wake_read_fd,
@@ -228,7 +238,8 @@ class ShmConduit final : public Conduit {
       return {.why =
                   "its process is hidden from this one (PID or user namespace, not dumpable, no "
                   "/proc), and "
-                  "no socket leads to it (network namespace)"};
+                  "no socket leads to it (network namespace); containers of a node share the network "
+                  "(--network host) or, of one user, PIDs (--pid host)"};
     }
     for (const int fd : {theirs.wake_read, theirs.wake_write, theirs.process}) keep(fd);
     Reach reach = map(rank, peer, theirs.segment, theirs.process);

@@ -110,11 +110,15 @@ int Passing::open() {
   socket_ = open_socket();
   sockaddr_un address{};
   const socklen_t length = address_of(name_, &address);
-  if (socket_ < 0 || ::bind(socket_, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-      ::listen(socket_, SOMAXCONN) != 0) {
-    return fail(OMPL_ERR_SYSTEM, "cannot listen on a Unix socket: {}", error_text(errno));
+  const char* call = "socket";
+  if (socket_ >= 0) {
+    call = "bind";
+    if (::bind(socket_, reinterpret_cast<sockaddr*>(&address), length) == 0) {
+      call = "listen";
+      if (::listen(socket_, SOMAXCONN) == 0) return OMPL_OK;
+    }
   }
-  return OMPL_OK;
+  return fail(OMPL_ERR_SYSTEM, "cannot listen on a Unix socket: {}", call_text(call, errno));
 }
 
 bool Passing::send(const std::string& name, uint64_t word, uint32_t from, const Gift& gift) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conduit/registry.hpp"
 
+#include <pthread.h>
+
+#include "conduit/common/needed_calls.hpp"
 #include "conduit/common/network_identity.hpp"
 #include "conduit/ucx/endpoint.hpp"
 #include "util/log.hpp"
@@ -30,9 +33,27 @@ class UcxConduit final : public Conduit {
   std::vector<std::unique_ptr<UcxEndpoint>> endpoints_;  // until handed out
 };
 
+// UCX aborts the process, or waits for ever, where the system refuses these. Some seccomp profiles refuse clone3 with an error
+// after which the C library does not try clone, so there are no threads.
+int try_calls() {
+  if (const int code =
+          conduit::try_calls("UCX", {{"accept", SYS_accept}, {"timerfd_settime", SYS_timerfd_settime}});
+      code != OMPL_OK)
+    return code;
+  ::pthread_t thread{};
+  const int error = ::pthread_create(
+      &thread, nullptr, [](void*) -> void* { return nullptr; }, nullptr);
+  if (error != 0)
+    return fail(OMPL_ERR_SYSTEM, "UCX needs a thread, and none can be made: {}",
+                call_text("clone3", error));
+  ::pthread_join(thread, nullptr);
+  return OMPL_OK;
+}
+
 int UcxConduit::open(const Job& job) {
   if (job.size > 1 && job.secret.empty()) return fail(OMPL_ERR_ARG, "the job has no secret");
-  int code = library_.load();
+  int code = try_calls();
+  if (code == OMPL_OK) code = library_.load();
   if (code == OMPL_OK) code = context_.open(job);
   if (code != OMPL_OK) return code;
 

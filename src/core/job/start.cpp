@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Joining the job. First the ranks that share memory find each other; only if some rank cannot map some other is a network
 // conduit opened, so that a job of one node never loads a network stack.
+#include <sys/epoll.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
+#include "arch/futex.hpp"
 #include "arch/machine.hpp"
 #include "core/job/conduit_selection.hpp"
 #include "core/job/runtime.hpp"
 #include "core/network/network.hpp"
+#include "util/log.hpp"
 #include "util/secret.hpp"
 #include "util/status.hpp"
 
@@ -20,6 +26,36 @@ uint64_t random_number() {
   uint64_t number = 0;
   while (number == 0) number = unpredictable_number();
   return number;
+}
+
+// Whoever may not use futexes tells the node, which then polls: nobody could wake it, or be woken by it.
+void look_for_futexes(SegmentHeader& header) {
+  const int error = arch::futex_refusal(false);
+  if (error == 0) return;
+  header.no_futex.store(1);
+  log::warn("{}; threads that wait look every millisecond instead of sleeping until they are woken",
+            call_text("futex", error));
+}
+
+// The layer and all libraries of networks sleep in epoll, and some wait for ever where it is refused.
+int look_for_epoll() {
+  const int set = ::epoll_create1(EPOLL_CLOEXEC);
+  const int other = ::epoll_create1(EPOLL_CLOEXEC);
+  epoll_event event{};
+  const char* refused = nullptr;
+  if (set < 0 || other < 0) {
+    refused = "epoll_create1";
+  } else if (::epoll_ctl(set, EPOLL_CTL_ADD, other, &event) != 0) {
+    refused = "epoll_ctl";
+  } else if (::epoll_wait(set, &event, 1, 0) < 0 && errno != EINTR) {
+    refused = "epoll_wait";
+  }
+  const std::string why = refused != nullptr ? call_text(refused, errno) : "";
+  for (const int fd : {set, other}) {
+    if (fd >= 0) ::close(fd);
+  }
+  if (refused == nullptr) return OMPL_OK;
+  return fail(OMPL_ERR_SYSTEM, "no network can be used, and not all ranks share memory: {}", why);
 }
 
 // What conduits may know of the job, but for its secret.
@@ -72,6 +108,7 @@ int Runtime::start(Conduits conduits) {
   if (const int code = memory.create(rank(), random_number(), huge_pages); code != OMPL_OK) return code;
   if (const int code = sleepers.open_pipe(); code != OMPL_OK) return code;
   arch::affinity(memory.header().cores);
+  look_for_futexes(memory.header());
   job_ = describe(settings, bootstrap->node_map(), memory, members, sleepers);
 
   Conduits direct;
@@ -86,10 +123,15 @@ int Runtime::start(Conduits conduits) {
   memory.share_node(
       {.ranks = members.node_size(),
        .lock_fd = first == rank() ? memory.segment().fd() : members.peer(first).segment_fd});
+  if (std::ranges::any_of(memory.bases(), [](std::byte* base) {
+        return base != nullptr && header_of(base).no_futex.load() != 0;
+      }))
+    arch::poll_futexes();
   const bool networked = std::ranges::any_of(memory.bases(), [](std::byte* base) {
     return base == nullptr || header_of(base).needs_network.load() != 0;
   });
   if (networked) {
+    if (const int code = look_for_epoll(); code != OMPL_OK) return code;
     std::unique_ptr<conduit::Conduit> chosen;
     int code = selection.choose_network(std::move(networks), &chosen);
     if (code == OMPL_OK && chosen != nullptr) code = open_network(std::move(chosen), selection.pools());

@@ -19,6 +19,7 @@
 #include "arch/machine.hpp"
 #include "arch/mapping.hpp"
 #include "arch/system_call.hpp"
+#include "util/log.hpp"
 #include "util/status.hpp"
 
 namespace ompl {
@@ -52,11 +53,10 @@ int Segment::create(std::size_t capacity, uint32_t rank, uint64_t nonce, bool hu
         "or raise the limit on the size of files (ulimit -f)",
         capacity, files.rlim_cur);
   }
-  fd_ = ::memfd_create("omnipgas-segment", MFD_CLOEXEC);
-  if (fd_ < 0 || ::fchmod(fd_, S_IRUSR | S_IWUSR) != 0 ||
-      ::ftruncate(fd_, static_cast<off_t>(capacity)) != 0) {
+  if (const int code = open_file(); code != OMPL_OK) return code;
+  if (::ftruncate(fd_, static_cast<off_t>(capacity)) != 0) {
     return fail(OMPL_ERR_SYSTEM, "cannot create a segment of {} bytes: {}", capacity,
-                error_text(errno));
+                call_text("ftruncate", errno));
   }
   void* base = arch::map_segment(fd_, capacity, rank);
   if (base == MAP_FAILED) {
@@ -75,13 +75,44 @@ int Segment::create(std::size_t capacity, uint32_t rank, uint64_t nonce, bool hu
   return OMPL_OK;
 }
 
+// In memory and without a name; no other user may open it. Where the system refuses memfd, in a file system.
+int Segment::open_file() {
+  fd_ = ::memfd_create("omnipgas-segment", MFD_CLOEXEC);
+  const char* const call = fd_ < 0 ? "memfd_create" : "fchmod";
+  if (fd_ >= 0 && ::fchmod(fd_, S_IRUSR | S_IWUSR) == 0) return OMPL_OK;
+  const std::string refused = call_text(call, errno);
+  const bool another_way = is_refusal(errno);
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  if (another_way) fd_ = ::open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (fd_ < 0) return fail(OMPL_ERR_SYSTEM, "cannot create a segment: {}", refused);
+  log::warn(
+      "{}; segments are files of /dev/shm instead, which may be small in a container (--shm-size)",
+      refused);
+  return OMPL_OK;
+}
+
+// Commits the pages one by one, where the system refuses fallocate; shortage is an error here, too.
+int Segment::populate(uint64_t begin, uint64_t length, int refusal) {
+  if (!std::exchange(warned_, true)) {
+    log::warn("{}; the segment's pages are taken one by one instead, which takes longer",
+              call_text("fallocate", refusal));
+  }
+#ifdef MADV_POPULATE_WRITE
+  if (::madvise(base_ + begin, length, MADV_POPULATE_WRITE) == 0) return 0;
+  return errno == EINVAL ? refusal : ENOMEM;
+#else
+  return refusal;
+#endif
+}
+
 // The kernel undoes all of it when a signal comes; with a timer's it would never end.
-int Segment::allocate(uint64_t begin, uint64_t length) const {
+int Segment::allocate(uint64_t begin, uint64_t length) {
   const arch::BlockedSignals none_comes;
   const auto call = [&] {
     return ::fallocate(fd_, 0, static_cast<off_t>(begin), static_cast<off_t>(length));
   };
-  return arch::uninterrupted(call) == 0 ? 0 : errno;
+  if (arch::uninterrupted(call) == 0) return 0;
+  return is_refusal(errno) ? populate(begin, length, errno) : errno;
 }
 
 int Segment::commit(uint64_t offset, std::size_t length, const NodeShare& node) {
@@ -103,7 +134,7 @@ int Segment::commit(uint64_t offset, std::size_t length, const NodeShare& node) 
   }
   if (const int error = allocate(begin, end - begin); error != 0) {
     return fail(OMPL_ERR_MEMORY, "cannot commit {} bytes of the segment: {}", length,
-                error_text(error));
+                call_text("fallocate", error));
   }
   ::madvise(base_ + begin, end - begin, MADV_DODUMP);
   if (huge_pages_ && length >= kHugePage) ::madvise(base_ + begin, end - begin, MADV_HUGEPAGE);

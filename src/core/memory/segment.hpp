@@ -40,13 +40,16 @@ class Segment {
   [[nodiscard]] SegmentHeader& header() const { return header_of(base_); }
 
  private:
-  [[nodiscard]] int allocate(uint64_t begin, uint64_t length) const;  // 0 or an error number
+  int open_file();
+  [[nodiscard]] int allocate(uint64_t begin, uint64_t length);               // 0 or an error number
+  [[nodiscard]] int populate(uint64_t begin, uint64_t length, int refusal);  // likewise
 
   std::byte* base_ = nullptr;
   std::size_t capacity_ = 0;
   std::size_t fresh_from_ = 0;  // never used so far: zero as the kernel gives it
   int fd_ = -1;
   bool huge_pages_ = false;
+  bool warned_ = false;  // of fallocate
 };
 
 }  // namespace ompl

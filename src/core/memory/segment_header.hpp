@@ -66,6 +66,8 @@ struct SegmentHeader {
   std::atomic<uint32_t> needs_network;  // 1: this rank could not map some other
   std::atomic<uint32_t>
       life_lock;  // 1: its process holds a lock on the segment until it ends (arch/life_lock.hpp)
+  std::atomic<uint32_t>
+      no_futex;  // 1: the system refuses its process to sleep on words here, or to wake who does
   uint64_t cores[kCoreWords];  // affinity mask of this rank's process
   Bucket any;                  // waiters on several flags, or on completions
   Bucket buckets[kBuckets];

@@ -17,7 +17,7 @@ namespace ompl {
 
 int Sleepers::open_pipe() {
   if (::pipe2(pipe_, O_CLOEXEC | O_NONBLOCK) == 0) return OMPL_OK;
-  return fail(OMPL_ERR_SYSTEM, "cannot make a pipe: {}", error_text(errno));
+  return fail(OMPL_ERR_SYSTEM, "cannot make a pipe: {}", call_text("pipe2", errno));
 }
 
 void Sleepers::close_pipe() {
