@@ -14,10 +14,10 @@
 namespace ompl::arch {
 
 // Whether `fd` still is what it was made as, a pidfd or an eventfd. A program may close descriptors that are not its own
-// (before it becomes a daemon, say), and later open a file of its own under the same number.
+// (before it becomes a daemon, say), and later open a file of its own under the same number. Only for what is no pidfd the system
+// answers EBADF; EINVAL is its answer for a process of another PID namespace, as of ranks in containers of their own.
 inline bool is_process_watch(int fd) {
-  if (::syscall(SYS_pidfd_send_signal, fd, 0, nullptr, 0) == 0 || (errno != EBADF && errno != EINVAL))
-    return true;
+  if (::syscall(SYS_pidfd_send_signal, fd, 0, nullptr, 0) == 0 || errno != EBADF) return true;
   std::ifstream file(fmt::format("/proc/self/fdinfo/{}", fd));
   for (std::string word; file >> word;) {
     if (word == "eventfd-count:") return true;
