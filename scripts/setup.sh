@@ -21,7 +21,7 @@ to_build=("${quick[@]}" make git ccache zlib1g-dev gfortran python3-venv python3
 to_check=(mpich libmpich-dev openmpi-bin libopenmpi-dev libarmci-mpi-dev clang clang-tidy clang-format libclang-rt-dev
   codespell spin valgrind iproute2 nftables munge slurmctld slurmd slurm-client man-db mandoc abigail-tools python3-sphinx
   python3-myst-parser furo qemu-system-x86 busybox-static kmod cpio rdma-core ibverbs-providers
-  ibverbs-utils perftest chromium binutils otf2-tools)
+  ibverbs-utils perftest chromium binutils otf2-tools bubblewrap charliecloud-runtime)
 to_package=(build-essential debhelper dpkg-dev lintian dh-python python3-setuptools python3-typer python3-rich python3-numpy python3-fastjsonschema
   python3-matplotlib python3-sphinx python3-myst-parser furo)
 
