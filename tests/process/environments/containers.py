@@ -44,6 +44,7 @@ CASES = [
     Case("podman", JOB, ("--ulimit", "memlock=0:0", "--cpuset-cpus", "0")),
     Case("podman", JOB, ("--ulimit", "nofile=32:32"), FAILS, says="ulimit -Hn"),
     Case("podman", JOB, ("--security-opt", "seccomp=unconfined")),
+    Case("podman", JOB, ("--cpus", "1"), says=" 1 core(s) on this node", variables=("OMPL_LOG=info",)),
     Case("podman", JOB, ("--memory", "300m"), rule="scarce", variables=("RULES_MIB=400",)),
     Case("podman", JOB, ("--memory", "300m", "--cgroupns", "host"), rule="scarce", variables=("RULES_MIB=400",)),
     Case("podman", JOB, ("--network", "host"), rule="sleepers", variables=(OFI,)),

@@ -63,6 +63,7 @@ ENVIRONMENTS = [
     Environment("PID namespaces", wrap="unshare --pid --fork --kill-child"),
     Environment("a PID namespace for one rank", wrap="unshare --pid --fork --kill-child", only=True),
     Environment("PID namespaces with their own /proc", wrap="unshare --pid --fork --kill-child --mount-proc"),
+    Environment("user and PID namespaces", wrap="unshare --user --map-root-user --pid --fork --kill-child"),
     Environment("PID namespaces, and a rank dies", rule="survivors", options="--keep-going",
                 wrap="unshare --pid --fork --kill-child --mount-proc"),
     Environment("no /proc, and a rank dies", wrap=inside(NO_PROC), rule="survivors", options="--keep-going"),
