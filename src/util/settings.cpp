@@ -151,9 +151,18 @@ constexpr std::array kVariables{
     Variable{"OMPL_OFI_PROVIDER", "text", &Settings::ofi_provider,
              "libfabric provider to use: tcp, tcp;ofi_rxm, net/rdm, shm...; empty: the first usable "
              "one of the built-in preference."},
+    Variable{
+        "OMPL_NET_INTERFACE", "text", &Settings::net_interface,
+        "Interfaces, addresses or subnets of IP that ofi, ucx (unless UCX_NET_DEVICES is set) and the "
+        "liveness probes of verbs and mpi use, with commas between: eth0,192.0.2.0/24; empty: all, "
+        "the most plausible first."},
     Variable{"OMPL_OFI_INTERFACE", "text", &Settings::ofi_interface,
-             "Network interface or address that the ofi conduit binds to, and of the pulse of mpi; "
-             "empty: any."},
+             "Former name of OMPL_NET_INTERFACE, used if that is not set; goes with the next soname."},
+    Variable{"OMPL_CONNECT_TIMEOUT",
+             "seconds",
+             &Settings::connect_timeout,
+             "How long the addresses of a rank are tried over TCP before it counts as out of reach.",
+             {.least = 1, .most = 3600}},
     Variable{"OMPL_STATISTICS", "0|1", &Settings::statistics,
              "Whether contexts count their operations (ompl_ctx_statistics), at some cost."},
     Variable{"OMPL_LOG", "off|error|warn|info|debug", &Settings::log_level,

@@ -47,13 +47,22 @@ struct Settings {
   std::size_t utofu_segment = 256 << 10;  // bytes of a long put's segment
   unsigned utofu_stripe = 6;              // endpoints that a long put goes over at most; 0: whole
   std::string ofi_provider;               // "" : the first usable of our preference list
-  std::string ofi_interface;              // network interface or address to bind to
+  std::string net_interface;              // interfaces, addresses, subnets of IP to use; "": all
+  std::string ofi_interface;              // the former name of net_interface, used if that is not set
+  double connect_timeout = 20;            // seconds to try a rank's addresses for
   // Diagnosis
   std::string statistics = "0";  // "1": contexts count their operations
   log::Level log_level = log::Level::warn;
 
   // Not a variable of ours: the user's folder for what can be made again; "": there is none.
   std::string cache_folder;
+
+  [[nodiscard]] const std::string& interfaces() const {
+    return net_interface.empty() ? ofi_interface : net_interface;
+  }
+  [[nodiscard]] int64_t connect_timeout_ms() const {
+    return static_cast<int64_t>(connect_timeout * 1000);
+  }
 
   struct Row {
     std::string name;           // OMPL_...

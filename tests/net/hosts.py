@@ -14,7 +14,7 @@ hosts.py --launcher KIND=PATH [--hosts LIST] [OPTION...] PROGRAM [ARG...]
 
 Either form takes --set NAME=VALUE, as often as needed: it adds to the environment of the program.
 
-Either way OMPL_NODE_ID and OMPL_OFI_INTERFACE tell the library which host it is on."""
+Either way OMPL_NODE_ID and OMPL_NET_INTERFACE tell the library which host it is on."""
 
 import argparse
 import os
@@ -42,7 +42,7 @@ def start(namespace: str, rank: int, channel: socket.socket, command: list[str])
         "HOSTS_RANK": str(rank),
         "HOSTS_FD": str(channel.fileno()),
         "OMPL_NODE_ID": f"host{rank}",
-        "OMPL_OFI_INTERFACE": network.INTERFACE,
+        "OMPL_NET_INTERFACE": network.INTERFACE,
     }
     inside = ["ip", "netns", "exec", namespace, "setpriv", "--pdeathsig", "KILL", *command]
     return subprocess.Popen(inside, env=environment, pass_fds=[channel.fileno()])

@@ -21,7 +21,7 @@ descendants, die_with_parent = rig.descendants, rig.die_with_parent
 TO_ITS_HOST = f"""
 rank=${{PMI_RANK:-${{PMIX_RANK:-$SLURM_PROCID}}}} host=$((rank * $2 / $1)) name=$0
 shift 2
-export OMPL_NODE_ID=host$host OMPL_OFI_INTERFACE={INTERFACE}
+export OMPL_NODE_ID=host$host OMPL_NET_INTERFACE={INTERFACE}
 exec setpriv --pdeathsig KILL ip netns exec "$name-$host" "$@"
 """
 # A launcher within a job of another one would be misled by that one's variables; ranks on other hosts cannot reach

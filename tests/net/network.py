@@ -65,9 +65,15 @@ def enter(namespace: str) -> None:
             raise OSError(ctypes.get_errno(), f"cannot enter the namespace {namespace}")
 
 
-def is_up(host: str) -> bool:
+def is_up(host: str, interface: str = INTERFACE) -> bool:
     """Whether the host's interface has seen its other end: a moment after both were set up."""
-    return "state UP" in run("ip", "-n", host, "link", "show", INTERFACE)
+    return "state UP" in run("ip", "-n", host, "link", "show", interface)
+
+
+def wait_until_up(hosts: list[str], interface: str = INTERFACE) -> None:
+    limit = time.monotonic() + 120
+    while not all(is_up(host, interface) for host in hosts) and time.monotonic() < limit:
+        time.sleep(0.02)
 
 
 def start_up(hosts: list[str]) -> None:
@@ -76,9 +82,7 @@ def start_up(hosts: list[str]) -> None:
         run("ip", "-n", host, "addr", "add", f"10.77.0.{number + 1}/24", "dev", INTERFACE)
         for device in ("lo", INTERFACE):
             run("ip", "-n", host, "link", "set", device, "up")
-    limit = time.monotonic() + 120
-    while not all(map(is_up, hosts)) and time.monotonic() < limit:
-        time.sleep(0.02)
+    wait_until_up(hosts)
 
 
 class Network:

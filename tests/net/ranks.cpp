@@ -23,7 +23,7 @@ class Ranks : public testing::Test {
   void SetUp() override {
     const char* rank_text = std::getenv("HOSTS_RANK");
     const char* channel_text = std::getenv("HOSTS_FD");
-    const char* interface = std::getenv("OMPL_OFI_INTERFACE");
+    const char* interface = std::getenv("OMPL_NET_INTERFACE");
     const char* name = std::getenv("HOSTS_CONDUIT");
     ASSERT_TRUE(rank_text && channel_text && interface && name) << "run this under hosts.py";
     rank = static_cast<uint32_t>(std::atoi(rank_text));
@@ -33,7 +33,7 @@ class Ranks : public testing::Test {
     const auto entry = std::ranges::find(registry(), name, &Entry::name);
     ASSERT_NE(entry, registry().end()) << name << " is not in this build";
     Settings settings;
-    settings.ofi_interface = interface;
+    settings.net_interface = interface;
     settings.ofi_provider = provider != nullptr ? provider : "";
     node = std::make_unique<Node>(entry->make(), rank, 2, 1, settings);
     if (node->opened == OMPL_ERR_UNSUPPORTED && provider != nullptr) {
@@ -257,7 +257,7 @@ TEST_F(Ranks, LostInSecret) {
   step_for(100);
   exchange(0);
   if (rank == 1) {
-    ASSERT_NO_FATAL_FAILURE(shell("ip link set dev $OMPL_OFI_INTERFACE down"));
+    ASSERT_NO_FATAL_FAILURE(shell("ip link set dev $OMPL_NET_INTERFACE down"));
   }
   exchange(0);
   if (rank == 0) {
@@ -271,7 +271,7 @@ TEST_F(Ranks, LostInSecret) {
   }
   exchange(0);
   if (rank == 1) {
-    ASSERT_NO_FATAL_FAILURE(shell("ip link set dev $OMPL_OFI_INTERFACE up"));
+    ASSERT_NO_FATAL_FAILURE(shell("ip link set dev $OMPL_NET_INTERFACE up"));
   }
   exchange(0);
   const auto known = [&] { return endpoint().failure(other) != OMPL_OK; };

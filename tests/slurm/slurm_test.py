@@ -28,7 +28,7 @@ BIN = Path()
 def srun(mpi: str, nodes: int, ranks: int, *command: str) -> "subprocess.CompletedProcess[str]":
     options = [f"--mpi={mpi}", f"--nodes={nodes}", f"--ntasks={ranks}", "--kill-on-bad-exit=1"]
     # The nodes of this host reach each other by its loopback.
-    return SLURM.run("srun", *options, *command, OMPL_OFI_INTERFACE="lo")
+    return SLURM.run("srun", *options, *command, OMPL_NET_INTERFACE="lo")
 
 
 def steps(mpi: str, nodes: int, ranks: int, line: str) -> "subprocess.CompletedProcess[str]":

@@ -61,7 +61,9 @@ TEST(Settings, EveryKindIsRead) {
                       {"OMPL_UTOFU_SEGMENT", "1M"},
                       {"OMPL_UTOFU_STRIPE", "3"},
                       {"OMPL_OFI_PROVIDER", "tcp;ofi_rxm"},
+                      {"OMPL_NET_INTERFACE", "eth1,192.0.2.0/24"},
                       {"OMPL_OFI_INTERFACE", "eth0"},
+                      {"OMPL_CONNECT_TIMEOUT", "2.5"},
                       {"OMPL_STATISTICS", "1"},
                       {"OMPL_LOG", "debug"}};
   Settings settings;
@@ -94,13 +96,25 @@ TEST(Settings, EveryKindIsRead) {
   EXPECT_EQ(settings.utofu_segment, std::size_t{1} << 20);
   EXPECT_EQ(settings.utofu_stripe, 3u);
   EXPECT_EQ(settings.ofi_provider, "tcp;ofi_rxm");
+  EXPECT_EQ(settings.net_interface, "eth1,192.0.2.0/24");
   EXPECT_EQ(settings.ofi_interface, "eth0");
+  EXPECT_EQ(settings.connect_timeout_ms(), 2500);
   EXPECT_EQ(settings.statistics, "1");
   EXPECT_EQ(settings.log_level, log::Level::debug);
   // The table is complete: every variable was given, and each shows what it was given.
   const auto rows = settings.describe(from(values));
   ASSERT_EQ(rows.size(), values.size());
   for (const auto& row : rows) EXPECT_EQ(row.value, values.at(row.name)) << row.name;
+}
+
+TEST(Settings, TheFormerNameOfANetworkCountsWithoutTheNewOne) {
+  Settings settings;
+  ASSERT_EQ(Settings::read(&settings, from({{"OMPL_OFI_INTERFACE", "eth0"}})), OMPL_OK);
+  EXPECT_EQ(settings.interfaces(), "eth0");
+  ASSERT_EQ(
+      Settings::read(&settings, from({{"OMPL_OFI_INTERFACE", "eth0"}, {"OMPL_NET_INTERFACE", "ib0"}})),
+      OMPL_OK);
+  EXPECT_EQ(settings.interfaces(), "ib0");
 }
 
 TEST(Settings, ProgressMayBeLeftToTheTuner) {

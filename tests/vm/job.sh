@@ -11,7 +11,7 @@ omplrun=$1 ranks=$2 half=$((($2 + 1) / 2)) options=()
 shift 2
 while [ "$1" != -- ]; do options+=("$1"); shift; done
 shift
-export OMPL_NODE_ID=guest$VM_ID OMPL_OFI_INTERFACE=eth0
+export OMPL_NODE_ID=guest$VM_ID OMPL_NET_INTERFACE=eth0
 
 if [ "$VM_ID" = 0 ]; then
   here_or_there='[ $PMI_RANK -lt $0 ] && exec "$@"

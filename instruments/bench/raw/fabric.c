@@ -6,7 +6,7 @@
  *
  * OMPL_OFI_PROVIDER chooses the provider as for the library: endpoints are connected (FI_EP_MSG) with `tcp` (the
  * default) and `net`, and use an address vector (FI_EP_RDM) with a layered name or the suffix /rdm.
- * OMPL_OFI_INTERFACE is the network interface; the loopback if not set.
+ * OMPL_NET_INTERFACE is the network interface; the loopback if not set.
  */
 #include "network.h"
 
@@ -66,7 +66,7 @@ static void check(long result, const char* what) {
 
 /* The IPv4 address of the interface, in text. */
 static void own_address(char* text, socklen_t size) {
-  const char* wanted = getenv("OMPL_OFI_INTERFACE");
+  const char* wanted = getenv("OMPL_NET_INTERFACE");
   struct ifaddrs *all = NULL, *each;
   check(getifaddrs(&all), "getifaddrs");
   for (each = all; each; each = each->ifa_next) {

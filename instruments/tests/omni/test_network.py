@@ -32,7 +32,7 @@ def test_the_launcher_runs_outside_and_the_worker_on_its_host() -> None:
     assert line == ["outside", "launch", "-n", "2", "inside", "{braces}", str(found.worker), "--control", "x"]
     variables = rxm.environment(4)
     assert variables["OMPL_OFI_PROVIDER"] == "tcp;ofi_rxm"
-    assert variables["OMPL_OFI_INTERFACE"] == "net7"
+    assert variables["OMPL_NET_INTERFACE"] == "net7"
     assert variables["OMPL_ENDPOINTS"] == "4"  # as many as threads
     assert (rxm.name, rxm.baseline) == ("good tcp;ofi_rxm", "ofi tcp;ofi_rxm")
     few = network.over(found, "ucx", HOSTS, endpoints=3)
@@ -49,7 +49,7 @@ def test_a_library_that_would_use_memory_is_not_measured_between_hosts() -> None
 def test_a_job_on_hosts_has_memory_within_each_and_a_network_between() -> None:
     layer = mock("good")
     mpi = replace(layer, library=replace(layer.library, compiler="mpicxx"))
-    for conduit, variable in (("ofi", "OMPL_OFI_INTERFACE"), ("ucx", "UCX_NET_DEVICES")):
+    for conduit, variable in (("ofi", "OMPL_NET_INTERFACE"), ("ucx", "UCX_NET_DEVICES")):
         there = network.spread(layer, HOSTS, conduit)
         variables = there.environment(1)
         assert (variables["OMPL_CONDUITS"], variables[variable]) == (f"self,shm,{conduit}", "net7")

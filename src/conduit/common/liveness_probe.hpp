@@ -4,22 +4,17 @@
 // it. Who gets no answer at all is cut off.
 #pragma once
 
-#include <netinet/in.h>
-
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "conduit/common/ip_address.hpp"
 
 namespace ompl::conduit {
 
 // A rank that answers nothing for so long is out of reach.
 inline constexpr int64_t kUnreachedMs = 30'000;
-
-// The number of the network interface of that name, else of the first that is up and reaches other hosts, a bridge only if there is
-// nothing else; 0: none.
-unsigned liveness_interface(const std::string& name);
-// 4 or 16 bytes as one reads them: "192.0.2.1".
-std::string ip_text(const std::string& ip);
 
 // This rank's.
 class LivenessListener {
@@ -29,9 +24,9 @@ class LivenessListener {
   LivenessListener(const LivenessListener&) = delete;
   LivenessListener& operator=(const LivenessListener&) = delete;
 
-  // Listens on the first address of the network interface of that number. Sets *ip to its 4 (IPv4) or 16 (IPv6) bytes
-  // and *port to its port in host byte order; neither if the interface has no address.
-  int open(unsigned interface, std::string* ip, uint16_t* port);
+  // Listens at all of `addresses`, which are this host's: at the one that there is, else at all of its families. Sets *port to
+  // its port in host byte order, not if there is none.
+  int open(const std::vector<std::string>& addresses, uint16_t* port);
   // Closes connections of strangers who say something: a question is none of ours to take. Any thread; now and then.
   void answer() const;
 
@@ -47,8 +42,9 @@ class LivenessProbe {
     accepted,  // its LivenessListener takes the connection, which is reset then and leaves no trace
     kept,      // a listener of a library takes it, and does not hang up at once as a dying process does
   };
-  // unreached: the system knows no way there, or has given up. silent: no answer in time, by Rule::kept only.
-  enum class Answer : uint8_t { none, lives, dead, unreached, silent };
+  // unreached: the system knows no way there, or has given up. silent: no answer in time, by Rule::kept only. refused: as
+  // dead, where it may be a firewall (route_search.hpp only).
+  enum class Answer : uint8_t { none, lives, dead, refused, unreached, silent };
 
   explicit LivenessProbe(Rule rule = Rule::accepted) : rule_(rule) {}
   ~LivenessProbe() { end(); }
@@ -62,15 +58,18 @@ class LivenessProbe {
   // The answer so far. Never blocks.
   Answer look();
   [[nodiscard]] bool asking() const { return socket_ >= 0; }
+  // Of the system, behind Answer::unreached.
+  [[nodiscard]] int error() const { return error_; }
   void end();
 
  private:
   void ask();
-  [[nodiscard]] Answer answer_to(int error) const;
+  [[nodiscard]] Answer answer_to(int error);
 
   const Rule rule_;
-  sockaddr_in6 address_{};  // or a sockaddr_in
+  SocketAddress address_{.v6 = {}};
   int socket_ = -1;
+  int error_ = 0;
   bool connected_ = false;
   Answer answer_ = Answer::none;
   int64_t until_ = 0;  // ms; by Rule::kept

@@ -32,22 +32,28 @@ constexpr uint32_t kMostAsked = 64;  // ranks at once: each takes a descriptor
 int LivenessWatch::open(const Job& job) {
   callers_ = std::vector<Caller>(job.slots + std::size_t{1});
   peers_ = std::vector<Peer>(job.size);
-  return liveness_listener_.open(liveness_interface(job.settings->ofi_interface), &ip_, &port_);
+  interfaces_ = own_interfaces();
+  host_ = liveness_addresses(*job.settings);
+  return liveness_listener_.open(host_.ips(), &port_);
 }
 
 std::string LivenessWatch::address() const {
-  return ByteWriter().add(std::string_view(ip_)).add(port_).bytes();
+  return ByteWriter().add(std::string_view(host_.encode())).add(port_).bytes();
 }
 
-// A rank with our own address is on this host.
+// A rank that shares our network is on this host; where that is not known, one with the same addresses.
 bool LivenessWatch::note(uint32_t rank, std::string_view address) {
   Peer& peer = peers_[rank];
   ByteReader reader(address);
-  reader.get(&peer.ip);
+  std::string host;
+  reader.get(&host);
   reader.get(&peer.port);
-  if (!reader.complete() || (!peer.ip.empty() && peer.ip.size() != 4 && peer.ip.size() != 16))
-    return false;
-  peer.watched = !ip_.empty() && !peer.ip.empty() && peer.port != 0 && peer.ip != ip_;
+  if (!reader.complete() || peer.host.parse(host) != nullptr) return false;
+  const bool known = host_.network != 0 && peer.host.network != 0;
+  const bool here = known ? host_.is_same_network(peer.host) : host_.ips() == peer.host.ips();
+  peer.probe.set_own_network(host_.network);
+  peer.watched = port_ != 0 && peer.port != 0 && !here &&
+                 order_for_use(interfaces_, host_.network, &peer.host) == nullptr;
   return true;
 }
 
@@ -74,7 +80,7 @@ void LivenessWatch::start(std::chrono::milliseconds period) {
 std::string LivenessWatch::why(uint32_t rank) const {
   const Peer& peer = peers_[rank];
   if (peer.lost == OMPL_ERR_PEER) return "nobody lives there: its process ended";
-  return fmt::format("its host {} has answered nothing for {} s", ip_text(peer.ip), kUnreached);
+  return fmt::format("its host {} has answered nothing for {} s", peer.host.text(), kUnreached);
 }
 
 void LivenessWatch::look() {
@@ -111,34 +117,35 @@ void LivenessWatch::look_at(uint32_t rank, bool waited_for) {
   }
   if (peer.probe.asking()) {
     listen(rank);
-  } else if ((!peer.answered || peer.silent >= kSilent) && asking_ < kMostAsked) {
+  } else if ((!peer.probe.known() || peer.silent >= kSilent) && asking_ < kMostAsked) {
     peer.unanswered = 0;
-    peer.probe.begin(peer.ip, peer.port);
+    peer.probe.begin(peer.host, peer.port, 2 * kUnreachedMs);
     asking_ += peer.probe.asking() ? 1 : 0;  // not if there was no descriptor
   }
 }
 
 void LivenessWatch::listen(uint32_t rank) {
   Peer& peer = peers_[rank];
-  const LivenessProbe::Answer answer = peer.probe.look();
-  const bool answered = answer == LivenessProbe::Answer::lives || answer == LivenessProbe::Answer::dead;
+  const PeerProbe::Answer answer = peer.probe.look();
+  const bool answered = answer == PeerProbe::Answer::lives || answer == PeerProbe::Answer::dead ||
+                        answer == PeerProbe::Answer::refused;
   if (!answered && ++peer.unanswered < kUnreached) {
-    if (peer.unanswered % kAgain == 0) peer.probe.begin(peer.ip, peer.port);
+    if (peer.probe.known() && peer.unanswered % kAgain == 0)
+      peer.probe.begin(peer.host, peer.port, 2 * kUnreachedMs);
     return;
   }
   peer.probe.end();
-  if (answer == LivenessProbe::Answer::lives) {
-    peer.answered = true;
+  if (answer == PeerProbe::Answer::lives) {
     peer.silent = 0;
     return;
   }
   peer.watched = false;
-  if (!peer.answered) {
+  if (!peer.probe.known()) {
     log::info("mpi: rank {} on {} cannot be asked: nobody would notice if the network to it were cut",
-              rank, ip_text(peer.ip));
+              rank, peer.host.text());
     return;
   }
-  peer.lost = answer == LivenessProbe::Answer::dead ? OMPL_ERR_PEER : OMPL_ERR_LINK;
+  peer.lost = answer == PeerProbe::Answer::dead ? OMPL_ERR_PEER : OMPL_ERR_LINK;
   losses_.fetch_add(1, std::memory_order_release);
 }
 

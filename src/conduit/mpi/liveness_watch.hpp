@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "conduit/common/liveness_probe.hpp"
+#include "conduit/common/route_search.hpp"
 #include "conduit/conduit.hpp"
 
 namespace ompl::conduit::mpi {
@@ -72,12 +72,11 @@ class LivenessWatch {
     std::atomic<Sign> sign{Sign::unmet};
     std::atomic<int> lost{OMPL_OK};
     bool watched = false;
-    bool answered = false;    // ever
     uint32_t silent = 0;      // looks without a sign of it while somebody waited
     uint32_t unanswered = 0;  // looks since it was asked
-    std::string ip;
+    HostAddresses host;
     uint16_t port = 0;
-    LivenessProbe probe;
+    PeerProbe probe;
   };
 
   [[nodiscard]] Sign sign(uint32_t rank) const {
@@ -90,7 +89,8 @@ class LivenessWatch {
   void end_if_stuck() const;
 
   LivenessListener liveness_listener_;
-  std::string ip_;
+  HostAddresses host_;
+  std::vector<NetworkInterface> interfaces_;
   uint16_t port_ = 0;
   std::vector<Caller> callers_;
   std::vector<Peer> peers_;

@@ -6,11 +6,11 @@
 #include <cerrno>
 
 #include "arch/signals.hpp"
+#include "conduit/common/ip_address.hpp"
 #include "conduit/common/needed_calls.hpp"
 #include "conduit/common/network_identity.hpp"
 #include "conduit/ofi/conduit.hpp"
 #include "conduit/ofi/endpoint.hpp"
-#include "conduit/ofi/interfaces.hpp"
 #include "conduit/ofi/provider.hpp"
 #include "util/log.hpp"
 #include "util/settings.hpp"
@@ -39,11 +39,6 @@ bool is_like(const std::string& name, const std::string& own) {
          name.substr(0, sizeof(sa_family_t)) == own.substr(0, sizeof(sa_family_t));
 }
 
-// 4 or 16 bytes, 0 where slots have names.
-std::size_t size_of_ips(const Address& address) {
-  return address.ips.empty() ? 0 : address.ips.front().size();
-}
-
 class OfiConduit final : public Conduit {
  public:
   explicit OfiConduit(const Demands& demands) : demands_(demands) {}
@@ -57,15 +52,14 @@ class OfiConduit final : public Conduit {
   void unregister_memory(const void* address, std::size_t length) override;
 
  private:
-  void open_to_all(const Settings& settings);
+  void choose_addresses(const Settings& settings);
   [[nodiscard]] std::string mismatch(const Address& peer) const;
 
   const Demands demands_;
   Library library_;
   ProviderChoice choice_;
   Address own_;
-  std::vector<Interface> interfaces_;  // of the family that the provider has chosen
-  bool open_to_all_ = false;
+  std::vector<NetworkInterface> interfaces_;  // of the families that connections speak here
   RegisteredRanges regions_;
   std::vector<Address> peers_;
   SharedState shared_;
@@ -102,14 +96,17 @@ int OfiConduit::open(const Job& job) {
 
   peers_.resize(job.size);
   own_.challenge = unpredictable_number();
-  own_.network = network_identity();
-  if (!choice_.addressed && speaks_ip(*choice_.info)) open_to_all(*job.settings);
+  own_.host.network = network_identity();
+  if (!choice_.addressed && speaks_ip(*choice_.info)) choose_addresses(*job.settings);
+  const HostAddresses host = own_.host;
   shared_ = {.library = &library_,
              .job = &job,
              .choice = &choice_,
              .peers = &peers_,
              .challenge = own_.challenge,
-             .network = own_.network,
+             .network = host.network,
+             .mapped = choice_.info->addr_format != FI_SOCKADDR_IN,
+             .connect_timeout_ms = job.settings->connect_timeout_ms(),
              .regions = &regions_};
   own_.provider = choice_.name;
   own_.base = choice_.mr_mode(FI_MR_VIRT_ADDR) ? reinterpret_cast<uint64_t>(job.segment) : 0;
@@ -119,36 +116,37 @@ int OfiConduit::open(const Job& job) {
     result = endpoints_.back()->open(key, &own_);
     if (result != OMPL_OK) return result;
   }
-  if (open_to_all_) {
-    own_.ips.clear();
-    for (const Interface& one : interfaces_) own_.ips.push_back(one.ip);
-  }
+  own_.host = host;  // a listener knows its own address, if it has but one
   log::info("ofi: {}; {} endpoints", choice_.why, job.slots);
   return OMPL_OK;
 }
 
-// Listens at all of this host's addresses, if the user has not chosen one.
-void OfiConduit::open_to_all(const Settings& settings) {
-  auto* const source = static_cast<sockaddr*>(choice_.info->src_addr);
-  interfaces_ = own_interfaces(source->sa_family);
-  open_to_all_ = settings.ofi_interface.empty() && !interfaces_.empty();
-  if (!open_to_all_) return;
-  if (source->sa_family == AF_INET)
-    reinterpret_cast<sockaddr_in*>(source)->sin_addr.s_addr = htonl(INADDR_ANY);
-  else
-    reinterpret_cast<sockaddr_in6*>(source)->sin6_addr = in6addr_any;
+// Listens at all of this host's addresses, or at those that the user has chosen.
+void OfiConduit::choose_addresses(const Settings& settings) {
+  interfaces_ = own_interfaces();
+  own_.host = HostAddresses::of(choose_interfaces(interfaces_, settings.interfaces()));
+  std::vector<std::string> ips = own_.host.ips();
+  SocketAddress source = listening_address(ips);
+  if (source.any.sa_family == AF_INET6 && std::ranges::any_of(ips, is_v4) && !is_dual_stack()) {
+    const std::size_t family = ips.front().size();
+    std::erase_if(own_.host.list, [&](const HostAddress& one) { return one.ip.size() != family; });
+    source = listening_address(ips = own_.host.ips());
+  }
+  const bool v4 = source.any.sa_family == AF_INET;
+  const bool v6 = !v4 && !std::ranges::any_of(ips, is_v4);
+  std::erase_if(interfaces_, [&](const NetworkInterface& one) { return is_v4(one.ip) ? v6 : v4; });
+  choice_.set_source(source);
 }
 
 // Why this rank and that one cannot talk; empty if they can.
 std::string OfiConduit::mismatch(const Address& peer) const {
   if (peer.provider != own_.provider)
     return fmt::format("providers differ (here {}, there {})", own_.provider, peer.provider);
-  const bool same = choice_.addressed && speaks_ip(*choice_.info)
-                        ? std::ranges::all_of(peer.slots,
-                                              [this](const Address::Slot& slot) {
-                                                return is_like(slot.name, own_.slots.front().name);
-                                              })
-                        : size_of_ips(peer) == size_of_ips(own_);
+  if (peer.host.list.empty() != own_.host.list.empty()) return "only one side has addresses of IP";
+  if (!choice_.addressed || !speaks_ip(*choice_.info)) return {};
+  const bool same = std::ranges::all_of(peer.slots, [this](const Address::Slot& slot) {
+    return is_like(slot.name, own_.slots.front().name);
+  });
   return same ? "" : "one side uses IPv4, the other IPv6";
 }
 
@@ -159,13 +157,9 @@ Reach OfiConduit::connect(uint32_t rank, std::string_view address) {
   if (rank == shared_.job->rank) return {.why = "this rank itself"};
   std::string reason = mismatch(peer);
   if (!reason.empty()) return {.why = std::move(reason)};
-  if (!order_for_use(interfaces_, own_.network, &peer)) {
-    return {.why =
-                "that host has loopback addresses only, which lead to no other: give it another "
-                "address, or set "
-                "OMPL_OFI_INTERFACE"};
-  }
-  const std::string host = peer.host();
+  if (!peer.host.list.empty()) wrong = order_for_use(interfaces_, own_.host.network, &peer.host);
+  if (wrong != nullptr) return {.why = fmt::format("{}; {}", wrong, kInterfaceHint)};
+  const std::string host = peer.host_text();
   peers_[rank] = std::move(peer);
   return {.usable = true, .why = fmt::format("{}{}{}", host, host.empty() ? "" : " by ", choice_.why)};
 }

@@ -414,7 +414,9 @@ std::string OfiEndpoint::reason(uint32_t rank) const {
   return failure(rank) != OMPL_OK ? links_->find(rank)->why : links_->losses().why(rank);
 }
 
-bool OfiEndpoint::arm() { return links_->progress() == 0 && !links_->is_seeking() && wait_set_.arm(); }
+bool OfiEndpoint::arm() {
+  return links_->progress() == 0 && !links_->is_seeking() && wait_set_.arm(links_->connecting());
+}
 
 std::string OfiEndpoint::describe() const {
   return fmt::format("{}, {} of {} operations outstanding", links_->describe(),

@@ -66,6 +66,8 @@ FabricLink& FabricLinks::link_of(const Greeting& greeting) {
 
 void FabricLinks::came_up(FabricLink& link) {
   link.up = true;
+  link.search.reset();
+  link.seeking = false;
   set_waiting(link, false);
   up_.fetch_add(1, std::memory_order_relaxed);
   log::debug("ofi: endpoint {} joined to endpoint {} of rank {}", slot_, link.slot, link.rank);
@@ -117,7 +119,8 @@ void FabricLinks::fail(FabricLink& link, int code, std::string_view why) {
   link.up = false;
   link.connection.reset();
   link.request.reset();
-  link.seeking.reset();
+  link.search.reset();
+  link.seeking = false;
   link.ask_again = 0;
   if (link.probing) --probes_;
   link.probing = false;

@@ -17,9 +17,9 @@
 #include "conduit/common/completion_window.hpp"
 #include "conduit/common/doorkeeper.hpp"
 #include "conduit/common/link_table.hpp"
-#include "conduit/common/liveness_probe.hpp"
 #include "conduit/common/losses.hpp"
 #include "conduit/common/operations.hpp"
+#include "conduit/common/route_search.hpp"
 #include "conduit/ofi/address.hpp"
 #include "conduit/ofi/resources.hpp"
 #include "conduit/ofi/wire.hpp"
@@ -36,8 +36,10 @@ struct SharedState {
   const ProviderChoice* choice = nullptr;
   const std::vector<Address>* peers = nullptr;  // by rank; without slots if another conduit reaches it
   uint64_t challenge = 0;                       // that this process has published
-  uint64_t network = 0;                         // see Address
-  const RegisteredRanges* regions = nullptr;    // of ompl_register()
+  uint64_t network = 0;                         // see HostAddresses
+  bool mapped = false;                          // sockets are of IPv6, which speak IPv4 too
+  int64_t connect_timeout_ms = 0;
+  const RegisteredRanges* regions = nullptr;  // of ompl_register()
 };
 
 // Changed under the claim only; what other threads read is atomic.
@@ -73,13 +75,14 @@ struct FabricLink : LinkState {
   int64_t probe_until = 0;  // ms
   int64_t ask_again =
       0;  // ms: a request failed for want of an answer, and the next is due then; 0: none is
-  int64_t ask_until = 0;  // ms; 0: none has failed
-  int64_t pause = 0;      // ms, between requests
-  std::size_t route = 0;  // which of the other side's addresses is asked; it has taken a connection:
-  bool routed = false;
-  std::unique_ptr<LivenessProbe> seeking;  // does it? Until:
-  int64_t seek_until = 0;                  // ms
-  std::string refusals;                    // what the addresses before it said
+  int64_t ask_until = 0;                // ms; 0: none has failed
+  int64_t pause = 0;                    // ms, between requests
+  std::unique_ptr<RouteSearch> search;  // for an address of the other side that takes connections
+  bool seeking = false;                 // by it
+  std::size_t route = 0;                // the one that has taken one, or the first to try
+  bool routed = false;                  // it has just taken one
+  bool reached = false;                 // a connection with it has been made, by either side
+  int64_t check_at = 0;                 // ms: when a request is looked into that nobody answers
 
   int64_t part_by = 0;  // ms; the other side has said goodbye
 
@@ -93,11 +96,12 @@ struct FabricLink : LinkState {
   uint16_t sent = 0;
   uint16_t arrived = 0;  // and here
   uint16_t heard = 0;
-  bool untold = false;    // it failed, and the other side is to know
-  bool spoke = false;     // more than a greeting came
-  bool lively = false;    // something came since the last look, which was at
-  int64_t looked_at = 0;  // ms
-  int unanswered = 0;     // looks since anything came, up to a few
+  bool untold = false;      // it failed, and the other side is to know
+  bool spoke = false;       // more than a greeting came
+  bool lively = false;      // something came since the last look, which was at
+  int64_t looked_at = 0;    // ms
+  int64_t asked_since = 0;  // ms: its kernel
+  int unanswered = 0;       // looks since anything came, up to a few
 };
 
 class FabricLinks {
@@ -130,8 +134,7 @@ class FabricLinks {
   [[nodiscard]] bool connecting() const { return waiting_ > 0; }
   // Or waits for something of which no descriptor tells.
   [[nodiscard]] bool is_seeking() const {
-    return connecting() &&
-           std::ranges::any_of(all(), [](const auto& link) { return link->seeking != nullptr; });
+    return connecting() && std::ranges::any_of(all(), [](const auto& link) { return link->seeking; });
   }
 
   // Endpoint `slot` of `rank` will close its end in order.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "arch/clock.hpp"
+#include "conduit/common/ip_address.hpp"
 #include "util/log.hpp"
 #include "util/status.hpp"
 
@@ -16,14 +17,11 @@ namespace ompl::conduit::ofi {
 namespace {
 
 constexpr int64_t kProbeMs = 500;
-// A request that ended without an answer is made again, after pauses that grow, for so long after the first.
-constexpr int64_t kAskForMs = 20'000;
 constexpr unsigned kMostAtOnce = 64;  // connections accepted, where more wait
+// A request that ended without an answer is made again, after pauses that grow, for OMPL_CONNECT_TIMEOUT.
 constexpr int64_t kFirstPauseMs = 5;
 constexpr int64_t kLastPauseMs = 500;
-constexpr int64_t kRouteMs = 2'000;  // for an address to take a connection, or to refuse it
-constexpr const char* kHint =
-    "OMPL_OFI_INTERFACE names the network interface or address to use, on each host its own";
+constexpr int64_t kCheckEveryMs = 5'000;  // a request that nobody answers
 constexpr const char* kForeign =
     "another job's process answers at its address, so its own ended or the address leads elsewhere";
 
@@ -36,11 +34,6 @@ std::optional<Structure> read(const void* bytes, std::size_t length) {
   return out;
 }
 
-bool is_of_the_network(int error) {
-  return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH || error == EHOSTDOWN ||
-         error == ENETDOWN;
-}
-
 bool is_request(const FabricLink& link, const fid* endpoint) {
   return link.request && endpoint == &link.request->fid;
 }
@@ -51,16 +44,17 @@ bool is_request(const FabricLink& link, const fid* endpoint) {
 
 void MsgPeers::request(FabricLink& link) {
   link.pause = kFirstPauseMs;
-  link.refusals.clear();
   link.ask_until = link.probing ? link.probe_until : 0;
   make_request(link);
 }
 
 void MsgPeers::make_request(FabricLink& link) {
-  const Address& peer = (*shared_.peers)[link.rank];
   link.ask_again = 0;
-  if (!link.routed && peer.ips.size() > 1) return seek(link);
-  const sockaddr_storage listener = peer.listener(peer.slots[link.slot], link.route);
+  if (!link.routed) return seek(link);
+  link.routed = false;
+  const HostPort place = place_of(link);
+  const SocketAddress listener =
+      shared_.mapped ? v6_socket_address(place.ip, place.port) : socket_address(place.ip, place.port);
   link.asked = greeting_for(link);
   link.asked.challenge = unpredictable_number();
   if (link.probing) {
@@ -71,83 +65,75 @@ void MsgPeers::make_request(FabricLink& link) {
   int result = 0;
   link.request = resources_.make_endpoint(shared_.choice->info.get(), &link, &result);
   if (result == 0) result = fi_connect(link.request.get(), &listener, &link.asked, sizeof link.asked);
-  if (result != 0 && !is_put_off(link, -result))
-    return fail(link, OMPL_ERR_LINK, shared_.library->text(result));
+  if (result != 0 && !is_put_off(link)) return fail(link, OMPL_ERR_LINK, shared_.library->text(result));
+  link.check_at = arch::now_ms() + kCheckEveryMs;
   recount(link);
 }
 
-// "192.0.2.1 port 4711"
-std::string MsgPeers::place_of(const FabricLink& link) const {
+HostPort MsgPeers::place_of(const FabricLink& link) const {
   const Address& peer = (*shared_.peers)[link.rank];
-  const Address::Slot& slot = peer.slots[link.slot];
-  const sockaddr_storage address = peer.listener(slot, link.route);
-  return fmt::format("{} port {}", ip_text(reinterpret_cast<const sockaddr*>(&address)), slot.port);
+  return {peer.host.list.at(link.route).ip, peer.slots[link.slot].port};
+}
+
+std::string MsgPeers::place_text_of(const FabricLink& link) const {
+  const HostPort place = place_of(link);
+  return place_text(place.ip, place.port);
 }
 
 void MsgPeers::seek(FabricLink& link) {
   const Address& peer = (*shared_.peers)[link.rank];
-  if (!link.seeking) link.seeking = std::make_unique<LivenessProbe>();
-  link.seek_until = arch::now_ms() + kRouteMs;
-  link.seeking->begin(peer.ips[link.route], peer.slots[link.slot].port);
+  const int64_t left = link.ask_until == 0 ? shared_.connect_timeout_ms
+                                           : std::max(link.ask_until - arch::now_ms(), kFirstPauseMs);
+  link.search = std::make_unique<RouteSearch>();
+  if (link.probing && link.reached) {
+    link.search->begin({place_of(link)}, left);
+  } else {
+    link.search->begin(at_port(peer.host, peer.slots[link.slot].port), left, link.route);
+  }
+  link.seeking = true;
   recount(link);
 }
 
-void MsgPeers::look_for_route(FabricLink& link, int64_t now) {
-  const LivenessProbe::Answer answer = link.seeking->look();
-  if (answer == LivenessProbe::Answer::none && now < link.seek_until) return;
-  if (answer == LivenessProbe::Answer::lives) {
-    link.routed = true;
-    link.seeking.reset();
-    log::debug("ofi: rank {} is reached at {}", link.rank, place_of(link));
-    return make_request(link);
-  }
-  try_next_route(link, answer == LivenessProbe::Answer::dead        ? "refuses connections"
-                       : answer == LivenessProbe::Answer::unreached ? "has no route"
-                                                                    : "does not answer");
+// A request without an answer: the other side may be outside the layer, or cut off since its address was found.
+void MsgPeers::check(FabricLink& link) {
+  link.search = std::make_unique<RouteSearch>();
+  link.search->begin({place_of(link)}, shared_.connect_timeout_ms);
+  link.seeking = true;
 }
 
-void MsgPeers::try_next_route(FabricLink& link, std::string_view refusal) {
-  const std::size_t count = (*shared_.peers)[link.rank].ips.size();
-  link.refusals += fmt::format("{}{} {}", link.refusals.empty() ? "" : ", ", place_of(link), refusal);
-  link.routed = false;
-  if (++link.route < count) return seek(link);
-  link.route = 0;
-  find_no_route(link, link.refusals.find(" has no ") == std::string::npos &&
-                          link.refusals.find(" does not ") == std::string::npos);
+void MsgPeers::look_for_route(FabricLink& link) {
+  const RouteSearch::Answer answer = link.search->look();
+  if (answer == RouteSearch::Answer::none) return;
+  link.seeking = false;
+  if (link.request) return look_at_check(link, answer);
+  if (answer != RouteSearch::Answer::lives) return find_no_route(link, answer);
+  learn_route(link, link.search->place().ip);
+  link.routed = true;
+  log::debug("ofi: rank {} is reached at {}", link.rank, place_text_of(link));
+  make_request(link);
 }
 
-// None of its addresses takes a connection.
-void MsgPeers::find_no_route(FabricLink& link, bool all_refuse) {
-  link.seeking.reset();
-  if (all_refuse) return turned_away(link);
-  const std::string refusals = std::exchange(link.refusals, {});
-  if (!is_put_off(link, FI_EAGAIN)) {
-    return fail(
-        link, OMPL_ERR_LINK,
-        link.probing ? link.why : fmt::format("no address of it is reached: {}; {}", refusals, kHint));
-  }
-  recount(link);
+void MsgPeers::look_at_check(FabricLink& link, RouteSearch::Answer answer) {
+  link.check_at = arch::now_ms() + kCheckEveryMs;
+  if (answer != RouteSearch::Answer::lives) find_no_route(link, answer);
 }
 
-// A rank listens from before others know its address until it ends. But what rejects a connection may be a firewall.
-void MsgPeers::turned_away(FabricLink& link) {
-  const Address& peer = (*shared_.peers)[link.rank];
-  const std::string refusals =
-      link.refusals.empty() ? fmt::format("{} refuses connections", place_of(link)) : link.refusals;
-  if (link.probing || (shared_.network != 0 && shared_.network == peer.network))
-    return fail(link, OMPL_ERR_PEER, fmt::format("its process ended ({})", refusals));
-  fail(link, OMPL_ERR_LINK,
-       fmt::format("{}: a firewall is between, or its process has ended; {}", refusals, kHint));
+// None of its addresses takes a connection. A rank listens from before others know its address until it ends. But what rejects
+// a first connection may be a firewall.
+void MsgPeers::find_no_route(FabricLink& link, RouteSearch::Answer answer) {
+  const bool near = shared_.network != 0 && shared_.network == (*shared_.peers)[link.rank].host.network;
+  if (answer == RouteSearch::Answer::dead && (link.probing || link.reached || near))
+    return fail(link, OMPL_ERR_PEER, fmt::format("its process ended ({})", link.search->verdicts()));
+  fail(link, OMPL_ERR_LINK, link.probing ? link.why : never_connected(*link.search, answer));
 }
 
-// The request came to nothing, which proves nothing: another one is made later. False: that has been tried for long
-// enough, or the system has tried for long.
-bool MsgPeers::is_put_off(FabricLink& link, int error) {
-  if (is_of_the_network(error)) return false;
+// The request came to nothing, which proves nothing: another one is made later. False: that has been tried for long enough.
+bool MsgPeers::is_put_off(FabricLink& link) {
   const int64_t now = arch::now_ms();
-  if (link.ask_until == 0) link.ask_until = now + kAskForMs;
+  if (link.ask_until == 0) link.ask_until = now + shared_.connect_timeout_ms;
   if (now >= link.ask_until) return false;
   link.request.reset();
+  link.seeking = false;
   link.ask_again = now + link.pause;
   link.pause = std::min(2 * link.pause, kLastPauseMs);
   return true;
@@ -158,7 +144,9 @@ void MsgPeers::look_at_clock() {
   if (probes_ == 0 && !connecting()) return;
   const int64_t now = arch::now_ms();
   for (const auto& link : all()) {
-    if (link->seeking) look_for_route(*link, now);
+    if (link->seeking) look_for_route(*link);
+    if (link->request && !link->connection && !link->probing && !link->seeking && now >= link->check_at)
+      check(*link);
     if (link->ask_again != 0 && now >= link->ask_again) make_request(*link);
     if (link->probing && now > link->probe_until) fail(*link, OMPL_ERR_LINK, link->why);
   }
@@ -246,7 +234,7 @@ void MsgPeers::requested(fi_info* request, std::string_view data) {
   if (refusal == Refusal::stranger) {
     warn_of_stranger([&](uint64_t times) {
       log::warn("ofi: refused a connection from {} that does not belong to this job ({} times so far)",
-                ip_text(static_cast<const sockaddr*>(request->dest_addr)), times);
+                ip_text(ip_of(static_cast<const sockaddr*>(request->dest_addr))), times);
     });
   }
   if (link != nullptr && !accept(*link, request, greeting)) refusal = Refusal::broken;
@@ -274,9 +262,19 @@ bool MsgPeers::accept(FabricLink& link, fi_info* request, const Greeting& greeti
     return false;
   }
   link.ask_again = 0;
-  link.seeking.reset();
+  link.seeking = false;
+  learn_route(link, ip_of(static_cast<const sockaddr*>(request->dest_addr)));
   recount(link);
   return true;
+}
+
+// A connection with that address of the other side's host has been made, by either.
+void MsgPeers::learn_route(FabricLink& link, const std::string& ip) const {
+  const auto& list = (*shared_.peers)[link.rank].host.list;
+  const auto found = std::ranges::find(list, ip, &HostAddress::ip);
+  if (found == list.end()) return;
+  link.route = static_cast<std::size_t>(found - list.begin());
+  link.reached = true;
 }
 
 // Whether the other side of the link says so, about the request that is under way.
@@ -316,24 +314,24 @@ void MsgPeers::ended(fid* endpoint, int error, const Answer* answer) {
     recount(link);
   } else if (answer != nullptr) {
     refused(link, is_proven(link, *answer) ? *answer : Answer{.refusal = Refusal::stranger});
-  } else if (error == FI_ECONNREFUSED) {
-    turned_away(link);
-  } else if (is_put_off(link, error)) {
+  } else if (is_put_off(link)) {
     recount(link);
   } else {
     fail(link, OMPL_ERR_LINK,
-         link.probing
-             ? link.why
-             : fmt::format("{}: {}; {}", place_of(link), shared_.library->strerror(error), kHint));
+         link.probing ? link.why
+                      : fmt::format("{}: {}; {}", place_text_of(link), shared_.library->strerror(error),
+                                    kInterfaceHint));
   }
 }
 
 // By an answer that is proven; Refusal::stranger: that is not.
 void MsgPeers::refused(FabricLink& link, const Answer& answer) {
-  if (answer.refusal == Refusal::stranger && !link.probing &&
-      link.route + 1 < (*shared_.peers)[link.rank].ips.size()) {
+  if (answer.refusal == Refusal::stranger && !link.probing && link.search &&
+      link.search->pass_over("answers for another job")) {
     link.request.reset();
-    try_next_route(link, "answers for another job");
+    link.seeking = true;
+    link.reached = false;
+    recount(link);
   } else if (answer.refusal == Refusal::stranger) {
     fail(link, link.probing ? OMPL_ERR_PEER : OMPL_ERR_LINK, kForeign);
   } else if (link.probing) {
@@ -352,7 +350,7 @@ void MsgPeers::lost(FabricLink& link, std::string_view why) {
   take_down(link, why);
   link.connection.reset();
   link.request.reset();
-  link.seeking.reset();
+  link.seeking = false;
   link.ask_again = 0;
   link.probe_until = arch::now_ms() + kProbeMs;
   request(link);

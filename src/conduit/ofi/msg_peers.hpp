@@ -8,7 +8,8 @@
 // where the other side has no descriptor left for it, is made again for a while. So is one whose connection the other side's
 // Doorkeeper ended, since this side was outside the layer before it had said anything.
 //
-// Where the other side has several addresses, a TCP connection that is reset at once shows which of them leads to it.
+// Before each request a TCP connection that is reset at once shows which of the other side's addresses leads to it
+// (common/route_search.hpp): libfabric would wait for minutes where packets vanish.
 #pragma once
 
 #include "conduit/ofi/links.hpp"
@@ -31,12 +32,14 @@ class MsgPeers final : public FabricLinks {
   void request(FabricLink& link);
   void make_request(FabricLink& link);
   void seek(FabricLink& link);
-  void look_for_route(FabricLink& link, int64_t now);
-  void try_next_route(FabricLink& link, std::string_view refusal);
-  void find_no_route(FabricLink& link, bool all_refuse);
-  void turned_away(FabricLink& link);
-  [[nodiscard]] std::string place_of(const FabricLink& link) const;
-  bool is_put_off(FabricLink& link, int error);
+  void check(FabricLink& link);
+  void look_for_route(FabricLink& link);
+  void look_at_check(FabricLink& link, RouteSearch::Answer answer);
+  void find_no_route(FabricLink& link, RouteSearch::Answer answer);
+  void learn_route(FabricLink& link, const std::string& ip) const;
+  [[nodiscard]] HostPort place_of(const FabricLink& link) const;
+  [[nodiscard]] std::string place_text_of(const FabricLink& link) const;
+  bool is_put_off(FabricLink& link);
   [[nodiscard]] bool is_proven(const FabricLink& link, const Answer& answer) const;
   FabricLink* admissible(const Greeting& greeting, Refusal* refusal);
   void answer_no(fi_info* request, const Greeting& greeting, Refusal refusal);

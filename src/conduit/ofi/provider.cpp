@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conduit/ofi/provider.hpp"
 
-#include <netinet/in.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "conduit/common/bridge.hpp"
+#include "conduit/common/network_interfaces.hpp"
 #include "conduit/ofi/address.hpp"
 #include "util/log.hpp"
 #include "util/settings.hpp"
@@ -100,41 +99,37 @@ Info make_hints(const Library& library, const ProviderCandidate& candidate,
   return hints;
 }
 
-bool is_loopback(const sockaddr* address) {
-  if (address->sa_family == AF_INET) {
-    return (ntohl(reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr) >> 24) ==
-           IN_LOOPBACKNET;
-  }
-  return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
-}
-
 // And not of something layered over it.
 bool is_of(const fi_info& info, const ProviderCandidate& candidate) {
   return info.fabric_attr->prov_name == provider_of(candidate.name);
 }
 
-// How well an entry suits: 0 not at all. IPv4 before IPv6; bridges, and then loopback, last and never chosen unasked when
-// there is another. Link-local addresses need an interface number at the other side: no.
-int suitability(const fi_info& info, const ProviderCandidate& candidate, const std::string& wanted) {
+// What the user lets it choose from.
+struct Choice {
+  std::string wanted;  // OMPL_NET_INTERFACE
+  std::vector<NetworkInterface>
+      interfaces;  // of this host, those that it names; the most plausible first
+};
+
+// How well an entry suits: 0 not at all. Those that speak IP by the place of their address.
+std::size_t suitability(const fi_info& info, const ProviderCandidate& candidate, const Choice& choice) {
   if (!is_of(info, candidate)) return 0;
-  const char* interface = info.domain_attr->name;
-  const bool named = interface != nullptr && wanted == interface;
-  if (!speaks_ip(info)) return candidate.addressed && (wanted.empty() || named) ? 1 : 0;
-  const auto* address = static_cast<const sockaddr*>(info.src_addr);
-  if (address == nullptr) return 0;
-  const bool v6 = address->sa_family == AF_INET6;
-  if (v6 && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr)) return 0;
-  if (!wanted.empty() && !named && wanted != ip_text(address)) return 0;
-  const bool bridge = interface != nullptr && is_bridge(interface);
-  return (is_loopback(address) ? 1 : bridge ? 3 : 5) + (v6 ? 0 : 1);
+  if (!speaks_ip(info)) {
+    const char* const name = info.domain_attr->name;
+    return candidate.addressed && (choice.wanted.empty() || (name != nullptr && choice.wanted == name))
+               ? 1
+               : 0;
+  }
+  const auto place = std::ranges::find(
+      choice.interfaces, ip_of(static_cast<const sockaddr*>(info.src_addr)), &NetworkInterface::ip);
+  return static_cast<std::size_t>(choice.interfaces.end() - place);
 }
 
-const fi_info* best(const fi_info* list, const ProviderCandidate& candidate,
-                    const std::string& interface) {
+const fi_info* best(const fi_info* list, const ProviderCandidate& candidate, const Choice& choice) {
   const fi_info* found = nullptr;
-  int found_suitability = 0;
+  std::size_t found_suitability = 0;
   for (const fi_info* info = list; info != nullptr; info = info->next) {
-    const int value = suitability(*info, candidate, interface);
+    const std::size_t value = suitability(*info, candidate, choice);
     if (value > found_suitability) {
       found = info;
       found_suitability = value;
@@ -162,7 +157,7 @@ std::string shortcoming(const Library& library, const ProviderCandidate& candida
 }
 
 // Fills `out` from the first request that the provider fulfils; else false, and a better reason if there is one.
-bool query(const Library& library, const ProviderCandidate& candidate, const std::string& interface,
+bool query(const Library& library, const ProviderCandidate& candidate, const Choice& choice,
            const Demands& demands, ProviderChoice* out, std::string* reason) {
   const bool must_number = candidate.addressed && candidate.reconnects;
   for (const OrderRequest& request : kOrderRequests) {
@@ -173,10 +168,12 @@ bool query(const Library& library, const ProviderCandidate& candidate, const std
     fi_info* list = nullptr;
     if (library.getinfo(kApi, nullptr, nullptr, 0, hints.get(), &list) != 0) continue;
     const Info owner = library.own(list);
-    const fi_info* info = best(list, candidate, interface);
+    const fi_info* info = best(list, candidate, choice);
     if (info == nullptr) {
-      *reason = interface.empty() ? "has no suitable interface"
-                                  : fmt::format("has no interface or address \"{}\"", interface);
+      *reason = choice.wanted.empty()
+                    ? "has no suitable interface"
+                    : fmt::format("has no interface or address \"{}\" (this host has {})",
+                                  choice.wanted, list_interfaces(own_interfaces()));
     } else if (request.ordered && info->ep_attr->max_order_waw_size < kLeastOrdered) {
       *reason = "orders no writes of a useful size";
     } else {
@@ -202,10 +199,22 @@ std::vector<ProviderCandidate> candidates_for(const std::string& asked) {
 
 }  // namespace
 
+void ProviderChoice::set_source(const SocketAddress& address) const {
+  void* const copy = std::malloc(address.size());  // fi_freeinfo() frees it
+  if (copy == nullptr) return;
+  std::memcpy(copy, &address, address.size());
+  std::free(std::exchange(info->src_addr, copy));
+  info->src_addrlen = address.size();
+  if (info->addr_format != FI_SOCKADDR)
+    info->addr_format = address.any.sa_family == AF_INET ? FI_SOCKADDR_IN : FI_SOCKADDR_IN6;
+}
+
 int choose_provider(const Library& library, const Settings& settings, const Demands& demands,
                     ProviderChoice* out) {
   const uint32_t version = library.version();
   const std::string libfabric = fmt::format("libfabric {}.{}", FI_MAJOR(version), FI_MINOR(version));
+  const std::string& wanted = settings.interfaces();
+  const Choice choice{.wanted = wanted, .interfaces = choose_interfaces(own_interfaces(), wanted)};
   std::string absent;
   std::string unsuitable;
   for (const ProviderCandidate& candidate : candidates_for(settings.ofi_provider)) {
@@ -214,7 +223,7 @@ int choose_provider(const Library& library, const Settings& settings, const Dema
       absent += fmt::format("{}{}", absent.empty() ? "" : ", ", candidate.name);
       continue;
     }
-    if (query(library, candidate, settings.ofi_interface, demands, out, &reason)) {
+    if (query(library, candidate, choice, demands, out, &reason)) {
       out->name = candidate.name;
       out->addressed = candidate.addressed;
       out->over_tcp = out->name.starts_with("tcp") || out->name.starts_with("net");

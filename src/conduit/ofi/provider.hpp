@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "conduit/common/ip_address.hpp"
 #include "conduit/ofi/conduit.hpp"
 #include "conduit/ofi/library.hpp"
 
@@ -26,6 +27,8 @@ struct ProviderChoice {
   bool registers = false;  // local memory has to be registered (FI_MR_LOCAL)
   std::string why;         // in words, with those that were passed over
 
+  // Takes the place of the address that it binds to, of either family.
+  void set_source(const SocketAddress& address) const;
   [[nodiscard]] bool mode(uint64_t bits) const { return (info->mode & bits) != 0; }
   [[nodiscard]] bool mr_mode(int bits) const { return (info->domain_attr->mr_mode & bits) != 0; }
 };

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "arch/clock.hpp"
+#include "conduit/common/ip_address.hpp"
 #include "util/log.hpp"
 #include "util/status.hpp"
 
@@ -256,14 +257,42 @@ bool RdmPeers::examine(FabricLink& link, int64_t now) {
   }
   probed_ = &link;
   next_look_ = now + kProbeEveryMs;
+  if (link.asked_since == 0) link.asked_since = now;
   probe_.begin((*shared_.peers)[link.rank].slots[link.slot].name);
   return true;
 }
 
+// The other side has not greeted, and this is no mere delay.
+bool RdmPeers::is_out_of_patience(const FabricLink& link, LivenessProbe::Answer answer) const {
+  if (answer == LivenessProbe::Answer::lives) return false;
+  return answer == LivenessProbe::Answer::dead || answer == LivenessProbe::Answer::unreached ||
+         arch::now_ms() - link.asked_since >= shared_.connect_timeout_ms;
+}
+
+// Why there never was a connection, with the address.
+std::string RdmPeers::first_failure(const FabricLink& link, LivenessProbe::Answer answer) const {
+  sockaddr_storage address{};
+  (*shared_.peers)[link.rank].slots[link.slot].name.copy(reinterpret_cast<char*>(&address),
+                                                         sizeof address);
+  const std::string what =
+      answer == LivenessProbe::Answer::dead ? "refuses connections"
+      : answer == LivenessProbe::Answer::unreached
+          ? fmt::format("is not reached: {}", error_text(probe_.error()))
+          : fmt::format("has not answered for {} s", shared_.connect_timeout_ms / 1000);
+  return fmt::format("{} {}: a firewall is between, or its process has ended; {}",
+                     place_text(ip_of(reinterpret_cast<const sockaddr*>(&address)), port_of(address)),
+                     what, kInterfaceHint);
+}
+
 void RdmPeers::judge(FabricLink& link, LivenessProbe::Answer answer) {
   if (link.failure != OMPL_OK) return;
-  if (answer == LivenessProbe::Answer::dead) {
+  if (answer == LivenessProbe::Answer::lives) link.reached = true;
+  const Address& peer = (*shared_.peers)[link.rank];
+  const bool near = shared_.network != 0 && shared_.network == peer.host.network;
+  if (answer == LivenessProbe::Answer::dead && (link.reached || link.known || near)) {
     fail(link, OMPL_ERR_PEER, "nobody listens there: its process ended");
+  } else if (!link.known && !link.reached && is_out_of_patience(link, answer)) {
+    fail(link, OMPL_ERR_LINK, first_failure(link, answer));
   } else if (link.probing || answer == LivenessProbe::Answer::unreached) {
     give_up(link, link.probing ? link.why : "its host cannot be reached");
   }

@@ -49,6 +49,8 @@ class RdmPeers final : public FabricLinks {
   void give_up(FabricLink& link, const std::string& why);
   void look_after(int64_t now);
   void judge(FabricLink& link, LivenessProbe::Answer answer);
+  [[nodiscard]] bool is_out_of_patience(const FabricLink& link, LivenessProbe::Answer answer) const;
+  [[nodiscard]] std::string first_failure(const FabricLink& link, LivenessProbe::Answer answer) const;
   bool examine(FabricLink& link, int64_t now);
 
   MessageSender& sender_;

@@ -30,20 +30,22 @@ int WaitSet::open() {
       (has_events && fi_control(&resources_.events->fid, FI_GETWAIT, &watched_[1]) != 0)) {
     return fail(OMPL_ERR_UNSUPPORTED, "the provider has no descriptors to sleep on");
   }
-  if (!has_events) {
-    timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (timer_ >= 0) timerfd_settime(timer_, 0, &kEverySecond, nullptr);
-    watched_[1] = timer_;
-  }
+  if (!has_events) open_timer();
   set_ = epoll_create1(EPOLL_CLOEXEC);
-  if (set_ < 0 || watched_[1] < 0) {
+  if (set_ < 0 || (!has_events && timer_ < 0)) {
     return fail(OMPL_ERR_SYSTEM, "a set of descriptors cannot be made: {}", error_text(errno));
   }
   return OMPL_OK;
 }
 
+void WaitSet::open_timer() {
+  timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+  if (timer_ >= 0) timerfd_settime(timer_, 0, &kEverySecond, nullptr);
+}
+
 void WaitSet::watch(bool on) {
   for (const int descriptor : watched_) {
+    if (descriptor < 0) continue;
     epoll_event readable{};
     readable.events = EPOLLIN;
     epoll_ctl(set_, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, descriptor, &readable);
@@ -51,8 +53,15 @@ void WaitSet::watch(bool on) {
   armed_ = on;
 }
 
-bool WaitSet::arm() {
+bool WaitSet::arm(bool timed) {
   if (set_ < 0) return false;
+  timed = timed || !resources_.events;
+  if (timed && timer_ < 0) open_timer();
+  if (timed != (watched_[2] >= 0)) {
+    if (armed_) watch(false);
+    watched_[2] = timed ? timer_ : -1;
+  }
+  if (timed && timer_ < 0) return false;
   if (!armed_) watch(true);
   uint64_t ticks = 0;
   if (timer_ >= 0) static_cast<void>(!::read(timer_, &ticks, sizeof ticks));

@@ -20,8 +20,8 @@ class WaitSet {
   int open();
   [[nodiscard]] int descriptor() const { return set_; }
 
-  // True if both queues are empty and the descriptor tells when one no longer is.
-  bool arm();
+  // True if both queues are empty and the descriptor tells when one no longer is; once a second in any case, if `timed`.
+  bool arm(bool timed = false);
   // Back to polling: while watched, each packet that arrives would cost a wake-up of the set (half a
   // microsecond).
   void disarm() {
@@ -30,9 +30,10 @@ class WaitSet {
 
  private:
   void watch(bool on);
+  void open_timer();
 
   const Resources& resources_;
-  std::array<int, 2> watched_{-1, -1};  // the completion queue's; the event queue's or a timer
+  std::array<int, 3> watched_{-1, -1, -1};  // the completion queue's, the event queue's, a timer's
   int timer_ = -1;
   int set_ = -1;
   bool armed_ = false;

@@ -9,7 +9,7 @@
 namespace ompl::conduit::verbs {
 namespace {
 
-constexpr uint8_t kVersion = 3;
+constexpr uint8_t kVersion = 4;
 // So many of them; nothing is allocated beyond what is there.
 bool get_numbers(ByteReader& reader, uint32_t count, std::vector<uint32_t>* out) {
   for (uint32_t number = 0; out->size() < count && reader.get(&number);) out->push_back(number);
@@ -30,7 +30,7 @@ std::string Address::encode() const {
       .add(segment)
       .add(keys)
       .add(keys_key)
-      .add(std::string_view(liveness_ip))
+      .add(std::string_view(host.encode()))
       .add(liveness_port)
       .add(static_cast<uint32_t>(slots.size()));
   for (const uint32_t number : slots) out.add(number);
@@ -57,7 +57,8 @@ const char* Address::parse(std::string_view text) {
   reader.get(&read.segment);
   reader.get(&read.keys);
   reader.get(&read.keys_key);
-  reader.get(&read.liveness_ip);
+  std::string host_bytes;
+  reader.get(&host_bytes);
   reader.get(&read.liveness_port);
   if (!reader.get(&count)) return "cut off";
   const bool xrc = kind == static_cast<uint8_t>(Transport::xrc);
@@ -68,8 +69,7 @@ const char* Address::parse(std::string_view text) {
   if (xrc && std::ranges::max(read.queues) > kLargestNumber)
     return "the number of a receive queue is too large";
   if (gid_bytes.size() != sizeof gid.raw || read.ethernet > 1) return "names no port";
-  if (!read.liveness_ip.empty() && read.liveness_ip.size() != 4 && read.liveness_ip.size() != 16)
-    return "names no IP address";
+  if (read.host.parse(host_bytes) != nullptr) return "names no IP address";
   if (kind > static_cast<uint8_t>(Transport::dc)) return "names no transport";
   read.transport = static_cast<Transport>(kind);
   gid_bytes.copy(reinterpret_cast<char*>(read.gid.raw), sizeof read.gid.raw);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "conduit/common/host_addresses.hpp"
 #include "conduit/verbs/transport.hpp"
 
 namespace ompl::conduit::verbs {
@@ -23,13 +24,13 @@ struct Address {
   uint64_t segment = 0;    // where its segment begins
   uint64_t keys = 0;       // where its table of keys stands, and the key to read it (PublishedKey)
   uint32_t keys_key = 0;
-  std::string liveness_ip;       // of its LivenessListener: 4 bytes IPv4 or 16 IPv6
+  HostAddresses host;            // of its LivenessListener
   uint16_t liveness_port = 0;    // in host byte order; 0: nowhere
   uint64_t node = 0;             // XRC: the same of ranks that share a domain
   std::vector<uint32_t> queues;  // XRC: numbers of the endpoints' receive queues
   std::vector<uint32_t> slots;   // queue pair numbers of the connection ends, or of DC targets
 
-  // The bytes that are published: about 60 and 4 per slot.
+  // The bytes that are published: about 100 and 4 per slot.
   [[nodiscard]] std::string encode() const;
 
   // Reads encode()'s bytes back. They come from outside: nothing is believed, and nothing is allocated beyond

@@ -40,6 +40,7 @@ class VerbsConduit final : public Conduit {
   Device device_;
   XrcDomain xrc_domain_;
   LivenessListener liveness_listener_;
+  const std::vector<NetworkInterface> interfaces_ = own_interfaces();
   Address own_;
   std::vector<Address> peers_;
   std::unique_ptr<std::array<PublishedKey, PinnedRegions::kMax>> keys_;
@@ -101,8 +102,8 @@ int VerbsConduit::open(const Job& job) {
         error_text(error));
   }
   if (code == OMPL_OK) code = open_device(library_, *job.settings, &device_);
-  if (code == OMPL_OK)
-    code = liveness_listener_.open(device_.interface, &own_.liveness_ip, &own_.liveness_port);
+  if (code == OMPL_OK) own_.host = liveness_addresses(*job.settings, device_.interface);
+  if (code == OMPL_OK) code = liveness_listener_.open(own_.host.ips(), &own_.liveness_port);
   if (code != OMPL_OK) return code;
 
   keys_ = std::make_unique<std::array<PublishedKey, PinnedRegions::kMax>>();
@@ -125,6 +126,7 @@ int VerbsConduit::open(const Job& job) {
              .segment = segment_.get(),
              .registered = registered_.get(),
              .liveness = &liveness_listener_,
+             .network = own_.host.network,
              .qkey = own_.qkey,
              .challenge = own_.challenge,
              .xrc_domain = &xrc_domain_};
@@ -168,6 +170,7 @@ Reach VerbsConduit::connect(uint32_t rank, std::string_view address) {
   if (peer.transport != own_.transport)
     return {.why = fmt::format("this rank uses {}, that one {}: set OMPL_VERBS_TRANSPORT alike for all",
                                name_of(own_.transport), name_of(peer.transport))};
+  order_for_use(interfaces_, own_.host.network, &peer.host);  // without any it is not asked
   peers_[rank] = std::move(peer);
   return {.usable = true, .why = how_};
 }

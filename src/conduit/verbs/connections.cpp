@@ -287,39 +287,46 @@ void Connections::tick(int64_t now) {
 }
 
 void Connections::look_after(QueuePairLink& link, int64_t now) {
-  const Address& other = peer(link);
   if (!link.probe.asking() &&
       (link.state == QueuePairLink::State::doubtful || now - link.began > kSilenceMs))
-    link.probe.begin(other.liveness_ip, other.liveness_port);
-  const LivenessProbe::Answer answer = link.probe.look();
-  if (answer == LivenessProbe::Answer::dead)
+    ask(link);
+  const PeerProbe::Answer answer = link.probe.look();
+  // What refuses a first question may be a firewall; after a connection that broke it is most likely the rank's end.
+  const bool ended = link.state == QueuePairLink::State::doubtful && link.why != kUnreached &&
+                     answer == PeerProbe::Answer::refused;
+  if (answer == PeerProbe::Answer::dead || ended)
     return fail(link, OMPL_ERR_PEER, link.why.empty() ? "nobody lives there" : link.why);
   if (link.state == QueuePairLink::State::doubtful) {
-    if (answer != LivenessProbe::Answer::none || now - link.began > kProbeMs)
+    if (answer != PeerProbe::Answer::none || now - link.began > kProbeMs)
       fail(link, OMPL_ERR_LINK, link.why);
     return;
   }
-  if (answer == LivenessProbe::Answer::lives) {  // it computes, and will answer; probe again later
+  if (answer == PeerProbe::Answer::lives) {  // it computes, and will answer; probe again later
     link.began = now;
     link.probe.end();
   } else if (now - link.began > kUnreachedMs) {
-    return fail(link, OMPL_ERR_LINK, kUnreached);
+    return fail(link, OMPL_ERR_LINK, fmt::format("{}: {}", kUnreached, link.probe.why(answer)));
   }
-  if (answer == LivenessProbe::Answer::unreached) link.probe.end();
+  if (answer == PeerProbe::Answer::unreached || answer == PeerProbe::Answer::refused) link.probe.end();
   send(link,
        link.state == QueuePairLink::State::requested ? HandshakeStep::request : HandshakeStep::reply);
   link.interval = std::min(2 * link.interval, kLastAgainMs);
   link.next = now + link.interval;
 }
 
-void Connections::stalled(QueuePairLink& link, int64_t now) {
+void Connections::ask(QueuePairLink& link) const {
   const Address& other = peer(link);
-  if (!link.probe.asking()) link.probe.begin(other.liveness_ip, other.liveness_port);
-  const LivenessProbe::Answer answer = link.probe.look();
-  if (answer == LivenessProbe::Answer::lives) link.heard = now;
-  if (answer == LivenessProbe::Answer::dead) return broke(link, "nobody lives there");
-  if (other.liveness_port != 0 && now - link.heard > kUnreachedMs) return broke(link, kUnreached);
-  if (answer != LivenessProbe::Answer::none) link.probe.end();
+  link.probe.set_own_network(shared_.network);
+  link.probe.begin(other.host, other.liveness_port, kUnreachedMs);
+}
+
+void Connections::stalled(QueuePairLink& link, int64_t now) {
+  if (!link.probe.asking()) ask(link);
+  const PeerProbe::Answer answer = link.probe.look();
+  if (answer == PeerProbe::Answer::lives) link.heard = now;
+  if (answer == PeerProbe::Answer::dead) return broke(link, "nobody lives there");
+  if (peer(link).liveness_port != 0 && now - link.heard > kUnreachedMs) return broke(link, kUnreached);
+  if (answer != PeerProbe::Answer::none) link.probe.end();
 }
 
 // --- Ends ----------------------------------------------------------------------------------------------

@@ -112,6 +112,7 @@ class Connections {
   void go_up(QueuePairLink& link);
   void fail(QueuePairLink& link, int code, std::string_view why);
   void look_after(QueuePairLink& link, int64_t now);
+  void ask(QueuePairLink& link) const;
 
   const SharedState& shared_;
   Resources& resources_;

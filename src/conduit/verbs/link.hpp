@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "conduit/common/link_table.hpp"
-#include "conduit/common/liveness_probe.hpp"
+#include "conduit/common/route_search.hpp"
 #include "conduit/verbs/resources.hpp"
 #include "omnipgas/ompl.h"
 
@@ -87,7 +87,7 @@ struct QueuePairLink : LinkState {
   int64_t began = 0;                       // the present state (ms)
   int64_t next = 0;                        // when to send the last datagram again, or to ask again (ms)
   int64_t interval = 0;                    // ms
-  LivenessProbe probe;
+  PeerProbe probe;
 
   // Requests are numbered from 1; the number is the ticket.
   uint64_t limit = 0;  // of what may be posted now on its own queue pair; 0 unless it sends and has one

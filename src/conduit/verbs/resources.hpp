@@ -44,6 +44,7 @@ struct SharedState {
   const PinnedRegions* segment = nullptr;     // by offset
   const PinnedRegions* registered = nullptr;  // by address: ompl_register()
   const class LivenessListener* liveness = nullptr;
+  uint64_t network = 0;    // see HostAddresses
   uint32_t qkey = 0;       // of the connection ends
   uint64_t challenge = 0;  // of this process
   Transport transport = Transport::rc;

@@ -72,7 +72,7 @@ def told(library: Library, variables: dict[str, str], option: str) -> Library:
 
 def _on(interface: str, transport: str, variables: dict[str, str]) -> dict[str, str]:
     """The variables of a transport, with the network interface that it shall use."""
-    names = ["OMPL_OFI_INTERFACE", *(["UCX_NET_DEVICES"] if transport == "ucx" else [])]
+    names = ["OMPL_NET_INTERFACE", *(["UCX_NET_DEVICES"] if transport == "ucx" else [])]
     return variables | dict.fromkeys(names, interface)
 
 

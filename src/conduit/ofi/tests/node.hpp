@@ -16,7 +16,7 @@ inline std::unique_ptr<Node> make_node(uint32_t rank, uint32_t size, uint32_t sl
                                        const Demands& demands = {}) {
   Settings settings;
   settings.ofi_provider = provider;
-  settings.ofi_interface = interface;
+  settings.net_interface = interface;
   return std::make_unique<Node>(make_demanding(demands), rank, size, slots, settings, secret);
 }
 

@@ -25,7 +25,7 @@ class Stranger {
  public:
   explicit Stranger(const std::string& provider) {
     settings_.ofi_provider = provider;
-    settings_.ofi_interface = "lo";
+    settings_.net_interface = "lo";
     job_.segment = memory_.data();
     job_.capacity = memory_.size();
     if (library_.load() != OMPL_OK || choose_provider(library_, settings_, {}, &choice_) != OMPL_OK)
@@ -226,7 +226,7 @@ class Thief {
  public:
   explicit Thief(const std::string& provider) {
     settings_.ofi_provider = provider;
-    settings_.ofi_interface = "lo";
+    settings_.net_interface = "lo";
     job_.segment = memory_.data();
     job_.capacity = memory_.size();
     if (library_.load() != OMPL_OK || choose_provider(library_, settings_, {}, &choice_) != OMPL_OK ||

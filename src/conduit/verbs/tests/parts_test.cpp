@@ -21,7 +21,7 @@ Address sample() {
   address.segment = 0x7f0000000000;
   address.keys = 0x7f1000000000;
   address.keys_key = 99;
-  address.liveness_ip = std::string("\x7f\0\0\x01", 4);
+  address.host = {.network = 9, .list = {{.ip = std::string("\x7f\0\0\x01", 4)}}};
   address.liveness_port = 4711;
   address.slots = {17, 18, 0xFFFFFF};
   return address;
@@ -33,7 +33,7 @@ TEST(VerbsAddress, ComesBack) {
   ASSERT_EQ(read.parse(sent.encode()), nullptr);
   EXPECT_EQ(read.encode(), sent.encode());
   EXPECT_EQ(read.slots, sent.slots);
-  EXPECT_EQ(read.liveness_ip, sent.liveness_ip);
+  EXPECT_EQ(read.host.encode(), sent.host.encode());
   EXPECT_LT(sent.encode().size(), 100U) << "a launcher may carry 10,000 of them";
 }
 
