@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conduit/ucx/connections.hpp"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "arch/clock.hpp"
+#include "conduit/common/ip_address.hpp"
 #include "conduit/ucx/resources.hpp"
 #include "util/log.hpp"
 #include "util/status.hpp"
@@ -17,6 +20,10 @@ constexpr int64_t kRefusalMs = 2000;
 constexpr int kShortTests = 10;
 constexpr int64_t kPutOffMs = 20'000;
 constexpr int64_t kPartMs = 1000;  // of a rank that has said goodbye: its endpoint is gone long before
+constexpr const char* kHint =
+    "UCX_NET_DEVICES names the network devices to use, or OMPL_NET_INTERFACE the interfaces, addresses "
+    "or "
+    "subnets, on each host its own";
 
 ucp_request_param_t with_callback(ucp_send_nbx_callback_t callback, UcpLink& link) {
   ucp_request_param_t out{};
@@ -24,6 +31,18 @@ ucp_request_param_t with_callback(ucp_send_nbx_callback_t callback, UcpLink& lin
   out.cb.send = callback;
   out.user_data = &link;
   return out;
+}
+
+// The network of this side by which the system sends to that address; none if there is none for its family.
+std::optional<uint32_t> network_towards(const std::vector<NetworkInterface>& own,
+                                        const std::string& ip) {
+  const std::string source = source_address(ip);
+  std::optional<uint32_t> found;
+  for (uint32_t i = 0; i < own.size(); ++i) {
+    if (own[i].ip == source) return i;
+    if (own[i].ip.size() == ip.size() && (!found || own[i].has_in_its_subnet(ip))) found = i;
+  }
+  return found;
 }
 
 }  // namespace
@@ -40,7 +59,7 @@ UcpLink& Connections::add(uint32_t rank) {
 UcpLink& Connections::use(uint32_t rank) {
   if (UcpLink* link = find(rank); link != nullptr) return *link;
   UcpLink& link = add(rank);
-  if (peer(link).slots.empty()) {
+  if (peer(link).slots() == 0) {
     fail(link, OMPL_ERR_LINK, "it is not reached by this conduit");
     return link;
   }
@@ -61,17 +80,62 @@ void Connections::begin(UcpLink& link) {
     return;
   }
   link.put_off_until = 0;
+  if (!seek(link)) begin_connection(link);
+}
+
+// False: there is nothing to seek, since one of the two sides leaves the choice to UCX.
+bool Connections::seek(UcpLink& link) {
+  const std::vector<WorkerAddresses>& theirs = peer(link).networks;
+  std::vector<HostPort> places;
+  link.routes.clear();
+  for (const HostAddress& there : peer(link).host.list) {
+    const auto network = std::ranges::find(theirs, there.ip, &WorkerAddresses::ip);
+    const auto own = network_towards(*shared_.networks, there.ip);
+    if (network == theirs.end() || !own) continue;
+    const uint16_t port = network->ports[slot_ % network->ports.size()];
+    if (port == 0) continue;
+    places.push_back({there.ip, port});
+    link.routes.push_back({*own, static_cast<uint32_t>(network - theirs.begin())});
+  }
+  if (places.empty()) return false;
+  link.search = std::make_unique<RouteSearch>();
+  link.search->begin(std::move(places), shared_.connect_timeout_ms);
+  link.state = UcpLink::State::seeking;
+  troubled_ = true;
+  return true;
+}
+
+void Connections::look_for_route(UcpLink& link) {
+  const RouteSearch::Answer answer = link.search->look();
+  if (answer == RouteSearch::Answer::none) return;
+  if (answer == RouteSearch::Answer::lives) {
+    const HostPort place = link.search->place();
+    link.network = link.routes[link.search->found()].own;
+    link.their_network = link.routes[link.search->found()].theirs;
+    link.reached = true;
+    log::debug("ucx: rank {} is reached at {}", link.rank, place_text(place.ip, place.port));
+    return begin_connection(link);
+  }
+  const bool near = shared_.network != 0 && shared_.network == peer(link).host.network;
+  if (answer == RouteSearch::Answer::dead && near)
+    return fail(link, OMPL_ERR_PEER, fmt::format("its process ended ({})", link.search->verdicts()));
+  fail(link, OMPL_ERR_LINK, never_connected(*link.search, answer, kHint));
+}
+
+void Connections::begin_connection(UcpLink& link) {
+  link.search.reset();
+  link.state = UcpLink::State::connecting;
   connect(link);
   if (link.endpoint == nullptr) return;
   const ucs_status_t status =
-      shared_.library->ep_rkey_unpack(link.endpoint, peer(link).key.data(), &link.key);
+      shared_.library->ep_rkey_unpack(link.endpoint, their_network(link).key.data(), &link.key);
   if (status != UCS_OK) lost(link, status);
 }
 
 // Begins a connection. It stands once its first message is sent; others posted before would go out only with
 // progress that this rank need not make any more.
 void Connections::connect(UcpLink& link) {
-  const std::vector<std::string>& slots = peer(link).slots;
+  const std::vector<std::string>& slots = their_network(link).slots;
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                       UCP_EP_PARAM_FIELD_ERR_HANDLER;
@@ -79,7 +143,8 @@ void Connections::connect(UcpLink& link) {
   params.err_mode = shared_.error_mode;
   params.err_handler = {.cb = on_error, .arg = &link};
   link.error = UCS_OK;
-  const ucs_status_t status = shared_.library->ep_create(worker_, &params, &link.endpoint);
+  const ucs_status_t status =
+      shared_.library->ep_create(workers_[link.network], &params, &link.endpoint);
   if (status != UCS_OK) {
     link.endpoint = nullptr;
     return lost(link, status);
@@ -202,6 +267,7 @@ void Connections::advance(UcpLink& link) {
     if (shared_.error_mode == UCP_ERR_HANDLING_MODE_NONE) return fail(link, OMPL_ERR_LINK, link.why);
     lost(link, UCS_ERR_TIMED_OUT);  // which makes UCX give back what is outstanding
   }
+  if (link.state == State::seeking && link.search) look_for_route(link);
   if (link.state == State::testing && link.error == UCS_OK && flushed(link)) test_short(link);
   if (link.state <= State::up && link.error != UCS_OK) {
     if (link.state == State::up) up_.fetch_sub(1, std::memory_order_relaxed);
@@ -210,37 +276,56 @@ void Connections::advance(UcpLink& link) {
     disconnect(link);
   } else if (link.state == State::closing && !link.close_pending) {
     if (link.departed) return fail(link, OMPL_ERR_LINK, link.why);
-    link.state = State::probing;
-    link.probe_until = arch::now_ms() + kProbeMs;
-    connect(link);
-  } else if (link.state == State::probing && link.error != UCS_OK &&
-             arch::now_ms() < link.probe_until - kProbeMs + kRefusalMs) {
-    return turned_away(link);
-  } else if (link.state == State::alive ||
-             (link.state == State::probing && arch::now_ms() > link.probe_until)) {
-    // Without an answer the network is gone, and whether the rank lives cannot be known.
-    return fail(link, OMPL_ERR_LINK, link.why);
+    probe(link);
+  } else if (link.state == State::probing || link.state == State::alive) {
+    look_at_probe(link);
   }
   const bool steady = (link.state == State::connecting && link.put_off_until == 0) ||
                       (link.state == State::up && !parting) || link.state == State::failed;
   troubled_ = troubled_ || !steady;
 }
 
+HostPort Connections::place_of(const UcpLink& link) const {
+  const WorkerAddresses& there = their_network(link);
+  return {there.ip, there.ports[slot_ % there.ports.size()]};
+}
+
+void Connections::probe(UcpLink& link) {
+  link.state = UcpLink::State::probing;
+  link.probe_until = arch::now_ms() + kProbeMs;
+  const HostPort place = place_of(link);
+  if (place.ip.empty() || place.port == 0) return connect(link);
+  link.search = std::make_unique<RouteSearch>();
+  link.search->begin({place}, kProbeMs);
+}
+
+void Connections::look_at_probe(UcpLink& link) {
+  const int64_t now = arch::now_ms();
+  const auto answer = link.search ? link.search->look() : RouteSearch::Answer::none;
+  const bool unreachable_by_ucx = !link.search && link.error != UCS_OK;
+  if (answer == RouteSearch::Answer::dead ||
+      (unreachable_by_ucx && now < link.probe_until - kProbeMs + kRefusalMs))
+    return turned_away(link);
+  // Without an answer the network is gone, and whether the rank lives cannot be known.
+  if (answer != RouteSearch::Answer::none || link.state == UcpLink::State::alive ||
+      now > link.probe_until)
+    fail(link, OMPL_ERR_LINK, link.why);
+}
+
 // A rank listens from before others know its address until it ends. But what rejects a first connection may be a firewall.
 void Connections::turned_away(UcpLink& link) {
-  const bool same_network = shared_.network != 0 && shared_.network == peer(link).network;
-  if (link.was_up || same_network)
+  const bool near = shared_.network != 0 && shared_.network == peer(link).host.network;
+  if (link.was_up || link.reached || near)
     return fail(link, OMPL_ERR_PEER, fmt::format("its process ended ({})", link.why));
   fail(link, OMPL_ERR_LINK,
-       fmt::format("{}: a firewall is between, or its process has ended; UCX_NET_DEVICES names the "
-                   "network devices to use",
-                   link.why));
+       fmt::format("{}: a firewall is between, or its process has ended; {}", link.why, kHint));
 }
 
 // Everything outstanding on the link counts as complete.
 void Connections::fail(UcpLink& link, int code, std::string_view why) {
   disconnect(link);
   link.state = UcpLink::State::failed;
+  link.search.reset();
   link.why = why;
   link.failure.store(code, std::memory_order_release);
   link.window.close();

@@ -2,20 +2,24 @@
 // The connections of one endpoint: made on first use, or when the other side's first message comes; broken
 // once and for all.
 //
-// A connection that ends after a goodbye is a rank that left. If one ends without, the other side is probed:
-// it answers, then the connection broke; it cannot be reached, then the rank is dead.
+// Which of the other side's addresses takes a TCP connection is found out first (common/route_search.hpp); UCX then connects by
+// the worker of that network. A connection that ends after a goodbye is a rank that left. If one ends without, the other
+// side's listener is probed: it answers, then the connection broke; it refuses, then the rank is dead.
 #pragma once
 
 #include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "arch/clock.hpp"
 #include "conduit/common/completion_window.hpp"
 #include "conduit/common/doorkeeper.hpp"
 #include "conduit/common/link_table.hpp"
+#include "conduit/common/network_interfaces.hpp"
+#include "conduit/common/route_search.hpp"
 #include "conduit/conduit.hpp"
 #include "conduit/ucx/address.hpp"
 #include "conduit/ucx/library.hpp"
@@ -31,22 +35,32 @@ struct SharedState {
   const std::vector<Address>* peers = nullptr;  // by rank; without slots if another conduit reaches it
   ucp_err_handling_mode_t error_mode = UCP_ERR_HANDLING_MODE_NONE;
   std::vector<uint64_t> cookies;  // by rank: what its messages to us carry
-  uint64_t network = 0;           // see Address
+  uint64_t network = 0;           // see HostAddresses
+  const std::vector<NetworkInterface>* networks =
+      nullptr;  // of each context; empty: UCX has chosen for one
+  int64_t connect_timeout_ms = 0;
 };
 
 class Connections;
+
+// A way between two ranks: places in the lists of networks of this side and of the other.
+struct NetworkPair {
+  uint32_t own = 0;
+  uint32_t theirs = 0;
+};
 
 // One connection. Changed under the claim only; what other threads read is atomic.
 struct UcpLink : LinkState {
   UcpLink(Connections& of, uint32_t to_rank) : LinkState(to_rank), owner(of) {}
 
   enum class State : uint8_t {
+    seeking,  // the network on which the other side is reached
     connecting,
     testing,  // whether short messages work
     up,
     closing,  // UCX is giving back what was outstanding
-    probing,  // a second connection asks whether the other side lives,
-    alive,    // which it does
+    probing,  // does the other side live? At its listener, or by a second connection
+    alive,    // it does
     failed
   };
   [[nodiscard]] bool up() const { return state == State::up && error == UCS_OK; }
@@ -57,6 +71,11 @@ struct UcpLink : LinkState {
   Connections& owner;
   State state = State::connecting;
   bool was_up = false;
+  uint32_t network = 0;             // of this side,
+  uint32_t their_network = 0;       // and of the other
+  std::vector<NetworkPair> routes;  // that lead there, in the order of the search,
+  std::unique_ptr<RouteSearch> search;
+  bool reached = false;         // one of them was found
   ucs_status_t error = UCS_OK;  // of `endpoint`
   ucp_ep_h endpoint = nullptr;
   ucp_rkey_h key = nullptr;  // of the other side's segment
@@ -77,7 +96,8 @@ struct UcpLink : LinkState {
 class Connections {
  public:
   Connections(const SharedState& shared, uint32_t slot);
-  void open(ucp_worker_h worker) { worker_ = worker; }
+  // A worker for each of SharedState::networks; at least one.
+  void open(std::vector<ucp_worker_h> workers) { workers_ = std::move(workers); }
 
   // The connection to `rank` if one was ever begun, else null. Any thread.
   [[nodiscard]] UcpLink* find(uint32_t rank) const { return links_.find(rank); }
@@ -126,6 +146,15 @@ class Connections {
   [[nodiscard]] const Address& peer(const UcpLink& link) const { return (*shared_.peers)[link.rank]; }
   UcpLink& add(uint32_t rank);
   void begin(UcpLink& link);
+  bool seek(UcpLink& link);
+  void look_for_route(UcpLink& link);
+  void begin_connection(UcpLink& link);
+  [[nodiscard]] HostPort place_of(const UcpLink& link) const;
+  [[nodiscard]] const WorkerAddresses& their_network(const UcpLink& link) const {
+    return peer(link).networks[link.their_network];
+  }
+  void probe(UcpLink& link);
+  void look_at_probe(UcpLink& link);
   void connect(UcpLink& link);
   ucs_status_ptr_t send_hello(UcpLink& link, uint32_t flags);
   void connected(UcpLink& link);
@@ -137,7 +166,7 @@ class Connections {
 
   const SharedState& shared_;
   const uint32_t slot_;
-  ucp_worker_h worker_ = nullptr;
+  std::vector<ucp_worker_h> workers_;
   LinkTable<UcpLink> links_;
   std::vector<uint32_t> met_;
   std::atomic<uint32_t> up_{0};

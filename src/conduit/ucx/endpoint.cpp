@@ -2,8 +2,11 @@
 #include "conduit/ucx/endpoint.hpp"
 
 #include <netinet/in.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <set>
 #include <string_view>
@@ -12,6 +15,7 @@
 
 #include "arch/clock.hpp"
 #include "conduit/common/doorkeeper.hpp"
+#include "conduit/common/ip_address.hpp"
 #include "util/log.hpp"
 #include "util/status.hpp"
 
@@ -21,36 +25,70 @@ namespace {
 constexpr std::size_t kMostCopied = 8192;  // bytes; see README.md
 constexpr int64_t kGoodbyeMs = 100;
 constexpr uint32_t kIdlePerLook = 64;
+constexpr uint32_t kTurnsPerIdle = 16;
 
 }  // namespace
 
 UcxEndpoint::UcxEndpoint(const SharedState& shared, uint32_t slot)
-    : shared_(shared), slot_(slot), connections_(shared, slot), worker_(*shared.library) {}
+    : shared_(shared), slot_(slot), connections_(shared, slot) {}
 
-int UcxEndpoint::open(const UcpContext& context, Address* address) {
+int UcxEndpoint::open(const std::vector<std::unique_ptr<UcpContext>>& contexts,
+                      std::vector<WorkerAddresses>* networks) {
+  std::vector<ucp_worker_h> handles;
+  std::size_t one_piece = kMostCopied;
+  for (std::size_t i = 0; i < contexts.size(); ++i) {
+    if (const int code = open_worker(*contexts[i], &(*networks)[i]); code != OMPL_OK) return code;
+    handles.push_back(workers_.back()->get());
+    one_piece = std::min(one_piece, workers_.back()->one_piece());
+  }
+  busy_.assign(workers_.size(), false);
+  connections_.open(std::move(handles));
+  copy_limit_ = one_piece - sizeof(Message);
+  return workers_.size() > 1 ? open_set() : OMPL_OK;
+}
+
+int UcxEndpoint::open_worker(const UcpContext& context, WorkerAddresses* network) {
   const std::set<uint16_t> before = listening_ports();
-  const int code = worker_.open(context, on_message, this);
-  if (code != OMPL_OK) return code;
+  auto worker = std::make_unique<Worker>(*shared_.library);
+  if (const int code = worker->open(context, on_message, this); code != OMPL_OK) return code;
+  uint16_t found = 0;
   for (const uint16_t port : listening_ports()) {
     // Another thread of the program may open a listener at the same time: UCX's ports stand in its address.
     const uint16_t sent = htons(port);
     const std::string_view text(reinterpret_cast<const char*>(&sent), sizeof sent);
-    if (!before.contains(port) && worker_.address().find(text) != std::string::npos)
-      connections_.listens_at(port);
+    if (before.contains(port) || worker->address().find(text) == std::string::npos) continue;
+    connections_.listens_at(port);
+    found = port;
   }
-  address->slots.push_back(worker_.address());
-  connections_.open(worker_.get());
-  copy_limit_ = std::min(kMostCopied, worker_.one_piece()) - sizeof(Message);
+  // UCX may have taken another family's address, if it does not know of the setting.
+  if (!is_loopback(network->ip) && worker->address().find(network->ip) == std::string::npos) found = 0;
+  network->slots.push_back(worker->address());
+  network->ports.push_back(network->ip.empty() ? 0 : found);
+  workers_.push_back(std::move(worker));
+  return OMPL_OK;
+}
+
+int UcxEndpoint::open_set() {
+  set_ = ::epoll_create1(EPOLL_CLOEXEC);
+  for (const auto& worker : workers_) {
+    epoll_event readable{};
+    readable.events = EPOLLIN;
+    if (set_ < 0 || ::epoll_ctl(set_, EPOLL_CTL_ADD, worker->descriptor(), &readable) != 0)
+      return fail(OMPL_ERR_SYSTEM, "a set of descriptors cannot be made: {}", error_text(errno));
+  }
   return OMPL_OK;
 }
 
 UcxEndpoint::~UcxEndpoint() {
-  if (worker_.get() == nullptr) return;
+  if (busy_.empty()) return;  // it was never open
   const int64_t limit = arch::now_ms() + kGoodbyeMs;
   drain(*this, limit, [this] { return parted(); });
-  while (connections_.close() > 0 && arch::now_ms() < limit + kGoodbyeMs)
-    shared_.library->worker_progress(worker_.get());
+  while (connections_.close() > 0 && arch::now_ms() < limit + kGoodbyeMs) {
+    for (const auto& worker : workers_) shared_.library->worker_progress(worker->get());
+  }
   connections_.drop_keys();
+  workers_.clear();
+  if (set_ >= 0) ::close(set_);
 }
 
 // Tells the others that this end is meant; true once they have said so too: they have then read what was sent
@@ -203,13 +241,28 @@ int UcxEndpoint::progress(Sink& sink, int budget) {
   taken_ = 0;
   int active = 0;
   for (unsigned found = 1; found > 0 && std::max(active, taken_) < budget;) {
-    found = shared_.library->worker_progress(worker_.get());
+    found = progress_workers();
     active += static_cast<int>(found);
   }
   sink_ = nullptr;
   const int moved = std::max(active, taken_) + connections_.progress();
   if (moved == 0 && ++idle_ % kIdlePerLook == 0) connections_.look_at_strangers();
   return moved;
+}
+
+// Those that nothing has come in by are looked at less often: each costs a system call.
+unsigned UcxEndpoint::progress_workers() {
+  if (workers_.size() == 1) return shared_.library->worker_progress(workers_.front()->get());
+  unsigned found = 0;
+  const bool all =
+      std::exchange(armed_, false) || turns_++ % kTurnsPerIdle == 0 || connections_.troubled();
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    if (!all && !busy_[i]) continue;
+    const unsigned active = shared_.library->worker_progress(workers_[i]->get());
+    if (active > 0) busy_[i] = true;
+    found += active;
+  }
+  return found;
 }
 
 ucs_status_t UcxEndpoint::on_message(void* argument, const void* header, std::size_t header_length,
@@ -251,7 +304,11 @@ bool UcxEndpoint::take_in(const Message& message, Payload data) {
 // --- State ---------------------------------------------------------------------------------------------
 
 bool UcxEndpoint::arm() {
-  return !connections_.troubled() && shared_.library->worker_arm(worker_.get()) == UCS_OK;
+  if (connections_.troubled()) return false;
+  armed_ = true;  // UCX forgets an event once it has told of it here: each worker then needs progress
+  return std::ranges::all_of(workers_, [this](const std::unique_ptr<Worker>& worker) {
+    return shared_.library->worker_arm(worker->get()) == UCS_OK;
+  });
 }
 
 // For a rank whose failure() is not OMPL_OK.

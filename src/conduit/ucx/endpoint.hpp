@@ -4,7 +4,9 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "conduit/common/link_table.hpp"
 #include "conduit/common/operations.hpp"
@@ -33,8 +35,9 @@ class UcxEndpoint final : public LinkedEndpoint<UcxEndpoint> {
   UcxEndpoint(const SharedState& shared, uint32_t slot);
   ~UcxEndpoint() override;
 
-  // Makes the worker; adds its address to `address`.
-  int open(const UcpContext& context, Address* address);
+  // Makes a worker of each context; adds their addresses to those of `networks`, which are as many.
+  int open(const std::vector<std::unique_ptr<UcpContext>>& contexts,
+           std::vector<WorkerAddresses>* networks);
 
   Post put(uint32_t rank, const void* source, uint64_t offset, std::size_t length) override;
   Post get(uint32_t rank, void* target, uint64_t offset, std::size_t length) override;
@@ -44,7 +47,9 @@ class UcxEndpoint final : public LinkedEndpoint<UcxEndpoint> {
   // Longest data that travel in a message.
   [[nodiscard]] std::size_t copy_limit() const { return copy_limit_; }
   int progress(Sink& sink, int budget) override;
-  [[nodiscard]] int descriptor() const override { return worker_.descriptor(); }
+  [[nodiscard]] int descriptor() const override {
+    return set_ >= 0 ? set_ : workers_.front()->descriptor();
+  }
   bool arm() override;
   [[nodiscard]] std::string describe() const override;
   [[nodiscard]] std::string reason(uint32_t rank) const override;
@@ -62,13 +67,21 @@ class UcxEndpoint final : public LinkedEndpoint<UcxEndpoint> {
   Post send(UcpLink& link, Message message, Payload data = {}, bool at_once = false);
   Post send_record(UcpLink& link, Message message, Payload data = {}, bool at_once = false);
   bool parted();
+  int open_worker(const UcpContext& context, WorkerAddresses* network);
+  int open_set();
+  unsigned progress_workers();
   bool take_in(const Message& message, Payload data);
 
   const SharedState& shared_;
   const uint32_t slot_;
   OperationPool<UcpOperation> operations_;
   Connections connections_;
-  Worker worker_;  // ends first: it may give back operations
+  std::vector<std::unique_ptr<Worker>>
+      workers_;             // of each network; end first: they may give back operations
+  std::vector<bool> busy_;  // workers that something came in by, or that have a connection
+  int set_ = -1;            // epoll, of several workers' descriptors
+  uint32_t turns_ = 0;      // calls of progress()
+  bool armed_ = false;      // since the last of them
   std::size_t copy_limit_ = 0;
   Sink* sink_ = nullptr;  // of the progress() under way
   int taken_ = 0;         // by the progress() under way

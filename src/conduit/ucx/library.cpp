@@ -28,6 +28,7 @@ int Library::load(const char* file) {
   find("ucp_get_version", &get_version);
   find("ucp_config_read", &config_read);
   find("ucp_config_modify", &config_modify);
+  find("ucp_config_print", &config_print);
   find("ucp_config_release", &config_release);
   find("ucp_init_version", &init_version);
   find("ucp_cleanup", &cleanup);

@@ -14,6 +14,7 @@ struct Library {
   decltype(&::ucp_get_version) get_version = nullptr;
   decltype(&::ucp_config_read) config_read = nullptr;
   decltype(&::ucp_config_modify) config_modify = nullptr;
+  decltype(&::ucp_config_print) config_print = nullptr;
   decltype(&::ucp_config_release) config_release = nullptr;
   decltype(&::ucp_init_version) init_version = nullptr;
   decltype(&::ucp_cleanup) cleanup = nullptr;

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conduit/ucx/resources.hpp"
 
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+#include <utility>
+
+#include "conduit/common/ip_address.hpp"
 #include "util/log.hpp"
 #include "util/status.hpp"
 
@@ -11,12 +18,41 @@ UcpContext::~UcpContext() {
   if (context_ != nullptr) library_.cleanup(context_);
 }
 
-int UcpContext::make(const Job& job) {
+UcxChoice read_choice(const Library& library) {
+  UcxChoice out;
+  ucp_config_t* config = nullptr;
+  if (library.config_read(nullptr, nullptr, &config) != UCS_OK) return out;
+  char* text = nullptr;
+  std::size_t size = 0;
+  if (FILE* const file = ::open_memstream(&text, &size); file != nullptr) {
+    library.config_print(config, file, nullptr, UCS_CONFIG_PRINT_CONFIG);
+    std::fclose(file);
+  }
+  library.config_release(config);
+  std::istringstream lines(text != nullptr ? text : "");
+  std::free(text);
+  for (std::string line; std::getline(lines, line);) {
+    for (auto [name, value] :
+         {std::pair("UCX_NET_DEVICES=", &out.devices), {"UCX_TLS=", &out.transports}}) {
+      if (line.starts_with(name)) *value = line.substr(std::strlen(name));
+    }
+  }
+  return out;
+}
+
+int UcpContext::make(const Job& job, const NetworkInterface* network) {
   ucp_config_t* config = nullptr;
   ucs_status_t status = library_.config_read(nullptr, nullptr, &config);
   if (status == UCS_OK) {
     // Without hooks in munmap a cache of registrations would be wrong.
     library_.config_modify(config, "RCACHE_ENABLE", "n");
+    if (network != nullptr) {
+      library_.config_modify(config, "NET_DEVICES", network->name.c_str());
+      const char* const family = is_v4(network->ip) ? "inet" : "inet6";
+      // Named so since some version between 1.13 and 1.22.
+      if (!is_v4(network->ip) && library_.config_modify(config, "AF_PRIO", family) != UCS_OK)
+        library_.config_modify(config, "TCP_AF_PRIO", family);
+    }
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED |
                         UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
@@ -31,8 +67,8 @@ int UcpContext::make(const Job& job) {
               library_.version(), library_.text(status));
 }
 
-int UcpContext::open(const Job& job) {
-  int code = make(job);
+int UcpContext::open(const Job& job, const NetworkInterface* network) {
+  int code = make(job, network);
   if (code == OMPL_OK) code = register_segment(job);
   if (code == OMPL_OK) code = choose_error_mode();
   return code;

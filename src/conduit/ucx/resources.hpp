@@ -4,12 +4,20 @@
 
 #include <string>
 
+#include "conduit/common/network_interfaces.hpp"
 #include "conduit/conduit.hpp"
 #include "conduit/ucx/library.hpp"
 
 namespace ompl::conduit::ucx {
 
 inline constexpr unsigned kMessageId = 1;  // of our active messages
+
+// The devices and transports that UCX's own settings name, of its environment and its file.
+struct UcxChoice {
+  std::string devices = "all";     // UCX_NET_DEVICES
+  std::string transports = "all";  // UCX_TLS
+};
+UcxChoice read_choice(const Library& library);
 
 class UcpContext {
  public:
@@ -18,15 +26,16 @@ class UcpContext {
   UcpContext(const UcpContext&) = delete;
   UcpContext& operator=(const UcpContext&) = delete;
 
-  // Makes the context and registers the segment.
-  int open(const Job& job);
+  // Makes the context, with the device and the family of the address of `network` alone if that is not null, else with what
+  // UCX chooses; and registers the segment.
+  int open(const Job& job, const NetworkInterface* network);
   [[nodiscard]] ucp_context_h get() const { return context_; }
   // Whether the transports tell of broken connections, which they then have to be asked for.
   [[nodiscard]] ucp_err_handling_mode_t error_mode() const { return error_mode_; }
   [[nodiscard]] const std::string& key() const { return key_; }  // of the segment, packed
 
  private:
-  int make(const Job& job);
+  int make(const Job& job, const NetworkInterface* network);
   int register_segment(const Job& job);
   int choose_error_mode();
   const Library& library_;

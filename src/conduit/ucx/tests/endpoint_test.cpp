@@ -21,12 +21,23 @@ EndpointCase plain() {
   return {"plain",
           [](uint32_t rank, uint32_t slots) { return std::make_unique<Node>(make(), rank, 2, slots); }};
 }
+Settings of_loopback() {
+  Settings settings;
+  settings.net_interface = "lo";
+  return settings;
+}
+// By one network, where this test's strangers can come from.
+EndpointCase loopback() {
+  return {"loopback", [](uint32_t rank, uint32_t slots) {
+            return std::make_unique<Node>(make(), rank, 2, slots, of_loopback());
+          }};
+}
 std::string name_of(const testing::TestParamInfo<EndpointCase>& info) { return info.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(Ucx, EndpointRules, testing::Values(plain()), name_of);
 
 class UcxEndpointTest : public EndpointRules {};
-INSTANTIATE_TEST_SUITE_P(Ucx, UcxEndpointTest, testing::Values(plain()), name_of);
+INSTANTIATE_TEST_SUITE_P(Ucx, UcxEndpointTest, testing::Values(loopback()), name_of);
 
 // Puts that UCX sends its own way, some of them still under way when the next signal is due.
 TEST_P(UcxEndpointTest, SignalsNeverOvertakeLongPuts) {
@@ -56,7 +67,7 @@ TEST_P(UcxEndpointTest, SignalsNeverOvertakeLongPuts) {
 
 // It may connect, as UCX admits everybody; what it sends is dropped.
 TEST_P(UcxEndpointTest, AStrangersRecordsAndDataAreDropped) {
-  Node stranger(make(), 0, 2, 1, {}, "another job's secret");
+  Node stranger(make(), 0, 2, 1, of_loopback(), "another job's secret");
   ASSERT_EQ(stranger.opened, OMPL_OK);
   const Reach refused = stranger.conduit->connect(1, b->conduit->address());
   EXPECT_FALSE(refused.usable) << "the card is another job's";

@@ -19,16 +19,22 @@ const std::string kSecret = "a secret";
 
 Address sample() {
   return {.version = "1.13",
+          .host = {.network = 9, .list = {{.ip = std::string(4, '\3')}}},
           .base = 0x123456789ABCDEF0,
-          .key = std::string("a\0key", 5),
-          .slots = {"first", std::string(100, '\7'), "third"}};
+          .networks = {{.ip = std::string(4, '\3'),
+                        .key = std::string("a\0key", 5),
+                        .slots = {"first", std::string(100, '\7'), "third"},
+                        .ports = {4711, 0, 1}},
+                       {.ip = {}, .key = "b", .slots = {"one", "two", "three"}, .ports = {1, 2, 3}}}};
 }
 
 TEST(UcxAddress, SurvivesTheJourney) {
   Address got;
   ASSERT_EQ(got.parse(sample().encode(kSecret), kSecret), nullptr);
   EXPECT_EQ(got.encode(kSecret), sample().encode(kSecret));
-  EXPECT_EQ(got.slots, sample().slots);
+  ASSERT_EQ(got.networks.size(), 2U);
+  EXPECT_EQ(got.networks[0].slots, sample().networks[0].slots);
+  EXPECT_EQ(got.networks[1].ports, sample().networks[1].ports);
 }
 
 TEST(UcxAddress, NoPartOfAnAddressIsAnAddress) {
@@ -36,10 +42,24 @@ TEST(UcxAddress, NoPartOfAnAddressIsAnAddress) {
   for (std::size_t length = 0; length < good.size(); ++length) {
     Address got;
     EXPECT_NE(got.parse(std::string_view(good).substr(0, length), kSecret), nullptr) << length;
-    EXPECT_TRUE(got.slots.empty());
+    EXPECT_EQ(got.slots(), 0U);
   }
   Address got;
   EXPECT_NE(got.parse(good + '\0', kSecret), nullptr);
+}
+
+// Counts are outside bytes: the work that they ask for is bounded by the address's own length.
+TEST(UcxAddress, OfNoEndpointsIsRefusedAtOnce) {
+  Address empty = sample();
+  for (WorkerAddresses& network : empty.networks) network.slots.clear();
+  std::string text = empty.encode(kSecret);
+  Address got;
+  EXPECT_NE(got.parse(text, kSecret), nullptr);
+  const std::string two("\2\0\0\0", 4);  // networks, after no slots
+  const std::size_t at = text.find(std::string(4, '\0') + two);
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at + 4, 4, "\xff\xff\xff\xff");
+  EXPECT_NE(got.parse(text, kSecret), nullptr);
 }
 
 // What passes is handed to UCX, which believes it.
