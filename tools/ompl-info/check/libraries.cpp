@@ -132,7 +132,7 @@ constexpr auto kLibraryChecks = std::to_array<Check>({
      "change what the text names, or OMPL_CONDUITS"},
 #ifdef OMPL_HAVE_OFI
     {"libraries", "libfabric", libfabric, "",
-     "install libfabric 1.17 or later, or set OMPL_OFI_PROVIDER and OMPL_OFI_INTERFACE to what is "
+     "install libfabric 1.17 or later, or set OMPL_OFI_PROVIDER and OMPL_NET_INTERFACE to what is "
      "there"},
 #endif
 #ifdef OMPL_HAVE_UCX

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Networks between nodes: the address that this rank would publish, names, devices.
 #include <fmt/format.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <unistd.h>
 
@@ -12,106 +11,71 @@
 
 #include "check/check.hpp"
 #include "conduit/common/liveness_probe.hpp"
+#include "conduit/common/network_interfaces.hpp"
 #include "conduit/registry.hpp"
-#ifdef OMPL_HAVE_OFI
-#include <sys/socket.h>
-
-#include "conduit/ofi/interfaces.hpp"
-#endif
 
 namespace ompl::check {
 namespace {
 
-#ifdef OMPL_HAVE_OFI
-constexpr bool kPublishes = true;
-#else
-constexpr bool kPublishes = false;
-#endif
-
+using conduit::Doubt;
 using conduit::LivenessProbe;
+using conduit::NetworkInterface;
 using std::chrono::steady_clock;
 
-struct Published {
-  std::string interface;
-  bool loopback = false;
-  bool doubtful = false;  // a bridge, or without a carrier
-  std::string text;       // as one reads it, with what is doubtful
-};
-
-// In the order in which others try them: of IPv4, else of IPv6.
-std::vector<Published> published(const Settings& settings) {
-  std::vector<Published> out;
-#ifdef OMPL_HAVE_OFI
-  for (const int family : {AF_INET, AF_INET6}) {
-    for (const auto& one : conduit::ofi::own_interfaces(family)) {
-      const std::string ip = conduit::ip_text(one.ip);
-      const std::string& wanted = settings.ofi_interface;
-      if (!wanted.empty() && wanted != one.name && wanted != ip) continue;
-      out.push_back({.interface = one.name,
-                     .loopback = one.loopback,
-                     .doubtful = one.bridge || !one.running,
-                     .text = fmt::format("{} {}{}{}", one.name, ip, one.bridge ? " (bridge)" : "",
-                                         one.running ? "" : " (no carrier)")});
-    }
-    if (!out.empty()) break;
-  }
-#else
-  static_cast<void>(settings);
-#endif
-  return out;
+// In the order in which others try them.
+std::vector<NetworkInterface> published(const Settings& settings) {
+  return conduit::choose_interfaces(conduit::own_interfaces(), settings.interfaces());
 }
 
-// Probably to other nodes.
-bool leads_somewhere(const Published& one) { return !one.loopback && !one.doubtful; }
-
-Finding no_addresses() { return {.found = "this build has no conduit ofi, which publishes addresses"}; }
+// As one reads it, with what is doubtful.
+std::string text_of(const NetworkInterface& one) {
+  const char* const doubt = one.doubt == Doubt::made_here ? " (bridge)"
+                            : one.doubt == Doubt::down    ? " (no carrier)"
+                                                          : "";
+  return fmt::format("{} {}{}", one.name, conduit::ip_text(one.ip), doubt);
+}
 
 Finding interfaces(const Surroundings& at) {
-  if (!kPublishes) return no_addresses();
-  const std::vector<Published> all = published(at.settings);
+  const std::vector<NetworkInterface> all = published(at.settings);
   if (all.empty()) {
-    const std::string& wanted = at.settings.ofi_interface;
+    const std::string& wanted = at.settings.interfaces();
     return {.verdict = wanted.empty() ? at.between_nodes(Verdict::fails) : Verdict::fails,
             .found = wanted.empty()
                          ? "no interface that is up has an address"
-                         : fmt::format("OMPL_OFI_INTERFACE=\"{}\" is none that is up", wanted)};
+                         : fmt::format("OMPL_NET_INTERFACE=\"{}\" is none that is up", wanted)};
   }
-  Finding out{.found = fmt::format("first {}", all.front().text)};
-  for (std::size_t i = 1; i < all.size(); ++i) out.found += fmt::format(", then {}", all[i].text);
-  if (all.front().loopback) {
+  Finding out{.found = fmt::format("first {}", text_of(all.front()))};
+  for (std::size_t i = 1; i < all.size(); ++i) out.found += fmt::format(", then {}", text_of(all[i]));
+  const auto leads_somewhere = [](const NetworkInterface& one) { return one.doubt == Doubt::none; };
+  if (all.front().doubt == Doubt::loopback) {
     out.verdict = at.between_nodes(Verdict::fails);
     out.means = "no other node reaches this one";
     out.change = "bring a network interface up, or start the container with the host's network";
-  } else if (all.front().doubtful) {
+  } else if (!leads_somewhere(all.front())) {
     out.verdict = at.between_nodes(Verdict::slow);
   } else if (std::ranges::count_if(all, leads_somewhere) > 1) {
     out.verdict = Verdict::note;
-    out.means =
-        "another node tries those in a subnet of its own first; one that swallows packets costs "
-        "minutes";
+    out.means = "another node tries those in a subnet of its own first, then the next ones";
   }
   return out;
 }
 
 // Whether a connection to an address of one's own is taken: a firewall may refuse, or swallow it.
 Finding own_address(const Surroundings& at) {
-  if (!kPublishes) return no_addresses();
-  const std::vector<Published> all = published(at.settings);
+  const std::vector<NetworkInterface> all = published(at.settings);
   if (all.empty()) return {.found = "no address"};
-  const Published& first = all.front();
+  const NetworkInterface& first = all.front();
   conduit::LivenessListener listener;
-  std::string ip;
   uint16_t port = 0;
-  listener.open(::if_nametoindex(first.interface.c_str()), &ip, &port);
-  if (port == 0)
-    return {.verdict = Verdict::note, .found = first.text + ": no port can be listened at"};
+  if (listener.open({first.ip}, &port) != OMPL_OK || port == 0)
+    return {.verdict = Verdict::note, .found = text_of(first) + ": no port can be listened at"};
   LivenessProbe probe;
-  probe.begin(ip, port);
+  probe.begin(first.ip, port);
   auto answer = LivenessProbe::Answer::none;
   for (const auto end = steady_clock::now() + std::chrono::seconds(5);
        answer == LivenessProbe::Answer::none && steady_clock::now() < end; ::usleep(1000))
     answer = probe.look();
-  Finding out{.found = fmt::format("{} {}, port {}: ", first.interface, conduit::ip_text(ip), port)};
+  Finding out{.found = fmt::format("{} {}, port {}: ", first.name, conduit::ip_text(first.ip), port)};
   switch (answer) {
     case LivenessProbe::Answer::lives:
       out.found += "answers";
@@ -191,7 +155,7 @@ Finding rdma(const Surroundings& at) {
 constexpr auto kNetworkChecks = std::to_array<Check>({
     {"network", "interfaces", interfaces,
      "ranks of other nodes try an address that probably leads nowhere first",
-     "set OMPL_OFI_INTERFACE to the interface or address that other nodes reach"},
+     "set OMPL_NET_INTERFACE to the interface or address that other nodes reach"},
     {"network", "own address", own_address, "a firewall of this node keeps ranks from each other",
      "allow TCP between the nodes' ports of the kernel's range (net.ipv4.ip_local_port_range)"},
     {"network", "host name", host_name,
