@@ -19,6 +19,19 @@ from ranks import OK_LIMIT, Ranks, partner, rank, run, session
 ERR_STATE, ERR_RANK, ERR_OFFSET, ERR_ALIGN, ERR_LENGTH, ERR_ARG, ERR_TIMEOUT = -1, -2, -3, -4, -5, -6, -10
 
 
+class Loading(Ranks):
+    def test_a_library_that_is_not_there(self) -> None:
+        environment = os.environ | {"OMNIPGAS_LIBRARY": "/no/such/libomnipgas.so.0"}
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", "import omnipgas; omnipgas.rank()"],
+            env=environment, capture_output=True, text=True, timeout=OK_LIMIT, check=False,
+        )  # fmt: skip
+        self.assertNotEqual(done.returncode, 0)
+        last = done.stderr.splitlines()[-1]
+        for said in ("ImportError: ", "/no/such/", "OMNIPGAS_LIBRARY", "LD_LIBRARY_PATH"):
+            self.assertIn(said, last)
+
+
 class Data(Ranks):
     def sent(self, source: NDArray[Any], dest: omnipgas.Array) -> None:
         """Puts to the partner, and waits until both have."""

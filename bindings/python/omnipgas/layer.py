@@ -39,7 +39,18 @@ def _library() -> str:
     return (own_rights and os.environ.get("OMNIPGAS_LIBRARY")) or found
 
 
-_core.load(_library())
+def _load(library: str) -> None:
+    """Opens the library; the error says where it was looked for and what to do."""
+    try:
+        _core.load(library)
+    except ImportError as wrong:
+        raise ImportError(
+            f"{wrong}; name the library in OMNIPGAS_LIBRARY (.../build/lib/{LIBRARY} of a built tree, or lib/{LIBRARY}"
+            " of an installation), or put its folder into LD_LIBRARY_PATH"
+        ) from wrong
+
+
+_load(_library())
 
 OmplError = _core.OmplError
 OmplTimeoutError = _core.OmplTimeoutError
