@@ -148,6 +148,31 @@ int block(const char* /*argument*/) {
   return 1;
 }
 
+// Rank 0 stays outside of the library while the others call that.
+int block_in(const char* argument) {
+  const std::string call = argument;
+  uint64_t offset = allocate(256);
+  check(ompl_barrier(), "ompl_barrier");
+  if (rank() == 0) {
+    for (;;) ::pause();
+  }
+  if (call == "barrier") return ompl_barrier();
+  if (call == "alloc") return ompl_alloc(64, &offset);
+  if (call == "free") return ompl_free(offset);
+  return ompl_finalize();
+}
+
+// Rank 0 dies; the others leave, each with an error, at different moments.
+int leave_one_by_one(const char* /*argument*/) {
+  const uint64_t never = allocate(256);
+  die_after_the_barrier();
+  if (const int code = ompl_wait(never); code != OMPL_ERR_PEER) return 1;
+  ompl_failure_ack();
+  ::usleep((rank() - 1) * 20'000);  // no order is needed: each comes to its end in any case
+  check(ompl_finalize(), "ompl_finalize");
+  return 1;
+}
+
 // Rank 1 is stopped for so many seconds while rank 0 puts to it and waits for its answer.
 int stop(const char* argument) {
   constexpr std::size_t kLong = std::size_t{4} << 20;
@@ -184,8 +209,9 @@ int main(int argc, char** argv) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::alarm(240);  // nothing may hang
   const std::map<std::string, std::function<int(const char*)>> tasks{
-      {"churn", churn}, {"die-during", die_during}, {"survive", survive}, {"fill", fill},
-      {"hello", hello}, {"block", block},           {"stop", stop}};
+      {"churn", churn}, {"die-during", die_during}, {"survive", survive},
+      {"fill", fill},   {"hello", hello},           {"block", block},
+      {"stop", stop},   {"block-in", block_in},     {"leave-one-by-one", leave_one_by_one}};
   const auto task = argc > 1 ? tasks.find(argv[1]) : tasks.end();
   if (task == tasks.end()) {
     std::fprintf(stderr, "fault_worker: which task?\n");

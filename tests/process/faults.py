@@ -333,6 +333,15 @@ class HangReport(unittest.TestCase):
             job.says(self.PATTERN, ask)
 
 
+    def test_names_the_collective_call_that_blocks(self) -> None:
+        for call in ("barrier", "alloc", "free", "finalize"):
+            for conduits in ("self,shm", "self,ofi"):
+                with self.subTest(call=call, conduits=conduits):
+                    command = omplrun("-n", "2", worker(), "block-in", call)
+                    with Blocked(command, OMPL_HANG_REPORT="1", OMPL_CONDUITS=conduits) as job:
+                        job.says(rf"\[1\].*thread \d+: ompl_{call} for \d+\.\d s, rank 0 ")
+
+
 class Cores(unittest.TestCase):
     """Rule 22: the cores that the ranks of a node may use together."""
 

@@ -42,16 +42,18 @@ std::string hang_report(const Runtime& r) {
   const int64_t now = now_ns();
   for (const Context* c = r.contexts.newest(); c != nullptr; c = c->next) {
     const Activity& activity = c->activity;
-    const Call call = activity.call.load(std::memory_order_acquire);
-    if (call == Call::none) continue;
+    const Call blocked = activity.call.load(std::memory_order_acquire);
+    if (blocked == Call::none) continue;
+    const Call within = activity.within.load(std::memory_order_relaxed);
+    const Call call = within != Call::none ? within : blocked;
     const uint32_t peer = activity.peer.load(std::memory_order_relaxed);
     const uint64_t offset = activity.offset.load(std::memory_order_relaxed);
     text += fmt::format(
         "  thread {}: {} for {:.1f} s", activity.thread.load(std::memory_order_relaxed), name_of(call),
         static_cast<double>(now - activity.since_ns.load(std::memory_order_relaxed)) * 1e-9);
     if (peer != kNoRank) text += fmt::format(", rank {} ({})", peer, r.members.peer(peer).conduit);
-    if (offset != 0) text += fmt::format(", offset {:#x}", offset);
-    if (call == Call::wait || call == Call::barrier) {
+    if (offset != 0 && within == Call::none) text += fmt::format(", offset {:#x}", offset);
+    if (call == Call::wait) {
       text +=
           fmt::format(", flag is {}",
                       arch::word32(r.memory.segment().base() + offset).load(std::memory_order_relaxed));

@@ -52,6 +52,7 @@ int CollectiveCalls::run_barrier(Context& context, Deadline deadline) {
 
 // Goes on with the one that timed out, if any.
 int CollectiveCalls::barrier(Context& c, Deadline deadline) {
+  const CollectiveActivity call(c.activity, Call::barrier);
   if (!barrier_open_) {
     barrier_open_ = true;
     barrier_round_ = 0;
@@ -107,6 +108,7 @@ int CollectiveCalls::agree(Context& c, Kind kind, uint64_t argument, bool short_
 }
 
 int CollectiveCalls::alloc(Context& c, std::size_t size, uint64_t* offset) {
+  const CollectiveActivity call(c.activity, Call::alloc);
   const bool usable = size != 0 && offset != nullptr;
   uint64_t begin = 0;
   // Known here before any other rank can use it: the barrier below lets them.
@@ -134,6 +136,7 @@ int CollectiveCalls::alloc(Context& c, std::size_t size, uint64_t* offset) {
 }
 
 int CollectiveCalls::free(Context& c, uint64_t offset) {
+  const CollectiveActivity call(c.activity, Call::free);
   Extent found;
   const bool usable = memory_.allocations().find(offset, &found) && found.begin == offset;
   if (usable) {

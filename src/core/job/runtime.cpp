@@ -60,6 +60,7 @@ int Runtime::create(const Settings& settings, std::unique_ptr<bootstrap::Bootstr
 }
 
 int Runtime::finalize(Context& context) {
+  const CollectiveActivity call(context.activity, Call::finalize);
   Caller caller(context);
   const int unfinished = extension_ != nullptr ? extension_->finish(context) : OMPL_OK;
   const std::string why = unfinished != OMPL_OK ? error_detail() : "";

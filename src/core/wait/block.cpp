@@ -88,7 +88,7 @@ bool Blocker::over(int* code) const {
 void Blocker::begin() {
   const int64_t now = now_ns();
   Activity& activity = context_->activity;
-  activity.peer.store(what_.peer, std::memory_order_relaxed);
+  activity.peer.store(what_.peer != kNoRank ? what_.peer : what_.awaited, std::memory_order_relaxed);
   activity.offset.store(what_.offset, std::memory_order_relaxed);
   if (activity.call.load(std::memory_order_relaxed) == Call::none) {
     activity.since_ns.store(now, std::memory_order_relaxed);
