@@ -88,6 +88,7 @@ void install_report_signal() {
 
 int start() {
   Settings settings;
+  Settings::apply_log_level();
   if (const int code = Settings::read(&settings); code != OMPL_OK) return code;
   log::set_level(settings.log_level);
   Settings::warn_of_near_misses();
@@ -180,6 +181,7 @@ int code_of_exception() noexcept {
 int wrong_state(const char* when_running) {
   switch (g_state.load()) {
     case State::fresh:
+      Settings::apply_log_level();
       return fail(OMPL_ERR_STATE, "call ompl_init first");
     case State::running:
       return fail(OMPL_ERR_STATE, "{}", when_running);

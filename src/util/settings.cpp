@@ -57,8 +57,10 @@ constexpr std::array kVariables{
              &Settings::endpoint_memory,
              "Memory that the connections of a rank may take, all made: the pool gets smaller; 0: any.",
              {.most = kMostBytes}},
-    Variable{"OMPL_CONDUITS", "text", &Settings::conduits,
-             "Conduits that may be used, in order of preference, separated by commas."},
+    Variable{
+        "OMPL_CONDUITS", "list of self|shm|verbs|ofi|ucx|utofu|mpi", &Settings::conduits,
+        "Conduits that may be used, in order of preference, separated by commas. TCP is one of ofi's "
+        "providers (OMPL_OFI_PROVIDER)."},
     Variable{"OMPL_NODE_ID", "text", &Settings::node_id,
              "Identity of this node: ranks of different identity never share memory."},
     Variable{
@@ -171,7 +173,12 @@ constexpr std::array kVariables{
 
 constexpr std::string_view kUnits = "KMGT";
 
-bool is_choice(std::string_view type) { return type.find('|') != std::string_view::npos; }
+constexpr std::string_view kList = "list of ";
+
+bool is_list(std::string_view type) { return type.starts_with(kList); }
+bool is_choice(std::string_view type) {
+  return type.find('|') != std::string_view::npos && !is_list(type);
+}
 
 // The place of `value` among the choices of an "a|b|c" type.
 std::optional<std::size_t> choice_index(std::string_view type, std::string_view value) {
@@ -181,6 +188,19 @@ std::optional<std::size_t> choice_index(std::string_view type, std::string_view 
     if (bar == std::string_view::npos) return std::nullopt;
     type.remove_prefix(bar + 1);
   }
+}
+
+// Whether `value` names one or more of the choices of a "list of a|b|c" type, separated by commas.
+bool is_list_of(std::string_view type, std::string_view value) {
+  type.remove_prefix(kList.size());
+  bool any = false;
+  while (!value.empty()) {
+    const std::string_view name = value.substr(0, value.find(','));
+    value.remove_prefix(std::min(name.size() + 1, value.size()));
+    if (!name.empty() && !choice_index(type, name)) return false;
+    any = any || !name.empty();
+  }
+  return any;
 }
 
 std::string_view choice_name(std::string_view type, std::size_t index) {
@@ -236,6 +256,8 @@ std::string accepted(std::string_view type, const NumberRange& range) {
     return fmt::format("a whole number from {} to {}, or -1", range.least, range.most);
   if (type == "seconds")
     return fmt::format("a number of seconds from {} to {}: 0.5, 30", range.least, range.most);
+  if (is_list(type))
+    return fmt::format("one or more of {}, separated by commas", type.substr(kList.size()));
   return fmt::format("one of {}", type);
 }
 
@@ -277,6 +299,7 @@ struct Store {
   }
   bool operator()(std::string Settings::*member) const {
     if (is_choice(type) && !choice_index(type, value)) return false;
+    if (is_list(type) && !is_list_of(type, value)) return false;
     settings.*member = value;
     return true;
   }
@@ -350,6 +373,14 @@ std::vector<std::string> Settings::read_usable(Settings* out, const Lookup& look
   }
   out->cache_folder = user_cache(lookup);
   return refused;
+}
+
+void Settings::apply_log_level(const Lookup& lookup) {
+  const auto log = std::ranges::find(kVariables, "OMPL_LOG", &Variable::name);
+  const char* const value = look_up(lookup, log->name);
+  if (value == nullptr) return;
+  if (const auto index = choice_index(log->type, value); index)
+    log::set_level(static_cast<log::Level>(*index));
 }
 
 std::vector<Settings::Row> Settings::describe(const Lookup& lookup) const {

@@ -67,7 +67,7 @@ struct Settings {
   struct Row {
     std::string name;           // OMPL_...
     std::string type;           // "size", "count", "count above 0", "count or -1", "seconds", "text",
-                                // or choices "a|b|c"
+                                // choices "a|b|c", or "list of a|b|c"
     std::string default_value;  // as one would write it
     std::string value;          // now
     bool from_environment = false;
@@ -88,6 +88,9 @@ struct Settings {
     std::string meant;  // the name of ours that it seems to be, mistyped; "": it resembles none
   };
   static std::vector<Stranger> strangers();
+
+  // Lets OMPL_LOG count from now on, if it is usable: for errors before, or of, read().
+  static void apply_log_level(const Lookup& lookup = {});
 
   // Warns about variables of the environment that look like a mistyped name of ours.
   static void warn_of_near_misses();

@@ -195,6 +195,15 @@ class Death(unittest.TestCase):
                 self.assertEqual(job.stderr.count("OMPL_ERR_PEER"), 2, job.stderr)
                 self.assertNotIn("returned although", job.stderr)
 
+    def test_an_unknown_conduit_is_an_error_and_one_of_another_build_a_warning(self) -> None:
+        job = run([worker(), "hello"], OMPL_CONDUITS="self,tcp")
+        self.assertEqual(job.returncode, 1, job.stderr)
+        self.assertIn("self|shm|verbs", job.stderr)
+        missing = re.findall(r"conduit (\w+) of", run([worker(), "hello"], OMPL_CONDUITS="self,mpi,ucx,utofu").stderr)
+        listed = run([str(Options.build / "bin/ompl-info")]).stdout
+        for name in ("ucx", "utofu"):
+            self.assertEqual(name in missing, f"  {name} " not in listed, listed)
+
     def test_survivors_go_on_after_acknowledging_a_death(self) -> None:
         job = run(omplrun("--keep-going", "-n", "3", worker(), "survive"))
         self.assertEqual(job.stdout.count("survived"), 2, job.stdout + job.stderr)
@@ -275,6 +284,11 @@ class Environment(unittest.TestCase):
         self.assertNotEqual(job.returncode, 0)
         self.assertIn("cannot be reached", job.stderr)
         self.assertIn("OMPL_CONDUITS", job.stderr)
+        self.assertNotRegex(job.stderr, r"(?m); *$")
+        # Every direct conduit of the list says why not, and nothing stands behind the last one.
+        named = run(omplrun("-n", "2", "--node-of", "0,1", worker(), "hello"), OMPL_CONDUITS="self,shm")
+        self.assertRegex(named.stderr, r"rank [01]: .*shm: ")
+        self.assertNotRegex(named.stderr, r"(?m); *$")
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root to mount in a namespace of its own")
     def test_a_small_dev_shm_does_not_matter(self) -> None:

@@ -180,6 +180,12 @@ TEST(Settings, UnusableValuesAreNamedAndChangeNothing) {
                                                     {"OMPL_HANG_REPORT", "nan"},
                                                     {"OMPL_HANG_REPORT", "5s"},
                                                     {"OMPL_ON_PEER_DEATH", "Abort"},
+                                                    {"OMPL_CONDUITS", ""},
+                                                    {"OMPL_CONDUITS", ","},
+                                                    {"OMPL_CONDUITS", "tcp"},
+                                                    {"OMPL_CONDUITS", "self,smh,ofi"},
+                                                    {"OMPL_CONDUITS", "self|shm"},
+                                                    {"OMPL_CONDUITS", "self, shm"},
                                                     {"OMPL_LOG", "loud"}};
   for (const auto& [name, value] : bad) {
     const Values values{{"OMPL_NODE_ID", "here"}, {name, value}};
@@ -192,6 +198,30 @@ TEST(Settings, UnusableValuesAreNamedAndChangeNothing) {
     EXPECT_NE(detail.find("set it to"), std::string::npos) << detail;
     EXPECT_EQ(detail.find('\n'), std::string::npos) << detail;
   }
+}
+
+TEST(Settings, AListTakesEachOfItsNames) {
+  for (const char* const list : {"self,shm,verbs,ofi,ucx,utofu,mpi", "ofi", "shm,,self,"}) {
+    Settings settings;
+    const Values values{{"OMPL_CONDUITS", list}};
+    ASSERT_EQ(Settings::read(&settings, from(values)), OMPL_OK);
+    EXPECT_EQ(settings.conduits, list);
+  }
+  Settings settings;
+  const Values wrong{{"OMPL_CONDUITS", "self,tcp"}};
+  ASSERT_EQ(Settings::read(&settings, from(wrong)), OMPL_ERR_ARG);
+  EXPECT_NE(std::string(error_detail()).find("self|shm|verbs|ofi|ucx|utofu|mpi"), std::string::npos);
+}
+
+TEST(Settings, TheLogsLevelCountsBeforeTheRestIsRead) {
+  const Values values{{"OMPL_LOG", "off"}, {"OMPL_SEGMENT_SIZE", "lots"}};
+  Settings::apply_log_level(from(values));
+  EXPECT_FALSE(log::enabled(log::Level::error));
+  Settings::apply_log_level(from({{"OMPL_LOG", "loud"}}));
+  EXPECT_FALSE(log::enabled(log::Level::error)) << "what is not usable changes nothing";
+  Settings::apply_log_level(from({{"OMPL_LOG", "warn"}}));
+  EXPECT_TRUE(log::enabled(log::Level::warn));
+  EXPECT_FALSE(log::enabled(log::Level::info));
 }
 
 TEST(Settings, DescribeTellsDefaultsAndOrigin) {

@@ -113,7 +113,9 @@ std::string note_choice(const Candidates& candidates, std::size_t chosen, const 
     if (chosen < count) {
       peer.conduit = candidates.conduits[chosen]->name();
     } else {
-      unreached += fmt::format("\n  rank {}: {}", rank, peer.why.empty() ? "no conduit" : peer.why);
+      std::string_view why = peer.why.empty() ? "no conduit" : std::string_view(peer.why);
+      if (why.ends_with("; ")) why.remove_suffix(2);
+      unreached += fmt::format("\n  rank {}: {}", rank, why);
     }
   }
   return unreached;

@@ -45,7 +45,8 @@ int Runtime::create(const Settings& settings, std::unique_ptr<bootstrap::Bootstr
     if (entry != conduits.end()) {
       chosen.push_back(entry->make());
     } else {
-      log::info("conduit {} of OMPL_CONDUITS is not in this build", name);
+      log::at(settings.conduits == Settings{}.conduits ? log::Level::info : log::Level::warn,
+              "conduit {} of OMPL_CONDUITS is not in this build", name);
     }
   }
   return create(settings, std::move(bootstrap), std::move(chosen), out);
