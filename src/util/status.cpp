@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <array>
 #include <cerrno>
 #include <exception>
 #include <memory>
@@ -16,29 +17,37 @@ namespace {
 
 constexpr const char* kNoMemory = "out of memory, also for the details of the error";
 
-// The thread's last detail: of `t_text`, else `t_plain`. Thread-specific data end after thread-local objects, whose destructors
+constexpr const char* kTimeIsUp = "the time limit passed before the call could be done";
+
+// The last details, in turn: a program may still hold older ones, as in a call that prints two.
+struct Details {
+  std::array<std::string, kDetailsKept> texts;
+  unsigned newest = 0;
+};
+
+// The thread's last detail: of `t_details`, else `t_plain`. Thread-specific data end after thread-local objects, whose destructors
 // may still fail.
-thread_local constinit std::string* t_text = nullptr;
+thread_local constinit Details* t_details = nullptr;
 thread_local constinit const char* t_plain = "";
 thread_local constinit int t_tolerant = 0;
 
-void forget_text(void* text) {
-  t_text = nullptr;
+void forget_details(void* details) {
+  t_details = nullptr;
   t_plain = "";
-  delete static_cast<std::string*>(text);
+  delete static_cast<Details*>(details);
 }
 
-// The place for the calling thread's detail; null: there is no memory for one.
-std::string* text_of_thread() {
+// The calling thread's details; null: there is no memory for them.
+Details* details_of_thread() {
   struct Key {
     pthread_key_t key = 0;
-    const bool made = ::pthread_key_create(&key, forget_text) == 0;
+    const bool made = ::pthread_key_create(&key, forget_details) == 0;
   };
   static const Key key;
-  if (t_text != nullptr || !key.made) return t_text;
-  auto text = std::make_unique<std::string>();
-  if (::pthread_setspecific(key.key, text.get()) == 0) t_text = text.release();
-  return t_text;
+  if (t_details != nullptr || !key.made) return t_details;
+  auto details = std::make_unique<Details>();
+  if (::pthread_setspecific(key.key, details.get()) == 0) t_details = details.release();
+  return t_details;
 }
 
 }  // namespace
@@ -54,8 +63,9 @@ int fail_with(int code, std::string detail) noexcept {
 int fail_quietly(int code, std::string detail) noexcept {
   t_plain = kNoMemory;
   try {
-    if (std::string* const text = text_of_thread(); text != nullptr) {
-      *text = std::move(detail);
+    if (Details* const details = details_of_thread(); details != nullptr) {
+      details->newest = (details->newest + 1) % kDetailsKept;
+      details->texts[details->newest] = std::move(detail);
       t_plain = nullptr;
     }
   } catch (const std::exception&) {  // without memory
@@ -72,6 +82,11 @@ int fail_formatted(int code, fmt::string_view text, fmt::format_args args) noexc
   }
 }
 
+int time_is_up() noexcept {
+  t_plain = kTimeIsUp;
+  return OMPL_ERR_TIMEOUT;
+}
+
 std::string error_text(int error) { return std::generic_category().message(error); }
 
 bool is_refusal(int error) { return error == EPERM || error == ENOSYS; }
@@ -83,7 +98,9 @@ std::string call_text(std::string_view call, int error) {
                          : "");
 }
 
-const char* error_detail() { return t_plain != nullptr ? t_plain : t_text->c_str(); }
+const char* error_detail() {
+  return t_plain != nullptr ? t_plain : t_details->texts[t_details->newest].c_str();
+}
 
 }  // namespace ompl
 

@@ -27,6 +27,9 @@ int fail(int code, fmt::format_string<Args...> text, Args&&... args) {
   return fail_formatted(code, text, fmt::make_format_args(args...));
 }
 
+// OMPL_ERR_TIMEOUT, with a detail that costs nothing to record: programs try again and again with short limits.
+int time_is_up() noexcept;
+
 // While it lives, fail() of this thread informs: the caller has another way to go on.
 class Tolerance {
  public:
@@ -45,7 +48,8 @@ bool is_refusal(int error);
 // "CALL: what the system says" and, if it refuses the call itself, what to do. Any thread.
 std::string call_text(std::string_view call, int error);
 
-// The calling thread's last recorded detail; "" if none.
+// The calling thread's last recorded detail; "" if none. It stays as it is while the thread records kDetailsKept - 1 more.
+constexpr unsigned kDetailsKept = 4;
 const char* error_detail();
 
 }  // namespace ompl

@@ -113,12 +113,15 @@ void expect_error(int code, const std::string& hint, int result) {
   EXPECT_NE(std::string(ompl_error_detail()).find(hint), std::string::npos) << ompl_error_detail();
 }
 
+// The test sets OMPL_LOG=off, which counts from the first call on.
 TEST(ApiErrors, T0_BeforeInitEveryCallSaysSo) {
+  testing::internal::CaptureStderr();
   for (const auto& [name, call] : all_calls()) {
     SCOPED_TRACE(name);
     expect_error(OMPL_ERR_STATE, "ompl_init", call());
   }
   EXPECT_EQ(ompl_ptr(0, 8192), nullptr);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 TEST(ApiErrors, T1_InitOnce) {
@@ -214,6 +217,26 @@ TEST(ApiErrors, T5_TimeLimitsTakeNothing) {
   EXPECT_EQ(ompl_poll(g_flag), 1);
   EXPECT_EQ(ompl_ctx_wait(OMPL_CTX_DEFAULT, g_flag, 0), OMPL_OK);
   EXPECT_EQ(ompl_poll(g_flag), 0);
+}
+
+// Whatever failed before; also where other calls fail before it is read.
+TEST(ApiErrors, T5_TheDetailIsThatOfTheLastFailure) {
+  for (const int64_t limit : {int64_t{0}, int64_t{1'000'000}}) {
+    ASSERT_EQ(ompl_put_word(7, g_flag), OMPL_ERR_RANK);
+    expect_error(OMPL_ERR_TIMEOUT, "time limit", ompl_ctx_wait(OMPL_CTX_DEFAULT, g_flag, limit));
+    expect_error(OMPL_ERR_RANK, "rank 7", ompl_put_word(7, g_flag));
+  }
+  const char* const first = ompl_error_detail();
+  for (const uint32_t rank : {1001U, 1002U, 1003U})
+    ASSERT_EQ(ompl_put_word(rank, g_flag), OMPL_ERR_RANK);
+  EXPECT_NE(std::string(first).find("rank 7"), std::string::npos) << first;
+}
+
+// A negative limit is none: another thread ends the wait.
+TEST(ApiErrors, T5_NegativeLimitsWaitForEver) {
+  std::thread other([] { EXPECT_EQ(ompl_put_word(0, g_flag), OMPL_OK); });
+  EXPECT_EQ(ompl_ctx_wait(OMPL_CTX_DEFAULT, g_flag, -5), OMPL_OK);
+  other.join();
 }
 
 TEST(ApiErrors, T6_AfterFinalizeEveryCallSaysSoInEveryThread) {

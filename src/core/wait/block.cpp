@@ -81,7 +81,7 @@ bool Blocker::over(int* code) const {
     if (*code != OMPL_OK) return true;
   }
   if (!passed) return false;
-  *code = OMPL_ERR_TIMEOUT;
+  *code = time_is_up();
   return true;
 }
 

@@ -166,7 +166,7 @@ int Blocker::once(Ready& ready) {
     result = ready();
   }
   if (result != 0) return result > 0 ? OMPL_OK : result;
-  return over(&result) ? result : OMPL_ERR_TIMEOUT;
+  return over(&result) ? result : time_is_up();
 }
 
 template <class Ready>
