@@ -195,6 +195,30 @@ class Death(unittest.TestCase):
                 self.assertEqual(job.stderr.count("OMPL_ERR_PEER"), 2, job.stderr)
                 self.assertNotIn("returned although", job.stderr)
 
+    def test_finalize_returns_also_where_failures_are_ignored(self) -> None:
+        for conduits in ("self,shm", "self,ofi"):
+            with self.subTest(conduits=conduits):
+                job = run(
+                    omplrun("--keep-going", "-n", "3", worker(), "die-during", "finalize"),
+                    OMPL_CONDUITS=conduits,
+                    OMPL_ON_PEER_DEATH="ignore",
+                )
+                if "conduit ofi of OMPL_CONDUITS is not in this build" in job.stderr:
+                    continue
+                self.assertEqual(job.stderr.count("OMPL_ERR_PEER"), 2, job.stderr)
+
+    def test_who_left_finalize_with_an_error_is_dead_to_all(self) -> None:
+        for _ in range(8):
+            job = run(
+                omplrun("--keep-going", "-n", "4", worker(), "leave-one-by-one"),
+                OMPL_CONDUITS="self,ofi",
+            )
+            if "conduit ofi of OMPL_CONDUITS is not in this build" in job.stderr:
+                self.skipTest("libfabric is not in this build")
+            self.assertEqual(job.stderr.count("OMPL_ERR_PEER"), 3, job.stderr)
+            self.assertNotIn("OMPL_ERR_LINK", job.stderr)
+            self.assertNotRegex(job.stderr, r"error: .*it left the job")
+
     def test_an_unknown_conduit_is_an_error_and_one_of_another_build_a_warning(self) -> None:
         job = run([worker(), "hello"], OMPL_CONDUITS="self,tcp")
         self.assertEqual(job.returncode, 1, job.stderr)

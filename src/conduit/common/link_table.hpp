@@ -77,11 +77,12 @@ inline bool is_posted(const Post& post) {
   return post.state == Post::State::done || post.state == Post::State::pending;
 }
 
-// The answer to a post on a link that does not send.
+// The answer to a post on a link that does not send. Whoever declares the rank failed logs that, once.
 [[gnu::cold]] inline Post refusal(const LinkState& link) {
   if (link.failure == OMPL_OK) return retry(Post::Reason::connecting);
   return {.state = Post::State::failed,
-          .code = fail(link.failure, "no connection to rank {}: {}", link.rank, link.why)};
+          .code = fail_quietly(link.failure,
+                               fmt::format("no connection to rank {}: {}", link.rank, link.why))};
 }
 
 // The link if it sends, else null and the answer to give.

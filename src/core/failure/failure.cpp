@@ -8,6 +8,7 @@
 #include "arch/cancellation.hpp"
 #include "arch/life_lock.hpp"
 #include "arch/process_watch.hpp"
+#include "core/job/context_table.hpp"
 #include "core/network/endpoint_pool.hpp"
 #include "core/wait/deadline.hpp"
 #include "util/log.hpp"
@@ -95,6 +96,7 @@ void Failures::declare_failed(uint32_t rank, int code, std::string_view how) {
   world_.store(world_.load() == OMPL_ERR_PEER ? OMPL_ERR_PEER : code);
   failures_.fetch_add(1, std::memory_order_seq_cst);
   failure_events_.fetch_add(1);
+  if (contexts_ != nullptr) contexts_->close_fast_paths();
   spread(code == OMPL_ERR_PEER, rank);
   if (code != OMPL_ERR_PEER) spread(false, rank_);
   SegmentHeader& header = memory_.header();

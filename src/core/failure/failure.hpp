@@ -17,6 +17,7 @@
 
 namespace ompl {
 
+class ContextTable;
 class EndpointPool;
 
 // What is known of another rank's life.
@@ -33,8 +34,12 @@ class Failures {
   Failures(const Settings& settings, bootstrap::Bootstrap& bootstrap, const Membership& members,
            const GlobalMemory& memory, Sleepers& sleepers);
 
-  // Endpoints that tell of broken connections and carry news, until nullptr is given. One thread.
-  void watch(EndpointPool* pool) { pool_ = pool; }
+  // Endpoints that tell of broken connections and carry news, until nullptr is given; and contexts, whose fast paths over them know of
+  // no failure. One thread.
+  void watch(EndpointPool* pool, const ContextTable* contexts) {
+    contexts_ = contexts;
+    pool_ = pool;
+  }
 
   // Looks for dead ranks, now and then.
   void look_for_deaths();
@@ -69,9 +74,9 @@ class Failures {
   // Whether a wait for that rank, or for any, cannot be satisfied any more, and the error that then ends it.
   [[nodiscard]] bool hopeless(uint32_t rank = kNoRank) const;
   int report_failure();
-  // OMPL_OK, or why collectives of all ranks can never end any more.
+  // OMPL_OK, or why collectives of all ranks can never end any more. The last barrier ends even where failures are ignored.
   [[nodiscard]] int world_failure() const {
-    return ignores_ ? static_cast<int>(OMPL_OK) : world_.load();
+    return ignores_ && !in_last_barrier() ? static_cast<int>(OMPL_OK) : world_.load();
   }
   int report_world_failure();
 
@@ -88,6 +93,7 @@ class Failures {
   const GlobalMemory& memory_;
   Sleepers& sleepers_;
   EndpointPool* pool_ = nullptr;
+  const ContextTable* contexts_ = nullptr;
   const uint32_t rank_;
   const uint32_t size_;
   std::unique_ptr<PeerState[]> peers_;

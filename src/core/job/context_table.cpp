@@ -102,6 +102,10 @@ void ContextTable::shut_windows() {
   }
 }
 
+void ContextTable::close_fast_paths() const {
+  for (Context* c = newest(); c != nullptr; c = c->next) c->fast = &Context::nobody;
+}
+
 bool ContextTable::anyone_blocked() const {
   for (const Context* c = newest(); c != nullptr; c = c->next) {
     if (c->activity.call.load(std::memory_order_relaxed) != Call::none) return true;

@@ -33,6 +33,8 @@ class ContextTable {
   // All contexts ever opened, by `next`. Any thread, and async-signal-safe, as is whether some thread is blocked in the library.
   [[nodiscard]] Context* newest() const { return contexts_.load(std::memory_order_acquire); }
   [[nodiscard]] bool anyone_blocked() const;
+  // From now on no fast path leads to a rank that has failed. Any thread.
+  void close_fast_paths() const;
   // A GPU's driver is in this process: addresses may be its.
   [[nodiscard]] bool has_gpus() const { return gpus_.load(std::memory_order_relaxed); }
 

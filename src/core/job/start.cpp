@@ -152,12 +152,12 @@ int Runtime::open_network(std::unique_ptr<conduit::Conduit> conduit, const std::
   network =
       std::make_unique<Network>(memory, members, sleepers, failures, contexts, *conduit, job_.slots);
   memory.keep(std::move(conduit));
-  failures.watch(&network->pool);
+  failures.watch(&network->pool, &contexts);
   return network->pool.open(pools);
 }
 
 void Runtime::close_network() {
-  failures.watch(nullptr);
+  failures.watch(nullptr, nullptr);
   network.reset();
 }
 

@@ -151,7 +151,7 @@ std::vector<Sender::Taken> Sender::take_all_held(Context& context, int* code) {
 
 void Sender::settle_taken(const std::vector<Taken>& taken) {
   for (const auto& [channel, slot] : taken) {
-    const int lost = pool_.slot(slot).endpoint->failure(channel->rank());
+    const int lost = pool_.failure_of(*pool_.slot(slot).endpoint, channel->rank());
     lost == OMPL_OK ? channel->held.forget() : channel->held.lose(lost);
   }
 }

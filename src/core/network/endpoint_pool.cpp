@@ -355,14 +355,22 @@ int EndpointPool::fate(const Slot& slot, uint32_t rank) const {
 }
 
 int EndpointPool::failure_of(const conduit::Endpoint& endpoint, uint32_t rank) const {
-  const int code = endpoint.failure(rank);
-  if (code == OMPL_OK) return code;
-  said(rank, code);
+  const int failure = endpoint.failure(rank);
+  if (failure == OMPL_OK) return failure;
+  const int code = said(rank, failure);
   return fail_quietly(code, fmt::format("nothing reaches rank {}: {}", rank, endpoint.reason(rank)));
+}
+
+int EndpointPool::known_failure(uint32_t rank) const {
+  const int code = failures_.count() == 0 ? OMPL_OK : failures_.peer(rank).failure.load();
+  if (code == OMPL_OK) return code;
+  return fail_quietly(code, fmt::format("nothing reaches rank {}: it {}", rank,
+                                        code == OMPL_ERR_PEER ? "died" : "is out of reach"));
 }
 
 int EndpointPool::said(uint32_t rank, int code) const {
   if (failures_.peer(rank).departed.load()) return code;
+  if (departed(rank)) code = OMPL_ERR_PEER;
   for (const Broken& broken : broken_peers(rank, 1)) {
     if (broken.left) failures_.note_left(rank);
     failures_.say_failed(rank, broken.code, broken.why);

@@ -106,7 +106,10 @@ class EndpointPool {
   int fate(const Slot& slot, uint32_t rank) const;
   // OMPL_OK, or the endpoint's failure, recorded with its reason and said.
   int failure_of(const conduit::Endpoint& endpoint, uint32_t rank) const;
-  // `code`, that a call is about to report; a line in the log says why.
+  // The same of what is known of the rank, whatever its endpoints have seen.
+  int known_failure(uint32_t rank) const;
+  // What a call is to report of an endpoint's failure `code`; a line in the log says why. A rank that has left the job with an error
+  // is dead.
   int said(uint32_t rank, int code) const;
   // Ranks to or from which some endpoint has lost something for good, or that have closed theirs before this rank came to
   // the job's last barrier. Looks at `count` ranks from `first` on.

@@ -186,6 +186,7 @@ int Sender::put(Context& c, const void* source, uint32_t rank, uint64_t offset, 
   PeerChannel& to = channel(c, rank);
   to.saw_put();
   if (length <= hold_limit_ && (length <= CoalescedPut::kShort || to.holding_pays())) {
+    if (const int code = pool_.known_failure(rank); code != OMPL_OK) return code;
     if (const int code = send_before(caller, rank, deadline); code != OMPL_OK) return code;
     Context& now = caller.now();
     if (hold(now, channel(now, rank), source, offset, length)) return OMPL_OK;

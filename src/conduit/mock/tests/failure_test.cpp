@@ -114,6 +114,39 @@ TEST(MockFailure, R18_AFailedCallsRankIsListed) {
   });
 }
 
+// Also a short put, which its context would keep, and by the fast path: each fails at once, and what was told stays told.
+TEST(MockFailure, R18_EveryPutToARankKnownDeadFails) {
+  for (const bool joined : {true, false}) {
+    SCOPED_TRACE(joined);
+    Doomed doomed(
+        {.stalls_sender = joined, .max_fused_put = 64, .immediate_puts = joined, .spurious_retry = 0},
+        {.ranks = 3});
+    doomed.run([&](Rank& r) {
+      const uint64_t data = r.allocate(8192);
+      const uint64_t flag = r.allocate(8);
+      const std::vector<std::byte> source(4096);
+      if (r.rank == 0) ok(r.put_signal(source.data(), 1, data, 8, flag + 4));  // opens the fast path
+      doomed.settle(r, flag);
+      if (r.rank == 1) return doomed.wire().kill(1);
+      while (r.rank == 2 && !doomed.done) static_cast<void>(r.poll(flag));
+      if (r.rank == 2) return;
+      EXPECT_EQ(r.wait(flag), OMPL_ERR_PEER);
+      EXPECT_EQ(r.failure_ack(), 1);
+      static_cast<void>(r.quiet());
+      for (int i = 0; i < 4; ++i) {
+        EXPECT_TRUE(is_failure(r.put(source.data(), 1, data, 8))) << i;
+        EXPECT_TRUE(is_failure(r.put(source.data(), 1, data, source.size()))) << i;
+        EXPECT_TRUE(is_failure(r.put_signal(source.data(), 1, data, 8, flag))) << i;
+        EXPECT_NE(std::string(error_detail()).find("rank 1"), std::string::npos) << error_detail();
+      }
+      ok(r.quiet());
+      ok(r.put(source.data(), 2, data, 8));
+      ok(r.flush());
+      doomed.done = true;
+    });
+  }
+}
+
 TEST(MockFailure, R18_ABarrierWithADeadRankFails) {
   Doomed doomed({}, {.ranks = 3});
   doomed.run([&](Rank& r) {
