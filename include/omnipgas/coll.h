@@ -44,7 +44,8 @@ extern "C" {
 typedef struct ompl_team ompl_team;
 
 /* Stores the team of all ranks in *team. The first call is collective in the job and comes before any other function of this
- * header; the later ones are local. It needs OMPL_COLL_MEMORY bytes of the segment. The team ends with ompl_finalize().
+ * header; the later ones are local. It needs OMPL_COLL_MEMORY bytes of the segment. The team ends with ompl_finalize(). After the
+ * death of a rank the first call fails: a program that goes on after deaths calls it at its beginning.
  * Errors: OMPL_ERR_STATE, OMPL_ERR_ARG, OMPL_ERR_MEMORY, OMPL_ERR_PEER, OMPL_ERR_LINK. */
 OMPL_API int ompl_team_world(ompl_team** team);
 
@@ -58,7 +59,10 @@ typedef struct ompl_team_config {
 #define OMPL_MOST_TAGS 64
 
 /* Makes a team of ranks[0 .. count - 1], each at most once; `config` NULL: OMPL_TEAM_CONFIG_INIT. Called by these ranks,
- * which must include the own one, with the same list; nobody else takes part. One thread of a rank makes and destroys
+ * which must include the own one, with the same list; nobody else takes part. Lists that differ are OMPL_ERR_ARG at every rank whose
+ * list names one that finds the difference, or one that gets that error; where the lists name different ranks, call ompl_barrier()
+ * before the next try. A rank that waits for one that does not call at all waits for ever, and so do ranks of different lists once
+ * some rank of the job has failed. One thread of a rank makes and destroys
  * teams at a time, in the same order as the ranks it shares them with. Errors: OMPL_ERR_STATE (ompl_team_world() comes
  * first), OMPL_ERR_ARG, OMPL_ERR_RANK, OMPL_ERR_MEMORY (on every member, if one has no room: raise OMPL_COLL_MEMORY;
  * at one rank alone, if it is in 1,024 teams already), OMPL_ERR_PEER, OMPL_ERR_LINK: a member has failed. Another one may have made the team before it learnt of that; its

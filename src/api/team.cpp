@@ -67,7 +67,9 @@ int ompl_team_create(const uint32_t* ranks, size_t count, const ompl_team_config
   return with(nullptr, [=](Context& c) {
     if (team == nullptr) return fail(OMPL_ERR_ARG, "ompl_team_create: the result pointer is null");
     if (Engine::of(*c.runtime) == nullptr)
-      return fail(OMPL_ERR_STATE, "ompl_team_create: call ompl_team_world() first, on every rank");
+      return fail(
+          OMPL_ERR_STATE,
+          "ompl_team_create: call ompl_team_world() first, on every rank, and before any of them dies");
     Team* made = nullptr;
     const int code = Engine::of(*c.runtime)->create_team(c, ranks, count, config, &made);
     if (code == OMPL_OK) *team = reinterpret_cast<ompl_team*>(made);

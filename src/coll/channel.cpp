@@ -80,6 +80,28 @@ int Channel::acknowledge(Context& c) {
   return code;
 }
 
+// An addition, for two signals may overtake each other.
+int Channel::withdraw(Context& c, uint32_t sound, uint64_t* told) {
+  const uint64_t now = uint64_t{sound} << 32 | count_->sent;
+  const Signal record{.offset = ends_.words_there + offsetof(Words, withdrawn),
+                      .value = now - *told,
+                      .op = SignalOp::update64};
+  *told = now;
+  return ompl::signal(c, ends_.rank, record);
+}
+
+bool Channel::is_last_withdrawn() const {
+  const uint64_t told = std::atomic_ref(words_->withdrawn).load(std::memory_order_acquire);
+  const auto last = static_cast<uint32_t>(count_->taken);
+  return is_after(last, static_cast<uint32_t>(told >> 32)) &&
+         !is_after(last, static_cast<uint32_t>(told));
+}
+
+bool Channel::is_next_withdrawn() const {
+  const uint64_t told = std::atomic_ref(words_->withdrawn).load(std::memory_order_acquire);
+  return is_after(static_cast<uint32_t>(told), static_cast<uint32_t>(count_->taken));
+}
+
 int Channel::say_place(Context& c, uint64_t offset) {
   const auto number = static_cast<uint16_t>(count_->places_said + 1);
   const int code = ompl::signal_nb(c, ends_.rank,

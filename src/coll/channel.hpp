@@ -32,6 +32,8 @@ struct alignas(arch::kCacheLine) Words {
       place;  // where its next long message is to go: kPlaceTag bits of its number, then the offset, 0: through cells
   uint64_t
       landed;  // bytes that have come straight, or will not come; above kFailureShift, then, a failure as in Cell
+  uint64_t
+      withdrawn;  // the peer's messages up to the number in the low half are void from behind that in the high half
 };
 
 // What any member signals to every other one.
@@ -106,6 +108,13 @@ class Channel {
   void take();
   // Tells the peer how many cells were taken, if it may soon need to know. OMPL_OK, OMPL_RETRY_* or an error.
   int acknowledge(Context& c);
+
+  // Declares void what was sent behind the first `sound` messages: `told` is what was said of that before. OMPL_OK or an error.
+  int withdraw(Context& c, uint32_t sound, uint64_t* told);
+  [[nodiscard]] uint32_t sent() const { return count_->sent; }
+  // Whether the peer has declared void the message that was taken last; or the next one, if that is sound no more.
+  [[nodiscard]] bool is_last_withdrawn() const;
+  [[nodiscard]] bool is_next_withdrawn() const;
 
   // Long messages. The receiver says where, 0: through cells; OMPL_OK, OMPL_RETRY_* or an error.
   int say_place(Context& c, uint64_t offset);

@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "core/wait/block.hpp"
+#include "util/bytes.hpp"
+#include "util/secret.hpp"
 #include "util/status.hpp"
 
 namespace ompl::coll {
@@ -12,6 +14,14 @@ namespace {
 
 constexpr uint32_t kStride = 64;
 static_assert(kStride >= sizeof(Cell) + sizeof(KeyedExchange::Word));
+
+// In any order.
+uint64_t hash_of(std::vector<uint32_t> ranks) {
+  std::ranges::sort(ranks);
+  ByteWriter said;
+  for (const uint32_t rank : ranks) said.add(rank);
+  return keyed_hash({}, said.bytes());
+}
 
 TeamLayout layout_of(uint32_t ranks) { return {.members = ranks, .tags = 1, .stride = kStride}; }
 
@@ -66,6 +76,33 @@ bool KeyedExchange::tell(Context& c, uint32_t rank, const Word& mine, Outcome* o
   return code <= OMPL_PENDING;
 }
 
+void KeyedExchange::skip_withdrawn(Context& c, uint32_t rank, const Word& mine, Outcome* outcome) {
+  Side& side = sides_[rank];
+  if (side.kept && side.kept->met < mine.met && side.channel.is_last_withdrawn()) side.kept.reset();
+  int failure = OMPL_OK;
+  while (side.channel.is_next_withdrawn()) {
+    const std::byte* const data = side.channel.arrived(&failure);
+    Word next{};
+    if (data != nullptr) std::memcpy(&next, data, sizeof next);
+    if (data == nullptr || next.met == mine.met) return;
+    side.kept.reset();
+    side.channel.take();
+    if (const int code = side.channel.acknowledge(c); code < OMPL_OK) outcome->fail(code, rank);
+  }
+}
+
+// Whether one of those who were heard, being told or not, has withdrawn its word.
+bool KeyedExchange::is_withdrawn(const std::vector<uint32_t>& ranks,
+                                 const std::vector<Partner>& left) const {
+  std::size_t next = 0;  // in `left`, which is in the order of the list
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const bool pending = next < left.size() && left[next].place == i;
+    const bool heard = pending ? left[next++].heard : ranks[i] != runtime_.rank();
+    if (heard && sides_[ranks[i]].channel.is_last_withdrawn()) return true;
+  }
+  return false;
+}
+
 // True once its word for this exchange is there, or will not come. While no rank has failed nobody has a reason to be at another exchange. A word that was
 // complained of counts all the same if there was one, not known here.
 bool KeyedExchange::hear(Context& c, uint32_t rank, const Word& mine, uint64_t* value,
@@ -85,6 +122,7 @@ bool KeyedExchange::hear(Context& c, uint32_t rank, const Word& mine, uint64_t* 
     side.complained = !excused && side.kept->key != mine.key;
     if (!side.complained) continue;
     outcome->differs = true;
+    outcome->hopeless = outcome->hopeless || side.kept->among != mine.among;
     return true;
   }
   *value = side.kept->value;
@@ -92,14 +130,28 @@ bool KeyedExchange::hear(Context& c, uint32_t rank, const Word& mine, uint64_t* 
   return true;
 }
 
+// Whom it does not reach learns of that by itself.
+void KeyedExchange::withdraw(Caller& by, const std::vector<uint32_t>& ranks) {
+  for (const uint32_t rank : ranks) {
+    Side& side = sides_[rank];
+    if (rank == runtime_.rank() || runtime_.failures.peer(rank).failure.load() != OMPL_OK) continue;
+    static_cast<void>(side.channel.withdraw(by.now(), side.sound, &side.told));
+  }
+}
+
 int KeyedExchange::exchange(Context& context, std::string_view caller,
-                            const std::vector<uint32_t>& ranks, const Word& mine,
+                            const std::vector<uint32_t>& ranks, const Word& said,
                             std::vector<uint64_t>* values) {
+  const Word mine{.key = said.key,
+                  .value = said.value,
+                  .among = hash_of(ranks),
+                  .met = runtime_.collective.barriers()};
   values->assign(ranks.size(), mine.value);
   std::vector<Partner> left;  // with whom it is not over
   for (std::size_t i = 0; i < ranks.size(); ++i)
     if (ranks[i] != runtime_.rank()) left.push_back({.place = i});
   Outcome outcome;
+  for (const Partner& one : left) skip_withdrawn(context, ranks[one.place], mine, &outcome);
   Caller by(context);
   Context* now = &context;
   const auto go_on = [&](Partner& one) {
@@ -111,7 +163,7 @@ int KeyedExchange::exchange(Context& context, std::string_view caller,
     }
     one.told = one.told || tell(c, rank, mine, &outcome);
     one.heard = one.heard || hear(c, rank, mine, &(*values)[one.place], &outcome);
-    if (outcome.failure == OMPL_OK) return one.told && one.heard;
+    if (outcome.failure == OMPL_OK && !outcome.hopeless) return one.told && one.heard;
     return one.told || !sides_[rank].channel.may_send();
   };
   while (!left.empty()) {
@@ -122,10 +174,17 @@ int KeyedExchange::exchange(Context& context, std::string_view caller,
       now = &blocker.context();
       outcome.again = false;
       std::erase_if(left, go_on);
+      if (!left.empty() && !outcome.hopeless && is_withdrawn(ranks, left))
+        outcome.differs = outcome.hopeless = outcome.again = true;
       if (outcome.again) blocker.stay_awake();
       return left.empty() || ranks[left.front().place] != first ? 1 : 0;
     });
     if (code != OMPL_OK && runtime_.failures.peer(first).failure.load() == OMPL_OK) return code;
+  }
+  if (outcome.hopeless) {
+    withdraw(by, ranks);
+  } else {
+    for (const uint32_t rank : ranks) sides_[rank].sound = sides_[rank].channel.sent();
   }
   // What only a call has reported so far is known to the next exchange.
   if (outcome.failure != OMPL_OK) runtime_.failures.look_for_broken(outcome.failed, 1);

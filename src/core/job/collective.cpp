@@ -47,6 +47,7 @@ int CollectiveCalls::run_barrier(Context& context, Deadline deadline) {
       return code;
   }
   barrier_open_ = false;
+  ++barriers_;
   return OMPL_OK;
 }
 

@@ -22,6 +22,8 @@ class CollectiveCalls {
   int barrier(Context& c, Deadline deadline = Deadline::never());
   int alloc(Context& c, std::size_t size, uint64_t* offset);
   int free(Context& c, uint64_t offset);
+  // Barriers of all ranks that this one has come out of; the same at all of them between two.
+  [[nodiscard]] uint64_t barriers() const { return barriers_; }
   // The last barrier; *alike: all ranks have come to it by ompl_finalize().
   int agree_to_finalize(Context& c, bool* alike);
 
@@ -40,6 +42,7 @@ class CollectiveCalls {
   Failures& failures_;
   ContextTable& contexts_;
   uint64_t agreements_ = 0;
+  uint64_t barriers_ = 0;
   uint32_t barrier_round_ = 0;  // of the barrier under way: one that timed out is gone on with
   bool barrier_signalled_ = false;
   bool barrier_open_ = false;

@@ -15,6 +15,8 @@
 namespace ompl::conformance {
 namespace {
 
+using conduit::mock::Hostility;
+
 // Each member of the ring needs what the dead one would have combined; who is left makes a new team.
 TEST(MockFailure, R18_ACollectiveWhoseMemberDiesInTheMiddleFailsAtAllOthers) {
   constexpr std::size_t kCount = 200'000;
@@ -148,6 +150,48 @@ TEST(MockFailure, R18_TeamsCanBeMadeAfterOneCouldNot) {
       doomed.settle(r, flag, 3 + 2);
     });
   }
+}
+
+// Rank 2 leaves out rank 0, which would wait for it: rank 1 finds that and ends it. Later exchanges find no stale word, also where
+// rank 0 has said more to rank 2 than a channel holds.
+TEST(MockTeams, ListsThatNameDifferentRanksEndWithAnErrorAtAllWhoWait) {
+  const auto world =
+      std::make_unique<ThreadWorld>(std::make_unique<MockFabric>(4, Hostility{}), Shape{.ranks = 4});
+  world->run([&](Rank& r) {
+    const std::array<uint32_t, 3> wide{0, 1, 2};
+    const std::array<uint32_t, 2> narrow{1, 2};
+    const std::array<uint32_t, 4> everybody{3, 2, 1, 0};
+    ompl_team* team = nullptr;
+    ok(ompl_team_world(&team));
+    for (uint32_t round = 0; round < 20; ++round) {
+      const uint32_t tries = round % 10 == 9 ? 12 : 1;
+      for (uint32_t i = 0; i < tries; ++i) {
+        ompl_team* none = nullptr;
+        const bool short_list = r.rank == 2;
+        if (r.rank < 3) {
+          EXPECT_EQ(ompl_team_create(short_list ? narrow.data() : wide.data(), short_list ? 2 : 3,
+                                     nullptr, &none),
+                    OMPL_ERR_ARG);
+        }
+        EXPECT_EQ(none, nullptr);
+        ok(r.barrier());
+      }
+      uint64_t sum = r.rank;
+      if (r.rank < 3 && round % 2 == 0) {
+        ok(ompl_team_create(wide.data(), wide.size(), nullptr, &team));
+        ok(ompl_allreduce(team, OMPL_IN_PLACE, &sum, 1, OMPL_UINT64, OMPL_SUM, nullptr, nullptr));
+        EXPECT_EQ(sum, 3U);
+        ok(ompl_team_destroy(team));
+      }
+      if (round % 3 == 0) {
+        sum = r.rank;
+        ok(ompl_team_create(everybody.data(), everybody.size(), nullptr, &team));
+        ok(ompl_allreduce(team, OMPL_IN_PLACE, &sum, 1, OMPL_UINT64, OMPL_SUM, nullptr, nullptr));
+        EXPECT_EQ(sum, 6U);
+        ok(ompl_team_destroy(team));
+      }
+    }
+  });
 }
 
 }  // namespace
