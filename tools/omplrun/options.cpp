@@ -16,14 +16,39 @@ namespace {
 constexpr uint32_t kMostRanks = 4096;  // each takes two or three descriptors and a process
 constexpr int kUsageError = 2;
 
-// nan passes every comparison of CLI11's ranges.
-const CLI::Validator kFinite(
-    [](std::string& text) {
-      double value = 0;
-      const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value);
-      return good ? std::string() : text + " is no finite number";
-    },
-    "");
+// What CLI11 says by itself of a wrong value names neither the option's meaning nor what is accepted.
+CLI::Validator seconds(double least) {
+  return {[least](std::string& text) {
+            constexpr double kMost = 1e9;
+            double value = 0;
+            const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value);
+            if (good && value >= least && value <= kMost) return std::string();
+            return fmt::format("\"{}\" is no finite number of seconds from {} to {:.0f}", text, least,
+                               kMost);
+          },
+          ""};
+}
+
+CLI::Validator number(uint32_t least, uint32_t most, const char* what) {
+  return {[=](std::string& text) {
+            uint32_t value = 0;
+            const bool digits =
+                !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+            if (digits && CLI::detail::lexical_cast(text, value) && value >= least && value <= most)
+              return std::string();
+            const char* const hint = text.starts_with('p') ? "; write -n 2, not -np 2" : "";
+            return fmt::format("\"{}\" is no {} from {} to {}{}", text, what, least, most, hint);
+          },
+          ""};
+}
+
+const std::map<std::string, Options::Bind> kBinds{
+    {"auto", Options::Bind::automatic}, {"none", Options::Bind::none}, {"core", Options::Bind::core}};
+
+std::string check_bind(const std::string& text) {
+  if (kBinds.contains(text)) return {};
+  return fmt::format("\"{}\" is not one of none, core and auto", text);
+}
 
 constexpr const char* kFooter =
     "Exit code: 0 if every rank exits with 0; else that of the first rank that fails, 128 + N if "
@@ -60,8 +85,7 @@ std::optional<int> parse_options(int argc, char** argv, Options* out) {
   double timeout = 0;
   double grace = std::chrono::duration<double>(options.grace).count();
   bool no_prefix = false;
-  const std::map<std::string, Options::Bind> binds{
-      {"auto", Options::Bind::automatic}, {"none", Options::Bind::none}, {"core", Options::Bind::core}};
+  std::string bind = "auto";
 
   CLI::App app{
       "omplrun -n N [OPTIONS] PROGRAM [ARGUMENTS]: starts N ranks of a program on this machine and\n"
@@ -73,24 +97,24 @@ std::optional<int> parse_options(int argc, char** argv, Options* out) {
   app.footer(kFooter);
   app.add_option("-n", options.ranks, "Number of ranks")
       ->required()
-      ->check(CLI::Range(1U, kMostRanks))
+      ->check(number(1, kMostRanks, "number of ranks"))
       ->option_text("N");
   app.add_flag("--no-prefix", no_prefix, "Do not put [RANK] before each line of output");
   app.add_flag("--keep-going", options.keep_going,
                "When a rank dies, let the others go on (their calls return OMPL_ERR_PEER)");
   app.add_option("--timeout", timeout, "End the job after this many seconds")
-      ->check(kFinite & CLI::Range(0.001, 1e9))
+      ->check(seconds(0.001))
       ->option_text("SECONDS");
   app.add_option("--grace", grace,
                  "Kill ranks that are still there this many seconds after SIGINT, SIGTERM or SIGHUP\n"
                  "was passed on, and what a rank has started this many seconds after the rank's end\n"
                  "(default: 3)")
-      ->check(kFinite & CLI::Range(0.0, 1e9))
+      ->check(seconds(0))
       ->option_text("SECONDS");
-  app.add_option("--bind", options.bind,
+  app.add_option("--bind", bind,
                  "How to share out the cores: an equal share of whole cores for each rank\n"
                  "or none; auto: core unless there are more ranks than cores")
-      ->transform(CLI::CheckedTransformer(binds))
+      ->check(check_bind)
       ->option_text("none|core|auto");
   app.add_option("--env", options.environment,
                  "Set a variable of the ranks' environment; may be repeated")
@@ -104,6 +128,7 @@ std::optional<int> parse_options(int argc, char** argv, Options* out) {
                  "Pretend that there are several nodes: that of each rank, as in 0,0,1,1")
       ->allow_extra_args(false)
       ->delimiter(',')
+      ->check(number(0, kMostRanks, "number of a node"))
       ->option_text("LIST");
   try {
     app.parse(argc, argv);
@@ -112,6 +137,7 @@ std::optional<int> parse_options(int argc, char** argv, Options* out) {
   }
 
   options.prefix = !no_prefix;
+  options.bind = kBinds.at(bind);
   if (timeout > 0) options.timeout = std::chrono::milliseconds(static_cast<int64_t>(timeout * 1000));
   options.grace = std::chrono::milliseconds(static_cast<int64_t>(grace * 1000));
   options.command = app.remaining();

@@ -17,8 +17,10 @@ class Options(unittest.TestCase):
     def test_wrong_ones_are_explained(self) -> None:
         for arguments, why in (
             (["true"], "-n is required"),
-            (["-n", "0", "true"], "-n"),
-            (["-n", "two", "true"], "-n"),
+            (["-n", "0", "true"], '-n: "0" is no number of ranks from 1 to 4096'),
+            (["-n", "5000", "true"], '-n: "5000" is no number of ranks from 1 to 4096'),
+            (["-n", "two", "true"], '-n: "two" is no number of ranks from 1 to 4096'),
+            (["-np", "2", "true"], '-n: "p" is no number of ranks from 1 to 4096; write -n 2, not -np 2'),
             (["-n", "2"], "which program?"),
             (["-n", "2", "--no-such-option", "true"], "unknown option --no-such-option"),
             (
@@ -26,8 +28,14 @@ class Options(unittest.TestCase):
                 "--node-of names the nodes of 3 ranks, but -n is 2",
             ),
             (["-n", "2", "--env", "NOVALUE", "true"], "NOVALUE"),
-            (["-n", "2", "--bind", "socket", "true"], "socket"),
-            (["-n", "2", "--timeout", "-1", "true"], "--timeout"),
+            (
+                ["-n", "2", "--node-of", "a,b", "true"],
+                '--node-of: "a" is no number of a node from 0 to 4096',
+            ),
+            (["-n", "2", "--bind", "socket", "true"], '--bind: "socket" is not one of none, core and auto'),
+            (["-n", "2", "--bind", "1", "true"], '--bind: "1" is not one of none, core and auto'),
+            (["-n", "2", "--timeout", "-1", "true"], '--timeout: "-1" is no finite number of seconds'),
+            (["-n", "2", "--timeout", "abc", "true"], '--timeout: "abc" is no finite number of seconds'),
             (["-n", "2", "--timeout", "nan", "true"], "no finite number"),
             (["-n", "2", "--grace", "inf", "true"], "no finite number"),
             (["-n", "2", "--wdir", "/no/such/directory", "true"], "/no/such/directory"),
