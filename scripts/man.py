@@ -158,7 +158,9 @@ class Manual:
 
     def errors(self, function: Function) -> list[str]:
         """The codes that a function may return, as far as the header names them."""
-        codes = CODE.findall(f"{function.text}\n{function.section.text}")
+        codes = CODE.findall(function.text)
+        if "Errors:" not in function.item.comment:
+            codes += CODE.findall(function.section.text)
         if "Errors:" not in function.text:
             for name in contract.namesakes(function.item.functions[0]):
                 codes += [c for f in self.functions if name in f.item.functions for c in self.errors(f)]
@@ -172,7 +174,7 @@ class Manual:
         """The declarations of what the prototypes name, with their comments."""
         out = []
         for item in self.declared:
-            name = re.search(r"\b(?:struct |\(\*)(ompl_\w+)", item.code)
+            name = re.search(r"(?:\bstruct |\(\*)(ompl_\w+)", item.code)
             constants = item.code.startswith(("enum", "#define")) and item in function.section.items
             constants &= function.header.name != "ompl_inline.h"
             used = name and re.search(rf"\b{name[1]}\b", function.item.code)
@@ -260,6 +262,7 @@ def tool(shelf: Shelf, program: str) -> None:
     """The page of a tool of ours from its --help: what it is, usage, options, and what stands after them."""
     name = Path(program).name
     text, _, rest = output(program, "--help").partition("\nOptions:\n")
+    rest, _, subcommands = rest.partition("\nSubcommands:\n")
     what, _, usage = text.partition("\nUsage: ")
     options, _, after = rest.partition("\n\n")
     line = re.match(rf"({name} [^:]*): (.*)", what, re.DOTALL)
@@ -320,8 +323,19 @@ def environment(shelf: Shelf, info: str) -> None:
         text = wrapped(escape(said.removeprefix(default).strip()))
         rows.append((name, f"{text}\n.br\nType: {escape(kind)}. Default: {escape(default)}."))
     assert rows, "ompl-info names no variable"
+    about = (
+        "Every variable of the library. Each is read once, in ompl_init(); later changes have no effect. Only "
+        "OMPL_LOG counts from the first call on. A value that is not usable is an error: ompl_init() returns "
+        "OMPL_ERR_ARG, and the message says what is accepted. A variable whose name differs from one of these in "
+        "one or two characters has no effect, and a warning says so; other OMPL_* variables are ignored in "
+        "silence. A process with more rights than its user (set-user-ID, file capabilities) ignores all.\n\n"
+        "A size is a number of bytes; K, M, G or T after it multiplies by a power of 1024. A count is a whole "
+        "number. Seconds may have a fraction. A list separates its names by commas: a name that is unknown is an "
+        "error, one that this build lacks a warning. Other types name the values that may be chosen. The message "
+        "about a wrong number says its range."
+    )
     parts = [
-        ("DESCRIPTION", wrapped("Every variable that the library reads when a job begins.")),
+        ("DESCRIPTION", prose(about, frozenset())),
         ("VARIABLES", terms(rows)),
         ("SEE ALSO", references([("ompl-info", 1), ("omplrun", 1), ("omnipgas", 3)])),
     ]

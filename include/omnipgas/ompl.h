@@ -14,7 +14,9 @@
  *
  * Flags. A flag is a 32-bit counter, 4-byte aligned, in the target's segment. A signal adds one; a
  * wait takes one. Counts are modulo 2^32 and "positive" means nonzero: at most 2^32 - 1 signals may
- * stand untaken on one flag. A put whose data cover a flag word is an error of the program.
+ * stand untaken on one flag. A put whose data cover a flag word is an error of the program. A store or an
+ * atomic of the program's own, through ompl_ptr(), changes a flag too, but wakes nobody: a waiter that sleeps
+ * notices it up to 0.1 s later.
  *
  * Ordering. A signal becomes visible at its target only after every earlier put of the same context
  * to the same target. Nothing else is ordered: neither puts among themselves, nor signals among
@@ -25,17 +27,20 @@
  * in the same order everywhere. A context orders operations; each thread has an implicit one.
  *
  * Progress. Every call that may block drives the communication of all threads of its rank while it
- * blocks, and so does ompl_poll(). No thread of the library's own communicates, but for those
- * that a program asks for by the progress modes of coll.h. Signals to a rank that stays
- * outside the library are delayed, never lost. Over a network without progress of its own
- * (TCP, MPI) what a rank sent may need its sender too, if the network could not take it at once: call
- * ompl_quiet() before blocking outside the library, in another one or in a join, on something that
- * depends on it. A short put may travel with what its context does next: only a signal or a completing
- * call promises that it travels at all.
+ * blocks, and so does ompl_poll(). The library has no communicating threads of its own, unless the program
+ * asks for them (progress modes of coll.h). Signals to a rank that stays outside the library are delayed,
+ * never lost. Call ompl_quiet() before you block outside the library on something that depends on what you
+ * sent: a network without progress of its own (TCP, MPI) may still need the sender. A short put over a
+ * network may be kept until the context's next call, and fail only then. A signal, flush, quiet or barrier
+ * sends it.
  *
  * Errors. Functions that return int return OMPL_OK (0), a value documented with them, or a negative
  * OMPL_ERR_* code; outputs are set on success only. ompl_error_detail() says what was wrong and what
- * to do. Arguments are checked before anything is written.
+ * to do. Ranks, offsets, lengths and flags are checked before anything is written. A local address is not
+ * checked: one that is not readable, or for a get writable, is a segmentation fault, as for memcpy().
+ *
+ * What a process may do beside calling these functions (fork, cancellation, pthread_exit, exceptions, tasks
+ * that move between threads, signals of the system) stands in docs/rules.md.
  */
 #ifndef OMNIPGAS_OMPL_H
 #define OMNIPGAS_OMPL_H
@@ -70,7 +75,7 @@ enum {
   OMPL_ERR_OFFSET = -3,       /* offset 0, outside the segment, or not allocated */
   OMPL_ERR_ALIGN = -4,        /* a flag that is not 4-byte aligned */
   OMPL_ERR_LENGTH = -5,       /* the range leaves its allocation or overflows */
-  OMPL_ERR_ARG = -6,          /* another argument is unusable, for example a null pointer */
+  OMPL_ERR_ARG = -6,          /* another argument is unusable, for example a null result pointer */
   OMPL_ERR_MEMORY = -7,       /* out of memory, or the segment is full */
   OMPL_ERR_PEER = -8,         /* a rank died, and what was asked can no longer happen */
   OMPL_ERR_LINK = -9,         /* the connection to a rank broke; what was outstanding on it failed */
@@ -84,7 +89,7 @@ enum {
 OMPL_API const char* ompl_strerror(int code);
 
 /* What was wrong with the calling thread's last failed call and what to do about it; "" if none
- * failed. Valid until the thread's next failing call. Any time, also before ompl_init(). */
+ * failed. The text stays as it is while the thread's next three calls fail. Any time, also before ompl_init(). */
 OMPL_API const char* ompl_error_detail(void);
 
 /* The library's version as "MAJOR.MINOR.PATCH"; static storage. Any thread, any time. */
@@ -96,7 +101,8 @@ OMPL_API const char* ompl_version(void);
 
 /* [OMPL] Joins the job: finds the other ranks (through omplrun, a PMI launcher, an initialised MPI, or
  * alone), creates this rank's segment and opens the conduits. Collective. Once per process.
- * Errors: OMPL_ERR_STATE, OMPL_ERR_LAUNCH, OMPL_ERR_MEMORY, OMPL_ERR_SYSTEM, OMPL_ERR_UNSUPPORTED. */
+ * Errors: OMPL_ERR_STATE, OMPL_ERR_ARG (an OMPL_* variable has an unusable value), OMPL_ERR_LAUNCH, OMPL_ERR_MEMORY,
+ * OMPL_ERR_SYSTEM, OMPL_ERR_UNSUPPORTED. */
 OMPL_API int ompl_init(void);
 
 /* [OMPL] Leaves the job. Collective, with no other call of any thread in progress. All puts complete
@@ -118,7 +124,8 @@ OMPL_API int ompl_node_rank(void);
 OMPL_API int ompl_node_size(void);
 
 /* Returns once every rank has called it. Collective. All earlier puts of the calling thread's implicit
- * context are then visible at their targets and its signals applied.
+ * context are then visible at their targets and its signals applied. If some ranks call another collective
+ * function instead, all wait for ever: the hang report (OMPL_HANG_REPORT) names each rank's call.
  * Errors: OMPL_ERR_STATE, OMPL_ERR_PEER, OMPL_ERR_LINK. */
 OMPL_API int ompl_barrier(void);
 
@@ -147,16 +154,18 @@ OMPL_API void* ompl_ptr(uint32_t rank, uint64_t offset);
  * The papers' operations, on the calling thread's implicit context
  *
  * Common errors: OMPL_ERR_STATE, OMPL_ERR_RANK, OMPL_ERR_OFFSET, OMPL_ERR_LENGTH, OMPL_ERR_ALIGN
- * (flags), OMPL_ERR_PEER, OMPL_ERR_LINK.
+ * (flags), OMPL_ERR_UNSUPPORTED (memory of a GPU), OMPL_ERR_PEER, OMPL_ERR_LINK.
  */
 
 /* [OMPL] Copies `length` bytes from src_addr to (target_rank, dest_addr). Returns when the source may be
  * reused. Length 0 checks the rank and moves nothing. Overlapping source and destination leave
- * undefined contents. */
+ * undefined contents. Errors: OMPL_ERR_STATE, OMPL_ERR_RANK, OMPL_ERR_OFFSET, OMPL_ERR_LENGTH,
+ * OMPL_ERR_UNSUPPORTED (memory of a GPU), OMPL_ERR_PEER, OMPL_ERR_LINK. */
 OMPL_API int ompl_put(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length);
 
 /* [OMPL] Copies `length` bytes from (target_rank, dest_addr) to src_addr (the papers' parameter names:
- * src_addr is the local side). Returns when the data have arrived. */
+ * src_addr is the local side). Returns when the data have arrived. Errors: as ompl_put(): OMPL_ERR_STATE,
+ * OMPL_ERR_RANK, OMPL_ERR_OFFSET, OMPL_ERR_LENGTH, OMPL_ERR_UNSUPPORTED, OMPL_ERR_PEER, OMPL_ERR_LINK. */
 OMPL_API int ompl_get(uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr, size_t length);
 
 /* [OMPL] Signals: adds one to the flag at (target_rank, flag_addr), after every earlier put of this
@@ -167,11 +176,13 @@ OMPL_API int ompl_put_word(uint32_t target_rank, uint64_t flag_addr);
 /* [OMPL] Blocks until the flag at flag_addr of the calling rank is positive, and takes one from it
  * atomically. An acquire: the data put before the signal are visible. While nothing comes it spins,
  * then yields (ompl_set_yield), then sleeps. Fails with OMPL_ERR_PEER once a rank is known dead, or with
- * OMPL_ERR_LINK once the connection to one is known broken, and the flag is zero. */
+ * OMPL_ERR_LINK once the connection to one is known broken, and the flag is zero.
+ * Errors: OMPL_ERR_STATE, OMPL_ERR_OFFSET, OMPL_ERR_LENGTH, OMPL_ERR_ALIGN, OMPL_ERR_PEER, OMPL_ERR_LINK. */
 OMPL_API int ompl_wait(uint64_t flag_addr);
 
 /* [OMPL] 1 if a wait on the calling rank's flag would return at once (an acquire), 0 if not, or where
- * ompl_wait() would fail, its error. Takes nothing, so another thread may still take the signal first. */
+ * ompl_wait() would fail, its error. Takes nothing, so another thread may still take the signal first.
+ * Errors: OMPL_ERR_STATE, OMPL_ERR_OFFSET, OMPL_ERR_LENGTH, OMPL_ERR_ALIGN, OMPL_ERR_PEER, OMPL_ERR_LINK. */
 OMPL_API int ompl_poll(uint64_t flag_addr);
 
 /* ompl_put() and ompl_put_word() in one operation where the fabric has one. */
@@ -182,11 +193,13 @@ OMPL_API int ompl_put_signal(uint64_t src_addr, uint32_t target_rank, uint64_t d
  * means, and before the caller's own later loads and gets. So of two ranks that each put, flush and read
  * what the other puts, at least one sees it. Own stores through ompl_ptr() are covered too. Needed before
  * another context may signal the puts; an own signal needs no flush. docs/design/memory-model.md says
- * all about order. */
+ * all about order.
+ * Errors: OMPL_ERR_STATE, OMPL_ERR_PEER, OMPL_ERR_LINK (something that it covers is lost). */
 OMPL_API int ompl_flush(void);
 
 /* ompl_flush(), and all earlier signals of this context are applied at their targets: also before the caller's
- * own later loads, gets and polls. */
+ * own later loads, gets and polls. The signals that a barrier sends are signals of the context, too.
+ * Errors: OMPL_ERR_STATE, OMPL_ERR_PEER, OMPL_ERR_LINK (something that it covers is lost). */
 OMPL_API int ompl_quiet(void);
 
 /* ------------------------------------------------------------------------------------------------
@@ -194,7 +207,8 @@ OMPL_API int ompl_quiet(void);
  *
  * A context orders operations independently of the OS thread: a task that may move between threads
  * uses its own. One thread at a time uses a context. OMPL_CTX_DEFAULT stands for the calling thread's
- * implicit context. `timeout_ns` is in nanoseconds; OMPL_FOREVER waits without limit, 0 tries once.
+ * implicit context. `timeout_ns` is in nanoseconds; OMPL_FOREVER, and any other negative number, waits
+ * without limit, 0 tries once.
  * Each function is its namesake above, and may also return OMPL_ERR_TIMEOUT, having posted and taken
  * nothing; puts and gets that were posted but are not finished return OMPL_PENDING, and their buffer
  * is in use until a flush of the context returns.
@@ -234,18 +248,20 @@ OMPL_API int ompl_barrier_timed(int64_t timeout_ns);
  */
 
 /* Called by a waiting thread, with no resource of the library held, instead of sched_yield(). It may run
- * other tasks, which may call any function of this header. Returns nonzero if other work ran or may
- * become ready, 0 if the library may put the thread to sleep. */
+ * other tasks, which may call any function of this header but collective ones and ompl_set_yield(). It may
+ * throw, end its thread, or go on in another thread: the interrupted call then goes on there, an explicit
+ * context staying the same and the implicit one becoming that thread's. Returns nonzero if other work ran
+ * or may become ready, 0 if the library may put the thread to sleep. */
 typedef int (*ompl_yield_fn)(void* arg);
 
 /* Installs the hook for all threads of the rank; NULL restores sched_yield(). Install it while no thread
- * waits. Errors: OMPL_ERR_STATE. */
+ * waits. ompl_yield_fn says what a hook may do. Errors: OMPL_ERR_STATE. */
 OMPL_API int ompl_set_yield(ompl_yield_fn hook, void* arg);
 
-/* A dead rank makes unsatisfied waits fail with OMPL_ERR_PEER, a broken connection to a rank that may live
- * with OMPL_ERR_LINK; after this call waits block again, until a further rank fails. Returns the number of
- * ranks known to have failed, those that a call has reported among them, or OMPL_ERR_STATE. Any thread.
- * ompl_failed_ranks() of ompl_ext.h says which. */
+/* Lets waits block again that the failure of a rank has ended, until a further rank fails. Returns the number of
+ * ranks known to have failed, those that a call has reported among them, or an error. Any thread.
+ * ompl_failed_ranks() of ompl_ext.h says which. docs/design/failures.md says what else fails after a death.
+ * Errors: OMPL_ERR_STATE. */
 OMPL_API int ompl_failure_ack(void);
 
 #ifdef __cplusplus

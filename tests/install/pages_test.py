@@ -69,13 +69,30 @@ class Pages(unittest.TestCase):
 
     def test_functions_without_a_comment_say_what_their_namesakes_say(self) -> None:
         self.assertIn("Returns when the source may be reused", shown(3, "ompl_ctx_put"))
-        self.assertIn("OMPL_FOREVER waits without limit", shown(3, "ompl_ctx_put"))
+        self.assertIn("any other negative number, waits without limit", shown(3, "ompl_ctx_put"))
         self.assertEqual(shown(3, "ompl_fetch64"), shown(3, "ompl_fetch32"))
 
     def test_errors_are_listed_with_their_meaning(self) -> None:
         self.assertRegex(shown(3, "ompl_put").split("ERRORS")[1], "OMPL_ERR_RANK no such rank")
         self.assertNotIn("OMPL_ERR_TIMEOUT", shown(3, "ompl_put"))
         self.assertIn("OMPL_ERR_TIMEOUT", shown(3, "ompl_ctx_put"))
+        lost = {"STATE", "PEER", "LINK"}
+        checked = {"STATE", "OFFSET", "ALIGN", "LENGTH", "PEER", "LINK"}
+        for name, codes in (
+            ("ompl_failure_ack", {"STATE"}),
+            ("ompl_flush", lost),
+            ("ompl_quiet", lost),
+            ("ompl_wait", checked),
+            ("ompl_poll", checked),
+            ("ompl_ctx_flush", lost | {"TIMEOUT"}),
+        ):
+            listed = shown(3, name).split(" ERRORS ")[1].split(" SEE ALSO ")[0]
+            self.assertEqual(set(re.findall(r"OMPL_ERR_(\w+)", listed)), codes, name)
+
+    def test_the_yield_hooks_contract_is_on_its_page(self) -> None:
+        page = shown(3, "ompl_set_yield")
+        self.assertIn("with no resource of the library held", page)
+        self.assertIn("Returns nonzero if other work ran", page)
 
     def test_tools_and_variables(self) -> None:
         self.assertIn("--keep-going", shown(1, "omplrun"))
@@ -87,6 +104,8 @@ class Pages(unittest.TestCase):
         self.assertGreater(len(names), 10)
         page = shown(7, "ompl-environment")
         self.assertEqual({name for name in names if name not in page}, set())
+        for said in ("OMPL_ERR_ARG", "K, M, G or T", "list of self|shm|verbs|ofi|ucx|utofu|mpi", "a warning says so"):
+            self.assertIn(said, page)
         omni = MAN / "man1/omni.1"
         if omni.exists():  # the build's Python had what omni needs
             for name in re.findall(r"omni-[a-z-]+", shown(1, "omni").split("SEE ALSO")[1]):
