@@ -34,7 +34,8 @@ constexpr std::size_t kMostCount = 1'000'000'000;
 
 struct Variable {
   std::string_view name;
-  std::string_view type;  // see Settings::Row
+  // "size", "count", "count above 0", "count or -1", "seconds", "text", choices "a|b|c", or "list of a|b|c"
+  std::string_view type;
   Member member;
   std::string_view text;
   NumberRange range{};
@@ -261,6 +262,19 @@ std::string accepted(std::string_view type, const NumberRange& range) {
   return fmt::format("one of {}", type);
 }
 
+// The type as a reader sees it: a number with its range.
+std::string shown_type(std::string_view type, const NumberRange& range) {
+  if (type == "size")
+    return fmt::format("size from {} to {}", std::max<std::size_t>(range.least, 1),
+                       format_size(range.most));
+  if (type == "count above 0")
+    return fmt::format("count from {} to {}", std::max<std::size_t>(range.least, 1), range.most);
+  if (type == "count or -1") return fmt::format("count from {} to {} or -1", range.least, range.most);
+  if (type == "count" || type == "seconds")
+    return fmt::format("{} from {} to {}", type, range.least, range.most);
+  return std::string(type);
+}
+
 // Stores `value` in the member of `settings`; false if the variable does not accept it.
 struct Store {
   Settings& settings;
@@ -388,7 +402,7 @@ std::vector<Settings::Row> Settings::describe(const Lookup& lookup) const {
   std::vector<Row> rows;
   rows.reserve(kVariables.size());
   for (const auto& variable : kVariables) {
-    rows.push_back({std::string(variable.name), std::string(variable.type),
+    rows.push_back({std::string(variable.name), shown_type(variable.type, variable.range),
                     std::visit(Show{defaults, variable.type}, variable.member),
                     std::visit(Show{*this, variable.type}, variable.member),
                     look_up(lookup, variable.name) != nullptr, std::string(variable.text)});

@@ -66,7 +66,7 @@ struct Settings {
 
   struct Row {
     std::string name;           // OMPL_...
-    std::string type;           // "size", "count", "count above 0", "count or -1", "seconds", "text",
+    std::string type;           // a number with its range, as in "size from 1 to 64T"; "text",
                                 // choices "a|b|c", or "list of a|b|c"
     std::string default_value;  // as one would write it
     std::string value;          // now

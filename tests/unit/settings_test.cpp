@@ -229,12 +229,18 @@ TEST(Settings, DescribeTellsDefaultsAndOrigin) {
   Settings settings;
   ASSERT_EQ(Settings::read(&settings, from(values)), OMPL_OK);
   Values shown;
+  Values types;
   for (const auto& row : settings.describe(from(values))) {
     EXPECT_EQ(row.from_environment, row.name == "OMPL_CREDITS") << row.name;
     EXPECT_FALSE(row.text.empty()) << row.name;
     shown[row.name] = row.default_value + " " + row.value;
+    types[row.name] = row.type;
   }
   EXPECT_EQ(shown["OMPL_SEGMENT_SIZE"], "16G 16G");
+  EXPECT_EQ(types["OMPL_SEGMENT_SIZE"], "size from 1 to 64T");
+  EXPECT_EQ(types["OMPL_CREDITS"], "count from 1 to 1000000");
+  EXPECT_EQ(types["OMPL_VERBS_GID"], "count from 0 to 255 or -1");
+  EXPECT_EQ(types["OMPL_ON_PEER_DEATH"], "error|abort|ignore");
   EXPECT_EQ(shown["OMPL_CREDITS"], "256 8");
   EXPECT_EQ(shown["OMPL_LOG"], "warn warn");
 }
