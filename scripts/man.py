@@ -331,8 +331,8 @@ def environment(shelf: Shelf, info: str) -> None:
         "silence. A process with more rights than its user (set-user-ID, file capabilities) ignores all.\n\n"
         "A size is a number of bytes; K, M, G or T after it multiplies by a power of 1024. A count is a whole "
         "number. Seconds may have a fraction. A list separates its names by commas: a name that is unknown is an "
-        "error, one that this build lacks a warning. Other types name the values that may be chosen. The message "
-        "about a wrong number says its range."
+        "error, one that this build lacks a warning. Other types name the values that may be chosen. Types of "
+        "numbers say their range."
     )
     parts = [
         ("DESCRIPTION", prose(about, frozenset())),

@@ -104,7 +104,7 @@ class Pages(unittest.TestCase):
         self.assertGreater(len(names), 10)
         page = shown(7, "ompl-environment")
         self.assertEqual({name for name in names if name not in page}, set())
-        for said in ("OMPL_ERR_ARG", "K, M, G or T", "list of self|shm|verbs|ofi|ucx|utofu|mpi", "a warning says so"):
+        for said in ("OMPL_ERR_ARG", "K, M, G or T", "list of self|shm|verbs|ofi|ucx|utofu|mpi", "a warning says so", "size from 1 to 64T"):
             self.assertIn(said, page)
         omni = MAN / "man1/omni.1"
         if omni.exists():  # the build's Python had what omni needs
