@@ -104,7 +104,8 @@ class Pages(unittest.TestCase):
         self.assertGreater(len(names), 10)
         page = shown(7, "ompl-environment")
         self.assertEqual({name for name in names if name not in page}, set())
-        for said in ("OMPL_ERR_ARG", "K, M, G or T", "list of self|shm|verbs|ofi|ucx|utofu|mpi", "a warning says so", "size from 1 to 64T"):
+        kinds = ("size from 1 to 64T", "list of self|shm|verbs|ofi|ucx|utofu|mpi")
+        for said in ("OMPL_ERR_ARG", "K, M, G or T", "a warning says so", *kinds):
             self.assertIn(said, page)
         omni = MAN / "man1/omni.1"
         if omni.exists():  # the build's Python had what omni needs
