@@ -82,7 +82,8 @@ int fail_formatted(int code, fmt::string_view text, fmt::format_args args) noexc
   }
 }
 
-int time_is_up() noexcept {
+// Not inlined: who calls it may have come from another thread, whose variables it must not take.
+[[gnu::noinline]] int time_is_up() noexcept {
   t_plain = kTimeIsUp;
   return OMPL_ERR_TIMEOUT;
 }

@@ -122,7 +122,7 @@ bool KeyedExchange::hear(Context& c, uint32_t rank, const Word& mine, uint64_t* 
     side.complained = !excused && side.kept->key != mine.key;
     if (!side.complained) continue;
     outcome->differs = true;
-    outcome->hopeless = outcome->hopeless || side.kept->among != mine.among;
+    outcome->hopeless = outcome->hopeless || (side.kept->among != 0 && side.kept->among != mine.among);
     return true;
   }
   *value = side.kept->value;
@@ -144,7 +144,7 @@ int KeyedExchange::exchange(Context& context, std::string_view caller,
                             std::vector<uint64_t>* values) {
   const Word mine{.key = said.key,
                   .value = said.value,
-                  .among = hash_of(ranks),
+                  .among = runtime_.failures.count() == 0 ? hash_of(ranks) : 0,
                   .met = runtime_.collective.barriers()};
   values->assign(ranks.size(), mine.value);
   std::vector<Partner> left;  // with whom it is not over

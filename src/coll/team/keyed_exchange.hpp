@@ -26,7 +26,7 @@ class KeyedExchange {
   struct Word {
     uint64_t key;    // of the exchange; the same at all who come to it
     uint64_t value;  // what this rank has to tell
-    // Set by exchange(): whom this rank exchanges with, in any order; how often all ranks of the job have met before.
+    // Set by exchange(): whom this rank exchanges with, in any order, 0 if it knows of a failure; how often all ranks of the job have met before.
     uint64_t among = 0;
     uint64_t met = 0;
   };

@@ -55,11 +55,13 @@ void Sender::open_fast_path(Context& c, PeerChannel& channel) {
   if (!c.direct) c.fast = &Context::nobody;
 }
 
-// Further posts follow there, by the fast paths if they may.
+// Further posts follow there, by the fast paths if they may: not to a rank known to have failed, of which another slot may not know
+// yet.
 void Sender::go_to(Context& c, PeerChannel& channel, Slot& slot) {
   channel.go_to(slot, pool_.peer(slot, channel.rank()));
   c.channels.touch(channel);
-  if (fast_ && channel.may_be_fast()) open_fast_path(c, channel);
+  if (fast_ && channel.may_be_fast() && pool_.known_failure(channel.rank()) == OMPL_OK)
+    open_fast_path(c, channel);
 }
 
 void Sender::note_data(Context& c, PeerChannel& channel, Slot& slot, const Post& result) {
