@@ -262,7 +262,6 @@ def tool(shelf: Shelf, program: str) -> None:
     """The page of a tool of ours from its --help: what it is, usage, options, and what stands after them."""
     name = Path(program).name
     text, _, rest = output(program, "--help").partition("\nOptions:\n")
-    rest, _, subcommands = rest.partition("\nSubcommands:\n")
     what, _, usage = text.partition("\nUsage: ")
     options, _, after = rest.partition("\n\n")
     line = re.match(rf"({name} [^:]*): (.*)", what, re.DOTALL)
