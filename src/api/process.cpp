@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "arch/cancellation.hpp"
 #include "arch/futex.hpp"
@@ -106,6 +107,7 @@ int start() {
   runtime->yield_hook.implicit_context = [] {
     return t_context != nullptr ? t_context : implicit_context();
   };
+  runtime->remote_calls.set_exchange(exchange_context);
   g_runtime.store(runtime.release());
   return OMPL_OK;
 }
@@ -165,6 +167,8 @@ Context* implicit_context() {
   t_context = context;
   return context;
 }
+
+Context* exchange_context(Context* context) { return std::exchange(t_context, context); }
 
 int code_of_exception() noexcept {
   try {

@@ -13,6 +13,9 @@ namespace ompl::api {
 // all but ended.
 Context* implicit_context();
 
+// Gives the calling thread that implicit context, or none; returns the one it had.
+Context* exchange_context(Context* context);
+
 // Records the exception that is being handled: its code.
 int code_of_exception() noexcept;
 

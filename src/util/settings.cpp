@@ -75,6 +75,12 @@ constexpr std::array kVariables{
              "Signal records that each endpoint takes from a rank before it acknowledges some.",
              {.most = 1'000'000}},
     Variable{
+        "OMPL_CALL_MEMORY",
+        "size",
+        &Settings::call_memory,
+        "Memory of each rank's segment, at most, for remote calls of others; the same on every rank.",
+        {.most = kMostBytes}},
+    Variable{
         "OMPL_COLL_CHECK", "0|1", &Settings::coll_check,
         "Whether members of a team compare what they call before each collective, and name those that "
         "call another; the same on every rank."},

@@ -23,6 +23,7 @@ struct Settings {
   std::string launcher = "auto";                     // auto, single, pmi1, pmix, mpi
   std::string pmix_library;                          // libpmix to load; "": the launcher's own
   unsigned credits = 256;                            // unacknowledged signal records per slot and peer
+  std::size_t call_memory = std::size_t{2} << 20;    // bytes of a rank's segment for remote calls to it
   // Collectives
   std::size_t coll_memory = std::size_t{16} << 20;  // bytes of a rank's segment for all its teams
   std::string coll_check = "0";                     // "1": members compare what they call

@@ -76,6 +76,7 @@ ThreadWorld::ThreadWorld(std::unique_ptr<Fabric> fabric, const Shape& shape)
     const int code = Runtime::create(settings, process != nullptr ? std::move(process) : job.join(rank),
                                      std::move(conduits[rank]), &runtimes_[rank]);
     ASSERT_EQ(code, OMPL_OK) << error_detail();
+    runtimes_[rank]->remote_calls.set_exchange(api::exchange_context);
     const ThreadOf thread(*runtimes_[rank]);
     Rank self({.rank = rank, .size = shape_.ranks, .thread = 0, .threads = 1});
     const uint64_t scratch = self.allocate(sizeof(uint32_t));

@@ -101,6 +101,7 @@ int call_back(Context& c, Watch& watch, const ompl_condition& condition, ompl_ca
 int progress(Context& c, Deadline deadline) {
   Runtime& runtime = *c.runtime;
   runtime.failures.look_for_deaths();
+  runtime.remote_calls.look_at_failures();
   bool busy = false;
   Context* now = &c;
   const auto collect = [&] {
@@ -109,7 +110,8 @@ int progress(Context& c, Deadline deadline) {
         [&](Pending& entry) { return settle(*now, entry); }, &busy);
   };
   if (runtime.network != nullptr) runtime.network->sender.send_held(c);
-  const bool found = runtime.network != nullptr && runtime.network->pool.progress(c, c.preferred_slot);
+  bool found = runtime.network != nullptr && runtime.network->pool.progress(c, c.preferred_slot);
+  found = runtime.remote_calls.progress() || found;
   Pending* over = collect();
   if (!found && over == nullptr && !deadline.immediate()) {
     const Blocked what{.call = Call::progress};

@@ -18,6 +18,7 @@ struct Pending {
     remote,                     // a put, complete when its data are visible at the target
     fetch,                      // an atomic, complete when its reply has come
     flag,                       // a Watch
+    call,                       // a remote call, complete when its reply has come
   };
   Kind kind;
   Pending* next;

@@ -92,7 +92,8 @@ int atomic_nb(Context& c, uint32_t rank, const Signal& record, void* before, Han
 int test(Context& c, Handle& handle) {
   if (handle.kind == Pending::Kind::none) return 1;
   Runtime& runtime = *c.runtime;
-  int state = runtime.network->completion.test(c, handle);
+  int state = handle.kind == Pending::Kind::call ? runtime.remote_calls.test(handle)
+                                                 : runtime.network->completion.test(c, handle);
   // A reply comes by whichever of the target's connections: its death may be known elsewhere.
   if (state == 0 && handle.kind == Pending::Kind::fetch && runtime.failures.hopeless(handle.rank)) {
     runtime.network->completion.forget(handle);
@@ -104,7 +105,12 @@ int test(Context& c, Handle& handle) {
 
 int progress_and_test(Context& c, Handle& handle) {
   int state = test(c, handle);
-  if (state == 0 && c.runtime->network->pool.progress(c, c.preferred_slot)) state = test(c, handle);
+  if (state == 0) {
+    Runtime& runtime = *c.runtime;
+    bool found = runtime.network != nullptr && runtime.network->pool.progress(c, c.preferred_slot);
+    found = runtime.remote_calls.progress() || found;
+    if (found || runtime.network == nullptr) state = test(c, handle);
+  }
   if (state != 0) ompl_window_fence();
   return state;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/data/operations.hpp"
 
+#include "core/calls/scope.hpp"
 #include "core/data/checks.hpp"
 #include "core/job/runtime.hpp"
 #include "core/network/network.hpp"
@@ -29,6 +30,7 @@ int get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t le
   if (c.bases[rank] != nullptr) {
     c.get_mapped(target, rank, offset, length);
   } else if (length > 0) {
+    if (code = calls::may_wait("ompl_get"); code != OMPL_OK) return code;
     code = c.runtime->network->sender.get(c, target, rank, offset, length, deadline);
   }
   if (code >= OMPL_OK) caller.now().count_get(length);
@@ -62,6 +64,7 @@ int atomic(Context& c, uint32_t rank, const Signal& record, uint64_t* before, De
     const uint64_t old = c.runtime->sleepers.raise(rank, base, record);
     if (before != nullptr) *before = old;
   } else if (before != nullptr) {
+    if (code = calls::may_wait("an atomic that fetches"); code != OMPL_OK) return code;
     code = c.runtime->network->sender.fetch(c, rank, record, before, deadline);
   } else {
     code = c.runtime->network->sender.signal(c, rank, record, deadline);
@@ -119,10 +122,11 @@ int quiet_all(Context& c) {
 }
 
 void drive(Context& c) {
-  Network* const network = c.runtime->network.get();
-  if (network == nullptr) return;
-  network->sender.send_held(c);
-  network->pool.progress(c, c.preferred_slot);
+  if (Network* const network = c.runtime->network.get(); network != nullptr) {
+    network->sender.send_held(c);
+    network->pool.progress(c, c.preferred_slot);
+  }
+  c.runtime->remote_calls.progress();
 }
 
 }  // namespace ompl

@@ -33,7 +33,7 @@ int quiet(Context& c, Deadline deadline = Deadline::never(), uint32_t rank = kNo
 int fence(Context& c, Deadline deadline, uint32_t rank);
 // Everything that any context of this rank has sent is applied or visible.
 int quiet_all(Context& c);
-// Drives communication once, for those who wait by other means than a Blocker.
+// Drives communication once and runs remote calls, for those who wait by other means than a Blocker: a progress thread.
 void drive(Context& c);
 
 // --- Nonblocking, and waiting for handles (handles.cpp)

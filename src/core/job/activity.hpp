@@ -23,6 +23,7 @@ enum class Call : uint8_t {
   wait_memory,
   atomic,
   progress,
+  call,
   halo,
   collective,
   barrier,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/job/collective.hpp"
 
+#include "core/calls/scope.hpp"
 #include "core/data/operations.hpp"
 #include "core/wait/block.hpp"
 #include "core/wait/conditions.hpp"
@@ -12,7 +13,7 @@ namespace {
 
 // A hash of what a rank calls, never 0 (the finalizer of splitmix64).
 uint64_t signature(uint64_t kind, uint64_t argument) {
-  uint64_t x = argument * 4 + kind;
+  uint64_t x = argument * 8 + kind;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
   return (x ^ (x >> 31)) | 1;
@@ -53,6 +54,7 @@ int CollectiveCalls::run_barrier(Context& context, Deadline deadline) {
 
 // Goes on with the one that timed out, if any.
 int CollectiveCalls::barrier(Context& c, Deadline deadline) {
+  if (const int code = calls::may_wait("ompl_barrier"); code != OMPL_OK) return code;
   const CollectiveActivity call(c.activity, Call::barrier);
   if (!barrier_open_) {
     barrier_open_ = true;
@@ -109,6 +111,7 @@ int CollectiveCalls::agree(Context& c, Kind kind, uint64_t argument, bool short_
 }
 
 int CollectiveCalls::alloc(Context& c, std::size_t size, uint64_t* offset) {
+  if (const int code = calls::may_wait("ompl_alloc"); code != OMPL_OK) return code;
   const CollectiveActivity call(c.activity, Call::alloc);
   const bool usable = size != 0 && offset != nullptr;
   uint64_t begin = 0;
@@ -137,6 +140,7 @@ int CollectiveCalls::alloc(Context& c, std::size_t size, uint64_t* offset) {
 }
 
 int CollectiveCalls::free(Context& c, uint64_t offset) {
+  if (const int code = calls::may_wait("ompl_free"); code != OMPL_OK) return code;
   const CollectiveActivity call(c.activity, Call::free);
   Extent found;
   const bool usable = memory_.allocations().find(offset, &found) && found.begin == offset;

@@ -24,15 +24,19 @@ class CollectiveCalls {
   int free(Context& c, uint64_t offset);
   // Barriers of all ranks that this one has come out of; the same at all of them between two.
   [[nodiscard]] uint64_t barriers() const { return barriers_; }
-  // The last barrier; *alike: all ranks have come to it by ompl_finalize().
-  int agree_to_finalize(Context& c, bool* alike);
-
- private:
-  enum class Kind : uint64_t { alloc = 1, free, finalize };
   struct Agreement {
     bool alike = true;             // all ranks make the same call with the same argument
     uint32_t short_of_memory = 0;  // ranks
   };
+  // Whether all ranks register that function, by a hash of its name.
+  int agree_on_function(Context& c, uint64_t name, bool short_of_memory, Agreement* out) {
+    return agree(c, Kind::function, name, short_of_memory, out);
+  }
+  // The last barrier; *alike: all ranks have come to it by ompl_finalize().
+  int agree_to_finalize(Context& c, bool* alike);
+
+ private:
+  enum class Kind : uint64_t { alloc = 1, free, finalize, function };
   int agree(Context& c, Kind kind, uint64_t argument, bool short_of_memory, Agreement* out);
   int await_call(Context& c, uint64_t* call);
   int run_barrier(Context& c, Deadline deadline);

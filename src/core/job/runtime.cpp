@@ -33,7 +33,8 @@ Runtime::Runtime(const Settings& its_settings, std::unique_ptr<bootstrap::Bootst
       failures(settings, *bootstrap, members, memory, sleepers),
       load(memory, members),
       contexts(*this),
-      collective(members, memory, failures, contexts) {}
+      collective(members, memory, failures, contexts),
+      remote_calls(*this, sleepers.call_arrivals) {}
 
 Runtime::~Runtime() { leave(); }
 
@@ -66,6 +67,7 @@ int Runtime::finalize(Context& context) {
   const int unfinished = extension_ != nullptr ? extension_->finish(context) : OMPL_OK;
   const std::string why = unfinished != OMPL_OK ? error_detail() : "";
   extend(nullptr);
+  remote_calls.finish(caller.now());
   int first_error = OMPL_OK;
   try {
     first_error = quiet_all(caller.now());

@@ -17,6 +17,7 @@
 #include "bootstrap/bootstrap.hpp"
 #include "conduit/conduit.hpp"
 #include "conduit/registry.hpp"
+#include "core/calls/calls.hpp"
 #include "core/data/callbacks.hpp"
 #include "core/job/collective.hpp"
 #include "core/job/context_table.hpp"
@@ -72,6 +73,7 @@ class Runtime {
   ContextTable contexts;
   CollectiveCalls collective;
   Callbacks callbacks;
+  calls::RemoteCalls remote_calls;
   std::atomic<bool> report_requested{false};  // the next thread that blocks is to print the hang report
   std::unique_ptr<Network> network;           // if some rank is not mapped
 

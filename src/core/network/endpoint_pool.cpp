@@ -104,6 +104,11 @@ bool EndpointPool::replies_due(Slot& slot) {
 
 void EndpointPool::wake_completions() { sleepers_.wake_own_completions(); }
 
+void EndpointPool::hand_on() {
+  wake_completions();
+  if (sleepers_.call_arrivals.any()) sleepers_.wake_any(rank_);
+}
+
 bool EndpointPool::arm_all() {
   bool quiet = true;
   for (Slot& slot : slots_) {

@@ -78,6 +78,8 @@ class EndpointPool {
   int turn(Slot& slot);
   // Wakes those of this rank who sleep until something completes.
   void wake_completions();
+  // A turn has found something, and its thread does not go on with progress: others may have to.
+  void hand_on();
   // A wait for the flag has ended: the next one looks first where it came in.
   void note_arrival(Context& c, uint64_t flag);
 

@@ -97,7 +97,7 @@ bool Sender::drive(Context& c, Slot& slot, MultirailPut& put, uint64_t* ticket) 
     found = pool_.turn(slot) > 0;
     post_segments(slot, put, ticket);
   }
-  if (found) pool_.wake_completions();
+  if (found) pool_.hand_on();
   return found;
 }
 

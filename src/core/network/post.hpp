@@ -36,7 +36,7 @@ conduit::Post Sender::post_once(Context& c, PeerChannel& channel, Claim claim, A
       found = result.state == Post::State::retry && pool_.turn(*slot) > 0;
       if (found) result = look();
     }
-    if (found) pool_.wake_completions();
+    if (found) pool_.hand_on();
   }
   if (result.state == Post::State::retry) ++c.statistics.retries;
   return result;

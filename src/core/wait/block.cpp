@@ -121,6 +121,7 @@ bool Blocker::yield() {
 
 void Blocker::housekeeping() {
   runtime_.failures.look_for_deaths();
+  runtime_.remote_calls.look_at_failures();
   const double limit = runtime_.settings.hang_report;
   const int64_t blocked = now_ns() - context_->activity.since_ns.load(std::memory_order_relaxed);
   if (what_.awaited != kNoRank) {

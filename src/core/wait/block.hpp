@@ -4,6 +4,7 @@
 #pragma once
 
 #include "arch/cancellation.hpp"
+#include "core/calls/scope.hpp"
 #include "core/job/runtime.hpp"
 #include "core/network/network.hpp"
 #include "util/status.hpp"
@@ -99,7 +100,13 @@ class Blocker {
     bool sentinel;
   };
   [[nodiscard]] bool enters_hook() const {
-    return runtime_.yield_hook.function != nullptr && !(what_.keeps_thread && caller_.is_implicit());
+    return runtime_.yield_hook.function != nullptr && !(what_.keeps_thread && caller_.is_implicit()) &&
+           !calls::in_function();
+  }
+  // A function may wait for room in the network, which other ranks' progress makes, and for nothing that they do [26].
+  [[nodiscard]] bool waits_in_function() const {
+    return calls::in_function() && what_.call != Call::put && what_.call != Call::put_word &&
+           what_.call != Call::put_signal;
   }
   // Whether the thread may be cancelled: nothing is given back but what the caller has not got yet.
   [[nodiscard]] bool may_be_cancelled() const {
@@ -131,6 +138,8 @@ int Blocker::run(Ready ready) {
                            : slept          ? Patience{.spins = 0, .yields = 1}
                                             : patience();
     int result = slept ? 0 : ready();  // a poll of the network may cost more than the operation
+    if (result == 0 && waits_in_function()) [[unlikely]]
+      return calls::may_wait("a wait");
     if (result == 0) result = spin(ready, limit.spins);
     if (result != 0) {
       context_->eager_spins = limit.eager;
@@ -187,7 +196,7 @@ int Blocker::sleep(Ready& ready) {
   awake_ = false;
   const int result = ready();
   int ignored = 0;
-  if (result == 0 && !awake_ && !over(&ignored)) {
+  if (result == 0 && !awake_ && !over(&ignored) && !runtime_.remote_calls.due_at_last()) {
     ++context_->statistics.sleeps;
     if (registered.sentinel) {
       sleep_as_sentinel();
@@ -218,9 +227,10 @@ inline void Blocker::progress() {
   if (Extension* const extension = runtime_.extension();
       extension != nullptr && extension->wants_idle()) [[unlikely]]
     extension->idle(*context_);
-  if (runtime_.network == nullptr) return;
-  runtime_.network->pool.progress(*context_,
-                                  what_.flag ? context_->arrival_slot : context_->preferred_slot);
+  if (runtime_.network != nullptr)
+    runtime_.network->pool.progress(*context_,
+                                    what_.flag ? context_->arrival_slot : context_->preferred_slot);
+  runtime_.remote_calls.progress();
 }
 
 }  // namespace ompl

@@ -109,6 +109,7 @@ int poll(Context& c, uint64_t flag) {
     if (runtime.network->pool.progress(c, c.arrival_slot) && word.load(std::memory_order_acquire) != 0)
       return 1;
   }
+  if (runtime.remote_calls.progress() && word.load(std::memory_order_acquire) != 0) return 1;
   if (++c.empty_polls % kPollsPerLook == 0) runtime.failures.look_for_deaths();
   return runtime.failures.hopeless() ? runtime.failures.report_failure() : 0;
 }

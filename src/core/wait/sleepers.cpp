@@ -52,6 +52,14 @@ void Sleepers::poke_sentinel(uint32_t rank) {
   if (fd >= 0) static_cast<void>(::syscall(SYS_write, fd, "", std::size_t{1}));
 }
 
+void Sleepers::wake_some_bucket(uint32_t rank) {
+  SegmentHeader& header = memory_.header(rank);
+  if (header.any.sleepers.load(std::memory_order_seq_cst) != 0) return wake(rank, header, header.any);
+  for (Bucket& bucket : header.buckets) {
+    if (bucket.sleepers.load(std::memory_order_seq_cst) != 0) return wake(rank, header, bucket);
+  }
+}
+
 void Sleepers::wake_own_completions() {
   SegmentHeader& header = memory_.header();
   if (header.any.sleepers.load(std::memory_order_seq_cst) != 0)
@@ -70,6 +78,7 @@ bool Sleepers::apply(const Signal& record, Extent& last, uint64_t* before) {
   }
   std::byte* const base = memory_.segment().base();
   *before = update(base + offset, record);
+  call_arrivals.note(offset);
   if (record.function != Function::fetch) wake_if_asleep(members_.rank(), base, offset);
   return true;
 }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/calls/arrivals.hpp"
 #include "core/data/update.hpp"
 #include "core/job/membership.hpp"
 
@@ -46,8 +47,18 @@ class Sleepers {
   // Those of this rank who wait for several flags, or for completions.
   void wake_own_completions();
   void poke_sentinel(uint32_t rank);
+  // One bucket's, wherever they wait: somebody of a mapped rank is to run a call that has come in. After a full barrier.
+  void wake_any(uint32_t rank) {
+    if (memory_.header(rank).sleepers.load(std::memory_order_seq_cst) != 0) [[unlikely]]
+      wake_some_bucket(rank);
+  }
+
+  // Which rings of remote calls have got something.
+  calls::Arrivals call_arrivals;
 
  private:
+  void wake_some_bucket(uint32_t rank);
+
   // The producer's side of protocol rule 15: the add and the looks are sequentially consistent. The first look is
   // at the number of all the rank's sleepers; only if there are any, at the flag's bucket.
   void wake_if_asleep(uint32_t rank, std::byte* base, uint64_t flag) {

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Remote calls of a rank: functions that others may call, calls to others, and running what comes in. Made of puts,
+// signals and one compare-and-swap, the same over every conduit. Protocol rule 26; docs/design/remote-calls.md.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "core/calls/incoming.hpp"
+#include "core/calls/replies.hpp"
+#include "core/data/handle.hpp"
+#include "core/wait/deadline.hpp"
+#include "core/wait/sleepers.hpp"
+
+namespace ompl::calls {
+
+class RemoteCalls {
+ public:
+  RemoteCalls(Runtime& runtime, const Arrivals& arrivals) : runtime_(runtime), arrivals_(arrivals) {}
+  ~RemoteCalls();
+  RemoteCalls(const RemoteCalls&) = delete;
+  RemoteCalls& operator=(const RemoteCalls&) = delete;
+
+  // While functions run, those without a context act on the function's. Before the first registration.
+  void set_exchange(ExchangeContext exchange) { exchange_ = exchange; }
+  // Collective.
+  int add(Context& c, const char* name, ompl_call_fn code, void* user, uint32_t* function);
+  // The first part of ompl_finalize(): what was called before runs. Collective. No function runs afterwards.
+  void finish(Context& c);
+
+  // --- Any thread. Results as those of ompl_call() and ompl_call_nb().
+  int call(Context& c, uint32_t rank, const ompl_call_request& request, uint64_t* reply,
+           Deadline deadline);
+  int call_nb(Context& c, uint32_t rank, const ompl_call_request& request, uint64_t* reply,
+              Handle* handle);
+  // Of a handle that call_nb() gave: 1, 0 or the error with which it ended.
+  int test(Handle& handle);
+
+  // --- The way in for whoever progresses the rank: waits of any kind, ompl_poll(), ompl_progress(), and a progress thread. No
+  // claim is held. Runs functions. Whether there was anything to do.
+  bool progress() { return due() && run(); }
+  [[nodiscard]] bool due() const {
+    return arrivals_.any() || (unsettled_.load(std::memory_order_relaxed) != 0 &&
+                               !closed_.load(std::memory_order_relaxed));
+  }
+  // For a sleeper's last look [15].
+  [[nodiscard]] bool due_at_last() const {
+    return arrivals_.any_at_last() && !closed_.load(std::memory_order_relaxed);
+  }
+  // Ranks have died: their rings are given back.
+  void look_at_failures();
+
+ private:
+  struct Parts;
+
+  bool run();
+  int open(Context& c);
+  int check(Context& c, uint32_t rank, const ompl_call_request& request, Request* out) const;
+  int send(Context& c, const Request& call);
+  int send_for_reply(Context& c, Request* call, uint64_t* reply, Handle* handle);
+
+  Runtime& runtime_;
+  const Arrivals& arrivals_;
+  ExchangeContext exchange_ = nullptr;
+  FunctionTable functions_;
+  std::atomic<Parts*> parts_{nullptr};  // made by the first registration
+  std::atomic<uint32_t> unsettled_{0};  // matters that wait for room
+  std::atomic<bool> closed_{false};
+  std::atomic<uint32_t> failures_seen_{0};
+};
+
+}  // namespace ompl::calls

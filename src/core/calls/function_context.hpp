@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a function that runs for another rank sends through: a context of its own, and what of it could not be sent yet.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/calls/layout.hpp"
+#include "core/calls/outgoing.hpp"
+#include "core/calls/scope.hpp"
+#include "core/job/context.hpp"
+
+namespace ompl::calls {
+
+// Used by the thread that runs the function, then by whoever settles what is left.
+struct FunctionContext {
+  Context* context = nullptr;
+  struct Deferred {
+    uint32_t rank;
+    CallEntry entry;
+    std::vector<std::byte> arguments;
+  };
+  std::deque<Deferred> deferred;  // calls that found no room, in their order
+  // The reply of the call, and where it goes.
+  bool reply_due = false;
+  uint32_t caller = 0;
+  uint32_t place = 0;
+  CallReply reply{};
+  Handle handle{};          // its source is in use until then
+  bool holds_ring = false;  // the caller's ring goes on once the reply is sent
+  uint32_t ring = 0;
+};
+
+class FunctionContexts {
+ public:
+  FunctionContexts(Runtime& runtime, const Layout& layout, uint64_t begin, OutgoingCalls& outgoing,
+                   std::atomic<uint32_t>& unsettled)
+      : runtime_(runtime), layout_(layout), begin_(begin), outgoing_(outgoing), unsettled_(unsettled) {}
+
+  // --- Any thread
+  std::unique_ptr<FunctionContext> take();
+  void give_back(std::unique_ptr<FunctionContext> one);
+  // Of functions that have returned, with something left to send.
+  void park(std::unique_ptr<FunctionContext> one);
+  // Sends what can be sent. True if nothing is left.
+  bool settle(FunctionContext& one);
+  // The same of all that are parked, as far as no other thread does; `released(ring)` for each ring that may go on. Whether
+  // something of it was settled.
+  template <class Released>
+  bool settle_parked(Released released);
+  // A call of a function for which there is no room. False: too many wait already.
+  bool defer(FunctionContext& one, const Request& call);
+
+ private:
+  int send_reply(FunctionContext& one);
+
+  Runtime& runtime_;
+  const Layout& layout_;
+  const uint64_t begin_;
+  OutgoingCalls& outgoing_;
+  std::atomic<uint32_t>& unsettled_;  // counts what is parked, among others
+  std::mutex mutex_;                  // of what is free
+  std::vector<std::unique_ptr<FunctionContext>> free_;
+  std::mutex settling_;  // of what is parked
+  std::vector<std::unique_ptr<FunctionContext>> parked_;
+  std::atomic<uint32_t> deferred_count_{0};
+};
+
+template <class Released>
+bool FunctionContexts::settle_parked(Released released) {
+  const std::unique_lock lock(settling_, std::try_to_lock);
+  if (!lock) return false;
+  const WithoutFunctions alone;
+  bool any = false;
+  std::erase_if(parked_, [&](std::unique_ptr<FunctionContext>& one) {
+    const bool settled = settle(*one);
+    if (one->holds_ring && !one->reply_due) {
+      one->holds_ring = false;
+      released(one->ring);
+      any = true;
+    }
+    if (!settled) return false;
+    unsettled_.fetch_sub(1);
+    give_back(std::move(one));
+    any = true;
+    return true;
+  });
+  return any;
+}
+
+}  // namespace ompl::calls

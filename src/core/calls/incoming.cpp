@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/calls/incoming.hpp"
+
+#include <cxxabi.h>
+
+#include <exception>
+
+#include "core/calls/scope.hpp"
+#include "core/data/operations.hpp"
+#include "core/job/runtime.hpp"
+#include "core/network/network.hpp"
+#include "util/log.hpp"
+#include "util/status.hpp"
+
+namespace ompl::calls {
+namespace {
+constexpr uint32_t kBatch =
+    32;  // calls of one ring in a turn: whoever waits looks at its own matter in between
+}
+
+// One thread at a time for each ring, so that calls run in order.
+class IncomingCalls::Busy {
+ public:
+  explicit Busy(Ring& ring)
+      : ring_(ring), held_(!ring.busy.exchange(true, std::memory_order_seq_cst)) {}
+  ~Busy() {
+    if (held_) ring_.busy.store(false, std::memory_order_seq_cst);
+  }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+  explicit operator bool() const { return held_; }
+
+ private:
+  Ring& ring_;
+  const bool held_;
+};
+
+// While it lives the thread runs a function, on whose context the functions without a context act.
+class IncomingCalls::Running {
+ public:
+  Running(FunctionContext& by, ExchangeContext exchange)
+      : exchange_(exchange), before_(exchange != nullptr ? exchange(by.context) : nullptr) {
+    t_function = &by;
+  }
+  ~Running() {
+    t_function = nullptr;
+    if (exchange_ != nullptr) exchange_(before_);
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  const ExchangeContext exchange_;
+  Context* const before_;
+};
+
+IncomingCalls::IncomingCalls(Runtime& runtime, const Layout& layout, uint64_t begin,
+                             FunctionTable& functions, FunctionContexts& contexts,
+                             std::atomic<uint32_t>& unsettled)
+    : runtime_(runtime),
+      layout_(layout),
+      begin_(begin),
+      functions_(functions),
+      contexts_(contexts),
+      unsettled_(unsettled),
+      rings_(std::make_unique<std::atomic<Ring*>[]>(layout.rings())) {}
+
+IncomingCalls::Ring& IncomingCalls::ring(uint32_t number) {
+  if (Ring* const existing = rings_[number].load(std::memory_order_acquire); existing != nullptr)
+    return *existing;
+  const std::scoped_lock lock(mutex_);
+  if (Ring* const existing = rings_[number].load(std::memory_order_acquire); existing != nullptr)
+    return *existing;
+  auto made = std::make_unique<Ring>();
+  made->seen = std::make_unique<std::atomic<uint32_t>[]>(layout_.slots());
+  made_.push_back(std::move(made));
+  rings_[number].store(made_.back().get(), std::memory_order_release);
+  return *made_.back();
+}
+
+std::byte* IncomingCalls::memory(uint32_t number) const {
+  return runtime_.memory.segment().base() + begin_ + layout_.ring(number);
+}
+
+uint32_t IncomingCalls::owner(uint32_t number) const {
+  return arch::word32(runtime_.memory.segment().base() + begin_ + layout_.owner(number))
+             .load(std::memory_order_acquire) -
+         1;
+}
+
+bool IncomingCalls::ready(uint32_t number, const Ring& ring) const {
+  const uint32_t slot = ring.next.load(std::memory_order_relaxed) % layout_.slots();
+  return !ring.waits.load(std::memory_order_seq_cst) && !ring.broken.load(std::memory_order_relaxed) &&
+         arch::word32(memory(number) + Layout::count(slot)).load(std::memory_order_seq_cst) !=
+             ring.seen[slot].load(std::memory_order_relaxed);
+}
+
+bool IncomingCalls::run(ExchangeContext exchange) {
+  bool any = false;
+  if (unsettled_.load(std::memory_order_relaxed) != 0) {
+    any = contexts_.settle_parked([this](uint32_t number) {
+      ring(number).waits.store(false, std::memory_order_seq_cst);
+      runtime_.sleepers.call_arrivals.mark(number);
+    });
+    pay_owing();
+  }
+  if (!runtime_.sleepers.call_arrivals.any()) return any;
+  const uint64_t groups = runtime_.sleepers.call_arrivals.take();
+  for (uint32_t group = 0; group < 64 && groups >> group != 0; ++group) {
+    if ((groups >> group & 1) == 0) continue;
+    for (uint32_t number = group; number < layout_.rings(); number += 64)
+      any = run_ring(number, exchange) || any;
+  }
+  return any;
+}
+
+// Whoever finds the ring busy leaves it: its holder looks again once it has given it back.
+bool IncomingCalls::run_ring(uint32_t number, ExchangeContext exchange) {
+  if (owner(number) >= runtime_.size()) return false;
+  Ring& one = ring(number);
+  bool any = false;
+  while (owner(number) < runtime_.size() && ready(number, one)) {
+    const Busy busy(one);
+    if (!busy) break;
+    const uint32_t ran = take_entries(number, one, exchange);
+    any = any || ran > 0;
+    if (ran == kBatch) {
+      runtime_.sleepers.call_arrivals.mark(number);
+      break;
+    }
+  }
+  return any;
+}
+
+uint32_t IncomingCalls::take_entries(uint32_t number, Ring& ring, ExchangeContext exchange) {
+  const uint32_t caller = owner(number);
+  if (caller >= runtime_.size()) return 0;
+  std::unique_ptr<FunctionContext> by;
+  uint32_t ran = 0;
+  while (ran < kBatch && ready(number, ring)) {
+    if (by == nullptr) by = contexts_.take();
+    const uint32_t next = ring.next.load(std::memory_order_relaxed);
+    const uint32_t slot = next % layout_.slots();
+    const auto& entry = *reinterpret_cast<const CallEntry*>(memory(number) + layout_.slot(slot));
+    if (entry.length > OMPL_CALL_ARGUMENTS) {
+      log::error("a call of rank {} has {} bytes of arguments: no more calls of it can be found",
+                 caller, entry.length);
+      ring.broken.store(true);
+      break;
+    }
+    execute(entry, caller, *by, exchange);
+    ++ran;
+    ring.seen[slot].store(ring.seen[slot].load(std::memory_order_relaxed) + 1,
+                          std::memory_order_relaxed);
+    ring.next.store(next + slots_of(entry.length), std::memory_order_relaxed);
+    if (ring.next.load(std::memory_order_relaxed) - ring.told >= layout_.slots() / 4)
+      tell(*by->context, number, ring, caller);
+    if (contexts_.settle(*by)) continue;
+    by->holds_ring = by->reply_due;
+    by->ring = number;
+    ring.waits.store(by->reply_due, std::memory_order_seq_cst);
+    contexts_.park(std::move(by));
+  }
+  if (by != nullptr) contexts_.give_back(std::move(by));
+  return ran;
+}
+
+// `entry` is outside bytes.
+void IncomingCalls::execute(const CallEntry& entry, uint32_t caller, FunctionContext& by,
+                            ExchangeContext exchange) {
+  const bool wanted = entry.reply != 0 && entry.reply <= kReplies;
+  by.reply = call(entry, caller, by, exchange);
+  by.reply_due = wanted;
+  by.caller = caller;
+  by.place = entry.reply - 1;
+}
+
+// What the caller is told. No exception leaves it.
+CallReply IncomingCalls::call(const CallEntry& entry, uint32_t caller, FunctionContext& by,
+                              ExchangeContext exchange) {
+  const RemoteFunction* const function = functions_.find(entry.function);
+  if (function == nullptr) {
+    log::error("rank {} has called function {}, which is not registered here", caller, entry.function);
+    return {.count = 0, .code = OMPL_ERR_ARG, .value = 0};
+  }
+  const ompl_call_context told{.context = reinterpret_cast<ompl_ctx*>(by.context),
+                               .source = caller,
+                               .function = entry.function,
+                               .arguments = &entry + 1,
+                               .length = entry.length,
+                               .payload = entry.payload,
+                               .payload_length = entry.payload_length};
+  std::string thrown = "what is no std::exception";
+  try {
+    const Running running(by, exchange);
+    return {.count = 0, .code = OMPL_OK, .value = function->code(function->user, &told)};
+  } catch (const abi::__forced_unwind&) {
+    throw;
+  } catch (const std::exception& error) {
+    thrown = error.what();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): said below
+  }
+  const std::string text = fmt::format("function {} that rank {} called threw an exception: {}",
+                                       function->name, caller, thrown);
+  log::error("{}", text);
+  if (entry.reply == 0) runtime_.bootstrap->abort(1, text);
+  return {.count = 0, .code = OMPL_ERR_SYSTEM, .value = 0};
+}
+
+// How far the ring was read: the caller has so much more room.
+void IncomingCalls::tell(Context& c, uint32_t number, Ring& ring, uint32_t caller) {
+  const uint32_t next = ring.next.load(std::memory_order_relaxed);
+  const Signal record{.offset = begin_ + layout_.taken(runtime_.rank()), .value = next - ring.told};
+  if (std::byte* const base = c.bases[caller]; base != nullptr) {
+    runtime_.sleepers.raise(caller, base, record);
+    runtime_.sleepers.wake_any(caller);  // a call of a function may wait there for room
+  } else if (runtime_.network->sender.signal_nb(c, caller, record) >= OMPL_RETRY_FULL) {
+    if (ring.owing) return;
+    ring.owing = true;
+    const std::scoped_lock lock(mutex_);
+    owing_.push_back(number);
+    unsettled_.fetch_add(1);
+    return;
+  }
+  ring.told = next;
+}
+
+void IncomingCalls::pay_owing() {
+  std::vector<uint32_t> owing;
+  {
+    const std::scoped_lock lock(mutex_);
+    owing.swap(owing_);
+  }
+  if (owing.empty()) return;
+  std::unique_ptr<FunctionContext> by = contexts_.take();
+  for (const uint32_t number : owing) {
+    Ring& one = ring(number);
+    const Busy busy(one);
+    if (!busy) {
+      const std::scoped_lock lock(mutex_);
+      owing_.push_back(number);
+      continue;
+    }
+    unsettled_.fetch_sub(1);
+    one.owing = false;
+    if (const uint32_t caller = owner(number); caller < runtime_.size())
+      tell(*by->context, number, one, caller);
+  }
+  contexts_.give_back(std::move(by));
+}
+
+// Nothing of a rank that died can come in any more: every endpoint on which something of it has come knows.
+bool IncomingCalls::may_give_back(uint32_t caller) const {
+  if (runtime_.memory.bases()[caller] != nullptr) return true;
+  for (const Slot& slot : runtime_.network->pool.slots()) {
+    if (slot.peers[caller].load(std::memory_order_acquire) != nullptr &&
+        slot.endpoint->loss(caller) == OMPL_OK)
+      return false;
+  }
+  return true;
+}
+
+bool IncomingCalls::give_back_rings_of_dead(ExchangeContext exchange) {
+  uint32_t left = 0;
+  for (uint32_t number = 0; number < layout_.rings(); ++number) {
+    const uint32_t caller = owner(number);
+    if (caller >= runtime_.size() || runtime_.failures.peer(caller).failure.load() != OMPL_ERR_PEER)
+      continue;
+    ++left;
+    if (!may_give_back(caller)) continue;
+    run_ring(number, exchange);
+    Ring& one = ring(number);
+    const Busy busy(one);
+    if (!busy || ready(number, one) || one.waits.load()) continue;  // the next look will do
+    std::byte* const counts = memory(number);
+    for (uint32_t slot = 0; slot < layout_.slots(); ++slot) {
+      arch::word32(counts + Layout::count(slot)).store(0);
+      one.seen[slot].store(0);
+    }
+    one.next.store(0);
+    one.told = 0;
+    one.broken.store(false);
+    arch::word32(runtime_.memory.segment().base() + begin_ + layout_.owner(number)).store(0);
+    --left;
+  }
+  return left == 0;
+}
+
+}  // namespace ompl::calls

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Calls of other ranks: their rings in the own segment, and running what has come. Protocol rule 26.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/calls/function_context.hpp"
+#include "core/calls/functions.hpp"
+#include "core/calls/layout.hpp"
+#include "core/calls/outgoing.hpp"
+
+namespace ompl::calls {
+
+// Gives the calling thread another implicit context, and returns the one it had.
+using ExchangeContext = Context* (*)(Context*);
+
+class IncomingCalls {
+ public:
+  IncomingCalls(Runtime& runtime, const Layout& layout, uint64_t begin, FunctionTable& functions,
+                FunctionContexts& contexts, std::atomic<uint32_t>& unsettled);
+
+  // --- Any thread
+  // Runs what has come, a bounded number of calls of each ring, and sends what functions have left. Whether there was anything.
+  bool run(ExchangeContext exchange);
+  // Gives the rings of dead ranks back, once what had come was run. False: look again later.
+  bool give_back_rings_of_dead(ExchangeContext exchange);
+
+ private:
+  // Whoever has made it busy uses it, but for the atomics. `next`: slots read so far, modulo 2^32.
+  struct Ring {
+    std::atomic<bool> busy{false};
+    std::atomic<bool> waits{false};   // for a reply to go out
+    std::atomic<bool> broken{false};  // no call can be found in it any more
+    std::atomic<uint32_t> next{0};
+    std::unique_ptr<std::atomic<uint32_t>[]> seen;  // of each slot: entries that began there
+    uint32_t told = 0;                              // of `next`, by the caller's count
+    bool owing = false;                             // more is to be told
+  };
+  class Busy;
+  class Running;
+
+  Ring& ring(uint32_t number);
+  [[nodiscard]] uint32_t owner(uint32_t number) const;  // the rank, or kNoRank
+  [[nodiscard]] std::byte* memory(uint32_t number) const;
+  [[nodiscard]] bool ready(uint32_t number, const Ring& ring) const;
+  bool run_ring(uint32_t number, ExchangeContext exchange);
+  uint32_t take_entries(uint32_t number, Ring& ring, ExchangeContext exchange);
+  void execute(const CallEntry& entry, uint32_t caller, FunctionContext& by, ExchangeContext exchange);
+  CallReply call(const CallEntry& entry, uint32_t caller, FunctionContext& by,
+                 ExchangeContext exchange);
+  void tell(Context& c, uint32_t number, Ring& ring, uint32_t caller);
+  void pay_owing();
+  [[nodiscard]] bool may_give_back(uint32_t caller) const;
+
+  Runtime& runtime_;
+  const Layout& layout_;
+  const uint64_t begin_;
+  FunctionTable& functions_;
+  FunctionContexts& contexts_;
+  std::atomic<uint32_t>& unsettled_;  // rings of which more is to be told, and parked contexts
+  const std::unique_ptr<std::atomic<Ring*>[]> rings_;
+  std::vector<std::unique_ptr<Ring>> made_;  // under the mutex
+  std::mutex mutex_;
+  std::vector<uint32_t> owing_;  // the same
+};
+
+}  // namespace ompl::calls

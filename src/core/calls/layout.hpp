@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The memory of remote calls: one allocation at the same offset of every rank's segment. It holds the rings into which other
+// ranks write their calls, who has each, how much of this rank's own calls others have taken, and the replies to them.
+// docs/design/remote-calls.md.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "omnipgas/ompl_calls.h"
+
+namespace ompl::calls {
+
+// A call in a ring; the arguments follow it.
+struct CallEntry {
+  uint32_t function;
+  uint32_t length;  // of the arguments
+  uint32_t reply;   // place of the caller's reply table and one more; 0: no reply is wanted
+  uint32_t unused;
+  uint64_t payload;  // offset
+  uint64_t payload_length;
+};
+static_assert(sizeof(CallEntry) == 32);
+
+// What a caller finds when its call has run. `count` goes up by one with each reply.
+struct alignas(64) CallReply {
+  uint32_t count;
+  int32_t code;
+  uint64_t value;
+};
+// The part that is put before the count goes up.
+inline constexpr std::size_t kReplyBytes = sizeof(CallReply::code) + sizeof(CallReply::value);
+
+inline constexpr uint32_t kReplies = 512;    // that a rank awaits at most
+inline constexpr uint32_t kSlotBytes = 128;  // an entry takes whole slots
+inline constexpr uint32_t kMostSlots = 256;  // of a ring
+inline constexpr uint32_t kLeastSlots = 64;
+inline constexpr uint32_t kLongestEntry = 4096;
+static_assert(sizeof(CallEntry) + OMPL_CALL_ARGUMENTS <= kLongestEntry);
+
+inline constexpr uint32_t slots_of(std::size_t arguments) {
+  return static_cast<uint32_t>((sizeof(CallEntry) + arguments + kSlotBytes - 1) / kSlotBytes);
+}
+static_assert(slots_of(OMPL_CALL_ARGUMENTS) <= kLeastSlots / 2);
+
+// Where everything is, from the allocation's begin on. A ring is a counter for each slot, then the slots, then room for an entry that
+// begins in the last slot: it does not wrap, though it takes the first slots too.
+class Layout {
+ public:
+  Layout() = default;
+  // `budget`: bytes for rings.
+  Layout(uint32_t ranks, std::size_t budget) : ranks_(ranks) {
+    const auto ring_bytes = [](uint32_t slots) {
+      return round(slots * (sizeof(uint32_t) + kSlotBytes) + kLongestEntry);
+    };
+    rings_ = static_cast<uint32_t>(std::clamp<std::size_t>(budget / ring_bytes(kLeastSlots), 1, ranks));
+    slots_ = kLeastSlots;
+    while (slots_ < kMostSlots && rings_ * ring_bytes(2 * slots_) <= budget) slots_ *= 2;
+    ring_bytes_ = ring_bytes(slots_);
+  }
+
+  [[nodiscard]] uint32_t rings() const { return rings_; }
+  [[nodiscard]] uint32_t slots() const { return slots_; }  // of each, a power of two
+  [[nodiscard]] std::size_t ring_bytes() const { return ring_bytes_; }
+  [[nodiscard]] std::size_t bytes() const { return ring(rings_); }
+  // A word of 64 bits: bit i stands for the rings of number i modulo 64 into which something has come.
+  [[nodiscard]] uint64_t arrivals() const { return 0; }
+  // A word of 32 bits: the rank whose ring it is and one more; 0: nobody's.
+  [[nodiscard]] uint64_t owner(uint32_t ring) const { return 256 + sizeof(uint32_t) * uint64_t{ring}; }
+  // A word of 32 bits: slots that `rank` has read of what this rank has sent there, modulo 2^32.
+  [[nodiscard]] uint64_t taken(uint32_t rank) const {
+    return owner(rings_) + sizeof(uint32_t) * uint64_t{rank};
+  }
+  [[nodiscard]] uint64_t reply(uint32_t place) const {
+    return round(taken(ranks_)) + sizeof(CallReply) * uint64_t{place};
+  }
+  [[nodiscard]] uint64_t ring(uint32_t number) const {
+    return round(reply(kReplies)) + ring_bytes_ * uint64_t{number};
+  }
+  // Within a ring: a word of 32 bits that goes up by one for each entry that begins there; and the slot.
+  [[nodiscard]] static uint64_t count(uint32_t slot) { return sizeof(uint32_t) * uint64_t{slot}; }
+  [[nodiscard]] uint64_t slot(uint32_t slot) const {
+    return count(slots_) + kSlotBytes * uint64_t{slot};
+  }
+
+ private:
+  static constexpr uint64_t round(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+  uint32_t ranks_ = 0;
+  uint32_t rings_ = 0;
+  uint32_t slots_ = kLeastSlots;
+  std::size_t ring_bytes_ = 0;
+};
+
+}  // namespace ompl::calls

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/calls/outgoing.hpp"
+
+#include <cstring>
+
+#include "core/calls/scope.hpp"
+#include "core/data/operations.hpp"
+#include "core/wait/block.hpp"
+#include "util/status.hpp"
+
+namespace ompl::calls {
+namespace {
+
+bool is_retry(int code) { return code >= OMPL_RETRY_FULL; }
+
+void compose(std::byte* slot, const Request& call) {
+  std::memcpy(slot, &call.entry, sizeof call.entry);
+  if (!call.arguments.empty())
+    std::memcpy(slot + sizeof call.entry, call.arguments.data(), call.arguments.size());
+}
+
+}  // namespace
+
+// Held for a few steps, and for as long as the network takes to make room for the entry of a payload that was posted; nobody waits for it.
+class OutgoingCalls::Lock {
+ public:
+  explicit Lock(Route& route)
+      : route_(route), held_(!route.locked.exchange(true, std::memory_order_acquire)) {}
+  ~Lock() {
+    if (held_) route_.locked.store(false, std::memory_order_release);
+  }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+  explicit operator bool() const { return held_; }
+
+ private:
+  Route& route_;
+  const bool held_;
+};
+
+OutgoingCalls::OutgoingCalls(Runtime& runtime, const Layout& layout, uint64_t begin)
+    : runtime_(runtime),
+      layout_(layout),
+      begin_(begin),
+      routes_(std::make_unique<std::atomic<Route*>[]>(runtime.size())) {}
+
+OutgoingCalls::~OutgoingCalls() {
+  for (uint32_t rank = 0; rank < runtime_.size(); ++rank) delete routes_[rank].load();
+}
+
+// Two threads may make it at once; one wins, and it stays until the end.
+OutgoingCalls::Route& OutgoingCalls::route(uint32_t rank) {
+  Route* existing = routes_[rank].load(std::memory_order_acquire);
+  if (existing != nullptr) return *existing;
+  auto made = std::make_unique<Route>();
+  if (routes_[rank].compare_exchange_strong(existing, made.get(), std::memory_order_acq_rel))
+    return *made.release();
+  return *existing;
+}
+
+int OutgoingCalls::try_send(Context& c, const Request& call) {
+  if (runtime_.failures.peer(call.rank).failure.load(std::memory_order_relaxed) != OMPL_OK) [[unlikely]]
+    return runtime_.failures.report_failure();
+  Route& route = this->route(call.rank);
+  if (!route.open.load(std::memory_order_acquire)) [[unlikely]] {
+    if (const int code = open(c, call.rank, route); code != OMPL_OK) return code;
+  }
+  return c.bases[call.rank] != nullptr ? write(c, call, route) : post(c, call, route);
+}
+
+// --- The ring at the target. Each rank begins at another one, so few find theirs taken.
+
+uint32_t OutgoingCalls::ring_asked(const Route& route) const {
+  return (runtime_.rank() + route.asked) % layout_.rings();
+}
+
+int OutgoingCalls::open(Context& c, uint32_t rank, Route& route) {
+  const Lock lock(route);
+  if (!lock) return OMPL_RETRY_BUSY;
+  while (!route.open.load(std::memory_order_relaxed)) {
+    if (const int code = ask(c, rank, route); code != OMPL_OK) return code;
+    if (route.owner == 0) {
+      route.ring = ring_asked(route);
+      if (c.bases[rank] == nullptr)
+        route.shadow = std::make_unique<std::byte[]>(layout_.slot(layout_.slots()) - layout_.slot(0) +
+                                                     kLongestEntry);
+      route.open.store(true, std::memory_order_release);
+    } else if (++route.asked == layout_.rings()) {
+      route.asked = 0;
+      return fail(OMPL_ERR_MEMORY,
+                  "ompl_call: rank {} has room for the calls of {} ranks, and all is taken; raise "
+                  "OMPL_CALL_MEMORY",
+                  rank, layout_.rings());
+    }
+  }
+  return OMPL_OK;
+}
+
+// OMPL_OK: route.owner is whose the ring was.
+int OutgoingCalls::ask(Context& c, uint32_t rank, Route& route) {
+  const Signal request{.offset = begin_ + layout_.owner(ring_asked(route)),
+                       .value = runtime_.rank() + 1,
+                       .compare = 0,
+                       .function = conduit::Function::compare_swap};
+  if (std::byte* const base = c.bases[rank]; base != nullptr) {
+    route.owner = static_cast<uint32_t>(update(base + request.offset, request));
+    return OMPL_OK;
+  }
+  if (route.question.kind == Pending::Kind::none) {
+    Handle question{};
+    question.before = &route.owner;
+    question.width = sizeof route.owner;
+    const int code = runtime_.network->sender.fetch_nb(c, rank, request, &question);
+    if (code != OMPL_PENDING) return code;
+    route.question = question;
+  }
+  const int state = test(c, route.question);
+  if (state == 0) return OMPL_RETRY_CONNECTING;
+  return state > 0 ? OMPL_OK : state;
+}
+
+bool OutgoingCalls::has_room(uint32_t rank, uint32_t head, uint32_t slots) const {
+  const uint32_t taken = arch::word32(runtime_.memory.segment().base() + begin_ + layout_.taken(rank))
+                             .load(std::memory_order_seq_cst);
+  return head + slots - taken <= layout_.slots();
+}
+
+// Into a ring that is mapped. Others may write behind it at the same time.
+int OutgoingCalls::write(Context& c, const Request& call, Route& route) {
+  const uint32_t slots = slots_of(call.arguments.size());
+  uint32_t head = route.head.load(std::memory_order_relaxed);
+  do {
+    if (!has_room(call.rank, head, slots)) return OMPL_RETRY_FULL;
+  } while (!route.head.compare_exchange_weak(head, head + slots, std::memory_order_relaxed));
+  const uint32_t slot = head % layout_.slots();
+  std::byte* const base = c.bases[call.rank];
+  std::byte* const ring = base + begin_ + layout_.ring(route.ring);
+  if (call.payload != nullptr)
+    c.put_mapped(call.payload, call.rank, call.entry.payload, call.entry.payload_length);
+  compose(ring + layout_.slot(slot), call);
+  const auto count = arch::word32(ring + Layout::count(slot));
+  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  // A full barrier before the look for sleepers [15].
+  arch::word64(base + begin_ + layout_.arrivals())
+      .fetch_or(Arrivals::bit(route.ring), std::memory_order_seq_cst);
+  runtime_.sleepers.wake_any(call.rank);
+  return OMPL_OK;
+}
+
+int OutgoingCalls::post(Context& c, const Request& call, Route& route) {
+  const Lock lock(route);
+  if (!lock) return OMPL_RETRY_BUSY;
+  const WithoutFunctions alone;
+  const uint32_t slots = slots_of(call.arguments.size());
+  const uint32_t head = route.head.load(std::memory_order_relaxed);
+  if (!has_room(call.rank, head, slots)) return OMPL_RETRY_FULL;
+  if (call.payload != nullptr) {
+    const int code = runtime_.network->sender.put_nb(c, call.payload, call.rank, call.entry.payload,
+                                                     call.entry.payload_length, nullptr, true, nullptr);
+    if (code != OMPL_OK && code != OMPL_PENDING) return code;
+  }
+  const uint32_t slot = head % layout_.slots();
+  std::byte* const image = route.shadow.get() + std::size_t{slot} * kSlotBytes;
+  compose(image, call);
+  const std::size_t length = sizeof call.entry + call.arguments.size();
+  int code = post_entry(c, call, image, length, slot, route);
+  if (is_retry(code) && call.payload != nullptr) code = insist(c, call, image, length, slot, route);
+  if (code == OMPL_OK) route.head.store(head + slots, std::memory_order_relaxed);
+  return code;
+}
+
+int OutgoingCalls::post_entry(Context& c, const Request& call, const void* image, std::size_t length,
+                              uint32_t slot, const Route& route) {
+  const uint64_t ring = begin_ + layout_.ring(route.ring);
+  const Signal record{.offset = ring + Layout::count(slot)};
+  const int code = runtime_.network->sender.put_nb(c, image, call.rank, ring + layout_.slot(slot),
+                                                   length, &record, true, nullptr);
+  return code == OMPL_PENDING ? OMPL_OK : code;
+}
+
+// The payload is under way: the call must follow it, whatever the time.
+int OutgoingCalls::insist(Context& c, const Request& call, const void* image, std::size_t length,
+                          uint32_t slot, const Route& route) {
+  const Blocked what{.call = Call::put_signal, .peer = call.rank, .keeps_thread = true};
+  Blocker blocker(c, what, Deadline::never());
+  return blocker.run([&] {
+    const int code = post_entry(blocker.context(), call, image, length, slot, route);
+    return code == OMPL_OK ? 1 : is_retry(code) ? 0 : code;
+  });
+}
+
+}  // namespace ompl::calls

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Calls to other ranks: the ring that this rank has at each rank that it calls, and how a call is written there. A ring is
+// taken at the first call, by a compare-and-swap at the target. Protocol rule 26.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "core/calls/layout.hpp"
+#include "core/data/handle.hpp"
+#include "core/job/context.hpp"
+
+namespace ompl::calls {
+
+// A call as it is sent. `payload`: null if there is none, or it was put before through the same context.
+struct Request {
+  uint32_t rank;
+  CallEntry entry;
+  std::span<const std::byte> arguments;
+  const void* payload = nullptr;
+};
+
+class OutgoingCalls {
+ public:
+  // `begin`: offset of the memory of remote calls, in every segment.
+  OutgoingCalls(Runtime& runtime, const Layout& layout, uint64_t begin);
+  ~OutgoingCalls();
+  OutgoingCalls(const OutgoingCalls&) = delete;
+  OutgoingCalls& operator=(const OutgoingCalls&) = delete;
+
+  // OMPL_OK (sent), OMPL_RETRY_* (nothing was sent), or an error. Does not wait; one with a payload over a network may wait for
+  // room after that was posted. Any thread.
+  int try_send(Context& c, const Request& call);
+
+ private:
+  // To one rank. `head`: slots used so far, modulo 2^32. Over a network whoever has the lock writes, into a shadow of the
+  // ring from which the network reads: a slot of it is written again only once the target has read the call.
+  struct Route {
+    std::atomic<bool> open{false};
+    std::atomic<bool> locked{false};
+    std::atomic<uint32_t> head{0};
+    uint32_t ring = 0;
+    uint32_t asked = 0;  // rings found taken so far
+    std::unique_ptr<std::byte[]> shadow;
+    Handle question{};
+    uint32_t owner = 0;  // of the ring asked for
+  };
+  class Lock;
+
+  Route& route(uint32_t rank);
+  int open(Context& c, uint32_t rank, Route& route);
+  int ask(Context& c, uint32_t rank, Route& route);
+  [[nodiscard]] uint32_t ring_asked(const Route& route) const;
+  [[nodiscard]] bool has_room(uint32_t rank, uint32_t head, uint32_t slots) const;
+  int write(Context& c, const Request& call, Route& route);
+  int post(Context& c, const Request& call, Route& route);
+  int insist(Context& c, const Request& call, const void* image, std::size_t length, uint32_t slot,
+             const Route& route);
+  int post_entry(Context& c, const Request& call, const void* image, std::size_t length, uint32_t slot,
+                 const Route& route);
+
+  Runtime& runtime_;
+  const Layout& layout_;
+  const uint64_t begin_;
+  const std::unique_ptr<std::atomic<Route*>[]> routes_;  // by rank; made at the first call
+};
+
+}  // namespace ompl::calls
