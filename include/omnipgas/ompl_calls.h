@@ -41,8 +41,7 @@ enum {
 
 /* What a function is told of the call that it runs for. Valid until it returns. */
 typedef struct ompl_call_context {
-  ompl_ctx*
-      context; /* the function's own: what it sends through it comes before its reply at the caller */
+  ompl_ctx* context;     /* the function's own; what it sends comes before its reply */
   uint32_t source;       /* the rank that called */
   uint32_t function;     /* its number */
   const void* arguments; /* a copy of the caller's bytes, aligned to 16; not NULL */
@@ -60,23 +59,23 @@ typedef uint64_t (*ompl_call_fn)(void* user, const ompl_call_context* call);
  * Errors: OMPL_ERR_STATE, OMPL_ERR_ARG (the names differ, an argument is NULL), OMPL_ERR_MEMORY, OMPL_ERR_PEER, OMPL_ERR_LINK. */
 OMPL_API int ompl_call_register(const char* name, ompl_call_fn code, void* user, uint32_t* function);
 
-/* A call. Begin with OMPL_CALL_INIT. */
+/* A call. Begin with OMPL_CALL_INIT. The payload, if its length is not 0, are the bytes at src_addr; they are put to offset
+ * dest_addr of the target before the function runs, as by ompl_put(). */
 typedef struct ompl_call_request {
   uint32_t function;     /* number of a registered function */
   uint32_t reserved;     /* 0 */
   const void* arguments; /* up to OMPL_CALL_ARGUMENTS bytes; copied before the call returns */
   size_t length;         /* of the arguments */
-  uint64_t
-      src_addr; /* payload: payload_length bytes at src_addr are put to offset dest_addr of the target */
-  uint64_t dest_addr;    /* before the function runs, as by ompl_put() */
-  size_t payload_length; /* 0: no payload */
+  uint64_t src_addr;
+  uint64_t dest_addr;
+  size_t payload_length;
 } ompl_call_request;
 #define OMPL_CALL_INIT \
   { 0, 0, NULL, 0, 0, 0, 0 }
 
 /* Has the target run the function. `reply` NULL: returns when arguments and payload may be reused, the call being under way. Else
  * waits for the function and stores what it returned in *reply. A timeout means that the function will not run (its payload may
- * have been put); once the call was sent a reply is waited for without limit.
+ * have been put, for which there is no limit); once the call was sent a reply is waited for without limit.
  * Errors: OMPL_ERR_RANK, OMPL_ERR_ARG (no such function, too many bytes of arguments), OMPL_ERR_OFFSET, OMPL_ERR_LENGTH,
  * OMPL_ERR_MEMORY (as many ranks call that one as OMPL_CALL_MEMORY has room for), OMPL_ERR_PEER, OMPL_ERR_LINK,
  * OMPL_ERR_TIMEOUT, OMPL_ERR_STATE; with a reply also OMPL_ERR_SYSTEM (the function threw an exception). */

@@ -13,8 +13,6 @@
 namespace ompl::calls {
 namespace {
 
-bool is_retry(int code) { return code >= OMPL_RETRY_FULL; }
-
 // The 64-bit hash of Fowler, Noll and Vo.
 uint64_t hash(std::string_view name) {
   uint64_t value = 0xcbf29ce484222325;

@@ -54,12 +54,12 @@ bool FunctionContexts::defer(FunctionContext& one, const Request& call) {
 // The reply comes after the function's puts, and its calls after the function's earlier ones.
 bool FunctionContexts::settle(FunctionContext& one) {
   Context& c = *one.context;
-  if (one.reply_due && send_reply(one) < OMPL_RETRY_FULL) one.reply_due = false;
+  if (one.reply_due && !is_retry(send_reply(one))) one.reply_due = false;
   while (!one.deferred.empty()) {
     const FunctionContext::Deferred& next = one.deferred.front();
     const int code =
         outgoing_.try_send(c, {.rank = next.rank, .entry = next.entry, .arguments = next.arguments});
-    if (code >= OMPL_RETRY_FULL) break;
+    if (is_retry(code)) break;
     // What has failed is lost, as what was sent to that rank before; a handle tells it.
     one.deferred.pop_front();
     deferred_count_.fetch_sub(1);

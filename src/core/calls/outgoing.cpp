@@ -11,8 +11,6 @@
 namespace ompl::calls {
 namespace {
 
-bool is_retry(int code) { return code >= OMPL_RETRY_FULL; }
-
 void compose(std::byte* slot, const Request& call) {
   std::memcpy(slot, &call.entry, sizeof call.entry);
   if (!call.arguments.empty())

@@ -15,6 +15,9 @@
 
 namespace ompl::calls {
 
+// Nothing was sent: try again.
+inline bool is_retry(int code) { return code >= OMPL_RETRY_FULL; }
+
 // A call as it is sent. `payload`: null if there is none, or it was put before through the same context.
 struct Request {
   uint32_t rank;

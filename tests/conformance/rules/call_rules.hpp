@@ -29,10 +29,12 @@ class States {
  public:
   explicit States(uint32_t ranks) : states_(ranks) {}
   RankState& of(const Rank& r) { return states_[r.rank]; }
-  [[nodiscard]] uint32_t total() const {
-    uint32_t sum = 0;
-    for (const RankState& state : states_) sum += state.counts[0];
-    return sum;
+  // Whether each rank of this process has counted so many.
+  [[nodiscard]] bool all_counted(uint32_t count) const {
+    for (const RankState& state : states_) {
+      if (state.size != 0 && state.counts[0] != count) return false;
+    }
+    return true;
   }
 
  private:
