@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether something has come into a ring of this rank, and which: one look for whoever progresses. Callers of this node leave
-// the mark themselves, for others whoever takes their record in does.
+// Which rings of this rank something has come into: one look for whoever progresses. Callers of this node leave the mark
+// themselves, for others whoever takes their record in does. A mark stays while more comes: a caller that finds it need not leave it.
+// Whoever takes marks away looks at their rings afterwards.
 #pragma once
 
 #include <atomic>
@@ -24,22 +25,22 @@ class Arrivals {
     const std::atomic<uint64_t>* const word = word_.load(std::memory_order_acquire);
     return word != nullptr && word->load(std::memory_order_relaxed) != 0;
   }
-  // For a sleeper's last look [15].
-  [[nodiscard]] bool any_at_last() const {
-    const std::atomic<uint64_t>* const word = word_.load(std::memory_order_seq_cst);
-    return word != nullptr && word->load(std::memory_order_seq_cst) != 0;
-  }
   // A word of the own segment has changed from outside: true if it is a ring's.
   bool note(uint64_t offset) {
     std::atomic<uint64_t>* const word = word_.load(std::memory_order_acquire);
     if (word == nullptr || offset - begin_ >= length_) return false;
-    word->fetch_or(bit((offset - begin_) / ring_bytes_), std::memory_order_seq_cst);
+    leave(*word, (offset - begin_) / ring_bytes_);
     return true;
   }
-  void mark(uint64_t ring) {
-    word_.load(std::memory_order_acquire)->fetch_or(bit(ring), std::memory_order_seq_cst);
+  void mark(uint64_t ring) { leave(*word_.load(std::memory_order_acquire), ring); }
+  // After the count of a ring has changed, by an atomic that is sequentially consistent.
+  static void leave(std::atomic<uint64_t>& word, uint64_t ring) {
+    if ((word.load(std::memory_order_seq_cst) & bit(ring)) == 0)
+      word.fetch_or(bit(ring), std::memory_order_seq_cst);
   }
-  // All bits, which are then none. Whoever takes them looks at the rings afterwards.
+  [[nodiscard]] uint64_t marks() const {
+    return word_.load(std::memory_order_acquire)->load(std::memory_order_relaxed);
+  }
   uint64_t take() {
     return word_.load(std::memory_order_acquire)->exchange(0, std::memory_order_seq_cst);
   }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/calls/calls.hpp"
 
+#include <algorithm>
 #include <new>
 #include <string_view>
+#include <utility>
 
 #include "core/calls/scope.hpp"
 #include "core/data/checks.hpp"
@@ -12,6 +14,9 @@
 
 namespace ompl::calls {
 namespace {
+
+// In a handle's width: the place of the reply is not given back with it.
+constexpr uint32_t kKeepsPlace = 1;
 
 // The 64-bit hash of Fowler, Noll and Vo.
 uint64_t hash(std::string_view name) {
@@ -107,7 +112,7 @@ int RemoteCalls::check(Context& c, uint32_t rank, const ompl_call_request& reque
           .entry = {.function = request.function,
                     .length = static_cast<uint32_t>(request.length),
                     .reply = 0,
-                    .unused = 0,
+                    .ready = 0,
                     .payload = has_payload ? request.dest_addr : 0,
                     .payload_length = request.payload_length},
           .arguments = {static_cast<const std::byte*>(request.arguments), request.length},
@@ -134,55 +139,100 @@ int RemoteCalls::call(Context& context, uint32_t rank, const ompl_call_request& 
                       uint64_t* reply, Deadline deadline) {
   Request call;
   if (const int code = check(context, rank, request, &call); code != OMPL_OK) return code;
-  Caller caller(context);
-  Handle handle{};
   if (reply != nullptr) {
     if (const int code = may_wait("ompl_call with a reply"); code != OMPL_OK) return code;
   }
-  if (call.payload != nullptr &&
-      context.bases[rank] == nullptr) {  // its source is free when this returns
+  Caller caller(context);
+  if (call.payload != nullptr && context.bases[rank] == nullptr) {  // its source is free on return
     const int code = put(context, call.payload, rank, call.entry.payload, call.entry.payload_length);
     if (code != OMPL_OK) return code;
     call.payload = nullptr;
   }
-  const auto once = [&](Context& c) {
-    return reply != nullptr ? send_for_reply(c, &call, reply, &handle) : send(c, call);
-  };
-  int code = once(caller.now());
-  if (is_retry(code) && !in_function()) {
-    Context& now = caller.now();
-    const bool follows =
-        now.bases[rank] == nullptr && runtime_.network->sender.channel(now, rank).has_to_be_followed();
-    const Blocked what{.call = ompl::Call::call, .peer = rank, .keeps_thread = follows};
-    Blocker blocker(now, what, deadline);
-    code = blocker.run([&] {
-      const int sent = once(blocker.context());
-      if (sent == OMPL_RETRY_BUSY) blocker.stay_awake();
-      return is_retry(sent) ? 0 : sent >= 0 ? 1 : sent;
-    });
+  return reply != nullptr ? ask(caller, call, reply, deadline) : send_in_time(caller, call, deadline);
+}
+
+int RemoteCalls::send_in_time(Caller& caller, const Request& call, Deadline deadline) {
+  Context& c = caller.now();
+  const int code = send(c, call);
+  if (!is_retry(code) || in_function()) return code;
+  const bool follows = c.bases[call.rank] == nullptr &&
+                       runtime_.network->sender.channel(c, call.rank).has_to_be_followed();
+  const Blocked what{.call = ompl::Call::call, .peer = call.rank, .keeps_thread = follows};
+  Blocker blocker(c, what, deadline);
+  return blocker.run([&] {
+    const int sent = send(blocker.context(), call);
+    if (sent == OMPL_RETRY_BUSY) blocker.stay_awake();
+    return is_retry(sent) ? 0 : sent == OMPL_OK ? 1 : sent;
+  });
+}
+
+// The place for the reply is the context's from its first call on, and this call's meanwhile: functions and the yield hook may use
+// the same context.
+int RemoteCalls::ask(Caller& caller, Request& call, uint64_t* reply, Deadline deadline) {
+  ReplyTable& replies = parts_.load(std::memory_order_acquire)->replies;
+  uint32_t place = std::exchange(caller.now().reply_place, kReplies);
+  if (place == kReplies) {
+    const Blocked what{.call = ompl::Call::call, .peer = call.rank};
+    Blocker blocker(caller.now(), what, deadline);
+    const int code = blocker.run([&] { return (place = replies.take()) != kReplies ? 1 : 0; });
+    if (code != OMPL_OK) return code;
   }
-  if (code == OMPL_PENDING) code = OMPL_OK;
-  return code == OMPL_OK && reply != nullptr ? await(caller.now(), handle, Deadline::never()) : code;
+  Handle handle = handle_for(replies, call, place, reply);
+  handle.width = kKeepsPlace;
+  call.entry.reply = place + 1;
+  int code = send_in_time(caller, call, deadline);
+  if (code == OMPL_OK) {
+    code = look_for_a_moment(handle);
+    code = code == 0 ? await(caller.now(), handle, Deadline::never()) : std::min<int>(code, OMPL_OK);
+    if (replies.find(place, static_cast<uint32_t>(handle.mark)) == nullptr) return code;  // it is lost
+  }
+  if (uint32_t& own = caller.now().reply_place; own == kReplies) {
+    own = place;
+  } else {
+    replies.give_back(place);
+  }
+  return code;
+}
+
+// What a call of a rank of this node takes, if that is in the library. As test().
+int RemoteCalls::look_for_a_moment(Handle& handle) {
+  constexpr int kLooks = 300;
+  if (runtime_.memory.bases()[handle.rank] == nullptr || runtime_.load.crowded()) return 0;
+  const ReplyTable& replies = parts_.load(std::memory_order_acquire)->replies;
+  for (int i = 0; i < kLooks; ++i) {
+    if (replies.find(static_cast<uint32_t>(handle.ticket), static_cast<uint32_t>(handle.mark)) !=
+        nullptr)
+      return test(handle);
+    progress();
+    arch::pause();
+  }
+  return 0;
+}
+
+Handle RemoteCalls::handle_for(const ReplyTable& replies, const Request& call, uint32_t place,
+                               uint64_t* reply) {
+  Handle handle{};
+  handle.kind = Pending::Kind::call;
+  handle.rank = call.rank;
+  handle.ticket = place;
+  handle.mark = replies.next_count(place);
+  handle.before = reply;
+  return handle;
 }
 
 // OMPL_PENDING: the handle stands for it.
 int RemoteCalls::send_for_reply(Context& c, Request* call, uint64_t* reply, Handle* handle) {
-  Parts& parts = *parts_.load(std::memory_order_acquire);
-  uint32_t count = 0;
-  const uint32_t place = parts.replies.take(&count);
+  ReplyTable& replies = parts_.load(std::memory_order_acquire)->replies;
+  const uint32_t place = replies.take();
   if (place == kReplies) return OMPL_RETRY_FULL;
+  const Handle made = handle_for(replies, *call, place, reply);
   call->entry.reply = place + 1;
   const int code = send(c, *call);
   if (code != OMPL_OK) {
-    parts.replies.give_back(place);
+    replies.give_back(place);
     return code;
   }
-  *handle = {};
-  handle->kind = Pending::Kind::call;
-  handle->rank = call->rank;
-  handle->ticket = place;
-  handle->mark = count;
-  handle->before = reply;
+  *handle = made;
   return OMPL_PENDING;
 }
 
@@ -197,13 +247,13 @@ int RemoteCalls::call_nb(Context& c, uint32_t rank, const ompl_call_request& req
 
 // A failure is looked for before the reply: after it none is awaited. The place of a reply that may still come stays taken.
 int RemoteCalls::test(Handle& handle) {
-  Parts& parts = *parts_.load(std::memory_order_acquire);
+  ReplyTable& replies = parts_.load(std::memory_order_acquire)->replies;
   const bool failed = runtime_.failures.peer(handle.rank).failure.load() != OMPL_OK;
   const auto place = static_cast<uint32_t>(handle.ticket);
-  const CallReply* const reply = parts.replies.find(place, static_cast<uint32_t>(handle.mark));
+  const CallReply* const reply = replies.find(place, static_cast<uint32_t>(handle.mark));
   if (reply == nullptr) return failed ? runtime_.failures.report_failure() : 0;
   const CallReply read = *reply;
-  parts.replies.give_back(place);
+  if (handle.width != kKeepsPlace) replies.give_back(place);
   if (read.code == OMPL_OK) {
     if (handle.before != nullptr) *static_cast<uint64_t*>(handle.before) = read.value;
     return 1;
@@ -214,10 +264,14 @@ int RemoteCalls::test(Handle& handle) {
                   handle.rank, read.code == OMPL_ERR_SYSTEM ? ", which threw an exception" : ""));
 }
 
+bool RemoteCalls::looks_at_last() {
+  return may_run_functions() && !closed_.load(std::memory_order_relaxed) &&
+         parts_.load(std::memory_order_acquire)->incoming.any_at_last();
+}
+
 bool RemoteCalls::run() {
   Parts& parts = *parts_.load(std::memory_order_acquire);
   if (!may_run_functions() || closed_.load(std::memory_order_relaxed)) return false;
-  const arch::Uncancelled whole;
   return parts.incoming.run(exchange_);
 }
 

@@ -45,9 +45,7 @@ class RemoteCalls {
                                !closed_.load(std::memory_order_relaxed));
   }
   // For a sleeper's last look [15].
-  [[nodiscard]] bool due_at_last() const {
-    return arrivals_.any_at_last() && !closed_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] bool due_at_last() { return arrivals_.open() && looks_at_last(); }
   // Ranks have died: their rings are given back.
   void look_at_failures();
 
@@ -55,9 +53,15 @@ class RemoteCalls {
   struct Parts;
 
   bool run();
+  bool looks_at_last();
   int open(Context& c);
   int check(Context& c, uint32_t rank, const ompl_call_request& request, Request* out) const;
   int send(Context& c, const Request& call);
+  int send_in_time(Caller& caller, const Request& call, Deadline deadline);
+  int ask(Caller& caller, Request& call, uint64_t* reply, Deadline deadline);
+  int look_for_a_moment(Handle& handle);
+  static Handle handle_for(const ReplyTable& replies, const Request& call, uint32_t place,
+                           uint64_t* reply);
   int send_for_reply(Context& c, Request* call, uint64_t* reply, Handle* handle);
 
   Runtime& runtime_;

@@ -3,8 +3,10 @@
 
 #include <cxxabi.h>
 
+#include <bit>
 #include <exception>
 
+#include "arch/cancellation.hpp"
 #include "core/calls/scope.hpp"
 #include "core/data/operations.hpp"
 #include "core/job/runtime.hpp"
@@ -14,9 +16,11 @@
 
 namespace ompl::calls {
 namespace {
-constexpr uint32_t kBatch =
-    32;  // calls of one ring in a turn: whoever waits looks at its own matter in between
-}
+// Calls of one ring in a turn: whoever waits looks at its own matter in between.
+constexpr uint32_t kBatch = 32;
+// Looks at marked rings in vain, until the marks are taken away.
+constexpr uint32_t kIdleLooks = 100;
+}  // namespace
 
 // One thread at a time for each ring, so that calls run in order.
 class IncomingCalls::Busy {
@@ -89,27 +93,74 @@ uint32_t IncomingCalls::owner(uint32_t number) const {
 }
 
 bool IncomingCalls::ready(uint32_t number, const Ring& ring) const {
+  const uint32_t caller = owner(number);
+  if (caller >= runtime_.size()) return false;
+  if (ring.waits.load(std::memory_order_seq_cst) || ring.broken.load(std::memory_order_relaxed))
+    return false;
   const uint32_t slot = ring.next.load(std::memory_order_relaxed) % layout_.slots();
-  return !ring.waits.load(std::memory_order_seq_cst) && !ring.broken.load(std::memory_order_relaxed) &&
-         arch::word32(memory(number) + Layout::count(slot)).load(std::memory_order_seq_cst) !=
-             ring.seen[slot].load(std::memory_order_relaxed);
+  std::byte* const begin = memory(number);
+  return runtime_.memory.bases()[caller] != nullptr
+             ? arch::word32(begin + layout_.ready(slot)).load(std::memory_order_seq_cst) != 0
+             : arch::word32(begin + Layout::count(slot)).load(std::memory_order_seq_cst) !=
+                   ring.seen[slot].load(std::memory_order_relaxed);
+}
+
+// The next entry was read: its slots are free, once the caller is told.
+void IncomingCalls::pass_on(uint32_t number, Ring& ring, bool mapped, uint32_t slots) {
+  const uint32_t slot = ring.next.load(std::memory_order_relaxed) % layout_.slots();
+  if (mapped) {
+    for (uint32_t i = 0; i < slots && slot + i < layout_.slots(); ++i)
+      arch::word32(memory(number) + layout_.ready(slot + i)).store(0, std::memory_order_relaxed);
+  } else {
+    ring.seen[slot].store(ring.seen[slot].load(std::memory_order_relaxed) + 1,
+                          std::memory_order_relaxed);
+  }
+  ring.next.store(ring.next.load(std::memory_order_relaxed) + slots, std::memory_order_release);
 }
 
 bool IncomingCalls::run(ExchangeContext exchange) {
   bool any = false;
   if (unsettled_.load(std::memory_order_relaxed) != 0) {
+    const arch::Uncancelled whole;
     any = contexts_.settle_parked([this](uint32_t number) {
       ring(number).waits.store(false, std::memory_order_seq_cst);
       runtime_.sleepers.call_arrivals.mark(number);
     });
     pay_owing();
   }
-  if (!runtime_.sleepers.call_arrivals.any()) return any;
-  const uint64_t groups = runtime_.sleepers.call_arrivals.take();
-  for (uint32_t group = 0; group < 64 && groups >> group != 0; ++group) {
-    if ((groups >> group & 1) == 0) continue;
-    for (uint32_t number = group; number < layout_.rings(); number += 64)
+  Arrivals& arrivals = runtime_.sleepers.call_arrivals;
+  const uint64_t marks = arrivals.marks();
+  if (marks == 0) return any;
+  if (run_rings(marks, exchange)) {
+    idle_looks_.store(0, std::memory_order_relaxed);
+    return true;
+  }
+  const uint32_t idle = idle_looks_.load(std::memory_order_relaxed) + 1;
+  idle_looks_.store(idle < kIdleLooks ? idle : 0, std::memory_order_relaxed);
+  return (idle >= kIdleLooks && run_rings(arrivals.take(), exchange)) || any;
+}
+
+bool IncomingCalls::run_rings(uint64_t marks, ExchangeContext exchange) {
+  bool any = false;
+  for (; marks != 0; marks &= marks - 1) {
+    for (auto number = static_cast<uint32_t>(std::countr_zero(marks)); number < layout_.rings();
+         number += 64)
       any = run_ring(number, exchange) || any;
+  }
+  return any;
+}
+
+// What is ready is marked again: its runner may be another thread.
+bool IncomingCalls::any_at_last() {
+  bool any = false;
+  Arrivals& arrivals = runtime_.sleepers.call_arrivals;
+  for (uint64_t marks = arrivals.any() ? arrivals.take() : 0; marks != 0; marks &= marks - 1) {
+    for (auto number = static_cast<uint32_t>(std::countr_zero(marks)); number < layout_.rings();
+         number += 64) {
+      if (owner(number) >= runtime_.size() || !ready(number, ring(number))) continue;
+      arrivals.mark(number);
+      any = true;
+    }
   }
   return any;
 }
@@ -119,13 +170,15 @@ bool IncomingCalls::run_ring(uint32_t number, ExchangeContext exchange) {
   if (owner(number) >= runtime_.size()) return false;
   Ring& one = ring(number);
   bool any = false;
-  while (owner(number) < runtime_.size() && ready(number, one)) {
+  while (ready(number, one)) {
+    const arch::Uncancelled whole;
     const Busy busy(one);
     if (!busy) break;
     const uint32_t ran = take_entries(number, one, exchange);
     any = any || ran > 0;
-    if (ran == kBatch) {
+    if (ran == kBatch) {  // this thread may go now: another one is to go on
       runtime_.sleepers.call_arrivals.mark(number);
+      runtime_.sleepers.wake_any(runtime_.rank());
       break;
     }
   }
@@ -135,7 +188,7 @@ bool IncomingCalls::run_ring(uint32_t number, ExchangeContext exchange) {
 uint32_t IncomingCalls::take_entries(uint32_t number, Ring& ring, ExchangeContext exchange) {
   const uint32_t caller = owner(number);
   if (caller >= runtime_.size()) return 0;
-  std::unique_ptr<FunctionContext> by;
+  std::unique_ptr<FunctionContext>& by = ring.by;
   uint32_t ran = 0;
   while (ran < kBatch && ready(number, ring)) {
     if (by == nullptr) by = contexts_.take();
@@ -148,11 +201,10 @@ uint32_t IncomingCalls::take_entries(uint32_t number, Ring& ring, ExchangeContex
       ring.broken.store(true);
       break;
     }
+    const uint32_t length = entry.length;
     execute(entry, caller, *by, exchange);
     ++ran;
-    ring.seen[slot].store(ring.seen[slot].load(std::memory_order_relaxed) + 1,
-                          std::memory_order_relaxed);
-    ring.next.store(next + slots_of(entry.length), std::memory_order_relaxed);
+    pass_on(number, ring, runtime_.memory.bases()[caller] != nullptr, slots_of(length));
     if (ring.next.load(std::memory_order_relaxed) - ring.told >= layout_.slots() / 4)
       tell(*by->context, number, ring, caller);
     if (contexts_.settle(*by)) continue;
@@ -161,7 +213,6 @@ uint32_t IncomingCalls::take_entries(uint32_t number, Ring& ring, ExchangeContex
     ring.waits.store(by->reply_due, std::memory_order_seq_cst);
     contexts_.park(std::move(by));
   }
-  if (by != nullptr) contexts_.give_back(std::move(by));
   return ran;
 }
 
@@ -275,6 +326,7 @@ bool IncomingCalls::give_back_rings_of_dead(ExchangeContext exchange) {
     std::byte* const counts = memory(number);
     for (uint32_t slot = 0; slot < layout_.slots(); ++slot) {
       arch::word32(counts + Layout::count(slot)).store(0);
+      arch::word32(counts + layout_.ready(slot)).store(0);
       one.seen[slot].store(0);
     }
     one.next.store(0);

@@ -26,6 +26,8 @@ class IncomingCalls {
   // --- Any thread
   // Runs what has come, a bounded number of calls of each ring, and sends what functions have left. Whether there was anything.
   bool run(ExchangeContext exchange);
+  // For a sleeper's last look: takes the marks away. Whether some call has come [15].
+  bool any_at_last();
   // Gives the rings of dead ranks back, once what had come was run. False: look again later.
   bool give_back_rings_of_dead(ExchangeContext exchange);
 
@@ -39,6 +41,7 @@ class IncomingCalls {
     std::unique_ptr<std::atomic<uint32_t>[]> seen;  // of each slot: entries that began there
     uint32_t told = 0;                              // of `next`, by the caller's count
     bool owing = false;                             // more is to be told
+    std::unique_ptr<FunctionContext> by;            // for its next function
   };
   class Busy;
   class Running;
@@ -47,6 +50,8 @@ class IncomingCalls {
   [[nodiscard]] uint32_t owner(uint32_t number) const;  // the rank, or kNoRank
   [[nodiscard]] std::byte* memory(uint32_t number) const;
   [[nodiscard]] bool ready(uint32_t number, const Ring& ring) const;
+  void pass_on(uint32_t number, Ring& ring, bool mapped, uint32_t slots);
+  bool run_rings(uint64_t marks, ExchangeContext exchange);
   bool run_ring(uint32_t number, ExchangeContext exchange);
   uint32_t take_entries(uint32_t number, Ring& ring, ExchangeContext exchange);
   void execute(const CallEntry& entry, uint32_t caller, FunctionContext& by, ExchangeContext exchange);
@@ -66,6 +71,7 @@ class IncomingCalls {
   std::vector<std::unique_ptr<Ring>> made_;  // under the mutex
   std::mutex mutex_;
   std::vector<uint32_t> owing_;  // the same
+  std::atomic<uint32_t> idle_looks_{0};
 };
 
 }  // namespace ompl::calls

@@ -16,9 +16,9 @@ namespace ompl::calls {
 // A call in a ring; the arguments follow it.
 struct CallEntry {
   uint32_t function;
-  uint32_t length;  // of the arguments
-  uint32_t reply;   // place of the caller's reply table and one more; 0: no reply is wanted
-  uint32_t unused;
+  uint32_t length;   // of the arguments
+  uint32_t reply;    // place of the caller's reply table and one more; 0: no reply is wanted
+  uint32_t ready;    // in a ring that is mapped: not 0 once the entry is whole
   uint64_t payload;  // offset
   uint64_t payload_length;
 };
@@ -45,7 +45,7 @@ inline constexpr uint32_t slots_of(std::size_t arguments) {
 }
 static_assert(slots_of(OMPL_CALL_ARGUMENTS) <= kLeastSlots / 2);
 
-// Where everything is, from the allocation's begin on. A ring is a counter for each slot, then the slots, then room for an entry that
+// Where everything is, from the allocation's begin on. A ring is, for callers over a network, a counter for each slot, then the slots, then room for an entry that
 // begins in the last slot: it does not wrap, though it takes the first slots too.
 class Layout {
  public:
@@ -79,10 +79,14 @@ class Layout {
   [[nodiscard]] uint64_t ring(uint32_t number) const {
     return round(reply(kReplies)) + ring_bytes_ * uint64_t{number};
   }
-  // Within a ring: a word of 32 bits that goes up by one for each entry that begins there; and the slot.
+  // Within a ring: a word of 32 bits that goes up by one for each entry that a network has brought there; the slot; and its
+  // entry's `ready`, which is 0 in all slots that are free.
   [[nodiscard]] static uint64_t count(uint32_t slot) { return sizeof(uint32_t) * uint64_t{slot}; }
   [[nodiscard]] uint64_t slot(uint32_t slot) const {
     return count(slots_) + kSlotBytes * uint64_t{slot};
+  }
+  [[nodiscard]] uint64_t ready(uint32_t number) const {
+    return slot(number) + offsetof(CallEntry, ready);
   }
 
  private:

@@ -136,11 +136,10 @@ int OutgoingCalls::write(Context& c, const Request& call, Route& route) {
   if (call.payload != nullptr)
     c.put_mapped(call.payload, call.rank, call.entry.payload, call.entry.payload_length);
   compose(ring + layout_.slot(slot), call);
-  const auto count = arch::word32(ring + Layout::count(slot));
-  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  // A full barrier before the look for sleepers [15].
-  arch::word64(base + begin_ + layout_.arrivals())
-      .fetch_or(Arrivals::bit(route.ring), std::memory_order_seq_cst);
+  // Before the looks for a mark and for sleepers [15].
+  arch::word32(ring + layout_.ready(slot)).exchange(1, std::memory_order_seq_cst);
+  Arrivals::leave(*reinterpret_cast<std::atomic<uint64_t>*>(base + begin_ + layout_.arrivals()),
+                  route.ring);
   runtime_.sleepers.wake_any(call.rank);
   return OMPL_OK;
 }

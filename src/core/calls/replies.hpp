@@ -17,16 +17,16 @@ class ReplyTable {
   ReplyTable(const Layout& layout, std::byte* base)
       : layout_(layout), base_(base), used_(std::make_unique<std::atomic<bool>[]>(kReplies)) {}
 
-  // A place for one reply; kReplies: all are taken. *count: what its count will be once it has come. Any thread.
-  uint32_t take(uint32_t* count) {
+  // A place for one reply; kReplies: all are taken. Any thread.
+  uint32_t take() {
     for (uint32_t i = 0; i < kReplies; ++i) {
       const uint32_t place = next_.fetch_add(1, std::memory_order_relaxed) % kReplies;
-      if (used_[place].load(std::memory_order_relaxed) || used_[place].exchange(true)) continue;
-      *count = word(place).load() + 1;
-      return place;
+      if (!used_[place].load(std::memory_order_relaxed) && !used_[place].exchange(true)) return place;
     }
     return kReplies;
   }
+  // What the count of a place that was taken will be once its reply has come.
+  [[nodiscard]] uint32_t next_count(uint32_t place) const { return word(place).load() + 1; }
   // Whoever took the place: nothing was sent that could be replied to, or the reply was read. A place whose reply may still come
   // stays taken.
   void give_back(uint32_t place) { used_[place].store(false); }

@@ -10,6 +10,7 @@
 
 #include "arch/copy.hpp"
 #include "arch/cpu.hpp"
+#include "core/calls/layout.hpp"
 #include "core/job/activity.hpp"
 #include "core/memory/allocation.hpp"
 #include "core/network/peer_channel.hpp"
@@ -72,6 +73,9 @@ class alignas(arch::kCacheLine) Context {
     direct = false;
     fast = &nobody;
   }
+
+  uint32_t reply_place =
+      calls::kReplies;  // for the reply of a call that waits for it; kReplies: none yet
 
   ompl_statistics statistics = OMPL_STATISTICS_INIT;
   void count_put(std::size_t length, bool with_signal) {

@@ -183,6 +183,8 @@ void Blocker::resign_as_sentinel() {
 // Whoever was registered and goes away, sentinel or not, may be the one that was woken to take the role over:
 // if nobody has it, wake a bucket, whose threads compete for it [16].
 void Blocker::hand_on_role() {
+  // So may a call that has come in, and that this thread was woken to run.
+  if (runtime_.remote_calls.due()) runtime_.sleepers.wake_any(runtime_.rank());
   if (runtime_.network == nullptr) return;
   SegmentHeader& header = runtime_.memory.header();
   if (header.sentinel.load(std::memory_order_seq_cst) != 0) return;

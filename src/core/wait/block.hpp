@@ -125,7 +125,8 @@ class Blocker {
   bool reported_ = false;
   bool asked_ = false;
   bool awake_ = false;
-  bool registered_ = false;                  // slept, or nearly
+  bool served_ = false;      // it has run calls of other ranks: more may come, so it spins again
+  bool registered_ = false;  // slept, or nearly
   std::chrono::nanoseconds blind_slice_{0};  // of the last sleep that nothing but time could end
 };
 
@@ -154,9 +155,14 @@ int Blocker::run(Ready ready) {
       result = spin(ready, i == 0 ? 1 : 1 + limit.between);
       if (result != 0) return result > 0 ? OMPL_OK : result;
       if (over(&result)) return result;
+      if (served_) break;
       may_sleep = yield();
     }
     housekeeping();
+    if (std::exchange(served_, false)) {
+      slept = false;
+      continue;
+    }
     if (may_sleep) {
       result = sleep(ready);
       slept = !awake_;
@@ -180,9 +186,15 @@ int Blocker::once(Ready& ready) {
 
 template <class Ready>
 [[gnu::always_inline]] inline int Blocker::spin(Ready& ready, int polls) {
+  constexpr int kMostTurns = 1000;  // deaths are to be looked for too
+  int turns = 0;
   for (int i = 0; i < polls; ++i) {
     progress();
     if (const int result = ready(); result != 0) return result;
+    if (served_ && polls > 1 && ++turns < kMostTurns && !deadline_.passed()) [[unlikely]] {
+      served_ = false;
+      i = 0;
+    }
     if (i % 64 == 63 && deadline_.passed()) break;
     if (runtime_.network == nullptr) arch::pause();  // else progress() takes long enough
   }
@@ -230,7 +242,7 @@ inline void Blocker::progress() {
   if (runtime_.network != nullptr)
     runtime_.network->pool.progress(*context_,
                                     what_.flag ? context_->arrival_slot : context_->preferred_slot);
-  runtime_.remote_calls.progress();
+  if (runtime_.remote_calls.progress()) served_ = true;
 }
 
 }  // namespace ompl

@@ -51,7 +51,7 @@ struct Hop {
 uint64_t hop(void* user, const ompl_call_context* call) {
   auto& state = *static_cast<RankState*>(user);
   auto told = argument<Hop>(*call);
-  ++state.sum;
+  const uint64_t number = state.sum++;
   if (told.left == 0) {
     if (ompl_put_word(told.origin, state.memory) != OMPL_OK) ++state.wrong;
     return 0;
@@ -59,7 +59,7 @@ uint64_t hop(void* user, const ompl_call_context* call) {
   --told.left;
   const uint64_t mark = told.left;
   const uint32_t to = (state.rank + 1) % state.size;
-  if (ompl_put(address(&mark), to, state.memory + 64 + 8 * state.rank, sizeof mark) != OMPL_OK)
+  if (ompl_put(address(&mark), to, state.memory + 64 + 8 * number, sizeof mark) != OMPL_OK)
     ++state.wrong;
   const ompl_call_request further = request(state.function, &told, sizeof told);
   if (ompl_call(call->context, to, &further, nullptr, OMPL_FOREVER) != OMPL_OK) ++state.wrong;
@@ -69,7 +69,8 @@ uint64_t hop(void* user, const ompl_call_context* call) {
 TEST_P(Conformance, Calls_R26_FunctionsCallOnWithFullRings) {
   constexpr unsigned kThreads = 2;
   const auto w = world({.ranks = 3, .endpoints = 2});
-  const uint64_t memory = w->allocate(1024);
+  const uint32_t each = rounds(600);
+  const uint64_t memory = w->allocate(64 + std::size_t{8} * 6 * each * kThreads);
   States states(3);
   w->run([&](Rank& r) {
     RankState& mine = states.of(r);
@@ -78,7 +79,6 @@ TEST_P(Conformance, Calls_R26_FunctionsCallOnWithFullRings) {
     mine.size = r.size;
     mine.function = add("hop", hop, &mine);
   });
-  const uint32_t each = rounds(600);
   w->run(
       [&](Rank& r) {
         RankState& mine = states.of(r);
