@@ -41,8 +41,8 @@ class RemoteCalls {
   // claim is held. Runs functions. Whether there was anything to do.
   bool progress() { return due() && run(); }
   [[nodiscard]] bool due() const {
-    return arrivals_.any() || (unsettled_.load(std::memory_order_relaxed) != 0 &&
-                               !closed_.load(std::memory_order_relaxed));
+    return arrivals_.open() && (arrivals_.any() || (unsettled_.load(std::memory_order_relaxed) != 0 &&
+                                                    !closed_.load(std::memory_order_relaxed)));
   }
   // For a sleeper's last look [15].
   [[nodiscard]] bool due_at_last() { return arrivals_.open() && looks_at_last(); }
