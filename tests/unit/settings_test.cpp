@@ -41,6 +41,7 @@ TEST(Settings, EveryKindIsRead) {
                       {"OMPL_LAUNCHER", "pmi1"},
                       {"OMPL_PMIX_LIBRARY", "/opt/libpmix.so.2"},
                       {"OMPL_CREDITS", "17"},
+                      {"OMPL_CALL_MEMORY", "3M"},
                       {"OMPL_COLL_CHECK", "1"},
                       {"OMPL_COLL_MEMORY", "2M"},
                       {"OMPL_COLL_PROGRESS", "shared"},
@@ -76,6 +77,7 @@ TEST(Settings, EveryKindIsRead) {
   EXPECT_EQ(settings.launcher, "pmi1");
   EXPECT_EQ(settings.pmix_library, "/opt/libpmix.so.2");
   EXPECT_EQ(settings.credits, 17u);
+  EXPECT_EQ(settings.call_memory, std::size_t{3} << 20);
   EXPECT_EQ(settings.coll_check, "1");
   EXPECT_EQ(settings.coll_memory, std::size_t{2} << 20);
   EXPECT_EQ(settings.coll_progress, "shared");
