@@ -3,7 +3,10 @@
 them."""
 
 import json
+import math
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,9 +41,13 @@ def parse(text: str, source: str, schema: Path) -> dict[str, Any]:
     DocumentError."""
     try:
         text = ESCAPED.sub(r"\1?", text).translate(BARE)
-        content: dict[str, Any] = json.loads(text, parse_int=_whole, parse_constant=_refuse)
-        if "\\ud" in text.lower():  # half a character can be neither printed nor written
-            json.dumps(content, ensure_ascii=False).encode()
+        numbers = _Numbers()
+        content: dict[str, Any] = json.loads(
+            text, parse_int=numbers.whole, parse_float=numbers.real, parse_constant=numbers.constant
+        )
+        if numbers.refused or "\\ud" in text.lower():
+            for wrong in _unusable(content, ""):
+                raise DocumentError(f"{source}: {wrong}")
         _validator(schema)(content)
     except fastjsonschema.JsonSchemaValueException as error:
         raise DocumentError(f"{source}: {error.message.removeprefix('data').lstrip('. ')}") from error
@@ -49,14 +56,53 @@ def parse(text: str, source: str, schema: Path) -> dict[str, Any]:
     return content
 
 
-def _whole(digits: str) -> int:
-    if len(digits) > 19:
-        raise ValueError(f"{digits[:19]}... is too large")
-    return int(digits)
+@dataclass(frozen=True)
+class _Refused:
+    """A value that JSON text has and no field may have."""
+
+    why: str
 
 
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number")
+class _Numbers:
+    """Those of a document, as they are read."""
+
+    def __init__(self) -> None:
+        self.refused = 0
+
+    def whole(self, digits: str) -> int | _Refused:
+        return int(digits) if len(digits) <= 19 else self._refuse(f"is {digits[:19]}..., which is too large")
+
+    def real(self, digits: str) -> float | _Refused:
+        number = float(digits)
+        return number if math.isfinite(number) else self._refuse(f"is {digits[:19]}, which is too large")
+
+    def constant(self, name: str) -> _Refused:
+        return self._refuse(f"is {name}, which is no number")
+
+    def _refuse(self, why: str) -> _Refused:
+        self.refused += 1
+        return _Refused(why)
+
+
+def _unusable(value: Any, place: str) -> Iterator[str]:
+    """The fields below `place` that cannot be used, each with its reason: such values, and half characters, which can
+    be neither printed nor written."""
+    if isinstance(value, _Refused):
+        yield f"{place or 'the document'} {value.why}"
+    elif isinstance(value, str) and not _is_whole_text(value):
+        yield f"{place or 'the document'} is damaged: it holds half a character"
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _unusable(item, f"{place}[{number}]")
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            if not _is_whole_text(name):
+                yield f"{place or 'the document'} is damaged: the name of a field in it holds half a character"
+            yield from _unusable(item, f"{place}.{name}" if place else name)
+
+
+def _is_whole_text(text: str) -> bool:
+    return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 @cache

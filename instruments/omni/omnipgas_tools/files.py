@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 COMPRESSED = ".gz"
+MOST_LINKS = 40
 MOST = 1 << 29  # bytes of a file's text, uncompressed
 
 
@@ -36,16 +37,31 @@ def write(path: Path, text: str) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file beside that one, put in its place when it is whole. What is no plain file, a pipe say, is written as it
-    is. Raises OSError, and the file is as it was."""
+    """A file beside that one, put in its place when it is whole. What is no plain file, a pipe say, or names a
+    descriptor of this process (/dev/stdout), is written as it is. Raises OSError that names the file, which is as it
+    was."""
+    given = path
     path = path.resolve()
-    if path.exists() and not path.is_file():
-        with path.open("wb") as file:
-            yield file
-        return
-    # Nobody can know the name before, and no file had it.
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    partial = Path(name)
+    try:
+        if (descriptor := _descriptor(given)) is not None:
+            with open(os.dup(descriptor), "wb") as file:
+                yield file
+        elif path.exists() and not path.is_file():
+            with path.open("wb") as file:
+                yield file
+        else:
+            # Nobody can know the name before, and no file had it.
+            handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+            with _replacing(path, Path(name), handle) as file:
+                yield file
+    except OSError as error:
+        if error.filename is None or Path(error.filename).name.startswith(f".{path.name}."):
+            error.filename, error.filename2 = str(given), None
+        raise
+
+
+@contextmanager
+def _replacing(path: Path, partial: Path, handle: int) -> Iterator[IO[bytes]]:
     try:
         with open(handle, "wb") as file:
             yield file
@@ -55,6 +71,18 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _descriptor(path: Path) -> int | None:
+    """Of this process, if the path, or a link that it is, names one."""
+    own = Path("/proc/self/fd").resolve()
+    for _ in range(MOST_LINKS):
+        if path.parent.resolve() == own and path.name.isdecimal():
+            return int(path.name)
+        if not path.is_symlink():
+            break
+        path = path.parent / path.readlink()
+    return None
 
 
 def _mode(path: Path) -> int:

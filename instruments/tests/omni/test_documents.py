@@ -6,6 +6,8 @@ import gzip
 import json
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -99,6 +101,26 @@ def test_the_field_is_named(good: dict[str, Any], tmp_path: Path) -> None:
         results.read(path)
 
 
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        ('"a\\ud800"', "is damaged: it holds half a character"), ('{"\\udc00": 1}', "is damaged: the name of a field"),
+        ("Infinity", "is Infinity, which is no number"), ("NaN", "is NaN, which is no number"),
+        ("1e400", "is 1e400, which is too large"),
+        ("1" + 40 * "0", r"is 1000000000000000000\.\.\., which is too large"),
+    ],
+)  # fmt: skip
+def test_the_field_is_named_of_what_no_field_may_have(
+    good: dict[str, Any], tmp_path: Path, value: str, what: str
+) -> None:
+    path = tmp_path / "given.json"
+    made = copy.deepcopy(good["result"])
+    made["results"][7]["threads"] = "HERE"
+    path.write_text(json.dumps(made).replace('"HERE"', value))
+    with pytest.raises(DocumentError, match=r"given\.json: results\[7\]\.threads " + what):
+        results.read(path)
+
+
 def test_control_characters_are_not_shown(good: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "given.json"
     made = copy.deepcopy(good["result"])
@@ -132,3 +154,31 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     files.write(path, "after")
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("after", 0o640)
     assert os.listdir(tmp_path) == ["out.json"]
+
+
+def test_a_full_disk_is_that_of_the_file_which_it_holds(good: dict[str, Any], tmp_path: Path) -> None:
+    path, page = tmp_path / "given.json", tmp_path / "page.html"
+    path.write_text(json.dumps(good["result"]))
+    for full in ("--csv", "--table"):
+        done = CliRunner().invoke(app, ["report", str(path), "-o", str(page), full, "/dev/full"])
+        assert done.exit_code == 2
+        assert "/dev/full: No space left on device" in " ".join(done.output.split())
+
+
+def test_an_error_names_the_file_that_was_given(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="/dev/full") as full, files.replacing(Path("/dev/full")) as file:
+        file.write(b"text")
+    assert full.value.filename == "/dev/full"
+    with pytest.raises(OSError, match="none/out") as none:
+        files.write(tmp_path / "none/out", "text")
+    assert none.value.filename == str(tmp_path / "none/out")
+
+
+def test_names_of_descriptors_are_written_directly(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("before\n")
+    code = "import sys, pathlib; from omnipgas_tools import files; files.write(pathlib.Path(sys.argv[1]), 'text')"
+    for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+        with log.open("a") as out:
+            subprocess.run([sys.executable, "-c", code, name], stdout=out, check=True, timeout=120)
+    assert log.read_text() == "before\ntexttexttext"
