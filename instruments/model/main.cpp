@@ -15,7 +15,9 @@
 #include <optional>
 #include <thread>
 
+#include "common/command_line.hpp"
 #include "common/input_error.hpp"
+#include "common/output_file.hpp"
 #include "model/readers/goal.hpp"
 #include "model/readers/isolated.hpp"
 #include "model/readers/otf2/trace.hpp"
@@ -98,7 +100,9 @@ void write(const std::string& file, const nlohmann::json& out) {
     std::cout << out.dump(1) << '\n';
     return;
   }
-  if (!(std::ofstream(file) << out.dump(1) << '\n')) ompl::refuse("cannot write {}", file);
+  ompl::OutputFile result(file);
+  result.stream() << out.dump(1) << '\n';
+  result.commit();
 }
 
 int predict(const Request& request) {
@@ -130,9 +134,9 @@ int predict(const Request& request) {
 
 int write_goal(const std::string& input, const std::string& file) {
   const auto trace = open_trace(input);
-  std::ofstream out(file);
-  if (!out) ompl::refuse("cannot write {}", file);
-  const GoalLosses losses = write_goal(*trace, out);
+  ompl::OutputFile out(file);
+  const GoalLosses losses = write_goal(*trace, out.stream());
+  out.commit();
   if (losses.synchronous > 0)
     fmt::print(stderr, "warning: {} synchronous sends became ordinary ones, for GOAL has no others\n",
                losses.synchronous);
@@ -260,13 +264,14 @@ int main(int argc, char** argv) {
     Request request;
     CLI::App app;
     declare(app, request);
+    ompl::say_printable(app);
     CLI11_PARSE(app, argc, argv);
     request.options.sharing = !request.no_sharing;
     const auto work = [&] { return run(app, request); };
     // The OTF2 library may abort on a damaged archive.
     return is_otf2(request.input) ? isolated(request.input, work) : work();
   } catch (const std::exception& error) {
-    fmt::print(stderr, "ompl-model: {}\n", error.what());
+    fmt::print(stderr, "ompl-model: {}\n", ompl::printable(error.what()));
     return 1;
   }
 }

@@ -10,8 +10,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
 
+#include "common/command_line.hpp"
+#include "common/input_error.hpp"
 #include "measure.hpp"
 #include "programs.hpp"
 
@@ -153,8 +154,11 @@ int run_job(const Options& options) {
                        {"rows", nlohmann::json::array()},
                        {"perftest", beside}};
     for (const Row& row : rows) out["rows"].push_back(to_json(row));
-    if (!(std::ofstream(options.json) << out.dump(1) << '\n'))
-      ompl_abort(1, "ompl-bench-verbs: cannot write the file of --json");
+    try {
+      write_json(options.json, out);
+    } catch (const ompl::InputError& error) {  // the other rank waits
+      ompl_abort(1, error.what());
+    }
   }
   return ompl_finalize() == OMPL_OK ? 0 : 1;
 }
@@ -197,6 +201,7 @@ int run(int argc, char** argv) {
   Options options;
   CLI::App app;
   declare(app, options);
+  ompl::say_printable(app);
   CLI11_PARSE(app, argc, argv);
   if (!options.launcher.empty())
     return run_pools(options.launcher, options.pools, {argv + 1, argv + argc}, options.json);
@@ -214,7 +219,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "ompl-bench-verbs: %s\n", error.what());
+    fmt::print(stderr, "ompl-bench-verbs: {}\n", ompl::printable(error.what()));
     return 1;
   }
 }

@@ -11,9 +11,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
+
+#include "common/output_file.hpp"
 
 namespace bench_verbs {
 
@@ -38,6 +39,12 @@ std::string quoted(const std::string& word) {
 }
 
 }  // namespace
+
+void write_json(const std::string& file, const nlohmann::json& content) {
+  ompl::OutputFile out(file);
+  out.stream() << content.dump(1) << '\n';
+  out.commit();
+}
 
 std::vector<double> last_row(const std::string& output, std::size_t bytes) {
   std::vector<double> found;
@@ -105,7 +112,7 @@ int run_pools(const std::string& launcher, const std::vector<unsigned>& pools,
     }
     std::filesystem::remove(file);
   }
-  if (!json.empty()) std::ofstream(json) << nlohmann::json{{"jobs", jobs}}.dump(1) << '\n';
+  if (!json.empty()) write_json(json, {{"jobs", jobs}});
   return 0;
 }
 

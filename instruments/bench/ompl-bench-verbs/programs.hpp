@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct Perftest {
 // What the tool printed in its last row of figures; empty, with the reason in *why, if it did not run. Both ranks.
 std::vector<double> run_perftest(const Perftest& with, const std::string& tool, std::size_t bytes,
                                  uint64_t iterations, std::string* why);
+
+// The file is complete or as it was before. Throws ompl::InputError.
+void write_json(const std::string& file, const nlohmann::json& content);
 
 // The last line of `output` that is all numbers, the first of them `bytes`.
 std::vector<double> last_row(const std::string& output, std::size_t bytes);

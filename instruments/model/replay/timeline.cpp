@@ -5,22 +5,17 @@
 #include <bit>
 #include <string_view>
 
-#include "common/input_error.hpp"
-
 namespace ompl::model {
 
 static_assert(std::endian::native == std::endian::little);
 
-Timeline::Timeline(std::string file, const std::vector<uint32_t>& threads, uint64_t most_records)
-    : file_(std::move(file)),
-      buffer_(std::size_t{1} << 20),
+Timeline::Timeline(const std::string& file, const std::vector<uint32_t>& threads, uint64_t most_records)
+    : file_(file),
       lanes_(threads.size()),
       most_of_lane_(std::max<uint64_t>(1, most_records / std::max<std::size_t>(1, threads.size()))) {
   for (uint32_t lane = 0; lane < threads.size(); ++lane) lanes_[threads[lane]].number = lane;
   constexpr std::string_view kMagic = "OMPLTL01";
-  out_.rdbuf()->pubsetbuf(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
-  out_.open(file_, std::ios::binary);
-  if (!out_.write(kMagic.data(), kMagic.size())) refuse("cannot write {}", file_);
+  file_.stream().write(kMagic.data(), kMagic.size());
 }
 
 void Timeline::until(TimelineRecord record) {
@@ -43,12 +38,9 @@ void Timeline::write(Lane& lane, TimelineRecord& record) {
   }
   ++records_;
   record.lane = lane.number;
-  out_.write(reinterpret_cast<const char*>(&record), sizeof record);
+  file_.stream().write(reinterpret_cast<const char*>(&record), sizeof record);
 }
 
-void Timeline::close() {
-  out_.close();
-  if (!out_) refuse("cannot write all of {}: is the disk full?", file_);
-}
+void Timeline::close() { file_.commit(); }
 
 }  // namespace ompl::model

@@ -8,10 +8,10 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <string>
 #include <vector>
 
+#include "common/output_file.hpp"
 #include "model/trace.hpp"
 
 namespace ompl::model {
@@ -34,12 +34,12 @@ static_assert(sizeof(TimelineRecord) == 40);
 class Timeline {
  public:
   // `threads`: in the order of lanes. Throws InputError if the file cannot be written.
-  Timeline(std::string file, const std::vector<uint32_t>& threads, uint64_t most_records);
+  Timeline(const std::string& file, const std::vector<uint32_t>& threads, uint64_t most_records);
 
   // The thread has done this since what it did last, until `record.end_ns`; nothing if that is not later.
   void until(TimelineRecord record);
   void message(TimelineRecord record);
-  // Throws InputError if not all could be written.
+  // Puts the file in its place. Throws InputError if not all could be written.
   void close();
 
   [[nodiscard]] uint64_t records() const { return records_; }
@@ -53,9 +53,7 @@ class Timeline {
   };
   void write(Lane& lane, TimelineRecord& record);
 
-  std::string file_;
-  std::vector<char> buffer_;
-  std::ofstream out_;
+  OutputFile file_;
   std::vector<Lane> lanes_;  // by thread
   uint64_t most_of_lane_;
   uint64_t records_ = 0, left_out_ = 0;

@@ -200,7 +200,6 @@ GoalLosses write_goal(const Trace& trace, std::ostream& out) {
   }
   if (writer) writer->end();
   fmt::print(out, "}}\n");
-  if (!out.flush()) refuse("the GOAL file cannot be written");
   return losses;
 }
 

@@ -17,7 +17,7 @@ struct GoalLosses {
 };
 
 // Tags are numbered anew if there are several communicators, which GOAL has not. Memory: the open requests.
-// Throws InputError if the file cannot be written.
+// Whether all could be written, `out` says.
 GoalLosses write_goal(const Trace& trace, std::ostream& out);
 
 }  // namespace ompl::model

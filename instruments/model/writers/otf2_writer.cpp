@@ -13,6 +13,7 @@
 #include "model/readers/otf2/numbers.hpp"
 #include "model/readers/otf2/sizes.hpp"
 #include "model/readers/rank_reader.hpp"
+#include "model/writers/otf2_draft.hpp"
 
 namespace ompl::model {
 namespace otf2 {
@@ -452,14 +453,16 @@ class ArchiveWriter {
 
 Otf2Losses write_otf2(const std::string& recording, const std::string& anchor) {
   if (!anchor.ends_with(".otf2")) refuse("{}: an OTF2 archive is named NAME.otf2", anchor);
-  if (std::filesystem::exists(anchor))
-    refuse("{}: it is there already; remove it, and the folder beside it", anchor);
+  for (const std::string& part : otf2::parts_of(anchor)) {
+    if (std::filesystem::exists(part)) refuse("{}: it is there already; remove it", part);
+  }
   otf2::keep_errors();
   try {
     otf2::Tables tables;
     const auto paths = trace::rank_files(recording);
     tables.ranks = static_cast<uint32_t>(paths.size());
-    otf2::ArchiveWriter archive(anchor);
+    const otf2::Draft draft(anchor);
+    otf2::ArchiveWriter archive(draft.anchor());
     for (uint32_t rank = 0; rank < tables.ranks; ++rank) {
       RankFile file(paths[rank]);
       file.place(recording, rank, tables.ranks, tables.communicators);
@@ -469,6 +472,7 @@ Otf2Losses write_otf2(const std::string& recording, const std::string& anchor) {
       archive.write(file, rank, tables);
     }
     archive.finish(tables);
+    draft.put_in_place();
     return tables.losses;
   } catch (const trace::TraceError& error) {
     refuse("{}", error.what());

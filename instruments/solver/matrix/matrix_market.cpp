@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solver/matrix/matrix_market.hpp"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <iterator>
+
+#include "common/output_file.hpp"
 
 namespace ompl::solver {
 
@@ -162,26 +162,11 @@ std::vector<double> read_vector(const std::string& path, uint32_t rows) {
 }
 
 void write_vector(const std::string& path, const std::string& comment, std::span<const double> values) {
-  const std::string draft = path + ".part";
-  bool written = false;
-  if (std::FILE* const file = std::fopen(draft.c_str(), "w")) {
-    fmt::memory_buffer text;
-    const auto flush = [&] {
-      std::fwrite(text.data(), 1, text.size(), file);
-      text.clear();
-    };
-    fmt::format_to(std::back_inserter(text), "%%MatrixMarket matrix array real general\n% {}\n{} 1\n",
-                   comment, values.size());
-    for (const double value : values) {
-      fmt::format_to(std::back_inserter(text), "{}\n", value);
-      if (text.size() > 65536) flush();
-    }
-    flush();
-    written = std::ferror(file) == 0;
-    written = std::fclose(file) == 0 && written;
-    written = written && std::rename(draft.c_str(), path.c_str()) == 0;
-  }
-  if (!written) refuse("{} cannot be written: {}", path, std::strerror(errno));
+  OutputFile file(path);
+  std::ostream_iterator<char> out(file.stream());
+  fmt::format_to(out, "%%MatrixMarket matrix array real general\n% {}\n{} 1\n", comment, values.size());
+  for (const double value : values) fmt::format_to(out, "{}\n", value);
+  file.commit();
 }
 
 }  // namespace ompl::solver

@@ -98,7 +98,7 @@ def run(build: Path, source: str, *options: str) -> tuple[dict[str, Any], float]
         _, status, usage = os.wait4(child, 0)
         if status != 0:
             raise OSError(f"ompl-model ended with status {os.waitstatus_to_exitcode(status)}")
-        result: dict[str, Any] = json.load(out)
+        result: dict[str, Any] = json.loads(Path(out.name).read_text())
     return result, usage.ru_maxrss / 1024
 
 

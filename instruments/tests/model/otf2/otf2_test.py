@@ -197,7 +197,7 @@ def test_what_cannot_be_written_is_said(tmp_path: Path, trace: Path) -> None:
         ((trace, tmp_path / "x"), "an OTF2 archive is named NAME.otf2"),
         ((trace, anchor), "it is there already"),
         ((tmp_path, tmp_path / "y.otf2"), "no file rank."),
-        ((trace, Path("/proc/none/x.otf2")), "cannot be written"),
+        ((trace, Path("/proc/none/x.otf2")), "cannot write /proc/none/x.otf2"),
     ):
         assert words in refusal(model("otf2", *arguments))
 
