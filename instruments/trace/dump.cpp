@@ -7,6 +7,7 @@
 #include <numeric>
 #include <string>
 
+#include "common/command_line.hpp"
 #include "reader/folder.hpp"
 
 namespace {
@@ -214,13 +215,14 @@ int main(int argc, char** argv) {
     app.add_option("trace", from, "Folder of a trace, or the file of one rank")->required();
     app.add_flag("--summary", summary, "One line for each rank instead");
     app.add_flag("--local", local, "Times of calls by each rank's own clock");
+    ompl::say_printable(app);
     CLI11_PARSE(app, argc, argv);
     const bool folder = std::filesystem::is_directory(from);
     for (const auto& path : folder ? rank_files(from) : std::vector{from})
       print_rank(path, summary, local);
   } catch (const std::exception& error) {
     std::fflush(stdout);
-    std::fprintf(stderr, "error: %s\n", error.what());
+    std::fprintf(stderr, "error: %s\n", ompl::printable(error.what()).c_str());
     return 1;
   }
 }

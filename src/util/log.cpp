@@ -10,6 +10,7 @@
 #include <string>
 
 #include "arch/cancellation.hpp"
+#include "util/printable.hpp"
 
 namespace ompl::log {
 namespace {
@@ -38,7 +39,7 @@ void write(Level level, std::string_view text) noexcept {
   const std::string_view name = kNames[static_cast<std::size_t>(level)];
   try {
     const std::string who = rank < 0 ? "ompl" : fmt::format("ompl[{}]", rank);
-    write_all(fmt::format("{} {}: {}\n", who, name, text));
+    write_all(fmt::format("{} {}: {}\n", who, name, printable(text)));
   } catch (const std::exception&) {  // without memory
     for (const std::string_view part :
          {std::string_view("ompl "), name, std::string_view(": "), text, std::string_view("\n")})

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Log lines on standard error: "ompl[RANK] LEVEL: text". The level is OMPL_LOG; a line is one write.
+// Control characters of the text are escaped (printable()).
 #pragma once
 
 #include <fmt/format.h>

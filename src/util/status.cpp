@@ -11,6 +11,7 @@
 
 #include "omnipgas/ompl_ext.h"
 #include "util/log.hpp"
+#include "util/printable.hpp"
 
 namespace ompl {
 namespace {
@@ -65,7 +66,7 @@ int fail_quietly(int code, std::string detail) noexcept {
   try {
     if (Details* const details = details_of_thread(); details != nullptr) {
       details->newest = (details->newest + 1) % kDetailsKept;
-      details->texts[details->newest] = std::move(detail);
+      details->texts[details->newest] = printable(detail);
       t_plain = nullptr;
     }
   } catch (const std::exception&) {  // without memory

@@ -13,7 +13,7 @@
 
 namespace ompl {
 
-// Records `detail` for the calling thread, logs it at level `error`, returns `code`. Any thread, also in the destructors of its
+// Records `detail` for the calling thread, its control characters escaped, logs it at level `error`, returns `code`. Any thread, also in the destructors of its
 // thread-local objects. Without memory for the detail it records that.
 int fail_with(int code, std::string detail) noexcept;
 

@@ -14,6 +14,7 @@
 #include "conduit/registry.hpp"
 #include "core/job/runtime.hpp"
 #include "tables.hpp"
+#include "util/printable.hpp"
 #include "util/settings.hpp"
 #include "util/status.hpp"
 
@@ -61,7 +62,8 @@ void print_build() {
 }
 
 void print_conduits(const Settings& settings) {
-  fmt::print("\nConduits, in order of preference (OMPL_CONDUITS={})\n", settings.conduits);
+  fmt::print("\nConduits, in order of preference (OMPL_CONDUITS={})\n",
+             ompl::printable(settings.conduits));
   std::string error;
   const std::vector<check::ConduitState> states = check::try_conduits(settings, &error);
   if (states.empty()) fmt::print("  none: {}\n", error);
@@ -78,7 +80,7 @@ void print_variables(const Settings& settings) {
   fmt::print("\nVariables (* set in the environment)\n");
   for (const Settings::Row& row : settings.describe()) {
     fmt::print("{} {:<20} {:<24} {} (type {}, default {})\n", row.from_environment ? '*' : ' ',
-               row.name, row.value.empty() ? "\"\"" : row.value, row.text, row.type,
+               row.name, row.value.empty() ? "\"\"" : ompl::printable(row.value), row.text, row.type,
                row.default_value.empty() ? "\"\"" : row.default_value);
   }
 }
@@ -103,7 +105,7 @@ int print_reasons(const Settings& settings) {
   text += runtime->members.node_rank() != 0
               ? "\n"
               : fmt::format(" on {}\n", text_of(ompl::coll::node_core(cores)));
-  fmt::print("{}", text);
+  fmt::print("{}", ompl::printable(text));
   return runtime->finalize(*runtime->contexts.open());
 }
 
@@ -195,6 +197,9 @@ int run(int argc, char** argv) {
       ->capture_default_str();
   memory->add_option("--budget", budget, "also the pools that so many bytes of a rank allow (as 1GiB)")
       ->transform(CLI::AsSizeValue(false));
+  app.failure_message([](const CLI::App* of, const CLI::Error& error) {
+    return ompl::printable(CLI::FailureMessage::simple(of, error));
+  });
   CLI11_PARSE(app, argc, argv);
   if (memory->parsed()) {
     print_queue_pair_memory(ranks_per_node, budget);
@@ -213,7 +218,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "ompl-info: %s\n", error.what());
+    std::fprintf(stderr, "ompl-info: %s\n", ompl::printable(error.what()).c_str());
     return 1;
   }
 }

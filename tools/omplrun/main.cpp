@@ -10,6 +10,7 @@
 #include "arch/futex.hpp"
 #include "job.hpp"
 #include "options.hpp"
+#include "util/printable.hpp"
 #include "util/status.hpp"
 
 namespace {
@@ -39,7 +40,7 @@ int main(int argc, char** argv) {
   try {
     return omplrun::Job(options).run();
   } catch (const std::exception& error) {
-    fmt::print(stderr, "omplrun: {}\n", error.what());
+    fmt::print(stderr, "omplrun: {}\n", ompl::printable(error.what()));
     return 1;
   }
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "omnipgas/ompl.h"
+#include "util/printable.hpp"
 
 namespace omplrun {
 namespace {
@@ -130,6 +131,9 @@ std::optional<int> parse_options(int argc, char** argv, Options* out) {
       ->delimiter(',')
       ->check(number(0, kMostRanks, "number of a node"))
       ->option_text("LIST");
+  app.failure_message([](const CLI::App* of, const CLI::Error& error) {
+    return ompl::printable(CLI::FailureMessage::simple(of, error));
+  });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -145,7 +149,7 @@ std::optional<int> parse_options(int argc, char** argv, Options* out) {
     options.command.erase(options.command.begin());
   }
   if (const auto wrong = check(options); !wrong.empty()) {
-    fmt::print(stderr, "omplrun: {}\n", wrong);
+    fmt::print(stderr, "omplrun: {}\n", ompl::printable(wrong));
     return kUsageError;
   }
   *out = std::move(options);

@@ -11,6 +11,7 @@
 
 #include "coll/tuner/candidates.hpp"
 #include "omnipgas/coll.h"
+#include "util/printable.hpp"
 
 namespace {
 
@@ -80,7 +81,7 @@ int main(int argc, char** argv) {
     for (const json& recorded : json::parse(std::cin)) found.push_back(outcome(recorded, steady));
     std::cout << found << '\n';
   } catch (const std::exception& error) {
-    std::cerr << error.what() << '\n';
+    std::cerr << ompl::printable(error.what()) << '\n';
     return 1;
   }
   return 0;

@@ -4,10 +4,11 @@
 
 #include <gasnetex.h>
 
-#include <cstdio>
 #include <exception>
 #include <stdexcept>
 #include <string>
+
+#include "harness/control.hpp"
 
 namespace bench {
 
@@ -28,7 +29,7 @@ int after_joining(int& argc, char**& argv, Run run) {
     gex_EP_t endpoint;
     check(gex_Client_Init(&client, &endpoint, &joined, "omni", &argc, &argv, 0), "gex_Client_Init");
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+    say_error(argv[0], error);
     return 2;
   }
   return run();

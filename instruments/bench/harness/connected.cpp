@@ -99,7 +99,7 @@ int connected_main(int argc, char** argv, Connect connect) {
     }
     return 0;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+    say_error(argv[0], error);
     return 2;
   }
 }

@@ -13,6 +13,8 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "common/printable.hpp"
+
 namespace bench {
 
 // All but `what`, which is called "do" there.
@@ -51,6 +53,10 @@ nlohmann::json to_json(const Report& report) {
 }
 
 }  // namespace
+
+void say_error(const char* program, const std::exception& error) {
+  fmt::print(stderr, "{}: {}\n", ompl::printable(program), ompl::printable(error.what()));
+}
 
 Setup parse_setup(int argc, char** argv) {
   Setup setup;

@@ -93,6 +93,9 @@ class Control {
   std::string unread_;
 };
 
+// Says on standard error why the program ends, without what a terminal would obey.
+void say_error(const char* program, const std::exception& error);
+
 // main() of every worker: `serve(library, setup, control)` until the driver ends it. Exit status: 0, 2 for an error (told
 // on standard error), 3 for corrupt data.
 template <class Library, class Serve>
@@ -104,7 +107,7 @@ int run_worker(int argc, char** argv, Serve serve) {
     serve(library, setup, control);
     return 0;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+    say_error(argv[0], error);
     return 2;
   }
 }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <exception>
 
+#include "common/printable.hpp"
 #include "slab.hpp"
 #include "solver/ranks/halo_exchange.hpp"
 
@@ -36,7 +37,7 @@ class Way {
     try {
       exchange_.end();
     } catch (const std::exception& error) {
-      std::fprintf(stderr, "%s\n", error.what());
+      std::fprintf(stderr, "%s\n", ompl::printable(error.what()).c_str());
       std::_Exit(2);  // to leave in order this rank would wait for others
     }
   }

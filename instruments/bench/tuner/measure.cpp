@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/control.hpp"
 #include "harness/must.hpp"
 #include "overlap/layer.hpp"
 
@@ -165,7 +166,7 @@ int main(int argc, char** argv) {
     const json found = measure(std::vector<std::string>(argv + 1, argv + argc));
     if (ompl_rank() == 0) std::cout << found << '\n';
   } catch (const std::exception& error) {
-    std::cerr << error.what() << '\n';
+    bench::say_error(argv[0], error);
     std::_Exit(1);  // to leave in order it would wait for the others
   }
   must(ompl_finalize(), "ompl_finalize");

@@ -5,6 +5,7 @@
 
 #include <exception>
 
+#include "common/printable.hpp"
 #include "solver/program/options.hpp"
 #include "solver/program/problem.hpp"
 #include "solver/ranks/layer.hpp"
@@ -23,7 +24,7 @@ int run(int argc, char** argv) {
   try {
     return solve(options, sums) ? 0 : kUnsolved;
   } catch (const Refused& why) {
-    if (*why.what() != '\0') fmt::print(stderr, "ompl_cg: {}\n", why.what());
+    if (*why.what() != '\0') fmt::print(stderr, "ompl_cg: {}\n", ompl::printable(why.what()));
     return kRefused;
   }
 }
@@ -38,7 +39,7 @@ int main(int argc, char** argv) {
     check(ompl_finalize(), "ompl_finalize");
     return code;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "ompl_cg: {}\n", error.what());
+    fmt::print(stderr, "ompl_cg: {}\n", ompl::printable(error.what()));
     if (ompl_rank() >= 0) ompl_abort(kUnsolved, "a rank cannot go on");  // the others would wait
     return kUnsolved;
   }

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <vector>
 
+#include "common/command_line.hpp"
 #include "solver/program/input.hpp"
 
 namespace ompl::solver {
@@ -70,6 +71,7 @@ std::optional<int> parse_options(int argc, char** argv, bool loud, Options* out)
   common(spmv, out);
   spmv.add_option("--iterations", out->max_iterations, "Products [100]")->check(CLI::PositiveNumber);
   spmv.add_flag("--dot", out->dot, "Sum x . A x over all ranks behind each");
+  say_printable(app);
   try {
     app.parse(argc, argv);
     out->spmv = spmv.parsed();

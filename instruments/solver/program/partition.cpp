@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "common/command_line.hpp"
 #include "common/input_error.hpp"
 #include "solver/matrix/csr.hpp"
 #include "solver/matrix/matrix_file.hpp"
@@ -86,7 +87,7 @@ void run(const Asked& asked) {
 }
 
 int refused(const char* why) {
-  fmt::print(stderr, "ompl_partition: {}\n", why);
+  fmt::print(stderr, "ompl_partition: {}\n", ompl::printable(why));
   return kRefused;
 }
 
@@ -97,6 +98,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   app.option_defaults()->always_capture_default();
   Asked asked;
   read_options(app, &asked);
+  ompl::say_printable(app);
   try {
     app.parse(argc, argv);
     run(asked);
