@@ -15,6 +15,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "util/printable.hpp"
 #include "util/status.hpp"
 
 namespace omplrun {
@@ -24,7 +25,8 @@ using namespace std::chrono_literals;
 
 constexpr auto kGrace = 500ms;  // from SIGTERM to SIGKILL
 constexpr auto kPatience =
-    5s;  // from SIGKILL until we no longer wait: for ranks, for readers of output
+    5s;                      // from SIGKILL until we no longer wait: for ranks, for readers of output
+constexpr auto kDying = 5s;  // for a rank that dies by a signal, until the ends of others are told
 constexpr int kTimeoutCode = 124;   // as of timeout(1)
 constexpr int kNotFoundCode = 127;  // as of the shell
 constexpr int kNotRunnableCode = 126;
@@ -120,6 +122,7 @@ int Job::run() {
   if (start()) input_.all_started();
   while (!over()) {
     loop_.run_once(time_left());
+    if (abort_ || !ended_.empty()) on_children();
     look_at_helpers();
     on_time();
   }
@@ -248,27 +251,56 @@ void Job::on_stops() {
 }
 
 void Job::on_children() {
-  std::vector<std::pair<uint32_t, int>> ended;  // rank, status
+  reap();
+  tell_ends();
+}
+
+void Job::reap() {
   for (pid_t pid = 0; (pid = ended_child()) > 0;) {
     const auto found = std::find_if(ranks_.begin(), ranks_.end(),
                                     [pid](const Rank& candidate) { return candidate.pid == pid; });
     const int status = bury(pid);
     elders_.erase(pid);
-    if (found != ranks_.end()) ended.emplace_back(found - ranks_.begin(), status);
+    if (found == ranks_.end()) continue;
+    found->pid = -1;
+    guard_.ended(pid);
+    ended_.push_back({static_cast<uint32_t>(found - ranks_.begin()), pid, status});
   }
-  // The kernel names children in no order of death. A rank killed by a signal comes first: the others may
-  // have ended because of it.
-  std::stable_partition(ended.begin(), ended.end(),
-                        [](const auto& end) { return WIFSIGNALED(end.second); });
-  for (const auto& [rank, status] : ended) on_rank_end(rank, status);
 }
 
-void Job::on_rank_end(uint32_t rank, int status) {
+// The kernel names children in no order of death. A rank killed by a signal comes first, also one that is still closing its
+// files: the others may have ended because of it.
+void Job::tell_ends() {
+  if (ended_.empty() && !abort_) return;
+  const auto now = Clock::now();
+  if (!tell_by_) tell_by_ = now + kDying;
+  const bool waits = now < *tell_by_ && std::ranges::any_of(ranks_, [](const Rank& rank) {
+                       return rank.pid > 0 && dies_by_signal(rank.pid);
+                     });
+  if (waits) return;
+  tell_by_.reset();
+  const auto ended = std::exchange(ended_, {});
+  const auto by_signal = [](const Ended& end) { return WIFSIGNALED(end.status); };
+  for (const Ended& end : ended) {
+    if (by_signal(end)) on_rank_end(end);
+  }
+  tell_abort();
+  for (const Ended& end : ended) {
+    if (!by_signal(end)) on_rank_end(end);
+  }
+}
+
+void Job::tell_abort() {
+  if (const auto told = std::exchange(abort_, std::nullopt)) end(told->first, told->second);
+}
+
+void Job::on_rank_end(const Ended& end) {
+  const auto [rank, pid, status] = end;
   auto& slot = ranks_[rank];
-  slot.group = slot.pid;
-  guard_.ended(std::exchange(slot.pid, -1));
+  slot.group = pid;
   --running_;
   if (slot.pmi) on_pmi(rank);  // its last words
+  tell_abort();
   slot.output->drain();
   if (slot.errors) slot.errors->drain();
   slot.helped_until = Clock::now() + options_.grace;
@@ -342,7 +374,7 @@ void Job::handle_pmi_line(uint32_t rank, std::string_view line) {
   }
   if (result.abort_code) {
     const int code = *result.abort_code;
-    end(code, code != 0 ? fmt::format("rank {} aborted the job with code {}", rank, code) : "");
+    abort_.emplace(code, code != 0 ? fmt::format("rank {} aborted the job with code {}", rank, code) : "");
   }
   check_barrier();
 }
@@ -462,6 +494,7 @@ bool Job::over() const {
 std::chrono::milliseconds Job::time_left() const {
   auto next = Clock::now() + 1h;
   if (deadline_) next = std::min(next, *deadline_);
+  if (tell_by_) next = std::min(next, *tell_by_);
   if (mercy_ && phase_ != Phase::killing && running_ > 0) next = std::min(next, *mercy_);
   for (uint32_t rank = 0; rank < ranks_.size() && helped_ > 0; ++rank) {
     if (ranks_[rank].group >= 0) next = std::min(next, ranks_[rank].helped_until);
@@ -469,6 +502,8 @@ std::chrono::milliseconds Job::time_left() const {
   return std::max(std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()), 0ms);
 }
 
-void Job::report(std::string_view text) { err_.write(fmt::format("omplrun: {}\n", text)); }
+void Job::report(std::string_view text) {
+  err_.write(fmt::format("omplrun: {}\n", ompl::printable(text)));
+}
 
 }  // namespace omplrun

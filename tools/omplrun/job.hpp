@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "binding.hpp"
@@ -41,6 +42,12 @@ class Job {
     pid_t group = -1;                    // of processes that outlive the rank, else -1
     Clock::time_point helped_until;      // when those are ended
   };
+  // A rank's process that has been waited for.
+  struct Ended {
+    uint32_t rank;
+    pid_t pid;
+    int status;
+  };
   enum class Phase { running, ending, killing };
 
   // Start
@@ -54,7 +61,10 @@ class Job {
   void suspend();
   void on_children();
   void on_stops();
-  void on_rank_end(uint32_t rank, int status);
+  void reap();
+  void tell_ends();
+  void tell_abort();
+  void on_rank_end(const Ended& end);
   void look_at_helpers();
   void rank_failed(int exit_code, const std::string& why);
   void on_pmi(uint32_t rank);
@@ -91,6 +101,11 @@ class Job {
   std::vector<Rank> ranks_;
   uint32_t running_ = 0;  // ranks whose process has not ended
   uint32_t helped_ = 0;   // ranks that have ended, but not all that they started
+
+  // What has happened and is not told yet: the first failure decides, and what it made others do may be seen before it.
+  std::vector<Ended> ended_;
+  std::optional<std::pair<int, std::string>> abort_;  // code and text
+  std::optional<Clock::time_point> tell_by_;
 
   Phase phase_ = Phase::running;
   std::optional<Clock::time_point> deadline_;  // of the phase

@@ -150,6 +150,19 @@ std::set<pid_t> children() {
   return found;
 }
 
+bool dies_by_signal(pid_t pid) {
+  constexpr unsigned long kExiting = 4;                      // PF_EXITING of the kernel
+  constexpr std::size_t kFlags = 9 - 3, kExitCode = 52 - 3;  // fields of proc(5), behind the name
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text;
+  std::getline(file, text);
+  std::istringstream words(text.substr(std::min(text.rfind(')') + 1, text.size())));
+  std::vector<std::string> fields{std::istream_iterator<std::string>(words), {}};
+  if (fields.size() <= kExitCode) return false;
+  const bool exits = (std::strtoul(fields[kFlags].c_str(), nullptr, 10) & kExiting) != 0;
+  return exits && WIFSIGNALED(static_cast<int>(std::strtol(fields[kExitCode].c_str(), nullptr, 10)));
+}
+
 void remove_names_of(pid_t pid) {
   const std::unique_ptr<DIR, CloseDirectory> names(opendir("/dev/shm"));
   if (!names) return;

@@ -25,6 +25,10 @@ std::vector<pid_t> kill_marked(const std::string& mark);
 // Processes whose parent is this one, those included that have ended and are not buried. Empty too without /proc.
 std::set<pid_t> children();
 
+// Whether the process has begun to end by a signal: it closes its files, which others may notice, before its parent can
+// know of its end. False too without /proc, or where the system does not tell.
+bool dies_by_signal(pid_t pid);
+
 // Removes what libfabric's shm leaves in /dev/shm of a process that ended before it could: this user's files
 // PID:UID:NUMBER. To be called while no other process can have that pid.
 void remove_names_of(pid_t pid);

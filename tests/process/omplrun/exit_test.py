@@ -4,9 +4,37 @@
 
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from omplrun_harness import LIMIT, RANKS, command, main, run, shell
+
+# Rank 0 is killed, and its tracer keeps its end from omplrun until that has waited for rank 1, which exits with 3.
+SLOW_DEATH = """
+import ctypes, os, pathlib, signal, sys, time
+folder, libc, limit = pathlib.Path(sys.argv[1]), ctypes.CDLL(None), time.monotonic() + 60
+def until(holds):
+    while not holds() and time.monotonic() < limit: time.sleep(0.001)
+def state(pid):
+    try: return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError: return "gone"
+if os.environ["PMI_RANK"] == "0":
+    libc.prctl(0x59616D61, ctypes.c_ulong(-1), 0, 0, 0)  # PR_SET_PTRACER: anybody
+    (folder / "part").write_text(str(os.getpid()))
+    (folder / "part").rename(folder / "pid")
+    until(lambda: False)
+until((folder / "pid").exists)
+victim, me, (read_end, write_end) = int((folder / "pid").read_text()), os.getpid(), os.pipe()
+if os.fork() == 0:
+    if libc.ptrace(0x4206, victim, 0, 0) != 0: os.write(2, b"no ptrace here")  # PTRACE_SEIZE
+    os.kill(victim, signal.SIGKILL)
+    until(lambda: state(victim) in ("Z", "gone"))
+    os.write(write_end, b"x")
+    until(lambda: state(me) == "gone")
+    os._exit(0)
+os.read(read_end, 1)
+os._exit(3)
+"""
 
 
 class Exit(unittest.TestCase):
@@ -25,6 +53,15 @@ class Exit(unittest.TestCase):
                 done = shell(2, f"if [ $PMI_RANK = 0 ]; then kill -{name} $$; fi; exec sleep 100")
                 self.assertEqual(done.code, 128 + number)
                 self.assertIn(f"rank 0 was killed by SIG{name} (", done.err)
+
+    def test_a_death_that_others_notice_before_omplrun_can(self) -> None:
+        """As of a rank that is still closing its files when others have seen its connections break."""
+        with tempfile.TemporaryDirectory() as folder:
+            done = run("-n", "2", sys.executable, "-c", SLOW_DEATH, folder)
+        if "no ptrace here" in done.err:
+            self.skipTest("no ptrace here")
+        self.assertEqual(done.code, 137, done.err)
+        self.assertIn("rank 0 was killed by SIGKILL", done.err)
 
     def test_ranks_that_ignore_sigterm_are_ended_too(self) -> None:
         done = shell(3, "trap '' TERM; [ $PMI_RANK = 2 ] && exit 5; while :; do sleep 0.1; done")
