@@ -85,6 +85,28 @@ class Rules(unittest.TestCase):
         done = job("--keep-going", str(BUILD / "bin/tests/rules_worker"), "closed")
         self.assertEqual(done.stdout.count("alive"), 2, done.stderr)
 
+    def test_calls_return_when_descriptors_of_the_network_were_closed(self) -> None:
+        if "ofi" not in conduits():
+            self.skipTest("no libfabric")
+        for provider in ("tcp", "tcp;ofi_rxm"):
+            for kind in ("all", "connections", "sets"):
+                for closers in ({}, {"RULES_CLOSERS": "all"}):
+                    with self.subTest(provider=provider, kind=kind, **closers):
+                        told = NETWORK | {"OMPL_OFI_PROVIDER": provider, "RULES_CLOSED": kind} | closers
+                        done = job("--keep-going", str(BUILD / "bin/tests/rules_worker"), "closed-network", **told)
+                        self.assertEqual(done.stdout.count("returned with an error"), 2, done.stderr)
+
+    def test_calls_return_when_one_descriptor_was_closed(self) -> None:
+        """Whichever it is. Some are not missed; libfabric may die by SIGPIPE of its own, which is no hang."""
+        if "ofi" not in conduits():
+            self.skipTest("no libfabric")
+        for descriptor in range(3, 22):
+            with self.subTest(descriptor=descriptor):
+                told = NETWORK | {"OMPL_ENDPOINTS": "1", "RULES_CLOSED": str(descriptor)}
+                done = job("--keep-going", str(BUILD / "bin/tests/rules_worker"), "closed-network", **told)
+                self.assertNotIn("did not end within", done.stderr)
+                self.assertIn("returned", done.stdout, done.stderr)
+
     def limited(self, ranks: int, limit: str, rule: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """A rule in a shell with that limit."""
         rank = str(BUILD / "bin/tests/rules_worker")

@@ -8,6 +8,7 @@
 #include <omnipgas/ompl_inline.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -23,6 +24,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -278,6 +280,40 @@ void closed_rule() {
   std::_Exit(0);  // the launcher's connection is closed, too
 }
 
+// Whether this descriptor is to be closed (RULES_CLOSED): all, the TCP connections, the sets of descriptors, or that number.
+bool is_of_kind(int fd, std::string_view kind) {
+  if (kind == "all") return true;
+  if (kind.find_first_not_of("0123456789") == kind.npos) return std::to_string(fd) == kind;
+  sockaddr_storage peer{};
+  socklen_t length = sizeof peer;
+  if (kind == "connections")
+    return ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0 &&
+           peer.ss_family != AF_UNIX;
+  char target[64] = {};
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  return ::readlink(link.c_str(), target, sizeof target - 1) > 0 &&
+         target == std::string_view("anon_inode:[eventpoll]");
+}
+
+// Rank 0, or every rank (RULES_CLOSERS), closes descriptors of the network. Errors are fair, but every call returns.
+void closed_network_rule() {
+  const uint64_t flag = allocate(8);
+  ok(ompl_barrier(), "ompl_barrier");
+  const bool closes = rank() == 0 || std::getenv("RULES_CLOSERS") != nullptr;
+  for (int fd = 3; fd < 1024 && closes; ++fd) {
+    if (is_of_kind(fd, std::getenv("RULES_CLOSED"))) ::close(fd);
+  }
+  int code = OMPL_OK;
+  for (int i = 0; i < 3 && code == OMPL_OK; ++i) {
+    code = ompl_put_word(next(), flag);
+    if (code == OMPL_OK) code = ompl_wait(flag);
+  }
+  const int end = ompl_finalize();
+  std::printf("returned %s\n", code == OMPL_OK && end == OMPL_OK ? "in order" : "with an error");
+  std::fflush(stdout);
+  std::_Exit(0);
+}
+
 // Every rank puts its number into every other one and raises a flag there. Rank 0 tells what it has taken for that.
 void everybody_rule() {
   const auto size = static_cast<uint32_t>(ompl_size());
@@ -340,6 +376,7 @@ int main(int argc, char** argv) {
                                                            {"start", start_rule},
                                                            {"no-pidfd", no_pidfd_rule},
                                                            {"closed", closed_rule},
+                                                           {"closed-network", closed_network_rule},
                                                            {"crash", crash_rule},
                                                            {"scarce", scarce_rule},
                                                            {"node", node_rule},

@@ -17,6 +17,7 @@ namespace ompl::conduit::ofi {
 namespace {
 
 constexpr int64_t kProbeMs = 500;
+constexpr int64_t kConnectionsEveryMs = 500;
 constexpr unsigned kMostAtOnce = 64;  // connections accepted, where more wait
 // A request that ended without an answer is made again, after pauses that grow, for OMPL_CONNECT_TIMEOUT.
 constexpr int64_t kFirstPauseMs = 5;
@@ -33,6 +34,9 @@ std::optional<Structure> read(const void* bytes, std::size_t length) {
   std::memcpy(&out, bytes, sizeof out);
   return out;
 }
+
+// By an error of fi_getpeer().
+bool has_no_socket(int error) { return error == -EBADF || error == -ENOTSOCK; }
 
 bool is_request(const FabricLink& link, const fid* endpoint) {
   return link.request && endpoint == &link.request->fid;
@@ -152,6 +156,20 @@ void MsgPeers::look_at_clock() {
   }
 }
 
+// A connection whose descriptor the program has closed never tells: libfabric's set of descriptors just forgets it.
+void MsgPeers::look_at_connections() {
+  const int64_t now = arch::now_ms();
+  if (now - connections_looked_at_ < kConnectionsEveryMs) return;
+  connections_looked_at_ = now;
+  for (const auto& link : all()) {
+    sockaddr_storage peer{};
+    std::size_t length = sizeof peer;
+    if (link->up && link->connection && !link->departed &&
+        has_no_socket(fi_getpeer(link->connection.get(), &peer, &length)))
+      lost(*link, "its descriptor was closed by this process");
+  }
+}
+
 // Whether that is the other side of a connection that was accepted; true too where the provider does not tell.
 bool MsgPeers::is_of_a_link(const sockaddr_storage& peer) const {
   for (const auto& link : all()) {
@@ -176,6 +194,7 @@ void MsgPeers::recount(FabricLink& link) {
 int MsgPeers::progress() {
   int taken = take_events();
   look_at_clock();
+  look_at_connections();
   const unsigned waiting =
       door_.look(arch::now_ms(), [this](const sockaddr_storage& peer) { return is_of_a_link(peer); });
   for (unsigned i = 0; i < std::min(waiting, kMostAtOnce); ++i) taken += take_events();

@@ -49,8 +49,11 @@ class MsgPeers final : public FabricLinks {
   void ended(fid* endpoint, int error, const Answer* answer);
   void refused(FabricLink& link, const Answer& answer);
   void look_at_clock();
+  void look_at_connections();
   [[nodiscard]] bool is_of_a_link(const sockaddr_storage& peer) const;
   void recount(FabricLink& link);
+
+  int64_t connections_looked_at_ = 0;  // ms
 };
 
 }  // namespace ompl::conduit::ofi

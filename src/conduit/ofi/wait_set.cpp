@@ -19,7 +19,7 @@ constexpr itimerspec kEverySecond{.it_interval = {.tv_sec = 1, .tv_nsec = 0},
 }  // namespace
 
 WaitSet::~WaitSet() {
-  if (set_ >= 0) ::close(set_);
+  if (set_ >= 0 && !closed_) ::close(set_);
   if (timer_ >= 0) ::close(timer_);
 }
 
@@ -48,13 +48,14 @@ void WaitSet::watch(bool on) {
     if (descriptor < 0) continue;
     epoll_event readable{};
     readable.events = EPOLLIN;
-    epoll_ctl(set_, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, descriptor, &readable);
+    if (epoll_ctl(set_, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, descriptor, &readable) != 0) closed_ = true;
   }
-  armed_ = on;
+  armed_ = on && !closed_;
+  if (closed_) ::close(set_);
 }
 
 bool WaitSet::arm(bool timed) {
-  if (set_ < 0) return false;
+  if (set_ < 0 || closed_) return false;
   timed = timed || !resources_.events;
   if (timed && timer_ < 0) open_timer();
   if (timed != (watched_[2] >= 0)) {
@@ -63,6 +64,7 @@ bool WaitSet::arm(bool timed) {
   }
   if (timed && timer_ < 0) return false;
   if (!armed_) watch(true);
+  if (closed_) return false;
   uint64_t ticks = 0;
   if (timer_ >= 0) static_cast<void>(!::read(timer_, &ticks, sizeof ticks));
   std::array<fid*, 2> objects{&resources_.queue->fid, nullptr};

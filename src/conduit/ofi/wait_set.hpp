@@ -18,6 +18,8 @@ class WaitSet {
 
   // Without descriptors in the provider there is none here, and descriptor() stays -1.
   int open();
+  // It is closed once what it watches is gone, since the program has closed descriptors that were not its own: whoever watches
+  // the set then finds it gone too.
   [[nodiscard]] int descriptor() const { return set_; }
 
   // True if both queues are empty and the descriptor tells when one no longer is; once a second in any case, if `timed`.
@@ -37,6 +39,7 @@ class WaitSet {
   int timer_ = -1;
   int set_ = -1;
   bool armed_ = false;
+  bool closed_ = false;
 };
 
 }  // namespace ompl::conduit::ofi

@@ -69,6 +69,7 @@ void Failures::look_for_deaths() {
       declare_failed(rank, OMPL_ERR_PEER, "its process ended without ompl_finalize");
     }
   }
+  look_at_descriptors();
   look_at_news();
   const uint32_t first = looked_from_.load(std::memory_order_relaxed);
   looked_from_.store(size_ - first > kRanksPerLook ? first + kRanksPerLook : 0,
@@ -82,6 +83,16 @@ void Failures::look_for_broken(uint32_t first, uint32_t count) {
     if (peers_[rank].departed.load()) continue;
     if (left) peers_[rank].left.store(true);
     declare_failed(rank, code, why);
+  }
+}
+
+void Failures::look_at_descriptors() {
+  if (pool_ == nullptr || severed_.load() || pool_->is_sound()) return;
+  pool_->sever();
+  severed_.store(true);
+  for (uint32_t rank = 0; rank < size_; ++rank) {
+    if (memory_.bases()[rank] == nullptr && !peers_[rank].departed.load())
+      declare_failed(rank, OMPL_ERR_LINK, EndpointPool::kSevered);
   }
 }
 
@@ -117,7 +128,7 @@ void Failures::say_failed(uint32_t rank, int code, std::string_view how) {
 
 // A wait for any rank is hopeless once one has failed, until that is acknowledged.
 bool Failures::hopeless(uint32_t rank) const {
-  if (ignores_) return false;
+  if (ignores_ && !severed_.load()) return false;
   return rank == kNoRank ? failures_.load() != acknowledged_.load()
                          : peers_[rank].failure.load() != OMPL_OK;
 }

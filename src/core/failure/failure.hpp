@@ -82,6 +82,7 @@ class Failures {
 
  private:
   void look_at_news();
+  void look_at_descriptors();
   void spread(bool dead, uint32_t rank);
   void learn(bool dead, uint32_t rank);
   void declare_failed(uint32_t rank, int code, std::string_view how);
@@ -97,6 +98,7 @@ class Failures {
   const uint32_t rank_;
   const uint32_t size_;
   std::unique_ptr<PeerState[]> peers_;
+  std::atomic<bool> severed_{false};  // nothing goes over the network any more
   std::mutex declaring_;
   std::mutex saying_;
   std::atomic<uint32_t> failures_{0};

@@ -212,8 +212,10 @@ void EndpointPool::note_arrival(Context& c, uint64_t flag) {
 
 int EndpointPool::turn(Slot& slot) {
   slot.turns.store(slot.turns.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  if (has_news_.load(std::memory_order_relaxed) && slot.index == 0) [[unlikely]]
-    take_up_news(slot);
+  if (has_news_.load(std::memory_order_relaxed)) [[unlikely]] {
+    if (is_severed_.load()) return 0;
+    if (slot.index == 0) take_up_news(slot);
+  }
   Inbox inbox(*this, slot);
   const int found = slot.endpoint->progress(inbox, kTurnBudget);
   if (!slot.pending_replies.empty()) flush_replies(slot);
@@ -298,7 +300,27 @@ void EndpointPool::take_up_news(Slot& slot) {
   has_news_.store(false);
 }
 
+bool EndpointPool::is_sound() const {
+  const auto is_watched = [this](int fd) {
+    epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
+    return ::epoll_ctl(epoll_fd_, EPOLL_CTL_MOD, fd, &event) == 0;
+  };
+  return is_watched(sleepers_.pipe_reader()) && std::ranges::all_of(slots_, [&](const Slot& slot) {
+           const int fd = slot.endpoint->descriptor();
+           return fd < 0 || is_watched(fd);
+         });
+}
+
+int EndpointPool::severed() { return fail_quietly(OMPL_ERR_LINK, std::string(kSevered)); }
+
+void EndpointPool::sever() {
+  is_severed_.store(true);
+  const std::scoped_lock lock(news_mutex_);
+  has_news_.store(true);
+}
+
 bool EndpointPool::all_told() {
+  if (is_severed_.load()) return true;
   if (has_news_.load()) return false;
   Slot& slot = slots_.front();
   if (!slot.try_claim()) return false;
@@ -342,7 +364,7 @@ Post EndpointPool::ask(Slot& slot, uint32_t rank) {
 // After a failure all count as complete, so it is looked for last.
 int EndpointPool::completion_status(uint32_t slot, uint32_t rank, uint64_t ticket) const {
   const conduit::Endpoint& endpoint = *slots_[slot].endpoint;
-  if (endpoint.completed(rank) < ticket) return 0;
+  if (endpoint.completed(rank) < ticket) return is_severed_.load() ? severed() : 0;
   const int broken = failure_of(endpoint, rank);
   return broken == OMPL_OK ? 1 : broken;
 }
@@ -354,6 +376,7 @@ int EndpointPool::await(Context& c, uint32_t rank, uint32_t slot, uint64_t ticke
 }
 
 int EndpointPool::fate(const Slot& slot, uint32_t rank) const {
+  if (is_severed_.load(std::memory_order_relaxed)) return severed();
   if (const int broken = failure_of(*slot.endpoint, rank); broken != OMPL_OK) return broken;
   // The answer comes from the target's slot, which may talk to another one of ours [12].
   return failure_of(*slots_[slot.index % pools_[rank].slots % size()].endpoint, rank);

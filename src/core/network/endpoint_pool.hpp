@@ -9,6 +9,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -125,6 +126,14 @@ class EndpointPool {
   // Whether the rank has closed its endpoints in order.
   [[nodiscard]] bool departed(uint32_t rank) const;
 
+  // --- Descriptors. A program may close some that are not its own; without them nothing arrives any more, and no connection
+  // tells that it broke. Whether all are still there: looked at now and then. Any thread.
+  [[nodiscard]] bool is_sound() const;
+  // Nothing is sent, received or awaited over the network any more: all that is outstanding has failed with OMPL_ERR_LINK.
+  void sever();
+  static constexpr std::string_view kSevered =
+      "the descriptors of the layer's network are gone: the program closed some that were not its own";
+
   // --- News of failures (rule 23): to the ranks given, by whoever progresses slot 0. Any thread.
   void tell(const Signal& news, std::span<const uint32_t> ranks);
   // All of it has been sent, or cannot be.
@@ -156,6 +165,7 @@ class EndpointPool {
   bool replies_due(Slot& slot);
   bool send_deferred(Slot& slot, uint32_t rank);
   void take_up_news(Slot& slot);
+  static int severed();
   std::atomic<uint32_t>& credit_count(Slot& slot, uint32_t rank);
 
   const uint32_t ranks_;  // of the job
@@ -169,7 +179,8 @@ class EndpointPool {
   Fetches fetches_;
   std::mutex news_mutex_;
   std::vector<std::pair<uint32_t, Signal>> news_;  // to be told, and to whom
-  std::atomic<bool> has_news_{false};
+  std::atomic<bool> has_news_{false};              // or severed
+  std::atomic<bool> is_severed_{false};
   const std::atomic<uint32_t>* sentinel_;
   int epoll_fd_ = -1;
   bool all_have_descriptors_ = false;
