@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory for language runtimes: waits for words that plain puts change. Addresses, threads, errors and time limits are those
- * of ompl.h and ompl_ext.h.
+ * Memory for language runtimes: allocation by one rank alone, and waits for words that plain puts change. Addresses, threads,
+ * errors and time limits are those of ompl.h and ompl_ext.h.
  */
 #ifndef OMNIPGAS_OMPL_MEMORY_H
 #define OMNIPGAS_OMPL_MEMORY_H
@@ -11,6 +11,44 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ------------------------------------------------------------------------------------------------
+ * Local memory: allocations of one rank alone
+ *
+ * A rank takes memory in its own segment without the others, and tells its offset to whoever shall use it: by a put, a
+ * signal's value, a collective. Every other rank may then put, get, signal, and use atomics and ompl_ptr() there, at once and
+ * over every conduit, as in what ompl_alloc() gave. Allocations of all ranks (symmetric) grow upwards from the bottom of the
+ * segments, local ones downwards from the top, so OMPL_SEGMENT_SIZE has to hold both.
+ *
+ * What is checked where:
+ *  - Symmetric offsets, and all that a rank does in its own segment, are checked exactly, before anything is sent, as ever
+ *    (OMPL_ERR_OFFSET, OMPL_ERR_LENGTH).
+ *  - What other ranks have taken alone a rank cannot know. From its first call of ompl_accept_local(), or of ompl_alloc_local(), it accepts for other ranks whatever lies between the end of the highest symmetric
+ *    allocation and the end of the segment. A program that calls none of these functions keeps all checks.
+ *  - Signals and atomics that travel are checked by their target against what is allocated there; it drops those that do
+ *    not fit, with a warning. A fetching atomic to such an offset is answered by nobody.
+ *  - Puts and gets, and stores and atomics in mapped memory, are checked by nobody beyond those bounds. Where nothing is
+ *    allocated a put is lost or lands in memory that a later allocation clears; if the target's node is short of memory it
+ *    may end in SIGBUS; over verbs it fails with OMPL_ERR_OFFSET, over uTofu it may end the connection.
+ * What was freed must not be used any more, as ever; nobody checks that for other ranks' local memory.
+ */
+
+/* Allocates `size` bytes (> 0) in the calling rank's segment alone, committed and zero, and stores their offset, a multiple of
+ * 256, in *offset. Not collective: any thread, at any time, also while others use, allocate or free memory. Allocations of
+ * up to 64 KiB share registered areas. Conduits that register memory by pieces limit the number of larger ones: verbs 4,096,
+ * utofu 32 of the segment's size / 32 each.
+ * Errors: OMPL_ERR_STATE, OMPL_ERR_ARG, OMPL_ERR_MEMORY. */
+OMPL_API int ompl_alloc_local(size_t size, uint64_t* offset);
+
+/* Frees what this rank's ompl_alloc_local() returned at `offset`. Not collective; any thread, not necessarily the same. The
+ * program has seen to it that nobody uses it any more: that the operations of other ranks there are complete (ompl_flush(),
+ * ompl_quiet() of theirs), and own ones that read or write it. Memory goes back to later allocations, not to the system.
+ * Errors: OMPL_ERR_STATE, OMPL_ERR_OFFSET. */
+OMPL_API int ompl_free_local(uint64_t offset);
+
+/* Lets this rank use what other ranks allocate alone (see above), for good. For ranks that do not allocate so themselves. Any
+ * thread. Errors: OMPL_ERR_STATE. */
+OMPL_API int ompl_accept_local(void);
 
 /* ------------------------------------------------------------------------------------------------
  * Waiting for memory

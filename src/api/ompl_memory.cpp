@@ -3,6 +3,7 @@
 #include "omnipgas/ompl_memory.h"
 
 #include "api/call.hpp"
+#include "core/job/collective.hpp"
 #include "core/wait/memory_conditions.hpp"
 
 using ompl::Context;
@@ -38,6 +39,21 @@ int ompl_wait_memory_all(ompl_ctx* ctx, const ompl_condition* conditions, size_t
                          int64_t timeout_ns) {
   return with(ctx, [=](Context& c) {
     return ompl::wait_memory_all(c, {conditions, count}, Deadline::in(timeout_ns));
+  });
+}
+
+int ompl_alloc_local(size_t size, uint64_t* offset) {
+  return with(nullptr, [=](Context& c) { return c.runtime->memory.allocate_local(size, offset); });
+}
+
+int ompl_free_local(uint64_t offset) {
+  return with(nullptr, [=](Context& c) { return c.runtime->collective.free_local(offset); });
+}
+
+int ompl_accept_local(void) {
+  return with(nullptr, [](Context& c) {
+    c.runtime->memory.accept_local();
+    return OMPL_OK;
   });
 }
 

@@ -115,6 +115,8 @@ struct Capabilities {
   uint32_t stripes = 1;
   // Most endpoints one rank can open.
   uint32_t max_endpoints = UINT32_MAX;
+  // Areas of local memory begin at multiples of capacity / local_pieces, rounded up to whole pages: see commit_local().
+  uint32_t local_pieces = UINT32_MAX;
 };
 
 // The result of a post. There is no blocking form: the core progresses and posts again after a retry.
@@ -252,6 +254,12 @@ class Conduit {
   // (ompl_free): register, pin, forget. Reference: nothing to do.
   virtual int commit(uint64_t offset, std::size_t length);
   virtual void release(uint64_t offset, std::size_t length);
+
+  // The same for an area that this rank alone has taken, above all that ompl_alloc has given. Other ranks were not told, but
+  // may use it as soon as this returns, and make nothing known here. One thread at a time, which may be another one than
+  // that of commit(). Reference: commit() and release().
+  virtual int commit_local(uint64_t offset, std::size_t length);
+  virtual void release_local(uint64_t offset, std::size_t length);
 
   // Memory of the program outside the segment that many posts will use (ompl_register) or none any more
   // (ompl_unregister): pin it for the device. Any thread, one at a time. Reference: nothing to do.

@@ -28,6 +28,10 @@ int Conduit::commit(uint64_t /*offset*/, std::size_t /*length*/) { return OMPL_O
 
 void Conduit::release(uint64_t /*offset*/, std::size_t /*length*/) {}
 
+int Conduit::commit_local(uint64_t offset, std::size_t length) { return commit(offset, length); }
+
+void Conduit::release_local(uint64_t offset, std::size_t length) { release(offset, length); }
+
 int Conduit::register_memory(const void* /*address*/, std::size_t /*length*/) { return OMPL_OK; }
 
 void Conduit::unregister_memory(const void* /*address*/, std::size_t /*length*/) {}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conduit/registry.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -15,6 +17,12 @@ namespace {
 // Longer puts and gets are split at a multiple of it.
 constexpr std::size_t kPage = 4096;
 
+// As the core divides the segment by Capabilities::local_pieces.
+uint64_t piece_of(std::size_t capacity) {
+  const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  return ((capacity + kLocalPieces - 1) / kLocalPieces + page - 1) / page * page;
+}
+
 class UtofuConduit final : public Conduit {
  public:
   [[nodiscard]] std::string_view name() const override { return "utofu"; }
@@ -28,6 +36,8 @@ class UtofuConduit final : public Conduit {
   int endpoint(uint32_t slot, std::unique_ptr<Endpoint>* out) override;
   int commit(uint64_t offset, std::size_t length) override;
   void release(uint64_t offset, std::size_t length) override;
+  int commit_local(uint64_t offset, std::size_t length) override;
+  void release_local(uint64_t offset, std::size_t length) override;
   int register_memory(const void* address, std::size_t length) override;
   void unregister_memory(const void* address, std::size_t length) override;
 
@@ -44,6 +54,7 @@ class UtofuConduit final : public Conduit {
   SharedState shared_;
   std::vector<std::unique_ptr<Vcq>> vcqs_;  // by slot; end after all that is registered with them
   SegmentRegions segment_;
+  LocalRegions local_;
   ProgramRegions program_;
   std::vector<std::unique_ptr<UtofuEndpoint>> endpoints_;  // until handed out
 };
@@ -57,6 +68,7 @@ Capabilities UtofuConduit::capabilities() const {
   out.max_fused_put = UtofuEndpoint::kPiggyback;
   out.immediate_puts = true;
   out.max_message = max_message_;
+  out.local_pieces = kLocalPieces;
   if (shared_.job != nullptr && shared_.job->settings->utofu_stripe != 0) {  // open
     out.segment = std::min(shared_.job->settings->utofu_segment, max_message_);
     out.stripes = shared_.job->settings->utofu_stripe;
@@ -100,7 +112,9 @@ int UtofuConduit::open(const Job& job) {
              .job = &job,
              .peers = &peers_,
              .segment = &segment_,
+             .local = &local_,
              .program = &program_,
+             .local_piece = piece_of(job.capacity),
              .cookies = {}};
   own_.challenge = unpredictable_number();
   for (uint32_t rank = 0; rank < job.size; ++rank)
@@ -161,6 +175,24 @@ int UtofuConduit::commit(uint64_t offset, std::size_t length) {
 }
 
 void UtofuConduit::release(uint64_t offset, std::size_t /*length*/) { segment_.remove(offset); }
+
+int UtofuConduit::commit_local(uint64_t offset, std::size_t length) {
+  const uint64_t piece = shared_.local_piece;
+  if (offset % piece != 0)
+    return fail(OMPL_ERR_UNSUPPORTED,
+                "another conduit of this job divides the segment otherwise than utofu");
+  std::vector<Registered> memory;
+  for (uint64_t at = offset; at < offset + length; at += piece) {
+    const int code = register_with_all(shared_.job->segment + at, offset + length - at,
+                                       kLocalStag + static_cast<unsigned>(at / piece), &memory);
+    if (code != OMPL_OK) return code;
+  }
+  if (local_.add(offset, offset + length, std::move(memory)) != LocalRegions::kNone) return OMPL_OK;
+  return fail(OMPL_ERR_MEMORY, "more than {} areas of local memory cannot be registered with uTofu",
+              kLocalPieces);
+}
+
+void UtofuConduit::release_local(uint64_t offset, std::size_t /*length*/) { local_.remove(offset); }
 
 int UtofuConduit::register_memory(const void* address, std::size_t length) {
   const int place = program_.vacant();

@@ -214,19 +214,32 @@ bool UtofuEndpoint::aim(VcqLink& link, uint64_t offset, std::size_t length, Post
     return true;
   const uint64_t version = segment_version_;
   const int place = shared_.segment->find(offset, length, link.region);
-  if (place == SegmentRegions::kNone) {
-    *answer = {.state = Post::State::failed,
-               .code = fail(OMPL_ERR_OFFSET,
-                            "{} bytes at {:#x} of rank {} are not in one registered allocation", length,
-                            offset, link.rank)};
-    return false;
-  }
+  if (place == SegmentRegions::kNone) return aim_at_local(link, offset, length, answer);
   link.region = place;
   const uint64_t begin = shared_.segment->begin(place);
   const unsigned stag = kSegmentStag + static_cast<unsigned>(place);
   link.aim = {.begin = begin,
               .length = shared_.segment->end(place) - begin,
               .version = version,
+              .base = stadd_of(*shared_.library, link.vcq, stag) - begin};
+  return true;
+}
+
+// The same of memory that the peer has taken alone. An operation that begins in a piece goes by its number, also beyond its end;
+// what is remembered ends there, since another area may begin.
+bool UtofuEndpoint::aim_at_local(VcqLink& link, uint64_t offset, std::size_t length, Post* answer) {
+  const uint64_t piece = offset / shared_.local_piece;
+  if (piece >= kLocalPieces || length > shared_.job->capacity - offset) {
+    *answer = {.state = Post::State::failed,
+               .code = fail(OMPL_ERR_OFFSET, "{} bytes at {:#x} of rank {} are not in its segment",
+                            length, offset, link.rank)};
+    return false;
+  }
+  const uint64_t begin = piece * shared_.local_piece;
+  const unsigned stag = kLocalStag + static_cast<unsigned>(piece);
+  link.aim = {.begin = begin,
+              .length = shared_.local_piece,
+              .version = segment_version_,
               .base = stadd_of(*shared_.library, link.vcq, stag) - begin};
   return true;
 }
@@ -269,7 +282,14 @@ bool UtofuEndpoint::find_region(const void* memory, std::size_t length, utofu_st
   const uint64_t offset = address - reinterpret_cast<uint64_t>(shared_.job->segment);
   if (offset < shared_.job->capacity) {
     const int place = shared_.segment->find(offset, length, source_region_);
-    if (place == SegmentRegions::kNone) return false;
+    if (place == SegmentRegions::kNone) {
+      const int area = shared_.local->find(offset, length, 0);
+      if (area == LocalRegions::kNone) return false;
+      const uint64_t begin = shared_.local->begin(area);
+      const auto piece = static_cast<unsigned>(begin / shared_.local_piece);
+      *local = stadd_of(*shared_.library, vcq_.id(), kLocalStag + piece) + (offset - begin);
+      return true;
+    }
     source_region_ = place;
     *local = stadd_of(*shared_.library, vcq_.id(), kSegmentStag + static_cast<unsigned>(place)) +
              (offset - shared_.segment->begin(place));

@@ -44,6 +44,7 @@ class UtofuEndpoint final : public LinkedEndpoint<UtofuEndpoint> {
 
   VcqLink* ready(uint32_t rank, uint64_t records, Post* answer);
   bool aim(VcqLink& link, uint64_t offset, std::size_t length, Post* answer);
+  bool aim_at_local(VcqLink& link, uint64_t offset, std::size_t length, Post* answer);
   bool load(const void* memory, std::size_t length, bool read, VcqOperation* operation,
             utofu_stadd_t* local, Post* answer);
   bool find_region(const void* memory, std::size_t length, utofu_stadd_t* local);

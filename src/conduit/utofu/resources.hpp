@@ -24,8 +24,12 @@ inline constexpr std::size_t kAlignment = 256;
 // computes the steering address. uTofu leaves 256 of them to its users.
 inline constexpr unsigned kBoardStag = 0;
 inline constexpr unsigned kSegmentStag = 1;
-inline constexpr int kSegmentRegions = 191;
-inline constexpr unsigned kProgramStag = kSegmentStag + kSegmentRegions;
+inline constexpr int kSegmentRegions = 159;
+// Local memory, which peers are not told of: the segment is divided into so many pieces, and an area has the number of each
+// piece in which it lies, for what is from the beginning of that piece on.
+inline constexpr unsigned kLocalStag = kSegmentStag + kSegmentRegions;
+inline constexpr int kLocalPieces = 32;
+inline constexpr unsigned kProgramStag = kLocalStag + kLocalPieces;
 inline constexpr int kProgramRegions = 64;
 
 class Vcq {
@@ -98,6 +102,7 @@ class Pages {
 };
 
 using SegmentRegions = RegionTable<std::vector<Registered>, kSegmentRegions>;  // by offset
+using LocalRegions = RegionTable<std::vector<Registered>, kLocalPieces>;       // the same
 using ProgramRegions =
     RegionTable<std::vector<Registered>, kProgramRegions>;  // by address: ompl_register()
 
@@ -107,7 +112,9 @@ struct SharedState {
   const Job* job = nullptr;
   const std::vector<Address>* peers = nullptr;  // by rank; without slots if another conduit reaches it
   const SegmentRegions* segment = nullptr;
+  const LocalRegions* local = nullptr;
   const ProgramRegions* program = nullptr;
+  uint64_t local_piece = 0;       // bytes
   std::vector<uint64_t> cookies;  // by rank: what its greetings carry
 };
 

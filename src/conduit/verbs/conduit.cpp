@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conduit/registry.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <random>
@@ -18,6 +20,12 @@ namespace {
 constexpr uint32_t kControlledKeys = 0x7FFFFFFF;  // those above are the privileged's
 constexpr std::size_t kLongest = std::size_t{1} << 30;
 
+// As the core divides the segment by Capabilities::local_pieces, or finer.
+uint64_t piece_of(std::size_t capacity) {
+  const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  return ((capacity + kLocalPieces - 1) / kLocalPieces + page - 1) / page * page;
+}
+
 class VerbsConduit final : public Conduit {
  public:
   [[nodiscard]] std::string_view name() const override { return "verbs"; }
@@ -29,11 +37,14 @@ class VerbsConduit final : public Conduit {
   int endpoint(uint32_t slot, std::unique_ptr<Endpoint>* out) override;
   int commit(uint64_t offset, std::size_t length) override;
   void release(uint64_t offset, std::size_t length) override;
+  int commit_local(uint64_t offset, std::size_t length) override;
+  void release_local(uint64_t offset, std::size_t length) override;
   int register_memory(const void* address, std::size_t length) override;
   void unregister_memory(const void* address, std::size_t length) override;
 
  private:
   int open_endpoints(const Job& job);
+  void publish_local(uint64_t offset, std::size_t length, const PublishedKey& key);
   Owned<ibv_mr> pin(void* address, std::size_t length, int access, const char* what, int* code);
 
   Library library_;
@@ -43,9 +54,11 @@ class VerbsConduit final : public Conduit {
   const std::vector<NetworkInterface> interfaces_ = own_interfaces();
   Address own_;
   std::vector<Address> peers_;
-  std::unique_ptr<std::array<PublishedKey, PinnedRegions::kMax>> keys_;
+  std::unique_ptr<std::array<PublishedKey, kPublishedKeys>> keys_;
   Owned<ibv_mr> keys_memory_{nullptr, nullptr};
   std::unique_ptr<PinnedRegions> segment_ = std::make_unique<PinnedRegions>();
+  std::unique_ptr<PinnedRegions> local_ = std::make_unique<PinnedRegions>();
+  std::vector<PublishedKey> local_keys_;  // by place in that table
   std::unique_ptr<PinnedRegions> registered_ = std::make_unique<PinnedRegions>();
   SharedState shared_;
   std::string how_;                                        // device and transport, in words
@@ -64,6 +77,7 @@ Capabilities VerbsConduit::capabilities() const {
   out.max_fused_put = inline_limit_;
   out.immediate_puts = inline_limit_ != 0;
   out.max_message = std::min<std::size_t>(device_.max_message, kLongest);
+  out.local_pieces = kLocalPieces;
   if (shared_.job != nullptr && shared_.job->settings->verbs_stripe != 0) {  // open
     out.segment = std::min(shared_.job->settings->verbs_segment, out.max_message);
     out.stripes = shared_.job->settings->verbs_stripe;
@@ -106,7 +120,7 @@ int VerbsConduit::open(const Job& job) {
   if (code == OMPL_OK) code = liveness_listener_.open(own_.host.ips(), &own_.liveness_port);
   if (code != OMPL_OK) return code;
 
-  keys_ = std::make_unique<std::array<PublishedKey, PinnedRegions::kMax>>();
+  keys_ = std::make_unique<std::array<PublishedKey, kPublishedKeys>>();
   keys_memory_ = pin(keys_.get(), sizeof *keys_, IBV_ACCESS_REMOTE_READ, "of keys", &code);
   if (!keys_memory_) return code;
   std::random_device random;
@@ -124,7 +138,9 @@ int VerbsConduit::open(const Job& job) {
              .device = &device_,
              .peers = &peers_,
              .segment = segment_.get(),
+             .local = local_.get(),
              .registered = registered_.get(),
+             .local_piece = piece_of(job.capacity),
              .liveness = &liveness_listener_,
              .network = own_.host.network,
              .qkey = own_.qkey,
@@ -193,13 +209,46 @@ int VerbsConduit::commit(uint64_t offset, std::size_t length) {
   if (place == PinnedRegions::kNone)
     return fail(OMPL_ERR_MEMORY, "more than {} allocations at once cannot be registered",
                 PinnedRegions::kMax);
-  (*keys_)[static_cast<std::size_t>(place)] = {.begin = offset, .key = key, .valid = 1};
+  (*keys_)[static_cast<std::size_t>(place)] = {
+      .begin = offset, .end = offset + length, .key = key, .valid = 1};
   return OMPL_OK;
 }
 
 void VerbsConduit::release(uint64_t offset, std::size_t /*length*/) {
   const int place = segment_->remove(offset);
   if (place != PinnedRegions::kNone) (*keys_)[static_cast<std::size_t>(place)] = {};
+}
+
+// What covers the area is used again, so that their number is bounded in a program that frees and allocates the same.
+int VerbsConduit::commit_local(uint64_t offset, std::size_t length) {
+  int place = local_->find(offset, length, 0);
+  if (place == PinnedRegions::kNone) {
+    int code = OMPL_OK;
+    Owned<ibv_mr> memory =
+        pin(shared_.job->segment + offset, length,
+            IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+            "of local memory", &code);
+    if (!memory) return code;
+    const uint32_t key = memory->rkey;
+    local_keys_.reserve(local_keys_.size() + 1);
+    place = local_->add(offset, offset + length, std::move(memory));
+    if (place == PinnedRegions::kNone)
+      return fail(OMPL_ERR_MEMORY, "more than {} areas of local memory cannot be registered",
+                  PinnedRegions::kMax);
+    local_keys_.push_back({.begin = offset, .end = offset + length, .key = key, .valid = 1});
+  }
+  publish_local(offset, length, local_keys_[static_cast<std::size_t>(place)]);
+  return OMPL_OK;
+}
+
+void VerbsConduit::release_local(uint64_t offset, std::size_t length) {
+  publish_local(offset, length, {});
+}
+
+void VerbsConduit::publish_local(uint64_t offset, std::size_t length, const PublishedKey& key) {
+  const uint64_t piece = shared_.local_piece;
+  for (uint64_t at = offset / piece; at * piece < offset + length; ++at)
+    (*keys_)[PinnedRegions::kMax + at] = key;
 }
 
 int VerbsConduit::register_memory(const void* address, std::size_t length) {

@@ -228,11 +228,7 @@ bool VerbsEndpoint::aim_anew(QueuePairLink& link, uint64_t offset, std::size_t l
   link.region = shared_.segment->find(offset, length, link.region);
   if (link.region == PinnedRegions::kNone) {
     link.region = 0;
-    *answer = {.state = Post::State::failed,
-               .code = fail(OMPL_ERR_OFFSET,
-                            "{} bytes at {:#x} of rank {} are not in one registered allocation", length,
-                            offset, link.rank)};
-    return false;
+    return aim_at_local(link, offset, length, answer);
   }
   const auto place = static_cast<std::size_t>(link.region);
   if (place >= link.keys.size()) link.keys.resize(place + 1);
@@ -252,20 +248,53 @@ bool VerbsEndpoint::aim_anew(QueuePairLink& link, uint64_t offset, std::size_t l
   return true;
 }
 
+// The same of memory that the peer has taken alone.
+bool VerbsEndpoint::aim_at_local(QueuePairLink& link, uint64_t offset, std::size_t length,
+                                 Post* answer) {
+  using State = PeerLocalKey::State;
+  const uint64_t version = segment_version_;
+  const uint64_t piece = offset / shared_.local_piece;
+  PeerLocalKey& key = link.local_keys[piece];
+  const State state = key.state;
+  if (state == State::fresh) key.state = State::known;
+  if (state != State::asked && key.covers(offset, length)) {
+    link.aim = {.begin = key.begin,
+                .length = key.end - key.begin,
+                .version = version,
+                .base = (*shared_.peers)[link.rank].segment,
+                .key = key.key};
+    return true;
+  }
+  if (state == State::fresh || piece >= kLocalPieces) {
+    *answer = {.state = Post::State::failed,
+               .code = fail(OMPL_ERR_OFFSET, "{} bytes at {:#x} of rank {} are not allocated there",
+                            length, offset, link.rank)};
+    return false;
+  }
+  if (state != State::asked && fetch_key(link, PinnedRegions::kMax + static_cast<int>(piece)))
+    key.state = State::asked;
+  *answer = retry(Post::Reason::connecting);
+  return false;
+}
+
 void VerbsEndpoint::ask_for_key(QueuePairLink& link, int place) {
   PeerKey& key = link.keys[static_cast<std::size_t>(place)];
   const uint32_t generation = shared_.segment->generation(place);
   if (key.state == PeerKey::State::asked && key.generation == generation) return;
+  if (fetch_key(link, place)) key = {.generation = generation, .state = PeerKey::State::asked};
+}
+
+// From that place of the peer's table.
+bool VerbsEndpoint::fetch_key(QueuePairLink& link, int place) {
   Request request;
   Post answer;
-  if (!use_bounce(sizeof(PublishedKey), &request, &answer)) return;
+  if (!use_bounce(sizeof(PublishedKey), &request, &answer)) return false;
   const Address& peer = (*shared_.peers)[link.rank];
   request.in_flight.place = place;
   request.work.opcode = IBV_WR_RDMA_READ;
   request.work.wr.rdma.remote_addr = peer.keys + static_cast<uint64_t>(place) * sizeof(PublishedKey);
   request.work.wr.rdma.rkey = peer.keys_key;
-  if (post(link, request).state == Post::State::done)
-    key = {.generation = generation, .state = PeerKey::State::asked};
+  return post(link, request).state == Post::State::done;
 }
 
 // The data of a put: in the request itself; copied to a bounce slot while there is one, so that the caller need not wait
@@ -297,12 +326,16 @@ bool VerbsEndpoint::use_region(const void* memory, std::size_t length, Request* 
   const uint64_t offset = address - reinterpret_cast<uint64_t>(shared_.job->segment);
   const bool own = offset < shared_.job->capacity;
   if (!own && length <= kBounce) return false;
-  const PinnedRegions& regions = own ? *shared_.segment : *shared_.registered;
-  const int place = regions.find(own ? offset : address, length, own ? source_region_ : 0);
+  const PinnedRegions* regions = own ? shared_.segment : shared_.registered;
+  int place = regions->find(own ? offset : address, length, own ? source_region_ : 0);
+  if (own && place != PinnedRegions::kNone) source_region_ = place;
+  if (own && place == PinnedRegions::kNone) {
+    regions = shared_.local;
+    place = regions->find(offset, length, 0);
+  }
   if (place == PinnedRegions::kNone) return false;
-  if (own) source_region_ = place;
   request->data = {
-      .addr = address, .length = static_cast<uint32_t>(length), .lkey = regions.local_key(place)};
+      .addr = address, .length = static_cast<uint32_t>(length), .lkey = regions->local_key(place)};
   request->work.num_sge = 1;
   return true;
 }

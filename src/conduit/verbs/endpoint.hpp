@@ -67,6 +67,8 @@ class VerbsEndpoint final : public LinkedEndpoint<VerbsEndpoint> {
   QueuePairLink* ready(uint32_t rank, uint64_t requests, Post* answer);
   bool aim(QueuePairLink& link, uint64_t offset, std::size_t length, Request* request, Post* answer);
   bool aim_anew(QueuePairLink& link, uint64_t offset, std::size_t length, Post* answer);
+  bool aim_at_local(QueuePairLink& link, uint64_t offset, std::size_t length, Post* answer);
+  bool fetch_key(QueuePairLink& link, int place);
   void ask_for_key(QueuePairLink& link, int place);
   bool load(const void* source, std::size_t length, Request* request, Post* answer);
   bool use_region(const void* memory, std::size_t length, Request* request);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ struct InFlightResources {
   uint32_t length = 0;
   void* target = nullptr;    // of a get through the bounce slot
   ibv_mr* memory = nullptr;  // registered for this request
-  int place = kNoPlace;      // the key of that region is being fetched into the bounce slot
+  int place = kNoPlace;      // the key at that place of the table is being fetched into the bounce slot
   uint64_t number = 0;       // of the request
   uint32_t next = kNone;     // of its link
 
@@ -36,6 +37,20 @@ struct PeerKey {
   uint32_t generation = 0;  // of the region, as this rank counts
   uint32_t key = 0;
   State state = State::unknown;
+};
+
+// The key of a peer's local memory in one piece of its segment, and the offsets that it is for. Old ones stay good, but may be
+// for less than is there now.
+struct PeerLocalKey {
+  enum class State : uint8_t { unknown, asked, fresh, known };  // fresh: just come
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  uint32_t key = 0;
+  State state = State::unknown;
+
+  [[nodiscard]] bool covers(uint64_t offset, std::size_t length) const {
+    return begin <= offset && offset < end && length <= end - offset;
+  }
 };
 
 // What the requests of an endpoint hold, each link's in a list of its own.
@@ -99,8 +114,9 @@ struct QueuePairLink : LinkState {
   uint64_t last_reaped = 0;       // and reaped
   int64_t heard = 0;              // when the other side was last known to live (ms); while it stalls
   uint32_t first_in_flight = InFlightResources::kNone, last_in_flight = InFlightResources::kNone;
-  std::vector<PeerKey> keys;  // by place of the region
-  int region = 0;             // of the last put or get, a hint
+  std::vector<PeerKey> keys;                    // by place of the region
+  std::map<uint64_t, PeerLocalKey> local_keys;  // by piece of the segment
+  int region = 0;                               // of the last put or get, a hint
   Aim aim;
 };
 

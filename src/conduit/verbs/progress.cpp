@@ -129,6 +129,14 @@ void VerbsEndpoint::reap(QueuePairLink& link, uint64_t number, bool good) {
 void VerbsEndpoint::fetched(QueuePairLink& link, const InFlightResources& in_flight) {
   PublishedKey published;
   std::memcpy(&published, resources_.block->bounces[in_flight.bounce].data(), sizeof published);
+  if (in_flight.place >= PinnedRegions::kMax) {
+    const auto piece = static_cast<uint64_t>(in_flight.place - PinnedRegions::kMax);
+    link.local_keys[piece] = {.begin = published.begin,
+                              .end = published.end,
+                              .key = published.key,
+                              .state = PeerLocalKey::State::fresh};
+    return;
+  }
   PeerKey& key = link.keys[static_cast<std::size_t>(in_flight.place)];
   if (key.generation != shared_.segment->generation(in_flight.place)) return;  // freed meanwhile
   if (published.valid == 0 || published.begin != shared_.segment->begin(in_flight.place)) {

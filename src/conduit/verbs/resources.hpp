@@ -22,9 +22,15 @@ namespace ompl::conduit::verbs {
 // whoever first puts to an allocation reads its key there, and the target has nothing to do. An entry of that table:
 struct PublishedKey {
   uint64_t begin = 0;  // offset of the allocation, so that a mistaken reader sees it
+  uint64_t end = 0;
   uint32_t key = 0;
   uint32_t valid = 0;
 };
+
+// The table has places for allocations of all ranks, in the order of their making, and then one for each piece of the segment:
+// the area of local memory that lies there. A registration for such an area is kept to the end, so that a key which others
+// remember stays good for what it was given for; the segment's memory is not given back to the system either.
+inline constexpr uint32_t kLocalPieces = 4096;
 
 class PinnedRegions : public conduit::RegionTable<Owned<ibv_mr>, 4096> {
  public:
@@ -34,6 +40,8 @@ class PinnedRegions : public conduit::RegionTable<Owned<ibv_mr>, 4096> {
   }
 };
 
+inline constexpr std::size_t kPublishedKeys = PinnedRegions::kMax + std::size_t{kLocalPieces};
+
 // What all endpoints of a rank share, unchanging while they live but for the tables of regions.
 struct SharedState {
   const Library* library = nullptr;
@@ -42,7 +50,9 @@ struct SharedState {
   const std::vector<struct Address>* peers =
       nullptr;                                // by rank; without slots if another conduit reaches it
   const PinnedRegions* segment = nullptr;     // by offset
+  const PinnedRegions* local = nullptr;       // by offset: local memory
   const PinnedRegions* registered = nullptr;  // by address: ompl_register()
+  uint64_t local_piece = 0;                   // bytes
   const class LivenessListener* liveness = nullptr;
   uint64_t network = 0;    // see HostAddresses
   uint32_t qkey = 0;       // of the connection ends

@@ -19,11 +19,20 @@ int outside(const char* what, uint64_t offset) {
               offset);
 }
 
+// Whether another rank may have taken that alone: then only its bounds are known here.
+bool accepts_far(Context& c, uint32_t rank, uint64_t offset, std::size_t length) {
+  if (rank == c.rank) return false;
+  if (c.accepts_far(offset, length)) return true;
+  c.runtime->memory.local_range(&c.far);
+  return c.accepts_far(offset, length);
+}
+
 }  // namespace
 
 int check_data(Context& c, uint32_t rank, uint64_t offset, std::size_t length, const char* what) {
   if (const int code = check_rank(c, rank, what); code != OMPL_OK) return code;
   if (length == 0 || c.knows_data(offset, length)) return OMPL_OK;
+  if (accepts_far(c, rank, offset, length)) return OMPL_OK;
   Extent found;
   if (!c.runtime->memory.allocations().find(offset, &found)) return outside(what, offset);
   if (!found.covers(offset, length, found.generation)) {
@@ -41,6 +50,7 @@ int check_flag(Context& c, uint32_t rank, uint64_t flag, const char* what, std::
   if (flag % width != 0) {
     return fail(OMPL_ERR_ALIGN, "{}: flag offset {:#x} is not a multiple of {}", what, flag, width);
   }
+  if (accepts_far(c, rank, flag, width)) return OMPL_OK;
   Extent found;
   if (!c.runtime->memory.allocations().find(flag, &found)) return outside(what, flag);
   if (!found.covers(flag, width, found.generation)) {

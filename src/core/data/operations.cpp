@@ -39,7 +39,7 @@ int get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t le
 
 int signal(Context& c, uint32_t rank, const Signal& record, Deadline deadline) {
   if (const int code = check_record(c, rank, &record, "ompl_put_word"); code != OMPL_OK) return code;
-  if (c.bases[rank] != nullptr) c.open_flag_window(rank);
+  if (c.bases[rank] != nullptr) c.open_flag_window(rank, record.offset);
   Caller caller(c);
   const int code = signal_any(c, rank, record, deadline);
   if (code == OMPL_OK) ++caller.now().statistics.signals;
@@ -59,7 +59,7 @@ int atomic(Context& c, uint32_t rank, const Signal& record, uint64_t* before, De
   int code = check_update(c, rank, record, before, "an atomic");
   if (code != OMPL_OK) return code;
   if (std::byte* base = c.bases[rank]; base != nullptr) {
-    c.open_flag_window(rank);
+    c.open_flag_window(rank, record.offset);
     if (before != nullptr) ompl_window_fence_before_fetch(record.function == Function::fetch);
     const uint64_t old = c.runtime->sleepers.raise(rank, base, record);
     if (before != nullptr) *before = old;

@@ -143,7 +143,8 @@ int CollectiveCalls::free(Context& c, uint64_t offset) {
   if (const int code = calls::may_wait("ompl_free"); code != OMPL_OK) return code;
   const CollectiveActivity call(c.activity, Call::free);
   Extent found;
-  const bool usable = memory_.allocations().find(offset, &found) && found.begin == offset;
+  const bool usable = memory_.is_symmetric(offset) && memory_.allocations().find(offset, &found) &&
+                      found.begin == offset;
   if (usable) {
     if (const int code = quiet_all(c); code != OMPL_OK) return code;
   }
@@ -160,6 +161,15 @@ int CollectiveCalls::free(Context& c, uint64_t offset) {
   memory_.withdraw(offset);
   contexts_.close_windows();
   memory_.release(offset, found.length);
+  return OMPL_OK;
+}
+
+// Not collective. Whoever may still have a window on it is shut out before the memory can be given away again.
+int CollectiveCalls::free_local(uint64_t offset) {
+  std::size_t size = 0;
+  if (const int code = memory_.withdraw_local(offset, &size); code != OMPL_OK) return code;
+  contexts_.close_windows();
+  memory_.release_local(offset, size);
   return OMPL_OK;
 }
 

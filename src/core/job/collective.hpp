@@ -24,6 +24,8 @@ class CollectiveCalls {
   int free(Context& c, uint64_t offset);
   // Barriers of all ranks that this one has come out of; the same at all of them between two.
   [[nodiscard]] uint64_t barriers() const { return barriers_; }
+  // Of this rank alone; any thread.
+  int free_local(uint64_t offset);
   struct Agreement {
     bool alike = true;             // all ranks make the same call with the same argument
     uint32_t short_of_memory = 0;  // ranks

@@ -55,6 +55,10 @@ class alignas(arch::kCacheLine) Context {
     return offset % width == 0 &&
            flag.covers(offset, width, generation->load(std::memory_order_relaxed));
   }
+  // The same of the memory that another rank may have taken alone.
+  [[nodiscard]] bool accepts_far(uint64_t offset, std::size_t length) const {
+    return far.covers(offset, length, generation->load(std::memory_order_relaxed));
+  }
 
   // --- network
   PeerChannels channels;
@@ -87,6 +91,7 @@ class alignas(arch::kCacheLine) Context {
     ++statistics.gets;
     statistics.get_bytes += length;
   }
+  Extent far;                     // see accepts_far(); GlobalMemory::local_range
   uint64_t host_block = 0;        // the block of memory last found not to be a GPU's
   std::size_t searched_from = 0;  // where the next search for one of several flags begins
 
@@ -100,27 +105,30 @@ class alignas(arch::kCacheLine) Context {
   Activity activity;
   // Of a thread's implicit context, else nullptr. Such a context is looked up again after the yield hook ran.
   ompl_windows* windows = nullptr;
-  // The next put or get on the allocation used last, or signal, to that rank, which is mapped, need not come to the checks.
-  void open_data_window(uint32_t to) const {
+  // The next put or get on the allocation that holds `offset`, or signal, to that rank, which is mapped, need not come to the
+  // checks.
+  void open_data_window(uint32_t to, uint64_t offset) const {
     if (windows == nullptr || !direct) return;
-    move_window(&windows->data, to, data.begin, data.length, bases[to]);
+    const Extent& within = knows_data(offset, 1) ? data : far;
+    move_window(&windows->data, to, within.begin, within.length, bases[to]);
   }
   void put_mapped(const void* source, uint32_t to, uint64_t offset, std::size_t length) {
     if (length == 0) return;
     if (length > OMPL_WINDOW_BULK) bulky = true;
-    open_data_window(to);
+    open_data_window(to, offset);
     arch::copy(bases[to] + offset, source, length);
   }
   void get_mapped(void* target, uint32_t from, uint64_t offset, std::size_t length) const {
     if (length == 0) return;
-    open_data_window(from);
+    open_data_window(from, offset);
     arch::copy(target, bases[from] + offset, length);
   }
   // Whole flags only: then every aligned offset inside is a flag.
-  void open_flag_window(uint32_t to) const {
+  void open_flag_window(uint32_t to, uint64_t offset) const {
     if (windows == nullptr || !direct) return;
-    const uint64_t whole = flag.length / sizeof(uint32_t) * sizeof(uint32_t);
-    move_window(&windows->flag, to, flag.begin, whole, bases[to]);
+    const Extent& within = knows_flag(offset / sizeof(uint32_t) * sizeof(uint32_t)) ? flag : far;
+    const uint64_t whole = within.length / sizeof(uint32_t) * sizeof(uint32_t);
+    move_window(&windows->flag, to, within.begin, whole, bases[to]);
   }
   std::atomic<bool> counted{
       false};  // among SegmentHeader::threads; then it is, or is about to be, in that list:

@@ -55,6 +55,7 @@ Context* ContextTable::open(ompl_windows* windows) {
   c->windows = windows;
   c->data = {};
   c->flag = {};
+  c->far = {};
   return c;
 }
 

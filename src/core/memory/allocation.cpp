@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <iterator>
 #include <new>
 #include <utility>
@@ -95,24 +96,44 @@ OffsetAllocator::OffsetAllocator(uint64_t first, uint64_t capacity) {
   if (capacity > first) holes_.emplace(first, (capacity - first) / kGranule * kGranule);
 }
 
-uint64_t OffsetAllocator::allocate(std::size_t size) {
+uint64_t OffsetAllocator::allocate(std::size_t size, uint64_t lowest) {
   if (size > SIZE_MAX - kGranule) return 0;
   const uint64_t need = (size + kGranule - 1) / kGranule * kGranule;
   for (auto hole = holes_.begin(); hole != holes_.end(); ++hole) {
-    if (hole->second < need) continue;
-    const uint64_t offset = hole->first;
-    if (hole->second == need) {
-      used_.insert(holes_.extract(hole));
-      return offset;
-    }
-    used_.emplace(offset, need);
-    auto rest = holes_.extract(hole);
-    rest.key() += need;
-    rest.mapped() -= need;
-    holes_.insert(std::move(rest));
-    return offset;
+    const uint64_t offset = std::max(hole->first, lowest);
+    const uint64_t ahead = offset - hole->first;
+    if (ahead <= hole->second && need <= hole->second - ahead) return split(hole, offset, need);
   }
   return 0;
+}
+
+// Uses [offset, offset + need) of the hole.
+uint64_t OffsetAllocator::split(std::map<uint64_t, uint64_t>::iterator hole, uint64_t offset,
+                                uint64_t need) {
+  const uint64_t ahead = offset - hole->first;
+  const uint64_t behind = hole->second - ahead - need;
+  if (ahead == 0 && behind == 0) {
+    used_.insert(holes_.extract(hole));
+    return offset;
+  }
+  const auto used = used_.emplace(offset, need).first;
+  if (ahead != 0 && behind != 0) {
+    try {
+      holes_.emplace(offset + need, behind);
+    } catch (const std::bad_alloc&) {
+      used_.erase(used);
+      throw;
+    }
+  }
+  if (ahead != 0) {
+    hole->second = ahead;
+    return offset;
+  }
+  auto rest = holes_.extract(hole);
+  rest.key() += need;
+  rest.mapped() -= need;
+  holes_.insert(std::move(rest));
+  return offset;
 }
 
 void OffsetAllocator::free(uint64_t offset, std::size_t size) {

@@ -23,7 +23,7 @@ struct Extent {
   }
 };
 
-// The allocations, sorted. One writer (the thread in ompl_alloc or ompl_free); readers are any threads and
+// The allocations, sorted. One writer at a time (GlobalMemory's mutex); readers are any threads and
 // never block: a sequence lock, all of whose words are atomics.
 class AllocationTable {
  public:
@@ -42,6 +42,8 @@ class AllocationTable {
   // Writer only. insert() is false when the table is full; erase() of what is not there does nothing.
   bool insert(uint64_t begin, uint64_t length);
   void erase(uint64_t begin);
+  // Makes everybody look again who remembers what was found.
+  void touch() { generation_.fetch_add(2, std::memory_order_acq_rel); }
 
  private:
   struct Entry {
@@ -62,16 +64,21 @@ class OffsetAllocator {
  public:
   OffsetAllocator(uint64_t first, uint64_t capacity);
 
-  // 0 if there is no room. Throws std::bad_alloc, having changed nothing.
-  uint64_t allocate(std::size_t size);
+  // At `lowest` or above; 0 if there is no room. Throws std::bad_alloc, having changed nothing.
+  uint64_t allocate(std::size_t size, uint64_t lowest = 0);
   // What allocate() gave; needs no memory.
   void free(uint64_t offset, std::size_t size);
+  // Where the highest of what is used ends; 0 if nothing is.
+  [[nodiscard]] uint64_t end() const {
+    return used_.empty() ? 0 : used_.rbegin()->first + used_.rbegin()->second;
+  }
 
   static constexpr uint64_t kGranule = 256;
 
  private:
   std::map<uint64_t, uint64_t> holes_;  // begin -> length
   std::map<uint64_t, uint64_t> used_;   // the same, so that a hole needs no memory to come back
+  uint64_t split(std::map<uint64_t, uint64_t>::iterator hole, uint64_t offset, uint64_t need);
 };
 
 }  // namespace ompl

@@ -18,66 +18,104 @@ void GlobalMemory::close() {
 }
 
 void* GlobalMemory::pointer(uint32_t rank, uint64_t offset) const {
+  if (rank >= bases_.size() || bases_[rank] == nullptr) return nullptr;
   Extent found;
-  if (rank >= bases_.size() || bases_[rank] == nullptr || !allocations_.find(offset, &found))
-    return nullptr;
-  return bases_[rank] + offset;
+  if (rank != rank_) local_range(&found);
+  const bool known = found.covers(offset, 1, found.generation) || allocations_.find(offset, &found);
+  return known ? bases_[rank] + offset : nullptr;
 }
 
 bool GlobalMemory::offset_of(const void* address, std::size_t length, uint64_t* offset) const {
   const uint64_t at =
       reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(segment_.base());
   Extent found;
-  if (at >= segment_.capacity() || !allocations_.find(at, &found) ||
+  if (at >= segment_.capacity() || !is_symmetric(at) || !allocations_.find(at, &found) ||
       !found.covers(at, length, found.generation))
     return false;
   *offset = at;
   return true;
 }
 
+void GlobalMemory::local_range(Extent* out) const {
+  if (!accepts_local()) return;
+  for (;;) {
+    const uint64_t before = allocations_.generation().load(std::memory_order_acquire);
+    if (before % 2 != 0) continue;
+    const uint64_t begin = symmetric_end_.load(std::memory_order_acquire);
+    if (allocations_.generation().load(std::memory_order_relaxed) != before) continue;
+    *out = {.begin = begin, .length = capacity_ - begin, .generation = before};
+    return;
+  }
+}
+
 int GlobalMemory::allocate(std::size_t size, uint64_t* offset) {
+  const std::lock_guard lock(mutex_);
   uint64_t begin = 0;
   int code = OMPL_OK;
   try {
     begin = allocator_.allocate(size);
-    code = begin != 0 ? commit(begin, size)
-                      : fail(OMPL_ERR_MEMORY,
-                             "ompl_alloc: no room for {} bytes in the segment of {}; raise "
-                             "OMPL_SEGMENT_SIZE",
-                             size, segment_.capacity());
+    const uint64_t limit = areas_ ? areas_->lowest() : capacity_;
+    code = begin != 0 && size <= limit - begin && begin < limit
+               ? commit(begin, size, Segment::Side::bottom)
+               : fail(OMPL_ERR_MEMORY,
+                      "ompl_alloc: no room for {} bytes in the segment of {}{}; raise "
+                      "OMPL_SEGMENT_SIZE",
+                      size, segment_.capacity(),
+                      limit < capacity_
+                          ? fmt::format(", of which this rank's own use those from {:#x} on", limit)
+                          : "");
   } catch (const std::bad_alloc&) {  // told to the others as any shortage
     code = fail(OMPL_ERR_MEMORY, "ompl_alloc: out of memory");
   }
-  if (code == OMPL_OK && !allocations_.insert(begin, size)) {
-    revoke(begin, size, conduits_.size());
-    code = fail(OMPL_ERR_MEMORY, "ompl_alloc: too many allocations");
+  if (code == OMPL_OK) {
+    symmetric_end_.store(std::max(allocator_.end(), kFirstOffset), std::memory_order_release);
+    if (!allocations_.insert(begin, size)) {
+      revoke(begin, size, conduits_.size(), Segment::Side::bottom);
+      code = fail(OMPL_ERR_MEMORY, "ompl_alloc: too many allocations");
+    }
   }
   if (code == OMPL_OK) {
     *offset = begin;
   } else if (begin != 0) {
     allocator_.free(begin, size);
+    follow_end();
   }
   return code;
 }
 
-void GlobalMemory::release(uint64_t offset, std::size_t size) {
-  revoke(offset, size, conduits_.size());
-  allocator_.free(offset, size);
+void GlobalMemory::withdraw(uint64_t offset) {
+  const std::lock_guard lock(mutex_);
+  allocations_.erase(offset);
 }
 
-int GlobalMemory::commit(uint64_t begin, std::size_t size) {
+void GlobalMemory::release(uint64_t offset, std::size_t size) {
+  const std::lock_guard lock(mutex_);
+  revoke(offset, size, conduits_.size(), Segment::Side::bottom);
+  allocator_.free(offset, size);
+  follow_end();
+}
+
+// Something of all ranks has gone: what stands above is local from now on.
+void GlobalMemory::follow_end() {
+  const uint64_t end = std::max(allocator_.end(), kFirstOffset);
+  if (symmetric_end_.exchange(end, std::memory_order_acq_rel) != end) allocations_.touch();
+}
+
+int GlobalMemory::commit(uint64_t begin, std::size_t size, Segment::Side side) {
   const arch::Uncancelled whole;
-  if (const int code = segment_.commit(begin, size, node_); code != OMPL_OK) return code;
+  const bool symmetric = side == Segment::Side::bottom;
+  if (const int code = segment_.commit(begin, size, node_, side); code != OMPL_OK) return code;
   for (std::size_t done = 0; done < conduits_.size(); ++done) {
     int code = OMPL_ERR_MEMORY;
     try {
-      code = conduits_[done]->commit(begin, size);
+      conduit::Conduit& conduit = *conduits_[done];
+      code = symmetric ? conduit.commit(begin, size) : conduit.commit_local(begin, size);
     } catch (const std::bad_alloc&) {
-      revoke(begin, size, done);
+      revoke(begin, size, done, side);
       throw;
     }
     if (code != OMPL_OK) {
-      revoke(begin, size, done);
+      revoke(begin, size, done, side);
       return code;
     }
   }
@@ -85,8 +123,14 @@ int GlobalMemory::commit(uint64_t begin, std::size_t size) {
 }
 
 // Of the first `count` conduits.
-void GlobalMemory::revoke(uint64_t begin, std::size_t size, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) conduits_[i]->release(begin, size);
+void GlobalMemory::revoke(uint64_t begin, std::size_t size, std::size_t count, Segment::Side side) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (side == Segment::Side::bottom) {
+      conduits_[i]->release(begin, size);
+    } else {
+      conduits_[i]->release_local(begin, size);
+    }
+  }
 }
 
 // --- Memory of the program: what ompl_register() was told, and nothing that malloc was hooked for.

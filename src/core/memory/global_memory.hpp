@@ -3,16 +3,19 @@
 // mapped; and the program's own memory that is registered.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "conduit/conduit.hpp"
 #include "core/memory/allocation.hpp"
+#include "core/memory/local_areas.hpp"
 #include "core/memory/segment.hpp"
 
 namespace ompl {
@@ -26,6 +29,7 @@ class GlobalMemory {
   // --- At the start and at the end, by one thread
   // Makes this rank's segment.
   int create(uint32_t rank, uint64_t nonce, bool huge_pages) {
+    rank_ = rank;
     return segment_.create(capacity_, rank, nonce, huge_pages);
   }
   // Where a rank's segment is mapped; nullptr: it is not.
@@ -45,33 +49,66 @@ class GlobalMemory {
   [[nodiscard]] const AllocationTable& allocations() const { return allocations_; }
   // nullptr if that is not allocated, or the rank is not mapped.
   [[nodiscard]] void* pointer(uint32_t rank, uint64_t offset) const;
-  // Whether [address, address + length) lies in an allocation of the own segment, and where.
+  // Whether [address, address + length) lies in an allocation of all ranks in the own segment, and where.
   bool offset_of(const void* address, std::size_t length, uint64_t* offset) const;
+
+  // Whether offsets above all that ompl_alloc gave are accepted for other ranks, which may have taken them alone. For good.
+  void accept_local() { accepts_local_.store(true, std::memory_order_release); }
+  [[nodiscard]] bool accepts_local() const { return accepts_local_.load(std::memory_order_acquire); }
+  // Those offsets, as an extent of the table's generation; empty while they are not accepted.
+  void local_range(Extent* out) const;
+  // Whether an own allocation is one of all ranks.
+  [[nodiscard]] bool is_symmetric(uint64_t offset) const {
+    return offset < symmetric_end_.load(std::memory_order_acquire);
+  }
 
   // --- For ompl_alloc() and ompl_free(), by one thread
   // Takes memory, which every check then knows. OMPL_ERR_MEMORY: nothing was taken.
   int allocate(std::size_t size, uint64_t* offset);
   // What was taken: from now on no check knows it; then it may be given back.
-  void withdraw(uint64_t offset) { allocations_.erase(offset); }
+  void withdraw(uint64_t offset);
   void release(uint64_t offset, std::size_t size);
+
+  // --- Memory that this rank takes alone (local_memory.cpp). Any thread. `what`: the call, for errors.
+  int allocate_local(std::size_t size, uint64_t* offset);
+  // What was taken so: from now on no check knows it. `size`: bytes, for release_local(). OMPL_ERR_OFFSET: it was not.
+  int withdraw_local(uint64_t offset, std::size_t* size);
+  void release_local(uint64_t offset, std::size_t size);
 
   // --- Memory of the program. Any thread.
   int register_memory(const void* address, std::size_t length);
   int unregister_memory(const void* address);
 
  private:
-  int commit(uint64_t begin, std::size_t size);
-  void revoke(uint64_t begin, std::size_t size, std::size_t count);
+  int commit(uint64_t begin, std::size_t size, Segment::Side side);
+  void revoke(uint64_t begin, std::size_t size, std::size_t count, Segment::Side side);
+  void follow_end();
+  LocalAreas& areas();
+  int take_area(AreaKind kind, std::size_t length, uint64_t highest, Area** out);
+  void drop_area(const Area& area);
+  int take_small(std::size_t size, uint64_t* offset);
+  void give_back(uint64_t offset, std::size_t size);
 
   const std::size_t capacity_;
+  uint32_t rank_ = 0;
   Segment segment_;
   NodeShare node_;
+  std::mutex mutex_;  // whoever changes allocations, of either kind
   AllocationTable allocations_;
   OffsetAllocator allocator_;
+  std::optional<LocalAreas> areas_;  // from the first use on
+  std::size_t next_small_area_ = kFirstSmallArea;
+  // Where the highest allocation of all ranks ends. It is stored before the table changes, so that whoever has seen the
+  // table's generation has seen this.
+  std::atomic<uint64_t> symmetric_end_{kFirstOffset};
+  std::atomic<bool> accepts_local_{false};
   std::vector<std::byte*> bases_;  // by rank
   std::vector<std::unique_ptr<conduit::Conduit>> conduits_;
   std::mutex regions_mutex_;
   std::map<uintptr_t, std::size_t> regions_;  // registered: address and length
+
+  static constexpr std::size_t kFirstSmallArea = std::size_t{256} << 10;
+  static constexpr std::size_t kLastSmallArea = std::size_t{16} << 20;
 };
 
 }  // namespace ompl

@@ -67,7 +67,7 @@ int Segment::create(std::size_t capacity, uint32_t rank, uint64_t nonce, bool hu
                 capacity, error_text(errno));
   }
   base_ = static_cast<std::byte*>(base);
-  capacity_ = capacity;
+  capacity_ = fresh_to_ = capacity;
   if (const int code = commit(0, kFirstOffset); code != OMPL_OK) return code;
   auto* header = new (base_) SegmentHeader{};
   header->nonce = nonce;
@@ -115,7 +115,7 @@ int Segment::allocate(uint64_t begin, uint64_t length) {
   return is_refusal(errno) ? populate(begin, length, errno) : errno;
 }
 
-int Segment::commit(uint64_t offset, std::size_t length, const NodeShare& node) {
+int Segment::commit(uint64_t offset, std::size_t length, const NodeShare& node, Side side) {
   const uint64_t begin = page_floor(offset);
   const uint64_t end = page_ceil(offset + length);
   // Ranks of a node allocate at the same time, and what each finds may not do for all: then one after the other.
@@ -141,7 +141,14 @@ int Segment::commit(uint64_t offset, std::size_t length, const NodeShare& node) 
   // Memory used before is zeroed by stores, never by punching holes: a network card may hold it pinned.
   if (offset < fresh_from_)
     std::memset(base_ + offset, 0, std::min<uint64_t>(length, fresh_from_ - offset));
-  fresh_from_ = std::max(fresh_from_, offset + length);
+  if (const uint64_t used = std::max<uint64_t>({offset, fresh_from_, fresh_to_});
+      used < offset + length)
+    std::memset(base_ + used, 0, offset + length - used);
+  if (side == Side::bottom) {
+    fresh_from_ = std::max(fresh_from_, offset + length);
+  } else {
+    fresh_to_ = std::min<uint64_t>(fresh_to_, offset);
+  }
 #ifdef MADV_POPULATE_WRITE
   ::madvise(base_ + begin, end - begin, MADV_POPULATE_WRITE);  // fewer page faults later; may fail
 #endif

@@ -28,8 +28,9 @@ class Segment {
   int create(std::size_t capacity, uint32_t rank, uint64_t nonce, bool huge_pages);
 
   // Makes [offset, offset + length) usable and zero, or fails with OMPL_ERR_MEMORY: never SIGBUS later. Only what is
-  // committed is part of a core dump.
-  int commit(uint64_t offset, std::size_t length, const NodeShare& node = {});
+  // committed is part of a core dump. `Side`: from which end of the segment allocations of this kind grow.
+  enum class Side : uint8_t { bottom, top };
+  int commit(uint64_t offset, std::size_t length, const NodeShare& node = {}, Side side = Side::bottom);
 
   // Unmaps it; the offsets of other processes' mappings stay valid.
   void destroy();
@@ -46,7 +47,8 @@ class Segment {
 
   std::byte* base_ = nullptr;
   std::size_t capacity_ = 0;
-  std::size_t fresh_from_ = 0;  // never used so far: zero as the kernel gives it
+  std::size_t fresh_from_ = 0;  // between these never used so far: zero as the kernel gives it
+  std::size_t fresh_to_ = 0;
   int fd_ = -1;
   bool huge_pages_ = false;
   bool warned_ = false;  // of fallocate
