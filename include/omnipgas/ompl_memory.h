@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory for language runtimes: allocation by one rank alone, and waits for words that plain puts change. Addresses, threads,
+ * Memory for language runtimes: allocation by one rank alone, memory of the program that becomes part of the
+ * segment, and waits for words that plain puts change. Addresses, threads,
  * errors and time limits are those of ompl.h and ompl_ext.h.
  */
 #ifndef OMNIPGAS_OMPL_MEMORY_H
@@ -23,7 +24,8 @@ extern "C" {
  * What is checked where:
  *  - Symmetric offsets, and all that a rank does in its own segment, are checked exactly, before anything is sent, as ever
  *    (OMPL_ERR_OFFSET, OMPL_ERR_LENGTH).
- *  - What other ranks have taken alone a rank cannot know. From its first call of ompl_accept_local(), or of ompl_alloc_local(), it accepts for other ranks whatever lies between the end of the highest symmetric
+ *  - What other ranks have taken alone a rank cannot know. From its first call of ompl_accept_local(), or of a function below
+ *    that allocates or adopts for one rank, it accepts for other ranks whatever lies between the end of the highest symmetric
  *    allocation and the end of the segment. A program that calls none of these functions keeps all checks.
  *  - Signals and atomics that travel are checked by their target against what is allocated there; it drops those that do
  *    not fit, with a warning. A fetching atomic to such an offset is answered by nobody.
@@ -49,6 +51,42 @@ OMPL_API int ompl_free_local(uint64_t offset);
 /* Lets this rank use what other ranks allocate alone (see above), for good. For ranks that do not allocate so themselves. Any
  * thread. Errors: OMPL_ERR_STATE. */
 OMPL_API int ompl_accept_local(void);
+
+/* ------------------------------------------------------------------------------------------------
+ * Adopting memory
+ *
+ * Memory of the program, an executable's static data for example, becomes part of the segment: its contents are copied into an
+ * allocation, whose pages are then also mapped at the program's own addresses. Whatever the program stores there others see
+ * at the offset, and the other way round. Signals, waits and ompl_ptr() use the offset.
+ *
+ * The memory: whole pages, private and writable (the program's data, its heap, anonymous mappings; no stack, nothing registered
+ * by ompl_register() or another library, no memory of a GPU). While the call runs no other thread of the process may
+ * read or write it: call these functions before threads that do are started. Signals are held back meanwhile.
+ *
+ * A child of fork() gets private memory with the contents at the time of the fork, of which each fork makes a copy; a child of vfork()
+ * or posix_spawn() sees the program's until it executes another. Adopted memory is part of core dumps, and counts as
+ * shared memory for a cgroup, as the segment does. The end of the job (ompl_finalize()) gives private memory back.
+ */
+
+/* Adopts `length` bytes at `address` for all ranks, at the same offset. Collective, with the same length everywhere; addresses may
+ * differ, as they do in programs that are loaded at random addresses. The offset is symmetric, and checked as such.
+ * Errors: OMPL_ERR_STATE, OMPL_ERR_ARG, OMPL_ERR_UNSUPPORTED (memory of a GPU), OMPL_ERR_MEMORY (at every rank, if any cannot
+ * adopt its memory: all keep what they had), OMPL_ERR_PEER, OMPL_ERR_LINK. */
+OMPL_API int ompl_adopt(void* address, size_t length, uint64_t* offset);
+
+/* Gives all ranks private memory with the same contents at the addresses that ompl_adopt() was given, and frees the offset.
+ * Collective; completes operations and forbids use as ompl_free() does.
+ * Errors: OMPL_ERR_STATE, OMPL_ERR_OFFSET, OMPL_ERR_ARG, OMPL_ERR_MEMORY (at every rank, if any has no memory: nothing is
+ * changed), OMPL_ERR_PEER, OMPL_ERR_LINK. */
+OMPL_API int ompl_unadopt(uint64_t offset);
+
+/* The same of one rank alone: the offset is one of local memory, as of ompl_alloc_local(). Not collective.
+ * Errors: OMPL_ERR_STATE, OMPL_ERR_ARG, OMPL_ERR_UNSUPPORTED, OMPL_ERR_MEMORY. */
+OMPL_API int ompl_adopt_local(void* address, size_t length, uint64_t* offset);
+
+/* And back. The program has seen to it that nobody uses the offset any more, as before ompl_free_local().
+ * Errors: OMPL_ERR_STATE, OMPL_ERR_OFFSET, OMPL_ERR_MEMORY (nothing is changed). */
+OMPL_API int ompl_unadopt_local(uint64_t offset);
 
 /* ------------------------------------------------------------------------------------------------
  * Waiting for memory

@@ -57,4 +57,22 @@ int ompl_accept_local(void) {
   });
 }
 
+int ompl_adopt(void* address, size_t length, uint64_t* offset) {
+  return with(nullptr,
+              [=](Context& c) { return c.runtime->collective.adopt(c, address, length, offset); });
+}
+
+int ompl_unadopt(uint64_t offset) {
+  return with(nullptr, [=](Context& c) { return c.runtime->collective.unadopt(c, offset); });
+}
+
+int ompl_adopt_local(void* address, size_t length, uint64_t* offset) {
+  return with(nullptr,
+              [=](Context& c) { return c.runtime->memory.adopt_local(address, length, offset); });
+}
+
+int ompl_unadopt_local(uint64_t offset) {
+  return with(nullptr, [=](Context& c) { return c.runtime->collective.unadopt_local(offset); });
+}
+
 }  // extern "C"

@@ -68,8 +68,22 @@ void on_report_signal(int /*number*/) {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kNone.data(), kNone.size());
 }
 
+// Of the forking thread: it holds what the runtime's memory keeps for the fork.
+thread_local bool g_fork_held = false;
+
+void before_fork() {
+  if (g_state.load() != State::running) return;
+  g_runtime.load()->memory.before_fork();
+  g_fork_held = true;
+}
+
+void in_forking_parent() {
+  if (std::exchange(g_fork_held, false)) g_runtime.load()->memory.after_fork_in_parent();
+}
+
 // The child of a fork shares its parent's segment and connections, and must use neither.
 void in_forked_child() {
+  if (std::exchange(g_fork_held, false)) g_runtime.load()->memory.after_fork_in_child();
   if (g_state.load() != State::running) return;
   g_state.store(State::forked);
   g_runtime.load()->contexts.disown();
@@ -132,7 +146,7 @@ int init() {
                 error_text(error));
   g_state.store(State::running);
   install_report_signal();
-  ::pthread_atfork(nullptr, nullptr, in_forked_child);
+  ::pthread_atfork(before_fork, in_forking_parent, in_forked_child);
   return OMPL_OK;
 }
 

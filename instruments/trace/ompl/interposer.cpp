@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include <omnipgas/ompl_memory.h>
+
 #include "call.hpp"
 
 namespace ompl::trace {
@@ -171,5 +173,9 @@ int ompl_alloc(size_t size, uint64_t* offset) {
   OMPL_TRACED(kOmplAlloc, ompl_alloc, (size, offset), .bytes = size);
 }
 int ompl_free(uint64_t offset) { OMPL_TRACED(kOmplFree, ompl_free, (offset), ); }
+int ompl_adopt(void* address, size_t length, uint64_t* offset) {
+  OMPL_TRACED(kOmplAlloc, ompl_adopt, (address, length, offset), .bytes = length);
+}
+int ompl_unadopt(uint64_t offset) { OMPL_TRACED(kOmplFree, ompl_unadopt, (offset), ); }
 
 }  // extern "C"

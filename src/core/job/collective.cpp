@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/job/collective.hpp"
 
+#include <new>
+
 #include "core/calls/scope.hpp"
 #include "core/data/operations.hpp"
 #include "core/wait/block.hpp"
@@ -143,8 +145,8 @@ int CollectiveCalls::free(Context& c, uint64_t offset) {
   if (const int code = calls::may_wait("ompl_free"); code != OMPL_OK) return code;
   const CollectiveActivity call(c.activity, Call::free);
   Extent found;
-  const bool usable = memory_.is_symmetric(offset) && memory_.allocations().find(offset, &found) &&
-                      found.begin == offset;
+  const bool usable = memory_.is_symmetric(offset) && !memory_.is_adopted(offset, true) &&
+                      memory_.allocations().find(offset, &found) && found.begin == offset;
   if (usable) {
     if (const int code = quiet_all(c); code != OMPL_OK) return code;
   }
@@ -161,6 +163,76 @@ int CollectiveCalls::free(Context& c, uint64_t offset) {
   memory_.withdraw(offset);
   contexts_.close_windows();
   memory_.release(offset, found.length);
+  return OMPL_OK;
+}
+
+int CollectiveCalls::adopt(Context& c, void* address, std::size_t length, uint64_t* offset) {
+  uint64_t begin = 0;
+  int code = OMPL_OK;
+  try {
+    code = offset != nullptr ? memory_.adopt(address, length, &begin)
+                             : fail(OMPL_ERR_ARG, "ompl_adopt: the result pointer is null");
+  } catch (const std::bad_alloc&) {  // told to the others as any shortage
+    code = fail(OMPL_ERR_MEMORY, "ompl_adopt: out of memory");
+  }
+  Agreement all;
+  const int met = agree(c, Kind::adopt, length, code != OMPL_OK, &all);
+  if (met == OMPL_OK && code == OMPL_OK && all.alike && all.short_of_memory == 0) {
+    *offset = begin;
+    return OMPL_OK;
+  }
+  if (begin != 0 && memory_.prepare_restore(begin, "ompl_adopt") == OMPL_OK) give_back_adopted(begin);
+  if (met != OMPL_OK || code != OMPL_OK) return met != OMPL_OK ? met : code;
+  if (!all.alike)
+    return fail(OMPL_ERR_ARG, "ompl_adopt: not all ranks adopt {} bytes, or some call something else",
+                length);
+  return fail(OMPL_ERR_MEMORY, "ompl_adopt: {} other rank(s) cannot adopt their memory",
+              all.short_of_memory);
+}
+
+int CollectiveCalls::unadopt(Context& c, uint64_t offset) {
+  const bool usable = memory_.is_adopted(offset, true);
+  int code = OMPL_OK;
+  if (usable) {
+    if (code = quiet_all(c); code != OMPL_OK) return code;
+    code = memory_.prepare_restore(offset, "ompl_unadopt");
+  }
+  Agreement all;
+  const int met = agree(c, Kind::unadopt, offset, code != OMPL_OK, &all);
+  if (!usable)
+    return fail(OMPL_ERR_OFFSET, "ompl_unadopt: {:#x} is not what an ompl_adopt returned", offset);
+  if (met == OMPL_OK && code == OMPL_OK && all.alike && all.short_of_memory == 0) {
+    code = memory_.restore(offset, "ompl_unadopt");
+    contexts_.close_windows();
+    if (code == OMPL_OK) memory_.release_adopted(offset);
+    return code;
+  }
+  memory_.cancel_restore(offset);
+  if (met != OMPL_OK || code != OMPL_OK) return met != OMPL_OK ? met : code;
+  if (!all.alike)
+    return fail(OMPL_ERR_ARG, "ompl_unadopt: not all ranks give up {:#x}; nothing was given up",
+                offset);
+  return fail(OMPL_ERR_MEMORY, "ompl_unadopt: {} other rank(s) are short of memory",
+              all.short_of_memory);
+}
+
+// What prepare_restore() was called for.
+void CollectiveCalls::give_back_adopted(uint64_t offset) {
+  if (memory_.restore(offset, "ompl_unadopt") != OMPL_OK) return;
+  contexts_.close_windows();
+  memory_.release_adopted(offset);
+}
+
+int CollectiveCalls::unadopt_local(uint64_t offset) {
+  if (!memory_.is_adopted(offset, false)) {
+    return fail(OMPL_ERR_OFFSET,
+                "ompl_unadopt_local: {:#x} is not what an ompl_adopt_local returned here", offset);
+  }
+  int code = memory_.prepare_restore(offset, "ompl_unadopt_local");
+  if (code == OMPL_OK) code = memory_.restore(offset, "ompl_unadopt_local");
+  if (code != OMPL_OK) return code;
+  contexts_.close_windows();
+  memory_.release_adopted(offset);
   return OMPL_OK;
 }
 

@@ -24,8 +24,11 @@ class CollectiveCalls {
   int free(Context& c, uint64_t offset);
   // Barriers of all ranks that this one has come out of; the same at all of them between two.
   [[nodiscard]] uint64_t barriers() const { return barriers_; }
+  int adopt(Context& c, void* address, std::size_t length, uint64_t* offset);
+  int unadopt(Context& c, uint64_t offset);
   // Of this rank alone; any thread.
   int free_local(uint64_t offset);
+  int unadopt_local(uint64_t offset);
   struct Agreement {
     bool alike = true;             // all ranks make the same call with the same argument
     uint32_t short_of_memory = 0;  // ranks
@@ -38,8 +41,9 @@ class CollectiveCalls {
   int agree_to_finalize(Context& c, bool* alike);
 
  private:
-  enum class Kind : uint64_t { alloc = 1, free, finalize, function };
+  enum class Kind : uint64_t { alloc = 1, free, finalize, function, adopt, unadopt };
   int agree(Context& c, Kind kind, uint64_t argument, bool short_of_memory, Agreement* out);
+  void give_back_adopted(uint64_t offset);
   int await_call(Context& c, uint64_t* call);
   int run_barrier(Context& c, Deadline deadline);
 

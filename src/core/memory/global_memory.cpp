@@ -13,6 +13,7 @@ namespace ompl {
 
 void GlobalMemory::close() {
   conduits_.clear();
+  restore_all();
   std::ranges::fill(bases_, nullptr);
   segment_.destroy();
 }

@@ -75,6 +75,21 @@ class GlobalMemory {
   int withdraw_local(uint64_t offset, std::size_t* size);
   void release_local(uint64_t offset, std::size_t size);
 
+  // --- Memory of the program that becomes part of the segment (adoption.cpp), for all ranks or for this one alone
+  int adopt(void* address, std::size_t length, uint64_t* offset);
+  int adopt_local(void* address, std::size_t length, uint64_t* offset);
+  [[nodiscard]] bool is_adopted(uint64_t offset, bool symmetric);
+  // Private memory again, in three steps: takes that memory, or fails; changes places, after which no check knows the offset;
+  // gives the offset back. The first may be taken back.
+  int prepare_restore(uint64_t offset, const char* what);
+  void cancel_restore(uint64_t offset);
+  int restore(uint64_t offset, const char* what);
+  void release_adopted(uint64_t offset);
+  // For a fork: the child has adopted memory for itself.
+  void before_fork();
+  void after_fork_in_parent();
+  void after_fork_in_child();
+
   // --- Memory of the program. Any thread.
   int register_memory(const void* address, std::size_t length);
   int unregister_memory(const void* address);
@@ -83,6 +98,20 @@ class GlobalMemory {
   int commit(uint64_t begin, std::size_t size, Segment::Side side);
   void revoke(uint64_t begin, std::size_t size, std::size_t count, Segment::Side side);
   void follow_end();
+  struct Adopted {
+    uint64_t offset = 0;
+    std::size_t length = 0;
+    std::byte* address = nullptr;
+    uint64_t taken = 0;          // of the allocation of all ranks around it,
+    std::size_t taken_size = 0;  // or 0: it is an area
+    void* spare = nullptr;       // private memory for restore()
+    void* copy = nullptr;        // for the child of a fork
+    bool restored = false;
+  };
+  static int check_adoptable(const void* address, std::size_t length, const char* what);
+  int take_in(const Adopted& adopted, const char* what);
+  Adopted* adopted_at(uint64_t offset);
+  void restore_all();
   LocalAreas& areas();
   int take_area(AreaKind kind, std::size_t length, uint64_t highest, Area** out);
   void drop_area(const Area& area);
@@ -98,6 +127,7 @@ class GlobalMemory {
   OffsetAllocator allocator_;
   std::optional<LocalAreas> areas_;  // from the first use on
   std::size_t next_small_area_ = kFirstSmallArea;
+  std::vector<Adopted> adopted_;
   // Where the highest allocation of all ranks ends. It is stored before the table changes, so that whoever has seen the
   // table's generation has seen this.
   std::atomic<uint64_t> symmetric_end_{kFirstOffset};
