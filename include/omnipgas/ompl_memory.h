@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory for language runtimes: allocation by one rank alone, memory of the program that becomes part of the
+ * Memory for language runtimes: allocation by one rank alone or by a team, memory of the program that becomes part of the
  * segment, and waits for words that plain puts change. Addresses, threads,
  * errors and time limits are those of ompl.h and ompl_ext.h.
  */
 #ifndef OMNIPGAS_OMPL_MEMORY_H
 #define OMNIPGAS_OMPL_MEMORY_H
 
+#include <omnipgas/coll.h>
 #include <omnipgas/ompl_ext.h>
 
 #ifdef __cplusplus
@@ -14,7 +15,7 @@ extern "C" {
 #endif
 
 /* ------------------------------------------------------------------------------------------------
- * Local memory: allocations of one rank alone
+ * Local memory: allocations of one rank alone, or of a team
  *
  * A rank takes memory in its own segment without the others, and tells its offset to whoever shall use it: by a put, a
  * signal's value, a collective. Every other rank may then put, get, signal, and use atomics and ompl_ptr() there, at once and
@@ -25,7 +26,7 @@ extern "C" {
  *  - Symmetric offsets, and all that a rank does in its own segment, are checked exactly, before anything is sent, as ever
  *    (OMPL_ERR_OFFSET, OMPL_ERR_LENGTH).
  *  - What other ranks have taken alone a rank cannot know. From its first call of ompl_accept_local(), or of a function below
- *    that allocates or adopts for one rank, it accepts for other ranks whatever lies between the end of the highest symmetric
+ *    that allocates or adopts for one rank or a team, it accepts for other ranks whatever lies between the end of the highest symmetric
  *    allocation and the end of the segment. A program that calls none of these functions keeps all checks.
  *  - Signals and atomics that travel are checked by their target against what is allocated there; it drops those that do
  *    not fit, with a warning. A fetching atomic to such an offset is answered by nobody.
@@ -51,6 +52,20 @@ OMPL_API int ompl_free_local(uint64_t offset);
 /* Lets this rank use what other ranks allocate alone (see above), for good. For ranks that do not allocate so themselves. Any
  * thread. Errors: OMPL_ERR_STATE. */
 OMPL_API int ompl_accept_local(void);
+
+/* Allocates `size` bytes (> 0) at one offset of the segments of the team's members alone, committed and zero at all of them when
+ * the call returns. Collective in the team, with the same size (tag 0, as ompl_allreduce()); teams may overlap, and a rank may
+ * take part for several teams in turn. Members find an offset that is free at all of them; each round of that is an
+ * allreduce, mostly one. For ranks outside the team it is local memory of the members. ompl_team_destroy() frees nothing.
+ * Errors, at every member: OMPL_ERR_STATE, OMPL_ERR_ARG (also if sizes differ), OMPL_ERR_MEMORY (any member is short, or nothing
+ * is free at all of them; nothing is then allocated), OMPL_ERR_PEER, OMPL_ERR_LINK (as of ompl_allreduce()). */
+OMPL_API int ompl_team_alloc(ompl_team* team, size_t size, uint64_t* offset);
+
+/* Frees what ompl_team_alloc() returned at `offset`. Collective in the team. Completes the outstanding operations of all
+ * contexts of the members first; no thread may use the allocation any more, nor may ranks outside the team.
+ * Errors: OMPL_ERR_STATE, OMPL_ERR_ARG (at the others, if a member passes something else; nothing is freed),
+ * OMPL_ERR_OFFSET, OMPL_ERR_PEER, OMPL_ERR_LINK. */
+OMPL_API int ompl_team_free(ompl_team* team, uint64_t offset);
 
 /* ------------------------------------------------------------------------------------------------
  * Adopting memory

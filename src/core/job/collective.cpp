@@ -236,6 +236,12 @@ int CollectiveCalls::unadopt_local(uint64_t offset) {
   return OMPL_OK;
 }
 
+void CollectiveCalls::release_team(uint64_t offset) {
+  memory_.withdraw(offset);
+  contexts_.close_windows();
+  memory_.release_team(offset);
+}
+
 // Not collective. Whoever may still have a window on it is shut out before the memory can be given away again.
 int CollectiveCalls::free_local(uint64_t offset) {
   std::size_t size = 0;

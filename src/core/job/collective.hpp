@@ -29,6 +29,8 @@ class CollectiveCalls {
   // Of this rank alone; any thread.
   int free_local(uint64_t offset);
   int unadopt_local(uint64_t offset);
+  // What members of a team have freed together.
+  void release_team(uint64_t offset);
   struct Agreement {
     bool alike = true;             // all ranks make the same call with the same argument
     uint32_t short_of_memory = 0;  // ranks

@@ -75,6 +75,14 @@ class GlobalMemory {
   int withdraw_local(uint64_t offset, std::size_t* size);
   void release_local(uint64_t offset, std::size_t size);
 
+  // --- The same for a team, by one thread of each member: takes offsets from `highest` downwards; then either gives them back or
+  // makes them usable. withdraw() ends that, release_team() gives them back.
+  int reserve_team(std::size_t size, uint64_t highest, uint64_t* offset);
+  void cancel_team(uint64_t offset);
+  int commit_team(uint64_t offset);
+  [[nodiscard]] bool is_team(uint64_t offset);
+  void release_team(uint64_t offset);
+
   // --- Memory of the program that becomes part of the segment (adoption.cpp), for all ranks or for this one alone
   int adopt(void* address, std::size_t length, uint64_t* offset);
   int adopt_local(void* address, std::size_t length, uint64_t* offset);

@@ -127,6 +127,58 @@ void GlobalMemory::release_local(uint64_t offset, std::size_t size) {
   give_back(offset, size);
 }
 
+// --- Of a team, whose members agree on an offset (api/team_memory.cpp).
+
+int GlobalMemory::reserve_team(std::size_t size, uint64_t highest, uint64_t* offset) {
+  const std::lock_guard lock(mutex_);
+  accept_local();
+  const uint64_t floor = symmetric_end_.load(std::memory_order_relaxed);
+  const Area* area = nullptr;
+  try {
+    area = areas().take(AreaKind::team, size, floor, highest);
+  } catch (const std::bad_alloc&) {
+    return fail(OMPL_ERR_MEMORY, "ompl_team_alloc: out of memory");
+  }
+  if (area == nullptr) {
+    return fail(OMPL_ERR_MEMORY,
+                "ompl_team_alloc: no room for {} bytes above {:#x} that is free at every member; raise "
+                "OMPL_SEGMENT_SIZE",
+                size, floor);
+  }
+  *offset = area->begin;
+  return OMPL_OK;
+}
+
+void GlobalMemory::cancel_team(uint64_t offset) {
+  const std::lock_guard lock(mutex_);
+  areas_->give_back(*areas_->find(offset));
+}
+
+int GlobalMemory::commit_team(uint64_t offset) {
+  const std::lock_guard lock(mutex_);
+  const std::size_t size = areas_->find(offset)->length;
+  try {
+    if (const int code = commit(offset, size, Segment::Side::top); code != OMPL_OK) return code;
+  } catch (const std::bad_alloc&) {
+    return fail(OMPL_ERR_MEMORY, "ompl_team_alloc: out of memory");
+  }
+  if (allocations_.insert(offset, size)) return OMPL_OK;
+  revoke(offset, size, conduits_.size(), Segment::Side::top);
+  return fail(OMPL_ERR_MEMORY, "ompl_team_alloc: too many allocations");
+}
+
+bool GlobalMemory::is_team(uint64_t offset) {
+  const std::lock_guard lock(mutex_);
+  const Area* const area = areas_ ? areas_->find(offset) : nullptr;
+  return area != nullptr && area->kind == AreaKind::team && area->begin == offset;
+}
+
+void GlobalMemory::release_team(uint64_t offset) {
+  const arch::Uncancelled whole;
+  const std::lock_guard lock(mutex_);
+  drop_area(*areas_->find(offset));
+}
+
 // The last area of small allocations stays: the next one is likely.
 void GlobalMemory::give_back(uint64_t offset, std::size_t size) {
   Area* const area = areas_->find(offset);

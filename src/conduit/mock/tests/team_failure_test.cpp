@@ -11,6 +11,7 @@
 
 #include "conformance/doomed.hpp"
 #include "omnipgas/coll.h"
+#include "omnipgas/ompl_memory.h"
 
 namespace ompl::conformance {
 namespace {
@@ -84,6 +85,39 @@ TEST(MockFailure, R18_TheDeathOfOthersIsNoMatterOfATeam) {
       EXPECT_EQ(sum, 3U);
     }
     EXPECT_EQ(ompl_failure_ack(), 1);
+    doomed.settle(r, flag, 3 + 2);
+  });
+}
+
+// A member dies before it comes, in the middle, or after: the others get an error, or the memory, and go on.
+TEST(MockFailure, R18_ATeamsAllocationWithADeadMemberFailsAtAllOthers) {
+  Doomed doomed({}, {.ranks = 3});
+  doomed.run([&](Rank& r) {
+    ompl_team* team = nullptr;
+    ok(ompl_team_world(&team));
+    const uint64_t flag = r.allocate(4);
+    uint64_t first = 0;
+    ok(ompl_team_alloc(team, 5000, &first));
+    doomed.settle(r, flag);
+    if (r.rank == 1) {
+      doomed.wire().kill(1);
+      return;
+    }
+    uint64_t offset = 42;
+    EXPECT_TRUE(is_failure(ompl_team_alloc(team, 5000, &offset)));
+    EXPECT_EQ(offset, 42U);
+    EXPECT_TRUE(is_failure(ompl_team_free(team, first)));
+    EXPECT_EQ(ompl_failure_ack(), 1);
+    EXPECT_TRUE(is_failure(ompl_team_alloc(team, 5000, &offset)));
+    const std::array<uint32_t, 2> left{0, 2};
+    ok(ompl_team_create(left.data(), left.size(), nullptr, &team));
+    ok(ompl_team_alloc(team, 5000, &offset));
+    EXPECT_LT(offset, first) << "what the dead one shared is still theirs";
+    const uint64_t value = 10 + r.rank;
+    ok(r.put(&value, 2 - r.rank, offset, sizeof value));
+    ok(ompl_team_barrier(team, nullptr, nullptr));
+    ok(ompl_team_free(team, offset));
+    static_cast<void>(r.quiet());  // what was sent to the dead rank is told once
     doomed.settle(r, flag, 3 + 2);
   });
 }
