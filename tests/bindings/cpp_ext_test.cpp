@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // ompl_ext.hpp on two ranks: signals of any value, conditions, handles, atomics, and coroutines.
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <coroutine>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <thread>
 #include <vector>
+
+#include <omnipgas/ompl_memory.hpp>
 
 #include "ranks.hpp"
 
@@ -237,6 +242,36 @@ TEST(CppExt, CoroutinesTakeFlagsWithoutAllocating) {
   EXPECT_EQ(one, 100);
   EXPECT_EQ(words.local()[0] + words.local()[1], 0U);
   barrier();
+}
+
+// Each rank tells the other where its own memory is.
+TEST(CppExt, LocalTeamAndAdoptedMemory) {
+  const Array<uint64_t> told(2);
+  const LocalArray<uint64_t> alone(100 + 50 * rank());
+  ompl_team* team = nullptr;
+  check(ompl_team_world(&team));
+  TeamArray<uint32_t> together(team, 10);
+  const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  auto* const pages = static_cast<std::byte*>(std::aligned_alloc(page, page));
+  {
+    const AdoptedLocal adopted(std::span(pages, page));
+    const std::vector<uint64_t> mine{alone.offset(), adopted.offset()};
+    put(mine, partner(), told);
+    barrier();
+    put_value(7 + rank(), partner(), Section<uint64_t>(told.local()[0], 100)[99]);
+    put_value(8 + rank(), partner(), Section<uint64_t>(told.local()[1], 1));
+    put_word(partner(), Flag(together));
+    wait(Flag(together));
+    quiet();
+    barrier();
+    EXPECT_EQ(alone.local()[99], 7 + partner());
+    uint64_t there = 0;
+    std::memcpy(&there, pages, sizeof there);
+    EXPECT_EQ(there, 8 + partner());
+    barrier();
+  }
+  std::free(pages);
+  together.free();
 }
 
 Task exchange(const Array<double>& inbox, const Section<uint64_t>& step, std::vector<double>& back) {

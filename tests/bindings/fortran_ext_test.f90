@@ -17,6 +17,7 @@ program fortran_ext_test
   use expectations
   use omnipgas
   use omnipgas_ext
+  use omnipgas_memory
   use called
   implicit none
   integer :: rank, partner, code
@@ -37,6 +38,7 @@ program fortran_ext_test
   call signals()
   call operations()
   call atomics()
+  call local_memory()
   call callbacks()
   call expect(ompl_finalize() == OMPL_OK, "ompl_finalize")
   call report()
@@ -125,6 +127,29 @@ contains
     call meet()
     call expect(mine(6) == 7, "it was set")
     call meet()
+  end subroutine
+
+  ! Words of one rank alone, whose offset the other one is told.
+  subroutine local_memory()
+    integer(c_int64_t) :: told, mine
+    integer(c_int64_t), pointer :: theirs, word
+    integer(c_int64_t) :: before
+    call expect(ompl_alloc(8_c_size_t, told) == OMPL_OK, "alloc")
+    call expect(ompl_alloc_local(64_c_size_t, mine) == OMPL_OK, "alloc_local")
+    call expect(ompl_accept_local() == OMPL_OK, "accept_local")
+    code = ompl_ctx_atomic64(c_null_ptr, partner, told, OMPL_ATOMIC_ADD, mine, 0_c_int64_t, before, OMPL_FOREVER)
+    call expect(code == OMPL_OK, "tell")
+    call meet()
+    call c_f_pointer(ompl_ptr(ompl_rank(), told), theirs)
+    code = ompl_ctx_atomic64(c_null_ptr, partner, theirs, OMPL_ATOMIC_ADD, 5_c_int64_t, 0_c_int64_t, before, OMPL_FOREVER)
+    call expect(code == OMPL_OK .and. before == 0, "add there")
+    call meet()
+    call c_f_pointer(ompl_ptr(ompl_rank(), mine), word)
+    call expect(word == 5, "the word that the other rank has changed")
+    call expect(ompl_free_local(mine) == OMPL_OK, "free_local")
+    call expect(ompl_free_local(mine) == OMPL_ERR_OFFSET, "free_local of what is free")
+    call expect(ompl_adopt_local(c_null_ptr, 4096_c_size_t, mine) == OMPL_ERR_ARG, "adopt_local")
+    call expect(ompl_free(told) == OMPL_OK, "free")
   end subroutine
 
   subroutine callbacks()
