@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/memory/local_areas.hpp"
+
 namespace ompl {
 namespace {
 
@@ -125,6 +127,62 @@ TEST(OffsetAllocator, IsTheSameEverywhereAndNeverOverlaps) {
     }
   }
   EXPECT_FALSE(live.empty());
+}
+
+TEST(OffsetAllocator, GivesFromALowestOffsetOnAndMergesWhatComesBack) {
+  OffsetAllocator allocator(256, 256 + 16 * 256);
+  EXPECT_EQ(allocator.end(), 0U);
+  EXPECT_EQ(allocator.allocate(512, 1024), 1024U) << "in the middle of the hole";
+  EXPECT_EQ(allocator.end(), 1536U);
+  EXPECT_EQ(allocator.allocate(1024), 1536U) << "what is before is too short";
+  EXPECT_EQ(allocator.allocate(768), 256U);
+  EXPECT_EQ(allocator.allocate(256, 4096), 4096U) << "the end of the hole";
+  EXPECT_EQ(allocator.allocate(256, 4096), 0U);
+  allocator.free(4096, 256);
+  allocator.free(1024, 512);
+  allocator.free(1536, 1024);
+  EXPECT_EQ(allocator.end(), 1024U);
+  allocator.free(256, 768);
+  EXPECT_EQ(allocator.end(), 0U);
+  EXPECT_EQ(allocator.allocate(16 * 256), 256U) << "one hole again";
+}
+
+TEST(LocalAreas, GrowDownwardsInGranules) {
+  LocalAreas areas(100'000, 8192);  // the last multiple is 98,304
+  EXPECT_EQ(areas.lowest(), 100'000U);
+  Area* const first = areas.take(AreaKind::local, 100, 0);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(first->begin, 98'304U - 8192);
+  Area* const second = areas.take(AreaKind::adopted, 8193, 0);
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(second->begin, first->begin - 2 * 8192);
+  Area* const below = areas.take(AreaKind::team, 8192, 0, 40'000);
+  ASSERT_NE(below, nullptr);
+  EXPECT_EQ(below->begin, 32'768U) << "the first multiple at or below";
+  EXPECT_EQ(areas.lowest(), 32'768U);
+  EXPECT_EQ(areas.find(32'768 + 8191), below);
+  EXPECT_EQ(areas.find(second->begin + 8193), nullptr) << "only what may be used";
+  EXPECT_EQ(areas.take(AreaKind::local, 8192, 70'000, 60'000), nullptr) << "nothing above the floor";
+  EXPECT_EQ(areas.take(AreaKind::local, 200'000, 0), nullptr);
+  areas.give_back(*first);
+  EXPECT_EQ(areas.take(AreaKind::local, 8192, 90'000)->begin, 98'304U - 8192) << "free again";
+}
+
+TEST(LocalAreas, SmallAllocationsShareAreas) {
+  LocalAreas areas(1 << 20, 4096);
+  Area* area = nullptr;
+  EXPECT_EQ(areas.take_small(10, &area), 0U) << "there is none";
+  Area* const small = areas.take(AreaKind::small, 4096, 0);
+  ASSERT_NE(small, nullptr);
+  EXPECT_EQ(areas.small_areas(), 1U);
+  for (uint32_t i = 0; i < 16; ++i) {
+    EXPECT_EQ(areas.take_small(200, &area), small->begin + uint64_t{i} * 256);
+    EXPECT_EQ(area, small);
+  }
+  EXPECT_EQ(areas.take_small(1, &area), 0U);
+  EXPECT_EQ(small->used, 16U);
+  areas.give_back(*small);
+  EXPECT_EQ(areas.small_areas(), 0U);
 }
 
 }  // namespace
