@@ -14,13 +14,8 @@ inline PeerChannel* PeerChannel::leading(const Context* known, uint32_t rank) {
   return fast->rank_ == rank ? fast : nullptr;
 }
 
-// A flag of another rank.
-inline bool reaches_flag(const Context& c, uint64_t flag) {
-  return c.knows_flag(flag) || (flag % sizeof(uint32_t) == 0 && c.accepts_far(flag, sizeof(uint32_t)));
-}
-
 inline bool PeerChannel::may_hold(const Context& c, uint64_t offset, std::size_t length) const {
-  return length - 1 < short_limit_ && (c.knows_data(offset, length) || c.accepts_far(offset, length)) &&
+  return length - 1 < short_limit_ && c.knows_data(offset, length) &&
          c.holder.load(std::memory_order_relaxed) == nullptr;
 }
 
@@ -35,7 +30,7 @@ inline bool PeerChannel::try_put(Context* known, const void* source, uint32_t ra
 
 inline bool PeerChannel::try_signal(Context* known, uint32_t rank, uint64_t flag) {
   PeerChannel* const self = leading(known, rank);
-  if (self == nullptr || !reaches_flag(*known, flag)) return false;
+  if (self == nullptr || !known->knows_flag(flag)) return false;
   const PeerChannel* const holder = known->holder.load(std::memory_order_relaxed);
   if (holder == nullptr) return self->post<false>(*known, nullptr, 0, 0, flag);
   CoalescedPut& held = self->held;
@@ -52,7 +47,7 @@ inline bool PeerChannel::try_signal(Context* known, uint32_t rank, uint64_t flag
 inline bool PeerChannel::try_put_signal(Context* known, const void* source, uint32_t rank,
                                         uint64_t offset, std::size_t length, uint64_t flag) {
   PeerChannel* const self = leading(known, rank);
-  return self != nullptr && self->may_hold(*known, offset, length) && reaches_flag(*known, flag) &&
+  return self != nullptr && self->may_hold(*known, offset, length) && known->knows_flag(flag) &&
          self->post<true>(*known, source, offset, length, flag);
 }
 
