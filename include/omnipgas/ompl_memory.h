@@ -29,11 +29,13 @@ extern "C" {
  *    that allocates or adopts for one rank or a team, it accepts for other ranks whatever lies between the end of the highest symmetric
  *    allocation and the end of the segment. A program that calls none of these functions keeps all checks.
  *  - Signals and atomics that travel are checked by their target against what is allocated there; it drops those that do
- *    not fit, with a warning. A fetching atomic to such an offset is answered by nobody.
+ *    not fit, with a warning. A fetching atomic then fails with OMPL_ERR_OFFSET.
  *  - Puts and gets, and stores and atomics in mapped memory, are checked by nobody beyond those bounds. Where nothing is
  *    allocated a put is lost or lands in memory that a later allocation clears; if the target's node is short of memory it
  *    may end in SIGBUS; over verbs it fails with OMPL_ERR_OFFSET, over uTofu it may end the connection.
- * What was freed must not be used any more, as ever; nobody checks that for other ranks' local memory.
+ * What was freed must not be used any more, as ever; nobody checks that for other ranks' local memory. An ompl_alloc() that fails
+ * since another rank's local memory stands in its way may, over verbs and uTofu, end connections over which other threads
+ * use that memory at that moment.
  */
 
 /* Allocates `size` bytes (> 0) in the calling rank's segment alone, committed and zero, and stores their offset, a multiple of

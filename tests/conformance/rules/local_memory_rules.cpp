@@ -142,6 +142,31 @@ TEST_P(Conformance, LocalMemory_ChecksStayUntilTheProgramAccepts) {
   });
 }
 
+// What travels is checked where it arrives; what was freed is not changed.
+TEST_P(Conformance, LocalMemory_TheTargetRefusesAtomicsOnWhatIsNotAllocated) {
+  const auto w = world();
+  const uint64_t told = w->allocate(2 * sizeof(uint64_t));
+  w->run([&](Rank& r) {
+    const uint64_t kept = allocate_local(64);
+    const uint64_t freed = allocate_local(64);
+    ok(ompl_free_local(freed));
+    const std::vector<uint64_t> all = tell_all(r, told, freed);
+    const std::vector<uint64_t> good = tell_all(r, told, kept);
+    if (r.size > 1 && r.pointer(r.right(), told) == nullptr) {
+      uint64_t before = 42;
+      EXPECT_EQ(ompl_fetch_add64(r.right(), all[r.right()], 1, &before), OMPL_ERR_OFFSET);
+      EXPECT_EQ(before, 42U);
+      ok(r.signal(r.right(), all[r.right()]));
+      ok(r.quiet());
+    }
+    uint64_t before = 42;
+    ok(ompl_fetch_add64(r.right(), good[r.right()], 1, &before));
+    EXPECT_EQ(before, 0U) << "and the connection goes on";
+    ok(r.barrier());
+    EXPECT_EQ(r.count(allocate_local(64)), 0U);
+  });
+}
+
 TEST_P(Conformance, LocalMemory_RefusesWhatItCannotGiveOrWasNotGiven) {
   world()->run([](Rank& r) {
     uint64_t offset = 42;
