@@ -2,6 +2,8 @@
 #include "arch/adoption.hpp"
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -35,8 +37,21 @@ void* reserve_private(std::size_t length) {
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
+// By the kernel's call: UCX puts a function of its own in the place of mremap(), which drops the address.
+bool move_private(void* memory, std::size_t length, void* address) {
+  const long moved =
+      ::syscall(SYS_mremap, memory, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, address);
+  return moved == static_cast<long>(reinterpret_cast<intptr_t>(address));
+}
+
+// What remembers registrations of the old pages, as UCX does, hears of their end by mmap() of the C library.
 bool put_in_place(void* memory, std::size_t length, void* address) {
-  return ::mremap(memory, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, address) != MAP_FAILED;
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+  if (::mmap(address, length, PROT_READ | PROT_WRITE, flags, -1, 0) != address) return false;
+  if (move_private(memory, length, address)) return true;
+  std::memcpy(address, memory, length);
+  ::munmap(memory, length);
+  return true;
 }
 
 // A fresh mapping of the file rather than a duplicate made by mremap(): it is part of core dumps, and survives a fork.

@@ -19,5 +19,7 @@ bool share_memory(void* address, std::size_t length, void* copy, int fd, uint64_
 void* reserve_private(std::size_t length);
 // Puts such memory, with what it holds, in the place of what is mapped at `address`. False, with errno set: neither is changed.
 bool put_in_place(void* memory, std::size_t length, void* address);
+// The same for the child of a fork, where nobody may be told: other threads may have held any lock.
+bool move_private(void* memory, std::size_t length, void* address);
 
 }  // namespace ompl::arch

@@ -3,6 +3,7 @@
 #include "arch/adoption.hpp"
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -207,13 +208,14 @@ void GlobalMemory::after_fork_in_parent() {
 }
 
 void GlobalMemory::after_fork_in_child() {
+  const arch::BlockedSignals none_comes;
   for (const Adopted& adopted : adopted_) {
     if (adopted.restored ||
-        (adopted.copy != nullptr && arch::put_in_place(adopted.copy, adopted.length, adopted.address)))
+        (adopted.copy != nullptr && arch::move_private(adopted.copy, adopted.length, adopted.address)))
       continue;
     // Short of memory: at least what the child writes is its own.
-    ::mmap(adopted.address, adopted.length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
-           segment_.fd(), static_cast<off_t>(adopted.offset));
+    ::syscall(SYS_mmap, adopted.address, adopted.length, PROT_READ | PROT_WRITE,
+              MAP_PRIVATE | MAP_FIXED, segment_.fd(), static_cast<off_t>(adopted.offset));
   }
   mutex_.unlock();
 }
