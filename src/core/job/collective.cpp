@@ -167,6 +167,7 @@ int CollectiveCalls::free(Context& c, uint64_t offset) {
 }
 
 int CollectiveCalls::adopt(Context& c, void* address, std::size_t length, uint64_t* offset) {
+  if (const int code = calls::may_wait("ompl_adopt"); code != OMPL_OK) return code;
   uint64_t begin = 0;
   int code = OMPL_OK;
   try {
@@ -191,6 +192,7 @@ int CollectiveCalls::adopt(Context& c, void* address, std::size_t length, uint64
 }
 
 int CollectiveCalls::unadopt(Context& c, uint64_t offset) {
+  if (const int code = calls::may_wait("ompl_unadopt"); code != OMPL_OK) return code;
   const bool usable = memory_.is_adopted(offset, true);
   int code = OMPL_OK;
   if (usable) {
