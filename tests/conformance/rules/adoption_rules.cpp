@@ -42,7 +42,7 @@ TEST_P(Conformance, Adoption_OthersWriteTheProgramsOwnMemory) {
   const auto w = world({.ranks = 3});
   const uint64_t told = w->allocate(3 * sizeof(uint64_t));
   w->run([&](Rank& r) {
-    const Pages pages(100);
+    const Pages pages(20);
     for (uint32_t round = 0; round < 4; ++round) {
       const bool alone = round % 2 != 0;
       pages.fill(10 * round + r.rank);
