@@ -304,9 +304,7 @@ void IncomingCalls::pay_owing() {
 bool IncomingCalls::may_give_back(uint32_t caller) const {
   if (runtime_.memory.bases()[caller] != nullptr) return true;
   for (const Slot& slot : runtime_.network->pool.slots()) {
-    if (slot.peers[caller].load(std::memory_order_acquire) != nullptr &&
-        slot.endpoint->loss(caller) == OMPL_OK)
-      return false;
+    if (slot.peers->find(caller) != nullptr && slot.endpoint->loss(caller) == OMPL_OK) return false;
   }
   return true;
 }

@@ -186,7 +186,8 @@ TEST(MockFailure, R24_APutThatFailsHalfWayReturnsOnceNothingReadsItsSource) {
       ok(other->quiet());
       doomed.settle(r, flag);
       before = posted.load();
-      const ompl_strided block{.element = kMessage};
+      ompl_strided block{};
+      block.element = kMessage;
       const ompl_signal signal{.flag_addr = flag + 4, .value = 1, .op = OMPL_ADD32};
       const uint64_t from = address(source.data());
       EXPECT_EQ(way == 0   ? other->put(source.data(), 1, data, kLength)
