@@ -62,8 +62,10 @@ OMPL_API int ompl_ctx_signal(ompl_ctx* ctx, uint32_t target_rank, const ompl_sig
  * ompl_ctx_flush_rank() or, after signals, as ompl_ctx_quiet_rank(). Order between two ranks needs a quiet. */
 OMPL_API int ompl_ctx_fence(ompl_ctx* ctx, uint32_t rank, int64_t timeout_ns);
 
-/* ompl_ctx_flush() and ompl_ctx_quiet() of what the context has sent to one rank, or to all. */
+/* ompl_ctx_flush() of what the context has sent to one rank, or to all. */
 OMPL_API int ompl_ctx_flush_rank(ompl_ctx* ctx, uint32_t rank, int64_t timeout_ns);
+
+/* ompl_ctx_quiet() of what the context has sent to one rank, or to all. */
 OMPL_API int ompl_ctx_quiet_rank(ompl_ctx* ctx, uint32_t rank, int64_t timeout_ns);
 
 /* Returns once everything that any context of this process sent before is visible at its target or applied, as by

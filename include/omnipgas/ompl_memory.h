@@ -23,6 +23,7 @@ extern "C" {
  * segments, local ones downwards from the top, so OMPL_SEGMENT_SIZE has to hold both.
  *
  * What is checked where:
+ *
  *  - Symmetric offsets, and all that a rank does in its own segment, are checked exactly, before anything is sent, as ever
  *    (OMPL_ERR_OFFSET, OMPL_ERR_LENGTH).
  *  - What other ranks have taken alone a rank cannot know. From its first call of ompl_accept_local(), or of a function below
@@ -33,6 +34,7 @@ extern "C" {
  *  - Puts and gets, and stores and atomics in mapped memory, are checked by nobody beyond those bounds. Where nothing is
  *    allocated a put is lost or lands in memory that a later allocation clears; if the target's node is short of memory it
  *    may end in SIGBUS; over verbs it fails with OMPL_ERR_OFFSET, over uTofu it may end the connection.
+ *
  * What was freed must not be used any more, as ever; nobody checks that for other ranks' local memory. An ompl_alloc() that fails
  * since another rank's local memory stands in its way may, over verbs and uTofu, end connections over which other threads
  * use that memory at that moment.

@@ -43,26 +43,6 @@ std::array<Fd, 2> make_socket_pair() {
   return {Fd(ends[0]), Fd(ends[1])};
 }
 
-// A child that has ended, whose pid is nobody else's yet; 0: none has; -1: there is no child.
-pid_t ended_child() {
-  siginfo_t info{};
-  if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0) return info.si_pid;
-  if (errno != ECHILD) give_up("waitid");
-  return -1;
-}
-
-// Whether a process of this group is a child of ours, as those become whose parents have ended.
-bool has_children_in(pid_t group) {
-  siginfo_t info{};
-  return waitid(P_PGID, static_cast<id_t>(group), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-}
-
-// Throws where the system refuses to wait for children. No child is waited for: the options are wrong.
-void try_waitpid() {
-  constexpr int kNoOptions = ~0;
-  if (waitpid(-1, nullptr, kNoOptions) != 0 && ompl::is_refusal(errno)) give_up("wait4");
-}
-
 // Its status. From now on others can have its pid.
 int bury(pid_t pid) {
   remove_names_of(pid);
@@ -374,7 +354,8 @@ void Job::handle_pmi_line(uint32_t rank, std::string_view line) {
   }
   if (result.abort_code) {
     const int code = *result.abort_code;
-    abort_.emplace(code, code != 0 ? fmt::format("rank {} aborted the job with code {}", rank, code) : "");
+    abort_.emplace(code,
+                   code != 0 ? fmt::format("rank {} aborted the job with code {}", rank, code) : "");
   }
   check_barrier();
 }

@@ -25,6 +25,7 @@
 
 #include "bootstrap/pmi1_wire.hpp"
 #include "util/secret.hpp"
+#include "util/status.hpp"
 
 namespace omplrun {
 namespace {
@@ -226,6 +227,24 @@ void Guard::tell(pid_t word) {
 void Guard::wait() {
   line_.reset();
   waitpid(pid_, nullptr, 0);
+}
+
+pid_t ended_child() {
+  siginfo_t info{};
+  if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0) return info.si_pid;
+  if (errno != ECHILD) give_up("waitid");
+  return -1;
+}
+
+bool has_children_in(pid_t group) {
+  siginfo_t info{};
+  return waitid(P_PGID, static_cast<id_t>(group), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+// No child is waited for: the options are wrong.
+void try_waitpid() {
+  constexpr int kNoOptions = ~0;
+  if (waitpid(-1, nullptr, kNoOptions) != 0 && ompl::is_refusal(errno)) give_up("wait4");
 }
 
 }  // namespace omplrun

@@ -61,4 +61,11 @@ class Guard {
   Fd line_;  // pids, negative of ranks that have ended, 0 to dismiss it; its closing is the signal
 };
 
+// A child that has ended, whose pid is nobody else's yet; 0: none has; -1: there is no child.
+pid_t ended_child();
+// Whether a process of this group is a child of ours, as those become whose parents have ended.
+bool has_children_in(pid_t group);
+// Throws where the system refuses to wait for children.
+void try_waitpid();
+
 }  // namespace omplrun

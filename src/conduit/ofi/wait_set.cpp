@@ -15,6 +15,7 @@ namespace {
 
 constexpr itimerspec kEverySecond{.it_interval = {.tv_sec = 1, .tv_nsec = 0},
                                   .it_value = {.tv_sec = 1, .tv_nsec = 0}};
+constexpr itimerspec kNever{};
 
 }  // namespace
 
@@ -30,17 +31,12 @@ int WaitSet::open() {
       (has_events && fi_control(&resources_.events->fid, FI_GETWAIT, &watched_[1]) != 0)) {
     return fail(OMPL_ERR_UNSUPPORTED, "the provider has no descriptors to sleep on");
   }
-  if (!has_events) open_timer();
+  timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
   set_ = epoll_create1(EPOLL_CLOEXEC);
-  if (set_ < 0 || (!has_events && timer_ < 0)) {
+  if (set_ < 0 || timer_ < 0) {
     return fail(OMPL_ERR_SYSTEM, "a set of descriptors cannot be made: {}", error_text(errno));
   }
   return OMPL_OK;
-}
-
-void WaitSet::open_timer() {
-  timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-  if (timer_ >= 0) timerfd_settime(timer_, 0, &kEverySecond, nullptr);
 }
 
 void WaitSet::watch(bool on) {
@@ -57,16 +53,15 @@ void WaitSet::watch(bool on) {
 bool WaitSet::arm(bool timed) {
   if (set_ < 0 || closed_) return false;
   timed = timed || !resources_.events;
-  if (timed && timer_ < 0) open_timer();
   if (timed != (watched_[2] >= 0)) {
     if (armed_) watch(false);
     watched_[2] = timed ? timer_ : -1;
+    timerfd_settime(timer_, 0, timed ? &kEverySecond : &kNever, nullptr);
   }
-  if (timed && timer_ < 0) return false;
   if (!armed_) watch(true);
   if (closed_) return false;
   uint64_t ticks = 0;
-  if (timer_ >= 0) static_cast<void>(!::read(timer_, &ticks, sizeof ticks));
+  if (timed) static_cast<void>(!::read(timer_, &ticks, sizeof ticks));
   std::array<fid*, 2> objects{&resources_.queue->fid, nullptr};
   std::size_t count = 1;
   if (resources_.events) objects[count++] = &resources_.events->fid;

@@ -32,7 +32,6 @@ class WaitSet {
 
  private:
   void watch(bool on);
-  void open_timer();
 
   const Resources& resources_;
   std::array<int, 3> watched_{-1, -1, -1};  // the completion queue's, the event queue's, a timer's

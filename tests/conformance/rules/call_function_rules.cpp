@@ -25,7 +25,7 @@ TEST_P(Conformance, Calls_R26_WakeWhoSleeps) {
     mine.rank = r.rank;
     mine.function = add("raise_flag", raise_flag, &mine);
     ok(r.barrier());
-    for (uint32_t i = 0; i < rounds(20); ++i) {
+    for (uint32_t i = 0; r.size == 2 && i < rounds(20); ++i) {
       const uint64_t flag = flags + 4 * (17 * i % 1000);
       if (r.rank == 0) {
         ok(r.wait(flag));
@@ -162,6 +162,7 @@ TEST_P(Conformance, Calls_BadArguments) {
   const uint64_t memory = w->allocate(64);
   States states(2);
   w->run([&](Rank& r) {
+    if (r.size == 1) return;  // who differs from nobody
     RankState& mine = states.of(r);
     uint32_t function = 77;
     std::array<char, OMPL_CALL_ARGUMENTS + 1> bytes{};
