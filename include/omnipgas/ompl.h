@@ -101,7 +101,7 @@ OMPL_API const char* ompl_version(void);
 
 /* [OMPL] Joins the job: finds the other ranks (through omplrun, a PMI launcher, an initialised MPI, or
  * alone), creates this rank's segment and opens the conduits. Collective. Once per process.
- * Errors: OMPL_ERR_STATE, OMPL_ERR_ARG (an OMPL_* variable has an unusable value), OMPL_ERR_LAUNCH, OMPL_ERR_MEMORY,
+ * Errors: OMPL_ERR_STATE, OMPL_ERR_ARG (a variable of ompl-environment(7) has an unusable value), OMPL_ERR_LAUNCH, OMPL_ERR_MEMORY,
  * OMPL_ERR_SYSTEM, OMPL_ERR_UNSUPPORTED. */
 OMPL_API int ompl_init(void);
 
