@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kName = "ompl_wait_memory";
 
 template <class Number>
-bool compare(Number word, uint32_t comparison, Number value) {
+bool compare_numbers(Number word, uint32_t comparison, Number value) {
   switch (comparison) {
     case OMPL_EQ:
       return word == value;
@@ -32,26 +32,27 @@ bool compare(Number word, uint32_t comparison, Number value) {
 }
 
 template <class Word>
-bool holds(std::byte* place, const ompl_condition& condition) {
+bool holds_as(std::byte* place, const ompl_condition& condition) {
   using Signed = std::make_signed_t<Word>;
   const Word word = std::atomic_ref(*reinterpret_cast<Word*>(place)).load(std::memory_order_acquire);
   const auto value = static_cast<Word>(condition.value);
-  if ((condition.comparison & OMPL_SIGNED) == 0) return compare(word, condition.comparison, value);
-  return compare(static_cast<Signed>(word), condition.comparison & ~uint32_t{OMPL_SIGNED},
-                 static_cast<Signed>(value));
+  if ((condition.comparison & OMPL_SIGNED) == 0)
+    return compare_numbers(word, condition.comparison, value);
+  return compare_numbers(static_cast<Signed>(word), condition.comparison & ~uint32_t{OMPL_SIGNED},
+                         static_cast<Signed>(value));
 }
 
-bool holds(std::byte* segment, const ompl_condition& condition) {
+bool memory_holds(std::byte* segment, const ompl_condition& condition) {
   std::byte* const place = segment + condition.flag_addr;
   switch (condition.width) {
     case 8:
-      return holds<uint8_t>(place, condition);
+      return holds_as<uint8_t>(place, condition);
     case 16:
-      return holds<uint16_t>(place, condition);
+      return holds_as<uint16_t>(place, condition);
     case 32:
-      return holds<uint32_t>(place, condition);
+      return holds_as<uint32_t>(place, condition);
     default:
-      return holds<uint64_t>(place, condition);
+      return holds_as<uint64_t>(place, condition);
   }
 }
 
@@ -95,7 +96,7 @@ int wait_memory_some(Context& c, Conditions conditions, std::size_t* indices, st
   const int code = blocker.run([&] {
     for (std::size_t i = 0; i < count && met < most; ++i) {
       const std::size_t index = (from + i) % count;
-      if (holds(segment, conditions[index])) indices[met++] = index;
+      if (memory_holds(segment, conditions[index])) indices[met++] = index;
     }
     return met > 0 ? 1 : 0;
   });
@@ -113,7 +114,7 @@ int wait_memory_all(Context& c, Conditions conditions, Deadline deadline) {
   Caller caller(c);
   for (const ompl_condition& condition : conditions) {
     Blocker blocker(caller.now(), blocked_at(condition), deadline);
-    const int code = blocker.run([&] { return holds(segment, condition) ? 1 : 0; });
+    const int code = blocker.run([&] { return memory_holds(segment, condition) ? 1 : 0; });
     if (code != OMPL_OK) return code;
   }
   caller.now().statistics.waits += conditions.size();
