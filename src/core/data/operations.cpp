@@ -107,9 +107,9 @@ int quiet(Context& c, Deadline deadline, uint32_t rank) {
   return code;
 }
 
-// Stores to mapped memory become visible in their order once the processor, and the compiler, are told to keep it [27].
+// Earlier stores to mapped memory become visible before later ones [27].
 int fence(Context& c, Deadline deadline, uint32_t rank) {
-  std::atomic_thread_fence(std::memory_order_release);
+  ompl_window_fence();
   Network* const network = c.runtime->network.get();
   return network != nullptr ? network->completion.fence(c, rank, deadline) : OMPL_OK;
 }
