@@ -58,6 +58,14 @@ std::function<std::unique_ptr<Fabric>(uint32_t)> every_rank(Make... make) {
   return [=](uint32_t /*ranks*/) { return fabric_of({}, make...); };
 }
 
+// Rules of plain data that one rank puts while another looks: ranks of a test are threads, and ThreadSanitizer takes that for a race.
+#ifdef __SANITIZE_THREAD__
+#define OMPL_NOT_UNDER_TSAN() \
+  GTEST_SKIP() << "plain puts that are looked at are data races to ThreadSanitizer"
+#else
+#define OMPL_NOT_UNDER_TSAN() static_cast<void>(0)
+#endif
+
 class Conformance : public ::testing::TestWithParam<Case> {
  protected:
   // Errors that a test provokes are not worth a line each; the messages of failures quote the detail.

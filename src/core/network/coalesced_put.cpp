@@ -28,7 +28,7 @@ bool Sender::hold(Context& c, PeerChannel& channel, const void* source, uint64_t
     return pool_.completion_status(slot, channel.rank(), ticket) != 0;
   });
   if (!room) return false;
-  c.holder.store(&channel, std::memory_order_relaxed);
+  c.holder.store(&channel, std::memory_order_release);  // whoever completes for all reads the channel
   channel.held.hold(source, offset, length);
   return true;
 }

@@ -17,6 +17,7 @@ ompl_condition at_least(uint64_t word, uint64_t value, uint32_t width = 64) {
 
 // Ping-pong by plain puts: the data put and fenced before the word are there.
 TEST_P(Conformance, MemoryWaits_R28_SeeWhatPlainPutsChange) {
+  OMPL_NOT_UNDER_TSAN();
   const auto w = world({.endpoints = 2});
   const uint64_t data = w->allocate(2048);
   const uint64_t word = w->allocate(8);
@@ -75,6 +76,7 @@ TEST_P(Conformance, MemoryWaits_CompareAsTheyAreTold) {
 
 // Every thread waits for words that its partner's put, signal, atomic, or store of this rank changes.
 TEST_P(Conformance, MemoryWaits_R28_AnySomeAll) {
+  OMPL_NOT_UNDER_TSAN();
   constexpr std::size_t kWords = 6;
   const auto w = world();
   const uint64_t words = w->allocate(8 * kWords);

@@ -46,6 +46,7 @@ void follow_blocks(Rank& r, uint64_t block, uint64_t word, uint64_t last) {
 }
 
 TEST_P(Conformance, Fence_R27_WhatIsPutBeforeIsSeenBefore) {
+  OMPL_NOT_UNDER_TSAN();
   const auto w = world({.endpoints = 2});
   const uint64_t block = w->allocate(sizeof(WordBlock));
   const uint64_t word = w->allocate(8);
@@ -64,6 +65,7 @@ TEST_P(Conformance, Fence_R27_WhatIsPutBeforeIsSeenBefore) {
 
 // The same with a signal and an atomic before the fence: they are applied before the word is there.
 TEST_P(Conformance, Fence_R27_SignalsAndAtomicsAreAppliedBefore) {
+  OMPL_NOT_UNDER_TSAN();
   const auto w = world({.endpoints = 2});
   const uint64_t words = w->allocate(24);
   const uint64_t last = rounds(50);
