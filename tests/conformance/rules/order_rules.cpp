@@ -93,6 +93,7 @@ TEST_P(Conformance, Fence_R27_SignalsAndAtomicsAreAppliedBefore) {
 
 // A get is ordered with nothing, so what it finds was complete.
 TEST_P(Conformance, Quiet_OfOneRankCompletesWhatWasSentThere) {
+  OMPL_NOT_UNDER_TSAN();
   const auto w = world({.ranks = 3, .endpoints = 2});
   const uint64_t block = w->allocate(sizeof(WordBlock));
   const uint64_t words = w->allocate(16);
@@ -121,6 +122,7 @@ TEST_P(Conformance, Quiet_OfOneRankCompletesWhatWasSentThere) {
 }
 
 TEST_P(Conformance, Quiet_OfTheProcessCoversAllThreads) {
+  OMPL_NOT_UNDER_TSAN();
   constexpr unsigned kThreads = 3;
   const auto w = world({.endpoints = 2});
   const uint64_t words = w->allocate(8 * kThreads);
