@@ -54,6 +54,7 @@ TEST_P(Conformance, LocalMemory_OthersPutGetSignalAndUseAtomicsThere) {
       std::vector<std::byte> back(size);
       ok(r.get(back.data(), r.right(), theirs + 16, size));
       EXPECT_EQ(mismatch(back.data(), size, 100 * round + r.rank), size);
+      ok(r.barrier());  // nobody looks at the data any more
       ok(r.put_signal(data.data() + 1, r.right(), theirs + 17, 1, theirs));
       ok(r.wait(mine));
       ok(r.barrier());
