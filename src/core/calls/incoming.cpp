@@ -67,19 +67,14 @@ IncomingCalls::IncomingCalls(Runtime& runtime, const Layout& layout, uint64_t be
       functions_(functions),
       contexts_(contexts),
       unsettled_(unsettled),
-      rings_(std::make_unique<std::atomic<Ring*>[]>(layout.rings())) {}
+      rings_(layout.rings()) {}
 
 IncomingCalls::Ring& IncomingCalls::ring(uint32_t number) {
-  if (Ring* const existing = rings_[number].load(std::memory_order_acquire); existing != nullptr)
-    return *existing;
-  const std::scoped_lock lock(mutex_);
-  if (Ring* const existing = rings_[number].load(std::memory_order_acquire); existing != nullptr)
-    return *existing;
-  auto made = std::make_unique<Ring>();
-  made->seen = std::make_unique<std::atomic<uint32_t>[]>(layout_.slots());
-  made_.push_back(std::move(made));
-  rings_[number].store(made_.back().get(), std::memory_order_release);
-  return *made_.back();
+  return rings_.at(number, [this] {
+    auto made = std::make_unique<Ring>();
+    made->seen = std::make_unique<std::atomic<uint32_t>[]>(layout_.slots());
+    return made;
+  });
 }
 
 std::byte* IncomingCalls::memory(uint32_t number) const {
@@ -140,28 +135,32 @@ bool IncomingCalls::run(ExchangeContext exchange) {
   return (idle >= kIdleLooks && run_rings(arrivals.take(), exchange)) || any;
 }
 
-bool IncomingCalls::run_rings(uint64_t marks, ExchangeContext exchange) {
-  bool any = false;
+// Visits the rings that `marks` stand for, by their numbers.
+template <class Visit>
+void IncomingCalls::for_each_marked(uint64_t marks, Visit visit) const {
   for (; marks != 0; marks &= marks - 1) {
     for (auto number = static_cast<uint32_t>(std::countr_zero(marks)); number < layout_.rings();
          number += 64)
-      any = run_ring(number, exchange) || any;
+      visit(number);
   }
+}
+
+bool IncomingCalls::run_rings(uint64_t marks, ExchangeContext exchange) {
+  bool any = false;
+  for_each_marked(marks, [&](uint32_t number) { any = run_ring(number, exchange) || any; });
   return any;
 }
 
 // What is ready is marked again: its runner may be another thread.
 bool IncomingCalls::any_at_last() {
-  bool any = false;
   Arrivals& arrivals = runtime_.sleepers.call_arrivals;
-  for (uint64_t marks = arrivals.any() ? arrivals.take() : 0; marks != 0; marks &= marks - 1) {
-    for (auto number = static_cast<uint32_t>(std::countr_zero(marks)); number < layout_.rings();
-         number += 64) {
-      if (owner(number) >= runtime_.size() || !ready(number, ring(number))) continue;
-      arrivals.mark(number);
-      any = true;
-    }
-  }
+  if (!arrivals.any()) return false;
+  bool any = false;
+  for_each_marked(arrivals.take(), [&](uint32_t number) {
+    if (owner(number) >= runtime_.size() || !ready(number, ring(number))) return;
+    arrivals.mark(number);
+    any = true;
+  });
   return any;
 }
 

@@ -12,6 +12,7 @@
 #include "core/calls/functions.hpp"
 #include "core/calls/layout.hpp"
 #include "core/calls/outgoing.hpp"
+#include "util/sparse_table.hpp"
 
 namespace ompl::calls {
 
@@ -51,6 +52,8 @@ class IncomingCalls {
   [[nodiscard]] std::byte* memory(uint32_t number) const;
   [[nodiscard]] bool ready(uint32_t number, const Ring& ring) const;
   void pass_on(uint32_t number, Ring& ring, bool mapped, uint32_t slots);
+  template <class Visit>
+  void for_each_marked(uint64_t marks, Visit visit) const;
   bool run_rings(uint64_t marks, ExchangeContext exchange);
   bool run_ring(uint32_t number, ExchangeContext exchange);
   uint32_t take_entries(uint32_t number, Ring& ring, ExchangeContext exchange);
@@ -67,10 +70,9 @@ class IncomingCalls {
   FunctionTable& functions_;
   FunctionContexts& contexts_;
   std::atomic<uint32_t>& unsettled_;  // rings of which more is to be told, and parked contexts
-  const std::unique_ptr<std::atomic<Ring*>[]> rings_;
-  std::vector<std::unique_ptr<Ring>> made_;  // under the mutex
+  SparseTable<Ring> rings_;           // made when something has come
   std::mutex mutex_;
-  std::vector<uint32_t> owing_;  // the same
+  std::vector<uint32_t> owing_;  // under the mutex
   std::atomic<uint32_t> idle_looks_{0};
 };
 

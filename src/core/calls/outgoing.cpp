@@ -37,29 +37,12 @@ class OutgoingCalls::Lock {
 };
 
 OutgoingCalls::OutgoingCalls(Runtime& runtime, const Layout& layout, uint64_t begin)
-    : runtime_(runtime),
-      layout_(layout),
-      begin_(begin),
-      routes_(std::make_unique<std::atomic<Route*>[]>(runtime.size())) {}
-
-OutgoingCalls::~OutgoingCalls() {
-  for (uint32_t rank = 0; rank < runtime_.size(); ++rank) delete routes_[rank].load();
-}
-
-// Two threads may make it at once; one wins, and it stays until the end.
-OutgoingCalls::Route& OutgoingCalls::route(uint32_t rank) {
-  Route* existing = routes_[rank].load(std::memory_order_acquire);
-  if (existing != nullptr) return *existing;
-  auto made = std::make_unique<Route>();
-  if (routes_[rank].compare_exchange_strong(existing, made.get(), std::memory_order_acq_rel))
-    return *made.release();
-  return *existing;
-}
+    : runtime_(runtime), layout_(layout), begin_(begin), routes_(runtime.size()) {}
 
 int OutgoingCalls::try_send(Context& c, const Request& call) {
   if (runtime_.failures.peer(call.rank).failure.load(std::memory_order_relaxed) != OMPL_OK) [[unlikely]]
     return runtime_.failures.report_failure();
-  Route& route = this->route(call.rank);
+  Route& route = routes_.at(call.rank, [] { return std::make_unique<Route>(); });
   if (!route.open.load(std::memory_order_acquire)) [[unlikely]] {
     if (const int code = open(c, call.rank, route); code != OMPL_OK) return code;
   }

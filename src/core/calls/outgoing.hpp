@@ -12,6 +12,7 @@
 #include "core/calls/layout.hpp"
 #include "core/data/handle.hpp"
 #include "core/job/context.hpp"
+#include "util/sparse_table.hpp"
 
 namespace ompl::calls {
 
@@ -30,9 +31,6 @@ class OutgoingCalls {
  public:
   // `begin`: offset of the memory of remote calls, in every segment.
   OutgoingCalls(Runtime& runtime, const Layout& layout, uint64_t begin);
-  ~OutgoingCalls();
-  OutgoingCalls(const OutgoingCalls&) = delete;
-  OutgoingCalls& operator=(const OutgoingCalls&) = delete;
 
   // OMPL_OK (sent), OMPL_RETRY_* (nothing was sent), or an error. Does not wait; one with a payload over a network may wait for
   // room after that was posted. Any thread.
@@ -53,7 +51,6 @@ class OutgoingCalls {
   };
   class Lock;
 
-  Route& route(uint32_t rank);
   int open(Context& c, uint32_t rank, Route& route);
   int ask(Context& c, uint32_t rank, Route& route);
   [[nodiscard]] uint32_t ring_asked(const Route& route) const;
@@ -68,7 +65,7 @@ class OutgoingCalls {
   Runtime& runtime_;
   const Layout& layout_;
   const uint64_t begin_;
-  const std::unique_ptr<std::atomic<Route*>[]> routes_;  // by rank; made at the first call
+  SparseTable<Route> routes_;  // by rank; made at the first call
 };
 
 }  // namespace ompl::calls

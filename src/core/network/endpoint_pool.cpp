@@ -68,7 +68,7 @@ int EndpointPool::open(std::vector<Pool> pools) {
     Slot& slot = slots_[i];
     slot.index = i;
     slot.pending_replies.reserve(ranks_);
-    slot.peers = std::make_unique<PeerTable<SlotPeer>>(ranks_);
+    slot.peers = std::make_unique<SparseTable<SlotPeer>>(ranks_);
     if (const int code = conduit_.endpoint(i, &slot.endpoint); code != OMPL_OK) return code;
     const int fd = slot.endpoint->descriptor();
     all_have_descriptors_ = all_have_descriptors_ && fd >= 0 && watch(fd);

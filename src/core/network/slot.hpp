@@ -12,7 +12,7 @@
 #include "arch/cpu.hpp"
 #include "conduit/conduit.hpp"
 #include "core/memory/allocation.hpp"
-#include "core/network/peer_table.hpp"
+#include "util/sparse_table.hpp"
 
 namespace ompl {
 
@@ -53,10 +53,10 @@ struct alignas(arch::kCacheLine) Slot {
   std::atomic<uint32_t> turns{0};   // of progress; counted by whoever holds the claim
   uint32_t index = 0;
   std::unique_ptr<conduit::Endpoint> endpoint;
-  std::unique_ptr<PeerTable<SlotPeer>> peers;   // made at first use
-  std::vector<uint32_t> pending_replies;        // ranks to which this slot has acks or credits to send
-  Extent flag;                                  // allocation of the last flag signalled from outside,
-  std::atomic<uint64_t> last_flag{UINT64_MAX};  // and its offset
+  std::unique_ptr<SparseTable<SlotPeer>> peers;  // made at first use
+  std::vector<uint32_t> pending_replies;         // ranks to which this slot has acks or credits to send
+  Extent flag;                                   // allocation of the last flag signalled from outside,
+  std::atomic<uint64_t> last_flag{UINT64_MAX};   // and its offset
 
   bool try_claim() {
     return !claimed.load(std::memory_order_seq_cst) &&

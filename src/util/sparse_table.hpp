@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A table by rank of which only the used parts take memory: what is not there costs 8 bytes for each 64 ranks.
+// A table by number, of a rank say, of which only the used parts take memory: what is not there costs 8 bytes for each 64.
 #pragma once
 
 #include <array>
@@ -12,31 +12,31 @@ namespace ompl {
 
 // Entries are made by any thread, two perhaps at once, of which one wins; they stay until the table ends.
 template <class Entry>
-class PeerTable {
+class SparseTable {
  public:
-  explicit PeerTable(uint32_t ranks)
-      : count_((ranks + kGroup - 1) / kGroup),
+  explicit SparseTable(uint32_t size)
+      : count_((size + kGroup - 1) / kGroup),
         groups_(std::make_unique<std::atomic<Group*>[]>(count_)) {}
-  ~PeerTable() {
+  ~SparseTable() {
     for (uint32_t i = 0; i < count_; ++i) {
       const std::unique_ptr<Group> group(groups_[i].load());
       if (group == nullptr) continue;
       for (std::atomic<Entry*>& entry : *group) delete entry.load();
     }
   }
-  PeerTable(const PeerTable&) = delete;
-  PeerTable& operator=(const PeerTable&) = delete;
+  SparseTable(const SparseTable&) = delete;
+  SparseTable& operator=(const SparseTable&) = delete;
 
   // Null: nothing was ever made there. Any thread.
-  [[nodiscard]] Entry* find(uint32_t rank) const {
-    Group* const group = groups_[rank / kGroup].load(std::memory_order_acquire);
-    return group != nullptr ? (*group)[rank % kGroup].load(std::memory_order_acquire) : nullptr;
+  [[nodiscard]] Entry* find(uint32_t number) const {
+    Group* const group = groups_[number / kGroup].load(std::memory_order_acquire);
+    return group != nullptr ? (*group)[number % kGroup].load(std::memory_order_acquire) : nullptr;
   }
   // Made by `make() -> std::unique_ptr<Entry>` if it is not there. Any thread.
   template <class Make>
-  Entry& at(uint32_t rank, Make make) {
-    Group& group = keep(groups_[rank / kGroup], [] { return std::make_unique<Group>(); });
-    return keep(group[rank % kGroup], make);
+  Entry& at(uint32_t number, Make make) {
+    Group& group = keep(groups_[number / kGroup], [] { return std::make_unique<Group>(); });
+    return keep(group[number % kGroup], make);
   }
 
  private:
