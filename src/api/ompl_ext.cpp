@@ -9,6 +9,7 @@
 #include "api/call.hpp"
 #include "arch/mpi.hpp"
 #include "core/data/callbacks.hpp"
+#include "core/data/checks.hpp"
 #include "core/data/operations.hpp"
 #include "core/wait/conditions.hpp"
 #include "util/log.hpp"
@@ -52,9 +53,9 @@ int with_signal(ompl_ctx* ctx, const ompl_signal* signal, const char* what, Call
 template <class Call>
 int with_ranks(ompl_ctx* ctx, uint32_t rank, const char* what, Call call) {
   return with(ctx, [=](Context& c) {
-    if (rank != OMPL_ALL_RANKS && rank >= c.ranks)
-      return ompl::fail(OMPL_ERR_RANK, "{}: rank {} does not exist; the job has ranks 0 to {}", what,
-                        rank, c.ranks - 1);
+    if (rank != OMPL_ALL_RANKS) {
+      if (const int code = ompl::check_rank(c, rank, what); code != OMPL_OK) return code;
+    }
     return ctx == OMPL_CTX_SHARED ? ompl_process_quiet() : call(c);
   });
 }

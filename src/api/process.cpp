@@ -68,7 +68,7 @@ void on_report_signal(int /*number*/) {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kNone.data(), kNone.size());
 }
 
-// Of the forking thread: it holds what the runtime's memory keeps for the fork.
+// True in the thread that forks, while the memory of the runtime is kept still for it.
 thread_local bool g_fork_held = false;
 
 void before_fork() {

@@ -31,7 +31,7 @@ struct HostAddress {
       0;  // of its link: bits of its Mbit/s, so that 1 and 1.5 Gbit/s are alike; 0: not known
 };
 
-// Of one host, as a rank publishes them.
+// The addresses of one host, as a rank publishes them.
 struct HostAddresses {
   static constexpr std::size_t kMost = 16;
 

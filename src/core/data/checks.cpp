@@ -8,12 +8,6 @@
 namespace ompl {
 namespace {
 
-int check_rank(const Context& c, uint32_t rank, const char* what) {
-  if (rank < c.ranks) return OMPL_OK;
-  return fail(OMPL_ERR_RANK, "{}: rank {} does not exist; the job has ranks 0 to {}", what, rank,
-              c.ranks - 1);
-}
-
 int outside(const char* what, uint64_t offset) {
   return fail(OMPL_ERR_OFFSET, "{}: offset {:#x} is not allocated; use what ompl_alloc returned", what,
               offset);
@@ -28,6 +22,12 @@ bool accepts_far(Context& c, uint32_t rank, uint64_t offset, std::size_t length)
 }
 
 }  // namespace
+
+int check_rank(const Context& c, uint32_t rank, const char* what) {
+  if (rank < c.ranks) return OMPL_OK;
+  return fail(OMPL_ERR_RANK, "{}: rank {} does not exist; the job has ranks 0 to {}", what, rank,
+              c.ranks - 1);
+}
 
 int check_data(Context& c, uint32_t rank, uint64_t offset, std::size_t length, const char* what) {
   if (const int code = check_rank(c, rank, what); code != OMPL_OK) return code;

@@ -11,6 +11,7 @@
 
 namespace ompl {
 
+int check_rank(const Context& c, uint32_t rank, const char* what);
 int check_data(Context& c, uint32_t rank, uint64_t offset, std::size_t length, const char* what);
 // A flag is a word of `width` bytes.
 int check_flag(Context& c, uint32_t rank, uint64_t flag, const char* what,

@@ -182,7 +182,8 @@ int CollectiveCalls::adopt(Context& c, void* address, std::size_t length, uint64
     *offset = begin;
     return OMPL_OK;
   }
-  if (begin != 0 && memory_.prepare_restore(begin, "ompl_adopt") == OMPL_OK) give_back_adopted(begin);
+  if (begin != 0 && memory_.prepare_restore(begin, "ompl_adopt") == OMPL_OK)
+    give_back_adopted(begin, "ompl_adopt");
   if (met != OMPL_OK || code != OMPL_OK) return met != OMPL_OK ? met : code;
   if (!all.alike)
     return fail(OMPL_ERR_ARG, "ompl_adopt: not all ranks adopt {} bytes, or some call something else",
@@ -204,10 +205,7 @@ int CollectiveCalls::unadopt(Context& c, uint64_t offset) {
   if (!usable)
     return fail(OMPL_ERR_OFFSET, "ompl_unadopt: {:#x} is not what an ompl_adopt returned", offset);
   if (met == OMPL_OK && code == OMPL_OK && all.alike && all.short_of_memory == 0) {
-    code = memory_.restore(offset, "ompl_unadopt");
-    contexts_.close_windows();
-    if (code == OMPL_OK) memory_.release_adopted(offset);
-    return code;
+    return give_back_adopted(offset, "ompl_unadopt");
   }
   memory_.cancel_restore(offset);
   if (met != OMPL_OK || code != OMPL_OK) return met != OMPL_OK ? met : code;
@@ -219,10 +217,11 @@ int CollectiveCalls::unadopt(Context& c, uint64_t offset) {
 }
 
 // What prepare_restore() was called for.
-void CollectiveCalls::give_back_adopted(uint64_t offset) {
-  if (memory_.restore(offset, "ompl_unadopt") != OMPL_OK) return;
+int CollectiveCalls::give_back_adopted(uint64_t offset, const char* what) {
+  if (const int code = memory_.restore(offset, what); code != OMPL_OK) return code;
   contexts_.close_windows();
   memory_.release_adopted(offset);
+  return OMPL_OK;
 }
 
 int CollectiveCalls::unadopt_local(uint64_t offset) {
@@ -230,12 +229,8 @@ int CollectiveCalls::unadopt_local(uint64_t offset) {
     return fail(OMPL_ERR_OFFSET,
                 "ompl_unadopt_local: {:#x} is not what an ompl_adopt_local returned here", offset);
   }
-  int code = memory_.prepare_restore(offset, "ompl_unadopt_local");
-  if (code == OMPL_OK) code = memory_.restore(offset, "ompl_unadopt_local");
-  if (code != OMPL_OK) return code;
-  contexts_.close_windows();
-  memory_.release_adopted(offset);
-  return OMPL_OK;
+  const int code = memory_.prepare_restore(offset, "ompl_unadopt_local");
+  return code == OMPL_OK ? give_back_adopted(offset, "ompl_unadopt_local") : code;
 }
 
 void CollectiveCalls::release_team(uint64_t offset) {

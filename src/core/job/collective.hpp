@@ -45,7 +45,7 @@ class CollectiveCalls {
  private:
   enum class Kind : uint64_t { alloc = 1, free, finalize, function, adopt, unadopt };
   int agree(Context& c, Kind kind, uint64_t argument, bool short_of_memory, Agreement* out);
-  void give_back_adopted(uint64_t offset);
+  int give_back_adopted(uint64_t offset, const char* what);
   int await_call(Context& c, uint64_t* call);
   int run_barrier(Context& c, Deadline deadline);
 

@@ -3,6 +3,7 @@
 
 #include "core/data/checks.hpp"
 #include "core/wait/block.hpp"
+#include "core/wait/search.hpp"
 #include "util/status.hpp"
 
 namespace ompl {
@@ -143,27 +144,9 @@ int wait_some(Context& c, Conditions conditions, std::size_t* indices, std::size
               std::size_t* found, Deadline deadline) {
   const char* const name = most == 1 ? "ompl_ctx_wait_any" : "ompl_ctx_wait_some";
   if (const int code = check_conditions(c, conditions, name); code != OMPL_OK) return code;
-  if (indices == nullptr || found == nullptr)
-    return fail(OMPL_ERR_ARG, "{}: a result pointer is null", name);
   std::byte* const segment = c.runtime->memory.segment().base();
-  std::size_t met = 0;
-  const std::size_t count = conditions.size();
-  const std::size_t from = most == 1 ? c.searched_from % count : 0;
-  const Blocked what{.call = Call::wait_many};
-  Blocker blocker(c, what, deadline);
-  const int code = blocker.run([&] {
-    for (std::size_t i = 0; i < count && met < most; ++i) {
-      const std::size_t index = (from + i) % count;
-      if (try_consume(segment, conditions[index])) indices[met++] = index;
-    }
-    return met > 0 ? 1 : 0;
-  });
-  if (code != OMPL_OK) return code;
-  *found = met;
-  Context& now = blocker.context();
-  now.searched_from = indices[met - 1] + 1;
-  now.statistics.waits += met;
-  return OMPL_OK;
+  return wait_for_some(c, {.call = Call::wait_many}, name, conditions.size(), indices, most, found,
+                       deadline, [&](std::size_t i) { return try_consume(segment, conditions[i]); });
 }
 
 int wait_all(Context& c, Conditions conditions, Deadline deadline) {

@@ -5,6 +5,7 @@
 
 #include "core/data/checks.hpp"
 #include "core/wait/block.hpp"
+#include "core/wait/search.hpp"
 #include "omnipgas/ompl_memory.h"
 #include "util/status.hpp"
 
@@ -86,26 +87,10 @@ Blocked blocked_at(const ompl_condition& condition) {
 int wait_memory_some(Context& c, Conditions conditions, std::size_t* indices, std::size_t most,
                      std::size_t* found, Deadline deadline) {
   if (const int code = check(c, conditions); code != OMPL_OK) return code;
-  if (indices == nullptr || found == nullptr)
-    return fail(OMPL_ERR_ARG, "{}: a result pointer is null", kName);
   std::byte* const segment = c.runtime->memory.segment().base();
-  const std::size_t count = conditions.size();
-  const std::size_t from = most == 1 ? c.searched_from % count : 0;
-  std::size_t met = 0;
-  Blocker blocker(c, blocked_at(conditions.front()), deadline);
-  const int code = blocker.run([&] {
-    for (std::size_t i = 0; i < count && met < most; ++i) {
-      const std::size_t index = (from + i) % count;
-      if (memory_holds(segment, conditions[index])) indices[met++] = index;
-    }
-    return met > 0 ? 1 : 0;
-  });
-  if (code != OMPL_OK) return code;
-  *found = met;
-  Context& now = blocker.context();
-  now.searched_from = indices[met - 1] + 1;
-  now.statistics.waits += met;
-  return OMPL_OK;
+  return wait_for_some(c, blocked_at(conditions.front()), kName, conditions.size(), indices, most,
+                       found, deadline,
+                       [&](std::size_t i) { return memory_holds(segment, conditions[i]); });
 }
 
 int wait_memory_all(Context& c, Conditions conditions, Deadline deadline) {
