@@ -2,17 +2,13 @@
 // What the kernel, a container or a seccomp filter lets a rank do.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cerrno>
-#include <chrono>
 
 #include "arch/futex.hpp"
 #include "arch/process_memory.hpp"
@@ -23,8 +19,6 @@
 
 namespace ompl::check {
 namespace {
-
-using std::chrono::steady_clock;
 
 Finding proc_and_sys(const Surroundings& at) {
   const bool proc = ::access((at.root + "/proc/self/status").c_str(), R_OK) == 0;
@@ -54,7 +48,7 @@ constexpr auto kCalls = std::to_array<Call>({
      }},
     {"close_range", Verdict::note, "omplrun closes descriptors one by one",
      [] { return ::syscall(SYS_close_range, ~0U, ~0U, 0); }},
-    {"getrandom", Verdict::fails, "omplrun does not start a job; the layer itself does without",
+    {"getrandom", Verdict::note, "random numbers come from the processor or a device",
      [] {
        char byte = 0;
        return ::syscall(SYS_getrandom, &byte, 1, GRND_NONBLOCK);
@@ -81,79 +75,14 @@ Finding system_calls(const Surroundings& /*at*/) {
   return out;
 }
 
-// How a child that sleeps on a word is woken, as between ranks: by a word in shared memory. It needs no locks of the C
-// library, which ends a process that is refused its futexes.
-class SleepingChild {
- public:
-  static constexpr std::chrono::seconds kSleep{10};
-
-  SleepingChild() {
-    void* page =
-        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED) return;
-    shared_ = new (page) Shared;
-    pid_ = ::fork();
-    if (pid_ != 0) return;
-    shared_->ready = 1;
-    const auto begin = steady_clock::now();
-    arch::futex_wait(&shared_->word, 0, kSleep);
-    shared_->slept_ns = (steady_clock::now() - begin).count();
-    ::_exit(0);
-  }
-  ~SleepingChild() {
-    if (pid_ > 0) {
-      ::kill(pid_, SIGKILL);
-      ::waitpid(pid_, nullptr, 0);
-    }
-    if (shared_ != nullptr) ::munmap(shared_, sizeof(Shared));
-  }
-  SleepingChild(const SleepingChild&) = delete;
-  SleepingChild& operator=(const SleepingChild&) = delete;
-
-  // Wakes it until it has woken; the nanoseconds that it slept, -1 without a child.
-  int64_t wake() {
-    if (pid_ <= 0) return -1;
-    const auto end = steady_clock::now() + 4 * kSleep;
-    while (shared_->slept_ns < 0 && steady_clock::now() < end) {
-      if (shared_->ready != 0) arch::futex_wake_all(&shared_->word);
-      ::usleep(1000);
-    }
-    return shared_->slept_ns;
-  }
-
- private:
-  struct Shared {
-    uint32_t word = 0;
-    std::atomic<int> ready{0};
-    std::atomic<int64_t> slept_ns{-1};
-  };
-  Shared* shared_ = nullptr;
-  pid_t pid_ = -1;
-};
-
-// Whether a wait of 20 ms on a word as expected lasts. A signal or a spurious wake-up may end one early, not each of ten.
-bool waits() {
-  constexpr std::chrono::milliseconds kWait{20};
-  const uint32_t word = 0;
-  for (int i = 0; i < 10; ++i) {
-    const auto begin = steady_clock::now();
-    arch::futex_wait(&word, 0, kWait);
-    if (steady_clock::now() - begin >= kWait / 2) return true;
-  }
-  return false;
-}
-
 Finding futex(const Surroundings& /*at*/) {
-  if (!waits())
-    return {.verdict = Verdict::slow,
-            .found = "a thread cannot sleep on a futex: the call returns at once",
-            .means = "threads that wait never sleep, and take a core each"};
-  const int64_t slept = SleepingChild().wake();
-  if (slept < 0)
-    return {.verdict = Verdict::note, .found = "no child process could be started to try it"};
-  const bool woken = slept < std::chrono::nanoseconds(SleepingChild::kSleep).count() * 9 / 10;
-  return {.verdict = woken ? Verdict::fine : Verdict::fails,
-          .found = woken ? "a sleeping process is woken" : "a sleeping process is not woken"};
+  if (const int error = arch::futex_refusal(true); error != 0)
+    return {.verdict = Verdict::fails,
+            .found = call_text("futex", error),
+            .means = "the C library aborts a process whose locks need it, so no job starts"};
+  if (const int error = arch::futex_refusal(false); error != 0)
+    return {.verdict = Verdict::slow, .found = call_text("futex", error)};
+  return {.found = "ranks may sleep on words that they share, and wake each other"};
 }
 
 Finding process_memory(const Surroundings& at) {
@@ -213,7 +142,7 @@ constexpr auto kSystemChecks = std::to_array<Check>({
     {"system", "system calls", system_calls, "",
      "use a newer kernel, or allow them in the container's seccomp profile"},
     {"system", "futex", futex,
-     "a thread that waits is woken by its time limit only: the job hangs or crawls",
+     "threads that wait look every millisecond instead of sleeping until they are woken",
      "allow the system call futex in the container's seccomp profile"},
     {"system", "memory of other processes", process_memory,
      "progress mode `node` leaves collectives to the callers",
