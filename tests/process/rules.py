@@ -81,6 +81,12 @@ class Rules(unittest.TestCase):
         self.assertIn("noticed", done.stdout, done.stderr)
         self.assertRegex(done.stderr, "warning: shm: the system call pidfd_open")
 
+    def test_a_rank_that_dies_slowly_is_dead_and_not_out_of_reach(self) -> None:
+        for name, over in conduits().items():
+            with self.subTest(conduit=name):
+                done = job_of(3, "--keep-going", str(BUILD / "bin/tests/rules_worker"), "dying", **over)
+                self.assertEqual(done.stdout.count("noticed"), 2, done.stderr)
+
     def test_closed_descriptors_are_no_deaths(self) -> None:
         done = job("--keep-going", str(BUILD / "bin/tests/rules_worker"), "closed")
         self.assertEqual(done.stdout.count("alive"), 2, done.stderr)

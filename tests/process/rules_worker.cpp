@@ -241,6 +241,31 @@ void survivors_rule() {
   std::_Exit(0);
 }
 
+// A rank dies slowly: its connections are closed a good while before what it listens at.
+void dying_rule() {
+  constexpr useconds_t kWithoutItsCore = 200'000;
+  const uint64_t flag = allocate(8);
+  const uint64_t data = allocate(8);
+  const uint64_t value = 1;
+  ok(ompl_put(reinterpret_cast<uint64_t>(&value), next(), data, 8), "ompl_put");
+  ok(ompl_barrier(), "ompl_barrier");
+  if (rank() == 1) {
+    for (int fd = 3; fd < 1024; ++fd) {
+      sockaddr_storage peer{};
+      socklen_t size = sizeof peer;
+      if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) == 0 &&
+          peer.ss_family != AF_UNIX)
+        ::shutdown(fd, SHUT_RDWR);
+    }
+    ::usleep(kWithoutItsCore);
+    std::_Exit(0);
+  }
+  expect(ompl_wait(flag) == OMPL_ERR_PEER, "a death went unnoticed");
+  std::printf("noticed\n");
+  std::fflush(stdout);
+  std::_Exit(0);
+}
+
 // Two threads of each rank, or one where the system allows no more, pass a token each around, and sleep meanwhile (OMPL_SPIN=0, OMPL_YIELDS=0).
 void sleepers_rule() {
   constexpr int kRounds = 20;
@@ -382,6 +407,7 @@ int main(int argc, char** argv) {
                                                            {"node", node_rule},
                                                            {"everybody", everybody_rule},
                                                            {"survivors", survivors_rule},
+                                                           {"dying", dying_rule},
                                                            {"sleepers", sleepers_rule},
                                                            {"logging", logging_rule}};
   const auto rule = rules.find(argc > 1 ? argv[1] : "");

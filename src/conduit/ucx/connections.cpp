@@ -15,6 +15,8 @@ namespace ompl::conduit::ucx {
 namespace {
 
 constexpr int64_t kProbeMs = 500;
+// A dying process may close its connections before its listener, and lose its core between the two.
+constexpr int64_t kDyingMs = 1000;
 // UCX's TCP connects while its caller waits: a refusal comes at once, what comes later is the system giving up.
 constexpr int64_t kRefusalMs = 2000;
 constexpr int kShortTests = 10;
@@ -293,6 +295,8 @@ HostPort Connections::place_of(const UcpLink& link) const {
 void Connections::probe(UcpLink& link) {
   link.state = UcpLink::State::probing;
   link.probe_until = arch::now_ms() + kProbeMs;
+  link.probe_again = 0;
+  link.probed_again = false;
   const HostPort place = place_of(link);
   if (place.ip.empty() || place.port == 0) return connect(link);
   link.search = std::make_unique<RouteSearch>();
@@ -302,6 +306,7 @@ void Connections::probe(UcpLink& link) {
 void Connections::look_at_probe(UcpLink& link) {
   const int64_t now = arch::now_ms();
   const auto answer = link.search ? link.search->look() : RouteSearch::Answer::none;
+  if (answer == RouteSearch::Answer::lives && !link.probed_again) return probe_again(link, now);
   const bool unreachable_by_ucx = !link.search && link.error != UCS_OK;
   if (answer == RouteSearch::Answer::dead ||
       (unreachable_by_ucx && now < link.probe_until - kProbeMs + kRefusalMs))
@@ -310,6 +315,15 @@ void Connections::look_at_probe(UcpLink& link) {
   if (answer != RouteSearch::Answer::none || link.state == UcpLink::State::alive ||
       now > link.probe_until)
     fail(link, OMPL_ERR_LINK, link.why);
+}
+
+// Whether it still answers a moment after its connection broke.
+void Connections::probe_again(UcpLink& link, int64_t now) {
+  if (link.probe_again == 0) link.probe_again = now + kDyingMs;
+  if (now < link.probe_again) return;
+  link.probed_again = true;
+  link.probe_until = now + kProbeMs;
+  link.search->begin({place_of(link)}, kProbeMs);
 }
 
 // A rank listens from before others know its address until it ends. But what rejects a first connection may be a firewall.

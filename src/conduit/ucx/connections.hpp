@@ -89,7 +89,9 @@ struct UcpLink : LinkState {
   bool close_pending = false;  // of an endpoint that we had
   int64_t put_off_until = 0;   // ms; not begun yet, for want of descriptors; 0: not put off
   int64_t probe_until = 0;     // ms
-  int64_t part_by = 0;         // ms; the other side has said goodbye
+  int64_t probe_again = 0;  // ms; its process has answered once since the connection broke; 0: not yet
+  bool probed_again = false;
+  int64_t part_by = 0;  // ms; the other side has said goodbye
   CompletionWindow<> window;
 };
 
@@ -155,6 +157,7 @@ class Connections {
   }
   void probe(UcpLink& link);
   void look_at_probe(UcpLink& link);
+  void probe_again(UcpLink& link, int64_t now);
   void connect(UcpLink& link);
   ucs_status_ptr_t send_hello(UcpLink& link, uint32_t flags);
   void connected(UcpLink& link);
