@@ -87,6 +87,14 @@ Post MockLink::refuse() {
 }
 
 Post MockLink::post(MockOperation op) {
+  const bool is_data = op.kind != MockOperation::Kind::signal;
+  const Post answer = enqueue(std::move(op));
+  const bool is_posted = answer.state == Post::State::done || answer.state == Post::State::pending;
+  if (is_data && is_posted) wire_.data_posted();
+  return answer;
+}
+
+Post MockLink::enqueue(MockOperation op) {
   const Hostility& hostility = wire_.hostility();
   const Lock lock(mutex_);
   Post answer = refuse();

@@ -143,6 +143,7 @@ class MockLink {
   [[nodiscard]] bool is_full() const OMPL_REQUIRES(mutex_) {
     return queue_.size() + finished_.size() >= wire_.hostility().send_depth;
   }
+  Post enqueue(MockOperation op);
   Post refuse() OMPL_REQUIRES(mutex_);
   void strike() OMPL_REQUIRES(mutex_);  // injected faults that are due at this post
   bool may_move(MockOperation& op, bool put_ahead, bool record_ahead) OMPL_REQUIRES(mutex_);

@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "conduit/mock/link.hpp"
 
@@ -131,6 +132,19 @@ void Wire::fail_link(uint32_t rank, uint32_t slot, uint32_t peer) {
   const Lock lock(mutex_);
   const auto link = links_.find({rank, slot, peer});
   if (link != links_.end()) link->second->fail(OMPL_ERR_LINK);
+}
+
+void Wire::after_next_data(std::function<void()> action) {
+  const Lock lock(mutex_);
+  after_data_ = std::move(action);
+}
+
+void Wire::data_posted() {
+  const auto action = [&] {
+    const Lock lock(mutex_);
+    return std::exchange(after_data_, nullptr);
+  }();
+  if (action) action();
 }
 
 Wire::Detention::Detention(Wire& wire, uint32_t rank, uint32_t slot) : wire_(wire) {

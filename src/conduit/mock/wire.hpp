@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -131,6 +132,8 @@ class Wire {
   void kill(uint32_t rank);
   // Like break_link(), and known at once, as if whoever holds the endpoint had just learnt of it.
   void fail_link(uint32_t rank, uint32_t slot, uint32_t peer);
+  // For the test: does this once, in the thread that posts the next put or get, right after the post.
+  void after_next_data(std::function<void()> action);
 
   // For the test: who progresses the endpoint next stays in there, as if it had lost its core, while this lives.
   class Detention {
@@ -151,6 +154,7 @@ class Wire {
   Port& port(uint32_t rank, uint32_t slot);
   MockLink& link(uint32_t rank, uint32_t slot, uint32_t peer, uint32_t peer_slot);
   void detain(uint32_t rank, uint32_t slot);
+  void data_posted();
   // The core broke the contract: says so on standard error, with the seed, and aborts.
   [[noreturn]] void violation(std::string_view what) const;
 
@@ -167,6 +171,7 @@ class Wire {
   std::vector<bool> dead_ OMPL_GUARDED_BY(mutex_);
   std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<Port>> ports_ OMPL_GUARDED_BY(mutex_);
   std::map<Key, std::unique_ptr<MockLink>> links_ OMPL_GUARDED_BY(mutex_);
+  std::function<void()> after_data_ OMPL_GUARDED_BY(mutex_);
   std::atomic<uint64_t> detains_{0};  // one more than rank << 32 | slot; 0: none
   std::atomic<uint32_t> detained_{0};
 };

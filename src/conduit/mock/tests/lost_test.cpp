@@ -163,16 +163,14 @@ TEST(MockFailure, R24_APutThatFailsHalfWayReturnsOnceNothingReadsItsSource) {
     SCOPED_TRACE(way);
     Doomed doomed({.max_message = kMessage, .send_depth = 1, .inline_limit = 0, .spurious_retry = 0},
                   {.endpoints = 2});
-    std::atomic<uint64_t> before{UINT64_MAX};
+    std::atomic<bool> failed{false};
     doomed.run([&](Rank& r) {
       const uint64_t data = r.allocate(kLength);
       const uint64_t flag = r.allocate(8);
       std::vector<std::byte> source = pattern(kLength, 1);
-      const auto& posted = doomed.wire().counts().posted_data;
       if (r.rank == 1) {
         doomed.settle(r, flag);
-        while (before == UINT64_MAX || posted == before) ::sched_yield();
-        doomed.wire().fail_link(0, 0, 1);
+        while (!failed) ::sched_yield();
         std::this_thread::sleep_for(
             std::chrono::milliseconds(300));  // rank 0 looks for breaks meanwhile
         EXPECT_FALSE(doomed.done);
@@ -185,7 +183,10 @@ TEST(MockFailure, R24_APutThatFailsHalfWayReturnsOnceNothingReadsItsSource) {
       for (Rank* const each : {&r, other.get()}) ok(each->put(source.data(), 1, data, 8));
       ok(other->quiet());
       doomed.settle(r, flag);
-      before = posted.load();
+      doomed.wire().after_next_data([&] {
+        doomed.wire().fail_link(0, 0, 1);
+        failed = true;
+      });
       ompl_strided block{};
       block.element = kMessage;
       const ompl_signal signal{.flag_addr = flag + 4, .value = 1, .op = OMPL_ADD32};
