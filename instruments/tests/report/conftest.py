@@ -115,6 +115,7 @@ def opened(browser: Any) -> Iterator[Any]:
         one.page.on("pageerror", lambda error: one.complaints.append(str(error)))
         one.page.goto(path.as_uri())
         one.page.wait_for_selector("html[data-ready=yes]")
+        one.page.evaluate(DRAWN)
         return one
 
     yield opens
