@@ -31,7 +31,9 @@ constexpr int64_t kLimit_ns = 200'000'000'000;
 
 // What the two ranks tell each other beside the layer: numbers of calls.
 struct Board {
-  std::atomic<int> moved;  // the task has moved in it, or it has returned
+  std::atomic<int> connected;  // threads of rank 0
+  std::atomic<int> outside;    // rank 1 has left the layer, and waits for this call
+  std::atomic<int> moved;      // the task has moved in it, or it has returned
   std::atomic<int> done;
 };
 Board* g_board;
@@ -66,16 +68,28 @@ int hook(void*) {
   return g_moves % 4;  // now and then the thread may sleep
 }
 
+void send_beside(int number) {
+  const uint64_t one = 1;
+  ok(ompl_put(address(&one), 1, g_beside + 8 + 8 * static_cast<uint64_t>(number), 8), "a put beside");
+  ok(ompl_put_word(1, g_beside), "a signal beside");
+  ++g_sent_beside;
+}
+
+// Rank 1 answers to no new connection while it is outside the layer, and a thread that waits for one takes no turn.
+void connect(int number) {
+  send_beside(number);
+  ok(ompl_quiet(), "ompl_quiet");
+  ++g_board->connected;
+  while (g_board->connected < 2) ::usleep(100);
+}
+
 // Runs the task while it is this thread's turn, else uses the thread's own context.
 void run_thread(int number) {
   t_thread = number;
+  connect(number);
   while (g_turn >= 0) {
     if (g_turn != number) {
-      const uint64_t one = 1;
-      ok(ompl_put(address(&one), 1, g_beside + 8 + 8 * static_cast<uint64_t>(number), 8),
-         "a put beside");
-      ok(ompl_put_word(1, g_beside), "a signal beside");
-      ++g_sent_beside;
+      send_beside(number);
       for (int i = 0; i < 1000 && g_turn >= 0 && g_turn != number; ++i) ::usleep(100);
       continue;
     }
@@ -285,6 +299,7 @@ bool through_memory() { return ompl_node_size() == 2; }
 void task() {
   for (const Call& call : calls()) {
     ++g_call;
+    while (g_board->outside < g_call) ::usleep(100);
     const int before = g_moves;
     call.task();
     const bool moved = g_moves > before;
@@ -299,9 +314,10 @@ void task() {
 
 // Outside the layer until the task has moved; then inside until its call has returned.
 void be_partner() {
+  while (g_board->connected < 2) expect(ompl_progress(OMPL_CTX_DEFAULT, 0) >= 0, "ompl_progress");
   int number = 0;
   for (const Call& call : calls()) {
-    ++number;
+    g_board->outside = ++number;
     while (g_board->moved < number) ::usleep(100);
     call.partner();
     while (g_board->done < number) expect(ompl_progress(OMPL_CTX_DEFAULT, 0) >= 0, "ompl_progress");
