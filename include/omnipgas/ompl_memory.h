@@ -15,6 +15,46 @@ extern "C" {
 #endif
 
 /* ------------------------------------------------------------------------------------------------
+ * Memory kinds
+ *
+ * Segments are memory of the CPU. The local side of a put or get may also be memory of a GPU (of CUDA): it is then copied through
+ * pinned host memory, in pieces of OMPL_GPU_CHUNK, of which one is copied while another travels. So ompl_put(), ompl_get(),
+ * ompl_put_signal(), their ompl_ctx_ and _nb forms, and the strided and indexed ones take addresses of device memory. Nothing
+ * of CUDA is linked or loaded: the driver is asked, if the program has loaded it. Managed and pinned memory are memory of the CPU.
+ *
+ *  - The copies go on streams of the layer's own, which wait for no other stream. Work on the device that writes the source, or
+ *    still uses the target, has ended before the call (cuStreamSynchronize, say). A get has arrived on the device when it returns.
+ *  - A time limit is that of posting the first piece; what was begun is completed, whatever the time. So there is no OMPL_PENDING
+ *    but from ompl_put_nb().
+ *  - ompl_put_nb() waits for the device; for more than two pieces also until the first have left. Its source may be reused when it returns.
+ *    ompl_get_nb() waits for the data: in a function of a remote call it is OMPL_ERR_STATE.
+ *  - A failing driver is OMPL_ERR_MEMORY, OMPL_ERR_ARG (CUDA_ERROR_INVALID_VALUE: the range is not allocated) or OMPL_ERR_SYSTEM;
+ *    the detail names its function and code. The driver knows nothing of memory that was freed: an address of it is taken for the
+ *    CPU's.
+ *  - The driver is found when a thread first calls the layer, or by the functions below. A thread that has called before the
+ *    program loaded it finds it at the latest when another new one calls. From then on every put and get asks it.
+ *  - OMPL_GPU=refuse makes such calls OMPL_ERR_UNSUPPORTED, as memory of HIP, payloads of remote calls, collectives, halo
+ *    exchanges, ompl_register() and adoption always are. OMPL_GPU=off never asks: no address may then be a GPU's.
+ */
+
+/* Kinds of memory. */
+enum { OMPL_KIND_HOST = 0, OMPL_KIND_DEVICE = 1 };
+
+/* What memory is used for. */
+enum {
+  OMPL_USE_LOCAL = 0, /* the local side of puts and gets */
+  OMPL_USE_REMOTE = 1 /* part of a segment, which other ranks address */
+};
+
+/* Stores the kind of the memory at `address` in *kind: OMPL_KIND_DEVICE if only a GPU can reach it. Any thread; some microseconds.
+ * Errors: OMPL_ERR_STATE, OMPL_ERR_ARG. */
+OMPL_API int ompl_memory_kind(const void* address, int* kind);
+
+/* OMPL_OK if memory of a kind may be used so in this process now. Any thread.
+ * Errors: OMPL_ERR_STATE, OMPL_ERR_ARG (no such kind or use), OMPL_ERR_UNSUPPORTED (and why, as ompl_error_detail()). */
+OMPL_API int ompl_kind_supports(int kind, int use);
+
+/* ------------------------------------------------------------------------------------------------
  * Local memory: allocations of one rank alone, or of a team
  *
  * A rank takes memory in its own segment without the others, and tells its offset to whoever shall use it: by a put, a
@@ -86,6 +126,11 @@ OMPL_API int ompl_team_free(ompl_team* team, uint64_t offset);
  * or posix_spawn() sees the program's until it executes another. Adopted memory is part of core dumps, and counts as
  * shared memory for a cgroup, as the segment does. The end of the job (ompl_finalize()) gives private memory back.
  */
+
+/* OMPL_OK if this memory could be adopted now. Any thread. Errors: OMPL_ERR_STATE, OMPL_ERR_ARG (not whole pages),
+ * OMPL_ERR_UNSUPPORTED: memory of a GPU, shared mappings (files, other processes' memory, huge pages of hugetlbfs), adopted and
+ * read-only memory. No call makes such memory remotely accessible: copy to or from what ompl_alloc_local() gave. */
+OMPL_API int ompl_can_adopt(const void* address, size_t length);
 
 /* Adopts `length` bytes at `address` for all ranks, at the same offset. Collective, with the same length everywhere; addresses may
  * differ, as they do in programs that are loaded at random addresses. The offset is symmetric, and checked as such.

@@ -8,6 +8,7 @@
 #include "api/call.hpp"
 #include "coll/algorithms/algorithms.hpp"
 #include "coll/engine.hpp"
+#include "core/data/checks.hpp"
 #include "core/data/operations.hpp"
 #include "core/wait/block.hpp"
 
@@ -238,11 +239,21 @@ int set_going(Context& c, CollectiveRequest& request) {
   return OMPL_OK;
 }
 
+// Collectives read and write the buffers with the CPU.
+int check_memory(const Context& c, const Given& given) {
+  for (const void* const buffer : {given.send, static_cast<const void*>(given.receive)}) {
+    if (buffer == nullptr || buffer == OMPL_IN_PLACE) continue;
+    if (const int code = ompl::check_host(*c.runtime, buffer, given.name); code != OMPL_OK) return code;
+  }
+  return OMPL_OK;
+}
+
 // Starts, or makes, what was asked for, and waits for it if there is no request to give back.
 int carry_out(const Given& given, const CollectiveCall& call) {
   const ompl_coll_options& options = given.options != nullptr ? *given.options : kDefaults;
   return with(options.ctx, [&](Context& c) {
     if (const int code = check(given, options); code != OMPL_OK) return code;
+    if (const int code = check_memory(c, given); code != OMPL_OK) return code;
     Team& team = *given.team;
     CollectiveRequest* request = nullptr;
     if (options.persistent != 0) {

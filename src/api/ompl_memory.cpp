@@ -71,6 +71,43 @@ int ompl_adopt_local(void* address, size_t length, uint64_t* offset) {
               [=](Context& c) { return c.runtime->memory.adopt_local(address, length, offset); });
 }
 
+int ompl_can_adopt(const void* address, size_t length) {
+  return with(nullptr, [=](const Context&) { return ompl::GlobalMemory::can_adopt(address, length); });
+}
+
+int ompl_memory_kind(const void* address, int* kind) {
+  return with(nullptr, [=](Context& c) {
+    if (kind == nullptr)
+      return ompl::fail(OMPL_ERR_ARG, "ompl_memory_kind: the result pointer is null");
+    ompl::ContextTable& contexts = c.runtime->contexts;
+    contexts.look_for_gpus_again();
+    const bool host = contexts.gpu_drivers().owner_of(address) == ompl::arch::MemoryOwner::host;
+    *kind = host ? OMPL_KIND_HOST : OMPL_KIND_DEVICE;
+    return static_cast<int>(OMPL_OK);
+  });
+}
+
+int ompl_kind_supports(int kind, int use) {
+  return with(nullptr, [=](Context& c) {
+    constexpr const char* kName = "ompl_kind_supports";
+    if ((kind != OMPL_KIND_HOST && kind != OMPL_KIND_DEVICE) ||
+        (use != OMPL_USE_LOCAL && use != OMPL_USE_REMOTE))
+      return ompl::fail(OMPL_ERR_ARG, "{}: there is no kind {} or no use {}", kName, kind, use);
+    if (kind == OMPL_KIND_HOST) return static_cast<int>(OMPL_OK);
+    if (use == OMPL_USE_REMOTE)
+      return ompl::fail(OMPL_ERR_UNSUPPORTED, "{}: segments are host memory; put from memory of a GPU",
+                        kName);
+    ompl::ContextTable& contexts = c.runtime->contexts;
+    contexts.look_for_gpus_again();
+    if (c.runtime->settings.gpu != "stage")
+      return ompl::fail(OMPL_ERR_UNSUPPORTED, "{}: OMPL_GPU is {}; set it to stage", kName,
+                        c.runtime->settings.gpu);
+    if (!contexts.gpu_drivers().has(ompl::arch::MemoryOwner::cuda))
+      return ompl::fail(OMPL_ERR_UNSUPPORTED, "{}: the program has not loaded CUDA's driver", kName);
+    return static_cast<int>(OMPL_OK);
+  });
+}
+
 int ompl_unadopt_local(uint64_t offset) {
   return with(nullptr, [=](Context& c) { return c.runtime->collective.unadopt_local(offset); });
 }

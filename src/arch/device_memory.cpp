@@ -16,47 +16,62 @@ namespace {
 constexpr int kMemoryType = 2;   // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
 constexpr int kIsManaged = 8;    // CU_POINTER_ATTRIBUTE_IS_MANAGED
 constexpr unsigned kDevice = 2;  // CU_MEMORYTYPE_DEVICE
-using GetAttribute = int (*)(void* data, int attribute, unsigned long long address);
 
 struct Driver {
   std::string_view library;  // without the version, which differs between releases
   const char* function;
 };
-constexpr Driver kDrivers[] = {{"libcuda.so", "cuPointerGetAttribute"},
-                               {"libamdhip64.so", "hipPointerGetAttribute"}};
+constexpr std::array<Driver, 2> kDrivers = {
+    {{"libcuda.so", "cuPointerGetAttribute"}, {"libamdhip64.so", "hipPointerGetAttribute"}}};
+constexpr std::array kOwners = {MemoryOwner::cuda, MemoryOwner::hip};
 
-// The function of a library that the program has loaded, or nullptr.
-GetAttribute find(const Driver& driver) {
-  GetAttribute function = nullptr;
+// A library that the program has loaded, to be closed, and its function; or nullptr.
+template <class Function>
+void* find(const Driver& driver, Function* function) {
   for (const std::string& file : loaded_files(driver.library)) {
     void* library = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD);
     if (library == nullptr) continue;
-    find_symbol(library, driver.function, &function);
-    ::dlclose(library);  // the program's own reference keeps it
-    if (function != nullptr) break;
+    find_symbol(library, driver.function, function);
+    if (*function != nullptr) return library;
+    ::dlclose(library);
   }
-  return function;
+  return nullptr;
 }
 
 }  // namespace
 
-bool gpu_driver_is_loaded() {
-  for (const Driver& driver : kDrivers) {
-    if (find(driver) != nullptr) return true;
+GpuDrivers::~GpuDrivers() {
+  for (void* const library : libraries_) {
+    if (library != nullptr) ::dlclose(library);
   }
-  return false;
+}
+
+void GpuDrivers::look() {
+  for (std::size_t i = 0; i < kDrivers.size(); ++i) {
+    if (libraries_[i] != nullptr) continue;
+    Question found = nullptr;
+    libraries_[i] = find(kDrivers[i], &found);
+    questions_[i].store(found);
+  }
+}
+
+MemoryOwner GpuDrivers::owner_of(const void* address) const {
+  const auto value = static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(address));
+  for (std::size_t i = 0; i < kDrivers.size(); ++i) {
+    const Question ask = questions_[i].load(std::memory_order_acquire);
+    unsigned type = 0;
+    int managed = 0;  // fails for host memory that the driver does not know
+    if (ask == nullptr || ask(&type, kMemoryType, value) != 0 || type != kDevice) continue;
+    const bool reachable = ask(&managed, kIsManaged, value) == 0 && managed != 0;
+    return reachable ? MemoryOwner::host : kOwners[i];
+  }
+  return MemoryOwner::host;
 }
 
 bool is_device_memory(const void* address) {
-  const auto value = static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(address));
-  for (const Driver& driver : kDrivers) {
-    const GetAttribute get = find(driver);
-    unsigned type = 0;
-    int managed = 0;  // fails for host memory that the driver does not know
-    if (get == nullptr || get(&type, kMemoryType, value) != 0 || type != kDevice) continue;
-    return get(&managed, kIsManaged, value) != 0 || managed == 0;
-  }
-  return false;
+  GpuDrivers drivers;
+  drivers.look();
+  return drivers.owner_of(address) != MemoryOwner::host;
 }
 
 }  // namespace ompl::arch

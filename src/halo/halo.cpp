@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/data/checks.hpp"
 #include "core/wait/block.hpp"
 #include "util/status.hpp"
 
@@ -46,6 +47,11 @@ int Halo::start(Context& c, const void* const* vectors, Deadline deadline) {
   if (vectors == nullptr ||
       (std::count(vectors, vectors + pattern_.vectors, nullptr) > 0 && pattern_.sends()))
     return fail(OMPL_ERR_ARG, "ompl_halo_start: a vector is null");
+  for (std::size_t v = 0; v < pattern_.vectors; ++v) {
+    if (vectors[v] == nullptr) continue;
+    if (const int code = check_host(runtime_, vectors[v], "ompl_halo_start"); code != OMPL_OK)
+      return code;
+  }
   if (!is_half_begun_) {
     const int state = chosen_->carrier->test(c);
     if (state == 0)
@@ -120,6 +126,10 @@ int Halo::unpack(std::size_t neighbor, void* const* vectors) const {
       std::count(vectors, vectors + pattern_.vectors, nullptr) > 0) {
     return fail(OMPL_ERR_ARG, "ompl_halo_unpack: neighbour {} of {}, or a vector that is null",
                 neighbor, pattern_.neighbors.size());
+  }
+  for (std::size_t v = 0; v < pattern_.vectors; ++v) {
+    if (const int code = check_host(runtime_, vectors[v], "ompl_halo_unpack"); code != OMPL_OK)
+      return code;
   }
   for (std::size_t v = 0; v < pattern_.vectors; ++v) {
     pattern_.neighbors[neighbor].receive.scatter(static_cast<std::byte*>(vectors[v]),

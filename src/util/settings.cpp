@@ -125,6 +125,14 @@ constexpr std::array kVariables{
              {.most = kMostCount}},
     Variable{"OMPL_HUGE_PAGES", "auto|never", &Settings::huge_pages,
              "Whether segments may use huge pages where the system offers them."},
+    Variable{"OMPL_GPU", "stage|refuse|off", &Settings::gpu,
+             "Puts and gets whose local buffer is memory of a GPU: copied through pinned host memory, "
+             "refused, or not looked for, which spares other puts and gets the question."},
+    Variable{"OMPL_GPU_CHUNK",
+             "size",
+             &Settings::gpu_chunk,
+             "Pinned host memory of a piece of such a transfer; two pieces are under way at a time.",
+             {.least = 4096, .most = std::size_t{1} << 30}},
     Variable{
         "OMPL_VERBS_DEVICE", "text", &Settings::verbs_device,
         "InfiniBand or RoCE device, or its port (mlx5_0:1), to use; empty: the fastest active one."},

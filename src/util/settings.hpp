@@ -38,7 +38,9 @@ struct Settings {
   std::string on_peer_death = "error";  // error, abort, ignore
   double hang_report = 0;               // seconds blocked until a report is printed; 0: never
   // Memory
-  std::string huge_pages = "auto";  // auto, never
+  std::string huge_pages = "auto";               // auto, never
+  std::string gpu = "stage";                     // stage, refuse, off: of local buffers of a GPU
+  std::size_t gpu_chunk = std::size_t{1} << 20;  // bytes of pinned memory that a staged piece takes
   // Fabric
   std::string verbs_device;               // "": the fastest active port; "NAME" or "NAME:PORT"
   int verbs_gid = -1;                     // index; -1: the best one

@@ -71,9 +71,9 @@ class Rules(unittest.TestCase):
 
     def test_memory_of_a_gpu_is_refused(self) -> None:
         folder = str(BUILD / "tests/process/fake_gpu")
-        for library in ("libcuda.so.1", "libamdhip64.so.6"):
+        for library, told in (("libcuda.so.1", {"OMPL_GPU": "refuse"}), ("libamdhip64.so.6", {})):
             with self.subTest(library=library):
-                self.holds("gpu", OMPL_LOG="off", LD_LIBRARY_PATH=folder, RULES_GPU_LIBRARY=library)
+                self.holds("gpu", OMPL_LOG="off", LD_LIBRARY_PATH=folder, RULES_GPU_LIBRARY=library, **told)
 
     def test_a_death_is_noticed_without_pidfd_open(self) -> None:
         rank = str(BUILD / "bin/tests/rules_worker")

@@ -134,7 +134,7 @@ void signals_rule() {
   expect(g_alarms.load() > 50, "too few interruptions to show anything");
 }
 
-// Memory of a GPU is refused, by name; the driver is a stand-in (fake_cuda.cpp).
+// Memory of a GPU is refused, by name; the driver is a stand-in (gpu/).
 void gpu_rule() {
   const char* const library = std::getenv("RULES_GPU_LIBRARY");
   const uint64_t data = allocate(64);

@@ -98,7 +98,7 @@ int RemoteCalls::check(Context& c, uint32_t rank, const ompl_call_request& reque
       reinterpret_cast<const void*>(request.src_addr);  // NOLINT(performance-no-int-to-ptr)
   const int code =
       check_transfer(c, payload, rank, request.dest_addr, request.payload_length, nullptr, kName);
-  if (code != OMPL_OK) return code;
+  if (code != OMPL_OK) return code == kOnDevice ? refuse_device(payload, kName) : code;
   if (functions_.find(request.function) == nullptr)
     return fail(OMPL_ERR_ARG, "{}: {} is no function; {} are registered, by ompl_call_register", kName,
                 request.function, functions_.count());

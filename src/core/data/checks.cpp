@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/data/checks.hpp"
 
-#include "arch/device_memory.hpp"
 #include "core/job/runtime.hpp"
 #include "util/status.hpp"
 
@@ -70,18 +69,26 @@ int check_update(Context& c, uint32_t rank, const Signal& record, const void* be
   return check_flag(c, rank, record.offset, what, width_of(record));
 }
 
-// Memory of a GPU would crash the copy, or the network. One block of memory is never of both kinds.
-int check_local(Context& c, const void* address, const char* what) {
-  if (!c.runtime->contexts.has_gpus()) return OMPL_OK;
-  const uint64_t block = reinterpret_cast<uintptr_t>(address) / arch::kDeviceBlock;
-  if (block == c.host_block) return OMPL_OK;
-  if (arch::is_device_memory(address)) {
-    return fail(OMPL_ERR_UNSUPPORTED,
-                "{}: {} is memory of a GPU; copy to host memory first, or allocate it managed", what,
-                address);
-  }
-  c.host_block = block;
-  return OMPL_OK;
+// Memory of a GPU would crash the copy, or the network. The driver is asked each time: what was the CPU's may be a GPU's now.
+int check_local(const Context& c, const void* address, const char* what) {
+  const Runtime& runtime = *c.runtime;
+  if (!runtime.contexts.has_gpus()) return OMPL_OK;
+  const arch::MemoryOwner owner = runtime.contexts.gpu_drivers().owner_of(address);
+  if (owner == arch::MemoryOwner::host) return OMPL_OK;
+  const bool staged = owner == arch::MemoryOwner::cuda && runtime.settings.gpu == "stage";
+  return staged ? kOnDevice : refuse_device(address, what);
+}
+
+int check_host(const Runtime& runtime, const void* address, const char* what) {
+  if (!runtime.contexts.has_gpus()) return OMPL_OK;
+  const arch::MemoryOwner owner = runtime.contexts.gpu_drivers().owner_of(address);
+  return owner == arch::MemoryOwner::host ? int{OMPL_OK} : refuse_device(address, what);
+}
+
+int refuse_device(const void* address, const char* what) {
+  return fail(OMPL_ERR_UNSUPPORTED,
+              "{}: {} is memory of a GPU; copy to host memory first, or allocate it managed", what,
+              address);
 }
 
 // Both addresses are checked before anything is written.

@@ -24,7 +24,13 @@ inline int check_record(Context& c, uint32_t rank, const Signal* record, const c
   return known ? OMPL_OK : check_flag(c, rank, record->offset, what, width);
 }
 int check_update(Context& c, uint32_t rank, const Signal& record, const void* before, const char* what);
-int check_local(Context& c, const void* address, const char* what);
+// The local side of a transfer: OMPL_OK, kOnDevice (memory of a GPU, to be staged), or an error.
+inline constexpr int kOnDevice = 1;
+int check_local(const Context& c, const void* address, const char* what);
+// The same of memory that the caller or this thread reads or writes itself: never kOnDevice.
+int check_host(const Runtime& runtime, const void* address, const char* what);
+int refuse_device(const void* address, const char* what);
+// All of a put or get, with the outcomes of check_local().
 int check_transfer(Context& c, const void* local, uint32_t rank, uint64_t offset, std::size_t length,
                    const Signal* record, const char* what);
 int check_condition(Context& c, const ompl_condition& condition, const char* what);

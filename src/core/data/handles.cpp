@@ -5,6 +5,7 @@
 
 #include "core/data/checks.hpp"
 #include "core/data/operations.hpp"
+#include "core/data/staging.hpp"
 #include "core/wait/block.hpp"
 #include "util/status.hpp"
 
@@ -30,6 +31,8 @@ int await_unordered(Context& c, Handle& handle, Deadline deadline) {
 int put_nb(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
            const Signal* record, bool local, Handle* handle) {
   int code = check_transfer(c, source, rank, offset, length, record, "ompl_put_nb");
+  if (code == kOnDevice)
+    return c.runtime->staging.put_nb(c, source, rank, offset, length, record, local, handle);
   if (code != OMPL_OK) return code;
   if (std::byte* base = c.bases[rank]; base != nullptr) {
     c.put_mapped(source, rank, offset, length);
@@ -46,6 +49,7 @@ int put_nb(Context& c, const void* source, uint32_t rank, uint64_t offset, std::
 int get_nb(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t length,
            Handle* handle) {
   int code = check_transfer(c, target, rank, offset, length, nullptr, "ompl_get_nb");
+  if (code == kOnDevice) return c.runtime->staging.get_nb(c, target, rank, offset, length, handle);
   if (code != OMPL_OK) return code;
   if (c.bases[rank] != nullptr) {
     c.get_mapped(target, rank, offset, length);

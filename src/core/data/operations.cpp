@@ -3,16 +3,30 @@
 
 #include "core/calls/scope.hpp"
 #include "core/data/checks.hpp"
+#include "core/data/staging.hpp"
 #include "core/job/runtime.hpp"
 #include "core/network/network.hpp"
 
 namespace ompl {
+namespace {
+
+// What a check said: an error, or that the local side is memory of a GPU.
+[[gnu::noinline, gnu::cold]] int staged_or(int code, Context& c, Call call, const void* local,
+                                           uint32_t rank, uint64_t offset, std::size_t length,
+                                           const Signal* record, Deadline deadline) {
+  if (code != kOnDevice) return code;
+  const Sender::Pieces one = single_piece(local, offset, length);
+  return c.runtime->staging.transfer(c, call, local, rank, one, length, record, deadline);
+}
+
+}  // namespace
 
 int put(Context& c, const void* source, uint32_t rank, uint64_t offset, std::size_t length,
         Deadline deadline) {
   Caller caller(c);
   int code = check_transfer(c, source, rank, offset, length, nullptr, "ompl_put");
-  if (code != OMPL_OK) return code;
+  if (code != OMPL_OK)
+    return staged_or(code, c, Call::put, source, rank, offset, length, nullptr, deadline);
   if (c.bases[rank] != nullptr) {
     c.put_mapped(source, rank, offset, length);
   } else if (length > 0) {
@@ -26,7 +40,8 @@ int get(Context& c, void* target, uint32_t rank, uint64_t offset, std::size_t le
         Deadline deadline) {
   Caller caller(c);
   int code = check_transfer(c, target, rank, offset, length, nullptr, "ompl_get");
-  if (code != OMPL_OK) return code;
+  if (code != OMPL_OK)
+    return staged_or(code, c, Call::get, target, rank, offset, length, nullptr, deadline);
   if (c.bases[rank] != nullptr) {
     c.get_mapped(target, rank, offset, length);
   } else if (length > 0) {
@@ -77,7 +92,8 @@ int put_signal(Context& c, const void* source, uint32_t rank, uint64_t offset, s
                const Signal& record, Deadline deadline) {
   Caller caller(c);
   int code = check_transfer(c, source, rank, offset, length, &record, "ompl_put_signal");
-  if (code != OMPL_OK) return code;
+  if (code != OMPL_OK)
+    return staged_or(code, c, Call::put_signal, source, rank, offset, length, &record, deadline);
   if (std::byte* base = c.bases[rank]; base != nullptr) {
     arch::copy(base + offset, source, length);
     c.runtime->sleepers.raise(rank, base, record);

@@ -6,6 +6,7 @@
 
 #include "core/data/checks.hpp"
 #include "core/data/operations.hpp"
+#include "core/data/staging.hpp"
 #include "core/job/runtime.hpp"
 #include "core/network/network.hpp"
 #include "util/status.hpp"
@@ -242,7 +243,8 @@ int move(Context& c, Call call, std::byte* local, uint32_t rank, uint64_t offset
   const bool put = call == Call::put;
   Shape shape;
   if (const int code = shape.read(given, what); code != OMPL_OK) return code;
-  if (const int code = check_local(c, local, what); code != OMPL_OK) return code;
+  const int where = check_local(c, local, what);
+  if (where != OMPL_OK && where != kOnDevice) return where;
   if (const int code = check_data(c, rank, offset, 0, what); code != OMPL_OK) return code;
   if (!shape.empty()) {
     const auto check_range = [&](uint64_t begin, std::size_t length) {
@@ -251,6 +253,9 @@ int move(Context& c, Call call, std::byte* local, uint32_t rank, uint64_t offset
     if (const int code = shape.check(check_range, offset); code != OMPL_OK) return code;
   }
   if (const int code = check_record(c, rank, record, what); code != OMPL_OK) return code;
+  if (where == kOnDevice && !shape.empty())
+    return c.runtime->staging.transfer(c, call, local, rank, shape.pieces(local, offset), shape.bytes(),
+                                       record, deadline);
   Caller caller(c);
   int code = OMPL_OK;
   if (!shape.empty()) {

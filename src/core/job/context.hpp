@@ -92,7 +92,6 @@ class alignas(arch::kCacheLine) Context {
     statistics.get_bytes += length;
   }
   Extent far;                     // see accepts_far(); GlobalMemory::local_range
-  uint64_t host_block = 0;        // the block of memory last found not to be a GPU's
   std::size_t searched_from = 0;  // where the next search for one of several flags begins
 
   // --- how long the next wait spins, as Blocker::patience() explains

@@ -4,7 +4,6 @@
 #include <new>
 #include <utility>
 
-#include "arch/device_memory.hpp"
 #include "core/data/operations.hpp"
 #include "core/job/runtime.hpp"
 #include "core/network/network.hpp"
@@ -51,7 +50,6 @@ Context* ContextTable::open(ompl_windows* windows) {
   c->direct = runtime_.settings.statistics == "0" && !gpus_.load();
   c->statistics = OMPL_STATISTICS_INIT;
   c->searched_from = 0;
-  c->host_block = 0;
   c->windows = windows;
   c->data = {};
   c->flag = {};
@@ -83,10 +81,17 @@ void ContextTable::abandon(Context* context) {
   closed_ = context;
 }
 
+void ContextTable::look_for_gpus_again() {
+  const std::lock_guard lock(mutex_);
+  look_for_gpus();
+}
+
 // A GPU's driver that was loaded since: from now on no context may take the fast paths, which do not look
 // for its addresses. Called with the mutex held.
 void ContextTable::look_for_gpus() {
-  if (gpus_.load() || !arch::gpu_driver_is_loaded()) return;
+  if (runtime_.settings.gpu == "off") return;
+  drivers_.look();
+  if (gpus_.load() || !drivers_.any()) return;
   gpus_.store(true);
   for (Context* c = contexts_.load(); c != nullptr; c = c->next) c->end_direct();
   shut_windows();

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 
+#include "arch/device_memory.hpp"
 #include "core/job/context.hpp"
 
 namespace ompl {
@@ -37,6 +38,9 @@ class ContextTable {
   void close_fast_paths() const;
   // A GPU's driver is in this process: addresses may be its.
   [[nodiscard]] bool has_gpus() const { return gpus_.load(std::memory_order_relaxed); }
+  // Those that were found when a context was opened, or by the function below, which has every context look at addresses. Any thread.
+  [[nodiscard]] const arch::GpuDrivers& gpu_drivers() const { return drivers_; }
+  void look_for_gpus_again();
 
   // No thread may use what is freed, but a window may still stand on it.
   void close_windows();
@@ -53,6 +57,7 @@ class ContextTable {
   Runtime& runtime_;
   std::mutex mutex_;  // opening, closing, and closing windows
   std::atomic<bool> gpus_{false};
+  arch::GpuDrivers drivers_;
   std::atomic<Context*> contexts_{nullptr};
   Context* closed_ = nullptr;      // of them; under the mutex
   uint32_t made_ = 0;              // the same

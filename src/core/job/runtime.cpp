@@ -34,7 +34,8 @@ Runtime::Runtime(const Settings& its_settings, std::unique_ptr<bootstrap::Bootst
       load(memory, members),
       contexts(*this),
       collective(members, memory, failures, contexts),
-      remote_calls(*this, sleepers.call_arrivals) {}
+      remote_calls(*this, sleepers.call_arrivals),
+      staging(*this, settings.gpu_chunk) {}
 
 Runtime::~Runtime() { leave(); }
 
@@ -122,6 +123,7 @@ void Runtime::leave() {
   extend(nullptr);
   contexts.close_all();
   close_network();
+  staging.close();
   memory.close();
   sleepers.close_pipe();
 }

@@ -19,6 +19,7 @@
 #include "conduit/registry.hpp"
 #include "core/calls/calls.hpp"
 #include "core/data/callbacks.hpp"
+#include "core/data/staging.hpp"
 #include "core/job/collective.hpp"
 #include "core/job/context_table.hpp"
 #include "core/job/extension.hpp"
@@ -74,6 +75,7 @@ class Runtime {
   CollectiveCalls collective;
   Callbacks callbacks;
   calls::RemoteCalls remote_calls;
+  Staging staging;
   std::atomic<bool> report_requested{false};  // the next thread that blocks is to print the hang report
   std::unique_ptr<Network> network;           // if some rank is not mapped
 

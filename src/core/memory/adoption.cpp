@@ -44,6 +44,15 @@ int GlobalMemory::check_adoptable(const void* address, std::size_t length, const
   return OMPL_OK;
 }
 
+// For those who ask beforehand: what cannot be remapped is unsupported, whatever the reason.
+int GlobalMemory::can_adopt(const void* address, std::size_t length) {
+  const int code = check_adoptable(address, length, "ompl_can_adopt");
+  const bool whole_pages =
+      address != nullptr && length != 0 && reinterpret_cast<uintptr_t>(address) % page_size() == 0 &&
+      length % page_size() == 0 && length <= UINTPTR_MAX - reinterpret_cast<uintptr_t>(address);
+  return code == OMPL_ERR_ARG && whole_pages ? int{OMPL_ERR_UNSUPPORTED} : code;
+}
+
 // Maps the allocation that begins at `offset` in the program's memory. With the mutex held.
 int GlobalMemory::take_in(const Adopted& adopted, const char* what) {
   try {

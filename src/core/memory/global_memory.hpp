@@ -85,6 +85,8 @@ class GlobalMemory {
 
   // --- Memory of the program that becomes part of the segment (adoption.cpp), for all ranks or for this one alone
   int adopt(void* address, std::size_t length, uint64_t* offset);
+  // OMPL_OK, or why that memory could not be adopted (OMPL_ERR_ARG, OMPL_ERR_UNSUPPORTED).
+  static int can_adopt(const void* address, std::size_t length);
   int adopt_local(void* address, std::size_t length, uint64_t* offset);
   [[nodiscard]] bool is_adopted(uint64_t offset, bool symmetric);
   // Private memory again, in three steps: takes that memory, or fails; changes places, after which no check knows the offset;

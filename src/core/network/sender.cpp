@@ -140,10 +140,9 @@ int Sender::post_piece(Caller& caller, uint32_t rank, Call call, const Piece& pi
 }
 
 int Sender::transfer(Context& c, Call call, uint32_t rank, const Pieces& next, Deadline deadline,
-                     bool signal_follows) {
+                     bool signal_follows, bool begun) {
   Caller caller(c);
   bool pending = false;
-  bool begun = false;
   Deadline limit = deadline;
   for (Piece piece; next(&piece); limit = Deadline::never()) {
     const int code = post_piece(caller, rank, call, piece, limit, &pending, begun);

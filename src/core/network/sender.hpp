@@ -56,9 +56,9 @@ class Sender {
     std::size_t length = 0;
   };
   using Pieces = std::function<bool(Piece*)>;
-  // `signal_follows`: through the same context.
+  // `signal_follows`: through the same context. `begun`: some went before, through the same context.
   int transfer(Context& c, Call call, uint32_t rank, const Pieces& next, Deadline deadline,
-               bool signal_follows);
+               bool signal_follows, bool begun = false);
   // The signal that follows data of which `code` was said, OMPL_OK or OMPL_PENDING: that again, or the error, once their
   // buffer is not in use any more.
   int signal_after(Caller& caller, uint32_t rank, const Signal& record, int code);

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What gpu_worker does over the stand-in alone, which fails when it is told to.
+#include <omnipgas/coll.h>
+#include <omnipgas/ompl_calls.h>
+#include <omnipgas/ompl_memory.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "../ranks_worker.hpp"
+#include "cuda_driver.hpp"
+
+namespace {
+
+constexpr size_t kBytes = size_t{5} << 19;  // of several chunks
+
+struct Job {
+  Cuda& cuda;
+  void (*fail)(const char* function, int error, int skip);
+  uint64_t device;
+  uint64_t data;
+};
+
+void says(const char* call, int error) {
+  const std::string detail = ompl_error_detail();
+  if (detail.find(call) == std::string::npos || detail.find(std::to_string(error)) == std::string::npos)
+    broken("the error does not name the call and its code");
+}
+
+// While the first buffer is made: nothing of it is left.
+void no_buffer(const Job& job) {
+  job.fail("cuStreamCreate", 999, 1);
+  expect(ompl_put(job.device, next(), job.data, 8) == OMPL_ERR_SYSTEM, "a put without a stream");
+  says("cuStreamCreate", 999);
+  job.fail("cuStreamCreate", 2, 0);
+  expect(ompl_get(job.device, next(), job.data, 8) == OMPL_ERR_MEMORY, "a get without a stream");
+  says("cuStreamCreate", 2);
+}
+
+// Each function of the driver that a transfer needs fails once: the code, and that the next transfer is as if nothing had been.
+void each_call_fails(const Job& job) {
+  const std::vector<char> zeros(kBytes);
+  const std::vector<char> mine(kBytes, 'm');
+  struct Case {
+    const char* call;
+    int error;
+    int skip;
+    bool get;
+    int code;
+  };
+  const Case cases[] = {{"cuMemcpyDtoHAsync", 700, 0, false, OMPL_ERR_SYSTEM},
+                        {"cuMemcpyDtoHAsync", 1, 1, false, OMPL_ERR_ARG},
+                        {"cuMemcpyHtoDAsync", 2, 1, true, OMPL_ERR_MEMORY},
+                        {"cuStreamSynchronize", 719, 1, false, OMPL_ERR_SYSTEM},
+                        {"cuStreamSynchronize", 719, 0, true, OMPL_ERR_SYSTEM},
+                        {"cuCtxPushCurrent", 709, 1, true, OMPL_ERR_SYSTEM}};
+  for (const Case& one : cases) {
+    job.cuda.fill(job.device, mine.data(), kBytes);
+    job.fail(one.call, one.error, one.skip);
+    const int code = one.get ? ompl_get(job.device, next(), job.data, kBytes)
+                             : ompl_put(job.device, next(), job.data, kBytes);
+    if (code != one.code) broken(one.call);
+    says(one.call, one.error);
+    ok(ompl_flush(), "ompl_flush");
+    ok(ompl_put(job.device, next(), job.data, kBytes), "a put after an error");
+    job.cuda.fill(job.device, zeros.data(), kBytes);
+    ok(ompl_get(job.device, next(), job.data, kBytes), "a get after an error");
+    std::vector<char> back(kBytes);
+    job.cuda.read(back.data(), job.device, kBytes);
+    expect(back == mine, "a transfer after an error brought something else");
+  }
+  ompl_handle handle = OMPL_HANDLE_INIT;
+  job.fail("cuMemcpyDtoHAsync", 700, 0);
+  expect(ompl_put_nb(OMPL_CTX_DEFAULT, job.device, next(), job.data, 8, nullptr, 0, &handle) ==
+             OMPL_ERR_SYSTEM,
+         "a nonblocking put that the driver fails");
+}
+
+// More than was allocated on the device; and memory that is freed before its copy is done.
+void wrong_memory(const Job& job) {
+  const uint64_t small = job.cuda.memory(100);
+  expect(ompl_put(small, next(), job.data, 101) == OMPL_ERR_ARG, "a put of more than the allocation");
+  says("cuMemcpyDtoHAsync", 1);
+  ok(ompl_put(small, next(), job.data, 100), "a put of the allocation");
+  Cuda::must(job.cuda.free(small), "cuMemFree");
+}
+
+// Contexts that the program makes and destroys, at the same address each time.
+void other_contexts(const Job& job) {
+  for (char round = 'a'; round < 'e'; ++round) {
+    void* context = nullptr;
+    Cuda::must(job.cuda.create_context(&context, 0, 0), "cuCtxCreate");
+    const uint64_t memory = job.cuda.memory(1000);
+    const std::vector<char> mine(1000, round);
+    job.cuda.fill(memory, mine.data(), mine.size());
+    ok(ompl_put(memory, rank(), job.data, 1000), "a put of another context's memory");
+    expect(std::memcmp(ompl_ptr(rank(), job.data), mine.data(), 1000) == 0, "another context's memory");
+    Cuda::must(job.cuda.destroy_context(context), "cuCtxDestroy");
+  }
+}
+
+// What reads or writes the memory with the CPU refuses it.
+void refusals(const Job& job) {
+  auto* const device = reinterpret_cast<void*>(job.device);
+  ompl_team* team = nullptr;
+  ok(ompl_team_world(&team), "ompl_team_world");
+  std::vector<char> host(64);
+  expect(ompl_broadcast(team, device, 8, 0, nullptr, nullptr) == OMPL_ERR_UNSUPPORTED,
+         "ompl_broadcast");
+  expect(ompl_allgather(team, host.data(), device, 8, nullptr, nullptr) == OMPL_ERR_UNSUPPORTED,
+         "ompl_allgather");
+  ok(ompl_allgather(team, host.data(), host.data() + 16, 8, nullptr, nullptr), "memory of the CPU");
+  uint64_t offset = 0;
+  expect(ompl_adopt_local(device, 4096, &offset) == OMPL_ERR_UNSUPPORTED, "ompl_adopt_local");
+}
+
+// Without pinned memory it is slower, and right.
+void no_pinned_memory(const Job& job) {
+  job.fail("cuMemHostRegister", 2, 0);
+  const std::vector<char> mine(kBytes, 'p');
+  job.cuda.fill(job.device, mine.data(), kBytes);
+  ok(ompl_put(job.device, rank(), job.data, kBytes), "a put through pageable memory");
+  expect(std::memcmp(ompl_ptr(rank(), job.data), mine.data(), kBytes) == 0, "through pageable memory");
+}
+
+}  // namespace
+
+void gpu_errors(Cuda& cuda) {
+  Job job{.cuda = cuda, .fail = nullptr, .device = cuda.memory(kBytes), .data = allocate(kBytes)};
+  cuda.get("fake_cuda_fail", &job.fail);
+  no_buffer(job);
+  each_call_fails(job);
+  ok(ompl_barrier(), "ompl_barrier");
+  wrong_memory(job);
+  ok(ompl_barrier(), "ompl_barrier");
+  other_contexts(job);
+  refusals(job);
+}
+
+void gpu_pageable(Cuda& cuda) {
+  Job job{.cuda = cuda, .fail = nullptr, .device = cuda.memory(kBytes), .data = allocate(kBytes)};
+  cuda.get("fake_cuda_fail", &job.fail);
+  no_pinned_memory(job);
+}
