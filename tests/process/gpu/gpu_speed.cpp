@@ -85,7 +85,7 @@ void host_puts(Cuda& cuda, uint64_t data) {
 
 }  // namespace
 
-void gpu_speed(Cuda& cuda) {
+void gpu_speed(Cuda& cuda, bool host_only) {
   const uint64_t data = allocate(kMost);
   if (rank() == 0) {
     char name[256] = "";
@@ -95,7 +95,7 @@ void gpu_speed(Cuda& cuda) {
     std::printf("%s, CUDA %d\n", name, version);
     void* pinned = nullptr;
     Cuda::must(cuda.alloc_host(&pinned, kMost, 0), "cuMemHostAlloc");
-    transfers(cuda, cuda.memory(kMost), data, static_cast<char*>(pinned));
+    if (!host_only) transfers(cuda, cuda.memory(kMost), data, static_cast<char*>(pinned));
     host_puts(cuda, data);
   }
   ok(ompl_barrier(), "ompl_barrier");

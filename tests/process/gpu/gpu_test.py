@@ -57,6 +57,9 @@ class StandIn(unittest.TestCase):
     def test_of_several_threads(self) -> None:
         self.holds("threads", OMPL_GPU_CHUNK="64K")
 
+    def test_contexts_that_come_and_go(self) -> None:
+        self.holds("contexts", OMPL_LOG="off")
+
     def test_errors_of_the_driver(self) -> None:
         self.holds("errors", OMPL_LOG="off")
 
@@ -86,6 +89,9 @@ class Card(unittest.TestCase):
 
     def test_of_several_threads(self) -> None:
         self.holds("threads")
+
+    def test_contexts_that_come_and_go(self) -> None:
+        self.holds("contexts")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A rank of jobs whose local buffers are memory of a GPU: gpu_worker check BYTES | kinds | threads | errors |
-// pageable | refused | look | speed. With a
-// real driver, or the stand-in. Ends with 77 where there is no GPU.
+// A rank of jobs whose local buffers are memory of a GPU: gpu_worker check BYTES | kinds | threads | contexts | errors |
+// pageable | refused | look | speed | host. With a real driver, or the stand-in. Ends with 77 where there is no GPU.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -15,9 +14,10 @@
 #include "../ranks_worker.hpp"
 #include "cuda_driver.hpp"
 
+void gpu_contexts(Cuda& cuda);
 void gpu_errors(Cuda& cuda);
 void gpu_pageable(Cuda& cuda);
-void gpu_speed(Cuda& cuda);
+void gpu_speed(Cuda& cuda, bool host_only);
 
 namespace {
 
@@ -327,10 +327,11 @@ int main(int argc, char** argv) {
   if (how == "check") check(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : size_t{64} << 20);
   if (how == "kinds") kinds();
   if (how == "threads") threads();
+  if (how == "contexts") gpu_contexts(g_cuda);
   if (how == "errors") gpu_errors(g_cuda);
   if (how == "refused") refused();
   if (how == "pageable") gpu_pageable(g_cuda);
-  if (how == "speed") gpu_speed(g_cuda);
+  if (how == "speed" || how == "host") gpu_speed(g_cuda, how == "host");
   ok(ompl_finalize(), "ompl_finalize");
   if (how == "errors") {
     const auto left = [](const char* name) {
