@@ -18,14 +18,14 @@ std::byte* map(void* where, std::size_t length, int fd, int flags) {
 
 }  // namespace
 
-void* map_segment(int fd, std::size_t length, uint32_t rank) {
+void* map_segment(int fd, std::size_t length, uint32_t place) {
   // Address space with room for every place; what is not needed is given back.
   const std::size_t room = length + kPeriod;
   void* reserved = ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) return map(nullptr, length, fd, 0);
   auto* begin = static_cast<std::byte*>(reserved);
   const auto address = reinterpret_cast<uintptr_t>(begin);
-  const std::size_t ahead = (rank * kStep - address) % kPeriod;
+  const std::size_t ahead = (place * kStep - address) % kPeriod;
   ::munmap(begin, ahead);
   ::munmap(begin + ahead + length, room - ahead - length);
   return map(begin + ahead, length, fd, MAP_FIXED);

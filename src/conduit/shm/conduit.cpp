@@ -269,7 +269,7 @@ class ShmConduit final : public Conduit {
         static_cast<uint64_t>(status.st_size) != peer.capacity) {
       return {.why = "what was opened is not its segment"};
     }
-    void* base = arch::map_segment(fd, peer.capacity, rank);
+    void* base = arch::map_segment(fd, peer.capacity, arch::place_of_peer(rank));
     if (base == MAP_FAILED)
       return {.why = fmt::format("cannot map its segment: {}", error_text(errno))};
     mappings_.push_back({.base = base, .length = peer.capacity});

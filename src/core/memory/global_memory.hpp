@@ -30,7 +30,7 @@ class GlobalMemory {
   // Makes this rank's segment.
   int create(uint32_t rank, uint64_t nonce, bool huge_pages) {
     rank_ = rank;
-    return segment_.create(capacity_, rank, nonce, huge_pages);
+    return segment_.create(capacity_, nonce, huge_pages);
   }
   // Where a rank's segment is mapped; nullptr: it is not.
   void map(uint32_t rank, std::byte* base) { bases_[rank] = base; }

@@ -36,7 +36,7 @@ void Segment::destroy() {
   if (fd_ >= 0) ::close(std::exchange(fd_, -1));
 }
 
-int Segment::create(std::size_t capacity, uint32_t rank, uint64_t nonce, bool huge_pages) {
+int Segment::create(std::size_t capacity, uint64_t nonce, bool huge_pages) {
   huge_pages_ = huge_pages;
   if (capacity <= kFirstOffset) {
     return fail(OMPL_ERR_MEMORY,
@@ -58,7 +58,7 @@ int Segment::create(std::size_t capacity, uint32_t rank, uint64_t nonce, bool hu
     return fail(OMPL_ERR_SYSTEM, "cannot create a segment of {} bytes: {}", capacity,
                 call_text("ftruncate", errno));
   }
-  void* base = arch::map_segment(fd_, capacity, rank);
+  void* base = arch::map_segment(fd_, capacity, arch::kOwnPlace);
   if (base == MAP_FAILED) {
     return fail(OMPL_ERR_MEMORY,
                 "cannot reserve {} bytes of address space for the segment ({}); lower "

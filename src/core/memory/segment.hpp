@@ -25,7 +25,7 @@ class Segment {
   ~Segment() { destroy(); }
 
   // Reserves `capacity` bytes and commits the header. `huge_pages`: advise the kernel to use them.
-  int create(std::size_t capacity, uint32_t rank, uint64_t nonce, bool huge_pages);
+  int create(std::size_t capacity, uint64_t nonce, bool huge_pages);
 
   // Makes [offset, offset + length) usable and zero, or fails with OMPL_ERR_MEMORY: never SIGBUS later. Only what is
   // committed is part of a core dump. `Side`: from which end of the segment allocations of this kind grow.
