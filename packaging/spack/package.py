@@ -32,7 +32,7 @@ class Omnipgas(CMakePackage):
     depends_on("ucx@1.13:", when="+ucx")
     depends_on("rdma-core@32:", when="+verbs")
     depends_on("pmix@4:", when="+pmix")
-    depends_on("python@3.11:", type="build", when="+docs")
+    depends_on("python@3.11:", type="build")
 
     conflicts("%gcc@:11", msg="C++20")
     conflicts("platform=darwin", msg="Linux only")

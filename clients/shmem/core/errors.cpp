@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <array>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "core/state.hpp"
+
+namespace shmem_core {
+namespace {
+thread_local std::string own_text;
+}
+
+int refuse(int code, const char* format, ...) {
+  std::array<char, 512> text{};
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text.data(), text.size(), format, arguments);
+  va_end(arguments);
+  own_text = text.data();
+  return code;
+}
+
+int not_symmetric(const volatile void* address) {
+  return refuse(
+      OMPL_ERR_OFFSET,
+      "%p is no symmetric address: use memory of shmem_malloc() or static data of the executable",
+      const_cast<const void*>(address));
+}
+
+std::string failure_text(int code) {
+  const std::string why = own_text.empty() ? ompl_error_detail() : own_text;
+  return why.empty() ? ompl_strerror(code) : why;
+}
+
+void failed(const char* function, int code) {
+  const std::string text = std::string(function) + ": " + failure_text(code);
+  std::fprintf(stderr, "PE %d: %s\n", state().pe, text.c_str());
+  std::fflush(nullptr);
+  ompl_abort(1, text.c_str());
+  std::_Exit(1);
+}
+
+}  // namespace shmem_core

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <omnipgas/ompl_inline.h>
+
+#include "core/state.hpp"
+
+namespace shmem_core {
+namespace {
+
+bool must_try_again(int code) { return code >= OMPL_RETRY_FULL && code <= OMPL_RETRY_BUSY; }
+
+// Posts until it is accepted; what is pending, a quiet completes.
+template <class Post>
+int post(ompl_ctx* ctx, Post try_once) {
+  for (;;) {
+    const int code = try_once();
+    if (code == OMPL_PENDING) return OMPL_OK;
+    if (!must_try_again(code)) return code;
+    if (const int progress = ompl_progress(ctx, 0); progress < 0) return progress;
+  }
+}
+
+// The blocks as the layer has them.
+struct Shape {
+  Shape(const Blocks& shape, ptrdiff_t local_stride, ptrdiff_t remote_stride)
+      : extent(shape.blocks),
+        local(local_stride * static_cast<ptrdiff_t>(shape.element)),
+        remote(remote_stride * static_cast<ptrdiff_t>(shape.element)),
+        block{.element = shape.element * shape.block,
+              .dimensions = 1,
+              .extents = &extent,
+              .local_strides = &local,
+              .remote_strides = &remote} {}
+  Shape(const Shape&) = delete;
+  Shape& operator=(const Shape&) = delete;
+
+  std::size_t extent;
+  ptrdiff_t local;
+  ptrdiff_t remote;
+  ompl_strided block;
+};
+
+bool empty(const Blocks& shape) { return shape.block == 0 || shape.blocks == 0; }
+
+int layer_signal(const Signal& signal, ompl_signal* result) {
+  if (signal.op != SHMEM_SIGNAL_SET && signal.op != SHMEM_SIGNAL_ADD)
+    return refuse(OMPL_ERR_ARG, "%d is no operation of a signal", signal.op);
+  const uint64_t offset = offset_of(signal.address);
+  if (offset == 0) return not_symmetric(signal.address);
+  *result = {.flag_addr = offset,
+             .value = signal.value,
+             .op = signal.op == SHMEM_SIGNAL_SET ? OMPL_SET64 : OMPL_ADD64};
+  return OMPL_OK;
+}
+
+}  // namespace
+
+int put(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length, int pe) {
+  const uint64_t offset = offset_of(dest);
+  if (length == 0) return OMPL_OK;
+  if (offset == 0) return not_symmetric(dest);
+  const Target to = target(ctx, pe);
+  if (to.ctx == OMPL_CTX_DEFAULT) return ompl_put(local(source), to.rank, offset, length);
+  return ompl_ctx_put(to.ctx, local(source), to.rank, offset, length, OMPL_FOREVER);
+}
+
+int get(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length, int pe) {
+  const uint64_t offset = offset_of(source);
+  if (length == 0) return OMPL_OK;
+  if (offset == 0) return not_symmetric(source);
+  const Target from = target(ctx, pe);
+  if (from.ctx == OMPL_CTX_DEFAULT) return ompl_get(local(dest), from.rank, offset, length);
+  return ompl_ctx_get(from.ctx, local(dest), from.rank, offset, length, OMPL_FOREVER);
+}
+
+int put_nbi(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length, int pe) {
+  const uint64_t offset = offset_of(dest);
+  if (length == 0) return OMPL_OK;
+  if (offset == 0) return not_symmetric(dest);
+  const Target to = target(ctx, pe);
+  return post(to.ctx, [&] {
+    return ompl_put_nb(to.ctx, local(source), to.rank, offset, length, nullptr, 0, nullptr);
+  });
+}
+
+int get_nbi(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length, int pe) {
+  const uint64_t offset = offset_of(source);
+  if (length == 0) return OMPL_OK;
+  if (offset == 0) return not_symmetric(source);
+  const Target from = target(ctx, pe);
+  return post(from.ctx,
+              [&] { return ompl_get_nb(from.ctx, local(dest), from.rank, offset, length, nullptr); });
+}
+
+int iput(shmem_ctx_t ctx, void* dest, const void* source, const Blocks& blocks, int pe) {
+  const uint64_t offset = offset_of(dest);
+  if (empty(blocks)) return OMPL_OK;
+  if (offset == 0) return not_symmetric(dest);
+  const Target to = target(ctx, pe);
+  const Shape shape(blocks, blocks.source_stride, blocks.dest_stride);
+  return ompl_ctx_put_strided(to.ctx, local(source), to.rank, offset, &shape.block, nullptr,
+                              OMPL_FOREVER);
+}
+
+int iget(shmem_ctx_t ctx, void* dest, const void* source, const Blocks& blocks, int pe) {
+  const uint64_t offset = offset_of(source);
+  if (empty(blocks)) return OMPL_OK;
+  if (offset == 0) return not_symmetric(source);
+  const Target from = target(ctx, pe);
+  const Shape shape(blocks, blocks.dest_stride, blocks.source_stride);
+  return ompl_ctx_get_strided(from.ctx, local(dest), from.rank, offset, &shape.block, OMPL_FOREVER);
+}
+
+int put_signal(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length,
+               const Signal& signal, int pe) {
+  if (const int code = put(ctx, dest, source, length, pe); code != OMPL_OK) return code;
+  return send_signal(ctx, signal, pe);
+}
+
+int put_signal_nbi(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length,
+                   const Signal& signal, int pe) {
+  if (length == 0) return send_signal(ctx, signal, pe);
+  ompl_signal after;
+  if (const int code = layer_signal(signal, &after); code != OMPL_OK) return code;
+  const uint64_t offset = offset_of(dest);
+  if (offset == 0) return not_symmetric(dest);
+  const Target to = target(ctx, pe);
+  return post(to.ctx, [&] {
+    return ompl_put_nb(to.ctx, local(source), to.rank, offset, length, &after, 0, nullptr);
+  });
+}
+
+int send_signal(shmem_ctx_t ctx, const Signal& signal, int pe) {
+  ompl_signal plain;
+  if (const int code = layer_signal(signal, &plain); code != OMPL_OK) return code;
+  const Target to = target(ctx, pe);
+  return ompl_ctx_signal(to.ctx, to.rank, &plain, OMPL_FOREVER);
+}
+
+int signal_fetch(const uint64_t* address, uint64_t* result) {
+  *result = __atomic_load_n(address, __ATOMIC_ACQUIRE);
+  return OMPL_OK;
+}
+
+int signal_wait_until(uint64_t* address, int comparison, uint64_t value, uint64_t* result) {
+  if (const int code = wait_until(word<uint64_t>(address, comparison, value)); code != OMPL_OK)
+    return code;
+  return signal_fetch(address, result);
+}
+
+int atomic(shmem_ctx_t ctx, const void* address, int op, uint32_t operand, uint32_t compare,
+           uint32_t* before, int pe) {
+  const uint64_t offset = offset_of(address);
+  if (offset == 0) return not_symmetric(address);
+  const Target to = target(ctx, pe);
+  return ompl_ctx_atomic32(to.ctx, to.rank, offset, op, operand, compare, before, OMPL_FOREVER);
+}
+
+int atomic(shmem_ctx_t ctx, const void* address, int op, uint64_t operand, uint64_t compare,
+           uint64_t* before, int pe) {
+  const uint64_t offset = offset_of(address);
+  if (offset == 0) return not_symmetric(address);
+  const Target to = target(ctx, pe);
+  return ompl_ctx_atomic64(to.ctx, to.rank, offset, op, operand, compare, before, OMPL_FOREVER);
+}
+
+}  // namespace shmem_core

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Teams. Those of the program are made by splits, collective in the parent; those of active sets when they are first used, and
+// kept. The layer wants one thread of a rank at a time to make or end teams.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <tuple>
+
+#include "core/state.hpp"
+
+namespace shmem_core {
+namespace {
+
+std::mutex making;  // of teams, and of the lists below
+std::vector<Team*>& made() {
+  static auto* const list = new std::vector<Team*>;
+  return *list;
+}
+using SetKey = std::tuple<int, int, int>;
+std::map<SetKey, Team*>& sets() {
+  static auto* const map = new std::map<SetKey, Team*>;
+  return *map;
+}
+
+// One collective at a time goes on in a team: one tag.
+ompl_team_config one_tag() {
+  ompl_team_config config = OMPL_TEAM_CONFIG_INIT;
+  config.tags = 1;
+  return config;
+}
+
+Team* wrap(ompl_team* team) {
+  auto* const wrapped = new Team;
+  wrapped->team = team;
+  const int size = ompl_team_size(team);
+  for (int i = 0; i < size; ++i)
+    wrapped->members.push_back(
+        static_cast<uint32_t>(ompl_team_world_rank(team, static_cast<uint32_t>(i))));
+  const auto own =
+      std::find(wrapped->members.begin(), wrapped->members.end(), static_cast<uint32_t>(state().pe));
+  wrapped->me = static_cast<int>(own - wrapped->members.begin());
+  return wrapped;
+}
+
+// Whether all members of the parent succeeded.
+bool all_succeeded(const Team& parent, int code) {
+  const int32_t mine = code == OMPL_OK ? 0 : 1;
+  int32_t worst = 1;
+  const int agreed =
+      ompl_allreduce(parent.team, &mine, &worst, 1, OMPL_INT32, OMPL_MAX, nullptr, nullptr);
+  return agreed == OMPL_OK && worst == 0;
+}
+
+// Makes teams of those that give the same color; none for a negative one.
+int split(Team& parent, int color, int key, const TeamOptions& options, Team** result) {
+  *result = nullptr;
+  const ompl_team_config config = one_tag();
+  ompl_team* team = nullptr;
+  const int code = ompl_team_split(parent.team, color, key, &config, &team);
+  if (team != nullptr) {
+    *result = wrap(team);
+    if (options.config != nullptr && (options.mask & SHMEM_TEAM_NUM_CONTEXTS) != 0)
+      (*result)->config = *options.config;
+  }
+  return code;
+}
+
+shmem_team_t handle_of(Team* team) { return reinterpret_cast<shmem_team_t>(team); }
+
+int destroy(Team* team) {
+  end_contexts_of(team);
+  const int code = ompl_team_destroy(team->team);
+  delete team;
+  return code;
+}
+
+// Splits, or leaves nothing behind.
+template <std::size_t kCount, class Split>
+int split_or_undo(Team& parent, shmem_team_t* const (&handles)[kCount], Split make) {
+  const std::lock_guard lock(making);
+  Team* teams[kCount] = {};
+  const int code = make(teams);
+  const bool good = all_succeeded(parent, code);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if (teams[i] == nullptr) continue;
+    if (good) {
+      made().push_back(teams[i]);
+      *handles[i] = handle_of(teams[i]);
+    } else {
+      expect(destroy(teams[i]), "shmem_team_split");
+    }
+  }
+  return good ? 0 : -1;
+}
+
+bool valid(const Triplet& members, int size) {
+  const long last = members.start + static_cast<long>(members.stride) * (members.size - 1);
+  return members.size > 0 && members.start >= 0 && members.start < size && last >= 0 && last < size &&
+         (members.stride != 0 || members.size == 1);
+}
+
+}  // namespace
+
+int make_predefined_teams() {
+  State& now = state();
+  ompl_team* world = nullptr;
+  if (const int code = ompl_team_world(&world); code != OMPL_OK) return code;
+  now.world = wrap(world);
+  // The ranks whose memory is mapped here are those that see this rank's: the lowest one names them.
+  int lowest = now.pe;
+  const uint64_t somewhere = now.regions.empty() ? 0 : now.regions.front().offset;
+  for (int pe = now.pe; pe >= 0; --pe) {
+    if (somewhere != 0 && ompl_ptr(static_cast<uint32_t>(pe), somewhere) != nullptr) lowest = pe;
+  }
+  return split(*now.world, lowest, now.pe, {}, &now.shared);
+}
+
+int end_teams() {
+  const std::lock_guard lock(making);
+  int first = OMPL_OK;
+  for (Team* const team : made()) {
+    const int code = destroy(team);
+    if (first == OMPL_OK) first = code;
+  }
+  made().clear();
+  for (Team* const team : {state().world, state().shared}) end_contexts_of(team);
+  return first;
+}
+
+int team_of_set(const ActiveSet& set, Team** team) {
+  const State& now = state();
+  if (set.start == 0 && set.log_stride == 0 && set.size == now.pes) {
+    *team = now.world;
+    return OMPL_OK;
+  }
+  const std::lock_guard lock(making);
+  Team*& known = sets()[{set.start, set.log_stride, set.size}];
+  *team = known;
+  if (known != nullptr) return OMPL_OK;
+  if (set.size <= 0 || set.start < 0 || set.log_stride < 0 || set.log_stride > 30)
+    return refuse(OMPL_ERR_ARG, "the active set (%d, %d, %d) is none", set.start, set.log_stride,
+                  set.size);
+  std::vector<uint32_t> ranks;
+  for (int i = 0; i < set.size; ++i)
+    ranks.push_back(static_cast<uint32_t>(set.start) + (static_cast<uint32_t>(i) << set.log_stride));
+  const ompl_team_config config = one_tag();
+  ompl_team* made_now = nullptr;
+  const int code = ompl_team_create(ranks.data(), ranks.size(), &config, &made_now);
+  if (code == OMPL_OK) *team = known = wrap(made_now);
+  return code;
+}
+
+int team_my_pe(shmem_team_t handle) {
+  const Team* const team = team_of(handle);
+  return team == nullptr ? -1 : team->me;
+}
+
+int team_n_pes(shmem_team_t handle) {
+  const Team* const team = team_of(handle);
+  return team == nullptr ? -1 : team->size();
+}
+
+int team_get_config(shmem_team_t handle, long mask, shmem_team_config_t* config) {
+  const Team* const team = team_of(handle);
+  if (team == nullptr) return -1;
+  if ((mask & SHMEM_TEAM_NUM_CONTEXTS) != 0) *config = team->config;
+  return 0;
+}
+
+int team_translate(shmem_team_t from_handle, int pe, shmem_team_t to_handle) {
+  const Team* const from = team_of(from_handle);
+  const Team* const to = team_of(to_handle);
+  if (from == nullptr || to == nullptr || pe < 0 || pe >= from->size()) return -1;
+  const uint32_t rank = from->members[static_cast<std::size_t>(pe)];
+  if (to == state().world) return static_cast<int>(rank);
+  const auto found = std::find(to->members.begin(), to->members.end(), rank);
+  return found == to->members.end() ? -1 : static_cast<int>(found - to->members.begin());
+}
+
+int split_strided(shmem_team_t parent_handle, const Triplet& members, const TeamOptions& options,
+                  shmem_team_t* result) {
+  *result = SHMEM_TEAM_INVALID;
+  Team* const parent = team_of(parent_handle);
+  if (parent == nullptr || !valid(members, parent->size())) return -1;
+  int index = parent->me - members.start;
+  if (members.stride != 0) index = index % members.stride == 0 ? index / members.stride : -1;
+  const bool member = index >= 0 && index < members.size;
+  return split_or_undo(*parent, {result}, [&](Team** teams) {
+    return split(*parent, member ? 0 : -1, member ? index : 0, options, &teams[0]);
+  });
+}
+
+int split_2d(shmem_team_t parent_handle, int range, const TeamOptions& x_options, shmem_team_t* x_team,
+             const TeamOptions& y_options, shmem_team_t* y_team) {
+  *x_team = *y_team = SHMEM_TEAM_INVALID;
+  Team* const parent = team_of(parent_handle);
+  if (parent == nullptr || range <= 0) return -1;
+  range = std::min(range, parent->size());
+  const int x = parent->me % range;
+  const int y = parent->me / range;
+  return split_or_undo(*parent, {x_team, y_team}, [&](Team** teams) {
+    const int code = split(*parent, y, x, x_options, &teams[0]);
+    const int second = split(*parent, x, y, y_options, &teams[1]);
+    return code != OMPL_OK ? code : second;
+  });
+}
+
+int team_destroy(shmem_team_t handle) {
+  if (handle == SHMEM_TEAM_INVALID) return OMPL_OK;
+  if (handle == SHMEM_TEAM_WORLD || handle == SHMEM_TEAM_SHARED)
+    return refuse(OMPL_ERR_ARG, "a predefined team cannot be destroyed");
+  const std::lock_guard lock(making);
+  Team* const team = team_of(handle);
+  std::erase(made(), team);
+  return destroy(team);
+}
+
+void* team_pointer(shmem_team_t handle, const void* address, int pe) {
+  const int rank = team_translate(handle, pe, SHMEM_TEAM_WORLD);
+  return rank < 0 ? nullptr : pointer(address, rank);
+}
+
+}  // namespace shmem_core

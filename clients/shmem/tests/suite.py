@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""suite.py BUILD SUITE [--pes N] [--conduits LIST] [--only NAME...]: builds the programs of Sandia's OpenSHMEM tests
+(the folder SUITE, from https://github.com/openshmem-org/tests-sos) with oshcc and runs each on N PEs.
+
+Prints a line for each program and a table of counts. Exit status 1 if a program cannot be built or fails; 77 if the
+suite is not there. NOT_TRIED names programs that are left out, and why.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+LIMIT_S = 240
+
+# What is not tried, and why.
+NOT_TRIED = {
+    "complex_reductions_f": "Fortran, which OpenSHMEM 1.5 removed",
+    "hello_f": "Fortran, which OpenSHMEM 1.5 removed",
+    "set_fetch_f": "Fortran, which OpenSHMEM 1.5 removed",
+    "shmem_info_f": "Fortran, which OpenSHMEM 1.5 removed",
+    "hybrid_mpi_mapping_id": "an MPI program",
+    "hybrid_mpi_mapping_id_shmem_comm": "an MPI program",
+}
+# Programs that are built from other files than their own, or with options.
+VARIANTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "rma_coverage_pshmem": (("rma_coverage.c",), ("-DTEST_PSHMEM",)),
+    "query_thread_funneled": (("query_thread.c",), ("-DENABLE_THREADS",)),
+    "mt_lock_test": (("mt_lock_test.c", "mt_lock.c"), ()),
+    "shmem_ctx": (("shmem_ctx.c",), ("-fopenmp",)),
+}
+PARTS = {"unit": "unit programs", "spec-example": "examples", "apps": "applications"}
+
+
+@dataclass
+class Program:
+    part: str
+    name: str
+    sources: list[Path]
+    options: tuple[str, ...]
+
+
+@dataclass
+class Outcome:
+    program: Program
+    state: str  # passed, failed, not built, not tried
+    text: str = ""
+
+
+def programs(suite: Path) -> Iterator[Program]:
+    """Every program of the suite."""
+    for part in PARTS:
+        folder = suite / "test" / part
+        names = {path.stem for path in folder.iterdir() if path.suffix in (".c", ".cpp", ".f90")}
+        helpers = {"mt_lock"}
+        extra = {name for name, (files, _) in VARIANTS.items() if all((folder / file).exists() for file in files)}
+        for name in sorted((names | extra) - helpers):
+            files, options = VARIANTS.get(name, ((), ()))
+            sources = [folder / file for file in files] or [
+                path for path in sorted(folder.glob(f"{name}.*")) if path.suffix in (".c", ".cpp", ".f90")
+            ]
+            yield Program(part, name, sources, options)
+
+
+def run(command: list[str | Path]) -> tuple[int, str]:
+    """A command's exit status, and what it said."""
+    try:
+        done = subprocess.run(
+            [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S + 30,
+            text=True, errors="replace", check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return 124, "the time limit passed"
+    return done.returncode, done.stdout
+
+
+def build(program: Program, tools: Path, suite: Path, scratch: Path) -> Outcome:
+    """Compiles a program, unless it is not to be tried."""
+    if program.name in NOT_TRIED:
+        return Outcome(program, "not tried", NOT_TRIED[program.name])
+    compiler = tools / ("oshc++" if program.sources[0].suffix == ".cpp" else "oshcc")
+    target = scratch / f"{program.part}-{program.name}"
+    status, text = run(
+        [compiler, *program.options, "-w", "-O1", "-pthread", f"-I{suite}/test/include",
+         *program.sources, "-o", target, "-lm"]
+    )  # fmt: skip
+    return Outcome(program, "built" if status == 0 else "not built", text)
+
+
+def execute(outcome: Outcome, tools: Path, scratch: Path, pes: int) -> Outcome:
+    """Runs a program that was built."""
+    if outcome.state != "built":
+        return outcome
+    program = outcome.program
+    target = scratch / f"{program.part}-{program.name}"
+    status, text = run([tools / "oshrun", "--timeout", str(LIMIT_S), "-n", str(pes), target])
+    return Outcome(program, "passed" if status == 0 else "failed", f"exit status {status}\n{text}")
+
+
+def table(outcomes: list[Outcome]) -> None:
+    """The counts of each part."""
+    states = ("passed", "failed", "not built", "not tried")
+    print(f"{'':16}{''.join(f'{state:>12}' for state in states)}{'of':>8}")
+    for part, title in PARTS.items():
+        here = [outcome for outcome in outcomes if outcome.program.part == part]
+        counts = "".join(f"{sum(outcome.state == state for outcome in here):12}" for state in states)
+        print(f"{title:16}{counts}{len(here):8}")
+
+
+def main() -> int:
+    """Builds and runs them all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build", type=Path)
+    parser.add_argument("suite", type=Path)
+    parser.add_argument("--pes", type=int, default=2)
+    parser.add_argument("--conduits", default="self,shm")
+    parser.add_argument("--only", nargs="*", default=[])
+    options = parser.parse_args()
+    if not (options.suite / "test/unit").is_dir():
+        print(f"skipped: no OpenSHMEM suite at '{options.suite}': set OMPL_SHMEM_SUITE to a clone of tests-sos")
+        return 77
+    os.environ["OMPL_CONDUITS"] = options.conduits
+    tools = options.build.resolve() / "bin"
+    chosen = [each for each in programs(options.suite) if not options.only or each.name in options.only]
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        with ThreadPoolExecutor(2) as pool:
+            built = list(pool.map(lambda program: build(program, tools, options.suite, scratch), chosen))
+        outcomes = []
+        for each in built:
+            outcomes.append(execute(each, tools, scratch, options.pes))
+            print(f"{outcomes[-1].state}: {each.program.part}/{each.program.name}", flush=True)
+            if outcomes[-1].state in ("failed", "not built"):
+                print("\n".join(outcomes[-1].text.splitlines()[-12:]), flush=True)
+    table(outcomes)
+    return 1 if any(outcome.state in ("failed", "not built") for outcome in outcomes) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
