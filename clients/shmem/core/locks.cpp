@@ -145,6 +145,7 @@ int test_lock(long* lock, int* result) {
   uint64_t offset = 0;
   *result = 1;
   if (const int code = lock_offset(lock, &offset); code != OMPL_OK) return code;
+  progress_in_loops();
   if (!try_turn(offset)) return OMPL_OK;
   uint32_t before = 1;
   int code = clear_place(offset);

@@ -6,6 +6,8 @@
 namespace shmem_core {
 namespace {
 
+uint32_t own_rank() { return static_cast<uint32_t>(state().pe); }
+
 bool must_try_again(int code) { return code >= OMPL_RETRY_FULL && code <= OMPL_RETRY_BUSY; }
 
 // Posts until it is accepted; what is pending, a quiet completes.
@@ -68,6 +70,7 @@ int get(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length, int
   if (length == 0) return OMPL_OK;
   if (offset == 0) return not_symmetric(source);
   const Target from = target(ctx, pe);
+  if (from.rank == own_rank()) progress_in_loops();
   if (from.ctx == OMPL_CTX_DEFAULT) return ompl_get(local(dest), from.rank, offset, length);
   return ompl_ctx_get(from.ctx, local(dest), from.rank, offset, length, OMPL_FOREVER);
 }
@@ -137,6 +140,7 @@ int send_signal(shmem_ctx_t ctx, const Signal& signal, int pe) {
 }
 
 int signal_fetch(const uint64_t* address, uint64_t* result) {
+  progress_in_loops();
   *result = __atomic_load_n(address, __ATOMIC_ACQUIRE);
   return OMPL_OK;
 }
@@ -152,6 +156,7 @@ int atomic(shmem_ctx_t ctx, const void* address, int op, uint32_t operand, uint3
   const uint64_t offset = offset_of(address);
   if (offset == 0) return not_symmetric(address);
   const Target to = target(ctx, pe);
+  if (to.rank == own_rank()) progress_in_loops();
   return ompl_ctx_atomic32(to.ctx, to.rank, offset, op, operand, compare, before, OMPL_FOREVER);
 }
 
@@ -160,6 +165,7 @@ int atomic(shmem_ctx_t ctx, const void* address, int op, uint64_t operand, uint6
   const uint64_t offset = offset_of(address);
   if (offset == 0) return not_symmetric(address);
   const Target to = target(ctx, pe);
+  if (to.rank == own_rank()) progress_in_loops();
   return ompl_ctx_atomic64(to.ctx, to.rank, offset, op, operand, compare, before, OMPL_FOREVER);
 }
 

@@ -90,6 +90,14 @@ inline Target target(shmem_ctx_t ctx, int pe) {
   return target_of_context(ctx, pe);
 }
 
+// For what a program may call in a loop until another PE has done something, and which touches the own memory alone: without
+// it the loop would keep the communication of the PE from going on, over networks without progress of their own.
+inline void progress_in_loops() {
+  thread_local unsigned calls = 0;
+  if (++calls % 32 == 0) [[unlikely]]
+    ompl_progress(OMPL_CTX_DEFAULT, 0);
+}
+
 // The team of a handle, or null.
 inline Team* team_of(shmem_team_t handle) {
   if (handle == SHMEM_TEAM_WORLD) return state().world;
