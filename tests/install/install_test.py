@@ -12,6 +12,19 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+SHMEM_PROGRAM = r"""
+#include <shmem.h>
+#include <shmemx.h>
+#include <stdio.h>
+long number;
+int main(void) {
+  shmem_init();
+  if (shmemx_address(shmemx_offset(&number)) != &number) return 1;
+  printf("PE %d of %d\n", shmem_my_pe(), shmem_n_pes());
+  shmem_finalize();
+  return 0;
+}
+"""
 PROGRAM = ROOT / "examples/pingpong.c"
 
 
@@ -66,6 +79,27 @@ def fortran(prefix: Path, scratch: Path) -> None:
     with_pkg_config(prefix, scratch, "omnipgas-fortran", program, "gfortran")
 
 
+def openshmem(prefix: Path, scratch: Path) -> None:
+    """oshcc and oshrun, pkg-config and CMake, if this build has OpenSHMEM."""
+    if not (prefix / "include/shmem.h").exists():
+        print("no OpenSHMEM in this build")
+        return
+    source = scratch / "hello.c"
+    source.write_text(SHMEM_PROGRAM)
+    programs = [scratch / name for name in ("by-oshcc", "by-pkg-config")]
+    run(prefix / "bin/oshcc", "-Wall", "-Werror", source, "-o", programs[0])
+    library = next(prefix.rglob("pkgconfig")).parent
+    flags = run("pkg-config", "--cflags", "--libs", "omnipgas-shmem", PKG_CONFIG_PATH=str(library / "pkgconfig"))
+    run("cc", "-Wall", "-Werror", source, "-o", programs[1], *flags.split(), f"-Wl,-rpath,{library}")
+    build = scratch / "cmake-shmem"
+    run("cmake", "-S", ROOT / "tests/install/consumer", "-B", build, f"-DSOURCE={source}",
+        f"-DCMAKE_PREFIX_PATH={prefix}", "-DLIBRARY=shmem")  # fmt: skip
+    run("cmake", "--build", build)
+    for program in [*programs, build / "consumer"]:
+        said = run(prefix / "bin/oshrun", "-np", "2", "--timeout", "240", program)
+        expect("PE 0 of 2" in said and "PE 1 of 2" in said, f"{program.name} runs on two PEs: {said.strip()}")
+
+
 def pages(prefix: Path) -> None:
     """`man` finds the pages, if the build made them (it may not be able to: without Python)."""
     if not (prefix / "share/man").is_dir():
@@ -81,6 +115,7 @@ def everything(prefix: Path, scratch: Path) -> None:
     with_cmake(prefix, scratch, PROGRAM.with_suffix(".cpp"), "-DLANGUAGE=CXX")
     with_pkg_config(prefix, scratch, "omnipgas", PROGRAM, "cc", "-std=c11")
     fortran(prefix, scratch)
+    openshmem(prefix, scratch)
     pages(prefix)
 
 

@@ -18,7 +18,9 @@ const char* variable(const std::string& name) {
 }  // namespace
 
 std::size_t parse_size(const std::string& text, std::string* error) {
-  const bool number = std::isdigit(static_cast<unsigned char>(text.c_str()[0])) != 0 || text[0] == '.';
+  const bool number =
+      (std::isdigit(static_cast<unsigned char>(text.c_str()[0])) != 0 || text[0] == '.') &&
+      text.find_first_of("xX") == std::string::npos;
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
   double factor = 1;

@@ -2,8 +2,8 @@
 """Writes the test that calls every function and checks what it did.
 
 A function has a check of its kind, which is a text over tests/every.h: {F} is the function, {X} what stands before its
-arguments, {C} the context, {T} the C type, {N} its name, {B} the bytes of an element. Functions without types are called
-by tests/library.c: that it names each of them is checked here.
+arguments, {C} the context, {T} the C type, {N} its name, {B} the bytes of an element. Functions without types are
+called by tests/library.c: that it names each of them is checked here.
 """
 
 import re

@@ -9,6 +9,7 @@ suite is not there. NOT_TRIED names programs that are left out, and why.
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,8 +26,6 @@ NOT_TRIED = {
     "hello_f": "Fortran, which OpenSHMEM 1.5 removed",
     "set_fetch_f": "Fortran, which OpenSHMEM 1.5 removed",
     "shmem_info_f": "Fortran, which OpenSHMEM 1.5 removed",
-    "hybrid_mpi_mapping_id": "an MPI program",
-    "hybrid_mpi_mapping_id_shmem_comm": "an MPI program",
 }
 # Programs that are built from other files than their own, or with options.
 VARIANTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -35,6 +34,8 @@ VARIANTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "mt_lock_test": (("mt_lock_test.c", "mt_lock.c"), ()),
     "shmem_ctx": (("shmem_ctx.c",), ("-fopenmp",)),
 }
+# MPI programs too: compiled and started by MPICH's tools, if those are there.
+HYBRID = ("hybrid_mpi_mapping_id", "hybrid_mpi_mapping_id_shmem_comm")
 PARTS = {"unit": "unit programs", "spec-example": "examples", "apps": "applications"}
 
 
@@ -68,12 +69,13 @@ def programs(suite: Path) -> Iterator[Program]:
             yield Program(part, name, sources, options)
 
 
-def run(command: list[str | Path]) -> tuple[int, str]:
+def run(command: list[str | Path], **environment: str) -> tuple[int, str]:
     """A command's exit status, and what it said."""
     try:
         done = subprocess.run(
             [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S + 30,
             text=True, errors="replace", check=False, stdin=subprocess.DEVNULL,
+            env=os.environ | environment,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return 124, "the time limit passed"
@@ -84,11 +86,14 @@ def build(program: Program, tools: Path, suite: Path, scratch: Path) -> Outcome:
     """Compiles a program, unless it is not to be tried."""
     if program.name in NOT_TRIED:
         return Outcome(program, "not tried", NOT_TRIED[program.name])
+    if program.name in HYBRID and not shutil.which("mpicc.mpich"):
+        return Outcome(program, "not tried", "an MPI program, and MPICH is not installed")
     compiler = tools / ("oshc++" if program.sources[0].suffix == ".cpp" else "oshcc")
     target = scratch / f"{program.part}-{program.name}"
     status, text = run(
         [compiler, *program.options, "-w", "-O1", "-pthread", f"-I{suite}/test/include",
-         *program.sources, "-o", target, "-lm"]
+         *program.sources, "-o", target, "-lm"],
+        **({"OSHCC_CC": "mpicc.mpich"} if program.name in HYBRID else {}),
     )  # fmt: skip
     return Outcome(program, "built" if status == 0 else "not built", text)
 
@@ -99,7 +104,10 @@ def execute(outcome: Outcome, tools: Path, scratch: Path, pes: int) -> Outcome:
         return outcome
     program = outcome.program
     target = scratch / f"{program.part}-{program.name}"
-    status, text = run([tools / "oshrun", "--timeout", str(LIMIT_S), "-n", str(pes), target])
+    launcher: list[str | Path] = [tools / "oshrun", "--timeout", str(LIMIT_S)]
+    if program.name in HYBRID:
+        launcher = ["mpiexec.mpich"]
+    status, text = run([*launcher, "-n", str(pes), target])
     return Outcome(program, "passed" if status == 0 else "failed", f"exit status {status}\n{text}")
 
 

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""programs_test.py BUILD: compiles small OpenSHMEM programs with oshcc and oshc++ and runs them with oshrun."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from programs import (
+    BAD_ADDRESS,
+    BAD_PE,
+    DEBUG,
+    DOUBLE_FREE,
+    EXIT,
+    FORK,
+    GLOBAL_EXIT,
+    HEAP,
+    HELLO,
+    PROFILE,
+    STATIC,
+    THREADS,
+)
+
+BUILD = Path()
+LIMIT_S = 240
+
+
+class Programs(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def run_tool(self, *command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(BUILD / "bin" / command[0]), *map(str, command[1:])], text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False, env=os.environ | environment, cwd=self.folder,
+        )  # fmt: skip
+
+    def compile(self, text: str, *options: str, suffix: str = ".c") -> Path:
+        source = self.folder / f"program{suffix}"
+        source.write_text(text)
+        program = self.folder / "program"
+        compiler = "oshcc" if suffix == ".c" else "oshc++"
+        done = self.run_tool(compiler, "-Wall", "-Wextra", "-Werror", *options, source, "-o", program, "-pthread")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        return program
+
+    def job(self, program: Path, *arguments: str, pes: int = 2, **environment: str) -> tuple[int, str]:
+        done = self.run_tool(
+            "oshrun", "--timeout", "200", "-np", str(pes), program, *arguments,
+            **({"OMPL_CONDUITS": "self,shm"} | environment),
+        )  # fmt: skip
+        return done.returncode, done.stdout
+
+    def succeeds(self, program: Path, *arguments: str, pes: int = 2, **environment: str) -> str:
+        code, said = self.job(program, *arguments, pes=pes, **environment)
+        self.assertEqual(code, 0, said)
+        return said
+
+    def test_program_in_c_at_random_and_at_fixed_addresses(self) -> None:
+        for option in ("-pie", "-no-pie"):
+            with self.subTest(option):
+                said = self.succeeds(self.compile(HELLO, "-O2", option), pes=3)
+                self.assertEqual(sorted(said.splitlines()), [f"PE {pe} of 3: {(pe + 2) % 3}, 6" for pe in range(3)])
+
+    def test_objects_are_compiled_and_linked_apart(self) -> None:
+        (self.folder / "a.c").write_text(HELLO)
+        self.assertEqual(self.run_tool("oshcc", "-c", "a.c").returncode, 0)
+        done = self.run_tool("oshcc", "a.o", "-o", "a")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("PE 1 of 2", self.succeeds(self.folder / "a"))
+        shown = self.run_tool("oshcc", "--showme", "a b.c", OSHCC_CC="some-cc").stdout
+        self.assertRegex(shown, r"^some-cc .*-I\S+ a b\.c .*-lomnipgas-shmem")
+        self.assertEqual(self.run_tool("oshcc").returncode, 2)
+
+    def test_static_data_of_c_and_of_cxx(self) -> None:
+        for option in ("-pie", "-no-pie"):
+            self.succeeds(self.compile(STATIC, option, suffix=".cpp"))
+
+    def test_a_tool_stands_before_the_functions(self) -> None:
+        self.assertIn("2 puts seen", self.succeeds(self.compile(PROFILE)))
+
+    def test_heap(self) -> None:
+        program = self.compile(HEAP)
+        self.succeeds(program, "large", SHMEM_SYMMETRIC_SIZE="8g")
+        self.succeeds(program, "full", SHMEM_SYMMETRIC_SIZE="1M")
+        self.succeeds(program, "full", SMA_SYMMETRIC_SIZE="0.9m")
+        code, said = self.job(program, "full", SHMEM_SYMMETRIC_SIZE="12q")
+        self.assertNotEqual(code, 0)
+        self.assertIn('SHMEM_SYMMETRIC_SIZE is "12q"', said)
+
+    def test_threads_share_contexts_and_locks(self) -> None:
+        program = self.compile(THREADS)
+        self.succeeds(program)
+        self.succeeds(program, pes=3)
+
+    def test_ends_of_the_job(self) -> None:
+        exits = self.compile(EXIT)
+        for how, code in (("return", 0), ("exit", 3), ("after", 0)):
+            with self.subTest(how):
+                self.assertEqual(self.job(exits, how)[0], code)
+        exits = self.compile(GLOBAL_EXIT)
+        for status in (0, 7):
+            with self.subTest(status):
+                code, said = self.job(exits, str(status), pes=3)
+                self.assertEqual(code, status)
+                self.assertIn("text without an end", said)
+
+    def test_a_child_of_fork_has_memory_of_its_own(self) -> None:
+        self.succeeds(self.compile(FORK))
+
+    def test_errors_name_the_function_and_the_reason(self) -> None:
+        for text, pattern in (
+            (BAD_PE, r"shmem_long_put: .*\b99\b"),
+            (BAD_ADDRESS, r"shmem_int_p: 0x[0-9a-f]+ is no symmetric address"),
+            (DOUBLE_FREE, r"shmem_free: 0x[0-9a-f]+ is no block"),
+        ):
+            with self.subTest(pattern):
+                code, said = self.job(self.compile(text))
+                self.assertNotEqual(code, 0)
+                self.assertIsNotNone(re.search(pattern, said), said)
+
+    def test_debug_finds_that_pes_allocate_different_sizes(self) -> None:
+        code, said = self.job(self.compile(DEBUG), SHMEM_DEBUG="1")
+        self.assertNotEqual(code, 0)
+        self.assertIn("shmem_malloc: PEs call different functions", said)
+
+    def test_variables_that_print(self) -> None:
+        program = self.compile(HELLO)
+        self.assertIn("OpenSHMEM 1.6", self.succeeds(program, SHMEM_VERSION="1"))
+        self.assertIn("SHMEM_SYMMETRIC_SIZE", self.succeeds(program, SHMEM_INFO="1"))
+
+
+if __name__ == "__main__":
+    BUILD = Path(sys.argv[1]).resolve()
+    unittest.main(argv=[sys.argv[0], "-v"])
