@@ -18,7 +18,7 @@ setup(
     ext_modules=[
         Extension(
             "omnipgas._core",
-            ["core/module.c", "core/context.c", "core/extended.c", "core/handle.c", "core/halo.c"],
+            [f"core/{part}.c" for part in ("module", "context", "extended", "handle", "halo", "calls")],
             depends=["core/core.h"],
             include_dirs=["../../include"],
             define_macros=[("Py_LIMITED_API", "0x030B0000")],

@@ -22,7 +22,8 @@
  * Failure. If the target dies or is out of reach, handles and replies end with OMPL_ERR_PEER or OMPL_ERR_LINK, and further calls
  * return it; whether the function ran is then unknown. Calls that have come in from a rank that died still run. A C++ exception
  * that leaves a function ends in OMPL_ERR_SYSTEM for a caller that wants a reply or has a handle; otherwise nobody could
- * learn of it, and it ends the job with the function's name and what the exception says.
+ * learn of it, and it ends the job with the function's name and what the exception says. A function without exceptions ends so by
+ * ompl_call_fail(), which never ends the job.
  */
 #ifndef OMNIPGAS_OMPL_CALLS_H
 #define OMNIPGAS_OMPL_CALLS_H
@@ -78,7 +79,8 @@ typedef struct ompl_call_request {
  * have been put, for which there is no limit); once the call was sent a reply is waited for without limit.
  * Errors: OMPL_ERR_RANK, OMPL_ERR_ARG (no such function, too many bytes of arguments), OMPL_ERR_OFFSET, OMPL_ERR_LENGTH,
  * OMPL_ERR_MEMORY (as many ranks call that one as OMPL_CALL_MEMORY has room for), OMPL_ERR_PEER, OMPL_ERR_LINK,
- * OMPL_ERR_TIMEOUT, OMPL_ERR_STATE; with a reply also OMPL_ERR_SYSTEM (the function threw an exception). */
+ * OMPL_ERR_TIMEOUT, OMPL_ERR_STATE; with a reply also OMPL_ERR_SYSTEM (the function threw an exception, or
+ * called ompl_call_fail()). */
 OMPL_API int ompl_call(ompl_ctx* ctx, uint32_t target_rank, const ompl_call_request* request,
                        uint64_t* reply, int64_t timeout_ns);
 
@@ -87,6 +89,11 @@ OMPL_API int ompl_call(ompl_ctx* ctx, uint32_t target_rank, const ompl_call_requ
  * the payload's source stay where they are. handle NULL: no reply; the payload's source is in use until a flush of the context. */
 OMPL_API int ompl_call_nb(ompl_ctx* ctx, uint32_t target_rank, const ompl_call_request* request,
                           uint64_t* reply, ompl_handle* handle);
+
+/* Has the function that this thread runs end in an error: a caller that wants a reply or has a handle gets OMPL_ERR_SYSTEM instead of the
+ * value that the function returns. `why` is logged at the target, with the function's name, whoever wants a reply; NULL: no reason.
+ * The function goes on until it returns. Errors: OMPL_ERR_STATE (this thread runs no function that another rank has called). */
+OMPL_API int ompl_call_fail(const char* why);
 
 #ifdef __cplusplus
 }

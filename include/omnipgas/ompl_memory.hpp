@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C++20 interface of ompl_memory.h, without its waits: memory of one rank or of a team, and adopted memory, given back at
-// the end of their objects' lives. What ompl_memory.h says of a function holds for its namesake here.
+// The C++20 interface of ompl_memory.h: memory of one rank or of a team, and adopted memory, given back at the end of their
+// objects' lives; waits for words that plain puts change. What ompl_memory.h says of a function holds for its namesake here.
 #ifndef OMNIPGAS_OMPL_MEMORY_HPP
 #define OMNIPGAS_OMPL_MEMORY_HPP
 
@@ -84,6 +84,73 @@ class AdoptedLocal {
  private:
   uint64_t offset_ = 0;
 };
+
+// ---- Waiting for memory ----
+
+// What a wait for memory can look at: words of 8 to 64 bits, with and without sign.
+template <class T>
+concept MemoryWord = std::integral<T> && sizeof(T) <= 8;
+
+// A condition on a word of memory, for the waits below alone.
+struct MemoryCondition : ompl_condition {
+  constexpr explicit MemoryCondition(const ompl_condition& condition) : ompl_condition(condition) {}
+};
+static_assert(sizeof(MemoryCondition) == sizeof(ompl_condition));
+
+// `comparison`: OMPL_EQ ... OMPL_LE, as numbers of type T.
+template <MemoryWord T>
+constexpr MemoryCondition until_memory(const Section<T>& word, unsigned comparison,
+                                       std::type_identity_t<T> value) {
+  const unsigned sign = std::is_signed_v<T> ? unsigned{OMPL_SIGNED} : 0U;
+  return MemoryCondition(ompl_condition{word.offset(), static_cast<uint64_t>(value), comparison | sign,
+                                        static_cast<uint32_t>(8 * sizeof(T))});
+}
+
+inline void wait_memory(const MemoryCondition& condition, Via context = {}) {
+  check(ompl_wait_memory(context, &condition, OMPL_FOREVER));
+}
+// False if the time is up.
+template <class Rep, class Period>
+bool wait_memory_for(const MemoryCondition& condition, std::chrono::duration<Rep, Period> limit,
+                     Via context = {}) {
+  return check_timed(ompl_wait_memory(context, &condition, limit_ns(limit)));
+}
+
+// The number of one condition that holds.
+inline std::size_t wait_memory_any(std::span<const MemoryCondition> conditions, Via context = {}) {
+  std::size_t which = 0;
+  check(ompl_wait_memory_any(context, conditions.data(), conditions.size(), &which, OMPL_FOREVER));
+  return which;
+}
+// The same; nothing if the time is up.
+template <class Rep, class Period>
+std::optional<std::size_t> wait_memory_any_for(std::span<const MemoryCondition> conditions,
+                                               std::chrono::duration<Rep, Period> limit,
+                                               Via context = {}) {
+  std::size_t which = 0;
+  const int result =
+      ompl_wait_memory_any(context, conditions.data(), conditions.size(), &which, limit_ns(limit));
+  return check_timed(result) ? std::optional(which) : std::nullopt;
+}
+// The numbers of all that hold, at the beginning of `found`, which has room for as many as there are conditions.
+inline std::span<std::size_t> wait_memory_some(std::span<const MemoryCondition> conditions,
+                                               std::span<std::size_t> found, Via context = {}) {
+  check_sizes(found.size(), conditions.size());
+  std::size_t count = 0;
+  check(ompl_wait_memory_some(context, conditions.data(), conditions.size(), found.data(), &count,
+                              OMPL_FOREVER));
+  return found.first(count);
+}
+// Until each has held, not necessarily all at one time.
+inline void wait_memory_all(std::span<const MemoryCondition> conditions, Via context = {}) {
+  check(ompl_wait_memory_all(context, conditions.data(), conditions.size(), OMPL_FOREVER));
+}
+template <class Rep, class Period>
+bool wait_memory_all_for(std::span<const MemoryCondition> conditions,
+                         std::chrono::duration<Rep, Period> limit, Via context = {}) {
+  return check_timed(
+      ompl_wait_memory_all(context, conditions.data(), conditions.size(), limit_ns(limit)));
+}
 
 }  // namespace omnipgas
 

@@ -33,4 +33,8 @@ int ompl_call_nb(ompl_ctx* ctx, uint32_t target_rank, const ompl_call_request* r
   });
 }
 
+int ompl_call_fail(const char* why) {
+  return with(nullptr, [=](Context&) { return ompl::calls::fail_function(why); });
+}
+
 }  // extern "C"

@@ -274,6 +274,42 @@ TEST(CppExt, LocalTeamAndAdoptedMemory) {
   together.free();
 }
 
+template <class T>
+class CppMemoryWord : public testing::Test {};
+using MemoryWords =
+    testing::Types<int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t>;
+TYPED_TEST_SUITE(CppMemoryWord, MemoryWords);
+
+// Plain puts end them. As numbers of the type: -3 is small with sign, and large without.
+TYPED_TEST(CppMemoryWord, WaitsForMemory) {
+  const Array<TypeParam> words(3);
+  const auto minus = static_cast<TypeParam>(-3);
+  const unsigned beyond = std::is_signed_v<TypeParam> ? OMPL_LT : OMPL_GT;
+  const std::array<MemoryCondition, 3> conditions{until_memory(words[0], beyond, 0),
+                                                  until_memory(words[1], OMPL_EQ, 5),
+                                                  until_memory(words[2], OMPL_GE, 1)};
+  std::array<std::size_t, 3> room{};
+  EXPECT_FALSE(wait_memory_for(conditions[0], 1ms));
+  EXPECT_EQ(wait_memory_any_for(conditions, 1ms), std::nullopt);
+  EXPECT_FALSE(wait_memory_all_for(conditions, 1ms));
+  barrier();
+  put_value(minus, partner(), words[0]);
+  wait_memory(conditions[0]);
+  EXPECT_EQ(wait_memory_any(conditions), 0U);
+  EXPECT_EQ(wait_memory_some(conditions, room).size(), 1U);
+  EXPECT_EQ(room[0], 0U);
+  barrier();
+  put_value(TypeParam{5}, partner(), words[1]);
+  put_value(TypeParam{1}, partner(), words[2]);
+  flush();
+  wait_memory_all(conditions);
+  EXPECT_EQ(wait_memory_some(conditions, room).size(), 3U);
+  EXPECT_EQ(words.local()[0], minus);
+  expect_error(OMPL_ERR_LENGTH, "differ",
+               [&] { wait_memory_some(conditions, std::span(room).first(2)); });
+  barrier();
+}
+
 Task exchange(const Array<double>& inbox, const Section<uint64_t>& step, std::vector<double>& back) {
   Handle handle;
   const std::vector<double> source(inbox.size(), 1.5 + rank());

@@ -39,6 +39,7 @@ program fortran_ext_test
   call operations()
   call atomics()
   call local_memory()
+  call memory_waits()
   call callbacks()
   call expect(ompl_finalize() == OMPL_OK, "ompl_finalize")
   call report()
@@ -150,6 +151,31 @@ contains
     call expect(ompl_free_local(mine) == OMPL_ERR_OFFSET, "free_local of what is free")
     call expect(ompl_adopt_local(c_null_ptr, 4096_c_size_t, mine) == OMPL_ERR_ARG, "adopt_local")
     call expect(ompl_free(told) == OMPL_OK, "free")
+  end subroutine
+
+  ! Plain puts end them.
+  subroutine memory_waits()
+    integer(c_int64_t) :: place
+    type(ompl_condition) :: conditions(2)
+    integer(c_size_t) :: which, indices(2), found
+    call expect(ompl_alloc(16_c_size_t, place) == OMPL_OK, "alloc")
+    conditions = [ompl_condition(place, 0_c_int64_t, OMPL_LT + OMPL_SIGNED, 16), &
+                  ompl_condition(place + 8, 7_c_int64_t, OMPL_EQ, 64)]
+    code = ompl_wait_memory(c_null_ptr, conditions(1), 1000000_c_int64_t)
+    call expect(code == OMPL_ERR_TIMEOUT, "wait_memory with a limit")
+    call meet()
+    call expect(ompl_put(-2_c_int16_t, partner, place) == OMPL_OK, "put")
+    call expect(ompl_wait_memory(c_null_ptr, conditions(1), long_ns) == OMPL_OK, "wait_memory")
+    which = 7
+    code = ompl_wait_memory_any(c_null_ptr, conditions, 2_c_size_t, which, long_ns)
+    call expect(code == OMPL_OK .and. which == 0, "wait_memory_any")
+    code = ompl_wait_memory_some(c_null_ptr, conditions, 2_c_size_t, indices, found, long_ns)
+    call expect(code == OMPL_OK .and. found == 1 .and. indices(1) == 0, "wait_memory_some")
+    call meet()
+    call expect(ompl_put(7_c_int64_t, partner, place + 8) == OMPL_OK, "put")
+    call expect(ompl_flush() == OMPL_OK, "flush")
+    call expect(ompl_wait_memory_all(c_null_ptr, conditions, 2_c_size_t, long_ns) == OMPL_OK, "wait_memory_all")
+    call expect(ompl_free(place) == OMPL_OK, "free")
   end subroutine
 
   subroutine callbacks()

@@ -83,6 +83,40 @@ class Conditions(Ranks):
         self.fails(-2, "rank 7", omnipgas.atomic, 7, words[0], "fetch")
 
 
+class MemoryWaits(Ranks):
+    def test_plain_puts_end_them(self) -> None:
+        for kind in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64):
+            words = omnipgas.alloc(3, kind)
+            minus = np.array([-3]).astype(kind)
+            comparison: Any = "<" if np.issubdtype(kind, np.signedinteger) else ">"
+            conditions: Any = [(words[0], comparison, 0), (words[1], "==", 5), (words[2], ">=", 1)]
+            with self.assertRaises(OmplTimeoutError):
+                omnipgas.wait_memory(words[0], comparison, 0, timeout=0.001)
+            for wait in (omnipgas.wait_memory_any, omnipgas.wait_memory_some, omnipgas.wait_memory_all):
+                with self.assertRaises(OmplTimeoutError):
+                    wait(conditions, 0.001)
+            omnipgas.barrier()
+            omnipgas.put(minus, partner, words[0])
+            omnipgas.wait_memory(words[0], comparison, 0, OK_LIMIT)
+            self.assertEqual(omnipgas.wait_memory_any(conditions, OK_LIMIT), 0)
+            self.assertEqual(omnipgas.wait_memory_some(conditions), [0])
+            omnipgas.barrier()
+            omnipgas.put(np.array([5, 1], kind), partner, words[1:])
+            omnipgas.flush()
+            omnipgas.wait_memory_all(conditions, OK_LIMIT)
+            self.assertEqual(omnipgas.wait_memory_some(conditions), [0, 1, 2])
+            omnipgas.barrier()
+
+    def test_what_is_refused(self) -> None:
+        number, word = omnipgas.alloc(1, np.float64), omnipgas.alloc(1, np.uint32)
+        flag: Any = word
+        with self.assertRaisesRegex(ValueError, "is an integer"):
+            omnipgas.wait_memory(number, ">", 0, 0)
+        with self.assertRaisesRegex(TypeError, "condition on memory"):
+            omnipgas.wait_memory_any([flag])
+        self.fails(-6, "", omnipgas.wait_memory_any, [])
+
+
 class Atomics(Ranks):
     def test_every_operation(self) -> None:
         for kind in (np.int32, np.uint32, np.int64, np.uint64):
@@ -201,4 +235,4 @@ class TheEnd(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    sys.exit(run(Conditions, Atomics, Order, Handles, TheEnd))
+    sys.exit(run(Conditions, MemoryWaits, Atomics, Order, Handles, TheEnd))

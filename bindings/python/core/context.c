@@ -290,6 +290,20 @@ static PyMethodDef context_methods[] = {
     SLOW(wait_all,
          "($self, conditions, timeout=None)\n--\n\n"
          "Waits until all hold at once, then takes from those that are flags: from all, or from none."),
+    SLOW(wait_memory,
+         "($self, word, comparison, value, timeout=None)\n--\n\n"
+         "Waits until `word comparison value` holds, whoever changes it, also by a plain put. `word`: "
+         "an Array\n"
+         "of one integer of 8 to 64 bits, compared with its sign, or the offset of 32 bits without."),
+    SLOW(wait_memory_any,
+         "($self, conditions, timeout=None)\n--\n\n"
+         "Waits until one holds and returns its number. A condition is (word, comparison, value)."),
+    SLOW(wait_memory_some,
+         "($self, conditions, timeout=None)\n--\n\n"
+         "As wait_memory_any(), and returns the numbers of all that hold, ascending."),
+    SLOW(wait_memory_all,
+         "($self, conditions, timeout=None)\n--\n\n"
+         "Waits until each has held, not necessarily all at one time."),
     SLOW(
         atomic,
         "($self, rank, word, op, operand=0, compare=0)\n--\n\n"

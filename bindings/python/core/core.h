@@ -9,7 +9,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <omnipgas/halo.h>
-#include <omnipgas/ompl_ext.h>
+#include <omnipgas/ompl_calls.h>
+#include <omnipgas/ompl_memory.h>
 
 /* The functions that load() finds in the library, without their prefix. */
 /* clang-format off */
@@ -19,9 +20,9 @@
   X(ctx_create) X(ctx_destroy) X(ctx_put) X(ctx_get) X(ctx_put_word) X(ctx_put_signal) X(ctx_wait) \
   X(ctx_flush) X(ctx_quiet) X(ctx_fence) X(process_quiet) X(ctx_signal) X(ctx_wait_until) X(ctx_wait_any) X(ctx_wait_some) \
   X(ctx_wait_all) X(ctx_put_strided) X(ctx_get_strided) X(ctx_atomic32) X(ctx_atomic64) X(put_nb) \
-  X(get_nb) X(handle_test) X(handle_wait) X(handle_wait_any) X(progress) X(abort) X(failed_ranks) \
+  X(wait_memory) X(wait_memory_any) X(wait_memory_some) X(wait_memory_all) X(get_nb) X(handle_test) X(handle_wait) X(handle_wait_any) X(progress) X(abort) X(failed_ranks) \
   X(halo_create) X(halo_destroy) X(halo_start) X(halo_test) X(halo_wait) X(halo_wait_some) X(halo_data) \
-  X(halo_describe)
+  X(halo_describe) X(call_register) X(call) X(call_nb) X(call_fail)
 /* clang-format on */
 
 struct core_library {
@@ -86,6 +87,9 @@ int core_optional_timeout(PyObject* const* args, Py_ssize_t count, PyObject* nam
 typedef int (*core_attempt)(void* call, int64_t timeout_ns);
 int core_block(core_attempt attempt, void* call, int64_t timeout_ns);
 
+/* The same, but without the GIL from the first attempt on. */
+int core_block_released(core_attempt attempt, void* call, int64_t timeout_ns);
+
 /* The handle of a context, or 0 with an exception set if it has ended. */
 int core_usable(PyObject* context, ompl_ctx** handle);
 
@@ -115,10 +119,20 @@ CORE_KEYWORD_METHOD(core_atomic);
 CORE_KEYWORD_METHOD(core_update);
 CORE_KEYWORD_METHOD(core_progress);
 
+/* Waits for memory (extended.c). */
+CORE_KEYWORD_METHOD(core_wait_memory);
+CORE_KEYWORD_METHOD(core_wait_memory_any);
+CORE_KEYWORD_METHOD(core_wait_memory_some);
+CORE_KEYWORD_METHOD(core_wait_memory_all);
+
 /* Nonblocking operations (handle.c). */
 CORE_KEYWORD_METHOD(core_put_nb);
 CORE_KEYWORD_METHOD(core_get_nb);
 CORE_KEYWORD_METHOD(core_handle_wait_any);
+
+/* Remote calls (calls.c): functions of the module. */
+PyObject* core_call_register(PyObject* module, PyObject* args);
+PyObject* core_call(PyObject* module, PyObject* args);
 
 /* The types that their files describe and the module adds. */
 extern PyType_Spec core_context_spec, core_handle_spec, core_halo_spec;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Context: signals of any value, waits on several flags, atomics, progress. */
+/* Context: signals of any value, waits on several flags and for memory, atomics, progress. */
 #include "core.h" /* Python.h comes first */
 
 #include <string.h>
@@ -37,17 +37,32 @@ PyObject* core_signal(PyObject* self, PyObject* args, PyObject* names) {
   return core_result(code);
 }
 
-/* Reads `flag comparison value`. */
-static int read_condition(PyObject* flag, const char* comparison, PyObject* value,
+/* The same of a word of memory, which may be shorter. `sign`: what is added to a comparison. */
+static int memory_width_of(PyObject* word, uint32_t* sign) {
+  const core_section* section = (core_section*)word;
+  *sign = 0;
+  if (!PyObject_TypeCheck(word, core_section_type)) return 32;
+  const Py_ssize_t bytes = section->itemsize;
+  if (section->sort == CORE_FLOAT || (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)) {
+    PyErr_SetString(PyExc_ValueError, "a word of memory is an integer of 1, 2, 4 or 8 bytes");
+    return 0;
+  }
+  if (section->sort == CORE_SIGNED) *sign = OMPL_SIGNED;
+  return (int)bytes * 8;
+}
+
+/* Reads `flag comparison value`; `memory`: of a word of memory. */
+static int read_condition(PyObject* flag, const char* comparison, PyObject* value, int memory,
                           ompl_condition* out) {
   static const char* const names[] = {"==", "!=", ">", ">=", "<", "<="};
-  const int width = width_of(flag);
+  uint32_t sign = 0;
+  const int width = memory ? memory_width_of(flag, &sign) : width_of(flag);
   if (width == 0 || !core_offset(flag, &out->flag_addr)) return 0;
   out->value = PyLong_AsUnsignedLongLongMask(value);
   out->width = (uint32_t)width;
   for (uint32_t i = 0; i < sizeof names / sizeof *names; ++i) {
     if (strcmp(comparison, names[i]) != 0) continue;
-    out->comparison = OMPL_EQ + i;
+    out->comparison = (OMPL_EQ + i) | sign;
     return PyErr_Occurred() == NULL;
   }
   PyErr_Format(PyExc_ValueError, "'%s' is no comparison", comparison);
@@ -61,50 +76,59 @@ typedef struct {
   size_t count;
   size_t* indices; /* room for count */
   size_t found;
+  int memory; /* for words of memory, not flags */
 } waiting;
 
 static int attempt_until(void* call, int64_t timeout_ns) {
   const waiting* w = call;
-  return core.ctx_wait_until(w->ctx, w->conditions, timeout_ns);
+  return (w->memory ? core.wait_memory : core.ctx_wait_until)(w->ctx, w->conditions, timeout_ns);
 }
 static int attempt_any(void* call, int64_t timeout_ns) {
   const waiting* w = call;
-  return core.ctx_wait_any(w->ctx, w->conditions, w->count, w->indices, timeout_ns);
+  return (w->memory ? core.wait_memory_any : core.ctx_wait_any)(w->ctx, w->conditions, w->count,
+                                                                w->indices, timeout_ns);
 }
 static int attempt_some(void* call, int64_t timeout_ns) {
   waiting* w = call;
-  return core.ctx_wait_some(w->ctx, w->conditions, w->count, w->indices, &w->found, timeout_ns);
+  return (w->memory ? core.wait_memory_some : core.ctx_wait_some)(w->ctx, w->conditions, w->count,
+                                                                  w->indices, &w->found, timeout_ns);
 }
 static int attempt_all(void* call, int64_t timeout_ns) {
   const waiting* w = call;
-  return core.ctx_wait_all(w->ctx, w->conditions, w->count, timeout_ns);
+  return (w->memory ? core.wait_memory_all : core.ctx_wait_all)(w->ctx, w->conditions, w->count,
+                                                                timeout_ns);
 }
 
-PyObject* core_wait_until(PyObject* self, PyObject* args, PyObject* names) {
+static PyObject* wait_until(PyObject* self, PyObject* args, PyObject* names, int memory) {
   static char* keywords[] = {"flag", "comparison", "value", "timeout", NULL};
+  static char* memory_keywords[] = {"word", "comparison", "value", "timeout", NULL};
   PyObject* flag;
   const char* comparison;
   PyObject* value;
   PyObject* timeout = NULL;
   int64_t timeout_ns;
   ompl_condition condition;
-  waiting w = {NULL, &condition, 1, NULL, 0};
-  if (!PyArg_ParseTupleAndKeywords(args, names, "OsO!|O", keywords, &flag, &comparison, &PyLong_Type,
-                                   &value, &timeout) ||
+  waiting w = {NULL, &condition, 1, NULL, 0, memory};
+  if (!PyArg_ParseTupleAndKeywords(args, names, "OsO!|O", memory ? memory_keywords : keywords, &flag,
+                                   &comparison, &PyLong_Type, &value, &timeout) ||
       !core_usable(self, &w.ctx) || !core_timeout(timeout, &timeout_ns) ||
-      !read_condition(flag, comparison, value, &condition))
+      !read_condition(flag, comparison, value, memory, &condition))
     return NULL;
   return core_result(core_block(attempt_until, &w, timeout_ns));
 }
 
-/* Reads a flag or (flag, comparison, value). */
-static int read_element(PyObject* item, ompl_condition* out) {
+/* Reads a flag (which a word of memory is not) or (flag, comparison, value). */
+static int read_element(PyObject* item, int memory, ompl_condition* out) {
   PyObject* flag;
   const char* comparison;
   PyObject* value;
   if (PyTuple_Check(item))
     return PyArg_ParseTuple(item, "OsO!", &flag, &comparison, &PyLong_Type, &value) &&
-           read_condition(flag, comparison, value, out);
+           read_condition(flag, comparison, value, memory, out);
+  if (memory) {
+    PyErr_SetString(PyExc_TypeError, "a condition on memory is (word, comparison, value)");
+    return 0;
+  }
   out->value = 0;
   out->comparison = OMPL_TAKE;
   out->width = (uint32_t)width_of(item);
@@ -129,7 +153,7 @@ static int wait_several(core_attempt attempt, PyObject* self, PyObject* args, Py
   if (w->conditions == NULL || w->indices == NULL) return PyErr_NoMemory(), 0;
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* item = PySequence_GetItem(list, i);
-    const int read = item != NULL && read_element(item, &w->conditions[i]);
+    const int read = item != NULL && read_element(item, w->memory, &w->conditions[i]);
     Py_XDECREF(item);
     if (!read) return 0;
   }
@@ -143,23 +167,36 @@ static PyObject* release(waiting* w, PyObject* result) {
   return result;
 }
 
-PyObject* core_wait_any(PyObject* self, PyObject* args, PyObject* names) {
-  waiting w = {0};
+static PyObject* wait_any(PyObject* self, PyObject* args, PyObject* names, int memory) {
+  waiting w = {.memory = memory};
   const int done = wait_several(attempt_any, self, args, names, &w);
   return release(&w, done ? PyLong_FromSize_t(w.indices[0]) : NULL);
 }
 
-PyObject* core_wait_some(PyObject* self, PyObject* args, PyObject* names) {
-  waiting w = {0};
+static PyObject* wait_some(PyObject* self, PyObject* args, PyObject* names, int memory) {
+  waiting w = {.memory = memory};
   if (!wait_several(attempt_some, self, args, names, &w)) return release(&w, NULL);
   return release(&w, core_numbers(w.indices, w.found));
 }
 
-PyObject* core_wait_all(PyObject* self, PyObject* args, PyObject* names) {
-  waiting w = {0};
+static PyObject* wait_all(PyObject* self, PyObject* args, PyObject* names, int memory) {
+  waiting w = {.memory = memory};
   const int done = wait_several(attempt_all, self, args, names, &w);
   return release(&w, done ? Py_NewRef(Py_None) : NULL);
 }
+
+/* Each of them for flags and for memory. */
+#define BOTH_WAITS(for_flags, for_memory, wait)                           \
+  PyObject* for_flags(PyObject* self, PyObject* args, PyObject* names) {  \
+    return wait(self, args, names, 0);                                    \
+  }                                                                       \
+  PyObject* for_memory(PyObject* self, PyObject* args, PyObject* names) { \
+    return wait(self, args, names, 1);                                    \
+  }
+BOTH_WAITS(core_wait_until, core_wait_memory, wait_until)
+BOTH_WAITS(core_wait_any, core_wait_memory_any, wait_any)
+BOTH_WAITS(core_wait_some, core_wait_memory_some, wait_some)
+BOTH_WAITS(core_wait_all, core_wait_memory_all, wait_all)
 
 /* The number of an operation of atomic() and update() on elements of that sort, or -1 with an exception set. */
 static int operation_of(const char* name, char sort) {

@@ -93,16 +93,23 @@ static int64_t now_ns(void) {
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-int core_block(core_attempt attempt, void* call, int64_t timeout_ns) {
-  int code = attempt(call, 0);
-  if (code != OMPL_ERR_TIMEOUT || timeout_ns == 0) return code;
+int core_block_released(core_attempt attempt, void* call, int64_t timeout_ns) {
   const int64_t end = timeout_ns < 0 ? INT64_MAX : now_ns() + timeout_ns;
-  for (int64_t slice = kSlice_ns; slice > 0; slice = end - now_ns()) {
-    WITHOUT_GIL(code, attempt(call, slice < kSlice_ns ? slice : kSlice_ns));
+  int64_t left = timeout_ns == 0 ? 0 : kSlice_ns;
+  int code;
+  do {
+    WITHOUT_GIL(code, attempt(call, left < kSlice_ns ? left : kSlice_ns));
     if (code != OMPL_ERR_TIMEOUT) return code;
     if (PyErr_CheckSignals() != 0) return CORE_RAISED;
-  }
+    left = end - now_ns();
+  } while (left > 0);
   return OMPL_ERR_TIMEOUT;
+}
+
+int core_block(core_attempt attempt, void* call, int64_t timeout_ns) {
+  const int code = attempt(call, 0);
+  if (code != OMPL_ERR_TIMEOUT || timeout_ns == 0) return code;
+  return core_block_released(attempt, call, timeout_ns);
 }
 
 static PyObject* load(PyObject* module, PyObject* path) {
@@ -261,6 +268,8 @@ static PyMethodDef functions[] = {
     {"abort", abort_job, METH_VARARGS,
      "abort(exit_code, why, /)\n--\n\nEnds the whole job with 1 .. 255. Does not return."},
     {"memory", memory, METH_VARARGS, NULL},
+    {"call_register", core_call_register, METH_VARARGS, NULL},
+    {"call", core_call, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

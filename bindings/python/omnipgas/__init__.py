@@ -7,6 +7,7 @@ The instruments, the command omni, are the package omnipgas_tools.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omnipgas.calls import Call, RemoteFunction
     from omnipgas.halo import Halo, Neighbor
     from omnipgas.layer import (
         Array,
@@ -46,6 +47,10 @@ if TYPE_CHECKING:
         wait,
         wait_all,
         wait_any,
+        wait_memory,
+        wait_memory_all,
+        wait_memory_any,
+        wait_memory_some,
         wait_some,
         wait_until,
     )
@@ -53,12 +58,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Array",
+    "Call",
     "Context",
     "Halo",
     "Handle",
     "Neighbor",
     "OmplError",
     "OmplTimeoutError",
+    "RemoteFunction",
     "Session",
     "abort",
     "alloc",
@@ -91,6 +98,10 @@ __all__ = [
     "wait",
     "wait_all",
     "wait_any",
+    "wait_memory",
+    "wait_memory_all",
+    "wait_memory_any",
+    "wait_memory_some",
     "wait_some",
     "wait_until",
 ]
@@ -99,7 +110,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'omnipgas' has no attribute {name!r}")
-    from omnipgas import halo, layer
+    from omnipgas import calls, halo, layer
 
-    value = globals()[name] = getattr(halo if name in ("Halo", "Neighbor") else layer, name)
+    elsewhere = {"Call": calls, "RemoteFunction": calls, "Halo": halo, "Neighbor": halo}
+    value = globals()[name] = getattr(elsewhere.get(name, layer), name)
     return value

@@ -261,7 +261,8 @@ int RemoteCalls::test(Handle& handle) {
   return fail_quietly(
       read.code,
       fmt::format("ompl_call: rank {} could not run the function{}: see what it has logged",
-                  handle.rank, read.code == OMPL_ERR_SYSTEM ? ", which threw an exception" : ""));
+                  handle.rank,
+                  read.code == OMPL_ERR_SYSTEM ? ", which threw an exception or failed" : ""));
 }
 
 bool RemoteCalls::looks_at_last() {

@@ -17,6 +17,14 @@ int may_wait(const char* what) {
               what);
 }
 
+int fail_function(const char* why) {
+  if (!in_function())
+    return fail(OMPL_ERR_STATE,
+                "ompl_call_fail: this thread runs no function that another rank has called");
+  t_function->failure = why != nullptr && *why != '\0' ? why : "it gave no reason";
+  return OMPL_OK;
+}
+
 std::unique_ptr<FunctionContext> FunctionContexts::take() {
   {
     const std::scoped_lock lock(mutex_);

@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "core/calls/layout.hpp"
@@ -25,6 +26,7 @@ struct FunctionContext {
     std::vector<std::byte> arguments;
   };
   std::deque<Deferred> deferred;  // calls that found no room, in their order
+  std::string failure;            // why the function says that it failed; empty: it does not
   // The reply of the call, and where it goes.
   bool reply_due = false;
   uint32_t caller = 0;

@@ -241,9 +241,13 @@ CallReply IncomingCalls::call(const CallEntry& entry, uint32_t caller, FunctionC
                                .payload = entry.payload,
                                .payload_length = entry.payload_length};
   std::string thrown = "what is no std::exception";
+  by.failure.clear();
   try {
     const Running running(by, exchange);
-    return {.count = 0, .code = OMPL_OK, .value = function->code(function->user, &told)};
+    const uint64_t value = function->code(function->user, &told);
+    if (by.failure.empty()) return {.count = 0, .code = OMPL_OK, .value = value};
+    log::error("function {} that rank {} called failed: {}", function->name, caller, by.failure);
+    return {.count = 0, .code = OMPL_ERR_SYSTEM, .value = 0};
   } catch (const abi::__forced_unwind&) {
     throw;
   } catch (const std::exception& error) {

@@ -27,4 +27,7 @@ inline bool may_run_functions() { return t_function == nullptr && !t_without_fun
 // OMPL_OK, or OMPL_ERR_STATE if the calling thread runs a function: `what` may wait for another rank.
 int may_wait(const char* what);
 
+// The function that this thread runs ends in an error. OMPL_OK, or OMPL_ERR_STATE if there is none.
+int fail_function(const char* why);
+
 }  // namespace ompl::calls
