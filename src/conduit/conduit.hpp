@@ -16,6 +16,10 @@
 //
 // Errors: int results are OMPL_OK or a negative OMPL_ERR_*, recorded by fail() where first seen. Outputs
 // are set on success only. No function blocks unless its comment says so; none calls user code.
+//
+// Want of memory, and libraries that refuse (docs/design/failures.md): a post may throw std::bad_alloc while nothing was
+// posted and all is as it was. progress(), arm() and what a library calls back throw nothing: what there is no memory for is
+// done later, or ends the link that it is about, which needs no memory and is told to the other side.
 #pragma once
 
 #include <cstddef>
@@ -143,7 +147,8 @@ class Sink {
  public:
   // A record of `source` arrived on the endpoint being progressed. Everything that `source` put before it
   // through the context that sent it is visible when this is called, if ordered_signals holds. An update
-  // without a token may be called this rank's own where stalls_sender holds: nobody counts it.
+  // without a token may be called this rank's own where stalls_sender holds: nobody counts it. Throws nothing: what there is
+  // no memory for is kept.
   virtual void signal(uint32_t source, const Signal& record) = 0;
 
  protected:

@@ -3,10 +3,11 @@
 
 #include <sys/random.h>
 
+#include <array>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <random>
-#include <string>
 
 namespace ompl {
 namespace {
@@ -98,11 +99,15 @@ uint64_t keyed_hash(std::string_view secret, std::string_view bytes) {
 }
 
 Proof prove(std::string_view secret, std::string_view label, std::initializer_list<uint64_t> numbers) {
-  std::string said(label);
-  said.push_back('\0');
-  for (const uint64_t number : numbers)
-    said.append(reinterpret_cast<const char*>(&number), sizeof number);
-  return siphash128(key_of(secret), said);
+  std::array<char, 256> said{};  // connections are proven without memory, too
+  std::size_t length = label.size() + 1;
+  if (length + numbers.size() * sizeof(uint64_t) > said.size()) std::abort();
+  label.copy(said.data(), label.size());
+  for (const uint64_t number : numbers) {
+    std::memcpy(said.data() + length, &number, sizeof number);
+    length += sizeof number;
+  }
+  return siphash128(key_of(secret), {said.data(), length});
 }
 
 uint64_t unpredictable_number() {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,27 @@ int fail_with(int code, std::string detail) noexcept;
 
 // As fail_with(), for what is already logged elsewhere: records the detail only. Any thread.
 int fail_quietly(int code, std::string detail) noexcept;
+
+// The same of the text that `make() -> std::string` gives, without memory for which nothing is lost but the text.
+template <class Make>
+int fail_quietly_with(int code, Make make) noexcept {
+  try {
+    return fail_quietly(code, make());
+  } catch (const std::bad_alloc&) {
+    return fail_quietly(code, {});
+  }
+}
+
+// The text that `make() -> std::string` gives, or that there was no memory for it: for paths that must come to their end.
+inline constexpr const char* kNoMemoryForText = "out of memory";  // which needs none
+template <class Make>
+std::string in_words(Make make) noexcept {
+  try {
+    return make();
+  } catch (const std::bad_alloc&) {
+    return kNoMemoryForText;
+  }
+}
 
 // As fail_with(), the text formatted by {fmt}. Say what was wrong and what to do.
 int fail_formatted(int code, fmt::string_view text, fmt::format_args args) noexcept;

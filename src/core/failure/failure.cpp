@@ -4,6 +4,7 @@
 #include "core/failure/failure.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "arch/cancellation.hpp"
 #include "arch/life_lock.hpp"
@@ -55,7 +56,13 @@ void Failures::look_for_deaths() {
   if (now - last < kLookPeriod_ns) return;
   if (!deaths_looked_ns_.compare_exchange_strong(last, now, std::memory_order_relaxed)) return;
   const arch::Uncancelled whole;
+  try {
+    look();
+  } catch (const std::bad_alloc&) {  // what it has found is found again
+  }
+}
 
+void Failures::look() {
   for (const uint32_t rank : members_.node_ranks()) {
     PeerState& peer = peers_[rank];
     if (peer.failure.load() == OMPL_ERR_PEER || peer.departed.load()) continue;
@@ -89,11 +96,11 @@ void Failures::look_for_broken(uint32_t first, uint32_t count) {
 void Failures::look_at_descriptors() {
   if (pool_ == nullptr || severed_.load() || pool_->is_sound()) return;
   pool_->sever();
-  severed_.store(true);
   for (uint32_t rank = 0; rank < size_; ++rank) {
     if (memory_.bases()[rank] == nullptr && !peers_[rank].departed.load())
-      declare_failed(rank, OMPL_ERR_LINK, EndpointPool::kSevered);
+      declare_failed(rank, OMPL_ERR_LINK, pool_->why_severed());
   }
+  severed_.store(true);
 }
 
 // Who is out of reach may still turn out to be dead, but not the other way round.
@@ -102,14 +109,15 @@ void Failures::declare_failed(uint32_t rank, int code, std::string_view how) {
   const int known = peers_[rank].failure.load();
   if (known == code || known == OMPL_ERR_PEER) return;
   say_failed(rank, code, how);
-  peers_[rank].failure.store(code);
   if (aborts_) bootstrap_.abort(1, failure_text(rank, code, how));
+  // Without memory for its news it is not declared yet, but looked at again.
+  spread(code == OMPL_ERR_PEER, rank, rank);
+  if (code != OMPL_ERR_PEER) spread(false, rank_, rank);
+  peers_[rank].failure.store(code);
   world_.store(world_.load() == OMPL_ERR_PEER ? OMPL_ERR_PEER : code);
   failures_.fetch_add(1, std::memory_order_seq_cst);
   failure_events_.fetch_add(1);
   if (contexts_ != nullptr) contexts_->close_fast_paths();
-  spread(code == OMPL_ERR_PEER, rank);
-  if (code != OMPL_ERR_PEER) spread(false, rank_);
   SegmentHeader& header = memory_.header();
   if (header.any.sleepers.load() != 0) sleepers_.wake(rank_, header, header.any);
   for (Bucket& bucket : header.buckets) {
@@ -165,18 +173,24 @@ int Failures::report_world_failure() {
 // else would wait for ever, so it is told on: to the node through the headers of its segments, to the barrier's neighbours
 // by records, and by each of them again when it is new to it. Whoever leaves after an error is told of like the dead.
 
-void Failures::spread(bool dead, uint32_t rank) {
+// Not to `except`, which is about to be declared failed.
+void Failures::spread(bool dead, uint32_t rank, uint32_t except) {
   if (rank >= kNewsRanks) return;
+  if (pool_ != nullptr) tell_others(dead, rank, except);
   for (const uint32_t mate : members_.node_ranks()) {
     SegmentHeader& header = memory_.header(mate);
     if (!(dead ? header.dead : header.torn).add(rank)) continue;
     header.news.fetch_add(1);
     if (mate != rank_ && header.any.sleepers.load() != 0) sleepers_.wake(mate, header, header.any);
   }
-  if (pool_ == nullptr) return;
+}
+
+// First, since it alone needs memory: what was not told is told again.
+void Failures::tell_others(bool dead, uint32_t rank, uint32_t except) {
   std::vector<uint32_t> others;
   const auto add = [&](uint32_t to) {
-    if (memory_.bases()[to] == nullptr && peers_[to].failure.load() == OMPL_OK) others.push_back(to);
+    if (to != except && memory_.bases()[to] == nullptr && peers_[to].failure.load() == OMPL_OK)
+      others.push_back(to);
   };
   for (uint64_t distance = 1; distance < size_; distance *= 2) {
     add(static_cast<uint32_t>((rank_ + distance) % size_));
@@ -213,11 +227,12 @@ void Failures::hear(const Signal& news) {
 void Failures::look_at_news() {
   SegmentHeader& header = memory_.header();
   const uint32_t now = header.news.load();
-  if (news_seen_.exchange(now) == now) return;
+  if (news_seen_.load() == now) return;
   for (uint32_t rank = 0; rank < std::min(size_, kNewsRanks); ++rank) {
     if (header.dead.has(rank)) learn(true, rank);
     if (header.torn.has(rank)) learn(false, rank);
   }
+  news_seen_.store(now);
 }
 
 void Failures::learn(bool dead, uint32_t rank) {
@@ -227,11 +242,12 @@ void Failures::learn(bool dead, uint32_t rank) {
     if (memory_.bases()[rank] != nullptr && memory_.header(rank).state.load() == RankState::left)
       peer.left.store(true);
     declare_failed(rank, OMPL_ERR_PEER, "another rank has noticed it");
-  } else if (!peer.torn.exchange(true)) {
+  } else if (!peer.torn.load()) {
+    spread(false, rank);
+    peer.torn.store(true);
     int intact = OMPL_OK;
     world_.compare_exchange_strong(intact, OMPL_ERR_LINK);
     failure_events_.fetch_add(1);
-    spread(false, rank);
   }
   // What the first rank of a node finds out of reach is so for the node.
   const uint32_t first = members_.first_of_node();

@@ -81,9 +81,11 @@ class Failures {
   int report_world_failure();
 
  private:
+  void look();
   void look_at_news();
   void look_at_descriptors();
-  void spread(bool dead, uint32_t rank);
+  void spread(bool dead, uint32_t rank, uint32_t except = kNoRank);
+  void tell_others(bool dead, uint32_t rank, uint32_t except);
   void learn(bool dead, uint32_t rank);
   void declare_failed(uint32_t rank, int code, std::string_view how);
 

@@ -8,6 +8,13 @@ namespace ompl {
 
 using conduit::Post;
 
+namespace {
+
+// Whether what could not be sent, with that code, is held all the same, for another try.
+bool stays_held(int code) { return code == OMPL_ERR_TIMEOUT || code == OMPL_ERR_MEMORY; }
+
+}  // namespace
+
 // Another thread may have sent it.
 PeerChannel* Sender::holder(Context& c) {
   PeerChannel* const channel = c.holder.load(std::memory_order_relaxed);
@@ -19,7 +26,7 @@ PeerChannel* Sender::holder(Context& c) {
 int Sender::send_before(Caller& caller, uint32_t next, Deadline deadline) {
   const PeerChannel* const before = holder(caller.now());
   const int code = post_held(caller.now(), Call::put, deadline);
-  return code == OMPL_ERR_TIMEOUT || (before != nullptr && before->rank() == next) ? code : OMPL_OK;
+  return stays_held(code) || (before != nullptr && before->rank() == next) ? code : OMPL_OK;
 }
 
 bool Sender::hold(Context& c, PeerChannel& channel, const void* source, uint64_t offset,
@@ -43,35 +50,42 @@ Post Sender::send_held_on(Context& c, Slot& slot, const Signal* record) {
     note_lost(c, channel, held.code());
     return {.state = Post::State::failed, .code = channel.lost()};
   }
-  if (record != nullptr && !pool_.take_credit(slot, channel.rank())) {
-    held.give_back();
-    return EndpointPool::kNoCredit;
-  }
   bool signalled = record == nullptr;
-  Post result = record != nullptr
-                    ? slot.endpoint->put_signal(channel.rank(), held.data(), held.offset(),
-                                                held.length(), *record, &signalled)
-                    : slot.endpoint->put(channel.rank(), held.data(), held.offset(), held.length());
-  if (record != nullptr && !signalled) pool_.give_credit(slot, channel.rank());
-  if (result.state == Post::State::retry) {
-    held.give_back();
-    return result;
-  }
+  const Post result = post_taken(channel, slot, record, &signalled);
+  if (result.state == Post::State::retry) return result;
   if (result.state == Post::State::failed) {
     note_lost(c, channel, result.code);
     return result;
   }
   note_data(c, channel, slot, result);
   if (result.state == Post::State::pending) held.in_use_until(slot.index, result.ticket);
-  if (!signalled) {
-    result = EndpointPool::kNoCredit;  // the signal alone, next time
-  } else if (record != nullptr) {
-    note_signal(c, channel, slot);
-    result = {};  // the signal is accepted; what is still read is no memory of the caller
-  }
+  if (record != nullptr && signalled) note_signal(c, channel, slot);
   held.forget();
   c.holder.store(nullptr, std::memory_order_relaxed);
-  return result;
+  if (!signalled) return EndpointPool::kNoCredit;  // the signal alone, next time
+  return record == nullptr ? result : Post{};      // what is still read is no memory of the caller
+}
+
+// What was taken, with `record` unless that is null. After a retry, or an exception, it is held again.
+Post Sender::post_taken(PeerChannel& channel, Slot& slot, const Signal* record, bool* signalled) {
+  CoalescedPut& held = channel.held;
+  const uint32_t rank = channel.rank();
+  conduit::Endpoint& endpoint = *slot.endpoint;
+  try {
+    pool_.peer(slot, rank);  // so that what was posted can be noted without memory
+    Post result = EndpointPool::kNoCredit;
+    if (record == nullptr) {
+      result = endpoint.put(rank, held.data(), held.offset(), held.length());
+    } else if (EndpointPool::Credit credit(pool_, slot, rank); credit.taken()) {
+      result = endpoint.put_signal(rank, held.data(), held.offset(), held.length(), *record, signalled);
+      if (*signalled) credit.keep();
+    }
+    if (result.state == Post::State::retry) held.give_back();
+    return result;
+  } catch (const std::bad_alloc&) {
+    held.give_back();
+    throw;
+  }
 }
 
 // What the context held is lost. The fast paths know nothing of that.
@@ -90,7 +104,7 @@ Post Sender::try_held(Context& c) {
       [&](Context& by, PeerChannel&, Slot& slot) { return send_held_on(by, slot, nullptr); },
       Held::joined);
   // Not even tried where the connection is known broken.
-  if (result.state == Post::State::failed && holder(c) == &channel &&
+  if (result.state == Post::State::failed && !stays_held(result.code) && holder(c) == &channel &&
       (channel.held.take() || channel.held.lost()))
     note_lost(c, channel, result.code);
   return result;
@@ -110,7 +124,7 @@ int Sender::post_held(Context& c, Call call, Deadline deadline) {
     if (result.state == Post::State::retry) return 0;
     return result.state == Post::State::failed ? result.code : 1;
   });
-  if (code != OMPL_OK && code != OMPL_ERR_TIMEOUT && &blocker.context() == &c && holder(c) == channel &&
+  if (code != OMPL_OK && !stays_held(code) && &blocker.context() == &c && holder(c) == channel &&
       (channel->held.take() || channel->held.lost()))
     note_lost(c, *channel, code);
   return code;
@@ -124,7 +138,7 @@ void Sender::let_go(Context& c) {
 }
 
 // Until it is complete their threads must not overtake what was taken. A thread that is sending what it holds has it
-// taken; it does not take long.
+// taken; it does not take long. What could not be sent for want of memory is held again.
 std::vector<Sender::Taken> Sender::take_all_held(Context& context, int* code) {
   Caller caller(context);
   *code = post_held(context, Call::quiet, Deadline::never());
@@ -133,23 +147,43 @@ std::vector<Sender::Taken> Sender::take_all_held(Context& context, int* code) {
   for (Context* other = contexts_.newest(); other != nullptr; other = other->next) {
     PeerChannel* const theirs = other->holder.load(std::memory_order_acquire);
     if (other == &c || theirs == nullptr) continue;
-    CoalescedPut& held = theirs->held;
-    while (held.any() && !held.lost() && !held.take()) arch::pause();
-    if (!held.any() || held.lost()) continue;
-    const Piece piece{const_cast<std::byte*>(held.data()), held.offset(), held.length()};
-    PeerChannel& mine = channel(c, theirs->rank());
-    const int sent = move(c, theirs->rank(), Call::quiet, piece, Deadline::never(), true);
-    if (sent == OMPL_OK) {
-      taken.push_back({theirs, mine.slot()});
-    } else {
-      held.lose(sent);
-      if (*code == OMPL_OK) *code = sent;
+    int sent = OMPL_OK;
+    try {
+      taken.reserve(taken.size() + 1);
+      sent = send_theirs(c, *theirs, &taken);
+    } catch (const std::bad_alloc&) {
+      sent = no_memory();
     }
+    if (*code == OMPL_OK) *code = sent;
   }
   return taken;
 }
 
-void Sender::settle_taken(const std::vector<Taken>& taken) {
+// There is room in `taken`.
+int Sender::send_theirs(Context& c, PeerChannel& theirs, std::vector<Taken>* taken) {
+  CoalescedPut& held = theirs.held;
+  PeerChannel& mine = channel(c, theirs.rank());
+  while (held.any() && !held.lost() && !held.take()) arch::pause();
+  if (!held.any() || held.lost()) return OMPL_OK;
+  const Piece piece{const_cast<std::byte*>(held.data()), held.offset(), held.length()};
+  int sent = OMPL_ERR_MEMORY;
+  try {
+    sent = move(c, theirs.rank(), Call::quiet, piece, Deadline::never(), true);
+  } catch (const std::bad_alloc&) {
+    held.give_back();
+    throw;
+  }
+  if (sent == OMPL_OK) {
+    taken->push_back({&theirs, mine.slot()});
+  } else if (stays_held(sent)) {
+    held.give_back();
+  } else {
+    held.lose(sent);
+  }
+  return sent;
+}
+
+void Sender::settle_taken(const std::vector<Taken>& taken) noexcept {
   for (const auto& [channel, slot] : taken) {
     const int lost = pool_.failure_of(*pool_.slot(slot).endpoint, channel->rank());
     lost == OMPL_OK ? channel->held.forget() : channel->held.lose(lost);

@@ -130,7 +130,12 @@ int Completion::quiet_all(Context& context) {
     if (first_error == OMPL_OK) first_error = code;
   };
   int code = OMPL_OK;
-  const std::vector<Sender::Taken> taken = sender_.take_all_held(context, &code);
+  // Of what was taken its contexts are told however this ends: they wait for it.
+  struct Settlement {
+    Sender& sender;
+    std::vector<Sender::Taken> taken;
+    ~Settlement() { sender.settle_taken(taken); }
+  } const settlement{sender_, sender_.take_all_held(context, &code)};
   note(code);
   Scratch scratch;
   std::pmr::vector<Mark> marks(&scratch);
@@ -150,7 +155,6 @@ int Completion::quiet_all(Context& context) {
     }
   }
   note(await_marks(caller, marks, Call::quiet, Deadline::never()));
-  sender_.settle_taken(taken);
   return first_error;
 }
 

@@ -21,6 +21,11 @@ constexpr std::size_t kReplies =
 constexpr int kTurnBudget = 16;       // completions and records of one claim [3]
 constexpr uint32_t kMostPauses = 64;  // of who finds its slot claimed again and again: 1 to 3 us
 constexpr uint32_t kOthers = 4;       // every so manieth poll of a thread looks at others' slots too
+
+// So that one more needs no memory.
+void make_room(std::vector<Signal>* replies) {
+  if (replies->size() == replies->capacity()) replies->reserve(2 * replies->size() + 1);
+}
 }  // namespace
 
 using conduit::Post;
@@ -68,6 +73,7 @@ int EndpointPool::open(std::vector<Pool> pools) {
     Slot& slot = slots_[i];
     slot.index = i;
     slot.pending_replies.reserve(ranks_);
+    slot.postponed.reserve(Slot::kPostponed);
     slot.peers = std::make_unique<SparseTable<SlotPeer>>(ranks_);
     if (const int code = conduit_.endpoint(i, &slot.endpoint); code != OMPL_OK) return code;
     const int fd = slot.endpoint->descriptor();
@@ -154,9 +160,10 @@ bool EndpointPool::claim(Context& c, Slot& slot) {
 }
 
 Post EndpointPool::send_record(Slot& slot, uint32_t rank, const Signal& record) {
-  if (!take_credit(slot, rank)) return kNoCredit;
+  Credit credit(*this, slot, rank);
+  if (!credit.taken()) return kNoCredit;
   const Post result = slot.endpoint->signal(rank, record);
-  if (result.state != Post::State::done) give_credit(slot, rank);
+  if (result.state == Post::State::done) credit.keep();
   return result;
 }
 
@@ -215,6 +222,7 @@ int EndpointPool::turn(Slot& slot) {
   if (has_news_.load(std::memory_order_relaxed)) [[unlikely]] {
     if (is_severed_.load()) return 0;
     if (slot.index == 0) take_up_news(slot);
+    if (!catch_up(slot)) return 0;
   }
   Inbox inbox(*this, slot);
   const int found = slot.endpoint->progress(inbox, kTurnBudget);
@@ -222,8 +230,46 @@ int EndpointPool::turn(Slot& slot) {
   return found;
 }
 
-// `source` and `record` are outside bytes.
-void EndpointPool::receive(Slot& slot, uint32_t source, const Signal& record) {
+// What cannot be carried out for want of memory is kept, with all that comes behind it but what needs no order: only the
+// answer to an ack_request speaks of other records.
+void EndpointPool::receive(Slot& slot, uint32_t source, const Signal& record) try {
+  if (record.op == SignalOp::ack_request && !slot.postponed.empty())
+    return postpone(slot, source, record);
+  carry_out(slot, source, record);
+} catch (const std::bad_alloc&) {
+  postpone(slot, source, record);
+}
+
+void EndpointPool::postpone(Slot& slot, uint32_t source, const Signal& record) noexcept {
+  if (slot.postponed.size() ==
+      Slot::kPostponed) {  // some conduits give more at once than they are asked for
+    overwhelmed_.store(true);
+    return;
+  }
+  slot.postponed.emplace_back(source, record);
+  if (slot.postponed.size() == 1) postponing_.fetch_add(1);
+  has_news_.store(true);
+}
+
+// False: there still is no memory for some.
+bool EndpointPool::catch_up(Slot& slot) {
+  if (slot.postponed.empty()) return true;
+  std::size_t done = 0;
+  try {
+    for (; done < slot.postponed.size(); ++done)
+      carry_out(slot, slot.postponed[done].first, slot.postponed[done].second);
+  } catch (const std::bad_alloc&) {  // later
+  }
+  slot.postponed.erase(slot.postponed.begin(),
+                       slot.postponed.begin() + static_cast<std::ptrdiff_t>(done));
+  if (!slot.postponed.empty()) return false;
+  postponing_.fetch_sub(1);
+  note_work();
+  return true;
+}
+
+// `source` and `record` are outside bytes. Without memory it throws and has changed nothing.
+void EndpointPool::carry_out(Slot& slot, uint32_t source, const Signal& record) {
   if (source >= ranks_) {
     log::warn("dropped a record of rank {}: there are only {} ranks", source, ranks_);
     return;
@@ -251,6 +297,7 @@ void EndpointPool::receive(Slot& slot, uint32_t source, const Signal& record) {
       from.replies.push_back({.offset = record.offset, .value = record.value, .op = SignalOp::ack});
       break;
     default: {
+      if (record.token != 0) make_room(&from.replies);
       slot.last_flag.store(record.offset, std::memory_order_relaxed);
       uint64_t before = 0;
       const bool applied = sleepers_.apply(record, slot.flag, &before);
@@ -277,46 +324,38 @@ bool EndpointPool::may_defer(Slot& slot, uint32_t rank) {
   return peer(slot, rank).deferred.size() < pools_[rank_].credits;
 }
 
-void EndpointPool::defer(Slot& slot, uint32_t rank, const Signal& record, uint64_t ticket) {
-  SlotPeer& to = peer(slot, rank);
-  to.used.store(true);
-  to.deferred.push_back({record, ticket});
-  note_pending_reply(slot, rank);
-}
-
 void EndpointPool::tell(const Signal& news, std::span<const uint32_t> ranks) {
-  const std::scoped_lock lock(news_mutex_);
-  for (const uint32_t rank : ranks) news_.emplace_back(rank, news);
-  has_news_.store(!news_.empty());
-}
-
-void EndpointPool::take_up_news(Slot& slot) {
-  const std::scoped_lock lock(news_mutex_);
-  for (const auto& [rank, news] : news_) {
-    peer(slot, rank).replies.push_back(news);
-    note_pending_reply(slot, rank);
+  {
+    const std::scoped_lock lock(news_mutex_);
+    news_.reserve(news_.size() + ranks.size());
+    for (const uint32_t rank : ranks) news_.emplace_back(rank, news);
   }
-  news_.clear();
-  has_news_.store(false);
+  note_work();
 }
 
-bool EndpointPool::is_sound() const {
-  const auto is_watched = [this](int fd) {
-    epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
-    return ::epoll_ctl(epoll_fd_, EPOLL_CTL_MOD, fd, &event) == 0;
-  };
-  return is_watched(sleepers_.pipe_reader()) && std::ranges::all_of(slots_, [&](const Slot& slot) {
-           const int fd = slot.endpoint->descriptor();
-           return fd < 0 || is_watched(fd);
-         });
+// What finds no memory is taken up later.
+void EndpointPool::take_up_news(Slot& slot) {
+  {
+    const std::scoped_lock lock(news_mutex_);
+    std::size_t taken = 0;
+    try {
+      for (; taken < news_.size(); ++taken) {
+        const auto& [rank, news] = news_[taken];
+        peer(slot, rank).replies.push_back(news);
+        note_pending_reply(slot, rank);
+      }
+    } catch (const std::bad_alloc&) {
+    }
+    news_.erase(news_.begin(), news_.begin() + static_cast<std::ptrdiff_t>(taken));
+  }
+  note_work();
 }
 
-int EndpointPool::severed() { return fail_quietly(OMPL_ERR_LINK, std::string(kSevered)); }
-
-void EndpointPool::sever() {
-  is_severed_.store(true);
+// Whether turns have more to do than progress.
+void EndpointPool::note_work() {
   const std::scoped_lock lock(news_mutex_);
-  has_news_.store(true);
+  has_news_.store(!news_.empty() || is_severed_.load());
+  if (postponing_.load() != 0) has_news_.store(true);
 }
 
 bool EndpointPool::all_told() {
@@ -340,7 +379,11 @@ bool EndpointPool::send_deferred(Slot& slot, uint32_t rank) {
   while (!to.deferred.empty()) {
     const SlotPeer::Deferred& next = to.deferred.front();
     if (slot.endpoint->completed(rank) < next.ticket) return false;
-    if (send_record(slot, rank, next.record).state == Post::State::retry) return false;
+    try {
+      if (send_record(slot, rank, next.record).state == Post::State::retry) return false;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
     to.deferred.pop_front();
   }
   return true;
@@ -361,56 +404,20 @@ Post EndpointPool::ask(Slot& slot, uint32_t rank) {
   return result;
 }
 
-// After a failure all count as complete, so it is looked for last.
-int EndpointPool::completion_status(uint32_t slot, uint32_t rank, uint64_t ticket) const {
-  const conduit::Endpoint& endpoint = *slots_[slot].endpoint;
-  if (endpoint.completed(rank) < ticket) return is_severed_.load() ? severed() : 0;
-  const int broken = failure_of(endpoint, rank);
-  return broken == OMPL_OK ? 1 : broken;
-}
-
-int EndpointPool::await(Context& c, uint32_t rank, uint32_t slot, uint64_t ticket, Call call,
-                        Deadline deadline, bool keeps_thread) {
-  const Blocked what{.call = call, .peer = rank, .own_end = true, .keeps_thread = keeps_thread};
-  return Blocker(c, what, deadline).run([&] { return completion_status(slot, rank, ticket); });
-}
-
-int EndpointPool::fate(const Slot& slot, uint32_t rank) const {
-  if (is_severed_.load(std::memory_order_relaxed)) return severed();
-  if (const int broken = failure_of(*slot.endpoint, rank); broken != OMPL_OK) return broken;
-  // The answer comes from the target's slot, which may talk to another one of ours [12].
-  return failure_of(*slots_[slot.index % pools_[rank].slots % size()].endpoint, rank);
-}
-
-int EndpointPool::failure_of(const conduit::Endpoint& endpoint, uint32_t rank) const {
-  const int failure = endpoint.failure(rank);
-  if (failure == OMPL_OK) return failure;
-  const int code = said(rank, failure);
-  return fail_quietly(code, fmt::format("nothing reaches rank {}: {}", rank, endpoint.reason(rank)));
-}
-
-int EndpointPool::known_failure(uint32_t rank) const {
-  const int code = failures_.count() == 0 ? OMPL_OK : failures_.peer(rank).failure.load();
-  if (code == OMPL_OK) return code;
-  return fail_quietly(code, fmt::format("nothing reaches rank {}: it {}", rank,
-                                        code == OMPL_ERR_PEER ? "died" : "is out of reach"));
-}
-
-int EndpointPool::said(uint32_t rank, int code) const {
-  if (failures_.peer(rank).departed.load()) return code;
-  if (departed(rank)) code = OMPL_ERR_PEER;
-  for (const Broken& broken : broken_peers(rank, 1)) {
-    if (broken.left) failures_.note_left(rank);
-    failures_.say_failed(rank, broken.code, broken.why);
+// Without memory for what it needs, a connection say, it stays, as what finds no room does.
+Post EndpointPool::send_reply(Slot& slot, uint32_t rank, const Signal& record) {
+  try {
+    return slot.endpoint->signal(rank, record);
+  } catch (const std::bad_alloc&) {
+    return kNoCredit;
   }
-  return code;
 }
 
 // True if nothing is left to send to `rank` that is due. What cannot be sent at once stays [3].
 bool EndpointPool::flush_reply(Slot& slot, uint32_t rank) {
   SlotPeer& to = peer(slot, rank);
   const auto refused = [&slot, rank](const Signal& reply) {
-    return slot.endpoint->signal(rank, reply).state == Post::State::retry;
+    return send_reply(slot, rank, reply).state == Post::State::retry;
   };
   while (!to.replies.empty()) {
     if (refused(to.replies.front())) return false;
@@ -424,32 +431,6 @@ bool EndpointPool::flush_reply(Slot& slot, uint32_t rank) {
   if (!send_deferred(slot, rank)) return false;
   to.reply_pending = false;
   return true;
-}
-
-std::vector<EndpointPool::Broken> EndpointPool::broken_peers(uint32_t first, uint32_t count) const {
-  std::vector<Broken> broken;
-  const uint32_t end = first + std::min(count, ranks_ - first);
-  for (uint32_t rank = first; rank < end; ++rank) {
-    const conduit::Endpoint* failed = nullptr;
-    int code = OMPL_OK;
-    for (const Slot& slot : slots_) {
-      const int found = slot.endpoint->loss(rank);
-      if (found == OMPL_OK || code == OMPL_ERR_PEER) continue;
-      failed = slot.endpoint.get();
-      code = found;
-    }
-    if (failed == nullptr) continue;
-    const bool left = departed(rank);
-    if (left && failures_.in_last_barrier()) continue;
-    broken.push_back({rank, left ? int{OMPL_ERR_PEER} : code, left, failed->reason(rank)});
-  }
-  return broken;
-}
-
-bool EndpointPool::departed(uint32_t rank) const {
-  return std::ranges::any_of(slots_, [rank](const Slot& slot) {
-    return slot.endpoint->loss(rank) != OMPL_OK && slot.endpoint->departed(rank);
-  });
 }
 
 std::string EndpointPool::describe() const {

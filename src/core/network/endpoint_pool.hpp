@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -89,10 +90,55 @@ class EndpointPool {
                                            .reason = conduit::Post::Reason::queue_full};
   bool take_credit(Slot& slot, uint32_t rank);
   void give_credit(Slot& slot, uint32_t rank);
+  // One taken, if there was one; given back unless it is kept, also by an exception.
+  class Credit {
+   public:
+    Credit(EndpointPool& pool, Slot& slot, uint32_t rank)
+        : pool_(pool), slot_(slot), rank_(rank), taken_(pool.take_credit(slot, rank)) {}
+    ~Credit() {
+      if (taken_ && !kept_) pool_.give_credit(slot_, rank_);
+    }
+    Credit(const Credit&) = delete;
+    Credit& operator=(const Credit&) = delete;
+    [[nodiscard]] bool taken() const { return taken_; }
+    void keep() { kept_ = true; }
+
+   private:
+    EndpointPool& pool_;
+    Slot& slot_;
+    const uint32_t rank_;
+    const bool taken_;
+    bool kept_ = false;
+  };
   conduit::Post send_record(Slot& slot, uint32_t rank, const Signal& record);
   // A signal that goes out by itself, once the data operations up to that ticket are complete.
   bool may_defer(Slot& slot, uint32_t rank);
-  void defer(Slot& slot, uint32_t rank, const Signal& record, uint64_t ticket);
+  // The place of one, taken before what it follows is posted, so that it needs no memory then; given up unless filled.
+  class Deferral {
+   public:
+    Deferral(EndpointPool& pool, Slot& slot, uint32_t rank)
+        : pool_(pool), slot_(slot), rank_(rank), list_(pool.peer(slot, rank).deferred) {
+      list_.emplace_back();
+    }
+    ~Deferral() {
+      if (!filled_) list_.pop_back();
+    }
+    Deferral(const Deferral&) = delete;
+    Deferral& operator=(const Deferral&) = delete;
+    void fill(const Signal& record, uint64_t ticket) {
+      list_.back() = {record, ticket};
+      filled_ = true;
+      pool_.peer(slot_, rank_).used.store(true);
+      pool_.note_pending_reply(slot_, rank_);
+    }
+
+   private:
+    EndpointPool& pool_;
+    Slot& slot_;
+    const uint32_t rank_;
+    std::deque<SlotPeer::Deferred>& list_;
+    bool filled_ = false;
+  };
   // An ack_request for all that went out there before.
   conduit::Post ask(Slot& slot, uint32_t rank);
   // Replies that are awaited.
@@ -131,8 +177,13 @@ class EndpointPool {
   [[nodiscard]] bool is_sound() const;
   // Nothing is sent, received or awaited over the network any more: all that is outstanding has failed with OMPL_ERR_LINK.
   void sever();
-  static constexpr std::string_view kSevered =
-      "the descriptors of the layer's network are gone: the program closed some that were not its own";
+  [[nodiscard]] std::string_view why_severed() const {
+    return overwhelmed_.load()
+               ? "there was no memory for what came over the network, and some of it is lost"
+               : "the descriptors of the layer's network are gone: the program closed some that were "
+                 "not "
+                 "its own";
+  }
 
   // --- News of failures (rule 23): to the ranks given, by whoever progresses slot 0. Any thread.
   void tell(const Signal& news, std::span<const uint32_t> ranks);
@@ -159,13 +210,18 @@ class EndpointPool {
   bool visit(Slot& slot, bool* found);
   void visit_neglected(Context& c, uint32_t index, bool* found);
   void receive(Slot& slot, uint32_t source, const Signal& record);
+  void carry_out(Slot& slot, uint32_t source, const Signal& record);
+  void postpone(Slot& slot, uint32_t source, const Signal& record) noexcept;
+  bool catch_up(Slot& slot);
+  static conduit::Post send_reply(Slot& slot, uint32_t rank, const Signal& record);
   void note_pending_reply(Slot& slot, uint32_t rank);
   void flush_replies(Slot& slot);
   bool flush_reply(Slot& slot, uint32_t rank);
   bool replies_due(Slot& slot);
   bool send_deferred(Slot& slot, uint32_t rank);
   void take_up_news(Slot& slot);
-  static int severed();
+  void note_work();
+  [[nodiscard]] int severed() const;
   std::atomic<uint32_t>& credit_count(Slot& slot, uint32_t rank);
 
   const uint32_t ranks_;  // of the job
@@ -179,7 +235,9 @@ class EndpointPool {
   Fetches fetches_;
   std::mutex news_mutex_;
   std::vector<std::pair<uint32_t, Signal>> news_;  // to be told, and to whom
-  std::atomic<bool> has_news_{false};              // or severed
+  std::atomic<bool> has_news_{false};              // or postponed records, or severed
+  std::atomic<uint32_t> postponing_{0};            // slots
+  std::atomic<bool> overwhelmed_{false};           // a record was lost for want of memory
   std::atomic<bool> is_severed_{false};
   const std::atomic<uint32_t>* sentinel_;
   int epoll_fd_ = -1;

@@ -4,6 +4,7 @@
 // have landed, so that any signal may follow it. If it fails they become orphans of the context, by which later signals and
 // flushes learn of that.
 #include <algorithm>
+#include <new>
 
 #include "core/network/post.hpp"
 
@@ -47,13 +48,8 @@ int Sender::put_long(Caller& caller, uint32_t rank, const Piece& piece) {
                      .offset = piece.offset,
                      .own_end = true,
                      .keeps_thread = true};  // should it fail, the context learns what is an orphan
-  Blocker blocker(c, what, Deadline::never());
-  const int code = blocker.run([&]() -> int {
-    bool again = false;
-    const int result = advance(c, put, &again);
-    if (again) blocker.stay_awake();
-    return result;
-  });
+  channel.orphans().reserve(channel.orphans().size() + put.count);
+  const int code = carry(c, put, what);
   if (code == OMPL_OK) return code;
   c.fast = &Context::nobody;  // the fast paths know nothing of orphans
   for (uint32_t stripe = 0; stripe < put.count; ++stripe) {
@@ -62,6 +58,23 @@ int Sender::put_long(Caller& caller, uint32_t rank, const Piece& piece) {
   }
   c.channels.touch(channel);
   return code;
+}
+
+// Until nothing of it is under way any more.
+int Sender::carry(Context& c, MultirailPut& put, const Blocked& what) {
+  for (;;) {
+    try {
+      Blocker blocker(c, what, Deadline::never());
+      return blocker.run([&]() -> int {
+        bool again = false;
+        const int result = advance(c, put, &again);
+        if (again) blocker.stay_awake();
+        return result;
+      });
+    } catch (const std::bad_alloc&) {
+      if (put.code == OMPL_OK) put.code = no_memory();
+    }
+  }
 }
 
 // One turn of all stripes: 1 if all has landed, 0 if not yet, or the error, once nothing is under way any more. *again:

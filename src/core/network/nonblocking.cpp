@@ -62,8 +62,9 @@ int Sender::post_once_then_rest(Context& c, PeerChannel& channel, Call call, con
 }
 
 // A signal that goes out by itself, as soon as it may.
-void Sender::defer(Context& c, PeerChannel& channel, Slot& slot, const Signal& record) {
-  pool_.defer(slot, channel.rank(), record, capabilities_.ordered_signals ? 0 : channel.ticket());
+void Sender::defer(Context& c, PeerChannel& channel, Slot& slot, const Signal& record,
+                   EndpointPool::Deferral& place) {
+  place.fill(record, capabilities_.ordered_signals ? 0 : channel.ticket());
   note_signal(c, channel, slot);
 }
 
@@ -76,11 +77,12 @@ Post Sender::post_and_defer(Context& c, PeerChannel& channel, Slot& slot, const 
   if (!together) {
     if (const Post may = may_signal(channel); may.state != Post::State::done) return may;
   }
+  EndpointPool::Deferral place(pool_, slot, channel.rank());
   bool signalled = false;
   const Post result = together ? post_put_signal(c, channel, slot, message, record, &signalled)
                                : post_data(c, channel, slot, Call::put, message);
   const bool posted = result.state == Post::State::done || result.state == Post::State::pending;
-  if (whole && posted && !signalled) defer(c, channel, slot, record);
+  if (whole && posted && !signalled) defer(c, channel, slot, record, place);
   return result;
 }
 
@@ -130,7 +132,8 @@ int Sender::signal_nb(Context& c, PeerChannel& channel, const Signal& record, ui
         if (!must_wait) return post_signal(c, channel, slot, record);
         if (const Post may = may_signal(channel); may.state != Post::State::done) return may;
         if (!pool_.may_defer(slot, channel.rank())) return EndpointPool::kNoCredit;
-        defer(c, channel, slot, record);
+        EndpointPool::Deferral place(pool_, slot, channel.rank());
+        defer(c, channel, slot, record, place);
         return {};
       },
       Held::joined));

@@ -79,6 +79,7 @@ void Sender::note_signal(Context& c, PeerChannel& channel, Slot& slot) {
 Post Sender::post_data(Context& c, PeerChannel& channel, Slot& slot, Call call, const Piece& piece) {
   conduit::Endpoint& endpoint = *slot.endpoint;
   const uint32_t rank = channel.rank();
+  pool_.peer(slot, rank);  // so that what was posted can be noted without memory
   const Post result = call == Call::get ? endpoint.get(rank, piece.local, piece.offset, piece.length)
                                         : endpoint.put(rank, piece.local, piece.offset, piece.length);
   note_data(c, channel, slot, result);
@@ -103,15 +104,13 @@ Post Sender::post_signal(Context& c, PeerChannel& channel, Slot& slot, const Sig
 Post Sender::post_put_signal(Context& c, PeerChannel& channel, Slot& slot, const Piece& piece,
                              const Signal& record, bool* signalled) {
   if (const Post may = may_signal(channel); may.state != Post::State::done) return may;
-  if (!pool_.take_credit(slot, channel.rank())) return EndpointPool::kNoCredit;
+  EndpointPool::Credit credit(pool_, slot, channel.rank());
+  if (!credit.taken()) return EndpointPool::kNoCredit;
   const Post result = slot.endpoint->put_signal(channel.rank(), piece.local, piece.offset, piece.length,
                                                 record, signalled);
+  if (*signalled) credit.keep();
   note_data(c, channel, slot, result);
-  if (*signalled) {
-    note_signal(c, channel, slot);
-  } else {
-    pool_.give_credit(slot, channel.rank());
-  }
+  if (*signalled) note_signal(c, channel, slot);
   return result;
 }
 

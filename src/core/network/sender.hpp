@@ -77,7 +77,7 @@ class Sender {
     uint32_t slot;  // where it was sent
   };
   std::vector<Taken> take_all_held(Context& c, int* code);
-  void settle_taken(const std::vector<Taken>& taken);
+  void settle_taken(const std::vector<Taken>& taken) noexcept;
 
   // --- For those that complete
   // Orphans of long puts (multirail_put.cpp). The yield hook may add some and remove some while this waits.
@@ -132,7 +132,8 @@ class Sender {
   template <class Attempt>
   int post_once_then_rest(Context& c, PeerChannel& channel, Call call, const Piece& piece,
                           Attempt attempt, bool* pending);
-  void defer(Context& c, PeerChannel& channel, Slot& slot, const Signal& record);
+  void defer(Context& c, PeerChannel& channel, Slot& slot, const Signal& record,
+             EndpointPool::Deferral& place);
   conduit::Post post_and_defer(Context& c, PeerChannel& channel, Slot& slot, const Piece& message,
                                const Signal& record, bool whole);
   int signal_nb(Context& c, PeerChannel& channel, const Signal& record, uint32_t* slot_used);
@@ -143,6 +144,7 @@ class Sender {
     return length >= long_put_ && !deadline.finite();
   }
   int put_long(Caller& caller, uint32_t rank, const Piece& piece);
+  int carry(Context& c, MultirailPut& put, const Blocked& what);
   int advance(Context& c, MultirailPut& put, bool* again);
   bool drive(Context& c, Slot& slot, MultirailPut& put, uint64_t* ticket);
   void post_segments(Slot& slot, MultirailPut& put, uint64_t* ticket);
@@ -156,6 +158,8 @@ class Sender {
   bool hold(Context& c, PeerChannel& channel, const void* source, uint64_t offset, std::size_t length);
   conduit::Post try_held(Context& c);
   conduit::Post send_held_on(Context& c, Slot& slot, const Signal* record);
+  conduit::Post post_taken(PeerChannel& channel, Slot& slot, const Signal* record, bool* signalled);
+  int send_theirs(Context& c, PeerChannel& theirs, std::vector<Taken>* taken);
 
   EndpointPool& pool_;
   const ContextTable& contexts_;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "arch/cpu.hpp"
@@ -55,8 +56,12 @@ struct alignas(arch::kCacheLine) Slot {
   std::unique_ptr<conduit::Endpoint> endpoint;
   std::unique_ptr<SparseTable<SlotPeer>> peers;  // made at first use
   std::vector<uint32_t> pending_replies;         // ranks to which this slot has acks or credits to send
-  Extent flag;                                   // allocation of the last flag signalled from outside,
-  std::atomic<uint64_t> last_flag{UINT64_MAX};   // and its offset
+  // Records that came in while there was no memory to carry them out, and from whom. There is room for so many; until all are
+  // carried out no more are taken in.
+  static constexpr std::size_t kPostponed = 64;
+  std::vector<std::pair<uint32_t, Signal>> postponed;
+  Extent flag;                                  // allocation of the last flag signalled from outside,
+  std::atomic<uint64_t> last_flag{UINT64_MAX};  // and its offset
 
   bool try_claim() {
     return !claimed.load(std::memory_order_seq_cst) &&
