@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "util/log.hpp"
 
@@ -125,7 +126,10 @@ bool Doorkeeper::has_grown() {
 unsigned Doorkeeper::look(int64_t now, const Known& known) {
   if (now < next_look_ || ports_.empty()) return 0;
   next_look_ = now + kLookEveryMs;
-  if (now >= next_examination_ || has_grown()) examine(now, known);
+  try {
+    if (now >= next_examination_ || has_grown()) examine(now, known);
+  } catch (const std::bad_alloc&) {  // it looks again
+  }
   return waiting();
 }
 

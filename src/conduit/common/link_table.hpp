@@ -7,7 +7,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,6 +30,15 @@ struct LinkState {
   std::atomic<int> failure{OMPL_OK};
   std::atomic<bool> departed{false};  // the other side closed its endpoint in order
   std::string why;                    // of the failure
+
+  // Why; without memory for it, that.
+  void note_why(std::string_view reason) noexcept {
+    try {
+      why = reason;
+    } catch (const std::bad_alloc&) {
+      why.assign(kNoMemoryForText);
+    }
+  }
 };
 
 // The links of one endpoint. `Link` is a LinkState.
@@ -80,9 +91,10 @@ inline bool is_posted(const Post& post) {
 // The answer to a post on a link that does not send. Whoever declares the rank failed logs that, once.
 [[gnu::cold]] inline Post refusal(const LinkState& link) {
   if (link.failure == OMPL_OK) return retry(Post::Reason::connecting);
-  return {.state = Post::State::failed,
-          .code = fail_quietly(link.failure,
-                               fmt::format("no connection to rank {}: {}", link.rank, link.why))};
+  return {.state = Post::State::failed, .code = fail_quietly_with(link.failure, [&link] {
+                                          return fmt::format("no connection to rank {}: {}", link.rank,
+                                                             link.why);
+                                        })};
 }
 
 // The link if it sends, else null and the answer to give.

@@ -12,15 +12,22 @@
 
 #include "omnipgas/ompl.h"
 #include "util/mutex.hpp"
+#include "util/status.hpp"
 
 namespace ompl::conduit {
 
 // Any thread. Few, and mostly none.
 class Losses {
  public:
-  void add(uint32_t rank, int code, std::string_view why) {
+  // So that so many need no memory, but for words that there may be none for.
+  void make_room(std::size_t count) {
     const Lock lock(mutex_);
-    all_.push_back({rank, code, std::string(why)});
+    if (all_.capacity() < count) all_.reserve(2 * count);
+  }
+  // There must be room.
+  void add(uint32_t rank, int code, std::string_view why) noexcept {
+    const Lock lock(mutex_);
+    all_.push_back({rank, code, in_words([why] { return std::string(why); })});
     count_.store(all_.size(), std::memory_order_release);
   }
   // OMPL_OK, or the error of the first one.

@@ -302,6 +302,8 @@ fi_rma_iov OfiEndpoint::remote(const FabricLink& link, uint64_t offset, std::siz
 
 int OfiEndpoint::progress(Sink& sink, int budget) {
   wait_set_.disarm();
+  if (unposted_count_ > 0) [[unlikely]]
+    post_unposted();
   int taken = 0;
   while (taken < budget) {
     std::array<fi_cq_data_entry, kBatch> entries;
@@ -346,7 +348,7 @@ void OfiEndpoint::take_in(Sink& sink, const fi_cq_data_entry& entry) {
   } else if ((entry.flags & FI_RECV) != 0) {
     auto* receive = static_cast<Receive*>(entry.op_context);
     take_message(sink, *receive, entry.len);
-    post_receive(receive);
+    post_again(receive);
   } else if (entry.op_context != nullptr) {
     auto* operation = static_cast<FabricOperation*>(entry.op_context);
     complete(*operation);
@@ -391,7 +393,7 @@ bool OfiEndpoint::take_error() {
   if (fi_cq_readerr(resources_.queue.get(), &error, 0) <= 0) return false;
   if (error.op_context == nullptr) return true;  // without a completion: the event queue tells
   if ((error.flags & FI_RECV) != 0) {
-    post_receive(static_cast<Receive*>(error.op_context));
+    post_again(static_cast<Receive*>(error.op_context));
     return true;
   }
   auto* operation = static_cast<FabricOperation*>(error.op_context);
@@ -408,6 +410,15 @@ bool OfiEndpoint::post_receive(Receive* receive) {
                  FI_ADDR_UNSPEC, receive) == 0;
 }
 
+// Those that libfabric does not take now are posted by the next progress.
+void OfiEndpoint::post_again(Receive* receive) {
+  if (!post_receive(receive)) unposted_[unposted_count_++] = receive;
+}
+
+void OfiEndpoint::post_unposted() {
+  while (unposted_count_ > 0 && post_receive(unposted_[unposted_count_ - 1])) --unposted_count_;
+}
+
 // --- State ---------------------------------------------------------------------------------------------
 
 std::string OfiEndpoint::reason(uint32_t rank) const {
@@ -415,7 +426,8 @@ std::string OfiEndpoint::reason(uint32_t rank) const {
 }
 
 bool OfiEndpoint::arm() {
-  return links_->progress() == 0 && !links_->is_seeking() && wait_set_.arm(links_->connecting());
+  return unposted_count_ == 0 && links_->progress() == 0 && !links_->is_seeking() &&
+         wait_set_.arm(links_->connecting());
 }
 
 std::string OfiEndpoint::describe() const {

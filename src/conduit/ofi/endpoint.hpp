@@ -75,6 +75,8 @@ class OfiEndpoint final : public LinkedEndpoint<OfiEndpoint>, public MessageSend
   int poll_links();
   void say_goodbye();
   bool post_receive(Receive* receive);
+  void post_again(Receive* receive);
+  void post_unposted();
   int open_receives();
   int publish(Address* address);
 
@@ -106,6 +108,8 @@ class OfiEndpoint final : public LinkedEndpoint<OfiEndpoint>, public MessageSend
   RdmPeers* rdm_peers_ = nullptr;  // links_, without connections
   WaitSet wait_set_;
   std::array<Receive, kReceives> receives_;
+  std::array<Receive*, kReceives> unposted_{};
+  std::size_t unposted_count_ = 0;
   uint32_t polls_ = 0;            // of the links
   int64_t events_looked_at_ = 0;  // ms
 };

@@ -20,6 +20,7 @@ uint32_t FabricLinks::target_slot(uint32_t rank) const {
 }
 
 FabricLink& FabricLinks::add(uint32_t rank, uint32_t slot) {
+  losses_.make_room(all().size() + 1);
   return links_.add(rank, slot, static_cast<uint32_t>(all().size()));
 }
 
@@ -76,7 +77,7 @@ void FabricLinks::came_up(FabricLink& link) {
 void FabricLinks::take_down(FabricLink& link, std::string_view why) {
   if (link.up) up_.fetch_sub(1, std::memory_order_relaxed);
   link.up = false;
-  link.why = why;
+  link.note_why(why);
   if (!link.probing) ++probes_;
   link.probing = true;
 }
@@ -91,7 +92,7 @@ void FabricLinks::said_goodbye(uint32_t rank, uint64_t slot) {
   for (const auto& link : all()) {
     if (link->rank != rank || link->slot != slot || link->failure != OMPL_OK) continue;
     link->departed = true;
-    link->why = kLeft;
+    link->note_why(kLeft);
     link->part_by = arch::now_ms() + kPartMs;
     if (link->window.outstanding() > 0) {
       end_outstanding(*link);
@@ -114,7 +115,7 @@ void FabricLinks::part_from(FabricLink& link) {
 }
 
 // Everything outstanding on the link counts as complete.
-void FabricLinks::fail(FabricLink& link, int code, std::string_view why) {
+void FabricLinks::fail(FabricLink& link, int code, std::string_view why) noexcept {
   if (link.up) up_.fetch_sub(1, std::memory_order_relaxed);
   link.up = false;
   link.connection.reset();
@@ -125,7 +126,7 @@ void FabricLinks::fail(FabricLink& link, int code, std::string_view why) {
   if (link.probing) --probes_;
   link.probing = false;
   set_waiting(link, false);
-  link.why = link.departed ? kLeft : why;
+  link.note_why(link.departed ? kLeft : why);
   if (link.departed) code = OMPL_ERR_LINK;
   if (find(link.rank) != &link && !link.departed) losses_.add(link.rank, code, link.why);
   link.failure.store(code, std::memory_order_release);

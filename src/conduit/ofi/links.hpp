@@ -121,7 +121,7 @@ class FabricLinks {
     return link != nullptr && link->up ? *link : prepare(rank);
   }
 
-  // Takes in what happened to links. Returns how many events there were.
+  // Takes in what happened to links. Returns how many events there were. Throws nothing.
   virtual int progress() = 0;
 
   // This endpoint's listener has that TCP port.
@@ -185,7 +185,8 @@ class FabricLinks {
   // Nothing can be posted on it any more; what that means is not known yet.
   void take_down(FabricLink& link, std::string_view why);
   void set_waiting(FabricLink& link, bool waiting);
-  void fail(FabricLink& link, int code, std::string_view why);
+  // The end of the link, which needs no memory.
+  void fail(FabricLink& link, int code, std::string_view why) noexcept;
   [[nodiscard]] const std::vector<std::unique_ptr<FabricLink>>& all() const { return links_.all(); }
 
   const SharedState& shared_;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -100,8 +101,9 @@ void MsgPeers::seek(FabricLink& link) {
 
 // A request without an answer: the other side may be outside the layer, or cut off since its address was found.
 void MsgPeers::check(FabricLink& link) {
-  link.search = std::make_unique<RouteSearch>();
-  link.search->begin({place_of(link)}, shared_.connect_timeout_ms);
+  auto search = std::make_unique<RouteSearch>();
+  search->begin({place_of(link)}, shared_.connect_timeout_ms);
+  link.search = std::move(search);
   link.seeking = true;
 }
 
@@ -127,8 +129,11 @@ void MsgPeers::look_at_check(FabricLink& link, RouteSearch::Answer answer) {
 void MsgPeers::find_no_route(FabricLink& link, RouteSearch::Answer answer) {
   const bool near = shared_.network != 0 && shared_.network == (*shared_.peers)[link.rank].host.network;
   if (answer == RouteSearch::Answer::dead && (link.probing || link.reached || near))
-    return fail(link, OMPL_ERR_PEER, fmt::format("its process ended ({})", link.search->verdicts()));
-  fail(link, OMPL_ERR_LINK, link.probing ? link.why : never_connected(*link.search, answer));
+    return fail(link, OMPL_ERR_PEER, in_words([&link] {
+                  return fmt::format("its process ended ({})", link.search->verdicts());
+                }));
+  fail(link, OMPL_ERR_LINK,
+       in_words([&] { return link.probing ? link.why : never_connected(*link.search, answer); }));
 }
 
 // The request came to nothing, which proves nothing: another one is made later. False: that has been tried for long enough.
@@ -143,17 +148,37 @@ bool MsgPeers::is_put_off(FabricLink& link) {
   return true;
 }
 
+// One step of a link, at the end of which nobody waits for what will never come: without memory for it the request that it was about is
+// made again later.
+template <class Step>
+void MsgPeers::step(FabricLink& link, Step take) noexcept {
+  try {
+    take();
+  } catch (const std::bad_alloc&) {
+    if (link.failure != OMPL_OK) return;
+    if (link.up || link.connection || !is_put_off(link)) {
+      fail(link, OMPL_ERR_LINK, kNoMemoryForText);
+    } else {
+      recount(link);
+    }
+  }
+}
+
 // A probe without an answer: the network is gone, and whether the rank lives cannot be known.
 void MsgPeers::look_at_clock() {
   if (probes_ == 0 && !connecting()) return;
   const int64_t now = arch::now_ms();
   for (const auto& link : all()) {
-    if (link->seeking) look_for_route(*link);
-    if (link->request && !link->connection && !link->probing && !link->seeking && now >= link->check_at)
-      check(*link);
-    if (link->ask_again != 0 && now >= link->ask_again) make_request(*link);
+    step(*link, [&] { look_at_clock_of(*link, now); });
     if (link->probing && now > link->probe_until) fail(*link, OMPL_ERR_LINK, link->why);
   }
+}
+
+void MsgPeers::look_at_clock_of(FabricLink& link, int64_t now) {
+  if (link.seeking) look_for_route(link);
+  if (link.request && !link.connection && !link.probing && !link.seeking && now >= link.check_at)
+    check(link);
+  if (link.ask_again != 0 && now >= link.ask_again) make_request(link);
 }
 
 // A connection whose descriptor the program has closed never tells: libfabric's set of descriptors just forgets it.
@@ -212,7 +237,9 @@ int MsgPeers::take_events() {
       fi_eq_err_entry error{};
       if (fi_eq_readerr(resources_.events.get(), &error, 0) <= 0 || error.fid == nullptr) continue;
       const auto answer = read<Answer>(error.err_data, error.err_data_size);
-      ended(error.fid, error.err, error.err == FI_ECONNREFUSED && answer ? &*answer : nullptr);
+      step(*static_cast<FabricLink*>(error.fid->context), [&] {
+        ended(error.fid, error.err, error.err == FI_ECONNREFUSED && answer ? &*answer : nullptr);
+      });
       continue;
     }
     if (length <= 0) return taken;
@@ -221,9 +248,10 @@ int MsgPeers::take_events() {
     if (kind == FI_CONNREQ) {
       requested(event.info, data);
     } else if (kind == FI_CONNECTED) {
-      connected(event.fid, data);
+      step(*static_cast<FabricLink*>(event.fid->context), [&] { connected(event.fid, data); });
     } else if (kind == FI_SHUTDOWN) {
-      ended(event.fid, FI_ECONNRESET, nullptr);
+      step(*static_cast<FabricLink*>(event.fid->context),
+           [&] { ended(event.fid, FI_ECONNRESET, nullptr); });
     }
   }
 }
@@ -243,8 +271,17 @@ FabricLink* MsgPeers::admissible(const Greeting& greeting, Refusal* refusal) {
   return *refusal == Refusal::none ? &link : nullptr;
 }
 
-void MsgPeers::requested(fi_info* request, std::string_view data) {
+// Without memory to find out who it is from, it is refused without an answer: whoever is of the job makes it again.
+void MsgPeers::requested(fi_info* request, std::string_view data) noexcept {
   const Info owner = shared_.library->own(request);
+  try {
+    answer(request, data);
+  } catch (const std::bad_alloc&) {
+    fi_reject(resources_.listener.get(), request->handle, nullptr, 0);
+  }
+}
+
+void MsgPeers::answer(fi_info* request, std::string_view data) {
   const Greeting greeting = read<Greeting>(data.data(), data.size()).value_or(Greeting{.magic = 0});
   if (greeting.kind == GreetingKind::probe && is_for_us(greeting))
     return answer_no(request, greeting, Refusal::broken);
@@ -256,8 +293,11 @@ void MsgPeers::requested(fi_info* request, std::string_view data) {
                 ip_text(ip_of(static_cast<const sockaddr*>(request->dest_addr))), times);
     });
   }
-  if (link != nullptr && !accept(*link, request, greeting)) refusal = Refusal::broken;
-  if (refusal != Refusal::none) answer_no(request, greeting, refusal);
+  if (link != nullptr && !accept(*link, request, greeting)) {
+    fi_reject(resources_.listener.get(), request->handle, nullptr, 0);
+  } else if (refusal != Refusal::none) {
+    answer_no(request, greeting, refusal);
+  }
 }
 
 // To who does not know the secret nothing is proven.
@@ -269,7 +309,8 @@ void MsgPeers::answer_no(fi_info* request, const Greeting& greeting, Refusal ref
   fi_reject(resources_.listener.get(), request->handle, &answer, sizeof answer);
 }
 
-// A request of our own stays: the lower rank is about to refuse it.
+// A request of our own stays: the lower rank is about to refuse it. False: libfabric has no connection to give now, and the
+// link is as before.
 bool MsgPeers::accept(FabricLink& link, fi_info* request, const Greeting& greeting) {
   Answer answer;
   answer.proof = answer.proof_of(shared_.job->rank, slot_, greeting, shared_.job->secret);
@@ -277,12 +318,13 @@ bool MsgPeers::accept(FabricLink& link, fi_info* request, const Greeting& greeti
   link.connection = resources_.make_endpoint(request, &link, &result);
   if (result == 0) result = fi_accept(link.connection.get(), &answer, sizeof answer);
   if (result != 0) {
-    fail(link, OMPL_ERR_LINK, shared_.library->text(result));
+    log::info("ofi: no connection with rank {} yet: {}", link.rank, shared_.library->text(result));
+    link.connection.reset();
     return false;
   }
   link.ask_again = 0;
   link.seeking = false;
-  learn_route(link, ip_of(static_cast<const sockaddr*>(request->dest_addr)));
+  learn_route(link, static_cast<const sockaddr*>(request->dest_addr));
   recount(link);
   return true;
 }
@@ -294,6 +336,14 @@ void MsgPeers::learn_route(FabricLink& link, const std::string& ip) const {
   if (found == list.end()) return;
   link.route = static_cast<std::size_t>(found - list.begin());
   link.reached = true;
+}
+
+// The same, if there is memory for it.
+void MsgPeers::learn_route(FabricLink& link, const sockaddr* place) const noexcept {
+  try {
+    learn_route(link, ip_of(place));
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 // Whether the other side of the link says so, about the request that is under way.
@@ -336,10 +386,11 @@ void MsgPeers::ended(fid* endpoint, int error, const Answer* answer) {
   } else if (is_put_off(link)) {
     recount(link);
   } else {
-    fail(link, OMPL_ERR_LINK,
-         link.probing ? link.why
-                      : fmt::format("{}: {}; {}", place_text_of(link), shared_.library->strerror(error),
-                                    kInterfaceHint));
+    fail(link, OMPL_ERR_LINK, in_words([&] {
+           return link.probing ? link.why
+                               : fmt::format("{}: {}; {}", place_text_of(link),
+                                             shared_.library->strerror(error), kInterfaceHint);
+         }));
   }
 }
 
@@ -372,7 +423,7 @@ void MsgPeers::lost(FabricLink& link, std::string_view why) {
   link.seeking = false;
   link.ask_again = 0;
   link.probe_until = arch::now_ms() + kProbeMs;
-  request(link);
+  step(link, [&] { request(link); });
 }
 
 }  // namespace ompl::conduit::ofi

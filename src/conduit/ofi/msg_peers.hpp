@@ -37,13 +37,18 @@ class MsgPeers final : public FabricLinks {
   void look_at_check(FabricLink& link, RouteSearch::Answer answer);
   void find_no_route(FabricLink& link, RouteSearch::Answer answer);
   void learn_route(FabricLink& link, const std::string& ip) const;
+  void learn_route(FabricLink& link, const sockaddr* place) const noexcept;
   [[nodiscard]] HostPort place_of(const FabricLink& link) const;
   [[nodiscard]] std::string place_text_of(const FabricLink& link) const;
   bool is_put_off(FabricLink& link);
+  template <class Step>
+  void step(FabricLink& link, Step take) noexcept;
+  void look_at_clock_of(FabricLink& link, int64_t now);
   [[nodiscard]] bool is_proven(const FabricLink& link, const Answer& answer) const;
   FabricLink* admissible(const Greeting& greeting, Refusal* refusal);
   void answer_no(fi_info* request, const Greeting& greeting, Refusal refusal);
-  void requested(fi_info* request, std::string_view data);
+  void requested(fi_info* request, std::string_view data) noexcept;
+  void answer(fi_info* request, std::string_view data);
   bool accept(FabricLink& link, fi_info* request, const Greeting& greeting);
   void connected(fid* endpoint, std::string_view data);
   void ended(fid* endpoint, int error, const Answer* answer);

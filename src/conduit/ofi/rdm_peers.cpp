@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
 
 #include "arch/clock.hpp"
 #include "conduit/common/ip_address.hpp"
@@ -32,9 +33,10 @@ RdmPeers::RdmPeers(const SharedState& shared, const Resources& resources, uint32
 // --- Coming up -----------------------------------------------------------------------------------------
 
 void RdmPeers::begin(FabricLink& link) {
+  if (!insert(link)) return;
   set_waiting(link, true);
   link.looked_at = arch::now_ms();
-  if (insert(link)) greet(link);
+  greet_if_possible(link);
 }
 
 // The name is outside bytes, and libfabric reads on from it as far as its kind of address goes.
@@ -68,7 +70,24 @@ void RdmPeers::greet(FabricLink& link) {
   if (link.greeted && link.known && !link.up && link.failure == OMPL_OK) came_up(link);
 }
 
-void RdmPeers::greeted_by(const Greeting& greeting) {
+// Without memory it is said later.
+void RdmPeers::greet_if_possible(FabricLink& link) noexcept {
+  try {
+    greet(link);
+  } catch (const std::bad_alloc&) {
+    replies_pending_ = true;
+  }
+}
+
+// Without memory for it a greeting is dropped, as one that was lost on the way: its rank says it again.
+void RdmPeers::greeted_by(const Greeting& greeting) noexcept {
+  try {
+    take_greeting(greeting);
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+void RdmPeers::take_greeting(const Greeting& greeting) {
   if (!is_admissible(greeting)) {
     return warn_of_stranger([](uint64_t times) {
       log::warn("ofi: dropped a greeting that does not belong to this job ({} times so far)", times);
@@ -76,13 +95,13 @@ void RdmPeers::greeted_by(const Greeting& greeting) {
   }
   FabricLink& link = link_of(greeting);
   if (link.failure != OMPL_OK || link.probing || link.spoke) return;  // overheard and said again
+  if (!insert(link)) return;
   link.their_place = greeting.link;
   const bool again = link.known;
   link.known = true;
-  if (!insert(link)) return;
   if (!link.up) set_waiting(link, true);
   if (!link.greeted || (again && greeting.knows == 0)) {
-    greet(link);  // again: ours was lost
+    greet_if_possible(link);  // again: ours was lost
   } else {
     came_up(link);
   }
@@ -183,7 +202,8 @@ int RdmPeers::progress() {
   if (replies_pending_) {
     replies_pending_ = false;
     for (const auto& link : all()) {
-      if (link->endpoint != nullptr && !link->greeted && link->failure == OMPL_OK) greet(*link);
+      if (link->endpoint != nullptr && !link->greeted && link->failure == OMPL_OK)
+        greet_if_possible(*link);
       if (link->untold) tell(*link);
     }
   }
@@ -202,7 +222,7 @@ bool RdmPeers::send_control(FabricLink& link, uint8_t op) {
 }
 
 // The link is of no use any more, but the other side lives and is to know.
-void RdmPeers::give_up(FabricLink& link, const std::string& why) {
+void RdmPeers::give_up(FabricLink& link, std::string_view why) {
   fail(link, OMPL_ERR_LINK, why);
   tell(link);
 }
@@ -244,7 +264,7 @@ bool RdmPeers::examine(FabricLink& link, int64_t now) {
     if (now - link.looked_at < (link.up ? kSilenceMs << link.unanswered : kGreetMs)) return false;
     link.looked_at = now;
     if (!link.up) {
-      greet(link);
+      greet_if_possible(link);
     } else {
       if (numbered_ && link.unanswered == 0) send_control(link, kPing);
       link.unanswered = std::min(link.unanswered + 1, kMostPatience);
@@ -292,7 +312,7 @@ void RdmPeers::judge(FabricLink& link, LivenessProbe::Answer answer) {
   if (answer == LivenessProbe::Answer::dead && (link.reached || link.known || near)) {
     fail(link, OMPL_ERR_PEER, "nobody listens there: its process ended");
   } else if (!link.known && !link.reached && is_out_of_patience(link, answer)) {
-    fail(link, OMPL_ERR_LINK, first_failure(link, answer));
+    fail(link, OMPL_ERR_LINK, in_words([&] { return first_failure(link, answer); }));
   } else if (link.probing || answer == LivenessProbe::Answer::unreached) {
     give_up(link, link.probing ? link.why : "its host cannot be reached");
   }

@@ -41,12 +41,14 @@ class RdmPeers final : public FabricLinks {
   void end_outstanding(FabricLink& /*link*/) override {}  // it cannot
   bool insert(FabricLink& link);
   void greet(FabricLink& link);
-  void greeted_by(const Greeting& greeting);
+  void greet_if_possible(FabricLink& link) noexcept;
+  void greeted_by(const Greeting& greeting) noexcept;
+  void take_greeting(const Greeting& greeting);
   bool opened(FabricLink& link, const Message& message, uint32_t* source, Signal* record);
   bool in_order(FabricLink& link, bool nothing_is_missing);
   bool send_control(FabricLink& link, uint8_t op);
   void tell(FabricLink& link);
-  void give_up(FabricLink& link, const std::string& why);
+  void give_up(FabricLink& link, std::string_view why);
   void look_after(int64_t now);
   void judge(FabricLink& link, LivenessProbe::Answer answer);
   [[nodiscard]] bool is_out_of_patience(const FabricLink& link, LivenessProbe::Answer answer) const;

@@ -2,6 +2,7 @@
 #include "conduit/ucx/connections.hpp"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -60,16 +61,31 @@ UcpLink& Connections::add(uint32_t rank) {
 
 UcpLink& Connections::use(uint32_t rank) {
   if (UcpLink* link = find(rank); link != nullptr) return *link;
+  const Address& there = (*shared_.peers)[rank];
+  const Message hello = {
+      .cookie = cookie(shared_.job->secret, shared_.job->rank, rank, there.challenge),
+      .source = shared_.job->rank,
+      .op = kHello};
   UcpLink& link = add(rank);
-  if (peer(link).slots() == 0) {
+  if (there.slots() == 0) {
     fail(link, OMPL_ERR_LINK, "it is not reached by this conduit");
     return link;
   }
-  link.hello = {.cookie = cookie(shared_.job->secret, shared_.job->rank, rank, peer(link).challenge),
-                .source = shared_.job->rank,
-                .op = kHello};
-  begin(link);
+  link.hello = hello;
+  begin_if_possible(link);
   return link;
+}
+
+// Without memory it is put off, as without descriptors; if there still is none at the end of that time, the link fails.
+void Connections::begin_if_possible(UcpLink& link) noexcept {
+  const int64_t now = arch::now_ms();
+  try {
+    begin(link);
+  } catch (const std::bad_alloc&) {
+    if (link.put_off_until == 0) link.put_off_until = now + kPutOffMs;
+    troubled_ = true;
+    if (now >= link.put_off_until) fail(link, OMPL_ERR_LINK, kNoMemoryForText);
+  }
 }
 
 // UCX takes a want of descriptors for the death of the other side. Strangers may hold them for a moment.
@@ -81,8 +97,9 @@ void Connections::begin(UcpLink& link) {
     troubled_ = true;
     return;
   }
+  const bool seeks = seek(link);
   link.put_off_until = 0;
-  if (!seek(link)) begin_connection(link);
+  if (!seeks) begin_connection(link);
 }
 
 // False: there is nothing to seek, since one of the two sides leaves the choice to UCX.
@@ -111,17 +128,19 @@ void Connections::look_for_route(UcpLink& link) {
   const RouteSearch::Answer answer = link.search->look();
   if (answer == RouteSearch::Answer::none) return;
   if (answer == RouteSearch::Answer::lives) {
-    const HostPort place = link.search->place();
+    const HostPort& place = link.search->place();
+    log::debug("ucx: rank {} is reached at {}", link.rank, place_text(place.ip, place.port));
     link.network = link.routes[link.search->found()].own;
     link.their_network = link.routes[link.search->found()].theirs;
     link.reached = true;
-    log::debug("ucx: rank {} is reached at {}", link.rank, place_text(place.ip, place.port));
     return begin_connection(link);
   }
   const bool near = shared_.network != 0 && shared_.network == peer(link).host.network;
   if (answer == RouteSearch::Answer::dead && near)
-    return fail(link, OMPL_ERR_PEER, fmt::format("its process ended ({})", link.search->verdicts()));
-  fail(link, OMPL_ERR_LINK, never_connected(*link.search, answer, kHint));
+    return fail(link, OMPL_ERR_PEER, in_words([&link] {
+                  return fmt::format("its process ended ({})", link.search->verdicts());
+                }));
+  fail(link, OMPL_ERR_LINK, in_words([&] { return never_connected(*link.search, answer, kHint); }));
 }
 
 void Connections::begin_connection(UcpLink& link) {
@@ -216,11 +235,16 @@ void Connections::lost(UcpLink& link, ucs_status_t status) {
 
 // It takes nothing in any more. What is outstanding uses the memory of callers: first that has to end, with the other side or
 // with its connection.
-void Connections::said_goodbye(uint32_t rank) {
+void Connections::said_goodbye(uint32_t rank) noexcept {
   UcpLink* known = find(rank);
-  UcpLink& link = known != nullptr ? *known : add(rank);
+  try {
+    if (known == nullptr) known = &add(rank);
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+  UcpLink& link = *known;
   link.departed = true;
-  if (link.failure == OMPL_OK) link.why = "it left the job";
+  if (link.failure == OMPL_OK) link.note_why("it left the job");
   link.part_by = arch::now_ms() + kPartMs;
   troubled_ = true;
   part_if_idle(link);
@@ -254,16 +278,28 @@ void Connections::on_flushed(void* request, ucs_status_t status, void* argument)
 
 int Connections::progress() {
   if (!troubled()) return 0;
-  for (const uint32_t rank : std::exchange(met_, {})) use(rank);
+  try {
+    for (; !met_.empty(); met_.pop_back()) use(met_.back());
+  } catch (const std::bad_alloc&) {  // the next progress sees to them
+  }
   troubled_ = false;
-  for (const auto& link : all()) advance(*link);
+  for (const auto& link : all()) advance_if_possible(*link);
   return 1;
+}
+
+// Without memory the step is taken again.
+void Connections::advance_if_possible(UcpLink& link) noexcept {
+  try {
+    advance(link);
+  } catch (const std::bad_alloc&) {
+    troubled_ = true;
+  }
 }
 
 // One step of a link that broke.
 void Connections::advance(UcpLink& link) {
   using State = UcpLink::State;
-  if (link.put_off_until != 0 && link.failure == OMPL_OK) begin(link);
+  if (link.put_off_until != 0 && link.failure == OMPL_OK) begin_if_possible(link);
   const bool parting = link.departed && link.failure == OMPL_OK;
   if (parting && link.state <= State::up && arch::now_ms() > link.part_by) {
     if (shared_.error_mode == UCP_ERR_HANDLING_MODE_NONE) return fail(link, OMPL_ERR_LINK, link.why);
@@ -273,7 +309,7 @@ void Connections::advance(UcpLink& link) {
   if (link.state == State::testing && link.error == UCS_OK && flushed(link)) test_short(link);
   if (link.state <= State::up && link.error != UCS_OK) {
     if (link.state == State::up) up_.fetch_sub(1, std::memory_order_relaxed);
-    if (!link.departed) link.why = shared_.library->text(link.error);
+    if (!link.departed) link.note_why(shared_.library->text(link.error));
     link.state = State::closing;
     disconnect(link);
   } else if (link.state == State::closing && !link.close_pending) {
@@ -293,14 +329,18 @@ HostPort Connections::place_of(const UcpLink& link) const {
 }
 
 void Connections::probe(UcpLink& link) {
+  const HostPort place = place_of(link);
+  std::unique_ptr<RouteSearch> search;
+  if (!place.ip.empty() && place.port != 0) {
+    search = std::make_unique<RouteSearch>();
+    search->begin({place}, kProbeMs);
+  }
   link.state = UcpLink::State::probing;
   link.probe_until = arch::now_ms() + kProbeMs;
   link.probe_again = 0;
   link.probed_again = false;
-  const HostPort place = place_of(link);
-  if (place.ip.empty() || place.port == 0) return connect(link);
-  link.search = std::make_unique<RouteSearch>();
-  link.search->begin({place}, kProbeMs);
+  link.search = std::move(search);
+  if (!link.search) connect(link);
 }
 
 void Connections::look_at_probe(UcpLink& link) {
@@ -330,17 +370,19 @@ void Connections::probe_again(UcpLink& link, int64_t now) {
 void Connections::turned_away(UcpLink& link) {
   const bool near = shared_.network != 0 && shared_.network == peer(link).host.network;
   if (link.was_up || link.reached || near)
-    return fail(link, OMPL_ERR_PEER, fmt::format("its process ended ({})", link.why));
-  fail(link, OMPL_ERR_LINK,
-       fmt::format("{}: a firewall is between, or its process has ended; {}", link.why, kHint));
+    return fail(link, OMPL_ERR_PEER,
+                in_words([&link] { return fmt::format("its process ended ({})", link.why); }));
+  fail(link, OMPL_ERR_LINK, in_words([&link] {
+         return fmt::format("{}: a firewall is between, or its process has ended; {}", link.why, kHint);
+       }));
 }
 
 // Everything outstanding on the link counts as complete.
-void Connections::fail(UcpLink& link, int code, std::string_view why) {
+void Connections::fail(UcpLink& link, int code, std::string_view why) noexcept {
   disconnect(link);
   link.state = UcpLink::State::failed;
   link.search.reset();
-  link.why = why;
+  link.note_why(why);
   link.failure.store(code, std::memory_order_release);
   link.window.close();
   log::info("ucx: connection of endpoint {} to rank {}: {}", slot_, link.rank, link.why);

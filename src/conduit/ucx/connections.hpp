@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -111,9 +112,14 @@ class Connections {
 
   // The connection to `rank`, made if there is none.
   UcpLink& use(uint32_t rank);
-  // A message of `rank` came; progress() sees to a connection in the other direction.
-  void met(uint32_t rank) {
-    if (find(rank) == nullptr) met_.push_back(rank);
+  // A message of `rank` came; progress() sees to a connection in the other direction. Without memory to note it that is for
+  // whoever next sends there.
+  void met(uint32_t rank) noexcept {
+    if (find(rank) != nullptr) return;
+    try {
+      met_.push_back(rank);
+    } catch (const std::bad_alloc&) {
+    }
   }
 
   // Takes in what happened to connections. Outside of UCX's callbacks. Returns how much there was.
@@ -124,8 +130,8 @@ class Connections {
   // The connection does not work any more. Nothing is sent on it again [18]; failure() will say why.
   void lost(UcpLink& link, ucs_status_t status);
 
-  // `rank` will close its connection to this endpoint in order.
-  void said_goodbye(uint32_t rank);
+  // `rank` will close its connection to this endpoint in order. Without memory to note that its end is one like any other.
+  void said_goodbye(uint32_t rank) noexcept;
   // Something is complete that used a caller's memory.
   void part_if_idle(UcpLink& link);
 
@@ -148,6 +154,7 @@ class Connections {
   [[nodiscard]] const Address& peer(const UcpLink& link) const { return (*shared_.peers)[link.rank]; }
   UcpLink& add(uint32_t rank);
   void begin(UcpLink& link);
+  void begin_if_possible(UcpLink& link) noexcept;
   bool seek(UcpLink& link);
   void look_for_route(UcpLink& link);
   void begin_connection(UcpLink& link);
@@ -164,8 +171,10 @@ class Connections {
   void test_short(UcpLink& link);
   void disconnect(UcpLink& link);
   void advance(UcpLink& link);
+  void advance_if_possible(UcpLink& link) noexcept;
   void turned_away(UcpLink& link);
-  void fail(UcpLink& link, int code, std::string_view why);
+  // The end of the link, which needs no memory.
+  void fail(UcpLink& link, int code, std::string_view why) noexcept;
 
   const SharedState& shared_;
   const uint32_t slot_;

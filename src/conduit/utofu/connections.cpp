@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conduit/utofu/connections.hpp"
 
+#include <new>
+
 #include "arch/clock.hpp"
 #include "util/log.hpp"
 #include "util/status.hpp"
@@ -103,6 +105,10 @@ bool Connections::advance(VcqLink& link) {
     case State::greeted:
       link.ring = read(link.reply->ring);
       if (link.ring == 0) return false;
+      if (link.ring == kNoRing) {
+        fail(link, OMPL_ERR_LINK, "its endpoint has no room for records of another one");
+        return false;
+      }
       link.state = State::up;
       room(link);
       --connecting_;
@@ -133,9 +139,13 @@ int Connections::take_greetings() {
   while (greetings_ < Board::greetings(shared_.job->size)) {
     const auto* const next = on_board<BoardGreeting>(Board::greeting(shared_.job->size, greetings_));
     if (read(next->there) == 0) break;
+    try {
+      welcome(*next);
+    } catch (const std::bad_alloc&) {  // later
+      break;
+    }
     ++greetings_;
     ++taken;
-    welcome(*next);
   }
   return taken;
 }
@@ -145,18 +155,21 @@ void Connections::welcome(const BoardGreeting& greeting) {
   const bool known = greeting.rank < job.size && greeting.slot < slots_of(greeting.rank).size() &&
                      greeting.cookie == shared_.cookies[greeting.rank];
   if (!known) return log::warn("utofu: dropped a greeting that does not belong to this job");
+  if (incoming_.size() == incoming_.capacity()) incoming_.reserve(2 * incoming_.size() + 1);
   auto from = std::make_unique<Incoming>();
   from->rank = greeting.rank;
   from->vcq = slots_of(greeting.rank)[greeting.slot];
   from->reply = stadd_of(*shared_.library, from->vcq, kBoardStag) + Board::reply(job.rank);
   const int code = from->memory.open(*vcq_, from->ring.data(), sizeof from->ring);
-  if (code != UTOFU_SUCCESS) {
+  if (code != UTOFU_SUCCESS)
     log::warn("utofu: no ring for rank {}: {} ({})", from->rank, text_of(code), code);
-    return;
-  }
+  from->offer = code == UTOFU_SUCCESS ? from->memory.stadd() : kNoRing;
   incoming_.push_back(std::move(from));
   ++connecting_;
-  use(greeting.rank);
+  try {
+    use(greeting.rank);
+  } catch (const std::bad_alloc&) {  // whoever next sends there makes it
+  }
 }
 
 void Connections::tell(Incoming& from) {
@@ -171,7 +184,7 @@ int Connections::progress() {
   if (connecting_ > 0) {
     for (const auto& from : incoming_) {
       if (from->offered) continue;
-      const int code = shared_.library->put_piggyback8(vcq_->handle(), from->vcq, from->memory.stadd(),
+      const int code = shared_.library->put_piggyback8(vcq_->handle(), from->vcq, from->offer,
                                                        from->reply + offsetof(Reply, ring),
                                                        sizeof(uint64_t), 0, kStrong, nullptr);
       if (note(code) == UTOFU_ERR_BUSY) continue;
@@ -235,12 +248,18 @@ void Connections::lost(VcqLink& link, int code) {
   const bool silent = code == UTOFU_ERR_MRQ_PEER;
   if (silent && read(link.reply->left) != 0) link.departed = true;
   if (link.departed) return fail(link, OMPL_ERR_LINK, kLeft);
-  fail(link, silent ? OMPL_ERR_PEER : OMPL_ERR_LINK, fmt::format("{} ({})", text_of(code), code));
+  fail(link, silent ? OMPL_ERR_PEER : OMPL_ERR_LINK,
+       in_words([code] { return fmt::format("{} ({})", text_of(code), code); }));
 }
 
 void Connections::said_goodbye(uint32_t rank) {
-  VcqLink* const known = find(rank);
-  VcqLink& link = known != nullptr ? *known : add(rank);
+  VcqLink* known = find(rank);
+  try {
+    if (known == nullptr) known = &add(rank);
+  } catch (const std::bad_alloc&) {  // nothing was ever sent there
+    return;
+  }
+  VcqLink& link = *known;
   link.departed = true;
   link.limit = 0;
   part_if_idle(link);
@@ -262,7 +281,7 @@ void Connections::fail(VcqLink& link, int code, std::string_view why) {
   if (link.state < VcqLink::State::up && link.vcq != 0) --connecting_;
   if (!link.departed || link.state != VcqLink::State::up) link.state = VcqLink::State::failed;
   link.limit = 0;
-  link.why = why;
+  link.note_why(why);
   operations_.forget_unnoticed(link);
   link.failure.store(code, std::memory_order_release);
   link.window.close();

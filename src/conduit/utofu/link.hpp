@@ -61,11 +61,12 @@ struct Incoming {
   utofu_vcq_id_t vcq = 0;
   utofu_stadd_t reply = 0;  // on the other side's board
   alignas(kAlignment) std::array<Record, kRing> ring{};
-  Registered memory;     // ends before the ring
-  bool offered = false;  // the other side was told where it is
-  uint64_t taken = 0;    // records,
-  uint64_t told = 0;     // and as many as the other side knows of
-  uint64_t compare = 0;  // of the record to come
+  Registered memory;        // ends before the ring
+  bool offered = false;     // the other side was told where it is,
+  utofu_stadd_t offer = 0;  // or that there is none
+  uint64_t taken = 0;       // records,
+  uint64_t told = 0;        // and as many as the other side knows of
+  uint64_t compare = 0;     // of the record to come
 };
 
 // A put, a get or a record until its notice comes. Its place in the table is the byte that the notice carries.

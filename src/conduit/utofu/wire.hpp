@@ -51,8 +51,10 @@ struct BoardGreeting {
 static_assert(sizeof(BoardGreeting) == 32);
 
 // What this side is told about its connection to a rank.
+inline constexpr uint64_t kNoRing = UINT64_MAX;
 struct Reply {
-  uint64_t ring = 0;   // steering address of the ring made for this side; 0: not yet
+  uint64_t ring =
+      0;  // steering address of the ring made for this side; 0: not yet; kNoRing: there is none
   uint64_t taken = 0;  // records that the other side has taken out of it
   uint64_t left = 0;   // 1: the other side closes its endpoint in order, and has no ring to say so in
 };

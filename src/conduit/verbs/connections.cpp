@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "arch/clock.hpp"
 #include "util/log.hpp"
@@ -32,6 +33,7 @@ uint32_t Connections::target_slot(uint32_t rank) const {
 }
 
 QueuePairLink& Connections::add(uint32_t rank, uint32_t slot) {
+  losses_.make_room(count() + 1);
   return links_.add(rank, slot, static_cast<uint32_t>(count()));
 }
 
@@ -81,24 +83,28 @@ int Connections::prepare_path(QueuePairLink& link) {
 // Makes the link's own side.
 bool Connections::prepare(QueuePairLink& link) {
   if (link.pair) return true;
+  make_room_to_find();
   link.pair = resources_.make_pair(shared_);
   int error = link.pair ? to_init(shared_, link.pair.get()) : errno;
   if (error == 0) error = prepare_path(link);
   if (error != 0) {
-    fail(link, OMPL_ERR_LINK, fmt::format("cannot make a queue pair: {}", error_text(error)));
+    fail(link, OMPL_ERR_LINK,
+         in_words([error] { return fmt::format("cannot make a queue pair: {}", error_text(error)); }));
     return false;
   }
   link.first_packet = random_packet_number(*link.pair);
-  // Half empty at least, so that searches are short.
-  if (count() * 2 > by_pair_.size()) {
-    std::vector<std::pair<uint32_t, QueuePairLink*>> old(by_pair_.size() * 4);
-    old.swap(by_pair_);
-    for (const auto& [number, known] : old) {
-      if (known != nullptr) enlist(*known);
-    }
-  }
   enlist(link);
   return true;
+}
+
+// Half empty at least, so that searches are short.
+void Connections::make_room_to_find() {
+  if (count() * 2 <= by_pair_.size()) return;
+  std::vector<std::pair<uint32_t, QueuePairLink*>> old(by_pair_.size() * 4);
+  old.swap(by_pair_);
+  for (const auto& [number, known] : old) {
+    if (known != nullptr) enlist(*known);
+  }
 }
 
 // For find_pair().
@@ -122,7 +128,9 @@ void Connections::enter(QueuePairLink& link, QueuePairLink::State state) {
 void Connections::go_up(QueuePairLink& link) {
   const int error = link.pair ? to_send(shared_, link.pair.get(), link.first_packet) : 0;
   if (error != 0)
-    return fail(link, OMPL_ERR_LINK, fmt::format("its queue pair cannot send: {}", error_text(error)));
+    return fail(link, OMPL_ERR_LINK, in_words([error] {
+                  return fmt::format("its queue pair cannot send: {}", error_text(error));
+                }));
   link.probe.end();
   enter(link, QueuePairLink::State::up);
   up_.fetch_add(1, std::memory_order_relaxed);
@@ -215,6 +223,13 @@ void Connections::received(uint64_t buffer, uint32_t length) {
     log::info("verbs: endpoint {} ignored a datagram of {} bytes that is not of this job", slot_, size);
     return;
   }
+  try {
+    take_in(datagram);
+  } catch (const std::bad_alloc&) {  // as if it was lost on the way: it is sent again
+  }
+}
+
+void Connections::take_in(const Datagram& datagram) {
   QueuePairLink* link = wanted(datagram);
   if (link == nullptr) return;
   switch (datagram.step) {
@@ -241,7 +256,9 @@ Route Connections::route_of(const QueuePairLink& link, const Datagram& datagram)
 bool Connections::route(QueuePairLink& link, const Datagram& datagram) {
   const int error = to_receive(shared_, link.pair.get(), route_of(link, datagram));
   if (error != 0)
-    fail(link, OMPL_ERR_LINK, fmt::format("its queue pair cannot receive: {}", error_text(error)));
+    fail(link, OMPL_ERR_LINK, in_words([error] {
+           return fmt::format("its queue pair cannot receive: {}", error_text(error));
+         }));
   link.partner = datagram.queue_pair;
   return error == 0;
 }
@@ -282,7 +299,16 @@ void Connections::begun(QueuePairLink& link) {
 void Connections::tick(int64_t now) {
   if (waiting_ == 0) return;
   for (std::size_t i = 0; i < count(); ++i) {
-    if (at(i).waiting() && now >= at(i).next) look_after(at(i), now);
+    if (at(i).waiting() && now >= at(i).next) look_after_if_possible(at(i), now);
+  }
+}
+
+// Without memory it is looked after a little later.
+void Connections::look_after_if_possible(QueuePairLink& link, int64_t now) noexcept {
+  try {
+    look_after(link, now);
+  } catch (const std::bad_alloc&) {
+    link.next = now + kFirstAgainMs;
   }
 }
 
@@ -295,7 +321,8 @@ void Connections::look_after(QueuePairLink& link, int64_t now) {
   const bool ended = link.state == QueuePairLink::State::doubtful && link.why != kUnreached &&
                      answer == PeerProbe::Answer::refused;
   if (answer == PeerProbe::Answer::dead || ended)
-    return fail(link, OMPL_ERR_PEER, link.why.empty() ? "nobody lives there" : link.why);
+    return fail(link, OMPL_ERR_PEER,
+                link.why.empty() ? std::string_view("nobody lives there") : std::string_view(link.why));
   if (link.state == QueuePairLink::State::doubtful) {
     if (answer != PeerProbe::Answer::none || now - link.began > kProbeMs)
       fail(link, OMPL_ERR_LINK, link.why);
@@ -305,7 +332,8 @@ void Connections::look_after(QueuePairLink& link, int64_t now) {
     link.began = now;
     link.probe.end();
   } else if (now - link.began > kUnreachedMs) {
-    return fail(link, OMPL_ERR_LINK, fmt::format("{}: {}", kUnreached, link.probe.why(answer)));
+    return fail(link, OMPL_ERR_LINK,
+                in_words([&] { return fmt::format("{}: {}", kUnreached, link.probe.why(answer)); }));
   }
   if (answer == PeerProbe::Answer::unreached || answer == PeerProbe::Answer::refused) link.probe.end();
   send(link,
@@ -317,11 +345,21 @@ void Connections::look_after(QueuePairLink& link, int64_t now) {
 void Connections::ask(QueuePairLink& link) const {
   const Address& other = peer(link);
   link.probe.set_own_network(shared_.network);
-  link.probe.begin(other.host, other.liveness_port, kUnreachedMs);
+  try {
+    link.probe.begin(other.host, other.liveness_port, kUnreachedMs);
+  } catch (const std::bad_alloc&) {
+    link.probe.end();
+    throw;
+  }
 }
 
-void Connections::stalled(QueuePairLink& link, int64_t now) {
-  if (!link.probe.asking()) ask(link);
+// Without memory to ask it is asked later.
+void Connections::stalled(QueuePairLink& link, int64_t now) noexcept {
+  try {
+    if (!link.probe.asking()) ask(link);
+  } catch (const std::bad_alloc&) {
+    return;
+  }
   const PeerProbe::Answer answer = link.probe.look();
   if (answer == PeerProbe::Answer::lives) link.heard = now;
   if (answer == PeerProbe::Answer::dead) return broke(link, "nobody lives there");
@@ -336,9 +374,9 @@ void Connections::broke(QueuePairLink& link, std::string_view why) {
     return;
   stop(link);
   if (link.state == QueuePairLink::State::up) up_.fetch_sub(1, std::memory_order_relaxed);
-  if (!link.departed) link.why = why;
+  if (!link.departed) link.note_why(why);
   enter(link, QueuePairLink::State::doubtful);
-  look_after(link, link.began);
+  look_after_if_possible(link, link.began);
 }
 
 // What it has posted fails.
@@ -353,7 +391,7 @@ void Connections::said_goodbye(QueuePairLink& link) {
   if (link.failure != OMPL_OK) return;
   link.departed = true;
   link.limit = 0;
-  link.why = "it has left";
+  link.note_why("it has left");
   part_if_idle(link);
 }
 
@@ -364,14 +402,14 @@ void Connections::part_if_idle(QueuePairLink& link) {
   link.done.store(UINT64_MAX, std::memory_order_seq_cst);
 }
 
-void Connections::fail(QueuePairLink& link, int code, std::string_view why) {
+void Connections::fail(QueuePairLink& link, int code, std::string_view why) noexcept {
   if (link.state == QueuePairLink::State::up) up_.fetch_sub(1, std::memory_order_relaxed);
   if (link.pair && link.state != QueuePairLink::State::doubtful) to_error(shared_, link.pair.get());
   link.probe.end();
   enter(link, QueuePairLink::State::failed);
   if (link.failure != OMPL_OK) return;
   if (link.departed) code = OMPL_ERR_LINK;
-  link.why = std::string(why);
+  link.note_why(why);
   link.failure.store(code, std::memory_order_release);
   link.done.store(UINT64_MAX, std::memory_order_seq_cst);
   if (known(link.rank) != &link && !link.departed) losses_.add(link.rank, code, link.why);

@@ -51,7 +51,7 @@ class Connections {
   // Something came on a connection that waits for "ready".
   void begun(QueuePairLink& link);
   // XRC, DC: an endpoint of that rank says hello (DC) or goodbye. Both numbers come from outside.
-  void greeted(uint32_t rank, uint32_t slot);
+  void greeted(uint32_t rank, uint32_t slot) noexcept;
   void parted(uint32_t rank, uint32_t slot);
 
   // Sends again what was not answered, and probes for liveness. Now and then.
@@ -61,7 +61,7 @@ class Connections {
 
   // Nothing was posted or completed since the last heartbeat, though something should: what was sent stalls for as long as the
   // other side lives. A device that lost it would never say so: Soft-RoCE's does, when its interface goes down.
-  void stalled(QueuePairLink& link, int64_t now);
+  void stalled(QueuePairLink& link, int64_t now) noexcept;
 
   // XRC, DC: whether its initiator has room for so many requests. Over DC it is lent one.
   bool borrows(QueuePairLink& link, uint64_t requests);
@@ -95,9 +95,11 @@ class Connections {
   QueuePairLink* wanted(const Datagram& datagram);
   bool admit(std::string_view bytes, Datagram* out) const;
   bool prepare(QueuePairLink& link);
+  void make_room_to_find();
   int prepare_path(QueuePairLink& link);
   void enlist(QueuePairLink& link);
   void stop(QueuePairLink& link) const;
+  void take_in(const Datagram& datagram);
   void requested(QueuePairLink& link, const Datagram& datagram);
   void replied(QueuePairLink& link, const Datagram& datagram);
   void begin_shared(QueuePairLink& link);
@@ -110,8 +112,10 @@ class Connections {
   void post_receive(uint64_t buffer);
   void enter(QueuePairLink& link, QueuePairLink::State state);
   void go_up(QueuePairLink& link);
-  void fail(QueuePairLink& link, int code, std::string_view why);
+  // The end of the link, which needs no memory.
+  void fail(QueuePairLink& link, int code, std::string_view why) noexcept;
   void look_after(QueuePairLink& link, int64_t now);
+  void look_after_if_possible(QueuePairLink& link, int64_t now) noexcept;
   void ask(QueuePairLink& link) const;
 
   const SharedState& shared_;

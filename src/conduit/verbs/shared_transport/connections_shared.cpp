@@ -10,6 +10,7 @@
 // wins; who made another target gives it up when it is told of that one. Request and reply are sent again like those of
 // RC.
 #include <cerrno>
+#include <new>
 
 #include "conduit/verbs/connections.hpp"
 #include "util/status.hpp"
@@ -25,7 +26,9 @@ XrcInitiator& initiator_of(const QueuePairLink& link) {
 
 void Connections::begin_shared(QueuePairLink& link) {
   if (const int error = link.path ? 0 : prepare_path(link); error != 0)
-    return fail(link, OMPL_ERR_LINK, fmt::format("cannot make a path to it: {}", error_text(error)));
+    return fail(link, OMPL_ERR_LINK, in_words([error] {
+                  return fmt::format("cannot make a path to it: {}", error_text(error));
+                }));
   if (shared_.transport == Transport::dc) {
     link.partner = peer(link).slots[link.slot];
     return go_up(link);
@@ -33,7 +36,9 @@ void Connections::begin_shared(QueuePairLink& link) {
   link.queue = peer(link).queues[link.slot];
   link.initiator = resources_.xrc.initiator(shared_, resources_, peer(link).node);
   if (link.initiator == nullptr)
-    return fail(link, OMPL_ERR_LINK, fmt::format("cannot make a queue pair: {}", error_text(errno)));
+    return fail(link, OMPL_ERR_LINK, in_words([error = errno] {
+                  return fmt::format("cannot make a queue pair: {}", error_text(error));
+                }));
   enter(link, QueuePairLink::State::requested);
   send(link, HandshakeStep::request);
 }
@@ -78,8 +83,9 @@ void Connections::replied_xrc(QueuePairLink& link, const Datagram& datagram) {
     int error = to_receive(shared_, pair, route_of(link, datagram));
     if (error == 0) error = to_send(shared_, pair, initiator.first_packet);
     if (error != 0)
-      return fail(link, OMPL_ERR_LINK,
-                  fmt::format("its queue pair cannot send: {}", error_text(error)));
+      return fail(link, OMPL_ERR_LINK, in_words([error] {
+                    return fmt::format("its queue pair cannot send: {}", error_text(error));
+                  }));
     initiator.target = datagram.queue_pair;
     for (const auto& other : links_.all()) {  // those that wait for it
       if (other.get() != &link && other->initiator == &initiator &&
@@ -92,11 +98,15 @@ void Connections::replied_xrc(QueuePairLink& link, const Datagram& datagram) {
 
 // --- What is shared ------------------------------------------------------------------------------------
 
-void Connections::greeted(uint32_t rank, uint32_t slot) {
+// Without memory for a link this rank makes its own when it next sends there; of a goodbye it then does not know.
+void Connections::greeted(uint32_t rank, uint32_t slot) noexcept {
   if (!knows(rank, slot) || links_.find(rank, slot) != nullptr) return;
-  QueuePairLink& link = add_from(rank, slot);
-  link.introduced = true;
-  begin(link);
+  try {
+    QueuePairLink& link = add_from(rank, slot);
+    link.introduced = true;
+    begin(link);
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 void Connections::parted(uint32_t rank, uint32_t slot) {
@@ -107,8 +117,9 @@ void Connections::parted(uint32_t rank, uint32_t slot) {
 bool Connections::borrows(QueuePairLink& link, uint64_t requests) {
   if (!link.sends()) return false;
   if (const int error = shared_.transport == Transport::dc ? resources_.dc.lend(link) : 0; error != 0) {
-    fail(link, OMPL_ERR_LINK,
-         fmt::format("a broken initiator cannot be used again: {}", error_text(error)));
+    fail(link, OMPL_ERR_LINK, in_words([error] {
+           return fmt::format("a broken initiator cannot be used again: {}", error_text(error));
+         }));
     return false;
   }
   if (link.initiator == nullptr) return false;

@@ -54,6 +54,7 @@ void XrcDomain::remove_file() {
 XrcInitiator* Xrc::initiator(const SharedState& shared, const Resources& resources, uint64_t node) {
   const auto found = std::ranges::find_if(initiators_, [=](const auto& i) { return i->node == node; });
   if (found != initiators_.end()) return found->get();
+  initiators_.reserve(initiators_.size() + 1);
   auto made = std::make_unique<XrcInitiator>();
   made->node = node;
   made->pair = resources.make_pair(shared);
