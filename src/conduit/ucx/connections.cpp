@@ -361,9 +361,11 @@ void Connections::look_at_probe(UcpLink& link) {
 void Connections::probe_again(UcpLink& link, int64_t now) {
   if (link.probe_again == 0) link.probe_again = now + kDyingMs;
   if (now < link.probe_again) return;
+  auto search = std::make_unique<RouteSearch>();
+  search->begin({place_of(link)}, kProbeMs);
+  link.search = std::move(search);
   link.probed_again = true;
   link.probe_until = now + kProbeMs;
-  link.search->begin({place_of(link)}, kProbeMs);
 }
 
 // A rank listens from before others know its address until it ends. But what rejects a first connection may be a firewall.
