@@ -95,7 +95,7 @@ Post VerbsEndpoint::put_signal(uint32_t rank, const void* source, uint64_t offse
   if (length <= resources_.inline_limit && fits_immediate(record)) {
     answer = put_with_immediate(rank, source, offset, length, record.offset);
   } else if (QueuePairLink* link = ready(rank, 2, &answer); link != nullptr) {
-    answer = write(*link, IBV_WR_RDMA_WRITE_WITH_IMM, source, offset, length, &record);
+    return write(*link, IBV_WR_RDMA_WRITE_WITH_IMM, source, offset, length, &record, signalled);
   }
   *signalled = is_posted(answer);
   return answer;
@@ -163,9 +163,9 @@ Post VerbsEndpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_
   return post(*link, request);
 }
 
-// A put, alone or with the signal that follows it.
+// A put, alone or with the signal that follows it; then *signalled tells whether that was posted too.
 Post VerbsEndpoint::write(QueuePairLink& link, ibv_wr_opcode opcode, const void* source,
-                          uint64_t offset, std::size_t length, const Signal* record) {
+                          uint64_t offset, std::size_t length, const Signal* record, bool* signalled) {
   Post answer;
   Request request;
   if (!aim(link, offset, length, &request, &answer) || !load(source, length, &request, &answer))
@@ -174,7 +174,9 @@ Post VerbsEndpoint::write(QueuePairLink& link, ibv_wr_opcode opcode, const void*
   if (record == nullptr) return post(link, request);
   if (fits_immediate(*record)) {
     request.work.imm_data = htonl(static_cast<uint32_t>(record->offset / 4));
-    return post(link, request);
+    answer = post(link, request);
+    *signalled = is_posted(answer);
+    return answer;
   }
   request.work.opcode = IBV_WR_RDMA_WRITE;
   Request message;
@@ -183,7 +185,10 @@ Post VerbsEndpoint::write(QueuePairLink& link, ibv_wr_opcode opcode, const void*
     return answer;
   }
   message.state = request.state;
-  return post(link, message, &request);
+  const uint64_t before = link.posted;
+  answer = post(link, message, &request);
+  *signalled = link.posted == before + 2;
+  return answer;
 }
 
 // XRC, DC: whether so many requests can be posted now by the link's initiator. Over DC it is lent one.
@@ -415,16 +420,33 @@ Post VerbsEndpoint::post(QueuePairLink& link, Request& last, Request* first) {
   const int error = send(link, list, &bad);
   if (error != 0) [[unlikely]] {
     give_back(last.in_flight);
+    if (first != nullptr && bad == &last.work) return posted_alone(link, *first, error);
     if (first != nullptr) give_back(first->in_flight);
     return refused(link, error, bad == list);
   }
-  if (first != nullptr && first->in_flight.any()) in_flight_.keep(link, number - 1, first->in_flight);
-  if (last.in_flight.any()) in_flight_.keep(link, number, last.in_flight);
-  const auto count = static_cast<uint32_t>(number - link.posted);
-  outstanding_ += count;
-  if (link.initiator != nullptr) link.initiator->outstanding += count;
-  link.posted = number;
+  if (first != nullptr) posted(link, *first);
+  posted(link, last);
   return {.state = last.state, .ticket = number};
+}
+
+// The device has it.
+void VerbsEndpoint::posted(QueuePairLink& link, const Request& request) {
+  ++link.posted;
+  if (request.in_flight.any()) in_flight_.keep(link, link.posted, request.in_flight);
+  ++outstanding_;
+  if (link.initiator != nullptr) ++link.initiator->outstanding;
+}
+
+// Of two requests the device has taken the first alone, which asks for no completion: with the end of its queue pair it gets one,
+// and until then it reads its memory.
+Post VerbsEndpoint::posted_alone(QueuePairLink& link, const Request& first, int error) {
+  posted(link, first);
+  const Post answer{.state = first.state, .ticket = link.posted};
+  connections_.broke(link, in_words([error] {
+                       return fmt::format("the second of two requests was refused: {}",
+                                          error_text(error));
+                     }));
+  return answer;
 }
 
 int VerbsEndpoint::send(const QueuePairLink& link, ibv_send_wr* list, ibv_send_wr** bad) const {
@@ -439,7 +461,7 @@ int VerbsEndpoint::send(const QueuePairLink& link, ibv_send_wr* list, ibv_send_w
 // Nothing was taken, or not all.
 Post VerbsEndpoint::refused(QueuePairLink& link, int error, bool all) {
   if (error == ENOMEM && all) return retry(Post::Reason::queue_full);
-  connections_.broke(link, error_text(error));
+  connections_.broke(link, in_words([error] { return error_text(error); }));
   return refusal(link);
 }
 

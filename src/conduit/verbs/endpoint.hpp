@@ -81,8 +81,10 @@ class VerbsEndpoint final : public LinkedEndpoint<VerbsEndpoint> {
   int send(const QueuePairLink& link, ibv_send_wr* list, ibv_send_wr** bad) const;
   bool introduce(QueuePairLink& link);
   Post refused(QueuePairLink& link, int error, bool all);
+  void posted(QueuePairLink& link, const Request& request);
+  Post posted_alone(QueuePairLink& link, const Request& first, int error);
   Post write(QueuePairLink& link, ibv_wr_opcode opcode, const void* source, uint64_t offset,
-             std::size_t length, const Signal* record);
+             std::size_t length, const Signal* record, bool* signalled = nullptr);
 
   int take(ibv_cq* queue, Taken* into, int most);
   int take_in_sent(int most);

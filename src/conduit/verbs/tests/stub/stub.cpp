@@ -276,6 +276,19 @@ EXPORT void verbs_stub_counts(verbs_stub_counters* out) { *out = {counts.doorbel
 EXPORT void verbs_stub_drop_datagrams(uint64_t count) { counts.datagrams_to_drop = count; }
 EXPORT void verbs_stub_refuse_registrations(uint64_t count) { counts.registrations_to_refuse = count; }
 EXPORT void verbs_stub_refuse_accesses(uint64_t count) { accesses_to_refuse = count; }
+EXPORT void verbs_stub_refuse_request(uint64_t number) { request_to_refuse = number; }
+EXPORT void verbs_stub_hold_reads(int on) {
+  counts.holds_reads = on != 0;
+  if (on == 0) advance_all();
+}
+EXPORT unsigned verbs_stub_held_reads(void) {
+  unsigned held = 0;
+  for (const auto& pair : pairs_that([](const Pair& each) { return each.connected(); })) {
+    const std::lock_guard lock(pair->mutex);
+    if (!pair->stalled.empty() && pair->stalled.front().work.opcode == IBV_WR_RDMA_READ) ++held;
+  }
+  return held;
+}
 EXPORT void verbs_stub_have_all(int on) { counts.have_all = on != 0; }
 EXPORT void verbs_stub_inject_datagram(const void* bytes, uint32_t size) {
   const auto* first = static_cast<const std::byte*>(bytes);

@@ -25,6 +25,12 @@ void verbs_stub_refuse_registrations(uint64_t count);
 // So many requests that the calling thread makes over connections or DC, from now on, fail at the other side. Those of
 // other threads, which look now and then whether their peers live, do not.
 void verbs_stub_refuse_accesses(uint64_t count);
+// The request of that number, from 1, that the calling thread posts to connections from now on is refused.
+void verbs_stub_refuse_request(uint64_t number);
+// While on: reads over connections wait, and what was posted behind them.
+void verbs_stub_hold_reads(int on);
+// Connections whose next request is a read that waits.
+unsigned verbs_stub_held_reads(void);
 // Whether the device has XRC and DC, from now on; it has at first.
 void verbs_stub_have_all(int on);
 // While on: what is sent over connections is complete at once and reaches nobody, and threads on queue pairs of their

@@ -185,6 +185,7 @@ Outcome execute(Pair& source, const Send& send) {
   const uint64_t length = bytes_of(send);
   auto* remote = reinterpret_cast<std::byte*>(rdma.remote_addr);
   const bool read = send.work.opcode == IBV_WR_RDMA_READ;
+  if (read && counts.holds_reads) return Outcome::stalled;
   if (send.work.opcode != IBV_WR_SEND && length > 0 &&
       !allows(rdma.rkey, true, rdma.remote_addr, length,
               read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE))
@@ -242,12 +243,12 @@ void send_datagram(Pair& pair, const Send& send) {
     deliver(*target, target->recv_cq, receive, pair, send, sizeof(ibv_grh));
 }
 
+}  // namespace
+
 // Whoever waits for receive requests goes on.
 void advance_all() {
   for (const auto& pair : pairs_that([](const Pair&) { return true; })) advance(*pair);
 }
-
-}  // namespace
 
 void deliver_everywhere(const std::vector<std::byte>& bytes) {
   const auto all = pairs_that([](const Pair& pair) { return pair.qp_type == IBV_QPT_UD; });
@@ -301,6 +302,7 @@ int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad) {
   for (ibv_send_wr* work = list; work != nullptr; work = work->next) {
     *bad = work;
     if (pair.dynamic) violation("DC is posted to by ibv_wr_start() and what follows it");
+    if (pair.connected() && request_to_refuse > 0 && --request_to_refuse == 0) return EINVAL;
     Send send{.work = *work, .data = {work->sg_list, work->sg_list + work->num_sge}, .inlined = {}};
     if (const int error = enqueue(pair, std::move(send)); error != 0) return error;
   }

@@ -31,11 +31,12 @@ inline constexpr uint32_t kMaxMessage = 1U << 30;
 
 struct Counts {
   std::atomic<uint64_t> doorbells{0}, requests{0}, datagrams_to_drop{0}, registrations_to_refuse{0};
-  std::atomic<bool> have_all{true};
+  std::atomic<bool> have_all{true}, holds_reads{false};
   alignas(64) std::atomic<bool> discard{false};
 };
 inline Counts counts;
 inline thread_local uint64_t accesses_to_refuse = 0;
+inline thread_local uint64_t request_to_refuse = 0;
 
 struct Queue : ibv_cq {
   std::mutex mutex;
@@ -152,6 +153,7 @@ void offer_xrc(verbs_context* context);
 int enqueue(Pair& pair, Send send);
 // Executes what can be.
 void advance(Pair& pair);
+void advance_all();
 // A datagram from outside, to every queue pair of datagrams.
 void deliver_everywhere(const std::vector<std::byte>& bytes);
 
