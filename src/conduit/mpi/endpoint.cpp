@@ -20,6 +20,7 @@ constexpr uint32_t kMostSending = 24;  // messages to one rank
 constexpr uint32_t kSynchronous = 16;
 constexpr int kLooks = 32;
 constexpr int64_t kLeaveMs = 1000;
+constexpr int64_t kLetGoMs = 1000;
 
 constexpr const char* kMpiEnded = "MPI was finalized before ompl_finalize";
 
@@ -93,7 +94,7 @@ Post MpiEndpoint<Handle>::transfer(uint32_t rank, bool is_put, Call call) {
   const Visit visit(session_, *this, rank);
   if (!visit.admitted()) return visit.refusal;
   MpiLink& link = links_[rank];
-  if (link.window.full() || outstanding_ == kOperations) return kRetry;
+  if (link.failing != OMPL_OK || link.window.full() || outstanding_ == kOperations) return kRetry;
   Handle request{};
   session_.watch().meet(rank);
   if (const int code = call(&request); code != 0)
@@ -110,7 +111,9 @@ Post MpiEndpoint<Handle>::send(uint32_t rank, Message message, Payload data) {
   const Visit visit(session_, *this, rank);
   if (!visit.admitted()) return visit.refusal;
   MpiLink& link = links_[rank];
-  if (free_count_ == 0 || link.sending == kMostSending || outstanding_ == kOperations) return kRetry;
+  if (link.failing != OMPL_OK || free_count_ == 0 || link.sending == kMostSending ||
+      outstanding_ == kOperations)
+    return kRetry;
   if (link.unflushed && follows_puts(message.op)) {  // MPI: flush, then send [7]
     if (link.putting > 0) return kRetry;
     if (const int code = mpi_.win_flush(static_cast<int>(rank), session_.window(slot_)); code != 0)
@@ -136,16 +139,20 @@ Post MpiEndpoint<Handle>::emit(uint32_t rank, Message message, Payload data) {
   const auto start = ++link.sent % kSynchronous == 0 ? mpi_.issend : mpi_.isend;
   Handle request{};
   int done = 0;
+  const MpiOperation operation{.rank = rank, .buffer = buffer};
   int code = start(buffer, static_cast<int>(sizeof message + data.length), mpi_.constants.byte,
                    static_cast<int>(rank), session_.tag(rank, slot_), session_.comm(), &request);
-  if (code == 0) code = mpi_.test(&request, &done, mpi_.constants.status_ignore);
-  const MpiOperation operation{.rank = rank, .buffer = buffer};
-  if (code == 0 && done == 0) {
-    track(request, operation);
-  } else {
+  if (code != 0) {
     finish(operation);
+    return lost(rank, "MPI_Isend", code);
   }
-  return code == 0 ? Post{} : lost(rank, "MPI_Isend", code);
+  code = mpi_.test(&request, &done, mpi_.constants.status_ignore);
+  if (code == 0 && done != 0) {
+    finish(operation);
+  } else {
+    track(request, operation);  // MPI reads the buffer
+  }
+  return code == 0 ? Post{} : lost(rank, "MPI_Test", code);
 }
 
 template <class Handle>
@@ -167,6 +174,8 @@ int MpiEndpoint<Handle>::progress(Sink& sink, int budget) {
     found = broken_ ? OMPL_ERR_LINK : look(sink, budget);
   if (found > 0 || outstanding_ > 0) poll_timer_.hurry();
   if (session_.watch().losses() != losses_) fail_lost();
+  if (failing_ > 0) [[unlikely]]
+    look_at_failing();
   return found;
 }
 
@@ -239,27 +248,50 @@ void MpiEndpoint<Handle>::finish(const MpiOperation& operation) {
 
 // --- Failure and the end -------------------------------------------------------------------------------
 
+// MPI takes no put or get back: while it may read or write callers' memory their posts are answered by a retry, and what is
+// outstanding stays so. For a second: of a rank that is gone some complete nothing.
 template <class Handle>
-void MpiEndpoint<Handle>::fail(uint32_t rank, std::string why, int code) {
+void MpiEndpoint<Handle>::fail(uint32_t rank, std::string_view why, int code) noexcept {
   MpiLink& link = links_[rank];
-  if (link.failure != OMPL_OK) return;
-  link.why = std::move(why);
-  link.failure.store(code, std::memory_order_release);
+  if (link.failure != OMPL_OK || link.failing != OMPL_OK) return;
+  link.why = in_words([why] { return std::string(why); });
+  link.failing = code;
+  link.fail_by = arch::now_ms() + kLetGoMs;
+  ++failing_;
+  if (link.window.outstanding() == 0 || broken_) fail_now(link);
+}
+
+template <class Handle>
+void MpiEndpoint<Handle>::fail_now(MpiLink& link) noexcept {
+  --failing_;
+  link.failure.store(link.failing, std::memory_order_release);
   link.window.close();
+}
+
+template <class Handle>
+void MpiEndpoint<Handle>::look_at_failing() {
+  const int64_t now = arch::now_ms();
+  for (uint32_t rank = 0; rank < session_.job().size; ++rank) {
+    MpiLink& link = links_[rank];
+    if (link.failing == OMPL_OK || link.failure != OMPL_OK) continue;
+    if (link.window.outstanding() == 0 || broken_ || now > link.fail_by) fail_now(link);
+  }
 }
 
 template <class Handle>
 void MpiEndpoint<Handle>::fail_lost() {
   const LivenessWatch& watch = session_.watch();
-  losses_ = watch.losses();
+  const uint32_t losses = watch.losses();
   for (uint32_t rank = 0; rank < session_.job().size; ++rank) {
-    if (const int code = watch.lost(rank); code != OMPL_OK) fail(rank, watch.why(rank), code);
+    if (const int code = watch.lost(rank); code != OMPL_OK)
+      fail(rank, in_words([&] { return watch.why(rank); }), code);
   }
+  losses_ = losses;
 }
 
 template <class Handle>
 Post MpiEndpoint<Handle>::lost(uint32_t rank, const char* function, int code) {
-  fail(rank, fmt::format("{} failed: {}", function, mpi_.text(code)));
+  fail(rank, in_words([&] { return fmt::format("{} failed: {}", function, mpi_.text(code)); }));
   return {.state = Post::State::failed, .code = session_.failed(function, code)};
 }
 
@@ -278,7 +310,7 @@ void MpiEndpoint<Handle>::leave(bool in_order) {
     while (!broken_ && !settled() && complete() >= 0 && arch::now_ms() < limit) arch::give_way();
   };
   for (uint32_t rank = 0; rank < session_.job().size; ++rank) {
-    if (!links_[rank].met || links_[rank].failure != OMPL_OK) continue;
+    if (!links_[rank].met || links_[rank].failing != OMPL_OK) continue;
     settle([this] { return free_count_ > 0 && outstanding_ < kOperations; });
     if (free_count_ > 0 && outstanding_ < kOperations)
       emit(rank, {.value = in_order ? 1U : 0U, .op = kGoodbye}, {});
@@ -288,6 +320,7 @@ void MpiEndpoint<Handle>::leave(bool in_order) {
   for (uint32_t rank = 0; rank < session_.job().size; ++rank) {
     session_.count_sent(rank, links_[rank].sent);
     fail(rank, in_order ? "it was closed" : kMpiEnded);
+    if (links_[rank].failure == OMPL_OK) fail_now(links_[rank]);
   }
 }
 

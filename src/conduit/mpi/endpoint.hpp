@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "conduit/common/completion_window.hpp"
 #include "conduit/conduit.hpp"
@@ -19,12 +20,14 @@ namespace ompl::conduit::mpi {
 struct MpiLink {
   std::atomic<int> failure{OMPL_OK};
   std::atomic<bool> departed{false};  // its endpoint was closed in order
-  std::string why;                    // of the failure
-  uint32_t sending = 0;               // messages under way
-  uint64_t sent = 0;                  // messages
-  uint32_t putting = 0;               // puts to its window of which the source is in use
-  bool unflushed = false;             // some put to its window may not have arrived
-  bool met = false;                   // there was a message, either way
+  int failing = OMPL_OK;   // the failure that is known once MPI has let go of callers' memory,
+  int64_t fail_by = 0;     // or at that time (ms)
+  std::string why;         // of the failure
+  uint32_t sending = 0;    // messages under way
+  uint64_t sent = 0;       // messages
+  uint32_t putting = 0;    // puts to its window of which the source is in use
+  bool unflushed = false;  // some put to its window may not have arrived
+  bool met = false;        // there was a message, either way
   CompletionWindow<64> window;
 };
 
@@ -73,7 +76,9 @@ class MpiEndpoint final : public Endpoint, private Member {
   void take_in(const MessageBuffer& buffer, Sink& sink);
   int complete();
   void finish(const MpiOperation& operation);
-  void fail(uint32_t rank, std::string why, int code = OMPL_ERR_LINK);
+  void fail(uint32_t rank, std::string_view why, int code = OMPL_ERR_LINK) noexcept;
+  void fail_now(MpiLink& link) noexcept;
+  void look_at_failing();
   void fail_lost();
   Post lost(uint32_t rank, const char* function, int code);
   int broken(const char* function, int code);
@@ -95,7 +100,8 @@ class MpiEndpoint final : public Endpoint, private Member {
   std::array<int, kOperations> finished_{};
   std::atomic<std::size_t> outstanding_{0};
   bool broken_ = false;
-  uint32_t losses_ = 0;  // ranks that the watch has given up, as far as they are known here
+  uint32_t losses_ = 0;   // ranks that the watch has given up, as far as they are known here
+  uint32_t failing_ = 0;  // links
   PollTimer poll_timer_;
   bool slept_ = false;
 };
