@@ -9,30 +9,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <new>
 #include <string>
 
 #include "coll_job.hpp"
 #include "conduit/mock/tests/fabric.hpp"
-
-namespace {
-
-thread_local std::size_t t_most = SIZE_MAX;  // bytes at once
-thread_local std::size_t t_made = 0;         // allocations
-thread_local std::size_t t_refused = 0;      // the one that is
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  void* const memory = bytes <= t_most && ++t_made != t_refused ? std::malloc(bytes) : nullptr;
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-void* operator new(std::size_t bytes, const std::nothrow_t& /*none*/) noexcept {
-  return std::malloc(bytes);
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t /*bytes*/) noexcept { std::free(memory); }
+#include "scarce_memory.hpp"
 
 namespace ompl::conformance {
 namespace {
