@@ -164,7 +164,8 @@ bool IncomingCalls::any_at_last() {
   return any;
 }
 
-// Whoever finds the ring busy leaves it: its holder looks again once it has given it back.
+// Whoever finds the ring busy leaves it. Its mark stands again: this thread may have taken it away, and not every holder looks again
+// once it has given the ring back.
 bool IncomingCalls::run_ring(uint32_t number, ExchangeContext exchange) {
   if (owner(number) >= runtime_.size()) return false;
   Ring& one = ring(number);
@@ -172,7 +173,10 @@ bool IncomingCalls::run_ring(uint32_t number, ExchangeContext exchange) {
   while (ready(number, one)) {
     const arch::Uncancelled whole;
     const Busy busy(one);
-    if (!busy) break;
+    if (!busy) {
+      runtime_.sleepers.call_arrivals.mark(number);
+      break;
+    }
     const uint32_t ran = take_entries(number, one, exchange);
     any = any || ran > 0;
     if (ran == kBatch) {  // this thread may go now: another one is to go on
