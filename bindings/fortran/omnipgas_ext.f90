@@ -72,6 +72,13 @@ module omnipgas_ext
     integer(c_int) function ompl_process_quiet() bind(C)
       import
     end function
+    integer(c_int) function ompl_set_progress_thread(on) bind(C)
+      import
+      integer(c_int), value :: on
+    end function
+    integer(c_int) function ompl_progress_thread() bind(C)
+      import
+    end function
     integer(c_int) function ompl_handle_test_source(ctx, handle) bind(C)
       import
       type(c_ptr), value :: ctx

@@ -28,7 +28,7 @@
  *
  * Progress. Every call that may block drives the communication of all threads of its rank while it
  * blocks, and so does ompl_poll(). The library has no communicating threads of its own, unless the program
- * asks for them (progress modes of coll.h). Signals to a rank that stays outside the library are delayed,
+ * asks for them (coll.h, ompl_set_progress_thread). Signals to a rank that stays outside it are else delayed,
  * never lost. Call ompl_quiet() before you block outside the library on something that depends on what you
  * sent: a network without progress of its own (TCP, MPI) may still need the sender. A short put over a
  * network may be kept until the context's next call, and fail only then. A signal, flush, quiet or barrier

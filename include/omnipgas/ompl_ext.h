@@ -375,6 +375,28 @@ OMPL_API int ompl_flag_then(ompl_watch* watch, const ompl_condition* condition,
                             ompl_callback_fn callback, void* arg);
 
 /* ------------------------------------------------------------------------------------------------
+ * The progress thread
+ *
+ * One thread of the process that serves other ranks while the program computes: what they put, get, signal, fetch and call
+ * here completes although no thread of the program is in the library. Without it that waits for the program's next call,
+ * but for what shared memory or the network's device does alone. Functions that other ranks call (ompl_calls.h) then run
+ * in that thread, at any time. It sleeps while nothing comes, and leaves the endpoints to the program's threads while
+ * those are in the library. OMPL_PROGRESS=thread in the environment asks for it from ompl_init on, OMPL_PROGRESS=auto where
+ * puts need the target's processor and a core is free; the default is none. It is also the thread of collectives
+ * (OMPL_PROGRESS_SPARE and OMPL_PROGRESS_SHARED of coll.h).
+ */
+
+/* on = 1: the caller wants the thread from now on, and it is started if it does not run. on = 0: the caller does so no more.
+ * It serves as long as anybody wants it who has not said so; once the last one has, the call returns when the thread has left
+ * the network. Local: other ranks may do otherwise. Not within a function that another rank has called. Errors:
+ * OMPL_ERR_STATE (also: nobody wants it who could stop), OMPL_ERR_ARG, OMPL_ERR_SYSTEM (no thread can be started),
+ * OMPL_ERR_UNSUPPORTED (conduit mpi, and MPI was initialised below MPI_THREAD_SERIALIZED). */
+OMPL_API int ompl_set_progress_thread(int on);
+
+/* 1 if the thread serves other ranks, 0 if not. Error: OMPL_ERR_STATE. */
+OMPL_API int ompl_progress_thread(void);
+
+/* ------------------------------------------------------------------------------------------------
  * MPI in the same process
  *
  * Only of interest where the layer itself communicates by MPI (conduit mpi, halo exchanges by MPI) and MPI was

@@ -363,6 +363,21 @@ class HandleAwaiter : public Awaiter {
 };
 inline HandleAwaiter operator co_await(Handle& handle) { return HandleAwaiter(handle); }
 
+// The thread that serves other ranks while the program computes is wanted as long as this lives.
+class ProgressThread {
+ public:
+  ProgressThread() { check(ompl_set_progress_thread(1)); }
+  ~ProgressThread() { static_cast<void>(ompl_set_progress_thread(0)); }
+  ProgressThread(const ProgressThread&) = delete;
+  ProgressThread& operator=(const ProgressThread&) = delete;
+  // Whether it serves now, whoever wants it.
+  static bool runs() {
+    const int answer = ompl_progress_thread();
+    if (answer < 0) check(answer);
+    return answer == 1;
+  }
+};
+
 // The ranks known to be dead or out of reach, ascending.
 inline std::vector<uint32_t> failed_ranks() {
   std::vector<uint32_t> failed(size());

@@ -8,6 +8,7 @@
 
 #include "api/call.hpp"
 #include "arch/mpi.hpp"
+#include "core/calls/scope.hpp"
 #include "core/data/callbacks.hpp"
 #include "core/data/checks.hpp"
 #include "core/data/operations.hpp"
@@ -261,6 +262,20 @@ int ompl_unregister(const void* address) {
 
 int ompl_progress(ompl_ctx* ctx, int64_t timeout_ns) {
   return with(ctx, [=](Context& c) { return ompl::progress(c, Deadline::in(timeout_ns)); });
+}
+
+int ompl_set_progress_thread(int on) {
+  constexpr const char* kName = "ompl_set_progress_thread";
+  return with(nullptr, [=](Context& c) {
+    if (on != 0 && on != 1) return ompl::fail(OMPL_ERR_ARG, "{}: {} is neither 0 nor 1", kName, on);
+    if (const int may = ompl::calls::may_wait(kName); may != OMPL_OK) return may;
+    ompl::ProgressThread& thread = c.runtime->progress;
+    return on == 1 ? thread.begin_service() : thread.end_service();
+  });
+}
+
+int ompl_progress_thread(void) {
+  return with(nullptr, [](const Context& c) { return c.runtime->progress.serves() ? 1 : 0; });
 }
 
 int ompl_handle_then(ompl_handle* handle, ompl_callback_fn callback, void* arg) {

@@ -6,6 +6,7 @@
 
 #include <climits>
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -91,6 +92,11 @@ void in_forked_child() {
   ::pthread_setspecific(g_thread_end, nullptr);
 }
 
+// The process ends without ompl_finalize: libraries of networks are about to end, and the progress thread must not be in them.
+void end_thread_at_exit() {
+  if (g_state.load() == State::running) g_runtime.load()->progress.end_at_exit();
+}
+
 // Only where the program has not its own use for the signal.
 void install_report_signal() {
   struct sigaction current {};
@@ -145,6 +151,8 @@ int init() {
     return fail(OMPL_ERR_SYSTEM, "ompl_init: no key for thread-specific data is left: {}",
                 error_text(error));
   g_state.store(State::running);
+  if (std::atexit(end_thread_at_exit) != 0)
+    log::warn("atexit: no room; a progress thread may run on while the process ends");
   install_report_signal();
   ::pthread_atfork(before_fork, in_forking_parent, in_forked_child);
   return OMPL_OK;

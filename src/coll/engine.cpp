@@ -92,7 +92,7 @@ Engine::Engine(Runtime& runtime, uint64_t memory)
 }
 
 Engine::~Engine() {
-  thread_.reset();
+  runtime_.progress.detach();
   node_thread_.reset();
   for (TeamSlot& slot : teams_) delete slot.team.exchange(nullptr);
 }
@@ -366,18 +366,16 @@ void Engine::idle(Context& c) {
 }
 
 void Engine::notify() {
-  if (ProgressThread* const thread = known_thread_.load(std::memory_order_acquire); thread != nullptr)
-    thread->notify();
+  if (has_thread_.load(std::memory_order_acquire)) runtime_.progress.notify();
 }
 
 int Engine::start_threads(int32_t mode, const Team& team) {
   const bool open = mode == OMPL_PROGRESS_AUTO && tunes_modes_;
   if (has_progress_thread(mode) || open) {
-    if (thread_ == nullptr) thread_ = std::make_unique<ProgressThread>(*this);
-    if (const int code = thread_->begin(); code != OMPL_OK) return code;
+    if (const int code = runtime_.progress.attach(*this); code != OMPL_OK) return code;
     // Its core is looked for now: that takes longer than the calls that are tuned.
-    if (open) thread_->set_spinning(true);
-    known_thread_.store(thread_.get(), std::memory_order_release);
+    if (open) runtime_.progress.set_spinning(true);
+    has_thread_.store(true, std::memory_order_release);
   }
   if (mode != OMPL_PROGRESS_NODE) return OMPL_OK;
   if (team.progress_rank() == kNoRank)
@@ -409,8 +407,7 @@ void Engine::adapt_to_modes() {
     spins = spins || team.has_queue_of(OMPL_PROGRESS_SPARE);
     idles = idles || team.has_queue_of(OMPL_PROGRESS_IDLE);
   });
-  ProgressThread* const thread = known_thread_.load(std::memory_order_acquire);
-  if (thread != nullptr) thread->set_spinning(spins);
+  if (has_thread_.load(std::memory_order_acquire)) runtime_.progress.set_spinning(spins);
   want_idle(idles);
 }
 

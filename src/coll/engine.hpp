@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "coll/progress/node_progress_thread.hpp"
-#include "coll/progress/progress_thread.hpp"
 #include "coll/schedule/operation.hpp"
 #include "coll/team/keyed_exchange.hpp"
 #include "coll/team/team.hpp"
@@ -18,7 +17,7 @@
 
 namespace ompl::coll {
 
-class Engine final : public Extension {
+class Engine final : public Extension, public ProgressClient {
  public:
   ~Engine() override;
 
@@ -57,7 +56,7 @@ class Engine final : public Extension {
   void drive(Context& c, TagQueue& first, bool* again);
   void drive_all(Context& c, bool* again);
   // Goes on with those tag queues of teams that a progress thread serves, in which nobody waits. True if anything is left there to wait for.
-  bool serve(Context& c, bool* again);
+  bool serve(Context& c, bool* again) override;
   // Teams of mode idle.
   void idle(Context& c) override;
   // As Team::serve_members() and end_service(), for all teams that this rank is to serve. The node's progress thread.
@@ -126,9 +125,8 @@ class Engine final : public Extension {
   std::atomic<uint32_t> under_way_{0};
   std::atomic<uint32_t> given_back_{0};  // by the progress thread, unfinished, when its rank ended
   Mutex modes_mutex_;
-  std::unique_ptr<ProgressThread> thread_;
   std::unique_ptr<NodeProgressThread> node_thread_;
-  std::atomic<ProgressThread*> known_thread_{nullptr};
+  std::atomic<bool> has_thread_{false};  // the process's progress thread serves this
   std::array<ReductionOperation, kOperations> operations_{};
   std::atomic<uint32_t> operations_made_{0};
 };

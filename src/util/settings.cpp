@@ -80,6 +80,9 @@ constexpr std::array kVariables{
         &Settings::call_memory,
         "Memory of each rank's segment, at most, for remote calls of others; the same on every rank.",
         {.most = kMostBytes}},
+    Variable{"OMPL_PROGRESS", "none|thread|auto", &Settings::progress,
+             "Whether a thread serves other ranks while the program computes; auto: if puts need this "
+             "rank's processor and a core is free. ompl_set_progress_thread() asks for it later."},
     Variable{
         "OMPL_COLL_CHECK", "0|1", &Settings::coll_check,
         "Whether members of a team compare what they call before each collective, and name those that "

@@ -126,6 +126,16 @@ TEST(CppExt, OrderAndCompletion) {
   barrier();
 }
 
+TEST(CppExt, TheProgressThreadIsThereWhileItIsWanted) {
+  EXPECT_FALSE(ProgressThread::runs());
+  {
+    const ProgressThread first;
+    const ProgressThread second;
+    EXPECT_TRUE(ProgressThread::runs());
+  }
+  EXPECT_FALSE(ProgressThread::runs());
+}
+
 TEST(CppExt, SeveralFlags) {
   const Array<uint32_t> words(3);
   const std::array<Condition, 3> flags{Flag(words[0]), Flag(words[1]), Flag(words[2])};

@@ -121,6 +121,8 @@ contains
     code = ompl_ctx_fence(c_null_ptr, OMPL_ALL_RANKS, OMPL_FOREVER)
     call expect(all([code, ompl_ctx_flush_rank(c_null_ptr, partner, OMPL_FOREVER), &
       ompl_ctx_quiet_rank(c_null_ptr, partner, OMPL_FOREVER), ompl_process_quiet()] == OMPL_OK), "order and completion")
+    call expect(all([ompl_set_progress_thread(1), ompl_progress_thread(), ompl_set_progress_thread(0), &
+      ompl_progress_thread()] == [OMPL_OK, 1, OMPL_OK, 0]), "progress thread")
     code = ompl_ctx_atomic32(c_null_ptr, partner, words + 40, OMPL_ATOMIC_SMIN, -3, 0, before32, OMPL_FOREVER)
     call expect(code == OMPL_OK .and. before32 == 7, "minimum")
     code = ompl_ctx_atomic32(c_null_ptr, partner, words + 40, OMPL_ATOMIC_SMAX, 7, 0, before32, OMPL_FOREVER)

@@ -91,6 +91,7 @@ struct Shape {
   bool checks = false;      // collectives: OMPL_COLL_CHECK
   bool tunes = false;       // collectives: OMPL_TUNER, and no table
   bool modes = false;       // with that: OMPL_COLL_PROGRESS=auto
+  bool served = false;      // OMPL_PROGRESS=thread
   bool ends_well =
       true;  // false: ranks die, so there is no barrier at the end of run(), and no finalize
 };

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "coll/progress/thread_start.hpp"
+#include "core/progress/thread_start.hpp"
 
 namespace ompl {
 namespace {
@@ -30,12 +30,12 @@ class Machine {
 };
 
 Core spare(uint64_t allowed = kAll, const Sharing& sharing = {}) {
-  return coll::spare_core(Machine::cores(allowed), sharing).processors;
+  return spare_core(Machine::cores(allowed), sharing).processors;
 }
 
 TEST(Cores, WithoutHwlocEveryProcessorIsOne) {
   const Cores cores{.list = {{0}, {1}, {5}}, .known_by = ""};
-  EXPECT_EQ(coll::spare_core(cores, {}).processors, Core{5});
+  EXPECT_EQ(spare_core(cores, {}).processors, Core{5});
 }
 
 class Placed : public ::testing::Test {
@@ -79,25 +79,23 @@ TEST_F(Placed, ProcessesThatShareCoresGetOneEach) {
 
 TEST_F(Placed, TheProgressThreadOfANodeTakesTheLastOfAll) {
   const Machine machine("pack:2 core:2 pu:2(indexes=0,4,1,5,2,6,3,7)");
-  const coll::Placement placement = coll::node_core(Machine::cores());
+  const Placement placement = node_core(Machine::cores());
   EXPECT_EQ(placement.processors, (Core{3, 7}));
   EXPECT_EQ(
       placement.why,
       "the last of 4 core(s) of the process of the node's progress thread, for all ranks of its node");
-  EXPECT_EQ(coll::node_core(Machine::cores(0b0011'0011)).processors, (Core{1, 5}));
-  EXPECT_TRUE(coll::node_core({}).processors.empty());
+  EXPECT_EQ(node_core(Machine::cores(0b0011'0011)).processors, (Core{1, 5}));
+  EXPECT_TRUE(node_core({}).processors.empty());
 }
 
 TEST_F(Placed, SaysWhereNoneIsFree) {
   const Machine machine("core:2 pu:1");
-  const auto why = [](const Sharing& sharing) {
-    return coll::spare_core(Machine::cores(), sharing).why;
-  };
+  const auto why = [](const Sharing& sharing) { return spare_core(Machine::cores(), sharing).why; };
   EXPECT_EQ(why({}), "the last of 2 core(s) of this process");
   EXPECT_NE(why({.place = 1, .processes = 2}).find("computes there too"), std::string::npos);
   EXPECT_NE(why({.place = 2, .processes = 3}).find("computes there too"), std::string::npos);
   EXPECT_NE(why({.place = 0, .processes = 3}).find("no core is left free"), std::string::npos);
-  EXPECT_TRUE(coll::spare_core({}, {}).processors.empty());
+  EXPECT_TRUE(spare_core({}, {}).processors.empty());
 }
 
 }  // namespace

@@ -100,11 +100,13 @@ int print_reasons(const Settings& settings) {
   }
   const ompl::arch::Cores cores = ompl::arch::cores_of(runtime->members.processors());
   text += fmt::format("  progress mode spare: {}\n",
-                      text_of(ompl::coll::spare_core(cores, runtime->members.sharing())));
+                      text_of(ompl::spare_core(cores, runtime->members.sharing())));
   text += fmt::format("  progress mode node: a thread of rank {}", runtime->members.first_of_node());
-  text += runtime->members.node_rank() != 0
-              ? "\n"
-              : fmt::format(" on {}\n", text_of(ompl::coll::node_core(cores)));
+  text += runtime->members.node_rank() != 0 ? "\n"
+                                            : fmt::format(" on {}\n", text_of(ompl::node_core(cores)));
+  text += fmt::format(
+      "  progress thread for other ranks: {}\n",
+      runtime->progress.serves() ? "yes" : "none (OMPL_PROGRESS, or ompl_set_progress_thread)");
   fmt::print("{}", ompl::printable(text));
   return runtime->finalize(*runtime->contexts.open());
 }

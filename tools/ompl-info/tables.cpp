@@ -15,7 +15,7 @@
 #include "conduit/verbs/memory.hpp"
 #endif
 
-std::string text_of(const ompl::coll::Placement& placement) {
+std::string text_of(const ompl::Placement& placement) {
   if (placement.processors.empty()) return fmt::format("any processor ({})", placement.why);
   return fmt::format("processor {} ({})", fmt::join(placement.processors, ","), placement.why);
 }
@@ -36,11 +36,14 @@ void print_progress_modes() {
   const ompl::arch::Cores cores = ompl::arch::cores_of(allowed);
   fmt::print("\nProgress of collectives, if a process is alone on its cores ({})\n", cores.known_by);
   fmt::print("  none    no thread: callers, where they run\n");
-  fmt::print("  spare   a thread on {}\n", text_of(ompl::coll::spare_core(cores, {})));
+  fmt::print("  spare   a thread on {}\n", text_of(ompl::spare_core(cores, {})));
   fmt::print("  shared  a thread on any core of the process: it is not bound\n");
   fmt::print("  node    a thread of one process for all ranks of a node, on {}; {}\n",
-             text_of(ompl::coll::node_core(cores)), reach_of_node_progress());
+             text_of(ompl::node_core(cores)), reach_of_node_progress());
   fmt::print("  idle    no thread: those that wait in the library, where they run\n");
+  const ompl::Placement own = ompl::spare_core(cores, {});
+  fmt::print("Service of other ranks while the program computes (OMPL_PROGRESS): a thread on {}\n",
+             own.spare ? text_of(own) : "any core of the process, which has none to spare");
 }
 
 #ifdef OMPL_HAVE_VERBS

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "coll/progress/thread_start.hpp"
+#include "core/progress/thread_start.hpp"
 
 // Prints what the queue pairs of one rank take in jobs of 2 to 1,000 nodes, by transport and size of the pool, and the
 // pools that `budget` bytes allow (0: without that column).
@@ -14,4 +14,4 @@ void print_queue_pair_memory(uint64_t ranks_per_node, uint64_t budget);
 void print_progress_modes();
 
 // The processors of a placement, and why these.
-std::string text_of(const ompl::coll::Placement& placement);
+std::string text_of(const ompl::Placement& placement);

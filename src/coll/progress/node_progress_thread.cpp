@@ -7,8 +7,8 @@
 #include <chrono>
 
 #include "coll/engine.hpp"
-#include "coll/progress/thread_start.hpp"
 #include "core/data/operations.hpp"
+#include "core/progress/thread_start.hpp"
 #include "core/wait/block.hpp"
 #include "util/log.hpp"
 

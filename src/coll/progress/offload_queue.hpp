@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "arch/cpu.hpp"
-#include "coll/progress/event_count.hpp"
+#include "core/progress/event_count.hpp"
 
 namespace ompl::coll {
 

@@ -35,7 +35,8 @@ Runtime::Runtime(const Settings& its_settings, std::unique_ptr<bootstrap::Bootst
       contexts(*this),
       collective(members, memory, failures, contexts),
       remote_calls(*this, sleepers.call_arrivals),
-      staging(*this, settings.gpu_chunk) {}
+      staging(*this, settings.gpu_chunk),
+      progress(*this) {}
 
 Runtime::~Runtime() { leave(); }
 
@@ -67,6 +68,7 @@ int Runtime::finalize(Context& context) {
   Caller caller(context);
   const int unfinished = extension_ != nullptr ? extension_->finish(context) : OMPL_OK;
   const std::string why = unfinished != OMPL_OK ? error_detail() : "";
+  progress.end();  // no function runs in another thread from here on
   extend(nullptr);
   remote_calls.finish(caller.now());
   int first_error = OMPL_OK;
@@ -120,6 +122,7 @@ void Runtime::part(Context& context) {
 
 // Gives everything back but the contexts themselves, which other threads may still name.
 void Runtime::leave() {
+  progress.end();
   extend(nullptr);
   contexts.close_all();
   close_network();

@@ -24,6 +24,7 @@
 #include "core/job/context_table.hpp"
 #include "core/job/extension.hpp"
 #include "core/job/membership.hpp"
+#include "core/progress/progress_thread.hpp"
 #include "core/wait/load.hpp"
 #include "core/wait/sleepers.hpp"
 #include "util/settings.hpp"
@@ -78,6 +79,7 @@ class Runtime {
   Staging staging;
   std::atomic<bool> report_requested{false};  // the next thread that blocks is to print the hang report
   std::unique_ptr<Network> network;           // if some rank is not mapped
+  ProgressThread progress;
 
  private:
   Runtime(const Settings& its_settings, std::unique_ptr<bootstrap::Bootstrap> its_bootstrap);

@@ -145,7 +145,7 @@ int Runtime::start(Conduits conduits) {
   for (uint32_t other = 0; other < size(); ++other)
     log::debug("rank {} is reached by {} ({})", other, members.peer(other).conduit,
                members.peer(other).why);
-  return OMPL_OK;
+  return progress.begin_by(settings.progress);
 }
 
 int Runtime::open_network(std::unique_ptr<conduit::Conduit> conduit, const std::vector<Pool>& pools) {

@@ -20,6 +20,9 @@ struct alignas(arch::kCacheLine) Bucket {
   std::atomic<uint32_t> events;    // bumped once per wake-up; the word they sleep on
 };
 
+// The one sleeping thread of a rank that watches the network for all (rule 16). A waiter takes the role from the progress thread.
+enum class SentinelRole : uint32_t { none, waiter, progress_thread };
+
 // left: through ompl_finalize, but with an error, so that others may wait for it in vain.
 enum class RankState : uint32_t { joining, active, departed, left };
 
@@ -61,8 +64,8 @@ struct SegmentHeader {
   uint64_t nonce;                  // proves that a mapping is of this very segment
   std::atomic<uint32_t> sleepers;  // of all buckets, and watches: what a producer looks at first
   std::atomic<RankState> state;
-  std::atomic<uint32_t> threads;   // contexts in use: who may spin on this node's cores
-  std::atomic<uint32_t> sentinel;  // 1 while a waiter of this rank sleeps in epoll, not on a bucket
+  std::atomic<uint32_t> threads;        // contexts in use: who may spin on this node's cores
+  std::atomic<SentinelRole> sentinel;   // who of this rank sleeps in epoll, not on a bucket
   std::atomic<uint32_t> needs_network;  // 1: this rank could not map some other
   std::atomic<uint32_t>
       life_lock;  // 1: its process holds a lock on the segment until it ends (arch/life_lock.hpp)
@@ -71,6 +74,7 @@ struct SegmentHeader {
   uint64_t cores[kCoreWords];  // affinity mask of this rank's process
   Bucket any;                  // waiters on several flags, or on completions
   Bucket buckets[kBuckets];
+  Bucket progress;             // the progress thread: woken for calls and the network, not for signals
   RankSet mapped;              // by this rank
   std::atomic<uint32_t> news;  // how much was added to these sets
   RankSet dead;

@@ -50,7 +50,7 @@ EndpointPool::EndpointPool(const Membership& members, Sleepers& sleepers, Failur
       conduit_(conduit),
       capabilities_(conduit.capabilities()),
       slots_(slots),
-      sentinel_(&sleepers.sentinel()) {}
+      sentinel_(sleepers.sentinel()) {}
 
 EndpointPool::~EndpointPool() {
   for (Slot& slot : slots_) {
@@ -82,8 +82,13 @@ int EndpointPool::open(std::vector<Pool> pools) {
   return OMPL_OK;
 }
 
-// While a sentinel sleeps, whoever leaves a slot arms it: the sentinel could not [16].
+// While a sentinel sleeps, whoever leaves a slot arms it: the sentinel could not [16]. The progress thread is sent away instead,
+// once, and looks again by and by: arming at each operation would cost the program a system call each.
 void EndpointPool::arm_released(Slot& slot) noexcept {
+  auto holder = SentinelRole::progress_thread;
+  if (sentinel_.compare_exchange_strong(holder, SentinelRole::none, std::memory_order_seq_cst))
+    return sleepers_.poke_sentinel(rank_);
+  if (holder == SentinelRole::none) return;
   const arch::Uncancelled whole;
   if (!slot.try_claim()) return;  // the new holder will come here too
   const bool armed = try_arm(slot);
@@ -206,6 +211,19 @@ bool EndpointPool::progress(Context& c, uint32_t first) {
   }
   if (found) wake_completions();
   return found;
+}
+
+EndpointPool::Tended EndpointPool::tend(Context& c) {
+  Tended tended;
+  c.seen_turns.resize(size());
+  for (Slot& slot : slots_) {
+    uint32_t& seen = c.seen_turns[slot.index];
+    if (slot.turns.load(std::memory_order_relaxed) != seen || !visit(slot, &tended.found))
+      tended.busy = true;
+    seen = slot.turns.load(std::memory_order_relaxed);
+  }
+  if (tended.found) wake_completions();
+  return tended;
 }
 
 void EndpointPool::note_arrival(Context& c, uint64_t flag) {

@@ -16,6 +16,7 @@
 
 #include "conduit/conduit.hpp"
 #include "core/job/activity.hpp"
+#include "core/memory/segment_header.hpp"
 #include "core/network/fetches.hpp"
 #include "core/network/slot.hpp"
 #include "core/wait/deadline.hpp"
@@ -70,12 +71,19 @@ class EndpointPool {
   bool claim(Context& c, Slot& slot);
   void release(Slot& slot) {
     slot.claimed.store(false, std::memory_order_seq_cst);
-    if (sentinel_->load(std::memory_order_seq_cst) != 0) [[unlikely]]
+    if (sentinel_.load(std::memory_order_seq_cst) != SentinelRole::none) [[unlikely]]
       arm_released(slot);
   }
   // Progresses the slot `first`, and now and then one that nobody else progresses. True if anything was found. Any
   // thread.
   bool progress(Context& c, uint32_t first);
+  // For a thread that serves others and is not to get in their way: progresses each slot that no other thread has since this context
+  // last looked. `busy`: there are other slots.
+  struct Tended {
+    bool found = false;
+    bool busy = false;
+  };
+  Tended tend(Context& c);
   // One turn of progress on a claimed slot: completions, records, replies. What it found.
   int turn(Slot& slot);
   // Wakes those of this rank who sleep until something completes.
@@ -177,6 +185,7 @@ class EndpointPool {
   [[nodiscard]] bool is_sound() const;
   // Nothing is sent, received or awaited over the network any more: all that is outstanding has failed with OMPL_ERR_LINK.
   void sever();
+  [[nodiscard]] bool is_severed() const { return is_severed_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::string_view why_severed() const {
     return overwhelmed_.load()
                ? "there was no memory for what came over the network, and some of it is lost"
@@ -239,7 +248,7 @@ class EndpointPool {
   std::atomic<uint32_t> postponing_{0};            // slots
   std::atomic<bool> overwhelmed_{false};           // a record was lost for want of memory
   std::atomic<bool> is_severed_{false};
-  const std::atomic<uint32_t>* sentinel_;
+  std::atomic<SentinelRole>& sentinel_;
   int epoll_fd_ = -1;
   bool all_have_descriptors_ = false;
 };

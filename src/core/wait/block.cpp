@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/wait/block.hpp"
 
-#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
 #include <utility>
 
 #include "arch/futex.hpp"
@@ -107,7 +105,7 @@ bool Blocker::yield() {
     arch::give_way();
     return true;
   }
-  if (registered_) hand_on_role();  // the hook may run for long
+  if (registered_) hand_on_role(runtime_);  // the hook may run for long
   const YieldHook& hook = runtime_.yield_hook;
   const bool may_sleep = uncancelled_.pause([&hook] { return hook.function(hook.argument) == 0; });
   Context& now = caller_.now();
@@ -152,51 +150,6 @@ void Blocker::sleep_in_futex(uint32_t events) {
   const auto limit = deadline_.remaining(slice(blind));
   if (limit.count() <= 0) return;
   arch::futex_wait(reinterpret_cast<const uint32_t*>(&bucket_.events), events, limit);
-}
-
-// One sleeper of the rank watches the network for all; it sleeps in epoll, so producers that find it
-// registered also write to its pipe.
-bool Blocker::become_sentinel() {
-  if (runtime_.network == nullptr || !runtime_.network->pool.can_sleep()) return false;
-  uint32_t nobody = 0;
-  return runtime_.memory.header().sentinel.compare_exchange_strong(nobody, 1,
-                                                                   std::memory_order_seq_cst);
-}
-
-void Blocker::sleep_as_sentinel() {
-  EndpointPool& pool = runtime_.network->pool;
-  if (!pool.arm_all()) return;
-  const auto limit = std::chrono::ceil<milliseconds>(deadline_.remaining(slice(false)));
-  std::array<epoll_event, 4> events{};
-  const int found =
-      ::epoll_wait(pool.epoll_fd(), events.data(), events.size(), static_cast<int>(limit.count()));
-  for (int i = 0; i < found; ++i) {
-    if (events[static_cast<std::size_t>(i)].data.fd == runtime_.sleepers.pipe_reader())
-      runtime_.sleepers.drain_pipe();
-  }
-}
-
-void Blocker::resign_as_sentinel() {
-  runtime_.memory.header().sentinel.store(0, std::memory_order_seq_cst);
-}
-
-// Whoever was registered and goes away, sentinel or not, may be the one that was woken to take the role over:
-// if nobody has it, wake a bucket, whose threads compete for it [16].
-void Blocker::hand_on_role() {
-  // So may a call that has come in, and that this thread was woken to run.
-  if (runtime_.remote_calls.due()) runtime_.sleepers.wake_any(runtime_.rank());
-  if (runtime_.network == nullptr) return;
-  SegmentHeader& header = runtime_.memory.header();
-  if (header.sentinel.load(std::memory_order_seq_cst) != 0) return;
-  if (header.any.sleepers.load(std::memory_order_seq_cst) != 0) {
-    runtime_.sleepers.wake(runtime_.rank(), header, header.any);
-    return;
-  }
-  for (Bucket& bucket : header.buckets) {
-    if (bucket.sleepers.load(std::memory_order_seq_cst) == 0) continue;
-    runtime_.sleepers.wake(runtime_.rank(), header, bucket);
-    return;
-  }
 }
 
 }  // namespace ompl

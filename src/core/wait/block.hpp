@@ -7,6 +7,7 @@
 #include "core/calls/scope.hpp"
 #include "core/job/runtime.hpp"
 #include "core/network/network.hpp"
+#include "core/wait/sentinel.hpp"
 #include "util/status.hpp"
 
 namespace ompl {
@@ -43,7 +44,7 @@ class Blocker {
         deadline_(deadline) {}
   ~Blocker() {
     context_->activity.call.store(Call::none, std::memory_order_relaxed);
-    if (registered_) hand_on_role();
+    if (registered_) hand_on_role(runtime_);
   }
   Blocker(const Blocker&) = delete;
   Blocker& operator=(const Blocker&) = delete;
@@ -84,10 +85,6 @@ class Blocker {
   int sleep(Ready& ready);
   std::chrono::nanoseconds slice(bool blind);
   void sleep_in_futex(uint32_t events);
-  bool become_sentinel();
-  void sleep_as_sentinel();
-  void resign_as_sentinel();
-  void hand_on_role();
 
   // A registered sleeper, perhaps the sentinel, however the sleep ends [15, 16].
   struct Sleeper {
@@ -211,7 +208,7 @@ int Blocker::sleep(Ready& ready) {
   if (result == 0 && !awake_ && !over(&ignored) && !runtime_.remote_calls.due_at_last()) {
     ++context_->statistics.sleeps;
     if (registered.sentinel) {
-      sleep_as_sentinel();
+      sleep_as_sentinel(runtime_, deadline_.remaining(slice(false)));
     } else {
       sleep_in_futex(registered.events);
     }
@@ -226,11 +223,11 @@ inline Blocker::Sleeper::Sleeper(Blocker& by) : blocker(by) {
   by.registered_ = true;
   // The count before the role: a bump by the last sentinel, which left meanwhile, must not be missed.
   events = by.bucket_.events.load(std::memory_order_seq_cst);
-  sentinel = by.become_sentinel();
+  sentinel = become_sentinel(by.runtime_, SentinelRole::waiter);
 }
 
 inline Blocker::Sleeper::~Sleeper() {
-  if (sentinel) blocker.resign_as_sentinel();
+  if (sentinel) resign_as_sentinel(blocker.runtime_, SentinelRole::waiter);
   blocker.runtime_.memory.header().sleepers.fetch_sub(1, std::memory_order_seq_cst);
   blocker.bucket_.sleepers.fetch_sub(1, std::memory_order_seq_cst);
 }

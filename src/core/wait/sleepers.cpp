@@ -42,7 +42,7 @@ void Sleepers::wake_sleepers(uint32_t rank, std::byte* base, uint64_t flag) {
 void Sleepers::wake(uint32_t rank, SegmentHeader& header, Bucket& bucket) {
   bucket.events.fetch_add(1, std::memory_order_seq_cst);
   arch::futex_wake_all(reinterpret_cast<const uint32_t*>(&bucket.events));
-  if (header.sentinel.load(std::memory_order_seq_cst) != 0) poke_sentinel(rank);
+  if (header.sentinel.load(std::memory_order_seq_cst) != SentinelRole::none) poke_sentinel(rank);
 }
 
 void Sleepers::poke_sentinel(uint32_t rank) {
@@ -58,6 +58,8 @@ void Sleepers::wake_some_bucket(uint32_t rank) {
   for (Bucket& bucket : header.buckets) {
     if (bucket.sleepers.load(std::memory_order_seq_cst) != 0) return wake(rank, header, bucket);
   }
+  if (header.progress.sleepers.load(std::memory_order_seq_cst) != 0)
+    wake(rank, header, header.progress);
 }
 
 void Sleepers::wake_own_completions() {

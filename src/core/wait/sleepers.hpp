@@ -28,8 +28,8 @@ class Sleepers {
   [[nodiscard]] int pipe_reader() const { return pipe_[0]; }
   [[nodiscard]] int pipe_writer() const { return pipe_[1]; }
   void drain_pipe() const;
-  // Of this rank: not 0 while it has a sentinel.
-  [[nodiscard]] const std::atomic<uint32_t>& sentinel() const { return memory_.header().sentinel; }
+  // Of this rank.
+  [[nodiscard]] std::atomic<SentinelRole>& sentinel() const { return memory_.header().sentinel; }
 
   // Applies a signal to a mapped rank and wakes its waiters; returns the word's value before [15].
   uint64_t raise(uint32_t rank, std::byte* base, const Signal& record) {
@@ -49,16 +49,18 @@ class Sleepers {
   void poke_sentinel(uint32_t rank);
   // One bucket's, wherever they wait: somebody of a mapped rank is to run a call that has come in. After a full barrier.
   void wake_any(uint32_t rank) {
-    if (memory_.header(rank).sleepers.load(std::memory_order_seq_cst) != 0) [[unlikely]]
+    const SegmentHeader& header = memory_.header(rank);
+    if (header.sleepers.load(std::memory_order_seq_cst) != 0 ||
+        header.progress.sleepers.load(std::memory_order_seq_cst) != 0) [[unlikely]]
       wake_some_bucket(rank);
   }
+  // The first bucket that has sleepers, the progress thread's last.
+  void wake_some_bucket(uint32_t rank);
 
   // Which rings of remote calls have got something.
   calls::Arrivals call_arrivals;
 
  private:
-  void wake_some_bucket(uint32_t rank);
-
   // The producer's side of protocol rule 15: the add and the looks are sequentially consistent. The first look is
   // at the number of all the rank's sleepers; only if there are any, at the flag's bucket.
   void wake_if_asleep(uint32_t rank, std::byte* base, uint64_t flag) {

@@ -2,7 +2,7 @@
 /* mpi_levels LEVEL END: two ranks of the mpi conduit, whose threads all want to communicate.
  *
  * LEVEL  single, funneled, serialized, multiple: what MPI is asked for. With the first two a second thread must be
- *        refused; with serialized its calls of MPI are made under the lock
+ *        refused, and a progress thread; with serialized its calls of MPI are made under the lock
  * END    ompl, mpi: what is finalized first; after mpi the layer must refuse, not hang
  *
  * Exit status 77 if MPI grants another level, 3 after the first thing that is wrong. */
@@ -102,6 +102,20 @@ static void break_the_rule(void) {
   REQUIRE(ompl_mpi_unlock() == OMPL_OK);
 }
 
+/* Beside a progress thread, where MPI lets it. */
+static void ask_for_progress_thread(void) {
+  if (g_level >= MPI_THREAD_SERIALIZED) {
+    REQUIRE(ompl_set_progress_thread(1) == OMPL_OK);
+    REQUIRE(ompl_progress_thread() == 1);
+    exchange(0);
+    REQUIRE(ompl_set_progress_thread(0) == OMPL_OK);
+  } else {
+    REQUIRE(ompl_set_progress_thread(1) == OMPL_ERR_UNSUPPORTED);
+    REQUIRE(strstr(ompl_error_detail(), "MPI_THREAD_MULTIPLE") != NULL);
+  }
+  REQUIRE(ompl_progress_thread() == 0);
+}
+
 static int level_of(const char* name) {
   if (strcmp(name, "single") == 0) return MPI_THREAD_SINGLE;
   if (strcmp(name, "funneled") == 0) return MPI_THREAD_FUNNELED;
@@ -140,6 +154,7 @@ int main(int argc, char** argv) {
   if (talks) REQUIRE(pthread_create(&threads[1], NULL, talk_by_mpi, NULL) == 0);
   exchange(0);
   for (int i = 0; i <= talks; ++i) REQUIRE(pthread_join(threads[i], NULL) == 0);
+  ask_for_progress_thread();
   if (g_level == MPI_THREAD_SERIALIZED) break_the_rule();
   REQUIRE(ompl_barrier() == OMPL_OK);
   if (strcmp(argv[2], "mpi") == 0) {

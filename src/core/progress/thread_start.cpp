@@ -1,24 +1,48 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "coll/progress/thread_start.hpp"
+#include "core/progress/thread_start.hpp"
 
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
+#include <csignal>
 #include <system_error>
 #include <utility>
 
 #include "omnipgas/ompl.h"
 #include "util/status.hpp"
 
-namespace ompl::coll {
+namespace ompl {
+
+namespace {
+
+// While it lives the calling thread, and so one that it starts, gets no signal of others.
+class WithoutSignals {
+ public:
+  WithoutSignals() {
+    sigset_t others;
+    ::sigfillset(&others);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
+      ::sigdelset(&others, fault);
+    ::pthread_sigmask(SIG_SETMASK, &others, &before_);
+  }
+  ~WithoutSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  WithoutSignals(const WithoutSignals&) = delete;
+  WithoutSignals& operator=(const WithoutSignals&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
 
 int start_progress_thread(std::thread* thread, std::function<void()> work) {
   try {
+    const WithoutSignals masked;
     *thread = std::thread(std::move(work));
   } catch (const std::system_error& error) {
-    return fail(OMPL_ERR_SYSTEM, "ompl_team_set_progress: cannot start a thread: {}", error.what());
+    return fail(OMPL_ERR_SYSTEM, "cannot start a progress thread: {}", error.what());
   }
   ::pthread_setname_np(thread->native_handle(), "ompl-progress");
   return OMPL_OK;
@@ -40,7 +64,8 @@ Placement spare_core(const arch::Cores& cores, const Sharing& sharing) {
   const std::string all = sharing.processes == 1 ? fmt::format("{} core(s) of this process", count)
                                                  : fmt::format("{} of {} cores that {} processes share",
                                                                end - first, count, sharing.processes);
-  if (end - first > 1)
+  placement.spare = end - first > 1;
+  if (placement.spare)
     placement.why = fmt::format("the last of {}", all);
   else if (end - first == 1)
     placement.why = fmt::format("{}: it computes there too, so shared may suit it better", all);
@@ -57,4 +82,4 @@ Placement node_core(const arch::Cores& cores) {
                              cores.list.size())};
 }
 
-}  // namespace ompl::coll
+}  // namespace ompl

@@ -11,12 +11,12 @@
 #include "arch/cores.hpp"
 #include "core/job/membership.hpp"
 
-namespace ompl::coll {
+namespace ompl {
 
 inline constexpr int64_t kProgressSpin_ns = 200'000;  // of a thread with a core of its own
 inline constexpr std::chrono::seconds kUntilNotified{100};
 
-// OMPL_ERR_SYSTEM if none can be started.
+// OMPL_ERR_SYSTEM if none can be started. Signals of the system go to the program's threads, but for those that a fault raises.
 int start_progress_thread(std::thread* thread, std::function<void()> work);
 
 // An empty set is refused, and so is one that was taken from the process since: the thread stays where it is.
@@ -26,6 +26,7 @@ void bind_progress_thread(std::thread& thread, const arch::Core& processors);
 struct Placement {
   arch::Core processors{};  // of one core; empty: none is known
   std::string why{};
+  bool spare = false;  // the process has other cores besides
 };
 
 // Cores that several processes may use alike count as divided among them, as omplrun divides them: in a row to each. The thread gets
@@ -35,4 +36,4 @@ Placement spare_core(const arch::Cores& cores, const Sharing& sharing);
 // The core of mode `node`: the last of all that the progress thread's process may use, whoever else may use them.
 Placement node_core(const arch::Cores& cores);
 
-}  // namespace ompl::coll
+}  // namespace ompl

@@ -9,7 +9,7 @@
 
 #include "arch/futex.hpp"
 
-namespace ompl::coll {
+namespace ompl {
 
 struct EventCount {
   // How the sleeper sleeps: not, until it is notified, or for a while with something left to do.
@@ -43,4 +43,4 @@ struct EventCount {
   void wake() { arch::futex_wake_all(reinterpret_cast<const uint32_t*>(&count)); }
 };
 
-}  // namespace ompl::coll
+}  // namespace ompl
