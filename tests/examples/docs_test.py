@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SKIP = 77
-PAGES = ("README.md", "docs/tutorial.md", "docs/bindings.md")
+PAGES = ("README.md", "docs/tutorial.md", "docs/bindings.md", "docs/openshmem.md")
 # What tells a program from a fragment, and how a program is named, by the language of its block.
 WHOLE = {"c": "int main(", "cpp": "int main(", "fortran": "\nend program", "python": "import omnipgas"}
 SUFFIX = {"c": ".c", "cpp": ".cpp", "fortran": ".f90", "python": ".py"}
@@ -46,9 +46,13 @@ def run(*command: str | Path) -> str | None:
     return None if done.returncode == 0 else f"exit status {done.returncode}: {done.stdout}"
 
 
-def compiler(build: Path, language: str) -> list[str | Path] | None:
+def compiler(build: Path, program: Program) -> list[str | Path] | None:
     """The command before the source and `-o program`; None if this build lacks the language."""
     common: list[str | Path] = ["-Wall", "-Wextra", "-Werror", f"-I{ROOT}/include"]
+    language = program.language
+    if "<shmem.h>" in program.text:
+        oshcc = build / "bin/oshcc"
+        return [oshcc, "-std=c11", *common] if oshcc.exists() else None
     if language == "c":
         return ["cc", "-std=c11", *common]
     if language == "cpp":
@@ -66,7 +70,7 @@ def check(build: Path, python: str, program: Program, folder: Path) -> str | Non
         if run(python, "-c", "import numpy, omnipgas._core"):
             return ""
         return run(*job, python, "-B", source)
-    command = compiler(build, program.language)
+    command = compiler(build, program)
     if command is None:
         return ""
     libraries = ["-lomnipgas_fortran"] * (program.language == "fortran") + ["-lomnipgas"]
