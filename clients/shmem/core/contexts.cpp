@@ -30,6 +30,10 @@ void forget(Team& team, const Context* context) {
 
 }  // namespace
 
+Results& results_of(shmem_ctx_t ctx) {
+  return ctx == SHMEM_CTX_DEFAULT ? state().results : context_of(ctx)->results;
+}
+
 Target target_of_context(shmem_ctx_t ctx, int pe) {
   if (ctx == SHMEM_CTX_INVALID) failed("a communication on SHMEM_CTX_INVALID", OMPL_ERR_ARG);
   const Context& context = *context_of(ctx);
@@ -44,7 +48,7 @@ int ctx_create(shmem_team_t handle, long options, shmem_ctx_t* result) {
   if (team == nullptr) return -1;
   ompl_ctx* own = nullptr;
   if (!shared_by_threads(options) && ompl_ctx_create(&own) != OMPL_OK) return -1;
-  auto* const context = new (std::nothrow) Context{own, team, options};
+  auto* const context = new (std::nothrow) Context{.own = own, .team = team, .options = options};
   if (context == nullptr) {
     ompl_ctx_destroy(own);
     return -1;
@@ -60,6 +64,7 @@ int ctx_destroy(shmem_ctx_t ctx) {
   if (ctx == SHMEM_CTX_DEFAULT) return refuse(OMPL_ERR_ARG, "SHMEM_CTX_DEFAULT cannot be destroyed");
   Context* const context = context_of(ctx);
   forget(*context->team, context);
+  if (const int failure = await_results(context->results); failure != OMPL_OK) return failure;
   const int code = context->own != nullptr ? ompl_ctx_destroy(context->own) : ompl_process_quiet();
   delete context;
   return code;
@@ -101,11 +106,13 @@ int fence(shmem_ctx_t ctx) {
 
 int quiet(shmem_ctx_t ctx) {
   if (ctx == SHMEM_CTX_INVALID) return OMPL_OK;
+  if (const int code = await_results(results_of(ctx)); code != OMPL_OK) return code;
   return ompl_ctx_quiet_rank(scope(ctx), OMPL_ALL_RANKS, OMPL_FOREVER);
 }
 
 int pe_quiet(shmem_ctx_t ctx, const int* pes, std::size_t count) {
   if (ctx == SHMEM_CTX_INVALID) return OMPL_OK;
+  if (const int code = await_results(results_of(ctx)); code != OMPL_OK) return code;
   ompl_ctx* const covered = scope(ctx);
   for (std::size_t i = 0; i < count; ++i) {
     const uint32_t rank = target(ctx, pes[i]).rank;

@@ -88,6 +88,11 @@ int atomic(shmem_ctx_t ctx, const void* address, int op, uint32_t operand, uint3
            uint32_t* before, int pe);
 int atomic(shmem_ctx_t ctx, const void* address, int op, uint64_t operand, uint64_t compare,
            uint64_t* before, int pe);
+// *before is there after a quiet of the context.
+int atomic_nbi(shmem_ctx_t ctx, const void* address, int op, uint32_t operand, uint32_t compare,
+               uint32_t* before, int pe);
+int atomic_nbi(shmem_ctx_t ctx, const void* address, int op, uint64_t operand, uint64_t compare,
+               uint64_t* before, int pe);
 
 template <class T>
 using WordOf = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
@@ -104,10 +109,10 @@ int fetching(shmem_ctx_t ctx, const T* address, int op, T operand, T compare, T*
   std::memcpy(before, &word, sizeof word);
   return code;
 }
-// The layer's nonblocking atomics want a handle each, which a context would have to keep: they are complete at once.
 template <class T>
 int fetching_nbi(shmem_ctx_t ctx, const T* address, int op, T operand, T compare, T* before, int pe) {
-  return fetching<T>(ctx, address, op, operand, compare, before, pe);
+  return atomic_nbi(ctx, address, op, bits(operand), bits(compare),
+                    reinterpret_cast<WordOf<T>*>(before), pe);
 }
 template <class T>
 int updating(shmem_ctx_t ctx, T* address, int op, T operand, int pe) {

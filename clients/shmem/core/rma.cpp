@@ -6,19 +6,11 @@
 namespace shmem_core {
 namespace {
 
-uint32_t own_rank() { return static_cast<uint32_t>(state().pe); }
-
-bool must_try_again(int code) { return code >= OMPL_RETRY_FULL && code <= OMPL_RETRY_BUSY; }
-
-// Posts until it is accepted; what is pending, a quiet completes.
+// What is pending, a quiet completes.
 template <class Post>
 int post(ompl_ctx* ctx, Post try_once) {
-  for (;;) {
-    const int code = try_once();
-    if (code == OMPL_PENDING) return OMPL_OK;
-    if (!must_try_again(code)) return code;
-    if (const int progress = ompl_progress(ctx, 0); progress < 0) return progress;
-  }
+  const int code = until_accepted(ctx, try_once);
+  return code == OMPL_PENDING ? OMPL_OK : code;
 }
 
 // The blocks as the layer has them.
@@ -149,24 +141,6 @@ int signal_wait_until(uint64_t* address, int comparison, uint64_t value, uint64_
   if (const int code = wait_until(word<uint64_t>(address, comparison, value)); code != OMPL_OK)
     return code;
   return signal_fetch(address, result);
-}
-
-int atomic(shmem_ctx_t ctx, const void* address, int op, uint32_t operand, uint32_t compare,
-           uint32_t* before, int pe) {
-  const uint64_t offset = offset_of(address);
-  if (offset == 0) return not_symmetric(address);
-  const Target to = target(ctx, pe);
-  if (to.rank == own_rank()) progress_in_loops();
-  return ompl_ctx_atomic32(to.ctx, to.rank, offset, op, operand, compare, before, OMPL_FOREVER);
-}
-
-int atomic(shmem_ctx_t ctx, const void* address, int op, uint64_t operand, uint64_t compare,
-           uint64_t* before, int pe) {
-  const uint64_t offset = offset_of(address);
-  if (offset == 0) return not_symmetric(address);
-  const Target to = target(ctx, pe);
-  if (to.rank == own_rank()) progress_in_loops();
-  return ompl_ctx_atomic64(to.ctx, to.rank, offset, op, operand, compare, before, OMPL_FOREVER);
 }
 
 }  // namespace shmem_core

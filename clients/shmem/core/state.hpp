@@ -16,6 +16,12 @@ namespace shmem_core {
 
 struct Context;
 
+// Nonblocking atomics under way whose results are awaited; of a context.
+struct Results {
+  std::mutex mutex;
+  std::vector<ompl_handle> handles;
+};
+
 struct Team {
   ompl_team* team = nullptr;
   int me = 0;
@@ -31,6 +37,7 @@ struct Context {
   ompl_ctx* own;  // null: any thread uses it at any time, each by its implicit context
   Team* team;
   long options;
+  Results results{};
 };
 
 // Static data that was adopted.
@@ -50,6 +57,7 @@ struct State {
   Team* world = nullptr;
   Team* shared = nullptr;
   bool debug = false;
+  Results results;  // of the default context
 };
 
 // Written by init() and by collective functions.
@@ -90,6 +98,18 @@ inline Target target(shmem_ctx_t ctx, int pe) {
   return target_of_context(ctx, pe);
 }
 
+inline uint32_t own_rank() { return static_cast<uint32_t>(state().pe); }
+
+// Posts until there is room.
+template <class Post>
+int until_accepted(ompl_ctx* ctx, Post try_once) {
+  for (;;) {
+    const int code = try_once();
+    if (code < OMPL_RETRY_FULL || code > OMPL_RETRY_BUSY) return code;
+    if (const int progress = ompl_progress(ctx, 0); progress < 0) return progress;
+  }
+}
+
 // For what a program may call in a loop until another PE has done something, and which touches the own memory alone: without
 // it the loop would keep the communication of the PE from going on, over networks without progress of their own.
 inline void progress_in_loops() {
@@ -110,6 +130,8 @@ int make_predefined_teams();                         // teams.cpp; collective
 int end_teams();                                     // all that the program made; collective
 int team_of_set(const ActiveSet& set, Team** team);  // made when it is first used
 void end_contexts_of(Team* team);                    // contexts.cpp
+Results& results_of(shmem_ctx_t ctx);                // contexts.cpp
+int await_results(Results& results);                 // atomics.cpp: until all have come
 int make_operations();                               // collectives.cpp: of long double
 int adopt_static_data();                             // static_data.cpp; collective
 std::size_t static_data_length();

@@ -43,6 +43,7 @@ int main() {
   shmem_init();
   const int me = shmem_my_pe(), right = (me + 1) % shmem_n_pes();
   if (counter.value != 6 || initialised[2] != 3 || text.size() != 44) return 1;
+  shmem_barrier_all();
   shmem_int_p(&counter.value, me + 10, right);
   shmem_int_p(&initialised[999], me + 20, right);
   shmem_char_p(&zeros[sizeof zeros - 1], 'x', right);
@@ -187,6 +188,79 @@ int main(void) {
   shmem_ctx_destroy(shared);
   shmem_finalize();
   return 0;
+}
+"""
+
+RESULTS = r"""
+#include <shmem.h>
+#include <stdio.h>
+enum { kMany = 1500 };
+static long counter;
+static int narrow;
+static long wide_results[kMany];
+static int narrow_results[kMany];
+static char seen[2][kMany];
+int main(void) { /* many atomics whose results come later, by two contexts at once */
+  shmem_init();
+  shmem_ctx_t ctx;
+  if (shmem_ctx_create(0, &ctx) != 0) return 1;
+  const int right = (shmem_my_pe() + 1) % shmem_n_pes();
+  for (int i = 0; i < kMany; ++i) {
+    wide_results[i] = narrow_results[i] = -1;
+    shmem_atomic_fetch_inc_nbi(&wide_results[i], &counter, right);
+    shmem_atomic_fetch_add_nbi(ctx, &narrow_results[i], &narrow, 1, right);
+  }
+  shmem_quiet();
+  shmem_ctx_quiet(ctx);
+  for (int i = 0; i < kMany; ++i) { /* each value comes once */
+    if (wide_results[i] < 0 || wide_results[i] >= kMany || seen[0][wide_results[i]]++ != 0) return 2;
+    if (narrow_results[i] < 0 || narrow_results[i] >= kMany || seen[1][narrow_results[i]]++ != 0) return 3;
+  }
+  shmem_ctx_destroy(ctx);
+  shmem_barrier_all();
+  if (counter != kMany || narrow != kMany) return 4;
+  shmem_finalize();
+  return 0;
+}
+"""
+
+# Contexts by the thousand, teams that are nested and kept, then as many more as there is memory for.
+MANY = r"""
+#include <shmem.h>
+#include <stdio.h>
+#include <stdlib.h>
+enum { kContexts = 10000, kTeams = 2000 };
+static shmem_ctx_t contexts[kContexts];
+static shmem_team_t teams[kTeams];
+static long number, sum;
+int main(int count, char **arguments) {
+  shmem_init();
+  const int pes = shmem_n_pes(), right = (shmem_my_pe() + 1) % pes;
+  for (int i = 0; i < kContexts; ++i) {
+    if (shmem_ctx_create(i % 2 == 0 ? SHMEM_CTX_PRIVATE : 0, &contexts[i]) != 0) return 1;
+    shmem_ctx_long_atomic_inc(contexts[i], &number, right);
+  }
+  for (int i = 0; i < kContexts; ++i) shmem_ctx_destroy(contexts[i]);
+  shmem_barrier_all();
+  if (number != kContexts) return 2;
+  int made = 0;
+  shmem_team_t parent = SHMEM_TEAM_WORLD;
+  while (made < kTeams && shmem_team_split_strided(parent, 0, 1, pes, NULL, 0, &teams[made]) == 0) {
+    number = made;
+    if (shmem_sum_reduce(teams[made], &sum, &number, 1) != 0 || sum != (long)pes * made) return 3;
+    if (made < 20) parent = teams[made];
+    ++made;
+  }
+  if (made < kTeams && teams[made] != SHMEM_TEAM_INVALID) return 4;
+  if (shmem_my_pe() == 0) printf("%d teams\n", made);
+  for (int i = made - 1; i >= 0; --i) shmem_team_destroy(teams[i]);
+  shmem_team_t again; /* there is room again, also after many */
+  for (int i = 0; i < 300; ++i) {
+    if (shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, pes, NULL, 0, &again) != 0) return 5;
+    shmem_team_destroy(again);
+  }
+  shmem_finalize();
+  return made >= (count > 1 ? atoi(arguments[1]) : 1) ? 0 : 6;
 }
 """
 

@@ -20,7 +20,9 @@ from programs import (
     GLOBAL_EXIT,
     HEAP,
     HELLO,
+    MANY,
     PROFILE,
+    RESULTS,
     STATIC,
     THREADS,
 )
@@ -62,6 +64,11 @@ class Programs(unittest.TestCase):
         self.assertEqual(code, 0, said)
         return said
 
+    def conduits(self) -> list[str]:
+        """Through memory, and over TCP where this build can."""
+        listed = self.run_tool("ompl-info").stdout
+        return ["self,shm"] + ["self,ofi"] * (re.search(r"^ *ofi\b", listed, re.MULTILINE) is not None)
+
     def test_program_in_c_at_random_and_at_fixed_addresses(self) -> None:
         for option in ("-pie", "-no-pie"):
             with self.subTest(option):
@@ -96,8 +103,19 @@ class Programs(unittest.TestCase):
 
     def test_threads_share_contexts_and_locks(self) -> None:
         program = self.compile(THREADS)
-        self.succeeds(program)
         self.succeeds(program, pes=3)
+        for conduits in self.conduits():
+            self.succeeds(program, OMPL_CONDUITS=conduits)
+
+    def test_results_of_atomics_come_by_a_quiet(self) -> None:
+        program = self.compile(RESULTS)
+        for conduits in self.conduits():
+            self.succeeds(program, OMPL_CONDUITS=conduits)
+
+    def test_many_contexts_and_teams(self) -> None:
+        program = self.compile(MANY)
+        self.succeeds(program, "16")
+        self.succeeds(program, "300", OMPL_COLL_MEMORY="256M")
 
     def test_ends_of_the_job(self) -> None:
         exits = self.compile(EXIT)
@@ -138,4 +156,4 @@ class Programs(unittest.TestCase):
 
 if __name__ == "__main__":
     BUILD = Path(sys.argv[1]).resolve()
-    unittest.main(argv=[sys.argv[0], "-v"])
+    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[2:]])
