@@ -287,6 +287,15 @@ module omnipgas_ext
       integer(c_size_t), value :: capacity
       integer(c_size_t), intent(inout) :: count
     end function
+    integer(c_int) function ompl_stop() bind(C)
+      import
+    end function
+    integer(c_int) function ompl_stopped_ranks(ranks, capacity, count) bind(C)
+      import
+      integer(c_int32_t), intent(inout), optional :: ranks(*)
+      integer(c_size_t), value :: capacity
+      integer(c_size_t), intent(inout) :: count
+    end function
     integer(c_int) function ompl_ctx_statistics(ctx, statistics) bind(C)
       import
       type(c_ptr), value :: ctx

@@ -430,6 +430,19 @@ OMPL_API int ompl_job_exit(int status);
  * Does not block. Errors: OMPL_ERR_STATE, OMPL_ERR_ARG. */
 OMPL_API int ompl_failed_ranks(uint32_t* ranks, size_t capacity, size_t* count);
 
+/* Says that this rank does nothing more in the job but make progress: call ompl_finalize() next, which waits for all ranks and
+ * serves them meanwhile (a stopped image of Fortran 2018). Completes all operations of the rank, as ompl_process_quiet() does: what it
+ * has sent is there for whoever finds it in ompl_stopped_ranks(). Not collective; again: no effect. From then on
+ * ompl_barrier(), ompl_alloc() and the other collective functions of all ranks return OMPL_ERR_STATE at ranks that know of it, and
+ * wait for ever at ranks that entered them before; those of teams wait for their stopped member. Ranks of which some may stop
+ * use flags, remote calls and teams of those that go on. No wait ends by it: wait with a time limit, and look at the list.
+ * Errors, with which it has stopped all the same: OMPL_ERR_PEER, OMPL_ERR_LINK; and OMPL_ERR_STATE. */
+OMPL_API int ompl_stop(void);
+
+/* Lists the ranks known to have stopped and not to have failed, as ompl_failed_ranks() does; this rank too, if it has. News from
+ * other nodes come with progress. Does not block. Errors: OMPL_ERR_STATE, OMPL_ERR_ARG. */
+OMPL_API int ompl_stopped_ranks(uint32_t* ranks, size_t capacity, size_t* count);
+
 /* What a context has done since it was created. */
 typedef struct ompl_statistics {
   size_t size; /* of this struct: set it with OMPL_STATISTICS_INIT */

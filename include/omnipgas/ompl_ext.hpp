@@ -378,14 +378,20 @@ class ProgressThread {
   }
 };
 
-// The ranks known to be dead or out of reach, ascending.
-inline std::vector<uint32_t> failed_ranks() {
-  std::vector<uint32_t> failed(size());
+// What ompl_failed_ranks() or ompl_stopped_ranks() lists.
+inline std::vector<uint32_t> listed_by(int (*list)(uint32_t*, std::size_t, std::size_t*)) {
+  std::vector<uint32_t> ranks(size());
   std::size_t count = 0;
-  check(ompl_failed_ranks(failed.data(), failed.size(), &count));
-  failed.resize(count);
-  return failed;
+  check(list(ranks.data(), ranks.size(), &count));
+  ranks.resize(count);
+  return ranks;
 }
+// The ranks known to be dead or out of reach, ascending.
+inline std::vector<uint32_t> failed_ranks() { return listed_by(ompl_failed_ranks); }
+
+// This rank does nothing more but end its session; and the ranks known to have said so, ascending.
+inline void stop() { check(ompl_stop()); }
+inline std::vector<uint32_t> stopped_ranks() { return listed_by(ompl_stopped_ranks); }
 
 }  // namespace omnipgas
 

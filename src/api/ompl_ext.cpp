@@ -348,6 +348,25 @@ int ompl_failed_ranks(uint32_t* ranks, size_t capacity, size_t* count) {
   });
 }
 
+int ompl_stop(void) {
+  return with(nullptr, [=](Context& c) {
+    if (const int code = ompl::calls::may_wait("ompl_stop"); code != OMPL_OK) return code;
+    const int code = ompl::quiet_all(c);
+    c.runtime->failures.stop();
+    return code;
+  });
+}
+
+int ompl_stopped_ranks(uint32_t* ranks, size_t capacity, size_t* count) {
+  return with(nullptr, [=](Context& c) {
+    if (count == nullptr || (ranks == nullptr && capacity != 0))
+      return null("ompl_stopped_ranks",
+                  count == nullptr ? "the pointer to the count" : "the list of ranks");
+    *count = c.runtime->failures.stopped_ranks({ranks, capacity});
+    return static_cast<int>(OMPL_OK);
+  });
+}
+
 int ompl_ctx_statistics(ompl_ctx* ctx, ompl_statistics* out) {
   return with(ctx, [=](const Context& c) {
     constexpr const char* kName = "ompl_ctx_statistics";

@@ -348,6 +348,14 @@ TEST(CppExt, ACoroutineThrowsWhatTheAwaitFailedWith) {
   EXPECT_EQ(taken, 0);
 }
 
+// The last test: barriers are over.
+TEST(CppExtEnd, ARankStops) {
+  if (rank() == 1) stop();
+  while (stopped_ranks() != std::vector<uint32_t>{1}) progress(10ms);
+  EXPECT_EQ(failed_ranks(), std::vector<uint32_t>{});
+  expect_error(OMPL_ERR_STATE, "rank 1 has called ompl_stop", [] { barrier(); });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) { return ranks::run(argc, argv); }

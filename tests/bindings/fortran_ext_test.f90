@@ -41,6 +41,7 @@ program fortran_ext_test
   call local_memory()
   call memory_waits()
   call callbacks()
+  call stopping()
   call expect(ompl_finalize() == OMPL_OK, "ompl_finalize")
   call report()
 
@@ -199,6 +200,23 @@ contains
     call expect(ompl_failed_ranks(ranks, 2_c_size_t, failed) == OMPL_OK .and. failed == 0, "no rank has failed")
     call expect(ompl_failed_ranks(capacity=0_c_size_t, count=failed) == OMPL_OK, "their number alone")
     call meet()
+  end subroutine
+
+  ! Rank 1 stops, which rank 0 finds out.
+  subroutine stopping()
+    integer(c_int32_t) :: ranks(2)
+    integer(c_size_t) :: stopped
+    stopped = 7
+    call expect(ompl_stopped_ranks(capacity=0_c_size_t, count=stopped) == OMPL_OK .and. (stopped == 0 .or. rank == 0), "none")
+    if (rank == 1) then
+      call expect(ompl_stop() == OMPL_OK, "stop")
+    end if
+    do
+      code = ompl_stopped_ranks(ranks, 2_c_size_t, stopped)
+      if (code /= OMPL_OK .or. stopped > 0) exit
+      code = ompl_progress(c_null_ptr, 10000000_c_int64_t)
+    end do
+    call expect(code == OMPL_OK .and. stopped == 1 .and. ranks(1) == 1, "stopped_ranks")
   end subroutine
 
 end program fortran_ext_test

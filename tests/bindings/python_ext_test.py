@@ -229,6 +229,10 @@ class TheEnd(unittest.TestCase):
 
     def test_finalize(self) -> None:
         with session:
+            if rank == 1:
+                omnipgas.stop()
+            while omnipgas.stopped_ranks() != [1]:
+                omnipgas.progress(0.01)
             while omnipgas.progress(0):
                 pass
             self.assertIsInstance(omnipgas.progress(timeout=0.001), bool)

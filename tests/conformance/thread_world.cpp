@@ -105,8 +105,10 @@ void ThreadWorld::run(const Body& body, unsigned threads) {
   });
 }
 
-// Other ranks may still need this one's progress.
+// Other ranks may still need this one's progress. Where ranks have stopped the body has seen to that, and there are no barriers.
 void ThreadWorld::finish(Rank& rank, std::atomic<unsigned>& running) {
+  std::size_t stopped = 0;
+  if (ompl_stopped_ranks(nullptr, 0, &stopped) == OMPL_OK && stopped > 0) return;
   while (running.load() > 0) {
     EXPECT_EQ(rank.poll(scratch_), 0);
     ::sched_yield();

@@ -177,19 +177,36 @@ static PyObject* process_quiet(PyObject* module, PyObject* unused) {
   return core_result(code);
 }
 
-static PyObject* failed_ranks(PyObject* module, PyObject* unused) {
+static PyObject* stop(PyObject* module, PyObject* unused) {
   (void)module, (void)unused;
+  int code;
+  WITHOUT_GIL(code, core.stop());
+  return core_result(code);
+}
+
+/* What a function of the library that lists ranks says. */
+static PyObject* listed_by(int (*list_of)(uint32_t*, size_t, size_t*)) {
   const int size = core.size();
   if (size < 0) return core_raise(size);
   uint32_t* const ranks = PyMem_New(uint32_t, (size_t)size);
   if (ranks == NULL) return PyErr_NoMemory();
   size_t count = 0;
-  const int code = core.failed_ranks(ranks, (size_t)size, &count);
+  const int code = list_of(ranks, (size_t)size, &count);
   PyObject* list = code < 0 ? core_raise(code) : PyList_New((Py_ssize_t)count);
   for (size_t i = 0; list != NULL && i < count; ++i)
     PyList_SetItem(list, (Py_ssize_t)i, PyLong_FromUnsignedLong(ranks[i]));
   PyMem_Free(ranks);
   return list;
+}
+
+static PyObject* failed_ranks(PyObject* module, PyObject* unused) {
+  (void)module, (void)unused;
+  return listed_by(core.failed_ranks);
+}
+
+static PyObject* stopped_ranks(PyObject* module, PyObject* unused) {
+  (void)module, (void)unused;
+  return listed_by(core.stopped_ranks);
 }
 
 static PyObject* version(PyObject* module, PyObject* unused) {
@@ -262,6 +279,11 @@ static PyMethodDef functions[] = {
      "meanwhile."},
     {"failed_ranks", failed_ranks, METH_NOARGS,
      "failed_ranks()\n--\n\nThe ranks known to be dead or out of reach, ascending."},
+    {"stop", stop, METH_NOARGS,
+     "stop()\n--\n\nSays that this rank does nothing more; call finalize() next, which serves the "
+     "others until all have come."},
+    {"stopped_ranks", stopped_ranks, METH_NOARGS,
+     "stopped_ranks()\n--\n\nThe ranks known to have called stop() and not to have failed, ascending."},
     {"version", version, METH_NOARGS, "version()\n--\n\nThe library's version."},
     {"alloc", alloc, METH_O, NULL},
     {"free", free_offset, METH_O, NULL},

@@ -157,6 +157,8 @@ int ompl_ctx_quiet_rank(ompl_ctx* ctx, uint32_t rank, int64_t timeout_ns) {
   OMPL_TRACED(kOmplQuiet, ompl_ctx_quiet_rank, (ctx, rank, timeout_ns), .peer = one_or_all(rank));
 }
 int ompl_process_quiet() { OMPL_TRACED(kOmplQuiet, ompl_process_quiet, (), ); }
+// Completes all that the rank has sent.
+int ompl_stop() { OMPL_TRACED(kOmplQuiet, ompl_stop, (), ); }
 int ompl_ctx_fence(ompl_ctx* ctx, uint32_t rank, int64_t timeout_ns) {
   OMPL_TRACED(kOmplFence, ompl_ctx_fence, (ctx, rank, timeout_ns), .peer = one_or_all(rank));
 }

@@ -24,6 +24,7 @@ constexpr uint32_t kRanksPerLook =
 constexpr uint64_t kTorn = 0;
 constexpr uint64_t kDead = 1;
 constexpr uint64_t kLeft = 2;
+constexpr uint64_t kStopped = 3;
 
 // By its pidfd or, where the system has none, by the lock that its process holds on its segment.
 bool has_ended(const Peer& peer, const SegmentHeader& header) {
@@ -111,8 +112,8 @@ void Failures::declare_failed(uint32_t rank, int code, std::string_view how) {
   say_failed(rank, code, how);
   if (aborts_) bootstrap_.abort(1, failure_text(rank, code, how));
   // Without memory for its news it is not declared yet, but looked at again.
-  spread(code == OMPL_ERR_PEER, rank, rank);
-  if (code != OMPL_ERR_PEER) spread(false, rank_, rank);
+  spread(code == OMPL_ERR_PEER ? News::dead : News::torn, rank, rank);
+  if (code != OMPL_ERR_PEER) spread(News::torn, rank_, rank);
   peers_[rank].failure.store(code);
   world_.store(world_.load() == OMPL_ERR_PEER ? OMPL_ERR_PEER : code);
   failures_.fetch_add(1, std::memory_order_seq_cst);
@@ -173,20 +174,24 @@ int Failures::report_world_failure() {
 // else would wait for ever, so it is told on: to the node through the headers of its segments, to the barrier's neighbours
 // by records, and by each of them again when it is new to it. Whoever leaves after an error is told of like the dead.
 
+RankSet& Failures::set_of(SegmentHeader& header, News what) {
+  return what == News::dead ? header.dead : what == News::torn ? header.torn : header.stopped;
+}
+
 // Not to `except`, which is about to be declared failed.
-void Failures::spread(bool dead, uint32_t rank, uint32_t except) {
+void Failures::spread(News what, uint32_t rank, uint32_t except) {
   if (rank >= kNewsRanks) return;
-  if (pool_ != nullptr) tell_others(dead, rank, except);
+  if (pool_ != nullptr) tell_others(what, rank, except);
   for (const uint32_t mate : members_.node_ranks()) {
     SegmentHeader& header = memory_.header(mate);
-    if (!(dead ? header.dead : header.torn).add(rank)) continue;
+    if (!set_of(header, what).add(rank)) continue;
     header.news.fetch_add(1);
     if (mate != rank_ && header.any.sleepers.load() != 0) sleepers_.wake(mate, header, header.any);
   }
 }
 
 // First, since it alone needs memory: what was not told is told again.
-void Failures::tell_others(bool dead, uint32_t rank, uint32_t except) {
+void Failures::tell_others(News what, uint32_t rank, uint32_t except) {
   std::vector<uint32_t> others;
   const auto add = [&](uint32_t to) {
     if (to != except && memory_.bases()[to] == nullptr && peers_[to].failure.load() == OMPL_OK)
@@ -197,9 +202,10 @@ void Failures::tell_others(bool dead, uint32_t rank, uint32_t except) {
     add(static_cast<uint32_t>((rank_ + size_ - distance) % size_));
   }
   // One rank of each node tries whether it reaches who is said to be out of reach: it may be dead.
-  if (!dead && rank_ == members_.first_of_node()) add(rank);
-  const uint64_t what = dead ? (peers_[rank].left.load() ? kLeft : kDead) : kTorn;
-  pool_->tell({.offset = rank, .value = what, .op = SignalOp::news}, others);
+  if (what == News::torn && rank_ == members_.first_of_node()) add(rank);
+  const uint64_t dead = peers_[rank].left.load() ? kLeft : kDead;
+  const uint64_t said = what == News::dead ? dead : what == News::torn ? kTorn : kStopped;
+  pool_->tell({.offset = rank, .value = said, .op = SignalOp::news}, others);
 }
 
 // Whoever leaves in order has seen all its signals applied before it closes its endpoints.
@@ -220,8 +226,8 @@ void Failures::hear(const Signal& news) {
   const auto rank = static_cast<uint32_t>(news.offset);
   const bool dead = news.value == kDead || news.value == kLeft;
   if (news.value == kLeft && rank != rank_) peers_[rank].left.store(true);
-  SegmentHeader& header = memory_.header();
-  if (!(dead ? header.dead : header.torn).has(rank)) learn(dead, rank);
+  const News what = dead ? News::dead : news.value == kStopped ? News::stopped : News::torn;
+  if (!set_of(memory_.header(), what).has(rank)) learn(what, rank);
 }
 
 void Failures::look_at_news() {
@@ -229,13 +235,16 @@ void Failures::look_at_news() {
   const uint32_t now = header.news.load();
   if (news_seen_.load() == now) return;
   for (uint32_t rank = 0; rank < std::min(size_, kNewsRanks); ++rank) {
-    if (header.dead.has(rank)) learn(true, rank);
-    if (header.torn.has(rank)) learn(false, rank);
+    for (const News what : {News::stopped, News::dead, News::torn}) {
+      if (set_of(header, what).has(rank)) learn(what, rank);
+    }
   }
   news_seen_.store(now);
 }
 
-void Failures::learn(bool dead, uint32_t rank) {
+void Failures::learn(News what, uint32_t rank) {
+  if (what == News::stopped) return learn_stopped(rank);
+  const bool dead = what == News::dead;
   PeerState& peer = peers_[rank];
   if (peer.departed.load() || (rank == rank_ && dead)) return;
   if (dead) {
@@ -256,6 +265,15 @@ void Failures::learn(bool dead, uint32_t rank) {
     declare_failed(rank, OMPL_ERR_LINK, "the first rank of this node does not reach it");
 }
 
+void Failures::learn_stopped(uint32_t rank) {
+  if (peers_[rank].stopped.load()) return;
+  spread(News::stopped, rank);
+  some_stopped_.store(rank);
+  peers_[rank].stopped.store(true);
+}
+
+void Failures::stop() { learn_stopped(rank_); }
+
 void Failures::all_depart() {
   for (uint32_t rank = 0; rank < size_; ++rank) peers_[rank].departed.store(true);
 }
@@ -264,17 +282,29 @@ void Failures::leave_early() {
   look_for_broken(0, size_);  // nobody else may be left to tell of what has come here
   look_at_news();
   peers_[rank_].left.store(true);
-  spread(true, rank_);
+  spread(News::dead, rank_);
 }
 
-std::size_t Failures::failed_ranks(std::span<uint32_t> lowest) const {
+template <class Holds>
+std::size_t Failures::list(std::span<uint32_t> lowest, Holds holds) const {
   std::size_t count = 0;
   for (uint32_t rank = 0; rank < size_; ++rank) {
-    if (peers_[rank].failure.load() == OMPL_OK) continue;
+    if (!holds(peers_[rank])) continue;
     if (count < lowest.size()) lowest[count] = rank;
     ++count;
   }
   return count;
+}
+
+std::size_t Failures::failed_ranks(std::span<uint32_t> lowest) const {
+  return list(lowest, [](const PeerState& peer) { return peer.failure.load() != OMPL_OK; });
+}
+
+std::size_t Failures::stopped_ranks(std::span<uint32_t> lowest) {
+  look_at_news();
+  return list(lowest, [](const PeerState& peer) {
+    return peer.stopped.load() && peer.failure.load() == OMPL_OK;
+  });
 }
 
 // Also of what calls have reported and no look has found yet.

@@ -24,6 +24,7 @@ class EndpointPool;
 struct PeerState {
   std::atomic<int> failure{0};        // OMPL_ERR_PEER: dead; OMPL_ERR_LINK: out of reach
   std::atomic<bool> torn{false};      // it, or somebody who tried, says that it has lost a connection
+  std::atomic<bool> stopped{false};   // it has called ompl_stop
   std::atomic<bool> left{false};      // it has come out of ompl_finalize with an error
   int said = 0;                       // the same, of the last line in the log
   std::atomic<bool> departed{false};  // it has come to ompl_finalize: its end is not its death
@@ -71,6 +72,13 @@ class Failures {
   // The number of ranks known to be dead or out of reach; the lowest of them, ascending, as far as there is room.
   [[nodiscard]] std::size_t failed_ranks(std::span<uint32_t> lowest) const;
 
+  // This rank does nothing more, and all that it has sent is there: tells the others [29].
+  void stop();
+  // As failed_ranks(), of those that have stopped and not failed. Takes in what the node knows.
+  [[nodiscard]] std::size_t stopped_ranks(std::span<uint32_t> lowest);
+  // A rank that has stopped, or kNoRank. What is known without a look.
+  [[nodiscard]] uint32_t some_stopped() const { return some_stopped_.load(std::memory_order_relaxed); }
+
   // Whether a wait for that rank, or for any, cannot be satisfied any more, and the error that then ends it.
   [[nodiscard]] bool hopeless(uint32_t rank = kNoRank) const;
   int report_failure();
@@ -84,9 +92,14 @@ class Failures {
   void look();
   void look_at_news();
   void look_at_descriptors();
-  void spread(bool dead, uint32_t rank, uint32_t except = kNoRank);
-  void tell_others(bool dead, uint32_t rank, uint32_t except);
-  void learn(bool dead, uint32_t rank);
+  enum class News : uint8_t { torn, dead, stopped };
+  static RankSet& set_of(SegmentHeader& header, News what);
+  void spread(News what, uint32_t rank, uint32_t except = kNoRank);
+  void tell_others(News what, uint32_t rank, uint32_t except);
+  void learn(News what, uint32_t rank);
+  void learn_stopped(uint32_t rank);
+  template <class Holds>
+  std::size_t list(std::span<uint32_t> lowest, Holds holds) const;
   void declare_failed(uint32_t rank, int code, std::string_view how);
 
   const bool ignores_;  // OMPL_ON_PEER_DEATH
@@ -108,6 +121,7 @@ class Failures {
   std::atomic<int> world_{OMPL_OK};
   std::atomic<bool> in_last_barrier_{false};
   std::atomic<uint32_t> news_seen_{0};
+  std::atomic<uint32_t> some_stopped_{kNoRank};
   std::atomic<uint32_t> acknowledged_{0};
   std::atomic<int64_t> deaths_looked_ns_{0};
   std::atomic<uint32_t> looked_from_{0};  // the rank at which the next look at the network begins

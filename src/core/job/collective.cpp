@@ -54,11 +54,23 @@ int CollectiveCalls::run_barrier(Context& context, Deadline deadline) {
   return OMPL_OK;
 }
 
+// A rank that has stopped comes to nothing but the last barrier. It came to all that others are in already, so what began is not
+// ended by it.
+int CollectiveCalls::look_for_stopped() const {
+  const uint32_t rank = failures_.some_stopped();
+  if (rank == kNoRank || leaving_) return OMPL_OK;
+  return fail(OMPL_ERR_STATE,
+              "a collective function of all ranks: rank {} has called ompl_stop, and takes part in "
+              "ompl_finalize alone; let those that go on use teams and flags",
+              rank);
+}
+
 // Goes on with the one that timed out, if any.
 int CollectiveCalls::barrier(Context& c, Deadline deadline) {
   if (const int code = calls::may_wait("ompl_barrier"); code != OMPL_OK) return code;
   const CollectiveActivity call(c.activity, Call::barrier);
   if (!barrier_open_) {
+    if (const int code = look_for_stopped(); code != OMPL_OK) return code;
     barrier_open_ = true;
     barrier_round_ = 0;
     barrier_signalled_ = false;
@@ -89,6 +101,7 @@ int CollectiveCalls::agree(Context& c, Kind kind, uint64_t argument, bool short_
   if (barrier_open_) {  // one that timed out
     if (const int code = barrier(c); code != OMPL_OK) return code;
   }
+  if (const int code = look_for_stopped(); code != OMPL_OK) return code;
   const uint64_t shortage = kShortageFlag + sizeof(uint32_t) * (agreements_++ % 2);
   const uint64_t call = signature(static_cast<uint64_t>(kind), argument);
   uint64_t theirs = call;

@@ -39,6 +39,8 @@ class CollectiveCalls {
   int agree_on_function(Context& c, uint64_t name, bool short_of_memory, Agreement* out) {
     return agree(c, Kind::function, name, short_of_memory, out);
   }
+  // From now on this rank leaves: ranks that have stopped take part in what it calls.
+  void begin_to_leave() { leaving_ = true; }
   // The last barrier; *alike: all ranks have come to it by ompl_finalize().
   int agree_to_finalize(Context& c, bool* alike);
 
@@ -48,6 +50,7 @@ class CollectiveCalls {
   int give_back_adopted(uint64_t offset, const char* what);
   int await_call(Context& c, uint64_t* call);
   int run_barrier(Context& c, Deadline deadline);
+  [[nodiscard]] int look_for_stopped() const;
 
   const Membership& members_;
   GlobalMemory& memory_;
@@ -58,6 +61,7 @@ class CollectiveCalls {
   uint32_t barrier_round_ = 0;  // of the barrier under way: one that timed out is gone on with
   bool barrier_signalled_ = false;
   bool barrier_open_ = false;
+  bool leaving_ = false;
 };
 
 }  // namespace ompl

@@ -70,6 +70,7 @@ int Runtime::finalize(Context& context) {
   const std::string why = unfinished != OMPL_OK ? error_detail() : "";
   progress.end();  // no function runs in another thread from here on
   extend(nullptr);
+  collective.begin_to_leave();
   remote_calls.finish(caller.now());
   int first_error = OMPL_OK;
   try {

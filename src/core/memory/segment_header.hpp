@@ -27,7 +27,7 @@ enum class SentinelRole : uint32_t { none, waiter, progress_thread };
 enum class RankState : uint32_t { joining, active, departed, left };
 
 inline constexpr uint32_t kBuckets = 64;
-inline constexpr uint64_t kFirstOffset = 20480;  // of the user's memory
+inline constexpr uint64_t kFirstOffset = 24576;  // of the user's memory
 inline constexpr uint32_t kMaxRounds = 32;       // of a dissemination barrier
 
 inline constexpr uint32_t kCoreWords = 16;  // 1,024 cores
@@ -78,7 +78,8 @@ struct SegmentHeader {
   RankSet mapped;              // by this rank
   std::atomic<uint32_t> news;  // how much was added to these sets
   RankSet dead;
-  RankSet torn;  // has lost the connection to some other rank
+  RankSet torn;     // has lost the connection to some other rank
+  RankSet stopped;  // says that it does nothing more (rule 29)
   FlagMarks marks;
 };
 

@@ -157,6 +157,32 @@ TEST_P(Conformance, Calls_R26_AnExceptionIsTheCallersError) {
   });
 }
 
+uint64_t fails(void* /*user*/, const ompl_call_context* /*call*/) {
+  EXPECT_EQ(ompl_call_fail("of the test"), OMPL_OK);
+  return 7;
+}
+
+// What a language without C++ exceptions does. Nobody is told where no reply is wanted, and the job goes on.
+TEST_P(Conformance, Calls_R26_AFailedFunctionIsTheCallersError) {
+  const auto w = world({.ranks = 2});
+  States states(2);
+  w->run([&](Rank& r) {
+    RankState& mine = states.of(r);
+    mine.function = add("fails", fails, nullptr);
+    mine.other = add("plus_source", plus_source, &mine);
+    const uint64_t value = 5;
+    const ompl_call_request bad = request(mine.function, nullptr, 0);
+    const ompl_call_request good = request(mine.other, &value, sizeof value);
+    uint64_t reply = 3;
+    EXPECT_EQ(ompl_call_fail(nullptr), OMPL_ERR_STATE);
+    EXPECT_EQ(ompl_call(r.ctx(), r.right(), &bad, &reply, OMPL_FOREVER), OMPL_ERR_SYSTEM);
+    EXPECT_EQ(reply, 3U);
+    ok(ompl_call(r.ctx(), r.right(), &bad, nullptr, OMPL_FOREVER));
+    ok(ompl_call(r.ctx(), r.right(), &good, &reply, OMPL_FOREVER));
+    EXPECT_EQ(reply, 5 + r.rank);
+  });
+}
+
 TEST_P(Conformance, Calls_BadArguments) {
   const auto w = world({.ranks = 2});
   const uint64_t memory = w->allocate(64);

@@ -37,6 +37,52 @@ void put_and_get_one(Rank& r, uint64_t data, uint64_t flag, std::size_t length, 
   ok(r.barrier());
 }
 
+std::vector<uint32_t> stopped_ranks() {
+  std::array<uint32_t, 5> ranks{};
+  std::size_t count = 0;
+  ok(ompl_stopped_ranks(ranks.data(), ranks.size(), &count));
+  return {ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(count)};
+}
+
+// The last rank stops, then the one before it: all learn of both, and find what these have sent before. Puts to and gets from a
+// rank that has stopped go on; collectives of all ranks do not.
+TEST_P(Conformance, Job_R29_StoppedRanksAreListedAndServe) {
+  const auto w = world({.ranks = 5});
+  const uint64_t words = w->allocate(12);
+  const uint64_t data = w->allocate(64);
+  w->run([&](Rank& r) {
+    const uint64_t sent = words;
+    const uint64_t done = words + 4;
+    const uint64_t nothing = words + 8;
+    const uint32_t last = r.size - 1;
+    const uint32_t second = r.size > 2 ? last - 1 : last;
+    ok(r.barrier());
+    if (r.rank == last) {
+      EXPECT_EQ(stopped_ranks(), std::vector<uint32_t>{});
+      for (uint32_t to = 0; to < last; ++to) ok(r.signal(to, sent));
+      ok(ompl_stop());
+    }
+    while (stopped_ranks().empty() || stopped_ranks().back() != last) EXPECT_EQ(r.poll(nothing), 0);
+    if (r.rank != last) {
+      EXPECT_EQ(r.poll(sent), 1) << "it was sent before the stop";
+    }
+    EXPECT_EQ(r.barrier(), OMPL_ERR_STATE);
+    uint64_t offset = 0;
+    EXPECT_EQ(r.alloc(64, &offset), OMPL_ERR_STATE);
+    if (r.rank == second) ok(ompl_stop());
+    const auto both = second == last ? std::vector{last} : std::vector{second, last};
+    while (stopped_ranks() != both) EXPECT_EQ(r.poll(nothing), 0);
+    const uint64_t mine = 40 + r.rank;
+    uint64_t back = 0;
+    ok(r.put(&mine, last, data + 8 * r.rank, sizeof mine));
+    ok(r.flush());
+    ok(r.get(&back, last, data + 8 * r.rank, sizeof back));
+    EXPECT_EQ(back, mine);
+    for (uint32_t to = 0; to < r.size; ++to) ok(r.signal(to, done));
+    for (uint32_t from = 0; from < r.size; ++from) ok(r.wait(done));  // serves the others meanwhile
+  });
+}
+
 TEST_P(Conformance, Job_SaysWhatItIsAndWhatWasWrong) {
   world()->run([](Rank& r) {
     EXPECT_EQ(ompl_rank(), static_cast<int>(r.rank));
@@ -50,6 +96,9 @@ TEST_P(Conformance, Job_SaysWhatItIsAndWhatWasWrong) {
     std::size_t count = 7;
     ok(ompl_failed_ranks(failed, 2, &count));
     EXPECT_EQ(count, 0U);
+    ok(ompl_stopped_ranks(nullptr, 0, &count));
+    EXPECT_EQ(count, 0U);
+    EXPECT_EQ(ompl_stopped_ranks(nullptr, 1, &count), OMPL_ERR_ARG);
     const uint64_t word = 1;
     const int code = r.put(&word, r.size, 8192, sizeof word);
     EXPECT_EQ(code, OMPL_ERR_RANK);

@@ -99,6 +99,32 @@ TEST(MockFailure, R23_FailedRanksAreListedInOrder) {
   });
 }
 
+// Deaths win: a rank that has stopped and dies before the last barrier has failed.
+TEST(MockFailure, R29_AStoppedRankThatDiesHasFailed) {
+  Doomed doomed({}, {.ranks = 3});
+  std::atomic<uint32_t> seen{0};
+  doomed.run([&](Rank& r) {
+    const uint64_t flag = r.allocate(8);
+    doomed.settle(r, flag);
+    const auto stopped = [] {
+      std::size_t count = 0;
+      EXPECT_EQ(ompl_stopped_ranks(nullptr, 0, &count), OMPL_OK);
+      return count;
+    };
+    if (r.rank == 2) {
+      EXPECT_EQ(ompl_stop(), OMPL_OK);
+      while (seen < 2) static_cast<void>(r.poll(flag));
+      return doomed.wire().kill(r.rank);
+    }
+    while (stopped() != 1) static_cast<void>(r.poll(flag));
+    ++seen;
+    while (failed_ranks(3) != Ranks{2}) static_cast<void>(r.poll(flag));
+    EXPECT_EQ(stopped(), 0U);
+    ++seen;
+    while (seen < 4) static_cast<void>(r.poll(flag));
+  });
+}
+
 // A call that fails has its rank in the list at once, before anybody has looked for deaths.
 TEST(MockFailure, R18_AFailedCallsRankIsListed) {
   Doomed doomed({.spurious_retry = 0}, {.endpoints = 1});
