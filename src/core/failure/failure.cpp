@@ -252,7 +252,7 @@ void Failures::learn(News what, uint32_t rank) {
       peer.left.store(true);
     declare_failed(rank, OMPL_ERR_PEER, "another rank has noticed it");
   } else if (!peer.torn.load()) {
-    spread(false, rank);
+    spread(News::torn, rank);
     peer.torn.store(true);
     int intact = OMPL_OK;
     world_.compare_exchange_strong(intact, OMPL_ERR_LINK);
