@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory for language runtimes: allocation by one rank alone or by a team, memory of the program that becomes part of the
- * segment, and waits for words that plain puts change. Addresses, threads,
+ * segment, waits for words that plain puts change, and what may be done with memory of a GPU. Addresses, threads,
  * errors and time limits are those of ompl.h and ompl_ext.h.
  */
 #ifndef OMNIPGAS_OMPL_MEMORY_H
@@ -18,23 +18,25 @@ extern "C" {
  * Memory kinds
  *
  * Segments are memory of the CPU. The local side of a put or get may also be memory of a GPU (of CUDA): it is then copied through
- * pinned host memory, in pieces of OMPL_GPU_CHUNK, of which one is copied while another travels. So ompl_put(), ompl_get(),
+ * pinned host memory, in pieces of OMPL_GPU_CHUNK, of which one is copied while another travels. ompl_put(), ompl_get(),
  * ompl_put_signal(), their ompl_ctx_ and _nb forms, and the strided and indexed ones take addresses of device memory. Nothing
  * of CUDA is linked or loaded: the driver is asked, if the program has loaded it. Managed and pinned memory are memory of the CPU.
+ * All this ran over a stand-in for the driver only, never on a card.
  *
  *  - The copies go on streams of the layer's own, which wait for no other stream. Work on the device that writes the source, or
- *    still uses the target, has ended before the call (cuStreamSynchronize, say). A get has arrived on the device when it returns.
+ *    still uses the target, must have ended before the call (cuStreamSynchronize, say). A get has arrived on the device when it returns.
  *  - A time limit is that of posting the first piece; what was begun is completed, whatever the time. So there is no OMPL_PENDING
  *    but from ompl_put_nb().
  *  - ompl_put_nb() waits for the device; for more than two pieces also until the first have left. Its source may be reused when it returns.
- *    ompl_get_nb() waits for the data: in a function of a remote call it is OMPL_ERR_STATE.
+ *    ompl_get_nb() waits for the data: over a network, in a function of a remote call, it is OMPL_ERR_STATE as ompl_get() is.
  *  - A failing driver is OMPL_ERR_MEMORY, OMPL_ERR_ARG (CUDA_ERROR_INVALID_VALUE: the range is not allocated) or OMPL_ERR_SYSTEM;
- *    the detail names its function and code. The driver knows nothing of memory that was freed: an address of it is taken for the
- *    CPU's.
+ *    the detail names its function and code. A driver without a function that staging needs is
+ *    OMPL_ERR_UNSUPPORTED. The driver knows nothing of memory that was freed: an address of it is taken for the CPU's.
  *  - The driver is found when a thread first calls the layer, or by the functions below. A thread that has called before the
  *    program loaded it finds it at the latest when another new one calls. From then on every put and get asks it.
  *  - OMPL_GPU=refuse makes such calls OMPL_ERR_UNSUPPORTED, as memory of HIP, payloads of remote calls, collectives, halo
- *    exchanges, ompl_register() and adoption always are. OMPL_GPU=off never asks: no address may then be a GPU's.
+ *    exchanges, ompl_register() and adoption always are. With OMPL_GPU=off puts and gets
+ *    ask nobody: none of their addresses may then be a GPU's.
  */
 
 /* Kinds of memory. */
@@ -46,7 +48,8 @@ enum {
   OMPL_USE_REMOTE = 1 /* part of a segment, which other ranks address */
 };
 
-/* Stores the kind of the memory at `address` in *kind: OMPL_KIND_DEVICE if only a GPU can reach it. Any thread; some microseconds.
+/* Stores the kind of the memory at `address` in *kind: OMPL_KIND_DEVICE if only a GPU can reach it and a driver says so (never with
+ * OMPL_GPU=off), else OMPL_KIND_HOST. Any thread; it looks for drivers in /proc, so it is no call for each transfer.
  * Errors: OMPL_ERR_STATE, OMPL_ERR_ARG. */
 OMPL_API int ompl_memory_kind(const void* address, int* kind);
 
@@ -127,9 +130,10 @@ OMPL_API int ompl_team_free(ompl_team* team, uint64_t offset);
  * shared memory for a cgroup, as the segment does. The end of the job (ompl_finalize()) gives private memory back.
  */
 
-/* OMPL_OK if this memory could be adopted now. Any thread. Errors: OMPL_ERR_STATE, OMPL_ERR_ARG (not whole pages),
- * OMPL_ERR_UNSUPPORTED: memory of a GPU, shared mappings (files, other processes' memory, huge pages of hugetlbfs), adopted and
- * read-only memory. No call makes such memory remotely accessible: copy to or from what ompl_alloc_local() gave. */
+/* OMPL_OK if the system says that this memory is private and writable. Whether it is a stack or registered, and whether there is
+ * room in the segment, is not looked at. Any thread. Errors: OMPL_ERR_STATE, OMPL_ERR_ARG (not whole pages),
+ * OMPL_ERR_UNSUPPORTED: memory of a GPU, shared mappings (of files, of other processes' memory), adopted and read-only memory. No call
+ * makes such memory remotely accessible: copy to or from what ompl_alloc_local() gave. */
 OMPL_API int ompl_can_adopt(const void* address, size_t length);
 
 /* Adopts `length` bytes at `address` for all ranks, at the same offset. Collective, with the same length everywhere; addresses may

@@ -53,9 +53,9 @@ struct CudaDriver {
   static constexpr unsigned kRegisterPortable = 1;   // CU_MEMHOSTREGISTER_PORTABLE: for every context
   static constexpr unsigned kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING: no order with stream 0
 
-  // Null if it lacks one, *missing then names it. The program has loaded the library.
+  // False if the program has not loaded the library, or it lacks a function: *missing then names what there is not.
   [[nodiscard]] bool find(const char** missing);
-  // "CUDA_ERROR_INVALID_VALUE (1)"; the name is the driver's.
+  // "CUDA_ERROR_INVALID_VALUE", say.
   [[nodiscard]] const char* name_of(int error) const;
 };
 

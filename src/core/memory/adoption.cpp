@@ -23,16 +23,18 @@ namespace {
 
 std::size_t page_size() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
 
+bool is_whole_pages(const void* address, std::size_t length) {
+  const auto begin = reinterpret_cast<uintptr_t>(address);
+  return begin != 0 && length != 0 && begin % page_size() == 0 && length % page_size() == 0 &&
+         length <= UINTPTR_MAX - begin;
+}
+
 }  // namespace
 
 int GlobalMemory::check_adoptable(const void* address, std::size_t length, const char* what) {
-  const auto begin = reinterpret_cast<uintptr_t>(address);
-  const std::size_t page = page_size();
-  if (address == nullptr || length == 0 || begin % page != 0 || length % page != 0 ||
-      length > UINTPTR_MAX - begin) {
+  if (!is_whole_pages(address, length))
     return fail(OMPL_ERR_ARG, "{}: {} bytes at {} are not whole pages of {} bytes", what, length,
-                address, page);
-  }
+                address, page_size());
   if (arch::is_device_memory(address))
     return fail(OMPL_ERR_UNSUPPORTED, "{}: {} is memory of a GPU", what, address);
   if (!arch::is_private_memory(address, length)) {
@@ -47,10 +49,7 @@ int GlobalMemory::check_adoptable(const void* address, std::size_t length, const
 // For those who ask beforehand: what cannot be remapped is unsupported, whatever the reason.
 int GlobalMemory::can_adopt(const void* address, std::size_t length) {
   const int code = check_adoptable(address, length, "ompl_can_adopt");
-  const bool whole_pages =
-      address != nullptr && length != 0 && reinterpret_cast<uintptr_t>(address) % page_size() == 0 &&
-      length % page_size() == 0 && length <= UINTPTR_MAX - reinterpret_cast<uintptr_t>(address);
-  return code == OMPL_ERR_ARG && whole_pages ? int{OMPL_ERR_UNSUPPORTED} : code;
+  return code == OMPL_ERR_ARG && is_whole_pages(address, length) ? int{OMPL_ERR_UNSUPPORTED} : code;
 }
 
 // Maps the allocation that begins at `offset` in the program's memory. With the mutex held.

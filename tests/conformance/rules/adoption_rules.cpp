@@ -73,6 +73,28 @@ TEST_P(Conformance, Adoption_OthersWriteTheProgramsOwnMemory) {
   });
 }
 
+TEST_P(Conformance, Adoption_AQuestionSaysBeforehandWhatCannotBeAdopted) {
+  world()->run([](Rank&) {
+    const Pages pages(3);
+    ok(ompl_can_adopt(pages.data(), pages.size()));
+    EXPECT_EQ(ompl_can_adopt(pages.data() + 8, pages.size()), OMPL_ERR_ARG);
+    EXPECT_EQ(ompl_can_adopt(pages.data(), pages.size() - 8), OMPL_ERR_ARG);
+    EXPECT_EQ(ompl_can_adopt(pages.data(), 0), OMPL_ERR_ARG);
+    EXPECT_EQ(ompl_can_adopt(nullptr, pages.size()), OMPL_ERR_ARG);
+    uint64_t offset = 0;
+    ok(ompl_adopt_local(pages.data(), pages.size(), &offset));
+    EXPECT_EQ(ompl_can_adopt(pages.data(), pages.size()), OMPL_ERR_UNSUPPORTED) << "adopted";
+    ok(ompl_unadopt_local(offset));
+    ok(ompl_can_adopt(pages.data(), pages.size()));
+    EXPECT_EQ(::mprotect(pages.data(), pages.size() / 3, PROT_READ), 0);
+    EXPECT_EQ(ompl_can_adopt(pages.data(), pages.size()), OMPL_ERR_UNSUPPORTED) << "read-only";
+    void* const shared =
+        ::mmap(nullptr, pages.size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    EXPECT_EQ(ompl_can_adopt(shared, pages.size()), OMPL_ERR_UNSUPPORTED) << "a shared mapping";
+    ::munmap(shared, pages.size());
+  });
+}
+
 TEST_P(Conformance, Adoption_OneRanksErrorIsEverybodysAndLeavesAllAsItWas) {
   world()->run([](Rank& r) {
     const Pages pages(3);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What gpu_worker does over the stand-in alone, which fails when it is told to.
 #include <omnipgas/coll.h>
+#include <omnipgas/halo.h>
 #include <omnipgas/ompl_calls.h>
 #include <omnipgas/ompl_memory.h>
 
@@ -64,6 +65,7 @@ void each_call_fails(const Job& job) {
     says(one.call, one.error);
     ok(ompl_flush(), "ompl_flush");
     ok(ompl_put(job.device, next(), job.data, kBytes), "a put after an error");
+    ok(ompl_flush(), "ompl_flush");  // a get may overtake a put
     job.cuda.fill(job.device, zeros.data(), kBytes);
     ok(ompl_get(job.device, next(), job.data, kBytes), "a get after an error");
     std::vector<char> back(kBytes);
@@ -77,13 +79,36 @@ void each_call_fails(const Job& job) {
          "a nonblocking put that the driver fails");
 }
 
-// More than was allocated on the device; and memory that is freed before its copy is done.
+// More than was allocated on the device.
 void wrong_memory(const Job& job) {
   const uint64_t small = job.cuda.memory(100);
   expect(ompl_put(small, next(), job.data, 101) == OMPL_ERR_ARG, "a put of more than the allocation");
   says("cuMemcpyDtoHAsync", 1);
   ok(ompl_put(small, next(), job.data, 100), "a put of the allocation");
   Cuda::must(job.cuda.free(small), "cuMemFree");
+}
+
+void refusals_of_halo(void* device) {
+  ompl_halo_neighbor itself{};
+  itself.rank = rank();
+  itself.send_count = itself.receive_count = 2;
+  const ompl_halo_config config = OMPL_HALO_CONFIG_INIT;
+  ompl_halo* halo = nullptr;
+  ok(ompl_halo_create(&config, &itself, 1, &halo), "ompl_halo_create");
+  const double sent[] = {1, 2};
+  double received[] = {0, 0};
+  const void* from = device;
+  expect(ompl_halo_start(OMPL_CTX_DEFAULT, halo, &from, OMPL_FOREVER) == OMPL_ERR_UNSUPPORTED,
+         "ompl_halo_start");
+  from = sent;
+  ok(ompl_halo_start(OMPL_CTX_DEFAULT, halo, &from, OMPL_FOREVER), "an exchange after a refusal");
+  ok(ompl_halo_wait(OMPL_CTX_DEFAULT, halo, OMPL_FOREVER), "ompl_halo_wait");
+  void* into = device;
+  expect(ompl_halo_unpack(halo, 0, &into) == OMPL_ERR_UNSUPPORTED, "ompl_halo_unpack");
+  into = received;
+  ok(ompl_halo_unpack(halo, 0, &into), "unpacking after a refusal");
+  expect(std::memcmp(received, sent, sizeof sent) == 0, "the exchange brought something else");
+  ok(ompl_halo_destroy(halo), "ompl_halo_destroy");
 }
 
 // What reads or writes the memory with the CPU refuses it.
@@ -97,6 +122,13 @@ void refusals(const Job& job) {
   expect(ompl_allgather(team, host.data(), device, 8, nullptr, nullptr) == OMPL_ERR_UNSUPPORTED,
          "ompl_allgather");
   ok(ompl_allgather(team, host.data(), host.data() + 16, 8, nullptr, nullptr), "memory of the CPU");
+  ompl_call_request request = OMPL_CALL_INIT;
+  request.src_addr = job.device;
+  request.dest_addr = job.data;
+  request.payload_length = 8;
+  expect(ompl_call(OMPL_CTX_DEFAULT, next(), &request, nullptr, OMPL_FOREVER) == OMPL_ERR_UNSUPPORTED,
+         "ompl_call");
+  refusals_of_halo(device);
   uint64_t offset = 0;
   expect(ompl_adopt_local(device, 4096, &offset) == OMPL_ERR_UNSUPPORTED, "ompl_adopt_local");
 }

@@ -1,25 +1,29 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Puts and gets whose local side is memory of a GPU: gpu_test.py BUILD_DIR [--card]. Over a stand-in for CUDA's driver,
-through memory and over each network that works on this host; with --card over a real card's driver, through memory."""
+through memory, over each network that works on this host and over the emulator of uTofu; with --card over a real card's
+driver, through memory."""
 
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
 LIMIT_S = 240.0
 SKIPPED = 77
-BUILD = Path()
+BUILD = Path(sys.argv[1]).resolve()
+EMULATOR = BUILD / "tests/conduits/utofu/lib"
 
 
 def conduits() -> list[str]:
     listed = subprocess.run(
         [str(BUILD / "bin/ompl-info")], text=True, capture_output=True, timeout=LIMIT_S, check=True
     ).stdout
-    return ["shm"] + [name for name in ("ofi", "ucx") if re.search(rf"^ *{name}\b", listed, re.MULTILINE)]
+    networks = [name for name in ("ofi", "ucx") if re.search(rf"^ *{name}\b", listed, re.MULTILINE)]
+    return ["shm", *networks] + (["utofu"] if EMULATOR.exists() else [])
 
 
 def job(*worker: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -36,7 +40,9 @@ def job(*worker: str, **environment: str) -> subprocess.CompletedProcess[str]:
 class StandIn(unittest.TestCase):
     def run_over(self, conduit: str, *worker: str, **environment: str) -> subprocess.CompletedProcess[str]:
         told = {"OMPL_CONDUITS": f"self,{conduit}", "UCX_TLS": "tcp,self"} | environment
-        return job(*worker, LD_LIBRARY_PATH=str(BUILD / "tests/process/fake_gpu"), **told)
+        told["LD_LIBRARY_PATH"] = f"{BUILD}/tests/process/fake_gpu:{EMULATOR}"
+        with tempfile.TemporaryDirectory() as folder:
+            return job(*worker, UTOFU_EMULATOR_FABRIC=f"{folder}/fabric", **told)
 
     def holds(self, *worker: str, **environment: str) -> None:
         for conduit in conduits():
@@ -95,7 +101,6 @@ class Card(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    BUILD = Path(sys.argv[1]).resolve()
     if "--card" in sys.argv[2:]:
         first = subprocess.run(
             [str(BUILD / "bin/tests/gpu_worker"), "look"], text=True, capture_output=True, timeout=LIMIT_S, check=False

@@ -175,6 +175,7 @@ void shapes(const Places& at) {
                           OMPL_FOREVER),
      "an indexed put from a GPU");
   ok(ompl_wait(at.flag), "ompl_wait");
+  ok(ompl_flush(), "ompl_flush");  // a get may overtake a put
   Bytes back(48);
   const ompl_indexed straight = {.element = 16, .count = 3, .local = nullptr, .remote = nullptr};
   ok(ompl_ctx_get_indexed(OMPL_CTX_DEFAULT, at.device + 4096, next(), at.data + kBytes, &straight,

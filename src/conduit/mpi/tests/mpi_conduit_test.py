@@ -132,6 +132,15 @@ class Brief(Jobs):
     def test_threads_on_slots(self) -> None:
         self.traffic_each((2, 1, 1, 100_000), (2, 8, 1, 4000), (3, 4, 3, 30_000), (2, 8, 8, 4000))
 
+    def test_memory_of_a_gpu_is_staged(self) -> None:
+        """Over a stand-in for the driver (tests/process/gpu)."""
+        folder = ARGUMENTS.build / "tests/process/fake_gpu"
+        script = f'LD_PRELOAD=$0 LD_LIBRARY_PATH="{folder}:$LD_LIBRARY_PATH" exec "$@"'
+        program = (built("gpu_worker"), "check", str(4 << 20))
+        done = self.start(2, "sh", "-c", script, str(FOLDER / "start.so"), *program, OMPL_SEGMENT_SIZE="1G")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("check: done", done.stdout)
+
     def test_a_rank_that_dies_ends_the_job(self) -> None:
         done = self.preloaded(2, built("fault_worker"), "die-during", "wait")
         self.assertNotEqual(done.returncode, 0)
