@@ -92,6 +92,8 @@ class CallReader {
   // null if the file does not tell.
   [[nodiscard]] virtual uint32_t signals_of(uint32_t /*word*/) { return 1; }
   [[nodiscard]] virtual bool is_waited_for(uint32_t /*rank*/, uint32_t /*word*/) const { return false; }
+  // The same: whether the function that begins answers its caller.
+  [[nodiscard]] virtual bool answers_caller() { return false; }
   [[nodiscard]] virtual const Halo* halo(uint32_t /*number*/) const { return nullptr; }
   [[nodiscard]] virtual std::string name(const trace::Record& call) const;
   [[nodiscard]] uint32_t rank() const { return rank_; }
@@ -119,6 +121,8 @@ class CallReader {
   void own_put(const trace::CallView& view);
   void own_post(const trace::CallView& view);
   void own_atomic(const trace::CallView& view);
+  void own_call(const trace::Record& call);
+  void own_function(const trace::Record& call);
   void put_and_reply(const trace::Record& call);
   void get_and_wait(const trace::Record& call);
   void send_signal(const trace::Record& call, uint32_t word, uint64_t bytes);
@@ -147,7 +151,8 @@ class CallReader {
   };
   // Beside those of communicators: both sides of an access, in branches that one rank's call makes, and this layer's own.
   static constexpr uint32_t kReplies = std::numeric_limits<uint32_t>::max();
-  static constexpr uint32_t kRequests = kReplies - 1, kFlags = kReplies - 2, kHalos = kReplies - 3;
+  static constexpr uint32_t kRequests = kReplies - 1, kFlags = kReplies - 2, kHalos = kReplies - 3,
+                            kCalls = kReplies - 4, kCallReplies = kReplies - 5;
   // What is matched apart, of one communicator.
   enum class Traffic : uint8_t { messages, collectives, windows };
   static uint32_t communicator(const Members& of, Traffic what) {
@@ -216,6 +221,7 @@ class CallReader {
   std::unordered_map<uint32_t, uint64_t> posted_collectives_;  // nonblocking ones, by communicator
   uint64_t accesses_ = 0;                                      // tells those of a rank apart
   uint64_t access_step_ = 1;
+  bool answers_ = false;          // the function that runs
   uint64_t put_with_signal_ = 0;  // bytes of a put whose signal is the next call
   std::unordered_map<uint32_t, std::vector<Access>> accesses_open_;  // by window
   std::unordered_map<uint32_t, Epochs> epochs_;                      // the same

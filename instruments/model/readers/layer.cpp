@@ -58,6 +58,17 @@ void CallReader::own(const CallView& view) {
       begin_branch(rank_, true);
       for (const trace::Word& word : view.words) take_signals(word.number);
       return end_branch(true), void();
+    case Kind::kOmplCall:
+    case Kind::kOmplCallNb:
+      return own_call(call);
+    case Kind::kOmplFunction:
+    case Kind::kOmplReply:
+      return own_function(call);
+    case Kind::kOmplTeamAlloc:
+    case Kind::kOmplTeamFree:
+    case Kind::kOmplLocalAlloc:
+    case Kind::kOmplLocalFree:
+      return opaque(call);
     case Kind::kOmplHandleTest:
     case Kind::kOmplHandleWait:
     case Kind::kOmplHandleWaitAny:
@@ -145,6 +156,29 @@ void CallReader::own_atomic(const CallView& view) {
   Access one{.target = call.peer, .request = call.request};
   request_and_reply(one, target, call.bytes, fetches ? call.bytes : 0, false);
   open(0, one);
+}
+
+// A message that the function's run receives; the reply comes back in the background. Quiet does not wait for that.
+void CallReader::own_call(const Record& call) {
+  const uint32_t target = group(call.comm).world_rank(rank_, call.peer);
+  const Op request = hidden(OpKind::send, kCalls, target, call.tag, call.bytes);
+  if (call.request == 0) return add(request);
+  begin_branch(rank_);
+  add(request);
+  add(hidden(OpKind::recv, kCallReplies, target, call.tag));
+  open_[call.request] = end_branch();
+}
+
+// The begin of a function that another rank has called, or its end.
+void CallReader::own_function(const Record& call) {
+  constexpr uint64_t kValue = 8;  // bytes of a reply
+  const uint32_t caller = group(call.comm).world_rank(rank_, call.peer);
+  if (call.kind == Kind::kOmplFunction) {
+    answers_ = answers_caller();
+    add(hidden(OpKind::recv, kCalls, caller, call.tag));
+  } else if (answers_) {
+    add(hidden(OpKind::send, kCallReplies, caller, call.tag, kValue));
+  }
 }
 
 void CallReader::send_signal(const Record& call, uint32_t word, uint64_t bytes) {

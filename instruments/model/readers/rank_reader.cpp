@@ -48,6 +48,7 @@ class Learner {
       any_.insert(call.request);
     if (is_persistent(call)) file_.made[call.request] = call;
     if (!view.words.empty()) file_.names_words = true;
+    if (call.kind == Kind::kOmplCall || call.kind == Kind::kOmplCallNb) file_.calls_functions = true;
     if (call.kind == Kind::kOmplHaloCreate) file_.halos[call.request] = halo_of(view);
     if (group == Group::kComplete) {
       if (call.request != 0) complete(call.request, call, thread);
@@ -287,6 +288,12 @@ uint32_t RankReader::signals_of(uint32_t word) {
   const auto taken = file_.signals->taken_by(rank(), thread_, word);
   std::size_t& at = waits_used_[word];
   return at < taken.size() ? taken[at++] : 0;
+}
+
+bool RankReader::answers_caller() {
+  if (file_.remote_calls == nullptr) return false;
+  const auto answered = file_.remote_calls->answered_by(rank(), thread_);
+  return functions_run_ < answered.size() && answered[functions_run_++] != 0;
 }
 
 const Halo* RankReader::halo(uint32_t number) const {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/readers/call_reader.hpp"
+#include "model/readers/remote_calls.hpp"
 #include "model/readers/signals.hpp"
 #include "trace/reader/folder.hpp"
 #include "trace/reader/reader.hpp"
@@ -56,8 +57,10 @@ struct RankFile {
   std::array<trace::Kind, 4096> kinds{};             // what is called at a site, of the first so many
   std::unordered_map<uint32_t, trace::Record> made;  // persistent requests
   std::unordered_map<uint32_t, Halo> halos;          // by number
-  bool names_words = false;          // some call says what it does to a word, or waits for
-  const Signals* signals = nullptr;  // of all ranks; null: each wait takes one
+  bool names_words = false;                   // some call says what it does to a word, or waits for
+  const Signals* signals = nullptr;           // of all ranks; null: each wait takes one
+  bool calls_functions = false;               // some call is a remote call
+  const RemoteCalls* remote_calls = nullptr;  // of all ranks
 
   // Of several threads. What one posts and another completes has a number; here by who posts, and by who completes, of each
   // time in turn, and 0 where it was the same. What is not here stays in its thread.
@@ -109,6 +112,7 @@ class RankReader : public CallReader {
   const trace::Record* made_elsewhere(uint32_t request) override;
   std::optional<uint64_t> collective_before(uint32_t request) override;
   [[nodiscard]] uint32_t signals_of(uint32_t word) override;
+  [[nodiscard]] bool answers_caller() override;
   [[nodiscard]] bool is_waited_for(uint32_t rank, uint32_t word) const override {
     return file_.signals != nullptr && file_.signals->is_waited_for(rank, word);
   }
@@ -120,6 +124,7 @@ class RankReader : public CallReader {
   std::optional<CallCursor> calls_;
   Uses partners_used_, given_used_, taken_used_, posts_of_cancelled_;
   Uses waits_used_;  // by word
+  std::size_t functions_run_ = 0;
 };
 
 }  // namespace ompl::model

@@ -29,6 +29,7 @@ struct Recording::Files {
   std::vector<uint32_t> further_threads;
   std::optional<Signals>
       signals;  // if some call says more of a word than one signal and one wait for it
+  std::optional<RemoteCalls> remote_calls;  // if there are any
 
   explicit Files(const std::string& folder) {
     read(trace::rank_files(folder));
@@ -51,6 +52,8 @@ struct Recording::Files {
         further_threads.push_back(rank);
     }
     if (std::ranges::any_of(ranks, [](const auto& file) { return file->names_words; })) find_signals();
+    if (std::ranges::any_of(ranks, [](const auto& file) { return file->calls_functions; }))
+      find_remote_calls();
   }
 
  private:
@@ -70,10 +73,19 @@ struct Recording::Files {
     for (auto& other : others) other.get();
   }
 
+  [[nodiscard]] std::vector<const trace::RankTrace*> traces() const {
+    std::vector<const trace::RankTrace*> found;
+    for (const auto& file : ranks) found.push_back(&file->trace);
+    return found;
+  }
+
+  void find_remote_calls() {
+    remote_calls.emplace(traces());
+    for (const auto& file : ranks) file->remote_calls = &*remote_calls;
+  }
+
   void find_signals() {
-    std::vector<const trace::RankTrace*> traces;
-    for (const auto& file : ranks) traces.push_back(&file->trace);
-    signals.emplace(traces);
+    signals.emplace(traces());
     for (const auto& file : ranks) file->signals = &*signals;
   }
 };

@@ -34,6 +34,11 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return traced(tmp_path_factory.mktemp("trace") / "out", 2, "tests/trace_own_ext")
 
 
+@pytest.fixture(scope="module")
+def remote(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return traced(tmp_path_factory.mktemp("trace") / "out", 2, "tests/trace_own_calls")
+
+
 def lines(folder: Path) -> list[dict[str, Any]]:
     done = commands.run(BUILD / "bin/ompl_trace_dump", folder, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -101,6 +106,39 @@ def test_each_wait_takes_the_signals_that_it_needed(extended: Path) -> None:
     assert found["messages"] == 2 * 2 + 4 * 2 + 2 * 2 + 2 + 4
     assert found["unmatched_count"] == 0
     assert found["not_modelled"] == {}
+
+
+def test_calls_functions_and_replies_are_recorded(remote: Path) -> None:
+    """A function's own calls stand between its begin and its end; a call with a reply is its posting and a wait."""
+    caller, target = (calls_of(remote, rank) for rank in range(2))
+    together = ["OmplTeamAlloc", "OmplTeamFree"]
+    register = ["OmplBarrier"] * 3
+    assert [call["call"] for call in caller] == [
+        *register, "OmplCallNb", "OmplHandleWait", "OmplCall", "OmplFunction", "OmplReply", "OmplCallNb",
+        "OmplHandleWait", "OmplPutWord", *together,
+    ]  # fmt: skip
+    assert [call["call"] for call in target] == [
+        *register, "OmplFunction", "OmplReply", "OmplFunction", "OmplCall", "OmplReply", "OmplFunction", "OmplReply",
+        "OmplWait", "OmplLocalAlloc", "OmplLocalFree", *together,
+    ]  # fmt: skip
+    names = ("OmplCallNb", "OmplHandleWait")
+    posted, waits = ([call["request"] for call in caller if call["call"] == name] for name in names)
+    assert posted == waits
+    assert 0 not in posted
+    given = [(call["peer"], call["tag"], call["bytes"]) for call in caller if call["call"].startswith("OmplCall")]
+    assert given == [(1, 0, 8), (1, 1, 8), (1, 0, 8)]
+    ran = [(call["peer"], call["tag"], call["bytes"]) for call in target if call["call"] == "OmplFunction"]
+    assert ran == [(0, 0, 8), (0, 1, 8), (0, 0, 8)]
+    moments = [(call["begin"], call["end"]) for call in target]
+    assert moments == sorted(moments)
+
+
+def test_calls_and_their_replies_are_messages(remote: Path) -> None:
+    found = predict(remote)
+    # Of two: an allocation and three registrations; two calls with replies, one without, the call back, a signal.
+    assert found["messages"] == 4 * 2 + 2 * 2 + 1 + 1 + 1
+    assert found["unmatched_count"] == 0
+    assert found["not_modelled"] == {"OmplTeamAlloc": 2, "OmplTeamFree": 2, "OmplLocalAlloc": 1, "OmplLocalFree": 1}
 
 
 def test_a_halo_exchange_is_messages_between_neighbours(tmp_path: Path) -> None:

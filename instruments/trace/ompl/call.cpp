@@ -16,6 +16,10 @@ constinit OMPL_TRACE_TLS thread_local Inside inside{};
   Local& local = ompl_trace_local;
   if (local.depth == 0) return enter();
   if (local.thread == nullptr || !tracer.recording()) return nullptr;
+  if (inside.computes) {
+    ++local.depth;
+    return local.thread;
+  }
   Record record{};
   record.kind = Kind::kOmplProgress;
   record.peer = kNoPeer;
@@ -37,7 +41,9 @@ constinit OMPL_TRACE_TLS thread_local Inside inside{};
 [[gnu::noinline]] void Call::leave() const {
   thread_->stream.settle();
   Local& local = ompl_trace_local;
-  if (--local.depth > 0) inside = {tracer.clock.ticks(), outside_site_};
+  // Not by one less: a function that throws leaves no call in order.
+  local.depth = outside_depth_;
+  if (local.depth > 0) inside = {tracer.clock.ticks(), outside_.site, outside_.computes};
 }
 
 }  // namespace ompl::trace

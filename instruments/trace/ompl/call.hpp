@@ -3,6 +3,7 @@
 // -Bsymbolic-functions), so what comes inside of a call is the program's: of a callback, or of the yield hook.
 #pragma once
 
+#include <omnipgas/ompl_calls.h>
 #include <omnipgas/ompl_memory.h>
 
 #include <cstdint>
@@ -66,11 +67,13 @@ inline uint64_t& id_of(ompl_handle& handle) { return std::end(handle.opaque)[-1]
 struct Inside {
   uint64_t since;  // ticks: the begin of that call, or the end of the last one inside of it
   uint32_t site;
+  bool computes;  // a function that another rank called runs: the time between its calls is no waiting
 };
 
 class Call {
  public:
-  Call(Kind kind, void* caller, const Fields& fields) : thread_(enter_call()) {
+  Call(Kind kind, void* caller, const Fields& fields)
+      : outside_depth_(ompl_trace_local.depth), outside_(here()), thread_(enter_call()) {
     if (thread_ == nullptr) return;
     record_.kind = kind;
     record_.site = thread_->site_id(reinterpret_cast<uintptr_t>(caller));
@@ -95,8 +98,7 @@ class Call {
   template <typename Function>
   int run(const Function& call) {
     if (thread_ == nullptr) return call();
-    outside_site_ = here().site;
-    here() = {tracer.clock.ticks(), record_.site};
+    here() = {tracer.clock.ticks(), record_.site, false};
     const int code = call();
     const uint64_t end = tracer.clock.ticks();
     if (has_moved()) thread_ = nullptr;
@@ -104,6 +106,21 @@ class Call {
     record_.end = tracer.clock.ns(end);
     if (code < 0) record_.flags |= kFailed;
     return code;
+  }
+
+  // A moment between two calls, of which nothing more is recorded; then it may be the record of a call. `posts`: it gets an id, which
+  // is returned.
+  uint32_t mark(Kind kind, bool posts) {
+    if (thread_ == nullptr) return 0;
+    record_.kind = kind;
+    record_.begin = record_.end = tracer.clock.ns(tracer.clock.ticks());
+    record_.request = posts ? thread_->request_id() : 0;
+    thread_->stream.append(record_);
+    return record_.request;
+  }
+  // The program's code within a call, recorded as if it were outside of it.
+  void compute() const {
+    if (thread_ != nullptr) here() = {tracer.clock.ticks(), record_.site, true};
   }
 
   // Once, behind run(): then what belongs to it.
@@ -158,8 +175,9 @@ class Call {
   static Thread* enter_call();
   void leave() const;
 
+  uint32_t outside_depth_;
+  Inside outside_;  // of the call that this one is in
   Thread* thread_;
-  uint32_t outside_site_ = 0;
   Record record_{};
 };
 
