@@ -27,9 +27,10 @@ Signal record_of(uint64_t addr, int op, Word operand, Word compare) {
           .function = static_cast<Function>(op)};
 }
 
+// Out of line, so that what is quick needs no stack.
 template <class Word>
-int checked(ompl_ctx* ctx, uint32_t rank, uint64_t addr, int op, Word operand, Word compare,
-            Word* before, int64_t timeout_ns) {
+[[gnu::noinline]] int checked(ompl_ctx* ctx, uint32_t rank, uint64_t addr, int op, Word operand,
+                              Word compare, Word* before, int64_t timeout_ns) {
   return with(ctx, [=](Context& c) {
     if (op < OMPL_ATOMIC_FETCH || op > OMPL_ATOMIC_FMAX) return no_such_operation(op);
     uint64_t old = 0;
@@ -40,18 +41,46 @@ int checked(ompl_ctx* ctx, uint32_t rank, uint64_t addr, int op, Word operand, W
   });
 }
 
-// On the implicit context, without a limit. `op` is constant where this is called.
+// In the thread's window, where nothing is waited for. `op` is constant in most places.
 template <class Word>
-[[gnu::always_inline]] inline int quick(uint32_t rank, uint64_t addr, int op, Word operand,
-                                        Word compare, Word* before) {
-  void* const place = ompl_window_word(rank, addr, sizeof(Word));
-  if (place == nullptr) return checked(nullptr, rank, addr, op, operand, compare, before, OMPL_FOREVER);
+[[gnu::always_inline]] inline int in_window(void* place, uint32_t rank, uint64_t addr, int op,
+                                            Word operand, Word compare, Word* before) {
   if (before != nullptr) ompl_window_fence_before_fetch(op == OMPL_ATOMIC_FETCH);
   const std::atomic_ref<Word> word(*static_cast<Word*>(place));
   const Word old = ompl::detail::update(word, static_cast<Function>(op), operand, compare);
   if (before != nullptr) *before = old;
   if (op != OMPL_ATOMIC_FETCH) ompl_window_changed(rank, addr);
   return OMPL_OK;
+}
+
+// On the implicit context, without a limit.
+template <class Word>
+[[gnu::always_inline]] inline int quick(uint32_t rank, uint64_t addr, int op, Word operand,
+                                        Word compare, Word* before) {
+  void* const place = ompl_window_word(rank, addr, sizeof(Word));
+  if (place == nullptr) return checked(nullptr, rank, addr, op, operand, compare, before, OMPL_FOREVER);
+  return in_window(place, rank, addr, op, operand, compare, before);
+}
+
+template <class Word>
+[[gnu::noinline]] int any_in_window(void* place, uint32_t rank, uint64_t addr, int op, Word operand,
+                                    Word compare, Word* before) {
+  return in_window(place, rank, addr, op, operand, compare, before);
+}
+
+// On any context; on the implicit one a word in the thread's window takes the quick way. An addition of numbers, which has no
+// name of its own, is told apart first.
+template <class Word>
+int anywhere(ompl_ctx* ctx, uint32_t rank, uint64_t addr, int op, Word operand, Word compare,
+             Word* before, int64_t timeout_ns) {
+  if (ctx == OMPL_CTX_DEFAULT && op >= OMPL_ATOMIC_FETCH && op <= OMPL_ATOMIC_FMAX) {
+    if (void* const place = ompl_window_word(rank, addr, sizeof(Word))) {
+      if (op == OMPL_ATOMIC_FADD)
+        return in_window(place, rank, addr, OMPL_ATOMIC_FADD, operand, compare, before);
+      return any_in_window(place, rank, addr, op, operand, compare, before);
+    }
+  }
+  return checked(ctx, rank, addr, op, operand, compare, before, timeout_ns);
 }
 
 template <class Word>
@@ -77,12 +106,12 @@ extern "C" {
 
 int ompl_ctx_atomic32(ompl_ctx* ctx, uint32_t target_rank, uint64_t addr, int op, uint32_t operand,
                       uint32_t compare, uint32_t* before, int64_t timeout_ns) {
-  return checked(ctx, target_rank, addr, op, operand, compare, before, timeout_ns);
+  return anywhere(ctx, target_rank, addr, op, operand, compare, before, timeout_ns);
 }
 
 int ompl_ctx_atomic64(ompl_ctx* ctx, uint32_t target_rank, uint64_t addr, int op, uint64_t operand,
                       uint64_t compare, uint64_t* before, int64_t timeout_ns) {
-  return checked(ctx, target_rank, addr, op, operand, compare, before, timeout_ns);
+  return anywhere(ctx, target_rank, addr, op, operand, compare, before, timeout_ns);
 }
 
 int ompl_atomic32_nb(ompl_ctx* ctx, uint32_t target_rank, uint64_t addr, int op, uint32_t operand,
