@@ -35,3 +35,18 @@ __attribute__((noipa)) int baseline_fetch_add(void* base, size_t capacity, size_
   *before = atomic_fetch_add((_Atomic uint64_t*)(void*)((char*)base + offset), value);
   return 0;
 }
+
+__attribute__((noipa)) int baseline_double_add(void* base, size_t capacity, size_t offset,
+                                               double value) {
+  if (offset % sizeof value != 0 || offset > capacity || sizeof value > capacity - offset) return -1;
+  _Atomic uint64_t* word = (_Atomic uint64_t*)(void*)((char*)base + offset);
+  uint64_t before = atomic_load_explicit(word, memory_order_relaxed);
+  uint64_t after;
+  do {
+    double sum;
+    memcpy(&sum, &before, sizeof sum);
+    sum += value;
+    memcpy(&after, &sum, sizeof sum);
+  } while (!atomic_compare_exchange_weak(word, &before, after));
+  return 0;
+}

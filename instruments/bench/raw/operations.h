@@ -19,6 +19,9 @@ int baseline_column(void* to, size_t capacity, size_t stride, const double* from
 /* Adds to the word at base + offset, checked and aligned; *before receives what it was. */
 int baseline_fetch_add(void* base, size_t capacity, size_t offset, uint64_t value, uint64_t* before);
 
+/* Adds to the double at base + offset by a loop of compare-and-swap, checked and aligned. */
+int baseline_double_add(void* base, size_t capacity, size_t offset, double value);
+
 #ifdef __cplusplus
 }
 #endif
