@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from omnipgas_tools.measure import stats
 from omnipgas_tools.targets.measurement import Bench, Measurement, output
-from omnipgas_tools.targets.target import Target, at_most
+from omnipgas_tools.targets.target import Target, at_least, at_most
 
 SHM: tuple[str, ...] = ()
 TCP = ("--node-of", "0,1")
@@ -28,6 +28,11 @@ def run(bench: Bench, options: Sequence[str], what: str, number: int = 0) -> Fou
     program = [bench.build / "bin/ompl_bench_runtimes", what, str(number)]
     over = {"OMPL_CONDUITS": "self,ofi"} if options else {}
     said = output([bench.build / "bin/omplrun", "-n", "2", "--no-prefix", *options, *program], 300, None, **over)
+    return rounds_of(said)
+
+
+def rounds_of(said: str) -> Found:
+    """What a program has printed."""
     rounds = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
     return Found([one["ompl"] for one in rounds], [one["twin"] for one in rounds])
 
@@ -76,6 +81,21 @@ def rates(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
         yield middle(target, [rate / 1e6 for rate in run(bench, SHM, "rate", threads).mine])
 
 
+def beside_ucx(threads: int) -> Measurement:
+    """Their rate, of that of UCX's active messages; jobs one after the other, not rounds in turn."""
+    many = "s" * (threads > 1)
+
+    def measure(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
+        mine = statistics.median(run(bench, SHM, "rate", threads).mine)
+        program = [bench.build / "bin/ompl_bench_active_messages_ucx", str(threads)]
+        theirs = statistics.median(rounds_of(output(program, 150, None, UCX_TLS="posix,self")).twin)
+        yield targets[0].found(mine / theirs, f"medians {mine / 1e6:.2g} and {theirs / 1e6:.2g} millions per second")
+
+    return Measurement(
+        measure, at_least(f"remote calls of 8 B, shm, {threads} thread{many}, rate of UCX's active messages", None, "x")
+    )
+
+
 def measurements() -> Iterator[Measurement]:
     """The group. One measurement to an item: the order is that of the list in docs/status.md."""
     yield compared(at_most("fence between two puts, shm, over the two puts", 5.0, "ns"), over, SHM, "fence")
@@ -97,3 +117,4 @@ def measurements() -> Iterator[Measurement]:
         rates,
         *(at_most(f"remote calls of 8 B, shm, {n} thread{'s' * (n > 1)}, millions per second", None) for n in THREADS),
     )
+    yield from map(beside_ucx, THREADS)
