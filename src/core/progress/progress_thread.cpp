@@ -27,10 +27,10 @@ constexpr milliseconds kFailureNap{1};  // once a rank has failed, when nobody s
 // While other threads of the program are in the library. After two of the longest an idle program's thread is needed again.
 constexpr microseconds kShortestNap{50};
 constexpr microseconds kLongestNap{250};
-constexpr microseconds kBlindSlice{500};  // of a sleep, if the conduit cannot wake it
-constexpr milliseconds kSlice{100};       // of others, after which it looks for deaths
-constexpr uint32_t kMostInVain = 64;      // times that the network wakes it for nothing, until it naps
-constexpr int64_t kLinger_ns = 50'000;    // on a core of its own, for more of what it has found
+constexpr microseconds kBlindSleep{500};    // of a sleep, if the conduit cannot wake it
+constexpr milliseconds kLongestSleep{100};  // of others, after which it looks for deaths
+constexpr uint32_t kMostInVain = 64;    // times that the network wakes it for nothing, until it naps
+constexpr int64_t kLinger_ns = 50'000;  // on a core of its own, for more of what it has found
 constexpr int64_t kExitLimit_ns = 1'000'000'000;
 constexpr uint32_t kByEnvironment = 1U
                                     << 31;  // among those who want the service: it is never taken back
@@ -350,10 +350,10 @@ SentinelWake ProgressThread::sleep(uint32_t notified) {
   if (!attends(notified) || runtime_.remote_calls.due_at_last()) {
     wake = SentinelWake::poked;
   } else if (sleeper.is_sentinel()) {
-    wake = sleep_as_sentinel(runtime_, kSlice);
+    wake = sleep_as_sentinel(runtime_, kLongestSleep);
   } else {
     const bool blind = network != nullptr && !severed && !network->pool.can_sleep();
-    if (sleeper.sleep(blind ? std::chrono::nanoseconds(kBlindSlice) : kSlice))
+    if (sleeper.sleep(blind ? std::chrono::nanoseconds(kBlindSleep) : kLongestSleep))
       wake = SentinelWake::poked;
   }
   return sleeper.resign() ? wake : SentinelWake::poked;

@@ -17,7 +17,7 @@ from omnipgas_tools.targets.target import Target, at_most
 
 PROGRAM = "bin/ompl_bench_progress"
 SECONDS = 5  # of the computation
-ROUNDS = 100  # of idle computations, each with and without
+ROUNDS = 40  # of idle computations, each with and without
 LIMIT = 120.0  # seconds for a job
 SOON = 1000.0  # us
 SLOWER = 1.02
