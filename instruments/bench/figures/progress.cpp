@@ -3,6 +3,7 @@
 // computes so long outside the library, with the thread; `absent SECONDS`, the same of one fetch-add without it; `idle ROUNDS`,
 // the time of a computation beside a thread that has nothing to do, in rounds with and without. One JSON object a line, by rank 0.
 // Two ranks. Where the process has MPI (preloaded) it is initialised first, for the conduit that goes over it.
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <omnipgas/ompl_ext.h>
@@ -16,16 +17,11 @@
 #include <string_view>
 #include <vector>
 
-extern "C" {
-// NOLINTBEGIN(readability-identifier-naming)
-[[gnu::weak]] int MPI_Init_thread(int*, char***, int required, int* provided);
-[[gnu::weak]] int MPI_Finalize();
-// NOLINTEND(readability-identifier-naming)
-}
-
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using InitMpi = int (*)(int*, char***, int required, int* provided);
+using EndMpi = int (*)();
 
 constexpr int kMultiple = 3;  // MPI_THREAD_MULTIPLE, the same number in every MPI
 constexpr auto kPause = std::chrono::milliseconds(5);
@@ -151,7 +147,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   int level = 0;
-  if (MPI_Init_thread != nullptr) MPI_Init_thread(&argc, &argv, kMultiple, &level);
+  const auto init_mpi = reinterpret_cast<InitMpi>(::dlsym(RTLD_DEFAULT, "MPI_Init_thread"));
+  const auto end_mpi = reinterpret_cast<EndMpi>(::dlsym(RTLD_DEFAULT, "MPI_Finalize"));
+  if (init_mpi != nullptr) init_mpi(&argc, &argv, kMultiple, &level);
   check(ompl_init(), "ompl_init");
   if (ompl_size() < 2) {
     fmt::print(stderr, "run two ranks\n");
@@ -163,6 +161,6 @@ int main(int argc, char** argv) {
     answers(amount, task == "answers");
   }
   check(ompl_finalize(), "ompl_finalize");
-  if (MPI_Init_thread != nullptr) MPI_Finalize();
+  if (end_mpi != nullptr) end_mpi();
   return 0;
 }

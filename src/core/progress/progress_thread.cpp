@@ -27,7 +27,7 @@ constexpr milliseconds kFailureNap{1};  // once a rank has failed, when nobody s
 // While other threads of the program are in the library. After two of the longest an idle program's thread is needed again.
 constexpr microseconds kShortestNap{50};
 constexpr microseconds kLongestNap{250};
-constexpr microseconds kBlindSleep{500};    // of a sleep, if the conduit cannot wake it
+constexpr microseconds kBlindSleep{300};    // of a sleep, if the conduit cannot wake it
 constexpr milliseconds kLongestSleep{100};  // of others, after which it looks for deaths
 constexpr uint32_t kMostInVain = 64;    // times that the network wakes it for nothing, until it naps
 constexpr int64_t kLinger_ns = 50'000;  // on a core of its own, for more of what it has found

@@ -52,7 +52,7 @@ def lines(build: Path, conduit: Conduit, task: str, amount: float) -> dict[str, 
         prefix = build / MPICH
         if not (prefix / "bin/mpiexec").exists():
             raise NotMeasuredError("MPICH is not installed")
-        start = [prefix / "bin/mpiexec", "-n", 2, "env", f"LD_PRELOAD={prefix / 'lib/libmpi.so'}"]
+        start = [prefix / "bin/mpiexec", "-n", 2, "env", f"LD_PRELOAD={prefix / 'lib/libmpi.so.12'}"]
     with tempfile.TemporaryDirectory() as folder:
         if conduit.emulated:
             variables |= {"UTOFU_EMULATOR_FABRIC": f"{folder}/fabric", "LD_LIBRARY_PATH": str(build / EMULATOR)}
