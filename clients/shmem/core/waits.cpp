@@ -81,6 +81,7 @@ int wait_until(const Word& word) {
 
 int test(const Word& word, int* result) {
   ompl_condition condition;
+  progress_in_loops();  // the layer makes none where the condition holds, and a program may wait for that to end
   if (const int code = condition_of(word, &condition); code != OMPL_OK) return code;
   const int code = ompl_wait_memory(OMPL_CTX_DEFAULT, &condition, 0);
   *result = code == OMPL_OK ? 1 : 0;
@@ -95,6 +96,7 @@ int wait_all(const Words& words) {
 
 int test_all(const Words& words, int* result) {
   List list;
+  progress_in_loops();
   *result = 1;
   if (const int code = list.fill(words); code != OMPL_OK || list.count == 0) return code;
   std::size_t found = 0;
@@ -106,6 +108,7 @@ int test_all(const Words& words, int* result) {
 
 int await_any(const Words& words, std::size_t* result, bool waits) {
   List list;
+  progress_in_loops();
   *result = SIZE_MAX;
   if (const int code = list.fill(words); code != OMPL_OK || list.count == 0) return code;
   std::size_t which = 0;
@@ -117,6 +120,7 @@ int await_any(const Words& words, std::size_t* result, bool waits) {
 
 int await_some(const Words& words, std::size_t* indices, std::size_t* result, bool waits) {
   List list;
+  progress_in_loops();
   *result = 0;
   if (const int code = list.fill(words); code != OMPL_OK || list.count == 0) return code;
   std::size_t found = 0;

@@ -224,6 +224,55 @@ int main(void) { /* many atomics whose results come later, by two contexts at on
 }
 """
 
+# Each loop ends only if it makes progress: what PE 1 puts there has to arrive, over a network without progress of its own.
+LOOPS = r"""
+#include <shmem.h>
+static long words[2], lock;
+static uint64_t signal;
+static size_t indices[2];
+static int me;
+static void turn(void) { /* the next word is set by PE 1 */
+  shmem_barrier_all();
+  words[0] = 1;
+  words[1] = 0;
+  signal = 0;
+  shmem_barrier_all();
+  if (me != 1) return;
+  shmem_long_p(&words[1], 1, 0);
+  shmem_quiet();
+  shmem_signal_set(&signal, 1, 0);
+  shmem_quiet();
+}
+int main(void) {
+  shmem_init();
+  me = shmem_my_pe();
+  turn();
+  while (me == 0 && !shmem_long_test_all(words, 2, NULL, SHMEM_CMP_EQ, 1)) {}
+  turn();
+  while (me == 0 && shmem_long_test_some(words, 2, indices, NULL, SHMEM_CMP_EQ, 1) < 2) {}
+  turn();
+  while (me == 0 && shmem_long_wait_until_some(words, 2, indices, NULL, SHMEM_CMP_EQ, 1) < 2) {}
+  turn();
+  while (me == 0 && shmem_long_test(&words[1], SHMEM_CMP_EQ, 0)) {}
+  turn();
+  while (me == 0 && shmem_long_test_any(words, 2, NULL, SHMEM_CMP_EQ, 0) != SIZE_MAX) {}
+  turn();
+  while (me == 0 && shmem_long_g(&words[1], 0) != 1) {}
+  turn();
+  while (me == 0 && shmem_long_atomic_fetch(&words[1], 0) != 1) {}
+  turn();
+  while (me == 0 && shmem_signal_fetch(&signal) != 1) {}
+  turn();
+  if (me == 0) shmem_set_lock(&lock);
+  turn();
+  if (me == 0) shmem_clear_lock(&lock);
+  if (me == 1) while (shmem_test_lock(&lock) != 0) {}
+  if (me == 1) shmem_clear_lock(&lock);
+  shmem_finalize();
+  return 0;
+}
+"""
+
 # Contexts by the thousand, teams that are nested and kept, then as many more as there is memory for.
 MANY = r"""
 #include <shmem.h>

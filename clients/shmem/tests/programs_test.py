@@ -4,6 +4,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from programs import (
     GLOBAL_EXIT,
     HEAP,
     HELLO,
+    LOOPS,
     MANY,
     PROFILE,
     RESULTS,
@@ -75,6 +77,20 @@ class Programs(unittest.TestCase):
                 said = self.succeeds(self.compile(HELLO, "-O2", option), pes=3)
                 self.assertEqual(sorted(said.splitlines()), [f"PE {pe} of 3: {(pe + 2) % 3}, 6" for pe in range(3)])
 
+    def test_headers_compile_alone_without_warnings(self) -> None:
+        strict = ("-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror", "-fsyntax-only")
+        compilers = [pair for pair in (("gcc", "g++"), ("clang", "clang++")) if all(map(shutil.which, pair))]
+        for c, cxx in compilers:
+            for standard in ("c99", "c11", "c17", "c++11", "c++20"):
+                with self.subTest(compiler=c, standard=standard):
+                    tool, suffix = ("oshc++", ".cpp") if "+" in standard else ("oshcc", ".c")
+                    headers = ("shmem.h", "pshmem.h", "shmemx.h", "mpp/shmem.h")
+                    sources = [self.folder / f"{header.replace('/', '_')}{suffix}" for header in headers]
+                    for header, source in zip(headers, sources, strict=True):
+                        source.write_text(f"#include <{header}>\n")
+                    done = self.run_tool(tool, f"-std={standard}", *strict, *sources, OSHCC_CC=c, OSHCXX_CXX=cxx)
+                    self.assertEqual(done.returncode, 0, done.stdout)
+
     def test_objects_are_compiled_and_linked_apart(self) -> None:
         (self.folder / "a.c").write_text(HELLO)
         self.assertEqual(self.run_tool("oshcc", "-c", "a.c").returncode, 0)
@@ -109,6 +125,11 @@ class Programs(unittest.TestCase):
 
     def test_results_of_atomics_come_by_a_quiet(self) -> None:
         program = self.compile(RESULTS)
+        for conduits in self.conduits():
+            self.succeeds(program, OMPL_CONDUITS=conduits)
+
+    def test_loops_make_progress(self) -> None:
+        program = self.compile(LOOPS)
         for conduits in self.conduits():
             self.succeeds(program, OMPL_CONDUITS=conduits)
 
