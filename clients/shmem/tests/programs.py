@@ -224,7 +224,7 @@ int main(void) { /* many atomics whose results come later, by two contexts at on
 }
 """
 
-# Each loop ends only if it makes progress: what PE 1 puts there has to arrive, over a network without progress of its own.
+# Each loop ends only if it makes progress: over a network without progress of its own what PE 1 puts has to arrive.
 LOOPS = r"""
 #include <shmem.h>
 static long words[2], lock;
