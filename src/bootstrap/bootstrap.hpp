@@ -33,6 +33,9 @@ class Bootstrap {
   [[nodiscard]] virtual uint32_t rank() const = 0;
   [[nodiscard]] virtual uint32_t size() const = 0;
 
+  // Whether each rank is a process of its own. Not so in tests.
+  [[nodiscard]] virtual bool of_processes() const { return true; }
+
   // The launcher's node number of every rank, or empty if it gives none (then ranks of equal host
   // identity are candidates for shared memory).
   [[nodiscard]] virtual std::vector<uint32_t> node_map() const = 0;

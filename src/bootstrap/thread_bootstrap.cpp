@@ -37,6 +37,7 @@ class ThreadBootstrap final : public Bootstrap {
   [[nodiscard]] std::string_view name() const override { return "threads"; }
   [[nodiscard]] uint32_t rank() const override { return rank_; }
   [[nodiscard]] uint32_t size() const override { return store_->size; }
+  [[nodiscard]] bool of_processes() const override { return false; }
   [[nodiscard]] std::vector<uint32_t> node_map() const override { return store_->node_map; }
 
   int set(std::string_view key, std::string_view value) override {

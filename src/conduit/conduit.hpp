@@ -46,7 +46,10 @@ struct Job {
   const Settings* settings = nullptr;
   std::byte* segment = nullptr;  // this rank's segment: reserved address space, offset 0 first
   std::size_t capacity = 0;      // bytes reserved, the same on every rank
-  int segment_fd = -1;           // its memfd
+  int segment_fd = -1;           // its memfd,
+  uint64_t segment_offset = 0;   // where it begins in that file, and how long the file is: it may hold
+  uint64_t file_length = 0;      // those of other ranks too, which then are mapped beside it
+  uint32_t file_first = 0;       // whose the first one is (arch/mapping.hpp)
   uint64_t nonce = 0;            // stands in the segment's header at kNonceOffset
   int wake_fd = -1;              // write end of this rank's wake-up pipe, for ranks that share memory
   int wake_read_fd = -1;         // its read end
@@ -93,6 +96,8 @@ struct Signal {
 struct Capabilities {
   // connect() returns a base address; endpoints are never opened.
   bool direct = false;
+  // It serves ranks of a node that are processes, by the files that their segments stand in.
+  bool maps_files = false;
   // A data put completes while its target stays outside the layer [2].
   bool passive_target = false;
   // A signal() becomes visible after every earlier put on this endpoint to the same rank. If not, the
@@ -225,9 +230,11 @@ struct Reach {
   std::string why;            // one line, either way: "same process", "host differs (a, b)"
   std::byte* base = nullptr;  // direct conduits: where the peer's segment is mapped here
   int death_fd = -1;  // readable once that rank's process has died (a pidfd), or -1; the conduit's
-  int segment_fd =
-      -1;  // that rank's segment, or -1: tells of its death where there is no pidfd; the conduit's
-  int wake_fd = -1;  // a byte written here wakes that rank's sentinel [16], or -1; the conduit's
+  // The file of that rank's segment, or -1, and where it begins there: tells of its death where there is no pidfd; the conduit's,
+  // or the own segment's.
+  int segment_fd = -1;
+  uint64_t segment_offset = 0;
+  int wake_fd = -1;  // see wake_descriptor(), if it is known already
 };
 
 // One mechanism, opened once per rank. Called by one thread: open, address, connect*, endpoint*, close.
@@ -251,6 +258,10 @@ class Conduit {
   // Whether `rank`, which published `address`, is reached by this conduit, and how. Network conduits
   // only note the address: connections are made on first use. `address` is outside bytes: check it.
   virtual Reach connect(uint32_t rank, std::string_view address) = 0;
+
+  // Direct conduits, of a rank that connect() has mapped: a byte written there wakes that rank's sentinel [16]; -1: there is no
+  // way, or one is known. The conduit's. Asked for in jobs with a network only, before the first commit().
+  virtual int wake_descriptor(uint32_t rank, std::string_view address);
 
   // Opens the endpoint of a slot (0 .. job.slots - 1). Network conduits only; after the last connect().
   virtual int endpoint(uint32_t slot, std::unique_ptr<Endpoint>* out);

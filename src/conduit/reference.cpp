@@ -20,6 +20,8 @@ Post Endpoint::put_with_immediate(uint32_t /*rank*/, const void* /*source*/, uin
           .code = fail(OMPL_ERR_UNSUPPORTED, "this conduit joins no puts and signals")};
 }
 
+int Conduit::wake_descriptor(uint32_t /*rank*/, std::string_view /*address*/) { return -1; }
+
 int Conduit::endpoint(uint32_t /*slot*/, std::unique_ptr<Endpoint>* /*out*/) {
   return fail(OMPL_ERR_UNSUPPORTED, "conduit {} has no endpoints", name());
 }

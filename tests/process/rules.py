@@ -118,11 +118,25 @@ class Rules(unittest.TestCase):
         rank = str(BUILD / "bin/tests/rules_worker")
         return job_of(ranks, "sh", "-c", f"ulimit {limit} && exec {rank} {rule}", **environment)
 
-    def test_ranks_take_two_descriptors_for_each_other(self) -> None:
-        for limit in ("-n 80", "-Sn 40"):
+    def test_ranks_take_a_descriptor_for_each_other_and_two_with_a_network(self) -> None:
+        for limit in ("-n 60", "-Sn 40"):
             with self.subTest(limit=limit):
-                done = self.limited(30, limit, "node")
+                done = self.limited(40, limit, "node")
                 self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_ranks_of_a_node_keep_their_segments_in_few_files(self) -> None:
+        for ranks, expected in ((2, 1), (16, 1), (33, 3)):
+            with self.subTest(ranks=ranks):
+                done = job_of(ranks, str(BUILD / "bin/tests/rules_worker"), "files", RULES_FILES=str(expected))
+                self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_ranks_without_those_files_share_memory_with_all_others(self) -> None:
+        done = job_of(20, str(BUILD / "bin/tests/rules_worker"), "mixed", OMPL_CONDUITS="self,shm")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_death_among_many_ranks_is_noticed_by_all(self) -> None:
+        done = job_of(70, "--keep-going", str(BUILD / "bin/tests/rules_worker"), "last-dies")
+        self.assertEqual(done.stdout.count("noticed"), 69, done.stderr)
 
     def test_a_segment_beyond_the_limit_of_files_is_an_error(self) -> None:
         done = self.limited(1, "-f 100", "node")

@@ -21,8 +21,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -382,6 +384,53 @@ void scarce_rule() {
 // All ranks share memory.
 void node_rule() { expect(ompl_node_size() == ompl_size(), "ranks of the node do not share memory"); }
 
+// Before ompl_init, every third rank has files no longer than its segment, and the one behind it hides its descriptors: neither can use
+// the files in which ranks of a node keep their segments together.
+void mix_ranks() {
+  const char* const own = std::getenv("PMI_RANK");
+  const int kind = own != nullptr ? std::atoi(own) % 3 : 0;
+  const rlimit files{.rlim_cur = 64 << 20, .rlim_max = RLIM_INFINITY};
+  if (kind == 1) expect(::setrlimit(RLIMIT_FSIZE, &files) == 0, "setrlimit");
+  if (kind == 2) expect(::prctl(PR_SET_DUMPABLE, 0) == 0, "prctl");
+}
+
+// The files of segments that this process has mapped (RULES_FILES), however many ranks there are.
+void files_rule() {
+  const uint64_t flag = allocate(8);
+  ok(ompl_put_word(next(), flag), "ompl_put_word");
+  ok(ompl_wait(flag), "ompl_wait");
+  std::set<unsigned long> inodes;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long inode = 0;
+    if (line.find("memfd:omnipgas-segment") != line.npos &&
+        std::sscanf(line.c_str(), "%*s %*s %*s %*s %lu", &inode) == 1)
+      inodes.insert(inode);
+  }
+  const char* const wanted = std::getenv("RULES_FILES");
+  expect(wanted != nullptr && std::to_string(inodes.size()) == wanted, "so many files are mapped");
+}
+
+// The last of many ranks dies; half of the others have lowered their limit on descriptors meanwhile.
+void last_dies_rule() {
+  const uint64_t flag = allocate(8);
+  const auto last = static_cast<uint32_t>(ompl_size()) - 1;
+  ok(ompl_barrier(), "ompl_barrier");
+  if (rank() == last) std::_Exit(0);
+  const rlimit few{.rlim_cur = 8, .rlim_max = 8};
+  if (rank() % 2 == 0) expect(::setrlimit(RLIMIT_NOFILE, &few) == 0, "setrlimit");
+  // One rank would be told by any other one that has noticed it.
+  expect(ompl_wait(flag) == OMPL_ERR_PEER, "a death went unnoticed");
+  std::vector<uint32_t> dead(
+      static_cast<std::size_t>(ompl_size()));  // others may have gone on and ended
+  std::size_t count = 0;
+  ok(ompl_failed_ranks(dead.data(), dead.size(), &count), "ompl_failed_ranks");
+  expect(count > 0 && dead[count - 1] == last, "another rank is said to be dead");
+  std::printf("noticed\n");
+  std::fflush(stdout);
+  std::_Exit(0);
+}
+
 // Writes a line at every level but off.
 void logging_rule() {
   uint64_t word = 0;
@@ -406,6 +455,9 @@ int main(int argc, char** argv) {
                                                            {"scarce", scarce_rule},
                                                            {"node", node_rule},
                                                            {"everybody", everybody_rule},
+                                                           {"mixed", everybody_rule},
+                                                           {"files", files_rule},
+                                                           {"last-dies", last_dies_rule},
                                                            {"survivors", survivors_rule},
                                                            {"dying", dying_rule},
                                                            {"sleepers", sleepers_rule},
@@ -415,6 +467,7 @@ int main(int argc, char** argv) {
   std::signal(SIGHUP, SIG_IGN);
   if (rule->first == "start") start_under_signals();
   if (rule->first == "no-pidfd") refuse_pidfd_open();
+  if (rule->first == "mixed") mix_ranks();
   const std::vector<bool> before = defaults();
   ok(ompl_init(), "ompl_init");
   expect(defaults() == before, "ompl_init changed what the program does on a signal");

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -14,8 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "arch/life_lock.hpp"
 #include "arch/machine.hpp"
 #include "arch/mapping.hpp"
+#include "arch/process_files.hpp"
 #include "conduit/shm/passing.hpp"
 #include "util/bytes.hpp"
 #include "util/log.hpp"
@@ -27,32 +28,42 @@ namespace {
 // What a rank tells the others: who it is and where its segment can be opened.
 struct SegmentCard {
   std::string host;
-  int32_t pid = 0;
+  arch::ProcessView process;
   int32_t segment_fd = -1;
   int32_t wake_fd = -1;
   uint64_t inode = 0;
   uint64_t capacity = 0;
   uint64_t nonce = 0;
-  uint64_t base = 0;            // in the owner's address space
-  uint64_t pid_namespace = 0;   // 0: not known, as without /proc
-  uint64_t user_namespace = 0;  // likewise
-  uint8_t dumpable = 1;         // 0: nobody may open its descriptors under /proc
-  std::string socket;           // where it takes what others pass it
-  uint64_t word = 0;            // who passes something proves that it has read this
+  uint64_t base = 0;         // in the owner's address space
+  uint64_t offset = 0;       // in its file,
+  uint64_t file_length = 0;  // which may hold those of others too,
+  uint32_t file_first = 0;   // as Job has it
+  std::string socket;        // where it takes what others pass it
+  uint64_t word = 0;         // who passes something proves that it has read this
+
+  [[nodiscard]] pid_t pid() const { return process.pid; }
+  [[nodiscard]] bool shares_file() const { return file_length > capacity; }
+  // Whether such a segment can be: the card is outside bytes.
+  [[nodiscard]] bool fits() const {
+    return capacity <= file_length && offset <= file_length - capacity && offset % 4096 == 0;
+  }
 
   [[nodiscard]] std::string pack() const {
     return ByteWriter()
         .add(host)
-        .add(pid)
+        .add(process.pid)
+        .add(process.pid_namespace)
+        .add(process.user_namespace)
+        .add(process.dumpable)
         .add(segment_fd)
         .add(wake_fd)
         .add(inode)
         .add(capacity)
         .add(nonce)
         .add(base)
-        .add(pid_namespace)
-        .add(user_namespace)
-        .add(dumpable)
+        .add(offset)
+        .add(file_length)
+        .add(file_first)
         .add(socket)
         .add(word)
         .bytes();
@@ -60,31 +71,24 @@ struct SegmentCard {
   bool unpack(std::string_view bytes) {
     ByteReader reader(bytes);
     reader.get(&host);
-    reader.get(&pid);
+    reader.get(&process.pid);
+    reader.get(&process.pid_namespace);
+    reader.get(&process.user_namespace);
+    reader.get(&process.dumpable);
     reader.get(&segment_fd);
     reader.get(&wake_fd);
     reader.get(&inode);
     reader.get(&capacity);
     reader.get(&nonce);
     reader.get(&base);
-    reader.get(&pid_namespace);
-    reader.get(&user_namespace);
-    reader.get(&dumpable);
+    reader.get(&offset);
+    reader.get(&file_length);
+    reader.get(&file_first);
     reader.get(&socket);
     reader.get(&word);
     return reader.complete();
   }
 };
-
-uint64_t inode_of(int fd) {
-  struct stat status {};
-  return fd >= 0 && ::fstat(fd, &status) == 0 ? status.st_ino : 0;
-}
-
-uint64_t own_namespace(const char* kind) {
-  struct stat status {};
-  return ::stat(fmt::format("/proc/self/ns/{}", kind).c_str(), &status) == 0 ? status.st_ino : 0;
-}
 
 uint64_t nonce_at(const std::byte* base) {
   uint64_t nonce = 0;
@@ -96,27 +100,32 @@ class ShmConduit final : public Conduit {
  public:
   ~ShmConduit() override {
     for (const Mapping& mapping : mappings_) ::munmap(mapping.base, mapping.length);
+    for (const File& file : files_) ::munmap(file.base, file.length);
     for (const int fd : descriptors_) ::close(fd);
   }
 
   [[nodiscard]] std::string_view name() const override { return "shm"; }
   [[nodiscard]] Capabilities capabilities() const override {
-    return {.direct = true, .passive_target = true, .ordered_signals = true, .remote_completion = true};
+    return {.direct = true,
+            .maps_files = true,
+            .passive_target = true,
+            .ordered_signals = true,
+            .remote_completion = true};
   }
 
   int open(const Job& job) override {
     job_ = &job;
     own_ = {.host = job.host,
-            .pid = ::getpid(),
+            .process = arch::ProcessView::own(),
             .segment_fd = job.segment_fd,
             .wake_fd = job.wake_fd,
-            .inode = inode_of(job.segment_fd),
+            .inode = arch::inode_of(job.segment_fd),
             .capacity = job.capacity,
             .nonce = job.nonce,
             .base = reinterpret_cast<uint64_t>(job.segment),
-            .pid_namespace = own_namespace("pid"),
-            .user_namespace = own_namespace("user"),
-            .dumpable = ::prctl(PR_GET_DUMPABLE) == 1,
+            .offset = job.segment_offset,
+            .file_length = job.file_length,
+            .file_first = job.file_first,
             .socket = {},
             .word = 0};
     if (job.size == 1) return OMPL_OK;
@@ -149,8 +158,11 @@ class ShmConduit final : public Conduit {
       return {.why = fmt::format("its segment has {} bytes, this one {}: set OMPL_SEGMENT_SIZE alike",
                                  peer.capacity, own_.capacity)};
     }
-    if (peer.pid == own_.pid && inode_of(peer.segment_fd) == peer.inode) return same_process(peer);
-    Reach reach = shows_under_proc(peer) ? open_under_proc(rank, peer) : exchange(rank, peer);
+    if (!peer.fits()) return {.why = "its segment does not fit into its file"};
+    if (peer.pid() == own_.pid() && arch::inode_of(peer.segment_fd) == peer.inode)
+      return same_process(peer);
+    // Both sides come to the same answer from the two cards, so both pass, or neither.
+    Reach reach = own_.process.shows(peer.process) ? open_under_proc(rank, peer) : exchange(rank, peer);
     if (!reach.usable && !std::exchange(warned_of_network_, true)) {
       log::warn(
           "shm: rank {} is on this node, but {}; ranks that do not map each other use a network "
@@ -160,17 +172,23 @@ class ShmConduit final : public Conduit {
     return reach;
   }
 
- private:
-  // Both sides come to the same answer from the two cards, so both pass, or neither.
-  [[nodiscard]] bool shows_under_proc(const SegmentCard& peer) const {
-    return own_.pid_namespace != 0 && peer.pid_namespace == own_.pid_namespace &&
-           own_.user_namespace != 0 && peer.user_namespace == own_.user_namespace &&
-           peer.dumpable != 0 && own_.dumpable != 0;
+  int wake_descriptor(uint32_t /*rank*/, std::string_view address) override {
+    SegmentCard peer;
+    if (!peer.unpack(address) || !own_.process.shows(peer.process)) return -1;
+    return keep(arch::open_descriptor_of(peer.pid(), peer.wake_fd, O_RDWR | O_NONBLOCK));
   }
 
+ private:
   struct Mapping {
     void* base;
     std::size_t length;
+  };
+  // One that holds segments of several ranks, mapped as one.
+  struct File {
+    int fd = -1;
+    uint64_t inode = 0;
+    std::byte* base = nullptr;
+    std::size_t length = 0;
   };
 
   static Reach same_process(const SegmentCard& peer) {
@@ -183,11 +201,6 @@ class ShmConduit final : public Conduit {
   int keep(int fd) {
     if (fd >= 0) descriptors_.push_back(fd);
     return fd;
-  }
-
-  // Opens what /proc shows as descriptor `fd` of the peer; -1 with errno if it may not be.
-  static int open_theirs(const SegmentCard& peer, int fd, int flags) {
-    return ::open(fmt::format("/proc/{}/fd/{}", peer.pid, fd).c_str(), flags | O_CLOEXEC);
   }
 
   // A descriptor that tells of the process's death, or -1.
@@ -204,18 +217,77 @@ class ShmConduit final : public Conduit {
   }
 
   Reach open_under_proc(uint32_t rank, const SegmentCard& peer) {
+    if (peer.shares_file()) {
+      if (const Reach reach = map_with_others(peer); reach.usable) return reach;
+    }
     // First of all: the pidfd is then of the process whose nonce is read below, or of nobody.
-    const int death_fd = keep(open_process(peer.pid));
-    const int fd = open_theirs(peer, peer.segment_fd, O_RDWR);
+    const int death_fd = keep(open_process(peer.pid()));
+    const int fd = arch::open_descriptor_of(peer.pid(), peer.segment_fd, O_RDWR);
     if (fd < 0) {
-      return {.why = fmt::format("cannot open its segment, /proc/{}/fd/{}: {}", peer.pid,
+      return {.why = fmt::format("cannot open its segment, /proc/{}/fd/{}: {}", peer.pid(),
                                  peer.segment_fd, error_text(errno))};
     }
     Reach reach = map(rank, peer, fd, death_fd);
-    if (!reach.usable) return reach;
-    reach.why = "on the same node, its segment mapped";
-    reach.wake_fd = keep(open_theirs(peer, peer.wake_fd, O_RDWR | O_NONBLOCK));
+    if (reach.usable) reach.why = "on the same node, its segment mapped";
     return reach;
+  }
+
+  // The pidfd is opened first: it is of the process that holds the lock then, or of nobody.
+  Reach map_with_others(const SegmentCard& peer) {
+    const File file = file_of(peer);
+    if (file.base == nullptr) return {};
+    const int death_fd = open_process(peer.pid());
+    if (arch::holder_of_life_lock(file.fd, peer.offset) != peer.pid()) {
+      if (death_fd >= 0) ::close(death_fd);
+      return {};
+    }
+    return {.usable = true,
+            .why = "on the same node, its segment mapped with those of others",
+            .base = file.base + peer.offset,
+            .death_fd = keep(death_fd),
+            .segment_fd = file.fd,
+            .segment_offset = peer.offset};
+  }
+
+  // The file that holds the peer's segment and others, which is mapped when the first of them is asked for.
+  File file_of(const SegmentCard& peer) {
+    if (peer.inode == own_.inode && peer.file_length == own_.file_length) {
+      return {.fd = job_->segment_fd,
+              .inode = own_.inode,
+              .base = job_->segment - own_.offset,
+              .length = own_.file_length};
+    }
+    for (const File& file : files_) {
+      if (file.inode == peer.inode && file.length == peer.file_length) return file;
+    }
+    const int fd = arch::open_descriptor_of(peer.pid(), peer.segment_fd, O_RDWR);
+    if (fd < 0) return {};
+    void* const base =
+        is_file_of(fd, peer) ? arch::map_segment(fd, peer.file_length, arch::place_of_peer(peer.file_first)) : MAP_FAILED;
+    if (base == MAP_FAILED) {
+      give_back(fd, peer);
+      return {};
+    }
+    files_.push_back({.fd = keep(fd),
+                      .inode = peer.inode,
+                      .base = static_cast<std::byte*>(base),
+                      .length = peer.file_length});
+    return files_.back();
+  }
+
+  static bool is_file_of(int fd, const SegmentCard& peer) {
+    struct stat status {};
+    return ::fstat(fd, &status) == 0 && status.st_ino == peer.inode &&
+           static_cast<uint64_t>(status.st_size) == peer.file_length;
+  }
+
+  // This process holds a lock on its own file, which it would lose by closing any descriptor of that.
+  void give_back(int fd, const SegmentCard& peer) {
+    if (peer.inode == own_.inode) {
+      keep(fd);
+    } else {
+      ::close(fd);
+    }
   }
 
   // Sends this rank's segment over the peer's socket and takes the peer's from the own one.
@@ -256,20 +328,17 @@ class ShmConduit final : public Conduit {
     const bool first = job_->rank > rank && mappings_.size() == 1;
     if (reach.usable && (death_fd < 0 || first)) {
       reach.segment_fd = keep(fd);
+      reach.segment_offset = peer.offset;
     } else {
-      ::close(fd);
+      give_back(fd, peer);
     }
     reach.death_fd = death_fd;
     return reach;
   }
 
   Reach map_at(uint32_t rank, const SegmentCard& peer, int fd) {
-    struct stat status {};
-    if (::fstat(fd, &status) != 0 || status.st_ino != peer.inode ||
-        static_cast<uint64_t>(status.st_size) != peer.capacity) {
-      return {.why = "what was opened is not its segment"};
-    }
-    void* base = arch::map_segment(fd, peer.capacity, arch::place_of_peer(rank));
+    if (!is_file_of(fd, peer)) return {.why = "what was opened is not its segment"};
+    void* base = arch::map_segment(fd, peer.capacity, arch::place_of_peer(rank), peer.offset);
     if (base == MAP_FAILED)
       return {.why = fmt::format("cannot map its segment: {}", error_text(errno))};
     mappings_.push_back({.base = base, .length = peer.capacity});
@@ -283,6 +352,7 @@ class ShmConduit final : public Conduit {
   SegmentCard own_;
   Passing passing_;
   std::vector<Mapping> mappings_;
+  std::vector<File> files_;
   std::vector<int> descriptors_;
   bool warned_ = false;             // of processes that cannot be watched
   bool warned_of_network_ = false;  // in place of memory

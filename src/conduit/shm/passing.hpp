@@ -19,8 +19,8 @@
 
 namespace ompl::conduit::shm {
 
-// Descriptors that a rank needs for so many ranks of its node: the pidfd and the wake-up pipe of each; while it is mapped its
-// segment too.
+// Descriptors that a rank needs for so many ranks of its node: the pidfd of each, in jobs with a network its wake-up pipe, or without
+// pidfds its segment, where that stands in a file of its own.
 constexpr rlim_t descriptors_of_peers(uint32_t ranks) { return rlim_t{2} * ranks; }
 // What is left beside them for the program and its network.
 inline constexpr rlim_t kDescriptorsOfTheProgram = 128;

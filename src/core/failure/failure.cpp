@@ -3,7 +3,10 @@
 // rules 16, 18, 19.
 #include "core/failure/failure.hpp"
 
+#include <poll.h>
+
 #include <algorithm>
+#include <array>
 #include <new>
 
 #include "arch/cancellation.hpp"
@@ -18,6 +21,7 @@
 namespace ompl {
 namespace {
 constexpr int64_t kLookPeriod_ns = 50'000'000;
+constexpr std::size_t kPidfdsPerCall = 64;
 constexpr uint32_t kRanksPerLook =
     4096;  // of the network: a look takes 0.2 ms at most, however large the job
 // What a record of news says of its rank.
@@ -26,11 +30,10 @@ constexpr uint64_t kDead = 1;
 constexpr uint64_t kLeft = 2;
 constexpr uint64_t kStopped = 3;
 
-// By its pidfd or, where the system has none, by the lock that its process holds on its segment.
-bool has_ended(const Peer& peer, const SegmentHeader& header) {
-  if (peer.death_fd >= 0) return arch::tells_of_end(peer.death_fd);
+// Where the system has no pidfds: by the lock that its process holds on its segment.
+bool has_let_go(const Peer& peer, const SegmentHeader& header) {
   return peer.segment_fd >= 0 && header.life_lock.load() != 0 &&
-         !arch::is_life_lock_held(peer.segment_fd);
+         !arch::is_life_lock_held(peer.segment_fd, peer.segment_offset);
 }
 
 std::string failure_text(uint32_t rank, int code, std::string_view how) {
@@ -64,25 +67,56 @@ void Failures::look_for_deaths() {
 }
 
 void Failures::look() {
-  for (const uint32_t rank : members_.node_ranks()) {
-    PeerState& peer = peers_[rank];
-    if (peer.failure.load() == OMPL_ERR_PEER || peer.departed.load()) continue;
-    if (!has_ended(members_.peer(rank), memory_.header(rank))) continue;
-    // The process is gone: its last word on its own state is final.
-    const RankState state = memory_.header(rank).state.load();
-    if (state == RankState::departed) {
-      peer.departed.store(true);
-    } else {
-      if (state == RankState::left) peer.left.store(true);
-      declare_failed(rank, OMPL_ERR_PEER, "its process ended without ompl_finalize");
-    }
-  }
+  look_at_node();
   look_at_descriptors();
   look_at_news();
   const uint32_t first = looked_from_.load(std::memory_order_relaxed);
   looked_from_.store(size_ - first > kRanksPerLook ? first + kRanksPerLook : 0,
                      std::memory_order_relaxed);
   look_for_broken(first, kRanksPerLook);
+}
+
+// Many pidfds by one system call: on a large node there are hundreds, and every blocked rank looks.
+void Failures::look_at_node() {
+  std::array<pollfd, kPidfdsPerCall> watched{};
+  std::array<uint32_t, kPidfdsPerCall> ranks{};
+  std::size_t count = 0;
+  const auto look = [&] {
+    // A program that has lowered its limit on descriptors since may wait for few at once.
+    const int found = count > 0 ? ::poll(watched.data(), count, 0) : 0;
+    for (std::size_t i = 0; found != 0 && i < count; ++i) {
+      const bool ended =
+          found < 0 ? arch::tells_of_end(watched[i].fd)
+                    : (watched[i].revents & POLLIN) != 0 && arch::is_process_watch(watched[i].fd);
+      if (ended) note_end(ranks[i]);
+    }
+    count = 0;
+  };
+  for (const uint32_t rank : members_.node_ranks()) {
+    const PeerState& peer = peers_[rank];
+    if (peer.failure.load() == OMPL_ERR_PEER || peer.departed.load()) continue;
+    const Peer& reached = members_.peer(rank);
+    if (reached.death_fd >= 0) {
+      watched[count] = {.fd = reached.death_fd, .events = POLLIN, .revents = 0};
+      ranks[count++] = rank;
+      if (count == watched.size()) look();
+    } else if (has_let_go(reached, memory_.header(rank))) {
+      note_end(rank);
+    }
+  }
+  look();
+}
+
+// The process is gone: its last word on its own state is final.
+void Failures::note_end(uint32_t rank) {
+  PeerState& peer = peers_[rank];
+  const RankState state = memory_.header(rank).state.load();
+  if (state == RankState::departed) {
+    peer.departed.store(true);
+    return;
+  }
+  if (state == RankState::left) peer.left.store(true);
+  declare_failed(rank, OMPL_ERR_PEER, "its process ended without ompl_finalize");
 }
 
 void Failures::look_for_broken(uint32_t first, uint32_t count) {

@@ -90,6 +90,8 @@ class Failures {
 
  private:
   void look();
+  void look_at_node();
+  void note_end(uint32_t rank);
   void look_at_news();
   void look_at_descriptors();
   enum class News : uint8_t { torn, dead, stopped };

@@ -26,6 +26,8 @@ struct Card {
 
 namespace {
 
+constexpr std::string_view kDirectKey = "direct";
+
 using Conduits = ConduitSelection::Conduits;
 
 // Networks that are open on every rank, and what became of trying them.
@@ -107,15 +109,16 @@ std::string note_choice(const Candidates& candidates, std::size_t chosen, const 
   for (uint32_t rank = 0; rank < members.size(); ++rank) {
     if (memory.bases()[rank] != nullptr) continue;
     Peer& peer = members.peer(rank);
-    peer.why += absent;
+    std::string why = std::string(peer.why) + absent;
     for (std::size_t i = 0; i < std::min(chosen + 1, count); ++i)
-      peer.why += candidates.whys[rank * count + i] + (i == chosen ? "" : " (not so on every rank); ");
+      why += candidates.whys[rank * count + i] + (i == chosen ? "" : " (not so on every rank); ");
+    peer.why = members.keep(std::move(why));
     if (chosen < count) {
-      peer.conduit = candidates.conduits[chosen]->name();
+      peer.conduit = members.keep(std::string(candidates.conduits[chosen]->name()));
     } else {
-      std::string_view why = peer.why.empty() ? "no conduit" : std::string_view(peer.why);
-      if (why.ends_with("; ")) why.remove_suffix(2);
-      unreached += fmt::format("\n  rank {}: {}", rank, why);
+      std::string_view said = peer.why.empty() ? "no conduit" : peer.why;
+      if (said.ends_with("; ")) said.remove_suffix(2);
+      unreached += fmt::format("\n  rank {}: {}", rank, said);
     }
   }
   return unreached;
@@ -134,16 +137,18 @@ ConduitSelection::ConduitSelection(const Settings& settings, bootstrap::Bootstra
       size_(members.size()),
       pools_(size_) {}
 
-// What every rank says under a key, by rank.
+// What every rank says under a key, by rank. `by_memory`: through the node's table where that is possible, once. The launcher is
+// told in any case, since some rank may not be in the table.
 int ConduitSelection::exchange(std::string_view key, const std::string& own,
-                               std::vector<std::string>* all) {
+                               std::vector<std::string>* all, bool by_memory) {
   all->resize(size_);
   (*all)[rank_] = own;
   if (size_ == 1) return OMPL_OK;
   if (const int code = bootstrap_.set(key, own); code != OMPL_OK) return code;
+  if (by_memory) memory_.node().publish(own, memory_.header().cores);
   if (const int code = bootstrap_.fence(); code != OMPL_OK) return code;
   for (uint32_t rank = 0; rank < size_; ++rank) {
-    if (rank == rank_) continue;
+    if (rank == rank_ || (by_memory && memory_.node().read(rank, &(*all)[rank]))) continue;
     if (const int code = bootstrap_.get(rank, key, &(*all)[rank]); code != OMPL_OK) return code;
   }
   return OMPL_OK;
@@ -159,9 +164,8 @@ int ConduitSelection::open(Conduits& conduits, std::string_view key, std::vector
     return true;
   });
   std::vector<std::string> texts;
-  if (const int code = exchange(key, write_card({job_.slots, settings_.credits}, conduits), &texts);
-      code != OMPL_OK)
-    return code;
+  const std::string card = write_card({job_.slots, settings_.credits}, conduits);
+  if (const int code = exchange(key, card, &texts, key == kDirectKey); code != OMPL_OK) return code;
   cards->resize(size_);
   for (uint32_t rank = 0; rank < size_; ++rank) {
     if (!read_card(texts[rank], &(*cards)[rank])) {
@@ -176,31 +180,44 @@ int ConduitSelection::open(Conduits& conduits, std::string_view key, std::vector
 int ConduitSelection::map_ranks(Conduits conduits) {
   std::vector<Card> cards;
   std::string refused;
-  if (const int code = open(conduits, "direct", &cards, &refused); code != OMPL_OK) return code;
+  if (const int code = open(conduits, kDirectKey, &cards, &refused); code != OMPL_OK) return code;
+  mapped_.resize(size_);
   for (uint32_t rank = 0; rank < size_; ++rank) {
     Peer& peer = members_.peer(rank);
-    peer.why = refused;
+    std::string why = refused;
     for (const auto& conduit : conduits) {
       const std::string* const address = cards[rank].find(conduit->name());
       const conduit::Reach reach = address != nullptr
                                        ? conduit->connect(rank, *address)
                                        : conduit::Reach{.why = "not usable on that rank"};
-      peer.why += fmt::format("{}: {}{}", conduit->name(), reach.why, reach.usable ? "" : "; ");
+      why += fmt::format("{}: {}{}", conduit->name(), reach.why, reach.usable ? "" : "; ");
       if (!reach.usable) continue;
-      peer.conduit = conduit->name();
+      peer.conduit = members_.keep(std::string(conduit->name()));
       peer.death_fd = reach.death_fd;
       peer.segment_fd = reach.segment_fd;
+      peer.segment_offset = reach.segment_offset;
       peer.wake_fd = reach.wake_fd;
+      mapped_[rank] = {conduit.get(), *address};
       memory_.map(rank, reach.base);
       break;
     }
+    peer.why = members_.keep(std::move(why));
   }
   if (memory_.bases()[rank_] == nullptr) {
     memory_.map(rank_, memory_.segment().base());
-    members_.peer(rank_).conduit = "self";
+    members_.peer(rank_).conduit = members_.keep("self");
   }
   for (auto& conduit : conduits) memory_.keep(std::move(conduit));
   return OMPL_OK;
+}
+
+void ConduitSelection::open_wake_descriptors() {
+  for (uint32_t rank = 0; rank < size_; ++rank) {
+    const auto& [conduit, address] = mapped_[rank];
+    if (conduit == nullptr || memory_.bases()[rank] == nullptr || rank == rank_) continue;
+    Peer& peer = members_.peer(rank);
+    if (peer.wake_fd < 0) peer.wake_fd = conduit->wake_descriptor(rank, address);
+  }
 }
 
 // The pool that the network can open, and of which all connections fit into the memory allowed.

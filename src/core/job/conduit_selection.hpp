@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bootstrap/bootstrap.hpp"
@@ -26,6 +27,8 @@ class ConduitSelection {
 
   // Reaches each rank by the first conduit that maps it; the own one is mapped whatever the conduits say. Collective.
   int map_ranks(Conduits direct);
+  // In a job with a network: finds how ranks that are mapped are woken from sleep in it. After map_ranks().
+  void open_wake_descriptors();
   // Chooses one conduit for all ranks that are not mapped: in rank 0's order of preference the first that is open on every rank,
   // and by which every rank reaches all that it needs. None if only others need one. Collective.
   int choose_network(Conduits networks, std::unique_ptr<conduit::Conduit>* chosen);
@@ -33,7 +36,8 @@ class ConduitSelection {
   [[nodiscard]] const std::vector<Pool>& pools() const { return pools_; }
 
  private:
-  int exchange(std::string_view key, const std::string& own, std::vector<std::string>* all);
+  int exchange(std::string_view key, const std::string& own, std::vector<std::string>* all,
+               bool by_memory = false);
   // Those that cannot be opened here leave `conduits`, with the reasons in *refused.
   int open(Conduits& conduits, std::string_view key, std::vector<Card>* cards, std::string* refused);
   void limit_pool(const conduit::Conduit& network);
@@ -47,6 +51,8 @@ class ConduitSelection {
   const uint32_t rank_;
   const uint32_t size_;
   std::vector<Pool> pools_;
+  // Of the ranks that are mapped: the conduit that did, null for others, and what it was told of them.
+  std::vector<std::pair<conduit::Conduit*, std::string>> mapped_;
 };
 
 }  // namespace ompl

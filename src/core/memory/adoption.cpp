@@ -59,8 +59,9 @@ int GlobalMemory::take_in(const Adopted& adopted, const char* what) {
   } catch (const std::bad_alloc&) {
     return fail(OMPL_ERR_MEMORY, "{}: out of memory", what);
   }
-  const bool shared = arch::share_memory(
-      adopted.address, adopted.length, segment_.base() + adopted.offset, segment_.fd(), adopted.offset);
+  const bool shared =
+      arch::share_memory(adopted.address, adopted.length, segment_.base() + adopted.offset,
+                         segment_.fd(), segment_.file_offset() + adopted.offset);
   if (shared) return OMPL_OK;
   adopted_.pop_back();
   return fail(OMPL_ERR_MEMORY, "{}: cannot map {} bytes at {} anew: {}", what, adopted.length,
@@ -223,7 +224,8 @@ void GlobalMemory::after_fork_in_child() {
       continue;
     // Short of memory: at least what the child writes is its own.
     ::syscall(SYS_mmap, adopted.address, adopted.length, PROT_READ | PROT_WRITE,
-              MAP_PRIVATE | MAP_FIXED, segment_.fd(), static_cast<off_t>(adopted.offset));
+              MAP_PRIVATE | MAP_FIXED, segment_.fd(),
+              static_cast<off_t>(segment_.file_offset() + adopted.offset));
   }
   mutex_.unlock();
 }

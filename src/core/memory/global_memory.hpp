@@ -16,6 +16,7 @@
 #include "conduit/conduit.hpp"
 #include "core/memory/allocation.hpp"
 #include "core/memory/local_areas.hpp"
+#include "core/memory/node_memory.hpp"
 #include "core/memory/segment.hpp"
 
 namespace ompl {
@@ -27,11 +28,8 @@ class GlobalMemory {
       : capacity_(capacity), allocator_(kFirstOffset, capacity), bases_(ranks, nullptr) {}
 
   // --- At the start and at the end, by one thread
-  // Makes this rank's segment.
-  int create(uint32_t rank, uint64_t nonce, bool huge_pages) {
-    rank_ = rank;
-    return segment_.create(capacity_, nonce, huge_pages);
-  }
+  // Makes this rank's segment: where node() has a place for it, else in a file of its own.
+  int create(uint32_t rank, uint64_t nonce, bool huge_pages);
   // Where a rank's segment is mapped; nullptr: it is not.
   void map(uint32_t rank, std::byte* base) { bases_[rank] = base; }
   // The ranks of this node, of which several may allocate at once.
@@ -43,6 +41,9 @@ class GlobalMemory {
 
   // --- Looking at it. Any thread.
   [[nodiscard]] const Segment& segment() const { return segment_; }
+  // What the node's ranks share besides; joined before create().
+  [[nodiscard]] NodeMemory& node() { return node_memory_; }
+  [[nodiscard]] const NodeMemory& node() const { return node_memory_; }
   [[nodiscard]] SegmentHeader& header() const { return segment_.header(); }
   [[nodiscard]] const std::vector<std::byte*>& bases() const { return bases_; }
   [[nodiscard]] SegmentHeader& header(uint32_t rank) const { return header_of(bases_[rank]); }
@@ -130,6 +131,7 @@ class GlobalMemory {
 
   const std::size_t capacity_;
   uint32_t rank_ = 0;
+  NodeMemory node_memory_;
   Segment segment_;
   NodeShare node_;
   std::mutex mutex_;  // whoever changes allocations, of either kind

@@ -32,11 +32,13 @@ constexpr uint64_t page_ceil(uint64_t offset) { return page_floor(offset + kPage
 }  // namespace
 
 void Segment::destroy() {
-  if (base_ != nullptr) ::munmap(std::exchange(base_, nullptr), capacity_);
+  if (base_ != nullptr) ::munmap(std::exchange(base_, nullptr) - place_.offset, place_.length);
   if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  place_ = {};
 }
 
-int Segment::create(std::size_t capacity, uint64_t nonce, bool huge_pages) {
+int Segment::create(std::size_t capacity, uint32_t rank, uint64_t nonce, bool huge_pages,
+                    const SegmentPlace& place) {
   huge_pages_ = huge_pages;
   if (capacity <= kFirstOffset) {
     return fail(OMPL_ERR_MEMORY,
@@ -45,6 +47,32 @@ int Segment::create(std::size_t capacity, uint64_t nonce, bool huge_pages) {
                 "to the bytes that the program allocates on a rank and {} more",
                 capacity, kFirstOffset, kFirstOffset);
   }
+  capacity_ = fresh_to_ = capacity;
+  const bool shares = place.fd >= 0;
+  if (const int code = shares ? create_at(place) : create_alone(rank); code != OMPL_OK) return code;
+  if (const int code = commit(0, kFirstOffset); code != OMPL_OK) return code;
+  auto* header = new (base_) SegmentHeader{};
+  header->nonce = nonce;
+  header->life_lock.store(arch::hold_life_lock(fd_, place_.offset) ? 1 : 0);
+  if (!shares || header->life_lock.load() != 0) return OMPL_OK;
+  destroy();  // others would not know whose part of the file is whose
+  return OMPL_ERR_UNSUPPORTED;
+}
+
+int Segment::create_at(const SegmentPlace& place) {
+  fd_ = place.fd;
+  void* const mapped = arch::map_segment(fd_, place.length, arch::place_of_file(place.offset));
+  if (mapped == MAP_FAILED) {
+    destroy();
+    return OMPL_ERR_UNSUPPORTED;
+  }
+  place_ = place;
+  base_ = static_cast<std::byte*>(mapped) + place.offset;
+  return OMPL_OK;
+}
+
+int Segment::create_alone(uint32_t rank) {
+  const std::size_t capacity = capacity_;
   rlimit files{};
   if (::getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur < capacity) {
     return fail(
@@ -67,11 +95,7 @@ int Segment::create(std::size_t capacity, uint64_t nonce, bool huge_pages) {
                 capacity, error_text(errno));
   }
   base_ = static_cast<std::byte*>(base);
-  capacity_ = fresh_to_ = capacity;
-  if (const int code = commit(0, kFirstOffset); code != OMPL_OK) return code;
-  auto* header = new (base_) SegmentHeader{};
-  header->nonce = nonce;
-  header->life_lock.store(arch::hold_life_lock(fd_) ? 1 : 0);
+  place_ = {.fd = fd_, .offset = 0, .length = capacity, .first = rank};
   return OMPL_OK;
 }
 
@@ -109,7 +133,7 @@ int Segment::populate(uint64_t begin, uint64_t length, int refusal) {
 int Segment::allocate(uint64_t begin, uint64_t length) {
   const arch::BlockedSignals none_comes;
   const auto call = [&] {
-    return ::fallocate(fd_, 0, static_cast<off_t>(begin), static_cast<off_t>(length));
+    return ::fallocate(fd_, 0, static_cast<off_t>(place_.offset + begin), static_cast<off_t>(length));
   };
   if (arch::uninterrupted(call) == 0) return 0;
   return is_refusal(errno) ? populate(begin, length, errno) : errno;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/memory/node_memory.hpp"
 #include "core/memory/segment_header.hpp"
 
 namespace ompl {
@@ -24,8 +25,10 @@ class Segment {
   Segment& operator=(const Segment&) = delete;
   ~Segment() { destroy(); }
 
-  // Reserves `capacity` bytes and commits the header. `huge_pages`: advise the kernel to use them.
-  int create(std::size_t capacity, uint64_t nonce, bool huge_pages);
+  // Reserves `capacity` bytes and commits the header. `huge_pages`: advise the kernel to use them. `place`: in a file that others
+  // share, whose descriptor is the segment's from now on; OMPL_ERR_UNSUPPORTED if it cannot be made there.
+  int create(std::size_t capacity, uint32_t rank, uint64_t nonce, bool huge_pages,
+             const SegmentPlace& place = {});
 
   // Makes [offset, offset + length) usable and zero, or fails with OMPL_ERR_MEMORY: never SIGBUS later. Only what is
   // committed is part of a core dump. `Side`: from which end of the segment allocations of this kind grow.
@@ -38,10 +41,16 @@ class Segment {
   [[nodiscard]] std::byte* base() const { return base_; }
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
   [[nodiscard]] int fd() const { return fd_; }
+  // Where it begins in the file of fd(), and how long that is.
+  [[nodiscard]] uint64_t file_offset() const { return place_.offset; }
+  [[nodiscard]] uint64_t file_length() const { return place_.length; }
+  [[nodiscard]] uint32_t first_of_file() const { return place_.first; }
   [[nodiscard]] SegmentHeader& header() const { return header_of(base_); }
 
  private:
   int open_file();
+  int create_alone(uint32_t rank);
+  int create_at(const SegmentPlace& place);
   [[nodiscard]] int allocate(uint64_t begin, uint64_t length);               // 0 or an error number
   [[nodiscard]] int populate(uint64_t begin, uint64_t length, int refusal);  // likewise
 
@@ -50,6 +59,7 @@ class Segment {
   std::size_t fresh_from_ = 0;  // between these never used so far: zero as the kernel gives it
   std::size_t fresh_to_ = 0;
   int fd_ = -1;
+  SegmentPlace place_;  // its descriptor is fd_
   bool huge_pages_ = false;
   bool warned_ = false;  // of fallocate
 };

@@ -12,7 +12,7 @@ void Load::note(Context& context, int64_t now) {
   context.activity.last_seen_ns.store(now, std::memory_order_relaxed);
   const bool fresh = !context.counted.exchange(true, std::memory_order_acq_rel);
   if (fresh) {
-    memory_.header().threads.fetch_add(1, std::memory_order_relaxed);
+    add(1);
     count(&context);
   }
   int64_t last = counted_ns_.load(std::memory_order_relaxed);
@@ -22,10 +22,19 @@ void Load::note(Context& context, int64_t now) {
     uncount_idle(now);
     counting_.store(false, std::memory_order_release);
   }
-  uint32_t all = 0;
-  for (const uint32_t rank : members_.node_ranks())
+  const NodeTotals* const totals = memory_.node().totals();
+  uint32_t all = totals != nullptr ? totals->threads.load(std::memory_order_relaxed) : 0;
+  for (const uint32_t rank : members_.strangers())
     all += memory_.header(rank).threads.load(std::memory_order_relaxed);
   crowded_.store(all > members_.node_cores(), std::memory_order_relaxed);
+}
+
+// For those who look at this rank, and for all who look at the node.
+void Load::add(int threads) {
+  const auto change = static_cast<uint32_t>(threads);
+  memory_.header().threads.fetch_add(change, std::memory_order_relaxed);
+  if (NodeTotals* const totals = memory_.node().totals(); totals != nullptr)
+    totals->threads.fetch_add(change, std::memory_order_relaxed);
 }
 
 void Load::count(Context* context) {
@@ -46,7 +55,7 @@ void Load::uncount_idle(int64_t now) {
       count(c);
       continue;
     }
-    memory_.header().threads.fetch_sub(1, std::memory_order_relaxed);
+    add(-1);
     c->counted.store(false, std::memory_order_release);  // last: it may be counted again at once
   }
 }

@@ -20,6 +20,7 @@ class Load {
   [[nodiscard]] bool crowded() const { return crowded_.load(std::memory_order_relaxed); }
 
  private:
+  void add(int threads);
   void count(Context* context);
   void uncount_idle(int64_t now_ns);
 
