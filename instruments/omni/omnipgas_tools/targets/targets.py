@@ -27,6 +27,7 @@ from omnipgas_tools.targets import (
     runtimes,
     shm,
     solver,
+    start_up,
     tracing,
     tuner,
 )  # fmt: skip
@@ -42,6 +43,7 @@ GROUPS: dict[str, Sequence[Measurement]] = {
         at_most("private memory (USS) of a rank of a 2-rank hello", 5.0, "MiB"),
         at_most("omplrun -n 2 hello", 150.0, "ms"),
         at_most("omplrun -n 64 hello with a barrier", 3.0, "s"))],
+    "start-up": [start_up.measurement()],
     "one-thread": [*shm.one_thread()],
     "rate": [*shm.rate()],
     "tcp": [*network.tcp()],
