@@ -289,6 +289,10 @@ OMPL_API int ompl_compare_swap64(uint32_t target_rank, uint64_t addr, uint64_t c
  *
  * Many equal elements in one operation, with one signal after all of them. All addresses are checked
  * before anything moves. The remote elements lie in one allocation.
+ *
+ * Over a network whose puts need the target's progress in any case (TCP, UCX, MPI), elements of up to 1 KiB travel packed: the target
+ * unpacks them when it is in the library. OMPL_PACK=always does so over every network, OMPL_PACK=never over none. Packed or not, a flush,
+ * a quiet and a handle wait until all elements are visible, and signals, atomics and calls of the same context come after them.
  */
 
 #define OMPL_MAX_DIMENSIONS 8
@@ -330,6 +334,25 @@ OMPL_API int ompl_ctx_put_indexed(ompl_ctx* ctx, uint64_t src_addr, uint32_t tar
 /* Gets the elements of a list. Returns when they have arrived. */
 OMPL_API int ompl_ctx_get_indexed(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank,
                                   uint64_t dest_addr, const ompl_indexed* list, int64_t timeout_ns);
+
+/* ompl_ctx_put_strided() that does not wait, with results, `signal`, `options` and `handle` as those of ompl_put_nb(). The block and
+ * its arrays may be changed once the call returns. What is not one message may wait for room after the first. */
+OMPL_API int ompl_put_strided_nb(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank,
+                                 uint64_t dest_addr, const ompl_strided* block,
+                                 const ompl_signal* signal, unsigned options, ompl_handle* handle);
+
+/* ompl_ctx_get_strided() that does not wait, as ompl_get_nb(); the block as above. */
+OMPL_API int ompl_get_strided_nb(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank,
+                                 uint64_t dest_addr, const ompl_strided* block, ompl_handle* handle);
+
+/* Puts the elements of a list, as ompl_put_strided_nb() does. */
+OMPL_API int ompl_put_indexed_nb(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank,
+                                 uint64_t dest_addr, const ompl_indexed* list,
+                                 const ompl_signal* signal, unsigned options, ompl_handle* handle);
+
+/* Gets the elements of a list, as ompl_get_strided_nb() does. */
+OMPL_API int ompl_get_indexed_nb(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank,
+                                 uint64_t dest_addr, const ompl_indexed* list, ompl_handle* handle);
 
 /* ------------------------------------------------------------------------------------------------
  * Memory of the program

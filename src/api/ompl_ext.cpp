@@ -65,6 +65,11 @@ int null(const char* what, const char* which) {
   return ompl::fail(OMPL_ERR_ARG, "{}: {} is null", what, which);
 }
 
+int check_options(unsigned options, const char* what) {
+  if ((options & ~unsigned{OMPL_LOCAL}) == 0) return OMPL_OK;
+  return ompl::fail(OMPL_ERR_ARG, "{}: {:#x} are no options", what, options);
+}
+
 Handle* handle_of(ompl_handle* handle) {
   return handle != nullptr ? &ompl::handle_of(*handle) : nullptr;
 }
@@ -121,8 +126,7 @@ int ompl_put_nb(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t
   if (ompl_put_nb_inline(ctx, src_addr, target_rank, dest_addr, length, signal, options, handle))
     return OMPL_OK;
   return with_signal(ctx, signal, "ompl_put_nb", [=](Context& c, const Signal* record) {
-    if ((options & ~unsigned{OMPL_LOCAL}) != 0)
-      return ompl::fail(OMPL_ERR_ARG, "ompl_put_nb: {:#x} are no options", options);
+    if (const int code = check_options(options, "ompl_put_nb"); code != OMPL_OK) return code;
     return ompl::put_nb(c, pointer(src_addr), target_rank, dest_addr, length, record,
                         (options & OMPL_LOCAL) != 0, handle_of(handle));
   });
@@ -249,6 +253,47 @@ int ompl_ctx_get_indexed(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank,
     if (list == nullptr) return null("ompl_ctx_get_indexed", "the list");
     return ompl::get_indexed(c, pointer(src_addr), target_rank, dest_addr, *list,
                              Deadline::in(timeout_ns));
+  });
+}
+
+int ompl_put_strided_nb(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
+                        const ompl_strided* block, const ompl_signal* signal, unsigned options,
+                        ompl_handle* handle) {
+  constexpr const char* kName = "ompl_put_strided_nb";
+  return with_signal(ctx, signal, kName, [=](Context& c, const Signal* record) {
+    if (block == nullptr) return null(kName, "the block");
+    if (const int code = check_options(options, kName); code != OMPL_OK) return code;
+    return ompl::put_strided_nb(c, pointer(src_addr), target_rank, dest_addr, *block, record,
+                                (options & OMPL_LOCAL) != 0, handle_of(handle));
+  });
+}
+
+int ompl_get_strided_nb(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
+                        const ompl_strided* block, ompl_handle* handle) {
+  return with(ctx, [=](Context& c) {
+    if (block == nullptr) return null("ompl_get_strided_nb", "the block");
+    return ompl::get_strided_nb(c, pointer(src_addr), target_rank, dest_addr, *block,
+                                handle_of(handle));
+  });
+}
+
+int ompl_put_indexed_nb(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
+                        const ompl_indexed* list, const ompl_signal* signal, unsigned options,
+                        ompl_handle* handle) {
+  constexpr const char* kName = "ompl_put_indexed_nb";
+  return with_signal(ctx, signal, kName, [=](Context& c, const Signal* record) {
+    if (list == nullptr) return null(kName, "the list");
+    if (const int code = check_options(options, kName); code != OMPL_OK) return code;
+    return ompl::put_indexed_nb(c, pointer(src_addr), target_rank, dest_addr, *list, record,
+                                (options & OMPL_LOCAL) != 0, handle_of(handle));
+  });
+}
+
+int ompl_get_indexed_nb(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
+                        const ompl_indexed* list, ompl_handle* handle) {
+  return with(ctx, [=](Context& c) {
+    if (list == nullptr) return null("ompl_get_indexed_nb", "the list");
+    return ompl::get_indexed_nb(c, pointer(src_addr), target_rank, dest_addr, *list, handle_of(handle));
   });
 }
 

@@ -84,6 +84,12 @@ constexpr std::array kVariables{
              "Whether a thread serves other ranks while the program computes; auto: if puts need this "
              "rank's processor and a core is free. ompl_set_progress_thread() asks for it later."},
     Variable{
+        "OMPL_PACK", "auto|always|never", &Settings::pack,
+        "Whether strided and indexed data of short pieces travel packed over a network, which the "
+        "target's "
+        "progress unpacks; auto: where the network needs the target's progress for a put in any case. "
+        "The same on every rank."},
+    Variable{
         "OMPL_COLL_CHECK", "0|1", &Settings::coll_check,
         "Whether members of a team compare what they call before each collective, and name those that "
         "call another; the same on every rank."},

@@ -25,6 +25,7 @@ struct Settings {
   unsigned credits = 256;                            // unacknowledged signal records per slot and peer
   std::size_t call_memory = std::size_t{2} << 20;    // bytes of a rank's segment for remote calls to it
   std::string progress = "none";                     // none, thread, auto: service of other ranks
+  std::string pack = "auto";  // auto, always, never: small pieces of strided data
   // Collectives
   std::size_t coll_memory = std::size_t{16} << 20;  // bytes of a rank's segment for all its teams
   std::string coll_check = "0";                     // "1": members compare what they call

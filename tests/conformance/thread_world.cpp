@@ -71,6 +71,7 @@ ThreadWorld::ThreadWorld(std::unique_ptr<Fabric> fabric, const Shape& shape)
     if (shape.checks) settings.coll_check = "1";
     if (shape.tunes) settings.tuner = "1";
     if (shape.modes) settings.coll_progress = "auto";
+    settings.pack = shape.pack;
     settings.tuner_table = "none";
     if (shape.served || std::getenv("OMPL_TEST_SERVED") != nullptr) settings.progress = "thread";
     fabric_->tune(rank, &settings);

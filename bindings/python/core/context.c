@@ -316,12 +316,12 @@ static PyMethodDef context_methods[] = {
     SLOW(progress,
          "($self, timeout=None)\n--\n\n"
          "Drives the communication of the rank; True if anything was found before the time was up."),
-    SLOW(
-        put_nb,
-        "($self, source, rank, dest, flag=None)\n--\n\n"
-        "put(), with the signal to `flag` if given, without waiting. Returns a Handle, or None if "
-        "nothing\n"
-        "could be posted: call progress(), then again. The source is in use until the Handle is done."),
+    SLOW(put_nb,
+         "($self, source, rank, dest, flag=None)\n--\n\n"
+         "put(), with the signal to `flag` if given, without waiting. Returns a Handle, or None if "
+         "nothing\n"
+         "could be posted: call progress(), then again. The source is in use until the Handle is done. "
+         "Either side may be strided."),
     SLOW(get_nb, "($self, target, rank, source)\n--\n\nget() without waiting; see put_nb()."),
     SLOW(handle_wait_any,
          "($self, handles, timeout=None)\n--\n\n"

@@ -60,6 +60,19 @@ static void handle_dealloc(PyObject* object) {
   Py_DECREF(type);
 }
 
+static int put(const core_transfer* t, const ompl_signal* signal, ompl_handle* handle) {
+  const uint64_t address = (uint64_t)(uintptr_t)t->view.buf;
+  if (t->strided)
+    return core.put_strided_nb(t->ctx, address, t->rank, t->offset, &t->block, signal, 0, handle);
+  return core.put_nb(t->ctx, address, t->rank, t->offset, (size_t)t->view.len, signal, 0, handle);
+}
+
+static int get(const core_transfer* t, ompl_handle* handle) {
+  const uint64_t address = (uint64_t)(uintptr_t)t->view.buf;
+  if (t->strided) return core.get_strided_nb(t->ctx, address, t->rank, t->offset, &t->block, handle);
+  return core.get_nb(t->ctx, address, t->rank, t->offset, (size_t)t->view.len, handle);
+}
+
 /* Reads the arguments of put_nb() and get_nb() and posts; `flag` is None or NULL for none. */
 static PyObject* post(PyObject* self, PyObject* const* sides, int is_get, PyObject* flag) {
   ompl_signal signal = {0, 1, OMPL_ADD32};
@@ -67,23 +80,16 @@ static PyObject* post(PyObject* self, PyObject* const* sides, int is_get, PyObje
   if (signals && !core_offset(flag, &signal.flag_addr)) return NULL;
   core_transfer t;
   if (!core_transfer_begin(&t, self, sides, is_get)) return NULL;
-  core_handle* handle = NULL;
-  if (t.strided)
-    PyErr_SetString(PyExc_ValueError, "both sides of a nonblocking operation are contiguous");
-  else
-    handle = PyObject_New(core_handle, core_handle_type);
+  core_handle* handle = PyObject_New(core_handle, core_handle_type);
   if (handle == NULL) {
     PyBuffer_Release(&t.view);
     return NULL;
   }
-  const uint64_t address = (uint64_t)(uintptr_t)t.view.buf;
-  const size_t length = (size_t)t.view.len;
   handle->operation = (ompl_handle)OMPL_HANDLE_INIT;
   handle->view = t.view;
   handle->pending = 1;
-  const int code = is_get ? core.get_nb(t.ctx, address, t.rank, t.offset, length, &handle->operation)
-                          : core.put_nb(t.ctx, address, t.rank, t.offset, length,
-                                        signals ? &signal : NULL, 0, &handle->operation);
+  const int code =
+      is_get ? get(&t, &handle->operation) : put(&t, signals ? &signal : NULL, &handle->operation);
   if (code == OMPL_PENDING) return (PyObject*)handle;
   settle(handle);
   if (code == OMPL_OK) {

@@ -44,6 +44,22 @@ int put(Kind kind, void* caller, const Fields& fields, const ompl_signal* signal
   return code;
 }
 
+// Puts and gets that do not wait, of whatever shape.
+template <typename Function>
+int put_nb(void* caller, Fields fields, const ompl_signal* signal, unsigned options,
+           ompl_handle* handle, const Function& real) {
+  fields.tag = static_cast<int32_t>(options);
+  Call call(Kind::kOmplPutNb, caller, fields);
+  const int code = call.post(real, handle);
+  if (Call::was_posted(code) && signal != nullptr) call.append(word_of(*signal));
+  return code;
+}
+template <typename Function>
+int get_nb(void* caller, const Fields& fields, ompl_handle* handle, const Function& real) {
+  Call call(Kind::kOmplGetNb, caller, fields);
+  return call.post(real, handle);
+}
+
 // That of a completed operation, which is asked once.
 uint32_t take_id(const Call& call, ompl_handle& handle) {
   return call.is_recorded() ? static_cast<uint32_t>(std::exchange(id_of(handle), 0)) : 0;
@@ -91,24 +107,46 @@ int ompl_signal_nb(ompl_ctx* ctx, uint32_t target_rank, const ompl_signal* signa
 
 int ompl_put_nb(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                 size_t length, const ompl_signal* signal, unsigned options, ompl_handle* handle) {
-  Fields fields = to(target_rank, length);
-  fields.tag = static_cast<int32_t>(options);
-  Call call(Kind::kOmplPutNb, __builtin_return_address(0), fields);
-  const int code = call.post(
-      [&] {
-        return OMPL_REAL(ompl_put_nb)(ctx, src_addr, target_rank, dest_addr, length, signal, options,
-                                      handle);
-      },
-      handle);
-  if (Call::was_posted(code) && signal != nullptr) call.append(word_of(*signal));
-  return code;
+  return put_nb(__builtin_return_address(0), to(target_rank, length), signal, options, handle, [&] {
+    return OMPL_REAL(ompl_put_nb)(ctx, src_addr, target_rank, dest_addr, length, signal, options,
+                                  handle);
+  });
 }
 int ompl_get_nb(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
                 size_t length, ompl_handle* handle) {
-  Call call(Kind::kOmplGetNb, __builtin_return_address(0), to(target_rank, length));
-  return call.post(
-      [&] { return OMPL_REAL(ompl_get_nb)(ctx, src_addr, target_rank, dest_addr, length, handle); },
-      handle);
+  return get_nb(__builtin_return_address(0), to(target_rank, length), handle, [&] {
+    return OMPL_REAL(ompl_get_nb)(ctx, src_addr, target_rank, dest_addr, length, handle);
+  });
+}
+int ompl_put_strided_nb(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
+                        const ompl_strided* block, const ompl_signal* signal, unsigned options,
+                        ompl_handle* handle) {
+  return put_nb(__builtin_return_address(0), to(target_rank, bytes_of(block)), signal, options, handle,
+                [&] {
+                  return OMPL_REAL(ompl_put_strided_nb)(ctx, src_addr, target_rank, dest_addr, block,
+                                                        signal, options, handle);
+                });
+}
+int ompl_get_strided_nb(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
+                        const ompl_strided* block, ompl_handle* handle) {
+  return get_nb(__builtin_return_address(0), to(target_rank, bytes_of(block)), handle, [&] {
+    return OMPL_REAL(ompl_get_strided_nb)(ctx, src_addr, target_rank, dest_addr, block, handle);
+  });
+}
+int ompl_put_indexed_nb(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
+                        const ompl_indexed* list, const ompl_signal* signal, unsigned options,
+                        ompl_handle* handle) {
+  return put_nb(__builtin_return_address(0), to(target_rank, bytes_of(list)), signal, options, handle,
+                [&] {
+                  return OMPL_REAL(ompl_put_indexed_nb)(ctx, src_addr, target_rank, dest_addr, list,
+                                                        signal, options, handle);
+                });
+}
+int ompl_get_indexed_nb(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
+                        const ompl_indexed* list, ompl_handle* handle) {
+  return get_nb(__builtin_return_address(0), to(target_rank, bytes_of(list)), handle, [&] {
+    return OMPL_REAL(ompl_get_indexed_nb)(ctx, src_addr, target_rank, dest_addr, list, handle);
+  });
 }
 
 int ompl_handle_test(ompl_ctx* ctx, ompl_handle* handle) {

@@ -35,12 +35,14 @@ struct RemoteCalls::Parts {
         replies(layout, runtime.memory.segment().base() + begin),
         outgoing(runtime, layout, begin),
         contexts(runtime, layout, begin, outgoing, unsettled),
-        incoming(runtime, layout, begin, functions, contexts, unsettled) {}
+        packing(runtime, outgoing),
+        incoming(runtime, layout, begin, functions, contexts, packing, unsettled) {}
 
   const Layout layout;
   ReplyTable replies;
   OutgoingCalls outgoing;
   FunctionContexts contexts;
+  Packing packing;
   IncomingCalls incoming;
 };
 
@@ -53,11 +55,33 @@ int RemoteCalls::open(Context& c) {
   uint64_t begin = 0;
   if (const int code = runtime_.collective.alloc(c, layout.bytes(), &begin); code != OMPL_OK)
     return code;
+  set_up(layout, begin);
+  return OMPL_OK;
+}
+
+void RemoteCalls::set_up(const Layout& layout, uint64_t begin) {
   parts_.store(new Parts(runtime_, layout, begin, functions_, unsettled_));
   std::byte* const base = runtime_.memory.segment().base() + begin;
   runtime_.sleepers.call_arrivals.open(
       reinterpret_cast<std::atomic<uint64_t>*>(base + layout.arrivals()), begin + layout.ring(0),
       layout.ring_bytes(), layout.rings());
+}
+
+// No barrier: nobody writes there before a collective allocation has told every rank that the others have come so far.
+int RemoteCalls::open_early() {
+  constexpr std::size_t kMostOfSegment = 64;
+  const std::string& how = runtime_.settings.pack;
+  if (how == "never" || (how == "auto" && runtime_.network->pool.capabilities().passive_target))
+    return OMPL_OK;
+  const Layout layout(runtime_.size(), runtime_.settings.call_memory);
+  if (layout.bytes() > runtime_.memory.segment().capacity() / kMostOfSegment) return OMPL_OK;
+  uint64_t begin = 0;
+  if (const int code = runtime_.memory.allocate(layout.bytes(), &begin); code != OMPL_OK) {
+    return fail(code, "ompl_init: no memory for packed data, which OMPL_PACK=never does without: {}",
+                std::string(error_detail()));
+  }
+  set_up(layout, begin);
+  packs_ = true;
   return OMPL_OK;
 }
 
@@ -245,8 +269,51 @@ int RemoteCalls::call_nb(Context& c, uint32_t rank, const ompl_call_request& req
   return handle != nullptr ? send_for_reply(c, &call, reply, handle) : send(c, call);
 }
 
+int RemoteCalls::put_packed(Caller& caller, uint32_t rank, uint64_t offset, const Shape& shape,
+                            const std::byte* local, const Signal* record, bool once, bool wants_handle,
+                            Handle* handle) {
+  Parts& parts = *parts_.load(std::memory_order_acquire);
+  uint32_t end = 0;
+  const int code = parts.packing.put(caller, rank, offset, shape, local, record, once, &end);
+  if (code != OMPL_OK) return code;
+  Context& c = caller.now();
+  const std::atomic<uint32_t>& read = parts.outgoing.taken(rank);
+  runtime_.network->sender.note_packed(c, rank, read, end);
+  if (!wants_handle) return OMPL_OK;
+  *handle = {};
+  handle->kind = Pending::Kind::packed;
+  handle->rank = rank;
+  handle->ticket = end;
+  return OMPL_PENDING;
+}
+
+int RemoteCalls::test_packed(const Handle& handle) {
+  Parts& parts = *parts_.load(std::memory_order_acquire);
+  const bool failed = runtime_.failures.peer(handle.rank).failure.load() != OMPL_OK;
+  const uint32_t read = parts.outgoing.taken(handle.rank).load(std::memory_order_seq_cst);
+  if (static_cast<int32_t>(read - static_cast<uint32_t>(handle.ticket)) >= 0) return 1;
+  return failed ? runtime_.failures.report_failure() : 0;
+}
+
+int RemoteCalls::await_packed(Context& context) {
+  if (!packs_) return OMPL_OK;
+  Caller caller(context);
+  const OutgoingCalls& outgoing = parts_.load(std::memory_order_acquire)->outgoing;
+  int first_error = OMPL_OK;
+  for (uint32_t rank = 0; rank < runtime_.size(); ++rank) {
+    if (outgoing.all_told(rank) || runtime_.failures.peer(rank).failure.load() != OMPL_OK) continue;
+    const Blocked what{.call = ompl::Call::quiet, .peer = rank};
+    const int code = Blocker(caller.now(), what, Deadline::never()).run([&] {
+      return outgoing.all_told(rank) ? 1 : 0;
+    });
+    if (first_error == OMPL_OK) first_error = code;
+  }
+  return first_error;
+}
+
 // A failure is looked for before the reply: after it none is awaited. The place of a reply that may still come stays taken.
 int RemoteCalls::test(Handle& handle) {
+  if (handle.kind == Pending::Kind::packed) return test_packed(handle);
   ReplyTable& replies = parts_.load(std::memory_order_acquire)->replies;
   const bool failed = runtime_.failures.peer(handle.rank).failure.load() != OMPL_OK;
   const auto place = static_cast<uint32_t>(handle.ticket);
@@ -288,7 +355,7 @@ void RemoteCalls::look_at_failures() {
 
 // After the barrier all calls that were made before are in their rings.
 void RemoteCalls::finish(Context& context) {
-  if (parts_.load() == nullptr) return;
+  if (functions_.count() == 0) return;  // packed data are complete once everything is quiet
   Caller caller(context);
   const auto settled = [&](Context& c) {
     const Blocked what{.call = ompl::Call::finalize, .world = true};

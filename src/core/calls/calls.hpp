@@ -9,6 +9,7 @@
 
 #include "core/calls/incoming.hpp"
 #include "core/calls/replies.hpp"
+#include "core/calls/scope.hpp"
 #include "core/data/handle.hpp"
 #include "core/wait/deadline.hpp"
 #include "core/wait/sleepers.hpp"
@@ -34,8 +35,23 @@ class RemoteCalls {
            Deadline deadline);
   int call_nb(Context& c, uint32_t rank, const ompl_call_request& request, uint64_t* reply,
               Handle* handle);
-  // Of a handle that call_nb() gave: 1, 0 or the error with which it ended.
+  // Of a handle that call_nb() gave, or of a packed operation: 1, 0 or the error with which it ended.
   int test(Handle& handle);
+
+  // --- Packed strided and indexed data (packing.hpp), to ranks that are not mapped
+  // At the start of a job with a network, by every rank: the memory that the first registration would take, so that data can be
+  // packed without one. Not where the segment is small.
+  int open_early();
+  // Whether such data are to be packed, by the setting and their sizes, and can be.
+  [[nodiscard]] bool packs(const Shape& shape) const {
+    return packs_ && Packing::suits(shape) && may_run_functions();
+  }
+  // As Packing::put(); a `handle` is set if the result is OMPL_PENDING.
+  int put_packed(Caller& caller, uint32_t rank, uint64_t offset, const Shape& shape,
+                 const std::byte* local, const Signal* record, bool once, bool wants_handle,
+                 Handle* handle);
+  // Until all packed puts of this rank are unpacked.
+  int await_packed(Context& c);
 
   // --- The way in for whoever progresses the rank: waits of any kind, ompl_poll(), ompl_progress(), and a progress thread. No
   // claim is held. Runs functions. Whether there was anything to do.
@@ -55,6 +71,8 @@ class RemoteCalls {
   bool run();
   bool looks_at_last();
   int open(Context& c);
+  void set_up(const Layout& layout, uint64_t begin);
+  int test_packed(const Handle& handle);
   int check(Context& c, uint32_t rank, const ompl_call_request& request, Request* out) const;
   int send(Context& c, const Request& call);
   int send_in_time(Caller& caller, const Request& call, Deadline deadline);
@@ -72,6 +90,7 @@ class RemoteCalls {
   std::atomic<uint32_t> unsettled_{0};  // matters that wait for room
   std::atomic<bool> closed_{false};
   std::atomic<uint32_t> failures_seen_{0};
+  bool packs_ = false;
 };
 
 }  // namespace ompl::calls

@@ -59,13 +59,14 @@ class IncomingCalls::Running {
 };
 
 IncomingCalls::IncomingCalls(Runtime& runtime, const Layout& layout, uint64_t begin,
-                             FunctionTable& functions, FunctionContexts& contexts,
+                             FunctionTable& functions, FunctionContexts& contexts, Packing& packing,
                              std::atomic<uint32_t>& unsettled)
     : runtime_(runtime),
       layout_(layout),
       begin_(begin),
       functions_(functions),
       contexts_(contexts),
+      packing_(packing),
       unsettled_(unsettled),
       rings_(layout.rings()) {}
 
@@ -198,17 +199,23 @@ uint32_t IncomingCalls::take_entries(uint32_t number, Ring& ring, ExchangeContex
     const uint32_t next = ring.next.load(std::memory_order_relaxed);
     const uint32_t slot = next % layout_.slots();
     const auto& entry = *reinterpret_cast<const CallEntry*>(memory(number) + layout_.slot(slot));
-    if (entry.length > OMPL_CALL_ARGUMENTS) {
+    const uint32_t function = entry.function;
+    if (entry.length > (is_own(function) ? kOwnArguments : std::size_t{OMPL_CALL_ARGUMENTS})) {
       log::error("a call of rank {} has {} bytes of arguments: no more calls of it can be found",
                  caller, entry.length);
       ring.broken.store(true);
       break;
     }
     const uint32_t length = entry.length;
-    execute(entry, caller, *by, exchange);
+    if (is_own(function)) {
+      packing_.run(caller, entry);
+    } else {
+      execute(entry, caller, *by, exchange);
+    }
     ++ran;
     pass_on(number, ring, runtime_.memory.bases()[caller] != nullptr, slots_of(length));
-    if (ring.next.load(std::memory_order_relaxed) - ring.told >= layout_.slots() / 4)
+    if (tells_at_once(function) ||
+        ring.next.load(std::memory_order_relaxed) - ring.told >= layout_.slots() / 4)
       tell(*by->context, number, ring, caller);
     if (contexts_.settle(*by)) continue;
     by->holds_ring = by->reply_due;

@@ -12,6 +12,7 @@
 #include "core/calls/functions.hpp"
 #include "core/calls/layout.hpp"
 #include "core/calls/outgoing.hpp"
+#include "core/calls/packing.hpp"
 #include "util/sparse_table.hpp"
 
 namespace ompl::calls {
@@ -22,7 +23,7 @@ using ExchangeContext = Context* (*)(Context*);
 class IncomingCalls {
  public:
   IncomingCalls(Runtime& runtime, const Layout& layout, uint64_t begin, FunctionTable& functions,
-                FunctionContexts& contexts, std::atomic<uint32_t>& unsettled);
+                FunctionContexts& contexts, Packing& packing, std::atomic<uint32_t>& unsettled);
 
   // --- Any thread
   // Runs what has come, a bounded number of calls of each ring, and sends what functions have left. Whether there was anything.
@@ -69,6 +70,7 @@ class IncomingCalls {
   const uint64_t begin_;
   FunctionTable& functions_;
   FunctionContexts& contexts_;
+  Packing& packing_;
   std::atomic<uint32_t>& unsettled_;  // rings of which more is to be told, and parked contexts
   SparseTable<Ring> rings_;           // made when something has come
   std::mutex mutex_;

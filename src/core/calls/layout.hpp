@@ -24,6 +24,15 @@ struct CallEntry {
 };
 static_assert(sizeof(CallEntry) == 32);
 
+// Functions of the layer's own (packing.hpp) have this bit in their number. With the other one the caller is told at once
+// that the entry was read and has run, not when a quarter of the ring was.
+inline constexpr uint32_t kOwnFunction = uint32_t{1} << 31;
+inline constexpr uint32_t kTellAtOnce = uint32_t{1} << 30;
+inline bool is_own(uint32_t function) { return (function & kOwnFunction) != 0; }
+inline bool tells_at_once(uint32_t function) {
+  return (function & (kOwnFunction | kTellAtOnce)) == (kOwnFunction | kTellAtOnce);
+}
+
 // What a caller finds when its call has run. `count` goes up by one with each reply.
 struct alignas(64) CallReply {
   uint32_t count;
@@ -39,11 +48,13 @@ inline constexpr uint32_t kMostSlots = 256;  // of a ring
 inline constexpr uint32_t kLeastSlots = 64;
 inline constexpr uint32_t kLongestEntry = 4096;
 static_assert(sizeof(CallEntry) + OMPL_CALL_ARGUMENTS <= kLongestEntry);
+inline constexpr std::size_t kOwnArguments =
+    kLongestEntry - sizeof(CallEntry);  // of a call of the layer's own
 
 inline constexpr uint32_t slots_of(std::size_t arguments) {
   return static_cast<uint32_t>((sizeof(CallEntry) + arguments + kSlotBytes - 1) / kSlotBytes);
 }
-static_assert(slots_of(OMPL_CALL_ARGUMENTS) <= kLeastSlots / 2);
+static_assert(slots_of(kOwnArguments) <= kLeastSlots / 2);
 
 // Where everything is, from the allocation's begin on. A ring is, for callers over a network, a counter for each slot, then the slots, then room for an entry that
 // begins in the last slot: it does not wrap, though it takes the first slots too.

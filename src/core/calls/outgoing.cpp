@@ -5,6 +5,8 @@
 
 #include "core/calls/scope.hpp"
 #include "core/data/operations.hpp"
+#include "core/job/runtime.hpp"
+#include "core/network/network.hpp"
 #include "core/wait/block.hpp"
 #include "util/status.hpp"
 
@@ -39,14 +41,26 @@ class OutgoingCalls::Lock {
 OutgoingCalls::OutgoingCalls(Runtime& runtime, const Layout& layout, uint64_t begin)
     : runtime_(runtime), layout_(layout), begin_(begin), routes_(runtime.size()) {}
 
-int OutgoingCalls::try_send(Context& c, const Request& call) {
+int OutgoingCalls::try_send(Context& c, const Request& call, uint32_t* end) {
   if (runtime_.failures.peer(call.rank).failure.load(std::memory_order_relaxed) != OMPL_OK) [[unlikely]]
     return runtime_.failures.report_failure();
   Route& route = routes_.at(call.rank, [] { return std::make_unique<Route>(); });
   if (!route.open.load(std::memory_order_acquire)) [[unlikely]] {
     if (const int code = open(c, call.rank, route); code != OMPL_OK) return code;
   }
-  return c.bases[call.rank] != nullptr ? write(c, call, route) : post(c, call, route);
+  return c.bases[call.rank] != nullptr ? write(c, call, route, end) : post(c, call, route, end);
+}
+
+const std::atomic<uint32_t>& OutgoingCalls::taken(uint32_t rank) const {
+  return *reinterpret_cast<const std::atomic<uint32_t>*>(runtime_.memory.segment().base() + begin_ +
+                                                         layout_.taken(rank));
+}
+
+bool OutgoingCalls::all_told(uint32_t rank) const {
+  Route* const route = routes_.find(rank);
+  if (route == nullptr || !route->tells.load(std::memory_order_acquire)) return true;
+  const uint32_t until = route->tells_until.load(std::memory_order_relaxed);
+  return static_cast<int32_t>(taken(rank).load(std::memory_order_seq_cst) - until) >= 0;
 }
 
 // --- The ring at the target. Each rank begins at another one, so few find theirs taken.
@@ -101,13 +115,11 @@ int OutgoingCalls::ask(Context& c, uint32_t rank, Route& route) {
 }
 
 bool OutgoingCalls::has_room(uint32_t rank, uint32_t head, uint32_t slots) const {
-  const uint32_t taken = arch::word32(runtime_.memory.segment().base() + begin_ + layout_.taken(rank))
-                             .load(std::memory_order_seq_cst);
-  return head + slots - taken <= layout_.slots();
+  return head + slots - taken(rank).load(std::memory_order_seq_cst) <= layout_.slots();
 }
 
 // Into a ring that is mapped. Others may write behind it at the same time.
-int OutgoingCalls::write(Context& c, const Request& call, Route& route) {
+int OutgoingCalls::write(Context& c, const Request& call, Route& route, uint32_t* end) {
   const uint32_t slots = slots_of(call.arguments.size());
   uint32_t head = route.head.load(std::memory_order_relaxed);
   do {
@@ -124,10 +136,11 @@ int OutgoingCalls::write(Context& c, const Request& call, Route& route) {
   Arrivals::leave(*reinterpret_cast<std::atomic<uint64_t>*>(base + begin_ + layout_.arrivals()),
                   route.ring);
   runtime_.sleepers.wake_any(call.rank);
+  if (end != nullptr) *end = head + slots;
   return OMPL_OK;
 }
 
-int OutgoingCalls::post(Context& c, const Request& call, Route& route) {
+int OutgoingCalls::post(Context& c, const Request& call, Route& route, uint32_t* end) {
   const Lock lock(route);
   if (!lock) return OMPL_RETRY_BUSY;
   const WithoutFunctions alone;
@@ -145,7 +158,13 @@ int OutgoingCalls::post(Context& c, const Request& call, Route& route) {
   const std::size_t length = sizeof call.entry + call.arguments.size();
   int code = post_entry(c, call, image, length, slot, route);
   if (is_retry(code) && call.payload != nullptr) code = insist(c, call, image, length, slot, route);
-  if (code == OMPL_OK) route.head.store(head + slots, std::memory_order_relaxed);
+  if (code != OMPL_OK) return code;
+  route.head.store(head + slots, std::memory_order_relaxed);
+  if (tells_at_once(call.entry.function)) {
+    route.tells_until.store(head + slots, std::memory_order_relaxed);
+    route.tells.store(true, std::memory_order_release);
+  }
+  if (end != nullptr) *end = head + slots;
   return code;
 }
 
@@ -153,6 +172,8 @@ int OutgoingCalls::post_entry(Context& c, const Request& call, const void* image
                               uint32_t slot, const Route& route) {
   const uint64_t ring = begin_ + layout_.ring(route.ring);
   const Signal record{.offset = ring + Layout::count(slot)};
+  // The ring itself keeps the order among its entries.
+  const PeerChannel::InRing within(runtime_.network->sender.channel(c, call.rank));
   const int code = runtime_.network->sender.put_nb(c, image, call.rank, ring + layout_.slot(slot),
                                                    length, &record, true, nullptr);
   return code == OMPL_PENDING ? OMPL_OK : code;

@@ -34,7 +34,12 @@ class OutgoingCalls {
 
   // OMPL_OK (sent), OMPL_RETRY_* (nothing was sent), or an error. Does not wait; one with a payload over a network may wait for
   // room after that was posted. Any thread.
-  int try_send(Context& c, const Request& call);
+  // `end`, unless null: receives how many slots of that rank's ring are used then, modulo 2^32.
+  int try_send(Context& c, const Request& call, uint32_t* end = nullptr);
+  // Whether that rank has read all whose reading it tells at once.
+  [[nodiscard]] bool all_told(uint32_t rank) const;
+  // How many slots that rank has read.
+  [[nodiscard]] const std::atomic<uint32_t>& taken(uint32_t rank) const;
 
  private:
   // To one rank. `head`: slots used so far, modulo 2^32. Over a network whoever has the lock writes, into a shadow of the
@@ -43,6 +48,8 @@ class OutgoingCalls {
     std::atomic<bool> open{false};
     std::atomic<bool> locked{false};
     std::atomic<uint32_t> head{0};
+    std::atomic<bool> tells{false};        // some entry asked to be told of at once; the last one
+    std::atomic<uint32_t> tells_until{0};  // ends here
     uint32_t ring = 0;
     uint32_t asked = 0;  // rings found taken so far
     std::unique_ptr<std::byte[]> shadow;
@@ -55,8 +62,8 @@ class OutgoingCalls {
   int ask(Context& c, uint32_t rank, Route& route);
   [[nodiscard]] uint32_t ring_asked(const Route& route) const;
   [[nodiscard]] bool has_room(uint32_t rank, uint32_t head, uint32_t slots) const;
-  int write(Context& c, const Request& call, Route& route);
-  int post(Context& c, const Request& call, Route& route);
+  int write(Context& c, const Request& call, Route& route, uint32_t* end);
+  int post(Context& c, const Request& call, Route& route, uint32_t* end);
   int insist(Context& c, const Request& call, const void* image, std::size_t length, uint32_t slot,
              const Route& route);
   int post_entry(Context& c, const Request& call, const void* image, std::size_t length, uint32_t slot,

@@ -63,5 +63,14 @@ int put_indexed(Context& c, const void* source, uint32_t rank, uint64_t offset,
                 const ompl_indexed& list, const Signal* record, Deadline deadline);
 int get_indexed(Context& c, void* target, uint32_t rank, uint64_t offset, const ompl_indexed& list,
                 Deadline deadline);
+// The same without waiting, as put_nb() and get_nb().
+int put_strided_nb(Context& c, const void* source, uint32_t rank, uint64_t offset,
+                   const ompl_strided& block, const Signal* record, bool local, Handle* handle);
+int get_strided_nb(Context& c, void* target, uint32_t rank, uint64_t offset, const ompl_strided& block,
+                   Handle* handle);
+int put_indexed_nb(Context& c, const void* source, uint32_t rank, uint64_t offset,
+                   const ompl_indexed& list, const Signal* record, bool local, Handle* handle);
+int get_indexed_nb(Context& c, void* target, uint32_t rank, uint64_t offset, const ompl_indexed& list,
+                   Handle* handle);
 
 }  // namespace ompl

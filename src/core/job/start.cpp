@@ -181,6 +181,7 @@ int Runtime::start(Conduits conduits) {
     std::unique_ptr<conduit::Conduit> chosen;
     int code = selection.choose_network(std::move(networks), &chosen);
     if (code == OMPL_OK && chosen != nullptr) code = open_network(std::move(chosen), selection.pools());
+    if (code == OMPL_OK && network != nullptr) code = remote_calls.open_early();
     if (code != OMPL_OK) return code;
   }
   contexts.make_last();

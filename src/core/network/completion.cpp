@@ -106,8 +106,9 @@ int Completion::complete(Context& context, Call call, const Selection& selected,
 // carried out by a CPU of the target, before or after data that come later.
 Completion::Extent Completion::needed_for_order(const PeerChannel& channel) const {
   if (channel.signalled_slots() != 0 || channel.lost() != OMPL_OK) return Extent::all;
-  if (pool_.capabilities().ordered_puts && channel.orphans().empty()) return Extent::nothing;
-  return channel.has_data() || !channel.orphans().empty() ? Extent::data : Extent::nothing;
+  const bool apart = !channel.orphans().empty() || channel.awaits_packed();
+  if (pool_.capabilities().ordered_puts && !apart) return Extent::nothing;
+  return channel.has_data() || apart ? Extent::data : Extent::nothing;
 }
 
 int Completion::fence(Context& c, uint32_t rank, Deadline deadline) {
@@ -155,6 +156,7 @@ int Completion::quiet_all(Context& context) {
     }
   }
   note(await_marks(caller, marks, Call::quiet, Deadline::never()));
+  note(context.runtime->remote_calls.await_packed(caller.now()));
   return first_error;
 }
 

@@ -131,7 +131,7 @@ void Sender::post_segments(Slot& slot, MultirailPut& put, uint64_t* ticket) {
   }
 }
 
-// Done if there is none, else retry or failed.
+// Done if there is none, nor a packed put that is not unpacked; else retry or failed.
 Post Sender::look_at_orphans(PeerChannel& channel) {
   for (const OrphanedSegment& orphan : channel.orphans()) {
     const int state = pool_.completion_status(orphan.slot, channel.rank(), orphan.ticket);
@@ -139,7 +139,9 @@ Post Sender::look_at_orphans(PeerChannel& channel) {
     if (state == 0) return EndpointPool::kNoCredit;
   }
   channel.orphans().clear();
-  return {};
+  if (!channel.holds_signals()) return {};
+  const int code = pool_.known_failure(channel.rank());
+  return code == OMPL_OK ? EndpointPool::kNoCredit : Post{.state = Post::State::failed, .code = code};
 }
 
 int Sender::await_orphans(Context& c, PeerChannel& channel, Call call, Deadline deadline) {
@@ -152,7 +154,15 @@ int Sender::await_orphans(Context& c, PeerChannel& channel, Call call, Deadline 
   std::erase_if(channel.orphans(), [&](const OrphanedSegment& orphan) {
     return pool_.slot(orphan.slot).endpoint->completed(channel.rank()) >= orphan.ticket;
   });
-  return first_error;
+  if (!channel.awaits_packed()) return first_error;
+  const Blocked what{.call = call, .peer = channel.rank(), .keeps_thread = true};
+  const int code = Blocker(c, what, deadline).run([&]() -> int {
+    if (!channel.awaits_packed()) return 1;
+    return pool_.known_failure(channel.rank());
+  });
+  if (code == OMPL_ERR_TIMEOUT) return code;
+  channel.forget_packed();
+  return first_error == OMPL_OK ? code : first_error;
 }
 
 }  // namespace ompl

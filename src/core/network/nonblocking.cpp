@@ -122,6 +122,32 @@ int Sender::get_nb(Context& c, void* target, uint32_t rank, uint64_t offset, std
   return OMPL_PENDING;
 }
 
+// All pieces of a context are on one slot, so the last one's number covers them.
+int Sender::transfer_nb(Context& c, Call call, uint32_t rank, const Pieces& next, const Signal* record,
+                        bool local, Handle* handle) {
+  PeerChannel& to = channel(c, rank);
+  bool pending = false;
+  Piece piece;
+  if (!next(&piece)) return OMPL_OK;
+  if (record != nullptr && call == Call::put) {
+    if (const Post may = may_signal(to); may.state != Post::State::done) return code_of(may);
+  }
+  const auto attempt = [&](Slot& slot, const Piece& message) {
+    return post_data(c, to, slot, call, message);
+  };
+  int code = post_once_then_rest(c, to, call, piece, attempt, &pending);
+  if (code != OMPL_OK) return code;
+  Caller caller(c);
+  while (code == OMPL_OK && next(&piece))
+    code = post_piece(caller, rank, call, piece, Deadline::never(), &pending, true);
+  if (code == OMPL_OK && record != nullptr)
+    code = signal(caller.now(), rank, *record, Deadline::never());
+  if (code != OMPL_OK) return give_up(caller, rank, call, pending, code);
+  if (!pending && (call == Call::get || local || handle == nullptr)) return OMPL_OK;
+  fill(handle, call == Call::get || local ? Pending::Kind::local : Pending::Kind::remote, to);
+  return OMPL_PENDING;
+}
+
 int Sender::signal_nb(Context& c, PeerChannel& channel, const Signal& record, uint32_t* slot_used) {
   return code_of(post_once(
       c, channel, [&](Context& by, PeerChannel& to) { return claim_for(by, to); },

@@ -110,8 +110,37 @@ class PeerChannel {
     if (signals) signalled_slots_ = 0;
   }
   [[nodiscard]] bool idle() const {
-    return !has_data_ && lost_ == OMPL_OK && signalled_slots_ == 0 && orphans_.empty();
+    return !has_data_ && lost_ == OMPL_OK && signalled_slots_ == 0 && orphans_.empty() &&
+           !awaits_packed();
   }
+
+  // --- Packed puts (core/calls/packing.hpp): visible once the target has read this rank's calls up to `end`, which is when
+  // `*read` has come so far. Signals to that rank wait for them, but for those of the ring of calls itself.
+  void note_packed(const std::atomic<uint32_t>& read, uint32_t end) {
+    read_ = &read;
+    packed_end_ = end;
+    ++posts_;
+  }
+  [[nodiscard]] bool awaits_packed() const {
+    if (read_ == nullptr) return false;
+    if (static_cast<int32_t>(read_->load(std::memory_order_seq_cst) - packed_end_) < 0) return true;
+    read_ = nullptr;
+    return false;
+  }
+  [[nodiscard]] bool holds_signals() const { return awaits_packed() && !in_ring_; }
+  void forget_packed() { read_ = nullptr; }
+  class InRing {
+   public:
+    explicit InRing(PeerChannel& channel)
+        : channel_(channel), before_(std::exchange(channel.in_ring_, true)) {}
+    ~InRing() { channel_.in_ring_ = before_; }
+    InRing(const InRing&) = delete;
+    InRing& operator=(const InRing&) = delete;
+
+   private:
+    PeerChannel& channel_;
+    const bool before_;
+  };
 
   // Whether a signal has to follow data that went through here, or wait here.
   [[nodiscard]] bool has_to_be_followed() const { return has_data_ || held.any() || !orphans_.empty(); }
@@ -131,8 +160,10 @@ class PeerChannel {
   static bool try_signal(Context* known, uint32_t rank, uint64_t flag);
   static bool try_put_signal(Context* known, const void* source, uint32_t rank, uint64_t offset,
                              std::size_t length, uint64_t flag);
-  // No orphan and no loss, of which the fast paths know nothing.
-  [[nodiscard]] bool may_be_fast() const { return lost_ == OMPL_OK && orphans_.empty(); }
+  // No orphan, no loss and no packed put, of which the fast paths know nothing.
+  [[nodiscard]] bool may_be_fast() const {
+    return lost_ == OMPL_OK && orphans_.empty() && !awaits_packed();
+  }
 
  private:
   friend class PeerChannels;
@@ -158,6 +189,9 @@ class PeerChannel {
   bool listed_ = false;  // stands in PeerChannels::touched_, as long as it has data
   bool put_was_last_ = false;
   bool holding_pays_ = true;
+  bool in_ring_ = false;  // what is posted now is an entry of the ring of calls
+  mutable const std::atomic<uint32_t>* read_ = nullptr;  // null: there is no packed put
+  uint32_t packed_end_ = 0;
   std::vector<OrphanedSegment> orphans_;
 };
 
@@ -197,6 +231,7 @@ class PeerChannels {
     for (PeerChannel* const channel : touched_) {
       channel->all_done(true);
       channel->orphans_.clear();
+      channel->forget_packed();
     }
     drop_idle();
   }

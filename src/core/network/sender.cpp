@@ -76,6 +76,14 @@ void Sender::note_signal(Context& c, PeerChannel& channel, Slot& slot) {
   channel.note_signal();
 }
 
+// The fast paths know nothing of it.
+void Sender::note_packed(Context& c, uint32_t rank, const std::atomic<uint32_t>& read, uint32_t end) {
+  PeerChannel& channel = this->channel(c, rank);
+  channel.note_packed(read, end);
+  c.channels.touch(channel);
+  if (c.fast.load(std::memory_order_relaxed) == &channel) c.fast = &Context::nobody;
+}
+
 Post Sender::post_data(Context& c, PeerChannel& channel, Slot& slot, Call call, const Piece& piece) {
   conduit::Endpoint& endpoint = *slot.endpoint;
   const uint32_t rank = channel.rank();

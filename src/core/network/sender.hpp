@@ -59,9 +59,15 @@ class Sender {
   // `signal_follows`: through the same context. `begun`: some went before, through the same context.
   int transfer(Context& c, Call call, uint32_t rank, const Pieces& next, Deadline deadline,
                bool signal_follows, bool begun = false);
+  // The same without waiting for the first; `record`, unless null, follows. As put_nb() and get_nb().
+  int transfer_nb(Context& c, Call call, uint32_t rank, const Pieces& next, const Signal* record,
+                  bool local, Handle* handle);
   // The signal that follows data of which `code` was said, OMPL_OK or OMPL_PENDING: that again, or the error, once their
   // buffer is not in use any more.
   int signal_after(Caller& caller, uint32_t rank, const Signal& record, int code);
+
+  // A packed put went out, in entries of the ring of calls (core/calls/packing.hpp).
+  void note_packed(Context& c, uint32_t rank, const std::atomic<uint32_t>& read, uint32_t end);
 
   // --- What contexts hold (coalesced_put.cpp). Tries once to send it: any call that blocks does, and ompl_poll().
   void send_held(Context& c) {
@@ -80,7 +86,7 @@ class Sender {
   void settle_taken(const std::vector<Taken>& taken) noexcept;
 
   // --- For those that complete
-  // Orphans of long puts (multirail_put.cpp). The yield hook may add some and remove some while this waits.
+  // Orphans of long puts (multirail_put.cpp), and packed puts. The yield hook may add some and remove some while this waits.
   int await_orphans(Context& c, PeerChannel& channel, Call call, Deadline deadline);
   // Asks the target on that slot to acknowledge all that went there, until it is asked or the time is up; *number: of the
   // question. The other: tries once.

@@ -34,6 +34,9 @@ static void origin(uint64_t data, uint64_t flags) {
   MUST(ompl_handle_wait_all(OMPL_CTX_DEFAULT, handles, 2, OMPL_FOREVER));
   MUST(ompl_ctx_put_strided(HERE, 1, data, &block, NULL, OMPL_FOREVER));
   MUST(ompl_ctx_get_indexed(HERE, 1, data, &list, OMPL_FOREVER));
+  MUST(ompl_put_strided_nb(HERE, 1, data, &block, NULL, 0, &handles[0]));
+  MUST(ompl_get_indexed_nb(HERE, 1, data, &list, &handles[1]));
+  MUST(ompl_handle_wait_all(OMPL_CTX_DEFAULT, handles, 2, OMPL_FOREVER));
   MUST(ompl_fetch_add32(1, flags + 32, 5, &before));
   MUST(ompl_add32(1, flags + 36, 1));
   MUST(ompl_ctx_signal(OMPL_CTX_DEFAULT, 1, &two, OMPL_FOREVER));

@@ -478,7 +478,7 @@ TEST(MockFailure, R18_ADeathAtAnyMomentHangsNobody) {
 
 TEST(MockFailure, R20_AllocFailsEverywhereIfOneRankIsShort) {
   const Hostility hostility{.registration_limit = 1 << 16, .limited_rank = 1};
-  ThreadWorld world(std::make_unique<MockFabric>(3, hostility), {.ranks = 3});
+  ThreadWorld world(std::make_unique<MockFabric>(3, hostility), {.ranks = 3, .pack = "never"});
   world.run([](Rank& r) {
     uint64_t offset = 7;
     for (int i = 0; i < 5; ++i)
