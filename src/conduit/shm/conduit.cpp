@@ -262,8 +262,9 @@ class ShmConduit final : public Conduit {
     }
     const int fd = arch::open_descriptor_of(peer.pid(), peer.segment_fd, O_RDWR);
     if (fd < 0) return {};
-    void* const base =
-        is_file_of(fd, peer) ? arch::map_segment(fd, peer.file_length, arch::place_of_peer(peer.file_first)) : MAP_FAILED;
+    void* const base = is_file_of(fd, peer) ? arch::map_segment(fd, peer.file_length,
+                                                                arch::place_of_peer(peer.file_first))
+                                            : MAP_FAILED;
     if (base == MAP_FAILED) {
       give_back(fd, peer);
       return {};
