@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 SKIP = 77
-VM = Path(__file__).resolve().parent.parent / "vm/vm.py"
+VM = Path(__file__).resolve().parents[4] / "tests/vm/vm.py"
 POOLS = (1, 3)
 THREADS = (1, 2)
 SIZES = (8, 4096)
