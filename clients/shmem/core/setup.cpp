@@ -35,6 +35,16 @@ void choose_segment(const Settings& settings) {
   if (needed > kDefaultSegment) ::setenv("OMPL_SEGMENT_SIZE", std::to_string(needed).c_str(), 0);
 }
 
+// What others do to this PE goes on while it computes, as the specification demands: memory that all map needs nobody for it. Who
+// sets OMPL_PROGRESS decides.
+void serve_others() {
+  const bool all_mapped = ompl_node_size() == ompl_size();
+  if (all_mapped || std::getenv("OMPL_PROGRESS") != nullptr) return;
+  if (const int code = ompl_set_progress_thread(1); code != OMPL_OK)
+    std::fprintf(stderr, "shmem_init: other PEs wait while this one computes: %s\n",
+                 failure_text(code).c_str());
+}
+
 void at_exit(int status, void* /*unused*/) {
   if (process != ::getpid() || !layer_is_up || !layer_is_ours) return;
   if (initialised > 0 && status != 0)
@@ -62,6 +72,7 @@ int start_layer(const Settings& settings) {
   if (const int failure = adopt_static_data(); failure != OMPL_OK) return failure;
   if (const int failure = make_predefined_teams(); failure != OMPL_OK) return failure;
   if (const int failure = make_operations(); failure != OMPL_OK) return failure;
+  serve_others();
   ::on_exit(&at_exit, nullptr);
   return OMPL_OK;
 }

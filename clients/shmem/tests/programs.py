@@ -225,6 +225,32 @@ int main(void) { /* many atomics whose results come later, by two contexts at on
 """
 
 # Each loop ends only if it makes progress: over a network without progress of its own what PE 1 puts has to arrive.
+COMPUTES = r"""
+#include <shmem.h>
+#include <stdio.h>
+#include <unistd.h>
+static long word, sum;
+int main(int argc, char** argv) { /* PE 1 is outside the library until PE 0 has had its answers */
+  shmem_init();
+  const int me = shmem_my_pe();
+  word = 7 + me;
+  shmem_barrier_all();
+  if (me == 1) {
+    while (access(argv[argc - 1], F_OK) != 0) usleep(1000);
+  } else {
+    const long got = shmem_long_g(&word, 1);
+    const long before = shmem_long_atomic_fetch_add(&sum, 5, 1);
+    FILE* told = fopen(argv[argc - 1], "w");
+    if (got != 8 || before != 0 || told == NULL) shmem_global_exit(1);
+    fclose(told);
+  }
+  shmem_barrier_all();
+  if (me == 1 && sum != 5) shmem_global_exit(2);
+  shmem_finalize();
+  return 0;
+}
+"""
+
 LOOPS = r"""
 #include <shmem.h>
 static long words[2], lock;

@@ -14,6 +14,7 @@ from pathlib import Path
 from programs import (
     BAD_ADDRESS,
     BAD_PE,
+    COMPUTES,
     DEBUG,
     DOUBLE_FREE,
     EXIT,
@@ -132,6 +133,11 @@ class Programs(unittest.TestCase):
         program = self.compile(LOOPS)
         for conduits in self.conduits():
             self.succeeds(program, OMPL_CONDUITS=conduits)
+
+    def test_a_pe_that_computes_is_served(self) -> None:
+        program = self.compile(COMPUTES)
+        for number, conduits in enumerate(self.conduits()):
+            self.succeeds(program, str(self.folder / f"told{number}"), OMPL_CONDUITS=conduits)
 
     def test_many_contexts_and_teams(self) -> None:
         program = self.compile(MANY)
