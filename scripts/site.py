@@ -20,7 +20,7 @@ from contract import ROOT
 LIMIT_S = 300
 SKIPPED = 77
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
-WORDS = re.compile(r"`([^`]+)`|\b(ompl_[a-z_0-9]+)\b(?:\(\))?(?!\()|\b(OMPL_[A-Z_0-9]+\*?)|(\*)|\[OMPL\] ")
+WORDS = re.compile(r"`([^`]+)`|\b(ompl_[a-z_0-9]+)\b(?:\(\))?(?!\()|\b(OMPL_[A-Z_0-9]+(?:=[a-z]+)?\*?)|(\*)|\[OMPL\] ")
 TYPE = re.compile(r"typedef (?:struct |int \(\*|void \(\*|uint64_t \(\*)(ompl_\w+)")
 READING = ("tutorial", "launchers", "containers", "bindings", "how-it-works", "writing-a-conduit", "packaging",
            "versioning", "benchmarking", "performance", "model", "model-report", "status")  # fmt: skip
