@@ -65,6 +65,10 @@ TEST(Settings, EveryKindIsRead) {
                       {"OMPL_NET_INTERFACE", "eth1,192.0.2.0/24"},
                       {"OMPL_OFI_INTERFACE", "eth0"},
                       {"OMPL_CONNECT_TIMEOUT", "2.5"},
+                      {"OMPL_GPU", "refuse"},
+                      {"OMPL_GPU_CHUNK", "256K"},
+                      {"OMPL_PROGRESS", "thread"},
+                      {"OMPL_PACK", "never"},
                       {"OMPL_STATISTICS", "1"},
                       {"OMPL_LOG", "debug"}};
   Settings settings;
@@ -101,6 +105,10 @@ TEST(Settings, EveryKindIsRead) {
   EXPECT_EQ(settings.net_interface, "eth1,192.0.2.0/24");
   EXPECT_EQ(settings.ofi_interface, "eth0");
   EXPECT_EQ(settings.connect_timeout_ms(), 2500);
+  EXPECT_EQ(settings.gpu, "refuse");
+  EXPECT_EQ(settings.gpu_chunk, std::size_t{256} << 10);
+  EXPECT_EQ(settings.progress, "thread");
+  EXPECT_EQ(settings.pack, "never");
   EXPECT_EQ(settings.statistics, "1");
   EXPECT_EQ(settings.log_level, log::Level::debug);
   // The table is complete: every variable was given, and each shows what it was given.

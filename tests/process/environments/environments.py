@@ -48,7 +48,7 @@ ENVIRONMENTS = [
     # Limits
     Environment("64 descriptors", first="ulimit -n 64"),
     Environment("a soft limit of 20 descriptors", first="ulimit -Sn 20"),
-    Environment("11 descriptors", (WARNS, FAILS), first="ulimit -n 11", says="open"),
+    Environment("10 descriptors", (WARNS, FAILS), first="ulimit -n 10", says="open"),
     Environment("files of 100 KiB", (FAILS,), first="ulimit -f 100", says="ulimit -f"),
     Environment("files of 100 KiB for one rank", (FAILS,), first="ulimit -f 100", only=True, says="ulimit -f"),
     Environment("address space of 1 GB", (FAILS,), first="ulimit -v 1000000", says="ulimit -v"),
@@ -100,7 +100,8 @@ ENVIRONMENTS = [
     Environment("no pidfd_open", (WARNS,), wrap=without("pidfd_open"), says="pidfd_open"),
     Environment("no pidfd_open, close_range, pidfd_send_signal, clone3", (WARNS,),
                 wrap=without("pidfd_open", "close_range", "pidfd_send_signal", "clone3")),
-    Environment("no memfd_create for one rank", (WARNS,), wrap=without("memfd_create"), only=True, says="memfd_create"),
+    Environment("no memfd_create", (WARNS,), wrap=without("memfd_create"), says="memfd_create"),
+    Environment("no memfd_create for one rank", wrap=without("memfd_create"), only=True),
     Environment("no memfd_create, no /dev/shm", (FAILS,), says="memfd_create",
                 wrap=inside("mount -t tmpfs none /dev", without("memfd_create"))),
     Environment("no memfd_create, 16 KiB in /dev/shm", (FAILS,), says="cannot commit",
