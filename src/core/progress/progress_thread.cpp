@@ -110,18 +110,16 @@ int ProgressThread::end_service() {
 }
 
 int ProgressThread::attach(ProgressClient& client) {
-  {
-    const Lock lock(client_mutex_);
-    client_ = &client;
-  }
+  client_.store(
+      &client);  // without the lock of those that serve it: who attaches may hold what its serve() takes
   const Lock lock(control_);
   return start();
 }
 
 void ProgressThread::detach() {
   set_spinning(false);
-  const Lock lock(client_mutex_);
-  client_ = nullptr;
+  const Lock lock(serving_);
+  client_.store(nullptr);
 }
 
 void ProgressThread::set_spinning(bool spins) {
@@ -223,8 +221,9 @@ Context* ProgressThread::begin() {
 }
 
 bool ProgressThread::serve_client(Context& c, bool* again) {
-  const Lock lock(client_mutex_);
-  return client_ != nullptr && client_->serve(c, again);
+  const Lock lock(serving_);
+  ProgressClient* const client = client_.load();
+  return client != nullptr && client->serve(c, again);
 }
 
 // The client's, until nothing is left to wait for.

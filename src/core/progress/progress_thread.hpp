@@ -92,8 +92,8 @@ class ProgressThread {
   Mutex control_;
   std::thread thread_ OMPL_GUARDED_BY(control_);
   Placement core_ OMPL_GUARDED_BY(control_);  // its own, once it was chosen
-  Mutex client_mutex_;
-  ProgressClient* client_ OMPL_GUARDED_BY(client_mutex_) = nullptr;
+  Mutex serving_;                             // while the client is served, so that it can leave
+  std::atomic<ProgressClient*> client_{nullptr};
   std::atomic<uint32_t> users_{0};
   std::atomic<bool> stop_{false};
   std::atomic<bool> runs_{false};
