@@ -59,7 +59,7 @@ OfiEndpoint::OfiEndpoint(const SharedState& shared, uint32_t slot)
 }
 
 OfiEndpoint::~OfiEndpoint() {
-  if (resources_.queue) say_goodbye();
+  if (is_open_) say_goodbye();
   links_->close();
 }
 
@@ -86,7 +86,9 @@ int OfiEndpoint::open(uint64_t key, Address* address) {
   int result = resources_.open(*shared_.library, *shared_.choice, *shared_.job, key);
   if (result == OMPL_OK) result = publish(address);
   if (result == OMPL_OK) result = open_receives();
-  return result == OMPL_OK ? wait_set_.open() : result;
+  if (result == OMPL_OK) result = wait_set_.open();
+  is_open_ = result == OMPL_OK;
+  return result;
 }
 
 int OfiEndpoint::publish(Address* address) {

@@ -95,6 +95,7 @@ class OfiEndpoint final : public LinkedEndpoint<OfiEndpoint>, public MessageSend
   const uint32_t slot_;
   const bool addressed_;
   const bool numbered_;
+  bool is_open_ = false;  // else libfabric may not be asked for progress
   const bool immediates_;
   const std::size_t inject_limit_;
   const std::size_t copy_limit_;  // longer puts go in place
