@@ -35,8 +35,4 @@ std::size_t segment_stride(std::size_t capacity) {
   return (capacity + kPeriod - 1) / kPeriod * kPeriod + kStep;
 }
 
-uint32_t place_of_file(uint64_t own_offset) {
-  return static_cast<uint32_t>((kPeriod - own_offset % kPeriod) % kPeriod / kStep);
-}
-
 }  // namespace ompl::arch

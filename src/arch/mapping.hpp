@@ -18,11 +18,11 @@ void* map_segment(int fd, std::size_t length, uint32_t place, uint64_t offset = 
 
 // The own segment begins at a multiple of 256 MiB on every rank, so that an offset is aligned as its address is.
 constexpr uint32_t kOwnPlace = 0;
-constexpr uint32_t place_of_peer(uint32_t rank) { return 1 + rank % 127; }
+// The place of another rank's segment; the two numbers are counted alike, among all ranks or among those of the node.
+constexpr uint32_t place_of(uint32_t rank, uint32_t own) { return (rank - own) % 128; }
 
-// How far apart segments of `capacity` bytes lie in a file that holds those of several ranks, so that they come to lie at different
-// places; and where such a file is mapped by the rank whose own segment begins at `own_offset` in it.
+// How far apart segments of `capacity` bytes lie in a file that holds those of consecutive ranks, so that each comes to lie at its
+// place when the file is mapped at that of the first.
 std::size_t segment_stride(std::size_t capacity);
-uint32_t place_of_file(uint64_t own_offset);
 
 }  // namespace ompl::arch

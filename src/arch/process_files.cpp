@@ -33,4 +33,10 @@ uint64_t inode_of(int fd) {
   return fd >= 0 && ::fstat(fd, &status) == 0 ? status.st_ino : 0;
 }
 
+bool is_file(int fd, uint64_t inode, uint64_t length) {
+  struct stat status {};
+  return ::fstat(fd, &status) == 0 && status.st_ino == inode &&
+         static_cast<uint64_t>(status.st_size) == length;
+}
+
 }  // namespace ompl::arch

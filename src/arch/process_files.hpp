@@ -22,6 +22,19 @@ struct ProcessView {
     return pid_namespace != 0 && other.pid_namespace == pid_namespace && user_namespace != 0 &&
            other.user_namespace == user_namespace && other.dumpable != 0 && dumpable != 0;
   }
+
+  // As part of what a rank tells others (util/bytes.hpp).
+  template <class Writer>
+  void add_to(Writer& writer) const {
+    writer.add(pid).add(pid_namespace).add(user_namespace).add(dumpable);
+  }
+  template <class Reader>
+  void get_from(Reader& reader) {
+    reader.get(&pid);
+    reader.get(&pid_namespace);
+    reader.get(&user_namespace);
+    reader.get(&dumpable);
+  }
 };
 
 // Opens what /proc shows as descriptor `fd` of that process; -1 with errno if it may not be.
@@ -29,5 +42,7 @@ int open_descriptor_of(pid_t pid, int fd, int flags);
 
 // 0: it cannot be found out.
 uint64_t inode_of(int fd);
+// Whether it is the file of that number, and that long.
+bool is_file(int fd, uint64_t inode, uint64_t length);
 
 }  // namespace ompl::arch

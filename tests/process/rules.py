@@ -130,6 +130,10 @@ class Rules(unittest.TestCase):
                 done = job_of(ranks, str(BUILD / "bin/tests/rules_worker"), "files", RULES_FILES=str(expected))
                 self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_segments_in_files_lie_at_different_places(self) -> None:
+        done = job_of(40, str(BUILD / "bin/tests/rules_worker"), "places", OMPL_CONDUITS="self,shm")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_ranks_without_those_files_share_memory_with_all_others(self) -> None:
         done = job_of(20, str(BUILD / "bin/tests/rules_worker"), "mixed", OMPL_CONDUITS="self,shm")
         self.assertEqual(done.returncode, 0, done.stderr)

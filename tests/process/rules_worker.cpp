@@ -394,6 +394,18 @@ void mix_ranks() {
   if (kind == 2) expect(::prctl(PR_SET_DUMPABLE, 0) == 0, "prctl");
 }
 
+// One offset has another place in each segment, as AMD's caches need, and in the own one the alignment of the offset.
+void places_rule() {
+  const uint64_t word = allocate(8);
+  ok(ompl_barrier(), "ompl_barrier");
+  std::set<uint64_t> places;
+  for (int other = 0; other < ompl_size(); ++other)
+    places.insert(reinterpret_cast<uint64_t>(ompl_ptr(static_cast<uint32_t>(other), word)) >> 21 & 127);
+  expect(std::ssize(places) == ompl_size(), "two segments lie at one place");
+  const auto own = reinterpret_cast<uint64_t>(ompl_ptr(static_cast<uint32_t>(rank()), word));
+  expect((own - word) % (256U << 20) == 0, "the own segment is not aligned");
+}
+
 // The files of segments that this process has mapped (RULES_FILES), however many ranks there are.
 void files_rule() {
   const uint64_t flag = allocate(8);
@@ -457,6 +469,7 @@ int main(int argc, char** argv) {
                                                            {"everybody", everybody_rule},
                                                            {"mixed", everybody_rule},
                                                            {"files", files_rule},
+                                                           {"places", places_rule},
                                                            {"last-dies", last_dies_rule},
                                                            {"survivors", survivors_rule},
                                                            {"dying", dying_rule},

@@ -47,11 +47,11 @@ TEST(MapSegment, RanksDifferInTheBitsThatTheCacheHashes) {
 
 TEST(MapSegment, TheOwnOneBeginsAtAMultipleThatAlignsOffsets) {
   std::set<uintptr_t> places;
-  for (uint32_t rank = 5; rank < 132; ++rank) places.insert(place_of_peer(rank));
+  for (uint32_t rank = 5; rank < 132; ++rank) places.insert(place_of(rank, 4));
   EXPECT_EQ(places.size(), 127U);
   EXPECT_FALSE(places.contains(kOwnPlace));
   Segment segment;
-  ASSERT_EQ(segment.create(kLength, 0, 1, false), OMPL_OK);
+  ASSERT_EQ(segment.create(kLength, 1, false), OMPL_OK);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(segment.base()) % (256U << 20), 0U);
 }
 
@@ -94,7 +94,7 @@ TEST(MapSegment, IsNoPartOfACoreDump) {
 
 TEST(Segment, OnlyWhatIsCommittedIsPartOfACoreDump) {
   Segment segment;
-  ASSERT_EQ(segment.create(kLength, 0, 1, false), OMPL_OK) << error_detail();
+  ASSERT_EQ(segment.create(kLength, 1, false), OMPL_OK) << error_detail();
   constexpr std::size_t kPage = 4096;
   EXPECT_FALSE(has_flag(segment.base(), "dd")) << "the layer's own";
   const uint64_t offset = kFirstOffset + 16 * kPage;
@@ -106,7 +106,7 @@ TEST(Segment, OnlyWhatIsCommittedIsPartOfACoreDump) {
 
 TEST(Segment, TakesTurnsWhereMemoryIsShort) {
   Segment segment;
-  ASSERT_EQ(segment.create(kLength, 0, 1, false), OMPL_OK) << error_detail();
+  ASSERT_EQ(segment.create(kLength, 1, false), OMPL_OK) << error_detail();
   // So many ranks that half of all memory does not do for each.
   const NodeShare crowd{.ranks = SIZE_MAX / 4, .lock_fd = segment.fd()};
   EXPECT_EQ(segment.commit(kFirstOffset, 4096, crowd), OMPL_OK);

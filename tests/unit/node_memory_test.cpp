@@ -142,7 +142,7 @@ TEST(Segment, SharesAFileWithOthers) {
   ASSERT_EQ(::ftruncate(fd, static_cast<off_t>(3 * stride)), 0);
   Segment segment;
   const SegmentPlace place{.fd = ::dup(fd), .offset = stride, .length = 3 * stride, .first = 0};
-  ASSERT_EQ(segment.create(kCapacity, 1, 42, false, place), OMPL_OK) << error_detail();
+  ASSERT_EQ(segment.create(kCapacity, 42, false, place), OMPL_OK) << error_detail();
   ASSERT_EQ(segment.commit(kFirstOffset, 4096), OMPL_OK);
   segment.base()[kFirstOffset] = std::byte{7};
   uint64_t nonce = 0;

@@ -100,7 +100,7 @@ int blocking(shmem_ctx_t ctx, const void* address, int op, Word operand, Word co
   return fetching_by_name(to.rank, offset, op, operand, compare, before);
 }
 
-// Of what is not complete at once, the context keeps the handle.
+// The context keeps the handle of what is not complete at once.
 template <class Word>
 int nonblocking(shmem_ctx_t ctx, const void* address, int op, Word operand, Word compare, Word* before,
                 int pe) {

@@ -9,7 +9,7 @@
 namespace shmem_core {
 namespace {
 
-// Of the layer: null for the default context, and for those that threads share.
+// The layer's context: null for the default context, and for those that threads share.
 Context* context_of(shmem_ctx_t handle) { return reinterpret_cast<Context*>(handle); }
 
 bool shared_by_threads(long options) {

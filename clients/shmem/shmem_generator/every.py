@@ -61,7 +61,7 @@ _WAITS = {
     "wait": "shmem_{N}_p(({T} *)to, ({T})5, right); {F}(({T} *)to, ({T})0); CHECK(*({T} *)to == 5);",
     "test": "CHECK({F}(({T} *)to, SHMEM_CMP_GT, ({T})6) == 0); shmem_{N}_p(({T} *)to, ({T})6, right);"
     " while ({F}(({T} *)to, SHMEM_CMP_GT, ({T})5) == 0) {} CHECK(*({T} *)to == 6);",
-    # Of three words two are 5.
+    # Two of the three words are 5.
     "wait_until_all": "{W} {F}(w, 3, not_1, SHMEM_CMP_EQ, {V}); {F}(w, 3, NULL, SHMEM_CMP_LE, {V});",
     "test_all": "{W} CHECK({F}(w, 3, not_1, SHMEM_CMP_EQ, {V}) == 1);"
     " CHECK({F}(w, 3, NULL, SHMEM_CMP_EQ, {V}) == 0); CHECK({F}(w, 1, none, SHMEM_CMP_NE, {V}) == 1);",

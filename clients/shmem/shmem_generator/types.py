@@ -35,7 +35,7 @@ REDUCE_BITWISE = [
 REDUCE_ORDERED = RMA
 REDUCE_ARITHMETIC = [*RMA, "complexf", "complexd"]
 
-# Of the deprecated functions.
+# Types that the deprecated functions have.
 OLD_AMO = ["int", "long", "longlong"]
 OLD_AMO_EXTENDED = [*OLD_AMO, "float", "double"]
 OLD_WAIT = ["short", "int", "long", "longlong"]

@@ -49,13 +49,9 @@ struct SegmentCard {
   }
 
   [[nodiscard]] std::string pack() const {
-    return ByteWriter()
-        .add(host)
-        .add(process.pid)
-        .add(process.pid_namespace)
-        .add(process.user_namespace)
-        .add(process.dumpable)
-        .add(segment_fd)
+    ByteWriter writer;
+    process.add_to(writer.add(host));
+    return writer.add(segment_fd)
         .add(wake_fd)
         .add(inode)
         .add(capacity)
@@ -71,10 +67,7 @@ struct SegmentCard {
   bool unpack(std::string_view bytes) {
     ByteReader reader(bytes);
     reader.get(&host);
-    reader.get(&process.pid);
-    reader.get(&process.pid_namespace);
-    reader.get(&process.user_namespace);
-    reader.get(&process.dumpable);
+    process.get_from(reader);
     reader.get(&segment_fd);
     reader.get(&wake_fd);
     reader.get(&inode);
@@ -262,9 +255,9 @@ class ShmConduit final : public Conduit {
     }
     const int fd = arch::open_descriptor_of(peer.pid(), peer.segment_fd, O_RDWR);
     if (fd < 0) return {};
-    void* const base = is_file_of(fd, peer) ? arch::map_segment(fd, peer.file_length,
-                                                                arch::place_of_peer(peer.file_first))
-                                            : MAP_FAILED;
+    void* const base = is_file_of(fd, peer)
+                           ? arch::map_segment(fd, peer.file_length, place_of_file(peer))
+                           : MAP_FAILED;
     if (base == MAP_FAILED) {
       give_back(fd, peer);
       return {};
@@ -276,10 +269,14 @@ class ShmConduit final : public Conduit {
     return files_.back();
   }
 
+  // By the numbers, among the ranks of the node, of the file's first one and of this one.
+  [[nodiscard]] uint32_t place_of_file(const SegmentCard& peer) const {
+    const auto before = static_cast<uint32_t>(own_.offset / arch::segment_stride(own_.capacity));
+    return arch::place_of(peer.file_first, own_.file_first + before);
+  }
+
   static bool is_file_of(int fd, const SegmentCard& peer) {
-    struct stat status {};
-    return ::fstat(fd, &status) == 0 && status.st_ino == peer.inode &&
-           static_cast<uint64_t>(status.st_size) == peer.file_length;
+    return arch::is_file(fd, peer.inode, peer.file_length);
   }
 
   // This process holds a lock on its own file, which it would lose by closing any descriptor of that.
@@ -339,7 +336,7 @@ class ShmConduit final : public Conduit {
 
   Reach map_at(uint32_t rank, const SegmentCard& peer, int fd) {
     if (!is_file_of(fd, peer)) return {.why = "what was opened is not its segment"};
-    void* base = arch::map_segment(fd, peer.capacity, arch::place_of_peer(rank), peer.offset);
+    void* base = arch::map_segment(fd, peer.capacity, arch::place_of(rank, job_->rank), peer.offset);
     if (base == MAP_FAILED)
       return {.why = fmt::format("cannot map its segment: {}", error_text(errno))};
     mappings_.push_back({.base = base, .length = peer.capacity});

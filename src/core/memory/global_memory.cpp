@@ -14,11 +14,11 @@ namespace ompl {
 int GlobalMemory::create(uint32_t rank, uint64_t nonce, bool huge_pages) {
   rank_ = rank;
   if (const SegmentPlace place = node_memory_.take_place(); place.fd >= 0) {
-    const int code = segment_.create(capacity_, rank, nonce, huge_pages, place);
+    const int code = segment_.create(capacity_, nonce, huge_pages, place);
     if (code != OMPL_ERR_UNSUPPORTED) return code;
     node_memory_.give_up();
   }
-  return segment_.create(capacity_, rank, nonce, huge_pages);
+  return segment_.create(capacity_, nonce, huge_pages);
 }
 
 void GlobalMemory::close() {

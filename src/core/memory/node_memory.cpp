@@ -33,24 +33,14 @@ struct NodeCard {
   uint64_t capacity = 0;
 
   [[nodiscard]] std::string pack() const {
-    return ByteWriter()
-        .add(host)
-        .add(process.pid)
-        .add(process.pid_namespace)
-        .add(process.user_namespace)
-        .add(process.dumpable)
-        .add(table_fd)
-        .add(inode)
-        .add(capacity)
-        .bytes();
+    ByteWriter writer;
+    process.add_to(writer.add(host));
+    return writer.add(table_fd).add(inode).add(capacity).bytes();
   }
   bool unpack(std::string_view bytes) {
     ByteReader reader(bytes);
     reader.get(&host);
-    reader.get(&process.pid);
-    reader.get(&process.pid_namespace);
-    reader.get(&process.user_namespace);
-    reader.get(&process.dumpable);
+    process.get_from(reader);
     reader.get(&table_fd);
     reader.get(&inode);
     reader.get(&capacity);
@@ -72,12 +62,6 @@ int open_memory(const char* name, std::size_t length) {
 bool may_have_files_of(std::size_t length) {
   rlimit files{};
   return ::getrlimit(RLIMIT_FSIZE, &files) != 0 || files.rlim_cur >= length;
-}
-
-bool is_file(int fd, uint64_t inode, std::size_t length) {
-  struct stat status {};
-  return ::fstat(fd, &status) == 0 && status.st_ino == inode &&
-         static_cast<uint64_t>(status.st_size) == length;
 }
 
 }  // namespace
@@ -188,14 +172,15 @@ bool NodeMemory::attach(std::string_view bytes, const std::string& host) {
     return false;
   const int table_fd = arch::open_descriptor_of(card.process.pid, card.table_fd, O_RDWR);
   if (table_fd < 0) return false;
-  const bool mapped = is_file(table_fd, card.inode, table_bytes()) && map_table(table_fd);
+  const bool mapped = arch::is_file(table_fd, card.inode, table_bytes()) && map_table(table_fd);
   ::close(table_fd);
   if (!mapped || table_->ranks != ranks_.size()) return false;
   const uint32_t file = place_of_ / ranks_of_a_file();
   const int fd = arch::open_descriptor_of(card.process.pid, table_->fds[file], O_RDWR);
   if (fd < 0) return false;
   place_segment(fd);
-  if (is_file(fd, table_->inodes[file], place_.length) && may_have_files_of(place_.length)) return true;
+  if (arch::is_file(fd, table_->inodes[file], place_.length) && may_have_files_of(place_.length))
+    return true;
   return false;
 }
 

@@ -37,8 +37,7 @@ void Segment::destroy() {
   place_ = {};
 }
 
-int Segment::create(std::size_t capacity, uint32_t rank, uint64_t nonce, bool huge_pages,
-                    const SegmentPlace& place) {
+int Segment::create(std::size_t capacity, uint64_t nonce, bool huge_pages, const SegmentPlace& place) {
   huge_pages_ = huge_pages;
   if (capacity <= kFirstOffset) {
     return fail(OMPL_ERR_MEMORY,
@@ -49,7 +48,7 @@ int Segment::create(std::size_t capacity, uint32_t rank, uint64_t nonce, bool hu
   }
   capacity_ = fresh_to_ = capacity;
   const bool shares = place.fd >= 0;
-  if (const int code = shares ? create_at(place) : create_alone(rank); code != OMPL_OK) return code;
+  if (const int code = shares ? create_at(place) : create_alone(); code != OMPL_OK) return code;
   if (const int code = commit(0, kFirstOffset); code != OMPL_OK) return code;
   auto* header = new (base_) SegmentHeader{};
   header->nonce = nonce;
@@ -61,7 +60,8 @@ int Segment::create(std::size_t capacity, uint32_t rank, uint64_t nonce, bool hu
 
 int Segment::create_at(const SegmentPlace& place) {
   fd_ = place.fd;
-  void* const mapped = arch::map_segment(fd_, place.length, arch::place_of_file(place.offset));
+  const auto before = static_cast<uint32_t>(place.offset / arch::segment_stride(capacity_));
+  void* const mapped = arch::map_segment(fd_, place.length, arch::place_of(0, before));
   if (mapped == MAP_FAILED) {
     destroy();
     return OMPL_ERR_UNSUPPORTED;
@@ -71,7 +71,7 @@ int Segment::create_at(const SegmentPlace& place) {
   return OMPL_OK;
 }
 
-int Segment::create_alone(uint32_t rank) {
+int Segment::create_alone() {
   const std::size_t capacity = capacity_;
   rlimit files{};
   if (::getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur < capacity) {
@@ -95,7 +95,7 @@ int Segment::create_alone(uint32_t rank) {
                 capacity, error_text(errno));
   }
   base_ = static_cast<std::byte*>(base);
-  place_ = {.fd = fd_, .offset = 0, .length = capacity, .first = rank};
+  place_ = {.fd = fd_, .offset = 0, .length = capacity, .first = 0};
   return OMPL_OK;
 }
 

@@ -27,8 +27,7 @@ class Segment {
 
   // Reserves `capacity` bytes and commits the header. `huge_pages`: advise the kernel to use them. `place`: in a file that others
   // share, whose descriptor is the segment's from now on; OMPL_ERR_UNSUPPORTED if it cannot be made there.
-  int create(std::size_t capacity, uint32_t rank, uint64_t nonce, bool huge_pages,
-             const SegmentPlace& place = {});
+  int create(std::size_t capacity, uint64_t nonce, bool huge_pages, const SegmentPlace& place = {});
 
   // Makes [offset, offset + length) usable and zero, or fails with OMPL_ERR_MEMORY: never SIGBUS later. Only what is
   // committed is part of a core dump. `Side`: from which end of the segment allocations of this kind grow.
@@ -49,7 +48,7 @@ class Segment {
 
  private:
   int open_file();
-  int create_alone(uint32_t rank);
+  int create_alone();
   int create_at(const SegmentPlace& place);
   [[nodiscard]] int allocate(uint64_t begin, uint64_t length);               // 0 or an error number
   [[nodiscard]] int populate(uint64_t begin, uint64_t length, int refusal);  // likewise

@@ -79,12 +79,7 @@ TEST_P(Conformance, Packing_NonblockingBlocksAreTheirLoops) {
                                      data + block.origin[1], &shape, &arrived, 0, &handle);
         });
         ok(r.wait(flag));
-        const auto theirs = pattern(kBytes, r.left());
-        std::vector<std::byte> expected(kBytes);
-        block.for_each([&](std::ptrdiff_t from, std::ptrdiff_t to) {
-          std::memcpy(&expected[static_cast<std::size_t>(to)], &theirs[static_cast<std::size_t>(from)],
-                      block.element);
-        });
+        const auto expected = block.moved(pattern(kBytes, r.left()));
         ASSERT_EQ(std::memcmp(r.own(data), expected.data(), kBytes), 0) << "shape " << i;
         ok(ompl_handle_wait(r.ctx(), &handle, OMPL_FOREVER));
         ok(r.barrier());
@@ -94,11 +89,7 @@ TEST_P(Conformance, Packing_NonblockingBlocksAreTheirLoops) {
                                      data + block.origin[1], &shape, &handle);
         });
         ok(ompl_handle_wait(r.ctx(), &handle, OMPL_FOREVER));
-        std::vector<std::byte> own(kBytes);
-        block.for_each([&](std::ptrdiff_t from, std::ptrdiff_t /*to*/) {
-          const auto place = static_cast<std::size_t>(from);
-          std::memcpy(&own[place], &source[place], block.element);
-        });
+        const auto own = block.moved(source, true);
         ASSERT_EQ(std::memcmp(back.data(), own.data(), kBytes), 0) << "shape " << i;
         ok(r.barrier());
         std::memset(r.own(data), 0, kBytes);

@@ -19,12 +19,7 @@ TEST_P(Conformance, Shapes_StridedPutAndGetAreTheirLoops) {
       ok(ompl_ctx_put_strided(r.ctx(), address(&source[block.origin[0]]), r.right(),
                               data + block.origin[1], &shape, &arrived, OMPL_FOREVER));
       ok(r.wait(flag));
-      const auto theirs = pattern(kBytes, r.left());
-      std::vector<std::byte> expected(kBytes);
-      block.for_each([&](std::ptrdiff_t from, std::ptrdiff_t to) {
-        std::memcpy(&expected[static_cast<std::size_t>(to)], &theirs[static_cast<std::size_t>(from)],
-                    block.element);
-      });
+      const auto expected = block.moved(pattern(kBytes, r.left()));
       ASSERT_EQ(std::memcmp(r.own(data), expected.data(), kBytes), 0) << "shape " << i;
       ok(r.barrier());
 
@@ -32,11 +27,7 @@ TEST_P(Conformance, Shapes_StridedPutAndGetAreTheirLoops) {
       std::vector<std::byte> back(kBytes);
       ok(ompl_ctx_get_strided(r.ctx(), address(&back[block.origin[0]]), r.right(),
                               data + block.origin[1], &shape, OMPL_FOREVER));
-      std::vector<std::byte> own(kBytes);
-      block.for_each([&](std::ptrdiff_t from, std::ptrdiff_t /*to*/) {
-        const auto place = static_cast<std::size_t>(from);
-        std::memcpy(&own[place], &source[place], block.element);
-      });
+      const auto own = block.moved(source, true);
       ASSERT_EQ(std::memcmp(back.data(), own.data(), kBytes), 0) << "shape " << i;
       ok(r.barrier());
       std::memset(r.own(data), 0, kBytes);

@@ -67,6 +67,17 @@ struct Block {
       }
     }
   }
+
+  // What a put of `source` leaves in the target's kBytes; with `back`, what a get of that then brings to its own places.
+  [[nodiscard]] std::vector<std::byte> moved(const std::vector<std::byte>& source,
+                                             bool back = false) const {
+    std::vector<std::byte> out(kBytes);
+    for_each([&](std::ptrdiff_t from, std::ptrdiff_t to) {
+      std::memcpy(&out[static_cast<std::size_t>(back ? from : to)],
+                  &source[static_cast<std::size_t>(from)], element);
+    });
+    return out;
+  }
 };
 
 }  // namespace ompl::conformance

@@ -11,7 +11,7 @@ namespace ompl::check {
 
 std::vector<ConduitState> try_conduits(const Settings& settings, std::string* error) {
   Segment segment;
-  if (segment.create(std::size_t{1} << 20, 0, 1, false) != OMPL_OK) {
+  if (segment.create(std::size_t{1} << 20, 1, false) != OMPL_OK) {
     *error = error_detail();
     return {};
   }

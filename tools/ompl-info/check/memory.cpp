@@ -34,7 +34,7 @@ Finding memory(const Surroundings& at) {
 // As the start of a rank does it.
 Finding segment(const Surroundings& at) {
   Segment made;
-  int code = made.create(at.settings.segment_size, 0, 1, at.settings.huge_pages == "auto");
+  int code = made.create(at.settings.segment_size, 1, at.settings.huge_pages == "auto");
   const std::size_t part = std::min(kMiB, made.capacity() - std::min(made.capacity(), kFirstOffset));
   if (code == OMPL_OK && part > 0) code = made.commit(kFirstOffset, part);
   if (code != OMPL_OK) return {.verdict = Verdict::fails, .found = error_detail()};
