@@ -153,7 +153,7 @@ class Jobs(Rig):
         def job(*words: str) -> str:
             return shlex.join((f"{HERE}/job.sh", f"{BIN}/omplrun", *words))
 
-        # Not verbs;ofi_rxm: it pins the whole segment, and asks these devices for longer completion queues than they have.
+        # Not verbs;ofi_rxm: it asks these devices for longer completion queues than they have.
         ofi = ("--", "env", "OMPL_CONDUITS=self,shm,ofi", "OMPL_OFI_PROVIDER=tcp")
         layout = job("4", "--no-prefix", *ofi, f"{BIN}/ompl-info", "--why")
         program = job("2", *ofi, f"{BIN}/pingpong", "64", "20")
