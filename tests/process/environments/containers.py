@@ -21,6 +21,7 @@ LIMIT_S = 120.0
 WORKS, WARNS, FAILS = "works", "warns", "fails"
 OFI = "OMPL_CONDUITS=self,ofi"
 JOB, RANKS = "a job in a container", "a container for each rank"
+PODMAN_LOCKS = Path("/dev/shm/libpod_lock")  # made when there are none, and left there
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,7 @@ def classify(case: Case, done: "subprocess.CompletedProcess[str]") -> str:
 def main(build: Path, wanted: list[str]) -> None:
     wrong = run = 0
     network = "ofi" in conduits(build)
+    podman_was_used = PODMAN_LOCKS.exists()
     with tempfile.TemporaryDirectory() as folder:
         containers = Containers(build, Path(folder))
         for runtime in ("podman", "charliecloud", "bubblewrap"):
@@ -177,6 +179,8 @@ def main(build: Path, wanted: list[str]) -> None:
                 print(f"{runtime}, {case.kind}, {options or 'no options'}, {case.rule}: {found}", flush=True)
                 if not right:
                     print(" ".join(containers.words(case)), done.stdout + done.stderr, sep="\n", flush=True)
+    if not podman_was_used:
+        PODMAN_LOCKS.unlink(missing_ok=True)
     sys.exit(1 if wrong else 0 if run else 77)
 
 
