@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import contract
 
@@ -288,29 +289,34 @@ def omni(shelf: Shelf) -> None:
     import typer.main
     from omnipgas_tools.cli import app
 
-    group = typer.main.get_command(app)
-    known = getattr(group, "commands")  # noqa: B009  (typer hides that it is a group)
-    commands = {name: command for name, command in known.items() if not command.hidden}
-    pages = [(f"omni-{name}", 1) for name in commands]
-    for name, command in commands.items():
-        context = command.context_class(command, info_name=f"omni {name}")
-        records = [parameter.get_help_record(context) for parameter in command.get_params(context)]
-        rows = [(record[0], wrapped(escape(record[1]))) for record in records if record]
-        parts = [
-            ("SYNOPSIS", f"\\fBomni {name}\\fP [OPTIONS]"),
-            ("DESCRIPTION", wrapped(escape(command.help))),
-            ("OPTIONS", terms(rows)),
-            ("SEE ALSO", references([("omni", 1), *(page for page in pages if page[0] != f"omni-{name}")])),
-        ]
-        shelf.write(f"omni-{name}", 1, escape(command.help), parts)
-    rows = [(name, wrapped(escape(command.help))) for name, command in commands.items()]
+    _omni_page(shelf, "omni", typer.main.get_command(app), [("omplrun", 1)])
+
+
+def _omni_page(shelf: Shelf, name: str, command: Any, above: list[tuple[str, int]]) -> None:
+    """The page of a command and of those below it; `above`: pages that it names besides."""
+    page = name.replace(" ", "-")
+    context = command.context_class(command, info_name=name)
+    records = [parameter.get_help_record(context) for parameter in command.get_params(context)]
+    known = getattr(command, "commands", {})  # typer hides which commands are groups
+    below = {word: each for word, each in known.items() if not each.hidden}
+    pages = [(f"{page}-{word}", 1) for word in below]
+    usage = " ".join([f"\\fB{name}\\fP", *map(escape, command.collect_usage_pieces(context))])
     parts = [
-        ("SYNOPSIS", "\\fBomni\\fP COMMAND [OPTIONS]"),
-        ("DESCRIPTION", wrapped(escape(group.help or ""))),
-        ("COMMANDS", terms(rows)),
-        ("SEE ALSO", references([*pages, ("omplrun", 1)])),
+        ("SYNOPSIS", usage),
+        ("DESCRIPTION", wrapped(escape(command.help or ""))),
+        ("COMMANDS", terms([(word, wrapped(escape(each.short_help or each.help))) for word, each in below.items()])),
+        ("OPTIONS", terms([(record[0], wrapped(escape(record[1]))) for record in records if record])),
+        ("EXAMPLES", listing(example(command.epilog)) if command.epilog else ""),
+        ("SEE ALSO", references([*above, *pages])),
     ]
-    shelf.write("omni", 1, escape(group.help or ""), parts)
+    shelf.write(page, 1, escape((command.help or "").split(". ")[0]), parts)
+    for word, each in below.items():
+        _omni_page(shelf, f"{name} {word}", each, [(page, 1)])
+
+
+def example(epilog: str) -> str:
+    """The lines of --help that stand below the word Examples."""
+    return textwrap.dedent(epilog.partition("Examples:\n")[2])
 
 
 def environment(shelf: Shelf, info: str) -> None:

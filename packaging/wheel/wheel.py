@@ -55,7 +55,7 @@ def install(build: Path, tree: Path, tools: bool) -> None:
         run(*install, "--component", "omni")
         run(*install, "--component", "man")
         pages = tree / "share/man"
-        for page in [path for path in pages.rglob("*.[137]") if path.name != "omni.1"]:
+        for page in [path for path in pages.rglob("*.[137]") if not path.name.startswith(("omni.", "omni-"))]:
             page.unlink()
     else:
         run(*install)

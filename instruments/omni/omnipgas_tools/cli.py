@@ -3,9 +3,11 @@
 
 import codecs
 import errno
+import inspect
 import io
 import locale
 import os
+import re
 import signal
 import sys
 import unicodedata
@@ -15,22 +17,48 @@ from importlib import import_module
 import typer
 
 from omnipgas_tools import __version__
+from omnipgas_tools.options import group
 
 COMMANDS = ("halo", "overlap", "report", "memory", "rank", "cg", "spmv", "partition", "pingpong", "rate", "endpoints",
             "figures", "doctor")  # fmt: skip
 GROUPS = ("model", "libs", "study", "tune")
 
-app = typer.Typer(
-    help="Measures communication layers with threads, each beside a hand-written baseline.",
+EXAMPLES = """\b
+Examples:
+  omni pingpong --quick                      latency of a put and its flag, by every library that is built
+  omni doctor                                what keeps this machine from its best speed
+  omni model predict TRACE --params myrinet  the time that a traced MPI program takes on another machine
+"""
+
+app = group(
+    "Measures communication layers with threads, each beside a hand-written baseline.",
     no_args_is_help=True,
     add_completion=False,
-    pretty_exceptions_enable=False,
+    epilog=EXAMPLES,
 )
 for name in COMMANDS:
     app.command(name)(import_module(f"omnipgas_tools.commands.{name}").command)
 app.command("targets", hidden=True)(import_module("omnipgas_tools.commands.figures").command)
 for name in GROUPS:
     app.add_typer(import_module(f"omnipgas_tools.commands.{name}").app, name=name)
+
+
+def summarize(commands: typer.Typer) -> None:
+    """Lists of commands show whole first sentences, which would else end after 45 characters."""
+    for command in commands.registered_commands:
+        command.short_help = first_sentence(inspect.getdoc(command.callback) or "")
+    for below in commands.registered_groups:
+        if below.typer_instance is not None:
+            below.short_help = first_sentence(str(below.typer_instance.info.help))
+            summarize(below.typer_instance)
+
+
+def first_sentence(text: str) -> str:
+    """On one line."""
+    return re.split(r"(?<=\.)\s|\n\n", text, maxsplit=1)[0].replace("\n", " ")
+
+
+summarize(app)
 
 
 def show_version(wanted: bool) -> None:

@@ -42,6 +42,11 @@ MATRIX = typer.Option(
 )
 
 
+def group(help: str, **how: Any) -> typer.Typer:
+    """Commands below one name. Help texts are printed as they are written: brackets and colons are no markup."""
+    return typer.Typer(help=help, rich_markup_mode=None, pretty_exceptions_enable=False, **how)
+
+
 def threads(default: str) -> Any:
     """--threads of a command that measures several counts."""
     return typer.Option(default, "--threads", help="Threads per rank, comma-separated.")

@@ -6,13 +6,17 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer.main
 from commands import unframed
-from omnipgas_tools import __version__
+from omnipgas_tools import __version__, cli
 from omnipgas_tools.model import tracers
 from omnipgas_tools.model.build_tracers import Tracer
+from typer.testing import CliRunner
 
 from .common import MOCK, build_tree, built, interrupted, omni, refused, result
 
@@ -157,3 +161,26 @@ def test_rate_takes_several_sizes(mocks: Path) -> None:
         done = omni("rate", "--libs", "raw", "--threads", "1", "--repeat", "1", "--op", "put", option, given,
                     "--json", "-", build=mocks, check=True)  # fmt: skip
         assert [row["size"] for row in json.loads(done.stdout)["results"]] == sizes
+
+
+def test_every_help_page_says_what_its_options_say() -> None:
+    """Brackets and colons in them are no markup, and no first sentence is cut."""
+    pages = dict(help_pages(typer.main.get_command(cli.app), []))
+    assert {("omni",), ("omni", "halo"), ("omni", "model", "predict")} <= set(pages)
+    for path, command in pages.items():
+        shown = CliRunner().invoke(cli.app, [*path[1:], "--help"], prog_name="omni", env={"COLUMNS": "80"})
+        assert shown.exit_code == 0 and shown.stdout.isascii(), path
+        text = "".join(shown.stdout.split())
+        below = getattr(command, "commands", {}).values()
+        said = [command.help, *(option.help for option in command.params), *(each.short_help for each in below)]
+        for sentence in filter(None, said):
+            assert "".join(sentence.split()) in text, (path, sentence)
+
+
+def help_pages(command: Any, path: list[str]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The path of each command from `command` on, with the object behind it."""
+    here = [*path, command.name or "omni"]
+    yield tuple(here), command
+    for below in getattr(command, "commands", {}).values():
+        if not below.hidden:
+            yield from help_pages(below, here)

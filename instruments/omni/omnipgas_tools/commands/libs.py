@@ -12,10 +12,10 @@ from rich.text import Text
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.libraries.catalog import MissingError
 from omnipgas_tools.libraries.state import State, add_library, state_of
-from omnipgas_tools.options import console_beside
+from omnipgas_tools.options import console_beside, group
 from omnipgas_tools.report.terminal import table_of
 
-app = typer.Typer(help="The libraries that can be measured.", invoke_without_command=True)
+app = group("The libraries that can be measured.", invoke_without_command=True)
 RUN = typer.Option(
     True, "--run/--no-run", help="Whether each library is started, to see its version and its transport."
 )

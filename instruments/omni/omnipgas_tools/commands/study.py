@@ -21,7 +21,7 @@ QUICK = {"generate": "27pt:16", "parts": "2,4", "rates": "", "rounds": 3, "neigh
 ITERATIONS, FEW = 50, 10
 SECONDS, SHORT = 0.02, 0.002  # of a block of exchanges
 
-app = typer.Typer(help="The papers' studies.", no_args_is_help=True, pretty_exceptions_enable=False)
+app = options.group("The papers' studies.", no_args_is_help=True)
 
 GENERATE = typer.Option(
     None, "--generate", metavar="WHAT", help="Generates the matrix, as omni cg does. [27pt:100; quick: 27pt:16]"

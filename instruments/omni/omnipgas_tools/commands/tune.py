@@ -18,7 +18,7 @@ from omnipgas_tools.documents import DocumentError
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import results
 from omnipgas_tools.model.fit.measurements import DataError
-from omnipgas_tools.options import JSON, check_writable, console_beside, numbers, refuse, words
+from omnipgas_tools.options import JSON, check_writable, console_beside, group, numbers, refuse, words
 from omnipgas_tools.options import sizes as sizes_option
 from omnipgas_tools.overlap import advice
 from omnipgas_tools.overlap import plan as overlap_plan
@@ -33,9 +33,7 @@ RECORDING_SCHEMA = "omnipgas-tuner-recording-1"
 REPLAYED_SCHEMA = "omnipgas-tuner-replayed-1"
 ADVICE_SCHEMA = "omnipgas-advice-1"
 
-app = typer.Typer(
-    help="What the tuner of collectives (OMPL_TUNER=1) has found, and keeps for later jobs.", no_args_is_help=True
-)
+app = group("What the tuner of collectives (OMPL_TUNER=1) has found, and keeps for later jobs.", no_args_is_help=True)
 
 TABLE = typer.Option(
     None, "--table", metavar="FILE", help="The tuner's table. [OMPL_TUNER_TABLE, or this machine's in the cache folder]"

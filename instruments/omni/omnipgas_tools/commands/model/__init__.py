@@ -3,12 +3,8 @@
 
 from importlib import import_module
 
-import typer
+from omnipgas_tools.options import group
 
-app = typer.Typer(
-    help="LogGPS: measures machines, traces MPI programs, and says where their time goes.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+app = group("LogGPS: measures machines, traces MPI programs, and says where their time goes.", no_args_is_help=True)
 for name in ("fit", "trace", "show", "predict", "report", "timeline", "export", "whatif", "validate", "study"):
     app.command(name)(getattr(import_module(f"{__name__}.{name}"), name))
