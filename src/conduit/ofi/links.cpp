@@ -8,7 +8,6 @@
 namespace ompl::conduit::ofi {
 namespace {
 constexpr std::string_view kLeft = "it left the job";
-constexpr int64_t kPartMs = 1000;  // its endpoint is gone long before
 }  // namespace
 
 FabricLinks::FabricLinks(const SharedState& shared, const Resources& resources, uint32_t slot,
@@ -93,7 +92,7 @@ void FabricLinks::said_goodbye(uint32_t rank, uint64_t slot) {
     if (link->rank != rank || link->slot != slot || link->failure != OMPL_OK) continue;
     link->departed = true;
     link->note_why(kLeft);
-    link->part_by = arch::now_ms() + kPartMs;
+    link->look_for_end = arch::now_ms() + kPartMs;
     if (link->window.outstanding() > 0) {
       end_outstanding(*link);
     } else {
@@ -102,9 +101,9 @@ void FabricLinks::said_goodbye(uint32_t rank, uint64_t slot) {
   }
 }
 
-void FabricLinks::look_at_departed(int64_t now) {
+void FabricLinks::look_at_gone() {
   for (const auto& link : all()) {
-    if (link->departed && link->failure == OMPL_OK && now > link->part_by) part_from(*link);
+    if (link->gone && link->failure == OMPL_OK && ++link->looks_since_gone > kLooksAtGone) part_from(*link);
   }
 }
 

@@ -84,7 +84,10 @@ struct FabricLink : LinkState {
   bool reached = false;                 // a connection with it has been made, by either side
   int64_t check_at = 0;                 // ms: when a request is looked into that nobody answers
 
-  int64_t part_by = 0;  // ms; the other side has said goodbye
+  // The other side has said goodbye, and something is outstanding:
+  int64_t look_for_end = 0;   // ms: when to see whether its endpoint is still there
+  bool gone = false;          // it is not: what has come from it is taken in,
+  int looks_since_gone = 0;   // for as many looks
 
   // Of RdmPeers
   bool greeted = false;       // our greeting is sent,
@@ -161,10 +164,14 @@ class FabricLinks {
  protected:
   // Asks the other side: `link` is neither up nor waiting nor failed.
   virtual void begin(FabricLink& link) = 0;
-  // The other side has said goodbye: makes the provider let go of what is outstanding. If it cannot, that is waited for, a
-  // second at most: some providers tell nothing of what they have lost.
+  static constexpr int64_t kPartMs = 1000;  // its endpoint is gone long before
+  static constexpr int kLooksAtGone = 10;
+
+  // The other side has said goodbye: makes the provider let go of what is outstanding. If it cannot, that is waited for
+  // until its endpoint is gone and what came from it has been taken in: some providers tell nothing of what they have
+  // lost. Looks are counted, for time may pass while no thread of this rank runs.
   virtual void end_outstanding(FabricLink& link) = 0;
-  void look_at_departed(int64_t now);
+  void look_at_gone();
 
   // Whether it speaks of this endpoint and one of another rank; is_admissible(): and proves that it is from there.
   [[nodiscard]] bool is_for_us(const Greeting& greeting) const;

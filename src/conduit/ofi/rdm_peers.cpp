@@ -234,7 +234,6 @@ void RdmPeers::tell(FabricLink& link) {
 
 // One at a time is looked at closely, those that ended first.
 void RdmPeers::look_after(int64_t now) {
-  look_at_departed(now);
   if (probed_ != nullptr) {
     const LivenessProbe::Answer answer = probe_.look();
     next_look_ = now + kProbeEveryMs;
@@ -243,6 +242,7 @@ void RdmPeers::look_after(int64_t now) {
     judge(*probed_, answer);
     probed_ = nullptr;
   }
+  look_at_gone();
   for (const auto& link : all()) {
     if (link->probing && examine(*link, now)) return;
   }
@@ -255,7 +255,11 @@ void RdmPeers::look_after(int64_t now) {
 
 // True if a probe of it is under way.
 bool RdmPeers::examine(FabricLink& link, int64_t now) {
-  if (!link.probing) {
+  if (link.departed && !link.probing) {
+    if (link.gone || now < link.look_for_end) return false;
+    link.look_for_end = now + kPartMs;
+    link.gone = !over_tcp_;
+  } else if (!link.probing) {
     if (link.lively) {
       link.lively = false;
       link.unanswered = 0;
@@ -306,6 +310,10 @@ std::string RdmPeers::first_failure(const FabricLink& link, LivenessProbe::Answe
 
 void RdmPeers::judge(FabricLink& link, LivenessProbe::Answer answer) {
   if (link.failure != OMPL_OK) return;
+  if (link.departed && !link.probing) {
+    link.gone = answer != LivenessProbe::Answer::lives;
+    return;
+  }
   if (answer == LivenessProbe::Answer::lives) link.reached = true;
   const Address& peer = (*shared_.peers)[link.rank];
   const bool near = shared_.network != 0 && shared_.network == peer.host.network;

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <set>
 
+#include "arch/clock.hpp"
+#include "conduit/ofi/wire.hpp"
 #include "conformance/rules/endpoint_rules.hpp"
 #include "node.hpp"
 
@@ -103,6 +105,35 @@ TEST_P(OfiEndpointTest, ASmallPutIsThereBeforeWhateverComesNext) {
   put(from_a(), 1, &++seed, kData, sizeof seed);
   until([&] { return from_a().arm() || there(); }, [&] { step(); });
   ASSERT_TRUE(until(there, [&] { b->progress(); })) << "whoever sleeps leaves nothing behind";
+}
+
+// Of those providers that have the connections themselves.
+class OfiAddressedTest : public EndpointRules {};
+INSTANTIATE_TEST_SUITE_P(Providers, OfiAddressedTest, testing::ValuesIn(cases({"tcp_ofi_rxm"})), kCaseName);
+INSTANTIATE_TEST_SUITE_P(More, OfiAddressedTest, testing::ValuesIn(cases({"net_rdm", "tcp_rdm"})),
+                         kCaseName);
+
+// The other side says goodbye and is then not served by its processor for a while.
+TEST_P(OfiAddressedTest, WhatIsOutstandingAtAGoodbyeIsWaitedForWhileTheOtherEndpointIsThere) {
+  constexpr std::size_t kLength = 1 << 18;
+  signal(from_a(), 1, {.offset = kFlag});
+  signal(from_b(), 0, {.offset = kFlag});
+  ASSERT_TRUE(until([&] { return b->flag(kFlag) == 1 && a->flag(kFlag) == 1; }, [&] { step(); }));
+  std::fill_n(b->at<std::byte>(kData), kLength, std::byte{0x5B});
+  std::vector<std::byte> got(kLength);
+  const auto get = [&] { return from_a().get(1, got.data(), kData, kLength); };
+  const Post post = insist(get, [&] { step(); });
+  ASSERT_EQ(post.state, Post::State::pending);
+  signal(from_b(), 0, {.offset = 0, .op = static_cast<SignalOp>(kGoodbye)});
+  ASSERT_TRUE(until([&] { return from_a().departed(1); }, [&] { a->progress(); }));
+  for (const int64_t limit = arch::now_ms() + 3000; arch::now_ms() < limit;) {
+    a->progress();
+    if (from_a().completed(1) >= post.ticket) break;  // b was fast
+    ASSERT_EQ(from_a().failure(1), OMPL_OK);
+  }
+  ASSERT_TRUE(until([&] { return from_a().completed(1) >= post.ticket; }, [&] { step(); }));
+  EXPECT_EQ(std::ranges::count(got, std::byte{0x5B}), std::ptrdiff_t{kLength});
+  EXPECT_TRUE(until([&] { return from_a().failure(1) == OMPL_ERR_LINK; }, [&] { a->progress(); }));
 }
 
 // Of those providers whose connections are sockets of ours.
