@@ -2,6 +2,8 @@
 #include "solver/cg/precondition.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "common/input_error.hpp"
 
@@ -40,26 +42,40 @@ double Jacobi::apply(const double* r, double* z) {
   return sum_in_order(partial_);
 }
 
-BlockJacobi::BlockJacobi(const Csr& own, uint32_t blocks, Team& team)
-    : team_(team), vectors_(team, own.rows) {
+BlockJacobi::BlockJacobi(const Csr& own, uint32_t blocks, Team& team, std::span<const uint32_t> global)
+    : team_(team), vectors_(team, own.rows), row_(own.rows), solution_(own.rows) {
   if (blocks == 0 || own.rows < blocks)
     refuse("block-Jacobi with {} blocks of {} rows; it must be 1 to the number of rows", blocks,
            own.rows);
+  std::iota(row_.begin(), row_.end(), 0);
+  if (!global.empty()) std::ranges::sort(row_, {}, [&](uint32_t row) { return global[row]; });
+  std::vector<uint32_t> place(own.rows);  // of a row of `own` in the factors
+  for (uint32_t i = 0; i < own.rows; ++i) place[row_[i]] = i;
   factors_.rows = factors_.columns = own.rows;
   for (uint32_t block = 0; block <= blocks; ++block)
     bounds_.push_back(static_cast<uint32_t>(uint64_t{own.rows} * block / blocks));
   for (uint32_t block = 0; block < blocks; ++block) {
-    const uint32_t first = bounds_[block], last = bounds_[block + 1];
-    for (uint32_t row = first; row < last; ++row) {
-      for (uint64_t k = own.start[row]; k < own.start[row + 1]; ++k) {
-        if (own.column[k] < first || own.column[k] >= last) continue;
-        factors_.column.push_back(own.column[k]);
-        factors_.value.push_back(own.value[k]);
-      }
-      factors_.start.push_back(factors_.column.size());
-      diagonal_.push_back(diagonal_of(factors_, row));
+    take_block(own, place, bounds_[block], bounds_[block + 1]);
+    factor(bounds_[block], bounds_[block + 1]);
+  }
+}
+
+void BlockJacobi::take_block(const Csr& own, std::span<const uint32_t> place, uint32_t first,
+                             uint32_t last) {
+  std::vector<std::pair<uint32_t, double>> entries;  // of a row, in the order of the factors
+  for (uint32_t i = first; i < last; ++i) {
+    entries.clear();
+    for (uint64_t k = own.start[row_[i]]; k < own.start[row_[i] + 1]; ++k) {
+      const uint32_t column = place[own.column[k]];
+      if (column >= first && column < last) entries.emplace_back(column, own.value[k]);
     }
-    factor(first, last);
+    std::ranges::sort(entries, {}, &std::pair<uint32_t, double>::first);
+    for (const auto& [column, value] : entries) {
+      factors_.column.push_back(column);
+      factors_.value.push_back(value);
+    }
+    factors_.start.push_back(factors_.column.size());
+    diagonal_.push_back(diagonal_of(factors_, i));
   }
 }
 
@@ -88,18 +104,19 @@ void BlockJacobi::factor(uint32_t first, uint32_t last) {
   }
 }
 
-void BlockJacobi::solve(uint32_t first, uint32_t last, const double* r, double* z) const {
+void BlockJacobi::solve(uint32_t first, uint32_t last, const double* r, double* z) {
+  double* const x = solution_.data();
   for (uint32_t row = first; row < last; ++row) {
-    double sum = r[row];
+    double sum = r[row_[row]];
     for (uint64_t k = factors_.start[row]; k < diagonal_[row]; ++k)
-      sum -= factors_.value[k] * z[factors_.column[k]];
-    z[row] = sum;
+      sum -= factors_.value[k] * x[factors_.column[k]];
+    x[row] = sum;
   }
   for (uint32_t row = last; row-- > first;) {
-    double sum = z[row];
+    double sum = x[row];
     for (uint64_t k = diagonal_[row] + 1; k < factors_.start[row + 1]; ++k)
-      sum -= factors_.value[k] * z[factors_.column[k]];
-    z[row] = sum / factors_.value[diagonal_[row]];
+      sum -= factors_.value[k] * x[factors_.column[k]];
+    z[row_[row]] = x[row] = sum / factors_.value[diagonal_[row]];
   }
 }
 

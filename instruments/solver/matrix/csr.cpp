@@ -79,23 +79,29 @@ void check_square(uint32_t rows, uint32_t columns) {
     refuse("the matrix has {} rows and {} columns; only a square one can be solved", rows, columns);
 }
 
-void check_rows(const Csr& some, uint32_t first) {
+void check_finite(const Csr& some, uint32_t first) {
   for (uint32_t row = 0; row < some.rows; ++row) {
-    const uint64_t number = uint64_t{first} + row + 1;
-    if (some.start[row] == some.start[row + 1])
-      refuse("row {} has no entries, so the matrix is singular; leave the row out", number);
     for (uint64_t k = some.start[row]; k < some.start[row + 1]; ++k) {
       if (!std::isfinite(some.value[k]))
-        refuse("row {}, column {} is {}, not a finite number", number, some.column[k] + 1,
-               some.value[k]);
+        refuse("row {}, column {} is {}, not a finite number", uint64_t{first} + row + 1,
+               some.column[k] + 1, some.value[k]);
     }
+  }
+}
+
+void check_no_empty_row(const Csr& some, uint32_t first) {
+  for (uint32_t row = 0; row < some.rows; ++row) {
+    if (some.start[row] == some.start[row + 1])
+      refuse("row {} has no entries, so the matrix is singular; leave the row out",
+             uint64_t{first} + row + 1);
   }
 }
 
 void check_solvable(const Csr& matrix) {
   if (matrix.rows == 0) refuse("the matrix has no rows");
   check_square(matrix.rows, matrix.columns);
-  check_rows(matrix, 0);
+  check_finite(matrix, 0);
+  check_no_empty_row(matrix, 0);
 }
 
 bool has(const Csr& matrix, uint32_t row, uint32_t column, double value) {

@@ -84,11 +84,12 @@ struct RowRange {
 // read, whatever the head of a file claims.
 void check_enough(uint32_t rows, uint64_t entries, const std::string& where);
 
-// Throws InputError unless A x = b may have one solution for any b: not square, no rows, and what check_rows() refuses.
+// Throws InputError unless A x = b may have one solution for any b: not square, no rows, and what the next ones refuse.
 void check_solvable(const Csr& matrix);
 void check_square(uint32_t rows, uint32_t columns);
-// Some rows, from the row `first` on: one without entries, a value that is not finite.
-void check_rows(const Csr& some, uint32_t first);
+// Some rows, from the row `first` on: a value that is not finite; a row without entries.
+void check_finite(const Csr& some, uint32_t first);
+void check_no_empty_row(const Csr& some, uint32_t first);
 
 // Whether a place has this value; +0 and -0 are one.
 [[nodiscard]] bool has(const Csr& matrix, uint32_t row, uint32_t column, double value);

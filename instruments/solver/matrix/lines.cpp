@@ -23,6 +23,8 @@ constexpr std::size_t kRead = 1 << 18;
 
 constexpr std::size_t kLongestNumber = 64;
 
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 constexpr bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v'; }
 
 // As C++ writes it: D is e, and a sign after a digit brings an e. Into `text`, twice as long.
@@ -130,7 +132,8 @@ bool Lines::next() {
   while (end == std::string::npos && buffer_.size() - at_ <= kLongestLine && refill())
     end = buffer_.find('\n', at_);
   if (at_ == buffer_.size()) return false;
-  ++number_;
+  if (number_++ == 0 && std::string_view(buffer_).substr(at_).starts_with(kByteOrderMark))
+    at_ += kByteOrderMark.size();
   if (end == std::string::npos) end = buffer_.size();
   if (end - at_ > kLongestLine)
     fail("the line is longer than {} bytes; is this a matrix?", kLongestLine);
@@ -163,11 +166,12 @@ std::string lower(std::string_view text) {
 
 uint64_t parse_count(const Lines& lines, std::string_view word, const char* what) {
   uint64_t value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  const std::string_view digits = word.substr(word.starts_with('+') ? 1 : 0);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (word.empty()) lines.fail("{} is missing", what);
   if (error == std::errc::result_out_of_range)
     lines.fail("{} is {}, which does not fit 64 bits", what, shown(word));
-  if (error != std::errc{} || end != word.data() + word.size())
+  if (error != std::errc{} || end != digits.data() + digits.size())
     lines.fail("{} is \"{}\"; it must be a number from 0 on", what, shown(word));
   return value;
 }

@@ -59,36 +59,48 @@ void add_parts(const std::vector<PartCost>& costs, Json& out) {
   out["messages"] = messages;
 }
 
-void run(const Asked& asked) {
-  std::optional<Generator> generator;
-  if (!asked.generate.empty()) generator = generator_of(asked.generate);
-  const Csr matrix =
-      generator ? generate(generator->stencil, generator->grid) : read_matrix(asked.matrix);
-  check_solvable(matrix);
-  const std::vector<uint32_t> lengths = matrix.row_lengths();
-  for (const std::string& how : asked.partitions) {
-    for (const uint32_t parts : asked.parts) {
-      const auto begin = Clock::now();
-      const Partition partition = partition_by(how, parts, matrix.rows,
-                                               generator ? &generator->grid : nullptr, lengths, matrix);
-      const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-      const std::vector<PartCost> costs = costs_of_parts(matrix, partition);
-      Json out{{"matrix", generator ? asked.generate : asked.matrix},
-               {"rows", matrix.rows},
-               {"entries", matrix.entries()},
-               {"partition", how},
-               {"parts", parts},
-               {"seconds", seconds},
-               {"quality", json_of(quality(costs))}};
-      if (asked.messages) add_parts(costs, out);
-      std::cout << out << std::endl;
-    }
-  }
+// Of one way to cut and one number of parts.
+Json cost_of(const Asked& asked, const Csr& matrix, const Grid* grid, const std::string& how,
+             uint32_t parts) {
+  const auto begin = Clock::now();
+  const Partition partition = partition_by(how, parts, matrix.rows, grid, matrix.row_lengths(), matrix);
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  const std::vector<PartCost> costs = costs_of_parts(matrix, partition);
+  Json out{{"matrix", grid != nullptr ? asked.generate : asked.matrix},
+           {"rows", matrix.rows},
+           {"entries", matrix.entries()},
+           {"partition", how},
+           {"parts", parts},
+           {"seconds", seconds},
+           {"quality", json_of(quality(costs))}};
+  if (asked.messages) add_parts(costs, out);
+  return out;
 }
 
 int refused(const char* why) {
   fmt::print(stderr, "ompl_partition: {}\n", ompl::printable(why));
   return kRefused;
+}
+
+// A cut that cannot be made is said, and the others are made.
+int run(const Asked& asked) {
+  std::optional<Generator> generator;
+  if (!asked.generate.empty()) generator = generator_of(asked.generate);
+  const Csr matrix =
+      generator ? generate(generator->stencil, generator->grid) : read_matrix(asked.matrix);
+  check_square(matrix.rows, matrix.columns);
+  const Grid* const grid = generator ? &generator->grid : nullptr;
+  int code = 0;
+  for (const std::string& how : asked.partitions) {
+    for (const uint32_t parts : asked.parts) {
+      try {
+        std::cout << cost_of(asked, matrix, grid, how, parts) << std::endl;
+      } catch (const ompl::InputError& error) {
+        code = refused(fmt::format("{}, {} parts: {}", how, parts, error.what()).c_str());
+      }
+    }
+  }
+  return code;
 }
 
 }  // namespace
@@ -101,8 +113,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   ompl::say_printable(app);
   try {
     app.parse(argc, argv);
-    run(asked);
-    return 0;
+    return run(asked);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kRefused;
   } catch (const ompl::InputError& error) {

@@ -24,6 +24,8 @@ class Maker {
   Problem make() {
     if (!generated()) read();
     together(sums_, [&] {
+      if (!generated() && !options_.spmv)
+        check_no_empty_row(block_.rows, row_block(out_.rows, ranks_, rank_).first);
       if (generated()) begin_grid();
       check_parts(out_.rows, ranks_);
       if (generated() && looks_at_rows()) {

@@ -85,7 +85,8 @@ class Job {
     const Csr& own = problem_.local.own;
     if (options_.precondition == "jacobi") preconditioner_ = std::make_unique<Jacobi>(own, *team_);
     if (options_.precondition == "bjacobi")
-      preconditioner_ = std::make_unique<BlockJacobi>(own, options_.blocks, *team_);
+      preconditioner_ =
+          std::make_unique<BlockJacobi>(own, options_.blocks, *team_, problem_.local.global);
   }
 
   std::unique_ptr<Operator> make_operator(Exchange& exchange) {

@@ -44,7 +44,7 @@ class Reader {
     });
     alike([&] {
       check_square(listed_.rows, listed_.columns);
-      check_rows(out.mine.rows, block.first);
+      check_finite(out.mine.rows, block.first);
       out.mine.global = block.numbers();
     });
     return out;

@@ -2,7 +2,10 @@
 // CG and its preconditioners on one rank: the answer, the same history for any number of threads, and how it ends.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <numeric>
 
 #include "cg_problem.hpp"
 #include "common/input_error.hpp"
@@ -55,6 +58,31 @@ TEST(BlockJacobi,
   const uint32_t iterations = p.solve(&two).iterations;
   EXPECT_GE(iterations, 2U);
   EXPECT_LE(iterations, 3U);  // couplings left out have rank 2
+}
+
+TEST(BlockJacobi, FactorsInTheOrderOfTheMatrix) {  // and not in that in which rows are kept
+  const Csr a = generate(stencil_27(), {{6, 5, 4}});
+  std::vector<uint32_t> global(a.rows), place(a.rows);
+  std::iota(global.begin(), global.end(), 0);
+  std::ranges::stable_partition(global, [](uint32_t row) { return row % 3 == 1; });
+  for (uint32_t i = 0; i < a.rows; ++i) place[global[i]] = i;
+  Csr kept{.rows = a.rows, .columns = a.rows, .start = {0}, .column = {}, .value = {}};
+  for (const uint32_t row : global) {
+    std::map<uint32_t, double> entries;
+    for (uint64_t k = a.start[row]; k < a.start[row + 1]; ++k) entries[place[a.column[k]]] = a.value[k];
+    for (const auto& [column, value] : entries) {
+      kept.column.push_back(column);
+      kept.value.push_back(value);
+    }
+    kept.start.push_back(kept.column.size());
+  }
+  std::vector<double> r(a.rows), z(a.rows), kept_r(a.rows), kept_z(a.rows);
+  for (uint32_t i = 0; i < a.rows; ++i) r[i] = 1 + i % 11;
+  for (uint32_t i = 0; i < a.rows; ++i) kept_r[i] = r[global[i]];
+  Team team(2);
+  BlockJacobi(a, 2, team).apply(r.data(), z.data());
+  BlockJacobi(kept, 2, team, global).apply(kept_r.data(), kept_z.data());
+  for (uint32_t i = 0; i < a.rows; ++i) EXPECT_EQ(kept_z[i], z[global[i]]);
 }
 
 TEST(Preconditioners, RefuseWhatTheyCannotDo) {

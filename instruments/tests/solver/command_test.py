@@ -125,6 +125,41 @@ def test_what_partitions_cost(tmp_path: Path) -> None:
         assert done.returncode == 2 and why in done.stderr, done.stderr
 
 
+def test_an_impossible_partition_does_not_hide_the_others(tmp_path: Path) -> None:
+    matrix = jobs.write_matrix(tmp_path / "a.mtx", np.eye(3))
+    done = omni("partition", "--matrix", matrix, "--partition", "row", "--parts", "4,2,5,3", "--json", "-")
+    assert done.returncode == 2
+    assert [one["parts"] for one in json.loads(done.stdout)["partitions"]] == [2, 3]
+    for parts in (4, 5):
+        assert f"row, {parts} parts: 3 rows are too few" in done.stderr
+
+
+def test_only_a_solve_refuses_an_empty_row(tmp_path: Path) -> None:
+    matrix = tmp_path / "a.mtx"
+    matrix.write_text("%%MatrixMarket matrix coordinate real general\n3 3 3\n1 1 1\n3 1 2\n3 3 4\n")
+    for ranks in (1, 3):
+        product = found("spmv", "--matrix", matrix, "--ranks", ranks, "--iterations", 1, "--dot")
+        assert product["dot"] == 1 * 1 + 3 * (2 * 1 + 4 * 3)  # x = 1, 2, 3
+        done = omni("cg", "--matrix", matrix, "--ranks", ranks)
+        assert done.returncode == 2 and "row 2 has no entries" in done.stderr
+    assert omni("partition", "--matrix", matrix, "--parts", "2").returncode == 0
+
+
+def test_a_residual_that_only_the_recurrence_reached_is_said() -> None:
+    done = omni("cg", "--generate", "27pt:8", "--tol", "1e-17", "--ranks", 1)
+    assert done.returncode == 0 and "because of rounding" in done.stdout
+
+
+def test_block_jacobi_factors_in_the_order_of_the_matrix(tmp_path: Path) -> None:
+    """However many ranks share a matrix, with one block each for as many blocks, iterations are the same."""
+    matrix = ("--generate", "aniso:10x9x8:1,5,30", "--precond", "bjacobi")
+    for ranks in (2, 4):
+        alone = found("cg", *matrix, "--ranks", 1, "--blocks", ranks)
+        shared = found("cg", *matrix, "--ranks", ranks)
+        assert shared["iterations"] == alone["iterations"]
+        np.testing.assert_allclose(shared["history"][:10], alone["history"][:10], rtol=1e-9)
+
+
 def found_partitions(kinds: str, parts: str) -> list[dict[str, Any]]:
     """What omni partition writes, which its table says too."""
     done = omni("partition", *PROBLEM, "--partition", kinds, "--parts", parts, "--json", "-", check=True)

@@ -44,6 +44,14 @@ TEST(MatrixMarket, CoordinateRealGeneral) {
   EXPECT_EQ(a.value, (std::vector<double>{0.01, 2, -1500}));
 }
 
+TEST(MatrixMarket, ByteOrderMarksAndSignsArePassedOver) {
+  const Csr a = parse("\xEF\xBB\xBF" + head("coordinate real general") + "+2 2 2\n+1 +1 +3\n2 2 4\n");
+  EXPECT_EQ(a.value, (std::vector<double>{3, 4}));
+  EXPECT_NE(refused_entry("++1 1 1\n"), "");
+  EXPECT_NE(refused_entry("+ 1 1\n"), "");
+  EXPECT_NE(refused_entry("+-1 1 1\n"), "");
+}
+
 TEST(MatrixMarket, OtherFieldsAndSymmetries) {
   EXPECT_EQ(parse(head("coordinate integer symmetric") + "2 2 2\n1 1 4\n2 1 -7\n").value,
             (std::vector<double>{4, -7, -7}));

@@ -103,7 +103,8 @@ void FabricLinks::said_goodbye(uint32_t rank, uint64_t slot) {
 
 void FabricLinks::look_at_gone() {
   for (const auto& link : all()) {
-    if (link->gone && link->failure == OMPL_OK && ++link->looks_since_gone > kLooksAtGone) part_from(*link);
+    if (link->gone && link->failure == OMPL_OK && ++link->looks_since_gone > kLooksAtGone)
+      part_from(*link);
   }
 }
 

@@ -85,9 +85,9 @@ struct FabricLink : LinkState {
   int64_t check_at = 0;                 // ms: when a request is looked into that nobody answers
 
   // The other side has said goodbye, and something is outstanding:
-  int64_t look_for_end = 0;   // ms: when to see whether its endpoint is still there
-  bool gone = false;          // it is not: what has come from it is taken in,
-  int looks_since_gone = 0;   // for as many looks
+  int64_t look_for_end = 0;  // ms: when to see whether its endpoint is still there
+  bool gone = false;         // it is not: what has come from it is taken in,
+  int looks_since_gone = 0;  // for as many looks
 
   // Of RdmPeers
   bool greeted = false;       // our greeting is sent,

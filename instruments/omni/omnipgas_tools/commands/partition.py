@@ -36,7 +36,7 @@ def command(
     kinds, counts = options.words("--partition", partition, list(KINDS)), options.numbers("--parts", parts, 1)
     options.check_writable(json, "--json")
     console = options.console_beside(json)
-    machine, found = results.machine(), []
+    machine, found, code = results.machine(), [], 0
     try:
         with console.status("") as status:
             for cost in costs(options.matrix_source(generate, matrix), kinds, counts, timeout):
@@ -46,12 +46,15 @@ def command(
         raise options.refuse(error) from error
     except PartitionError as error:
         options.refuse(error)
-        raise typer.Exit(error.code) from error
+        code = error.code
+        if not found:
+            raise typer.Exit(code) from error
     except KeyboardInterrupt as stop:
         raise typer.Exit(options.INTERRUPTED) from stop
     console.print(table(found))
     if json:
         results.write(json, {"schema": SCHEMA, "machine": machine, "partitions": found})
+    raise typer.Exit(code)
 
 
 def table(found: Sequence[Cost]) -> Table:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How far the predicted time of a program is from the measured one."""
 
+import os
 import statistics
 import subprocess
 import sys
@@ -115,8 +116,16 @@ def to_json(command: list[str], times: list[timer.Times], prediction: dict[str, 
     }
 
 
+def remark(result: dict[str, Any]) -> str:
+    """What the model does not know of this run; nothing if it knows all."""
+    cores = len(os.sched_getaffinity(0))
+    if result["ranks"] <= cores:
+        return ""
+    return f"remark     {result['ranks']} ranks share {cores} cores: the model gives each rank a core of its own"
+
+
 def show(console: Console, result: dict[str, Any]) -> None:
-    """Three lines."""
+    """The answer, a line for each part."""
     measured = result["measured"]
     quartiles = f"{seconds(measured['low'])} to {seconds(measured['high'])}"
     within = ", within the quartiles" if result["within_quartiles"] else ""
@@ -125,5 +134,7 @@ def show(console: Console, result: dict[str, Any]) -> None:
         f"measured   {seconds(measured['median'])}, {quartiles}, {len(measured['runs'])} runs",
         f"predicted  {seconds(result['predicted_seconds'])}, {result['model']} on {result['machine']}",
         f"error      {result['error_percent']:+.1f} %{within}",
+        remark(result),
     ):
-        console.print(line, markup=False, soft_wrap=True)
+        if line:
+            console.print(line, markup=False, soft_wrap=True)

@@ -14,6 +14,7 @@ from omnipgas_tools.options import INTERRUPTED, refuse
 from omnipgas_tools.report.terminal import table_of
 from omnipgas_tools.solver.jobs import Where, follow, job, residual_text
 
+ROUNDED = 2  # times the tolerance
 SHOWN = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)  # iterations whose residuals are printed
 
 
@@ -67,6 +68,14 @@ def comparison(found: Sequence[dict[str, Any]]) -> Table:
     return table
 
 
+def rounding(r: dict[str, Any]) -> str:
+    """A remark where the solver has converged and |b - A x| has not, by a factor that is no rounding of the last
+    digit."""
+    if not r["converged"] or r["true_relative_residual"] <= ROUNDED * r["tolerance"]:
+        return ""
+    return f": above the tolerance {r['tolerance']:g}, because of rounding; x is no better than this"
+
+
 def one_result(r: dict[str, Any]) -> Table:
     """Its names and values."""
     cost = r["quality"]
@@ -93,7 +102,7 @@ def one_result(r: dict[str, Any]) -> Table:
         made += [("residual", f"{residual_text(history[i])} after {i}") for i in chosen]
         made += [
             ("residual", f"{residual_text(r['relative_residual'])} at the end, {r['stop']}"),
-            ("true residual", residual_text(r["true_relative_residual"])),
+            ("true residual", residual_text(r["true_relative_residual"]) + rounding(r)),
         ]
     table = Table(show_header=False, box=None)
     for row in made:

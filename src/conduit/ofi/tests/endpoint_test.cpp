@@ -109,7 +109,8 @@ TEST_P(OfiEndpointTest, ASmallPutIsThereBeforeWhateverComesNext) {
 
 // Of those providers that have the connections themselves.
 class OfiAddressedTest : public EndpointRules {};
-INSTANTIATE_TEST_SUITE_P(Providers, OfiAddressedTest, testing::ValuesIn(cases({"tcp_ofi_rxm"})), kCaseName);
+INSTANTIATE_TEST_SUITE_P(Providers, OfiAddressedTest, testing::ValuesIn(cases({"tcp_ofi_rxm"})),
+                         kCaseName);
 INSTANTIATE_TEST_SUITE_P(More, OfiAddressedTest, testing::ValuesIn(cases({"net_rdm", "tcp_rdm"})),
                          kCaseName);
 
