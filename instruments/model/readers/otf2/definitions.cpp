@@ -30,6 +30,7 @@ struct Raw {
   std::unordered_map<uint32_t, std::string> strings;
   std::unordered_map<uint64_t, uint64_t> threads;  // events of each location that is a thread
   std::unordered_map<uint32_t, RawGroup> groups;
+  std::unordered_set<uint32_t> other_groups;  // of no MPI, such as Score-P's of all threads
   std::vector<uint64_t> mpi_locations;
   std::vector<RawRegion> regions;
   std::vector<RawCommunicator> communicators;
@@ -57,7 +58,10 @@ struct Raw {
   }
   void on_group(uint32_t self, uint32_t /*name*/, OTF2_GroupType type, OTF2_Paradigm paradigm,
                 OTF2_GroupFlag /*flags*/, uint32_t count, const uint64_t* members) {
-    if (paradigm != OTF2_PARADIGM_MPI) return;
+    if (paradigm != OTF2_PARADIGM_MPI) {
+      other_groups.insert(self);
+      return;
+    }
     groups[self] = {type, {members, members + count}};
     if (type == OTF2_GROUP_TYPE_COMM_LOCATIONS) mpi_locations.assign(members, members + count);
   }
@@ -187,10 +191,12 @@ Definitions::Definitions(Archive& archive, const std::string& name) {
   std::ranges::sort(threads);
   events = std::move(raw.threads);
   for (const RawRegion& region : raw.regions) regions.emplace(region.self, region_of(raw, region));
-  for (const RawCommunicator& communicator : raw.communicators)
+  for (const RawCommunicator& communicator : raw.communicators) {
+    if (raw.other_groups.contains(communicator.group)) continue;
     communicators.emplace(
         communicator.self,
         Maker(raw, name, ranks.size()).make(communicator, static_cast<uint32_t>(communicators.size())));
+  }
   for (const auto& [parameter, string] : raw.parameters)
     parameters.emplace(parameter, parameter_named(raw.text(string)));
 }

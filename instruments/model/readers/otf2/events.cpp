@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/readers/otf2/events.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "model/readers/otf2/names.hpp"
@@ -147,7 +149,7 @@ void Rank::give_up(Call& call) {
 }
 
 void Rank::at(uint64_t time) {
-  if (time < time_) refuse("rank {}: time goes back from tick {} to {}", rank(), time_, time);
+  if (time < time_) refuse("{}: time goes back from tick {} to {}", who(), time_, time);
   if (time_ == 0) start_ = time;
   time_ = time;
 }
@@ -159,10 +161,10 @@ void Rank::enter(uint32_t region) {
   }
   const auto found = definitions_.regions.find(region);
   if (found == definitions_.regions.end())
-    refuse("rank {}: enters region {}, which is not defined", rank(), region);
+    refuse("{}: enters region {}, which is not defined", who(), region);
   const uint32_t from = regions_.empty() ? OTF2_UNDEFINED_REGION : regions_.back();
   if (!found->second.is_call) {
-    if (regions_.size() == kDeepest) refuse("rank {}: {} regions within each other", rank(), kDeepest);
+    if (regions_.size() == kDeepest) refuse("{}: {} regions within each other", who(), kDeepest);
     regions_.push_back(region);
     return;
   }
@@ -185,11 +187,27 @@ void Rank::leave(uint32_t region) {
     --depth_;
     return;
   }
-  const bool known = depth_ == 1 ? function_ == region : !regions_.empty() && regions_.back() == region;
-  if (!known) refuse("rank {}: leaves region {}, in which it is not", rank(), region);
-  if (depth_ == 0) return regions_.pop_back();
+  if (depth_ == 0) return leave_own(region);
+  if (function_ != region) refuse("{}: leaves region {}, in which it is not", who(), region);
   depth_ = 0;
   finish_call();
+}
+
+// The program's own regions need not be nested: they only say where calls of MPI stand.
+void Rank::leave_own(uint32_t region) {
+  const auto entered = std::ranges::find(regions_.rbegin(), regions_.rend(), region);
+  if (entered != regions_.rend()) {
+    regions_.erase(std::next(entered).base());
+    return;
+  }
+  const auto found = definitions_.regions.find(region);
+  if (found == definitions_.regions.end() || found->second.is_call)
+    refuse("{}: leaves region {}, in which it is not", who(), region);
+}
+
+// A thread that is no rank has no number.
+std::string Rank::who() const {
+  return rank() == kNone ? fmt::format("location {}", location_) : fmt::format("rank {}", rank());
 }
 
 // Writing the trace took this time.

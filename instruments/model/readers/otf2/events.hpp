@@ -75,6 +75,8 @@ class Rank : public CallReader {
   void at(uint64_t time);
   void enter(uint32_t region);
   void leave(uint32_t region);
+  void leave_own(uint32_t region);
+  [[nodiscard]] std::string who() const;
   void flush(uint64_t stop);
   void context(uint32_t context, uint32_t distance);
   void level(uint32_t parameter, int64_t value);

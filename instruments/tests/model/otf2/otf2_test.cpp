@@ -105,7 +105,7 @@ class Maker {
                                          counts[i], i % 2);
     group(out, 0, OTF2_GROUP_TYPE_COMM_LOCATIONS, ranks);
     group(out, 1, OTF2_GROUP_TYPE_COMM_GROUP, {0, 1});
-    group(out, 2, OTF2_GROUP_TYPE_COMM_GROUP, turned);
+    group(out, 2, OTF2_GROUP_TYPE_COMM_GROUP, turned, paradigm_of_turned);
     OTF2_GlobalDefWriter_WriteComm(out, kWorld, 99, 1, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE);
     OTF2_GlobalDefWriter_WriteComm(out, kTurned, 99, 2, kWorld, OTF2_COMM_FLAG_NONE);
     OTF2_Archive_CloseGlobalDefWriter(archive_, out);
@@ -114,6 +114,7 @@ class Maker {
   }
 
   std::vector<uint64_t> turned{1, 0};  // members of that communicator
+  OTF2_Paradigm paradigm_of_turned = OTF2_PARADIGM_MPI;
   std::vector<uint64_t> ranks{kLocations[0], kLocations[1]};
 
  private:
@@ -121,8 +122,9 @@ class Maker {
     return std::filesystem::path(testing::TempDir()) / "otf2_test";
   }
   static void group(OTF2_GlobalDefWriter* out, uint32_t self, OTF2_GroupType type,
-                    const std::vector<uint64_t>& members) {
-    OTF2_GlobalDefWriter_WriteGroup(out, self, 99, type, OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE,
+                    const std::vector<uint64_t>& members,
+                    OTF2_Paradigm paradigm = OTF2_PARADIGM_MPI) {
+    OTF2_GlobalDefWriter_WriteGroup(out, self, 99, type, paradigm, OTF2_GROUP_FLAG_NONE,
                                     static_cast<uint32_t>(members.size()), members.data());
   }
 
@@ -281,6 +283,36 @@ TEST(otf2, a_receive_that_nothing_completes_does_not_stop_the_reading) {
   EXPECT_EQ(stream->not_modelled(), (std::map<std::string, uint64_t>{{"Irecv", 1}}));
 }
 
+TEST(otf2, regions_of_the_program_need_not_be_nested) {
+  Maker maker("not nested");
+  begin(maker);
+  OTF2_EvtWriter_Enter(maker[0], nullptr, 25, solve);
+  OTF2_EvtWriter_Leave(maker[0], nullptr, 27, main_);
+  maker.call(0, send, 30, 40, event(OTF2_EvtWriter_MpiSend, 1, kWorld, 7, 16));
+  OTF2_EvtWriter_Leave(maker[0], nullptr, 50, solve);
+  OTF2_EvtWriter_Leave(maker[0], nullptr, 51, solve);  // once too often
+  maker.call(0, send, 60, 61, event(OTF2_EvtWriter_MpiSend, 1, kWorld, 8, 16));
+  const auto trace = read_otf2(maker.finish());
+  const auto stream = trace->open();
+  EXPECT_EQ(all(*stream, 0), (Lines{"compute 10000", "send 1 tag 7, 16 bytes", "compute 20000",
+                                    "send 1 tag 8, 16 bytes"}));
+  const auto again = trace->open();
+  Op op;
+  while (again->next(0, op) && op.kind != OpKind::send) {
+  }
+  EXPECT_EQ(trace->where(0, op.site), "MPI_Send in solve (solve.c:12)");
+}
+
+// Score-P 5 and later define one of all threads.
+TEST(otf2, communicators_of_others_than_mpi_are_passed_over) {
+  Maker maker("others");
+  maker.paradigm_of_turned = OTF2_PARADIGM_MEASUREMENT_SYSTEM;
+  begin(maker);
+  maker.call(0, send, 30, 40, event(OTF2_EvtWriter_MpiSend, 1, kWorld, 7, 16));
+  const auto trace = read_otf2(maker.finish());
+  EXPECT_EQ(all(*trace->open(), 0), (Lines{"compute 10000", "send 1 tag 7, 16 bytes"}));
+}
+
 TEST(otf2, what_cannot_be_replayed_is_refused) {
   const auto with = [](const char* name, const std::function<void(Maker&)>& what) {
     Maker maker(name);
@@ -315,8 +347,11 @@ TEST(otf2, what_cannot_be_replayed_is_refused) {
   expect_in("outside of all of MPI's functions", with("outside", [](Maker& maker) {
               OTF2_EvtWriter_MpiSend(maker[0], nullptr, 30, 1, kWorld, 0, 1);
             }));
-  EXPECT_EQ(with("left", [](Maker& maker) { OTF2_EvtWriter_Leave(maker[0], nullptr, 30, solve); }),
-            "rank 0: leaves region 1, in which it is not");
+  EXPECT_EQ(with("left", [](Maker& maker) { OTF2_EvtWriter_Leave(maker[0], nullptr, 30, send); }),
+            "rank 0: leaves region 4, in which it is not");
+  EXPECT_EQ(with("left by a thread",
+                 [](Maker& maker) { OTF2_EvtWriter_Leave(maker[2], nullptr, 30, 77); }),
+            fmt::format("location {}: leaves region 77, in which it is not", kLocations[2]));
   EXPECT_EQ(with("region", [](Maker& maker) { OTF2_EvtWriter_Enter(maker[0], nullptr, 30, 77); }),
             "rank 0: enters region 77, which is not defined");
 }
