@@ -122,8 +122,7 @@ class Maker {
     return std::filesystem::path(testing::TempDir()) / "otf2_test";
   }
   static void group(OTF2_GlobalDefWriter* out, uint32_t self, OTF2_GroupType type,
-                    const std::vector<uint64_t>& members,
-                    OTF2_Paradigm paradigm = OTF2_PARADIGM_MPI) {
+                    const std::vector<uint64_t>& members, OTF2_Paradigm paradigm = OTF2_PARADIGM_MPI) {
     OTF2_GlobalDefWriter_WriteGroup(out, self, 99, type, paradigm, OTF2_GROUP_FLAG_NONE,
                                     static_cast<uint32_t>(members.size()), members.data());
   }
@@ -349,9 +348,9 @@ TEST(otf2, what_cannot_be_replayed_is_refused) {
             }));
   EXPECT_EQ(with("left", [](Maker& maker) { OTF2_EvtWriter_Leave(maker[0], nullptr, 30, send); }),
             "rank 0: leaves region 4, in which it is not");
-  EXPECT_EQ(with("left by a thread",
-                 [](Maker& maker) { OTF2_EvtWriter_Leave(maker[2], nullptr, 30, 77); }),
-            fmt::format("location {}: leaves region 77, in which it is not", kLocations[2]));
+  EXPECT_EQ(
+      with("left by a thread", [](Maker& maker) { OTF2_EvtWriter_Leave(maker[2], nullptr, 30, 77); }),
+      fmt::format("location {}: leaves region 77, in which it is not", kLocations[2]));
   EXPECT_EQ(with("region", [](Maker& maker) { OTF2_EvtWriter_Enter(maker[0], nullptr, 30, 77); }),
             "rank 0: enters region 77, which is not defined");
 }
