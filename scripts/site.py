@@ -44,7 +44,7 @@ nitpick_ignore_regex = [("c:identifier", ".*_t")]
 def pages() -> dict[Path, str]:
     """The Markdown files of the site, each with its name there."""
     names = {ROOT / "README.md": "index"}
-    for path in [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"]:
+    for path in [path for path in sorted(ROOT.glob("*.md")) if path.name != "README.md"]:
         names[path] = path.stem.lower()
     for path in sorted((ROOT / "docs").rglob("*.md")):
         names[path] = path.relative_to(ROOT / "docs").with_suffix("").as_posix()
