@@ -78,7 +78,7 @@ typedef struct ompl_call_request {
  * waits for the function and stores what it returned in *reply. A timeout means that the function will not run (its payload may
  * have been put, for which there is no limit); once the call was sent a reply is waited for without limit.
  * Errors: OMPL_ERR_RANK, OMPL_ERR_ARG (no such function, too many bytes of arguments), OMPL_ERR_OFFSET, OMPL_ERR_LENGTH,
- * OMPL_ERR_MEMORY (as many ranks call that one as OMPL_CALL_MEMORY has room for), OMPL_ERR_PEER, OMPL_ERR_LINK,
+ * OMPL_ERR_MEMORY, OMPL_ERR_PEER, OMPL_ERR_LINK,
  * OMPL_ERR_TIMEOUT, OMPL_ERR_STATE; with a reply also OMPL_ERR_SYSTEM (the function threw an exception, or
  * called ompl_call_fail()). */
 OMPL_API int ompl_call(ompl_ctx* ctx, uint32_t target_rank, const ompl_call_request* request,

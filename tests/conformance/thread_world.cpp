@@ -72,6 +72,7 @@ ThreadWorld::ThreadWorld(std::unique_ptr<Fabric> fabric, const Shape& shape)
     if (shape.tunes) settings.tuner = "1";
     if (shape.modes) settings.coll_progress = "auto";
     settings.pack = shape.pack;
+    if (shape.call_memory != 0) settings.call_memory = shape.call_memory;
     settings.tuner_table = "none";
     if (shape.served || std::getenv("OMPL_TEST_SERVED") != nullptr) settings.progress = "thread";
     fabric_->tune(rank, &settings);

@@ -92,6 +92,7 @@ struct Shape {
   bool tunes = false;         // collectives: OMPL_TUNER, and no table
   bool modes = false;         // with that: OMPL_COLL_PROGRESS=auto
   bool served = false;        // OMPL_PROGRESS=thread
+  std::size_t call_memory = 0;  // OMPL_CALL_MEMORY; 0: the default
   const char* pack = "auto";  // OMPL_PACK
   bool ends_well =
       true;  // false: ranks die, so there is no barrier at the end of run(), and no finalize

@@ -49,7 +49,12 @@ class Calls(unittest.TestCase):
                 self.assertIn("SIGKILL", done.stderr)
                 self.assertEqual(done.stderr.count(f"exited with code {PEER_DIED}"), ranks - 1, done.stderr)
 
-    def test_the_ring_of_a_dead_rank_serves_another(self) -> None:
+    def test_four_rings_serve_sixteen_callers(self) -> None:
+        for conduit in (MEMORY, TCP):
+            done = self.job(17, conduit | {"OMPL_CALL_MEMORY": "50K"}, "flood", "1", "6")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_a_caller_without_a_ring_outlives_the_one_that_had_it(self) -> None:
         for conduit in (MEMORY, TCP):
             done = self.job(3, conduit | {"OMPL_CALL_MEMORY": "1"}, "rings", keep_going=True)
             self.assertEqual(done.stderr.count(f"exited with code {PEER_DIED}"), 2, done.stderr)

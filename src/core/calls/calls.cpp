@@ -64,7 +64,8 @@ void RemoteCalls::set_up(const Layout& layout, uint64_t begin) {
   std::byte* const base = runtime_.memory.segment().base() + begin;
   runtime_.sleepers.call_arrivals.open(
       reinterpret_cast<std::atomic<uint64_t>*>(base + layout.arrivals()), begin + layout.ring(0),
-      layout.ring_bytes(), layout.rings());
+      layout.ring_bytes(), layout.rings(),
+      {.count = layout.has_bells() ? runtime_.size() : 0, .ranks_of_mark = layout.ranks_of_mark()});
 }
 
 // No barrier: nobody writes there before a collective allocation has told every rank that the others have come so far.

@@ -125,6 +125,7 @@ bool IncomingCalls::run(ExchangeContext exchange) {
     pay_owing();
   }
   Arrivals& arrivals = runtime_.sleepers.call_arrivals;
+  if (layout_.has_bells()) any = run_bells(exchange) || any;
   const uint64_t marks = arrivals.marks();
   if (marks == 0) return any;
   if (run_rings(marks, exchange)) {
@@ -156,7 +157,7 @@ bool IncomingCalls::run_rings(uint64_t marks, ExchangeContext exchange) {
 bool IncomingCalls::any_at_last() {
   Arrivals& arrivals = runtime_.sleepers.call_arrivals;
   if (!arrivals.any()) return false;
-  bool any = false;
+  bool any = arrivals.any_bells();
   for_each_marked(arrivals.take(), [&](uint32_t number) {
     if (owner(number) >= runtime_.size() || !ready(number, ring(number))) return;
     arrivals.mark(number);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -48,6 +49,24 @@ class IncomingCalls {
   class Busy;
   class Running;
 
+  // A call that waits in its caller's outbox (incoming_outbox.cpp).
+  struct Fetch {
+    uint32_t caller;
+    uint32_t place;
+    uint32_t slots;
+    std::unique_ptr<std::byte[]> copy;  // of a call of another node
+    Handle get{};
+    enum class State : uint8_t { rung, asked, ready, replies, ran } state = State::rung;
+    std::unique_ptr<FunctionContext> by;
+  };
+  bool run_bells(ExchangeContext exchange);
+  void hear_bells();
+  void hear_bell(uint32_t caller, uint32_t value);
+  bool advance(Fetch& fetch, ExchangeContext exchange);
+  bool fetch(Fetch& fetch);
+  void run_fetched(Fetch& fetch, ExchangeContext exchange);
+  void settle_fetched(Fetch& fetch);
+
   Ring& ring(uint32_t number);
   [[nodiscard]] uint32_t owner(uint32_t number) const;  // the rank, or kNoRank
   [[nodiscard]] std::byte* memory(uint32_t number) const;
@@ -76,6 +95,9 @@ class IncomingCalls {
   std::mutex mutex_;
   std::vector<uint32_t> owing_;  // under the mutex
   std::atomic<uint32_t> idle_looks_{0};
+  std::mutex fetches_mutex_;
+  std::list<Fetch> fetches_;  // under the mutex; whoever works at some has taken them out
+  uint32_t first_bell_ = 0;   // likewise: the rank behind the one that was heard last
 };
 
 }  // namespace ompl::calls

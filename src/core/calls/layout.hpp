@@ -51,6 +51,14 @@ static_assert(sizeof(CallEntry) + OMPL_CALL_ARGUMENTS <= kLongestEntry);
 inline constexpr std::size_t kOwnArguments =
     kLongestEntry - sizeof(CallEntry);  // of a call of the layer's own
 
+inline constexpr uint32_t kOutbox =
+    16;  // calls of a rank at most that wait to be fetched, at all targets
+
+// A bell: where in the caller's outbox its call lies, and how many slots it would take. 0: there is none.
+inline constexpr uint32_t bell(uint32_t place, uint32_t slots) { return slots << 8 | (place + 1); }
+inline constexpr uint32_t place_of_bell(uint32_t value) { return (value & 255) - 1; }
+inline constexpr uint32_t slots_of_bell(uint32_t value) { return value >> 8; }
+
 inline constexpr uint32_t slots_of(std::size_t arguments) {
   return static_cast<uint32_t>((sizeof(CallEntry) + arguments + kSlotBytes - 1) / kSlotBytes);
 }
@@ -75,9 +83,22 @@ class Layout {
   [[nodiscard]] uint32_t rings() const { return rings_; }
   [[nodiscard]] uint32_t slots() const { return slots_; }  // of each, a power of two
   [[nodiscard]] std::size_t ring_bytes() const { return ring_bytes_; }
-  [[nodiscard]] std::size_t bytes() const { return ring(rings_); }
+  [[nodiscard]] std::size_t bytes() const { return has_bells() ? outbox(kOutbox) : ring(rings_); }
   // A word of 64 bits: bit i stands for the rings of number i modulo 64 into which something has come.
   [[nodiscard]] uint64_t arrivals() const { return 0; }
+  // The same of bells: bit i stands for those of the ranks from i * ranks_of_mark() on.
+  [[nodiscard]] uint64_t bell_marks() const { return sizeof(uint64_t); }
+  [[nodiscard]] uint32_t ranks_of_mark() const { return (ranks_ + 63) / 64; }
+  // Whether some ranks have no ring here, so that their calls are fetched.
+  [[nodiscard]] bool has_bells() const { return rings_ < ranks_; }
+  // A word of 32 bits that the rank sets to bell() when its outbox has a call for this one. The bells follow the rings.
+  [[nodiscard]] uint64_t bell_of(uint32_t rank) const {
+    return ring(rings_) + sizeof(uint32_t) * uint64_t{rank};
+  }
+  // Where this rank leaves calls to be fetched.
+  [[nodiscard]] uint64_t outbox(uint32_t place) const {
+    return round(bell_of(ranks_)) + kLongestEntry * uint64_t{place};
+  }
   // A word of 32 bits: the rank whose ring it is and one more; 0: nobody's.
   [[nodiscard]] uint64_t owner(uint32_t ring) const { return 256 + sizeof(uint32_t) * uint64_t{ring}; }
   // A word of 32 bits: slots that `rank` has read of what this rank has sent there, modulo 2^32.

@@ -48,6 +48,8 @@ int OutgoingCalls::try_send(Context& c, const Request& call, uint32_t* end) {
   if (!route.open.load(std::memory_order_acquire)) [[unlikely]] {
     if (const int code = open(c, call.rank, route); code != OMPL_OK) return code;
   }
+  if (route.without_ring) [[unlikely]]
+    return call.ring_only ? OMPL_ERR_MEMORY : leave_in_outbox(c, call, route);
   return c.bases[call.rank] != nullptr ? write(c, call, route, end) : post(c, call, route, end);
 }
 
@@ -81,11 +83,8 @@ int OutgoingCalls::open(Context& c, uint32_t rank, Route& route) {
                                                      kLongestEntry);
       route.open.store(true, std::memory_order_release);
     } else if (++route.asked == layout_.rings()) {
-      route.asked = 0;
-      return fail(OMPL_ERR_MEMORY,
-                  "ompl_call: rank {} has room for the calls of {} ranks, and all is taken; raise "
-                  "OMPL_CALL_MEMORY",
-                  rank, layout_.rings());
+      route.without_ring = true;
+      route.open.store(true, std::memory_order_release);
     }
   }
   return OMPL_OK;
@@ -188,6 +187,81 @@ int OutgoingCalls::insist(Context& c, const Request& call, const void* image, st
     const int code = post_entry(blocker.context(), call, image, length, slot, route);
     return code == OMPL_OK ? 1 : is_retry(code) ? 0 : code;
   });
+}
+
+// --- Without a ring: the call lies in the own outbox until the target has fetched and run it.
+
+// OMPL_RETRY_FULL: all are in use. A place serves again once its target has told that it has run the call, or has died. One
+// that is only out of reach may still read it.
+int OutgoingCalls::take_place(uint32_t rank, uint32_t end, uint32_t* taken_place) {
+  const std::scoped_lock lock(outbox_mutex_);
+  uint32_t free = kOutbox;
+  uint32_t lost = 0;
+  for (uint32_t i = 0; i < kOutbox; ++i) {  // of all, since the numbers of slots begin again some time
+    Place& place = outbox_[i];
+    if (!place.used) {
+      free = i;
+      continue;
+    }
+    const int failure = runtime_.failures.peer(place.rank).failure.load();
+    const bool over = static_cast<int32_t>(taken(place.rank).load() - place.end) >= 0;
+    if (over || failure == OMPL_ERR_PEER) {
+      place.used = false;
+      free = i;
+    } else if (failure != OMPL_OK) {
+      ++lost;
+    }
+  }
+  if (lost == kOutbox)
+    return fail(OMPL_ERR_LINK, "ompl_call: {} ranks went out of reach before they took their calls",
+                kOutbox);
+  if (free == kOutbox) return OMPL_RETRY_FULL;
+  outbox_[free] = {.used = true, .rank = rank, .end = end};
+  *taken_place = free;
+  return OMPL_OK;
+}
+
+// One at a time for each target, so that they run in order.
+int OutgoingCalls::leave_in_outbox(Context& c, const Request& call, Route& route) {
+  const Lock lock(route);
+  if (!lock) return OMPL_RETRY_BUSY;
+  const WithoutFunctions alone;
+  const uint32_t head = route.head.load(std::memory_order_relaxed);
+  if (taken(call.rank).load(std::memory_order_seq_cst) != head) return OMPL_RETRY_FULL;
+  const uint32_t slots = slots_of(call.arguments.size());
+  uint32_t place = 0;
+  if (const int code = take_place(call.rank, head + slots, &place); code != OMPL_OK) return code;
+  compose(runtime_.memory.segment().base() + begin_ + layout_.outbox(place), call);
+  const int code = ring_bell(c, call, bell(place, slots));
+  if (code == OMPL_OK) {
+    route.head.store(head + slots, std::memory_order_relaxed);
+  } else {
+    const std::scoped_lock guard(outbox_mutex_);
+    outbox_[place].used = false;
+  }
+  return code;
+}
+
+int OutgoingCalls::ring_bell(Context& c, const Request& call, uint32_t value) {
+  const Signal record{.offset = begin_ + layout_.bell_of(runtime_.rank()),
+                      .value = value,
+                      .function = conduit::Function::set};
+  if (std::byte* const base = c.bases[call.rank]; base != nullptr) {
+    if (call.payload != nullptr)
+      c.put_mapped(call.payload, call.rank, call.entry.payload, call.entry.payload_length);
+    arch::word32(base + record.offset).exchange(value, std::memory_order_seq_cst);
+    Arrivals::leave(*reinterpret_cast<std::atomic<uint64_t>*>(base + begin_ + layout_.bell_marks()),
+                    runtime_.rank() / layout_.ranks_of_mark());
+    runtime_.sleepers.wake_any(call.rank);
+    return OMPL_OK;
+  }
+  Sender& sender = runtime_.network->sender;
+  if (call.payload == nullptr) return sender.signal_nb(c, call.rank, record);
+  const int code = sender.put_nb(c, call.payload, call.rank, call.entry.payload,
+                                 call.entry.payload_length, nullptr, true, nullptr);
+  if (code != OMPL_OK && code != OMPL_PENDING) return code;
+  return sender.signal(c, call.rank, record,
+                       Deadline::never());  // whatever the time: the payload is under way
 }
 
 }  // namespace ompl::calls

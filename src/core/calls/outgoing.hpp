@@ -3,10 +3,12 @@
 // taken at the first call, by a compare-and-swap at the target. Protocol rule 26.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 
 #include "core/calls/layout.hpp"
@@ -25,6 +27,7 @@ struct Request {
   CallEntry entry;
   std::span<const std::byte> arguments;
   const void* payload = nullptr;
+  bool ring_only = false;  // OMPL_ERR_MEMORY, which is not reported, if there is no ring for it
 };
 
 class OutgoingCalls {
@@ -46,6 +49,8 @@ class OutgoingCalls {
   // ring from which the network reads: a slot of it is written again only once the target has read the call.
   struct Route {
     std::atomic<bool> open{false};
+    bool without_ring =
+        false;  // all are taken: calls lie in the outbox, one at a time, and the target is told by a bell
     std::atomic<bool> locked{false};
     std::atomic<uint32_t> head{0};
     std::atomic<bool> tells{false};        // some entry asked to be told of at once; the last one
@@ -64,6 +69,15 @@ class OutgoingCalls {
   [[nodiscard]] bool has_room(uint32_t rank, uint32_t head, uint32_t slots) const;
   int write(Context& c, const Request& call, Route& route, uint32_t* end);
   int post(Context& c, const Request& call, Route& route, uint32_t* end);
+  // What is written for a target to fetch. `end`: of all calls there, with this one.
+  struct Place {
+    bool used = false;
+    uint32_t rank = 0;
+    uint32_t end = 0;
+  };
+  int take_place(uint32_t rank, uint32_t end, uint32_t* taken_place);
+  int leave_in_outbox(Context& c, const Request& call, Route& route);
+  int ring_bell(Context& c, const Request& call, uint32_t value);
   int insist(Context& c, const Request& call, const void* image, std::size_t length, uint32_t slot,
              const Route& route);
   int post_entry(Context& c, const Request& call, const void* image, std::size_t length, uint32_t slot,
@@ -73,6 +87,8 @@ class OutgoingCalls {
   const Layout& layout_;
   const uint64_t begin_;
   SparseTable<Route> routes_;  // by rank; made at the first call
+  std::mutex outbox_mutex_;
+  std::array<Place, kOutbox> outbox_{};  // under the mutex
 };
 
 }  // namespace ompl::calls

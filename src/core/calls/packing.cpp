@@ -89,7 +89,8 @@ int Packing::put(Caller& caller, uint32_t rank, uint64_t offset, const Shape& sh
                                  .ready = 0,
                                  .payload = offset,
                                  .payload_length = first},
-                       .arguments = out.written()};
+                       .arguments = out.written(),
+                       .ring_only = true};
     if (const int code = send(caller, call, first == 0, once, end); code != OMPL_OK) return code;
     first += count;
   }

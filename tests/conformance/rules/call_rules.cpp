@@ -125,6 +125,46 @@ TEST_P(Conformance, Calls_R26_AFloodWithFewCredits) {
   flood(*w, states, 2, rounds(300));
 }
 
+// One ring at each rank, which one caller takes: the calls of the others are fetched.
+TEST_P(Conformance, Calls_R26_MoreCallersThanRings) {
+  const auto w = world({.ranks = 5, .endpoints = 2, .credits = 8, .call_memory = 1});
+  States states(5);
+  w->run([&](Rank& r) { states.of(r).function = add("check_order", check_order, &states.of(r)); });
+  flood(*w, states, 2, rounds(20));
+}
+
+// A call without a ring takes three messages, one after the other, so there are few of them.
+TEST_P(Conformance, Calls_R26_RepliesWithoutARing) {
+  const auto w = world({.ranks = 4, .call_memory = 1});
+  States states(4);
+  w->run([&](Rank& r) {
+    RankState& mine = states.of(r);
+    mine.function = add("plus_source", plus_source, &mine);
+    std::vector<ompl_handle> handles(3, ompl_handle OMPL_HANDLE_INIT);
+    std::vector<uint64_t> replies(handles.size());
+    const uint64_t each = rounds(8);
+    for (uint64_t i = 0; i < each; ++i) {
+      const ompl_call_request call = request(mine.function, &i, sizeof i);
+      uint64_t reply = 0;
+      ok(ompl_call(r.ctx(), static_cast<uint32_t>(i) % r.size, &call, &reply, OMPL_FOREVER));
+      EXPECT_EQ(reply, i + r.rank);
+      for (std::size_t k = 0; k < handles.size(); ++k) {
+        int code = OMPL_RETRY_FULL;
+        while (code >= OMPL_RETRY_FULL) {
+          code = ompl_call_nb(r.ctx(), r.right(), &call, &replies[k], &handles[k]);
+          if (code < OMPL_RETRY_FULL) break;
+          ASSERT_GE(ompl_progress(r.ctx(), 0), 0);
+        }
+        ASSERT_EQ(code, OMPL_PENDING) << error_detail();
+      }
+      ok(ompl_handle_wait_all(r.ctx(), handles.data(), handles.size(), OMPL_FOREVER));
+      for (const uint64_t one : replies) EXPECT_EQ(one, i + r.rank);
+    }
+    ok(r.barrier());
+    EXPECT_EQ(mine.counts[0], (1 + handles.size()) * each);
+  });
+}
+
 // A payload is there before the function runs, and so is what the context put before.
 struct Pattern {
   uint64_t before;  // offset of what was put before,
@@ -146,35 +186,38 @@ uint64_t check_payload(void* user, const ompl_call_context* call) {
 
 TEST_P(Conformance, Calls_R26_PayloadsAndEarlierPutsComeFirst) {
   constexpr std::size_t kMost = std::size_t{300} << 10;
-  const auto w = world({.ranks = 2, .endpoints = 3});
-  const uint64_t memory = w->allocate(4 * kMost);
-  States states(2);
-  w->run([&](Rank& r) {
-    RankState& mine = states.of(r);
-    mine.rank = r.rank;
-    mine.function = add("check_payload", check_payload, &mine);
-    uint32_t sent = 0;
-    for (const std::size_t length :
-         {std::size_t{1}, std::size_t{8}, std::size_t{1000}, std::size_t{20'000}, kMost}) {
-      for (uint64_t seed = 2; seed < 2 + 2 * rounds(6); seed += 2, ++sent) {
-        const auto payload = pattern(length, seed);
-        const auto before = pattern(length, seed + 1);
-        // Two places by turns: the reply to the call before last tells that its place is free.
-        const uint64_t place = memory + sent % 2 * 2 * kMost;
-        ok(r.put(before.data(), r.right(), place + kMost, length));
-        const Pattern told{.before = place + kMost, .length = length, .seed = seed};
-        ompl_call_request call = request(mine.function, &told, sizeof told);
-        call.src_addr = address(payload.data());
-        call.dest_addr = place;
-        call.payload_length = length;
-        uint64_t reply = 0;
-        ok(ompl_call(r.ctx(), r.right(), &call, &reply, OMPL_FOREVER));
-        EXPECT_EQ(reply, seed);
+  for (const std::size_t rings :
+       {0U, 1U}) {  // bytes for them; three ranks, of which with one ring two find it taken
+    const auto w = world({.ranks = rings == 0 ? 2U : 3U, .endpoints = 3, .call_memory = rings});
+    const uint64_t memory = w->allocate(4 * kMost);
+    States states(3);
+    w->run([&](Rank& r) {
+      RankState& mine = states.of(r);
+      mine.rank = r.rank;
+      mine.function = add("check_payload", check_payload, &mine);
+      uint32_t sent = 0;
+      for (const std::size_t length :
+           {std::size_t{1}, std::size_t{8}, std::size_t{1000}, std::size_t{20'000}, kMost}) {
+        for (uint64_t seed = 2; seed < 2 + 2 * rounds(6); seed += 2, ++sent) {
+          const auto payload = pattern(length, seed);
+          const auto before = pattern(length, seed + 1);
+          // Two places by turns: the reply to the call before last tells that its place is free.
+          const uint64_t place = memory + sent % 2 * 2 * kMost;
+          ok(r.put(before.data(), r.right(), place + kMost, length));
+          const Pattern told{.before = place + kMost, .length = length, .seed = seed};
+          ompl_call_request call = request(mine.function, &told, sizeof told);
+          call.src_addr = address(payload.data());
+          call.dest_addr = place;
+          call.payload_length = length;
+          uint64_t reply = 0;
+          ok(ompl_call(r.ctx(), r.right(), &call, &reply, OMPL_FOREVER));
+          EXPECT_EQ(reply, seed);
+        }
       }
-    }
-    until([&] { return mine.counts[0] == sent; });
-    EXPECT_EQ(mine.wrong, 0U);
-  });
+      until([&] { return mine.counts[0] == sent; });
+      EXPECT_EQ(mine.wrong, 0U);
+    });
+  }
 }
 
 // Handles of many calls under way; in whatever order they are waited for. Without room the call says so, and loses nothing.
