@@ -120,7 +120,8 @@ int Staging::put(Caller& caller, Route& route, Deadline deadline, bool signal_fo
   std::array<std::vector<StagedPart>, 2> parts;
   const auto begin = [&](unsigned k, bool* more) {
     *more = batches.fill(buffer.chunks[k].memory, &parts[k]);
-    return *more ? pool_.begin_out(buffer, buffer.chunks[k], parts[k], route.what) : int{OMPL_OK};
+    return *more ? pool_.begin(buffer, buffer.chunks[k], parts[k], StagingPool::Copy::out, route.what)
+                 : int{OMPL_OK};
   };
   bool more = false;
   int code = begin(0, &more);
@@ -147,7 +148,7 @@ int Staging::get(Caller& caller, Route& route, Deadline deadline) {
     if (code != OMPL_OK || !batches.fill(chunk.memory, &parts)) break;
     code = travel(caller.now(), route, Call::get, parts, begun ? Deadline::never() : deadline, true,
                   begun);
-    if (code == OMPL_OK) code = pool_.begin_in(buffer, chunk, parts, route.what);
+    if (code == OMPL_OK) code = pool_.begin(buffer, chunk, parts, StagingPool::Copy::in, route.what);
     begun = true;
   }
   for (StagingChunk& chunk : buffer.chunks) {
@@ -201,7 +202,7 @@ int Staging::post_pieces(Caller& caller, Route& route, const void* source, uint6
                           .host = chunk.memory,
                           .offset = offset + moved,
                           .length = std::min(length - moved, pool_.chunk())};
-    code = pool_.begin_out(route.buffer, chunk, {&part, 1}, route.what);
+    code = pool_.begin(route.buffer, chunk, {&part, 1}, StagingPool::Copy::out, route.what);
     if (code == OMPL_OK) code = pool_.finish(route.buffer, chunk, route.what);
     if (code != OMPL_OK) return code;
     const Signal* const follows = moved + part.length == length ? record : nullptr;

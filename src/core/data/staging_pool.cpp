@@ -188,27 +188,18 @@ int StagingPool::copy_run(std::span<const StagedPart> run, bool out, void* strea
 }
 
 int StagingPool::begin(StagingBuffer& buffer, StagingChunk& chunk, std::span<const StagedPart> parts,
-                       bool out, const char* what) {
+                       Copy way, const char* what) {
   const Entered entered(*driver_, buffer.context);
   if (entered.error != 0) return said(entered.error, "cuCtxPushCurrent", what);
   chunk.copying = true;
   while (!parts.empty()) {
     const std::size_t rows = rows_of(parts);
-    if (const int code = copy_run(parts.first(rows), out, chunk.stream, what); code != OMPL_OK)
+    if (const int code = copy_run(parts.first(rows), way == Copy::out, chunk.stream, what);
+        code != OMPL_OK)
       return code;
     parts = parts.subspan(rows);
   }
   return OMPL_OK;
-}
-
-int StagingPool::begin_out(StagingBuffer& buffer, StagingChunk& chunk,
-                           std::span<const StagedPart> parts, const char* what) {
-  return begin(buffer, chunk, parts, true, what);
-}
-
-int StagingPool::begin_in(StagingBuffer& buffer, StagingChunk& chunk, std::span<const StagedPart> parts,
-                          const char* what) {
-  return begin(buffer, chunk, parts, false, what);
 }
 
 int StagingPool::finish(StagingBuffer& buffer, StagingChunk& chunk, const char* what) {

@@ -61,11 +61,10 @@ class StagingPool {
   // `reusable`: nothing but readers of its chunks uses it any more; else it is never used again.
   void give_back(StagingBuffer& buffer, bool reusable);
 
-  // Start copying all parts, from the device to the chunk or back. The parts of a chunk follow each other there.
-  int begin_out(StagingBuffer& buffer, StagingChunk& chunk, std::span<const StagedPart> parts,
-                const char* what);
-  int begin_in(StagingBuffer& buffer, StagingChunk& chunk, std::span<const StagedPart> parts,
-               const char* what);
+  // Starts copying all parts, out of the device to the chunk or back in. The parts of a chunk follow each other there.
+  enum class Copy : bool { out, in };
+  int begin(StagingBuffer& buffer, StagingChunk& chunk, std::span<const StagedPart> parts, Copy way,
+            const char* what);
   // Waits for the copies of the chunk.
   int finish(StagingBuffer& buffer, StagingChunk& chunk, const char* what);
 
@@ -79,8 +78,6 @@ class StagingPool {
   int open(const char* what);
   int context_of(const void* device, const char* what, void** context);
   int make(void* context, unsigned long long id, const char* what, StagingBuffer** out);
-  int begin(StagingBuffer& buffer, StagingChunk& chunk, std::span<const StagedPart> parts, bool out,
-            const char* what);
   int copy_run(std::span<const StagedPart> run, bool out, void* stream, const char* what) const;
   int said(int error, const char* call, const char* what) const;
   void dispose(StagingBuffer& buffer);
