@@ -291,8 +291,8 @@ OMPL_API int ompl_compare_swap64(uint32_t target_rank, uint64_t addr, uint64_t c
  * before anything moves. The remote elements lie in one allocation.
  *
  * Over a network whose puts need the target's progress in any case (TCP, UCX, MPI), elements of up to 1 KiB travel packed: the target
- * unpacks them when it is in the library. OMPL_PACK=always does so over every network, OMPL_PACK=never over none. Packed or not, a flush,
- * a quiet and a handle wait until all elements are visible, and signals, atomics and calls of the same context come after them.
+ * (un)packs them when it is in the library. OMPL_PACK=always does so over every network, OMPL_PACK=never over none. Packed or not, a flush,
+ * a quiet and a handle wait until all elements are there, and signals, atomics and calls of the same context come after puts.
  */
 
 #define OMPL_MAX_DIMENSIONS 8

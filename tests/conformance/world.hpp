@@ -85,15 +85,15 @@ using Body = std::function<void(Rank&)>;
 // The job that a test wants.
 struct Shape {
   uint32_t ranks = 2;
-  unsigned endpoints = 0;     // 0: the layer's choice
-  unsigned credits = 0;       // likewise
-  bool statistics = false;    // contexts count
-  bool checks = false;        // collectives: OMPL_COLL_CHECK
-  bool tunes = false;         // collectives: OMPL_TUNER, and no table
-  bool modes = false;         // with that: OMPL_COLL_PROGRESS=auto
-  bool served = false;        // OMPL_PROGRESS=thread
+  unsigned endpoints = 0;       // 0: the layer's choice
+  unsigned credits = 0;         // likewise
+  bool statistics = false;      // contexts count
+  bool checks = false;          // collectives: OMPL_COLL_CHECK
+  bool tunes = false;           // collectives: OMPL_TUNER, and no table
+  bool modes = false;           // with that: OMPL_COLL_PROGRESS=auto
+  bool served = false;          // OMPL_PROGRESS=thread
   std::size_t call_memory = 0;  // OMPL_CALL_MEMORY; 0: the default
-  const char* pack = "auto";  // OMPL_PACK
+  const char* pack = "auto";    // OMPL_PACK
   bool ends_well =
       true;  // false: ranks die, so there is no barrier at the end of run(), and no finalize
 };

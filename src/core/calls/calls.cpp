@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/calls/packed_gets.hpp"
 #include "core/calls/scope.hpp"
 #include "core/data/checks.hpp"
 #include "core/data/operations.hpp"
@@ -36,6 +37,7 @@ struct RemoteCalls::Parts {
         outgoing(runtime, layout, begin),
         contexts(runtime, layout, begin, outgoing, unsettled),
         packing(runtime, outgoing),
+        gets(runtime, outgoing, layout, begin),
         incoming(runtime, layout, begin, functions, contexts, packing, unsettled) {}
 
   const Layout layout;
@@ -43,6 +45,7 @@ struct RemoteCalls::Parts {
   OutgoingCalls outgoing;
   FunctionContexts contexts;
   Packing packing;
+  PackedGets gets;
   IncomingCalls incoming;
 };
 
@@ -74,7 +77,7 @@ int RemoteCalls::open_early() {
   const std::string& how = runtime_.settings.pack;
   if (how == "never" || (how == "auto" && runtime_.network->pool.capabilities().passive_target))
     return OMPL_OK;
-  const Layout layout(runtime_.size(), runtime_.settings.call_memory);
+  const Layout layout(runtime_.size(), runtime_.settings.call_memory, true);
   if (layout.bytes() > runtime_.memory.segment().capacity() / kMostOfSegment) return OMPL_OK;
   uint64_t begin = 0;
   if (const int code = runtime_.memory.allocate(layout.bytes(), &begin); code != OMPL_OK) {
@@ -309,12 +312,62 @@ int RemoteCalls::await_packed(Context& context) {
     });
     if (first_error == OMPL_OK) first_error = code;
   }
-  return first_error;
+  PackedGets& gets = parts_.load(std::memory_order_acquire)->gets;
+  const Blocked what{.call = ompl::Call::quiet, .own_end = true};
+  const int code =
+      Blocker(caller.now(), what, Deadline::never()).run([&] { return gets.any() ? 0 : 1; });
+  return first_error == OMPL_OK ? code : first_error;
+}
+
+int RemoteCalls::get_packed(Caller& caller, uint32_t rank, uint64_t offset, const Shape& shape,
+                            std::byte* local, Deadline deadline) {
+  PackedGets& gets = parts_.load(std::memory_order_acquire)->gets;
+  const bool limited = deadline.finite();
+  const std::shared_ptr<const Shape> kept =
+      limited ? std::shared_ptr<const Shape>(shape.keep())
+              : std::shared_ptr<const Shape>(std::shared_ptr<void>(), &shape);
+  uint64_t number = 0;
+  const PackedGets::Wanted wanted{
+      .rank = rank, .offset = offset, .shape = kept, .local = local, .handle = false};
+  if (const int code = gets.ask(caller, wanted, limited, &number); code != OMPL_OK) return code;
+  if (limited) runtime_.network->sender.note_packed_get(caller.now(), rank);
+  const Blocked what{.call = ompl::Call::get, .peer = rank, .own_end = true};
+  const int code = Blocker(caller.now(), what, deadline).run([&] { return gets.test(number); });
+  return code == OMPL_ERR_TIMEOUT ? int{OMPL_PENDING} : code;
+}
+
+int RemoteCalls::get_packed_nb(Caller& caller, uint32_t rank, uint64_t offset, const Shape& shape,
+                               std::byte* local, Handle* handle) {
+  PackedGets& gets = parts_.load(std::memory_order_acquire)->gets;
+  uint64_t number = 0;
+  const PackedGets::Wanted wanted{.rank = rank,
+                                  .offset = offset,
+                                  .shape = shape.keep(),
+                                  .local = local,
+                                  .handle = handle != nullptr};
+  if (const int code = gets.ask(caller, wanted, true, &number); code != OMPL_OK) return code;
+  runtime_.network->sender.note_packed_get(caller.now(), rank);
+  if (handle == nullptr) return OMPL_PENDING;
+  *handle = {};
+  handle->kind = Pending::Kind::brought;
+  handle->rank = rank;
+  handle->ticket = number;
+  return OMPL_PENDING;
+}
+
+int RemoteCalls::test_gets(const Context& c, uint32_t rank) {
+  return packs_ ? parts_.load(std::memory_order_acquire)->gets.test_all(c, rank) : 1;
+}
+
+void RemoteCalls::give_up_gets(const Context& c, uint32_t rank) {
+  if (packs_) parts_.load(std::memory_order_acquire)->gets.give_up(c, rank);
 }
 
 // A failure is looked for before the reply: after it none is awaited. The place of a reply that may still come stays taken.
 int RemoteCalls::test(Handle& handle) {
   if (handle.kind == Pending::Kind::packed) return test_packed(handle);
+  if (handle.kind == Pending::Kind::brought)
+    return parts_.load(std::memory_order_acquire)->gets.test(handle.ticket);
   ReplyTable& replies = parts_.load(std::memory_order_acquire)->replies;
   const bool failed = runtime_.failures.peer(handle.rank).failure.load() != OMPL_OK;
   const auto place = static_cast<uint32_t>(handle.ticket);

@@ -50,8 +50,17 @@ class RemoteCalls {
   int put_packed(Caller& caller, uint32_t rank, uint64_t offset, const Shape& shape,
                  const std::byte* local, const Signal* record, bool once, bool wants_handle,
                  Handle* handle);
-  // Until all packed puts of this rank are unpacked.
+  // Until all packed puts of this rank are unpacked, and its packed gets complete.
   int await_packed(Context& c);
+  // Packed gets: OMPL_OK, OMPL_PENDING, an error, OMPL_RETRY_* or Packing::kNotPacked; without waiting `handle`, unless null, is set
+  // if it is OMPL_PENDING, and with a limit of time the buffer is then in use until a flush.
+  int get_packed(Caller& caller, uint32_t rank, uint64_t offset, const Shape& shape, std::byte* local,
+                 Deadline deadline);
+  int get_packed_nb(Caller& caller, uint32_t rank, uint64_t offset, const Shape& shape,
+                    std::byte* local, Handle* handle);
+  // Of the packed gets of a context to a rank: 1: complete, 0, or an error.
+  int test_gets(const Context& c, uint32_t rank);
+  void give_up_gets(const Context& c, uint32_t rank);
 
   // --- The way in for whoever progresses the rank: waits of any kind, ompl_poll(), ompl_progress(), and a progress thread. No
   // claim is held. Runs functions. Whether there was anything to do.

@@ -81,6 +81,7 @@ bool FunctionContexts::settle(FunctionContext& one) {
 
 // OMPL_RETRY_*: not sent. An error: nobody is there to read it.
 int FunctionContexts::send_reply(FunctionContext& one) {
+  if (one.lands) return send_landing(one);
   Context& c = *one.context;
   const uint64_t offset = begin_ + layout_.reply(one.place);
   const Signal record{.offset = offset};
@@ -94,6 +95,20 @@ int FunctionContexts::send_reply(FunctionContext& one) {
   return runtime_.network->sender.put_nb(c, &one.reply.code, one.caller,
                                          offset + offsetof(CallReply, code), kReplyBytes, &record, true,
                                          &one.handle);
+}
+
+int FunctionContexts::send_landing(FunctionContext& one) {
+  Context& c = *one.context;
+  const uint64_t offset = begin_ + layout_.landing(one.place);
+  const uint64_t front = offset + offsetof(PackedLanding, code);
+  const Signal record{.offset = offset};
+  if (std::byte* const base = c.bases[one.caller]; base != nullptr) {
+    c.put_mapped(one.landing.data(), one.caller, front, one.landing.size());
+    runtime_.sleepers.raise(one.caller, base, record);
+    return OMPL_OK;
+  }
+  return runtime_.network->sender.put_nb(c, one.landing.data(), one.caller, front, one.landing.size(),
+                                         &record, true, &one.handle);
 }
 
 }  // namespace ompl::calls

@@ -32,8 +32,11 @@ struct FunctionContext {
   uint32_t caller = 0;
   uint32_t place = 0;
   CallReply reply{};
-  Handle handle{};          // its source is in use until then
-  bool holds_ring = false;  // the caller's ring goes on once the reply is sent
+  // With `lands` the reply is packed elements, and `place` one of the caller's landings.
+  bool lands = false;
+  std::vector<std::byte> landing;  // from PackedLanding::code on
+  Handle handle{};                 // its source is in use until then
+  bool holds_ring = false;         // the caller's ring goes on once the reply is sent
   uint32_t ring = 0;
 };
 
@@ -59,6 +62,7 @@ class FunctionContexts {
 
  private:
   int send_reply(FunctionContext& one);
+  int send_landing(FunctionContext& one);
 
   Runtime& runtime_;
   const Layout& layout_;

@@ -8,6 +8,7 @@
 
 #include "arch/cancellation.hpp"
 #include "core/calls/scope.hpp"
+#include "core/calls/try_hold.hpp"
 #include "core/data/operations.hpp"
 #include "core/job/runtime.hpp"
 #include "core/network/network.hpp"
@@ -21,23 +22,6 @@ constexpr uint32_t kBatch = 32;
 // Looks at marked rings in vain, until the marks are taken away.
 constexpr uint32_t kIdleLooks = 100;
 }  // namespace
-
-// One thread at a time for each ring, so that calls run in order.
-class IncomingCalls::Busy {
- public:
-  explicit Busy(Ring& ring)
-      : ring_(ring), held_(!ring.busy.exchange(true, std::memory_order_seq_cst)) {}
-  ~Busy() {
-    if (held_) ring_.busy.store(false, std::memory_order_seq_cst);
-  }
-  Busy(const Busy&) = delete;
-  Busy& operator=(const Busy&) = delete;
-  explicit operator bool() const { return held_; }
-
- private:
-  Ring& ring_;
-  const bool held_;
-};
 
 // While it lives the thread runs a function, on whose context the functions without a context act.
 class IncomingCalls::Running {
@@ -174,7 +158,7 @@ bool IncomingCalls::run_ring(uint32_t number, ExchangeContext exchange) {
   bool any = false;
   while (ready(number, one)) {
     const arch::Uncancelled whole;
-    const Busy busy(one);
+    const TryHold busy(one.busy);
     if (!busy) {
       runtime_.sleepers.call_arrivals.mark(number);
       break;
@@ -209,7 +193,7 @@ uint32_t IncomingCalls::take_entries(uint32_t number, Ring& ring, ExchangeContex
     }
     const uint32_t length = entry.length;
     if (is_own(function)) {
-      packing_.run(caller, entry);
+      packing_.run(caller, entry, *by);
     } else {
       execute(entry, caller, *by, exchange);
     }
@@ -231,6 +215,7 @@ uint32_t IncomingCalls::take_entries(uint32_t number, Ring& ring, ExchangeContex
 void IncomingCalls::execute(const CallEntry& entry, uint32_t caller, FunctionContext& by,
                             ExchangeContext exchange) {
   const bool wanted = entry.reply != 0 && entry.reply <= kReplies;
+  by.lands = false;
   by.reply = call(entry, caller, by, exchange);
   by.reply_due = wanted;
   by.caller = caller;
@@ -301,7 +286,7 @@ void IncomingCalls::pay_owing() {
   std::unique_ptr<FunctionContext> by = contexts_.take();
   for (const uint32_t number : owing) {
     Ring& one = ring(number);
-    const Busy busy(one);
+    const TryHold busy(one.busy);
     if (!busy) {
       const std::scoped_lock lock(mutex_);
       owing_.push_back(number);
@@ -315,11 +300,11 @@ void IncomingCalls::pay_owing() {
   contexts_.give_back(std::move(by));
 }
 
-// Nothing of a rank that died can come in any more: every endpoint on which something of it has come knows.
-bool IncomingCalls::may_give_back(uint32_t caller) const {
-  if (runtime_.memory.bases()[caller] != nullptr) return true;
-  for (const Slot& slot : runtime_.network->pool.slots()) {
-    if (slot.peers->find(caller) != nullptr && slot.endpoint->loss(caller) == OMPL_OK) return false;
+// Every endpoint on which something of it has come knows.
+bool nothing_can_come(Runtime& runtime, uint32_t dead) {
+  if (runtime.memory.bases()[dead] != nullptr) return true;
+  for (const Slot& slot : runtime.network->pool.slots()) {
+    if (slot.peers->find(dead) != nullptr && slot.endpoint->loss(dead) == OMPL_OK) return false;
   }
   return true;
 }
@@ -331,10 +316,10 @@ bool IncomingCalls::give_back_rings_of_dead(ExchangeContext exchange) {
     if (caller >= runtime_.size() || runtime_.failures.peer(caller).failure.load() != OMPL_ERR_PEER)
       continue;
     ++left;
-    if (!may_give_back(caller)) continue;
+    if (!nothing_can_come(runtime_, caller)) continue;
     run_ring(number, exchange);
     Ring& one = ring(number);
-    const Busy busy(one);
+    const TryHold busy(one.busy);
     if (!busy || ready(number, one) || one.waits.load()) continue;  // the next look will do
     std::byte* const counts = memory(number);
     for (uint32_t slot = 0; slot < layout_.slots(); ++slot) {

@@ -37,7 +37,7 @@ class IncomingCalls {
  private:
   // Whoever has made it busy uses it, but for the atomics. `next`: slots read so far, modulo 2^32.
   struct Ring {
-    std::atomic<bool> busy{false};
+    std::atomic<bool> busy{false};    // one thread at a time, so that calls run in order
     std::atomic<bool> waits{false};   // for a reply to go out
     std::atomic<bool> broken{false};  // no call can be found in it any more
     std::atomic<uint32_t> next{0};
@@ -46,7 +46,6 @@ class IncomingCalls {
     bool owing = false;                             // more is to be told
     std::unique_ptr<FunctionContext> by;            // for its next function
   };
-  class Busy;
   class Running;
 
   // A call that waits in its caller's outbox (incoming_outbox.cpp).
@@ -82,7 +81,6 @@ class IncomingCalls {
                  ExchangeContext exchange);
   void tell(Context& c, uint32_t number, Ring& ring, uint32_t caller);
   void pay_owing();
-  [[nodiscard]] bool may_give_back(uint32_t caller) const;
 
   Runtime& runtime_;
   const Layout& layout_;

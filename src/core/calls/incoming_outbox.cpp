@@ -147,8 +147,11 @@ void IncomingCalls::run_fetched(Fetch& one, ExchangeContext exchange) {
                length);
     return;
   }
-  if (is_own(entry.function)) return packing_.run(one.caller, entry);
-  execute(entry, one.caller, *one.by, exchange);
+  if (is_own(entry.function)) {
+    packing_.run(one.caller, entry, *one.by);
+  } else {
+    execute(entry, one.caller, *one.by, exchange);
+  }
   one.state = Fetch::State::replies;
 }
 

@@ -54,6 +54,17 @@ inline constexpr std::size_t kOwnArguments =
 inline constexpr uint32_t kOutbox =
     16;  // calls of a rank at most that wait to be fetched, at all targets
 
+// Where packed elements that this rank has asked for arrive. The count goes up by one with each arrival, and the target puts what
+// follows it before.
+struct alignas(64) PackedLanding {
+  uint32_t count;
+  uint32_t unused;
+  int64_t code;
+  std::byte elements[16 * 1024];
+};
+inline constexpr std::size_t kLandingElements = sizeof(PackedLanding::elements);  // bytes
+inline constexpr uint32_t kLandings = 16;  // requests of packed gets under way, to all targets
+
 // A bell: where in the caller's outbox its call lies, and how many slots it would take. 0: there is none.
 inline constexpr uint32_t bell(uint32_t place, uint32_t slots) { return slots << 8 | (place + 1); }
 inline constexpr uint32_t place_of_bell(uint32_t value) { return (value & 255) - 1; }
@@ -69,8 +80,8 @@ static_assert(slots_of(kOwnArguments) <= kLeastSlots / 2);
 class Layout {
  public:
   Layout() = default;
-  // `budget`: bytes for rings.
-  Layout(uint32_t ranks, std::size_t budget) : ranks_(ranks) {
+  // `budget`: bytes for rings. `lands`: with landings.
+  Layout(uint32_t ranks, std::size_t budget, bool lands = false) : ranks_(ranks), lands_(lands) {
     const auto ring_bytes = [](uint32_t slots) {
       return round(slots * (sizeof(uint32_t) + kSlotBytes) + kLongestEntry);
     };
@@ -83,7 +94,7 @@ class Layout {
   [[nodiscard]] uint32_t rings() const { return rings_; }
   [[nodiscard]] uint32_t slots() const { return slots_; }  // of each, a power of two
   [[nodiscard]] std::size_t ring_bytes() const { return ring_bytes_; }
-  [[nodiscard]] std::size_t bytes() const { return has_bells() ? outbox(kOutbox) : ring(rings_); }
+  [[nodiscard]] std::size_t bytes() const { return landing(lands_ ? kLandings : 0); }
   // A word of 64 bits: bit i stands for the rings of number i modulo 64 into which something has come.
   [[nodiscard]] uint64_t arrivals() const { return 0; }
   // The same of bells: bit i stands for those of the ranks from i * ranks_of_mark() on.
@@ -98,6 +109,10 @@ class Layout {
   // Where this rank leaves calls to be fetched.
   [[nodiscard]] uint64_t outbox(uint32_t place) const {
     return round(bell_of(ranks_)) + kLongestEntry * uint64_t{place};
+  }
+  [[nodiscard]] uint64_t landing(uint32_t place) const {
+    return round(has_bells() ? outbox(kOutbox) : ring(rings_)) +
+           sizeof(PackedLanding) * uint64_t{place};
   }
   // A word of 32 bits: the rank whose ring it is and one more; 0: nobody's.
   [[nodiscard]] uint64_t owner(uint32_t ring) const { return 256 + sizeof(uint32_t) * uint64_t{ring}; }
@@ -125,6 +140,7 @@ class Layout {
   static constexpr uint64_t round(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
   uint32_t ranks_ = 0;
+  bool lands_ = false;
   uint32_t rings_ = 0;
   uint32_t slots_ = kLeastSlots;
   std::size_t ring_bytes_ = 0;

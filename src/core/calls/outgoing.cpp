@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/calls/scope.hpp"
+#include "core/calls/try_hold.hpp"
 #include "core/data/operations.hpp"
 #include "core/job/runtime.hpp"
 #include "core/network/network.hpp"
@@ -20,23 +21,6 @@ void compose(std::byte* slot, const Request& call) {
 }
 
 }  // namespace
-
-// Held for a few steps, and for as long as the network takes to make room for the entry of a payload that was posted; nobody waits for it.
-class OutgoingCalls::Lock {
- public:
-  explicit Lock(Route& route)
-      : route_(route), held_(!route.locked.exchange(true, std::memory_order_acquire)) {}
-  ~Lock() {
-    if (held_) route_.locked.store(false, std::memory_order_release);
-  }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-  explicit operator bool() const { return held_; }
-
- private:
-  Route& route_;
-  const bool held_;
-};
 
 OutgoingCalls::OutgoingCalls(Runtime& runtime, const Layout& layout, uint64_t begin)
     : runtime_(runtime), layout_(layout), begin_(begin), routes_(runtime.size()) {}
@@ -72,7 +56,7 @@ uint32_t OutgoingCalls::ring_asked(const Route& route) const {
 }
 
 int OutgoingCalls::open(Context& c, uint32_t rank, Route& route) {
-  const Lock lock(route);
+  const TryHold lock(route.locked);
   if (!lock) return OMPL_RETRY_BUSY;
   while (!route.open.load(std::memory_order_relaxed)) {
     if (const int code = ask(c, rank, route); code != OMPL_OK) return code;
@@ -140,7 +124,7 @@ int OutgoingCalls::write(Context& c, const Request& call, Route& route, uint32_t
 }
 
 int OutgoingCalls::post(Context& c, const Request& call, Route& route, uint32_t* end) {
-  const Lock lock(route);
+  const TryHold lock(route.locked);
   if (!lock) return OMPL_RETRY_BUSY;
   const WithoutFunctions alone;
   const uint32_t slots = slots_of(call.arguments.size());
@@ -223,7 +207,7 @@ int OutgoingCalls::take_place(uint32_t rank, uint32_t end, uint32_t* taken_place
 
 // One at a time for each target, so that they run in order.
 int OutgoingCalls::leave_in_outbox(Context& c, const Request& call, Route& route) {
-  const Lock lock(route);
+  const TryHold lock(route.locked);
   if (!lock) return OMPL_RETRY_BUSY;
   const WithoutFunctions alone;
   const uint32_t head = route.head.load(std::memory_order_relaxed);

@@ -30,6 +30,9 @@ struct Request {
   bool ring_only = false;  // OMPL_ERR_MEMORY, which is not reported, if there is no ring for it
 };
 
+// Whether nothing of a rank that died can come in any more.
+bool nothing_can_come(Runtime& runtime, uint32_t dead);
+
 class OutgoingCalls {
  public:
   // `begin`: offset of the memory of remote calls, in every segment.
@@ -51,6 +54,7 @@ class OutgoingCalls {
     std::atomic<bool> open{false};
     bool without_ring =
         false;  // all are taken: calls lie in the outbox, one at a time, and the target is told by a bell
+    // Held for a few steps, and for as long as the network takes to make room for the entry of a payload that was posted.
     std::atomic<bool> locked{false};
     std::atomic<uint32_t> head{0};
     std::atomic<bool> tells{false};        // some entry asked to be told of at once; the last one
@@ -61,7 +65,6 @@ class OutgoingCalls {
     Handle question{};
     uint32_t owner = 0;  // of the ring asked for
   };
-  class Lock;
 
   int open(Context& c, uint32_t rank, Route& route);
   int ask(Context& c, uint32_t rank, Route& route);

@@ -39,9 +39,11 @@ class ArgumentWriter {
   std::size_t length_ = 0;
 };
 
-class ArgumentReader {
+}  // namespace
+
+class Packing::Reader {
  public:
-  explicit ArgumentReader(const CallEntry& entry)
+  explicit Reader(const CallEntry& entry)
       : at_(reinterpret_cast<const std::byte*>(&entry + 1)), left_(entry.length) {}
   template <class T>
   bool take(T* value) {
@@ -59,8 +61,6 @@ class ArgumentReader {
   const std::byte* at_;
   std::size_t left_;
 };
-
-}  // namespace
 
 int Packing::put(Caller& caller, uint32_t rank, uint64_t offset, const Shape& shape,
                  const std::byte* local, const Signal* record, bool once, uint32_t* end) {
@@ -110,48 +110,115 @@ int Packing::send(Caller& caller, const Request& call, bool first, bool once, ui
   });
 }
 
-void Packing::run(uint32_t caller, const CallEntry& entry) {
+void Packing::run(uint32_t caller, const CallEntry& entry, FunctionContext& by) {
+  by.reply_due = false;
   const uint32_t function = entry.function & ~kTellAtOnce;
-  const bool good = function == kPutElements && put_elements(entry);
+  const bool good = function == kGetElements ? get_elements(caller, entry, by)
+                                             : function == kPutElements && put_elements(entry);
   if (!good)
     log::error(
         "dropped packed data of rank {} for offset {:#x}: it is not allocated here, or they are broken",
         caller, entry.payload);
 }
 
-// As data and records from outside are checked.
-bool Packing::put_elements(const CallEntry& entry) {
-  ArgumentReader in(entry);
-  PackedHeader header{};
-  PackedSignal signal{};
-  if (!in.take(&header) || (header.signalled != 0 && !in.take(&signal))) return false;
+std::size_t Packing::landing_capacity(const Shape& shape) {
+  const std::size_t fixed = shape.wire_bytes(0);
+  const std::size_t each = shape.wire_bytes(1) - fixed;
+  const std::size_t named =
+      each == 0 ? SIZE_MAX : (kOwnArguments - sizeof(PackedHeader) - fixed) / each;
+  return std::min({named, kLandingElements / shape.element(), std::size_t{UINT16_MAX}});
+}
+
+int Packing::request(OutgoingCalls& outgoing, Context& c, uint32_t rank, uint64_t offset,
+                     const Shape& shape, std::size_t first, std::size_t count, uint32_t place) {
+  ArgumentWriter out;
+  out.add(PackedHeader{.element = static_cast<uint32_t>(shape.element()),
+                       .count = static_cast<uint16_t>(count),
+                       .kind = shape.wire_kind(),
+                       .signalled = 0});
+  shape.write(first, count, out.room(shape.wire_bytes(count)));
+  return outgoing.try_send(c, {.rank = rank,
+                               .entry = {.function = kGetElements,
+                                         .length = static_cast<uint32_t>(out.written().size()),
+                                         .reply = place + 1,
+                                         .ready = 0,
+                                         .payload = offset,
+                                         .payload_length = first},
+                               .arguments = out.written(),
+                               .ring_only = true});
+}
+
+// The elements of a call of the layer's own at this rank. As data and records from outside are checked.
+struct Packing::Found {
   Strided block;
   Indexed list;
+  const Shape* shape = nullptr;
+  std::size_t first = 0;
+  Extent known;
+};
+
+bool Packing::find(Reader& in, const PackedHeader& header, const CallEntry& entry, Found* found) {
   const bool is_list = header.kind == Shape::kList;
   const std::byte* const places =
       in.take(is_list ? header.count * sizeof(uint64_t) : header.kind * 2 * sizeof(uint64_t));
-  const std::byte* const data = in.take(std::size_t{header.count} * header.element);
-  if (places == nullptr || data == nullptr) return false;
-  const bool read = is_list ? list.receive(header.element, header.count, places)
-                            : block.receive(header.element, header.kind, places);
+  if (places == nullptr) return false;
+  const bool read = is_list ? found->list.receive(header.element, header.count, places)
+                            : found->block.receive(header.element, header.kind, places);
   if (!read) return false;
-  const Shape& shape = is_list ? static_cast<const Shape&>(list) : block;
-  const std::size_t first = is_list ? 0 : entry.payload_length;
-  if (first > shape.elements() || header.count > shape.elements() - first) return false;
-  Extent known;
+  found->shape = is_list ? static_cast<const Shape*>(&found->list) : &found->block;
+  found->first = is_list ? 0 : entry.payload_length;
+  const std::size_t all = found->shape->elements();
+  if (found->first > all || header.count > all - found->first) return false;
   const auto inside = [&](uint64_t begin, std::size_t length) {
-    return runtime_.memory.allocations().holds(begin, length, &known) ? OMPL_OK : OMPL_ERR_OFFSET;
+    return runtime_.memory.allocations().holds(begin, length, &found->known) ? OMPL_OK
+                                                                             : OMPL_ERR_OFFSET;
   };
-  if (shape.check(inside, entry.payload) != OMPL_OK) return false;
-  shape.scatter(Side::remote, runtime_.memory.segment().base() + entry.payload, first, header.count,
-                data);
+  return found->shape->check(inside, entry.payload) == OMPL_OK;
+}
+
+bool Packing::put_elements(const CallEntry& entry) {
+  Reader in(entry);
+  PackedHeader header{};
+  PackedSignal signal{};
+  Found found;
+  if (!in.take(&header) || (header.signalled != 0 && !in.take(&signal))) return false;
+  if (!find(in, header, entry, &found)) return false;
+  const std::byte* const data = in.take(std::size_t{header.count} * header.element);
+  if (data == nullptr) return false;
+  found.shape->scatter(Side::remote, runtime_.memory.segment().base() + entry.payload, found.first,
+                       header.count, data);
   if (header.signalled == 0) return true;
   uint64_t ignored = 0;
   const Signal record{.offset = signal.offset,
                       .value = signal.value,
                       .op = static_cast<SignalOp>(signal.op),
                       .function = static_cast<Function>(signal.function)};
-  runtime_.sleepers.apply(record, known, &ignored);
+  runtime_.sleepers.apply(record, found.known, &ignored);
+  return true;
+}
+
+// The caller is answered in any case, for it waits.
+bool Packing::get_elements(uint32_t caller, const CallEntry& entry, FunctionContext& by) {
+  if (entry.reply == 0 || entry.reply > kLandings) return false;
+  constexpr std::size_t kFront = offsetof(PackedLanding, elements) - offsetof(PackedLanding, code);
+  by.landing.assign(kFront, std::byte{0});
+  by.lands = true;
+  by.reply_due = true;
+  by.caller = caller;
+  by.place = entry.reply - 1;
+  Reader in(entry);
+  PackedHeader header{};
+  Found found;
+  const bool good = in.take(&header) && find(in, header, entry, &found) &&
+                    header.count <= kLandingElements / header.element;
+  if (!good) {
+    const int64_t code = OMPL_ERR_OFFSET;
+    std::memcpy(by.landing.data(), &code, sizeof code);
+    return false;
+  }
+  by.landing.resize(kFront + std::size_t{header.count} * header.element);
+  found.shape->gather(Side::remote, runtime_.memory.segment().base() + entry.payload, found.first,
+                      header.count, &by.landing[kFront]);
   return true;
 }
 

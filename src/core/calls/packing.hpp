@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/calls/function_context.hpp"
 #include "core/calls/outgoing.hpp"
 #include "core/data/shapes.hpp"
 #include "core/wait/deadline.hpp"
@@ -31,6 +32,7 @@ static_assert(sizeof(PackedSignal) == 24);
 
 // The layer's own functions.
 inline constexpr uint32_t kPutElements = kOwnFunction | 1;
+inline constexpr uint32_t kGetElements = kOwnFunction | 2;  // into the landing that `reply` names
 
 class Packing {
  public:
@@ -52,12 +54,22 @@ class Packing {
   int put(Caller& caller, uint32_t rank, uint64_t offset, const Shape& shape, const std::byte* local,
           const Signal* record, bool once, uint32_t* end);
 
-  // Runs a call of the layer's own. Outside bytes.
-  void run(uint32_t caller, const CallEntry& entry);
+  // The request of a packed get, tried once: as OutgoingCalls::try_send().
+  static int request(OutgoingCalls& outgoing, Context& c, uint32_t rank, uint64_t offset,
+                     const Shape& shape, std::size_t first, std::size_t count, uint32_t place);
+  // How many elements one request may ask for.
+  static std::size_t landing_capacity(const Shape& shape);
+
+  // Runs a call of the layer's own, whose answer is left in `by`. Outside bytes.
+  void run(uint32_t caller, const CallEntry& entry, FunctionContext& by);
 
  private:
   int send(Caller& caller, const Request& call, bool first, bool once, uint32_t* end);
   bool put_elements(const CallEntry& entry);
+  bool get_elements(uint32_t caller, const CallEntry& entry, FunctionContext& by);
+  struct Found;
+  class Reader;
+  bool find(Reader& in, const PackedHeader& header, const CallEntry& entry, Found* found);
 
   Runtime& runtime_;
   OutgoingCalls& outgoing_;

@@ -96,7 +96,8 @@ int atomic_nb(Context& c, uint32_t rank, const Signal& record, void* before, Han
 int test(Context& c, Handle& handle) {
   if (handle.kind == Pending::Kind::none) return 1;
   Runtime& runtime = *c.runtime;
-  const bool by_calls = handle.kind == Pending::Kind::call || handle.kind == Pending::Kind::packed;
+  const bool by_calls = handle.kind == Pending::Kind::call || handle.kind == Pending::Kind::packed ||
+                        handle.kind == Pending::Kind::brought;
   int state =
       by_calls ? runtime.remote_calls.test(handle) : runtime.network->completion.test(c, handle);
   // A reply comes by whichever of the target's connections: its death may be known elsewhere.

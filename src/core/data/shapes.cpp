@@ -77,6 +77,11 @@ int move(Context& c, const Transfer& t, const Given& given, Deadline deadline) {
                                                      deadline.finite(), false, nullptr);
     if (code == OMPL_OK) count(caller.now(), t, shape.bytes());
     if (code <= OMPL_OK && code != calls::Packing::kNotPacked) return code;
+  } else if (t.call == Call::get && runtime.remote_calls.packs(shape)) {
+    const int code =
+        runtime.remote_calls.get_packed(caller, t.rank, t.offset, shape, t.local, deadline);
+    if (code == OMPL_OK || code == OMPL_PENDING) count(caller.now(), t, shape.bytes());
+    if (!calls::is_retry(code) && code != calls::Packing::kNotPacked) return code;
   }
   Sender& sender = runtime.network->sender;
   const int code = sender.transfer(caller.now(), t.call, t.rank, shape.pieces(t.local, t.offset),
@@ -105,9 +110,11 @@ int move_nb(Context& c, const Transfer& t, const Given& given, bool local, Handl
     }
   } else {
     code = calls::Packing::kNotPacked;
-    if (t.call == Call::put && runtime.remote_calls.packs(shape))
-      code = runtime.remote_calls.put_packed(caller, t.rank, t.offset, shape, t.local, t.record, true,
-                                             !local && handle != nullptr, handle);
+    if (runtime.remote_calls.packs(shape))
+      code = t.call == Call::put
+                 ? runtime.remote_calls.put_packed(caller, t.rank, t.offset, shape, t.local, t.record,
+                                                   true, !local && handle != nullptr, handle)
+                 : runtime.remote_calls.get_packed_nb(caller, t.rank, t.offset, shape, t.local, handle);
     if (code == calls::Packing::kNotPacked)
       code = runtime.network->sender.transfer_nb(c, t.call, t.rank, shape.pieces(t.local, t.offset),
                                                  t.record, local, handle);

@@ -154,13 +154,15 @@ int Sender::await_orphans(Context& c, PeerChannel& channel, Call call, Deadline 
   std::erase_if(channel.orphans(), [&](const OrphanedSegment& orphan) {
     return pool_.slot(orphan.slot).endpoint->completed(channel.rank()) >= orphan.ticket;
   });
-  if (!channel.awaits_packed()) return first_error;
+  if (channel.nothing_packed()) return first_error;
+  calls::RemoteCalls& calls = c.runtime->remote_calls;
   const Blocked what{.call = call, .peer = channel.rank(), .keeps_thread = true};
   const int code = Blocker(c, what, deadline).run([&]() -> int {
-    if (!channel.awaits_packed()) return 1;
+    if (!channel.awaits_packed()) return calls.test_gets(c, channel.rank());
     return pool_.known_failure(channel.rank());
   });
   if (code == OMPL_ERR_TIMEOUT) return code;
+  if (code != OMPL_OK) calls.give_up_gets(c, channel.rank());
   channel.forget_packed();
   return first_error == OMPL_OK ? code : first_error;
 }

@@ -111,7 +111,22 @@ class PeerChannel {
   }
   [[nodiscard]] bool idle() const {
     return !has_data_ && lost_ == OMPL_OK && signalled_slots_ == 0 && orphans_.empty() &&
-           !awaits_packed();
+           nothing_packed();
+  }
+
+  // --- Packed gets are under way, perhaps: a flush looks. They share what packed puts are found by, so that who has neither pays
+  // nothing for them.
+  void note_packed_get() {
+    if (read_ == nullptr) {
+      read_ = &kNothingRead;
+      packed_end_ = 0;
+    }
+    gets_ = true;
+    ++posts_;
+  }
+  // Neither packed puts nor gets.
+  [[nodiscard]] bool nothing_packed() const {
+    return read_ == nullptr || (!awaits_packed() && read_ == nullptr);
   }
 
   // --- Packed puts (core/calls/packing.hpp): visible once the target has read this rank's calls up to `end`, which is when
@@ -124,11 +139,14 @@ class PeerChannel {
   [[nodiscard]] bool awaits_packed() const {
     if (read_ == nullptr) return false;
     if (static_cast<int32_t>(read_->load(std::memory_order_seq_cst) - packed_end_) < 0) return true;
-    read_ = nullptr;
+    if (!gets_) read_ = nullptr;
     return false;
   }
   [[nodiscard]] bool holds_signals() const { return awaits_packed() && !in_ring_; }
-  void forget_packed() { read_ = nullptr; }
+  void forget_packed() {
+    read_ = nullptr;
+    gets_ = false;
+  }
   class InRing {
    public:
     explicit InRing(PeerChannel& channel)
@@ -190,8 +208,11 @@ class PeerChannel {
   bool put_was_last_ = false;
   bool holding_pays_ = true;
   bool in_ring_ = false;  // what is posted now is an entry of the ring of calls
-  mutable const std::atomic<uint32_t>* read_ = nullptr;  // null: there is no packed put
+  static inline const std::atomic<uint32_t> kNothingRead{0};
+  mutable const std::atomic<uint32_t>* read_ =
+      nullptr;  // null: there is no packed put, and no packed get
   uint32_t packed_end_ = 0;
+  bool gets_ = false;
   std::vector<OrphanedSegment> orphans_;
 };
 

@@ -84,6 +84,12 @@ void Sender::note_packed(Context& c, uint32_t rank, const std::atomic<uint32_t>&
   if (c.fast.load(std::memory_order_relaxed) == &channel) c.fast = &Context::nobody;
 }
 
+void Sender::note_packed_get(Context& c, uint32_t rank) {
+  PeerChannel& channel = this->channel(c, rank);
+  channel.note_packed_get();
+  c.channels.touch(channel);
+}
+
 Post Sender::post_data(Context& c, PeerChannel& channel, Slot& slot, Call call, const Piece& piece) {
   conduit::Endpoint& endpoint = *slot.endpoint;
   const uint32_t rank = channel.rank();

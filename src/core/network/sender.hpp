@@ -68,6 +68,8 @@ class Sender {
 
   // A packed put went out, in entries of the ring of calls (core/calls/packing.hpp).
   void note_packed(Context& c, uint32_t rank, const std::atomic<uint32_t>& read, uint32_t end);
+  // A packed get is under way.
+  void note_packed_get(Context& c, uint32_t rank);
 
   // --- What contexts hold (coalesced_put.cpp). Tries once to send it: any call that blocks does, and ompl_poll().
   void send_held(Context& c) {

@@ -275,6 +275,120 @@ TEST_P(Conformance, Packing_AFloodBothWays) {
       kThreads);
 }
 
+// Gets of columns: blocking, with a limit of time, completed by a handle, a flush and a quiet; more at once than there are
+// landings for, and one that takes many of them.
+TEST_P(Conformance, Packing_GetsBringWhatLiesThere) {
+  constexpr std::size_t kAtOnce = 20;
+  for (const char* const mode : kModes) {
+    SCOPED_TRACE(mode);
+    const auto w = world({.pack = mode});
+    const uint64_t data = w->allocate(Column::kSpan);
+    w->run([&](Rank& r) {
+      const Column column(r.rank);
+      ok(column.put(r, data));
+      ok(r.flush());
+      ok(r.barrier());
+      std::vector<std::vector<std::byte>> back(kAtOnce, std::vector<std::byte>(column.source.size()));
+      std::vector<ompl_handle> handles(kAtOnce, ompl_handle OMPL_HANDLE_INIT);
+      const auto get_nb = [&](std::size_t i, ompl_handle* handle) {
+        posted(r, [&] {
+          return ompl_get_strided_nb(r.ctx(), address(back[i].data()), r.right(), data, &column.shape,
+                                     handle);
+        });
+      };
+      for (uint32_t round = 0; round < rounds(4); ++round) {
+        for (std::size_t i = 0; i < 2; ++i) {
+          const int64_t limit = i == 0 ? OMPL_FOREVER : 60'000'000'000;
+          const int code = ompl_ctx_get_strided(r.ctx(), address(back[i].data()), r.right(), data,
+                                                &column.shape, limit);
+          EXPECT_TRUE(code == OMPL_OK || code == OMPL_PENDING) << error_detail();
+          if (code == OMPL_PENDING) ok(r.flush());
+        }
+        get_nb(2, nullptr);
+        ok(r.flush());
+        get_nb(3, nullptr);
+        ok(ompl_process_quiet());
+        get_nb(4, &handles[4]);
+        while (ompl_handle_test(r.ctx(), &handles[4]) == 0) {
+        }
+        get_nb(5, &handles[5]);
+        ok(ompl_ctx_quiet_rank(r.ctx(), r.right(), OMPL_FOREVER));
+        EXPECT_EQ(back[5], column.source);
+        ok(ompl_handle_wait(r.ctx(), &handles[5], OMPL_FOREVER));
+        for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(back[i], column.source) << i;
+        for (std::size_t i = 0; i < kAtOnce; ++i) get_nb(i, &handles[i]);
+        ok(ompl_handle_wait_all(r.ctx(), handles.data(), handles.size(), OMPL_FOREVER));
+        for (std::vector<std::byte>& one : back) {
+          EXPECT_EQ(one, column.source);
+          std::ranges::fill(one, std::byte{0});
+        }
+      }
+      ok(r.barrier());
+    });
+  }
+}
+
+// 384,000 bytes in pieces of 64, by a block and by a list: more than all landings hold.
+TEST_P(Conformance, Packing_LongGets) {
+  constexpr std::size_t kPiece = 64;
+  constexpr std::size_t kPieces = 6000;
+  for (const char* const mode : kModes) {
+    SCOPED_TRACE(mode);
+    const auto w = world({.pack = mode});
+    const uint64_t data = w->allocate(2 * kPiece * kPieces);
+    w->run([&](Rank& r) {
+      const auto own = pattern(2 * kPiece * kPieces, r.rank);
+      std::memcpy(r.own(data), own.data(), own.size());
+      ok(r.barrier());
+      const auto theirs = pattern(2 * kPiece * kPieces, r.right());
+      const std::size_t extent = kPieces;
+      const std::ptrdiff_t stride = 2 * kPiece;
+      const ompl_strided block{.element = kPiece,
+                               .dimensions = 1,
+                               .extents = &extent,
+                               .local_strides = nullptr,
+                               .remote_strides = &stride};
+      std::vector<uint64_t> places(kPieces);
+      for (std::size_t i = 0; i < kPieces; ++i) places[i] = 2 * kPiece * i;
+      const ompl_indexed list{
+          .element = kPiece, .count = kPieces, .local = nullptr, .remote = places.data()};
+      for (const bool by_list : {false, true}) {
+        std::vector<std::byte> back(kPiece * kPieces);
+        ok(by_list ? ompl_ctx_get_indexed(r.ctx(), address(back.data()), r.right(), data, &list,
+                                          OMPL_FOREVER)
+                   : ompl_ctx_get_strided(r.ctx(), address(back.data()), r.right(), data, &block,
+                                          OMPL_FOREVER));
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < kPieces; ++i)
+          wrong += std::memcmp(&back[kPiece * i], &theirs[2 * kPiece * i], kPiece) == 0 ? 0 : 1;
+        EXPECT_EQ(wrong, 0U);
+      }
+      ok(r.barrier());
+    });
+  }
+}
+
+// All threads of all ranks put and get at once, with few credits: gets neither hang nor bring what nobody put.
+TEST_P(Conformance, Packing_GetsInAFlood) {
+  constexpr unsigned kThreads = 3;
+  const auto w = world({.ranks = 3, .endpoints = 2, .credits = 4, .pack = "always"});
+  const uint64_t data = w->allocate(kThreads * Column::kSpan);
+  w->run(
+      [&](Rank& r) {
+        const uint64_t mine = data + r.thread * Column::kSpan;
+        for (uint32_t i = 0; i < rounds(10); ++i) {
+          const Column column(uint64_t{i} * 8 + r.rank);
+          ok(column.put(r, mine));
+          ok(r.flush());
+          std::vector<std::byte> back(column.source.size());
+          ok(ompl_ctx_get_strided(r.ctx(), address(back.data()), r.right(), mine, &column.shape,
+                                  OMPL_FOREVER));
+          EXPECT_EQ(back, column.source);
+        }
+      },
+      kThreads);
+}
+
 // The arithmetic of sizes: up to what fits into memory, and one more.
 TEST_P(Conformance, Packing_SizesAreChecked) {
   const auto w = world({.pack = "always"});

@@ -2,11 +2,13 @@
 // Packed data: how many messages they take, and what becomes of them when ranks die.
 #include <sched.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
 
 #include "conformance/doomed.hpp"
+#include "core/calls/layout.hpp"
 
 namespace ompl::conformance {
 namespace {
@@ -53,6 +55,79 @@ TEST(MockPacking, AColumnIsTwoMessages) {
       const uint64_t before = counts.posted_data;
       put();
       EXPECT_EQ(counts.posted_data - before, messages);
+    });
+  }
+}
+
+// The get of a column: a request and an answer.
+TEST(MockPacking, AGetOfAColumnIsTwoMessages) {
+  for (const auto& [mode, messages] : {std::pair{"always", 2U}, std::pair{"never", 1000U}}) {
+    SCOPED_TRACE(mode);
+    auto fabric = std::make_unique<MockFabric>(2, Hostility{.spurious_retry = 0});
+    conduit::mock::Counts& counts = fabric->wire().counts();
+    ThreadWorld world(std::move(fabric), {.ranks = 2, .endpoints = 1, .pack = mode});
+    world.run([&](Rank& r) {
+      const uint64_t data = r.allocate(kCount * kStride);
+      const Column column;
+      std::vector<std::byte> back(kCount * 8);
+      if (r.rank == 1) return;
+      const auto get = [&] {
+        ok(ompl_ctx_get_strided(r.ctx(), address(back.data()), 1, data, &column.shape(), OMPL_FOREVER));
+      };
+      get();  // takes the ring
+      const uint64_t before = counts.posted_data;
+      get();
+      EXPECT_EQ(counts.posted_data - before, messages);
+    });
+  }
+}
+
+// Handles, a flush and a blocking get tell of the death of the rank that was asked, and the memory of what had been asked for is
+// the caller's again: nothing is written there any more.
+TEST(MockFailure, R18_PackedGetsAtADeadRankEndWithTheError) {
+  for (const bool remote_completion : {true, false}) {
+    SCOPED_TRACE(remote_completion);
+    Doomed doomed({.remote_completion = remote_completion, .spurious_retry = 0},
+                  {.endpoints = 1, .pack = "always"});
+    std::atomic<bool> posted{false};
+    doomed.run([&](Rank& r) {
+      const uint64_t data = r.allocate(kCount * kStride);
+      const uint64_t flag = r.allocate(8);
+      const Column column;
+      std::vector<std::byte> back(kCount * 8);
+      const auto get = [&](ompl_ctx* ctx, ompl_handle* handle) {
+        return ompl_get_strided_nb(ctx, address(back.data()), 1, data, &column.shape(), handle);
+      };
+      ok(ompl_ctx_get_strided(r.ctx(), address(back.data()), 1 - r.rank, data, &column.shape(),
+                              OMPL_FOREVER));
+      doomed.settle(r, flag);
+      if (r.rank == 1) {
+        while (!posted) ::sched_yield();
+        doomed.wire().kill(1);
+        while (!doomed.done) ::sched_yield();
+        return;
+      }
+      ompl_ctx* other = nullptr;
+      ok(ompl_ctx_create(&other));
+      std::array<ompl_handle, 20> handles;  // more than there are landings for
+      handles.fill(ompl_handle OMPL_HANDLE_INIT);
+      std::size_t asked = 0;
+      while (asked < handles.size() && get(r.ctx(), &handles[asked]) == OMPL_PENDING) ++asked;
+      EXPECT_EQ(asked, calls::kLandings);
+      EXPECT_EQ(get(other, nullptr), OMPL_RETRY_FULL);
+      EXPECT_EQ(ompl_handle_test(r.ctx(), handles.data()), 0);
+      posted = true;
+      EXPECT_TRUE(is_failure(ompl_handle_wait(r.ctx(), handles.data(), OMPL_FOREVER)));
+      EXPECT_TRUE(is_failure(r.flush()));
+      std::ranges::fill(back, std::byte{7});
+      for (std::size_t i = 1; i < asked; ++i)
+        EXPECT_TRUE(is_failure(ompl_handle_wait(r.ctx(), &handles[i], OMPL_FOREVER))) << i;
+      EXPECT_TRUE(is_failure(get(other, nullptr)));
+      EXPECT_TRUE(is_failure(
+          ompl_ctx_get_strided(r.ctx(), address(back.data()), 1, data, &column.shape(), OMPL_FOREVER)));
+      EXPECT_TRUE(std::ranges::all_of(back, [](std::byte b) { return b == std::byte{7}; }));
+      ompl_ctx_destroy(other);
+      doomed.done = true;
     });
   }
 }
@@ -108,8 +183,8 @@ TEST(MockFailure, R18_PackedPutsAtADeadRankEndWithTheError) {
   }
 }
 
-// All ranks put columns to all; one dies at some moment. Every survivor's call returns, and soon one with an error.
-TEST(MockFailure, R18_ADeathAtAnyMomentOfPackedPutsHangsNobody) {
+// All ranks put columns to all and get them back; one dies at some moment. Every survivor's call returns, and soon one with an error.
+TEST(MockFailure, R18_ADeathAtAnyMomentOfPackedDataHangsNobody) {
   for (uint64_t seed = 1; seed <= rounds(10); ++seed) {
     SCOPED_TRACE(seed);
     Doomed doomed({.seed = seed, .remote_completion = seed % 2 == 0, .send_depth = 4},
@@ -119,6 +194,7 @@ TEST(MockFailure, R18_ADeathAtAnyMomentOfPackedPutsHangsNobody) {
     doomed.run([&](Rank& r) { data = r.allocate(kCount * kStride); });
     doomed.run([&](Rank& r) {
       const Column column;
+      std::vector<std::byte> back(kCount * 8);
       int code = OMPL_OK;
       for (uint64_t i = 0; code == OMPL_OK; ++i) {
         if (r.rank == 1 && i == 7 * seed % 11) {
@@ -129,6 +205,9 @@ TEST(MockFailure, R18_ADeathAtAnyMomentOfPackedPutsHangsNobody) {
           code = ompl_ctx_put_strided(r.ctx(), column.source(), to, data, &column.shape(), nullptr,
                                       OMPL_FOREVER);
         if (code == OMPL_OK) code = r.flush();
+        for (uint32_t from = 0; from < r.size && code == OMPL_OK; ++from)
+          code = ompl_ctx_get_strided(r.ctx(), address(back.data()), from, data, &column.shape(),
+                                      OMPL_FOREVER);
       }
       EXPECT_TRUE(is_failure(code)) << code;
       ++over;
