@@ -35,6 +35,9 @@ std::unique_ptr<Conduit> make();
 namespace ucx {
 std::unique_ptr<Conduit> make();
 }
+namespace tcp {
+std::unique_ptr<Conduit> make();
+}
 namespace mpi {
 std::unique_ptr<Conduit> make();
 }
