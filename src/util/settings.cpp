@@ -58,10 +58,10 @@ constexpr std::array kVariables{
              &Settings::endpoint_memory,
              "Memory that the connections of a rank may take, all made: the pool gets smaller; 0: any.",
              {.most = kMostBytes}},
-    Variable{
-        "OMPL_CONDUITS", "list of self|shm|verbs|ofi|ucx|utofu|mpi", &Settings::conduits,
-        "Conduits that may be used, in order of preference, separated by commas. TCP is one of ofi's "
-        "providers (OMPL_OFI_PROVIDER)."},
+    Variable{"OMPL_CONDUITS", "list of self|shm|verbs|ofi|tcp|ucx|utofu|mpi", &Settings::conduits,
+             "Conduits that may be used, in order of preference, separated by commas. Where tcp is "
+             "among them "
+             "ofi leaves TCP to it, unless OMPL_OFI_PROVIDER asks for it."},
     Variable{"OMPL_NODE_ID", "text", &Settings::node_id,
              "Identity of this node: ranks of different identity never share memory."},
     Variable{
@@ -179,7 +179,8 @@ constexpr std::array kVariables{
              "one of the built-in preference."},
     Variable{
         "OMPL_NET_INTERFACE", "text", &Settings::net_interface,
-        "Interfaces, addresses or subnets of IP that ofi, ucx (unless UCX_NET_DEVICES is set) and the "
+        "Interfaces, addresses or subnets of IP that tcp, ofi, ucx (unless UCX_NET_DEVICES is set) and "
+        "the "
         "liveness probes of verbs and mpi use, with commas between: eth0,192.0.2.0/24; empty: all, "
         "the most plausible first."},
     Variable{"OMPL_OFI_INTERFACE", "text", &Settings::ofi_interface,

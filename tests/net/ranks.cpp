@@ -34,6 +34,7 @@ class Ranks : public testing::Test {
     ASSERT_NE(entry, registry().end()) << name << " is not in this build";
     Settings settings;
     settings.net_interface = interface;
+    settings.conduits = name;
     settings.ofi_provider = provider != nullptr ? provider : "";
     node = std::make_unique<Node>(entry->make(), rank, 2, 1, settings);
     if (node->opened == OMPL_ERR_UNSUPPORTED && provider != nullptr) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ranks find the addresses by which their hosts reach each other: routes_test.py OMPLRUN TRAFFIC ofi|ucx
+"""Ranks find the addresses by which their hosts reach each other: routes_test.py OMPLRUN TRAFFIC tcp|ofi|ucx
 
 Hosts are network namespaces. Nobody tells the library which interface to take, but where a test says so."""
 
@@ -18,7 +18,7 @@ SKIP = 77
 LIMIT = 240.0  # seconds of one run
 PATIENCE = 2  # seconds that the library tries the addresses of a rank, where packets vanish
 OMPLRUN, TRAFFIC, CONDUIT = "", "", "ofi"
-SETTING = {"ofi": "OMPL_NET_INTERFACE", "ucx": "UCX_NET_DEVICES"}
+SETTING = {"tcp": "OMPL_NET_INTERFACE", "ofi": "OMPL_NET_INTERFACE", "ucx": "UCX_NET_DEVICES"}
 SECOND = "net1"  # another network between the hosts
 CHOICES = ("OMPL_OFI_INTERFACE", "OMPL_NET_INTERFACE", "UCX_NET_DEVICES", "UCX_TLS")
 FILTER = """

@@ -192,7 +192,7 @@ TEST(Settings, UnusableValuesAreNamedAndChangeNothing) {
                                                     {"OMPL_ON_PEER_DEATH", "Abort"},
                                                     {"OMPL_CONDUITS", ""},
                                                     {"OMPL_CONDUITS", ","},
-                                                    {"OMPL_CONDUITS", "tcp"},
+                                                    {"OMPL_CONDUITS", "udp"},
                                                     {"OMPL_CONDUITS", "self,smh,ofi"},
                                                     {"OMPL_CONDUITS", "self|shm"},
                                                     {"OMPL_CONDUITS", "self, shm"},
@@ -211,16 +211,17 @@ TEST(Settings, UnusableValuesAreNamedAndChangeNothing) {
 }
 
 TEST(Settings, AListTakesEachOfItsNames) {
-  for (const char* const list : {"self,shm,verbs,ofi,ucx,utofu,mpi", "ofi", "shm,,self,"}) {
+  for (const char* const list : {"self,shm,verbs,ofi,tcp,ucx,utofu,mpi", "ofi", "shm,,self,"}) {
     Settings settings;
     const Values values{{"OMPL_CONDUITS", list}};
     ASSERT_EQ(Settings::read(&settings, from(values)), OMPL_OK);
     EXPECT_EQ(settings.conduits, list);
   }
   Settings settings;
-  const Values wrong{{"OMPL_CONDUITS", "self,tcp"}};
+  const Values wrong{{"OMPL_CONDUITS", "self,udp"}};
   ASSERT_EQ(Settings::read(&settings, from(wrong)), OMPL_ERR_ARG);
-  EXPECT_NE(std::string(error_detail()).find("self|shm|verbs|ofi|ucx|utofu|mpi"), std::string::npos);
+  EXPECT_NE(std::string(error_detail()).find("self|shm|verbs|ofi|tcp|ucx|utofu|mpi"),
+            std::string::npos);
 }
 
 TEST(Settings, TheLogsLevelCountsBeforeTheRestIsRead) {

@@ -188,6 +188,8 @@ bool query(const Library& library, const ProviderCandidate& candidate, const Cho
   return false;
 }
 
+bool is_plain_tcp(std::string_view provider) { return provider == "tcp" || provider == "net"; }
+
 std::vector<ProviderCandidate> candidates_for(const std::string& asked) {
   std::vector<ProviderCandidate> out;
   for (const ProviderCandidate& candidate : kCandidates) {
@@ -217,7 +219,12 @@ int choose_provider(const Library& library, const Settings& settings, const Dema
   const Choice choice{.wanted = wanted, .interfaces = choose_interfaces(own_interfaces(), wanted)};
   std::string absent;
   std::string unsuitable;
+  const bool leaves_tcp = settings.ofi_provider.empty() && settings.names_conduit("tcp");
   for (const ProviderCandidate& candidate : candidates_for(settings.ofi_provider)) {
+    if (leaves_tcp && is_plain_tcp(candidate.name)) {
+      unsuitable += fmt::format("; {} is left to the conduit tcp", candidate.name);
+      continue;
+    }
     std::string reason = shortcoming(library, candidate);
     if (reason.empty()) {
       absent += fmt::format("{}{}", absent.empty() ? "" : ", ", candidate.name);

@@ -50,9 +50,7 @@ Finding conduits(const Surroundings& at) {
   if (!networks) {
     out.verdict = std::max(out.verdict, at.between_nodes(Verdict::fails));
     out.means = "no network: ranks that do not share memory cannot reach each other";
-    out.change =
-        "install libfabric (or the library of the machine's network), and name its conduit in "
-        "OMPL_CONDUITS";
+    out.change = "name tcp in OMPL_CONDUITS, or the conduit of the machine's network";
   }
   const auto shm = std::ranges::find(states, "shm", [](const auto& state) { return state.entry.name; });
   if (shm != states.end() && !shm->wanted && at.plan.ranks > 1) {
@@ -82,8 +80,9 @@ Finding conduits(const Surroundings& at) {
 Finding libfabric(const Surroundings& at) {
   if (!is_wanted(at.settings, "ofi")) return {.found = "not wanted (OMPL_CONDUITS)"};
   conduit::ofi::Library library;
+  const bool tcp_is_there = at.settings.names_conduit("tcp");  // then only a fabric is missed
   if (library.load() != OMPL_OK)
-    return {.verdict = at.between_nodes(Verdict::slow),
+    return {.verdict = tcp_is_there ? Verdict::note : at.between_nodes(Verdict::slow),
             .found = error_detail(),
             .means = "the conduit ofi is not usable"};
   conduit::ofi::ProviderChoice choice;
@@ -91,6 +90,7 @@ Finding libfabric(const Surroundings& at) {
   Finding out{.found = fmt::format("{}: {}", place_of("libfabric"),
                                    code == OMPL_OK ? choice.why : error_detail())};
   if (code != OMPL_OK) {
+    if (tcp_is_there) return out;
     out.verdict = at.between_nodes(Verdict::slow);
     out.means = "the conduit ofi is not usable";
   } else if (choice.name == "net") {

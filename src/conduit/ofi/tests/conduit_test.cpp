@@ -42,6 +42,19 @@ TEST(OfiConduitTest, SaysWhichProviderItTookAndWhyNotTheOthers) {
   }
 }
 
+TEST(OfiConduitTest, LeavesTcpToTheConduitOfThatNameUnlessAsked) {
+  Settings settings;  // which name both
+  settings.net_interface = "lo";
+  const Node unasked(make_demanding({}), 0, 1, 1, settings);
+  if (unasked.opened == OMPL_OK) GTEST_SKIP() << "a fabric is here: " << unasked.conduit->address();
+  EXPECT_EQ(unasked.opened, OMPL_ERR_UNSUPPORTED);
+  EXPECT_NE(std::string(error_detail()).find("tcp is left to the conduit tcp"), std::string::npos)
+      << error_detail();
+  settings.ofi_provider = "tcp";
+  const Node asked(make_demanding({}), 0, 1, 1, settings);
+  EXPECT_EQ(asked.opened, OMPL_OK) << error_detail();
+}
+
 TEST(OfiConduitTest, WhatAProviderCannotDoTheCoreIsTold) {
   const auto ordered = make_node(0, 1, 1, "shm", "");
   const auto unordered = make_node(0, 1, 1, "shm", "", "a secret of the job", {.unordered = true});

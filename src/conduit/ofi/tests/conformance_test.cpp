@@ -12,6 +12,7 @@ namespace {
 // One real probe: a job of one rank.
 std::string why_not(const std::string& provider, const conduit::ofi::Demands& demands) {
   Settings settings;
+  settings.conduits = "self,ofi";
   settings.ofi_provider = provider;
   std::array<std::byte, 4096> segment{};
   const conduit::Job job{.host = {},
@@ -31,7 +32,10 @@ Case over(const std::string& name, const std::string& provider,
           .fabric =
               [=](uint32_t /*ranks*/) {
                 return fabric_of(
-                    [=](uint32_t /*rank*/, Settings* settings) { settings->ofi_provider = provider; },
+                    [=](uint32_t /*rank*/, Settings* settings) {
+                      settings->conduits = "self,ofi";  // else TCP is the conduit tcp's
+                      settings->ofi_provider = provider;
+                    },
                     conduit::self::make, [=] { return conduit::ofi::make_demanding(demands); });
               },
           .why_not =

@@ -15,6 +15,7 @@ inline std::unique_ptr<Node> make_node(uint32_t rank, uint32_t size, uint32_t sl
                                        const std::string& secret = "a secret of the job",
                                        const Demands& demands = {}) {
   Settings settings;
+  settings.conduits = "self,ofi";  // else TCP is the conduit tcp's
   settings.ofi_provider = provider;
   settings.net_interface = interface;
   return std::make_unique<Node>(make_demanding(demands), rank, size, slots, settings, secret);
