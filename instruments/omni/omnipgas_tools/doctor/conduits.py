@@ -38,8 +38,8 @@ class Way:
 def ways(build: Path) -> Iterator[Way]:
     """The conduits that there are, that of MPI with each MPI of the table."""
     yield Way("shm", 20.0, usual=True)
-    yield Way("ofi", 300.0, usual=True)
-    for conduit in ("verbs", "utofu", "ucx"):
+    yield Way("tcp", 300.0, usual=True)
+    for conduit in ("ofi", "verbs", "utofu", "ucx"):
         yield Way(conduit, 300.0)
     for name, library in catalog.table(build).items():
         if library.adapter == "ompl" and library.compiler:

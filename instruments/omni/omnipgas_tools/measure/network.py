@@ -17,13 +17,14 @@ RIG = CHECKOUT / "tests" / "net"
 OFI, UCX = {"OMPL_CONDUITS": "self,ofi"}, {"OMPL_CONDUITS": "self,ucx"}
 # Of each transport the baseline, and what the library and the baseline are told.
 TRANSPORTS: dict[str, tuple[str, dict[str, str]]] = {
+    "sockets": ("sockets", {"OMPL_CONDUITS": "self,tcp"}),
     **{name: ("ofi", OFI | {"OMPL_OFI_PROVIDER": name}) for name in ("tcp", "tcp;ofi_rxm", "net", "net/rdm")},
     "ucx": ("ucx", UCX | {"UCX_TLS": "tcp"}),
     "ucx-shm": ("ucx", UCX | {"UCX_TLS": "posix,sysv,cma"}),
 }
 INSIDE_ONE_HOST = ("ucx-shm",)
 # What a conduit goes over between hosts, where some ranks may share one and its memory.
-BETWEEN = {"ofi": "tcp", "ucx": "ucx"}
+BETWEEN = {"tcp": "sockets", "ofi": "tcp", "ucx": "ucx"}
 
 
 def over(found: Found, transport: str, hosts: Hosts | None, endpoints: int | None = None) -> Found:
