@@ -62,6 +62,9 @@ class Rules(unittest.TestCase):
     def test_the_library_may_be_used_at_the_end_of_a_thread(self) -> None:
         self.holds("late-thread")
 
+    def test_ranks_that_have_stopped_end_well_after_collectives(self) -> None:
+        self.holds("stop")
+
     def test_signals_interrupt_nothing(self) -> None:
         self.holds("signals")
 

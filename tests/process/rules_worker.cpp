@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <omnipgas/coll.h>
 #include <omnipgas/ompl_inline.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -443,6 +444,13 @@ void last_dies_rule() {
   std::_Exit(0);
 }
 
+// Both stop; the end of the job, which the collectives have a part in, goes well.
+void stop_rule() {
+  ompl_team* world = nullptr;
+  ok(ompl_team_world(&world), "ompl_team_world");
+  ok(ompl_stop(), "ompl_stop");
+}
+
 // Writes a line at every level but off.
 void logging_rule() {
   uint64_t word = 0;
@@ -474,6 +482,7 @@ int main(int argc, char** argv) {
                                                            {"survivors", survivors_rule},
                                                            {"dying", dying_rule},
                                                            {"sleepers", sleepers_rule},
+                                                           {"stop", stop_rule},
                                                            {"logging", logging_rule}};
   const auto rule = rules.find(argc > 1 ? argv[1] : "");
   expect(rule != rules.end(), "no such rule");

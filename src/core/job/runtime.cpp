@@ -66,11 +66,11 @@ int Runtime::create(const Settings& settings, std::unique_ptr<bootstrap::Bootstr
 int Runtime::finalize(Context& context) {
   const CollectiveActivity call(context.activity, Call::finalize);
   Caller caller(context);
+  collective.begin_to_leave();  // all come here, those that have stopped too
   const int unfinished = extension_ != nullptr ? extension_->finish(context) : OMPL_OK;
   const std::string why = unfinished != OMPL_OK ? error_detail() : "";
   progress.end();  // no function runs in another thread from here on
   extend(nullptr);
-  collective.begin_to_leave();
   remote_calls.finish(caller.now());
   int first_error = OMPL_OK;
   try {
