@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collectives, by those of the layer. Its team of a team's members is made for the first of them, since it takes memory.
+#include <atomic>
+#include <tuple>
+
+#include "core/state.hpp"
+
+namespace caf {
+namespace {
+
+constexpr int64_t kLook = 50'000'000;  // ns, at most, until a stop is noticed
+
+// A member that has failed, or that has stopped before it came to this collective: whoever has started it has done its part.
+int missing(Team& team) {
+  const State& now = state();
+  int stat = kOk;
+  for (uint32_t member = 0; member < team.size() && now.failures + now.stops > 0; ++member) {
+    const uint32_t rank = team.members[member];
+    if (now.failed[rank]) stat = refuse(kFailed, "image %u has failed", member + 1);
+    if (!now.stopped[rank] || rank == now.me) continue;
+    const uint64_t address =
+        team.blocks[member] + (as_number(&team.block->collectives) - as_number(team.block));
+    uint64_t started = 0;
+    if (const int code = get(rank, address, &started, sizeof started); code != kOk) return code;
+    if (started < team.block->collectives) return refuse(kStopped, "image %u has stopped", member + 1);
+  }
+  return stat;
+}
+
+// The layer's team, the same for all teams of the same members.
+int prepare(Team& team) {
+  static auto* const known = new std::map<std::vector<uint32_t>, ompl_team*>;
+  std::atomic_ref<uint64_t>(team.block->collectives).fetch_add(1);
+  learn();
+  if (const int stat = missing(team); stat != kOk) return stat;
+  if (team.broken) return refuse(kFailed, "a collective of this team was given up after a failure");
+  if (team.layer != nullptr) return kOk;
+  ompl_team*& made = (*known)[team.members];
+  if (made == nullptr) {
+    const int code = ompl_team_create(team.members.data(), team.size(), nullptr, &made);
+    if (code != OMPL_OK) return layer_error(code, state().me);
+  }
+  team.layer = made;
+  return kOk;
+}
+
+// Waits for a collective, which a member that has failed or stopped ends.
+int finish(Team& team, int code, ompl_request* request) {
+  while (code == OMPL_OK) {
+    code = ompl_request_wait(OMPL_CTX_DEFAULT, &request, kLook);
+    if (code == OMPL_OK) return kOk;
+    if (code != OMPL_ERR_TIMEOUT) break;
+    code = OMPL_OK;
+    learn();
+    if (const int stat = missing(team); stat == kStopped) {
+      team.broken = true;
+      return stat;
+    }
+  }
+  team.broken = true;
+  const int stat = layer_error(code, state().me);
+  const int known = missing(team);
+  return known != kOk ? known : stat;
+}
+
+}  // namespace
+
+int operation(ompl_op_fn function, void* arg, uint64_t key, std::size_t element, Operation* made) {
+  using Key = std::tuple<ompl_op_fn, uint64_t, std::size_t>;
+  static auto* const known = new std::map<Key, int32_t>;
+  const Key wanted{function, key, element};
+  auto found = known->find(wanted);
+  if (found == known->end()) {
+    ompl_op_config config = OMPL_OP_CONFIG_INIT;
+    config.function = function;
+    config.arg = arg;
+    config.element = element;
+    config.commutative = 0;
+    int32_t op = 0;
+    if (const int code = ompl_op_create(&config, &op); code != OMPL_OK)
+      return layer_error(code, state().me);
+    found = known->emplace(wanted, op).first;
+  }
+  *made = {OMPL_ELEMENT, found->second};
+  return kOk;
+}
+
+int co_broadcast(void* data, std::size_t bytes, int source_image) {
+  Team& team = *state().current;
+  uint32_t rank = 0;
+  if (const int code = rank_of_image(source_image, &rank); code != kOk) return code;
+  if (const int code = prepare(team); code != kOk) return code;
+  if (bytes == 0) return kOk;
+  ompl_request* request = nullptr;
+  const int code = ompl_broadcast(team.layer, data, bytes, static_cast<uint32_t>(source_image) - 1,
+                                  nullptr, &request);
+  return finish(team, code, request);
+}
+
+int co_reduce(void* data, std::size_t count, std::size_t element, Operation how, int result_image) {
+  Team& team = *state().current;
+  uint32_t rank = 0;
+  if (result_image != 0) {
+    if (const int code = rank_of_image(result_image, &rank); code != kOk) return code;
+  }
+  if (const int code = prepare(team); code != kOk) return code;
+  if (count == 0 || element == 0) return kOk;
+  ompl_request* request = nullptr;
+  if (result_image == 0) {
+    const int code =
+        ompl_allreduce(team.layer, OMPL_IN_PLACE, data, count, how.type, how.op, nullptr, &request);
+    return finish(team, code, request);
+  }
+  const uint32_t root = static_cast<uint32_t>(result_image) - 1;
+  const bool here = root == team.me;
+  const int code = ompl_reduce(team.layer, here ? OMPL_IN_PLACE : data, here ? data : nullptr, count,
+                               how.type, how.op, root, nullptr, &request);
+  return finish(team, code, request);
+}
+
+}  // namespace caf

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Requests that another image executes: reading and writing its memory outside of the segment (targets of pointer components, memory
+// that a compiler allocated by itself), and what a compiler's part offers. They run in whichever thread of that image is
+// in the layer, and in its progress thread.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "core/state.hpp"
+
+namespace caf {
+namespace {
+
+constexpr std::size_t kChunk = std::size_t{256} << 10;
+constexpr std::size_t kServices = 8;
+
+struct Read {
+  uint64_t address, bytes, reply;  // reply: offset in the reader's segment
+};
+struct Write {
+  uint64_t address;
+  std::byte data[OMPL_CALL_ARGUMENTS - sizeof(uint64_t)];
+};
+
+std::array<Service, kServices> services{};
+std::array<uint32_t, kServices> numbers{};
+uint32_t reading = 0;
+uint32_t writing = 0;
+
+uint64_t read_here(void* /*user*/, const ompl_call_context* call) {
+  Read what;
+  std::memcpy(&what, call->arguments, sizeof what);
+  const int code =
+      ompl_ctx_put(call->context, what.address, call->source, what.reply, what.bytes, OMPL_FOREVER);
+  return code == OMPL_OK ? 0 : 1;
+}
+
+uint64_t write_here(void* /*user*/, const ompl_call_context* call) {
+  uint64_t address = 0;
+  std::memcpy(&address, call->arguments, sizeof address);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of this process that another image has learnt
+  std::memcpy(reinterpret_cast<void*>(address),
+              static_cast<const std::byte*>(call->arguments) + sizeof address,
+              call->length - sizeof address);
+  return 0;
+}
+
+uint64_t serve(void* user, const ompl_call_context* call) {
+  return (*static_cast<Service*>(user))(call->arguments, call->length);
+}
+
+int request(uint32_t rank, uint32_t function, const void* arguments, std::size_t bytes,
+            uint64_t* reply) {
+  ompl_call_request call = OMPL_CALL_INIT;
+  call.function = function;
+  call.arguments = arguments;
+  call.length = bytes;
+  const int code = ompl_call(OMPL_CTX_DEFAULT, rank, &call, reply, OMPL_FOREVER);
+  return code == OMPL_OK ? kOk : layer_error(code, rank);
+}
+
+}  // namespace
+
+void offer(int number, Service service) { services.at(static_cast<std::size_t>(number)) = service; }
+
+int start_services() {
+  if (ompl_call_register("coarrays: read", &read_here, nullptr, &reading) != OMPL_OK) return kLayer;
+  if (ompl_call_register("coarrays: write", &write_here, nullptr, &writing) != OMPL_OK) return kLayer;
+  for (std::size_t i = 0; i < kServices; ++i) {
+    if (services.at(i) == nullptr) continue;
+    if (ompl_call_register("coarrays: compiler", &serve, &services.at(i), &numbers.at(i)) != OMPL_OK)
+      return kLayer;
+  }
+  return kOk;
+}
+
+int ask(uint32_t rank, int number, const void* arguments, std::size_t bytes, uint64_t* reply) {
+  if (rank == state().me) {
+    *reply = services.at(static_cast<std::size_t>(number))(arguments, bytes);
+    return kOk;
+  }
+  return request(rank, numbers.at(static_cast<std::size_t>(number)), arguments, bytes, reply);
+}
+
+int far_get(uint32_t rank, uint64_t address, void* local, std::size_t bytes) {
+  const std::size_t chunk = std::min(bytes, kChunk);
+  void* const staging = allocate_component(chunk);
+  if (staging == nullptr) return refuse(kNoMemory, "no memory to receive %zu bytes", chunk);
+  int code = kOk;
+  for (std::size_t done = 0; done < bytes && code == kOk; done += chunk) {
+    const std::size_t now = std::min(chunk, bytes - done);
+    const Read what{address + done, now, own_offset(staging)};
+    uint64_t reply = 0;
+    code = request(rank, reading, &what, sizeof what, &reply);
+    if (code == kOk && reply != 0) code = refuse(kLayer, "the other image cannot send its memory");
+    if (code == kOk) std::memcpy(static_cast<std::byte*>(local) + done, staging, now);
+  }
+  release_component(staging);
+  return code;
+}
+
+int far_put(uint32_t rank, uint64_t address, const void* local, std::size_t bytes) {
+  for (std::size_t done = 0; done < bytes;) {
+    Write what;
+    const std::size_t now = std::min(sizeof what.data, bytes - done);
+    what.address = address + done;
+    std::memcpy(what.data, static_cast<const std::byte*>(local) + done, now);
+    uint64_t reply = 0;
+    if (const int code = request(rank, writing, &what, sizeof what.address + now, &reply); code != kOk)
+      return code;
+    done += now;
+  }
+  return kOk;
+}
+
+}  // namespace caf
