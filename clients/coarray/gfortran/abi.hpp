@@ -124,12 +124,19 @@ struct ComponentToken {
   uint64_t bytes;
 };
 
+// The compiler ends an allocation by a synchronisation that has no STAT=, whatever the allocation has: true while it is due
+// after one that had.
+extern bool allocation_had_stat;
+
 // Gives the component of a token new memory; also for other images (references.cpp).
 void* renew_component(void** token, std::size_t bytes);
 
 // What STAT= and ERRMSG= get; without STAT= an error ends the job. `statement` is what the programmer wrote.
 void report(int code, const char* statement, int* stat, char* message = nullptr,
             std::size_t length = 0);
+// report() for sync statements, in which gfortran 12 passes for ERRMSG= of most variables where a pointer to the text lies, in place of
+// the pointer. Eight bytes of text are no address that can be read.
+void report_sync(int code, const char* statement, int* stat, char* message, std::size_t length);
 [[noreturn]] void end_in_error(const char* statement);
 
 caf::Shape shape_of(const Descriptor& descriptor);

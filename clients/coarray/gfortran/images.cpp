@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "gfortran/abi.hpp"
@@ -70,18 +71,21 @@ CAF_API int _gfortran_caf_num_images(int /*distance*/, int failed) {
 }
 
 CAF_API void _gfortran_caf_sync_all(int* stat, char* message, std::size_t length) {
-  report(caf::sync_all(), "sync all", stat, message, length);
+  const bool of_allocation = std::exchange(allocation_had_stat, false) && stat == nullptr;
+  const int code = caf::sync_all();
+  const bool told = of_allocation && (code == caf::kFailed || code == caf::kStopped);
+  report_sync(told ? caf::kOk : code, "sync all", stat, message, length);
 }
 
 CAF_API void _gfortran_caf_sync_memory(int* stat, char* message, std::size_t length) {
-  report(caf::sync_memory(), "sync memory", stat, message, length);
+  report_sync(caf::sync_memory(), "sync memory", stat, message, length);
 }
 
 CAF_API void _gfortran_caf_sync_images(int count, int* images, int* stat, char* message,
                                        std::size_t length) {
   const int code = count < 0 ? caf::sync_images(nullptr, 0)
                              : caf::sync_images(images, static_cast<std::size_t>(count));
-  report(code, "sync images", stat, message, length);
+  report_sync(code, "sync images", stat, message, length);
 }
 
 CAF_API void _gfortran_caf_stop_numeric(int code, bool quiet) {

@@ -57,6 +57,8 @@ int register_coarray(std::size_t size, int type, void** token, Descriptor* descr
 
 }  // namespace
 
+bool allocation_had_stat = false;
+
 void* renew_component(void** token, std::size_t bytes) {
   auto* component = static_cast<ComponentToken*>(*token);
   if (component == nullptr) {
@@ -91,6 +93,7 @@ CAF_API void _gfortran_caf_register(std::size_t size, int type, void** token, De
   const bool component = of_a_component(type, token);
   const int code = component ? register_component(size, type, token, descriptor)
                              : register_coarray(size, type, token, descriptor);
+  if (!component && type != kCoarrayStatic) allocation_had_stat = stat != nullptr;
   report(code, component ? "allocate a component" : "allocate a coarray", stat, message, length);
 }
 

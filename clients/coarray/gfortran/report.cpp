@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <sys/uio.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 #include "gfortran/abi.hpp"
 
@@ -25,6 +29,30 @@ void report(int code, const char* statement, int* stat, char* message, std::size
   const std::string reason = caf::why();
   std::memset(message, ' ', length);
   std::memcpy(message, reason.data(), std::min(length, reason.size()));
+}
+
+namespace {
+
+bool readable(const void* from, void* into, std::size_t bytes) {
+  const iovec local{into, bytes};
+  const iovec remote{const_cast<void*>(from), bytes};
+  return ::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
+}
+
+}  // namespace
+
+void report_sync(int code, const char* statement, int* stat, char* message, std::size_t length) {
+  if (code != caf::kOk && message != nullptr && stat != nullptr) {
+    uint64_t first = 0;
+    std::vector<char> text(length + 1);
+    if (!readable(message, &first, sizeof first)) return report(code, statement, stat);
+    constexpr uint64_t kLowest = 65536;
+    constexpr int kBits = 47;                            // of addresses of programs
+    auto* const there = reinterpret_cast<char*>(first);  // NOLINT(performance-no-int-to-ptr)
+    if (first >= kLowest && first >> kBits == 0 && readable(there, text.data(), length))
+      message = there;
+  }
+  report(code, statement, stat, message, length);
 }
 
 caf::Shape shape_of(const Descriptor& descriptor) {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""suite.py BUILD SUITE [--images N] [--conduits LIST] [--only NAME...]: builds the test programs of OpenCoarrays (SUITE is the
-folder src/tests of https://github.com/sourceryinstitute/OpenCoarrays) with caf, unchanged, and runs each on the number of
-images that it asks for; --images runs all on another number where they allow it. "Test passed." is the criterion.
+"""suite.py BUILD SUITE [--images N] [--conduits LIST] [--only NAME...]: builds the test programs of OpenCoarrays with
+caf, unchanged, and runs each on the number of images that it asks for; --images runs all on another number where they
+allow it. SUITE is src/tests of https://github.com/sourceryinstitute/OpenCoarrays. "Test passed." is the criterion.
 
 Prints a line for each program and a table of counts. Exit status 1 if a program cannot be built or fails; 77 if the
 suite is not there. NOT_TRIED names programs that are left out, and why.
@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 LIMIT_S = 120
-PARTS = ("unit/init_register", "unit/send-get", "unit/collectives", "unit/sync", "unit/events", "unit/teams", "unit/simple",
-         "unit/fail_images", "integration", "regression")  # fmt: skip
+PARTS = ("unit/init_register", "unit/send-get", "unit/collectives", "unit/sync", "unit/events", "unit/teams",
+         "unit/simple", "unit/fail_images", "integration", "regression")  # fmt: skip
 PASSED = "test passed."
 
 # What is not tried, and why.
@@ -32,15 +32,15 @@ NOT_TRIED = {
 # The number of images; 4 where nothing is said.
 IMAGES = {
     "allocate_as_barrier": 2, "allocate_as_barrier_proc": 8, "async_comp_alloc": 6, "team-number": 8, "sync-team": 8,
-    "syncall": 8, "syncimages": 8, "syncimages2": 8, "syncimages_status": 8, "duplicate_syncimages": 8, "testAtomics": 8,
-    "teams_subset": 3, "teams_coarray_get": 5, "teams_coarray_get_by_ref": 5, "teams_coarray_send": 5,
-    "teams_coarray_send_by_ref": 5, "teams_coarray_sendget": 5, "teams_send": 5, "sync_image_ring_abort_on_stopped_image": 7,
-    "strided_sendget": 3, "initialize_mpi": 2, "register": 2, "register_vector": 2, "async_comp_alloc_2": 2,
-    "send_convert_nums": 2, "get_convert_nums": 2, "sendget_convert_nums": 3, "sendget_convert_char_array": 3,
-    "issue-243-source-allocation-no-sync": 8, "issue-292-convert-type-before-put": 3, "issue-488-multi-dim-cobounds": 8,
-    "static_event_post_issue_293": 3, "issue-422-send": 2, "issue-422-send-get": 3, "coarrayBurgers": 2, "issue-493-coindex-slice": 8,
-    "issue-515-mimic-mpi-gatherv": 2, "issue-552-send_by_ref-singleton": 2,
-    "coarrayHeatSimplified": 2,
+    "syncall": 8, "syncimages": 8, "syncimages2": 8, "syncimages_status": 8, "duplicate_syncimages": 8,
+    "testAtomics": 8, "teams_subset": 3, "teams_coarray_get": 5, "teams_coarray_get_by_ref": 5,
+    "teams_coarray_send": 5, "teams_coarray_send_by_ref": 5, "teams_coarray_sendget": 5,
+    "sync_image_ring_abort_on_stopped_image": 7, "strided_sendget": 3, "initialize_mpi": 2, "register": 2,
+    "register_vector": 2, "async_comp_alloc_2": 2, "send_convert_nums": 2, "get_convert_nums": 2,
+    "sendget_convert_nums": 3, "sendget_convert_char_array": 3, "issue-243-source-allocation-no-sync": 8,
+    "issue-292-convert-type-before-put": 3, "issue-488-multi-dim-cobounds": 8, "static_event_post_issue_293": 3,
+    "issue-422-send": 2, "issue-422-send-get": 3, "coarrayBurgers": 2, "issue-493-coindex-slice": 8,
+    "issue-515-mimic-mpi-gatherv": 2, "issue-552-send_by_ref-singleton": 2, "coarrayHeatSimplified": 2,
 }  # fmt: skip
 # What is linked besides: a library of Fourier transforms that the suite has.
 LIBRARIES = {"coarray-shear_coll": "integration/pde_solvers/navier-stokes/libfft_sse.a"}
@@ -93,7 +93,8 @@ def run(command: list[str | Path], folder: Path, **environment: str) -> tuple[in
     try:
         done = subprocess.run(
             [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S + 30,
-            text=True, errors="replace", check=False, stdin=subprocess.DEVNULL, cwd=folder, env=os.environ | environment,
+            text=True, errors="replace", check=False, stdin=subprocess.DEVNULL, cwd=folder,
+            env=os.environ | environment,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return 124, "the time limit passed"
