@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SKIP = 77
-PAGES = ("README.md", "docs/tutorial.md", "docs/bindings.md", "docs/openshmem.md")
+PAGES = ("README.md", "docs/tutorial.md", "docs/bindings.md", "docs/openshmem.md", "docs/coarray.md")
 # What tells a program from a fragment, and how a program is named, by the language of its block.
 WHOLE = {"c": "int main(", "cpp": "int main(", "fortran": "\nend program", "python": "import omnipgas"}
 SUFFIX = {"c": ".c", "cpp": ".cpp", "fortran": ".f90", "python": ".py"}
@@ -57,6 +57,9 @@ def compiler(build: Path, program: Program) -> list[str | Path] | None:
         return ["cc", "-std=c11", *common]
     if language == "cpp":
         return ["c++", "-std=c++20", *common]
+    if "[*]" in program.text:
+        caf = build / "bin/caf"
+        return [caf, "-std=f2018", *common] if caf.exists() else None
     modules = build / "bindings/fortran/modules"
     return ["gfortran", "-std=f2018", *common, f"-I{modules}"] if modules.exists() else None
 

@@ -12,6 +12,14 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+COARRAY_PROGRAM = """program images
+  implicit none
+  integer :: box[*]
+  box = this_image()
+  sync all
+  print '(a,i0,a,i0)', 'image ', box[this_image()], ' of ', num_images()
+end program images
+"""
 SHMEM_PROGRAM = r"""
 #include <shmem.h>
 #include <shmemx.h>
@@ -100,6 +108,27 @@ def openshmem(prefix: Path, scratch: Path) -> None:
         expect("PE 0 of 2" in said and "PE 1 of 2" in said, f"{program.name} runs on two PEs: {said.strip()}")
 
 
+def coarrays(prefix: Path, scratch: Path) -> None:
+    """caf and cafrun, pkg-config and CMake, if this build has coarrays."""
+    if not (prefix / "bin/caf").exists():
+        print("no coarrays in this build")
+        return
+    source = scratch / "images.f90"
+    source.write_text(COARRAY_PROGRAM)
+    programs = [scratch / name for name in ("by-caf", "coarrays-by-pkg-config")]
+    run(prefix / "bin/caf", "-Wall", "-Werror", source, "-o", programs[0])
+    library = next(prefix.rglob("pkgconfig")).parent
+    flags = run("pkg-config", "--cflags", "--libs", "omnipgas-coarray", PKG_CONFIG_PATH=str(library / "pkgconfig"))
+    run("gfortran", "-Wall", "-Werror", source, "-o", programs[1], *flags.split(), f"-Wl,-rpath,{library}")
+    build = scratch / "cmake-coarray"
+    run("cmake", "-S", ROOT / "tests/install/consumer", "-B", build, f"-DSOURCE={source}",
+        f"-DCMAKE_PREFIX_PATH={prefix}", "-DLANGUAGE=Fortran", "-DLIBRARY=coarray")  # fmt: skip
+    run("cmake", "--build", build)
+    for program in [*programs, build / "consumer"]:
+        said = run(prefix / "bin/cafrun", "-np", "2", "--timeout", "240", program)
+        expect("image 1 of 2" in said and "image 2 of 2" in said, f"{program.name} runs on two images: {said.strip()}")
+
+
 def pages(prefix: Path) -> None:
     """`man` finds the pages, if the build made them (it may not be able to: without Python)."""
     if not (prefix / "share/man").is_dir():
@@ -116,6 +145,7 @@ def everything(prefix: Path, scratch: Path) -> None:
     with_pkg_config(prefix, scratch, "omnipgas", PROGRAM, "cc", "-std=c11")
     fortran(prefix, scratch)
     openshmem(prefix, scratch)
+    coarrays(prefix, scratch)
     pages(prefix)
 
 

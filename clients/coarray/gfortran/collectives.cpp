@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <complex>
 #include <cstring>
-#include <functional>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "gfortran/abi.hpp"
@@ -202,6 +203,13 @@ struct Function {
   std::size_t bytes;
 };
 
+// Kept, since the layer's operation is: one for each function and type.
+Function* kept_function(void (*code)(), std::size_t length, std::size_t bytes) {
+  static auto* const known = new std::map<std::pair<uintptr_t, std::size_t>, Function>;
+  return &known->try_emplace({reinterpret_cast<uintptr_t>(code), bytes}, Function{code, length, bytes})
+              .first->second;
+}
+
 template <class T>
 int by_reference(const void* in, void* inout, std::size_t count, void* arg) {
   const auto function = reinterpret_cast<T (*)(T*, T*)>(static_cast<Function*>(arg)->code);
@@ -316,7 +324,8 @@ CAF_API void _gfortran_caf_co_reduce(Descriptor* array, void (*function)(), int 
                        array->elem_len);
   } else if (array->elem_len > 0) {
     Gathered data(array);
-    auto* const kept = new Function{function, static_cast<std::size_t>(string_length), array->elem_len};
+    Function* const kept =
+        kept_function(function, static_cast<std::size_t>(string_length), array->elem_len);
     caf::Operation operation{};
     const uint64_t key = reinterpret_cast<uintptr_t>(function);
     code = caf::operation(call, kept, key, array->elem_len, &operation);
