@@ -6,9 +6,6 @@
 namespace shmem_core {
 namespace {
 
-constexpr std::size_t kMostResults =
-    256;  // awaited by a context: the layer has room for so many replies
-
 // The layer's functions for words of both widths.
 int on_context(ompl_ctx* ctx, uint32_t rank, uint64_t offset, int op, uint32_t operand,
                uint32_t compare, uint32_t* before) {
@@ -90,8 +87,8 @@ int updating_by_name(uint32_t rank, uint64_t offset, int op, uint64_t operand) {
 template <class Word>
 int blocking(shmem_ctx_t ctx, const void* address, int op, Word operand, Word compare, Word* before,
              int pe) {
-  const uint64_t offset = offset_of(address);
-  if (offset == 0) return not_symmetric(address);
+  const uint64_t offset = offset_of(address, sizeof(Word));
+  if (offset == 0) return not_symmetric(address, sizeof(Word));
   const Target to = target(ctx, pe);
   if (to.rank == own_rank()) progress_in_loops();
   if (to.ctx != OMPL_CTX_DEFAULT)
@@ -104,8 +101,8 @@ int blocking(shmem_ctx_t ctx, const void* address, int op, Word operand, Word co
 template <class Word>
 int nonblocking(shmem_ctx_t ctx, const void* address, int op, Word operand, Word compare, Word* before,
                 int pe) {
-  const uint64_t offset = offset_of(address);
-  if (offset == 0) return not_symmetric(address);
+  const uint64_t offset = offset_of(address, sizeof(Word));
+  if (offset == 0) return not_symmetric(address, sizeof(Word));
   const Target to = target(ctx, pe);
   ompl_handle handle = OMPL_HANDLE_INIT;
   const int code = until_accepted(to.ctx, [&] {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <numeric>
 
-#include "core/state.hpp"
+#include "core/checks.hpp"
 
 namespace shmem_core {
 namespace {
@@ -118,19 +118,39 @@ int scan(const Team& team, void* dest, const void* source, std::size_t count, in
   return code;
 }
 
-// Calls `collective(team, arguments...)` for a handle.
-template <class Collective>
-int by_team(shmem_team_t handle, const char* function, Collective collective) {
+// What all members of a team have to pass alike, but for the team.
+CollectiveCall whole(const char* name, void* dest, std::size_t dest_length, const void* source,
+                     std::size_t source_length, std::array<uint64_t, 3> numbers) {
+  return {name, dest, dest_length, source, source_length, numbers};
+}
+// `times`: blocks in dest for each in source.
+CollectiveCall blocks(const char* name, void* dest, const void* source, std::size_t length,
+                      std::size_t dest_times, std::size_t source_times) {
+  return whole(name, dest, length * dest_times, source, length * source_times, {length});
+}
+
+int checked(const Team& team, const CollectiveCall& call) {
+  if (!state().debug) return OMPL_OK;
+  if (!team_is_known(&team)) return refuse(OMPL_ERR_ARG, "the team was destroyed before");
+  return check_call_of_all(team, call);
+}
+
+// Calls `collective(team)` for a handle; `describe(team)` says what the call is.
+template <class Describe, class Collective>
+int by_team(shmem_team_t handle, Describe describe, Collective collective) {
   const Team* const team = team_of(handle);
   if (team == nullptr) return -1;
-  expect(collective(*team), function);
+  const CollectiveCall call = describe(*team);
+  expect(checked(*team, call), call.name);
+  expect(collective(*team), call.name);
   return 0;
 }
 
-template <class Collective>
-int by_set(const ActiveSet& set, Collective collective) {
+template <class Describe, class Collective>
+int by_set(const ActiveSet& set, Describe describe, Collective collective) {
   Team* team = nullptr;
   if (const int code = team_of_set(set, &team); code != OMPL_OK) return code;
+  if (const int code = check_all(*team, describe(*team)); code != OMPL_OK) return code;
   return collective(*team);
 }
 
@@ -150,91 +170,181 @@ int make_operations() {
   return OMPL_OK;
 }
 
-int sync_all() { return ompl_barrier(); }
-
-int barrier_all() {
-  if (const int code = quiet(SHMEM_CTX_DEFAULT); code != OMPL_OK) return code;
+int sync_all() {
+  if (const int code = check_all(*state().world, {.name = "shmem_sync_all"}); code != OMPL_OK)
+    return code;
   return ompl_barrier();
 }
 
+int barrier_all() {
+  if (const int code = quiet(SHMEM_CTX_DEFAULT); code != OMPL_OK) return code;
+  if (const int code = check_all(*state().world, {.name = "shmem_barrier_all"}); code != OMPL_OK)
+    return code;
+  return ompl_barrier();
+}
+
+namespace {
+
+// What the call of each collective is, for a team.
+struct Call {
+  void* dest;
+  const void* source;
+  std::size_t length;  // bytes of a block
+
+  [[nodiscard]] auto broadcast(int root) const {
+    return [*this, root](const Team&) {
+      return whole("shmem_broadcast", dest, length, source, length,
+                   {length, static_cast<uint64_t>(root)});
+    };
+  }
+  [[nodiscard]] auto collect() const {  // lengths may differ
+    return [*this](const Team&) { return whole("shmem_collect", dest, length, source, length, {}); };
+  }
+  [[nodiscard]] auto fcollect() const {
+    return [*this](const Team& team) {
+      return blocks("shmem_fcollect", dest, source, length, team.members.size(), 1);
+    };
+  }
+  [[nodiscard]] auto alltoall() const {
+    return [*this](const Team& team) {
+      return blocks("shmem_alltoall", dest, source, length, team.members.size(), team.members.size());
+    };
+  }
+};
+
+auto call_of(void* dest, const void* source, const Blocks& shape) {
+  return [=](const Team& team) {
+    const std::size_t steps = shape.blocks * team.members.size();
+    const auto reach = [&](ptrdiff_t stride) {
+      return steps == 0 ? 0 : ((steps - 1) * static_cast<std::size_t>(stride) + 1) * shape.element;
+    };
+    const std::array<uint64_t, 3> numbers = {shape.element * shape.blocks,
+                                             static_cast<uint64_t>(shape.dest_stride),
+                                             static_cast<uint64_t>(shape.source_stride)};
+    return whole("shmem_alltoalls", dest, reach(shape.dest_stride), source, reach(shape.source_stride),
+                 numbers);
+  };
+}
+
+std::size_t size_of(int type) {
+  switch (type) {
+    case OMPL_INT8:
+    case OMPL_UINT8:
+      return 1;
+    case OMPL_INT16:
+    case OMPL_UINT16:
+      return 2;
+    case OMPL_INT32:
+    case OMPL_UINT32:
+    case OMPL_FLOAT:
+      return 4;
+    case OMPL_DOUBLE_COMPLEX:
+    case kLongDouble:
+      return 16;
+    default:
+      return 8;
+  }
+}
+
+auto reduction(const char* name, void* dest, const void* source, std::size_t count, int type, int op) {
+  return [=](const Team&) {
+    const std::size_t length = count * size_of(type);
+    return whole(name, dest, length, source, length,
+                 {count, static_cast<uint64_t>(type), static_cast<uint64_t>(op)});
+  };
+}
+
+auto without_data(const char* name) {
+  return [name](const Team&) { return CollectiveCall{.name = name}; };
+}
+
+}  // namespace
+
 int team_sync(shmem_team_t handle) {
-  return by_team(handle, "shmem_team_sync",
+  return by_team(handle, without_data("shmem_team_sync"),
                  [](const Team& team) { return ompl_team_barrier(team.team, nullptr, nullptr); });
 }
 
 int broadcast(shmem_team_t handle, void* dest, const void* source, std::size_t length, int root) {
-  return by_team(handle, "shmem_broadcast",
+  return by_team(handle, Call{dest, source, length}.broadcast(root),
                  [=](const Team& team) { return broadcast(team, dest, source, length, root, true); });
 }
 
 int collect(shmem_team_t handle, void* dest, const void* source, std::size_t length) {
-  return by_team(handle, "shmem_collect",
+  return by_team(handle, Call{dest, source, length}.collect(),
                  [=](const Team& team) { return collect(team, dest, source, length); });
 }
 
 int fcollect(shmem_team_t handle, void* dest, const void* source, std::size_t length) {
-  return by_team(handle, "shmem_fcollect",
+  return by_team(handle, Call{dest, source, length}.fcollect(),
                  [=](const Team& team) { return fcollect(team, dest, source, length); });
 }
 
 int alltoall(shmem_team_t handle, void* dest, const void* source, std::size_t length) {
-  return by_team(handle, "shmem_alltoall",
+  return by_team(handle, Call{dest, source, length}.alltoall(),
                  [=](const Team& team) { return alltoall(team, dest, source, length); });
 }
 
 int alltoalls(shmem_team_t handle, void* dest, const void* source, const Blocks& shape) {
-  return by_team(handle, "shmem_alltoalls",
+  return by_team(handle, call_of(dest, source, shape),
                  [=](const Team& team) { return alltoalls(team, dest, source, shape); });
 }
 
 int reduce(shmem_team_t handle, void* dest, const void* source, std::size_t count, int type, int op) {
-  return by_team(handle, "a reduction",
+  return by_team(handle, reduction("a reduction", dest, source, count, type, op),
                  [=](const Team& team) { return reduce(team, dest, source, count, type, op); });
 }
 
 int scan(shmem_team_t handle, void* dest, const void* source, std::size_t count, int type,
          std::size_t element, bool inclusive) {
-  return by_team(handle, "a scan", [=](const Team& team) {
+  const char* const name = inclusive ? "an inclusive scan" : "an exclusive scan";
+  return by_team(handle, reduction(name, dest, source, count, type, OMPL_SUM), [=](const Team& team) {
     return scan(team, dest, source, count, type, element, inclusive);
   });
 }
 
 int active_sync(const ActiveSet& set) {
-  return by_set(set, [](const Team& team) { return ompl_team_barrier(team.team, nullptr, nullptr); });
+  return by_set(set, without_data("shmem_sync"),
+                [](const Team& team) { return ompl_team_barrier(team.team, nullptr, nullptr); });
 }
 
 int active_barrier(const ActiveSet& set) {
   if (const int code = quiet(SHMEM_CTX_DEFAULT); code != OMPL_OK) return code;
-  return active_sync(set);
+  return by_set(set, without_data("shmem_barrier"),
+                [](const Team& team) { return ompl_team_barrier(team.team, nullptr, nullptr); });
 }
 
 int active_broadcast(const ActiveSet& set, void* dest, const void* source, std::size_t length,
                      int root) {
-  return by_set(set,
+  return by_set(set, Call{dest, source, length}.broadcast(root),
                 [=](const Team& team) { return broadcast(team, dest, source, length, root, false); });
 }
 
 int active_collect(const ActiveSet& set, void* dest, const void* source, std::size_t length) {
-  return by_set(set, [=](const Team& team) { return collect(team, dest, source, length); });
+  return by_set(set, Call{dest, source, length}.collect(),
+                [=](const Team& team) { return collect(team, dest, source, length); });
 }
 
 int active_fcollect(const ActiveSet& set, void* dest, const void* source, std::size_t length) {
-  return by_set(set, [=](const Team& team) { return fcollect(team, dest, source, length); });
+  return by_set(set, Call{dest, source, length}.fcollect(),
+                [=](const Team& team) { return fcollect(team, dest, source, length); });
 }
 
 int active_alltoall(const ActiveSet& set, void* dest, const void* source, std::size_t length) {
-  return by_set(set, [=](const Team& team) { return alltoall(team, dest, source, length); });
+  return by_set(set, Call{dest, source, length}.alltoall(),
+                [=](const Team& team) { return alltoall(team, dest, source, length); });
 }
 
 int active_alltoalls(const ActiveSet& set, void* dest, const void* source, const Blocks& shape) {
-  return by_set(set, [=](const Team& team) { return alltoalls(team, dest, source, shape); });
+  return by_set(set, call_of(dest, source, shape),
+                [=](const Team& team) { return alltoalls(team, dest, source, shape); });
 }
 
 int active_reduce(const ActiveSet& set, void* dest, const void* source, int count, int type, int op) {
   if (count < 0) return refuse(OMPL_ERR_ARG, "%d elements", count);
-  return by_set(set, [=](const Team& team) {
-    return reduce(team, dest, source, static_cast<std::size_t>(count), type, op);
-  });
+  const auto elements = static_cast<std::size_t>(count);
+  return by_set(set, reduction("a reduction", dest, source, elements, type, op),
+                [=](const Team& team) { return reduce(team, dest, source, elements, type, op); });
 }
 
 }  // namespace shmem_core

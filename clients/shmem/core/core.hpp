@@ -178,7 +178,7 @@ void* team_pointer(shmem_team_t team, const void* address, int pe);
 int ctx_create(shmem_team_t team, long options, shmem_ctx_t* ctx);
 int ctx_destroy(shmem_ctx_t ctx);
 int ctx_get_team(shmem_ctx_t ctx, shmem_team_t* team);
-// Hints, of which nothing is made yet.
+// Hints.
 int session_start(shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t* config, long mask);
 int session_stop(shmem_ctx_t ctx);
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "core/state.hpp"
+#include "core/checks.hpp"
 
 namespace shmem_core {
 namespace {
@@ -22,11 +22,20 @@ int refuse(int code, const char* format, ...) {
   return code;
 }
 
-int not_symmetric(const volatile void* address) {
+int not_symmetric(const volatile void* address, std::size_t length) {
+  const void* const place = const_cast<const void*>(address);
+  const uint64_t offset = offset_of(address);
+  if (offset != 0)
+    return refuse(OMPL_ERR_OFFSET, "%p, %zu bytes: %s", place, length,
+                  heap_misuse(offset, length).c_str());
   return refuse(
       OMPL_ERR_OFFSET,
       "%p is no symmetric address: use memory of shmem_malloc() or static data of the executable",
-      const_cast<const void*>(address));
+      place);
+}
+
+uint64_t checked_offset(uint64_t offset, std::size_t length) {
+  return offset == 0 || length == 0 || heap_misuse(offset, length).empty() ? offset : 0;
 }
 
 std::string failure_text(int code) {
@@ -35,7 +44,8 @@ std::string failure_text(int code) {
 }
 
 void failed(const char* function, int code) {
-  const std::string text = std::string(function) + ": " + failure_text(code);
+  std::string text = std::string(function) + ": " + failure_text(code);
+  if (const std::string place = place_of_call(); !place.empty()) text += "; called in " + place;
   std::fprintf(stderr, "PE %d: %s\n", state().pe, text.c_str());
   std::fflush(nullptr);
   ompl_abort(1, text.c_str());

@@ -36,6 +36,13 @@ std::size_t Heap::length(uint64_t offset) const {
   return block == blocks_.end() ? 0 : block->second;
 }
 
+std::pair<uint64_t, std::size_t> Heap::block_at(uint64_t offset) const {
+  const auto next = blocks_.upper_bound(offset);
+  if (next == blocks_.begin()) return {0, 0};
+  const auto& [begin, length] = *std::prev(next);
+  return offset < begin + length ? std::pair{begin, length} : std::pair<uint64_t, std::size_t>{0, 0};
+}
+
 void Heap::free_range(uint64_t offset, std::size_t length) {
   Piece& piece = std::prev(pieces_.upper_bound(offset))->second;
   auto& free = piece.free;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <utility>
 
 namespace shmem_core {
 
@@ -26,6 +27,8 @@ class Heap {
   void add(uint64_t offset, std::size_t length) { pieces_[offset] = Piece{length, {{offset, length}}}; }
   // The length of a block, or 0 if `offset` is none.
   [[nodiscard]] std::size_t length(uint64_t offset) const;
+  // The block that `offset` lies in: where it begins, and its length; {0, 0}: none.
+  [[nodiscard]] std::pair<uint64_t, std::size_t> block_at(uint64_t offset) const;
   // Gives a block back. Returns the offset of its piece if that is free as a whole now, else 0.
   uint64_t give(uint64_t offset);
   // Keeps the first bytes of a block.

@@ -56,6 +56,11 @@ bool try_turn(uint64_t lock) {
   return true;
 }
 
+bool is_held(uint64_t lock) {
+  const std::lock_guard guard(mutex);
+  return all_turns().contains(lock);
+}
+
 void end_turn(uint64_t lock) {
   {
     const std::lock_guard guard(mutex);
@@ -116,8 +121,8 @@ int leave_queue(uint64_t lock) {
 }
 
 int lock_offset(const long* lock, uint64_t* offset) {
-  *offset = offset_of(lock);
-  if (*offset == 0) return not_symmetric(lock);
+  *offset = offset_of(lock, sizeof *lock);
+  if (*offset == 0) return not_symmetric(lock, sizeof *lock);
   if (*offset % sizeof(long) != 0)
     return refuse(OMPL_ERR_ALIGN, "the lock %p is not aligned", static_cast<const void*>(lock));
   return OMPL_OK;
@@ -135,6 +140,8 @@ int set_lock(long* lock) {
 int clear_lock(long* lock) {
   uint64_t offset = 0;
   if (const int code = lock_offset(lock, &offset); code != OMPL_OK) return code;
+  if (!is_held(offset))
+    return refuse(OMPL_ERR_STATE, "this PE has not set the lock %p", static_cast<void*>(lock));
   if (const int code = quiet(SHMEM_CTX_DEFAULT); code != OMPL_OK) return code;
   const int code = leave_queue(offset);
   end_turn(offset);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <omnipgas/ompl_inline.h>
 
-#include "core/state.hpp"
+#include "core/checks.hpp"
 
 namespace shmem_core {
 namespace {
@@ -33,12 +33,24 @@ struct Shape {
   ompl_strided block;
 };
 
+// Bytes from the first element to the end of the last.
+std::size_t reach(const Blocks& shape, ptrdiff_t stride) {
+  const std::size_t steps = stride > 0 ? (shape.blocks - 1) * static_cast<std::size_t>(stride) : 0;
+  return (steps + shape.block) * shape.element;
+}
+
+// With SHMEM_DEBUG: source and dest of a copy within one PE.
+int check_own(const void* dest, const void* source, std::size_t length, int pe) {
+  if (!state().debug || pe != state().pe) return OMPL_OK;
+  return check_overlap(dest, length, source, length, false);
+}
+
 bool empty(const Blocks& shape) { return shape.block == 0 || shape.blocks == 0; }
 
 int layer_signal(const Signal& signal, ompl_signal* result) {
   if (signal.op != SHMEM_SIGNAL_SET && signal.op != SHMEM_SIGNAL_ADD)
     return refuse(OMPL_ERR_ARG, "%d is no operation of a signal", signal.op);
-  const uint64_t offset = offset_of(signal.address);
+  const uint64_t offset = offset_of(signal.address, sizeof *signal.address);
   if (offset == 0) return not_symmetric(signal.address);
   *result = {.flag_addr = offset,
              .value = signal.value,
@@ -49,18 +61,20 @@ int layer_signal(const Signal& signal, ompl_signal* result) {
 }  // namespace
 
 int put(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length, int pe) {
-  const uint64_t offset = offset_of(dest);
+  const uint64_t offset = offset_of(dest, length);
   if (length == 0) return OMPL_OK;
-  if (offset == 0) return not_symmetric(dest);
+  if (offset == 0) return not_symmetric(dest, length);
+  if (const int code = check_own(dest, source, length, pe); code != OMPL_OK) return code;
   const Target to = target(ctx, pe);
   if (to.ctx == OMPL_CTX_DEFAULT) return ompl_put(local(source), to.rank, offset, length);
   return ompl_ctx_put(to.ctx, local(source), to.rank, offset, length, OMPL_FOREVER);
 }
 
 int get(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length, int pe) {
-  const uint64_t offset = offset_of(source);
+  const uint64_t offset = offset_of(source, length);
   if (length == 0) return OMPL_OK;
-  if (offset == 0) return not_symmetric(source);
+  if (offset == 0) return not_symmetric(source, length);
+  if (const int code = check_own(dest, source, length, pe); code != OMPL_OK) return code;
   const Target from = target(ctx, pe);
   if (from.rank == own_rank()) progress_in_loops();
   if (from.ctx == OMPL_CTX_DEFAULT) return ompl_get(local(dest), from.rank, offset, length);
@@ -68,9 +82,10 @@ int get(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length, int
 }
 
 int put_nbi(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length, int pe) {
-  const uint64_t offset = offset_of(dest);
+  const uint64_t offset = offset_of(dest, length);
   if (length == 0) return OMPL_OK;
-  if (offset == 0) return not_symmetric(dest);
+  if (offset == 0) return not_symmetric(dest, length);
+  if (const int code = check_own(dest, source, length, pe); code != OMPL_OK) return code;
   const Target to = target(ctx, pe);
   return post(to.ctx, [&] {
     return ompl_put_nb(to.ctx, local(source), to.rank, offset, length, nullptr, 0, nullptr);
@@ -78,18 +93,20 @@ int put_nbi(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length,
 }
 
 int get_nbi(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length, int pe) {
-  const uint64_t offset = offset_of(source);
+  const uint64_t offset = offset_of(source, length);
   if (length == 0) return OMPL_OK;
-  if (offset == 0) return not_symmetric(source);
+  if (offset == 0) return not_symmetric(source, length);
+  if (const int code = check_own(dest, source, length, pe); code != OMPL_OK) return code;
   const Target from = target(ctx, pe);
   return post(from.ctx,
               [&] { return ompl_get_nb(from.ctx, local(dest), from.rank, offset, length, nullptr); });
 }
 
 int iput(shmem_ctx_t ctx, void* dest, const void* source, const Blocks& blocks, int pe) {
-  const uint64_t offset = offset_of(dest);
   if (empty(blocks)) return OMPL_OK;
-  if (offset == 0) return not_symmetric(dest);
+  const std::size_t length = reach(blocks, blocks.dest_stride);
+  const uint64_t offset = offset_of(dest, length);
+  if (offset == 0) return not_symmetric(dest, length);
   const Target to = target(ctx, pe);
   const Shape shape(blocks, blocks.source_stride, blocks.dest_stride);
   return ompl_ctx_put_strided(to.ctx, local(source), to.rank, offset, &shape.block, nullptr,
@@ -97,9 +114,10 @@ int iput(shmem_ctx_t ctx, void* dest, const void* source, const Blocks& blocks, 
 }
 
 int iget(shmem_ctx_t ctx, void* dest, const void* source, const Blocks& blocks, int pe) {
-  const uint64_t offset = offset_of(source);
   if (empty(blocks)) return OMPL_OK;
-  if (offset == 0) return not_symmetric(source);
+  const std::size_t length = reach(blocks, blocks.source_stride);
+  const uint64_t offset = offset_of(source, length);
+  if (offset == 0) return not_symmetric(source, length);
   const Target from = target(ctx, pe);
   const Shape shape(blocks, blocks.dest_stride, blocks.source_stride);
   return ompl_ctx_get_strided(from.ctx, local(dest), from.rank, offset, &shape.block, OMPL_FOREVER);
@@ -116,8 +134,8 @@ int put_signal_nbi(shmem_ctx_t ctx, void* dest, const void* source, std::size_t 
   if (length == 0) return send_signal(ctx, signal, pe);
   ompl_signal after;
   if (const int code = layer_signal(signal, &after); code != OMPL_OK) return code;
-  const uint64_t offset = offset_of(dest);
-  if (offset == 0) return not_symmetric(dest);
+  const uint64_t offset = offset_of(dest, length);
+  if (offset == 0) return not_symmetric(dest, length);
   const Target to = target(ctx, pe);
   return post(to.ctx, [&] {
     return ompl_put_nb(to.ctx, local(source), to.rank, offset, length, &after, 0, nullptr);

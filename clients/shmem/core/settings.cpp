@@ -54,8 +54,9 @@ std::string describe(const Settings& settings) {
          "SHMEM_SYMMETRIC_SIZE  bytes of the symmetric heap of a PE, with k, m, g or t; now " +
          std::to_string(settings.symmetric_size) +
          "\n"
-         "SHMEM_DEBUG           any value: check that all PEs allocate and free the same memory in the "
-         "same order\n"
+         "SHMEM_DEBUG           any value: check what is slow to check: blocks that were freed or are "
+         "left, "
+         "overlap, collectives and allocations that differ among PEs\n"
          "OMPL_*                variables of the layer below: man 7 ompl-environment\n";
 }
 

@@ -3,9 +3,11 @@
 // executable, which is part of the segment too but which the program knows by other addresses.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -16,6 +18,9 @@ namespace shmem_core {
 
 struct Context;
 
+constexpr std::size_t kMostResults =
+    256;  // awaited by a context: the layer has room for so many replies
+
 // Nonblocking atomics under way whose results are awaited; of a context.
 struct Results {
   std::mutex mutex;
@@ -24,6 +29,7 @@ struct Results {
 
 struct Team {
   ompl_team* team = nullptr;
+  uint64_t id = 0;  // the same at all members; of the teams of one PE no two have the same
   int me = 0;
   std::vector<uint32_t> members;  // ranks of the job
   shmem_team_config_t config{};
@@ -33,10 +39,22 @@ struct Team {
   [[nodiscard]] int size() const { return static_cast<int>(members.size()); }
 };
 
-struct Context {
-  ompl_ctx* own;  // null: any thread uses it at any time, each by its implicit context
-  Team* team;
-  long options;
+// Of a context that threads share: what some of the threads use, one at a time.
+struct Part {
+  std::mutex mutex;
+  std::atomic<ompl_ctx*> own{nullptr};  // made when it is first used
+};
+constexpr std::size_t kParts = 8;
+
+// Contexts are never freed but used again, so that a handle of a destroyed one is recognised: its low bits count the uses.
+struct alignas(64) Context {
+  ompl_ctx* own = nullptr;                          // null: threads share it
+  std::unique_ptr<std::array<Part, kParts>> parts;  // if threads share it
+  std::atomic<bool> everywhere{
+      false};  // a part could not be made: its threads' implicit contexts are used
+  Team* team = nullptr;
+  long options = 0;
+  std::atomic<unsigned> use{0};  // even: it is destroyed
   Results results{};
 };
 
@@ -60,8 +78,9 @@ struct State {
   Results results;  // of the default context
 };
 
-// Written by init() and by collective functions.
-State& state();
+// Written by init() and by collective functions. Never destroyed: threads may outlive static objects.
+extern State& only_state;
+inline State& state() { return only_state; }
 
 // The offset of a symmetric address, or 0. The layer checks whether anything is allocated there.
 inline uint64_t offset_of(const volatile void* address) {
@@ -76,8 +95,17 @@ inline uint64_t offset_of(const volatile void* address) {
   return 0;
 }
 
-// Refuses an address that is not symmetric.
-int not_symmetric(const volatile void* address);
+// The same, and with SHMEM_DEBUG 0 if not all of `length` bytes are of one block.
+uint64_t checked_offset(uint64_t offset, std::size_t length);
+inline uint64_t offset_of(const volatile void* address, std::size_t length) {
+  const uint64_t offset = offset_of(address);
+  if (state().debug) [[unlikely]]
+    return checked_offset(offset, length);
+  return offset;
+}
+
+// Refuses an address for which one of the two is 0, and says why.
+int not_symmetric(const volatile void* address, std::size_t length = 1);
 
 // The own memory at an offset, as the segment has it.
 inline void* own_memory(uint64_t offset) {
@@ -86,10 +114,19 @@ inline void* own_memory(uint64_t offset) {
 
 inline uint64_t local(const volatile void* address) { return reinterpret_cast<uintptr_t>(address); }
 
-// Where an operation goes.
+// Where an operation goes. If threads share the context, it belongs to this one until the target is gone.
 struct Target {
-  ompl_ctx* ctx;
-  uint32_t rank;
+  Target(ompl_ctx* by, uint32_t to, std::mutex* mutex = nullptr) : ctx(by), rank(to), held(mutex) {}
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+  ~Target() {
+    if (held != nullptr) [[unlikely]]
+      held->unlock();
+  }
+
+  ompl_ctx* const ctx;
+  const uint32_t rank;
+  std::mutex* const held;
 };
 Target target_of_context(shmem_ctx_t ctx, int pe);
 inline Target target(shmem_ctx_t ctx, int pe) {
@@ -127,6 +164,7 @@ inline Team* team_of(shmem_team_t handle) {
 
 // --- Between the parts
 int make_predefined_teams();                         // teams.cpp; collective
+bool team_is_known(const Team* team);                // whether the handle is one of a team that lives
 int end_teams();                                     // all that the program made; collective
 int team_of_set(const ActiveSet& set, Team** team);  // made when it is first used
 void end_contexts_of(Team* team);                    // contexts.cpp

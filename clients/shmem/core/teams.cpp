@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Teams. Those of the program are made by splits, collective in the parent; those of active sets when they are first used, and
-// kept. The layer wants one thread of a rank at a time to make or end teams.
+// kept. One thread of a PE at a time makes or ends teams: turns.hpp.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <tuple>
 
-#include "core/state.hpp"
+#include "core/checks.hpp"
+#include "core/turns.hpp"
 
 namespace shmem_core {
 namespace {
 
-std::mutex making;  // of teams, and of the lists below
+TeamTurns& turns() {
+  static auto* const only = new TeamTurns;
+  return *only;
+}
+
+// Of whose turn it is.
+uint64_t next_id = 2;
+std::mutex listing;  // of made(), which others look at too
 std::vector<Team*>& made() {
   static auto* const list = new std::vector<Team*>;
   return *list;
@@ -42,13 +51,19 @@ Team* wrap(ompl_team* team) {
   return wrapped;
 }
 
-// Whether all members of the parent succeeded.
-bool all_succeeded(const Team& parent, int code) {
-  const int32_t mine = code == OMPL_OK ? 0 : 1;
-  int32_t worst = 1;
+bool is_failure(int code) { return code == OMPL_ERR_PEER || code == OMPL_ERR_LINK; }
+
+// Whether all members of the parent succeeded: OMPL_OK, OMPL_ERR_MEMORY, or that a member has failed. If so, `*id` and those that
+// follow are of no team of any of them.
+int agree_on_success(const Team& parent, int code, uint64_t* id) {
+  if (is_failure(code)) return code;
+  const uint64_t mine[2] = {code == OMPL_OK ? 0U : 1U, next_id};
+  uint64_t most[2] = {1, 0};
   const int agreed =
-      ompl_allreduce(parent.team, &mine, &worst, 1, OMPL_INT32, OMPL_MAX, nullptr, nullptr);
-  return agreed == OMPL_OK && worst == 0;
+      ompl_allreduce(parent.team, mine, most, 2, OMPL_UINT64, OMPL_MAX, nullptr, nullptr);
+  *id = most[1];
+  if (is_failure(agreed)) return agreed;
+  return agreed == OMPL_OK && most[0] == 0 ? OMPL_OK : OMPL_ERR_MEMORY;
 }
 
 // Makes teams of those that give the same color; none for a negative one.
@@ -76,27 +91,63 @@ int destroy(Team* team) {
 
 // Splits, or leaves nothing behind.
 template <std::size_t kCount, class Split>
-int split_or_undo(Team& parent, shmem_team_t* const (&handles)[kCount], Split make) {
-  const std::lock_guard lock(making);
-  Team* teams[kCount] = {};
-  const int code = make(teams);
-  const bool good = all_succeeded(parent, code);
-  for (std::size_t i = 0; i < kCount; ++i) {
-    if (teams[i] == nullptr) continue;
-    if (good) {
+int split_or_undo(const char* function, Team& parent, shmem_team_t* const (&handles)[kCount],
+                  Split make) {
+  const int code = turns().in_turn(parent, [&] {
+    Team* teams[kCount] = {};
+    uint64_t id = 0;
+    const int agreed = agree_on_success(parent, make(teams), &id);
+    if (is_failure(agreed)) return agreed;
+    const bool good = agreed == OMPL_OK;
+    next_id = std::max(next_id, id + kCount);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      if (teams[i] == nullptr) continue;
+      if (!good) {
+        expect(destroy(teams[i]), "shmem_team_split");
+        continue;
+      }
+      teams[i]->id = id + i;
+      const std::lock_guard lock(listing);
       made().push_back(teams[i]);
       *handles[i] = handle_of(teams[i]);
-    } else {
-      expect(destroy(teams[i]), "shmem_team_split");
     }
-  }
-  return good ? 0 : -1;
+    return agreed;
+  });
+  if (is_failure(code)) failed(function, code);
+  return code == OMPL_OK ? 0 : -1;
 }
 
 bool valid(const Triplet& members, int size) {
   const long last = members.start + static_cast<long>(members.stride) * (members.size - 1);
   return members.size > 0 && members.start >= 0 && members.start < size && last >= 0 && last < size &&
          (members.stride != 0 || members.size == 1);
+}
+
+// With the turn.
+int find_or_make(const ActiveSet& set, Team** team) {
+  Team*& known = sets()[{set.start, set.log_stride, set.size}];
+  *team = known;
+  if (known != nullptr) return OMPL_OK;
+  if (set.size <= 0 || set.start < 0 || set.log_stride < 0 || set.log_stride > 30)
+    return refuse(OMPL_ERR_ARG, "the active set (%d, %d, %d) is none", set.start, set.log_stride,
+                  set.size);
+  const State& now = state();
+  const int64_t last = set.start + (static_cast<int64_t>(set.size - 1) << set.log_stride);
+  if (last >= now.pes)
+    return refuse(OMPL_ERR_RANK, "the active set (%d, %d, %d) has a PE %lld, and there are %d",
+                  set.start, set.log_stride, set.size, static_cast<long long>(last), now.pes);
+  const int64_t inside = now.pe - set.start;
+  if (inside < 0 || inside % (int64_t{1} << set.log_stride) != 0 || now.pe > last)
+    return refuse(OMPL_ERR_ARG, "PE %d, which calls it, is not in the active set (%d, %d, %d)", now.pe,
+                  set.start, set.log_stride, set.size);
+  std::vector<uint32_t> ranks;
+  for (int i = 0; i < set.size; ++i)
+    ranks.push_back(static_cast<uint32_t>(set.start) + (static_cast<uint32_t>(i) << set.log_stride));
+  const ompl_team_config config = one_tag();
+  ompl_team* made_now = nullptr;
+  const int code = ompl_team_create(ranks.data(), ranks.size(), &config, &made_now);
+  if (code == OMPL_OK) *team = known = wrap(made_now);
+  return code;
 }
 
 }  // namespace
@@ -112,17 +163,28 @@ int make_predefined_teams() {
   for (int pe = now.pe; pe >= 0; --pe) {
     if (somewhere != 0 && ompl_ptr(static_cast<uint32_t>(pe), somewhere) != nullptr) lowest = pe;
   }
-  return split(*now.world, lowest, now.pe, {}, &now.shared);
+  const int code = split(*now.world, lowest, now.pe, {}, &now.shared);
+  if (code == OMPL_OK) now.shared->id = 1;
+  return code;
+}
+
+bool team_is_known(const Team* team) {
+  if (team == nullptr || team == state().world || team == state().shared) return true;
+  const std::lock_guard lock(listing);
+  return std::ranges::find(made(), team) != made().end();
 }
 
 int end_teams() {
-  const std::lock_guard lock(making);
+  std::vector<Team*> left;
+  {
+    const std::lock_guard lock(listing);
+    left.swap(made());
+  }
   int first = OMPL_OK;
-  for (Team* const team : made()) {
+  for (Team* const team : left) {
     const int code = destroy(team);
     if (first == OMPL_OK) first = code;
   }
-  made().clear();
   for (Team* const team : {state().world, state().shared}) end_contexts_of(team);
   return first;
 }
@@ -133,21 +195,7 @@ int team_of_set(const ActiveSet& set, Team** team) {
     *team = now.world;
     return OMPL_OK;
   }
-  const std::lock_guard lock(making);
-  Team*& known = sets()[{set.start, set.log_stride, set.size}];
-  *team = known;
-  if (known != nullptr) return OMPL_OK;
-  if (set.size <= 0 || set.start < 0 || set.log_stride < 0 || set.log_stride > 30)
-    return refuse(OMPL_ERR_ARG, "the active set (%d, %d, %d) is none", set.start, set.log_stride,
-                  set.size);
-  std::vector<uint32_t> ranks;
-  for (int i = 0; i < set.size; ++i)
-    ranks.push_back(static_cast<uint32_t>(set.start) + (static_cast<uint32_t>(i) << set.log_stride));
-  const ompl_team_config config = one_tag();
-  ompl_team* made_now = nullptr;
-  const int code = ompl_team_create(ranks.data(), ranks.size(), &config, &made_now);
-  if (code == OMPL_OK) *team = known = wrap(made_now);
-  return code;
+  return turns().alone([&] { return find_or_make(set, team); });
 }
 
 int team_my_pe(shmem_team_t handle) {
@@ -185,7 +233,13 @@ int split_strided(shmem_team_t parent_handle, const Triplet& members, const Team
   int index = parent->me - members.start;
   if (members.stride != 0) index = index % members.stride == 0 ? index / members.stride : -1;
   const bool member = index >= 0 && index < members.size;
-  return split_or_undo(*parent, {result}, [&](Team** teams) {
+  const std::array<uint64_t, 3> numbers = {static_cast<uint64_t>(members.start),
+                                           static_cast<uint64_t>(members.stride),
+                                           static_cast<uint64_t>(members.size)};
+  if (const int code = check_all(*parent, {.name = "shmem_team_split_strided", .numbers = numbers});
+      code != OMPL_OK)
+    failed("shmem_team_split_strided", code);
+  return split_or_undo("shmem_team_split_strided", *parent, {result}, [&](Team** teams) {
     return split(*parent, member ? 0 : -1, member ? index : 0, options, &teams[0]);
   });
 }
@@ -198,7 +252,7 @@ int split_2d(shmem_team_t parent_handle, int range, const TeamOptions& x_options
   range = std::min(range, parent->size());
   const int x = parent->me % range;
   const int y = parent->me / range;
-  return split_or_undo(*parent, {x_team, y_team}, [&](Team** teams) {
+  return split_or_undo("shmem_team_split_2d", *parent, {x_team, y_team}, [&](Team** teams) {
     const int code = split(*parent, y, x, x_options, &teams[0]);
     const int second = split(*parent, x, y, y_options, &teams[1]);
     return code != OMPL_OK ? code : second;
@@ -209,10 +263,15 @@ int team_destroy(shmem_team_t handle) {
   if (handle == SHMEM_TEAM_INVALID) return OMPL_OK;
   if (handle == SHMEM_TEAM_WORLD || handle == SHMEM_TEAM_SHARED)
     return refuse(OMPL_ERR_ARG, "a predefined team cannot be destroyed");
-  const std::lock_guard lock(making);
   Team* const team = team_of(handle);
-  std::erase(made(), team);
-  return destroy(team);
+  if (!team_is_known(team)) return refuse(OMPL_ERR_ARG, "the team was destroyed before");
+  return turns().in_turn(*team, [&] {
+    {
+      const std::lock_guard lock(listing);
+      std::erase(made(), team);
+    }
+    return destroy(team);
+  });
 }
 
 void* team_pointer(shmem_team_t handle, const void* address, int pe) {

@@ -15,8 +15,8 @@ int condition_of(const Word& word, ompl_condition* condition) {
   if (word.comparison < SHMEM_CMP_EQ || word.comparison > SHMEM_CMP_LE)
     return refuse(OMPL_ERR_ARG, "%d is no comparison: use SHMEM_CMP_EQ, ... SHMEM_CMP_LE",
                   word.comparison);
-  const uint64_t offset = offset_of(word.address);
-  if (offset == 0) return not_symmetric(word.address);
+  const uint64_t offset = offset_of(word.address, word.width / 8);
+  if (offset == 0) return not_symmetric(word.address, word.width / 8);
   *condition = {.flag_addr = offset,
                 .value = word.value,
                 .comparison = static_cast<uint32_t>(word.comparison) |

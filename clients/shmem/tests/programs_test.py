@@ -2,15 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """programs_test.py BUILD: compiles small OpenSHMEM programs with oshcc and oshc++ and runs them with oshrun."""
 
-import os
 import re
 import shutil
-import subprocess
-import sys
-import tempfile
-import unittest
-from pathlib import Path
 
+from jobs import Jobs, main
 from programs import (
     BAD_ADDRESS,
     BAD_PE,
@@ -29,49 +24,10 @@ from programs import (
     STATIC,
     THREADS,
 )
-
-BUILD = Path()
-LIMIT_S = 240
+from team_programs import ALONE, LIBRARY, LIBRARY_USER, SPLITS_BY_THREADS
 
 
-class Programs(unittest.TestCase):
-    def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
-    def run_tool(self, *command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [str(BUILD / "bin" / command[0]), *map(str, command[1:])], text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False, env=os.environ | environment, cwd=self.folder,
-        )  # fmt: skip
-
-    def compile(self, text: str, *options: str, suffix: str = ".c") -> Path:
-        source = self.folder / f"program{suffix}"
-        source.write_text(text)
-        program = self.folder / "program"
-        compiler = "oshcc" if suffix == ".c" else "oshc++"
-        done = self.run_tool(compiler, "-Wall", "-Wextra", "-Werror", *options, source, "-o", program, "-pthread")
-        self.assertEqual(done.returncode, 0, done.stdout)
-        return program
-
-    def job(self, program: Path, *arguments: str, pes: int = 2, **environment: str) -> tuple[int, str]:
-        done = self.run_tool(
-            "oshrun", "--timeout", "200", "-np", str(pes), program, *arguments,
-            **({"OMPL_CONDUITS": "self,shm"} | environment),
-        )  # fmt: skip
-        return done.returncode, done.stdout
-
-    def succeeds(self, program: Path, *arguments: str, pes: int = 2, **environment: str) -> str:
-        code, said = self.job(program, *arguments, pes=pes, **environment)
-        self.assertEqual(code, 0, said)
-        return said
-
-    def conduits(self) -> list[str]:
-        """Through memory, and over TCP where this build can."""
-        listed = self.run_tool("ompl-info").stdout
-        return ["self,shm"] + ["self,ofi"] * (re.search(r"^ *ofi\b", listed, re.MULTILINE) is not None)
-
+class Programs(Jobs):
     def test_program_in_c_at_random_and_at_fixed_addresses(self) -> None:
         for option in ("-pie", "-no-pie"):
             with self.subTest(option):
@@ -141,8 +97,27 @@ class Programs(unittest.TestCase):
 
     def test_many_contexts_and_teams(self) -> None:
         program = self.compile(MANY)
-        self.succeeds(program, "16")
-        self.succeeds(program, "300", OMPL_COLL_MEMORY="256M")
+        for conduits in self.conduits():
+            self.succeeds(program, "500", OMPL_CONDUITS=conduits)
+        self.assertIn("raise OMPL_COLL_MEMORY", self.succeeds(program, "4", OMPL_COLL_MEMORY="1M"))
+
+    def test_threads_make_teams_at_once(self) -> None:
+        program = self.compile(SPLITS_BY_THREADS)
+        for conduits in self.conduits():
+            self.succeeds(program, pes=3, OMPL_CONDUITS=conduits)
+
+    def test_a_shared_context_is_completed_alone(self) -> None:
+        if len(self.conduits()) < 2:
+            self.skipTest("this build has no network")
+        self.succeeds(self.compile(ALONE), pes=3, OMPL_CONDUITS="self,ofi")
+
+    def test_static_data_of_a_library(self) -> None:
+        (self.folder / "library.c").write_text(LIBRARY)
+        done = self.run_tool("oshcc", "-shared", "-fPIC", "library.c", "-o", "libuser.so")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        for option in ("-pie", "-no-pie"):
+            where = (f"-L{self.folder}", f"-Wl,-rpath,{self.folder}")
+            self.succeeds(self.compile(LIBRARY_USER, option, "-Wl,--no-as-needed", *where, "-luser"))
 
     def test_ends_of_the_job(self) -> None:
         exits = self.compile(EXIT)
@@ -182,5 +157,4 @@ class Programs(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    BUILD = Path(sys.argv[1]).resolve()
-    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[2:]])
+    main()

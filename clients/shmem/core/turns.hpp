@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The layer wants one thread of a PE at a time to make or end teams, and the PEs of a team to do so in the same order. Threads of
+// different PEs come in different orders; who simply took a lock might hold what another PE waits for.
+//
+// So the members of a team first meet, and then vote: each says whether it could take the lock of its PE. If one could not, all
+// give it back and vote again. A thread does not take the lock while one waits whose team has a lower number, the same at
+// all members, so that one of the teams always gets its turn.
+#pragma once
+
+#include <mutex>
+#include <set>
+
+#include "core/state.hpp"
+
+namespace shmem_core {
+
+class TeamTurns {
+ public:
+  // Calls `work` in the calling thread of every member of the team, while no other thread of these PEs is in such a call. Collective.
+  template <class Work>
+  int in_turn(const Team& team, Work work) {
+    if (const int code = begin(team); code != OMPL_OK) return code;
+    const int code = work();
+    end();
+    return code;
+  }
+  // The same without others to agree with.
+  template <class Work>
+  int alone(Work work) {
+    begin_alone();
+    const int code = work();
+    end();
+    return code;
+  }
+
+ private:
+  int begin(const Team& team);
+  void begin_alone();
+  void end();
+  bool take(uint64_t team);
+
+  std::mutex mutex_;
+  bool taken_ = false;
+  std::multiset<uint64_t> waiting_;  // numbers of teams whose members have met
+};
+
+}  // namespace shmem_core
