@@ -27,6 +27,8 @@ constexpr uint32_t kLargestCell = 16384;
 // Of the memory for collectives: what a team's cells take at most, unless they are the smallest; twice that if some are
 // staged.
 constexpr uint64_t kShare = 8;
+// Once less than three quarters of it are free, cells of a new team are small enough for so many teams in what is left.
+constexpr uint64_t kTeamsInTheRest = 256;
 constexpr int64_t kGrace_ns = 1'000'000'000;  // without a move at the end, all ranks being there
 
 // A value of OMPL_COLL_PROGRESS, which was checked.
@@ -52,25 +54,48 @@ uint64_t key_of(Purpose purpose, const std::vector<uint32_t>& ranks, uint32_t ta
 // What a member tells that knows of one that has failed, instead of an offset: so nobody makes the team.
 constexpr uint64_t kInVain = 1;
 
+// What a member tells else: where its memory is, a multiple of the granule, and beside that how large its cells could be. 0: no
+// room. All use the smallest cells that any has.
+uint64_t offer(uint64_t memory, uint32_t stride) {
+  static_assert(OffsetAllocator::kGranule > 2 * 33);
+  return memory == 0 ? 0 : memory | 2U * static_cast<uint32_t>(std::bit_width(stride));
+}
+uint64_t offered_memory(uint64_t offer) {
+  return offer / OffsetAllocator::kGranule * OffsetAllocator::kGranule;
+}
+uint32_t offered_stride(uint64_t offer) { return 1U << (offer % OffsetAllocator::kGranule / 2 - 1); }
+
 // Memory for a team; 0: none.
 struct TeamMemory {
   TeamMemory(OffsetAllocator& from, const TeamLayout& of) : allocator(from), layout(of) {}
 
-  // `staged`: also for cells of members that are not mapped.
+  // With the largest cells, up to those of the layout, for which there is room. `staged`: also for cells of members that are
+  // not mapped.
   bool take(bool staged) {
-    memory = allocator.allocate(layout.bytes());
-    if (memory != 0 && staged) staging = allocator.allocate(layout.cell_bytes());
-    if (staged && staging == 0) give_back();
-    return memory != 0;
+    for (;; layout.stride /= 2) {
+      memory = allocator.allocate(layout.bytes());
+      if (memory != 0 && staged) staging = allocator.allocate(layout.cell_bytes());
+      if (staged && staging == 0) give_back();
+      if (memory != 0 || layout.stride == kSmallestCell) return memory != 0;
+    }
   }
   void give_back() {
     if (memory != 0) allocator.free(memory, layout.bytes());
     if (staging != 0) allocator.free(staging, layout.cell_bytes());
     memory = staging = 0;
   }
+  // Keeps as much as smaller cells need, at the same place.
+  void shrink(uint32_t stride) {
+    if (stride >= layout.stride) return;
+    const TeamMemory before = *this;
+    give_back();
+    layout.stride = stride;
+    memory = allocator.allocate(layout.bytes(), before.memory);
+    if (before.staging != 0) staging = allocator.allocate(layout.cell_bytes(), before.staging);
+  }
 
   OffsetAllocator& allocator;
-  const TeamLayout& layout;
+  TeamLayout layout;
   uint64_t memory = 0;
   uint64_t staging = 0;
 };
@@ -169,12 +194,21 @@ int Engine::check(const uint32_t* ranks, std::size_t count, const ompl_team_conf
   return OMPL_OK;
 }
 
-// Cells are as large as memory for several such teams allows.
+// Cells are as large as memory for several such teams allows, and later for many.
 TeamLayout Engine::lay_out(uint32_t members, uint32_t tags) const {
   TeamLayout layout{.members = members, .tags = tags, .stride = kSmallestCell};
   const uint64_t share = runtime_.settings.coll_memory / kShare / layout.pairs() / TeamLayout::kCells;
   layout.stride =
       std::bit_floor(static_cast<uint32_t>(std::clamp<uint64_t>(share, kSmallestCell, kLargestCell)));
+  uint64_t used = reserved(runtime_.size());
+  for (std::size_t i = 0; i < slots_used_.load(); ++i)
+    if (const Team* const team = teams_[i].team.load(); team != nullptr)
+      used += team->layout().bytes() + (team->staging() != 0 ? team->layout().cell_bytes() : 0);
+  const uint64_t all = runtime_.settings.coll_memory;
+  if (used <= all / 4) return layout;
+  while (layout.stride > kSmallestCell &&
+         layout.bytes() > (all - std::min(all, used)) / kTeamsInTheRest)
+    layout.stride /= 2;
   return layout;
 }
 
@@ -184,16 +218,15 @@ int Engine::create_team(Context& c, const uint32_t* ranks, std::size_t count,
   if (config == nullptr) config = &kDefault;
   if (const int code = check(ranks, count, config); code != OMPL_OK) return code;
   const std::vector<uint32_t> members(ranks, ranks + count);
-  const TeamLayout layout = lay_out(static_cast<uint32_t>(count), config->tags);
   const bool staged = std::ranges::any_of(
       members, [&](uint32_t rank) { return runtime_.memory.pointer(rank, memory_) == nullptr; });
   const bool in_vain = std::ranges::any_of(
       members, [&](uint32_t rank) { return runtime_.failures.peer(rank).failure.load() != OMPL_OK; });
-  TeamMemory room(allocator_, layout);
+  TeamMemory room(allocator_, lay_out(static_cast<uint32_t>(count), config->tags));
   if (!in_vain && room.take(staged))
-    std::memset(runtime_.memory.pointer(runtime_.rank(), room.memory), 0, layout.bytes());
+    std::memset(runtime_.memory.pointer(runtime_.rank(), room.memory), 0, room.layout.bytes());
   const KeyedExchange::Word mine{.key = key_of(Purpose::creation, members, config->tags, *this),
-                                 .value = in_vain ? kInVain : room.memory};
+                                 .value = in_vain ? kInVain : offer(room.memory, room.layout.stride)};
   std::vector<uint64_t> theirs;
   int code = exchange_.exchange(c, "ompl_team_create", members, mine, &theirs);
   const bool made_by_none = std::ranges::count(theirs, kInVain) != 0;
@@ -203,7 +236,11 @@ int Engine::create_team(Context& c, const uint32_t* ranks, std::size_t count,
     code = fail(OMPL_ERR_MEMORY, "ompl_team_create: no room for a team of {}{}; raise OMPL_COLL_MEMORY",
                 count, room.memory != 0 ? " at another member" : "");
   if (code == OMPL_OK) {
-    code = enter(std::make_unique<Team>(*this, members, layout, theirs, room.staging), out);
+    for (uint64_t& one : theirs) {
+      room.shrink(offered_stride(one));
+      one = offered_memory(one);
+    }
+    code = enter(std::make_unique<Team>(*this, members, room.layout, theirs, room.staging), out);
     if (code == OMPL_OK) {
       room.memory = room.staging = 0;  // the team's
       code = set_progress(**out, mode_of(runtime_.settings.coll_progress));

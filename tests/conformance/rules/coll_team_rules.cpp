@@ -10,6 +10,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "api/process.hpp"
 #include "arch/cores.hpp"
@@ -53,6 +54,39 @@ TEST_P(Conformance, Coll_Teams) {
       CollJob job({.collective = OMPL_ALLGATHER, .length = 100});
       job.run(team);
       ok(ompl_team_destroy(team));
+    }
+  });
+}
+
+// Later teams have smaller cells, so that many find room; ranks that have made more teams have less of it than others.
+TEST_P(Conformance, Coll_ManyTeamsAtOnce) {
+  world({.ranks = 3})->run([](Rank& r) {
+    ompl_team* const all = world_team();
+    if (r.size < 3) return;
+    for (int round = 0; round < 2; ++round) {  // what is given back is there again
+      std::vector<ompl_team*> teams;
+      ompl_team_config config = OMPL_TEAM_CONFIG_INIT;
+      config.tags = 1;
+      const auto make = [&](const std::vector<uint32_t>& ranks) {
+        if (std::ranges::find(ranks, r.rank) == ranks.end()) return;
+        ok(ompl_team_create(ranks.data(), ranks.size(), &config, &teams.emplace_back()));
+      };
+      for (int i = 0; i < 20; ++i) make({0, 2});
+      for (int i = 0; i < 5; ++i) make({0, 1, 2});
+      // By places from the end, where all have the same team.
+      for (std::size_t behind = 25; behind > 0; behind -= 5) {
+        if (behind > teams.size()) continue;
+        for (const std::size_t length : {std::size_t{8}, std::size_t{50'000}}) {
+          CollJob job({.collective = OMPL_ALLREDUCE, .length = length});
+          job.run(teams[teams.size() - behind]);
+        }
+      }
+      if (!teams.empty()) {
+        CollJob job({.collective = OMPL_ALLTOALL, .length = 4000});
+        job.run(teams.back());
+      }
+      for (ompl_team* const team : teams) ok(ompl_team_destroy(team));
+      ok(ompl_team_barrier(all, nullptr, nullptr));
     }
   });
 }
