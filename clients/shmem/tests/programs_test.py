@@ -58,6 +58,23 @@ class Programs(Jobs):
         self.assertRegex(shown, r"^some-cc .*-I\S+ a b\.c .*-lomnipgas-shmem")
         self.assertEqual(self.run_tool("oshcc").returncode, 2)
 
+    def test_launchers(self) -> None:
+        program = self.compile(HELLO)
+        root = {"PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPL_CONDUITS": "self,shm"}
+        prterun = self.build / "peers/openmpi/bin/prterun"
+        for launcher, *options in (("mpiexec.hydra",), (str(prterun), "--map-by", ":OVERSUBSCRIBE")):
+            if shutil.which(launcher) is None:
+                continue
+            with self.subTest(launcher):
+                done = self.run_tool("oshrun", "--launcher", launcher, *options, "-np", "3", program, **root)
+                self.assertEqual(done.returncode, 0, done.stdout)
+                self.assertIn("PE 2 of 3: 1, 6", done.stdout)
+                done = self.run_tool("oshrun", *options, "-n", "2", program, **root, OSHRUN_LAUNCHER=launcher)
+                self.assertIn("PE 1 of 2", done.stdout)
+        done = self.run_tool("oshrun", "--launcher=nobody", "-n", "2", program)
+        self.assertEqual(done.returncode, 127)
+        self.assertIn("there is no launcher nobody", done.stdout)
+
     def test_static_data_of_c_and_of_cxx(self) -> None:
         for option in ("-pie", "-no-pie"):
             self.succeeds(self.compile(STATIC, option, suffix=".cpp"))

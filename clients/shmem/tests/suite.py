@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""suite.py BUILD SUITE [--pes N] [--conduits LIST] [--only NAME...]: builds the programs of Sandia's OpenSHMEM tests
-(the folder SUITE, from https://github.com/openshmem-org/tests-sos) with oshcc and runs each on N PEs.
+"""suite.py BUILD SUITE [--pes N...] [--conduits LIST...] [--only NAME...] [--limit SECONDS]: builds the programs of
+Sandia's OpenSHMEM tests (the folder SUITE, from https://github.com/openshmem-org/tests-sos) with oshcc and runs each
+over each list of conduits with each number of PEs.
 
 Prints a line for each program and a table of counts. Exit status 1 if a program cannot be built or fails; 77 if the
 suite is not there. NOT_TRIED names programs that are left out, and why.
 """
 
 import argparse
+import itertools
 import os
 import shutil
 import subprocess
@@ -98,13 +100,13 @@ def build(program: Program, tools: Path, suite: Path, scratch: Path) -> Outcome:
     return Outcome(program, "built" if status == 0 else "not built", text)
 
 
-def execute(outcome: Outcome, tools: Path, scratch: Path, pes: int) -> Outcome:
+def execute(outcome: Outcome, tools: Path, scratch: Path, pes: int, limit_s: int) -> Outcome:
     """Runs a program that was built."""
     if outcome.state != "built":
         return outcome
     program = outcome.program
     target = scratch / f"{program.part}-{program.name}"
-    launcher: list[str | Path] = [tools / "oshrun", "--timeout", str(LIMIT_S)]
+    launcher: list[str | Path] = [tools / "oshrun", "--timeout", str(limit_s)]
     if program.name in HYBRID:
         launcher = ["mpiexec.mpich"]
     status, text = run([*launcher, "-n", str(pes), target])
@@ -126,28 +128,33 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", type=Path)
     parser.add_argument("suite", type=Path)
-    parser.add_argument("--pes", type=int, default=2)
-    parser.add_argument("--conduits", default="self,shm")
+    parser.add_argument("--pes", type=int, nargs="+", default=[2])
+    parser.add_argument("--conduits", nargs="+", default=["self,shm"])
+    parser.add_argument("--limit", type=int, default=LIMIT_S, help="seconds for a program")
     parser.add_argument("--only", nargs="*", default=[])
     options = parser.parse_args()
     if not (options.suite / "test/unit").is_dir():
         print(f"skipped: no OpenSHMEM suite at '{options.suite}': set OMPL_SHMEM_SUITE to a clone of tests-sos")
         return 77
-    os.environ["OMPL_CONDUITS"] = options.conduits
     tools = options.build.resolve() / "bin"
     chosen = [each for each in programs(options.suite) if not options.only or each.name in options.only]
+    bad = False
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         with ThreadPoolExecutor(2) as pool:
             built = list(pool.map(lambda program: build(program, tools, options.suite, scratch), chosen))
-        outcomes = []
-        for each in built:
-            outcomes.append(execute(each, tools, scratch, options.pes))
-            print(f"{outcomes[-1].state}: {each.program.part}/{each.program.name}", flush=True)
-            if outcomes[-1].state in ("failed", "not built"):
-                print("\n".join(outcomes[-1].text.splitlines()[-12:]), flush=True)
-    table(outcomes)
-    return 1 if any(outcome.state in ("failed", "not built") for outcome in outcomes) else 0
+        for conduits, pes in itertools.product(options.conduits, options.pes):
+            os.environ["OMPL_CONDUITS"] = conduits
+            outcomes = []
+            for each in built:
+                outcomes.append(execute(each, tools, scratch, pes, options.limit))
+                print(f"{outcomes[-1].state}: {each.program.part}/{each.program.name}", flush=True)
+                if outcomes[-1].state in ("failed", "not built"):
+                    print("\n".join(outcomes[-1].text.splitlines()[-12:]), flush=True)
+            print(f"{conduits}, {pes} PEs")
+            table(outcomes)
+            bad = bad or any(outcome.state in ("failed", "not built") for outcome in outcomes)
+    return 1 if bad else 0
 
 
 if __name__ == "__main__":
