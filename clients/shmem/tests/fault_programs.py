@@ -29,7 +29,8 @@ int main(int count, char **arguments) {
     if (strcmp(how, "put_nbi") == 0) shmem_put_nbi(place, pattern, 1024, last), shmem_quiet();
     if (strcmp(how, "get") == 0) shmem_get(place, pattern, 1024, last);
     if (strcmp(how, "atomic") == 0) shmem_atomic_fetch_add(&sum, 1L, last);
-    if (strcmp(how, "signal") == 0) shmem_put_signal(place, pattern, 8, &signal_word, 1, SHMEM_SIGNAL_ADD, last), shmem_quiet();
+    if (strcmp(how, "signal") == 0)
+      shmem_put_signal(place, pattern, 8, &signal_word, 1, SHMEM_SIGNAL_ADD, last), shmem_quiet();
     if (strcmp(how, "barrier") == 0) shmem_barrier_all();
     if (strcmp(how, "sync") == 0) shmem_team_sync(team);
     if (strcmp(how, "reduction") == 0) shmem_sum_reduce(team, &sum, &source, 1);
@@ -102,7 +103,7 @@ int main(int count, char **arguments) {
 }
 """
 
-# An allocator that stands before the C library's, as such that are preloaded do; its memory is static data of a library.
+# An allocator that is preloaded, and so stands before the C library's; its memory is static data of a library.
 ALLOCATOR = r"""
 #include <stddef.h>
 #include <string.h>
