@@ -89,7 +89,7 @@ int blocking(shmem_ctx_t ctx, const void* address, int op, Word operand, Word co
              int pe) {
   const uint64_t offset = offset_of(address, sizeof(Word));
   if (offset == 0) return not_symmetric(address, sizeof(Word));
-  const Target to = target(ctx, pe);
+  const Target to = target(ctx, pe, true);
   if (to.rank == own_rank()) progress_in_loops();
   if (to.ctx != OMPL_CTX_DEFAULT)
     return on_context(to.ctx, to.rank, offset, op, operand, compare, before);

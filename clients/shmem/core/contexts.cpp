@@ -124,12 +124,13 @@ Results& results_of(shmem_ctx_t ctx) {
   return ctx == SHMEM_CTX_DEFAULT ? state().results : context_of(ctx)->results;
 }
 
-Target target_of_context(shmem_ctx_t ctx, int pe) {
+Target target_of_context(shmem_ctx_t ctx, int pe, bool direct) {
   if (ctx == SHMEM_CTX_INVALID) failed("a communication on SHMEM_CTX_INVALID", OMPL_ERR_ARG);
   Context& context = *context_of(ctx);
   const Team& team = *context.team;
   const bool exists = pe >= 0 && pe < team.size();
   const uint32_t rank = exists ? team.members[static_cast<std::size_t>(pe)] : OMPL_ALL_RANKS - 1;
+  if (direct && exists && state().mapped[rank] != 0) return {OMPL_CTX_DEFAULT, rank};
   if (context.parts != nullptr) return target_of_part(context, rank);
   return {context.own, rank};
 }
@@ -206,12 +207,14 @@ int session_stop(shmem_ctx_t ctx) {
 int fence(shmem_ctx_t ctx) {
   if (ctx == SHMEM_CTX_INVALID) return OMPL_OK;
   if (has_several_parts(ctx)) return quiet(ctx);
+  std::atomic_thread_fence(std::memory_order_release);
   return for_all_of(ctx,
                     [](ompl_ctx* own) { return ompl_ctx_fence(own, OMPL_ALL_RANKS, OMPL_FOREVER); });
 }
 
 int quiet(shmem_ctx_t ctx) {
   if (ctx == SHMEM_CTX_INVALID) return OMPL_OK;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   if (const int code = await_results(results_of(ctx)); code != OMPL_OK) return code;
   return for_all_of(
       ctx, [](ompl_ctx* own) { return ompl_ctx_quiet_rank(own, OMPL_ALL_RANKS, OMPL_FOREVER); });
@@ -219,6 +222,7 @@ int quiet(shmem_ctx_t ctx) {
 
 int pe_quiet(shmem_ctx_t ctx, const int* pes, std::size_t count) {
   if (ctx == SHMEM_CTX_INVALID) return OMPL_OK;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   if (const int code = await_results(results_of(ctx)); code != OMPL_OK) return code;
   std::vector<uint32_t> ranks(count);
   for (std::size_t i = 0; i < count; ++i) ranks[i] = target(ctx, pes[i]).rank;

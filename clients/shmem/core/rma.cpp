@@ -65,7 +65,7 @@ int put(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length, int
   if (length == 0) return OMPL_OK;
   if (offset == 0) return not_symmetric(dest, length);
   if (const int code = check_own(dest, source, length, pe); code != OMPL_OK) return code;
-  const Target to = target(ctx, pe);
+  const Target to = target(ctx, pe, true);
   if (to.ctx == OMPL_CTX_DEFAULT) return ompl_put(local(source), to.rank, offset, length);
   return ompl_ctx_put(to.ctx, local(source), to.rank, offset, length, OMPL_FOREVER);
 }
@@ -75,7 +75,7 @@ int get(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length, int
   if (length == 0) return OMPL_OK;
   if (offset == 0) return not_symmetric(source, length);
   if (const int code = check_own(dest, source, length, pe); code != OMPL_OK) return code;
-  const Target from = target(ctx, pe);
+  const Target from = target(ctx, pe, true);
   if (from.rank == own_rank()) progress_in_loops();
   if (from.ctx == OMPL_CTX_DEFAULT) return ompl_get(local(dest), from.rank, offset, length);
   return ompl_ctx_get(from.ctx, local(dest), from.rank, offset, length, OMPL_FOREVER);

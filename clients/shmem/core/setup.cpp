@@ -65,6 +65,8 @@ int start_layer(const Settings& settings) {
   now.pes = ompl_size();
   uint64_t offset = 0;
   if (const int failure = ompl_alloc(1, &offset); failure != OMPL_OK) return failure;
+  for (int pe = 0; pe < now.pes; ++pe)
+    now.mapped.push_back(ompl_ptr(static_cast<uint32_t>(pe), offset) != nullptr ? 1 : 0);
   now.base = local(ompl_ptr(static_cast<uint32_t>(now.pe), offset)) - offset;
   if (const int failure = adopt_static_data(); failure != OMPL_OK) return failure;
   if (const int failure = make_predefined_teams(); failure != OMPL_OK) return failure;

@@ -72,6 +72,7 @@ struct State {
   uintptr_t base = 0;             // where offset 0 of the own segment is mapped
   std::atomic<uint64_t> span{0};  // offsets below it may be of the heap
   std::vector<Region> regions;
+  std::vector<char> mapped;  // by rank: its memory is mapped here
   Team* world = nullptr;
   Team* shared = nullptr;
   bool debug = false;
@@ -128,11 +129,13 @@ struct Target {
   const uint32_t rank;
   std::mutex* const held;
 };
-Target target_of_context(shmem_ctx_t ctx, int pe);
-inline Target target(shmem_ctx_t ctx, int pe) {
+// `direct`: what a thread's implicit context does to mapped memory is done when the call returns, so that it needs no context
+// of its own; a fence or a quiet of the context orders it by a fence of the processor.
+Target target_of_context(shmem_ctx_t ctx, int pe, bool direct);
+inline Target target(shmem_ctx_t ctx, int pe, bool direct = false) {
   if (ctx == SHMEM_CTX_DEFAULT) [[likely]]
     return {OMPL_CTX_DEFAULT, static_cast<uint32_t>(pe)};
-  return target_of_context(ctx, pe);
+  return target_of_context(ctx, pe, direct);
 }
 
 inline uint32_t own_rank() { return static_cast<uint32_t>(state().pe); }
