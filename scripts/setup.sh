@@ -17,7 +17,7 @@ mkdir -p build/bin build/peers
 
 mapfile -t quick < <(grep -v '^#' scripts/packages-quick.txt)
 to_build=("${quick[@]}" make git ccache zlib1g-dev gfortran python3-venv python3-dev libfabric-dev libpmix-dev libucx-dev
-  libibverbs-dev libotf2-trace-dev libmetis-dev)
+  libibverbs-dev libotf2-trace-dev libmetis-dev libboost-context-dev)
 to_check=(mpich libmpich-dev openmpi-bin libopenmpi-dev libarmci-mpi-dev clang clang-tidy clang-format libclang-rt-dev
   codespell spin valgrind iproute2 nftables munge slurmctld slurmd slurm-client man-db mandoc abigail-tools python3-sphinx
   python3-myst-parser furo qemu-system-x86 busybox-static kmod cpio rdma-core ibverbs-providers

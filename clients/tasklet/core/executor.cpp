@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The workers' loop: who runs what next, and how threads without work wait.
+#include <sched.h>
+
+#include <chrono>
+#include <utility>
+
+#include "core/runtime.hpp"
+
+namespace tasklet {
+namespace {
+
+constexpr int kLooks = 32;               // for work before a thread sleeps
+constexpr uint32_t kTasksAProgress = 8;  // between two looks at the network of a worker that has work
+constexpr int64_t kSlice_ns = 100'000'000;
+constexpr int64_t kSliceWithCollectives_ns = 50'000;
+
+thread_local Worker* t_worker = nullptr;
+[[gnu::noinline]] void set_worker(Worker* worker) { t_worker = worker; }
+
+void land(Worker& worker) {
+  if (worker.landing == nullptr) return;
+  std::exchange(worker.landing, nullptr)(worker.landing_argument);
+}
+
+Task* steal(Runtime& r, Worker& worker, Take what) {
+  const auto count = static_cast<uint32_t>(r.workers.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    worker.victim = worker.victim + 1 == count ? 0 : worker.victim + 1;
+    Worker& victim = *r.workers[worker.victim];
+    if (&victim == &worker) continue;
+    if (Task* const task = victim.queue.steal(what)) return task;
+  }
+  return nullptr;
+}
+
+Task* look(Runtime& r, Worker& worker) {
+  if (worker.spare == nullptr) worker.spare = r.fibers->acquire();
+  const Take what = worker.spare == nullptr ? Take::suspended : Take::any;
+  if (Task* const task = r.raised.take(true, what)) return task;
+  if (worker.after != nullptr && (what == Take::any || worker.after->fiber != nullptr))
+    return std::exchange(worker.after, nullptr);
+  if (Task* const task = worker.queue.pop(what)) return task;
+  if (Task* const task = r.injected.steal(what)) return task;
+  if (Task* const task = steal(r, worker, what)) return task;
+  return r.raised.take(false, what);
+}
+
+bool anything(const Runtime& r) {
+  if (!r.raised.empty(true) || !r.raised.empty(false) || !r.injected.empty()) return true;
+  for (const auto& worker : r.workers)
+    if (!worker->queue.empty()) return true;
+  return false;
+}
+
+// Callbacks make tasks ready. A worker that has nothing else takes the first of them itself, so nobody is woken for it.
+void expect_work(Worker& worker) {
+  worker.takes_next = worker.queue.empty() && worker.after == nullptr;
+}
+
+bool progress(Runtime& r, Worker& worker) {
+  expect_work(worker);
+  const bool found = ompl_progress(OMPL_CTX_DEFAULT, 0) > 0;
+  const bool any = (r.request_count.load(std::memory_order_relaxed) != 0 && test_requests(r)) || found;
+  worker.takes_next = false;
+  return any;
+}
+
+void sleep_in_layer(Runtime& r, Worker& worker, std::unique_lock<std::mutex>& lock) {
+  Sleep& sleep = r.sleep;
+  sleep.in_layer = true;
+  sleep.signalled = false;
+  lock.unlock();
+  expect_work(worker);
+  const bool collectives = r.request_count.load() != 0;
+  const int code = ompl_progress(OMPL_CTX_DEFAULT, collectives ? kSliceWithCollectives_ns : kSlice_ns);
+  if (collectives) test_requests(r);
+  worker.takes_next = false;
+  lock.lock();
+  sleep.in_layer = false;
+  // A rank has failed, and waits no longer block: nothing comes but from threads of this rank.
+  if (code < 0) sleep.woken.wait_for(lock, std::chrono::milliseconds(1));
+  if (sleep.waiting > sleep.tokens) {
+    ++sleep.tokens;
+    sleep.woken.notify_one();
+  }
+}
+
+// Returns when there may be work. Nothing is lost: whoever adds work looks at `count` after it, and a sleeper at the
+// queues after it has counted itself.
+void sleep(Runtime& r, Worker& worker) {
+  Sleep& sleep = r.sleep;
+  std::unique_lock lock(sleep.mutex);
+  sleep.count.fetch_add(1, std::memory_order_seq_cst);
+  if (!anything(r) && !r.stopping.load(std::memory_order_seq_cst)) {
+    if (!sleep.in_layer) {
+      sleep_in_layer(r, worker, lock);
+    } else {
+      ++sleep.waiting;
+      sleep.woken.wait(lock, [&] { return sleep.tokens != 0; });
+      --sleep.tokens;
+      --sleep.waiting;
+    }
+  }
+  sleep.count.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void wake_one(Runtime& r) {
+  Sleep& sleep = r.sleep;
+  if (sleep.count.load(std::memory_order_seq_cst) == 0) return;
+  bool signal = false;
+  {
+    const std::lock_guard lock(sleep.mutex);
+    if (sleep.waiting > sleep.tokens) {
+      ++sleep.tokens;
+      sleep.woken.notify_one();
+    } else {
+      signal = sleep.in_layer && !std::exchange(sleep.signalled, true);
+    }
+  }
+  if (signal) ompl_put_word(r.rank, r.wake_word);
+}
+
+Task* next(Runtime& r, Worker& worker) {
+  if (++worker.turn % kTasksAProgress == 0) progress(r, worker);
+  for (int looks = 0;;) {
+    if (Task* const task = look(r, worker)) return task;
+    if (r.stopping.load(std::memory_order_acquire)) return nullptr;
+    if (progress(r, worker)) continue;
+    if (++looks < kLooks) {
+      ::sched_yield();
+    } else {
+      sleep(r, worker);
+      looks = kLooks / 2;
+    }
+  }
+}
+
+// The fiber that the worker was on is left for good; the one that goes on gives it back.
+void give_back(void* fiber) {
+  Worker& worker = *this_worker();
+  if (worker.spare == nullptr) {
+    worker.spare = static_cast<Fiber*>(fiber);
+  } else {
+    runtime()->fibers->release(static_cast<Fiber*>(fiber));
+  }
+}
+
+void go_to(Worker& worker, Fiber& to) {
+  Fiber& from = *worker.fiber;
+  worker.fiber = &to;
+  switch_fiber(from, to);
+  land(*this_worker());
+}
+
+// On a fiber. Nothing here has a destructor: the fiber is left at any switch, and maybe never gone on with.
+void loop() {
+  land(*this_worker());
+  for (;;) {
+    Worker* const worker = this_worker();
+    Task* const task = next(*runtime(), *worker);
+    if (task == nullptr) {
+      leave(*worker->fiber, worker->stack);
+      land(*this_worker());
+      continue;  // of another run
+    }
+    worker->task = task;
+    if (task->fiber != nullptr) {
+      worker->landing = give_back;
+      worker->landing_argument = worker->fiber;
+      go_to(*worker, *std::exchange(task->fiber, nullptr));
+    } else {
+      advance(task);
+    }
+    this_worker()->task = nullptr;
+  }
+}
+
+Worker* join(Runtime& r) {
+  const std::lock_guard lock(r.sleep.mutex);
+  for (const auto& worker : r.workers) {
+    if (worker->working) continue;
+    worker->working = true;
+    return worker.get();
+  }
+  return nullptr;
+}
+
+void part(Runtime& r, Worker& worker) {
+  const std::lock_guard lock(r.sleep.mutex);
+  worker.working = false;
+}
+
+}  // namespace
+
+[[gnu::noinline]] Worker* this_worker() {
+  asm volatile("");  // called anew each time
+  return t_worker;
+}
+
+FiberPool::Loop workers_loop() { return loop; }
+
+void enqueue(Task* task) {
+  Runtime& r = *runtime();
+  Worker* const worker = this_worker();
+  if (task->priority != 0) {
+    r.raised.push(task);
+  } else if (worker != nullptr) {
+    worker->queue.push(task);
+    if (std::exchange(worker->takes_next, false)) return;
+  } else {
+    r.injected.push(task);
+  }
+  wake_one(r);
+}
+
+void enqueue_last(Task* task) {
+  Worker* const worker = this_worker();
+  if (worker == nullptr) return enqueue(task);
+  worker->queue.push_last(task);
+  wake_one(*runtime());
+}
+
+void suspend(void (*then)(void*), void* argument) {
+  Worker& worker = *this_worker();
+  Task* const task = worker.task;
+  task->fiber = worker.fiber;
+  worker.landing = then;
+  worker.landing_argument = argument;
+  Fiber& to = *std::exchange(worker.spare, nullptr);
+  worker.task = nullptr;
+  go_to(worker, to);
+}
+
+void wake_all(Runtime& r) {
+  r.stopping.store(true, std::memory_order_seq_cst);
+  bool in_layer = false;
+  {
+    const std::lock_guard lock(r.sleep.mutex);
+    r.sleep.tokens = r.sleep.waiting;
+    r.sleep.woken.notify_all();
+    in_layer = r.sleep.in_layer;
+  }
+  if (in_layer) ompl_put_word(r.rank, r.wake_word);
+}
+
+int work(Runtime& r) {
+  if (this_worker() != nullptr) return OMPL_ERR_STATE;
+  Worker* const worker = join(r);
+  if (worker == nullptr) return OMPL_ERR_STATE;
+  Fiber* const fiber = r.fibers->acquire();
+  if (fiber == nullptr) {
+    part(r, *worker);
+    return OMPL_ERR_MEMORY;
+  }
+  worker->fiber = fiber;
+  set_worker(worker);
+  enter(worker->stack, *r.fibers, *fiber);
+  set_worker(nullptr);
+  r.fibers->release(std::exchange(worker->fiber, nullptr));
+  if (worker->spare != nullptr) r.fibers->release(std::exchange(worker->spare, nullptr));
+  part(r, *worker);
+  return OMPL_OK;
+}
+
+}  // namespace tasklet
