@@ -34,9 +34,14 @@ Task* steal(Runtime& r, Worker& worker, Take what) {
   return nullptr;
 }
 
-Task* look(Runtime& r, Worker& worker) {
-  if (worker.spare == nullptr) worker.spare = r.fibers->acquire();
-  const Take what = worker.spare == nullptr ? Take::suspended : Take::any;
+bool anything(const Runtime& r) {
+  if (!r.raised.empty(true) || !r.raised.empty(false) || !r.injected.empty()) return true;
+  for (const auto& worker : r.workers)
+    if (!worker->queue.empty()) return true;
+  return false;
+}
+
+Task* look_for(Runtime& r, Worker& worker, Take what) {
   if (Task* const task = r.raised.take(true, what)) return task;
   if (worker.after != nullptr && (what == Take::any || worker.after->fiber != nullptr))
     return std::exchange(worker.after, nullptr);
@@ -46,11 +51,17 @@ Task* look(Runtime& r, Worker& worker) {
   return r.raised.take(false, what);
 }
 
-bool anything(const Runtime& r) {
-  if (!r.raised.empty(true) || !r.raised.empty(false) || !r.injected.empty()) return true;
-  for (const auto& worker : r.workers)
-    if (!worker->queue.empty()) return true;
-  return false;
+// Beyond the limit of stacks, suspended tasks that can go on come first: they give stacks back. If there are none, what has
+// not begun may be what they wait for.
+Task* look(Runtime& r, Worker& worker) {
+  if (worker.spare == nullptr) worker.spare = r.fibers->acquire(false);
+  if (worker.spare == nullptr) {
+    if (Task* const task = look_for(r, worker, Take::suspended)) return task;
+    if (worker.after == nullptr && !anything(r)) return nullptr;
+    worker.spare = r.fibers->acquire(true);
+    if (worker.spare == nullptr) return nullptr;  // no memory: others have to end first
+  }
+  return look_for(r, worker, Take::any);
 }
 
 // Callbacks make tasks ready. A worker that has nothing else takes the first of them itself, so nobody is woken for it.
@@ -248,7 +259,7 @@ int work(Runtime& r) {
   if (this_worker() != nullptr) return OMPL_ERR_STATE;
   Worker* const worker = join(r);
   if (worker == nullptr) return OMPL_ERR_STATE;
-  Fiber* const fiber = r.fibers->acquire();
+  Fiber* const fiber = r.fibers->acquire(true);
   if (fiber == nullptr) {
     part(r, *worker);
     return OMPL_ERR_MEMORY;

@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <memory>
+#include <new>
 #include <utility>
 
 #if defined(__SANITIZE_THREAD__)
@@ -100,14 +101,19 @@ Fiber* FiberPool::make() {
   return fiber.release();
 }
 
-Fiber* FiberPool::acquire() {
+Fiber* FiberPool::acquire(bool beyond_limit) {
   const std::lock_guard lock(mutex_);
   if (!free_.empty()) {
     Fiber* const fiber = free_.back();
     free_.pop_back();
     return fiber;
   }
-  return all_.size() < most_ ? make() : nullptr;
+  if (!beyond_limit && all_.size() >= most_) return nullptr;
+  try {
+    return make();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
 }
 
 void FiberPool::release(Fiber* fiber) {

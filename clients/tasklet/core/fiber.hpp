@@ -25,7 +25,7 @@ struct ExceptionState {
 };
 ExceptionState exchange_exception_state(ExceptionState state);
 
-// The fibers of a process: made on demand, kept for the next, `most` of them.
+// The fibers of a process: made on demand, kept for the next; `most` is the limit.
 class FiberPool {
  public:
   using Loop = void (*)();
@@ -34,8 +34,8 @@ class FiberPool {
   FiberPool(const FiberPool&) = delete;
   FiberPool& operator=(const FiberPool&) = delete;
 
-  // A fiber that begins, or goes on, in the loop; nullptr if there is none left.
-  Fiber* acquire();
+  // A fiber that begins, or goes on, in the loop; nullptr if the limit is reached, or there is no memory.
+  Fiber* acquire(bool beyond_limit);
   void release(Fiber* fiber);
   [[nodiscard]] Loop loop() const { return loop_; }
 

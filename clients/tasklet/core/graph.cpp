@@ -75,6 +75,7 @@ void copy_argument(Task& task, const ompl_tasklet_spec& spec) {
 void describe(Task& task, const ompl_tasklet_spec& spec) {
   copy_argument(task, spec);
   task.function = spec.function;
+  task.release = spec.release;
   task.name = spec.name;
   const int most = PriorityQueues::kMost;
   task.priority = static_cast<int8_t>(spec.priority < -most  ? -most

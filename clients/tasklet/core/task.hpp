@@ -58,6 +58,7 @@ struct Task {
   bool claimed = false;  // the places of the tags that this stage waits for
   uint32_t told = 0;     // clauses of which the signals of this stage were sent
   ompl_tasklet_fn function = nullptr;
+  void (*release)(void*) = nullptr;
   void* argument = nullptr;
   const char* name = nullptr;
   Task* parent = nullptr;

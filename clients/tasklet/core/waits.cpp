@@ -133,6 +133,7 @@ int ompl_tasklet_wait(void) {
     suspend_for(*task, "its children", 0, wait_for_children, task);
     task->children.store(1, std::memory_order_relaxed);
   }
+  if (task->accesses != nullptr) forget_accesses(*task);
   return task->children_error.exchange(OMPL_OK, std::memory_order_acq_rel);
 }
 

@@ -43,7 +43,7 @@ typedef struct ompl_tasklet_config {
   uint32_t
       tags; /* tags are 0 .. tags - 1; each takes 8 bytes of the segment for each rank of the job */
   size_t stack_bytes; /* of a task, at least 16384 */
-  uint32_t stacks;    /* most stacks; a task without one waits for its turn */
+  uint32_t stacks;    /* once so many are in use, tasks that were suspended go on before others begin */
   int32_t checked;    /* 1: find waits that nobody will ever satisfy (docs/tasklet.md) */
 } ompl_tasklet_config;
 #define OMPL_TASKLET_CONFIG_INIT \
@@ -99,9 +99,11 @@ typedef struct ompl_tasklet_spec {
   size_t dependence_count;
   int32_t priority; /* higher ones first; 0: none; -7 .. 7, others count as the nearest of these */
   const char* name; /* for reports, NULL: none; must stay */
+  void (*release)(
+      void* argument); /* NULL: none. Called when the task is over, also if its function was not run */
 } ompl_tasklet_spec;
 #define OMPL_TASKLET_SPEC_INIT \
-  { sizeof(ompl_tasklet_spec), NULL, NULL, 0, NULL, 0, 0, NULL }
+  { sizeof(ompl_tasklet_spec), NULL, NULL, 0, NULL, 0, 0, NULL, NULL }
 
 /* Makes a task, a child of the calling one. Memory dependences are among the children of one task, in the order of their
  * creation. A tag is of two ranks: the same number with another rank is another tag. At any time a rank has at most one task that waits
@@ -136,7 +138,8 @@ OMPL_API int ompl_tasklet_threads(void);
  * Each returns OMPL_OK or the error of the operation, or OMPL_ERR_STATE if the caller is no task.
  */
 
-/* Until the tasks that this one has made are over. Returns the first error of those that ended since the last call. */
+/* Until the tasks that this one has made are over. Returns the first error of those that ended since the last call; tasks made
+ * later depend on none of them. */
 OMPL_API int ompl_tasklet_wait(void);
 
 /* The distributed wait: until the children of the calling task are over on every rank. The first task of every rank calls it.
