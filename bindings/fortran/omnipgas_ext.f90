@@ -39,6 +39,21 @@ module omnipgas_ext
     integer(c_int64_t) :: opaque(12) = 0
   end type
 
+  ! Extents and strides as c_loc of arrays of c_size_t and c_intptr_t, the outermost dimension first; strides are in bytes, c_null_ptr: packed.
+  type, bind(C) :: ompl_strided
+    integer(c_size_t) :: element
+    integer(c_int32_t) :: dimensions
+    type(c_ptr) :: extents
+    type(c_ptr) :: local_strides = c_null_ptr, remote_strides = c_null_ptr
+  end type
+
+  ! Places in bytes, as c_loc of arrays of c_int64_t; c_null_ptr: packed.
+  type, bind(C) :: ompl_indexed
+    integer(c_size_t) :: element
+    integer(c_size_t) :: count
+    type(c_ptr) :: local = c_null_ptr, remote = c_null_ptr
+  end type
+
   type, bind(C) :: ompl_watch
     integer(c_int64_t) :: opaque(8) = 0
   end type
@@ -129,6 +144,97 @@ module omnipgas_ext
       type(ompl_condition), intent(in) :: conditions(*)
       integer(c_size_t), value :: count
       integer(c_int64_t), value :: timeout_ns
+    end function
+  end interface
+
+  ! Blocks and lists of elements. `source` and `target` begin with the element of all indices 0, or with what the list counts from;
+  ! a contiguous variable, or its first element. Sections of arrays are put and got by ompl_put() and ompl_get() of module omnipgas.
+  interface
+    integer(c_int) function ompl_ctx_put_strided(ctx, source, target_rank, dest_addr, block, signal, timeout_ns) &
+      bind(C)
+      import
+      type(c_ptr), value :: ctx
+      type(*), intent(in), asynchronous :: source(*)
+      integer(c_int32_t), value :: target_rank
+      integer(c_int64_t), value :: dest_addr
+      type(ompl_strided), intent(in) :: block
+      type(ompl_signal), intent(in), optional :: signal
+      integer(c_int64_t), value :: timeout_ns
+    end function
+    integer(c_int) function ompl_ctx_get_strided(ctx, target, target_rank, dest_addr, block, timeout_ns) &
+      bind(C)
+      import
+      type(c_ptr), value :: ctx
+      type(*), intent(inout), asynchronous :: target(*)
+      integer(c_int32_t), value :: target_rank
+      integer(c_int64_t), value :: dest_addr
+      type(ompl_strided), intent(in) :: block
+      integer(c_int64_t), value :: timeout_ns
+    end function
+    integer(c_int) function ompl_put_strided_nb(ctx, source, target_rank, dest_addr, block, signal, options, handle) &
+      bind(C)
+      import
+      type(c_ptr), value :: ctx
+      type(*), intent(in), asynchronous :: source(*)
+      integer(c_int32_t), value :: target_rank
+      integer(c_int64_t), value :: dest_addr
+      type(ompl_strided), intent(in) :: block
+      type(ompl_signal), intent(in), optional :: signal
+      integer(c_int), value :: options
+      type(ompl_handle), intent(inout), optional :: handle
+    end function
+    integer(c_int) function ompl_get_strided_nb(ctx, target, target_rank, dest_addr, block, handle) &
+      bind(C)
+      import
+      type(c_ptr), value :: ctx
+      type(*), intent(inout), asynchronous :: target(*)
+      integer(c_int32_t), value :: target_rank
+      integer(c_int64_t), value :: dest_addr
+      type(ompl_strided), intent(in) :: block
+      type(ompl_handle), intent(inout), optional :: handle
+    end function
+    integer(c_int) function ompl_ctx_put_indexed(ctx, source, target_rank, dest_addr, list, signal, timeout_ns) &
+      bind(C)
+      import
+      type(c_ptr), value :: ctx
+      type(*), intent(in), asynchronous :: source(*)
+      integer(c_int32_t), value :: target_rank
+      integer(c_int64_t), value :: dest_addr
+      type(ompl_indexed), intent(in) :: list
+      type(ompl_signal), intent(in), optional :: signal
+      integer(c_int64_t), value :: timeout_ns
+    end function
+    integer(c_int) function ompl_ctx_get_indexed(ctx, target, target_rank, dest_addr, list, timeout_ns) &
+      bind(C)
+      import
+      type(c_ptr), value :: ctx
+      type(*), intent(inout), asynchronous :: target(*)
+      integer(c_int32_t), value :: target_rank
+      integer(c_int64_t), value :: dest_addr
+      type(ompl_indexed), intent(in) :: list
+      integer(c_int64_t), value :: timeout_ns
+    end function
+    integer(c_int) function ompl_put_indexed_nb(ctx, source, target_rank, dest_addr, list, signal, options, handle) &
+      bind(C)
+      import
+      type(c_ptr), value :: ctx
+      type(*), intent(in), asynchronous :: source(*)
+      integer(c_int32_t), value :: target_rank
+      integer(c_int64_t), value :: dest_addr
+      type(ompl_indexed), intent(in) :: list
+      type(ompl_signal), intent(in), optional :: signal
+      integer(c_int), value :: options
+      type(ompl_handle), intent(inout), optional :: handle
+    end function
+    integer(c_int) function ompl_get_indexed_nb(ctx, target, target_rank, dest_addr, list, handle) &
+      bind(C)
+      import
+      type(c_ptr), value :: ctx
+      type(*), intent(inout), asynchronous :: target(*)
+      integer(c_int32_t), value :: target_rank
+      integer(c_int64_t), value :: dest_addr
+      type(ompl_indexed), intent(in) :: list
+      type(ompl_handle), intent(inout), optional :: handle
     end function
   end interface
 

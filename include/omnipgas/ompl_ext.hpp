@@ -11,6 +11,7 @@
 #include <omnipgas/ompl_ext.h>
 #include <omnipgas/ompl.hpp>
 
+#include <array>
 #include <bit>
 #include <concepts>
 #include <coroutine>
@@ -201,6 +202,107 @@ template <Transferable T>
   return {check(ompl_get_nb(context, address_of(std::ranges::data(target)), rank, source.offset(),
                             source.size() * sizeof(T), handle.get()))};
 }
+
+// An n-dimensional block of two arrays: extents and, in elements, the strides on either side; the first dimension is the
+// outermost. Its element with all indices 0 is the first of either array.
+template <std::size_t N>
+struct Block {
+  std::array<std::size_t, N> extents;
+  std::array<std::size_t, N> local_strides;
+  std::array<std::size_t, N> remote_strides;
+};
+// Element local[i] of one array and element remote[i] of the other; an empty list stands for 0, 1, 2 and so on.
+struct List {
+  std::span<const std::size_t> local;
+  std::span<const std::size_t> remote;
+};
+
+namespace detail {
+inline void check_inside(bool inside) {
+  if (!inside) throw Error(OMPL_ERR_LENGTH, "a block or a list: its elements are not all inside");
+}
+// Calls `use` with a Block as C has it, of elements of `width` bytes in arrays of those sizes.
+template <std::size_t N, class Use>
+auto with_block(const Block<N>& block, std::size_t width, std::size_t local, std::size_t remote,
+                Use use) {
+  std::array<std::ptrdiff_t, N> local_bytes{};
+  std::array<std::ptrdiff_t, N> remote_bytes{};
+  std::array<std::size_t, 2> last{};
+  bool empty = false;
+  for (std::size_t i = 0; i < N; ++i) {
+    empty = empty || block.extents[i] == 0;
+    const auto in_bytes = [&](std::size_t stride, std::size_t* end) {
+      std::size_t reach = 0;
+      check_inside(empty || (!__builtin_mul_overflow(block.extents[i] - 1, stride, &reach) &&
+                             !__builtin_add_overflow(*end, reach, end)));
+      return static_cast<std::ptrdiff_t>(stride * width);
+    };
+    local_bytes[i] = in_bytes(block.local_strides[i], &last[0]);
+    remote_bytes[i] = in_bytes(block.remote_strides[i], &last[1]);
+  }
+  check_inside(empty || (last[0] < local && last[1] < remote));
+  return use(ompl_strided{width, static_cast<int32_t>(N), block.extents.data(), local_bytes.data(),
+                          remote_bytes.data()});
+}
+template <class Use>
+auto with_list(const List& list, std::size_t width, std::size_t local, std::size_t remote, Use use) {
+  const std::size_t count = std::max(list.local.size(), list.remote.size());
+  const auto in_bytes = [&](std::span<const std::size_t> numbers, std::size_t size) {
+    check_inside(numbers.empty() ? count <= size : numbers.size() == count);
+    std::vector<uint64_t> bytes;
+    for (const std::size_t number : numbers) {
+      check_inside(number < size);
+      bytes.push_back(number * width);
+    }
+    return bytes;
+  };
+  const std::vector<uint64_t> from = in_bytes(list.local, local);
+  const std::vector<uint64_t> to = in_bytes(list.remote, remote);
+  return use(ompl_indexed{width, count, from.empty() ? nullptr : from.data(),
+                          to.empty() ? nullptr : to.data()});
+}
+}  // namespace detail
+
+// Puts and gets of a Block or a List without waiting. Throws Error(OMPL_ERR_LENGTH) if some element is outside its array.
+template <Transferable T, std::size_t N>
+[[nodiscard]] Posted put_nb(const SourceOf<T> auto& source, uint32_t rank, const Section<T>& dest,
+                            const Block<N>& block, Handle& handle, const ompl_signal* after = nullptr,
+                            unsigned options = 0, Via context = {}) {
+  return detail::with_block(
+      block, sizeof(T), std::ranges::size(source), dest.size(), [&](const ompl_strided& c) -> Posted {
+        return {check(ompl_put_strided_nb(context, address_of(std::ranges::data(source)), rank,
+                                          dest.offset(), &c, after, options, handle.get()))};
+      });
+}
+template <Transferable T, std::size_t N>
+[[nodiscard]] Posted get_nb(TargetOf<T> auto&& target, uint32_t rank, const Section<T>& source,
+                            const Block<N>& block, Handle& handle, Via context = {}) {
+  return detail::with_block(
+      block, sizeof(T), std::ranges::size(target), source.size(), [&](const ompl_strided& c) -> Posted {
+        return {check(ompl_get_strided_nb(context, address_of(std::ranges::data(target)), rank,
+                                          source.offset(), &c, handle.get()))};
+      });
+}
+template <Transferable T>
+[[nodiscard]] Posted put_nb(const SourceOf<T> auto& source, uint32_t rank, const Section<T>& dest,
+                            const List& list, Handle& handle, const ompl_signal* after = nullptr,
+                            unsigned options = 0, Via context = {}) {
+  return detail::with_list(
+      list, sizeof(T), std::ranges::size(source), dest.size(), [&](const ompl_indexed& c) -> Posted {
+        return {check(ompl_put_indexed_nb(context, address_of(std::ranges::data(source)), rank,
+                                          dest.offset(), &c, after, options, handle.get()))};
+      });
+}
+template <Transferable T>
+[[nodiscard]] Posted get_nb(TargetOf<T> auto&& target, uint32_t rank, const Section<T>& source,
+                            const List& list, Handle& handle, Via context = {}) {
+  return detail::with_list(
+      list, sizeof(T), std::ranges::size(target), source.size(), [&](const ompl_indexed& c) -> Posted {
+        return {check(ompl_get_indexed_nb(context, address_of(std::ranges::data(target)), rank,
+                                          source.offset(), &c, handle.get()))};
+      });
+}
+
 [[nodiscard]] inline Posted signal_nb(uint32_t rank, const ompl_signal& what, Via context = {}) {
   return {check(ompl_signal_nb(context, rank, &what))};
 }

@@ -192,6 +192,61 @@ TEST(CppExt, Handles) {
   barrier();
 }
 
+// A column of a matrix, and elements by their numbers: put into the partner's and brought back.
+TEST(CppExt, BlocksAndLists) {
+  constexpr std::size_t kRows = 50;
+  constexpr std::size_t kColumns = 7;
+  const Array<int> matrix(kRows * kColumns);
+  const Array<uint32_t> word(1);
+  const ompl_signal after = adding(word, 1);
+  std::vector<int> column(kRows);
+  for (std::size_t i = 0; i < kRows; ++i) column[i] = static_cast<int>(100 * i + rank());
+  const Block<2> block{{kRows, 1}, {1, 1}, {kColumns, 1}};
+  Handle handle;
+  post([&] { return put_nb(column, partner(), matrix.section(2, 345), block, handle, &after); });
+  handle.wait();
+  wait(Flag(word));
+  EXPECT_EQ(matrix.local()[49 * kColumns + 2], static_cast<int>(4900 + partner()));
+  EXPECT_EQ(matrix.local()[49 * kColumns + 3], 0);
+  std::vector<int> back(kRows);
+  post([&] { return get_nb(back, partner(), matrix.section(2, 345), block, handle); });
+  handle.wait();
+  EXPECT_EQ(back, column);
+
+  const std::vector<std::size_t> from{9, 0, 4, 7, 1};
+  const std::vector<std::size_t> to{7, 14, 0, 21, 28};
+  post([&] { return put_nb(column, partner(), matrix, List{from, to}, handle, &after); });
+  handle.wait();
+  wait(Flag(word));
+  EXPECT_EQ(matrix.local()[7], static_cast<int>(900 + partner()));
+  std::vector<int> five(5);
+  post([&] { return get_nb(five, partner(), matrix, List{{}, to}, handle); });
+  handle.wait();
+  for (std::size_t i = 0; i < five.size(); ++i) EXPECT_EQ(five[i], column[from[i]]) << i;
+
+  const std::vector<std::size_t> outside{0, matrix.size()};
+  const auto refused = [](auto call) {
+    try {
+      static_cast<void>(call());
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return int{OMPL_OK};
+  };
+  EXPECT_EQ(refused([&] {
+              return get_nb(five, partner(), matrix, List{{}, outside}, handle);
+            }),
+            OMPL_ERR_LENGTH);
+  EXPECT_EQ(refused([&] {
+              return get_nb(five, partner(), matrix, List{from, to}, handle);
+            }),
+            OMPL_ERR_LENGTH);
+  EXPECT_EQ(refused([&] { return put_nb(five, partner(), matrix, block, handle); }), OMPL_ERR_LENGTH);
+  EXPECT_EQ(refused([&] { return put_nb(column, partner(), matrix.section(3, 300), block, handle); }),
+            OMPL_ERR_LENGTH);
+  barrier();
+}
+
 TEST(CppExt, AHandlesEndWaitsForItsOperation) {
   const Array<int> inbox(100000);
   std::vector<int> back(100000);

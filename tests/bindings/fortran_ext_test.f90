@@ -37,6 +37,7 @@ program fortran_ext_test
               "types as in C")
   call signals()
   call operations()
+  call blocks()
   call atomics()
   call local_memory()
   call memory_waits()
@@ -105,6 +106,64 @@ contains
     call expect(ompl_flush() == OMPL_OK, "flush")
     code = ompl_get(back, partner, box + 40, 4_c_size_t)
     call expect(code == OMPL_OK .and. back(1) == source(5), "it arrived")
+    call meet()
+  end subroutine
+
+  ! Every other element of the partner's box, as a block and as a list.
+  subroutine blocks()
+    integer(c_int), asynchronous :: source(20), back(20)
+    integer(c_size_t), target :: extents(1) = [20_c_size_t]
+    integer(c_intptr_t), target :: strides(1) = [8_c_intptr_t]
+    integer(c_int64_t), target :: places(20)
+    type(ompl_strided) :: block
+    type(ompl_indexed) :: list
+    type(ompl_handle) :: handle
+    integer :: i
+    source = [(2000 * rank + i, i=1, 20)]
+    places = [(8_c_int64_t * (i - 1), i=1, 20)]
+    block = ompl_strided(4_c_size_t, 1, c_loc(extents), remote_strides=c_loc(strides))
+    list = ompl_indexed(4_c_size_t, 20_c_size_t, remote=c_loc(places))
+    do
+      code = ompl_put_strided_nb(c_null_ptr, source, partner, box, block, ompl_signal(words + 24), 0, handle)
+      if (code <= OMPL_PENDING) exit
+      code = ompl_progress(c_null_ptr, 1000000_c_int64_t)
+    end do
+    call expect(code >= OMPL_OK, "put_strided_nb")
+    call expect(ompl_handle_wait(c_null_ptr, handle, long_ns) == OMPL_OK, "its handle")
+    call expect(ompl_wait(words + 24) == OMPL_OK, "its signal")
+    back = 0
+    do
+      code = ompl_get_indexed_nb(c_null_ptr, back, partner, box, list, handle)
+      if (code <= OMPL_PENDING) exit
+      code = ompl_progress(c_null_ptr, 1000000_c_int64_t)
+    end do
+    call expect(code >= OMPL_OK, "get_indexed_nb")
+    call expect(ompl_handle_wait(c_null_ptr, handle, long_ns) == OMPL_OK, "its handle")
+    call expect(all(back == source), "what was put as a block comes back as a list")
+    call meet()
+    source = -source
+    do
+      code = ompl_put_indexed_nb(c_null_ptr, source, partner, box, list, options=0)  ! neither signal nor handle
+      if (code <= OMPL_PENDING) exit
+      code = ompl_progress(c_null_ptr, 1000000_c_int64_t)
+    end do
+    call expect(ompl_flush() == OMPL_OK, "flush")
+    do
+      code = ompl_get_strided_nb(c_null_ptr, back, partner, box, block, handle)
+      if (code <= OMPL_PENDING) exit
+      code = ompl_progress(c_null_ptr, 1000000_c_int64_t)
+    end do
+    call expect(ompl_handle_wait(c_null_ptr, handle, long_ns) == OMPL_OK, "get_strided_nb")
+    call expect(all(back == source), "what was put as a list comes back as a block")
+    call expect(all([ompl_ctx_put_strided(c_null_ptr, source, partner, box, block, timeout_ns=OMPL_FOREVER), &
+      ompl_ctx_put_indexed(c_null_ptr, source, partner, box, list, timeout_ns=OMPL_FOREVER)] == OMPL_OK), "the puts that wait")
+    call expect(ompl_flush() == OMPL_OK, "flush")
+    back = 0
+    code = ompl_ctx_get_strided(c_null_ptr, back, partner, box, block, OMPL_FOREVER)
+    call expect(code == OMPL_OK .and. all(back == source), "ctx_get_strided")
+    back = 0
+    code = ompl_ctx_get_indexed(c_null_ptr, back, partner, box, list, OMPL_FOREVER)
+    call expect(code == OMPL_OK .and. all(back == source), "ctx_get_indexed")
     call meet()
   end subroutine
 
