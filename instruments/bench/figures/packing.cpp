@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A strided put of 1,000 x 8 bytes over a network, until it is visible, beside one contiguous put of as many bytes: one line of
-// JSON a round, with nanoseconds of both (omni figures). With the argument "rows" also by the length of a row, packed or not as
-// OMPL_PACK says.
+// A strided put of 1,000 x 8 bytes over a network, until it is visible, beside one contiguous put of as many bytes; with the
+// argument "get" a get beside one get. One line of JSON a round, with nanoseconds of both (omni figures). With the argument
+// "rows" puts also by the length of a row, packed or not as OMPL_PACK says.
 #include <fmt/format.h>
 #include <omnipgas/ompl_ext.h>
 
@@ -35,9 +35,9 @@ double time(Call call) {
 }
 
 // `rows` pieces of `row` bytes, `stride` apart at the target, beside one piece. Which comes first changes from round to round.
-void compare(const char* name, uint64_t data, std::size_t rows, std::size_t row, std::size_t stride,
-             int rounds) {
-  const std::vector<std::byte> source(rows * row, std::byte{7});
+void compare(bool put, const char* name, uint64_t data, std::size_t rows, std::size_t row,
+             std::size_t stride, int rounds) {
+  std::vector<std::byte> source(rows * row, std::byte{7});
   const auto from = reinterpret_cast<uint64_t>(source.data());
   const auto distance = static_cast<std::ptrdiff_t>(stride);
   const ompl_strided block{.element = row,
@@ -46,10 +46,12 @@ void compare(const char* name, uint64_t data, std::size_t rows, std::size_t row,
                            .local_strides = nullptr,
                            .remote_strides = &distance};
   const auto strided = [&] {
+    if (!put) return must(ompl_ctx_get_strided(OMPL_CTX_DEFAULT, from, 1, data, &block, OMPL_FOREVER));
     must(ompl_ctx_put_strided(OMPL_CTX_DEFAULT, from, 1, data, &block, nullptr, OMPL_FOREVER));
     must(ompl_flush());
   };
   const auto whole = [&] {
+    if (!put) return must(ompl_get(from, 1, data, source.size()));
     must(ompl_put(from, 1, data, source.size()));
     must(ompl_flush());
   };
@@ -58,9 +60,8 @@ void compare(const char* name, uint64_t data, std::size_t rows, std::size_t row,
     double ns[2] = {0, 0};
     for (const int which : {round % 2, 1 - round % 2})
       ns[which] = which == 0 ? time(strided) : time(whole);
-    fmt::print(
-        "{{\"op\": \"{}\", \"row\": {}, \"rows\": {}, \"strided_ns\": {:.1f}, \"whole_ns\": {:.1f}}}\n",
-        name, row, rows, ns[0], ns[1]);
+    fmt::print("{{\"op\": \"{}\", \"row\": {}, \"rows\": {}, \"ompl\": {:.1f}, \"twin\": {:.1f}}}\n",
+               name, row, rows, ns[0], ns[1]);
   }
 }
 
@@ -77,11 +78,12 @@ int main(int argc, char** argv) {
     return 1;
   }
   if (ompl_rank() == 0) {
-    compare("strided", data, kRows, kRow, kStride, kRounds);
-    if (argc > 1 && std::string_view(argv[1]) == "rows") {
+    const std::string_view what = argc > 1 ? argv[1] : "put";
+    compare(what != "get", "strided", data, kRows, kRow, kStride, kRounds);
+    if (what == "rows") {
       for (std::size_t row = 8; row <= 8192; row *= 2)
         for (const std::size_t rows : {2, 4, 16, 64})
-          compare("rows", data, rows, row, 2 * row, kRounds / 4);
+          compare(true, "rows", data, rows, row, 2 * row, kRounds / 4);
     }
     must(ompl_put_word(1, done));
   } else {

@@ -23,9 +23,9 @@ class Found(NamedTuple):
     twin: list[float]
 
 
-def run(bench: Bench, options: Sequence[str], what: str, number: int = 0) -> Found:
-    """A measurement of ompl_bench_runtimes on two ranks; TCP: as two nodes."""
-    program = [bench.build / "bin/ompl_bench_runtimes", what, str(number)]
+def run(bench: Bench, options: Sequence[str], what: str, number: int = 0, name: str = "runtimes") -> Found:
+    """A measurement of ompl_bench_NAME on two ranks; TCP: as two nodes."""
+    program = [bench.build / f"bin/ompl_bench_{name}", what, str(number)]
     over = {"OMPL_CONDUITS": "self,ofi"} if options else {}
     said = output([bench.build / "bin/omplrun", "-n", "2", "--no-prefix", *options, *program], 300, None, **over)
     return rounds_of(said)
@@ -61,6 +61,16 @@ def compared(target: Target, judge: Judge, options: Sequence[str], what: str, nu
 
     def measure(bench: Bench, _: Sequence[Target]) -> Iterator[Target]:
         yield judge(target, run(bench, options, what, number))
+
+    return Measurement(measure, target)
+
+
+def packed(way: str) -> Measurement:
+    """A column of 1,000 elements beside one piece of as many bytes."""
+    target = at_most(f"strided {way} of 1,000 x 8 B, ofi over TCP, of one {way} of 8,000 B", 2.0)
+
+    def measure(bench: Bench, _: Sequence[Target]) -> Iterator[Target]:
+        yield ratio(target, run(bench, TCP, way, 0, "packing"))
 
     return Measurement(measure, target)
 
@@ -118,3 +128,4 @@ def measurements() -> Iterator[Measurement]:
         *(at_most(f"remote calls of 8 B, shm, {n} thread{'s' * (n > 1)}, millions per second", None) for n in THREADS),
     )
     yield from map(beside_ucx, THREADS)
+    yield from map(packed, ("put", "get"))
