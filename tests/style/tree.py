@@ -49,6 +49,8 @@ SISTERS = "every conduit has one: the same files and roles in each conduit's fol
 SAME_NAME: dict[str, str] = dict.fromkeys(
     ("Address", "Connections", "Library", "Message", "Resources", "SharedState", "WaitSet"), SISTERS
 )
+# Files that stand twice, since one side may not include the other's; only their first two lines differ.
+TWINS = (("src/util/printable.hpp", "instruments/common/printable.hpp"),)
 LAYERS = ("util/", "arch/", "bootstrap/", "conduit/", "core/", "halo/", "coll/", "api/")
 
 
@@ -163,8 +165,18 @@ def lengths(root: Path) -> Iterator[Violation]:
             yield Violation(path, 1, f"has {len(lines)} lines; {limit} is the limit")
 
 
+def twins(root: Path) -> Iterator[Violation]:
+    for names in TWINS:
+        one, other = (Path(name) for name in names)
+        if not (root / one).exists() or not (root / other).exists():
+            continue
+        texts = [(root / path).read_text().split("\n", 2)[2:] for path in (one, other)]
+        if texts[0] != texts[1]:
+            yield Violation(other, 3, f"is no longer the same as {one}")
+
+
 RULES: list[Callable[[Path], Iterator[Violation]]] = [
-    layers, type_names, environment, conditionals, prototypes, licences, lengths,
+    layers, type_names, environment, conditionals, prototypes, licences, lengths, twins,
 ]  # fmt: skip
 
 
@@ -195,6 +207,8 @@ CLEAN = {
     "src/util/a.hpp": SPDX + "struct A {\n",
     "src/conduit/shm/tests/a.cpp": SPDX + '#include "core/a.hpp"\n',
     "instruments/bench/halo/a.hpp": SPDX,
+    "src/util/printable.hpp": SPDX + "// Of the layer.\nint a;\n",
+    "instruments/common/printable.hpp": SPDX + "// Of instruments.\nint a;\n",
     "instruments/bench/halo/a.cpp": SPDX + '#include "halo/a.hpp"\n',
 }
 SEEDS: dict[str, dict[str, str]] = {
@@ -223,6 +237,7 @@ SEEDS: dict[str, dict[str, str]] = {
         "src/core/b.cpp": SPDX + "\n" * MAX_LINES,
         "examples/b.c": SPDX + "\n" * 80,
     },
+    "twins": {"instruments/common/printable.hpp": SPDX + "// Of instruments.\nint b;\n"},
 }
 
 
