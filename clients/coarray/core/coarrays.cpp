@@ -129,13 +129,17 @@ int address_on(const Coarray* coarray, uint32_t rank, uint64_t* address) {
     return kOk;
   }
   Team& team = *coarray->team;
-  const auto found = team.index.find(rank);
-  if (found == team.index.end())
+  uint32_t member = rank;
+  if (&team != state().initial) {
+    const auto found = team.index.find(rank);
+    member = found == team.index.end() ? team.size() : found->second;
+  }
+  if (member >= team.size())
     return refuse(
         kWrong, "the coarray was not allocated on that image: it is not of the team that allocated it");
   uint64_t piece = 0;
   const auto number = static_cast<unsigned>(coarray->place >> kPieceShift);
-  if (const int code = piece_address(team, found->second, number, &piece); code != kOk) return code;
+  if (const int code = piece_address(team, member, number, &piece); code != kOk) return code;
   *address = piece + (coarray->place & ((uint64_t{1} << kPieceShift) - 1));
   return kOk;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collectives, by those of the layer. Its team of a team's members is made for the first of them, since it takes memory.
 #include <atomic>
+#include <cstring>
 #include <tuple>
 
 #include "core/state.hpp"
@@ -63,6 +64,45 @@ int finish(Team& team, int code, ompl_request* request) {
   return known != kOk ? known : stat;
 }
 
+// Short collectives of a few images on one host: a meeting, after which each image reads what the others have laid out.
+bool is_short(const Team& team, std::size_t bytes) {
+  constexpr uint32_t kFew = 16;
+  return bytes <= kSmall && team.size() <= kFew && ompl_node_size() == ompl_size();
+}
+
+int lay_out(Team& team, const void* data, std::size_t bytes, unsigned* slot) {
+  *slot = team.exchanges++ & 1;
+  std::memcpy(team.block->small[*slot], data, bytes);
+  uint32_t agreed = 0;
+  const int stat = meet(team, mark_of(6, bytes), &agreed);
+  if (stat == kOk && agreed == kMismatched)
+    return refuse(kMismatch,
+                  "other images call it with other sizes, or execute an image control statement");
+  return stat;
+}
+
+int read_from(const Team& team, uint32_t member, unsigned slot, void* into, std::size_t bytes) {
+  const uint64_t address =
+      team.blocks[member] + (as_number(team.block->small[slot]) - as_number(team.block));
+  return get(team.members[member], address, into, bytes);
+}
+
+int reduce_short(Team& team, void* data, std::size_t count, std::size_t element, const Operation& how,
+                 bool wanted) {
+  const std::size_t bytes = count * element;
+  unsigned slot = 0;
+  if (const int code = lay_out(team, data, bytes, &slot); code != kOk || !wanted) return code;
+  alignas(16) std::byte lower[kSmall];
+  alignas(16) std::byte next[kSmall];
+  for (uint32_t member = 0; member < team.size(); ++member) {
+    if (const int code = read_from(team, member, slot, next, bytes); code != kOk) return code;
+    if (member > 0) how.function(lower, next, count, how.arg);
+    std::memcpy(lower, next, bytes);
+  }
+  std::memcpy(data, lower, bytes);
+  return kOk;
+}
+
 }  // namespace
 
 int operation(ompl_op_fn function, void* arg, uint64_t key, std::size_t element, Operation* made) {
@@ -81,7 +121,7 @@ int operation(ompl_op_fn function, void* arg, uint64_t key, std::size_t element,
       return layer_error(code, state().me);
     found = known->emplace(wanted, op).first;
   }
-  *made = {OMPL_ELEMENT, found->second};
+  *made = {OMPL_ELEMENT, found->second, function, arg};
   return kOk;
 }
 
@@ -89,8 +129,14 @@ int co_broadcast(void* data, std::size_t bytes, int source_image) {
   Team& team = *state().current;
   uint32_t rank = 0;
   if (const int code = rank_of_image(source_image, &rank); code != kOk) return code;
-  if (const int code = prepare(team); code != kOk) return code;
   if (bytes == 0) return kOk;
+  if (is_short(team, bytes)) {
+    unsigned slot = 0;
+    const int code = lay_out(team, data, bytes, &slot);
+    return code != kOk ? code
+                       : read_from(team, static_cast<uint32_t>(source_image) - 1, slot, data, bytes);
+  }
+  if (const int code = prepare(team); code != kOk) return code;
   ompl_request* request = nullptr;
   const int code = ompl_broadcast(team.layer, data, bytes, static_cast<uint32_t>(source_image) - 1,
                                   nullptr, &request);
@@ -103,8 +149,10 @@ int co_reduce(void* data, std::size_t count, std::size_t element, Operation how,
   if (result_image != 0) {
     if (const int code = rank_of_image(result_image, &rank); code != kOk) return code;
   }
-  if (const int code = prepare(team); code != kOk) return code;
   if (count == 0 || element == 0) return kOk;
+  if (count <= kSmall && is_short(team, count * element))
+    return reduce_short(team, data, count, element, how, result_image == 0 || rank == state().me);
+  if (const int code = prepare(team); code != kOk) return code;
   ompl_request* request = nullptr;
   if (result_image == 0) {
     const int code =

@@ -129,6 +129,8 @@ int atomic(uint32_t rank, uint64_t address, int op, uint32_t operand, uint32_t c
 struct Operation {
   int32_t type;  // the layer's; OMPL_ELEMENT with an operation of operation()
   int32_t op;
+  ompl_op_fn function;  // the same, for what is combined here
+  void* arg;
 };
 // A user-defined one, kept for the same function, `arg` and element; `key` tells args apart.
 int operation(ompl_op_fn function, void* arg, uint64_t key, std::size_t element, Operation* made);

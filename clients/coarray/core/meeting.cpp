@@ -99,9 +99,8 @@ int meet(Team& team, uint32_t mine, uint32_t* agreed) {
   const uint32_t epoch = ++team.epoch;
   *agreed = mine;
   std::atomic_ref<uint64_t>(team.block->entered[epoch & 1]).store(word(epoch, mine));
-  learn();
   uint32_t value = mine;
-  int stat = trouble_in(team);
+  int stat = trouble_in(team);  // that is known; what is not, ends the wait
   if (stat == kOk) stat = disseminate(team, epoch, &value);
   if (stat == kFailed || stat == kStopped) {
     value = mine;

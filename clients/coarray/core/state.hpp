@@ -14,6 +14,7 @@ namespace caf {
 
 constexpr int kRounds = 32;
 constexpr int kMostPieces = 64;
+constexpr std::size_t kSmall = 128;
 constexpr int kPieceShift = 40;  // a place in a team's memory: piece number << 40 | offset in the piece
 
 // What the members of a team read and write at each other. One of each member, in its segment.
@@ -22,8 +23,10 @@ struct Block {
   uint64_t arrivals[kRounds][2];  // by round and parity: the same, from the partner of the round
   uint64_t exchange[2][2];        // what is told at an exchange, by parity of their number
   uint64_t pieces[kMostPieces];   // addresses of the own pieces of the team's memory
-  uint64_t collectives;           // how many this member has started
-  uint64_t leaving;               // 1: it has come to the end of the program
+  std::byte small[2]
+                 [kSmall];  // what is given to a short collective, by parity of the number of exchanges
+  uint64_t collectives;     // how many this member has started
+  uint64_t leaving;         // 1: it has come to the end of the program
 };
 
 struct Team {

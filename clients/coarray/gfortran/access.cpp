@@ -148,6 +148,29 @@ int store(const Remote& remote, const Descriptor& local, int kind) {
   return write(remote, buffer.data());
 }
 
+constexpr std::size_t kScattered = SIZE_MAX;
+
+// The bytes of an array without gaps, or kScattered.
+std::size_t whole_bytes(const Descriptor& array) {
+  auto bytes = static_cast<std::ptrdiff_t>(array.elem_len);
+  for (int d = 0; d < array.rank; ++d) {
+    const auto extent = static_cast<std::ptrdiff_t>(array.dim[d].extent());
+    if (extent != 1 && array.dim[d].stride * array.unit() != bytes) return kScattered;
+    bytes *= extent;
+  }
+  return static_cast<std::size_t>(bytes);
+}
+
+// The most frequent case: bytes from one place to another. kScattered if it is another one.
+std::size_t plain_bytes(const Descriptor& one, int one_kind, const Descriptor& other, int other_kind,
+                        const Subscript* subscripts) {
+  if (subscripts != nullptr || one.type != other.type || one.elem_len != other.elem_len ||
+      one_kind != other_kind)
+    return kScattered;
+  const std::size_t bytes = whole_bytes(one);
+  return bytes == whole_bytes(other) ? bytes : kScattered;
+}
+
 }  // namespace
 }  // namespace gfortran
 
@@ -156,6 +179,14 @@ using namespace gfortran;
 CAF_API void _gfortran_caf_get(void* token, std::size_t offset, int image, Descriptor* source,
                                Subscript* subscripts, Descriptor* target, int source_kind,
                                int target_kind, bool /*may_need_temporary*/, int* stat) {
+  const std::size_t plain = plain_bytes(*source, source_kind, *target, target_kind, subscripts);
+  if (plain != kScattered) {
+    uint32_t rank = 0;
+    uint64_t address = 0;
+    int code = locate(token, image, &rank, &address);
+    if (code == caf::kOk) code = caf::get(rank, address + offset, target->base, plain);
+    return report(code, "reference to a coindexed object", stat);
+  }
   Remote remote;
   int code = resolve(token, offset, image, *source, subscripts, source_kind, &remote);
   if (code == caf::kOk) code = fetch(remote, *target, target_kind);
@@ -166,6 +197,14 @@ CAF_API void _gfortran_caf_send(void* token, std::size_t offset, int image, Desc
                                 Subscript* subscripts, Descriptor* source, int target_kind,
                                 int source_kind, bool /*may_need_temporary*/, int* stat,
                                 void* /*team*/) {
+  const std::size_t plain = plain_bytes(*target, target_kind, *source, source_kind, subscripts);
+  if (plain != kScattered) {
+    uint32_t rank = 0;
+    uint64_t address = 0;
+    int code = locate(token, image, &rank, &address);
+    if (code == caf::kOk) code = caf::put(rank, address + offset, source->base, plain);
+    return report(code, "assignment to a coindexed object", stat);
+  }
   Remote remote;
   int code = resolve(token, offset, image, *target, subscripts, target_kind, &remote);
   if (code == caf::kOk) code = store(remote, *source, source_kind);

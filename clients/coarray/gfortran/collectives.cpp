@@ -91,11 +91,13 @@ int sum(const void* in, void* inout, std::size_t count, void* /*arg*/) {
 }
 template <class T>
 int least(const void* in, void* inout, std::size_t count, void* /*arg*/) {
-  return each<T>(in, inout, count, [](T one, T other) { return other < one ? other : one; });
+  return each<T>(in, inout, count,
+                 [](T one, T other) { return one < other || one != one ? one : other; });
 }
 template <class T>
 int most(const void* in, void* inout, std::size_t count, void* /*arg*/) {
-  return each<T>(in, inout, count, [](T one, T other) { return one < other ? other : one; });
+  return each<T>(in, inout, count,
+                 [](T one, T other) { return other < one || one != one ? one : other; });
 }
 int sum_quad_complex(const void* in, void* inout, std::size_t count, void* /*arg*/) {
   return each<QuadComplex>(in, inout, count, [](QuadComplex one, QuadComplex other) {
@@ -132,34 +134,71 @@ int32_t layer_op(Kind kind) {
   return kind == Kind::sum ? OMPL_SUM : kind == Kind::least ? OMPL_MIN : OMPL_MAX;
 }
 
+// A type that the layer has, and what combines it here.
+template <class T>
+void standard(int32_t type, Kind kind, caf::Operation* made) {
+  *made = {type, layer_op(kind), wide<T>(kind), nullptr};
+}
+
+int choose_integer(const Descriptor& array, Kind kind, caf::Operation* made) {
+  switch (array.elem_len) {
+    case 1:
+      standard<int8_t>(OMPL_INT8, kind, made);
+      break;
+    case 2:
+      standard<int16_t>(OMPL_INT16, kind, made);
+      break;
+    case 4:
+      standard<int32_t>(OMPL_INT32, kind, made);
+      break;
+    case 8:
+      standard<int64_t>(OMPL_INT64, kind, made);
+      break;
+    default:
+      return own_operation(wide<Whole>(kind), 0, array, made);
+  }
+  return caf::kOk;
+}
+
+int choose_real(const Descriptor& array, Kind kind, caf::Operation* made) {
+  switch (array.elem_len) {
+    case 4:
+      standard<float>(OMPL_FLOAT, kind, made);
+      break;
+    case 8:
+      standard<double>(OMPL_DOUBLE, kind, made);
+      break;
+    default:
+      return own_operation(wide<Quad>(kind), 0, array, made);
+  }
+  return caf::kOk;
+}
+
+int choose_complex(const Descriptor& array, caf::Operation* made) {
+  switch (array.elem_len) {
+    case 8:
+      *made = {OMPL_FLOAT_COMPLEX, OMPL_SUM, &sum<std::complex<float>>, nullptr};
+      break;
+    case 16:
+      *made = {OMPL_DOUBLE_COMPLEX, OMPL_SUM, &sum<std::complex<double>>, nullptr};
+      break;
+    default:
+      return own_operation(&sum_quad_complex, 0, array, made);
+  }
+  return caf::kOk;
+}
+
 int choose(const Descriptor& array, Kind kind, int length, caf::Operation* made) {
-  const std::size_t bytes = array.elem_len;
-  const int32_t op = layer_op(kind);
-  if (array.type == kInteger) {
-    if (bytes == 16) return own_operation(wide<Whole>(kind), 0, array, made);
-    *made = {bytes == 1   ? OMPL_INT8
-             : bytes == 2 ? OMPL_INT16
-             : bytes == 4 ? OMPL_INT32
-                          : OMPL_INT64,
-             op};
-    return caf::kOk;
-  }
-  if (array.type == kReal) {
-    if (bytes == 16) return own_operation(wide<Quad>(kind), 0, array, made);
-    *made = {bytes == 4 ? OMPL_FLOAT : OMPL_DOUBLE, op};
-    return caf::kOk;
-  }
-  if (array.type == kComplex && kind == Kind::sum) {
-    if (bytes == 32) return own_operation(&sum_quad_complex, 0, array, made);
-    *made = {bytes == 8 ? OMPL_FLOAT_COMPLEX : OMPL_DOUBLE_COMPLEX, OMPL_SUM};
-    return caf::kOk;
-  }
+  if (array.type == kInteger) return choose_integer(array, kind, made);
+  if (array.type == kReal) return choose_real(array, kind, made);
+  if (array.type == kComplex && kind == Kind::sum) return choose_complex(array, made);
   if (array.type == kCharacter && kind != Kind::sum && length > 0) {
     const auto many = static_cast<uint64_t>(length);
     const uint64_t key = 2 * many + (kind == Kind::most ? 1 : 0);
-    return own_operation(bytes == many ? &text<unsigned char> : &text<uint32_t>, key, array, made);
+    return own_operation(array.elem_len == many ? &text<unsigned char> : &text<uint32_t>, key, array,
+                         made);
   }
-  return caf::refuse(caf::kWrong, "no such reduction for a type of %zu bytes", bytes);
+  return caf::refuse(caf::kWrong, "no such reduction for a type of %zu bytes", array.elem_len);
 }
 
 // A descriptor says 16 bytes of real(10) and of real(16). What would be too small for any number of real(16) is taken for one of
