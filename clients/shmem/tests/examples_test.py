@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""examples_test.py BUILD: the programs of examples/shmem, each of which checks its result, on several numbers of PEs."""
+"""examples_test.py BUILD: the programs of examples/shmem, which check their results, on several numbers of PEs."""
 
 from pathlib import Path
 
@@ -14,7 +14,8 @@ class Examples(Jobs):
         self.assertEqual(len(EXAMPLES), 6)
         for example in EXAMPLES:
             program = self.folder / example.stem
-            done = self.run_tool("oshcc", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", example, "-o", program, "-lm")
+            command = ("oshcc", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", example, "-o", program, "-lm")
+            done = self.run_tool(*command)
             self.assertEqual(done.returncode, 0, done.stdout)
             for conduits in self.conduits():
                 for pes in (1, 2, 4) if "shm" in conduits else (2,):

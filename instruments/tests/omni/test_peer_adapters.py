@@ -13,6 +13,7 @@ from .common import built, children
 SHORT = Limits(rounds=1, min_rounds=1, seconds=0.002, timeout=60)
 LEVELS = {
     "oshmem-debian": "SHMEM_THREAD_MULTIPLE",
+    "shmem-ompl": "SHMEM_THREAD_MULTIPLE",
     "ucx-workers": "UCS_THREAD_MODE_SERIALIZED",
     "ucx-shared": "UCS_THREAD_MODE_MULTI",
     "ucx-wheel": "UCS_THREAD_MODE_SERIALIZED",
