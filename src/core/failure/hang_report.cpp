@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <array>
 
+#include "core/failure/program_reports.hpp"
 #include "core/job/runtime.hpp"
 #include "core/network/network.hpp"
 
@@ -64,7 +65,7 @@ std::string hang_report(const Runtime& r) {
   if (r.network != nullptr) text += r.network->pool.describe();
   if (const uint32_t known = r.failures.count(); known != 0)
     text += fmt::format("  {} failure(s) of ranks known\n", known);
-  return text;
+  return text + program_reports();
 }
 
 }  // namespace ompl
