@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <omnipgas/ompl_report.h>
+
 #include <algorithm>
 #include <chrono>
 #include <new>
@@ -17,6 +19,10 @@ void woken(void*, int code) {
   if (r == nullptr) return;
   if (code != OMPL_OK || r->finalizing.load() || watch_wake_word(*r) != OMPL_OK)
     r->wake_watched.store(false);
+  // Whoever makes progress may have taken the signal that was to wake another thread.
+  const Worker* const worker = this_worker();
+  const bool for_another = r->sleep.in_layer.load() && (worker == nullptr || !worker->in_layer);
+  if (code == OMPL_OK && for_another) ompl_put_word(r->rank, r->wake_word);
 }
 
 int start_threads(std::vector<std::thread>& threads, uint32_t count) {
@@ -37,6 +43,10 @@ int make(Runtime& r) {
       code != OMPL_OK)
     return code;
   r.tag_words = r.wake_word + 8;
+  if (r.config.checked != 0) {
+    if (const int code = ompl_alloc(8, &r.checker.word); code != OMPL_OK) return code;
+    r.checker.answers.resize(r.size);
+  }
   r.places = std::make_unique<TagPlace[]>(2 * std::size_t{r.config.tags} * r.size);
   const uint32_t threads = static_cast<uint32_t>(r.config.threads);
   for (uint32_t i = 0; i < threads; ++i) {
@@ -55,6 +65,10 @@ int complete(ompl_tasklet_config& config) {
   if (config.threads == 0)
     config.threads = static_cast<int32_t>(std::clamp(std::thread::hardware_concurrency(), 1U, 1024U));
   return OMPL_OK;
+}
+
+std::size_t add_report(char* text, std::size_t capacity, void*) {
+  return ompl_tasklet_report(text, capacity);
 }
 
 void destroy(Runtime* r) {
@@ -89,6 +103,7 @@ int ompl_tasklet_init(const ompl_tasklet_config* config) {
     made->config = wanted;
     if (const int code = make(*made); code != OMPL_OK) return code;
     set_runtime(made.release());
+    ompl_report_add(add_report, nullptr);
   } catch (const std::bad_alloc&) {
     return OMPL_ERR_MEMORY;
   }
@@ -99,6 +114,8 @@ int ompl_tasklet_finalize(void) {
   Runtime* const r = runtime();
   if (r == nullptr || r->open.load()) return OMPL_ERR_STATE;
   ompl_tasklet_serve(0);
+  ompl_report_remove(add_report, nullptr);
+  publish(*r, RankState::finalizing);
   const int code = ompl_barrier();
   // The watch of the wake word ends with its flag's signal.
   if (r->wake_watched.load()) {
@@ -107,9 +124,10 @@ int ompl_tasklet_finalize(void) {
     while (r->wake_watched.load() && ompl_progress(OMPL_CTX_DEFAULT, 1'000'000) >= 0) {
     }
   }
-  const uint64_t words = r->wake_word;
+  const uint64_t words = r->wake_word, checker = r->checker.word;
   set_runtime(nullptr);
   destroy(r);
+  if (checker != 0) ompl_free(checker);
   const int freed = ompl_free(words);
   return code != OMPL_OK ? code : freed;
 }
@@ -151,6 +169,8 @@ int ompl_tasklet_open(ompl_tasklet_fn function, void* argument) {
   if (function == nullptr) return OMPL_ERR_ARG;
   if (r->open.exchange(true)) return OMPL_ERR_STATE;
   r->stopping.store(false);
+  r->activity.fetch_add(1);
+  publish(*r, RankState::running);
   ompl_tasklet_spec spec = OMPL_TASKLET_SPEC_INIT;
   spec.function = function;
   spec.argument = argument;
@@ -183,6 +203,8 @@ int ompl_tasklet_close(void) {
   const int code = r->root->error.load();
   drop(r->root);
   r->root = nullptr;
+  r->activity.fetch_add(1);
+  publish(*r, RankState::running);
   r->open.store(false);
   return code;
 }

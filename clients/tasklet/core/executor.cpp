@@ -12,8 +12,9 @@ namespace {
 
 constexpr int kLooks = 32;               // for work before a thread sleeps
 constexpr uint32_t kTasksAProgress = 8;  // between two looks at the network of a worker that has work
-constexpr int64_t kSlice_ns = 100'000'000;
+constexpr int64_t kSlice_ns = 3'600'000'000'000;  // long, so that the layer sees that it hangs
 constexpr int64_t kSliceWithCollectives_ns = 50'000;
+constexpr int64_t kSliceIfChecked_ns = 20'000'000;
 
 thread_local Worker* t_worker = nullptr;
 [[gnu::noinline]] void set_worker(Worker* worker) { t_worker = worker; }
@@ -83,14 +84,26 @@ void sleep_in_layer(Runtime& r, Worker& worker, std::unique_lock<std::mutex>& lo
   sleep.signalled = false;
   lock.unlock();
   expect_work(worker);
+  if (!r.wake_watched.exchange(true) && watch_wake_word(r) != OMPL_OK) r.wake_watched.store(false);
   const bool collectives = r.request_count.load() != 0;
-  const int code = ompl_progress(OMPL_CTX_DEFAULT, collectives ? kSliceWithCollectives_ns : kSlice_ns);
+  const int64_t slice = collectives           ? kSliceWithCollectives_ns
+                        : r.checker.word != 0 ? kSliceIfChecked_ns
+                                              : kSlice_ns;
+  worker.in_layer = true;
+  const int code = ompl_progress(OMPL_CTX_DEFAULT, slice);
+  worker.in_layer = false;
   if (collectives) test_requests(r);
   worker.takes_next = false;
   lock.lock();
+  const bool alone = sleep.count.load() == r.present;
+  if (r.checker.word != 0 && alone && code == 0 && !anything(r) && worker.queue.empty()) {
+    lock.unlock();
+    look_for_deadlock(r);
+    lock.lock();
+  }
   sleep.in_layer = false;
   // A rank has failed, and waits no longer block: nothing comes but from threads of this rank.
-  if (code < 0) sleep.woken.wait_for(lock, std::chrono::milliseconds(1));
+  if (code < 0 || !r.wake_watched.load()) sleep.woken.wait_for(lock, std::chrono::milliseconds(1));
   if (sleep.waiting > sleep.tokens) {
     ++sleep.tokens;
     sleep.woken.notify_one();
@@ -192,6 +205,7 @@ Worker* join(Runtime& r) {
   for (const auto& worker : r.workers) {
     if (worker->working) continue;
     worker->working = true;
+    ++r.present;
     return worker.get();
   }
   return nullptr;
@@ -200,6 +214,7 @@ Worker* join(Runtime& r) {
 void part(Runtime& r, Worker& worker) {
   const std::lock_guard lock(r.sleep.mutex);
   worker.working = false;
+  --r.present;
 }
 
 }  // namespace
@@ -214,6 +229,7 @@ FiberPool::Loop workers_loop() { return loop; }
 void enqueue(Task* task) {
   Runtime& r = *runtime();
   Worker* const worker = this_worker();
+  if (worker == nullptr) r.activity.fetch_add(1);
   if (task->priority != 0) {
     r.raised.push(task);
   } else if (worker != nullptr) {
@@ -243,16 +259,18 @@ void suspend(void (*then)(void*), void* argument) {
   go_to(worker, to);
 }
 
+void wake_layer(Runtime& r) {
+  if (r.sleep.in_layer.load(std::memory_order_seq_cst)) ompl_put_word(r.rank, r.wake_word);
+}
+
 void wake_all(Runtime& r) {
   r.stopping.store(true, std::memory_order_seq_cst);
-  bool in_layer = false;
   {
     const std::lock_guard lock(r.sleep.mutex);
     r.sleep.tokens = r.sleep.waiting;
     r.sleep.woken.notify_all();
-    in_layer = r.sleep.in_layer;
   }
-  if (in_layer) ompl_put_word(r.rank, r.wake_word);
+  wake_layer(r);
 }
 
 int work(Runtime& r) {

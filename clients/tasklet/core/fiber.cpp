@@ -61,7 +61,9 @@ void jump(fcontext_t* from, fcontext_t to, void* sanitizer) {
 
 }  // namespace
 
-ExceptionState exchange_exception_state(ExceptionState state) {
+// Never inlined: __cxa_get_globals() is declared as a constant of the thread, and the thread is another one after a switch.
+[[gnu::noinline, gnu::noclone]] ExceptionState exchange_exception_state(ExceptionState state) {
+  asm volatile("");
   void* const globals = abi::__cxa_get_globals();
   ExceptionState before;
   std::memcpy(&before.caught, globals, sizeof before.caught);

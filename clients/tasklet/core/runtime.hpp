@@ -5,6 +5,7 @@
 #include <omnipgas/tasklet.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -31,6 +32,7 @@ struct Worker {
   uint32_t turn = 0;
   uint32_t victim = 0;
   bool working = false;
+  bool in_layer = false;    // asleep there
   bool takes_next = false;  // the next task that it makes ready
 };
 
@@ -40,7 +42,7 @@ struct Sleep {
   std::condition_variable woken;
   uint32_t waiting = 0;  // here
   uint32_t tokens = 0;   // of these have been woken
-  bool in_layer = false;
+  std::atomic<bool> in_layer{false};
   bool signalled = false;          // the one in the layer
   std::atomic<uint32_t> count{0};  // both
 };
@@ -50,6 +52,21 @@ struct TagPlace {
   std::atomic<bool> used{false};
   std::atomic<int32_t> kind{0};
   std::atomic<const char*> name{nullptr};
+};
+
+// Of checked mode: checked.cpp.
+enum class RankState : uint8_t { running = 0, asleep = 1, finalizing = 2 };
+struct Checker {
+  uint64_t word = 0;  // its offset in every segment; 0: not checked
+  // Of the thread that sleeps in the layer.
+  uint64_t beats = 0;
+  uint64_t activity = UINT64_MAX;  // that everything sent is applied up to
+  uint64_t gave_up = UINT64_MAX;   // the activity at which that was
+  std::chrono::steady_clock::time_point last_beat;
+  bool asked = false;
+  uint32_t posted = 0;
+  std::vector<uint64_t> before, answers;
+  std::vector<ompl_handle> handles;
 };
 
 struct Runtime {
@@ -71,6 +88,7 @@ struct Runtime {
   Sleep sleep;
   Task* root = nullptr;
   std::atomic<bool> open{false}, stopping{false};
+  uint32_t present = 0;               // workers at work; under the mutex of `sleep`
   std::atomic<uint64_t> activity{0};  // stages that tasks have gone through
 
   std::mutex waiting_mutex;  // of the chain of tasks that wait for something of the layer
@@ -84,6 +102,7 @@ struct Runtime {
   std::vector<PendingRequest> requests;  // collectives that tasks wait for
   std::atomic<uint32_t> request_count{0};
 
+  Checker checker;
   std::thread server;
   std::atomic<bool> serving{false};
 };
@@ -111,6 +130,8 @@ void enqueue_last(Task* task);
 // Suspends the running task; `then(argument)` is called once its stack is left, and sees to it that it is resumed by enqueue().
 void suspend(void (*then)(void*), void* argument);
 void wake_all(Runtime& r);
+// The thread that sleeps in the layer: it may have to look at more than before.
+void wake_layer(Runtime& r);
 
 FiberPool::Loop workers_loop();
 
@@ -130,6 +151,8 @@ Task* create(Runtime& r, Task* parent, const ompl_tasklet_spec& spec);
 void forget_accesses(Task& parent);
 
 // ---- tags.cpp
+constexpr uint32_t kFailed = 1U << 16;    // what a word of a tag grows by for a task that failed,
+constexpr uint32_t kHopeless = 1U << 24;  // and if nobody will ever signal it
 constexpr bool asks(int32_t kind) { return kind == OMPL_TASKLET_PUT || kind == OMPL_TASKLET_GET; }
 // The offset of the word in which a rank that waits as `kind` hears of `rank`.
 uint64_t tag_word(const Runtime& r, int32_t kind, uint32_t rank, uint32_t tag);
@@ -145,6 +168,11 @@ int take_tag(const Runtime& r, int32_t kind, uint32_t rank, uint32_t tag);
 
 // ---- waits.cpp
 bool test_requests(Runtime& r);
+
+// ---- checked.cpp
+// By the one thread that does not sleep, or sleeps in the layer, all others being asleep.
+void look_for_deadlock(Runtime& r);
+void publish(Runtime& r, RankState state);
 
 // ---- report.cpp
 void note_wait(Task& task, const char* what, uint64_t where);

@@ -30,7 +30,7 @@ void arrived_for_other(void* argument, int code) {
 
 void serve(Runtime& r) {
   while (r.serving.load(std::memory_order_acquire))
-    if (ompl_progress(OMPL_CTX_DEFAULT, 100'000'000) < 0)
+    if (ompl_progress(OMPL_CTX_DEFAULT, 3'600'000'000'000) < 0)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 

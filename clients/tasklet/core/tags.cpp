@@ -10,8 +10,6 @@
 namespace tasklet {
 namespace {
 
-constexpr uint32_t kFailed = 1U << 16;
-
 std::atomic<uint32_t>& word_at(const Runtime& r, uint64_t offset) {
   return *static_cast<std::atomic<uint32_t>*>(ompl_ptr(r.rank, offset));
 }
@@ -60,9 +58,11 @@ TagPlace& place_of(const Runtime& r, int32_t kind, uint32_t rank, uint32_t tag) 
 
 int take_tag(const Runtime& r, int32_t kind, uint32_t rank, uint32_t tag) {
   std::atomic<uint32_t>& word = word_at(r, tag_word(r, kind, rank, tag));
-  const bool failed = word.load(std::memory_order_acquire) >= kFailed;
-  word.fetch_sub(failed ? kFailed : 1, std::memory_order_acq_rel);
-  return failed ? int{OMPL_TASKLET_ERR_FAILED} : int{OMPL_OK};
+  const uint32_t value = word.load(std::memory_order_acquire);
+  const uint32_t taken = value >= kHopeless ? kHopeless : value >= kFailed ? kFailed : 1;
+  word.fetch_sub(taken, std::memory_order_acq_rel);
+  if (taken == 1) return OMPL_OK;
+  return taken == kFailed ? OMPL_TASKLET_ERR_FAILED : OMPL_TASKLET_ERR_DEADLOCK;
 }
 
 void claim_places(Runtime& r, Task& task, uint32_t kinds) {

@@ -48,9 +48,12 @@ void watch_handle(void* argument) {
 void watch_request(void* argument) {
   Runtime& r = *runtime();
   const auto& wait = *static_cast<RequestWait*>(argument);
-  const std::lock_guard lock(r.requests_mutex);
-  r.requests.push_back({wait.request, wait.task});
-  r.request_count.fetch_add(1);
+  {
+    const std::lock_guard lock(r.requests_mutex);
+    r.requests.push_back({wait.request, wait.task});
+    r.request_count.fetch_add(1);
+  }
+  wake_layer(r);  // it now sleeps for shorter times
 }
 
 void wait_for_children(void* argument) {
