@@ -13,7 +13,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SKIP = 77
-PAGES = ("README.md", "docs/tutorial.md", "docs/bindings.md", "docs/openshmem.md", "docs/coarray.md")
+PAGES = (
+    "README.md", "docs/tutorial.md", "docs/bindings.md", "docs/openshmem.md", "docs/coarray.md", "docs/tasklet.md",
+)  # fmt: skip
 # What tells a program from a fragment, and how a program is named, by the language of its block.
 WHOLE = {"c": "int main(", "cpp": "int main(", "fortran": "\nend program", "python": "import omnipgas"}
 SUFFIX = {"c": ".c", "cpp": ".cpp", "fortran": ".f90", "python": ".py"}
@@ -50,6 +52,9 @@ def compiler(build: Path, program: Program) -> list[str | Path] | None:
     """The command before the source and `-o program`; None if this build lacks the language."""
     common: list[str | Path] = ["-Wall", "-Wextra", "-Werror", f"-I{ROOT}/include"]
     language = program.language
+    if "<omnipgas/tasklet.h>" in program.text:
+        there = (build / "lib/libomnipgas-tasklet.so").exists()
+        return ["cc", "-std=c11", *common, f"-I{ROOT}/clients/tasklet"] if there else None
     if "<shmem.h>" in program.text:
         oshcc = build / "bin/oshcc"
         return [oshcc, "-std=c11", *common] if oshcc.exists() else None
@@ -76,7 +81,8 @@ def check(build: Path, python: str, program: Program, folder: Path) -> str | Non
     command = compiler(build, program)
     if command is None:
         return ""
-    libraries = ["-lomnipgas_fortran"] * (program.language == "fortran") + ["-lomnipgas"]
+    libraries = ["-lomnipgas_fortran"] * (program.language == "fortran")
+    libraries += ["-lomnipgas-tasklet"] * ("<omnipgas/tasklet.h>" in program.text) + ["-lomnipgas"]
     link = [f"-L{build}/lib", *libraries, f"-Wl,-rpath,{build}/lib"]
     return run(*command, source, "-o", binary, *link) or run(*job, binary)
 

@@ -129,6 +129,25 @@ def coarrays(prefix: Path, scratch: Path) -> None:
         expect("image 1 of 2" in said and "image 2 of 2" in said, f"{program.name} runs on two images: {said.strip()}")
 
 
+def tasks(prefix: Path, scratch: Path) -> None:
+    """The program of docs/tasklet.md by pkg-config and CMake, if this build has tasks."""
+    if not (prefix / "include/omnipgas/tasklet.h").exists():
+        print("no tasks across nodes in this build")
+        return
+    source = scratch / "relay.c"
+    source.write_text((ROOT / "docs/tasklet.md").read_text().split("```c\n")[1].split("```")[0])
+    library = next(prefix.rglob("pkgconfig")).parent
+    flags = run("pkg-config", "--cflags", "--libs", "omnipgas-tasklet", PKG_CONFIG_PATH=str(library / "pkgconfig"))
+    run("cc", "-Wall", "-Werror", source, "-o", scratch / "relay", *flags.split(), f"-Wl,-rpath,{library}")
+    build = scratch / "cmake-tasklet"
+    run("cmake", "-S", ROOT / "tests/install/consumer", "-B", build, f"-DSOURCE={source}",
+        f"-DCMAKE_PREFIX_PATH={prefix}", "-DLIBRARY=tasklet")  # fmt: skip
+    run("cmake", "--build", build)
+    for program in (scratch / "relay", build / "consumer"):
+        said = run(prefix / "bin/omplrun", "-n", "2", "--timeout", "240", program)
+        expect("rank 1 found 42.0" in said, f"{program.name} runs on two ranks: {said.strip()}")
+
+
 def pages(prefix: Path) -> None:
     """`man` finds the pages, if the build made them (it may not be able to: without Python)."""
     if not (prefix / "share/man").is_dir():
@@ -146,6 +165,7 @@ def everything(prefix: Path, scratch: Path) -> None:
     fortran(prefix, scratch)
     openshmem(prefix, scratch)
     coarrays(prefix, scratch)
+    tasks(prefix, scratch)
     pages(prefix)
 
 
