@@ -130,6 +130,7 @@ void end_mpi();
 int far_get(uint32_t rank, uint64_t address, void* local, std::size_t bytes);
 int far_put(uint32_t rank, uint64_t address, const void* local, std::size_t bytes);
 void sent_to(uint32_t rank);         // transfer.cpp: something is under way to it
+void signalled_to(uint32_t rank);    // a signal or an atomic without a result is
 bool nothing_but_to(uint32_t rank);  // all that is under way is this thread's, to that rank
 std::byte* direct(uint32_t rank, uint64_t address, std::size_t bytes);  // mapped memory, or null
 

@@ -13,6 +13,7 @@ namespace {
 // What is under way: 0, or the one rank and the one thread it goes to and comes from, or kMany.
 constexpr uint64_t kMany = UINT64_MAX;
 std::atomic<uint64_t> under_way{0};
+std::atomic<bool> signalled{false};  // signals or atomics are among it, which a flush does not cover
 
 uint64_t signature(uint32_t rank) {
   static std::atomic<uint32_t> threads{0};
@@ -151,6 +152,12 @@ void sent_to(uint32_t rank) {
   }
 }
 
+void signalled_to(uint32_t rank) {
+  if (rank == state().me || state().peers[rank].mapped != nullptr) return;
+  sent_to(rank);
+  signalled.store(true, std::memory_order_relaxed);
+}
+
 bool nothing_but_to(uint32_t rank) {
   const uint64_t now = under_way.load(std::memory_order_relaxed);
   return now == 0 || now == signature(rank);
@@ -161,7 +168,8 @@ int complete() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return kOk;
   }
-  return outcome(ompl_ctx_flush_rank(OMPL_CTX_SHARED, OMPL_ALL_RANKS, OMPL_FOREVER), state().me);
+  const auto finish = signalled.exchange(false) ? &ompl_ctx_quiet_rank : &ompl_ctx_flush_rank;
+  return outcome(finish(OMPL_CTX_SHARED, OMPL_ALL_RANKS, OMPL_FOREVER), state().me);
 }
 
 std::byte* direct(uint32_t rank, uint64_t address, std::size_t bytes) {

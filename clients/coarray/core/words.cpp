@@ -52,7 +52,7 @@ int event_post(uint32_t rank, uint64_t address) {
     return layer_error(code, rank);
   learn();
   if (state().failed[rank]) return layer_error(OMPL_ERR_PEER, rank);
-  sent_to(rank);
+  signalled_to(rank);
   return kOk;
 }
 
@@ -114,7 +114,7 @@ int atomic(uint32_t rank, uint64_t address, int op, uint32_t operand, uint32_t c
   const int code = ompl_ctx_atomic32(OMPL_CTX_DEFAULT, rank, offset_of(rank, address), op, operand,
                                      compare, before, OMPL_FOREVER);
   if (code != OMPL_OK) return layer_error(code, rank);
-  if (before == nullptr) sent_to(rank);
+  if (before == nullptr) signalled_to(rank);
   return kOk;
 }
 

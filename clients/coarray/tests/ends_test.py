@@ -103,11 +103,13 @@ class Ends(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return program
 
-    def job(self, program: Path, images: int, conduit: str = "shm") -> subprocess.CompletedProcess[str]:
+    def job(
+        self, program: Path, images: int, conduit: str = "shm", *options: str
+    ) -> subprocess.CompletedProcess[str]:
         """Runs a program on a number of images, over a network each of them as on a node of its own."""
         nodes = ["--node-of", ",".join(str(i) for i in range(images))] if conduit != "shm" else []
         return subprocess.run(
-            [str(BUILD / "bin/cafrun"), "-np", str(images), "--timeout", "180", *nodes, str(program)],
+            [str(BUILD / "bin/cafrun"), "-np", str(images), "--timeout", "180", *nodes, *options, str(program)],
             env=os.environ | conduits()[conduit], text=True, capture_output=True, timeout=LIMIT_S, check=False,
         )  # fmt: skip
 
@@ -198,6 +200,17 @@ class Ends(unittest.TestCase):
     def test_a_failed_image_ends_a_statement_without_stat(self) -> None:
         for done in self.each("sync all\nif (this_image() == 3) fail image\nsync all\nend\n", 3):
             self.assertIn("sync all: image 3 has failed", done.stderr)
+
+    def test_a_failed_image_ends_the_job_where_that_is_asked_for(self) -> None:
+        source = """use iso_fortran_env
+        type(event_type) :: never[*]
+        sync all
+        if (this_image() == 2) fail image
+        event wait (never)
+        end
+        """
+        done = self.job(self.build(source), 3, "shm", "--end-on-failure")
+        self.assertEqual(done.returncode, 1, done.stderr)
 
     def test_a_team_of_the_images_that_are_left(self) -> None:
         source = """use iso_fortran_env
