@@ -45,6 +45,13 @@ int check_own(const void* dest, const void* source, std::size_t length, int pe) 
   return check_overlap(dest, length, source, length, false);
 }
 
+// The layer keeps a short put back, to send it with the signal that may follow on the context. A PE that waits for it may wait for
+// ever, unless this one calls something on the same context.
+int release_put(ompl_ctx* ctx) {
+  if (ctx == OMPL_CTX_DEFAULT) return OMPL_OK;  // the thread's next wait does it
+  return ompl_ctx_flush(ctx, OMPL_FOREVER);
+}
+
 bool empty(const Blocks& shape) { return shape.block == 0 || shape.blocks == 0; }
 
 int layer_signal(const Signal& signal, ompl_signal* result) {
@@ -58,16 +65,22 @@ int layer_signal(const Signal& signal, ompl_signal* result) {
   return OMPL_OK;
 }
 
-}  // namespace
-
-int put(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length, int pe) {
+// `last`: no signal follows.
+int put(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length, int pe, bool last) {
   const uint64_t offset = offset_of(dest, length);
   if (length == 0) return OMPL_OK;
   if (offset == 0) return not_symmetric(dest, length);
   if (const int code = check_own(dest, source, length, pe); code != OMPL_OK) return code;
   const Target to = target(ctx, pe, true);
   if (to.ctx == OMPL_CTX_DEFAULT) return ompl_put(local(source), to.rank, offset, length);
-  return ompl_ctx_put(to.ctx, local(source), to.rank, offset, length, OMPL_FOREVER);
+  const int code = ompl_ctx_put(to.ctx, local(source), to.rank, offset, length, OMPL_FOREVER);
+  return code == OMPL_OK && last ? release_put(to.ctx) : code;
+}
+
+}  // namespace
+
+int put(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length, int pe) {
+  return put(ctx, dest, source, length, pe, true);
 }
 
 int get(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length, int pe) {
@@ -109,8 +122,9 @@ int iput(shmem_ctx_t ctx, void* dest, const void* source, const Blocks& blocks, 
   if (offset == 0) return not_symmetric(dest, length);
   const Target to = target(ctx, pe);
   const Shape shape(blocks, blocks.source_stride, blocks.dest_stride);
-  return ompl_ctx_put_strided(to.ctx, local(source), to.rank, offset, &shape.block, nullptr,
-                              OMPL_FOREVER);
+  const int code =
+      ompl_ctx_put_strided(to.ctx, local(source), to.rank, offset, &shape.block, nullptr, OMPL_FOREVER);
+  return code == OMPL_OK ? release_put(to.ctx) : code;
 }
 
 int iget(shmem_ctx_t ctx, void* dest, const void* source, const Blocks& blocks, int pe) {
@@ -125,7 +139,7 @@ int iget(shmem_ctx_t ctx, void* dest, const void* source, const Blocks& blocks, 
 
 int put_signal(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length,
                const Signal& signal, int pe) {
-  if (const int code = put(ctx, dest, source, length, pe); code != OMPL_OK) return code;
+  if (const int code = put(ctx, dest, source, length, pe, false); code != OMPL_OK) return code;
   return send_signal(ctx, signal, pe);
 }
 

@@ -24,7 +24,7 @@ from programs import (
     STATIC,
     THREADS,
 )
-from team_programs import ALONE, LIBRARY, LIBRARY_USER, SPLITS_BY_THREADS
+from team_programs import ALONE, ARRIVES, LIBRARY, LIBRARY_USER, SPLITS_BY_THREADS
 
 
 class Programs(Jobs):
@@ -127,6 +127,12 @@ class Programs(Jobs):
         if len(self.conduits()) < 2:
             self.skipTest("this build has no network")
         self.succeeds(self.compile(ALONE), pes=3, OMPL_CONDUITS="self,ofi")
+
+    def test_puts_arrive_without_a_quiet(self) -> None:
+        program = self.compile(ARRIVES)
+        for conduits in self.conduits():
+            for arguments in ((), ("shared",), ("serialized", "context")):
+                self.succeeds(program, *arguments, OMPL_CONDUITS=conduits)
 
     def test_static_data_of_a_library(self) -> None:
         (self.folder / "library.c").write_text(LIBRARY)

@@ -116,3 +116,22 @@ int main(void) {
   return 0;
 }
 """
+
+# A put arrives though nothing follows it on its context, and though its thread only waits.
+ARRIVES = r"""
+#include <shmem.h>
+static long flag;
+int main(int count, char **arguments) {
+  int provided = 0;
+  shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
+  const int me = shmem_my_pe(), pes = shmem_n_pes();
+  shmem_ctx_t ctx = SHMEM_CTX_DEFAULT;
+  if (count > 1 && shmem_ctx_create(count > 2 ? SHMEM_CTX_SERIALIZED : 0, &ctx) != 0) return arguments != NULL;
+  for (long i = 1; i <= 100; ++i) {
+    shmem_ctx_long_p(ctx, &flag, i, (me + 1) % pes);
+    shmem_wait_until(&flag, SHMEM_CMP_GE, i);
+  }
+  shmem_finalize();
+  return 0;
+}
+"""
