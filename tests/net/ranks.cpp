@@ -2,12 +2,14 @@
 // One of two ranks on two hosts, started by hosts.py: a conduit over a network that can break.
 // Each test is run by both ranks at once: HOSTS_CONDUIT=ofi network_ranks --gtest_filter=Ranks.NAME
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "conduit/registry.hpp"
 #include "conformance/network_node.hpp"
@@ -174,6 +176,46 @@ TEST_F(Ranks, SilentForLong) {
   }
   EXPECT_EQ(endpoint().failure(other), OMPL_OK);
   leave_together();
+}
+
+// Rank 1 is stopped for longer than a host may be silent, while rank 0 has more for it than its window holds.
+TEST_F(Ranks, StoppedForLong) {
+  insist([&] { return endpoint().signal(other, {.offset = kFlag}); }, [&] { step(); });
+  ASSERT_TRUE(until([&] { return node->flag(kFlag) == 1; }, [&] { step(); }));
+  exchange(0);
+  const std::vector<std::byte> block(std::size_t{32} << 20, std::byte{7});
+  if (rank == 1) {
+    if (fork() == 0) {
+      sleep(45);
+      kill(getppid(), SIGCONT);
+      _exit(0);
+    }
+    raise(SIGSTOP);
+    ASSERT_TRUE(until([&] { return node->flag(kFlag + 8) == 1; }, [&] { step(); }));
+    EXPECT_EQ(std::memcmp(node->at(kData), block.data(), block.size()), 0);
+  } else {
+    const Post put = insist([&] { return endpoint().put(other, block.data(), kData, block.size()); },
+                            [&] { step(); });
+    ASSERT_TRUE(until([&] { return endpoint().completed(other) >= put.ticket; }, [&] { step(); }));
+    insist([&] { return endpoint().signal(other, {.offset = kFlag + 8}); }, [&] { step(); });
+  }
+  EXPECT_EQ(endpoint().failure(other), OMPL_OK);
+  leave_together();
+}
+
+// The network between the hosts goes for good, without a word: rank 0 has data under way, rank 1 only listens.
+TEST_F(Ranks, CutForGood) {
+  insist([&] { return endpoint().signal(other, {.offset = kFlag}); }, [&] { step(); });
+  ASSERT_TRUE(until([&] { return node->flag(kFlag) == 1; }, [&] { step(); }));
+  exchange(0);
+  if (rank == 1) {
+    ASSERT_EQ(std::system("ip link set dev $OMPL_NET_INTERFACE down"), 0);
+  }
+  exchange(0);
+  if (rank == 0) insist([&] { return endpoint().signal(other, {.offset = kFlag}); }, [&] { step(); });
+  ASSERT_TRUE(until([&] { return endpoint().failure(other) != OMPL_OK; }, [&] { step(); }));
+  EXPECT_EQ(endpoint().failure(other), OMPL_ERR_LINK) << "whether it lives cannot be known";
+  exchange(0);
 }
 
 // Sends a number and a record that carries it, again and again, without waiting; and on the other side, what
