@@ -30,7 +30,7 @@ int missing(Team& team) {
 
 // The layer's team, the same for all teams of the same members.
 int prepare(Team& team) {
-  static auto* const known = new std::map<std::vector<uint32_t>, ompl_team*>;
+  static auto* known = new std::map<std::vector<uint32_t>, ompl_team*>;
   std::atomic_ref<uint64_t>(team.block->collectives).fetch_add(1);
   learn();
   if (const int stat = missing(team); stat != kOk) return stat;
@@ -107,7 +107,7 @@ int reduce_short(Team& team, void* data, std::size_t count, std::size_t element,
 
 int operation(ompl_op_fn function, void* arg, uint64_t key, std::size_t element, Operation* made) {
   using Key = std::tuple<ompl_op_fn, uint64_t, std::size_t>;
-  static auto* const known = new std::map<Key, int32_t>;
+  static auto* known = new std::map<Key, int32_t>;
   const Key wanted{function, key, element};
   auto found = known->find(wanted);
   if (found == known->end()) {

@@ -12,7 +12,7 @@ constexpr std::size_t kLarge = std::size_t{256} << 10;
 
 std::mutex mutex;  // a request of another image may run in any thread
 Space& space() {
-  static Space* const only = new Space;
+  static Space* only = new Space;
   return *only;
 }
 

@@ -14,7 +14,7 @@
 namespace caf {
 
 State& state() {
-  static State* const now = new State;  // threads may outlive static objects
+  static State* now = new State;  // threads may outlive static objects
   return *now;
 }
 

@@ -17,7 +17,7 @@ std::atomic<bool> signalled{false};  // signals or atomics are among it, which a
 
 uint64_t signature(uint32_t rank) {
   static std::atomic<uint32_t> threads{0};
-  thread_local const uint32_t thread = ++threads;
+  thread_local uint32_t thread = ++threads;
   return uint64_t{thread} << 32 | (rank + 1);
 }
 

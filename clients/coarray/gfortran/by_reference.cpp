@@ -16,6 +16,7 @@ caf::Shape list_shape(const std::vector<std::size_t>& extents, std::size_t item)
 
 std::vector<std::size_t> extents_of(const Descriptor& array) {
   std::vector<std::size_t> extents;
+  extents.reserve(caf::kMostRank);
   for (int d = 0; d < array.rank; ++d) extents.push_back(array.dim[d].extent());
   return extents;
 }

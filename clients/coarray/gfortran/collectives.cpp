@@ -234,7 +234,8 @@ void reduce(Descriptor* array, Kind kind, int length, int result_image, const ch
 
 // --- co_reduce: the user's function, called as the compiler would
 
-enum Flags : int { kByReference = 1, kHiddenLength = 2, kByValue = 4, kByDescriptor = 8 };
+constexpr int kByValue = 4;       // of the flags: the arguments are values
+constexpr int kByDescriptor = 8;  // descriptors, which are not supported
 
 struct Function {
   void (*code)();
@@ -244,7 +245,7 @@ struct Function {
 
 // Kept, since the layer's operation is: one for each function and type.
 Function* kept_function(void (*code)(), std::size_t length, std::size_t bytes) {
-  static auto* const known = new std::map<std::pair<uintptr_t, std::size_t>, Function>;
+  static auto* known = new std::map<std::pair<uintptr_t, std::size_t>, Function>;
   return &known->try_emplace({reinterpret_cast<uintptr_t>(code), bytes}, Function{code, length, bytes})
               .first->second;
 }

@@ -188,7 +188,7 @@ uint64_t allocate_here(const void* arguments, std::size_t /*bytes*/) {
 }
 
 // Known to the core before it begins.
-const bool offered = [] {
+const bool kOffered = [] {
   caf::offer(kAllocateService, &allocate_here);
   return true;
 }();
@@ -196,7 +196,7 @@ const bool offered = [] {
 }  // namespace
 
 int find(const void* token, int image, const Reference* reference, Found* found) {
-  (void)offered;
+  (void)kOffered;
   *found = Found{};
   uint64_t address = 0;
   if (const int code = locate(token, image, &found->rank, &address); code != caf::kOk) return code;

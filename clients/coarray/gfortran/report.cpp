@@ -28,7 +28,7 @@ void report(int code, const char* statement, int* stat, char* message, std::size
   if (message == nullptr) return;
   const std::string reason = caf::why();
   std::memset(message, ' ', length);
-  std::memcpy(message, reason.data(), std::min(length, reason.size()));
+  std::copy_n(reason.data(), std::min(length, reason.size()), message);
 }
 
 namespace {
