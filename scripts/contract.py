@@ -8,7 +8,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 # In the order in which one reads them.
-HEADERS = ("ompl.h", "ompl_ext.h", "ompl_memory.h", "ompl_calls.h", "ompl_report.h", "halo.h", "coll.h", "ompl_inline.h")
+HEADERS = (
+    "ompl.h", "ompl_ext.h", "ompl_memory.h", "ompl_calls.h", "ompl_report.h", "halo.h", "coll.h", "ompl_inline.h",
+)  # fmt: skip
 
 PROTOTYPE = re.compile(r"^OMPL_API\b[^;{]*?\b(ompl_\w+)\(", re.MULTILINE)
 VARIABLE = re.compile(r"^extern OMPL_API\b[^;{]*?\b(ompl_\w+)(?=\s*(?:;|__attribute__))", re.MULTILINE)
