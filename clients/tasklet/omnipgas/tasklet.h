@@ -143,7 +143,7 @@ OMPL_API int ompl_tasklet_threads(void);
 OMPL_API int ompl_tasklet_wait(void);
 
 /* The distributed wait: until the children of the calling task are over on every rank. The first task of every rank calls it.
- * Returns an error at every rank if there was one at any. Needs ompl_team_world(). */
+ * Returns an error at every rank if there was one at any. Uses tag 3 of the team of all ranks. */
 OMPL_API int ompl_tasklet_wait_all(void);
 
 /* Lets other tasks that are ready go first. */
