@@ -46,7 +46,7 @@ MPI = options.mpi(None, "MPI in whose processes all strategies run. [the first i
 CONDUIT = typer.Option(
     None, "--conduit",
     help=f"Conduit of strategies without MPI: {', '.join(halo_rounds.CONDUITS)}. [as the layer chooses; between hosts"
-    " ofi]",
+    " tcp]",
 )  # fmt: skip
 REPETITIONS = options.repeat(30, "Rounds at most; it stops earlier when the medians are certain.", "--repetitions")
 SECONDS = typer.Option(0.02, "--seconds", min=0.0, help="Seconds that a block of exchanges takes, about.")
@@ -138,7 +138,7 @@ def _job(chosen: Sequence[str], mpi: str | None, pattern: Pattern) -> tuple[Foun
 def _conduit(asked: str | None, hosts: int) -> str | None:
     """That of the strategies without MPI; none: as the layer chooses."""
     if hosts > 1:
-        (one,) = options.words("--conduit", asked or "ofi", list(network.BETWEEN))
+        (one,) = options.words("--conduit", asked or "tcp", list(network.BETWEEN))
     elif asked:
         (one,) = options.words("--conduit", asked, list(halo_rounds.CONDUITS))
     else:

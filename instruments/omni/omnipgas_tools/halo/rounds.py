@@ -23,7 +23,7 @@ BY_MPI = ("mpi", "mpi-persistent", "mpi-neighbor", "mpi-put")
 STRATEGIES = ("double-buffer", "single", "acked", *BY_MPI)
 AUTO = "auto"  # takes the fastest of them
 
-CONDUITS = ("shm", "ofi", "ucx", "mpi")
+CONDUITS = ("shm", "tcp", "ofi", "ucx", "mpi")
 
 CHECKED = 4  # exchanges: each slot twice
 PILOT, PILOT_OF_AUTO = 4, 100  # exchanges; auto has made its choice after some more than 12 for each strategy

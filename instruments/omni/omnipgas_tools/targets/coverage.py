@@ -23,7 +23,7 @@ from omnipgas_tools import CHECKOUT
 from omnipgas_tools.report.table import markdown
 from omnipgas_tools.targets.measurement import NotMeasuredError
 
-HEADERS = ("ompl.h", "ompl_ext.h", "ompl_memory.h", "ompl_calls.h", "halo.h", "coll.h")
+HEADERS = ("ompl.h", "ompl_ext.h", "ompl_memory.h", "ompl_calls.h", "ompl_report.h", "halo.h", "coll.h")
 # The counters of a process that ends by _Exit are lost.
 ENDS = "ends the process, and its counters with it: test `rules` (abort)"
 NO_PROCESS = "its ranks are threads of a test, which start no job"

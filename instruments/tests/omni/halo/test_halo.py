@@ -203,11 +203,11 @@ def test_an_interrupt_ends_the_ranks_and_writes_what_was_measured(mocks: Path, t
         (["--bytes", "0"], "'0' is no number of bytes"),
         (["--bytes", "8:9"], "give one size"),
         (["--mpi", "ompl"], "'ompl' is none of absent"),
-        (["--conduit", "pigeon"], "'pigeon' is none of shm, ofi, ucx, mpi"),
+        (["--conduit", "pigeon"], "'pigeon' is none of shm, tcp, ofi, ucx, mpi"),
         (["--pattern", "/nowhere"], "/nowhere cannot be read: No such file"),
         (["--rate", "5"], "it limits the links between hosts: give --hosts 2 with it"),
         (["--hosts", "3"], "3 hosts need as many ranks: give --ranks 3"),
-        (["--hosts", "2", "--conduit", "shm"], "'shm' is none of ofi, ucx"),
+        (["--hosts", "2", "--conduit", "shm"], "'shm' is none of tcp, ofi, ucx"),
     ],
 )
 def test_unusable_options_are_named(mocks: Path, arguments: list[str], complaint: str) -> None:
