@@ -220,7 +220,7 @@ class Death(unittest.TestCase):
             self.assertNotRegex(job.stderr, r"error: .*it left the job")
 
     def test_an_unknown_conduit_is_an_error_and_one_of_another_build_a_warning(self) -> None:
-        job = run([worker(), "hello"], OMPL_CONDUITS="self,tcp")
+        job = run([worker(), "hello"], OMPL_CONDUITS="self,pigeon")
         self.assertEqual(job.returncode, 1, job.stderr)
         self.assertIn("self|shm|verbs", job.stderr)
         missing = re.findall(r"conduit (\w+) of", run([worker(), "hello"], OMPL_CONDUITS="self,mpi,ucx,utofu").stderr)

@@ -180,7 +180,7 @@ def test_a_worker_that_misbehaves_is_named(mode: str, complaint: str) -> None:
         (["--mpi", "mpi"], "no such library"),
         (["--mpi", "mpich", "--from", "x"], "either --mpi or --from"),
         (["--mpi", "mpich", "--over", "tcp"], "is for ompl"),
-        (["--mpi", "ompl", "--over", "pigeon"], "there are tcp"),
+        (["--mpi", "ompl", "--over", "pigeon"], "there are sockets, tcp"),
         (["--mpi", "mpich", "--rate", "5"], "--hosts 2"),
         (["--mpi", "mpich", "--plot", "x.txt"], "must end in .png or .svg"),
         (["--from", "/nowhere"], "No such file"),
