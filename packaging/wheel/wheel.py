@@ -42,7 +42,8 @@ def run(*command: str | Path, **environment: str) -> str:
 
 def configure(build: Path) -> None:
     run("cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DOMPL_PORTABLE=ON",
-        "-DOMPL_BUILD_TESTS=OFF", "-DOMPL_BUILD_EXAMPLES=OFF", "-DOMPL_WITH_SHMEM=OFF", "-DCMAKE_INSTALL_LIBDIR=lib",
+        "-DOMPL_BUILD_TESTS=OFF", "-DOMPL_BUILD_EXAMPLES=OFF", "-DOMPL_WITH_SHMEM=OFF", "-DOMPL_WITH_COARRAY=OFF",
+        "-DOMPL_WITH_TASKLET=OFF", "-DCMAKE_INSTALL_LIBDIR=lib",
         "-DCMAKE_SKIP_INSTALL_ALL_DEPENDENCY=ON", NO_FORTRAN)  # fmt: skip
     run("cmake", "--build", build, "-j", str(os.cpu_count()), "--target", *TARGETS)
 
