@@ -21,7 +21,7 @@ LIMIT_S = 300
 SKIPPED = 77
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 WORDS = re.compile(r"`([^`]+)`|\b(ompl_[a-z_0-9]+)\b(?:\(\))?(?!\()|\b(OMPL_[A-Z_0-9]+(?:=[a-z]+)?\*?)|(\*)|\[OMPL\] ")
-TYPE = re.compile(r"typedef (?:struct |int \(\*|void \(\*|uint64_t \(\*)(ompl_\w+)")
+TYPE = re.compile(r"typedef (?:struct |\w+ \(\*)(ompl_\w+)")
 READING = ("tutorial", "launchers", "containers", "bindings", "how-it-works", "writing-a-conduit", "packaging",
            "versioning", "benchmarking", "performance", "model", "model-report", "status")  # fmt: skip
 # The extensions that the pages need; what the C domain cannot resolve are the types of the C library.

@@ -235,6 +235,6 @@ def test_exchanges_between_hosts() -> None:
     need_hosts()
     content, done = result("halo", "--hosts", "2", "--rate", "100", "--ranks", "4", "--bytes", "4096", "--strategies",
                            "double-buffer,single", "--repetitions", "2", "--seconds", "0.001")  # fmt: skip
-    assert "of 4 ranks (ompl tcp) on 2 hosts, 100 Mbit/s, 1 neighbour" in unframed(done.stderr)
+    assert "of 4 ranks (ompl sockets) on 2 hosts, 100 Mbit/s, 1 neighbour" in unframed(done.stderr)
     assert [(row["status"], row["transport"]) for row in content["results"]] == [("ok", "network")] * 2
     assert "netns" in str(content["command"]["libraries"])
