@@ -7,13 +7,13 @@
 
 namespace ompl::conduit::tcp {
 namespace {
-constexpr std::string_view kMagic = "TCP1";
+constexpr std::string_view kAddressMagic = "TCP1";
 constexpr std::size_t kMostSlots = 64;
 }  // namespace
 
 std::string Address::encode(std::string_view secret) const {
   ByteWriter out;
-  out.add(kMagic).add(challenge).add(std::string_view(host.encode()));
+  out.add(kAddressMagic).add(challenge).add(std::string_view(host.encode()));
   out.add(static_cast<uint32_t>(ports.size()));
   for (const uint16_t port : ports) out.add(port);
   return seal(out, secret);
@@ -25,7 +25,7 @@ const char* Address::parse(std::string_view bytes, std::string_view secret) {
   std::string host_bytes;
   Address read;
   uint32_t count = 0;
-  if (!in.get(&magic) || magic != kMagic) return kNotAnAddress;
+  if (!in.get(&magic) || magic != kAddressMagic) return kNotAnAddress;
   in.get(&read.challenge);
   in.get(&host_bytes);
   if (!in.get(&count) || count == 0 || count > kMostSlots) return "an address without endpoints";

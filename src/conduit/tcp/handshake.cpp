@@ -76,7 +76,7 @@ void Connections::take_answer(TcpLink& link) {
   if (taken < 0) return put_off(link, "it ended the connection without an answer");
   const TcpAnswer& answer = attempt.answer;
   const std::string& secret = shared_.job->secret;
-  if (answer.magic != kMagic ||
+  if (answer.magic != kGreetingMagic ||
       !same_proof(answer.proof, answer.proof_of(link.rank, attempt.greeting, secret))) {
     if (!link.search || !link.search->pass_over("answers for another job"))
       return fail(link, OMPL_ERR_LINK, kForeign);
@@ -157,7 +157,7 @@ void Connections::step_visitor(std::size_t index) noexcept {
 // The link that the greeting is for, null if it is not of this job.
 TcpLink* Connections::admissible(const TcpGreeting& greeting) {
   const Job& job = *shared_.job;
-  if (greeting.magic != kMagic || greeting.rank >= job.size || greeting.rank == job.rank ||
+  if (greeting.magic != kGreetingMagic || greeting.rank >= job.size || greeting.rank == job.rank ||
       greeting.target_slot != slot_ || greeting.asked != shared_.challenge ||
       greeting.slot >= (*shared_.peers)[greeting.rank].ports.size() ||
       !greeting.is_proven(job.rank, job.secret))

@@ -15,11 +15,11 @@ namespace ompl::conduit::tcp {
 // --- The handshake. Each side proves that it knows the job's secret, for a number that the other one has just made; the first
 // message also for the number that the target has published, so that strangers cost no answer. ---
 
-inline constexpr uint32_t kMagic = 0x31504354;  // "TCP1" on the wire
+inline constexpr uint32_t kGreetingMagic = 0x31504354;  // "TCP1" on the wire
 
 // Of who connects.
 struct TcpGreeting {
-  uint32_t magic = kMagic;
+  uint32_t magic = kGreetingMagic;
   uint32_t rank = 0;         // who asks
   uint32_t slot = 0;         // with which endpoint
   uint32_t target_slot = 0;  // which one it wants
@@ -31,7 +31,7 @@ struct TcpGreeting {
     return prove(secret, "tcp greeting", {rank, slot, target, target_slot, challenge, asked});
   }
   [[nodiscard]] bool is_proven(uint32_t target, std::string_view secret) const {
-    return magic == kMagic && same_proof(proof, proof_to(target, secret));
+    return magic == kGreetingMagic && same_proof(proof, proof_to(target, secret));
   }
 };
 static_assert(sizeof(TcpGreeting) == 48);
@@ -44,7 +44,7 @@ enum class TcpRefusal : uint32_t {
 
 // Of who was asked.
 struct TcpAnswer {
-  uint32_t magic = kMagic;
+  uint32_t magic = kGreetingMagic;
   TcpRefusal refusal = TcpRefusal::none;
   uint64_t challenge = 0;  // of this connection
   Proof proof{};
