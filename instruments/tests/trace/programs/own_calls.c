@@ -60,7 +60,7 @@ int main(void) {
   MUST(ompl_call_register("back", back, NULL, &back_number));
   MUST(ompl_call_register("note", note, NULL, &heard_number));
   if (ompl_rank() == 0) {
-    MUST(ompl_wait(flag)); /* rank 1 has left the last barrier: a function that ran within it would be replayed before it */
+    MUST(ompl_wait(flag)); /* rank 1 has left the barrier: what ran within is replayed before it */
     caller();
     MUST(ompl_put_word(1, flag));
   } else {
