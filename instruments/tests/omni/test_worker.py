@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the driver says of workers that misbehave, and that it leaves nothing of them."""
 
+import signal
+
 import pytest
 from commands import LIMIT
+from omnipgas_tools import interrupts
 from omnipgas_tools.measure import worker as module
 from omnipgas_tools.measure.worker import Worker, WorkerError
 
@@ -81,3 +84,19 @@ def test_closing_is_prompt_and_leaves_nothing() -> None:
     good.close(LIMIT)
     assert good._process.returncode == 0, "it ended by itself"
     assert not children()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_while_a_process_is_started_waits_until_it_is_known(number: int) -> None:
+    before = signal.signal(number, signal.default_int_handler)
+    steps = []
+    try:
+        with pytest.raises(KeyboardInterrupt), interrupts.Held() as held:
+            signal.raise_signal(number)
+            steps.append("started")
+            held.release()
+            steps.append("released")
+        assert steps == ["started"]
+        assert signal.getsignal(number) is signal.default_int_handler
+    finally:
+        signal.signal(number, before)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from omnipgas_tools import documents
+from omnipgas_tools import documents, interrupts
 from omnipgas_tools.doctor.findings import SCHEMA_FILE, STATUS, Finding
 
 NAME = "ompl-info"
@@ -24,11 +24,12 @@ class UnknownError(Exception):
 def run(command: Sequence[str | Path], limit: float, more: Mapping[str, str] | None = None) -> tuple[int, str, str]:
     """Exit status, output and errors of a program, which is ended with all that it has started when the time is over.
     Raises OSError, subprocess.TimeoutExpired."""
-    with subprocess.Popen(
+    with interrupts.Held() as held, subprocess.Popen(
         command, env={**os.environ, **(more or {})}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
     ) as process:  # fmt: skip
         try:
+            held.release()
             out, err = process.communicate(timeout=limit)
         except BaseException:
             os.killpg(process.pid, signal.SIGKILL)

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from omnipgas_tools import interrupts
 from omnipgas_tools.libraries.catalog import RANKS, Found
 from omnipgas_tools.measure.process import private_memory, threads_of
 
@@ -83,7 +84,7 @@ class Worker:
         if found.jobs > 1:
             self.environment["OMNI_JOB"] = f"{job}/{found.jobs}"
         begin = time.monotonic()
-        with socket.socket(socket.AF_UNIX) as listener:
+        with socket.socket(socket.AF_UNIX) as listener, interrupts.Held() as held:
             listener.bind(str(control))
             listener.listen(found.ranks)
             with self._output("stdout").open("wb") as out, self._output("stderr").open("wb") as err:
@@ -96,6 +97,7 @@ class Worker:
                     start_new_session=True,
                 )
             try:
+                held.release()
                 self._accept(listener, time.monotonic() + START_LIMIT + found.ranks)
             except BaseException:
                 self.kill()
