@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "endpoint_rules.hpp"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <random>
 #include <thread>
 
@@ -387,4 +390,52 @@ TEST_P(EndpointRules, SlotsAreIndependent) {
 }
 
 }  // namespace
+
+std::set<int> EndpointRules::sockets() {
+  std::set<int> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int fd = std::stoi(entry.path().filename());
+    sockaddr_storage peer{};
+    socklen_t length = sizeof peer;
+    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0) found.insert(fd);
+  }
+  return found;
+}
+
+void EndpointRules::lose_a_connection_that_only_a_sends_on(int* broken) {
+  ASSERT_NO_FATAL_FAILURE(start(3, 2));
+  signal(from_b(), 0, {.offset = kFlag});
+  const std::set<int> before = sockets();
+  signal(from_a(2), 1, {.offset = kFlag});
+  ASSERT_TRUE(until([&] { return b->flag(kFlag) == 1; }, [&] { step(); }));
+  for (const int fd : sockets()) {
+    if (!before.contains(fd)) *broken += ::shutdown(fd, SHUT_RDWR) == 0 ? 1 : 0;
+  }
+  ASSERT_GE(*broken, 1);
+  ASSERT_TRUE(until([&] { return from_b().loss(0) != OMPL_OK; }, [&] { step(); }));
+  EXPECT_EQ(from_b().loss(0), OMPL_ERR_LINK);
+  EXPECT_FALSE(from_b().reason(0).empty());
+  EXPECT_FALSE(from_b().departed(0));
+  EXPECT_EQ(from_b().failure(0), OMPL_OK) << "its own connection works";
+  signal(from_b(), 0, {.offset = kFlag});
+}
+
+void EndpointRules::expect_addresses_refused(const std::vector<std::string>& also) {
+  const std::string good = b->conduit->address();
+  std::vector<std::string> wrong{"", "x", good.substr(0, good.size() - 1), good + "y"};
+  wrong.insert(wrong.end(), also.begin(), also.end());
+  for (const std::string& bad : wrong) {
+    const Reach reach = a->conduit->connect(1, bad);
+    EXPECT_FALSE(reach.usable);
+    EXPECT_FALSE(reach.why.empty());
+  }
+  EXPECT_FALSE(a->conduit->connect(0, good).usable);
+}
+
+std::string EndpointRules::changed_in_the_middle(std::string address) {
+  char& middle = address[address.size() / 2];
+  middle = static_cast<char>(middle + 1);
+  return address;
+}
+
 }  // namespace ompl::conduit::test

@@ -6,7 +6,9 @@
 #include <functional>
 #include <memory>
 #include <ostream>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "conformance/network_node.hpp"
 #include "conformance/rounds.hpp"
@@ -63,6 +65,14 @@ class EndpointRules : public testing::TestWithParam<EndpointCase> {
     const Post post = insist([&] { return from.signal(rank, record); }, [&] { step(); });
     ASSERT_EQ(post.state, Post::State::done);
   }
+  // Descriptors of this process that are connected sockets.
+  static std::set<int> sockets();
+  // Slot 2 of three talks to slot 0 of two, which talks back to slot 0; then what the first has connected breaks: so many
+  // sockets. That is a loss to the other side, whose own connection works.
+  void lose_a_connection_that_only_a_sends_on(int* broken);
+  // Whatever is no address of another rank is refused with a reason: nothing, parts, more, and `also`.
+  void expect_addresses_refused(const std::vector<std::string>& also = {});
+  static std::string changed_in_the_middle(std::string address);
 
   std::unique_ptr<Node> a, b;
 };

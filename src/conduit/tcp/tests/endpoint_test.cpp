@@ -34,39 +34,14 @@ std::string name_of(const testing::TestParamInfo<EndpointCase>& info) { return i
 const auto kCases = testing::Values(over("v4", "127.0.0.1"), over("v6", "::1"));
 INSTANTIATE_TEST_SUITE_P(Tcp, EndpointRules, kCases, name_of);
 
-class TcpEndpointTest : public EndpointRules {
- protected:
-  static std::set<int> sockets() {
-    std::set<int> found;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-      const int fd = std::stoi(entry.path().filename());
-      sockaddr_storage peer{};
-      socklen_t length = sizeof peer;
-      if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0) found.insert(fd);
-    }
-    return found;
-  }
-};
+class TcpEndpointTest : public EndpointRules {};
 INSTANTIATE_TEST_SUITE_P(Tcp, TcpEndpointTest, testing::Values(over("v4", "127.0.0.1")), name_of);
 
 // Slot 2 of three talks to slot 0 of two, which talks back to slot 0.
 TEST_P(TcpEndpointTest, ABreakOfAConnectionThatOnlyTheOtherSideSendsOnIsALoss) {
-  ASSERT_NO_FATAL_FAILURE(start(3, 2));
-  signal(from_b(), 0, {.offset = kFlag});
-  const std::set<int> before = sockets();
-  signal(from_a(2), 1, {.offset = kFlag});
-  ASSERT_TRUE(until([&] { return b->flag(kFlag) == 1; }, [&] { step(); }));
   int broken = 0;
-  for (const int fd : sockets()) {
-    if (!before.contains(fd)) broken += ::shutdown(fd, SHUT_RDWR) == 0 ? 1 : 0;
-  }
-  ASSERT_EQ(broken, 2);
-  ASSERT_TRUE(until([&] { return from_b().loss(0) != OMPL_OK; }, [&] { step(); }));
-  EXPECT_EQ(from_b().loss(0), OMPL_ERR_LINK);
-  EXPECT_FALSE(from_b().reason(0).empty());
-  EXPECT_FALSE(from_b().departed(0));
-  EXPECT_EQ(from_b().failure(0), OMPL_OK) << "its own connection works";
-  signal(from_b(), 0, {.offset = kFlag});
+  ASSERT_NO_FATAL_FAILURE(lose_a_connection_that_only_a_sends_on(&broken));
+  EXPECT_EQ(broken, 2);
 }
 
 // A connection that broke is not made anew, by neither side [18].
@@ -221,15 +196,7 @@ TEST_P(TcpEndpointTest, AConnectionWaitsForDescriptors) {
 
 TEST_P(TcpEndpointTest, ConnectExplainsWhatItRefuses) {
   const std::string good = b->conduit->address();
-  std::string changed = good;
-  changed[good.size() / 2] = static_cast<char>(changed[good.size() / 2] + 1);
-  for (const std::string& bad :
-       {std::string(), std::string("x"), good.substr(0, good.size() - 1), good + "y", changed}) {
-    const Reach reach = a->conduit->connect(1, bad);
-    EXPECT_FALSE(reach.usable);
-    EXPECT_FALSE(reach.why.empty());
-  }
-  EXPECT_FALSE(a->conduit->connect(0, good).usable);
+  expect_addresses_refused({changed_in_the_middle(good)});
   EXPECT_LE(good.size(), 128U) << "kept short";
 }
 
