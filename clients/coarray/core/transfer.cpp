@@ -79,14 +79,22 @@ void join(Shape* one, Shape* other, std::size_t* element) {
   one->dimensions = other->dimensions = kept;
 }
 
-// The lowest and one past the highest byte of a section, relative to its first element.
-void reach(const Shape& shape, std::size_t element, std::ptrdiff_t* low, std::ptrdiff_t* high) {
-  *low = 0;
-  *high = static_cast<std::ptrdiff_t>(element);
+// From the lowest byte of a section to its highest.
+struct Reach {
+  std::ptrdiff_t low;  // relative to the first element
+  uint64_t begin;
+  std::size_t bytes;
+};
+
+// The first element is at `address`.
+Reach reach(const Shape& shape, std::size_t element, uint64_t address) {
+  std::ptrdiff_t low = 0;
+  auto high = static_cast<std::ptrdiff_t>(element);
   for (int d = 0; d < shape.dimensions; ++d) {
     const std::ptrdiff_t far = shape.stride[d] * static_cast<std::ptrdiff_t>(shape.extent[d] - 1);
-    (far < 0 ? *low : *high) += far;
+    (far < 0 ? low : high) += far;
   }
+  return {low, address + static_cast<uint64_t>(low), static_cast<std::size_t>(high - low)};
 }
 
 // For the layer: the outermost dimension first.
@@ -220,16 +228,12 @@ int get_section(uint32_t rank, uint64_t address, const Shape& remote, std::size_
   join(&far, &near, &element);
   if (far.dimensions == 0) return get(rank, address, local, element);
   if (const int code = dead(rank); code != kOk) return code;
-  std::ptrdiff_t low = 0;
-  std::ptrdiff_t high = 0;
-  reach(far, element, &low, &high);
-  const uint64_t lowest = address + static_cast<uint64_t>(low);
-  const auto span = static_cast<std::size_t>(high - low);
-  if (const std::byte* const there = direct(rank, lowest, span); there != nullptr) {
-    copy_block(static_cast<std::byte*>(local), near, there - low, far, element);
+  const Reach all = reach(far, element, address);
+  if (const std::byte* const there = direct(rank, all.begin, all.bytes); there != nullptr) {
+    copy_block(static_cast<std::byte*>(local), near, there - all.low, far, element);
     return kOk;
   }
-  if (far.dimensions > OMPL_MAX_DIMENSIONS || offset_in(rank, lowest, span) == 0)
+  if (far.dimensions > OMPL_MAX_DIMENSIONS || offset_in(rank, all.begin, all.bytes) == 0)
     return each_element(far, near, address, as_number(local), far.dimensions - 1,
                         [&](uint64_t from, uint64_t to) {
                           return get(rank, from, reinterpret_cast<void*>(to),
@@ -250,16 +254,12 @@ int put_section(uint32_t rank, uint64_t address, const Shape& remote, std::size_
   join(&far, &near, &element);
   if (far.dimensions == 0) return put(rank, address, local, element);
   if (const int code = dead(rank); code != kOk) return code;
-  std::ptrdiff_t low = 0;
-  std::ptrdiff_t high = 0;
-  reach(far, element, &low, &high);
-  const uint64_t lowest = address + static_cast<uint64_t>(low);
-  const auto span = static_cast<std::size_t>(high - low);
-  if (std::byte* const there = direct(rank, lowest, span); there != nullptr) {
-    copy_block(there - low, far, static_cast<const std::byte*>(local), near, element);
+  const Reach all = reach(far, element, address);
+  if (std::byte* const there = direct(rank, all.begin, all.bytes); there != nullptr) {
+    copy_block(there - all.low, far, static_cast<const std::byte*>(local), near, element);
     return kOk;
   }
-  if (far.dimensions > OMPL_MAX_DIMENSIONS || offset_in(rank, lowest, span) == 0)
+  if (far.dimensions > OMPL_MAX_DIMENSIONS || offset_in(rank, all.begin, all.bytes) == 0)
     return each_element(far, near, address, as_number(local), far.dimensions - 1,
                         [&](uint64_t to, uint64_t from) {
                           return put(rank, to, reinterpret_cast<const void*>(from),
