@@ -21,7 +21,7 @@ shmem_ctx_t handle_of(Context* context) {
   return reinterpret_cast<shmem_ctx_t>(reinterpret_cast<uintptr_t>(context) + context->use % kUses);
 }
 
-// Of neither SHMEM_CTX_DEFAULT nor SHMEM_CTX_INVALID. Ends the job for one that was destroyed.
+// The handle is neither SHMEM_CTX_DEFAULT nor SHMEM_CTX_INVALID. One that was destroyed ends the job.
 Context* context_of(shmem_ctx_t handle) {
   const auto bits = reinterpret_cast<uintptr_t>(handle);
   // NOLINTNEXTLINE(performance-no-int-to-ptr)

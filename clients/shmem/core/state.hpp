@@ -39,7 +39,7 @@ struct Team {
   [[nodiscard]] int size() const { return static_cast<int>(members.size()); }
 };
 
-// Of a context that threads share: what some of the threads use, one at a time.
+// A part of a context that threads share: some of the threads use it, one at a time.
 struct Part {
   std::mutex mutex;
   std::atomic<ompl_ctx*> own{nullptr};  // made when it is first used

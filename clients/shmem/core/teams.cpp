@@ -18,7 +18,7 @@ TeamTurns& turns() {
   return *only;
 }
 
-// Of whose turn it is.
+// Used by the thread whose turn it is.
 uint64_t next_id = 2;
 std::mutex listing;  // of made(), which others look at too
 std::vector<Team*>& made() {

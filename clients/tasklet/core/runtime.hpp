@@ -54,11 +54,11 @@ struct TagPlace {
   std::atomic<const char*> name{nullptr};
 };
 
-// Of checked mode: checked.cpp.
+// What checked mode knows: checked.cpp.
 enum class RankState : uint8_t { running = 0, asleep = 1, finalizing = 2 };
 struct Checker {
   uint64_t word = 0;  // its offset in every segment; 0: not checked
-  // Of the thread that sleeps in the layer.
+  // Only the thread that sleeps in the layer uses the next ones.
   uint64_t beats = 0;
   uint64_t activity = UINT64_MAX;  // that everything sent is applied up to
   uint64_t gave_up = UINT64_MAX;   // the activity at which that was

@@ -8,7 +8,7 @@
 namespace tasklet {
 namespace {
 
-// Of a task that is suspended, on its own stack.
+// It lies on the stack of the task that is suspended.
 struct FlagWait {
   Task* task;
   const ompl_condition* condition;
