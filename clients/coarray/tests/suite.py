@@ -11,13 +11,14 @@ suite is not there. NOT_TRIED names programs that are left out, and why.
 import argparse
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+import suites
+from suites import Outcome, Program, run
 
 LIMIT_S = 120
 PARTS = ("unit/init_register", "unit/send-get", "unit/collectives", "unit/sync", "unit/events", "unit/teams",
@@ -59,21 +60,6 @@ UTILITY_OPTIONS = ("-DUSE_ASSERTIONS=.true.", "-DHAVE_ERROR_STOP_IN_PURE", "-DHA
 HYBRID = ("initialize_mpi", "coarray-shear_coll")
 
 
-@dataclass
-class Program:
-    part: str
-    name: str
-    sources: list[Path]
-    options: list[str] = field(default_factory=list)
-
-
-@dataclass
-class Outcome:
-    program: Program
-    state: str  # passed, failed, not built, not tried
-    text: str = ""
-
-
 def programs(suite: Path) -> Iterator[Program]:
     """Every program of the suite: files with the criterion in them, and those of several files."""
     several = {suite / folder for folder, _ in SEVERAL.values()}
@@ -86,19 +72,6 @@ def programs(suite: Path) -> Iterator[Program]:
     for name, (folder, files) in SEVERAL.items():
         options = [f"-I{suite / folder / 'include-files'}", "-DHAVE_COMPILER_CAPABILITIES"]
         yield Program("integration", name, [suite / folder / file for file in files], options)
-
-
-def run(command: list[str | Path], folder: Path, **environment: str) -> tuple[int, str]:
-    """A command's exit status, and what it said."""
-    try:
-        done = subprocess.run(
-            [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S + 30,
-            text=True, errors="replace", check=False, stdin=subprocess.DEVNULL, cwd=folder,
-            env=os.environ | environment,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return 124, "the time limit passed"
-    return done.returncode, done.stdout
 
 
 def build(program: Program, tools: Path, suite: Path, scratch: Path) -> Outcome:
@@ -117,7 +90,7 @@ def build(program: Program, tools: Path, suite: Path, scratch: Path) -> Outcome:
     libraries: list[str | Path] = [suite / LIBRARIES[program.name], "-no-pie"] if program.name in LIBRARIES else []
     status, text = run(
         [tools / "caf", "-w", "-O1", "-g", "-cpp", *UTILITY_OPTIONS, *program.options, f"-I{folder}",
-         *utilities, *program.sources, *libraries, "-o", "program"], folder,
+         *utilities, *program.sources, *libraries, "-o", "program"], LIMIT_S, folder,
         **({"CAF_FC": "mpifort.mpich"} if program.name in HYBRID else {}),
     )  # fmt: skip
     return Outcome(program, "built" if status == 0 else "not built", text)
@@ -133,19 +106,9 @@ def execute(outcome: Outcome, tools: Path, scratch: Path, images: int) -> Outcom
         launcher = ["mpiexec.mpich"]
     count = images or IMAGES.get(program.name, 4)
     folder = scratch / program.name
-    status, text = run([*launcher, "-n", str(count), "./program", *ARGUMENTS.get(program.name, [])], folder)
+    status, text = run([*launcher, "-n", str(count), "./program", *ARGUMENTS.get(program.name, [])], LIMIT_S, folder)
     passed = PASSED in text.lower() and status != 124
     return Outcome(program, "passed" if passed else "failed", f"{count} images, exit status {status}\n{text}")
-
-
-def table(outcomes: list[Outcome]) -> None:
-    """The counts of each part."""
-    states = ("passed", "failed", "not built", "not tried")
-    print(f"{'':20}{''.join(f'{state:>12}' for state in states)}{'of':>8}")
-    for part in (*PARTS, ""):
-        here = [outcome for outcome in outcomes if part in ("", outcome.program.part)]
-        counts = "".join(f"{sum(outcome.state == state for outcome in here):12}" for state in states)
-        print(f"{part or 'all':20}{counts}{len(here):8}")
 
 
 def main() -> int:
@@ -166,16 +129,10 @@ def main() -> int:
     chosen = [each for each in programs(suite) if not options.only or each.name in options.only]
     with tempfile.TemporaryDirectory() as place:
         scratch = Path(place)
-        with ThreadPoolExecutor(2) as pool:
-            built = list(pool.map(lambda program: build(program, tools, suite, scratch), chosen))
-        outcomes = []
-        for each in built:
-            outcomes.append(execute(each, tools, scratch, options.images))
-            print(f"{outcomes[-1].state}: {each.program.part}/{each.program.name}", flush=True)
-            if outcomes[-1].state in ("failed", "not built"):
-                print("\n".join(outcomes[-1].text.splitlines()[-12:]), flush=True)
-    table(outcomes)
-    return 1 if any(outcome.state in ("failed", "not built") for outcome in outcomes) else 0
+        built = suites.build_all(chosen, lambda program: build(program, tools, suite, scratch))
+        outcomes = suites.execute_all(built, lambda one: execute(one, tools, scratch, options.images))
+    suites.table(outcomes, {part: part for part in PARTS} | {"": "all"})
+    return 1 if suites.is_bad(outcomes) else 0
 
 
 if __name__ == "__main__":

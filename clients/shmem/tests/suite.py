@@ -12,13 +12,15 @@ import argparse
 import itertools
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+import suites
+from suites import Outcome, Program, run
 
 LIMIT_S = 240
 
@@ -41,21 +43,6 @@ HYBRID = ("hybrid_mpi_mapping_id", "hybrid_mpi_mapping_id_shmem_comm")
 PARTS = {"unit": "unit programs", "spec-example": "examples", "apps": "applications"}
 
 
-@dataclass
-class Program:
-    part: str
-    name: str
-    sources: list[Path]
-    options: tuple[str, ...]
-
-
-@dataclass
-class Outcome:
-    program: Program
-    state: str  # passed, failed, not built, not tried
-    text: str = ""
-
-
 def programs(suite: Path) -> Iterator[Program]:
     """Every program of the suite."""
     for part in PARTS:
@@ -71,19 +58,6 @@ def programs(suite: Path) -> Iterator[Program]:
             yield Program(part, name, sources, options)
 
 
-def run(command: list[str | Path], **environment: str) -> tuple[int, str]:
-    """A command's exit status, and what it said."""
-    try:
-        done = subprocess.run(
-            [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S + 30,
-            text=True, errors="replace", check=False, stdin=subprocess.DEVNULL,
-            env=os.environ | environment,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return 124, "the time limit passed"
-    return done.returncode, done.stdout
-
-
 def build(program: Program, tools: Path, suite: Path, scratch: Path) -> Outcome:
     """Compiles a program, unless it is not to be tried."""
     if program.name in NOT_TRIED:
@@ -94,7 +68,7 @@ def build(program: Program, tools: Path, suite: Path, scratch: Path) -> Outcome:
     target = scratch / f"{program.part}-{program.name}"
     status, text = run(
         [compiler, *program.options, "-w", "-O1", "-pthread", f"-I{suite}/test/include",
-         *program.sources, "-o", target, "-lm"],
+         *program.sources, "-o", target, "-lm"], LIMIT_S, None,
         **({"OSHCC_CC": "mpicc.mpich"} if program.name in HYBRID else {}),
     )  # fmt: skip
     return Outcome(program, "built" if status == 0 else "not built", text)
@@ -109,18 +83,8 @@ def execute(outcome: Outcome, tools: Path, scratch: Path, pes: int, limit_s: int
     launcher: list[str | Path] = [tools / "oshrun", "--timeout", str(limit_s)]
     if program.name in HYBRID:
         launcher = ["mpiexec.mpich"]
-    status, text = run([*launcher, "-n", str(pes), target])
+    status, text = run([*launcher, "-n", str(pes), target], LIMIT_S)
     return Outcome(program, "passed" if status == 0 else "failed", f"exit status {status}\n{text}")
-
-
-def table(outcomes: list[Outcome]) -> None:
-    """The counts of each part."""
-    states = ("passed", "failed", "not built", "not tried")
-    print(f"{'':16}{''.join(f'{state:>12}' for state in states)}{'of':>8}")
-    for part, title in PARTS.items():
-        here = [outcome for outcome in outcomes if outcome.program.part == part]
-        counts = "".join(f"{sum(outcome.state == state for outcome in here):12}" for state in states)
-        print(f"{title:16}{counts}{len(here):8}")
 
 
 def main() -> int:
@@ -141,19 +105,14 @@ def main() -> int:
     bad = False
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        with ThreadPoolExecutor(2) as pool:
-            built = list(pool.map(lambda program: build(program, tools, options.suite, scratch), chosen))
+        built = suites.build_all(chosen, lambda program: build(program, tools, options.suite, scratch))
         for conduits, pes in itertools.product(options.conduits, options.pes):
             os.environ["OMPL_CONDUITS"] = conduits
-            outcomes = []
-            for each in built:
-                outcomes.append(execute(each, tools, scratch, pes, options.limit))
-                print(f"{outcomes[-1].state}: {each.program.part}/{each.program.name}", flush=True)
-                if outcomes[-1].state in ("failed", "not built"):
-                    print("\n".join(outcomes[-1].text.splitlines()[-12:]), flush=True)
+            execution = partial(execute, tools=tools, scratch=scratch, pes=pes, limit_s=options.limit)
+            outcomes = suites.execute_all(built, execution)
             print(f"{conduits}, {pes} PEs")
-            table(outcomes)
-            bad = bad or any(outcome.state in ("failed", "not built") for outcome in outcomes)
+            suites.table(outcomes, PARTS)
+            bad = bad or suites.is_bad(outcomes)
     return 1 if bad else 0
 
 
