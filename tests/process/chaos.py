@@ -388,7 +388,7 @@ def main() -> int:
     alone = withdraw()
     events = [event for event in options.events.split(",") if alone or event != "cut"]
     outcomes: dict[tuple[str, str, str], list[Outcome]] = defaultdict(list)
-    failures = 0
+    failures: list[str] = []
     for trial in trials(options.seed, options.trials, cells(names, events)):
         if options.only not in (None, trial.number):
             continue
@@ -400,13 +400,15 @@ def main() -> int:
             if options.verbose or outcome.seconds > WANTED_S:
                 print(f"{trial}: {'went on' if outcome.went_on else 'ended'}, {outcome.seconds:.3f} s", flush=True)
         except BrokenError as broken:
-            failures += 1
-            print(f"FAILED: seed {options.seed}, {trial}:\n{broken}", flush=True)
-            if failures == MOST_FAILURES:
+            failures.append(f"FAILED: seed {options.seed}, {trial}:\n{broken}")
+            print(failures[-1], flush=True)
+            if len(failures) == MOST_FAILURES:
                 break
     print_table(outcomes)
     if not alone:
         print("no cuts: they need root and ss (Debian: iproute2)")
+    for failure in failures:  # once more, for a log of which only the end is kept
+        print(failure.splitlines()[0], failure.splitlines()[1])
     return 1 if failures else 0
 
 

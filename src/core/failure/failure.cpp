@@ -128,6 +128,15 @@ void Failures::look_for_broken(uint32_t first, uint32_t count) {
   }
 }
 
+void Failures::take_in_reports() {
+  if (!reported_.load() || !reported_.exchange(false)) return;
+  try {
+    look_for_broken(0, size_);
+  } catch (const std::bad_alloc&) {
+    reported_.store(true);
+  }
+}
+
 void Failures::look_at_descriptors() {
   if (pool_ == nullptr || severed_.load() || pool_->is_sound()) return;
   pool_->sever();
@@ -165,6 +174,7 @@ void Failures::say_failed(uint32_t rank, int code, std::string_view how) {
   int& said = peers_[rank].said;
   if (said == code || said == OMPL_ERR_PEER) return;
   said = code;
+  reported_.store(true);
   if (peers_[rank].left.load()) return log::info("rank {} left the job after an error", rank);
   log::error("{}", failure_text(rank, code, how));
 }
@@ -341,9 +351,8 @@ std::size_t Failures::stopped_ranks(std::span<uint32_t> lowest) {
   });
 }
 
-// Also of what calls have reported and no look has found yet.
 uint32_t Failures::acknowledge() {
-  look_for_broken(0, size_);
+  take_in_reports();
   acknowledged_.store(failures_.load());
   return static_cast<uint32_t>(failed_ranks({}));
 }

@@ -46,6 +46,8 @@ class Failures {
   void look_for_deaths();
   // Declares failed those of `count` ranks from `first` on to whom a connection is broken: a call may have reported it before any look.
   void look_for_broken(uint32_t first, uint32_t count);
+  // The same for all ranks, if a call has reported any since the last time. One thread.
+  void take_in_reports();
   // What a record says of a failure: outside bytes.
   void hear(const Signal& news);
   // One line in the log for each failure, before any call reports it.
@@ -118,6 +120,7 @@ class Failures {
   std::atomic<bool> severed_{false};  // nothing goes over the network any more
   std::mutex declaring_;
   std::mutex saying_;
+  std::atomic<bool> reported_{false};  // a failure was told that may not be declared yet
   std::atomic<uint32_t> failures_{0};
   std::atomic<uint32_t> failure_events_{0};
   std::atomic<int> world_{OMPL_OK};

@@ -30,6 +30,7 @@ constexpr uint32_t kUnlike =
 // round k rank r signals r + 2^k and waits for r - 2^k; ceil(log2 n) rounds. The flags count, so a rank that
 // runs ahead into the next barrier does no harm.
 int CollectiveCalls::run_barrier(Context& context, Deadline deadline) {
+  failures_.take_in_reports();
   if (failures_.world_failure() != OMPL_OK) return failures_.report_world_failure();
   const uint64_t rank = members_.rank();
   const uint32_t size = members_.size();
