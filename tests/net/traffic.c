@@ -4,7 +4,7 @@
  * is part of a ring with the same thread of the others, around which a message travels; its length and its contents
  * change with every round, and each rank looks at every byte. It goes on for that time and until all ranks together
  * have had that many messages, and until the file HOSTS_DISTURBED of the environment exists (hosts.py). Rank 0 says
- * "going" after the first round.
+ * "going" after the first round, and every 1,000th round of its first ring, so that a slow run differs from one that hangs.
  *
  * Exit code 0: all was right; 1: wrong data; 3: a call reported an error, which is printed.
  */
@@ -80,6 +80,7 @@ static void* go_round(void* argument) {
       pass_on(ring, buffer, round << 1 | (may_end(round) ? kLast : 0));
       first = receive(ring, round);
       if (round == 1 && ring->number == 0) puts("going");
+      if (round % 1000 == 0 && ring->number == 0) printf("round %" PRIu64 "\n", round);
     } else {
       first = receive(ring, round);
       pass_on(ring, buffer, first);

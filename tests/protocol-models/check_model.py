@@ -23,6 +23,7 @@ from pathlib import Path
 
 SKIP = 77
 MAX_DEPTH = 100_000
+LIMIT_S = 600  # for spin and the compiler, which need seconds on a quiet machine
 INCOMPLETE = ("Search not completed", "max search depth too small", "out of memory")
 State = tuple[str, int, str]  # file; line; process type, number and text of a state
 
@@ -70,9 +71,9 @@ def search(model: Path, instance: Instance, options: argparse.Namespace) -> str:
     optimize = "-O0" if instance.kind == "bug" else "-O2"  # a bug is found sooner than optimized code compiles
     with tempfile.TemporaryDirectory(prefix="omnipgas-model-") as name:
         where = Path(name)
-        run(["spin", "-a", *(f"-D{define}" for define in instance.defines), str(model.resolve())], where, 20)
+        run(["spin", "-a", *(f"-D{define}" for define in instance.defines), str(model.resolve())], where, LIMIT_S)
         run([options.cc, optimize, "-w", "-DSAFETY", "-DCOLLAPSE", f"-DMEMLIM={options.memory}",
-             "-o", "pan", "pan.c"], where, 60)
+             "-o", "pan", "pan.c"], where, LIMIT_S)
         return run(["./pan", f"-m{MAX_DEPTH}"], where, options.seconds)
 
 

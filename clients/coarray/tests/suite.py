@@ -115,7 +115,7 @@ def main() -> int:
     """Builds and runs them all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", type=Path)
-    parser.add_argument("suite", type=Path)
+    parser.add_argument("suite", type=Path, nargs="?", default=Path())
     parser.add_argument("--images", type=int, default=0)
     parser.add_argument("--conduits", default="self,shm")
     parser.add_argument("--only", nargs="*", default=[])

@@ -91,7 +91,7 @@ def main() -> int:
     """Builds and runs them all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", type=Path)
-    parser.add_argument("suite", type=Path)
+    parser.add_argument("suite", type=Path, nargs="?", default=Path())
     parser.add_argument("--pes", type=int, nargs="+", default=[2])
     parser.add_argument("--conduits", nargs="+", default=["self,shm"])
     parser.add_argument("--limit", type=int, default=LIMIT_S, help="seconds for a program")
