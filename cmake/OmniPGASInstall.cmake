@@ -59,7 +59,7 @@ if(TARGET ompl_bench_ompl AND NOT OMPL_SANITIZE)
   install(FILES ${CMAKE_BINARY_DIR}/lib/libompl-trace-omnipgas.json DESTINATION ${omni_dir}/lib
     COMPONENT omni EXCLUDE_FROM_ALL)
   install(FILES instruments/bench/peers.toml instruments/bench/collectives.toml DESTINATION ${omni_dir}/bench COMPONENT omni EXCLUDE_FROM_ALL)
-  foreach(folder instruments/trace/mpi instruments/trace/writer instruments/bench/adapters instruments/bench/connected
+  foreach(folder instruments/common instruments/trace/mpi instruments/trace/writer instruments/bench/adapters instruments/bench/connected
       instruments/bench/harness instruments/bench/roundtrip instruments/bench/halo instruments/bench/overlap examples/mpi
       include/omnipgas)
     string(REPLACE instruments/ "" place ${folder})

@@ -187,6 +187,20 @@ def components(build: Path, scratch: Path) -> None:
     prefix = scratch / "omni"
     run("cmake", "--install", build, "--prefix", prefix, "--component", "omni")
     expect(not files(prefix) & files(whole), "omni's component holds only what the whole does not")
+    includes_are_there(prefix / "libexec/omnipgas/sources")
+
+
+def includes_are_there(sources: Path) -> None:
+    """What the installed sources include of the tree is installed with them; what is generated is found by its maker."""
+    places = [sources, *(sources / folder for folder in ("bench", "include", "trace"))]
+    missing = [
+        f"{source.relative_to(sources)}: {name}"
+        for source in sources.rglob("*.[ch]pp")
+        for name in re.findall(r'^#include "([^"]+)"', source.read_text(), re.MULTILINE)
+        # The bare baselines are built in the tree alone.
+        if not name.startswith("raw/") and not any((place / name).is_file() for place in (source.parent, *places))
+    ]
+    expect(not missing, f"every include of the installed sources is there, but {missing}")
 
 
 def uninstall(build: Path, scratch: Path) -> None:

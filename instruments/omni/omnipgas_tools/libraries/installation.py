@@ -110,7 +110,8 @@ def find(library: Library, build: Path, kind: str = "bench") -> Found:
     flags_of(library, target.prefix)  # or what is missing
     source = bench / ("adapters" if kind == "bench" else kind) / "mpi.cpp"  # others lie beside it
     arguments = ["-std=c++20", "-O2", "-pthread", "-DFMT_HEADER_ONLY"]
-    arguments += [f"-I{bench}", f"-I{installed / 'include'}", *map(str, sorted(bench.glob("harness/*.cpp")))]
+    arguments += [f"-I{place}" for place in (bench, installed, installed / "include")]
+    arguments += map(str, sorted(bench.glob("harness/*.cpp")))
     if kind == "overlap":
         arguments.append("-fopenmp")
     if kind == "halo" or library.adapter == "ompl":

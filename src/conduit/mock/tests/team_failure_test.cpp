@@ -228,5 +228,25 @@ TEST(MockTeams, ListsThatNameDifferentRanksEndWithAnErrorAtAllWhoWait) {
   });
 }
 
+// The barrier of eight ranks needs no connection between ranks 0 and 3, and may be over before anybody looks for failures.
+TEST(MockFailure, R18_ABarrierFailsAtOnceAfterACallHasToldOfAFailure) {
+  for (uint64_t seed = 1; seed <= rounds(5); ++seed) {
+    Doomed doomed({.seed = seed, .spurious_retry = 0}, {.ranks = 8, .endpoints = 1});
+    std::atomic<uint32_t> done{0};
+    doomed.run([&](Rank& r) {
+      const uint64_t flag = r.allocate(8);
+      doomed.settle(r, flag);
+      if (r.rank == 0) {
+        doomed.wire().break_link(0, 0, 3);
+        while (!is_failure(r.signal(3, flag))) {
+        }
+      }
+      EXPECT_TRUE(is_failure(r.barrier()));
+      ++done;
+      while (done < r.size) static_cast<void>(r.poll(flag));
+    });
+  }
+}
+
 }  // namespace
 }  // namespace ompl::conformance
