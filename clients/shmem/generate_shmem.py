@@ -7,7 +7,7 @@ that calls every function (test/), from the table in shmem_generator/. With --li
 import sys
 from pathlib import Path
 
-from shmem_generator import collectives, every, header, library, rma, source, waits
+from shmem_generator import collectives, every, header, inline, library, rma, source, waits
 from shmem_generator.table import Table
 
 
@@ -39,6 +39,7 @@ def main(arguments: list[str]) -> None:
     write(output / "include/pshmem.h", header.profiling_header(whole))
     for chapter in source.chapters(whole):
         write(output / source.file_name(chapter), source.source(whole, chapter))
+    write(output / "inlined.cpp", inline.source())
     library = Path(__file__).with_name("tests") / "library.c"
     for name, text in every.tests(whole, library).items():
         write(output / "test" / name, text)

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <string_view>
 
 namespace shmem_core {
 namespace {
@@ -45,23 +46,33 @@ int check_buffer(const void* address, std::size_t length) {
   return not_symmetric(address, length);
 }
 
-// By the program addr2line, if it is there: "FUNCTION\nFILE:LINE\n".
+// Of addr2line's answer, pairs of "FUNCTION\n" and "FILE:LINE\n" from the innermost function inlined there outwards: the first
+// that is not of what the headers compile into programs.
+std::string line_of_program(std::string_view answer) {
+  while (!answer.empty()) {
+    const std::size_t name = answer.find('\n');
+    if (name == std::string_view::npos) break;
+    const std::size_t end = std::min(answer.find('\n', name + 1), answer.size());
+    const std::string_view place = answer.substr(name + 1, end - name - 1);
+    if (!place.starts_with("shmem.h:") && !place.starts_with("shmem_inline.h:"))
+      return std::string(answer.substr(0, name)).append(", ").append(place);
+    answer.remove_prefix(std::min(end + 1, answer.size()));
+  }
+  return "";
+}
+
+// By the program addr2line, if it is there.
 std::string line_of(const char* file, uintptr_t offset) {
   std::array<char, 1024> command{};
-  std::snprintf(command.data(), command.size(), "addr2line -C -f -s -e '%s' 0x%zx 2>/dev/null", file,
+  std::snprintf(command.data(), command.size(), "addr2line -C -f -i -s -e '%s' 0x%zx 2>/dev/null", file,
                 static_cast<std::size_t>(offset));
   const auto close = [](FILE* pipe) { ::pclose(pipe); };
   const std::unique_ptr<FILE, decltype(close)> pipe(::popen(command.data(), "r"), close);
   if (pipe == nullptr) return "";
   std::array<char, 1024> text{};
   const std::size_t length = std::fread(text.data(), 1, text.size() - 1, pipe.get());
-  std::string answer(text.data(), length);
-  if (answer.find('?') != std::string::npos || answer.empty()) return "";
-  const std::size_t line = answer.find('\n');
-  if (line == std::string::npos) return "";
-  std::string place = answer.substr(line + 1);
-  std::erase(place, '\n');
-  return answer.substr(0, line) + ", " + place;
+  const std::string_view answer(text.data(), length);
+  return answer.find('?') == std::string_view::npos ? line_of_program(answer) : "";
 }
 
 }  // namespace

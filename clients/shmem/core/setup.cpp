@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "core/inlined.hpp"
 #include "core/settings.hpp"
 #include "core/state.hpp"
 
@@ -19,8 +20,8 @@ namespace {
 constexpr const char* kName = SHMEM_VENDOR_STRING;
 constexpr std::size_t kDefaultSegment = std::size_t{16} << 30;  // as OMPL_SEGMENT_SIZE
 
-std::mutex mutex;     // of what follows
-int initialised = 0;  // calls that no finalize() has matched
+std::mutex setup_mutex;  // of what follows
+int initialised = 0;     // calls that no finalize() has matched
 bool layer_is_up = false;
 bool layer_is_ours = false;
 pid_t process = 0;
@@ -77,7 +78,7 @@ int start_layer(const Settings& settings) {
 }
 
 int begin(int level) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(setup_mutex);
   if (initialised > 0) {
     ++initialised;
     return OMPL_OK;
@@ -93,6 +94,7 @@ int begin(int level) {
   now.debug = settings.debug;
   set_heap_limit(settings.symmetric_size);
   initialised = 1;
+  open_inlined();
   if (now.pe == 0 && (settings.version || settings.info)) {
     std::printf("%s %s, OpenSHMEM %d.%d\n%s", kName, ompl_version(), SHMEM_MAJOR_VERSION,
                 SHMEM_MINOR_VERSION, settings.info ? describe(settings).c_str() : "");
@@ -145,15 +147,16 @@ int query_thread(int* provided) {
 }
 
 void query_initialized(int* initialized) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(setup_mutex);
   *initialized = initialised > 0 ? 1 : 0;
 }
 
 int finalize() {
   if (const int code = barrier_all(); code != OMPL_OK) return code;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(setup_mutex);
   if (initialised == 0) return refuse(OMPL_ERR_STATE, "it was called more often than shmem_init()");
   if (--initialised > 0) return OMPL_OK;
+  close_inlined();
   if (const int code = end_teams(); code != OMPL_OK) return code;
   return end_heap();
 }

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Iterator
 from itertools import groupby
 
-from shmem_generator import types
+from shmem_generator import inline, types
 from shmem_generator.table import Function, Generic, Table
 
 NOTE = "/* SPDX-License-Identifier: BSD-3-Clause */\n/* Written by clients/shmem/generate_shmem.py: do not edit. */\n"
@@ -215,7 +215,7 @@ def header(table: Table) -> str:
         NOTE, "/* OpenSHMEM 1.6: the specification says what each function does; docs/openshmem.md of OmniPGAS how. */",
         "#ifndef OMNIPGAS_SHMEM_H\n#define OMNIPGAS_SHMEM_H", BEGIN, CONSTANTS,
         *(f"#define _SHMEM_{name} SHMEM_{name}" for name in OLD_NAMES),
-        LINKAGE_BEGIN, *_prototypes(table), LINKAGE_END, *_generics(table), "\n#endif",
+        LINKAGE_BEGIN, *_prototypes(table), inline.header(table), LINKAGE_END, *_generics(table), "\n#endif",
     ]  # fmt: skip
     return "\n".join(parts) + "\n"
 

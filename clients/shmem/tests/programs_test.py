@@ -5,6 +5,7 @@
 import re
 import shutil
 
+from inlined_program import INLINED, INLINED_CALLS, TOOL, TOOL_USER
 from jobs import Jobs, main
 from programs import (
     BAD_ADDRESS,
@@ -177,6 +178,31 @@ class Programs(Jobs):
         program = self.compile(HELLO)
         self.assertIn("OpenSHMEM 1.6", self.succeeds(program, SHMEM_VERSION="1"))
         self.assertIn("SHMEM_SYMMETRIC_SIZE", self.succeeds(program, SHMEM_INFO="1"))
+
+    def test_small_operations_are_compiled_into_the_program(self) -> None:
+        wrapped = [f"-Wl,--wrap=shmem_{name}" for name in INLINED_CALLS]
+        for options, debug, inlined in (
+            (("-pie",), False, True),
+            (("-no-pie",), False, True),
+            (("-std=gnu11", "-O0"), False, True),
+            ((), True, False),
+            (("-DSHMEM_NO_INLINE",), False, False),
+        ):
+            with self.subTest(options=options, debug=debug):
+                program = self.compile(INLINED, "-O2", *options, *wrapped)
+                said = self.succeeds(program, SHMEM_DEBUG="1") if debug else self.succeeds(program)
+                calls = dict(re.findall(r"(\w+): (\d+) calls", said))
+                self.assertEqual(set(calls), set(INLINED_CALLS), said)
+                for name, count in calls.items():  # of 100 and more; the first one opens the window
+                    self.assertTrue(int(count) <= 1 if inlined else int(count) >= 100, f"{name}: {count}")
+
+    def test_a_preloaded_tool_sees_calls_that_are_compiled_into_the_program(self) -> None:
+        (self.folder / "tool.c").write_text(TOOL)
+        made = self.run_tool("oshcc", "-shared", "-fPIC", "tool.c", "-o", "libtool.so")
+        self.assertEqual(made.returncode, 0, made.stdout)
+        program = self.compile(TOOL_USER, "-O2")
+        self.assertNotIn("calls seen", self.succeeds(program))
+        self.assertIn("100 calls seen", self.succeeds(program, LD_PRELOAD=str(self.folder / "libtool.so")))
 
 
 if __name__ == "__main__":
