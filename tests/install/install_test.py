@@ -191,7 +191,7 @@ def components(build: Path, scratch: Path) -> None:
 
 
 def includes_are_there(sources: Path) -> None:
-    """What the installed sources include of the tree is installed with them; what is generated is found by its maker."""
+    """What the installed sources include of the tree is installed with them."""
     places = [sources, *(sources / folder for folder in ("bench", "include", "trace"))]
     missing = [
         f"{source.relative_to(sources)}: {name}"
