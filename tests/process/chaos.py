@@ -408,7 +408,7 @@ def main() -> int:
     if not alone:
         print("no cuts: they need root and ss (Debian: iproute2)")
     for failure in failures:  # once more, for a log of which only the end is kept
-        print(failure.splitlines()[0], failure.splitlines()[1])
+        print(*failure.splitlines()[:2])
     return 1 if failures else 0
 
 

@@ -46,8 +46,8 @@ int check_buffer(const void* address, std::size_t length) {
   return not_symmetric(address, length);
 }
 
-// Of addr2line's answer, pairs of "FUNCTION\n" and "FILE:LINE\n" from the innermost function inlined there outwards: the first
-// that is not of what the headers compile into programs.
+// Finds the program's own place in addr2line's answer: pairs of "FUNCTION\n" and "FILE:LINE\n", from the innermost function
+// inlined there outwards. What the headers compile into programs is passed over.
 std::string line_of_program(std::string_view answer) {
   while (!answer.empty()) {
     const std::size_t name = answer.find('\n');

@@ -129,7 +129,8 @@ void Failures::look_for_broken(uint32_t first, uint32_t count) {
 }
 
 void Failures::take_in_reports() {
-  if (!reported_.load() || !reported_.exchange(false)) return;
+  if (!reported_.load()) return;
+  reported_.store(false);
   try {
     look_for_broken(0, size_);
   } catch (const std::bad_alloc&) {
@@ -351,8 +352,9 @@ std::size_t Failures::stopped_ranks(std::span<uint32_t> lowest) {
   });
 }
 
+// Also of what calls have reported and no look has found yet.
 uint32_t Failures::acknowledge() {
-  take_in_reports();
+  look_for_broken(0, size_);
   acknowledged_.store(failures_.load());
   return static_cast<uint32_t>(failed_ranks({}));
 }
