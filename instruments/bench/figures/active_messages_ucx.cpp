@@ -136,12 +136,13 @@ void measure(int in, int threads) {
   std::barrier end(threads, [&]() noexcept {
     int round = 0;
     whole(::read(in, &round, sizeof round), sizeof round);
-    const double rate = kMessages / threads * threads / (seconds() - begin);
+    const int sent = kMessages / threads * threads;
+    const double rate = sent / (seconds() - begin);
     if (round > 0) fmt::print("{{\"op\": \"rate\", \"ompl\": 0, \"twin\": {:.3f}}}\n", rate);
   });
-  std::vector<std::jthread> pool;
-  for (int i = 0; i < threads; ++i) {
-    pool.emplace_back([&] {
+  std::vector<std::jthread> pool(static_cast<std::size_t>(threads));
+  for (std::jthread& thread : pool) {
+    thread = std::jthread([&] {
       Sender sender(context, address);
       for (int round = 0; round <= kRounds; ++round) {
         start.arrive_and_wait();

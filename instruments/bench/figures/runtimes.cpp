@@ -195,8 +195,8 @@ void rate(const Places& at, int threads) {
   };
   for (int round = 0; round < 11; ++round) {
     const int64_t begin = now_ns();
-    std::vector<std::jthread> pool;
-    for (int i = 0; i < threads; ++i) pool.emplace_back(work);
+    std::vector<std::jthread> pool(static_cast<std::size_t>(threads));
+    for (std::jthread& thread : pool) thread = std::jthread(work);
     pool.clear();
     const double seconds = static_cast<double>(now_ns() - begin) * 1e-9;
     print("rate", kCalls / seconds, 0);
