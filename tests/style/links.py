@@ -127,8 +127,10 @@ def self_test() -> int:
             (root / name).write_text(text)
         found = violations(root)
     missed = [pair for pair in expected if not any(f.startswith(pair[0] + ":") and pair[1] in f for f in found)]
-    for text in [*missed, *(found if len(found) != len(expected) else [])]:
-        print(f"FAILED: {text}")
+    for place, why in missed:
+        print(f"FAILED: not found: {place}: {why}")
+    if len(found) != len(expected):
+        print("FAILED: found:", *found, sep="\n")
     return 1 if missed or len(found) != len(expected) else 0
 
 
