@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator
 
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.report.picture import save
@@ -181,6 +181,7 @@ def bounds(path: Path, groups: dict[str, list[dict[str, Any]]]) -> None:
             axes.plot([over], [row], marker, color=colour, markersize=5, alpha=0.7)
     axes.axvline(1.0, color="#777777", linewidth=1)
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
     axes.set_yticks(range(len(groups)), list(groups))

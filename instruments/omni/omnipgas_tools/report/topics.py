@@ -48,7 +48,7 @@ TOPICS = (
     Topic(
         "rdma", "RDMA conduits, over stand-ins", ("verbs", "utofu"),
         "A put with its flag takes {verbs, 8 B put+flag, instructions of ours} instructions of the layer's and"
-        " {verbs, 8 B put+flag, doorbells} doorbell over a stand-in for Verbs. No figure of this topic is from hardware.",
+        " {verbs, 8 B put+flag, doorbells} doorbell over a stand-in for Verbs. No figure here is from hardware.",
     ),
     Topic(
         "footprint", "Memory, start-up and coverage", ("footprint", "start-up", "aarch64", "coverage"),
@@ -57,8 +57,8 @@ TOPICS = (
     ),
     Topic(
         "solver", "Halo exchange and conjugate gradients", ("halo", "halo-overlap", "cg"),
-        "A halo exchange of 80 kB takes {double-buffered halo exchange, shm, 2 ranks, 80 kB each way, of mpi (mpich)} of"
-        " MPICH's; an iteration of CG takes {CG per iteration, 27-point 100^3, 2 ranks, SELL, of PETSc} of PETSc's.",
+        "A halo exchange of 80 kB takes {double-buffered halo exchange, shm, 2 ranks, 80 kB each way, of mpi (mpich)}"
+        " of MPICH's; an iteration of CG takes {CG per iteration, 27-point 100^3, 2 ranks, SELL, of PETSc} of PETSc's.",
     ),
     Topic(
         "collectives", "Collectives, overlap and progress", ("overlap", "progress", "tuner"),
