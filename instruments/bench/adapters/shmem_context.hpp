@@ -16,7 +16,7 @@
 namespace bench {
 
 // What a context that one thread uses may be created with. Open MPI takes no locks in a serialized one, yet a thread that
-// waits for room drives the contexts of all threads: messages were lost and ranks crashed (docs/results/notes.md).
+// waits for room drives the contexts of all threads: messages were lost and ranks crashed (docs/performance/libraries.md).
 #ifdef OSHMEM_MAJOR_VERSION
 inline constexpr long kOneThread = 0;
 #else

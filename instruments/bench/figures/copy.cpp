@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The copy of a direct put by each routine there is, at each size (docs/results/notes.md). What counts is when the target
+// The copy of a direct put by each routine there is, at each size (docs/performance/memory.md). What counts is when the target
 // has the data: one process copies into shared memory and raises a flag, the other reads every line and
 // answers. Prints one JSON object per size: {"size", "ns": {routine: [one value per round]}}.
 #include <fmt/format.h>

@@ -68,7 +68,7 @@ __attribute__((target("avx2"))) bool are_neighbours(const uint16_t* index) {
 }
 bool are_neighbours(const uint32_t*) { return false; }
 
-// Four loads took less than a gather where that was measured (docs/performance.md, An iteration of CG).
+// Four loads took less than a gather where that was measured (docs/performance/solver.md, An iteration of CG).
 template <class Index>
 __attribute__((target("avx2"))) __m256d four(const double* x, const Index* index) {
   return _mm256_set_pd(x[index[3]], x[index[2]], x[index[1]], x[index[0]]);

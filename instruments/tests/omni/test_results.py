@@ -3,6 +3,7 @@
 
 import copy
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ import pytest
 from omnipgas_tools.measure import results
 from omnipgas_tools.measure.runner import Cell
 from omnipgas_tools.measure.worker import Round
-from omnipgas_tools.report import performance, plots
+from omnipgas_tools.report import performance, plots, topics
+from omnipgas_tools.targets import targets
 
 from .common import SCHEMA, contender
 
@@ -103,7 +105,27 @@ def test_nothing_measured_still_gives_a_plot(tmp_path: Path) -> None:
     assert path.stat().st_size > 0
 
 
-def test_notes_keep_their_links_on_the_page_above() -> None:
-    text = "[a](b.md), [c](d/e.md#f), [g](../h.md), [i](https://j/k), [l](#m)"
-    said = "[a](results/b.md), [c](results/d/e.md#f), [g](h.md), [i](https://j/k), [l](#m)"
-    assert performance.one_folder_up(text, "results") == said
+def test_pages_of_figures_are_what_the_generator_writes(tmp_path: Path) -> None:
+    docs = Path(__file__).parents[3] / "docs"
+    (tmp_path / "results").mkdir()
+    shutil.copy(docs / "results/figures.json", tmp_path / "results")
+    shutil.copytree(docs / "performance", tmp_path / "performance")
+    performance.pages(tmp_path)
+    for name in ("performance.md", "performance/missed.md", *(f"performance/{t.name}.md" for t in topics.TOPICS)):
+        assert (tmp_path / name).read_text() == (docs / name).read_text(), f"{name}: run omni figures --pages"
+    for topic in topics.TOPICS:
+        assert (tmp_path / f"performance/{topic.name}.svg").read_text().count('id="axes_') == 1
+
+
+def test_every_group_has_a_topic_and_every_answer_its_figures() -> None:
+    assert sorted(name for topic in topics.TOPICS for name in topic.groups) == sorted(targets.GROUPS)
+    overview = (Path(__file__).parents[3] / "docs/performance.md").read_text()
+    assert "(not measured)" not in overview
+
+
+def test_what_is_written_by_hand_stays_on_a_page() -> None:
+    text = "# T\n<!-- begin figures -->\nold\n<!-- end figures -->\nby hand\n"
+    page = performance.topic_page(topics.TOPICS[0], {}, text)
+    assert "old" not in page and page.startswith("# T\n") and page.endswith("<!-- end figures -->\nby hand\n")
+    with pytest.raises(ValueError, match="has no <!-- begin figures -->"):
+        performance.topic_page(topics.TOPICS[0], {}, "# T\n")

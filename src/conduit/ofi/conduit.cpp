@@ -66,7 +66,7 @@ class OfiConduit final : public Conduit {
   std::vector<std::unique_ptr<OfiEndpoint>> endpoints_;  // until handed out
 };
 
-// Copying so much costs less than a second message: docs/results/notes.md.
+// Copying so much costs less than a second message: docs/performance/hosts.md.
 constexpr std::size_t kMostFused = std::size_t{64} << 10;
 
 Capabilities OfiConduit::capabilities() const {

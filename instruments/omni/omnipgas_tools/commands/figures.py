@@ -28,6 +28,9 @@ BESIDE = typer.Option(
     None, "--beside", metavar="FILE", help="Result file of a second run, for the group ranking; repeatable."
 )
 PUBLISH = typer.Option(False, "--publish", help="Also writes these groups into docs/results/ and docs/performance.md.")
+PAGES = typer.Option(
+    False, "--pages", help="Measures nothing: writes docs/performance.md and its pages from docs/results/figures.json."
+)
 
 
 def command(
@@ -35,8 +38,12 @@ def command(
     given: Optional[list[Path]] = GIVEN,
     beside: Optional[list[Path]] = BESIDE,
     publish: bool = PUBLISH,
+    pages: bool = PAGES,
 ) -> None:
     """Measure the "must show" figures; one line each: name, value, bound, met or missed."""
+    if pages:
+        performance.pages(CHECKOUT / "docs")
+        return
     wanted = words("--groups", groups, list(targets.GROUPS))
     if beside and not given:
         raise typer.BadParameter("needs --from, the files of the first run", param_hint="--beside")

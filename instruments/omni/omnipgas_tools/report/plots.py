@@ -5,9 +5,10 @@ exchange; a solver's residuals."""
 from pathlib import Path
 from typing import Any
 
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator
 
 from omnipgas_tools.measure.results import Result
 from omnipgas_tools.report.picture import save
@@ -164,3 +165,29 @@ def _rate(axis: Axes, results: list[Result]) -> None:
     axis.set_ylabel("million messages per second")
     axis.set_yscale("log")
     axis.grid(alpha=0.3)
+
+
+def bounds(path: Path, groups: dict[str, list[dict[str, Any]]]) -> None:
+    """Each figure over its bound, a row for each group: up to 1 it is met. Figures without a bound, or with a bound or
+    a value of 0, are left out."""
+    figure = Figure(figsize=(7.0, 0.9 + 0.32 * max(1, len(groups))))
+    axes = figure.subplots()
+    for row, figures in enumerate(groups.values()):
+        for one in figures:
+            if not one["value"] or not one["bound"]:
+                continue
+            over = one["value"] / one["bound"] if one["at_most"] else one["bound"] / one["value"]
+            marker, colour = ("o", "#1f77b4") if one["met"] else ("X", "#d95f02")
+            axes.plot([over], [row], marker, color=colour, markersize=5, alpha=0.7)
+    axes.axvline(1.0, color="#777777", linewidth=1)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
+    axes.set_yticks(range(len(groups)), list(groups))
+    axes.set_ylim(max(1, len(groups)) - 0.5, -0.5)
+    axes.set_xlabel("figure over its bound (cross: missed)")
+    figure.patch.set_facecolor("white")  # a page may be dark
+    figure.tight_layout()
+    with rc_context({"svg.hashsalt": path.name}):
+        save(figure, path)
