@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Task Bench over tasks and over the bare layer: all its patterns, whose tasks check their inputs.
 
-taskbench_test.py SOURCE BUILD [CONDUIT]; SOURCE is a checkout of Task Bench. Without one it is a skip.
+taskbench_test.py BUILD CONDUIT [SOURCE]; SOURCE is a checkout of Task Bench, else OMPL_TASK_BENCH names one. Without it
+the test is a skip.
 """
 
 import os
@@ -58,8 +59,8 @@ def wrong_inputs(launcher: list[str], builder: Builder, folder: Path) -> None:
 
 def main() -> None:
     """Builds what is needed, then runs everything."""
-    given, build = sys.argv[1] or os.environ.get("OMPL_TASK_BENCH", ""), Path(sys.argv[2])
-    conduit = sys.argv[3] if len(sys.argv) > 3 else "shm"
+    build, conduit = Path(sys.argv[1]), sys.argv[2]
+    given = sys.argv[3] if len(sys.argv) > 3 else os.environ.get("OMPL_TASK_BENCH", "")
     if not given:
         print("skip: no source of Task Bench; give its folder by the CMake or environment variable OMPL_TASK_BENCH")
         sys.exit(77)
