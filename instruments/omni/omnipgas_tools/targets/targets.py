@@ -29,6 +29,7 @@ from omnipgas_tools.targets import (
     shm,
     solver,
     start_up,
+    tasks,
     tracing,
     tuner,
 )  # fmt: skip
@@ -92,6 +93,7 @@ GROUPS: dict[str, Sequence[Measurement]] = {
     "overlap": [*overlap.measurements()],
     "progress": [*progress.measurements()],
     "tuner": [*tuner.measurements()],
+    "tasks": [*tasks.measurements()],
     "fit": [*accuracy.fit()],
     "predictions": [*accuracy.predictions()],
     "elimination": [*accuracy.elimination()],

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 from commands import refusal
+from omnipgas_tools.targets import targets, tasks
+from omnipgas_tools.targets.target import at_most
 from omnipgas_tools.tasks import bounds, plan
 from omnipgas_tools.tasks.bounds import Bounds, Point, exactly
 from omnipgas_tools.tasks.plan import Layout, Work
@@ -178,3 +180,35 @@ def test_forms_and_layouts() -> None:
     assert plan.fits("mpi", Layout(1, 2))
     assert plan.fits("openmp", Layout(2, 1))
     assert not plan.fits("ompl", Layout(2, 2))
+
+
+def test_the_figures_are_declared_for_both_forms_layouts_and_rivals() -> None:
+    declared = targets.declared("tasks")
+    assert len(declared) == 8
+    assert {target.bound for target in declared} == {0.5, 1.0}
+    assert all(target.at_most for target in declared)
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "value", "met"),
+    [
+        (exactly(1.0), exactly(4.0), 0.25, True),
+        (exactly(3.0), exactly(4.0), 0.75, False),
+        (Bounds(0, 1.0), exactly(4.0), 0.25, True),  # at most a quarter
+        (exactly(1.0), Bounds(4.0, math.inf), 0.25, True),
+        (Bounds(8.0, math.inf), exactly(4.0), 2.0, False),  # at least twice
+        (Bounds(0, 3.0), exactly(4.0), None, False),  # may be either
+        (Bounds(0, 1.0), Bounds(0, 1.0), None, False),
+    ],
+)  # fmt: skip
+def test_a_figure_is_decided_by_what_is_known(mine: Bounds, other: Bounds, value: float | None, met: bool) -> None:
+    target = tasks.judged(at_most("it", 0.5), [mine] * 31, [other] * 31, "beside it")
+    assert target.value == value
+    assert target.met == met
+    assert ("not decided" in target.note) == (value is None)
+
+
+def test_few_rounds_decide_no_figure() -> None:
+    target = tasks.judged(at_most("it", 0.5), [exactly(1.0)] * 29, [exactly(4.0)] * 29, "")
+    assert target.value is None
+    assert "30 needed" in target.note
