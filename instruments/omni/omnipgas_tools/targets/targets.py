@@ -15,6 +15,7 @@ from omnipgas_tools import files
 from omnipgas_tools.measure import results
 from omnipgas_tools.targets import (
     accuracy,
+    cholesky,
     comparison,
     conduits,
     halo,
@@ -94,6 +95,7 @@ GROUPS: dict[str, Sequence[Measurement]] = {
     "progress": [*progress.measurements()],
     "tuner": [*tuner.measurements()],
     "tasks": [*tasks.measurements()],
+    "cholesky": [*cholesky.measurements()],
     "fit": [*accuracy.fit()],
     "predictions": [*accuracy.predictions()],
     "elimination": [*accuracy.elimination()],

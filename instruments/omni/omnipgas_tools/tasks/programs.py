@@ -93,7 +93,7 @@ class Builder:
         more = SKIP_CXX if mpi else []
         headers = sorted((CHECKOUT / "clients/tasklet/taskbench").glob("*.hpp")) if form.own else []
         command = [compiler, *flags, *more, source, "-o", made, *after]
-        return self._made(made, command, [source, *headers], target.env if target else {})
+        return made_by(made, command, [source, *headers], target.env if target else {})
 
     def core(self) -> Path:
         """Task Bench's own part of every program: the graphs, the kernels, the checks of each task's inputs."""
@@ -115,27 +115,28 @@ class Builder:
                 "-o",
                 made,
             ]
-            objects.append(self._made(made, command, [source, *self._core_folder.glob("*.h")]))
+            objects.append(made_by(made, command, [source, *self._core_folder.glob("*.h")]))
         library = self.folder / "libcore.a"
-        return self._made(library, ["ar", "rcs", library, *objects], objects)
+        return made_by(library, ["ar", "rcs", library, *objects], objects)
 
     @property
     def _core_folder(self) -> Path:
         return self.source / "core"
 
-    def _made(
-        self, made: Path, command: Sequence[str | Path], sources: Sequence[Path], env: dict[str, str] | None = None
-    ) -> Path:
-        """The file, by its command if it is old or another command made it."""
-        note = made.with_name(made.name + ".command")
-        line = shlex.join(map(str, command))
-        if not is_old(made, sources) and note.is_file() and note.read_text() == line:
-            return made
-        made.parent.mkdir(parents=True, exist_ok=True)
-        made.unlink(missing_ok=True)
-        output_of(command, env or {})
-        files.write(note, line)
+
+def made_by(
+    made: Path, command: Sequence[str | Path], sources: Sequence[Path], env: dict[str, str] | None = None
+) -> Path:
+    """The file, by its command if it is old or another command made it. Raises FailedError."""
+    note = made.with_name(made.name + ".command")
+    line = shlex.join(map(str, command))
+    if not is_old(made, sources) and note.is_file() and note.read_text() == line:
         return made
+    made.parent.mkdir(parents=True, exist_ok=True)
+    made.unlink(missing_ok=True)
+    output_of(command, env or {})
+    files.write(note, line)
+    return made
 
 
 def _vectors() -> list[str]:

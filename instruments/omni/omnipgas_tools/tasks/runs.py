@@ -30,8 +30,8 @@ class Run:
         return self.seconds * cores / self.tasks * 1e6
 
 
-def run(contender: Contender, arguments: Sequence[str], timeout: float) -> Run:
-    """A job from its start to its end. Raises WorkerError."""
+def said(contender: Contender, arguments: Sequence[str], timeout: float) -> str:
+    """What a job prints from its start to its end. Raises WorkerError."""
     command = [*contender.command, *arguments]
     try:
         process = subprocess.Popen(
@@ -41,7 +41,7 @@ def run(contender: Contender, arguments: Sequence[str], timeout: float) -> Run:
     except OSError as error:
         raise WorkerError("crashed", f"{command[0]}: {error.strerror}") from error
     try:
-        said, complaint = process.communicate(timeout=timeout + GRACE)
+        printed, complaint = process.communicate(timeout=timeout + GRACE)
     except subprocess.TimeoutExpired as late:
         raise WorkerError("hung", f"no end within {timeout:g} s") from late
     finally:
@@ -49,9 +49,15 @@ def run(contender: Contender, arguments: Sequence[str], timeout: float) -> Run:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
     if process.returncode != 0:
-        text = " ".join((complaint.strip() or said.strip())[-300:].split())
+        text = " ".join((complaint.strip() or printed.strip())[-300:].split())
         raise WorkerError("crashed", f"ended with status {process.returncode}: {text}")
-    found = [pattern.search(said) for pattern in (SECONDS, TASKS, RATE)]
+    return printed
+
+
+def run(contender: Contender, arguments: Sequence[str], timeout: float) -> Run:
+    """Task Bench to its end. Raises WorkerError."""
+    printed = said(contender, arguments, timeout)
+    found = [pattern.search(printed) for pattern in (SECONDS, TASKS, RATE)]
     if any(one is None for one in found):
         raise WorkerError("corrupt", "it prints no elapsed time, tasks and FLOP/s, as Task Bench does")
     seconds, tasks, rate = (one[1] for one in found if one)
