@@ -22,7 +22,7 @@ set(OMPL_TEST_JOB_TIMEOUT 240)
 # The first tests of a newcomer (CONTRIBUTING.md), label `smoke`: without root, network or MPI, in less than two minutes.
 # Target `smoke` builds what they need.
 set(OMPL_SMOKE_TESTS
-  style_tree style_tree_self_test style_check_summary
+  style_tree style_tree_self_test style_links style_links_self_test style_check_summary
   allocation_test bootstrap_pmi1_test bootstrap_test bootstrap_wire_test check_test cores_test hierarchy_test mapping_test omplrun_test
   pulse_test secret_test settings_test tuner_table_test whole_file_test
   conformance_self conformance_shm mock_failure_test mock_test api_errors_test

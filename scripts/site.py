@@ -17,13 +17,12 @@ from pathlib import Path
 import contract
 from contract import ROOT
 
-LIMIT_S = 300
+LIMIT_S = 1500  # sphinx-build takes 20 s on an idle machine, 400 s on one that compiles much beside it
 SKIPPED = 77
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 WORDS = re.compile(r"`([^`]+)`|\b(ompl_[a-z_0-9]+)\b(?:\(\))?(?!\()|\b(OMPL_[A-Z_0-9]+(?:=[a-z]+)?\*?)|(\*)|\[OMPL\] ")
 TYPE = re.compile(r"typedef (?:struct |\w+ \(\*)(ompl_\w+)")
-READING = ("tutorial", "launchers", "containers", "bindings", "how-it-works", "writing-a-conduit", "packaging",
-           "versioning", "benchmarking", "performance", "model", "model-report", "status")  # fmt: skip
+FOLDERS = ("tutorials", "how-to", "reference", "explanation")  # of docs/; each has an index page, README.md
 # The extensions that the pages need; what the C domain cannot resolve are the types of the C library.
 CONFIGURATION = """
 project = "OmniPGAS"
@@ -42,12 +41,13 @@ nitpick_ignore_regex = [("c:identifier", ".*_t")]
 
 
 def pages() -> dict[Path, str]:
-    """The Markdown files of the site, each with its name there."""
-    names = {ROOT / "README.md": "index"}
-    for path in [path for path in sorted(ROOT.glob("*.md")) if path.name != "README.md"]:
-        names[path] = path.stem.lower()
+    """The Markdown files of the site, each with its name there. The README of a folder is its index."""
+    names = {path: path.stem.lower() for path in sorted(ROOT.glob("*.md"))}
+    names[ROOT / "README.md"] = "index"
     for path in sorted((ROOT / "docs").rglob("*.md")):
         names[path] = path.relative_to(ROOT / "docs").with_suffix("").as_posix()
+        if path.name == "README.md":
+            names[path] = names[path].removesuffix("README") + ("contents" if path.parent.name == "docs" else "index")
     return names
 
 
@@ -60,6 +60,7 @@ def linked(path: Path, names: dict[Path, str]) -> str:
             return match[0]
         file, _, anchor = target.partition("#")
         found = (path.parent / file).resolve()
+        found = found / "README.md" if found.is_dir() else found
         api = f"api/{found.stem}" if found.name in contract.HEADERS else None
         name = names.get(found, api)
         if name is None:
@@ -71,7 +72,8 @@ def linked(path: Path, names: dict[Path, str]) -> str:
 
 
 def contents(title: str, names: list[str]) -> str:
-    return f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n" + "\n".join(names) + "\n```\n"
+    caption = f":caption: {title}\n" if title else ""
+    return f"\n```{{toctree}}\n:hidden:\n{caption}\n" + "\n".join(names) + "\n```\n"
 
 
 def marked(text: str, functions: set[str]) -> str:
@@ -137,10 +139,15 @@ def write_sources(source: Path) -> None:
     (source / "api").mkdir()
     for header in headers:
         (source / f"api/{Path(header.name).stem}.rst").write_text(api_page(header, functions))
-    rest = sorted(set(names.values()) - {"index", *READING})
+    written = sorted(names.values())
+    for folder in FOLDERS:
+        inside = [name.removeprefix(f"{folder}/") for name in written if name.startswith(f"{folder}/")]
+        with (source / f"{folder}/index.md").open("a") as index:
+            index.write(contents("", [name for name in inside if name != "index"]))
+    rest = [name for name in written if name != "index" and not name.startswith(FOLDERS)]
     with (source / "index.md").open("a") as index:
+        index.write(contents("Documentation", [f"{folder}/index" for folder in FOLDERS]))
         index.write(contents("Interface", [f"api/{Path(header.name).stem}" for header in headers]))
-        index.write(contents("Reading", [name for name in READING if name in names.values()]))
         index.write(contents("Project", rest))
 
 

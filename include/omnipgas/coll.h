@@ -5,7 +5,7 @@
  *
  * Source: "Performance tuning of nonblocking collective communication with progress threads" (CITATION.cff), whose section
  * 4.4.3 finds the cause of slow short collectives in a locked queue of tasks: here a collective is a flat schedule whose next
- * step is taken by whoever has time, by one compare-and-swap. Design: docs/design/collectives.md.
+ * step is taken by whoever has time, by one compare-and-swap. Design: docs/explanation/collectives.md.
  *
  * Order. The members of a team start the collectives of one tag in the same order, with matching arguments, one thread of a
  * rank at a time. Collectives of different tags or teams are independent: any threads start them in any order. With

@@ -4,7 +4,7 @@
  * again, by a pattern given once. Nothing is allocated, matched or copied between layers in an exchange.
  *
  * Source: "Performance evaluation of RDMA communication with double buffering in the conjugate gradient method" (CITATION.cff),
- * sections 2.2 (plain RDMA) and 3 (double buffering). Why it is safe: docs/design/halo.md.
+ * sections 2.2 (plain RDMA) and 3 (double buffering). Why it is safe: docs/explanation/halo.md.
  *
  * Exchanges. Each rank starts the same exchanges of a halo, in the same order. An exchange is complete at a rank when the data of
  * all neighbours have arrived there. The data stay until that rank starts the next one, and the vectors that are

@@ -40,7 +40,7 @@
  * checked: one that is not readable, or for a get writable, is a segmentation fault, as for memcpy().
  *
  * What a process may do beside calling these functions (fork, cancellation, pthread_exit, exceptions, tasks
- * that move between threads, signals of the system) stands in docs/rules.md.
+ * that move between threads, signals of the system) stands in docs/reference/rules.md.
  */
 #ifndef OMNIPGAS_OMPL_H
 #define OMNIPGAS_OMPL_H
@@ -192,7 +192,7 @@ OMPL_API int ompl_put_signal(uint64_t src_addr, uint32_t target_rank, uint64_t d
 /* Returns when all earlier puts of this context are visible at their targets: to every later read by any
  * means, and before the caller's own later loads and gets. So of two ranks that each put, flush and read
  * what the other puts, at least one sees it. Own stores through ompl_ptr() are covered too. Needed before
- * another context may signal the puts; an own signal needs no flush. docs/design/memory-model.md says
+ * another context may signal the puts; an own signal needs no flush. docs/explanation/memory-model.md says
  * all about order.
  * Errors: OMPL_ERR_STATE, OMPL_ERR_PEER, OMPL_ERR_LINK (something that it covers is lost). */
 OMPL_API int ompl_flush(void);
@@ -260,7 +260,7 @@ OMPL_API int ompl_set_yield(ompl_yield_fn hook, void* arg);
 
 /* Lets waits block again that the failure of a rank has ended, until a further rank fails. Returns the number of
  * ranks known to have failed, those that a call has reported among them, or an error. Any thread.
- * ompl_failed_ranks() of ompl_ext.h says which. docs/design/failures.md says what else fails after a death.
+ * ompl_failed_ranks() of ompl_ext.h says which. docs/explanation/failures.md says what else fails after a death.
  * Errors: OMPL_ERR_STATE. */
 OMPL_API int ompl_failure_ack(void);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A trace's file: what the interposer writes in place and the readers read. docs/trace-format.md is the text.
+// A trace's file: what the interposer writes in place and the readers read. docs/reference/trace-format.md is the text.
 #pragma once
 
 #include <algorithm>

@@ -6,7 +6,7 @@ abi.py exports LIBRARY   the library exports what the headers declare, in the bl
 abi.py baseline LIBRARY  writes packaging/abi/ anew, when a release is made
 
 Additions are fine. What was removed or changed, functions, types, or values of constants, is an error unless the
-soname was raised (docs/versioning.md).
+soname was raised (docs/reference/versioning.md).
 """
 
 import os

@@ -25,7 +25,7 @@ struct Said {
   [[nodiscard]] bool agreed() const { return offset == lowest(); }
 };
 
-enum Kind : uint64_t { kAlloc = 1, kFree = 2 };
+enum Kind : uint64_t { alloc_call = 1, free_call = 2 };
 
 int compare(ompl_team* team, uint64_t call, uint64_t offset, bool failed, Said* all) {
   const Said mine{.failed = failed ? uint64_t{1} : 0,
@@ -47,7 +47,7 @@ int unlike(const char* what) {
 // Each member takes an offset of its own; the lowest of them is the next that may be free at all. It only falls, so this ends.
 // *taken: what this member holds in the end, also after an error; 0: nothing.
 int agree_on_offset(ompl_team* team, GlobalMemory& memory, size_t size, uint64_t* taken) {
-  const uint64_t call = uint64_t{size} * 4 + kAlloc;
+  const uint64_t call = uint64_t{size} * 4 + alloc_call;
   uint64_t highest = UINT64_MAX;
   for (;;) {
     if (*taken == 0 || *taken > highest) {
@@ -72,7 +72,7 @@ int allocate(Context& c, ompl_team* team, size_t size, uint64_t* offset) {
   GlobalMemory& memory = c.runtime->memory;
   Said all;
   if (size == 0 || offset == nullptr) {
-    const int met = compare(team, kAlloc, 0, true, &all);
+    const int met = compare(team, alloc_call, 0, true, &all);
     if (met != OMPL_OK) return met;
     return fail(OMPL_ERR_ARG, "ompl_team_alloc: {}",
                 size == 0 ? "the size is 0" : "the result pointer is null");
@@ -84,7 +84,7 @@ int allocate(Context& c, ompl_team* team, size_t size, uint64_t* offset) {
     return code;
   }
   code = memory.commit_team(taken);
-  const int met = compare(team, kAlloc, taken, code != OMPL_OK, &all);
+  const int met = compare(team, alloc_call, taken, code != OMPL_OK, &all);
   if (met == OMPL_OK && all.failed == 0) {
     *offset = taken;
     return OMPL_OK;
@@ -104,7 +104,7 @@ int give_back(Context& c, ompl_team* team, uint64_t offset) {
     if (const int code = ompl::quiet_all(c); code != OMPL_OK) return code;
   }
   Said all;
-  const int met = compare(team, offset * 4 + kFree, 0, !usable, &all);
+  const int met = compare(team, offset * 4 + free_call, 0, !usable, &all);
   if (!usable)
     return fail(OMPL_ERR_OFFSET, "ompl_team_free: {:#x} is not what an ompl_team_alloc returned",
                 offset);

@@ -19,7 +19,7 @@ inline void pause() {
 }
 
 // Atomic views of words in a segment. All accesses that take part in the sleep protocol are
-// sequentially consistent: see docs/design/waiting.md for why no stand-alone fence is needed.
+// sequentially consistent: see docs/explanation/waiting.md for why no stand-alone fence is needed.
 inline std::atomic_ref<uint32_t> word32(std::byte* address) {
   return std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(address));
 }

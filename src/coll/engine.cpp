@@ -57,8 +57,8 @@ constexpr uint64_t kInVain = 1;
 // What a member tells else: where its memory is, a multiple of the granule, and beside that how large its cells could be. 0: no
 // room. All use the smallest cells that any has.
 uint64_t offer(uint64_t memory, uint32_t stride) {
-  static_assert(OffsetAllocator::kGranule > 2 * 33);
-  return memory == 0 ? 0 : memory | 2U * static_cast<uint32_t>(std::bit_width(stride));
+  static_assert(OffsetAllocator::kGranule > uint64_t{2} * 33);
+  return memory == 0 ? 0 : memory | 2 * static_cast<uint64_t>(std::bit_width(stride));
 }
 uint64_t offered_memory(uint64_t offer) {
   return offer / OffsetAllocator::kGranule * OffsetAllocator::kGranule;

@@ -12,12 +12,12 @@
 //    the two functions marked "any thread". An endpoint therefore needs no lock of its own.
 //
 // Vocabulary: rank, endpoint, slot (an endpoint's place in the pool), ticket, record (a signal on the
-// wire). The rules in brackets are those of docs/design/protocol.md.
+// wire). The rules in brackets are those of docs/reference/protocol.md.
 //
 // Errors: int results are OMPL_OK or a negative OMPL_ERR_*, recorded by fail() where first seen. Outputs
 // are set on success only. No function blocks unless its comment says so; none calls user code.
 //
-// Want of memory, and libraries that refuse (docs/design/failures.md): a post may throw std::bad_alloc while nothing was
+// Want of memory, and libraries that refuse (docs/explanation/failures.md): a post may throw std::bad_alloc while nothing was
 // posted and all is as it was. progress(), arm() and what a library calls back throw nothing: what there is no memory for is
 // done later, or ends the link that it is about, which needs no memory and is told to the other side.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How landing slots are kept from being overwritten while they are read, and how a rank knows that data have arrived. A
-// strategy has no state: flags of the neighbours and numbers of exchanges are all there is. docs/design/halo.md.
+// strategy has no state: flags of the neighbours and numbers of exchanges are all there is. docs/explanation/halo.md.
 #pragma once
 
 #include <atomic>

@@ -44,10 +44,10 @@ Details* details_of_thread() {
     pthread_key_t key = 0;
     const bool made = ::pthread_key_create(&key, forget_details) == 0;
   };
-  static const Key key;
-  if (t_details != nullptr || !key.made) return t_details;
+  static const Key kKey;
+  if (t_details != nullptr || !kKey.made) return t_details;
   auto details = std::make_unique<Details>();
-  if (::pthread_setspecific(key.key, details.get()) == 0) t_details = details.release();
+  if (::pthread_setspecific(kKey.key, details.get()) == 0) t_details = details.release();
   return t_details;
 }
 
@@ -56,12 +56,12 @@ Details* details_of_thread() {
 Tolerance::Tolerance() { ++t_tolerant; }
 Tolerance::~Tolerance() { --t_tolerant; }
 
-int fail_with(int code, std::string detail) noexcept {
+int fail_with(int code, const std::string& detail) noexcept {
   log::at(t_tolerant > 0 ? log::Level::info : log::Level::error, "{}", detail);
-  return fail_quietly(code, std::move(detail));
+  return fail_quietly(code, detail);
 }
 
-int fail_quietly(int code, std::string detail) noexcept {
+int fail_quietly(int code, const std::string& detail) noexcept {
   t_plain = kNoMemory;
   try {
     if (Details* const details = details_of_thread(); details != nullptr) {

@@ -16,10 +16,10 @@ namespace ompl {
 
 // Records `detail` for the calling thread, its control characters escaped, logs it at level `error`, returns `code`. Any thread, also in the destructors of its
 // thread-local objects. Without memory for the detail it records that.
-int fail_with(int code, std::string detail) noexcept;
+int fail_with(int code, const std::string& detail) noexcept;
 
 // As fail_with(), for what is already logged elsewhere: records the detail only. Any thread.
-int fail_quietly(int code, std::string detail) noexcept;
+int fail_quietly(int code, const std::string& detail) noexcept;
 
 // The same of the text that `make() -> std::string` gives, without memory for which nothing is lost but the text.
 template <class Make>

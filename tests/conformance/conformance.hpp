@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The conformance suite: one test per rule of docs/design/protocol.md where possible, its number in the
+// The conformance suite: one test per rule of docs/reference/protocol.md where possible, its number in the
 // test's name (Signals_R5_...). Written once, in the *_rules.cpp beside this file; instantiated for a conduit
 // by a file of a few lines (self_test.cpp shows the smallest) and one line in CMakeLists.txt.
 #pragma once

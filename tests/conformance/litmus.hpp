@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Litmus tests of the memory model (docs/design/memory-model.md): a few steps of two to four programs, and an outcome that
+// Litmus tests of the memory model (docs/explanation/memory-model.md): a few steps of two to four programs, and an outcome that
 // must never be seen. A program is one text: steps separated by "; ", each the name of an operation and of a variable.
 #pragma once
 

@@ -14,7 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SKIP = 77
 PAGES = (
-    "README.md", "docs/tutorial.md", "docs/bindings.md", "docs/openshmem.md", "docs/coarray.md", "docs/tasklet.md",
+    "README.md", "docs/tutorials/first-program.md", "docs/reference/bindings.md", "docs/how-to/openshmem.md",
+    "docs/how-to/coarray.md", "docs/how-to/tasklet.md",
 )  # fmt: skip
 # What tells a program from a fragment, and how a program is named, by the language of its block.
 WHOLE = {"c": "int main(", "cpp": "int main(", "fortran": "\nend program", "python": "import omnipgas"}

@@ -130,12 +130,12 @@ def coarrays(prefix: Path, scratch: Path) -> None:
 
 
 def tasks(prefix: Path, scratch: Path) -> None:
-    """The program of docs/tasklet.md by pkg-config and CMake, if this build has tasks."""
+    """The program of docs/how-to/tasklet.md by pkg-config and CMake, if this build has tasks."""
     if not (prefix / "include/omnipgas/tasklet.h").exists():
         print("no tasks across nodes in this build")
         return
     source = scratch / "relay.c"
-    source.write_text((ROOT / "docs/tasklet.md").read_text().split("```c\n")[1].split("```")[0])
+    source.write_text((ROOT / "docs/how-to/tasklet.md").read_text().split("```c\n")[1].split("```")[0])
     library = next(prefix.rglob("pkgconfig")).parent
     flags = run("pkg-config", "--cflags", "--libs", "omnipgas-tasklet", PKG_CONFIG_PATH=str(library / "pkgconfig"))
     run("cc", "-Wall", "-Werror", source, "-o", scratch / "relay", *flags.split(), f"-Wl,-rpath,{library}")

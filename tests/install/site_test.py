@@ -65,7 +65,7 @@ def broken(pages: dict[Path, Page]) -> list[str]:
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder).resolve()
-        done = subprocess.run([sys.executable, ROOT / "scripts/site.py", out], timeout=500, check=False)
+        done = subprocess.run([sys.executable, ROOT / "scripts/site.py", out], timeout=1600, check=False)
         if done.returncode != 0:
             return done.returncode
         site = out / "html"
@@ -74,7 +74,9 @@ def main() -> int:
         functions = {name for h in headers[:2] for s in h.sections for i in s.items for name in i.functions}
         anchors = set().union(*(page.anchors for page in pages.values()))
         titles = {path.relative_to(site).with_suffix("").as_posix() for path in pages}
-        documents = {p.relative_to(ROOT / "docs").with_suffix("").as_posix() for p in (ROOT / "docs").rglob("*.md")}
+        names = [path.relative_to(ROOT / "docs").with_suffix("") for path in (ROOT / "docs").rglob("*.md")]
+        documents = {path.as_posix() for path in names if path.name != "README"}
+        documents |= {(path.parent / "index").as_posix() for path in names if path.name == "README"}
         checks = {
             "functions without an entry": sorted(name for name in functions if f"c.{name}" not in anchors),
             "documents without a page": sorted(documents - titles),

@@ -4,10 +4,10 @@
 
 Each trial is a job of two to five ranks of chaos_rank in one phase, over one conduit, and one event: `kill` (SIGKILL to
 a rank, or to two), `pause` (SIGSTOP, and SIGCONT later: nobody may take it for a death) or `cut` (TCP connections are
-reset, one or all of a rank). Every survivor must end or go on, as ompl.h and docs/design/failures.md say, and nothing
-may stay behind: no process, no shared memory, no socket, no file. The last lines are a table; `longest` is the time
-from the event until the last survivor's call had returned, or the last rank made a step again. Seed and number say all
-that is chosen; the moment in which an event meets a job is the machine's.
+reset, one or all of a rank). Every survivor must end or go on, as ompl.h and docs/explanation/failures.md say, and
+nothing may stay behind: no process, no shared memory, no socket, no file. The last lines are a table; `longest` is the
+time from the event until the last survivor's call had returned, or the last rank made a step again. Seed and number say
+all that is chosen; the moment in which an event meets a job is the machine's.
 
 As root the jobs run in a network and mount namespace of their own; else there are no cuts.
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The rules of a process that uses the library (docs/rules.md), each in whole jobs over shared memory and over a
-network: rules.py BUILD_DIR. The network is libfabric over TCP on this host."""
+"""The rules of a process that uses the library (docs/reference/rules.md), each in whole jobs over shared memory and
+over a network: rules.py BUILD_DIR. The network is libfabric over TCP on this host."""
 
 import os
 import re

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The program that rules.py runs as ranks: rules_worker RULE. Each shows one rule of docs/rules.md from within
+// The program that rules.py runs as ranks: rules_worker RULE. Each shows one rule of docs/reference/rules.md from within
 // a process; exit code 0 if it holds, else 1 with a line on stderr.
 #include <dlfcn.h>
 #include <fcntl.h>

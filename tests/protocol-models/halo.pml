@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The halo exchange (docs/design/halo.md) by its three strategies: double buffer (0), single (1), acked (2). Every rank is everybody's
+ * The halo exchange (docs/explanation/halo.md) by its three strategies: double buffer (0), single (1), acked (2). Every rank is everybody's
  * neighbour; data go everywhere (UPWARDS=0) or to higher ranks only (UPWARDS=1). Data land at any moment between their
  * put and their signal; signals are not ordered among themselves; a rank may be late with anything. Who reads finds the data of the exchange it is in;
  * nobody sends an exchange to a rank that has not begun the one before (`single`: this one; `acked`: the first two fill empty slots); everybody gets through (or the end state is invalid).

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the ranks of a job over a network learn of each other's failures (rules 18, 19, 23; docs/design/failures.md). Ranks meet in a
+ * What the ranks of a job over a network learn of each other's failures (rules 18, 19, 23; docs/explanation/failures.md). Ranks meet in a
  * barrier, pass a signal to the right and wait for the one from the left, and leave through ompl_finalize, which has a barrier of its
  * own; a rank whose call has failed leaves at once, or first waits until it knows of every rank that was killed. At any moment a
  * rank is killed (KILL) or a connection breaks (CUT). Connections are made by their first message; a break or a death is noticed by

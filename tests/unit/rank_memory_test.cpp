@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The memory that a rank takes in a large job, and what of it grows with the number of ranks: one process that believes itself to be
 // rank 0 of 1,000, and of 2,000, over a network that carries everything at once and keeps nothing. Counted is what operator new
-// gives; segments, and the conduits' own connections, are not (docs/design/sizes.md).
+// gives; segments, and the conduits' own connections, are not (docs/explanation/sizes.md).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <malloc.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * omnipgas._core: what the Python package calls of libomnipgas, in C because a call through ctypes costs more than the
- * operation (docs/design/bindings.md). Stable ABI of Python 3.11. The library is opened by load(), not linked.
+ * operation (docs/explanation/bindings.md). Stable ABI of Python 3.11. The library is opened by load(), not linked.
  */
 #ifndef OMNIPGAS_PYTHON_CORE_H
 #define OMNIPGAS_PYTHON_CORE_H

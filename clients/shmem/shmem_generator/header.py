@@ -212,7 +212,7 @@ LINKAGE_END = """
 def header(table: Table) -> str:
     """The text of <shmem.h>."""
     parts = [
-        NOTE, "/* OpenSHMEM 1.6: the specification says what each function does; docs/openshmem.md of OmniPGAS how. */",
+        NOTE, "/* OpenSHMEM 1.6: the specification says what each function does, docs/how-to/openshmem.md how. */",
         "#ifndef OMNIPGAS_SHMEM_H\n#define OMNIPGAS_SHMEM_H", BEGIN, CONSTANTS,
         *(f"#define _SHMEM_{name} SHMEM_{name}" for name in OLD_NAMES),
         LINKAGE_BEGIN, *_prototypes(table), inline.header(table), LINKAGE_END, *_generics(table), "\n#endif",

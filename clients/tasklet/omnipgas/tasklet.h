@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Tasks across nodes: tasks of one rank that depend on each other by local memory, and on tasks of other ranks by tags.
- * Design: docs/design/tasklet.md. Errors are those of ompl.h and OMPL_TASKLET_ERR_*.
+ * Design: docs/explanation/tasklet.md. Errors are those of ompl.h and OMPL_TASKLET_ERR_*.
  *
  * Tasks. ompl_tasklet_run() runs a function as the first task of this rank; a task makes other tasks by
  * ompl_tasklet_create(). A task is over when its function has returned and all tasks that it made are over.
@@ -44,7 +44,7 @@ typedef struct ompl_tasklet_config {
       tags; /* tags are 0 .. tags - 1; each takes 8 bytes of the segment for each rank of the job */
   size_t stack_bytes; /* of a task, at least 16384 */
   uint32_t stacks;    /* once so many are in use, tasks that were suspended go on before others begin */
-  int32_t checked;    /* 1: find waits that nobody will ever satisfy (docs/tasklet.md) */
+  int32_t checked;    /* 1: find waits that nobody will ever satisfy (docs/how-to/tasklet.md) */
 } ompl_tasklet_config;
 #define OMPL_TASKLET_CONFIG_INIT \
   { sizeof(ompl_tasklet_config), 0, 4096, 262144, 16384, 0 }

@@ -15,7 +15,7 @@ using trace::Group;
 using trace::Kind;
 using trace::Record;
 
-// Calls of one site that look again this soon, and between them find nothing, are one wait (docs/trace-format.md).
+// Calls of one site that look again this soon, and between them find nothing, are one wait (docs/reference/trace-format.md).
 constexpr double kPollNs = 1000;
 
 bool found_nothing(const Record& call) {

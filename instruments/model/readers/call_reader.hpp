@@ -44,7 +44,7 @@ struct Halo {
   std::vector<uint64_t> sent, received;
 };
 
-// Readers of files give it calls, as docs/trace-format.md has them.
+// Readers of files give it calls, as docs/reference/trace-format.md has them.
 class CallReader {
  public:
   CallReader(uint32_t rank, const Algorithms& algorithms, double ns_per_tick = 1)

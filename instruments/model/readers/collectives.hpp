@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collective operations as the messages that they are made of, by the algorithms that docs/model.md names.
+// Collective operations as the messages that they are made of, by the algorithms that docs/explanation/model.md names.
 #pragma once
 
 #include <array>
@@ -54,7 +54,7 @@ struct Exchange {
 struct CollectiveCall {
   Collective kind;
   uint32_t rank, size, root;
-  uint64_t bytes;  // the whole vector, or the block for one rank (docs/trace-format.md)
+  uint64_t bytes;  // the whole vector, or the block for one rank (docs/reference/trace-format.md)
   // In the forms with counts: to each rank, and from each; else empty.
   std::span<const uint64_t> sent, received;
 };

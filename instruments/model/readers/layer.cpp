@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// This layer's own operations, as messages; docs/model.md says which.
+// This layer's own operations, as messages; docs/explanation/model.md says which.
 #include <algorithm>
 
 #include "model/readers/call_reader.hpp"

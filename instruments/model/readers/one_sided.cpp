@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One-sided operations of a rank, as messages; docs/model.md says which.
+// One-sided operations of a rank, as messages; docs/explanation/model.md says which.
 
 #include "model/readers/call_reader.hpp"
 

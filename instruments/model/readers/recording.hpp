@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads what `omni model trace` recorded (docs/trace-format.md), straight from the mapped files.
+// Reads what `omni model trace` recorded (docs/reference/trace-format.md), straight from the mapped files.
 //
 // The time between calls is computation, the time in them the model's. Each thread of a rank has its own processor. Receives from any source get the message that they got. Collective operations
 // become messages (collectives.hpp), nonblocking ones in the background; MPI_Pcontrol(1) and (0) mark the part whose time is

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a message of k bytes costs, in the parts of table 3: T1 = send_fixed + send_slope, T2 = gap + wire,
-// T3 = recv_fixed + recv_slope; and the handshake of T4 and T5. docs/model.md derives each from the paper.
+// T3 = recv_fixed + recv_slope; and the handshake of T4 and T5. docs/explanation/model.md derives each from the paper.
 #pragma once
 
 #include <algorithm>

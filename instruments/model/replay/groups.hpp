@@ -2,7 +2,7 @@
 // Between threads that replay one trace. Each owns a group of consecutive ranks with all that happens at them: their
 // calls, the matching and the bandwidth of what they receive. What concerns another group's rank is mail, which is read
 // once all have met. They meet after each window of the agenda, which is so short that nothing in a window, nor mail
-// read at its begin, matters to another group before the next one ends (docs/model.md).
+// read at its begin, matters to another group before the next one ends (docs/explanation/model.md).
 #pragma once
 
 #include <algorithm>

@@ -60,7 +60,7 @@ struct Parameters {
 // The machines of the paper: cenju4, myrinet, fast-ethernet.
 [[nodiscard]] std::span<const std::string_view> machine_names();
 
-// Of a machine of the paper, or of a parameter file (docs/model.md). Throws InputError.
+// Of a machine of the paper, or of a parameter file (docs/explanation/model.md). Throws InputError.
 [[nodiscard]] Parameters find_parameters(const std::string& name_or_file, Model model);
 [[nodiscard]] Parameters parse_parameters(const nlohmann::json& file, Model model);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The prediction as JSON; times in seconds, sensitivities per unit of the parameter (docs/model.md).
+// The prediction as JSON; times in seconds, sensitivities per unit of the parameter (docs/explanation/model.md).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

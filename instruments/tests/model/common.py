@@ -16,7 +16,7 @@ TABLE5 = json.loads((HERE / "loggps_tables.json").read_text())["table5"]
 
 def machine(name: str) -> dict[str, float]:
     """A row of table 5 by the paper's names, o for o'. Of the Cenju-4 the paper gives Orl + Gl alone; any split does
-    for equations that hold the sum, and docs/model.md says which is taken."""
+    for equations that hold the sum, and docs/explanation/model.md says which is taken."""
     row = {key.replace("o_prime", "o"): value for key, value in TABLE5[name].items()}
     total = row.pop("Orl_plus_Gl", None)
     if total is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes traces as docs/trace-format.md says, of programs as ops_tool.cpp knows them, without any MPI."""
+"""Writes traces as docs/reference/trace-format.md says, of programs as ops_tool.cpp knows them, without any MPI."""
 
 import struct
 from collections.abc import Callable, Sequence

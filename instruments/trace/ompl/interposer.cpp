@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The interposer for this layer's own operations: preloaded before libomnipgas, of which nothing is linked. What is
-// recorded of each function stands in docs/trace-format.md. Here: begin and end, and the functions of ompl.h.
+// recorded of each function stands in docs/reference/trace-format.md. Here: begin and end, and the functions of ompl.h.
 #include <cstdio>
 #include <cstdlib>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the ranks of a node share for progress mode `node`, in their segments: a member's calls that the node's progress thread may carry out,
-// and how that thread is reached. The protocol stands in docs/design/node-progress.md.
+// and how that thread is reached. The protocol stands in docs/explanation/node-progress.md.
 #pragma once
 
 #include <array>

@@ -116,7 +116,9 @@ bool KeyedExchange::hear(Context& c, uint32_t rank, const Word& mine, uint64_t* 
   while (!fits()) {
     const std::byte* const data = side.channel.arrived(&failure);
     if (data == nullptr) return false;
-    std::memcpy(&side.kept.emplace(), data, sizeof(Word));
+    Word word{};
+    std::memcpy(&word, data, sizeof word);
+    side.kept = word;
     side.channel.take();
     if (const int code = side.channel.acknowledge(c); code < OMPL_OK) outcome->fail(code, rank);
     side.complained = !excused && side.kept->key != mine.key;

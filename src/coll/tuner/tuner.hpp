@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Decides among the candidates for one kind of call by trials among the program's own calls. Nothing is known here but what all
 // members have agreed on, so all decide the same: a plan says what the calls of an epoch take; then members agree on a
-// time for each of its runs, from which the next plan follows. docs/design/collectives.md says why it decides as it does.
+// time for each of its runs, from which the next plan follows. docs/explanation/collectives.md says why it decides as it does.
 #pragma once
 
 #include <cstddef>

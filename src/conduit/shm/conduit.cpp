@@ -211,7 +211,7 @@ class ShmConduit final : public Conduit {
 
   Reach open_under_proc(uint32_t rank, const SegmentCard& peer) {
     if (peer.shares_file()) {
-      if (const Reach reach = map_with_others(peer); reach.usable) return reach;
+      if (Reach reach = map_with_others(peer); reach.usable) return reach;
     }
     // First of all: the pidfd is then of the process whose nonce is read below, or of nobody.
     const int death_fd = keep(open_process(peer.pid()));

@@ -15,7 +15,7 @@
 namespace ompl::conduit::tcp {
 namespace {
 
-// Copying so much, for the signal that follows, costs less than a second call of the system: docs/design/tcp.md.
+// Copying so much, for the signal that follows, costs less than a second call of the system: docs/explanation/tcp.md.
 constexpr std::size_t kMostFused = std::size_t{64} << 10;
 
 class TcpConduit final : public Conduit {

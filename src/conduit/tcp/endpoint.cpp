@@ -214,8 +214,8 @@ bool TcpEndpoint::flush_owed(TcpLink& link) {
     std::array<Frame, kAtOnce> frames;
     std::array<iovec, 2 * kAtOnce> pieces;
     const std::size_t count = std::min<std::size_t>(link.owed.size(), kAtOnce);
-    for (uint32_t i = 0; i < count; ++i) {
-      const OwedData& owed = link.owed.at(i);
+    for (std::size_t i = 0; i < count; ++i) {
+      const OwedData& owed = link.owed.at(static_cast<uint32_t>(i));
       frames[i] = {.value = owed.operation, .length = owed.length, .kind = Kind::data};
       pieces[2 * i] = piece(&frames[i], sizeof frames[i]);
       pieces[2 * i + 1] = piece(shared_.job->segment + owed.offset, owed.length);

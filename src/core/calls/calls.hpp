@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Remote calls of a rank: functions that others may call, calls to others, and running what comes in. Made of puts,
-// signals and one compare-and-swap, the same over every conduit. Protocol rule 26; docs/design/remote-calls.md.
+// signals and one compare-and-swap, the same over every conduit. Protocol rule 26; docs/explanation/remote-calls.md.
 #pragma once
 
 #include <atomic>

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <exception>
+#include <utility>
 
 #include "arch/cancellation.hpp"
 #include "core/calls/scope.hpp"
@@ -206,7 +207,7 @@ uint32_t IncomingCalls::take_entries(uint32_t number, Ring& ring, ExchangeContex
     by->holds_ring = by->reply_due;
     by->ring = number;
     ring.waits.store(by->reply_due, std::memory_order_seq_cst);
-    contexts_.park(std::move(by));
+    contexts_.park(std::exchange(by, nullptr));
   }
   return ran;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The memory of remote calls: one allocation at the same offset of every rank's segment. It holds the rings into which other
 // ranks write their calls, who has each, how much of this rank's own calls others have taken, and the replies to them.
-// docs/design/remote-calls.md.
+// docs/explanation/remote-calls.md.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Packed gets of this rank: a remote call asks for elements, which its target puts into a landing in this rank's segment;
-// from there they go to their places. docs/design/packing.md.
+// from there they go to their places. docs/explanation/packing.md.
 #pragma once
 
 #include <array>

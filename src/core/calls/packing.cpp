@@ -160,7 +160,7 @@ struct Packing::Found {
 bool Packing::find(Reader& in, const PackedHeader& header, const CallEntry& entry, Found* found) {
   const bool is_list = header.kind == Shape::kList;
   const std::byte* const places =
-      in.take(is_list ? header.count * sizeof(uint64_t) : header.kind * 2 * sizeof(uint64_t));
+      in.take(is_list ? header.count * sizeof(uint64_t) : header.kind * (2 * sizeof(uint64_t)));
   if (places == nullptr) return false;
   const bool read = is_list ? found->list.receive(header.element, header.count, places)
                             : found->block.receive(header.element, header.kind, places);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Packed strided and indexed data: many small elements travel in few remote calls, whose function is the layer's own and
-// runs where the others run. docs/design/packing.md.
+// runs where the others run. docs/explanation/packing.md.
 #pragma once
 
 #include <atomic>

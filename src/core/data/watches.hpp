@@ -24,7 +24,8 @@ class Watches {
     if (chains_.load(std::memory_order_acquire) != nullptr) return;
     auto made = std::make_unique<Chains>();
     Chains* none = nullptr;
-    if (chains_.compare_exchange_strong(none, made.get(), std::memory_order_acq_rel)) made.release();
+    if (chains_.compare_exchange_strong(none, made.get(), std::memory_order_acq_rel))
+      static_cast<void>(made.release());  // the chains own it now
   }
 
   void insert(Pending* entry) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The thread of a process that makes progress while the program computes: for other ranks, if somebody wants it (OMPL_PROGRESS,
 // ompl_set_progress_thread), and for the collectives of its teams. Started when first needed, and kept until the job ends; asleep while
-// there is nothing to do. docs/design/progress.md.
+// there is nothing to do. docs/explanation/progress.md.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The one loop in which threads wait: spin, then yield, then sleep, always driving progress.
-// Protocol rules 1, 3, 9, 15-17; docs/design/waiting.md.
+// Protocol rules 1, 3, 9, 15-17; docs/explanation/waiting.md.
 #pragma once
 
 #include "arch/cancellation.hpp"

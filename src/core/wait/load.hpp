@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How many threads load this node's cores: contexts that have blocked a moment ago (docs/design/waiting.md). Any thread.
+// How many threads load this node's cores: contexts that have blocked a moment ago (docs/explanation/waiting.md). Any thread.
 #pragma once
 
 #include <atomic>

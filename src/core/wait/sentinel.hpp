@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The sentinel: the one sleeping thread of a rank that watches the network for all. A waiter takes the role from the progress thread,
-// which only has it while nobody else of its rank is in the library. Protocol rule 16; docs/design/waiting.md.
+// which only has it while nobody else of its rank is in the library. Protocol rule 16; docs/explanation/waiting.md.
 #pragma once
 
 #include <chrono>

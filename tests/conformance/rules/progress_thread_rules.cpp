@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The progress thread: what others ask of a rank is done while its program is outside the library (docs/design/progress.md).
+// The progress thread: what others ask of a rank is done while its program is outside the library (docs/explanation/progress.md).
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

@@ -4,8 +4,8 @@
 
 The runtimes are Podman (as root, with runc), Charliecloud and Bubblewrap, each where it is installed and starts a
 container here. A container's root is an empty folder with this machine's /usr and the build in it, so nothing is
-downloaded. A job runs in one container, and with a container for each rank. docs/containers.md tells users what is
-shown here."""
+downloaded. A job runs in one container, and with a container for each rank. docs/how-to/containers.md tells users what
+is shown here."""
 
 import os
 import shutil

@@ -51,7 +51,7 @@ std::size_t own_tasks(const std::string& root) {
   std::size_t tasks = 0;
   for (const std::string& name : names_in(root + "/proc")) {
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    const StatusFile status(root + "/proc/" + name + "/status");
+    const StatusFile status(fmt::format("{}/proc/{}/status", root, name));
     if (status.word("Uid") == own) tasks += status.number("Threads").value_or(1);
   }
   return tasks;

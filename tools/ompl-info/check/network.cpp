@@ -117,7 +117,7 @@ Ports rdma_ports(const std::string& folder, const std::vector<std::string>& devi
   Ports out;
   for (const std::string& device : devices) {
     for (const std::string& port : names_in(folder + device + "/ports")) {
-      const std::string place = folder + device + "/ports/" + port + "/";
+      const std::string place = fmt::format("{}{}/ports/{}/", folder, device, port);
       const std::string state = line_of(place + "state");
       out.active += state.find("ACTIVE") != std::string::npos ? 1 : 0;
       out.text += fmt::format("{}{}:{} {} {}", out.text.empty() ? "" : ", ", device, port,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What OTF2 and docs/trace-format.md call the same things.
+// What OTF2 and docs/reference/trace-format.md call the same things.
 #pragma once
 
 #include <otf2/otf2.h>

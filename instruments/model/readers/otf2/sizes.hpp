@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The bytes of collectives. OTF2 has what a rank sends and what it receives in all, its own part among it, as Score-P
-// counts them; docs/trace-format.md has the vector or the block.
+// counts them; docs/reference/trace-format.md has the vector or the block.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Sizes {
   uint64_t sent, received;
 };
 
-// `bytes`, `sent` and `received` as docs/trace-format.md has them; the counts may be empty.
+// `bytes`, `sent` and `received` as docs/reference/trace-format.md has them; the counts may be empty.
 [[nodiscard]] Sizes sizes_of(const Part& part, uint64_t bytes, std::span<const uint64_t> sent,
                              std::span<const uint64_t> received);
 

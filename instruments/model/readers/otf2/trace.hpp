@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads OTF2 archives, such as Score-P writes. docs/model.md says what of them.
+// Reads OTF2 archives, such as Score-P writes. docs/explanation/model.md says what of them.
 //
 // An archive is read through once when it is opened, for its call sites and its errors. Memory of a reading: for each rank
 // a chunk of its events as the archive has it (256 KiB to 16 MiB), and calls up to otf2::kLookAhead.

@@ -16,7 +16,7 @@ from omnipgas_tools.solver import jobs
 from omnipgas_tools.targets.measurement import FAILURES, ROUNDS, Bench, Measurement, output
 from omnipgas_tools.targets.target import Target, at_most
 
-SIDE = 100  # of the cube; its oracle: docs/solver.md
+SIDE = 100  # of the cube; its oracle: docs/how-to/solver.md
 TOLERANCE = 1e-8
 RANKS = 2
 PEER_MPI = "openmpi-debian"  # of Debian's packages

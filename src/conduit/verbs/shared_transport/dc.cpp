@@ -28,9 +28,9 @@ struct Mlx5 {
 };
 
 int Mlx5::load() {
-  constexpr const char* file = "libmlx5.so.1";
+  constexpr const char* kFile = "libmlx5.so.1";
   std::string why;
-  void* const handle = arch::open_library(file, &why);
+  void* const handle = arch::open_library(kFile, &why);
   if (handle == nullptr)
     return fail(OMPL_ERR_UNSUPPORTED,
                 "DC needs libmlx5, which cannot be loaded ({}): install "
@@ -45,7 +45,7 @@ int Mlx5::load() {
   find("mlx5dv_qp_ex_from_ibv_qp_ex", &to_addresses);
   find("ibv_qp_to_qp_ex", &to_requests);
   if (missing == nullptr) return OMPL_OK;
-  return fail(OMPL_ERR_UNSUPPORTED, "{} has no {}: rdma-core 32 or later is needed", file, missing);
+  return fail(OMPL_ERR_UNSUPPORTED, "{} has no {}: rdma-core 32 or later is needed", kFile, missing);
 }
 
 namespace {

@@ -24,7 +24,7 @@ MACHINE = typer.Option(None, "--machine", metavar="NAME|FILE", help="Takes the p
 FACTOR = typer.Option(None, "--compute-factor", min=0, help="Factor of all computation; 0.5 is twice as fast.")
 COLLECTIVE = typer.Option(
     [], "--collective", metavar="NAME=ALGORITHM",
-    help="Takes another algorithm for a collective: allreduce=ring; repeatable; docs/model-whatif.md lists them.",
+    help="Takes another algorithm for a collective: allreduce=ring; repeatable (list: docs/how-to/model-whatif.md).",
 )  # fmt: skip
 FRAGMENT = typer.Option(False, "--fragment", help="Cuts messages above S into pieces of at most S bytes.")
 

@@ -2,7 +2,7 @@
 """The parameters of every model from the measurements of one operation (LogGPS paper, sections 4.1 and 4.2).
 
 All equations at once: round trips without computation and behind a long one at every length, and T1 at the longest
-lengths of the short messages. docs/model-fit.md says what is done where the paper leaves it open.
+lengths of the short messages. docs/how-to/model-fit.md says what is done where the paper leaves it open.
 """
 
 from dataclasses import dataclass, field

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The file of parameters: what `omni model fit` writes and the replayer reads (docs/model-fit.md has its format)."""
+"""The file of parameters: `omni model fit` writes it, the replayer reads it (format: docs/how-to/model-fit.md)."""
 
 import json
 import os
