@@ -46,7 +46,7 @@ endforeach()
 # is compiled for the user's MPI it compiles there from sources/, when it is first asked for.
 if(TARGET ompl_bench_ompl AND NOT OMPL_SANITIZE)
   set(omni_dir ${CMAKE_INSTALL_LIBEXECDIR}/omnipgas)
-  set(workers ompl_bench_raw ompl_bench_ompl ompl_connected_ompl ompl_roundtrip_ompl ompl_halo_ompl ompl_cg)
+  set(workers ompl_bench_raw ompl_bench_ompl ompl_connected_ompl ompl_calls_ompl ompl_roundtrip_ompl ompl_halo_ompl ompl_cg)
   if(TARGET ompl_overlap_ompl)
     list(APPEND workers ompl_overlap_ompl)
   endif()
@@ -59,7 +59,7 @@ if(TARGET ompl_bench_ompl AND NOT OMPL_SANITIZE)
   install(FILES ${CMAKE_BINARY_DIR}/lib/libompl-trace-omnipgas.json DESTINATION ${omni_dir}/lib
     COMPONENT omni EXCLUDE_FROM_ALL)
   install(FILES instruments/bench/peers.toml instruments/bench/collectives.toml DESTINATION ${omni_dir}/bench COMPONENT omni EXCLUDE_FROM_ALL)
-  foreach(folder instruments/common instruments/trace/mpi instruments/trace/writer instruments/bench/adapters instruments/bench/connected
+  foreach(folder instruments/common instruments/trace/mpi instruments/trace/writer instruments/bench/adapters instruments/bench/connected instruments/bench/calls
       instruments/bench/harness instruments/bench/roundtrip instruments/bench/halo instruments/bench/overlap examples/mpi
       include/omnipgas)
     string(REPLACE instruments/ "" place ${folder})
