@@ -198,6 +198,19 @@ int ask(const Side& side, const Request& request, uint64_t* reply) {
   }
 }
 
+// Accessors count from 1 in an array whose extents fit, whatever its bounds and its offset are.
+void count_from_one(Descriptor* array) {
+  std::ptrdiff_t stride = 1;
+  std::ptrdiff_t offset = 0;
+  for (int d = 0; array->base != nullptr && d < array->rank; ++d) {
+    const auto extent = static_cast<std::ptrdiff_t>(array->dim[d].extent());
+    array->dim[d] = {stride, 1, extent};
+    offset -= stride;
+    stride *= extent;
+  }
+  array->offset = static_cast<std::size_t>(offset);
+}
+
 // Where the accessor may run in this process.
 void* reach(const Side& side) {
   if (side.rank == static_cast<uint32_t>(ompl_rank())) return as_pointer(side.base);
@@ -297,6 +310,7 @@ int fetch(Side* side, const Descriptor* like, void* into, Value* value) {
     Result result;
     if (like != nullptr) std::memcpy(&result.array, like, descriptor_bytes(like->rank));
     if (here == as_pointer(side->base)) result.array.base = nullptr;  // the two may overlap
+    count_from_one(&result.array);
     side->access.base = here;
     run_getter(&side->access, like != nullptr, &result);
     take_result(result, value);
