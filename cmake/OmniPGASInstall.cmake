@@ -11,6 +11,12 @@ install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev
 install(TARGETS omnipgas EXPORT OmniPGAS LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   COMPONENT runtime NAMELINK_COMPONENT devel)
 install(EXPORT OmniPGAS NAMESPACE OmniPGAS:: DESTINATION ${package_dir} COMPONENT devel)
+set(parts fortran shmem coarray tasklet)  # each a component of find_package(), and with a file of its own for packages
+foreach(part ${parts})
+  if(TARGET omnipgas_${part})
+    install(EXPORT OmniPGAS-${part} NAMESPACE OmniPGAS:: DESTINATION ${package_dir} COMPONENT devel)
+  endif()
+endforeach()
 
 add_custom_target(installed)  # what is installed, without omni
 foreach(tool omplrun ompl-info ompl-bench-verbs)
