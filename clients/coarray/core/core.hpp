@@ -115,7 +115,7 @@ int complete();
 struct Asked {
   const void* arguments;  // aligned to 16
   std::size_t bytes;
-  uint32_t source;   // who asks
+  uint32_t source;    // who asks
   ompl_ctx* context;  // null: this image itself
 };
 using Service = uint64_t (*)(const Asked& asked);

@@ -99,7 +99,8 @@ int start_services() {
   if (ompl_call_register("coarrays: read", &read_here, nullptr, &reading) != OMPL_OK) return kLayer;
   if (ompl_call_register("coarrays: write", &write_here, nullptr, &writing) != OMPL_OK) return kLayer;
   if (ompl_call_register("coarrays: lend", &lend_here, nullptr, &lending) != OMPL_OK) return kLayer;
-  if (ompl_call_register("coarrays: long", &serve_long, nullptr, &serving_long) != OMPL_OK) return kLayer;
+  if (ompl_call_register("coarrays: long", &serve_long, nullptr, &serving_long) != OMPL_OK)
+    return kLayer;
   for (std::size_t i = 0; i < kServices; ++i) {
     if (services.at(i) == nullptr) continue;
     if (ompl_call_register("coarrays: compiler", &serve, &services.at(i), &numbers.at(i)) != OMPL_OK)

@@ -43,7 +43,6 @@ uint64_t random_number() {
   return number;
 }
 
-
 void meet_the_others(ompl_team* world, uint64_t symmetric, uint64_t end) {
   State& now = state();
   const auto* const own = static_cast<std::byte*>(ompl_ptr(now.me, symmetric));

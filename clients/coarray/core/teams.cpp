@@ -56,7 +56,8 @@ int rank_of_image_in(const Team* team, int image, uint32_t* rank) {
   while (around != nullptr && around != team) around = around->parent;
   if (around == nullptr) return refuse(kWrong, "the team is not the current team or one that it is in");
   if (image < 1 || static_cast<uint32_t>(image) > team->size())
-    return refuse(kWrong, "image %d (image index of the coindices) is not one of the %u images of the team",
+    return refuse(kWrong,
+                  "image %d (image index of the coindices) is not one of the %u images of the team",
                   image, team->size());
   *rank = team->members[static_cast<uint32_t>(image) - 1];
   return kOk;
@@ -72,9 +73,11 @@ int rank_of_image_in(int number, int image, uint32_t* rank) {
     *rank = now.current->parent->members[member];
     return kOk;
   }
-  if (members == 0) return refuse(kWrong, "team number %d: no team beside the current one has it", number);
-  return refuse(kWrong, "image %d (image index of the coindices) is not one of the %d images of team %d",
-                image, members, number);
+  if (members == 0)
+    return refuse(kWrong, "team number %d: no team beside the current one has it", number);
+  return refuse(kWrong,
+                "image %d (image index of the coindices) is not one of the %d images of team %d", image,
+                members, number);
 }
 
 int form_team(int number, Team** team) {

@@ -40,7 +40,8 @@ int locate(const Where& where, Side* side) {
   if (where.descriptor == nullptr) return caf::kOk;
   const auto own = reinterpret_cast<uintptr_t>(caf::own_memory(token->coarray));
   const auto base = reinterpret_cast<uintptr_t>(where.descriptor->base);
-  if (base >= own && base - own < caf::bytes_of(token->coarray)) side->base += base - own;  // of a part of it
+  if (base >= own && base - own < caf::bytes_of(token->coarray))
+    side->base += base - own;  // of a part of it
   return caf::kOk;
 }
 
@@ -60,7 +61,9 @@ void set_data(Access* access, int hash, void* data, std::size_t bytes) {
   access->data_bytes = data == nullptr ? 0 : bytes;
 }
 
-int no_memory(std::size_t bytes) { return caf::refuse(caf::kNoMemory, "no memory for %zu bytes", bytes); }
+int no_memory(std::size_t bytes) {
+  return caf::refuse(caf::kNoMemory, "no memory for %zu bytes", bytes);
+}
 
 // Into an array that the compiler has made for it, or that gets its memory now.
 int deliver_array(Value* value, Descriptor* target, bool may_reallocate) {
@@ -139,7 +142,8 @@ int get(const Where& where, Side* side, std::size_t* target_length, Descriptor* 
     std::memcpy(&like, target, descriptor_bytes(target->rank));
     if (may_reallocate) like.base = nullptr;
   }
-  code = fetch(side, target == nullptr ? nullptr : &like, target == nullptr ? *scalar : nullptr, &value);
+  code =
+      fetch(side, target == nullptr ? nullptr : &like, target == nullptr ? *scalar : nullptr, &value);
   if (code != caf::kOk) return code;
   if (target_length != nullptr) *target_length = side->access.length[0];
   return target != nullptr ? deliver_array(&value, target, may_reallocate)
@@ -151,24 +155,27 @@ int get(const Where& where, Side* side, std::size_t* target_length, Descriptor* 
 
 using namespace gfortran;
 
-CAF_API void _gfortran_caf_get_from_remote(
-    void* token, const Descriptor* source, const std::size_t* source_length, int image,
-    std::size_t target_size, void** target_data, std::size_t* target_length, Descriptor* target,
-    bool may_reallocate, int accessor, void* data, std::size_t data_bytes, int* stat, void** team,
-    int* team_number) {
+CAF_API void _gfortran_caf_get_from_remote(void* token, const Descriptor* source,
+                                           const std::size_t* source_length, int image,
+                                           std::size_t target_size, void** target_data,
+                                           std::size_t* target_length, Descriptor* target,
+                                           bool may_reallocate, int accessor, void* data,
+                                           std::size_t data_bytes, int* stat, void** team,
+                                           int* team_number) {
   if (Access* const of = access_of_caller(token); of != nullptr)
     return refer_to_caller(token, of, accessor, target_size, target_data, target);
   Side side;
   side.access.unit = target_size;
   set_lengths(&side.access, target_length, source_length, 0);
   set_data(&side.access, accessor, data, data_bytes);
-  const int code =
-      get({token, source, image, team, team_number}, &side, target_length, target, target_data, may_reallocate);
+  const int code = get({token, source, image, team, team_number}, &side, target_length, target,
+                       target_data, may_reallocate);
   report(code, kReference, stat);
 }
 
-CAF_API void _gfortran_caf_send_to_remote(void* token, Descriptor* target, const std::size_t* target_length,
-                                          int image, std::size_t source_size, const void* source_data,
+CAF_API void _gfortran_caf_send_to_remote(void* token, Descriptor* target,
+                                          const std::size_t* target_length, int image,
+                                          std::size_t source_size, const void* source_data,
                                           const std::size_t* source_length, const Descriptor* source,
                                           int accessor, void* data, std::size_t data_bytes, int* stat,
                                           void** team, int* team_number) {

@@ -94,8 +94,8 @@ Want run_getter(Access* access, bool is_array, Result* result) {
   void* const before = result->array.base;
   int32_t owned = 0;
   void* const into = is_array ? static_cast<void*>(&result->array) : &result->scalar;
-  code(access->data, &access->image, into, &owned, from.pointer, &running.token, 0, length_of(access, 0),
-       length_of(access, 1));
+  code(access->data, &access->image, into, &owned, from.pointer, &running.token, 0,
+       length_of(access, 0), length_of(access, 1));
   if (!is_array) {
     result->bytes = scalar_bytes(*access);
     result->owned = owned != 0;

@@ -56,16 +56,18 @@ struct Wanted {
 // What an accessor is applied to.
 struct Access {
   int hash = 0;
-  int image = 0;                            // of the caller, for the accessor
-  void* base = nullptr;                     // of the coarray
-  const Descriptor* descriptor = nullptr;   // and its bounds, if it is an allocatable array; its base is not used
-  void* data = nullptr;                     // what the compiler passes to the accessor
+  int image = 0;         // of the caller, for the accessor
+  void* base = nullptr;  // of the coarray
+  const Descriptor* descriptor =
+      nullptr;           // and its bounds, if it is an allocatable array; its base is not used
+  void* data = nullptr;  // what the compiler passes to the accessor
   std::size_t data_bytes = 0;
-  bool has_length[2] = {};                  // of strings: the local side's, the coarray's
+  bool has_length[2] = {};  // of strings: the local side's, the coarray's
   std::size_t length[2] = {};
-  std::size_t unit = 0;                     // bytes of a scalar, or of a character of it
-  int counted_by = -1;                      // the length that counts its characters
-  const std::vector<Wanted>* given = nullptr;  // for nested references; null: `data` is that of the caller itself
+  std::size_t unit = 0;  // bytes of a scalar, or of a character of it
+  int counted_by = -1;   // the length that counts its characters
+  const std::vector<Wanted>* given =
+      nullptr;  // for nested references; null: `data` is that of the caller itself
 };
 
 // What a get gives: in memory of the coarray, or in memory of malloc().

@@ -146,10 +146,20 @@ struct Request {
 
 Writer written(const Side& side, const Request& request, const std::vector<Wanted>& given) {
   const Access& access = side.access;
-  Head head{request.kind, access.hash, access.image, access.counted_by, side.base, request.reply,
-            request.room, access.data_bytes, access.unit, {access.length[0], access.length[1]},
-            static_cast<uint32_t>(given.size()), {access.has_length[0], access.has_length[1]},
-            access.descriptor != nullptr, request.like != nullptr};
+  Head head{request.kind,
+            access.hash,
+            access.image,
+            access.counted_by,
+            side.base,
+            request.reply,
+            request.room,
+            access.data_bytes,
+            access.unit,
+            {access.length[0], access.length[1]},
+            static_cast<uint32_t>(given.size()),
+            {access.has_length[0], access.has_length[1]},
+            access.descriptor != nullptr,
+            request.like != nullptr};
   Writer out(access.data_bytes + (request.value == nullptr ? 0 : request.value->bytes));
   out.add(&head, sizeof head);
   if (head.has_bounds) {
@@ -175,8 +185,9 @@ Writer written(const Side& side, const Request& request, const std::vector<Wante
 
 int outcome(uint64_t reply) {
   if (reply == kUnknown)
-    return caf::refuse(caf::kWrong, "that image runs a program without this reference: start the same "
-                                    "program on all images");
+    return caf::refuse(caf::kWrong,
+                       "that image runs a program without this reference: start the same "
+                       "program on all images");
   if (reply == kNotSent) return caf::refuse(caf::kLayer, "that image cannot send its answer");
   return caf::kOk;
 }
@@ -189,8 +200,7 @@ int ask(const Side& side, const Request& request, uint64_t* reply) {
   for (const uint64_t wish : wishes) given.push_back(answer_to(side.access, wish));
   for (;;) {
     const Writer out = written(side, request, given);
-    const int code =
-        caf::ask(side.rank, kAccessService, out.bytes().data(), out.bytes().size(), reply);
+    const int code = caf::ask(side.rank, kAccessService, out.bytes().data(), out.bytes().size(), reply);
     if (code != caf::kOk) return code;
     if ((*reply & 0xff) != kMore && (*reply & 0xff) != kMoreArray) return outcome(*reply & 0xff);
     wishes.push_back(*reply);
@@ -241,7 +251,7 @@ int fetch_kept(const Side& side, const Answer& answer, Value* value) {
 
 int fetch_there(Side* side, const Descriptor* like, Value* value) {
   const bool known = like != nullptr && like->base != nullptr;
-  const std::size_t expected = known               ? shape_of(*like).count() * like->elem_len
+  const std::size_t expected = known             ? shape_of(*like).count() * like->elem_len
                                : like != nullptr ? kGuess
                                                  : scalar_bytes(side->access);
   const std::size_t front = answer_bytes(like != nullptr);

@@ -24,7 +24,7 @@ struct Head {
 // The answer to a get; what fits follows. The bounds are there for an array only.
 struct Answer {
   uint64_t bytes;
-  uint64_t kept;  // not 0: the address where it lies at the owner, until forgotten
+  uint64_t kept;   // not 0: the address where it lies at the owner, until forgotten
   uint64_t owned;  // whether it has to be forgotten
   uint64_t length;
   Descriptor array;
