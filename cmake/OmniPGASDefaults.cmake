@@ -39,7 +39,7 @@ endfunction()
 
 # ompl_compile_in_few_units(): the rest of this folder, in a release, which is compiled once; the preset dev is for changes.
 macro(ompl_compile_in_few_units)
-  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  if(CMAKE_BUILD_TYPE MATCHES "^(Release|None)$")  # None: a distribution's package
     set(CMAKE_UNITY_BUILD ON)
   endif()
 endmacro()

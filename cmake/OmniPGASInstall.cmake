@@ -11,6 +11,12 @@ install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev
 install(TARGETS omnipgas EXPORT OmniPGAS LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   COMPONENT runtime NAMELINK_COMPONENT devel)
 install(EXPORT OmniPGAS NAMESPACE OmniPGAS:: DESTINATION ${package_dir} COMPONENT devel)
+set(parts fortran shmem coarray tasklet)  # each a component of find_package(), and with a file of its own for packages
+foreach(part ${parts})
+  if(TARGET omnipgas_${part})
+    install(EXPORT OmniPGAS-${part} NAMESPACE OmniPGAS:: DESTINATION ${package_dir} COMPONENT devel)
+  endif()
+endforeach()
 
 add_custom_target(installed)  # what is installed, without omni
 foreach(tool omplrun ompl-info ompl-bench-verbs)
@@ -46,7 +52,7 @@ endforeach()
 # is compiled for the user's MPI it compiles there from sources/, when it is first asked for.
 if(TARGET ompl_bench_ompl AND NOT OMPL_SANITIZE)
   set(omni_dir ${CMAKE_INSTALL_LIBEXECDIR}/omnipgas)
-  set(workers ompl_bench_raw ompl_bench_ompl ompl_connected_ompl ompl_roundtrip_ompl ompl_halo_ompl ompl_cg)
+  set(workers ompl_bench_raw ompl_bench_ompl ompl_connected_ompl ompl_calls_ompl ompl_roundtrip_ompl ompl_halo_ompl ompl_cg)
   if(TARGET ompl_overlap_ompl)
     list(APPEND workers ompl_overlap_ompl)
   endif()
@@ -59,7 +65,7 @@ if(TARGET ompl_bench_ompl AND NOT OMPL_SANITIZE)
   install(FILES ${CMAKE_BINARY_DIR}/lib/libompl-trace-omnipgas.json DESTINATION ${omni_dir}/lib
     COMPONENT omni EXCLUDE_FROM_ALL)
   install(FILES instruments/bench/peers.toml instruments/bench/collectives.toml DESTINATION ${omni_dir}/bench COMPONENT omni EXCLUDE_FROM_ALL)
-  foreach(folder instruments/common instruments/trace/mpi instruments/trace/writer instruments/bench/adapters instruments/bench/connected
+  foreach(folder instruments/common instruments/trace/mpi instruments/trace/writer instruments/bench/adapters instruments/bench/connected instruments/bench/calls
       instruments/bench/harness instruments/bench/roundtrip instruments/bench/halo instruments/bench/overlap examples/mpi
       include/omnipgas)
     string(REPLACE instruments/ "" place ${folder})

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 GRACE_S = 5.0
+GIVE_UP_S = 60.0  # a process that sleeps in the kernel does not end by SIGKILL; on a busy machine others take long
 REFERENCE_S = 0.5
 REFERENCE_CORES = 2
 MOST = 4.0
@@ -138,18 +139,23 @@ def end_session(leader: int) -> None:
     """Ends every process of the session, and what descends from them; those of other users may stay."""
     ours: set[Process] = set()
     asked: set[Process] = set()
+    foreign: set[Process] = set()
     begin = time.monotonic()
-    while (late := time.monotonic() - begin) < 2 * GRACE_S:
+    while (late := time.monotonic() - begin) < GIVE_UP_S:
         ours |= members(leader)
-        ours &= processes().keys()
+        ours = ours & processes().keys() - foreign
         if not ours:
             return
         kill = late >= GRACE_S
         first = {process for process in ours if process[0] == leader and not asked}  # lest it reports how others end
         due = ours if kill else first or ours - asked
         for process in due:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
+            try:
                 os.kill(process[0], signal.SIGKILL if kill else signal.SIGTERM)
+            except ProcessLookupError:
+                pass
+            except PermissionError:
+                foreign.add(process)
         asked |= due
         time.sleep(0.05)
 

@@ -18,7 +18,7 @@ setup(
     ext_modules=[
         Extension(
             "omnipgas._core",
-            [f"core/{part}.c" for part in ("module", "context", "extended", "handle", "halo", "calls")],
+            [f"core/{part}.c" for part in ("module", "context", "extended", "handle", "indexed", "halo", "calls")],
             depends=["core/core.h"],
             include_dirs=["../../include"],
             define_macros=[("Py_LIMITED_API", "0x030B0000")],

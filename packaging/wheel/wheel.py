@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""wheel.py OUT: two wheels in OUT: omnipgas, with the library, the headers, omplrun and their pages, and
+"""wheel.py OUT: two wheels in OUT: omnipgas, with the library, OpenSHMEM, the headers, omplrun and their pages, and
 omnipgas_tools, with the command omni and the programs that it starts.
 
 The tree that CMake installs becomes the wheels' data, which pip puts below the environment's prefix: bin/omplrun,
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / "build/wheel-tools/bin"
 LIMIT_S = 3600  # the build on one slow core
 SKIPPED = 77
-TARGETS = ("omnipgas", "tools/all", "docs/all", "ompl-bench-verbs", "omni_programs")
+TARGETS = ("omnipgas", "omnipgas_shmem", "tools/all", "docs/all", "ompl-bench-verbs", "omni_programs")
 PACKAGES = {"omnipgas": ROOT / "bindings/python", "omnipgas-tools": ROOT / "instruments/omni"}
 NO_FORTRAN = "-DCMAKE_Fortran_COMPILER=NOTFOUND"  # its modules are one compiler's own
 LINKED_IN = ("libfmt-dev", "libhwloc-dev", "libcli11-dev", "nlohmann-json3-dev", "libotf2-trace-dev")
@@ -42,8 +42,8 @@ def run(*command: str | Path, **environment: str) -> str:
 
 def configure(build: Path) -> None:
     run("cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DOMPL_PORTABLE=ON",
-        "-DOMPL_BUILD_TESTS=OFF", "-DOMPL_BUILD_EXAMPLES=OFF", "-DOMPL_WITH_SHMEM=OFF", "-DOMPL_WITH_COARRAY=OFF",
-        "-DOMPL_WITH_TASKLET=OFF", "-DCMAKE_INSTALL_LIBDIR=lib",
+        "-DOMPL_BUILD_TESTS=OFF", "-DOMPL_BUILD_EXAMPLES=OFF", "-DOMPL_WITH_COARRAY=OFF", "-DOMPL_WITH_TASKLET=OFF",
+        "-DCMAKE_INSTALL_LIBDIR=lib",
         "-DCMAKE_SKIP_INSTALL_ALL_DEPENDENCY=ON", NO_FORTRAN)  # fmt: skip
     run("cmake", "--build", build, "-j", str(os.cpu_count()), "--target", *TARGETS)
 

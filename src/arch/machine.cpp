@@ -110,9 +110,10 @@ Folders cgroup_folders(const std::string& root, std::string_view controller) {
 }
 
 std::size_t cgroup_memory(const std::string& root) {
-  static const Folders kOwn = cgroup_folders("", "memory");  // asked for with every allocation
+  static const Folders kOfThisMachine =
+      cgroup_folders("", "memory");  // asked for with every allocation
   std::size_t least = SIZE_MAX;
-  for (const auto& [folder, v2] : root.empty() ? kOwn : cgroup_folders(root, "memory")) {
+  for (const auto& [folder, v2] : root.empty() ? kOfThisMachine : cgroup_folders(root, "memory")) {
     const auto limit = number_in(folder + (v2 ? "/memory.max" : "/memory.limit_in_bytes"));
     const auto used = number_in(folder + (v2 ? "/memory.current" : "/memory.usage_in_bytes"));
     if (!limit || !used) continue;

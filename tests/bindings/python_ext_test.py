@@ -208,6 +208,43 @@ class Handles(Ranks):
         self.assertIsNone(omnipgas.handle_wait_any(halves))
         self.assertTrue(np.array_equal(back, source))
 
+    def test_elements_at_indices(self) -> None:
+        inbox, flag = omnipgas.alloc((3, 100), np.int16), omnipgas.alloc(1, np.uint32)
+        source = np.arange(200, dtype=np.int16) + 1000 * rank
+        here, there = np.arange(0, 200, 4), np.arange(299, 49, -5)
+        posted(lambda: omnipgas.put_indexed(source, here, partner, inbox, there, flag)).wait(OK_LIMIT)
+        omnipgas.wait(flag, OK_LIMIT)
+        expected = np.zeros(300, np.int16)
+        expected[there] = here + 1000 * partner
+        self.assertTrue(np.array_equal(inbox.local.ravel(), expected))
+        back = np.zeros(50, np.int16)
+        posted(lambda: omnipgas.get_indexed(back, None, partner, inbox.offset, there)).wait(OK_LIMIT)
+        self.assertTrue(np.array_equal(back, source[here]))
+        omnipgas.barrier()  # both have looked
+        posted(lambda: omnipgas.put_indexed(back, None, partner, inbox[0, :50], None, flag)).wait(OK_LIMIT)
+        omnipgas.wait(flag, OK_LIMIT)
+        self.assertTrue(np.array_equal(inbox.local[0, :50], here + 1000 * partner))
+        omnipgas.barrier()
+
+    def test_wrong_indices(self) -> None:
+        inbox, source, few = omnipgas.alloc(10), np.zeros(10), np.arange(3)
+        for put in (omnipgas.put_indexed, omnipgas.get_indexed):
+            for wrong in (np.array([10]), np.array([-1])):
+                with self.assertRaisesRegex(IndexError, "10 elements"):
+                    put(source, wrong, partner, inbox, few[:1])
+                with self.assertRaisesRegex(IndexError, "10 elements"):
+                    put(source, few[:1], partner, inbox, wrong)
+            with self.assertRaisesRegex(ValueError, "number of elements"):
+                put(source, few, partner, inbox, few[:2])
+            with self.assertRaisesRegex(ValueError, "number of elements"):
+                put(source, np.zeros(11, np.int64), partner, inbox, None)
+            with self.assertRaisesRegex(TypeError, "64 bits"):
+                put(source, few.astype(np.int32), partner, inbox, few)
+            with self.assertRaisesRegex(ValueError, "contiguous"):
+                put(source[::2], few, partner, inbox, few)
+            with self.assertRaisesRegex(ValueError, "one size"):
+                put(source.astype(np.int16), few, partner, inbox, few)
+
     def test_a_dropped_handle_keeps_its_buffer_until_the_end(self) -> None:
         inbox = omnipgas.alloc(200000)
         inbox.local[:] = rank + 1

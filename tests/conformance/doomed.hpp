@@ -42,6 +42,10 @@ class Doomed {
     }
     for (int i = 0; i < 1000; ++i) EXPECT_GE(r.poll(flag), 0);
   }
+  // Returns once `rank` knows that a connection of its own has failed.
+  void await_failure(uint32_t rank) {
+    while (world_.runtime(rank).failures.count() == 0) ::sched_yield();
+  }
   std::atomic<bool> done{false};
 
  private:

@@ -17,7 +17,7 @@ from omnipgas_tools.libraries import compilers
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ["OMNI_BUILD_DIR"])
-LIMIT = 240  # seconds; a compiler runs
+LIMIT = 1200  # seconds; a compiler runs, perhaps beside many others
 MPIS = ("mpich", "mpich-debian", "openmpi", "openmpi-debian", "intel")
 
 

@@ -31,8 +31,19 @@ inside sh -c 'dpkg -i $(ls /mnt/*.deb | grep -v dbgsym)'
 [ -n "$(mine)" ]
 inside sh -c "cd '$tree' && packaging/debian/tests/hello"
 if inside sh -c 'command -v mpicxx.mpich' >/dev/null; then inside sh "$tree/packaging/debian/tests/model"; else echo "no MPICH"; fi
-for page in "3 ompl_put" "3 ompl_fetch64" "1 omplrun" "1 omni" "7 ompl-environment"; do inside man --where $page; done
-inside dpkg --purge python3-omnipgas omnipgas-tools omnipgas-doc libomnipgas-dev libomnipgas0
+inside sh -c "cd '$tree' && packaging/debian/tests/clients"
+# Beside Open MPI's commands, if they are here, which come back when ours go.
+if [ -e /usr/bin/oshcc ] && dpkg -S /usr/bin/oshcc >/dev/null; then
+  inside oshcc --showme | grep omnipgas
+  inside update-alternatives --set oshcc /usr/bin/oshcc.openmpi
+  inside oshcc --showme | grep openmpi
+  inside man --where 1 oshrun
+  inside update-alternatives --auto oshcc
+fi
+for page in "1 oshcc" "1 cafrun" "7 shmem" "3 ompl_put" "3 ompl_fetch64" "1 omplrun" "1 omni" "7 ompl-environment"; do inside man --where $page; done
+inside sh -c "dpkg --purge \$(dpkg-query -f '\${Package}\n' -W '*omnipgas*')"
+[ ! -e /usr/bin/oshcc ] || inside oshcc --showme | grep openmpi
+[ -z "$(inside dpkg-divert --list '*osh*')" ]
 left=$(mine)
 [ -z "$left" ] || { echo "FAILED: left after purging: $left"; exit 1; }
 [ -z "$(inside dpkg-query -f '${Package}\n' -W '*omnipgas*' 2>/dev/null)" ]

@@ -6,6 +6,7 @@ looks at the pages and the components, and that uninstalling leaves nothing."""
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,7 @@ int main(void) {
 }
 """
 PROGRAM = ROOT / "examples/pingpong.c"
+COMMANDS = ("oshcc", "oshc++", "oshrun", "caf", "cafrun")  # of parts that a build may lack
 
 
 def run(*command: str | Path, **environment: str) -> str:
@@ -94,7 +96,9 @@ def openshmem(prefix: Path, scratch: Path) -> None:
         return
     source = scratch / "hello.c"
     source.write_text(SHMEM_PROGRAM)
-    programs = [scratch / name for name in ("by-oshcc", "by-pkg-config")]
+    programs = [scratch / name for name in ("by-oshcc", "by-pkg-config", "by-oshcc-elsewhere")]
+    moved = Path(shutil.copytree(prefix, scratch / "a place with spaces", symlinks=True))
+    run(moved / "bin/oshcc", "-Wall", "-Werror", source, "-o", programs[2])
     run(prefix / "bin/oshcc", "-Wall", "-Werror", source, "-o", programs[0])
     library = next(prefix.rglob("pkgconfig")).parent
     flags = run("pkg-config", "--cflags", "--libs", "omnipgas-shmem", PKG_CONFIG_PATH=str(library / "pkgconfig"))
@@ -153,7 +157,9 @@ def pages(prefix: Path) -> None:
     if not (prefix / "share/man").is_dir():
         print("no manual pages in this build")
         return
-    for section, name in (("3", "ompl_put"), ("3", "omnipgas"), ("1", "omplrun"), ("7", "ompl-environment")):
+    names = [("3", "ompl_put"), ("3", "omnipgas"), ("1", "omplrun"), ("7", "ompl-environment")]
+    names += [("1", name) for name in COMMANDS if (prefix / "bin" / name).exists()]
+    for section, name in names:
         where = run("man", "--where", "--manpath", prefix / "share/man", section, name).strip()
         expect(where.startswith(str(prefix)), f"man {section} {name}: {where}")
 

@@ -50,12 +50,24 @@ def use(place: Path) -> None:
     expect("; usable" in run(place, "ompl-info").stdout, "ompl-info runs")
     done = run(place, "omplrun", "-n", "2", "python", "-c", "import omnipgas as o; o.init(); o.barrier(); o.finalize()")
     expect(done.returncode == 0, "Python joins a job")
+    openshmem(place)
     done = run(place, "omni", "rate", "--quick", "--libs", "raw,ompl", "--threads", "1")
     expect(done.returncode == 0 and "ompl" in done.stdout, "omni measures")
     if shutil.which("mpicxx.mpich", path="/usr/bin"):
         done = run(place, "sh", ROOT / "packaging/debian/tests/model")
         expect(done.returncode == 0, "an MPI program is traced and predicted")
     expect((place / "venv/share/man/man3/ompl_put.3").is_file(), "the pages are there")
+
+
+def openshmem(place: Path) -> None:
+    """The program of docs/how-to/openshmem.md by oshcc and oshrun; nothing but the wheel says where they find the rest."""
+    program = (ROOT / "docs/how-to/openshmem.md").read_text().split("```c\n")[1].split("```")[0]
+    (place / "ring.c").write_text(program)
+    done = run(place, "oshcc", "-Wall", "-Werror", "ring.c", "-o", "ring")
+    expect(done.returncode == 0, "oshcc finds headers and library")
+    done = run(place, "oshrun", "-n", "2", "--timeout", "240", "./ring")
+    expect("PE 1 of 2: 0" in done.stdout, "an OpenSHMEM program runs on two PEs")
+    expect((place / "venv/share/man/man1/oshcc.1").is_file(), "oshcc has its page")
 
 
 def main(build: Path) -> int:
@@ -89,7 +101,7 @@ def main(build: Path) -> int:
         expect(needs is not None and "omnipgas" in needs[1].split(", "), "the tools need the layer")
         use(place)
         run(place, *pip, "uninstall", "-q", "-y", "omnipgas", "omnipgas-tools")
-        left = [path for path in place.rglob("*") if path.is_file() and re.search("omnipgas|^omni|^ompl", path.name)]
+        left = [path for path in place.rglob("*") if path.is_file() and re.search("omnipgas|^omni|^ompl|^osh|shmem", path.name)]
         expect(not left, f"uninstalling leaves nothing: {left}")
     return 0
 

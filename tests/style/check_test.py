@@ -164,7 +164,7 @@ sys.exit(check.summary(results, 1))
 """
         process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
         log = folder / "here-tests.log"
-        limit = time.monotonic() + 30
+        limit = time.monotonic() + 600
         while time.monotonic() < limit and not (log.exists() and "absent" in log.read_text().partition("3/5")[2]):
             time.sleep(0.1)
         process.send_signal(signal.SIGINT)
@@ -198,8 +198,9 @@ def main() -> int:
     root = Path(sys.argv[1]).resolve()
     with folder_of(TESTS):
         count = wrong(EXPECTED, here())
-    count += late(3, 60, LATE)
-    count += late(3, -1, KILLED)
+    usual = 3 * step.slowness()
+    count += late(usual, 60, LATE)
+    count += late(usual, -1, KILLED)
     return 1 if count + late_build() + interrupted(root) + limits() else 0
 
 

@@ -323,6 +323,18 @@ static PyMethodDef context_methods[] = {
          "could be posted: call progress(), then again. The source is in use until the Handle is done. "
          "Either side may be strided."),
     SLOW(get_nb, "($self, target, rank, source)\n--\n\nget() without waiting; see put_nb()."),
+    SLOW(put_indexed,
+         "($self, source, local, rank, dest, remote, flag=None)\n--\n\n"
+         "Element local[i] of `source` goes to element remote[i] of `dest`, for each i, in messages of "
+         "many\n"
+         "elements; the indices are arrays of integers of 64 bits, or None: one element after the "
+         "other. "
+         "Both\n"
+         "sides are contiguous. Returns and signals as put_nb() does; the indices may be changed at "
+         "once."),
+    SLOW(get_indexed,
+         "($self, target, local, rank, source, remote)\n--\n\n"
+         "Element remote[i] of `source` goes to element local[i] of `target`; see put_indexed()."),
     SLOW(handle_wait_any,
          "($self, handles, timeout=None)\n--\n\n"
          "Waits until one of the handles is done and returns its number; None if all were."),

@@ -20,7 +20,7 @@
   X(ctx_create) X(ctx_destroy) X(ctx_put) X(ctx_get) X(ctx_put_word) X(ctx_put_signal) X(ctx_wait) \
   X(ctx_flush) X(ctx_quiet) X(ctx_fence) X(process_quiet) X(ctx_signal) X(ctx_wait_until) X(ctx_wait_any) X(ctx_wait_some) \
   X(ctx_wait_all) X(ctx_put_strided) X(ctx_get_strided) X(ctx_atomic32) X(ctx_atomic64) X(put_nb) \
-  X(wait_memory) X(wait_memory_any) X(wait_memory_some) X(wait_memory_all) X(get_nb) X(put_strided_nb) X(get_strided_nb) X(handle_test) X(handle_wait) X(handle_wait_any) X(progress) X(abort) X(failed_ranks) X(stop) X(stopped_ranks) \
+  X(wait_memory) X(wait_memory_any) X(wait_memory_some) X(wait_memory_all) X(get_nb) X(put_strided_nb) X(get_strided_nb) X(put_indexed_nb) X(get_indexed_nb) X(handle_test) X(handle_wait) X(handle_wait_any) X(progress) X(abort) X(failed_ranks) X(stop) X(stopped_ranks) \
   X(halo_create) X(halo_destroy) X(halo_start) X(halo_test) X(halo_wait) X(halo_wait_some) X(halo_data) \
   X(halo_describe) X(call_register) X(call) X(call_nb) X(call_fail)
 /* clang-format on */
@@ -129,6 +129,17 @@ CORE_KEYWORD_METHOD(core_wait_memory_all);
 CORE_KEYWORD_METHOD(core_put_nb);
 CORE_KEYWORD_METHOD(core_get_nb);
 CORE_KEYWORD_METHOD(core_handle_wait_any);
+
+/* The same of lists of elements (indexed.c). */
+CORE_KEYWORD_METHOD(core_put_indexed);
+CORE_KEYWORD_METHOD(core_get_indexed);
+
+/* A Handle that takes over the view of a transfer; `*operation` is to be posted. NULL: an exception is set, and the view was
+ * released. */
+PyObject* core_handle_begin(core_transfer* t, ompl_handle** operation);
+
+/* What a method returns whose post has ended with a code: the Handle, None if nothing could be posted, or an exception. */
+PyObject* core_handle_end(PyObject* handle, ompl_ctx* ctx, int code);
 
 /* Remote calls (calls.c): functions of the module. */
 PyObject* core_call_register(PyObject* module, PyObject* args);

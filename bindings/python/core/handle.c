@@ -73,6 +73,32 @@ static int get(const core_transfer* t, ompl_handle* handle) {
   return core.get_nb(t->ctx, address, t->rank, t->offset, (size_t)t->view.len, handle);
 }
 
+PyObject* core_handle_begin(core_transfer* t, ompl_handle** operation) {
+  core_handle* handle = PyObject_New(core_handle, core_handle_type);
+  if (handle == NULL) {
+    PyBuffer_Release(&t->view);
+    return NULL;
+  }
+  handle->operation = (ompl_handle)OMPL_HANDLE_INIT;
+  handle->view = t->view;
+  handle->pending = 1;
+  *operation = &handle->operation;
+  return (PyObject*)handle;
+}
+
+PyObject* core_handle_end(PyObject* object, ompl_ctx* ctx, int code) {
+  core_handle* handle = (core_handle*)object;
+  if (code == OMPL_PENDING) return object;
+  settle(handle);
+  if (code == OMPL_OK) {
+    /* Orders the data before later loads: test() and wait() of a complete handle do not ask the layer. */
+    (void)core.handle_test(ctx, &handle->operation);
+    return object;
+  }
+  Py_DECREF(object);
+  return code < 0 ? core_raise(code) : Py_NewRef(Py_None);
+}
+
 /* Reads the arguments of put_nb() and get_nb() and posts; `flag` is None or NULL for none. */
 static PyObject* post(PyObject* self, PyObject* const* sides, int is_get, PyObject* flag) {
   ompl_signal signal = {0, 1, OMPL_ADD32};
@@ -80,25 +106,11 @@ static PyObject* post(PyObject* self, PyObject* const* sides, int is_get, PyObje
   if (signals && !core_offset(flag, &signal.flag_addr)) return NULL;
   core_transfer t;
   if (!core_transfer_begin(&t, self, sides, is_get)) return NULL;
-  core_handle* handle = PyObject_New(core_handle, core_handle_type);
-  if (handle == NULL) {
-    PyBuffer_Release(&t.view);
-    return NULL;
-  }
-  handle->operation = (ompl_handle)OMPL_HANDLE_INIT;
-  handle->view = t.view;
-  handle->pending = 1;
-  const int code =
-      is_get ? get(&t, &handle->operation) : put(&t, signals ? &signal : NULL, &handle->operation);
-  if (code == OMPL_PENDING) return (PyObject*)handle;
-  settle(handle);
-  if (code == OMPL_OK) {
-    /* Orders the data before later loads: test() and wait() of a complete handle do not ask the layer. */
-    (void)core.handle_test(t.ctx, &handle->operation);
-    return (PyObject*)handle;
-  }
-  Py_DECREF(handle);
-  return code < 0 ? core_raise(code) : Py_NewRef(Py_None);
+  ompl_handle* operation;
+  PyObject* handle = core_handle_begin(&t, &operation);
+  if (handle == NULL) return NULL;
+  const int code = is_get ? get(&t, operation) : put(&t, signals ? &signal : NULL, operation);
+  return core_handle_end(handle, t.ctx, code);
 }
 
 PyObject* core_put_nb(PyObject* self, PyObject* args, PyObject* names) {

@@ -208,4 +208,6 @@ update = _implicit.update
 progress = _implicit.progress
 put_nb = _implicit.put_nb
 get_nb = _implicit.get_nb
+put_indexed = _implicit.put_indexed
+get_indexed = _implicit.get_indexed
 handle_wait_any = _implicit.handle_wait_any

@@ -61,6 +61,9 @@ int end_team();
 int sync_team(Team* team);
 // The rank of an image of the current team, or an error that names the coindex.
 int rank_of_image(int image, uint32_t* rank);
+// The same for a team that the current team is in, and for one by its number: a sibling of the current team, or the initial one (-1).
+int rank_of_image_in(const Team* team, int image, uint32_t* rank);
+int rank_of_image_in(int number, int image, uint32_t* rank);
 
 // --- Failed and stopped images (failures.cpp)
 int image_status(int image, int* status);
@@ -101,14 +104,29 @@ int put_list(uint32_t rank, const std::vector<uint64_t>& addresses, std::size_t 
              const void* buffer);
 void copy_block(std::byte* to, const Shape& to_shape, const std::byte* from, const Shape& from_shape,
                 std::size_t element);
+// Where that memory is mapped here, or null. Own memory is.
+std::byte* direct(uint32_t rank, uint64_t address, std::size_t bytes);
+// kFailed if the rank is known to have failed.
+int alive(uint32_t rank);
 // Completes what this image has sent: the end of a segment of Fortran.
 int complete();
 
 // --- Requests that run at another image (far.cpp)
-using Service = uint64_t (*)(const void* arguments, std::size_t bytes);
+struct Asked {
+  const void* arguments;  // aligned to 16
+  std::size_t bytes;
+  uint32_t source;   // who asks
+  ompl_ctx* context;  // null: this image itself
+};
+using Service = uint64_t (*)(const Asked& asked);
 // Has `service` known at all images, in the same order everywhere, before begin(). Any number below 8.
 void offer(int number, Service service);
+// Any number of bytes.
 int ask(uint32_t rank, int number, const void* arguments, std::size_t bytes, uint64_t* reply);
+// For a service: puts data into a component of who asks; it is there before the reply. False: it could not be sent.
+bool answer(const Asked& asked, uint64_t address, const void* data, std::size_t bytes);
+// Has requests served while this image computes, unless OMPL_PROGRESS says otherwise. Any number of times.
+void serve_requests();
 
 // --- Image control (sync.cpp)
 int sync_all();

@@ -22,10 +22,16 @@ struct Write {
   std::byte data[OMPL_CALL_ARGUMENTS - sizeof(uint64_t)];
 };
 
+struct Long {
+  uint64_t number, address, bytes;
+};
+
 std::array<Service, kServices> services{};
 std::array<uint32_t, kServices> numbers{};
 uint32_t reading = 0;
 uint32_t writing = 0;
+uint32_t lending = 0;
+uint32_t serving_long = 0;
 
 uint64_t read_here(void* /*user*/, const ompl_call_context* call) {
   Read what;
@@ -46,7 +52,24 @@ uint64_t write_here(void* /*user*/, const ompl_call_context* call) {
 }
 
 uint64_t serve(void* user, const ompl_call_context* call) {
-  return (*static_cast<Service*>(user))(call->arguments, call->length);
+  return (*static_cast<Service*>(user))({call->arguments, call->length, call->source, call->context});
+}
+
+// Memory of this image for the arguments of a long request; 0: there is none.
+uint64_t lend_here(void* /*user*/, const ompl_call_context* call) {
+  uint64_t bytes = 0;
+  std::memcpy(&bytes, call->arguments, sizeof bytes);
+  return as_number(allocate_component(bytes));
+}
+
+// The arguments lie in memory that was lent.
+uint64_t serve_long(void* /*user*/, const ompl_call_context* call) {
+  Long what;
+  std::memcpy(&what, call->arguments, sizeof what);
+  void* const lent = reinterpret_cast<void*>(what.address);  // NOLINT(performance-no-int-to-ptr)
+  const uint64_t reply = services.at(what.number)({lent, what.bytes, call->source, call->context});
+  release_component(lent);
+  return reply;
 }
 
 int request(uint32_t rank, uint32_t function, const void* arguments, std::size_t bytes,
@@ -59,6 +82,15 @@ int request(uint32_t rank, uint32_t function, const void* arguments, std::size_t
   return code == OMPL_OK ? kOk : layer_error(code, rank);
 }
 
+int ask_long(uint32_t rank, int number, const void* arguments, uint64_t bytes, uint64_t* reply) {
+  uint64_t lent = 0;
+  if (const int code = request(rank, lending, &bytes, sizeof bytes, &lent); code != kOk) return code;
+  if (lent == 0) return refuse(kNoMemory, "no memory on that image for a request of %zu bytes", bytes);
+  if (const int code = put(rank, lent, arguments, bytes); code != kOk) return code;
+  const Long what{static_cast<uint64_t>(number), lent, bytes};
+  return request(rank, serving_long, &what, sizeof what, reply);
+}
+
 }  // namespace
 
 void offer(int number, Service service) { services.at(static_cast<std::size_t>(number)) = service; }
@@ -66,6 +98,8 @@ void offer(int number, Service service) { services.at(static_cast<std::size_t>(n
 int start_services() {
   if (ompl_call_register("coarrays: read", &read_here, nullptr, &reading) != OMPL_OK) return kLayer;
   if (ompl_call_register("coarrays: write", &write_here, nullptr, &writing) != OMPL_OK) return kLayer;
+  if (ompl_call_register("coarrays: lend", &lend_here, nullptr, &lending) != OMPL_OK) return kLayer;
+  if (ompl_call_register("coarrays: long", &serve_long, nullptr, &serving_long) != OMPL_OK) return kLayer;
   for (std::size_t i = 0; i < kServices; ++i) {
     if (services.at(i) == nullptr) continue;
     if (ompl_call_register("coarrays: compiler", &serve, &services.at(i), &numbers.at(i)) != OMPL_OK)
@@ -76,10 +110,22 @@ int start_services() {
 
 int ask(uint32_t rank, int number, const void* arguments, std::size_t bytes, uint64_t* reply) {
   if (rank == state().me) {
-    *reply = services.at(static_cast<std::size_t>(number))(arguments, bytes);
+    *reply = services.at(static_cast<std::size_t>(number))({arguments, bytes, rank, nullptr});
     return kOk;
   }
+  if (const int code = alive(rank); code != kOk) return code;
+  if (bytes > OMPL_CALL_ARGUMENTS) return ask_long(rank, number, arguments, bytes, reply);
   return request(rank, numbers.at(static_cast<std::size_t>(number)), arguments, bytes, reply);
+}
+
+bool answer(const Asked& asked, uint64_t address, const void* data, std::size_t bytes) {
+  if (asked.context == nullptr) {
+    std::memcpy(reinterpret_cast<void*>(address), data, bytes);  // NOLINT(performance-no-int-to-ptr)
+    return true;
+  }
+  const uint64_t offset = offset_in(asked.source, address, bytes);
+  return offset != 0 && ompl_ctx_put(asked.context, as_number(data), asked.source, offset, bytes,
+                                     OMPL_FOREVER) == OMPL_OK;
 }
 
 int far_get(uint32_t rank, uint64_t address, void* local, std::size_t bytes) {

@@ -43,13 +43,6 @@ uint64_t random_number() {
   return number;
 }
 
-// What others do to this image goes on while it computes: memory that all map needs nobody for it. Who sets OMPL_PROGRESS decides.
-void serve_others() {
-  if (ompl_node_size() == ompl_size() || std::getenv("OMPL_PROGRESS") != nullptr) return;
-  if (ompl_set_progress_thread(1) != OMPL_OK)
-    std::fprintf(stderr, "coarrays: other images wait while this one computes: %s\n",
-                 ompl_error_detail());
-}
 
 void meet_the_others(ompl_team* world, uint64_t symmetric, uint64_t end) {
   State& now = state();
@@ -76,6 +69,16 @@ void at_exit(int status, void* /*unused*/) {
 }
 
 }  // namespace
+
+// Who sets OMPL_PROGRESS decides.
+void serve_requests() {
+  static bool served = false;
+  if (served || std::getenv("OMPL_PROGRESS") != nullptr) return;
+  served = true;
+  if (ompl_set_progress_thread(1) != OMPL_OK)
+    std::fprintf(stderr, "coarrays: other images wait while this one computes: %s\n",
+                 ompl_error_detail());
+}
 
 void begin() {
   State& now = state();
@@ -106,7 +109,7 @@ void begin() {
   now.initial->layer = world;
   meet_the_others(world, symmetric, end);
   if (start_services() != kOk) cannot_begin("requests cannot be registered");
-  serve_others();
+  if (ompl_node_size() != ompl_size()) serve_requests();  // memory that all map needs nobody
   check(ompl_barrier(), "the images do not meet");
   process = ::getpid();
   ::on_exit(&at_exit, nullptr);

@@ -36,6 +36,7 @@ struct Team {
   std::unordered_map<uint32_t, uint32_t> index;
   uint32_t me = 0;
   Block* block = nullptr;
+  std::vector<int> numbers;      // of the teams that the members of the parent formed with it
   std::vector<uint64_t> blocks;  // addresses of the members' blocks, each in its process
   uint32_t epoch = 0;
   uint32_t exchanges = 0;
@@ -132,6 +133,5 @@ int far_put(uint32_t rank, uint64_t address, const void* local, std::size_t byte
 void sent_to(uint32_t rank);         // transfer.cpp: something is under way to it
 void signalled_to(uint32_t rank);    // a signal or an atomic without a result is
 bool nothing_but_to(uint32_t rank);  // all that is under way is this thread's, to that rank
-std::byte* direct(uint32_t rank, uint64_t address, std::size_t bytes);  // mapped memory, or null
 
 }  // namespace caf

@@ -13,8 +13,10 @@ void make_up(const Team& parent, int number, const std::vector<uint64_t>& told, 
   team->members.clear();
   team->blocks.clear();
   team->index.clear();
+  team->numbers.clear();
   for (uint32_t member = 0; member < parent.size(); ++member) {
     const uint64_t block = told[std::size_t{2} * member + 1];
+    team->numbers.push_back(block == 0 ? 0 : static_cast<int>(told[std::size_t{2} * member]));
     if (block == 0 || static_cast<int>(told[std::size_t{2} * member]) != number) continue;
     const uint32_t rank = parent.members[member];
     if (rank == state().me) team->me = team->size();
@@ -47,6 +49,32 @@ int rank_of_image(int image, uint32_t* rank) {
         image, team.size());
   *rank = team.members[static_cast<uint32_t>(image) - 1];
   return kOk;
+}
+
+int rank_of_image_in(const Team* team, int image, uint32_t* rank) {
+  const Team* around = state().current;
+  while (around != nullptr && around != team) around = around->parent;
+  if (around == nullptr) return refuse(kWrong, "the team is not the current team or one that it is in");
+  if (image < 1 || static_cast<uint32_t>(image) > team->size())
+    return refuse(kWrong, "image %d (image index of the coindices) is not one of the %u images of the team",
+                  image, team->size());
+  *rank = team->members[static_cast<uint32_t>(image) - 1];
+  return kOk;
+}
+
+int rank_of_image_in(int number, int image, uint32_t* rank) {
+  const State& now = state();
+  if (number == now.current->number) return rank_of_image_in(now.current, image, rank);
+  if (number == -1) return rank_of_image_in(now.initial, image, rank);
+  int members = 0;
+  for (std::size_t member = 0; member < now.current->numbers.size(); ++member) {
+    if (now.current->numbers[member] != number || ++members != image) continue;
+    *rank = now.current->parent->members[member];
+    return kOk;
+  }
+  if (members == 0) return refuse(kWrong, "team number %d: no team beside the current one has it", number);
+  return refuse(kWrong, "image %d (image index of the coindices) is not one of the %d images of team %d",
+                image, members, number);
 }
 
 int form_team(int number, Team** team) {

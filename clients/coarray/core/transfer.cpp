@@ -128,12 +128,12 @@ int each_element(const Shape& far, const Shape& here, uint64_t address, uint64_t
   return kOk;
 }
 
-int dead(uint32_t rank) {
+}  // namespace
+
+int alive(uint32_t rank) {
   if (state().failures == 0 || !state().failed[rank]) return kOk;
   return layer_error(OMPL_ERR_PEER, rank);
 }
-
-}  // namespace
 
 std::size_t Shape::count() const {
   std::size_t all = 1;
@@ -195,7 +195,7 @@ void copy_block(std::byte* to, const Shape& to_shape, const std::byte* from, con
 
 int get(uint32_t rank, uint64_t address, void* local, std::size_t bytes) {
   if (bytes == 0) return kOk;
-  if (const int code = dead(rank); code != kOk) return code;
+  if (const int code = alive(rank); code != kOk) return code;
   if (const std::byte* const there = direct(rank, address, bytes); there != nullptr) {
     std::memmove(local, there, bytes);
     return kOk;
@@ -208,7 +208,7 @@ int get(uint32_t rank, uint64_t address, void* local, std::size_t bytes) {
 
 int put(uint32_t rank, uint64_t address, const void* local, std::size_t bytes) {
   if (bytes == 0) return kOk;
-  if (const int code = dead(rank); code != kOk) return code;
+  if (const int code = alive(rank); code != kOk) return code;
   if (std::byte* const there = direct(rank, address, bytes); there != nullptr) {
     std::memmove(there, local, bytes);
     return kOk;
@@ -227,7 +227,7 @@ int get_section(uint32_t rank, uint64_t address, const Shape& remote, std::size_
   Shape near = here;
   join(&far, &near, &element);
   if (far.dimensions == 0) return get(rank, address, local, element);
-  if (const int code = dead(rank); code != kOk) return code;
+  if (const int code = alive(rank); code != kOk) return code;
   const Reach all = reach(far, element, address);
   if (const std::byte* const there = direct(rank, all.begin, all.bytes); there != nullptr) {
     copy_block(static_cast<std::byte*>(local), near, there - all.low, far, element);
@@ -253,7 +253,7 @@ int put_section(uint32_t rank, uint64_t address, const Shape& remote, std::size_
   Shape near = here;
   join(&far, &near, &element);
   if (far.dimensions == 0) return put(rank, address, local, element);
-  if (const int code = dead(rank); code != kOk) return code;
+  if (const int code = alive(rank); code != kOk) return code;
   const Reach all = reach(far, element, address);
   if (std::byte* const there = direct(rank, all.begin, all.bytes); there != nullptr) {
     copy_block(there - all.low, far, static_cast<const std::byte*>(local), near, element);

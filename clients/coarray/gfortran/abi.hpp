@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The binary interface between programs compiled by gfortran 12 with -fcoarray=lib and their library, as the compiler's own
+// The binary interface between programs compiled by gfortran 12 to 15 with -fcoarray=lib and their library, as the compiler's own
 // dumps (-fdump-tree-original) and its manual, chapter Coarray Programming, show it.
 #pragma once
 
@@ -117,11 +117,14 @@ struct Token {
   int type = 0;
   caf::Coarray* coarray = nullptr;
   const Descriptor* descriptor = nullptr;  // of an allocatable array
+  bool plain = false;                      // of an intrinsic type: its elements hold no addresses
 };
 struct ComponentToken {
   uint64_t magic;
   uint64_t address;  // 0: not allocated
   uint64_t bytes;
+  int8_t rank;
+  bool text;
 };
 
 // The compiler ends an allocation by a synchronisation that has no STAT=, whatever the allocation has: true while it is due

@@ -2,9 +2,10 @@
 // Registration: coarrays of all images of a team, and components that an image allocates alone. The compiler uses the same
 // call for both; a token that lies in the segment is a component's.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
-#include "gfortran/abi.hpp"
+#include "gfortran/accessors.hpp"
 
 namespace gfortran {
 namespace {
@@ -23,12 +24,26 @@ bool of_a_component(int type, void** token) {
          (type == kCoarrayAllocate && caf::in_own_segment(token));
 }
 
+// Statements of the program and accessors call realloc() on components of which the token says where they were at first. Of an array
+// the descriptor stands before the token; what else has moved cannot be found, and stays.
+void release_memory(const ComponentToken& component, void** token) {
+  if (!accessors_in_use)
+    return caf::release_component(
+        reinterpret_cast<void*>(component.address));  // NOLINT(performance-no-int-to-ptr)
+  if (component.rank > 0) {
+    const auto* const place = reinterpret_cast<std::byte*>(token) - descriptor_bytes(component.rank);
+    std::free(reinterpret_cast<const Descriptor*>(place)->base);
+  } else if (!component.text) {
+    std::free(reinterpret_cast<void*>(component.address));  // NOLINT(performance-no-int-to-ptr)
+  }
+}
+
 int register_component(std::size_t bytes, int type, void** token, Descriptor* descriptor) {
   if (type == kRegisterOnly) {
     auto* const component =
         static_cast<ComponentToken*>(caf::allocate_component(sizeof(ComponentToken)));
     if (component == nullptr) return caf::refuse(caf::kNoMemory, "no memory for a component");
-    *component = {kComponentMagic, 0, 0};
+    *component = {kComponentMagic, 0, 0, descriptor->rank, descriptor->type == kCharacter};
     *token = component;
     return caf::kOk;
   }
@@ -37,6 +52,8 @@ int register_component(std::size_t bytes, int type, void** token, Descriptor* de
   if (memory == nullptr)
     return caf::refuse(caf::kNoMemory, "no memory for a component of %zu bytes", bytes);
   descriptor->base = memory;
+  component_of(*token)->rank = descriptor->rank;
+  component_of(*token)->text = descriptor->type == kCharacter;
   return caf::kOk;
 }
 
@@ -49,6 +66,8 @@ int register_coarray(std::size_t size, int type, void** token, Descriptor* descr
   auto* made = type == kAllocateOnly ? static_cast<Token*>(*token) : new Token;
   made->type = type;
   made->coarray = coarray;
+  made->plain = descriptor->type >= kInteger && descriptor->type != kDerived;
+  if (accessors_in_use && !made->plain) caf::serve_requests();
   if (type != kCoarrayStatic && descriptor->rank > 0) made->descriptor = descriptor;
   *token = made;
   descriptor->base = caf::own_memory(coarray);
@@ -64,10 +83,11 @@ void* renew_component(void** token, std::size_t bytes) {
   if (component == nullptr) {
     component = static_cast<ComponentToken*>(caf::allocate_component(sizeof(ComponentToken)));
     if (component == nullptr) return nullptr;
-    *component = {kComponentMagic, 0, 0};
+    *component = {kComponentMagic, 0, 0, 0, false};
     *token = component;
   }
-  void* const memory = caf::allocate_component(std::max<std::size_t>(bytes, 1));
+  const std::size_t room = std::max<std::size_t>(bytes, 1);
+  void* const memory = accessors_in_use ? std::malloc(room) : caf::allocate_component(room);
   if (memory == nullptr) return nullptr;
   component->address = reinterpret_cast<uintptr_t>(memory);
   component->bytes = bytes;
@@ -103,8 +123,7 @@ CAF_API void _gfortran_caf_deregister(void** token, int type, int* stat, char* m
   if (stat != nullptr) *stat = caf::kOk;
   if (*token == nullptr) return;
   if (ComponentToken* const component = component_of(*token); component != nullptr) {
-    caf::release_component(
-        reinterpret_cast<void*>(component->address));  // NOLINT(performance-no-int-to-ptr)
+    release_memory(*component, token);
     component->address = component->bytes = 0;
     if (type == kDeallocateOnly) return;
     component->magic = 0;

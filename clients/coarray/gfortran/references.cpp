@@ -155,9 +155,9 @@ struct Allocation {
 };
 
 // Runs at the image that has the component.
-uint64_t allocate_here(const void* arguments, std::size_t /*bytes*/) {
+uint64_t allocate_here(const caf::Asked& asked) {
   Allocation what;
-  std::memcpy(&what, arguments, sizeof what);
+  std::memcpy(&what, asked.arguments, sizeof what);
   std::size_t bytes = what.item;
   for (int d = 0; d < what.rank; ++d) bytes *= what.extent[d];
   auto** const token = reinterpret_cast<void**>(what.token_at);  // NOLINT(performance-no-int-to-ptr)

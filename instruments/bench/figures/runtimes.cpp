@@ -11,13 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
-#include <thread>
-#include <vector>
 
 #include "raw/operations.h"
 
@@ -174,36 +171,6 @@ void call(const Places& at, bool signals, int trips) {
   }
 }
 
-std::atomic<uint64_t> counted{0};
-uint64_t count(void* /*user*/, const ompl_call_context* /*call*/) { return ++counted; }
-
-// Calls per second of so many threads to a rank that waits in the library.
-void rate(const Places& at, int threads) {
-  uint32_t number = 0;
-  must(ompl_call_register("count", count, nullptr, &number));
-  constexpr int kCalls = 40'000;
-  const auto work = [&] {
-    uint64_t value = 0;
-    ompl_call_request request = OMPL_CALL_INIT;
-    request.function = number;
-    request.arguments = &value;
-    request.length = sizeof value;
-    for (int i = 1; i < kCalls / threads; ++i)
-      must(ompl_call(OMPL_CTX_DEFAULT, 1, &request, nullptr, OMPL_FOREVER));
-    uint64_t reply = 0;  // all earlier ones of this thread have run
-    must(ompl_call(OMPL_CTX_DEFAULT, 1, &request, &reply, OMPL_FOREVER));
-  };
-  for (int round = 0; round < 11; ++round) {
-    const int64_t begin = now_ns();
-    std::vector<std::jthread> pool(static_cast<std::size_t>(threads));
-    for (std::jthread& thread : pool) thread = std::jthread(work);
-    pool.clear();
-    const double seconds = static_cast<double>(now_ns() - begin) * 1e-9;
-    print("rate", kCalls / seconds, 0);
-  }
-  static_cast<void>(at);
-}
-
 // Rank 1 puts the time into rank 0's word once rank 0 has waited for `wait_us`; nanoseconds until rank 0 knows, and the processor time
 // of its wait as a share of it.
 void wait_memory(const Places& at, int64_t wait_us) {
@@ -243,13 +210,6 @@ bool measure(std::string_view what, int number, const Places& at) {
     call(at, false, number);
   } else if (what == "call_signal") {
     call(at, true, number);
-  } else if (what == "rate") {
-    if (first) {
-      rate(at, number);
-    } else {
-      uint32_t same = 0;
-      must(ompl_call_register("count", count, nullptr, &same));
-    }
   } else if (what == "wait") {
     wait_memory(at, number);
   } else {

@@ -15,8 +15,9 @@ using trace::Group;
 using trace::Kind;
 using trace::Record;
 
-// Calls of one site that look again this soon, and between them find nothing, are one wait (docs/reference/trace-format.md).
+// Calls that look again this soon, and between them find nothing, are one wait (docs/reference/trace-format.md).
 constexpr double kPollNs = 1000;
+constexpr std::size_t kMostPolledSites = 16;
 
 bool found_nothing(const Record& call) {
   if ((call.flags & Flag::kRetried) != 0) return true;
@@ -110,13 +111,19 @@ void CallReader::translate(const CallView& view) {
   const Record& call = *view.call;
   site_ = site(call);
   // Computation began with the end of MPI_Init.
-  const bool polls =
-      polled_site_ != 0 && polled_site_ == call.site && ns(before_, call.begin) <= kPollNs;
+  const bool soon = ns(before_, call.begin) <= kPollNs;
+  if (!soon) polled_sites_.clear();
+  const bool polls = std::ranges::find(polled_sites_, call.site) != polled_sites_.end();
   if (begun_ && call.begin > before_ && !polls)
     add({.kind = OpKind::compute, .ns = ns(before_, call.begin)});
   begun_ = true;
   before_ = call.end;
-  polled_site_ = found_nothing(call) ? call.site : 0;
+  if (!found_nothing(call)) {
+    polled_sites_.clear();
+  } else if (!polls && call.site != 0) {
+    if (polled_sites_.size() == kMostPolledSites) polled_sites_.erase(polled_sites_.begin());
+    polled_sites_.push_back(call.site);
+  }
   if ((call.flags & Flag::kFailed) != 0) return opaque(call);
   switch (trace::group_of(call.kind)) {
     case Group::kProcess:

@@ -214,7 +214,8 @@ class CallReader {
   uint64_t posted_ = 0;
   BranchRequests branch_requests_;
   uint32_t site_ = 0;
-  uint32_t polled_site_ = 0;  // of the call before, in the file, if it looked and found nothing
+  // In the file, of the calls before that looked one soon after the other and found nothing.
+  std::vector<uint32_t> polled_sites_;
   bool begun_ = false, over_ = false;
   std::unordered_map<uint32_t, uint64_t> open_;                // from their ids to ours
   std::unordered_map<uint32_t, trace::Record> persistent_;     // as made

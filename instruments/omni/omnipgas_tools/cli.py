@@ -19,8 +19,8 @@ import typer
 from omnipgas_tools import __version__
 from omnipgas_tools.options import group
 
-COMMANDS = ("halo", "overlap", "report", "memory", "rank", "cg", "spmv", "partition", "pingpong", "rate", "endpoints",
-            "figures", "doctor")  # fmt: skip
+COMMANDS = ("halo", "overlap", "tasks", "report", "memory", "rank", "cg", "spmv", "partition", "pingpong", "rate",
+            "endpoints", "figures", "doctor")  # fmt: skip
 GROUPS = ("model", "libs", "study", "tune")
 
 EXAMPLES = """\b

@@ -112,6 +112,23 @@ def test_a_loop_of_tests_is_a_wait(tmp_path: Path, site: int) -> None:
     assert time_of(tmp_path, *[calls] * 2) == pytest.approx([2 * OVERHEAD + computed + between] * 2, rel=1e-9)
 
 
+def test_a_loop_that_looks_from_several_places_is_a_wait(tmp_path: Path) -> None:
+    """As hypre looks: for messages, for its own to be over, for all to be over."""
+    found, repeated, computed = 4, 256, 10**6
+    first = [record(kind, computed + at, computed + at + 10, site=site)
+             for site, (kind, at) in enumerate((("Iprobe", 0), ("Testall", 20), ("Test", 40)), 1)]  # fmt: skip
+    calls = [
+        collective("Ibarrier", 0, request=7),
+        *first,
+        record("Iprobe", computed + 60, computed + 50_000, 99, flags=repeated, site=1),
+        record("Testall", computed + 50_020, computed + 50_030, site=2),
+        record("Test", computed + 50_060, computed + 50_070, request=7, flags=found, site=3),
+        record("Test", computed + 52_000, computed + 52_010, request=7, site=3),  # after a computation
+    ]
+    between = 10 + 10 + 52_000 - 50_070  # before each place is known, and the computation
+    assert time_of(tmp_path, *[calls] * 2) == pytest.approx([2 * OVERHEAD + computed + between] * 2, rel=1e-9)
+
+
 def test_as_a_goal_schedule_it_is_a_chain_of_its_own(tmp_path: Path) -> None:
     calls = [collective("Ibarrier", 0, request=7), wait(10**6, 7)]
     time_of(tmp_path, *[calls] * 2)

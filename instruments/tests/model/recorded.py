@@ -16,9 +16,9 @@ PER_BLOCK = (BLOCK_BYTES - BLOCK_HEADER_BYTES) // RECORD_BYTES
 KINDS = {
     "Init": 1, "Finalize": 2, "Pcontrol": 4, "send": 10, "ssend": 12, "recv": 14, "Sendrecv": 16, "Iprobe": 19,
     "isend": 30, "issend": 32, "irecv": 34, "SendInit": 40, "SsendInit": 42, "RecvInit": 44, "Start": 45, "Wait": 60,
-    "Waitall": 63, "Test": 64, "Barrier": 100, "Bcast": 101, "Gatherv": 103, "Scatterv": 105, "Allgather": 106,
-    "Allgatherv": 107, "Alltoall": 108, "Alltoallv": 109, "Reduce": 111, "Allreduce": 112, "ReduceScatter": 113,
-    "Scan": 115, "Exscan": 116, "Ibarrier": 140, "Iallgather": 146, "Ialltoall": 148, "Ialltoallv": 149,
+    "Waitall": 63, "Test": 64, "Testall": 67, "Barrier": 100, "Bcast": 101, "Gatherv": 103, "Scatterv": 105,
+    "Allgather": 106, "Allgatherv": 107, "Alltoall": 108, "Alltoallv": 109, "Reduce": 111, "Allreduce": 112,
+    "ReduceScatter": 113, "Scan": 115, "Exscan": 116, "Ibarrier": 140, "Iallgather": 146, "Ialltoall": 148, "Ialltoallv": 149,
     "Iallreduce": 152, "NeighborAllgather": 117, "NeighborAlltoallv": 120, "IneighborAlltoall": 159,
     "CommDup": 180, "CartCreate": 188, "DistGraphCreateAdjacent": 192, "Put": 210, "Get": 211, "Accumulate": 212,
     "FetchAndOp": 214, "Rput": 216, "Rget": 217, "WinCreate": 220, "WinFence": 225, "WinPost": 226, "WinStart": 227,

@@ -40,6 +40,16 @@ def test_library_moves_verified_data_with_two_threads(library: str) -> None:
     assert not children()
 
 
+@pytest.mark.parametrize("library", os.environ.get("OMPL_TEST_CALLS", "ompl,ucx-workers").split(","))
+def test_remote_calls_move_verified_data_with_two_threads(library: str) -> None:
+    contenders = [Contender(built(library, "calls"), "call")]
+    for bench in ("pingpong", "flow"):
+        out = runner.run_interleaved(bench, contenders, [2], [4, 8, 256], SHORT)
+        assert [c.reason for c in out.cells if c.status != "ok"] == []
+        assert [min(c.values()) > 0 for c in out.cells] == [True] * 3
+    assert not children()
+
+
 def test_a_target_that_sleeps_has_all_that_was_put() -> None:
     found = built("ucx-workers")
     out = runner.run_interleaved("rate", [Contender(found, op) for op in ("put", "putonly")], [2], [8], SHORT)

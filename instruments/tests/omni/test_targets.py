@@ -12,6 +12,7 @@ from omnipgas_tools.measure.rounds import Progress
 from omnipgas_tools.measure.runner import Cell, Outcome
 from omnipgas_tools.measure.worker import Round
 from omnipgas_tools.targets import targets
+from omnipgas_tools.targets.calls import FirstOrTied
 from omnipgas_tools.targets.measurement import Bench, Measurement, NotMeasuredError, Ratio, RatioToBest, in_turn, output
 from omnipgas_tools.targets.target import Target, at_least, at_most
 
@@ -74,6 +75,22 @@ def test_ratios_of_cells() -> None:
     assert (best(outcome, target).name, best(outcome, target).value) == ("t (a put)", 0.5)
     assert best(outcome, at_least("t", 0.6)).name == "t (b put)"
     assert RatioToBest(keys["mine"], [keys["broken"]], "")(outcome, target).note == "was not measured"
+
+
+def test_a_library_is_first_or_tied() -> None:
+    def call(library: str, rates: Sequence[float]) -> Cell:
+        made = Cell(contender("good", library, op="call"), "flow", 1, 8)
+        made.rounds = [Round(rate=rate) for rate in rates]
+        return made
+
+    target = at_least("t", 1.0)
+    slow, mixed, fast = [5.0] * 40, [9.0] * 21 + [11.0] * 19, [10.0] * 40
+    judge = FirstOrTied("lci", 1)
+    beaten = judge(Outcome([call("ompl", slow), call("lci", fast)]), target)
+    assert beaten.value == 0.5 and not beaten.met
+    tied = judge(Outcome([call("ompl", mixed), call("lci", fast)]), target)
+    assert tied.value == 1.0 and tied.met and tied.note.startswith("tied, median 0.90; 9 millions"), tied
+    assert judge(Outcome([call("ompl", slow)]), target).note == "was not measured"
 
 
 def test_runs_take_turns_in_both_orders() -> None:

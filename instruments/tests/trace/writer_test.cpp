@@ -112,6 +112,42 @@ TEST_F(Writer, TestsThatFindNothingBecomeOneRecord) {
   EXPECT_EQ(seen, expected);
 }
 
+TEST_F(Writer, ALoopThatLooksFromSeveralPlacesIsOneRecord) {
+  Thread* const thread = tracer.add_thread();
+  uint64_t now = 0;
+  const auto look = [&](Kind kind, uint32_t site, int32_t peer) {
+    Record record = call_of(kind, now + 20, now + 30);
+    record.site = site;
+    record.peer = peer;
+    now += 30;
+    thread->stream.append_idle(record);
+  };
+  for (int turn = 0; turn < 1000; ++turn) {
+    look(Kind::kIprobe, 1, turn % 40);
+    look(Kind::kTestall, 2, kNoPeer);
+    look(Kind::kTest, 3, kNoPeer);
+  }
+  thread->stream.append(call_of(Kind::kSend, now + 20, now + 30, 1));
+  now += 30;
+  look(Kind::kTest, 3, kNoPeer);
+  for (uint32_t site = 1; site <= 40; ++site) look(Kind::kTest, site, kNoPeer);
+  Tracer::remove_thread(thread);
+
+  const MappedFile file(rank_files(folder)[0]);
+  const RankTrace trace("file", file.bytes());
+  std::vector<const Record*> seen;
+  uint64_t calls = 0;
+  trace.for_each_call(trace.threads().back(), [&](const CallView& view) {
+    seen.push_back(view.call);
+    calls += (view.call->flags & kRepeated) != 0 ? view.call->bytes : 1;
+  });
+  EXPECT_EQ(calls, 3000U + 1 + 41);
+  ASSERT_GT(seen.size(), 5U);
+  EXPECT_EQ(seen[3]->bytes, 2997U);  // behind the first of each place
+  EXPECT_EQ(seen[3]->end - seen[3]->begin, 2997U * 30 - 20);
+  EXPECT_EQ(seen[4]->kind, Kind::kSend);
+}
+
 class WriterRequests : public testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(requests.create()); }

@@ -276,11 +276,14 @@ class Call {
     record_.end = tracer.clock.ns(end_);
     is_idle() ? thread_.stream.append_idle(record_) : thread_.stream.append(record_);
   }
+  static bool is_test(Kind kind) {
+    return kind == Kind::kTest || kind == Kind::kTestany || kind == Kind::kTestsome ||
+           kind == Kind::kTestall;
+  }
   // A test or a probe that found nothing.
   bool is_idle() const {
-    const bool looks = record_.kind == Kind::kIprobe || record_.kind == Kind::kImprobe ||
-                       record_.kind == Kind::kTest || record_.kind == Kind::kTestany ||
-                       record_.kind == Kind::kTestsome || record_.kind == Kind::kTestall;
+    const bool looks =
+        record_.kind == Kind::kIprobe || record_.kind == Kind::kImprobe || is_test(record_.kind);
     return looks && (record_.flags & (kCompleted | kFailed)) == 0;
   }
   template <typename Side>
@@ -295,6 +298,7 @@ class Call {
     uint64_t handle;  // MPI overwrites its own
     Posted posted;    // id 0: not taken, or not known
   };
+  bool holds_nothing() const;  // whether no request is there
   void take(int i);
   void take_all();
   void put_back();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "stream.hpp"
 
+#include <algorithm>
+
 namespace ompl::trace {
 
 void Stream::open(File& file, uint32_t number) {
@@ -38,28 +40,33 @@ void Stream::record_tracer(uint64_t begin) {
   append(record);
 }
 
+bool Stream::is_looked_at(const Record& record) const {
+  return std::find(looks_, looks_ + look_count_, record.site) != looks_ + look_count_;
+}
+
 void Stream::append_idle(const Record& record) {
-  Record& last = idle_;
-  const bool again = last.kind == record.kind && last.site == record.site && last.comm == record.comm &&
-                     last.peer == record.peer && last.tag == record.tag &&
-                     record.begin - last.end < kAtOnceNs;
-  if (!again) {
-    append(record);
+  if (record.begin - idle_.end >= kAtOnceNs) look_count_ = 0;
+  if (!is_looked_at(record)) {
+    const uint32_t looks = look_count_ % kLooks;
+    append(record);  // forgets the loop
+    looks_[looks] = record.site;
+    look_count_ = looks + 1;
     idle_ = record;
     return;
   }
-  if ((last.flags & kRepeated) == 0) {
-    last = record;
-    last.flags |= kRepeated;
-    last.bytes = 0;
+  if ((idle_.flags & kRepeated) == 0) {
+    idle_ = record;
+    idle_.flags |= kRepeated;
+    idle_.bytes = 0;
   }
-  last.end = record.end;
-  ++last.bytes;
+  idle_.end = record.end;
+  ++idle_.bytes;
 }
 
 void Stream::end_idling() {
   const Record idle = idle_;
   idle_ = {};
+  look_count_ = 0;
   if ((idle.flags & kRepeated) != 0) append(idle);
 }
 

@@ -32,8 +32,9 @@ class Stream {
     std::atomic_ref(slot.used).store(used_, std::memory_order_release);
   }
 
-  // A test or probe that found nothing. Those that follow each other at once become one record, when that is over: a
-  // program that looks again and again would else fill its disk. The first stands by itself.
+  // A test or probe that found nothing. Those that follow each other at once, from up to kLooks call sites in turn,
+  // become one record when the loop is over: a program that looks again and again would else fill its disk. The first
+  // of each site stands by itself, so that a program that is ended in a loop shows it.
   void append_idle(const Record& record);
 
   // Notes that the tracer itself took the time from `begin` ticks until now.
@@ -46,6 +47,9 @@ class Stream {
 
  private:
   static constexpr uint64_t kAtOnceNs = 1000;
+  static constexpr uint32_t kLooks = 16;
+
+  bool is_looked_at(const Record& record) const;
 
   bool next_block();
   void settle_slowly();
@@ -56,8 +60,10 @@ class Stream {
   BlockHeader* block_;
   uint64_t used_;
   uint64_t sum_;
-  Record
-      idle_;  // of the last append_idle(), no other record since; more than one of them if it is kRepeated
+  // Of the last append_idle(), no other record since; several of them if it is kRepeated.
+  Record idle_;
+  uint32_t looks_[kLooks];  // the call sites of the loop that it belongs to
+  uint32_t look_count_;
   File* file_;
   uint32_t number_;
   uint32_t blocks_;

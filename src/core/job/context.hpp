@@ -71,7 +71,7 @@ class alignas(arch::kCacheLine) Context {
   uint32_t stand_back = 1;           // pauses when it next finds the slot that it progresses claimed
   uint32_t next_slot = 0;            // to be looked at for others
   std::vector<uint32_t> seen_turns;  // of the slots, when it last looked for others; or empty
-  uint32_t empty_polls = 0;          // of ompl_poll
+  uint32_t empty_polls = 0;          // of ompl_poll, ompl_progress
   static PeerChannel nobody;
   void end_direct() {
     direct = false;

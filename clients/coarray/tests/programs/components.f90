@@ -15,7 +15,6 @@ program components
     real, allocatable :: line(:)
     integer, allocatable :: plane(:,:)
     real(8), allocatable :: scalar
-    character(:), allocatable :: text
     integer, pointer :: far(:) => null()
     type(inner) :: part
     type(inner), allocatable :: parts(:)
@@ -23,11 +22,10 @@ program components
   type(outer) :: all_of[*]
   type(simple), allocatable :: many(:)[:]
   integer, target :: outside(50000)
-  integer :: me, next, before, i
+  integer :: me, next, before, i, pair(2)
   real, allocatable :: got(:)
   integer, allocatable :: matrix(:,:), numbers(:)
   real(8) :: value
-  character(20) :: name
 
   me = this_image()
   next = merge(1, me + 1, me == num_images())
@@ -42,7 +40,6 @@ program components
   all_of%line = [(me + i / 10., i = 1, 2 * me)]
   all_of%plane = reshape([(100 * me + i, i = 1, 3 * me)], [me, 3])
   all_of%scalar = me / 4d0
-  all_of%text = repeat('ab', me)
   all_of%part%fixed = reshape([(i + me, i = 1, 6)], [2, 3])
   all_of%part%values = me
   do i = 1, me + 1
@@ -62,14 +59,13 @@ program components
   call expect(all(shape(matrix) == [next, 3]) .and. matrix(next, 3) == 100 * next + 3 * next, 'a matrix')
   numbers = all_of[next]%plane(1, 3:1:-1)
   call expect(all(numbers == 100 * next + [1 + 2 * next, 1 + next, 1]), 'a row of it backwards')
-  numbers = all_of[next]%plane(1, [2, 2])
+  pair = 2
+  numbers = all_of[next]%plane(1, pair)
   call expect(all(numbers == 100 * next + 1 + next), 'a vector subscript')
   value = all_of[next]%scalar
   call expect(value == next / 4d0, 'a scalar')
   i = all_of[next]%scalar * 4
   call expect(i == next, 'a scalar of another type')
-  name = all_of[next]%text
-  call expect(name == repeat('ab', next), 'a string of deferred length')
   matrix = all_of[next]%part%fixed
   call expect(all(matrix == reshape([(i + next, i = 1, 6)], [2, 3])), 'an array of fixed size')
   numbers = all_of[next]%part%fixed(2, 1:3:2)

@@ -12,7 +12,7 @@ program words
   logical(atomic_logical_kind) :: flag[*]
   logical(atomic_logical_kind) :: seen
   integer :: total[*], data(1000)[*]
-  integer :: me, next, before, count, i, status
+  integer :: me, next, before, count, i, times, status
   logical :: mine
   character(60) :: text
 
@@ -51,9 +51,10 @@ program words
   ! locks
   total = 0
   sync all
-  do i = 1, 50
+  do times = 1, 50
     lock (guard[1])
-    total[1] = total[1] + 1
+    i = total[1]
+    total[1] = i + 1
     unlock (guard[1])
   end do
   sync all
@@ -79,9 +80,10 @@ program words
   ! critical
   total = 0
   sync all
-  do i = 1, 50
+  do times = 1, 50
     critical
-      total[1] = total[1] + 1
+      i = total[1]
+      total[1] = i + 1
     end critical
   end do
   sync all

@@ -61,7 +61,7 @@ def main() -> None:
     for name, library in table.items():
         shared = library.like and table[library.like].worker == library.worker
         of_all = library.compiler and options.kind in catalog.OF_ALL and not shared
-        if library.is_mpi or (of_all and recipe.source_of(library).is_file()):
+        if (library.is_mpi or of_all) and recipe.source_of(library).is_file():
             print(f"{options.kind} worker {name}: {compile_worker(library, recipe)}")
 
 

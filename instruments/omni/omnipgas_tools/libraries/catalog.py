@@ -22,7 +22,7 @@ LAUNCHER = "omplrun"  # the project's own
 # How a row is started that does not say.
 OMPLRUN_LINE = ["{launcher}", "-n", "{ranks}", "--bind", "none", "{worker}"]
 BY_OMPLRUN: dict[str, Any] = {"launcher": LAUNCHER, "launch": OMPLRUN_LINE}
-OF_ALL = ("bench", "connected")  # kinds of worker that not only MPIs have
+OF_ALL = ("bench", "connected", "calls")  # kinds of worker that not only MPIs have
 PROCESSES = "processes"  # added to the name of a library that is measured as processes in place of threads
 
 
@@ -265,7 +265,7 @@ def find_program(library: Library, name: str, build: Path, prefix: Path | None) 
 
 
 def worker_of(library: Library, kind: str) -> str:
-    """The library's program of that kind: bench, or a folder of bench/: connected, roundtrip, halo, overlap."""
+    """The library's program of that kind: bench, or a folder of bench/: connected, calls, roundtrip, halo, overlap."""
     return library.worker.replace("_bench_", f"_{kind}_")
 
 

@@ -64,16 +64,22 @@ class Bench:
         self.table = catalog.table(build)
 
     def contenders(
-        self, libraries: Sequence[str], ops: Sequence[str], transports: Sequence[str] = (), hosts: Hosts | None = None
+        self,
+        libraries: Sequence[str],
+        ops: Sequence[str],
+        transports: Sequence[str] = (),
+        kind: str = "bench",
+        hosts: Hosts | None = None,
     ) -> list[Contender]:
-        """Those of the libraries that are installed, go over a transport, and have the operation."""
+        """Those of the libraries that are installed, go over a transport, and have the operation; of another kind of
+        worker than bench all have it."""
         found = []
         for name in libraries:
             try:
-                here = network.contenders(catalog.find(self.table[name], self.build), list(transports), hosts)
+                here = network.contenders(catalog.find(self.table[name], self.build, kind), list(transports), hosts)
             except MissingError:
                 continue  # its targets say "was not measured"
-            found += [Contender(one, op) for one in here for op in ops if op in one.library.ops]
+            found += [Contender(one, op) for one in here for op in ops if kind != "bench" or op in one.library.ops]
         return found
 
     def run(
@@ -131,6 +137,7 @@ class Contenders(NamedTuple):
     libraries: Sequence[str]
     ops: Sequence[str]
     transports: Sequence[str] = ()
+    kind: str = "bench"  # of worker, as catalog.worker_of() has it
 
 
 def cells(
@@ -141,7 +148,7 @@ def cells(
 
     def measure(bench: Bench, _: Sequence[Target]) -> Iterator[Target]:
         with network.two_hosts() if hosts else nullcontext() as between:
-            found = [one for who in contenders for one in bench.contenders(*who, hosts=between)]
+            found = [one for who in contenders for one in bench.contenders(*who, between)]
             outcome = bench.run(name, found, threads, sizes, limits())
         return (judge(outcome, target) for target, judge in judged.items())
 

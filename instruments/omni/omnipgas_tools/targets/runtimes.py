@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from omnipgas_tools.measure import stats
+from omnipgas_tools.targets import calls
 from omnipgas_tools.targets.measurement import Bench, Measurement, output
-from omnipgas_tools.targets.target import Target, at_least, at_most
+from omnipgas_tools.targets.target import Target, at_most
 
 SHM: tuple[str, ...] = ()
 TCP = ("--node-of", "0,1")
@@ -85,27 +86,6 @@ def waits(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
     yield middle(targets[-1], shares)
 
 
-def rates(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
-    """Remote calls without a reply per second."""
-    for threads, target in zip(THREADS, targets, strict=True):
-        yield middle(target, [rate / 1e6 for rate in run(bench, SHM, "rate", threads).mine])
-
-
-def beside_ucx(threads: int) -> Measurement:
-    """Their rate, of that of UCX's active messages; jobs one after the other, not rounds in turn."""
-    many = "s" * (threads > 1)
-
-    def measure(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
-        mine = statistics.median(run(bench, SHM, "rate", threads).mine)
-        program = [bench.build / "bin/ompl_bench_active_messages_ucx", str(threads)]
-        theirs = statistics.median(rounds_of(output(program, 150, None, UCX_TLS="posix,self")).twin)
-        yield targets[0].found(mine / theirs, f"medians {mine / 1e6:.2g} and {theirs / 1e6:.2g} millions per second")
-
-    return Measurement(
-        measure, at_least(f"remote calls of 8 B, shm, {threads} thread{many}, rate of UCX's active messages", None, "x")
-    )
-
-
 def measurements() -> Iterator[Measurement]:
     """The group. One measurement to an item: the order is that of the list in docs/status.md."""
     yield compared(at_most("fence between two puts, shm, over the two puts", 5.0, "ns"), over, SHM, "fence")
@@ -123,9 +103,6 @@ def measurements() -> Iterator[Measurement]:
     call = "remote call of 8 B with its reply"
     yield compared(at_most(f"{call}, shm, of put+flag both ways", 1.2), ratio, SHM, "call", 5000)
     yield compared(at_most(f"{call}, TCP, of put_signal both ways", 1.1), ratio, TCP, "call_signal", 300)
-    yield Measurement(
-        rates,
-        *(at_most(f"remote calls of 8 B, shm, {n} thread{'s' * (n > 1)}, millions per second", None) for n in THREADS),
-    )
-    yield from map(beside_ucx, THREADS)
+    for threads in THREADS:
+        yield from calls.beside_others(threads)
     yield from map(packed, ("put", "get"))

@@ -15,6 +15,7 @@ from omnipgas_tools import files
 from omnipgas_tools.measure import results
 from omnipgas_tools.targets import (
     accuracy,
+    cholesky,
     comparison,
     conduits,
     halo,
@@ -29,6 +30,7 @@ from omnipgas_tools.targets import (
     shm,
     solver,
     start_up,
+    tasks,
     tracing,
     tuner,
 )  # fmt: skip
@@ -92,6 +94,8 @@ GROUPS: dict[str, Sequence[Measurement]] = {
     "overlap": [*overlap.measurements()],
     "progress": [*progress.measurements()],
     "tuner": [*tuner.measurements()],
+    "tasks": [*tasks.measurements()],
+    "cholesky": [*cholesky.measurements()],
     "fit": [*accuracy.fit()],
     "predictions": [*accuracy.predictions()],
     "elimination": [*accuracy.elimination()],

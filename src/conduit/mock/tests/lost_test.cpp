@@ -128,8 +128,8 @@ TEST(MockFailure, R18_ABreakEndsNoTransferOfAnotherConnection) {
         doomed.settle(r, flag);
         while (before == UINT64_MAX || posted == before) ::sched_yield();
         doomed.wire().fail_link(0, 0, 1);
-        std::this_thread::sleep_for(
-            std::chrono::milliseconds(300));  // rank 0 looks for breaks meanwhile
+        doomed.await_failure(0);
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));  // what rank 0 does then, it does
         EXPECT_FALSE(doomed.done);
         doomed.serve(r, flag);
         return;
@@ -171,8 +171,8 @@ TEST(MockFailure, R24_APutThatFailsHalfWayReturnsOnceNothingReadsItsSource) {
       if (r.rank == 1) {
         doomed.settle(r, flag);
         while (!failed) ::sched_yield();
-        std::this_thread::sleep_for(
-            std::chrono::milliseconds(300));  // rank 0 looks for breaks meanwhile
+        doomed.await_failure(0);
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));  // what rank 0 does then, it does
         EXPECT_FALSE(doomed.done);
         doomed.serve(r, flag);
         EXPECT_EQ(mismatch(r.own(data), kMessage, 1), kMessage);

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Shortest paths between all nodes of a graph by Floyd and Warshall, in tiles, as tasks over ranks. Step k needs the tiles of row and
+// column k as they are after the steps before; each tile goes on as soon as those that it needs are there, so the steps run
+// through the matrix as waves behind each other.
+//
+//   omplrun -n 2 tasklet_paths [TILES] [TILE_SIZE] [THREADS]
+#include "tiles.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+namespace {
+
+using namespace omnipgas::tasklet;
+using tiles::make;
+using Matrix = tiles::Matrix<int>;
+
+constexpr int kFar = 1'000'000'000;  // no path; twice it is an int still
+
+// The length of the edge; seeded, and one way only for most.
+int edge(int from, int to) {
+  if (from == to) return 0;
+  uint32_t mixed = static_cast<uint32_t>(from) * 2654435761U ^ static_cast<uint32_t>(to) * 40503U;
+  mixed ^= mixed >> 15;
+  mixed *= 2246822519U;
+  mixed ^= mixed >> 13;
+  return mixed % 16 == 0 ? static_cast<int>(mixed >> 8) % 1000 + 1 : kFar;
+}
+
+// c := min(c, a + b); c may be a or b, or both
+void shorten(const int* a, const int* b, int* c, int n) {
+  for (int k = 0; k < n; ++k)
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < n; ++j) c[i * n + j] = std::min(c[i * n + j], a[i * n + k] + b[k * n + j]);
+}
+
+int find_paths(void* matrix) {
+  const Matrix& d = *static_cast<const Matrix*>(matrix);
+  const int count = d.count(), n = d.size();
+  // A tile is shared twice, as one of a row and as one of a column.
+  const auto tag = [count](int i, int j, bool row) {
+    return static_cast<uint32_t>(2 * (i * count + j) + row);
+  };
+  const auto all = [](uint32_t) { return true; };
+  for (int k = 0; k < count; ++k) {
+    int* const middle = d.tile(k, k);
+    const auto close = [=] { return shorten(middle, middle, middle, n), 0; };
+    if (d.own(k, k)) make(close, {inout(middle)}, 3);
+    d.share(k, k, tag(k, k, true), all);
+    for (int other = 0; other < count; ++other) {
+      if (other == k) continue;
+      int *const of_row = d.tile(k, other), *const of_column = d.tile(other, k);
+      const auto row = [=] { return shorten(middle, of_row, of_row, n), 0; };
+      if (d.own(k, other)) make(row, {in(middle), inout(of_row)}, 1);
+      d.share(k, other, tag(k, other, true), all);
+      const auto column = [=] { return shorten(of_column, middle, of_column, n), 0; };
+      if (d.own(other, k)) make(column, {in(middle), inout(of_column)}, 1);
+      d.share(other, k, tag(other, k, false), all);
+    }
+    for (int i = 0; i < count; ++i)
+      for (int j = 0; j < count; ++j) {
+        if (i == k || j == k || !d.own(i, j)) continue;
+        const int *const before = d.tile(i, k), *const after = d.tile(k, j);
+        int* const to = d.tile(i, j);
+        make([=] { return shorten(before, after, to, n), 0; }, {in(before), in(after), inout(to)});
+      }
+  }
+  return ompl_tasklet_wait_all();
+}
+
+// Paths whose length differs from that of a serial run, at one rank.
+long differences(const Matrix& d) {
+  d.collect();
+  const int rows = d.rows();
+  std::vector<int> serial;
+  for (int i = 0; i < rows; ++i)
+    for (int j = 0; j < rows; ++j) serial.push_back(edge(i, j));
+  shorten(serial.data(), serial.data(), serial.data(), rows);
+  long wrong = 0;
+  std::size_t at = 0;
+  for (int i = 0; i < rows; ++i)
+    for (int j = 0; j < rows; ++j) wrong += d.at(i, j) != serial[at++];
+  return wrong;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  omnipgas::Session session;
+  const int count = tiles::argument(argc, argv, 1, 8), size = tiles::argument(argc, argv, 2, 64);
+  ompl_tasklet_config config = OMPL_TASKLET_CONFIG_INIT;
+  config.threads = tiles::argument(argc, argv, 3, 2);
+  config.tags = static_cast<uint32_t>(2 * count * count);
+  tiles::check(ompl_tasklet_init(&config));
+  long wrong = 0;
+  {
+    Matrix d(count, size);
+    for (int i = 0; i < d.rows(); ++i)
+      for (int j = 0; j < d.rows(); ++j)
+        if (d.own(i / size, j / size)) d.at(i, j) = edge(i, j);
+    const double seconds = tiles::timed(find_paths, &d);
+    if (omnipgas::rank() == 0) {
+      wrong = differences(d);
+      std::printf("%d nodes, %u ranks: %.6f s, %ld paths are wrong\n", d.rows(), omnipgas::size(),
+                  seconds, wrong);
+    }
+    omnipgas::barrier();
+  }
+  tiles::check(ompl_tasklet_finalize());
+  return wrong == 0 ? 0 : 1;
+}
