@@ -26,7 +26,7 @@ LIMIT_S = 600
 # proselint's checks that do not fit: pages are ASCII, tables repeat words, and these are terms of the field.
 NO_CHECKS = ("typography", "lexical_illusions", "annotations", "spelling", "industrial_language")
 FENCE = re.compile(r"^ *```.*?^ *```$", re.DOTALL | re.MULTILINE)
-LISTING = re.compile(r"^    \S.*$", re.MULTILINE)
+LISTING = re.compile(r"^ {4,}\S.*$", re.MULTILINE)
 CODE = re.compile(r"`[^`\n]*`")
 TARGET = re.compile(r"\]\([^)\s]*\)")
 ITEM = re.compile(r"\s*(?:[-*]|\d+\.) ")

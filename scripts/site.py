@@ -55,10 +55,12 @@ def linked(path: Path, names: dict[Path, str]) -> str:
 
     def turn(match: re.Match[str]) -> str:
         image, label, target = match.groups()
-        if target.startswith(("https:", "#")) or image:
+        if target.startswith(("https:", "#")):
             return match[0]
         file, _, anchor = target.partition("#")
         found = (path.parent / file).resolve()
+        if image:  # pictures lie on the site as they lie in docs/
+            return f"![{label}]({os.path.relpath(found.relative_to(ROOT / 'docs'), Path(names[path]).parent)})"
         found = found / "README.md" if found.is_dir() else found
         api = f"api/{found.stem}" if found.name in contract.HEADERS else None
         name = names.get(found, api)
