@@ -11,10 +11,10 @@ install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev
 install(TARGETS omnipgas EXPORT OmniPGAS LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   COMPONENT runtime NAMELINK_COMPONENT devel)
 install(EXPORT OmniPGAS NAMESPACE OmniPGAS:: DESTINATION ${package_dir} COMPONENT devel)
-set(parts fortran shmem coarray tasklet)  # each a component of find_package(), and with a file of its own for packages
+set(parts fortran shmem coarray tasklet)  # each a component of find_package(), and with a file of its own for packages; OmniPGAS.cmake takes every OmniPGAS-*.cmake
 foreach(part ${parts})
   if(TARGET omnipgas_${part})
-    install(EXPORT OmniPGAS-${part} NAMESPACE OmniPGAS:: DESTINATION ${package_dir} COMPONENT devel)
+    install(EXPORT OmniPGAS-${part} FILE OmniPGAS_${part}.cmake NAMESPACE OmniPGAS:: DESTINATION ${package_dir} COMPONENT devel)
   endif()
 endforeach()
 

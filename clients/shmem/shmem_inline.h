@@ -43,6 +43,11 @@ SHMEM_IMPL_INLINE unsigned char* shmem_impl_at(const struct ompl_window* window,
   return ompl_window_holds(window, (uint32_t)pe, offset, length) ? window->base + offset : NULL;
 }
 
+/* Bytes of so many elements; where they are too many, a length that is in no window. */
+SHMEM_IMPL_INLINE size_t shmem_impl_bytes(size_t nelems, size_t size) {
+  return __builtin_expect(nelems > SIZE_MAX / size, 0) ? SIZE_MAX : nelems * size;
+}
+
 /* Each 1 if it is done. */
 SHMEM_IMPL_INLINE int shmem_impl_put(void* dest, const void* source, size_t length, int pe) {
   unsigned char* to;
@@ -94,13 +99,13 @@ SHMEM_IMPL_INLINE void shmem_impl_signal(uint64_t* word, uint64_t value, int op,
 #define SHMEM_IMPL_PUT(name, type, size)                                                       \
   SHMEM_IMPL_CALL(void, name, (type*, const type*, size_t, int))                               \
   SHMEM_IMPL_INLINE void shmem_##name(type* dest, const type* source, size_t nelems, int pe) { \
-    if (!shmem_impl_put(dest, source, nelems * (size), pe))                                    \
+    if (!shmem_impl_put(dest, source, shmem_impl_bytes(nelems, size), pe))                     \
       shmem_impl_call_##name(dest, source, nelems, pe);                                        \
   }
 #define SHMEM_IMPL_GET(name, type, size)                                                       \
   SHMEM_IMPL_CALL(void, name, (type*, const type*, size_t, int))                               \
   SHMEM_IMPL_INLINE void shmem_##name(type* dest, const type* source, size_t nelems, int pe) { \
-    if (!shmem_impl_get(dest, source, nelems * (size), pe))                                    \
+    if (!shmem_impl_get(dest, source, shmem_impl_bytes(nelems, size), pe))                     \
       shmem_impl_call_##name(dest, source, nelems, pe);                                        \
   }
 #define SHMEM_IMPL_P(name, type)                                                                  \
@@ -120,7 +125,7 @@ SHMEM_IMPL_INLINE void shmem_impl_signal(uint64_t* word, uint64_t value, int op,
   SHMEM_IMPL_INLINE void shmem_##name(type* dest, const type* source, size_t nelems,             \
                                       uint64_t* sig_addr, uint64_t signal, int sig_op, int pe) { \
     uint64_t* word = shmem_impl_signal_word(sig_addr, sig_op, pe);                               \
-    if (word != NULL && shmem_impl_put(dest, source, nelems * (size), pe))                       \
+    if (word != NULL && shmem_impl_put(dest, source, shmem_impl_bytes(nelems, size), pe))        \
       shmem_impl_signal(word, signal, sig_op, pe);                                               \
     else                                                                                         \
       shmem_impl_call_##name(dest, source, nelems, sig_addr, signal, sig_op, pe);                \

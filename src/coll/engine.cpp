@@ -12,6 +12,7 @@
 
 #include "arch/give_way.hpp"
 #include "coll/progress/modes.hpp"
+#include "coll/team/team_memory.hpp"
 #include "coll/tuner/table_file.hpp"
 #include "core/data/operations.hpp"
 #include "util/bytes.hpp"
@@ -22,7 +23,7 @@
 namespace ompl::coll {
 namespace {
 
-constexpr uint32_t kSmallestCell = 256;
+constexpr uint32_t kSmallestCell = TeamMemory::kSmallestCell;
 constexpr uint32_t kLargestCell = 16384;
 // Of the memory for collectives: what a team's cells take at most, unless they are the smallest; twice that if some are
 // staged.
@@ -65,41 +66,6 @@ uint64_t offered_memory(uint64_t offer) {
 }
 uint32_t offered_stride(uint64_t offer) { return 1U << (offer % OffsetAllocator::kGranule / 2 - 1); }
 
-// Memory for a team; 0: none.
-struct TeamMemory {
-  TeamMemory(OffsetAllocator& from, const TeamLayout& of) : allocator(from), layout(of) {}
-
-  // With the largest cells, up to those of the layout, for which there is room. `staged`: also for cells of members that are
-  // not mapped.
-  bool take(bool staged) {
-    for (;; layout.stride /= 2) {
-      memory = allocator.allocate(layout.bytes());
-      if (memory != 0 && staged) staging = allocator.allocate(layout.cell_bytes());
-      if (staged && staging == 0) give_back();
-      if (memory != 0 || layout.stride == kSmallestCell) return memory != 0;
-    }
-  }
-  void give_back() {
-    if (memory != 0) allocator.free(memory, layout.bytes());
-    if (staging != 0) allocator.free(staging, layout.cell_bytes());
-    memory = staging = 0;
-  }
-  // Keeps as much as smaller cells need, at the same place.
-  void shrink(uint32_t stride) {
-    if (stride >= layout.stride) return;
-    const TeamMemory before = *this;
-    give_back();
-    layout.stride = stride;
-    memory = allocator.allocate(layout.bytes(), before.memory);
-    if (before.staging != 0) staging = allocator.allocate(layout.cell_bytes(), before.staging);
-  }
-
-  OffsetAllocator& allocator;
-  TeamLayout layout;
-  uint64_t memory = 0;
-  uint64_t staging = 0;
-};
-
 bool is_failure(int code) { return code == OMPL_ERR_PEER || code == OMPL_ERR_LINK; }
 
 }  // namespace
@@ -112,7 +78,8 @@ Engine::Engine(Runtime& runtime, uint64_t memory)
       explains_(runtime.settings.tuner_explain == "1"),
       tunes_modes_(tunes_ && mode_of(runtime.settings.coll_progress) == OMPL_PROGRESS_AUTO),
       allocator_(memory + reserved(runtime.size()), memory + runtime.settings.coll_memory),
-      exchange_(runtime, memory) {
+      exchange_(runtime, memory),
+      fresh_(memory + reserved(runtime.size())) {
   open_node_endpoint();
 }
 
@@ -128,7 +95,9 @@ int Engine::open(Runtime& runtime, Context& c) {
     return fail(OMPL_ERR_MEMORY, "ompl_team_world: raise OMPL_COLL_MEMORY above {} for {} ranks",
                 reserved(runtime.size()), runtime.size());
   uint64_t memory = 0;
-  if (const int code = runtime.collective.alloc(c, bytes, &memory); code != OMPL_OK) return code;
+  if (const int code = runtime.collective.alloc(c, bytes, reserved(runtime.size()), &memory);
+      code != OMPL_OK)
+    return code;
   std::unique_ptr<Engine> engine(new Engine(runtime, memory));
   std::vector<uint32_t> all(runtime.size());
   std::iota(all.begin(), all.end(), 0U);
@@ -222,9 +191,10 @@ int Engine::create_team(Context& c, const uint32_t* ranks, std::size_t count,
       members, [&](uint32_t rank) { return runtime_.memory.pointer(rank, memory_) == nullptr; });
   const bool in_vain = std::ranges::any_of(
       members, [&](uint32_t rank) { return runtime_.failures.peer(rank).failure.load() != OMPL_OK; });
-  TeamMemory room(allocator_, lay_out(static_cast<uint32_t>(count), config->tags));
-  if (!in_vain && room.take(staged))
-    std::memset(runtime_.memory.pointer(runtime_.rank(), room.memory), 0, room.layout.bytes());
+  TeamMemory room(runtime_.memory, allocator_, fresh_,
+                  lay_out(static_cast<uint32_t>(count), config->tags));
+  const int taken = in_vain ? OMPL_OK : room.take(staged);
+  const std::string shortage(taken != OMPL_OK ? error_detail() : "");
   const KeyedExchange::Word mine{.key = key_of(Purpose::creation, members, config->tags, *this),
                                  .value = in_vain ? kInVain : offer(room.memory, room.layout.stride)};
   std::vector<uint64_t> theirs;
@@ -232,9 +202,11 @@ int Engine::create_team(Context& c, const uint32_t* ranks, std::size_t count,
   const bool made_by_none = std::ranges::count(theirs, kInVain) != 0;
   if (code == OMPL_OK && made_by_none)
     code = fail(OMPL_ERR_PEER, "ompl_team_create: a member has failed, as another one has found");
+  if (code == OMPL_OK && taken != OMPL_OK) code = fail(taken, "ompl_team_create: {}", shortage);
   if (code == OMPL_OK && std::ranges::count(theirs, 0) != 0)
-    code = fail(OMPL_ERR_MEMORY, "ompl_team_create: no room for a team of {}{}; raise OMPL_COLL_MEMORY",
-                count, room.memory != 0 ? " at another member" : "");
+    code = fail(OMPL_ERR_MEMORY,
+                "ompl_team_create: no room for a team of {} at another member; raise OMPL_COLL_MEMORY",
+                count);
   if (code == OMPL_OK) {
     for (uint64_t& one : theirs) {
       room.shrink(offered_stride(one));
@@ -310,7 +282,7 @@ int Engine::destroy_team(Context& c, Team& team) {
   const std::unique_ptr<Team> owned(&team);
   if (code == OMPL_OK) code = sent;
   if (code != OMPL_OK) return code;
-  TeamMemory room(allocator_, team.layout());
+  TeamMemory room(runtime_.memory, allocator_, fresh_, team.layout());
   room.memory = team.memory();
   room.staging = team.staging();
   room.give_back();

@@ -129,6 +129,7 @@ class Engine final : public Extension, public ProgressClient {
   std::atomic<bool> has_thread_{false};  // the process's progress thread serves this
   std::array<ReductionOperation, kOperations> operations_{};
   std::atomic<uint32_t> operations_made_{0};
+  uint64_t fresh_;  // see TeamMemory
 };
 
 }  // namespace ompl::coll

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -102,6 +103,30 @@ TEST(Segment, OnlyWhatIsCommittedIsPartOfACoreDump) {
   EXPECT_FALSE(has_flag(segment.base() + offset + 2 * kPage, "dd"));
   EXPECT_TRUE(has_flag(segment.base() + offset - kPage, "dd"));
   EXPECT_TRUE(has_flag(segment.base() + offset + 3 * kPage, "dd"));
+}
+
+// Bytes that the segment has taken from the machine, of which some may not have been written yet.
+uint64_t taken(const Segment& segment) {
+  struct stat file {};
+  return ::fstat(segment.fd(), &file) == 0 ? static_cast<uint64_t>(file.st_blocks) * 512 : 0;
+}
+
+TEST(Segment, CommitsWhatIsUsedOfAPart) {
+  Segment segment;
+  ASSERT_EQ(segment.create(kLength, 1, false), OMPL_OK) << error_detail();
+  constexpr std::size_t kPage = 4096;
+  const uint64_t before = taken(segment);
+  ASSERT_NE(before, 0U);
+  const uint64_t offset = kFirstOffset + 16 * kPage;
+  ASSERT_EQ(segment.commit_partly(offset, 64 * kPage, 2 * kPage, {}), OMPL_OK);
+  EXPECT_EQ(taken(segment), before + 2 * kPage);
+  ASSERT_EQ(segment.commit_rest(offset + 8 * kPage, 3 * kPage, {}), OMPL_OK);
+  EXPECT_EQ(taken(segment), before + 5 * kPage);
+  segment.base()[offset + 8 * kPage] = std::byte{1};
+  // The next owner of that memory finds zeros, and all of it committed, as some of it was used.
+  ASSERT_EQ(segment.commit_partly(offset, 64 * kPage, 2 * kPage, {}), OMPL_OK);
+  EXPECT_EQ(segment.base()[offset + 8 * kPage], std::byte{0});
+  EXPECT_EQ(taken(segment), before + 64 * kPage);
 }
 
 TEST(Segment, TakesTurnsWhereMemoryIsShort) {

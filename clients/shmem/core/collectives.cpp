@@ -39,6 +39,13 @@ void map_type(int* type, int* op) {
   *type = OMPL_ELEMENT;
 }
 
+// Whether memory can have so many blocks of each member's.
+int check_length(const Team& team, std::size_t length) {
+  if (bytes_of(length, team.members.size()) < kMostBytes) return OMPL_OK;
+  return refuse(OMPL_ERR_ARG, "%zu bytes or more of each of %d PEs are more than memory can have",
+                length, team.size());
+}
+
 // --- The collectives of a team, by codes of the layer
 
 int broadcast(const Team& team, void* dest, const void* source, std::size_t length, int root,
@@ -46,6 +53,7 @@ int broadcast(const Team& team, void* dest, const void* source, std::size_t leng
   if (root < 0 || root >= team.size())
     return refuse(OMPL_ERR_RANK, "there is no PE %d in a team of %d", root, team.size());
   if (length == 0) return OMPL_OK;
+  if (const int code = check_length(team, length); code != OMPL_OK) return code;
   const bool mine = root == team.me;
   if (mine && to_root && dest != source) std::memcpy(dest, source, length);
   void* const buffer = mine ? const_cast<void*>(in_segment(source)) : in_segment(dest);
@@ -53,6 +61,7 @@ int broadcast(const Team& team, void* dest, const void* source, std::size_t leng
 }
 
 int collect(const Team& team, void* dest, const void* source, std::size_t length) {
+  if (const int code = check_length(team, length); code != OMPL_OK) return code;
   std::vector<std::size_t> lengths(team.members.size());
   const int code = ompl_allgather(team.team, &length, lengths.data(), sizeof length, nullptr, nullptr);
   if (code != OMPL_OK) return code;
@@ -63,11 +72,13 @@ int collect(const Team& team, void* dest, const void* source, std::size_t length
 
 int fcollect(const Team& team, void* dest, const void* source, std::size_t length) {
   if (length == 0) return OMPL_OK;
+  if (const int code = check_length(team, length); code != OMPL_OK) return code;
   return ompl_allgather(team.team, in_segment(source), in_segment(dest), length, nullptr, nullptr);
 }
 
 int alltoall(const Team& team, void* dest, const void* source, std::size_t length) {
   if (length == 0) return OMPL_OK;
+  if (const int code = check_length(team, length); code != OMPL_OK) return code;
   return ompl_alltoall(team.team, in_segment(source), in_segment(dest), length, nullptr, nullptr);
 }
 
@@ -85,7 +96,9 @@ void copy_strided(char* to, ptrdiff_t to_stride, const char* from, ptrdiff_t fro
 int alltoalls(const Team& team, void* dest, const void* source, const Blocks& shape) {
   if (shape.blocks == 0) return OMPL_OK;
   if (shape.dest_stride == 1 && shape.source_stride == 1)
-    return alltoall(team, dest, source, shape.element * shape.blocks);
+    return alltoall(team, dest, source, bytes_of(shape.blocks, shape.element));
+  if (const int code = check_length(team, bytes_of(shape.blocks, shape.element)); code != OMPL_OK)
+    return code;
   const std::size_t elements = shape.blocks * team.members.size();
   const std::unique_ptr<char[]> packed(new char[2 * elements * shape.element]);
   char* const received = packed.get() + elements * shape.element;

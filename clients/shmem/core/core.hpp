@@ -54,6 +54,13 @@ int reallocate(void* block, std::size_t size, void** result);
 int release(void* block);
 
 // --- Remote memory access (rma.cpp). Lengths in bytes.
+// No block of memory is longer.
+constexpr std::size_t kMostBytes = static_cast<std::size_t>(std::numeric_limits<ptrdiff_t>::max());
+// Bytes of so many elements; kMostBytes where they are more than that, for which no symmetric memory is found.
+constexpr std::size_t bytes_of(std::size_t elements, std::size_t size) {
+  std::size_t bytes = 0;
+  return __builtin_mul_overflow(elements, size, &bytes) || bytes > kMostBytes ? kMostBytes : bytes;
+}
 int put(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length, int pe);
 int get(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length, int pe);
 int put_nbi(shmem_ctx_t ctx, void* dest, const void* source, std::size_t length, int pe);

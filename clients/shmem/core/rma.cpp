@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <omnipgas/ompl_inline.h>
 
+#include <algorithm>
+
 #include "core/checks.hpp"
 
 namespace shmem_core {
@@ -35,8 +37,9 @@ struct Shape {
 
 // Bytes from the first element to the end of the last.
 std::size_t reach(const Blocks& shape, ptrdiff_t stride) {
-  const std::size_t steps = stride > 0 ? (shape.blocks - 1) * static_cast<std::size_t>(stride) : 0;
-  return (steps + shape.block) * shape.element;
+  const std::size_t steps =
+      stride > 0 ? bytes_of(shape.blocks - 1, static_cast<std::size_t>(stride)) : 0;
+  return bytes_of(steps + std::min(shape.block, kMostBytes), shape.element);
 }
 
 // With SHMEM_DEBUG: source and dest of a copy within one PE.

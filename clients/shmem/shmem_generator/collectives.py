@@ -9,11 +9,11 @@ _SET_ARGUMENT = "ActiveSet{PE_start, logPE_stride, PE_size}"
 
 # Name, parameters behind the destination and the source, arguments behind the team.
 _MOVES = [
-    ("alltoall", "size_t nelems", "dest, source, nelems * {B}"),
+    ("alltoall", "size_t nelems", "dest, source, bytes_of(nelems, {B})"),
     ("alltoalls", "ptrdiff_t dst, ptrdiff_t sst, size_t nelems", "dest, source, Blocks{dst, sst, {B}, 1, nelems}"),
-    ("broadcast", "size_t nelems, int PE_root", "dest, source, nelems * {B}, PE_root"),
-    ("collect", "size_t nelems", "dest, source, nelems * {B}"),
-    ("fcollect", "size_t nelems", "dest, source, nelems * {B}"),
+    ("broadcast", "size_t nelems, int PE_root", "dest, source, bytes_of(nelems, {B}), PE_root"),
+    ("collect", "size_t nelems", "dest, source, bytes_of(nelems, {B})"),
+    ("fcollect", "size_t nelems", "dest, source, bytes_of(nelems, {B})"),
 ]
 _REDUCTIONS = [
     ("and", "BAND", types.REDUCE_BITWISE, types.OLD_BITWISE),

@@ -13,7 +13,7 @@ def _rma(table: Table) -> None:
     for verb in ("put", "get"):
         for suffix in ("", "_nbi"):
             name = verb + suffix
-            body = f"{name}({{C}}, dest, source, nelems * {{B}}, pe)"
+            body = f"{name}({{C}}, dest, source, bytes_of(nelems, {{B}}), pe)"
             table.typed(types.RMA, name, "void", whole, body, generic=name, context=True)
             table.sized(verb, suffix, whole, body)
             table.memory(verb, suffix, whole, body)
@@ -38,7 +38,7 @@ def _signals(table: Table) -> None:
     )
     for suffix in ("", "_nbi"):
         name = f"put_signal{suffix}"
-        body = f"{name}({{C}}, dest, source, nelems * {{B}}, Signal{{sig_addr, signal, sig_op}}, pe)"
+        body = f"{name}({{C}}, dest, source, bytes_of(nelems, {{B}}), Signal{{sig_addr, signal, sig_op}}, pe)"
         table.typed(types.RMA, name, "void", parameters, body, generic=name, context=True)
         table.sized("put", f"_signal{suffix}", parameters, body)
         table.memory("put", f"_signal{suffix}", parameters, body)

@@ -163,3 +163,29 @@ int main(void) {
   return 0;
 }
 """
+
+# More elements than an address has bytes: eight times this is 16 in 64 bits. The argument names the call.
+COUNTLESS = r"""
+#include <shmem.h>
+#include <stdio.h>
+#include <string.h>
+static long data[4], source[4];
+static uint64_t word;
+int main(int count, char **arguments) {
+  const size_t many = ((size_t)1 << 61) + 2;
+  const char *how = count > 1 ? arguments[1] : "";
+  shmem_init();
+  shmem_long_p(data, 1, 1), shmem_quiet(); /* from here on the window is open */
+  if (strcmp(how, "put") == 0) shmem_long_put(data, source, many, 1);
+  if (strcmp(how, "put_nbi") == 0) shmem_long_put_nbi(data, source, many, 1);
+  if (strcmp(how, "get") == 0) shmem_long_get(source, data, many, 1);
+  if (strcmp(how, "put_signal") == 0) shmem_long_put_signal(data, source, many, &word, 1, SHMEM_SIGNAL_SET, 1);
+  if (strcmp(how, "iput") == 0) shmem_long_iput(data, source, 2, 1, many, 1);
+  if (strcmp(how, "broadcast") == 0) shmem_long_broadcast(SHMEM_TEAM_WORLD, data, source, many, 0);
+  if (strcmp(how, "fcollect") == 0) shmem_long_fcollect(SHMEM_TEAM_WORLD, data, source, many);
+  if (strcmp(how, "alltoall") == 0) shmem_long_alltoall(SHMEM_TEAM_WORLD, data, source, many);
+  puts("not refused");
+  shmem_finalize();
+  return 0;
+}
+"""

@@ -7,7 +7,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from fault_programs import ALLOCATOR, CONTEXT, DESTROYED, HUGE, KILLED, LONG, UNALIGNED
+from fault_programs import ALLOCATOR, CONTEXT, COUNTLESS, DESTROYED, HUGE, KILLED, LONG, UNALIGNED
 from jobs import LIMIT_S, Jobs, main
 from programs import HEAP, HELLO, STATIC
 
@@ -63,6 +63,14 @@ class Faults(Jobs):
         said = self.fails(self.compile(HUGE), "shmem_init: .*OMPL_SEGMENT_SIZE", OMPL_SEGMENT_SIZE="256M")
         self.assertIn("static data", said)
         self.succeeds(self.compile(HUGE))
+
+    def test_more_elements_than_memory_has(self) -> None:
+        """Refused by the library and by what the header compiles into programs."""
+        for options in ((), ("-DSHMEM_NO_INLINE",)):
+            program = self.compile(COUNTLESS, *options)
+            for call in ("put", "put_nbi", "get", "put_signal", "iput", "broadcast", "fcollect", "alltoall"):
+                with self.subTest(call=call, options=options):
+                    self.assertNotIn("not refused", self.fails(program, f"shmem_(long_)?{call}: ", call))
 
     def test_stripped_and_static_programs(self) -> None:
         program = self.compile(STATIC, "-s", suffix=".cpp")

@@ -127,12 +127,16 @@ int CollectiveCalls::agree(Context& c, Kind kind, uint64_t argument, bool short_
 }
 
 int CollectiveCalls::alloc(Context& c, std::size_t size, uint64_t* offset) {
+  return alloc(c, size, size, offset);
+}
+
+int CollectiveCalls::alloc(Context& c, std::size_t size, std::size_t first, uint64_t* offset) {
   if (const int code = calls::may_wait("ompl_alloc"); code != OMPL_OK) return code;
   const CollectiveActivity call(c.activity, Call::alloc);
   const bool usable = size != 0 && offset != nullptr;
   uint64_t begin = 0;
   // Known here before any other rank can use it: the barrier below lets them.
-  const int code = usable ? memory_.allocate(size, &begin) : OMPL_OK;
+  const int code = usable ? memory_.allocate(size, first, &begin) : OMPL_OK;
   Agreement all;
   const int met = agree(c, Kind::alloc, usable ? size : 0, code != OMPL_OK, &all);
   if (met == OMPL_OK && usable && all.alike && all.short_of_memory == 0) {

@@ -21,6 +21,8 @@ class CollectiveCalls {
 
   int barrier(Context& c, Deadline deadline = Deadline::never());
   int alloc(Context& c, std::size_t size, uint64_t* offset);
+  // As GlobalMemory::allocate(); `first` is each rank's own affair.
+  int alloc(Context& c, std::size_t size, std::size_t first, uint64_t* offset);
   int free(Context& c, uint64_t offset);
   // Barriers of all ranks that this one has come out of; the same at all of them between two.
   [[nodiscard]] uint64_t barriers() const { return barriers_; }

@@ -60,7 +60,9 @@ void GlobalMemory::local_range(Extent* out) const {
   }
 }
 
-int GlobalMemory::allocate(std::size_t size, uint64_t* offset) {
+int GlobalMemory::allocate(std::size_t size, uint64_t* offset) { return allocate(size, size, offset); }
+
+int GlobalMemory::allocate(std::size_t size, std::size_t first, uint64_t* offset) {
   const std::lock_guard lock(mutex_);
   uint64_t begin = 0;
   int code = OMPL_OK;
@@ -68,7 +70,7 @@ int GlobalMemory::allocate(std::size_t size, uint64_t* offset) {
     begin = allocator_.allocate(size);
     const uint64_t limit = areas_ ? areas_->lowest() : capacity_;
     code = begin != 0 && size <= limit - begin && begin < limit
-               ? commit(begin, size, Segment::Side::bottom)
+               ? commit(begin, size, first)
                : fail(OMPL_ERR_MEMORY,
                       "ompl_alloc: no room for {} bytes in the segment of {}{}; raise "
                       "OMPL_SEGMENT_SIZE",
@@ -113,10 +115,26 @@ void GlobalMemory::follow_end() {
   if (symmetric_end_.exchange(end, std::memory_order_acq_rel) != end) allocations_.touch();
 }
 
+int GlobalMemory::commit_rest(uint64_t begin, std::size_t size) {
+  const arch::Uncancelled whole;
+  const std::lock_guard lock(mutex_);
+  return segment_.commit_rest(begin, size, node_);
+}
+
 int GlobalMemory::commit(uint64_t begin, std::size_t size, Segment::Side side) {
   const arch::Uncancelled whole;
-  const bool symmetric = side == Segment::Side::bottom;
   if (const int code = segment_.commit(begin, size, node_, side); code != OMPL_OK) return code;
+  return tell_conduits(begin, size, side);
+}
+
+int GlobalMemory::commit(uint64_t begin, std::size_t size, std::size_t first) {
+  const arch::Uncancelled whole;
+  if (const int code = segment_.commit_partly(begin, size, first, node_); code != OMPL_OK) return code;
+  return tell_conduits(begin, size, Segment::Side::bottom);
+}
+
+int GlobalMemory::tell_conduits(uint64_t begin, std::size_t size, Segment::Side side) {
+  const bool symmetric = side == Segment::Side::bottom;
   for (std::size_t done = 0; done < conduits_.size(); ++done) {
     int code = OMPL_ERR_MEMORY;
     try {

@@ -66,6 +66,9 @@ class GlobalMemory {
   // --- For ompl_alloc() and ompl_free(), by one thread
   // Takes memory, which every check then knows. OMPL_ERR_MEMORY: nothing was taken.
   int allocate(std::size_t size, uint64_t* offset);
+  // The same, of which `first` bytes may be used at once; the rest when commit_rest() has returned OMPL_OK for it.
+  int allocate(std::size_t size, std::size_t first, uint64_t* offset);
+  int commit_rest(uint64_t begin, std::size_t size);
   // What was taken: from now on no check knows it; then it may be given back.
   void withdraw(uint64_t offset);
   void release(uint64_t offset, std::size_t size);
@@ -107,6 +110,9 @@ class GlobalMemory {
 
  private:
   int commit(uint64_t begin, std::size_t size, Segment::Side side);
+  // Of all ranks, of which `first` bytes are committed at once.
+  int commit(uint64_t begin, std::size_t size, std::size_t first);
+  int tell_conduits(uint64_t begin, std::size_t size, Segment::Side side);
   void revoke(uint64_t begin, std::size_t size, std::size_t count, Segment::Side side);
   void follow_end();
   struct Adopted {

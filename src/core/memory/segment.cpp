@@ -139,7 +139,7 @@ int Segment::allocate(uint64_t begin, uint64_t length) {
   return is_refusal(errno) ? populate(begin, length, errno) : errno;
 }
 
-int Segment::commit(uint64_t offset, std::size_t length, const NodeShare& node, Side side) {
+int Segment::take(uint64_t offset, std::size_t length, const NodeShare& node) {
   const uint64_t begin = page_floor(offset);
   const uint64_t end = page_ceil(offset + length);
   // Ranks of a node allocate at the same time, and what each finds may not do for all: then one after the other.
@@ -162,6 +162,19 @@ int Segment::commit(uint64_t offset, std::size_t length, const NodeShare& node, 
   }
   ::madvise(base_ + begin, end - begin, MADV_DODUMP);
   if (huge_pages_ && length >= kHugePage) ::madvise(base_ + begin, end - begin, MADV_HUGEPAGE);
+  return OMPL_OK;
+}
+
+// Fewer page faults later; may fail.
+void Segment::populate_ahead([[maybe_unused]] uint64_t offset, [[maybe_unused]] uint64_t length) {
+#ifdef MADV_POPULATE_WRITE
+  const uint64_t begin = page_floor(offset);
+  ::madvise(base_ + begin, page_ceil(offset + length) - begin, MADV_POPULATE_WRITE);
+#endif
+}
+
+int Segment::commit(uint64_t offset, std::size_t length, const NodeShare& node, Side side) {
+  if (const int code = take(offset, length, node); code != OMPL_OK) return code;
   // Memory used before is zeroed by stores, never by punching holes: a network card may hold it pinned.
   if (offset < fresh_from_)
     std::memset(base_ + offset, 0, std::min<uint64_t>(length, fresh_from_ - offset));
@@ -173,10 +186,22 @@ int Segment::commit(uint64_t offset, std::size_t length, const NodeShare& node, 
   } else {
     fresh_to_ = std::min<uint64_t>(fresh_to_, offset);
   }
-#ifdef MADV_POPULATE_WRITE
-  ::madvise(base_ + begin, end - begin, MADV_POPULATE_WRITE);  // fewer page faults later; may fail
-#endif
+  populate_ahead(offset, length);
   return OMPL_OK;
+}
+
+int Segment::commit_partly(uint64_t offset, std::size_t length, std::size_t first,
+                           const NodeShare& node) {
+  if (first >= length || offset < fresh_from_ || offset + length > fresh_to_)
+    return commit(offset, length, node);
+  if (const int code = take(offset, first, node); code != OMPL_OK) return code;
+  populate_ahead(offset, first);
+  fresh_from_ = offset + length;
+  return OMPL_OK;
+}
+
+int Segment::commit_rest(uint64_t offset, std::size_t length, const NodeShare& node) {
+  return take(offset, length, node);
 }
 
 }  // namespace ompl

@@ -33,6 +33,10 @@ class Segment {
   // committed is part of a core dump. `Side`: from which end of the segment allocations of this kind grow.
   enum class Side : uint8_t { bottom, top };
   int commit(uint64_t offset, std::size_t length, const NodeShare& node = {}, Side side = Side::bottom);
+  // The same for a range of which no more than `first` bytes are committed at once, unless it was used before; before the rest
+  // is used, commit_rest() commits parts of it, which are zero if they were not written. At the bottom.
+  int commit_partly(uint64_t offset, std::size_t length, std::size_t first, const NodeShare& node);
+  int commit_rest(uint64_t offset, std::size_t length, const NodeShare& node);
 
   // Unmaps it; the offsets of other processes' mappings stay valid.
   void destroy();
@@ -50,6 +54,8 @@ class Segment {
   int open_file();
   int create_alone();
   int create_at(const SegmentPlace& place);
+  int take(uint64_t offset, std::size_t length, const NodeShare& node);  // not zeroed
+  void populate_ahead(uint64_t offset, uint64_t length);
   [[nodiscard]] int allocate(uint64_t begin, uint64_t length);               // 0 or an error number
   [[nodiscard]] int populate(uint64_t begin, uint64_t length, int refusal);  // likewise
 
